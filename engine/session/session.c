@@ -441,6 +441,7 @@ static int set_experts(struct mw_session *s, uint64_t bytes, struct err *e)
 {
     if (s->mach.cache == NULL || bytes == s->target.expert_bytes)
         return 0;
+    s->target.expert_bytes = 0; /* after an error the next pass tries again */
     if (expert_cache_set_memory(s->mach.cache, bytes, e) != 0)
         return -1;
     s->target.expert_bytes = bytes;

@@ -76,17 +76,17 @@ static int grow(struct area *a, uint64_t bytes, bool touch, struct err *e)
     return 0;
 }
 
-static int shrink(struct area *a, uint64_t bytes, struct err *e)
+static int shrink(struct area *a, uint64_t bytes, bool touch, struct err *e)
 {
-    void *p = a->base + bytes;
+    uint64_t kept = area_kept(a, bytes);
 
     /* A new mapping also drops the advice on huge pages; MADV_DONTNEED would keep it. */
-    if (mmap(p, a->held - bytes, PROT_NONE,
+    if (mmap(a->base + kept, a->held - kept, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
         return err_sys(e, "cannot give back %llu bytes of \"%s\"",
-                       (unsigned long long)(a->held - bytes), a->name);
-    a->held = bytes;
-    return 0;
+                       (unsigned long long)(a->held - kept), a->name);
+    a->held = kept;
+    return kept < bytes ? grow(a, bytes, touch, e) : 0;
 }
 
 int area_hold(struct area *a, uint64_t bytes, bool touch, struct err *e)
@@ -96,7 +96,7 @@ int area_hold(struct area *a, uint64_t bytes, bool touch, struct err *e)
     if (bytes > a->held)
         return grow(a, bytes, touch, e);
     if (bytes < a->held)
-        return shrink(a, bytes, e);
+        return shrink(a, bytes, touch, e);
     return 0;
 }
 

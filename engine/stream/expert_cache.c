@@ -348,7 +348,8 @@ static void keep_sooner(struct expert_cache *c, uint32_t from, uint32_t n_kept)
     c->slots[from] = (struct expert_slot){ 0 };
 }
 
-static int shrink(struct expert_cache *c, uint64_t bytes, struct err *e)
+/* Let experts leave the slots that lose their content as the area gets smaller. */
+static void leave_slots(struct expert_cache *c, uint64_t bytes)
 {
     uint64_t kept = area_kept(&c->area, bytes);
     uint32_t n = (uint32_t)(kept / c->slot_bytes);
@@ -357,33 +358,29 @@ static int shrink(struct expert_cache *c, uint64_t bytes, struct err *e)
     for (uint32_t i = n; i < c->n_slot; i++)
         if (c->slots[i].kind != SLOT_EMPTY)
             keep_sooner(c, i, n);
-    c->n_slot = n;
     if (c->populate.target > kept)
         populate_to(stream_populator(c->stream), &c->populate, c->area.base, kept);
-    return area_hold(&c->area, kept, false, e);
 }
 
+/* The memory follows from the number of slots, which is never below the minimum. */
 int expert_cache_set_memory(struct expert_cache *c, uint64_t bytes, struct err *e)
 {
-    uint64_t most = c->n_all * c->slot_bytes;
-    int rc = 0;
+    uint64_t n = bytes / c->slot_bytes;
+    int rc;
 
     if (stream_is_mapped(c->stream))
         return 0;
     drop_request(c);
-    bytes = bytes < most ? bytes : most;
-    if (bytes < SLOTS_MIN * c->slot_bytes && bytes < most)
+    n = n < c->n_all ? n : c->n_all;
+    if (n < SLOTS_MIN && n < c->n_all)
         return err_set(e, ERR_BUDGET,
                        "a cache of %llu bytes for experts is too small: %d of %llu bytes each "
                        "are needed",
                        (unsigned long long)bytes, SLOTS_MIN, (unsigned long long)c->slot_bytes);
-    if (bytes < c->area.held) {
-        rc = shrink(c, bytes, e);
-    } else {
-        rc = area_hold(&c->area, align_down(bytes, SCHEDULE_ALIGN), false, e);
-        if (rc == 0)
-            c->n_slot = (uint32_t)(c->area.held / c->slot_bytes);
-    }
+    if (n * c->slot_bytes < c->area.held)
+        leave_slots(c, n * c->slot_bytes);
+    rc = area_hold(&c->area, n * c->slot_bytes, false, e);
+    c->n_slot = (uint32_t)(c->area.held / c->slot_bytes);
     c->n_slot = c->n_slot < c->n_all ? c->n_slot : c->n_all;
     c->has_waits = false;
     populate_ahead(c);
@@ -596,7 +593,10 @@ int expert_cache_next(struct expert_cache *c, uint32_t end, struct expert_weight
         assert(first != NO_SLOT);
         make_way(c, first);
         fetch_waiting(c);
-        assert(c->entries[first].state == ENTRY_FETCHING);
+        if (c->entries[first].state != ENTRY_FETCHING) {
+            drop_request(c);
+            return err_memory(e, "the cache of experts");
+        }
         c->flying_entry[n] = first;
         c->flying[n++] = &c->entries[first].fetch;
     }

@@ -88,8 +88,11 @@ int expert_cache_open(struct expert_cache **out, struct stream *s,
 void expert_cache_close(struct expert_cache *c); /* NULL is fine */
 
 /*
- * Change the memory for slots, between passes.  A smaller cache keeps the experts that are used
- * soonest, and gives the rest of its memory back at once.  Returns 0, or -1 with *e.
+ * Change the memory for slots, between passes.  The cache has as many slots as fit `bytes`, and
+ * takes memory for complete slots only.  A smaller cache keeps the experts that are used
+ * soonest, and gives the rest of its memory back at once.  Slots in a huge page that it gives
+ * back lose their experts (area.h).  Returns 0, or -1 with *e: then there may be fewer slots,
+ * even none, and a request fails until a later call succeeds.
  */
 int expert_cache_set_memory(struct expert_cache *c, uint64_t bytes, struct err *e);
 

@@ -267,6 +267,47 @@ static void an_expert_that_cannot_be_read_is_reported(void **state)
     a_whole_pass_works();
 }
 
+/* A smaller cache of experts gives back a complete huge page and takes the beginning of it
+ * again, which may fail. */
+static void a_lost_cache_of_experts_fails_requests_until_memory_is_changed_again(void **state)
+{
+    struct tensor_piece each[8];
+    const struct expert_layer layer = {
+        .n_expert = 8, .n_used = 3, .n_part = 1, .part = { { .bytes = 300000, .each = each } }
+    };
+    const uint32_t experts[] = { 1, 4, 6 }, once[] = { 1, 1, 1 };
+    struct expert_cache *cache;
+    struct expert_sizes sizes;
+    struct expert_weights w;
+    struct err e = ERR_INIT;
+    uint64_t stall = 0;
+
+    for (uint64_t i = 0; i < 8; i++)
+        each[i] = (struct tensor_piece){ 0, i * 777 };
+    expert_sizes_of(&layer, 1, &sizes);
+    open_or_skip(*state, 0, 100000000);
+    a_whole_pass_works();
+    assert_int_equal(
+        expert_cache_open(&cache, stream, &layer, 1, 8 * sizes.slot_bytes, &telemetry, &e), 0);
+    inject.resource_skip = 1; /* the mprotect after the mmap that gives memory back */
+    assert_int_equal(expert_cache_set_memory(cache, 3 * sizes.slot_bytes, &e), -1);
+    inject.resource_skip = -1;
+    for (int i = 0; i < 2; i++) {
+        expert_cache_begin(cache, 0, 1, experts, once, 3);
+        assert_int_equal(expert_cache_next(cache, 3, &w, &stall, &e), -1);
+        assert_int_equal(e.code, ERR_MEMORY);
+    }
+    assert_int_equal(expert_cache_set_memory(cache, 3 * sizes.slot_bytes, &e), 0);
+    expert_cache_begin(cache, 0, 1, experts, once, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(expert_cache_next(cache, 3, &w, &stall, &e), 0);
+        assert_memory_equal(w.part[0], model.bytes[0] + w.expert * 777, 300000);
+        expert_cache_give(cache);
+    }
+    expert_cache_close(cache);
+    a_whole_pass_works();
+}
+
 static void a_failed_lookup_is_reported(void **state)
 {
     unsigned char a[3000], b[5000];
@@ -709,6 +750,7 @@ int main(void)
         TEST(leaves_no_page_in_the_page_cache, &mapped_drop),
         TEST(a_lost_ring_fails_passes_until_memory_is_changed_again, &uring),
         TEST(a_lost_ring_fails_passes_until_memory_is_changed_again, &buffered_threads),
+        TEST(a_lost_cache_of_experts_fails_requests_until_memory_is_changed_again, &buffered),
 #ifdef HAVE_LIBURING
         TEST(without_io_uring_threads_do_the_reads, NULL),
         TEST(io_uring_reads_without_registration, NULL),

@@ -17,10 +17,12 @@ VOCAB = 128
 
 
 class Tensor:
-    """rows x cols values, one row after the other.  A vector has one row."""
+    """rows x cols values, one row after the other.  A vector has one row.  Experts are n_matrix
+    matrices, one after the other."""
 
-    def __init__(self, rows, cols, values, is_vector=False):
+    def __init__(self, rows, cols, values, is_vector=False, n_matrix=0):
         self.rows, self.cols, self.is_vector = rows, cols, is_vector
+        self.n_matrix = n_matrix
         self.values = array.array("f", values)
 
     def scale_rows(self, rows, by):
@@ -73,6 +75,7 @@ class Model:
         data = bytearray()
         for name, t in self.tensors.items():
             dims = [t.cols] if t.is_vector else [t.cols, t.rows]
+            dims += [t.n_matrix] if t.n_matrix > 0 else []
             head += _text(name)
             head += struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, 0, len(data))
             values = array.array("f", t.values)
@@ -103,9 +106,9 @@ def _feed_forward(m, g, n_embd, n_ff):
     m.matrix(g + "ffn_down.weight", n_embd, n_ff)
 
 
-def llama(head_dim, heads=4, heads_kv=2, layers=2, n_embd=64, n_ff=96, seed=1):
+def llama(head_dim, heads=4, heads_kv=2, layers=2, n_embd=64, n_ff=96, seed=1, n_ctx=512):
     m = Model("llama", seed)
-    for name, value in (("context_length", 512), ("embedding_length", n_embd),
+    for name, value in (("context_length", n_ctx), ("embedding_length", n_embd),
                         ("block_count", layers), ("feed_forward_length", n_ff),
                         ("attention.head_count", heads), ("attention.head_count_kv", heads_kv),
                         ("attention.key_length", head_dim), ("attention.value_length", head_dim),
@@ -124,6 +127,27 @@ def llama(head_dim, heads=4, heads_kv=2, layers=2, n_embd=64, n_ff=96, seed=1):
     m.vector("output_norm.weight", n_embd)
     m.matrix("output.weight", VOCAB, n_embd)
     m.add_vocab()
+    return m
+
+
+def with_experts(m, n_expert, n_used, n_ff, layers=2, n_embd=64):
+    """Replace the feed-forward networks of a model by experts, and return the model."""
+    arch = m.keys[0][2]
+    pool = array.array("f", (m.random.gauss(0, n_embd ** -0.5) for _ in range(5000)))
+    m.keys += [(arch + ".expert_count", U32, n_expert),
+               (arch + ".expert_used_count", U32, n_used),
+               (arch + ".expert_feed_forward_length", U32, n_ff)]
+    for i in range(layers):
+        g = f"blk.{i}.ffn_"
+        for name, rows, cols in (("gate", n_ff, n_embd), ("up", n_ff, n_embd),
+                                 ("down", n_embd, n_ff)):
+            del m.tensors[g + name + ".weight"]
+            values = array.array("f")
+            while len(values) < n_expert * rows * cols:
+                values += pool[m.random.randrange(1000):]
+            del values[n_expert * rows * cols:]
+            m.tensors[f"{g}{name}_exps.weight"] = Tensor(rows, cols, values, n_matrix=n_expert)
+        m.matrix(g + "gate_inp.weight", n_expert, n_embd)
     return m
 
 

@@ -13,7 +13,9 @@ import termios
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall, read_terminal  # noqa: E402
+import gguf_model  # noqa: E402
+from program import (MEMWALL, MODELS, TIMEOUT_S, FolderCase, environment, memwall,  # noqa: E402
+                     read_terminal)
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 MIB = 1 << 20
@@ -79,6 +81,37 @@ class TooSmall(unittest.TestCase):
                     self.assertIsNotNone(proposed, r.stderr)
                     r = memwall("plan", model, "-b", proposed.group(1) + "M", *KERNELS)
                     self.assertEqual(0, r.returncode, r.stderr)
+
+
+class Experts(FolderCase):
+    """Experts use the memory of keys and values until the conversation needs it.  Several of them
+    share a huge page, and the smallest budgets keep two of them in the end."""
+
+    N_CTX = 2048
+
+    def write(self, name, n_ff):
+        m = gguf_model.llama(head_dim=64, n_ctx=self.N_CTX)
+        m = gguf_model.with_experts(m, n_expert=9, n_used=7, n_ff=n_ff)
+        m.write(self.path(name))
+        return self.path(name)
+
+    def evaluate(self, model, n_id, n_greedy, *args):
+        ids = " ".join(str(1 + i * 37 % 120) for i in range(n_id))
+        return memwall("eval", model, "--ids", "-", "-c", str(self.N_CTX), "--kv", "f32",
+                       "--greedy", str(n_greedy), "--threads", "2", *KERNELS, *args, stdin=ids)
+
+    def test_the_smallest_budget_lasts_for_the_complete_context(self):
+        for n_ff, n_id, n_greedy in (512, self.N_CTX - 4, 4), (600, 1500, 300):
+            with self.subTest(n_ff=n_ff, n_greedy=n_greedy):
+                model = self.write("experts.gguf", n_ff)
+                want = self.evaluate(model, n_id, n_greedy, "-b", "1G")
+                self.assertEqual(0, want.returncode, want.stderr)
+                r = self.evaluate(model, n_id, n_greedy, "-b", "8M")
+                self.assertEqual(3, r.returncode, r.stderr)
+                least = int(re.search(r"It fits a budget of ([0-9]+) MiB", r.stderr).group(1))
+                for mib in least, least + 1:
+                    r = self.evaluate(model, n_id, n_greedy, "-b", f"{mib}M")
+                    self.assertEqual((0, want.stdout), (r.returncode, r.stdout), r.stderr)
 
 
 class TooLarge(unittest.TestCase):

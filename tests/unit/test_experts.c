@@ -177,8 +177,12 @@ static void the_size_changes_between_passes(void **state)
         run_passes(c, 2);
         no_error(expert_cache_set_memory(c, bytes, &e), &e);
         assert_true(expert_cache_charged(c) <= bytes);
-        if (!stream_is_mapped(s))
-            assert_true(counter_get(&telemetry.expert_slots) <= bytes / sizes.slot_bytes);
+        if (!stream_is_mapped(s)) {
+            uint64_t n = bytes / sizes.slot_bytes;
+
+            assert_int_equal(counter_get(&telemetry.expert_slots),
+                             n < sizes.n_all ? n : sizes.n_all);
+        }
     }
     expert_cache_close(c);
     stream_close(s);
@@ -283,15 +287,15 @@ static struct expert_layer overlapping_experts(struct tensor_piece *each)
                                   .part = { { .bytes = MANY_BYTES, .each = each } } };
 }
 
-/* Use every expert once.  Returns how many are in memory then. */
-static uint64_t use_all(struct expert_cache *c)
+/* Use n experts once.  Returns how many are in memory then. */
+static uint64_t use_some(struct expert_cache *c, uint32_t n, uint64_t expert_bytes)
 {
     static const uint32_t once[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     struct expert_weights w;
     struct err e = ERR_INIT;
     uint64_t stall = 0;
 
-    for (uint32_t at = 0; at < MANY; at += 8) {
+    for (uint32_t at = 0; at < n; at += 8) {
         uint32_t experts[8];
 
         for (uint32_t i = 0; i < 8; i++)
@@ -299,11 +303,16 @@ static uint64_t use_all(struct expert_cache *c)
         expert_cache_begin(c, 0, 1, experts, once, 8);
         for (uint32_t i = 0; i < 8; i++) {
             no_error(expert_cache_next(c, 8, &w, &stall, &e), &e);
-            assert_memory_equal(w.part[0], model.bytes[0] + w.expert * 777, MANY_BYTES);
+            assert_memory_equal(w.part[0], model.bytes[0] + w.expert * 777, expert_bytes);
             expert_cache_give(c);
         }
     }
     return counter_get(&telemetry.expert_held);
+}
+
+static uint64_t use_all(struct expert_cache *c)
+{
+    return use_some(c, MANY, MANY_BYTES);
 }
 
 static uint64_t resident_bytes(void)
@@ -344,6 +353,50 @@ static void memory_follows_the_size(void **state)
         no_error(expert_cache_set_memory(c, MANY * all.slot_bytes, &e), &e);
     }
     expert_cache_close(c);
+    stream_close(s);
+}
+
+/*
+ * A cache that gets smaller gives memory back in huge pages, which several experts share.  It
+ * still has every slot that fits the memory, down to the two that a request needs.
+ */
+static void a_smaller_cache_has_all_slots_that_fit(void **state)
+{
+    static struct tensor_piece each[MANY];
+    static const uint64_t expert_bytes[] = { 60000, MANY_BYTES, 5 * MIB / 4 };
+    struct stream *s = open_stream(*state);
+    struct err e = ERR_INIT;
+
+    for (size_t k = 0; k < sizeof expert_bytes / sizeof expert_bytes[0]; k++) {
+        struct expert_layer layer = overlapping_experts(each);
+        struct expert_cache *c;
+        struct expert_sizes all;
+
+        layer.part[0].bytes = expert_bytes[k];
+        expert_sizes_of(&layer, 1, &all);
+        for (uint32_t from = 3; from < 40; from += 12) {
+            uint64_t before = resident_bytes();
+
+            no_error(expert_cache_open(&c, s, &layer, 1, from * all.slot_bytes, &telemetry, &e),
+                     &e);
+            use_some(c, 96, expert_bytes[k]);
+            for (uint32_t n = from; n >= 2; n -= 1 + n / 3) {
+                uint64_t bytes = n * all.slot_bytes + (n < from ? all.slot_bytes - 1 : 0);
+
+                no_error(expert_cache_set_memory(c, bytes, &e), &e);
+                assert_int_equal(counter_get(&telemetry.expert_slots), n);
+                use_some(c, 16, expert_bytes[k]);
+                assert_true(expert_cache_charged(c) <= bytes);
+                assert_true(resident_bytes() < before + bytes + MIB / 2);
+            }
+            no_error(expert_cache_set_memory(c, 2 * all.slot_bytes, &e), &e);
+            use_some(c, 16, expert_bytes[k]);
+            no_error(expert_cache_set_memory(c, from * all.slot_bytes, &e), &e);
+            assert_int_equal(counter_get(&telemetry.expert_slots), from);
+            use_some(c, 16, expert_bytes[k]);
+            expert_cache_close(c);
+        }
+    }
     stream_close(s);
 }
 
@@ -422,6 +475,10 @@ int main(void)
         memory_follows_the_size, set_up, tear_down, &modes[0]);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate_setup_teardown(
         memory_follows_the_size, set_up, tear_down, &modes[2]);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate_setup_teardown(
+        a_smaller_cache_has_all_slots_that_fit, set_up, tear_down, &modes[0]);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate_setup_teardown(
+        a_smaller_cache_has_all_slots_that_fit, set_up, tear_down, &modes[2]);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate_setup_teardown(
         too_little_memory_is_refused, set_up, tear_down, &modes[2]);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_expert_that_is_used_last_goes_first);

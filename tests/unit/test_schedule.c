@@ -18,6 +18,7 @@
 #include "engine/stream/lookup.h"
 #include "engine/stream/pinned.h"
 #include "engine/stream/schedule.h"
+#include "tests/lib/fail_with.h"
 #include "tests/lib/stream_model.h"
 
 enum { SPANS = 200 };
@@ -229,6 +230,33 @@ static void memory_is_populated_ahead_and_given_back(void **state)
     area_unmap(&b);
 }
 
+/* An area that ends inside a huge page holds all of its memory, but not the content of this
+ * page. */
+static void an_area_may_end_inside_a_huge_page(void **state)
+{
+    struct err e = ERR_INIT;
+    struct area a;
+
+    (void)state;
+    assert_int_equal(area_reserve(&a, "a", 16 * MIB, &e), 0);
+    for (uint64_t bytes = 15 * MIB + 4096; bytes > 4096; bytes -= 5 * MIB / 4) {
+        uint64_t kept;
+
+        no_error(area_hold(&a, 16 * MIB, true, &e), &e);
+        memset(a.base, 7, 16 * MIB);
+        kept = area_kept(&a, bytes);
+        assert_true(kept <= bytes && bytes - kept < 2 * MIB);
+        no_error(area_hold(&a, bytes, false, &e), &e);
+        assert_int_equal(a.held, bytes);
+        assert_true(area_resident(&a) <= bytes);
+        for (uint64_t i = 0; i < bytes; i += 4096)
+            assert_int_equal(a.base[i], i < kept ? 7 : 0);
+        /* Small pages follow, so nothing more is lost. */
+        assert_int_equal(area_kept(&a, bytes - 4096), bytes - 4096);
+    }
+    area_unmap(&a);
+}
+
 static void pinned_blocks_are_spread_evenly_and_nested(void **state)
 {
     enum { BLOCKS = 1500, WINDOW = 50 };
@@ -398,6 +426,7 @@ int main(void)
         cmocka_unit_test(no_block_is_a_small_rest),
         cmocka_unit_test(impossible_spans_are_refused),
         cmocka_unit_test(a_shape_fits_its_blocks_and_bounds),
+        cmocka_unit_test(an_area_may_end_inside_a_huge_page),
         cmocka_unit_test_setup_teardown(memory_is_populated_ahead_and_given_back,
                                         open_populator, close_populator),
         cmocka_unit_test_setup_teardown(pinned_blocks_are_spread_evenly_and_nested,
