@@ -1,4 +1,4 @@
-"""Write a model that says what it is told to.
+"""Write a model that says a given text.
 
     m = chain(folder, "thinker", spell("\n", "<think>", "ab", "</think>", "c", "<|im_end|>"),
               marks=("<|im_start|>", "<|im_end|>"), user=("<think>", "</think>"))
@@ -28,7 +28,7 @@ CHATML = ("{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['cont
 
 def chain(folder, name, links, marks=("<|im_start|>", "<|im_end|>"), eos="<|im_end|>",
           template=CHATML, user=(), pre="qwen2", arch="qwen2", keys=None, pieces=()):
-    """Write a model that says what it is told to.
+    """Write a model that says a given text.
 
     links: token to the next token.  A token is a byte (as bytes or as a character), a mark, or one
     of pieces.  Tokens that are not in links lead to eos.
