@@ -118,6 +118,50 @@ class Known(unittest.TestCase):
                 kv = plan(name)["kv_token_bytes"]
                 self.assertEqual(kib * KIB, kv["global"] + kv["sliding"])
 
+    def test_only_published_windows_are_planned(self):
+        """Layers with a window are those of Gemma 2 to 4 and gpt-oss; all others grow with the
+        context."""
+        grows = {"Mistral-Small-3.1-24B": 160, "Mixtral-8x7B": 128, "SmolLM3-3B": 72,
+                 "Qwen3-30B-A3B": 96, "Qwen3-235B-A22B": 188, "Phi-4": 200, "gemma-7b": 448}
+        for m in facts()["models"]:
+            has_window = m["name"].startswith(("gemma-2-", "gemma-3-", "gemma-4-", "gpt-oss"))
+            with self.subTest(name=m["name"]):
+                kv = plan(m["name"])["kv_token_bytes"]
+                self.assertEqual(has_window, kv["sliding"] > 0)
+                if m["name"] in grows:
+                    self.assertEqual(grows[m["name"]] * KIB, kv["global"])
+
+    def test_entries_state_what_decides_their_plan(self):
+        """A field that an entry leaves out has the default of transformers' class, which need not
+        be the value of the published model."""
+        every = ("hidden_size", "num_hidden_layers", "intermediate_size", "num_attention_heads",
+                 "num_key_value_heads", "head_dim", "vocab_size", "max_position_embeddings",
+                 "tie_word_embeddings")
+        experts = ("num_experts_per_tok", "moe_intermediate_size", "num_experts",
+                   "norm_topk_prob")
+        more = {"gemma": (), "llama": (), "smollm3": ("no_rope_layer_interval",),
+                "gemma2": ("sliding_window",),
+                "gemma3_text": ("sliding_window", "sliding_window_pattern"),
+                "gemma4_text": ("sliding_window", "sliding_window_pattern", "global_head_dim",
+                                "num_kv_shared_layers", "hidden_size_per_layer_input",
+                                "use_double_wide_mlp", "attention_k_eq_v", "enable_moe_block",
+                                "num_global_key_value_heads"),
+                "gpt_oss": ("sliding_window", "num_local_experts", "num_experts_per_tok"),
+                "mistral": ("sliding_window",), "phi3": ("sliding_window",),
+                "mixtral": ("sliding_window", "num_local_experts", "num_experts_per_tok"),
+                "qwen2": ("use_sliding_window",), "qwen3": ("use_sliding_window",),
+                "qwen3_moe": ("use_sliding_window", *experts),
+                "qwen3_next": ("use_sliding_window", "full_attention_interval",
+                               "linear_conv_kernel_dim", "linear_key_head_dim",
+                               "linear_value_head_dim", "linear_num_key_heads",
+                               "linear_num_value_heads", "shared_expert_intermediate_size",
+                               *experts)}
+        for m in facts()["models"]:
+            config = m["config"]
+            with self.subTest(name=m["name"]):
+                lacks = [f for f in every + more[config["model_type"]] if f not in config]
+                self.assertEqual([], lacks)
+
     def test_keys_and_values_of_gemma_4(self):
         growing = {"gemma-4-E2B": (6144, 3264, 1728), "gemma-4-E4B": (16384, 8704, 4608),
                    "gemma-4-12B": (16384, 8704, 4608), "gemma-4-26B-A4B": (20480, 10880, 5760),
