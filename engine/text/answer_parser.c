@@ -21,19 +21,14 @@ enum {
     IN_ROLE, /* gpt-oss: between two messages, dropped */
 };
 
+#define NO_MARK (-1)
+
 #define OPEN  "<think>"
 #define CLOSE "</think>"
 
 static bool is_token(const struct answer_parser *p, uint32_t id, const char *text)
 {
     return tokenizer_find(p->tokenizer, text, strlen(text)) == (int64_t)id;
-}
-
-static void switch_to(struct answer_parser *p, int state)
-{
-    p->state = state;
-    p->n_held = 0;
-    p->decoder.n_held = 0;
 }
 
 static size_t drop_newlines(char *buf, size_t n)
@@ -142,40 +137,58 @@ static void take_channel(struct answer_parser *p, const char *buf, size_t n)
     p->n_held += n < room ? n : room;
 }
 
-/* Change the state if id is a mark of a message.  Returns whether it is. */
-static bool take_harmony(struct answer_parser *p, uint32_t id)
+/* Returns the state after id if it is a mark of a message, or NO_MARK. */
+static int after_harmony(const struct answer_parser *p, uint32_t id)
 {
     static const char final[] = HARMONY_FINAL;
     bool is_answer = p->state != IN_LABEL ||
                      (p->n_held >= strlen(final) && memcmp(p->held, final, strlen(final)) == 0);
 
     if (is_token(p, id, HARMONY_CHANNEL))
-        switch_to(p, IN_LABEL);
-    else if (is_token(p, id, HARMONY_MESSAGE))
-        switch_to(p, is_answer ? IN_ANSWER : IN_THOUGHT);
-    else if (is_token(p, id, HARMONY_START) || is_token(p, id, HARMONY_END))
-        switch_to(p, IN_ROLE);
-    else
-        return false;
-    return true;
+        return IN_LABEL;
+    if (is_token(p, id, HARMONY_MESSAGE))
+        return is_answer ? IN_ANSWER : IN_THOUGHT;
+    if (is_token(p, id, HARMONY_START) || is_token(p, id, HARMONY_END))
+        return IN_ROLE;
+    return NO_MARK;
 }
 
-/* Change the state if id begins or ends thinking. Returns whether it does. */
-static bool take_mark(struct answer_parser *p, uint32_t id)
+/* Returns the state after id if it begins or ends thinking, or NO_MARK. */
+static int after_mark(const struct answer_parser *p, uint32_t id)
 {
     bool is_channel = p->format->think == THINK_CHANNEL;
 
+    if (p->format->think == THINK_NONE)
+        return NO_MARK;
     if (p->format->think == THINK_HARMONY)
-        return take_harmony(p, id);
-    if (is_token(p, id, is_channel ? "<|channel>" : OPEN)) {
-        switch_to(p, is_channel ? IN_LABEL : IN_THOUGHT);
-        return true;
-    }
-    if (is_token(p, id, is_channel ? "<channel|>" : CLOSE)) {
-        switch_to(p, AFTER);
-        return true;
-    }
-    return false;
+        return after_harmony(p, id);
+    if (is_token(p, id, is_channel ? "<|channel>" : OPEN))
+        return is_channel ? IN_LABEL : IN_THOUGHT;
+    if (is_token(p, id, is_channel ? "<channel|>" : CLOSE))
+        return AFTER;
+    return NO_MARK;
+}
+
+/* Store the text that is held back, because a mark or the end of the answer follows. */
+static size_t release(struct answer_parser *p, char *buf, bool *is_thinking)
+{
+    size_t n = p->n_held;
+
+    *is_thinking = p->state == IN_THOUGHT || p->state == IN_LABEL;
+    memcpy(buf, p->held, n);
+    p->n_held = 0;
+    if (p->state == AFTER)
+        n = drop_newlines(buf, n);
+    n += decoder_end(&p->decoder, buf + n);
+    return p->state == IN_LABEL || p->state == IN_ROLE ? 0 : n; /* only a label: drop it */
+}
+
+/* The same before a mark, which also drops the white space at the start of an answer. */
+static size_t release_before_mark(struct answer_parser *p, char *buf, bool *is_thinking)
+{
+    size_t n = release(p, buf, is_thinking);
+
+    return p->state == AT_START && chat_trim((struct span){ buf, n }).n == 0 ? 0 : n;
 }
 
 void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t n)
@@ -198,16 +211,20 @@ void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t
     }
     end = chat_trim((struct span){ tail + used, sizeof tail - used });
     if (end.n >= strlen(OPEN) && memcmp(end.s + end.n - strlen(OPEN), OPEN, strlen(OPEN)) == 0)
-        switch_to(p, IN_THOUGHT);
+        p->state = IN_THOUGHT;
 }
 
 size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool *is_thinking)
 {
+    int next = after_mark(p, id);
     size_t n;
 
+    if (next != NO_MARK) {
+        n = release_before_mark(p, buf, is_thinking);
+        p->state = next;
+        return n;
+    }
     *is_thinking = p->state == IN_THOUGHT || p->state == IN_LABEL;
-    if (p->format->think != THINK_NONE && take_mark(p, id))
-        return 0;
     n = decoder_push(&p->decoder, p->tokenizer, id, buf);
     if (p->format->think == THINK_HARMONY && p->state == IN_LABEL)
         take_channel(p, buf, n);
@@ -220,14 +237,5 @@ size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool 
 
 size_t answer_parser_end(struct answer_parser *p, char *buf, bool *is_thinking)
 {
-    size_t n = p->n_held;
-
-    *is_thinking = p->state == IN_THOUGHT || p->state == IN_LABEL;
-    memcpy(buf, p->held, n);
-    if (p->state == IN_LABEL || p->state == IN_ROLE) /* only a label: drop it */
-        n = 0;
-    if (p->state == AFTER)
-        n = drop_newlines(buf, n);
-    p->n_held = 0;
-    return n + decoder_end(&p->decoder, buf + n);
+    return release(p, buf, is_thinking);
 }

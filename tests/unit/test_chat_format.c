@@ -486,6 +486,53 @@ static void tags_that_are_text_are_recognised(void **state)
     tokenizer_close(t);
 }
 
+/* Text is held back while it could be the beginning of a tag, or of a character. */
+static void text_before_a_mark_is_not_lost(void **state)
+{
+    static const struct {
+        const char *before, *inside, *after; /* the tokens <think> and </think> */
+        const char *thought, *answer;
+    } rows[] = {
+        { "", "a</t", "B", "a</t", "B" },
+        { "", "<", "B", "<", "B" },
+        { "", "</think", "\n</thin", "</think", "</thin" },
+        { "", "a\xf0\x9f", "B", "a\xef\xbf\xbd", "B" },
+        { "<thi", "a", "B", "a", "<thiB" },
+        { "\n ", "a", "B", "a", "B" },
+        { "b\xe2", "a", "B", "a", "b\xef\xbf\xbd" "B" },
+        { "", "a", "\n", "a", "" },
+    };
+    struct tokenizer *t = open_tiny(&qwen3), *channels = open_tiny(&gemma4);
+    uint32_t id[64];
+    struct parts p;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t n = ids_of_text(id, rows[i].before);
+
+        id[n++] = F + 2;
+        n += ids_of_text(id + n, rows[i].inside);
+        id[n++] = F + 3;
+        n += ids_of_text(id + n, rows[i].after);
+        parse("qwen3", t, id, n, &p);
+        assert_string_equal(p.thought, rows[i].thought);
+        assert_string_equal(p.answer, rows[i].answer);
+
+        n = ids_of_text(id, rows[i].before);
+        id[n++] = CHANNEL;
+        n += ids_of_text(id + n, "thought\n");
+        n += ids_of_text(id + n, rows[i].inside);
+        id[n++] = CHANNEL_END;
+        n += ids_of_text(id + n, rows[i].after);
+        parse("gemma4", channels, id, n, &p);
+        assert_string_equal(p.thought, rows[i].thought);
+        if (rows[i].before[0] != '\n' && rows[i].after[0] != '\n')
+            assert_string_equal(p.answer, rows[i].answer);
+    }
+    tokenizer_close(t);
+    tokenizer_close(channels);
+}
+
 static void a_format_without_thinking_shows_everything(void **state)
 {
     struct tokenizer *t = open_tiny(&no_tags);
@@ -515,6 +562,7 @@ int main(void)
         cmocka_unit_test(a_channel_without_a_label_is_thinking),
         cmocka_unit_test(tags_that_are_tokens_are_recognised),
         cmocka_unit_test(tags_that_are_text_are_recognised),
+        cmocka_unit_test(text_before_a_mark_is_not_lost),
         cmocka_unit_test(a_format_without_thinking_shows_everything),
     };
 
