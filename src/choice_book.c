@@ -7,12 +7,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "engine/base/new_file.h"
 #include "src/limits_book.h"
 
 #define BOOK_LINES    40
-#define LINE_MAX_CHAR 512
 #define KEEP_S        (30 * 24 * 3600)
 #define MOST_TOKENS   1e9
 
@@ -74,15 +75,12 @@ static void write_line(FILE *f, const struct line *l)
 /* Returns the number of lines. */
 static int read_book(const char *path, struct line lines[BOOK_LINES])
 {
-    FILE *f = limits_book_open(path);
-    char text[LINE_MAX_CHAR];
+    char *text = limits_book_text(path), *at = text, *line;
     int n = 0;
 
-    if (f == NULL)
-        return 0;
-    while (n < BOOK_LINES && fgets(text, sizeof text, f) != NULL)
-        n += read_line(text, &lines[n]);
-    fclose(f);
+    while (n < BOOK_LINES && (line = strsep(&at, "\n")) != NULL)
+        n += read_line(line, &lines[n]);
+    free(text);
     return n;
 }
 

@@ -9,12 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/small_file.h"
 #include "src/models.h"
 #include "src/paths.h"
-#include "ui/term/path.h"
 
 #define DEFAULT_ENDPOINT "https://huggingface.co"
 #define TOKEN_MAX        1024
+#define TOKEN_FILE_MAX   ((size_t)64 << 10)
 
 static const char *variable(const char *name)
 {
@@ -30,8 +31,7 @@ static void read_token(char *token, size_t n)
     const char *cache = variable("XDG_CACHE_HOME");
     struct err ignored = ERR_INIT;
     char path[PATH_MAX];
-    ssize_t got;
-    int fd;
+    char *text;
 
     if (named != NULL)
         snprintf(path, sizeof path, "%s", named);
@@ -43,13 +43,11 @@ static void read_token(char *token, size_t n)
         snprintf(path, sizeof path, "%s/.cache/huggingface/token",
                  paths_home() != NULL ? paths_home() : "");
     token[0] = '\0';
-    fd = path_open_file(path, &ignored);
-    if (fd < 0)
+    text = small_file_read(path, TOKEN_FILE_MAX, NULL, &ignored);
+    if (text == NULL)
         return;
-    got = read(fd, token, n - 1);
-    close(fd);
-    token[got > 0 ? got : 0] = '\0';
-    token[strcspn(token, " \t\r\n")] = '\0';
+    snprintf(token, n, "%.*s", (int)strcspn(text, " \t\r\n"), text);
+    free(text);
 }
 
 int hub_settings(struct mw_hub *out, struct err *e)

@@ -70,20 +70,18 @@ static void complete_key(struct limits_key *k)
 /* Write the new line and the PRODUCT_LINES newest old ones. */
 static void keep_product(const char *path, const char *new_line)
 {
-    FILE *old = limits_book_open(path);
+    char *old = limits_book_text(path), *at = old, *line;
     struct err ignored = ERR_INIT;
     struct new_file file;
-    char line[256];
 
     if (new_file_begin(&file, path, true, &ignored) == 0) {
         fputs(new_line, file.f);
-        for (int i = 0;
-             i < PRODUCT_LINES && old != NULL && fgets(line, sizeof line, old) != NULL; i++)
-            fputs(line, file.f);
+        for (int i = 0; i < PRODUCT_LINES && (line = strsep(&at, "\n")) != NULL; i++)
+            if (line[0] != '\0')
+                fprintf(file.f, "%.255s\n", line);
         new_file_end(&file, &ignored);
     }
-    if (old != NULL)
-        fclose(old);
+    free(old);
 }
 
 /* A line of the other file: program, processor, kernels, "exact" or "usual", weight type,
@@ -92,13 +90,10 @@ static void keep_product(const char *path, const char *new_line)
 static bool find_product(const char *path, const char *cpu, struct mw_products *all,
                          struct mw_product *p)
 {
-    FILE *f = limits_book_open(path);
-    char line[256];
+    char *old = limits_book_text(path), *next = old, *line;
     bool is_found = false;
 
-    if (f == NULL)
-        return false;
-    while (!is_found && fgets(line, sizeof line, f) != NULL) {
+    while (!is_found && (line = strsep(&next, "\n")) != NULL) {
         char build[48], found[64], kernels[16], exact[8], type[16], blas[64];
         double a, b;
 
@@ -113,7 +108,7 @@ static bool find_product(const char *path, const char *cpu, struct mw_products *
         p->blas_flops_s = b;
         snprintf(all->blas, sizeof all->blas, "%s", blas);
     }
-    fclose(f);
+    free(old);
     return is_found;
 }
 

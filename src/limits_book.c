@@ -4,11 +4,11 @@
 #include "src/limits_book.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/base/new_file.h"
-#include "ui/term/path.h"
+#include "engine/base/small_file.h"
 
 #define HOUR_S        3600
 #define KEEP_S        (24 * HOUR_S)
@@ -17,7 +17,6 @@
 #define N_FIELD       20
 #define MOST_LOOKUP   10.0
 #define MOST_READ_CPU 1e-6 /* seconds per byte */
-#define LINE_MAX_CHAR 512
 #define FORM          "v4" /* ends each line; others have other fields */
 
 static bool is_in(double x, double most)
@@ -75,28 +74,21 @@ static void write_page(FILE *f, const struct limits_page *p)
             l->memory.observed_s, l->load, l->lookup_s, l->read_cpu_s, l->contention);
 }
 
-FILE *limits_book_open(const char *path)
+char *limits_book_text(const char *path)
 {
     struct err ignored = ERR_INIT;
-    int fd = path_open_file(path, &ignored);
-    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 
-    if (f == NULL && fd >= 0)
-        close(fd);
-    return f;
+    return small_file_read(path, BOOK_MAX_BYTES, NULL, &ignored);
 }
 
 void limits_book_read(struct limits_book *b, const char *path)
 {
-    FILE *f = limits_book_open(path);
-    char line[LINE_MAX_CHAR];
+    char *text = limits_book_text(path), *at = text, *line;
 
     b->n = 0;
-    if (f == NULL)
-        return;
-    while (b->n < BOOK_PAGES && fgets(line, sizeof line, f) != NULL)
+    while (b->n < BOOK_PAGES && (line = strsep(&at, "\n")) != NULL)
         b->n += read_page(line, &b->page[b->n]);
-    fclose(f);
+    free(text);
 }
 
 static bool is_doubtful(const struct mw_limits *l)

@@ -11,11 +11,12 @@
 #ifndef MEMWALL_SRC_LIMITS_BOOK_H
 #define MEMWALL_SRC_LIMITS_BOOK_H
 
-#include <stdio.h>
+#include <stddef.h>
 
 #include "engine/memwall.h"
 
-#define BOOK_PAGES 40
+#define BOOK_PAGES     40
+#define BOOK_MAX_BYTES ((size_t)64 << 10)
 
 /* No machine has more: bytes or operations per second, and the spread of a rate. */
 #define BOOK_MOST_RATE   1e16
@@ -66,7 +67,9 @@ double limits_book_disk(const struct limits_book *b, const struct limits_key *k,
 double limits_book_disk_near(const struct limits_book *b, const struct limits_key *k,
                              int64_t now_s);
 
-/* Open a file of the cache folder for reading; NULL if that fails. */
-FILE *limits_book_open(const char *path);
+/* Read a file of measurements in the cache folder, for free(); the caller cuts it into lines.
+ * NULL if there is none, or if it is longer than BOOK_MAX_BYTES: then memwall did not write it.
+ */
+char *limits_book_text(const char *path);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/greatest.h"
+#include "engine/base/small_file.h"
 #include "src/command.h"
 #include "src/limits.h"
 #include "src/limits_print.h"
@@ -20,6 +21,7 @@
 #define STAGE_NS     200000000u          /* between two lines of progress */
 #define EVERYTHING   ((uint64_t)1 << 50) /* a budget for all weights */
 #define HOLES_SHARE  64 /* a file with more than 1/64 of it missing is not measured */
+#define IO_FILE_MAX  4096 /* of /proc/self/io */
 #define WHY_NOT_PLAN "there is no prediction without measured limits"
 
 struct measure {
@@ -330,17 +332,14 @@ static int eval_prompt(struct measure *x, struct err *e)
  */
 static double bytes_read_from_disk(void)
 {
+    struct err ignored = ERR_INIT;
+    char *text = small_file_read("/proc/self/io", IO_FILE_MAX, NULL, &ignored);
+    const char *line = text != NULL ? strstr(text, "\nread_bytes: ") : NULL;
     unsigned long long bytes;
-    double found = -1;
-    char line[80];
-    FILE *f = fopen("/proc/self/io", "re");
+    double found =
+        line != NULL && sscanf(line, "\nread_bytes: %llu", &bytes) == 1 ? (double)bytes : -1;
 
-    if (f == NULL)
-        return -1;
-    while (found < 0 && fgets(line, sizeof line, f) != NULL)
-        if (sscanf(line, "read_bytes: %llu", &bytes) == 1)
-            found = (double)bytes;
-    fclose(f);
+    free(text);
     return found;
 }
 

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/new_file.h"
@@ -12,7 +13,6 @@
 
 #define BOOK_LINES    80
 #define N_FIELD       15
-#define LINE_MAX_CHAR 512
 #define HOUR_S        3600
 #define KEEP_S        (24 * HOUR_S)
 #define KEEP_DOUBT_S  HOUR_S
@@ -130,15 +130,12 @@ static void write_line(FILE *f, const struct line *l)
 
 static void read_book(struct book *b, const char *path)
 {
-    FILE *f = limits_book_open(path);
-    char text[LINE_MAX_CHAR];
+    char *text = limits_book_text(path), *at = text, *line;
 
     b->n = 0;
-    if (f == NULL)
-        return;
-    while (b->n < BOOK_LINES && fgets(text, sizeof text, f) != NULL)
-        b->n += read_line(text, &b->line[b->n]);
-    fclose(f);
+    while (b->n < BOOK_LINES && (line = strsep(&at, "\n")) != NULL)
+        b->n += read_line(line, &b->line[b->n]);
+    free(text);
 }
 
 static bool is_same_key(const struct rates_key *a, const struct rates_key *b)

@@ -288,7 +288,7 @@ static int read_all(struct results *r, const struct json_node *n, struct err *e)
 
 int results_load(struct results *r, const char *path, struct err *e)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC), result = -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), result = -1;
     struct json_doc *doc = NULL;
     struct stat st;
 

@@ -9,13 +9,12 @@
 #include <sys/stat.h>
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "engine/base/small_file.h"
 #include "engine/hub/cache_layout.h"
 #include "engine/hub/find.h"
 
@@ -33,20 +32,15 @@ struct snapshot {
 static void read_main(const char *cache, const char *repo, char commit[CACHE_MAX_NAME + 1])
 {
     struct err ignored = ERR_INIT;
-    char path[PATH_MAX];
-    ssize_t n = 0;
-    int fd;
+    char path[PATH_MAX], *text;
 
     commit[0] = '\0';
     if (cache_path(path, sizeof path, cache, repo, CACHE_REFS, "main", &ignored) != 0)
         return;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return;
-    n = read(fd, commit, CACHE_MAX_NAME);
-    close(fd);
-    commit[n > 0 ? n : 0] = '\0';
-    commit[strcspn(commit, " \r\n")] = '\0';
+    text = small_file_read(path, CACHE_MAX_NAME, NULL, &ignored);
+    if (text != NULL)
+        snprintf(commit, CACHE_MAX_NAME + 1, "%.*s", (int)strcspn(text, " \r\n"), text);
+    free(text);
 }
 
 static int newest_first(const void *a, const void *b)

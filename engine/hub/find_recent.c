@@ -4,55 +4,46 @@
  */
 #include "config.h"
 
-#include <sys/stat.h>
-
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "engine/base/folder.h"
 #include "engine/base/new_file.h"
+#include "engine/base/small_file.h"
 #include "engine/hub/cache_layout.h"
 #include "engine/hub/find.h"
 
-#define MAX_LINES 40
+#define MAX_LINES  40
+#define LINE_BYTES ((size_t)PATH_MAX + 32)
 
 struct line {
     int64_t used_s;
     char path[PATH_MAX];
 };
 
-static FILE *open_list(const char *path)
+/* Returns the text of the list, for free(); NULL if there is none. */
+static char *read_list(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat st;
-    FILE *f = NULL;
+    struct err ignored = ERR_INIT;
 
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        f = fdopen(fd, "r");
-    if (f == NULL && fd >= 0)
-        close(fd);
-    return f;
+    return small_file_read(path, MAX_LINES * LINE_BYTES, NULL, &ignored);
 }
 
-/* Read the next line of the form.  Returns false at the end of the file. */
-static bool read_line(FILE *f, struct line *out)
+/* Read the next line of the form, and move *at after it.  Returns false at the end. */
+static bool read_line(char **at, struct line *out)
 {
-    char text[PATH_MAX + 32];
-
-    while (fgets(text, sizeof text, f) != NULL) {
+    for (char *text; (text = strsep(at, "\n")) != NULL;) {
         char *path;
         long long s = strtoll(text, &path, 10);
-        size_t n = strcspn(text, "\n");
 
-        if (s <= 0 || path[0] != ' ' || path[1] != '/' || text[n] != '\n')
+        /* After the last newline there is a line that was cut. */
+        if (*at == NULL || s <= 0 || path[0] != ' ' || path[1] != '/' ||
+            strlen(path + 1) >= sizeof out->path)
             continue;
-        text[n] = '\0';
         out->used_s = s;
         snprintf(out->path, sizeof out->path, "%s", path + 1);
         return true;
@@ -99,23 +90,22 @@ static int add_line(struct mw_models *m, const struct line *line, struct err *e)
 
 int find_recent(struct mw_models *m, const char *list, struct err *e)
 {
-    FILE *f = open_list(list);
+    char *text = read_list(list), *at = text;
     struct line *line = malloc(sizeof *line);
     int rc = line != NULL ? 0 : err_memory(e, "the list of models");
 
-    for (int i = 0; rc == 0 && f != NULL && i < MAX_LINES && read_line(f, line); i++)
+    for (int i = 0; rc == 0 && i < MAX_LINES && read_line(&at, line); i++)
         rc = add_line(m, line, e);
-    if (f != NULL)
-        fclose(f);
+    free(text);
     free(line);
     return rc;
 }
 
 /* Write the new line, and the old ones of other models. */
-static void write_list(struct new_file *to, FILE *old, const char *path, struct line *line)
+static void write_list(struct new_file *to, char *old, const char *path, struct line *line)
 {
     fprintf(to->f, "%" PRId64 " %s\n", (int64_t)time(NULL), path);
-    for (int i = 1; i < MAX_LINES && old != NULL && read_line(old, line);)
+    for (int i = 1; i < MAX_LINES && read_line(&old, line);)
         if (strcmp(line->path, path) != 0) {
             fprintf(to->f, "%" PRId64 " %s\n", line->used_s, line->path);
             i++;
@@ -128,17 +118,16 @@ void mw_models_used(const char *recent, const char *model_path)
     char *path = realpath(model_path, NULL);
     struct line *line = malloc(sizeof *line);
     struct new_file to;
-    FILE *old;
+    char *old;
 
     if (path != NULL && line != NULL && strchr(path, '\n') == NULL) {
         (void)folder_make_parent(recent);
-        old = open_list(recent);
+        old = read_list(recent);
         if (new_file_begin(&to, recent, true, &ignored) == 0) {
             write_list(&to, old, path, line);
             (void)new_file_end(&to, &ignored);
         }
-        if (old != NULL)
-            fclose(old);
+        free(old);
     }
     free(line);
     free(path);

@@ -4,14 +4,13 @@
 
 #include <sys/stat.h>
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/base/digest.h"
 #include "engine/base/folder.h"
 #include "engine/base/new_file.h"
+#include "engine/base/small_file.h"
 
 #define MAX_RECORDS 4096
 
@@ -40,33 +39,6 @@ static void make_header(struct header *h, size_t n)
     h->mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 }
 
-/* Read a whole regular file of at most `most` bytes; NULL: it is not one. */
-static char *read_all(const char *file, size_t most, size_t *n)
-{
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat st;
-    char *bytes = NULL;
-
-    if (fd < 0)
-        return NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-        (size_t)st.st_size <= most)
-        bytes = malloc((size_t)st.st_size);
-    *n = 0;
-    while (bytes != NULL && *n < (size_t)st.st_size) {
-        ssize_t got = read(fd, bytes + *n, (size_t)st.st_size - *n);
-
-        if (got <= 0) {
-            free(bytes);
-            bytes = NULL;
-        } else {
-            *n += (size_t)got;
-        }
-    }
-    close(fd);
-    return bytes;
-}
-
 static bool is_whole(const char *bytes, size_t n)
 {
     struct header expected, h;
@@ -87,7 +59,8 @@ static bool is_whole(const char *bytes, size_t n)
 void record_list_read(struct record_list *list, const char *file)
 {
     size_t most = sizeof(struct header) + MAX_RECORDS * sizeof(struct record) + DIGEST_HEX, n;
-    char *bytes = read_all(file, most, &n);
+    struct err ignored = ERR_INIT;
+    char *bytes = small_file_read(file, most, &n, &ignored);
 
     *list = (struct record_list){ .n = 0 };
     if (bytes != NULL && is_whole(bytes, n)) {

@@ -22,7 +22,7 @@ int kernel_file_open_in(const char *root, const char *folder, const char *name)
 
     if (n < 0 || (size_t)n >= sizeof full)
         return -1;
-    return open(full, O_RDONLY | O_CLOEXEC);
+    return open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 void kernel_file_close(int fd)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 
 #include "engine/base/folder.h"
 #include "engine/base/new_file.h"
+#include "engine/base/small_file.h"
 #include "tests/lib/tree.h"
 
 static void expect_file(const char *name, const char *text)
@@ -169,14 +171,78 @@ static void folders_are_made_with_those_above_them(void **state)
     assert_int_equal(errno, ENOTDIR);
 }
 
+static void expect_small(const char *path, size_t most, const char *text)
+{
+    struct err e = ERR_INIT;
+    size_t n;
+    char *got = small_file_read(path, most, &n, &e);
+
+    assert_non_null(got);
+    assert_int_equal(n, strlen(text));
+    assert_string_equal(got, text);
+    free(got);
+}
+
+static void expect_refused(const char *path, const char *why)
+{
+    struct err e = ERR_INIT;
+
+    assert_null(small_file_read(path, 4, NULL, &e));
+    assert_non_null(strstr(e.what, why));
+    assert_null(small_file_read_end("/", 4, NULL, &e));
+}
+
+static void a_small_file_is_read_up_to_its_limit(void **state)
+{
+    struct err e = ERR_INIT;
+    size_t n;
+    char *end;
+
+    (void)state;
+    tree_put("/a", "text");
+    expect_small(tree_path("/a"), 4, "text");
+    expect_small(tree_path("/a"), 100, "text");
+    expect_refused(tree_path("/b"), "No such file");
+    tree_put("/a", "texts");
+    expect_refused(tree_path("/a"), "is longer than 4 bytes");
+    end = small_file_read_end(tree_path("/a"), 4, &n, &e);
+    assert_string_equal(end, "exts");
+    assert_int_equal(n, 4);
+    free(end);
+    tree_put("/a", "");
+    expect_small(tree_path("/a"), 4, "");
+    expect_small("/dev/null", 4, "");
+    expect_small("/proc/self/comm", 64, "test_files\n"); /* its size is said to be 0 */
+    expect_refused("/proc/self/comm", "is longer than 4 bytes");
+}
+
+static void only_a_regular_file_is_small(void **state)
+{
+    (void)state;
+    tree_put("/a", "");
+    assert_int_equal(truncate(tree_path("/a"), (off_t)1 << 40), 0);
+    expect_refused(tree_path("/a"), "is longer than 4 bytes");
+    assert_int_equal(mkfifo(tree_path("/fifo"), 0600), 0);
+    expect_refused(tree_path("/fifo"), "is not a regular file");
+    expect_refused(tree_root, "is not a regular file");
+    expect_refused("/dev/zero", "is not a regular file");
+    assert_int_equal(symlink("loop", tree_path("/loop")), 0);
+    expect_refused(tree_path("/loop"), "symbolic links");
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, tree_make, tree_drop)
     const struct CMUnitTest tests[] = {
-        CASE(a_file_appears_when_it_is_complete),     CASE(a_replaced_file_keeps_its_mode),
-        CASE(a_file_that_may_not_be_replaced_stays),  CASE(a_dropped_file_leaves_nothing),
-        CASE(a_full_disk_leaves_the_old_file),        CASE(impossible_names_are_refused),
+        CASE(a_file_appears_when_it_is_complete),
+        CASE(a_replaced_file_keeps_its_mode),
+        CASE(a_file_that_may_not_be_replaced_stays),
+        CASE(a_dropped_file_leaves_nothing),
+        CASE(a_full_disk_leaves_the_old_file),
+        CASE(impossible_names_are_refused),
         CASE(folders_are_made_with_those_above_them),
+        CASE(a_small_file_is_read_up_to_its_limit),
+        CASE(only_a_regular_file_is_small),
     };
 
     return cmocka_run_group_tests_name("files", tests, NULL, NULL);

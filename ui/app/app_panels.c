@@ -9,12 +9,12 @@
  */
 #include "config.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "engine/base/new_file.h"
+#include "engine/base/small_file.h"
 #include "ui/app/app.h"
 #include "ui/dash/dash.h"
 
@@ -44,33 +44,32 @@ static void take_text(struct app *a, char *text)
 
 void app_load_panels(struct app *a)
 {
-    char path[4200], text[FILE_TEXT];
-    ssize_t n;
-    int fd;
+    struct err ignored = ERR_INIT;
+    char path[4200], *text;
 
     file_path(a, path, sizeof path);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return;
-    text[n] = '\0';
-    take_text(a, text);
+    text = small_file_read(path, FILE_TEXT, NULL, &ignored);
+    if (text != NULL)
+        take_text(a, text);
+    free(text);
 }
 
 void app_save_panels(struct app *a)
 {
     char path[4200], text[PANELS_TEXT];
-    FILE *f;
+    struct err e = ERR_INIT;
+    struct new_file file;
+    int rc;
 
     file_path(a, path, sizeof path);
-    f = fopen(path, "we");
-    if (f == NULL || fprintf(f, "panels %s\nsplit %d\n",
-                             panels_text(dash_panels(a->dash), text), a->permille) < 0)
+    rc = new_file_begin(&file, path, true, &e);
+    if (rc == 0) {
+        fprintf(file.f, "panels %s\nsplit %d\n", panels_text(dash_panels(a->dash), text),
+                a->permille);
+        rc = new_file_end(&file, &e);
+    }
+    if (rc != 0)
         app_hint(a, "the layout could not be saved in %.200s", path);
-    if (f != NULL)
-        fclose(f);
 }
 
 static void changed(struct app *a)

@@ -11,6 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/small_file.h"
+
+#define EDITED_MAX ((size_t)1 << 20) /* a longer text is better attached as a file */
+
 static int write_all(int fd, const char *text, size_t n)
 {
     while (n > 0) {
@@ -44,26 +48,6 @@ static int make_file(char *path, size_t room, const char *text, struct err *e)
     return rc;
 }
 
-static char *read_file(const char *path, struct err *e)
-{
-    FILE *f = fopen(path, "re");
-    char *text = NULL;
-    size_t room = 0;
-    ssize_t n = f == NULL ? -1 : getdelim(&text, &room, '\0', f);
-
-    if (f == NULL || (n < 0 && !feof(f))) {
-        err_sys(e, "cannot read \"%.200s\"", path);
-        free(text);
-        text = NULL;
-    } else if (n < 0) { /* the file is empty */
-        free(text);
-        text = strdup("");
-    }
-    if (f != NULL)
-        fclose(f);
-    return text;
-}
-
 char *editor_run(struct term *term, const char *text, struct err *e)
 {
     const char *visual = getenv("VISUAL"), *editor = getenv("EDITOR");
@@ -82,7 +66,7 @@ char *editor_run(struct term *term, const char *text, struct err *e)
                               : "editor");
     status = term_run(term, argv, e);
     if (status == 0)
-        edited = read_file(path, e);
+        edited = small_file_read(path, EDITED_MAX, NULL, e);
     else if (status > 0)
         err_set(e, ERR_IO, "the editor failed; the line is as it was");
     unlink(path);

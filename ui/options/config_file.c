@@ -7,63 +7,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/base/folder.h"
 #include "engine/base/new_file.h"
-#include "ui/term/path.h"
+#include "engine/base/small_file.h"
 
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 
 /* ---- the file as text ---- */
 
-static int read_all(FILE *f, const char *path, char **text, size_t *len, struct err *e)
-{
-    char *fitting;
-
-    *text = malloc(CONFIG_MAX_BYTES + 1);
-    if (*text == NULL)
-        return err_memory(e, "reading \"%.150s\"", path);
-    errno = 0;
-    *len = fread(*text, 1, CONFIG_MAX_BYTES + 1, f);
-    if (ferror(f) != 0)
-        err_sys(e, "cannot read \"%.150s\"", path);
-    else if (*len > CONFIG_MAX_BYTES)
-        err_set(e, ERR_ARGUMENT, "\"%.150s\" is longer than %zu bytes", path, CONFIG_MAX_BYTES);
-    else {
-        (*text)[*len] = '\0';
-        fitting = realloc(*text, *len + 1);
-        *text = fitting != NULL ? fitting : *text;
-        return 0;
-    }
-    free(*text);
-    *text = NULL;
-    return -1;
-}
-
 /* Read the file with a NUL after it; a missing one is empty.  The caller frees *text. */
 static int read_file(const char *path, char **text, size_t *len, struct err *e)
 {
-    int fd = path_open_file(path, e), rc;
-    FILE *f;
-
-    *text = NULL;
-    *len = 0;
-    if (fd < 0 && (e->sys == ENOENT || e->sys == ENOTDIR)) {
+    *text = small_file_read(path, CONFIG_MAX_BYTES, len, e);
+    if (*text == NULL && (e->sys == ENOENT || e->sys == ENOTDIR)) {
         *e = (struct err)ERR_INIT;
         *text = calloc(1, 1);
         return *text != NULL ? 0 : err_memory(e, "the configuration");
     }
-    if (fd < 0)
-        return -1;
-    f = fdopen(fd, "r");
-    if (f == NULL) {
-        close(fd);
-        return err_memory(e, "reading \"%.150s\"", path);
-    }
-    rc = read_all(f, path, text, len, e);
-    fclose(f);
-    return rc;
+    return *text != NULL ? 0 : -1;
 }
 
 /* ---- reading ---- */

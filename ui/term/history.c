@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/base/folder.h"
+#include "engine/base/small_file.h"
 #include "ui/term/path.h"
 
 struct history {
@@ -92,32 +93,6 @@ static char *unescape(const char *line, size_t n)
 
 /* ---- the file ---- */
 
-static char *read_all(const char *path, size_t *n)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat st;
-    char *text = NULL;
-    off_t from;
-    ssize_t got;
-
-    *n = 0;
-    if (fd < 0)
-        return NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        /* Read only the end of a long file. */
-        from = st.st_size > (off_t)(2 * HISTORY_MAX_BYTES)
-                   ? st.st_size - (off_t)(2 * HISTORY_MAX_BYTES)
-                   : 0;
-        text = malloc((size_t)(st.st_size - from) + 1);
-        while (text != NULL && *n < (size_t)(st.st_size - from) &&
-               (got = pread(fd, text + *n, (size_t)(st.st_size - from) - *n,
-                            from + (off_t)*n)) > 0)
-            *n += (size_t)got;
-    }
-    close(fd);
-    return text;
-}
-
 static void load(struct history *h, const char *text, size_t n)
 {
     while (n > 0) {
@@ -137,6 +112,7 @@ static void load(struct history *h, const char *text, size_t n)
 int history_open(struct history **out, const char *path, struct err *e)
 {
     struct history *h = calloc(1, sizeof *h);
+    struct err ignored = ERR_INIT;
     size_t n = 0;
     char *text;
 
@@ -145,7 +121,8 @@ int history_open(struct history **out, const char *path, struct err *e)
         free(h);
         return err_memory(e, "the history");
     }
-    text = path == NULL ? NULL : read_all(path, &n);
+    /* A history that cannot be read begins empty; writing it reports why it fails. */
+    text = path == NULL ? NULL : small_file_read_end(path, 2 * HISTORY_MAX_BYTES, &n, &ignored);
     if (text != NULL)
         load(h, text, n);
     free(text);

@@ -5,11 +5,9 @@
 #include <sys/stat.h>
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 char *path_expand(char *buf, size_t n, const char *path)
 {
@@ -20,21 +18,6 @@ char *path_expand(char *buf, size_t n, const char *path)
     else
         snprintf(buf, n, "%s", path);
     return buf;
-}
-
-int path_open_file(const char *path, struct err *e)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat st, null;
-
-    if (fd < 0)
-        return err_sys(e, "cannot open \"%.150s\"", path);
-    if (fstat(fd, &st) == 0 &&
-        (S_ISREG(st.st_mode) ||
-         (S_ISCHR(st.st_mode) && stat("/dev/null", &null) == 0 && st.st_rdev == null.st_rdev)))
-        return fd;
-    close(fd);
-    return err_set(e, ERR_ARGUMENT, "\"%.150s\" is not a regular file", path);
 }
 
 /* Names with control characters are not offered. */

@@ -16,9 +16,4 @@ char *path_expand(char *buf, size_t n, const char *path);
 typedef void path_add_fn(void *list, const char *path);
 void path_complete(const char *path, path_add_fn *add, void *list);
 
-/* Open a file of settings for reading.  FIFOs, sockets, folders and devices other than
- * /dev/null are refused without blocking.  Returns a descriptor, or -1 with *e, whose sys is
- * ENOENT if there is no such file. */
-int path_open_file(const char *path, struct err *e);
-
 #endif

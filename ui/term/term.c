@@ -291,7 +291,8 @@ static enum ui_colors choose_colors(const struct term *t)
 static void point_output_at_log(struct term *t)
 {
     const char *path = t->log_path[0] != '\0' ? t->log_path : "/dev/null";
-    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int log =
+        open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
 
     if (log < 0)
         log = open("/dev/null", O_WRONLY | O_CLOEXEC);

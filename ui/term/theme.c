@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "engine/base/small_file.h"
 
 #define THEME_FILE_MAX 65536
 #define SUFFIX         ".theme"
@@ -193,53 +194,35 @@ int theme_parse(struct theme *out, const char *name, const char *text, struct er
     return 0;
 }
 
-/* Read a whole small file.  Returns -1 with *e. */
-static int read_file(char *buf, size_t n, const char *path, struct err *e)
+/* A NUL would end the text before the file ends. */
+static int check_nul(const char *text, size_t n, struct err *e)
 {
-    int fd = path_open_file(path, e);
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-    const char *nul;
-    size_t got;
+    const char *nul = memchr(text, '\0', n);
+    char where[32];
+    unsigned line = 1;
 
-    if (fd < 0)
-        return -1;
-    if (f == NULL) {
-        close(fd);
-        return err_memory(e, "reading \"%.150s\"", path);
-    }
-    got = fread(buf, 1, n - 1, f);
-    buf[got] = '\0';
-    if (ferror(f) || !feof(f)) {
-        fclose(f);
-        return err_set(e, ERR_FORMAT, "\"%s\" cannot be read as a theme", path);
-    }
-    fclose(f);
-    nul = memchr(buf, '\0', got);
-    if (nul != NULL) {
-        char where[32];
-        unsigned line = 1;
-
-        for (const char *c = buf; c < nul; c++)
-            line += *c == '\n';
-        snprintf(where, sizeof where, "line %u", line);
-        err_set(e, ERR_FORMAT, "a NUL byte is not text");
-        return err_at(e, path, ERR_NO_OFFSET, where);
-    }
-    return 0;
+    if (nul == NULL)
+        return 0;
+    for (const char *c = text; c < nul; c++)
+        line += *c == '\n';
+    snprintf(where, sizeof where, "line %u", line);
+    err_set(e, ERR_FORMAT, "a NUL byte is not text");
+    return err_at(e, NULL, ERR_NO_OFFSET, where);
 }
 
 static int from_file(struct theme *out, const char *name, const char *path, struct err *e)
 {
-    char *text = malloc(THEME_FILE_MAX);
-    int rc = -1;
+    size_t n;
+    char *text = small_file_read(path, THEME_FILE_MAX, &n, e);
+    int rc;
 
     if (text == NULL)
-        return err_memory(e, "a theme");
-    if (read_file(text, THEME_FILE_MAX, path, e) == 0) {
+        return -1;
+    rc = check_nul(text, n, e);
+    if (rc == 0)
         rc = theme_parse(out, name, text, e);
-        if (rc != 0)
-            err_at(e, path, ERR_NO_OFFSET, NULL);
-    }
+    if (rc != 0)
+        err_at(e, path, ERR_NO_OFFSET, NULL);
     free(text);
     return rc;
 }
