@@ -37,6 +37,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_pull_faults.py \
 	tests/program/test_report.py \
 	tests/program/test_run.py \
+	tests/program/test_sampling.py \
 	tests/program/test_surroundings.py \
 	tests/program/test_sweep.py \
 	tests/terminal/test_tmux.py \

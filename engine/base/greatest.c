@@ -2,6 +2,7 @@
 
 #include "engine/base/greatest.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 /* Most blocks have no number above the greatest one so far, which a few comparisons of vectors
@@ -22,6 +23,8 @@ uint32_t greatest_of(const float *x, uint32_t n)
 {
     uint32_t best = 0;
 
+    while (isnan(x[best]) && best + 1 < n)
+        best++;
     for (uint32_t at = 0; at < n; at += BLOCK) {
         uint32_t end = n - at < BLOCK ? n : at + BLOCK;
 

@@ -4,6 +4,10 @@
  * A vocabulary has 262144 entries and a token takes a few milliseconds, so the entries are
  * never all sorted: a heap gives the most likely ones one after the other, as many as needed.
  * Order: suppressed ids, repetition penalty, temperature, top-k, top-p, min-p, draw.
+ *
+ * The id with the greatest logit is a candidate in every step, whatever the values are, so no
+ * list is ever empty.  Logits may be so large, or the temperature so small, that the difference
+ * to the next candidate is lost in rounding.
  */
 #include "config.h"
 
@@ -11,6 +15,7 @@
 
 #include <sys/random.h>
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,13 +159,21 @@ void mw_sampler_free(struct mw_sampler *p)
     free(p);
 }
 
+/* A logit that is a number stays one, so the id stays before those that are suppressed. */
+static float penalised(float logit, float penalty)
+{
+    float x = logit > 0 ? logit / penalty : logit * penalty;
+
+    return logit > -INFINITY ? fminf(fmaxf(x, -FLT_MAX), FLT_MAX) : logit;
+}
+
 /* Penalise each id of the window once, however often it occurs: the penalty is not a power. */
 static void penalise(struct mw_sampler *p, float *logits, const uint32_t *before,
                      size_t n_before)
 {
     size_t from = n_before > p->s.repeat_last ? n_before - p->s.repeat_last : 0;
 
-    if (p->s.repeat_penalty == 1 || p->s.repeat_penalty <= 0)
+    if (p->s.repeat_penalty == 1 || !(p->s.repeat_penalty > 0))
         return;
     for (size_t i = from; i < n_before; i++) {
         uint32_t id = before[i];
@@ -168,8 +181,7 @@ static void penalise(struct mw_sampler *p, float *logits, const uint32_t *before
         if (id >= p->n_vocab || has_bit(p->seen, id))
             continue;
         set_bit(p->seen, id);
-        logits[id] = logits[id] > 0 ? logits[id] / p->s.repeat_penalty
-                                    : logits[id] * p->s.repeat_penalty;
+        logits[id] = penalised(logits[id], p->s.repeat_penalty);
     }
     for (size_t i = from; i < n_before; i++)
         if (before[i] < p->n_vocab)
@@ -234,11 +246,11 @@ static uint32_t pop(struct heap *h)
 
 /* --- candidates --- */
 
-/* Collect the k greatest above the floor, in no order. */
+/* Collect the k greatest that are not below the floor, in no order. */
 static void take_greatest(struct heap *h, size_t k, uint32_t n_vocab, float floor)
 {
     for (uint32_t id = 0; id < n_vocab; id++) {
-        if (!(h->logits[id] > floor))
+        if (!(h->logits[id] >= floor))
             continue;
         if (h->n < k) {
             h->id[h->n++] = id;
@@ -279,6 +291,8 @@ static size_t keep(struct heap *h, float top_p, float min_p, double *sum)
 
     if (floor < min_p)
         floor = min_p;
+    if (!(floor <= 1)) /* the share of the greatest */
+        floor = 1;
     *sum = 0;
     for (size_t i = 0; i < h->n; i++) {
         if (!(h->logits[h->id[i]] >= floor))
@@ -304,6 +318,7 @@ uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *be
     size_t k =
         p->s.top_k > 0 && (uint32_t)p->s.top_k < p->n_vocab ? (size_t)p->s.top_k : p->n_vocab;
     struct heap h = { .id = p->heap, .logits = logits };
+    float temp = fminf(p->s.temp, FLT_MAX), floor;
     uint32_t best;
     size_t end;
     double sum, at;
@@ -313,10 +328,11 @@ uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *be
             logits[w * 64 + (size_t)__builtin_ctzll(bits)] = -INFINITY;
     penalise(p, logits, before, n_before);
     best = greatest_of(logits, p->n_vocab);
-    if (p->s.temp <= 0 || !(fabsf(logits[best]) < INFINITY))
+    if (!(p->s.temp > 0) || !(fabsf(logits[best]) < INFINITY))
         return best;
-    take_greatest(&h, k, p->n_vocab, logits[best] - p->s.temp * REACH);
-    sum = to_shares(&h, logits, logits[best], p->s.temp);
+    floor = fmaxf(logits[best] - temp * REACH, -FLT_MAX); /* above suppressed ids */
+    take_greatest(&h, k, p->n_vocab, floor);
+    sum = to_shares(&h, logits, logits[best], temp);
     end = keep(&h, p->s.top_p, p->s.min_p, &sum);
     at = draw(p) * sum;
     for (size_t i = end; i-- > h.n;) {

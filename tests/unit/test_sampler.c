@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,6 +70,13 @@ static bool is_suppressed(uint32_t id)
         if (g->suppress[i] == id)
             return true;
     return tokenizer_is_unusable(model->tokenizer, id);
+}
+
+static uint32_t first_usable(uint32_t from)
+{
+    while (is_suppressed(from))
+        from++;
+    return from;
 }
 
 struct choice {
@@ -160,6 +168,100 @@ static void ids_are_drawn_as_often_as_their_shares_say(void **state)
     check_draws(&all[2], 0);
 }
 
+/* Rows that no sum, difference or share survives unchanged: huge, steep, infinite, or not a
+ * number. */
+enum { HOSTILE = 14 };
+
+static void fill_hostile(float *row, int kind)
+{
+    static const float spread[HOSTILE][2] = {
+        { -5e8f, 5e8f },
+        { 5e8f, 5e8f },
+        { -1e30f, 1e30f },
+        { -FLT_MAX, FLT_MAX },
+        { FLT_MAX, FLT_MAX },
+        { -FLT_MAX, -FLT_MAX },
+        { -1e-45f, 1e-45f },
+        { 0, 0 },
+        { -INFINITY, -INFINITY },
+        { -INFINITY, INFINITY },
+        { -INFINITY, 0 },
+        { NAN, NAN },
+        { NAN, 3 },
+        { -3e8f, -5e8f },
+    };
+    uint32_t top = first_usable(200);
+
+    for (uint32_t id = 0; id < n_vocab; id++)
+        row[id] = id % 5 == 2 ? spread[kind][0] : spread[kind][kind == 12];
+    row[top] = spread[kind][1];
+    row[first_usable(top + 1)] = spread[kind][1];
+}
+
+static bool is_candidate(const float *row, uint32_t id)
+{
+    return !is_suppressed(id) && row[id] > -INFINITY;
+}
+
+/* The greatest logit among the ids that may be sampled; -INFINITY without any. */
+static float top_of(const float *row)
+{
+    float top = -INFINITY;
+
+    for (uint32_t id = 0; id < n_vocab; id++)
+        if (is_candidate(row, id) && row[id] > top)
+            top = row[id];
+    return top;
+}
+
+/*
+ * Whatever the logits and the values are, an id that may be sampled is returned, and with a
+ * tiny temperature one with the greatest logit.
+ */
+static void every_row_and_every_value_gives_an_id(void **state)
+{
+    static const float temps[] = { 0,   1e-45f,  1e-38f, 1e-8f, 0.5f,     1,
+                                   100, FLT_MAX, -1,     NAN,   INFINITY, -INFINITY };
+    static const float shares[] = {
+        0, 1e-45f, 0.5f, 0.95f, 1, 2, -1, NAN, INFINITY, -INFINITY
+    };
+    static const float penalties[] = { 1, 0.01f, 100, 1e-45f, FLT_MAX, INFINITY, NAN, 0, -2 };
+    static const int top_k[] = { 0, 1, 2, 40, INT32_MAX, -1 };
+    enum { N_TEMP = 12, N_SHARE = 10, N_PENALTY = 9, N_TOP_K = 6 };
+    struct err e = ERR_INIT;
+
+    (void)state;
+    for (int i = 0; i < HOSTILE * N_TEMP * N_SHARE * N_PENALTY; i++) {
+        struct mw_sampling s = { .temp = temps[i % N_TEMP],
+                                 .top_p = shares[i / N_TEMP % N_SHARE],
+                                 .min_p = shares[i * 7 / N_TEMP % N_SHARE],
+                                 .top_k = top_k[i * 5 / 3 % N_TOP_K],
+                                 .repeat_penalty =
+                                     penalties[i / (N_TEMP * N_SHARE) % N_PENALTY],
+                                 .repeat_last = 64,
+                                 .seed = 1 + (uint64_t)i };
+        int kind = i / (N_TEMP * N_SHARE * N_PENALTY);
+        uint32_t before[] = { first_usable(200), 7, first_usable(300), UINT32_MAX };
+        float row[N_MAX], asked[N_MAX], top;
+        struct mw_sampler *sampler;
+        uint32_t id;
+
+        fill_hostile(row, kind);
+        memcpy(asked, row, sizeof row);
+        assert_int_equal(mw_sampler_new(&sampler, model, &s, &e), 0);
+        id = mw_sampler_next(sampler, row, before, s.repeat_penalty == 1 ? 0 : 4);
+        mw_sampler_free(sampler);
+        assert_true(id < n_vocab);
+        top = top_of(asked);
+        if (top > -INFINITY && !is_candidate(asked, id))
+            fail_msg("row %d, temp %g, top-p %g, min-p %g, top-k %d, penalty %g: id %u", kind,
+                     (double)s.temp, (double)s.top_p, (double)s.min_p, s.top_k,
+                     (double)s.repeat_penalty, id);
+        if (top > -INFINITY && s.repeat_penalty == 1 && !(s.temp > 1e-30f))
+            assert_true(asked[id] == top || kind == 6);
+    }
+}
+
 static uint32_t best_of(const struct mw_sampling *s, float *row, const uint32_t *before,
                         size_t n_before)
 {
@@ -171,13 +273,6 @@ static uint32_t best_of(const struct mw_sampling *s, float *row, const uint32_t 
     id = mw_sampler_next(sampler, row, before, n_before);
     mw_sampler_free(sampler);
     return id;
-}
-
-static uint32_t first_usable(uint32_t from)
-{
-    while (is_suppressed(from))
-        from++;
-    return from;
 }
 
 static void without_a_temperature_the_first_of_the_greatest_is_taken(void **state)
@@ -226,6 +321,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_are_drawn_as_often_as_their_shares_say),
+        cmocka_unit_test(every_row_and_every_value_gives_an_id),
         cmocka_unit_test(without_a_temperature_the_first_of_the_greatest_is_taken),
         cmocka_unit_test(ids_without_a_text_are_never_drawn),
         cmocka_unit_test(an_id_of_the_window_is_penalised_once),
