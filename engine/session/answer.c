@@ -55,16 +55,31 @@ static void say(struct run *r, const char *text, size_t len, bool is_thinking)
 
 /* --- stop strings --- */
 
-/* Returns where a stop string begins in text, or len.  *keep is the number of bytes at the end
+/* Returns text i that ends an answer: a stop string, or a word that opens a turn; NULL after the
+ * last. */
+static const char *stop_at(const struct answerer *a, size_t i)
+{
+    size_t n = 0;
+
+    while (n < i && a->stop[n] != NULL)
+        n++;
+    if (a->stop[n] != NULL)
+        return a->stop[n];
+    return a->rendering.format != NULL ? chat_turn_word(a->rendering.format, i - n) : NULL;
+}
+
+/* Returns where such a text begins in text, or len.  *keep is the number of bytes at the end
  * that may be the start of one. */
 static size_t find_stop(const struct answerer *a, const char *text, size_t len, size_t *keep)
 {
     *keep = 0;
     for (size_t at = 0; at < len; at++) {
-        for (size_t i = 0; a->stop[i] != NULL; i++) {
-            size_t n = strlen(a->stop[i]), left = len - at;
+        const char *stop;
 
-            if (memcmp(text + at, a->stop[i], n < left ? n : left) != 0)
+        for (size_t i = 0; (stop = stop_at(a, i)) != NULL; i++) {
+            size_t n = strlen(stop), left = len - at;
+
+            if (memcmp(text + at, stop, n < left ? n : left) != 0)
                 continue;
             if (n <= left)
                 return at;
@@ -108,11 +123,13 @@ static bool say_id(struct run *r, uint32_t id)
     bool is_thinking = false;
     size_t len = answer_parser_push(&r->parser, id, buf, &is_thinking);
 
-    if (is_thinking) {
+    if (is_thinking)
         say(r, buf, len, true);
-        return false;
-    }
-    return say_filtered(r, buf, len, false);
+    else if (say_filtered(r, buf, len, false))
+        return true;
+    if (r->parser.is_over) /* the last ids open a turn of another role */
+        ids_free(&r->answer);
+    return r->parser.is_over;
 }
 
 static void say_end(struct run *r)

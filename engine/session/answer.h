@@ -24,7 +24,7 @@ struct answerer {
     struct chat_choice *choice;              /* owned, and so is sampler */
     const struct chat_format *parser_format; /* "raw" if rendering has none */
     struct mw_sampler *sampler;
-    uint32_t stop_ids[32];
+    uint32_t stop_ids[64];
     size_t n_stop_id;
     const char *const *stop; /* strings that end an answer, then NULL; not owned */
     uint32_t n_predict;

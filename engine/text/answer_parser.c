@@ -4,7 +4,8 @@
  * Gemma 4 marks thinking with control tokens, Qwen 3 with tokens that decode to tags.  gpt-oss
  * writes messages, each with the name of its channel; all but those in "final" are thinking.  A
  * vocabulary without such tokens spells the tags, so they may arrive in pieces.  The parser
- * therefore holds back the end of a text while it could be the beginning of a tag.
+ * therefore holds back the end of a text while it could be the beginning of a tag.  The format
+ * has the marks of the model.
  */
 #include "config.h"
 
@@ -22,9 +23,6 @@ enum {
 };
 
 #define NO_MARK (-1)
-
-#define OPEN  "<think>"
-#define CLOSE "</think>"
 
 static bool is_token(const struct answer_parser *p, uint32_t id, const char *text)
 {
@@ -78,7 +76,7 @@ static size_t tail_of(struct span s, const char *tag)
 /* Handle text that may contain tags.  Returns the length that can be shown, holds the rest. */
 static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is_thinking)
 {
-    const char *tag = p->state == IN_THOUGHT ? CLOSE : OPEN;
+    const char *tag = p->state == IN_THOUGHT ? p->format->close : p->format->open;
     size_t at, keep;
 
     memmove(buf + p->n_held, buf, n);
@@ -128,13 +126,22 @@ static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is
     return n - keep;
 }
 
-/* Keep the beginning of a channel's name. */
-static void take_channel(struct answer_parser *p, const char *buf, size_t n)
+/* Keep the beginning of the name of a channel or a role. */
+static void take_name(struct answer_parser *p, const char *buf, size_t n)
 {
     size_t room = sizeof p->held - p->n_held;
 
     memcpy(p->held + p->n_held, buf, n < room ? n : room);
     p->n_held += n < room ? n : room;
+}
+
+/* Whether a message of another role than the assistant begins.  Its name is complete. */
+static bool is_other_role(const struct answer_parser *p)
+{
+    static const char role[] = "assistant";
+
+    return p->state == IN_ROLE && p->n_held > 0 &&
+           (p->n_held < strlen(role) || memcmp(p->held, role, strlen(role)) != 0);
 }
 
 /* Returns the state after id if it is a mark of a message, or NO_MARK. */
@@ -153,20 +160,32 @@ static int after_harmony(const struct answer_parser *p, uint32_t id)
     return NO_MARK;
 }
 
-/* Returns the state after id if it begins or ends thinking, or NO_MARK. */
-static int after_mark(const struct answer_parser *p, uint32_t id)
+static int64_t find_mark(const struct answer_parser *p, const char *mark)
 {
-    bool is_channel = p->format->think == THINK_CHANNEL;
+    return mark[0] != '\0' ? tokenizer_find(p->tokenizer, mark, strlen(mark)) : -1;
+}
 
+/* Look the marks up once: a text that is not a token takes a search of the vocabulary. */
+static void find_marks(struct answer_parser *p)
+{
+    if (p->has_marks)
+        return;
+    p->open = find_mark(p, p->format->open);
+    p->close = find_mark(p, p->format->close);
+    p->has_marks = true;
+}
+
+/* Returns the state after id if it begins or ends thinking, or NO_MARK. */
+static int after_mark(struct answer_parser *p, uint32_t id)
+{
     if (p->format->think == THINK_NONE)
         return NO_MARK;
     if (p->format->think == THINK_HARMONY)
         return after_harmony(p, id);
-    if (is_token(p, id, is_channel ? "<|channel>" : OPEN))
-        return is_channel ? IN_LABEL : IN_THOUGHT;
-    if (is_token(p, id, is_channel ? "<channel|>" : CLOSE))
-        return AFTER;
-    return NO_MARK;
+    find_marks(p);
+    if (id == p->open)
+        return p->format->think == THINK_CHANNEL ? IN_LABEL : IN_THOUGHT;
+    return id == p->close ? AFTER : NO_MARK;
 }
 
 /* Store the text that is held back, because a mark or the end of the answer follows. */
@@ -191,12 +210,25 @@ static size_t release_before_mark(struct answer_parser *p, char *buf, bool *is_t
     return p->state == AT_START && chat_trim((struct span){ buf, n }).n == 0 ? 0 : n;
 }
 
+/* Whether the last mark of the prompt opens a channel.  The label follows it. */
+static bool opens_channel(struct answer_parser *p, const uint32_t *prompt, size_t n)
+{
+    find_marks(p);
+    while (n > 0 && prompt[n - 1] != p->open &&
+           tokenizer_kind(p->tokenizer, prompt[n - 1]) != TOKEN_CONTROL)
+        n--;
+    return n > 0 && prompt[n - 1] == p->open;
+}
+
 void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t n)
 {
+    const char *open = p->format->open;
     char tail[64], piece[sizeof tail];
     size_t used = sizeof tail;
     struct span end;
 
+    if (p->format->think == THINK_CHANNEL && opens_channel(p, prompt, n))
+        p->state = IN_THOUGHT;
     if (p->format->think != THINK_TAGS)
         return;
     /* Collect the last bytes of the prompt from its end. */
@@ -210,7 +242,7 @@ void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t
         memcpy(tail + used, piece, len);
     }
     end = chat_trim((struct span){ tail + used, sizeof tail - used });
-    if (end.n >= strlen(OPEN) && memcmp(end.s + end.n - strlen(OPEN), OPEN, strlen(OPEN)) == 0)
+    if (end.n >= strlen(open) && memcmp(end.s + end.n - strlen(open), open, strlen(open)) == 0)
         p->state = IN_THOUGHT;
 }
 
@@ -220,16 +252,17 @@ size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool 
     size_t n;
 
     if (next != NO_MARK) {
+        p->is_over = is_other_role(p);
         n = release_before_mark(p, buf, is_thinking);
         p->state = next;
         return n;
     }
     *is_thinking = p->state == IN_THOUGHT || p->state == IN_LABEL;
     n = decoder_push(&p->decoder, p->tokenizer, id, buf);
-    if (p->format->think == THINK_HARMONY && p->state == IN_LABEL)
-        take_channel(p, buf, n);
-    if (p->format->think == THINK_HARMONY && (p->state == IN_LABEL || p->state == IN_ROLE))
+    if (p->format->think == THINK_HARMONY && (p->state == IN_LABEL || p->state == IN_ROLE)) {
+        take_name(p, buf, n);
         return 0;
+    }
     if (p->format->think == THINK_TAGS)
         return take_tagged(p, buf, n, is_thinking);
     return p->state == IN_LABEL ? take_label(p, buf, n) : n;

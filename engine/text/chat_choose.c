@@ -9,9 +9,8 @@
 #include "engine/text/chat_internal.h"
 
 struct chat_choice {
-    const struct chat_format *format;
+    struct chat_format own; /* with the marks of this model */
     enum chat_source source;
-    struct chat_format evaluated; /* the format of the template */
     bool has_template;            /* the model or the caller gave a template */
     bool is_given;                /* the caller gave the template */
     struct err why;               /* why the template is not evaluated */
@@ -115,9 +114,13 @@ static const char *by_tokens(const struct tokenizer *t)
 static int choose_named(struct chat_choice *x, const char *name, enum chat_source source,
                         struct err *e)
 {
-    x->format = chat_format_named(name, e);
+    const struct chat_format *named = chat_format_named(name, e);
+
+    if (named == NULL)
+        return -1;
+    x->own = *named;
     x->source = source;
-    return x->format != NULL ? 0 : -1;
+    return 0;
 }
 
 /* Returns true if the vocabulary has the control tokens of this format. */
@@ -166,8 +169,7 @@ static int choose(struct chat_choice *x, const struct tokenizer *t, const char *
         return guess(x, t, NULL, 0, e);
     if (equal != NULL && can_render(t, equal))
         return choose_named(x, equal, CHAT_EQUAL, e);
-    if (chat_template_open(&x->evaluated, t, text, len, &x->why) == 0) {
-        x->format = &x->evaluated;
+    if (chat_template_open(&x->own, t, text, len, &x->why) == 0) {
         x->source = CHAT_EVALUATED;
         return 0;
     }
@@ -199,6 +201,9 @@ int chat_choose(struct chat_choice **out, const struct catalogue *c, const struc
         rc = choose(x, t, want->template, want->len, true, e);
     else if ((rc = vocab_chat_template(c, &text, &len, e)) == 0)
         rc = choose(x, t, text, len, want->evaluates, e);
+    if (rc == 0 && strcmp(x->own.name, "raw") != 0)
+        chat_find_marks(&x->own, t, want->template != NULL ? want->template : text,
+                        want->template != NULL ? want->len : len);
     free(text);
     if (rc != 0) {
         chat_choice_free(x);
@@ -212,20 +217,20 @@ void chat_choice_free(struct chat_choice *x)
 {
     if (x == NULL)
         return;
-    chat_template_close(&x->evaluated);
+    chat_template_close(&x->own);
     free(x);
 }
 
 const struct chat_format *chat_choice_format(const struct chat_choice *x)
 {
-    return x->format;
+    return &x->own;
 }
 
 bool chat_choice_is_named(const struct chat_choice *x, const char *name)
 {
     if (name == NULL || x->source != CHAT_NAMED)
         return name == NULL && x->source != CHAT_NAMED;
-    return strcmp(x->format->name, name) == 0;
+    return strcmp(x->own.name, name) == 0;
 }
 
 enum chat_source chat_choice_source(const struct chat_choice *x)
@@ -241,7 +246,7 @@ static const char *reason(const struct chat_choice *x)
 
 const char *chat_choice_text(const struct chat_choice *x, char *buf, size_t n)
 {
-    const char *name = x->format->name;
+    const char *name = x->own.name;
 
     switch (x->source) {
     case CHAT_NAMED: snprintf(buf, n, "%s (built in, chosen by name)", name); break;
@@ -273,7 +278,7 @@ const char *chat_choice_text(const struct chat_choice *x, char *buf, size_t n)
 
 bool chat_choice_notice(const struct chat_choice *x, bool has_system, char *buf, size_t n)
 {
-    const struct chat_template *own = x->evaluated.template;
+    const struct chat_template *own = x->own.template;
 
     if (x->source == CHAT_EVALUATED) {
         enum system_kind kind = chat_template_system(own);
@@ -294,7 +299,7 @@ bool chat_choice_notice(const struct chat_choice *x, bool has_system, char *buf,
         snprintf(buf, n,
                  "The model's chat template cannot be used (%s). The built-in format %s "
                  "is used instead.",
-                 reason(x), x->format->name);
+                 reason(x), x->own.name);
     else if (x->has_template && x->why.code != ERR_NONE)
         snprintf(buf, n,
                  "The model's chat template cannot be used (%s). Text is sent without a "

@@ -81,18 +81,27 @@ static const struct chat_format formats[] = {
       .render = chat_render_gemma4,
       .turn = &gemma4,
       .think = THINK_CHANNEL,
+      .open = CHANNEL_OPEN,
+      .close = CHANNEL_CLOSE,
       .can_switch = true },
     { .name = "gemma4-large",
       .render = chat_render_gemma4,
       .turn = &gemma4,
       .think = THINK_CHANNEL,
+      .open = CHANNEL_OPEN,
+      .close = CHANNEL_CLOSE,
       .can_switch = true,
       .is_large = true },
     { .name = "gemma3", .render = chat_render_turns, .turn = &gemma3 },
     { .name = "gemma2", .render = chat_render_turns, .turn = &gemma3 },
     { .name = "llama3", .render = chat_render_turns, .turn = &llama3 },
     { .name = "llama3.1", .render = chat_render_turns, .turn = &llama3, .has_dates = true },
-    { .name = "chatml", .render = chat_render_turns, .turn = &chatml, .think = THINK_TAGS },
+    { .name = "chatml",
+      .render = chat_render_turns,
+      .turn = &chatml,
+      .think = THINK_TAGS,
+      .open = THINK_OPEN,
+      .close = THINK_CLOSE },
     { .name = "qwen2.5",
       .render = chat_render_turns,
       .turn = &chatml,
@@ -101,6 +110,8 @@ static const struct chat_format formats[] = {
       .render = chat_render_turns,
       .turn = &chatml,
       .think = THINK_TAGS,
+      .open = THINK_OPEN,
+      .close = THINK_CLOSE,
       .can_switch = true },
     { .name = "phi3", .render = chat_render_phi3 },
     { .name = "phi3.5", .render = chat_render_phi35 },
@@ -161,6 +172,19 @@ int chat_format_render(const struct chat_format *f, const struct tokenizer *t,
     return w.rc;
 }
 
+int chat_format_show(const struct chat_format *f, const struct tokenizer *t,
+                     const struct chat_message *messages, size_t n_message,
+                     const struct chat_options *options, struct chat_prompt *out,
+                     struct err *e)
+{
+    struct chat_writer w = { .format = f, .t = t, .out = &out->ids, .shown = out, .e = e };
+
+    f->render(&w, f, messages, n_message, options);
+    chat_flush(&w, false);
+    free(w.text);
+    return w.rc;
+}
+
 void chat_prompt_free(struct chat_prompt *p)
 {
     free(p->text);
@@ -188,6 +212,11 @@ static size_t drop_stop(uint32_t *out, size_t used, int64_t id)
     return n;
 }
 
+const char *chat_turn_word(const struct chat_format *f, size_t i)
+{
+    return i < f->n_turn_word ? f->turn_word[i] : NULL;
+}
+
 size_t chat_stop_ids(const struct catalogue *c, const struct tokenizer *t,
                      const struct chat_format *f, uint32_t *out, size_t n)
 {
@@ -213,6 +242,8 @@ size_t chat_stop_ids(const struct catalogue *c, const struct tokenizer *t,
     }
     if (f != NULL && f->has_end)
         used = add_stop(out, used, n, f->end);
+    for (size_t i = 0; f != NULL && i < f->n_turn_id; i++)
+        used = add_stop(out, used, n, f->turn_id[i]);
     /* In harmony it only ends a message: another one follows. */
     if (f != NULL && f->think == THINK_HARMONY)
         used = drop_stop(out, used, tokenizer_find(t, HARMONY_END, strlen(HARMONY_END)));

@@ -123,19 +123,25 @@ int chat_format_check_json(const struct json_node *messages, struct err *e);
 
 /*
  * Collect at most n ids that end an answer: those listed by the model, control tokens with the
- * text of a known end marker, and the token that f's template prints after an answer (f may be
- * NULL).  Returns the number of ids.
+ * text of a known end marker, the token that f's template prints after an answer, and the
+ * control tokens that open a turn in f (f may be NULL).  Returns the number of ids.
  */
 size_t chat_stop_ids(const struct catalogue *c, const struct tokenizer *t,
                      const struct chat_format *f, uint32_t *out, size_t n);
 
+/* Returns word i of text that opens a turn in f and ends an answer; NULL after the last. */
+const char *chat_turn_word(const struct chat_format *f, size_t i);
+
 /*
- * Splits an answer into thinking and text: by id for models with channel tokens (Gemma 4), by
- * text for models with tags (Qwen 3).  Start from { 0 } with format set.
+ * Splits an answer into thinking and text: by id for marks that are tokens (Gemma 4, Qwen 3),
+ * and by text for marks that are not.  Start from { 0 } with format set.
  */
 struct answer_parser {
     const struct chat_format *format;
     const struct tokenizer *tokenizer;
+    bool has_marks;
+    int64_t open, close; /* ids of the marks around thinking, -1: not tokens */
+    bool is_over;        /* the model opened a turn of another role: the answer has ended */
     struct decoder decoder;
     int state;
     char held[64];

@@ -32,10 +32,13 @@ struct inst_style {
 
 enum think_kind {
     THINK_NONE,
-    THINK_CHANNEL, /* between <|channel> and <channel|>, with a label */
-    THINK_TAGS,    /* between <think> and </think> */
+    THINK_CHANNEL, /* between two tokens, with a label */
+    THINK_TAGS,    /* between two tokens or texts */
     THINK_HARMONY, /* gpt-oss: <|channel|>LABEL<|message|>…<|end|>, more than one per answer */
 };
+
+#define CHAT_MARK_MAX 48 /* bytes of a mark, with its NUL */
+#define CHAT_N_TURN   16 /* marks that open a turn */
 
 struct chat_format {
     const char *name;
@@ -44,6 +47,11 @@ struct chat_format {
     const struct turn_style *turn;
     const struct inst_style *inst;
     enum think_kind think;
+    char open[CHAT_MARK_MAX], close[CHAT_MARK_MAX]; /* around thinking; empty for harmony */
+    /* Control tokens, and words of text, that open a turn and end an answer. */
+    uint32_t turn_id[CHAT_N_TURN];
+    char turn_word[CHAT_N_TURN][CHAT_MARK_MAX];
+    size_t n_turn_id, n_turn_word;
     bool can_switch; /* thinking can be switched on or off */
     bool is_large;   /* Gemma 4: an empty channel switches thinking off */
     bool has_dates;  /* Llama 3.1: a system turn with dates always comes first */
@@ -54,6 +62,12 @@ struct chat_format {
 };
 
 #define CHAT_TEMPLATE_NAME "template"
+
+/* The marks of most formats with THINK_TAGS, and those of Gemma 4. */
+#define THINK_OPEN    "<think>"
+#define THINK_CLOSE   "</think>"
+#define CHANNEL_OPEN  "<|channel>"
+#define CHANNEL_CLOSE "<channel|>"
 
 /* The marks of THINK_HARMONY.  Only messages in the channel "final" are the answer. */
 #define HARMONY_START   "<|start|>"
@@ -84,6 +98,18 @@ typedef struct jinja_value *chat_list_fn(struct jinja_data *d, const void *ctx);
 void chat_template_render_list(struct chat_writer *w, const struct chat_format *f,
                                chat_list_fn *list, const void *ctx, size_t n, size_t bytes,
                                const struct chat_options *o);
+
+/*
+ * Find the marks of f that answers may contain.  text is the model's template, or len is 0.
+ * chat_marks.c describes how.
+ */
+void chat_find_marks(struct chat_format *f, const struct tokenizer *t, const char *text,
+                     size_t len);
+/* The same as chat_format_render, with the text of the prompt.  *out is empty before. */
+int chat_format_show(const struct chat_format *f, const struct tokenizer *t,
+                     const struct chat_message *messages, size_t n_message,
+                     const struct chat_options *options, struct chat_prompt *out,
+                     struct err *e);
 
 /* Renderers of the built-in formats, in chat_turns.c and chat_inst.c. */
 void chat_render_turns(struct chat_writer *w, const struct chat_format *f,

@@ -416,37 +416,6 @@ static int try_messages(struct chat_template *x, struct err *e)
 
 /* ---- opening ---- */
 
-static bool has_token(const struct tokenizer *t, const char *text)
-{
-    int64_t id = tokenizer_find(t, text, strlen(text));
-
-    return id >= 0 && (tokenizer_kind(t, (uint32_t)id) == TOKEN_CONTROL ||
-                       tokenizer_kind(t, (uint32_t)id) == TOKEN_USER);
-}
-
-static bool mentions(struct span text, const char *word)
-{
-    size_t at;
-
-    return chat_find(text, word, false, &at);
-}
-
-/* Find the marks of thinking from the template and the vocabulary. */
-static void find_thinking(struct chat_format *f, struct span text)
-{
-    const struct tokenizer *t = f->template->t;
-
-    if (mentions(text, "<|channel>") || (has_token(t, "<|channel>") && has_token(t, "<|turn>")))
-        f->think = THINK_CHANNEL;
-    else if (has_token(t, HARMONY_CHANNEL) && has_token(t, HARMONY_MESSAGE))
-        f->think = THINK_HARMONY;
-    else if (mentions(text, "</think>") || has_token(t, "</think>"))
-        f->think = THINK_TAGS;
-    f->can_switch =
-        mentions(text, "enable_thinking") ||
-        (f->think != THINK_NONE && f->think != THINK_HARMONY && mentions(text, "thinking"));
-}
-
 int chat_template_open(struct chat_format *f, const struct tokenizer *t, const char *text,
                        size_t len, struct err *e)
 {
@@ -469,7 +438,6 @@ int chat_template_open(struct chat_format *f, const struct tokenizer *t, const c
         chat_template_close(f);
         return -1;
     }
-    find_thinking(f, (struct span){ text, len });
     try_answer(f);
     return 0;
 }

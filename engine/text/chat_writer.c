@@ -219,11 +219,15 @@ static void harmony_ids(struct chat_writer *w, const struct chat_message *m)
     }
 }
 
+static int64_t find_mark(const struct chat_writer *w, const char *mark)
+{
+    return mark[0] != '\0' ? tokenizer_find(w->t, mark, strlen(mark)) : -1;
+}
+
 void chat_answer_ids(struct chat_writer *w, const struct chat_message *m)
 {
     enum think_kind think = w->format->think;
-    const char *open = think == THINK_CHANNEL ? "<|channel>" : "<think>";
-    const char *close = think == THINK_CHANNEL ? "<channel|>" : "</think>";
+    int64_t open = find_mark(w, w->format->open), close = find_mark(w, w->format->close);
     size_t n = m->n_ids, i = 0;
     bool thinks = false;
 
@@ -232,20 +236,20 @@ void chat_answer_ids(struct chat_writer *w, const struct chat_message *m)
         return;
     }
     while (n > 0 && tokenizer_kind(w->t, m->ids[n - 1]) == TOKEN_CONTROL &&
-           !(think == THINK_CHANNEL && is_token(w, m->ids[n - 1], close)))
+           m->ids[n - 1] != close)
         n--;
     if (think == THINK_NONE) {
         chat_ids(w, m->ids, n);
         return;
     }
     /* If thinking ends without having begun, the prompt already contains the opening mark. */
-    for (size_t k = 0; k < n && !is_token(w, m->ids[k], open); k++)
-        if (is_token(w, m->ids[k], close))
+    for (size_t k = 0; k < n && m->ids[k] != open; k++)
+        if (m->ids[k] == close)
             thinks = true;
     for (; i < n; i++) {
-        bool closes = is_token(w, m->ids[i], close);
+        bool closes = m->ids[i] == close;
 
-        thinks = thinks || is_token(w, m->ids[i], open);
+        thinks = thinks || m->ids[i] == open;
         if (!thinks && !closes)
             chat_ids(w, &m->ids[i], 1);
         if (!closes)

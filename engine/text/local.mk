@@ -8,6 +8,7 @@ libengine_a_SOURCES += \
 	engine/text/chat_inst.c \
 	engine/text/chat_internal.h \
 	engine/text/chat_json.c \
+	engine/text/chat_marks.c \
 	engine/text/chat_template.c \
 	engine/text/chat_turns.c \
 	engine/text/chat_writer.c \

@@ -1,0 +1,463 @@
+/*
+ * Find the marks of a chat format that an answer may contain: those around thinking, and those
+ * that open a turn.
+ *
+ * Trial conversations show both.  A template prints the marks of thinking around the thinking of
+ * an answer.  If it does not print thinking, its text or the vocabulary name the marks: a mark is
+ * a word in brackets, the one that opens thinking has a name like "think", and its partner
+ * closes it.  The marks of turns are the control tokens that follow an answer in a prompt.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/text/chat_internal.h"
+
+/* Texts of the trial conversations, which no template contains. */
+#define QUESTION "qxqa"
+#define ANSWER   "qxqb"
+#define THOUGHT  "qxqc"
+#define OTHER    "zjzj" /* no text above begins like this one */
+
+/* ---- words in brackets ---- */
+
+static const char *const brackets[][2] = {
+    { "<", ">" },
+    { "[", "]" },
+    { "\u25c1", "\u25b7" },
+};
+
+#define N_BRACKET (sizeof brackets / sizeof brackets[0])
+
+static bool begins(struct span s, const char *with)
+{
+    return s.n >= strlen(with) && memcmp(s.s, with, strlen(with)) == 0;
+}
+
+/* Returns the word in brackets that s begins with: "<|user|>", "[INST]".  s NULL: none. */
+static struct span word_at(struct span s)
+{
+    for (size_t b = 0; b < N_BRACKET; b++) {
+        const char *open = brackets[b][0], *close = brackets[b][1];
+
+        for (size_t i = strlen(open); begins(s, open) && i < s.n && i < CHAT_MARK_MAX; i++) {
+            struct span rest = { s.s + i, s.n - i };
+            unsigned char c = (unsigned char)s.s[i];
+
+            if (begins(rest, close) && i > strlen(open) && i + strlen(close) < CHAT_MARK_MAX)
+                return (struct span){ s.s, i + strlen(close) };
+            if (c <= ' ' || strchr("<[\"'\\{}()", c) != NULL)
+                break;
+        }
+    }
+    return (struct span){ NULL, 0 };
+}
+
+/* Find the next word in brackets of s, from *at, which becomes the end of the word. */
+static bool next_word(struct span s, size_t *at, struct span *word)
+{
+    for (; *at < s.n; ++*at) {
+        *word = word_at((struct span){ s.s + *at, s.n - *at });
+        if (word->s != NULL) {
+            *at += word->n;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns the word in brackets that s ends with.  s NULL: none. */
+static struct span last_word(struct span s)
+{
+    struct span word, last = { NULL, 0 };
+
+    for (size_t at = 0; next_word(s, &at, &word);)
+        last = at == s.n ? word : last;
+    return last;
+}
+
+static void copy_mark(char *out, struct span s)
+{
+    memcpy(out, s.s, s.n);
+    out[s.n] = '\0';
+}
+
+/* ---- the name of a mark ---- */
+
+static bool is_about_thinking(struct span word)
+{
+    static const char *const names[] = { "think", "thought", "reason" };
+
+    for (size_t i = 0; i < word.n; i++)
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+            if (strlen(names[k]) <= word.n - i &&
+                strncasecmp(word.s + i, names[k], strlen(names[k])) == 0)
+                return true;
+    return false;
+}
+
+/* Make out of word with its bytes [at, at + n) replaced by `by`.  Returns false if it is too
+ * long. */
+static bool replace(struct span word, size_t at, size_t n, const char *by, char *out)
+{
+    size_t len = strlen(by);
+
+    if (word.n - n + len >= CHAT_MARK_MAX)
+        return false;
+    memcpy(out, word.s, at);
+    memcpy(out + at, by, len);
+    memcpy(out + at + len, word.s + at + n, word.n - at - n);
+    out[word.n - n + len] = '\0';
+    return true;
+}
+
+/* Returns the length of the bracket that word begins with. */
+static size_t bracket_bytes(struct span word)
+{
+    return (unsigned char)word.s[0] < 0x80 ? 1 : 3;
+}
+
+#define N_PARTNER 7
+
+/* Make partner i of a mark that opens thinking: <x> and </x>, <|x|> and <|/x|>, <|x> and <x|>,
+ * <|begin_x|> and <|end_x|>.  Returns false if this mark has none. */
+static bool partner(struct span word, int i, char *out)
+{
+    static const char *const ends[][2] = {
+        { "start", "end" }, { "START", "END" }, { "begin", "end" }, { "BEGIN", "END" },
+    };
+    size_t n = bracket_bytes(word), at;
+
+    if (i == 0)
+        return replace(word, n, 0, "/", out);
+    if (i == 1)
+        return word.s[n] == '|' && replace(word, n + 1, 0, "/", out);
+    if (i < 6)
+        return chat_find(word, ends[i - 2][0], false, &at) &&
+               replace(word, at, strlen(ends[i - 2][0]), ends[i - 2][1], out);
+    if (word.s[n] != '|' || word.s[word.n - n - 1] == '|' ||
+        !replace(word, word.n - n, 0, "|", out))
+        return false;
+    memmove(out + n, out + n + 1, strlen(out + n)); /* with its NUL */
+    return true;
+}
+
+/* Returns true if word closes thinking, with the mark that opens it: </x> and <x>. */
+static bool opens_before(struct span word, char *out)
+{
+    size_t n = bracket_bytes(word);
+
+    n += word.s[n] == '|' ? 1 : 0;
+    return word.s[n] == '/' && replace(word, n, 1, "", out);
+}
+
+/* ---- thinking ---- */
+
+typedef bool has_mark_fn(const void *ctx, const char *mark);
+
+/* Set the marks of f to word and its partner, if it has one. */
+static bool take_pair(struct chat_format *f, struct span word, has_mark_fn *has,
+                      const void *ctx)
+{
+    char other[CHAT_MARK_MAX];
+
+    if (!is_about_thinking(word))
+        return false;
+    if (opens_before(word, other)) {
+        copy_mark(f->close, word);
+        strcpy(f->open, other);
+        return true;
+    }
+    for (int i = 0; i < N_PARTNER; i++)
+        if (partner(word, i, other) && has(ctx, other)) {
+            copy_mark(f->open, word);
+            strcpy(f->close, other);
+            return true;
+        }
+    return false;
+}
+
+static bool text_has(const void *ctx, const char *mark)
+{
+    size_t at;
+
+    return chat_find(*(const struct span *)ctx, mark, false, &at);
+}
+
+static bool named_in_text(struct chat_format *f, struct span text)
+{
+    struct span word;
+
+    for (size_t at = 0; next_word(text, &at, &word);)
+        if (take_pair(f, word, text_has, &text))
+            return true;
+    return false;
+}
+
+/* Granite 3.2 and Apriel write thinking between sentences. */
+static bool between_sentences(struct chat_format *f, struct span text)
+{
+    static const char *const pairs[][2] = {
+        { "Here is my thought process:", "Here is my response:" },
+        { "Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]" },
+    };
+
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        if (text_has(&text, pairs[i][0]) && text_has(&text, pairs[i][1])) {
+            strcpy(f->open, pairs[i][0]);
+            strcpy(f->close, pairs[i][1]);
+            return true;
+        }
+    return false;
+}
+
+static bool is_added(const struct tokenizer *t, uint32_t id)
+{
+    enum token_kind kind = tokenizer_kind(t, id);
+
+    return kind == TOKEN_CONTROL || kind == TOKEN_USER;
+}
+
+static bool vocabulary_has(const void *ctx, const char *mark)
+{
+    int64_t id = tokenizer_find(ctx, mark, strlen(mark));
+
+    return id >= 0 && is_added(ctx, (uint32_t)id);
+}
+
+static bool named_in_vocabulary(struct chat_format *f, const struct tokenizer *t)
+{
+    uint32_t n_token = tokenizer_info(t)->n_token;
+    char text[CHAT_MARK_MAX];
+
+    for (uint32_t id = 0; id < n_token; id++) {
+        size_t n = is_added(t, id) ? tokenizer_piece(t, id, true, text, sizeof text) : 0;
+        struct span word = { text, n };
+        char before[CHAT_MARK_MAX];
+
+        if (n == 0 || n >= sizeof text || word_at(word).n != n ||
+            (opens_before(word, before) && !vocabulary_has(t, before)))
+            continue;
+        if (take_pair(f, word, vocabulary_has, t))
+            return true;
+    }
+    return false;
+}
+
+/* ---- trial conversations ---- */
+
+static struct chat_message message(enum chat_role role, const char *text)
+{
+    return (struct chat_message){ .role = role, .content = text, .len = strlen(text) };
+}
+
+static bool try(const struct chat_format *f, const struct tokenizer *t,
+                const struct chat_message *m, size_t n, bool has_prompt, struct chat_prompt *out)
+{
+    const struct chat_options o = { .add_generation_prompt = has_prompt };
+    struct err ignored = ERR_INIT;
+
+    *out = (struct chat_prompt){ 0 };
+    return chat_format_show(f, t, m, n, &o, out, &ignored) == 0;
+}
+
+/* Find the marks around the thinking of an answer that the format prints. */
+static bool around_thinking(struct chat_format *f, const struct tokenizer *t)
+{
+    struct chat_message m[] = { message(CHAT_USER, QUESTION), message(CHAT_ASSISTANT, ANSWER) };
+    struct chat_prompt p;
+    size_t at, end;
+    bool found = false;
+
+    m[1].reasoning = THOUGHT;
+    m[1].reasoning_len = strlen(THOUGHT);
+    if (try(f, t, m, 2, false, &p) &&
+        chat_find((struct span){ p.text, p.len }, THOUGHT, false, &at) &&
+        chat_find((struct span){ p.text, p.len }, ANSWER, true, &end) && at < end) {
+        size_t from = at + strlen(THOUGHT);
+        struct span open = last_word(chat_trim((struct span){ p.text, at }));
+        struct span close = word_at(chat_trim((struct span){ p.text + from, end - from }));
+
+        found = open.s != NULL && close.s != NULL && !chat_same(open, close);
+        if (found) {
+            copy_mark(f->open, open);
+            copy_mark(f->close, close);
+        }
+    }
+    chat_prompt_free(&p);
+    return found;
+}
+
+static void find_thinking(struct chat_format *f, const struct tokenizer *t, struct span text)
+{
+    if (f->think == THINK_CHANNEL)
+        return;
+    if (text_has(&text, CHANNEL_OPEN) ||
+        (vocabulary_has(t, CHANNEL_OPEN) && vocabulary_has(t, "<|turn>"))) {
+        f->think = THINK_CHANNEL;
+        strcpy(f->open, CHANNEL_OPEN);
+        strcpy(f->close, CHANNEL_CLOSE);
+        return;
+    }
+    if (vocabulary_has(t, HARMONY_CHANNEL) && vocabulary_has(t, HARMONY_MESSAGE)) {
+        f->think = THINK_HARMONY;
+        return;
+    }
+    f->think = THINK_TAGS;
+    if ((f->template != NULL && around_thinking(f, t)) || named_in_text(f, text) || between_sentences(f, text) ||
+        named_in_vocabulary(f, t))
+        return;
+    /* Models that were trained further may think without a word about it in their files. */
+    strcpy(f->open, THINK_OPEN);
+    strcpy(f->close, THINK_CLOSE);
+}
+
+/* ---- marks that open a turn ---- */
+
+static bool is_mark(const struct chat_format *f, const struct tokenizer *t, uint32_t id)
+{
+    static const char *const harmony[] = {
+        HARMONY_START, HARMONY_CHANNEL, HARMONY_MESSAGE, HARMONY_END,
+    };
+    char text[CHAT_MARK_MAX];
+    size_t n = tokenizer_piece(t, id, true, text, sizeof text);
+    struct span s = { text, n };
+
+    if (n >= sizeof text)
+        return false;
+    for (size_t i = 0; i < 4 && f->think == THINK_HARMONY; i++)
+        if (n == strlen(harmony[i]) && begins(s, harmony[i]))
+            return true;
+    return (n == strlen(f->open) && begins(s, f->open)) ||
+           (n == strlen(f->close) && begins(s, f->close));
+}
+
+static bool has_turn_id(const struct chat_format *f, uint32_t id)
+{
+    for (size_t i = 0; i < f->n_turn_id; i++)
+        if (f->turn_id[i] == id)
+            return true;
+    return false;
+}
+
+static void add_turn_ids(struct chat_format *f, const struct tokenizer *t, const uint32_t *id,
+                         size_t n)
+{
+    for (size_t i = 0; i < n && f->n_turn_id < CHAT_N_TURN; i++)
+        if (tokenizer_kind(t, id[i]) == TOKEN_CONTROL && !is_mark(f, t, id[i]) &&
+            !has_turn_id(f, id[i]))
+            f->turn_id[f->n_turn_id++] = id[i];
+}
+
+static void drop_turn_id(struct chat_format *f, uint32_t id)
+{
+    for (size_t i = 0; i < f->n_turn_id; i++)
+        if (f->turn_id[i] == id)
+            f->turn_id[i--] = f->turn_id[--f->n_turn_id];
+}
+
+static bool has_id(const struct ids *ids, size_t from, uint32_t id)
+{
+    while (from < ids->n && ids->id[from] != id)
+        from++;
+    return from < ids->n;
+}
+
+/* Add the words in brackets that the format prints as text. */
+static void add_turn_words(struct chat_format *f, const struct tokenizer *t, struct span text)
+{
+    struct span word;
+
+    for (size_t at = 0; f->n_turn_word < CHAT_N_TURN && next_word(text, &at, &word);) {
+        char *to = f->turn_word[f->n_turn_word];
+        bool is_new = true;
+
+        copy_mark(to, word);
+        for (size_t i = 0; i < f->n_turn_word; i++)
+            is_new = is_new && strcmp(f->turn_word[i], to) != 0;
+        if (is_new && strcmp(to, f->open) != 0 && strcmp(to, f->close) != 0 &&
+            !vocabulary_has(t, to))
+            f->n_turn_word++;
+    }
+}
+
+static size_t same_ids(const struct ids *a, const struct ids *b)
+{
+    size_t n = 0;
+
+    while (n < a->n && n < b->n && a->id[n] == b->id[n])
+        n++;
+    return n;
+}
+
+/* Take the marks after a question. */
+static void after_question(struct chat_format *f, const struct tokenizer *t)
+{
+    struct chat_message m = message(CHAT_USER, QUESTION);
+    struct chat_prompt full, other = { 0 };
+    size_t from;
+
+    if (try(f, t, &m, 1, true, &full)) {
+        m = message(CHAT_USER, OTHER);
+        if (try(f, t, &m, 1, true, &other)) {
+            from = same_ids(&full.ids, &other.ids);
+            add_turn_ids(f, t, full.ids.id + from, full.ids.n - from);
+        }
+    }
+    chat_prompt_free(&full);
+    chat_prompt_free(&other);
+}
+
+/* Take the marks after an answer.  Those before it that its prompt lacks are a part of it. */
+static void after_answer(struct chat_format *f, const struct tokenizer *t)
+{
+    struct chat_message m[] = { message(CHAT_USER, QUESTION), message(CHAT_ASSISTANT, ANSWER),
+                                message(CHAT_USER, QUESTION) };
+    struct chat_prompt first, full = { 0 }, other = { 0 };
+    size_t from, to, at;
+
+    if (!try(f, t, m, 1, true, &first) || !try(f, t, m, 3, true, &full))
+        goto end;
+    m[1] = message(CHAT_ASSISTANT, OTHER);
+    if (!try(f, t, m, 3, true, &other))
+        goto end;
+    from = same_ids(&first.ids, &full.ids);
+    to = same_ids(&full.ids, &other.ids);
+    add_turn_ids(f, t, full.ids.id + to, full.ids.n - to);
+    for (size_t i = from; i < to; i++)
+        if (!has_id(&first.ids, from, full.ids.id[i]))
+            drop_turn_id(f, full.ids.id[i]);
+    if (chat_find((struct span){ full.text, full.len }, ANSWER, true, &at))
+        add_turn_words(f, t, (struct span){ full.text + at, full.len - at });
+end:
+    chat_prompt_free(&first);
+    chat_prompt_free(&full);
+    chat_prompt_free(&other);
+}
+
+/* Take the marks before a system message. */
+static void before_system(struct chat_format *f, const struct tokenizer *t)
+{
+    struct chat_message m[] = { message(CHAT_SYSTEM, ANSWER), message(CHAT_USER, QUESTION) };
+    struct chat_prompt full, other = { 0 };
+
+    if (try(f, t, m, 2, true, &full)) {
+        m[0] = message(CHAT_SYSTEM, OTHER);
+        if (try(f, t, m, 2, true, &other))
+            add_turn_ids(f, t, full.ids.id, same_ids(&full.ids, &other.ids));
+    }
+    chat_prompt_free(&full);
+    chat_prompt_free(&other);
+}
+
+void chat_find_marks(struct chat_format *f, const struct tokenizer *t, const char *text,
+                     size_t len)
+{
+    find_thinking(f, t, (struct span){ text, len });
+    before_system(f, t);
+    after_question(f, t);
+    after_answer(f, t);
+}

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""The marks of chat formats in answers: thinking, turns that the model opens, wrong types.
+
+The answers of the models are fixed: see tests/lib/chain_model.py."""
+import json
+import os
+import pty
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from chain_model import CHATML, chain  # noqa: E402
+from gguf_edit import U32  # noqa: E402
+from program import (FolderCase, MEMWALL, SRCDIR, TIMEOUT_S, environment, memwall,  # noqa: E402
+                     read_terminal)
+
+SMALL = ("--temp", "0", "-n", "30", "-b", "256M", "-t", "1")
+IM = ("<|im_start|>", "<|im_end|>")
+
+# Templates in the form of published ones, without their tools.
+MISTRAL = ("{{ bos_token }}{% for m in messages %}{% if m['role'] == 'user' %}"
+           "{{ '[INST]' + m['content'] + '[/INST]' }}{% elif m['role'] == 'system' %}"
+           "{{ '[SYSTEM_PROMPT]' + m['content'] + '[/SYSTEM_PROMPT]' }}{% else %}"
+           "{{ m['content'] + eos_token }}{% endif %}{% endfor %}")
+GEMMA3 = ("{{ bos_token }}{% for m in messages %}{{ '<start_of_turn>' + ('model' if m['role'] == "
+          "'assistant' else m['role']) + '\n' + m['content'] | trim + '<end_of_turn>\n' }}"
+          "{% endfor %}{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}")
+GEMMA4 = ("{{ bos_token }}{% for m in messages %}{{ '<|turn>' + ('model' if m['role'] == "
+          "'assistant' else m['role']) + '\n' + m['content'] | trim + '<turn|>\n' }}{% endfor %}"
+          "{% if add_generation_prompt %}{{ '<|turn>model\n' }}{% endif %}")
+LLAMA3 = ("{{ bos_token }}{% for m in messages %}{{ '<|start_header_id|>' + m['role'] + "
+          "'<|end_header_id|>\n\n' + m['content'] | trim + '<|eot_id|>' }}{% endfor %}"
+          "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}"
+          "{% endif %}")
+PHI = ("{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] + '<|end|>' }}"
+       "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}")
+PHI4 = ("{% for m in messages %}{{ '<|im_start|>' + m['role'] + '<|im_sep|>' + m['content'] + "
+        "'<|im_end|>' }}{% endfor %}{% if add_generation_prompt %}"
+        "{{ '<|im_start|>assistant<|im_sep|>' }}{% endif %}")
+GRANITE = ("{%- if thinking %}{{ '<|start_of_role|>system<|end_of_role|>SYSTEM<|end_of_text|>\n' }}"
+           "{%- endif %}{%- for m in messages %}{{ '<|start_of_role|>' + m['role'] + "
+           "'<|end_of_role|>' + m['content'] + '<|end_of_text|>\n' }}{%- endfor %}"
+           "{%- if add_generation_prompt %}{{ '<|start_of_role|>assistant<|end_of_role|>' }}"
+           "{%- endif %}")
+GRANITE_MARKS = ("<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>")
+OLMO2 = ("{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>\n' + m['content'] }}"
+         "{% if m['role'] == 'assistant' %}{{ eos_token }}{% endif %}{{ '\n' }}{% endfor %}"
+         "{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}")
+LLAMA2 = ("{% for m in messages %}{% if m['role'] == 'user' %}{{ bos_token + '[INST] ' + "
+          "m['content'] + ' [/INST]' }}{% else %}{{ ' ' + m['content'] + ' ' + eos_token }}"
+          "{% endif %}{% endfor %}")
+HARMONY = ("{% for m in messages %}{% if m.role == 'assistant' %}"
+           "{{ '<|start|>assistant<|channel|>final<|message|>' + m.content + '<|end|>' }}"
+           "{% else %}{{ '<|start|>' + m.role + '<|message|>' + m.content + '<|end|>' }}"
+           "{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|start|>assistant' }}"
+           "{% endif %}")
+HARMONY_MARKS = ("<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|return|>")
+REASONS = ("{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}"
+           "{% if m.reasoning_content %}{{ '<|muse|>\n' + m.reasoning_content + '\n<|speak|>\n' }}"
+           "{% endif %}{{ m.content + '<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}"
+           "{{ '<|im_start|>assistant\n' }}{% endif %}")
+
+
+def published(name):
+    with open(os.path.join(SRCDIR, "tests", "data", "templates", name + ".jinja"),
+              encoding="utf-8") as f:
+        return f.read()
+
+
+def bars(text):
+    return f"<\uff5c{text}\uff5c>"
+
+
+class Marks(FolderCase):
+    def model(self, *walk, marks=IM, eos=IM[1], template=CHATML, **more):
+        """A model whose answer is the walk; it begins with the last token of the prompt."""
+        links = {a: b for a, b in zip(walk, walk[1:])}
+        self.assertEqual(len(walk) - 1, len(links))
+        pieces = [p.encode() for p in walk if len(p.encode()) > 1 and p not in marks and
+                  p not in more.get("user", ())]
+        links = {(a.encode() if a.encode() in pieces else a):
+                 (b.encode() if b.encode() in pieces else b) for a, b in links.items()}
+        bos = [t for t in ("<s>", "<bos>", "<|begin_of_text|>", bars("begin")) if t in marks]
+        keys = more.pop("keys", {})
+        g = chain(self.folder, "model", links, marks=marks, eos=eos, template=template,
+                  pieces=pieces, keys=keys, **more)
+        if bos:
+            g.keys["tokenizer.ggml.bos_token_id"] = (U32, g.id_of[bos[0]])
+            g.write(g.path)
+        return g.path
+
+    def answer(self, *walk, args=(), **more):
+        """Returns the last line of run --json for the model with this walk."""
+        r = memwall("run", "-m", self.model(*walk, **more), "--json", *SMALL, *args, "hi")
+        self.assertEqual(0, r.returncode, r.stderr)
+        return json.loads(r.stdout.splitlines()[-1])
+
+
+class Thinking(Marks):
+    """Each row: the walk of the model; the rest makes its template and vocabulary.  The model
+    thinks "ab" and answers "c"."""
+    ROWS = {
+        # Mistral: control tokens that only the vocabulary names.
+        "magistral": (("[/INST]", "[THINK]", "a", "b", "[/THINK]", "c", "</s>"),
+                      dict(marks=("<s>", "</s>", "[INST]", "[/INST]", "[THINK]", "[/THINK]"),
+                           eos="</s>", template=MISTRAL, arch="llama", pre="tekken")),
+        # Qwen 3, SmolLM3: user-defined tokens.
+        "tokens": (("\n", "<think>", "a", "b", "</think>", "c", IM[1]),
+                   dict(user=("<think>", "</think>"))),
+        # OLMo 3, Phi 4 reasoning: tags that the vocabulary spells, in the template or nowhere.
+        "spelled": (("\n", "<thi", "nk>", "a", "b", "</th", "ink>", "c", IM[1]), dict()),
+        "named": (("\n", "<rea", "soning>", "a", "b", "</rea", "son", "ing>", "c", IM[1]),
+                  dict(template="{# <reasoning> and </reasoning> #}" + CHATML)),
+        # The prompt opens the thinking.
+        "qwen3.5": (("\n", "a", "b", "</think>", "c", IM[1]),
+                    dict(template=published("qwen3.5"), user=("<think>", "</think>"))),
+        "deepseek": (("\n", "a", "b", "</think>", "c", bars("end")),
+                     dict(template=published("deepseek-r1-distill").replace("▁of▁sentence", ""),
+                          marks=(bars("begin"), bars("end"), bars("User"), bars("Assistant")),
+                          eos=bars("end"), user=("<think>", "</think>"))),
+        "opened by a control token": (
+            ("[THINK]", "a", "b", "[/THINK]", "c", IM[1]),
+            dict(marks=(*IM, "[THINK]", "[/THINK]"),
+                 template=CHATML.replace("assistant\n' }}", "assistant\n[THINK]' }}"))),
+        # Marks with any name, which the template prints around the thinking.
+        "printed": (("\n", "<|muse|>", "a", "b", "<|speak|>", "c", IM[1]),
+                    dict(marks=(*IM, "<|muse|>", "<|speak|>"),
+                         template=REASONS)),
+        "seed": (("\n", "<seed:think>", "a", "b", "</seed:think>", "c", IM[1]),
+                 dict(user=("<seed:think>", "</seed:think>"))),
+        # Granite 3.2: sentences.  Granite 3.3: tags that its vocabulary spells.
+        "granite 3.2": (("<|end_of_role|>", "Here is my thought ", "process:", "a", "b",
+                         "Here is my ", "response:", "c", "<|end_of_text|>"),
+                        dict(marks=GRANITE_MARKS, eos="<|end_of_text|>", arch="llama",
+                             template=GRANITE.replace("SYSTEM", "Here is my thought process: "
+                                                      "Here is my response:"))),
+        "granite 3.3": (("<|end_of_role|>", "<thi", "nk>", "a", "b", "</th", "ink>", "c",
+                         "<|end_of_text|>"),
+                        dict(marks=GRANITE_MARKS, eos="<|end_of_text|>", arch="llama",
+                             template=GRANITE.replace("SYSTEM", "<think></think>"))),
+        "gemma 4": (("\n", "<|channel>", "thought", "label\n", "a", "b", "<channel|>", "c",
+                     "<turn|>"),
+                    dict(marks=("<bos>", "<|turn>", "<turn|>", "<|channel>", "<channel|>"),
+                         eos="<turn|>", template=GEMMA4, arch="llama")),
+        "gpt-oss": (("t", "<|channel|>", "analysis", "<|message|>", "a", "b", "<|return|>"),
+                    dict(marks=HARMONY_MARKS, eos="<|return|>", template=HARMONY)),
+    }
+    NAMES = (("<|thinking|>", "<|/thinking|>"), ("<|thinking|>", "</|thinking|>"),
+             ("<|START_THINKING|>", "<|END_THINKING|>"), ("<|thought>", "<thought|>"),
+             ("<|begin_of_thought|>", "<|end_of_thought|>"),
+             ("<|thought_start|>", "<|thought_end|>"), ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
+             ("[REASONING]", "[/REASONING]"), ("<Thinking>", "</Thinking>"))
+
+    def check(self, walk, more, args=()):
+        answer = self.answer(*walk, args=args, **more)
+        thought, text = answer.get("thinking", ""), answer["text"]
+        self.assertEqual(("ab", "c"), (thought.strip(), text.strip()))
+        self.assertEqual("stop", answer["done"])
+
+    def test_thoughts_of_every_family_are_not_the_answer(self):
+        for name, (walk, more) in self.ROWS.items():
+            if name != "gpt-oss":
+                with self.subTest(model=name):
+                    self.check(walk, more)
+
+    def test_thoughts_are_not_the_answer_if_thinking_is_switched_off(self):
+        for name in "magistral", "tokens", "granite 3.3", "gemma 4":
+            with self.subTest(model=name):
+                self.check(*self.ROWS[name], args=("--no-think",))
+
+    def test_a_message_in_another_channel_is_thinking(self):
+        answer = self.answer(*self.ROWS["gpt-oss"][0], **self.ROWS["gpt-oss"][1])
+        self.assertEqual(("ab", ""), (answer.get("thinking"), answer["text"]))
+
+    def test_marks_are_known_by_their_names(self):
+        for opens, closes in self.NAMES:
+            with self.subTest(marks=opens):
+                self.check(("\n", opens, "a", "b", closes, "c", IM[1]),
+                           dict(marks=(*IM, opens, closes)))
+
+    def test_a_saved_chat_keeps_the_thoughts_apart(self):
+        walk, more = self.ROWS["magistral"]
+        path = self.model(*walk, **more)
+        main, side = pty.openpty()
+        p = subprocess.Popen([MEMWALL, "chat", "--plain", "-m", path, *SMALL],
+                             stdin=subprocess.PIPE, stdout=side, stderr=side,
+                             env=environment(self.folder))
+        os.close(side)
+        p.communicate(b"hi\nho\n", TIMEOUT_S)
+        read_terminal(main)
+        chats = self.path(".local/share/memwall/chats")
+        with open(os.path.join(chats, *os.listdir(chats)), encoding="utf-8") as f:
+            said = [json.loads(line) for line in f]
+        answers = [m for m in said if m.get("role") == "assistant"]
+        self.assertEqual([("c", "ab")] * 2, [(m["text"], m["thinking"]) for m in answers])
+
+
+class Turns(Marks):
+    """The model answers "a", then it opens a turn instead of ending its own."""
+    LLAMA3_MARKS = ("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>")
+    V7 = ("<s>", "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[THINK]",
+          "[/THINK]")
+    PHI_MARKS = ("<|user|>", "<|assistant|>", "<|system|>", "<|end|>", "<|endoftext|>")
+    DEEPSEEK = (bars("begin"), bars("end"), bars("User"), bars("Assistant"))
+    ROWS = {
+        "chatml": ("\n", IM[0], dict()),
+        "gemma": ("\n", "<start_of_turn>", dict(
+            marks=("<bos>", "<start_of_turn>", "<end_of_turn>"), eos="<end_of_turn>",
+            template=GEMMA3, arch="llama")),
+        "gemma, built in": ("\n", "<start_of_turn>", dict(
+            marks=("<bos>", "<start_of_turn>", "<end_of_turn>"), eos="<end_of_turn>",
+            template="{% <start_of_turn>", arch="llama")),
+        "gemma without a template": ("\n", "<start_of_turn>", dict(
+            marks=("<bos>", "<start_of_turn>", "<end_of_turn>"), eos="<end_of_turn>",
+            template=None, arch="llama")),
+        "gemma 4": ("\n", "<|turn>", dict(
+            marks=("<bos>", "<|turn>", "<turn|>", "<|channel>", "<channel|>"), eos="<turn|>",
+            template=GEMMA4, arch="llama")),
+        "llama 3": ("\n\n", "<|start_header_id|>", dict(
+            marks=LLAMA3_MARKS, eos="<|eot_id|>", template=LLAMA3, arch="llama",
+            pre="llama-bpe")),
+        "llama 3, a new text": ("\n\n", "<|begin_of_text|>", dict(
+            marks=LLAMA3_MARKS, eos="<|eot_id|>", template=LLAMA3, arch="llama",
+            pre="llama-bpe")),
+        "mistral": ("[/INST]", "[INST]", dict(marks=V7, eos="</s>", template=MISTRAL, arch="llama",
+                                              pre="tekken")),
+        "mistral, a system message": ("[/INST]", "[SYSTEM_PROMPT]", dict(
+            marks=V7, eos="</s>", template=MISTRAL, arch="llama", pre="tekken")),
+        "phi 3": ("<|assistant|>", "<|user|>", dict(
+            marks=PHI_MARKS, eos="<|endoftext|>", template=PHI, arch="llama")),
+        "phi 3, a system message": ("<|assistant|>", "<|system|>", dict(
+            marks=PHI_MARKS, eos="<|endoftext|>", template=PHI, arch="llama")),
+        "phi 4": ("<|im_sep|>", "<|im_start|>", dict(
+            marks=("<|im_start|>", "<|im_sep|>", "<|im_end|>"), template=PHI4)),
+        "granite": ("<|end_of_role|>", "<|start_of_role|>", dict(
+            marks=GRANITE_MARKS, eos="<|end_of_text|>", arch="llama", template=GRANITE)),
+        "deepseek": ("</think>", bars("User"), dict(
+            marks=DEEPSEEK, eos=bars("end"), user=("<think>", "</think>"),
+            template=published("deepseek-r1-distill").replace("▁of▁sentence", "")
+            .replace("<think>\\n", "<think></think>"))),
+        # Marks that the template prints as text.
+        "llama 2": ("]", "[IN", dict(marks=("<s>", "</s>"), eos="</s>", template=LLAMA2,
+                                     arch="llama", more=("ST]",))),
+        "olmo 2": ("\n", "<|us", dict(marks=("<|endoftext|>", "<|pad|>"), eos="<|endoftext|>",
+                                      template=OLMO2, more=("er|>",))),
+    }
+
+    def test_a_mark_that_opens_a_turn_ends_the_answer(self):
+        for name, (first, mark, row) in self.ROWS.items():
+            row = dict(row)
+            rest = row.pop("more", ())
+            with self.subTest(format=name):
+                answer = self.answer(first, "a", mark, *rest, "q", "r", "s", **row)
+                self.assertEqual(("a", "stop"), (answer["text"].strip(), answer["done"]))
+
+    def test_raw_text_may_contain_such_a_mark(self):
+        answer = self.answer("i", "a", IM[0], "q", IM[1], args=("--raw",))
+        self.assertEqual("aq", answer["text"])
+
+    def test_marks_inside_an_answer_do_not_end_it(self):
+        tool = "<|tool_call>"
+        answer = self.answer("\n", "<|channel>", "thought\n", "a", tool, "b", "<channel|>", "c",
+                             "<turn|>", marks=("<bos>", "<|turn>", "<turn|>", "<|channel>",
+                                               "<channel|>", tool), eos="<turn|>",
+                             template=GEMMA4, arch="llama")
+        self.assertEqual(("ab", "c"), (answer.get("thinking"), answer["text"]))
+
+    def test_a_mark_that_the_model_writes_before_each_answer_belongs_to_it(self):
+        template = ("{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}"
+                    "{% if m.role == 'assistant' %}{{ '<|reply|>' }}{% endif %}"
+                    "{{ m.content + '<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}"
+                    "{{ '<|im_start|>assistant\n' }}{% endif %}")
+        answer = self.answer("\n", "<|reply|>", "a", "b", IM[1], marks=(*IM, "<|reply|>"),
+                             template=template)
+        self.assertEqual("ab", answer["text"])
+
+    def test_a_message_of_the_user_ends_an_answer_of_gpt_oss(self):
+        more = dict(marks=HARMONY_MARKS, eos="<|return|>", template=HARMONY)
+        answer = self.answer("t", "<|channel|>", "final", "<|message|>", "a", "<|start|>", "user",
+                             "<|end|>", "b", **more)
+        self.assertEqual(("a", None, "stop"),
+                         (answer["text"], answer.get("thinking"), answer["done"]))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
