@@ -33,6 +33,7 @@
 #include "engine/base/units.h"
 #include "engine/format/json.h"
 #include "engine/format/summary.h"
+#include "engine/hub/models.h"
 #include "engine/machine/cage.h"
 #include "engine/machine/disturb.h"
 #include "engine/machine/energy.h"
@@ -153,6 +154,9 @@ int mw_encoder_push(struct mw_encoder *x, const char *text, size_t len, const ui
                     size_t *n, struct err *e);
 /* The id that begins every text of this model, or -1 if texts begin without one. */
 int64_t mw_begin_id(const struct mw_model *m);
+/* Returns sentences for the user about what the file of the vocabulary leaves open or has wrong,
+ * or "".  A chat posts them. */
+const char *mw_model_notice(const struct mw_model *m);
 
 /* ---- inspect: the parts of a model file ---- */
 
@@ -184,6 +188,7 @@ struct mw_text_info {
     uint32_t n_token, n_merge;
     char chat_format[32];  /* "gemma4", "template" (the model's own), or "raw" (none) */
     char chat_choice[400]; /* the same in words: "the model's template (evaluated)" */
+    char notice[512]; /* what the vocabulary leaves open or has wrong, for the user; or "" */
 };
 /* Read the vocabulary.  Fails if the model has none, or one that cannot be read. */
 int mw_inspect_text(const struct mw_inspect *i, struct mw_text_info *out, struct err *e);
@@ -197,6 +202,8 @@ struct mw_vocab;
 int mw_vocab_open(struct mw_vocab **out, const char *path, struct err *e);
 void mw_vocab_close(struct mw_vocab *v);
 uint32_t mw_vocab_size(const struct mw_vocab *v);
+/* Returns sentences for the user about what its file leaves open or has wrong, or "". */
+const char *mw_vocab_notice(const struct mw_vocab *v);
 
 /* An encoder like that of mw_encoder_new(), without its limit of 128 KiB. */
 int mw_vocab_encoder(struct mw_encoder **out, const struct mw_vocab *v, bool parse_special,
@@ -642,137 +649,6 @@ int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struc
 /* The cost of evaluating the whole conversation again with another plan: n_again, seconds and
  * bytes. */
 void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_cost *out);
-
-/* ---- models on this machine ---- */
-
-/* Programs that keep models, and other places. */
-enum mw_store {
-    MW_STORE_GUIDE,  /* installed with memwall */
-    MW_STORE_MODELS, /* the user's folder of models */
-    MW_STORE_HUB,    /* the cache of the Hugging Face hub */
-    MW_STORE_OLLAMA,
-    MW_STORE_LM_STUDIO,
-    MW_STORE_LLAMA_CPP,
-    MW_STORE_FOLDER, /* the current folder */
-    MW_STORE_RECENT, /* somewhere else; it was opened before */
-};
-const char *mw_store_name(enum mw_store s); /* "hub" */
-
-struct mw_place {
-    enum mw_store store;
-    const char *folder; /* which need not exist */
-};
-
-struct mw_places {
-    const struct mw_place *place; /* [n] */
-    size_t n;
-    const char *recent; /* file for mw_models_used(); NULL: none */
-};
-
-/* How a model fits this machine with given options. */
-enum mw_fit {
-    MW_FIT_FITS,        /* all its weights are pinned */
-    MW_FIT_STREAMS,     /* weights are read for each token */
-    MW_FIT_TOO_LARGE,   /* not even the smallest plan fits the budget */
-    MW_FIT_UNSUPPORTED, /* memwall cannot run it */
-    MW_FIT_UNKNOWN,     /* its headers could not be read */
-};
-
-struct mw_found {
-    const char *name; /* "gemma-4-E2B-it:Q4_0", "ORG/NAME:Q4_0", "llama3.2:1b"; safe to print */
-    const char *path; /* for mw_model_open(); not safe to print */
-    enum mw_store store;
-    uint64_t file_bytes; /* of all its files */
-    int64_t changed_s;   /* when they were written, in seconds since 1970 */
-    int64_t used_s;      /* when mw_models_used() was called for it; 0: never */
-
-    /* Filled by mw_describe(). */
-    bool is_described;
-    char arch[32], type[16]; /* "": unknown, as in struct mw_model_info */
-    uint32_t n_ctx_train;
-    uint64_t n_param;
-    enum mw_fit fit;
-    char why[200]; /* MW_FIT_UNSUPPORTED and _UNKNOWN: the reason */
-    /* MW_FIT_FITS and _STREAMS: the plan.  MW_FIT_TOO_LARGE: the smallest one. */
-    struct plan plan;
-    struct mw_limits limits; /* that its prediction used */
-};
-
-struct mw_models;
-
-/*
- * List the models in these places, sorted by name.  Reads no file of a model.  A model that is
- * in several places is listed once, at the first of them; in Ollama's store, once for each
- * name.  Folders that cannot be read and broken stores are skipped.
- */
-int mw_models_find(struct mw_models **out, const struct mw_places *places, struct err *e);
-void mw_models_free(struct mw_models *m);
-size_t mw_models_count(const struct mw_models *m);
-const struct mw_found *mw_models_at(const struct mw_models *m, size_t i);
-/* Returns the first model with the files at path, under any name, or NULL if it is not listed.
- */
-const struct mw_found *mw_models_of(const struct mw_models *m, const char *path);
-
-/* By name; the largest first; the last used first, then the newest. */
-enum mw_models_order { MW_BY_NAME, MW_BY_SIZE, MW_BY_USE };
-void mw_models_sort(struct mw_models *m, enum mw_models_order order);
-
-/*
- * Find the models that a name can refer to.  Upper and lower case are the same, and so is the
- * end ":latest" to none.  Of these, the first that any model meets counts:
- *
- *     the name; the name without the organisation; the name without the part after ':', which
- *     may also be the file or the weight type in its name; the beginning of a name; a part of a
- * name
- *
- * Stores the indices of the first n matches and returns the number of all.
- */
-size_t mw_models_match(const struct mw_models *m, const char *name, size_t *found, size_t n);
-/* Store the indices of at most n models whose names are similar.  Returns their number. */
-size_t mw_models_similar(const struct mw_models *m, const char *name, size_t *found, size_t n);
-
-/*
- * Write the path of the model that the user means: an existing file, the one model in an
- * existing folder, or else the one model that matches the name.  A path that does not exist is
- * copied, so that opening it reports it.  Returns -1 with *e if several models match
- * (ERR_ARGUMENT), or none (ERR_IO): it names those that match or are similar.
- */
-int mw_models_resolve(const struct mw_places *places, const char *name, char *path, size_t n,
-                      struct err *e);
-
-/* Does the description of a model contain every word of the filter?  Upper and lower case are
- * the same.  The description is name, architecture, weight type and store. */
-bool mw_found_has(const struct mw_found *f, const char *filter);
-
-/* Write to the file `recent` that a model was opened now.  Does nothing if it cannot. */
-void mw_models_used(const char *recent, const char *model_path);
-
-/* Set *out to the limits of this machine for a model at path whose weights have this type.
- * out->rate lists the weight types; it keeps the list and sets those rates that are known.
- * false: unknown. */
-typedef bool mw_limits_fn(void *ctx, const char *path, const char *type,
-                          const struct mw_options *o, struct mw_limits *out);
-
-/*
- * A describer reads the headers of found models and makes the plan of each.  It keeps what it
- * reads in a file, which may be deleted at any time: a model that did not change is described
- * without opening it.  The plan is that of mw_plan() without OpenBLAS.
- */
-struct mw_describe_options {
-    const char *file;     /* NULL: nothing is kept */
-    mw_limits_fn *limits; /* NULL: without them there is no prediction */
-    void *limits_ctx;
-    uint64_t header_bytes; /* a budget for the program and a header; 0: no limit */
-};
-struct mw_describer;
-int mw_describer_new(struct mw_describer **out, const struct mw_options *o,
-                     const struct mw_describe_options *how, struct err *e);
-void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i);
-/* Write the file if it changed, and free d, which may be NULL. */
-void mw_describer_free(struct mw_describer *d);
-
-/* Write in words how it fits: "fits", "streams, about 1.2 tok/s in 2 GiB". */
-void mw_fit_text(const struct mw_found *f, char *buf, size_t n);
 
 /* ---- models fetched from a hub ---- */
 

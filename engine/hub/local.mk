@@ -9,7 +9,8 @@ libengine_a_SOURCES += \
 	engine/hub/find_ollama.c \
 	engine/hub/find_recent.c \
 	engine/hub/find_record.c engine/hub/find_record.h \
-	engine/hub/find_walk.c
+	engine/hub/find_walk.c \
+	engine/hub/models.h
 
 # Models fetched from a hub.
 libengine_a_SOURCES += \
