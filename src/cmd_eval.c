@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
@@ -190,6 +191,8 @@ static int run_eval(const struct options *o)
     if (mw_model_open_within(&m, o->model, engine.memory_bytes, &e) != 0)
         return report_error(&e);
     limits_ensure(m, o->model, &engine, LIMITS_KEPT);
+    if (o->text != NULL && !o->quiet && mw_model_notice(m)[0] != '\0')
+        report_notice(mw_model_notice(m), strlen(mw_model_notice(m)));
     r = o->text != NULL ? eval_text(m, &engine, o, &watch, &e)
                         : eval_id_list(m, &engine, o, &watch, &e);
     if (r != 0) {

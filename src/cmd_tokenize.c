@@ -289,10 +289,13 @@ static int run_tokenize(const struct options *o)
 
     if (check(o, &e) != 0)
         return report_usage(&cmd_tokenize, &e);
-    if (mw_vocab_open(&v, o->model, &e) == 0)
+    if (mw_vocab_open(&v, o->model, &e) == 0) {
+        if (mw_vocab_notice(v)[0] != '\0')
+            report_notice(mw_vocab_notice(v), strlen(mw_vocab_notice(v)));
         rc = o->render   ? tokenize_chat(v, o, path, &e)
              : o->decode ? decode(v, o, path, &e)
                          : tokenize(v, o, path, &e);
+    }
     mw_vocab_close(v);
     return rc == 0 ? EXIT_OK : report_error(&e);
 }

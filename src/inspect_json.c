@@ -150,6 +150,7 @@ static void tensors(struct json *j, const struct mw_inspect *i)
 static void vocabulary(struct json *j, const struct mw_text_info *text)
 {
     json_string(j, "tokenizer", text->kind);
+    json_string(j, "tokenizer_notice", text->notice);
     json_u64(j, "n_token", text->n_token);
     json_u64(j, "n_merge", text->n_merge);
     json_string(j, "chat_format", text->chat_format);

@@ -36,7 +36,10 @@ static void print_text(FILE *to, const struct mw_text_info *text, const struct e
     fprintf(to, "  tokenizer     %s, %u tokens", text->kind, text->n_token);
     if (text->n_merge > 0)
         fprintf(to, ", %u merges", text->n_merge);
-    fprintf(to, "\n  chat format   %s\n", text->chat_choice);
+    fprintf(to, "\n");
+    if (text->notice[0] != '\0')
+        fprintf(to, "  notice        %s\n", text->notice);
+    fprintf(to, "  chat format   %s\n", text->chat_choice);
 }
 
 static void print_experts_and_context(FILE *to, const struct summary *s)

@@ -41,6 +41,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_sampling.py \
 	tests/program/test_surroundings.py \
 	tests/program/test_sweep.py \
+	tests/program/test_vocabularies.py \
 	tests/terminal/test_tmux.py \
 	tests/tree/test_options.py \
 	tests/tree/test_package.py \

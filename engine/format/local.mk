@@ -43,4 +43,5 @@ libengine_a_SOURCES += \
 	engine/format/vocab_json.c engine/format/vocab_json.h \
 	engine/format/vocab_json_steps.c \
 	engine/format/vocab_json_tokens.c \
+	engine/format/vocab_pre.c \
 	engine/format/vocab_rules.c engine/format/vocab_rules.h

@@ -22,6 +22,8 @@
 #define VOCAB_MAX_TEXT       ((size_t)1024)     /* bytes of one token in the file */
 #define VOCAB_MAX_TEXT_BYTES ((size_t)16 << 20) /* of all tokens */
 
+#define VOCAB_NOTICE 480
+
 enum vocab_model {
     VOCAB_BPE_CHARS, /* BPE over characters, space as U+2581, byte fallback (Gemma) */
     VOCAB_SCORES,    /* SentencePiece scores (GGUF llama) */
@@ -46,6 +48,8 @@ struct vocab_info {
     uint64_t text_bytes;       /* of all tokens in the file */
     char pre[32];              /* byte-level: name of the pattern in text/split.c; else empty */
     bool ignore_merges;
+    bool byte_fallback; /* a character without a token becomes its byte tokens, if all exist */
+    bool fuse_unk;      /* characters that become the unknown token: one for a run of them */
     bool nfc; /* normalise to NFC first */
     bool add_space_prefix;
     enum { PREFIX_ALWAYS, PREFIX_FIRST, PREFIX_NEVER } prefix_scheme;
@@ -53,6 +57,7 @@ struct vocab_info {
     bool split_at_space;      /* Metaspace with split: each word is merged separately */
     bool add_bos;
     int64_t bos, eos, unk, pad; /* -1: none */
+    char notice[VOCAB_NOTICE];  /* what the file leaves open or has wrong, in sentences; or "" */
 };
 
 /* Text does not end in NUL, may contain any byte, and is valid during the call.  A function

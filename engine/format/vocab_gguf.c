@@ -39,29 +39,40 @@ static int count_of(const struct gguf *g, const char *key, uint64_t max, uint32_
     return 0;
 }
 
-static int special_id(const struct gguf *g, const char *key, uint32_t n_token, int64_t *out,
-                      struct err *e)
+/*
+ * Read the id of a special token; -1 if the file has none.  Converters write -1 as the largest
+ * number of the type.  An id outside the vocabulary counts as none, because most files with one
+ * never need it.  If the program does (is_used), a notice names it.
+ */
+static int64_t special_id(const struct gguf *g, const char *key, struct vocab_info *info,
+                          bool is_used)
 {
+    const struct gguf_value *v = gguf_find(g, key);
+    struct err ignored = ERR_INIT;
     int64_t id = -1;
 
-    *out = -1;
-    if (gguf_int(g, key, &id, e) < 0)
-        return -1;
-    if (id < -1 || id >= (int64_t)n_token) {
-        err_set(e, ERR_FORMAT, "token %lld is outside the vocabulary of %u", (long long)id,
-                n_token);
-        return field(e, key);
+    if (v == NULL || gguf_int(g, key, &id, &ignored) == 1) {
+        if (id == -1 || id == UINT32_MAX || (id >= 0 && id < (int64_t)info->n_token))
+            return id < (int64_t)info->n_token ? id : -1;
+        if (is_used)
+            vocab_note(info,
+                       "%s is %lld, outside the vocabulary of %u tokens, and counts as missing.",
+                       key, (long long)id, info->n_token);
+    } else if (is_used && !(v->type == GGUF_U64 && v->num.u == UINT64_MAX)) {
+        vocab_note(info, "%s is not a token id, and counts as missing.", key);
     }
-    *out = id;
-    return 0;
+    return -1;
 }
 
-/* Chooses the algorithm and, for byte-level tokenizers, the pattern. */
-static int choose_model(const struct gguf *g, struct vocab_info *info, struct err *e)
+/* Choose the algorithm.  *pre is what the file says of the rule of a byte-level tokenizer, or
+ * NULL. */
+static int choose_model(const struct gguf *g, struct vocab_info *info, const char **pre_out,
+                        struct err *e)
 {
     const char *model = NULL, *pre = NULL;
     size_t model_len = 0, pre_len = 0;
 
+    *pre_out = NULL;
     if (gguf_string(g, KEY("model"), &model, &model_len, e) < 0 ||
         gguf_string(g, KEY("pre"), &pre, &pre_len, e) < 0)
         return -1;
@@ -77,7 +88,7 @@ static int choose_model(const struct gguf *g, struct vocab_info *info, struct er
         info->add_space_prefix = true;
     } else if (strcmp(model, "gpt2") == 0) {
         info->model = VOCAB_BPE_BYTES;
-        return vocab_pre_gguf(info, pre != NULL ? pre : "default", e);
+        *pre_out = pre;
     } else {
         err_set(e, ERR_UNSUPPORTED, "the tokenizer \"%.60s\" is not supported", model);
         return field(e, KEY("model"));
@@ -85,42 +96,49 @@ static int choose_model(const struct gguf *g, struct vocab_info *info, struct er
     return 0;
 }
 
-/* Older Qwen files do not state the normal form that they need. */
-static bool is_qwen(const struct gguf *g, struct err *e)
+static const char *arch_of(const struct gguf *g)
 {
+    struct err ignored = ERR_INIT;
     const char *arch = NULL;
 
-    return gguf_string(g, "general.architecture", &arch, NULL, e) == 1 &&
-           strncmp(arch, "qwen", 4) == 0;
+    return gguf_string(g, "general.architecture", &arch, NULL, &ignored) == 1 ? arch : "";
+}
+
+/* Set the rule of a byte-level tokenizer, and the normal form, which older Qwen files do not
+ * state although they need it. */
+static int read_rule(const struct gguf *g, struct vocab_info *info, const char *stated,
+                     const struct vocab_signs *signs, struct err *e)
+{
+    if (info->model == VOCAB_BPE_BYTES &&
+        (stated == NULL || strcmp(stated, "default") == 0 || !vocab_pre_name(info, stated)))
+        vocab_pre_guess(info, signs, arch_of(g), stated);
+    info->nfc = (strcmp(info->pre, "qwen2") == 0 || strcmp(info->pre, "qwen35") == 0) &&
+                strncmp(arch_of(g), "qwen", 4) == 0;
+    return gguf_bool(g, KEY("normalizer.nfc"), &info->nfc, e) < 0 ? -1 : 0;
 }
 
 static int read_flags(const struct gguf *g, struct vocab_info *info, struct err *e)
 {
-    bool is_chars = info->model != VOCAB_BPE_BYTES;
+    bool is_chars = info->model != VOCAB_BPE_BYTES, add_bos = info->model == VOCAB_SCORES;
 
-    info->nfc =
-        (strcmp(info->pre, "qwen2") == 0 || strcmp(info->pre, "qwen35") == 0) && is_qwen(g, e);
-    if (gguf_bool(g, KEY("normalizer.nfc"), &info->nfc, e) < 0 ||
-        gguf_bool(g, KEY("add_space_prefix"), &info->add_space_prefix, e) < 0)
+    if (gguf_bool(g, KEY("add_space_prefix"), &info->add_space_prefix, e) < 0 ||
+        gguf_bool(g, KEY("add_bos_token"), &add_bos, e) < 0)
         return -1;
     info->add_space_prefix = info->add_space_prefix && is_chars;
     info->prefix_scheme = PREFIX_ALWAYS;
-    if (special_id(g, KEY("bos_token_id"), info->n_token, &info->bos, e) != 0 ||
-        special_id(g, KEY("eos_token_id"), info->n_token, &info->eos, e) != 0 ||
-        special_id(g, KEY("unknown_token_id"), info->n_token, &info->unk, e) != 0 ||
-        special_id(g, KEY("padding_token_id"), info->n_token, &info->pad, e) != 0)
-        return -1;
+    info->byte_fallback = is_chars;
+    info->fuse_unk = info->model == VOCAB_SCORES;
+    /* Early Gemma 4 files state false, but need true. */
+    info->add_bos = info->add_bos || add_bos;
+    info->bos = special_id(g, KEY("bos_token_id"), info, info->add_bos);
+    info->eos = special_id(g, KEY("eos_token_id"), info, true);
+    info->unk = special_id(g, KEY("unknown_token_id"), info, false);
+    info->pad = special_id(g, KEY("padding_token_id"), info, false);
     if (info->model == VOCAB_SCORES) {
         info->bos = info->bos < 0 && info->n_token > 1 ? 1 : info->bos;
         info->eos = info->eos < 0 && info->n_token > 2 ? 2 : info->eos;
         info->unk = info->unk < 0 ? 0 : info->unk;
     }
-    /* Early Gemma 4 files state false, but need true. */
-    if (info->add_bos)
-        return 0;
-    info->add_bos = info->model == VOCAB_SCORES;
-    if (gguf_bool(g, KEY("add_bos_token"), &info->add_bos, e) < 0)
-        return -1;
     return 0;
 }
 
@@ -244,9 +262,9 @@ static void phi3_look(struct phi3_marks *m, const struct token *t)
     m->user |= t->len == 8 && memcmp(t->text, "<|user|>", 8) == 0;
 }
 
-/* Reads the tokens once to count them and to recognise Phi-3's. */
+/* Reads the tokens once to count them and to recognise their vocabulary. */
 static int count_tokens(const struct gguf *g, struct vocab_info *info, bool *is_phi3,
-                        struct err *e)
+                        struct vocab_signs *signs, struct err *e)
 {
     struct phi3_marks m = { false, false, false };
     struct walk w;
@@ -257,8 +275,10 @@ static int count_tokens(const struct gguf *g, struct vocab_info *info, bool *is_
         rc = walk_next(&w, id, &t, e);
         if (rc == 0 && vocab_count(info, id, t.text, t.len, t.kind, e) != 0)
             rc = field(e, KEY("tokens"));
-        if (rc == 0)
+        if (rc == 0) {
             phi3_look(&m, &t);
+            vocab_signs_look(signs, id, t.text, t.len, t.kind);
+        }
     }
     walk_close(&w);
     *is_phi3 = m.assistant && m.end && m.user && info->model != VOCAB_BPE_BYTES;
@@ -269,13 +289,15 @@ static int read_info(const struct gguf *g, struct vocab_info *info, bool *is_phi
                      struct err *e)
 {
     static const char *const beside[] = { KEY("scores"), KEY("token_type") };
+    struct vocab_signs signs = { 0 };
+    const char *pre;
     uint32_t n;
 
     *info = (struct vocab_info){ .bos = -1, .eos = -1, .unk = -1, .pad = -1 };
     if (count_of(g, KEY("tokens"), VOCAB_MAX_TOKEN, &info->n_token, e) != 0 ||
         count_of(g, KEY("merges"), VOCAB_MAX_MERGE, &info->n_merge, e) != 0)
         return -1;
-    if (choose_model(g, info, e) != 0)
+    if (choose_model(g, info, &pre, e) != 0)
         return -1;
     if (info->n_token == 0) {
         err_set(e, ERR_UNSUPPORTED, "the file has no vocabulary");
@@ -293,9 +315,9 @@ static int read_info(const struct gguf *g, struct vocab_info *info, bool *is_phi
         err_set(e, ERR_FORMAT, "a tokenizer of type llama needs scores or merges");
         return field(e, KEY("scores"));
     }
-    if (read_flags(g, info, e) != 0)
+    if (read_flags(g, info, e) != 0 || count_tokens(g, info, is_phi3, &signs, e) != 0)
         return -1;
-    return count_tokens(g, info, is_phi3, e);
+    return read_rule(g, info, pre, &signs, e);
 }
 
 int vocab_gguf_info(const struct catalogue *c, struct vocab_info *info, struct err *e)

@@ -27,7 +27,17 @@ static const char *const section_names[N_SECTION] = {
     "", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "model",
 };
 
-enum model_key { M_OTHER, M_VOCAB, M_MERGES, M_TYPE, M_UNK, M_FALLBACK, M_IGNORE, M_AFFIX };
+enum model_key {
+    M_OTHER,
+    M_VOCAB,
+    M_MERGES,
+    M_TYPE,
+    M_UNK,
+    M_FALLBACK,
+    M_FUSE,
+    M_IGNORE,
+    M_AFFIX,
+};
 
 struct json_vocab {
     const struct catalogue *from;
@@ -111,7 +121,8 @@ static int finish_tokens(struct json_vocab *v, struct err *e)
     struct vocab_info *info = v->info;
     struct json_tokens *t = &v->tokens;
 
-    info->model = v->fallback ? VOCAB_BPE_CHARS : VOCAB_BPE_BYTES;
+    info->model = v->steps.has_byte_level ? VOCAB_BPE_BYTES : VOCAB_BPE_CHARS;
+    info->byte_fallback = v->fallback;
     if (t->n == 0)
         return err_set(e, ERR_FORMAT, "the file has no tokens");
     if (steps_finish(&v->steps, e) != 0 ||
@@ -231,6 +242,7 @@ static int on_model_key(struct json_vocab *v, const char *text, size_t len)
         { "type", M_TYPE },
         { "unk_token", M_UNK },
         { "byte_fallback", M_FALLBACK },
+        { "fuse_unk", M_FUSE },
         { "ignore_merges", M_IGNORE },
         { "continuing_subword_prefix", M_AFFIX },
         { "end_of_word_suffix", M_AFFIX },
@@ -262,6 +274,7 @@ static int on_model_value(struct json_vocab *v, enum json_event event, const cha
         v->fallback = event == JSON_TRUE;
         v->seen_fallback = true;
         return 0;
+    case M_FUSE: v->info->fuse_unk = event == JSON_TRUE; return 0;
     case M_IGNORE: v->info->ignore_merges = event == JSON_TRUE; return 0;
     case M_AFFIX:
         if (event == JSON_STRING && len > 0)

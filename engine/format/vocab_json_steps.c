@@ -206,12 +206,12 @@ int steps_finish(struct steps *s, struct err *e)
     if (s->info->model != VOCAB_BPE_BYTES) {
         if (s->has_blocks && s->n_regex == 0)
             return 0;
+        if (!s->has_blocks && !s->info->byte_fallback)
+            return err_set(e, ERR_UNSUPPORTED,
+                           "a tokenizer with neither byte fallback nor a byte level");
         return err_set(e, ERR_UNSUPPORTED, "a tokenizer with byte fallback that %s",
                        s->has_blocks ? "splits by a pattern" : "keeps spaces");
     }
-    if (!s->has_byte_level)
-        return err_set(e, ERR_UNSUPPORTED,
-                       "a tokenizer with neither byte fallback nor a byte level");
     for (size_t i = 0; i < s->n_regex; i++)
         regex[i] = s->regex[i];
     return vocab_pre_regex(s->info, regex, s->n_regex, e);

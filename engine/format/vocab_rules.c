@@ -2,6 +2,7 @@
 
 #include "engine/format/vocab_rules.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,123 +106,19 @@ int vocab_count(struct vocab_info *info, uint32_t id, const char *text, size_t l
     return 0;
 }
 
-struct pre_name {
-    const char *gguf;
-    const char *pattern;
-    bool ignore_merges;
-};
-
-/* Names as in llama-vocab.cpp; the patterns are from the models' tokenizer.json. */
-static const struct pre_name pre_names[] = {
-    { "llama-bpe", "llama3", true },
-    { "llama3", "llama3", true },
-    { "llama-v3", "llama3", true },
-    { "falcon3", "llama3", true },
-    { "falcon-h1", "llama3", true },
-    { "pixtral", "llama3", true },
-    { "lfm2", "llama3", true },
-    { "midm-2.0", "llama3", true },
-    { "dbrx", "llama3", false }, /* Phi-4 */
-    { "smaug-bpe", "llama3", false },
-    { "chatglm-bpe", "llama3", false },
-    { "glm4", "llama3", false },
-    { "qwen2", "qwen2", false },
-    { "deepseek-r1-qwen", "qwen2", false },
-    { "megrez", "qwen2", false },
-    { "stablelm2", "qwen2", false },
-    { "hunyuan", "qwen2", false },
-    { "grok-2", "qwen2", false },
-    { "solar-open", "qwen2", false },
-    { "qwen35", "qwen35", false },
-    { "gpt-2", "gpt2", false },
-    { "phi-2", "gpt2", false },
-    { "mpt", "gpt2", false },
-    { "olmo", "gpt2", false },
-    { "jais", "gpt2", false },
-    { "exaone4", "gpt2", false },
-    { "gigachat", "gpt2", false },
-    { "mellum", "gpt2", false },
-    { "modern-bert", "gpt2", false },
-    { "trillion", "gpt2", false },
-    { "granite-docling", "gpt2", false },
-    { "smollm", "smollm", false },
-    { "starcoder", "smollm", false },
-    { "refact", "smollm", false },
-    { "command-r", "smollm", false },
-    { "codeshell", "smollm", false },
-    { "exaone", "smollm", false },
-    { "minerva-7b", "smollm", false },
-    { "mellum2", "smollm", false },
-    { "tekken", "tekken", true },
-    { "gpt-4o", "gpt-4o", false },
-    { "llama4", "gpt-4o", false },
-    { "kanana2", "gpt-4o", false },
-    { "minimax-m2", "gpt-4o", false },
-    { "deepseek-v3", "deepseek-v3", false },
-    { "hunyuan-dense", "deepseek-v3", false },
-    { "joyai-llm", "deepseek-v3", false },
-    { "default", "default", false },
-};
-
-int vocab_pre_gguf(struct vocab_info *info, const char *pre, struct err *e)
+void vocab_note(struct vocab_info *info, const char *fmt, ...)
 {
-    for (size_t i = 0; i < sizeof pre_names / sizeof pre_names[0]; i++)
-        if (strcmp(pre, pre_names[i].gguf) == 0) {
-            snprintf(info->pre, sizeof info->pre, "%s", pre_names[i].pattern);
-            info->ignore_merges = pre_names[i].ignore_merges;
-            return 0;
-        }
-    err_set(e, ERR_UNSUPPORTED, "the pre-tokenizer \"%.60s\" is not supported", pre);
-    return err_at(e, NULL, ERR_NO_OFFSET, "tokenizer.ggml.pre");
-}
+    size_t used = strlen(info->notice);
+    va_list ap;
+    int n;
 
-#define TAIL  "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define SHORT "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define START "[^\\r\\n\\p{L}\\p{N}]?"
-
-struct pre_regex {
-    const char *pattern;
-    const char *regex[3];
-};
-
-static const struct pre_regex pre_regexes[] = {
-    { "llama3",
-      { SHORT "|" START "\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" TAIL } },
-    { "qwen2", { SHORT "|" START "\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" TAIL } },
-    { "qwen35",
-      { SHORT "|" START "[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" TAIL } },
-    { "gpt2", { VOCAB_REGEX_GPT2 } },
-    { "smollm", { VOCAB_REGEX_DIGITS, VOCAB_REGEX_GPT2 } },
-    { "tekken",
-      { START UPPER "*" LOWER "+|" START UPPER "+" LOWER
-                    "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" TAIL } },
-    { "gpt-4o",
-      { START UPPER "*" LOWER "+" SHORT "?|" START UPPER "+" LOWER "*" SHORT
-                    "?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" TAIL } },
-    { "deepseek-v3",
-      { "\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-        "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
-        "[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|"
-        "\\s*[\r\n]+|\\s+(?!\\S)|\\s+" } },
-};
-
-int vocab_pre_regex(struct vocab_info *info, const char *const *regex, size_t n, struct err *e)
-{
-    for (size_t i = 0; i < sizeof pre_regexes / sizeof pre_regexes[0]; i++) {
-        const struct pre_regex *row = &pre_regexes[i];
-        size_t same = 0;
-
-        while (same < n && same < 3 && row->regex[same] != NULL &&
-               strcmp(row->regex[same], regex[same]) == 0)
-            same++;
-        if (n > 0 && same == n && (same == 3 || row->regex[same] == NULL)) {
-            snprintf(info->pre, sizeof info->pre, "%s", row->pattern);
-            return 0;
-        }
-    }
-    return err_set(e, ERR_UNSUPPORTED,
-                   "the pre-tokenizer with the pattern \"%.80s\" is not supported",
-                   n > 0 ? regex[n - 1] : "");
+    va_start(ap, fmt);
+    n = vsnprintf(info->notice + used + (used > 0), sizeof info->notice - used - (used > 0), fmt,
+                  ap);
+    va_end(ap);
+    /* A sentence that does not fit is left out. */
+    if (n < 0 || (size_t)n + used + (used > 0) >= sizeof info->notice)
+        info->notice[used] = '\0';
+    else if (used > 0)
+        info->notice[used] = ' ';
 }

@@ -21,8 +21,28 @@ int vocab_byte(const char *text, size_t len);
 int vocab_count(struct vocab_info *info, uint32_t id, const char *text, size_t len,
                 enum token_kind kind, struct err *e);
 
-/* Set pattern and ignore_merges from tokenizer.ggml.pre. */
-int vocab_pre_gguf(struct vocab_info *info, const char *pre, struct err *e);
+/* Append a sentence to info->notice, unless it does not fit. */
+void vocab_note(struct vocab_info *info, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Set pattern and ignore_merges by the name of a rule in tokenizer.ggml.pre.  Returns false if
+ * the name is unknown. */
+bool vocab_pre_name(struct vocab_info *info, const char *pre);
+
+/* The tokens by which a vocabulary is recognised.  Start from { 0 }. */
+struct vocab_signs {
+    const char *pre; /* the rule of the vocabulary that has a token; NULL: none is known */
+    uint32_t marks;  /* a bit for each control token that narrows down a family */
+};
+
+/* Look at a token.  The tokens come in the order of their ids. */
+void vocab_signs_look(struct vocab_signs *s, uint32_t id, const char *text, size_t len,
+                      enum token_kind kind);
+
+/* Choose the rule of a file that names none, or an unknown one: by its tokens, else by its
+ * architecture, with a notice.  stated may be NULL. */
+void vocab_pre_guess(struct vocab_info *info, const struct vocab_signs *s, const char *arch,
+                     const char *stated);
 
 /* Set the pattern from the regular expressions of the Split steps of a tokenizer.json, in
  * order. */

@@ -182,6 +182,7 @@ int mw_inspect_text(const struct mw_inspect *i, struct mw_text_info *out, struct
         snprintf(out->kind, sizeof out->kind, "%s (%.16s)", kinds[v->model], v->pre);
     else
         snprintf(out->kind, sizeof out->kind, "%s", kinds[v->model]);
+    snprintf(out->notice, sizeof out->notice, "%s", v->notice);
     out->n_token = v->n_token;
     out->n_merge = v->n_merge;
     rc = chat_choose(&choice, i->catalogue, t, NULL, e);

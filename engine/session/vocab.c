@@ -41,6 +41,11 @@ uint32_t mw_vocab_size(const struct mw_vocab *v)
     return tokenizer_info(v->tokenizer)->n_token;
 }
 
+const char *mw_vocab_notice(const struct mw_vocab *v)
+{
+    return tokenizer_info(v->tokenizer)->notice;
+}
+
 /* --- text to ids --- */
 
 struct mw_encoder {
@@ -99,6 +104,11 @@ int mw_encoder_push(struct mw_encoder *x, const char *text, size_t len, const ui
     *ids = x->ids.id;
     *n = rc == 0 ? x->ids.n : 0;
     return rc;
+}
+
+const char *mw_model_notice(const struct mw_model *m)
+{
+    return m->vocab.notice;
 }
 
 int64_t mw_begin_id(const struct mw_model *m)

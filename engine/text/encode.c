@@ -19,6 +19,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,7 @@ struct encoder {
 
     /* State of a text that comes in pieces. */
     bool parse_special;
+    bool ends_unknown;  /* the last id of the segment is the unknown token */
     enum begins begins; /* position of the pending text */
     size_t run_max;     /* limit of text without a cut; 0: no limit */
     size_t longest;     /* bytes of the longest added token */
@@ -98,9 +100,31 @@ static void seen_store(struct seen *s, const char *text, size_t len, const uint3
     memcpy(s->id, id, n * sizeof *id);
 }
 
-/* Convert a piece to symbols.  A character that is not a token becomes its bytes. */
-static size_t char_symbols(const struct tokenizer *t, uint32_t *id, const char *text,
-                           size_t len, bool prefix)
+/* Refuse a text with bytes for which the vocabulary has neither tokens nor an unknown token. */
+static int refuse_bytes(const char *bytes, size_t n, struct err *e)
+{
+    char hex[3 * 4 + 1] = "";
+
+    for (size_t i = 0; i < n && i < 4; i++)
+        snprintf(hex + 3 * i, 4, " %02x", (unsigned char)bytes[i]);
+    return err_set(e, ERR_UNSUPPORTED,
+                   "the vocabulary has no token for the character with the byte%s%s of the text, "
+                   "and no unknown token; leave the character out",
+                   n > 1 ? "s" : "", hex);
+}
+
+static bool has_bytes(const struct tokenizer *t, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (t->byte_id[(unsigned char)bytes[i]] == NO_ID)
+            return false;
+    return true;
+}
+
+/* Convert a piece to n symbols.  A character that is not a token becomes its bytes, or the
+ * unknown token if not all of them are tokens. */
+static int char_symbols(const struct tokenizer *t, uint32_t *id, const char *text, size_t len,
+                        bool prefix, size_t *n_out, struct err *e)
 {
     size_t n = 0;
 
@@ -120,12 +144,35 @@ static size_t char_symbols(const struct tokenizer *t, uint32_t *id, const char *
             bytes = block;
         }
         one = char_ids_find(&t->chars, cp);
+        if (one == NO_ID && t->lacks_bytes && !has_bytes(t, bytes, size)) {
+            if (t->info.unk < 0)
+                return refuse_bytes(bytes, size, e);
+            one = (uint32_t)t->info.unk;
+        }
         if (one != NO_ID)
             id[n++] = one;
         for (size_t k = 0; one == NO_ID && k < size; k++)
             id[n++] = t->byte_id[(unsigned char)bytes[k]];
     }
-    return n;
+    *n_out = n;
+    return 0;
+}
+
+/* Append ids of one segment.  If the vocabulary says so, a run of unknown tokens is one. */
+static int put(struct encoder *x, const uint32_t *id, size_t n, struct err *e)
+{
+    const struct tokenizer *t = x->t;
+
+    if (!t->lacks_bytes || !t->info.fuse_unk || t->info.unk < 0)
+        return ids_append(x->out, id, n, e);
+    for (size_t i = 0; i < n; i++) {
+        bool is_unk = id[i] == (uint32_t)t->info.unk;
+
+        if (!(is_unk && x->ends_unknown) && ids_push(x->out, id[i], e) != 0)
+            return -1;
+        x->ends_unknown = is_unk;
+    }
+    return 0;
 }
 
 /* Limit the memory of merging, which takes 13 bytes per symbol. */
@@ -142,17 +189,17 @@ static int merge_chars(struct encoder *x, const char *text, size_t len, bool pre
                        struct err *e)
 {
     struct seen *s = prefix ? NULL : seen_slot(x, text, len);
-    size_t n;
+    size_t n = 0;
 
     if (s != NULL && seen_is(s, text, len))
-        return ids_append(x->out, s->id, s->n, e);
-    if (check_run(x, len, e) != 0 || bpe_reserve(&x->bpe, len * x->per_byte + 3, e) != 0)
+        return put(x, s->id, s->n, e);
+    if (check_run(x, len, e) != 0 || bpe_reserve(&x->bpe, len * x->per_byte + 3, e) != 0 ||
+        char_symbols(x->t, x->bpe.id, text, len, prefix, &n, e) != 0)
         return -1;
-    n = char_symbols(x->t, x->bpe.id, text, len, prefix);
     n = bpe_run(&x->bpe, &x->t->pairs, n);
     if (s != NULL)
         seen_store(s, text, len, x->bpe.id, n);
-    return ids_append(x->out, x->bpe.id, n, e);
+    return put(x, x->bpe.id, n, e);
 }
 
 static bool wants_prefix(const struct tokenizer *t, const char *text, size_t len,
@@ -197,12 +244,27 @@ static int encode_chars(struct encoder *x, const char *text, size_t len, enum be
     return len > from || prefix ? merge_chars(x, text + from, len - from, prefix, e) : 0;
 }
 
+/* Convert bytes to symbols.  A byte without a token becomes the unknown token. */
+static int byte_symbols(const struct tokenizer *t, uint32_t *id, const char *text, size_t n,
+                        struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        id[i] = t->byte_id[(unsigned char)text[i]];
+        if (id[i] != NO_ID)
+            continue;
+        if (t->info.unk < 0)
+            return refuse_bytes(text + i, 1, e);
+        id[i] = (uint32_t)t->info.unk;
+    }
+    return 0;
+}
+
 /* Encode one piece of the pattern: as one token if it is one, else by merging. */
 static int merge_bytes(void *ctx, const char *text, size_t len, struct err *e)
 {
     struct encoder *x = ctx;
     const struct tokenizer *t = x->t;
-    struct seen *s = seen_slot(x, text, len);
+    struct seen *s = t->lacks_bytes ? NULL : seen_slot(x, text, len);
     size_t start = x->out->n, from = 0;
 
     if (s != NULL && seen_is(s, text, len))
@@ -211,7 +273,7 @@ static int merge_bytes(void *ctx, const char *text, size_t len, struct err *e)
         uint32_t whole = token_hash_find(&t->hash, t, text, len);
 
         if (whole != NO_ID && token_kind(t, whole) == TOKEN_NORMAL)
-            return ids_push(x->out, whole, e);
+            return put(x, &whole, 1, e);
     }
     for (size_t i = 1; i <= len; i++) {
         size_t n = i - from;
@@ -219,12 +281,11 @@ static int merge_bytes(void *ctx, const char *text, size_t len, struct err *e)
         if (i < len && seam_has(t->seams, seam_of_bytes((unsigned char)text[i - 1],
                                                         (unsigned char)text[i])))
             continue;
-        if (check_run(x, n, e) != 0 || bpe_reserve(&x->bpe, n, e) != 0)
+        if (check_run(x, n, e) != 0 || bpe_reserve(&x->bpe, n, e) != 0 ||
+            byte_symbols(t, x->bpe.id, text + from, n, e) != 0)
             return -1;
-        for (size_t k = 0; k < n; k++)
-            x->bpe.id[k] = t->byte_id[(unsigned char)text[from + k]];
         n = bpe_run(&x->bpe, &t->pairs, n);
-        if (ids_append(x->out, x->bpe.id, n, e) != 0)
+        if (put(x, x->bpe.id, n, e) != 0)
             return -1;
         from = i;
     }
@@ -255,6 +316,8 @@ static int encode_segment(struct encoder *x, const char *text, size_t len, enum 
 
     if (len == 0)
         return 0;
+    if (begins != INSIDE)
+        x->ends_unknown = false;
     if (t->info.model != VOCAB_BPE_BYTES)
         return encode_chars(x, text, len, begins, e);
     return encode_bytes(x, text, len, e);
@@ -310,6 +373,7 @@ static int encode_all(struct encoder *x, const char *text, size_t len, enum begi
                 0 ||
             ids_push(x->out, id, e) != 0)
             return -1;
+        x->ends_unknown = false;
         from = at + n;
         if ((t->flag[id] & FLAG_RSTRIP) != 0)
             from = strip_start(text, from, len);

@@ -229,9 +229,18 @@ static int on_token(void *ctx, uint32_t id, const char *text, size_t len, float 
     return 0;
 }
 
-/* Find the token of each byte.  If one were missing, some texts would have no ids. */
-static int find_bytes(struct tokenizer *t, struct err *e)
+void tokenizer_count_bytes(struct tokenizer *t)
 {
+    t->lacks_bytes = false;
+    for (int c = 0; c < 256; c++)
+        t->lacks_bytes |= t->byte_id[c] == NO_ID;
+}
+
+/* Find the token of each byte. */
+static void find_bytes(struct tokenizer *t)
+{
+    bool is_bytes = t->info.model == VOCAB_BPE_BYTES;
+
     for (int c = 0; c < 256; c++)
         t->byte_id[c] = NO_ID;
     for (uint32_t id = 0; id < t->info.n_token; id++) {
@@ -240,18 +249,14 @@ static int find_bytes(struct tokenizer *t, struct err *e)
         enum token_kind kind = token_kind(t, id);
         int byte = -1;
 
-        if (t->info.model == VOCAB_BPE_BYTES && kind == TOKEN_NORMAL && len == 1)
+        if (is_bytes && kind == TOKEN_NORMAL && len == 1)
             byte = (unsigned char)text[0];
-        else if (kind == TOKEN_BYTE)
+        else if (kind == TOKEN_BYTE && t->info.byte_fallback)
             byte = vocab_byte(text, len);
         if (byte >= 0 && t->byte_id[byte] == NO_ID)
             t->byte_id[byte] = id;
     }
-    for (int c = 0; c < 256; c++)
-        if (t->byte_id[c] == NO_ID)
-            return err_set(e, ERR_UNSUPPORTED,
-                           "the vocabulary has no token for the byte 0x%02x", c);
-    return 0;
+    tokenizer_count_bytes(t);
 }
 
 static int make_ready(struct build *b, struct err *e)
@@ -261,8 +266,8 @@ static int make_ready(struct build *b, struct err *e)
     if (b->n_token != b->t->info.n_token)
         return err_set(e, ERR_FORMAT, "the vocabulary ends after %u of %u tokens", b->n_token,
                        b->t->info.n_token);
-    if (find_bytes(b->t, e) != 0 ||
-        token_hash_start(&b->hash, &b->tmp, b->t->info.n_token, e) != 0)
+    find_bytes(b->t);
+    if (token_hash_start(&b->hash, &b->tmp, b->t->info.n_token, e) != 0)
         return -1;
     token_hash_fill(&b->hash, b->t, true);
     b->is_ready = true;

@@ -46,7 +46,8 @@ struct tokenizer {
     uint32_t *start;  /* [n_token + 1] offsets into text */
     uint8_t *flag;    /* [n_token] */
     uint32_t longest; /* bytes of the longest token that encoding can produce */
-    uint32_t byte_id[256];
+    uint32_t byte_id[256]; /* NO_ID: the vocabulary has no token for it */
+    bool lacks_bytes;      /* some of them are NO_ID */
     struct char_ids chars; /* unused by byte-level vocabularies */
     struct pairs pairs;
     uint64_t *seams;
@@ -119,6 +120,9 @@ uint32_t tokenizer_most_merges(const struct vocab_info *info);
  * the longest one and the bytes have no table.  Both return 0, or -1 with *e. */
 int tokenizer_map_tokens(struct tokenizer *t, struct err *e);
 int tokenizer_map_tables(struct tokenizer *t, uint32_t n_merge, struct err *e);
+
+/* Set lacks_bytes. */
+void tokenizer_count_bytes(struct tokenizer *t);
 
 /* A growing list of merges in order of rank, allocated in chunks. */
 #define PAIR_CHUNK 32768

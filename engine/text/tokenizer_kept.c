@@ -27,7 +27,7 @@
 #define N_PLACE 16
 
 /* Change the number with the tables or with their meaning. */
-#define MAGIC "memwall tokenizer 1"
+#define MAGIC "memwall tokenizer 2"
 
 struct head {
     char magic[24];
@@ -128,6 +128,14 @@ static bool ids_are_below(const uint32_t *id, size_t n, uint32_t n_token)
     return n == 0 || most < n_token;
 }
 
+static bool bytes_are_sound(const struct tokenizer *t)
+{
+    for (int c = 0; c < 256; c++)
+        if (t->byte_id[c] >= t->info.n_token && t->byte_id[c] != NO_ID)
+            return false;
+    return true;
+}
+
 /* A search for added tokens does not end if one of them has no text. */
 static bool added_is_sound(const struct tokenizer *t, const struct added *x)
 {
@@ -161,7 +169,7 @@ static bool tables_are_sound(const struct tokenizer *t)
         n_wrong +=
             t->start[i] > t->start[i + 1] || t->start[i + 1] - t->start[i] > VOCAB_MAX_TEXT;
     return n_wrong == 0 && t->start[n_token] <= t->info.text_bytes &&
-           ids_are_below(t->byte_id, 256, n_token) && added_is_sound(t, &t->all) &&
+           bytes_are_sound(t) && added_is_sound(t, &t->all) &&
            added_is_sound(t, &t->plain) &&
            ids_are_below(t->pairs.merged, t->pairs.n_merge, n_token) &&
            slots_are_sound(t->pairs.slot, t->pairs.n_slot,
@@ -182,6 +190,7 @@ static int read_tables(struct tokenizer *t, const struct head *h, struct reader 
     t->plain.n = h->n_plain;
     t->longest = h->longest;
     memcpy(t->byte_id, h->byte_id, sizeof t->byte_id);
+    tokenizer_count_bytes(t);
     t->pairs.key = h->pairs_key;
     t->chars.key = h->chars_key;
     t->hash.key = h->token_key;

@@ -627,12 +627,6 @@ static struct broken broken_files[] = {
       NULL,
       "neither" },
     { "word suffixes", { .model = "\"end_of_word_suffix\":\"</w>\"" }, NULL, "suffixes" },
-    { "bytes are missing",
-      { 0 },
-      "{\"added_tokens\":[],\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" "
-      "\"},\"content\":\"\u2581\"},\"pre_tokenizer\":null,\"model\":{\"byte_fallback\":true,"
-      "\"vocab\":{\"a\":0},\"merges\":[]}}",
-      "byte 0x00" },
     { "a configuration that is broken",
       { .config = "{\"bos_token\":" },
       NULL,

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Vocabularies that leave something open: how text is cut, special tokens, missing bytes."""
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from chain_model import byte_char, chain  # noqa: E402
+from gguf_edit import ARR, BOOL, I32, STR, U32, Gguf  # noqa: E402
+from program import MODELS, FolderCase, budget, memwall  # noqa: E402
+from terminal import Terminal  # noqa: E402
+
+U64 = 10
+PRE = "tokenizer.ggml.pre"
+SMALL = ("-b", budget(200), "-t", "1")
+TEXT = "it's 12345 IT'S xY!\n\n"
+PIECES = (b"'s", b"'S", b"123", b"12345", b" 1", b"xY", b"!\n", b"IT", b"\n\n")
+
+# The rule of a vocabulary, the id of its last ordinary token, and this token.
+KNOWN = (("gpt-2", 50255, " gazed"), ("dbrx", 100255, " Conveyor"), ("llama-bpe", 127999, "锦"),
+         ("deepseek-v3", 127999, "屋檐"), ("tekken", 131071, "后汉书"), ("qwen2", 151642, "⽗"),
+         ("gpt-4o", 199997, " cocos"))
+# The rule that published models of an architecture have.
+FAMILIES = (("gpt-oss", (), "gpt-4o"), ("granite", (), "refact"),
+            ("llama", ("<|start_header_id|>",), "llama-bpe"), ("llama", ("[INST]",), "tekken"),
+            ("llama", (), "default"), ("mistral3", (), "tekken"), ("olmo2", (), "dbrx"),
+            ("phi3", (), "dbrx"), ("qwen2", (), "qwen2"), ("qwen3", (), "qwen2"),
+            ("qwen35", (), "qwen35"), ("qwen35moe", (), "qwen35"), ("qwen3moe", (), "qwen2"),
+            ("qwen3next", (), "qwen2"), ("smollm3", (), "llama-bpe"), ("other", (), "default"))
+
+
+def letters(raw):
+    return "".join(byte_char()[b] for b in raw)
+
+
+def tokenize(path, text=TEXT):
+    r = memwall("tokenize", "-m", path, "--ids", stdin=text)
+    return r.returncode, r.stdout.split(), r.stderr
+
+
+class HowTextIsCut(FolderCase):
+    def vocabulary(self, n, last):
+        """A file with a vocabulary of n tokens, of which the last is given, and no weights."""
+        g = chain(self.folder, "small", {}, pieces=PIECES, arch="llama")
+        tokens = [t for t in g.get("tokenizer.ggml.tokens")[1] if t[0] != "<"]
+        tokens += [f"<{i}>" for i in range(len(tokens), n - 1)] + [letters(last.encode())]
+        g.keys["tokenizer.ggml.tokens"] = (ARR, (STR, tokens))
+        del g.keys["tokenizer.ggml.token_type"], g.keys["tokenizer.chat_template"]
+        del g.keys["tokenizer.ggml.eos_token_id"]
+        g.tensors = {}
+        return g
+
+    def test_a_vocabulary_is_recognised_by_its_last_token(self):
+        for pre, last_id, last in KNOWN:
+            g = self.vocabulary(last_id + 1, last)
+            g.keys[PRE] = (STR, pre)
+            want = tokenize(g.write(g.path))
+            self.assertEqual((0, ""), (want[0], want[2]), pre)
+            del g.keys[PRE]
+            self.assertEqual(want, tokenize(g.write(g.path)), pre)
+        for stated in ("default", "a-new-name"):
+            g.keys[PRE] = (STR, stated)
+            self.assertEqual(want, tokenize(g.write(g.path)), stated)
+
+    def test_a_token_at_another_place_proves_nothing(self):
+        g = self.vocabulary(50255, " gazed")
+        del g.keys[PRE]
+        self.assertIn(PRE, tokenize(g.write(g.path))[2])
+
+    def test_the_rule_of_the_family_is_used_with_a_notice(self):
+        for arch, marks, pre in FAMILIES:
+            g = chain(self.folder, "m", {}, pieces=PIECES, pre=pre, arch=arch,
+                      marks=("<|im_start|>", "<|im_end|>") + marks)
+            want = tokenize(g.path)
+            del g.keys[PRE]
+            for stated in (None, "default", "a-new-name\x1b[31m"):
+                if stated is not None:
+                    g.keys[PRE] = (STR, stated)
+                code, ids, err = tokenize(g.write(g.path))
+                self.assertEqual((0, want[1]), (code, ids), (arch, marks, stated))
+                self.assertIn(f"({pre})" if pre != "default" else "by a general rule", err)
+                self.assertIn("tokenizer.ggml.pre is", err)
+                self.assertEqual(1, len(err.splitlines()), err)
+                self.assertNotIn("\x1b", err)
+
+    def test_a_stated_rule_needs_no_notice(self):
+        g = chain(self.folder, "m", {}, pre="gpt-2", arch="qwen2")
+        self.assertEqual("", tokenize(g.path)[2])
+        r = memwall("inspect", g.path)
+        self.assertNotIn("notice", r.stdout)
+
+    def test_every_start_has_the_notice(self):
+        g = chain(self.folder, "m", {}, pre="qwen2")
+        del g.keys[PRE]
+        g.write(g.path)
+        want = "how its tokenizer cuts text into words (tokenizer.ggml.pre is missing)"
+        r = memwall("run", "-m", g.path, "-n", "1", *SMALL, "hi")
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertIn(want, r.stderr)
+        self.assertNotIn(want, memwall("run", "-q", "-m", g.path, "-n", "1", *SMALL, "hi").stderr)
+        t = Terminal("-m", g.path, *SMALL, home=self.folder, cols=120)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("(tokenizer.ggml.pre is missing)"), t.screen())
+        self.assertIn("notice        The file does not say " + want,
+                      memwall("inspect", g.path).stdout)
+        self.assertIn(want, json.loads(memwall("inspect", "--json", g.path).stdout)
+                      ["tokenizer_notice"])
+        text = self.path("text")
+        with open(text, "w", encoding="utf-8") as f:
+            f.write("some words")
+        self.assertIn(want, memwall("eval", "-m", g.path, "--text", text, *SMALL).stderr)
+
+
+class SpecialTokens(FolderCase):
+    def run_with(self, model, *keys):
+        g = Gguf(os.path.join(MODELS, model)) if isinstance(model, str) else model
+        for name, value in keys:
+            g.keys[f"tokenizer.ggml.{name}"] = value
+        return memwall("run", "-m", g.write(self.path("m.gguf")), "-n", "2", "--temp", "0", *SMALL,
+                       "hi")
+
+    def test_an_id_that_nothing_needs_is_ignored(self):
+        want = self.run_with("llama-tiny.gguf")
+        self.assertEqual((0, ""), (want.returncode, want.stderr))
+        names = ("padding", "unknown", "seperator", "separator", "mask", "cls", "fim_pre",
+                 "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep", "prefix", "suffix",
+                 "middle", "eot", "eom", "classifier")
+        for value in ((U32, 4294967295), (I32, -1), (U32, 320), (U32, 99999999), (I32, -7),
+                      (U64, 2**64 - 1), (U64, 2**63), (STR, "none")):
+            r = self.run_with("llama-tiny.gguf", *((name + "_token_id", value) for name in names))
+            self.assertEqual((0, want.stdout, ""), (r.returncode, r.stdout, r.stderr), value)
+
+    def test_minus_one_means_none(self):
+        for value in ((U32, 4294967295), (I32, -1), (U64, 2**64 - 1)):
+            r = self.run_with("llama-tiny.gguf", ("eos_token_id", value), ("bos_token_id", value))
+            self.assertEqual((0, ""), (r.returncode, r.stderr), value)
+
+    def test_a_needed_id_outside_is_named_and_counts_as_missing(self):
+        for name in ("bos", "eos"):
+            g = Gguf(os.path.join(MODELS, "llama-tiny.gguf"))
+            del g.keys[f"tokenizer.ggml.{name}_token_id"]
+            want = self.run_with(g)
+            for value in ((U32, 320), (U32, 99999999), (I32, -2)):
+                r = self.run_with("llama-tiny.gguf", (name + "_token_id", value))
+                self.assertEqual((0, want.stdout), (r.returncode, r.stdout), value)
+                self.assertIn(f"tokenizer.ggml.{name}_token_id is {value[1]}, outside the "
+                              "vocabulary of 320 tokens", r.stderr)
+
+    def test_a_begin_token_that_is_not_used_needs_no_notice(self):
+        g = chain(self.folder, "m", {})
+        r = self.run_with(g, ("bos_token_id", (U32, 11111111)), ("add_bos_token", (BOOL, False)))
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+
+
+class MissingBytes(FolderCase):
+    """llama-tiny has tokens for a to z; other characters become the tokens of their bytes."""
+
+    def open(self, *missing, text="word"):
+        """llama-tiny without some of its byte tokens; none given: without all of them."""
+        g = Gguf(os.path.join(MODELS, "llama-tiny.gguf"))
+        texts, types = g.get("tokenizer.ggml.tokens")[1], g.get("tokenizer.ggml.token_type")[1]
+        self.byte = texts.index("<0x00>")
+        for byte in missing or range(256):
+            texts[self.byte + byte], types[self.byte + byte] = text or f"word{byte}", 1
+        return g
+
+    def ids(self, g, text):
+        code, ids, err = tokenize(g.write(self.path("m.gguf")), text)
+        self.assertEqual((0, ""), (code, err))
+        return [int(x) for x in ids]
+
+    def test_a_token_with_the_character_takes_the_place_of_its_byte(self):
+        g = self.open(10, text="\n")
+        a, b = g.get("tokenizer.ggml.tokens")[1].index("a"), self.byte + 10
+        self.assertEqual([b, b, a], self.ids(g, "a\n\na")[-3:])
+        r = memwall("run", "-m", self.path("m.gguf"), "-n", "2", *SMALL, "a\nb")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+
+    def test_a_vocabulary_without_byte_tokens_runs(self):
+        g = self.open(text=None)
+        a = g.get("tokenizer.ggml.tokens")[1].index("a")
+        self.assertEqual([0, a], self.ids(g, "a\u4e00\u00e9a")[1:])  # a run is one
+        self.assertEqual([0, 0], [i for i in self.ids(g, "\u00e9 \u00e9") if i == 0])
+        r = memwall("run", "-m", self.path("m.gguf"), "-n", "2", *SMALL, "hi\n")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+
+    def test_a_character_needs_all_of_its_bytes(self):
+        g = self.open(0xa9)
+        byte = self.byte
+        self.assertEqual([0, byte + 0xc3, byte + 0xa8, 0],
+                         self.ids(g, "\u00e9\u00e8\u00e9")[-4:])
+
+    def test_text_in_pieces_has_one_unknown_token_for_a_run(self):
+        g = self.open()
+        self.assertEqual(1, self.ids(g, "a" + "\u4e00" * 70000 + "a").count(0))
+
+    def test_without_an_unknown_token_only_the_text_is_refused(self):
+        g = chain(self.folder, "m", {})
+        tokens = g.get("tokenizer.ggml.tokens")[1]
+        tokens[0x80], tokens[0xe9] = "gone", "gone too"
+        self.assertEqual([ord("a")], self.ids(g, "a"))
+        code, ids, err = tokenize(self.path("m.gguf"), "a\u00c0")
+        self.assertEqual((1, 1), (code, len(err.splitlines())), err)
+        self.assertIn("no token for the character with the byte 80", err)
+        r = memwall("run", "-m", self.path("m.gguf"), "-n", "1", *SMALL, "\u00c0")
+        self.assertEqual(1, r.returncode)
+        self.assertIn("byte 80", r.stderr)
+        g.keys["tokenizer.ggml.unknown_token_id"] = (U32, 3)
+        self.assertEqual([0x61, 0xc3, 3], self.ids(g, "a\u00c0"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
