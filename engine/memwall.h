@@ -292,13 +292,19 @@ struct mw_options {
 /* The defaults, with keys and values in F16. */
 void mw_options_default(struct mw_options *o);
 
+/* The seed of a sampler.  Every number is one; not set: a new random one for each sampler. */
+struct mw_seed {
+    bool is_set;
+    uint64_t value;
+};
+
 struct mw_sampling {
     float temp; /* 0: greedy */
     int top_k;  /* 0: all tokens */
     float top_p, min_p;
     float repeat_penalty; /* 1: off */
     uint32_t repeat_last; /* number of last tokens that are penalised */
-    uint64_t seed;        /* 0: a new one for each sampler */
+    struct mw_seed seed;
 };
 /* The model's own recommendation, or else temp 0.8, top_k 40, top_p 0.95, min_p 0.05. */
 void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s);

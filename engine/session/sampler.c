@@ -94,9 +94,9 @@ static double draw(struct mw_sampler *p)
 
 static void seed(struct mw_sampler *p)
 {
-    uint64_t x = p->s.seed;
+    uint64_t x = p->s.seed.value;
 
-    if (x == 0 && getrandom(&x, sizeof x, 0) != (ssize_t)sizeof x)
+    if (!p->s.seed.is_set && getrandom(&x, sizeof x, 0) != (ssize_t)sizeof x)
         x = 1;
     p->state[0] = splitmix(&x);
     p->state[1] = splitmix(&x);
@@ -142,7 +142,7 @@ int mw_sampler_new(struct mw_sampler **out, const struct mw_model *m,
 
 void sampler_set(struct mw_sampler *p, const struct mw_sampling *s)
 {
-    bool is_new = s->seed != p->s.seed;
+    bool is_new = s->seed.is_set != p->s.seed.is_set || s->seed.value != p->s.seed.value;
 
     p->s = *s;
     if (is_new)

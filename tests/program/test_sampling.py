@@ -53,5 +53,38 @@ class Candidates(FolderCase):
         self.assertEqual("Hey", self.answer(model))
 
 
+class Seeds(FolderCase):
+    """Every number is a seed; a random one has another name."""
+
+    def answers(self, *args, config=None):
+        m = chain(self.folder, "flat", spell("\n", "a", "<|im_end|>"))
+        dims, kind, raw = m.tensors["output.weight"]
+        m.tensors["output.weight"] = dims, kind, bytes(len(raw))
+        m.write(m.path)
+        return {memwall("run", "-m", m.path, "-q", "--temp", "1", "--top-k", "0", "--top-p", "1",
+                        "--min-p", "0", "-n", "30", *args, "hi", text=False, stdin=b"",
+                        config=config).stdout for _ in range(3)}
+
+    def test_every_number_gives_the_same_answer_each_time(self):
+        seen = set()
+        for seed in "0", "00", "1", "18446744073709551615":
+            for answers in (self.answers("--seed", seed),
+                            self.answers(config=f"seed = {seed}\n")):
+                self.assertEqual(1, len(answers), seed)
+                seen |= answers
+        self.assertEqual(3, len(seen))
+
+    def test_random_gives_other_answers(self):
+        self.assertEqual(3, len(self.answers()))
+        self.assertEqual(3, len(self.answers("--seed", "random", config="seed = 0\n")))
+        self.assertEqual(3, len(self.answers(config="seed = random\n")))
+
+    def test_other_words_are_refused(self):
+        for word in "-1", "none", "x", "":
+            r = memwall("run", "--seed", word, "hi")
+            self.assertEqual(2, r.returncode)
+            self.assertIn(f'"{word}" is not a whole number or random', r.stderr)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

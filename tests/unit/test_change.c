@@ -188,7 +188,7 @@ static void a_change_of_the_budget_does_not_change_drawn_tokens(void **state)
 
     (void)state;
     o.sampling.temp = 2;
-    o.sampling.seed = 7;
+    o.sampling.seed = (struct mw_seed){ true, 7 };
     answer_of(&o, QUESTION, &want);
     begin_answer(&o, &said);
     o.engine.memory_bytes += 2 * MIB;
@@ -205,7 +205,7 @@ static void another_temperature_applies_from_the_next_token_on(void **state)
 
     (void)state;
     o.sampling = (struct mw_sampling){
-        .temp = 10, .top_p = 1, .repeat_penalty = 1, .repeat_last = 64, .seed = 5
+        .temp = 10, .top_p = 1, .repeat_penalty = 1, .repeat_last = 64, .seed = { true, 5 }
     };
     answer_of(&o, QUESTION, &drawn);
     begin_answer(&o, &said);

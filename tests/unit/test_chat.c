@@ -421,7 +421,7 @@ static void a_full_context_stops_the_answer_and_reports_it(void **state)
     (void)state;
     o.engine.n_ctx = 32;
     o.n_predict = 0;
-    o.sampling.seed = 1;
+    o.sampling.seed = (struct mw_seed){ true, 1 };
     c = open_chat(model, &o);
     ask(c, "one two three", &said);
     assert_true(said.receipt.done == MW_DONE_CONTEXT || said.receipt.done == MW_DONE_STOP);

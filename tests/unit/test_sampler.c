@@ -19,6 +19,7 @@
 
 #include "engine/memwall.h"
 #include "engine/session/model.h"
+#include "engine/session/sampler.h"
 #include "tests/lib/model_path.h"
 
 #define N_MAX  512
@@ -147,17 +148,17 @@ static void check_draws(const struct mw_sampling *s, int shape)
 static void ids_are_drawn_as_often_as_their_shares_say(void **state)
 {
     static const struct mw_sampling all[] = {
-        { .temp = 1, .top_p = 1, .seed = 1 },
-        { .temp = 0.5f, .top_p = 1, .seed = 2 },
-        { .temp = 1, .top_k = 7, .top_p = 1, .seed = 3 },
-        { .temp = 1, .top_k = 1, .top_p = 1, .seed = 4 },
-        { .temp = 1, .top_k = 100000, .top_p = 0.9f, .seed = 5 },
-        { .temp = 1, .top_p = 0.5f, .seed = 6 },
-        { .temp = 1, .top_p = 0, .seed = 7 },
-        { .temp = 1, .top_p = 1, .min_p = 0.3f, .seed = 8 },
-        { .temp = 1, .top_p = 1, .min_p = 1, .seed = 9 },
-        { .temp = 1.5f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = 10 },
-        { .temp = 2, .top_k = 60, .top_p = 0.6f, .min_p = 0.2f, .seed = 11 },
+        { .temp = 1, .top_p = 1, .seed = { true, 1 } },
+        { .temp = 0.5f, .top_p = 1, .seed = { true, 2 } },
+        { .temp = 1, .top_k = 7, .top_p = 1, .seed = { true, 3 } },
+        { .temp = 1, .top_k = 1, .top_p = 1, .seed = { true, 4 } },
+        { .temp = 1, .top_k = 100000, .top_p = 0.9f, .seed = { true, 5 } },
+        { .temp = 1, .top_p = 0.5f, .seed = { true, 6 } },
+        { .temp = 1, .top_p = 0, .seed = { true, 7 } },
+        { .temp = 1, .top_p = 1, .min_p = 0.3f, .seed = { true, 8 } },
+        { .temp = 1, .top_p = 1, .min_p = 1, .seed = { true, 9 } },
+        { .temp = 1.5f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .seed = { true, 10 } },
+        { .temp = 2, .top_k = 60, .top_p = 0.6f, .min_p = 0.2f, .seed = { true, 11 } },
     };
 
     (void)state;
@@ -239,7 +240,7 @@ static void every_row_and_every_value_gives_an_id(void **state)
                                  .repeat_penalty =
                                      penalties[i / (N_TEMP * N_SHARE) % N_PENALTY],
                                  .repeat_last = 64,
-                                 .seed = 1 + (uint64_t)i };
+                                 .seed = { true, (uint64_t)i } };
         int kind = i / (N_TEMP * N_SHARE * N_PENALTY);
         uint32_t before[] = { first_usable(200), 7, first_usable(300), UINT32_MAX };
         float row[N_MAX], asked[N_MAX], top;
@@ -317,9 +318,51 @@ static void an_id_of_the_window_is_penalised_once(void **state)
     assert_true(row[a] == 4 && row[b] == -6 && row[c] == 5);
 }
 
+static uint32_t first_drawn(struct mw_sampler *sampler)
+{
+    uint32_t sum = 0;
+
+    for (int i = 0; i < 8; i++) {
+        float row[N_MAX] = { 0 };
+
+        sum = sum * 31 + mw_sampler_next(sampler, row, NULL, 0);
+    }
+    return sum;
+}
+
+/* Every number is a seed, and only a seed that is not set is a new one. */
+static void the_same_seed_gives_the_same_ids(void **state)
+{
+    static const uint64_t seeds[] = { 0, 1, UINT64_MAX };
+    struct err e = ERR_INIT;
+    struct mw_sampler *sampler;
+    uint32_t got[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct mw_sampling s = { .temp = 1, .top_p = 1, .seed = { true, seeds[i] } };
+
+        assert_int_equal(mw_sampler_new(&sampler, model, &s, &e), 0);
+        got[i] = first_drawn(sampler);
+        mw_sampler_free(sampler);
+        for (int k = 0; k < i; k++)
+            assert_int_not_equal(got[i], got[k]);
+        s.seed.is_set = false;
+        assert_int_equal(mw_sampler_new(&sampler, model, &s, &e), 0);
+        assert_int_not_equal(first_drawn(sampler), got[i]);
+        s.seed.is_set = true; /* another seed, although its number is the same */
+        sampler_set(sampler, &s);
+        assert_int_equal(first_drawn(sampler), got[i]);
+        sampler_set(sampler, &s);
+        assert_int_not_equal(first_drawn(sampler), got[i]); /* the sequence goes on */
+        mw_sampler_free(sampler);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_seed_gives_the_same_ids),
         cmocka_unit_test(ids_are_drawn_as_often_as_their_shares_say),
         cmocka_unit_test(every_row_and_every_value_gives_an_id),
         cmocka_unit_test(without_a_temperature_the_first_of_the_greatest_is_taken),

@@ -318,6 +318,16 @@ static int set_whole(const struct option *row, void *to, const char *text, struc
     return 0;
 }
 
+static int set_seed(struct mw_seed *to, const char *text, struct err *e)
+{
+    struct mw_seed seed = { .is_set = strcmp(text, "random") != 0 };
+
+    if (seed.is_set && !units_parse_whole(text, false, 0, UINT64_MAX, &seed.value))
+        return bad_value(text, "a whole number or random", e);
+    *to = seed;
+    return 0;
+}
+
 static int set_number(const struct option *row, float *to, const char *text, struct err *e)
 {
     char expected[100];
@@ -387,10 +397,7 @@ static int set_value(struct options *o, const struct option *row, const char *te
     case KIND_FORMAT: return set_format(to, text, e);
     case KIND_U32:
     case KIND_COUNT: return set_whole(row, to, text, e);
-    case KIND_U64:
-        return units_parse_whole(text, false, 0, UINT64_MAX, to)
-                   ? 0
-                   : bad_value(text, "a whole number", e);
+    case KIND_SEED: return set_seed(to, text, e);
     case KIND_NUMBER: return set_number(row, to, text, e);
     case KIND_LIST: return set_list(o, row, text, e);
     }
@@ -538,6 +545,26 @@ static void print_text(char *buf, size_t n, const struct option *row, const char
     snprintf(buf, n, "%s", text != NULL ? text : has_none ? "none" : "");
 }
 
+static void print_seed(char *buf, size_t n, const struct mw_seed *seed)
+{
+    if (seed->is_set)
+        snprintf(buf, n, "%llu", (unsigned long long)seed->value);
+    else
+        snprintf(buf, n, "random");
+}
+
+bool options_is_none(const struct option *row, const char *value)
+{
+    static const char *const none[] = { "", "0", "off", "none" };
+
+    if (row->kind == KIND_SEED)
+        return strcmp(value, "random") == 0;
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        if (strcmp(value, none[i]) == 0)
+            return true;
+    return false;
+}
+
 char *options_print(const struct options *o, enum option_id id, char *buf, size_t n)
 {
     static const char *const switches[] = {
@@ -570,7 +597,7 @@ char *options_print(const struct options *o, enum option_id id, char *buf, size_
         if (*(const uint32_t *)from > 0 || !(row->min > 0)) /* else the default */
             snprintf(buf, n, "%u", *(const uint32_t *)from);
         break;
-    case KIND_U64: snprintf(buf, n, "%llu", (unsigned long long)*(const uint64_t *)from); break;
+    case KIND_SEED: print_seed(buf, n, from); break;
     case KIND_NUMBER: print_number(buf, n, *(const float *)from); break;
     case KIND_LIST: break; /* there are no lists of lists */
     }
@@ -588,6 +615,7 @@ void options_overlay(const struct options *o, struct mw_sampling *to)
 
         if (o->given[i] && at >= begin && at < begin + sizeof *to)
             memcpy((char *)to + (at - begin), (const char *)o + at,
-                   options_table[i].kind == KIND_U64 ? sizeof(uint64_t) : sizeof(uint32_t));
+                   options_table[i].kind == KIND_SEED ? sizeof(struct mw_seed)
+                                                      : sizeof(uint32_t));
     }
 }

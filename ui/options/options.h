@@ -207,7 +207,7 @@ enum option_kind {
     KIND_ISA,      /* const char *: a kernel set of this CPU */
     KIND_U32,      /* uint32_t or int from min to max */
     KIND_COUNT,    /* the same; 32k is 32768 */
-    KIND_U64,      /* uint64_t */
+    KIND_SEED,     /* struct mw_seed: any whole number, or "random" */
     KIND_NUMBER,   /* float from min to max */
     KIND_LIST,     /* items of kind `item`, separated by commas: see options_set_item() */
 };
@@ -256,7 +256,7 @@ struct option {
     enum option_reach reach;
     const char *slash; /* its command in a chat, without the slash; NULL: only /set */
     const char *says;  /* a sentence about the value, which replaces "%"; NULL: "name is %" */
-    const char *says_none; /* the same for 0, off or none; NULL: says */
+    const char *says_none; /* the same for no value; NULL: says.  See options_is_none() */
 };
 extern const struct option options_table[N_OPTION];
 
@@ -300,6 +300,9 @@ void options_clear(struct options *o, enum option_id id);
 /* Write the value to buf in the form that options_set() takes; "" if there is none.  Returns
  * buf. */
 char *options_print(const struct options *o, enum option_id id, char *buf, size_t n);
+
+/* Whether a printed value means that there is none: 0, off, none, or random of a seed. */
+bool options_is_none(const struct option *row, const char *value);
 
 /* Copy the values of sampling that were given to *to; leave the others, which the model
  * recommends. */

@@ -78,12 +78,10 @@ static void note(struct talk *t, enum option_id id, const struct options *o,
 /* "the temperature is 0.8" */
 static void sentence(const struct option *row, const char *value, char *buf, size_t n)
 {
-    static const char *const none[] = { "", "0", "off", "none" };
     const char *says = row->says, *mark;
 
-    for (size_t i = 0; row->says_none != NULL && i < sizeof none / sizeof none[0]; i++)
-        if (strcmp(value, none[i]) == 0)
-            says = row->says_none;
+    if (row->says_none != NULL && options_is_none(row, value))
+        says = row->says_none;
     mark = says == NULL ? NULL : strchr(says, '%');
     if (says == NULL)
         snprintf(buf, n, "%s is %s", row->name, value[0] != '\0' ? value : "not set");
