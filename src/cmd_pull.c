@@ -217,7 +217,7 @@ static int fetch(struct pull *p, size_t choice, struct err *e)
 {
     const struct mw_pull_choice *c = mw_pull_at(p->list, choice);
     struct mw_pull_info info;
-    char path[4096];
+    char path[4096], outlook[300];
     int rc;
 
     p->line_s = clock_s();
@@ -231,7 +231,12 @@ static int fetch(struct pull *p, size_t choice, struct err *e)
         return 0;
     }
     puts(path);
-    if (!p->o->quiet)
+    if (p->o->quiet)
+        return 0;
+    pull_outlook(c, outlook, sizeof outlook);
+    if (c->is_described && !runs(c))
+        fprintf(stderr, "memwall: fetched and checked, but it does not run here: %s\n", outlook);
+    else
         fprintf(stderr, "memwall: fetched and checked; start a chat with: memwall -m %s%s%s\n",
                 info.repo, c->is_snapshot ? "" : ":",
                 c->is_snapshot ? "" : name_of(p->list, choice));

@@ -8,6 +8,7 @@
 
 #include "engine/base/json_write.h"
 #include "ui/term/cluster.h"
+#include "ui/text/clean.h"
 
 void pull_outlook(const struct mw_pull_choice *c, char *buf, size_t n)
 {
@@ -49,13 +50,22 @@ void pull_print_one(FILE *to, const struct mw_pull *p, size_t i)
     print_line(to, mw_pull_at(p, i), 0);
 }
 
-static void print_left_out(FILE *to, const struct mw_pull_info *info)
+static void print_left_out(FILE *to, const struct mw_pull *p, const struct mw_pull_info *info)
 {
+    const char *why;
+    char line[512];
+    uint32_t n = 0;
+
     if (info->n_unsafe > 0)
         fprintf(to, "%" PRIu32 " files have names that are not safe and are left out.\n",
                 info->n_unsafe);
-    if (info->n_broken > 0)
-        fprintf(to, "%" PRIu32 " split sets lack files and are left out.\n", info->n_broken);
+    for (; (why = mw_pull_broken(p, n)) != NULL; n++) {
+        clean_line(line, sizeof line, why, strlen(why));
+        fprintf(to, "Left out: %s.\n", line);
+    }
+    if (info->n_broken > n)
+        fprintf(to, "%" PRIu32 " more models lack files and are left out.\n",
+                info->n_broken - n);
 }
 
 void pull_print(FILE *to, const struct mw_pull *p, const char *cache, size_t best)
@@ -79,7 +89,7 @@ void pull_print(FILE *to, const struct mw_pull *p, const char *cache, size_t bes
         fprintf(to, "%c%3zu  ", i == best ? '*' : ' ', i + 1);
         print_line(to, mw_pull_at(p, i), width);
     }
-    print_left_out(to, &info);
+    print_left_out(to, p, &info);
 }
 
 static void json_model(struct json *j, const struct mw_pull_choice *c, const char *path)

@@ -36,6 +36,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_plan_table.py tests/program/test_plan_explain.py \
 	tests/program/test_pull.py \
 	tests/program/test_pull_faults.py \
+	tests/program/test_pull_files.py \
 	tests/program/test_report.py \
 	tests/program/test_run.py \
 	tests/program/test_sampling.py \

@@ -23,9 +23,6 @@
 #include "engine/format/snapshot_index.h"
 #include "engine/format/tensor_table.h"
 
-#define SINGLE_FILE "model.safetensors"
-#define INDEX_FILE  "model.safetensors.index.json"
-
 static bool ends_in(const char *s, const char *tail)
 {
     size_t n = strlen(s), m = strlen(tail);
@@ -204,12 +201,18 @@ static int add_file(struct catalogue *c, struct model_file *f, bool named, struc
     return err_at(e, f->path, ERR_NO_OFFSET, NULL);
 }
 
-static int read_index(const struct catalogue *c, struct shard_list *s, struct err *e)
+static bool has_file(void *ctx, const char *name)
 {
+    return exists(ctx, name);
+}
+
+static int read_index(void *ctx, struct shard_list *s, struct err *e)
+{
+    const struct catalogue *c = ctx;
     struct model_file f;
     int rc;
 
-    if (open_in_folder(c, &f, INDEX_FILE, e) != 0)
+    if (open_in_folder(c, &f, SNAPSHOT_INDEX, e) != 0)
         return -1;
     rc = snapshot_index_read(s, f.fd, f.size, e);
     if (rc != 0)
@@ -242,7 +245,7 @@ static int no_weights(const struct catalogue *c, struct err *e)
     else if (exists(c, "consolidated.safetensors"))
         hint = "; it holds weights in the vendor's own format (consolidated.safetensors), "
                "which is not supported";
-    return err_set(e, ERR_FORMAT, "the folder has neither " SINGLE_FILE " nor " INDEX_FILE "%s",
+    return err_set(e, ERR_FORMAT, "the folder has neither " SNAPSHOT_SINGLE " nor " SNAPSHOT_INDEX "%s",
                    hint);
 }
 
@@ -250,17 +253,11 @@ static int add_weights(struct catalogue *c, bool named, struct err *e)
 {
     struct header_room *room = c->index->room;
     struct shard_list s = { .pool.room = room, .index.room = room };
-    struct model_file f;
-    int rc;
+    const struct snapshot_place place = { has_file, read_index, c };
+    int rc = snapshot_weights(&s, &place, e);
 
-    if (exists(c, SINGLE_FILE) || !exists(c, INDEX_FILE)) {
-        if (!exists(c, SINGLE_FILE))
-            return no_weights(c, e);
-        return open_in_folder(c, &f, SINGLE_FILE, e) == 0 ? add_file(c, &f, named, e) : -1;
-    }
-    rc = read_index(c, &s, e);
     if (rc == 0)
-        rc = add_shards(c, &s, named, e);
+        rc = s.n > 0 ? add_shards(c, &s, named, e) : no_weights(c, e);
     shard_list_free(&s);
     return rc;
 }

@@ -108,6 +108,19 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Check what was read, and sort it. */
+static int end_index(const struct reading *r, struct err *e)
+{
+    struct shard_list *s = r->list;
+
+    if (!r->has_map || s->n == 0) {
+        err_set(e, ERR_FORMAT, "names no files");
+        return shard_fail(e);
+    }
+    qsort(s->names, s->n, sizeof s->names[0], by_name);
+    return 0;
+}
+
 int snapshot_index_read(struct shard_list *s, int fd, uint64_t size, struct err *e)
 {
     struct reading r = { .list = s };
@@ -115,14 +128,21 @@ int snapshot_index_read(struct shard_list *s, int fd, uint64_t size, struct err 
     if (size > MAX_INDEX)
         return err_set(e, ERR_FORMAT, "an index of %llu bytes is too long",
                        (unsigned long long)size);
-    if (json_stream(fd, size, 0, size, on_index, &r, e) != 0)
-        return -1;
-    if (!r.has_map || s->n == 0) {
-        err_set(e, ERR_FORMAT, "names no files");
-        return shard_fail(e);
-    }
-    qsort(s->names, s->n, sizeof s->names[0], by_name);
-    return 0;
+    return json_stream(fd, size, 0, size, on_index, &r, e) == 0 ? end_index(&r, e) : -1;
+}
+
+int snapshot_index_parse(struct shard_list *s, const char *text, size_t len, struct err *e)
+{
+    struct reading r = { .list = s };
+
+    return json_stream_text(text, len, on_index, &r, e) == 0 ? end_index(&r, e) : -1;
+}
+
+int snapshot_weights(struct shard_list *s, const struct snapshot_place *p, struct err *e)
+{
+    if (p->has(p->ctx, SNAPSHOT_SINGLE))
+        return add_shard(s, SNAPSHOT_SINGLE, strlen(SNAPSHOT_SINGLE), e);
+    return p->has(p->ctx, SNAPSHOT_INDEX) ? p->read_index(p->ctx, s, e) : 0;
 }
 
 void shard_list_free(struct shard_list *s)

@@ -11,8 +11,8 @@
  *     find_describe.c  figures from headers, and the plan made from them
  *     find_record.c    descriptions on disk
  *
- * Finding reads folders and the sizes of files, no headers, so a name is resolved before any
- * budget counts.  Everything on disk is hostile.  Depth, folders, entries of folders and
+ * Finding reads folders, the sizes of files and the indices of snapshots, and headers only of
+ * files with doubtful names, so a name is resolved before any budget counts.  Everything on disk is hostile.  Depth, folders, entries of folders and
  * results are bounded, every folder is entered once, and a file whose name is not safe to print
  * is left out.
  */
@@ -77,9 +77,12 @@ bool find_identify_any(const char *path, struct find_id *id);
 /* Does a name end in `tail`, upper and lower case being the same? */
 bool find_ends_in(const char *name, const char *tail);
 
-/* Is it the name of a GGUF file with a language model, or of the first file of a set?
- * Projectors of images and matrices of importance are GGUF files, too. */
+/* Is it the name of a GGUF file, or of the first file of a set? */
 bool find_is_model_file(const char *name);
+
+/* May a GGUF file of this name be a projector of images or a matrix of importance?  A model can
+ * have such a name, too, so the header decides (gguf_walk_is_model()). */
+bool find_is_doubtful(const char *name);
 
 /*
  * Add the models in a folder and `depth` levels below it.  Those of a repository get the name

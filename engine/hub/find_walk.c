@@ -4,18 +4,22 @@
 #include <sys/stat.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
+#include "engine/format/file_open.h"
+#include "engine/format/snapshot_index.h"
 #include "engine/format/split_name.h"
 #include "engine/hub/cache_layout.h"
 #include "engine/hub/find.h"
+#include "engine/hub/gguf_walk.h"
 
-#define SINGLE_FILE "model.safetensors"
-#define INDEX_FILE  "model.safetensors.index.json"
+#define KIND_BYTES 16384 /* of a header; general.type is near its beginning */
 
 bool find_ends_in(const char *s, const char *tail)
 {
@@ -55,32 +59,57 @@ static void add_split_files(struct find_id *id, const char *path, const struct s
     }
 }
 
-/* The weights of a snapshot, and config.json, which is where the identity comes from. */
-static bool identify_snapshot(const char *folder, struct find_id *id)
+/* The file of a snapshot in the folder ctx; false if its path is too long. */
+static bool path_in(const char *folder, const char *name, char path[PATH_MAX])
+{
+    return snprintf(path, PATH_MAX, "%s/%s", folder, name) < PATH_MAX;
+}
+
+static bool has_file(void *ctx, const char *name)
 {
     char path[PATH_MAX];
-    uint64_t config_bytes;
-    bool has_weights = false;
-    const struct dirent *entry;
-    int n_left = FIND_MAX_FOLDERS;
-    DIR *dir;
 
-    snprintf(path, sizeof path, "%s/config.json", folder);
-    if (!add_file(id, path))
+    return path_in(ctx, name, path) && access(path, F_OK) == 0;
+}
+
+static int read_index(void *ctx, struct shard_list *s, struct err *e)
+{
+    char path[PATH_MAX];
+    struct model_file f;
+    int rc;
+
+    if (!path_in(ctx, SNAPSHOT_INDEX, path) || model_file_open(&f, AT_FDCWD, path, path, e) != 0)
+        return -1;
+    rc = snapshot_index_read(s, f.fd, f.size, e);
+    model_file_close(&f);
+    return rc;
+}
+
+/*
+ * The weights of a snapshot, and config.json, which is where the identity comes from.  A snapshot
+ * with a broken index, or of which a file is missing, is listed, too: opening it says what is
+ * wrong.
+ */
+static bool identify_snapshot(char *folder, struct find_id *id)
+{
+    const struct snapshot_place place = { has_file, read_index, folder };
+    char path[PATH_MAX];
+    struct shard_list s = { .n = 0 };
+    struct err ignored = ERR_INIT;
+    uint64_t other_bytes;
+    bool has_weights;
+
+    if (!path_in(folder, SNAPSHOT_CONFIG, path) || !add_file(id, path))
         return false;
-    config_bytes = id->bytes;
-    dir = opendir(folder);
-    while (dir != NULL && n_left-- > 0 && (entry = readdir(dir)) != NULL) {
-        if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= PATH_MAX)
-            continue;
-        if (strcmp(entry->d_name, SINGLE_FILE) == 0 || strcmp(entry->d_name, INDEX_FILE) == 0)
-            has_weights = true;
-        if (find_ends_in(entry->d_name, ".safetensors"))
+    has_weights = snapshot_weights(&s, &place, &ignored) != 0 || s.n > 0;
+    if (!has_file(folder, SNAPSHOT_SINGLE) && path_in(folder, SNAPSHOT_INDEX, path))
+        add_file(id, path);
+    other_bytes = id->bytes;
+    for (uint32_t i = 0; i < s.n; i++)
+        if (path_in(folder, s.names[i], path))
             add_file(id, path);
-    }
-    if (dir != NULL)
-        closedir(dir);
-    id->bytes -= config_bytes;
+    id->bytes -= other_bytes;
+    shard_list_free(&s);
     return has_weights;
 }
 
@@ -93,12 +122,15 @@ bool find_identify_file(const char *path, struct find_id *id)
 bool find_identify(const char *path, struct find_id *id)
 {
     struct split_name split;
+    char folder[PATH_MAX];
 
     *id = (struct find_id){ .dev = 0 };
     if (strlen(path) >= PATH_MAX - 64)
         return false;
-    if (!find_ends_in(path, ".gguf"))
-        return identify_snapshot(path, id);
+    if (!find_ends_in(path, ".gguf")) {
+        snprintf(folder, sizeof folder, "%s", path);
+        return identify_snapshot(folder, id);
+    }
     if (!add_file(id, path))
         return false;
     if (split_name_parse(path, &split))
@@ -148,8 +180,28 @@ bool find_is_model_file(const char *name)
 {
     struct split_name split;
 
-    return find_ends_in(name, ".gguf") && !contains(name, "mmproj") &&
-           !contains(name, "imatrix") && (!split_name_parse(name, &split) || split.number == 1);
+    return find_ends_in(name, ".gguf") &&
+           (!split_name_parse(name, &split) || split.number == 1);
+}
+
+bool find_is_doubtful(const char *name)
+{
+    return contains(name, "mmproj") || contains(name, "imatrix");
+}
+
+/* Does the header of the file say that it is a model? */
+static bool has_model(const char *path)
+{
+    unsigned char head[KIND_BYTES];
+    struct err ignored = ERR_INIT;
+    struct model_file f;
+    ssize_t n;
+
+    if (model_file_open(&f, AT_FDCWD, path, path, &ignored) != 0)
+        return false;
+    n = pread(f.fd, head, sizeof head, 0);
+    model_file_close(&f);
+    return n > 0 && gguf_walk_is_model(head, (uint64_t)n);
 }
 
 /* path is below the first folder as rel. */
@@ -213,7 +265,9 @@ static int walk_folder(struct walk *w, const char *path, const char *rel, unsign
                      entry->d_name) > CACHE_MAX_FILE)
             continue;
         if (find_is_model_file(entry->d_name))
-            rc = add_model(w, below, below_rel, e);
+            rc = find_is_doubtful(entry->d_name) && !has_model(below)
+                     ? 0
+                     : add_model(w, below, below_rel, e);
         else if (depth > 0 && may_be_folder(entry))
             rc = walk_folder(w, below, below_rel, depth - 1, e);
     }

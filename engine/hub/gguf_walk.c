@@ -145,3 +145,34 @@ void gguf_walk_on(struct gguf_walk *w)
         more = step_tensor(w);
     w->is_done = more && w->at <= w->n;
 }
+
+/* If the next key is the text `name`, point *value to its text of *len bytes. */
+static bool string_at(const struct gguf_walk *w, const char *name, const unsigned char **value,
+                      uint64_t *len)
+{
+    uint64_t n = strlen(name), at = 8 + n + 4;
+
+    if (!has(w, at + 8) || number(w, 0, 8) != n || memcmp(w->p + w->at + 8, name, n) != 0 ||
+        number(w, at - 4, 4) != GGUF_STRING)
+        return false;
+    *len = number(w, at, 8);
+    *value = w->p + w->at + at + 8;
+    return *len <= GGUF_WALK_MAX && has(w, at + 8 + *len);
+}
+
+bool gguf_walk_is_model(const unsigned char *p, uint64_t n)
+{
+    struct gguf_walk w = { .p = p, .n = n };
+    bool more = step_head(&w), has_arch = false;
+    const unsigned char *text;
+    uint64_t len;
+
+    while (more && (w.n_element > 0 || w.n_key > 0)) {
+        if (w.n_element == 0 && string_at(&w, "general.type", &text, &len))
+            return len == 5 && memcmp(text, "model", 5) == 0;
+        if (w.n_element == 0 && string_at(&w, "general.architecture", &text, &len))
+            has_arch = len != 4 || memcmp(text, "clip", 4) != 0;
+        more = w.n_element > 0 ? step_string(&w) : step_key(&w);
+    }
+    return has_arch && !w.is_bad;
+}

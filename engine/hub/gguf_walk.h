@@ -33,6 +33,12 @@ struct gguf_walk {
  */
 void gguf_walk_on(struct gguf_walk *w);
 
+/*
+ * Do the first n bytes of a file say that it is a model?  general.type decides; without it,
+ * files with an architecture are models, except for projectors ("clip").
+ */
+bool gguf_walk_is_model(const unsigned char *p, uint64_t n);
+
 /* Returns the bytes of the tensor's entry at `at`; 0: more are needed, or it is bad. */
 uint64_t gguf_walk_tensor(struct gguf_walk *w);
 

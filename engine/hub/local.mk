@@ -17,10 +17,11 @@ libengine_a_SOURCES += \
 	engine/hub/gguf_walk.c engine/hub/gguf_walk.h \
 	engine/hub/http.c engine/hub/http.h \
 	engine/hub/libcurl.c engine/hub/libcurl.h \
-	engine/hub/pull.c \
+	engine/hub/pull.c engine/hub/pull.h \
 	engine/hub/pull_blob.c engine/hub/pull_blob.h \
 	engine/hub/pull_choice.c engine/hub/pull_choice.h \
 	engine/hub/pull_header.c engine/hub/pull_header.h \
 	engine/hub/pull_list.c engine/hub/pull_list.h \
+	engine/hub/pull_nothing.c engine/hub/pull_nothing.h \
 	engine/hub/pull_place.c engine/hub/pull_place.h \
 	engine/hub/repo.c engine/hub/repo.h

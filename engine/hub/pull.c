@@ -1,4 +1,4 @@
-/* Models of a repository: listed, described, fetched.  See "models fetched" in memwall.h. */
+/* Models of a repository: listed, described, fetched. */
 #include "config.h"
 
 #include <sys/stat.h>
@@ -13,6 +13,7 @@
 #include "engine/hub/pull_blob.h"
 #include "engine/hub/pull_choice.h"
 #include "engine/hub/pull_header.h"
+#include "engine/hub/pull_nothing.h"
 #include "engine/hub/pull_place.h"
 #include "engine/memwall.h"
 
@@ -48,16 +49,56 @@ static void show_choices(struct mw_pull *p)
     }
 }
 
+static bool make_url(const struct mw_pull *p, const struct pull_file *f, char *url, size_t n)
+{
+    int len = snprintf(url, n, "%s/%s/resolve/%s/", p->endpoint, p->repo.name, p->list.commit);
+
+    return len > 0 && (size_t)len < n && repo_append_url(url, n, f->name, true);
+}
+
+/* ---- files of the hub that decide what a model is ---- */
+
+static int read_index(void *ctx, uint32_t file, struct shard_list *s, struct err *e)
+{
+    struct mw_pull *p = ctx;
+    const struct pull_file *f = &p->list.files[file];
+    char url[HTTP_URL_MAX], *text;
+    struct pull_remote r = { p->http, url, f->size, &p->header_left };
+    int rc;
+
+    if (!make_url(p, f, url, sizeof url))
+        return err_set(e, ERR_ARGUMENT, "\"%.100s\" is too long", f->name);
+    rc = pull_header_text(&r, &text, e);
+    if (rc == 0)
+        rc = snapshot_index_parse(s, text, f->size, e);
+    else
+        err_at(e, f->name, ERR_NO_OFFSET, NULL);
+    free(text);
+    return rc;
+}
+
+static int is_model(void *ctx, uint32_t file, bool *is, struct err *e)
+{
+    struct mw_pull *p = ctx;
+    const struct pull_file *f = &p->list.files[file];
+    char url[HTTP_URL_MAX];
+    struct pull_remote r = { p->http, url, f->size, &p->header_left };
+
+    *is = false;
+    if (!make_url(p, f, url, sizeof url))
+        return err_set(e, ERR_ARGUMENT, "\"%.100s\" is too long", f->name);
+    return pull_header_kind(&r, is, e) == 0 ? 0 : err_at(e, f->name, ERR_NO_OFFSET, NULL);
+}
+
 static int list_models(struct mw_pull *p, struct err *e)
 {
+    const struct pull_look look = { read_index, is_model, p };
+
     if (pull_list_get(&p->list, p->http, p->endpoint, &p->repo, p->has_token, e) != 0 ||
-        pull_choices_make(&p->choices, &p->list, e) != 0)
+        pull_choices_make(&p->choices, &p->list, &look, e) != 0)
         return -1;
     if (p->choices.n == 0)
-        return err_set(e, ERR_UNSUPPORTED,
-                       "%.100s has neither a complete GGUF model nor a complete safetensors "
-                       "snapshot",
-                       p->repo.name);
+        return pull_nothing(p->repo.name, &p->list, &p->choices, e);
     p->shown = calloc(p->choices.n, sizeof *p->shown);
     if (p->shown == NULL)
         return err_memory(e, "a list of %u models", p->choices.n);
@@ -138,14 +179,12 @@ size_t mw_pull_match(const struct mw_pull *p, const char *text, size_t *first)
     return n;
 }
 
-/* ---- descriptions ---- */
-
-static bool make_url(const struct mw_pull *p, const struct pull_file *f, char *url, size_t n)
+const char *mw_pull_broken(const struct mw_pull *p, size_t i)
 {
-    int len = snprintf(url, n, "%s/%s/resolve/%s/", p->endpoint, p->repo.name, p->list.commit);
-
-    return len > 0 && (size_t)len < n && repo_append_url(url, n, f->name, true);
+    return i < PULL_BROKEN ? p->choices.broken[i] : NULL;
 }
+
+/* ---- descriptions ---- */
 
 /* Is another header of the same model there?  Its files have the same name but for the type. */
 static struct pull_header *known_header(struct mw_pull *p, uint32_t choice)
@@ -238,6 +277,13 @@ static int describe(struct mw_pull_choice *s, struct mw_describer *d, const char
     return s->is_described ? 0 : -1;
 }
 
+/* A snapshot without a tokenizer can be planned, but neither reads nor writes text. */
+static void describe_tokenizer(struct mw_pull_choice *s)
+{
+    s->model.fit = MW_FIT_UNSUPPORTED;
+    snprintf(s->model.why, sizeof s->model.why, "the repository has no " SNAPSHOT_TOKENIZER);
+}
+
 /* Describe a model from headers in a folder of their own. */
 static int describe_from(struct mw_pull *p, uint32_t i, struct mw_describer *d, struct err *e)
 {
@@ -252,6 +298,8 @@ static int describe_from(struct mw_pull *p, uint32_t i, struct mw_describer *d, 
     if (rc == 0)
         rc = describe(&p->shown[i], d, folder, e);
     delete_headers(p, i, folder);
+    if (rc == 0 && p->shown[i].is_snapshot && !p->choices.all[i].has_tokenizer)
+        describe_tokenizer(&p->shown[i]);
     return rc;
 }
 

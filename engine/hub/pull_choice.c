@@ -2,6 +2,7 @@
 
 #include "engine/hub/pull_choice.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +10,12 @@
 
 #include "engine/format/split_name.h"
 
-#define INDEX_FILE "model.safetensors.index.json"
-#define MIXTURE    "UD-" /* begins the label of a mixture of types, and may be left out */
+#define MIXTURE "UD-" /* begins the label of a mixture of types, and may be left out */
 
-/* Files of a snapshot besides the weights; only the first is needed. */
-static const char *const snapshot_files[] = { "config.json",
+/* Files of a snapshot besides the weights; only the first is needed to plan it. */
+static const char *const snapshot_files[] = { SNAPSHOT_CONFIG,
+                                              SNAPSHOT_TOKENIZER,
                                               "generation_config.json",
-                                              "tokenizer.json",
                                               "tokenizer_config.json",
                                               "special_tokens_map.json",
                                               "added_tokens.json",
@@ -23,9 +23,7 @@ static const char *const snapshot_files[] = { "config.json",
                                               "merges.txt",
                                               "tokenizer.model",
                                               "chat_template.jinja",
-                                              "chat_template.json",
-                                              INDEX_FILE };
-
+                                              "chat_template.json" };
 static int by_name(const void *key, const void *file)
 {
     return strcasecmp(key, ((const struct pull_file *)file)->name);
@@ -65,7 +63,42 @@ static void add_file(struct pull_choice *c, const struct pull_list *l, uint32_t 
     c->bytes += l->files[file].size;
 }
 
+/* Note a model that cannot be opened, and why. */
+static int add_broken(struct pull_choices *c, struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static int add_broken(struct pull_choices *c, struct err *e, const char *fmt, ...)
+{
+    int n = 0;
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (c->n_broken < PULL_BROKEN)
+        n = vasprintf(&c->broken[c->n_broken], fmt, ap);
+    va_end(ap);
+    if (n < 0) {
+        c->broken[c->n_broken] = NULL;
+        return err_memory(e, "a list of %u models", c->n);
+    }
+    c->n_broken++;
+    return 0;
+}
+
 /* ---- GGUF ---- */
+
+/* Is file `i` the first one of a split set that is there, without being its first part? */
+static bool begins_without_first(const struct pull_list *l, uint32_t i,
+                                 struct split_name *split)
+{
+    const char *name = l->files[i].name;
+    struct split_name before;
+
+    if (!split_name_parse(name, split) || split->number < 2 || split->number > split->count)
+        return false;
+    /* The list is sorted, so the parts of a set follow each other. */
+    return i == 0 || !split_name_parse(l->files[i - 1].name, &before) ||
+           before.prefix != split->prefix || before.count != split->count ||
+           before.number < 1 || strncmp(l->files[i - 1].name, name, split->prefix) != 0;
+}
 
 static int add_gguf(struct pull_choices *c, const struct pull_list *l, uint32_t file,
                     struct err *e)
@@ -77,11 +110,9 @@ static int add_gguf(struct pull_choices *c, const struct pull_list *l, uint32_t 
     char part[CACHE_MAX_FILE + 1];
     struct pull_choice *new;
 
-    if (n_part == 0 || n_part > l->n) {
-        c->n_broken++;
-        return 0;
-    }
-    new = add_choice(c, n_part, e);
+    if (n_part == 0)
+        return add_broken(c, e, "\"%s\" is a part of a set of 0 files", name);
+    new = add_choice(c, n_part < l->n ? n_part : l->n, e);
     if (new == NULL)
         return -1;
     new->n_stem = find_stem(name, new->label);
@@ -94,41 +125,113 @@ static int add_gguf(struct pull_choices *c, const struct pull_list *l, uint32_t 
         if (other == UINT32_MAX) {
             free(new->files);
             c->n--;
-            c->n_broken++;
-            return 0;
+            return add_broken(c, e, "a split set lacks \"%s\"", part);
         }
         add_file(new, l, other);
     }
     return 0;
 }
 
-/* ---- snapshots ---- */
+/* The name and the kind of the last file with a doubtful name.  Files that differ in their weight
+ * type only are of one kind, so one header is read for all of them. */
+struct doubt {
+    const char *name;
+    size_t n_stem;
+    bool is_model;
+};
 
-static bool is_weights(const char *name, bool has_index)
+static int look_into(struct pull_choices *c, const struct pull_list *l,
+                     const struct pull_look *look, uint32_t file, struct doubt *last,
+                     struct err *e)
 {
-    unsigned number, count;
-    int end = 0;
+    const char *name = l->files[file].name;
+    char label[FIND_LABEL];
+    size_t n = find_stem(name, label);
+    struct err why = ERR_INIT;
 
-    if (!has_index)
-        return strcmp(name, "model.safetensors") == 0;
-    return sscanf(name, "model-%5u-of-%5u.safetensors%n", &number, &count, &end) == 2 &&
-           end > 0 && name[end] == '\0';
+    if (last->name != NULL && n == last->n_stem && strncmp(name, last->name, n) == 0)
+        return 0;
+    *last = (struct doubt){ .name = name, .n_stem = n };
+    if (look->is_model(look->ctx, file, &last->is_model, &why) == 0)
+        return 0;
+    last->is_model = false;
+    c->doubt = why;
+    if (why.code != ERR_CANCELLED)
+        return 0;
+    *e = why;
+    return -1;
 }
 
-static int add_snapshot(struct pull_choices *c, const struct pull_list *l, struct err *e)
+static int add_ggufs(struct pull_choices *c, const struct pull_list *l,
+                     const struct pull_look *look, struct err *e)
 {
-    bool has_index = find_file(l, INDEX_FILE) != UINT32_MAX;
-    uint32_t n_extra = sizeof snapshot_files / sizeof snapshot_files[0], n_weights = 0;
-    struct pull_choice *new;
+    struct doubt doubt = { .name = NULL };
+    struct split_name split;
+    char part[CACHE_MAX_FILE + 1];
 
-    for (uint32_t i = 0; i < l->n; i++)
-        n_weights += is_weights(l->files[i].name, has_index);
-    if (n_weights == 0 || find_file(l, snapshot_files[0]) == UINT32_MAX)
-        return 0;
-    new = add_choice(c, n_weights + n_extra, e);
+    for (uint32_t i = 0; i < l->n; i++) {
+        const char *name = l->files[i].name, *slash = strrchr(name, '/');
+        const char *base = slash != NULL ? slash + 1 : name;
+        int rc = 0;
+
+        if (begins_without_first(l, i, &split)) {
+            split_name_write(part, sizeof part, name, &split, 1);
+            rc = add_broken(c, e, "a split set lacks \"%s\"", part);
+        }
+        if (!find_is_model_file(base))
+            continue;
+        if (find_is_doubtful(base) && look_into(c, l, look, i, &doubt, e) != 0)
+            return -1;
+        if (!find_is_doubtful(base) || doubt.is_model)
+            rc = add_gguf(c, l, i, e);
+        if (rc != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- snapshots ---- */
+
+struct repository {
+    const struct pull_list *list;
+    const struct pull_look *look;
+};
+
+static bool has_file(void *ctx, const char *name)
+{
+    const struct repository *r = ctx;
+
+    return find_file(r->list, name) != UINT32_MAX;
+}
+
+static int read_index(void *ctx, struct shard_list *s, struct err *e)
+{
+    const struct repository *r = ctx;
+
+    return r->look->read_index(r->look->ctx, find_file(r->list, SNAPSHOT_INDEX), s, e);
+}
+
+/* Returns the first file that a snapshot with these weights lacks, or NULL. */
+static const char *missing_of(const struct pull_list *l, const struct shard_list *weights)
+{
+    if (find_file(l, SNAPSHOT_CONFIG) == UINT32_MAX)
+        return SNAPSHOT_CONFIG;
+    for (uint32_t i = 0; i < weights->n; i++)
+        if (find_file(l, weights->names[i]) == UINT32_MAX)
+            return weights->names[i];
+    return NULL;
+}
+
+static int add_complete(struct pull_choices *c, const struct pull_list *l,
+                        const struct shard_list *weights, struct err *e)
+{
+    uint32_t n_extra = sizeof snapshot_files / sizeof snapshot_files[0];
+    struct pull_choice *new = add_choice(c, weights->n + n_extra + 1, e);
+
     if (new == NULL)
         return -1;
     new->is_snapshot = true;
+    new->has_tokenizer = find_file(l, SNAPSHOT_TOKENIZER) != UINT32_MAX;
     snprintf(new->label, sizeof new->label, "safetensors");
     for (uint32_t i = 0; i < n_extra; i++) {
         uint32_t file = find_file(l, snapshot_files[i]);
@@ -136,10 +239,41 @@ static int add_snapshot(struct pull_choices *c, const struct pull_list *l, struc
         if (file != UINT32_MAX)
             add_file(new, l, file);
     }
-    for (uint32_t i = 0; i < l->n; i++)
-        if (is_weights(l->files[i].name, has_index))
-            add_file(new, l, i);
+    if (find_file(l, SNAPSHOT_SINGLE) == UINT32_MAX)
+        add_file(new, l, find_file(l, SNAPSHOT_INDEX));
+    for (uint32_t i = 0; i < weights->n; i++)
+        add_file(new, l, find_file(l, weights->names[i]));
     return 0;
+}
+
+static int add_snapshot(struct pull_choices *c, const struct pull_list *l,
+                        const struct pull_look *look, struct err *e)
+{
+    struct repository r = { l, look };
+    const struct snapshot_place place = { has_file, read_index, &r };
+    struct shard_list weights = { .n = 0 };
+    struct err why = ERR_INIT;
+    const char *missing;
+    char text[400];
+    int rc = 0;
+
+    if (snapshot_weights(&weights, &place, &why) != 0) {
+        err_text(&why, text, sizeof text);
+        rc = why.code == ERR_FORMAT
+                 ? add_broken(c, e, "the snapshot has a bad \"" SNAPSHOT_INDEX "\": %s", text)
+                 : -1;
+        if (why.code != ERR_FORMAT)
+            *e = why;
+    } else if (weights.n > 0) {
+        missing = missing_of(l, &weights);
+        if (missing == NULL)
+            rc = add_complete(c, l, &weights, e);
+        else
+            rc = add_broken(c, e, "the snapshot lacks \"%s\"",
+                            cache_is_name(missing) ? missing : "a file with an unsafe name");
+    }
+    shard_list_free(&weights);
+    return rc;
 }
 
 static int by_size(const void *a, const void *b)
@@ -149,16 +283,10 @@ static int by_size(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-int pull_choices_make(struct pull_choices *out, const struct pull_list *l, struct err *e)
+int pull_choices_make(struct pull_choices *out, const struct pull_list *l,
+                      const struct pull_look *look, struct err *e)
 {
-    for (uint32_t i = 0; i < l->n; i++) {
-        const char *slash = strrchr(l->files[i].name, '/');
-
-        if (find_is_model_file(slash != NULL ? slash + 1 : l->files[i].name) &&
-            add_gguf(out, l, i, e) != 0)
-            return -1;
-    }
-    if (add_snapshot(out, l, e) != 0)
+    if (add_ggufs(out, l, look, e) != 0 || add_snapshot(out, l, look, e) != 0)
         return -1;
     if (out->n > 0)
         qsort(out->all, out->n, sizeof *out->all, by_size);
@@ -170,19 +298,42 @@ void pull_choices_free(struct pull_choices *c)
     for (uint32_t i = 0; i < c->n; i++)
         free(c->all[i].files);
     free(c->all);
+    for (uint32_t i = 0; i < PULL_BROKEN; i++)
+        free(c->broken[i]);
     memset(c, 0, sizeof *c);
 }
 
 static bool is_file_of(const struct pull_choice *c, const struct pull_list *l, const char *text)
 {
-    for (uint32_t i = 0; i < c->n_file && !c->is_snapshot; i++) {
+    for (uint32_t i = 0; i < c->n_file; i++) {
         const char *name = l->files[c->files[i]].name;
-        size_t n = strlen(name) - strlen(".gguf");
+        size_t n = strlen(name);
 
-        if (strcmp(name, text) == 0 || (strncmp(name, text, n) == 0 && text[n] == '\0'))
+        if (strcmp(name, text) == 0)
+            return true;
+        if (!c->is_snapshot && strlen(text) == n - strlen(".gguf") &&
+            strncmp(name, text, strlen(text)) == 0)
             return true;
     }
     return false;
+}
+
+/* Count the choices in the folder, and store the first. */
+static uint32_t match_folder(const struct pull_choices *c, const struct pull_list *l,
+                             const char *text, uint32_t *first)
+{
+    size_t len = strlen(text);
+    uint32_t n = 0;
+
+    for (uint32_t i = c->n; i-- > 0;) {
+        const char *name = l->files[c->all[i].files[0]].name;
+
+        if (strncmp(name, text, len) == 0 && name[len] == '/') {
+            *first = i;
+            n++;
+        }
+    }
+    return n;
 }
 
 /* Count the choices whose label is `before` and the text, and store the first. */
@@ -211,5 +362,7 @@ uint32_t pull_choices_match(const struct pull_choices *c, const struct pull_list
             return 1;
         }
     n = match_label(c, text, "", first);
-    return n > 0 ? n : match_label(c, text, MIXTURE, first);
+    if (n == 0)
+        n = match_label(c, text, MIXTURE, first);
+    return n > 0 ? n : match_folder(c, l, text, first);
 }

@@ -2,7 +2,9 @@
  * pull_choice.h - the models among the files of a repository.
  *
  * A GGUF file, a split set, or a snapshot (safetensors files with configuration and tokenizer)
- * is one choice.  Projectors of images and files of other kinds are left out.
+ * is one choice.  Its files are those that opening the model needs, and all of them are in the
+ * repository: a model of which a file is missing is left out, and the missing file is named.
+ * Projectors of images and files of other kinds are left out, too.
  */
 #ifndef MEMWALL_ENGINE_HUB_PULL_CHOICE_H
 #define MEMWALL_ENGINE_HUB_PULL_CHOICE_H
@@ -10,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/base/err.h"
+#include "engine/format/snapshot_index.h"
 #include "engine/hub/find.h"
 #include "engine/hub/pull_list.h"
 
@@ -17,24 +21,39 @@ struct pull_choice {
     char label[FIND_LABEL]; /* "Q4_0", "safetensors", or "" if the name has none */
     size_t n_stem;          /* length of the first file's name without label and ".gguf" */
     bool is_snapshot;
+    bool has_tokenizer; /* of a snapshot */
     uint32_t n_file;
     uint32_t *files; /* [n_file], indices in the list; the first names the choice */
     uint64_t bytes;  /* of all files */
 };
 
+#define PULL_BROKEN 8 /* sentences that are kept */
+
 struct pull_choices {
     struct pull_choice *all; /* [n], the smallest first */
     uint32_t n;
-    uint32_t n_broken; /* sets of which a part is missing */
+    uint32_t n_broken;         /* models that cannot be opened, because a file is missing */
+    char *broken[PULL_BROKEN]; /* what is missing of the first of them */
+    struct err doubt;          /* why the kind of a file with a doubtful name is not known */
 };
 
-/* The caller frees *out in any case; it starts as zero. */
-int pull_choices_make(struct pull_choices *out, const struct pull_list *l, struct err *e);
+/* Looks into files of the list.  A function returns -1 with *e: ERR_FORMAT if the file is bad,
+ * otherwise it could not be read. */
+struct pull_look {
+    int (*read_index)(void *ctx, uint32_t file, struct shard_list *s, struct err *e);
+    int (*is_model)(void *ctx, uint32_t file, bool *is, struct err *e); /* of a GGUF file */
+    void *ctx;
+};
+
+/* The caller frees *out in any case; it starts as zero.  Fails if memory is short, the user
+ * stops, or the index of a snapshot could not be read. */
+int pull_choices_make(struct pull_choices *out, const struct pull_list *l,
+                      const struct pull_look *look, struct err *e);
 void pull_choices_free(struct pull_choices *c);
 
 /*
- * Find the choices that `text` names: a file, a file without ".gguf", or a type; upper and
- * lower case are the same for types.  Returns their number and the index of the first in
+ * Find the choices that `text` names: a file, a file without ".gguf", a type, or a folder with
+ * models; upper and lower case are the same for types.  Returns their number and the index of the first in
  * *first.
  */
 uint32_t pull_choices_match(const struct pull_choices *c, const struct pull_list *l,

@@ -17,6 +17,7 @@
 #define HEAD_BYTES  24         /* magic, version, counts of tensors and keys */
 #define DATA_ALIGN  32
 #define SMALL_FILE  (32 * MIB)
+#define KIND_BYTES  16384 /* general.type is near the beginning */
 
 /* ---- fetching ---- */
 
@@ -224,16 +225,40 @@ int pull_header_safetensors(const struct pull_remote *r, const char *path, struc
     return rc;
 }
 
+int pull_header_text(const struct pull_remote *r, char **text, struct err *e)
+{
+    *text = r->size <= SMALL_FILE ? malloc(r->size + 1) : NULL;
+    if (*text == NULL)
+        return err_set(e, ERR_FORMAT, "is too large for a file of settings");
+    (*text)[r->size] = '\0';
+    if (r->size == 0 || fetch(r, 0, r->size, *text, e) == 0)
+        return 0;
+    free(*text);
+    *text = NULL;
+    return -1;
+}
+
 int pull_header_all(const struct pull_remote *r, const char *path, struct err *e)
 {
-    unsigned char *bytes = r->size <= SMALL_FILE ? malloc(r->size + 1) : NULL;
-    int rc;
+    char *text;
+    int rc = pull_header_text(r, &text, e);
 
-    if (bytes == NULL)
-        return err_set(e, ERR_UNSUPPORTED, "is too large for a file of settings");
-    rc = r->size > 0 ? fetch(r, 0, r->size, bytes, e) : 0;
     if (rc == 0)
-        rc = write_file(path, r->size, bytes, r->size, NULL, 0, e);
-    free(bytes);
+        rc = write_file(path, r->size, (unsigned char *)text, r->size, NULL, 0, e);
+    free(text);
     return rc;
+}
+
+int pull_header_kind(const struct pull_remote *r, bool *is_model, struct err *e)
+{
+    unsigned char head[KIND_BYTES];
+    uint64_t n = r->size < KIND_BYTES ? r->size : KIND_BYTES;
+
+    *is_model = false;
+    if (n == 0)
+        return 0;
+    if (fetch(r, 0, n, head, e) != 0)
+        return -1;
+    *is_model = gguf_walk_is_model(head, n);
+    return 0;
 }

@@ -13,6 +13,7 @@
 #ifndef MEMWALL_ENGINE_HUB_PULL_HEADER_H
 #define MEMWALL_ENGINE_HUB_PULL_HEADER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/base/err.h"
@@ -51,5 +52,11 @@ int pull_header_safetensors(const struct pull_remote *r, const char *path, struc
 
 /* Write the file `path` with all bytes of a small file. */
 int pull_header_all(const struct pull_remote *r, const char *path, struct err *e);
+
+/* Read all bytes of a small file, which the caller frees. */
+int pull_header_text(const struct pull_remote *r, char **text, struct err *e);
+
+/* Is a GGUF file a model, by the beginning of its header? */
+int pull_header_kind(const struct pull_remote *r, bool *is_model, struct err *e);
 
 #endif

@@ -215,6 +215,37 @@ int pull_explain(const struct http_reply *reply, const char *endpoint, const str
     return err_set(e, ERR_IO, "%.60s answered with status %ld; try again later", endpoint, s);
 }
 
+/* Does the hub have something of that name that is not a model? */
+static bool is_there(struct http *h, const char *endpoint, const char *kind, const char *name)
+{
+    char url[HTTP_URL_MAX], *text = NULL;
+    struct err ignored = ERR_INIT;
+    struct http_reply reply;
+    size_t len;
+
+    snprintf(url, sizeof url, "%s/api/%ss/%s", endpoint, kind, name);
+    http_get_text(h, url, PULL_LIST_BYTES, &text, &len, &reply, &ignored);
+    free(text);
+    return reply.status == 200;
+}
+
+/* Explain that there is no such model: people also paste the names of data sets. */
+static int explain_missing(struct http *h, const struct http_reply *reply, const char *endpoint,
+                           const struct repo *r, bool has_token, struct err *e)
+{
+    static const char *const kinds[] = { "dataset", "space" };
+    bool is_missing = (reply->status == 401 || reply->status == 404) &&
+                      strcmp(reply->error_code, "GatedRepo") != 0 &&
+                      strcmp(reply->error_code, "RevisionNotFound") != 0;
+
+    for (size_t i = 0; is_missing && i < sizeof kinds / sizeof kinds[0]; i++)
+        if (is_there(h, endpoint, kinds[i], r->name))
+            return err_set(e, ERR_UNSUPPORTED,
+                           "%.100s is a %s, not a model; check the name of the model", r->name,
+                           kinds[i]);
+    return pull_explain(reply, endpoint, r, has_token, e);
+}
+
 int pull_list_get(struct pull_list *l, struct http *h, const char *endpoint,
                   const struct repo *r, bool has_token, struct err *e)
 {
@@ -231,7 +262,7 @@ int pull_list_get(struct pull_list *l, struct http *h, const char *endpoint,
     if (http_get_text(h, url, PULL_LIST_BYTES, &text, &len, &reply, e) != 0)
         return -1;
     rc = text != NULL ? pull_list_parse(l, text, len, e)
-                      : pull_explain(&reply, endpoint, r, has_token, e);
+                      : explain_missing(h, &reply, endpoint, r, has_token, e);
     free(text);
     return rc;
 }

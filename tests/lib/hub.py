@@ -89,6 +89,7 @@ class Request(http.server.BaseHTTPRequestHandler):
 class Hub:
     def __init__(self):
         self.repos, self.faults, self.requests, self.counts = {}, {}, [], {}
+        self.others = {}  # answers to requests with these paths
         self.lock, self.n_active = threading.Condition(), 0
         self.redirects, self.ranges = True, True
         self.n_redirect = 0
@@ -137,6 +138,8 @@ class Hub:
     def answer(self, r):
         parts = urllib.parse.urlsplit(r.path)
         path = urllib.parse.unquote(parts.path)
+        if path in self.others:
+            return r.end(200, self.others[path])
         m = re.fullmatch(r"/api/models/([^/]+(?:/[^/]+)?)/revision/(.+)", path)
         if m:
             return self.list(r, m.group(1), urllib.parse.unquote(m.group(2)))

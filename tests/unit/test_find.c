@@ -138,18 +138,71 @@ static void split_sets_and_snapshots_are_one_model(void **state)
     tree_put("/folder/snapshot/config.json", "{}");
     tree_put("/folder/snapshot/model.safetensors", "4444");
     tree_put("/folder/sharded/config.json", "{}");
-    tree_put("/folder/sharded/model.safetensors.index.json", "{}");
+    tree_put("/folder/sharded/model.safetensors.index.json",
+             "{\"weight_map\":{\"a\":\"model-00001-of-00002.safetensors\","
+             "\"b\":\"model-00002-of-00002.safetensors\"}}");
+    tree_put("/folder/sharded/consolidated.safetensors", "not one of them");
     tree_put("/folder/sharded/model-00001-of-00002.safetensors", "1");
     tree_put("/folder/sharded/model-00002-of-00002.safetensors", "1");
     tree_put("/folder/no-weights/config.json", "{}");
     tree_put(REPO "/snapshots/" COMMIT_A "/config.json", "{}");
     tree_put(REPO "/snapshots/" COMMIT_A "/model.safetensors", "12");
+    tree_put("/folder/left-over/config.json", "{}");
+    tree_put("/folder/left-over/model.safetensors", "55555");
+    tree_put("/folder/left-over/model.safetensors.index.json", "{\"weight_map\":{}}");
+    tree_put("/folder/left-over/model-00001-of-00002.safetensors", "of another build");
+    tree_put("/folder/own-names/config.json", "{}");
+    tree_put("/folder/own-names/model.safetensors.index.json",
+             "{\"weight_map\":{\"a\":\"first.safetensors\",\"b\":\"second.safetensors\"}}");
+    tree_put("/folder/own-names/first.safetensors", "1");
+    tree_put("/folder/own-names/second.safetensors", "22");
+    tree_put("/folder/broken/config.json", "{}");
+    tree_put("/folder/broken/model.safetensors.index.json", "{}");
     find();
-    expect("big:Q4_0", "org/name", "sharded", "snapshot", NULL);
+    expect("big:Q4_0", "broken", "left-over", "org/name", "own-names", "sharded", "snapshot",
+           NULL);
+    assert_int_equal(named("left-over")->file_bytes, 5);
+    assert_int_equal(named("own-names")->file_bytes, 3);
+    assert_int_equal(named("broken")->file_bytes, 0);
     assert_int_equal(named("big")->file_bytes, 6);
     assert_int_equal(named("snapshot")->file_bytes, 4);
     assert_int_equal(named("sharded")->file_bytes, 2);
     assert_string_equal(named("sharded")->path, tree_path("/folder/sharded"));
+}
+
+/* A GGUF header with one or two keys, to the file `name`. */
+static void put_kind(const char *name, const char *arch, const char *type)
+{
+    const char *texts[] = { "general.architecture", arch, "general.type", type };
+    FILE *f;
+
+    tree_put(name, "");
+    f = fopen(tree_path(name), "wb");
+    assert_non_null(f);
+    fwrite("GGUF\3\0\0\0\0\0\0\0\0\0\0", 1, 16, f);
+    fwrite(&(uint64_t){ type != NULL ? 2 : 1 }, 8, 1, f);
+    for (int i = 0; i < (type != NULL ? 4 : 2); i++) {
+        fwrite(&(uint64_t){ strlen(texts[i]) }, 8, 1, f);
+        fwrite(texts[i], 1, strlen(texts[i]), f);
+        if (i % 2 == 0)
+            fwrite(&(uint32_t){ 8 }, 4, 1, f); /* a text follows */
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+static void the_header_decides_where_a_name_is_doubtful(void **state)
+{
+    (void)state;
+    put_kind("/folder/a-IMatrix-Q4_0.gguf", "llama", "model");
+    put_kind("/folder/b-mmproj-merged.gguf", "llama", "model");
+    put_kind("/folder/c-imatrix.gguf", "llama", NULL);
+    put_kind("/folder/mmproj-d.gguf", "clip", NULL);
+    put_kind("/folder/mmproj-e.gguf", "clip", "mmproj");
+    put_kind("/folder/f.imatrix.gguf", "llama", "imatrix");
+    tree_put("/folder/g-imatrix.gguf", "");
+    tree_put("/folder/h-imatrix.gguf", "GGUF\3");
+    find();
+    expect("a-IMatrix:Q4_0", "b-mmproj-merged", "c-imatrix", NULL);
 }
 
 static void the_commit_of_main_comes_before_older_ones(void **state)
@@ -521,6 +574,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lists_the_models_of_every_store, tree_make, end),
         cmocka_unit_test_setup_teardown(split_sets_and_snapshots_are_one_model, tree_make, end),
+        cmocka_unit_test_setup_teardown(the_header_decides_where_a_name_is_doubtful, tree_make,
+                                        end),
         cmocka_unit_test_setup_teardown(the_commit_of_main_comes_before_older_ones, tree_make,
                                         end),
         cmocka_unit_test_setup_teardown(files_with_one_type_are_named_by_their_files, tree_make,

@@ -1,0 +1,19 @@
+/*
+ * pull_nothing.h - the reason why a repository has no model that can be fetched.
+ */
+#ifndef MEMWALL_ENGINE_HUB_PULL_NOTHING_H
+#define MEMWALL_ENGINE_HUB_PULL_NOTHING_H
+
+#include "engine/base/err.h"
+#include "engine/hub/pull_choice.h"
+#include "engine/hub/pull_list.h"
+
+/*
+ * Fill *e with what the repository `name`, which has no choices, holds instead of a model, and
+ * what to do.  A model of which a file is missing comes first: the sentence names the file.
+ * Returns -1.
+ */
+int pull_nothing(const char *name, const struct pull_list *l, const struct pull_choices *c,
+                 struct err *e);
+
+#endif
