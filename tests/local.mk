@@ -30,6 +30,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_doctor.py \
 	tests/program/test_once.py \
 	tests/program/test_marks.py \
+	tests/program/test_other_names.py \
 	tests/program/test_models.py \
 	tests/program/test_outputs.py \
 	tests/program/test_own_files.py \

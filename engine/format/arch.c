@@ -49,6 +49,8 @@ static const struct arch archs[] = {
         .scale = SCALE_SCALAR,
         .n_layer_wide_scale = 62,
         .absent = { 8, 4, 256, 131072, 4096, 1e-6, 1e6 },
+        .gguf = { .rms_eps = 1e-6, .rope_base = 1e6, .head_dim = 256 },
+        .lost = { { 34, 48, 62 }, 8, 26 },
     },
     {
         .name = "gemma4",
@@ -66,15 +68,18 @@ static const struct arch archs[] = {
         .rope_dims = ROPE_PROPORTIONAL,
         .experts = EXPERTS_BESIDE,
         .absent = { 8, 4, 256, 131072, 512, 1e-6, 1e6 },
+        .gguf = { .rms_eps = 1e-6, .rope_base = 1e6, .needs_window = true },
     },
     {
         .name = "gpt-oss",
+        .other_name = "gptoss",
         .snapshots = { { "gpt_oss", "GptOssForCausalLM" } },
         .traits = TRAIT_ATTN_BIAS | TRAIT_EXPERTS | TRAIT_SINKS | TRAIT_LATE_NAME,
         .window = WINDOW_PERIOD,
         .window_period = 2,
         .experts = EXPERTS_GPT_OSS,
         .absent = { 64, 8, 64, 131072, 128, 1e-5, 150000 },
+        .gguf = { .needs_window = true, .is_yarn = true },
     },
     {
         .name = "granite",
@@ -116,6 +121,7 @@ static const struct arch archs[] = {
     },
     {
         .name = "olmo2",
+        .other_name = "olmo3",
         .snapshots = { { "olmo2", "Olmo2ForCausalLM" } },
         .traits = OLMO,
         .window = WINDOW_PERIOD,
@@ -205,7 +211,8 @@ static const struct arch archs[] = {
 const struct arch *arch_by_name(const char *name)
 {
     for (size_t i = 0; i < N_ARCH; i++)
-        if (strcmp(archs[i].name, name) == 0)
+        if (strcmp(archs[i].name, name) == 0 ||
+            (archs[i].other_name != NULL && strcmp(archs[i].other_name, name) == 0))
             return &archs[i];
     return NULL;
 }

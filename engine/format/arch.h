@@ -104,10 +104,28 @@ struct arch_defaults {
     double rope_base; /* of global layers */
 };
 
+/* Values of keys that GGUF files leave out, and which of these are required. */
+struct gguf_defaults {
+    double rms_eps;    /* 0: required */
+    double rope_base;  /* 0: 10000 where config.json has this default, else required */
+    int64_t head_dim;  /* 0: embedding_length / heads */
+    bool needs_window; /* a file without a window is not complete */
+    bool is_yarn;      /* a factor without a type is one of yarn, not a linear one */
+};
+
+/* Values that files of Ollama's converter lack or have wrong, by the number of layers of the
+ * published model. */
+struct lost_values {
+    uint32_t n_layer[3]; /* these have a linear rope scaling by: */
+    double factor;
+    uint32_t n_layer_uncapped; /* this one has no cap of its logits */
+};
+
 #define ARCH_MAX_SNAPSHOT 4
 
 struct arch {
-    const char *name; /* general.architecture in GGUF files */
+    const char *name;       /* general.architecture in GGUF files */
+    const char *other_name; /* the same in files of Ollama's converter, or NULL */
     struct {
         const char *model_type, *class; /* "llama", "LlamaForCausalLM" */
     } snapshots[ARCH_MAX_SNAPSHOT];
@@ -126,6 +144,8 @@ struct arch {
     float softcap_attn, softcap_final; /* of files that leave them out */
     uint32_t n_swa_gguf;               /* of GGUF files that leave it out; 0: no window */
     struct arch_defaults absent;
+    struct gguf_defaults gguf;
+    struct lost_values lost;
 };
 
 /* Returns whether the architecture has all of these traits. */

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
+#include "engine/format/defaults.h"
 #include "engine/format/header_room.h"
 #include "engine/format/hparams.h"
 #include "engine/format/tensor_type.h"
@@ -75,6 +76,7 @@ struct catalogue {
     uint64_t bytes_other;
     struct hparams hparams;
     struct generation_hparams generation;
+    struct default_list defaults; /* hyper-parameters that the file leaves out */
     struct catalogue_index *index; /* by name; private */
     struct gguf *gguf;             /* parsed header of the first file; private to format/ */
     atomic_bool cancel;            /* set by any thread: loading ends with ERR_CANCELLED */

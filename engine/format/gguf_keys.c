@@ -7,6 +7,7 @@
 
 #include "engine/format/arch.h"
 #include "engine/format/catalogue_build.h"
+#include "engine/format/gguf_lookup.h"
 #include "engine/format/hparams_fill.h"
 #include "engine/format/value_rules.h"
 
@@ -18,7 +19,6 @@ static const struct value_rule_row keys[] = {
     { .name = "feed_forward_length", .rule = RULE_ANY },
     { .name = "attention.head_count", .rule = RULE_ANY },
     { .name = "attention.head_count_kv", .rule = RULE_ANY },
-    { .name = "attention.head_dim", .rule = RULE_ANY },
     { .name = "attention.key_length", .rule = RULE_ANY },
     { .name = "attention.value_length", .rule = RULE_ANY },
     { .name = "attention.key_length_swa", .rule = RULE_SAME, .read_if = TRAIT_HEADS_BY_KIND,
@@ -42,9 +42,6 @@ static const struct value_rule_row keys[] = {
     { .name = "rope.freq_base", .rule = RULE_ANY },
     { .name = "rope.freq_base_swa", .rule = RULE_SAME, .read_if = TRAIT_ROPE_BY_KIND,
       .other = "rope.freq_base" },
-    { .name = "rope.local.freq_base", .rule = RULE_SAME, .read_if = TRAIT_ROPE_BY_KIND,
-      .other = "rope.freq_base" },
-    { .name = "rope.scale_linear", .rule = RULE_ANY },
     { .name = "rope.scaling.type", .rule = RULE_ANY },
     { .name = "rope.scaling.factor", .rule = RULE_ANY },
     { .name = "rope.scaling.original_context_length", .rule = RULE_ANY },
@@ -60,6 +57,12 @@ static const struct value_rule_row keys[] = {
     { .name = "attention.layer_norm_epsilon", .rule = RULE_ANY },
     { .name = "attention.group_norm_epsilon", .rule = RULE_ANY },
     { .name = "pooling_type", .rule = RULE_ANY },
+    { .name = "rope.mrope_interleaved", .rule = RULE_ANY }, /* texts have one position */
+    { .name = "image_token_id", .rule = RULE_ANY },
+    { .name = "image_token_index", .rule = RULE_ANY },
+    { .name = "spatial_merge_size", .rule = RULE_ANY },
+    { .name = "vision_start_token_id", .rule = RULE_ANY },
+    { .name = "vision_end_token_id", .rule = RULE_ANY },
     { .name = "decoder_start_token_id", .rule = RULE_ANY },
 
     /* Keys that change the arithmetic of other architectures. */
@@ -85,9 +88,11 @@ static const struct value_rule_row keys[] = {
     { .name = "router_logit_softcapping", .rule = RULE_OFF },
     { .name = "rope.dimension_sections", .rule = RULE_OFF, .read_if = TRAIT_DELTA },
     { .name = "rope.scaling.alpha", .rule = RULE_ONE },
-    { .name = "rope.scaling.yarn_attn_factor", .rule = RULE_ONE },
+    { .name = "rope.scaling.yarn_attn_factor", .rule = RULE_ONE_UNSCALED },
     { .name = "rope.scaling.yarn_ext_factor", .rule = RULE_ONE },
     { .name = "rope.scaling.yarn_log_multiplier", .rule = RULE_OFF, .read_if = TRAIT_TEMPERATURE },
+    { .name = "rope.scaling.mscale", .rule = RULE_ONE, .read_if = TRAIT_TEMPERATURE },
+    { .name = "rope.partial_rotary_factor", .rule = RULE_ONE },
     { .name = "hidden_activation", .rule = RULE_ACT },
     { .name = "use_parallel_residual", .rule = RULE_OFF },
     { .name = "swin_norm", .rule = RULE_OFF },
@@ -110,7 +115,7 @@ static const struct value_rule_row keys[] = {
     { .name = "expert_shared_count", .rule = RULE_OFF, .read_if = TRAIT_DELTA },
     { .name = "expert_shared_feed_forward_length", .rule = RULE_OFF, .read_if = TRAIT_DELTA },
     { .name = "expert_chunk_feed_forward_length", .rule = RULE_OFF },
-    { .name = "expert_weights_norm", .rule = RULE_ON },
+    { .name = "expert_weights_norm", .rule = RULE_ON, .read_if = TRAIT_EXPERTS },
     { .name = "expert_weights_scale", .rule = RULE_ONE },
 };
 
@@ -134,8 +139,10 @@ static const struct value_rule_row groups[] = {
 
 static const struct value_rule_row *find_rule(const char *suffix)
 {
+    const char *usual = gguf_usual_suffix(suffix);
+
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (strcmp(keys[i].name, suffix) == 0)
+        if (strcmp(keys[i].name, usual != NULL ? usual : suffix) == 0)
             return &keys[i];
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
         if (strncmp(groups[i].name, suffix, strlen(groups[i].name)) == 0)
@@ -146,11 +153,98 @@ static const struct value_rule_row *find_rule(const char *suffix)
 /* Returns key i without its architecture; NULL if it does not start with this architecture. */
 static const char *suffix_at(const struct catalogue *c, uint32_t i)
 {
-    const char *name = c->gguf->keys[i].name, *arch = c->hparams.arch->name;
+    const char *name = c->gguf->keys[i].name, *arch = gguf_prefix(c->gguf);
     size_t n = strlen(arch);
 
     return strncmp(name, arch, n) == 0 && name[n] == '.' ? name + n + 1 : NULL;
 }
+
+/* --- unknown keys that may be another name of a missing one --- */
+
+/* Keys that decide the answers and have a default. */
+static const struct {
+    const char *name;
+    unsigned traits; /* of the architectures that read it */
+} decides[] = {
+    { "attention.head_count_kv", 0 },
+    { "attention.layer_norm_rms_epsilon", 0 },
+    { "attention.scale", 0 },
+    { "attention.shared_kv_layers", TRAIT_SHARED_KV },
+    { "attention.sliding_window", 0 },
+    { "attention.sliding_window_pattern", 0 },
+    { "attention.temperature_length", TRAIT_TEMPERATURE },
+    { "attention.temperature_scale", TRAIT_TEMPERATURE },
+    { "attn_logit_softcapping", TRAIT_CAP_ATTN },
+    { "embedding_scale", TRAIT_SCALES },
+    { "expert_used_count", TRAIT_EXPERTS },
+    { "expert_weights_norm", TRAIT_EXPERTS },
+    { "final_logit_softcapping", TRAIT_CAP_FINAL },
+    { "full_attention_interval", TRAIT_DELTA },
+    { "logit_scale", TRAIT_SCALES },
+    { "residual_scale", TRAIT_SCALES },
+    { "rope.dimension_count", 0 },
+    { "rope.dimension_count_swa", TRAIT_ROPE_BY_KIND },
+    { "rope.freq_base", 0 },
+    { "rope.freq_base_swa", TRAIT_ROPE_BY_KIND },
+    { "rope.scaling.factor", 0 },
+    { "rope.scaling.original_context_length", 0 },
+    { "rope.scaling.type", 0 },
+    { "rope.scaling.yarn_beta_fast", 0 },
+    { "rope.scaling.yarn_beta_slow", 0 },
+};
+
+/* Returns the number of words of a that are also words of b; *n_word is that of all words.
+ * Words are separated by "." and "_". */
+static int words_in(const char *a, const char *b, int *n_word)
+{
+    int n = 0;
+
+    *n_word = 0;
+    while (*a != '\0') {
+        size_t len = strcspn(a, "._");
+        const char *at = b;
+
+        while (*at != '\0' && (strcspn(at, "._") != len || strncmp(at, a, len) != 0)) {
+            at += strcspn(at, "._");
+            at += *at != '\0';
+        }
+        n += len > 0 && *at != '\0';
+        (*n_word)++;
+        a += len;
+        a += *a != '\0';
+    }
+    return n;
+}
+
+/* Whether one name has all words of the other, of which there are two at least. */
+static bool resembles(const char *a, const char *b)
+{
+    int n_a, n_b, in_a = words_in(b, a, &n_b), in_b = words_in(a, b, &n_a);
+
+    return (n_b >= 2 && in_a == n_b) || (n_a >= 2 && in_b == n_a);
+}
+
+/* Refuses an unknown key if a value that decides is missing which it may state.  A default would
+ * then give wrong answers without a word. */
+static int check_unknown(const struct catalogue *c, const char *suffix, struct err *e)
+{
+    char name[128];
+
+    for (size_t i = 0; i < sizeof decides / sizeof decides[0]; i++) {
+        if (!arch_has(c->hparams.arch, decides[i].traits) ||
+            !resembles(suffix, decides[i].name) ||
+            gguf_find_suffix(c->gguf, gguf_prefix(c->gguf), decides[i].name, name,
+                             sizeof name) != NULL)
+            continue;
+        return err_set(e, ERR_UNSUPPORTED,
+                       "memwall does not know this key, and %.80s, which it may stand for, is "
+                       "missing; fetch a file that llama.cpp's converter made",
+                       name);
+    }
+    return 0;
+}
+
+/* --- values --- */
 
 /* Reads a number of any type; false if the value is not a number. */
 static bool number_of(const struct gguf_value *v, double *out)
@@ -192,8 +286,7 @@ static bool is_same(const struct catalogue *c, const char *other, double v)
     char key[128];
     double x;
 
-    snprintf(key, sizeof key, "%s.%s", c->hparams.arch->name, other);
-    o = gguf_find(c->gguf, key);
+    o = gguf_find_suffix(c->gguf, gguf_prefix(c->gguf), other, key, sizeof key);
     return o != NULL && number_of(o, &x) && x == v;
 }
 
@@ -229,10 +322,12 @@ int gguf_check_keys(const struct catalogue *c, struct err *e)
         const struct value_rule_row *r = suffix != NULL ? find_rule(suffix) : NULL;
         struct stated_value v;
 
-        if (r == NULL)
+        if (suffix == NULL)
             continue;
-        v = value_of(c, r, &c->gguf->keys[i].value);
-        if (value_check(r, &v, &c->hparams, e) != 0)
+        if (r != NULL)
+            v = value_of(c, r, &c->gguf->keys[i].value);
+        if (r != NULL ? value_check(r, &v, &c->hparams, e) != 0
+                      : check_unknown(c, suffix, e) != 0)
             return err_at(e, NULL, ERR_NO_OFFSET, c->gguf->keys[i].name);
     }
     return 0;

@@ -8,6 +8,7 @@
 
 #include "engine/base/utf8.h"
 #include "engine/format/arch.h"
+#include "engine/format/gguf_lookup.h"
 #include "engine/format/reader.h"
 
 static const struct {
@@ -41,7 +42,7 @@ void hparam_spell(const struct catalogue *c, enum hparam_word w, char *buf, size
     if (c->kind == CATALOGUE_SNAPSHOT)
         snprintf(buf, n, "%s", words[w].config);
     else
-        snprintf(buf, n, "%s.%s", c->hparams.arch->name, words[w].gguf);
+        gguf_find_suffix(c->gguf, gguf_prefix(c->gguf), words[w].gguf, buf, n);
 }
 
 static int at_word(const struct catalogue *c, enum hparam_word w, struct err *e)

@@ -1,9 +1,9 @@
 /*
  * Hyper-parameters from GGUF keys.
  *
- * Most keys are "ARCH.something".  A number that is the same in every layer may be stated once
- * or once per layer.  The first wrong key is kept in the lookup; the rest of its group then
- * returns minimums, so the lists below need no checks in between.
+ * A key that a file leaves out has a default only if llama.cpp, or Ollama for files of its own
+ * converter, computes with that value too; otherwise the file is refused.  A number that is the
+ * same in every layer may be stated once or once per layer.
  */
 #include "config.h"
 
@@ -12,170 +12,101 @@
 #include <string.h>
 
 #include "engine/format/arch.h"
+#include "engine/format/gguf_lookup.h"
 #include "engine/format/hparams_fill.h"
 #include "engine/format/value_rules.h"
 
-struct lookup {
-    const struct gguf *g;
-    const char *arch;
-    struct err *e;
-    bool failed;
-    char key[128];
-};
-
-static const char *spell(struct lookup *l, const char *suffix)
+/* Whether a stated factor is the one that the rule gives, in a float32's precision. */
+static bool is_rule(double stated, double rule)
 {
-    snprintf(l->key, sizeof l->key, "%s.%s", l->arch, suffix);
-    return l->key;
+    return fabs(stated - rule) <= 1e-4 * rule;
 }
 
-static void fail_at(struct lookup *l)
+/*
+ * The magnitude of yarn.  llama.cpp multiplies attn_factor with the rule, but converters also
+ * write the complete magnitude there, as into yarn_attn_factor; it is the rule's in published
+ * models.  Programs differ on any other yarn_attn_factor.
+ */
+static void read_yarn_magnitude(struct gguf_lookup *l, const struct hparams *h,
+                                struct rope_hparams *r)
 {
-    const struct gguf_value *v = gguf_find(l->g, l->key);
+    double scale = 1, all = 0, rule, total;
 
-    /* The offset of a well-formed value does not help. */
-    err_at(l->e, NULL, v != NULL && l->e->code != ERR_UNSUPPORTED ? v->offset : ERR_NO_OFFSET,
-           l->key);
-    l->failed = true;
-}
-
-static void missing(struct lookup *l)
-{
-    err_set(l->e, ERR_FORMAT, "the key is missing");
-    fail_at(l);
-}
-
-static void check_range(struct lookup *l, int64_t v, int64_t min, int64_t max)
-{
-    if (v >= min && v <= max)
-        return;
-    err_set(l->e, ERR_FORMAT, "is %lld; expected %lld to %lld", (long long)v, (long long)min,
-            (long long)max);
-    fail_at(l);
-}
-
-/* If absent is INT64_MIN, the key is required. */
-static int64_t get_int(struct lookup *l, const char *suffix, int64_t min, int64_t max,
-                       int64_t absent)
-{
-    int64_t v = min;
-    int found;
-
-    if (l->failed)
-        return min;
-    found = gguf_int(l->g, spell(l, suffix), &v, l->e);
-    if (found < 0) {
-        l->failed = true;
-    } else if (found == 0) {
-        if (absent != INT64_MIN)
-            return absent;
-        missing(l);
-    } else {
-        check_range(l, v, min, max);
+    if (arch_has(h->arch, TRAIT_TEMPERATURE)) {
+        scale = lookup_float(l, "rope.scaling.mscale", 0, 100, 1);
+        all = lookup_float(l, "rope.scaling.yarn_log_multiplier", 0, 100, 0);
     }
-    return l->failed ? min : v;
+    rule = yarn_magnitude(r->factor, all > 0 && scale > 0 ? scale : 1) /
+           yarn_magnitude(r->factor, all);
+    total = lookup_float(l, "rope.scaling.yarn_attn_factor", 0, MAX_ATTN_FACTOR, 0);
+    if (!l->failed && total != 0 && total != 1 && !is_rule(total, rule)) {
+        err_set(l->e, ERR_UNSUPPORTED,
+                "is %g; memwall computes yarn's own factor only, which is %g here, so the "
+                "answers would be wrong",
+                total, rule);
+        lookup_fail(l);
+    }
+    r->attn_factor =
+        r->attn_factor == 0 || is_rule(r->attn_factor, rule) ? rule : r->attn_factor * rule;
 }
 
-/* A number from min to max.  If absent is NaN, the key is required. */
-static double get_float(struct lookup *l, const char *suffix, double min, double max,
-                        double absent)
+/* Ollama's converter leaves out the scaling of Gemma 3, which models of some sizes have. */
+static double lost_scaling(struct gguf_lookup *l, const struct hparams *h)
 {
-    double v = min;
-    int found;
-
-    if (l->failed)
-        return min;
-    found = gguf_float(l->g, spell(l, suffix), &v, l->e);
-    if (found < 0) {
-        l->failed = true;
-    } else if (found == 0) {
-        if (!isnan(absent))
-            return absent;
-        missing(l);
-    } else if (!(v >= min && v <= max)) {
-        err_set(l->e, ERR_FORMAT, "is %g; expected %g to %g", v, min, max);
-        fail_at(l);
-    }
-    return l->failed ? min : v;
+    for (size_t i = 0; i < sizeof h->arch->lost.n_layer / sizeof h->arch->lost.n_layer[0]; i++)
+        if (h->arch->lost.n_layer[i] == h->n_layer && h->n_swa > 0 &&
+            gguf_is_ollama_rope(l->g, l->prefix))
+            return h->arch->lost.factor;
+    return 1;
 }
 
-/* Reads out[n_layer], stated once for all layers or once per layer. */
-static void get_per_layer(struct lookup *l, const char *suffix, uint32_t n_layer, int64_t min,
-                          int64_t max, int64_t absent, int64_t *out)
-{
-    const struct gguf_value *v = gguf_find(l->g, spell(l, suffix));
-
-    if (l->failed)
-        return;
-    if (v == NULL || v->type != GGUF_ARRAY) {
-        int64_t one = get_int(l, suffix, min, max, absent);
-
-        for (uint32_t i = 0; i < n_layer; i++)
-            out[i] = one;
-        return;
-    }
-    if (v->count != n_layer) {
-        err_set(l->e, ERR_FORMAT, "has %llu values for %u layers", (unsigned long long)v->count,
-                n_layer);
-        fail_at(l);
-        return;
-    }
-    for (uint32_t i = 0; i < n_layer && !l->failed; i++) {
-        if (!gguf_elem_int(v, i, &out[i])) {
-            err_set(l->e, ERR_FORMAT, "is an array of %s, not of integers",
-                    gguf_type_name(v->elem));
-            fail_at(l);
-        } else {
-            check_range(l, out[i], min, max);
-        }
-    }
-}
-
-static void read_rope_scaling(struct lookup *l, struct hparams *h)
+static void read_rope_scaling(struct gguf_lookup *l, struct hparams *h)
 {
     struct rope_hparams *r = &h->rope;
-    const char *type = "";
-    double log_mul = 0;
-    size_t len = 0;
-    int found;
+    struct default_list *defaults = l->defaults;
+    const char *type = lookup_text(l, "rope.scaling.type");
 
-    if (arch_has(h->arch, TRAIT_TEMPERATURE))
-        log_mul = get_float(l, "rope.scaling.yarn_log_multiplier", 0, 100, 0);
-    r->factor = get_float(l, "rope.scaling.factor", 1e-6, 1e6,
-                          get_float(l, "rope.scale_linear", 1e-6, 1e6, 1));
-    /* 0: by the scaling's rule */
-    r->attn_factor = get_float(l, "rope.scaling.attn_factor", 1e-6, MAX_ATTN_FACTOR, 0);
-    r->n_ctx_orig = (uint32_t)get_int(l, "rope.scaling.original_context_length", 0, MAX_N_CTX,
-                                      h->n_ctx_train);
-    r->beta_fast = get_float(l, "rope.scaling.yarn_beta_fast", 1e-6, 1e6, 32);
-    r->beta_slow = get_float(l, "rope.scaling.yarn_beta_slow", 1e-6, 1e6, 1);
+    r->factor = lookup_scaling(l, "rope.scaling.factor", 1e-6, 1e6,
+                             type == NULL ? lost_scaling(l, h) : 1);
     if (l->failed)
         return;
-    if (r->n_ctx_orig == 0)
-        r->n_ctx_orig = h->n_ctx_train;
-    found = gguf_string(l->g, spell(l, "rope.scaling.type"), &type, &len, l->e);
-    if (found < 0) {
-        l->failed = true;
-        return;
-    }
-    if (found == 0)
-        type = r->factor != 1 ? "linear" : "none";
-    if (strcmp(type, "none") == 0) {
+    if (type == NULL)
+        type = r->factor == 1 ? "none" : h->arch->gguf.is_yarn ? "yarn" : "linear";
+    if (strcmp(type, "none") == 0 || strcmp(type, "default") == 0) {
         r->factor = 1;
     } else if (strcmp(type, "linear") == 0) {
         r->scaling = ROPE_LINEAR;
     } else if (strcmp(type, "yarn") == 0) {
         r->scaling = ROPE_YARN;
         r->is_untruncated = h->arch->experts == EXPERTS_GPT_OSS;
-        r->attn_factor = (r->attn_factor != 0 ? r->attn_factor : 1) *
-                         yarn_magnitude(r->factor, 1) / yarn_magnitude(r->factor, log_mul);
     } else if (strcmp(type, "longrope") != 0) { /* its tensors show that one */
-        err_set(l->e, ERR_UNSUPPORTED, "rope scaling \"%s\" is not supported", type);
-        fail_at(l);
+        lookup_find(l, "rope.scaling.type");
+        err_set(l->e, ERR_UNSUPPORTED, "rope scaling \"%.60s\" is not supported", type);
+        lookup_fail(l);
     }
+    if (r->scaling != ROPE_YARN) /* nothing but tables of longrope uses these */
+        l->defaults = NULL;
+    /* 0: by the scaling's rule */
+    r->attn_factor = lookup_scaling(l, "rope.scaling.attn_factor", 1e-6, MAX_ATTN_FACTOR, 0);
+    r->n_ctx_orig = (uint32_t)lookup_int(l, "rope.scaling.original_context_length", 1,
+                                         MAX_N_CTX, h->n_ctx_train);
+    r->beta_fast = lookup_scaling(l, "rope.scaling.yarn_beta_fast", 1e-6, 1e6, 32);
+    r->beta_slow = lookup_scaling(l, "rope.scaling.yarn_beta_slow", 1e-6, 1e6, 1);
+    if (r->scaling == ROPE_YARN)
+        read_yarn_magnitude(l, h, r);
+    l->defaults = defaults;
 }
 
-static void read_rope(struct lookup *l, struct hparams *h)
+/* llama.cpp takes 10000 for a missing base.  That is right only where the family has the same
+ * default. */
+static double absent_base(const struct arch *a)
+{
+    if (a->gguf.rope_base != 0)
+        return a->gguf.rope_base;
+    return a->absent.rope_base == 1e4 ? 1e4 : (double)NAN;
+}
+
+static void read_rope(struct gguf_lookup *l, struct hparams *h)
 {
     const struct layer_hparams *global = NULL, *sliding = NULL;
 
@@ -187,9 +118,9 @@ static void read_rope(struct lookup *l, struct hparams *h)
     }
     if (global == NULL)
         global = sliding;
-    h->rope.base = get_float(l, "rope.freq_base", 1.001, 1e15, 10000);
+    h->rope.base = lookup_float(l, "rope.freq_base", 1.001, 1e15, absent_base(h->arch));
     h->rope.n_rot =
-        (uint32_t)get_int(l, "rope.dimension_count", 2, MAX_HEAD_DIM, global->head_dim_k);
+        (uint32_t)lookup_int(l, "rope.dimension_count", 2, MAX_HEAD_DIM, global->head_dim_k);
     read_rope_scaling(l, h);
     h->rope_swa = h->rope;
     if (arch_has(h->arch, TRAIT_SWA_UNSCALED))
@@ -199,9 +130,8 @@ static void read_rope(struct lookup *l, struct hparams *h)
 
     /* Sliding layers rotate with their own base and are never scaled. */
     h->rope_swa = (struct rope_hparams){ .factor = 1, .attn_factor = 1 };
-    h->rope_swa.base = get_float(l, "rope.freq_base_swa", 1.001, 1e15,
-                                 get_float(l, "rope.local.freq_base", 1.001, 1e15, 10000));
-    h->rope_swa.n_rot = (uint32_t)get_int(
+    h->rope_swa.base = lookup_float(l, "rope.freq_base_swa", 1.001, 1e15, 10000);
+    h->rope_swa.n_rot = (uint32_t)lookup_int(
         l, "rope.dimension_count_swa", 2, MAX_HEAD_DIM,
         sliding != NULL && arch_has(h->arch, TRAIT_HEADS_BY_KIND) ? sliding->head_dim_k
                                                                   : h->rope.n_rot);
@@ -209,46 +139,50 @@ static void read_rope(struct lookup *l, struct hparams *h)
 
 /* attention.sliding_window_pattern: a boolean per layer, or a period whose last layer is
  * global. */
-static void read_pattern(struct lookup *l, struct hparams *h, const struct gguf_value *v)
+static void read_pattern(struct gguf_lookup *l, struct hparams *h, const struct gguf_value *v)
 {
     int64_t sliding[MAX_LAYER], period;
 
     if (v->type == GGUF_ARRAY) {
-        get_per_layer(l, "attention.sliding_window_pattern", h->n_layer, 0, 1, INT64_MIN,
-                      sliding);
+        lookup_per_layer(l, "attention.sliding_window_pattern", h->n_layer,
+                         h->n_layer + h->n_layer_draft, 0, 1, GGUF_NEEDED, sliding);
         for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
             h->layers[i].is_sliding = sliding[i] != 0;
         return;
     }
-    period = get_int(l, "attention.sliding_window_pattern", 1, MAX_LAYER, INT64_MIN);
+    period = lookup_int(l, "attention.sliding_window_pattern", 1, MAX_LAYER, GGUF_NEEDED);
     if (!l->failed)
         hparams_slide(h, period);
 }
 
 /* Finds the layers that have a window. */
-static void read_windows(struct lookup *l, struct hparams *h)
+static void read_windows(struct gguf_lookup *l, struct hparams *h)
 {
+    const struct arch *a = h->arch;
     const struct gguf_value *v;
 
-    h->n_swa =
-        (uint32_t)get_int(l, "attention.sliding_window", 0, MAX_N_CTX, h->arch->n_swa_gguf);
+    h->n_swa = (uint32_t)lookup_int(l, "attention.sliding_window", 0, MAX_N_CTX,
+                                    a->gguf.needs_window ? GGUF_NEEDED : a->n_swa_gguf);
     if (l->failed || h->n_swa == 0)
         return;
-    v = gguf_find(l->g, spell(l, "attention.sliding_window_pattern"));
+    v = lookup_find(l, "attention.sliding_window_pattern");
     if (v != NULL) {
         read_pattern(l, h, v);
         return;
     }
-    switch (h->arch->window) {
-    case WINDOW_PERIOD: hparams_slide(h, h->arch->window_period); return;
+    switch (a->window) {
+    case WINDOW_PERIOD:
+        defaults_note(l->defaults, "attention.sliding_window_pattern", a->window_period);
+        hparams_slide(h, a->window_period);
+        return;
     case WINDOW_PERIOD_OR_LAST:
-    case WINDOW_LISTED: missing(l); return;
+    case WINDOW_LISTED: lookup_missing(l); return;
     case WINDOW_UPPER:
         if (h->n_swa < h->n_ctx_train) {
-            spell(l, "attention.sliding_window");
+            lookup_find(l, "attention.sliding_window");
             err_set(l->e, ERR_UNSUPPORTED,
                     "is %u, but no key states which layers have this window", h->n_swa);
-            fail_at(l);
+            lookup_fail(l);
         }
         return;
     case WINDOW_ALL:
@@ -259,22 +193,55 @@ static void read_windows(struct lookup *l, struct hparams *h)
     }
 }
 
-static void read_heads(struct lookup *l, struct hparams *h)
+/* Layers with a gated delta net may have 0 heads of keys and values.  They get the number of
+ * the others, which their description shares. */
+static void fill_kv_heads(struct gguf_lookup *l, const struct hparams *h, int64_t *kv)
 {
+    int64_t most = 1;
+
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        most = kv[i] > most ? kv[i] : most;
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        if (kv[i] != 0)
+            continue;
+        if (!h->layers[i].is_recurrent) {
+            lookup_find(l, "attention.head_count_kv");
+            err_set(l->e, ERR_FORMAT, "is 0 for layer %u, which has attention", i);
+            lookup_fail(l);
+            return;
+        }
+        kv[i] = most;
+    }
+}
+
+static void read_heads(struct gguf_lookup *l, struct hparams *h)
+{
+    enum expert_rule rule = arch_experts(h->arch, true);
+    bool is_dense = rule == EXPERTS_NONE || rule == EXPERTS_BESIDE || rule == EXPERTS_MIXTRAL;
+    uint32_t n_all = h->n_layer + h->n_layer_draft;
     int64_t heads[MAX_LAYER], kv[MAX_LAYER], ff[MAX_LAYER];
     int64_t k, v, k_swa, v_swa;
 
-    get_per_layer(l, "attention.head_count", h->n_layer, 1, MAX_N_HEAD, INT64_MIN, heads);
+    lookup_per_layer(l, "attention.head_count", h->n_layer, n_all, 1, MAX_N_HEAD, GGUF_NEEDED,
+                     heads);
     if (l->failed)
         return;
-    get_per_layer(l, "attention.head_count_kv", h->n_layer, 1, MAX_N_HEAD, -1, kv);
-    get_per_layer(l, "feed_forward_length", h->n_layer, 1, MAX_N_FF,
-                  arch_experts(h->arch, true) == EXPERTS_QWEN_SHARED ? 1 : INT64_MIN, ff);
-    k = get_int(l, "attention.key_length", 1, MAX_HEAD_DIM,
-                get_int(l, "attention.head_dim", 1, MAX_HEAD_DIM, h->n_embd / heads[0]));
-    v = get_int(l, "attention.value_length", 1, MAX_HEAD_DIM, k);
-    k_swa = get_int(l, "attention.key_length_swa", 1, MAX_HEAD_DIM, k);
-    v_swa = get_int(l, "attention.value_length_swa", 1, MAX_HEAD_DIM, v);
+    lookup_per_layer(l, "attention.head_count_kv", h->n_layer, n_all,
+                     arch_has(h->arch, TRAIT_DELTA) ? 0 : 1, MAX_N_HEAD, -1, kv);
+    lookup_per_layer(l, "feed_forward_length", h->n_layer, n_all, 1, MAX_N_FF,
+                     is_dense ? GGUF_NEEDED : 1, ff);
+    k = lookup_int(l, "attention.key_length", 1, MAX_HEAD_DIM,
+                   h->arch->gguf.head_dim != 0 ? h->arch->gguf.head_dim
+                                               : h->n_embd / heads[0]);
+    v = lookup_int(l, "attention.value_length", 1, MAX_HEAD_DIM, k);
+    k_swa = lookup_int(l, "attention.key_length_swa", 1, MAX_HEAD_DIM, k);
+    v_swa = lookup_int(l, "attention.value_length_swa", 1, MAX_HEAD_DIM, v);
+    if (!arch_has(h->arch, TRAIT_HEADS_BY_KIND)) {
+        defaults_drop(l->defaults, "attention.key_length_swa");
+        defaults_drop(l->defaults, "attention.value_length_swa");
+    }
+    if (!l->failed)
+        fill_kv_heads(l, h, kv);
     for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
         struct layer_hparams *layer = &h->layers[i];
         bool own_size = layer->is_sliding && arch_has(h->arch, TRAIT_HEADS_BY_KIND);
@@ -284,75 +251,132 @@ static void read_heads(struct lookup *l, struct hparams *h)
         layer->n_ff = (uint32_t)ff[i];
         layer->head_dim_k = (uint32_t)(own_size ? k_swa : k);
         layer->head_dim_v = (uint32_t)(own_size ? v_swa : v);
+        if (kv[i] < 0)
+            defaults_note(l->defaults, "attention.head_count_kv", (double)heads[i]);
     }
     if (!l->failed && k == 0) {
-        spell(l, "attention.key_length");
+        lookup_find(l, "attention.key_length");
         err_set(l->e, ERR_FORMAT,
                 "is missing, and embedding_length is smaller than the number of heads");
-        fail_at(l);
+        lookup_fail(l);
     }
 }
 
-static void read_experts(struct lookup *l, struct hparams *h)
+/* Returns the width of an expert's feed-forward by the shape of the first experts, or 0. */
+static int64_t expert_rows(const struct catalogue *c)
+{
+    const struct tensor_info *gate = catalogue_find(c, "blk.0.ffn_gate_exps.weight");
+    const struct tensor_info *both = catalogue_find(c, "blk.0.ffn_gate_up_exps.weight");
+    uint64_t n = gate != NULL ? gate->ne[1] : both != NULL ? both->ne[1] / 2 : 0;
+
+    return n <= MAX_N_FF ? (int64_t)n : 0;
+}
+
+/* Whether the weights of the chosen experts are divided by their sum. */
+static void read_expert_norm(struct gguf_lookup *l, struct hparams *h, enum expert_rule rule)
+{
+    bool is_qwen = rule == EXPERTS_QWEN || rule == EXPERTS_QWEN_SHARED;
+    bool is_normed = lookup_bool(l, "expert_weights_norm", true);
+
+    h->keeps_expert_weights = is_qwen && !is_normed;
+    if (l->failed || is_normed || is_qwen)
+        return;
+    err_set(l->e, ERR_UNSUPPORTED, "is false, which is not supported for %s", h->arch->name);
+    lookup_fail(l);
+}
+
+static void read_experts(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)
 {
     enum expert_rule rule = arch_experts(h->arch, true);
     bool may_be_dense =
         rule == EXPERTS_NONE || rule == EXPERTS_BESIDE || rule == EXPERTS_MIXTRAL;
-    int64_t shared;
+    int64_t shared, rows = expert_rows(c);
 
-    h->n_expert = (uint32_t)get_int(l, "expert_count", may_be_dense ? 0 : 1, 65535,
-                                    may_be_dense ? 0 : INT64_MIN);
+    h->n_expert = (uint32_t)lookup_int(l, "expert_count", may_be_dense ? 0 : 1, 65535,
+                                       may_be_dense ? 0 : GGUF_NEEDED);
     if (l->failed || h->n_expert == 0)
         return;
     if (rule == EXPERTS_NONE) {
         err_set(l->e, ERR_UNSUPPORTED,
                 "%s models with experts (this one has %u) are not supported", h->arch->name,
                 h->n_expert);
-        fail_at(l);
+        lookup_fail(l);
         return;
     }
-    h->n_expert_used = (uint32_t)get_int(l, "expert_used_count", 1, h->n_expert, INT64_MIN);
-    h->n_ff_expert = (uint32_t)get_int(l, "expert_feed_forward_length", 1, MAX_N_FF,
-                                       rule == EXPERTS_MIXTRAL ? h->layers[0].n_ff : INT64_MIN);
+    h->n_expert_used =
+        (uint32_t)lookup_int(l, "expert_used_count", 1, h->n_expert, GGUF_NEEDED);
+    if (rows == 0 && rule == EXPERTS_MIXTRAL)
+        rows = h->layers[0].n_ff;
+    h->n_ff_expert = (uint32_t)lookup_int(l, "expert_feed_forward_length", 1, MAX_N_FF,
+                                          rows > 0 ? rows : GGUF_NEEDED);
+    read_expert_norm(l, h, rule);
     hparams_expert_rule(h, rule);
     if (rule != EXPERTS_QWEN_SHARED)
         return;
-    shared =
-        get_int(l, "expert_shared_feed_forward_length", 1, MAX_N_FF, (int64_t)h->n_ff_expert);
+    shared = lookup_int(l, "expert_shared_feed_forward_length", 1, MAX_N_FF,
+                        (int64_t)h->n_ff_expert);
     for (uint32_t i = 0; i < h->n_layer; i++)
         h->layers[i].n_ff = (uint32_t)shared;
 }
 
+/* Ollama's converter gives each layer a number of KV heads, which is 0 for delta nets. */
+static void recur_by_heads(struct gguf_lookup *l, struct hparams *h)
+{
+    const struct gguf_value *v = lookup_find(l, "attention.head_count_kv");
+    bool is_none[MAX_LAYER], has_none = false, has_some = false;
+    int64_t n;
+
+    if (v == NULL || v->type != GGUF_ARRAY || v->count < h->n_layer)
+        return;
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        if (!gguf_elem_int(v, i, &n))
+            return; /* read_heads() reports it */
+        is_none[i] = n == 0;
+        has_none |= n == 0;
+        has_some |= n != 0;
+    }
+    for (uint32_t i = 0; has_none && has_some && i < h->n_layer; i++)
+        h->layers[i].is_recurrent = is_none[i];
+    if (has_none && has_some)
+        defaults_drop(l->defaults, "full_attention_interval");
+}
+
 /* Reads the sizes of delta nets, and which layers have one. */
-static void read_delta(struct lookup *l, struct hparams *h)
+static void read_delta(struct gguf_lookup *l, struct hparams *h)
 {
     struct delta_hparams *d = &h->delta;
-    uint32_t n_all = h->n_layer + h->n_layer_draft;
     int64_t inner, recurrent[MAX_LAYER];
 
-    d->is_tiled = h->arch->delta == DELTA_APART;
-    d->n_head_k = (uint32_t)get_int(l, "ssm.group_count", 1, MAX_N_HEAD, INT64_MIN);
-    d->n_head_v = (uint32_t)get_int(l, "ssm.time_step_rank", 1, MAX_N_HEAD, INT64_MIN);
-    d->head_dim_k = (uint32_t)get_int(l, "ssm.state_size", 1, MAX_HEAD_DIM, INT64_MIN);
-    d->conv_width = (uint32_t)get_int(l, "ssm.conv_kernel", 2, MAX_CONV_WIDTH, INT64_MIN);
-    inner = get_int(l, "ssm.inner_size", 1, (int64_t)MAX_HEAD_DIM * MAX_N_HEAD, INT64_MIN);
+    d->is_tiled = lookup_bool(l, "ssm.v_head_reordered", h->arch->delta == DELTA_APART);
+    d->n_head_k = (uint32_t)lookup_int(l, "ssm.group_count", 1, MAX_N_HEAD, GGUF_NEEDED);
+    d->n_head_v = (uint32_t)lookup_int(l, "ssm.time_step_rank", 1, MAX_N_HEAD, GGUF_NEEDED);
+    d->head_dim_k = (uint32_t)lookup_int(l, "ssm.state_size", 1, MAX_HEAD_DIM, GGUF_NEEDED);
+    d->conv_width = (uint32_t)lookup_int(l, "ssm.conv_kernel", 2, MAX_CONV_WIDTH, GGUF_NEEDED);
+    inner =
+        lookup_int(l, "ssm.inner_size", 1, (int64_t)MAX_HEAD_DIM * MAX_N_HEAD, GGUF_NEEDED);
     if (l->failed)
         return;
     d->head_dim_v = (uint32_t)(inner / d->n_head_v);
     if (inner % d->n_head_v != 0 || d->head_dim_v > MAX_HEAD_DIM) {
         err_set(l->e, ERR_FORMAT, "is %lld for %u heads", (long long)inner, d->n_head_v);
-        fail_at(l);
+        lookup_fail(l);
         return;
     }
-    hparams_recur(h, get_int(l, "full_attention_interval", 1, MAX_LAYER, 4));
-    if (l->failed || gguf_find(l->g, spell(l, "attention.recurrent_layers")) == NULL)
+    hparams_recur(h, lookup_int(l, "full_attention_interval", 1, MAX_LAYER, 4));
+    if (l->failed)
         return;
-    get_per_layer(l, "attention.recurrent_layers", n_all, 0, 1, INT64_MIN, recurrent);
+    if (lookup_find(l, "attention.recurrent_layers") == NULL) {
+        recur_by_heads(l, h);
+        return;
+    }
+    lookup_per_layer(l, "attention.recurrent_layers", h->n_layer, h->n_layer + h->n_layer_draft,
+                     0, 1, GGUF_NEEDED, recurrent);
+    defaults_drop(l->defaults, "full_attention_interval");
     for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
         h->layers[i].is_recurrent = recurrent[i] != 0;
 }
 
-static float scale_of(struct lookup *l, const struct hparams *h)
+static float scale_of(struct gguf_lookup *l, const struct hparams *h)
 {
     const struct layer_hparams *first = &h->layers[0];
     double stated = 0;
@@ -360,7 +384,7 @@ static float scale_of(struct lookup *l, const struct hparams *h)
     if (h->arch->scale == SCALE_ONE)
         return 1;
     if (h->arch->scale == SCALE_STATED)
-        stated = get_float(l, "attention.scale", 0, 1e6, 0);
+        stated = lookup_float(l, "attention.scale", 0, 1e6, 0);
     if (stated > 0)
         return (float)stated;
     if (h->arch->scale == SCALE_SCALAR && h->n_layer == h->arch->n_layer_wide_scale)
@@ -369,14 +393,14 @@ static float scale_of(struct lookup *l, const struct hparams *h)
 }
 
 /* A factor that an architecture with TRAIT_SCALES may state; 0 means none. */
-static double get_factor(struct lookup *l, const struct hparams *h, const char *suffix)
+static double get_factor(struct gguf_lookup *l, const struct hparams *h, const char *suffix)
 {
-    double v = arch_has(h->arch, TRAIT_SCALES) ? get_float(l, suffix, 0, MAX_SCALE, 0) : 0;
+    double v = arch_has(h->arch, TRAIT_SCALES) ? lookup_float(l, suffix, 0, MAX_SCALE, 0) : 0;
 
     return v > 0 ? v : 1;
 }
 
-static void read_scales(struct lookup *l, struct hparams *h)
+static void read_scales(struct gguf_lookup *l, struct hparams *h)
 {
     h->attn_scale = scale_of(l, h);
     h->embd_scale = arch_has(h->arch, TRAIT_EMBD_SCALE)
@@ -386,38 +410,42 @@ static void read_scales(struct lookup *l, struct hparams *h)
     h->logit_scale = (float)(1 / get_factor(l, h, "logit_scale"));
     if (!arch_has(h->arch, TRAIT_TEMPERATURE))
         return;
-    h->temp_scale = (float)get_float(l, "attention.temperature_scale", 0, 100, 0);
+    h->temp_scale = (float)lookup_float(l, "attention.temperature_scale", 0, 100, 0);
     h->temp_len =
-        (uint32_t)get_int(l, "attention.temperature_length", 1, MAX_N_CTX, h->rope.n_ctx_orig);
+        (uint32_t)lookup_int(l, "attention.temperature_length", 1, MAX_N_CTX, h->rope.n_ctx_orig);
 }
 
-static void read_model(struct lookup *l, struct hparams *h)
+static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)
 {
-    h->n_layer = (uint32_t)get_int(l, "block_count", 1, MAX_LAYER, INT64_MIN);
-    h->n_embd = (uint32_t)get_int(l, "embedding_length", 1, MAX_N_EMBD, INT64_MIN);
-    h->n_ctx_train = (uint32_t)get_int(l, "context_length", 1, MAX_N_CTX, INT64_MIN);
-    h->rms_eps = (float)get_float(l, "attention.layer_norm_rms_epsilon", 1e-30, 1, (double)NAN);
+    h->n_layer = (uint32_t)lookup_int(l, "block_count", 1, MAX_LAYER, GGUF_NEEDED);
+    h->n_embd = (uint32_t)lookup_int(l, "embedding_length", 1, MAX_N_EMBD, GGUF_NEEDED);
+    h->n_ctx_train = (uint32_t)lookup_int(l, "context_length", 1, MAX_N_CTX, GGUF_NEEDED);
+    h->rms_eps =
+        (float)lookup_float(l, "attention.layer_norm_rms_epsilon", 1e-30, 1,
+                            h->arch->gguf.rms_eps != 0 ? h->arch->gguf.rms_eps : (double)NAN);
     h->softcap_attn =
-        (float)get_float(l, "attn_logit_softcapping", 0, 1e6, (double)h->arch->softcap_attn);
+        (float)lookup_float(l, "attn_logit_softcapping", 0, 1e6, (double)h->arch->softcap_attn);
     h->softcap_final =
-        (float)get_float(l, "final_logit_softcapping", 0, 1e6, (double)h->arch->softcap_final);
+        (float)lookup_float(l, "final_logit_softcapping", 0, 1e6, (double)h->arch->softcap_final);
+    if (h->n_layer == h->arch->lost.n_layer_uncapped && gguf_is_ollama_rope(l->g, l->prefix))
+        h->softcap_final = 0;
     if (!l->failed && arch_has(h->arch, TRAIT_DELTA)) {
-        h->n_layer_draft = (uint32_t)get_int(l, "nextn_predict_layers", 0, h->n_layer - 1, 0);
+        h->n_layer_draft = (uint32_t)lookup_int(l, "nextn_predict_layers", 0, h->n_layer - 1, 0);
         h->n_layer -= h->n_layer_draft;
         read_delta(l, h);
     }
     if (l->failed)
         return;
     h->n_layer_kv_shared =
-        (uint32_t)get_int(l, "attention.shared_kv_layers", 0, h->n_layer - 1, 0);
+        (uint32_t)lookup_int(l, "attention.shared_kv_layers", 0, h->n_layer - 1, 0);
     h->n_embd_per_layer =
-        (uint32_t)get_int(l, "embedding_length_per_layer_input", 0, MAX_N_EMBD, 0);
+        (uint32_t)lookup_int(l, "embedding_length_per_layer_input", 0, MAX_N_EMBD, 0);
     read_windows(l, h);
     if (!l->failed)
         read_heads(l, h);
     if (!l->failed)
         read_rope(l, h);
-    read_experts(l, h);
+    read_experts(l, c, h);
     if (!l->failed)
         read_scales(l, h);
     hparams_skip_rope(h, h->arch->ropeless_period);
@@ -497,9 +525,19 @@ static void add_stop(struct generation_hparams *s, const struct gguf *g, const c
         generation_add_stop(s, id);
 }
 
+static void each_id(struct generation_hparams *s, const struct gguf *g, const char *key,
+                    void (*add)(struct generation_hparams *, int64_t))
+{
+    const struct gguf_value *v = gguf_find(g, key);
+    int64_t id;
+
+    for (uint64_t i = 0; v != NULL && v->type == GGUF_ARRAY && i < v->count; i++)
+        if (gguf_elem_int(v, i, &id))
+            add(s, id);
+}
+
 static void read_generation(struct generation_hparams *s, const struct gguf *g)
 {
-    const struct gguf_value *v;
     float top_k;
 
     s->has_temp = recommended(g, "general.sampling.temp", 0, 100, &s->temp);
@@ -513,14 +551,8 @@ static void read_generation(struct generation_hparams *s, const struct gguf *g)
     add_stop(s, g, "tokenizer.ggml.eos_token_id");
     add_stop(s, g, "tokenizer.ggml.eot_token_id");
     add_stop(s, g, "tokenizer.ggml.eom_token_id");
-    v = gguf_find(g, "tokenizer.ggml.suppress_tokens");
-    for (uint64_t i = 0; v != NULL && v->type == GGUF_ARRAY && i < v->count; i++) {
-        int64_t id;
-
-        if (!gguf_elem_int(v, i, &id))
-            break;
-        generation_add_suppress(s, id);
-    }
+    each_id(s, g, "tokenizer.ggml.eos_token_ids", generation_add_stop); /* Ollama */
+    each_id(s, g, "tokenizer.ggml.suppress_tokens", generation_add_suppress);
 }
 
 /* Sets the name to general.name, else to the file's name without its suffix. */
@@ -543,14 +575,16 @@ static void read_name(struct catalogue *c)
 
 int hparams_from_gguf(struct catalogue *c, struct err *e)
 {
-    struct lookup l = { .g = c->gguf, .e = e };
+    struct gguf_lookup l = { .g = c->gguf,
+                             .prefix = gguf_prefix(c->gguf),
+                             .defaults = &c->defaults,
+                             .e = e };
     struct hparams *h = &c->hparams;
 
     if (check_kind(c->gguf, e) != 0 || read_arch(h, c->gguf, e) != 0)
         return -1;
     read_name(c);
-    l.arch = h->arch->name;
-    read_model(&l, h);
+    read_model(&l, c, h);
     if (l.failed)
         return -1;
     if (gguf_check_keys(c, e) != 0)

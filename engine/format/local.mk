@@ -7,9 +7,11 @@ libengine_a_SOURCES += \
 	engine/format/config_fields.c \
 	engine/format/config_lookup.c engine/format/config_lookup.h \
 	engine/format/config_rope.c engine/format/config_rope.h \
+	engine/format/defaults.c engine/format/defaults.h \
 	engine/format/file_open.c engine/format/file_open.h \
 	engine/format/gguf.c engine/format/gguf.h \
 	engine/format/gguf_keys.c \
+	engine/format/gguf_lookup.c engine/format/gguf_lookup.h \
 	engine/format/gguf_value.c \
 	engine/format/header_room.c engine/format/header_room.h \
 	engine/format/hparams.h \

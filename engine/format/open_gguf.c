@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/format/arch.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/file_open.h"
 #include "engine/format/gguf.h"
+#include "engine/format/gguf_lookup.h"
 #include "engine/format/split_name.h"
+#include "engine/format/tensor_table.h"
 
 /* Reads a header.  If the file is not GGUF, its first bytes may show what it is. */
 static int open_header(struct gguf **g, struct model_file *f, struct header_room *room,
@@ -34,9 +37,13 @@ static int open_header(struct gguf **g, struct model_file *f, struct header_room
 
 static int add_tensors(struct catalogue *c, const struct gguf *g, uint32_t file, struct err *e)
 {
+    const struct arch *arch = arch_by_name(gguf_prefix(c->gguf));
+
     for (uint32_t i = 0; i < g->n_tensor; i++) {
         const struct gguf_tensor *t = &g->tensors[i];
-        struct tensor_info info = { .name = t->name,
+        char usual[96];
+        struct tensor_info info = { .name = tensor_usual_name(arch, t->name, usual,
+                                                              sizeof usual),
                                     .type = t->type,
                                     .n_dims = t->n_dims,
                                     .file = file,

@@ -281,6 +281,41 @@ void tensor_name(const struct arch *a, enum tensor_id id, uint32_t layer, char *
         snprintf(buf, n, "blk.%u.%s", layer, gguf_name(a, id));
 }
 
+/* Names in layers of files of Ollama's converter, and llama.cpp's. */
+static const struct {
+    const char *other, *usual;
+} other_names[] = {
+    { "attn_out.bias", "attn_output.bias" },
+    { "attn_out.weight", "attn_output.weight" },
+    { "attn_post_norm.weight", "post_attention_norm.weight" },
+    { "attn_sinks", "attn_sinks.weight" },
+    { "ffn_gate_inp.per_expert_scale", "ffn_down_exps.scale" },
+    { "ffn_post_norm.weight", "post_ffw_norm.weight" },
+    { "ffn_post_norm_1.weight", "post_ffw_norm_1.weight" },
+    { "ffn_post_norm_2.weight", "post_ffw_norm_2.weight" },
+    { "ffn_pre_norm.weight", "ffn_norm.weight" },
+    { "ffn_pre_norm_2.weight", "pre_ffw_norm_2.weight" },
+    { "layer_scalar", "layer_output_scale.weight" },
+    { "ssm_dt", "ssm_dt.bias" },
+};
+
+const char *tensor_usual_name(const struct arch *a, const char *name, char *buf, size_t n)
+{
+    uint32_t layer;
+    const char *suffix = a != NULL ? layer_suffix(name, 0, &layer) : NULL, *usual = NULL;
+
+    for (size_t i = 0; suffix != NULL && i < sizeof other_names / sizeof other_names[0]; i++)
+        if (strcmp(other_names[i].other, suffix) == 0)
+            usual = other_names[i].usual;
+    if (suffix != NULL && arch_has(a, TRAIT_LATE_NAME) &&
+        strcmp(suffix, specs[T_FFN_NORM].gguf) == 0)
+        usual = specs[T_FFN_NORM].late;
+    if (usual == NULL)
+        return name;
+    snprintf(buf, n, "blk.%u.%s", layer, usual);
+    return buf;
+}
+
 /* --- sizes --- */
 
 static const enum hparam_word dim_words[DIM_COUNT] = {

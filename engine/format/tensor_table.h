@@ -186,6 +186,10 @@ enum tensor_id tensor_id_of(const struct arch *a, const char *name, uint32_t n_l
 /* Write the canonical name: "blk.7.attn_q.weight". */
 void tensor_name(const struct arch *a, enum tensor_id id, uint32_t layer, char *buf, size_t n);
 
+/* Returns the name that llama.cpp's converter gives a tensor of a GGUF file, in buf if the file
+ * has another converter's name.  a may be NULL: names stay as they are. */
+const char *tensor_usual_name(const struct arch *a, const char *name, char *buf, size_t n);
+
 /* Return the value of a size in a layer, and the hyper-parameter that states it. */
 uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d);
 enum hparam_word tensor_dim_word(enum tensor_dim d);

@@ -23,7 +23,8 @@ enum value_rule {
     RULE_OFF,         /* 0, false, empty, "none", or an array of those */
     RULE_ONE,         /* 1; 0 means "not set" */
     RULE_ONE_BY_KIND, /* 1 or 0 if sliding layers have a rope table of their own */
-    RULE_ON,          /* true */
+    RULE_ONE_UNSCALED, /* 1 or 0 if rope is not scaled by yarn, which reads the value */
+    RULE_ON,           /* true */
     RULE_SCALE,       /* the factor of q.k that memwall uses; 0 means "not set" */
     RULE_SAME,        /* the value of another key */
     RULE_ACT,         /* the activation that memwall uses */

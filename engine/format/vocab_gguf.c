@@ -285,12 +285,13 @@ static int count_tokens(const struct gguf *g, struct vocab_info *info, bool *is_
     return rc;
 }
 
-static int read_info(const struct gguf *g, struct vocab_info *info, bool *is_phi3,
+static int read_info(const struct catalogue *c, struct vocab_info *info, bool *is_phi3,
                      struct err *e)
 {
     static const char *const beside[] = { KEY("scores"), KEY("token_type") };
     struct vocab_signs signs = { 0 };
     const char *pre;
+    const struct gguf *g = c->gguf;
     uint32_t n;
 
     *info = (struct vocab_info){ .bos = -1, .eos = -1, .unk = -1, .pad = -1 };
@@ -311,6 +312,9 @@ static int read_info(const struct gguf *g, struct vocab_info *info, bool *is_phi
             return field(e, beside[i]);
         }
     }
+    /* Tokens without an embedding, as of images in Ollama's files, cannot be used. */
+    if (c->hparams.n_vocab != 0 && info->n_token > c->hparams.n_vocab)
+        info->n_token = c->hparams.n_vocab;
     if (info->model == VOCAB_SCORES && gguf_find(g, KEY("scores")) == NULL) {
         err_set(e, ERR_FORMAT, "a tokenizer of type llama needs scores or merges");
         return field(e, KEY("scores"));
@@ -324,7 +328,7 @@ int vocab_gguf_info(const struct catalogue *c, struct vocab_info *info, struct e
 {
     bool is_phi3;
 
-    return read_info(c->gguf, info, &is_phi3, e);
+    return read_info(c, info, &is_phi3, e);
 }
 
 static int read_merges(const struct gguf *g, const struct vocab_sink *sink, struct err *e)
@@ -361,7 +365,7 @@ int vocab_gguf_read(const struct catalogue *c, struct vocab_info *info,
     bool is_phi3;
     int rc;
 
-    if (read_info(g, info, &is_phi3, e) != 0)
+    if (read_info(c, info, &is_phi3, e) != 0)
         return -1;
     rc = walk_open(&w, g, info, e);
     w.is_phi3 = is_phi3;
@@ -392,7 +396,7 @@ static int check_array(const struct gguf *g, const char *key, bool (*fits)(enum 
                 gguf_type_name(v->type == GGUF_ARRAY ? v->elem : v->type), what);
         return err_at(e, NULL, v->offset, key);
     }
-    if (v->count != count) {
+    if (v->count < count) {
         err_set(e, ERR_FORMAT, "has %llu entries for %llu tokens (rows of token_embd.weight)",
                 (unsigned long long)v->count, (unsigned long long)count);
         return err_at(e, NULL, v->offset, key);
