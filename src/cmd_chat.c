@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/base/folder.h"
+#include "src/beside.h"
 #include "src/command.h"
 #include "src/limits.h"
 #include "src/models.h"
@@ -50,9 +51,12 @@ static int pick_model(struct options *o, const struct mw_options *engine,
     struct err e = ERR_INIT;
     int rc = ui_pick(&p, path, sizeof path, &e);
 
-    if (rc == 0)
+    if (rc == 0) {
         o->model = path;
-    if (rc == 0 || (rc < 0 && e.code == ERR_UNSUPPORTED))
+        rc = models_resolve(o, CMD_CHAT);
+        return rc == EXIT_OK ? -1 : rc;
+    }
+    if (rc < 0 && e.code == ERR_UNSUPPORTED)
         return -1;
     if (rc < 0)
         return report_error(&e);
@@ -65,7 +69,7 @@ static int run_screen(struct options *o, struct ui_chat_options *c)
     struct mw_options *engine = &o->chat.engine;
     struct settings_notice notice;
     struct err e = ERR_INIT;
-    char text[700];
+    char text[1600];
     bool may_pick;
     int rc;
 
@@ -81,6 +85,10 @@ static int run_screen(struct options *o, struct ui_chat_options *c)
             return report_usage(&cmd_chat, &e);
         snprintf(text, sizeof text, "%s%s%s", notice.lowered,
                  notice.lowered[0] != '\0' ? "; " : "", models_guide_notice);
+        c->notice = text;
+    } else if (beside_notice()[0] != '\0') {
+        snprintf(text, sizeof text, "%s%s%s", notice.lowered,
+                 notice.lowered[0] != '\0' ? ". " : "", beside_notice());
         c->notice = text;
     }
     rc = ui_chat(c, &e);
@@ -102,14 +110,17 @@ static int run_chat(const struct options *o)
 
     settings_screen(o, &used.ui);
     if (o->once || o->json) {
+        beside_report(o);
         settings_engine(o, engine, &notice);
         settings_report(o, &notice);
         if (models_choose(&used, &e) != 0)
             return report_usage(&cmd_chat, &e);
         return once_chat(&used, engine, &e) == 0 ? EXIT_OK : refuse(&used, engine, &e);
     }
-    if (!isatty(STDOUT_FILENO) || (!used.ui.plain && !ui_can_draw()))
+    if (!isatty(STDOUT_FILENO) || (!used.ui.plain && !ui_can_draw())) {
+        beside_report(o);
         return cmd_run.run(o);
+    }
     if (paths_find(&paths, &e) != 0)
         return report_error(&e);
     folder_make(paths.cache_dir); /* if that fails, nothing is cached */

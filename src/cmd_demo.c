@@ -73,7 +73,7 @@ static int find_model(struct options *o)
 
     if (o->arg != NULL) {
         o->model = o->arg;
-        return models_resolve(o);
+        return models_resolve(o, CMD_DEMO);
     }
     if (models_use_guide(o, &ignored) == 0)
         return EXIT_OK;

@@ -374,7 +374,7 @@ static int find_place(struct visit *v, struct options *o)
         if (e.code != ERR_IO)
             return report_error(&e);
     }
-    if (models_resolve(o) != EXIT_OK) {
+    if (models_resolve(o, CMD_DOCTOR) != EXIT_OK) {
         if (e.code != ERR_NONE)
             known_suggest(o->arg);
         return EXIT_FAILED;

@@ -165,11 +165,11 @@ static void print_json(const struct table *t)
         const struct mw_found *f = t->models[i];
         char outlook[512];
 
-        mw_fit_text(f, outlook, sizeof outlook);
         json_object(&j, NULL);
         json_string(&j, "name", f->name);
         json_string(&j, "path", f->path);
         json_string(&j, "where", mw_store_name(f->store));
+        json_string(&j, "beside", mw_parts_text(f->parts, outlook, sizeof outlook));
         json_u64(&j, "file_bytes", f->file_bytes);
         json_u64(&j, "changed", (uint64_t)f->changed_s);
         json_u64(&j, "used", (uint64_t)f->used_s);
@@ -178,6 +178,7 @@ static void print_json(const struct table *t)
         json_u64(&j, "n_ctx_train", f->n_ctx_train);
         json_u64(&j, "n_param", f->n_param);
         json_bool(&j, "supported", f->fit < MW_FIT_UNSUPPORTED);
+        mw_fit_text(f, outlook, sizeof outlook);
         json_bool(&j, "fits", f->fit == MW_FIT_FITS || f->fit == MW_FIT_STREAMS);
         json_string(&j, "here", outlook);
         json_u64(&j, "budget_bytes", f->plan.budget_bytes);

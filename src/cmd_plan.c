@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "src/beside.h"
 #include "src/command.h"
 #include "src/known.h"
 #include "src/limits.h"
@@ -38,12 +39,13 @@ static int open_model(struct mw_model **m, struct options *o, uint64_t memory_by
             return report_error(&e);
     }
     *m = NULL;
-    code = models_resolve(o);
+    code = models_resolve(o, CMD_PLAN);
     if (code != EXIT_OK) {
         if (e.code != ERR_NONE)
             known_suggest(name);
         return code;
     }
+    beside_report(o);
     e = (struct err)ERR_INIT;
     if (mw_model_open_within(m, o->model, memory_bytes, &e) != 0)
         return report_error(&e);
@@ -158,6 +160,7 @@ static int run_plan(const struct options *given)
     code = open_model(&m, o, engine.memory_bytes, place, sizeof place);
     if (code != EXIT_OK)
         return code;
+    engine.n_ctx = o->chat.engine.n_ctx; /* the model may have a default */
     mw_model_info(m, &info);
     settings_report_context(o, &info);
     limits_ensure(m, place, &engine, LIMITS_MEASURE);

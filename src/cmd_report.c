@@ -346,7 +346,7 @@ static int open_model(struct job *j, struct options *o)
         return EXIT_OK;
     }
     o->model = o->arg;
-    if (models_resolve(o) != EXIT_OK)
+    if (models_resolve(o, CMD_REPORT) != EXIT_OK)
         return EXIT_FAILED;
     if (mw_model_open_within(&j->m, o->model, j->engine.memory_bytes, &e) != 0)
         return report_error(&e);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/base/near.h"
+#include "src/beside.h"
 #include "src/command.h"
 #include "src/command_line.h"
 #include "src/models.h"
@@ -111,7 +112,9 @@ static int run_with(const struct command *c, struct options *o, struct config *f
     if (code == EXIT_OK && command_line_check(o, c, &e) != 0)
         return report_usage(c, &e);
     if (code == EXIT_OK && c->needs_model && !c->resolves && o->model != NULL)
-        code = models_resolve(o);
+        code = models_resolve(o, c->bit);
+    if (code == EXIT_OK && c->bit != CMD_CHAT) /* the screen shows it */
+        beside_report(o);
     return code == EXIT_OK ? c->run(o) : code;
 }
 

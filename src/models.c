@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/beside.h"
 #include "src/command.h"
 #include "src/limits.h"
 #include "src/paths.h"
@@ -291,16 +292,18 @@ static bool is_like_repo(const char *name)
            strchr(slash + 1, '/') == NULL;
 }
 
-int models_resolve(struct options *o)
+int models_resolve(struct options *o, unsigned command)
 {
+    struct mw_beside *beside; /* stays: options refer to its texts */
     static char path[PATH_MAX], expanded[PATH_MAX];
     struct err e = ERR_INIT;
     int code;
 
     /* The shell does not expand "~/" in the configuration file. */
     o->model = path_expand(expanded, sizeof expanded, o->model);
-    if (mw_models_resolve(models_places(), o->model, path, sizeof path, &e) == 0) {
+    if (mw_models_resolve(models_places(), o->model, path, sizeof path, &beside, &e) == 0) {
         o->model = path;
+        beside_apply(o, beside, command);
         return EXIT_OK;
     }
     code = report_error(&e);
@@ -322,7 +325,7 @@ bool models_is_here(const char *name)
     struct err e = ERR_INIT;
 
     return mw_models_resolve(models_places(), path_expand(expanded, sizeof expanded, name),
-                             path, sizeof path, &e) == 0 ||
+                             path, sizeof path, NULL, &e) == 0 ||
            e.code == ERR_ARGUMENT;
 }
 

@@ -14,10 +14,11 @@ const struct mw_places *models_places(void);
 struct mw_describe_options models_describe_options(void);
 
 /*
- * Replace o->model by the path that it means (mw_models_resolve()).  Returns an exit code; if
- * it is not EXIT_OK, the reason was printed, with the models that the name can be.
+ * Replace o->model by the path that it means (mw_models_resolve()), and apply what is beside its
+ * weights for a command, enum command_bit (beside.h).  Returns an exit code; if it is not
+ * EXIT_OK, the reason was printed, with the models that the name can be.
  */
-int models_resolve(struct options *o);
+int models_resolve(struct options *o, unsigned command);
 
 /* Is there a model besides the guide? */
 bool models_has_others(void);

@@ -41,6 +41,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_report.py \
 	tests/program/test_run.py \
 	tests/program/test_sampling.py \
+	tests/program/test_stores.py \
 	tests/program/test_surroundings.py \
 	tests/program/test_sweep.py \
 	tests/program/test_vocabularies.py \
@@ -88,7 +89,7 @@ EXTRA_DIST += \
 	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/html_page.py tests/lib/hub.py tests/lib/pull_case.py \
 	tests/lib/program.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
-	tests/lib/terminal.py tests/lib/tiny_model.py \
+	tests/lib/store_case.py tests/lib/terminal.py tests/lib/tiny_model.py \
 	tests/tree/references.py tests/tree/words.py
 
 # Print the cases that the last "make check" skipped or failed, and the totals.

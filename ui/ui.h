@@ -79,8 +79,8 @@ struct ui_pick_options {
 
 #define UI_PICK_NONE 1 /* nothing was chosen */
 
-/* Let the user choose one of the models.  Returns 0 with its path in path[0 .. n),
- * UI_PICK_NONE, 128 + k if signal k ended it, or -1 with *e. */
+/* Let the user choose one of the models.  Returns 0 with a text for mw_models_resolve() in
+ * path[0 .. n), UI_PICK_NONE, 128 + k if signal k ended it, or -1 with *e. */
 int ui_pick(const struct ui_pick_options *o, char *path, size_t n, struct err *e);
 
 struct ui_replay_options {

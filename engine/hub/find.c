@@ -64,6 +64,7 @@ void find_drop(struct find_entry *entry)
 {
     free((char *)(uintptr_t)entry->found.name);
     free((char *)(uintptr_t)entry->found.path);
+    free((char *)(uintptr_t)entry->found.manifest);
     free(entry->file);
 }
 
@@ -79,14 +80,18 @@ int find_add(struct mw_models *m, const struct find_new *new, struct err *e)
     entry.found = (struct mw_found){ .name = strdup(new->name),
                                      .path = strdup(path),
                                      .store = new->store,
+                                     .parts = new->parts,
                                      .file_bytes = new->id.bytes,
                                      .changed_s = new->id.mtime_ns / 1000000000 };
     if (new->file != NULL)
         entry.file = strdup(new->file);
+    if (new->manifest != NULL)
+        entry.found.manifest = strdup(new->manifest);
     if (new->label != NULL)
         memcpy(entry.label, new->label, strlen(new->label) + 1);
     if (entry.found.name == NULL || entry.found.path == NULL ||
-        (new->file != NULL &&entry.file == NULL) || !grow(m)) {
+        (new->file != NULL &&entry.file == NULL) ||
+        (new->manifest != NULL && entry.found.manifest == NULL) || !grow(m)) {
         find_drop(&entry);
         return err_memory(e, "the list of models");
     }
@@ -214,7 +219,7 @@ static void rate_text(char *buf, size_t n, double tps)
 
 void mw_fit_text(const struct mw_found *f, char *buf, size_t n)
 {
-    char size[16], rate[24], need[16];
+    char size[16], rate[24], need[16], parts[64];
 
     units_size(size, sizeof size, f->plan.budget_bytes);
     rate_text(rate, sizeof rate, f->plan.decode_tps);
@@ -234,5 +239,11 @@ void mw_fit_text(const struct mw_found *f, char *buf, size_t n)
         break;
     case MW_FIT_UNSUPPORTED: snprintf(buf, n, "unsupported: %s", f->why); break;
     case MW_FIT_UNKNOWN: snprintf(buf, n, "not read: %s", f->why); break;
+    }
+    if ((f->parts & MW_PARTS_LOST) != 0 && f->fit < MW_FIT_UNSUPPORTED) {
+        size_t used = strlen(buf);
+
+        snprintf(buf + used, n - used, "; %s not applied",
+                 mw_parts_text(f->parts & MW_PARTS_LOST, parts, sizeof parts));
     }
 }

@@ -5,6 +5,7 @@
  *     find_walk.c      folders of files that people name
  *     find_hub.c       the hub's cache: repositories, refs, snapshots
  *     find_ollama.c    Ollama's store: manifests, blobs
+ *     find_beside.c    parts beside the weights: adapters, a system message, parameters
  *     find_recent.c    the models that were opened before
  *     find_name.c      names from files
  *     find_match.c     models from names
@@ -51,12 +52,13 @@ struct mw_models {
 struct find_entry *find_same(const struct mw_models *m, const struct find_id *id);
 
 /*
- * Add a model unless its files are in the list, or the list is full.  name is copied; file and
- * label may be NULL.  Returns -1 with *e only if memory is short.
+ * Add a model unless its files are in the list, or the list is full.  name is copied; file,
+ * label and manifest may be NULL.  Returns -1 with *e only if memory is short.
  */
 struct find_new {
     enum mw_store store;
-    const char *name, *path, *file, *label;
+    const char *name, *path, *file, *label, *manifest;
+    unsigned parts; /* enum mw_part */
     struct find_id id;
 };
 int find_add(struct mw_models *m, const struct find_new *new, struct err *e);
@@ -94,6 +96,24 @@ int find_walk(struct mw_models *m, enum mw_store store, const char *folder, cons
 /* find_hub.c, find_ollama.c: add the models of a store. */
 int find_hub(struct mw_models *m, const char *folder, struct err *e);
 int find_ollama(struct mw_models *m, const char *folder, struct err *e);
+
+/* The layers of a manifest of Ollama.  A digest is in hex, "" if there is no such layer. */
+#define OLLAMA_DIGEST     72
+#define OLLAMA_MAX_PARAMS 4
+struct ollama_layers {
+    char weights[OLLAMA_DIGEST], system[OLLAMA_DIGEST];
+    char params[OLLAMA_MAX_PARAMS][OLLAMA_DIGEST]; /* later ones win */
+    unsigned n_params, parts;
+};
+/* Returns false if it is not a manifest of a model with weights in one file. */
+bool ollama_read(struct ollama_layers *out, const char *manifest);
+/* Write the path of an existing blob of the store.  Returns false if there is none. */
+bool ollama_blob(const char *root, const char *digest, char *path, size_t n);
+
+/* find_beside.c */
+
+/* Returns the parts that are in the folder of a model: enum mw_part. */
+unsigned find_parts(const char *path);
 
 /* Add the models in a folder that a user named: of a repository in the hub's cache, or in
  * files.  Its own name is part of the paths. */

@@ -262,7 +262,7 @@ static int refuse(const struct mw_models *m, const char *name, const size_t *fou
 }
 
 static int resolve_name(const struct mw_places *places, const char *name, struct mw_models **m,
-                        const char **to, struct err *e)
+                        struct mw_found *to, struct err *e)
 {
     size_t found[8], n_found;
 
@@ -271,13 +271,13 @@ static int resolve_name(const struct mw_places *places, const char *name, struct
     n_found = mw_models_match(*m, name, found, sizeof found / sizeof found[0]);
     if (n_found != 1)
         return refuse(*m, name, found, n_found, e);
-    *to = (*m)->entries[found[0]].found.path;
+    *to = (*m)->entries[found[0]].found;
     return 0;
 }
 
 /* A folder that is not a snapshot stands for the one model in it.  Opening a folder without a
  * model reports what it is. */
-static int resolve_folder(const char *folder, struct mw_models **m, const char **to,
+static int resolve_folder(const char *folder, struct mw_models **m, struct mw_found *to,
                           struct err *e)
 {
     char names[160];
@@ -292,7 +292,7 @@ static int resolve_folder(const char *folder, struct mw_models **m, const char *
     if (find_folder(*m, folder, e) != 0)
         return -1;
     if ((*m)->n == 1)
-        *to = (*m)->entries[0].found.path;
+        *to = (*m)->entries[0].found;
     if ((*m)->n <= 1)
         return 0;
     for (size_t i = 0; i < (*m)->n; i++) {
@@ -309,19 +309,25 @@ static int resolve_folder(const char *folder, struct mw_models **m, const char *
 }
 
 int mw_models_resolve(const struct mw_places *places, const char *name, char *path, size_t n,
-                      struct err *e)
+                      struct mw_beside **beside, struct err *e)
 {
-    const char *to = name;
+    struct mw_found to = { .path = name };
     struct mw_models *m = NULL;
     struct stat st;
     int rc = 0;
 
+    if (beside != NULL)
+        *beside = NULL;
     if (stat(name, &st) != 0)
         rc = is_path(name) ? 0 : resolve_name(places, name, &m, &to, e);
     else if (S_ISDIR(st.st_mode))
         rc = resolve_folder(name, &m, &to, e);
-    if (rc == 0 && (size_t)snprintf(path, n, "%s", to) >= n)
+    if (rc == 0 && (size_t)snprintf(path, n, "%s", to.path) >= n)
         rc = err_set(e, ERR_ARGUMENT, "the path of a model is longer than %zu bytes", n - 1);
+    if (to.path == name)
+        to.parts = find_parts(name);
+    if (rc == 0 && beside != NULL)
+        rc = mw_beside_read(beside, &to, e);
     mw_models_free(m);
     return rc;
 }

@@ -6,25 +6,26 @@
  *
  * Newer versions keep manifests in manifest-v2/, in the same way.  The weights are the layer of
  * type application/vnd.ollama.image.model, a GGUF file.  A model whose weights are one layer
- * for each tensor has none and is left out.
+ * for each tensor has none and is left out.  Other layers are parts beside the weights.
  */
 #include "config.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "engine/base/small_file.h"
 #include "engine/base/units.h"
-#include "engine/format/file_open.h"
 #include "engine/format/json.h"
 #include "engine/hub/cache_layout.h"
 #include "engine/hub/find.h"
 
 #define LEVELS       4 /* HOST, NAMESPACE, MODEL, TAG */
 #define MAX_MANIFEST (256 * KIB)
-#define MODEL_LAYER  "application/vnd.ollama.image.model"
+#define LAYER        "application/vnd.ollama.image."
 
 struct ollama {
     struct mw_models *m;
@@ -33,42 +34,77 @@ struct ollama {
     unsigned n_entry;
 };
 
-/* Copy the digest of the weights to hex.  Returns false if the manifest names none. */
-static bool weights_of(const struct json_node *manifest, char hex[72])
+/* Copy a digest in hex.  Returns false if it is not one. */
+static bool copy_digest(char out[OLLAMA_DIGEST], const char *digest)
 {
-    const struct json_node *layers = json_get(manifest, "layers");
-
-    if (layers == NULL || layers->kind != JSON_IS_ARRAY)
+    if (digest == NULL || strncmp(digest, "sha256:", 7) != 0 || strlen(digest) != 71 ||
+        !cache_is_digest(digest + 7))
         return false;
-    for (const struct json_node *l = layers->first; l != NULL; l = l->next) {
-        const char *type = json_as_string(json_get(l, "mediaType"));
-        const char *digest = json_as_string(json_get(l, "digest"));
-
-        if (type == NULL || digest == NULL || strcmp(type, MODEL_LAYER) != 0)
-            continue;
-        if (strncmp(digest, "sha256:", 7) != 0 || strlen(digest) != 71 ||
-            !cache_is_digest(digest + 7))
-            return false;
-        memcpy(hex, digest + 7, 65);
-        return true;
-    }
-    return false;
+    memcpy(out, digest + 7, 65);
+    return true;
 }
 
-static bool read_manifest(const char *path, char hex[72])
+static void add_layer(struct ollama_layers *out, const char *kind, const char *digest)
 {
+    static const struct {
+        const char *kind;
+        unsigned part; /* 0: changes no answer to a text */
+    } kinds[] = {
+        { "model", 0 },
+        { "license", 0 },
+        { "projector", 0 },
+        { "adapter", MW_PART_ADAPTER },
+        { "messages", MW_PART_MESSAGES },
+        { "system", MW_PART_SYSTEM },
+        { "params", MW_PART_PARAMS },
+        { "template", MW_PART_TEMPLATE },
+    };
+    unsigned part = MW_PART_OTHER;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].kind, kind) == 0)
+            part = kinds[i].part;
+    out->parts |= part;
+    if (strcmp(kind, "model") == 0 && out->weights[0] == '\0')
+        copy_digest(out->weights, digest);
+    else if (part == MW_PART_SYSTEM)
+        copy_digest(out->system, digest);
+    else if (part == MW_PART_PARAMS && out->n_params < OLLAMA_MAX_PARAMS &&
+             copy_digest(out->params[out->n_params], digest))
+        out->n_params++;
+}
+
+bool ollama_read(struct ollama_layers *out, const char *manifest)
+{
+    const struct json_node *layers;
     struct err ignored = ERR_INIT;
     struct json_doc *doc = NULL;
-    struct model_file f;
-    bool found = false;
+    size_t len = 0;
+    char *text = small_file_read(manifest, MAX_MANIFEST, &len, &ignored);
 
-    if (model_file_open(&f, AT_FDCWD, path, path, &ignored) != 0)
-        return false;
-    if (f.size <= MAX_MANIFEST && json_read(&doc, f.fd, f.size, &ignored) == 0)
-        found = weights_of(json_root(doc), hex);
+    *out = (struct ollama_layers){ .parts = 0 };
+    if (text != NULL && json_parse(&doc, text, len, &ignored) == 0 &&
+        (layers = json_get(json_root(doc), "layers")) != NULL && layers->kind == JSON_IS_ARRAY)
+        for (const struct json_node *l = layers->first; l != NULL; l = l->next) {
+            const char *type = json_as_string(json_get(l, "mediaType"));
+
+            if (type != NULL && strncmp(type, LAYER, sizeof LAYER - 1) == 0)
+                add_layer(out, type + sizeof LAYER - 1, json_as_string(json_get(l, "digest")));
+        }
     json_free(doc);
-    model_file_close(&f);
-    return found;
+    free(text);
+    return out->weights[0] != '\0';
+}
+
+bool ollama_blob(const char *root, const char *digest, char *path, size_t n)
+{
+    static const char marks[] = { '-', ':' };
+
+    for (size_t i = 0; i < sizeof marks; i++)
+        if ((size_t)snprintf(path, n, "%s/blobs/sha256%c%s", root, marks[i], digest) < n &&
+            access(path, F_OK) == 0)
+            return true;
+    return false;
 }
 
 /* The name as Ollama shows it: its own host and namespace are left out. */
@@ -84,21 +120,20 @@ static void name_of(const struct ollama *o, char *buf, size_t n)
 
 static int add_manifest(struct ollama *o, const char *path, struct err *e)
 {
-    static const char marks[] = { '-', ':' };
-    struct find_new new = { .store = MW_STORE_OLLAMA };
-    char hex[72], blob[PATH_MAX], name[4 * CACHE_MAX_NAME];
+    struct find_new new = { .store = MW_STORE_OLLAMA, .manifest = path };
+    char blob[PATH_MAX], name[4 * CACHE_MAX_NAME];
+    struct ollama_layers layers;
 
-    if (!read_manifest(path, hex))
+    if (!ollama_read(&layers, path))
         return 0;
     name_of(o, name, sizeof name);
     new.name = name;
     new.path = blob;
-    for (size_t i = 0; i < sizeof marks; i++)
-        if (snprintf(blob, sizeof blob, "%s/blobs/sha256%c%s", o->root, marks[i], hex) <
-                PATH_MAX &&
-            find_identify_file(blob, &new.id))
-            return find_add(o->m, &new, e);
-    return 0;
+    new.parts = layers.parts;
+    return ollama_blob(o->root, layers.weights, blob, sizeof blob) &&
+                   find_identify_file(blob, &new.id)
+               ? find_add(o->m, &new, e)
+               : 0;
 }
 
 static int walk(struct ollama *o, const char *folder, unsigned level, struct err *e)

@@ -82,6 +82,7 @@ static int add_line(struct mw_models *m, const struct line *line, struct err *e)
     snprintf(name, sizeof name, "%.*s%s%s", (int)n, base, label[0] != '\0' ? ":" : "", label);
     new.name = name;
     new.label = label;
+    new.parts = find_parts(line->path);
     if (find_add(m, &new, e) != 0)
         return -1;
     mark(m, &new.id, line->used_s);

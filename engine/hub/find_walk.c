@@ -231,6 +231,7 @@ static int add_model(struct walk *w, const char *path, const char *rel, struct e
     }
     new.name = name;
     new.label = label;
+    new.parts = find_parts(path);
     new.file = w->repo != NULL ? rel : NULL;
     rc = w->repo != NULL || cache_is_file(name) ? find_add(w->m, &new, e) : 0;
     free(whole);

@@ -2,6 +2,7 @@
 libengine_a_SOURCES += \
 	engine/hub/cache_layout.c engine/hub/cache_layout.h \
 	engine/hub/find.c engine/hub/find.h \
+	engine/hub/find_beside.c \
 	engine/hub/find_describe.c \
 	engine/hub/find_hub.c \
 	engine/hub/find_match.c \

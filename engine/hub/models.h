@@ -47,11 +47,28 @@ enum mw_fit {
     MW_FIT_UNKNOWN,     /* its headers could not be read */
 };
 
+/* Parts of a model beside its weights. */
+enum mw_part {
+    MW_PART_ADAPTER = 1,  /* changes of the weights: LoRA */
+    MW_PART_MESSAGES = 2, /* a conversation to begin with */
+    MW_PART_OTHER = 4,    /* of a kind that is unknown here */
+    MW_PART_SYSTEM = 8,
+    MW_PART_PARAMS = 16,
+    MW_PART_TEMPLATE = 32, /* a chat template that is not Jinja; that of the weights is used */
+};
+/* Parts that memwall never applies and that change the answers. */
+#define MW_PARTS_LOST (MW_PART_ADAPTER | MW_PART_MESSAGES | MW_PART_OTHER)
+
+/* Write the parts in words: "adapter, template"; "" for 0.  Returns buf. */
+char *mw_parts_text(unsigned parts, char *buf, size_t n);
+
 struct mw_found {
     const char *name; /* "gemma-4-E2B-it:Q4_0", "ORG/NAME:Q4_0", "llama3.2:1b"; safe to print */
     const char *path; /* for mw_model_open(); not safe to print */
     enum mw_store store;
-    uint64_t file_bytes; /* of all its files */
+    unsigned parts;       /* enum mw_part: what is beside its weights */
+    const char *manifest; /* Ollama's file that names them, or NULL */
+    uint64_t file_bytes;  /* of all its files */
     int64_t changed_s;   /* when they were written, in seconds since 1970 */
     int64_t used_s;      /* when mw_models_used() was called for it; 0: never */
 
@@ -100,14 +117,29 @@ size_t mw_models_match(const struct mw_models *m, const char *name, size_t *foun
 /* Store the indices of at most n models whose names are similar.  Returns their number. */
 size_t mw_models_similar(const struct mw_models *m, const char *name, size_t *found, size_t n);
 
+/* The parts beside the weights that can be applied as defaults.  Values are texts from files: not
+ * checked, and not safe to print. */
+struct mw_beside {
+    unsigned parts;     /* those that are not in the members below */
+    const char *system; /* the system message, or NULL */
+    struct mw_beside_param {
+        const char *name, *value; /* "temperature", "0.7"; a list is given item by item */
+    } *param;
+    size_t n_param;
+};
+/* Read the parts of a found model.  A part that cannot be read stays in (*out)->parts. */
+int mw_beside_read(struct mw_beside **out, const struct mw_found *f, struct err *e);
+void mw_beside_free(struct mw_beside *b);
+
 /*
  * Write the path of the model that the user means: an existing file, the one model in an
  * existing folder, or else the one model that matches the name.  A path that does not exist is
  * copied, so that opening it reports it.  Returns -1 with *e if several models match
- * (ERR_ARGUMENT), or none (ERR_IO): it names those that match or are similar.
+ * (ERR_ARGUMENT), or none (ERR_IO): it names those that match or are similar.  *beside, unless
+ * beside is NULL, is what is beside the weights of that model.
  */
 int mw_models_resolve(const struct mw_places *places, const char *name, char *path, size_t n,
-                      struct err *e);
+                      struct mw_beside **beside, struct err *e);
 
 /* Does the description of a model contain every word of the filter?  Upper and lower case are
  * the same.  The description is name, architecture, weight type and store. */

@@ -49,7 +49,7 @@ void app_leave_models(struct app *a)
 
 static void open_chosen(struct app *a)
 {
-    char *path = strdup(pick_chosen(a->models.pick)->path);
+    char *path = strdup(pick_target(a->models.pick));
 
     app_enter(a, MODE_LINE);
     if (path != NULL)

@@ -62,7 +62,7 @@ static void on_key(struct picker *r, const struct key *key)
     case PICK_STAYS: break;
     case PICK_LEAVES: leave(r, UI_PICK_NONE); break;
     case PICK_OPENS:
-        snprintf(r->path, r->n, "%s", pick_chosen(r->pick)->path);
+        snprintf(r->path, r->n, "%s", pick_target(r->pick));
         leave(r, 0);
         break;
     }

@@ -52,6 +52,13 @@ const struct mw_found *pick_chosen(const struct pick *p)
     return p->cursor < p->n_shown ? mw_models_at(p->models, p->shown[p->cursor]) : NULL;
 }
 
+const char *pick_target(const struct pick *p)
+{
+    const struct mw_found *f = pick_chosen(p);
+
+    return f->manifest != NULL ? f->name : f->path;
+}
+
 /* List the models that the filter matches, with the cursor on the same one if it is there. */
 static void list(struct pick *p, const char *path)
 {

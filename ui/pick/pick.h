@@ -45,6 +45,8 @@ enum pick_result pick_key(struct pick *p, const struct key *key);
 
 /* The highlighted model; NULL if the filter matches none. */
 const struct mw_found *pick_chosen(const struct pick *p);
+/* The same as a text for mw_models_resolve(): the name if it stands for more than a file. */
+const char *pick_target(const struct pick *p);
 
 /* Describe one more model.  Returns false once all are described. */
 bool pick_work(struct pick *p);

@@ -321,23 +321,41 @@ void run_find(struct talk *t, const char *args)
         talk_report(t, &e);
 }
 
-/* The path that a path or a name means. */
-static int find_model(struct talk *t, const char *name, char *path, size_t n, struct err *e)
+/* The path that a path or a name means, and what is beside the weights of that model. */
+static int find_model(struct talk *t, const char *name, char *path, size_t n,
+                      struct mw_beside **beside, struct err *e)
 {
     const struct mw_places *places = talk_settings(t)->models.places;
     char expanded[4096];
 
+    *beside = NULL;
     path_expand(expanded, sizeof expanded, name);
     if (places != NULL)
-        return mw_models_resolve(places, expanded, path, n, e);
+        return mw_models_resolve(places, expanded, path, n, beside, e);
     snprintf(path, n, "%s", expanded);
     return 0;
+}
+
+/* Report the parts beside the weights of a model that a running chat opens. */
+static void report_beside(struct talk *t, const struct mw_beside *b)
+{
+    bool has_defaults = b->system != NULL || b->n_param > 0;
+    unsigned lost = b->parts & ~(unsigned)MW_PART_TEMPLATE;
+    char words[100];
+
+    if (has_defaults)
+        talk_notice(t, "Ollama keeps settings for this model, which a running chat does not "
+                       "take over; memwall -m NAME starts with them");
+    if (lost != 0)
+        talk_notice(t, "not applied from beside the model's weights: %s",
+                    mw_parts_text(lost, words, sizeof words));
 }
 
 void run_model(struct talk *t, const char *args)
 {
     const struct mw_model_info *info = talk_info(t);
     struct err e = ERR_INIT, ignored = ERR_INIT;
+    struct mw_beside *beside = NULL;
     char path[4096], size[16];
 
     if (args[0] == '\0')
@@ -350,9 +368,12 @@ void run_model(struct talk *t, const char *args)
         talk_error(t, "the model is being loaded: wait until it is ready");
     else if (args[0] == '\0')
         (void)talk_act(t, ACTION_PICK_MODEL, "", &ignored); /* plain mode has the notice */
-    else if (find_model(t, args, path, sizeof path, &e) != 0 ||
+    else if (find_model(t, args, path, sizeof path, &beside, &e) != 0 ||
              talk_open_model(t, path, &e) != 0)
         talk_report(t, &e);
+    else if (beside != NULL)
+        report_beside(t, beside);
+    mw_beside_free(beside);
 }
 
 /* End the recording; false: there was none. */

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Models in the stores of other programs: parts beside the weights, and places."""
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from chain_model import chain, spell  # noqa: E402
+from store_case import SMALL, StoreCase  # noqa: E402
+from terminal import Terminal  # noqa: E402
+
+LOST = "Not applied of the parts beside the model's weights: "
+SETTINGS = "Ollama's settings for this model apply where you gave none: "
+
+
+class OllamaParts(StoreCase):
+    def run_it(self, *args, **more):
+        r = self.memwall("run", "-m", "tuned", "-n", "2", *SMALL, *args, "hi", **more)
+        self.assertEqual(0, r.returncode, r.stderr)
+        return r.stderr.replace("memwall: ", "", 1).rstrip("\n")
+
+    def test_an_adapter_is_named_in_the_list_and_at_every_start(self):
+        self.ollama("tuned", ("adapter", b"GGUF" + bytes(100)))
+        self.ollama("plain", ("license", b"MIT"), ("projector", b"GGUF"))
+        models = self.listed()
+        self.assertEqual("fits; adapter not applied", models["tuned:latest"]["here"])
+        self.assertEqual(("adapter", ""), (models["tuned:latest"]["beside"],
+                                           models["plain:latest"]["beside"]))
+        self.assertEqual("fits", models["plain:latest"]["here"])
+        self.assertEqual(LOST + "adapter.", self.run_it())
+        self.assertEqual("", self.run_it("-q"))
+        for command in ("plan", "inspect"):
+            r = self.memwall(command, "-m", "tuned")
+            self.assertEqual((0, f"memwall: {LOST}adapter.\n"), (r.returncode, r.stderr))
+        t = Terminal("-m", "tuned", *SMALL, home=self.home, cols=120)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("weights: adapter."), t.screen())
+
+    def test_parts_that_cannot_be_applied_are_named(self):
+        self.ollama("tuned", ("messages", [{"role": "user", "content": "a"}]),
+                    ("template", b"{{ .Prompt }}"), ("future", b"?"))
+        self.assertEqual("fits; messages, unknown layer not applied",
+                         self.listed()["tuned:latest"]["here"])
+        self.assertEqual(LOST + "messages, unknown layer, template (it is not Jinja; the model's "
+                         "own format is used).", self.run_it())
+
+    def test_parameters_are_defaults(self):
+        self.ollama("tuned", ("params", {
+            "temperature": 0.25, "top_k": 7.0, "top_p": 0.5, "min_p": 0.01, "repeat_penalty": 1.5,
+            "repeat_last_n": 33, "seed": 5, "num_ctx": 300, "num_predict": -1,
+            "stop": ["<A>", "<B>"], "num_gpu": 99, "use_mmap": True, "mirostat": 2}))
+        self.assertEqual(
+            SETTINGS + "temp 0.25, top-k 7, top-p 0.5, min-p 0.01, repeat-penalty 1.5, "
+            'repeat-last 33, seed 5, ctx 300, stop "<A>", stop "<B>". Not applied: mirostat 2.',
+            self.run_it())
+        r = self.memwall("plan", "-m", "tuned", "--json")
+        self.assertEqual(300, json.loads(r.stdout)["ctx"])
+
+    def test_settings_of_the_user_come_first(self):
+        self.ollama("tuned", ("params", {"temperature": 0.25, "top_k": 7, "stop": ["x"],
+                                         "num_ctx": 300}), ("system", b"be brief"))
+        self.assertEqual(SETTINGS + "top-k 7.",
+                         self.run_it("--temp", "0", "--stop", "y", "--system", "none",
+                                     config="ctx = 256\n"))
+
+    def test_a_system_message_and_stop_texts_reach_the_model(self):
+        template = ("{% for m in messages %}{{ m['role'] + m['content'] }}{% endfor %}"
+                    "{% if add_generation_prompt %}{{ '>' }}{% endif %}")
+        g = chain(self.home, "m", spell(">", "abcdef"), template=template)
+        self.ollama("tuned", ("params", {"stop": ["d"]}), ("system", b"be brief"), model=g.path)
+        r = self.memwall("run", "-m", "tuned", "--json", *SMALL, "hi")
+        self.assertIn('"abc"', r.stdout)
+        t = Terminal("-m", "tuned", *SMALL, home=self.home, cols=120)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees('"d", system message.'), t.screen())
+        t.send("/set system\r")
+        self.assertTrue(t.sees('system message is "be brief"'), t.screen())
+
+    def test_a_running_chat_names_what_it_does_not_take_over(self):
+        self.copy("here/first.gguf")
+        self.ollama("tuned", ("params", {"temperature": 0.25}), ("adapter", b"GGUF"))
+        t = Terminal("-m", "first.gguf", *SMALL, home=self.home, cwd=self.cwd,
+                     cols=140)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("/help lists"), t.screen())
+        t.send("/model tuned\r")
+        self.assertTrue(t.sees("settings for this model, which a running chat does not take",
+                               "weights: adapter"), t.screen())
+
+    def test_values_are_checked_like_those_of_the_user(self):
+        self.ollama("tuned", ("params", {
+            "temperature": -1, "top_k": "many", "top_p": [0.5, 2], "num_ctx": 1e30,
+            "stop": ["", "x" * 5000, "a\x1b[2Jb"], "seed": {"a": 1}, "\x1b[31m": 1}))
+        err = self.run_it()
+        self.assertNotIn("\x1b", err)
+        self.assertEqual(1, len(err.splitlines()), err)
+        for text in ('temperature "-1", which is not a valid value', 'top_k "many"', 'top_p "2"',
+                     "parameters"):
+            self.assertIn(text, err)
+
+    def test_hostile_parts_are_named_or_left_out(self):
+        for kind, data in (("params", b"{"), ("params", b"[]"), ("params", b"\xff\xfe"),
+                           ("params", b'{"a":' * 5000), ("params", bytes(10 ** 6)),
+                           ("params", json.dumps({f"p{i}": i for i in range(100)}).encode()),
+                           ("system", b"a\0b"), ("system", b"\xff"), ("system", bytes(10 ** 6))):
+            self.ollama("tuned", (kind, data))
+            err = self.run_it()
+            self.assertIn({"params": "parameters", "system": "system message"}[kind], err)
+            self.assertEqual(1, len(err.splitlines()), err)
+        manifest = ".ollama/models/manifests/registry.ollama.ai/library/tuned/latest"
+        with open(self.path(manifest), encoding="utf-8") as f:
+            rows = json.load(f)["layers"]
+        for layers in ([*rows, {"mediaType": 5}, {}, None, []],
+                       [*rows, {"mediaType": "application/vnd.ollama.image.system",
+                                "digest": "sha256:../../../../../etc/passwd"}],
+                       rows * 200):
+            self.put(manifest, json.dumps({"layers": layers}))
+            self.run_it()
+
+
+class AdapterBesideWeights(StoreCase):
+    def test_an_adapter_in_the_folder_is_named(self):
+        model = self.copy("here/base-F32.gguf")
+        self.assertEqual("", self.memwall("inspect", model).stderr)
+        for name in ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"):
+            adapter = self.put("here/" + name, "{}")
+            self.assertEqual("fits; adapter not applied", self.listed()["base:F32"]["here"])
+            for path in ("base-F32.gguf", model, "base:F32", self.cwd):
+                r = self.memwall("run", "-m", path, "-n", "1", *SMALL, "hi")
+                self.assertEqual((0, f"memwall: {LOST}adapter.\n"), (r.returncode, r.stderr))
+            os.unlink(adapter)
+
+    def test_a_snapshot_with_an_adapter(self):
+        self.put(".lmstudio/models/pub/tuned/config.json", "{}")
+        self.put(".lmstudio/models/pub/tuned/model.safetensors", "x")
+        self.put(".lmstudio/models/pub/tuned/adapter_config.json", "{}")
+        self.assertEqual("adapter", self.listed()["pub/tuned"]["beside"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
