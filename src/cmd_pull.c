@@ -21,8 +21,11 @@
 #include "src/pull_print.h"
 #include "src/settings.h"
 #include "src/signals.h"
+#include "ui/text/clean.h"
 
 #define LINE_EVERY_S 10 /* without a terminal, progress is a line so often */
+#define WAIT_EVERY_S 60 /* the same for a long pause */
+#define WAIT_SHORT_S 2  /* a shorter pause is not worth a line */
 
 struct pull {
     const struct options *o;
@@ -30,7 +33,8 @@ struct pull {
     struct mw_pull *list;
     struct progress progress;
     bool is_started, is_checking;
-    double line_s; /* when the last line of progress was printed */
+    double line_s;   /* when the last line of progress was printed */
+    uint32_t wait_s; /* that are left of a pause */
 };
 
 /* ---- what the models would do here ---- */
@@ -194,6 +198,36 @@ static int confirm(const struct pull *p, size_t choice, bool can_ask, struct err
 
 /* ---- fetching ---- */
 
+static void on_notice(void *ctx, const char *text)
+{
+    struct pull *p = ctx;
+
+    progress_clear(&p->progress);
+    if (!p->o->quiet)
+        report_notice(text, strlen(text));
+}
+
+/* No request is sent for a while.  The user should know why nothing happens. */
+static void on_wait(void *ctx, uint32_t left_s, const char *why)
+{
+    struct pull *p = ctx;
+    bool is_new = left_s > p->wait_s;
+    double silent_s = clock_s() - p->line_s;
+    char text[300], clean[300];
+
+    p->wait_s = left_s;
+    if (left_s == 0)
+        return;
+    snprintf(text, sizeof text, "waiting %u s: %s", left_s, why);
+    clean_line(clean, sizeof clean, text, strlen(text));
+    progress_text(&p->progress, clean);
+    if (p->progress.is_on || p->o->quiet ||
+        (is_new ? left_s < WAIT_SHORT_S && silent_s < LINE_EVERY_S : silent_s < WAIT_EVERY_S))
+        return;
+    p->line_s = clock_s();
+    fprintf(stderr, "memwall: %s\n", clean);
+}
+
 static void on_progress(void *ctx, const struct mw_pull_progress *now)
 {
     struct pull *p = ctx;
@@ -203,6 +237,8 @@ static void on_progress(void *ctx, const struct mw_pull_progress *now)
         progress_restart(&p->progress, now->done);
     p->is_started = true;
     p->is_checking = now->is_checking;
+    if (p->wait_s > 0)
+        return;
     if (progress_is_due(&p->progress))
         progress_bytes(&p->progress, now->is_checking ? "checking" : "fetching", now->done,
                        now->total);
@@ -307,7 +343,8 @@ static int run_pull(const struct options *o)
     struct pull p = { .o = o };
     struct err e = ERR_INIT;
     sigset_t before;
-    int code = EXIT_OK;
+    char text[80];
+    int code;
 
     if (o->arg == NULL) {
         err_set(&e, ERR_ARGUMENT, "no repository given; use memwall pull ORG/NAME");
@@ -316,10 +353,17 @@ static int run_pull(const struct options *o)
     if (hub_settings(&p.hub, &e) != 0)
         return report_error(&e);
     p.hub.stop_fd = signals_block(&before);
+    p.hub.on_notice = on_notice;
+    p.hub.on_wait = on_wait;
+    p.hub.ctx = &p;
+    p.line_s = clock_s();
     progress_open(&p.progress, o->quiet);
-    if (pull(&p, &e) != 0)
-        code = exit_code(&p, &e);
+    snprintf(text, sizeof text, "asking %.60s", p.hub.endpoint);
+    progress_text(&p.progress, text);
+    code = pull(&p, &e);
     progress_clear(&p.progress);
+    if (code != 0)
+        code = exit_code(&p, &e);
     mw_pull_close(p.list);
     if (p.hub.stop_fd >= 0)
         close(p.hub.stop_fd);

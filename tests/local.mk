@@ -38,6 +38,8 @@ dist_check_SCRIPTS += \
 	tests/program/test_pull.py \
 	tests/program/test_pull_faults.py \
 	tests/program/test_pull_files.py \
+	tests/program/test_pull_places.py \
+	tests/program/test_pull_waits.py \
 	tests/program/test_report.py \
 	tests/program/test_run.py \
 	tests/program/test_sampling.py \

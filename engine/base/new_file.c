@@ -57,10 +57,17 @@ static int put_in_place(const struct new_file *n)
     return 0;
 }
 
+int new_file_sync(int fd)
+{
+    if (fsync(fd) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
+        return 0;
+    return -1;
+}
+
 int new_file_end(struct new_file *n, struct err *e)
 {
     FILE *f = n->f;
-    bool failed = fflush(f) != 0 || ferror(f) || fsync(fileno(f)) != 0;
+    bool failed = fflush(f) != 0 || ferror(f) || new_file_sync(fileno(f)) != 0;
     int reason = errno;
 
     n->f = NULL;

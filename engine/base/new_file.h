@@ -31,6 +31,9 @@ int new_file_begin(struct new_file *n, const char *path, bool replace, struct er
 /* Sync the file and rename it to path.  Returns 0, or -1 with *e after deleting it. */
 int new_file_end(struct new_file *n, struct err *e);
 
+/* Sync a file; 0 also on a file system that cannot, otherwise -1 with errno. */
+int new_file_sync(int fd);
+
 /* Delete the temporary file.  Does nothing after new_file_end(). */
 void new_file_drop(struct new_file *n);
 

@@ -6,7 +6,8 @@
  *     CACHE/models--ORG--NAME/          the repository ORG/NAME
  *         refs/main                     text: the commit that "main" was at
  *         blobs/DIGEST                  the bytes of a file, once
- *         snapshots/COMMIT/PATH         a link to ../../blobs/DIGEST
+ *         snapshots/COMMIT/PATH         a link to ../../blobs/DIGEST, or the file itself where
+ *                                       there are no links
  *
  * A name that comes from the disk or from the network is checked before it becomes part of a
  * path.  A checked name does not leave its folder, is not hidden and is safe to print.

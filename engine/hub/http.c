@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "engine/base/clock.h"
 #include "engine/hub/libcurl.h"
@@ -26,6 +27,12 @@ struct http {
     char *endpoint;
     size_t origin_len; /* of endpoint: "https://huggingface.co" */
     int stop_fd;
+    char *ca_file, *ca_folder;
+    void (*on_wait)(void *ctx, uint32_t left_s, const char *why);
+    void *ctx;
+    uint64_t hold_ns;   /* no request is started before */
+    uint32_t said_s;    /* the last time left that on_wait was called with */
+    char hold_why[200]; /* the reason for the pause */
 };
 
 /* The length of "scheme://host:port" at the start of a URL; 0: it has none. */
@@ -70,6 +77,13 @@ static int make_token(struct http *h, const char *token, struct err *e)
     return h->token != NULL ? 0 : err_memory(e, "a request");
 }
 
+/* Copy a text that may be missing. */
+static int copy_text(char **to, const char *text, struct err *e)
+{
+    *to = text != NULL ? strdup(text) : NULL;
+    return text == NULL || *to != NULL ? 0 : err_memory(e, "a connection");
+}
+
 int http_open(struct http **out, const struct http_options *o, struct err *e)
 {
     const struct libcurl *lib;
@@ -86,6 +100,8 @@ int http_open(struct http **out, const struct http_options *o, struct err *e)
         return err_memory(e, "a connection");
     h->lib = lib;
     h->stop_fd = o->stop_fd;
+    h->on_wait = o->on_wait;
+    h->ctx = o->ctx;
     h->endpoint = strdup(o->endpoint);
     h->multi = lib->multi_init();
     if (h->endpoint == NULL || h->multi == NULL) {
@@ -95,7 +111,8 @@ int http_open(struct http **out, const struct http_options *o, struct err *e)
     h->origin_len = origin_length(h->endpoint);
     /* Several ranges over one connection would share its rate. */
     lib->multi_setopt(h->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
-    if (make_token(h, o->token, e) != 0) {
+    if (make_token(h, o->token, e) != 0 || copy_text(&h->ca_file, o->ca_file, e) != 0 ||
+        copy_text(&h->ca_folder, o->ca_folder, e) != 0) {
         http_close(h);
         return -1;
     }
@@ -111,6 +128,8 @@ void http_close(struct http *h)
         h->lib->multi_cleanup(h->multi);
     h->lib->slist_free_all(h->token);
     free(h->endpoint);
+    free(h->ca_file);
+    free(h->ca_folder);
     free(h);
 }
 
@@ -154,8 +173,21 @@ static void read_range(struct http_reply *r, const char *p)
     r->total = total;
 }
 
-static void read_header(struct http_reply *r, const char *name, const char *value)
+/* Seconds to wait, at most those of a month. */
+static uint32_t read_seconds(const char *value)
 {
+    const uint32_t most = 30 * 86400;
+    uint64_t n = 0;
+
+    if (value[0] < '0' || value[0] > '9')
+        return 0;
+    return parse_number(&value, &n) && n < most ? (uint32_t)n : most;
+}
+
+static void read_header(const struct libcurl *lib, struct http_reply *r, const char *name,
+                        const char *value)
+{
+    const char *part;
     uint64_t n;
 
     if (strcasecmp(name, "Content-Length") == 0) {
@@ -166,8 +198,15 @@ static void read_header(struct http_reply *r, const char *name, const char *valu
     } else if (strcasecmp(name, "X-Error-Code") == 0) {
         snprintf(r->error_code, sizeof r->error_code, "%.31s", value);
     } else if (strcasecmp(name, "Retry-After") == 0) {
-        if (parse_number(&value, &n))
-            r->retry_after_s = n < 3600 ? (uint32_t)n : 3600;
+        r->retry_after_s = read_seconds(value);
+        if (r->retry_after_s == 0)
+            r->retry_at_s = (int64_t)lib->getdate(value, NULL);
+    } else if (strcasecmp(name, "Date") == 0) {
+        r->date_s = (int64_t)lib->getdate(value, NULL);
+    } else if (strcasecmp(name, "RateLimit") == 0) {
+        /* "api";r=0;t=120: no requests are left, for so many seconds */
+        part = strstr(value, ";t=");
+        r->limited_s = part != NULL ? read_seconds(part + 3) : 0;
     }
 }
 
@@ -203,7 +242,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
     colon += strspn(colon, " \t");
     for (size_t end = strlen(colon); end > 0 && strchr("\r\n \t", colon[end - 1]) != NULL;)
         colon[--end] = '\0';
-    read_header(&r->reply, line, colon);
+    read_header(r->http->lib, &r->reply, line, colon);
     return len;
 }
 
@@ -219,6 +258,19 @@ static void read_info(struct http_request *r)
     lib->easy_getinfo(r->handle, CURLINFO_EFFECTIVE_URL, &url);
     if (url != NULL && strlen(url) < sizeof r->reply.url)
         memcpy(r->reply.url, url, strlen(url) + 1);
+}
+
+/* How long the server asks to wait: seconds, a date, or the end of a limit.  The server's own
+ * clock counts. */
+static void read_wait(struct http_reply *r)
+{
+    int64_t now = r->date_s > 0 ? r->date_s : (int64_t)time(NULL);
+
+    if (r->retry_at_s > now)
+        r->retry_after_s =
+            r->retry_at_s - now < INT32_MAX ? (uint32_t)(r->retry_at_s - now) : INT32_MAX;
+    if (r->retry_after_s == 0 && r->status == 429)
+        r->retry_after_s = r->limited_s;
 }
 
 static bool wants_stop(int fd)
@@ -266,6 +318,19 @@ static void set_limits(const struct libcurl *lib, CURL *c, bool is_https)
     lib->easy_setopt(c, CURLOPT_BUFFERSIZE, 262144L);
 }
 
+/* A company's own authority also signs for its proxy. */
+static void set_authorities(const struct http *h, CURL *c)
+{
+    if (h->ca_file != NULL) {
+        h->lib->easy_setopt(c, CURLOPT_CAINFO, h->ca_file);
+        h->lib->easy_setopt(c, CURLOPT_PROXY_CAINFO, h->ca_file);
+    }
+    if (h->ca_folder != NULL) {
+        h->lib->easy_setopt(c, CURLOPT_CAPATH, h->ca_folder);
+        h->lib->easy_setopt(c, CURLOPT_PROXY_CAPATH, h->ca_folder);
+    }
+}
+
 static void set_range(const struct libcurl *lib, CURL *c, const struct http_request *r)
 {
     char range[48];
@@ -292,6 +357,7 @@ int http_start(struct http *h, struct http_request *r, struct err *e)
         return err_memory(e, "a request");
     set_limits(lib, c, strncasecmp(r->url, "https:", 6) == 0);
     set_range(lib, c, r);
+    set_authorities(h, c);
     lib->easy_setopt(c, CURLOPT_URL, r->url);
     lib->easy_setopt(c, CURLOPT_USERAGENT, "memwall/" PACKAGE_VERSION);
     lib->easy_setopt(c, CURLOPT_ERRORBUFFER, r->message);
@@ -344,6 +410,7 @@ static void finish(struct http_request *r, CURLcode code)
     char host[128];
 
     read_info(r);
+    read_wait(&r->reply);
     r->is_done = true;
     if (code == CURLE_OK || r->is_stopped || r->n_ignored > ERROR_BODY_MAX)
         return;
@@ -355,7 +422,11 @@ static void finish(struct http_request *r, CURLcode code)
             r->n_header > HEADERS_MAX ? "the headers of the answer are too long"
             : r->message[0] != '\0'   ? r->message
                                       : r->http->lib->easy_strerror(code),
-            is_certificate ? "; check the clock and the package ca-certificates" : "");
+            !is_certificate ? ""
+            : r->http->ca_file != NULL || r->http->ca_folder != NULL
+                ? "; SSL_CERT_FILE or a variable like it names the authorities to trust"
+                : "; check the clock and the package ca-certificates, or set SSL_CERT_FILE to "
+                  "the certificate of your company's authority");
 }
 
 /* Returns whether a request is done. */
@@ -377,11 +448,23 @@ static bool take_finished(struct http *h)
     return any;
 }
 
+/* Say how long a pause still lasts, once a second, and that it is over. */
+static void say_hold(struct http *h)
+{
+    uint32_t left_s = ((uint32_t)http_held_ms(h) + 999) / 1000;
+
+    if (h->on_wait != NULL && left_s != h->said_s)
+        h->on_wait(h->ctx, left_s, left_s > 0 ? h->hold_why : NULL);
+    h->said_s = left_s;
+}
+
 int http_wait(struct http *h, int ms, struct err *e)
 {
     struct curl_waitfd stop = { .fd = h->stop_fd, .events = CURL_WAIT_POLLIN };
     CURLMcode code;
     int n;
+
+    say_hold(h);
 
     if (wants_stop(h->stop_fd))
         return err_set(e, ERR_CANCELLED, "stopped");
@@ -406,13 +489,53 @@ bool http_is_transient(const struct http_request *r)
     return s == 408 || s == 429 || s == 500 || s == 502 || s == 503 || s == 504;
 }
 
-int http_pause_ms(uint32_t n, const struct http_reply *reply)
+void http_status_text(const struct http_reply *reply, char *buf, size_t n)
 {
-    uint64_t ms = (uint64_t)PAUSE_FIRST_MS << (n < 16 ? n - 1 : 15);
+    uint32_t s = reply->retry_after_s;
+    char what[64];
 
-    if (reply->retry_after_s > 0)
-        ms = (uint64_t)reply->retry_after_s * 1000;
-    return ms < PAUSE_MOST_MS ? (int)ms : PAUSE_MOST_MS;
+    if (reply->status == 429)
+        snprintf(what, sizeof what, "received too many requests");
+    else
+        snprintf(what, sizeof what, "answered with status %ld", reply->status);
+    if (s <= HTTP_HOLD_S)
+        snprintf(buf, n, "%s", what);
+    else if (s < 7200)
+        snprintf(buf, n, "%s and asks to wait %u minutes", what, (s + 59) / 60);
+    else
+        snprintf(buf, n, "%s and asks to wait %u hours", what, (s + 3599) / 3600);
+}
+
+bool http_hold(struct http *h, uint32_t n, const struct http_request *r)
+{
+    uint64_t ms = (uint64_t)PAUSE_FIRST_MS << (n < 16 ? n - 1 : 15), until;
+    char host[100], why[80];
+
+    if (ms > PAUSE_MOST_MS)
+        ms = PAUSE_MOST_MS;
+    if (r->reply.retry_after_s > HTTP_HOLD_S)
+        return false;
+    if (r->reply.retry_after_s > 0)
+        ms = (uint64_t)r->reply.retry_after_s * 1000;
+    until = clock_ns() + ms * 1000000;
+    if (until <= h->hold_ns)
+        return true;
+    h->hold_ns = until;
+    host_of(r->reply.url[0] != '\0' ? r->reply.url : r->url, host, sizeof host);
+    http_status_text(&r->reply, why, sizeof why);
+    if (r->err.code != ERR_NONE)
+        snprintf(h->hold_why, sizeof h->hold_why, "%.*s", (int)sizeof h->hold_why - 1,
+                 r->err.what);
+    else
+        snprintf(h->hold_why, sizeof h->hold_why, "%s %s", host, why);
+    return true;
+}
+
+int http_held_ms(const struct http *h)
+{
+    uint64_t now = clock_ns();
+
+    return h->hold_ns > now ? (int)((h->hold_ns - now) / 1000000) + 1 : 0;
 }
 
 /* ---- texts ---- */
@@ -446,12 +569,12 @@ static size_t keep_text(struct http_request *r, const char *data, size_t n)
     return n;
 }
 
-static int sleep_ms(struct http *h, int ms, struct err *e)
+static int wait_for_hold(struct http *h, struct err *e)
 {
-    uint64_t until = clock_ns() + (uint64_t)ms * 1000000, now;
+    int ms;
 
-    while ((now = clock_ns()) < until)
-        if (http_wait(h, (int)((until - now) / 1000000) + 1, e) != 0)
+    while ((ms = http_held_ms(h)) > 0)
+        if (http_wait(h, ms < 1000 ? ms : 1000, e) != 0)
             return -1;
     return 0;
 }
@@ -472,12 +595,10 @@ static int get(struct http *h, struct http_request *r, size_t *n, struct err *e)
 {
     for (uint32_t i = 1;; i++) {
         *n = 0;
-        if (get_once(h, r, e) != 0)
+        if (wait_for_hold(h, e) != 0 || get_once(h, r, e) != 0)
             return -1;
-        if (!http_is_transient(r) || i == TEXT_ATTEMPTS)
+        if (!http_is_transient(r) || i == TEXT_ATTEMPTS || !http_hold(h, i, r))
             break;
-        if (sleep_ms(h, http_pause_ms(i, &r->reply), e) != 0)
-            return -1;
     }
     if (r->err.code == ERR_NONE)
         return 0;
@@ -537,13 +658,15 @@ int http_get_range(struct http *h, const char *url, uint64_t from, uint64_t to, 
     struct http_request r = {
         .url = url, .from = from, .to = to, .sink = keep_part, .ctx = &p
     };
+    char text[80];
 
     if (get(h, &r, &p.n, e) != 0)
         return -1;
     if (r.reply.status == 401 || r.reply.status == 403)
         return err_set(e, ERR_IO, "the hub denies access to its header");
+    http_status_text(&r.reply, text, sizeof text);
     if (r.reply.status / 100 != 2)
-        return err_set(e, ERR_IO, "the server answered with status %ld", r.reply.status);
+        return err_set(e, ERR_IO, "the server %s", text);
     if (p.n < to - from)
         return err_set(e, ERR_IO, "the server sends no ranges");
     return 0;

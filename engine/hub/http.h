@@ -25,7 +25,8 @@
 #define HTTP_REDIRECTS 10
 #define HTTP_URL_MAX   4096
 #define HTTP_UNKNOWN   UINT64_MAX
-#define HTTP_STALL_S   30 /* a connection without a byte for so long is given up */
+#define HTTP_STALL_S   30  /* a connection without a byte for so long is given up */
+#define HTTP_HOLD_S    600 /* a server that asks for a longer pause is not waited for */
 
 struct http;
 
@@ -33,6 +34,12 @@ struct http_options {
     const char *endpoint; /* "https://huggingface.co", without a slash at the end */
     const char *token;    /* or NULL */
     int stop_fd;          /* readable once the user wants to stop; -1: never */
+    const char *ca_file;  /* the authorities to trust, instead of those of the system; or NULL */
+    const char *ca_folder;
+    /* Called once a second while a pause lasts, with the reason, and with 0 and NULL when it is
+     * over.  May be NULL. */
+    void (*on_wait)(void *ctx, uint32_t left_s, const char *why);
+    void *ctx;
 };
 
 /* Strings in options are copied.  Fails if libcurl is not installed, or if endpoint or token
@@ -46,7 +53,9 @@ struct http_reply {
     uint64_t length;          /* Content-Length, or HTTP_UNKNOWN */
     uint64_t from, to, total; /* Content-Range: [from, to) of total; HTTP_UNKNOWN */
     char error_code[32];      /* X-Error-Code: "GatedRepo" */
-    uint32_t retry_after_s;   /* Retry-After; 0: none */
+    uint32_t retry_after_s;   /* how long the server asks to wait; 0: it does not */
+    int64_t date_s, retry_at_s; /* private: Date, and a Retry-After that is a date */
+    uint32_t limited_s;         /* private: RateLimit */
     char url[HTTP_URL_MAX];   /* of the last reply, once it has begun; "": too long */
 };
 
@@ -91,8 +100,18 @@ bool http_is_hub(const struct http *h, const char *url);
 /* May another attempt succeed, after a network error or with this status? */
 bool http_is_transient(const struct http_request *r);
 
-/* The pause before attempt n (from 1 on) of a request, in milliseconds: it doubles. */
-int http_pause_ms(uint32_t n, const struct http_reply *reply);
+/*
+ * Start no other request for a while, because attempt n (from 1 on) of this one failed: as long
+ * as the server asks to wait, otherwise for a time that doubles with n.  Returns false without a
+ * pause if the server asks for more than HTTP_HOLD_S.
+ */
+bool http_hold(struct http *h, uint32_t n, const struct http_request *r);
+
+/* Returns the milliseconds until requests may be started again; 0: now. */
+int http_held_ms(const struct http *h);
+
+/* Write "received too many requests; it asks to wait 60 min", the meaning of a status. */
+void http_status_text(const struct http_reply *reply, char *buf, size_t n);
 
 /*
  * Get a text of at most max bytes, with a NUL after it; the caller frees *text.  Repeats

@@ -21,7 +21,7 @@
     X(easy_init) X(easy_cleanup) X(easy_setopt) X(easy_getinfo) X(easy_pause) X(easy_strerror) \
     X(multi_init) X(multi_cleanup) X(multi_setopt) X(multi_add_handle) X(multi_remove_handle) \
     X(multi_perform) X(multi_poll) X(multi_info_read) X(multi_strerror) \
-    X(slist_append) X(slist_free_all)
+    X(slist_append) X(slist_free_all) X(getdate)
 /* clang-format on */
 
 struct libcurl {

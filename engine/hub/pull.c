@@ -29,6 +29,9 @@ struct mw_pull {
     struct pull_header header; /* of the first GGUF model that was described */
     uint32_t header_of;        /* its choice */
     uint64_t header_left;
+    void (*on_notice)(void *ctx, const char *text);
+    void *ctx;
+    bool said_locks, said_links;
 };
 
 /* ---- the list ---- */
@@ -111,7 +114,13 @@ int mw_pull_open(struct mw_pull **out, const struct mw_hub *hub, const char *rep
                  const char *revision, struct err *e)
 {
     struct mw_pull *p = calloc(1, sizeof *p);
-    struct http_options o = { hub->endpoint, hub->token, hub->stop_fd };
+    struct http_options o = { .endpoint = hub->endpoint,
+                              .token = hub->token,
+                              .stop_fd = hub->stop_fd,
+                              .ca_file = hub->ca_file,
+                              .ca_folder = hub->ca_folder,
+                              .on_wait = hub->on_wait,
+                              .ctx = hub->ctx };
 
     *out = NULL;
     if (p == NULL)
@@ -121,6 +130,8 @@ int mw_pull_open(struct mw_pull **out, const struct mw_hub *hub, const char *rep
     p->temp = strdup(hub->temp);
     p->has_token = hub->token != NULL && hub->token[0] != '\0';
     p->header_left = PULL_HEADERS;
+    p->on_notice = hub->on_notice;
+    p->ctx = hub->ctx;
     if (p->endpoint == NULL || p->cache == NULL || p->temp == NULL)
         err_memory(e, "a list of models");
     else if (repo_parse(&p->repo, repo, revision, p->endpoint, e) == 0 &&
@@ -364,21 +375,33 @@ static void on_progress(void *ctx, const struct pull_progress *p)
     r->fn(r->ctx, &r->shown);
 }
 
+/* Say once that the file system of the cache lacks something. */
+static void notice(struct mw_pull *p, bool *said, const char *text)
+{
+    if (!*said && p->on_notice != NULL)
+        p->on_notice(p->ctx, text);
+    *said = true;
+}
+
 static int fetch_file(struct mw_pull *p, const struct pull_file *f, struct relay *r,
                       struct err *e)
 {
     char url[HTTP_URL_MAX], path[PULL_PATH_MAX], incomplete[PULL_PATH_MAX];
     struct pull_blob b = { p->http, url, f, path, incomplete, on_progress, r };
     struct http_reply reply;
+    bool is_locked;
     int rc = 0, lock;
 
     if (!make_url(p, f, url, sizeof url))
         return err_set(e, ERR_ARGUMENT, "\"%.100s\" is too long", f->name);
     if (pull_place_blob(&p->place, f, path, incomplete, e) != 0)
         return -1;
-    lock = pull_place_lock(&p->place, f, e);
+    lock = pull_place_lock(&p->place, f, &is_locked, e);
     if (lock < 0)
         return -1;
+    if (!is_locked)
+        notice(p, &p->said_locks,
+               "the disk of the cache has no locks: let no other program fetch this model now");
     /* Another program may have fetched it meanwhile. */
     if (!pull_place_has(&p->place, f))
         rc = pull_blob(&b, &reply, e);
@@ -394,6 +417,7 @@ int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *
     const struct pull_choice *c = &p->choices.all[i];
     struct relay r = { .shown.total = c->bytes, .fn = fn, .ctx = ctx };
     char first[PULL_PATH_MAX];
+    bool is_link;
 
     if (check_space(p, c, e) != 0)
         return -1;
@@ -402,8 +426,11 @@ int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *
 
         if (!pull_place_has(&p->place, f) && fetch_file(p, f, &r, e) != 0)
             return -1;
-        if (pull_place_link(&p->place, f, e) != 0)
+        if (pull_place_link(&p->place, f, &is_link, e) != 0)
             return -1;
+        if (!is_link)
+            notice(p, &p->said_links,
+                   "the disk of the cache has no links: files are stored under their own names");
         r.before += f->size;
     }
     if (pull_place_ref(&p->place, e) != 0 ||

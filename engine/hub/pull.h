@@ -16,6 +16,16 @@ struct mw_hub {
     const char *temp;     /* a folder for headers, which are deleted again */
     /* Readable once the user wants to stop: calls then fail with ERR_CANCELLED.  -1: never. */
     int stop_fd;
+    /* The file, and the folder, with certificates of the authorities to trust instead of those of
+     * the system; or NULL. */
+    const char *ca_file, *ca_folder;
+    /* Called with a sentence when a file system lacks a call; NULL: not called. */
+    void (*on_notice)(void *ctx, const char *text);
+    /* Called once a second while no request is sent, because the last one failed or the hub asks
+     * to wait: with the seconds that are left and the reason, which is safe to print.  At the end
+     * left_s is 0 and why is NULL.  NULL: not called. */
+    void (*on_wait)(void *ctx, uint32_t left_s, const char *why);
+    void *ctx;
 };
 
 struct mw_pull;

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/clock.h"
 #include "engine/base/digest.h"
+#include "engine/base/new_file.h"
 #include "engine/base/units.h"
 
 #define N_SLOT     (PULL_WINDOW / PULL_RANGE)
@@ -33,7 +33,6 @@ struct range {
     uint64_t skip;      /* bytes before `at` that the server sends anyway */
     uint64_t asked_at;  /* `at` when the request began */
     uint32_t n_failed;  /* failures in a row, without a byte for any range */
-    uint64_t resume_ns; /* when to ask again */
 };
 
 struct fetch {
@@ -290,11 +289,10 @@ static int start_ranges(struct fetch *f, struct err *e)
         if (!g->is_used && f->next < window_end(f)) {
             g->fetch = f;
             g->is_used = true;
-            g->resume_ns = 0;
             g->at = f->next;
             g->to = f->next = slot_end(f, slot_of(f, f->next));
         }
-        if (g->is_used && !g->is_running && clock_ns() >= g->resume_ns &&
+        if (g->is_used && !g->is_running && http_held_ms(f->b->http) == 0 &&
             start_range(g, e) != 0)
             return -1;
     }
@@ -337,8 +335,7 @@ static int retry(struct fetch *f, struct range *g, struct err *e)
         return give_up(f, g, e);
     if (r->is_fatal || g->n_failed >= (f->is_known ? PULL_ATTEMPTS : PULL_ATTEMPTS_FIRST))
         return give_up(f, g, e);
-    g->resume_ns = clock_ns() + (uint64_t)http_pause_ms(g->n_failed, &r->reply) * 1000000;
-    return 0;
+    return http_hold(f->b->http, g->n_failed, r) ? 0 : give_up(f, g, e);
 }
 
 static int end_ranges(struct fetch *f, struct err *e)
@@ -367,20 +364,12 @@ static void resume_ranges(struct fetch *f)
         }
 }
 
-/* Milliseconds until a range is to be asked for again, at most WAIT_MS. */
+/* Milliseconds until ranges are requested again, at most WAIT_MS. */
 static int wait_ms(const struct fetch *f)
 {
-    uint64_t now = clock_ns();
-    int ms = WAIT_MS;
+    int held = http_held_ms(f->b->http);
 
-    for (int i = 0; i < PULL_CONNECTIONS; i++) {
-        const struct range *g = &f->ranges[i];
-        uint64_t left = g->resume_ns > now ? (g->resume_ns - now) / 1000000 + 1 : 0;
-
-        if (g->is_used && !g->is_running && left < (uint64_t)ms)
-            ms = (int)left;
-    }
-    return ms;
+    return held > 0 && held < WAIT_MS ? held : WAIT_MS;
 }
 
 static int fetch_all(struct fetch *f, struct err *e)
@@ -460,7 +449,7 @@ static int complete(struct fetch *f, struct err *e)
                 f->b->file->is_large ? "SHA-256" : "git hash");
         return err_at(e, f->b->file->name, ERR_NO_OFFSET, NULL);
     }
-    if (fsync(f->fd) != 0)
+    if (new_file_sync(f->fd) != 0)
         return failed_file(f, "sync", e);
     posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
     if (rename(f->b->incomplete, f->b->path) != 0)

@@ -39,7 +39,7 @@
 #define PULL_PIECE       ((uint64_t)8 << 20)
 
 /* Failures in a row, without a byte, that end it: before the first byte some 8 seconds, after
- * it some 2 minutes. */
+ * it some 2 minutes, unless the server asks for longer pauses. */
 #define PULL_ATTEMPTS_FIRST 6
 #define PULL_ATTEMPTS       12
 

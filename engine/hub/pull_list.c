@@ -183,6 +183,7 @@ int pull_explain(const struct http_reply *reply, const char *endpoint, const str
                  bool has_token, struct err *e)
 {
     long s = reply->status;
+    char text[80];
 
     if (strcmp(reply->error_code, "GatedRepo") == 0)
         return err_set(
@@ -209,10 +210,11 @@ int pull_explain(const struct http_reply *reply, const char *endpoint, const str
         return err_set(e, ERR_IO,
                        "%.60s denies access to %.80s; open it in a browser to see why%s",
                        endpoint, r->name, has_token ? "" : ", or set HF_TOKEN");
-    if (s == 429)
-        return err_set(e, ERR_IO, "%.60s received too many requests; try again in a minute%s",
-                       endpoint, has_token ? "" : ", or set HF_TOKEN");
-    return err_set(e, ERR_IO, "%.60s answered with status %ld; try again later", endpoint, s);
+    http_status_text(reply, text, sizeof text);
+    if (reply->retry_after_s > HTTP_HOLD_S)
+        return err_set(e, ERR_IO, "%.60s %s; run this again then", endpoint, text);
+    return err_set(e, ERR_IO, "%.60s %s; try again in a minute%s", endpoint, text,
+                   has_token || s != 429 ? "" : ", or set HF_TOKEN");
 }
 
 /* Does the hub have something of that name that is not a model? */

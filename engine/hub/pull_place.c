@@ -48,7 +48,7 @@ int pull_place_file(const struct pull_place *p, const struct pull_file *f,
     return 0;
 }
 
-bool pull_place_has(const struct pull_place *p, const struct pull_file *f)
+static bool has_blob(const struct pull_place *p, const struct pull_file *f)
 {
     char path[PULL_PATH_MAX];
     struct err ignored = ERR_INIT;
@@ -58,6 +58,22 @@ bool pull_place_has(const struct pull_place *p, const struct pull_file *f)
            cache_path(path, sizeof path, p->cache, p->repo->name, CACHE_BLOBS, f->etag,
                       &ignored) == 0 &&
            stat(path, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size;
+}
+
+/* Is the content itself in the snapshot, as where there are no links? */
+static bool is_in_snapshot(const struct pull_place *p, const struct pull_file *f)
+{
+    char path[PULL_PATH_MAX];
+    struct err ignored = ERR_INIT;
+    struct stat st;
+
+    return pull_place_file(p, f, path, &ignored) == 0 && lstat(path, &st) == 0 &&
+           S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size;
+}
+
+bool pull_place_has(const struct pull_place *p, const struct pull_file *f)
+{
+    return has_blob(p, f) || is_in_snapshot(p, f);
 }
 
 uint64_t pull_place_have(const struct pull_place *p, const struct pull_file *f)
@@ -74,7 +90,8 @@ uint64_t pull_place_have(const struct pull_place *p, const struct pull_file *f)
     return pull_blob_have(incomplete, f->size);
 }
 
-int pull_place_lock(const struct pull_place *p, const struct pull_file *f, struct err *e)
+int pull_place_lock(const struct pull_place *p, const struct pull_file *f, bool *is_locked,
+                    struct err *e)
 {
     char path[PULL_PATH_MAX], folder[CACHE_MAX_REPO + 16];
     int fd;
@@ -89,13 +106,11 @@ int pull_place_lock(const struct pull_place *p, const struct pull_file *f, struc
         err_sys(e, "could not open the lock");
         return err_at(e, path, ERR_NO_OFFSET, NULL);
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+    *is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (*is_locked || errno != EWOULDBLOCK)
         return fd;
-    if (errno == EWOULDBLOCK)
-        err_set(e, ERR_IO,
-                "another program is fetching this file; wait until it is done, or stop it");
-    else
-        err_sys(e, "could not lock \"%.150s\"", path);
+    err_set(e, ERR_IO,
+            "another program is fetching this file; wait until it is done, or stop it");
     close(fd);
     return err_at(e, f->name, ERR_NO_OFFSET, NULL);
 }
@@ -111,13 +126,19 @@ static void link_target(const struct pull_file *f, char *buf, size_t n)
     snprintf(buf + at, n - at, "/blobs/%s", f->etag);
 }
 
-int pull_place_link(const struct pull_place *p, const struct pull_file *f, struct err *e)
+int pull_place_link(const struct pull_place *p, const struct pull_file *f, bool *is_link,
+                    struct err *e)
 {
     char path[PULL_PATH_MAX], new[PULL_PATH_MAX + 32], target[2 * CACHE_MAX_FILE];
+    char blob[PULL_PATH_MAX];
     char now[sizeof target];
     ssize_t n;
 
-    if (pull_place_file(p, f, path, e) != 0)
+    *is_link = has_blob(p, f);
+    if (!*is_link && is_in_snapshot(p, f))
+        return 0;
+    if (pull_place_file(p, f, path, e) != 0 ||
+        cache_path(blob, sizeof blob, p->cache, p->repo->name, CACHE_BLOBS, f->etag, e) != 0)
         return -1;
     link_target(f, target, sizeof target);
     n = readlink(path, now, sizeof now);
@@ -128,8 +149,11 @@ int pull_place_link(const struct pull_place *p, const struct pull_file *f, struc
     unlink(new);
     if (symlink(target, new) == 0 && rename(new, path) == 0)
         return 0;
-    err_sys(e, "could not make the link");
     unlink(new);
+    *is_link = false;
+    if (rename(blob, path) == 0)
+        return 0;
+    err_sys(e, "could not move the file here, and this file system has no links");
     return err_at(e, path, ERR_NO_OFFSET, NULL);
 }
 
@@ -155,7 +179,7 @@ uint64_t pull_place_free(const struct pull_place *p)
     struct statvfs vfs;
 
     folder_make(p->cache);
-    if (statvfs(p->cache, &vfs) != 0)
+    if (statvfs(p->cache, &vfs) != 0 || vfs.f_blocks == 0) /* some network disks have no size */
         return UINT64_MAX;
     return (uint64_t)vfs.f_bavail * vfs.f_frsize;
 }

@@ -37,11 +37,16 @@ bool pull_place_has(const struct pull_place *p, const struct pull_file *f);
 uint64_t pull_place_have(const struct pull_place *p, const struct pull_file *f);
 
 /* Take the lock of the content.  Returns a descriptor that holds it, or -1 with *e if another
- * program has it. */
-int pull_place_lock(const struct pull_place *p, const struct pull_file *f, struct err *e);
+ * program has it.  *is_locked is false on a file system without locks, where the descriptor
+ * holds nothing. */
+int pull_place_lock(const struct pull_place *p, const struct pull_file *f, bool *is_locked,
+                    struct err *e);
 
-/* Link the file of the snapshot to its content. */
-int pull_place_link(const struct pull_place *p, const struct pull_file *f, struct err *e);
+/* Link the file of the snapshot to its content.  On a file system without links the content
+ * itself becomes the file of the snapshot, as with the hub's own program, and *is_link is false.
+ */
+int pull_place_link(const struct pull_place *p, const struct pull_file *f, bool *is_link,
+                    struct err *e);
 
 /* Write the ref, so that the revision leads to the commit. */
 int pull_place_ref(const struct pull_place *p, struct err *e);

@@ -10,10 +10,12 @@ PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
 # Numbers of x86-64.  On other machines nothing can be refused by name.
 NUMBERS = {
     "poll": 7, "pread64": 17, "mremap": 25, "madvise": 28, "uname": 63, "flock": 73, "fsync": 74,
-    "fdatasync": 75, "sysinfo": 99, "fstatfs": 138, "mlock": 149, "prctl": 157,
-    "sched_setaffinity": 203, "sched_getaffinity": 204, "fadvise64": 221, "set_mempolicy": 238,
-    "ppoll": 271, "timerfd_create": 283, "signalfd4": 289, "eventfd2": 290, "preadv": 295,
-    "getcpu": 309, "getrandom": 318, "membarrier": 324, "statx": 332, "rseq": 334,
+    "fdatasync": 75, "link": 86, "symlink": 88, "chmod": 90, "fchmod": 91, "sysinfo": 99,
+    "statfs": 137, "fstatfs": 138, "mlock": 149, "prctl": 157, "sched_setaffinity": 203,
+    "sched_getaffinity": 204, "fadvise64": 221, "set_mempolicy": 238, "linkat": 265,
+    "symlinkat": 266, "ppoll": 271, "sync_file_range": 277, "timerfd_create": 283,
+    "fallocate": 285, "signalfd4": 289, "eventfd2": 290, "preadv": 295, "getcpu": 309,
+    "renameat2": 316, "getrandom": 318, "membarrier": 324, "statx": 332, "rseq": 334,
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "clone3": 435,
     "futex_waitv": 449,
 } if platform.machine() == "x86_64" else {}
