@@ -24,6 +24,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_budget.py \
 	tests/program/test_eval.py \
 	tests/program/test_guide.py \
+	tests/program/test_keyboard.py \
 	tests/program/test_known.py \
 	tests/program/test_kv_rotation.py \
 	tests/program/test_long_text.py \

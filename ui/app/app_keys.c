@@ -417,8 +417,11 @@ static void edit_in_editor(struct app *a)
 static void line_key(struct app *a, const struct key *key)
 {
     bool had_matches = edit_match_count() > 0;
+    /* A user may have bound the sequence of this terminal. */
+    bool is_raw =
+        key->raw[0] == '\033' && key->n_raw > 1 && edit_is_bound(key->raw, key->n_raw);
 
-    switch (edit_key(key->bytes, key->n)) {
+    switch (is_raw ? edit_key(key->raw, key->n_raw) : edit_key(key->bytes, key->n)) {
     case EDIT_SUBMIT: submit(a); break;
     case EDIT_EOF: a->is_leaving = saving_may_leave(talk_saving(a->talk)); break;
     case EDIT_EDITOR: edit_in_editor(a); break;

@@ -110,7 +110,13 @@ void app_mouse(struct app *a, const struct key *key)
                  area_holds(&a->layout.dash, y, x))
             app_panels_right(a, y, x);
         break;
-    case MOUSE_DRAG: drag(a, y, x); break;
-    case MOUSE_RELEASE: release(a, y, x); break;
+    case MOUSE_DRAG:
+        if (key->mouse.button == 0)
+            drag(a, y, x);
+        break;
+    case MOUSE_RELEASE:
+        if (key->mouse.button == 0 || key->mouse.button == 3)
+            release(a, y, x);
+        break;
     }
 }

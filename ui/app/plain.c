@@ -20,6 +20,7 @@
 #include "ui/talk/commands.h"
 #include "ui/talk/context_full.h"
 #include "ui/talk/talk.h"
+#include "ui/term/keys.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
@@ -318,6 +319,64 @@ static const char *prompt_of(const struct plain *p)
     return sheet_has_choice(p->sheet) ? "number, or n for none: " : "apply? y or n: ";
 }
 
+/* Ctrl-C */
+static void interrupt(struct plain *p)
+{
+    uint64_t now = clock_ns();
+
+    if (talk_is_answering(p->talk)) {
+        if (p->tour != NULL)
+            tour_end(p->tour);
+        talk_stop(p->talk);
+        p->leave_ns = 0;
+    } else if (now < p->leave_ns) {
+        p->is_leaving = saving_may_leave(talk_saving(p->talk));
+    } else {
+        p->leave_ns = now + LEAVE_NS;
+        put_line(p, "* Ctrl-C again or Ctrl-D quits");
+    }
+}
+
+/* Keep the part of a typed unit that is text.  Bytes that are not UTF-8 may be the text of a
+ * terminal with another character set. */
+static size_t keep_text(char *to, const struct key *key)
+{
+    bool is_shown = (key->ch >= 0x20 && key->ch != 0x7f) || key->ch == '\t' || key->ch == '\n';
+    bool is_text = key->kind == KEYS_PASTE ||
+                   (key->kind == KEYS_CHAR && key->mods == 0 && is_shown) ||
+                   (key->kind == KEYS_UNKNOWN && key->raw[0] >= 0xa0);
+
+    if (is_text)
+        memcpy(to, key->bytes, key->n);
+    return is_text ? key->n : 0;
+}
+
+/* The terminal edits the line, and leaves the sequences of other keys in it: drop them.  In the
+ * mode of an earlier program, Ctrl-C may be one of them.  Returns whether it was typed. */
+static bool drop_sequences(char *line)
+{
+    struct keys *keys = keys_new();
+    size_t n = strlen(line), from = 0, to = 0;
+    bool interrupts = false;
+    struct key key;
+
+    if (keys == NULL)
+        return false;
+    while (from < n) {
+        size_t room = keys_room(keys), piece = n - from < room ? n - from : room;
+
+        keys_feed(keys, (const unsigned char *)line + from, piece, 0);
+        from += piece;
+        while (keys_next(keys, from < n ? 0 : KEYS_PASTE_NS, &key)) {
+            interrupts |= key.kind == KEYS_CHAR && key.ch == 'C' - 64;
+            to += keep_text(line + to, &key);
+        }
+    }
+    line[to] = '\0';
+    keys_free(keys);
+    return interrupts;
+}
+
 static void take_line(struct plain *p, char *line)
 {
     size_t n = strlen(line);
@@ -325,6 +384,10 @@ static void take_line(struct plain *p, char *line)
     if (n > 0 && line[n - 1] == '\r')
         line[n - 1] = '\0';
     p->has_prompt = false;
+    if (p->is_tty && drop_sequences(line)) {
+        interrupt(p);
+        return;
+    }
     p->leave_ns = 0;
     if (p->tour != NULL && line[0] == '\0') {
         tour_next(p->tour);
@@ -393,23 +456,14 @@ static void read_lines(struct plain *p)
 static void on_signal(struct plain *p)
 {
     struct signalfd_siginfo info;
-    uint64_t now = clock_ns();
 
     if (read(p->signal_fd, &info, sizeof info) != (ssize_t)sizeof info)
         return;
     if (info.ssi_signo != SIGINT) {
         p->status = 128 + (int)info.ssi_signo;
         p->is_leaving = true;
-    } else if (talk_is_answering(p->talk)) {
-        if (p->tour != NULL)
-            tour_end(p->tour);
-        talk_stop(p->talk);
-        p->leave_ns = 0;
-    } else if (now < p->leave_ns) {
-        p->is_leaving = saving_may_leave(talk_saving(p->talk));
     } else {
-        p->leave_ns = now + LEAVE_NS;
-        put_line(p, "* Ctrl-C again or Ctrl-D quits");
+        interrupt(p);
     }
 }
 

@@ -80,6 +80,19 @@ static const char *const gone[] = {
     "dump-macros",
 };
 
+/* Keys that inputrc need not bind, as keys.h writes them. */
+static const struct {
+    const char *keyseq, *command;
+} bound[] = {
+    { "\\e[3~", "delete-char" },     { "\\e[H", "beginning-of-line" },
+    { "\\e[F", "end-of-line" },      { "\\e[1;5C", "forward-word" },
+    { "\\e[1;5D", "backward-word" }, { "\\e[1;3C", "forward-word" },
+    { "\\e[1;3D", "backward-word" }, { "\\e[1;2C", "forward-char" },
+    { "\\e[1;2D", "backward-char" }, { "\\e[1;2H", "beginning-of-line" },
+    { "\\e[1;2F", "end-of-line" },   { "\\e[3;5~", "kill-word" },
+    { "\\e[3;3~", "kill-word" },     { "\\e[3;2~", "delete-char" },
+};
+
 /* ---- called by readline instead of the terminal ---- */
 
 static int ring_getc(FILE *f)
@@ -536,9 +549,8 @@ void edit_open(FILE *tty_in, struct history *h, edit_complete_fn *complete, void
     bind_typing("\\C-j", insert_newline);
     bind_typing("\\C-x\\C-e", ask_editor);
     rl_set_key("v", ask_editor, rl_get_keymap_by_name("vi-command"));
-    rl_bind_keyseq_if_unbound("\\e[3~", rl_named_function("delete-char"));
-    rl_bind_keyseq_if_unbound("\\e[1~", rl_named_function("beginning-of-line"));
-    rl_bind_keyseq_if_unbound("\\e[4~", rl_named_function("end-of-line"));
+    for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++)
+        rl_bind_keyseq_if_unbound(bound[i].keyseq, rl_named_function(bound[i].command));
 
     rl_attempted_completion_function = attempt;
     rl_completion_display_matches_hook = show_matches;
@@ -577,14 +589,19 @@ void edit_clear(void)
     line.at = history_count(line.history);
 }
 
-/* Is the key bound?  F5 would type "~" otherwise. */
-static bool means_something(const unsigned char *key, size_t n)
+bool edit_is_bound(const unsigned char *key, size_t n)
 {
     int type;
 
-    if (n == 1 || key[0] != '\033' || RL_ISSTATE(RL_STATE_MULTIKEY))
-        return true;
-    return rl_function_of_keyseq_len((const char *)key, n, rl_get_keymap(), &type) != NULL;
+    return !RL_ISSTATE(RL_STATE_MULTIKEY) &&
+           rl_function_of_keyseq_len((const char *)key, n, rl_get_keymap(), &type) != NULL &&
+           type != ISKMAP;
+}
+
+/* F5 would type "~" if it is not bound, and the start of a sequence would take the next key. */
+static bool means_something(const unsigned char *key, size_t n)
+{
+    return n == 1 || key[0] != '\033' || RL_ISSTATE(RL_STATE_MULTIKEY) || edit_is_bound(key, n);
 }
 
 enum edit_wish edit_key(const unsigned char *key, size_t n)

@@ -12,7 +12,10 @@ libui_a_SOURCES += \
 	ui/term/history.c ui/term/history.h \
 	ui/term/ink.c ui/term/ink.h \
 	ui/term/input.c ui/term/input.h \
+	ui/term/key.h \
+	ui/term/key_unit.c ui/term/key_unit.h \
 	ui/term/keys.c ui/term/keys.h \
+	ui/term/modes.c ui/term/modes.h \
 	ui/term/path.c ui/term/path.h \
 	ui/term/role.c ui/term/role.h \
 	ui/term/sgr.c ui/term/sgr.h \

@@ -28,7 +28,9 @@
 #include "ui/term/direct.h"
 #include "ui/term/fatal.h"
 #include "ui/term/ink.h"
+#include "ui/term/modes.h"
 
+#define ORIGIN_OFF  "\033[?6l" /* rows are counted from the top of the screen */
 #define MODES_ON    "\033[?2004h\033[?1004h"
 #define MODES_OFF   "\033[?1004l\033[?2004l"
 #define MOUSE_ON    "\033[?1002h\033[?1006h"
@@ -322,8 +324,10 @@ static void point_output_back(struct term *t)
 static void arm(struct term *t)
 {
     static const char *const names[] = { "sgr0", "rmkx", "rmcup", "cnorm" };
-    char line[480], bytes[400] = FRAME_END MOUSE_OFF MODES_OFF WHEEL_AGAIN;
-    size_t n = strlen(bytes);
+    char line[480], bytes[400];
+    size_t n =
+        (size_t)snprintf(bytes, sizeof bytes, "%s%s", FRAME_END MOUSE_OFF MODES_OFF WHEEL_AGAIN,
+                         modes_pop_keys(getenv("TERM")));
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         n = capability_add(bytes, n, sizeof bytes, names[i]);
@@ -357,9 +361,24 @@ static void send_frame(void *ctx, const char *bytes, size_t n)
     term_send(ctx, bytes, n);
 }
 
+/* Enter the alternate screen, which ncurses does before it draws.  The modes of the keyboard
+ * belong to this screen. */
+static void show_screen(struct term *t)
+{
+    catch_begin(&t->catch);
+    erase();
+    wnoutrefresh(stdscr);
+    doupdate();
+    catch_end(&t->catch, send_frame, t);
+}
+
+/* After SIGSTOP, which a program cannot catch, the mode of the keyboard is still pushed. */
 static void modes_on(struct term *t)
 {
-    send_text(t, MODES_ON WHEEL_QUIET);
+    if (t->is_up)
+        send_text(t, modes_pop_keys(getenv("TERM")));
+    send_text(t, modes_push_keys(getenv("TERM")));
+    send_text(t, ORIGIN_OFF MODES_ON WHEEL_QUIET);
     if (t->wants_mouse)
         send_text(t, MOUSE_ON);
     t->is_up = true;
@@ -368,8 +387,10 @@ static void modes_on(struct term *t)
 static void modes_off(struct term *t)
 {
     catch_settle(&t->catch, send_frame, t);
-    if (t->is_up)
+    if (t->is_up) {
         send_text(t, FRAME_END MOUSE_OFF MODES_OFF WHEEL_AGAIN);
+        send_text(t, modes_pop_keys(getenv("TERM")));
+    }
     t->is_up = false;
 }
 
@@ -404,6 +425,20 @@ static size_t read_waiting(struct term *t, unsigned char *bytes, size_t room, ui
     return n > 0 ? (size_t)n : 0;
 }
 
+/* Feed a unit that another decoder has read. */
+static void feed_again(struct keys *keys, const struct key *key, uint64_t now)
+{
+    static const unsigned char begin[] = "\033[200~", end[] = "\033[201~";
+
+    if (key->kind != KEYS_PASTE) {
+        keys_feed(keys, key->raw, key->n_raw, now);
+        return;
+    }
+    keys_feed(keys, begin, sizeof begin - 1, now);
+    keys_feed(keys, key->bytes, key->n, now);
+    keys_feed(keys, end, sizeof end - 1, now);
+}
+
 /* Take the units that arrived.  Those that answer no question are typed, so keys gets them.
  * Returns whether the last answer was among them. */
 static bool take_replies(struct term *t, struct keys *arrived, uint64_t now, struct keys *keys)
@@ -419,7 +454,7 @@ static bool take_replies(struct term *t, struct keys *arrived, uint64_t now, str
         else if (background_is_last_reply(&key))
             is_last = true;
         else
-            keys_feed(keys, key.bytes, key.n, now);
+            feed_again(keys, &key, now);
     }
     return is_last;
 }
@@ -493,6 +528,7 @@ int term_start(struct term *t, struct keys *keys, struct err *e)
     noecho();
     nonl();
     typeahead(-1);
+    send_text(t, modes_known(getenv("TERM")));
     colors = choose_colors(t); /* sets COLORS and COLOR_PAIRS */
     ink_init(t->ink, colors, COLORS, COLOR_PAIRS);
     if (colors != UI_COLOR_NONE && background_can_ask(getenv("TERM"), getenv("TMUX") != NULL))
@@ -506,6 +542,7 @@ int term_start(struct term *t, struct keys *keys, struct err *e)
         return -1;
     arm(t);
     point_output_at_log(t);
+    show_screen(t);
     modes_on(t);
     resized(t);
     return 0;
@@ -658,6 +695,8 @@ static void retake(struct term *t)
 {
     reset_prog_mode();
     clearok(curscr, TRUE);
+    send_text(t, modes_known(getenv("TERM")));
+    show_screen(t);
     modes_on(t);
     resized(t);
 }
