@@ -14,11 +14,12 @@
 #include "src/command.h"
 #include "src/limits.h"
 #include "src/paths.h"
+#include "src/stores.h"
 #include "ui/store/store.h"
 #include "ui/term/path.h"
 #include "ui/text/clean.h"
 
-#define MAX_PLACES 20
+#define MAX_PLACES 40
 
 static struct {
     bool is_read;
@@ -28,7 +29,7 @@ static struct {
     char recent[PATH_MAX], cache[PATH_MAX];
 } known;
 
-/* Add the folder that the format gives, unless it is cut. */
+/* Add the folder that the format gives, unless it is cut or there are too many. */
 static void add(enum mw_store store, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 static void add(enum mw_store store, const char *fmt, ...)
@@ -37,11 +38,18 @@ static void add(enum mw_store store, const char *fmt, ...)
     va_list ap;
     int n;
 
+    if (known.places.n == MAX_PLACES)
+        return;
     va_start(ap, fmt);
     n = vsnprintf(folder, PATH_MAX, fmt, ap);
     va_end(ap);
     if (n >= 0 && n < PATH_MAX)
         known.place[known.places.n++] = (struct mw_place){ store, folder };
+}
+
+static void add_folder(enum mw_store store, const char *folder)
+{
+    add(store, "%s", folder);
 }
 
 /* The value of a variable that names a folder, or NULL. */
@@ -78,12 +86,20 @@ static void add_hub(const char *cache)
 
 static void add_ollama(const char *home)
 {
+    const char *base = variable("XDG_CONFIG_HOME");
+    char config[PATH_MAX];
+
     const char *models = variable("OLLAMA_MODELS");
 
     if (models != NULL)
         add(MW_STORE_OLLAMA, "%s", models);
     else if (home[0] != '\0')
         add(MW_STORE_OLLAMA, "%s/.ollama/models", home);
+    if (base != NULL && base[0] == '/')
+        snprintf(config, sizeof config, "%s", base);
+    else
+        snprintf(config, sizeof config, "%.4000s/.config", home);
+    stores_ollama(config, add_folder);
     /* Where its service for all users keeps them. */
     add(MW_STORE_OLLAMA, "/usr/share/ollama/.ollama/models");
     add(MW_STORE_OLLAMA, "/var/lib/ollama/.ollama/models");
@@ -112,10 +128,8 @@ static void read_places(void)
     }
     add_hub(cache);
     add_ollama(home);
-    if (home[0] != '\0') {
-        add(MW_STORE_LM_STUDIO, "%s/.lmstudio/models", home);
-        add(MW_STORE_LM_STUDIO, "%s/.cache/lm-studio/models", home);
-    }
+    if (home[0] != '\0')
+        stores_lm_studio(home, add_folder);
     if (llama != NULL)
         add(MW_STORE_LLAMA_CPP, "%s", llama);
     else if (cache[0] != '\0')

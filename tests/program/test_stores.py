@@ -138,5 +138,71 @@ class AdapterBesideWeights(StoreCase):
         self.assertEqual("adapter", self.listed()["pub/tuned"]["beside"])
 
 
+class Places(StoreCase):
+    def names(self, **env):
+        return {m["name"]: m["where"] for m in self.listed(**env).values()
+                if m["where"] not in ("guide", "recent")}
+
+    def test_folders_of_lm_studio(self):
+        self.copy(".lmstudio/models/pub/m/plain-F32.gguf")
+        self.copy(".cache/lm-studio/models/pub/m/old-F32.gguf")
+        self.copy("disk/lm/pub/m/moved-F32.gguf")
+        self.copy("disk/older/pub/m/older-F32.gguf")
+        self.copy("other/models/pub/m/pointed-F32.gguf")
+        self.copy("other/set/pub/m/both-F32.gguf")
+        self.put(".lmstudio/settings.json", json.dumps(
+            {"a": {"downloadsFolder": "/wrong"}, "downloadsFolder": self.path("disk/lm")}))
+        self.put(".cache/lm-studio/settings.json", json.dumps({"downloadsFolder": "~/disk/older"}))
+        self.put("other/settings.json", json.dumps({"downloadsFolder": self.path("other/set/")}))
+        for end in ("", "\n", "\r\n", "/"):
+            self.put(".lmstudio-home-pointer", self.path("other") + end)
+            self.assertEqual({name + ":F32": "lm-studio" for name in (
+                "plain", "old", "moved", "older", "pointed", "both")}, self.names())
+
+    def test_settings_that_are_not_settings_are_passed_over(self):
+        self.copy(".lmstudio/models/pub/m/plain-F32.gguf")
+        self.copy("here/disk/relative-F32.gguf")
+        want = {"plain:F32": "lm-studio", "relative:F32": "folder"}
+        for text in ("", "{", "[]", '{"downloadsFolder": 5}', '{"downloadsFolder": ""}',
+                     '{"downloadsFolder": "disk"}', '{"downloadsFolder": "/a\\u0000b"}',
+                     json.dumps({"downloadsFolder": "/" + "x" * 5000}), "\0" * 10 ** 6,
+                     '{"downloadsFolder":' * 5000):
+            self.put(".lmstudio/settings.json", text)
+            self.put(".lmstudio-home-pointer", text)
+            self.assertEqual(want, self.names(), text[:40])
+        for name in (".lmstudio/settings.json", ".lmstudio-home-pointer"):
+            os.unlink(self.path(name))
+            os.mkfifo(self.path(name))
+        self.assertEqual(want, self.names())
+
+    def test_the_folder_of_ollamas_service(self):
+        self.ollama("found", store="big disk/models")
+        for name in ("ollama.service", "ollama.service.d/override.conf"):
+            for line in ('Environment="OLLAMA_MODELS=%s"', "Environment='OLLAMA_MODELS=%s'",
+                         '  Environment=OLLAMA_MODELS="%s" A=b',
+                         'Environment="OLLAMA_HOST=0.0.0.0" "OLLAMA_MODELS=%s"'):
+                unit = self.put(".config/systemd/user/" + name, "[Service]\n# a comment\n" +
+                                line % self.path("big disk/models") + "\nRestart=always\n")
+                self.assertEqual({"found:latest": "ollama"}, self.names(), line)
+            os.unlink(unit)
+        moved = self.put("config/systemd/user/ollama.service",
+                         f"Environment=OLLAMA_MODELS={self.path('nothing')}")
+        self.assertEqual({}, self.names(XDG_CONFIG_HOME=self.path("config")))
+        os.symlink(self.path("big disk"), self.path("nothing"))
+        with open(moved, "a", encoding="utf-8") as f:
+            f.write("/models")
+        self.assertEqual({"found:latest": "ollama"},
+                         self.names(XDG_CONFIG_HOME=self.path("config")))
+        with open(moved, "w", encoding="utf-8") as f:
+            f.write(f"#Environment=OLLAMA_MODELS={self.path('nothing')}/models")
+        self.assertEqual({}, self.names(XDG_CONFIG_HOME=self.path("config")))
+
+    def test_a_folder_is_added_by_a_link(self):
+        self.copy("disk/models/a/b/linked-F32.gguf")
+        os.makedirs(self.path(".local/share/memwall/models"))
+        os.symlink(self.path("disk/models"), self.path(".local/share/memwall/models/disk"))
+        self.assertEqual({"linked:F32": "models"}, self.names())
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
