@@ -80,12 +80,13 @@ static void add_source(const struct model_file *f, int i, struct vocab_source *o
 
 void vocab_source(const struct catalogue *c, struct vocab_source *out)
 {
-    static const char *const names[] = { "tokenizer.json", "tokenizer_config.json" };
+    static const char *const names[] = { "tokenizer.json", "tokenizer_config.json",
+                                         "chat_template.jinja", "chat_template.json" };
 
     memset(out, 0, sizeof *out);
     if (c->kind == CATALOGUE_GGUF && c->n_file > 0 && c->files[0].fd >= 0)
         add_source(&c->files[0], 0, out);
-    for (int i = 0; c->kind == CATALOGUE_SNAPSHOT && i < 2; i++) {
+    for (int i = 0; c->kind == CATALOGUE_SNAPSHOT && i < 4; i++) {
         struct err none = ERR_INIT;
         struct model_file f;
 

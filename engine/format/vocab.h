@@ -80,12 +80,12 @@ int vocab_open(struct catalogue **out, const char *path, struct err *e);
 /* Counts and flags only: takes some milliseconds for GGUF, a whole read for tokenizer.json. */
 int vocab_info(const struct catalogue *c, struct vocab_info *info, struct err *e);
 
-/* The files that hold a vocabulary; all zero: no file, or an unknown one. */
+/* The files that hold a vocabulary and the chat template; all zero: no file, or an unknown one. */
 struct vocab_source {
     struct {
         uint64_t dev, ino, size;
         int64_t mtime_ns;
-    } file[2];
+    } file[4];
 };
 void vocab_source(const struct catalogue *c, struct vocab_source *out);
 

@@ -209,7 +209,9 @@ static bool phi3_strips(const struct token *t)
 {
     static const char *const not [] = { "<unk>", "<s>", "<|endoftext|>" };
 
-    if (t->kind != TOKEN_CONTROL)
+    /* A mark may have a wrong type, which the tokenizer repairs. */
+    if (t->kind != TOKEN_CONTROL &&
+        (t->len < 5 || memcmp(t->text, "<|", 2) != 0 || memcmp(t->text + t->len - 2, "|>", 2) != 0))
         return false;
     for (size_t i = 0; i < sizeof not / sizeof not [0]; i++)
         if (t->len == strlen(not [i]) && memcmp(t->text, not [i], t -> len) == 0)
@@ -247,16 +249,13 @@ static int walk_next(struct walk *w, uint32_t id, struct token *t, struct err *e
     return 0;
 }
 
-/* Recognises Phi-3's vocabulary by its control tokens, because the model's name is free
- * text. */
+/* Recognises Phi-3's vocabulary by its marks, because the model's name is free text. */
 struct phi3_marks {
     bool assistant, end, user;
 };
 
 static void phi3_look(struct phi3_marks *m, const struct token *t)
 {
-    if (t->kind != TOKEN_CONTROL)
-        return;
     m->assistant |= t->len == 13 && memcmp(t->text, "<|assistant|>", 13) == 0;
     m->end |= t->len == 7 && memcmp(t->text, "<|end|>", 7) == 0;
     m->user |= t->len == 8 && memcmp(t->text, "<|user|>", 8) == 0;

@@ -108,7 +108,7 @@ int mw_encoder_push(struct mw_encoder *x, const char *text, size_t len, const ui
 
 const char *mw_model_notice(const struct mw_model *m)
 {
-    return m->vocab.notice;
+    return m->tokenizer != NULL ? tokenizer_info(m->tokenizer)->notice : m->vocab.notice;
 }
 
 int64_t mw_begin_id(const struct mw_model *m)

@@ -6,6 +6,7 @@
 #define MEMWALL_ENGINE_TEXT_CHAT_INTERNAL_H
 
 #include "engine/text/chat_format.h"
+#include "engine/text/mark_words.h"
 
 struct chat_writer;
 
@@ -37,8 +38,7 @@ enum think_kind {
     THINK_HARMONY, /* gpt-oss: <|channel|>LABEL<|message|>…<|end|>, more than one per answer */
 };
 
-#define CHAT_MARK_MAX 48 /* bytes of a mark, with its NUL */
-#define CHAT_N_TURN   16 /* marks that open a turn */
+#define CHAT_N_TURN 16 /* marks that open a turn */
 
 struct chat_format {
     const char *name;
@@ -47,10 +47,10 @@ struct chat_format {
     const struct turn_style *turn;
     const struct inst_style *inst;
     enum think_kind think;
-    char open[CHAT_MARK_MAX], close[CHAT_MARK_MAX]; /* around thinking; empty for harmony */
+    char open[MARK_BYTES], close[MARK_BYTES]; /* around thinking; empty for harmony */
     /* Control tokens, and words of text, that open a turn and end an answer. */
     uint32_t turn_id[CHAT_N_TURN];
-    char turn_word[CHAT_N_TURN][CHAT_MARK_MAX];
+    char turn_word[CHAT_N_TURN][MARK_BYTES];
     size_t n_turn_id, n_turn_word;
     bool can_switch; /* thinking can be switched on or off */
     bool is_large;   /* Gemma 4: an empty channel switches thinking off */
@@ -88,6 +88,8 @@ struct jinja_value;
 int chat_template_open(struct chat_format *f, const struct tokenizer *t, const char *text,
                        size_t len, struct err *e);
 void chat_template_close(struct chat_format *f);
+/* Add the marks that a template writes in trial conversations.  It needs no vocabulary. */
+void chat_template_words(const char *text, size_t len, struct mark_words *out);
 /* How the template treats a system message. */
 enum system_kind { SYSTEM_PRINTED, SYSTEM_REFUSED, SYSTEM_LEFT_OUT };
 enum system_kind chat_template_system(const struct chat_template *x);
@@ -157,12 +159,6 @@ void chat_flush(struct chat_writer *w, bool strip_end);
 void chat_control_id(struct chat_writer *w, uint32_t id);
 /* Write the ids of an answer as it was generated, without its thinking and its end marks. */
 void chat_answer_ids(struct chat_writer *w, const struct chat_message *m);
-
-/* Part of a text. */
-struct span {
-    const char *s;
-    size_t n;
-};
 
 /* Returns s without white space at both ends, like Python's str.strip(). */
 struct span chat_trim(struct span s);

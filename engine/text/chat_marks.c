@@ -9,10 +9,8 @@
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "engine/text/chat_internal.h"
 
@@ -22,59 +20,12 @@
 #define THOUGHT  "qxqc"
 #define OTHER    "zjzj" /* no text above begins like this one */
 
-/* ---- words in brackets ---- */
-
-static const char *const brackets[][2] = {
-    { "<", ">" },
-    { "[", "]" },
-    { "\u25c1", "\u25b7" },
-};
-
-#define N_BRACKET (sizeof brackets / sizeof brackets[0])
-
-static bool begins(struct span s, const char *with)
-{
-    return s.n >= strlen(with) && memcmp(s.s, with, strlen(with)) == 0;
-}
-
-/* Returns the word in brackets that s begins with: "<|user|>", "[INST]".  s NULL: none. */
-static struct span word_at(struct span s)
-{
-    for (size_t b = 0; b < N_BRACKET; b++) {
-        const char *open = brackets[b][0], *close = brackets[b][1];
-
-        for (size_t i = strlen(open); begins(s, open) && i < s.n && i < CHAT_MARK_MAX; i++) {
-            struct span rest = { s.s + i, s.n - i };
-            unsigned char c = (unsigned char)s.s[i];
-
-            if (begins(rest, close) && i > strlen(open) && i + strlen(close) < CHAT_MARK_MAX)
-                return (struct span){ s.s, i + strlen(close) };
-            if (c <= ' ' || strchr("<[\"'\\{}()", c) != NULL)
-                break;
-        }
-    }
-    return (struct span){ NULL, 0 };
-}
-
-/* Find the next word in brackets of s, from *at, which becomes the end of the word. */
-static bool next_word(struct span s, size_t *at, struct span *word)
-{
-    for (; *at < s.n; ++*at) {
-        *word = word_at((struct span){ s.s + *at, s.n - *at });
-        if (word->s != NULL) {
-            *at += word->n;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Returns the word in brackets that s ends with.  s NULL: none. */
 static struct span last_word(struct span s)
 {
     struct span word, last = { NULL, 0 };
 
-    for (size_t at = 0; next_word(s, &at, &word);)
+    for (size_t at = 0; mark_next_word(s, &at, &word);)
         last = at == s.n ? word : last;
     return last;
 }
@@ -87,25 +38,13 @@ static void copy_mark(char *out, struct span s)
 
 /* ---- the name of a mark ---- */
 
-static bool is_about_thinking(struct span word)
-{
-    static const char *const names[] = { "think", "thought", "reason" };
-
-    for (size_t i = 0; i < word.n; i++)
-        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
-            if (strlen(names[k]) <= word.n - i &&
-                strncasecmp(word.s + i, names[k], strlen(names[k])) == 0)
-                return true;
-    return false;
-}
-
 /* Make out of word with its bytes [at, at + n) replaced by `by`.  Returns false if it is too
  * long. */
 static bool replace(struct span word, size_t at, size_t n, const char *by, char *out)
 {
     size_t len = strlen(by);
 
-    if (word.n - n + len >= CHAT_MARK_MAX)
+    if (word.n - n + len >= MARK_BYTES)
         return false;
     memcpy(out, word.s, at);
     memcpy(out + at, by, len);
@@ -162,9 +101,9 @@ typedef bool has_mark_fn(const void *ctx, const char *mark);
 static bool take_pair(struct chat_format *f, struct span word, has_mark_fn *has,
                       const void *ctx)
 {
-    char other[CHAT_MARK_MAX];
+    char other[MARK_BYTES];
 
-    if (!is_about_thinking(word))
+    if (!mark_is_thinking(word))
         return false;
     if (opens_before(word, other)) {
         copy_mark(f->close, word);
@@ -191,7 +130,7 @@ static bool named_in_text(struct chat_format *f, struct span text)
 {
     struct span word;
 
-    for (size_t at = 0; next_word(text, &at, &word);)
+    for (size_t at = 0; mark_next_word(text, &at, &word);)
         if (take_pair(f, word, text_has, &text))
             return true;
     return false;
@@ -231,14 +170,14 @@ static bool vocabulary_has(const void *ctx, const char *mark)
 static bool named_in_vocabulary(struct chat_format *f, const struct tokenizer *t)
 {
     uint32_t n_token = tokenizer_info(t)->n_token;
-    char text[CHAT_MARK_MAX];
+    char text[MARK_BYTES];
 
     for (uint32_t id = 0; id < n_token; id++) {
         size_t n = is_added(t, id) ? tokenizer_piece(t, id, true, text, sizeof text) : 0;
         struct span word = { text, n };
-        char before[CHAT_MARK_MAX];
+        char before[MARK_BYTES];
 
-        if (n == 0 || n >= sizeof text || word_at(word).n != n ||
+        if (n == 0 || n >= sizeof text || mark_at(word).n != n ||
             (opens_before(word, before) && !vocabulary_has(t, before)))
             continue;
         if (take_pair(f, word, vocabulary_has, t))
@@ -279,7 +218,7 @@ static bool around_thinking(struct chat_format *f, const struct tokenizer *t)
         chat_find((struct span){ p.text, p.len }, ANSWER, true, &end) && at < end) {
         size_t from = at + strlen(THOUGHT);
         struct span open = last_word(chat_trim((struct span){ p.text, at }));
-        struct span close = word_at(chat_trim((struct span){ p.text + from, end - from }));
+        struct span close = mark_at(chat_trim((struct span){ p.text + from, end - from }));
 
         found = open.s != NULL && close.s != NULL && !chat_same(open, close);
         if (found) {
@@ -322,17 +261,17 @@ static bool is_mark(const struct chat_format *f, const struct tokenizer *t, uint
     static const char *const harmony[] = {
         HARMONY_START, HARMONY_CHANNEL, HARMONY_MESSAGE, HARMONY_END,
     };
-    char text[CHAT_MARK_MAX];
+    char text[MARK_BYTES];
     size_t n = tokenizer_piece(t, id, true, text, sizeof text);
     struct span s = { text, n };
 
     if (n >= sizeof text)
         return false;
     for (size_t i = 0; i < 4 && f->think == THINK_HARMONY; i++)
-        if (n == strlen(harmony[i]) && begins(s, harmony[i]))
+        if (n == strlen(harmony[i]) && mark_begins(s, harmony[i]))
             return true;
-    return (n == strlen(f->open) && begins(s, f->open)) ||
-           (n == strlen(f->close) && begins(s, f->close));
+    return (n == strlen(f->open) && mark_begins(s, f->open)) ||
+           (n == strlen(f->close) && mark_begins(s, f->close));
 }
 
 static bool has_turn_id(const struct chat_format *f, uint32_t id)
@@ -371,7 +310,7 @@ static void add_turn_words(struct chat_format *f, const struct tokenizer *t, str
 {
     struct span word;
 
-    for (size_t at = 0; f->n_turn_word < CHAT_N_TURN && next_word(text, &at, &word);) {
+    for (size_t at = 0; f->n_turn_word < CHAT_N_TURN && mark_next_word(text, &at, &word);) {
         char *to = f->turn_word[f->n_turn_word];
         bool is_new = true;
 

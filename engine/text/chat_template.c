@@ -414,6 +414,61 @@ static int try_messages(struct chat_template *x, struct err *e)
     return 0;
 }
 
+/* ---- marks ---- */
+
+/* Add the words that the template prints after the first text of a source; 0: all words. */
+static void add_words(struct mark_words *out, const struct jinja_text *text, uint32_t source)
+{
+    const char *at = text->bytes;
+    bool is_after = source == JINJA_TRUSTED;
+
+    for (size_t i = 0; i < text->n_run; i++) {
+        if (is_after && text->runs[i].source == JINJA_TRUSTED)
+            mark_words_add(out, (struct span){ at, text->runs[i].len });
+        is_after = is_after || text->runs[i].source == source;
+        at += text->runs[i].len;
+    }
+}
+
+/* The first text of a conversation may be a long one about tools, which names no marks. */
+static void try_words(const struct chat_template *x, struct mark_words *out)
+{
+    struct chat_message m[] = { trial_message(CHAT_USER), trial_message(CHAT_ASSISTANT),
+                                trial_message(CHAT_USER) };
+    struct chat_message system[] = { trial_message(CHAT_SYSTEM), trial_message(CHAT_USER) };
+    struct err ignored = ERR_INIT;
+    struct jinja_text text;
+
+    for (int think = CHAT_THINK_DEFAULT; think <= CHAT_THINK_OFF; think++) {
+        const struct chat_options o = { .add_generation_prompt = true, .think = think };
+
+        for (size_t n = 1; n <= 3; n++) {
+            m[1].reasoning = n == 2 ? TRIAL : NULL;
+            m[1].reasoning_len = n == 2 ? strlen(TRIAL) : 0;
+            if (render(x, message_list, &(struct list){ m, n }, n, 64, &o, &text, &ignored) ==
+                0)
+                add_words(out, &text, 1);
+            jinja_text_free(&text);
+        }
+        if (render(x, message_list, &(struct list){ system, 2 }, 2, 64, &o, &text, &ignored) ==
+            0)
+            add_words(out, &text, JINJA_TRUSTED);
+        jinja_text_free(&text);
+    }
+}
+
+void chat_template_words(const char *text, size_t len, struct mark_words *out)
+{
+    struct chat_template x = { .t = NULL };
+    struct err ignored = ERR_INIT;
+    time_t now = time(NULL);
+
+    localtime_r(&now, &x.now);
+    if (jinja_parse(&x.jinja, text, len, &ignored) == 0)
+        try_words(&x, out);
+    jinja_free(x.jinja);
+}
+
 /* ---- opening ---- */
 
 int chat_template_open(struct chat_format *f, const struct tokenizer *t, const char *text,

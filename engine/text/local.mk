@@ -33,6 +33,7 @@ libengine_a_SOURCES += \
 	engine/text/jinja_str.c \
 	engine/text/jinja_tests.c \
 	engine/text/jinja_value.c \
+	engine/text/mark_words.c engine/text/mark_words.h \
 	engine/text/nfc.c engine/text/nfc.h \
 	engine/text/pair_list.c \
 	engine/text/pairs.c engine/text/pairs.h \

@@ -9,11 +9,13 @@
 
 #include "engine/text/tokenizer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/utf8.h"
 #include "engine/format/vocab_rules.h"
+#include "engine/text/mark_words.h"
 #include "engine/text/split.h"
 #include "engine/text/tokenizer_internal.h"
 
@@ -43,6 +45,8 @@ struct build {
     struct token_hash hash;
     struct pair_list list;
     bool is_ready; /* hash and byte_id are complete */
+    struct mark_words marks;
+    uint32_t n_repaired;
     struct merge last[N_LAST];
     uint32_t n_merge; /* read so far; list has those that are finished */
 };
@@ -53,10 +57,16 @@ static size_t token_bytes(const struct vocab_info *info)
            arena_size(info->n_token);
 }
 
+/* Returns the number of added tokens that a vocabulary can have. */
+static uint32_t most_added(const struct vocab_info *info)
+{
+    return info->n_added + N_REPAIRED;
+}
+
 static size_t table_bytes(const struct vocab_info *info, uint32_t n_merge)
 {
     size_t n =
-        pairs_bytes(n_merge) + arena_size(seam_bytes(info)) + 2 * added_bytes(info->n_added);
+        pairs_bytes(n_merge) + arena_size(seam_bytes(info)) + 2 * added_bytes(most_added(info));
 
     if (info->model != VOCAB_BPE_BYTES)
         n += char_ids_bytes(info->n_char);
@@ -122,8 +132,8 @@ int tokenizer_map_tables(struct tokenizer *t, uint32_t n_merge, struct err *e)
         pairs_start(&t->pairs, &t->tables, info->n_token + 1, n_merge, e) != 0)
         return -1;
     t->seams = arena_take(&t->tables, seam_bytes(info), e);
-    if (t->seams == NULL || added_start(&t->all, &t->tables, info->n_added, e) != 0 ||
-        added_start(&t->plain, &t->tables, info->n_added, e) != 0)
+    if (t->seams == NULL || added_start(&t->all, &t->tables, most_added(info), e) != 0 ||
+        added_start(&t->plain, &t->tables, most_added(info), e) != 0)
         return -1;
     if (info->model != VOCAB_BPE_BYTES)
         return char_ids_start(&t->chars, &t->tables, info->n_char, e);
@@ -198,12 +208,41 @@ static bool is_media(const char *text, size_t len)
     return false;
 }
 
+/* Returns true for a token that begins or ends a text. */
+static bool is_border(const struct build *b, uint32_t id)
+{
+    const struct vocab_info *info = &b->t->info;
+
+    for (uint32_t i = 0; i < b->from->generation.n_stop; i++)
+        if (b->from->generation.stop[i] == id)
+            return true;
+    return (int64_t)id == info->bos || (int64_t)id == info->eos;
+}
+
+/*
+ * Returns true if the file gives a mark another type than control.  A user token for thinking
+ * is right: published files have it, and messages may contain it.
+ */
+static bool is_mark(const struct build *b, uint32_t id, const char *text, size_t len,
+                    enum token_kind kind)
+{
+    struct span s = { text, len };
+
+    if (b->n_repaired == N_REPAIRED || kind == TOKEN_CONTROL || kind == TOKEN_BYTE || len == 0 ||
+        (int64_t)id == b->t->info.unk || mark_at(s).n != len)
+        return false;
+    if (kind == TOKEN_USER && mark_is_thinking(s))
+        return false;
+    return is_border(b, id) || mark_words_have(&b->marks, text, len);
+}
+
 static int on_token(void *ctx, uint32_t id, const char *text, size_t len, float score,
                     enum token_kind kind, bool lstrip, bool rstrip, struct err *e)
 {
     struct build *b = ctx;
     struct tokenizer *t = b->t;
     bool is_letters = t->info.model == VOCAB_BPE_BYTES && kind == TOKEN_NORMAL;
+    unsigned repaired = 0;
 
     if (id == 0 && start_tokens(b, e) != 0)
         return -1;
@@ -212,6 +251,12 @@ static int on_token(void *ctx, uint32_t id, const char *text, size_t len, float 
     /* The counts come from an earlier pass over the same file. */
     if (id != b->n_token || id >= t->info.n_token || len > t->info.text_bytes - b->used)
         return err_set(e, ERR_IO, "the vocabulary changed while it was read");
+    if (is_mark(b, id, text, len, kind)) {
+        kind = TOKEN_CONTROL;
+        repaired = FLAG_REPAIRED;
+        b->n_repaired++;
+    }
+    is_letters = is_letters && repaired == 0;
     t->start[id] = (uint32_t)b->used;
     if (is_letters)
         b->used += letters_to_bytes(text, len, t->text + b->used);
@@ -221,7 +266,7 @@ static int on_token(void *ctx, uint32_t id, const char *text, size_t len, float 
     }
     t->start[id + 1] = (uint32_t)b->used;
     t->flag[id] =
-        (uint8_t)((unsigned)kind | (lstrip ? FLAG_LSTRIP : 0u) | (rstrip ? FLAG_RSTRIP : 0u) |
+        (uint8_t)((unsigned)kind | repaired | (lstrip ? FLAG_LSTRIP : 0u) | (rstrip ? FLAG_RSTRIP : 0u) |
                   (is_media(text, len) && kind != TOKEN_NORMAL ? FLAG_MEDIA : 0u));
     if (b->score != NULL)
         b->score[id] = score;
@@ -442,6 +487,35 @@ static void fill_added(struct tokenizer *t)
     }
 }
 
+void tokenizer_name_repaired(struct tokenizer *t)
+{
+    enum { N_NAMED = 6 };
+    char *to = t->info.notice;
+    size_t room = sizeof t->info.notice, used = strlen(to);
+    uint32_t n = 0, rest;
+    int len;
+
+    for (uint32_t id = 0; id < t->info.n_token; id++) {
+        if ((t->flag[id] & FLAG_REPAIRED) == 0 || n++ >= N_NAMED)
+            continue;
+        len = snprintf(to + used, room - used, "%s%.*s",
+                       n > 1       ? ", "
+                       : used > 0  ? " The vocabulary gives "
+                                   : "The vocabulary gives ",
+                       (int)(t->start[id + 1] - t->start[id]), t->text + t->start[id]);
+        used += (size_t)len < room - used ? (size_t)len : room - used - 1;
+    }
+    rest = n > N_NAMED ? n - N_NAMED : 0;
+    if (rest > 0) {
+        len = snprintf(to + used, room - used, " and %u more", rest);
+        used += (size_t)len < room - used ? (size_t)len : room - used - 1;
+    }
+    if (n > 0)
+        snprintf(to + used, room - used,
+                 " a wrong type. They are marks of the chat format and are used as control "
+                 "tokens.");
+}
+
 static int finish(struct build *b, struct err *e)
 {
     struct tokenizer *t = b->t;
@@ -462,6 +536,7 @@ static int finish(struct build *b, struct err *e)
         char_ids_fill(&t->chars, t);
     else if (t->info.ignore_merges)
         token_hash_fill(&t->hash, t, false);
+    tokenizer_name_repaired(t);
     pair_list_free(&b->list);
     arena_unmap(&b->tmp);
     return 0;
@@ -475,6 +550,7 @@ int tokenizer_open(struct tokenizer **out, const struct catalogue *c, struct err
     *out = NULL;
     if (b.t == NULL)
         return err_memory(e, "a tokenizer");
+    mark_words_of(c, &b.marks);
     if (vocab_read(c, &b.t->info, &sink, e) != 0 ||
         (finish(&b, e) != 0 && err_at(e, NULL, ERR_NO_OFFSET, "tokenizer") != 0)) {
         pair_list_free(&b.list);

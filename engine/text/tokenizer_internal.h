@@ -18,12 +18,15 @@ struct split;
 
 #define NO_ID UINT32_MAX
 
+#define N_REPAIRED 64 /* the most tokens with FLAG_REPAIRED */
+
 #define BLOCK_CP 0x2581u /* SentencePiece uses it for a space */
 
 #define FLAG_KIND   0x07 /* enum token_kind */
 #define FLAG_LSTRIP 0x10
 #define FLAG_RSTRIP 0x20
 #define FLAG_MEDIA  0x40
+#define FLAG_REPAIRED 0x80 /* a control token that the file gives another type */
 
 /* Token texts -> ids.  Kept only for vocabularies that look up complete pieces. */
 struct token_hash {
@@ -123,6 +126,9 @@ int tokenizer_map_tables(struct tokenizer *t, uint32_t n_merge, struct err *e);
 
 /* Set lacks_bytes. */
 void tokenizer_count_bytes(struct tokenizer *t);
+
+/* Add a sentence about the tokens with FLAG_REPAIRED to the notice of the vocabulary. */
+void tokenizer_name_repaired(struct tokenizer *t);
 
 /* A growing list of merges in order of rank, allocated in chunks. */
 #define PAIR_CHUNK 32768

@@ -27,7 +27,7 @@
 #define N_PLACE 16
 
 /* Change the number with the tables or with their meaning. */
-#define MAGIC "memwall tokenizer 2"
+#define MAGIC "memwall tokenizer 3"
 
 struct head {
     char magic[24];
@@ -51,7 +51,7 @@ enum { N_TABLE = 12 };
 static int tables_of(const struct tokenizer *t, struct table out[N_TABLE])
 {
     const struct vocab_info *info = &t->info;
-    size_t n_token = info->n_token, added = (size_t)info->n_added * 4;
+    size_t n_token = info->n_token, added = ((size_t)info->n_added + N_REPAIRED) * 4;
     const struct table all[N_TABLE] = {
         { t->text, (size_t)info->text_bytes },
         { t->start, (n_token + 1) * 4 },
@@ -115,8 +115,8 @@ static bool fits(const struct head *h, const struct vocab_source *from,
     return h->head_sum == sum_head(h) && memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 &&
            strncmp(h->build, BUILD_NAME, sizeof h->build) == 0 &&
            memcmp(&h->from, from, sizeof *from) == 0 &&
-           h->n_merge <= tokenizer_most_merges(info) && h->n_all <= info->n_added &&
-           h->n_plain <= info->n_added;
+           h->n_merge <= tokenizer_most_merges(info) && h->n_all <= info->n_added + N_REPAIRED &&
+           h->n_plain <= info->n_added + N_REPAIRED;
 }
 
 static bool ids_are_below(const uint32_t *id, size_t n, uint32_t n_token)
@@ -200,6 +200,7 @@ static int read_tables(struct tokenizer *t, const struct head *h, struct reader 
             return -1;
     if (reader_left(r) > 0 || sum_tables(table, n) != h->sum || !tables_are_sound(t))
         return err_set(e, ERR_FORMAT, "is damaged");
+    tokenizer_name_repaired(t);
     return 0;
 }
 

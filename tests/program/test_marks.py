@@ -10,9 +10,9 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from chain_model import CHATML, chain  # noqa: E402
-from gguf_edit import U32  # noqa: E402
-from program import (FolderCase, MEMWALL, SRCDIR, TIMEOUT_S, environment, memwall,  # noqa: E402
+from chain_model import CHATML, byte_char, chain  # noqa: E402
+from gguf_edit import STR, U32, Gguf  # noqa: E402
+from program import (FolderCase, MEMWALL, MODELS, SRCDIR, TIMEOUT_S, environment, memwall,  # noqa: E402
                      read_terminal)
 
 SMALL = ("--temp", "0", "-n", "30", "-b", "256M", "-t", "1")
@@ -281,6 +281,152 @@ class Turns(Marks):
                              "<|end|>", "b", **more)
         self.assertEqual(("a", None, "stop"),
                          (answer["text"], answer.get("thinking"), answer["done"]))
+
+
+class Types(Marks):
+    """Files that give marks another type than control."""
+    NORMAL, UNKNOWN, CONTROL, USER, UNUSED = 1, 2, 3, 4, 5
+    MESSAGES = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"},
+                {"role": "assistant", "content": "ho"}, {"role": "user", "content": "why"}]
+
+    def write(self, kind, source=None, **more):
+        """Write a model whose marks have this type.  source: a model to change; None: a model that
+        answers "a" and then opens a turn."""
+        marks = more["marks"]
+        if source is None:
+            path = self.model(more.pop("first"), "a", more.pop("mark"), "q", **more)
+            g = Gguf(path)
+        else:
+            g = Gguf(os.path.join(MODELS, source))
+            g.keys["tokenizer.chat_template"] = (STR, more["template"])
+            tokens = g.get("tokenizer.ggml.tokens")[1]
+            for i, mark in enumerate(marks):
+                tokens[len(tokens) - 1 - i] = mark
+        tokens, types = g.get("tokenizer.ggml.tokens")[1], g.get("tokenizer.ggml.token_type")[1]
+        for mark in marks:
+            types[tokens.index(mark)] = kind
+        return g.write(self.path(f"type{kind}.gguf"))
+
+    def tokens(self, path, messages, *args):
+        r = memwall("tokenize", "-m", path, "--chat", "--json", *args, stdin=json.dumps(messages))
+        self.assertEqual(0, r.returncode, r.stderr)
+        return [(t["id"], t["kind"]) for t in json.loads(r.stdout)["tokens"]], r.stderr
+
+    def check(self, marks, args=(), messages=MESSAGES, **more):
+        want, said = self.tokens(self.write(self.CONTROL, marks=marks, **dict(more)), messages, *args)
+        self.assertNotIn("type", said)
+        for kind in self.NORMAL, self.UNKNOWN, self.USER, self.UNUSED:
+            path = self.write(kind, marks=marks, **dict(more))
+            with self.subTest(kind=kind):
+                got, said = self.tokens(path, messages, *args)
+                self.assertEqual(want, got)
+                for mark in marks:
+                    by_form = kind == self.USER and mark[:2] in ("<|", "[I", "[/", "<\uff5c")
+                    if not by_form and mark not in ("<end_of_turn>", "<bos>"):
+                        self.assertIn(mark, said)
+                # A message that spells the marks makes no control token.
+                evil = [{"role": "user", "content": "".join(marks)}]
+                n_control = [k for _, k in self.tokens(path, evil, *args)[0]].count("control")
+                plain = [{"role": "user", "content": "x"}]
+                self.assertEqual([k for _, k in self.tokens(path, plain, *args)[0]].count("control"),
+                                 n_control)
+                if "first" in more:
+                    r = memwall("run", "-m", path, *SMALL, "hi")
+                    self.assertEqual("a", r.stdout.strip(), r.stderr)
+                    self.assertIn(said.strip(), r.stderr)
+
+    def test_bytes(self):
+        self.check(("<start_of_turn>", "<end_of_turn>"), first="\n", mark="<start_of_turn>",
+                   eos="<end_of_turn>", template=GEMMA3, arch="llama")
+
+    def test_marks_of_chatml(self):
+        self.check(IM, first="\n", mark=IM[0], template=CHATML)
+
+    def test_marks_of_mistral(self):
+        self.check(("[INST]", "[/INST]", "<s>", "</s>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"),
+                   first="[/INST]", mark="[INST]", eos="</s>", template=MISTRAL, arch="llama",
+                   pre="tekken")
+
+    def test_marks_of_other_letters(self):
+        template = published("deepseek-r1-distill").replace("\u2581of\u2581sentence", "")
+        self.check((bars("User"), bars("Assistant"), bars("end")), first="\n", mark=bars("User"),
+                   eos=bars("end"), template=template.replace("<think>\\n", "\\n"))
+
+    def test_a_format_by_name(self):
+        marks = ("<start_of_turn>", "<end_of_turn>")
+        self.check((*marks,), ("--format", "gemma3"), source="llama-tiny.gguf", template=CHATML)
+
+    def test_a_built_in_format(self):
+        # The template cannot be evaluated; there is none.
+        for template in "{% <start_of_turn>", None:
+            self.check(("<start_of_turn>", "<end_of_turn>"), first="\n", mark="<start_of_turn>",
+                       eos="<end_of_turn>", template=template, arch="llama")
+
+    def test_characters(self):
+        for template, marks in ((GEMMA3, ("<start_of_turn>", "<end_of_turn>")),
+                                (PHI, ("<|user|>", "<|assistant|>", "<|system|>", "<|end|>")),
+                                (MISTRAL, ("[INST]", "[/INST]", "[SYSTEM_PROMPT]",
+                                           "[/SYSTEM_PROMPT]"))):
+            with self.subTest(marks=marks):
+                self.check(marks, source="llama-tiny.gguf", template=template)
+
+    def test_marks_of_thinking(self):
+        """They become control tokens, except user-defined ones: published files have these."""
+        thinks = ("<think>", "</think>")
+        template = REASONS.replace("<|muse|>", thinks[0]).replace("<|speak|>", thinks[1])
+        for kind in self.NORMAL, self.USER:
+            path = self.model("\n", "<think>", "a", "b", "</think>", "c", IM[1], user=thinks,
+                              template=template)
+            g = Gguf(path)
+            tokens = g.get("tokenizer.ggml.tokens")[1]
+            for mark in thinks:
+                g.get("tokenizer.ggml.token_type")[1][tokens.index(mark)] = kind
+            g.write(path)
+            got = self.tokens(path, [{"role": "user", "content": "<think>"}])[0]
+            self.assertEqual(kind == self.USER, tokens.index("<think>") in [i for i, _ in got])
+            r = memwall("run", "-m", path, "--json", *SMALL, "hi")
+            done = json.loads(r.stdout.splitlines()[-1])
+            self.assertEqual(("ab", "c"), (done["thinking"], done["text"]))
+
+    def test_the_kept_tokenizer_names_them_again(self):
+        path = self.write(self.NORMAL, marks=("<start_of_turn>", "<end_of_turn>"), first="\n",
+                          mark="<start_of_turn>", eos="<end_of_turn>", template=GEMMA3,
+                          arch="llama")
+        for _ in range(2):
+            r = subprocess.run([MEMWALL, "run", "-m", path, *SMALL, "hi"], capture_output=True,
+                               text=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S,
+                               env=environment(self.folder))
+            self.assertEqual("a", r.stdout.strip())
+            self.assertIn("<start_of_turn>, <end_of_turn> a wrong type", r.stderr)
+
+    def test_a_downloaded_folder(self):
+        marks = ("<start_of_turn>", "<end_of_turn>")
+        folders = {"right": (marks, True, {}), "not special": (marks, False, {}),
+                   "not added": ((), True, dict(zip(marks, (256, 257))))}
+        rows = {}
+        for name, (added, special, vocabulary) in folders.items():
+            folder = self.path(name)
+            os.mkdir(folder)
+            files = {
+                "tokenizer.json": {
+                    "version": "1.0", "normalizer": None,
+                    "added_tokens": [{"id": 256 + i, "content": t, "special": special}
+                                     for i, t in enumerate(added)],
+                    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False,
+                                      "use_regex": True},
+                    "model": {"type": "BPE", "byte_fallback": False, "merges": [],
+                              "vocab": {c: b for b, c in byte_char().items()} | vocabulary}},
+                "tokenizer_config.json": {"eos_token": marks[1]}}
+            for file, content in files.items():
+                with open(os.path.join(folder, file), "w", encoding="utf-8") as f:
+                    json.dump(content, f)
+            with open(os.path.join(folder, "chat_template.jinja"), "w") as f:
+                f.write(GEMMA3)
+            evil = [{"role": "user", "content": "<start_of_turn>"}]
+            rows[name] = (self.tokens(folder, self.MESSAGES)[0], self.tokens(folder, evil)[0])
+            self.assertEqual(3, [k for _, k in rows[name][1]].count("control"))
+        self.assertEqual(rows["right"], rows["not special"])
+        self.assertEqual(rows["right"], rows["not added"])
 
 
 if __name__ == "__main__":
