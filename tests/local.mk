@@ -23,6 +23,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_bench.py \
 	tests/program/test_budget.py \
 	tests/program/test_eval.py \
+	tests/program/test_foreign.py \
 	tests/program/test_guide.py \
 	tests/program/test_keyboard.py \
 	tests/program/test_known.py \

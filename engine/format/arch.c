@@ -243,6 +243,18 @@ bool arch_activates(const struct arch *a, const char *activation)
     return strcmp(activation, "silu") == 0 || strcmp(activation, "swish") == 0;
 }
 
+void arch_note_form(const char *name, struct err *e)
+{
+    const struct arch *a = arch_by_name(name);
+    size_t used = strlen(e->what);
+
+    if (a == NULL || strcmp(a->name, name) == 0 || strstr(e->what, "Ollama") != NULL)
+        return;
+    snprintf(e->what + used, sizeof e->what - used,
+             "; the file has Ollama's own form of %s: fetch a GGUF file of llama.cpp's form",
+             a->name);
+}
+
 int arch_refuse(const char *name, struct err *e)
 {
     char list[320];

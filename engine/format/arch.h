@@ -168,6 +168,10 @@ enum expert_rule arch_experts(const struct arch *a, bool is_gguf);
 /* Returns whether a file's name of an activation means the one that memwall computes. */
 bool arch_activates(const struct arch *a, const char *activation);
 
+/* Add to an error about a GGUF file of this architecture that it has Ollama's own form, if it
+ * has.  Another file of the model may be whole. */
+void arch_note_form(const char *name, struct err *e);
+
 /* Refuse an architecture; the message lists those that memwall runs.  Returns -1. */
 int arch_refuse(const char *name, struct err *e);
 

@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/format/arch.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/file_open.h"
+#include "engine/format/gguf_lookup.h"
 #include "engine/format/hparams_fill.h"
 #include "engine/format/snapshot.h"
 #include "engine/format/vocab_rules.h"
@@ -208,8 +210,16 @@ static int open_any(struct catalogue **out, const char *path, bool bare,
         *out = c;
         return 0;
     }
+    if (c != NULL)
+        catalogue_note_form(c, e);
     catalogue_close(c);
     return err_at(e, path, ERR_NO_OFFSET, NULL);
+}
+
+void catalogue_note_form(const struct catalogue *c, struct err *e)
+{
+    if (c->gguf != NULL && (e->code == ERR_FORMAT || e->code == ERR_UNSUPPORTED))
+        arch_note_form(gguf_prefix(c->gguf), e);
 }
 
 int catalogue_open(struct catalogue **out, const char *path, struct err *e)

@@ -99,6 +99,10 @@ int catalogue_open_bare(struct catalogue **out, const char *path, struct err *e)
 
 void catalogue_close(struct catalogue *c);
 
+/* Add to an error about the contents of the model that its file has another converter's own form,
+ * if it has. */
+void catalogue_note_form(const struct catalogue *c, struct err *e);
+
 /* Returns NULL if there is no tensor of that name. */
 const struct tensor_info *catalogue_find(const struct catalogue *c, const char *name);
 

@@ -68,18 +68,29 @@ const char *file_says(const struct model_file *f)
         { "version https://git-lfs",
           "a git-lfs pointer; run \"git lfs pull\" to fetch the model itself" },
         { "version https://hawser", "a git-lfs pointer; the model itself was not fetched" },
-        { "<!doctype", "an HTML page, probably a download error" },
-        { "<html", "an HTML page, probably a download error" },
-        { "<?xml", "an XML document, probably a download error" },
+        { "<!doctype", "an HTML page, probably a download error; fetch the file again" },
+        { "<html", "an HTML page, probably a download error; fetch the file again" },
+        { "<?xml", "an XML document, probably a download error; fetch the file again" },
         { "PK\003\004", "a zip archive, as PyTorch writes them (.bin, .pt); convert the model "
                         "to GGUF or safetensors" },
         { "\200\002", "a Python pickle; convert the model to GGUF or safetensors" },
+        { "MZqFpD", "a llamafile, a program with a model in it; fetch the GGUF file itself" },
+        { "\211HDF", "a file of TensorFlow (HDF5); convert the model to GGUF or safetensors" },
+        { "Entry not found", "an answer of the hub: the repository has no such file" },
+        { "Repository not found", "an answer of the hub: there is no such repository" },
+        { "Invalid username", "an answer of the hub: it needs an access token" },
+        { "Access to model", "an answer of the hub: its licence must be accepted first" },
+        { "{\"error", "an answer of a server with an error, not the file; fetch it again" },
         { "lmgg", "a GGML file of 2023; convert the model to GGUF" },
         { "fmgg", "a GGML file of 2023; convert the model to GGUF" },
         { "tjgg", "a GGML file of 2023; convert the model to GGUF" },
-        { "algg", "a LoRA adapter in an old format, not a model" },
-        { "\037\213", "a gzip archive" },
-        { "\050\265\057\375", "a zstd archive" },
+        { "algg", "an adapter (LoRA) in an old format, not a model; open the model that it was made for" },
+        { "\037\213", "a gzip archive; unpack it first" },
+        { "\050\265\057\375", "a zstd archive; unpack it first" },
+        { "\3757zXZ", "an xz archive; unpack it first" },
+        { "7z\274\257", "a 7z archive; unpack it first" },
+        { "Rar!", "a RAR archive; unpack it first" },
+        { "%PDF", "a PDF document" },
         { "{", "a JSON text; to open a snapshot, name its folder" },
     };
     char head[64] = "";
@@ -87,7 +98,7 @@ const char *file_says(const struct model_file *f)
     ssize_t got = pread(f->fd, head, sizeof head - 1, 0);
 
     if (got <= 0)
-        return got == 0 ? "an empty file" : NULL;
+        return got == 0 ? "an empty file; fetch it again" : NULL;
     reader_drop(f->fd, 0, (uint64_t)got);
     while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')
         p++;

@@ -306,6 +306,10 @@ static int check_type(uint32_t type, const uint64_t ne[4], uint64_t *bytes, stru
                        "weight type %u%s is not supported; memwall runs: %s", type,
                        foreign_type(type), list);
     }
+    if (type == 4)
+        return err_set(e, ERR_UNSUPPORTED,
+                       "weight type 4 (MXFP4 in Ollama's first files of gpt-oss) is not "
+                       "supported; fetch the model again");
     if (t->block_elems == 0)
         return err_set(e, ERR_UNSUPPORTED, "weight type %u (%s) is obsolete and not supported",
                        type, t->name != NULL ? t->name : "removed");

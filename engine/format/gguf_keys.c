@@ -224,8 +224,8 @@ static bool resembles(const char *a, const char *b)
     return (n_b >= 2 && in_a == n_b) || (n_a >= 2 && in_b == n_a);
 }
 
-/* Refuses an unknown key if a value that decides is missing which it may state.  A default would
- * then give wrong answers without a word. */
+/* Refuses an unknown key if a value that decides is missing which it may state.  A default
+ * would then give wrong answers without a word. */
 static int check_unknown(const struct catalogue *c, const char *suffix, struct err *e)
 {
     char name[128];

@@ -51,8 +51,8 @@ const char *gguf_usual_suffix(const char *other)
     return is_grouped ? other : NULL;
 }
 
-static const struct gguf_value *find(const struct gguf *g, const char *prefix,
-                                     const char *in, const char *suffix, char *buf, size_t n)
+static const struct gguf_value *find(const struct gguf *g, const char *prefix, const char *in,
+                                     const char *suffix, char *buf, size_t n)
 {
     snprintf(buf, n, "%s.%s%s", prefix, in, suffix);
     return gguf_find(g, buf);

@@ -53,7 +53,8 @@ int64_t lookup_int(struct gguf_lookup *l, const char *suffix, int64_t min, int64
 /* A number from min to max.  If absent is NaN, the key is required. */
 double lookup_float(struct gguf_lookup *l, const char *suffix, double min, double max,
                     double absent);
-/* The same for numbers of rope scaling, which converters write as 0 if they do not know them. */
+/* The same for numbers of rope scaling, which converters write as 0 if they do not know them.
+ */
 double lookup_scaling(struct gguf_lookup *l, const char *suffix, double min, double max,
                       double absent);
 bool lookup_bool(struct gguf_lookup *l, const char *suffix, bool absent);

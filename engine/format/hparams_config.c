@@ -14,6 +14,7 @@
 #include "engine/format/catalogue_build.h"
 #include "engine/format/config_lookup.h"
 #include "engine/format/config_rope.h"
+#include "engine/format/foreign_files.h"
 #include "engine/format/hparams_fill.h"
 #include "engine/format/snapshot.h"
 #include "engine/format/value_rules.h"
@@ -31,9 +32,9 @@ const struct arch *snapshot_arch(const struct json_node *config, struct err *e)
         return arch;
     if (type == NULL && class == NULL)
         err_set(e, ERR_FORMAT, "the file does not name an architecture");
-    else if (strstr(type != NULL ? type : class, "ssistant") != NULL)
-        err_set(e, ERR_UNSUPPORTED, "\"%.60s\" is a drafting model, which cannot run alone",
-                type != NULL ? type : class);
+    else if (foreign_arch_is(type != NULL ? type : class) != NULL)
+        err_set(e, ERR_UNSUPPORTED, "\"%.60s\" is %s; open a model that writes text",
+                type != NULL ? type : class, foreign_arch_is(type != NULL ? type : class));
     else
         arch_refuse(type != NULL ? type : class, e);
     err_at(e, NULL, ERR_NO_OFFSET,

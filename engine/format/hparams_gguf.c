@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/format/arch.h"
+#include "engine/format/foreign_files.h"
 #include "engine/format/gguf_lookup.h"
 #include "engine/format/hparams_fill.h"
 #include "engine/format/value_rules.h"
@@ -67,7 +68,7 @@ static void read_rope_scaling(struct gguf_lookup *l, struct hparams *h)
     const char *type = lookup_text(l, "rope.scaling.type");
 
     r->factor = lookup_scaling(l, "rope.scaling.factor", 1e-6, 1e6,
-                             type == NULL ? lost_scaling(l, h) : 1);
+                               type == NULL ? lost_scaling(l, h) : 1);
     if (l->failed)
         return;
     if (type == NULL)
@@ -231,8 +232,7 @@ static void read_heads(struct gguf_lookup *l, struct hparams *h)
     lookup_per_layer(l, "feed_forward_length", h->n_layer, n_all, 1, MAX_N_FF,
                      is_dense ? GGUF_NEEDED : 1, ff);
     k = lookup_int(l, "attention.key_length", 1, MAX_HEAD_DIM,
-                   h->arch->gguf.head_dim != 0 ? h->arch->gguf.head_dim
-                                               : h->n_embd / heads[0]);
+                   h->arch->gguf.head_dim != 0 ? h->arch->gguf.head_dim : h->n_embd / heads[0]);
     v = lookup_int(l, "attention.value_length", 1, MAX_HEAD_DIM, k);
     k_swa = lookup_int(l, "attention.key_length_swa", 1, MAX_HEAD_DIM, k);
     v_swa = lookup_int(l, "attention.value_length_swa", 1, MAX_HEAD_DIM, v);
@@ -352,8 +352,7 @@ static void read_delta(struct gguf_lookup *l, struct hparams *h)
     d->n_head_v = (uint32_t)lookup_int(l, "ssm.time_step_rank", 1, MAX_N_HEAD, GGUF_NEEDED);
     d->head_dim_k = (uint32_t)lookup_int(l, "ssm.state_size", 1, MAX_HEAD_DIM, GGUF_NEEDED);
     d->conv_width = (uint32_t)lookup_int(l, "ssm.conv_kernel", 2, MAX_CONV_WIDTH, GGUF_NEEDED);
-    inner =
-        lookup_int(l, "ssm.inner_size", 1, (int64_t)MAX_HEAD_DIM * MAX_N_HEAD, GGUF_NEEDED);
+    inner = lookup_int(l, "ssm.inner_size", 1, (int64_t)MAX_HEAD_DIM * MAX_N_HEAD, GGUF_NEEDED);
     if (l->failed)
         return;
     d->head_dim_v = (uint32_t)(inner / d->n_head_v);
@@ -411,8 +410,8 @@ static void read_scales(struct gguf_lookup *l, struct hparams *h)
     if (!arch_has(h->arch, TRAIT_TEMPERATURE))
         return;
     h->temp_scale = (float)lookup_float(l, "attention.temperature_scale", 0, 100, 0);
-    h->temp_len =
-        (uint32_t)lookup_int(l, "attention.temperature_length", 1, MAX_N_CTX, h->rope.n_ctx_orig);
+    h->temp_len = (uint32_t)lookup_int(l, "attention.temperature_length", 1, MAX_N_CTX,
+                                       h->rope.n_ctx_orig);
 }
 
 static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)
@@ -425,12 +424,13 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
                             h->arch->gguf.rms_eps != 0 ? h->arch->gguf.rms_eps : (double)NAN);
     h->softcap_attn =
         (float)lookup_float(l, "attn_logit_softcapping", 0, 1e6, (double)h->arch->softcap_attn);
-    h->softcap_final =
-        (float)lookup_float(l, "final_logit_softcapping", 0, 1e6, (double)h->arch->softcap_final);
+    h->softcap_final = (float)lookup_float(l, "final_logit_softcapping", 0, 1e6,
+                                           (double)h->arch->softcap_final);
     if (h->n_layer == h->arch->lost.n_layer_uncapped && gguf_is_ollama_rope(l->g, l->prefix))
         h->softcap_final = 0;
     if (!l->failed && arch_has(h->arch, TRAIT_DELTA)) {
-        h->n_layer_draft = (uint32_t)lookup_int(l, "nextn_predict_layers", 0, h->n_layer - 1, 0);
+        h->n_layer_draft =
+            (uint32_t)lookup_int(l, "nextn_predict_layers", 0, h->n_layer - 1, 0);
         h->n_layer -= h->n_layer_draft;
         read_delta(l, h);
     }
@@ -452,29 +452,18 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
     h->rope_interleaved = arch_has(h->arch, TRAIT_INTERLEAVED);
 }
 
-/* Refuses files that are not text models, by general.type. */
-static int check_kind(const struct gguf *g, struct err *e)
+/* Refuses files that are not models that write text. */
+static int check_kind(const struct catalogue *c, struct err *e)
 {
-    static const struct {
-        const char *type, *is;
-    } kinds[] = {
-        { "adapter", "an adapter (LoRA), not a model" },
-        { "imatrix", "an importance matrix, not a model" },
-        { "mmproj", "a vision or audio projector, not a text model" },
-        { "vocab", "a vocabulary only, not a model" },
-    };
-    const char *type = NULL;
-    int found = gguf_string(g, "general.type", &type, NULL, e);
+    const char *type = NULL, *key;
+    char is[200];
 
-    if (found < 0)
+    if (gguf_string(c->gguf, "general.type", &type, NULL, e) < 0)
         return -1;
-    for (size_t i = 0; found == 1 && i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (strcmp(type, kinds[i].type) == 0) {
-            err_set(e, ERR_UNSUPPORTED, "the file is %s", kinds[i].is);
-            return err_at(e, NULL, ERR_NO_OFFSET, "general.type");
-        }
-    }
-    return 0;
+    if (!foreign_gguf_is(c, is, sizeof is, &key))
+        return 0;
+    err_set(e, ERR_UNSUPPORTED, "%s", is);
+    return err_at(e, NULL, ERR_NO_OFFSET, key[0] != '\0' ? key : NULL);
 }
 
 static int read_arch(struct hparams *h, const struct gguf *g, struct err *e)
@@ -491,13 +480,7 @@ static int read_arch(struct hparams *h, const struct gguf *g, struct err *e)
     }
     h->arch = arch_by_name(name);
     if (h->arch == NULL) {
-        if (strcmp(name, "clip") == 0)
-            err_set(e, ERR_UNSUPPORTED, "the file is a vision projector, not a text model");
-        else if (strcmp(name, "gemma4-assistant") == 0)
-            err_set(e, ERR_UNSUPPORTED,
-                    "the file is a drafting model for Gemma 4, which cannot run alone");
-        else
-            arch_refuse(name, e);
+        arch_refuse(name, e);
         return err_at(e, NULL, ERR_NO_OFFSET, key);
     }
     return 0;
@@ -575,13 +558,12 @@ static void read_name(struct catalogue *c)
 
 int hparams_from_gguf(struct catalogue *c, struct err *e)
 {
-    struct gguf_lookup l = { .g = c->gguf,
-                             .prefix = gguf_prefix(c->gguf),
-                             .defaults = &c->defaults,
-                             .e = e };
+    struct gguf_lookup l = {
+        .g = c->gguf, .prefix = gguf_prefix(c->gguf), .defaults = &c->defaults, .e = e
+    };
     struct hparams *h = &c->hparams;
 
-    if (check_kind(c->gguf, e) != 0 || read_arch(h, c->gguf, e) != 0)
+    if (check_kind(c, e) != 0 || read_arch(h, c->gguf, e) != 0)
         return -1;
     read_name(c);
     read_model(&l, c, h);

@@ -9,6 +9,8 @@ libengine_a_SOURCES += \
 	engine/format/config_rope.c engine/format/config_rope.h \
 	engine/format/defaults.c engine/format/defaults.h \
 	engine/format/file_open.c engine/format/file_open.h \
+	engine/format/foreign_files.c engine/format/foreign_files.h \
+	engine/format/foreign_gguf.c engine/format/foreign_piece.c \
 	engine/format/gguf.c engine/format/gguf.h \
 	engine/format/gguf_keys.c \
 	engine/format/gguf_lookup.c engine/format/gguf_lookup.h \

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,25 +13,32 @@
 #include "engine/format/arch.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/file_open.h"
+#include "engine/format/foreign_files.h"
 #include "engine/format/gguf.h"
 #include "engine/format/gguf_lookup.h"
 #include "engine/format/split_name.h"
 #include "engine/format/tensor_table.h"
 
-/* Reads a header.  If the file is not GGUF, its first bytes may show what it is. */
+/* Reads a header.  If the file is not GGUF, or ends too early, its name and its first bytes may
+ * show what it is. */
 static int open_header(struct gguf **g, struct model_file *f, struct header_room *room,
                        struct err *e)
 {
     const char *says;
+    char piece[240];
 
     if (gguf_read(g, f->fd, f->size, room, e) == 0)
         return 0;
-    if (strcmp(e->field, "magic") == 0) {
-        says = file_says(f);
-        if (says != NULL && strncmp(says, "a GGUF", 6) != 0) {
-            err_set(e, ERR_FORMAT, "not a GGUF file but %s", says);
-            err_at(e, NULL, 0, "magic");
-        }
+    says = strcmp(e->field, "magic") == 0 ? file_says(f) : NULL;
+    if (says != NULL && strncmp(says, "a GGUF", 6) == 0)
+        says = NULL;
+    if (e->code == ERR_FORMAT && says == NULL &&
+        foreign_piece_is(f->path, piece, sizeof piece)) {
+        *e = (struct err)ERR_INIT;
+        err_set(e, ERR_FORMAT, "%s", piece);
+    } else if (says != NULL) {
+        err_set(e, ERR_FORMAT, "not a GGUF file but %s", says);
+        err_at(e, NULL, 0, "magic");
     }
     return err_at(e, f->path, ERR_NO_OFFSET, NULL);
 }
@@ -42,8 +50,8 @@ static int add_tensors(struct catalogue *c, const struct gguf *g, uint32_t file,
     for (uint32_t i = 0; i < g->n_tensor; i++) {
         const struct gguf_tensor *t = &g->tensors[i];
         char usual[96];
-        struct tensor_info info = { .name = tensor_usual_name(arch, t->name, usual,
-                                                              sizeof usual),
+        struct tensor_info info = { .name =
+                                        tensor_usual_name(arch, t->name, usual, sizeof usual),
                                     .type = t->type,
                                     .n_dims = t->n_dims,
                                     .file = file,
@@ -92,6 +100,13 @@ static int open_rest(struct catalogue *c, const struct split_name *s, struct err
 
         split_name_write(path, room, c->path, s, i);
         rc = model_file_open(&f, AT_FDCWD, path, path, e);
+        if (rc != 0 && e->sys == ENOENT) {
+            err_set(e, ERR_FORMAT,
+                    "file %u of the set of %u is missing; fetch it into the folder of the "
+                    "others",
+                    i, s->count);
+            err_at(e, path, ERR_NO_OFFSET, NULL);
+        }
         if (rc == 0)
             rc = open_header(&g, &f, c->index->room, e);
         if (rc == 0)
@@ -137,7 +152,8 @@ static int open_split_set(struct catalogue *c, const struct gguf *g, struct err 
     }
     if (!named || s.number != 1 || s.count != count) {
         err_set(e, ERR_FORMAT,
-                "is %lld, but the file's name does not end in -00001-of-%05lld.gguf",
+                "is %lld, but the file's name does not end in -00001-of-%05lld.gguf; give the "
+                "files of the set their names back",
                 (long long)count, (long long)count);
         return err_at(e, c->path, ERR_NO_OFFSET, "split.count");
     }

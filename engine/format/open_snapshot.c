@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "engine/format/arch.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/file_open.h"
+#include "engine/format/foreign_files.h"
 #include "engine/format/hparams_fill.h"
 #include "engine/format/safetensors.h"
 #include "engine/format/snapshot.h"
@@ -221,32 +223,69 @@ static int read_index(void *ctx, struct shard_list *s, struct err *e)
     return rc;
 }
 
+static void missing_shard(const struct catalogue *c, const char *name, struct err *e)
+{
+    char *path = join(c->index->folder, name, e);
+
+    if (path == NULL)
+        return;
+    err_set(e, ERR_FORMAT,
+            "the file is missing, although the index names it; fetch it into the folder of the "
+            "others");
+    err_at(e, path, ERR_NO_OFFSET, NULL);
+    free(path);
+}
+
 static int add_shards(struct catalogue *c, const struct shard_list *s, bool named,
                       struct err *e)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         struct model_file f;
 
-        if (open_in_folder(c, &f, s->names[i], e) != 0 || add_file(c, &f, named, e) != 0)
+        if (open_in_folder(c, &f, s->names[i], e) != 0) {
+            if (e->sys == ENOENT)
+                missing_shard(c, s->names[i], e);
+            return -1;
+        }
+        if (add_file(c, &f, named, e) != 0)
             return -1;
     }
     return 0;
 }
 
-/* Reports a folder without weights, with a hint if it holds something similar. */
+/* Returns the first kind that a file of the folder has; *file is its name.  NULL: none. */
+static const struct foreign_kind *kind_of(const struct catalogue *c, char *file, size_t n)
+{
+    const struct foreign_kind *found = NULL, *kind;
+    DIR *folder = opendir(c->index->folder);
+    const struct dirent *entry;
+    uint32_t best = UINT32_MAX;
+
+    while (folder != NULL && (entry = readdir(folder)) != NULL)
+        for (uint32_t k = 0; k < best && (kind = foreign_file_kind(k)) != NULL; k++)
+            if (foreign_file_is(kind, entry->d_name)) {
+                clean_name(file, n, entry->d_name, strlen(entry->d_name));
+                found = kind;
+                best = k;
+            }
+    if (folder != NULL)
+        closedir(folder);
+    return found;
+}
+
+/* Reports a folder without weights, and what it holds instead. */
 static int no_weights(const struct catalogue *c, struct err *e)
 {
-    const char *hint = "";
+    char file[64] = "";
+    const struct foreign_kind *kind = kind_of(c, file, sizeof file);
 
-    if (exists(c, "adapter_model.safetensors") || exists(c, "adapter_config.json"))
-        hint = "; it holds an adapter (LoRA), not a model";
-    else if (exists(c, "pytorch_model.bin") || exists(c, "pytorch_model.bin.index.json"))
-        hint = "; it holds a PyTorch pickle (pytorch_model.bin), which is not supported";
-    else if (exists(c, "consolidated.safetensors"))
-        hint = "; it holds weights in the vendor's own format (consolidated.safetensors), "
-               "which is not supported";
-    return err_set(e, ERR_FORMAT, "the folder has neither " SNAPSHOT_SINGLE " nor " SNAPSHOT_INDEX "%s",
-                   hint);
+    if (kind == NULL)
+        return err_set(e, ERR_FORMAT,
+                       "the folder has neither " SNAPSHOT_SINGLE " nor " SNAPSHOT_INDEX);
+    return err_set(e, ERR_FORMAT,
+                   "the folder has neither " SNAPSHOT_SINGLE " nor " SNAPSHOT_INDEX
+                   "; it holds %s (%s): %s",
+                   kind->is, file, kind->hint);
 }
 
 static int add_weights(struct catalogue *c, bool named, struct err *e)
@@ -278,6 +317,7 @@ static int open_folder(struct catalogue *c, struct err *e)
 static int no_snapshot(const struct catalogue *c, struct err *e)
 {
     DIR *folder = opendir(c->index->folder);
+    const struct foreign_kind *kind;
     const struct dirent *entry;
     char gguf[128] = "";
 
@@ -290,12 +330,35 @@ static int no_snapshot(const struct catalogue *c, struct err *e)
         return err_set(e, ERR_FORMAT,
                        "this is a repository in the hub's cache, and none of its snapshots "
                        "has a model");
-    if (gguf[0] == '\0')
+    if (gguf[0] == '\0') {
+        kind = kind_of(c, gguf, sizeof gguf);
+        if (kind != NULL)
+            return err_set(
+                e, ERR_FORMAT,
+                "the folder is not a snapshot (no config.json); it holds %s (%.60s): "
+                "%s",
+                kind->is, gguf, kind->hint);
         return err_set(e, ERR_FORMAT, "the folder is not a snapshot: it has no config.json");
+    }
     return err_set(e, ERR_FORMAT,
                    "the folder is not a snapshot (no config.json), but has GGUF files; name "
                    "one of them, such as \"%s\"",
                    gguf);
+}
+
+/* Refuses a file that belongs to a snapshot's folder but is not its model. */
+static int check_named(const struct catalogue *c, struct err *e)
+{
+    const struct foreign_kind *kind;
+
+    if (folder_is(c->path))
+        return 0;
+    for (uint32_t k = 0; (kind = foreign_file_kind(k)) != NULL; k++)
+        if (strncmp(kind->pattern, "adapter_", 8) == 0 && foreign_file_is(kind, c->path)) {
+            err_set(e, ERR_UNSUPPORTED, "the file is %s; %s", kind->is, kind->hint);
+            return err_at(e, c->path, ERR_NO_OFFSET, NULL);
+        }
+    return 0;
 }
 
 /* Reports a path without a config.json. */
@@ -323,7 +386,7 @@ int open_snapshot(struct catalogue *c, bool bare, struct err *e)
     int rc;
 
     c->kind = CATALOGUE_SNAPSHOT;
-    if (open_folder(c, e) != 0)
+    if ((!bare && check_named(c, e) != 0) || open_folder(c, e) != 0)
         return -1;
     if (!bare && !exists(c, "config.json"))
         return no_config(c, e);

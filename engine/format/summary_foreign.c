@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/format/catalogue_build.h"
+#include "engine/format/foreign_files.h"
 #include "engine/format/hparams_fill.h"
 #include "engine/format/snapshot.h"
 #include "engine/format/summary.h"
@@ -92,13 +93,13 @@ static bool from_gguf(struct summary *s, const struct catalogue *c)
 {
     struct source from = { .g = c->gguf };
     struct err ignored = ERR_INIT;
-    const char *arch = NULL, *type = NULL, *name = NULL;
+    const char *arch = NULL, *key = "", *name = NULL;
+    char is[200];
     size_t len = 0;
 
     if (gguf_string(c->gguf, "general.architecture", &arch, NULL, &ignored) != 1 ||
-        (gguf_string(c->gguf, "general.type", &type, NULL, &ignored) == 1 &&
-         strcmp(type, "model") != 0) ||
-        strcmp(arch, "clip") == 0 || strstr(arch, "assistant") != NULL || c->n_tensor == 0)
+        c->n_tensor == 0 || strcmp(arch, "clip") == 0 || strstr(arch, "assistant") != NULL ||
+        (foreign_gguf_is(c, is, sizeof is, &key) && strcmp(key, "general.architecture") != 0))
         return false;
     from.arch = arch;
     fill(s, c, &from);

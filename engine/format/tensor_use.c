@@ -28,7 +28,7 @@ static const char *const idle_tails[] = {
 /* Beginnings of names outside the text model.  GGUF files made by Ollama contain the towers,
  * and so do snapshots of multimodal models, with or without "model." in front. */
 static const char *const outside_gguf[] = { "v.",   "a.",     "mm.",
-                                           "mtp.", "nextn.", "model.vision_tower." };
+                                            "mtp.", "nextn.", "model.vision_tower." };
 static const char *const outside_snapshot[] = {
     "vision_tower.", "vision_embedder.",       "embed_vision.", "audio_tower.", "embed_audio.",
     "vision_model.", "multi_modal_projector.", "mtp.",          "visual.",

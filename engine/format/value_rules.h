@@ -19,15 +19,15 @@
 
 /* Rules for values that change nothing. */
 enum value_rule {
-    RULE_ANY,         /* the key never changes the logits of a text, or is always read */
-    RULE_OFF,         /* 0, false, empty, "none", or an array of those */
-    RULE_ONE,         /* 1; 0 means "not set" */
-    RULE_ONE_BY_KIND, /* 1 or 0 if sliding layers have a rope table of their own */
+    RULE_ANY,          /* the key never changes the logits of a text, or is always read */
+    RULE_OFF,          /* 0, false, empty, "none", or an array of those */
+    RULE_ONE,          /* 1; 0 means "not set" */
+    RULE_ONE_BY_KIND,  /* 1 or 0 if sliding layers have a rope table of their own */
     RULE_ONE_UNSCALED, /* 1 or 0 if rope is not scaled by yarn, which reads the value */
     RULE_ON,           /* true */
-    RULE_SCALE,       /* the factor of q.k that memwall uses; 0 means "not set" */
-    RULE_SAME,        /* the value of another key */
-    RULE_ACT,         /* the activation that memwall uses */
+    RULE_SCALE,        /* the factor of q.k that memwall uses; 0 means "not set" */
+    RULE_SAME,         /* the value of another key */
+    RULE_ACT,          /* the activation that memwall uses */
 };
 
 struct value_rule_row {

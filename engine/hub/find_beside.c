@@ -17,6 +17,7 @@
 #include "engine/base/units.h"
 #include "engine/base/utf8.h"
 #include "engine/format/json.h"
+#include "engine/format/snapshot_index.h"
 #include "engine/hub/find.h"
 
 #define MAX_BLOB  (64 * KIB) /* of a system message or of parameters */
@@ -37,21 +38,35 @@ char *mw_parts_text(unsigned parts, char *buf, size_t n)
     return buf;
 }
 
+/* Whether the folder of a model, the first n bytes of its path, has a file of this name. */
+static bool folder_has(const char *path, int n, const char *name)
+{
+    char file[PATH_MAX];
+
+    return snprintf(file, sizeof file, "%.*s%s%s", n, path, n > 0 || path[0] == '/' ? "/" : "",
+                    name) < PATH_MAX &&
+           access(file, F_OK) == 0;
+}
+
 unsigned find_parts(const char *path)
 {
     static const char *const files[] = { "adapter_config.json", "adapter_model.safetensors",
                                          "adapter_model.bin" };
     const char *slash = strrchr(path, '/');
-    bool is_file = find_ends_in(path, ".gguf") || find_ends_in(path, ".safetensors") ||
-                   find_ends_in(path, ".json");
+    bool is_gguf = find_ends_in(path, ".gguf");
+    bool is_file =
+        is_gguf || find_ends_in(path, ".safetensors") || find_ends_in(path, ".json");
     int n = !is_file ? (int)strlen(path) : slash != NULL ? (int)(slash - path) : 0;
-    char file[PATH_MAX];
 
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        if (snprintf(file, sizeof file, "%.*s%s%s", n, path, n > 0 || slash != NULL ? "/" : "",
-                     files[i]) < PATH_MAX &&
-            access(file, F_OK) == 0)
+    /* An adapter without a model beside it is refused when it is opened. */
+    if (!is_gguf && !folder_has(path, n, SNAPSHOT_SINGLE) && !folder_has(path, n, SNAPSHOT_INDEX))
+        return 0;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if (is_file && strcmp(slash != NULL ? slash + 1 : path, files[i]) == 0)
+            return 0;
+        if (folder_has(path, n, files[i]))
             return MW_PART_ADAPTER;
+    }
     return 0;
 }
 

@@ -237,8 +237,10 @@ const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e)
 
     pthread_mutex_lock(&m->lock);
     if (m->tokenizer == NULL &&
-        (model_needs_file(m, e) != 0 || tokenizer_open(&m->tokenizer, m->catalogue, e) != 0))
+        (model_needs_file(m, e) != 0 || tokenizer_open(&m->tokenizer, m->catalogue, e) != 0)) {
+        catalogue_note_form(m->catalogue, e);
         m->tokenizer = NULL;
+    }
     t = m->tokenizer;
     pthread_mutex_unlock(&m->lock);
     return t;
