@@ -519,12 +519,25 @@ struct mw_chat_options {
     const char *const *stop;
 };
 
+/*
+ * How an answer that was cut goes on exactly where it was.  The last n_held bytes of its text,
+ * or of its thinking, were held back until the cut: they may be the beginning of a mark or of a
+ * stop string.  If the answer goes on, they come again, or they turn out to be no text.
+ */
+struct mw_cut {
+    const uint32_t *ids; /* [n_ids] all tokens of the answer; 0: make them from the text */
+    size_t n_ids, n_held;
+    bool holds_thinking;
+};
+#define MW_CUT_IDS 32768 /* a longer answer has no ids */
+
 struct mw_message {
     enum mw_role role;
     const char *text; /* UTF-8, len bytes */
     size_t len;
     const char *thinking; /* of an answer, thinking_len bytes; or NULL */
     size_t thinking_len;
+    struct mw_cut cut; /* of the last message, if it is an answer that was cut */
 };
 
 enum mw_done {
@@ -557,7 +570,8 @@ enum mw_event_kind {
     MW_EVENT_STARTED,  /* work on a message begins: n of total prompt tokens are evaluated */
     MW_EVENT_PROGRESS, /* n of total of these tokens are done */
     MW_EVENT_TEXT,     /* a piece of the answer */
-    MW_EVENT_DONE,     /* the answer is complete: receipt, err */
+    MW_EVENT_DONE,     /* the answer is over: receipt, err, has_answer, cut; text: the bytes
+                          that cut describes */
     MW_EVENT_PLAN,     /* new options are in force: plan */
     MW_EVENT_NOTICE,   /* a sentence to show to the user: text */
     MW_EVENT_REFUSED,  /* new options were refused, and the old ones are in force: err */
@@ -571,6 +585,8 @@ struct mw_event {
     bool is_thinking;
     uint64_t n, total;
     struct mw_receipt receipt;
+    struct mw_cut cut; /* valid until the next event */
+    bool has_answer;   /* the conversation has an answer, which may be without text */
     struct plan plan;
     struct err err;
 };
@@ -609,7 +625,8 @@ int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e);
  * Continue a saved conversation.  It is evaluated with the next message.  Of a long
  * conversation pass only the newest messages, up to mw_text_bytes() of text, and in n_before
  * the number of older ones.  Those cannot fit the context: the next answer ends with
- * MW_DONE_CONTEXT, or they are dropped if ctx_shift is set.  Posts no event.
+ * MW_DONE_CONTEXT, or they are dropped if ctx_shift is set.  Ids that do not make the text of
+ * their message are ignored.  Posts no event.
  */
 int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
                     size_t n_before, struct err *e);

@@ -91,6 +91,8 @@ static int finish(struct run *r, const struct mw_event *ev)
     *s = none;
     take_sample(r, s);
     progress_clear(&r->progress);
+    /* Nobody continues this answer: text that was held back belongs to it. */
+    answer_out_text(&r->out, ev->text, ev->len, ev->is_thinking);
     answer_out_done(&r->out, &ev->receipt, s, &r->limits);
     if (r->o->stats) {
         summary_print(stderr, &ev->receipt, s);

@@ -19,6 +19,11 @@ struct run {
     struct answer_parser parser; /* thinking or text; decodes in raw mode too */
     char held[MW_STOP_BYTES];    /* text that may be the beginning of a stop string */
     size_t n_held;
+    size_t n_said[2]; /* bytes of text, and of thinking [true], that came out of the ids */
+    bool is_ready;    /* the prompt is complete, and the parser is at its end */
+    bool is_muted;    /* text is counted only */
+    bool differs;     /* what came out of the ids is not the text of the turn */
+    bool found_stop;  /* a stop string ended the answer */
     uint32_t n_predict; /* of the options at the start */
     struct mw_receipt receipt;
     uint64_t start_ns, bytes_before;
@@ -38,13 +43,35 @@ static struct turn *answer_turn(struct run *r)
     return &r->a->conversation->turns[r->turn];
 }
 
+/*
+ * An answer that goes on runs through the parser and the search for stop strings from its first
+ * id on, so both are where they were when it was cut.  n_said counts the bytes that come out.
+ * The turn already has the first of them: only those after its end are appended and posted.
+ */
+static void skip_known(struct run *r, const char **text, size_t *len, bool is_thinking)
+{
+    const struct turn *t = answer_turn(r);
+    size_t known = is_thinking ? t->thinking_len : t->len, n = 0;
+
+    if (r->n_said[is_thinking] < known)
+        n = known - r->n_said[is_thinking] < *len ? known - r->n_said[is_thinking] : *len;
+    if (n > 0 &&
+        memcmp((is_thinking ? t->thinking : t->text) + r->n_said[is_thinking], *text, n) != 0)
+        r->differs = true;
+    r->n_said[is_thinking] += n;
+    *text += n;
+    *len -= n;
+}
+
 /* Append text to the turn and post it.  The answer ends if one of the two fails, so that the
  * history always has what was shown. */
 static void say(struct run *r, const char *text, size_t len, bool is_thinking)
 {
     struct err e = ERR_INIT;
 
-    if (len == 0 || r->is_lost)
+    skip_known(r, &text, &len, is_thinking);
+    r->n_said[is_thinking] += len;
+    if (len == 0 || r->is_lost || r->is_muted)
         return;
     if (turn_append(answer_turn(r), is_thinking, text, len, &e) == 0 &&
         events_text(r->a->events, text, len, is_thinking, &e) == 0)
@@ -68,9 +95,10 @@ static const char *stop_at(const struct answerer *a, size_t i)
     return a->rendering.format != NULL ? chat_turn_word(a->rendering.format, i - n) : NULL;
 }
 
-/* Returns where such a text begins in text, or len.  *keep is the number of bytes at the end
- * that may be the start of one. */
-static size_t find_stop(const struct answerer *a, const char *text, size_t len, size_t *keep)
+/* Returns where such a text begins in text, or len.  *n_stop is its length.  *keep is the number
+ * of bytes at the end that may be the start of one. */
+static size_t find_stop(const struct answerer *a, const char *text, size_t len, size_t *n_stop,
+                        size_t *keep)
 {
     *keep = 0;
     for (size_t at = 0; at < len; at++) {
@@ -81,6 +109,7 @@ static size_t find_stop(const struct answerer *a, const char *text, size_t len, 
 
             if (memcmp(text + at, stop, n < left ? n : left) != 0)
                 continue;
+            *n_stop = n;
             if (n <= left)
                 return at;
             if (left > *keep)
@@ -90,29 +119,45 @@ static size_t find_stop(const struct answerer *a, const char *text, size_t len, 
     return len;
 }
 
-/* Append text of the answer up to a stop string.  Returns whether there was one.  Then the ids
- * are those of a longer text: drop them, and the next prompt makes them from the text. */
-static bool say_filtered(struct run *r, const char *text, size_t len, bool is_last)
+/* Whether a text of n bytes, `at` bytes after those that were said, was shown before. */
+static bool is_known(struct run *r, size_t at, size_t n)
+{
+    return r->n_said[false] + at + n <= answer_turn(r)->len;
+}
+
+/*
+ * Append text of the answer up to a stop string; thinking is not searched.  Returns whether
+ * there was one.  A stop string in text that was shown before it was set ends nothing.
+ */
+static bool say_filtered(struct run *r, const char *text, size_t len)
 {
     char all[sizeof r->held + DECODE_MAX + 128];
-    size_t n = r->n_held, end, keep;
+    size_t n = r->n_held, at = 0, end, n_stop, keep;
 
     memcpy(all, r->held, n);
     memcpy(all + n, text, len);
     n += len;
-    end = find_stop(r->a, all, n, &keep);
-    if (end < n) {
-        say(r, all, end, false);
-        r->n_held = 0;
-        ids_free(&r->answer);
-        return true;
+    while ((end = find_stop(r->a, all + at, n - at, &n_stop, &keep)) < n - at) {
+        if (!is_known(r, end, n_stop)) {
+            say(r, all + at, end, false);
+            r->n_held = 0;
+            r->found_stop = true;
+            return true;
+        }
+        say(r, all + at, end + 1, false);
+        at += end + 1;
     }
-    if (is_last)
-        keep = 0;
-    say(r, all, n - keep, false);
+    say(r, all + at, n - at - keep, false);
     memcpy(r->held, all + n - keep, keep);
     r->n_held = keep;
     return false;
+}
+
+/* No stop string comes any longer: say the text that may have been the beginning of one. */
+static void say_held(struct run *r)
+{
+    say(r, r->held, r->n_held, false);
+    r->n_held = 0;
 }
 
 /* --- pieces --- */
@@ -123,25 +168,52 @@ static bool say_id(struct run *r, uint32_t id)
     bool is_thinking = false;
     size_t len = answer_parser_push(&r->parser, id, buf, &is_thinking);
 
-    if (is_thinking)
+    if (is_thinking) {
+        say_held(r);
         say(r, buf, len, true);
-    else if (say_filtered(r, buf, len, false))
+    } else if (say_filtered(r, buf, len)) {
         return true;
-    if (r->parser.is_over) /* the last ids open a turn of another role */
-        ids_free(&r->answer);
+    }
     return r->parser.is_over;
 }
 
+/* The model has ended the answer. */
 static void say_end(struct run *r)
 {
     char buf[DECODE_MAX + 64];
     bool is_thinking = false;
     size_t len = answer_parser_end(&r->parser, buf, &is_thinking);
 
-    if (is_thinking)
+    if (is_thinking) {
+        say_held(r);
         say(r, buf, len, true);
-    else
-        say_filtered(r, buf, len, true);
+    } else if (!say_filtered(r, buf, len)) {
+        say_held(r);
+    }
+}
+
+/* Store the text that the parser and the search for stop strings hold back, without an
+ * incomplete character. */
+static size_t take_held(const struct run *r, struct answer_parser *p, char *buf,
+                        bool *is_thinking)
+{
+    size_t n = answer_parser_cut(p, buf + r->n_held, is_thinking);
+
+    memcpy(buf, r->held, r->n_held);
+    *is_thinking = *is_thinking && r->n_held == 0;
+    return r->n_held + n;
+}
+
+/* The answer was cut.  Text that was held back is added to the turn, but posted with the end of
+ * the answer only: it may turn out to be the beginning of a mark or of a stop string. */
+static void keep_held(struct run *r)
+{
+    struct turn *t = answer_turn(r);
+    struct err ignored = ERR_INIT;
+    char buf[TURN_HELD_MAX];
+    size_t n = take_held(r, &r->parser, buf, &t->holds_thinking);
+
+    t->n_held = turn_append(t, t->holds_thinking, buf, n, &ignored) == 0 ? n : 0;
 }
 
 /* --- prompt --- */
@@ -372,22 +444,143 @@ static enum mw_done generate(struct run *r)
     }
 }
 
-/* Bring the parser to the end of the prompt.  An answer begins inside its thinking if the
- * prompt opens it; one that continues may be past it. */
-static void replay_parser(struct run *r)
-{
-    char buf[DECODE_MAX + 64];
-    bool is_thinking;
+/* --- answers that go on --- */
 
+/* Bring the parser and the search for stop strings to the end of the prompt.  An answer begins
+ * inside its thinking if the prompt opens it; one that continues may be past it.  Returns
+ * whether a stop string ends the answer at once. */
+static bool replay(struct run *r)
+{
+    r->parser = (struct answer_parser){ .format = r->a->parser_format,
+                                        .tokenizer = r->a->rendering.tokenizer };
+    r->n_held = r->n_said[false] = r->n_said[true] = 0;
+    r->differs = r->found_stop = false;
     answer_parser_start(&r->parser, r->prompt.id, r->prompt.n - r->answer.n);
     for (size_t i = 0; i < r->answer.n; i++)
-        answer_parser_push(&r->parser, r->answer.id[i], buf, &is_thinking);
+        if (say_id(r, r->answer.id[i]))
+            return true;
+    return false;
 }
 
-static enum mw_done begin_and_generate(struct run *r)
+/* The same without a word: bytes are counted only. */
+static void replay_muted(struct run *r)
 {
-    if (fit_prompt(r, &r->err) == 0) {
-        replay_parser(r);
+    r->is_muted = true;
+    replay(r);
+    r->is_muted = r->found_stop = false;
+}
+
+/* Whether the answer has ids, and this model may have chosen them. */
+static bool has_possible_ids(const struct run *r)
+{
+    const struct vocab_info *info = tokenizer_info(r->a->rendering.tokenizer);
+
+    for (size_t i = 0; i < r->answer.n; i++)
+        if (r->answer.id[i] >= info->n_token || is_stop_id(r->a, r->answer.id[i]))
+            return false;
+    return r->answer.n > 0;
+}
+
+/* Whether the text of the turn comes out of the answer's ids. */
+static bool is_text_of_ids(struct run *r)
+{
+    const struct turn *t = answer_turn(r);
+
+    replay_muted(r);
+    return !r->differs && r->n_said[false] >= t->len && r->n_said[true] >= t->thinking_len;
+}
+
+/* Text that is held back may be at the end of the turn, where it was cut.  It is not said
+ * again. */
+static void skip_held(struct run *r)
+{
+    const struct turn *t = answer_turn(r);
+    struct answer_parser p = r->parser;
+    char buf[TURN_HELD_MAX];
+    bool is_thinking;
+    size_t n = take_held(r, &p, buf, &is_thinking);
+    size_t known = is_thinking ? t->thinking_len : t->len;
+
+    if (n > 0 && n <= known &&
+        memcmp((is_thinking ? t->thinking : t->text) + known - n, buf, n) == 0)
+        r->n_said[is_thinking] -= n;
+}
+
+/* Make the prompt of an answer whose ids are not known: of an old chat, of another model, or
+ * before a stop string.  They are made from its text. */
+static int prompt_from_text(struct run *r, struct err *e)
+{
+    struct turn *t = answer_turn(r);
+    struct answer_parser p = { .format = r->a->parser_format,
+                               .tokenizer = r->a->rendering.tokenizer };
+    char held[TURN_HELD_MAX];
+    size_t n_held = t->n_held;
+    struct chat_message m = { .role = CHAT_ASSISTANT,
+                              .content = t->text,
+                              .len = t->len,
+                              .reasoning = t->thinking,
+                              .reasoning_len = t->thinking_len };
+
+    r->answer.n = 0;
+    if (fit_prompt(r, e) != 0)
+        return -1;
+    answer_parser_start(&p, r->prompt.id, r->prompt.n);
+    if (chat_answer_again(p.format, p.tokenizer, &m, answer_parser_thinks(&p), &r->answer, e) !=
+            0 ||
+        fit_prompt(r, e) != 0)
+        return -1;
+    /* The marks around the thinking may bring white space that the turn does not have. */
+    replay_muted(r);
+    t = answer_turn(r);
+    turn_take_back(t, held);
+    r->n_said[false] = t->len;
+    r->n_said[true] = t->thinking_len;
+    say(r, held, n_held, t->holds_thinking);
+    skip_held(r);
+    return 0;
+}
+
+/* The same with the ids.  Returns false, with the turn as before, if they do not make the text
+ * of the turn: they are of another vocabulary, or a person changed the saved chat. */
+static bool take_ids(struct run *r, bool *is_over)
+{
+    struct turn *t = answer_turn(r);
+    size_t n_held = t->n_held;
+    char held[TURN_HELD_MAX];
+
+    turn_take_back(t, held);
+    if (is_text_of_ids(r)) {
+        *is_over = replay(r);
+        return true;
+    }
+    t->n_held = turn_append(t, t->holds_thinking, held, n_held, &(struct err)ERR_INIT) == 0
+                    ? n_held
+                    : 0;
+    return false;
+}
+
+/* Make the prompt, and bring the parser to its end.  *is_over: the answer ends at once, at a
+ * stop string that was set since it was cut. */
+static int begin(struct run *r, bool is_continued, bool *is_over, struct err *e)
+{
+    bool takes_ids = !is_continued || has_possible_ids(r);
+
+    *is_over = false;
+    if (takes_ids && fit_prompt(r, e) != 0)
+        return -1;
+    if ((!takes_ids || !take_ids(r, is_over)) && prompt_from_text(r, e) != 0)
+        return -1;
+    r->is_ready = true;
+    return 0;
+}
+
+static enum mw_done begin_and_generate(struct run *r, bool is_continued)
+{
+    bool is_over;
+
+    if (begin(r, is_continued, &is_over, &r->err) == 0) {
+        if (is_over)
+            return MW_DONE_STOP;
         if (prefill(r, &r->err) == 0)
             return generate(r);
     }
@@ -424,10 +617,7 @@ static int start_turn(struct run *r, bool is_continued, struct err *e)
         const struct turn *t = &c->turns[c->n_turn - 1];
 
         r->turn = c->n_turn - 1;
-        /* A saved chat has the text only, so its ids are made again. */
-        if (t->ids.n > 0 ? ids_append(&r->answer, t->ids.id, t->ids.n, e) != 0
-                         : tokenizer_encode(r->a->rendering.tokenizer, t->text, t->len, false,
-                                            false, &r->answer, e) != 0)
+        if (ids_append(&r->answer, t->ids.id, t->ids.n, e) != 0)
             return -1;
         return reserve_answer(r, e);
     }
@@ -440,6 +630,55 @@ static int start_turn(struct run *r, bool is_continued, struct err *e)
     return -1;
 }
 
+/* Complete the turn.  Returns whether it stays: a new answer without text stays if it is one
+ * that can go on. */
+static bool end_turn(struct run *r, bool is_continued)
+{
+    struct turn *t = answer_turn(r);
+    enum mw_done *done = &r->receipt.done;
+
+    if (r->is_ready && *done == MW_DONE_STOP && !r->found_stop)
+        say_end(r);
+    else if (r->is_ready && *done != MW_DONE_STOP)
+        keep_held(r);
+    if (r->is_lost)
+        *done = MW_DONE_ERROR;
+    if (r->found_stop || r->parser.is_over)
+        r->answer.n = 0; /* the last ids do not belong to the answer */
+    ids_free(&t->ids);
+    t->ids = r->answer;
+    r->answer = (struct ids){ 0 };
+    t->has_saved_ids = t->has_saved_ids && !r->is_ready;
+    turn_trim(t);
+    if (is_continued || t->len > 0 || t->thinking_len > 0 ||
+        (t->ids.n > 0 && (*done == MW_DONE_LENGTH || *done == MW_DONE_CONTEXT)))
+        return true;
+    conversation_cut(r->a->conversation, r->turn);
+    return false;
+}
+
+static void post_done(struct run *r, bool has_answer)
+{
+    struct mw_event done = { .kind = MW_EVENT_DONE,
+                             .receipt = r->receipt,
+                             .err = r->err,
+                             .has_answer = has_answer };
+    const struct turn *t = has_answer ? answer_turn(r) : NULL;
+
+    if (t != NULL && r->receipt.done != MW_DONE_STOP) {
+        done.cut = (struct mw_cut){ .ids = t->ids.id,
+                                    .n_ids = t->ids.n <= MW_CUT_IDS ? t->ids.n : 0,
+                                    .n_held = t->n_held,
+                                    .holds_thinking = t->holds_thinking };
+        done.is_thinking = t->holds_thinking;
+        done.len = t->n_held;
+        if (t->n_held > 0)
+            done.text = t->holds_thinking ? t->thinking + t->thinking_len - t->n_held
+                                          : t->text + t->len - t->n_held;
+    }
+    events_post(r->a->events, &done);
+}
+
 void answer_run(struct answerer *a, bool is_continued)
 {
     struct telemetry *t = session_telemetry(a->session);
@@ -447,34 +686,18 @@ void answer_run(struct answerer *a, bool is_continued)
                      .n_predict = a->n_predict,
                      .start_ns = clock_ns(),
                      .bytes_before = counter_get(&t->bytes_read),
-                     .parser = { .format = a->parser_format,
-                                 .tokenizer = a->rendering.tokenizer },
                      .err = ERR_INIT };
-    bool started = start_turn(&r, is_continued, &r.err) == 0;
+    bool has_answer, started = start_turn(&r, is_continued, &r.err) == 0;
 
     telemetry_answer(t, 0);
     session_clear_cancel(a->session);
     if (is_cancelled(&r)) /* before the line above, which has cleared it */
         mw_session_cancel(a->session);
-    r.receipt.done = started ? begin_and_generate(&r) : MW_DONE_ERROR;
-    if (started) {
-        struct turn *turn = answer_turn(&r);
-
-        say_end(&r);
-        if (r.is_lost)
-            r.receipt.done = MW_DONE_ERROR;
-        turn->is_cut = r.receipt.done != MW_DONE_STOP;
-        ids_free(&turn->ids);
-        turn->ids = r.answer;
-        r.answer = (struct ids){ 0 };
-        turn_trim(turn);
-        if (turn->len == 0 && turn->thinking_len == 0 && turn->ids.n == 0)
-            conversation_cut(a->conversation, r.turn); /* the answer is empty */
-    }
+    r.receipt.done = started ? begin_and_generate(&r, is_continued) : MW_DONE_ERROR;
+    has_answer = started && end_turn(&r, is_continued);
     r.receipt.bytes_read = counter_get(&t->bytes_read) - r.bytes_before;
     counter_set(&t->state, r.receipt.done == MW_DONE_ERROR ? MW_ERROR : MW_IDLE);
-    events_post(a->events, &(struct mw_event){
-                               .kind = MW_EVENT_DONE, .receipt = r.receipt, .err = r.err });
+    post_done(&r, has_answer);
     ids_free(&r.prompt);
     ids_free(&r.answer);
 }

@@ -692,6 +692,20 @@ int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e)
     return push_kind(c, DO_REWIND, n, e);
 }
 
+static int restore_cut(struct turn *t, const struct mw_cut *cut, struct err *e)
+{
+    size_t n = cut->n_ids <= MW_CUT_IDS ? cut->n_ids : 0;
+
+    if (n > 0 && ids_append(&t->ids, cut->ids, n, e) != 0)
+        return -1;
+    t->has_saved_ids = n > 0;
+    t->holds_thinking = cut->holds_thinking;
+    if (cut->n_held <= TURN_HELD_MAX &&
+        cut->n_held <= (cut->holds_thinking ? t->thinking_len : t->len))
+        t->n_held = cut->n_held;
+    return 0;
+}
+
 int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
                     size_t n_before, struct err *e)
 {
@@ -710,7 +724,8 @@ int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t
 
         if (t == NULL ||
             (messages[i].thinking != NULL &&
-             turn_append(t, true, messages[i].thinking, messages[i].thinking_len, e) != 0)) {
+             turn_append(t, true, messages[i].thinking, messages[i].thinking_len, e) != 0) ||
+            restore_cut(t, &messages[i].cut, e) != 0) {
             command_free(command);
             return -1;
         }

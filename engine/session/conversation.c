@@ -140,6 +140,25 @@ int turn_append(struct turn *t, bool is_thinking, const char *text, size_t len, 
     return 0;
 }
 
+void turn_take_back(struct turn *t, char held[TURN_HELD_MAX])
+{
+    size_t *len = t->holds_thinking ? &t->thinking_len : &t->len;
+    char *text = t->holds_thinking ? t->thinking : t->text;
+
+    if (t->n_held == 0)
+        return;
+    *len -= t->n_held;
+    memcpy(held, text + *len, t->n_held);
+    text[*len] = '\0';
+    t->n_held = 0;
+}
+
+/* Whether the ids of a turn replace its text. */
+static bool has_ids(const struct turn *t)
+{
+    return t->ids.n > 0 && !t->has_saved_ids;
+}
+
 static int render_raw(const struct conversation *c, const struct rendering *r, size_t n_turn,
                       struct ids *out, struct err *e)
 {
@@ -149,7 +168,7 @@ static int render_raw(const struct conversation *c, const struct rendering *r, s
         return -1;
     for (size_t i = c->n_dropped; i < n_turn; i++) {
         const struct turn *t = &c->turns[i];
-        int rc = t->ids.n > 0 ? ids_append(out, t->ids.id, t->ids.n, e)
+        int rc = has_ids(t) ? ids_append(out, t->ids.id, t->ids.n, e)
                               : tokenizer_encode(r->tokenizer, t->text, t->len, false,
                                                  i == c->n_dropped, out, e);
 
@@ -180,7 +199,7 @@ int conversation_render(const struct conversation *c, const struct rendering *r,
     for (size_t i = c->n_dropped; i < n_turn; i++) {
         const struct turn *t = &c->turns[i];
         /* The model does not see its old thinking: render such an answer from its text. */
-        bool as_generated = t->ids.n > 0 && t->thinking_len == 0;
+        bool as_generated = has_ids(t) && t->thinking_len == 0;
 
         messages[n++] = (struct chat_message){ .role = t->role,
                                                .content = t->text,

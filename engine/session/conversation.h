@@ -13,7 +13,9 @@ struct turn {
     size_t len, thinking_len;
     size_t room, thinking_room; /* allocated */
     struct ids ids;             /* of an answer: as it was generated */
-    bool is_cut;                /* the answer was stopped and can be continued */
+    bool has_saved_ids;         /* they come from a saved chat and were not checked yet */
+    size_t n_held;              /* bytes at the end of the text that struct mw_cut describes */
+    bool holds_thinking;        /* they are at the end of the thinking */
 };
 
 struct conversation {
@@ -39,6 +41,9 @@ size_t conversation_forget(struct conversation *c, uint64_t max_bytes);
 int turn_reserve(struct turn *t, bool is_thinking, size_t len, struct err *e);
 void turn_trim(struct turn *t); /* free space that is not used */
 int turn_append(struct turn *t, bool is_thinking, const char *text, size_t len, struct err *e);
+#define TURN_HELD_MAX 512
+/* Remove the text that was held back, and store its n_held bytes in held. */
+void turn_take_back(struct turn *t, char held[TURN_HELD_MAX]);
 
 /* The way in which ids are made. */
 struct rendering {

@@ -22,6 +22,7 @@ struct node {
     struct mw_event event;
     char *text;
     size_t len, cap;
+    uint32_t *ids;
 };
 
 struct events {
@@ -35,8 +36,10 @@ struct events {
 
 static void node_free(struct node *n)
 {
-    if (n != NULL)
+    if (n != NULL) {
         free(n->text);
+        free(n->ids);
+    }
     free(n);
 }
 
@@ -123,6 +126,8 @@ static void give_node(struct events *q, struct node *n)
         node_free(n);
         return;
     }
+    free(n->ids);
+    n->ids = NULL;
     n->len = 0;
     n->next = q->spare;
     q->spare = n;
@@ -144,6 +149,20 @@ static bool append_text(struct node *n, const char *text, size_t len)
         memcpy(n->text + n->len, text, len);
     n->len += len;
     return true;
+}
+
+/* Copy the ids of an answer that was cut.  Without memory, the event has none. */
+static void copy_ids(struct node *n)
+{
+    struct mw_cut *cut = &n->event.cut;
+
+    if (cut->n_ids > 0)
+        n->ids = malloc(cut->n_ids * sizeof *n->ids);
+    if (n->ids != NULL)
+        memcpy(n->ids, cut->ids, cut->n_ids * sizeof *n->ids);
+    else
+        cut->n_ids = 0;
+    cut->ids = n->ids;
 }
 
 /* Append a node and make the descriptor readable.  The lock is held. */
@@ -184,6 +203,7 @@ void events_post(struct events *q, const struct mw_event *event)
         n->event = *event;
         if (event->text != NULL && !append_text(n, event->text, event->len))
             n->len = 0;
+        copy_ids(n);
         append(q, n);
     }
     pthread_mutex_unlock(&q->lock);

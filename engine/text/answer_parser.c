@@ -188,12 +188,17 @@ static int after_mark(struct answer_parser *p, uint32_t id)
     return id == p->close ? AFTER : NO_MARK;
 }
 
+bool answer_parser_thinks(const struct answer_parser *p)
+{
+    return p->state == IN_THOUGHT || p->state == IN_LABEL;
+}
+
 /* Store the text that is held back, because a mark or the end of the answer follows. */
 static size_t release(struct answer_parser *p, char *buf, bool *is_thinking)
 {
     size_t n = p->n_held;
 
-    *is_thinking = p->state == IN_THOUGHT || p->state == IN_LABEL;
+    *is_thinking = answer_parser_thinks(p);
     memcpy(buf, p->held, n);
     p->n_held = 0;
     if (p->state == AFTER)
@@ -257,7 +262,7 @@ size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool 
         p->state = next;
         return n;
     }
-    *is_thinking = p->state == IN_THOUGHT || p->state == IN_LABEL;
+    *is_thinking = answer_parser_thinks(p);
     n = decoder_push(&p->decoder, p->tokenizer, id, buf);
     if (p->format->think == THINK_HARMONY && (p->state == IN_LABEL || p->state == IN_ROLE)) {
         take_name(p, buf, n);
@@ -266,6 +271,12 @@ size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool 
     if (p->format->think == THINK_TAGS)
         return take_tagged(p, buf, n, is_thinking);
     return p->state == IN_LABEL ? take_label(p, buf, n) : n;
+}
+
+size_t answer_parser_cut(struct answer_parser *p, char *buf, bool *is_thinking)
+{
+    p->decoder.n_held = 0;
+    return release(p, buf, is_thinking);
 }
 
 size_t answer_parser_end(struct answer_parser *p, char *buf, bool *is_thinking)

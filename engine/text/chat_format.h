@@ -157,6 +157,20 @@ void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t
  * length, or 0 if there is no text to show yet.
  */
 size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool *is_thinking);
+/* The model has ended the answer: store the text that was held back. */
 size_t answer_parser_end(struct answer_parser *p, char *buf, bool *is_thinking);
+/* The answer was cut: the same, but without a character that is not complete. */
+size_t answer_parser_cut(struct answer_parser *p, char *buf, bool *is_thinking);
+/* Whether the answer is inside its thinking. */
+bool answer_parser_thinks(const struct answer_parser *p);
+
+/*
+ * Append the ids of an answer of which only the content and the reasoning are known, so that
+ * the model goes on with it.  Without content it goes on inside its thinking.  is_inside: the
+ * prompt opens the thinking.
+ */
+int chat_answer_again(const struct chat_format *f, const struct tokenizer *t,
+                      const struct chat_message *m, bool is_inside, struct ids *out,
+                      struct err *e);
 
 #endif

@@ -1,6 +1,7 @@
 # engine/text: tokenizers and chat formats.
 libengine_a_SOURCES += \
 	engine/text/added.c engine/text/added.h \
+	engine/text/answer_again.c \
 	engine/text/answer_parser.c \
 	engine/text/bpe.c engine/text/bpe.h \
 	engine/text/chat_choose.c \

@@ -488,13 +488,13 @@ static void run_answer(struct mw_chat *c, const char *text, const char *before)
     ev = (struct mw_event){ .kind = MW_EVENT_DONE };
     r->done = stop ? MW_DONE_CANCELLED : answer(c, text, &said, &ev.err);
     r->n_prompt = n_prompt;
-    r->n_reused = 0;
     r->n_decoded = (uint32_t)c->sample.n_decoded;
     r->first_ns = first - start;
     r->prefill_ns = first - start;
     r->decode_ns = clock_ns() - first + 1;
     r->stall_ns = r->decode_ns * 7 / 10;
     r->bytes_read = c->plan.streamed_bytes * r->n_decoded;
+    ev.has_answer = said != NULL;
     if (said != NULL && c->n_message < MAX_MESSAGES)
         c->message[c->n_message++] = said;
     pthread_mutex_lock(&c->lock);

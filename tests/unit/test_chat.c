@@ -254,8 +254,8 @@ static void an_answer_goes_on_with_the_same_words_after_a_change(void **state)
 static void a_saved_answer_that_was_cut_goes_on_after_its_text(void **state)
 {
     static const struct mw_message cut[] = {
-        { MW_USER, "What is a ring?", 15, NULL, 0 },
-        { MW_ASSISTANT, "A ring is a buffer that", 23, NULL, 0 },
+        { .role = MW_USER, .text = "What is a ring?", .len = 15 },
+        { .role = MW_ASSISTANT, .text = "A ring is a buffer that", .len = 23 },
     };
     struct mw_chat_options o = base_options();
     struct mw_chat *c = open_chat(model, &o);
@@ -304,9 +304,10 @@ static void a_context_shorter_than_the_held_tokens_drops_only_rewound_ones(void 
 }
 
 static const struct mw_message earlier[] = {
-    { MW_USER, "What is a ring?", 15, NULL, 0 },
-    { MW_ASSISTANT, "A ring is a buffer that never ends, of which a part is always full.", 67,
-      NULL, 0 },
+    { .role = MW_USER, .text = "What is a ring?", .len = 15 },
+    { .role = MW_ASSISTANT,
+      .text = "A ring is a buffer that never ends, of which a part is always full.",
+      .len = 67 },
 };
 
 static void another_kv_type_gives_the_same_as_a_fresh_start(void **state)

@@ -162,7 +162,7 @@ static void saved_messages_are_read_again(void **state)
     assert_int_equal(item, 2);
     expect(s, 2, STORE_ANSWER, "the user asks", "It "); /* while it is open */
     piece(s, "is.", false);
-    ok(store_done(s, &whole, 46, &e));
+    ok(store_done(s, &whole, 46, NULL, &e));
     ok(store_add(s, STORE_NOTICE, "dropped 2 turns", 15, &item, &e));
     assert_int_equal(item, 3);
     strcpy(path, store_path(s));
@@ -205,7 +205,7 @@ static void the_file_can_be_read_by_a_person_and_harms_no_terminal(void **state)
     say(s, "a\x1b[2J\xc2\x9b\x7f\xe2\x80\xae\xff end");
     piece(s, "hm", true);
     piece(s, "Yes", false);
-    ok(store_done(s, &receipt, 46, &e));
+    ok(store_done(s, &receipt, 46, NULL, &e));
     ok(store_rewind(s, 0, &e));
     strcpy(path, store_path(s));
     store_close(s);
@@ -233,7 +233,7 @@ static void talk(struct store *s)
     piece(s, "think \\ \x01", true);
     piece(s, "one \xf0\x9f\x98\x80 ", false);
     piece(s, "two\n\x7f\xf3\xa0\x80\xa1", false);
-    ok(store_done(s, &receipt, 46, &e));
+    ok(store_done(s, &receipt, 46, NULL, &e));
     ok(store_add(s, STORE_NOTICE, "a notice", 8, NULL, &e));
     say(s, "second");
     piece(s, "an answer that ", false);
@@ -326,11 +326,11 @@ static void rewinding_keeps_the_lines_but_not_the_messages(void **state)
     (void)state;
     say(s, "one");
     piece(s, "first", false);
-    ok(store_done(s, &receipt, 10, &e));
+    ok(store_done(s, &receipt, 10, NULL, &e));
     ok(store_add(s, STORE_NOTICE, "note", 4, NULL, &e));
     say(s, "two");
     piece(s, "second", false);
-    ok(store_done(s, &receipt, 20, &e));
+    ok(store_done(s, &receipt, 20, NULL, &e));
     ok(store_rewind(s, 2, &e));
     assert_int_equal(store_count(s), 3);
     say(s, "three");
@@ -361,10 +361,10 @@ static void an_answer_that_is_interrupted_or_continued_is_one(void **state)
     say(s, "queued");
     piece(s, "d", false);
     ok(store_add(s, STORE_NOTICE, "m", 1, NULL, &e));
-    ok(store_done(s, &stopped, 5, &e));
+    ok(store_done(s, &stopped, 5, NULL, &e));
     ok(store_piece(s, "e", 1, false, true, &item, &e));
     assert_int_equal(item, 1);
-    ok(store_done(s, &receipt, 6, &e));
+    ok(store_done(s, &receipt, 6, NULL, &e));
     strcpy(path, store_path(s));
     store_close(s);
     for (int i = 0; i < 2; i++) {
@@ -433,7 +433,7 @@ static void a_long_message_is_split_into_lines(void **state)
     say(s, text);
     piece(s, text, false);
     piece(s, text, false);
-    ok(store_done(s, &receipt, 1, &e));
+    ok(store_done(s, &receipt, 1, NULL, &e));
     strcpy(path, store_path(s));
     store_close(s);
     ok(store_open(&s, path, &e));
@@ -476,7 +476,7 @@ static void text_that_does_not_fit_the_disk_is_written_later(void **state)
     assert_true(failed > 50);
     assert_int_equal(e.code, ERR_IO);
     piece(s, "end", false);
-    ok(store_done(s, &receipt, 1, &e));
+    ok(store_done(s, &receipt, 1, NULL, &e));
     strcpy(path, store_path(s));
     store_close(s);
     ok(store_open(&s, path, &e));
@@ -624,7 +624,7 @@ static void chats_are_listed_newest_first(void **state)
     (void)state;
     say(s, "the older\none \x1b[31m");
     piece(s, "x", false);
-    ok(store_done(s, &receipt, 77, &e));
+    ok(store_done(s, &receipt, 77, NULL, &e));
     strcpy(older, store_path(s));
     store_close(s);
     s = begin();
@@ -752,7 +752,7 @@ static void a_chat_that_is_open_is_not_renamed_or_deleted(void **state)
     (void)state;
     say(s, "hello");
     piece(s, "hi", false);
-    ok(store_done(s, &receipt, 46, &e));
+    ok(store_done(s, &receipt, 46, NULL, &e));
     strcpy(path, store_path(s));
     strcpy(old, name_of(s));
     assert_int_equal(store_delete(chats, old, &e), -1);
@@ -828,7 +828,7 @@ static void a_chat_is_exported(void **state)
     say(s, "# not a head\nq");
     piece(s, "hm", true);
     piece(s, "Yes *sir*", false);
-    ok(store_done(s, &receipt, 46, &e));
+    ok(store_done(s, &receipt, 46, NULL, &e));
     ok(store_add(s, STORE_NOTICE, "a\nb", 3, NULL, &e));
     snprintf(path, sizeof path, "%s/out.md", dir);
     assert_int_equal(store_format_of(path), STORE_MARKDOWN);

@@ -67,7 +67,7 @@ static void add(enum store_kind kind)
     text_of(text, n_said);
     if (kind == STORE_ANSWER) {
         ok(store_piece(store, text, strlen(text), false, false, &item, &e));
-        ok(store_done(store, &receipt, 7, &e));
+        ok(store_done(store, &receipt, 7, NULL, &e));
     } else {
         ok(store_add(store, kind, text, strlen(text), &item, &e));
     }
@@ -94,7 +94,7 @@ static void go_on(void)
     if (i == 0 || said[i - 1].kind != STORE_ANSWER || said[i - 1].is_longer)
         return;
     ok(store_piece(store, " more", 5, false, true, NULL, &e));
-    ok(store_done(store, &receipt, 7, &e));
+    ok(store_done(store, &receipt, 7, NULL, &e));
     said[i - 1].is_longer = true;
 }
 
@@ -307,7 +307,7 @@ static void only_the_beginning_of_a_long_text_is_read(void **state)
     ok(store_new(&store, dir, "tiny", &e));
     ok(store_piece(store, "hm", 2, true, false, NULL, &e));
     ok(store_piece(store, text, sizeof text - 1, false, false, NULL, &e));
-    ok(store_done(store, &receipt, 7, &e));
+    ok(store_done(store, &receipt, 7, NULL, &e));
     for (size_t max = 1; max < 5; max++) {
         ok(store_text_start(store, 0, max, &t, &e));
         assert_int_equal(t.thinking_len, max < 2 ? max : 2);

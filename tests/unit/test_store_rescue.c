@@ -69,7 +69,7 @@ static void talk(void)
     say("first question");
     piece("hm", true);
     piece("first answer", false);
-    ok(store_done(store, &receipt, 46, &e));
+    ok(store_done(store, &receipt, 46, NULL, &e));
     say("second question");
     piece("second", false);
 }
@@ -146,7 +146,7 @@ static void a_removed_file_is_written_again_under_its_name(void **state)
     assert_string_equal(store_path(store), path);
     expect_talk("second answer");
     piece(", long", false);
-    ok(store_done(store, &receipt, 60, &e));
+    ok(store_done(store, &receipt, 60, NULL, &e));
     reopen();
     assert_string_equal(store_path(store), path);
     expect_talk("second answer, long");
@@ -181,7 +181,7 @@ static void a_cut_file_is_left_alone_and_the_chat_goes_to_another(void **state)
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_size, 10); /* no hole, nothing after it */
     assert_false(has_nul(store_path(store)));
-    ok(store_done(store, &receipt, 60, &e));
+    ok(store_done(store, &receipt, 60, NULL, &e));
     reopen();
     expect_talk("second answer");
 }
@@ -242,7 +242,7 @@ static void a_long_chat_that_is_cut_keeps_its_end_and_its_numbers(void **state)
         text[0] = (char)('A' + i);
         say(text);
         piece("yes", false);
-        ok(store_done(store, &receipt, 46, &e));
+        ok(store_done(store, &receipt, 46, NULL, &e));
     }
     assert_int_equal(truncate(store_path(store), 0), 0);
     say("on we go");
@@ -310,7 +310,7 @@ static void queued_messages_are_sent_or_removed(void **state)
 
         ok(store_queue(store, text, 1, NULL, &e));
     }
-    ok(store_done(store, &receipt, 50, &e));
+    ok(store_done(store, &receipt, 50, NULL, &e));
     ok(store_add_queued(store, "1", 1, NULL, &item, &e));
     assert_int_equal(item, 5);
     ok(store_unqueue(store, 1, &e));
@@ -397,7 +397,7 @@ static void a_chat_in_memory_can_be_read_and_exported(void **state)
     talk();
     ok(store_queue(store, "later", 5, NULL, &e));
     piece(" answer", false);
-    ok(store_done(store, &receipt, 60, &e));
+    ok(store_done(store, &receipt, 60, NULL, &e));
     expect_talk("second answer");
     expect_queued(0, "later");
     assert_string_equal(store_path(store), "");

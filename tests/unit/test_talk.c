@@ -68,7 +68,7 @@ static void on_begin(void *ctx, bool resumes)
     (void)resumes;
 }
 
-static void on_piece(void *ctx, const char *text, size_t n, bool is_thinking)
+static void on_text(void *ctx, const char *text, size_t n, bool is_thinking)
 {
     (void)ctx;
     (void)text;
@@ -146,7 +146,8 @@ static const struct talk_front front = {
     .sheet = on_sheet,
     .user = on_user,
     .begin = on_begin,
-    .piece = on_piece,
+    .take_back = on_text,
+    .piece = on_text,
     .done = on_done,
     .context_full = on_nothing,
     .rewound = on_count,

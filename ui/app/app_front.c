@@ -78,6 +78,14 @@ static void on_begin(void *ctx, bool resume)
     app_dirty(a, DIRT_CHAT);
 }
 
+static void on_take_back(void *ctx, const char *text, size_t n, bool is_thinking)
+{
+    struct app *a = ctx;
+
+    (void)text;
+    transcript_take_back(a->transcript, n, is_thinking);
+}
+
 static void on_piece(void *ctx, const char *text, size_t n, bool is_thinking)
 {
     struct app *a = ctx;
@@ -418,6 +426,7 @@ struct talk_front app_front(struct app *a)
         .sheet = on_sheet,
         .user = on_user,
         .begin = on_begin,
+        .take_back = on_take_back,
         .piece = on_piece,
         .done = on_done,
         .context_full = on_context_full,

@@ -42,6 +42,8 @@ struct plain {
     struct clean clean;
     unsigned quarter; /* of the prompt that was reported last */
     bool said_thinking;
+    char shown[512]; /* printed before, and the answer goes on with it or without it */
+    size_t n_shown;
 };
 
 /* ---- printing ---- */
@@ -147,7 +149,34 @@ static void on_begin(void *ctx, bool resume)
     if (!p->at_line_start)
         putchar('\n');
     p->at_line_start = true;
+    p->n_shown = 0;
     clean_start(&p->clean, CLEAN_TEXT);
+}
+
+/* A line that was printed cannot be changed: the same text is not printed again. */
+static void on_take_back(void *ctx, const char *text, size_t n, bool is_thinking)
+{
+    struct plain *p = ctx;
+
+    if (is_thinking || n > sizeof p->shown)
+        return;
+    memcpy(p->shown, text, n);
+    p->n_shown = n;
+}
+
+/* Skip text that was printed before. */
+static void skip_shown(struct plain *p, const char **text, size_t *n)
+{
+    size_t same = 0;
+
+    while (same < *n && same < p->n_shown && (*text)[same] == p->shown[same])
+        same++;
+    *text += same;
+    *n -= same;
+    p->n_shown -= same;
+    memmove(p->shown, p->shown + same, p->n_shown);
+    if (*n > 0)
+        p->n_shown = 0;
 }
 
 static void on_piece(void *ctx, const char *text, size_t n, bool is_thinking)
@@ -160,6 +189,7 @@ static void on_piece(void *ctx, const char *text, size_t n, bool is_thinking)
         p->said_thinking = true;
         return;
     }
+    skip_shown(p, &text, &n);
     clean_feed(&p->clean, text, n, sink, p);
     fflush(stdout);
 }
@@ -564,6 +594,7 @@ static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *
         .sheet = on_sheet,
         .user = on_user,
         .begin = on_begin,
+        .take_back = on_take_back,
         .piece = on_piece,
         .done = on_done,
         .context_full = on_context_full,

@@ -38,6 +38,9 @@ enum key {
     KEY_UNQUEUED,
     KEY_ATTACHED,
     KEY_ATTACHED_BYTES,
+    KEY_TEXT_HELD,
+    KEY_THINKING_HELD,
+    KEY_IDS,
 };
 
 static const struct {
@@ -52,12 +55,14 @@ static const struct {
     { "rewind", KEY_REWIND },       { "receipt", KEY_RECEIPT },
     { "queued", KEY_QUEUED },       { "unqueued", KEY_UNQUEUED },
     { "attached", KEY_ATTACHED },   { "attached_bytes", KEY_ATTACHED_BYTES },
+    { "text_held", KEY_TEXT_HELD }, { "thinking_held", KEY_THINKING_HELD },
+    { "ids", KEY_IDS },
 };
 
 struct chatline_reader {
     yajl_handle yajl;
     struct chatline line;
-    bool keep;
+    bool keep, keeps_ids;
     unsigned depth;
     enum key key;       /* at depth 1 */
     char inner[24];     /* key in the receipt, at depth 2 */
@@ -147,6 +152,9 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
     case KEY_NOTICE: l->is_notice = true; return add(r, &l->text, s, n);
     case KEY_QUEUED: l->is_queued = true; return add(r, &l->text, s, n);
     case KEY_ATTACHED: copy(l->attached.label, sizeof l->attached.label, s, n); break;
+    case KEY_THINKING_HELD: l->holds_thinking = true; return add(r, &l->held, s, n);
+    case KEY_TEXT_HELD: return add(r, &l->held, s, n);
+    case KEY_IDS:
     case KEY_ATTACHED_BYTES:
     case KEY_UNQUEUED:
     case KEY_VERSION:
@@ -191,10 +199,35 @@ static void receipt_number(struct chatline *l, const char *name, long long v)
     }
 }
 
+/* A list with ids beyond the limit, or with ids that no vocabulary has, is not used. */
+static int add_id(struct chatline_reader *r, long long v)
+{
+    struct chatline *l = &r->line;
+
+    l->n_ids++;
+    if (!r->keeps_ids || l->n_ids > MW_CUT_IDS)
+        return 1;
+    if (l->n_ids > l->room_ids) {
+        size_t room = l->room_ids * 2 + 256;
+        uint32_t *more = realloc(l->ids, room * sizeof *more);
+
+        if (more == NULL) {
+            r->broken = "not enough memory for its ids";
+            return 0;
+        }
+        l->ids = more;
+        l->room_ids = room;
+    }
+    l->ids[l->n_ids - 1] = v < 0 || v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
+    return 1;
+}
+
 static int on_integer(void *ctx, long long v)
 {
     struct chatline_reader *r = ctx;
 
+    if (r->depth == 2 && r->key == KEY_IDS)
+        return add_id(r, v);
     if (r->depth == 1 && r->key == KEY_VERSION)
         r->line.version = v;
     if (r->depth == 1 && r->key == KEY_REWIND) {
@@ -297,8 +330,15 @@ struct chatline_reader *chatline_begin(bool keep)
     return r;
 }
 
+void chatline_keep_ids(struct chatline_reader *r)
+{
+    r->keeps_ids = true;
+}
+
 void chatline_free(struct chatline *l)
 {
+    free(l->ids);
+    free(l->held.s);
     free(l->text.s);
     free(l->thinking.s);
     *l = (struct chatline){ 0 };

@@ -32,12 +32,18 @@ struct chatline {
     char model[128], created[32];
     struct attached attached;      /* the start of the text of a message; not checked */
     struct text_of text, thinking; /* n: their lengths, joined if a key came twice */
+    struct text_of held;           /* the text at the end of an answer that struct mw_cut has */
+    bool holds_thinking;
+    uint32_t *ids; /* [n_ids] from malloc; NULL if only their number is read */
+    size_t n_ids, room_ids;
 };
 
 struct chatline_reader;
 
 /* Begin a line.  keep: read texts, not only their lengths.  Returns NULL if out of memory. */
 struct chatline_reader *chatline_begin(bool keep);
+/* Read the ids, too. */
+void chatline_keep_ids(struct chatline_reader *r);
 /* Parse a part of the line.  Returns -1 with *e, without file and line. */
 int chatline_feed(struct chatline_reader *r, const char *s, size_t n, struct err *e);
 /* End the line and fill *out, whose texts the caller owns.  Always frees r. */

@@ -291,8 +291,26 @@ static uint64_t end_of(const struct store *s)
     return s->size + s->out.used;
 }
 
-/* Complete the open line of the answer; done is NULL if the answer continues. */
-static void close_line(struct store *s, const char *done)
+static void print_cut(struct store *s, const struct store_end *end)
+{
+    const struct mw_cut *cut = &end->cut;
+
+    if (cut->n_held > 0) {
+        json_print(&s->out, ",\"%s_held\":\"", cut->holds_thinking ? "thinking" : "text");
+        json_inside(&s->out, end->held, cut->n_held);
+        json_print(&s->out, "\"");
+    }
+    if (cut->n_ids == 0 || cut->n_ids > MW_CUT_IDS)
+        return;
+    json_print(&s->out, ",\"ids\":");
+    for (size_t i = 0; i < cut->n_ids; i++)
+        json_print(&s->out, "%c%u", i == 0 ? '[' : ',', cut->ids[i]);
+    json_print(&s->out, "]");
+}
+
+/* Complete the open line of the answer; done is NULL if the answer continues.  end may be NULL.
+ */
+static void end_line(struct store *s, const char *done, const struct store_end *end)
 {
     struct record *r = &s->record[s->answer - s->first];
 
@@ -301,10 +319,17 @@ static void close_line(struct store *s, const char *done)
     json_print(&s->out, "\"");
     if (done != NULL)
         json_print(&s->out, ",\"done\":\"%s\"", done);
+    if (end != NULL)
+        print_cut(s, end);
     json_print(&s->out, "}");
     s->piece[r->last].bytes = (uint32_t)(end_of(s) - s->line_at);
     json_print(&s->out, "\n");
     s->is_open = false;
+}
+
+static void close_line(struct store *s, const char *done)
+{
+    end_line(s, done, NULL);
 }
 
 static void begin_line(struct store *s, const char *role, bool continues)
@@ -438,6 +463,7 @@ static int begin_answer(struct store *s, bool resume, struct err *e)
         r = store_add_record(s, STORE_ANSWER, end_of(s), e);
     if (r == NULL || store_add_line(s, r, end_of(s), 0, e) != 0)
         return -1;
+    store_take_back(r);
     s->answer = s->first + (uint32_t)(r - s->record);
     s->line_at = end_of(s);
     begin_line(s, "assistant", continues);
@@ -510,18 +536,21 @@ void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t c
     json_line(j);
 }
 
-int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, struct err *e)
+int store_done(struct store *s, const struct mw_receipt *r, uint64_t context,
+               const struct store_end *end, struct err *e)
 {
     struct chatline l = { .receipt = *r, .context = context };
 
     if (!s->is_open) {
-        if (begin_answer(s, s->in_answer, e) != 0)
+        if (begin_answer(s, s->in_answer || (end != NULL && end->resume), e) != 0)
             return -1;
         json_print(&s->out, ",\"text\":\"");
     }
-    close_line(s, chatline_done_name(r->done));
+    end_line(s, chatline_done_name(r->done), end);
     s->in_answer = false;
     s->record[s->answer - s->first].item.done = r->done;
+    if (end != NULL)
+        store_hold(&s->record[s->answer - s->first], end->cut.n_held, end->cut.holds_thinking);
     store_print_receipt(s, r, context);
     store_apply_receipt(s, &l);
     return store_commit(s, true, e);

@@ -6,6 +6,7 @@
  *     {"role":"user","time":"…","text":"…"}
  *     {"role":"assistant","time":"…","thinking":"…","text":"…","done":"stop"}
  *     {"receipt":{"n_prompt":34,…,"context":2140}}
+ *     {"role":"assistant","time":"…","text":"…","done":"length","text_held":"…","ids":[…]}
  *     {"role":"assistant","continues":true,"text":"…","done":"stop"}
  *     {"notice":"dropped the 3 oldest turns"}
  *     {"rewind":4}
@@ -17,6 +18,10 @@
  * The line of an answer is written while it streams: its start with the first piece, each
  * piece at once, and its end with the answer.  A killed program leaves a line without its end,
  * which store_open completes, so at most the token in flight is lost.
+ *
+ * An answer that was cut has its tokens in ids, unless they are more than MW_CUT_IDS, and in
+ * text_held or thinking_held the text that struct mw_cut describes.  They follow text and
+ * thinking, and a line that continues the answer replaces both.
  *
  * rewind keeps the first N messages (user and assistant) and everything before the next one;
  * the lines stay in the file.  queued is a message that waits for its turn.  A user message
@@ -64,6 +69,8 @@ struct store;
 struct store_item {
     enum store_kind kind;
     uint32_t text_bytes, thinking_bytes;
+    uint32_t n_held; /* of them: text that struct mw_cut describes */
+    bool holds_thinking;
     enum mw_done done; /* of an answer */
     bool has_receipt;
     struct mw_receipt receipt;
@@ -110,8 +117,15 @@ int store_add_user(struct store *s, const char *text, size_t n, const struct att
  * one if resume is set. */
 int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, bool resume,
                 uint32_t *item, struct err *e);
-/* End the answer and sync. */
-int store_done(struct store *s, const struct mw_receipt *r, uint64_t context, struct err *e);
+/* How an answer ends. */
+struct store_end {
+    struct mw_cut cut;
+    const char *held; /* the bytes that cut describes; no store_piece has them */
+    bool resume;      /* as for store_piece, if no piece came */
+};
+/* End the answer and sync.  end may be NULL. */
+int store_done(struct store *s, const struct mw_receipt *r, uint64_t context,
+               const struct store_end *end, struct err *e);
 /* Keep the first n messages (user and assistant). */
 int store_rewind(struct store *s, size_t n, struct err *e);
 /* Retry writing, and sync.  Returns 0 if the file is complete, or the chat is empty. */
@@ -157,6 +171,8 @@ uint32_t store_oldest(const struct store *s);
 /* The number of messages before store_oldest, which an export lacks. */
 uint32_t store_missing(const struct store *s);
 void store_text_free(struct store_text *t);
+/* Read the ids of an answer that was cut, for free(); NULL with *n 0 if it has none. */
+int store_ids(const struct store *s, uint32_t item, uint32_t **ids, size_t *n, struct err *e);
 
 /* ---- all chats ---- */
 

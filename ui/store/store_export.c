@@ -50,7 +50,7 @@ static int each_piece(const struct store *s, uint32_t item, bool thinking, put_f
         return 0;
     for (uint32_t p = r->first; p != STORE_NO_PIECE; p = holder->piece[p].next) {
         struct store_text t = { 0 };
-        int failed = store_read_piece(s, &holder->piece[p], &t, e);
+        int failed = store_read_piece(s, &holder->piece[p], p == r->last, &t, e);
 
         if (failed == 0 && thinking && t.thinking_len > 0)
             put(to, t.thinking, t.thinking_len);

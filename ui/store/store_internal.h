@@ -99,6 +99,10 @@ struct record *store_add_record(struct store *s, enum store_kind kind, uint64_t 
                                 struct err *e);
 /* Returns the item that a line continues; NULL: the line begins an item. */
 struct record *store_continued(struct store *s, enum store_kind kind);
+/* The last line of an item ends with n bytes of text that were held back; or the item goes on,
+ * and that text is no longer part of it. */
+void store_hold(struct record *r, size_t n, bool holds_thinking);
+void store_take_back(struct record *r);
 /* Add a piece to an item. */
 int store_add_line(struct store *s, struct record *r, uint64_t offset, uint32_t bytes,
                    struct err *e);
@@ -150,9 +154,9 @@ int store_load(struct store *s, uint64_t *keep, const char **more, bool *is_answ
 /* Add the lines in bytes [from, to) of s to the view v. */
 int store_load_part(const struct store *s, uint64_t from, uint64_t to, struct store *v,
                     struct err *e);
-/* Read the texts of one line. */
-int store_read_piece(const struct store *s, const struct piece *p, struct store_text *out,
-                     struct err *e);
+/* Read the texts of one line; is_last: it is the last one of its item. */
+int store_read_piece(const struct store *s, const struct piece *p, bool is_last,
+                     struct store_text *out, struct err *e);
 /* Read bytes of the file, or of out. */
 int store_bytes(const struct store *s, uint64_t offset, char *buf, size_t n, struct err *e);
 

@@ -415,6 +415,19 @@ int store_keep_messages(struct store *s, uint64_t n, struct err *e)
 
 /* ---- lines ---- */
 
+void store_hold(struct record *r, size_t n, bool holds_thinking)
+{
+    r->item.n_held = (uint32_t)n;
+    r->item.holds_thinking = holds_thinking;
+    *(holds_thinking ? &r->item.thinking_bytes : &r->item.text_bytes) += (uint32_t)n;
+}
+
+void store_take_back(struct record *r)
+{
+    *(r->item.holds_thinking ? &r->item.thinking_bytes : &r->item.text_bytes) -= r->item.n_held;
+    r->item.n_held = 0;
+}
+
 static int apply_text(struct store *s, const struct chatline *l, uint64_t offset,
                       uint32_t bytes, uint32_t *item, struct err *e)
 {
@@ -436,8 +449,11 @@ static int apply_text(struct store *s, const struct chatline *l, uint64_t offset
         r = store_add_record(s, kind, offset, e);
     if (r == NULL || store_add_line(s, r, offset, bytes, e) != 0)
         return -1;
+    store_take_back(r);
     r->item.text_bytes += (uint32_t)l->text.n;
     r->item.thinking_bytes += (uint32_t)l->thinking.n;
+    if (kind == STORE_ANSWER)
+        store_hold(r, l->held.n, l->holds_thinking);
     if (kind == STORE_ANSWER)
         r->item.done = l->has_done ? l->done : MW_DONE_CANCELLED;
     *item = s->first + (uint32_t)(r - s->record);

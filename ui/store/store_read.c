@@ -121,8 +121,8 @@ static int feed_chunk(struct reading *in, const char *s, size_t n, struct err *e
     return 0;
 }
 
-bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l, size_t *used,
-                     const char **more)
+static bool parse_line(const char *s, size_t n, bool keep_text, bool keep_ids,
+                       struct chatline *l, size_t *used, const char **more)
 {
     struct chatline_reader *r = chatline_begin(keep_text);
     struct err unused;
@@ -133,12 +133,20 @@ bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l
     }
     if (r == NULL)
         return false;
+    if (keep_ids)
+        chatline_keep_ids(r);
     if (chatline_feed(r, s, *used, &unused) != 0 ||
         chatline_feed(r, *more, strlen(*more), &unused) != 0) {
         chatline_drop(r);
         return false;
     }
     return chatline_end(r, l, &unused) == 0;
+}
+
+bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l, size_t *used,
+                     const char **more)
+{
+    return parse_line(s, n, keep_text, false, l, used, more);
 }
 
 /* The last line has no newline.  If it is cut, it is repaired or dropped. */
@@ -283,11 +291,11 @@ static bool join(char **to, size_t *n, struct text_of *more)
     return true;
 }
 
-int store_read_piece(const struct store *s, const struct piece *p, struct store_text *out,
-                     struct err *e)
+/* Read the line of a piece.  The caller frees *l. */
+static int read_line(const struct store *s, const struct piece *p, bool keeps_ids,
+                     struct chatline *l, struct err *e)
 {
     size_t n = p->bytes > 0 ? p->bytes : (size_t)(s->size + s->out.used - p->offset), used;
-    struct chatline l = { 0 };
     char *line = malloc(n + 1);
     const char *more;
     int failed = 0;
@@ -296,17 +304,53 @@ int store_read_piece(const struct store *s, const struct piece *p, struct store_
         return err_memory(e, "a text of the chat");
     if (store_bytes(s, p->offset, line, n, e) != 0) {
         failed = -1;
-    } else if (!store_read_line(line, n, true, &l, &used, &more)) {
+    } else if (!parse_line(line, n, true, keeps_ids, l, &used, &more)) {
         err_set(e, ERR_FORMAT, "the chat file was changed by another program");
         failed = err_at(e, s->path, p->offset, NULL);
-    } else if (!join(&out->text, &out->len, &l.text) ||
-               !join(&out->thinking, &out->thinking_len, &l.thinking)) {
+    }
+    free(line);
+    return failed;
+}
+
+int store_read_piece(const struct store *s, const struct piece *p, bool is_last,
+                     struct store_text *out, struct err *e)
+{
+    struct chatline l = { 0 };
+    int failed = read_line(s, p, false, &l, e);
+
+    if (failed == 0 && (!join(&out->text, &out->len, &l.text) ||
+                        !join(&out->thinking, &out->thinking_len, &l.thinking)))
         failed = err_memory(e, "a text of the chat");
-    } else if (l.attached.bytes > 0) {
+    if (failed == 0 && is_last && l.kind == STORE_ANSWER && l.held.n > 0 &&
+        !join(l.holds_thinking ? &out->thinking : &out->text,
+              l.holds_thinking ? &out->thinking_len : &out->len, &l.held))
+        failed = err_memory(e, "a text of the chat");
+    if (failed == 0 && l.attached.bytes > 0)
         out->attached = l.attached;
+    chatline_free(&l);
+    return failed;
+}
+
+int store_ids(const struct store *s, uint32_t item, uint32_t **ids, size_t *n, struct err *e)
+{
+    const struct store *holder;
+    const struct record *r = store_record(s, item, &holder, e);
+    struct chatline l = { 0 };
+    int failed;
+
+    *ids = NULL;
+    *n = 0;
+    if (r == NULL)
+        return -1;
+    if (r->first == STORE_NO_PIECE)
+        return 0;
+    failed = read_line(s, &holder->piece[r->last], true, &l, e);
+    if (failed == 0 && l.n_ids <= MW_CUT_IDS) {
+        *ids = l.ids;
+        *n = l.n_ids;
+        l.ids = NULL;
     }
     chatline_free(&l);
-    free(line);
     return failed;
 }
 
@@ -324,7 +368,7 @@ static int record_text(const struct store *s, const struct store *holder,
     *out = (struct store_text){ 0 };
     for (uint32_t p = r->first; p != STORE_NO_PIECE && out->len + out->thinking_len < max;
          p = holder->piece[p].next)
-        if (store_read_piece(s, &holder->piece[p], out, e) != 0) {
+        if (store_read_piece(s, &holder->piece[p], p == r->last, out, e) != 0) {
             store_text_free(out);
             return -1;
         }

@@ -79,9 +79,10 @@ static const char *key_of(const struct store_item *item, bool is_queued)
     return is_queued ? "\"queued\"" : keys[item->kind];
 }
 
-/* Is this still a line of the item?  Adds the lengths of its texts. */
+/* Is this still a line of the item?  Adds the lengths of its texts.  *n_held: of the text that
+ * the line holds back. */
 static bool is_line_of(const struct store_item *item, bool is_queued, const char *line,
-                       size_t n, uint64_t *text_bytes)
+                       size_t n, uint64_t *text_bytes, size_t *n_held)
 {
     struct chatline l = { 0 };
     const char *more;
@@ -94,6 +95,7 @@ static bool is_line_of(const struct store_item *item, bool is_queued, const char
          : item->kind == STORE_NOTICE ? l.is_notice
                                       : l.is_message && l.kind == item->kind;
     *text_bytes += l.text.n + l.thinking.n;
+    *n_held = l.held.n;
     chatline_free(&l);
     return is;
 }
@@ -104,6 +106,7 @@ static int copy_lines(const struct store *s, const struct store *holder,
                       struct record *to, uint32_t *open, struct err *e)
 {
     uint64_t text_bytes = 0;
+    size_t n_held = 0;
     bool is_open = false, is_lost = false;
 
     for (uint32_t p = from->first; p != STORE_NO_PIECE; p = holder->piece[p].next) {
@@ -121,7 +124,8 @@ static int copy_lines(const struct store *s, const struct store *holder,
         if (line == NULL)
             return err_memory(e, "writing the chat again");
         if (store_bytes(s, piece->offset, line, piece->bytes, &unread) == 0 &&
-            is_line_of(&from->item, is_queued, line, piece->bytes, &text_bytes)) {
+            is_line_of(&from->item, is_queued, line, piece->bytes, &text_bytes,
+                       &n_held)) {
             json_raw(&n->out, line, piece->bytes);
         } else {
             json_print(&n->out, "{%s%s:\"\"}",
@@ -139,7 +143,7 @@ static int copy_lines(const struct store *s, const struct store *holder,
     }
     /* Another program may have written similar lines. */
     is_lost |=
-        !is_open && text_bytes != (uint64_t)from->item.text_bytes + from->item.thinking_bytes;
+        !is_open && text_bytes + n_held != (uint64_t)from->item.text_bytes + from->item.thinking_bytes;
     n->n_lost += is_lost;
     return 0;
 }

@@ -34,6 +34,9 @@ struct talk_front {
     void (*user)(void *ctx, const char *text, size_t n, const struct attached *a, uint32_t id);
     /* An answer: begin comes with its first piece, done always, even if there was no piece. */
     void (*begin)(void *ctx, bool resumes);
+    /* The answer goes on: these bytes at its end come again, or turn out to be no text.  They
+     * were held back until it was cut. */
+    void (*take_back)(void *ctx, const char *text, size_t n, bool is_thinking);
     void (*piece)(void *ctx, const char *text, size_t n, bool is_thinking);
     void (*done)(void *ctx, const struct mw_receipt *r, bool had_text, uint32_t id);
     /* The answer ended because the context is full.  Offers a way out. */

@@ -258,13 +258,17 @@ void saving_piece(struct saving *s, const char *text, size_t n, bool is_thinking
         note(s, store_piece(s->store, text, n, is_thinking, resumes, NULL, &e), &e);
 }
 
-uint32_t saving_done(struct saving *s, const struct mw_receipt *r, uint64_t context)
+uint32_t saving_done(struct saving *s, const struct mw_receipt *r, const struct mw_event *ev,
+                     uint64_t context, bool resumes)
 {
     struct err e = ERR_INIT;
+    struct store_end end = { .cut = ev->cut, .held = ev->text, .resume = resumes };
 
+    s->is_new = false;
     if (s->store == NULL)
         return STORE_NO_ITEM;
-    note(s, store_done(s->store, r, context, &e), &e);
+    end.cut.n_held = ev->len; /* without memory the event has no text */
+    note(s, store_done(s->store, r, context, &end, &e), &e);
     return store_count(s->store) - 1;
 }
 

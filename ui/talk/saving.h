@@ -78,8 +78,10 @@ uint32_t saving_queued_user(struct saving *s, const char *text, size_t n,
 uint32_t saving_system(struct saving *s, const char *text);
 uint32_t saving_notice(struct saving *s, const char *text);
 void saving_piece(struct saving *s, const char *text, size_t n, bool is_thinking, bool resumes);
-/* The answer is over; context: tokens in the context after it. */
-uint32_t saving_done(struct saving *s, const struct mw_receipt *r, uint64_t context);
+/* The answer is over, as the event reports; r: its receipt with all figures; context: tokens in
+ * the context after it. */
+uint32_t saving_done(struct saving *s, const struct mw_receipt *r, const struct mw_event *ev,
+                     uint64_t context, bool resumes);
 void saving_rewind(struct saving *s, size_t n);
 void saving_queue(struct saving *s, const char *text, const struct attached *a);
 void saving_unqueue(struct saving *s, size_t n); /* the first n no longer wait */

@@ -133,6 +133,20 @@ static void on_started(struct talk *t, const struct mw_event *ev)
         t->state = TALK_PREFILL;
 }
 
+/* The answer gets its first piece, or it ends without one. */
+static void begin(struct talk *t)
+{
+    struct held *h = &t->held;
+
+    if (t->answer.has_text)
+        return;
+    t->front.begin(t->front.ctx, t->answer.resumes);
+    if (t->answer.resumes && h->n > 0)
+        t->front.take_back(t->front.ctx, h->text, h->n, h->is_thinking);
+    h->n = 0;
+    t->answer.has_text = true;
+}
+
 static void on_text(struct talk *t, const struct mw_event *ev)
 {
     struct answer *a = &t->answer;
@@ -142,9 +156,7 @@ static void on_text(struct talk *t, const struct mw_event *ev)
     if (t->state == TALK_PREFILL)
         t->state = TALK_ANSWERING;
     saving_piece(&t->saving, ev->text, ev->len, ev->is_thinking, a->resumes && !a->has_text);
-    if (!a->has_text)
-        t->front.begin(t->front.ctx, a->resumes);
-    a->has_text = true;
+    begin(t);
     t->front.piece(t->front.ctx, ev->text, ev->len, ev->is_thinking);
 }
 
@@ -167,6 +179,19 @@ void talk_predict_again(struct talk *t)
     t->plan.binds = again.binds;
 }
 
+/* Show the text that was held back until the answer was cut. */
+static void show_held(struct talk *t, const struct mw_event *ev)
+{
+    struct held *h = &t->held;
+
+    if (ev->len == 0 || ev->len > sizeof h->text)
+        return;
+    memcpy(h->text, ev->text, ev->len);
+    h->n = ev->len;
+    h->is_thinking = ev->is_thinking;
+    t->front.piece(t->front.ctx, ev->text, ev->len, ev->is_thinking);
+}
+
 static void on_done(struct talk *t, const struct mw_event *ev)
 {
     enum mw_done done = ev->receipt.done;
@@ -179,8 +204,10 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     if (!t->answer.has_new_plan) /* 0 if no token was made: as the dashboard shows it */
         t->measured_tps = receipt_decode_tps(&t->last);
     mw_watch_end_answer(t->engine.watch, &t->last.peak_charged, &t->last.peak_resident);
-    if (t->answer.has_text) {
-        id = saving_done(&t->saving, &t->last, talk_tokens(t));
+    if (ev->has_answer && (t->answer.has_text || ev->receipt.n_decoded > 0)) {
+        begin(t);
+        show_held(t, ev);
+        id = saving_done(&t->saving, &t->last, ev, talk_tokens(t), t->answer.resumes);
         if (!t->answer.resumes)
             ledger_add(&t->ledger, false);
     }

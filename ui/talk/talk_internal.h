@@ -19,6 +19,13 @@ static inline bool answer_can_go_on(enum mw_done done)
     return done == MW_DONE_CANCELLED || done == MW_DONE_LENGTH;
 }
 
+/* Text at the end of the last answer that was held back until it was cut. */
+struct held {
+    char text[512];
+    size_t n;
+    bool is_thinking;
+};
+
 /* The answer that is being made. */
 struct answer {
     bool resumes;  /* it continues the last one */
@@ -66,6 +73,7 @@ struct talk {
     struct ledger ledger;
     struct saving saving;
     struct answer answer;
+    struct held held;
     size_t n_unfinished; /* messages when the last answer was stopped, or met its limit; or 0 */
     struct mw_receipt last; /* of the last answer */
     bool has_last;

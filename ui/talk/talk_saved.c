@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ui/talk/talk_internal.h"
 
@@ -147,10 +148,34 @@ static uint32_t first_that_fits(const struct talk *t, size_t *n_before, size_t *
     return from;
 }
 
-/* Read the messages from item `from` on.  *n: how many were read, also on failure. */
-static int read_messages(const struct store *s, uint32_t from, struct mw_message *messages,
-                         struct store_text *texts, size_t *n, struct err *e)
+/* How the answer goes on that the chat ends with.  ids belong to the caller. */
+static int read_cut(struct talk *t, uint32_t item, const struct store_text *text,
+                    uint32_t **ids, struct mw_cut *cut, struct err *e)
 {
+    const struct store_item *answer = store_item(t->saving.store, item);
+    struct held *h = &t->held;
+    const char *end = answer->holds_thinking ? text->thinking + text->thinking_len
+                                             : text->text + text->len;
+
+    *cut = (struct mw_cut){ .n_held = answer->n_held,
+                            .holds_thinking = answer->holds_thinking };
+    h->n = cut->n_held <= sizeof h->text ? cut->n_held : 0;
+    h->is_thinking = cut->holds_thinking;
+    if (h->n > 0)
+        memcpy(h->text, end - h->n, h->n);
+    if (store_ids(t->saving.store, item, ids, &cut->n_ids, e) != 0)
+        return -1;
+    cut->ids = *ids;
+    return 0;
+}
+
+/* Read the messages from item `from` on.  *n: how many were read, also on failure. */
+static int read_messages(struct talk *t, uint32_t from, struct mw_message *messages,
+                         struct store_text *texts, uint32_t **ids, size_t *n, struct err *e)
+{
+    const struct store *s = t->saving.store;
+    uint32_t last = STORE_NO_ITEM;
+
     *n = 0;
     for (uint32_t i = from; i < count_items(s); i++) {
         const struct store_item *item = store_item(s, i);
@@ -166,8 +191,12 @@ static int read_messages(const struct store *s, uint32_t from, struct mw_message
                                                 .len = text->len,
                                                 .thinking = text->thinking,
                                                 .thinking_len = text->thinking_len };
+        last = role == MW_ASSISTANT ? i : STORE_NO_ITEM;
     }
-    return 0;
+    t->held.n = 0;
+    return last == STORE_NO_ITEM
+               ? 0
+               : read_cut(t, last, &texts[*n - 1], ids, &messages[*n - 1].cut, e);
 }
 
 int saved_restore(struct talk *t, struct err *e)
@@ -176,9 +205,10 @@ int saved_restore(struct talk *t, struct err *e)
     uint32_t from = first_that_fits(t, &n_before, &n_message);
     struct mw_message *messages = calloc(n_message + 1, sizeof *messages);
     struct store_text *texts = calloc(n_message + 1, sizeof *texts);
+    uint32_t *ids = NULL; /* of the last answer */
     int rc = messages == NULL || texts == NULL
                  ? err_memory(e, "the messages of the chat")
-                 : read_messages(t->saving.store, from, messages, texts, &n, e);
+                 : read_messages(t, from, messages, texts, &ids, &n, e);
 
     if (rc == 0)
         rc = mw_chat_restore(t->engine.chat, messages, n, n_before, e);
@@ -188,6 +218,7 @@ int saved_restore(struct talk *t, struct err *e)
     }
     for (size_t i = 0; texts != NULL && i < n; i++)
         store_text_free(&texts[i]);
+    free(ids);
     free(texts);
     free(messages);
     return rc;

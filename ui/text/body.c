@@ -106,6 +106,15 @@ static void cut_anew(struct body *b)
     cut(b);
 }
 
+void body_shorten(struct body *b, size_t n)
+{
+    if (n == 0 || n > b->n)
+        return;
+    b->n -= (uint32_t)n;
+    b->text[b->n] = '\0';
+    cut_anew(b);
+}
+
 void body_finish(struct body *b)
 {
     b->finished = true;

@@ -45,6 +45,8 @@ void body_free(struct body *b); /* leaves *b all zero */
 bool body_append(struct body *b, const char *text, size_t n);
 /* Take ownership of the complete text (from malloc, n bytes and a NUL). */
 bool body_take(struct body *b, char *text, size_t n);
+/* Remove the last n bytes, and split the text again. */
+void body_shorten(struct body *b, size_t n);
 /* End the text: its last line is complete. */
 void body_finish(struct body *b);
 /* Allow more text after body_finish. */

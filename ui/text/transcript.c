@@ -278,6 +278,18 @@ bool transcript_append(struct transcript *t, const char *text, size_t n, bool is
     return ok;
 }
 
+void transcript_take_back(struct transcript *t, size_t n, bool is_thinking)
+{
+    struct item *i = last_answer(t);
+    size_t before;
+
+    if (i == NULL || !i->is_open || i->held == NULL)
+        return;
+    before = transcript_held_bytes(i->held);
+    body_shorten(is_thinking ? &i->held->thinking : &i->held->text, n);
+    transcript_counted(t, i->held, before);
+}
+
 void transcript_done(struct transcript *t, const struct mw_receipt *r)
 {
     struct item *i = last_answer(t);

@@ -79,6 +79,8 @@ bool transcript_add_saved(struct transcript *t, enum transcript_kind kind, uint3
 /* Begin an answer, which pieces follow.  resume: continue the last answer. */
 bool transcript_begin(struct transcript *t, bool resume);
 bool transcript_append(struct transcript *t, const char *text, size_t n, bool is_thinking);
+/* Remove the last n bytes of the open answer. */
+void transcript_take_back(struct transcript *t, size_t n, bool is_thinking);
 void transcript_done(struct transcript *t, const struct mw_receipt *r);
 /* Record that the open answer, or else the last item, is saved under id. */
 void transcript_saved(struct transcript *t, uint32_t id);
