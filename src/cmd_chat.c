@@ -121,6 +121,12 @@ static int run_chat(const struct options *o)
         beside_report(o);
         return cmd_run.run(o);
     }
+    if (o->stdin_too) {
+        err_set(&e, ERR_ARGUMENT,
+                "a chat on the screen does not read a prompt from standard input; "
+                "use \"memwall run\"");
+        return report_usage(&cmd_chat, &e);
+    }
     if (paths_find(&paths, &e) != 0)
         return report_error(&e);
     folder_make(paths.cache_dir); /* if that fails, nothing is cached */

@@ -259,6 +259,12 @@ done:
 static int run_run(const struct options *given)
 {
     struct options used = *given, *o = &used;
+    struct prompt_source from = { .arg = o->arg,
+                                  .stdin_use = o->stdin_too  ? PROMPT_STDIN_READ
+                                               : o->no_stdin ? PROMPT_STDIN_NEVER
+                                                             : PROMPT_STDIN_AUTO,
+                                  .raw = o->chat.raw,
+                                  .quiet = o->quiet };
     struct run *r = calloc(1, sizeof *r);
     struct mw_model_info info;
     struct settings_notice notice;
@@ -282,8 +288,8 @@ static int run_run(const struct options *given)
         r->chat_options.engine.cache_folder = r->paths.cache_dir;
     if (mw_model_open_within(&r->model, o->model, r->chat_options.engine.memory_bytes, &e) != 0)
         code = report_error(&e);
-    else if (prompt_make(o->arg, o->chat.raw, mw_text_bytes(r->model, &r->chat_options.engine),
-                         &text, &len, &e) != 0)
+    else if (prompt_make(&from, mw_text_bytes(r->model, &r->chat_options.engine), &text, &len,
+                         &e) != 0)
         code = e.code == ERR_ARGUMENT ? report_usage(&cmd_run, &e) : report_error(&e);
     else {
         settings_chat(o, r->model, &r->chat_options);
@@ -303,12 +309,15 @@ static int run_run(const struct options *given)
 
 const struct command cmd_run = {
     .name = "run",
-    .args = "[PROMPT]",
+    .args = "[PROMPT] [-]",
     .help = "answer one prompt on standard output",
-    .about = "The prompt is the argument, standard input, or both: the argument first, then\n"
-             "the input as attached text.  Only the answer goes to standard output.  If\n"
-             "standard error is a terminal, a line there shows the progress.  Ctrl-C stops\n"
-             "the answer; a second Ctrl-C exits at once.",
+    .about =
+        "The prompt is the argument, standard input, or both: the argument first, then\n"
+        "the input as attached text.  Next to an argument, standard input is left alone\n"
+        "if it belongs to a loop or script that runs memwall; \"-\" reads it in any case,\n"
+        "--no-stdin never.  Only the answer goes to standard output.  If standard error\n"
+        "is a terminal, a line there shows the progress.  Ctrl-C stops the answer; a\n"
+        "second Ctrl-C exits at once.",
     .examples = "memwall run model.gguf \"Why is the sky blue?\"\n"
                 "memwall run -m model.gguf \"Sum this up.\" < notes.txt\n"
                 "git diff | memwall run -m model.gguf -q \"Write a commit message.\"\n",

@@ -148,6 +148,10 @@ static int take_short(struct options *o, const struct command *c, int argc, char
 static int take_positional(struct options *o, const struct command *c, const char *text,
                            struct err *e)
 {
+    if (c->bit == CMD_RUN && strcmp(text, "-") == 0) {
+        o->stdin_too = true;
+        return 0;
+    }
     if (c->takes_arg && o->arg == NULL) {
         o->arg = text;
         return 0;
@@ -162,16 +166,23 @@ static int take_positional(struct options *o, const struct command *c, const cha
     return err_set(e, ERR_ARGUMENT, "unexpected argument \"%.60s\"", text);
 }
 
-/* -p TEXT is the prompt, so a positional is the model. */
+/* -p TEXT or "-" is the prompt, so a positional is the model. */
 static int take_prompt(struct options *o, struct err *e)
 {
-    if (o->prompt == NULL)
-        return 0;
-    if (o->arg != NULL && o->on_line[OPT_MODEL])
+    bool is_stdin = o->prompt != NULL && strcmp(o->prompt, "-") == 0;
+
+    if (o->prompt != NULL && o->arg != NULL && o->on_line[OPT_MODEL])
         return err_set(e, ERR_ARGUMENT, "unexpected argument \"%.60s\"", o->arg);
-    if (o->arg != NULL && take_value(o, OPT_MODEL, o->arg, e) != 0)
-        return -1;
-    o->arg = o->prompt;
+    if ((o->prompt != NULL || o->stdin_too) && o->arg != NULL && !o->on_line[OPT_MODEL]) {
+        if (take_value(o, OPT_MODEL, o->arg, e) != 0)
+            return -1;
+        o->arg = NULL;
+    }
+    if (o->prompt != NULL)
+        o->arg = is_stdin ? NULL : o->prompt;
+    o->stdin_too |= is_stdin;
+    if (o->stdin_too && o->no_stdin)
+        return err_set(e, ERR_ARGUMENT, "\"-\" and --no-stdin cannot be combined");
     return 0;
 }
 

@@ -3,10 +3,13 @@
 
 #include "src/prompt.h"
 
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,17 +17,35 @@
 #include "ui/term/path.h"
 
 #define PIECE_BYTES 65536
+#define HINT_MS     1500
 
-static int stream_fd(int fd, const char *name, prompt_piece *fn, void *ctx, struct err *e)
+/* Wait until fd can be read.  If that takes long, say so once: the program seems to hang. */
+static void await(int fd, bool *is_told, const char *advice)
+{
+    struct pollfd ready = { fd, POLLIN, 0 };
+
+    if (*is_told || poll(&ready, 1, HINT_MS) != 0)
+        return;
+    *is_told = true;
+    fprintf(stderr, "memwall: waiting for the end of standard input%s%s\n",
+            isatty(fd) == 1 ? "; Ctrl-D ends it" : "", advice);
+}
+
+/* advice: of the line about waiting; NULL: there is none. */
+static int stream_fd(int fd, const char *name, const char *advice, prompt_piece *fn, void *ctx,
+                     struct err *e)
 {
     char *buf = malloc(PIECE_BYTES);
+    bool is_told = advice == NULL;
     int rc = 0;
 
     if (buf == NULL)
         return err_memory(e, "the text");
     while (rc == 0) {
-        ssize_t got = read(fd, buf, PIECE_BYTES);
+        ssize_t got;
 
+        await(fd, &is_told, advice);
+        got = read(fd, buf, PIECE_BYTES);
         if (got == 0)
             break;
         if (got > 0) {
@@ -43,11 +64,11 @@ int prompt_stream(const char *path, prompt_piece *fn, void *ctx, struct err *e)
     int rc, fd;
 
     if (strcmp(path, "-") == 0)
-        return stream_fd(STDIN_FILENO, "standard input", fn, ctx, e);
+        return stream_fd(STDIN_FILENO, "standard input", "", fn, ctx, e);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_sys(e, "cannot open \"%.150s\"", path);
-    rc = stream_fd(fd, path, fn, ctx, e);
+    rc = stream_fd(fd, path, NULL, fn, ctx, e);
     close(fd);
     return rc;
 }
@@ -130,33 +151,92 @@ static int too_long(size_t max_bytes, struct err *e)
                    max_bytes);
 }
 
-int prompt_make(const char *arg, bool raw, size_t max_bytes, char **out, size_t *len,
+/* Is standard input that of the process that started this one?  Then it was passed on, as the
+ * list of a loop in a shell is, and not made for this program.  A file at its start is: dash
+ * opens the file of "memwall run < file" as its own standard input, for as long as that runs.
+ */
+static bool is_passed_on(void)
+{
+    struct stat ours, theirs;
+    char path[40];
+
+    snprintf(path, sizeof path, "/proc/%ld/fd/0", (long)getppid());
+    return fstat(STDIN_FILENO, &ours) == 0 && stat(path, &theirs) == 0 &&
+           ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino &&
+           lseek(STDIN_FILENO, 0, SEEK_CUR) != 0;
+}
+
+static bool has_waiting(void)
+{
+    int n = 0;
+
+    return ioctl(STDIN_FILENO, FIONREAD, &n) == 0 && n > 0;
+}
+
+/* Should standard input be read for this prompt? */
+static bool wants_stdin(const struct prompt_source *from)
+{
+    if (from->stdin_use != PROMPT_STDIN_AUTO)
+        return from->stdin_use == PROMPT_STDIN_READ;
+    if (isatty(STDIN_FILENO) == 1)
+        return false;
+    if (from->arg == NULL || from->arg[0] == '\0' || !is_passed_on())
+        return true;
+    if (!from->quiet && has_waiting())
+        fputs("memwall: standard input was not read, since it belongs to the program that "
+              "started memwall; to read it, add the argument \"-\"\n",
+              stderr);
+    return false;
+}
+
+/* Start the prompt with the argument and an empty line.  Returns its bytes, or -1. */
+static int begin(struct whole *w, const char *arg, size_t n_head, struct err *e)
+{
+    if (n_head > 0 && (keep(w, arg, n_head - 2, e) != 0 || keep(w, "\n\n", 2, e) != 0)) {
+        free(w->text);
+        w->text = NULL;
+        return -1;
+    }
+    return 0;
+}
+
+/* Add standard input.  If it is closed, the prompt is the argument. */
+static int add_stdin(struct whole *w, const struct prompt_source *from, size_t n_head,
+                     struct err *e)
+{
+    const char *advice = from->stdin_use == PROMPT_STDIN_AUTO && n_head > 0
+                             ? "; --no-stdin answers without it"
+                             : "";
+    size_t max = w->max;
+
+    if (keep(w, "", 0, e) == 0 &&
+        stream_fd(STDIN_FILENO, "standard input", advice, keep, w, e) == 0)
+        return 0;
+    free(w->text);
+    w->text = NULL;
+    if (w->is_too_long)
+        return too_long(max, e);
+    if (e->sys != EBADF || from->stdin_use == PROMPT_STDIN_READ)
+        return -1;
+    *e = (struct err)ERR_INIT;
+    *w = (struct whole){ .max = max };
+    return begin(w, from->arg, n_head, e);
+}
+
+int prompt_make(const struct prompt_source *from, size_t max_bytes, char **out, size_t *len,
                 struct err *e)
 {
     struct whole w = { .max = max_bytes };
-    size_t n_arg = arg != NULL ? strlen(arg) : 0, n_head = n_arg > 0 ? n_arg + 2 : 0;
+    size_t n_arg = from->arg != NULL ? strlen(from->arg) : 0;
+    size_t n_head = n_arg > 0 ? n_arg + 2 : 0;
 
     *out = NULL;
     if (n_head > max_bytes)
         return too_long(max_bytes, e);
-    if (n_head > 0 && (keep(&w, arg, n_arg, e) != 0 || keep(&w, "\n\n", 2, e) != 0)) {
-        free(w.text);
+    if (begin(&w, from->arg, n_head, e) != 0 ||
+        (wants_stdin(from) && add_stdin(&w, from, n_head, e) != 0))
         return -1;
-    }
-    if (!isatty(STDIN_FILENO) && read_whole("-", &w, e) != 0) {
-        /* If standard input is closed, the prompt is the argument. */
-        if (w.is_too_long)
-            return too_long(max_bytes, e);
-        if (e->sys != EBADF)
-            return -1;
-        *e = (struct err)ERR_INIT;
-        w = (struct whole){ .max = max_bytes };
-        if (n_head > 0 && (keep(&w, arg, n_arg, e) != 0 || keep(&w, "\n\n", 2, e) != 0)) {
-            free(w.text);
-            return -1;
-        }
-    }
-    if (!raw && w.n > n_head && w.text[w.n - 1] == '\n')
+    if (!from->raw && w.n > n_head && w.text[w.n - 1] == '\n')
         w.n--;
     if (w.n == n_head) /* the input is empty: drop the separator */
         w.n = n_arg;

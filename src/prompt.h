@@ -12,7 +12,8 @@
 
 /*
  * Read a file ("-": standard input) and pass each piece to fn, in order.  Stops if fn returns
- * -1 and leaves its error unchanged; a read error names the file.
+ * -1 and leaves its error unchanged; a read error names the file.  A line on standard error
+ * says so if standard input does not come or end for a moment.
  */
 typedef int prompt_piece(void *ctx, const char *text, size_t len, struct err *e);
 int prompt_stream(const char *path, prompt_piece *fn, void *ctx, struct err *e);
@@ -25,13 +26,23 @@ uint64_t prompt_file_bytes(const char *path);
 int prompt_read_file(const char *path, size_t max_bytes, char **out, size_t *len,
                      struct err *e);
 
+enum prompt_stdin { PROMPT_STDIN_AUTO, PROMPT_STDIN_READ, PROMPT_STDIN_NEVER };
+
+struct prompt_source {
+    const char *arg; /* the argument; may be NULL */
+    enum prompt_stdin stdin_use;
+    bool raw;   /* keep the last newline of the input */
+    bool quiet; /* do not say that standard input was left alone */
+};
+
 /*
- * Build the text to send in *out; the caller frees it.  Standard input is read unless it is a
- * terminal.  It follows the argument as attached text, after an empty line.  The last newline
- * of the input is dropped unless raw is set.  Returns -1 with *e if there is no prompt
- * (ERR_ARGUMENT), it cannot be read, or it is longer than max_bytes (ERR_CONTEXT).
+ * Build the text to send in *out; the caller frees it.  PROMPT_STDIN_AUTO reads standard input
+ * unless it is a terminal, or there is an argument and standard input is that of the parent
+ * process, too, and not a file at its start: it belongs to a loop or a script then.  The input
+ * follows the argument as attached text, after an empty line.  Returns -1 with *e if there is
+ * no prompt (ERR_ARGUMENT), it cannot be read, or it is longer than max_bytes (ERR_CONTEXT).
  */
-int prompt_make(const char *arg, bool raw, size_t max_bytes, char **out, size_t *len,
+int prompt_make(const struct prompt_source *from, size_t max_bytes, char **out, size_t *len,
                 struct err *e);
 
 #endif

@@ -47,6 +47,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_run.py \
 	tests/program/test_sampling.py \
 	tests/program/test_stores.py \
+	tests/program/test_stdin.py \
 	tests/program/test_surroundings.py \
 	tests/program/test_sweep.py \
 	tests/program/test_vocabularies.py \

@@ -97,6 +97,7 @@ enum option_id {
     OPT_TELEMETRY,
     OPT_FORCE,
     OPT_PROMPT,
+    OPT_NO_STDIN,
     OPT_STATS,
     OPT_JSON,
     OPT_QUIET,
@@ -181,6 +182,7 @@ struct options {
     float speed;
     bool once, help, version;
 
+    bool no_stdin, stdin_too; /* never read standard input; read it in any case: "-" */
     const char *prompt;      /* replaces arg */
     const char *arg;         /* the positional that is not the model, or NULL */
     bool given[N_OPTION];    /* on the command line or in a file */

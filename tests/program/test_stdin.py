@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Standard input: when commands read it, and when they leave it to others."""
+import json
+import os
+import pty
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from program import (FolderCase, MEMWALL, MODELS, TIMEOUT_S, budget, environment,  # noqa: E402
+                     read_terminal)
+
+TINY = os.path.join(MODELS, "llama-tiny.gguf")
+ARGS = ["-m", TINY, "-b", budget(256), "-t", "1", "-n", "1", "--temp", "0"]
+LINES = "a\nbb\nccc\n"
+LEFT = "standard input was not read"
+WAITS = "waiting for the end of standard input"
+
+
+class StdinCase(FolderCase):
+    def setUp(self):
+        super().setUp()
+        self.list = self.path("list")
+        with open(self.list, "w") as f:
+            f.write(LINES)
+        self.env = environment(self.folder, R=MEMWALL, A=" ".join(ARGS), L=self.list)
+
+    def shell(self, script, **more):
+        """Returns the numbers of prompt tokens of `memwall run --json` in the script, and what it
+        printed to standard error."""
+        more = {"stdin": subprocess.DEVNULL} | more
+        p = subprocess.run(["sh", "-c", "run() { $R run $A --json \"$@\"; }; " + script],
+                           capture_output=True, text=True, timeout=TIMEOUT_S, env=self.env, **more)
+        objects = [json.loads(x) for x in p.stdout.splitlines() if x.startswith("{")]
+        return [x["n_prompt"] for x in objects if "n_prompt" in x], p.stderr
+
+    def alone(self, *prompts):
+        return [self.shell('run "$P"', stdin=subprocess.DEVNULL)[0][0]
+                for p in prompts if self.env.update(P=p) is None]
+
+    def started(self, *args, stdin):
+        return subprocess.Popen([MEMWALL, *args], stdin=stdin, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=self.env)
+
+
+class Loops(StdinCase):
+    """The list of a loop is not a part of the prompt."""
+
+    def test_a_loop_runs_once_a_line(self):
+        want = self.alone("a", "bb", "ccc")
+        for loop in ('while read -r x; do run "$x"; done < "$L"',
+                     'while read -r x; do run -p "$x"; done < "$L"',
+                     'cat "$L" | while read -r x; do run "$x"; done',
+                     'cat "$L" | while read -r x; do $R run $A --json "$x"; done',
+                     'cat "$L" | while read -r x; do y=$($R run $A --json "$x"); echo "$y"; done',
+                     'exec < "$L"; while read -r x; do $R run $A --json "$x"; done',
+                     'xargs -n1 $R run $A --json < "$L"',
+                     'cat "$L" | xargs -n1 $R run $A --json',
+                     'while read -r x; do run "$x" | cat; done < "$L"'):
+            got, err = self.shell(loop)
+            self.assertEqual(got, want, loop + "\n" + err)
+            self.assertEqual(err.count(LEFT), 0 if "xargs" in loop else 2, loop + "\n" + err)
+
+    def test_find_and_inherited_input_are_left_alone(self):
+        want = self.alone("a")
+        for script in ('find "$L" -exec $R run $A --json a \\;', 'run a', "python3 -c 'import os, subprocess; subprocess.run("
+                       "[os.environ[\"R\"], \"run\", *os.environ[\"A\"].split(), \"--json\", "
+                       "\"a\"])'"):
+            cat = subprocess.Popen(["cat", self.list], stdout=subprocess.PIPE)
+            cat.wait()
+            got, err = self.shell(script, stdin=cat.stdout)
+            cat.stdout.close()
+            self.assertEqual(got, want, script)
+            self.assertIn(LEFT, err)
+            self.assertIn('"-"', err)
+            self.assertEqual(err.count("\n"), 1, err)
+
+    def test_nothing_is_said_where_nothing_waits(self):
+        r, w = os.pipe()
+        got, err = self.shell("run a; run a", stdin=r)
+        self.assertEqual((got, err), (2 * self.alone("a"), ""))
+        os.close(w)
+        self.assertEqual(self.shell("run a", stdin=r), (self.alone("a"), ""))
+        os.close(r)
+        self.assertEqual(self.shell('while read -r x; do run -q "$x"; done < "$L"')[1], "")
+
+    def test_a_dash_reads_it_in_any_case(self):
+        both, = self.alone("a\n\nbb\nccc")
+        only, = self.alone("bb\nccc")
+        for args, want in (("a -", both), ("- a", both), ("-- -", only), ("-", only),
+                           ("-p a -", both), ("-p -", only)):
+            with open(self.list) as f:
+                got, err = self.shell(f"read -r x; run {args}", stdin=f)
+            self.assertEqual((got, err), ([want], ""), args)
+        got, err = self.shell(f'$R run "{TINY}" --json -n 1 -b {budget(256)} -t 1 - < "$L"')
+        self.assertEqual(got, self.alone("a\nbb\nccc"), err)
+
+
+class Own(StdinCase):
+    """A pipe or a file that was connected with memwall alone is read."""
+
+    def test_pipes_and_files_are_read(self):
+        want = self.alone("a\n\na\nbb\nccc")
+        for script in ('cat "$L" | $R run $A --json a', '$R run $A --json a < "$L"',
+                       '$R run $A --json -p a < "$L"', 'run a < "$L"; true'):
+            self.assertEqual(self.shell(script), (want, ""), script)
+        p = subprocess.run([MEMWALL, "run", *ARGS, "--json", "a"], input=LINES, text=True,
+                           capture_output=True, timeout=TIMEOUT_S, env=self.env)
+        self.assertEqual(json.loads(p.stdout.splitlines()[-1])["n_prompt"], want[0])
+
+    def test_without_an_argument_it_is_always_read(self):
+        want = self.alone("bb\nccc")
+        with open(self.list) as f:
+            got, err = self.shell("read -r x; run", stdin=f)
+        self.assertEqual((got, err), (want, ""))
+
+    def test_no_stdin_reads_nothing(self):
+        self.assertEqual(self.shell('$R run $A --json --no-stdin a < "$L"'), (self.alone("a"), ""))
+        got, err = self.shell('$R run $A --json --no-stdin < "$L"')
+        self.assertEqual(got, [])
+        self.assertIn("no prompt given", err)
+        got, err = self.shell('$R run $A --json --no-stdin a - < "$L"')
+        self.assertEqual(got, [])
+        self.assertIn("cannot be combined", err)
+
+    def test_a_closed_one_is_empty(self):
+        self.assertEqual(self.shell("$R run $A --json a <&-"), (self.alone("a"), ""))
+
+    def test_a_terminal_is_read_only_for_a_dash(self):
+        master, slave = pty.openpty()
+        p = self.started("run", *ARGS, "--json", "a", stdin=slave)
+        out, err = p.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(json.loads(out.splitlines()[-1])["n_prompt"], self.alone("a")[0], err)
+        p = self.started("run", *ARGS, "--json", "-", stdin=slave)
+        self.assertIn("Ctrl-D ends it", p.stderr.readline())
+        os.write(master, b"a\n\004")
+        out, err = p.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(json.loads(out.splitlines()[-1])["n_prompt"], self.alone("a")[0], err)
+        os.close(slave)
+        read_terminal(master)
+
+    def test_the_screen_does_not_take_it(self):
+        master, slave = pty.openpty()
+        p = subprocess.run([MEMWALL, "chat", "-m", TINY, "-p", "-", "--plain"], text=True,
+                           stdin=subprocess.DEVNULL, stdout=slave, stderr=subprocess.PIPE,
+                           env=self.env, timeout=TIMEOUT_S)
+        os.close(slave)
+        read_terminal(master)
+        self.assertEqual(p.returncode, 2)
+        self.assertIn("memwall run", p.stderr)
+
+
+class Waiting(StdinCase):
+    """A pipe that does not end: a line says so, and how to do without."""
+
+    def assert_waits(self, *args, advice="", data=b""):
+        r, w = os.pipe()
+        p = self.started(*args, stdin=r)
+        os.close(r)
+        os.write(w, data)
+        self.assertIn(WAITS + advice + "\n", p.stderr.readline())
+        os.write(w, b"1 2 3")
+        os.close(w)
+        out, err = p.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(p.returncode, 0, err)
+        self.assertNotIn(WAITS, err)
+
+    def test_every_command_says_that_it_waits(self):
+        self.assert_waits("run", *ARGS, "hi", advice="; --no-stdin answers without it")
+        self.assert_waits("run", *ARGS, "-p", "hi", advice="; --no-stdin answers without it")
+        self.assert_waits("run", *ARGS, "-q", "hi", data=b"some text",
+                          advice="; --no-stdin answers without it")
+        self.assert_waits("run", *ARGS)
+        self.assert_waits("run", *ARGS, "hi", "-")
+        self.assert_waits("tokenize", "-m", TINY)
+        self.assert_waits("tokenize", "-m", TINY, "--decode")
+        self.assert_waits("tokenize", "-m", TINY, "-")
+        self.assert_waits("eval", TINY, "--ids", "-", "--greedy", "1", "-b", budget(256))
+        self.assert_waits("eval", TINY, "--text", "-", "-b", budget(256), data=600 * b"word ")
+
+
+if __name__ == "__main__":
+    unittest.main()
