@@ -16,7 +16,8 @@ dist_pkgdata_DATA = share/known-models.json
 # The format of results, for programs that read them.
 schemasdir = $(pkgdatadir)/schemas
 dist_schemas_DATA = share/schemas/measurements.schema.json \
-	share/schemas/plan.schema.json share/schemas/doctor.schema.json
+	share/schemas/plan.schema.json share/schemas/doctor.schema.json \
+	share/schemas/inspect.schema.json
 
 iconsdir = $(datadir)/icons/hicolor/scalable/apps
 dist_icons_DATA = share/icons/memwall.svg

@@ -147,6 +147,19 @@ static void tensors(struct json *j, const struct mw_inspect *i)
     json_end(j);
 }
 
+/* The values that the file leaves out. */
+static void defaults(struct json *j, const struct summary *s)
+{
+    json_array(j, "defaults");
+    for (uint32_t i = 0; i < s->n_default; i++) {
+        json_object(j, NULL);
+        json_string(j, "name", s->defaults[i].name);
+        json_double(j, "value", s->defaults[i].value, 10);
+        json_end(j);
+    }
+    json_end(j);
+}
+
 static void vocabulary(struct json *j, const struct mw_text_info *text)
 {
     json_string(j, "tokenizer", text->kind);
@@ -178,6 +191,7 @@ void inspect_print_json(FILE *to, const struct mw_inspect *i, const struct mw_te
     sums(&j, s);
     if (s->is_foreign)
         foreign_sizes(&j, s);
+    defaults(&j, s);
     if (s->n_unknown_key > 0)
         json_string(&j, "unknown_keys", s->unknown_keys);
     if (text != NULL)

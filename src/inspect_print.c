@@ -52,6 +52,26 @@ static void print_experts_and_context(FILE *to, const struct summary *s)
     fprintf(to, "\n");
 }
 
+/* Print the values that the file leaves out, as many in a line as fit 80 columns. */
+static void print_defaults(FILE *to, const struct summary *s)
+{
+    int used = 0;
+
+    for (uint32_t i = 0; i < s->n_default; i++) {
+        char text[80];
+        int n = snprintf(text, sizeof text, "%s %.10g%s", s->defaults[i].name,
+                         s->defaults[i].value, i + 1 < s->n_default ? "," : "");
+
+        if (i > 0 && used + 1 + n > 80)
+            fprintf(to, "\n");
+        if (i == 0 || used + 1 + n > 80)
+            used = fprintf(to, "  %-13s", i == 0 ? "defaults" : "");
+        used += fprintf(to, " %s", text);
+    }
+    if (s->n_default > 0)
+        fprintf(to, "\n");
+}
+
 static void print_head(FILE *to, const struct summary *s, const struct mw_text_info *text,
                        const struct err *no_text)
 {
@@ -66,6 +86,7 @@ static void print_head(FILE *to, const struct summary *s, const struct mw_text_i
             count_text(c, sizeof c, s->n_param_embd));
     print_experts_and_context(to, s);
     print_text(to, text, no_text);
+    print_defaults(to, s);
     if (s->n_unknown_key > 0)
         fprintf(to, "  unknown keys  %u, not used: %s\n", s->n_unknown_key, s->unknown_keys);
 }

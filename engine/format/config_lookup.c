@@ -37,13 +37,17 @@ int64_t config_int(struct config_lookup *l, const char *key, int64_t min, int64_
     if (l->failed)
         return min;
     if (n == NULL) {
-        if (absent != CONFIG_NEEDED)
+        if (absent != CONFIG_NEEDED) {
+            defaults_note(l->defaults, key, (double)absent);
             return absent;
+        }
         missing(l, key);
     } else if (!json_as_int(n, &v) || v < min || v > max) {
         err_set(l->e, ERR_FORMAT, "is %.60s; expected an integer from %lld to %lld", seen(n),
                 (long long)min, (long long)max);
         config_fail(l, key);
+    } else {
+        defaults_drop(l->defaults, key);
     }
     return l->failed ? min : v;
 }
@@ -56,12 +60,16 @@ double config_float(struct config_lookup *l, const char *key, double min, double
     if (l->failed)
         return min;
     if (n == NULL) {
-        if (!isnan(absent))
+        if (!isnan(absent)) {
+            defaults_note(l->defaults, key, absent);
             return absent;
+        }
         missing(l, key);
     } else if (!json_as_float(n, &v) || v < min || v > 1e30) {
         err_set(l->e, ERR_FORMAT, "is %.60s; expected a number of at least %g", seen(n), min);
         config_fail(l, key);
+    } else {
+        defaults_drop(l->defaults, key);
     }
     return l->failed ? min : v;
 }

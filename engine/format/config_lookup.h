@@ -11,12 +11,14 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
+#include "engine/format/defaults.h"
 #include "engine/format/json.h"
 
 struct config_lookup {
     const struct json_node *node; /* the object to look in */
     struct err *e;
     bool failed;
+    struct default_list *defaults; /* gets the values of absent fields; may be NULL */
 };
 
 #define CONFIG_NEEDED INT64_MIN /* for absent: the field is required */

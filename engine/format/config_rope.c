@@ -79,6 +79,7 @@ static void yarn(struct config_lookup *s, const struct hparams *h, struct rope_h
     if (mscale > 0 && all > 0)
         r->attn_factor = yarn_magnitude(r->factor, mscale) / yarn_magnitude(r->factor, all);
     r->attn_factor = config_float(s, "attention_factor", 1e-6, r->attn_factor);
+    defaults_drop(s->defaults, "attention_factor"); /* it follows from the factor */
 }
 
 static void longrope_list(struct config_lookup *s, const char *key, uint32_t n, float *out)
@@ -183,7 +184,9 @@ static double whole_heads(struct config_lookup *s, double partial)
 static void one_table(struct config_lookup *l, const struct json_node *node, struct hparams *h,
                       struct rope_hparams *r, uint32_t head_dim, double base, double partial)
 {
-    struct config_lookup s = { .node = node, .e = l->e, .failed = l->failed };
+    struct config_lookup s = {
+        .node = node, .e = l->e, .failed = l->failed, .defaults = l->defaults
+    };
 
     *r = (struct rope_hparams){ .factor = 1,
                                 .attn_factor = 1,
@@ -249,6 +252,12 @@ void config_rope(struct config_lookup *l, struct hparams *h)
     h->rope_swa = h->rope;
     if (arch_has(h->arch, TRAIT_SWA_UNSCALED))
         hparams_unscaled(&h->rope_swa, &h->rope);
-    if (arch_has(h->arch, TRAIT_ROPE_BY_KIND))
-        one_table(l, sliding, h, &h->rope_swa, dim_of(h, true), local, 1);
+    if (!arch_has(h->arch, TRAIT_ROPE_BY_KIND)) {
+        defaults_drop(l->defaults, "rope_local_base_freq");
+        return;
+    }
+    if (json_get(sliding, "rope_theta") != NULL)
+        defaults_drop(l->defaults, "rope_local_base_freq");
+    l->defaults = NULL; /* its fields have the names of those of global layers */
+    one_table(l, sliding, h, &h->rope_swa, dim_of(h, true), local, 1);
 }

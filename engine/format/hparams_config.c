@@ -84,6 +84,8 @@ static void slide_by_rule(struct config_lookup *l, struct hparams *h)
     case WINDOW_PERIOD_OR_LAST:
         if (arch_has(a, TRAIT_PERIOD_FIELD))
             period = config_int(l, "sliding_window_pattern", 1, MAX_LAYER, period);
+        if (json_get(l->node, "sliding_window_pattern") == NULL)
+            defaults_note(l->defaults, "layer_types, every n-th global", (double)period);
         hparams_slide(h, period);
         if (a->window == WINDOW_PERIOD_OR_LAST)
             h->layers[h->n_layer - 1].is_sliding = false;
@@ -241,6 +243,8 @@ static void read_only_experts(struct config_lookup *l, struct hparams *h, enum e
     int64_t shared;
 
     h->n_expert = (uint32_t)config_int(l, "num_experts", 1, 65535, n > 0 ? n : CONFIG_NEEDED);
+    if (n > 0)
+        defaults_drop(l->defaults, "num_experts");
     h->n_expert_used =
         (uint32_t)config_int(l, "num_experts_per_tok", 1, h->n_expert, CONFIG_NEEDED);
     h->n_ff_expert = (uint32_t)config_int(
@@ -535,7 +539,9 @@ static void name_of_folder(struct catalogue *c)
 int hparams_from_trees(struct catalogue *c, const struct json_node *config,
                        const struct json_node *generation, struct err *e)
 {
-    struct config_lookup l = { .node = json_get(config, "text_config"), .e = e };
+    struct config_lookup l = {
+        .node = json_get(config, "text_config"), .e = e, .defaults = &c->defaults
+    };
 
     if (l.node == NULL)
         l.node = config;

@@ -412,6 +412,8 @@ static void read_scales(struct gguf_lookup *l, struct hparams *h)
     h->temp_scale = (float)lookup_float(l, "attention.temperature_scale", 0, 100, 0);
     h->temp_len = (uint32_t)lookup_int(l, "attention.temperature_length", 1, MAX_N_CTX,
                                        h->rope.n_ctx_orig);
+    if (h->temp_scale == 0)
+        defaults_drop(l->defaults, "attention.temperature_length");
 }
 
 static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)

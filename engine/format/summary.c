@@ -245,6 +245,8 @@ void summary_make(struct summary *s, const struct catalogue *c)
     s->n_expert = h->n_expert;
     s->n_expert_used = h->n_expert_used;
     describe_layers(s, h);
+    s->n_default = c->defaults.n;
+    memcpy(s->defaults, c->defaults.v, sizeof s->defaults);
     if (h->n_layer > 0)
         s->n_unknown_key = gguf_unknown_keys(c, s->unknown_keys, sizeof s->unknown_keys);
     for (uint32_t i = 0; i < c->n_tensor; i++)

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/format/defaults.h"
+
 #define SUMMARY_MAX_LAYER 512
 #define SUMMARY_MAX_TYPE  48
 
@@ -88,6 +90,8 @@ struct summary {
     struct summary_table tables[2];
     uint32_t n_type; /* of the text model, largest first */
     struct summary_type types[SUMMARY_MAX_TYPE];
+    uint32_t n_default; /* values that the file leaves out */
+    struct default_value defaults[MAX_DEFAULT];
     uint32_t n_unknown_key; /* keys of the architecture that memwall does not know */
     char unknown_keys[160]; /* as many of them as fit, separated by commas */
     struct summary_layer layers[SUMMARY_MAX_LAYER]; /* [n_layer] */

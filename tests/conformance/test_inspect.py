@@ -11,9 +11,12 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import schema  # noqa: E402
+from gguf_edit import Gguf  # noqa: E402
 from tiny_model import Model, gemma4, write_gguf  # noqa: E402
 
 BUILDDIR = os.environ.get("MW_BUILDDIR", ".")
+SRCDIR = os.environ.get("MW_SRCDIR", ".")
 MODELS = os.path.join(os.environ.get("MW_SHARED", "."), "conformance", "models")
 
 
@@ -238,6 +241,71 @@ class Unsupported(unittest.TestCase):
         self.assertIn("unknown keys  2, not used: what_is_this, and.that", run.stdout)
         d = json.loads(inspect("--json", path).stdout)
         self.assertEqual((True, "what_is_this, and.that"), (d["runs"], d["unknown_keys"]))
+
+
+class Defaults(unittest.TestCase):
+    """Values that a file leaves out are listed with those that take their place."""
+
+    def listed(self, path):
+        d = json.loads(inspect("--json", path).stdout)
+        schema.check(d, SRCDIR, "inspect.schema.json")
+        return {v["name"]: v["value"] for v in d["defaults"]}
+
+    def gguf(self, name):
+        path = os.path.join(MODELS, name + ".gguf")
+        if not os.path.exists(path):
+            self.skipTest("MW_SHARED has no conformance/models")
+        return Gguf(path)
+
+    def test_missing_keys(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.gguf")
+            for name, values in (
+                    ("llama-tiny", {"rope.freq_base": 10000, "rope.dimension_count": 16}),
+                    ("gemma3-tiny", {"rope.freq_base": 1e6, "rope.freq_base_swa": 10000,
+                                     "attention.layer_norm_rms_epsilon": 1e-6}),
+                    ("gemma2-tiny", {"attn_logit_softcapping": 50, "final_logit_softcapping": 30,
+                                     "attention.sliding_window": 4096})):
+                g = self.gguf(name)
+                arch = g.get("general.architecture")
+                for key in values:
+                    g.keys.pop(f"{arch}.{key}", None)
+                got = self.listed(g.write(path))
+                for key, value in values.items():
+                    self.assertAlmostEqual(value, got[key], delta=1e-9 * value, msg=key)
+                    self.assertIn(f"{key} {value:.10g}", inspect(path).stdout)
+
+    def test_stated_values_are_not_listed_under_any_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            g = self.gguf("gemma3-tiny")
+            g.rename("gemma3.rope.freq_base", "gemma3.rope.global.freq_base")
+            got = self.listed(g.write(os.path.join(folder, "m.gguf")))
+            self.assertNotIn("rope.freq_base", got)
+            self.assertNotIn("rope.global.freq_base", got)
+
+    def test_missing_fields(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Model().snapshot(os.path.join(folder, "m"), {"rms_norm_eps": None})
+            got = self.listed(path)
+            self.assertAlmostEqual(1e-6, got["rms_norm_eps"], delta=1e-15)
+            self.assertNotIn("hidden_size", got)
+
+    def test_lines_fit_the_width(self):
+        for name in ("gemma2-tiny", "qwen2-yarn-tiny"):
+            with tempfile.TemporaryDirectory() as folder:
+                path = self.gguf(name).write(os.path.join(folder, "m.gguf"))
+                lines = inspect(path).stdout.splitlines()
+                at = [line.startswith("  defaults      ") for line in lines].index(True)
+                while at == 0 or lines[at].startswith(("  defaults", 16 * " ")):
+                    self.assertLessEqual(len(lines[at]), 80)
+                    at += 1
+
+    def test_models_that_do_not_run_have_the_schema(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Model().snapshot(os.path.join(folder, "m"), {"model_type": "cohere"})
+            self.assertEqual({}, self.listed(path))
+            d = json.loads(inspect("--json", "--tensors", path).stdout)
+            schema.check(d, SRCDIR, "inspect.schema.json")
 
 
 class Others(unittest.TestCase):
