@@ -55,9 +55,11 @@ const char *mw_version(void);
 /* Feature i of this build and its libraries: "io_uring", "openblas 0.3.21 SkylakeX".  NULL
  * after the last. */
 const char *mw_feature(int i);
-/* Returns "openblas 0.3.21 SkylakeX", or "" if the library cannot be loaded.  Loads the library
- * to ask it, and unloads it unless a model uses it. */
+/* Returns "openblas 0.3.21 SkylakeX", or "" if the library cannot be loaded or does not get its
+ * buffers.  Loads the library to ask it, and unloads it unless a model uses it. */
 const char *mw_blas_name(void);
+/* Whether the system refuses the library its buffers now. */
+bool mw_blas_is_denied(void);
 /* Kernel set i that this CPU runs, the fastest first.  NULL after the last. */
 const char *mw_isa(int i);
 const char *mw_chat_format(int i); /* the name of built-in chat format i; NULL after the last */
@@ -393,7 +395,8 @@ struct mw_product {
 struct mw_products {
     char kernels[16]; /* name of the kernel set; "": not measured */
     bool exact;
-    char blas[64]; /* mw_blas_name(); "": it cannot be loaded */
+    char blas[64];       /* mw_blas_name(); "": it cannot be used */
+    bool is_blas_denied; /* only because the system refuses its buffers, now and here */
     uint32_t n;
     struct mw_product product[MW_PRODUCTS_MAX];
 };
@@ -409,6 +412,9 @@ void mw_products_list(const struct mw_model *m, const struct mw_options *o,
 void mw_model_set_products(struct mw_model *m, const struct mw_products *p);
 /* Returns whether OpenBLAS multiplies any matrix with these options. */
 bool mw_products_use_blas(const struct mw_model *m, const struct mw_options *o);
+/* Returns a sentence for the user if OpenBLAS should multiply with these options, but a plan or
+ * session found that the system refuses its buffers; else "". */
+const char *mw_products_notice(const struct mw_model *m, const struct mw_options *o);
 /* Describe the choice in words, in at most MW_PRODUCTS_TEXT bytes with the NUL: "the avx2
  * kernels", or "openblas 0.3.21 Haswell in prompts from 7 tokens on, the generic kernels
  * otherwise". */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "src/command.h"
 #include "src/doctor_advice.h"
@@ -22,6 +23,7 @@
 #include "src/models.h"
 #include "src/progress.h"
 #include "src/settings.h"
+#include "src/signals.h"
 #include "ui/text/receipt.h"
 
 static _Atomic bool
@@ -29,8 +31,9 @@ static _Atomic bool
 
 static void cancel(int signo)
 {
-    (void)signo;
-    atomic_store(&cancelled, true);
+    if (atomic_exchange(&cancelled, true))
+        _exit(128 + signo);
+    signals_end_soon(signo);
 }
 
 #define SUMMARY_MAX 8
@@ -315,6 +318,7 @@ static void examine(struct visit *v)
         advice_machine(&v->facts, on_machine, v);
         doctor_print_end_list(&v->print, "Nothing that was measured here needs attention.");
     }
+    signals_end_off();
     v->is_complete &= !cancelled;
 }
 

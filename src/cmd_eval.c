@@ -195,6 +195,7 @@ static int run_eval(const struct options *o)
         report_notice(mw_model_notice(m), strlen(mw_model_notice(m)));
     r = o->text != NULL ? eval_text(m, &engine, o, &watch, &e)
                         : eval_id_list(m, &engine, o, &watch, &e);
+    settings_report_products(o, m, &engine);
     if (r != 0) {
         if (e.code == ERR_BUDGET && !o->quiet && mw_plan(m, &engine, &p, &ignored) != 0 &&
             p.sum_bytes > 0)

@@ -122,6 +122,7 @@ static int make_and_print(struct mw_model *m, const struct options *o,
     /* The plans of the table have the same budget. */
     engine->memory_bytes = p.budget_bytes;
     mw_products_text(m, engine, products, sizeof products);
+    settings_report_products(o, m, engine);
     mw_plan_fit(m, engine, &more.smallest_budget, &more.largest_ctx, &ignored);
     mw_model_info(m, &info);
     if (info.n_ctx_train > 0 && more.largest_ctx > info.n_ctx_train)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/folder.h"
 #include "src/answer_out.h"
 #include "src/command.h"
@@ -44,8 +45,9 @@ struct run {
     struct progress progress;
     int signals; /* of signals_block() */
     bool is_started, is_answering, is_thinking;
-    int stopped_by; /* the first signal; 0: none */
-    bool is_stuck;  /* the engine did not stop: leave chat and model open */
+    int stopped_by;   /* the first signal; 0: none */
+    uint64_t stop_ns; /* then the time when the answer must have ended */
+    bool is_stuck;    /* the engine did not stop: leave chat and model open */
     struct mw_sample sample;
 };
 
@@ -168,8 +170,21 @@ static bool take_signal(struct run *r)
         _exit(128 + signo);
     }
     r->stopped_by = signo;
+    r->stop_ns = clock_ns() + SIGNALS_STOP_S * 1000000000ull;
     mw_chat_cancel(r->chat);
     return !r->is_started; /* there is no answer to stop */
+}
+
+/* Milliseconds until the progress line is due or the answer must have ended; -1: neither. */
+static int wait_ms(const struct run *r)
+{
+    uint64_t now = clock_ns();
+
+    if (r->progress.is_on)
+        return PROGRESS_EVERY_MS;
+    if (r->stopped_by == 0)
+        return -1;
+    return r->stop_ns > now ? (int)((r->stop_ns - now) / 1000000 + 1) : 0;
 }
 
 static int talk(struct run *r)
@@ -180,13 +195,15 @@ static int talk(struct run *r)
     struct err e = ERR_INIT;
 
     for (;;) {
-        if (poll(fds, 2, r->progress.is_on ? PROGRESS_EVERY_MS : -1) < 0 && errno != EINTR) {
+        if (poll(fds, 2, wait_ms(r)) < 0 && errno != EINTR) {
             err_sys(&e, "cannot wait for the answer");
             progress_clear(&r->progress);
             return report_error(&e);
         }
         if ((fds[1].revents & POLLIN) != 0 && take_signal(r))
             return EXIT_STOPPED;
+        if (r->stopped_by != 0 && clock_ns() >= r->stop_ns)
+            return EXIT_STOPPED; /* the engine does not hear it */
         while (mw_chat_next(r->chat, &ev))
             if (take_event(r, &ev, &code))
                 return code;

@@ -113,7 +113,7 @@ static bool find_product(const char *path, const char *cpu, struct mw_products *
 }
 
 /* Are rates of all weight types kept, and of the OpenBLAS that is installed now if it is to be
- * used? */
+ * used?  If the system refuses its buffers now, the choice stays the same and is reported. */
 static bool find_products(const char *path, const char *cpu, struct mw_model *m,
                           const struct mw_options *o)
 {
@@ -124,7 +124,8 @@ static bool find_products(const char *path, const char *cpu, struct mw_model *m,
         if (!find_product(path, cpu, &p, &p.product[i]))
             return false;
     mw_model_set_products(m, &p);
-    return !mw_products_use_blas(m, o) || strcmp(p.blas, mw_blas_name()) == 0;
+    return !mw_products_use_blas(m, o) || strcmp(p.blas, mw_blas_name()) == 0 ||
+           mw_blas_is_denied();
 }
 
 /*
@@ -148,7 +149,7 @@ static void ensure_products(struct mw_model *m, const struct mw_options *o,
     if (!may_measure || mw_products_measure(m, o, MW_PRODUCT_COLS, &p, &ignored) != 0)
         return;
     mw_model_set_products(m, &p);
-    if (paths == NULL)
+    if (paths == NULL || p.is_blas_denied)
         return;
     folder_make(paths->cache_dir);
     for (uint32_t i = 0; i < p.n; i++) {

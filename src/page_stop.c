@@ -28,6 +28,7 @@ static void stop(struct page_stop *s, int signo)
 {
     if (atomic_load(&s->cancelled))
         _exit(128 + signo);
+    signals_end_soon(signo);
     s->signal = signo;
     atomic_store(&s->cancelled, true);
     cancel_session(s);
@@ -91,6 +92,7 @@ void page_stop_close(struct page_stop *s)
 
     if (write(s->quit, &one, sizeof one) == sizeof one)
         pthread_join(s->thread, NULL);
+    signals_end_off();
     pthread_sigmask(SIG_SETMASK, &s->before, NULL);
     close(s->signals);
     close(s->quit);

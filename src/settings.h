@@ -24,6 +24,10 @@ void settings_report(const struct options *o, const struct settings_notice *noti
 /* Report a context that is longer than those the model was trained with. */
 void settings_report_context(const struct options *o, const struct mw_model_info *info);
 
+/* After a plan or a session: report that the system refuses OpenBLAS its buffers. */
+void settings_report_products(const struct options *o, const struct mw_model *m,
+                              const struct mw_options *engine);
+
 /* Fill in everything but out->engine from the options and the model's recommendation. */
 void settings_chat(const struct options *o, const struct mw_model *m,
                    struct mw_chat_options *out);

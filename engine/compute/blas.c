@@ -2,7 +2,7 @@
 
 #include "engine/compute/blas.h"
 
-#include <sys/resource.h>
+#include <sys/mman.h>
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -20,6 +20,9 @@
 #define BUFFER_BYTES (4 * MIB)  /* of each thread that calls the library */
 #define STACK_BYTES  (96 * KIB) /* of each thread that the library starts */
 
+/* Addresses of a buffer: 128 MiB on most processors, 256 MiB on POWER. */
+#define MAPPED_BYTES (256 * MIB)
+
 /*
  * The library is loaded at run time, when something asks for it.  Its file has some 36 MB, of
  * which a first start reads 20 MB into the page cache.
@@ -27,11 +30,14 @@
 static struct {
     pthread_mutex_t lock;
     int n_user;
+    int n_buffer; /* buffers that the library has mapped */
     void *handle;
     __typeof__(cblas_sgemm) *sgemm;
     __typeof__(openblas_set_num_threads) *set_num_threads;
     __typeof__(openblas_get_config) *get_config;
     __typeof__(openblas_get_corename) *get_corename;
+    void *(*take)(int); /* what every product takes its buffer with; NULL: not exported */
+    void (*give)(void *);
     char name[64];
 } lib = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -67,6 +73,9 @@ static bool load(void)
         lib.handle = NULL;
         return false;
     }
+    if (!find("blas_memory_alloc", &lib.take, sizeof lib.take) ||
+        !find("blas_memory_free", &lib.give, sizeof lib.give))
+        lib.take = NULL;
     lib.set_num_threads(1);
     (void)sscanf(lib.get_config(), "%*s %23s", version);
     snprintf(lib.name, sizeof lib.name, "openblas %s %.30s", version, lib.get_corename());
@@ -97,24 +106,59 @@ static bool load_quietly(void)
     return is_loaded;
 }
 
-/* OpenBLAS retries without end when a limit of the address space denies it memory. */
-static bool is_memory_limited(void)
+static bool can_map(int n)
 {
-    struct rlimit limit;
+    void *map[BLAS_THREADS + 1];
+    int done = 0;
+    bool can;
 
-    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    while (done < n && (map[done] = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED)
+        done++;
+    can = done == n;
+    while (done > 0)
+        munmap(map[--done], MAPPED_BYTES);
+    return can;
 }
 
-bool blas_open(void)
+/* A buffer that is given back stays mapped. */
+static void map_buffers(int n)
 {
-    bool is_open;
+    void *taken[BLAS_THREADS];
+
+    if (lib.take != NULL) {
+        for (int i = 0; i < n; i++)
+            taken[i] = lib.take(0);
+        for (int i = 0; i < n; i++)
+            lib.give(taken[i]);
+    }
+    lib.n_buffer = n;
+}
+
+/* Called with the lock. */
+static enum blas_state open_for(int n_thread)
+{
+    int n = n_thread < BLAS_THREADS ? n_thread : BLAS_THREADS;
+    int n_more = n - lib.n_buffer;
+
+    if (n_more > 0 && !can_map(n_more + 1)) /* with some for the library's file and heap */
+        return BLAS_DENIED;
+    if (lib.n_user == 0 && !load_quietly())
+        return BLAS_MISSING;
+    if (n_more > 0)
+        map_buffers(n);
+    lib.n_user++;
+    return BLAS_OPEN;
+}
+
+enum blas_state blas_open(int n_thread)
+{
+    enum blas_state state;
 
     pthread_mutex_lock(&lib.lock);
-    is_open = lib.n_user > 0 || (!is_memory_limited() && load_quietly());
-    if (is_open)
-        lib.n_user++;
+    state = open_for(n_thread);
     pthread_mutex_unlock(&lib.lock);
-    return is_open;
+    return state;
 }
 
 void blas_close(void)
@@ -123,9 +167,18 @@ void blas_close(void)
     if (--lib.n_user == 0) {
         dlclose(lib.handle);
         lib.handle = NULL;
+        lib.n_buffer = 0;
         lib.name[0] = '\0';
     }
     pthread_mutex_unlock(&lib.lock);
+}
+
+const char *blas_why_not(enum blas_state state)
+{
+    return state == BLAS_DENIED
+               ? "the system refuses the addresses for its buffers (ulimit -v or -d, or "
+                 "vm.overcommit_memory)"
+               : "it cannot be loaded";
 }
 
 const char *blas_name(void)
@@ -183,8 +236,8 @@ static void widen_row(const struct blas_product *p, size_t r, size_t k, size_t n
         interleaved_values(p->type, row_bytes, p->n_row, p->w, r, k, n, part);
         p->set->dequant(p->type, part, row, n);
     } else {
-        p->set->dequant(p->type,
-                        p->w + r * row_bytes + (size_t)tensor_row_bytes(p->type, k), row, n);
+        p->set->dequant(p->type, p->w + r * row_bytes + (size_t)tensor_row_bytes(p->type, k),
+                        row, n);
     }
 }
 

@@ -41,13 +41,27 @@
 /* Threads that may call the library at once.  It has buffers for at least 50. */
 #define BLAS_THREADS 48
 
+enum blas_state {
+    BLAS_OPEN,
+    BLAS_MISSING, /* there is no library, or it cannot be loaded */
+    BLAS_DENIED,  /* the system refuses the memory for its buffers, see blas_why_not() */
+};
+
 /*
- * Load the library.  Returns false if there is none, or if the address space of the process is
- * limited (ulimit -v), which OpenBLAS does not survive.  Call blas_close() once for each call
- * that returned true; the last one unloads the library.  Any thread may call both.
+ * Load the library for n_thread threads that call it at once, or let more threads call it than
+ * before.  Call blas_close() once for each call that returned BLAS_OPEN; the last one unloads
+ * the library.  Any thread may call both.
+ *
+ * The library maps a buffer for each thread when the thread calls it first.  If the system
+ * refuses it (ulimit -v or -d, or no overcommitment), the library tries again without end and
+ * nothing stops it.  So this maps as much for a moment, and then lets the library map all of
+ * its buffers, which it keeps.  A buffer is hardly touched, so it takes addresses, not memory.
  */
-bool blas_open(void);
+enum blas_state blas_open(int n_thread);
 void blas_close(void);
+
+/* "it cannot be loaded": the end of a sentence about a state that is not BLAS_OPEN. */
+const char *blas_why_not(enum blas_state state);
 
 /* "openblas 0.3.21 SkylakeX" while the library is loaded; else "".  Static storage. */
 const char *blas_name(void);

@@ -125,14 +125,12 @@ static struct chat_choice *choose_format(const struct mw_chat *c, const char *na
     return chat_choose(&choice, c->m->catalogue, t, &wish, e) == 0 ? choice : NULL;
 }
 
-/* Report what the vocabulary's file leaves open, when the model is loaded. */
-static void post_vocab_notice(struct mw_chat *c)
+static void post_notice(struct mw_chat *c, const char *text)
 {
-    const char *text = mw_model_notice(c->m);
-
     if (text[0] != '\0')
-        events_post(c->events, &(struct mw_event){ .kind = MW_EVENT_NOTICE, .text = text,
-                                                   .len = strlen(text) });
+        events_post(
+            c->events,
+            &(struct mw_event){ .kind = MW_EVENT_NOTICE, .text = text, .len = strlen(text) });
 }
 
 /* Report once that the model's template is not used, or not as it was written. */
@@ -144,8 +142,7 @@ static void post_format_notice(struct mw_chat *c)
     if (!chat_choice_notice(c->answerer.choice, has_system, text, sizeof text) ||
         strcmp(text, c->said) == 0)
         return;
-    events_post(c->events, &(struct mw_event){
-                               .kind = MW_EVENT_NOTICE, .text = text, .len = strlen(text) });
+    post_notice(c, text);
     strcpy(c->said, text);
 }
 
@@ -499,7 +496,8 @@ static void load(struct mw_chat *c)
     }
     take_answerer(c, &answerer);
     post_plan(c, MW_EVENT_READY);
-    post_vocab_notice(c);
+    post_notice(c, mw_model_notice(c->m)); /* what the vocabulary's file leaves open */
+    post_notice(c, mw_products_notice(c->m, &c->settings.o.engine));
     post_format_notice(c);
 }
 

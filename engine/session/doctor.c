@@ -305,32 +305,32 @@ int mw_doctor_arithmetic(const struct mw_doctor *d, struct err *e)
     };
     const struct kernels *kernels = kernels_best();
     struct mw_fact f = { .key = "kernels", .label = "kernels" };
-    bool has_blas;
+    enum blas_state blas;
     int rc = 0;
 
     step(d, "arithmetic");
     survey_processor("", d->fact, d->ctx);
     snprintf(f.text, sizeof f.text, "%s", kernels->name);
     put(d, &f);
-    has_blas = blas_open();
+    blas = blas_open(1);
     f = (struct mw_fact){ .key = "openblas", .label = "OpenBLAS" };
     snprintf(f.text, sizeof f.text, "%s", blas_name());
-    if (!has_blas)
-        f.why_not = "it cannot be loaded";
+    if (blas != BLAS_OPEN)
+        f.why_not = blas_why_not(blas);
     put(d, &f);
     for (size_t i = 0; i < sizeof types / sizeof types[0] && rc == 0; i++) {
         struct product_rate r = { .type = types[i].type };
 
         step(d, types[i].label);
-        rc = products_measure(kernels, false, has_blas, MW_PRODUCT_COLS, &r, 1, e);
+        rc = products_measure(kernels, false, blas == BLAS_OPEN, MW_PRODUCT_COLS, &r, 1, e);
         if (rc != 0)
             break;
         put_flops(d, types[i].key, types[i].label, r.kernels, "these kernels do not have it");
-        put_flops(d, types[i].blas_key, types[i].blas_label, r.blas, "it cannot be loaded");
+        put_flops(d, types[i].blas_key, types[i].blas_label, r.blas, blas_why_not(blas));
         if (types[i].type == TYPE_Q8_0)
             put_int8(d, &r);
     }
-    if (has_blas)
+    if (blas == BLAS_OPEN)
         blas_close();
     return rc;
 }

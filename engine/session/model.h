@@ -39,6 +39,7 @@ struct mw_model {
     struct limits_box *limits;   /* of this machine and this model's file */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool has_blas;               /* OpenBLAS is loaded for this model */
+    bool is_blas_denied;         /* it should be, but the system refused its buffers */
 };
 
 /* mw_model_open_within() without the samples of packing.h: no weight is read, so the file may

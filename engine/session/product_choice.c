@@ -43,16 +43,17 @@ int mw_products_measure(const struct mw_model *m, const struct mw_options *o, ui
     const struct kernels *kernels = kernels_of(o, e);
     struct product_rate rates[MW_PRODUCTS_MAX];
     uint32_t n = products_list(m->desc, rates, MW_PRODUCTS_MAX);
-    bool has_blas;
+    enum blas_state blas;
     int rc;
 
     mw_products_list(m, o, out);
     if (kernels == NULL)
         return -1;
-    has_blas = blas_open();
+    blas = blas_open(1);
+    out->is_blas_denied = blas == BLAS_DENIED;
     snprintf(out->blas, sizeof out->blas, "%s", blas_name());
-    rc = products_measure(kernels, o->exact, has_blas, n_col, rates, n, e);
-    if (has_blas)
+    rc = products_measure(kernels, o->exact, blas == BLAS_OPEN, n_col, rates, n, e);
+    if (blas == BLAS_OPEN)
         blas_close();
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
         out->product[i].kernels_flops_s = rates[i].kernels;
@@ -136,23 +137,31 @@ bool mw_products_use_blas(const struct mw_model *m, const struct mw_options *o)
     return choose(m, o, &choice, &ignored) == 0 && choice.has_blas;
 }
 
-/* Load OpenBLAS once for a model.  Its files then count with those of the program. */
-static int load_blas(struct mw_model *m, struct err *e)
+const char *mw_products_notice(const struct mw_model *m, const struct mw_options *o)
 {
-    int rc = 0;
+    if (!m->is_blas_denied || !mw_products_use_blas(m, o))
+        return "";
+    return "OpenBLAS is not used: the system refuses the addresses for its buffers (see ulimit "
+           "-v and -d, and vm.overcommit_memory). The kernels multiply instead.";
+}
+
+/* Load OpenBLAS for a model, which it is closed with.  Its files then count with those of the
+ * program. */
+static enum blas_state load_blas(struct mw_model *m, int n_thread)
+{
+    enum blas_state state;
 
     pthread_mutex_lock(&m->lock);
-    if (!m->has_blas) {
-        m->has_blas = blas_open();
-        if (m->has_blas)
-            m->file_bytes = program_file_bytes();
-        else
-            rc = err_set(e, ERR_UNSUPPORTED,
-                         "OpenBLAS cannot be loaded (libopenblas.so.0); --blas never does "
-                         "without it");
+    state = m->is_blas_denied ? BLAS_DENIED : blas_open(n_thread);
+    if (state == BLAS_OPEN && m->has_blas)
+        blas_close(); /* it is open for more threads now */
+    if (state == BLAS_OPEN && !m->has_blas) {
+        m->has_blas = true;
+        m->file_bytes = program_file_bytes();
     }
+    m->is_blas_denied = state == BLAS_DENIED; /* for good: plans and sessions must agree */
     pthread_mutex_unlock(&m->lock);
-    return rc;
+    return state;
 }
 
 int product_choice_of(struct mw_model *m, const struct mw_options *o,
@@ -160,7 +169,16 @@ int product_choice_of(struct mw_model *m, const struct mw_options *o,
 {
     if (choose(m, o, out, e) != 0)
         return -1;
-    return out->has_blas ? load_blas(m, e) : 0;
+    if (!out->has_blas)
+        return 0;
+    switch (load_blas(m, o->n_thread)) {
+    case BLAS_OPEN: return 0;
+    case BLAS_DENIED: *out = (struct product_choice){ 0 }; return 0;
+    case BLAS_MISSING: break;
+    }
+    return err_set(
+        e, ERR_UNSUPPORTED,
+        "OpenBLAS cannot be loaded (libopenblas.so.0); --blas never does without it");
 }
 
 void mw_products_text(const struct mw_model *m, const struct mw_options *o, char *buf, size_t n)
@@ -170,7 +188,7 @@ void mw_products_text(const struct mw_model *m, const struct mw_options *o, char
     struct err ignored = ERR_INIT;
     uint32_t least;
 
-    if (choose(m, o, &choice, &ignored) != 0 || !choice.has_blas) {
+    if (choose(m, o, &choice, &ignored) != 0 || !choice.has_blas || m->is_blas_denied) {
         snprintf(buf, n, "the %s kernels", kernels);
         return;
     }

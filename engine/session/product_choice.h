@@ -15,8 +15,8 @@ struct product_choice {
 };
 
 /* Choose from resolved options and the rates of the model, and load OpenBLAS if it is used. The
- * library stays loaded until the model is closed.  Returns -1 with *e if it cannot be loaded.
- */
+ * library stays loaded until the model is closed.  If the system refuses its buffers, our
+ * kernels are chosen.  Returns -1 with *e if it cannot be loaded. */
 int product_choice_of(struct mw_model *m, const struct mw_options *o,
                       struct product_choice *out, struct err *e);
 

@@ -18,11 +18,20 @@ const char *mw_blas_name(void)
 {
     static char name[64];
 
-    if (name[0] == '\0' && blas_open()) {
+    if (name[0] == '\0' && blas_open(1) == BLAS_OPEN) {
         snprintf(name, sizeof name, "%s", blas_name());
         blas_close();
     }
     return name;
+}
+
+bool mw_blas_is_denied(void)
+{
+    enum blas_state state = blas_open(1);
+
+    if (state == BLAS_OPEN)
+        blas_close();
+    return state == BLAS_DENIED;
 }
 
 const char *mw_feature(int i)

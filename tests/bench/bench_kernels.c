@@ -687,7 +687,7 @@ int main(int argc, char **argv)
     struct err e = ERR_INIT;
     struct pool *one, *all;
 
-    (void)blas_open();
+    (void)blas_open(2);
     printf("%s\n", blas_name());
     if (pool_new(&one, 1, &e) != 0 || pool_new(&all, 2, &e) != 0)
         return 1;

@@ -5,6 +5,7 @@ import errno
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,59 @@ class Descriptors(Surroundings):
         self.assertEqual(1, start(*RUN, preexec_fn=closing(0, 1, 2)).returncode)
 
 
+@unittest.skipIf(SANITIZED or shutil.which("cc") is None, "no library can be made for it")
+class EndlessLibrary(unittest.TestCase):
+    """A product of OpenBLAS that never returns holds no signal back."""
+
+    SOURCE = """
+        #include <stdlib.h>
+        #include <unistd.h>
+        void cblas_sgemm(void)
+        {
+            (void)!write(atoi(getenv("MARK_FD")), "", 1);
+            for (;;)
+                pause();
+        }
+        void openblas_set_num_threads(int n) { (void)n; }
+        char *openblas_get_config(void) { return "OpenBLAS 9.9.9"; }
+        char *openblas_get_corename(void) { return "Endless"; }
+    """
+
+    def begin(self, home, *args):
+        """Start a command and return it when it is in the library."""
+        reads, writes = os.pipe()
+        p = subprocess.Popen([MEMWALL, *args], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                             pass_fds=(writes,),
+                             env=environment(home, LD_LIBRARY_PATH=home, MARK_FD=str(writes)))
+        os.close(writes)
+        self.assertEqual(b"\0", os.read(reads, 1), args)
+        os.close(reads)
+        return p
+
+    def test_a_signal_ends_the_program(self):
+        always = ("--blas", "always")
+        ids = " ".join(["5"] * 150)
+        with tempfile.TemporaryDirectory() as home:
+            path = os.path.join(home, "ids")
+            with open(path, "w", encoding="ascii") as f:
+                f.write(ids)
+            subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o",
+                            os.path.join(home, "libopenblas.so.0")], input=self.SOURCE,
+                           text=True, check=True)
+            commands = (("doctor", "--no-disk"), ("inspect", "--products", MODEL),
+                        ("run", "-m", MODEL, "-q", "--raw", *always, "word " * 150),
+                        ("eval", MODEL, "--ids", path, *always, "--greedy", "1"),
+                        ("bench", MODEL, "-q", "-p", "150", *always),
+                        ("report", MODEL, "--no-disk", "-o", os.path.join(home, "page.html")))
+            for sig in signal.SIGTERM, signal.SIGINT:
+                started = [self.begin(home, *args) for args in commands]
+                for p in started:
+                    p.send_signal(sig)
+                for p, args in zip(started, commands):
+                    self.assertIn(p.wait(TIMEOUT_S), (-sig, 128 + sig), args)
+
+
 class Limits(Surroundings):
     @unittest.skipIf(SANITIZED, "a sanitizer needs more stack")
     def test_a_small_stack_is_enough(self):
@@ -99,6 +153,40 @@ class Limits(Surroundings):
             if r.returncode == 127:  # not even the libraries fit
                 continue
             self.ends_well(r)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer reserves addresses without end")
+    def test_without_addresses_for_openblas_the_kernels_multiply(self):
+        refused = "OpenBLAS is not used: the system refuses the addresses"
+        always = ("--blas", "always")
+        ids = " ".join(str(i % 90 + 5) for i in range(150))
+        want = start(*IDS, "--blas", "never", stdin=None, input=ids).stdout
+        answer = start(*RUN, "--blas", "never").stdout
+        for which, most in ((resource.RLIMIT_DATA, 200 << 20), (resource.RLIMIT_AS, 450 << 20)):
+            low = limit(which, most)
+            r = start(*IDS, *always, stdin=None, input=ids, preexec_fn=low)
+            self.assertEqual((0, want), (r.returncode, r.stdout), r.stderr)
+            self.assertEqual(1, r.stderr.count(refused), r.stderr)
+            r = start(*(x for x in RUN if x != "-q"), *always, preexec_fn=low)
+            self.assertEqual((0, answer), (r.returncode, r.stdout), r.stderr)
+            self.assertEqual(1, r.stderr.count(refused), r.stderr)
+            r = start(*RUN, *always, preexec_fn=low)
+            self.assertEqual((0, ""), (r.returncode, r.stderr))
+            r = start("plan", MODEL, "-b", "300M", *always, preexec_fn=low)
+            self.assertEqual(0, r.returncode, r.stderr)
+            self.assertEqual(1, r.stderr.count(refused), r.stderr)
+            self.assertRegex(r.stdout, r"products by the \w+ kernels\n")
+        r = start("inspect", "--products", MODEL, preexec_fn=low)
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertIn("no openblas", r.stdout)
+
+    def test_rates_without_openblas_are_not_kept_under_a_limit(self):
+        for most, n_kept in ((200 << 20, 0), (None, 1)):
+            with tempfile.TemporaryDirectory() as home:
+                r = subprocess.run([MEMWALL, *RUN], env=environment(home), timeout=TIMEOUT_S,
+                                   preexec_fn=most and limit(resource.RLIMIT_DATA, most))
+                self.assertEqual(0, r.returncode)
+                kept = os.path.join(home, ".cache", "memwall", "products")
+                self.assertEqual(n_kept, int(os.path.exists(kept)), most)
 
     def test_a_limit_of_file_size_is_an_error_of_writing(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -2,16 +2,23 @@
  * and chunks. */
 #include "config.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "engine/base/units.h"
 #include "engine/compute/blas.h"
 #include "engine/compute/dequant.h"
 #include "tests/lib/kernel_data.h"
@@ -172,19 +179,129 @@ static void the_library_is_loaded_while_it_is_used(void **state)
 {
     (void)state;
     assert_string_not_equal(blas_name(), "");
-    assert_true(blas_open());
+    assert_int_equal(blas_open(1), BLAS_OPEN);
     blas_close();
     assert_non_null(strstr(blas_name(), "openblas 0."));
     assert_in_range(blas_heap_bytes(2), 1 << 20, 64 << 20);
     blas_close();
     assert_string_equal(blas_name(), "");
-    assert_true(blas_open());
+    assert_int_equal(blas_open(1), BLAS_OPEN);
+}
+
+/* ---- the system refuses memory ---- */
+
+/* Let the process map this much more. */
+static void limit(int resource, uint64_t more)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    unsigned long long n_all, n_data;
+    struct rlimit l;
+
+    if (f == NULL || fscanf(f, "%llu %*u %*u %*u %*u %llu", &n_all, &n_data) != 2)
+        _exit(3);
+    fclose(f);
+    l.rlim_cur =
+        (resource == RLIMIT_AS ? n_all : n_data) * (rlim_t)sysconf(_SC_PAGESIZE) + more;
+    l.rlim_max = RLIM_INFINITY;
+    if (setrlimit(resource, &l) != 0)
+        _exit(3);
+}
+
+/* Run fn in a process of its own, which may not be stopped by anything but a signal. */
+static void in_a_process(void (*fn)(int), int resource)
+{
+    pid_t pid = fork();
+    int status;
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(120);
+        fn(resource);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void open_with_limits(int resource)
+{
+    static const uint64_t mib[] = { 2500, 700, 400, 100, 8, 1 };
+
+    blas_close(); /* of the group */
+    for (size_t i = 0; i < sizeof mib / sizeof mib[0]; i++) {
+        enum blas_state many, one;
+
+        limit(resource, mib[i] * MIB);
+        many = blas_open(BLAS_THREADS);
+        one = blas_open(1);
+        if (many != BLAS_DENIED || one != (mib[i] > 600 ? BLAS_OPEN : BLAS_DENIED))
+            _exit(4);
+        if (one == BLAS_OPEN) {
+            struct data d;
+
+            multiply(&d, 0);
+            drop(&d);
+            blas_close();
+        }
+    }
+}
+
+static void without_addresses_for_buffers_the_library_is_not_used(void **state)
+{
+    (void)state;
+    in_a_process(open_with_limits, RLIMIT_DATA);
+    in_a_process(open_with_limits, RLIMIT_AS);
+}
+
+enum { THREADS = 3 };
+
+static pthread_barrier_t begin;
+
+static void *multiply_much(void *arg)
+{
+    struct data *d = arg;
+
+    pthread_barrier_wait(&begin);
+    for (int i = 0; i < 20; i++)
+        blas_multiply(&d->p, 0, 1, d->scratch);
+    return NULL;
+}
+
+static void multiply_with_limits(int resource)
+{
+    static float product[THREADS][N_COL][N_ROW];
+    struct data d[THREADS];
+    pthread_t threads[THREADS];
+
+    if (blas_open(THREADS) != BLAS_OPEN)
+        _exit(4);
+    pthread_barrier_init(&begin, NULL, THREADS + 1);
+    for (int i = 0; i < THREADS; i++) {
+        make(&d[i], 0);
+        d[i].p.y = product[i][0];
+        d[i].p.ldy = N_ROW;
+        if (pthread_create(&threads[i], NULL, multiply_much, &d[i]) != 0)
+            _exit(5);
+    }
+    limit(resource, 0);
+    pthread_barrier_wait(&begin);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    if (memcmp(product[0], product[2], sizeof product[0]) != 0)
+        _exit(6);
+}
+
+static void threads_that_were_announced_need_no_more_addresses(void **state)
+{
+    (void)state;
+    in_a_process(multiply_with_limits, RLIMIT_DATA);
+    in_a_process(multiply_with_limits, RLIMIT_AS);
 }
 
 static int open_library(void **state)
 {
     (void)state;
-    return blas_open() ? 0 : -1;
+    return blas_open(1) == BLAS_OPEN ? 0 : -1;
 }
 
 static int close_library(void **state)
@@ -198,6 +315,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_is_the_sum_of_its_terms),
+        cmocka_unit_test(without_addresses_for_buffers_the_library_is_not_used),
+        cmocka_unit_test(threads_that_were_announced_need_no_more_addresses),
         cmocka_unit_test(bits_do_not_depend_on_blocks_chunks_and_threads),
         cmocka_unit_test(other_columns_of_a_tile_have_no_influence),
         cmocka_unit_test(the_library_is_loaded_while_it_is_used),

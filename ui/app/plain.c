@@ -354,7 +354,7 @@ static void interrupt(struct plain *p)
 {
     uint64_t now = clock_ns();
 
-    if (talk_is_answering(p->talk)) {
+    if (talk_is_answering(p->talk) && talk_state(p->talk) != TALK_STOPPING) {
         if (p->tour != NULL)
             tour_end(p->tour);
         talk_stop(p->talk);
@@ -524,6 +524,12 @@ static void take_tour(struct plain *p)
     p->tour = NULL;
 }
 
+/* Piped messages get their answers first.  A person does not wait for an answer that ends. */
+static bool may_end(const struct plain *p)
+{
+    return is_idle(p) || (p->is_tty && talk_state(p->talk) == TALK_STOPPING);
+}
+
 /* Returns the milliseconds until something is due, -1 for never. */
 static int wait_ms(const struct plain *p)
 {
@@ -547,7 +553,7 @@ static int loop(struct plain *p, struct err *e)
             ;
         if (p->is_leaving)
             break;
-        if (is_idle(p) && p->at_end && p->n_typed == 0 && p->tour == NULL &&
+        if (may_end(p) && p->at_end && p->n_typed == 0 && p->tour == NULL &&
             talk_outbox(p->talk)->n_queue == 0)
             break;
         if (is_idle(p) && p->tour == NULL)
