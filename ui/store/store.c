@@ -312,10 +312,11 @@ static void print_cut(struct store *s, const struct store_end *end)
  */
 static void end_line(struct store *s, const char *done, const struct store_end *end)
 {
-    struct record *r = &s->record[s->answer - s->first];
+    const struct record *r;
 
     if (!s->is_open)
         return;
+    r = &s->record[s->answer - s->first];
     json_print(&s->out, "\"");
     if (done != NULL)
         json_print(&s->out, ",\"done\":\"%s\"", done);
