@@ -532,7 +532,8 @@ static void print_chats(void)
     if (store_list(dir, &list, &n, &ignored) != 0)
         return;
     for (size_t i = 0; i < n; i++)
-        puts(list[i].name);
+        if (!list[i].is_damaged)
+            puts(list[i].name);
     free(list);
 }
 

@@ -59,6 +59,7 @@ check_PROGRAMS += \
 	tests/unit/test_snapshot \
 	tests/unit/test_statistics \
 	tests/unit/test_store \
+	tests/unit/test_store_damage \
 	tests/unit/test_store_parts \
 	tests/unit/test_store_rescue \
 	tests/unit/test_steps \

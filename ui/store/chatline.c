@@ -369,8 +369,12 @@ int chatline_end(struct chatline_reader *r, struct chatline *out, struct err *e)
 {
     int failed = yajl_complete_parse(r->yajl) != yajl_status_ok ? wrong(r, e) : 0;
 
-    if (failed == 0) {
-        *out = r->line;
+    *out = r->line;
+    if (failed != 0) {
+        out->text = out->thinking = out->held = (struct text_of){ 0 };
+        out->ids = NULL;
+        out->n_ids = out->room_ids = 0;
+    } else {
         r->line = (struct chatline){ 0 };
     }
     chatline_drop(r);

@@ -46,7 +46,8 @@ struct chatline_reader *chatline_begin(bool keep);
 void chatline_keep_ids(struct chatline_reader *r);
 /* Parse a part of the line.  Returns -1 with *e, without file and line. */
 int chatline_feed(struct chatline_reader *r, const char *s, size_t n, struct err *e);
-/* End the line and fill *out, whose texts the caller owns.  Always frees r. */
+/* End the line and fill *out, whose texts the caller owns.  Always frees r.  If it returns -1,
+ * *out is what was read before the damage, without texts. */
 int chatline_end(struct chatline_reader *r, struct chatline *out, struct err *e);
 void chatline_drop(struct chatline_reader *r);
 void chatline_free(struct chatline *l);

@@ -243,23 +243,26 @@ static int open_file(struct store *s, const char *path, struct err *e)
     return 0;
 }
 
-/* Complete the last line of a program that was killed. */
+/* Complete the last line of a program that was killed.  A damaged last line gets a newline, and
+ * an empty line after it. */
 static int repair(struct store *s, uint64_t keep, const char *more, bool is_answer,
                   struct err *e)
 {
+    bool is_torn = s->is_torn;
     char last = '\n';
 
+    s->is_torn = false;
     if (keep < s->size && ftruncate(s->fd, (off_t)keep) != 0)
         return err_sys(e, "could not repair \"%.200s\"", s->path);
     store_forget(s, keep);
     if (keep > 0 && store_bytes(s, keep - 1, &last, 1, e) != 0)
         return -1;
-    if (last == '\n' && more[0] == '\0')
+    if (last == '\n' && more[0] == '\0' && !is_torn)
         return 0;
     if (is_answer)
         json_print(&s->out, "%s,\"done\":\"cancelled\"}\n", more[0] == '"' ? "\"" : "");
     else
-        json_print(&s->out, "%s\n", more);
+        json_print(&s->out, "%s\n%s", more, is_torn && last != '\n' ? "\n" : "");
     return store_commit(s, true, e);
 }
 
@@ -603,6 +606,12 @@ void store_close(struct store *s)
 const char *store_path(const struct store *s)
 {
     return s->path;
+}
+
+uint32_t store_damage(const struct store *s, uint64_t *line)
+{
+    *line = s->damaged;
+    return s->n_damaged;
 }
 
 const struct store_head *store_head(const struct store *s)

@@ -38,7 +38,8 @@
  *
  * Files have mode 0600, are locked while open (a second program is refused), and are synced
  * after each turn.  Files are untrusted: line length, nesting and counts are limited, and an
- * error names file and line.
+ * error names file and line.  A line that cannot be read, for example after a loss of power, is
+ * passed over and stays in the file.  An empty line after it means that later lines know of it.
  */
 #ifndef MEMWALL_UI_STORE_STORE_H
 #define MEMWALL_UI_STORE_STORE_H
@@ -53,6 +54,7 @@
 #include "ui/store/kind.h"
 
 #define STORE_MAX_LINE        ((size_t)2 << 20)
+#define STORE_MAX_DAMAGE      ((size_t)64 << 20) /* of a file, beyond which it is refused */
 #define STORE_MAX_ITEMS       (1 << 24)
 #define STORE_MAX_QUEUE       32
 #define STORE_MAX_QUEUE_LINES 64                /* of one queued message */
@@ -98,6 +100,8 @@ struct store_head {
 int store_new(struct store **out, const char *dir, const char *model, struct err *e);
 /* Open path to continue it. */
 int store_open(struct store **out, const char *path, struct err *e);
+/* Returns how many lines of the opened file are damaged; *line is the number of the first. */
+uint32_t store_damage(const struct store *s, uint64_t *line);
 /* Write everything, and end an unfinished answer as cancelled.  Returns -1 with *e if the file
  * is incomplete. */
 int store_finish(struct store *s, struct err *e);
@@ -179,6 +183,7 @@ int store_ids(const struct store *s, uint32_t item, uint32_t **ids, size_t *n, s
 struct store_entry {
     char name[STORE_NAME_BYTES];
     bool is_named;  /* by a person; else the name is the time of the first message */
+    bool is_damaged; /* no line at its start can be read */
     char title[96]; /* start of the first message, clean, one line */
     char model[64]; /* clean */
     time_t changed;
@@ -191,9 +196,14 @@ struct store_entry {
  * skipped. */
 int store_list(const char *dir, struct store_entry **out, size_t *n, struct err *e);
 /* Returns the chat of a list with this name, or with this unique start of a name; "" is the
- * first.  NULL with *e: there is none. */
+ * first that is not damaged.  NULL with *e: there is none. */
 const struct store_entry *store_choose(const struct store_entry *all, size_t n,
                                        const char *name, struct err *e);
+/* Open the newest chat in dir that can be read.  Calls passed(ctx, name, why) for each newer
+ * one that cannot. */
+typedef void store_passed_fn(void *ctx, const char *name, const struct err *why);
+int store_open_newest(struct store **out, const char *dir, store_passed_fn *passed, void *ctx,
+                      struct err *e);
 /* Find a chat in dir by name or by a unique prefix; NULL or "" is the newest one. */
 int store_find(const char *dir, const char *name, char *path, size_t n, struct err *e);
 

@@ -180,7 +180,7 @@ static int export_markdown(FILE *f, const struct store *s, struct err *e)
 {
     uint32_t missing = store_oldest(s) > 0 ? store_missing(s) : 0;
 
-    fprintf(f, "# Chat of %s\n", s->head.created);
+    fprintf(f, "# Chat of %s\n", s->head.created[0] != '\0' ? s->head.created : s->name);
     if (missing > 0)
         fprintf(f, "\n> The oldest %u messages are missing: this chat was not saved.\n",
                 missing);

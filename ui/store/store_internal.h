@@ -78,6 +78,10 @@ struct store {
     struct record queue[STORE_MAX_QUEUE]; /* their items have lengths only */
     uint32_t n_queue;
 
+    uint32_t n_damaged; /* lines that cannot be read */
+    uint64_t damaged;   /* the first of them, counted from 1 */
+    bool is_torn;       /* the line before is one of them: the next line continues nothing */
+
     char *tail; /* the last bytes of the file, in case it is truncated */
     size_t n_tail, room_tail;
 
@@ -90,7 +94,8 @@ struct store {
 
 /* ---- store_items.c ---- */
 
-/* Add a line that was read or written to the items.  *item: the item it made or continued. */
+/* Add a line that was read or written to the items.  *item: the item it made or continued.
+ * bytes 0: the line is damaged, so the item gets no text. */
 int store_apply(struct store *s, const struct chatline *l, uint64_t offset, uint32_t bytes,
                 uint32_t *item, struct err *e);
 
@@ -147,8 +152,8 @@ int store_rescue(struct store *s, struct err *e);
 bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l, size_t *used,
                      const char **more);
 
-/* Read all lines of s->fd.  *keep: end of the valid part of the file; *more must follow it
- * (NULL: nothing to repair). */
+/* Read all lines of s->fd; damaged lines are counted and passed over.  *keep: end of the part
+ * of the file to keep; *more must follow it (NULL: nothing to repair). */
 int store_load(struct store *s, uint64_t *keep, const char **more, bool *is_answer,
                struct err *e);
 /* Add the lines in bytes [from, to) of s to the view v. */

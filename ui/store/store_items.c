@@ -432,9 +432,10 @@ static int apply_text(struct store *s, const struct chatline *l, uint64_t offset
                       uint32_t bytes, uint32_t *item, struct err *e)
 {
     enum store_kind kind = l->is_notice ? STORE_NOTICE : l->kind;
-    struct record *r = l->continues && !s->is_beyond ? store_continued(s, kind) : NULL;
+    bool continues = l->continues && !s->is_torn;
+    struct record *r = continues && !s->is_beyond ? store_continued(s, kind) : NULL;
 
-    if (s->is_beyond && l->continues)
+    if (s->is_beyond && continues)
         return 0;
     if (r == NULL && s->is_view && store_count(s) == s->view_end) {
         if (!s->is_beyond) {
@@ -447,7 +448,7 @@ static int apply_text(struct store *s, const struct chatline *l, uint64_t offset
     }
     if (r == NULL)
         r = store_add_record(s, kind, offset, e);
-    if (r == NULL || store_add_line(s, r, offset, bytes, e) != 0)
+    if (r == NULL || (bytes > 0 && store_add_line(s, r, offset, bytes, e) != 0))
         return -1;
     store_take_back(r);
     r->item.text_bytes += (uint32_t)l->text.n;
@@ -472,7 +473,7 @@ void store_drop_queued(struct store *s, uint64_t n)
 static int apply_queued(struct store *s, const struct chatline *l, uint64_t offset,
                         uint32_t bytes, struct err *e)
 {
-    bool is_new = !l->continues || s->n_queue == 0;
+    bool is_new = !l->continues || s->is_torn || s->n_queue == 0;
     struct record *r;
 
     if (s->is_view || (is_new && s->n_queue == STORE_MAX_QUEUE))
@@ -489,7 +490,7 @@ static int apply_queued(struct store *s, const struct chatline *l, uint64_t offs
 
 void store_apply_receipt(struct store *s, const struct chatline *l)
 {
-    struct record *r = s->is_beyond ? NULL : last_of(s, STORE_ANSWER);
+    struct record *r = s->is_beyond || s->is_torn ? NULL : last_of(s, STORE_ANSWER);
 
     if (r == NULL)
         return;

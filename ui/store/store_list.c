@@ -19,26 +19,18 @@
 
 static const char suffix[] = STORE_SUFFIX;
 
-/* Read a complete or cut line. */
-static bool read_line(const char *s, size_t n, struct chatline *l)
+/* Read a line.  is_cut: it may be incomplete. */
+static bool read_line(const char *s, size_t n, bool is_cut, struct chatline *l)
 {
-    struct chatline_reader *r = chatline_begin(true);
-    const char *more = "";
-    struct err unused;
-    size_t keep = n;
+    const char *more;
+    size_t used;
 
-    if (!chatline_repair(s, n, &keep, &more)) {
-        keep = n;
-        more = "";
-    }
-    if (r == NULL)
+    if (!store_read_line(s, n, true, l, &used, &more))
         return false;
-    if (chatline_feed(r, s, keep, &unused) != 0 ||
-        chatline_feed(r, more, strlen(more), &unused) != 0) {
-        chatline_drop(r);
-        return false;
-    }
-    return chatline_end(r, l, &unused) == 0;
+    if (is_cut || (used == n && more[0] == '\0'))
+        return true;
+    chatline_free(l);
+    return false;
 }
 
 static size_t line_length(const char *s, size_t n)
@@ -48,28 +40,47 @@ static size_t line_length(const char *s, size_t n)
     return newline == NULL ? n : (size_t)(newline - s);
 }
 
-/* Read head and title from the start of a file.  Returns false if it is not a chat. */
-static bool look_at_beginning(const char *s, size_t n, struct store_entry *out)
+/* The kind of a file, by its start. */
+enum look { LOOK_OTHER, LOOK_CHAT, LOOK_DAMAGED };
+
+/* Does s[0 .. n) begin as the first line of a chat? */
+static bool is_head_start(const char *s, size_t n)
 {
-    bool first = true, is_chat = false;
+    static const char begin[] = "{\"memwall\":\"chat\"";
+    size_t len = n < sizeof begin - 1 ? n : sizeof begin - 1;
+
+    return memcmp(s, begin, len) == 0;
+}
+
+/* Read head and title from the start of a file; is_cut: the file is longer. */
+static enum look look_at_beginning(const char *s, size_t n, bool is_cut, bool has_time,
+                                   struct store_entry *out)
+{
+    enum look is = is_head_start(s, n) || has_time ? LOOK_DAMAGED : LOOK_OTHER;
 
     for (size_t at = 0, len; at < n && out->title[0] == '\0'; at += len + 1) {
         struct chatline l = { 0 };
+        bool is_last;
 
         len = line_length(s + at, n - at);
-        if (!read_line(s + at, len, &l) || (first && !l.is_head)) {
+        is_last = at + len == n;
+        if (at == 0 && (len == 0 || (is_last && !is_cut)))
+            break; /* a chat has a complete first line */
+        if (!read_line(s + at, len, is_last, &l))
+            continue;
+        if (at == 0 && !l.is_head) {
             chatline_free(&l);
-            return is_chat;
+            return LOOK_OTHER;
         }
-        if (first)
+        if (at == 0)
             clean_line(out->model, sizeof out->model, l.model, strlen(l.model));
         else if (l.is_message && l.kind == STORE_USER && l.text.s != NULL)
             clean_line(out->title, sizeof out->title, l.text.s, l.text.n);
+        if (l.is_head || l.is_message || l.is_notice || l.is_queued)
+            is = LOOK_CHAT;
         chatline_free(&l);
-        is_chat = true;
-        first = false;
     }
-    return is_chat;
+    return is;
 }
 
 /* Read the tokens from the last receipt. */
@@ -83,7 +94,7 @@ static void look_at_end(const char *s, size_t n, struct store_entry *out)
         struct chatline l = { 0 };
 
         if (len > sizeof mark && memcmp(s + at, mark, sizeof mark - 1) == 0 &&
-            read_line(s + at, len, &l) && l.is_receipt)
+            read_line(s + at, len, true, &l) && l.is_receipt)
             out->context = l.context;
         chatline_free(&l);
         from = memchr(s + at, '\n', n - at);
@@ -116,21 +127,21 @@ static bool look(int dir, const char *file, struct store_entry *out)
 {
     int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     char *buf = malloc(LOOK);
-    bool is_chat = false;
+    enum look is = LOOK_OTHER;
     struct stat st;
     ssize_t n;
 
     *out = (struct store_entry){ 0 };
+    snprintf(out->name, sizeof out->name, "%.*s", (int)(strlen(file) - strlen(suffix)), file);
+    out->is_named = !is_time(out->name);
     if (fd >= 0 && buf != NULL && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         (n = read_at(fd, buf, 0)) > 0) {
-        is_chat = look_at_beginning(buf, (size_t)n, out);
+        is = look_at_beginning(buf, (size_t)n, st.st_size > n, !out->is_named, out);
         if (st.st_size > LOOK)
             n = read_at(fd, buf, (uint64_t)st.st_size - LOOK);
-        if (is_chat && n > 0)
+        if (is == LOOK_CHAT && n > 0)
             look_at_end(buf, (size_t)n, out);
-        snprintf(out->name, sizeof out->name, "%.*s", (int)(strlen(file) - strlen(suffix)),
-                 file);
-        out->is_named = !is_time(out->name);
+        out->is_damaged = is == LOOK_DAMAGED;
         out->changed = st.st_mtim.tv_sec;
         out->changed_ns = st.st_mtim.tv_nsec;
         out->bytes = (uint64_t)st.st_size;
@@ -138,7 +149,7 @@ static bool look(int dir, const char *file, struct store_entry *out)
     free(buf);
     if (fd >= 0)
         close(fd);
-    return is_chat;
+    return is != LOOK_OTHER;
 }
 
 static int newest_first(const void *a, const void *b)
@@ -204,12 +215,13 @@ const struct store_entry *store_choose(const struct store_entry *all, size_t n,
 
     if (len > strlen(suffix) && strcmp(name + len - strlen(suffix), suffix) == 0)
         len -= strlen(suffix);
-    if (n == 0) {
+    for (size_t i = 0; len == 0 && i < n; i++)
+        if (!all[i].is_damaged)
+            return &all[i];
+    if (n == 0 || len == 0) {
         err_set(e, ERR_ARGUMENT, "no saved chat");
         return NULL;
     }
-    if (len == 0)
-        return &all[0];
     for (size_t i = 0; i < n; i++) {
         if (strncmp(all[i].name, name, len) != 0)
             continue;
@@ -249,4 +261,41 @@ int store_find(const char *dir, const char *name, char *path, size_t n, struct e
     }
     free(all);
     return found != NULL ? 0 : -1;
+}
+
+/* Is the file of no use to any memwall, in contrast to one that another memwall has open? */
+static bool is_unreadable(const struct err *e)
+{
+    return e->code == ERR_FORMAT || e->code == ERR_UNSUPPORTED ||
+           (e->code == ERR_IO && e->sys != 0);
+}
+
+int store_open_newest(struct store **out, const char *dir, store_passed_fn *passed, void *ctx,
+                      struct err *e)
+{
+    struct store_entry *all;
+    size_t n;
+    int rc = -1;
+
+    *out = NULL;
+    if (store_list(dir, &all, &n, e) != 0)
+        return -1;
+    err_set(e, ERR_ARGUMENT, n == 0 ? "no saved chat" : "no saved chat can be read");
+    for (size_t i = 0; rc != 0 && i < n; i++) {
+        struct err why = ERR_INIT;
+        char path[4400];
+
+        snprintf(path, sizeof path, "%.4200s/%s%s", dir, all[i].name, suffix);
+        rc = store_open(out, path, &why);
+        if (rc != 0 && !is_unreadable(&why)) {
+            *e = why;
+            break;
+        }
+        if (rc != 0)
+            passed(ctx, all[i].name, &why);
+    }
+    free(all);
+    if (rc == 0)
+        *e = (struct err)ERR_INIT;
+    return rc;
 }

@@ -35,9 +35,14 @@ struct reading {
     struct store *s;
     struct chatline_reader *r;
     uint64_t line, offset; /* its number, from 1, and its start */
-    uint64_t bytes;
-    bool is_broken; /* why; an error only if another line follows */
+    uint64_t bytes, solid; /* its length; up to its last byte that is not NUL */
+    bool is_broken;        /* it cannot be read; why */
     struct err why;
+
+    bool is_headless; /* line 1 could not be read; its why is head */
+    struct err head;
+    bool has_line;     /* another line belongs to a chat */
+    uint64_t n_broken; /* bytes of damaged lines */
 };
 
 static int begin(struct reading *in, struct err *e)
@@ -49,13 +54,24 @@ static int begin(struct reading *in, struct err *e)
 
 static int feed(struct reading *in, const char *s, size_t n, struct err *e)
 {
+    size_t solid = n;
+
     if (n == 0)
         return 0;
-    if (in->bytes + n > STORE_MAX_LINE)
-        return err_set(e, ERR_FORMAT, "is longer than %zu bytes", STORE_MAX_LINE);
+    while (solid > 0 && s[solid - 1] == '\0')
+        solid--;
+    if (solid > 0)
+        in->solid = in->bytes + solid;
     in->bytes += n;
     if (begin(in, e) != 0)
         return -1;
+    if (in->bytes > STORE_MAX_LINE && !in->is_broken) {
+        in->is_broken = true;
+        err_set(&in->why, ERR_FORMAT, "is longer than %zu bytes", STORE_MAX_LINE);
+    }
+    if (in->is_broken && in->n_broken + in->bytes > STORE_MAX_DAMAGE)
+        return err_set(e, ERR_FORMAT, "more than %zu MiB of the file are damaged",
+                       STORE_MAX_DAMAGE >> 20);
     if (!in->is_broken)
         in->is_broken = chatline_feed(in->r, s, n, &in->why) != 0;
     return 0;
@@ -73,24 +89,55 @@ static int head(struct store *s, const struct chatline *l, struct err *e)
     return 0;
 }
 
+/*
+ * Pass over a damaged line, of which l was read.  If it began a message, the message stays,
+ * without its text, so that later messages keep their numbers.  If its kind is unknown, it may
+ * have begun the message that the next line continues.
+ */
+static int pass_over(struct reading *in, const struct chatline *l, struct err *e)
+{
+    struct chatline part = *l;
+    struct store *s = in->s;
+    uint32_t item;
+
+    part.text = part.thinking = part.held = (struct text_of){ 0 };
+    part.n_ids = 0;
+    if (s->n_damaged++ == 0)
+        s->damaged = in->line;
+    in->n_broken += in->bytes;
+    if (in->line == 1) {
+        in->is_headless = true;
+        in->head = in->why;
+    }
+    if (part.is_message && part.continues)
+        return 0;
+    if (part.is_message && store_apply(s, &part, in->offset, 0, &item, e) != 0)
+        return -1;
+    s->is_torn = !part.is_message;
+    return 0;
+}
+
 static int end_line(struct reading *in, struct err *e)
 {
+    struct err incomplete = ERR_INIT;
     struct chatline l;
     uint32_t item;
     int failed;
 
-    if (in->bytes == 0) /* empty lines are skipped */
+    if (in->bytes == 0) { /* empty lines are skipped; one ends the damage before it */
+        in->s->is_torn = false;
         return in->line == 1 ? err_set(e, ERR_FORMAT, "is empty") : 0;
-    if (in->is_broken) {
-        *e = in->why;
-        return -1;
     }
-    failed = chatline_end(in->r, &l, e);
+    failed = chatline_end(in->r, &l, &incomplete);
     in->r = NULL;
-    if (failed != 0)
-        return -1;
+    if (failed != 0 && !in->is_broken)
+        in->why = incomplete;
+    if (failed != 0 || in->is_broken)
+        return pass_over(in, &l, e);
     failed = in->line == 1 ? head(in->s, &l, e)
                            : store_apply(in->s, &l, in->offset, (uint32_t)in->bytes, &item, e);
+    in->has_line |= l.is_message || l.is_notice || l.is_queued;
+    in->s->is_torn = false;
     chatline_free(&l);
     return failed;
 }
@@ -98,7 +145,8 @@ static int end_line(struct reading *in, struct err *e)
 static void next_line(struct reading *in)
 {
     in->offset += in->bytes + 1;
-    in->bytes = 0;
+    in->bytes = in->solid = 0;
+    in->is_broken = false;
     in->line++;
 }
 
@@ -149,13 +197,30 @@ bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l
     return parse_line(s, n, keep_text, false, l, used, more);
 }
 
-/* The last line has no newline.  If it is cut, it is repaired or dropped. */
+/* Is s[0 .. n) damaged, and not only incomplete?  *l: what was read. */
+static bool is_damaged(struct reading *in, const char *s, size_t n, struct chatline *l)
+{
+    struct chatline_reader *r = chatline_begin(false);
+    struct err unused;
+    bool is = r != NULL && chatline_feed(r, s, n, &in->why) != 0;
+
+    if (r != NULL && chatline_end(r, l, &unused) == 0)
+        chatline_free(l);
+    return is;
+}
+
+/*
+ * The last line has no newline.  NULs at its end are what a loss of power leaves, and are cut
+ * off.  If the rest is incomplete, it is completed or dropped.  If it is damaged, it stays in
+ * the file as a line that cannot be read.
+ */
 static int last_line(struct reading *in, uint64_t *keep, const char **more, bool *is_answer,
                      struct err *e)
 {
-    struct chatline l;
-    size_t n = (size_t)in->bytes, used;
-    char *s = malloc(n);
+    bool is_long = in->solid > STORE_MAX_LINE;
+    size_t n = is_long ? 0 : (size_t)in->solid, used;
+    struct chatline l = { 0 };
+    char *s = malloc(n + 1);
     uint32_t item;
     int failed = 0;
 
@@ -167,13 +232,19 @@ static int last_line(struct reading *in, uint64_t *keep, const char **more, bool
         failed = -1;
     } else if (in->line == 1) {
         failed = err_set(e, ERR_FORMAT, "is not a memwall chat file");
-    } else if (store_read_line(s, n, false, &l, &used, more)) {
+    } else if (n > 0 && store_read_line(s, n, false, &l, &used, more)) {
         *keep = in->offset + used;
         *is_answer = l.is_message && l.kind == STORE_ANSWER && !l.has_done && **more != '\0';
         failed = store_apply(in->s, &l, in->offset, (uint32_t)used, &item, e);
+        in->has_line |= l.is_message || l.is_notice || l.is_queued;
+        in->s->is_torn = false;
         chatline_free(&l);
     } else {
         *more = "";
+        if (is_long || (n > 0 && is_damaged(in, s, n, &l))) {
+            *keep = in->offset + in->solid;
+            failed = pass_over(in, &l, e);
+        }
     }
     free(s);
     return failed;
@@ -208,6 +279,13 @@ int store_load(struct store *s, uint64_t *keep, const char **more, bool *is_answ
         failed = err_set(e, ERR_FORMAT, "is empty");
     }
     chatline_drop(in.r);
+    if (failed == 0 && in.is_headless && !in.has_line) {
+        *e = in.head;
+        in.line = 1;
+        failed = -1;
+    }
+    if (failed == 0 && s->is_torn && *more == NULL)
+        *more = ""; /* a line that is written later continues what is known now */
     return failed != 0 ? at_line(e, s, in.line) : 0;
 }
 

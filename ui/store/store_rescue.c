@@ -172,6 +172,18 @@ static int copy_open(const struct store *s, uint32_t p, struct store *n, struct 
     return store_add_line(n, to, at, 0, e);
 }
 
+/* Write a line without text for an item that has none. */
+static int put_empty(struct store *n, struct record *to, struct err *e)
+{
+    uint64_t at = n->size + n->out.used;
+
+    json_print(&n->out, "{%s:\"\"}", key_of(&to->item, false));
+    if (store_add_line(n, to, at, (uint32_t)(n->size + n->out.used - at), e) != 0)
+        return -1;
+    json_raw(&n->out, "\n", 1);
+    return store_commit(n, false, e);
+}
+
 /* Copy item i, whose part can be read. */
 static int copy_item(const struct store *s, const struct store *holder,
                      const struct record *from, struct store *n, uint32_t *open, struct err *e)
@@ -181,6 +193,8 @@ static int copy_item(const struct store *s, const struct store *holder,
     if (to == NULL)
         return -1;
     to->item = from->item;
+    if (from->first == STORE_NO_PIECE && put_empty(n, to, e) != 0)
+        return -1;
     if (copy_lines(s, holder, from, false, n, to, open, e) != 0)
         return -1;
     if (from->item.has_receipt)
@@ -194,21 +208,17 @@ static int copy_unknown(const struct store *s, const struct part *part, struct s
 {
     for (uint32_t i = part->item, m = part->message; i < part[1].item; i++) {
         struct store_item item = { .kind = STORE_NOTICE, .done = MW_DONE_CANCELLED };
-        uint64_t at = n->size + n->out.used;
         struct record *to;
 
         if (m < part[1].message) {
             item.kind = store_is_user(s, m++) ? STORE_USER : STORE_ANSWER;
             n->n_lost++;
         }
-        to = store_add_record(n, item.kind, at, e);
+        to = store_add_record(n, item.kind, n->size + n->out.used, e);
         if (to == NULL)
             return -1;
-        json_print(&n->out, "{%s:\"\"}", key_of(&item, false));
-        if (store_add_line(n, to, at, (uint32_t)(n->size + n->out.used - at), e) != 0)
-            return -1;
-        json_raw(&n->out, "\n", 1);
-        if (store_commit(n, false, e) != 0)
+        to->item = item;
+        if (put_empty(n, to, e) != 0)
             return -1;
     }
     return 0;

@@ -269,7 +269,10 @@ static void fill_menu(const struct menu *m, struct sheet *s, const char *dir)
         sheet_line(s, chat->is_named ? ROLE_ACCENT : ROLE_DIM, "%-*s", width, chat->name);
         sheet_more(s, ROLE_DIM, "  %-7s  %8s  %-14.14s  ",
                    last_used(when, sizeof when, chat->changed), count, chat->model);
-        sheet_more(s, ROLE_TEXT, "%s", chat->title);
+        if (chat->is_damaged)
+            sheet_more(s, ROLE_WARN, "damaged: it cannot be read");
+        else
+            sheet_more(s, ROLE_TEXT, "%s", chat->title);
         if (is_own(m->t, chat->name))
             sheet_more(s, ROLE_DIM, " (on the screen)");
         sheet_choice(s, (long)i);

@@ -273,7 +273,8 @@ static void offer_chats(struct offer *o, struct talk *t)
     if (store_list(dir, &list, &n, &ignored) != 0)
         return;
     for (size_t i = 0; i < n; i++)
-        offer(o, list[i].name);
+        if (!list[i].is_damaged)
+            offer(o, list[i].name);
     free(list);
 }
 

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,12 +45,70 @@ int saving_begin(struct saving *s, const char *model, struct err *e)
     return store_new(&s->store, s->o->options->no_save ? NULL : dir, model, e);
 }
 
-int saving_open(const struct saving *s, const char *name, struct store **out, struct err *e)
+/* Add a line to s->opened; those that do not fit are left out. */
+__attribute__((format(printf, 2, 3))) static void note_opened(struct saving *s, const char *fmt,
+                                                              ...)
+{
+    size_t used = strlen(s->opened), room = sizeof s->opened - used;
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(s->opened + used, room, fmt, ap);
+    va_end(ap);
+    if (n < 0 || (size_t)n >= room)
+        s->opened[used] = '\0';
+}
+
+static void note_passed(void *ctx, const char *name, const struct err *why)
+{
+    struct err e = *why;
+    char text[300];
+
+    e.file[0] = '\0'; /* its name is enough */
+    err_text(&e, text, sizeof text);
+    note_opened(ctx, "passed over the chat \"%s\", which cannot be read: %s\n", name, text);
+}
+
+static void note_damage(struct saving *s, const struct store *opened)
+{
+    uint64_t line;
+    uint32_t n = store_damage(opened, &line);
+
+    if (n == 1)
+        note_opened(s,
+                    "line %llu of the chat file is damaged; its text is missing here, and "
+                    "the line stays in %s\n",
+                    (unsigned long long)line, store_path(opened));
+    else if (n > 1)
+        note_opened(s,
+                    "%u lines of the chat file are damaged, from line %llu on; their texts "
+                    "are missing here, and the lines stay in %s\n",
+                    n, (unsigned long long)line, store_path(opened));
+}
+
+int saving_open(struct saving *s, const char *name, struct store **out, struct err *e)
 {
     char dir[4096], path[4400];
+    int rc;
 
     saving_folder(s, dir, sizeof dir);
-    return store_find(dir, name, path, sizeof path, e) != 0 ? -1 : store_open(out, path, e);
+    s->opened[0] = '\0';
+    if (name[0] == '\0')
+        rc = store_open_newest(out, dir, note_passed, s, e);
+    else
+        rc = store_find(dir, name, path, sizeof path, e) != 0 ? -1 : store_open(out, path, e);
+    if (rc == 0)
+        note_damage(s, *out);
+    return rc;
+}
+
+void saving_say_opened(struct saving *s)
+{
+    for (char *at = s->opened, *line; (line = strsep(&at, "\n")) != NULL;)
+        if (line[0] != '\0')
+            front_say(s->front, SAY_ERROR, "%s", line);
+    s->opened[0] = '\0';
 }
 
 void saving_adopt(struct saving *s, struct store *opened)

@@ -35,14 +35,17 @@ struct saving {
     char why[300];     /* it is suspended */
     uint64_t tried_ns; /* the last write that failed */
     bool said_gone;    /* that the oldest text of a chat that is not saved is gone */
+    char opened[1000]; /* lines for saving_say_opened() */
 };
 
 /* Begin a new chat; nothing is written before its first message.  -1 with *e: s has no
  * store. */
 int saving_begin(struct saving *s, const char *model, struct err *e);
-/* Open the saved chat with this name ("" for the newest one).  saving_adopt continues it in
- * place of the current chat, which is closed. */
-int saving_open(const struct saving *s, const char *name, struct store **out, struct err *e);
+/* Open the saved chat with this name ("" for the newest one that can be read).  saving_adopt
+ * continues it in place of the current chat, which is closed.  saving_say_opened reports damage
+ * that was found meanwhile, when the screen shows the chat. */
+int saving_open(struct saving *s, const char *name, struct store **out, struct err *e);
+void saving_say_opened(struct saving *s);
 void saving_adopt(struct saving *s, struct store *opened);
 /* Close the chat.  The file of a new chat is removed if its messages were all taken back. */
 void saving_close(struct saving *s);

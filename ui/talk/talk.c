@@ -74,6 +74,7 @@ static void greet_skipped(struct talk *t)
 void talk_greet(struct talk *t)
 {
     greet_skipped(t);
+    saving_say_opened(&t->saving);
     if (t->o->notice != NULL && t->o->notice[0] != '\0')
         talk_notice(t, "%s", t->o->notice);
     if (t->changes.asked.engine.io == MW_IO_MMAP)

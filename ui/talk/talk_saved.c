@@ -98,6 +98,7 @@ int talk_open_saved(struct talk *t, const char *name, struct err *e)
     if (open_saved(t, name, e) != 0 || saved_restore(t, e) != 0)
         return -1;
     t->front.restored(t->front.ctx);
+    saving_say_opened(&t->saving);
     t->front.changed(t->front.ctx);
     return 0;
 }
