@@ -54,7 +54,12 @@ static void cell_text(const struct mw_found *f, enum column column, char *buf, s
             snprintf(buf, n, "%" PRIu32, f->n_ctx_train);
         break;
     case COLUMN_WHERE: snprintf(buf, n, "%s", mw_store_name(f->store)); break;
-    case COLUMN_HERE: mw_fit_text(f, buf, n); break;
+    case COLUMN_HERE:
+        mw_fit_text(f, buf, n);
+        /* A row has the reason; opening the model also says what to do. */
+        if (f->fit >= MW_FIT_UNSUPPORTED && strstr(buf, "; ") != NULL)
+            *strstr(buf, "; ") = '\0';
+        break;
     case N_COLUMN: break;
     }
 }
@@ -119,7 +124,8 @@ static void fit(struct table *t, int terminal)
         t->width[COLUMN_HERE] += terminal - sum_width(t);
 }
 
-/* Print text in a column, cut with "..." if it is too wide. */
+/* Print text in a column, cut with "..." if it is too wide: sentences, which are in the last
+ * column, after a word. */
 static void print_cell(const char *text, int width, bool is_number, bool is_last)
 {
     size_t n = strlen(text);
@@ -127,7 +133,12 @@ static void print_cell(const char *text, int width, bool is_number, bool is_last
     bool is_cut = used > width;
 
     if (is_cut) {
+        const char *blank;
+
         n = cluster_fit(text, n, width - 3);
+        blank = is_last && text[n] != ' ' ? memrchr(text, ' ', n) : NULL;
+        if (blank != NULL)
+            n = (size_t)(blank - text);
         used = cluster_width(text, n) + 3;
     }
     printf("%*s%.*s%s%*s", is_number ? width - used : 0, "", (int)n, text, is_cut ? "..." : "",

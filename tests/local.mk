@@ -51,6 +51,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_stdin.py \
 	tests/program/test_surroundings.py \
 	tests/program/test_sweep.py \
+	tests/program/test_world.py \
 	tests/program/test_vocabularies.py \
 	tests/terminal/test_tmux.py \
 	tests/tree/test_options.py \
@@ -96,7 +97,7 @@ EXTRA_DIST += \
 	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/html_page.py tests/lib/hub.py tests/lib/pull_case.py \
 	tests/lib/program.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
-	tests/lib/store_case.py tests/lib/terminal.py tests/lib/tiny_model.py \
+	tests/lib/store_case.py tests/lib/terminal.py tests/lib/tiny_model.py tests/lib/world.py \
 	tests/tree/references.py tests/tree/words.py
 
 # Print the cases that the last "make check" skipped or failed, and the totals.

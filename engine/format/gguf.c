@@ -412,7 +412,8 @@ static int place_tensors(struct gguf *g, uint64_t info_end, struct err *e)
         }
         if (end > g->size) {
             err_set(e, ERR_FORMAT,
-                    "ends %llu bytes past the end of the file (%llu bytes); is the download "
+                    "the file is cut off; the tensor ends %llu bytes past the end of the file "
+                    "(%llu bytes); is the download "
                     "complete?",
                     (unsigned long long)(end - g->size), (unsigned long long)g->size);
             return at(e, begin, t->name);

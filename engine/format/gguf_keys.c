@@ -237,8 +237,8 @@ static int check_unknown(const struct catalogue *c, const char *suffix, struct e
                              sizeof name) != NULL)
             continue;
         return err_set(e, ERR_UNSUPPORTED,
-                       "memwall does not know this key, and %.80s, which it may stand for, is "
-                       "missing; fetch a file that llama.cpp's converter made",
+                       "the key is unknown and may stand for %.80s, which is missing; fetch a file "
+                       "that llama.cpp's converter made",
                        name);
     }
     return 0;

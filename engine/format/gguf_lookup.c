@@ -101,8 +101,8 @@ void lookup_fail(struct gguf_lookup *l)
 void lookup_missing(struct gguf_lookup *l)
 {
     err_set(l->e, ERR_FORMAT,
-            "the key is missing, and no value may stand for it; convert the model again, or "
-            "fetch a file that llama.cpp's converter made");
+            "the key is missing; no value may stand for it, so convert the model again, or fetch "
+            "a file that llama.cpp's converter made");
     lookup_fail(l);
 }
 

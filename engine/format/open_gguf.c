@@ -102,9 +102,8 @@ static int open_rest(struct catalogue *c, const struct split_name *s, struct err
         rc = model_file_open(&f, AT_FDCWD, path, path, e);
         if (rc != 0 && e->sys == ENOENT) {
             err_set(e, ERR_FORMAT,
-                    "file %u of the set of %u is missing; fetch it into the folder of the "
-                    "others",
-                    i, s->count);
+                    "file %u of %u is missing; fetch it into the folder of the others", i,
+                    s->count);
             err_at(e, path, ERR_NO_OFFSET, NULL);
         }
         if (rc == 0)

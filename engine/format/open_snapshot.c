@@ -89,6 +89,19 @@ static int open_in_folder(const struct catalogue *c, struct model_file *f, const
     return rc;
 }
 
+/* Reports a file that is needed. */
+static void missing_file(const struct catalogue *c, const char *name, const char *hint,
+                         struct err *e)
+{
+    char *path = join(c->index->folder, name, e);
+
+    if (path == NULL)
+        return;
+    err_set(e, ERR_FORMAT, "the file is missing; %s", hint);
+    err_at(e, path, ERR_NO_OFFSET, NULL);
+    free(path);
+}
+
 int snapshot_json(const struct catalogue *c, const char *name, bool need, struct json_doc **out,
                   struct err *e)
 {
@@ -99,8 +112,11 @@ int snapshot_json(const struct catalogue *c, const char *name, bool need, struct
     *out = NULL;
     if (!need && !exists(c, name))
         return 0;
-    if (open_in_folder(c, &f, name, e) != 0)
+    if (open_in_folder(c, &f, name, e) != 0) {
+        if (e->sys == ENOENT)
+            missing_file(c, name, "fetch it into the folder of the snapshot", e);
         return -1;
+    }
     rc = json_read(out, f.fd, f.size, e);
     if (rc != 0) {
         says = file_says(&f);
@@ -223,19 +239,6 @@ static int read_index(void *ctx, struct shard_list *s, struct err *e)
     return rc;
 }
 
-static void missing_shard(const struct catalogue *c, const char *name, struct err *e)
-{
-    char *path = join(c->index->folder, name, e);
-
-    if (path == NULL)
-        return;
-    err_set(e, ERR_FORMAT,
-            "the file is missing, although the index names it; fetch it into the folder of the "
-            "others");
-    err_at(e, path, ERR_NO_OFFSET, NULL);
-    free(path);
-}
-
 static int add_shards(struct catalogue *c, const struct shard_list *s, bool named,
                       struct err *e)
 {
@@ -244,7 +247,9 @@ static int add_shards(struct catalogue *c, const struct shard_list *s, bool name
 
         if (open_in_folder(c, &f, s->names[i], e) != 0) {
             if (e->sys == ENOENT)
-                missing_shard(c, s->names[i], e);
+                missing_file(c, s->names[i],
+                             "the index names it, so fetch it into the folder of the others",
+                             e);
             return -1;
         }
         if (add_file(c, &f, named, e) != 0)

@@ -222,10 +222,11 @@ static int end_entry(struct header *h, struct err *e)
         return bad(h, e);
     }
     if (h->offsets[1] > data) {
-        err_set(
-            e, ERR_FORMAT,
-            "ends %llu bytes past the end of the file (%llu bytes); is the download complete?",
-            (unsigned long long)(h->offsets[1] - data), (unsigned long long)h->size);
+        err_set(e, ERR_FORMAT,
+                "the file is cut off; the tensor ends %llu bytes past the end of the file "
+                "(%llu bytes); "
+                "is the download complete?",
+                (unsigned long long)(h->offsets[1] - data), (unsigned long long)h->size);
         return bad(h, e);
     }
     t.offset = h->data_start + h->offsets[0];

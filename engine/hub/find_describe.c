@@ -77,15 +77,51 @@ static uint64_t hash_options(const struct mw_describer *d)
 
 /* ---- reading headers ---- */
 
-/* The reason without the file's name, which the list shows anyway. */
+static bool begins_with(const char *text, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(text, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Skips the beginning of a sentence if it is this one. */
+static const char *skip(const char *text, const char *beginning)
+{
+    size_t n = strlen(beginning);
+
+    return strncmp(text, beginning, n) == 0 ? text + n : text;
+}
+
+/*
+ * Write the reason as a list shows it, the point first, because a column may be narrow: without
+ * the file, which the list names anyway, without the place if the sentence has a subject of its
+ * own, and without the list of everything that memwall runs.
+ */
 static void write_reason(struct record *r, const struct err *e)
 {
-    struct err short_e = *e;
-    char text[400];
+    static const char *const verbs[] = { "is ",    "has ",   "ends ",   "contains ",
+                                         "gives ", "names ", "shares ", "begins " };
+    static const char *const subjects[] = { "a ",           "an ",    "the file ",
+                                            "this ",        "these ", "the folder ",
+                                            "weight type ", "file ",  "cannot open " };
+    const char *what = skip(skip(e->what, "not a GGUF file but "), "the file is "), *rest;
+    const char *field = e->field;
+    char text[512], name[64];
 
-    short_e.file[0] = '\0';
-    short_e.offset = ERR_NO_OFFSET;
-    err_text(&short_e, text, sizeof text);
+    if (strncmp(e->what, "the file is cut off", 19) == 0)
+        what = e->what;
+    rest = what + strcspn(what, ";");
+    if (sscanf(what, "architecture \"%63[^\"]\"", name) == 1)
+        snprintf(text, sizeof text, "%s architecture", name);
+    else if (field[0] == '\0' ||
+             begins_with(what, subjects, sizeof subjects / sizeof subjects[0]))
+        snprintf(text, sizeof text, "%s", what);
+    else if (begins_with(what, verbs, sizeof verbs / sizeof verbs[0]))
+        snprintf(text, sizeof text, "%s%s %s", strlen(field) > 20 ? "wrong value: " : "", field,
+                 what);
+    else
+        snprintf(text, sizeof text, "%.*s (%s)%s", (int)(rest - what), what, field, rest);
     clean_name(r->why, sizeof r->why, text, strlen(text));
 }
 

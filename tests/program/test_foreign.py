@@ -85,7 +85,7 @@ class Pieces(Case):
         g.keys["split.tensors.count"] = (U32, len(g.tensors))
         path = g.write(self.path("m-00001-of-00003.gguf"))
         r = memwall("run", "-m", path, "hi")
-        self.assertIn("m-00002-of-00003.gguf: file 2 of the set of 3 is missing; fetch it",
+        self.assertIn("m-00002-of-00003.gguf: file 2 of 3 is missing; fetch it",
                       r.stderr)
         shutil.move(path, self.path("renamed.gguf"))
         self.says(self.path("renamed.gguf"), "give the files of the set their names back")

@@ -402,8 +402,8 @@ class Missing(Case):
                 if f"{arch}.{old}" not in g.keys:
                     g.keys[f"{arch}.{old}"] = (F32, 2.0)
                 g.rename(f"{arch}.{old}", f"{arch}.{new}")
-                self.refused(g, f"{arch}.{new}: memwall does not know this key",
-                             f"{arch}.{old}, which it may stand for")
+                self.refused(g, f"{arch}.{new}: the key is unknown",
+                             f"may stand for {arch}.{old}, which is missing")
 
     def test_unknown_keys_beside_the_known_one_are_ignored(self):
         def more(g):

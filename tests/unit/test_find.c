@@ -476,7 +476,7 @@ static void the_outlook_is_that_of_the_plan(void **state)
     tree_put("/folder/text.gguf", "no model");
     describe();
     assert_string_equal(outlook("gemma"), "fits");
-    assert_string_equal(outlook("text"), "unsupported: magic: this is not a GGUF file");
+    assert_string_equal(outlook("text"), "unsupported: this is not a GGUF file");
     f = named("gemma");
     assert_string_equal(f->arch, "gemma4");
     assert_string_equal(f->type, "Q4_0");
