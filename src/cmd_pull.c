@@ -284,7 +284,9 @@ static int choose(struct pull *p, size_t *choice, struct err *e)
 {
     bool can_ask = isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !p->o->json;
     size_t best = best_of(p->list);
+    struct mw_pull_info info;
 
+    mw_pull_info(p->list, &info);
     if (*choice == SIZE_MAX && e->code == ERR_NONE && p->o->yes)
         *choice = best;
     if (*choice == SIZE_MAX) {
@@ -294,7 +296,7 @@ static int choose(struct pull *p, size_t *choice, struct err *e)
         if (!can_ask || p->o->yes)
             return err_set(e, ERR_ARGUMENT,
                            "there are several models; name one, for example %.100s:%.100s",
-                           p->o->arg, name_of(p->list, best != SIZE_MAX ? best : 0));
+                           info.repo, name_of(p->list, best != SIZE_MAX ? best : 0));
         if (ask_which(p, best, choice, e) != 0)
             return -1;
     } else if (!p->o->quiet) {
@@ -377,6 +379,7 @@ const struct command cmd_pull = {
     .about = "List the GGUF models, or the safetensors snapshot, of a repository, with what\n"
              "each would do on this machine, and fetch one into the cache of the hub.  Before\n"
              "that, only headers are read.  An interrupted download goes on where it ended.\n"
+             "REPO can be a pasted address or a quoted command of another program, too.\n"
              "The path of the model goes to standard output.",
     .examples = "memwall pull ggml-org/gemma-3-1b-it-GGUF\n"
                 "memwall pull ggml-org/gemma-3-1b-it-GGUF:Q8_0\n"

@@ -3,6 +3,8 @@
 
 #include "src/hub.h"
 
+#include <sys/stat.h>
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,28 +12,24 @@
 #include <unistd.h>
 
 #include "engine/base/small_file.h"
+#include "engine/base/utf8.h"
 #include "src/models.h"
 #include "src/paths.h"
+#include "src/variables.h"
 
 #define DEFAULT_ENDPOINT "https://huggingface.co"
 #define TOKEN_MAX        1024
 #define TOKEN_FILE_MAX   ((size_t)64 << 10)
 
-static const char *variable(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value != NULL && value[0] != '\0' ? value : NULL;
-}
-
-/* Read the first line of the file with the token; "" if there is none. */
+/* Read the file with the token; "" if there is none. */
 static void read_token(char *token, size_t n)
 {
     const char *named = variable("HF_TOKEN_PATH"), *home = variable("HF_HOME");
     const char *cache = variable("XDG_CACHE_HOME");
     struct err ignored = ERR_INIT;
-    char path[PATH_MAX];
-    char *text;
+    char path[PATH_MAX], *text;
+    const char *begin;
+    size_t len;
 
     if (named != NULL)
         snprintf(path, sizeof path, "%s", named);
@@ -46,8 +44,46 @@ static void read_token(char *token, size_t n)
     text = small_file_read(path, TOKEN_FILE_MAX, NULL, &ignored);
     if (text == NULL)
         return;
-    snprintf(token, n, "%.*s", (int)strcspn(text, " \t\r\n"), text);
+    begin = text;
+    len = utf8_trim(&begin, strlen(text));
+    snprintf(token, n, "%.*s", (int)len, begin);
     free(text);
+}
+
+/* Add a file of certificates unless it is among them. */
+static void add_authorities(struct mw_hub *out, const char *path)
+{
+    size_t n = 0;
+
+    while (n < MW_CA_FILES && out->ca_files[n] != NULL && strcmp(out->ca_files[n], path) != 0)
+        n++;
+    if (n < MW_CA_FILES)
+        out->ca_files[n] = path;
+}
+
+/* Find the certificates that the user's company trusts.  Each program reads another variable, and
+ * where several are set, one of them may be that of the system: so all of them count. */
+static int read_authorities(struct mw_hub *out, struct err *e)
+{
+    static const char *const names[] = { "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE",
+                                         "CURL_CA_BUNDLE", "SSL_CERT_DIR" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *path = variable(names[i]);
+        bool is_list = path != NULL && strchr(path, ':') != NULL; /* SSL_CERT_DIR may be one */
+        struct stat st;
+
+        if (path == NULL)
+            continue;
+        if (!is_list && (access(path, R_OK) != 0 || stat(path, &st) != 0))
+            return err_sys(e, "%s: correct or unset it; \"%.120s\" cannot be read", names[i],
+                           path);
+        if (!is_list && !S_ISDIR(st.st_mode))
+            add_authorities(out, path);
+        else if (out->ca_folder == NULL)
+            out->ca_folder = path;
+    }
+    return 0;
 }
 
 int hub_settings(struct mw_hub *out, struct err *e)
@@ -70,5 +106,5 @@ int hub_settings(struct mw_hub *out, struct err *e)
             out->cache = places->place[i].folder;
     if (out->cache == NULL)
         return err_set(e, ERR_ARGUMENT, "neither HOME nor HF_HOME is set");
-    return 0;
+    return read_authorities(out, e);
 }

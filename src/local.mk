@@ -18,6 +18,7 @@ memwall_SOURCES = \
 	src/exponents_print.h src/exponents_print.c \
 	src/limit_words.h src/limit_words.c src/plan_print.h src/plan_print.c \
 	src/plan_table.h src/plan_table.c \
+	src/variables.c src/variables.h \
 	src/what_if.h src/what_if.c \
 	src/plan_explain.h src/plan_explain.c \
 	src/prompt.h src/prompt.c src/progress.h src/progress.c \

@@ -21,6 +21,7 @@
 #include "src/paths.h"
 #include "src/settings.h"
 #include "src/start.h"
+#include "src/variables.h"
 #include "ui/options/config_file.h"
 #include "ui/ui.h"
 
@@ -223,6 +224,7 @@ static int run_all(int argc, char **argv)
 {
     struct sigaction bus = { .sa_sigaction = on_bus, .sa_flags = SA_SIGINFO };
 
+    variables_trim();
     sigemptyset(&bus.sa_mask);
     sigaction(SIGBUS, &bus, &bus_before);
     /* Only the character set: a decimal comma would break every number read or written. */

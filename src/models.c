@@ -15,6 +15,7 @@
 #include "src/limits.h"
 #include "src/paths.h"
 #include "src/stores.h"
+#include "src/variables.h"
 #include "ui/store/store.h"
 #include "ui/term/path.h"
 #include "ui/text/clean.h"
@@ -50,14 +51,6 @@ static void add(enum mw_store store, const char *fmt, ...)
 static void add_folder(enum mw_store store, const char *folder)
 {
     add(store, "%s", folder);
-}
-
-/* The value of a variable that names a folder, or NULL. */
-static const char *variable(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
 static void add_guide(void)
@@ -310,6 +303,7 @@ int models_resolve(struct options *o, unsigned command)
 {
     struct mw_beside *beside; /* stays: options refer to its texts */
     static char path[PATH_MAX], expanded[PATH_MAX];
+    char at_hub[PATH_MAX] = "";
     struct err e = ERR_INIT;
     int code;
 
@@ -327,8 +321,9 @@ int models_resolve(struct options *o, unsigned command)
         return EXIT_USAGE;
     }
     fputs("memwall: \"memwall list\" shows the models on this machine", stderr);
-    if (is_like_repo(o->model))
-        fprintf(stderr, ", \"memwall pull %s\" fetches one from the hub", o->model);
+    if (mw_hub_name(o->model, at_hub, sizeof at_hub) || is_like_repo(o->model))
+        fprintf(stderr, ", \"memwall pull %s\" fetches one from the hub",
+                at_hub[0] != '\0' ? at_hub : o->model);
     fputc('\n', stderr);
     return code;
 }

@@ -40,6 +40,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_own_files.py \
 	tests/program/test_plan_table.py tests/program/test_plan_explain.py \
 	tests/program/test_pull.py \
+	tests/program/test_pull_authority.py \
 	tests/program/test_pull_faults.py \
 	tests/program/test_pull_files.py \
 	tests/program/test_pull_places.py \

@@ -39,31 +39,26 @@ bool cache_is_repo(const char *text)
     return is_repo_part(text, n) && is_repo_part(text + n + 1, strlen(text + n + 1));
 }
 
-/* Is a character shown by terminals, and obeyed by none? */
-static bool is_shown(uint32_t cp)
+/* An emoji may be followed by the selector of its coloured form. */
+static bool is_emoji_form(uint32_t before, uint32_t cp)
 {
-    switch (utf8proc_category((utf8proc_int32_t)cp)) {
-    case UTF8PROC_CATEGORY_CN:
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CS:
-    case UTF8PROC_CATEGORY_CO:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP: return false;
-    default: return true;
-    }
+    return cp == 0xfe0f && utf8proc_category((utf8proc_int32_t)before) == UTF8PROC_CATEGORY_SO;
 }
 
 static bool is_name(const char *s, size_t n)
 {
+    uint32_t before = 0;
+
     if (n == 0 || n > CACHE_MAX_NAME || s[0] == '.')
         return false;
     for (size_t at = 0; at < n;) {
         uint32_t cp;
 
         at += utf8_decode(s + at, n - at, &cp);
-        if (cp == '/' || cp == UTF8_BAD || cp == UTF8_SHORT || !is_shown(cp))
+        if (cp == '/' || cp == UTF8_BAD || cp == UTF8_SHORT ||
+            (utf8_is_unseen(cp) && !is_emoji_form(before, cp)))
             return false;
+        before = cp;
     }
     return true;
 }

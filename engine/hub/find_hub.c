@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "engine/base/small_file.h"
+#include "engine/base/utf8.h"
 #include "engine/hub/cache_layout.h"
 #include "engine/hub/find.h"
 
@@ -33,13 +34,18 @@ static void read_main(const char *cache, const char *repo, char commit[CACHE_MAX
 {
     struct err ignored = ERR_INIT;
     char path[PATH_MAX], *text;
+    const char *begin;
+    size_t len;
 
     commit[0] = '\0';
     if (cache_path(path, sizeof path, cache, repo, CACHE_REFS, "main", &ignored) != 0)
         return;
     text = small_file_read(path, CACHE_MAX_NAME, NULL, &ignored);
-    if (text != NULL)
-        snprintf(commit, CACHE_MAX_NAME + 1, "%.*s", (int)strcspn(text, " \r\n"), text);
+    if (text == NULL)
+        return;
+    begin = text;
+    len = utf8_trim(&begin, strlen(text));
+    snprintf(commit, CACHE_MAX_NAME + 1, "%.*s", (int)len, begin);
     free(text);
 }
 

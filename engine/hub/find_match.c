@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/hub/cache_layout.h"
 #include "engine/hub/find.h"
 
 #define LATEST ":latest"
@@ -217,10 +218,14 @@ bool mw_found_has(const struct mw_found *f, const char *filter)
 /* ---- a path or a name ---- */
 
 /* Is it a path, although no file has it?  A name has no such beginning, and a name with the
- * ending of a file has a colon. */
+ * ending of a file has a colon, or is an address of a hub. */
 static bool is_path(const char *name)
 {
+    char at_hub[CACHE_MAX_REPO + CACHE_MAX_FILE + 2];
     size_t n = strlen(name);
+
+    if (mw_hub_name(name, at_hub, sizeof at_hub))
+        return false;
 
     return strchr("/.~", name[0]) != NULL ||
            (strchr(name, ':') == NULL &&
@@ -264,11 +269,16 @@ static int refuse(const struct mw_models *m, const char *name, const size_t *fou
 static int resolve_name(const struct mw_places *places, const char *name, struct mw_models **m,
                         struct mw_found *to, struct err *e)
 {
+    char at_hub[CACHE_MAX_REPO + CACHE_MAX_FILE + 2];
     size_t found[8], n_found;
 
     if (mw_models_find(m, places, e) != 0)
         return -1;
     n_found = mw_models_match(*m, name, found, sizeof found / sizeof found[0]);
+    if (n_found == 0 && mw_hub_name(name, at_hub, sizeof at_hub)) {
+        name = at_hub;
+        n_found = mw_models_match(*m, name, found, sizeof found / sizeof found[0]);
+    }
     if (n_found != 1)
         return refuse(*m, name, found, n_found, e);
     *to = (*m)->entries[found[0]].found;

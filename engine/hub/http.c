@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/small_file.h"
 #include "engine/hub/libcurl.h"
 
 #define CONNECT_S      20
@@ -28,6 +29,7 @@ struct http {
     size_t origin_len; /* of endpoint: "https://huggingface.co" */
     int stop_fd;
     char *ca_file, *ca_folder;
+    char *ca_text; /* all files of certificates, if there are several */
     void (*on_wait)(void *ctx, uint32_t left_s, const char *why);
     void *ctx;
     uint64_t hold_ns;   /* no request is started before */
@@ -77,6 +79,31 @@ static int make_token(struct http *h, const char *token, struct err *e)
     return h->token != NULL ? 0 : err_memory(e, "a request");
 }
 
+/* Join the files of certificates: libcurl takes one file, or one text. */
+static int read_authorities(struct http *h, const struct http_options *o, struct err *e)
+{
+    size_t used = 0;
+
+    for (int i = 0; o->ca_files[1] != NULL && i < HTTP_CA_FILES && o->ca_files[i] != NULL; i++) {
+        size_t n;
+        char *text = small_file_read(o->ca_files[i], HTTP_CA_BYTES, &n, e), *larger;
+
+        if (text == NULL)
+            return -1;
+        larger = realloc(h->ca_text, used + n + 2);
+        if (larger != NULL) {
+            h->ca_text = larger;
+            memcpy(larger + used, text, n);
+            memcpy(larger + used + n, "\n", 2);
+            used += n + 1;
+        }
+        free(text);
+        if (larger == NULL)
+            return err_memory(e, "the certificates");
+    }
+    return 0;
+}
+
 /* Copy a text that may be missing. */
 static int copy_text(char **to, const char *text, struct err *e)
 {
@@ -111,8 +138,8 @@ int http_open(struct http **out, const struct http_options *o, struct err *e)
     h->origin_len = origin_length(h->endpoint);
     /* Several ranges over one connection would share its rate. */
     lib->multi_setopt(h->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
-    if (make_token(h, o->token, e) != 0 || copy_text(&h->ca_file, o->ca_file, e) != 0 ||
-        copy_text(&h->ca_folder, o->ca_folder, e) != 0) {
+    if (make_token(h, o->token, e) != 0 || copy_text(&h->ca_file, o->ca_files[0], e) != 0 ||
+        copy_text(&h->ca_folder, o->ca_folder, e) != 0 || read_authorities(h, o, e) != 0) {
         http_close(h);
         return -1;
     }
@@ -130,6 +157,7 @@ void http_close(struct http *h)
     free(h->endpoint);
     free(h->ca_file);
     free(h->ca_folder);
+    free(h->ca_text);
     free(h);
 }
 
@@ -321,9 +349,17 @@ static void set_limits(const struct libcurl *lib, CURL *c, bool is_https)
 /* A company's own authority also signs for its proxy. */
 static void set_authorities(const struct http *h, CURL *c)
 {
-    if (h->ca_file != NULL) {
-        h->lib->easy_setopt(c, CURLOPT_CAINFO, h->ca_file);
-        h->lib->easy_setopt(c, CURLOPT_PROXY_CAINFO, h->ca_file);
+    struct curl_blob all = { h->ca_text, h->ca_text != NULL ? strlen(h->ca_text) : 0,
+                             CURL_BLOB_NOCOPY };
+
+    /* Some libraries for TLS take files only. */
+    if (h->ca_text == NULL ||
+        h->lib->easy_setopt(c, CURLOPT_CAINFO_BLOB, &all) != CURLE_OK ||
+        h->lib->easy_setopt(c, CURLOPT_PROXY_CAINFO_BLOB, &all) != CURLE_OK) {
+        if (h->ca_file != NULL) {
+            h->lib->easy_setopt(c, CURLOPT_CAINFO, h->ca_file);
+            h->lib->easy_setopt(c, CURLOPT_PROXY_CAINFO, h->ca_file);
+        }
     }
     if (h->ca_folder != NULL) {
         h->lib->easy_setopt(c, CURLOPT_CAPATH, h->ca_folder);
@@ -418,15 +454,13 @@ static void finish(struct http_request *r, CURLcode code)
                   code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_TOO_MANY_REDIRECTS ||
                   code == CURLE_COULDNT_RESOLVE_PROXY;
     host_of(r->reply.url[0] != '\0' ? r->reply.url : r->url, host, sizeof host);
-    err_set(&r->err, ERR_IO, "%.80s: %.120s%s", host,
+    err_set(&r->err, ERR_IO, "%.60s: %.90s%s", host,
             r->n_header > HEADERS_MAX ? "the headers of the answer are too long"
             : r->message[0] != '\0'   ? r->message
                                       : r->http->lib->easy_strerror(code),
-            !is_certificate ? ""
-            : r->http->ca_file != NULL || r->http->ca_folder != NULL
-                ? "; SSL_CERT_FILE or a variable like it names the authorities to trust"
-                : "; check the clock and the package ca-certificates, or set SSL_CERT_FILE to "
-                  "the certificate of your company's authority");
+            is_certificate ? "; check the clock and the package ca-certificates, or set "
+                             "SSL_CERT_FILE to your company's certificate"
+                           : "");
 }
 
 /* Returns whether a request is done. */

@@ -28,14 +28,18 @@
 #define HTTP_STALL_S   30  /* a connection without a byte for so long is given up */
 #define HTTP_HOLD_S    600 /* a server that asks for a longer pause is not waited for */
 
+#define HTTP_CA_FILES 3
+#define HTTP_CA_BYTES ((size_t)4 << 20) /* of one of them */
+
 struct http;
 
 struct http_options {
     const char *endpoint; /* "https://huggingface.co", without a slash at the end */
     const char *token;    /* or NULL */
     int stop_fd;          /* readable once the user wants to stop; -1: never */
-    const char *ca_file;  /* the authorities to trust, instead of those of the system; or NULL */
-    const char *ca_folder;
+    /* Files with the authorities to trust, instead of those of the system, and a folder; or
+     * NULL. */
+    const char *ca_files[HTTP_CA_FILES], *ca_folder;
     /* Called once a second while a pause lasts, with the reason, and with 0 and NULL when it is
      * over.  May be NULL. */
     void (*on_wait)(void *ctx, uint32_t left_s, const char *why);

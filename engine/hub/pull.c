@@ -34,6 +34,19 @@ struct mw_pull {
     bool said_locks, said_links;
 };
 
+bool mw_hub_name(const char *text, char *buf, size_t n)
+{
+    struct err ignored = ERR_INIT;
+    struct repo r;
+
+    if (repo_parse(&r, text, NULL, NULL, &ignored) != 0 || r.is_plain)
+        return false;
+    /* The files of a snapshot are one model, which has the name of the repository. */
+    if (find_ends_in(r.choice, ".safetensors") || find_ends_in(r.choice, ".json"))
+        r.choice[0] = '\0';
+    return snprintf(buf, n, "%s%s%s", r.name, r.choice[0] != '\0' ? ":" : "", r.choice) < (int)n;
+}
+
 /* ---- the list ---- */
 
 static void show_choices(struct mw_pull *p)
@@ -117,11 +130,12 @@ int mw_pull_open(struct mw_pull **out, const struct mw_hub *hub, const char *rep
     struct http_options o = { .endpoint = hub->endpoint,
                               .token = hub->token,
                               .stop_fd = hub->stop_fd,
-                              .ca_file = hub->ca_file,
                               .ca_folder = hub->ca_folder,
                               .on_wait = hub->on_wait,
                               .ctx = hub->ctx };
 
+    _Static_assert(HTTP_CA_FILES == MW_CA_FILES, "the same files");
+    memcpy(o.ca_files, hub->ca_files, sizeof o.ca_files);
     *out = NULL;
     if (p == NULL)
         return err_memory(e, "a list of models");

@@ -9,6 +9,8 @@
 
 #include "engine/memwall.h"
 
+#define MW_CA_FILES 3
+
 struct mw_hub {
     const char *endpoint; /* "https://huggingface.co" */
     const char *token;    /* sent to the endpoint only; or NULL */
@@ -16,9 +18,9 @@ struct mw_hub {
     const char *temp;     /* a folder for headers, which are deleted again */
     /* Readable once the user wants to stop: calls then fail with ERR_CANCELLED.  -1: never. */
     int stop_fd;
-    /* The file, and the folder, with certificates of the authorities to trust instead of those of
-     * the system; or NULL. */
-    const char *ca_file, *ca_folder;
+    /* Files, and a folder, with certificates of the authorities to trust instead of those of the
+     * system; or NULL.  All of the files count. */
+    const char *ca_files[MW_CA_FILES], *ca_folder;
     /* Called with a sentence when a file system lacks a call; NULL: not called. */
     void (*on_notice)(void *ctx, const char *text);
     /* Called once a second while no request is sent, because the last one failed or the hub asks
@@ -27,6 +29,10 @@ struct mw_hub {
     void (*on_wait)(void *ctx, uint32_t left_s, const char *why);
     void *ctx;
 };
+
+/* Write "ORG/NAME" or "ORG/NAME:CHOICE" for an address or a command that names a model on a hub.
+ * Returns false for any other text. */
+bool mw_hub_name(const char *text, char *buf, size_t n);
 
 struct mw_pull;
 
@@ -53,8 +59,9 @@ struct mw_pull_info {
 };
 
 /*
- * List the models of a repository: "ORG/NAME", "ORG/NAME:TYPE" or "ORG/NAME:FILE".  revision is
- * a branch, tag or commit; NULL is "main".  The error explains repositories that are missing,
+ * List the models of a repository: "ORG/NAME", "ORG/NAME:TYPE", "ORG/NAME:FILE", or an address or
+ * command with them, as people paste it.  revision is a branch, tag or commit; NULL is the one of
+ * the address, or "main".  The error explains repositories that are missing,
  * private or gated.
  */
 int mw_pull_open(struct mw_pull **out, const struct mw_hub *o, const char *repo,

@@ -135,6 +135,17 @@ class Token(Case):
         self.refused(self.pull("org/name", env={"HF_TOKEN": "a\r\nX-Evil: 1"}), "HF_TOKEN")
         self.assertEqual([], self.hub.requests)
 
+    def test_white_space_around_it_is_dropped(self):
+        self.repo.private = True
+        for i, value in enumerate(("hf_good\n", "hf_good\r\n", " hf_good\t", "\ufeffhf_good",
+                                   "\nhf_good \r\n\n")):
+            self.fetched(self.data, "org/name", "--yes", env={"HF_TOKEN": value})
+            token = os.path.join(self.folder.name, f"token{i}")
+            with open(token, "w", newline="") as f:
+                f.write(value)
+            self.fetched(self.data, "org/name", "--yes", env={"HF_TOKEN_PATH": token + "\r\n"})
+        self.assertEqual({"Bearer hf_good"}, self.tokens("hub"))
+
     def test_a_private_repository_looks_like_a_missing_one(self):
         self.repo.private = True
         self.refused(self.pull("org/name"), "org/name", "private", "HF_TOKEN")
@@ -148,6 +159,92 @@ class Token(Case):
 
     def test_a_missing_revision_is_named(self):
         self.refused(self.pull("org/name", "--revision", "v9"), '"v9"', "--revision")
+
+
+class Variables(Case):
+    """White space at the ends of variables, as secrets of containers and Windows write them."""
+
+    def setUp(self):
+        super().setUp()
+        self.data = noise(20000)
+        self.hub.add("org/name", {"a-Q4_0.gguf": self.data})
+
+    def test_it_is_dropped(self):
+        for end in ("\n", "\r\n", " ", "\t\r"):
+            self.fetched(self.data, "org/name", "--yes",
+                         env={"HF_ENDPOINT": " " + self.hub.url + "/" + end})
+            for variable, below in (("HF_HOME", "hub/"), ("HF_HUB_CACHE", ""),
+                                    ("XDG_CACHE_HOME", "huggingface/hub/")):
+                folder = os.path.join(self.folder.name, variable)
+                path = self.fetched(self.data, "org/name", "--yes", env={variable: folder + end})
+                self.assertTrue(path.startswith(f"{folder}/{below}models--org--name/"), path)
+            self.assertEqual([], [n for n in os.listdir(self.folder.name) if n != n.strip()])
+
+    def test_it_is_dropped_for_proxies_and_stores_too(self):
+        self.hub.redirects = False
+        self.fetched(self.data, "org/name", "--yes", env={
+            "HF_ENDPOINT": "http://hub.invalid", "http_proxy": self.hub.url + "\r\n"})
+        models = os.path.join(self.folder.name, "llama")
+        os.mkdir(models)
+        with open(os.path.join(models, "x-F16.gguf"), "wb") as f:
+            f.write(content(os.path.join(MODELS, "llama-tiny.gguf")))
+        r = subprocess.run([MEMWALL, "inspect", "--tensors", "x:F16"], capture_output=True,
+                           text=True, env=self.environment(LLAMA_CACHE=models + "\n"),
+                           timeout=TIMEOUT_S)
+        self.assertEqual(0, r.returncode, r.stderr)
+
+
+class Address(Case):
+    """Addresses and commands that people paste."""
+
+    def setUp(self):
+        super().setUp()
+        self.data = content(os.path.join(MODELS, "llama-tiny.gguf"))
+        self.other = noise(20000)
+        self.repo = self.hub.add("org/name", {"x y-Q8_0.gguf": self.data,
+                                              "BF16/z.gguf": self.other, "b-Q4_0.gguf": self.other})
+
+    def test_they_choose_repository_revision_and_file(self):
+        for text in ("https://huggingface.co/org/name/blob/main/x%20y-Q8_0.gguf",
+                     "https://huggingface.co/org/name/resolve/{0}/x%20y-Q8_0.gguf?download=true",
+                     " hf.co/org/name:Q8_0\n", "hf://org/name@{0}/x y-Q8_0.gguf",
+                     "ollama run hf.co/org/name:q8_0",
+                     self.hub.url + "/org/name?show_file_info=x%20y-Q8_0.gguf"):
+            self.fetched(self.data, text.format(self.repo.commit))
+        self.fetched(self.other, "https://huggingface.co/org/name/tree/main/BF16", "--yes")
+
+    def test_the_example_names_the_repository(self):
+        r = self.pull("https://huggingface.co/org/name/tree/main")
+        self.refused(r, "for example org/name:", code=2)
+
+    def test_a_file_of_a_snapshot_chooses_the_snapshot(self):
+        folder = tiny_model.Model().snapshot(os.path.join(self.folder.name, "made"))
+        self.hub.add("org/snap", {"tokenizer.json": b"{}", "a-Q4_0.gguf": self.data} | {
+            name: content(os.path.join(folder, name)) for name in os.listdir(folder)})
+        address = "https://huggingface.co/org/snap/blob/main/model.safetensors"
+        r = self.pull(address)
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.opens(address)
+
+    def opens(self, name, code=0):
+        r = subprocess.run([MEMWALL, "inspect", "--tensors", "-m", name], capture_output=True,
+                           text=True, env=self.environment(), timeout=TIMEOUT_S)
+        self.assertEqual(code, r.returncode, r.stderr)
+        return r.stderr
+
+    def test_they_name_models_that_were_fetched(self):
+        for address in ("https://huggingface.co/org/name/blob/main/x%20y-Q8_0.gguf",
+                        "hf.co/org/name/blob/main/x%20y-Q8_0.gguf", "hf.co/org/name:Q8_0"):
+            if address.startswith("https"):
+                self.assertIn('"memwall pull org/name:x y-Q8_0.gguf" fetches one',
+                              self.opens(address, 1))
+                self.fetched(self.data, address)
+            self.opens(address)
+
+    def test_another_host_is_named(self):
+        for address in ("https://ollama.com/library/x", "https://modelscope.cn/models/org/name"):
+            self.refused(self.pull(address), "is not the hub", "give ORG/NAME", code=2)
+        self.assertEqual([], self.hub.requests)
 
 
 class Proxy(Case):

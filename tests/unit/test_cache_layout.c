@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/utf8.h"
 #include "engine/hub/cache_layout.h"
 
 static void repositories_are_checked(void **state)
@@ -47,6 +48,32 @@ static void files_stay_below_their_folder(void **state)
         assert_false(cache_is_file(bad[i]));
     assert_true(cache_is_name("model.gguf"));
     assert_false(cache_is_name("a/model.gguf"));
+}
+
+/* Characters that look like nothing make two names look the same. */
+static void names_have_no_unseen_characters(void **state)
+{
+    static const uint32_t bad[] = { 0x00a0, 0x00ad,  0x034f, 0x061c,  0x115f,  0x1160,  0x1680,
+                                    0x17b4, 0x180b,  0x180e, 0x2000,  0x200b,  0x200d,  0x2028,
+                                    0x202e, 0x202f,  0x205f, 0x2060,  0x2064,  0x2066,  0x2800,
+                                    0x3000, 0x3164,  0xfe00, 0xfe0f,  0xfeff,  0xffa0,  0xfff9,
+                                    0xfffc, 0x1d159, 0xe000, 0x1d173, 0xe0001, 0xe0041, 0xe0100 };
+    static const char *const good[] = { "a b", "\xe4\xb8\xad\xe6\x96\x87", "e\xcc\x81",
+                                        "\xf0\x9f\xa6\x99", "\xe2\x9d\xa4\xef\xb8\x8f.gguf",
+                                        "\xed\x95\x9c" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char name[16] = "a";
+        size_t n = utf8_encode(bad[i], name + 1);
+
+        memcpy(name + 1 + n, "b", 2);
+        assert_false(cache_is_name(name));
+        name[1 + n] = '\0';
+        assert_false(cache_is_name(name + 1));
+    }
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_true(cache_is_name(good[i]));
 }
 
 static void digests_are_hexadecimal(void **state)
@@ -101,6 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(repositories_are_checked),
         cmocka_unit_test(files_stay_below_their_folder),
+        cmocka_unit_test(names_have_no_unseen_characters),
         cmocka_unit_test(digests_are_hexadecimal),
         cmocka_unit_test(a_folder_names_its_repository_and_back),
         cmocka_unit_test(paths_are_those_of_other_programs),
