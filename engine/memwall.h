@@ -437,7 +437,8 @@ int mw_plan_basis(struct mw_model *m, const struct mw_options *o, struct plan_ba
                   struct err *e);
 
 /* Find the smallest budget for the context of these options, and the largest context for their
- * budget; 0 if none fits. */
+ * budget; 0 if none fits.  Budget 0, which is chosen for the context, is as large as it may
+ * become. */
 int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smallest_budget,
                 uint32_t *largest_ctx, struct err *e);
 

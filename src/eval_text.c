@@ -15,6 +15,7 @@
 #include "ui/text/receipt.h"
 
 #define WINDOW     512
+#define WINDOW_MIN 3 /* the first window that has a token to score */
 #define LOGIT_ROWS 16
 
 struct score {
@@ -37,8 +38,8 @@ static double surprise(const float *logits, uint32_t n, uint32_t id)
         if (logits[i] > most)
             most = logits[i];
     for (uint32_t i = 0; i < n; i++)
-        sum += exp((double)(logits[i] - most));
-    return log(sum) - (double)(logits[id] - most);
+        sum += exp((double)logits[i] - (double)most);
+    return log(sum) - ((double)logits[id] - (double)most);
 }
 
 /* Returns the first row of logits to score.  As in llama-perplexity, the second half of a
@@ -186,10 +187,15 @@ static int add_ids(struct windows *x, const uint32_t *ids, size_t n, struct err 
         x->ids[x->n++] = ids[i];
         if (x->n < x->max)
             continue;
-        if (x->max < x->engine->n_ctx) /* does not fit: open it for the error message */
-            return open_session(x, x->engine->n_ctx, e);
-        if (eval_window(x, e) != 0)
+        if (x->max < x->engine->n_ctx) {
+            struct plan unused;
+
+            if (mw_plan(x->m, x->engine, &unused, e) != 0) /* for the error message */
+                return -1;
+            x->max = x->engine->n_ctx; /* memory has become free */
+        } else if (eval_window(x, e) != 0) {
             return -1;
+        }
     }
     return 0;
 }
@@ -206,23 +212,40 @@ static int add_text(void *ctx, const char *text, size_t len, struct err *e)
     return add_ids(x, ids, n, e);
 }
 
+/* The mean may be finite and the perplexity too large for a number. */
+static int check_score(const struct score *s, const struct options *o, struct err *e)
+{
+    if (isfinite(exp(s->sum / (double)s->n_scored)))
+        return 0;
+    err_set(e, ERR_FORMAT,
+            "the perplexity is not a number: the mean of -ln p is %g over %llu tokens. The file "
+            "of the model may be damaged",
+            s->sum / (double)s->n_scored, (unsigned long long)s->n_scored);
+    return err_at(e, o->text, ERR_NO_OFFSET, NULL);
+}
+
 static int eval_all(struct windows *x, struct err *e)
 {
     int64_t begin = mw_begin_id(x->m);
     uint32_t first = (uint32_t)begin;
 
+    if (x->engine->n_ctx < WINDOW_MIN)
+        return err_set(e, ERR_ARGUMENT,
+                       "a context of %u tokens is too short to compute a perplexity; use "
+                       "--ctx %d or more",
+                       x->engine->n_ctx, WINDOW_MIN);
     if (eval_max_tokens(x->m, x->engine, &x->max, e) != 0 ||
         mw_encoder_new(&x->encoder, x->m, false, e) != 0 ||
         (begin >= 0 && add_ids(x, &first, 1, e) != 0) ||
         prompt_stream(x->o->text, add_text, x, e) != 0 || add_text(x, NULL, 0, e) != 0)
         return -1;
-    if (x->session != NULL)
-        return 0;
-    if (x->n < 3) {
+    if (x->session == NULL && x->n < WINDOW_MIN) {
         err_set(e, ERR_ARGUMENT, "%u tokens are too few to compute a perplexity", x->n);
         return err_at(e, x->o->text, ERR_NO_OFFSET, NULL);
     }
-    return eval_window(x, e);
+    if (x->session == NULL && eval_window(x, e) != 0)
+        return -1;
+    return check_score(&x->score, x->o, e);
 }
 
 int eval_text(struct mw_model *m, struct mw_options *engine, const struct options *o,

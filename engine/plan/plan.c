@@ -381,9 +381,14 @@ static uint64_t complete_sum(const struct plan_input *in)
     return p.sum_bytes;
 }
 
+uint64_t plan_auto_limit(uint64_t free_bytes)
+{
+    return free_bytes / 4 * 3;
+}
+
 uint64_t plan_default_budget(const struct plan_input *in, uint64_t free_bytes)
 {
-    uint64_t most = free_bytes / 4 * 3, all = complete_sum(in);
+    uint64_t most = plan_auto_limit(free_bytes), all = complete_sum(in);
     struct plan_input without = *in;
 
     if (all > most && in->tables_bytes > 0) {

@@ -207,11 +207,14 @@ void plan_predict(const struct plan_input *in, struct plan *p);
  */
 int plan_make(const struct plan_input *in, struct plan *out, struct err *e);
 
+/* The most that a budget may be if none is given: three quarters of free_bytes.  The rest is
+ * left to other programs and to the page cache. */
+uint64_t plan_auto_limit(uint64_t free_bytes);
+
 /*
  * The budget if none is given: all that the plan has a use for (every block and expert, the
- * lookup tables, the usual chunk, copies of turns), but at most three quarters of free_bytes.
- * The last quarter is left to other programs and to the page cache.  If the tables alone do not
- * fit, they are left out: they save little.
+ * lookup tables, the usual chunk, copies of turns), but at most plan_auto_limit().  If the
+ * tables alone do not fit, they are left out: they save little.
  */
 uint64_t plan_default_budget(const struct plan_input *in, uint64_t free_bytes);
 

@@ -419,7 +419,15 @@ int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smalle
     struct mw_options resolved = *o;
     struct plan_input in;
 
-    if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0)
+    if (options_resolve(m, &resolved, e) != 0)
+        return -1;
+    if (o->memory_bytes == 0) { /* chosen for the context, which is what is looked for */
+        struct mw_machine machine;
+
+        mw_machine_read(&machine);
+        resolved.memory_bytes = plan_auto_limit(machine.budget_bytes);
+    }
+    if (plan_input_of(m, &resolved, &in, e) != 0)
         return -1;
     *largest_ctx = plan_largest_ctx(&in);
     /* Blocks grow with the budget up to a point, and the smallest budget with them: raise it

@@ -14,7 +14,7 @@ uint64_t mw_default_budget(struct mw_model *m, const struct mw_options *o, uint6
 
     if (free_bytes == 0)
         return 0;
-    then.memory_bytes = free_bytes / 4 * 3;
+    then.memory_bytes = plan_auto_limit(free_bytes);
     if (options_resolve(m, &then, &ignored) != 0)
         return then.memory_bytes;
     for (int i = 0; i < 4; i++) {

@@ -100,4 +100,5 @@ class Gguf:
 
 
 def f32(values):
+    values = list(values)
     return struct.pack("<%df" % len(values), *values)

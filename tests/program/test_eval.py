@@ -4,13 +4,16 @@ import array
 import json
 import math
 import os
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MODELS, budget, memwall  # noqa: E402
+from chain_model import chain, spell  # noqa: E402
+from gguf_edit import U32, f32  # noqa: E402
+from program import MODELS, FolderCase, budget, memwall  # noqa: E402
 
 NAMES = ("llama-tiny", "gemma4-tiny-q4_0")
 
@@ -117,6 +120,66 @@ class Ids(unittest.TestCase):
         r = memwall("eval", model("llama-tiny"), "--ids", self.ids_file("5 6"), "-b", "1M")
         self.assertEqual((3, ""), (r.returncode, r.stdout))
         self.assertIn("It fits a budget of", r.stderr)
+
+
+class AutomaticBudget(FolderCase):
+    """Without --memory, the budget is chosen for the tokens that there are."""
+
+    def setUp(self):
+        super().setUp()
+        m = chain(self.folder, "long", spell("\n", "a", "<|im_end|>"),
+                  keys={"qwen2.context_length": (U32, 8192)})
+        self.model = m.path
+
+    def eval(self, *args, **more):
+        return memwall("eval", self.model, *args, **more)
+
+    def test_ids_of_any_number_fit(self):
+        for n in 300, 3000:
+            ids = " ".join(str(i % 250) for i in range(n))
+            for more in (), ("--exact", "--kv", "f32"), ("--io", "mmap"), ("-b", "auto"), \
+                    ("--logits", self.path("logits"), "--force"):
+                with self.subTest(n=n, more=more):
+                    r = self.eval("--ids", "-", "--greedy", "2", "-q", *more, stdin=ids)
+                    self.assertEqual((0, ""), (r.returncode, r.stderr))
+                    self.assertEqual(2, len(r.stdout.split()))
+
+    def test_a_text_has_a_perplexity(self):
+        text = "The quick brown fox. " * 200
+        want = self.eval("--text", "-", "-b", "1G", "--json", stdin=text)
+        self.assertGreater(json.loads(want.stdout)["n_scored"], 0)
+        for more in (), ("--io", "mmap"), ("-c", "2000"), ("-c", "2000", "--io", "mmap"):
+            with self.subTest(more=more):
+                r = self.eval("--text", "-", "--json", *more, stdin=text)
+                self.assertEqual(0, r.returncode, r.stderr)
+                d = json.loads(r.stdout)
+                self.assertGreater(d["perplexity"], 1)
+                self.assertGreater(d["n_scored"], 0)
+                if "-c" not in more:
+                    self.assertAlmostEqual(json.loads(want.stdout)["perplexity"],
+                                           d["perplexity"], 4)
+
+    def test_a_text_without_a_scored_token_is_an_error(self):
+        for text, more, says in (("a" * 40, ("-c", "1"), "a context of 1 tokens is too short"),
+                                 ("a" * 40, ("-c", "2"), "a context of 2 tokens is too short"),
+                                 ("", (), "tokens are too few"), ("a", (), "tokens are too few"),
+                                 ("a", ("--io", "mmap"), "tokens are too few")):
+            for json_too in (), ("--json",):
+                with self.subTest(text=text, more=more):
+                    r = self.eval("--text", "-", *more, *json_too, stdin=text)
+                    self.assertEqual((1, ""), (r.returncode, r.stdout))
+                    self.assertIn(says, r.stderr)
+
+    def test_a_perplexity_beyond_numbers_is_an_error(self):
+        m = chain(self.folder, "wild", spell("\n", "a", "<|im_end|>"))
+        for scale in 1e5, 1e30:
+            dims, kind, raw = m.tensors["output.weight"]
+            m.tensors["output.weight"] = dims, kind, f32(
+                scale * (1 if v > 0 else -1) for v in struct.unpack(f"<{len(raw) // 4}f", raw))
+            m.write(m.path)
+            r = memwall("eval", m.path, "--text", "-", stdin="b" * 600)
+            self.assertEqual((1, ""), (r.returncode, r.stdout), r.stderr)
+            self.assertIn("not a number", r.stderr)
 
 
 class Text(unittest.TestCase):
