@@ -45,6 +45,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_pull_files.py \
 	tests/program/test_pull_places.py \
 	tests/program/test_pull_waits.py \
+	tests/program/test_refusals.py \
 	tests/program/test_report.py \
 	tests/program/test_run.py \
 	tests/program/test_sampling.py \

@@ -19,7 +19,7 @@ void conversation_cut(struct conversation *c, size_t n_turn)
     while (c->n_turn > n_turn)
         turn_free(&c->turns[--c->n_turn]);
     if (c->n_dropped >= c->n_turn)
-        c->n_dropped = 0; /* the other turns fit again */
+        c->n_dropped = c->kept = 0; /* the other turns fit again */
 }
 
 void conversation_rewind(struct conversation *c, size_t n)
@@ -38,11 +38,11 @@ void conversation_rewind(struct conversation *c, size_t n)
 size_t conversation_forget(struct conversation *c, uint64_t max_bytes)
 {
     uint64_t bytes = 0;
-    size_t n = 0;
+    size_t n = 0, most = c->kept > 0 ? c->kept - 1 : c->n_dropped;
 
     for (size_t i = 0; i < c->n_turn; i++)
         bytes += c->turns[i].len + c->turns[i].thinking_len;
-    while (n < c->n_dropped && bytes > max_bytes) {
+    while (n < most && bytes > max_bytes) {
         bytes -= c->turns[n].len + c->turns[n].thinking_len;
         turn_free(&c->turns[n++]);
     }
@@ -51,6 +51,7 @@ size_t conversation_forget(struct conversation *c, uint64_t max_bytes)
     memmove(c->turns, c->turns + n, (c->n_turn - n) * sizeof *c->turns);
     c->n_turn -= n;
     c->n_dropped -= n;
+    c->kept -= c->kept > 0 ? n : 0;
     c->n_before += n;
     return n;
 }
@@ -178,6 +179,18 @@ static int render_raw(const struct conversation *c, const struct rendering *r, s
     return 0;
 }
 
+static struct chat_message message_of(const struct turn *t)
+{
+    /* The model does not see its old thinking: render such an answer from its text. */
+    bool as_generated = has_ids(t) && t->thinking_len == 0;
+
+    return (struct chat_message){ .role = t->role,
+                                  .content = t->text,
+                                  .len = t->len,
+                                  .ids = as_generated ? t->ids.id : NULL,
+                                  .n_ids = as_generated ? t->ids.n : 0 };
+}
+
 int conversation_render(const struct conversation *c, const struct rendering *r, size_t n_turn,
                         struct ids *out, struct err *e)
 {
@@ -189,24 +202,17 @@ int conversation_render(const struct conversation *c, const struct rendering *r,
     if (r->format == NULL)
         return render_raw(c, r, n_turn, out, e);
     options_think(r->think, &o);
-    messages = calloc(n_turn + 1, sizeof *messages);
+    messages = calloc(n_turn + 2, sizeof *messages);
     if (messages == NULL)
         return err_memory(e, "%zu messages", n_turn);
     if (c->system != NULL)
         messages[n++] = (struct chat_message){ .role = CHAT_SYSTEM,
                                                .content = c->system,
                                                .len = strlen(c->system) };
-    for (size_t i = c->n_dropped; i < n_turn; i++) {
-        const struct turn *t = &c->turns[i];
-        /* The model does not see its old thinking: render such an answer from its text. */
-        bool as_generated = has_ids(t) && t->thinking_len == 0;
-
-        messages[n++] = (struct chat_message){ .role = t->role,
-                                               .content = t->text,
-                                               .len = t->len,
-                                               .ids = as_generated ? t->ids.id : NULL,
-                                               .n_ids = as_generated ? t->ids.n : 0 };
-    }
+    if (c->kept > 0 && c->kept <= c->n_dropped)
+        messages[n++] = message_of(&c->turns[c->kept - 1]);
+    for (size_t i = c->n_dropped; i < n_turn; i++)
+        messages[n++] = message_of(&c->turns[i]);
     rc = chat_format_render(r->format, r->tokenizer, messages, n, &o, out, e);
     free(messages);
     return rc;
@@ -224,4 +230,10 @@ bool conversation_drop_oldest(struct conversation *c)
         return false;
     c->n_dropped = n;
     return true;
+}
+
+void conversation_drop_all(struct conversation *c)
+{
+    while (conversation_drop_oldest(c))
+        continue;
 }

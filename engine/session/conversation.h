@@ -23,6 +23,7 @@ struct conversation {
     struct turn *turns;
     size_t n_turn, cap;
     size_t n_dropped; /* the oldest of these turns, which no longer fit the context */
+    size_t kept;      /* 1 + a dropped question that the template needs; 0: none */
     size_t n_before;  /* older messages of the chat, which are not in memory */
     bool is_partial;  /* the model would need those, too: without them there is no answer */
 };
@@ -62,5 +63,7 @@ int conversation_render(const struct conversation *c, const struct rendering *r,
 /* Drop the oldest turns up to the next one of the user.  Returns false if only the last
  * question is left. */
 bool conversation_drop_oldest(struct conversation *c);
+/* Drop all turns before the last question. */
+void conversation_drop_all(struct conversation *c);
 
 #endif

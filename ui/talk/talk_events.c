@@ -192,6 +192,17 @@ static void show_held(struct talk *t, const struct mw_event *ev)
     t->front.piece(t->front.ctx, ev->text, ev->len, ev->is_thinking);
 }
 
+/* Whether the message itself is the reason why there is no answer: no prompt can be made of it.
+ * If it stayed, all messages after it would be refused, too. */
+static bool is_refused(const struct talk *t, const struct mw_event *ev)
+{
+    enum err_code code = ev->err.code;
+
+    return ev->receipt.done == MW_DONE_ERROR && ev->receipt.n_prompt == 0 &&
+           !t->answer.has_text && ledger_ends_with_user(&t->ledger) &&
+           (code == ERR_ARGUMENT || code == ERR_FORMAT || code == ERR_UNSUPPORTED);
+}
+
 static void on_done(struct talk *t, const struct mw_event *ev)
 {
     enum mw_done done = ev->receipt.done;
@@ -223,6 +234,8 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     case MW_DONE_CONTEXT: t->front.context_full(t->front.ctx); break;
     case MW_DONE_ERROR: talk_report(t, &ev->err); break;
     }
+    if (is_refused(t, ev))
+        talk_take_back(t, t->ledger.n - 1);
     if (answer_can_go_on(done) && !ledger_ends_with_user(&t->ledger))
         t->n_unfinished = t->ledger.n;
     if (done != MW_DONE_CONTEXT && done != MW_DONE_ERROR)
@@ -231,22 +244,21 @@ static void on_done(struct talk *t, const struct mw_event *ev)
 
 /* ---- notices and errors ---- */
 
-/* The model no longer sees the oldest n messages: mark them and say where they begin. */
-static void on_dropped(struct talk *t, size_t n)
+/* The model no longer sees the oldest ev->n messages, and the event says why.  Mark them and say
+ * where they begin. */
+static void on_dropped(struct talk *t, const struct mw_event *ev)
 {
     char *text = talk_text_of(t, 0);
-    char first[48] = "", notice[256];
+    char first[48] = "", why[256], notice[400];
 
     if (text != NULL)
         clean_line(first, sizeof first, text, strnlen(text, 40));
     free(text);
-    snprintf(notice, sizeof notice,
-             "the context was full: the model no longer sees the oldest %zu messages, from "
-             "\"%s\" on; they are marked x",
-             n, first);
-    t->ledger.n_dropped = n;
+    clean_line(why, sizeof why, ev->text, ev->len);
+    snprintf(notice, sizeof notice, "%s; they begin with \"%s\" and are marked x", why, first);
+    t->ledger.n_dropped = ev->n;
     t->ledger.n_absent = 0; /* dropped messages are not given to the engine again */
-    t->front.dropped(t->front.ctx, n);
+    t->front.dropped(t->front.ctx, ev->n);
     t->front.say(t->front.ctx, SAY_NOTICE, notice, saving_notice(&t->saving, notice));
 }
 
@@ -255,7 +267,7 @@ static void on_notice(struct talk *t, const struct mw_event *ev)
     char clean[1024];
 
     if (ev->n > 0) {
-        on_dropped(t, ev->n);
+        on_dropped(t, ev);
         return;
     }
     clean_line(clean, sizeof clean, ev->text, ev->len);
