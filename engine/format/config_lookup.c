@@ -12,7 +12,8 @@ void config_fail(struct config_lookup *l, const char *key)
 
 static void missing(struct config_lookup *l, const char *key)
 {
-    err_set(l->e, ERR_FORMAT, "the field is missing");
+    err_set(l->e, ERR_FORMAT,
+            "the field is missing; fetch the config.json of the published model");
     config_fail(l, key);
 }
 

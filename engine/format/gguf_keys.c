@@ -161,6 +161,8 @@ static const char *suffix_at(const struct catalogue *c, uint32_t i)
 
 /* --- unknown keys that may be another name of a missing one --- */
 
+#define LONGEST_NAME 100 /* of a key that is looked at; hostile files have longer ones */
+
 /* Keys that decide the answers and have a default. */
 static const struct {
     const char *name;
@@ -230,16 +232,19 @@ static int check_unknown(const struct catalogue *c, const char *suffix, struct e
 {
     char name[128];
 
+    if (strlen(suffix) > LONGEST_NAME)
+        return 0;
     for (size_t i = 0; i < sizeof decides / sizeof decides[0]; i++) {
         if (!arch_has(c->hparams.arch, decides[i].traits) ||
             !resembles(suffix, decides[i].name) ||
             gguf_find_suffix(c->gguf, gguf_prefix(c->gguf), decides[i].name, name,
                              sizeof name) != NULL)
             continue;
-        return err_set(e, ERR_UNSUPPORTED,
-                       "the key is unknown and may stand for %.80s, which is missing; fetch a file "
-                       "that llama.cpp's converter made",
-                       name);
+        return err_set(
+            e, ERR_UNSUPPORTED,
+            "the key is unknown and may stand for %.80s, which is missing; fetch a file "
+            "that llama.cpp's converter made",
+            name);
     }
     return 0;
 }

@@ -100,9 +100,10 @@ void lookup_fail(struct gguf_lookup *l)
 
 void lookup_missing(struct gguf_lookup *l)
 {
-    err_set(l->e, ERR_FORMAT,
-            "the key is missing; no value may stand for it, so convert the model again, or fetch "
-            "a file that llama.cpp's converter made");
+    err_set(
+        l->e, ERR_FORMAT,
+        "the key is missing; no value may stand for it, so convert the model again, or fetch "
+        "a file that llama.cpp's converter made");
     lookup_fail(l);
 }
 
@@ -183,14 +184,19 @@ double lookup_scaling(struct gguf_lookup *l, const char *suffix, double min, dou
 
 bool lookup_bool(struct gguf_lookup *l, const char *suffix, bool absent)
 {
-    bool v = absent;
+    const struct gguf_value *v;
+    struct err ignored = ERR_INIT;
+    bool truth = absent;
+    int64_t n;
 
     if (l->failed)
         return absent;
-    lookup_find(l, suffix);
-    if (gguf_bool(l->g, l->key, &v, l->e) < 0)
+    v = lookup_find(l, suffix);
+    if (v != NULL && gguf_int(l->g, l->key, &n, &ignored) == 1 && (n == 0 || n == 1))
+        return n == 1; /* some converters write numbers */
+    if (gguf_bool(l->g, l->key, &truth, l->e) < 0)
         l->failed = true;
-    return l->failed ? absent : v;
+    return l->failed ? absent : truth;
 }
 
 const char *lookup_text(struct gguf_lookup *l, const char *suffix)

@@ -6,6 +6,7 @@ Most models are in MW_SHARED/conformance."""
 import json
 import math
 import os
+import shutil
 import struct
 import sys
 import unittest
@@ -47,6 +48,20 @@ class Case(FolderCase):
         with open(out, "rb") as f:
             data = f.read()
         return struct.unpack("<%df" % (len(data) // 4), data)
+
+    def snapshot_with(self, name, change):
+        folder = self.snapshot(name)
+        copy = self.path("s-" + name)
+        os.mkdir(copy)
+        for f in os.listdir(folder):
+            if f != "config.json":
+                os.symlink(os.path.join(folder, f), os.path.join(copy, f))
+        with open(os.path.join(folder, "config.json")) as f:
+            config = json.load(f)
+        change(config)
+        with open(os.path.join(copy, "config.json"), "w") as f:
+            json.dump(config, f)
+        return copy
 
     def same(self, want, got, what=None):
         self.assertIsInstance(want, tuple, want)
@@ -145,20 +160,6 @@ class Keys(Case):
         want, got = self.eval(config, 60), self.eval(g, 60)
         self.assertLess(max(abs(a - b) for a, b in zip(want, got)), 1e-3)
 
-    def snapshot_with(self, name, change):
-        folder = self.snapshot(name)
-        copy = self.path("s-" + name)
-        os.mkdir(copy)
-        for f in os.listdir(folder):
-            if f != "config.json":
-                os.symlink(os.path.join(folder, f), os.path.join(copy, f))
-        with open(os.path.join(folder, "config.json")) as f:
-            config = json.load(f)
-        change(config)
-        with open(os.path.join(copy, "config.json"), "w") as f:
-            json.dump(config, f)
-        return copy
-
     def test_numbers_that_a_converter_does_not_know_are_0(self):
         def zeros(g):
             for key, kind, value in (("rope.scaling.factor", F32, 0.0),
@@ -196,7 +197,7 @@ class Keys(Case):
         want = self.eval(self.snapshot_with("qwen3moe", lambda c: c.update(norm_topk_prob=False)))
         self.differs(plain, want)
         for key in ("norm_top_k_prob", "expert_weights_norm"):
-            g.keys["qwen3moe." + key] = (BOOL, False)
+            g.keys["qwen3moe." + key] = (BOOL, False) if key[0] == "n" else (U32, 0)
             got = self.eval(g)
             self.assertLess(max(abs(a - b) for a, b in zip(want, got)), 1e-3)
             del g.keys["qwen3moe." + key]
@@ -238,6 +239,29 @@ class Yarn(Case):
         g.keys["mistral3.rope.scaling.yarn_attn_factor"] = (F32, 1.2)
         self.refused(g, "yarn_attn_factor: is 1.2")
 
+    def scaled(self, **more):
+        """OLMo 3's snapshot with yarn, and with more fields of its scaling."""
+        if os.path.isdir(self.path("s-olmo3")):
+            shutil.rmtree(self.path("s-olmo3"))
+        return self.eval(self.snapshot_with("olmo3", lambda c: [
+            c.pop("rope_parameters", None),
+            c.update(rope_theta=10000.0, rope_scaling={
+                "rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 64,
+                **more})]), 60)
+
+    def test_fields_of_a_configuration(self):
+        rule = 1 + 0.1 * math.log(8)
+        want = self.scaled()
+        self.same(want, self.scaled(attention_factor=rule))
+        self.same(want, self.scaled(attention_factor=None))
+        self.same(want, self.scaled(mscale=1.0))  # without mscale_all_dim, it is not used
+        one = self.scaled(attention_factor=1.0)
+        self.differs(want, one)
+        self.same(one, self.scaled(mscale=0.7, mscale_all_dim=0.7))
+        quotient = (1 + 0.1 * 0.5 * math.log(8)) / rule
+        self.same(self.scaled(attention_factor=quotient),
+                  self.scaled(mscale=0.5, mscale_all_dim=1.0))
+
     def test_a_magnitude_without_yarn_is_refused(self):
         g = self.gguf("llama-tiny")
         g.keys["llama.rope.scaling.yarn_attn_factor"] = (F32, 1.5)
@@ -275,6 +299,27 @@ class Architectures(Case):
                             ("attn_sinks.weight", "attn_sinks"),
                             ("post_attention_norm.weight", "ffn_norm.weight"))
         g.keys["tokenizer.ggml.eos_token_ids"] = (ARR, (I32, [5, 6]))
+        self.same(want, self.eval(g, 40))
+
+    def test_gptoss_with_joined_tensors(self):
+        """The first files join q, k and v, and rows of gate and up in turn."""
+        g = self.moved(self.gguf("gptoss"), "gptoss")
+        want = self.eval(g, 40)
+        for i in range(g.get("gptoss.block_count")):
+            a = f"blk.{i}."
+            for kind in (".weight", ".bias"):
+                parts = [g.tensors.pop(f"{a}attn_{x}{kind}") for x in "qkv"]
+                rows = sum(p[0][-1] for p in parts)
+                g.tensors[f"{a}attn_qkv{kind}"] = (
+                    [*parts[0][0][:-1], rows], 0, b"".join(p[2] for p in parts))
+                gate, up = (g.tensors.pop(f"{a}ffn_{x}_exps{kind}") for x in ("gate", "up"))
+                step = 4 * (gate[0][0] if kind == ".weight" else 1)
+                dims = list(gate[0])
+                dims[1 if kind == ".weight" else 0] *= 2
+                g.tensors[f"{a}ffn_gate_up_exps{kind}"] = (dims, 0, b"".join(
+                    x[2][at:at + step] for at in range(0, len(gate[2]), step)
+                    for x in (gate, up)))
+        del g.keys["gptoss.expert_feed_forward_length"]
         self.same(want, self.eval(g, 40))
 
     def test_olmo3(self):
