@@ -46,7 +46,10 @@ struct vocab_info {
     uint32_t n_char;           /* tokens of one character */
     uint32_t n_added;          /* unknown, control and user tokens */
     uint64_t text_bytes;       /* of all tokens in the file */
-    char pre[32];              /* byte-level: name of the pattern in text/split.c; else empty */
+    char pre[48]; /* patterns of text/split.c, joined by "+"; "": text is not cut */
+    /* Over characters, the pattern cuts text with U+2581 for its spaces, or text as it is, whose
+     * pieces get the U+2581 one by one. */
+    enum { PIECES_OF_TEXT, PIECES_OF_BLOCKS } pieces;
     bool ignore_merges;
     bool byte_fallback; /* a character without a token becomes its byte tokens, if all exist */
     bool fuse_unk;      /* characters that become the unknown token: one for a run of them */

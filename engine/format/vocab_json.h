@@ -14,8 +14,10 @@
 
 struct steps {
     struct vocab_info *info;
-    bool has_blocks; /* spaces become U+2581 */
-    bool has_byte_level;
+    bool has_blocks;    /* the normalizer replaces spaces by U+2581 */
+    bool has_metaspace; /* a pre-tokenizer does */
+    bool has_prepend, has_byte_level;
+    bool splits_spaces; /* a pre-tokenizer cuts at spaces, if there are any */
     size_t n_regex;
     char regex[STEPS_MAX_REGEX][STEPS_TEXT];
     bool puts_bos; /* the post-processor adds this control token at the start */

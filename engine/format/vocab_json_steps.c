@@ -1,6 +1,9 @@
 /*
  * normalizer, pre_tokenizer and post_processor of a tokenizer.json: lists of steps, each an
  * object with a type.  Steps that memwall does not support are refused by name.
+ *
+ * Programs that save a tokenizer again write other steps than its maker did, and some change
+ * it.  The order of the steps decides the ids, so it is kept here, or refused.
  */
 #include "config.h"
 
@@ -18,7 +21,16 @@ static bool is(const char *a, const char *b)
 
 static int unknown(const struct steps *s, const char *what, struct err *e)
 {
-    return err_set(e, ERR_UNSUPPORTED, "%s \"%.60s\" is not supported", what, s->type);
+    return err_set(e, ERR_UNSUPPORTED, "%s \"%.40s\" is not supported" VOCAB_ADVICE, what,
+                   s->type);
+}
+
+/* The step is known, but not at this place. */
+static int misplaced(const struct steps *s, const char *after, struct err *e)
+{
+    return err_set(e, ERR_UNSUPPORTED,
+                   "the pre-tokenizer \"%.40s\" after %s is not supported" VOCAB_ADVICE,
+                   s->type, after);
 }
 
 static void clear_step(struct steps *s)
@@ -36,12 +48,14 @@ static int end_normalizer(struct steps *s, struct err *e)
         s->info->nfc = true;
         return 0;
     }
-    if (is(s->type, "Prepend") && is(s->content, BLOCK)) {
-        s->info->add_space_prefix = true;
+    /* A space that is prepended first is replaced, too. */
+    if (is(s->type, "Prepend") && !s->has_prepend &&
+        (is(s->content, BLOCK) || (is(s->content, " ") && !s->has_blocks))) {
+        s->has_prepend = s->info->add_space_prefix = true;
         s->info->prefix_scheme = PREFIX_ALWAYS;
         return 0;
     }
-    if (is(s->type, "Replace") && !s->is_regex && is(s->text, " ") && is(s->content, BLOCK)) {
+    if (is(s->type, "Replace") && is(s->text, " ") && is(s->content, BLOCK)) {
         s->has_blocks = true;
         return 0;
     }
@@ -60,15 +74,52 @@ static int add_regex(struct steps *s, const char *regex, struct err *e)
 static int end_metaspace(struct steps *s, struct err *e)
 {
     struct vocab_info *info = s->info;
+    bool adds_prefix = !s->no_prefix && !is(s->scheme, "never");
 
     if (s->content[0] != '\0' && !is(s->content, BLOCK))
         return unknown(s, "the pre-tokenizer", e);
-    s->has_blocks = true;
+    if (s->has_metaspace || s->has_byte_level || (s->has_blocks && s->n_regex > 0))
+        return misplaced(s, "another step", e);
+    s->has_metaspace = true;
     info->split_at_space = !s->no_split;
+    if (s->has_prepend) /* so every text has a prefix */
+        return 0;
     info->prefix_unless_space = true;
-    info->add_space_prefix = !s->no_prefix && !is(s->scheme, "never");
+    info->add_space_prefix = adds_prefix;
     info->prefix_scheme = is(s->scheme, "first") ? PREFIX_FIRST : PREFIX_ALWAYS;
     return 0;
+}
+
+static int end_split(struct steps *s, struct err *e)
+{
+    bool keeps_all =
+        is(s->behavior, "Isolated") || (is(s->behavior, "Removed") && s->invert);
+
+    if (is(s->text, " ") && !s->is_regex) {
+        s->splits_spaces = s->splits_spaces || !s->has_metaspace;
+        return 0;
+    }
+    if (!s->is_regex || !keeps_all)
+        return unknown(s, "the pre-tokenizer", e);
+    if (s->has_metaspace || s->has_byte_level)
+        return misplaced(s, s->has_metaspace ? "Metaspace" : "ByteLevel", e);
+    return add_regex(s, s->text, e);
+}
+
+static int end_byte_level(struct steps *s, struct err *e)
+{
+    struct vocab_info *info = s->info;
+
+    if (s->has_byte_level || s->has_metaspace || s->has_blocks)
+        return misplaced(s, "another step", e);
+    s->has_byte_level = true;
+    if (s->adds_prefix && s->n_regex > 0) /* before every piece */
+        return misplaced(s, "a pattern, with a space before each piece,", e);
+    if (s->adds_prefix) {
+        info->add_space_prefix = info->prefix_unless_space = true;
+        info->prefix_scheme = PREFIX_ALWAYS;
+    }
+    return s->no_regex ? 0 : add_regex(s, VOCAB_REGEX_GPT2, e);
 }
 
 static int end_pre_tokenizer(struct steps *s, struct err *e)
@@ -77,20 +128,15 @@ static int end_pre_tokenizer(struct steps *s, struct err *e)
         return 0;
     if (is(s->type, "Metaspace"))
         return end_metaspace(s, e);
-    /* The normalizer has replaced all spaces, so this splits nothing.  steps_finish checks that
-     * it has. */
-    if (is(s->type, "Split") && !s->is_regex && is(s->text, " "))
-        return 0;
-    if (is(s->type, "Split") && s->is_regex &&
-        ((is(s->behavior, "Isolated") && !s->invert) ||
-         (is(s->behavior, "Removed") && s->invert)))
-        return add_regex(s, s->text, e);
-    if (is(s->type, "Digits") && s->individual)
-        return add_regex(s, VOCAB_REGEX_DIGITS, e);
-    if (is(s->type, "ByteLevel") && !s->adds_prefix) {
-        s->has_byte_level = true;
-        return s->no_regex ? 0 : add_regex(s, VOCAB_REGEX_GPT2, e);
+    if (is(s->type, "Split"))
+        return end_split(s, e);
+    if (is(s->type, "Digits")) {
+        if (s->has_metaspace || s->has_byte_level)
+            return misplaced(s, s->has_metaspace ? "Metaspace" : "ByteLevel", e);
+        return add_regex(s, s->individual ? VOCAB_REGEX_DIGITS : VOCAB_REGEX_NUMBERS, e);
     }
+    if (is(s->type, "ByteLevel"))
+        return end_byte_level(s, e);
     return unknown(s, "the pre-tokenizer", e);
 }
 
@@ -201,18 +247,21 @@ int steps_event(struct steps *s, enum steps_section section, enum json_event eve
 
 int steps_finish(struct steps *s, struct err *e)
 {
+    bool has_blocks = s->has_blocks || s->has_metaspace;
     const char *regex[STEPS_MAX_REGEX];
+    struct vocab_info *info = s->info;
 
-    if (s->info->model != VOCAB_BPE_BYTES) {
-        if (s->has_blocks && s->n_regex == 0)
-            return 0;
-        if (!s->has_blocks && !s->info->byte_fallback)
-            return err_set(e, ERR_UNSUPPORTED,
-                           "a tokenizer with neither byte fallback nor a byte level");
-        return err_set(e, ERR_UNSUPPORTED, "a tokenizer with byte fallback that %s",
-                       s->has_blocks ? "splits by a pattern" : "keeps spaces");
-    }
+    if (!s->has_byte_level && !has_blocks)
+        return err_set(e, ERR_UNSUPPORTED,
+                       "a tokenizer that %s" VOCAB_ADVICE,
+                       info->byte_fallback ? "keeps spaces"
+                                           : "has neither a byte level nor U+2581 for spaces");
+    if (s->splits_spaces && !s->has_blocks)
+        return err_set(e, ERR_UNSUPPORTED, "a tokenizer that cuts at spaces" VOCAB_ADVICE);
+    if (s->n_regex == 0 && !s->has_byte_level)
+        return 0;
     for (size_t i = 0; i < s->n_regex; i++)
         regex[i] = s->regex[i];
-    return vocab_pre_regex(s->info, regex, s->n_regex, e);
+    info->pieces = s->has_blocks ? PIECES_OF_BLOCKS : PIECES_OF_TEXT;
+    return vocab_pre_regex(info, regex, s->n_regex, e);
 }

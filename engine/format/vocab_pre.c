@@ -201,6 +201,8 @@ static const struct pre_regex pre_regexes[] = {
     { "qwen2", { SHORT "|" START "\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" TAIL } },
     { "qwen35",
       { SHORT "|" START "[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" TAIL } },
+    { "digits", { VOCAB_REGEX_DIGITS } },
+    { "numbers", { VOCAB_REGEX_NUMBERS } },
     { "gpt2", { VOCAB_REGEX_GPT2 } },
     { "smollm", { VOCAB_REGEX_DIGITS, VOCAB_REGEX_GPT2 } },
     { "tekken",
@@ -216,21 +218,47 @@ static const struct pre_regex pre_regexes[] = {
         "\\s*[\r\n]+|\\s+(?!\\S)|\\s+" } },
 };
 
+/* Returns the number of steps of a row that regex[0 .. n) begins with; 0: not all of them. */
+static size_t matches(const struct pre_regex *row, const char *const *regex, size_t n)
+{
+    size_t same = 0;
+
+    while (same < 3 && row->regex[same] != NULL) {
+        if (same == n || strcmp(row->regex[same], regex[same]) != 0)
+            return 0;
+        same++;
+    }
+    return same;
+}
+
 int vocab_pre_regex(struct vocab_info *info, const char *const *regex, size_t n, struct err *e)
 {
-    for (size_t i = 0; i < sizeof pre_regexes / sizeof pre_regexes[0]; i++) {
-        const struct pre_regex *row = &pre_regexes[i];
-        size_t same = 0;
+    size_t used = 0;
 
-        while (same < n && same < 3 && row->regex[same] != NULL &&
-               strcmp(row->regex[same], regex[same]) == 0)
-            same++;
-        if (n > 0 && same == n && (same == 3 || row->regex[same] == NULL)) {
-            snprintf(info->pre, sizeof info->pre, "%s", row->pattern);
-            return 0;
+    info->pre[0] = '\0';
+    for (size_t at = 0; at < n;) {
+        const struct pre_regex *best = NULL;
+        size_t most = 0;
+
+        for (size_t i = 0; i < sizeof pre_regexes / sizeof pre_regexes[0]; i++) {
+            size_t same = matches(&pre_regexes[i], regex + at, n - at);
+
+            if (same > most) {
+                best = &pre_regexes[i];
+                most = same;
+            }
         }
+        if (best != NULL)
+            used += (size_t)snprintf(info->pre + used, sizeof info->pre - used, "%s%s",
+                                     used > 0 ? "+" : "", best->pattern);
+        if (best == NULL || used >= sizeof info->pre)
+            return err_set(e, ERR_UNSUPPORTED,
+                           "the pre-tokenizer with the pattern \"%.60s\" is not supported"
+                           VOCAB_ADVICE,
+                           regex[at]);
+        at += most;
     }
-    return err_set(e, ERR_UNSUPPORTED,
-                   "the pre-tokenizer with the pattern \"%.80s\" is not supported",
-                   n > 0 ? regex[n - 1] : "");
+    if (n == 0)
+        snprintf(info->pre, sizeof info->pre, "whole");
+    return 0;
 }

@@ -21,6 +21,11 @@ int vocab_byte(const char *text, size_t len);
 int vocab_count(struct vocab_info *info, uint32_t id, const char *text, size_t len,
                 enum token_kind kind, struct err *e);
 
+/* The end of a message about a tokenizer.json that cannot be used. */
+#define VOCAB_ADVICE                                                                           \
+    "; if this file was saved again or changed, take the original tokenizer.json, or a GGUF "  \
+    "file of the model"
+
 /* Append a sentence to info->notice, unless it does not fit. */
 void vocab_note(struct vocab_info *info, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -44,11 +49,12 @@ void vocab_signs_look(struct vocab_signs *s, uint32_t id, const char *text, size
 void vocab_pre_guess(struct vocab_info *info, const struct vocab_signs *s, const char *arch,
                      const char *stated);
 
-/* Set the pattern from the regular expressions of the Split steps of a tokenizer.json, in
- * order. */
+/* Set the pattern from the regular expressions of the steps of a tokenizer.json, in order.  Known
+ * patterns that follow each other are joined by "+". */
 int vocab_pre_regex(struct vocab_info *info, const char *const *regex, size_t n, struct err *e);
 
-#define VOCAB_REGEX_DIGITS "\\p{N}"
+#define VOCAB_REGEX_DIGITS  "\\p{N}"
+#define VOCAB_REGEX_NUMBERS "\\p{N}+"
 #define VOCAB_REGEX_GPT2                                                                       \
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 

@@ -55,7 +55,8 @@ size_t decoder_push(struct decoder *d, const struct tokenizer *t, uint32_t id, c
     n = tokenizer_piece(t, id, d->show_control, bytes + held, VOCAB_MAX_TEXT);
     if (n == 0)
         return 0;
-    if (!d->is_started && t->info.add_space_prefix && bytes[held] == ' ') {
+    if (!d->is_started && t->info.add_space_prefix && t->info.model != VOCAB_BPE_BYTES &&
+        bytes[held] == ' ') {
         n--;
         memmove(bytes + held, bytes + held + 1, n);
     }

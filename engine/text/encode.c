@@ -29,6 +29,8 @@
 #include "engine/text/split.h"
 #include "engine/text/tokenizer_internal.h"
 
+#define BLOCK "\xe2\x96\x81" /* U+2581 */
+
 #define SEEN_SLOTS 4096 /* 256 KiB: fits a second-level cache */
 #define SEEN_TEXT  22
 #define SEEN_IDS   10
@@ -54,6 +56,7 @@ struct encoder {
 
     /* State of a text that comes in pieces. */
     bool parse_special;
+    bool may_be_token;  /* a text without a piece is complete, so it may be one token */
     bool ends_unknown;  /* the last id of the segment is the unknown token */
     enum begins begins; /* position of the pending text */
     size_t run_max;     /* limit of text without a cut; 0: no limit */
@@ -202,6 +205,11 @@ static int merge_chars(struct encoder *x, const char *text, size_t len, bool pre
     return put(x, x->bpe.id, n, e);
 }
 
+static bool begins_with_block(const char *text, size_t len)
+{
+    return len >= 3 && memcmp(text, BLOCK, 3) == 0;
+}
+
 static bool wants_prefix(const struct tokenizer *t, const char *text, size_t len,
                          enum begins begins)
 {
@@ -212,7 +220,7 @@ static bool wants_prefix(const struct tokenizer *t, const char *text, size_t len
     if (begins == INSIDE || (info->prefix_scheme == PREFIX_FIRST && begins != AT_START))
         return false;
     return !info->prefix_unless_space ||
-           (text[0] != ' ' && (len < 3 || memcmp(text, "\xe2\x96\x81", 3) != 0));
+           (text[0] != ' ' && (info->model == VOCAB_BPE_BYTES || !begins_with_block(text, len)));
 }
 
 static int encode_chars(struct encoder *x, const char *text, size_t len, enum begins begins,
@@ -244,6 +252,102 @@ static int encode_chars(struct encoder *x, const char *text, size_t len, enum be
     return len > from || prefix ? merge_chars(x, text + from, len - from, prefix, e) : 0;
 }
 
+/* Encode a text in which U+2581 stands for each space: as one token if it is one. */
+static int encode_word(struct encoder *x, const char *text, size_t len, struct err *e)
+{
+    const struct tokenizer *t = x->t;
+
+    if (t->info.ignore_merges && x->may_be_token && len <= VOCAB_MAX_TEXT) {
+        uint32_t whole = token_hash_find(&t->hash, t, text, len);
+
+        if (whole != NO_ID && token_kind(t, whole) != TOKEN_BYTE)
+            return put(x, &whole, 1, e);
+    }
+    return encode_chars(x, text, len, INSIDE, e);
+}
+
+/* A piece of the pattern, in which U+2581 stands for each space. */
+static int encode_block_piece(void *ctx, const char *text, size_t len, struct err *e)
+{
+    struct encoder *x = ctx;
+    size_t from = 0;
+
+    for (size_t i = 1; x->t->info.split_at_space && i < len; i++)
+        if (begins_with_block(text + i, len - i)) {
+            if (encode_word(x, text + from, i - from, e) != 0)
+                return -1;
+            from = i;
+        }
+    return encode_word(x, text + from, len - from, e);
+}
+
+/* Replace spaces by U+2581, with one before the text if it gets a prefix, and encode that. */
+static int encode_blocks(struct encoder *x, const char *text, size_t len, enum begins begins,
+                         struct err *e)
+{
+    const struct vocab_info *info = &x->t->info;
+    bool cuts = info->pre[0] != '\0' && info->pieces == PIECES_OF_BLOCKS;
+    char *copy = malloc(3 * len + 3);
+    size_t n = 0;
+    int rc;
+
+    if (copy == NULL)
+        return err_memory(e, "a text of %zu bytes", 3 * len + 3);
+    x->may_be_token = begins != INSIDE || info->pre[0] != '\0' || info->split_at_space;
+    if (wants_prefix(x->t, text, len, begins)) {
+        memcpy(copy, BLOCK, 3);
+        n = 3;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] != ' ') {
+            copy[n++] = text[i];
+            continue;
+        }
+        memcpy(copy + n, BLOCK, 3);
+        n += 3;
+    }
+    rc = cuts ? split_text(x->t->split, copy, n, encode_block_piece, x, e)
+              : encode_block_piece(x, copy, n, e);
+    free(copy);
+    return rc;
+}
+
+static int encode_piece(struct encoder *x, const char *text, size_t len, enum begins begins,
+                        struct err *e)
+{
+    const struct vocab_info *info = &x->t->info;
+
+    return info->ignore_merges || (info->pre[0] != '\0' && info->pieces == PIECES_OF_BLOCKS)
+               ? encode_blocks(x, text, len, begins, e)
+               : encode_chars(x, text, len, begins, e);
+}
+
+/* A piece of the pattern, in which spaces are spaces. */
+struct text_pieces {
+    struct encoder *x;
+    enum begins begins; /* of the next piece */
+};
+
+static int encode_text_piece(void *ctx, const char *text, size_t len, struct err *e)
+{
+    struct text_pieces *p = ctx;
+    int rc = encode_piece(p->x, text, len, p->begins, e);
+
+    p->begins = p->x->t->info.prefix_scheme == PREFIX_ALWAYS ? AT_SEGMENT : INSIDE;
+    return rc;
+}
+
+/* Encode a segment of a vocabulary over characters. */
+static int encode_characters(struct encoder *x, const char *text, size_t len,
+                             enum begins begins, struct err *e)
+{
+    struct text_pieces pieces = { x, begins };
+
+    return x->t->info.pre[0] != '\0' && x->t->info.pieces == PIECES_OF_TEXT
+               ? split_text(x->t->split, text, len, encode_text_piece, &pieces, e)
+               : encode_piece(x, text, len, begins, e);
+}
+
 /* Convert bytes to symbols.  A byte without a token becomes the unknown token. */
 static int byte_symbols(const struct tokenizer *t, uint32_t *id, const char *text, size_t n,
                         struct err *e)
@@ -269,7 +373,7 @@ static int merge_bytes(void *ctx, const char *text, size_t len, struct err *e)
 
     if (s != NULL && seen_is(s, text, len))
         return ids_append(x->out, s->id, s->n, e);
-    if (t->info.ignore_merges && len <= VOCAB_MAX_TEXT) {
+    if (t->info.ignore_merges && x->may_be_token && len <= VOCAB_MAX_TEXT) {
         uint32_t whole = token_hash_find(&t->hash, t, text, len);
 
         if (whole != NO_ID && token_kind(t, whole) == TOKEN_NORMAL)
@@ -294,33 +398,48 @@ static int merge_bytes(void *ctx, const char *text, size_t len, struct err *e)
     return 0;
 }
 
-/* Normalise one segment and split it with the pattern. */
-static int encode_bytes(struct encoder *x, const char *text, size_t len, struct err *e)
+/* Encode a segment of a byte-level vocabulary. */
+static int encode_bytes(struct encoder *x, const char *text, size_t len, enum begins begins,
+                        struct err *e)
 {
-    char *form = NULL;
-    size_t n = 0;
-    int rc = x->t->info.nfc ? nfc_text(text, len, &form, &n, e) : 0;
+    char *copy;
+    int rc;
 
-    if (rc == 0 && form != NULL)
-        rc = split_text(x->t->split, form, n, merge_bytes, x, e);
-    else if (rc == 0)
-        rc = split_text(x->t->split, text, len, merge_bytes, x, e);
-    free(form);
+    x->may_be_token = begins != INSIDE || split_cuts_words(x->t->split);
+    if (!wants_prefix(x->t, text, len, begins))
+        return split_text(x->t->split, text, len, merge_bytes, x, e);
+    copy = malloc(len + 1);
+    if (copy == NULL)
+        return err_memory(e, "a text of %zu bytes", len);
+    copy[0] = ' ';
+    memcpy(copy + 1, text, len);
+    rc = split_text(x->t->split, copy, len + 1, merge_bytes, x, e);
+    free(copy);
     return rc;
 }
 
+/* Normalise one segment, cut it into pieces, and merge these. */
 static int encode_segment(struct encoder *x, const char *text, size_t len, enum begins begins,
                           struct err *e)
 {
     const struct tokenizer *t = x->t;
+    char *form = NULL;
+    size_t n = 0;
+    int rc;
 
     if (len == 0)
         return 0;
     if (begins != INSIDE)
         x->ends_unknown = false;
-    if (t->info.model != VOCAB_BPE_BYTES)
-        return encode_chars(x, text, len, begins, e);
-    return encode_bytes(x, text, len, e);
+    if (t->info.nfc && nfc_text(text, len, &form, &n, e) != 0)
+        return -1;
+    if (form == NULL)
+        n = len;
+    rc = t->info.model != VOCAB_BPE_BYTES
+             ? encode_characters(x, form != NULL ? form : text, n, begins, e)
+             : encode_bytes(x, form != NULL ? form : text, n, begins, e);
+    free(form);
+    return rc;
 }
 
 /* Returns the end of text[from..to) without white space that the next token absorbs. */
@@ -521,6 +640,37 @@ static bool is_seam_of_patterns(uint32_t before, uint32_t after)
            after == 0x3002 || after == 0xff0c;
 }
 
+static bool is_seam_of_bytes(const struct tokenizer *t, const char *text, size_t at,
+                             uint32_t before, uint32_t after)
+{
+    bool is_cut = is_seam_of_patterns(before, after);
+
+    if (split_cuts_words(t->split))
+        return is_cut;
+    return (is_cut || !t->info.nfc) &&
+           !seam_has(t->seams,
+                     seam_of_bytes((unsigned char)text[at - 1], (unsigned char)text[at]));
+}
+
+static bool is_seam_of_chars(const struct tokenizer *t, uint32_t before, uint32_t after)
+{
+    const struct vocab_info *info = &t->info;
+    bool is_cut = is_seam_of_patterns(before, after);
+
+    if (t->split != NULL && split_cuts_words(t->split)) {
+        /* A pattern that sees U+2581 for a space takes it for punctuation. */
+        if (info->pieces == PIECES_OF_BLOCKS)
+            return is_cut && (is_ascii_word(before) || is_dense_letter(before));
+        /* The next piece gets a prefix unless it begins with a space. */
+        return is_cut && (!info->add_space_prefix || after == ' ');
+    }
+    if (info->nfc && !is_cut)
+        return false;
+    after = after == ' ' ? BLOCK_CP : after;
+    return (info->split_at_space && after == BLOCK_CP) ||
+           !seam_has(t->seams, seam_of_chars(before, after));
+}
+
 /*
  * Returns true if no merge can join text[0..at) with the rest.  Always false after white
  * space, because the next token may absorb it.
@@ -536,11 +686,8 @@ static bool is_seam(const struct encoder *x, const char *text, size_t len, size_
     before = char_before(text, at);
     if (before >= UTF8_SHORT || after >= UTF8_SHORT || utf8_is_white(before))
         return false;
-    if (t->info.model == VOCAB_BPE_BYTES)
-        return is_seam_of_patterns(before, after);
-    after = after == ' ' ? BLOCK_CP : after;
-    return (t->info.split_at_space && after == BLOCK_CP) ||
-           !seam_has(t->seams, seam_of_chars(before, after));
+    return t->info.model == VOCAB_BPE_BYTES ? is_seam_of_bytes(t, text, at, before, after)
+                                            : is_seam_of_chars(t, before, after);
 }
 
 /* Returns the last position where pending can be cut, or 0.  Added tokens that begin before

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_STEP 4
+#define MAX_STEP 4 /* of a pattern */
+#define MAX_ALL  12 /* of patterns that are joined */
 
 /* W: white space inside a class.  B: the same without \r and \n. */
 #define REST                                                                                   \
@@ -32,33 +33,44 @@
 
 struct pattern {
     const char *name;
+    bool keeps_words; /* it does not cut words from each other */
     const char *step[MAX_STEP];
 };
 
 static const struct pattern patterns[] = {
-    { "llama3", { C "|" ONE "?+\\p{L}++|\\p{N}{1,3}+| ?[^" W "\\p{L}\\p{N}]++[\\r\\n]*+|" T } },
-    { "qwen2", { C "|" ONE "?+\\p{L}++|\\p{N}| ?[^" W "\\p{L}\\p{N}]++[\\r\\n]*+|" T } },
+    { "llama3",
+      false,
+      { C "|" ONE "?+\\p{L}++|\\p{N}{1,3}+| ?[^" W "\\p{L}\\p{N}]++[\\r\\n]*+|" T } },
+    { "qwen2", false, { C "|" ONE "?+\\p{L}++|\\p{N}| ?[^" W "\\p{L}\\p{N}]++[\\r\\n]*+|" T } },
     { "qwen35",
+      false,
       { C "|" ONE "?+[\\p{L}\\p{M}]++|\\p{N}| ?[^" W "\\p{L}\\p{M}\\p{N}]++[\\r\\n]*+|" T } },
-    { "gpt2", { GPT2 } },
-    { "smollm", { "\\p{N}", GPT2 } },
+    { "digits", true, { "\\p{N}" } },
+    { "numbers", true, { "\\p{N}++" } },
+    { "whole", true, { NULL } }, /* a text is one piece */
+    { "gpt2", false, { GPT2 } },
+    { "smollm", false, { "\\p{N}", GPT2 } },
     { "tekken",
+      false,
       { ONE "?" U "*" L "+|" ONE "?" U "+" L "*|\\p{N}| ?[^" W
             "\\p{L}\\p{N}]++[\\r\\n/]*+|" T } },
     { "gpt-4o",
+      false,
       { ONE "?" U "*" L "+" C "?|" ONE "?" U "+" L "*" C "?|\\p{N}{1,3}| ?[^" W
             "\\p{L}\\p{N}]++[\\r\\n/]*+|" T } },
     { "deepseek-v3",
+      false,
       { "\\p{N}{1,3}", "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}]+",
         "[!-/:-@\\[-`{-~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| "
         "?[\\p{P}\\p{S}]+[\\r\\n]*|" T } },
-    { "default", { "[\\p{P}$+<=>^~|]+", GPT2_OPEN, "\\p{N}+", "[0-9][0-9][0-9]" } },
+    { "default", false, { "[\\p{P}$+<=>^~|]+", GPT2_OPEN, "\\p{N}+", "[0-9][0-9][0-9]" } },
 };
 
 struct split {
-    pcre2_code *code[MAX_STEP];
+    pcre2_code *code[MAX_ALL];
     pcre2_match_context *match;
     int n_step;
+    bool cuts_words;
 };
 
 static int compile(struct split *s, const char *regex, struct err *e)
@@ -78,17 +90,30 @@ static int compile(struct split *s, const char *regex, struct err *e)
     return 0;
 }
 
-int split_new(struct split **out, const char *name, struct err *e)
+static int add_pattern(struct split *s, const char *name, size_t len, struct err *e)
 {
     const struct pattern *p = NULL;
+
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
+        if (strlen(patterns[i].name) == len && memcmp(patterns[i].name, name, len) == 0)
+            p = &patterns[i];
+    if (p == NULL)
+        return err_set(e, ERR_UNSUPPORTED, "unknown pre-tokenizer \"%.*s\"", (int)len, name);
+    s->cuts_words |= !p->keeps_words;
+    for (int i = 0; i < MAX_STEP && p->step[i] != NULL; i++) {
+        if (s->n_step == MAX_ALL)
+            return err_set(e, ERR_UNSUPPORTED, "the pre-tokenizer has too many patterns");
+        if (compile(s, p->step[i], e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int split_new(struct split **out, const char *names, struct err *e)
+{
     struct split *s;
 
     *out = NULL;
-    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
-        if (strcmp(patterns[i].name, name) == 0)
-            p = &patterns[i];
-    if (p == NULL)
-        return err_set(e, ERR_UNSUPPORTED, "unknown pre-tokenizer \"%s\"", name);
     s = calloc(1, sizeof *s);
     if (s == NULL || (s->match = pcre2_match_context_create(NULL)) == NULL) {
         split_free(s);
@@ -97,13 +122,24 @@ int split_new(struct split **out, const char *name, struct err *e)
     /* The default limits would abort in runs of some millions of equal characters. */
     pcre2_set_match_limit(s->match, UINT32_MAX);
     pcre2_set_depth_limit(s->match, UINT32_MAX);
-    for (int i = 0; i < MAX_STEP && p->step[i] != NULL; i++)
-        if (compile(s, p->step[i], e) != 0) {
+    for (;;) {
+        size_t len = strcspn(names, "+");
+
+        if (add_pattern(s, names, len, e) != 0) {
             split_free(s);
             return -1;
         }
+        if (names[len] == '\0')
+            break;
+        names += len + 1;
+    }
     *out = s;
     return 0;
+}
+
+bool split_cuts_words(const struct split *s)
+{
+    return s->cuts_words;
 }
 
 void split_free(struct split *s)

@@ -1,7 +1,7 @@
 /*
  * split.h - split text with the published pre-tokenizer patterns, using PCRE2.
  *
- * Byte-level vocabularies cut text into words, numbers, runs of punctuation and runs of
+ * Byte-level vocabularies, and others that were saved again, cut text into words, numbers, runs of punctuation and runs of
  * white space before any merge.  Each pattern is a list of regular expressions.  The first
  * one cuts the text, the next one cuts each of the pieces, and so on.  The text between two
  * matches is a piece, too.
@@ -9,6 +9,7 @@
 #ifndef MEMWALL_ENGINE_TEXT_SPLIT_H
 #define MEMWALL_ENGINE_TEXT_SPLIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "engine/base/err.h"
@@ -18,8 +19,10 @@
 
 struct split;
 
-/* name is the pre-tokenizer of vocab_info.  Any thread may use a split. */
-int split_new(struct split **out, const char *name, struct err *e);
+/* names are the patterns of vocab_info, joined by "+".  Any thread may use a split. */
+int split_new(struct split **out, const char *names, struct err *e);
+/* Returns whether words are cut from each other, as all but the patterns for digits do. */
+bool split_cuts_words(const struct split *s);
 void split_free(struct split *s);
 
 /* Receives each piece in order.  Returns -1 to stop. */

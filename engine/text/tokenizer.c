@@ -135,11 +135,12 @@ int tokenizer_map_tables(struct tokenizer *t, uint32_t n_merge, struct err *e)
     if (t->seams == NULL || added_start(&t->all, &t->tables, most_added(info), e) != 0 ||
         added_start(&t->plain, &t->tables, most_added(info), e) != 0)
         return -1;
-    if (info->model != VOCAB_BPE_BYTES)
-        return char_ids_start(&t->chars, &t->tables, info->n_char, e);
+    if (info->model != VOCAB_BPE_BYTES &&
+        char_ids_start(&t->chars, &t->tables, info->n_char, e) != 0)
+        return -1;
     if (info->ignore_merges && token_hash_start(&t->hash, &t->tables, info->n_token, e) != 0)
         return -1;
-    return split_new(&t->split, info->pre, e);
+    return info->pre[0] != '\0' ? split_new(&t->split, info->pre, e) : 0;
 }
 
 static int start_tokens(struct build *b, struct err *e)
@@ -312,6 +313,10 @@ static int make_ready(struct build *b, struct err *e)
         return err_set(e, ERR_FORMAT, "the vocabulary ends after %u of %u tokens", b->n_token,
                        b->t->info.n_token);
     find_bytes(b->t);
+    if (b->t->lacks_bytes && b->t->info.byte_fallback && b->t->info.model == VOCAB_BPE_BYTES)
+        return err_set(e, ERR_UNSUPPORTED,
+                       "a byte level before a vocabulary of characters is not supported"
+                       VOCAB_ADVICE);
     if (token_hash_start(&b->hash, &b->tmp, b->t->info.n_token, e) != 0)
         return -1;
     token_hash_fill(&b->hash, b->t, true);
@@ -534,7 +539,7 @@ static int finish(struct build *b, struct err *e)
     fill_added(t);
     if (t->info.model != VOCAB_BPE_BYTES)
         char_ids_fill(&t->chars, t);
-    else if (t->info.ignore_merges)
+    if (t->info.ignore_merges)
         token_hash_fill(&t->hash, t, false);
     tokenizer_name_repaired(t);
     pair_list_free(&b->list);

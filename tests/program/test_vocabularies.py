@@ -10,6 +10,8 @@ from chain_model import byte_char, chain  # noqa: E402
 from gguf_edit import ARR, BOOL, I32, STR, U32, Gguf  # noqa: E402
 from program import MODELS, FolderCase, budget, memwall  # noqa: E402
 from terminal import Terminal  # noqa: E402
+from tokenizer_json import (GEMMA_SPLIT, LLAMA3, NFC, REPLACE, TEKKEN, byte_letters,  # noqa: E402
+                            byte_level, characters, digits, metaspace, prepend, sequence, split)
 
 U64 = 10
 PRE = "tokenizer.ggml.pre"
@@ -208,6 +210,144 @@ class MissingBytes(FolderCase):
         self.assertIn("byte 80", r.stderr)
         g.keys["tokenizer.ggml.unknown_token_id"] = (U32, 3)
         self.assertEqual([0x61, 0xc3, 3], self.ids(g, "a\u00c0"))
+
+
+# Ids of tokenizers 0.23.2 for the text.
+AGAIN = "ab  ab!! !!12312 b b it's d\u00e9e\u0301 abc\nab   c\u4e00"
+SAVED_AGAIN = (
+    (characters(normalizer=sequence(prepend(), REPLACE)),
+     "272 257 272 279 280 275 274 257 277 277 262 117 276 257 261 269 102 205 130 272 260 11 "
+     "270 273 257 260 229 185 129"),
+    (characters(normalizer=sequence(REPLACE, prepend())),
+     "272 257 272 279 280 275 274 257 277 277 262 117 276 257 261 269 102 205 130 272 260 11 "
+     "270 273 257 260 229 185 129"),
+    (characters(normalizer=sequence(prepend(" "), REPLACE)),
+     "272 257 272 279 280 275 274 257 277 277 262 117 276 257 261 269 102 205 130 272 260 11 "
+     "270 273 257 260 229 185 129"),
+    (characters(normalizer=sequence(NFC, sequence(REPLACE))),
+     "270 257 272 279 280 275 274 257 277 277 262 117 276 257 261 269 269 272 260 11 270 273 "
+     "257 260 229 185 129"),
+    (characters(normalizer=REPLACE | {"pattern": {"Regex": " "}}),
+     "270 257 272 279 280 275 274 257 277 277 262 117 276 257 261 269 102 205 130 272 260 11 "
+     "270 273 257 260 229 185 129"),
+    (characters(pre_tokenizer=GEMMA_SPLIT),
+     "270 257 272 279 280 275 274 257 277 277 262 117 276 257 261 269 102 205 130 272 260 11 "
+     "270 273 257 260 229 185 129"),
+    (characters(pre_tokenizer=sequence(split(TEKKEN), GEMMA_SPLIT)),
+     "270 273 270 279 280 266 267 268 266 267 257 259 257 259 257 262 117 276 257 261 269 "
+     "102 205 130 272 260 11 270 273 257 260 229 185 129"),
+    (characters(pre_tokenizer=split(LLAMA3, "Removed", True)),
+     "270 273 270 279 280 275 274 257 259 257 259 257 262 117 276 257 261 269 102 205 130 "
+     "257 281 11 270 273 257 260 229 185 129"),
+    (characters(pre_tokenizer=sequence(digits(False), split(LLAMA3))),
+     "270 273 270 279 280 275 274 257 259 257 259 257 262 117 276 257 261 269 102 205 130 "
+     "257 281 11 270 273 257 260 229 185 129"),
+    (characters(normalizer=None, pre_tokenizer=metaspace()),
+     "272 257 272 279 280 275 274 257 277 277 262 117 276 257 261 269 102 205 130 272 260 11 "
+     "270 273 257 260 229 185 129"),
+    (characters(normalizer=None, pre_tokenizer=metaspace("always", True)),
+     "272 257 272 279 280 275 274 257 259 257 259 257 262 117 276 257 261 269 102 205 130 "
+     "272 260 11 270 257 257 257 260 229 185 129"),
+    (characters(normalizer=None, pre_tokenizer=sequence(split(TEKKEN), metaspace())),
+     "272 257 272 279 280 266 267 268 266 267 257 259 257 259 257 262 117 276 257 261 269 "
+     "102 205 130 272 260 11 270 273 257 260 229 185 129"),
+    (characters(normalizer=None, pre_tokenizer=sequence(split(LLAMA3), metaspace("always", True))),
+     "272 257 272 280 280 257 275 257 274 257 259 257 259 257 262 117 257 276 257 261 269 "
+     "102 257 205 130 272 260 257 11 272 257 257 257 260 229 185 129"),
+    (characters(ignore_merges=True, pre_tokenizer=split(TEKKEN)),
+     "270 273 270 279 280 266 267 268 266 267 257 259 257 259 257 262 117 276 257 261 269 "
+     "102 205 130 272 260 11 270 273 257 260 229 185 129"),
+    (characters(ignore_merges=True, normalizer=None, pre_tokenizer=metaspace("never", True)),
+     "270 257 272 279 280 275 274 257 259 257 259 257 262 117 276 257 261 269 102 205 130 "
+     "272 260 11 270 257 257 257 260 229 185 129"),
+    (characters(byte_fallback=False),
+     "270 257 272 279 280 275 274 257 277 277 262 0 276 257 261 269 0 272 260 0 270 273 257 "
+     "260 0"),
+    (characters(byte_fallback=False, fuse_unk=False),
+     "270 257 272 279 280 275 274 257 277 277 262 0 276 257 261 269 0 0 272 260 0 270 273 "
+     "257 260 0"),
+    (byte_letters(byte_level()),
+     "256 32 258 265 266 261 260 32 263 263 105 116 262 32 100 195 169 101 204 129 258 99 10 "
+     "256 259 32 99 228 184 128"),
+    (byte_letters(byte_level(True)),
+     "258 32 258 265 266 261 260 32 263 263 105 116 262 32 100 195 169 101 204 129 258 99 10 "
+     "256 259 32 99 228 184 128"),
+    (byte_letters(byte_level(False, True)),
+     "256 32 258 265 266 261 260 32 98 32 98 32 105 116 262 32 100 195 169 101 204 129 258 "
+     "99 10 256 259 32 99 228 184 128"),
+    (byte_letters(byte_level(True, True)),
+     "258 32 258 265 266 261 260 32 98 32 98 32 105 116 262 32 100 195 169 101 204 129 258 "
+     "99 10 256 259 32 99 228 184 128"),
+    (byte_letters(sequence(split(LLAMA3), byte_level(False, True))),
+     "256 32 258 265 266 261 260 32 98 32 98 32 105 116 262 32 100 195 169 101 204 129 258 "
+     "99 10 256 259 32 99 228 184 128"),
+    (byte_letters(sequence(digits(), byte_level(False, True))),
+     "256 32 258 265 266 49 50 51 49 50 32 98 32 98 32 105 116 262 32 100 195 169 101 204 "
+     "129 258 99 10 256 259 32 99 228 184 128"),
+    (byte_letters(sequence(digits(), split(LLAMA3), byte_level())),
+     "256 32 258 265 266 49 50 51 49 50 32 98 32 98 32 105 116 262 32 100 195 169 101 204 "
+     "129 258 99 10 256 259 32 99 228 184 128"),
+    (byte_letters(sequence(digits(False), byte_level())),
+     "256 32 258 265 266 261 260 32 263 263 105 116 262 32 100 195 169 101 204 129 258 99 10 "
+     "256 259 32 99 228 184 128"),
+)
+TAKE_ANOTHER = ("if this file was saved again or changed, take the original tokenizer.json, or a "
+                "GGUF file of the model")
+
+
+class SavedAgain(FolderCase):
+    """Files tokenizer.json as programs write them that save a tokenizer again."""
+
+    def ids(self, tokenizer, text=AGAIN):
+        with open(self.path("tokenizer.json"), "w", encoding="utf-8") as f:
+            json.dump(tokenizer, f)
+        return tokenize(self.folder, text)
+
+    def test_other_steps_give_the_ids_of_the_library(self):
+        for tokenizer, want in SAVED_AGAIN:
+            self.assertEqual((0, want.split(), ""), self.ids(tokenizer),
+                             (tokenizer["normalizer"], tokenizer["pre_tokenizer"]))
+
+    def test_merges_may_be_pairs(self):
+        t = characters()
+        want = self.ids(t)
+        t["model"]["merges"] = [m.split(" ") for m in t["model"]["merges"]]
+        self.assertEqual(want, self.ids(t))
+
+    def test_a_piece_of_text_does_not_change_the_ids(self):
+        """Long texts are encoded block by block."""
+        text = "ab  c!! \u00e9d 123 " * 12000
+        for steps in (split(TEKKEN), sequence(split(TEKKEN), metaspace("always"))):
+            t = characters(REPLACE if steps["type"] == "Split" else None, steps)
+            code, ids, err = self.ids(t, text)
+            self.assertEqual((0, ""), (code, err))
+            one = self.ids(t, text[:len(text) // 12000])[1]
+            two = self.ids(t, text[:len(text) // 6000])[1]
+            self.assertEqual(len(one) + 11999 * (len(two) - len(one)), len(ids), steps)
+
+    def test_a_changed_tokenizer_is_refused_with_what_to_do(self):
+        for tokenizer in (
+                characters(pre_tokenizer=split("[abc]+")),
+                characters(pre_tokenizer=split(TEKKEN, "MergedWithNext")),
+                characters(pre_tokenizer={"type": "Whitespace"}),
+                characters(sequence({"type": "Lowercase"}, REPLACE)),
+                characters({"type": "NFKC"}),
+                characters(sequence(REPLACE, prepend(" "))),
+                characters(sequence(prepend(), prepend(), REPLACE)),
+                characters(None),
+                characters(None, GEMMA_SPLIT),
+                characters(None, sequence(metaspace(), split(TEKKEN))),
+                characters(sequence(REPLACE), byte_level()),
+                characters(None, sequence(split(TEKKEN), byte_level())),
+                byte_letters(None),
+                byte_letters(sequence(split(LLAMA3), byte_level(True))),
+                byte_letters(sequence(byte_level(), split(LLAMA3))),
+                byte_letters(sequence(GEMMA_SPLIT, byte_level())),
+                byte_letters(split(LLAMA3))):
+            code, ids, err = self.ids(tokenizer)
+            self.assertEqual((1, []), (code, ids), tokenizer["pre_tokenizer"])
+            self.assertIn(TAKE_ANOTHER, err)
+            self.assertEqual(1, len(err.splitlines()), err)
 
 
 if __name__ == "__main__":
