@@ -522,7 +522,7 @@ struct mw_chat_options {
     enum mw_think think;
     uint32_t n_predict; /* maximum tokens of an answer; 0: until the context is full */
     /* Texts that end an answer, of 1 to MW_STOP_BYTES bytes, then NULL; or NULL.  Neither the
-     * answer nor the conversation has the text. */
+     * answer nor the conversation has the text.  Thinking is not searched. */
     const char *const *stop;
 };
 
@@ -555,9 +555,21 @@ enum mw_done {
     MW_DONE_ERROR,     /* see the event's err; the chat can go on */
 };
 
+/* Why an answer has no text, beside the way in which it ended. */
+enum mw_empty {
+    MW_NOT_EMPTY,
+    MW_EMPTY_NOTHING,   /* it ended at once, or another turn began */
+    MW_EMPTY_HIDDEN,    /* its tokens have no text, such as control tokens */
+    MW_EMPTY_BLANK,     /* only white space */
+    MW_EMPTY_THINKING,  /* it ended inside the thinking */
+    MW_EMPTY_THOUGHT,   /* it ended after the thinking */
+    MW_EMPTY_STOP_TEXT, /* a stop string came first */
+};
+
 /* The cost of an answer, as measured. */
 struct mw_receipt {
     enum mw_done done;
+    enum mw_empty empty;
     uint32_t n_prompt; /* tokens that had to be evaluated */
     uint32_t n_reused; /* tokens whose keys and values were still there */
     uint32_t n_decoded;

@@ -29,6 +29,7 @@
 #include "src/settings.h"
 #include "src/signals.h"
 #include "src/summary.h"
+#include "ui/text/receipt.h"
 
 #define STOP_MS 500 /* time to stop after a signal */
 
@@ -85,6 +86,19 @@ static int refuse(struct run *r, const struct err *e)
     return report_error(e);
 }
 
+/* Say why nothing was printed.  Without a first token, an error that follows says it. */
+static void report_empty(const struct run *r, const struct mw_receipt *receipt)
+{
+    bool has_error = receipt->done == MW_DONE_ERROR || receipt->done == MW_DONE_CONTEXT;
+    char text[200];
+
+    if (receipt->empty == MW_NOT_EMPTY || r->o->quiet ||
+        (has_error && receipt->empty == MW_EMPTY_NOTHING))
+        return;
+    receipt_empty(text, sizeof text, receipt);
+    report_notice(text, strlen(text));
+}
+
 static int finish(struct run *r, const struct mw_event *ev)
 {
     static const struct mw_sample none;
@@ -100,6 +114,7 @@ static int finish(struct run *r, const struct mw_event *ev)
         summary_print(stderr, &ev->receipt, s);
         limits_print(stderr, 9, r->model);
     }
+    report_empty(r, &ev->receipt);
     switch (ev->receipt.done) {
     case MW_DONE_STOP:
     case MW_DONE_LENGTH: return EXIT_OK;

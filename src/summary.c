@@ -19,6 +19,21 @@ const char *summary_done_name(enum mw_done done)
     return "";
 }
 
+/* Why an answer has no text; NULL if it has one. */
+static const char *empty_name(enum mw_empty empty)
+{
+    switch (empty) {
+    case MW_NOT_EMPTY: return NULL;
+    case MW_EMPTY_NOTHING: return "nothing";
+    case MW_EMPTY_HIDDEN: return "hidden";
+    case MW_EMPTY_BLANK: return "blank";
+    case MW_EMPTY_THINKING: return "thinking";
+    case MW_EMPTY_THOUGHT: return "thought";
+    case MW_EMPTY_STOP_TEXT: return "stop_text";
+    }
+    return NULL;
+}
+
 static double rate(uint64_t n, uint64_t ns)
 {
     return ns > 0 ? (double)n * 1e9 / (double)ns : 0;
@@ -75,7 +90,13 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
 
 void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sample *s)
 {
+    char reason[200];
+
     json_string(j, "done", summary_done_name(r->done));
+    if (r->empty != MW_NOT_EMPTY) {
+        json_string(j, "empty", empty_name(r->empty));
+        json_string(j, "reason", receipt_empty(reason, sizeof reason, r));
+    }
     json_u64(j, "n_prompt", r->n_prompt);
     json_u64(j, "n_reused", r->n_reused);
     json_u64(j, "n_decoded", r->n_decoded);

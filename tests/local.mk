@@ -23,6 +23,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_bench.py \
 	tests/program/test_budget.py \
 	tests/program/test_continue.py \
+	tests/program/test_empty_answer.py \
 	tests/program/test_eval.py \
 	tests/program/test_foreign.py \
 	tests/program/test_guide.py \

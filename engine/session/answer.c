@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/utf8.h"
 
 #define PACE_MIN 64 /* prompts of fewer tokens do not show the speed of arithmetic */
 
@@ -23,7 +24,8 @@ struct run {
     bool is_ready;    /* the prompt is complete, and the parser is at its end */
     bool is_muted;    /* text is counted only */
     bool differs;     /* what came out of the ids is not the text of the turn */
-    bool found_stop;  /* a stop string ended the answer */
+    bool found_stop;  /* a stop string, or a word that opens a turn, ended the answer */
+    bool is_own_stop; /* it was a stop string */
     uint32_t n_predict; /* of the options at the start */
     struct mw_receipt receipt;
     uint64_t start_ns, bytes_before;
@@ -119,6 +121,15 @@ static size_t find_stop(const struct answerer *a, const char *text, size_t len, 
     return len;
 }
 
+/* Whether text begins with a stop string. */
+static bool begins_with_stop(const struct answerer *a, const char *text, size_t len)
+{
+    for (size_t i = 0; a->stop[i] != NULL; i++)
+        if (strlen(a->stop[i]) <= len && memcmp(text, a->stop[i], strlen(a->stop[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Whether a text of n bytes, `at` bytes after those that were said, was shown before. */
 static bool is_known(struct run *r, size_t at, size_t n)
 {
@@ -142,6 +153,7 @@ static bool say_filtered(struct run *r, const char *text, size_t len)
             say(r, all + at, end, false);
             r->n_held = 0;
             r->found_stop = true;
+            r->is_own_stop = begins_with_stop(r->a, all + at + end, n - at - end);
             return true;
         }
         say(r, all + at, end + 1, false);
@@ -719,6 +731,35 @@ static int start_turn(struct run *r, bool is_continued, struct err *e)
     return -1;
 }
 
+static bool is_blank(const char *text, size_t len)
+{
+    uint32_t cp;
+    size_t n;
+
+    for (size_t i = 0; i < len; i += n) {
+        n = utf8_decode(text + i, len - i, &cp);
+        if (!utf8_is_white(cp))
+            return false;
+    }
+    return true;
+}
+
+static enum mw_empty why_empty(const struct run *r, const struct turn *t)
+{
+    if (!is_blank(t->text, t->len))
+        return MW_NOT_EMPTY;
+    if (r->is_own_stop)
+        return MW_EMPTY_STOP_TEXT;
+    if (r->is_ready && answer_parser_thinks(&r->parser))
+        return MW_EMPTY_THINKING;
+    if (t->len > 0)
+        return MW_EMPTY_BLANK;
+    if (t->thinking_len > 0)
+        return MW_EMPTY_THOUGHT;
+    return r->answer.n > 0 && !r->found_stop && !r->parser.is_over ? MW_EMPTY_HIDDEN
+                                                                   : MW_EMPTY_NOTHING;
+}
+
 /* Complete the turn.  Returns whether it stays: a new answer without text stays if it is one
  * that can go on. */
 static bool end_turn(struct run *r, bool is_continued)
@@ -732,6 +773,7 @@ static bool end_turn(struct run *r, bool is_continued)
         keep_held(r);
     if (r->is_lost)
         *done = MW_DONE_ERROR;
+    r->receipt.empty = why_empty(r, t);
     if (r->found_stop || r->parser.is_over)
         r->answer.n = 0; /* the last ids do not belong to the answer */
     ids_free(&t->ids);
@@ -775,6 +817,7 @@ void answer_run(struct answerer *a, bool is_continued)
                      .n_predict = a->n_predict,
                      .start_ns = clock_ns(),
                      .bytes_before = counter_get(&t->bytes_read),
+                     .receipt.empty = MW_EMPTY_NOTHING,
                      .err = ERR_INIT };
     bool has_answer, started = start_turn(&r, is_continued, &r.err) == 0;
 

@@ -47,6 +47,49 @@ static void figures_that_were_not_measured_are_left_out(void **state)
     assert_string_equal(receipt_short(buf, sizeof buf, &r), "1 token, stopped");
 }
 
+static void an_answer_without_text_says_why(void **state)
+{
+    static const struct {
+        enum mw_empty empty;
+        enum mw_done done;
+        const char *text;
+    } rows[] = {
+        { MW_NOT_EMPTY, MW_DONE_LENGTH, "" },
+        { MW_EMPTY_NOTHING, MW_DONE_STOP, "the model ended it at once" },
+        { MW_EMPTY_NOTHING, MW_DONE_CANCELLED, "it was stopped before its first token" },
+        { MW_EMPTY_NOTHING, MW_DONE_CONTEXT, "the context was full before its first token" },
+        { MW_EMPTY_NOTHING, MW_DONE_ERROR, "an error ended it before its first token" },
+        { MW_EMPTY_THINKING, MW_DONE_LENGTH,
+          "the limit of 1 token (-n) was reached while the model was thinking; use a larger -n, "
+          "or --no-think" },
+        { MW_EMPTY_THINKING, MW_DONE_CONTEXT,
+          "the context was full while the model was thinking; use a larger --ctx, or --no-think" },
+        { MW_EMPTY_THINKING, MW_DONE_ERROR, "an error ended it while the model was thinking" },
+        { MW_EMPTY_THOUGHT, MW_DONE_STOP,
+          "the model ended it after the thinking; --no-think answers without thinking" },
+        { MW_EMPTY_BLANK, MW_DONE_CANCELLED, "it was stopped, and it is only white space" },
+        { MW_EMPTY_HIDDEN, MW_DONE_STOP, "the model ended it, and its tokens have no text" },
+        { MW_EMPTY_STOP_TEXT, MW_DONE_STOP, "a stop text (--stop) came first" },
+    };
+    static const char begin[] = "the answer has no text: ";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct mw_receipt r = { .done = rows[i].done,
+                                      .empty = rows[i].empty,
+                                      .n_decoded = 1 };
+        char buf[200];
+
+        receipt_empty(buf, sizeof buf, &r);
+        if (rows[i].text[0] != '\0') {
+            assert_memory_equal(buf, begin, strlen(begin));
+            assert_string_equal(buf + strlen(begin), rows[i].text);
+        } else {
+            assert_string_equal(buf, "");
+        }
+    }
+}
+
 static void a_small_buffer_is_cut(void **state)
 {
     char buf[8] = "xxxxxxx";
@@ -201,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_receipt_is_one_line),
         cmocka_unit_test(figures_that_were_not_measured_are_left_out),
+        cmocka_unit_test(an_answer_without_text_says_why),
         cmocka_unit_test(a_small_buffer_is_cut),
         cmocka_unit_test(the_explanation_has_three_sentences),
         cmocka_unit_test(the_explanation_says_if_nothing_was_read),

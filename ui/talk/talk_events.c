@@ -203,6 +203,18 @@ static bool is_refused(const struct talk *t, const struct mw_event *ev)
            (code == ERR_ARGUMENT || code == ERR_FORMAT || code == ERR_UNSUPPORTED);
 }
 
+/* Say why the answer has no text, unless an error says it. */
+static void say_empty(struct talk *t)
+{
+    char text[200];
+    bool has_error = t->last.done == MW_DONE_ERROR || t->last.done == MW_DONE_CONTEXT;
+
+    if (t->last.empty == MW_NOT_EMPTY || t->o->options->quiet ||
+        (has_error && t->last.empty == MW_EMPTY_NOTHING))
+        return;
+    talk_notice(t, "%s", receipt_empty(text, sizeof text, &t->last));
+}
+
 static void on_done(struct talk *t, const struct mw_event *ev)
 {
     enum mw_done done = ev->receipt.done;
@@ -236,6 +248,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     }
     if (is_refused(t, ev))
         talk_take_back(t, t->ledger.n - 1);
+    say_empty(t);
     if (answer_can_go_on(done) && !ledger_ends_with_user(&t->ledger))
         t->n_unfinished = t->ledger.n;
     if (done != MW_DONE_CONTEXT && done != MW_DONE_ERROR)

@@ -110,6 +110,62 @@ double receipt_decode_tps(const struct mw_receipt *r)
     return r->n_decoded < 2 ? 0 : rate(r->n_decoded - 1, r->decode_ns);
 }
 
+/* "the limit of 20 tokens (-n) was reached" */
+static void add_end(struct text *t, const struct mw_receipt *r)
+{
+    switch (r->done) {
+    case MW_DONE_STOP: add(t, "the model ended it"); break;
+    case MW_DONE_LENGTH:
+        add(t, "the limit of %u token%s (-n) was reached", r->n_decoded,
+            r->n_decoded == 1 ? "" : "s");
+        break;
+    case MW_DONE_CANCELLED: add(t, "it was stopped"); break;
+    case MW_DONE_CONTEXT: add(t, "the context was full"); break;
+    case MW_DONE_ERROR: add(t, "an error ended it"); break;
+    }
+}
+
+/* Returns the advice for an answer whose thinking took all tokens. */
+static const char *less_thinking(enum mw_done done)
+{
+    switch (done) {
+    case MW_DONE_STOP: return "; --no-think answers without thinking";
+    case MW_DONE_LENGTH: return "; use a larger -n, or --no-think";
+    case MW_DONE_CONTEXT: return "; use a larger --ctx, or --no-think";
+    case MW_DONE_CANCELLED:
+    case MW_DONE_ERROR: break;
+    }
+    return "";
+}
+
+char *receipt_empty(char *buf, size_t n, const struct mw_receipt *r)
+{
+    struct text t = begin(buf, n);
+
+    if (r->empty == MW_NOT_EMPTY)
+        return buf;
+    add(&t, "the answer has no text: ");
+    if (r->empty == MW_EMPTY_STOP_TEXT) {
+        add(&t, "a stop text (--stop) came first");
+        return buf;
+    }
+    add_end(&t, r);
+    switch (r->empty) {
+    case MW_NOT_EMPTY:
+    case MW_EMPTY_STOP_TEXT: break;
+    case MW_EMPTY_NOTHING:
+        add(&t, "%s", r->done == MW_DONE_STOP ? " at once" : " before its first token");
+        break;
+    case MW_EMPTY_HIDDEN: add(&t, ", and its tokens have no text"); break;
+    case MW_EMPTY_BLANK: add(&t, ", and it is only white space"); break;
+    case MW_EMPTY_THINKING:
+        add(&t, " while the model was thinking%s", less_thinking(r->done));
+        break;
+    case MW_EMPTY_THOUGHT: add(&t, " after the thinking%s", less_thinking(r->done)); break;
+    }
+    return buf;
+}
+
 double receipt_stall_share(const struct mw_receipt *r)
 {
     double share = r->decode_ns == 0 ? 0 : (double)r->stall_ns / (double)r->decode_ns;

@@ -21,6 +21,10 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii);
  * mixture of experts. */
 char *receipt_experts(char *buf, size_t n, const struct plan *p);
 
+/* "the answer has no text: the limit of 20 tokens (-n) was reached while the model was thinking;
+ * use a larger -n, or --no-think".  "" for an answer that has text. */
+char *receipt_empty(char *buf, size_t n, const struct mw_receipt *r);
+
 /* Returns the share of the answer's time spent waiting for the disk. */
 double receipt_stall_share(const struct mw_receipt *r);
 
