@@ -253,6 +253,7 @@ static int fetch(struct pull *p, size_t choice, struct err *e)
 {
     const struct mw_pull_choice *c = mw_pull_at(p->list, choice);
     struct mw_pull_info info;
+    bool is_repo = c->is_snapshot && c->label[0] != '\0'; /* not in a folder */
     char path[4096], outlook[300];
     int rc;
 
@@ -274,8 +275,7 @@ static int fetch(struct pull *p, size_t choice, struct err *e)
         fprintf(stderr, "memwall: fetched and checked, but it does not run here: %s\n", outlook);
     else
         fprintf(stderr, "memwall: fetched and checked; start a chat with: memwall -m %s%s%s\n",
-                info.repo, c->is_snapshot ? "" : ":",
-                c->is_snapshot ? "" : name_of(p->list, choice));
+                info.repo, is_repo ? "" : ":", is_repo ? "" : name_of(p->list, choice));
     return 0;
 }
 
@@ -379,13 +379,14 @@ const struct command cmd_pull = {
     .about = "List the GGUF models, or the safetensors snapshot, of a repository, with what\n"
              "each would do on this machine, and fetch one into the cache of the hub.  Before\n"
              "that, only headers are read.  An interrupted download goes on where it ended.\n"
-             "REPO can be a pasted address or a quoted command of another program, too.\n"
+             "REPO can be a pasted address or a command of another program, too.\n"
              "The path of the model goes to standard output.",
     .examples = "memwall pull ggml-org/gemma-3-1b-it-GGUF\n"
                 "memwall pull ggml-org/gemma-3-1b-it-GGUF:Q8_0\n"
                 "memwall pull unsloth/gemma-3-4b-it-GGUF --list --memory 2G\n",
     .bit = CMD_PULL,
     .takes_arg = true,
+    .joins_args = true,
     .reads_config = true,
     .run = run_pull,
 };

@@ -145,6 +145,21 @@ static int take_short(struct options *o, const struct command *c, int argc, char
     return 0;
 }
 
+/* Append a word to the argument.  Returns false if it becomes too long. */
+static bool join_arg(struct options *o, const char *text)
+{
+    static char joined[4096];
+    size_t used = strlen(o->arg);
+
+    if (used + 1 + strlen(text) >= sizeof joined)
+        return false;
+    if (o->arg != joined)
+        memcpy(joined, o->arg, used);
+    snprintf(joined + used, sizeof joined - used, " %s", text);
+    o->arg = joined;
+    return true;
+}
+
 static int take_positional(struct options *o, const struct command *c, const char *text,
                            struct err *e)
 {
@@ -156,6 +171,8 @@ static int take_positional(struct options *o, const struct command *c, const cha
         o->arg = text;
         return 0;
     }
+    if (c->joins_args && join_arg(o, text))
+        return 0;
     if (c->needs_model && !o->on_line[OPT_MODEL]) {
         const char *model = c->takes_arg ? o->arg : text;
 

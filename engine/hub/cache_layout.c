@@ -72,7 +72,7 @@ bool cache_is_file(const char *text)
 {
     if (strlen(text) > CACHE_MAX_FILE)
         return false;
-    for (;;) {
+    for (int depth = 0; depth <= CACHE_MAX_DEPTH; depth++) {
         size_t n = strcspn(text, "/");
 
         if (!is_name(text, n))
@@ -81,6 +81,7 @@ bool cache_is_file(const char *text)
             return true;
         text += n + 1;
     }
+    return false;
 }
 
 bool cache_is_digest(const char *text)

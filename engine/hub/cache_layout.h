@@ -23,6 +23,7 @@
 #define CACHE_MAX_NAME 255  /* bytes of one part of a path */
 #define CACHE_MAX_REPO 200  /* of ORG/NAME */
 #define CACHE_MAX_FILE 1024 /* of the path of a file in a repository */
+#define CACHE_MAX_DEPTH 8   /* folders that such a path has: fetching and listing agree */
 
 /* Is text a repository: NAME or ORG/NAME of letters, digits, '-', '_' and '.'?  Neither part
  * begins or ends with '-' or '.', or contains "--" or "..", as on the hub itself. */
@@ -32,7 +33,8 @@ bool cache_is_repo(const char *text);
  * look like nothing (utf8_is_unseen()), and without a dot at its beginning? */
 bool cache_is_name(const char *text);
 
-/* Is text the path of a file in a repository: names separated by single slashes? */
+/* Is text the path of a file in a repository: names separated by single slashes, in at most
+ * CACHE_MAX_DEPTH folders? */
 bool cache_is_file(const char *text);
 
 /* Is text a commit or a digest: 40 or 64 lower-case hexadecimal digits? */

@@ -21,7 +21,6 @@
 
 #define MAX_SNAPSHOTS 32
 #define MAX_REPOS     2048
-#define DEPTH         2 /* of folders in a snapshot: "Q4_K_M/model-00001-of-00002.gguf" */
 
 struct snapshot {
     char commit[CACHE_MAX_NAME + 1];
@@ -119,7 +118,7 @@ static int add_repo(struct mw_models *m, const char *cache, const char *repo, st
         if (cache_path(folder, sizeof folder, cache, repo, CACHE_SNAPSHOTS, list[i].commit,
                        &ignored) != 0)
             continue;
-        if (find_walk(m, MW_STORE_HUB, folder, repo, DEPTH, e) != 0)
+        if (find_walk(m, MW_STORE_HUB, folder, repo, CACHE_MAX_DEPTH, e) != 0)
             return -1;
         drop_repeated(m, first, from);
     }

@@ -686,7 +686,7 @@ static size_t keep_part(struct http_request *r, const char *data, size_t n)
 }
 
 int http_get_range(struct http *h, const char *url, uint64_t from, uint64_t to, void *data,
-                   struct err *e)
+                   struct http_reply *reply, struct err *e)
 {
     struct part p = { .data = data };
     struct http_request r = {
@@ -694,10 +694,11 @@ int http_get_range(struct http *h, const char *url, uint64_t from, uint64_t to, 
     };
     char text[80];
 
-    if (get(h, &r, &p.n, e) != 0)
+    int rc = get(h, &r, &p.n, e);
+
+    *reply = r.reply;
+    if (rc != 0)
         return -1;
-    if (r.reply.status == 401 || r.reply.status == 403)
-        return err_set(e, ERR_IO, "the hub denies access to its header");
     http_status_text(&r.reply, text, sizeof text);
     if (r.reply.status / 100 != 2)
         return err_set(e, ERR_IO, "the server %s", text);

@@ -126,8 +126,8 @@ int http_get_text(struct http *h, const char *url, size_t max, char **text, size
                   struct http_reply *reply, struct err *e);
 
 /* Get bytes [from, to) of a file, which has that many, into data.  Repeats transient failures.
- * Returns -1 with *e if anything else comes. */
+ * Returns -1 with *e if anything else comes, and the reply. */
 int http_get_range(struct http *h, const char *url, uint64_t from, uint64_t to, void *data,
-                   struct err *e);
+                   struct http_reply *reply, struct err *e);
 
 #endif

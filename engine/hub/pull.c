@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/base/units.h"
+#include "engine/format/vocab.h"
 #include "engine/hub/pull_blob.h"
 #include "engine/hub/pull_choice.h"
 #include "engine/hub/pull_header.h"
@@ -55,8 +56,8 @@ static void show_choices(struct mw_pull *p)
         const struct pull_choice *c = &p->choices.all[i];
         struct mw_pull_choice *s = &p->shown[i];
 
-        s->label = c->label;
-        s->file = p->list.files[c->files[0]].name;
+        s->label = c->folder != NULL ? "" : c->label;
+        s->file = c->folder != NULL ? c->folder : p->list.files[c->files[0]].name;
         s->is_snapshot = c->is_snapshot;
         s->n_file = c->n_file;
         s->bytes = c->bytes;
@@ -72,6 +73,18 @@ static bool make_url(const struct mw_pull *p, const struct pull_file *f, char *u
     return len > 0 && (size_t)len < n && repo_append_url(url, n, f->name, true);
 }
 
+/* A file whose header is fetched; url is filled in before it is. */
+static struct pull_remote remote_of(struct mw_pull *p, const struct pull_file *f, const char *url)
+{
+    return (struct pull_remote){ .http = p->http,
+                                 .url = url,
+                                 .size = f->size,
+                                 .left = &p->header_left,
+                                 .endpoint = p->endpoint,
+                                 .repo = &p->repo,
+                                 .has_token = p->has_token };
+}
+
 /* ---- files of the hub that decide what a model is ---- */
 
 static int read_index(void *ctx, uint32_t file, struct shard_list *s, struct err *e)
@@ -79,7 +92,7 @@ static int read_index(void *ctx, uint32_t file, struct shard_list *s, struct err
     struct mw_pull *p = ctx;
     const struct pull_file *f = &p->list.files[file];
     char url[HTTP_URL_MAX], *text;
-    struct pull_remote r = { p->http, url, f->size, &p->header_left };
+    struct pull_remote r = remote_of(p, f, url);
     int rc;
 
     if (!make_url(p, f, url, sizeof url))
@@ -98,7 +111,7 @@ static int is_model(void *ctx, uint32_t file, bool *is, struct err *e)
     struct mw_pull *p = ctx;
     const struct pull_file *f = &p->list.files[file];
     char url[HTTP_URL_MAX];
-    struct pull_remote r = { p->http, url, f->size, &p->header_left };
+    struct pull_remote r = remote_of(p, f, url);
 
     *is = false;
     if (!make_url(p, f, url, sizeof url))
@@ -248,10 +261,10 @@ static int fetch_headers(struct mw_pull *p, uint32_t choice, const char *folder,
 
     for (uint32_t i = 0; i < c->n_file; i++) {
         const struct pull_file *f = &p->list.files[c->files[i]];
-        struct pull_remote r = { p->http, url, f->size, &p->header_left };
+        struct pull_remote r = remote_of(p, f, url);
         int rc;
 
-        if (c->is_snapshot && !is_for_plan(f->name))
+        if (c->is_snapshot && !is_for_plan(base_of(f->name)))
             continue;
         if (!make_url(p, f, url, sizeof url) ||
             snprintf(path, sizeof path, "%s/%s", folder, base_of(f->name)) >= (int)sizeof path)
@@ -425,19 +438,67 @@ static int fetch_file(struct mw_pull *p, const struct pull_file *f, struct relay
     return rc;
 }
 
+/*
+ * Can the vocabulary of model i be read?  Its tokenizer is there before the weights of a snapshot
+ * are fetched, which can take hours: the notice lets the user stop.
+ */
+static void check_vocab(struct mw_pull *p, uint32_t i, const char *path)
+{
+    struct mw_pull_choice *s = &p->shown[i];
+    struct err why = ERR_INIT;
+    struct vocab_info info;
+    struct catalogue *c;
+    char text[300];
+    int rc;
+
+    if (s->is_described && s->model.fit == MW_FIT_UNSUPPORTED)
+        return;
+    rc = vocab_open(&c, path, &why);
+    if (rc == 0) {
+        rc = vocab_info(c, &info, &why);
+        catalogue_close(c);
+    }
+    if (rc == 0)
+        return;
+    why.file[0] = '\0';
+    err_text(&why, text, sizeof text);
+    s->is_described = true;
+    s->model.fit = MW_FIT_UNSUPPORTED;
+    snprintf(s->model.why, sizeof s->model.why, "its tokenizer: %.140s", text);
+    snprintf(text, sizeof text, "the model cannot run, %s", s->model.why);
+    if (p->on_notice != NULL)
+        p->on_notice(p->ctx, text);
+}
+
+/* Write the path of the model in the cache. */
+static int path_of(const struct mw_pull *p, const struct pull_choice *c, char *path, size_t n,
+                   struct err *e)
+{
+    char first[PULL_PATH_MAX];
+
+    if (pull_place_file(&p->place, &p->list.files[c->files[0]], first, e) != 0)
+        return -1;
+    if (c->is_snapshot)
+        *strrchr(first, '/') = '\0';
+    if (snprintf(path, n, "%s", first) >= (int)n)
+        return err_set(e, ERR_ARGUMENT, "the path of the model is too long");
+    return 0;
+}
+
 int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *path,
                   size_t n_path, struct err *e)
 {
     const struct pull_choice *c = &p->choices.all[i];
     struct relay r = { .shown.total = c->bytes, .fn = fn, .ctx = ctx };
-    char first[PULL_PATH_MAX];
     bool is_link;
 
-    if (check_space(p, c, e) != 0)
+    if (check_space(p, c, e) != 0 || path_of(p, c, path, n_path, e) != 0)
         return -1;
     for (uint32_t k = 0; k < c->n_file; k++) {
         const struct pull_file *f = &p->list.files[c->files[k]];
 
+        if (c->is_snapshot && k == c->first_weights)
+            check_vocab(p, (uint32_t)i, path);
         if (!pull_place_has(&p->place, f) && fetch_file(p, f, &r, e) != 0)
             return -1;
         if (pull_place_link(&p->place, f, &is_link, e) != 0)
@@ -447,12 +508,7 @@ int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *
                    "the disk of the cache has no links: files are stored under their own names");
         r.before += f->size;
     }
-    if (pull_place_ref(&p->place, e) != 0 ||
-        pull_place_file(&p->place, &p->list.files[c->files[0]], first, e) != 0)
-        return -1;
-    if (c->is_snapshot)
-        *strrchr(first, '/') = '\0';
-    if (snprintf(path, n_path, "%s", first) >= (int)n_path)
-        return err_set(e, ERR_ARGUMENT, "the path of the model is too long");
-    return 0;
+    if (!c->is_snapshot)
+        check_vocab(p, (uint32_t)i, path);
+    return pull_place_ref(&p->place, e);
 }

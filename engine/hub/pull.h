@@ -39,7 +39,7 @@ struct mw_pull;
 /* A model of a repository: a GGUF file, a split set, or a snapshot of safetensors files. */
 struct mw_pull_choice {
     const char *label; /* "Q4_K_M", "safetensors", or "" */
-    const char *file;  /* the first file; safe to print */
+    const char *file;  /* the first file, or the folder of a snapshot in one; safe to print */
     bool is_snapshot;
     uint32_t n_file;
     uint64_t bytes, have_bytes; /* of all files; of these, on this disk */
@@ -92,7 +92,8 @@ typedef void mw_pull_fn(void *ctx, const struct mw_pull_progress *p);
 
 /*
  * Fetch model i, check it, and put it into the cache.  A call that fails, is stopped or killed
- * keeps the bytes that came, and the next one goes on after them.  Writes the path for
+ * keeps the bytes that came, and the next one goes on after them.  If the tokenizer cannot be
+ * read, which only its file shows, a notice says so and the model becomes unsupported.  Writes the path for
  * mw_model_open() to path[0 .. n).  Calls fn several times a second.
  */
 int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *path, size_t n,

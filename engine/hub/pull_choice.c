@@ -10,6 +10,7 @@
 
 #include "engine/format/split_name.h"
 
+#define MAX_FOLDERS 64 /* with snapshots, whose indices are read */
 #define MIXTURE "UD-" /* begins the label of a mixture of types, and may be left out */
 
 /* Files of a snapshot besides the weights; only the first is needed to plan it. */
@@ -195,34 +196,44 @@ static int add_ggufs(struct pull_choices *c, const struct pull_list *l,
 struct repository {
     const struct pull_list *list;
     const struct pull_look *look;
+    const char *folder; /* of the snapshot, with a slash at its end, in the first n bytes */
+    size_t n;
 };
+
+/* Returns the index of a file of the snapshot, or UINT32_MAX. */
+static uint32_t find_in(const struct repository *r, const char *name)
+{
+    char path[CACHE_MAX_FILE + 1];
+
+    return snprintf(path, sizeof path, "%.*s%s", (int)r->n, r->folder, name) < (int)sizeof path
+               ? find_file(r->list, path)
+               : UINT32_MAX;
+}
 
 static bool has_file(void *ctx, const char *name)
 {
-    const struct repository *r = ctx;
-
-    return find_file(r->list, name) != UINT32_MAX;
+    return find_in(ctx, name) != UINT32_MAX;
 }
 
 static int read_index(void *ctx, struct shard_list *s, struct err *e)
 {
     const struct repository *r = ctx;
 
-    return r->look->read_index(r->look->ctx, find_file(r->list, SNAPSHOT_INDEX), s, e);
+    return r->look->read_index(r->look->ctx, find_in(r, SNAPSHOT_INDEX), s, e);
 }
 
 /* Returns the first file that a snapshot with these weights lacks, or NULL. */
-static const char *missing_of(const struct pull_list *l, const struct shard_list *weights)
+static const char *missing_of(struct repository *r, const struct shard_list *weights)
 {
-    if (find_file(l, SNAPSHOT_CONFIG) == UINT32_MAX)
+    if (!has_file(r, SNAPSHOT_CONFIG))
         return SNAPSHOT_CONFIG;
     for (uint32_t i = 0; i < weights->n; i++)
-        if (find_file(l, weights->names[i]) == UINT32_MAX)
+        if (!has_file(r, weights->names[i]))
             return weights->names[i];
     return NULL;
 }
 
-static int add_complete(struct pull_choices *c, const struct pull_list *l,
+static int add_complete(struct pull_choices *c, struct repository *r,
                         const struct shard_list *weights, struct err *e)
 {
     uint32_t n_extra = sizeof snapshot_files / sizeof snapshot_files[0];
@@ -231,26 +242,24 @@ static int add_complete(struct pull_choices *c, const struct pull_list *l,
     if (new == NULL)
         return -1;
     new->is_snapshot = true;
-    new->has_tokenizer = find_file(l, SNAPSHOT_TOKENIZER) != UINT32_MAX;
+    new->has_tokenizer = has_file(r, SNAPSHOT_TOKENIZER);
+    if (r->n > 0 && (new->folder = strndup(r->folder, r->n - 1)) == NULL)
+        return err_memory(e, "a list of %u models", c->n);
     snprintf(new->label, sizeof new->label, "safetensors");
-    for (uint32_t i = 0; i < n_extra; i++) {
-        uint32_t file = find_file(l, snapshot_files[i]);
-
-        if (file != UINT32_MAX)
-            add_file(new, l, file);
-    }
-    if (find_file(l, SNAPSHOT_SINGLE) == UINT32_MAX)
-        add_file(new, l, find_file(l, SNAPSHOT_INDEX));
+    for (uint32_t i = 0; i < n_extra; i++)
+        if (has_file(r, snapshot_files[i]))
+            add_file(new, r->list, find_in(r, snapshot_files[i]));
+    if (!has_file(r, SNAPSHOT_SINGLE))
+        add_file(new, r->list, find_in(r, SNAPSHOT_INDEX));
+    new->first_weights = new->n_file;
     for (uint32_t i = 0; i < weights->n; i++)
-        add_file(new, l, find_file(l, weights->names[i]));
+        add_file(new, r->list, find_in(r, weights->names[i]));
     return 0;
 }
 
-static int add_snapshot(struct pull_choices *c, const struct pull_list *l,
-                        const struct pull_look *look, struct err *e)
+static int add_snapshot(struct pull_choices *c, struct repository *r, struct err *e)
 {
-    struct repository r = { l, look };
-    const struct snapshot_place place = { has_file, read_index, &r };
+    const struct snapshot_place place = { has_file, read_index, r };
     struct shard_list weights = { .n = 0 };
     struct err why = ERR_INIT;
     const char *missing;
@@ -265,15 +274,39 @@ static int add_snapshot(struct pull_choices *c, const struct pull_list *l,
         if (why.code != ERR_FORMAT)
             *e = why;
     } else if (weights.n > 0) {
-        missing = missing_of(l, &weights);
+        missing = missing_of(r, &weights);
         if (missing == NULL)
-            rc = add_complete(c, l, &weights, e);
+            rc = add_complete(c, r, &weights, e);
         else
-            rc = add_broken(c, e, "the snapshot lacks \"%s\"",
+            rc = add_broken(c, e, "the snapshot lacks \"%.*s%s\"", (int)r->n, r->folder,
                             cache_is_name(missing) ? missing : "a file with an unsafe name");
     }
     shard_list_free(&weights);
     return rc;
+}
+
+/* Add the snapshots in folders, which have a configuration each.  A model of images consists of
+ * several folders, none of which works alone. */
+static int add_folders(struct pull_choices *c, const struct pull_list *l,
+                       const struct pull_look *look, struct err *e)
+{
+    static const char config[] = "/" SNAPSHOT_CONFIG;
+    uint32_t n_read = 0;
+
+    if (find_file(l, "model_index.json") != UINT32_MAX)
+        return 0;
+    for (uint32_t i = 0; i < l->n && n_read < MAX_FOLDERS; i++) {
+        const char *name = l->files[i].name;
+        size_t n = strlen(name), tail = sizeof config - 1;
+        struct repository r = { l, look, name, n - tail + 1 };
+
+        if (n <= tail || strcmp(name + n - tail, config) != 0)
+            continue;
+        n_read++;
+        if (add_snapshot(c, &r, e) != 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int by_size(const void *a, const void *b)
@@ -286,7 +319,11 @@ static int by_size(const void *a, const void *b)
 int pull_choices_make(struct pull_choices *out, const struct pull_list *l,
                       const struct pull_look *look, struct err *e)
 {
-    if (add_ggufs(out, l, look, e) != 0 || add_snapshot(out, l, look, e) != 0)
+    struct repository r = { l, look, "", 0 };
+
+    if (add_ggufs(out, l, look, e) != 0 || add_snapshot(out, &r, e) != 0)
+        return -1;
+    if (out->n == 0 && out->n_broken == 0 && add_folders(out, l, look, e) != 0)
         return -1;
     if (out->n > 0)
         qsort(out->all, out->n, sizeof *out->all, by_size);
@@ -295,8 +332,10 @@ int pull_choices_make(struct pull_choices *out, const struct pull_list *l,
 
 void pull_choices_free(struct pull_choices *c)
 {
-    for (uint32_t i = 0; i < c->n; i++)
+    for (uint32_t i = 0; i < c->n; i++) {
         free(c->all[i].files);
+        free(c->all[i].folder);
+    }
     free(c->all);
     for (uint32_t i = 0; i < PULL_BROKEN; i++)
         free(c->broken[i]);

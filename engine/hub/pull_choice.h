@@ -4,7 +4,8 @@
  * A GGUF file, a split set, or a snapshot (safetensors files with configuration and tokenizer)
  * is one choice.  Its files are those that opening the model needs, and all of them are in the
  * repository: a model of which a file is missing is left out, and the missing file is named.
- * Projectors of images and files of other kinds are left out, too.
+ * Projectors of images and files of other kinds are left out, too.  Snapshots in folders are
+ * choices if the repository has no other model.
  */
 #ifndef MEMWALL_ENGINE_HUB_PULL_CHOICE_H
 #define MEMWALL_ENGINE_HUB_PULL_CHOICE_H
@@ -22,6 +23,8 @@ struct pull_choice {
     size_t n_stem;          /* length of the first file's name without label and ".gguf" */
     bool is_snapshot;
     bool has_tokenizer; /* of a snapshot */
+    char *folder;       /* of a snapshot in one; NULL: none */
+    uint32_t first_weights; /* of a snapshot: the small files come before it */
     uint32_t n_file;
     uint32_t *files; /* [n_file], indices in the list; the first names the choice */
     uint64_t bytes;  /* of all files */

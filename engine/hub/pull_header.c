@@ -24,10 +24,17 @@
 static int fetch(const struct pull_remote *r, uint64_t from, uint64_t to, void *data,
                  struct err *e)
 {
+    struct http_reply reply;
+
     if (to - from > *r->left)
         return err_set(e, ERR_UNSUPPORTED, "more headers are not fetched");
     *r->left -= to - from;
-    return http_get_range(r->http, r->url, from, to, data, e);
+    if (http_get_range(r->http, r->url, from, to, data, &reply, e) == 0)
+        return 0;
+    /* The file itself is in the list, so a missing one is another fault. */
+    if (reply.status == 401 || reply.status == 403)
+        pull_explain(&reply, r->endpoint, r->repo, r->has_token, e);
+    return -1;
 }
 
 /* Fetch a header completely, in requests that grow. */

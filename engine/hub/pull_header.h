@@ -18,6 +18,8 @@
 
 #include "engine/base/err.h"
 #include "engine/hub/http.h"
+#include "engine/hub/pull_list.h"
+#include "engine/hub/repo.h"
 
 #define PULL_HEADERS ((uint64_t)128 << 20) /* of all headers of one listing */
 
@@ -35,6 +37,10 @@ struct pull_remote {
     const char *url;
     uint64_t size;
     uint64_t *left; /* bytes that may still be fetched for headers */
+    /* For the reason why the hub denies it. */
+    const char *endpoint;
+    const struct repo *repo;
+    bool has_token;
 };
 
 /*

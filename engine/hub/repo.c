@@ -131,7 +131,7 @@ static struct command read_command(char *text)
         else if (c.repo == NULL ? is_address(word) || is_after_verb || strchr(word, '/') != NULL
                                 : is_address(word) && !is_address(c.repo))
             c.repo = word;
-        else if (c.repo != NULL && is_download && c.file == NULL)
+        else if (c.repo != NULL && (is_download || !is_after_verb) && c.file == NULL)
             c.file = word;
         if (word != option)
             option = "";
@@ -144,6 +144,8 @@ static char *middle_of(char *pattern)
 {
     size_t n;
 
+    if (strchr(pattern, '*') == NULL)
+        return pattern;
     pattern += strspn(pattern, "*-_./");
     n = strlen(pattern);
     while (n > 0 && strchr("*-_./", pattern[n - 1]) != NULL)

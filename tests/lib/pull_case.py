@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+from chain_model import byte_char
 from hub import Hub
 from program import MEMWALL, TIMEOUT_S, environment
 
@@ -20,6 +21,15 @@ def noise(n, seed=1):
 def content(path):
     with open(path, "rb") as f:
         return f.read()
+
+
+def tokenizer():
+    """A tokenizer.json with a token for each byte."""
+    return json.dumps({
+        "version": "1.0", "normalizer": None, "added_tokens": [],
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+        "model": {"type": "BPE", "byte_fallback": False, "merges": [],
+                  "vocab": {c: b for b, c in byte_char().items()}}}).encode()
 
 
 class Case(unittest.TestCase):

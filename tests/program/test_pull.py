@@ -13,7 +13,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from hub import git_digest  # noqa: E402
 from program import MEMWALL, MODELS, TIMEOUT_S, read_terminal  # noqa: E402
-from pull_case import Case, content, noise  # noqa: E402
+from pull_case import Case, content, noise, tokenizer  # noqa: E402
 import tiny_model  # noqa: E402
 
 
@@ -96,7 +96,7 @@ class Layout(Case):
     def test_small_files_are_checked_by_their_hash_in_git(self):
         folder = tiny_model.Model().snapshot(os.path.join(self.folder.name, "made"))
         files = {name: content(os.path.join(folder, name)) for name in os.listdir(folder)}
-        repo = self.hub.add("org/name", {**files, "tokenizer.json": b"{}"})
+        repo = self.hub.add("org/name", {**files, "tokenizer.json": tokenizer()})
 
         def lie(answer):
             for row in answer["siblings"]:
@@ -157,6 +157,15 @@ class Token(Case):
         self.refused(self.pull("org/name", "--yes"), "gated", self.hub.url + "/org/name",
                      "HF_TOKEN")
 
+    def test_a_gated_repository_says_so_although_only_headers_are_read(self):
+        for files in ({"config.json": b"{}", "x.safetensors": noise(20000),
+                       "model.safetensors.index.json": b'{"weight_map":{"a":"x.safetensors"}}'},
+                      {"a-imatrix.gguf": noise(20000)}):
+            self.hub.add("org/gated", files).gated = True
+            self.refused(self.pull("org/gated", "--list"), "gated", "/org/gated", "HF_TOKEN")
+        self.repo.gated = True
+        self.assertIn("unknown: org/name is gated", self.pull("org/name", "--list").stdout)
+
     def test_a_missing_revision_is_named(self):
         self.refused(self.pull("org/name", "--revision", "v9"), '"v9"', "--revision")
 
@@ -212,6 +221,8 @@ class Address(Case):
                      self.hub.url + "/org/name?show_file_info=x%20y-Q8_0.gguf"):
             self.fetched(self.data, text.format(self.repo.commit))
         self.fetched(self.other, "https://huggingface.co/org/name/tree/main/BF16", "--yes")
+        self.fetched(self.other, "hf", "download", "org/name", "b-Q4_0.gguf", "--yes")
+        self.refused(self.pull("org/name", "x", "z" * 5000), "unexpected argument", code=2)
 
     def test_the_example_names_the_repository(self):
         r = self.pull("https://huggingface.co/org/name/tree/main")
@@ -219,7 +230,7 @@ class Address(Case):
 
     def test_a_file_of_a_snapshot_chooses_the_snapshot(self):
         folder = tiny_model.Model().snapshot(os.path.join(self.folder.name, "made"))
-        self.hub.add("org/snap", {"tokenizer.json": b"{}", "a-Q4_0.gguf": self.data} | {
+        self.hub.add("org/snap", {"tokenizer.json": tokenizer(), "a-Q4_0.gguf": self.data} | {
             name: content(os.path.join(folder, name)) for name in os.listdir(folder)})
         address = "https://huggingface.co/org/snap/blob/main/model.safetensors"
         r = self.pull(address)
@@ -284,13 +295,10 @@ class Choice(Case):
         self.fetched(self.q4, "org/ud:UD-Q4_K_XL")
 
     def test_the_name_that_is_shown_opens_the_model(self):
-        made = tiny_model.Model()
-        plain = os.path.join(self.folder.name, "plain.gguf")
-        tiny_model.write_gguf(plain, made.keys(), made.gguf_tensors())
         self.hub.add("org/two", {"x/a-Q4_0.gguf": self.q4, "b-Q4_0.gguf": self.bf,
-                                 "plain.gguf": content(plain)})
-        folder = made.snapshot(os.path.join(self.folder.name, "made"))
-        self.hub.add("org/snap", {"tokenizer.json": b"{}"} | {
+                                 "plain.gguf": self.bf + bytes(32)})
+        folder = tiny_model.Model().snapshot(os.path.join(self.folder.name, "made"))
+        self.hub.add("org/snap", {"tokenizer.json": tokenizer()} | {
             name: content(os.path.join(folder, name)) for name in os.listdir(folder)})
         for name in ("org/name:Q4_0", "org/two:x/a-Q4_0.gguf", "org/two:b-Q4_0",
                      "org/two:plain", "org/snap"):

@@ -8,7 +8,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from program import MEMWALL, MODELS, TIMEOUT_S  # noqa: E402
-from pull_case import Case, content, noise  # noqa: E402
+from pull_case import Case, content, noise, tokenizer  # noqa: E402
 import tiny_model  # noqa: E402
 
 INDEX = "model.safetensors.index.json"
@@ -39,7 +39,7 @@ class Files(Case):
         """The files of a snapshot whose weights are in files of these names."""
         folder, tensors = self.made()
         files = {"config.json": content(os.path.join(folder, "config.json")),
-                 "tokenizer.json": b"{}"}
+                 "tokenizer.json": tokenizer()}
         where = {}
         for i, name in enumerate(names):
             part = list(tensors)[i::len(names)]
@@ -85,7 +85,7 @@ class Snapshots(Files):
         for i, index in enumerate((self.sharded(["model-00001-of-00002.safetensors"])[INDEX],
                                    b"not an index", b"")):
             files = {"config.json": content(os.path.join(folder, "config.json")), INDEX: index,
-                     "tokenizer.json": b"{}", "model.safetensors": single}
+                     "tokenizer.json": tokenizer(), "model.safetensors": single}
             path = self.complete(files, "model.safetensors", repo=f"org/name{i}")
             self.assertNotIn(INDEX, os.listdir(path))
 
@@ -116,6 +116,36 @@ class Snapshots(Files):
             self.hub.add("org/name", files | {INDEX: index})
             self.refused(self.pull("org/name", "--yes"), says, INDEX)
 
+    def test_a_snapshot_in_a_folder_is_found_if_there_is_no_other_model(self):
+        names = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
+        files = {"deep/er/folder/" + k: v for k, v in self.sharded(names).items()}
+        self.hub.add("org/name", files)
+        r = self.pull("org/name")
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertTrue(r.stdout.strip().endswith("/deep/er/folder"), r.stdout)
+        name = "org/name:deep/er/folder"
+        self.assertIn("memwall -m " + name, r.stderr)
+        self.assertIn(name, [m["name"] for m in
+                             json.loads(self.run_memwall("list", "--json").stdout)])
+        self.assertEqual(0, self.run_memwall("inspect", "--tensors", name).returncode)
+        self.hub.add("org/two", files | {"a/" + k: v for k, v in self.sharded(names).items()})
+        self.assertEqual(["a", "deep/er/folder"],
+                         sorted(m["file"] for m in self.listed("org/two")["models"]))
+        self.assertEqual(0, self.pull("org/two:a").returncode)
+        self.hub.add("org/gguf", files | {"a-F16.gguf": content(GGUF)})
+        self.assertEqual(["a-F16.gguf"], [m["file"] for m in self.listed("org/gguf")["models"]])
+        del files["deep/er/folder/" + names[1]]
+        self.hub.add("org/name", files)
+        self.refused(self.pull("org/name"), f'"deep/er/folder/{names[1]}"')
+
+    def test_list_sees_every_folder_that_pull_does(self):
+        data = content(GGUF)
+        for depth, code in ((8, 0), (9, 1)):
+            self.hub.add("org/name", {"f/" * depth + "a-F16.gguf": data})
+            self.assertEqual(code, self.pull("org/name").returncode)
+        listed = json.loads(self.run_memwall("list", "--json").stdout)
+        self.assertIn("org/name:F16", [m["name"] for m in listed])
+
     def test_a_snapshot_without_a_tokenizer_is_fetched_only_on_request(self):
         files = self.sharded(["model-00001-of-00001.safetensors"])
         del files["tokenizer.json"]
@@ -125,6 +155,29 @@ class Snapshots(Files):
         self.assertEqual(0, r.returncode, r.stderr)
         self.assertIn("does not run here", r.stderr)
         self.assertNotIn("start a chat", r.stderr)
+
+
+    def test_a_tokenizer_that_cannot_be_read_is_named_before_the_weights(self):
+        files = self.sharded(["model-00001-of-00001.safetensors"])
+        self.hub.add("org/good", files)
+        self.assertIn("start a chat with", self.pull("org/good").stderr)
+        for text in (b"{}", noise(20000), b'{"model":{"type":"Unigram","vocab":[]}}'):
+            self.hub.add("org/name", files | {"tokenizer.json": text})
+            r = self.pull("org/name")
+            self.assertEqual(0, r.returncode, r.stderr)
+            notice, last = r.stderr.splitlines()[-2:]
+            self.assertIn("the model cannot run, its tokenizer:", notice)
+            self.assertIn("does not run here: unsupported: its tokenizer:", last)
+
+    def test_it_is_named_although_the_weights_are_interrupted(self):
+        files = self.sharded(["model-00001-of-00001.safetensors"])
+        self.hub.add("org/name", files | {"tokenizer.json": b"{}"})
+
+        def fault(r, *_):
+            r.end(404)
+            return True
+        self.hub.on("model-00001-of-00001.safetensors", fault)
+        self.refused(self.pull("org/name"), "the model cannot run, its tokenizer:")
 
 
 class Ggufs(Files):
@@ -167,6 +220,14 @@ class Ggufs(Files):
             self.refused(r, f'"{part(missing)}"', code=2)
             self.assertEqual(1, self.listed("org/two")["sets_left_out"])
         self.assertEqual(0, sum(self.hub.sent(part(i)) for i in (1, 2, 3)))
+
+    def test_a_file_without_a_vocabulary_is_not_offered_for_a_chat(self):
+        m = tiny_model.Model()
+        tiny_model.write_gguf(self.path("made"), m.keys(), m.gguf_tensors())
+        self.hub.add("org/name", {"a-F32.gguf": content(self.path("made"))})
+        r = self.pull("org/name")
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertIn("does not run here: unsupported: its tokenizer:", r.stderr)
 
     def test_a_model_that_does_not_run_is_not_offered_for_a_chat(self):
         data = noise(300000)
@@ -219,7 +280,7 @@ class Nothing(Files):
                 ("quantization_config", {"quant_method": "fp8"}, "fp8"),
                 ("quantization", {"group_size": 64, "bits": 4}, "quantization")):
             self.hub.add("org/name", {"config.json": json.dumps(config | {key: value}).encode(),
-                                      "tokenizer.json": b"{}", "model.safetensors": single})
+                                      "tokenizer.json": tokenizer(), "model.safetensors": single})
             self.refused(self.pull("org/name"), says, "--yes")
 
     def test_an_adapter_is_described_by_its_header(self):

@@ -112,6 +112,8 @@ static void commands_of_other_programs_are_read(void **state)
     static const struct row rows[] = {
         { "hf download org/name", "org/name", "main", "" },
         { "hf download org/name x-Q4_0.gguf", "org/name", "main", "x-Q4_0.gguf" },
+        { "hf download org/name _x-", "org/name", "main", "_x-" },
+        { "org/name x-Q4_0.gguf", "org/name", "main", "x-Q4_0.gguf" },
         { "$ huggingface-cli download org/name sub/x.gguf --local-dir models/x --revision v1",
           "org/name", "v1", "sub/x.gguf" },
         { "huggingface-cli download --repo-type model --revision=v1 org/name", "org/name", "v1",
