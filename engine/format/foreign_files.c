@@ -76,7 +76,7 @@ const char *foreign_arch_is(const char *name)
         const char *pattern, *is;
     } archs[] = {
         { "clip", "a vision projector, not a text model" },
-        { "*[aA]ssistant*", "a drafting model, which cannot run alone" },
+        { "*assistant*", "a drafting model, which cannot run alone" },
         { "eagle*", "a drafting model, which cannot run alone" },
         { "dflash*", "a drafting model, which cannot run alone" },
         { "controlvector", "a control vector, not a model" },
@@ -101,7 +101,7 @@ const char *foreign_arch_is(const char *name)
     };
 
     for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++)
-        if (fnmatch(archs[i].pattern, name, 0) == 0)
+        if (fnmatch(archs[i].pattern, name, FNM_CASEFOLD) == 0)
             return archs[i].is;
     return NULL;
 }

@@ -60,18 +60,15 @@ struct piece {
     unsigned i, of;  /* of: 0 if the name does not say it; i too, for letters */
 };
 
-/* Parses "part1of2", "-split-a", ".001", ".aa". */
-static bool parse(const char *name, struct piece *p)
+/* Parses "part1of2", "-split-a", ".001", ".aa" from tail on, a part of the name. */
+static bool parse_at(const char *name, const char *tail, bool is_whole, struct piece *p)
 {
-    const char *tail = after_whole(name), *at, *end;
-    bool has_word = false, is_whole = tail != NULL;
+    bool has_word = false;
+    const char *at = skip_word(skip_marks(tail), &has_word), *end;
 
     *p = (struct piece){ .of = 0 };
-    if (tail == NULL)
-        tail = strrchr(name, '.');
-    if (tail == NULL || *tail == '\0' || skip_marks(tail) == tail)
+    if (*tail == '\0' || skip_marks(tail) == tail)
         return false;
-    at = skip_word(skip_marks(tail), &has_word);
     p->n_whole = (size_t)(tail - name);
     p->n_before = (size_t)(at - name);
     end = number(at, &p->i);
@@ -83,8 +80,34 @@ static bool parse(const char *name, struct piece *p)
         return end != NULL && *end == '\0' && (is_whole || has_word || n_digit >= 3);
     }
     return (is_whole || has_word) && islower((unsigned char)at[0]) &&
-           (at[1] == '\0' || (islower((unsigned char)at[1]) && at[2] == '\0')) &&
-           (has_word || at[1] != '\0');
+           (at[1] == '\0' || (islower((unsigned char)at[1]) && at[2] == '\0'));
+}
+
+/* Finds the end that shows a piece: after ".gguf", after the last ".", or, of a name that still
+ * ends in ".gguf", at a word for a piece. */
+static bool parse(char *name, struct piece *p, const char **ending)
+{
+    const char *tail = after_whole(name), *dot = strrchr(name, '.');
+
+    *ending = "";
+    if (tail == NULL)
+        return dot != NULL && parse_at(name, dot, false, p);
+    if (*tail != '\0')
+        return parse_at(name, tail, true, p);
+    *ending = dot;
+    for (const char *at = name; at < dot; at++) {
+        bool has_word = false, is_piece;
+
+        skip_word(skip_marks(at), &has_word);
+        if (!has_word || skip_marks(at) == at)
+            continue;
+        name[dot - name] = '\0';
+        is_piece = parse_at(name, at, false, p);
+        name[dot - name] = '.';
+        if (is_piece)
+            return true;
+    }
+    return false;
 }
 
 static bool is_download(const char *name)
@@ -105,8 +128,10 @@ static bool is_download(const char *name)
 bool foreign_piece_is(const char *path, char *buf, size_t n)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    char before[72], whole[72], which[40] = "a piece";
+    char before[72], whole[72], which[40] = "a piece", *copy;
+    const char *ending = "";
     struct piece p;
+    bool is_piece;
 
     if (is_download(name)) {
         snprintf(buf, n,
@@ -114,15 +139,21 @@ bool foreign_piece_is(const char *path, char *buf, size_t n)
                  "completely");
         return true;
     }
-    if (!parse(name, &p))
+    copy = strdup(name);
+    is_piece = copy != NULL && parse(copy, &p, &ending);
+    if (is_piece) {
+        clean_name(before, sizeof before, name, p.n_before);
+        clean_name(whole, sizeof whole, name, p.n_whole);
+        ending = ending[0] != '\0' ? strrchr(name, '.') : "";
+    }
+    free(copy);
+    if (!is_piece)
         return false;
-    clean_name(before, sizeof before, name, p.n_before);
-    clean_name(whole, sizeof whole, name, p.n_whole);
     if (p.of > 0)
         snprintf(which, sizeof which, "part %u of %u", p.i, p.of);
     snprintf(buf, n,
              "the file is %s of a file that was cut; join all parts in order: cat "
-             "\"%s\"* > \"%s\"",
-             which, before, whole);
+             "\"%s\"* > \"%s%s\"",
+             which, before, whole, ending);
     return true;
 }

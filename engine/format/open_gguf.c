@@ -19,11 +19,23 @@
 #include "engine/format/split_name.h"
 #include "engine/format/tensor_table.h"
 
+/* Returns the kind that files of this name have, or NULL. */
+static const struct foreign_kind *kind_of_name(const char *path)
+{
+    const struct foreign_kind *kind = NULL;
+
+    for (uint32_t i = 0; (kind = foreign_file_kind(i)) != NULL; i++)
+        if (foreign_file_is(kind, path))
+            break;
+    return kind;
+}
+
 /* Reads a header.  If the file is not GGUF, or ends too early, its name and its first bytes may
  * show what it is. */
 static int open_header(struct gguf **g, struct model_file *f, struct header_room *room,
                        struct err *e)
 {
+    const struct foreign_kind *kind;
     const char *says;
     char piece[240];
 
@@ -38,6 +50,10 @@ static int open_header(struct gguf **g, struct model_file *f, struct header_room
         err_set(e, ERR_FORMAT, "%s", piece);
     } else if (says != NULL) {
         err_set(e, ERR_FORMAT, "not a GGUF file but %s", says);
+        err_at(e, NULL, 0, "magic");
+    } else if (strcmp(e->field, "magic") == 0 && (kind = kind_of_name(f->path)) != NULL) {
+        err_set(e, ERR_FORMAT, "this is not a GGUF file; its name is that of %s: %s", kind->is,
+                kind->hint);
         err_at(e, NULL, 0, "magic");
     }
     return err_at(e, f->path, ERR_NO_OFFSET, NULL);

@@ -45,6 +45,11 @@ class Pieces(Case):
                 ("x.gguf.001", "x.gguf.002", "x.gguf.", False),
                 ("x.gguf.0", "x.gguf.1", "x.gguf.", False),
                 ("x.gguf.aa", "x.gguf.ab", "x.gguf.", False),
+                ("x.gguf.a", "x.gguf.b", "x.gguf.", False),
+                ("x.part1of2.gguf", "x.part2of2.gguf", "x.part", True),
+                ("x-split-a.gguf", "x-split-b.gguf", "x-split-", False),
+                ("x y.safetensors.part-00", "x y.safetensors.part-01",
+                 "x y.safetensors.part-", False),
                 ("x.gguf_part_aa", "x.gguf_part_ab", "x.gguf_part_", False),
                 ("X-Q4_K_M.GGUF.part-a", "X-Q4_K_M.GGUF.part-b", "X-Q4_K_M.GGUF.part-", False),
                 ("x.part01", "x.part02", "x.part", False),
@@ -189,6 +194,14 @@ class NotModels(Case):
                 (b"<html>", ("HTML page", "fetch")), (b"", ("empty file", "fetch"))):
             with self.subTest(data=data[:12]):
                 self.says(self.save("m.gguf", data), *words)
+
+    def test_names_of_other_programs(self):
+        for name, words in (("m-imatrix.dat", ("a matrix of importance", "use a model")),
+                            ("consolidated.00.pth", ("the vendor's own format", "look for")),
+                            ("model.onnx", ("ONNX", "look for")),
+                            ("gemma.task", ("LiteRT", "look for")),
+                            ("flax_model.msgpack", ("Flax", "look for"))):
+            self.says(self.save(name, bytes(200)), *words)
 
     def test_a_weight_type_of_first_gpt_oss_files(self):
         g = Gguf(TINY)
