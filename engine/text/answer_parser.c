@@ -73,6 +73,43 @@ static size_t tail_of(struct span s, const char *tag)
     return n;
 }
 
+static void hold(struct answer_parser *p, const char *text, size_t n)
+{
+    memcpy(p->held, text, n);
+    p->n_held = n;
+}
+
+/* Handle text after thinking, which may be in marks of its own.  Returns the length that can be
+ * shown. */
+static size_t take_reply(struct answer_parser *p, char *buf, size_t n)
+{
+    const char *open = p->format->reply_open, *close = p->format->reply_close;
+    size_t at, keep, n_open = strlen(open);
+
+    if (p->state == AFTER) {
+        n = drop_newlines(buf, n);
+        if (n > 0 && n < n_open && memcmp(buf, open, n) == 0) {
+            hold(p, buf, n);
+            return 0;
+        }
+        if (n_open > 0 && mark_begins((struct span){ buf, n }, open)) {
+            p->is_in_reply = true;
+            memmove(buf, buf + n_open, n - n_open);
+            n = drop_newlines(buf, n - n_open);
+        }
+        p->state = n > 0 ? IN_ANSWER : AFTER;
+    }
+    if (!p->is_in_reply)
+        return n;
+    if (chat_find((struct span){ buf, n }, close, false, &at)) {
+        p->is_over = true;
+        return at;
+    }
+    keep = tail_of((struct span){ buf, n }, close);
+    hold(p, buf + n - keep, keep);
+    return n - keep;
+}
+
 /* Handle text that may contain tags.  Returns the length that can be shown, holds the rest. */
 static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is_thinking)
 {
@@ -85,9 +122,7 @@ static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is
     p->n_held = 0;
     if (p->state == AFTER || p->state == IN_ANSWER) {
         *is_thinking = false;
-        n = p->state == AFTER ? drop_newlines(buf, n) : n;
-        p->state = n > 0 ? IN_ANSWER : p->state;
-        return n;
+        return take_reply(p, buf, n);
     }
     if (p->state == AT_START && n > 0) {
         struct span rest = chat_trim((struct span){ buf, n });

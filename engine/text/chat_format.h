@@ -141,7 +141,8 @@ struct answer_parser {
     const struct tokenizer *tokenizer;
     bool has_marks;
     int64_t open, close; /* ids of the marks around thinking, -1: not tokens */
-    bool is_over;        /* the model opened a turn of another role: the answer has ended */
+    bool is_in_reply;    /* the answer began with a mark and ends with its partner */
+    bool is_over;        /* the answer has ended: with that, or with a turn of another role */
     struct decoder decoder;
     int state;
     char held[64];

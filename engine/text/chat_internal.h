@@ -48,6 +48,8 @@ struct chat_format {
     const struct inst_style *inst;
     enum think_kind think;
     char open[MARK_BYTES], close[MARK_BYTES]; /* around thinking; empty for harmony */
+    /* Around the answer after thinking (Granite 3.3); empty for most. */
+    char reply_open[MARK_BYTES], reply_close[MARK_BYTES];
     /* Control tokens, and words of text, that open a turn and end an answer. */
     uint32_t turn_id[CHAT_N_TURN];
     char turn_word[CHAT_N_TURN][MARK_BYTES];

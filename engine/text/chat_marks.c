@@ -136,6 +136,30 @@ static bool named_in_text(struct chat_format *f, struct span text)
     return false;
 }
 
+/* Returns true for a mark of the answer itself, as in <response>. */
+static bool is_about_reply(struct span word)
+{
+    size_t at;
+
+    return !chat_find(word, "tool", false, &at) &&
+           (chat_find(word, "response", false, &at) || chat_find(word, "answer", false, &at) ||
+            chat_find(word, "solution", false, &at));
+}
+
+/* Find the marks that the text of the template names for the answer after thinking. */
+static void find_reply(struct chat_format *f, struct span text)
+{
+    char other[MARK_BYTES];
+    struct span word;
+
+    for (size_t at = 0; mark_next_word(text, &at, &word);)
+        if (is_about_reply(word) && partner(word, 0, other) && text_has(&text, other)) {
+            copy_mark(f->reply_open, word);
+            strcpy(f->reply_close, other);
+            return;
+        }
+}
+
 /* Granite 3.2 and Apriel write thinking between sentences. */
 static bool between_sentences(struct chat_format *f, struct span text)
 {
@@ -246,6 +270,7 @@ static void find_thinking(struct chat_format *f, const struct tokenizer *t, stru
         return;
     }
     f->think = THINK_TAGS;
+    find_reply(f, text);
     if ((f->template != NULL && around_thinking(f, t)) || named_in_text(f, text) || between_sentences(f, text) ||
         named_in_vocabulary(f, t))
         return;

@@ -139,6 +139,11 @@ class Thinking(Marks):
                          "<|end_of_text|>"),
                         dict(marks=GRANITE_MARKS, eos="<|end_of_text|>", arch="llama",
                              template=GRANITE.replace("SYSTEM", "<think></think>"))),
+        "granite 3.3, a marked answer": (
+            ("<|end_of_role|>", "<thi", "nk>", "a", "b", "</th", "ink>", "<res", "ponse>\n", "c",
+             "</resp", "onse>", "d", "<|end_of_text|>"),
+            dict(marks=GRANITE_MARKS, eos="<|end_of_text|>", arch="llama",
+                 template=GRANITE.replace("SYSTEM", "<think></think> <response></response>"))),
         "gemma 4": (("\n", "<|channel>", "thought", "label\n", "a", "b", "<channel|>", "c",
                      "<turn|>"),
                     dict(marks=("<bos>", "<|turn>", "<turn|>", "<|channel>", "<channel|>"),
@@ -242,6 +247,12 @@ class Turns(Marks):
         # Marks that the template prints as text.
         "llama 2": ("]", "[IN", dict(marks=("<s>", "</s>"), eos="</s>", template=LLAMA2,
                                      arch="llama", more=("ST]",))),
+        "llama 2, built in": ("]", "[IN", dict(
+            marks=("<s>", "</s>"), eos="</s>", template=CHATML, arch="llama", more=("ST]",),
+            args=("--format", "llama2"))),
+        "mistral 1, built in": ("]", "[IN", dict(
+            marks=("<s>", "</s>"), eos="</s>", template=None, arch="llama", more=("ST]",),
+            args=("--format", "mistral-v1"))),
         "olmo 2": ("\n", "<|us", dict(marks=("<|endoftext|>", "<|pad|>"), eos="<|endoftext|>",
                                       template=OLMO2, more=("er|>",))),
     }
@@ -334,6 +345,13 @@ class Types(Marks):
                     r = memwall("run", "-m", path, *SMALL, "hi")
                     self.assertEqual("a", r.stdout.strip(), r.stderr)
                     self.assertIn(said.strip(), r.stderr)
+
+    def test_a_file_without_types(self):
+        path = self.model("\n", "a", "<start_of_turn>", "q", marks=("<start_of_turn>",
+                          "<end_of_turn>"), eos="<end_of_turn>", template=GEMMA3, arch="llama",
+                          keys={"tokenizer.ggml.token_type": None})
+        r = memwall("run", "-m", path, *SMALL, "hi")
+        self.assertEqual("a", r.stdout.strip(), r.stderr)
 
     def test_bytes(self):
         self.check(("<start_of_turn>", "<end_of_turn>"), first="\n", mark="<start_of_turn>",

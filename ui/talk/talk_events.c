@@ -200,7 +200,8 @@ static bool is_refused(const struct talk *t, const struct mw_event *ev)
 
     return ev->receipt.done == MW_DONE_ERROR && ev->receipt.n_prompt == 0 &&
            !t->answer.has_text && ledger_ends_with_user(&t->ledger) &&
-           (code == ERR_ARGUMENT || code == ERR_FORMAT || code == ERR_UNSUPPORTED);
+           (code == ERR_ARGUMENT || code == ERR_FORMAT || code == ERR_UNSUPPORTED ||
+            code == ERR_BUDGET);
 }
 
 /* Say why the answer has no text, unless an error says it. */
