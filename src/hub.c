@@ -21,12 +21,12 @@
 #define TOKEN_MAX        1024
 #define TOKEN_FILE_MAX   ((size_t)64 << 10)
 
-/* Read the file with the token; "" if there is none. */
-static void read_token(char *token, size_t n)
+/* Read the file with the token; "" if there is none.  Returns -1 with *e if it is not a text. */
+static int read_token(char *token, size_t n, struct err *e)
 {
     const char *named = variable("HF_TOKEN_PATH"), *home = variable("HF_HOME");
     const char *cache = variable("XDG_CACHE_HOME");
-    struct err ignored = ERR_INIT;
+    struct err why = ERR_INIT;
     char path[PATH_MAX], *text;
     const char *begin;
     size_t len;
@@ -41,13 +41,18 @@ static void read_token(char *token, size_t n)
         snprintf(path, sizeof path, "%s/.cache/huggingface/token",
                  paths_home() != NULL ? paths_home() : "");
     token[0] = '\0';
-    text = small_file_read(path, TOKEN_FILE_MAX, NULL, &ignored);
+    text = small_file_read(path, TOKEN_FILE_MAX, NULL, &why);
+    if (text == NULL && why.code == ERR_FORMAT) {
+        *e = why;
+        return -1;
+    }
     if (text == NULL)
-        return;
+        return 0;
     begin = text;
     len = utf8_trim(&begin, strlen(text));
     snprintf(token, n, "%.*s", (int)len, begin);
     free(text);
+    return 0;
 }
 
 /* Add a file of certificates unless it is among them. */
@@ -98,8 +103,8 @@ int hub_settings(struct mw_hub *out, struct err *e)
         endpoint[--len] = '\0';
     if (variable("HF_TOKEN") != NULL)
         snprintf(token, sizeof token, "%s", variable("HF_TOKEN"));
-    else
-        read_token(token, sizeof token);
+    else if (read_token(token, sizeof token, e) != 0)
+        return -1;
     out->temp = variable("TMPDIR") != NULL ? variable("TMPDIR") : "/tmp";
     for (size_t i = 0; i < places->n && out->cache == NULL; i++)
         if (places->place[i].store == MW_STORE_HUB)

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/term/path.h"
+#include "engine/base/encoding.h"
 
 #define PIECE_BYTES 65536
 #define HINT_MS     1500
@@ -31,29 +31,56 @@ static void await(int fd, bool *is_told, const char *advice)
             isatty(fd) == 1 ? "; Ctrl-D ends it" : "", advice);
 }
 
+/* Standard input or a file, as it is read. */
+struct input {
+    int fd;
+    const char *advice; /* of the line about waiting */
+    bool is_told;       /* that line was printed, or must not be */
+    bool has_begun, at_end;
+};
+
+/* Read a piece; the first one is long enough to recognise the mark of its encoding.  Returns
+ * its bytes, or -1 with errno.  A terminal reports its end only once. */
+static ssize_t read_piece(struct input *in, char *buf)
+{
+    size_t n = 0;
+
+    while (!in->at_end && (n == 0 || (!in->has_begun && n < ENCODING_MARK_BYTES))) {
+        ssize_t got;
+
+        await(in->fd, &in->is_told, in->advice);
+        got = read(in->fd, buf + n, PIECE_BYTES - n);
+        if (got < 0 && errno != EINTR)
+            return -1;
+        in->at_end = got == 0;
+        n += got > 0 ? (size_t)got : 0;
+    }
+    return (ssize_t)n;
+}
+
 /* advice: of the line about waiting; NULL: there is none. */
 static int stream_fd(int fd, const char *name, const char *advice, prompt_piece *fn, void *ctx,
                      struct err *e)
 {
+    struct input in = { .fd = fd, .advice = advice, .is_told = advice == NULL };
     char *buf = malloc(PIECE_BYTES);
-    bool is_told = advice == NULL;
     int rc = 0;
 
     if (buf == NULL)
         return err_memory(e, "the text");
-    while (rc == 0) {
-        ssize_t got;
+    while (rc == 0 && !in.at_end) {
+        ssize_t got = read_piece(&in, buf);
+        int mark = 0;
 
-        await(fd, &is_told, advice);
-        got = read(fd, buf, PIECE_BYTES);
-        if (got == 0)
-            break;
-        if (got > 0) {
-            rc = fn(ctx, buf, (size_t)got, e);
-        } else if (errno != EINTR) {
-            err_sys(e, "could not read");
-            rc = err_at(e, name, ERR_NO_OFFSET, NULL);
-        }
+        if (got < 0)
+            rc = err_sys(e, "could not read");
+        else if (!in.has_begun)
+            rc = mark = encoding_mark(buf, (size_t)got, e);
+        in.has_begun = true;
+        if (rc < 0)
+            err_at(e, name, ERR_NO_OFFSET, NULL);
+        else
+            rc = got > mark ? fn(ctx, buf + mark, (size_t)(got - mark), e) : 0;
     }
     free(buf);
     return rc;
@@ -223,21 +250,47 @@ static int add_stdin(struct whole *w, const struct prompt_source *from, size_t n
     return begin(w, from->arg, n_head, e);
 }
 
+/* Drop the last line end of text[from .. n): LF, or CR LF of Windows.  Returns the new n. */
+static size_t drop_line_end(const char *text, size_t from, size_t n)
+{
+    if (n > from && text[n - 1] == '\n')
+        n--;
+    else
+        return n;
+    return n > from && text[n - 1] == '\r' ? n - 1 : n;
+}
+
+/* A shell that reads the lines of a file of Windows leaves their CR at the end of arguments. */
+static size_t argument_bytes(const struct prompt_source *from)
+{
+    size_t n = from->arg != NULL ? strlen(from->arg) : 0;
+
+    return n > 0 && !from->raw && from->arg[n - 1] == '\r' ? n - 1 : n;
+}
+
 int prompt_make(const struct prompt_source *from, size_t max_bytes, char **out, size_t *len,
                 struct err *e)
 {
     struct whole w = { .max = max_bytes };
-    size_t n_arg = from->arg != NULL ? strlen(from->arg) : 0;
-    size_t n_head = n_arg > 0 ? n_arg + 2 : 0;
+    struct prompt_source without_mark = *from;
+    size_t n_arg, n_head;
+    int mark = 0;
 
     *out = NULL;
+    if (from->arg != NULL && (mark = encoding_mark(from->arg, strlen(from->arg), e)) < 0)
+        return -1;
+    if (mark > 0)
+        without_mark.arg += mark;
+    from = &without_mark;
+    n_arg = argument_bytes(from);
+    n_head = n_arg > 0 ? n_arg + 2 : 0;
     if (n_head > max_bytes)
         return too_long(max_bytes, e);
     if (begin(&w, from->arg, n_head, e) != 0 ||
         (wants_stdin(from) && add_stdin(&w, from, n_head, e) != 0))
         return -1;
-    if (!from->raw && w.n > n_head && w.text[w.n - 1] == '\n')
-        w.n--;
+    if (!from->raw)
+        w.n = drop_line_end(w.text, n_head, w.n);
     if (w.n == n_head) /* the input is empty: drop the separator */
         w.n = n_arg;
     if (w.n == 0) {

@@ -24,6 +24,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_budget.py \
 	tests/program/test_continue.py \
 	tests/program/test_empty_answer.py \
+	tests/program/test_encodings.py \
 	tests/program/test_eval.py \
 	tests/program/test_foreign.py \
 	tests/program/test_guide.py \

@@ -2,6 +2,7 @@
 libengine_a_SOURCES += \
 	engine/base/err.c engine/base/err.h \
 	engine/base/clock.c engine/base/clock.h \
+	engine/base/encoding.c engine/base/encoding.h \
 	engine/base/arena.c engine/base/arena.h \
 	engine/base/folder.c engine/base/folder.h \
 	engine/base/new_file.c engine/base/new_file.h \

@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "engine/base/encoding.h"
 
 static bool is_null_device(const struct stat *st)
 {
@@ -37,6 +40,18 @@ static int read_bytes(int fd, char *text, size_t most, size_t *n)
 static int too_long(const char *path, size_t most, struct err *e)
 {
     return err_set(e, ERR_ARGUMENT, "\"%.150s\" is longer than %zu bytes", path, most);
+}
+
+/* Remove the mark of the encoding from a text of *n bytes. */
+static int drop_mark(char *text, size_t *n, const char *path, struct err *e)
+{
+    int mark = encoding_mark(text, *n, e);
+
+    if (mark < 0)
+        return err_at(e, path, ERR_NO_OFFSET, NULL);
+    *n -= (size_t)mark;
+    memmove(text, text + mark, *n);
+    return 0;
 }
 
 /* The file is open. */
@@ -71,7 +86,7 @@ static char *read_open(int fd, const char *path, size_t most, bool is_end, size_
         err_sys(e, "cannot read \"%.150s\"", path);
     else if (!is_end && got > most)
         too_long(path, most, e);
-    else {
+    else if ((uint64_t)st.st_size > most || drop_mark(text, &got, path, e) == 0) {
         char *fitting = realloc(text, got + 1);
 
         text = fitting != NULL ? fitting : text;

@@ -16,7 +16,7 @@
 /*
  * Read a file of at most `most` bytes.  Returns its text with a NUL after it, for free(), and
  * its length in *n (may be NULL); or NULL with *e, whose sys is ENOENT or ENOTDIR if there is
- * no such file.  A longer file is an error.
+ * no such file.  A longer file is an error.  A mark of its encoding (encoding.h) is skipped.
  */
 char *small_file_read(const char *path, size_t most, size_t *n, struct err *e);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
+#include "engine/base/encoding.h"
 #include "engine/format/json.h"
 #include "engine/format/reader.h"
 
@@ -250,6 +251,7 @@ static const unsigned char *next_piece(struct source *from, size_t *n, struct er
 static int feed(struct stream *s, struct memory *m, struct source *from)
 {
     yajl_alloc_funcs funcs = { memory_malloc, memory_realloc, memory_free, m };
+    uint64_t first = from->pos;
     yajl_handle h;
 
     if (setjmp(m->out) != 0) {
@@ -263,10 +265,13 @@ static int feed(struct stream *s, struct memory *m, struct source *from)
         uint64_t start = from->pos;
         size_t n;
         const unsigned char *p = next_piece(from, &n, s->e);
+        int mark = start == first && p != NULL ? encoding_mark(p, n, s->e) : 0;
 
-        if (p == NULL || parse_piece(s, h, p, n, start) != 0)
+        if (mark < 0)
+            return err_at(s->e, NULL, start, NULL);
+        if (p == NULL || parse_piece(s, h, p + mark, n - (size_t)mark, start) != 0)
             return -1;
-        if (n == 0)
+        if (n == (size_t)mark)
             return 0;
     }
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/encoding.h"
 #include "engine/format/file_open.h"
 #include "engine/format/json.h"
 #include "engine/format/reader.h"
@@ -187,7 +188,7 @@ static int read_template_file(const struct catalogue *c, char **out, size_t *len
     char *shown = vocab_file_name(c, TEMPLATE_FILE), *text = NULL;
     struct reader r = { 0 };
     struct model_file f;
-    int rc = -1;
+    int rc = -1, mark = 0;
 
     if (shown == NULL)
         return err_memory(e, "a file's name");
@@ -201,10 +202,13 @@ static int read_template_file(const struct catalogue *c, char **out, size_t *len
             rc = reader_copy(&r, text, (size_t)f.size, e);
             reader_close(&r);
         }
+        if (rc == 0 && (mark = encoding_mark(text, (size_t)f.size, e)) < 0)
+            rc = -1;
         if (rc == 0) {
-            text[f.size] = '\0';
+            *len = (size_t)f.size - (size_t)mark;
+            memmove(text, text + mark, *len);
+            text[*len] = '\0';
             *out = text;
-            *len = (size_t)f.size;
         } else {
             free(text);
             err_at(e, shown, ERR_NO_OFFSET, NULL);

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
+#include "engine/base/encoding.h"
 #include "engine/telemetry/fields.h"
 
 #define LINE_MAX_BYTES (1u << 20)
@@ -430,6 +431,20 @@ static int parse(struct mw_replay *r, size_t n)
     return 0;
 }
 
+/* Remove the mark of the encoding from the first line. */
+static int drop_mark(struct mw_replay *r, size_t *n)
+{
+    struct err e = ERR_INIT;
+    int mark = encoding_mark(r->text, *n, &e);
+
+    if (mark < 0)
+        return fail(r, e.code, "%s", e.what);
+    *n -= (size_t)mark;
+    if (mark > 0)
+        memmove(r->text, r->text + mark, *n);
+    return 0;
+}
+
 /* Read a line of *n bytes into r->text.  Returns 1, 0 at the end of the file, or -1. */
 static int read_line(struct mw_replay *r, size_t *n)
 {
@@ -451,6 +466,8 @@ static int read_line(struct mw_replay *r, size_t *n)
     }
     if (ferror(r->file))
         return fail(r, ERR_IO, "cannot be read");
+    if (r->line == 1 && drop_mark(r, &used) != 0)
+        return -1;
     *n = used;
     if (c == EOF && used > 0)
         return fail(r, ERR_FORMAT, "is incomplete; the recording was cut off here");

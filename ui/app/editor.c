@@ -48,6 +48,18 @@ static int make_file(char *path, size_t room, const char *text, struct err *e)
     return rc;
 }
 
+/* Replace the line ends of Windows.  Returns the length. */
+static size_t unify_line_ends(char *text)
+{
+    char *to = text;
+
+    for (const char *from = text; *from != '\0'; from++)
+        if (from[0] != '\r' || from[1] != '\n')
+            *to++ = *from;
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
 char *editor_run(struct term *term, const char *text, struct err *e)
 {
     const char *visual = getenv("VISUAL"), *editor = getenv("EDITOR");
@@ -70,7 +82,7 @@ char *editor_run(struct term *term, const char *text, struct err *e)
     else if (status > 0)
         err_set(e, ERR_IO, "the editor failed; the line is as it was");
     unlink(path);
-    n = edited == NULL ? 0 : strlen(edited);
+    n = edited == NULL ? 0 : unify_line_ends(edited);
     while (n > 0 && edited[n - 1] == '\n')
         edited[--n] = '\0';
     return edited;

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
+#include "engine/base/encoding.h"
+
 #define MAX_DEPTH 16
 
 static const char *const done_names[] = {
@@ -62,7 +64,7 @@ static const struct {
 struct chatline_reader {
     yajl_handle yajl;
     struct chatline line;
-    bool keep, keeps_ids;
+    bool keep, keeps_ids, has_begun;
     unsigned depth;
     enum key key;       /* at depth 1 */
     char inner[24];     /* key in the receipt, at depth 2 */
@@ -360,7 +362,13 @@ static int wrong(const struct chatline_reader *r, struct err *e)
 
 int chatline_feed(struct chatline_reader *r, const char *s, size_t n, struct err *e)
 {
-    if (yajl_parse(r->yajl, (const unsigned char *)s, n) != yajl_status_ok)
+    int mark = r->has_begun ? 0 : encoding_mark(s, n, e);
+
+    r->has_begun |= n > 0;
+    if (mark < 0)
+        return -1;
+    if (yajl_parse(r->yajl, (const unsigned char *)s + mark, n - (size_t)mark) !=
+        yajl_status_ok)
         return wrong(r, e);
     return 0;
 }

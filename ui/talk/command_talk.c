@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/encoding.h"
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/commands.h"
@@ -236,6 +237,7 @@ static char *read_text(const struct talk *t, const char *path, size_t *n, struct
     FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
     char *text = NULL, size[16], most[16];
     struct stat st;
+    int mark;
 
     if (f == NULL || fstat(fileno(f), &st) != 0) {
         err_sys(e, "cannot open \"%s\"", path);
@@ -251,9 +253,15 @@ static char *read_text(const struct talk *t, const char *path, size_t *n, struct
         err_memory(e, "\"%s\"", path);
     } else {
         *n = fread(text, 1, (size_t)st.st_size, f);
+        mark = encoding_mark(text, *n, e);
+        *n -= mark > 0 ? (size_t)mark : 0;
+        memmove(text, text + (mark > 0 ? mark : 0), *n);
         text[*n] = '\0';
-        if (memchr(text, '\0', *n) != NULL) {
-            err_set(e, ERR_FORMAT, "\"%s\" is not text", path);
+        if (mark < 0)
+            err_at(e, path, ERR_NO_OFFSET, NULL);
+        else if (memchr(text, '\0', *n) != NULL)
+            mark = err_set(e, ERR_FORMAT, "\"%s\" is not text", path);
+        if (mark < 0) {
             free(text);
             text = NULL;
         }

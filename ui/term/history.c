@@ -98,7 +98,8 @@ static void load(struct history *h, const char *text, size_t n)
     while (n > 0) {
         const char *end = memchr(text, '\n', n);
         size_t len = end == NULL ? n : (size_t)(end - text);
-        char *entry = len == 0 ? NULL : unescape(text, len);
+        size_t visible = len > 0 && text[len - 1] == '\r' ? len - 1 : len;
+        char *entry = visible == 0 ? NULL : unescape(text, visible);
 
         if (entry != NULL)
             keep(h, entry);
