@@ -221,7 +221,7 @@ static bool is_border(const struct build *b, uint32_t id)
 }
 
 /*
- * Returns true if the file gives a mark another type than control.  A user token for thinking
+ * Returns true if the file gives a mark another type than control.  A user token such as <think>
  * is right: published files have it, and messages may contain it.
  */
 static bool is_mark(const struct build *b, uint32_t id, const char *text, size_t len,
@@ -232,7 +232,7 @@ static bool is_mark(const struct build *b, uint32_t id, const char *text, size_t
     if (b->n_repaired == N_REPAIRED || kind == TOKEN_CONTROL || kind == TOKEN_BYTE || len == 0 ||
         (int64_t)id == b->t->info.unk || mark_at(s).n != len)
         return false;
-    if (kind == TOKEN_USER && mark_is_thinking(s))
+    if (kind == TOKEN_USER && text[0] == '<' && mark_is_thinking(s))
         return false;
     return is_border(b, id) || mark_words_have(&b->marks, text, len);
 }

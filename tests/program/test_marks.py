@@ -406,6 +406,36 @@ class Types(Marks):
             done = json.loads(r.stdout.splitlines()[-1])
             self.assertEqual(("ab", "c"), (done["thinking"], done["text"]))
 
+    def test_marks_of_thinking_that_only_the_vocabulary_names(self):
+        walk, more = Thinking.ROWS["magistral"]
+        for kind in self.NORMAL, self.USER:
+            path = self.model(*walk, **more)
+            g = Gguf(path)
+            tokens = g.get("tokenizer.ggml.tokens")[1]
+            for mark in "[THINK]", "[/THINK]":
+                g.get("tokenizer.ggml.token_type")[1][tokens.index(mark)] = kind
+            g.write(path)
+            got = self.tokens(path, [{"role": "user", "content": "[THINK]"}])[0]
+            self.assertNotIn(tokens.index("[THINK]"), [i for i, _ in got])
+            r = memwall("run", "-m", path, "--json", *SMALL, "hi")
+            done = json.loads(r.stdout.splitlines()[-1])
+            self.assertEqual(("ab", "c"), (done["thinking"], done["text"]))
+
+    def test_a_message_cannot_merge_into_a_mark(self):
+        # The scores would join the halves of the mark, which are tokens.
+        g = Gguf(os.path.join(MODELS, "llama-tiny.gguf"))
+        g.keys["tokenizer.chat_template"] = (STR, "{{ '<ab>' + messages[0].content + '<ab>' }}")
+        tokens, types = g.get("tokenizer.ggml.tokens")[1], g.get("tokenizer.ggml.token_type")[1]
+        scores = g.get("tokenizer.ggml.scores")[1]
+        for i, token in enumerate(("<ab>", "<a", "b>", "<", ">")):
+            tokens[len(tokens) - 1 - i] = token
+            types[len(tokens) - 1 - i] = self.NORMAL
+            scores[len(tokens) - 1 - i] = 0.0
+        path = g.write(self.path("merges.gguf"))
+        ids = [i for i, _ in self.tokens(path, [{"role": "user", "content": "<ab>"}])[0]]
+        self.assertEqual(2, ids.count(tokens.index("<ab>")))
+        self.assertEqual((1, 1), (ids.count(tokens.index("<a")), ids.count(tokens.index("b>"))))
+
     def test_the_kept_tokenizer_names_them_again(self):
         path = self.write(self.NORMAL, marks=("<start_of_turn>", "<end_of_turn>"), first="\n",
                           mark="<start_of_turn>", eos="<end_of_turn>", template=GEMMA3,
