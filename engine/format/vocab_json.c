@@ -98,6 +98,19 @@ static int64_t config_id(const struct json_vocab *v, int which)
                : -1;
 }
 
+/* Report a needed token that tokenizer_config.json names, but the vocabulary lacks. */
+static void note_missing(struct json_vocab *v, const char *what, int which)
+{
+    const struct vocab_config *c = v->config;
+
+    if (c->special_len[which] > 0)
+        vocab_note(v->info,
+                   "The %s token \"%.*s\" of tokenizer_config.json is not in the vocabulary, and "
+                   "counts as missing.",
+                   what, (int)(c->special_len[which] < 40 ? c->special_len[which] : 40),
+                   c->special[which]);
+}
+
 static void fill_info(struct json_vocab *v)
 {
     struct vocab_info *info = v->info;
@@ -114,6 +127,10 @@ static void fill_info(struct json_vocab *v)
     info->add_bos = v->config->add_bos >= 0 ? v->config->add_bos == 1 : v->steps.puts_bos;
     if (json_tokens_find(&v->tokens, "<|turn>", 7) >= 0)
         info->add_bos = true;
+    if (info->add_bos && info->bos < 0)
+        note_missing(v, "begin", 0);
+    if (info->eos < 0)
+        note_missing(v, "end", 1);
 }
 
 static int finish_tokens(struct json_vocab *v, struct err *e)

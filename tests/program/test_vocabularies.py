@@ -325,6 +325,23 @@ class SavedAgain(FolderCase):
             two = self.ids(t, text[:len(text) // 6000])[1]
             self.assertEqual(len(one) + 11999 * (len(two) - len(one)), len(ids), steps)
 
+    def test_special_tokens_that_the_vocabulary_lacks(self):
+        def notice(**config):
+            with open(self.path("tokenizer_config.json"), "w", encoding="utf-8") as f:
+                json.dump(config, f)
+            code, ids, err = self.ids(characters(), "ab")
+            self.assertEqual((0, ["270"]), (code, ids))
+            return err
+
+        nope = "<nope\x1b[31m>"
+        self.assertEqual("", notice(pad_token=nope, unk_token=nope, sep_token=nope, bos_token=nope,
+                                    add_bos_token=False, eos_token="<unk>", cls_token=5))
+        for key, what in (("bos_token", "begin"), ("eos_token", "end")):
+            for value in (nope, {"content": nope}):
+                err = notice(add_bos_token=True, **{key: value})
+                self.assertIn(f'The {what} token "<nope', err)
+                self.assertNotIn("\x1b", err)
+
     def test_a_changed_tokenizer_is_refused_with_what_to_do(self):
         for tokenizer in (
                 characters(pre_tokenizer=split("[abc]+")),
