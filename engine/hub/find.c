@@ -223,6 +223,17 @@ void mw_fit_text(const struct mw_found *f, char *buf, size_t n)
 
     units_size(size, sizeof size, f->plan.budget_bytes);
     rate_text(rate, sizeof rate, f->plan.decode_tps);
+    /* First, because a narrow terminal cuts the end. */
+    if ((f->parts & MW_PARTS_LOST) != 0 && f->fit < MW_FIT_UNSUPPORTED) {
+        size_t used =
+            (size_t)snprintf(buf, n, "%s not applied; ",
+                             mw_parts_text(f->parts & MW_PARTS_LOST, parts, sizeof parts));
+
+        if (used >= n)
+            return;
+        buf += used;
+        n -= used;
+    }
     switch (f->fit) {
     case MW_FIT_FITS:
         snprintf(buf, n, f->plan.decode_tps > 0 ? "fits, about %s tok/s" : "fits", rate);
@@ -239,11 +250,5 @@ void mw_fit_text(const struct mw_found *f, char *buf, size_t n)
         break;
     case MW_FIT_UNSUPPORTED: snprintf(buf, n, "unsupported: %s", f->why); break;
     case MW_FIT_UNKNOWN: snprintf(buf, n, "not read: %s", f->why); break;
-    }
-    if ((f->parts & MW_PARTS_LOST) != 0 && f->fit < MW_FIT_UNSUPPORTED) {
-        size_t used = strlen(buf);
-
-        snprintf(buf + used, n - used, "; %s not applied",
-                 mw_parts_text(f->parts & MW_PARTS_LOST, parts, sizeof parts));
     }
 }

@@ -38,6 +38,11 @@ def memwall(*args, config=None, stdin="", text=True, **more):
                               **(dict(capture_output=True) | more))
 
 
+def notices(stderr):
+    """Standard error without the notice that an answer of random tokens may have no text."""
+    return "".join(line for line in stderr.splitlines(True) if "answer has no text" not in line)
+
+
 class FolderCase(unittest.TestCase):
     """A test with a folder for its files."""
 

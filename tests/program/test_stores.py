@@ -7,6 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from chain_model import chain, spell  # noqa: E402
+from program import notices  # noqa: E402
 from store_case import SMALL, StoreCase  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
@@ -18,13 +19,13 @@ class OllamaParts(StoreCase):
     def run_it(self, *args, **more):
         r = self.memwall("run", "-m", "tuned", "-n", "2", *SMALL, *args, "hi", **more)
         self.assertEqual(0, r.returncode, r.stderr)
-        return r.stderr.replace("memwall: ", "", 1).rstrip("\n")
+        return notices(r.stderr).replace("memwall: ", "", 1).rstrip("\n")
 
     def test_an_adapter_is_named_in_the_list_and_at_every_start(self):
         self.ollama("tuned", ("adapter", b"GGUF" + bytes(100)))
         self.ollama("plain", ("license", b"MIT"), ("projector", b"GGUF"))
         models = self.listed()
-        self.assertEqual("fits; adapter not applied", models["tuned:latest"]["here"])
+        self.assertEqual("adapter not applied; fits", models["tuned:latest"]["here"])
         self.assertEqual(("adapter", ""), (models["tuned:latest"]["beside"],
                                            models["plain:latest"]["beside"]))
         self.assertEqual("fits", models["plain:latest"]["here"])
@@ -40,7 +41,7 @@ class OllamaParts(StoreCase):
     def test_parts_that_cannot_be_applied_are_named(self):
         self.ollama("tuned", ("messages", [{"role": "user", "content": "a"}]),
                     ("template", b"{{ .Prompt }}"), ("future", b"?"))
-        self.assertEqual("fits; messages, unknown layer not applied",
+        self.assertEqual("messages, unknown layer not applied; fits",
                          self.listed()["tuned:latest"]["here"])
         self.assertEqual(LOST + "messages, unknown layer, template (it is not Jinja; the model's "
                          "own format is used).", self.run_it())
@@ -125,10 +126,11 @@ class AdapterBesideWeights(StoreCase):
         self.assertEqual("", self.memwall("inspect", model).stderr)
         for name in ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"):
             adapter = self.put("here/" + name, "{}")
-            self.assertEqual("fits; adapter not applied", self.listed()["base:F32"]["here"])
+            self.assertEqual("adapter not applied; fits", self.listed()["base:F32"]["here"])
             for path in ("base-F32.gguf", model, "base:F32", self.cwd):
                 r = self.memwall("run", "-m", path, "-n", "1", *SMALL, "hi")
-                self.assertEqual((0, f"memwall: {LOST}adapter.\n"), (r.returncode, r.stderr))
+                self.assertEqual((0, f"memwall: {LOST}adapter.\n"),
+                                 (r.returncode, notices(r.stderr)))
             os.unlink(adapter)
 
     def test_a_snapshot_with_an_adapter(self):

@@ -8,7 +8,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from chain_model import byte_char, chain  # noqa: E402
 from gguf_edit import ARR, BOOL, I32, STR, U32, Gguf  # noqa: E402
-from program import MODELS, FolderCase, budget, memwall  # noqa: E402
+from program import MODELS, FolderCase, budget, memwall, notices  # noqa: E402
 from terminal import Terminal  # noqa: E402
 from tokenizer_json import (GEMMA_SPLIT, LLAMA3, NFC, REPLACE, TEKKEN, byte_letters,  # noqa: E402
                             byte_level, characters, digits, metaspace, prepend, sequence, split)
@@ -131,12 +131,12 @@ class SpecialTokens(FolderCase):
         for value in ((U32, 4294967295), (I32, -1), (U32, 320), (U32, 99999999), (I32, -7),
                       (U64, 2**64 - 1), (U64, 2**63), (STR, "none")):
             r = self.run_with("llama-tiny.gguf", *((name + "_token_id", value) for name in names))
-            self.assertEqual((0, want.stdout, ""), (r.returncode, r.stdout, r.stderr), value)
+            self.assertEqual((0, want.stdout, ""), (r.returncode, r.stdout, notices(r.stderr)), value)
 
     def test_minus_one_means_none(self):
         for value in ((U32, 4294967295), (I32, -1), (U64, 2**64 - 1)):
             r = self.run_with("llama-tiny.gguf", ("eos_token_id", value), ("bos_token_id", value))
-            self.assertEqual((0, ""), (r.returncode, r.stderr), value)
+            self.assertEqual((0, ""), (r.returncode, notices(r.stderr)), value)
 
     def test_a_needed_id_outside_is_named_and_counts_as_missing(self):
         for name in ("bos", "eos"):
@@ -152,7 +152,7 @@ class SpecialTokens(FolderCase):
     def test_a_begin_token_that_is_not_used_needs_no_notice(self):
         g = chain(self.folder, "m", {})
         r = self.run_with(g, ("bos_token_id", (U32, 11111111)), ("add_bos_token", (BOOL, False)))
-        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        self.assertEqual((0, ""), (r.returncode, notices(r.stderr)))
 
 
 class MissingBytes(FolderCase):
@@ -177,7 +177,7 @@ class MissingBytes(FolderCase):
         a, b = g.get("tokenizer.ggml.tokens")[1].index("a"), self.byte + 10
         self.assertEqual([b, b, a], self.ids(g, "a\n\na")[-3:])
         r = memwall("run", "-m", self.path("m.gguf"), "-n", "2", *SMALL, "a\nb")
-        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        self.assertEqual((0, ""), (r.returncode, notices(r.stderr)))
 
     def test_a_vocabulary_without_byte_tokens_runs(self):
         g = self.open(text=None)
@@ -185,7 +185,7 @@ class MissingBytes(FolderCase):
         self.assertEqual([0, a], self.ids(g, "a\u4e00\u00e9a")[1:])  # a run is one
         self.assertEqual([0, 0], [i for i in self.ids(g, "\u00e9 \u00e9") if i == 0])
         r = memwall("run", "-m", self.path("m.gguf"), "-n", "2", *SMALL, "hi\n")
-        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        self.assertEqual((0, ""), (r.returncode, notices(r.stderr)))
 
     def test_a_character_needs_all_of_its_bytes(self):
         g = self.open(0xa9)
