@@ -13,9 +13,9 @@
 #include "engine/base/new_file.h"
 #include "src/limits_book.h"
 
-#define BOOK_LINES    40
-#define KEEP_S        (30 * 24 * 3600)
-#define MOST_TOKENS   1e9
+#define BOOK_LINES  40
+#define KEEP_S      (30 * 24 * 3600)
+#define MOST_TOKENS 1e9
 
 struct line {
     struct choice_key key;
@@ -29,13 +29,14 @@ void choice_key_of(struct choice_key *k, const char *path)
     *k = (struct choice_key){ 0 };
     if (stat(path, &st) == 0)
         *k = (struct choice_key){ st.st_dev, st.st_ino, (uint64_t)st.st_size,
-                                  st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec };
+                                  st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+                                  st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec };
 }
 
 static bool is_same(const struct choice_key *a, const struct choice_key *b)
 {
     return a->dev == b->dev && a->inode == b->inode && a->bytes == b->bytes &&
-           a->changed_ns == b->changed_ns;
+           a->changed_ns == b->changed_ns && a->inode_changed_ns == b->inode_changed_ns;
 }
 
 static bool read_line(const char *text, struct line *l)
@@ -45,9 +46,10 @@ static bool read_line(const char *text, struct line *l)
     double sum = 0;
     int used = 0;
 
-    if (sscanf(text, "%" SCNd64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNd64 " %lf%n",
-               &c->observed_s, &k->dev, &k->inode, &k->bytes, &k->changed_ns, &c->n_token,
-               &used) != 6 ||
+    if (sscanf(text,
+               "%" SCNd64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64 " %lf%n",
+               &c->observed_s, &k->dev, &k->inode, &k->bytes, &k->changed_ns,
+               &k->inode_changed_ns, &c->n_token, &used) != 7 ||
         c->observed_s <= 0 || !(c->n_token > 0) || c->n_token > MOST_TOKENS)
         return false;
     for (int i = 0; i < MW_CHOICE_PARTS; i++) {
@@ -64,9 +66,9 @@ static bool read_line(const char *text, struct line *l)
 
 static void write_line(FILE *f, const struct line *l)
 {
-    fprintf(f, "%" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %.0f",
+    fprintf(f, "%" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 " %.0f",
             l->choice.observed_s, l->key.dev, l->key.inode, l->key.bytes, l->key.changed_ns,
-            l->choice.n_token);
+            l->key.inode_changed_ns, l->choice.n_token);
     for (int i = 0; i < MW_CHOICE_PARTS; i++)
         fprintf(f, " %.6f", l->choice.share[i]);
     fputc('\n', f);

@@ -1,8 +1,8 @@
 /*
  * choice_book.h - the file of observed choices of experts in the cache folder.
  *
- * Each line is one model: Unix time, device, inode, size and time of change of its file, tokens
- * that were watched, and the shares of struct mw_choice.  New lines come first.  Lines that do
+ * Each line is one model: Unix time, device, inode, size and times of change of its file (of its
+ * content, and of anything), tokens that were watched, and the shares of struct mw_choice.  New lines come first.  Lines that do
  * not make sense are ignored.  The file may be deleted at any time.
  *
  * Routers do not change, only texts do, so a choice is kept for a month.
@@ -15,7 +15,7 @@
 /* A file of weights, or a folder with them. */
 struct choice_key {
     uint64_t dev, inode, bytes;
-    int64_t changed_ns;
+    int64_t changed_ns, inode_changed_ns;
 };
 
 /* All 0 if there is nothing at path. */

@@ -78,7 +78,7 @@ char *limits_book_text(const char *path)
 {
     struct err ignored = ERR_INIT;
 
-    return small_file_read(path, BOOK_MAX_BYTES, NULL, &ignored);
+    return small_file_read_own(path, BOOK_MAX_BYTES, NULL, &ignored);
 }
 
 void limits_book_read(struct limits_book *b, const char *path)

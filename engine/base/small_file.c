@@ -54,16 +54,23 @@ static int drop_mark(char *text, size_t *n, const char *path, struct err *e)
     return 0;
 }
 
+enum part { WHOLE, WHOLE_OWN, END };
+
 /* The file is open. */
-static char *read_open(int fd, const char *path, size_t most, bool is_end, size_t *n,
+static char *read_open(int fd, const char *path, size_t most, enum part part, size_t *n,
                        struct err *e)
 {
+    bool is_end = part == END;
     struct stat st;
     size_t room, got;
     char *text;
 
     if (fstat(fd, &st) != 0 || (!S_ISREG(st.st_mode) && !is_null_device(&st))) {
         err_set(e, ERR_ARGUMENT, "\"%.150s\" is not a regular file", path);
+        return NULL;
+    }
+    if (part == WHOLE_OWN && st.st_uid != geteuid()) {
+        err_set(e, ERR_ARGUMENT, "\"%.150s\" belongs to another user", path);
         return NULL;
     }
     if (!is_end && (uint64_t)st.st_size > most) {
@@ -99,10 +106,11 @@ static char *read_open(int fd, const char *path, size_t most, bool is_end, size_
     return NULL;
 }
 
-static char *read_file(const char *path, size_t most, bool is_end, size_t *n, struct err *e)
+static char *read_file(const char *path, size_t most, enum part part, size_t *n, struct err *e)
 {
     /* O_NONBLOCK: do not wait for the other end of a FIFO. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+                            (part == WHOLE_OWN ? O_NOFOLLOW : 0));
     char *text;
 
     if (n != NULL)
@@ -111,17 +119,22 @@ static char *read_file(const char *path, size_t most, bool is_end, size_t *n, st
         err_sys(e, "cannot open \"%.150s\"", path);
         return NULL;
     }
-    text = read_open(fd, path, most, is_end, n, e);
+    text = read_open(fd, path, most, part, n, e);
     close(fd);
     return text;
 }
 
 char *small_file_read(const char *path, size_t most, size_t *n, struct err *e)
 {
-    return read_file(path, most, false, n, e);
+    return read_file(path, most, WHOLE, n, e);
+}
+
+char *small_file_read_own(const char *path, size_t most, size_t *n, struct err *e)
+{
+    return read_file(path, most, WHOLE_OWN, n, e);
 }
 
 char *small_file_read_end(const char *path, size_t most, size_t *n, struct err *e)
 {
-    return read_file(path, most, true, n, e);
+    return read_file(path, most, END, n, e);
 }

@@ -20,7 +20,10 @@
  */
 char *small_file_read(const char *path, size_t most, size_t *n, struct err *e);
 
-/* The same for the last `most` bytes of a file of any length. */
+/* The same for a file that this program wrote: a link and a file of another user are errors. */
+char *small_file_read_own(const char *path, size_t most, size_t *n, struct err *e);
+
+/* The same as small_file_read() for the last `most` bytes of a file of any length. */
 char *small_file_read_end(const char *path, size_t most, size_t *n, struct err *e);
 
 #endif

@@ -32,7 +32,7 @@ struct model_file {
     int fd;
     uint64_t size;
     uint64_t dev, ino;
-    int64_t mtime_ns;
+    int64_t mtime_ns, ctime_ns; /* of the content; of anything, which nothing can set back */
 };
 
 /* How a tensor is stored.  Only tensors with the weights of experts are not LAYOUT_ROWS. */

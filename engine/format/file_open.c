@@ -12,14 +12,24 @@
 
 #include "engine/format/reader.h"
 
-int model_file_open(struct model_file *f, int dir_fd, const char *name, const char *shown,
-                    struct err *e)
+static void set_identity(struct model_file *f, const struct stat *st)
+{
+    f->size = (uint64_t)st->st_size;
+    f->dev = (uint64_t)st->st_dev;
+    f->ino = (uint64_t)st->st_ino;
+    f->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    f->ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
+}
+
+/* Open the file that the flags let open. */
+static int open_file(struct model_file *f, int dir_fd, const char *name, const char *shown,
+                     int flags, struct err *e)
 {
     struct stat st;
 
     *f = (struct model_file){ .fd = -1 };
     /* O_NONBLOCK: do not wait for the other end of a FIFO. */
-    f->fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    f->fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
     if (f->fd < 0) {
         err_sys(e, "cannot open the file");
         return err_at(e, shown, ERR_NO_OFFSET, NULL);
@@ -40,15 +50,38 @@ int model_file_open(struct model_file *f, int dir_fd, const char *name, const ch
         err_memory(e, "a file's name");
         goto fail;
     }
-    f->size = (uint64_t)st.st_size;
-    f->dev = (uint64_t)st.st_dev;
-    f->ino = (uint64_t)st.st_ino;
-    f->mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    if ((flags & O_NOFOLLOW) != 0 && st.st_uid != geteuid()) {
+        err_set(e, ERR_FORMAT, "belongs to another user");
+        goto fail;
+    }
+    set_identity(f, &st);
     return 0;
 
 fail:
     model_file_close(f);
     return err_at(e, shown, ERR_NO_OFFSET, NULL);
+}
+
+int model_file_open(struct model_file *f, int dir_fd, const char *name, const char *shown,
+                    struct err *e)
+{
+    return open_file(f, dir_fd, name, shown, 0, e);
+}
+
+int model_file_open_own(struct model_file *f, const char *path, struct err *e)
+{
+    return open_file(f, AT_FDCWD, path, path, O_NOFOLLOW, e);
+}
+
+bool model_file_now(const struct model_file *f, struct model_file *now)
+{
+    struct stat st;
+
+    *now = (struct model_file){ .fd = -1 };
+    if (fstat(f->fd, &st) != 0)
+        return false;
+    set_identity(now, &st);
+    return true;
 }
 
 void model_file_close(struct model_file *f)

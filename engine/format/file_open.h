@@ -2,6 +2,8 @@
 #ifndef MEMWALL_ENGINE_FORMAT_FILE_OPEN_H
 #define MEMWALL_ENGINE_FORMAT_FILE_OPEN_H
 
+#include <stdbool.h>
+
 #include "engine/base/err.h"
 #include "engine/format/catalogue.h"
 
@@ -13,6 +15,12 @@
 int model_file_open(struct model_file *f, int dir_fd, const char *name, const char *shown,
                     struct err *e);
 void model_file_close(struct model_file *f);
+
+/* The same for a file that this program wrote: a link and a file of another user are refused. */
+int model_file_open_own(struct model_file *f, const char *path, struct err *e);
+
+/* Store the identity that an open file has now.  Returns false if that is not known. */
+bool model_file_now(const struct model_file *f, struct model_file *now);
 
 /*
  * Returns what a file seems to be by its first bytes, "a git-lfs pointer; …", or NULL if they

@@ -76,6 +76,7 @@ static void add_source(const struct model_file *f, int i, struct vocab_source *o
     out->file[i].ino = f->ino;
     out->file[i].size = f->size;
     out->file[i].mtime_ns = f->mtime_ns;
+    out->file[i].ctime_ns = f->ctime_ns;
 }
 
 void vocab_source(const struct catalogue *c, struct vocab_source *out)
@@ -95,6 +96,21 @@ void vocab_source(const struct catalogue *c, struct vocab_source *out)
         add_source(&f, i, out);
         model_file_close(&f);
     }
+}
+
+bool vocab_source_is(const struct catalogue *c, const struct vocab_source *from)
+{
+    struct vocab_source now;
+
+    vocab_source(c, &now);
+    if (c->kind == CATALOGUE_GGUF && now.file[0].ino != 0) {
+        struct model_file f;
+
+        if (!model_file_now(&c->files[0], &f))
+            return false;
+        add_source(&f, 0, &now);
+    }
+    return memcmp(&now, from, sizeof now) == 0;
 }
 
 int vocab_info(const struct catalogue *c, struct vocab_info *info, struct err *e)

@@ -83,14 +83,21 @@ int vocab_open(struct catalogue **out, const char *path, struct err *e);
 /* Counts and flags only: takes some milliseconds for GGUF, a whole read for tokenizer.json. */
 int vocab_info(const struct catalogue *c, struct vocab_info *info, struct err *e);
 
-/* The files that hold a vocabulary and the chat template; all zero: no file, or an unknown one. */
+/*
+ * The identity of the files that hold a vocabulary and the chat template; all zero: no file, or
+ * an unknown one.  To keep something that is made from the vocabulary, store it before the first
+ * byte is read, and keep nothing unless vocab_source_is() after the last one.
+ */
 struct vocab_source {
     struct {
         uint64_t dev, ino, size;
-        int64_t mtime_ns;
+        int64_t mtime_ns, ctime_ns;
     } file[4];
 };
+/* The files as they were when the catalogue was opened; of a snapshot, as they are now. */
 void vocab_source(const struct catalogue *c, struct vocab_source *out);
+/* Whether nothing has changed since then. */
+bool vocab_source_is(const struct catalogue *c, const struct vocab_source *from);
 
 /*
  * Read all tokens in order of id, then all merges in order of rank.  An id that the file leaves

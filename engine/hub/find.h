@@ -31,7 +31,7 @@
 struct find_id {
     uint64_t dev, ino; /* of the first file; of config.json of a snapshot */
     uint64_t bytes;    /* of all files with weights */
-    int64_t mtime_ns;  /* the newest of them */
+    int64_t mtime_ns, ctime_ns; /* the newest of them */
 };
 
 struct find_entry {

@@ -206,6 +206,15 @@ static bool is_valid(const struct mw_describer *d, const struct record *r)
            shape_target(budget_of(d, &r->input)) == shape_target(r->input.budget_bytes);
 }
 
+/* Whether the files are still those that were found, so that they may be what was read. */
+static bool is_unchanged(const struct find_entry *entry)
+{
+    struct find_id now;
+
+    return find_identify_any(entry->found.path, &now) &&
+           memcmp(&now, &entry->id, sizeof now) == 0;
+}
+
 void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
 {
     struct find_entry *entry = &m->entries[i];
@@ -221,10 +230,10 @@ void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
         memset(&r, 0, sizeof r);
         r.id = entry->id;
         r.options = options;
-        if (read_headers(d, f->path, &r))
-            record_add(&d->records, &r);
-        else
+        if (!read_headers(d, f->path, &r))
             f->fit = MW_FIT_UNKNOWN;
+        else if (is_unchanged(entry))
+            record_add(&d->records, &r);
         known = &r;
     }
     memcpy(f->arch, known->arch, sizeof f->arch);

@@ -20,7 +20,7 @@ struct header {
     char magic[8];
     uint64_t record_bytes, n;
     uint64_t dev, ino, bytes; /* of the program */
-    int64_t mtime_ns;
+    int64_t mtime_ns, ctime_ns;
 };
 
 static void make_header(struct header *h, size_t n)
@@ -28,7 +28,7 @@ static void make_header(struct header *h, size_t n)
     struct stat st;
 
     memset(h, 0, sizeof *h);
-    memcpy(h->magic, "mwfound1", sizeof h->magic);
+    memcpy(h->magic, "mwfound2", sizeof h->magic);
     h->record_bytes = sizeof(struct record);
     h->n = n;
     if (stat("/proc/self/exe", &st) != 0)
@@ -37,6 +37,7 @@ static void make_header(struct header *h, size_t n)
     h->ino = (uint64_t)st.st_ino;
     h->bytes = (uint64_t)st.st_size;
     h->mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    h->ctime_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
 }
 
 static bool is_whole(const char *bytes, size_t n)
@@ -60,7 +61,7 @@ void record_list_read(struct record_list *list, const char *file)
 {
     size_t most = sizeof(struct header) + MAX_RECORDS * sizeof(struct record) + DIGEST_HEX, n;
     struct err ignored = ERR_INIT;
-    char *bytes = small_file_read(file, most, &n, &ignored);
+    char *bytes = small_file_read_own(file, most, &n, &ignored);
 
     *list = (struct record_list){ .n = 0 };
     if (bytes != NULL && is_whole(bytes, n)) {

@@ -32,7 +32,7 @@ bool find_ends_in(const char *s, const char *tail)
 static bool add_file(struct find_id *id, const char *path)
 {
     struct stat st;
-    int64_t mtime_ns;
+    int64_t mtime_ns, ctime_ns;
 
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return false;
@@ -43,6 +43,9 @@ static bool add_file(struct find_id *id, const char *path)
     mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     if (mtime_ns > id->mtime_ns)
         id->mtime_ns = mtime_ns;
+    ctime_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+    if (ctime_ns > id->ctime_ns)
+        id->ctime_ns = ctime_ns;
     id->bytes += (uint64_t)st.st_size;
     return true;
 }
@@ -78,7 +81,8 @@ static int read_index(void *ctx, struct shard_list *s, struct err *e)
     struct model_file f;
     int rc;
 
-    if (!path_in(ctx, SNAPSHOT_INDEX, path) || model_file_open(&f, AT_FDCWD, path, path, e) != 0)
+    if (!path_in(ctx, SNAPSHOT_INDEX, path) ||
+        model_file_open(&f, AT_FDCWD, path, path, e) != 0)
         return -1;
     rc = snapshot_index_read(s, f.fd, f.size, e);
     model_file_close(&f);
@@ -86,9 +90,9 @@ static int read_index(void *ctx, struct shard_list *s, struct err *e)
 }
 
 /*
- * The weights of a snapshot, and config.json, which is where the identity comes from.  A snapshot
- * with a broken index, or of which a file is missing, is listed, too: opening it says what is
- * wrong.
+ * The weights of a snapshot, and config.json, which is where the identity comes from.  A
+ * snapshot with a broken index, or of which a file is missing, is listed, too: opening it says
+ * what is wrong.
  */
 static bool identify_snapshot(char *folder, struct find_id *id)
 {

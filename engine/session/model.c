@@ -171,6 +171,7 @@ int model_open_headers(struct mw_model **out, const char *path, uint64_t memory_
         mw_model_close(m);
         return -1;
     }
+    vocab_source(m->catalogue, &m->vocab_from);
     /* A model without a vocabulary can still be evaluated from ids. */
     m->has_vocab = vocab_info(m->catalogue, &m->vocab, &ignored) == 0;
     return describe_model(out, m, e);
@@ -216,7 +217,7 @@ void mw_model_close(struct mw_model *m)
         return;
     limits_free(m->limits);
     if (m->keep_tokenizer != NULL && m->tokenizer != NULL)
-        (void)tokenizer_keep(m->tokenizer, m->catalogue, m->keep_tokenizer, &ignored);
+        (void)tokenizer_keep(m->tokenizer, &m->vocab_from, m->keep_tokenizer, &ignored);
     free(m->keep_tokenizer);
     tokenizer_close(m->tokenizer);
     arena_unmap(&m->resident);
@@ -231,16 +232,26 @@ void mw_model_close(struct mw_model *m)
     free(m);
 }
 
+/* Called with the lock.  A file may have changed since its identity was stored; then nothing is
+ * kept. */
+static void build_tokenizer(struct mw_model *m, struct err *e)
+{
+    if (model_needs_file(m, e) != 0 || tokenizer_open(&m->tokenizer, m->catalogue, e) != 0) {
+        catalogue_note_form(m->catalogue, e);
+        m->tokenizer = NULL;
+    } else if (!vocab_source_is(m->catalogue, &m->vocab_from)) {
+        free(m->keep_tokenizer);
+        m->keep_tokenizer = NULL;
+    }
+}
+
 const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e)
 {
     const struct tokenizer *t;
 
     pthread_mutex_lock(&m->lock);
-    if (m->tokenizer == NULL &&
-        (model_needs_file(m, e) != 0 || tokenizer_open(&m->tokenizer, m->catalogue, e) != 0)) {
-        catalogue_note_form(m->catalogue, e);
-        m->tokenizer = NULL;
-    }
+    if (m->tokenizer == NULL)
+        build_tokenizer(m, e);
     t = m->tokenizer;
     pthread_mutex_unlock(&m->lock);
     return t;
@@ -252,7 +263,8 @@ void model_keep_tokenizer(struct mw_model *m, const char *folder)
 
     pthread_mutex_lock(&m->lock);
     if (m->tokenizer == NULL && m->keep_tokenizer == NULL && m->has_vocab &&
-        tokenizer_kept_open(&m->tokenizer, m->catalogue, &m->vocab, folder, &ignored) != 0) {
+        vocab_source_is(m->catalogue, &m->vocab_from) &&
+        tokenizer_kept_open(&m->tokenizer, &m->vocab_from, &m->vocab, folder, &ignored) != 0) {
         m->tokenizer = NULL;
         m->keep_tokenizer = strdup(folder);
     }

@@ -35,8 +35,9 @@ struct mw_model {
     pthread_mutex_t lock;  /* of what is loaded at first use: tokenizer, small weights */
     struct arena resident; /* small weights, part of the item "pinned" */
     struct tokenizer *tokenizer;
-    char *keep_tokenizer;      /* the folder to write it to at the end; NULL: none */
-    struct limits_box *limits;   /* of this machine and this model's file */
+    struct vocab_source vocab_from; /* before the first byte of the vocabulary was read */
+    char *keep_tokenizer;           /* the folder to write it to at the end; NULL: none */
+    struct limits_box *limits;      /* of this machine and this model's file */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool has_blas;               /* OpenBLAS is loaded for this model */
     bool is_blas_denied;         /* it should be, but the system refused its buffers */

@@ -27,7 +27,7 @@
 #define N_PLACE 16
 
 /* Change the number with the tables or with their meaning. */
-#define MAGIC "memwall tokenizer 3"
+#define MAGIC "memwall tokenizer 4"
 
 struct head {
     char magic[24];
@@ -115,8 +115,8 @@ static bool fits(const struct head *h, const struct vocab_source *from,
     return h->head_sum == sum_head(h) && memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 &&
            strncmp(h->build, BUILD_NAME, sizeof h->build) == 0 &&
            memcmp(&h->from, from, sizeof *from) == 0 &&
-           h->n_merge <= tokenizer_most_merges(info) && h->n_all <= info->n_added + N_REPAIRED &&
-           h->n_plain <= info->n_added + N_REPAIRED;
+           h->n_merge <= tokenizer_most_merges(info) &&
+           h->n_all <= info->n_added + N_REPAIRED && h->n_plain <= info->n_added + N_REPAIRED;
 }
 
 static bool ids_are_below(const uint32_t *id, size_t n, uint32_t n_token)
@@ -168,9 +168,8 @@ static bool tables_are_sound(const struct tokenizer *t)
     for (uint32_t i = 0; i < n_token; i++)
         n_wrong +=
             t->start[i] > t->start[i + 1] || t->start[i + 1] - t->start[i] > VOCAB_MAX_TEXT;
-    return n_wrong == 0 && t->start[n_token] <= t->info.text_bytes &&
-           bytes_are_sound(t) && added_is_sound(t, &t->all) &&
-           added_is_sound(t, &t->plain) &&
+    return n_wrong == 0 && t->start[n_token] <= t->info.text_bytes && bytes_are_sound(t) &&
+           added_is_sound(t, &t->all) && added_is_sound(t, &t->plain) &&
            ids_are_below(t->pairs.merged, t->pairs.n_merge, n_token) &&
            slots_are_sound(t->pairs.slot, t->pairs.n_slot,
                            ((uint64_t)1 << t->pairs.rank_bits) - 1, t->pairs.n_merge) &&
@@ -204,28 +203,26 @@ static int read_tables(struct tokenizer *t, const struct head *h, struct reader 
     return 0;
 }
 
-int tokenizer_kept_open(struct tokenizer **out, const struct catalogue *c,
+int tokenizer_kept_open(struct tokenizer **out, const struct vocab_source *from,
                         const struct vocab_info *info, const char *folder, struct err *e)
 {
     struct tokenizer *t = calloc(1, sizeof *t);
     struct reader r = { 0 };
-    struct vocab_source from;
     struct model_file f = { .fd = -1 };
     struct head h;
     char *path;
     int rc = -1;
 
     *out = NULL;
-    vocab_source(c, &from);
-    path = path_of(folder, &from);
+    path = path_of(folder, from);
     if (t == NULL || path == NULL)
         err_memory(e, "a tokenizer");
-    else if (model_file_open(&f, AT_FDCWD, path, path, e) == 0 &&
+    else if (model_file_open_own(&f, path, e) == 0 &&
              reader_open(&r, f.fd, f.size, 0, e) == 0 &&
              reader_copy(&r, &h, sizeof h, e) == 0) {
         t->info = *info;
-        rc = fits(&h, &from, info) ? read_tables(t, &h, &r, e)
-                                   : err_set(e, ERR_FORMAT, "is of another vocabulary");
+        rc = fits(&h, from, info) ? read_tables(t, &h, &r, e)
+                                  : err_set(e, ERR_FORMAT, "is of another vocabulary");
     }
     reader_close(&r);
     model_file_close(&f);
@@ -257,8 +254,8 @@ static int put(FILE *f, const void *bytes, size_t n)
     return 0;
 }
 
-int tokenizer_keep(const struct tokenizer *t, const struct catalogue *c, const char *folder,
-                   struct err *e)
+int tokenizer_keep(const struct tokenizer *t, const struct vocab_source *from,
+                   const char *folder, struct err *e)
 {
     struct table table[N_TABLE];
     int n = tables_of(t, table), rc;
@@ -267,8 +264,8 @@ int tokenizer_keep(const struct tokenizer *t, const struct catalogue *c, const c
     char *path;
 
     memset(&h, 0, sizeof h);
-    vocab_source(c, &h.from);
-    path = path_of(folder, &h.from);
+    memcpy(&h.from, from, sizeof h.from);
+    path = path_of(folder, from);
     if (path == NULL)
         return err_memory(e, "a file's name");
     memcpy(h.magic, MAGIC, sizeof MAGIC);

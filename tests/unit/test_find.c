@@ -541,18 +541,49 @@ static void spoil(const char *name)
     close(fd);
 }
 
+/* The list is written again, as another file, if a model was opened. */
+static ino_t list_inode(void)
+{
+    struct stat st;
+
+    assert_int_equal(stat(tree_path("/cache/models"), &st), 0);
+    return st.st_ino;
+}
+
 static void a_model_that_did_not_change_is_not_opened_again(void **state)
 {
+    ino_t before;
+
     (void)state;
     copy_model("llama-tiny.gguf", "/folder/llama.gguf");
     describe();
     assert_string_equal(outlook("llama"), "fits");
-    spoil("/folder/llama.gguf");
+    before = list_inode();
     describe();
     assert_string_equal(outlook("llama"), "fits");
+    assert_int_equal(list_inode(), before);
     assert_int_equal(utimensat(AT_FDCWD, tree_path("/folder/llama.gguf"), NULL, 0), 0);
     describe();
+    assert_string_equal(outlook("llama"), "fits");
+    assert_int_not_equal(list_inode(), before);
+    spoil("/folder/llama.gguf");
+    describe();
     assert_int_equal(named("llama")->fit, MW_FIT_UNSUPPORTED);
+}
+
+static void a_list_that_is_a_link_is_not_read(void **state)
+{
+    ino_t before;
+
+    (void)state;
+    copy_model("llama-tiny.gguf", "/folder/llama.gguf");
+    describe();
+    before = list_inode();
+    assert_int_equal(rename(tree_path("/cache/models"), tree_path("/cache/other")), 0);
+    link_to("other", "/cache/models");
+    describe();
+    assert_string_equal(outlook("llama"), "fits");
+    assert_int_not_equal(list_inode(), before);
 }
 
 static void a_damaged_list_of_descriptions_is_ignored(void **state)
@@ -595,6 +626,7 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(a_model_that_did_not_change_is_not_opened_again,
                                         tree_make, end),
+        cmocka_unit_test_setup_teardown(a_list_that_is_a_link_is_not_read, tree_make, end),
         cmocka_unit_test_setup_teardown(a_damaged_list_of_descriptions_is_ignored, tree_make,
                                         end),
     };

@@ -325,7 +325,13 @@ static void choices_come_back_from_their_file(void **state)
     assert_int_equal(found.observed_s, 0);
     choice_book_find(choice_path(), &a, NOW + 31 * 24 * HOUR, &found);
     assert_int_equal(found.observed_s, 0);
+    choice_book_find(choice_path(), &b, NOW, &found);
+    assert_int_equal(found.observed_s, NOW);
     b.changed_ns++; /* another model */
+    choice_book_find(choice_path(), &b, NOW, &found);
+    assert_int_equal(found.observed_s, 0);
+    b.changed_ns--;
+    b.inode_changed_ns++; /* another content with the time of the old one */
     choice_book_find(choice_path(), &b, NOW, &found);
     assert_int_equal(found.observed_s, 0);
 }

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "engine/session/model.h"
 #include "engine/text/tokenizer_internal.h"
 #include "engine/text/tokenizer_kept.h"
 #include "tests/lib/model_path.h"
@@ -74,12 +75,14 @@ static struct tokenizer *build(const struct catalogue *c)
 
 static struct tokenizer *read_kept(const struct catalogue *c)
 {
+    struct vocab_source from;
     struct vocab_info info;
     struct tokenizer *t = NULL;
     struct err e = ERR_INIT;
 
+    vocab_source(c, &from);
     assert_int_equal(vocab_info(c, &info, &e), 0);
-    if (tokenizer_kept_open(&t, c, &info, folder, &e) != 0) {
+    if (tokenizer_kept_open(&t, &from, &info, folder, &e) != 0) {
         assert_null(t);
         assert_string_not_equal(e.what, "");
     }
@@ -88,9 +91,11 @@ static struct tokenizer *read_kept(const struct catalogue *c)
 
 static void keep(const struct tokenizer *t, const struct catalogue *c)
 {
+    struct vocab_source from;
     struct err e = ERR_INIT;
 
-    assert_int_equal(tokenizer_keep(t, c, folder, &e), 0);
+    vocab_source(c, &from);
+    assert_int_equal(tokenizer_keep(t, &from, folder, &e), 0);
 }
 
 static const char sample[] = "Hello <b>, na\xc3\xafve caf\xc3\xa9! 12345 "
@@ -194,6 +199,145 @@ static void another_source_is_not_served(void **state)
     tiny_close(c);
 }
 
+/* Write n bytes of a file again, without a change, and give it back its time. */
+static void touch_in_place(int fd)
+{
+    struct stat st;
+    char byte;
+
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(pread(fd, &byte, 1, st.st_size - 1), 1);
+    assert_int_equal(pwrite(fd, &byte, 1, st.st_size - 1), 1);
+    assert_int_equal(futimens(fd, (struct timespec[]){ st.st_atim, st.st_mtim }), 0);
+}
+
+/* Nothing can set back the time of change of the inode. */
+static void a_source_that_was_written_with_its_old_time_is_another_one(void **state)
+{
+    struct catalogue *c = tiny_open(&chars);
+    struct tokenizer *t = build(c);
+    struct vocab_source from;
+    int fd = openat(c->dir_fd, "tokenizer.json", O_RDWR);
+
+    (void)state;
+    vocab_source(c, &from);
+    assert_true(vocab_source_is(c, &from));
+    keep(t, c);
+    touch_in_place(fd);
+    assert_false(vocab_source_is(c, &from));
+    assert_null(read_kept(c));
+    close(fd);
+    tokenizer_close(t);
+    tiny_close(c);
+}
+
+static void a_link_and_a_file_of_another_user_are_not_read(void **state)
+{
+    struct catalogue *c = tiny_open(&chars);
+    struct tokenizer *t = build(c);
+    char path[400], other[420];
+
+    (void)state;
+    keep(t, c);
+    tokenizer_close(t);
+    t = read_kept(c);
+    assert_non_null(t);
+    tokenizer_close(t);
+    assert_true(find_file(path));
+    snprintf(other, sizeof other, "%s-other", folder);
+    assert_int_equal(rename(path, other), 0);
+    assert_int_equal(symlink(other, path), 0);
+    assert_null(read_kept(c));
+    assert_int_equal(rename(other, path), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(path, 12345, (gid_t)-1), 0);
+        assert_null(read_kept(c));
+    }
+    tiny_close(c);
+}
+
+static char *copy_model(const char *name)
+{
+    size_t len;
+    char *text = model_read(name, &len), *path = malloc(sizeof folder + 16);
+    FILE *f;
+
+    assert_non_null(path);
+    if (text == NULL)
+        skip();
+    sprintf(path, "%s-model.gguf", folder);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, len, f), len);
+    assert_int_equal(fclose(f), 0);
+    free(text);
+    return path;
+}
+
+/* Open a model, change its file at one of three moments, and close it.  Returns whether its
+ * tokenizer was kept. */
+static bool is_kept_if_changed(const char *path, int moment)
+{
+    struct mw_model *m = NULL;
+    struct err e = ERR_INIT;
+    int fd = open(path, O_RDWR);
+    char kept[400];
+    bool is_kept;
+
+    assert_int_equal(mw_model_open(&m, path, &e), 0);
+    if (moment == 1)
+        touch_in_place(fd);
+    model_keep_tokenizer(m, folder);
+    if (moment == 2)
+        touch_in_place(fd);
+    assert_non_null(model_tokenizer(m, &e));
+    if (moment == 3)
+        touch_in_place(fd);
+    mw_model_close(m);
+    close(fd);
+    is_kept = find_file(kept);
+    empty_folder();
+    return is_kept;
+}
+
+static void a_model_that_changes_while_it_is_read_is_not_kept(void **state)
+{
+    char *path = copy_model("llama-tiny.gguf");
+
+    (void)state;
+    assert_true(is_kept_if_changed(path, 0));
+    assert_false(is_kept_if_changed(path, 1));
+    assert_false(is_kept_if_changed(path, 2));
+    assert_true(is_kept_if_changed(path, 3)); /* as it was when it was read */
+    unlink(path);
+    free(path);
+}
+
+/* A tokenizer.json that is replaced after it was read. */
+static void a_snapshot_is_kept_as_it_was_read(void **state)
+{
+    struct catalogue *c = tiny_open(&chars);
+    struct vocab_source from;
+    struct tokenizer *t;
+    char *text = tiny_json(&chars);
+    int fd;
+
+    (void)state;
+    vocab_source(c, &from);
+    t = build(c);
+    assert_true(vocab_source_is(c, &from));
+    fd = openat(c->dir_fd, "new", O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+    assert_int_equal(renameat(c->dir_fd, "new", c->dir_fd, "tokenizer.json"), 0);
+    assert_false(vocab_source_is(c, &from));
+    assert_int_equal(tokenizer_keep(t, &from, folder, &(struct err)ERR_INIT), 0);
+    assert_null(read_kept(c));
+    free(text);
+    tokenizer_close(t);
+    tiny_close(c);
+}
+
 /* Change the file, expect that it is refused, and write it again. */
 static void each_damage_is_found(void **state)
 {
@@ -268,12 +412,15 @@ static void a_folder_that_does_not_exist_is_an_error(void **state)
 {
     struct catalogue *c = tiny_open(&chars);
     struct tokenizer *t = build(c), *kept = NULL;
+    struct vocab_source from;
     struct err e = ERR_INIT;
 
     (void)state;
-    assert_int_equal(tokenizer_keep(t, c, "/nonexistent/folder", &e), -1);
+    vocab_source(c, &from);
+    assert_int_equal(tokenizer_keep(t, &from, "/nonexistent/folder", &e), -1);
     e = (struct err)ERR_INIT;
-    assert_int_equal(tokenizer_kept_open(&kept, c, &t->info, "/nonexistent/folder", &e), -1);
+    assert_int_equal(tokenizer_kept_open(&kept, &from, &t->info, "/nonexistent/folder", &e),
+                     -1);
     tokenizer_close(t);
     tiny_close(c);
 }
@@ -285,6 +432,10 @@ int main(void)
         TEST(a_kept_tokenizer_gives_the_same_ids),
         TEST(the_vocabulary_of_a_model_file_is_kept),
         TEST(another_source_is_not_served),
+        TEST(a_source_that_was_written_with_its_old_time_is_another_one),
+        TEST(a_link_and_a_file_of_another_user_are_not_read),
+        TEST(a_model_that_changes_while_it_is_read_is_not_kept),
+        TEST(a_snapshot_is_kept_as_it_was_read),
         TEST(each_damage_is_found),
         TEST(ids_and_offsets_out_of_range_are_refused),
         TEST(a_folder_that_does_not_exist_is_an_error),
