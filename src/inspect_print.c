@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/visible.h"
+
 /* "4.63 B", "485 M", "12.3 K" */
 static const char *count_text(char *buf, size_t n, uint64_t v)
 {
@@ -259,21 +261,26 @@ void inspect_print_tensors(FILE *to, const struct mw_inspect *i)
 {
     bool many = mw_inspect_summary(i)->n_file > 1;
     struct summary_tensor t;
+    char name[128];
     int width = 4;
 
-    for (uint32_t n = 0; mw_inspect_tensor(i, n, &t); n++)
-        if ((int)strlen(t.name) > width)
-            width = (int)strlen(t.name);
+    for (uint32_t n = 0; mw_inspect_tensor(i, n, &t); n++) {
+        int used = (int)visible_line(name, sizeof name, t.name, strlen(t.name));
+
+        width = used > width ? used : width;
+    }
     width = width < 72 ? width : 72;
     fprintf(to, "%-*s  %-6s %-22s %12s    %-12s %-*s%s\n", width, "name", "type", "shape",
             "bytes", "offset", many ? 8 : 0, "use", many ? "  file" : "");
     for (uint32_t n = 0; mw_inspect_tensor(i, n, &t); n++) {
         const char *file = strrchr(t.file, '/') != NULL ? strrchr(t.file, '/') + 1 : t.file;
-        char shape[100];
+        char shape[100], base[256];
 
         shape_text(shape, sizeof shape, &t);
-        fprintf(to, "%-*s  %-6s %-22s %12llu at %-12llu %-*s%s%s\n", width, t.name, t.type,
-                shape, (unsigned long long)t.bytes, (unsigned long long)t.offset, many ? 8 : 0,
-                summary_use_name(t.use), many ? "  " : "", many ? file : "");
+        visible_line(name, sizeof name, t.name, strlen(t.name));
+        visible_line(base, sizeof base, file, strlen(file));
+        fprintf(to, "%-*s  %-6s %-22s %12llu at %-12llu %-*s%s%s\n", width, name, t.type, shape,
+                (unsigned long long)t.bytes, (unsigned long long)t.offset, many ? 8 : 0,
+                summary_use_name(t.use), many ? "  " : "", many ? base : "");
     }
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/json_write.h"
+#include "engine/base/visible.h"
 #include "ui/term/cluster.h"
 #include "ui/text/clean.h"
 
@@ -18,9 +19,14 @@ void pull_outlook(const struct mw_pull_choice *c, char *buf, size_t n)
         snprintf(buf, n, "unknown: %s", c->why);
 }
 
-static const char *name_of(const struct mw_pull_choice *c)
+#define NAME_ROOM 1100 /* for the longest path in a repository */
+
+static const char *name_of(const struct mw_pull_choice *c, char buf[NAME_ROOM])
 {
-    return c->label[0] != '\0' ? c->label : c->file;
+    const char *name = c->label[0] != '\0' ? c->label : c->file;
+
+    visible_line(buf, NAME_ROOM, name, strlen(name));
+    return buf;
 }
 
 /* How much is there already: "", ", 45 % fetched". */
@@ -35,11 +41,12 @@ static void have_text(const struct mw_pull_choice *c, char *buf, size_t n)
 
 static void print_line(FILE *to, const struct mw_pull_choice *c, int width)
 {
-    char outlook[512], have[32], size[16];
-    const char *name = name_of(c);
+    char outlook[512], have[32], size[16], buf[NAME_ROOM];
+    const char *name = name_of(c, buf);
     int used = cluster_width(name, strlen(name));
 
     pull_outlook(c, outlook, sizeof outlook);
+    visible_line(outlook, sizeof outlook, outlook, strlen(outlook));
     have_text(c, have, sizeof have);
     fprintf(to, "%s%*s  %10s  %s%s\n", name, used < width ? width - used : 0, "",
             units_size(size, sizeof size, c->bytes), outlook, have);
@@ -71,8 +78,8 @@ static void print_left_out(FILE *to, const struct mw_pull *p, const struct mw_pu
 void pull_print(FILE *to, const struct mw_pull *p, const char *cache, size_t best)
 {
     struct mw_pull_info info;
+    char size[16], buf[NAME_ROOM];
     int width = 0;
-    char size[16];
 
     mw_pull_info(p, &info);
     fprintf(to, "%s at %s (%.8s), to %s", info.repo, info.revision, info.commit, cache);
@@ -80,7 +87,7 @@ void pull_print(FILE *to, const struct mw_pull *p, const char *cache, size_t bes
         fprintf(to, ", %s free", units_size(size, sizeof size, info.free_bytes));
     fputs("\n\n", to);
     for (size_t i = 0; i < mw_pull_count(p); i++) {
-        const char *name = name_of(mw_pull_at(p, i));
+        const char *name = name_of(mw_pull_at(p, i), buf);
         int used = cluster_width(name, strlen(name));
 
         width = used > width ? used : width;

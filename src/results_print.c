@@ -14,6 +14,7 @@
 
 #include "src/statistics.h"
 #include "ui/text/clean.h"
+#include "ui/text/quote.h"
 #include "ui/text/receipt.h"
 
 #define SIGNIFICANT 0.05
@@ -191,17 +192,21 @@ int results_table(struct text_table *t, const struct results *r, bool ascii, str
 
 /* --- the text around it --- */
 
-/* Print a text of a file, cleaned for a terminal. */
-static void print_clean(FILE *to, const char *text)
+/* Print a text of a file for a terminal, or as Markdown. */
+static void print_clean(FILE *to, const struct results_look *look, const char *text)
 {
     char line[700];
 
+    if (look->width == 0) {
+        quote_markdown(to, text);
+        return;
+    }
     clean_line(line, sizeof line, text, strlen(text));
     fputs(line, to);
 }
 
 /* The settings that all points share. */
-static void print_shared(FILE *to, const struct results *r)
+static void print_shared(FILE *to, const struct results *r, const struct results_look *look)
 {
     char text[40];
 
@@ -210,19 +215,21 @@ static void print_shared(FILE *to, const struct results *r)
             strcmp(setting_text(&r->point[0], (enum dimension)d, text, sizeof text), "auto") !=
                 0)
             fprintf(to, "%s %s, ", dimension_table[d].heading, text);
-    fprintf(to, "%" PRIu32 " run%s%s%s\n", r->n_repeat, r->n_repeat == 1 ? "" : "s",
-            r->options[0] != '\0' ? ", " : "", r->options);
+    fprintf(to, "%" PRIu32 " run%s%s", r->n_repeat, r->n_repeat == 1 ? "" : "s",
+            r->options[0] != '\0' ? ", " : "");
+    print_clean(to, look, r->options);
+    fputc('\n', to);
 }
 
-static void print_heading(FILE *to, const struct results *r)
+static void print_heading(FILE *to, const struct results *r, const struct results_look *look)
 {
     char files[16], hot[16], memory[16];
 
-    print_clean(to, r->model.name[0] != '\0' ? r->model.name : r->model.arch);
+    print_clean(to, look, r->model.name[0] != '\0' ? r->model.name : r->model.arch);
     fprintf(to, " %s, %s in files; a token uses %s\n", r->model.type,
             units_size(files, sizeof files, r->model.file_bytes),
             units_size(hot, sizeof hot, r->model.hot_bytes));
-    print_clean(to, r->machine.cpu);
+    print_clean(to, look, r->machine.cpu);
     fprintf(to, ", %" PRIu32 " CPU%s, %s of memory; memwall %s, %s kernels\n", r->machine.n_cpu,
             r->machine.n_cpu == 1 ? "" : "s",
             units_size(memory, sizeof memory, r->machine.memory_bytes), r->version,
@@ -259,7 +266,7 @@ static void print_disturbances(FILE *to, const struct results *r)
 }
 
 /* Print why points have no figures, and why figures are not known. */
-static void print_reasons(FILE *to, const struct results *r)
+static void print_reasons(FILE *to, const struct results *r, const struct results_look *look)
 {
     for (size_t i = 0; i < r->n_point; i++) {
         const struct point *p = &r->point[i];
@@ -268,7 +275,7 @@ static void print_reasons(FILE *to, const struct results *r)
             continue;
         print_point_name(to, r, p);
         fputs(": ", to);
-        print_clean(to, p->error);
+        print_clean(to, look, p->error);
         fputc('\n', to);
     }
     for (size_t c = 0; c < N_COLUMN; c++)
@@ -277,7 +284,7 @@ static void print_reasons(FILE *to, const struct results *r)
 
             if (r->point[i].n_run > 0 && r->point[i].run[0].why[id][0] != '\0') {
                 fprintf(to, "%s: ", figure_table[id].heading);
-                print_clean(to, r->point[i].run[0].why[id]);
+                print_clean(to, look, r->point[i].run[0].why[id]);
                 fputc('\n', to);
                 break;
             }
@@ -316,8 +323,8 @@ int results_print(FILE *to, const struct results *r, const struct results_look *
 
     if (results_table(&t, r, look->ascii, e) != 0)
         return -1;
-    print_heading(to, r);
-    print_shared(to, r);
+    print_heading(to, r, look);
+    print_shared(to, r, look);
     fputc('\n', to);
     if (look->width > 0)
         text_table_print(to, &t, look->width);
@@ -326,7 +333,7 @@ int results_print(FILE *to, const struct results *r, const struct results_look *
     fputc('\n', to);
     print_legend(to, r, look->ascii);
     print_disturbances(to, r);
-    print_reasons(to, r);
+    print_reasons(to, r, look);
     text_table_close(&t);
     return 0;
 }
@@ -428,9 +435,9 @@ int results_print_changes(FILE *to, const struct results *before, const struct r
     }
     change_rows(&t, before, now, look->ascii);
     fputs("\nCompared with the result of ", to);
-    print_clean(to, before->started);
+    print_clean(to, look, before->started);
     fputs(" by memwall ", to);
-    print_clean(to, before->version);
+    print_clean(to, look, before->version);
     fputs(":\n\n", to);
     if (look->width > 0)
         text_table_print(to, &t, look->width);
@@ -451,18 +458,6 @@ int results_print_changes(FILE *to, const struct results *before, const struct r
 }
 
 /* --- CSV --- */
-
-/* Quote a text as RFC 4180 asks. */
-static void csv_text(FILE *to, const char *text)
-{
-    fputc('"', to);
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            fputc('"', to);
-        fputc(*text, to);
-    }
-    fputc('"', to);
-}
 
 static void csv_number(FILE *to, double value)
 {
@@ -488,7 +483,7 @@ void results_csv(FILE *to, const struct results *r)
     for (size_t k = 0; k < r->n_point; k++) {
         const struct point *p = &r->point[k];
 
-        csv_text(to, r->model.name);
+        quote_csv(to, r->model.name);
         fprintf(to, ",%s,%s", r->model.type, r->version);
         for (int d = 0; d < N_DIMENSION; d++)
             fprintf(to, ",%s", setting_print(p, (enum dimension)d, text, sizeof text));

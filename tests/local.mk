@@ -39,6 +39,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_other_names.py \
 	tests/program/test_models.py \
 	tests/program/test_outputs.py \
+	tests/program/test_names.py \
 	tests/program/test_own_files.py \
 	tests/program/test_plan_table.py tests/program/test_plan_explain.py \
 	tests/program/test_pull.py \

@@ -7,17 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Copy s without control characters: names come from files and may contain escapes. */
-static void copy_visible(char *dst, size_t n, const char *s)
+#include "engine/base/utf8.h"
+#include "engine/base/visible.h"
+
+/* Returns the length of text without an incomplete character at its end. */
+static size_t whole_characters(const char *text)
 {
-    size_t i = 0;
+    size_t n = strlen(text), start = n > 0 ? utf8_start(text, 0, n - 1) : 0;
+    uint32_t cp;
 
-    for (; s[i] != '\0' && i + 1 < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-
-        dst[i] = (char)(c < 0x20 || c == 0x7f ? '?' : c);
-    }
-    dst[i] = '\0';
+    if (n > 0 && (utf8_decode(text + start, n - start, &cp), cp == UTF8_SHORT))
+        return start;
+    return n;
 }
 
 __attribute__((format(printf, 4, 0))) static void store(struct err *e, enum err_code code,
@@ -27,7 +28,8 @@ __attribute__((format(printf, 4, 0))) static void store(struct err *e, enum err_
 
     vsnprintf(text, sizeof text, fmt, ap);
     *e = (struct err){ .code = code, .sys = sys, .offset = ERR_NO_OFFSET };
-    copy_visible(e->what, sizeof e->what, text);
+    /* Names come from files; a character at the end may be cut. */
+    visible_line(e->what, sizeof e->what, text, whole_characters(text));
 }
 
 int err_set(struct err *e, enum err_code code, const char *fmt, ...)
@@ -71,9 +73,9 @@ int err_memory(struct err *e, const char *fmt, ...)
 int err_at(struct err *e, const char *file, uint64_t offset, const char *field)
 {
     if (file != NULL && e->file[0] == '\0')
-        copy_visible(e->file, sizeof e->file, file);
+        visible_line(e->file, sizeof e->file, file, strlen(file));
     if (field != NULL && e->field[0] == '\0')
-        copy_visible(e->field, sizeof e->field, field);
+        visible_line(e->field, sizeof e->field, field, strlen(field));
     if (offset != ERR_NO_OFFSET && e->offset == ERR_NO_OFFSET)
         e->offset = offset;
     return -1;

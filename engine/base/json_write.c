@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <utf8proc.h>
-
 #include "engine/base/utf8.h"
+#include "engine/base/visible.h"
 
 static bool grow(struct json *j, size_t n)
 {
@@ -58,16 +57,7 @@ void json_print(struct json *j, const char *fmt, ...)
 /* Is a character written unchanged? */
 static bool is_plain(uint32_t cp)
 {
-    if (cp < 0x7f)
-        return cp >= 0x20 && cp != '"' && cp != '\\';
-    switch (utf8proc_category((int32_t)cp)) {
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CN:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP: return false;
-    default: return true;
-    }
+    return visible_is(cp) && cp != '"' && cp != '\\';
 }
 
 static void escape(struct json *j, uint32_t cp)

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include <utf8proc.h>
-
 size_t utf8_decode(const char *s, size_t n, uint32_t *cp)
 {
     const unsigned char *p = (const unsigned char *)s;
@@ -128,34 +126,6 @@ bool utf8_is_white(uint32_t cp)
     return (cp >= 0x09 && cp <= 0x0d) || cp == 0x20 || cp == 0x85 || cp == 0xa0 ||
            cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200a) || cp == 0x2028 || cp == 0x2029 ||
            cp == 0x202f || cp == 0x205f || cp == 0x3000;
-}
-
-/* Characters without a shape that are neither white space nor of a category of controls. */
-static const struct {
-    uint32_t first, last;
-} unseen[] = {
-    { 0x34f, 0x34f },     { 0x115f, 0x1160 },   { 0x17b4, 0x17b5 },   { 0x180b, 0x180f },
-    { 0x2800, 0x2800 },   { 0x3164, 0x3164 },   { 0xfe00, 0xfe0f },   { 0xffa0, 0xffa0 },
-    { 0xfffc, 0xfffc },   { 0x16fe4, 0x16fe4 }, { 0x1d159, 0x1d159 }, { 0xe0100, 0xe01ef },
-};
-
-bool utf8_is_unseen(uint32_t cp)
-{
-    if (cp == ' ')
-        return false;
-    if (utf8_is_white(cp))
-        return true;
-    for (size_t i = 0; i < sizeof unseen / sizeof unseen[0]; i++)
-        if (cp >= unseen[i].first && cp <= unseen[i].last)
-            return true;
-    switch (utf8proc_category((utf8proc_int32_t)cp)) {
-    case UTF8PROC_CATEGORY_CN:
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CS:
-    case UTF8PROC_CATEGORY_CO: return true;
-    default: return false;
-    }
 }
 
 static bool is_margin(uint32_t cp)

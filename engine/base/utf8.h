@@ -30,10 +30,6 @@ size_t utf8_repair(const char *s, size_t n, char *out);
 /* Does cp have Unicode's White_Space property? */
 bool utf8_is_white(uint32_t cp);
 
-/* Does cp look like nothing?  So do fillers and blanks that Unicode counts as letters, symbols or
- * marks; controls and formats belong to it, too, and white space other than U+0020. */
-bool utf8_is_unseen(uint32_t cp);
-
 /* Skip white space and byte order marks at both ends of *s, a text of n bytes.  Returns the
  * length that is left. */
 size_t utf8_trim(const char **s, size_t n);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/base/visible.h"
 #include "engine/format/foreign_files.h"
 #include "engine/format/hparams_fill.h"
 
@@ -142,8 +143,8 @@ bool foreign_piece_is(const char *path, char *buf, size_t n)
     copy = strdup(name);
     is_piece = copy != NULL && parse(copy, &p, &ending);
     if (is_piece) {
-        clean_name(before, sizeof before, name, p.n_before);
-        clean_name(whole, sizeof whole, name, p.n_whole);
+        visible_line(before, sizeof before, name, p.n_before);
+        visible_line(whole, sizeof whole, name, p.n_whole);
         ending = ending[0] != '\0' ? strrchr(name, '.') : "";
     }
     free(copy);

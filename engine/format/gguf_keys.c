@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/visible.h"
 #include "engine/format/arch.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/gguf_lookup.h"
@@ -308,7 +309,7 @@ static struct stated_value value_of(const struct catalogue *c, const struct valu
     } else if (g->type == GGUF_STRING && (g->data != NULL || g->count == 0)) {
         v.kind = STATED_TEXT;
         v.text = g->count == 0 ? "" : (const char *)g->data;
-        clean_name(v.shown, sizeof v.shown, v.text, (size_t)g->count);
+        visible_line(v.shown, sizeof v.shown, v.text, (size_t)g->count);
     } else if (number_of(g, &v.number)) {
         v.kind = STATED_NUMBER;
         v.is_same = r->rule == RULE_SAME && is_same(c, r->other, v.number);
@@ -351,7 +352,7 @@ uint32_t gguf_unknown_keys(const struct catalogue *c, char *buf, size_t n)
         if (suffix == NULL || find_rule(suffix) != NULL)
             continue;
         count++;
-        clean_name(name, sizeof name, suffix, strlen(suffix));
+        visible_line(name, sizeof name, suffix, strlen(suffix));
         if (used + strlen(name) + 3 >= n)
             continue;
         used += (size_t)snprintf(buf + used, n - used, "%s%s", used > 0 ? ", " : "", name);

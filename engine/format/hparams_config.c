@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/visible.h"
 #include "engine/format/arch.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/config_lookup.h"
@@ -532,7 +533,7 @@ static void name_of_folder(struct catalogue *c)
         else if (component[0] != '\0')
             repo = component;
     }
-    clean_name(h->name, sizeof h->name, repo, strlen(repo));
+    visible_line(h->name, sizeof h->name, repo, strlen(repo));
     free(path);
 }
 

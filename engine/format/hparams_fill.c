@@ -111,25 +111,6 @@ void generation_add_suppress(struct generation_hparams *s, int64_t id)
     add_id(s->suppress, &s->n_suppress, MAX_SUPPRESS, id);
 }
 
-void clean_name(char *dst, size_t n, const char *src, size_t len)
-{
-    size_t used = 0;
-
-    while (len > 0) {
-        uint32_t cp;
-        size_t take = utf8_decode(src, len, &cp);
-        bool is_shown = cp < UTF8_SHORT && cp >= 0x20 && (cp < 0x7f || cp >= 0xa0);
-
-        if (used + (is_shown ? take : 1) >= n)
-            break;
-        memcpy(dst + used, is_shown ? src : "?", is_shown ? take : 1);
-        used += is_shown ? take : 1;
-        src += take;
-        len -= take;
-    }
-    dst[used] = '\0';
-}
-
 static int check_heads(const struct catalogue *c, struct err *e)
 {
     const struct hparams *h = &c->hparams;

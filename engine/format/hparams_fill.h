@@ -82,7 +82,4 @@ double yarn_magnitude(double factor, double mscale);
 void generation_add_stop(struct generation_hparams *s, int64_t id);
 void generation_add_suppress(struct generation_hparams *s, int64_t id);
 
-/* Copy a name for display, with '?' for control bytes and broken UTF-8. */
-void clean_name(char *dst, size_t n, const char *src, size_t len);
-
 #endif

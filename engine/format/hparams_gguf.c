@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/visible.h"
 #include "engine/format/arch.h"
 #include "engine/format/foreign_files.h"
 #include "engine/format/gguf_lookup.h"
@@ -549,13 +550,13 @@ static void read_name(struct catalogue *c)
     size_t len = 0;
 
     if (gguf_string(c->gguf, "general.name", &name, &len, &ignored) == 1)
-        clean_name(h->name, sizeof h->name, name, len);
+        visible_line(h->name, sizeof h->name, name, len);
     if (h->name[0] != '\0')
         return;
     name = slash != NULL ? slash + 1 : c->path;
     dot = strrchr(name, '.');
     if (dot != NULL && strcmp(dot, ".gguf") == 0)
-        clean_name(h->name, sizeof h->name, name, (size_t)(dot - name));
+        visible_line(h->name, sizeof h->name, name, (size_t)(dot - name));
 }
 
 int hparams_from_gguf(struct catalogue *c, struct err *e)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/visible.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/file_open.h"
 #include "engine/format/hparams_fill.h"
@@ -214,7 +215,7 @@ static int make(struct catalogue *c, const struct known_model *m, const char *la
         n_vocab > MAX_N_VOCAB)
         return fail(e, "vocab_size", "is not a number of tokens");
     c->hparams.n_vocab = (uint32_t)n_vocab;
-    clean_name(c->hparams.name, sizeof c->hparams.name, m->name, strlen(m->name));
+    visible_line(c->hparams.name, sizeof c->hparams.name, m->name, strlen(m->name));
     if (add_file(c, m->name, e) != 0 || add_tensors(c, e) != 0 ||
         known_set_types(c, label, e) != 0)
         return -1;

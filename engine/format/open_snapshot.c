@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/visible.h"
 #include "engine/format/arch.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/file_open.h"
@@ -269,7 +270,7 @@ static const struct foreign_kind *kind_of(const struct catalogue *c, char *file,
     while (folder != NULL && (entry = readdir(folder)) != NULL)
         for (uint32_t k = 0; k < best && (kind = foreign_file_kind(k)) != NULL; k++)
             if (foreign_file_is(kind, entry->d_name)) {
-                clean_name(file, n, entry->d_name, strlen(entry->d_name));
+                visible_line(file, n, entry->d_name, strlen(entry->d_name));
                 found = kind;
                 best = k;
             }
@@ -328,7 +329,7 @@ static int no_snapshot(const struct catalogue *c, struct err *e)
 
     while (folder != NULL && gguf[0] == '\0' && (entry = readdir(folder)) != NULL)
         if (ends_in(entry->d_name, ".gguf"))
-            clean_name(gguf, sizeof gguf, entry->d_name, strlen(entry->d_name));
+            visible_line(gguf, sizeof gguf, entry->d_name, strlen(entry->d_name));
     if (folder != NULL)
         closedir(folder);
     if (exists(c, "snapshots") && exists(c, "blobs"))

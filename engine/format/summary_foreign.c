@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/visible.h"
 #include "engine/format/catalogue_build.h"
 #include "engine/format/foreign_files.h"
 #include "engine/format/hparams_fill.h"
@@ -84,7 +85,7 @@ static void fill(struct summary *s, const struct catalogue *c, const struct sour
         s->n_expert = number(from, "expert_count", "num_local_experts");
     s->n_expert_used = number(from, "expert_used_count", "num_experts_per_tok");
     s->n_vocab = number(from, "vocab_size", "vocab_size");
-    clean_name(s->arch, sizeof s->arch, from->arch, strlen(from->arch));
+    visible_line(s->arch, sizeof s->arch, from->arch, strlen(from->arch));
     s->is_foreign = true;
     add_layers(s, c);
 }
@@ -104,7 +105,7 @@ static bool from_gguf(struct summary *s, const struct catalogue *c)
     from.arch = arch;
     fill(s, c, &from);
     if (gguf_string(c->gguf, "general.name", &name, &len, &ignored) == 1)
-        clean_name(s->name, sizeof s->name, name, len);
+        visible_line(s->name, sizeof s->name, name, len);
     return true;
 }
 

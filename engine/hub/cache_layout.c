@@ -8,6 +8,7 @@
 #include <utf8proc.h>
 
 #include "engine/base/utf8.h"
+#include "engine/base/visible.h"
 
 #define FOLDER_BEGIN "models--"
 
@@ -39,6 +40,12 @@ bool cache_is_repo(const char *text)
     return is_repo_part(text, n) && is_repo_part(text + n + 1, strlen(text + n + 1));
 }
 
+/* White space other than a blank looks like one. */
+static bool is_unseen(uint32_t cp)
+{
+    return !visible_is(cp) || (cp != ' ' && utf8_is_white(cp));
+}
+
 /* An emoji may be followed by the selector of its coloured form. */
 static bool is_emoji_form(uint32_t before, uint32_t cp)
 {
@@ -55,8 +62,7 @@ static bool is_name(const char *s, size_t n)
         uint32_t cp;
 
         at += utf8_decode(s + at, n - at, &cp);
-        if (cp == '/' || cp == UTF8_BAD || cp == UTF8_SHORT ||
-            (utf8_is_unseen(cp) && !is_emoji_form(before, cp)))
+        if (cp == '/' || cp >= UTF8_SHORT || (is_unseen(cp) && !is_emoji_form(before, cp)))
             return false;
         before = cp;
     }

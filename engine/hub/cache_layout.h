@@ -30,7 +30,7 @@
 bool cache_is_repo(const char *text);
 
 /* Is text one part of a path: valid UTF-8 without '/', control characters and characters that
- * look like nothing (utf8_is_unseen()), and without a dot at its beginning? */
+ * look like nothing (visible.h), and without a dot at its beginning? */
 bool cache_is_name(const char *text);
 
 /* Is text the path of a file in a repository: names separated by single slashes, in at most

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/visible.h"
 #include "engine/format/hparams_fill.h"
 #include "engine/hub/find.h"
 #include "engine/hub/find_record.h"
@@ -122,7 +123,7 @@ static void write_reason(struct record *r, const struct err *e)
                  what);
     else
         snprintf(text, sizeof text, "%.*s (%s)%s", (int)(rest - what), what, field, rest);
-    clean_name(r->why, sizeof r->why, text, strlen(text));
+    visible_line(r->why, sizeof r->why, text, strlen(text));
 }
 
 static void read_runnable(const struct mw_describer *d, struct mw_model *m, struct record *r)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "engine/base/keyed_hash.h"
-#include "engine/base/utf8.h"
+#include "engine/base/visible.h"
 #include "engine/format/json.h"
 #include "engine/text/jinja_internal.h"
 
@@ -20,22 +20,7 @@
 
 void jinja_clean_message(char *s)
 {
-    size_t n = strlen(s), used = 0;
-
-    for (size_t i = 0; i < n;) {
-        uint32_t cp;
-        size_t len = utf8_decode(s + i, n - i, &cp);
-
-        if (cp == UTF8_SHORT)
-            break;
-        if (cp == UTF8_BAD || cp < 0x20 || cp == 0x7f || (cp >= 0x80 && cp < 0xa0))
-            s[used++] = '?';
-        else
-            for (size_t k = 0; k < len; k++)
-                s[used++] = s[i + k];
-        i += len;
-    }
-    s[used] = '\0';
+    visible_line(s, strlen(s) + 1, s, strlen(s));
 }
 
 void jv_fail(struct vm *vm, enum err_code code, const char *fmt, ...)

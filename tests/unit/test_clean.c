@@ -14,8 +14,10 @@
 #include <cmocka.h>
 #include <utf8proc.h>
 
+#include "engine/base/visible.h"
 #include "tests/lib/random_text.h"
 #include "ui/text/clean.h"
+#include "ui/text/quote.h"
 
 #define BAD "\xef\xbf\xbd"
 
@@ -172,16 +174,132 @@ static void a_small_buffer_is_cut_between_characters(void **state)
     assert_int_equal(clean_text(NULL, 0, "abc", 3), 0);
 }
 
+/* ---- names ---- */
+
+static void nothing_hides_in_a_name(void **state)
+{
+    static const uint32_t hides[] = { 0xad,   0x34f,   0x61c,   0x115f,  0x1160, 0x17b4, 0x180e,
+                                      0x200b, 0x200c,  0x200d,  0x200e,  0x200f, 0x2028, 0x2029,
+                                      0x202a, 0x202e,  0x2060,  0x2064,  0x2066, 0x2069, 0x206f,
+                                      0x2800, 0x3164,  0xfe00,  0xfe0f,  0xfeff, 0xffa0, 0xfff9,
+                                      0xfffc, 0x1d173, 0xe0001, 0xe0041, 0xe0101 };
+    static const uint32_t shows[] = { 'a',   ' ',    0xa0,   0xe9,   0x301,
+                                      0x605, 0x4e2d, 0xfb01, 0x1f600 };
+    static const uint32_t odd[] = { 0x00,   0x1b,  0x7f,    0x9b,    0xe000,
+                                    0xfffe, 0x378, 0xf0000, 0x110000 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof hides / sizeof hides[0]; i++)
+        assert_true(visible_hides(hides[i]) && !visible_is(hides[i]));
+    for (size_t i = 0; i < sizeof shows / sizeof shows[0]; i++)
+        assert_true(!visible_hides(shows[i]) && visible_is(shows[i]));
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+        assert_true(!visible_hides(odd[i]) && !visible_is(odd[i]));
+}
+
+static void expect_visible(size_t size, const char *in, const char *want)
+{
+    char out[64];
+
+    assert_int_equal(visible_line(out, size, in, strlen(in)), strlen(want));
+    assert_string_equal(out, want);
+}
+
+static void a_name_becomes_one_visible_line(void **state)
+{
+    char same[] = "a\xe2\x80\xae"
+                  "b\x1b"
+                  "c\xff"
+                  "d";
+
+    (void)state;
+    expect_visible(64,
+                   "A\xe2\x80\xaegnp.exe\xe2\x81\xa6\xe2\x80\x8b"
+                   "B",
+                   "Agnp.exeB");
+    expect_visible(64, "a\nb\tc\x1b[2J\xc2\x9b", "a?b?c?[2J?");
+    expect_visible(64,
+                   "a\xe2\x80\xa8"
+                   "b",
+                   "a b");
+    expect_visible(64, "\xf3\xa0\x81\x81 \xee\x80\x80 \xe3\x85\xa4 \xe4\xb8", " ?  ?");
+    expect_visible(4, "ab\xc3\xa9", "ab");
+    expect_visible(5, "ab\xc3\xa9", "ab\xc3\xa9");
+    assert_int_equal(visible_line(same, sizeof same, same, strlen(same)), 6);
+    assert_string_equal(same, "ab?c?d");
+    assert_int_equal(visible_line(same, 0, "a", 1), 0);
+}
+
+static void expect_quote(void (*quote)(FILE *, const char *), const char *in, const char *want)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *f = open_memstream(&text, &n);
+
+    assert_non_null(f);
+    quote(f, in);
+    fclose(f);
+    assert_string_equal(text, want);
+    free(text);
+}
+
+static void a_formula_is_text_in_csv(void **state)
+{
+    static const char *const formulas[] = { "=1+1",
+                                            "+1",
+                                            "-1+1",
+                                            "@SUM(1)",
+                                            " =1",
+                                            "\xc2\xa0=1",
+                                            "\xe3\x80\x80+1",
+                                            "\xef\xbc\x9d"
+                                            "1",
+                                            "\xef\xbc\x8b"
+                                            "1",
+                                            "\xef\xbc\x8d"
+                                            "1",
+                                            "\xef\xbc\xa0x",
+                                            "\xe2\x88\x92"
+                                            "1" };
+    char want[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof formulas / sizeof formulas[0]; i++) {
+        snprintf(want, sizeof want, "\"'%s\"", formulas[i]);
+        expect_quote(quote_csv, formulas[i], want);
+    }
+    expect_quote(quote_csv, "\t=1", "\"'    =1\"");
+    expect_quote(quote_csv, "\xe2\x80\x8b=1", "\"'=1\"");
+    expect_quote(quote_csv, "a\"b,=c\nd", "\"a\"\"b,=c d\"");
+    expect_quote(quote_csv, "Q4_0 x-y", "\"Q4_0 x-y\"");
+    expect_quote(quote_csv, "", "\"\"");
+}
+
+static void markup_is_text_in_markdown(void **state)
+{
+    (void)state;
+    expect_quote(quote_markdown, "<b>x</b>&amp;", "&lt;b&gt;x&lt;/b&gt;&amp;amp;");
+    expect_quote(quote_markdown, "a|b`c`[l](u)*e*\\", "a\\|b\\`c\\`\\[l\\](u)\\*e\\*\\\\");
+    expect_quote(quote_markdown, "_a_b_ #", "\\_a_b\\_ \\#");
+    expect_quote(quote_markdown, "- x-y", "\\- x-y");
+    expect_quote(quote_markdown, "a\n# b", "a \\# b");
+    expect_quote(quote_markdown, "Q4_K_M \xc3\xa9", "Q4_K_M \xc3\xa9");
+}
+
 int main(void)
 {
     enum { N = sizeof rows / sizeof rows[0] };
-    struct CMUnitTest tests[N + 4] = {
+    struct CMUnitTest tests[N + 8] = {
         cmocka_unit_test(code_shows_hidden_characters),
         cmocka_unit_test(text_in_pieces_gives_the_same),
         cmocka_unit_test(the_output_is_harmless),
         cmocka_unit_test(a_small_buffer_is_cut_between_characters),
+        cmocka_unit_test(nothing_hides_in_a_name),
+        cmocka_unit_test(a_name_becomes_one_visible_line),
+        cmocka_unit_test(a_formula_is_text_in_csv),
+        cmocka_unit_test(markup_is_text_in_markdown),
     };
-    size_t n = 4;
+    size_t n = 8;
 
     setlocale(LC_CTYPE, "C.UTF-8");
     for (size_t i = 0; i < N; i++)

@@ -7,9 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <utf8proc.h>
-
 #include "engine/base/utf8.h"
+#include "engine/base/visible.h"
 
 static const char replacement[] = "\xef\xbf\xbd";
 
@@ -30,17 +29,11 @@ static const char *ascii_escape(char c)
 /* Returns the text to write for a character above ASCII, or NULL to write it unchanged. */
 static const char *wide_escape(uint32_t cp)
 {
-    if (cp == UTF8_BAD || cp == UTF8_SHORT)
-        return replacement;
-    switch (utf8proc_category((int32_t)cp)) {
-    case UTF8PROC_CATEGORY_CF: return "";
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP: return " ";
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CN:
-    case UTF8PROC_CATEGORY_CO: return replacement;
-    default: return NULL;
-    }
+    if (cp == 0x2028 || cp == 0x2029)
+        return " ";
+    if (cp < UTF8_SHORT && visible_hides(cp))
+        return "";
+    return visible_is(cp) ? NULL : replacement;
 }
 
 void markup_text_n(FILE *to, const char *text, size_t n)

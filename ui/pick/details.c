@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/base/visible.h"
 #include "ui/text/receipt.h"
 
 enum ui_role outlook_role(const struct mw_found *f)
@@ -182,9 +183,10 @@ static void draw_plan(const struct canvas *c, int y, const struct mw_found *f)
 
 void details_draw(const struct canvas *c, const struct mw_found *f)
 {
-    char text[512];
+    char text[512], path[4096];
     int y = 0;
 
+    visible_line(path, sizeof path, f->path, strlen(f->path));
     y = draw_wrapped(c, y, 2, style_with(ROLE_TEXT, UI_BOLD), f->name);
     if (f->is_described) {
         mw_fit_text(f, text, sizeof text);
@@ -193,7 +195,7 @@ void details_draw(const struct canvas *c, const struct mw_found *f)
     } else {
         canvas_text(c, y++, 0, style_of(ROLE_DIM), "reading its header");
     }
-    y = draw_wrapped(c, y, 3, style_of(ROLE_DIM), f->path);
+    y = draw_wrapped(c, y, 3, style_of(ROLE_DIM), path);
     if (c->height >= 16)
         y = draw_place(c, y, f) + 1;
     if (f->is_described && f->fit < MW_FIT_UNSUPPORTED && y < c->height)

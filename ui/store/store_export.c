@@ -7,6 +7,7 @@
 
 #include "engine/base/new_file.h"
 #include "ui/store/store_internal.h"
+#include "ui/text/quote.h"
 #include "ui/text/receipt.h"
 
 enum store_format store_format_of(const char *path)
@@ -103,7 +104,9 @@ static int markdown_item(FILE *f, const struct store *s, uint32_t i,
     case STORE_SYSTEM: fputs("## System\n\n", f); break;
     case STORE_USER: fputs("## You\n\n", f); break;
     case STORE_ANSWER:
-        fprintf(f, "## %s\n\n", s->head.model[0] != '\0' ? s->head.model : "Model");
+        fputs("## ", f);
+        quote_markdown(f, s->head.model[0] != '\0' ? s->head.model : "Model");
+        fputs("\n\n", f);
         break;
     }
     if (item->thinking_bytes > 0) {
@@ -180,7 +183,9 @@ static int export_markdown(FILE *f, const struct store *s, struct err *e)
 {
     uint32_t missing = store_oldest(s) > 0 ? store_missing(s) : 0;
 
-    fprintf(f, "# Chat of %s\n", s->head.created[0] != '\0' ? s->head.created : s->name);
+    fputs("# Chat of ", f);
+    quote_markdown(f, s->head.created[0] != '\0' ? s->head.created : s->name);
+    fputc('\n', f);
     if (missing > 0)
         fprintf(f, "\n> The oldest %u messages are missing: this chat was not saved.\n",
                 missing);

@@ -11,32 +11,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <utf8proc.h>
-
+#include "engine/base/utf8.h"
+#include "engine/base/visible.h"
 #include "ui/store/store_internal.h"
 
 #define COUNT_BYTES ((off_t)4 << 20) /* longer chats are not counted */
 
-/* Does every character of s[0 .. n) have a meaning that can be seen? */
 static bool is_visible(const char *s, size_t n)
 {
     for (size_t i = 0; i < n;) {
-        utf8proc_int32_t cp;
-        utf8proc_ssize_t len =
-            utf8proc_iterate((const utf8proc_uint8_t *)s + i, (utf8proc_ssize_t)(n - i), &cp);
+        uint32_t cp;
 
-        if (len <= 0)
+        i += utf8_decode(s + i, n - i, &cp);
+        if (!visible_is(cp))
             return false;
-        switch (utf8proc_category(cp)) {
-        case UTF8PROC_CATEGORY_CC:
-        case UTF8PROC_CATEGORY_CF:
-        case UTF8PROC_CATEGORY_CN:
-        case UTF8PROC_CATEGORY_CO:
-        case UTF8PROC_CATEGORY_CS:
-        case UTF8PROC_CATEGORY_ZL:
-        case UTF8PROC_CATEGORY_ZP: return false;
-        default: i += (size_t)len;
-        }
     }
     return true;
 }

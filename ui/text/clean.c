@@ -17,6 +17,7 @@
 #include <utf8proc.h>
 
 #include "engine/base/utf8.h"
+#include "engine/base/visible.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 #define JOINER      0x200d
@@ -30,24 +31,15 @@ struct out {
     size_t n, src;
 };
 
-/* Characters that reorder or hide text. */
-static const struct range {
-    int32_t first, last;
-} hidden[] = {
-    { 0xad, 0xad },       { 0x34f, 0x34f },   { 0x61c, 0x61c },     { 0x180b, 0x180f },
-    { 0x200b, 0x200b },   { 0x200e, 0x200f }, { 0x202a, 0x202e },   { 0x2060, 0x206f },
-    { 0xfeff, 0xfeff },   { 0xfff9, 0xfffb }, { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
-    { 0xe0000, 0xe0fff },
-};
-
-static bool is_hidden(int32_t cp)
+/* Languages and emoji need joiners and selectors, and patterns of dots need the blank one. */
+static bool has_use_in_text(int32_t cp)
 {
-    if (cp < 0xad)
-        return false;
-    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
-        if (cp >= hidden[i].first && cp <= hidden[i].last)
-            return true;
-    return false;
+    return cp == 0x200c || cp == JOINER || (cp >= 0xfe00 && cp <= 0xfe0f) || cp == 0x2800;
+}
+
+static bool is_hidden(const struct clean *c, int32_t cp)
+{
+    return visible_hides((uint32_t)cp) && (c->how == CLEAN_NAME || !has_use_in_text(cp));
 }
 
 static void flush(struct out *o)
@@ -167,7 +159,7 @@ static void character(struct clean *c, struct out *o, const char *bytes, size_t 
         control(c, o, cp, n);
         return;
     }
-    if (is_hidden(cp)) {
+    if (is_hidden(c, cp)) {
         if (c->how == CLEAN_CODE) {
             give(o, REPLACEMENT, c->at, n, CLEAN_ODD);
             advance(c, cp, 1);
@@ -291,11 +283,11 @@ static void store(void *ctx, const char *text, size_t n, size_t src, size_t src_
         b->dst[b->n++] = (char)(b->one_line && text[i] == '\n' ? ' ' : text[i]);
 }
 
-static size_t at_once(struct buffer *b, const char *src, size_t n)
+static size_t at_once(struct buffer *b, enum clean_how how, const char *src, size_t n)
 {
     struct clean c;
 
-    clean_start(&c, CLEAN_TEXT);
+    clean_start(&c, how);
     clean_feed(&c, src, n, store, b);
     clean_end(&c, store, b);
     if (b->size > 0)
@@ -305,10 +297,11 @@ static size_t at_once(struct buffer *b, const char *src, size_t n)
 
 size_t clean_text(char *dst, size_t size, const char *src, size_t n)
 {
-    return at_once(&(struct buffer){ .dst = dst, .size = size }, src, n);
+    return at_once(&(struct buffer){ .dst = dst, .size = size }, CLEAN_TEXT, src, n);
 }
 
 size_t clean_line(char *dst, size_t size, const char *src, size_t n)
 {
-    return at_once(&(struct buffer){ .dst = dst, .size = size, .one_line = true }, src, n);
+    return at_once(&(struct buffer){ .dst = dst, .size = size, .one_line = true }, CLEAN_NAME,
+                   src, n);
 }

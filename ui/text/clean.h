@@ -29,6 +29,7 @@
 enum clean_how {
     CLEAN_TEXT,
     CLEAN_CODE, /* show hidden characters as a mark instead of removing them */
+    CLEAN_NAME, /* also remove joiners and selectors, which have no use in a name */
 };
 
 enum clean_kind {
@@ -65,8 +66,8 @@ void clean_end(struct clean *c, clean_sink *sink, void *ctx);
 
 /*
  * Clean text into dst[0 .. size), always NUL-terminated and cut between characters if it
- * does not fit.  Returns the length.  clean_line also replaces newlines by blanks, for names,
- * titles, paths and one-line messages.
+ * does not fit.  Returns the length.  clean_line also replaces newlines by blanks and removes
+ * joiners, for names, titles, paths and one-line messages.
  */
 size_t clean_text(char *dst, size_t size, const char *src, size_t n);
 size_t clean_line(char *dst, size_t size, const char *src, size_t n);

@@ -11,6 +11,7 @@ libui_a_SOURCES += \
 	ui/text/highlight.c ui/text/highlight.h \
 	ui/text/inline.c ui/text/inline.h \
 	ui/text/markdown.c ui/text/markdown.h \
+	ui/text/quote.c ui/text/quote.h \
 	ui/text/receipt.c ui/text/receipt.h \
 	ui/text/rich.c ui/text/rich.h \
 	ui/text/segment.c ui/text/segment.h \
