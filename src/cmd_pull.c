@@ -75,6 +75,10 @@ static int describe(struct pull *p, size_t only, struct err *e)
             continue;
         snprintf(text, sizeof text, "reading headers, %zu of %zu", i + 1, n);
         progress_text(&p->progress, text);
+        if (!p->progress.is_on && !p->o->quiet && clock_s() - p->line_s >= LINE_EVERY_S) {
+            p->line_s = clock_s();
+            fprintf(stderr, "memwall: %s\n", text);
+        }
         rc = mw_pull_describe(p->list, i, d, e);
     }
     progress_clear(&p->progress);
@@ -254,7 +258,7 @@ static int fetch(struct pull *p, size_t choice, struct err *e)
     const struct mw_pull_choice *c = mw_pull_at(p->list, choice);
     struct mw_pull_info info;
     bool is_repo = c->is_snapshot && c->label[0] != '\0'; /* not in a folder */
-    char path[4096], outlook[300];
+    char path[4096], outlook[300], name[1400], word[2 * sizeof name];
     int rc;
 
     p->line_s = clock_s();
@@ -271,11 +275,14 @@ static int fetch(struct pull *p, size_t choice, struct err *e)
     if (p->o->quiet)
         return 0;
     pull_outlook(c, outlook, sizeof outlook);
+    snprintf(name, sizeof name, "%s%s%s", info.repo, is_repo ? "" : ":",
+             is_repo ? "" : name_of(p->list, choice));
+    pull_shell_word(name, word, sizeof word);
     if (c->is_described && !runs(c))
         fprintf(stderr, "memwall: fetched and checked, but it does not run here: %s\n", outlook);
     else
-        fprintf(stderr, "memwall: fetched and checked; start a chat with: memwall -m %s%s%s\n",
-                info.repo, is_repo ? "" : ":", is_repo ? "" : name_of(p->list, choice));
+        fprintf(stderr, "memwall: fetched and checked; start a chat with: memwall -m %s\n",
+                word);
     return 0;
 }
 
@@ -284,6 +291,7 @@ static int choose(struct pull *p, size_t *choice, struct err *e)
 {
     bool can_ask = isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !p->o->json;
     size_t best = best_of(p->list);
+    char name[1400], word[2 * sizeof name];
     struct mw_pull_info info;
 
     mw_pull_info(p->list, &info);
@@ -293,10 +301,12 @@ static int choose(struct pull *p, size_t *choice, struct err *e)
         pull_print(stderr, p->list, p->hub.cache, best);
         if (e->code != ERR_NONE)
             return -1;
+        snprintf(name, sizeof name, "%s:%s", info.repo,
+                 name_of(p->list, best != SIZE_MAX ? best : 0));
+        pull_shell_word(name, word, sizeof word);
         if (!can_ask || p->o->yes)
             return err_set(e, ERR_ARGUMENT,
-                           "there are several models; name one, for example %.100s:%.100s",
-                           info.repo, name_of(p->list, best != SIZE_MAX ? best : 0));
+                           "there are several models; name one, for example %.200s", word);
         if (ask_which(p, best, choice, e) != 0)
             return -1;
     } else if (!p->o->quiet) {

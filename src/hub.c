@@ -75,7 +75,8 @@ static int read_authorities(struct mw_hub *out, struct err *e)
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *path = variable(names[i]);
-        bool is_list = path != NULL && strchr(path, ':') != NULL; /* SSL_CERT_DIR may be one */
+        bool is_list = path != NULL && strcmp(names[i], "SSL_CERT_DIR") == 0 &&
+                       strchr(path, ':') != NULL;
         struct stat st;
 
         if (path == NULL)

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/format/gguf.h"
 #include "engine/hub/gguf_walk.h"
@@ -18,6 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int fd = fuzz_file(data, size);
 
     gguf_walk_on(&all);
+    if (gguf_walk_is_model(data, size) && (size < 24 || memcmp(data, "GGUF", 4) != 0))
+        abort();
     for (size_t step = 1; pieces.n < size && !pieces.is_bad && !pieces.is_done; step += 7) {
         pieces.n = size - pieces.n < step ? size : pieces.n + step;
         gguf_walk_on(&pieces);

@@ -21,6 +21,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_limits_book \
 	tests/fuzz/fuzz_markdown \
 	tests/fuzz/fuzz_mutate \
+	tests/fuzz/fuzz_repo \
 	tests/fuzz/fuzz_safetensors \
 	tests/fuzz/fuzz_telemetry \
 	tests/fuzz/fuzz_tokenizer_config \
@@ -39,6 +40,7 @@ tests_fuzz_fuzz_jinja_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_limits_book_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_markdown_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_mutate_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_repo_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_safetensors_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_telemetry_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_tokenizer_config_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)

@@ -312,6 +312,16 @@ class Choice(Case):
             self.assertEqual([0, 0], [n.returncode for n in names], (shown, names[1].stderr))
             self.assertEqual(names[0].stdout, names[1].stdout)
 
+    def test_a_name_that_is_shown_is_safe_for_the_shell(self):
+        for i, name in enumerate(("a b", "$(touch evil)", "it's `x`", "a;touch evil", "*")):
+            self.hub.add(f"org/n{i}", {name + ".gguf": self.bf})
+            r = self.pull(f"org/n{i}")
+            shown = re.search(r"memwall -m (.*)\n", r.stderr).group(1)
+            words = subprocess.run(["sh", "-c", f"printf '%s\\n' {shown}"], capture_output=True,
+                                   text=True, cwd=self.folder.name, timeout=TIMEOUT_S).stdout
+            self.assertEqual(f"org/n{i}:{name}.gguf\n", words)
+        self.assertNotIn("evil", os.listdir(self.folder.name))
+
     def test_an_unknown_type_lists_the_available_ones(self):
         self.refused(self.pull("org/name:Q5_K_M"), '"Q5_K_M"', "BF16", code=2)
 

@@ -161,10 +161,12 @@ class Snapshots(Files):
         files = self.sharded(["model-00001-of-00001.safetensors"])
         self.hub.add("org/good", files)
         self.assertIn("start a chat with", self.pull("org/good").stderr)
-        for text in (b"{}", noise(20000), b'{"model":{"type":"Unigram","vocab":[]}}'):
+        for text in (b"{}", noise(20000), b'{"model":{"type":"Unigram","vocab":[]}}',
+                     b'{"model":{"type":"\\u001b[2J","vocab":{}}}'):
             self.hub.add("org/name", files | {"tokenizer.json": text})
             r = self.pull("org/name")
             self.assertEqual(0, r.returncode, r.stderr)
+            self.assertNotIn("\x1b", r.stderr)
             notice, last = r.stderr.splitlines()[-2:]
             self.assertIn("the model cannot run, its tokenizer:", notice)
             self.assertIn("does not run here: unsupported: its tokenizer:", last)
