@@ -239,10 +239,6 @@ static int walk_next(struct walk *w, uint32_t id, struct token *t, struct err *e
     t->score = (float)score;
     t->kind = vocab_kind(w->info->model, id, t->text, t->len,
                          kind == 0 ? TOKEN_NORMAL : (enum token_kind)kind);
-    if (t->kind == TOKEN_BYTE && vocab_byte(t->text, t->len) < 0) {
-        err_set(e, ERR_FORMAT, "token %u is of type byte, but its text is not a byte", id);
-        return field(e, KEY("token_type"));
-    }
     if (t->kind == TOKEN_USER && w->info->model != VOCAB_BPE_BYTES)
         restore_blocks(w, t);
     t->rstrip = w->is_phi3 && phi3_strips(t);

@@ -73,9 +73,9 @@ enum token_kind vocab_kind(enum vocab_model model, uint32_t id, const char *text
         return TOKEN_CONTROL;
     if (model == VOCAB_BPE_BYTES)
         return stated == TOKEN_BYTE ? TOKEN_NORMAL : stated;
-    /* One converter marks byte tokens as normal. */
-    if ((stated == TOKEN_NORMAL || stated == TOKEN_BYTE) && vocab_byte(text, len) >= 0)
-        return TOKEN_BYTE;
+    /* One converter marks byte tokens as normal, others mark the character of a byte as one. */
+    if (stated == TOKEN_NORMAL || stated == TOKEN_BYTE)
+        stated = vocab_byte(text, len) >= 0 ? TOKEN_BYTE : TOKEN_NORMAL;
     /* Gemma 4's instruction models mark it as normal. */
     if (stated == TOKEN_NORMAL && id == 1 && is(text, len, "<eos>"))
         return TOKEN_CONTROL;
