@@ -106,8 +106,8 @@ static const struct {
       "gpt-4o" }, /* o200k: gpt-oss, Phi 4 mini */
 };
 
-/* The rule that the published models of an architecture have.  A name in brackets is a control
- * token that the vocabulary must have. */
+/* The rule that the published models of an architecture have.  mark is a control token that the
+ * vocabulary must have, or NULL. */
 static const struct {
     const char *arch, *mark, *pre;
 } family_rules[] = {
@@ -115,6 +115,8 @@ static const struct {
     { "granite", NULL, "refact" },
     { "llama", "<|start_header_id|>", "llama-bpe" },
     { "llama", "[INST]", "tekken" },
+    { "llama", "<gh_stars>", "smollm" }, /* SmolLM 1 and 2, Granite Code */
+    { "llama", ">>TITLE<<", "falcon3" },
     { "mistral3", NULL, "tekken" },
     { "olmo2", NULL, "dbrx" },
     { "phi3", NULL, "dbrx" },

@@ -26,6 +26,7 @@ KNOWN = (("gpt-2", 50255, " gazed"), ("dbrx", 100255, " Conveyor"), ("llama-bpe"
 # The rule that published models of an architecture have.
 FAMILIES = (("gpt-oss", (), "gpt-4o"), ("granite", (), "refact"),
             ("llama", ("<|start_header_id|>",), "llama-bpe"), ("llama", ("[INST]",), "tekken"),
+            ("llama", ("<gh_stars>",), "smollm"), ("llama", (">>TITLE<<",), "falcon3"),
             ("llama", (), "default"), ("mistral3", (), "tekken"), ("olmo2", (), "dbrx"),
             ("phi3", (), "dbrx"), ("qwen2", (), "qwen2"), ("qwen3", (), "qwen2"),
             ("qwen35", (), "qwen35"), ("qwen35moe", (), "qwen35"), ("qwen3moe", (), "qwen2"),
