@@ -271,18 +271,22 @@ static uint64_t level_limit(const struct cgroup_level *l, bool *is_high)
     return *is_high ? high : limit;
 }
 
-/* Returns the bytes of file cache that Linux can drop at once. */
+/* Returns the bytes of file cache that Linux can drop at once, and half of the kernel's caches
+ * of names and files, of which pages in use stay.  Version 1 does not report the latter here.
+ */
 static uint64_t droppable(const struct cgroup_level *l, enum cgroup_version version)
 {
     char text[KERNEL_FILE_MAX];
     bool v1 = version == CGROUP_V1;
-    uint64_t inactive = 0, active = 0;
+    uint64_t inactive = 0, active = 0, slab = 0;
 
     if (l->stat < 0 || kernel_file_read(l->stat, text, sizeof text) <= 0)
         return 0;
     kernel_file_field(text, v1 ? "total_inactive_file" : "inactive_file", &inactive);
     kernel_file_field(text, v1 ? "total_active_file" : "active_file", &active);
-    return inactive + active;
+    if (!v1)
+        kernel_file_field(text, "slab_reclaimable", &slab);
+    return inactive + active + slab / 2;
 }
 
 static void read_limits(const struct cgroup *c, struct cgroup_memory *out)

@@ -2,6 +2,8 @@
 
 #include "engine/machine/proc.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@ void proc_open(struct proc *p, const char *root)
     p->stat = kernel_file_open(root, "/proc/self/stat");
     p->meminfo = kernel_file_open(root, "/proc/meminfo");
     p->vmstat = kernel_file_open(root, "/proc/vmstat");
+    p->zfs = kernel_file_open(root, "/proc/spl/kstat/zfs/arcstats");
 }
 
 void proc_close(struct proc *p)
@@ -23,7 +26,8 @@ void proc_close(struct proc *p)
     kernel_file_close(p->stat);
     kernel_file_close(p->meminfo);
     kernel_file_close(p->vmstat);
-    *p = (struct proc){ -1, -1, -1, -1 };
+    kernel_file_close(p->zfs);
+    *p = (struct proc){ -1, -1, -1, -1, -1 };
 }
 
 static struct mw_os_value field(const char *text, long n, const char *key)
@@ -65,6 +69,47 @@ void proc_read_self(const struct proc *p, struct proc_self *out)
     out->majflt = n > 0 ? major_faults(text) : os_unknown(no_file);
 }
 
+/* Get the number of a line "size 4 21474836480": name, type, value. */
+static bool kstat_field(const char *text, const char *name, uint64_t *value)
+{
+    size_t n = strlen(name);
+    unsigned type;
+
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, n) == 0 && line[n] == ' ')
+            return sscanf(line + n, " %u %" SCNu64, &type, value) == 2;
+    }
+    return false;
+}
+
+/*
+ * Add the part of the ZFS cache (ARC) that gives way to the available memory.  It shrinks down
+ * to c_min.  In a container with a /proc of its own, the cache is that of the host and does not
+ * fit the memory that is in use there; then it does not count.
+ */
+static void add_zfs_cache(const struct proc *p, struct proc_system *out)
+{
+    char text[KERNEL_FILE_MAX];
+    uint64_t size, least;
+
+    out->zfs_cache = os_unknown("ZFS is not in use");
+    if (p->zfs < 0 || out->total.why_not != NULL || out->available.why_not != NULL)
+        return;
+    if (kernel_file_read(p->zfs, text, sizeof text) <= 0 || !kstat_field(text, "size", &size) ||
+        !kstat_field(text, "c_min", &least)) {
+        out->zfs_cache = os_unknown(no_field);
+        return;
+    }
+    if (out->available.value > out->total.value ||
+        size > out->total.value - out->available.value) {
+        out->zfs_cache = os_unknown("the cache is not in this memory");
+        return;
+    }
+    out->zfs_cache = os_value(size > least ? size - least : 0);
+    out->available.value += out->zfs_cache.value;
+}
+
 void proc_read_system(const struct proc *p, struct proc_system *out)
 {
     char text[KERNEL_FILE_MAX];
@@ -73,6 +118,7 @@ void proc_read_system(const struct proc *p, struct proc_system *out)
 
     out->total = field(text, n, "MemTotal");
     out->available = field(text, n, "MemAvailable");
+    add_zfs_cache(p, out);
     out->cached = field(text, n, "Cached");
     out->swap_used = field(text, n, "SwapTotal");
     swap_free = field(text, n, "SwapFree");

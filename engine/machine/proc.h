@@ -12,7 +12,7 @@
 #include "engine/machine/kernel_file.h"
 
 struct proc {
-    int status, stat, meminfo, vmstat; /* descriptors, or -1 */
+    int status, stat, meminfo, vmstat, zfs; /* descriptors, or -1 */
 };
 
 struct proc_self {
@@ -23,7 +23,9 @@ struct proc_self {
 };
 
 struct proc_system {
-    struct mw_os_value total, available, cached, swap_used;
+    /* available includes zfs_cache: memory that the cache of ZFS gives back when other programs
+     * need it.  Linux counts it as used.  Not valid without ZFS. */
+    struct mw_os_value total, available, zfs_cache, cached, swap_used;
     struct mw_os_value refaults; /* file pages read again shortly after their eviction */
 };
 

@@ -163,9 +163,11 @@ void survey_memory(const char *root, mw_fact_fn *fn, void *ctx)
 
     proc_open(&proc, root);
     proc_read_system(&proc, &system);
-    proc_close(&proc);
     put_value(&s, "total", "memory", MW_UNIT_BYTES, system.total);
     put_value(&s, "available", "available", MW_UNIT_BYTES, system.available);
+    if (proc.zfs >= 0)
+        put_value(&s, "zfs_cache", "of it in the cache of ZFS", MW_UNIT_BYTES,
+                  system.zfs_cache);
     put_value(&s, "cached", "page cache", MW_UNIT_BYTES, system.cached);
     put_cgroup(&s);
     put_swap(&s);
@@ -174,6 +176,7 @@ void survey_memory(const char *root, mw_fact_fn *fn, void *ctx)
     put_choice(&s, "huge_pages", "huge pages", "/sys/kernel/mm/transparent_hugepage/enabled");
     put_file(&s, "numa_nodes", "NUMA nodes, by number", "/sys/devices/system/node/online");
     put_pressure(&s, "pressure", "tasks waiting for memory", "/proc/pressure/memory");
+    proc_close(&proc);
 }
 
 /* --- disk --- */

@@ -100,6 +100,67 @@ static void the_system_reports_memory_swap_and_refaults(void **state)
     assert_value(system.refaults, 14600);
 }
 
+#define ARC(size, c_min)                                                                       \
+    "13 1 0x01 123 33456 1 2\nname                            type data\n"                     \
+    "hits                            4    77\nc                               4    " size      \
+    "\nc_min                           4    " c_min                                            \
+    "\nc_max                           4    24000000000\n"                                     \
+    "size                            4    " size "\nhdr_size                        4    5\n"
+
+/* Returns the available memory in GiB of a machine with 32 GiB, of which 6 are available
+ * without ZFS. */
+static uint64_t available_gib(const char *meminfo, const char *arc)
+{
+    struct mw_machine m;
+    char text[400];
+
+    snprintf(text, sizeof text, "MemTotal: 33554432 kB\nMemAvailable: 6291456 kB\n%s", meminfo);
+    tree_put("/proc/meminfo", text);
+    tree_put("/proc/spl/kstat/zfs/arcstats", arc);
+    machine_read(tree_root, &m);
+    assert_int_equal(m.available_bytes, m.budget_bytes - m.own_bytes);
+    return m.available_bytes / GIB;
+}
+
+static void memory_that_gives_way_is_available(void **state)
+{
+    (void)state;
+    assert_int_equal(available_gib("", ARC("21474836480", "1073741824")), 6 + 19);
+    assert_int_equal(available_gib("", ARC("21474836480", "0")), 6 + 20);
+    /* Nothing gives way below c_min, and unknown or impossible figures do not count. */
+    assert_int_equal(available_gib("", ARC("1073741824", "2147483648")), 6);
+    assert_int_equal(available_gib("", ARC("-1", "0")), 6);
+    assert_int_equal(available_gib("", ARC("68719476736", "0")), 6);
+    assert_int_equal(available_gib("", ARC("28991029249", "0")), 6);
+    assert_int_equal(available_gib("", "size 4\n"), 6);
+    assert_int_equal(available_gib("", ""), 6);
+    /* Huge pages that are reserved, files in memory and swap are not free for others. */
+    assert_int_equal(available_gib("HugePages_Total: 4096\nHugePages_Free: 4096\n"
+                                   "Hugetlb: 8388608 kB\nShmem: 4194304 kB\n"
+                                   "SwapFree: 8388608 kB\nZswap: 1048576 kB\n",
+                                   ""),
+                     6);
+}
+
+/* A group does not see the cache of ZFS, but its own caches. */
+static void caches_of_a_group_are_available(void **state)
+{
+    struct mw_machine m;
+
+    (void)state;
+    tree_put("/proc/meminfo", "MemTotal: 33554432 kB\nMemAvailable: 6291456 kB\n");
+    tree_put("/proc/spl/kstat/zfs/arcstats", ARC("21474836480", "1073741824"));
+    tree_put("/proc/self/cgroup", "0::/a\n");
+    tree_put("/proc/self/mountinfo",
+             "41 31 0:38 / /sys/fs/cgroup rw,relatime shared:9 - cgroup2 cgroup2 rw\n");
+    tree_put("/sys/fs/cgroup/a/memory.max", "2000000000\n");
+    tree_put("/sys/fs/cgroup/a/memory.current", "1900000000\n");
+    tree_put("/sys/fs/cgroup/a/memory.stat",
+             "inactive_file 300000000\nactive_file 100000000\nslab_reclaimable 200000000\n");
+    machine_read(tree_root, &m);
+    assert_int_equal(m.available_bytes, 600000000);
+}
+
 #define V1_MOUNT                                                                               \
     "30 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"                                        \
     "32 31 0:29 / /sys/fs/cgroup/cpu rw shared:4 - cgroup cgroup rw,cpu,cpuacct\n"             \
@@ -572,6 +633,8 @@ int main(void)
         in_a_tree(rss_is_split_as_the_kernel_splits_it),
         in_a_tree(a_system_without_proc_gives_reasons_and_no_numbers),
         in_a_tree(the_system_reports_memory_swap_and_refaults),
+        in_a_tree(memory_that_gives_way_is_available),
+        in_a_tree(caches_of_a_group_are_available),
         in_a_tree(version_1_takes_the_smallest_limit_of_all_levels),
         in_a_tree(version_2_reads_max_and_high_and_the_kernel_part),
         in_a_tree(a_path_outside_of_the_mount_becomes_its_root),
