@@ -62,6 +62,23 @@ static double lost_scaling(struct gguf_lookup *l, const struct hparams *h)
     return 1;
 }
 
+/*
+ * Returns the scaling of a file that states its factor, but not its type.  llama.cpp takes it
+ * as linear.  A linear one has no original context, though, so with one the type is missing.
+ */
+static const char *absent_type(struct gguf_lookup *l, const struct hparams *h)
+{
+    if (h->rope.factor == 1)
+        return "none";
+    if (h->arch->gguf.is_yarn)
+        return "yarn";
+    if (lookup_find(l, "rope.scaling.original_context_length") == NULL)
+        return "linear";
+    lookup_find(l, "rope.scaling.type");
+    lookup_missing(l);
+    return "";
+}
+
 static void read_rope_scaling(struct gguf_lookup *l, struct hparams *h)
 {
     struct rope_hparams *r = &h->rope;
@@ -70,10 +87,14 @@ static void read_rope_scaling(struct gguf_lookup *l, struct hparams *h)
 
     r->factor = lookup_scaling(l, "rope.scaling.factor", 1e-6, 1e6,
                                type == NULL ? lost_scaling(l, h) : 1);
+    if (!l->failed && type != NULL &&
+        (strcmp(type, "yarn") == 0 || strcmp(type, "linear") == 0) &&
+        lookup_find(l, "rope.scaling.factor") == NULL)
+        lookup_missing(l);
+    if (!l->failed && type == NULL)
+        type = absent_type(l, h);
     if (l->failed)
         return;
-    if (type == NULL)
-        type = r->factor == 1 ? "none" : h->arch->gguf.is_yarn ? "yarn" : "linear";
     if (strcmp(type, "none") == 0 || strcmp(type, "default") == 0) {
         r->factor = 1;
     } else if (strcmp(type, "linear") == 0) {
@@ -121,8 +142,10 @@ static void read_rope(struct gguf_lookup *l, struct hparams *h)
     if (global == NULL)
         global = sliding;
     h->rope.base = lookup_float(l, "rope.freq_base", 1.001, 1e15, absent_base(h->arch));
-    h->rope.n_rot =
-        (uint32_t)lookup_int(l, "rope.dimension_count", 2, MAX_HEAD_DIM, global->head_dim_k);
+    /* llama.cpp rotates whole heads if the key is missing; models with delta nets do not. */
+    h->rope.n_rot = (uint32_t)lookup_int(
+        l, "rope.dimension_count", 2, MAX_HEAD_DIM,
+        arch_has(h->arch, TRAIT_DELTA) ? GGUF_NEEDED : (int64_t)global->head_dim_k);
     read_rope_scaling(l, h);
     h->rope_swa = h->rope;
     if (arch_has(h->arch, TRAIT_SWA_UNSCALED))
@@ -157,6 +180,19 @@ static void read_pattern(struct gguf_lookup *l, struct hparams *h, const struct 
         hparams_slide(h, period);
 }
 
+/* Refuses a file that says which layers have a window, but not how wide it is. */
+static void check_pattern(struct gguf_lookup *l, const struct hparams *h)
+{
+    const struct gguf_value *v = lookup_find(l, "attention.sliding_window_pattern");
+    int64_t is_sliding = 0;
+
+    for (uint64_t i = 0; v != NULL && v->type == GGUF_ARRAY && i < h->n_layer; i++)
+        if (gguf_elem_int(v, i, &is_sliding) && is_sliding != 0)
+            break;
+    if (is_sliding != 0 && lookup_find(l, "attention.sliding_window") == NULL)
+        lookup_missing(l);
+}
+
 /* Finds the layers that have a window. */
 static void read_windows(struct gguf_lookup *l, struct hparams *h)
 {
@@ -165,6 +201,8 @@ static void read_windows(struct gguf_lookup *l, struct hparams *h)
 
     h->n_swa = (uint32_t)lookup_int(l, "attention.sliding_window", 0, MAX_N_CTX,
                                     a->gguf.needs_window ? GGUF_NEEDED : a->n_swa_gguf);
+    if (!l->failed && h->n_swa == 0)
+        check_pattern(l, h);
     if (l->failed || h->n_swa == 0)
         return;
     v = lookup_find(l, "attention.sliding_window_pattern");
@@ -384,7 +422,7 @@ static float scale_of(struct gguf_lookup *l, const struct hparams *h)
     if (h->arch->scale == SCALE_ONE)
         return 1;
     if (h->arch->scale == SCALE_STATED)
-        stated = lookup_float(l, "attention.scale", 0, 1e6, 0);
+        stated = lookup_float(l, "attention.scale", 0, 1e6, (double)NAN);
     if (stated > 0)
         return (float)stated;
     if (h->arch->scale == SCALE_SCALAR && h->n_layer == h->arch->n_layer_wide_scale)
@@ -392,10 +430,12 @@ static float scale_of(struct gguf_lookup *l, const struct hparams *h)
     return (float)(1 / sqrt((double)first->head_dim_k));
 }
 
-/* A factor that an architecture with TRAIT_SCALES may state; 0 means none. */
+/* A factor that an architecture with TRAIT_SCALES states; 0 means none. */
 static double get_factor(struct gguf_lookup *l, const struct hparams *h, const char *suffix)
 {
-    double v = arch_has(h->arch, TRAIT_SCALES) ? lookup_float(l, suffix, 0, MAX_SCALE, 0) : 0;
+    double v = arch_has(h->arch, TRAIT_SCALES)
+                   ? lookup_float(l, suffix, 0, MAX_SCALE, (double)NAN)
+                   : 0;
 
     return v > 0 ? v : 1;
 }

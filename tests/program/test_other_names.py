@@ -429,16 +429,30 @@ class Missing(Case):
                 del g.keys[arch + ".attention.sliding_window"]
                 self.refused(g, arch + ".attention.sliding_window: the key is missing")
 
+    def test_other_values_that_no_program_can_guess(self):
+        for name, key in (("qwen35", "rope.dimension_count"),
+                          ("qwen3next", "rope.dimension_count"),
+                          ("ministral3", "rope.scaling.type"),
+                          ("ministral3", "rope.scaling.factor"),
+                          ("qwen2-yarn-tiny", "rope.scaling.type"),
+                          ("gemma3-tiny", "rope.scaling.factor"),
+                          ("granite", "residual_scale"), ("granite", "embedding_scale"),
+                          ("granite", "logit_scale"), ("granite", "attention.scale"),
+                          ("olmo3", "attention.sliding_window")):
+            with self.subTest(name=name, key=key):
+                g = self.gguf(name)
+                arch = g.get("general.architecture")
+                del g.keys[f"{arch}.{key}"]
+                self.refused(g, f"{arch}.{key}: the key is missing")
+
     def test_an_unknown_name_of_a_missing_value(self):
         for name, old, new in (
                 ("llama-tiny", "rope.freq_base", "rope.base"),
                 ("llama-tiny", "rope.freq_base", "rope.freq_base.all_layers"),
                 ("gemma3-tiny", "attention.sliding_window", "attention.window_sliding_size"),
                 ("gemma3-tiny", "attention.sliding_window", "sliding.window"),
-                ("gemma3-tiny", "rope.scaling.factor", "rope.scaling.linear_factor"),
+                ("llama-tiny", "rope.scaling.factor", "rope.scaling.linear_factor"),
                 ("gemma2-tiny", "final_logit_softcapping", "final_logit.softcapping.cap"),
-                ("granite", "residual_scale", "residual.scale_of_all"),
-                ("granite", "attention.scale", "attention.scale_factor"),
                 ("ministral3", "attention.temperature_scale", "temperature_scale"),
                 ("qwen3moe", "rope.freq_base", "rope.freq.base_of_all")):
             with self.subTest(name=name, new=new):
