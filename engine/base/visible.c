@@ -55,6 +55,18 @@ bool visible_is(uint32_t cp)
     }
 }
 
+bool visible_all(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        uint32_t cp;
+
+        i += utf8_decode(s + i, n - i, &cp);
+        if (!visible_is(cp))
+            return false;
+    }
+    return true;
+}
+
 size_t visible_line(char *dst, size_t size, const char *s, size_t n)
 {
     size_t used = 0;

@@ -20,6 +20,9 @@ bool visible_hides(uint32_t cp);
  * controls, and for those that have no meaning of their own (private use, unassigned). */
 bool visible_is(uint32_t cp);
 
+/* Is every character of s[0 .. n) visible?  Broken UTF-8 is not. */
+bool visible_all(const char *s, size_t n);
+
 /*
  * Copy s[0 .. n) as one line into dst[0 .. size), with a NUL, cut between characters.
  * Characters that hide are left out, a separator of lines becomes a blank, and '?' replaces

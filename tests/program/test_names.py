@@ -132,6 +132,16 @@ class Names(FolderCase):
             for args in (("inspect", folder), ("plan", folder)):
                 self.shows_none(*args)
 
+    def test_completions(self):
+        for folder, name in ((".local/share/memwall/chats", "%s.jsonl"),
+                             (".config/memwall/themes", "%s.theme")):
+            os.makedirs(self.path(folder))
+            for word in ("plain", "a\u202eb", "a\033[31m", "a\u3164"):
+                with open(os.path.join(self.path(folder), name % word), "w") as f:
+                    f.write('{"memwall":"chat","version":1}\n' if "jsonl" in name else "")
+        self.assertEqual((0, "plain\n"), self.start("completions", "chats"))
+        self.assertIn("\nplain\n", self.shows_none("completions", "themes"))
+
     def test_the_screen(self):
         folder = self.path("A\u202ebin")
         os.mkdir(folder)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/visible.h"
 #include "ui/store/store_internal.h"
 #include "ui/text/clean.h"
 
@@ -163,12 +164,13 @@ static int newest_first(const void *a, const void *b)
     return -strcmp(x->name, y->name);
 }
 
-static bool has_suffix(const char *name)
+/* A name that cannot be seen as it is could be another one on the screen. */
+static bool can_be_listed(const char *name)
 {
     size_t n = strlen(name);
 
     return n > strlen(suffix) && n < sizeof((struct store_entry *)0)->name &&
-           strcmp(name + n - strlen(suffix), suffix) == 0;
+           strcmp(name + n - strlen(suffix), suffix) == 0 && visible_all(name, n);
 }
 
 int store_list(const char *dir, struct store_entry **out, size_t *n, struct err *e)
@@ -182,7 +184,7 @@ int store_list(const char *dir, struct store_entry **out, size_t *n, struct err 
     if (d == NULL)
         return errno == ENOENT ? 0 : err_sys(e, "cannot read the folder \"%.200s\"", dir);
     for (const struct dirent *f; (f = readdir(d)) != NULL;) {
-        if (!has_suffix(f->d_name))
+        if (!can_be_listed(f->d_name))
             continue;
         if (*n == room) {
             struct store_entry *more;

@@ -11,23 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/utf8.h"
 #include "engine/base/visible.h"
 #include "ui/store/store_internal.h"
 
 #define COUNT_BYTES ((off_t)4 << 20) /* longer chats are not counted */
-
-static bool is_visible(const char *s, size_t n)
-{
-    for (size_t i = 0; i < n;) {
-        uint32_t cp;
-
-        i += utf8_decode(s + i, n - i, &cp);
-        if (!visible_is(cp))
-            return false;
-    }
-    return true;
-}
 
 int store_check_name(const char *name, struct err *e)
 {
@@ -38,7 +25,7 @@ int store_check_name(const char *name, struct err *e)
     if (n >= STORE_NAME_BYTES - suffix)
         return err_set(e, ERR_ARGUMENT, "the name of a chat can have up to %zu bytes, not %zu",
                        STORE_NAME_BYTES - suffix - 1, n);
-    if (!is_visible(name, n))
+    if (!visible_all(name, n))
         return err_set(e, ERR_ARGUMENT,
                        "the name of a chat cannot have control or invisible characters");
     if (strchr(name, '/') != NULL || strstr(name, STORE_NAME_ARROW) != NULL)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/visible.h"
+
 char *path_expand(char *buf, size_t n, const char *path)
 {
     const char *home = getenv("HOME");
@@ -18,15 +20,6 @@ char *path_expand(char *buf, size_t n, const char *path)
     else
         snprintf(buf, n, "%s", path);
     return buf;
-}
-
-/* Names with control characters are not offered. */
-static int is_harmless(const char *name)
-{
-    for (; *name != '\0'; name++)
-        if ((unsigned char)*name < 0x20 || *name == 0x7f)
-            return 0;
-    return 1;
 }
 
 void path_complete(const char *path, path_add_fn *add, void *list)
@@ -44,7 +37,8 @@ void path_complete(const char *path, path_add_fn *add, void *list)
         struct stat st;
 
         if (strncmp(name, begin, strlen(begin)) == 0 && (name[0] != '.' || begin[0] == '.') &&
-            strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && is_harmless(name)) {
+            strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+            visible_all(name, strlen(name))) {
             int is_folder;
 
             snprintf(whole, sizeof whole, "%s%s", folder, name);

@@ -12,7 +12,8 @@
 char *path_expand(char *buf, size_t n, const char *path);
 
 /* Calls add(list, whole path) for each file whose path begins with path, with a slash after
- * folders.  Hidden files are included only if the last part of path begins with a dot. */
+ * folders.  Names with characters that cannot be seen are left out.  Hidden files are included
+ * only if the last part of path begins with a dot. */
 typedef void path_add_fn(void *list, const char *path);
 void path_complete(const char *path, path_add_fn *add, void *list);
 
