@@ -81,11 +81,13 @@ bool mark_words_have(const struct mark_words *w, const char *text, size_t len)
     return false;
 }
 
-/* The control tokens of the built-in formats, and the marks of thinking of most families. */
+/* The control tokens of the built-in formats, and the marks of thinking and of ends of most
+ * families. */
 static const char built_in[] =
     "<|turn><turn|><|channel><channel|><start_of_turn><end_of_turn><|start_header_id|>"
     "<|end_header_id|><|eot_id|><|im_start|><|im_end|><|im_sep|><|user|><|assistant|><|system|>"
-    "<|end|>[INST][/INST][SYSTEM_PROMPT][/SYSTEM_PROMPT][THINK][/THINK]<think></think>";
+    "<|end|>[INST][/INST][SYSTEM_PROMPT][/SYSTEM_PROMPT][THINK][/THINK]<think></think>"
+    "<|endoftext|><|end_of_text|><|eom_id|><|return|><|call|><EOT>[EOS]";
 
 void mark_words_of(const struct catalogue *c, struct mark_words *out)
 {

@@ -123,6 +123,8 @@ class Thinking(Marks):
             ("[THINK]", "a", "b", "[/THINK]", "c", IM[1]),
             dict(marks=(*IM, "[THINK]", "[/THINK]"),
                  template=CHATML.replace("assistant\n' }}", "assistant\n[THINK]' }}"))),
+        "olmo 3": ((">", "a", "b", "</th", "ink>", "c", IM[1]),
+                   dict(template=CHATML.replace("assistant\n' }}", "assistant\n<think>' }}"))),
         # Marks with any name, which the template prints around the thinking.
         "printed": (("\n", "<|muse|>", "a", "b", "<|speak|>", "c", IM[1]),
                     dict(marks=(*IM, "<|muse|>", "<|speak|>"),
@@ -352,6 +354,18 @@ class Types(Marks):
                           keys={"tokenizer.ggml.token_type": None})
         r = memwall("run", "-m", path, *SMALL, "hi")
         self.assertEqual("a", r.stdout.strip(), r.stderr)
+
+    def test_the_end_of_a_text(self):
+        # Neither the template nor a key names it, and it ends the answer.
+        for kind in self.CONTROL, self.NORMAL:
+            path = self.model("\n", "a", "<|endoftext|>", "b", IM[1], marks=(*IM, "<|endoftext|>"))
+            g = Gguf(path)
+            tokens = g.get("tokenizer.ggml.tokens")[1]
+            g.get("tokenizer.ggml.token_type")[1][tokens.index("<|endoftext|>")] = kind
+            g.write(path)
+            r = memwall("run", "-m", path, *SMALL, "hi")
+            self.assertEqual("a", r.stdout.strip(), r.stderr)
+            self.assertEqual(kind == self.NORMAL, "<|endoftext|> a wrong type" in r.stderr)
 
     def test_bytes(self):
         self.check(("<start_of_turn>", "<end_of_turn>"), first="\n", mark="<start_of_turn>",
