@@ -364,7 +364,7 @@ static int refuse_host(const char *host, const char *endpoint, char *path, struc
 
     if (n > 2 && strcmp(parts[0], "models") == 0)
         join_parts(name, sizeof name, parts + 1, 2);
-    else if (n >= 2)
+    else if (n > 2 && IS_AMONG(parts[2], pages)) /* a mirror of the hub */
         join_parts(name, sizeof name, parts, 2);
     name[strcspn(name, ":@")] = '\0';
     return err_set(e, ERR_ARGUMENT,

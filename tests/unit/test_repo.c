@@ -163,7 +163,7 @@ static void other_texts_are_refused_with_what_to_type(void **state)
         { HUB "/datasets/org/name", "a dataset, not a model" },
         { HUB "/spaces/org/name", "a space, not a model" },
         { HUB "/collections/org/name-1", "a collection, not a model" },
-        { "https://ollama.com/library/llama3.2", "ollama.com" },
+        { "https://ollama.com/library/llama3.2", "for example ggml-org/" },
         { "https://modelscope.cn/models/org/name/files", "give ORG/NAME, for example org/name," },
         { "https://mirror.example/org/name/tree/main", "give ORG/NAME, for example org/name," },
         { "https://huggingface.co.example/org/name", "\"huggingface.co.example\" is not the hub" },
