@@ -126,7 +126,8 @@ static void give_node(struct events *q, struct node *n)
         node_free(n);
         return;
     }
-    free(n->ids);
+    if (n->ids != NULL)
+        free(n->ids);
     n->ids = NULL;
     n->len = 0;
     n->next = q->spare;

@@ -5,6 +5,7 @@ again."""
 import glob
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -30,9 +31,9 @@ def bytes_of(text):
     return [bytes([b]) for b in text.encode()]
 
 
-def walk(*tokens):
+def walk(*tokens, end=END):
     """Links for a model that says these tokens and ends."""
-    way = ["\n", *tokens, END]
+    way = ["\n", *tokens, end]
     assert len(set(way)) == len(way), "a token leads to one other token only"
     return dict(zip(way, way[1:]))
 
@@ -91,7 +92,7 @@ def printed_text(printed):
     return "".join(x for x in lines if not x.startswith(("* ", "> ", "(thinking)")))
 
 
-class Continued(FolderCase):
+class SharedHome(FolderCase):
     @classmethod
     def setUpClass(cls):
         """Share a home: the machine is measured once."""
@@ -106,8 +107,8 @@ class Continued(FolderCase):
     def forget_chats(self):
         shutil.rmtree(chats(self.home), ignore_errors=True)
 
-    def script(self, *script, user_marks=True, **more):
-        return chain(self.folder, "m", walk(*script),
+    def script(self, *script, user_marks=True, end=END, name="m", **more):
+        return chain(self.folder, name, walk(*script, end=end), eos=end,
                      user=THINK if user_marks else (), **more).path
 
     def answer(self, model, n, *args, reopens=False):
@@ -125,15 +126,26 @@ class Continued(FolderCase):
         chat.close()
         return saved(self.home)[0], printed_text(printed)
 
+
+class Continued(SharedHome):
     def check(self, script, thinking, text, *args, printed=(), **more):
-        """printed: what a stop inside a mark leaves on a terminal that cannot remove it."""
+        """Cut an answer after each token, and after every second and third one.  printed: what
+        a cut inside a mark leaves on a terminal that cannot remove it."""
         model = self.script(*script, **more)
-        cuts = [(n, False) for n in range(1, len(script) + 2)] + [(1, True), (3, True)]
+        cuts = [(n, False) for n in (1, 2, 3, len(script) + 1)] + [(1, True), (2, True)]
         for n, reopens in cuts:
             with self.subTest(n=n, reopens=reopens):
                 answer, shown = self.answer(model, n, *args, reopens=reopens)
                 self.assertEqual(answer, [thinking, text, "stop"])
                 self.assertIn(shown, (text, *printed))
+
+    def test_channels(self):
+        gemma = CHATML.replace("<|im_start|>' + m['role']", "<|turn>' + m['role']")
+        gemma = gemma.replace("<|im_start|>assistant", "<|turn>model").replace(END, "<turn|>")
+        self.check(["<|channel>", b"thought", b"!\n", "x", *bytes_of("\u20ac"), "<channel|>", "A",
+                    *bytes_of(GRINNING), "B"], "x\u20ac", f"A{GRINNING}B", template=gemma,
+                   end="<turn|>", pieces=(b"thought", b"!\n"),
+                   marks=("<|turn>", "<turn|>", "<|channel>", "<channel|>"))
 
     def test_inside_a_character(self):
         self.check(["A", *bytes_of(GRINNING), "B"], "", f"A{GRINNING}B")
@@ -154,6 +166,104 @@ class Continued(FolderCase):
 
     def test_stop_texts(self):
         self.check(["a", "b", "c", "d", "e"], "", "a", "--stop", "bcd", printed=("ab", "abc"))
+
+
+def old_file(text):
+    """As it was before answers were saved with their ids."""
+    return re.sub(r',"(text_held|thinking_held|ids)":("[^"]*"|\[[^]]*\])', "", text)
+
+
+def with_held_text(text):
+    """As it was when text that is held back was saved as text."""
+    text = re.sub(r'("(text|thinking)":"[^"]*)"(.*),"\2_held":"([^"]*)"', r'\1\4"\3', text)
+    return old_file(text)
+
+
+def torn(text):
+    """As a program leaves it that is killed during the answer."""
+    return text[:text.rindex('","done"')]
+
+
+class Reopened(SharedHome):
+    def reopen(self, script, n, change, *args, then=None, other=None, **more):
+        """Cut an answer after n tokens, change the saved chat, and continue the answer with other
+        options or another model.  Returns what is saved."""
+        model = self.script(*script, **more)
+        self.forget_chats()
+        chat = Chat(model, self.home, "-n", str(n), *args)
+        chat.say("hi")
+        chat.close()
+        name, = glob.glob(os.path.join(chats(self.home), "*.jsonl"))
+        with open(name, encoding="utf-8") as f:
+            text = f.read()
+        with open(name, "w", encoding="utf-8") as f:
+            f.write(change(text))
+        chat = Chat(other or model, self.home, "--continue", *(args if then is None else then))
+        chat.say("/continue")
+        chat.close()
+        return saved(self.home)[0]
+
+    def test_without_ids(self):
+        script = ["<think>", "x", "y", "</think>", "A", "B"]
+        for change in old_file, torn:
+            for n in 2, 3, 5:
+                with self.subTest(change=change.__name__, n=n):
+                    self.assertEqual(self.reopen(script, n, change), ["xy", "AB", "stop"])
+                    self.assertEqual(self.reopen(script[1:], n - 1, change, template=OPENS),
+                                     ["xy", "AB", "stop"])
+
+    def test_text_that_older_versions_did_not_hold_back(self):
+        stop = "--stop", "bcd"
+        self.assertEqual(self.reopen("abcde", 2, with_held_text, *stop), ["", "ab", "stop"])
+        self.assertEqual(self.reopen("abcxe", 2, with_held_text, *stop), ["", "abcxe", "stop"])
+        self.assertEqual(self.reopen(["<think>", "a", "<", "/", "t", "</think>", "B"], 4,
+                                     with_held_text), ["a</t", "B", "stop"])
+
+    def test_other_stop_texts(self):
+        for n, args, then, text in ((2, ["--stop", "bcd"], [], "abcde"),
+                                    (2, [], ["--stop", "bcd"], "ab"),
+                                    (3, ["--stop", "bcd"], ["--stop", "bc"], "a"),
+                                    (3, [], ["--stop", "ab"], "abcde")):
+            with self.subTest(args=args, then=then):
+                self.assertEqual(self.reopen("abcde", n, str, *args, then=then),
+                                 ["", text, "stop"])
+
+    def test_ids_that_do_not_make_the_text(self):
+        changes = {"text": lambda s: s.replace('"text":"abc"', '"text":"xbc"'),
+                   "large": lambda s: re.sub(r'"ids":\[', '"ids":[4000000000,-1,', s),
+                   "end": lambda s: re.sub(r'("ids":\[[^]]*)', r"\1,257", s),
+                   "kinds": lambda s: re.sub(r'"ids":\[', '"ids":["x",{"a":[1]},', s)}
+        for name, change in changes.items():
+            with self.subTest(name):
+                self.assertEqual(self.reopen("abcde", 3, change),
+                                 ["", ("x" if name == "text" else "a") + "bcde", "stop"])
+
+    def test_another_vocabulary(self):
+        for script, n in ((["<think>", "x", "y", "</think>", "A", "B"], 2),
+                          (["<think>", "x", "y", "</think>", "A", "B"], 5),
+                          (["<think>", "x", "<", "/", "</think>", "A", "B"], 4)):
+            other = self.script(*script, name="other", pieces=(b"AB", b"zq"),
+                                marks=("<|a|>", "<|b|>", "<|im_start|>", END))
+            with self.subTest(script=script, n=n):
+                thinking = "".join(script[1:script.index("</think>")])
+                self.assertEqual(self.reopen(script, n, str, other=other),
+                                 [thinking, "AB", "stop"])
+
+
+class Screen(SharedHome):
+    def test_text_that_was_held_back_is_taken_back(self):
+        model = self.script(*"abcde")
+        t = Terminal("chat", "-m", model, *ARGUMENTS[1:], "-n", "2", "--stop", "bcd",
+                     home=self.home, cols=200)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("/help lists"), t.screen())
+        t.send("hi\r")
+        self.assertTrue(t.sees("token limit"), t.screen())
+        self.assertRegex(t.screen(), r"\bab ")
+        t.send("/continue\r")
+        self.assertTrue(t.loses(" ab "), t.screen())
+        self.assertTrue(t.loses("token limit"), t.screen())
+        self.assertRegex(t.screen(), r"\ba  ")
 
 
 if __name__ == "__main__":

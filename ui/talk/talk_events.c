@@ -228,7 +228,9 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     if (!t->answer.has_new_plan) /* 0 if no token was made: as the dashboard shows it */
         t->measured_tps = receipt_decode_tps(&t->last);
     mw_watch_end_answer(t->engine.watch, &t->last.peak_charged, &t->last.peak_resident);
-    if (ev->has_answer && (t->answer.has_text || ev->receipt.n_decoded > 0)) {
+    /* An answer may go on without a token: nothing has changed, unless it ends now. */
+    if (ev->has_answer &&
+        (t->answer.has_text || ev->receipt.n_decoded > 0 || done == MW_DONE_STOP)) {
         begin(t);
         show_held(t, ev);
         id = saving_done(&t->saving, &t->last, ev, talk_tokens(t), t->answer.resumes);
