@@ -99,7 +99,8 @@ check_PROGRAMS += \
 tests_unit_test_no_memory_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 tests_faults_test_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc \
-	-Wl,--wrap=realloc,--wrap=mmap,--wrap=pthread_create
+	-Wl,--wrap=realloc,--wrap=strdup,--wrap=posix_memalign,--wrap=mmap,--wrap=mprotect \
+	-Wl,--wrap=pthread_create
 tests_faults_test_chat_faults_SOURCES = tests/faults/test_chat_faults.c \
 	tests/faults/inject.c tests/faults/inject.h
 tests_faults_test_chat_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
