@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from chain_model import CHATML, chain, spell  # noqa: E402
 from program import (FolderCase, MEMWALL, SRCDIR, TIMEOUT_S, environment,  # noqa: E402
                      read_terminal)
+from terminal import Terminal  # noqa: E402
 
 BAD = ("{% for m in messages %}{% if 'bad' in m.content %}{{ raise_exception('not this one') }}"
        "{% endif %}{% endfor %}")
@@ -63,6 +64,18 @@ class Refusals(FolderCase):
             shown, n = self.chat(path, "hello", "bad", "/retry", "so", "bad", "more")
             self.assertEqual(4, n, shown)
             self.assertEqual(2, shown.count("taken back: bad"), shown)
+
+    def test_a_refused_message_is_in_the_input_line(self):
+        t = Terminal("-m", self.model(BAD + CHATML), "--temp", "0", "-b", "256M", "-t", "1",
+                     home=self.folder)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("ready"), t.screen())
+        t.send("hello\r")
+        self.assertTrue(t.sees("abc"), t.screen())
+        t.send("so bad\r")
+        self.assertTrue(t.sees(REFUSED, "\n> so bad"), t.screen())
+        t.send("\x15good\r")
+        self.assertTrue(t.sees("> good"), t.screen())
 
     def test_a_chat_that_begins_with_a_refused_message_goes_on(self):
         path = self.model(BAD + CHATML)

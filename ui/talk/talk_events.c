@@ -247,10 +247,12 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     case MW_DONE_LENGTH: break;
     case MW_DONE_CANCELLED: on_cancelled(t); break;
     case MW_DONE_CONTEXT: t->front.context_full(t->front.ctx); break;
-    case MW_DONE_ERROR: talk_report(t, &ev->err); break;
+    case MW_DONE_ERROR:
+        if (is_refused(t, ev)) /* the reason stays after the message */
+            talk_take_back(t, t->ledger.n - 1);
+        talk_report(t, &ev->err);
+        break;
     }
-    if (is_refused(t, ev))
-        talk_take_back(t, t->ledger.n - 1);
     say_empty(t);
     if (answer_can_go_on(done) && !ledger_ends_with_user(&t->ledger))
         t->n_unfinished = t->ledger.n;
