@@ -111,6 +111,22 @@ static void note_missing(struct json_vocab *v, const char *what, int which)
                    c->special[which]);
 }
 
+/* The library prepends U+2581 to such a token before it looks for it. */
+static void note_normalized(struct json_vocab *v)
+{
+    for (uint32_t i = 0; v->steps.has_prepend && i < v->n_added; i++) {
+        const struct json_added *a = &v->added[i];
+
+        if (!a->normalized || a->special)
+            continue;
+        vocab_note(v->info,
+                   "The added token \"%.*s\" is to be found in normalized text only, but is found "
+                   "wherever it is written.",
+                   (int)(a->len < 40 ? a->len : 40), a->text);
+        return;
+    }
+}
+
 static void fill_info(struct json_vocab *v)
 {
     struct vocab_info *info = v->info;
@@ -131,6 +147,7 @@ static void fill_info(struct json_vocab *v)
         note_missing(v, "begin", 0);
     if (info->eos < 0)
         note_missing(v, "end", 1);
+    note_normalized(v);
 }
 
 static int finish_tokens(struct json_vocab *v, struct err *e)
@@ -373,9 +390,12 @@ static int on_added_value(struct json_vocab *v, enum json_event event, const cha
         a->lstrip = yes;
     } else if (strcmp(v->added_key, "rstrip") == 0) {
         a->rstrip = yes;
+    } else if (strcmp(v->added_key, "normalized") == 0) {
+        a->normalized = yes;
     } else if (strcmp(v->added_key, "single_word") == 0 && yes) {
         return err_set(e, ERR_UNSUPPORTED,
-                       "added token %u matches single words only, which is not supported",
+                       "added token %u matches single words only, which is not supported"
+                       VOCAB_ADVICE,
                        v->n_added - 1);
     }
     return 0;

@@ -65,7 +65,7 @@ void json_tokens_free(struct json_tokens *t);
 /* An entry of added_tokens. */
 struct json_added {
     uint32_t id;
-    bool special, lstrip, rstrip;
+    bool special, lstrip, rstrip, normalized;
     const char *text; /* NULL: none seen yet */
     size_t len;
 };

@@ -114,7 +114,8 @@ static int check_ids(const struct json_tokens *t, const struct json_added *const
             continue;
         hit = bsearch(&t->token[id], sorted, n, sizeof *sorted, find_by_text);
         if (hit != NULL && (*hit)->id != id)
-            return err_set(e, ERR_FORMAT, "added token %u is token %u of the vocabulary",
+            return err_set(e, ERR_FORMAT,
+                           "added token %u is token %u of the vocabulary" VOCAB_ADVICE,
                            (*hit)->id, id);
     }
     return 0;
@@ -147,7 +148,7 @@ int json_tokens_finish(struct json_tokens *t, enum vocab_model model,
             if (a->id != next)
                 return err_set(e, ERR_FORMAT,
                                "added token %u is not in the vocabulary, so the tokenizers "
-                               "library would give it the id %u",
+                               "library would give it the id %u" VOCAB_ADVICE,
                                a->id, next);
             if (put(t, a->id, a->text, a->len, e) != 0)
                 return -1;

@@ -329,6 +329,28 @@ class SavedAgain(FolderCase):
             two = self.ids(t, text[:len(text) // 6000])[1]
             self.assertEqual(len(one) + 11999 * (len(two) - len(one)), len(ids), steps)
 
+    def test_added_tokens(self):
+        """A text of an added token that the library finds in normalized text gets a notice."""
+        def add(t, content="<x>", at=None, **more):
+            n = len(t["model"]["vocab"]) if at is None else at
+            t["added_tokens"] = [{"id": n, "content": content, "single_word": False,
+                                  "lstrip": False, "rstrip": False, "normalized": True,
+                                  "special": False} | more]
+            return t
+
+        for normalizer in (REPLACE, sequence(prepend(), REPLACE)):
+            code, ids, err = self.ids(add(characters(normalizer)), "ab <x>")
+            self.assertEqual((0, "282"), (code, ids[-1]))
+            self.assertEqual(normalizer != REPLACE, 'added token "<x>" is to be found' in err)
+            for more in ({"special": True}, {"normalized": False}):
+                code, ids, err = self.ids(add(characters(normalizer), **more), "ab")
+                self.assertEqual((0, ""), (code, err))
+        for t in (add(characters(), "abc"), add(characters(), at=500),
+                  add(characters(), single_word=True)):
+            code, ids, err = self.ids(t)
+            self.assertEqual((1, []), (code, ids))
+            self.assertIn(TAKE_ANOTHER, err)
+
     def test_special_tokens_that_the_vocabulary_lacks(self):
         def notice(**config):
             with open(self.path("tokenizer_config.json"), "w", encoding="utf-8") as f:
