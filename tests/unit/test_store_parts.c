@@ -19,6 +19,7 @@
 #include "ui/store/store.h"
 
 #define MOST 40000
+#define HELD " held"
 
 static char dir[40];
 static struct err e;
@@ -30,6 +31,7 @@ static struct {
     enum store_kind kind;
     uint32_t text;
     bool is_longer; /* it was continued */
+    bool is_cut;    /* it ends with text that was held back, and has an id */
 } said[MOST];
 static uint32_t n_said, next_text, seed = 1;
 
@@ -52,7 +54,20 @@ static bool is_message(enum store_kind kind)
 
 static void text_of(char text[32], uint32_t i)
 {
-    snprintf(text, 32, "text %u%s", said[i].text, said[i].is_longer ? " more" : "");
+    snprintf(text, 32, "text %u%s%s", said[i].text, said[i].is_longer ? " more" : "",
+             said[i].is_cut ? HELD : "");
+}
+
+/* End the answer that is item i. */
+static void done(uint32_t i)
+{
+    const struct store_end end = { .cut = { .ids = &said[i].text,
+                                            .n_ids = 1,
+                                            .n_held = strlen(HELD) },
+                                   .held = HELD };
+
+    said[i].is_cut = chance(3) == 0;
+    ok(store_done(store, &receipt, 7, said[i].is_cut ? &end : NULL, &e));
 }
 
 static void add(enum store_kind kind)
@@ -63,11 +78,11 @@ static void add(enum store_kind kind)
     assert_true(n_said < MOST);
     said[n_said].kind = kind;
     said[n_said].text = next_text++;
-    said[n_said].is_longer = false;
+    said[n_said].is_longer = said[n_said].is_cut = false;
     text_of(text, n_said);
     if (kind == STORE_ANSWER) {
         ok(store_piece(store, text, strlen(text), false, false, &item, &e));
-        ok(store_done(store, &receipt, 7, NULL, &e));
+        done(n_said);
     } else {
         ok(store_add(store, kind, text, strlen(text), &item, &e));
     }
@@ -94,8 +109,8 @@ static void go_on(void)
     if (i == 0 || said[i - 1].kind != STORE_ANSWER || said[i - 1].is_longer)
         return;
     ok(store_piece(store, " more", 5, false, true, NULL, &e));
-    ok(store_done(store, &receipt, 7, NULL, &e));
     said[i - 1].is_longer = true;
+    done(i - 1);
 }
 
 static void rewind_to(uint32_t message)
@@ -112,8 +127,15 @@ static void check_item(uint32_t i)
 {
     struct store_text t;
     char text[32];
+    uint32_t *ids;
+    size_t n_id;
 
     text_of(text, i);
+    ok(store_ids(store, i, &ids, &n_id, &e));
+    assert_int_equal(n_id, said[i].is_cut);
+    if (n_id > 0)
+        assert_int_equal(ids[0], said[i].text);
+    free(ids);
     ok(store_text(store, i, &t, &e));
     assert_string_equal(t.text, text);
     store_text_free(&t);
