@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/lookalike.h"
 #include "engine/base/near.h"
+#include "engine/base/utf8.h"
 #include "src/command.h"
 
 /* Other programs have one command for an answer and for a conversation. */
@@ -27,6 +29,7 @@ static int unknown(const struct command *c, const char *dashes, const char *name
     };
     struct near near = { .word = name, .len = len };
     const char *before = "--";
+    char note[60];
 
     if (c->bit == CMD_RUN && means_conversation(name, len))
         return err_set(e, ERR_ARGUMENT,
@@ -40,10 +43,12 @@ static int unknown(const struct command *c, const char *dashes, const char *name
         before = "memwall ";
     }
     len = len < 60 ? len : 60;
+    lookalike_note(name, note, sizeof note);
     if (near.name == NULL)
-        return err_set(e, ERR_ARGUMENT, "unknown option \"%s%.*s\"", dashes, (int)len, name);
-    return err_set(e, ERR_ARGUMENT, "unknown option \"%s%.*s\"; did you mean \"%s%s\"?", dashes,
-                   (int)len, name, before, near.name);
+        return err_set(e, ERR_ARGUMENT, "unknown option \"%s%.*s\"%s", dashes, (int)len, name,
+                       note);
+    return err_set(e, ERR_ARGUMENT, "unknown option \"%s%.*s\"%s; did you mean \"%s%s\"?",
+                   dashes, (int)len, name, note, before, near.name);
 }
 
 /* Find an option by its name, or by a beginning that only its name has. */
@@ -180,7 +185,8 @@ static int take_positional(struct options *o, const struct command *c, const cha
             o->arg = text;
         return take_value(o, OPT_MODEL, model, e);
     }
-    return err_set(e, ERR_ARGUMENT, "unexpected argument \"%.60s\"", text);
+    err_set(e, ERR_ARGUMENT, "unexpected argument \"%.60s\"", text);
+    return lookalike_explain(e, text);
 }
 
 /* -p TEXT or "-" is the prompt, so a positional is the model. */
@@ -203,6 +209,33 @@ static int take_prompt(struct options *o, struct err *e)
     return 0;
 }
 
+/* Word processors make one dash of two hyphens.  Refuse an option that begins with a character
+ * that looks like a hyphen.  A prompt may begin so. */
+static int check_dash(const struct command *c, const char *text, struct err *e)
+{
+    const char *name = text;
+    bool is_odd = false;
+    size_t len;
+    char note[60];
+
+    for (;;) {
+        uint32_t cp;
+        size_t used = *name == '\0' ? 0 : utf8_decode(name, strlen(name), &cp);
+
+        if (used == 0 || (cp != '-' && lookalike_of(cp) != '-'))
+            break;
+        is_odd |= used > 1;
+        name += used;
+    }
+    len = strcspn(name, "= ");
+    if (!is_odd || len == 0 ||
+        (len == 1 ? find_letter(*name, c->bit) : find_long(name, len, c->bit)) < 0)
+        return 0;
+    return err_set(e, ERR_ARGUMENT, "\"%.60s\" is not an option%s; type %s%.*s", text,
+                   lookalike_note(text, note, sizeof note), len == 1 ? "-" : "--", (int)len,
+                   name);
+}
+
 int command_line_parse(struct options *o, const struct command *c, int argc, char **argv,
                        struct err *e)
 {
@@ -212,6 +245,8 @@ int command_line_parse(struct options *o, const struct command *c, int argc, cha
         const char *a = argv[i];
         int r;
 
+        if (!only_positionals && check_dash(c, a, e) != 0)
+            return -1;
         if (only_positionals || a[0] != '-' || a[1] == '\0')
             r = take_positional(o, c, a, e);
         else if (strcmp(a, "--") == 0) {

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/lookalike.h"
 #include "engine/base/near.h"
 #include "src/beside.h"
 #include "src/command.h"
@@ -148,15 +149,19 @@ static int refuse_word(const char *word)
     struct near near = { .word = word, .len = strlen(word) };
     const struct command *c;
     struct err e = ERR_INIT;
+    char note[60];
 
     for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
         near_try(&near, c->name);
+    lookalike_note(word, note, sizeof note);
     if (near.name != NULL)
-        err_set(&e, ERR_ARGUMENT, "there is no command \"%.60s\"; did you mean \"memwall %s\"?",
-                word, near.name);
+        err_set(&e, ERR_ARGUMENT,
+                "there is no command \"%.60s\"%s; did you mean \"memwall %s\"?", word, note,
+                near.name);
     else
         err_set(&e, ERR_ARGUMENT,
-                "\"%.60s\" is neither a command nor a file; -m takes names of models", word);
+                "\"%.60s\" is neither a command nor a file%s; -m takes names of models", word,
+                note);
     return report_usage(NULL, &e);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/lookalike.h"
 #include "src/beside.h"
 #include "src/command.h"
 #include "src/limits.h"
@@ -314,6 +315,7 @@ int models_resolve(struct options *o, unsigned command)
         beside_apply(o, beside, command);
         return EXIT_OK;
     }
+    (void)lookalike_explain(&e, o->model);
     code = report_error(&e);
     if (e.code == ERR_ARGUMENT) {
         if (access(o->model, F_OK) != 0)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/base/encoding.h"
+#include "engine/base/lookalike.h"
 
 #define PIECE_BYTES 65536
 #define HINT_MS     1500
@@ -93,8 +94,10 @@ int prompt_stream(const char *path, prompt_piece *fn, void *ctx, struct err *e)
     if (strcmp(path, "-") == 0)
         return stream_fd(STDIN_FILENO, "standard input", "", fn, ctx, e);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_sys(e, "cannot open \"%.150s\"", path);
+    if (fd < 0) {
+        err_sys(e, "cannot open \"%.150s\"", path);
+        return lookalike_explain(e, path);
+    }
     rc = stream_fd(fd, path, NULL, fn, ctx, e);
     close(fd);
     return rc;

@@ -32,6 +32,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_known.py \
 	tests/program/test_kv_rotation.py \
 	tests/program/test_long_text.py \
+	tests/program/test_lookalikes.py \
 	tests/program/test_damaged_chats.py \
 	tests/program/test_doctor.py \
 	tests/program/test_once.py \

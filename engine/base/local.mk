@@ -7,6 +7,7 @@ libengine_a_SOURCES += \
 	engine/base/folder.c engine/base/folder.h \
 	engine/base/new_file.c engine/base/new_file.h \
 	engine/base/small_file.c engine/base/small_file.h \
+	engine/base/lookalike.c engine/base/lookalike.h \
 	engine/base/near.c engine/base/near.h \
 	engine/base/greatest.c engine/base/greatest.h \
 	engine/base/units.c engine/base/units.h \

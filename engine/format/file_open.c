@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "engine/base/lookalike.h"
 #include "engine/format/reader.h"
 
 static void set_identity(struct model_file *f, const struct stat *st)
@@ -32,6 +33,7 @@ static int open_file(struct model_file *f, int dir_fd, const char *name, const c
     f->fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
     if (f->fd < 0) {
         err_sys(e, "cannot open the file");
+        (void)lookalike_explain(e, shown);
         return err_at(e, shown, ERR_NO_OFFSET, NULL);
     }
     if (fstat(f->fd, &st) != 0) {

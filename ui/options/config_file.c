@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "engine/base/folder.h"
+#include "engine/base/lookalike.h"
 #include "engine/base/new_file.h"
 #include "engine/base/small_file.h"
+#include "engine/base/utf8.h"
 
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 
@@ -30,15 +32,14 @@ static int read_file(const char *path, char **text, size_t *len, struct err *e)
 
 /* ---- reading ---- */
 
+/* Remove the white space around a text, in place. */
 static char *trim(char *s)
 {
-    size_t n;
+    const char *begin = s;
+    size_t n = utf8_trim(&begin, strlen(s));
 
-    while (isspace((unsigned char)*s))
-        s++;
-    n = strlen(s);
-    while (n > 0 && isspace((unsigned char)s[n - 1]))
-        s[--n] = '\0';
+    memmove(s, begin, n);
+    s[n] = '\0';
     return s;
 }
 
@@ -70,10 +71,12 @@ static int set_key(struct options *o, unsigned command, const char *key, const c
                    size_t n, struct err *e)
 {
     struct options aside;
+    char note[60];
     int id = options_find_setting(key, strlen(key));
 
     if (id < 0)
-        return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a setting", key);
+        return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a setting%s", key,
+                       lookalike_note(key, note, sizeof note));
     if ((options_table[id].commands & command) == 0) {
         options_default(&aside);
         o = &aside;
@@ -87,7 +90,7 @@ static int set_key(struct options *o, unsigned command, const char *key, const c
 static int take_line(struct options *o, unsigned command, char *line, size_t len, size_t n,
                      struct err *e)
 {
-    char *key, *value;
+    char *key, *value, note[60];
 
     if (memchr(line, '\0', len) != NULL)
         return err_set(e, ERR_ARGUMENT, "NUL bytes are not allowed");
@@ -96,11 +99,13 @@ static int take_line(struct options *o, unsigned command, char *line, size_t len
         return 0;
     value = strchr(key, '=');
     if (value == NULL)
-        return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not of the form key = value", key);
+        return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not of the form key = value%s", key,
+                       lookalike_note(key, note, sizeof note));
     *value++ = '\0';
     value = trim(value);
     if (unquote(&value, e) != 0)
         return -1;
+    (void)lookalike_plain(key, strlen(key));
     return set_key(o, command, trim(key), value, n, e);
 }
 

@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/lookalike.h"
+
+#define PLAIN_BYTES 256 /* of a value of words and numbers, with its NUL */
+
 void options_default(struct options *o)
 {
     *o = (struct options){ .speed = 1, .n_prompt = 512, .n_gen = 64, .n_repeat = 3 };
@@ -422,7 +426,7 @@ static bool copy_item(const char *list, size_t i, char *item)
     if (n >= ITEM_BYTES)
         return false;
     memcpy(item, list, n);
-    item[n] = '\0';
+    (void)lookalike_plain(item, n);
     return true;
 }
 
@@ -474,9 +478,35 @@ void options_set_item(struct options *o, enum option_id id, size_t i)
         set_item(o, &options_table[id], o->list[id], i, &ignored);
 }
 
+bool option_is_text(const struct option *row)
+{
+    return row->kind == KIND_TEXT || row->kind == KIND_TEXTS || row->kind == KIND_OPTIONAL ||
+           row->kind == KIND_FILE;
+}
+
+/* Set a value of words and numbers.  Characters without a width do not count.  A message about
+ * the value names characters that look like others. */
+static int set_plain(struct options *o, const struct option *row, const char *text,
+                     struct err *e)
+{
+    char plain[PLAIN_BYTES];
+    const char *value = text;
+    size_t n = strlen(text);
+
+    if (n < sizeof plain && row->kind != KIND_LIST) {
+        memcpy(plain, text, n + 1);
+        (void)lookalike_plain(plain, n);
+        value = plain;
+    }
+    return set_value(o, row, value, e) == 0 ? 0 : lookalike_explain(e, text);
+}
+
 int options_set(struct options *o, enum option_id id, const char *text, struct err *e)
 {
-    if (set_value(o, &options_table[id], text, e) != 0)
+    const struct option *row = &options_table[id];
+    int rc = option_is_text(row) ? set_value(o, row, text, e) : set_plain(o, row, text, e);
+
+    if (rc != 0)
         return -1;
     o->given[id] = true;
     return 0;

@@ -283,6 +283,9 @@ int options_find(const char *name, size_t len, unsigned bits);
 /* Find a setting by name; returns its id or -1. */
 int options_find_setting(const char *name, size_t len);
 
+/* Is any text a value of this option, and kept as it is? */
+bool option_is_text(const struct option *row);
+
 /*
  * Check text and store it as the value of an option.  The text must outlive o.  Options without
  * a value on the command line take "on" and "off" (also yes, no, true, false, 1, 0).  Returns

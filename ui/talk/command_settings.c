@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/lookalike.h"
+#include "engine/base/utf8.h"
 #include "ui/options/config_file.h"
 #include "ui/options/setting_check.h"
 #include "ui/talk/change_sheet.h"
@@ -252,21 +254,46 @@ void setting_enter(struct talk *t, enum option_id id, const char *value)
     }
 }
 
+/* Copy the name of a setting to name[n].  Returns the text after it. */
+static const char *take_name(const char *args, char *name, size_t n)
+{
+    size_t word = lookalike_word(args, strlen(args)), equals = strcspn(args, "=");
+    size_t used = word < equals ? word : equals;
+    const char *rest = args + used;
+
+    snprintf(name, n, "%.*s", (int)(used < n ? used : n - 1), args);
+    (void)lookalike_plain(name, strlen(name));
+    (void)utf8_trim(&rest, strlen(rest));
+    if (*rest == '=')
+        rest++;
+    (void)utf8_trim(&rest, strlen(rest));
+    return rest;
+}
+
 void run_set(struct talk *t, const char *args)
 {
-    size_t n = strcspn(args, " \t=");
-    const char *value = args + n + strspn(args + n, " \t=");
-    int id = options_find_setting(args, n);
+    char name[80], note[60];
+    const char *value = take_name(args, name, sizeof name);
+    int id = options_find_setting(name, strlen(name));
+    char *plain;
+    size_t n;
 
     if (args[0] == '\0')
         show_all(t);
     else if (id < 0)
-        talk_error(t, "\"%.*s\" is not a setting; /set lists them", (int)(n < 60 ? n : 60),
-                   args);
+        talk_error(t, "\"%.60s\" is not a setting; /set lists them%s", name,
+                   lookalike_note(name, note, sizeof note));
     else if (*value == '\0')
         show(t, (enum option_id)id);
-    else
+    else if (option_is_text(&options_table[id]))
         keep(t, (enum option_id)id, value);
+    else if ((plain = strdup(value)) != NULL) {
+        n = lookalike_plain(plain, strlen(plain));
+        while (n > 0 && plain[n - 1] == ' ')
+            plain[--n] = '\0';
+        keep(t, (enum option_id)id, plain);
+        free(plain);
+    }
 }
 
 void run_mouse(struct talk *t, const char *args)

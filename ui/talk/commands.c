@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/lookalike.h"
 #include "engine/base/near.h"
+#include "engine/base/utf8.h"
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/command_settings.h"
@@ -179,7 +181,7 @@ static char *candidates(char *buf, size_t size, const char *word, size_t n)
 static void refuse_name(struct talk *t, const char *line, size_t n)
 {
     struct near near = { .word = line + 1, .len = n };
-    char names[200];
+    char names[200], note[60];
 
     if (candidates(names, sizeof names, line + 1, n)[0] != '\0') {
         talk_error(t, "\"%.*s\" is short for several commands: %s", (int)n + 1, line, names);
@@ -187,44 +189,85 @@ static void refuse_name(struct talk *t, const char *line, size_t n)
     }
     for (const struct slash_command *c = command_list(); c->name != NULL; c++)
         near_try(&near, c->name);
-    talk_error(t,
-               "there is no command \"%.*s\"%s%s%s /help lists the commands. To send the line as "
-               "a message, begin it with \"//\"%s",
-               (int)(n < 40 ? n + 1 : 40), line, near.name != NULL ? ", did you mean /" : "",
-               near.name != NULL ? near.name : "", near.name != NULL ? "?" : ".",
-               talk_has_screen(t) ? "; Up brings it back" : "");
+    talk_error(
+        t,
+        "there is no command \"%.*s\"%s%s%s%s /help lists the commands. To send the line "
+        "as a message, begin it with \"//\"%s",
+        (int)(n < 40 ? n + 1 : 40), line, lookalike_note(line, note, sizeof note),
+        near.name != NULL ? ", did you mean /" : "", near.name != NULL ? near.name : "",
+        near.name != NULL ? "?" : ".", talk_has_screen(t) ? "; Up brings it back" : "");
 }
 
-static void run_line(struct talk *t, const char *line)
+/* Is the argument of this command words or nothing, and not a text or a path? */
+static bool takes_words(const struct slash_command *row)
 {
-    size_t n = strcspn(line + 1, " \t\n"), len;
+    return row->argument == ARG_NONE || row->argument == ARG_WORDS ||
+           row->argument == ARG_COMMAND ||
+           (row->argument == ARG_VALUE && !option_is_text(&options_table[row->setting]));
+}
+
+/* Run a command of a name and arguments. */
+static void run_words(struct talk *t, const char *name, const char *args)
+{
     bool replaces;
-    const struct slash_command *row = find_forced(line + 1, n, &replaces);
-    const char *args = line + 1 + n + strspn(line + 1 + n, " \t\n");
-    char *trimmed = row == NULL ? NULL : strdup(args);
+    size_t n = strlen(name);
+    const struct slash_command *row = find_forced(name + 1, n - 1, &replaces);
+    char *copy = row == NULL ? NULL : strdup(args);
+    const char *begin = copy;
 
     if (row == NULL) {
-        refuse_name(t, line, n);
+        refuse_name(t, name, n - 1);
         return;
     }
-    if (trimmed == NULL) {
+    if (copy == NULL) {
         talk_error(t, "not enough memory for the command");
         return;
     }
-    len = strlen(trimmed);
-    while (len > 0 && strchr(" \t\n", trimmed[len - 1]) != NULL)
-        trimmed[--len] = '\0';
-    run_row(t, row, trimmed, replaces);
-    free(trimmed);
+    if (takes_words(row))
+        (void)lookalike_plain(copy, strlen(copy));
+    n = utf8_trim(&begin, strlen(copy));
+    copy[(size_t)(begin - copy) + n] = '\0';
+    run_row(t, row, begin, replaces);
+    free(copy);
+}
+
+/* line begins with a slash of `slash` bytes. */
+static void run_line(struct talk *t, const char *line, size_t slash)
+{
+    size_t n = lookalike_word(line, strlen(line));
+    char *name = malloc(n + 2);
+
+    if (name == NULL) {
+        talk_error(t, "not enough memory for the command");
+        return;
+    }
+    name[0] = '/';
+    memcpy(name + 1, line + slash, n - slash);
+    (void)lookalike_plain(name + 1, n - slash);
+    run_words(t, name, line + n);
+    free(name);
+}
+
+/* Does a command follow the wide slash of an input method?  It also begins texts. */
+static bool is_wide_command(const char *line, size_t slash)
+{
+    uint32_t cp;
+
+    return utf8_decode(line, slash, &cp) == slash && lookalike_of(cp) == '/' &&
+           command_find(line + slash, lookalike_word(line, strlen(line)) - slash) != NULL;
 }
 
 void command_enter(struct talk *t, const char *line)
 {
-    if (line[0] == '/' && line[1] == '/')
-        talk_send(t, line + 1);
-    else if (line[0] == '/')
-        run_line(t, line);
-    else if (line[strspn(line, " \t\n")] != '\0' || talk_outbox(t)->n_file > 0)
+    const char *seen = lookalike_seen(line), *text = line;
+    uint32_t first;
+    size_t n = *seen == '\0' ? 0 : utf8_decode(seen, strlen(seen), &first);
+
+    if (seen[0] == '/' && seen[1] == '/')
+        talk_send(t, seen + 1);
+    else if (seen[0] == '/' || (n > 1 && is_wide_command(seen, n)))
+        run_line(t, seen, n);
+    else if (utf8_trim(&text, strlen(text)) > 0 || talk_outbox(t)->n_file > 0)
         talk_send(t, line);
 }
 
