@@ -34,6 +34,7 @@ struct chat_template {
     size_t n_gap;
     enum system_kind system;
     bool joins; /* join messages of the same role, because the template refuses them */
+    bool needs_system; /* it refuses messages without a system message: begin with an empty one */
 };
 
 /* ---- variables ---- */
@@ -236,10 +237,12 @@ static int join_messages(const struct chat_template *x, struct joined *j,
     bool has_folds = x->system == SYSTEM_REFUSED && !is_strict;
     bool has_joins = x->joins && !is_strict;
 
-    *j = (struct joined){ .m = calloc(n + 1, sizeof *j->m),
-                          .text = calloc(n + 1, sizeof *j->text) };
+    *j = (struct joined){ .m = calloc(n + 2, sizeof *j->m),
+                          .text = calloc(n + 2, sizeof *j->text) };
     if (j->m == NULL || j->text == NULL)
         return err_memory(e, "%zu messages", n);
+    if (x->needs_system && !is_strict && (n == 0 || m[0].role != CHAT_SYSTEM))
+        j->m[j->n++] = (struct chat_message){ .role = CHAT_SYSTEM, .content = "" };
     for (size_t i = 0; i < n; i++) {
         const struct chat_message *last = j->n > 0 ? &j->m[j->n - 1] : NULL;
         bool is_folded = has_folds && m[i].role == CHAT_SYSTEM;
@@ -306,14 +309,22 @@ static struct chat_message trial_message(enum chat_role role)
     return (struct chat_message){ .role = role, .content = TRIAL, .len = strlen(TRIAL) };
 }
 
+/* Returns the number of messages that come before those of a trial. */
+static uint32_t n_before(const struct chat_template *x, enum chat_role first)
+{
+    return x->needs_system && first != CHAT_SYSTEM ? 1 : 0;
+}
+
 static int try_roles(const struct chat_template *x, const enum chat_role *roles, size_t n,
                      struct jinja_text *out, struct err *e)
 {
     const struct chat_options o = { .add_generation_prompt = true };
-    struct chat_message m[3];
+    struct chat_message m[4] = { { .role = CHAT_SYSTEM, .content = "" } };
+    size_t first = n_before(x, roles[0]);
 
     for (size_t i = 0; i < n; i++)
-        m[i] = trial_message(roles[i]);
+        m[first + i] = trial_message(roles[i]);
+    n += first;
     return render(x, message_list, &(struct list){ m, n }, n, n * strlen(TRIAL), &o, out, e);
 }
 
@@ -357,8 +368,9 @@ static void find_gap(struct chat_template *x, struct span before_answer)
     struct jinja_text text;
     size_t run, end;
     struct span gap;
+    uint32_t first = 1 + n_before(x, CHAT_USER);
 
-    if (try_roles(x, user, 1, &text, &ignored) == 0 && find_source(&text, 1, &run, &end) &&
+    if (try_roles(x, user, 1, &text, &ignored) == 0 && find_source(&text, first, &run, &end) &&
         before_answer.n >= text.len - end &&
         memcmp(before_answer.s, text.bytes + end, text.len - end) == 0) {
         gap = (struct span){ before_answer.s + text.len - end,
@@ -379,31 +391,44 @@ static void try_answer(struct chat_format *f)
     struct err ignored = ERR_INIT;
     struct jinja_text text;
     size_t run, from, end;
+    uint32_t first = 1 + n_before(x, CHAT_USER);
 
-    if (try_roles(x, roles, 3, &text, &ignored) == 0 && find_source(&text, 1, &run, &from) &&
-        find_source(&text, 2, &run, &end) && end - text.runs[run].len >= from) {
+    if (try_roles(x, roles, 3, &text, &ignored) == 0 &&
+        find_source(&text, first, &run, &from) && find_source(&text, first + 1, &run, &end) &&
+        end - text.runs[run].len >= from) {
         find_end(f, &text, run, end);
         find_gap(x, (struct span){ text.bytes + from, end - text.runs[run].len - from });
     }
     jinja_text_free(&text);
 }
 
-static int try_messages(struct chat_template *x, struct err *e)
+static int try_user(const struct chat_template *x, struct err *e)
 {
     static const enum chat_role user[] = { CHAT_USER };
+    struct jinja_text text;
+    size_t run, end;
+    int rc = try_roles(x, user, 1, &text, e);
+
+    if (rc == 0 && !find_source(&text, 1 + n_before(x, CHAT_USER), &run, &end))
+        rc = err_set(e, ERR_FORMAT, "it does not print the messages");
+    jinja_text_free(&text);
+    return rc;
+}
+
+static int try_messages(struct chat_template *x, struct err *e)
+{
     static const enum chat_role system[] = { CHAT_SYSTEM, CHAT_USER };
     static const enum chat_role twice[] = { CHAT_USER, CHAT_USER };
     struct err refused = ERR_INIT;
     struct jinja_text text;
     size_t run, end;
-    int rc;
 
-    rc = try_roles(x, user, 1, &text, e);
-    if (rc == 0 && !find_source(&text, 1, &run, &end))
-        rc = err_set(e, ERR_FORMAT, "it does not print the messages");
-    jinja_text_free(&text);
-    if (rc != 0)
-        return -1;
+    if (try_user(x, e) != 0) {
+        x->needs_system = e->code == ERR_ARGUMENT;
+        if (!x->needs_system || try_user(x, &refused) != 0)
+            return -1;
+        *e = (struct err)ERR_INIT;
+    }
     if (try_roles(x, system, 2, &text, &refused) != 0)
         x->system = SYSTEM_REFUSED;
     else if (!find_source(&text, 1, &run, &end))

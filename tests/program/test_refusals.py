@@ -123,6 +123,17 @@ class Refusals(FolderCase):
             self.assertNotIn(REFUSED, shown)
             self.assertEqual(template == FIRST, "except a question" in shown, shown)
 
+    def test_a_template_that_needs_a_system_message(self):
+        needs = ("{% if messages[0].role != 'system' %}{{ raise_exception('no system') }}{% endif %}")
+        path = self.model(needs + CHATML)
+        shown, n = self.chat(path, "hello", "so", *["more yyyyyyyyyyyyyyyyyyyyyyyyy"] * 4,
+                             args=("--ctx-shift", "-c", "160"))
+        self.assertEqual(6, n, shown)
+        self.assertNotIn("template", shown)
+        shown, n = self.chat(path, "hello", "so", args=("--system", "Be brief."))
+        self.assertEqual(2, n, shown)
+        self.assertNotIn("template", shown)
+
     def test_older_messages_that_another_format_accepted_are_dropped(self):
         path = self.model(BAD + CHATML)
         shown, n = self.chat(path, "bad", "hello", "so", args=("--format", "chatml"))
