@@ -103,8 +103,8 @@ struct command {
 static struct command read_command(char *text)
 {
     struct command c = { NULL, NULL, NULL };
-    bool is_after_verb = false, is_download = false;
-    const char *option = "";
+    bool is_after_verb = false, is_download = false, is_odd = false;
+    const char *option = "", *begin = text;
     char *word;
 
     while ((word = next_word(&text)) != NULL) {
@@ -125,17 +125,22 @@ static struct command read_command(char *text)
             is_after_verb = true;
             if (c.repo != NULL && !is_address(c.repo)) /* the program's own path */
                 c.repo = NULL;
+            is_odd = false;
             is_download |= strcmp(word, "download") == 0;
         } else if (word[0] == '-')
             option = word;
         else if (c.repo == NULL ? is_address(word) || is_after_verb || strchr(word, '/') != NULL
                                 : is_address(word) && !is_address(c.repo))
             c.repo = word;
-        else if (c.repo != NULL && (is_download || !is_after_verb) && c.file == NULL)
+        else if (c.file == NULL && (is_download || (c.repo == begin && strchr(word, '.') != NULL)))
             c.file = word;
+        else
+            is_odd |= c.repo == begin; /* ORG/NAME and a word: neither a command nor a file */
         if (word != option)
             option = "";
     }
+    if (is_odd)
+        c.repo = NULL;
     return c;
 }
 
@@ -379,7 +384,7 @@ static int read_address(struct named *to, char *text, const char *endpoint, stru
     char shown[100], *file, *scheme, *path;
     bool is_files = strncasecmp(text, "hf://", 5) == 0;
 
-    snprintf(shown, sizeof shown, "%s", text);
+    snprintf(shown, sizeof shown, "%.99s", text);
     file = cut_query(text);
     scheme = strstr(text, "://");
     if (is_files) {
@@ -410,7 +415,7 @@ static int read_name(struct named *to, char *text, struct err *e)
 {
     char *colon = strchr(text, ':'), shown[100];
 
-    snprintf(shown, sizeof shown, "%s", text);
+    snprintf(shown, sizeof shown, "%.99s", text);
     if (colon != NULL)
         *colon = '\0';
     if (text[0] == '/' || text[0] == '\0' || read_path(to, text, false, shown, e) != 0)

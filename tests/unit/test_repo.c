@@ -169,6 +169,8 @@ static void other_texts_are_refused_with_what_to_type(void **state)
         { "https://huggingface.co.example/org/name", "\"huggingface.co.example\" is not the hub" },
         { "file:///etc/passwd", "ORG/NAME" },
         { "hf download", "ORG/NAME" },
+        { "org/na me", "ORG/NAME" },
+        { "org/name x.gguf y.gguf", "ORG/NAME" },
         { "why is the sky blue", "ORG/NAME" },
     };
 
