@@ -515,9 +515,35 @@ static void a_buffer_for_reads_ends_with_a_huge_page(void **state)
         assert_true(whole_huge_pages(n) <= whole_huge_pages(n + 100 * KIB));
 }
 
+static void white_space_is_cut_from_both_ends(void **state)
+{
+    static const struct {
+        const char *text, *left;
+    } rows[] = {
+        { "", "" },
+        { " \t\r\n\v\f", "" },
+        { "a", "a" },
+        { " a b\r\n", "a b" },
+        { "\xef\xbb\xbf" "a\xc2\xa0", "a" },
+        { "\xe3\x80\x80" "a\xe2\x80\xa8\n", "a" },
+        { "\n\xff\n", "\xff" },
+        { "a\xc2", "a\xc2" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *text = rows[i].text;
+        size_t n = utf8_trim(&text, strlen(text));
+
+        assert_int_equal(n, strlen(rows[i].left));
+        assert_memory_equal(text, rows[i].left, n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(white_space_is_cut_from_both_ends),
         cmocka_unit_test(an_error_names_its_place_and_its_cause),
         cmocka_unit_test(a_buffer_for_reads_ends_with_a_huge_page),
         cmocka_unit_test(a_system_error_keeps_its_number),
