@@ -302,7 +302,7 @@ static bool is_like_repo(const char *name)
 
 int models_resolve(struct options *o, unsigned command)
 {
-    struct mw_beside *beside; /* stays: options refer to its texts */
+    static struct mw_beside *beside; /* options refer to its texts */
     static char path[PATH_MAX], expanded[PATH_MAX];
     char at_hub[PATH_MAX] = "";
     struct err e = ERR_INIT;
