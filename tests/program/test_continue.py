@@ -82,7 +82,7 @@ def saved(home):
             elif line.get("role") == "assistant":
                 answers[-1][0] += line.get("thinking", "")
                 answers[-1][1] += line.get("text", "")
-                answers[-1][2] = line["done"]
+                answers[-1][2] = line.get("done", "")
     return answers
 
 
@@ -251,19 +251,29 @@ class Reopened(SharedHome):
 
 
 class Screen(SharedHome):
-    def test_text_that_was_held_back_is_taken_back(self):
+    def check(self, *lines):
+        """An answer is cut after "ab", where "bcd" is a stop text.  Then these lines, each with
+        what it shows, and /continue."""
         model = self.script(*"abcde")
         t = Terminal("chat", "-m", model, *ARGUMENTS[1:], "-n", "2", "--stop", "bcd",
                      home=self.home, cols=200)
         self.addCleanup(t.close)
         self.assertTrue(t.sees("/help lists"), t.screen())
-        t.send("hi\r")
-        self.assertTrue(t.sees("token limit"), t.screen())
+        for line, shown in ("hi", "2 tokens, token limit"), *lines:
+            t.send(line + "\r")
+            self.assertTrue(t.sees(shown), t.screen())
         self.assertRegex(t.screen(), r"\bab ")
         t.send("/continue\r")
         self.assertTrue(t.loses(" ab "), t.screen())
         self.assertTrue(t.loses("token limit"), t.screen())
         self.assertRegex(t.screen(), r"\ba  ")
+
+    def test_text_that_was_held_back_is_taken_back(self):
+        self.check()
+
+    def test_the_same_after_another_answer_was_taken_back(self):
+        self.check(("/predict 1", "limited to 1 token"), ("again", "1 token, token limit"),
+                   ("/undo", "> again"), ("\025/predict 9", "limited to 9 tokens"))
 
 
 if __name__ == "__main__":

@@ -179,19 +179,6 @@ void talk_predict_again(struct talk *t)
     t->plan.binds = again.binds;
 }
 
-/* Show the text that was held back until the answer was cut. */
-static void show_held(struct talk *t, const struct mw_event *ev)
-{
-    struct held *h = &t->held;
-
-    if (ev->len == 0 || ev->len > sizeof h->text)
-        return;
-    memcpy(h->text, ev->text, ev->len);
-    h->n = ev->len;
-    h->is_thinking = ev->is_thinking;
-    t->front.piece(t->front.ctx, ev->text, ev->len, ev->is_thinking);
-}
-
 /* Whether the message itself is the reason why there is no answer: no prompt can be made of it.
  * If it stayed, all messages after it would be refused, too. */
 static bool is_refused(const struct talk *t, const struct mw_event *ev)
@@ -232,7 +219,8 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     if (ev->has_answer &&
         (t->answer.has_text || ev->receipt.n_decoded > 0 || done == MW_DONE_STOP)) {
         begin(t);
-        show_held(t, ev);
+        if (ev->len > 0) /* it was held back until the answer was cut */
+            t->front.piece(t->front.ctx, ev->text, ev->len, ev->is_thinking);
         id = saving_done(&t->saving, &t->last, ev, talk_tokens(t), t->answer.resumes);
         if (!t->answer.resumes)
             ledger_add(&t->ledger, false);

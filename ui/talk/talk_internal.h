@@ -19,7 +19,7 @@ static inline bool answer_can_go_on(enum mw_done done)
     return done == MW_DONE_CANCELLED || done == MW_DONE_LENGTH;
 }
 
-/* Text at the end of the last answer that was held back until it was cut. */
+/* Text at the end of the answer that goes on: it was held back until the answer was cut. */
 struct held {
     char text[512];
     size_t n;
@@ -101,6 +101,8 @@ void messages_return_waiting(struct talk *t);
 
 /* Open the chat that o names, or begin a new one. */
 int saved_begin(struct talk *t, struct err *e);
+/* If the chat ends with an answer, note the text at its end that was held back. */
+void saved_held(struct talk *t);
 /* Give the engine the newest messages that fit the context. */
 int saved_restore(struct talk *t, struct err *e);
 

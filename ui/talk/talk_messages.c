@@ -85,6 +85,7 @@ void messages_begin_answer(struct talk *t, bool resumes)
     t->state = TALK_ANSWERING;
     t->n_unfinished = 0;
     t->answer = (struct answer){ .resumes = resumes };
+    saved_held(t);
     mw_watch_begin_answer(t->engine.watch);
     changed(t);
 }

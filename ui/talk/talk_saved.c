@@ -150,31 +150,48 @@ static uint32_t first_that_fits(const struct talk *t, size_t *n_before, size_t *
 }
 
 /* How the answer goes on that the chat ends with.  ids belong to the caller. */
-static int read_cut(struct talk *t, uint32_t item, const struct store_text *text,
-                    uint32_t **ids, struct mw_cut *cut, struct err *e)
+static int read_cut(const struct store *s, uint32_t item, uint32_t **ids, struct mw_cut *cut,
+                    struct err *e)
 {
-    const struct store_item *answer = store_item(t->saving.store, item);
-    struct held *h = &t->held;
-    const char *end = answer->holds_thinking ? text->thinking + text->thinking_len
-                                             : text->text + text->len;
+    const struct store_item *answer = store_item(s, item);
 
     *cut = (struct mw_cut){ .n_held = answer->n_held,
                             .holds_thinking = answer->holds_thinking };
-    h->n = cut->n_held <= sizeof h->text ? cut->n_held : 0;
-    h->is_thinking = cut->holds_thinking;
-    if (h->n > 0)
-        memcpy(h->text, end - h->n, h->n);
-    if (store_ids(t->saving.store, item, ids, &cut->n_ids, e) != 0)
+    if (store_ids(s, item, ids, &cut->n_ids, e) != 0)
         return -1;
     cut->ids = *ids;
     return 0;
 }
 
-/* Read the messages from item `from` on.  *n: how many were read, also on failure. */
-static int read_messages(struct talk *t, uint32_t from, struct mw_message *messages,
-                         struct store_text *texts, uint32_t **ids, size_t *n, struct err *e)
+void saved_held(struct talk *t)
 {
     const struct store *s = t->saving.store;
+    struct err ignored = ERR_INIT;
+    struct held *h = &t->held;
+    const struct store_item *answer;
+    struct store_text text;
+    uint32_t item;
+
+    h->n = 0;
+    if (s == NULL || store_messages(s) == 0 ||
+        store_item_of(s, store_messages(s) - 1, &item, &ignored) != 0)
+        return;
+    answer = store_item(s, item);
+    if (answer->n_held == 0 || answer->n_held > sizeof h->text ||
+        store_text(s, item, &text, &ignored) != 0)
+        return;
+    h->n = answer->n_held;
+    h->is_thinking = answer->holds_thinking;
+    memcpy(h->text, (h->is_thinking ? text.thinking + text.thinking_len : text.text + text.len) -
+                        h->n,
+           h->n);
+    store_text_free(&text);
+}
+
+/* Read the messages from item `from` on.  *n: how many were read, also on failure. */
+static int read_messages(const struct store *s, uint32_t from, struct mw_message *messages,
+                         struct store_text *texts, uint32_t **ids, size_t *n, struct err *e)
+{
     uint32_t last = STORE_NO_ITEM;
 
     *n = 0;
@@ -194,10 +211,7 @@ static int read_messages(struct talk *t, uint32_t from, struct mw_message *messa
                                                 .thinking_len = text->thinking_len };
         last = role == MW_ASSISTANT ? i : STORE_NO_ITEM;
     }
-    t->held.n = 0;
-    return last == STORE_NO_ITEM
-               ? 0
-               : read_cut(t, last, &texts[*n - 1], ids, &messages[*n - 1].cut, e);
+    return last == STORE_NO_ITEM ? 0 : read_cut(s, last, ids, &messages[*n - 1].cut, e);
 }
 
 int saved_restore(struct talk *t, struct err *e)
@@ -209,7 +223,7 @@ int saved_restore(struct talk *t, struct err *e)
     uint32_t *ids = NULL; /* of the last answer */
     int rc = messages == NULL || texts == NULL
                  ? err_memory(e, "the messages of the chat")
-                 : read_messages(t, from, messages, texts, &ids, &n, e);
+                 : read_messages(t->saving.store, from, messages, texts, &ids, &n, e);
 
     if (rc == 0)
         rc = mw_chat_restore(t->engine.chat, messages, n, n_before, e);
