@@ -95,6 +95,9 @@ static bool opens_before(struct span word, char *out)
 
 /* ---- thinking ---- */
 
+/* A search for a partner reads all of a text or vocabulary, so a file gets no more of them. */
+#define MOST_WORDS 64
+
 typedef bool has_mark_fn(const void *ctx, const char *mark);
 
 /* Set the marks of f to word and its partner, if it has one. */
@@ -129,10 +132,13 @@ static bool text_has(const void *ctx, const char *mark)
 static bool named_in_text(struct chat_format *f, struct span text)
 {
     struct span word;
+    int n = 0;
 
-    for (size_t at = 0; mark_next_word(text, &at, &word);)
+    for (size_t at = 0; n < MOST_WORDS && mark_next_word(text, &at, &word);) {
+        n += mark_is_thinking(word);
         if (take_pair(f, word, text_has, &text))
             return true;
+    }
     return false;
 }
 
@@ -151,9 +157,11 @@ static void find_reply(struct chat_format *f, struct span text)
 {
     char other[MARK_BYTES];
     struct span word;
+    int n = 0;
 
-    for (size_t at = 0; mark_next_word(text, &at, &word);)
-        if (is_about_reply(word) && partner(word, 0, other) && text_has(&text, other)) {
+    for (size_t at = 0; n < MOST_WORDS && mark_next_word(text, &at, &word);)
+        if (is_about_reply(word) && ++n > 0 && partner(word, 0, other) &&
+            text_has(&text, other)) {
             copy_mark(f->reply_open, word);
             strcpy(f->reply_close, other);
             return;
@@ -195,14 +203,17 @@ static bool named_in_vocabulary(struct chat_format *f, const struct tokenizer *t
 {
     uint32_t n_token = tokenizer_info(t)->n_token;
     char text[MARK_BYTES];
+    int n_word = 0;
 
-    for (uint32_t id = 0; id < n_token; id++) {
+    for (uint32_t id = 0; id < n_token && n_word < MOST_WORDS; id++) {
         size_t n = is_added(t, id) ? tokenizer_piece(t, id, true, text, sizeof text) : 0;
         struct span word = { text, n };
         char before[MARK_BYTES];
 
-        if (n == 0 || n >= sizeof text || mark_at(word).n != n ||
-            (opens_before(word, before) && !vocabulary_has(t, before)))
+        if (n == 0 || n >= sizeof text || mark_at(word).n != n || !mark_is_thinking(word))
+            continue;
+        n_word++;
+        if (opens_before(word, before) && !vocabulary_has(t, before))
             continue;
         if (take_pair(f, word, vocabulary_has, t))
             return true;
