@@ -621,9 +621,13 @@ void tokenizer_strips(const struct tokenizer *t, uint32_t id, bool *left, bool *
 
 uint64_t tokenizer_least_ids(const struct tokenizer *t, uint64_t len)
 {
+    /* The unknown token is a character of at most four bytes. */
+    uint64_t longest = t->lacks_bytes && t->longest < 4 ? 4 : t->longest;
     /* Normalised text may have a third of the bytes. */
-    uint64_t per_id = (uint64_t)t->longest * (t->info.nfc ? 3 : 1);
+    uint64_t per_id = longest * (t->info.nfc ? 3 : 1);
 
+    if (t->lacks_bytes && t->info.fuse_unk) /* it is a run of any length */
+        return 0;
     for (uint32_t i = 0; i < t->all.n; i++)
         if ((t->flag[t->all.id[i]] & (FLAG_LSTRIP | FLAG_RSTRIP)) != 0)
             return 0;
