@@ -331,6 +331,7 @@ static int run_run(const struct options *given)
         mw_model_limits(r->model, &r->limits);
         models_used(o->model);
         code = run_chat(r, text, len);
+        prompt_report_left(&from);
     }
     free(text);
     if (r->model != NULL && !r->is_stuck)

@@ -203,8 +203,18 @@ static bool has_waiting(void)
     return ioctl(STDIN_FILENO, FIONREAD, &n) == 0 && n > 0;
 }
 
+void prompt_report_left(struct prompt_source *from)
+{
+    if (!from->is_left || from->quiet || !has_waiting())
+        return;
+    from->is_left = false;
+    fputs("memwall: standard input was not read, since it belongs to the program that started "
+          "memwall; to read it, add the argument \"-\"\n",
+          stderr);
+}
+
 /* Should standard input be read for this prompt? */
-static bool wants_stdin(const struct prompt_source *from)
+static bool wants_stdin(struct prompt_source *from)
 {
     if (from->stdin_use != PROMPT_STDIN_AUTO)
         return from->stdin_use == PROMPT_STDIN_READ;
@@ -212,10 +222,8 @@ static bool wants_stdin(const struct prompt_source *from)
         return false;
     if (from->arg == NULL || from->arg[0] == '\0' || !is_passed_on())
         return true;
-    if (!from->quiet && has_waiting())
-        fputs("memwall: standard input was not read, since it belongs to the program that "
-              "started memwall; to read it, add the argument \"-\"\n",
-              stderr);
+    from->is_left = true;
+    prompt_report_left(from);
     return false;
 }
 
@@ -271,11 +279,10 @@ static size_t argument_bytes(const struct prompt_source *from)
     return n > 0 && !from->raw && from->arg[n - 1] == '\r' ? n - 1 : n;
 }
 
-int prompt_make(const struct prompt_source *from, size_t max_bytes, char **out, size_t *len,
+int prompt_make(struct prompt_source *from, size_t max_bytes, char **out, size_t *len,
                 struct err *e)
 {
     struct whole w = { .max = max_bytes };
-    struct prompt_source without_mark = *from;
     size_t n_arg, n_head;
     int mark = 0;
 
@@ -283,8 +290,7 @@ int prompt_make(const struct prompt_source *from, size_t max_bytes, char **out, 
     if (from->arg != NULL && (mark = encoding_mark(from->arg, strlen(from->arg), e)) < 0)
         return -1;
     if (mark > 0)
-        without_mark.arg += mark;
-    from = &without_mark;
+        from->arg += mark;
     n_arg = argument_bytes(from);
     n_head = n_arg > 0 ? n_arg + 2 : 0;
     if (n_head > max_bytes)

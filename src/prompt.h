@@ -31,8 +31,9 @@ enum prompt_stdin { PROMPT_STDIN_AUTO, PROMPT_STDIN_READ, PROMPT_STDIN_NEVER };
 struct prompt_source {
     const char *arg; /* the argument; may be NULL */
     enum prompt_stdin stdin_use;
-    bool raw;   /* keep the last newline of the input */
-    bool quiet; /* do not say that standard input was left alone */
+    bool raw;     /* keep the last newline of the input */
+    bool quiet;   /* do not say that standard input was left alone */
+    bool is_left; /* out: standard input was left alone, and this was not said yet */
 };
 
 /*
@@ -42,7 +43,10 @@ struct prompt_source {
  * follows the argument as attached text, after an empty line.  Returns -1 with *e if there is
  * no prompt (ERR_ARGUMENT), it cannot be read, or it is longer than max_bytes (ERR_CONTEXT).
  */
-int prompt_make(const struct prompt_source *from, size_t max_bytes, char **out, size_t *len,
+int prompt_make(struct prompt_source *from, size_t max_bytes, char **out, size_t *len,
                 struct err *e);
+
+/* Say once that standard input was left alone, if data waits there.  It may arrive late. */
+void prompt_report_left(struct prompt_source *from);
 
 #endif

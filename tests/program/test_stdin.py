@@ -86,6 +86,27 @@ class Loops(StdinCase):
         os.close(r)
         self.assertEqual(self.shell('while read -r x; do run -q "$x"; done < "$L"')[1], "")
 
+    def test_data_that_arrives_late_is_mentioned(self):
+        """The answer waits for its reader until the data is there."""
+        r, w = os.pipe()
+        out, full = os.pipe()
+        os.set_blocking(full, False)
+        try:
+            while True:
+                os.write(full, bytes(4096))
+        except BlockingIOError:
+            os.set_blocking(full, True)
+        p = subprocess.Popen(["sh", "-c", "$R run $A a; true"], stdin=r, stdout=full,
+                             stderr=subprocess.PIPE, text=True, env=self.env)
+        os.close(full)
+        os.write(w, b"late\n")
+        while os.read(out, 65536):
+            pass
+        _, err = p.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(err.count(LEFT), 1, err)
+        for fd in (r, w, out):
+            os.close(fd)
+
     def test_a_dash_reads_it_in_any_case(self):
         both, = self.alone("a\n\nbb\nccc")
         only, = self.alone("bb\nccc")
