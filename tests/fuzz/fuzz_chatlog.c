@@ -12,12 +12,20 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every text is there, with the length that the item states. */
+/* Every text is there, with the length that the item states, and so are the ids. */
 static void read_all(const struct store *s)
 {
     for (uint32_t i = 0; i < store_count(s); i++) {
+        const struct store_item *item = store_item(s, i);
         struct store_text t;
+        uint32_t *ids;
+        size_t n;
         struct err e;
+
+        if (item->n_held > (item->holds_thinking ? item->thinking_bytes : item->text_bytes) ||
+            store_ids(s, i, &ids, &n, &e) != 0 || n > MW_CUT_IDS || (n > 0) != (ids != NULL))
+            abort();
+        free(ids);
 
         if (store_text(s, i, &t, &e) != 0 || t.len != store_item(s, i)->text_bytes ||
             t.thinking_len != store_item(s, i)->thinking_bytes)

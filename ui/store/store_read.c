@@ -399,7 +399,7 @@ int store_read_piece(const struct store *s, const struct piece *p, bool is_last,
     if (failed == 0 && (!join(&out->text, &out->len, &l.text) ||
                         !join(&out->thinking, &out->thinking_len, &l.thinking)))
         failed = err_memory(e, "a text of the chat");
-    if (failed == 0 && is_last && l.kind == STORE_ANSWER && l.held.n > 0 &&
+    if (failed == 0 && is_last && l.kind == STORE_ANSWER && !l.is_notice && l.held.n > 0 &&
         !join(l.holds_thinking ? &out->thinking : &out->text,
               l.holds_thinking ? &out->thinking_len : &out->len, &l.held))
         failed = err_memory(e, "a text of the chat");
