@@ -16,7 +16,8 @@ from chain_model import CHATML, chain  # noqa: E402
 from program import FolderCase, budget  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
-ARGUMENTS = ("--plain", "--color", "never", "--temp", "0", "-c", "256", "--memory", budget(64))
+ARGUMENTS = ("--plain", "--color", "never", "--temp", "0", "-c", "256", "--memory", budget(64),
+             "--blas", "never")  # its buffers would take most of the budget
 THINK = ("<think>", "</think>")
 # R1, QwQ and Qwen 3.5 open the thinking in the prompt.
 OPENS = CHATML.replace("assistant\n'", "assistant\n<think>\n'")

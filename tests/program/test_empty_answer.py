@@ -14,7 +14,8 @@ from program import FolderCase, MEMWALL, budget, environment, memwall  # noqa: E
 from terminal import Terminal  # noqa: E402
 
 END = "<|im_end|>"
-ARGUMENTS = ("--temp", "0", "--memory", budget(64))
+# The buffers of OpenBLAS would take most of the budget.
+ARGUMENTS = ("--temp", "0", "--memory", budget(64), "--blas", "never")
 THINKS = {"\n": "<think>", "<think>": "l", "l": "o", "o": "s", "s": "l"}  # without end
 
 
