@@ -130,8 +130,8 @@ void progress_sample(struct progress *p, const struct mw_sample *s, bool is_thin
     if (s->verdict.binds != MW_BINDS_NONE)
         snprintf(binds, sizeof binds, ", %s (%.0f %%)", mw_binds_label(s->verdict.binds),
                  100 * s->verdict.share);
-    snprintf(text, sizeof text, "%s%" PRIu64 " tokens%s%s%s", is_thinking ? "thinking, " : "",
-             s->n_decoded, rate, memory, binds);
+    snprintf(text, sizeof text, "%s%" PRIu64 " token%s%s%s%s", is_thinking ? "thinking, " : "",
+             s->n_decoded, s->n_decoded == 1 ? "" : "s", rate, memory, binds);
     progress_text(p, text);
 }
 

@@ -63,13 +63,13 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
 {
     char a[16], b[16], tps[24];
 
-    fprintf(to, "prompt   %" PRIu32 " tokens in %.1f s (%s tok/s)", r->n_prompt,
-            seconds(r->prefill_ns),
+    fprintf(to, "prompt   %" PRIu32 " token%s in %.1f s (%s tok/s)", r->n_prompt,
+            r->n_prompt == 1 ? "" : "s", seconds(r->prefill_ns),
             receipt_rate(tps, sizeof tps, rate(r->n_prompt, r->prefill_ns)));
     if (r->n_reused > 0)
         fprintf(to, ", %" PRIu32 " reused", r->n_reused);
-    fprintf(to, "\nanswer   %" PRIu32 " tokens in %.1f s (%s tok/s), the first after %.1f s\n",
-            r->n_decoded, seconds(r->decode_ns),
+    fprintf(to, "\nanswer   %" PRIu32 " token%s in %.1f s (%s tok/s), the first after %.1f s\n",
+            r->n_decoded, r->n_decoded == 1 ? "" : "s", seconds(r->decode_ns),
             receipt_rate(tps, sizeof tps, receipt_decode_tps(r)), seconds(r->first_ns));
     fprintf(to, "read     %s from disk; stalls took %.0f %% of the answer's time\n",
             units_size(a, sizeof a, r->bytes_read), 100 * share(r->stall_ns, r->decode_ns));

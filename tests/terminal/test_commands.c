@@ -79,6 +79,7 @@ static const struct row empty_rows[] = {
     { "/continue", "there is nothing to continue", NULL, NULL },
     { "/save", "nothing to save yet", NULL, NULL },
     { "/copy", "there is nothing to copy", NULL, NULL },
+    { "/copy code", "there is no code block to copy", NULL, NULL },
     { "/nonsense", "there is no command \"/nonsense\"", NULL, NULL },
 };
 
@@ -325,6 +326,7 @@ static void the_dashboard_knows_a_new_limit_of_answers(void **state)
     (void)state;
     program_begin(&run, &start);
     sees(&run, "ready");
+    program_ask(&run, "/predict 1", "answers are limited to 1 token,");
     program_ask(&run, "/predict 1500", "answers are limited to 1500 tokens");
     program_line(&run, "hello");
     sees(&run, " / 1,500 "); /* during the answer */

@@ -65,7 +65,7 @@ static void wide_and_joined_characters_are_marked_whole(void **state)
     (void)state;
     answer(t, "a\xe4\xb8\xad\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb"
               "e\xcc\x81z");
-    free(drawn(t, HEIGHT, WIDTH, false, false));
+    free(drawn(t, HEIGHT, WIDTH, true, false));
     transcript_press(t, 0, 2, TRANSCRIPT_CLUSTER); /* the second half of a wide character */
     transcript_drag(t, 0, 3);
     expect_copy(t, "\xe4\xb8\xad\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb");
@@ -224,6 +224,31 @@ static void the_turn_cursor_moves_over_questions(void **state)
     transcript_turn_end(t);
     transcript_rewind(t, 0);
     assert_int_equal(transcript_messages(t), 0);
+    transcript_free(t);
+}
+
+static void the_view_is_where_it_was_before_the_turn_cursor(void **state)
+{
+    struct transcript *t = begin();
+    char *at;
+
+    (void)state;
+    say(t, TRANSCRIPT_USER, "first");
+    answer(t, "one\n\ntwo\n\nthree\n\nfour\n\nfive\n\nsix\n\nseven\n\neight\n\nnine");
+    free(drawn(t, HEIGHT, WIDTH, true, false));
+    assert_true(transcript_follows(t));
+    assert_true(transcript_turn(t, -1));
+    assert_false(transcript_follows(t));
+    assert_true(sees(t, "first"));
+    transcript_turn_end(t);
+    assert_true(transcript_follows(t));
+    transcript_scroll(t, -4);
+    at = drawn(t, HEIGHT, WIDTH, true, false);
+    assert_true(transcript_turn(t, -1));
+    transcript_turn_end(t);
+    assert_false(transcript_follows(t));
+    expect(t, at);
+    free(at);
     transcript_free(t);
 }
 
@@ -409,6 +434,7 @@ int main(void)
         cmocka_unit_test(an_answer_is_copied_unchanged),
         cmocka_unit_test(code_blocks_are_copied_from_the_last_to_the_first),
         cmocka_unit_test(the_turn_cursor_moves_over_questions),
+        cmocka_unit_test(the_view_is_where_it_was_before_the_turn_cursor),
         cmocka_unit_test(messages_that_the_model_no_longer_sees_are_marked),
         cmocka_unit_test(an_interrupted_answer_goes_on),
         cmocka_unit_test(a_queued_message_is_below_the_running_answer),

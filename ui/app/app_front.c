@@ -398,7 +398,10 @@ void app_copy_part(struct app *a, bool code)
     char *text = code ? transcript_copy_code(a->transcript, &n, which, sizeof which)
                       : transcript_copy_answer(a->transcript, &n);
 
-    app_copy(a, text, n, which);
+    if (text == NULL && code)
+        app_hint(a, "there is no code block to copy");
+    else
+        app_copy(a, text, n, which);
 }
 
 static int on_act(void *ctx, enum talk_action action, const char *arg, struct err *e)

@@ -89,6 +89,8 @@ static void sentence(const struct option *row, const char *value, char *buf, siz
         snprintf(buf, n, "%s is %s", row->name, value[0] != '\0' ? value : "not set");
     else if (mark == NULL)
         snprintf(buf, n, "%s", says);
+    else if (strcmp(value, "1") == 0 && strcmp(mark, "% tokens") == 0)
+        snprintf(buf, n, "%.*s1 token", (int)(mark - says), says);
     else
         snprintf(buf, n, "%.*s%s%s", (int)(mark - says), says, value, mark + 1);
 }

@@ -305,8 +305,9 @@ void run_file(struct talk *t, const char *args)
     if (!talk_attach(t, name, text, n))
         talk_error(t, "no more than %d files go with a message", OUTBOX_MAX_FILES);
     else if (talk_file_tokens(t) > 0)
-        talk_notice(t, "%s goes with the next message, about %s tokens; /file - removes it",
-                    name, receipt_count(tokens, sizeof tokens, talk_file_tokens(t)));
+        talk_notice(t, "%s goes with the next message, about %s token%s; /file - removes it",
+                    name, receipt_count(tokens, sizeof tokens, talk_file_tokens(t)),
+                    talk_file_tokens(t) == 1 ? "" : "s");
     else
         talk_notice(t, "%s goes with the next message; /file - removes it", name);
 }

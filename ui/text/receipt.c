@@ -446,8 +446,8 @@ char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64
     *share = total == 0 ? 0 : (double)done / (double)total;
     add(&t, "prompt %.0f %%", floor(*share * 100));
     part(&t, ascii);
-    add(&t, "%s of %s tokens", receipt_count(word, sizeof word, done),
-        receipt_count(second, sizeof second, total));
+    add(&t, "%s of %s token%s", receipt_count(word, sizeof word, done),
+        receipt_count(second, sizeof second, total), plural(total));
     if (done > 0 && per_s > 0) {
         part(&t, ascii);
         add_rate(&t, per_s);

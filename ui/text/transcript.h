@@ -165,6 +165,7 @@ char *transcript_copy_code(struct transcript *t, size_t *n, char *which, size_t 
 /* Move to the previous (-1) or next (+1) user message; the first call goes to the last one.
  * Returns false if there is none. */
 bool transcript_turn(struct transcript *t, int direction);
+/* Remove the cursor, and show again what was shown before it came. */
 void transcript_turn_end(struct transcript *t);
 /* Returns the number of messages before the turn of the cursor, for mw_chat_rewind, or -1. */
 long transcript_turn_keep(const struct transcript *t);

@@ -82,6 +82,8 @@ struct transcript {
 
     bool has_turn;
     uint32_t turn; /* the item of the cursor */
+    bool followed; /* where the view was before the cursor came */
+    struct spot top_before;
 
     bool has_code; /* a code block was copied: the next copy takes the one before it */
     uint32_t code_item, code_block;

@@ -606,6 +606,10 @@ bool transcript_turn(struct transcript *t, int direction)
 
         if (t->item[i].kind != TRANSCRIPT_USER)
             continue;
+        if (!t->has_turn) {
+            t->followed = t->follows;
+            t->top_before = t->top;
+        }
         t->has_turn = true;
         t->turn = (uint32_t)i;
         if (!part_is_shown(t, (uint32_t)i, AREA_HEAD))
@@ -619,6 +623,10 @@ bool transcript_turn(struct transcript *t, int direction)
 
 void transcript_turn_end(struct transcript *t)
 {
+    if (t->has_turn) {
+        t->follows = t->followed || t->top_before.at.item >= t->n_item;
+        t->top = t->top_before;
+    }
     t->has_turn = false;
 }
 
