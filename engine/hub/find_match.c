@@ -306,7 +306,8 @@ static int resolve_folder(const char *folder, struct mw_models **m, struct mw_fo
     if ((*m)->n <= 1)
         return 0;
     for (size_t i = 0; i < (*m)->n; i++) {
-        const char *path = (*m)->entries[i].found.path, *base = strrchr(path, '/') + 1;
+        const char *path = (*m)->entries[i].found.path, *slash = strrchr(path, '/');
+        const char *base = slash != NULL ? slash + 1 : path;
 
         if (used + strlen(base) + 8 > sizeof names)
             break;

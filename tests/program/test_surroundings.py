@@ -104,9 +104,11 @@ class EndlessLibrary(unittest.TestCase):
     def begin(self, home, *args):
         """Start a command and return it when it is in the library."""
         reads, writes = os.pipe()
+        # A shell may have started the tests in the background, with SIGINT ignored.
         p = subprocess.Popen([MEMWALL, *args], stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                              pass_fds=(writes,),
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                              env=environment(home, LD_LIBRARY_PATH=home, MARK_FD=str(writes)))
         os.close(writes)
         self.assertEqual(b"\0", os.read(reads, 1), args)
