@@ -570,6 +570,8 @@ enum mw_empty {
 struct mw_receipt {
     enum mw_done done;
     enum mw_empty empty;
+    bool is_continuation; /* it goes on with an answer that was cut; n_decoded is this part */
+    bool has_stop_text;   /* a stop string ended it */
     uint32_t n_prompt; /* tokens that had to be evaluated */
     uint32_t n_reused; /* tokens whose keys and values were still there */
     uint32_t n_decoded;

@@ -774,6 +774,7 @@ static bool end_turn(struct run *r, bool is_continued)
     if (r->is_lost)
         *done = MW_DONE_ERROR;
     r->receipt.empty = why_empty(r, t);
+    r->receipt.has_stop_text = *done == MW_DONE_STOP && r->found_stop && r->is_own_stop;
     if (r->found_stop || r->parser.is_over)
         r->answer.n = 0; /* the last ids do not belong to the answer */
     ids_free(&t->ids);
@@ -817,7 +818,7 @@ void answer_run(struct answerer *a, bool is_continued)
                      .n_predict = a->n_predict,
                      .start_ns = clock_ns(),
                      .bytes_before = counter_get(&t->bytes_read),
-                     .receipt.empty = MW_EMPTY_NOTHING,
+                     .receipt = { .empty = MW_EMPTY_NOTHING, .is_continuation = is_continued },
                      .err = ERR_INIT };
     bool has_answer, started = start_turn(&r, is_continued, &r.err) == 0;
 

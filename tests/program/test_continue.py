@@ -251,6 +251,33 @@ class Reopened(SharedHome):
                                  [thinking, "AB", "stop"])
 
 
+class Complete(SharedHome):
+    """Only an answer that the model ended is complete."""
+
+    def test_an_answer_that_the_model_ended(self):
+        model = self.script(*"abcde")
+        chat = Chat(model, self.home, "-n", "4")
+        self.assertIn("4 tokens, token limit", chat.say("hi"))
+        self.assertIn("2 more tokens", chat.say("/continue"))
+        self.assertIn("the answer is complete", chat.say("/continue"))
+        chat.close()
+        self.assertEqual(saved(self.home), [["", "abcde", "stop"]])
+        chat = Chat(model, self.home, "--continue")
+        self.assertIn("the answer is complete", chat.say("/continue"))
+        chat.close()
+
+    def test_an_answer_that_ended_at_a_stop_text(self):
+        model = self.script(*"abcde")
+        chat = Chat(model, self.home, "--stop", "c")
+        self.assertIn("ab", chat.say("hi"))
+        self.assertIn("1 more token", chat.say("/continue"))
+        chat.close()
+        chat = Chat(model, self.home, "--continue")
+        self.assertIn("cde", chat.say("/continue"))
+        chat.close()
+        self.assertEqual(saved(self.home), [["", "abcde", "stop"]])
+
+
 class Screen(SharedHome):
     def check(self, *lines):
         """An answer is cut after "ab", where "bcd" is a stop text.  Then these lines, each with

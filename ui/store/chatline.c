@@ -177,18 +177,21 @@ static void receipt_number(struct chatline *l, const char *name, long long v)
         const char *name;
         uint64_t *wide;
         uint32_t *narrow;
+        bool *flag;
     } rows[] = {
-        { "n_prompt", NULL, &p->n_prompt },
-        { "n_reused", NULL, &p->n_reused },
-        { "n_decoded", NULL, &p->n_decoded },
-        { "first_ns", &p->first_ns, NULL },
-        { "prefill_ns", &p->prefill_ns, NULL },
-        { "decode_ns", &p->decode_ns, NULL },
-        { "bytes_read", &p->bytes_read, NULL },
-        { "stall_ns", &p->stall_ns, NULL },
-        { "peak_charged", &p->peak_charged, NULL },
-        { "peak_resident", &p->peak_resident, NULL },
-        { "context", &l->context, NULL },
+        { "continuation", .flag = &p->is_continuation },
+        { "stop_text", .flag = &p->has_stop_text },
+        { "n_prompt", .narrow = &p->n_prompt },
+        { "n_reused", .narrow = &p->n_reused },
+        { "n_decoded", .narrow = &p->n_decoded },
+        { "first_ns", .wide = &p->first_ns },
+        { "prefill_ns", .wide = &p->prefill_ns },
+        { "decode_ns", .wide = &p->decode_ns },
+        { "bytes_read", .wide = &p->bytes_read },
+        { "stall_ns", .wide = &p->stall_ns },
+        { "peak_charged", .wide = &p->peak_charged },
+        { "peak_resident", .wide = &p->peak_resident },
+        { "context", .wide = &l->context },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -196,6 +199,8 @@ static void receipt_number(struct chatline *l, const char *name, long long v)
             continue;
         if (rows[i].wide != NULL)
             *rows[i].wide = n;
+        else if (rows[i].flag != NULL)
+            *rows[i].flag = n != 0;
         else
             *rows[i].narrow = small;
     }

@@ -523,6 +523,10 @@ void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t c
 
     json_object(j, NULL);
     json_object(j, "receipt");
+    if (r->is_continuation)
+        json_u64(j, "continuation", 1);
+    if (r->has_stop_text)
+        json_u64(j, "stop_text", 1);
     json_u64(j, "n_prompt", r->n_prompt);
     json_u64(j, "n_reused", r->n_reused);
     json_u64(j, "n_decoded", r->n_decoded);

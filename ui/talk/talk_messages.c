@@ -278,12 +278,30 @@ void talk_retry(struct talk *t)
     messages_begin_answer(t, false);
 }
 
+/* Whether the chat ends with an answer that the model ended. */
+static bool is_complete(const struct talk *t)
+{
+    const struct store *s = t->saving.store;
+    const struct store_item *answer;
+    struct err ignored = ERR_INIT;
+    uint32_t item;
+
+    if (s == NULL || ledger_ends_with_user(&t->ledger) || store_messages(s) != t->ledger.n ||
+        store_item_of(s, store_messages(s) - 1, &item, &ignored) != 0)
+        return false;
+    answer = store_item(s, item);
+    return answer->done == MW_DONE_STOP &&
+           !(answer->has_receipt && answer->receipt.has_stop_text);
+}
+
 void talk_continue(struct talk *t)
 {
     struct err e = ERR_INIT;
 
     if (t->ledger.n == 0)
         talk_error(t, "there is nothing to continue");
+    else if (is_complete(t))
+        talk_notice(t, "the answer is complete, there is nothing to continue");
     else if (mw_chat_continue(t->engine.chat, &e) != 0)
         talk_report(t, &e);
     else

@@ -190,8 +190,8 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
     struct text t = begin(buf, n);
     char word[32];
 
-    add(&t, "%s token%s%s", receipt_count(word, sizeof word, r->n_decoded),
-        plural(r->n_decoded), r->done == MW_DONE_LENGTH ? ", token limit" : "");
+    add(&t, "%s %stoken%s%s", receipt_count(word, sizeof word, r->n_decoded),
+        r->is_continuation ? "more " : "", plural(r->n_decoded), r->done == MW_DONE_LENGTH ? ", token limit" : "");
     if (r->decode_ns > 0) {
         part(&t, ascii);
         add(&t, "%s", receipt_time(word, sizeof word, (double)r->decode_ns / NS));
