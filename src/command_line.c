@@ -3,9 +3,13 @@
 
 #include "src/command_line.h"
 
+#include <sys/stat.h>
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include "engine/base/lookalike.h"
 #include "engine/base/near.h"
@@ -183,24 +187,48 @@ static int take_positional(struct options *o, const struct command *c, const cha
 
         if (c->takes_arg)
             o->arg = text;
+        o->model_is_first = c->bit == CMD_RUN;
         return take_value(o, OPT_MODEL, model, e);
     }
     err_set(e, ERR_ARGUMENT, "unexpected argument \"%.60s\"", text);
     return lookalike_explain(e, text);
 }
 
-/* -p TEXT or "-" is the prompt, so a positional is the model. */
-static int take_prompt(struct options *o, struct err *e)
+/* Is it the path of a model: a file of that kind, or the folder of a snapshot? */
+static bool is_model_path(const char *path)
+{
+    size_t n = strlen(path);
+    char config[4096];
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return false;
+    if (!S_ISDIR(st.st_mode))
+        return n > 5 && strcasecmp(path + n - 5, ".gguf") == 0;
+    return snprintf(config, sizeof config, "%s/config.json", path) < (int)sizeof config &&
+           access(config, F_OK) == 0;
+}
+
+/* A single positional is the prompt.  With -p TEXT, or if it is the path of a model beside "-",
+ * it is the model. */
+static int take_prompt(struct options *o, const struct command *c, struct err *e)
 {
     bool is_stdin = o->prompt != NULL && strcmp(o->prompt, "-") == 0;
 
     if (o->prompt != NULL && o->arg != NULL && o->on_line[OPT_MODEL])
         return err_set(e, ERR_ARGUMENT, "unexpected argument \"%.60s\"", o->arg);
-    if ((o->prompt != NULL || o->stdin_too) && o->arg != NULL && !o->on_line[OPT_MODEL]) {
+    if (o->arg != NULL && !o->on_line[OPT_MODEL] &&
+        (o->prompt != NULL || (o->stdin_too && is_model_path(o->arg)))) {
         if (take_value(o, OPT_MODEL, o->arg, e) != 0)
             return -1;
         o->arg = NULL;
     }
+    if (c->bit == CMD_RUN && o->prompt == NULL && o->arg != NULL && !o->on_line[OPT_MODEL] &&
+        is_model_path(o->arg))
+        return err_set(e, ERR_ARGUMENT,
+                       "\"%.60s\" is a model; for a chat: memwall -m %.60s; for an answer: "
+                       "memwall run -m %.60s PROMPT",
+                       o->arg, o->arg, o->arg);
     if (o->prompt != NULL)
         o->arg = is_stdin ? NULL : o->prompt;
     o->stdin_too |= is_stdin;
@@ -261,7 +289,7 @@ int command_line_parse(struct options *o, const struct command *c, int argc, cha
         if (o->help || o->version)
             return 0;
     }
-    return take_prompt(o, e);
+    return take_prompt(o, c, e);
 }
 
 int command_line_check(const struct options *o, const struct command *c, struct err *e)

@@ -266,8 +266,8 @@ bool models_use_chat(struct options *o, const char *folder, const char *chat)
 
 /* ---- names ---- */
 
-/* Print the models that a name can be, one on a line. */
-static void print_candidates(const char *name)
+/* Call fn for each model that a name can be. */
+static void each_candidate(const char *name, void (*fn)(const char *, const struct mw_found *))
 {
     struct err ignored = ERR_INIT;
     struct mw_models *m;
@@ -278,15 +278,54 @@ static void print_candidates(const char *name)
     n = mw_models_count(m);
     found = calloc(n + 1, sizeof *found);
     n_found = found != NULL ? mw_models_match(m, name, found, n) : 0;
-    for (size_t i = 0; i < n_found; i++) {
-        const struct mw_found *f = mw_models_at(m, found[i]);
-        char path[PATH_MAX];
-
-        clean_line(path, sizeof path, f->path, strlen(f->path));
-        fprintf(stderr, "  %s  (%s)\n", f->name, path);
-    }
+    for (size_t i = 0; i < n_found && i < n; i++)
+        fn(name, mw_models_at(m, found[i]));
     free(found);
     mw_models_free(m);
+}
+
+static void print_candidate(const char *name, const struct mw_found *f)
+{
+    char path[PATH_MAX];
+
+    (void)name;
+    clean_line(path, sizeof path, f->path, strlen(f->path));
+    fprintf(stderr, "  %s  (%s)\n", f->name, path);
+}
+
+static void print_chosen(const char *name, const struct mw_found *f)
+{
+    char text[400];
+
+    snprintf(text, sizeof text, "\"%.60s\" is a part of \"%.200s\", which is opened", name,
+             f->name);
+    report_notice(text, strlen(text));
+}
+
+static int refuse_part(const char *name, struct err *e)
+{
+    return err_set(e, ERR_IO,
+                   "no file or model is named \"%.60s\", which is a part of the name of one",
+                   name);
+}
+
+/* Find the path.  A part of a name is enough with -m; the first of two arguments is rather the
+ * first word of a sentence without quotes. */
+static int find_path(const struct options *o, unsigned command, char *path, size_t n,
+                     struct mw_beside **beside, struct err *e)
+{
+    bool is_part;
+
+    if (mw_models_resolve(models_places(), o->model, path, n, beside, &is_part, e) != 0)
+        return -1;
+    if (is_part && o->model_is_first) {
+        mw_beside_free(*beside);
+        *beside = NULL;
+        return refuse_part(o->model, e);
+    }
+    if (is_part && !o->quiet && command != CMD_CHAT) /* the screen names it */
+        each_candidate(o->model, print_chosen);
+    return 0;
 }
 
 /* Is it written as ORG/NAME or ORG/NAME:TYPE? */
@@ -310,16 +349,20 @@ int models_resolve(struct options *o, unsigned command)
 
     /* The shell does not expand "~/" in the configuration file. */
     o->model = path_expand(expanded, sizeof expanded, o->model);
-    if (mw_models_resolve(models_places(), o->model, path, sizeof path, &beside, &e) == 0) {
+    if (find_path(o, command, path, sizeof path, &beside, &e) == 0) {
         o->model = path;
         beside_apply(o, beside, command);
         return EXIT_OK;
     }
     (void)lookalike_explain(&e, o->model);
     code = report_error(&e);
+    if (o->model_is_first)
+        fputs("memwall: the first of two arguments is the model; put a prompt of several words "
+              "in quotes\n",
+              stderr);
     if (e.code == ERR_ARGUMENT) {
         if (access(o->model, F_OK) != 0)
-            print_candidates(o->model);
+            each_candidate(o->model, print_candidate);
         return EXIT_USAGE;
     }
     fputs("memwall: \"memwall list\" shows the models on this machine", stderr);
@@ -336,7 +379,7 @@ bool models_is_here(const char *name)
     struct err e = ERR_INIT;
 
     return mw_models_resolve(models_places(), path_expand(expanded, sizeof expanded, name),
-                             path, sizeof path, NULL, &e) == 0 ||
+                             path, sizeof path, NULL, NULL, &e) == 0 ||
            e.code == ERR_ARGUMENT;
 }
 

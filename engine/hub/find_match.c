@@ -126,12 +126,15 @@ static bool is_among(const struct mw_models *m, const struct find_entry *entry,
     return false;
 }
 
-size_t mw_models_match(const struct mw_models *m, const char *name, size_t *found, size_t n)
+/* Set *is_part if only a part of their names meets the name. */
+static size_t match(const struct mw_models *m, const char *name, size_t *found, size_t n,
+                    bool *is_part)
 {
     struct parts typed = parts_of(name);
     size_t n_found = 0;
 
-    for (enum rule rule = 0; rule < RULES && n_found == 0; rule++)
+    for (enum rule rule = 0; rule < RULES && n_found == 0; rule++) {
+        *is_part = rule >= RULE_BEGIN;
         for (size_t i = 0; i < m->n; i++)
             if (meets(&m->entries[i], &typed, rule) &&
                 !is_among(m, &m->entries[i], found, n_found < n ? n_found : n)) {
@@ -139,7 +142,15 @@ size_t mw_models_match(const struct mw_models *m, const char *name, size_t *foun
                     found[n_found] = i;
                 n_found++;
             }
+    }
     return n_found;
+}
+
+size_t mw_models_match(const struct mw_models *m, const char *name, size_t *found, size_t n)
+{
+    bool unused;
+
+    return match(m, name, found, n, &unused);
 }
 
 /* The share of pairs of letters that two texts have in common, from 0 to 1.  A changed, missing
@@ -267,17 +278,17 @@ static int refuse(const struct mw_models *m, const char *name, const size_t *fou
 }
 
 static int resolve_name(const struct mw_places *places, const char *name, struct mw_models **m,
-                        struct mw_found *to, struct err *e)
+                        struct mw_found *to, bool *is_part, struct err *e)
 {
     char at_hub[CACHE_MAX_REPO + CACHE_MAX_FILE + 2];
     size_t found[8], n_found;
 
     if (mw_models_find(m, places, e) != 0)
         return -1;
-    n_found = mw_models_match(*m, name, found, sizeof found / sizeof found[0]);
+    n_found = match(*m, name, found, sizeof found / sizeof found[0], is_part);
     if (n_found == 0 && mw_hub_name(name, at_hub, sizeof at_hub)) {
         name = at_hub;
-        n_found = mw_models_match(*m, name, found, sizeof found / sizeof found[0]);
+        n_found = match(*m, name, found, sizeof found / sizeof found[0], is_part);
     }
     if (n_found != 1)
         return refuse(*m, name, found, n_found, e);
@@ -320,17 +331,18 @@ static int resolve_folder(const char *folder, struct mw_models **m, struct mw_fo
 }
 
 int mw_models_resolve(const struct mw_places *places, const char *name, char *path, size_t n,
-                      struct mw_beside **beside, struct err *e)
+                      struct mw_beside **beside, bool *is_part, struct err *e)
 {
     struct mw_found to = { .path = name };
     struct mw_models *m = NULL;
     struct stat st;
+    bool is_of_part = false;
     int rc = 0;
 
     if (beside != NULL)
         *beside = NULL;
     if (stat(name, &st) != 0)
-        rc = is_path(name) ? 0 : resolve_name(places, name, &m, &to, e);
+        rc = is_path(name) ? 0 : resolve_name(places, name, &m, &to, &is_of_part, e);
     else if (S_ISDIR(st.st_mode))
         rc = resolve_folder(name, &m, &to, e);
     if (rc == 0 && (size_t)snprintf(path, n, "%s", to.path) >= n)
@@ -339,6 +351,8 @@ int mw_models_resolve(const struct mw_places *places, const char *name, char *pa
         to.parts = find_parts(name);
     if (rc == 0 && beside != NULL)
         rc = mw_beside_read(beside, &to, e);
+    if (is_part != NULL)
+        *is_part = rc == 0 && is_of_part;
     mw_models_free(m);
     return rc;
 }

@@ -136,10 +136,11 @@ void mw_beside_free(struct mw_beside *b);
  * existing folder, or else the one model that matches the name.  A path that does not exist is
  * copied, so that opening it reports it.  Returns -1 with *e if several models match
  * (ERR_ARGUMENT), or none (ERR_IO): it names those that match or are similar.  *beside, unless
- * beside is NULL, is what is beside the weights of that model.
+ * beside is NULL, is what is beside the weights of that model.  *is_part, unless it is NULL: the
+ * name is only the beginning or a part of that model's name.
  */
 int mw_models_resolve(const struct mw_places *places, const char *name, char *path, size_t n,
-                      struct mw_beside **beside, struct err *e);
+                      struct mw_beside **beside, bool *is_part, struct err *e);
 
 /* Does the description of a model contain every word of the filter?  Upper and lower case are
  * the same.  The description is name, architecture, weight type and store. */

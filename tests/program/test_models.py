@@ -140,6 +140,38 @@ class Models(Home):
             self.assertEqual("gemma4", json.loads(r.stdout)["arch"])
         self.assertEqual(0, self.memwall("inspect", "tiny:1b").returncode)
 
+    def test_a_part_of_a_name_is_reported_with_the_model(self):
+        self.copy("llama-tiny.gguf", "here/phi-3-tiny-F32.gguf")
+        for name in ("hi", "phi-3"):
+            r = self.memwall("run", "-m", name, "-n", "1", "--raw", "yes")
+            self.assertEqual((0, f'memwall: "{name}" is a part of "phi-3-tiny:F32", which is '
+                                 'opened\n'), (r.returncode, r.stderr))
+        for more in (("-q", "-m", "hi"), ("-m", "phi-3-tiny"), ("-m", "phi-3-tiny:f32")):
+            r = self.memwall("run", *more, "-n", "1", "--raw", "yes")
+            self.assertEqual((0, ""), (r.returncode, r.stderr))
+
+    def test_the_first_of_two_words_is_the_whole_name_of_a_model(self):
+        self.copy("llama-tiny.gguf", "here/phi-3-tiny-F32.gguf")
+        for name in ("phi-3-tiny", "PHI-3-tiny:F32", "phi-3-tiny-F32.gguf"):
+            r = self.memwall("run", "-q", "-n", "2", name, "yes")
+            self.assertEqual((0, ""), (r.returncode, r.stderr))
+        for name in ("hi", "phi-3", "What"):
+            r = self.memwall("run", name, "notes.txt")
+            self.assertEqual((1, ""), (r.returncode, r.stdout))
+            self.assertIn(f'no file or model is named "{name}"', r.stderr)
+            self.assertIn("put a prompt of several words in quotes", r.stderr)
+
+    def test_the_path_of_a_model_alone_is_refused(self):
+        self.copy("llama-tiny.gguf", "here/a.gguf")
+        put(os.path.join(self.cwd, "snapshot", "config.json"), "{}")
+        for path in ("a.gguf", "./a.gguf", "snapshot"):
+            r = self.memwall("run", path)
+            self.assertEqual((2, ""), (r.returncode, r.stdout))
+            self.assertIn(f'"{path}" is a model; for a chat: memwall -m {path}; for an answer: '
+                          f'memwall run -m {path} PROMPT\n', r.stderr)
+        r = self.memwall("run", "-q", "-m", "a.gguf", "-n", "1", "--raw", "a.gguf")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+
     def test_a_file_comes_before_a_name(self):
         self.fill()
         self.copy("llama-tiny.gguf", "here/gemma")
@@ -255,6 +287,24 @@ class Guide(Home):
         self.assertEqual(1, len(r.stderr.splitlines()), r.stderr)
         quiet = self.memwall("run", "-q", "-n", "2", "--raw", "--seed", "1", "hi")
         self.assertEqual((0, ""), (quiet.returncode, quiet.stderr))
+
+    def test_one_word_beside_a_dash_is_the_prompt(self):
+        self.install_guide()
+        alone, = (json.loads(x)["n_prompt"] for x in self.memwall(
+            "run", "--json", "-n", "1", "hi").stdout.splitlines() if "n_prompt" in x)
+        for args in (("hi", "-"), ("-", "hi"), ("a.gguf", "-")):
+            r = self.memwall("run", "--json", "-n", "1", *args)
+            self.assertEqual(0, r.returncode, r.stderr)
+            n, = (json.loads(x)["n_prompt"] for x in r.stdout.splitlines() if "n_prompt" in x)
+            self.assertIn("this is the guide", r.stderr)
+            if "hi" in args:
+                self.assertEqual(alone, n)
+        self.copy("llama-tiny.gguf", "here/own.gguf")
+        r = self.memwall("run", "-n", "1", "--raw", "own.gguf", "hi", "-")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        r = self.memwall("run", "-n", "1", "own.gguf", "-")
+        self.assertEqual(2, r.returncode)
+        self.assertIn("no prompt given", r.stderr)
 
     def test_the_dashboard_of_the_guide_is_printed(self):
         self.install_guide()

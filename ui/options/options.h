@@ -183,6 +183,7 @@ struct options {
     bool once, help, version;
 
     bool no_stdin, stdin_too; /* never read standard input; read it in any case: "-" */
+    bool model_is_first;     /* the first of two positionals of run is the model */
     const char *prompt;      /* replaces arg */
     const char *arg;         /* the positional that is not the model, or NULL */
     bool given[N_OPTION];    /* on the command line or in a file */

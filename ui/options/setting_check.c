@@ -21,7 +21,7 @@ static int check_model(const char *name, const struct mw_places *places, struct 
     char expanded[PATH_MAX], path[PATH_MAX];
 
     path_expand(expanded, sizeof expanded, name);
-    if (mw_models_resolve(places, expanded, path, sizeof path, NULL, e) != 0)
+    if (mw_models_resolve(places, expanded, path, sizeof path, NULL, NULL, e) != 0)
         return -1;
     return access(path, R_OK) == 0 ? 0 : err_sys(e, "cannot open \"%.150s\"", path);
 }

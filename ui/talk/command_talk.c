@@ -340,7 +340,7 @@ static int find_model(struct talk *t, const char *name, char *path, size_t n,
     *beside = NULL;
     path_expand(expanded, sizeof expanded, name);
     if (places != NULL)
-        return mw_models_resolve(places, expanded, path, n, beside, e);
+        return mw_models_resolve(places, expanded, path, n, beside, NULL, e);
     snprintf(path, n, "%s", expanded);
     return 0;
 }
