@@ -572,6 +572,9 @@ struct mw_receipt {
     enum mw_empty empty;
     bool is_continuation; /* it goes on with an answer that was cut; n_decoded is this part */
     bool has_stop_text;   /* a stop string ended it */
+    /* If it is empty because of its thinking: thinking can still be switched off, or the chat
+     * format has no switch for it. */
+    bool can_think_less, has_no_switch;
     uint32_t n_prompt; /* tokens that had to be evaluated */
     uint32_t n_reused; /* tokens whose keys and values were still there */
     uint32_t n_decoded;

@@ -95,7 +95,7 @@ static void report_empty(const struct run *r, const struct mw_receipt *receipt)
     if (receipt->empty == MW_NOT_EMPTY || r->o->quiet ||
         (has_error && receipt->empty == MW_EMPTY_NOTHING))
         return;
-    receipt_empty(text, sizeof text, receipt);
+    receipt_empty(text, sizeof text, receipt, false);
     report_notice(text, strlen(text));
 }
 

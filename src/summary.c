@@ -95,7 +95,7 @@ void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sa
     json_string(j, "done", summary_done_name(r->done));
     if (r->empty != MW_NOT_EMPTY) {
         json_string(j, "empty", empty_name(r->empty));
-        json_string(j, "reason", receipt_empty(reason, sizeof reason, r));
+        json_string(j, "reason", receipt_empty(reason, sizeof reason, r, false));
     }
     json_u64(j, "n_prompt", r->n_prompt);
     json_u64(j, "n_reused", r->n_reused);

@@ -760,6 +760,39 @@ static enum mw_empty why_empty(const struct run *r, const struct turn *t)
                                                                    : MW_EMPTY_NOTHING;
 }
 
+/* Whether the prompt differs with thinking on and off. */
+static bool has_think_switch(const struct run *r)
+{
+    uint32_t n_ctx = session_options(r->a->session)->n_ctx;
+    struct rendering on = r->a->rendering, off = on;
+    struct ids with = { .max = n_ctx }, without = { .max = n_ctx };
+    struct err ignored = ERR_INIT;
+    bool differs;
+
+    on.think = MW_THINK_ON;
+    off.think = MW_THINK_OFF;
+    differs =
+        conversation_render(r->a->conversation, &on, r->turn, &with, &ignored) != 0 ||
+        conversation_render(r->a->conversation, &off, r->turn, &without, &ignored) != 0 ||
+        with.n != without.n ||
+        (with.n > 0 && memcmp(with.id, without.id, with.n * sizeof *with.id) != 0);
+    ids_free(&with);
+    ids_free(&without);
+    return differs;
+}
+
+/* Find out whether the thinking that took all tokens can be switched off. */
+static void judge_thinking(struct run *r)
+{
+    bool has_switch;
+
+    if (r->receipt.empty != MW_EMPTY_THINKING && r->receipt.empty != MW_EMPTY_THOUGHT)
+        return;
+    has_switch = has_think_switch(r);
+    r->receipt.has_no_switch = !has_switch;
+    r->receipt.can_think_less = has_switch && r->a->rendering.think != MW_THINK_OFF;
+}
+
 /* Complete the turn.  Returns whether it stays: a new answer without text stays if it is one
  * that can go on. */
 static bool end_turn(struct run *r, bool is_continued)
@@ -774,6 +807,7 @@ static bool end_turn(struct run *r, bool is_continued)
     if (r->is_lost)
         *done = MW_DONE_ERROR;
     r->receipt.empty = why_empty(r, t);
+    judge_thinking(r);
     r->receipt.has_stop_text = *done == MW_DONE_STOP && r->found_stop && r->is_own_stop;
     if (r->found_stop || r->parser.is_over)
         r->answer.n = 0; /* the last ids do not belong to the answer */

@@ -9,18 +9,21 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from chain_model import chain, spell  # noqa: E402
+from chain_model import CHATML, chain, spell  # noqa: E402
 from program import FolderCase, MEMWALL, budget, environment, memwall  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 END = "<|im_end|>"
 # The buffers of OpenBLAS would take most of the budget.
 ARGUMENTS = ("--temp", "0", "--memory", budget(64), "--blas", "never")
+SWITCH = CHATML.replace("assistant\n'", "assistant\n' + ('<think>\n\n</think>\n\n' "
+                        "if enable_thinking is defined and not enable_thinking else '')")
 THINKS = {"\n": "<think>", "<think>": "l", "l": "o", "o": "s", "s": "l"}  # without end
 
 
 class Empty(FolderCase):
     def model(self, links, **more):
+        more.setdefault("template", SWITCH)
         return chain(self.folder, "m", links, user=("<think>", "</think>"),
                      marks=("<|im_start|>", END, "<|hidden|>"), **more).path
 
@@ -40,6 +43,33 @@ class Empty(FolderCase):
         self.check(THINKS, "-n", "20", done="length", empty="thinking",
                    says="the limit of 20 tokens (-n) was reached while the model was thinking; "
                         "use a larger -n, or --no-think")
+
+    def test_only_advice_that_helps(self):
+        for args in (), ("--no-think",):
+            for template, says in ((CHATML, "; the chat template has no switch for thinking"),
+                                   (SWITCH, "" if args else ", or --no-think")):
+                model = self.model(THINKS, template=template)
+                out = memwall("run", "-m", model, *ARGUMENTS, "--json", "-n", "9", *args, "hi")
+                reason = json.loads(out.stdout.splitlines()[-1])["reason"]
+                self.assertEqual(reason.split("use a larger -n")[1], says, (args, template))
+
+    def test_a_chat_says_it_once(self):
+        t = Terminal("chat", "--plain", "-m", self.model(THINKS), "-c", "256", *ARGUMENTS,
+                     "-n", "9", home=self.folder, cols=300)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("/help lists"), t.screen())
+        t.send("hi\r")
+        self.assertTrue(t.sees("no text yet: the limit of 9 tokens (/predict) was reached while "
+                               "the model was thinking; use a larger /predict, or /think off"),
+                        t.screen())
+        for n in 8, 7:
+            t.send(f"/predict {n}\r")
+            self.assertTrue(t.sees(f"limited to {n} tokens"), t.screen())
+            t.send("/continue\r")
+            self.assertTrue(t.sees(f"{n} more tokens"), t.screen())
+        t.send("/predict 6\r")
+        self.assertTrue(t.sees("limited to 6 tokens"), t.screen())
+        self.assertEqual(t.screen().count("no text yet"), 1, t.screen())
 
     def test_the_limit_after_the_thinking(self):
         self.check(spell("\n", "<think>", "a", "</think>", "b", END), "-n", "3", done="length",
@@ -108,7 +138,7 @@ class Empty(FolderCase):
 
     def test_a_chat_says_it_too(self):
         for links, args, says in (
-                (THINKS, ("-n", "9"), "the limit of 9 tokens (-n) was reached while the model"),
+                (THINKS, ("-n", "9"), "the limit of 9 tokens (/predict) was reached while the model"),
                 ({"\n": END}, (), "the answer has no text: the model ended it at once"),
                 ({"\n": "<|hidden|>"}, (), "and its tokens have no text"),
                 ({"\n": " "}, (), "and it is only white space"),

@@ -47,6 +47,30 @@ static void figures_that_were_not_measured_are_left_out(void **state)
     assert_string_equal(receipt_short(buf, sizeof buf, &r), "1 token, stopped");
 }
 
+static void an_empty_answer_names_only_what_helps(void **state)
+{
+    struct mw_receipt r = { .done = MW_DONE_LENGTH,
+                            .empty = MW_EMPTY_THINKING,
+                            .can_think_less = true,
+                            .n_decoded = 20 };
+    char buf[200];
+
+    (void)state;
+    assert_string_equal(receipt_empty(buf, sizeof buf, &r, true),
+                        "the answer has no text yet: the limit of 20 tokens (/predict) was "
+                        "reached while the model was thinking; use a larger /predict, or /think "
+                        "off");
+    r.can_think_less = false; /* it is off already */
+    assert_string_equal(receipt_empty(buf, sizeof buf, &r, false),
+                        "the answer has no text: the limit of 20 tokens (-n) was reached while "
+                        "the model was thinking; use a larger -n");
+    r.has_no_switch = true;
+    r.done = MW_DONE_STOP;
+    assert_string_equal(receipt_empty(buf, sizeof buf, &r, true),
+                        "the answer has no text: the model ended it while the model was "
+                        "thinking; the chat template has no switch for thinking");
+}
+
 static void an_answer_without_text_says_why(void **state)
 {
     static const struct {
@@ -77,10 +101,11 @@ static void an_answer_without_text_says_why(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct mw_receipt r = { .done = rows[i].done,
                                       .empty = rows[i].empty,
+                                      .can_think_less = true,
                                       .n_decoded = 1 };
         char buf[200];
 
-        receipt_empty(buf, sizeof buf, &r);
+        receipt_empty(buf, sizeof buf, &r, false);
         if (rows[i].text[0] != '\0') {
             assert_memory_equal(buf, begin, strlen(begin));
             assert_string_equal(buf + strlen(begin), rows[i].text);
@@ -245,6 +270,7 @@ int main(void)
         cmocka_unit_test(a_receipt_is_one_line),
         cmocka_unit_test(figures_that_were_not_measured_are_left_out),
         cmocka_unit_test(an_answer_without_text_says_why),
+        cmocka_unit_test(an_empty_answer_names_only_what_helps),
         cmocka_unit_test(a_small_buffer_is_cut),
         cmocka_unit_test(the_explanation_has_three_sentences),
         cmocka_unit_test(the_explanation_says_if_nothing_was_read),

@@ -191,16 +191,19 @@ static bool is_refused(const struct talk *t, const struct mw_event *ev)
             code == ERR_BUDGET);
 }
 
-/* Say why the answer has no text, unless an error says it. */
+/* Say why the answer has no text, unless an error says it, or the same was said before the
+ * answer went on. */
 static void say_empty(struct talk *t)
 {
     char text[200];
     bool has_error = t->last.done == MW_DONE_ERROR || t->last.done == MW_DONE_CONTEXT;
 
     if (t->last.empty == MW_NOT_EMPTY || t->o->options->quiet ||
-        (has_error && t->last.empty == MW_EMPTY_NOTHING))
+        (has_error && t->last.empty == MW_EMPTY_NOTHING) ||
+        (t->last.empty == t->said.empty && t->last.done == t->said.done))
         return;
-    talk_notice(t, "%s", receipt_empty(text, sizeof text, &t->last));
+    t->said = t->last;
+    talk_notice(t, "%s", receipt_empty(text, sizeof text, &t->last, true));
 }
 
 static void on_done(struct talk *t, const struct mw_event *ev)

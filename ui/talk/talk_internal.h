@@ -77,6 +77,7 @@ struct talk {
     size_t n_unfinished; /* messages when the last answer was stopped, or met its limit; or 0 */
     struct mw_receipt last; /* of the last answer */
     bool has_last;
+    struct mw_receipt said; /* of the same answer, when a notice said why it has no text */
     double measured_tps; /* of the last answer under this plan; 0: not known */
 };
 

@@ -85,6 +85,8 @@ void messages_begin_answer(struct talk *t, bool resumes)
     t->state = TALK_ANSWERING;
     t->n_unfinished = 0;
     t->answer = (struct answer){ .resumes = resumes };
+    if (!resumes)
+        t->said = (struct mw_receipt){ .empty = MW_NOT_EMPTY };
     saved_held(t);
     mw_watch_begin_answer(t->engine.watch);
     changed(t);

@@ -110,14 +110,21 @@ double receipt_decode_tps(const struct mw_receipt *r)
     return r->n_decoded < 2 ? 0 : rate(r->n_decoded - 1, r->decode_ns);
 }
 
+/* Where the reader can change options: on the command line, or in the chat. */
+struct words {
+    const char *predict, *ctx, *no_think;
+};
+static const struct words in_run = { "-n", "--ctx", "--no-think" };
+static const struct words in_chat = { "/predict", "/ctx", "/think off" };
+
 /* "the limit of 20 tokens (-n) was reached" */
-static void add_end(struct text *t, const struct mw_receipt *r)
+static void add_end(struct text *t, const struct mw_receipt *r, const struct words *w)
 {
     switch (r->done) {
     case MW_DONE_STOP: add(t, "the model ended it"); break;
     case MW_DONE_LENGTH:
-        add(t, "the limit of %u token%s (-n) was reached", r->n_decoded,
-            r->n_decoded == 1 ? "" : "s");
+        add(t, "the limit of %u token%s (%s) was reached", r->n_decoded,
+            r->n_decoded == 1 ? "" : "s", w->predict);
         break;
     case MW_DONE_CANCELLED: add(t, "it was stopped"); break;
     case MW_DONE_CONTEXT: add(t, "the context was full"); break;
@@ -125,31 +132,34 @@ static void add_end(struct text *t, const struct mw_receipt *r)
     }
 }
 
-/* Returns the advice for an answer whose thinking took all tokens. */
-static const char *less_thinking(enum mw_done done)
+/* Advise what helps an answer whose thinking took all tokens. */
+static void add_advice(struct text *t, const struct mw_receipt *r, const struct words *w)
 {
-    switch (done) {
-    case MW_DONE_STOP: return "; --no-think answers without thinking";
-    case MW_DONE_LENGTH: return "; use a larger -n, or --no-think";
-    case MW_DONE_CONTEXT: return "; use a larger --ctx, or --no-think";
-    case MW_DONE_CANCELLED:
-    case MW_DONE_ERROR: break;
-    }
-    return "";
+    if (r->done == MW_DONE_CANCELLED || r->done == MW_DONE_ERROR)
+        return;
+    if (r->done == MW_DONE_STOP && r->can_think_less)
+        add(t, "; %s answers without thinking", w->no_think);
+    if (r->done != MW_DONE_STOP)
+        add(t, "; use a larger %s%s%s", r->done == MW_DONE_LENGTH ? w->predict : w->ctx,
+            r->can_think_less ? ", or " : "", r->can_think_less ? w->no_think : "");
+    if (r->has_no_switch)
+        add(t, "; the chat template has no switch for thinking");
 }
 
-char *receipt_empty(char *buf, size_t n, const struct mw_receipt *r)
+char *receipt_empty(char *buf, size_t n, const struct mw_receipt *r, bool is_chat)
 {
+    const struct words *w = is_chat ? &in_chat : &in_run;
+    bool goes_on = r->done == MW_DONE_LENGTH || r->done == MW_DONE_CANCELLED;
     struct text t = begin(buf, n);
 
     if (r->empty == MW_NOT_EMPTY)
         return buf;
-    add(&t, "the answer has no text: ");
+    add(&t, "the answer has no text%s: ", is_chat && goes_on ? " yet" : "");
     if (r->empty == MW_EMPTY_STOP_TEXT) {
         add(&t, "a stop text (--stop) came first");
         return buf;
     }
-    add_end(&t, r);
+    add_end(&t, r, w);
     switch (r->empty) {
     case MW_NOT_EMPTY:
     case MW_EMPTY_STOP_TEXT: break;
@@ -159,9 +169,13 @@ char *receipt_empty(char *buf, size_t n, const struct mw_receipt *r)
     case MW_EMPTY_HIDDEN: add(&t, ", and its tokens have no text"); break;
     case MW_EMPTY_BLANK: add(&t, ", and it is only white space"); break;
     case MW_EMPTY_THINKING:
-        add(&t, " while the model was thinking%s", less_thinking(r->done));
+        add(&t, " while the model was thinking");
+        add_advice(&t, r, w);
         break;
-    case MW_EMPTY_THOUGHT: add(&t, " after the thinking%s", less_thinking(r->done)); break;
+    case MW_EMPTY_THOUGHT:
+        add(&t, " after the thinking");
+        add_advice(&t, r, w);
+        break;
     }
     return buf;
 }

@@ -22,8 +22,9 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii);
 char *receipt_experts(char *buf, size_t n, const struct plan *p);
 
 /* "the answer has no text: the limit of 20 tokens (-n) was reached while the model was thinking;
- * use a larger -n, or --no-think".  "" for an answer that has text. */
-char *receipt_empty(char *buf, size_t n, const struct mw_receipt *r);
+ * use a larger -n, or --no-think".  "" for an answer that has text.  is_chat: name the commands
+ * of the chat in place of options, and say that the answer has no text yet if it can go on. */
+char *receipt_empty(char *buf, size_t n, const struct mw_receipt *r, bool is_chat);
 
 /* Returns the share of the answer's time spent waiting for the disk. */
 double receipt_stall_share(const struct mw_receipt *r);
