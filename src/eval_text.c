@@ -231,16 +231,17 @@ static int eval_all(struct windows *x, struct err *e)
 
     if (x->engine->n_ctx < WINDOW_MIN)
         return err_set(e, ERR_ARGUMENT,
-                       "a context of %u tokens is too short to compute a perplexity; use "
+                       "a context of %u token%s is too short to compute a perplexity; use "
                        "--ctx %d or more",
-                       x->engine->n_ctx, WINDOW_MIN);
+                       x->engine->n_ctx, x->engine->n_ctx == 1 ? "" : "s", WINDOW_MIN);
     if (eval_max_tokens(x->m, x->engine, &x->max, e) != 0 ||
         mw_encoder_new(&x->encoder, x->m, false, e) != 0 ||
         (begin >= 0 && add_ids(x, &first, 1, e) != 0) ||
         prompt_stream(x->o->text, add_text, x, e) != 0 || add_text(x, NULL, 0, e) != 0)
         return -1;
     if (x->session == NULL && x->n < WINDOW_MIN) {
-        err_set(e, ERR_ARGUMENT, "%u tokens are too few to compute a perplexity", x->n);
+        err_set(e, ERR_ARGUMENT, "%u token%s too few to compute a perplexity", x->n,
+                x->n == 1 ? " is" : "s are");
         return err_at(e, x->o->text, ERR_NO_OFFSET, NULL);
     }
     if (x->session == NULL && eval_window(x, e) != 0)

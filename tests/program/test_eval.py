@@ -160,10 +160,11 @@ class AutomaticBudget(FolderCase):
                                            d["perplexity"], 4)
 
     def test_a_text_without_a_scored_token_is_an_error(self):
-        for text, more, says in (("a" * 40, ("-c", "1"), "a context of 1 tokens is too short"),
+        for text, more, says in (("a" * 40, ("-c", "1"), "a context of 1 token is too short"),
                                  ("a" * 40, ("-c", "2"), "a context of 2 tokens is too short"),
-                                 ("", (), "tokens are too few"), ("a", (), "tokens are too few"),
-                                 ("a", ("--io", "mmap"), "tokens are too few")):
+                                 ("", (), "0 tokens are too few"),
+                                 ("a", (), "1 token is too few"),
+                                 ("a", ("--io", "mmap"), "1 token is too few")):
             for json_too in (), ("--json",):
                 with self.subTest(text=text, more=more):
                     r = self.eval("--text", "-", *more, *json_too, stdin=text)
