@@ -140,7 +140,7 @@ const struct mw_places *models_places(void)
 
 struct mw_describe_options models_describe_options(void)
 {
-    struct mw_describe_options how = { .limits = limits_kept };
+    struct mw_describe_options how = { .limits = limits_kept, .needs_tokenizer = true };
 
     models_places();
     if (known.cache[0] != '\0')

@@ -1,12 +1,17 @@
 /* Figures from the headers of found models, and the plan made from them. */
 #include "config.h"
 
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/visible.h"
 #include "engine/format/hparams_fill.h"
+#include "engine/format/snapshot_index.h"
 #include "engine/hub/find.h"
 #include "engine/hub/find_record.h"
 #include "engine/session/model.h"
@@ -216,6 +221,18 @@ static bool is_unchanged(const struct find_entry *entry)
            memcmp(&now, &entry->id, sizeof now) == 0;
 }
 
+/* Is it the folder of a snapshot that reads and writes no text?  A record does not cover its
+ * tokenizer, so that one which is added counts at once. */
+static bool lacks_tokenizer(const char *path)
+{
+    char file[PATH_MAX];
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+           snprintf(file, sizeof file, "%s/" SNAPSHOT_TOKENIZER, path) < (int)sizeof file &&
+           stat(file, &st) != 0 && errno == ENOENT;
+}
+
 void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
 {
     struct find_entry *entry = &m->entries[i];
@@ -244,5 +261,9 @@ void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
     f->n_param = known->n_param;
     if (known->runs != 0)
         look_ahead(d, f, known);
+    if (d->how.needs_tokenizer && f->fit < MW_FIT_UNSUPPORTED && lacks_tokenizer(f->path)) {
+        f->fit = MW_FIT_UNSUPPORTED;
+        snprintf(f->why, sizeof f->why, "the folder has no " SNAPSHOT_TOKENIZER);
+    }
     f->is_described = true;
 }

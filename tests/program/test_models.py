@@ -12,6 +12,7 @@ import termios
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+import tiny_model  # noqa: E402
 from program import MEMWALL, MODELS, TIMEOUT_S, budget, environment, read_terminal  # noqa: E402
 
 DIGEST = "7" * 64
@@ -116,6 +117,19 @@ class Models(Home):
         model, = self.listed("broken")
         self.assertFalse(model["supported"])
         self.assertTrue(model["here"].startswith("unsupported: "), model["here"])
+
+    def test_a_snapshot_without_its_tokenizer_is_listed_as_unsupported(self):
+        folder = tiny_model.Model().snapshot(os.path.join(self.cwd, "tiny"))
+        for here, more in (("unsupported: the folder has no tokenizer.json", None),
+                           ("fits", "{}")):
+            if more is not None:
+                put(os.path.join(folder, "tokenizer.json"), more)
+            for _ in range(2):  # the second time from the kept description
+                model, = self.listed("tiny")
+                self.assertEqual(here, model["here"][:len(here)])
+                self.assertEqual(more is not None, model["supported"])
+        os.remove(os.path.join(folder, "tokenizer.json"))
+        self.assertFalse(self.listed("tiny")[0]["supported"])
 
     def test_predictions_name_their_limits(self):
         self.copy("gemma4-tiny-q4_0.gguf", "here/gemma.gguf")
