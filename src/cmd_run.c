@@ -86,23 +86,26 @@ static int refuse(struct run *r, const struct err *e)
     return report_error(e);
 }
 
-/* Say why nothing was printed.  Without a first token, an error that follows says it. */
-static void report_empty(const struct run *r, const struct mw_receipt *receipt)
+/* Say why nothing was printed.  Without a first token, an error that follows says it.  Returns
+ * false if nothing was said. */
+static bool report_empty(const struct run *r, const struct mw_receipt *receipt)
 {
     bool has_error = receipt->done == MW_DONE_ERROR || receipt->done == MW_DONE_CONTEXT;
     char text[200];
 
     if (receipt->empty == MW_NOT_EMPTY || r->o->quiet ||
         (has_error && receipt->empty == MW_EMPTY_NOTHING))
-        return;
+        return false;
     receipt_empty(text, sizeof text, receipt, false);
     report_notice(text, strlen(text));
+    return true;
 }
 
 static int finish(struct run *r, const struct mw_event *ev)
 {
     static const struct mw_sample none;
     struct mw_sample *s = &r->sample;
+    bool is_said;
 
     *s = none;
     take_sample(r, s);
@@ -114,7 +117,7 @@ static int finish(struct run *r, const struct mw_event *ev)
         summary_print(stderr, &ev->receipt, s);
         limits_print(stderr, 9, r->model);
     }
-    report_empty(r, &ev->receipt);
+    is_said = report_empty(r, &ev->receipt);
     switch (ev->receipt.done) {
     case MW_DONE_STOP:
     case MW_DONE_LENGTH: return EXIT_OK;
@@ -122,10 +125,11 @@ static int finish(struct run *r, const struct mw_event *ev)
     case MW_DONE_CONTEXT:
         if (ev->receipt.n_decoded == 0) /* the prompt alone is too long */
             return report_error(&ev->err);
-        fprintf(stderr,
-                "memwall: the answer is incomplete, the context of %" PRIu32 " tokens is "
-                "full; use a larger --ctx, or --ctx-shift\n",
-                s->run.ctx);
+        if (!is_said)
+            fprintf(stderr,
+                    "memwall: the answer is incomplete, the context of %" PRIu32 " tokens is "
+                    "full; use a larger --ctx, or --ctx-shift\n",
+                    s->run.ctx);
         return EXIT_FAILED;
     case MW_DONE_ERROR: return report_error(&ev->err);
     }

@@ -34,6 +34,7 @@ class Empty(FolderCase):
         self.assertEqual([x.returncode for x in (plain, quiet, js)], [code] * 3)
         self.assertEqual(plain.stdout.strip(), "")
         self.assertIn("the answer has no text: " + says, plain.stderr)
+        self.assertNotIn("incomplete", plain.stderr)
         self.assertNotIn("no text", quiet.stderr)
         last = json.loads(js.stdout.splitlines()[-1])
         self.assertEqual((last["done"], last["empty"]), (done, empty))
