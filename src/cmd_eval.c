@@ -186,6 +186,13 @@ static int run_eval(const struct options *o)
         err_set(&e, ERR_ARGUMENT, "--logits and --greedy need --ids");
         return report_usage(&cmd_eval, &e);
     }
+    if (o->ids_file != NULL && o->logits == NULL && o->greedy == 0 && o->telemetry == NULL &&
+        !o->json) {
+        err_set(&e, ERR_ARGUMENT,
+                "nothing to print; add --logits FILE for the logits of each id, or --greedy N "
+                "for the N ids that follow");
+        return report_usage(&cmd_eval, &e);
+    }
     settings_engine(o, &engine, &notice);
     settings_report(o, &notice);
     if (mw_model_open_within(&m, o->model, engine.memory_bytes, &e) != 0)

@@ -3,6 +3,7 @@
 
 #include "src/what_if.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -57,6 +58,11 @@ int what_if_parse(const char *text, struct what_if *out, struct err *e)
         end = text + strcspn(text, ",");
         snprintf(part, sizeof part, "%.*s", (int)(end - text), text);
         equals = strchr(part, '=');
+        if (equals == NULL && isdigit((unsigned char)part[0]))
+            return err_set(e, ERR_ARGUMENT,
+                           "\"%.40s\" has no name; expected something like RAM=8G, with the "
+                           "name RAM, DISK, BW or CORES",
+                           part);
         if (equals == NULL || (size_t)(end - text) >= sizeof part)
             return err_set(e, ERR_ARGUMENT,
                            "\"%.40s\" has no value; expected something like "

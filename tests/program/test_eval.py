@@ -116,8 +116,17 @@ class Ids(unittest.TestCase):
                 self.assertIn(path, r.stderr)
                 self.assertIn(text, r.stderr)
 
+    def test_ids_without_an_output_are_refused(self):
+        ids = "eval", model("llama-tiny"), "--ids", self.ids_file("5 6")
+        r = memwall(*ids)
+        self.assertEqual((2, ""), (r.returncode, r.stdout))
+        self.assertIn("nothing to print; add --logits FILE", r.stderr)
+        self.assertIn("--greedy N", r.stderr)
+        self.assertEqual({"n_evaluated", "seconds"}, set(json.loads(memwall(*ids, "--json").stdout)))
+
     def test_a_budget_below_the_floor(self):
-        r = memwall("eval", model("llama-tiny"), "--ids", self.ids_file("5 6"), "-b", "1M")
+        r = memwall("eval", model("llama-tiny"), "--ids", self.ids_file("5 6"), "-b", "1M",
+                    "--greedy", "1")
         self.assertEqual((3, ""), (r.returncode, r.stdout))
         self.assertIn("It fits a budget of", r.stderr)
 

@@ -158,7 +158,8 @@ class WhatIf(Plans):
         self.assertIn("assumed memory is as fast as on this machine\n", out)
 
     def test_wrong_machines(self):
-        for text, word in (("RAM", "has no value"), ("RAM=8", "at least 1M"),
+        for text, word in (("8G", '"8G" has no name; expected something like RAM=8G'),
+                           ("RAM=8G,4", '"4" has no name'), ("RAM", "has no value"), ("RAM=8", "at least 1M"),
                            ("CORES=0", "1 to 256"), ("SPEED=3", "not RAM, DISK, BW or CORES"),
                            ("DISK=fast", "is not a rate"), ("DISK=0", "is not a rate"),
                            ("RAM=8G,,BW=1G", "has no value"), ("RAM=" + "9" * 100, "")):

@@ -84,6 +84,9 @@ class Seeds(FolderCase):
             r = memwall("run", "--seed", word, "hi")
             self.assertEqual(2, r.returncode)
             self.assertIn(f'"{word}" is not a whole number or random', r.stderr)
+        r = memwall("run", "--seed", "18446744073709551616", "hi")
+        self.assertEqual(2, r.returncode)
+        self.assertIn("is not a whole number from 0 to 18446744073709551615, or random", r.stderr)
 
 
 if __name__ == "__main__":

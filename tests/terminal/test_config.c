@@ -42,7 +42,7 @@ static void set_keeps_only_values_that_the_program_takes(void **state)
     (void)state;
     begin();
     program_ask(&run, "/set format nope",
-                "format: \"nope\" is not a chat format; use none gemma4");
+                "format: \"nope\" is not a chat format; use none, gemma4");
     program_ask(&run, "/set theme beige", "theme: unknown theme \"beige\"");
     program_ask(&run, "/set model nope", "model: no file or model is named \"nope\"");
     program_ask(&run, "/set model ./no.gguf", "model: cannot open \"./no.gguf\"");
@@ -70,7 +70,7 @@ static void a_wrong_line_is_shown_and_the_chat_starts(void **state)
     write_config("format = nope\ntheme = beige\nnonsense\nmemory = 3X\ntemp = 0.25\n");
     program_again(&run, &start);
     sees(&run, "Talker (");
-    sees(&run, "config: line 1: format: \"nope\" is not a chat format; use none gemma4");
+    sees(&run, "config: line 1: format: \"nope\" is not a chat format; use none, gemma4");
     sees(&run, "config: line 2: theme: unknown theme \"beige\"");
     sees(&run,
          "config: line 3: \"nonsense\" is not of the form key = value; the line is ignored");

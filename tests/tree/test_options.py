@@ -82,7 +82,7 @@ class Usage(unittest.TestCase):
 
     def test_an_unknown_chat_format_is_answered_with_those_there_are(self):
         self.wrong(["run", "-m", "x.gguf", "--format", "nope", "hi"],
-                   '--format: "nope" is not a chat format', " gemma4 ", " mistral-v7-tekken ", " raw")
+                   '--format: "nope" is not a chat format', " gemma4, ", " mistral-v7-tekken, ", " raw")
 
     def test_good_values_get_as_far_as_the_model(self):
         for args in (["--ctx", "32k"], ["--ctx=1"], ["-c8192"], ["--memory", "1.5GiB"],
@@ -129,7 +129,7 @@ class Config(unittest.TestCase):
             "system = \"open\n": "quote",
             "system = \"a\" b\n": "quote",
             "version = yes\n": '"version" is not a setting',
-            "format = nope\n": 'line 1: format: "nope" is not a chat format; use none gemma4',
+            "format = nope\n": 'line 1: format: "nope" is not a chat format; use none, gemma4',
         }.items():
             r = memwall("run", "-m", "x", "hi", config=text)
             self.assertEqual(1, r.returncode, (text, r.stderr))

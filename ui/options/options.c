@@ -296,13 +296,15 @@ static int set_isa(const char **to, const char *text, struct err *e)
 
 static int set_format(const char **to, const char *text, struct err *e)
 {
+    char names[400];
     int i = 0;
 
+    list_words(format_names(), names, sizeof names);
     while (mw_chat_format(i) != NULL && strcmp(mw_chat_format(i), text) != 0)
         i++;
     if (mw_chat_format(i) == NULL && strcmp(text, "none") != 0)
         return err_set(e, ERR_ARGUMENT, "\"%.20s\" is not a chat format; use %s", text,
-                       format_names());
+                       names);
     *to = mw_chat_format(i);
     return 0;
 }
@@ -327,7 +329,11 @@ static int set_seed(struct mw_seed *to, const char *text, struct err *e)
     struct mw_seed seed = { .is_set = strcmp(text, "random") != 0 };
 
     if (seed.is_set && !units_parse_whole(text, false, 0, UINT64_MAX, &seed.value))
-        return bad_value(text, "a whole number or random", e);
+        return bad_value(text,
+                         text[0] != '\0' && text[strspn(text, "0123456789")] == '\0'
+                             ? "a whole number from 0 to 18446744073709551615, or random"
+                             : "a whole number or random",
+                         e);
     *to = seed;
     return 0;
 }
