@@ -265,6 +265,64 @@ static bool around_thinking(struct chat_format *f, const struct tokenizer *t)
     return found;
 }
 
+struct model_words {
+    struct span text; /* of the template */
+    const struct tokenizer *t;
+};
+
+static bool model_has(const void *ctx, const char *mark)
+{
+    const struct model_words *x = ctx;
+
+    return text_has(&x->text, mark) || vocabulary_has(x->t, mark);
+}
+
+static bool both_have(const void *ctx, const char *mark)
+{
+    const struct model_words *x = ctx;
+
+    return text_has(&x->text, mark) && vocabulary_has(x->t, mark);
+}
+
+/* Take the mark of thinking that a prompt ends with: the answer begins inside its thinking. */
+static bool opened_by_prompt(struct chat_format *f, const struct tokenizer *t, struct span text)
+{
+    const struct chat_message m = message(CHAT_USER, QUESTION);
+    const struct model_words words = { text, t };
+    char before[MARK_BYTES];
+    struct chat_prompt p;
+    struct span open;
+    bool found = false;
+
+    if (try(f, t, &m, 1, true, &p)) {
+        open = last_word(chat_trim((struct span){ p.text, p.len }));
+        found = open.s != NULL && !opens_before(open, before) &&
+                take_pair(f, open, model_has, &words);
+    }
+    chat_prompt_free(&p);
+    return found;
+}
+
+/* Take words of the template that are tokens of their own. */
+static bool tokens_in_text(struct chat_format *f, const struct tokenizer *t, struct span text)
+{
+    const struct model_words words = { text, t };
+    struct span word;
+    int n = 0;
+
+    for (size_t at = 0; n < MOST_WORDS && mark_next_word(text, &at, &word);) {
+        char open[MARK_BYTES];
+
+        if (!mark_is_thinking(word) || opens_before(word, open))
+            continue;
+        n++;
+        copy_mark(open, word);
+        if (vocabulary_has(t, open) && take_pair(f, word, both_have, &words))
+            return true;
+    }
+    return false;
+}
+
 static void find_thinking(struct chat_format *f, const struct tokenizer *t, struct span text)
 {
     if (f->think == THINK_CHANNEL)
@@ -282,7 +340,8 @@ static void find_thinking(struct chat_format *f, const struct tokenizer *t, stru
     }
     f->think = THINK_TAGS;
     find_reply(f, text);
-    if ((f->template != NULL && around_thinking(f, t)) || named_in_text(f, text) || between_sentences(f, text) ||
+    if (opened_by_prompt(f, t, text) || (f->template != NULL && around_thinking(f, t)) ||
+        tokens_in_text(f, t, text) || named_in_text(f, text) || between_sentences(f, text) ||
         named_in_vocabulary(f, t))
         return;
     /* Models that were trained further may think without a word about it in their files. */

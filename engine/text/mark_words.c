@@ -50,15 +50,27 @@ bool mark_next_word(struct span s, size_t *at, struct span *word)
     return false;
 }
 
+static bool has_name(struct span word, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i + n <= word.n; i++)
+        if (strncasecmp(word.s + i, name, n) == 0)
+            return true;
+    return false;
+}
+
 bool mark_is_thinking(struct span word)
 {
     static const char *const names[] = { "think", "thought", "reason" };
+    static const char *const settings[] = { "effort", "mode", "budget", "level", "enable" };
 
-    for (size_t i = 0; i < word.n; i++)
-        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
-            if (strlen(names[k]) <= word.n - i &&
-                strncasecmp(word.s + i, names[k], strlen(names[k])) == 0)
-                return true;
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        if (has_name(word, settings[i]))
+            return false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (has_name(word, names[i]))
+            return true;
     return false;
 }
 

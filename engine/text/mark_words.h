@@ -31,7 +31,8 @@ struct span mark_at(struct span s);
 /* Find the next word in brackets of s from *at, which becomes the end of the word. */
 bool mark_next_word(struct span s, size_t *at, struct span *word);
 
-/* Whether the name of a mark shows that it belongs to thinking. */
+/* Whether the name of a mark shows that it belongs to thinking, and not to a setting of it, such
+ * as <reasoning_effort>. */
 bool mark_is_thinking(struct span word);
 
 struct mark_words {

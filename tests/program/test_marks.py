@@ -112,6 +112,19 @@ class Thinking(Marks):
         "spelled": (("\n", "<thi", "nk>", "a", "b", "</th", "ink>", "c", IM[1]), dict()),
         "named": (("\n", "<rea", "soning>", "a", "b", "</rea", "son", "ing>", "c", IM[1]),
                   dict(template="{# <reasoning> and </reasoning> #}" + CHATML)),
+        # Words about settings of thinking, and marks of another way to think.
+        "a setting before": (("\n", "<think>", "a", "b", "</think>", "c", IM[1]),
+                             dict(user=("<think>", "</think>"), template="{# <thinking_mode>on"
+                                  "</thinking_mode> <reasoning>example</reasoning> #}"
+                                  "{# <think> and </think> #}" + CHATML)),
+        "a setting in the vocabulary": (
+            ("\n", "<think>", "a", "b", "</think>", "c", IM[1]),
+            dict(marks=(*IM, "<|reasoning_effort|>", "<|/reasoning_effort|>"),
+                 user=("<think>", "</think>"))),
+        "two ways": (("\n", "a", "b", "</think>", "c", IM[1]),
+                     dict(user=("<think_fast>", "</think_fast>", "<think>", "</think>"),
+                          template="{# <think_fast></think_fast> #}" + CHATML.replace(
+                              "assistant\n' }}", "assistant\n<think>\n' }}"))),
         # The prompt opens the thinking.
         "qwen3.5": (("\n", "a", "b", "</think>", "c", IM[1]),
                     dict(template=published("qwen3.5"), user=("<think>", "</think>"))),
