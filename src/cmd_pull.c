@@ -10,10 +10,12 @@
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/lookalike.h"
 #include "src/command.h"
 #include "src/hub.h"
 #include "src/limits.h"
@@ -315,12 +317,33 @@ static int choose(struct pull *p, size_t *choice, struct err *e)
     return confirm(p, *choice, can_ask, e);
 }
 
+/* Ask the hub.  Pasted names may hold characters that cannot be seen, which no name has. */
+static int ask_hub(struct pull *p, struct err *e)
+{
+    const char *given[] = { p->o->arg, p->o->revision };
+    char *plain[] = { NULL, NULL };
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < 2; i++) {
+        plain[i] = given[i] != NULL ? strdup(given[i]) : NULL;
+        if (plain[i] != NULL)
+            (void)lookalike_plain(plain[i], strlen(plain[i]));
+        else if (given[i] != NULL)
+            rc = err_memory(e, "the name of a repository");
+    }
+    if (rc == 0 && mw_pull_open(&p->list, &p->hub, plain[0], plain[1], e) != 0)
+        rc = lookalike_explain(e, plain[0]);
+    free(plain[0]);
+    free(plain[1]);
+    return rc;
+}
+
 /* List, choose and fetch. */
 static int pull(struct pull *p, struct err *e)
 {
     size_t choice;
 
-    if (mw_pull_open(&p->list, &p->hub, p->o->arg, p->o->revision, e) != 0)
+    if (ask_hub(p, e) != 0)
         return -1;
     choice = named(p, e);
     if (e->code != ERR_NONE)

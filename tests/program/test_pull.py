@@ -224,6 +224,14 @@ class Address(Case):
         self.fetched(self.other, "hf", "download", "org/name", "b-Q4_0.gguf", "--yes")
         self.refused(self.pull("org/name", "x", "z" * 5000), "unexpected argument", code=2)
 
+    def test_characters_that_cannot_be_seen_are_left_out(self):
+        for text in ("org/name:Q8_0\u200b", "\u200borg/name:Q8_0", "org/na\u2060me:Q8_0",
+                     "\ufeffhttps://huggingface.co/org/name/blob/main/x%20y-Q8_0.gguf\u00ad"):
+            self.fetched(self.data, text)
+        self.fetched(self.data, "org/name:Q8_0", "--revision", "main\u200b")
+        r = self.pull("org\uff0fname")
+        self.refused(r, "U+FF0F looks like '/'", code=2)
+
     def test_the_example_names_the_repository(self):
         r = self.pull("https://huggingface.co/org/name/tree/main")
         self.refused(r, "for example org/name:", code=2)
