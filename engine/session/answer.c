@@ -8,6 +8,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/utf8.h"
+#include "engine/base/visible.h"
 
 #define PACE_MIN 64 /* prompts of fewer tokens do not show the speed of arithmetic */
 
@@ -731,6 +732,7 @@ static int start_turn(struct run *r, bool is_continued, struct err *e)
     return -1;
 }
 
+/* Whether people see nothing of a text. */
 static bool is_blank(const char *text, size_t len)
 {
     uint32_t cp;
@@ -738,7 +740,7 @@ static bool is_blank(const char *text, size_t len)
 
     for (size_t i = 0; i < len; i += n) {
         n = utf8_decode(text + i, len - i, &cp);
-        if (!utf8_is_white(cp))
+        if (!utf8_is_white(cp) && !visible_hides(cp) && cp >= ' ' && (cp < 0x7f || cp > 0x9f))
             return false;
     }
     return true;

@@ -27,12 +27,12 @@ class Empty(FolderCase):
         return chain(self.folder, "m", links, user=("<think>", "</think>"),
                      marks=("<|im_start|>", END, "<|hidden|>"), **more).path
 
-    def check(self, links, *args, says, empty, done="stop", code=0):
+    def check(self, links, *args, says, empty, done="stop", code=0, text=""):
         """The reason is on standard error and in the JSON, and not printed with --quiet."""
         args = ("-m", self.model(links), "-c", "128", *ARGUMENTS, *args, "hi")
         plain, quiet, js = (memwall("run", *more, *args) for more in ((), ("-q",), ("--json",)))
         self.assertEqual([x.returncode for x in (plain, quiet, js)], [code] * 3)
-        self.assertEqual(plain.stdout.strip(), "")
+        self.assertEqual(plain.stdout.strip(), text)
         self.assertIn("the answer has no text: " + says, plain.stderr)
         self.assertNotIn("incomplete", plain.stderr)
         self.assertNotIn("no text", quiet.stderr)
@@ -106,7 +106,13 @@ class Empty(FolderCase):
 
     def test_only_white_space(self):
         self.check({"\n": " ", " ": "\t", "\t": END}, empty="blank",
-                   says="the model ended it, and it is only white space")
+                   says="the model ended it, and its text is blank")
+
+    def test_only_characters_that_cannot_be_seen(self):
+        for text in "\u200b", "\ufeff", "\u2060", "\x01":
+            with self.subTest(text=text):
+                self.check(spell("\n", *(bytes([b]) for b in text.encode()), END), empty="blank",
+                           says="the model ended it, and its text is blank", text=text)
 
     def test_only_tokens_without_text(self):
         self.check({"\n": "<|hidden|>", "<|hidden|>": END}, empty="hidden",
@@ -142,7 +148,7 @@ class Empty(FolderCase):
                 (THINKS, ("-n", "9"), "the limit of 9 tokens (/predict) was reached while the model"),
                 ({"\n": END}, (), "the answer has no text: the model ended it at once"),
                 ({"\n": "<|hidden|>"}, (), "and its tokens have no text"),
-                ({"\n": " "}, (), "and it is only white space"),
+                ({"\n": " "}, (), "and its text is blank"),
                 (spell("\n", "ab", END), ("--stop", "ab"), "a stop text (--stop) came first")):
             for mode in ("--plain",), ():
                 with self.subTest(says=says, mode=mode):

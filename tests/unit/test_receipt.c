@@ -91,7 +91,7 @@ static void an_answer_without_text_says_why(void **state)
         { MW_EMPTY_THINKING, MW_DONE_ERROR, "an error ended it while the model was thinking" },
         { MW_EMPTY_THOUGHT, MW_DONE_STOP,
           "the model ended it after the thinking; --no-think answers without thinking" },
-        { MW_EMPTY_BLANK, MW_DONE_CANCELLED, "it was stopped, and it is only white space" },
+        { MW_EMPTY_BLANK, MW_DONE_CANCELLED, "it was stopped, and its text is blank" },
         { MW_EMPTY_HIDDEN, MW_DONE_STOP, "the model ended it, and its tokens have no text" },
         { MW_EMPTY_STOP_TEXT, MW_DONE_STOP, "a stop text (--stop) came first" },
     };

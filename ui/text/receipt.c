@@ -167,7 +167,7 @@ char *receipt_empty(char *buf, size_t n, const struct mw_receipt *r, bool is_cha
         add(&t, "%s", r->done == MW_DONE_STOP ? " at once" : " before its first token");
         break;
     case MW_EMPTY_HIDDEN: add(&t, ", and its tokens have no text"); break;
-    case MW_EMPTY_BLANK: add(&t, ", and it is only white space"); break;
+    case MW_EMPTY_BLANK: add(&t, ", and its text is blank"); break;
     case MW_EMPTY_THINKING:
         add(&t, " while the model was thinking");
         add_advice(&t, r, w);
