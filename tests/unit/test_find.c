@@ -267,14 +267,19 @@ static void hostile_trees_are_bounded(void **state)
 
 static void folders_that_lead_back_end(void **state)
 {
+    char file[64], name[40];
+
     (void)state;
-    tree_put("/lm-studio/a/b/c.gguf", "1");
+    /* The complete machine is searched, so the name must be no other's. */
+    snprintf(name, sizeof name, "leads-back-%ld", (long)getpid());
+    snprintf(file, sizeof file, "/lm-studio/a/b/%s.gguf", name);
+    tree_put(file, "1");
     link_to("../..", "/lm-studio/a/b/loop");
     link_to("..", "/lm-studio/a/loop");
     link_to("/", "/lm-studio/everything");
     find();
     assert_true(mw_models_count(models) >= 1);
-    assert_string_equal(named("c")->path, tree_path("/lm-studio/a/b/c.gguf"));
+    assert_string_equal(named(name)->path, tree_path(file));
 }
 
 static void broken_manifests_are_skipped(void **state)
