@@ -119,15 +119,28 @@ const char *file_says(const struct model_file *f)
         { "lmgg", "a GGML file of 2023; convert the model to GGUF" },
         { "fmgg", "a GGML file of 2023; convert the model to GGUF" },
         { "tjgg", "a GGML file of 2023; convert the model to GGUF" },
-        { "algg", "an adapter (LoRA) in an old format, not a model; open the model that it was made for" },
+        { "algg", "an adapter (LoRA) in an old format, not a model; open the model that it was "
+                  "made for" },
         { "\037\213", "a gzip archive; unpack it first" },
         { "\050\265\057\375", "a zstd archive; unpack it first" },
         { "\3757zXZ", "an xz archive; unpack it first" },
         { "7z\274\257", "a 7z archive; unpack it first" },
         { "Rar!", "a RAR archive; unpack it first" },
+        { "BZh", "a bzip2 archive; unpack it first" },
+        { "\223NUMPY", "an array of NumPy; convert the model to GGUF or safetensors" },
+        { "FROM ", "a Modelfile of Ollama; run \"ollama create\" with it, or open the file that it "
+                   "names" },
+        { "d8:announce", "a torrent, not the file itself; download the file with it" },
         { "%PDF", "a PDF document" },
+        { "\211PNG", "a picture" },
+        { "\377\330\377", "a picture" },
+        { "MZ", "a program for Windows" },
+        { "\177ELF", "a program" },
+        { "#!", "a script" },
+        { "\357\273\277GGUF", "one that a text editor has changed; fetch it again" },
         { "{", "a JSON text; to open a snapshot, name its folder" },
     };
+    static const char zeros[64];
     char head[64] = "";
     const char *p = head;
     ssize_t got = pread(f->fd, head, sizeof head - 1, 0);
@@ -135,6 +148,8 @@ const char *file_says(const struct model_file *f)
     if (got <= 0)
         return got == 0 ? "an empty file; fetch it again" : NULL;
     reader_drop(f->fd, 0, (uint64_t)got);
+    if (memcmp(head, zeros, (size_t)got) == 0)
+        return "a file of zeros, probably a download that has not ended; fetch it again";
     while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')
         p++;
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)

@@ -28,7 +28,7 @@ static const char *after_whole(const char *name)
 
 static const char *skip_marks(const char *p)
 {
-    return p + strspn(p, ".-_ ");
+    return p + strspn(p, ".-_ (");
 }
 
 /* Skips a word for a piece; *has is whether there is one. */
@@ -61,7 +61,7 @@ struct piece {
     unsigned i, of;  /* of: 0 if the name does not say it; i too, for letters */
 };
 
-/* Parses "part1of2", "-split-a", ".001", ".aa" from tail on, a part of the name. */
+/* Parses "part1of2", " (1 of 2)", "-split-a", ".001", ".aa" from tail on, a part of the name. */
 static bool parse_at(const char *name, const char *tail, bool is_whole, struct piece *p)
 {
     bool has_word = false;
@@ -78,14 +78,16 @@ static bool parse_at(const char *name, const char *tail, bool is_whole, struct p
 
         if (strncasecmp(end = skip_marks(end), "of", 2) == 0)
             end = number(skip_marks(end + 2), &p->of);
-        return end != NULL && *end == '\0' && (is_whole || has_word || n_digit >= 3);
+        end += end != NULL && *end == ')';
+        return end != NULL && *end == '\0' &&
+               (is_whole || has_word || p->of > 0 || n_digit >= 3);
     }
     return (is_whole || has_word) && islower((unsigned char)at[0]) &&
            (at[1] == '\0' || (islower((unsigned char)at[1]) && at[2] == '\0'));
 }
 
 /* Finds the end that shows a piece: after ".gguf", after the last ".", or, of a name that still
- * ends in ".gguf", at a word for a piece. */
+ * ends in ".gguf", at a word for a piece or at "1 of 2". */
 static bool parse(char *name, struct piece *p, const char **ending)
 {
     const char *tail = after_whole(name), *dot = strrchr(name, '.');
@@ -94,16 +96,16 @@ static bool parse(char *name, struct piece *p, const char **ending)
     if (tail == NULL)
         return dot != NULL && parse_at(name, dot, false, p);
     if (*tail != '\0')
-        return parse_at(name, tail, true, p);
+        return parse_at(name, tail, true, p) || (dot > tail && parse_at(name, dot, false, p));
     *ending = dot;
     for (const char *at = name; at < dot; at++) {
         bool has_word = false, is_piece;
 
         skip_word(skip_marks(at), &has_word);
-        if (!has_word || skip_marks(at) == at)
+        if (skip_marks(at) == at)
             continue;
         name[dot - name] = '\0';
-        is_piece = parse_at(name, at, false, p);
+        is_piece = parse_at(name, at, false, p) && (has_word || (p->of > 0 && p->of < 100));
         name[dot - name] = '.';
         if (is_piece)
             return true;
@@ -114,7 +116,8 @@ static bool parse(char *name, struct piece *p, const char **ending)
 static bool is_download(const char *name)
 {
     static const char *const ends[] = { ".part",       ".partial", ".crdownload", ".download",
-                                        ".incomplete", ".aria2",   ".tmp",        ".!qB" };
+                                        ".incomplete", ".aria2",   ".tmp",        ".!qB",
+                                        ".opdownload", ".downloading", ".xltd", ".bc!" };
     size_t n = strlen(name);
 
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {

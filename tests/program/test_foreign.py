@@ -53,6 +53,9 @@ class Pieces(Case):
                 ("x.gguf_part_aa", "x.gguf_part_ab", "x.gguf_part_", False),
                 ("X-Q4_K_M.GGUF.part-a", "X-Q4_K_M.GGUF.part-b", "X-Q4_K_M.GGUF.part-", False),
                 ("x.part01", "x.part02", "x.part", False),
+                ("x (1 of 2).gguf", "x (2 of 2).gguf", "x (", True),
+                ("x.1of2.gguf", "x.2of2.gguf", "x.", True),
+                ("x.gguf.7z.001", "x.gguf.7z.002", "x.gguf.7z.", False),
                 ("x.001", "x.002", "x.", False)):
             for i, (name, part) in enumerate(((first, data[:70000]), (second, data[70000:]))):
                 with self.subTest(name=name):
@@ -80,7 +83,8 @@ class Pieces(Case):
             self.assertIn("is the download complete?", r.stderr)
 
     def test_downloads_that_have_not_ended(self):
-        for name in ("x.gguf.part", "x.gguf.crdownload", "x.gguf.incomplete", "x.gguf.aria2"):
+        for name in ("x.gguf.part", "x.gguf.crdownload", "x.gguf.incomplete", "x.gguf.aria2",
+                     "x.gguf.opdownload", "x.gguf.downloading", "x.gguf.xltd"):
             self.says(self.save(name, content(TINY)[:70000]), "a download that has not ended",
                       "fetch")
 
@@ -187,6 +191,13 @@ class NotModels(Case):
                 (b"lmgg" + bytes(64), ("GGML file of 2023", "convert")),
                 (b"\x89HDF\r\n" + bytes(64), ("TensorFlow", "convert")),
                 (b"\xfd7zXZ\0" + bytes(64), ("xz archive", "unpack")),
+                (b"BZh91AY&SY" + bytes(64), ("bzip2 archive", "unpack")),
+                (b"\x93NUMPY\1\0" + bytes(64), ("NumPy", "convert")),
+                (b"FROM ./x.gguf\nPARAMETER temperature 1\n", ("Modelfile", "ollama create")),
+                (b"\xef\xbb\xbfGGUF" + bytes(64), ("text editor", "fetch it again")),
+                (bytes(200), ("zeros", "fetch it again")),
+                (b"\x89PNG\r\n\x1a\n" + bytes(64), ("a picture",)),
+                (b"d8:announce35:http" + bytes(64), ("torrent",)),
                 (b"Entry not found", ("an answer of the hub",)),
                 (b"Invalid username or password.", ("access token",)),
                 (b"Access to model x is restricted", ("licence",)),
@@ -201,7 +212,7 @@ class NotModels(Case):
                             ("model.onnx", ("ONNX", "look for")),
                             ("gemma.task", ("LiteRT", "look for")),
                             ("flax_model.msgpack", ("Flax", "look for"))):
-            self.says(self.save(name, bytes(200)), *words)
+            self.says(self.save(name, b"\1" + bytes(199)), *words)
 
     def test_a_weight_type_of_first_gpt_oss_files(self):
         g = Gguf(TINY)
