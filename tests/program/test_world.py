@@ -76,7 +76,9 @@ class World(FolderCase):
             if m is None:
                 continue
             with self.subTest(name=f.name):
-                self.assertEqual(f.is_model or f.says == "tokenizer", m["supported"], m["here"])
+                # A GGUF file without a vocabulary can be evaluated by its ids.
+                evaluates = f.says == "tokenizer" and f.name.endswith(".gguf")
+                self.assertEqual(f.is_model or evaluates, m["supported"], m["here"])
                 self.assertNotIn("memwall runs", m["here"])
         names = {os.path.basename(p) for p in found}
         for name in ("plain.gguf", "with two blanks.gguf", "read-only.gguf", "UPPER-Q8_0.GGUF",
