@@ -166,6 +166,12 @@ done:
     return r;
 }
 
+static bool has_output(const struct options *o)
+{
+    return o->text != NULL || o->logits != NULL || o->greedy > 0 || o->telemetry != NULL ||
+           o->json;
+}
+
 static int run_eval(const struct options *o)
 {
     struct err e = ERR_INIT, ignored = ERR_INIT;
@@ -186,13 +192,6 @@ static int run_eval(const struct options *o)
         err_set(&e, ERR_ARGUMENT, "--logits and --greedy need --ids");
         return report_usage(&cmd_eval, &e);
     }
-    if (o->ids_file != NULL && o->logits == NULL && o->greedy == 0 && o->telemetry == NULL &&
-        !o->json) {
-        err_set(&e, ERR_ARGUMENT,
-                "nothing to print; add --logits FILE for the logits of each id, or --greedy N "
-                "for the N ids that follow");
-        return report_usage(&cmd_eval, &e);
-    }
     settings_engine(o, &engine, &notice);
     settings_report(o, &notice);
     if (mw_model_open_within(&m, o->model, engine.memory_bytes, &e) != 0)
@@ -208,6 +207,10 @@ static int run_eval(const struct options *o)
             p.sum_bytes > 0)
             plan_print_rows(stderr, &p);
         code = report_error(&e);
+    } else if (!has_output(o) && !o->quiet) {
+        fputs("memwall: the ids were evaluated, and nothing was to be printed; add --logits FILE "
+              "for the logits of each id, or --greedy N for the N ids that follow\n",
+              stderr);
     }
     mw_model_close(m);
     return code;

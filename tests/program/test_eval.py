@@ -116,11 +116,12 @@ class Ids(unittest.TestCase):
                 self.assertIn(path, r.stderr)
                 self.assertIn(text, r.stderr)
 
-    def test_ids_without_an_output_are_refused(self):
+    def test_ids_without_an_output_get_a_hint(self):
         ids = "eval", model("llama-tiny"), "--ids", self.ids_file("5 6")
         r = memwall(*ids)
-        self.assertEqual((2, ""), (r.returncode, r.stdout))
-        self.assertIn("nothing to print; add --logits FILE", r.stderr)
+        self.assertEqual((0, ""), (r.returncode, r.stdout))
+        self.assertIn("add --logits FILE", r.stderr)
+        self.assertNotIn("--logits", memwall(*ids, "-q").stderr)
         self.assertIn("--greedy N", r.stderr)
         self.assertEqual({"n_evaluated", "seconds"}, set(json.loads(memwall(*ids, "--json").stdout)))
 
