@@ -208,8 +208,8 @@ static int run_eval(const struct options *o)
             plan_print_rows(stderr, &p);
         code = report_error(&e);
     } else if (!has_output(o) && !o->quiet) {
-        fputs("memwall: the ids were evaluated, and nothing was to be printed; add --logits FILE "
-              "for the logits of each id, or --greedy N for the N ids that follow\n",
+        fputs("memwall: evaluated the ids, but no output was requested; add --logits FILE for the "
+              "logits of each id, or --greedy N for the N ids that follow\n",
               stderr);
     }
     mw_model_close(m);

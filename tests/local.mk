@@ -82,6 +82,7 @@ tests_libtest_a_SOURCES += \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h \
 	tests/lib/made_sample.c tests/lib/made_sample.h \
 	tests/lib/random_text.h \
+	tests/lib/saved_chat.c tests/lib/saved_chat.h \
 	tests/lib/setting_values.c tests/lib/setting_values.h \
 	tests/lib/stream_model.c tests/lib/stream_model.h \
 	tests/lib/transcript_pane.c tests/lib/transcript_pane.h \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Chat files of which a loss of power, a failing disk or another program left a part."""
+"""Chat files that were damaged by a loss of power, a failing disk or another program."""
 import os
 import subprocess
 import sys

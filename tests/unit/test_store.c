@@ -18,51 +18,8 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/saved_chat.h"
 #include "ui/store/store.h"
-
-static char dir[64], chats[80];
-
-static int set_up(void **state)
-{
-    (void)state;
-    strcpy(dir, "/tmp/memwall-store-XXXXXX");
-    if (mkdtemp(dir) == NULL)
-        return -1;
-    snprintf(chats, sizeof chats, "%s/new/chats", dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    char command[96];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
-
-static const struct mw_receipt receipt = {
-    .done = MW_DONE_STOP,
-    .n_prompt = 34,
-    .n_decoded = 12,
-    .first_ns = 5,
-    .prefill_ns = 4,
-    .decode_ns = 3400000000,
-    .bytes_read = 41000000000,
-    .stall_ns = 2400000000,
-    .peak_charged = 1524713390,
-};
-
-static struct err e;
-
-static void ok(int result)
-{
-    char text[700];
-
-    err_text(&e, text, sizeof text);
-    if (result != 0)
-        fail_msg("%s", text);
-}
 
 static struct store *begin(void)
 {
@@ -70,16 +27,6 @@ static struct store *begin(void)
 
     ok(store_new(&s, chats, "Gemma \x1b[31m", &e));
     return s;
-}
-
-static void say(struct store *s, const char *text)
-{
-    ok(store_add(s, STORE_USER, text, strlen(text), NULL, &e));
-}
-
-static void piece(struct store *s, const char *text, bool is_thinking)
-{
-    ok(store_piece(s, text, strlen(text), is_thinking, false, NULL, &e));
 }
 
 static void expect(const struct store *s, uint32_t item, enum store_kind kind,
@@ -98,32 +45,6 @@ static void expect(const struct store *s, uint32_t item, enum store_kind kind,
     else
         assert_string_equal(t.thinking, thinking);
     store_text_free(&t);
-}
-
-/* Returns the whole file; the caller frees it. */
-static char *slurp(const char *path, size_t *n)
-{
-    struct stat st;
-    FILE *f = fopen(path, "r");
-    char *all;
-
-    assert_non_null(f);
-    assert_int_equal(fstat(fileno(f), &st), 0);
-    all = malloc((size_t)st.st_size + 1);
-    assert_non_null(all);
-    *n = fread(all, 1, (size_t)st.st_size, f);
-    all[*n] = '\0';
-    fclose(f);
-    return all;
-}
-
-static void spill(const char *path, const char *s, size_t n)
-{
-    FILE *f = fopen(path, "w");
-
-    assert_non_null(f);
-    assert_int_equal(fwrite(s, 1, n, f), n);
-    assert_int_equal(fclose(f), 0);
 }
 
 static void a_chat_without_messages_leaves_no_file(void **state)
@@ -828,7 +749,7 @@ static void a_chat_is_exported(void **state)
     store_close(s);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, saved_chat_set_up, saved_chat_tear_down)
 
 int main(void)
 {
@@ -863,6 +784,6 @@ int main(void)
         tests[i] = fixed[i];
     for (size_t i = 0; i < N; i++)
         tests[FIXED + i] =
-            (struct CMUnitTest){ bad_files[i].name, refuses, set_up, tear_down, &bad_files[i] };
+            (struct CMUnitTest){ bad_files[i].name, refuses, saved_chat_set_up, saved_chat_tear_down, &bad_files[i] };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Saved chats of which a loss of power, a failing disk or another program left a part. */
+/* Saved chats that were damaged by a loss of power, a failing disk or another program. */
 #include "config.h"
 
 #include <sys/resource.h>
@@ -19,87 +19,8 @@
 #include <cmocka.h>
 
 #include "engine/base/folder.h"
+#include "tests/lib/saved_chat.h"
 #include "ui/store/store.h"
-
-static char dir[64], chats[80];
-
-static int set_up(void **state)
-{
-    (void)state;
-    strcpy(dir, "/tmp/memwall-store-XXXXXX");
-    if (mkdtemp(dir) == NULL)
-        return -1;
-    snprintf(chats, sizeof chats, "%s/new/chats", dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    char command[96];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
-
-static const struct mw_receipt receipt = {
-    .done = MW_DONE_STOP,
-    .n_prompt = 34,
-    .n_decoded = 12,
-    .first_ns = 5,
-    .prefill_ns = 4,
-    .decode_ns = 3400000000,
-    .bytes_read = 41000000000,
-    .stall_ns = 2400000000,
-    .peak_charged = 1524713390,
-};
-
-static struct err e;
-
-static void ok(int result)
-{
-    char text[700];
-
-    err_text(&e, text, sizeof text);
-    if (result != 0)
-        fail_msg("%s", text);
-}
-
-static void say(struct store *s, const char *text)
-{
-    ok(store_add(s, STORE_USER, text, strlen(text), NULL, &e));
-}
-
-static void piece(struct store *s, const char *text, bool is_thinking)
-{
-    ok(store_piece(s, text, strlen(text), is_thinking, false, NULL, &e));
-}
-
-/* Returns the whole file; the caller frees it. */
-static char *slurp(const char *path, size_t *n)
-{
-    struct stat st;
-    FILE *f = fopen(path, "r");
-    char *all;
-
-    assert_non_null(f);
-    assert_int_equal(fstat(fileno(f), &st), 0);
-    all = malloc((size_t)st.st_size + 1);
-    assert_non_null(all);
-    *n = fread(all, 1, (size_t)st.st_size, f);
-    all[*n] = '\0';
-    fclose(f);
-    return all;
-}
-
-static void spill(const char *path, const char *s, size_t n)
-{
-    FILE *f = fopen(path, "w");
-
-    assert_non_null(f);
-    assert_int_equal(fwrite(s, 1, n, f), n);
-    assert_int_equal(fclose(f), 0);
-}
 
 #define HEAD         "{\"memwall\":\"chat\",\"version\":1}\n"
 #define USER(text)   "{\"role\":\"user\",\"time\":\"t\",\"text\":\"" text "\"}\n"
@@ -132,7 +53,7 @@ static struct damaged {
     { "a torn head", "{\"memwall\":\"chat\",\"ver\n" WHOLE, 1, 1, "ua ab" },
     { "the first piece of an answer", HEAD USER("a") ANSWER("b") USER("c") "@\n" MORE("d"), 1,
       5, "ua ab uc ad" },
-    { "the first piece of an answer, of which the role is whole",
+    { "the first piece of an answer, with a role that can be read",
       HEAD WHOLE USER("c") "{\"role\":\"assistant\",\"text\":\"\xff\"}\n" MORE("d"), 1, 5,
       "ua ab uc ad" },
     { "a later piece of an answer",
@@ -400,7 +321,7 @@ static void a_damaged_chat_is_listed(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, saved_chat_set_up, saved_chat_tear_down)
     const struct CMUnitTest fixed[] = {
         TEST(a_line_that_is_too_long_is_passed_over),
         TEST(a_file_with_too_much_damage_is_refused),
@@ -419,6 +340,6 @@ int main(void)
     for (size_t i = 0; i < N; i++)
         tests[FIXED + i] =
             (struct CMUnitTest){ damaged_files[i].name, whole_lines_around_damage_are_read,
-                                 set_up, tear_down, &damaged_files[i] };
+                                 saved_chat_set_up, saved_chat_tear_down, &damaged_files[i] };
     return cmocka_run_group_tests_name("damaged chats", tests, NULL, NULL);
 }
