@@ -560,7 +560,7 @@ enum mw_empty {
     MW_NOT_EMPTY,
     MW_EMPTY_NOTHING,   /* it ended at once, or another turn began */
     MW_EMPTY_HIDDEN,    /* its tokens have no text, such as control tokens */
-    MW_EMPTY_BLANK,     /* nothing that people see */
+    MW_EMPTY_BLANK,     /* no visible character */
     MW_EMPTY_THINKING,  /* it ended inside the thinking */
     MW_EMPTY_THOUGHT,   /* it ended after the thinking */
     MW_EMPTY_STOP_TEXT, /* a stop string came first */

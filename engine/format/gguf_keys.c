@@ -219,7 +219,7 @@ static int words_in(const char *a, const char *b, int *n_word)
     return n;
 }
 
-/* Whether one name has all words of the other, of which there are two at least. */
+/* Whether one name has all words of the other, which has two words or more. */
 static bool resembles(const char *a, const char *b)
 {
     int n_a, n_b, in_a = words_in(b, a, &n_b), in_b = words_in(a, b, &n_a);

@@ -3,7 +3,7 @@
  *
  * A GGUF file, a split set, or a snapshot (safetensors files with configuration and tokenizer)
  * is one choice.  Its files are those that opening the model needs, and all of them are in the
- * repository: a model of which a file is missing is left out, and the missing file is named.
+ * repository: a model with a missing file is left out, and the file is named.
  * Projectors of images and files of other kinds are left out, too.  Snapshots in folders are
  * choices if the repository has no other model.
  */

@@ -10,7 +10,7 @@
 
 /*
  * Fill *e with what the repository `name`, which has no choices, holds instead of a model, and
- * what to do.  A model of which a file is missing comes first: the sentence names the file.
+ * what to do.  A model with a missing file comes first: the sentence names the file.
  * Returns -1.
  */
 int pull_nothing(const char *name, const struct pull_list *l, const struct pull_choices *c,

@@ -732,7 +732,7 @@ static int start_turn(struct run *r, bool is_continued, struct err *e)
     return -1;
 }
 
-/* Whether people see nothing of a text. */
+/* Whether a text has no character that people can see. */
 static bool is_blank(const char *text, size_t len)
 {
     uint32_t cp;

@@ -166,7 +166,7 @@ size_t answer_parser_cut(struct answer_parser *p, char *buf, bool *is_thinking);
 bool answer_parser_thinks(const struct answer_parser *p);
 
 /*
- * Append the ids of an answer of which only the content and the reasoning are known, so that
+ * Append the ids of an answer, made from its content and reasoning alone, so that
  * the model goes on with it.  Without content it goes on inside its thinking.  is_inside: the
  * prompt opens the thinking.
  */
