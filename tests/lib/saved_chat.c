@@ -57,12 +57,12 @@ void ok(int result)
         fail_msg("%s", text);
 }
 
-void say(struct store *s, const char *text)
+void user_says(struct store *s, const char *text)
 {
     ok(store_add(s, STORE_USER, text, strlen(text), NULL, &e));
 }
 
-void piece(struct store *s, const char *text, bool is_thinking)
+void answer_says(struct store *s, const char *text, bool is_thinking)
 {
     ok(store_piece(s, text, strlen(text), is_thinking, false, NULL, &e));
 }

@@ -19,9 +19,9 @@ int saved_chat_tear_down(void **state);
 /* Fail the test with the text of e unless result is 0. */
 void ok(int result);
 /* Add a message of the user. */
-void say(struct store *s, const char *text);
+void user_says(struct store *s, const char *text);
 /* Add a piece of the answer. */
-void piece(struct store *s, const char *text, bool is_thinking);
+void answer_says(struct store *s, const char *text, bool is_thinking);
 /* Returns the whole file; the caller frees it. */
 char *slurp(const char *path, size_t *n);
 /* Replace the content of a file. */

@@ -76,13 +76,13 @@ static void saved_messages_are_read_again(void **state)
     (void)state;
     whole.peak_resident = 1234567890;
     ok(store_add(s, STORE_SYSTEM, "be brief", 8, NULL, &e));
-    say(s, "What\tis\n\"it\"?\\ \xf0\x9f\x98\x80");
-    piece(s, "the user ", true);
-    piece(s, "asks", true);
+    user_says(s, "What\tis\n\"it\"?\\ \xf0\x9f\x98\x80");
+    answer_says(s, "the user ", true);
+    answer_says(s, "asks", true);
     ok(store_piece(s, "It ", 3, false, false, &item, &e));
     assert_int_equal(item, 2);
     expect(s, 2, STORE_ANSWER, "the user asks", "It "); /* while it is open */
-    piece(s, "is.", false);
+    answer_says(s, "is.", false);
     ok(store_done(s, &whole, 46, NULL, &e));
     ok(store_add(s, STORE_NOTICE, "dropped 2 turns", 15, &item, &e));
     assert_int_equal(item, 3);
@@ -123,9 +123,9 @@ static void the_file_can_be_read_by_a_person_and_harms_no_terminal(void **state)
     size_t n;
 
     (void)state;
-    say(s, "a\x1b[2J\xc2\x9b\x7f\xe2\x80\xae\xff end");
-    piece(s, "hm", true);
-    piece(s, "Yes", false);
+    user_says(s, "a\x1b[2J\xc2\x9b\x7f\xe2\x80\xae\xff end");
+    answer_says(s, "hm", true);
+    answer_says(s, "Yes", false);
     ok(store_done(s, &receipt, 46, NULL, &e));
     ok(store_rewind(s, 0, &e));
     strcpy(path, store_path(s));
@@ -150,15 +150,15 @@ static void the_file_can_be_read_by_a_person_and_harms_no_terminal(void **state)
 /* Write one of each kind of line, and an answer that is still being written. */
 static void talk(struct store *s)
 {
-    say(s, "first \xe4\xb8\xad \xf0\x9f\x98\x80 \x1b \"");
-    piece(s, "think \\ \x01", true);
-    piece(s, "one \xf0\x9f\x98\x80 ", false);
-    piece(s, "two\n\x7f\xf3\xa0\x80\xa1", false);
+    user_says(s, "first \xe4\xb8\xad \xf0\x9f\x98\x80 \x1b \"");
+    answer_says(s, "think \\ \x01", true);
+    answer_says(s, "one \xf0\x9f\x98\x80 ", false);
+    answer_says(s, "two\n\x7f\xf3\xa0\x80\xa1", false);
     ok(store_done(s, &receipt, 46, NULL, &e));
     ok(store_add(s, STORE_NOTICE, "a notice", 8, NULL, &e));
-    say(s, "second");
-    piece(s, "an answer that ", false);
-    piece(s, "is not over \xe4\xb8\xad\xf3\xa0\x80\xa1", false);
+    user_says(s, "second");
+    answer_says(s, "an answer that ", false);
+    answer_says(s, "is not over \xe4\xb8\xad\xf3\xa0\x80\xa1", false);
 }
 
 static bool is_beginning(const char *whole, const char *s)
@@ -205,7 +205,7 @@ static void a_killed_program_loses_only_text_that_was_not_written(void **state)
             assert_int_equal(store_item(s, 4)->done, MW_DONE_CANCELLED);
         }
         /* The next start continues it, and nothing is missing. */
-        say(s, "more");
+        user_says(s, "more");
         store_close(s);
         ok(store_open(&s, path, &e));
         assert_int_equal(store_count(s), count + 1);
@@ -222,7 +222,7 @@ static void rubbish_at_the_end_is_ignored(void **state)
     FILE *f;
 
     (void)state;
-    say(s, "hello");
+    user_says(s, "hello");
     strcpy(path, store_path(s));
     store_close(s);
     f = fopen(path, "a");
@@ -232,7 +232,7 @@ static void rubbish_at_the_end_is_ignored(void **state)
     fclose(f);
     ok(store_open(&s, path, &e));
     assert_int_equal(store_count(s), 1);
-    say(s, "again");
+    user_says(s, "again");
     store_close(s);
     ok(store_open(&s, path, &e));
     expect(s, 1, STORE_USER, NULL, "again");
@@ -245,16 +245,16 @@ static void rewinding_keeps_the_lines_but_not_the_messages(void **state)
     char path[4096];
 
     (void)state;
-    say(s, "one");
-    piece(s, "first", false);
+    user_says(s, "one");
+    answer_says(s, "first", false);
     ok(store_done(s, &receipt, 10, NULL, &e));
     ok(store_add(s, STORE_NOTICE, "note", 4, NULL, &e));
-    say(s, "two");
-    piece(s, "second", false);
+    user_says(s, "two");
+    answer_says(s, "second", false);
     ok(store_done(s, &receipt, 20, NULL, &e));
     ok(store_rewind(s, 2, &e));
     assert_int_equal(store_count(s), 3);
-    say(s, "three");
+    user_says(s, "three");
     strcpy(path, store_path(s));
     store_close(s);
     ok(store_open(&s, path, &e));
@@ -274,13 +274,13 @@ static void an_answer_that_is_interrupted_or_continued_is_one(void **state)
     uint32_t item;
 
     (void)state;
-    say(s, "q");
-    piece(s, "a", true);
-    piece(s, "b", false);
-    piece(s, "c", true); /* thinking again, after text */
+    user_says(s, "q");
+    answer_says(s, "a", true);
+    answer_says(s, "b", false);
+    answer_says(s, "c", true); /* thinking again, after text */
     ok(store_add(s, STORE_NOTICE, "n", 1, NULL, &e));
-    say(s, "queued");
-    piece(s, "d", false);
+    user_says(s, "queued");
+    answer_says(s, "d", false);
     ok(store_add(s, STORE_NOTICE, "m", 1, NULL, &e));
     ok(store_done(s, &stopped, 5, NULL, &e));
     ok(store_piece(s, "e", 1, false, true, &item, &e));
@@ -322,7 +322,7 @@ static void attached_files_are_read_again(void **state)
     assert_int_equal(t.attached.bytes, 6);
     assert_string_equal(t.attached.label, "notes.txt, \"6 B\"");
     store_text_free(&t);
-    say(s, "without");
+    user_says(s, "without");
     ok(store_add_queued(s, "file: later", 11, &files, NULL, &e));
     store_close(s);
     /* Bytes that are not in the text, or within a character, harm nothing. */
@@ -351,9 +351,9 @@ static void a_long_message_is_split_into_lines(void **state)
     for (size_t i = 0; i < LONG; i++)
         text[i] = i % 3 == 0 ? '\x01' : 'x';
     text[LONG] = '\0';
-    say(s, text);
-    piece(s, text, false);
-    piece(s, text, false);
+    user_says(s, text);
+    answer_says(s, text, false);
+    answer_says(s, text, false);
     ok(store_done(s, &receipt, 1, NULL, &e));
     strcpy(path, store_path(s));
     store_close(s);
@@ -370,7 +370,7 @@ static void a_chat_can_be_open_only_once(void **state)
     struct store *s = begin(), *other;
 
     (void)state;
-    say(s, "x");
+    user_says(s, "x");
     assert_int_equal(store_open(&other, store_path(s), &e), -1);
     assert_null(other);
     assert_non_null(strstr(e.what, "is open in another memwall"));
@@ -386,7 +386,7 @@ static void text_that_does_not_fit_the_disk_is_written_later(void **state)
 
     (void)state;
     signal(SIGXFSZ, SIG_IGN);
-    say(s, "q");
+    user_says(s, "q");
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
     small = was;
     small.rlim_cur = 300;
@@ -396,7 +396,7 @@ static void text_that_does_not_fit_the_disk_is_written_later(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
     assert_true(failed > 50);
     assert_int_equal(e.code, ERR_IO);
-    piece(s, "end", false);
+    answer_says(s, "end", false);
     ok(store_done(s, &receipt, 1, NULL, &e));
     strcpy(path, store_path(s));
     store_close(s);
@@ -417,7 +417,7 @@ static void a_full_disk_lets_one_mebibyte_of_text_wait(void **state)
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     signal(SIGXFSZ, SIG_IGN);
-    say(s, "q");
+    user_says(s, "q");
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
     small = was;
     small.rlim_cur = 300;
@@ -514,13 +514,13 @@ static void chats_are_listed_newest_first(void **state)
     size_t n;
 
     (void)state;
-    say(s, "the older\none \x1b[31m");
-    piece(s, "x", false);
+    user_says(s, "the older\none \x1b[31m");
+    answer_says(s, "x", false);
     ok(store_done(s, &receipt, 77, NULL, &e));
     strcpy(older, store_path(s));
     store_close(s);
     s = begin();
-    say(s, "the newer");
+    user_says(s, "the newer");
     strcpy(newer, store_path(s));
     store_close(s);
     assert_string_not_equal(older, newer);
@@ -566,7 +566,7 @@ static void a_name_survives_a_program_that_is_killed(void **state)
     char path[4096], first[4096];
 
     (void)state;
-    say(s, "hello");
+    user_says(s, "hello");
     strcpy(first, store_path(s));
     ok(store_rename(s, "my holiday", &e));
     assert_int_equal(access(first, F_OK), -1);
@@ -575,7 +575,7 @@ static void a_name_survives_a_program_that_is_killed(void **state)
     assert_string_equal(path, store_path(s));
     assert_string_equal(name_of(s), "my holiday");
     assert_non_null(strstr(path, "/my holiday.jsonl"));
-    say(s, "more"); /* into the renamed file, not into a new one */
+    user_says(s, "more"); /* into the renamed file, not into a new one */
     store_close(s);
     ok(store_open(&open, path, &e));
     assert_int_equal(store_messages(open), 2);
@@ -589,7 +589,7 @@ static void a_chat_can_be_named_before_its_first_message(void **state)
     (void)state;
     ok(store_rename(s, "plans", &e));
     assert_string_equal(store_path(s), "");
-    say(s, "hello");
+    user_says(s, "hello");
     assert_non_null(strstr(store_path(s), "/plans.jsonl"));
     store_close(s);
     s = begin();
@@ -623,7 +623,7 @@ static void hostile_names_are_refused(void **state)
     struct store *s = begin();
 
     (void)state;
-    say(s, "hello");
+    user_says(s, "hello");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         e = (struct err)ERR_INIT;
         if (store_rename(s, bad[i], &e) != -1 || strstr(e.what, "the name of a chat") == NULL)
@@ -642,8 +642,8 @@ static void a_chat_that_is_open_is_not_renamed_or_deleted(void **state)
     size_t n;
 
     (void)state;
-    say(s, "hello");
-    piece(s, "hi", false);
+    user_says(s, "hello");
+    answer_says(s, "hi", false);
     ok(store_done(s, &receipt, 46, NULL, &e));
     strcpy(path, store_path(s));
     strcpy(old, name_of(s));
@@ -675,14 +675,14 @@ static void a_name_never_replaces_another_chat(void **state)
     char name[64];
 
     (void)state;
-    say(a, "the first");
+    user_says(a, "the first");
     ok(store_rename(a, "taken", &e));
     b = begin();
-    say(b, "the second");
+    user_says(b, "the second");
     strcpy(name, name_of(b));
     assert_int_equal(store_rename(b, "taken", &e), -1);
     assert_string_equal(name_of(b), name);
-    say(b, "goes on");
+    user_says(b, "goes on");
     store_close(b);
     assert_int_equal(store_rename_saved(chats, name, "taken", &e), -1);
     assert_string_equal(e.what, "there is already a chat \"taken\"");
@@ -701,7 +701,7 @@ static void a_long_first_message_still_has_a_title(void **state)
     assert_non_null(text);
     memset(text, 'y', 40000);
     text[40000] = '\0';
-    say(s, text);
+    user_says(s, text);
     store_close(s);
     free(text);
     ok(store_list(chats, &all, &n, &e));
@@ -717,9 +717,9 @@ static void a_chat_is_exported(void **state)
     size_t n;
 
     (void)state;
-    say(s, "# not a head\nq");
-    piece(s, "hm", true);
-    piece(s, "Yes *sir*", false);
+    user_says(s, "# not a head\nq");
+    answer_says(s, "hm", true);
+    answer_says(s, "Yes *sir*", false);
     ok(store_done(s, &receipt, 46, NULL, &e));
     ok(store_add(s, STORE_NOTICE, "a\nb", 3, NULL, &e));
     snprintf(path, sizeof path, "%s/out.md", dir);

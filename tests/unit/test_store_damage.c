@@ -125,9 +125,9 @@ static void whole_lines_around_damage_are_read(void **state)
     ok(store_open(&s, path, &e));
     assert_int_equal(store_damage(s, &line), d->n);
     expect_items(s, d->want);
-    piece(s, "x", false);
+    answer_says(s, "x", false);
     ok(store_done(s, &receipt, 46, NULL, &e));
-    say(s, "more");
+    user_says(s, "more");
     store_close(s);
     ok(store_open(&s, path, &e));
     snprintf(want, sizeof want, "%s ax umore", d->want);
@@ -178,7 +178,7 @@ static void a_damaged_message_is_written_again_without_text(void **state)
     spill(path, file, sizeof file - 1);
     ok(store_open(&s, path, &e));
     assert_int_equal(unlink(path), 0);
-    piece(s, "d", false);
+    answer_says(s, "d", false);
     ok(store_done(s, &receipt, 46, NULL, &e));
     store_close(s);
     ok(store_open(&s, path, &e));
