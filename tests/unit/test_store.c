@@ -783,7 +783,7 @@ int main(void)
     for (size_t i = 0; i < FIXED; i++)
         tests[i] = fixed[i];
     for (size_t i = 0; i < N; i++)
-        tests[FIXED + i] =
-            (struct CMUnitTest){ bad_files[i].name, refuses, saved_chat_set_up, saved_chat_tear_down, &bad_files[i] };
+        tests[FIXED + i] = (struct CMUnitTest){ bad_files[i].name, refuses, saved_chat_set_up,
+                                                saved_chat_tear_down, &bad_files[i] };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
