@@ -322,6 +322,9 @@ const char *mw_doubt_name(enum mw_doubt bit);
 /* The doubts of either rate in words, "" without any: "doubtful: the machine was busy". */
 #define MW_DOUBT_TEXT 160
 void mw_doubt_text(uint32_t doubt, char *buf, size_t n);
+/* Whether the rates of disk or memory were measured in a bad moment.  No advice comes from such
+ * limits. */
+bool mw_limits_doubtful(const struct mw_limits *l);
 
 /* The mean size of the reads with which these options stream weights, which is that of the
  * reads that measure the disk; 0: unknown. */

@@ -47,6 +47,11 @@ void mw_doubt_text(uint32_t doubt, char *buf, size_t n)
     }
 }
 
+bool mw_limits_doubtful(const struct mw_limits *l)
+{
+    return (l->disk.doubt | l->memory.doubt) != 0;
+}
+
 static void age_text(char *buf, size_t n, int64_t s)
 {
     if (s < 90)

@@ -107,7 +107,7 @@ void limits_line(const struct talk *t, struct sheet *s, uint64_t disk_rate)
     snprintf(line, sizeof line, "Predicted from: %s%s%s.", limits,
              disk_rate > 0 ? "; the disk is limited to " : "",
              disk_rate > 0 ? units_rate(rate, sizeof rate, (double)disk_rate) : "");
-    sheet_text(s, (l.disk.doubt | l.memory.doubt) != 0 ? ROLE_WARN : ROLE_DIM, line);
+    sheet_text(s, mw_limits_doubtful(&l) ? ROLE_WARN : ROLE_DIM, line);
 }
 
 static const char *kv_text(char *buf, size_t n, const struct mw_options *o)
