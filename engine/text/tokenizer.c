@@ -282,6 +282,32 @@ void tokenizer_count_bytes(struct tokenizer *t)
         t->lacks_bytes |= t->byte_id[c] == NO_ID;
 }
 
+#define MOST_BYTES 250 /* of 256: a few files lack some of them */
+
+/* Give tokens like <0x98> the type of a byte if there is one for nearly every byte.  Some files
+ * give them another type, and their text would be shown instead of the byte. */
+static void repair_bytes(struct tokenizer *t)
+{
+    bool has[256] = { false };
+    int n = 0;
+
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t id = 0; id < t->info.n_token && (pass == 0 || n >= MOST_BYTES); id++) {
+            size_t len;
+            const char *text = token_text(t, id, &len);
+            int byte = vocab_byte(text, len);
+
+            if (byte < 0)
+                continue;
+            if (pass == 0) {
+                n += !has[byte];
+                has[byte] = true;
+            } else {
+                t->flag[id] = (uint8_t)((t->flag[id] & ~FLAG_KIND) | TOKEN_BYTE);
+            }
+        }
+}
+
 /* Find the token of each byte. */
 static void find_bytes(struct tokenizer *t)
 {
@@ -297,7 +323,7 @@ static void find_bytes(struct tokenizer *t)
 
         if (is_bytes && kind == TOKEN_NORMAL && len == 1)
             byte = (unsigned char)text[0];
-        else if (kind == TOKEN_BYTE && t->info.byte_fallback)
+        else if (!is_bytes && kind == TOKEN_BYTE && t->info.byte_fallback)
             byte = vocab_byte(text, len);
         if (byte >= 0 && t->byte_id[byte] == NO_ID)
             t->byte_id[byte] = id;
@@ -312,6 +338,7 @@ static int make_ready(struct build *b, struct err *e)
     if (b->n_token != b->t->info.n_token)
         return err_set(e, ERR_FORMAT, "the vocabulary ends after %u of %u tokens", b->n_token,
                        b->t->info.n_token);
+    repair_bytes(b->t);
     find_bytes(b->t);
     if (b->t->lacks_bytes && b->t->info.byte_fallback && b->t->info.model == VOCAB_BPE_BYTES)
         return err_set(e, ERR_UNSUPPORTED,

@@ -27,7 +27,7 @@
 #define N_PLACE 16
 
 /* Change the number with the tables or with their meaning. */
-#define MAGIC "memwall tokenizer 4"
+#define MAGIC "memwall tokenizer 5"
 
 struct head {
     char magic[24];

@@ -216,6 +216,41 @@ class MissingBytes(FolderCase):
         self.assertEqual([0x61, 0xc3, 3], self.ids(g, "a\u00c0"))
 
 
+class TypesOfBytes(FolderCase):
+    """Tokens like <0x98> whose type is not that of a byte."""
+
+    def test_in_a_vocabulary_of_characters(self):
+        for n in 256, 251:
+            rows = set()
+            for kind in 6, 1, 2, 3, 4, 5:
+                g = Gguf(os.path.join(MODELS, "llama-tiny.gguf"))
+                texts = g.get("tokenizer.ggml.tokens")[1]
+                types = g.get("tokenizer.ggml.token_type")[1]
+                first = texts.index("<0x00>")
+                types[first:first + 256] = [kind] * n + [1] * (256 - n)
+                texts[first + n:first + 256] = [f"word{i}" for i in range(256 - n)]
+                r = memwall("tokenize", "-m", g.write(self.path(f"{kind}.gguf")), "--json",
+                            stdin="a\u00e9<0xC3>\u00c1")
+                self.assertEqual(0, r.returncode, r.stderr)
+                rows.add(r.stdout)
+            self.assertEqual(1, len(rows))
+            self.assertIn('"byte"', rows.pop())
+
+    def test_in_a_vocabulary_of_bytes(self):
+        names = [f"<0x{b:02X}>" for b in range(256)]
+        links = {"\n": "<0xC3>", "<0xC3>": "<0xA9>", "<0xA9>": "x"}
+        for marks, user in ((), names), (names, ()):
+            g = chain(self.folder, "m", links, marks=("<|im_start|>", "<|im_end|>", *marks),
+                      user=user)
+            r = memwall("run", "-m", g.path, *SMALL, "hi")
+            self.assertEqual("\u00e9x\n", r.stdout)
+
+    def test_single_words_of_this_form_are_text(self):
+        g = chain(self.folder, "m", {"\n": "<0xC3>"}, user=("<0xC3>",))
+        r = memwall("run", "-m", g.path, *SMALL, "hi")
+        self.assertEqual("<0xC3>\n", r.stdout)
+
+
 # Ids of tokenizers 0.23.2 for the text.
 AGAIN = "ab  ab!! !!12312 b b it's d\u00e9e\u0301 abc\nab   c\u4e00"
 SAVED_AGAIN = (
