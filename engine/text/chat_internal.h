@@ -105,10 +105,11 @@ void chat_template_render_list(struct chat_writer *w, const struct chat_format *
 
 /*
  * Find the marks of f that answers may contain.  text is the model's template, or len is 0.
- * chat_marks.c describes how.
+ * chat_marks.c and chat_openings.c describe how.
  */
 void chat_find_marks(struct chat_format *f, const struct tokenizer *t, const char *text,
                      size_t len);
+void chat_find_openings(struct chat_format *f, const struct tokenizer *t);
 /* The same as chat_format_render, with the text of the prompt.  *out is empty before. */
 int chat_format_show(const struct chat_format *f, const struct tokenizer *t,
                      const struct chat_message *messages, size_t n_message,

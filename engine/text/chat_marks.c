@@ -1,11 +1,9 @@
 /*
- * Find the marks of a chat format that an answer may contain: those around thinking, and those
- * that open a turn.
+ * Find the marks of a chat format around the thinking of an answer.
  *
- * Trial conversations show both.  A template prints the marks of thinking around the thinking of
- * an answer.  If it does not print thinking, its text or the vocabulary name the marks: a mark is
- * a word in brackets, the one that opens thinking has a name like "think", and its partner
- * closes it.  The marks of turns are the control tokens that follow an answer in a prompt.
+ * A template prints them around the thinking of an answer in a trial conversation.  If it does
+ * not print thinking, its text or the vocabulary name the marks: a mark is a word in brackets,
+ * the one that opens thinking has a name like "think", and its partner closes it.
  */
 #include "config.h"
 
@@ -13,12 +11,7 @@
 #include <string.h>
 
 #include "engine/text/chat_internal.h"
-
-/* Texts of the trial conversations, which no template contains. */
-#define QUESTION "qxqa"
-#define ANSWER   "qxqb"
-#define THOUGHT  "qxqc"
-#define OTHER    "zjzj" /* no text above begins like this one */
+#include "engine/text/chat_trial.h"
 
 /* Returns the word in brackets that s ends with.  s NULL: none. */
 static struct span last_word(struct span s)
@@ -28,12 +21,6 @@ static struct span last_word(struct span s)
     for (size_t at = 0; mark_next_word(s, &at, &word);)
         last = at == s.n ? word : last;
     return last;
-}
-
-static void copy_mark(char *out, struct span s)
-{
-    memcpy(out, s.s, s.n);
-    out[s.n] = '\0';
 }
 
 /* ---- the name of a mark ---- */
@@ -109,13 +96,13 @@ static bool take_pair(struct chat_format *f, struct span word, has_mark_fn *has,
     if (!mark_is_thinking(word))
         return false;
     if (opens_before(word, other)) {
-        copy_mark(f->close, word);
+        chat_copy_mark(f->close, word);
         strcpy(f->open, other);
         return true;
     }
     for (int i = 0; i < N_PARTNER; i++)
         if (partner(word, i, other) && has(ctx, other)) {
-            copy_mark(f->open, word);
+            chat_copy_mark(f->open, word);
             strcpy(f->close, other);
             return true;
         }
@@ -162,7 +149,7 @@ static void find_reply(struct chat_format *f, struct span text)
     for (size_t at = 0; n < MOST_WORDS && mark_next_word(text, &at, &word);)
         if (is_about_reply(word) && ++n > 0 && partner(word, 0, other) &&
             text_has(&text, other)) {
-            copy_mark(f->reply_open, word);
+            chat_copy_mark(f->reply_open, word);
             strcpy(f->reply_close, other);
             return;
         }
@@ -185,20 +172,6 @@ static bool between_sentences(struct chat_format *f, struct span text)
     return false;
 }
 
-static bool is_added(const struct tokenizer *t, uint32_t id)
-{
-    enum token_kind kind = tokenizer_kind(t, id);
-
-    return kind == TOKEN_CONTROL || kind == TOKEN_USER;
-}
-
-static bool vocabulary_has(const void *ctx, const char *mark)
-{
-    int64_t id = tokenizer_find(ctx, mark, strlen(mark));
-
-    return id >= 0 && is_added(ctx, (uint32_t)id);
-}
-
 static bool named_in_vocabulary(struct chat_format *f, const struct tokenizer *t)
 {
     uint32_t n_token = tokenizer_info(t)->n_token;
@@ -206,16 +179,16 @@ static bool named_in_vocabulary(struct chat_format *f, const struct tokenizer *t
     int n_word = 0;
 
     for (uint32_t id = 0; id < n_token && n_word < MOST_WORDS; id++) {
-        size_t n = is_added(t, id) ? tokenizer_piece(t, id, true, text, sizeof text) : 0;
+        size_t n = chat_is_added(t, id) ? tokenizer_piece(t, id, true, text, sizeof text) : 0;
         struct span word = { text, n };
         char before[MARK_BYTES];
 
         if (n == 0 || n >= sizeof text || mark_at(word).n != n || !mark_is_thinking(word))
             continue;
         n_word++;
-        if (opens_before(word, before) && !vocabulary_has(t, before))
+        if (opens_before(word, before) && !chat_has_token(t, before))
             continue;
-        if (take_pair(f, word, vocabulary_has, t))
+        if (take_pair(f, word, chat_has_token, t))
             return true;
     }
     return false;
@@ -223,42 +196,28 @@ static bool named_in_vocabulary(struct chat_format *f, const struct tokenizer *t
 
 /* ---- trial conversations ---- */
 
-static struct chat_message message(enum chat_role role, const char *text)
-{
-    return (struct chat_message){ .role = role, .content = text, .len = strlen(text) };
-}
-
-static bool try(const struct chat_format *f, const struct tokenizer *t,
-                const struct chat_message *m, size_t n, bool has_prompt, struct chat_prompt *out)
-{
-    const struct chat_options o = { .add_generation_prompt = has_prompt };
-    struct err ignored = ERR_INIT;
-
-    *out = (struct chat_prompt){ 0 };
-    return chat_format_show(f, t, m, n, &o, out, &ignored) == 0;
-}
-
 /* Find the marks around the thinking of an answer that the format prints. */
 static bool around_thinking(struct chat_format *f, const struct tokenizer *t)
 {
-    struct chat_message m[] = { message(CHAT_USER, QUESTION), message(CHAT_ASSISTANT, ANSWER) };
+    struct chat_message m[] = { chat_trial_message(CHAT_USER, TRIAL_QUESTION),
+                                chat_trial_message(CHAT_ASSISTANT, TRIAL_ANSWER) };
     struct chat_prompt p;
     size_t at, end;
     bool found = false;
 
-    m[1].reasoning = THOUGHT;
-    m[1].reasoning_len = strlen(THOUGHT);
-    if (try(f, t, m, 2, false, &p) &&
-        chat_find((struct span){ p.text, p.len }, THOUGHT, false, &at) &&
-        chat_find((struct span){ p.text, p.len }, ANSWER, true, &end) && at < end) {
-        size_t from = at + strlen(THOUGHT);
+    m[1].reasoning = TRIAL_THOUGHT;
+    m[1].reasoning_len = strlen(TRIAL_THOUGHT);
+    if (chat_trial(f, t, m, 2, false, &p) &&
+        chat_find((struct span){ p.text, p.len }, TRIAL_THOUGHT, false, &at) &&
+        chat_find((struct span){ p.text, p.len }, TRIAL_ANSWER, true, &end) && at < end) {
+        size_t from = at + strlen(TRIAL_THOUGHT);
         struct span open = last_word(chat_trim((struct span){ p.text, at }));
         struct span close = mark_at(chat_trim((struct span){ p.text + from, end - from }));
 
         found = open.s != NULL && close.s != NULL && !chat_same(open, close);
         if (found) {
-            copy_mark(f->open, open);
-            copy_mark(f->close, close);
+            chat_copy_mark(f->open, open);
+            chat_copy_mark(f->close, close);
         }
     }
     chat_prompt_free(&p);
@@ -274,27 +233,27 @@ static bool model_has(const void *ctx, const char *mark)
 {
     const struct model_words *x = ctx;
 
-    return text_has(&x->text, mark) || vocabulary_has(x->t, mark);
+    return text_has(&x->text, mark) || chat_has_token(x->t, mark);
 }
 
 static bool both_have(const void *ctx, const char *mark)
 {
     const struct model_words *x = ctx;
 
-    return text_has(&x->text, mark) && vocabulary_has(x->t, mark);
+    return text_has(&x->text, mark) && chat_has_token(x->t, mark);
 }
 
 /* Take the mark of thinking that a prompt ends with: the answer begins inside its thinking. */
 static bool opened_by_prompt(struct chat_format *f, const struct tokenizer *t, struct span text)
 {
-    const struct chat_message m = message(CHAT_USER, QUESTION);
+    const struct chat_message m = chat_trial_message(CHAT_USER, TRIAL_QUESTION);
     const struct model_words words = { text, t };
     char before[MARK_BYTES];
     struct chat_prompt p;
     struct span open;
     bool found = false;
 
-    if (try(f, t, &m, 1, true, &p)) {
+    if (chat_trial(f, t, &m, 1, true, &p)) {
         open = last_word(chat_trim((struct span){ p.text, p.len }));
         found = open.s != NULL && !opens_before(open, before) &&
                 take_pair(f, open, model_has, &words);
@@ -316,8 +275,8 @@ static bool tokens_in_text(struct chat_format *f, const struct tokenizer *t, str
         if (!mark_is_thinking(word) || opens_before(word, open))
             continue;
         n++;
-        copy_mark(open, word);
-        if (vocabulary_has(t, open) && take_pair(f, word, both_have, &words))
+        chat_copy_mark(open, word);
+        if (chat_has_token(t, open) && take_pair(f, word, both_have, &words))
             return true;
     }
     return false;
@@ -328,13 +287,13 @@ static void find_thinking(struct chat_format *f, const struct tokenizer *t, stru
     if (f->think == THINK_CHANNEL)
         return;
     if (text_has(&text, CHANNEL_OPEN) ||
-        (vocabulary_has(t, CHANNEL_OPEN) && vocabulary_has(t, "<|turn>"))) {
+        (chat_has_token(t, CHANNEL_OPEN) && chat_has_token(t, "<|turn>"))) {
         f->think = THINK_CHANNEL;
         strcpy(f->open, CHANNEL_OPEN);
         strcpy(f->close, CHANNEL_CLOSE);
         return;
     }
-    if (vocabulary_has(t, HARMONY_CHANNEL) && vocabulary_has(t, HARMONY_MESSAGE)) {
+    if (chat_has_token(t, HARMONY_CHANNEL) && chat_has_token(t, HARMONY_MESSAGE)) {
         f->think = THINK_HARMONY;
         return;
     }
@@ -349,149 +308,9 @@ static void find_thinking(struct chat_format *f, const struct tokenizer *t, stru
     strcpy(f->close, THINK_CLOSE);
 }
 
-/* ---- marks that open a turn ---- */
-
-static bool is_mark(const struct chat_format *f, const struct tokenizer *t, uint32_t id)
-{
-    static const char *const harmony[] = {
-        HARMONY_START, HARMONY_CHANNEL, HARMONY_MESSAGE, HARMONY_END,
-    };
-    char text[MARK_BYTES];
-    size_t n = tokenizer_piece(t, id, true, text, sizeof text);
-    struct span s = { text, n };
-
-    if (n >= sizeof text)
-        return false;
-    for (size_t i = 0; i < 4 && f->think == THINK_HARMONY; i++)
-        if (n == strlen(harmony[i]) && mark_begins(s, harmony[i]))
-            return true;
-    return (n == strlen(f->open) && mark_begins(s, f->open)) ||
-           (n == strlen(f->close) && mark_begins(s, f->close));
-}
-
-static bool has_turn_id(const struct chat_format *f, uint32_t id)
-{
-    for (size_t i = 0; i < f->n_turn_id; i++)
-        if (f->turn_id[i] == id)
-            return true;
-    return false;
-}
-
-static void add_turn_ids(struct chat_format *f, const struct tokenizer *t, const uint32_t *id,
-                         size_t n)
-{
-    for (size_t i = 0; i < n && f->n_turn_id < CHAT_N_TURN; i++)
-        if (tokenizer_kind(t, id[i]) == TOKEN_CONTROL && !is_mark(f, t, id[i]) &&
-            !has_turn_id(f, id[i]))
-            f->turn_id[f->n_turn_id++] = id[i];
-}
-
-static void drop_turn_id(struct chat_format *f, uint32_t id)
-{
-    for (size_t i = 0; i < f->n_turn_id; i++)
-        if (f->turn_id[i] == id)
-            f->turn_id[i--] = f->turn_id[--f->n_turn_id];
-}
-
-static bool has_id(const struct ids *ids, size_t from, uint32_t id)
-{
-    while (from < ids->n && ids->id[from] != id)
-        from++;
-    return from < ids->n;
-}
-
-/* Add the words in brackets that the format prints as text. */
-static void add_turn_words(struct chat_format *f, const struct tokenizer *t, struct span text)
-{
-    struct span word;
-
-    for (size_t at = 0; f->n_turn_word < CHAT_N_TURN && mark_next_word(text, &at, &word);) {
-        char *to = f->turn_word[f->n_turn_word];
-        bool is_new = true;
-
-        copy_mark(to, word);
-        for (size_t i = 0; i < f->n_turn_word; i++)
-            is_new = is_new && strcmp(f->turn_word[i], to) != 0;
-        if (is_new && strcmp(to, f->open) != 0 && strcmp(to, f->close) != 0 &&
-            !vocabulary_has(t, to))
-            f->n_turn_word++;
-    }
-}
-
-static size_t same_ids(const struct ids *a, const struct ids *b)
-{
-    size_t n = 0;
-
-    while (n < a->n && n < b->n && a->id[n] == b->id[n])
-        n++;
-    return n;
-}
-
-/* Take the marks after a question. */
-static void after_question(struct chat_format *f, const struct tokenizer *t)
-{
-    struct chat_message m = message(CHAT_USER, QUESTION);
-    struct chat_prompt full, other = { 0 };
-    size_t from;
-
-    if (try(f, t, &m, 1, true, &full)) {
-        m = message(CHAT_USER, OTHER);
-        if (try(f, t, &m, 1, true, &other)) {
-            from = same_ids(&full.ids, &other.ids);
-            add_turn_ids(f, t, full.ids.id + from, full.ids.n - from);
-        }
-    }
-    chat_prompt_free(&full);
-    chat_prompt_free(&other);
-}
-
-/* Take the marks after an answer.  Those before it that its prompt lacks are a part of it. */
-static void after_answer(struct chat_format *f, const struct tokenizer *t)
-{
-    struct chat_message m[] = { message(CHAT_USER, QUESTION), message(CHAT_ASSISTANT, ANSWER),
-                                message(CHAT_USER, QUESTION) };
-    struct chat_prompt first, full = { 0 }, other = { 0 };
-    size_t from, to, at;
-
-    if (!try(f, t, m, 1, true, &first) || !try(f, t, m, 3, true, &full))
-        goto end;
-    m[1] = message(CHAT_ASSISTANT, OTHER);
-    if (!try(f, t, m, 3, true, &other))
-        goto end;
-    from = same_ids(&first.ids, &full.ids);
-    to = same_ids(&full.ids, &other.ids);
-    add_turn_ids(f, t, full.ids.id + to, full.ids.n - to);
-    for (size_t i = from; i < to; i++)
-        if (!has_id(&first.ids, from, full.ids.id[i]))
-            drop_turn_id(f, full.ids.id[i]);
-    if (chat_find((struct span){ full.text, full.len }, ANSWER, true, &at))
-        add_turn_words(f, t, (struct span){ full.text + at, full.len - at });
-end:
-    chat_prompt_free(&first);
-    chat_prompt_free(&full);
-    chat_prompt_free(&other);
-}
-
-/* Take the marks before a system message. */
-static void before_system(struct chat_format *f, const struct tokenizer *t)
-{
-    struct chat_message m[] = { message(CHAT_SYSTEM, ANSWER), message(CHAT_USER, QUESTION) };
-    struct chat_prompt full, other = { 0 };
-
-    if (try(f, t, m, 2, true, &full)) {
-        m[0] = message(CHAT_SYSTEM, OTHER);
-        if (try(f, t, m, 2, true, &other))
-            add_turn_ids(f, t, full.ids.id, same_ids(&full.ids, &other.ids));
-    }
-    chat_prompt_free(&full);
-    chat_prompt_free(&other);
-}
-
 void chat_find_marks(struct chat_format *f, const struct tokenizer *t, const char *text,
                      size_t len)
 {
     find_thinking(f, t, (struct span){ text, len });
-    before_system(f, t);
-    after_question(f, t);
-    after_answer(f, t);
+    chat_find_openings(f, t);
 }

@@ -10,7 +10,9 @@ libengine_a_SOURCES += \
 	engine/text/chat_internal.h \
 	engine/text/chat_json.c \
 	engine/text/chat_marks.c \
+	engine/text/chat_openings.c \
 	engine/text/chat_template.c \
+	engine/text/chat_trial.c engine/text/chat_trial.h \
 	engine/text/chat_turns.c \
 	engine/text/chat_writer.c \
 	engine/text/decode.c \
