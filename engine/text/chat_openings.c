@@ -2,10 +2,12 @@
  * Find the marks that open a turn, which end an answer.
  *
  * They are the control tokens, and words in brackets, that follow an answer or come before a
- * system message in a trial conversation.
+ * system message in a trial conversation.  A format may write other words directly before a
+ * message, as in "USER:" and "### Instruction:".  They end an answer at the start of a line.
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "engine/text/chat_internal.h"
@@ -14,7 +16,10 @@
 static bool is_mark(const struct chat_format *f, const struct tokenizer *t, uint32_t id)
 {
     static const char *const harmony[] = {
-        HARMONY_START, HARMONY_CHANNEL, HARMONY_MESSAGE, HARMONY_END,
+        HARMONY_START,
+        HARMONY_CHANNEL,
+        HARMONY_MESSAGE,
+        HARMONY_END,
     };
     char text[MARK_BYTES];
     size_t n = tokenizer_piece(t, id, true, text, sizeof text);
@@ -60,22 +65,101 @@ static bool has_id(const struct ids *ids, size_t from, uint32_t id)
     return from < ids->n;
 }
 
-/* Add the words in brackets that the format prints as text. */
-static void add_turn_words(struct chat_format *f, const struct tokenizer *t, struct span text)
+/* Add word, after a newline if it must be at the start of a line. */
+static void add_turn_word(struct chat_format *f, const char *before, struct span word)
 {
-    struct span word;
+    char *to = f->turn_word[f->n_turn_word < CHAT_N_TURN ? f->n_turn_word : 0];
+    size_t n = strlen(before);
 
-    for (size_t at = 0; f->n_turn_word < CHAT_N_TURN && mark_next_word(text, &at, &word);) {
-        char *to = f->turn_word[f->n_turn_word];
-        bool is_new = true;
+    if (f->n_turn_word == CHAT_N_TURN || n + word.n >= MARK_BYTES)
+        return;
+    memcpy(to, before, n);
+    chat_copy_mark(to + n, word);
+    for (size_t i = 0; i < f->n_turn_word; i++)
+        if (strcmp(f->turn_word[i], to) == 0)
+            return;
+    f->n_turn_word++;
+}
 
-        chat_copy_mark(to, word);
-        for (size_t i = 0; i < f->n_turn_word; i++)
-            is_new = is_new && strcmp(f->turn_word[i], to) != 0;
-        if (is_new && strcmp(to, f->open) != 0 && strcmp(to, f->close) != 0 &&
-            !chat_has_token(t, to))
-            f->n_turn_word++;
+static bool is_word_of_answer(const struct chat_format *f, const char *word)
+{
+    return strcmp(word, f->open) == 0 || strcmp(word, f->close) == 0 ||
+           strcmp(word, f->reply_open) == 0 || strcmp(word, f->reply_close) == 0;
+}
+
+/* Add the words in brackets that the format prints as text.  Returns whether there is a word.
+ */
+static bool add_turn_words(struct chat_format *f, const struct tokenizer *t, struct span text)
+{
+    const char *end = text.s + text.n;
+    struct span word = { NULL, 0 };
+    bool has_any = false;
+
+    for (size_t at = 0; mark_next_word(text, &at, &word);) {
+        char name[MARK_BYTES];
+
+        has_any = true;
+        chat_copy_mark(name, word);
+        if (is_word_of_answer(f, name) || chat_has_token(t, name))
+            continue;
+        /* <<SYS>> */
+        if (word.s > text.s && word.s[-1] == word.s[0] && word.s + word.n < end &&
+            word.s[word.n] == word.s[word.n - 1])
+            word = (struct span){ word.s - 1, word.n + 2 };
+        add_turn_word(f, "", word);
     }
+    return has_any;
+}
+
+/* Returns what follows the last token with a function. */
+static struct span after_tokens(const struct tokenizer *t, struct span s)
+{
+    char name[MARK_BYTES];
+    struct span word;
+    size_t from = 0;
+
+    for (size_t at = 0; mark_next_word(s, &at, &word);) {
+        chat_copy_mark(name, word);
+        from = chat_has_token(t, name) ? at : from;
+    }
+    return chat_trim((struct span){ s.s + from, s.n - from });
+}
+
+static struct span last_line(struct span s)
+{
+    size_t from = s.n;
+
+    while (from > 0 && s.s[from - 1] != '\n')
+        from--;
+    return (struct span){ s.s + from, s.n - from };
+}
+
+/* Whether a line cannot be the start of ordinary text: it has a name, and a sign like ':'. */
+static bool is_distinctive(struct span s)
+{
+    size_t n_letter = 0, at;
+    bool has_sign = chat_find(s, "\uff1a", false, &at);
+
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.s[i];
+
+        n_letter += isalpha(c) || c >= 0x80;
+        has_sign = has_sign || ispunct(c);
+    }
+    return has_sign && n_letter > 1;
+}
+
+/* Take the words that come directly before a message.  text: all before it. */
+static void before_message(struct chat_format *f, const struct tokenizer *t, struct span text,
+                           bool is_system)
+{
+    struct span words = after_tokens(t, text), line = last_line(words);
+
+    /* Some templates begin their system message themselves, with the date for example. */
+    if (is_system && line.n < words.n)
+        return;
+    if (!add_turn_words(f, t, line) && is_distinctive(line))
+        add_turn_word(f, "\n", line);
 }
 
 static size_t same_ids(const struct ids *a, const struct ids *b)
@@ -125,8 +209,14 @@ static void after_answer(struct chat_format *f, const struct tokenizer *t)
     for (size_t i = from; i < to; i++)
         if (!has_id(&first.ids, from, full.ids.id[i]))
             drop_turn_id(f, full.ids.id[i]);
-    if (chat_find((struct span){ full.text, full.len }, TRIAL_ANSWER, true, &at))
-        add_turn_words(f, t, (struct span){ full.text + at, full.len - at });
+    if (chat_find((struct span){ full.text, full.len }, TRIAL_ANSWER, true, &at)) {
+        struct span rest = { full.text + at + strlen(TRIAL_ANSWER),
+                             full.len - at - strlen(TRIAL_ANSWER) };
+
+        add_turn_words(f, t, rest);
+        if (chat_find(rest, TRIAL_QUESTION, false, &at))
+            before_message(f, t, (struct span){ rest.s, at }, false);
+    }
 end:
     chat_prompt_free(&first);
     chat_prompt_free(&full);
@@ -139,8 +229,11 @@ static void before_system(struct chat_format *f, const struct tokenizer *t)
     struct chat_message m[] = { chat_trial_message(CHAT_SYSTEM, TRIAL_ANSWER),
                                 chat_trial_message(CHAT_USER, TRIAL_QUESTION) };
     struct chat_prompt full, other = { 0 };
+    size_t at;
 
     if (chat_trial(f, t, m, 2, true, &full)) {
+        if (chat_find((struct span){ full.text, full.len }, TRIAL_ANSWER, false, &at))
+            before_message(f, t, (struct span){ full.text, at }, true);
         m[0] = chat_trial_message(CHAT_SYSTEM, TRIAL_OTHER);
         if (chat_trial(f, t, m, 2, true, &other))
             add_turn_ids(f, t, full.ids.id, same_ids(&full.ids, &other.ids));

@@ -50,6 +50,15 @@ OLMO2 = ("{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>\n' + m
 LLAMA2 = ("{% for m in messages %}{% if m['role'] == 'user' %}{{ bos_token + '[INST] ' + "
           "m['content'] + ' [/INST]' }}{% else %}{{ ' ' + m['content'] + ' ' + eos_token }}"
           "{% endif %}{% endfor %}")
+VICUNA = ("{% for m in messages %}{% if m.role == 'system' %}{{ m.content + ' ' }}"
+          "{% elif m.role == 'user' %}{{ 'USER: ' + m.content + ' ' }}"
+          "{% else %}{{ 'ASSISTANT: ' + m.content + eos_token }}{% endif %}{% endfor %}"
+          "{% if add_generation_prompt %}{{ 'ASSISTANT:' }}{% endif %}")
+ALPACA = ("{% for m in messages %}{{ {'system': '### System:\n', 'user': '### Instruction:\n', "
+          "'assistant': '### Response:\n'}[m.role] + m.content + '\n\n' }}{% endfor %}"
+          "{% if add_generation_prompt %}{{ '### Response:\n' }}{% endif %}")
+ZEPHYR = ("{% for m in messages %}{{ '<|' + m.role + '|>\n' + m.content + eos_token + '\n' }}"
+          "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}")
 HARMONY = ("{% for m in messages %}{% if m.role == 'assistant' %}"
            "{{ '<|start|>assistant<|channel|>final<|message|>' + m.content + '<|end|>' }}"
            "{% else %}{{ '<|start|>' + m.role + '<|message|>' + m.content + '<|end|>' }}"
@@ -268,6 +277,34 @@ class Turns(Marks):
         "mistral 1, built in": ("]", "[IN", dict(
             marks=("<s>", "</s>"), eos="</s>", template=None, arch="llama", more=("ST]",),
             args=("--format", "mistral-v1"))),
+        "llama 2, a system message": ("]", "<<S", dict(
+            marks=("<s>", "</s>"), eos="</s>", template=published("llama2"), arch="llama",
+            more=("YS>>",))),
+        "mistral 7, a system message": ("]", "[SYSTEM_", dict(
+            marks=("<s>", "</s>"), eos="</s>", template=MISTRAL, arch="llama",
+            more=("PROMPT]",))),
+        "zephyr": ("\n", "<|us", dict(marks=("<s>", "</s>"), eos="</s>", template=ZEPHYR,
+                                      arch="llama", more=("er|>",))),
+        "zephyr, a system message": ("\n", "<|sys", dict(
+            marks=("<s>", "</s>"), eos="</s>", template=ZEPHYR, arch="llama", more=("tem|>",))),
+        # Words without brackets, at the start of a line.
+        "vicuna": (":", "\nUSER", dict(marks=("<s>", "</s>"), eos="</s>", template=VICUNA,
+                                       arch="llama", more=(": ",))),
+        "alpaca": ("\n", "\n\n", dict(marks=("<s>", "</s>"), eos="</s>", template=ALPACA,
+                                      arch="llama", more=("### ", "Instruction:",))),
+        "alpaca, a system message": ("\n", "\n\n", dict(
+            marks=("<s>", "</s>"), eos="</s>", template=ALPACA, arch="llama",
+            more=("### ", "System:",))),
+        "openchat": (":", "\nGPT4 ", dict(
+            marks=("<s>", "<|end_of_turn|>"), eos="<|end_of_turn|>", arch="llama",
+            template="{{ bos_token }}{% for m in messages %}{{ 'GPT4 Correct ' + m.role | title + "
+            "': ' + m.content + '<|end_of_turn|>' }}{% endfor %}{% if add_generation_prompt %}"
+            "{{ 'GPT4 Correct Assistant:' }}{% endif %}", more=("Correct User:",))),
+        "chatglm": ("\uff1a", "\n\n", dict(
+            marks=("<s>", "</s>"), eos="</s>", arch="llama", more=("\u95ee\uff1a",),
+            template="{% for m in messages %}{% if m.role == 'user' %}{{ '\u95ee\uff1a' + m.content }}"
+            "{% else %}{{ '\n\n\u7b54\uff1a' + m.content + '\n\n' }}{% endif %}{% endfor %}"
+            "{% if add_generation_prompt %}{{ '\n\n\u7b54\uff1a' }}{% endif %}")),
         "olmo 2": ("\n", "<|us", dict(marks=("<|endoftext|>", "<|pad|>"), eos="<|endoftext|>",
                                       template=OLMO2, more=("er|>",))),
     }
@@ -279,6 +316,29 @@ class Turns(Marks):
             with self.subTest(format=name):
                 answer = self.answer(first, "a", mark, *rest, "q", "r", "s", **row)
                 self.assertEqual(("a", "stop"), (answer["text"].strip(), answer["done"]))
+
+    def test_words_inside_a_line_do_not_end_an_answer(self):
+        more = dict(marks=("<s>", "</s>"), eos="</s>", arch="llama")
+        answer = self.answer(":", "a ", "USER: ", "b", "\nUSER", "S: ", "</s>", template=VICUNA,
+                             **more)
+        self.assertEqual("a USER: b\nUSERS: ", answer["text"])
+        answer = self.answer("\n", "a ", "### Instruction:", "b", "\n###", "c", "d", "</s>",
+                             template=ALPACA, **more)
+        self.assertEqual("a ### Instruction:b\n###cd", answer["text"])
+
+    def test_ordinary_words_before_a_message_end_nothing(self):
+        # The name of a role alone, a sign alone, and a sentence about the date.
+        for before, say in (("user\n", "user\n"), ("---\n", "---\n"), ("> ", "> ")):
+            template = ("{% for m in messages %}{{ '" + before.replace("\n", "\\n") +
+                        "' + m.content + eos_token + '\\n' }}{% endfor %}"
+                        "{% if add_generation_prompt %}{{ ':' }}{% endif %}")
+            answer = self.answer(":", "a", "\n", say, "b", "</s>", marks=("<s>", "</s>"),
+                                 eos="</s>", arch="llama", template=template)
+            self.assertEqual("a\n" + say + "b", answer["text"])
+        template = ("{% if messages[0].role == 'system' %}{{ 'Cutoff: 2023\\nDate: today\\n\\n' }}"
+                    "{% endif %}" + CHATML)
+        answer = self.answer("\n", "a", "\nDate: today", "b", IM[1], template=template)
+        self.assertEqual("a\nDate: todayb", answer["text"])
 
     def test_raw_text_may_contain_such_a_mark(self):
         answer = self.answer("i", "a", IM[0], "q", IM[1], args=("--raw",))
