@@ -11,9 +11,9 @@
 struct chat_choice {
     struct chat_format own; /* with the marks of this model */
     enum chat_source source;
-    bool has_template;            /* the model or the caller gave a template */
-    bool is_given;                /* the caller gave the template */
-    struct err why;               /* why the template is not evaluated */
+    bool has_template; /* the model or the caller gave a template */
+    bool is_given;     /* the caller gave the template */
+    struct err why;    /* why the template is not evaluated */
 };
 
 /* ---- templates that equal a built-in format ---- */
@@ -263,8 +263,9 @@ const char *chat_choice_text(const struct chat_choice *x, char *buf, size_t n)
     case CHAT_BY_TOKENS:
     case CHAT_NO_FORMAT:
         if (x->has_template)
-            snprintf(buf, n,
-                     "%s (guessed from control tokens; the template cannot be used: %s)", name,
+            snprintf(buf, n, "%s (%s; the template cannot be used: %s)", name,
+                     x->source == CHAT_BY_TOKENS ? "guessed from control tokens"
+                                                 : "no built-in format fits",
                      reason(x));
         else if (x->source == CHAT_BY_TOKENS)
             snprintf(buf, n, "%s (guessed from control tokens; the file has no template)",
@@ -298,17 +299,18 @@ bool chat_choice_notice(const struct chat_choice *x, bool has_system, char *buf,
     if (x->has_template && x->why.code != ERR_NONE && x->source != CHAT_NO_FORMAT)
         snprintf(buf, n,
                  "The model's chat template cannot be used (%s). The built-in format %s "
-                 "is used instead.",
+                 "is used instead; choose another one with --format NAME.",
                  reason(x), x->own.name);
     else if (x->has_template && x->why.code != ERR_NONE)
         snprintf(buf, n,
-                 "The model's chat template cannot be used (%s). Text is sent without a "
-                 "chat format.",
+                 "The model's chat template cannot be used (%s), and no built-in format fits "
+                 "its vocabulary. Text is sent without a chat format; choose one with "
+                 "--format NAME, or use another file of the model.",
                  reason(x));
     else if (x->source == CHAT_NO_FORMAT)
         snprintf(buf, n,
                  "The model has no chat template and no known control tokens. Text is "
-                 "sent without a chat format.");
+                 "sent without a chat format; choose one with --format NAME.");
     else
         return false;
     return true;

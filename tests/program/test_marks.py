@@ -369,6 +369,30 @@ class Turns(Marks):
                          (answer["text"], answer.get("thinking"), answer["done"]))
 
 
+class NoFormat(Marks):
+    """Models whose template cannot be used, of a family without a built-in format."""
+
+    def check(self, template, reason):
+        path = self.model("i", "a", "<|end_of_text|>", marks=GRANITE_MARKS, eos="<|end_of_text|>",
+                          arch="llama", template=template)
+        messages = json.dumps([{"role": "user", "content": "hi"}])
+        for r in (memwall("run", "-m", path, *SMALL, "hi"),
+                  memwall("tokenize", "-m", path, "--chat", stdin=messages)):
+            self.assertEqual((0, 1), (r.returncode, r.stderr.count("\n")), r.stderr)
+            for word in reason, "without a chat format", "--format NAME":
+                self.assertIn(word, r.stderr)
+        r = memwall("inspect", "-m", path)
+        self.assertNotIn("guessed", r.stdout)
+
+    def test_one_line_says_what_to_do(self):
+        self.check(GRANITE + "{% for %}", "line 3")
+        self.check(GRANITE + "{{ raise_exception('no' * 300) }}", "cannot be used")
+        self.check("{{ 1 + ' a' }}" + GRANITE, "cannot be used")
+
+    def test_without_a_template(self):
+        self.check(None, "no chat template")
+
+
 class Types(Marks):
     """Files that give marks another type than control."""
     NORMAL, UNKNOWN, CONTROL, USER, UNUSED = 1, 2, 3, 4, 5
