@@ -339,11 +339,25 @@ static bool is_like_repo(const char *name)
            strchr(slash + 1, '/') == NULL;
 }
 
+/* Say where the models are, and which command fetches one of that name. */
+static void print_sources(const char *name)
+{
+    char other[PATH_MAX];
+
+    fputs("memwall: \"memwall list\" shows the models on this machine", stderr);
+    if (mw_hub_name(name, other, sizeof other))
+        fprintf(stderr, ", \"memwall pull %s\" fetches one from the hub", other);
+    else if (is_like_repo(name))
+        fprintf(stderr, ", \"memwall pull %s\" fetches one from the hub", name);
+    else if (mw_ollama_name(name, other, sizeof other))
+        fprintf(stderr, ", \"ollama pull %s\" fetches one of Ollama's library", other);
+    fputc('\n', stderr);
+}
+
 int models_resolve(struct options *o, unsigned command)
 {
     static struct mw_beside *beside; /* options refer to its texts */
     static char path[PATH_MAX], expanded[PATH_MAX];
-    char at_hub[PATH_MAX] = "";
     struct err e = ERR_INIT;
     int code;
 
@@ -365,11 +379,7 @@ int models_resolve(struct options *o, unsigned command)
             each_candidate(o->model, print_candidate);
         return EXIT_USAGE;
     }
-    fputs("memwall: \"memwall list\" shows the models on this machine", stderr);
-    if (mw_hub_name(o->model, at_hub, sizeof at_hub) || is_like_repo(o->model))
-        fprintf(stderr, ", \"memwall pull %s\" fetches one from the hub",
-                at_hub[0] != '\0' ? at_hub : o->model);
-    fputc('\n', stderr);
+    print_sources(o->model);
     return code;
 }
 

@@ -124,6 +124,9 @@ int find_recent(struct mw_models *m, const char *list, struct err *e);
 
 /* find_name.c */
 
+/* Is s[0..n) a weight type as files spell it: Q4_K_M, IQ4_XS, TQ1_0, BF16, F16, F32, MXFP4? */
+bool find_is_label(const char *s, size_t n);
+
 /* Returns the length of a file's name (or path) without ".gguf", the number in a split set and
  * the label, and writes the label, or "" if the name has none. */
 size_t find_stem(const char *file, char label[FIND_LABEL]);

@@ -10,6 +10,7 @@
 
 #include "engine/hub/cache_layout.h"
 #include "engine/hub/find.h"
+#include "engine/hub/repo.h"
 
 #define LATEST ":latest"
 
@@ -286,13 +287,34 @@ static int resolve_name(const struct mw_places *places, const char *name, struct
     if (mw_models_find(m, places, e) != 0)
         return -1;
     n_found = match(*m, name, found, sizeof found / sizeof found[0], is_part);
-    if (n_found == 0 && mw_hub_name(name, at_hub, sizeof at_hub)) {
+    if (n_found == 0 && (mw_hub_name(name, at_hub, sizeof at_hub) ||
+                         mw_ollama_name(name, at_hub, sizeof at_hub))) {
         name = at_hub;
         n_found = match(*m, name, found, sizeof found / sizeof found[0], is_part);
     }
     if (n_found != 1)
         return refuse(*m, name, found, n_found, e);
     *to = (*m)->entries[found[0]].found;
+    return 0;
+}
+
+/* "ORG/NAME/FILE" looks like a path.  Without such a file here, it can be one of the hub's cache. */
+static int resolve_file(const struct mw_places *places, const char *name, struct mw_models **m,
+                        struct mw_found *to, struct err *e)
+{
+    char whole[CACHE_MAX_REPO + CACHE_MAX_FILE + 2];
+    struct err ignored = ERR_INIT;
+    bool is_part = false;
+    struct repo r;
+    size_t found;
+
+    if (repo_parse(&r, name, NULL, NULL, &ignored) != 0 || r.choice[0] == '\0')
+        return 0;
+    snprintf(whole, sizeof whole, "%s:%s", r.name, r.choice);
+    if (mw_models_find(m, places, e) != 0)
+        return -1;
+    if (match(*m, whole, &found, 1, &is_part) == 1 && !is_part)
+        *to = (*m)->entries[found].found;
     return 0;
 }
 
@@ -342,7 +364,8 @@ int mw_models_resolve(const struct mw_places *places, const char *name, char *pa
     if (beside != NULL)
         *beside = NULL;
     if (stat(name, &st) != 0)
-        rc = is_path(name) ? 0 : resolve_name(places, name, &m, &to, &is_of_part, e);
+        rc = is_path(name) ? resolve_file(places, name, &m, &to, e)
+                           : resolve_name(places, name, &m, &to, &is_of_part, e);
     else if (S_ISDIR(st.st_mode))
         rc = resolve_folder(name, &m, &to, e);
     if (rc == 0 && (size_t)snprintf(path, n, "%s", to.path) >= n)

@@ -15,8 +15,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Is s[0..n) a weight type as files spell it: Q4_K_M, IQ4_XS, TQ1_0, BF16, F16, F32, MXFP4? */
-static bool is_label(const char *s, size_t n)
+bool find_is_label(const char *s, size_t n)
 {
     static const char *const fixed[] = { "BF16", "F16", "F32", "FP16", "FP32" };
     size_t at = 0;
@@ -46,7 +45,7 @@ size_t find_stem(const char *file, char label[FIND_LABEL])
         n -= 5;
     for (at = n; at > 0 && file[at - 1] != '-' && file[at - 1] != '.' && file[at - 1] != '/';)
         at--;
-    if (at < 2 || file[at - 1] == '/' || !is_label(file + at, n - at))
+    if (at < 2 || file[at - 1] == '/' || !find_is_label(file + at, n - at))
         return n;
     from = at;
     if (at > 4 && strncasecmp(file + at - 4, "-UD-", 4) == 0) /* a mixture of types */

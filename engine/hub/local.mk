@@ -25,4 +25,6 @@ libengine_a_SOURCES += \
 	engine/hub/pull_list.c engine/hub/pull_list.h \
 	engine/hub/pull_nothing.c engine/hub/pull_nothing.h \
 	engine/hub/pull_place.c engine/hub/pull_place.h \
-	engine/hub/repo.c engine/hub/repo.h
+	engine/hub/repo.c engine/hub/repo.h \
+	engine/hub/repo_elsewhere.c engine/hub/repo_elsewhere.h \
+	engine/hub/repo_words.c engine/hub/repo_words.h

@@ -16,6 +16,7 @@
 #include "engine/hub/pull_header.h"
 #include "engine/hub/pull_nothing.h"
 #include "engine/hub/pull_place.h"
+#include "engine/hub/repo_elsewhere.h"
 #include "engine/memwall.h"
 
 struct mw_pull {
@@ -46,6 +47,11 @@ bool mw_hub_name(const char *text, char *buf, size_t n)
     if (find_ends_in(r.choice, ".safetensors") || find_ends_in(r.choice, ".json"))
         r.choice[0] = '\0';
     return snprintf(buf, n, "%s%s%s", r.name, r.choice[0] != '\0' ? ":" : "", r.choice) < (int)n;
+}
+
+bool mw_ollama_name(const char *text, char *buf, size_t n)
+{
+    return repo_ollama_name(text, buf, n);
 }
 
 /* ---- the list ---- */

@@ -34,6 +34,10 @@ struct mw_hub {
  * Returns false for any other text. */
 bool mw_hub_name(const char *text, char *buf, size_t n);
 
+/* Write the name in Ollama's library, "gemma3:4b" or "USER/NAME", of an address of its site or of
+ * a name without an organization.  Returns false for any other text. */
+bool mw_ollama_name(const char *text, char *buf, size_t n);
+
 struct mw_pull;
 
 /* A model of a repository: a GGUF file, a split set, or a snapshot of safetensors files. */

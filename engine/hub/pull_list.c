@@ -231,6 +231,19 @@ static bool is_there(struct http *h, const char *endpoint, const char *kind, con
     return reply.status == 200;
 }
 
+/* Names without an organization are nearly always those of Ollama's library. */
+static int refuse_bare(const struct repo *r, const char *endpoint, struct err *e)
+{
+    char name[160];
+
+    snprintf(name, sizeof name, "%.80s%s%.70s", r->name, r->choice[0] != '\0' ? ":" : "",
+             r->choice);
+    return err_set(e, ERR_IO,
+                   "%.40s has no repository %.60s, which has no ORG/; if it is a name of Ollama's "
+                   "library, \"ollama pull %.70s\" fetches it, and -m opens it",
+                   endpoint, r->name, name);
+}
+
 /* Explain that there is no such model: people also paste the names of data sets. */
 static int explain_missing(struct http *h, const struct http_reply *reply, const char *endpoint,
                            const struct repo *r, bool has_token, struct err *e)
@@ -245,6 +258,8 @@ static int explain_missing(struct http *h, const struct http_reply *reply, const
             return err_set(e, ERR_UNSUPPORTED,
                            "%.100s is a %s, not a model; check the name of the model", r->name,
                            kinds[i]);
+    if (is_missing && strchr(r->name, '/') == NULL)
+        return refuse_bare(r, endpoint, e);
     return pull_explain(reply, endpoint, r, has_token, e);
 }
 

@@ -7,6 +7,9 @@
 #include <strings.h>
 
 #include "engine/base/utf8.h"
+#include "engine/hub/find.h"
+#include "engine/hub/repo_elsewhere.h"
+#include "engine/hub/repo_words.h"
 
 static bool is_letter_or_digit(char c)
 {
@@ -22,126 +25,6 @@ static bool is_revision(const char *text)
         if (!is_letter_or_digit(*text) && strchr("-_./", *text) == NULL)
             return false;
     return true;
-}
-
-/* ---- commands of other programs ---- */
-
-/* Options of programs that fetch models whose value is not a repository. */
-static const char *const valued[] = { "--local-dir", "--cache-dir",   "--token",  "--repo-type",
-                                      "--revision",  "--include",     "--output", "--exclude",
-                                      "--branch",    "--max-workers", "-o",       "-O",
-                                      "-b",          "-c",            "-ngl",     "-p" };
-/* Words after which the repository follows, and options with its file. */
-static const char *const verbs[] = { "download", "pull",  "run",  "clone",    "get",
-                                     "snapshot", "-hf",   "-hfr", "--hf-repo" };
-static const char *const file_options[] = { "-hff", "--hf-file", "--include" };
-
-static bool is_among(const char *word, const char *const *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(word, list[i]) == 0)
-            return true;
-    return false;
-}
-
-#define IS_AMONG(word, list) is_among(word, list, sizeof(list) / sizeof((list)[0]))
-
-#define BLANKS " \t\r\n\v\f"
-
-/* Remove quotes and brackets around a text. */
-static char *without_quotes(char *text)
-{
-    static const char around[] = "\"'`<>()[],;";
-    size_t n = strlen(text);
-
-    while (n > 1 && strchr(around, text[n - 1]) != NULL)
-        text[--n] = '\0';
-    while (n > 1 && strchr(around, text[0]) != NULL)
-        text++, n--;
-    return text;
-}
-
-/* Take the next word.  NULL: there are no more. */
-static char *next_word(char **rest)
-{
-    char *word = *rest + strspn(*rest, BLANKS);
-    size_t n = strcspn(word, BLANKS);
-
-    if (n == 0)
-        return NULL;
-    *rest = word + n + (word[n] != '\0');
-    word[n] = '\0';
-    return without_quotes(word);
-}
-
-static bool is_address(const char *word)
-{
-    static const char *const begins[] = { "hf.co/", "huggingface.co/", "www.huggingface.co/",
-                                          "git@hf.co:" };
-    size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
-
-    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
-        if (strncasecmp(word, begins[i], strlen(begins[i])) == 0)
-            return true;
-    return n > 0 && strncmp(word + n, "://", 3) == 0;
-}
-
-/* Is a text of several words a command?  The names of files have blanks, too. */
-static bool is_command(const char *text)
-{
-    size_t n = strcspn(text, BLANKS);
-
-    return text[n] != '\0' && !is_address(text) && memchr(text, ':', n) == NULL;
-}
-
-/* The words of a command that say which model it fetches; NULL: missing. */
-struct command {
-    char *repo, *file, *revision;
-};
-
-/* Read a text of several words. */
-static struct command read_command(char *text)
-{
-    struct command c = { NULL, NULL, NULL };
-    bool is_after_verb = false, is_download = false, is_odd = false;
-    const char *option = "", *begin = text;
-    char *word;
-
-    while ((word = next_word(&text)) != NULL) {
-        char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
-
-        if (equals != NULL) {
-            *equals = '\0';
-            option = word;
-            word = equals + 1;
-        }
-        if (strcmp(option, "--revision") == 0 || strcmp(option, "--branch") == 0)
-            c.revision = word;
-        else if (IS_AMONG(option, file_options))
-            c.file = word;
-        else if (IS_AMONG(option, valued))
-            option = "";
-        else if (IS_AMONG(word, verbs)) {
-            is_after_verb = true;
-            if (c.repo != NULL && !is_address(c.repo)) /* the program's own path */
-                c.repo = NULL;
-            is_odd = false;
-            is_download |= strcmp(word, "download") == 0;
-        } else if (word[0] == '-')
-            option = word;
-        else if (c.repo == NULL ? is_address(word) || is_after_verb || strchr(word, '/') != NULL
-                                : is_address(word) && !is_address(c.repo))
-            c.repo = word;
-        else if (c.file == NULL && (is_download || (c.repo == begin && strchr(word, '.') != NULL)))
-            c.file = word;
-        else
-            is_odd |= c.repo == begin; /* ORG/NAME and a word: neither a command nor a file */
-        if (word != option)
-            option = "";
-    }
-    if (is_odd)
-        c.repo = NULL;
-    return c;
 }
 
 /* A pattern of files, such as "*Q4_K_M*", chooses like its middle. */
@@ -190,37 +73,38 @@ static bool decode(char *text)
     return true;
 }
 
-/* Cut query and fragment.  The page of a repository shows a file by a query of its own. */
-static char *cut_query(char *text)
+/* Parameters of an address.  The page of a repository shows a file by one of its own, and links
+ * that open another program name the model by them. */
+struct query {
+    char *file, *model;
+};
+
+/* Cut query and fragment. */
+static struct query cut_query(char *text)
 {
-    static const char shows[] = "show_file_info=";
-    char *query, *file;
+    static const char *const files[] = { "show_file_info=", "file=" };
+    static const char *const models[] = { "model=", "hf-model-id=" };
+    struct query q = { NULL, NULL };
+    char *next;
 
     text[strcspn(text, "#")] = '\0';
-    query = text + strcspn(text, "?");
-    if (*query == '\0')
-        return NULL;
-    *query = '\0';
-    file = strstr(query + 1, shows);
-    if (file == NULL)
-        return NULL;
-    file += strlen(shows);
-    file[strcspn(file, "&")] = '\0';
-    return file;
-}
+    next = strchr(text, '?');
+    if (next != NULL)
+        *next++ = '\0';
+    while (next != NULL) {
+        char *one = next;
 
-/* If text begins with this host, return what follows it, its port and a slash or colon. */
-static char *after_host(char *text, const char *host)
-{
-    size_t n = strlen(host);
-
-    if (strncasecmp(text, host, n) != 0)
-        return NULL;
-    if (text[n] == ':' && text[n + 1] >= '0' && text[n + 1] <= '9')
-        n += 1 + strspn(text + n + 1, "0123456789");
-    if (text[n] != '/' && text[n] != ':' && text[n] != '\0')
-        return NULL;
-    return text + n + (text[n] != '\0');
+        next = strchr(one, '&');
+        if (next != NULL)
+            *next++ = '\0';
+        for (size_t i = 0; i < 2; i++) {
+            if (strncmp(one, files[i], strlen(files[i])) == 0)
+                q.file = one + strlen(files[i]);
+            if (strncmp(one, models[i], strlen(models[i])) == 0)
+                q.model = one + strlen(models[i]);
+        }
+    }
+    return q;
 }
 
 /* Returns the path of an address at the hub, or NULL if it is of another host. */
@@ -228,10 +112,10 @@ static char *path_at_hub(char *text, const char *endpoint)
 {
     static const char *const hosts[] = { "huggingface.co", "www.huggingface.co", "hf.co" };
     const char *own = endpoint != NULL ? strstr(endpoint, "://") : NULL;
-    char *path = own != NULL ? after_host(text, own + 3) : NULL;
+    char *path = own != NULL ? repo_after_host(text, own + 3) : NULL;
 
     for (size_t i = 0; path == NULL && i < sizeof hosts / sizeof hosts[0]; i++)
-        path = after_host(text, hosts[i]);
+        path = repo_after_host(text, hosts[i]);
     return path != NULL || endpoint != NULL ? path : strchr(text, '/');
 }
 
@@ -280,11 +164,23 @@ static const char *const pages[] = { "tree", "blob",    "resolve", "raw",       
 static const struct {
     const char *path, *is;
 } others[] = {
-    { "datasets", "a dataset" },     { "spaces", "a space" },
-    { "collections", "a collection" }, { "papers", "a paper" },
-    { "docs", "a page" },            { "blog", "a page" },
-    { "settings", "a page" },        { "models", "a search" },
+    { "datasets", "a dataset" }, { "spaces", "a space" },  { "collections", "a collection" },
+    { "papers", "a paper" },     { "docs", "a page" },     { "blog", "a page" },
+    { "settings", "a page" },    { "models", "a search" },
 };
+
+static bool is_page(const char *part)
+{
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
+        if (strcmp(part, pages[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_model_file(const char *part)
+{
+    return find_ends_in(part, ".gguf") || find_ends_in(part, ".safetensors");
+}
 
 static int refuse_name(const char *name, struct err *e)
 {
@@ -307,7 +203,7 @@ static bool read_page(struct named *to, char *const *parts, size_t n)
 
     if (n == 0)
         return true;
-    if (!IS_AMONG(parts[0], pages))
+    if (!is_page(parts[0]))
         return join_parts(to->file, sizeof to->file, parts, n); /* hf://ORG/NAME/FILE */
     if (n == 1 || strcmp(parts[0], "discussions") == 0)
         return true;
@@ -327,7 +223,8 @@ static char *cut_at(char *part, char mark)
     return at;
 }
 
-/* Read the path of an address: [models/]ORG/NAME[@REVISION][:TYPE][/PAGE/REVISION/FILE]. */
+/* Read the path of an address: [models/]ORG/NAME[@REVISION][:TYPE][/PAGE/REVISION/FILE].  Some
+ * programs write the type of the weights after '@'. */
 static int read_path(struct named *to, char *path, bool is_files, const char *shown,
                      struct err *e)
 {
@@ -345,13 +242,16 @@ static int read_path(struct named *to, char *path, bool is_files, const char *sh
             return err_set(e, ERR_ARGUMENT,
                            "\"%.80s\" is %s, not a model; give ORG/NAME of a model", shown,
                            others[i].is);
-    n_name = n == 1 || (n > 2 && IS_AMONG(p[1], pages)) ? 1 : 2;
-    if (n > n_name && !is_files && !IS_AMONG(p[n_name], pages))
+    n_name = n == 1 || (n > 2 && is_page(p[1])) ? 1 : 2;
+    if (n > n_name && !is_files && !is_page(p[n_name]) && !is_model_file(p[n - 1]))
         return refuse_name(shown, e);
     to->tag = cut_at(p[n_name - 1], ':');
     revision = cut_at(p[n_name - 1], '@');
-    if (revision != NULL && snprintf(to->revision, sizeof to->revision, "%s", revision) >=
-                                (int)sizeof to->revision)
+    if (revision != NULL && n == n_name && to->tag == NULL &&
+        find_is_label(revision, strlen(revision)))
+        to->tag = revision;
+    else if (revision != NULL && snprintf(to->revision, sizeof to->revision, "%s", revision) >=
+                                     (int)sizeof to->revision)
         return refuse_name(shown, e);
     if (strlen(p[n_name - 1]) > 4 && strcmp(strrchr(p[n_name - 1], '\0') - 4, ".git") == 0)
         p[n_name - 1][strlen(p[n_name - 1]) - 4] = '\0';
@@ -369,9 +269,15 @@ static int refuse_host(const char *host, const char *endpoint, char *path, struc
 
     if (n > 2 && strcmp(parts[0], "models") == 0)
         join_parts(name, sizeof name, parts + 1, 2);
-    else if (n > 2 && IS_AMONG(parts[2], pages)) /* a mirror of the hub */
+    else if (n == 2 || (n > 2 && is_page(parts[2]))) /* a mirror of the hub */
         join_parts(name, sizeof name, parts, 2);
     name[strcspn(name, ":@")] = '\0';
+    if (n > 0 && is_model_file(parts[n - 1]) && (n <= 2 || !is_page(parts[2])))
+        return err_set(
+            e, ERR_ARGUMENT,
+            "\"%.60s\" is not the hub %.60s; download %.60s with a browser and open it "
+            "with -m, or give ORG/NAME of a model on the hub",
+            host, endpoint != NULL ? endpoint : "of models", parts[n - 1]);
     return err_set(e, ERR_ARGUMENT,
                    "\"%.60s\" is not the hub %.60s; give ORG/NAME, for example %.60s, or set "
                    "HF_ENDPOINT to the address of that hub",
@@ -379,17 +285,50 @@ static int refuse_host(const char *host, const char *endpoint, char *path, struc
                    cache_is_repo(name) ? name : "ggml-org/gemma-3-1b-it-GGUF");
 }
 
+/* If text begins with one of these schemes, return what follows it. */
+static char *after_scheme(char *text, const char *const *schemes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strncasecmp(text, schemes[i], strlen(schemes[i])) == 0)
+            return text + strlen(schemes[i]);
+    return NULL;
+}
+
+/* Returns the path of an address that names a model of the hub without its host:
+ *
+ *     hf://ORG/NAME/FILE                            huggingface://ORG/NAME/FILE  hf:ORG/NAME
+ *     lmstudio://open_from_hf?model=ORG/NAME        other programs have links like it
+ *     jan://models/huggingface/ORG/NAME
+ *
+ * or NULL if it is not one. */
+static char *path_without_host(char *text, const struct query *q)
+{
+    static const char *const hub[] = { "hf://", "huggingface://", "hf:" };
+    static const char *const web[] = { "http://", "https://", "ssh://", "git" };
+    char *path = after_scheme(text, hub, sizeof hub / sizeof hub[0]), *last, *second;
+
+    if (path != NULL)
+        return path;
+    path = strstr(text, "://");
+    if (path == NULL || after_scheme(text, web, sizeof web / sizeof web[0]) != NULL)
+        return NULL;
+    if (q->model != NULL)
+        return q->model;
+    last = strrchr(path + 3, '/');
+    second = last != NULL ? memrchr(path + 3, '/', (size_t)(last - path) - 3) : NULL;
+    return second != NULL ? second + 1 : NULL;
+}
+
 static int read_address(struct named *to, char *text, const char *endpoint, struct err *e)
 {
-    char shown[100], *file, *scheme, *path;
-    bool is_files = strncasecmp(text, "hf://", 5) == 0;
+    char shown[100], *scheme, *path;
+    struct query q;
 
     snprintf(shown, sizeof shown, "%.99s", text);
-    file = cut_query(text);
+    q = cut_query(text);
     scheme = strstr(text, "://");
-    if (is_files) {
-        path = text + 5;
-    } else {
+    path = path_without_host(text, &q);
+    if (path == NULL) {
         if (scheme != NULL)
             text = scheme + 3;
         if (strchr(text, '@') != NULL && strcspn(text, "@") < strcspn(text, "/"))
@@ -402,15 +341,26 @@ static int read_address(struct named *to, char *text, const char *endpoint, stru
             return refuse_host(text, endpoint, path, e);
         }
     }
-    if (read_path(to, path, is_files, shown, e) != 0)
+    if (read_path(to, path,
+                  strncasecmp(shown, "h", 1) == 0 && strncasecmp(shown, "http", 4) != 0, shown,
+                  e) != 0)
         return -1;
-    if (file != NULL && (!decode(file) || snprintf(to->file, sizeof to->file, "%s", file) >=
-                                              (int)sizeof to->file))
+    if (q.file != NULL && (!decode(q.file) || snprintf(to->file, sizeof to->file, "%s",
+                                                       q.file) >= (int)sizeof to->file))
         return refuse_name(shown, e);
     return 0;
 }
 
-/* "ORG/NAME", "ORG/NAME@REVISION", "ORG/NAME:FILE", "ORG/NAME/tree/main". */
+/* Is it HOST/ORG/NAME?  The names of organizations have no dots. */
+static bool has_host(const char *text)
+{
+    size_t n = strcspn(text, "/");
+    const char *rest = text + n + (text[n] != '\0'), *slash = strchr(rest, '/');
+
+    return memchr(text, '.', n) != NULL && slash != NULL && slash[1] != '\0';
+}
+
+/* "ORG/NAME", "ORG/NAME@REVISION", "ORG/NAME:FILE", "ORG/NAME/tree/main", "ORG/NAME/FILE". */
 static int read_name(struct named *to, char *text, struct err *e)
 {
     char *colon = strchr(text, ':'), shown[100];
@@ -427,27 +377,45 @@ static int read_name(struct named *to, char *text, struct err *e)
 
 /* ---- the whole ---- */
 
-static int parse(struct repo *out, struct named *n, struct command *c, const char *endpoint,
+/* Is "NAME:TAG" one of Ollama's library, as "llama3.2:1b"?  The hub has few names without an
+ * organization, and types or files after the colon. */
+static bool is_ollama(const struct named *n)
+{
+    return n->tag != NULL && strchr(n->name, '/') == NULL && n->tag[0] != '\0' &&
+           !find_is_label(n->tag, strlen(n->tag)) && !is_model_file(n->tag) &&
+           strcasecmp(n->tag, "safetensors") != 0;
+}
+
+static int parse(struct repo *out, struct named *n, struct repo_words *w, const char *endpoint,
                  struct err *e)
 {
-    bool is_there = is_address(c->repo);
     const char *choice = n->file;
+    char shown[100];
 
-    if (is_there ? read_address(n, c->repo, endpoint, e) != 0 : read_name(n, c->repo, e) != 0)
+    snprintf(shown, sizeof shown, "%.99s", w->repo);
+    if (repo_check_elsewhere(w->repo, e) != 0)
+        return -1;
+    if (w->is_ollama)
+        return repo_refuse_ollama(w->repo, e);
+    if (w->is_address || (endpoint != NULL && has_host(w->repo))
+            ? read_address(n, w->repo, endpoint, e) != 0
+            : read_name(n, w->repo, e) != 0)
         return -1;
     if (!cache_is_repo(n->name))
         return refuse_name(n->name, e);
-    out->is_plain = out->is_plain && !is_there;
+    if (is_ollama(n))
+        return repo_refuse_ollama(shown, e);
+    out->is_plain = !w->is_command && !w->is_address;
     snprintf(out->name, sizeof out->name, "%s", n->name);
-    if (c->revision != NULL)
-        snprintf(n->revision, sizeof n->revision, "%.127s", c->revision);
-    if (c->file != NULL)
-        choice = middle_of(c->file);
+    if (w->revision != NULL)
+        snprintf(n->revision, sizeof n->revision, "%.127s", w->revision);
+    if (w->file != NULL)
+        choice = middle_of(w->file);
     else if (n->tag != NULL && (out->is_plain || strcasecmp(n->tag, "latest") != 0))
         choice = n->tag;
     if ((choice[0] != '\0' || choice == n->tag) && !cache_is_file(choice))
-        return err_set(e, ERR_ARGUMENT,
-                       "\"%.80s\" is not a file or a type; give one like Q4_0", choice);
+        return err_set(e, ERR_ARGUMENT, "\"%.80s\" is not a file or a type; give one like Q4_0",
+                       choice);
     snprintf(out->choice, sizeof out->choice, "%s", choice);
     return 0;
 }
@@ -456,24 +424,20 @@ int repo_parse(struct repo *out, const char *text, const char *revision, const c
                struct err *e)
 {
     size_t len = utf8_trim(&text, strlen(text));
-    struct command c = { NULL, NULL, NULL };
     struct named n = { .tag = NULL };
+    struct repo_words w;
     char copy[REPO_TEXT];
 
     memset(out, 0, sizeof *out);
     if (len >= sizeof copy)
         return refuse_name(text, e);
     snprintf(copy, sizeof copy, "%.*s", (int)len, text);
-    out->is_plain = !is_command(copy);
-    if (out->is_plain)
-        c.repo = without_quotes(copy);
-    else
-        c = read_command(copy);
-    if (c.repo == NULL) {
+    repo_words_read(&w, copy, endpoint);
+    if (w.repo == NULL) {
         snprintf(copy, sizeof copy, "%.*s", (int)len, text);
         return refuse_name(copy, e);
     }
-    if (parse(out, &n, &c, endpoint, e) != 0)
+    if (parse(out, &n, &w, endpoint, e) != 0)
         return -1;
     if (revision == NULL)
         revision = n.revision[0] != '\0' ? n.revision : "main";

@@ -8,6 +8,9 @@
  *     hf.co/ORG/NAME:TYPE          hf://ORG/NAME@REVISION/FILE
  *     hf download ORG/NAME FILE --revision REVISION
  *     ollama run hf.co/ORG/NAME:TYPE
+ *     lmstudio://open_from_hf?model=ORG/NAME&file=FILE
+ *
+ * Names of models that are elsewhere are refused with what to do (repo_elsewhere.h).
  */
 #ifndef MEMWALL_ENGINE_HUB_REPO_H
 #define MEMWALL_ENGINE_HUB_REPO_H

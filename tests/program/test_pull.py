@@ -261,9 +261,29 @@ class Address(Case):
             self.opens(address)
 
     def test_another_host_is_named(self):
-        for address in ("https://ollama.com/library/x", "https://modelscope.cn/models/org/name"):
+        for address in ("https://example.com/a/x", "https://modelscope.cn/models/org/name"):
             self.refused(self.pull(address), "is not the hub", "give ORG/NAME", code=2)
         self.assertEqual([], self.hub.requests)
+
+    def test_a_command_of_several_words_is_read(self):
+        self.fetched(self.data, "lms", "get", "org/name@q8_0")
+        self.fetched(self.data, "[the", "model](https://huggingface.co/org/name:Q8_0).")
+
+    def test_a_name_of_ollamas_library_says_how_to_fetch_it(self):
+        self.refused(self.pull("llama3.2:1b"), '"ollama pull llama3.2:1b"', code=2)
+        self.assertEqual([], self.hub.requests)
+        self.refused(self.pull("gemma3"), '"ollama pull gemma3"')
+        self.refused(self.pull("gemma3:q8_0"), '"ollama pull gemma3:q8_0"')
+        for name in ("gemma3", "https://ollama.com/library/gemma3"):
+            self.assertIn('"ollama pull gemma3" fetches one', self.opens(name, 1))
+        for name in ("my model", "x.gguf", "./gemma3"):
+            self.assertNotIn("ollama", self.opens(name, 1))
+
+    def test_a_path_of_a_file_that_was_fetched_opens_it(self):
+        self.hub.add("org/two", {"a/x-Q8_0.gguf": self.data, "b-Q4_0.gguf": self.other})
+        self.fetched(self.data, "org/two/a/x-Q8_0.gguf")
+        self.opens("org/two/a/x-Q8_0.gguf")
+        self.opens("org/two/b-Q4_0.gguf", 1)
 
 
 class Proxy(Case):

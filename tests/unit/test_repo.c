@@ -88,6 +88,16 @@ static void addresses_name_repository_revision_and_file(void **state)
         { "hf://org/name@v1/x.gguf", "org/name", "v1", "x.gguf" },
         { "git@hf.co:org/name", "org/name", "main", "" },
         { "ssh://git@hf.co/org/name.git", "org/name", "main", "" },
+        { "org/name/x.gguf", "org/name", "main", "x.gguf" },
+        { "org/name/sub/x.gguf", "org/name", "main", "sub/x.gguf" },
+        { "hf.co/org/name/x.gguf", "org/name", "main", "x.gguf" },
+        { "org/name@q8_0", "org/name", "main", "q8_0" },
+        { HUB "/org/name@Q4_K_M", "org/name", "main", "Q4_K_M" },
+        { "hf:org/name:Q4_K_M", "org/name", "main", "Q4_K_M" },
+        { "hf:org/name/x.gguf", "org/name", "main", "x.gguf" },
+        { "huggingface://org/name/x.gguf", "org/name", "main", "x.gguf" },
+        { "gpt2:safetensors", "gpt2", "main", "safetensors" },
+        { "gpt2:q8_0", "gpt2", "main", "q8_0" },
     };
 
     (void)state;
@@ -104,7 +114,44 @@ static void addresses_of_the_endpoint_are_taken(void **state)
     };
 
     (void)state;
-    check(rows, 1, "https://mirror.example:8443/hf");
+    check(rows, sizeof rows / sizeof rows[0], "https://mirror.example:8443/hf");
+}
+
+static void marks_of_a_text_around_an_address_are_dropped(void **state)
+{
+    static const struct row rows[] = {
+        { "[x](" HUB "/org/name)", "org/name", "main", "" },
+        { "[My model](" HUB "/org/name/tree/v1) is good", "org/name", "v1", "" },
+        { "see [hf.co/org/name](hf.co/org/name).", "org/name", "main", "" },
+        { HUB "/org/name.", "org/name", "main", "" },
+        { HUB "/org/name/blob/main/x.gguf).", "org/name", "main", "x.gguf" },
+        { "(" HUB "/org/name),", "org/name", "main", "" },
+        { HUB "/org/name!", "org/name", "main", "" },
+        { "org/name.", "org/name", "main", "" },
+        { "**org/name**", "org/name", "main", "" },
+        { "see " HUB "/org/name.", "org/name", "main", "" },
+    };
+
+    (void)state;
+    check(rows, sizeof rows / sizeof rows[0], HUB);
+}
+
+/* The buttons of a model's page open other programs by such links. */
+static void links_that_open_other_programs_are_read(void **state)
+{
+    static const struct row rows[] = {
+        { "lmstudio://open_from_hf?model=org/name", "org/name", "main", "" },
+        { "lmstudio://open_from_hf?model=org/name&file=x.gguf", "org/name", "main", "x.gguf" },
+        { "lmstudio://open_from_hf?model=org%2Fname&file=sub%2Fx.gguf", "org/name", "main",
+          "sub/x.gguf" },
+        { "unsloth://open_from_hf?model=org/name", "org/name", "main", "" },
+        { "recursechat://new-hf-gguf-model?hf-model-id=org/name", "org/name", "main", "" },
+        { "jan://models/huggingface/org/name", "org/name", "main", "" },
+        { "msty://models/search/hf/org/name", "org/name", "main", "" },
+    };
+
+    (void)state;
+    check(rows, sizeof rows / sizeof rows[0], HUB);
 }
 
 static void commands_of_other_programs_are_read(void **state)
@@ -134,6 +181,12 @@ static void commands_of_other_programs_are_read(void **state)
         { "curl -L -o x " HUB "/org/name/resolve/main/x.gguf", "org/name", "main", "x.gguf" },
         { "memwall pull org/name:Q4_0 --yes", "org/name", "main", "Q4_0" },
         { "vllm serve org/name", "org/name", "main", "" },
+        { "lms get org/name@q8_0", "org/name", "main", "q8_0" },
+        { "lms get " HUB "/org/name@Q4_K_M", "org/name", "main", "Q4_K_M" },
+        { "org/name Q4_0", "org/name", "main", "Q4_0" },
+        { "org/name (Q4_0)", "org/name", "main", "Q4_0" },
+        { "node-llama-cpp chat hf:org/name:Q4_K_M", "org/name", "main", "Q4_K_M" },
+        { "local-ai run huggingface://org/name/x.gguf", "org/name", "main", "x.gguf" },
     };
 
     (void)state;
@@ -163,11 +216,12 @@ static void other_texts_are_refused_with_what_to_type(void **state)
         { HUB "/datasets/org/name", "a dataset, not a model" },
         { HUB "/spaces/org/name", "a space, not a model" },
         { HUB "/collections/org/name-1", "a collection, not a model" },
-        { "https://ollama.com/library/llama3.2", "for example ggml-org/" },
         { "https://modelscope.cn/models/org/name/files", "give ORG/NAME, for example org/name," },
         { "https://mirror.example/org/name/tree/main", "give ORG/NAME, for example org/name," },
         { "https://huggingface.co.example/org/name", "\"huggingface.co.example\" is not the hub" },
-        { "file:///etc/passwd", "ORG/NAME" },
+        { "https://mirror.example/org/name", "give ORG/NAME, for example org/name," },
+        { "mirror.example/org/name", "give ORG/NAME, for example org/name," },
+        { "https://example.com/files/x.gguf", "download x.gguf with a browser" },
         { "hf download", "ORG/NAME" },
         { "org/na me", "ORG/NAME" },
         { "org/name x.gguf y.gguf", "ORG/NAME" },
@@ -184,6 +238,50 @@ static void other_texts_are_refused_with_what_to_type(void **state)
         assert_int_equal(e.code, ERR_ARGUMENT);
         if (strstr(e.what, rows[i].says) == NULL)
             fail_msg("%s: %s", rows[i].text, e.what);
+    }
+}
+
+/* Each is refused with what fetches or opens it. */
+static void names_of_other_places_are_explained(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        { "llama3.2:1b", "\"ollama pull llama3.2:1b\"" },
+        { "gemma3:latest", "\"ollama pull gemma3:latest\"" },
+        { "https://ollama.com/library/llama3.2", "\"ollama pull llama3.2\"" },
+        { "https://ollama.com/library/gemma3:4b", "\"ollama pull gemma3:4b\"" },
+        { "https://ollama.com/library/gemma3/tags", "\"ollama pull gemma3\"" },
+        { "ollama.com/library/gemma3", "\"ollama pull gemma3\"" },
+        { "www.ollama.com/user/name:1b", "\"ollama pull user/name:1b\"" },
+        { "registry.ollama.ai/library/gemma3:4b", "\"ollama pull gemma3:4b\"" },
+        { "ollama://gemma3", "\"ollama pull gemma3\"" },
+        { "ollama run gemma3", "\"ollama pull gemma3\"" },
+        { "/usr/bin/ollama pull user/name", "\"ollama pull user/name\"" },
+        { "https://ollama.com/search?q=x", "not a model on a hub" },
+        { "https://github.com/org/name", "not a model on a hub" },
+        { "github.com/org/name", "not a model on a hub" },
+        { "https://github.com/org/name/blob/main/x.gguf", "open it with -m" },
+        { "file:///models/x.gguf", "a file on this machine; open it with -m" },
+        { "/models/x.gguf", "a file on this machine; open it with -m" },
+        { "./x.gguf", "a file on this machine; open it with -m" },
+        { "~/x.gguf", "a file on this machine; open it with -m" },
+        { "x.gguf", "the name of a file; open one of this machine with -m" },
+        { "models/x.gguf", "the name of a file; open one of this machine with -m" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct err e = ERR_INIT;
+        struct repo r;
+        char name[300];
+
+        if (repo_parse(&r, rows[i].text, NULL, HUB, &e) == 0)
+            fail_msg("%s: %s %s", rows[i].text, r.name, r.choice);
+        if (strstr(e.what, rows[i].says) == NULL || strstr(e.what, "ORG/NAME") == NULL)
+            fail_msg("%s: %s", rows[i].text, e.what);
+        if (mw_hub_name(rows[i].text, name, sizeof name))
+            fail_msg("%s: %s", rows[i].text, name);
     }
 }
 
@@ -243,6 +341,9 @@ int main(void)
         cmocka_unit_test(addresses_of_the_endpoint_are_taken),
         cmocka_unit_test(commands_of_other_programs_are_read),
         cmocka_unit_test(other_texts_are_refused_with_what_to_type),
+        cmocka_unit_test(marks_of_a_text_around_an_address_are_dropped),
+        cmocka_unit_test(links_that_open_other_programs_are_read),
+        cmocka_unit_test(names_of_other_places_are_explained),
         cmocka_unit_test(long_texts_are_refused),
         cmocka_unit_test(an_option_wins_over_the_revision_of_an_address),
         cmocka_unit_test(an_address_becomes_a_name),
