@@ -102,7 +102,7 @@ EXTRA_DIST += \
 	tests/data \
 	tests/lib/bench_case.py tests/lib/browser.py tests/lib/chain_model.py \
 	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
-	tests/lib/html_page.py tests/lib/hub.py tests/lib/pull_case.py \
+	tests/lib/html_page.py tests/lib/hub.py tests/lib/model_case.py tests/lib/pull_case.py \
 	tests/lib/program.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
 	tests/lib/store_case.py tests/lib/terminal.py tests/lib/tiny_model.py tests/lib/world.py \
 	tests/lib/tokenizer_json.py \

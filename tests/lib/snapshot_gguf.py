@@ -238,7 +238,7 @@ def plain_keys(c):
 
 
 def vocabulary(n):
-    names = [chr(33 + i) for i in range(94)] + ["t%d" % i for i in range(94, n)]
+    names = [chr(33 + i) for i in range(94)] + ["!!"] + ["t%d" % i for i in range(95, n)]
     return {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2",
             "tokenizer.ggml.tokens": names, "tokenizer.ggml.token_type": [Signed(1)] * n,
             "tokenizer.ggml.merges": ["! !"], "tokenizer.ggml.bos_token_id": n - 1,
