@@ -29,6 +29,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_foreign.py \
 	tests/program/test_guide.py \
 	tests/program/test_keyboard.py \
+	tests/program/test_keys.py \
 	tests/program/test_known.py \
 	tests/program/test_kv_rotation.py \
 	tests/program/test_long_text.py \

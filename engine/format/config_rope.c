@@ -73,6 +73,8 @@ static void yarn(struct config_lookup *s, const struct hparams *h, struct rope_h
     mscale = config_float(s, "mscale", 0, 0);
     all = config_float(s, "mscale_all_dim", 0, 0);
     r->is_untruncated = !config_bool(s, "truncate", true);
+    if (json_get(s->node, "truncate") == NULL)
+        defaults_note(s->defaults, "truncate", 1);
     if (s->failed)
         return;
     r->attn_factor = yarn_magnitude(r->factor, 1);
@@ -113,6 +115,7 @@ static void longrope(struct config_lookup *s, struct config_lookup *l, struct hp
         s, "original_max_position_embeddings", 1, MAX_N_CTX,
         config_int(l, "original_max_position_embeddings", 1, MAX_N_CTX, h->n_ctx_train));
     r->attn_factor = config_float(s, "attention_factor", 1e-6, 0); /* 0: by the rule */
+    defaults_drop(s->defaults, "attention_factor");
     r->n_factor = r->n_rot / 2;
     longrope_list(s, "short_factor", r->n_factor, r->factors);
     longrope_list(s, "long_factor", r->n_factor, r->factors_long);
@@ -123,6 +126,8 @@ static void read_temperature(struct config_lookup *s, struct hparams *h)
 {
     double beta = config_float(s, "llama_4_scaling_beta", 0, 0);
 
+    if (!arch_has(h->arch, TRAIT_TEMPERATURE))
+        defaults_drop(s->defaults, "llama_4_scaling_beta");
     if (s->failed || beta == 0)
         return;
     if (!arch_has(h->arch, TRAIT_TEMPERATURE)) {
@@ -137,6 +142,14 @@ static void read_temperature(struct config_lookup *s, struct hparams *h)
                                        CONFIG_NEEDED);
 }
 
+/* Whether a table has values that only a type of scaling uses. */
+static bool is_scaled(const struct json_node *node, const struct arch *a)
+{
+    return json_get(node, "factor") != NULL || json_get(node, "long_factor") != NULL ||
+           (a->rope_dims == ROPE_PROPORTIONAL &&
+            json_get(node, "partial_rotary_factor") != NULL);
+}
+
 static void scale(struct config_lookup *s, struct config_lookup *l, struct hparams *h,
                   struct rope_hparams *r, double partial)
 {
@@ -144,6 +157,11 @@ static void scale(struct config_lookup *s, struct config_lookup *l, struct hpara
     const char *type = config_string(s, key);
 
     read_temperature(s, h);
+    if (!s->failed && type == NULL && is_scaled(s->node, h->arch)) {
+        err_set(s->e, ERR_FORMAT,
+                "the field is missing; fetch the config.json of the published model");
+        config_fail(s, "rope_type");
+    }
     if (s->failed || type == NULL || strcmp(type, "default") == 0)
         return;
     if (strcmp(type, "linear") == 0) {
@@ -195,8 +213,10 @@ static void one_table(struct config_lookup *l, const struct json_node *node, str
                                 .n_ctx_orig = h->n_ctx_train };
     r->base = config_float(&s, "rope_theta", 1.001, base);
     partial = config_float(&s, "partial_rotary_factor", 1e-6, partial);
-    if (!s.failed && h->arch->rope_dims == ROPE_WHOLE)
+    if (!s.failed && h->arch->rope_dims == ROPE_WHOLE) {
         partial = whole_heads(&s, partial);
+        defaults_drop(l->defaults, "partial_rotary_factor");
+    }
     if (!s.failed && partial > 1) {
         err_set(s.e, ERR_FORMAT, "is more than 1");
         config_fail(&s, "partial_rotary_factor");
@@ -246,6 +266,11 @@ void config_rope(struct config_lookup *l, struct hparams *h)
 
     if (global == NULL)
         global = all != NULL ? all : json_get(l->node, "rope_scaling");
+    if (!l->failed && global == NULL && h->arch->gguf.is_yarn) {
+        err_set(l->e, ERR_FORMAT,
+                "the field is missing; fetch the config.json of the published model");
+        config_fail(l, "rope_parameters");
+    }
     one_table(l, global, h, &h->rope, dim_of(h, false), base, partial);
     if (is_proportional && global == NULL && !l->failed)
         proportional_default(h);

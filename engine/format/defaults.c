@@ -18,7 +18,7 @@ void defaults_drop(struct default_list *d, const char *name)
 
 void defaults_note(struct default_list *d, const char *name, double value)
 {
-    if (d == NULL || !(value > 0) || value == 1)
+    if (d == NULL)
         return;
     defaults_drop(d, name);
     if (d->n < MAX_DEFAULT)

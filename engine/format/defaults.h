@@ -16,8 +16,8 @@ struct default_list {
     struct default_value v[MAX_DEFAULT];
 };
 
-/* Note a default.  0 and 1 are left out: they stand for a part that the model does not have
- * and for a factor that changes nothing.  d may be NULL. */
+/* Note a default.  0 and 1 are listed, too: the file may have lost a part or a factor that its
+ * model has.  d may be NULL. */
 void defaults_note(struct default_list *d, const char *name, double value);
 
 /* Forget a default: another place states the value. */

@@ -116,6 +116,17 @@ static void check_range(struct gguf_lookup *l, int64_t v, int64_t min, int64_t m
     lookup_fail(l);
 }
 
+/* Returns the value of a key that is absent, or refuses it if that is NaN. */
+static double take_absent(struct gguf_lookup *l, const char *suffix, double min, double absent)
+{
+    if (isnan(absent)) {
+        lookup_missing(l);
+        return min;
+    }
+    defaults_note(l->defaults, suffix, absent);
+    return absent;
+}
+
 int64_t lookup_int(struct gguf_lookup *l, const char *suffix, int64_t min, int64_t max,
                    int64_t absent)
 {
@@ -130,13 +141,9 @@ int64_t lookup_int(struct gguf_lookup *l, const char *suffix, int64_t min, int64
         l->failed = true;
         return min;
     }
-    if (found == 0 || (v == 0 && min > 0 && absent != GGUF_NEEDED)) {
-        if (absent == GGUF_NEEDED)
-            lookup_missing(l);
-        else
-            defaults_note(l->defaults, suffix, (double)absent);
-        return absent != GGUF_NEEDED ? absent : min;
-    }
+    if (found == 0 || (v == 0 && min > 0 && absent != GGUF_NEEDED))
+        return (int64_t)take_absent(l, suffix, (double)min,
+                                    absent == GGUF_NEEDED ? (double)NAN : (double)absent);
     check_range(l, v, min, max);
     return l->failed ? min : v;
 }
@@ -155,13 +162,8 @@ double lookup_float(struct gguf_lookup *l, const char *suffix, double min, doubl
         l->failed = true;
         return min;
     }
-    if (found == 0) {
-        if (isnan(absent))
-            lookup_missing(l);
-        else
-            defaults_note(l->defaults, suffix, absent);
-        return isnan(absent) ? min : absent;
-    }
+    if (found == 0)
+        return take_absent(l, suffix, min, absent);
     if (!(v >= min && v <= max)) {
         err_set(l->e, ERR_FORMAT, "is %g; expected %g to %g", v, min, max);
         lookup_fail(l);
@@ -178,8 +180,7 @@ double lookup_scaling(struct gguf_lookup *l, const char *suffix, double min, dou
     lookup_find(l, suffix);
     if (l->failed || gguf_float(l->g, l->key, &v, &ignored) != 1 || v != 0)
         return lookup_float(l, suffix, min, max, absent);
-    defaults_note(l->defaults, suffix, absent);
-    return absent;
+    return take_absent(l, suffix, min, absent);
 }
 
 bool lookup_bool(struct gguf_lookup *l, const char *suffix, bool absent)
@@ -196,6 +197,8 @@ bool lookup_bool(struct gguf_lookup *l, const char *suffix, bool absent)
         return n == 1; /* some converters write numbers */
     if (gguf_bool(l->g, l->key, &truth, l->e) < 0)
         l->failed = true;
+    if (v == NULL)
+        defaults_note(l->defaults, suffix, absent);
     return l->failed ? absent : truth;
 }
 

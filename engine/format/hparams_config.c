@@ -115,6 +115,8 @@ static void read_windows(struct config_lookup *l, struct hparams *h)
         !config_bool(l, "use_sliding_window", false))
         window = 0;
     h->n_swa = (uint32_t)window;
+    if (stated)
+        defaults_drop(l->defaults, "sliding_window"); /* null is a statement, too */
     if (l->failed)
         return;
     if (rule == WINDOW_ALL_GGUF && window > 0 && window < h->n_ctx_train) {
@@ -239,19 +241,21 @@ static void read_delta(struct config_lookup *l, struct hparams *h)
 /* Reads the experts of models without a dense branch. */
 static void read_only_experts(struct config_lookup *l, struct hparams *h, enum expert_rule rule)
 {
-    int64_t n = config_int(l, "num_local_experts", 1, 65535, 0);
     bool is_shared = rule == EXPERTS_QWEN_SHARED, is_qwen = rule == EXPERTS_QWEN || is_shared;
-    int64_t shared;
+    const char *usual = is_qwen ? "num_experts" : "num_local_experts";
+    const char *other = is_qwen ? "num_local_experts" : "num_experts";
+    int64_t n = config_int(l, other, 1, 65535, 0), shared;
 
-    h->n_expert = (uint32_t)config_int(l, "num_experts", 1, 65535, n > 0 ? n : CONFIG_NEEDED);
-    if (n > 0)
-        defaults_drop(l->defaults, "num_experts");
+    h->n_expert = (uint32_t)config_int(l, usual, 1, 65535, n > 0 ? n : CONFIG_NEEDED);
+    defaults_drop(l->defaults, n > 0 ? usual : other);
     h->n_expert_used =
         (uint32_t)config_int(l, "num_experts_per_tok", 1, h->n_expert, CONFIG_NEEDED);
     h->n_ff_expert = (uint32_t)config_int(
         l, is_qwen ? "moe_intermediate_size" : "intermediate_size", 1, MAX_N_FF, CONFIG_NEEDED);
     hparams_expert_rule(h, rule);
     h->keeps_expert_weights = is_qwen && !config_bool(l, "norm_topk_prob", is_shared);
+    if (is_qwen && json_get(l->node, "norm_topk_prob") == NULL)
+        defaults_note(l->defaults, "norm_topk_prob", is_shared);
     if (is_shared) {
         shared = config_int(l, "shared_expert_intermediate_size", 1, MAX_N_FF, CONFIG_NEEDED);
         for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
@@ -275,6 +279,8 @@ static void read_experts(struct config_lookup *l, struct hparams *h)
                     h->arch->name);
             config_fail(l, counts[i]);
         }
+        for (size_t i = 0; i < 2; i++)
+            defaults_drop(l->defaults, counts[i]);
         return;
     }
     if (rule != EXPERTS_BESIDE) {
@@ -540,9 +546,9 @@ static void name_of_folder(struct catalogue *c)
 int hparams_from_trees(struct catalogue *c, const struct json_node *config,
                        const struct json_node *generation, struct err *e)
 {
-    struct config_lookup l = {
-        .node = json_get(config, "text_config"), .e = e, .defaults = &c->defaults
-    };
+    struct config_lookup l = { .node = json_get(config, "text_config"),
+                               .e = e,
+                               .defaults = &c->defaults };
 
     if (l.node == NULL)
         l.node = config;

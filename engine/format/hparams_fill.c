@@ -45,6 +45,16 @@ void hparam_spell(const struct catalogue *c, enum hparam_word w, char *buf, size
         gguf_find_suffix(c->gguf, gguf_prefix(c->gguf), words[w].gguf, buf, n);
 }
 
+bool hparam_is_default(const struct catalogue *c, enum hparam_word w)
+{
+    const char *name = c->kind == CATALOGUE_SNAPSHOT ? words[w].config : words[w].gguf;
+
+    for (uint32_t i = 0; i < c->defaults.n; i++)
+        if (strcmp(c->defaults.v[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 static int at_word(const struct catalogue *c, enum hparam_word w, struct err *e)
 {
     char field[96];

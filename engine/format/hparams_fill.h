@@ -2,6 +2,7 @@
 #ifndef MEMWALL_ENGINE_FORMAT_HPARAMS_FILL_H
 #define MEMWALL_ENGINE_FORMAT_HPARAMS_FILL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "engine/base/err.h"
@@ -22,6 +23,7 @@
 
 /* Names of hyper-parameters in files, for messages. */
 enum hparam_word {
+    WORD_NONE,
     WORD_N_LAYER,
     WORD_N_EMBD,
     WORD_N_HEAD,
@@ -46,6 +48,9 @@ enum hparam_word {
 
 /* Write the name that this kind of file uses: "llama.block_count", "num_hidden_layers". */
 void hparam_spell(const struct catalogue *c, enum hparam_word w, char *buf, size_t n);
+
+/* Returns whether the file leaves it out and a default was taken. */
+bool hparam_is_default(const struct catalogue *c, enum hparam_word w);
 
 /* Read c->hparams and c->generation from the GGUF keys of c->gguf, all but n_vocab, which comes
  * from the tensors.  Returns 0, or -1 with *e naming the key. */

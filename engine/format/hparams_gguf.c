@@ -27,7 +27,8 @@ static bool is_rule(double stated, double rule)
 /*
  * The magnitude of yarn.  llama.cpp multiplies attn_factor with the rule, but converters also
  * write the complete magnitude there, as into yarn_attn_factor; it is the rule's in published
- * models.  Programs differ on any other yarn_attn_factor.
+ * models.  llama.cpp ignores yarn_attn_factor where yarn_log_multiplier is stated, so it may be
+ * the magnitude without the multiplier there.  Programs differ on any other yarn_attn_factor.
  */
 static void read_yarn_magnitude(struct gguf_lookup *l, const struct hparams *h,
                                 struct rope_hparams *r)
@@ -41,15 +42,16 @@ static void read_yarn_magnitude(struct gguf_lookup *l, const struct hparams *h,
     rule = yarn_magnitude(r->factor, all > 0 && scale > 0 ? scale : 1) /
            yarn_magnitude(r->factor, all);
     total = lookup_float(l, "rope.scaling.yarn_attn_factor", 0, MAX_ATTN_FACTOR, 0);
-    if (!l->failed && total != 0 && total != 1 && !is_rule(total, rule)) {
+    defaults_drop(l->defaults, "rope.scaling.yarn_attn_factor"); /* it is only compared */
+    if (!l->failed && total != 0 && total != 1 && !is_rule(total, rule) &&
+        !(all > 0 && is_rule(total, yarn_magnitude(r->factor, 1)))) {
         err_set(l->e, ERR_UNSUPPORTED,
                 "is %g; memwall computes yarn's own factor only, which is %g here, so the "
                 "answers would be wrong",
                 total, rule);
         lookup_fail(l);
     }
-    r->attn_factor =
-        r->attn_factor == 0 || is_rule(r->attn_factor, rule) ? rule : r->attn_factor * rule;
+    r->attn_factor = is_rule(r->attn_factor, rule) ? rule : r->attn_factor * rule;
 }
 
 /* Ollama's converter leaves out the scaling of Gemma 3, which models of some sizes have. */
@@ -79,9 +81,11 @@ static const char *absent_type(struct gguf_lookup *l, const struct hparams *h)
     return "";
 }
 
-static void read_rope_scaling(struct gguf_lookup *l, struct hparams *h)
+static void read_rope_scaling(struct gguf_lookup *l, const struct catalogue *c,
+                              struct hparams *h)
 {
     struct rope_hparams *r = &h->rope;
+    bool is_longrope = catalogue_find(c, "rope_factors_long.weight") != NULL;
     struct default_list *defaults = l->defaults;
     const char *type = lookup_text(l, "rope.scaling.type");
 
@@ -107,12 +111,15 @@ static void read_rope_scaling(struct gguf_lookup *l, struct hparams *h)
         err_set(l->e, ERR_UNSUPPORTED, "rope scaling \"%.60s\" is not supported", type);
         lookup_fail(l);
     }
-    if (r->scaling != ROPE_YARN) /* nothing but tables of longrope uses these */
+    if (r->scaling != ROPE_YARN && !is_longrope) /* the others do not use these */
         l->defaults = NULL;
-    /* 0: by the scaling's rule */
-    r->attn_factor = lookup_scaling(l, "rope.scaling.attn_factor", 1e-6, MAX_ATTN_FACTOR, 0);
+    /* llama.cpp takes 1, but longrope is trained with the magnitude of its rule. */
+    r->attn_factor = lookup_scaling(l, "rope.scaling.attn_factor", 1e-6, MAX_ATTN_FACTOR,
+                                    is_longrope ? (double)NAN : 1);
     r->n_ctx_orig = (uint32_t)lookup_int(l, "rope.scaling.original_context_length", 1,
                                          MAX_N_CTX, h->n_ctx_train);
+    if (r->scaling != ROPE_YARN)
+        l->defaults = NULL;
     r->beta_fast = lookup_scaling(l, "rope.scaling.yarn_beta_fast", 1e-6, 1e6, 32);
     r->beta_slow = lookup_scaling(l, "rope.scaling.yarn_beta_slow", 1e-6, 1e6, 1);
     if (r->scaling == ROPE_YARN)
@@ -129,7 +136,7 @@ static double absent_base(const struct arch *a)
     return a->absent.rope_base == 1e4 ? 1e4 : (double)NAN;
 }
 
-static void read_rope(struct gguf_lookup *l, struct hparams *h)
+static void read_rope(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)
 {
     const struct layer_hparams *global = NULL, *sliding = NULL;
 
@@ -146,7 +153,7 @@ static void read_rope(struct gguf_lookup *l, struct hparams *h)
     h->rope.n_rot = (uint32_t)lookup_int(
         l, "rope.dimension_count", 2, MAX_HEAD_DIM,
         arch_has(h->arch, TRAIT_DELTA) ? GGUF_NEEDED : (int64_t)global->head_dim_k);
-    read_rope_scaling(l, h);
+    read_rope_scaling(l, c, h);
     h->rope_swa = h->rope;
     if (arch_has(h->arch, TRAIT_SWA_UNSCALED))
         hparams_unscaled(&h->rope_swa, &h->rope);
@@ -199,8 +206,9 @@ static void read_windows(struct gguf_lookup *l, struct hparams *h)
     const struct arch *a = h->arch;
     const struct gguf_value *v;
 
-    h->n_swa = (uint32_t)lookup_int(l, "attention.sliding_window", 0, MAX_N_CTX,
-                                    a->gguf.needs_window ? GGUF_NEEDED : a->n_swa_gguf);
+    h->n_swa =
+        (uint32_t)lookup_int(l, "attention.sliding_window", a->gguf.needs_window, MAX_N_CTX,
+                             a->gguf.needs_window ? GGUF_NEEDED : a->n_swa_gguf);
     if (!l->failed && h->n_swa == 0)
         check_pattern(l, h);
     if (l->failed || h->n_swa == 0)
@@ -260,7 +268,8 @@ static void read_heads(struct gguf_lookup *l, struct hparams *h)
     bool is_dense = rule == EXPERTS_NONE || rule == EXPERTS_BESIDE || rule == EXPERTS_MIXTRAL;
     uint32_t n_all = h->n_layer + h->n_layer_draft;
     int64_t heads[MAX_LAYER], kv[MAX_LAYER], ff[MAX_LAYER];
-    int64_t k, v, k_swa, v_swa;
+    bool is_by_kind = arch_has(h->arch, TRAIT_HEADS_BY_KIND);
+    int64_t k, v, k_swa = 0, v_swa = 0;
 
     lookup_per_layer(l, "attention.head_count", h->n_layer, n_all, 1, MAX_N_HEAD, GGUF_NEEDED,
                      heads);
@@ -273,17 +282,15 @@ static void read_heads(struct gguf_lookup *l, struct hparams *h)
     k = lookup_int(l, "attention.key_length", 1, MAX_HEAD_DIM,
                    h->arch->gguf.head_dim != 0 ? h->arch->gguf.head_dim : h->n_embd / heads[0]);
     v = lookup_int(l, "attention.value_length", 1, MAX_HEAD_DIM, k);
-    k_swa = lookup_int(l, "attention.key_length_swa", 1, MAX_HEAD_DIM, k);
-    v_swa = lookup_int(l, "attention.value_length_swa", 1, MAX_HEAD_DIM, v);
-    if (!arch_has(h->arch, TRAIT_HEADS_BY_KIND)) {
-        defaults_drop(l->defaults, "attention.key_length_swa");
-        defaults_drop(l->defaults, "attention.value_length_swa");
+    if (is_by_kind) {
+        k_swa = lookup_int(l, "attention.key_length_swa", 1, MAX_HEAD_DIM, GGUF_NEEDED);
+        v_swa = lookup_int(l, "attention.value_length_swa", 1, MAX_HEAD_DIM, GGUF_NEEDED);
     }
     if (!l->failed)
         fill_kv_heads(l, h, kv);
     for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
         struct layer_hparams *layer = &h->layers[i];
-        bool own_size = layer->is_sliding && arch_has(h->arch, TRAIT_HEADS_BY_KIND);
+        bool own_size = layer->is_sliding && is_by_kind;
 
         layer->n_head = (uint32_t)heads[i];
         layer->n_head_kv = (uint32_t)(kv[i] < 0 ? heads[i] : kv[i]);
@@ -317,6 +324,8 @@ static void read_expert_norm(struct gguf_lookup *l, struct hparams *h, enum expe
     bool is_qwen = rule == EXPERTS_QWEN || rule == EXPERTS_QWEN_SHARED;
     bool is_normed = lookup_bool(l, "expert_weights_norm", true);
 
+    if (!is_qwen) /* there is no other choice */
+        defaults_drop(l->defaults, "expert_weights_norm");
     h->keeps_expert_weights = is_qwen && !is_normed;
     if (l->failed || is_normed || is_qwen)
         return;
@@ -327,12 +336,14 @@ static void read_expert_norm(struct gguf_lookup *l, struct hparams *h, enum expe
 static void read_experts(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)
 {
     enum expert_rule rule = arch_experts(h->arch, true);
-    bool may_be_dense =
-        rule == EXPERTS_NONE || rule == EXPERTS_BESIDE || rule == EXPERTS_MIXTRAL;
     int64_t shared, rows = expert_rows(c);
+    bool may_be_dense = rule == EXPERTS_NONE ||
+                        (rows == 0 && (rule == EXPERTS_BESIDE || rule == EXPERTS_MIXTRAL));
 
     h->n_expert = (uint32_t)lookup_int(l, "expert_count", may_be_dense ? 0 : 1, 65535,
                                        may_be_dense ? 0 : GGUF_NEEDED);
+    if (h->n_expert == 0) /* its tensors say so, too */
+        defaults_drop(l->defaults, "expert_count");
     if (l->failed || h->n_expert == 0)
         return;
     if (rule == EXPERTS_NONE) {
@@ -465,10 +476,12 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
     h->rms_eps =
         (float)lookup_float(l, "attention.layer_norm_rms_epsilon", 1e-30, 1,
                             h->arch->gguf.rms_eps != 0 ? h->arch->gguf.rms_eps : (double)NAN);
-    h->softcap_attn =
-        (float)lookup_float(l, "attn_logit_softcapping", 0, 1e6, (double)h->arch->softcap_attn);
-    h->softcap_final = (float)lookup_float(l, "final_logit_softcapping", 0, 1e6,
-                                           (double)h->arch->softcap_final);
+    if (arch_has(h->arch, TRAIT_CAP_ATTN))
+        h->softcap_attn = (float)lookup_float(l, "attn_logit_softcapping", 0, 1e6,
+                                              (double)h->arch->softcap_attn);
+    if (arch_has(h->arch, TRAIT_CAP_FINAL))
+        h->softcap_final = (float)lookup_float(l, "final_logit_softcapping", 0, 1e6,
+                                               (double)h->arch->softcap_final);
     if (h->n_layer == h->arch->lost.n_layer_uncapped && gguf_is_ollama_rope(l->g, l->prefix))
         h->softcap_final = 0;
     if (!l->failed && arch_has(h->arch, TRAIT_DELTA)) {
@@ -479,15 +492,21 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
     }
     if (l->failed)
         return;
-    h->n_layer_kv_shared =
-        (uint32_t)lookup_int(l, "attention.shared_kv_layers", 0, h->n_layer - 1, 0);
-    h->n_embd_per_layer =
-        (uint32_t)lookup_int(l, "embedding_length_per_layer_input", 0, MAX_N_EMBD, 0);
+    if (arch_has(h->arch, TRAIT_SHARED_KV))
+        h->n_layer_kv_shared =
+            (uint32_t)lookup_int(l, "attention.shared_kv_layers", 0, h->n_layer - 1, 0);
+    if (arch_has(h->arch, TRAIT_PER_LAYER_INPUT)) {
+        bool has_table = catalogue_find(c, "per_layer_token_embd.weight") != NULL;
+
+        h->n_embd_per_layer =
+            (uint32_t)lookup_int(l, "embedding_length_per_layer_input", has_table, MAX_N_EMBD,
+                                 has_table ? GGUF_NEEDED : 0);
+    }
     read_windows(l, h);
     if (!l->failed)
         read_heads(l, h);
     if (!l->failed)
-        read_rope(l, h);
+        read_rope(l, c, h);
     read_experts(l, c, h);
     if (!l->failed)
         read_scales(l, h);

@@ -31,10 +31,29 @@ static int report(const struct check *k, const struct tensor_info *t)
                   t != NULL ? t->offset : ERR_NO_OFFSET, field);
 }
 
+/* Write the key that states a size, and those of its keys that the file leaves out. */
+static void spell_size(const struct catalogue *c, enum tensor_dim d, char *buf, size_t n)
+{
+    const enum hparam_word *words = tensor_dim_words(d);
+    bool has_missing = false;
+
+    hparam_spell(c, words[0], buf, n);
+    for (int i = 0; i < MAX_DIM_WORD && words[i] != WORD_NONE; i++) {
+        size_t used = strlen(buf);
+
+        if (!hparam_is_default(c, words[i]))
+            continue;
+        snprintf(buf + used, n - used, has_missing ? ", " : "; missing: ");
+        has_missing = true;
+        used = strlen(buf);
+        hparam_spell(c, words[i], buf + used, n - used);
+    }
+}
+
 static int check_shape(const struct check *k, const struct tensor_info *t)
 {
     const enum tensor_dim *dims = tensor_spec(k->id)->dims;
-    char word[96];
+    char word[256];
 
     for (uint32_t i = 0; i < 4; i++) {
         enum tensor_dim d = i < 3 ? dims[i] : DIM_NONE;
@@ -52,7 +71,7 @@ static int check_shape(const struct check *k, const struct tensor_info *t)
             continue;
         while (last >= 3 || dims[last] == DIM_NONE)
             last--;
-        hparam_spell(k->c, tensor_dim_word(dims[last]), word, sizeof word);
+        spell_size(k->c, dims[last], word, sizeof word);
         err_set(k->e, ERR_FORMAT,
                 "its shape is %llu x %llu x %llu, but dimension %u should be "
                 "%llu (%s)",

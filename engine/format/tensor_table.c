@@ -318,36 +318,39 @@ const char *tensor_usual_name(const struct arch *a, const char *name, char *buf,
 
 /* --- sizes --- */
 
-static const enum hparam_word dim_words[DIM_COUNT] = {
-    [DIM_ONE] = WORD_N_LAYER,
-    [DIM_EMBD] = WORD_N_EMBD,
-    [DIM_VOCAB] = WORD_N_VOCAB,
-    [DIM_Q] = WORD_N_HEAD,
-    [DIM_K] = WORD_N_HEAD_KV,
-    [DIM_V] = WORD_N_HEAD_KV,
-    [DIM_QKV] = WORD_N_HEAD,
-    [DIM_ATTN] = WORD_N_HEAD,
-    [DIM_N_HEAD] = WORD_N_HEAD,
-    [DIM_Q_NORM] = WORD_HEAD_DIM_K,
-    [DIM_K_NORM] = WORD_HEAD_DIM_K,
-    [DIM_FF] = WORD_N_FF,
-    [DIM_FF_TWICE] = WORD_N_FF,
-    [DIM_EXPERT] = WORD_N_EXPERT,
-    [DIM_FF_EXPERT] = WORD_N_FF_EXPERT,
-    [DIM_FF_EXPERT_TWICE] = WORD_N_FF_EXPERT,
-    [DIM_PER_LAYER] = WORD_N_EMBD_PER_LAYER,
-    [DIM_PER_LAYER_ALL] = WORD_N_EMBD_PER_LAYER,
-    [DIM_ROPE_PAIRS] = WORD_N_ROT,
-    [DIM_DELTA_QKV] = WORD_DELTA_N_HEAD_K,
-    [DIM_DELTA_V] = WORD_DELTA_N_HEAD_V,
-    [DIM_DELTA_QKVZ] = WORD_DELTA_N_HEAD_K,
-    [DIM_DELTA_HEADS] = WORD_DELTA_N_HEAD_V,
-    [DIM_DELTA_HEADS_TWICE] = WORD_DELTA_N_HEAD_V,
-    [DIM_DELTA_HEAD_V] = WORD_DELTA_HEAD_DIM_V,
-    [DIM_DELTA_CONV] = WORD_DELTA_CONV,
+/* The first word of a size is the one that usually states it. */
+static const enum hparam_word dim_words[DIM_COUNT][MAX_DIM_WORD] = {
+    [DIM_ONE] = { WORD_N_LAYER },
+    [DIM_EMBD] = { WORD_N_EMBD },
+    [DIM_VOCAB] = { WORD_N_VOCAB },
+    [DIM_Q] = { WORD_N_HEAD, WORD_HEAD_DIM_K },
+    [DIM_K] = { WORD_N_HEAD_KV, WORD_HEAD_DIM_K },
+    [DIM_V] = { WORD_N_HEAD_KV, WORD_HEAD_DIM_V },
+    [DIM_QKV] = { WORD_N_HEAD, WORD_N_HEAD_KV, WORD_HEAD_DIM_K, WORD_HEAD_DIM_V },
+    [DIM_ATTN] = { WORD_N_HEAD, WORD_HEAD_DIM_V },
+    [DIM_N_HEAD] = { WORD_N_HEAD },
+    [DIM_Q_NORM] = { WORD_HEAD_DIM_K },
+    [DIM_K_NORM] = { WORD_HEAD_DIM_K },
+    [DIM_FF] = { WORD_N_FF },
+    [DIM_FF_TWICE] = { WORD_N_FF },
+    [DIM_EXPERT] = { WORD_N_EXPERT },
+    [DIM_FF_EXPERT] = { WORD_N_FF_EXPERT },
+    [DIM_FF_EXPERT_TWICE] = { WORD_N_FF_EXPERT },
+    [DIM_PER_LAYER] = { WORD_N_EMBD_PER_LAYER },
+    [DIM_PER_LAYER_ALL] = { WORD_N_EMBD_PER_LAYER },
+    [DIM_ROPE_PAIRS] = { WORD_N_ROT },
+    [DIM_DELTA_QKV] = { WORD_DELTA_N_HEAD_K, WORD_DELTA_HEAD_DIM_K, WORD_DELTA_N_HEAD_V,
+                        WORD_DELTA_HEAD_DIM_V },
+    [DIM_DELTA_V] = { WORD_DELTA_N_HEAD_V, WORD_DELTA_HEAD_DIM_V },
+    [DIM_DELTA_QKVZ] = { WORD_DELTA_N_HEAD_K, WORD_DELTA_HEAD_DIM_K, WORD_DELTA_N_HEAD_V,
+                         WORD_DELTA_HEAD_DIM_V },
+    [DIM_DELTA_HEADS] = { WORD_DELTA_N_HEAD_V },
+    [DIM_DELTA_HEADS_TWICE] = { WORD_DELTA_N_HEAD_V },
+    [DIM_DELTA_HEAD_V] = { WORD_DELTA_HEAD_DIM_V },
+    [DIM_DELTA_CONV] = { WORD_DELTA_CONV },
 };
 
-enum hparam_word tensor_dim_word(enum tensor_dim d)
+const enum hparam_word *tensor_dim_words(enum tensor_dim d)
 {
     return dim_words[d];
 }

@@ -190,9 +190,11 @@ void tensor_name(const struct arch *a, enum tensor_id id, uint32_t layer, char *
  * has another converter's name.  a may be NULL: names stay as they are. */
 const char *tensor_usual_name(const struct arch *a, const char *name, char *buf, size_t n);
 
-/* Return the value of a size in a layer, and the hyper-parameter that states it. */
+/* Returns the value of a size in a layer. */
 uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d);
-enum hparam_word tensor_dim_word(enum tensor_dim d);
+/* Returns the MAX_DIM_WORD hyper-parameters that it follows from; WORD_NONE: no more. */
+#define MAX_DIM_WORD 4
+const enum hparam_word *tensor_dim_words(enum tensor_dim d);
 
 /* Whether the model reads a tensor. */
 enum tensor_role {

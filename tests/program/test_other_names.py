@@ -158,10 +158,17 @@ class Yarn(ModelCase):
     def test_with_two_scales_the_rule_is_their_quotient(self):
         g = self.gguf("ministral3")
         want = self.eval(g)
-        g.keys["mistral3.rope.scaling.yarn_attn_factor"] = (F32, 1.0)
-        self.same(want, self.eval(g))
+        # The second is the magnitude without the multiplier, which llama.cpp ignores here.
+        for stated in (1.0, 1 + 0.1 * math.log(4)):
+            g.keys["mistral3.rope.scaling.yarn_attn_factor"] = (F32, stated)
+            self.same(want, self.eval(g), stated)
         g.keys["mistral3.rope.scaling.yarn_attn_factor"] = (F32, 1.2)
         self.refused(g, "yarn_attn_factor: is 1.2")
+        g.keys["mistral3.rope.scaling.yarn_attn_factor"] = (F32, 1 + 0.1 * math.log(4))
+        del g.keys["mistral3.rope.scaling.yarn_log_multiplier"]
+        alone = self.eval(g)
+        del g.keys["mistral3.rope.scaling.yarn_attn_factor"]
+        self.same(self.eval(g), alone)
 
     def scaled(self, **more):
         """OLMo 3's snapshot with yarn, and with more fields of its scaling."""

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Every key that a family reads, missing or damaged: the file is refused by the key's name, or the
+logits stay the same, or `inspect` lists the value as a default.
+
+Most models are in MW_SHARED/conformance."""
+import json
+import os
+import re
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from gguf_edit import ARR, BOOL, F32, I32, STR, U32  # noqa: E402
+from model_case import SHARED, ModelCase  # noqa: E402
+from program import SRCDIR, memwall  # noqa: E402
+
+U64 = 10
+YARN = {"rope.scaling.type": (STR, "yarn"), "rope.scaling.factor": (F32, 4.0),
+        "rope.scaling.original_context_length": (U32, 64),
+        "rope.scaling.attn_factor": (F32, 1.5), "rope.scaling.yarn_beta_fast": (F32, 40.0),
+        "rope.scaling.yarn_beta_slow": (F32, 2.0)}
+# The models of all families, and keys that they read and that these files leave out.
+FAMILIES = {
+    "gemma1": {"attention.sliding_window": (U32, 12), "rope.scaling.factor": (F32, 2.0)},
+    "gemma2-tiny": {},
+    "gemma3-tiny": {"final_logit_softcapping": (F32, 5.0), "rope.dimension_count": (U32, 24),
+                    "attention.sliding_window_pattern": (U32, 3)},
+    "gemma4-tiny-q4_0": {}, "gemma4-moe-tiny": {}, "gemma4-31b-tiny": {},
+    "gptoss": YARN | {"attention.sliding_window_pattern": (U32, 3)},
+    "granite": {"attention.sliding_window": (U32, 12)},
+    "llama-tiny": {"rope.scale_linear": (F32, 4.0), "attention.sliding_window": (U32, 12)},
+    "llama31-tiny": YARN,
+    "mixtral": {"expert_weights_norm": (BOOL, True)},
+    "ministral3": {"rope.scaling.mscale": (F32, 0.5), "rope.scaling.yarn_attn_factor": (F32, 1.0),
+                   "rope.scaling.attn_factor": (F32, 1.5), "attention.sliding_window": (U32, 12),
+                   "attention.temperature_length": (U32, 16)},
+    "olmo3": YARN,
+    "phi3-tiny": {}, "phi3-longrope-tiny": {}, "phi3-swa-tiny": {},
+    "qwen2-tiny": {"attention.sliding_window": (U32, 1 << 20)}, "qwen2-yarn-tiny": YARN,
+    "qwen3-tiny": {"rope.dimension_count": (U32, 32)},
+    "qwen35": {"ssm.v_head_reordered": (BOOL, False), "nextn_predict_layers": (U32, 0)},
+    "qwen35moe": {"attention.recurrent_layers": (ARR, (I32, [1, 1, 1, 0]))},
+    "qwen3moe": {"expert_weights_norm": (BOOL, False)},
+    "qwen3next": {"expert_weights_norm": (BOOL, False)},
+    "smollm3": YARN,
+}
+# Keys under a name of another converter, and the name in `inspect`.
+USUAL = {"rope.scale_linear": "rope.scaling.factor"}
+# Numbers that mean "none" when they are stated as 0.
+NONE_AT_0 = {"attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping",
+             "attention.shared_kv_layers", "attention.temperature_scale", "attention.scale",
+             "rope.scaling.mscale", "rope.scaling.yarn_log_multiplier", "embedding_scale",
+             "residual_scale", "logit_scale", "expert_weights_norm", "ssm.v_head_reordered"}
+
+
+class Table(ModelCase):
+    def model(self, name):
+        g = self.gguf(name)
+        arch = g.get("general.architecture")
+        if name == "qwen35moe":
+            self.assertEqual(4, g.get(arch + ".block_count"))
+        for key, value in FAMILIES[name].items():
+            g.keys[f"{arch}.{key}"] = value
+        return g, arch
+
+    def defaults(self, path):
+        r = memwall("inspect", path, "--json")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        return {d["name"] for d in json.loads(r.stdout)["defaults"]}
+
+    def check(self, g, want, suffix, may_state=False):
+        """may_state: the value of the key has a meaning of its own."""
+        got = self.eval(g, 80)
+        name = USUAL.get(suffix, suffix)
+        if isinstance(got, str):
+            self.assertTrue(suffix in got or name in got, got)
+        elif got != want and not may_state:
+            self.assertIn(name, self.defaults(self.path("m.gguf")))
+
+    def families(self):
+        for name in FAMILIES:
+            with self.subTest(name=name):
+                g, arch = self.model(name)
+                want = self.eval(g, 80)
+                self.assertIsInstance(want, tuple, want)
+                yield name, g, arch, want
+
+    def test_missing_keys(self):
+        for name, g, arch, want in self.families():
+            for key in [k for k in g.keys if k.startswith(arch + ".")]:
+                with self.subTest(name=name, key=key):
+                    kept = dict(g.keys)
+                    del g.keys[key]
+                    self.check(g, want, key[len(arch) + 1:])
+                    g.keys = kept
+
+    def test_damaged_keys(self):
+        for name, g, arch, want in self.families():
+            for key, (kind, value) in list(g.keys.items()):
+                suffix = key[len(arch) + 1:]
+                if not key.startswith(arch + ".") or suffix == "vocab_size":
+                    continue
+                number = F32 if kind == F32 else I32
+                huge = (F32, 3e38) if kind == F32 else (U64, 1 << 50)
+                for damage in ((number, 0), (number, -1), huge, (STR, "seven"),
+                               (ARR, (STR, ["a"])), (F32, float("nan"))):
+                    if damage[1] == 0 and suffix == "attention.recurrent_layers":
+                        continue  # no layer is recurrent; the tensors say otherwise
+                    with self.subTest(name=name, key=key, damage=damage):
+                        g.keys[key] = damage
+                        self.check(g, want, suffix, damage[1] == 0 and suffix in NONE_AT_0)
+                g.keys[key] = (kind, value)
+
+    def test_the_table_has_every_key(self):
+        with open(os.path.join(SRCDIR, "engine", "format", "hparams_gguf.c")) as f:
+            read = set(re.findall(r'(?:lookup_\w+|get_factor)\(\s*l,(?: h,)?\s*"([^"]+)"',
+                                  f.read()))
+        self.assertIn("rope.freq_base", read)
+        stated = set()
+        for name in FAMILIES:
+            g, arch = self.model(name)
+            stated |= {USUAL.get(k[len(arch) + 1:], k[len(arch) + 1:]) for k in g.keys
+                       if k.startswith(arch + ".")}
+        self.assertEqual(set(), read - stated)
+
+    def folders(self):
+        """The snapshots of all families, each with a tokenizer that `inspect` can read."""
+        tokenizer = os.path.join(SHARED, "models", "llama-tiny-hf", "tokenizer.json")
+        for group in ("families", "models"):
+            for name in sorted(os.listdir(os.path.join(SHARED, group))):
+                folder = os.path.join(SHARED, group, name)
+                if not os.path.isdir(folder) or "assistant" in name:
+                    continue
+                copy = self.path(name)
+                os.mkdir(copy)
+                for f in os.listdir(folder):
+                    if "safetensors" in f:
+                        os.symlink(os.path.join(folder, f), os.path.join(copy, f))
+                os.symlink(tokenizer, os.path.join(copy, "tokenizer.json"))
+                with open(os.path.join(folder, "config.json")) as f:
+                    yield copy, json.load(f)
+
+    def each_field(self, node):
+        """Removes each field in turn, but no table: without one, its fields have no meaning."""
+        for field in list(node):
+            value = node.pop(field)
+            if not isinstance(value, dict):
+                yield field
+            node[field] = value
+            if isinstance(value, dict):
+                yield from self.each_field(value)
+
+    def test_missing_fields(self):
+        if not os.path.isdir(os.path.join(SHARED, "families")):
+            self.skipTest("MW_SHARED has no conformance/families")
+        for folder, config in self.folders():
+            def logits():
+                with open(os.path.join(folder, "config.json"), "w") as f:
+                    json.dump(config, f)
+                return self.eval(folder, 80)
+            want = logits()
+            self.assertIsInstance(want, tuple, want)
+            for field in self.each_field(config):
+                with self.subTest(folder=os.path.basename(folder), field=field):
+                    got = logits()
+                    if isinstance(got, tuple) and got != want:
+                        self.assertIn(field, self.defaults(folder))
+
+    def test_a_family_with_scaling_has_no_default_for_all_of_it(self):
+        config = self.snapshot_with("gptoss", lambda c: c.pop("rope_parameters"))
+        self.assertIn("rope_parameters: the field is missing", self.eval(config))
+        config = self.snapshot_with("ministral3", lambda c: c["rope_parameters"].pop("rope_type"))
+        self.assertIn("rope_type: the field is missing", self.eval(config))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
