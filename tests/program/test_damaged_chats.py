@@ -82,6 +82,28 @@ class DamagedChats(FolderCase):
         with open(path, "rb") as f:
             self.assertEqual(BROKEN, f.read())
 
+    def test_a_chat_without_its_first_line_is_continued(self):
+        whole = TURN % b"an older question" + b'{"role":"robot","text":"a strange answer"}\n'
+        for first in b"", b"\n", b"\0" * 40 + b"\n":
+            path = self.put("headless", first + whole)
+            with self.subTest(first=first):
+                t = self.start("--continue", plain=False)
+                self.sees(t, "2 lines of the chat file are damaged, from line 1 on",
+                          "headless.jsonl", "an older question", "a strange answer")
+                t.send("/chats\r")
+                self.sees(t, "d: delete", "an older question")
+                t.send("\033")
+                self.assertTrue(t.loses("d: delete"), t.screen())
+                self.leave(t)
+                with open(path, "rb") as f:
+                    self.assertEqual(first + whole, f.read())
+
+    def test_a_key_of_the_wrong_type_is_named(self):
+        self.put("wrong", HEAD + TURN % b"first words" + b'{"role":"user","text":7}\n')
+        t = self.start("--open", "wrong")
+        self.sees(t, 'line 4 of the chat file is damaged: "text" has a value of the wrong type')
+        self.leave(t)
+
     def test_commands_of_a_chat(self):
         self.put("20260103-000000", TORN)
         broken = self.put("broken", BROKEN)

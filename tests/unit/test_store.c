@@ -484,9 +484,10 @@ static void unknown_lines_are_skipped(void **state)
     snprintf(path, sizeof path, "%s/future.jsonl", dir);
     spill(path, file, sizeof file - 1);
     ok(store_open(&s, path, &e));
-    assert_int_equal(store_count(s), 2);
+    assert_int_equal(store_count(s), 3);
     expect(s, 0, STORE_USER, NULL, "x");
-    expect(s, 1, STORE_ANSWER, NULL, "ab");
+    expect(s, 1, STORE_NOTICE, NULL, "y"); /* the role is unknown */
+    expect(s, 2, STORE_ANSWER, NULL, "ab");
     store_close(s);
 }
 

@@ -49,6 +49,16 @@ static struct damaged {
       HEAD USER("a") "{\"role\":\"assistant\",\"text\":\"b@@@@@ext\":\"x\"}\n" USER("c"), 1, 3,
       "ua a uc" },
     { "NULs over whole lines", HEAD WHOLE "@@@@@@@@@@\n" USER("c"), 1, 4, "ua ab uc" },
+    { "no head", USER("a") ANSWER("b"), 1, 1, "ua ab" },
+    { "an empty line before the head", "\n" HEAD WHOLE, 1, 1, "ua ab" },
+    { "an empty line in place of the head", "\n" WHOLE, 1, 1, "ua ab" },
+    { "blanks in place of the head", " \t\r\n" WHOLE, 1, 1, "ua ab" },
+    { "no head, and one message", USER("a"), 1, 1, "ua" },
+    { "a head without its mark", "{\"version\":1,\"model\":\"m\"}\n" WHOLE, 1, 1, "ua ab" },
+    { "blank lines with returns", HEAD USER("a") "\r\n" ANSWER("b"), 0, 0, "ua ab" },
+    { "a number", HEAD "7\n" WHOLE, 1, 2, "ua ab" },
+    { "a message without a role", HEAD "{\"time\":\"t\",\"text\":\"x\"}\n" WHOLE, 1, 2,
+      "nx ua ab" },
     { "NULs over the head", "@@@@@@@@@@\n" WHOLE, 1, 1, "ua ab" },
     { "a torn head", "{\"memwall\":\"chat\",\"ver\n" WHOLE, 1, 1, "ua ab" },
     { "the first piece of an answer", HEAD USER("a") ANSWER("b") USER("c") "@\n" MORE("d"), 1,
@@ -111,19 +121,20 @@ static void whole_lines_around_damage_are_read(void **state)
     char path[128], export[128], file[1000], want[200], *after;
     size_t n = with_nuls(file, sizeof file, d->file), n_after, n_solid = n;
     struct store *s;
+    const char *why;
     uint64_t line;
 
     snprintf(path, sizeof path, "%s/damaged.jsonl", dir);
     snprintf(export, sizeof export, "%s/damaged.md", dir);
     spill(path, file, n);
     ok(store_open(&s, path, &e));
-    assert_int_equal(store_damage(s, &line), d->n);
+    assert_int_equal(store_damage(s, &line, &why), d->n);
     assert_int_equal(line, d->line);
     expect_items(s, d->want);
     ok(store_export(s, export, STORE_MARKDOWN, true, &e));
     store_close(s);
     ok(store_open(&s, path, &e));
-    assert_int_equal(store_damage(s, &line), d->n);
+    assert_int_equal(store_damage(s, &line, &why), d->n);
     expect_items(s, d->want);
     answer_says(s, "x", false);
     ok(store_done(s, &receipt, 46, NULL, &e));
@@ -186,6 +197,172 @@ static void a_damaged_message_is_written_again_without_text(void **state)
     store_close(s);
 }
 
+/* ---- every key of every kind of line ---- */
+
+/* Lines with all their keys.  Texts are unlike each other, so that a lost one is noticed. Type:
+ * s text, e one of several texts, n number, b boolean, o object, l list; m and v decide
+ * whether the file is a chat of this version. */
+static const struct line_key {
+    const char *line, *key, *good;
+    char type;
+    bool is_needed;
+    const char *mark; /* the text that is shown */
+} line_keys[] = {
+    { "head", "memwall", "\"chat\"", 'm', true, NULL },
+    { "head", "version", "1", 'v', true, NULL },
+    { "head", "created", "\"c\"", 's', false, NULL },
+    { "head", "model", "\"m\"", 's', false, NULL },
+    { "system", "role", "\"system\"", 'e', true, NULL },
+    { "system", "text", "\"<b>\"", 's', true, "<b>" },
+    { "user", "role", "\"user\"", 'e', true, NULL },
+    { "user", "time", "\"t\"", 's', false, NULL },
+    { "user", "queued", "true", 'b', false, NULL },
+    { "user", "attached", "\"notes.txt\"", 's', false, NULL },
+    { "user", "attached_bytes", "1", 'n', false, NULL },
+    { "user", "text", "\"<b>\"", 's', true, "<b>" },
+    { "answer", "role", "\"assistant\"", 'e', true, NULL },
+    { "answer", "time", "\"t\"", 's', false, NULL },
+    { "answer", "thinking", "\"<t>\"", 's', false, "<t>" },
+    { "answer", "text", "\"<b>\"", 's', false, "<b>" },
+    { "answer", "done", "\"length\"", 'e', false, NULL },
+    { "answer", "ids", "[1,2]", 'l', false, NULL },
+    { "answer", "text_held", "\"x\"", 's', false, NULL },
+    { "cut thinking", "role", "\"assistant\"", 'e', true, NULL },
+    { "cut thinking", "thinking", "\"<t>\"", 's', false, "<t>" },
+    { "cut thinking", "thinking_held", "\"x\"", 's', false, NULL },
+    { "later piece", "role", "\"user\"", 'e', true, NULL },
+    { "later piece", "continues", "true", 'b', false, NULL },
+    { "later piece", "text", "\"<b>\"", 's', true, "<b>" },
+    { "notice", "notice", "\"<b>\"", 's', false, "<b>" },
+    { "rewind", "rewind", "9", 'n', false, NULL },
+    { "receipt", "receipt", "{\"n_prompt\":1}", 'o', false, NULL },
+    { "receipt", "context", "7", '*', false, NULL },
+    { "queued", "queued", "\"<b>\"", 's', false, "<b>" },
+    { "queued", "continues", "true", 'b', false, NULL },
+    { "unqueued", "unqueued", "9", 'n', false, NULL },
+};
+
+/* Values, and the types of keys that they fit. */
+static const struct {
+    const char *value, *fits;
+} values[] = {
+    { NULL, "" }, /* the key is missing */
+    { "\"<x>\"", "s*" },
+    { "7", "n*" },
+    { "-1", "*" },
+    { "1.5", "*" },
+    { "1e999", "*" },
+    { "99999999999999999999", "*" },
+    { "true", "b*" },
+    { "false", "b*" },
+    { "null", "*" },
+    { "{}", "o*" },
+    { "{\"n_prompt\":\"x\"}", "*" },
+    { "{\"n_prompt\":-1}", "*" },
+    { "{\"future\":null}", "o*" },
+    { "[]", "l*" },
+    { "[\"x\"]", "*" },
+    { "[-1]", "*" },
+};
+
+enum {
+    N_KEYS = sizeof line_keys / sizeof line_keys[0],
+    N_VALUES = sizeof values / sizeof values[0]
+};
+
+/* Append the line of key i, in which this key has another value (NULL: it is missing). */
+static void append_line(char *file, size_t size, size_t i, const char *value)
+{
+    const char *line = line_keys[i].line, *between = "";
+    size_t n = strlen(file);
+
+    n += (size_t)snprintf(file + n, size - n, "{");
+    for (size_t k = 0; k < N_KEYS; k++) {
+        const char *now = k == i ? value : line_keys[k].good;
+
+        if (strcmp(line_keys[k].line, line) != 0 || now == NULL)
+            continue;
+        n +=
+            (size_t)snprintf(file + n, size - n, "%s\"%s\":%s", between, line_keys[k].key, now);
+        between = ",";
+    }
+    snprintf(file + n, size - n, "}\n");
+}
+
+/* All texts of a chat and of its queue, in order. */
+static void all_texts(const struct store *s, char *buf, size_t size)
+{
+    uint32_t n_item = store_count(s);
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < n_item + store_queue_count(s); i++) {
+        struct store_text t;
+
+        ok(i < n_item ? store_text(s, i, &t, &e) : store_queue_text(s, i - n_item, &t, &e));
+        n += (size_t)snprintf(buf + n, size - n, "%s%s", t.thinking == NULL ? "" : t.thinking,
+                              t.text);
+        store_text_free(&t);
+    }
+}
+
+static void check_value(const struct line_key *k, const char *value, const char *fits)
+{
+    bool is_head = strcmp(k->line, "head") == 0, is_refused;
+    size_t i = (size_t)(k - line_keys);
+    char path[128], file[1000] = "", texts[400] = "", *after;
+    size_t n;
+    struct store *s;
+    const char *why;
+    uint64_t line;
+    uint32_t n_damaged = value == NULL ? k->is_needed : strchr(fits, k->type) == NULL;
+
+    snprintf(path, sizeof path, "%s/keys.jsonl", dir);
+    if (is_head)
+        append_line(file, sizeof file, i, value);
+    n = strlen(file);
+    snprintf(file + n, sizeof file - n, "%s" USER("<a>"), is_head ? "" : HEAD);
+    if (!is_head)
+        append_line(file, sizeof file, i, value);
+    n = strlen(file);
+    snprintf(file + n, sizeof file - n, USER("<z>"));
+    spill(path, file, strlen(file));
+    is_refused = value != NULL && ((k->type == 'm' && value[0] == '"') ||
+                                   (k->type == 'v' && strcmp(value, "7") == 0));
+    if (is_refused) {
+        assert_int_equal(store_open(&s, path, &e), -1);
+        return;
+    }
+    for (int opened = 0; opened < 2; opened++) {
+        ok(store_open(&s, path, &e));
+        if (store_damage(s, &line, &why) != n_damaged)
+            fail_msg("%u damaged lines, expected %u: %s", store_damage(s, &line, &why),
+                     n_damaged, file);
+        if (n_damaged > 0) {
+            assert_int_equal(line, is_head ? 1 : 3);
+            assert_true(strchr(why, '"') != NULL);
+        }
+        all_texts(s, texts, sizeof texts);
+        for (size_t t = 0; t < N_KEYS; t++)
+            if (t != i && strcmp(line_keys[t].line, k->line) == 0 &&
+                line_keys[t].mark != NULL && strstr(texts, line_keys[t].mark) == NULL)
+                fail_msg("a text is lost: %s", file);
+        assert_non_null(strstr(texts, "<a>"));
+        assert_non_null(strstr(texts, "<z>"));
+        store_close(s);
+        after = slurp(path, &n);
+        assert_string_equal(after, file);
+        free(after);
+    }
+}
+
+static void a_damaged_key_damages_only_itself(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_KEYS; i++)
+        for (size_t v = 0; v < N_VALUES; v++)
+            check_value(&line_keys[i], values[v].value, values[v].fits);
+}
+
 static void put_long_line(FILE *f)
 {
     fputs("{\"notice\":\"", f);
@@ -198,6 +375,7 @@ static void a_line_that_is_too_long_is_passed_over(void **state)
 {
     char path[128];
     struct store *s;
+    const char *why;
     uint64_t line;
     FILE *f;
 
@@ -211,7 +389,7 @@ static void a_line_that_is_too_long_is_passed_over(void **state)
     fclose(f);
     ok(store_open(&s, path, &e));
     expect_items(s, "ua ab");
-    assert_int_equal(store_damage(s, &line), 1);
+    assert_int_equal(store_damage(s, &line, &why), 1);
     assert_int_equal(line, 3);
     store_close(s);
 }
@@ -323,6 +501,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, saved_chat_set_up, saved_chat_tear_down)
     const struct CMUnitTest fixed[] = {
+        TEST(a_damaged_key_damages_only_itself),
         TEST(a_line_that_is_too_long_is_passed_over),
         TEST(a_file_with_too_much_damage_is_refused),
         TEST(an_answer_goes_on_after_damage_at_the_end),

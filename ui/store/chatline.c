@@ -7,6 +7,7 @@
 
 #include "ui/store/chatline.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ enum key {
     KEY_CREATED,
     KEY_MODEL,
     KEY_ROLE,
+    KEY_TIME,
     KEY_TEXT,
     KEY_THINKING,
     KEY_DONE,
@@ -45,28 +47,43 @@ enum key {
     KEY_IDS,
 };
 
+/* The type of a value, or several. */
+enum type { STRING = 1, NUMBER = 2, BOOL = 4, OBJECT = 8, LIST = 16, NONE = 32, ANY = 63 };
+
 static const struct {
-    const char *name;
-    enum key key;
+    const char *name; /* "": not known */
+    unsigned types;
 } keys[] = {
-    { "memwall", KEY_MEMWALL },     { "version", KEY_VERSION },
-    { "created", KEY_CREATED },     { "model", KEY_MODEL },
-    { "role", KEY_ROLE },           { "text", KEY_TEXT },
-    { "thinking", KEY_THINKING },   { "done", KEY_DONE },
-    { "continues", KEY_CONTINUES }, { "notice", KEY_NOTICE },
-    { "rewind", KEY_REWIND },       { "receipt", KEY_RECEIPT },
-    { "queued", KEY_QUEUED },       { "unqueued", KEY_UNQUEUED },
-    { "attached", KEY_ATTACHED },   { "attached_bytes", KEY_ATTACHED_BYTES },
-    { "text_held", KEY_TEXT_HELD }, { "thinking_held", KEY_THINKING_HELD },
-    { "ids", KEY_IDS },
+    [KEY_OTHER] = { "", ANY },
+    [KEY_MEMWALL] = { "memwall", STRING },
+    [KEY_VERSION] = { "version", NUMBER },
+    [KEY_CREATED] = { "created", STRING },
+    [KEY_MODEL] = { "model", STRING },
+    [KEY_ROLE] = { "role", STRING },
+    [KEY_TIME] = { "time", STRING },
+    [KEY_TEXT] = { "text", STRING },
+    [KEY_THINKING] = { "thinking", STRING },
+    [KEY_DONE] = { "done", STRING },
+    [KEY_CONTINUES] = { "continues", BOOL },
+    [KEY_NOTICE] = { "notice", STRING },
+    [KEY_REWIND] = { "rewind", NUMBER },
+    [KEY_RECEIPT] = { "receipt", OBJECT },
+    [KEY_QUEUED] = { "queued", STRING | BOOL },
+    [KEY_UNQUEUED] = { "unqueued", NUMBER },
+    [KEY_ATTACHED] = { "attached", STRING },
+    [KEY_ATTACHED_BYTES] = { "attached_bytes", NUMBER },
+    [KEY_TEXT_HELD] = { "text_held", STRING },
+    [KEY_THINKING_HELD] = { "thinking_held", STRING },
+    [KEY_IDS] = { "ids", LIST },
 };
 
 struct chatline_reader {
     yajl_handle yajl;
     struct chatline line;
-    bool keep, keeps_ids, has_begun;
+    bool keep, keeps_ids, has_begun, is_object;
     unsigned depth;
     enum key key;       /* at depth 1 */
+    uint32_t seen;      /* a bit for each key */
     char inner[24];     /* key in the receipt, at depth 2 */
     const char *broken; /* why a callback stopped it */
 };
@@ -89,7 +106,7 @@ static void copy(char *dst, size_t size, const unsigned char *s, size_t n)
 static int add(struct chatline_reader *r, struct text_of *t, const unsigned char *s, size_t n)
 {
     if (n > UINT32_MAX / 2 - t->n) {
-        r->broken = "its text is too long";
+        r->broken = "has a text that is too long";
         return 0;
     }
     if (r->keep && t->n + n + 1 > t->room) {
@@ -97,7 +114,7 @@ static int add(struct chatline_reader *r, struct text_of *t, const unsigned char
         char *more = realloc(t->s, room);
 
         if (more == NULL) {
-            r->broken = "not enough memory for its text";
+            r->broken = "does not fit the memory";
             return 0;
         }
         t->s = more;
@@ -111,8 +128,76 @@ static int add(struct chatline_reader *r, struct text_of *t, const unsigned char
     return 1;
 }
 
-static void role(struct chatline *l, const unsigned char *s, size_t n)
+/* ---- keys that are wrong ---- */
+
+static bool is_receipt_key(const char *name);
+
+/* Returns the known key whose value begins here; "": none. */
+static const char *known_key(const struct chatline_reader *r)
 {
+    if (r->depth == 2 && r->key == KEY_RECEIPT && is_receipt_key(r->inner))
+        return r->inner;
+    return r->depth == 1 || (r->depth == 2 && r->key == KEY_IDS) ? keys[r->key].name : "";
+}
+
+/* Only the first fault of a line is kept. */
+static void wrong_key(struct chatline_reader *r, const char *key, const char *fault)
+{
+    if (r->line.wrong[0] == '\0' && key[0] != '\0')
+        snprintf(r->line.wrong, sizeof r->line.wrong, "\"%s\" %s", key, fault);
+}
+
+static void unknown_value(struct chatline_reader *r)
+{
+    wrong_key(r, known_key(r), "has an unknown value");
+}
+
+/* A value of this type begins. */
+static void check_type(struct chatline_reader *r, enum type type)
+{
+    if (((r->depth == 1 ? keys[r->key].types : NUMBER) & type) != 0)
+        return;
+    wrong_key(r, known_key(r), "has a value of the wrong type");
+    if (r->depth == 1 && r->key == KEY_CONTINUES)
+        r->line.continues = true; /* nothing else is ever written */
+}
+
+static bool has_seen(const struct chatline_reader *r, enum key key)
+{
+    return (r->seen >> key & 1) != 0;
+}
+
+/* Look for keys without which the others say nothing. */
+static void check_missing(struct chatline_reader *r)
+{
+    struct chatline *l = &r->line;
+    bool has_head =
+        has_seen(r, KEY_VERSION) || has_seen(r, KEY_CREATED) || has_seen(r, KEY_MODEL);
+    bool has_text = has_seen(r, KEY_TEXT) || has_seen(r, KEY_THINKING);
+    enum key missing = KEY_OTHER;
+
+    if (l->is_head && !has_seen(r, KEY_VERSION))
+        missing = KEY_VERSION;
+    else if (!has_seen(r, KEY_MEMWALL) && has_head)
+        missing = KEY_MEMWALL;
+    else if (l->is_message && l->kind != STORE_ANSWER && !has_seen(r, KEY_TEXT))
+        missing = KEY_TEXT;
+    else if ((has_text || (has_seen(r, KEY_QUEUED) && !l->is_queued)) && !has_seen(r, KEY_ROLE))
+        missing = KEY_ROLE;
+    if (l->is_message && l->is_queued) /* it has the text of both */
+        wrong_key(r, "queued", "has a value of the wrong type");
+    l->has_known_key = r->seen != 0;
+    l->has_time = has_seen(r, KEY_TIME);
+    /* A text that can be read is shown, even if its role cannot. */
+    l->is_notice |= has_text && !l->is_message && !l->is_queued;
+    wrong_key(r, keys[missing].name, "is missing");
+}
+
+/* ---- values ---- */
+
+static void role(struct chatline_reader *r, const unsigned char *s, size_t n)
+{
+    struct chatline *l = &r->line;
     static const struct {
         const char *name;
         enum store_kind kind;
@@ -125,15 +210,21 @@ static void role(struct chatline *l, const unsigned char *s, size_t n)
             l->is_message = true;
             l->kind = roles[i].kind;
         }
+    if (!l->is_message)
+        unknown_value(r);
 }
 
-static void done(struct chatline *l, const unsigned char *s, size_t n)
+static void done(struct chatline_reader *r, const unsigned char *s, size_t n)
 {
+    struct chatline *l = &r->line;
+
     for (size_t i = 0; i < sizeof done_names / sizeof done_names[0]; i++)
         if (is(s, n, done_names[i])) {
             l->has_done = true;
             l->done = (enum mw_done)i;
         }
+    if (!l->has_done)
+        unknown_value(r);
 }
 
 static int on_string(void *ctx, const unsigned char *s, size_t n)
@@ -141,14 +232,18 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
     struct chatline_reader *r = ctx;
     struct chatline *l = &r->line;
 
+    check_type(r, STRING);
     if (r->depth != 1)
         return 1;
     switch (r->key) {
-    case KEY_MEMWALL: l->is_head = is(s, n, "chat"); break;
+    case KEY_MEMWALL:
+        l->is_head = is(s, n, "chat");
+        l->is_other_file = !l->is_head;
+        break;
     case KEY_CREATED: copy(l->created, sizeof l->created, s, n); break;
     case KEY_MODEL: copy(l->model, sizeof l->model, s, n); break;
-    case KEY_ROLE: role(l, s, n); break;
-    case KEY_DONE: done(l, s, n); break;
+    case KEY_ROLE: role(r, s, n); break;
+    case KEY_DONE: done(r, s, n); break;
     case KEY_TEXT: return add(r, &l->text, s, n);
     case KEY_THINKING: return add(r, &l->thinking, s, n);
     case KEY_NOTICE: l->is_notice = true; return add(r, &l->text, s, n);
@@ -156,6 +251,7 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
     case KEY_ATTACHED: copy(l->attached.label, sizeof l->attached.label, s, n); break;
     case KEY_THINKING_HELD: l->holds_thinking = true; return add(r, &l->held, s, n);
     case KEY_TEXT_HELD: return add(r, &l->held, s, n);
+    case KEY_TIME:
     case KEY_IDS:
     case KEY_ATTACHED_BYTES:
     case KEY_UNQUEUED:
@@ -168,7 +264,8 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
     return 1;
 }
 
-static void receipt_number(struct chatline *l, const char *name, long long v)
+/* Returns whether name is a number of a receipt, and sets it. */
+static bool receipt_number(struct chatline *l, const char *name, long long v)
 {
     struct mw_receipt *p = &l->receipt;
     uint64_t n = v < 0 ? 0 : (uint64_t)v;
@@ -203,7 +300,16 @@ static void receipt_number(struct chatline *l, const char *name, long long v)
             *rows[i].flag = n != 0;
         else
             *rows[i].narrow = small;
+        return true;
     }
+    return false;
+}
+
+static bool is_receipt_key(const char *name)
+{
+    struct chatline unused = { 0 };
+
+    return receipt_number(&unused, name, 0);
 }
 
 /* A list with ids beyond the limit, or with ids that no vocabulary has, is not used. */
@@ -219,7 +325,7 @@ static int add_id(struct chatline_reader *r, long long v)
         uint32_t *more = realloc(l->ids, room * sizeof *more);
 
         if (more == NULL) {
-            r->broken = "not enough memory for its ids";
+            r->broken = "does not fit the memory";
             return 0;
         }
         l->ids = more;
@@ -229,26 +335,55 @@ static int add_id(struct chatline_reader *r, long long v)
     return 1;
 }
 
-static int on_integer(void *ctx, long long v)
+static int whole_number(struct chatline_reader *r, long long v)
 {
-    struct chatline_reader *r = ctx;
+    struct chatline *l = &r->line;
+    bool is_small = v >= 0 && v <= UINT32_MAX;
 
+    if (v < 0 || (v == 0 && r->key == KEY_UNQUEUED) ||
+        (!is_small && (r->key == KEY_IDS || r->key == KEY_ATTACHED_BYTES)))
+        unknown_value(r);
     if (r->depth == 2 && r->key == KEY_IDS)
         return add_id(r, v);
-    if (r->depth == 1 && r->key == KEY_VERSION)
-        r->line.version = v;
-    if (r->depth == 1 && r->key == KEY_REWIND) {
-        r->line.is_rewind = v >= 0;
-        r->line.rewind = v;
-    }
-    if (r->depth == 1 && r->key == KEY_UNQUEUED) {
-        r->line.is_unqueued = v > 0;
-        r->line.unqueued = v;
-    }
-    if (r->depth == 1 && r->key == KEY_ATTACHED_BYTES && v > 0 && v <= UINT32_MAX)
-        r->line.attached.bytes = (uint32_t)v;
     if (r->depth == 2 && r->key == KEY_RECEIPT)
-        receipt_number(&r->line, r->inner, v);
+        receipt_number(l, r->inner, v);
+    if (r->depth != 1)
+        return 1;
+    if (r->key == KEY_VERSION)
+        l->version = v;
+    if (r->key == KEY_REWIND) {
+        l->is_rewind = v >= 0;
+        l->rewind = v;
+    }
+    if (r->key == KEY_UNQUEUED) {
+        l->is_unqueued = v > 0;
+        l->unqueued = v;
+    }
+    if (r->key == KEY_ATTACHED_BYTES && is_small)
+        l->attached.bytes = (uint32_t)v;
+    return 1;
+}
+
+/* yajl itself refuses a line with a number beyond long long; here only the key is wrong. */
+static int on_number(void *ctx, const char *s, size_t n)
+{
+    struct chatline_reader *r = ctx;
+    char digits[24], *end;
+    long long v;
+
+    check_type(r, NUMBER);
+    snprintf(digits, sizeof digits, "%.*s", (int)(n < sizeof digits ? n : sizeof digits), s);
+    errno = 0;
+    v = strtoll(digits, &end, 10);
+    if (n < sizeof digits && *end == '\0' && errno == 0)
+        return whole_number(r, v);
+    unknown_value(r);
+    return 1;
+}
+
+static int on_null(void *ctx)
+{
+    check_type(ctx, NONE);
     return 1;
 }
 
@@ -256,6 +391,7 @@ static int on_bool(void *ctx, int v)
 {
     struct chatline_reader *r = ctx;
 
+    check_type(r, BOOL);
     if (r->depth == 1 && r->key == KEY_CONTINUES)
         r->line.continues = v != 0;
     if (r->depth == 1 && r->key == KEY_QUEUED)
@@ -274,7 +410,9 @@ static int on_key(void *ctx, const unsigned char *s, size_t n)
     r->key = KEY_OTHER;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (is(s, n, keys[i].name))
-            r->key = keys[i].key;
+            r->key = (enum key)i;
+    if (r->key != KEY_OTHER)
+        r->seen |= 1u << r->key;
     return 1;
 }
 
@@ -283,13 +421,21 @@ static int enter(void *ctx)
     struct chatline_reader *r = ctx;
 
     if (++r->depth > MAX_DEPTH) {
-        r->broken = "it is nested too deeply";
+        r->broken = "is nested too deeply";
         return 0;
     }
     r->inner[0] = '\0';
-    if (r->depth == 2 && r->key == KEY_RECEIPT)
-        r->line.is_receipt = true;
     return 1;
+}
+
+static int on_object(void *ctx)
+{
+    struct chatline_reader *r = ctx;
+
+    r->is_object |= r->depth == 0;
+    check_type(r, OBJECT);
+    r->line.is_receipt |= r->depth == 1 && r->key == KEY_RECEIPT;
+    return enter(ctx);
 }
 
 static int on_array(void *ctx)
@@ -297,9 +443,10 @@ static int on_array(void *ctx)
     struct chatline_reader *r = ctx;
 
     if (r->depth == 0) {
-        r->broken = "it is not an object";
+        r->broken = "is not an object";
         return 0;
     }
+    check_type(r, LIST);
     return enter(ctx);
 }
 
@@ -312,10 +459,11 @@ static int leave(void *ctx)
 }
 
 static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
     .yajl_boolean = on_bool,
-    .yajl_integer = on_integer,
+    .yajl_number = on_number,
     .yajl_string = on_string,
-    .yajl_start_map = enter,
+    .yajl_start_map = on_object,
     .yajl_map_key = on_key,
     .yajl_end_map = leave,
     .yajl_start_array = on_array,
@@ -382,6 +530,9 @@ int chatline_end(struct chatline_reader *r, struct chatline *out, struct err *e)
 {
     int failed = yajl_complete_parse(r->yajl) != yajl_status_ok ? wrong(r, e) : 0;
 
+    if (failed == 0 && !r->is_object)
+        failed = err_set(e, ERR_FORMAT, "is not an object");
+    check_missing(r);
     *out = r->line;
     if (failed != 0) {
         out->text = out->thinking = out->held = (struct text_of){ 0 };

@@ -36,7 +36,19 @@ struct chatline {
     bool holds_thinking;
     uint32_t *ids; /* [n_ids] from malloc; NULL if only their number is read */
     size_t n_ids, room_ids;
+    /* The first key that no memwall writes like this, and why; "": there is none.  The rest
+     * of the line is read. */
+    char wrong[96];
+    bool has_known_key, has_time;
+    bool is_other_file; /* the head of another kind of file */
 };
+
+/* Did memwall write the line?  Other programs have files with roles and texts, too. */
+static inline bool chatline_is_own(const struct chatline *l)
+{
+    return l->wrong[0] == '\0' &&
+           (l->is_notice || l->is_queued || (l->is_message && l->has_time));
+}
 
 struct chatline_reader;
 

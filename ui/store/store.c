@@ -612,9 +612,10 @@ const char *store_path(const struct store *s)
     return s->path;
 }
 
-uint32_t store_damage(const struct store *s, uint64_t *line)
+uint32_t store_damage(const struct store *s, uint64_t *line, const char **why)
 {
     *line = s->damaged;
+    *why = s->damage;
     return s->n_damaged;
 }
 

@@ -40,6 +40,8 @@
  * after each turn.  Files are untrusted: line length, nesting and counts are limited, and an
  * error names file and line.  A line that cannot be read, for example after a loss of power, is
  * passed over and stays in the file.  An empty line after it means that later lines know of it.
+ * A key of the wrong type or value damages only itself.  A chat without its first line is read,
+ * too, if another line is that of a chat.
  */
 #ifndef MEMWALL_UI_STORE_STORE_H
 #define MEMWALL_UI_STORE_STORE_H
@@ -100,8 +102,9 @@ struct store_head {
 int store_new(struct store **out, const char *dir, const char *model, struct err *e);
 /* Open path to continue it. */
 int store_open(struct store **out, const char *path, struct err *e);
-/* Returns how many lines of the opened file are damaged; *line is the number of the first. */
-uint32_t store_damage(const struct store *s, uint64_t *line);
+/* Returns how many lines of the opened file are damaged.  *line is the number of the first, and
+ * *why what is wrong with it. */
+uint32_t store_damage(const struct store *s, uint64_t *line, const char **why);
 /* Write everything, and end an unfinished answer as cancelled.  Returns -1 with *e if the file
  * is incomplete. */
 int store_finish(struct store *s, struct err *e);

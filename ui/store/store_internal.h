@@ -78,9 +78,10 @@ struct store {
     struct record queue[STORE_MAX_QUEUE]; /* their items have lengths only */
     uint32_t n_queue;
 
-    uint32_t n_damaged; /* lines that cannot be read */
+    uint32_t n_damaged; /* lines that cannot be read, at least in part */
     uint64_t damaged;   /* the first of them, counted from 1 */
-    bool is_torn;       /* the line before is one of them: the next line continues nothing */
+    char damage[256];   /* what is wrong with it */
+    bool is_torn;       /* the line before cannot be read: the next line continues nothing */
 
     char *tail; /* the last bytes of the file, in case it is truncated */
     size_t n_tail, room_tail;

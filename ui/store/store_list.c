@@ -65,19 +65,19 @@ static enum look look_at_beginning(const char *s, size_t n, bool is_cut, bool ha
 
         len = line_length(s + at, n - at);
         is_last = at + len == n;
-        if (at == 0 && (len == 0 || (is_last && !is_cut)))
+        if (at == 0 && is_last && !is_cut && is != LOOK_OTHER)
             break; /* a chat has a complete first line */
         if (!read_line(s + at, len, is_last, &l))
             continue;
-        if (at == 0 && !l.is_head) {
+        if (at == 0 && (l.is_other_file || !l.has_known_key)) {
             chatline_free(&l);
             return LOOK_OTHER;
         }
-        if (at == 0)
+        if (l.is_head)
             clean_line(out->model, sizeof out->model, l.model, strlen(l.model));
         else if (l.is_message && l.kind == STORE_USER && l.text.s != NULL)
             clean_line(out->title, sizeof out->title, l.text.s, l.text.n);
-        if (l.is_head || l.is_message || l.is_notice || l.is_queued)
+        if (l.is_head || chatline_is_own(&l))
             is = LOOK_CHAT;
         chatline_free(&l);
     }

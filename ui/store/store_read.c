@@ -36,12 +36,13 @@ struct reading {
     struct chatline_reader *r;
     uint64_t line, offset; /* its number, from 1, and its start */
     uint64_t bytes, solid; /* its length; up to its last byte that is not NUL */
+    bool has_mark;         /* it has more than blanks */
     bool is_broken;        /* it cannot be read; why */
     struct err why;
 
-    bool is_headless; /* line 1 could not be read; its why is head */
+    bool is_headless; /* line 1 is not the head of a chat; why is head */
     struct err head;
-    bool has_line;     /* another line belongs to a chat */
+    bool has_own;      /* a line was written by memwall */
     uint64_t n_broken; /* bytes of damaged lines */
 };
 
@@ -63,6 +64,8 @@ static int feed(struct reading *in, const char *s, size_t n, struct err *e)
     if (solid > 0)
         in->solid = in->bytes + solid;
     in->bytes += n;
+    for (size_t i = 0; i < n && !in->has_mark; i++)
+        in->has_mark = s[i] != ' ' && s[i] != '\t' && s[i] != '\r';
     if (begin(in, e) != 0)
         return -1;
     if (in->bytes > STORE_MAX_LINE && !in->is_broken) {
@@ -77,16 +80,59 @@ static int feed(struct reading *in, const char *s, size_t n, struct err *e)
     return 0;
 }
 
-static int head(struct store *s, const struct chatline *l, struct err *e)
+/* Line number in->line is damaged, in whole or in part; why, or l->wrong, says how. */
+static void note_damage(struct reading *in, const char *why)
 {
-    if (!l->is_head)
+    struct store *s = in->s;
+
+    if (s->n_damaged++ > 0)
+        return;
+    s->damaged = in->line;
+    snprintf(s->damage, sizeof s->damage, "%s", why);
+}
+
+/* Line 1 is not a head.  Lines after it decide whether the file is a chat. */
+static void go_on_without_head(struct reading *in)
+{
+    in->is_headless = true;
+    in->head = in->why;
+}
+
+/* Line 1 can be read. */
+static int head(struct reading *in, const struct chatline *l, struct err *e)
+{
+    struct store *s = in->s;
+
+    if (l->is_other_file || !l->has_known_key)
         return err_set(e, ERR_FORMAT, "is not a memwall chat file");
-    if (l->version != 1)
+    if (l->is_head && l->wrong[0] == '\0' && l->version != 1)
         return err_set(e, ERR_UNSUPPORTED, "chat version %lld is not supported by this memwall",
                        l->version);
     snprintf(s->head.model, sizeof s->head.model, "%s", l->model);
     snprintf(s->head.created, sizeof s->head.created, "%s", l->created);
+    if (l->is_head)
+        return 0;
+    err_set(&in->why, ERR_FORMAT, "is not a memwall chat file");
+    go_on_without_head(in);
+    if (l->wrong[0] == '\0')
+        note_damage(in, "the first line of a chat is missing");
     return 0;
+}
+
+/* Use a line that can be read.  bytes: its length. */
+static int use_line(struct reading *in, const struct chatline *l, uint32_t bytes, struct err *e)
+{
+    uint32_t item;
+    int failed;
+
+    if ((in->line == 1 || (in->is_headless && l->is_head)) && head(in, l, e) != 0)
+        return -1;
+    if (l->wrong[0] != '\0')
+        note_damage(in, l->wrong);
+    in->has_own |= chatline_is_own(l);
+    failed = store_apply(in->s, l, in->offset, bytes, &item, e);
+    in->s->is_torn = false;
+    return failed;
 }
 
 /*
@@ -102,13 +148,10 @@ static int pass_over(struct reading *in, const struct chatline *l, struct err *e
 
     part.text = part.thinking = part.held = (struct text_of){ 0 };
     part.n_ids = 0;
-    if (s->n_damaged++ == 0)
-        s->damaged = in->line;
+    note_damage(in, in->why.what);
     in->n_broken += in->bytes;
-    if (in->line == 1) {
-        in->is_headless = true;
-        in->head = in->why;
-    }
+    if (in->line == 1)
+        go_on_without_head(in);
     if (part.is_message && part.continues)
         return 0;
     if (part.is_message && store_apply(s, &part, in->offset, 0, &item, e) != 0)
@@ -117,16 +160,28 @@ static int pass_over(struct reading *in, const struct chatline *l, struct err *e
     return 0;
 }
 
+/* Empty lines are skipped; one ends the damage before it. */
+static void empty_line(struct reading *in)
+{
+    chatline_drop(in->r);
+    in->r = NULL;
+    in->s->is_torn = false;
+    if (in->line > 1)
+        return;
+    note_damage(in, "the first line of a chat is missing");
+    err_set(&in->why, ERR_FORMAT, "is empty");
+    go_on_without_head(in);
+}
+
 static int end_line(struct reading *in, struct err *e)
 {
     struct err incomplete = ERR_INIT;
     struct chatline l;
-    uint32_t item;
     int failed;
 
-    if (in->bytes == 0) { /* empty lines are skipped; one ends the damage before it */
-        in->s->is_torn = false;
-        return in->line == 1 ? err_set(e, ERR_FORMAT, "is empty") : 0;
+    if (!in->has_mark) {
+        empty_line(in);
+        return 0;
     }
     failed = chatline_end(in->r, &l, &incomplete);
     in->r = NULL;
@@ -134,10 +189,7 @@ static int end_line(struct reading *in, struct err *e)
         in->why = incomplete;
     if (failed != 0 || in->is_broken)
         return pass_over(in, &l, e);
-    failed = in->line == 1 ? head(in->s, &l, e)
-                           : store_apply(in->s, &l, in->offset, (uint32_t)in->bytes, &item, e);
-    in->has_line |= l.is_message || l.is_notice || l.is_queued;
-    in->s->is_torn = false;
+    failed = use_line(in, &l, (uint32_t)in->bytes, e);
     chatline_free(&l);
     return failed;
 }
@@ -146,7 +198,7 @@ static void next_line(struct reading *in)
 {
     in->offset += in->bytes + 1;
     in->bytes = in->solid = 0;
-    in->is_broken = false;
+    in->has_mark = in->is_broken = false;
     in->line++;
 }
 
@@ -209,6 +261,20 @@ static bool is_damaged(struct reading *in, const char *s, size_t n, struct chatl
     return is;
 }
 
+/* used bytes of the last line followed by *more are l. */
+static int last_line_read(struct reading *in, const struct chatline *l, size_t used,
+                          uint64_t *keep, const char **more, struct err *e)
+{
+    if (l->is_head)
+        return err_set(e, ERR_FORMAT, "is not a memwall chat file");
+    if (**more != '\0' && l->wrong[0] != '\0' && l->text.n == 0) {
+        *more = ""; /* it was cut before its text began */
+        return 0;
+    }
+    *keep = in->offset + used;
+    return use_line(in, l, (uint32_t)used, e);
+}
+
 /*
  * The last line has no newline.  NULs at its end are what a loss of power leaves, and are cut
  * off.  If the rest is incomplete, it is completed or dropped.  If it is damaged, it stays in
@@ -221,7 +287,6 @@ static int last_line(struct reading *in, uint64_t *keep, const char **more, bool
     size_t n = is_long ? 0 : (size_t)in->solid, used;
     struct chatline l = { 0 };
     char *s = malloc(n + 1);
-    uint32_t item;
     int failed = 0;
 
     if (s == NULL)
@@ -230,15 +295,12 @@ static int last_line(struct reading *in, uint64_t *keep, const char **more, bool
     *more = "";
     if (store_bytes(in->s, in->offset, s, n, e) != 0) {
         failed = -1;
+    } else if (n > 0 && store_read_line(s, n, false, &l, &used, more)) {
+        failed = last_line_read(in, &l, used, keep, more, e);
+        *is_answer = l.is_message && l.kind == STORE_ANSWER && !l.has_done && **more != '\0';
+        chatline_free(&l);
     } else if (in->line == 1) {
         failed = err_set(e, ERR_FORMAT, "is not a memwall chat file");
-    } else if (n > 0 && store_read_line(s, n, false, &l, &used, more)) {
-        *keep = in->offset + used;
-        *is_answer = l.is_message && l.kind == STORE_ANSWER && !l.has_done && **more != '\0';
-        failed = store_apply(in->s, &l, in->offset, (uint32_t)used, &item, e);
-        in->has_line |= l.is_message || l.is_notice || l.is_queued;
-        in->s->is_torn = false;
-        chatline_free(&l);
     } else {
         *more = "";
         if (is_long || (n > 0 && is_damaged(in, s, n, &l))) {
@@ -279,7 +341,7 @@ int store_load(struct store *s, uint64_t *keep, const char **more, bool *is_answ
         failed = err_set(e, ERR_FORMAT, "is empty");
     }
     chatline_drop(in.r);
-    if (failed == 0 && in.is_headless && !in.has_line) {
+    if (failed == 0 && in.is_headless && !in.has_own) {
         *e = in.head;
         in.line = 1;
         failed = -1;

@@ -73,18 +73,19 @@ static void note_passed(void *ctx, const char *name, const struct err *why)
 static void note_damage(struct saving *s, const struct store *opened)
 {
     uint64_t line;
-    uint32_t n = store_damage(opened, &line);
+    const char *why;
+    uint32_t n = store_damage(opened, &line, &why);
 
     if (n == 1)
         note_opened(s,
-                    "line %llu of the chat file is damaged; its text is missing here, and "
-                    "the line stays in %s\n",
-                    (unsigned long long)line, store_path(opened));
+                    "line %llu of the chat file is damaged: %s; only what can be read of it is "
+                    "shown, and the line stays in %s\n",
+                    (unsigned long long)line, why, store_path(opened));
     else if (n > 1)
         note_opened(s,
-                    "%u lines of the chat file are damaged, from line %llu on; their texts "
-                    "are missing here, and the lines stay in %s\n",
-                    n, (unsigned long long)line, store_path(opened));
+                    "%u lines of the chat file are damaged, from line %llu on: %s; only what "
+                    "can be read of them is shown, and the lines stay in %s\n",
+                    n, (unsigned long long)line, why, store_path(opened));
 }
 
 int saving_open(struct saving *s, const char *name, struct store **out, struct err *e)
