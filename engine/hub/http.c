@@ -223,6 +223,8 @@ static void read_header(const struct libcurl *lib, struct http_reply *r, const c
             r->length = n;
     } else if (strcasecmp(name, "Content-Range") == 0) {
         read_range(r, value);
+    } else if (strcasecmp(name, "Content-Type") == 0) {
+        r->is_page = strncasecmp(value, "text/html", 9) == 0;
     } else if (strcasecmp(name, "X-Error-Code") == 0) {
         snprintf(r->error_code, sizeof r->error_code, "%.31s", value);
     } else if (strcasecmp(name, "Retry-After") == 0) {
@@ -288,6 +290,12 @@ static void read_info(struct http_request *r)
         memcpy(r->reply.url, url, strlen(url) + 1);
 }
 
+/* Did the server receive too many requests?  Some say so with a status of their own. */
+static bool is_limited(long status)
+{
+    return status == 429 || status == 420;
+}
+
 /* How long the server asks to wait: seconds, a date, or the end of a limit.  The server's own
  * clock counts. */
 static void read_wait(struct http_reply *r)
@@ -297,7 +305,7 @@ static void read_wait(struct http_reply *r)
     if (r->retry_at_s > now)
         r->retry_after_s =
             r->retry_at_s - now < INT32_MAX ? (uint32_t)(r->retry_at_s - now) : INT32_MAX;
-    if (r->retry_after_s == 0 && r->status == 429)
+    if (r->retry_after_s == 0 && is_limited(r->status))
         r->retry_after_s = r->limited_s;
 }
 
@@ -318,6 +326,8 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
         r->n_ignored += len;
         return r->n_ignored <= ERROR_BODY_MAX ? len : 0;
     }
+    if (r->reply.is_page) /* finish() explains it */
+        return 0;
     /* libcurl goes on reading as long as bytes arrive fast enough: only a pause ends that. */
     taken = wants_stop(r->http->stop_fd) ? HTTP_PAUSE : r->sink(r, data, len);
     if (taken == HTTP_PAUSE)
@@ -448,6 +458,11 @@ static void finish(struct http_request *r, CURLcode code)
     read_info(r);
     read_wait(&r->reply);
     r->is_done = true;
+    if (r->reply.is_page && r->reply.status / 100 == 2) {
+        r->is_fatal = true;
+        http_refuse_page(&r->reply, &r->err);
+        return;
+    }
     if (code == CURLE_OK || r->is_stopped || r->n_ignored > ERROR_BODY_MAX)
         return;
     r->is_fatal = is_certificate || r->n_header > HEADERS_MAX || code == CURLE_URL_MALFORMAT ||
@@ -514,13 +529,25 @@ int http_wait(struct http *h, int ms, struct err *e)
     return 0;
 }
 
+int http_refuse_page(const struct http_reply *reply, struct err *e)
+{
+    char host[100];
+
+    host_of(reply->url, host, sizeof host);
+    return err_set(e, ERR_IO,
+                   "%.60s answered with a web page, not with data of a hub; a proxy or a login "
+                   "page may be in between, or HF_ENDPOINT is not the address of a hub",
+                   host);
+}
+
 bool http_is_transient(const struct http_request *r)
 {
     long s = r->reply.status;
 
     if (r->err.code != ERR_NONE)
         return !r->is_fatal;
-    return s == 408 || s == 429 || s == 500 || s == 502 || s == 503 || s == 504;
+    return s == 408 || s == 425 || is_limited(s) ||
+           (s / 100 == 5 && s != 501 && s != 505 && s != 511);
 }
 
 void http_status_text(const struct http_reply *reply, char *buf, size_t n)
@@ -528,7 +555,7 @@ void http_status_text(const struct http_reply *reply, char *buf, size_t n)
     uint32_t s = reply->retry_after_s;
     char what[64];
 
-    if (reply->status == 429)
+    if (is_limited(reply->status))
         snprintf(what, sizeof what, "received too many requests");
     else
         snprintf(what, sizeof what, "answered with status %ld", reply->status);

@@ -57,6 +57,7 @@ struct http_reply {
     uint64_t length;          /* Content-Length, or HTTP_UNKNOWN */
     uint64_t from, to, total; /* Content-Range: [from, to) of total; HTTP_UNKNOWN */
     char error_code[32];      /* X-Error-Code: "GatedRepo" */
+    bool is_page;             /* Content-Type: HTML, which no answer of a hub is */
     uint32_t retry_after_s;   /* how long the server asks to wait; 0: it does not */
     int64_t date_s, retry_at_s; /* private: Date, and a Retry-After that is a date */
     uint32_t limited_s;         /* private: RateLimit */
@@ -100,6 +101,9 @@ void http_end(struct http_request *r);
 
 /* Is this URL at the hub, which may see the token? */
 bool http_is_hub(const struct http *h, const char *url);
+
+/* Explain that a page for people came instead of data.  Returns -1. */
+int http_refuse_page(const struct http_reply *reply, struct err *e);
 
 /* May another attempt succeed, after a network error or with this status? */
 bool http_is_transient(const struct http_request *r);

@@ -371,6 +371,7 @@ int mw_pull_describe(struct mw_pull *p, size_t i, struct mw_describer *d, struct
 static int check_space(const struct mw_pull *p, const struct pull_choice *c, struct err *e)
 {
     uint64_t need = 0, free_bytes = pull_place_free(&p->place);
+    uint64_t most = pull_place_most(&p->place);
     char a[16], b[16];
 
     for (uint32_t i = 0; i < c->n_file; i++) {
@@ -378,6 +379,12 @@ static int check_space(const struct mw_pull *p, const struct pull_choice *c, str
 
         if (f->etag[0] == '\0') {
             err_set(e, ERR_UNSUPPORTED, "the hub reports no hash of its content to check");
+            return err_at(e, f->name, ERR_NO_OFFSET, NULL);
+        }
+        if (f->size > most) {
+            err_set(e, ERR_IO,
+                    "the disk is formatted as FAT, which takes no file of 4 GiB or more; set "
+                    "HF_HOME to a folder on another disk");
             return err_at(e, f->name, ERR_NO_OFFSET, NULL);
         }
         need += f->size - pull_place_have(&p->place, f);

@@ -83,7 +83,15 @@ static void report(struct fetch *f, bool is_checking, uint64_t done)
 
 static int failed_file(const struct fetch *f, const char *what, struct err *e)
 {
-    err_sys(e, "could not %s", what);
+    char size[16];
+
+    if (errno == EFBIG)
+        err_set(e, ERR_IO,
+                "could not write more than %s: the disk takes no larger file (FAT32: 4 GiB), or "
+                "\"ulimit -f\" limits it; set HF_HOME to a folder on another disk",
+                units_size(size, sizeof size, f->written));
+    else
+        err_sys(e, "could not %s", what);
     return err_at(e, f->b->incomplete, ERR_NO_OFFSET, NULL);
 }
 
@@ -402,6 +410,10 @@ static int open_file(struct fetch *f, struct err *e)
 {
     struct stat st;
 
+    /* Without ftruncate(2), which not every file system has. */
+    if (lstat(f->b->incomplete, &st) == 0 && S_ISREG(st.st_mode) &&
+        (uint64_t)st.st_size > f->size)
+        unlink(f->b->incomplete);
     f->fd =
         open(f->b->incomplete, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (f->fd < 0 || fstat(f->fd, &st) != 0)
@@ -411,11 +423,6 @@ static int open_file(struct fetch *f, struct err *e)
         return err_at(e, f->b->incomplete, ERR_NO_OFFSET, NULL);
     }
     f->base = (uint64_t)st.st_size;
-    if (f->base > f->size) {
-        f->base = 0;
-        if (ftruncate(f->fd, 0) != 0)
-            return failed_file(f, "empty", e);
-    }
     f->written = f->next = f->base;
     f->to_disk = f->dropped = align_down(f->base, PAGE);
     return 0;

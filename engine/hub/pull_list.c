@@ -263,6 +263,12 @@ static int explain_missing(struct http *h, const struct http_reply *reply, const
     return pull_explain(reply, endpoint, r, has_token, e);
 }
 
+/* Is it HTML?  Some login pages do not say so. */
+static bool is_page(const char *text)
+{
+    return text != NULL && text[strspn(text, " \t\r\n\v\f")] == '<';
+}
+
 int pull_list_get(struct pull_list *l, struct http *h, const char *endpoint,
                   const struct repo *r, bool has_token, struct err *e)
 {
@@ -278,7 +284,10 @@ int pull_list_get(struct pull_list *l, struct http *h, const char *endpoint,
     strcat(url, "?blobs=true");
     if (http_get_text(h, url, PULL_LIST_BYTES, &text, &len, &reply, e) != 0)
         return -1;
-    rc = text != NULL ? pull_list_parse(l, text, len, e)
+    rc = reply.status == 511 || is_page(text)
+             ? http_refuse_page(&reply, e)
+         : text != NULL
+             ? pull_list_parse(l, text, len, e)
                       : explain_missing(h, &reply, endpoint, r, has_token, e);
     free(text);
     return rc;

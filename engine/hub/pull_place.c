@@ -4,10 +4,12 @@
 
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -182,4 +184,11 @@ uint64_t pull_place_free(const struct pull_place *p)
     if (statvfs(p->cache, &vfs) != 0 || vfs.f_blocks == 0) /* some network disks have no size */
         return UINT64_MAX;
     return (uint64_t)vfs.f_bavail * vfs.f_frsize;
+}
+
+uint64_t pull_place_most(const struct pull_place *p)
+{
+    struct statfs fs;
+
+    return statfs(p->cache, &fs) == 0 && fs.f_type == MSDOS_SUPER_MAGIC ? UINT32_MAX : UINT64_MAX;
 }

@@ -55,4 +55,7 @@ int pull_place_ref(const struct pull_place *p, struct err *e);
  * if that is unknown.  Makes the folder. */
 uint64_t pull_place_free(const struct pull_place *p);
 
+/* Returns the bytes of the largest file on that file system, as far as its type limits them. */
+uint64_t pull_place_most(const struct pull_place *p);
+
 #endif

@@ -51,7 +51,7 @@ static char *without_marks(char *text)
     text = without_quotes(text);
     text += strspn(text, "*");
     n = strlen(text);
-    while (n > 1 && strchr(".!?*", text[n - 1]) != NULL)
+    while (n > 1 && strchr(".!?*", text[n - 1]) != NULL && strchr("./", text[n - 2]) == NULL)
         text[--n] = '\0';
     return without_quotes(text);
 }

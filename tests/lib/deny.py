@@ -10,8 +10,8 @@ PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
 # Numbers of x86-64.  On other machines nothing can be refused by name.
 NUMBERS = {
     "poll": 7, "pread64": 17, "mremap": 25, "madvise": 28, "uname": 63, "flock": 73, "fsync": 74,
-    "fdatasync": 75, "link": 86, "symlink": 88, "chmod": 90, "fchmod": 91, "sysinfo": 99,
-    "statfs": 137, "fstatfs": 138, "mlock": 149, "prctl": 157, "sched_setaffinity": 203,
+    "fdatasync": 75, "ftruncate": 77, "link": 86, "symlink": 88, "chmod": 90, "fchmod": 91,
+    "sysinfo": 99, "statfs": 137, "fstatfs": 138, "mlock": 149, "prctl": 157, "sched_setaffinity": 203,
     "sched_getaffinity": 204, "fadvise64": 221, "set_mempolicy": 238, "linkat": 265,
     "symlinkat": 266, "ppoll": 271, "sync_file_range": 277, "timerfd_create": 283,
     "fallocate": 285, "signalfd4": 289, "eventfd2": 290, "preadv": 295, "getcpu": 309,

@@ -40,8 +40,8 @@ class OneFile(Case):
     def on(self, fault):
         self.hub.on(FILE, fault)
 
-    def get(self, **more):
-        return self.pull("org/name", "--yes", **more)
+    def get(self, *args, **more):
+        return self.pull("org/name", "--yes", *args, **more)
 
     def good(self, **more):
         return self.fetched(self.data, "org/name", "--yes", **more)
@@ -254,6 +254,33 @@ class Servers(OneFile):
         self.refused(self.get(), "other bytes than those requested")
         self.assertEqual(0, os.path.getsize(self.incomplete))
 
+    def test_a_login_page_is_named_as_such(self):
+        page, html = b"<!DOCTYPE html><html>log in</html>", {"Content_Type": "text/html"}
+        says = "answered with a web page, not with data of a hub; a proxy or a login page"
+
+        def sized(r, *_):
+            r.end(200, page, **html)
+            return True
+
+        def endless(r, *_):  # a page without a length could be a file without ranges
+            r.send_response(200)
+            r.send_header("Content-Type", "text/html; charset=utf-8")
+            r.end_headers()
+            r.close_connection = True
+            r.wfile.write(page)
+            return True
+        for fault in (sized, endless):
+            self.on(fault)
+            self.refused(self.get(), says, "localhost")
+            self.assertEqual(0, os.path.getsize(self.incomplete))
+        self.on(None)
+        self.hub.on(FILE + HEADER_OF, endless)
+        self.assertIn(says[:60], self.get("--list").stdout)
+        for answer in ((200, page), (200, b" \n" + page, html), (200, b"", html),
+                       (511, page, html)):
+            self.hub.list = lambda r, *_, a=answer: r.end(*a[:2], **(a[2:] or ({},))[0])
+            self.refused(self.get(), says, "127.0.0.1")
+
     def test_a_wrong_hash_is_named_and_nothing_is_kept(self):
         def lie(answer):
             answer["siblings"][0]["lfs"]["sha256"] = "0" * 64
@@ -342,7 +369,8 @@ class Disks(OneFile):
     def test_a_file_that_cannot_grow_keeps_what_it_has(self):
         limit = RANGE + 5000
         self.refused(self.get(preexec_fn=lambda: resource.setrlimit(
-            resource.RLIMIT_FSIZE, (limit, limit))), "could not write", ".incomplete")
+            resource.RLIMIT_FSIZE, (limit, limit))), "could not write more than 8.00 MiB",
+            "FAT32: 4 GiB", "HF_HOME", ".incomplete")
         have = os.path.getsize(self.incomplete)
         self.assertLessEqual(have, limit)
         before = self.hub.sent_of_file(FILE)
@@ -487,7 +515,7 @@ class Hostile(OneFile):
         for body, text in (
                 (b" " * (33 << 20), "longer than"),
                 (b"[" * 100000, "deep"),
-                (b"<html>", "answer of the hub"),
+                (b"<html>", "a web page"),
                 (b"", "answer of the hub"),
                 (b'{"sha":"', "answer of the hub"),
                 (json.dumps({"sha": "a" * 40, "siblings": [

@@ -77,13 +77,22 @@ class Places(Case):
     def test_other_calls_may_be_missing_too(self):
         for i, (calls, error) in enumerate((
                 (["fsync", "fdatasync"], errno.EINVAL), (["fsync", "fdatasync"], errno.ENOSYS),
-                (["fsync", "fdatasync"], errno.EOPNOTSUPP), (["statfs", "fstatfs"], errno.ENOSYS),
+                (["fsync", "fdatasync"], errno.EOPNOTSUPP),
+                (["fsync", "fdatasync", "ftruncate"], errno.EPERM),
+                (["statfs", "fstatfs"], errno.ENOSYS),
                 (["fallocate"], errno.EOPNOTSUPP), (["chmod", "fchmod"], errno.EPERM),
                 (["fadvise64", "sync_file_range"], errno.ENOSYS),
                 (["renameat2"], errno.EINVAL))):
             r = self.pull("org/name", preexec_fn=refusing(calls, error),
                           env={"HF_HUB_CACHE": os.path.join(self.folder.name, str(i))})
             self.assertEqual(0, r.returncode, (calls, error, r.stderr))
+
+    def test_a_download_that_is_too_long_needs_no_truncation(self):
+        incomplete = self.blob("org/name", self.data)
+        os.makedirs(os.path.dirname(incomplete))
+        with open(incomplete, "wb") as f:
+            f.write(bytes(len(self.data) + 1))
+        self.fetched(self.data, "org/name", preexec_fn=refusing(["ftruncate"], errno.EPERM))
 
     def test_a_set_and_a_snapshot_need_no_links_either(self):
         names = [f"m-Q8_0-{i:05}-of-00002.gguf" for i in (1, 2)]

@@ -60,7 +60,8 @@ class Waits(Case):
         self.assertNotIn("0 B of", err)
 
     def test_it_waits_as_long_as_the_hub_says_and_says_so(self):
-        for status, text in ((429, "too many requests"), (503, "status 503")):
+        for status, text in ((429, "too many requests"), (503, "status 503"),
+                             (420, "too many requests"), (425, "status 425")):
             for header in ("400", date(401), "400 "):
                 self.refuse(99, status, Retry_After=header)
                 self.stopped(rf"waiting (399|40[01]) s: localhost:\d+ .*{text}")
@@ -85,6 +86,21 @@ class Waits(Case):
             self.fetched(self.data, "org/name", "--yes", "--revision", "main")
             self.assertLess(left[0], 0)
             os.unlink(self.blob("org/name", self.data, ""))
+
+    def test_other_statuses_of_a_busy_server_are_asked_again(self):
+        for status in (420, 425, 520, 522, 524, 529):
+            self.refuse(1, status)
+            self.hub.list, real = self.busy_once(status), self.hub.list
+            self.fetched(self.data, "org/name", "--yes")
+            self.hub.list = real
+            os.unlink(self.blob("org/name", self.data, ""))
+
+    def busy_once(self, status):
+        answers, real = [status], self.hub.list
+
+        def answer(r, *args):
+            return r.end(answers.pop()) if answers else real(r, *args)
+        return answer
 
     def test_waits_of_no_length_are_not_waited_for(self):
         for header in ("0", "-5", "soon", "", date(-100)):

@@ -1,6 +1,9 @@
 /* Names and folders of the hub's cache. */
 #include "config.h"
 
+#include <sys/statfs.h>
+
+#include <linux/magic.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +15,19 @@
 
 #include "engine/base/utf8.h"
 #include "engine/hub/cache_layout.h"
+#include "engine/hub/pull_place.h"
+
+/* The program is linked with this one in place of the library's. */
+static long fs_type;
+static int fs_result;
+
+int statfs(const char *path, struct statfs *buf)
+{
+    (void)path;
+    memset(buf, 0, sizeof *buf);
+    buf->f_type = fs_type;
+    return fs_result;
+}
 
 static void repositories_are_checked(void **state)
 {
@@ -123,6 +139,20 @@ static void paths_are_those_of_other_programs(void **state)
     assert_int_equal(e.code, ERR_ARGUMENT);
 }
 
+static void files_on_a_fat_disk_have_a_limit(void **state)
+{
+    const struct pull_place place = { .cache = "/" };
+
+    (void)state;
+    fs_type = MSDOS_SUPER_MAGIC;
+    assert_true(pull_place_most(&place) == UINT32_MAX);
+    fs_result = -1;
+    assert_true(pull_place_most(&place) == UINT64_MAX);
+    fs_result = 0;
+    fs_type = EXT4_SUPER_MAGIC;
+    assert_true(pull_place_most(&place) == UINT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +162,7 @@ int main(void)
         cmocka_unit_test(digests_are_hexadecimal),
         cmocka_unit_test(a_folder_names_its_repository_and_back),
         cmocka_unit_test(paths_are_those_of_other_programs),
+        cmocka_unit_test(files_on_a_fat_disk_have_a_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -224,6 +224,8 @@ static void other_texts_are_refused_with_what_to_type(void **state)
         { "https://example.com/files/x.gguf", "download x.gguf with a browser" },
         { "hf download", "ORG/NAME" },
         { "org/na me", "ORG/NAME" },
+        { "org/.", "ORG/NAME" },
+        { "org/..", "ORG/NAME" },
         { "org/name x.gguf y.gguf", "ORG/NAME" },
         { "why is the sky blue", "ORG/NAME" },
     };
