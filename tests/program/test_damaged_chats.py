@@ -74,6 +74,47 @@ class DamagedChats(FolderCase):
         self.sees(t, "torn.jsonl: line 1: is not a memwall chat file")
         self.assertEqual(1, t.process.wait(120))
 
+    def test_other_files_are_named(self):
+        takes = "name a saved chat, or the path of a .jsonl file"
+        for name, content, says in (
+                ("m.gguf", b"GGUF\3\0\0\0", "is a model; -m opens it"),
+                ("model.safetensors", b"\x20\0\0\0\0\0\0\0{}", "is a model; -m opens its"),
+                ("p.png", b"\x89PNG\r\n\x1a\n", "is a picture"),
+                ("p.jpg", b"\xff\xd8\xff\xe0", "is a picture"),
+                ("page.html", b"<!DOCTYPE html>\n", "is an HTML or XML document"),
+                ("a.md", b"# Chat of 2026-01-01\n\n## You\n", "exported as Markdown"),
+                ("a.json", b'{\n  "model": "m",\n', "exported as JSON"),
+                ("b.json", b'[{"role":"user","content":"hi"}]\n', "not a memwall chat file"),
+                ("b.jsonl", b'{"role":"user","content":"hi"}\n' * 3, "not a memwall chat file"),
+                ("c.jsonl", b'{"role":"user","text":"hi"}\n' * 3, "not a memwall chat file"),
+                ("other.jsonl", b'{"event":"start","version":1}\n', "not a memwall chat file"),
+                ("notes.txt", b"some words\nmore\n", "not a memwall chat file"),
+                ("folder", None, "is a folder")):
+            path = self.path(name)
+            if content is None:
+                os.mkdir(path)
+            else:
+                with open(path, "wb") as f:
+                    f.write(content)
+            with self.subTest(name):
+                t = self.start("--open", path)
+                self.sees(t, name, says, takes)
+                self.assertEqual(1, t.process.wait(120))
+                t.close()
+                if content is not None:
+                    with open(path, "rb") as f:
+                        self.assertEqual(content, f.read())
+
+    def test_a_name_that_is_not_a_chat(self):
+        self.put("holidays", HEAD + TURN % b"a question")
+        for name, says in (("holydays", 'no saved chat "holydays"; did you mean "holidays"?'),
+                           ("program", 'no saved chat "program"')):
+            with self.subTest(name):
+                t = self.start("--open", name)
+                self.sees(t, says)
+                self.assertEqual(1, t.process.wait(120))
+                t.close()
+
     def test_lines_around_damage_are_shown_and_stay(self):
         path = self.put("broken", BROKEN)
         t = self.start("--continue", plain=False)

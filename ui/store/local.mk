@@ -9,5 +9,6 @@ libui_a_SOURCES += \
 	ui/store/store_items.c \
 	ui/store/store_list.c \
 	ui/store/store_name.c \
+	ui/store/store_other.c \
 	ui/store/store_read.c \
 	ui/store/store_rescue.c

@@ -102,6 +102,8 @@ struct store_head {
 int store_new(struct store **out, const char *dir, const char *model, struct err *e);
 /* Open path to continue it. */
 int store_open(struct store **out, const char *path, struct err *e);
+/* Say in *e what path is, if store_open failed because it is another kind of file.  Returns -1. */
+int store_explain(const char *path, struct err *e);
 /* Returns how many lines of the opened file are damaged.  *line is the number of the first, and
  * *why what is wrong with it. */
 uint32_t store_damage(const struct store *s, uint64_t *line, const char **why);

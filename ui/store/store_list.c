@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/near.h"
 #include "engine/base/visible.h"
 #include "ui/store/store_internal.h"
 #include "ui/text/clean.h"
@@ -209,6 +210,23 @@ int store_list(const char *dir, struct store_entry **out, size_t *n, struct err 
     return 0;
 }
 
+static void refuse_name(const struct store_entry *all, size_t n, const char *name,
+                        struct err *e)
+{
+    struct near near = { .word = name, .len = strlen(name) };
+
+    for (size_t i = 0; i < n; i++)
+        near_try(&near, all[i].name);
+    if (near.name != NULL)
+        err_set(e, ERR_ARGUMENT, "no saved chat \"%.60s\"; did you mean \"%s\"?", name,
+                near.name);
+    else if (access(name, F_OK) == 0)
+        err_set(e, ERR_ARGUMENT, "no saved chat \"%.60s\"; \"./%.60s\" names the file", name,
+                name);
+    else
+        err_set(e, ERR_ARGUMENT, "no saved chat \"%.60s\"", name);
+}
+
 const struct store_entry *store_choose(const struct store_entry *all, size_t n,
                                        const char *name, struct err *e)
 {
@@ -220,7 +238,7 @@ const struct store_entry *store_choose(const struct store_entry *all, size_t n,
     for (size_t i = 0; len == 0 && i < n; i++)
         if (!all[i].is_damaged)
             return &all[i];
-    if (n == 0 || len == 0) {
+    if (len == 0) {
         err_set(e, ERR_ARGUMENT, "no saved chat");
         return NULL;
     }
@@ -239,7 +257,7 @@ const struct store_entry *store_choose(const struct store_entry *all, size_t n,
         found = &all[i];
     }
     if (found == NULL)
-        err_set(e, ERR_ARGUMENT, "no saved chat \"%.60s\"", name);
+        refuse_name(all, n, name, e);
     return found;
 }
 

@@ -97,8 +97,10 @@ int saving_open(struct saving *s, const char *name, struct store **out, struct e
     s->opened[0] = '\0';
     if (name[0] == '\0')
         rc = store_open_newest(out, dir, note_passed, s, e);
-    else
-        rc = store_find(dir, name, path, sizeof path, e) != 0 ? -1 : store_open(out, path, e);
+    else if (store_find(dir, name, path, sizeof path, e) != 0)
+        rc = -1;
+    else if ((rc = store_open(out, path, e)) != 0)
+        store_explain(path, e);
     if (rc == 0)
         note_damage(s, *out);
     return rc;
