@@ -17,6 +17,7 @@
 #define WINDOW     512
 #define WINDOW_MIN 3 /* the first window that has a token to score */
 #define LOGIT_ROWS 16
+#define TEXT_MAX   GIB /* some hundred million tokens, which take days */
 
 struct score {
     const uint32_t *ids; /* the window */
@@ -204,9 +205,17 @@ static int add_text(void *ctx, const char *text, size_t len, struct err *e)
 {
     struct windows *x = ctx;
     const uint32_t *ids;
+    char size[16];
     size_t n;
 
     x->n_read += len;
+    if (x->n_read > TEXT_MAX || x->n_file > TEXT_MAX) {
+        err_set(e, ERR_ARGUMENT,
+                "is longer than %s, the limit of --text; evaluate a part of it: head -c 10M FILE "
+                "| memwall eval --text -",
+                units_size(size, sizeof size, TEXT_MAX));
+        return err_at(e, x->o->text, ERR_NO_OFFSET, NULL);
+    }
     if (mw_encoder_push(x->encoder, text, len, &ids, &n, e) != 0)
         return err_at(e, x->o->text, ERR_NO_OFFSET, NULL);
     return add_ids(x, ids, n, e);

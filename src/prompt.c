@@ -16,29 +16,36 @@
 
 #include "engine/base/encoding.h"
 #include "engine/base/lookalike.h"
+#include "ui/text/clean.h"
 
 #define PIECE_BYTES 65536
 #define HINT_MS     1500
 
-/* Wait until fd can be read.  If that takes long, say so once: the program seems to hang. */
-static void await(int fd, bool *is_told, const char *advice)
-{
-    struct pollfd ready = { fd, POLLIN, 0 };
-
-    if (*is_told || poll(&ready, 1, HINT_MS) != 0)
-        return;
-    *is_told = true;
-    fprintf(stderr, "memwall: waiting for the end of standard input%s%s\n",
-            isatty(fd) == 1 ? "; Ctrl-D ends it" : "", advice);
-}
-
 /* Standard input or a file, as it is read. */
 struct input {
     int fd;
+    const char *name;   /* of a file, for messages */
     const char *advice; /* of the line about waiting */
-    bool is_told;       /* that line was printed, or must not be */
+    bool is_told;       /* that line was printed */
     bool has_begun, at_end;
 };
+
+/* Wait until it can be read.  If that takes long, say so once: the program seems to hang. */
+static void await(struct input *in)
+{
+    struct pollfd ready = { in->fd, POLLIN, 0 };
+    char name[200];
+
+    if (in->is_told || poll(&ready, 1, HINT_MS) != 0)
+        return;
+    in->is_told = true;
+    clean_line(name, sizeof name, in->name, strlen(in->name));
+    fprintf(stderr, "memwall: waiting for the end of %s%s%s\n", name,
+            isatty(in->fd) == 1 ? "; Ctrl-D ends it" : "", in->advice);
+    /* A FIFO that no program writes to yet would seem to be at its end. */
+    while (poll(&ready, 1, -1) < 0 && errno == EINTR)
+        ;
+}
 
 /* Read a piece; the first one is long enough to recognise the mark of its encoding.  Returns
  * its bytes, or -1 with errno.  A terminal reports its end only once. */
@@ -49,7 +56,7 @@ static ssize_t read_piece(struct input *in, char *buf)
     while (!in->at_end && (n == 0 || (!in->has_begun && n < ENCODING_MARK_BYTES))) {
         ssize_t got;
 
-        await(in->fd, &in->is_told, in->advice);
+        await(in);
         got = read(in->fd, buf + n, PIECE_BYTES - n);
         if (got < 0 && errno != EINTR)
             return -1;
@@ -59,14 +66,29 @@ static ssize_t read_piece(struct input *in, char *buf)
     return (ssize_t)n;
 }
 
-/* advice: of the line about waiting; NULL: there is none. */
+/* Devices without an end would be read forever. */
+static int check_end(int fd, const char *name, struct err *e)
+{
+    struct stat st, null;
+
+    if (fstat(fd, &st) != 0 || !S_ISCHR(st.st_mode) || isatty(fd) == 1 ||
+        (stat("/dev/null", &null) == 0 && st.st_rdev == null.st_rdev))
+        return 0;
+    err_set(e, ERR_IO, "is a device without an end; give a file");
+    return err_at(e, name, ERR_NO_OFFSET, NULL);
+}
+
+/* advice: of the line about waiting. */
 static int stream_fd(int fd, const char *name, const char *advice, prompt_piece *fn, void *ctx,
                      struct err *e)
 {
-    struct input in = { .fd = fd, .advice = advice, .is_told = advice == NULL };
-    char *buf = malloc(PIECE_BYTES);
+    struct input in = { .fd = fd, .name = name, .advice = advice };
+    char *buf;
     int rc = 0;
 
+    if (check_end(fd, name, e) != 0)
+        return -1;
+    buf = malloc(PIECE_BYTES);
     if (buf == NULL)
         return err_memory(e, "the text");
     while (rc == 0 && !in.at_end) {
@@ -93,12 +115,13 @@ int prompt_stream(const char *path, prompt_piece *fn, void *ctx, struct err *e)
 
     if (strcmp(path, "-") == 0)
         return stream_fd(STDIN_FILENO, "standard input", "", fn, ctx, e);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
+    /* O_NONBLOCK: await() waits for the other end of a FIFO. */
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fcntl(fd, F_SETFL, 0) != 0) {
         err_sys(e, "cannot open \"%.150s\"", path);
         return lookalike_explain(e, path);
     }
-    rc = stream_fd(fd, path, NULL, fn, ctx, e);
+    rc = stream_fd(fd, path, "", fn, ctx, e);
     close(fd);
     return rc;
 }

@@ -12,11 +12,15 @@
 
 #include "engine/telemetry/replay.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <yajl/yajl_parse.h>
 
 #include "engine/base/encoding.h"
@@ -531,6 +535,28 @@ static int check_start(struct mw_replay *r)
     return 0;
 }
 
+/* Programs read a recording twice: for its end, and to play it. */
+static FILE *open_file(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    FILE *f;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+        err_set(e, ERR_IO, "is a FIFO or a device; give a recording that is a file");
+        err_at(e, path, ERR_NO_OFFSET, NULL);
+        close(fd);
+        return NULL;
+    }
+    f = fd >= 0 ? fdopen(fd, "rb") : NULL;
+    if (f == NULL) {
+        err_sys(e, "cannot open \"%s\"", path);
+        if (fd >= 0)
+            close(fd);
+    }
+    return f;
+}
+
 int mw_replay_open(struct mw_replay **out, const char *path, struct err *e)
 {
     struct mw_replay *r = calloc(1, sizeof *r);
@@ -542,9 +568,8 @@ int mw_replay_open(struct mw_replay **out, const char *path, struct err *e)
         free(r);
         return err_memory(e, "a recording");
     }
-    r->file = fopen(path, "rbe");
+    r->file = open_file(path, e);
     if (r->file == NULL) {
-        err_sys(e, "cannot open \"%s\"", path);
         mw_replay_close(r);
         return -1;
     }

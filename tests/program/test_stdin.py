@@ -207,6 +207,69 @@ class Waiting(StdinCase):
             self.assertEqual(p.returncode, 0, (args, err))
             self.assertNotIn(WAITS, err)
 
+    def test_a_fifo_without_a_writer_is_named(self):
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        for args in (["tokenize", "-m", TINY, "--decode", fifo],
+                     ["eval", TINY, "--text", fifo, "-b", budget(256)],
+                     ["eval", TINY, "--ids", fifo, "--greedy", "1", "-b", budget(256)]):
+            p = self.started(*args, stdin=subprocess.DEVNULL)
+            self.assertEqual(f"memwall: waiting for the end of {fifo}\n", p.stderr.readline())
+            with open(fifo, "wb") as f:
+                f.write(b"1 2 3")
+            out, err = p.communicate(timeout=TIMEOUT_S)
+            self.assertEqual((0, ""), (p.returncode, err), args)
+            self.assertNotEqual("", out)
+
+
+class Endless(StdinCase):
+    """Inputs that have no end are refused, not read forever."""
+
+    def test_devices_without_an_end_are_refused_by_every_option_with_a_file(self):
+        for args in (["tokenize", "-m", TINY], ["tokenize", "-m", TINY, "--chat"],
+                     ["tokenize", "-m", TINY, "--chat", "/dev/null", "--template"],
+                     ["tokenize", "-m", TINY, "--decode"], ["eval", TINY, "--text"],
+                     ["eval", TINY, "--greedy", "1", "--ids"],
+                     ["report", "--no-measure", "-o", self.path("x"), "--bench"],
+                     ["report", "--no-measure", "-o", self.path("x"), "--sweep"],
+                     ["report", "--no-measure", "-o", self.path("x"), "--recording"],
+                     ["replay", "--once"], ["inspect", "-m"]):
+            for device in ("/dev/zero", "/dev/urandom"):
+                p = self.started(*args, device, stdin=subprocess.DEVNULL)
+                out, err = p.communicate(timeout=TIMEOUT_S)
+                self.assertEqual((1, ""), (p.returncode, out[:100]), args)
+                self.assertRegex(err, "device|is not a result", args)
+                self.assertIn(device, err)
+                self.assertEqual(1, err.count("\n"), err)
+
+    def test_so_are_they_as_standard_input(self):
+        with open("/dev/zero", "rb") as zero:
+            for args in (["tokenize", "-m", TINY], ["eval", TINY, "--text", "-"],
+                         ["run", *ARGS]):
+                p = self.started(*args, stdin=zero)
+                out, err = p.communicate(timeout=TIMEOUT_S)
+                self.assertEqual((1, ""), (p.returncode, out[:100]), args)
+                self.assertIn("standard input: is a device without an end", err)
+
+    def test_a_recording_is_a_file(self):
+        os.mkfifo(self.path("fifo"))
+        for args in (["replay", "--once"],
+                     ["report", "--no-measure", "-o", self.path("x"), "--recording"]):
+            p = self.started(*args, self.path("fifo"), stdin=subprocess.DEVNULL)
+            _, err = p.communicate(timeout=TIMEOUT_S)
+            self.assertEqual(1, p.returncode)
+            self.assertIn("is a FIFO or a device", err)
+
+    def test_a_text_that_takes_days_is_refused_before_it_is_evaluated(self):
+        with open(self.path("long"), "wb") as f:
+            f.truncate((1 << 30) + 1)
+        p = self.started("eval", TINY, "--text", self.path("long"), "-b", budget(256),
+                         stdin=subprocess.DEVNULL)
+        _, err = p.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(1, p.returncode)
+        self.assertIn("is longer than 1.00 GiB", err)
+        self.assertIn("head -c", err)
+
 
 if __name__ == "__main__":
     unittest.main()
