@@ -87,18 +87,15 @@ static bool is_word_of_answer(const struct chat_format *f, const char *word)
            strcmp(word, f->reply_open) == 0 || strcmp(word, f->reply_close) == 0;
 }
 
-/* Add the words in brackets that the format prints as text.  Returns whether there is a word.
- */
-static bool add_turn_words(struct chat_format *f, const struct tokenizer *t, struct span text)
+/* Add the words in brackets that the format prints as text. */
+static void add_turn_words(struct chat_format *f, const struct tokenizer *t, struct span text)
 {
     const char *end = text.s + text.n;
-    struct span word = { NULL, 0 };
-    bool has_any = false;
+    struct span word;
 
     for (size_t at = 0; mark_next_word(text, &at, &word);) {
         char name[MARK_BYTES];
 
-        has_any = true;
         chat_copy_mark(name, word);
         if (is_word_of_answer(f, name) || chat_has_token(t, name))
             continue;
@@ -108,11 +105,21 @@ static bool add_turn_words(struct chat_format *f, const struct tokenizer *t, str
             word = (struct span){ word.s - 1, word.n + 2 };
         add_turn_word(f, "", word);
     }
-    return has_any;
 }
 
-/* Returns what follows the last token with a function. */
-static struct span after_tokens(const struct tokenizer *t, struct span s)
+/* Whether this token, which a prompt shows as text, only begins or ends a text. */
+static bool is_border(const struct chat_format *f, const struct tokenizer *t, const char *name)
+{
+    const struct vocab_info *info = tokenizer_info(t);
+    int64_t id = tokenizer_find(t, name, strlen(name));
+
+    return id == info->bos || id == info->eos || (f->has_end && id == f->end);
+}
+
+/* Returns what follows the borders in the text before a message, without white space.  s NULL:
+ * a token opens the message, so words after it belong to the message. */
+static struct span after_borders(const struct chat_format *f, const struct tokenizer *t,
+                                 struct span s)
 {
     char name[MARK_BYTES];
     struct span word;
@@ -120,7 +127,11 @@ static struct span after_tokens(const struct tokenizer *t, struct span s)
 
     for (size_t at = 0; mark_next_word(s, &at, &word);) {
         chat_copy_mark(name, word);
-        from = chat_has_token(t, name) ? at : from;
+        if (!chat_has_token(t, name))
+            continue;
+        if (!is_border(f, t, name))
+            return (struct span){ NULL, 0 };
+        from = at;
     }
     return chat_trim((struct span){ s.s + from, s.n - from });
 }
@@ -153,12 +164,17 @@ static bool is_distinctive(struct span s)
 static void before_message(struct chat_format *f, const struct tokenizer *t, struct span text,
                            bool is_system)
 {
-    struct span words = after_tokens(t, text), line = last_line(words);
+    struct span words = after_borders(f, t, text), line, mark;
+    size_t at = 0;
 
+    add_turn_words(f, t, last_line(chat_trim(text)));
+    if (words.s == NULL)
+        return;
+    line = last_line(words);
     /* Some templates begin their system message themselves, with the date for example. */
     if (is_system && line.n < words.n)
         return;
-    if (!add_turn_words(f, t, line) && is_distinctive(line))
+    if (!mark_next_word(line, &at, &mark) && is_distinctive(line))
         add_turn_word(f, "\n", line);
 }
 

@@ -335,6 +335,12 @@ class Turns(Marks):
             answer = self.answer(":", "a", "\n", say, "b", "</s>", marks=("<s>", "</s>"),
                                  eos="</s>", arch="llama", template=template)
             self.assertEqual("a\n" + say + "b", answer["text"])
+        # Words after a token that opens the turn: they are a part of the message.
+        for role in "user", "system":
+            template = CHATML.replace("m['content']", "('# Instructions: ' if m['role'] == '" + role +
+                                      "' else '') + m['content']")
+            answer = self.answer("\n", "a", "\n# Instructions: ", "b", IM[1], template=template)
+            self.assertEqual("a\n# Instructions: b", answer["text"])
         template = ("{% if messages[0].role == 'system' %}{{ 'Cutoff: 2023\\nDate: today\\n\\n' }}"
                     "{% endif %}" + CHATML)
         answer = self.answer("\n", "a", "\nDate: today", "b", IM[1], template=template)
