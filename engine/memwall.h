@@ -597,6 +597,8 @@ enum mw_event_kind {
     MW_EVENT_STARTED,  /* work on a message begins: n of total prompt tokens are evaluated */
     MW_EVENT_PROGRESS, /* n of total of these tokens are done */
     MW_EVENT_TEXT,     /* a piece of the answer */
+    MW_EVENT_THOUGHT,  /* all pieces of the answer that came as text were thinking: the model
+                          closed its thinking without having opened it */
     MW_EVENT_DONE,     /* the answer is over: receipt, err, has_answer, cut; text: the bytes
                           that cut describes */
     MW_EVENT_PLAN,     /* new options are in force: plan */

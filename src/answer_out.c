@@ -78,6 +78,26 @@ void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_t
     report_flush();
 }
 
+void answer_out_thought(struct answer_out *a)
+{
+    struct json j;
+
+    if (a->json) {
+        json_start_stream(&j, stdout);
+        json_object(&j, NULL);
+        json_string(&j, "event", "thought");
+        json_end(&j);
+        json_line(&j);
+        keep(&a->thinking, a->text.bytes, a->text.n);
+        a->thinking.is_cut = a->thinking.is_cut || a->text.is_cut;
+        a->text.n = 0;
+        a->text.is_cut = false;
+    } else if (a->any && a->last != '\n') {
+        write_out(a, "\n", 1); /* the answer begins on a line of its own */
+    }
+    report_flush();
+}
+
 void answer_out_done(struct answer_out *a, const struct mw_receipt *r,
                      const struct mw_sample *s, const struct mw_limits *predicted)
 {

@@ -30,6 +30,8 @@ struct answer_out {
 };
 
 void answer_out_open(struct answer_out *a, bool json, bool raw);
+/* All text so far was thinking. */
+void answer_out_thought(struct answer_out *a);
 void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_thinking);
 /* predicted: the limits that the predictions in s used. */
 void answer_out_done(struct answer_out *a, const struct mw_receipt *r,

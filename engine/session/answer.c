@@ -22,6 +22,7 @@ struct run {
     char held[MW_STOP_BYTES];    /* text that may be the beginning of a stop string */
     size_t n_held;
     size_t n_said[2]; /* bytes of text, and of thinking [true], that came out of the ids */
+    bool is_inside;   /* the answer began inside its thinking, as a closing mark showed */
     bool is_ready;    /* the prompt is complete, and the parser is at its end */
     bool is_muted;    /* text is counted only */
     bool differs;     /* what came out of the ids is not the text of the turn */
@@ -175,12 +176,31 @@ static void say_held(struct run *r)
 
 /* --- pieces --- */
 
+/* A closing mark that nothing opened: all text of the answer was thinking.  Text that is only
+ * counted is counted again by replay(). */
+static void take_for_thinking(struct run *r)
+{
+    say_held(r);
+    r->is_inside = true;
+    if (r->is_muted || r->n_said[false] == 0)
+        return;
+    if (turn_take_for_thinking(answer_turn(r), &r->err) != 0) {
+        r->is_lost = true;
+        return;
+    }
+    r->n_said[true] += r->n_said[false];
+    r->n_said[false] = 0;
+    events_post(r->a->events, &(struct mw_event){ .kind = MW_EVENT_THOUGHT });
+}
+
 static bool say_id(struct run *r, uint32_t id)
 {
     char buf[DECODE_MAX + 64];
     bool is_thinking = false;
     size_t len = answer_parser_push(&r->parser, id, buf, &is_thinking);
 
+    if (r->parser.was_inside && !r->is_inside)
+        take_for_thinking(r);
     if (is_thinking) {
         say_held(r);
         say(r, buf, len, true);
@@ -553,14 +573,19 @@ static enum mw_done generate(struct run *r)
  * whether a stop string ends the answer at once. */
 static bool replay(struct run *r)
 {
-    r->parser = (struct answer_parser){ .format = r->a->parser_format,
-                                        .tokenizer = r->a->rendering.tokenizer };
-    r->n_held = r->n_said[false] = r->n_said[true] = 0;
-    r->differs = r->found_stop = false;
-    answer_parser_start(&r->parser, r->prompt.id, r->prompt.n - r->answer.n);
-    for (size_t i = 0; i < r->answer.n; i++)
-        if (say_id(r, r->answer.id[i]))
-            return true;
+    bool was_inside;
+
+    do {
+        was_inside = r->is_inside;
+        r->parser = (struct answer_parser){ .format = r->a->parser_format,
+                                            .tokenizer = r->a->rendering.tokenizer };
+        r->n_held = r->n_said[false] = r->n_said[true] = 0;
+        r->differs = r->found_stop = false;
+        answer_parser_start(&r->parser, r->prompt.id, r->prompt.n - r->answer.n, was_inside);
+        for (size_t i = 0; i < r->answer.n && r->is_inside == was_inside; i++)
+            if (say_id(r, r->answer.id[i]))
+                return true;
+    } while (r->is_inside != was_inside);
     return false;
 }
 
@@ -624,9 +649,10 @@ static int prompt_from_text(struct run *r, struct err *e)
                               .reasoning_len = t->thinking_len };
 
     r->answer.n = 0;
+    r->is_inside = false;
     if (fit_prompt(r, e) != 0)
         return -1;
-    answer_parser_start(&p, r->prompt.id, r->prompt.n);
+    answer_parser_start(&p, r->prompt.id, r->prompt.n, false);
     if (chat_answer_again(p.format, p.tokenizer, &m, answer_parser_thinks(&p), &r->answer, e) !=
             0 ||
         fit_prompt(r, e) != 0)

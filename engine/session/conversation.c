@@ -141,6 +141,15 @@ int turn_append(struct turn *t, bool is_thinking, const char *text, size_t len, 
     return 0;
 }
 
+int turn_take_for_thinking(struct turn *t, struct err *e)
+{
+    if (turn_append(t, true, t->text, t->len, e) != 0)
+        return -1;
+    t->len = 0;
+    t->text[0] = '\0';
+    return 0;
+}
+
 void turn_take_back(struct turn *t, char held[TURN_HELD_MAX])
 {
     size_t *len = t->holds_thinking ? &t->thinking_len : &t->len;

@@ -42,6 +42,8 @@ size_t conversation_forget(struct conversation *c, uint64_t max_bytes);
 int turn_reserve(struct turn *t, bool is_thinking, size_t len, struct err *e);
 void turn_trim(struct turn *t); /* free space that is not used */
 int turn_append(struct turn *t, bool is_thinking, const char *text, size_t len, struct err *e);
+/* Make all text of an answer the end of its thinking. */
+int turn_take_for_thinking(struct turn *t, struct err *e);
 #define TURN_HELD_MAX 512
 /* Remove the text that was held back, and store its n_held bytes in held. */
 void turn_take_back(struct turn *t, char held[TURN_HELD_MAX]);

@@ -15,7 +15,7 @@ int events_new(struct events **out, struct err *e);
 void events_free(struct events *q);
 
 /* Queue a copy of an event.  Without memory, events that end something (READY, PLAN, DONE,
- * ERROR) are still delivered, others may be dropped. */
+ * ERROR, and THOUGHT) are still delivered, others may be dropped. */
 void events_post(struct events *q, const struct mw_event *event);
 /* Queue a piece of the answer.  Returns -1 with *e if it is lost. */
 int events_text(struct events *q, const char *text, size_t len, bool is_thinking,

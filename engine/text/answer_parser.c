@@ -110,6 +110,59 @@ static size_t take_reply(struct answer_parser *p, char *buf, size_t n)
     return n - keep;
 }
 
+/* Whether text is in quotes: an answer about marks names them like this. */
+static bool is_quoted(const struct answer_parser *p, const char *buf, size_t at)
+{
+    char before = at > 0 ? buf[at - 1] : p->last;
+
+    return before != '\0' && strchr("`'\"", before) != NULL;
+}
+
+/* Find a closing tag that nothing opened in the text of an answer.  An answer that names the
+ * opening tag has text about tags.  *keep: the bytes at the end that may become a tag. */
+static bool finds_end(struct answer_parser *p, const char *buf, size_t n, size_t *keep)
+{
+    struct span s = { buf, n };
+    size_t at, open_at, n_open = tail_of(s, p->format->open);
+
+    *keep = 0;
+    if (p->has_thought)
+        return false;
+    if (!chat_find(s, p->format->close, false, &at))
+        at = n;
+    if (chat_find(s, p->format->open, false, &open_at) && open_at < at) {
+        p->has_thought = true;
+        return false;
+    }
+    if (at < n)
+        return !is_quoted(p, buf, at) || (p->has_thought = true, false);
+    *keep = tail_of(s, p->format->close);
+    *keep = *keep > n_open ? *keep : n_open;
+    return false;
+}
+
+static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is_thinking);
+
+/* Handle text that is not inside the thinking.  Returns the length that can be shown. */
+static size_t take_answer(struct answer_parser *p, char *buf, size_t n, bool *is_thinking)
+{
+    size_t keep = 0;
+
+    *is_thinking = false;
+    if (p->state == AFTER || p->has_thought)
+        return take_reply(p, buf, n);
+    if (finds_end(p, buf, n, &keep)) {
+        p->was_inside = p->has_thought = true;
+        p->state = IN_THOUGHT;
+        return take_tagged(p, buf, n, is_thinking);
+    }
+    n -= keep;
+    hold(p, buf + n, keep);
+    if (n > 0)
+        p->last = buf[n - 1];
+    return n;
+}
+
 /* Handle text that may contain tags.  Returns the length that can be shown, holds the rest. */
 static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is_thinking)
 {
@@ -120,18 +173,15 @@ static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is
     memcpy(buf, p->held, p->n_held);
     n += p->n_held;
     p->n_held = 0;
-    if (p->state == AFTER || p->state == IN_ANSWER) {
-        *is_thinking = false;
-        return take_reply(p, buf, n);
-    }
+    if (p->state == AFTER || p->state == IN_ANSWER)
+        return take_answer(p, buf, n, is_thinking);
     if (p->state == AT_START && n > 0) {
         struct span rest = chat_trim((struct span){ buf, n });
 
         if (rest.n > 0 && tail_of(rest, tag) != rest.n &&
             (rest.n < strlen(tag) || memcmp(rest.s, tag, strlen(tag)) != 0)) {
             p->state = IN_ANSWER;
-            *is_thinking = false;
-            return n;
+            return take_answer(p, buf, n, is_thinking);
         }
     }
     if (chat_find((struct span){ buf, n }, tag, false, &at)) {
@@ -139,6 +189,7 @@ static size_t take_tagged(struct answer_parser *p, char *buf, size_t n, bool *is
         bool opens = p->state == AT_START;
 
         *is_thinking = !opens;
+        p->has_thought = true;
         p->state = opens ? IN_THOUGHT : AFTER;
         if (opens || at == 0) {
             memmove(buf, buf + after, rest);
@@ -260,17 +311,14 @@ static bool opens_channel(struct answer_parser *p, const uint32_t *prompt, size_
     return n > 0 && prompt[n - 1] == p->open;
 }
 
-void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t n)
+/* Whether the prompt ends with the opening mark. */
+static bool opens_tag(struct answer_parser *p, const uint32_t *prompt, size_t n)
 {
     const char *open = p->format->open;
     char tail[64], piece[sizeof tail];
     size_t used = sizeof tail;
     struct span end;
 
-    if (p->format->think == THINK_CHANNEL && opens_channel(p, prompt, n))
-        p->state = IN_THOUGHT;
-    if (p->format->think != THINK_TAGS)
-        return;
     /* Collect the last bytes of the prompt from its end. */
     while (n > 0 && used > 0) {
         size_t len = tokenizer_piece(p->tokenizer, prompt[--n], true, piece, sizeof piece);
@@ -282,8 +330,20 @@ void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t
         memcpy(tail + used, piece, len);
     }
     end = chat_trim((struct span){ tail + used, sizeof tail - used });
-    if (end.n >= strlen(open) && memcmp(end.s + end.n - strlen(open), open, strlen(open)) == 0)
+    return end.n >= strlen(open) &&
+           memcmp(end.s + end.n - strlen(open), open, strlen(open)) == 0;
+}
+
+void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t n,
+                         bool is_inside)
+{
+    enum think_kind kind = p->format->think;
+
+    is_inside = is_inside || (kind == THINK_CHANNEL && opens_channel(p, prompt, n)) ||
+                (kind == THINK_TAGS && opens_tag(p, prompt, n));
+    if (is_inside)
         p->state = IN_THOUGHT;
+    p->has_thought = is_inside;
 }
 
 size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool *is_thinking)
@@ -292,8 +352,13 @@ size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool 
     size_t n;
 
     if (next != NO_MARK) {
+        bool is_unopened = next == AFTER && !p->has_thought;
+
         p->is_over = is_other_role(p);
         n = release_before_mark(p, buf, is_thinking);
+        *is_thinking = *is_thinking || is_unopened;
+        p->was_inside = p->was_inside || is_unopened;
+        p->has_thought = true;
         p->state = next;
         return n;
     }

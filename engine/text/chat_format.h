@@ -135,6 +135,10 @@ const char *chat_turn_word(const struct chat_format *f, size_t i);
 /*
  * Splits an answer into thinking and text: by id for marks that are tokens (Gemma 4, Qwen 3),
  * and by text for marks that are not.  Start from { 0 } with format set.
+ *
+ * An answer may begin inside its thinking.  The prompt shows that if it ends with the opening
+ * mark.  Otherwise it turns out at a closing mark that nothing opened: was_inside is set, and
+ * all text that came before it was thinking.
  */
 struct answer_parser {
     const struct chat_format *format;
@@ -143,14 +147,19 @@ struct answer_parser {
     int64_t open, close; /* ids of the marks around thinking, -1: not tokens */
     bool is_in_reply;    /* the answer began with a mark and ends with its partner */
     bool is_over;        /* the answer has ended: with that, or with a turn of another role */
+    bool was_inside;
+    bool has_thought; /* the opening mark was found: no text before it was thinking */
+    char last;        /* byte of the answer's text */
     struct decoder decoder;
     int state;
     char held[64];
     size_t n_held;
 };
 
-/* Begin an answer after this prompt.  It begins inside thinking if the prompt ends there. */
-void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t n);
+/* Begin an answer after this prompt.  It begins inside thinking if the prompt ends there, or if
+ * is_inside is set: an earlier parser of the same answer had was_inside. */
+void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t n,
+                         bool is_inside);
 
 /*
  * Add a token to the answer and store the text that can be shown in buf, which must hold

@@ -208,21 +208,104 @@ class Thinking(Marks):
                 self.check(("\n", opens, "a", "b", closes, "c", IM[1]),
                            dict(marks=(*IM, opens, closes)))
 
-    def test_a_saved_chat_keeps_the_thoughts_apart(self):
-        walk, more = self.ROWS["magistral"]
+    # The model does not open its thinking, and neither does the prompt.
+    CLOSED = {
+        "tokens": (("\n", "a", "b", "</think>", "c", IM[1]), ROWS["tokens"][1]),
+        "spelled": (("\n", "a", "b", "</th", "ink>", "c", IM[1]), dict()),
+        "spelled, in one piece": (("\n", "ab</think>c", IM[1]), dict()),
+        "named": (("\n", "a", "b", "</rea", "son", "ing>", "c", IM[1]), ROWS["named"][1]),
+        "magistral": (("[/INST]", "a", "b", "[/THINK]", "c", "</s>"), ROWS["magistral"][1]),
+        "printed": (("\n", "a", "b", "<|speak|>", "c", IM[1]), ROWS["printed"][1]),
+        "granite 3.2": (("<|end_of_role|>", "a", "b", "Here is my ", "response:", "c",
+                         "<|end_of_text|>"), ROWS["granite 3.2"][1]),
+        "granite 3.3, a marked answer": (
+            ("<|end_of_role|>", "a", "b", "</th", "ink>", "<res", "ponse>\n", "c", "</resp", "onse>",
+             "d", "<|end_of_text|>"), ROWS["granite 3.3, a marked answer"][1]),
+        "gemma 4": (("\n", "a", "b", "<channel|>", "c", "<turn|>"), ROWS["gemma 4"][1]),
+        "deepseek": (("</think>", "a", "b", "</thi", "nk>", "c", bars("end")),
+                     dict(ROWS["deepseek"][1], template=published("deepseek-r1-distill").replace(
+                         "\u2581of\u2581sentence", "").replace("<think>\\n", "<think></think>"))),
+    }
+
+    def test_thinking_that_is_only_closed(self):
+        for name, (walk, more) in self.CLOSED.items():
+            with self.subTest(model=name):
+                self.check(walk, more)
+
+    def test_the_lines_of_a_run_say_that_text_was_thinking(self):
+        walk, more = self.CLOSED["tokens"]
         path = self.model(*walk, **more)
+        r = memwall("run", "-m", path, "--json", *SMALL, "hi")
+        events = [json.loads(line) for line in r.stdout.splitlines()]
+        self.assertEqual(["text"] * (len(events) - 3) + ["thought", "text", "done"],
+                         [e["event"] for e in events])
+        self.assertEqual("ab", "".join(e["text"] for e in events[:-3]))
+        self.assertEqual("", r.stderr)
+        for args in (), ("--quiet",):
+            r = memwall("run", "-m", path, *SMALL, *args, "hi")
+            self.assertEqual("ab\nc\n", r.stdout)
+            self.assertEqual([] if args else ["memwall: the text until here was the model's thinking: "
+                                              "it closed it without opening it"],
+                             r.stderr.splitlines())
+
+    def test_a_mark_without_thinking(self):
+        more = self.ROWS["tokens"][1]
+        answer = self.answer("\n", "</think>", "\n\n", "c", IM[1], **more)
+        self.assertEqual(("c", None), (answer["text"], answer.get("thinking")))
+        # A second end of thinking is a mark only.
+        answer = self.answer("\n", "<think>", "a", "</think>", "b", IM[1], **more)
+        self.assertEqual(("b", "a"), (answer["text"], answer["thinking"]))
+
+    def test_an_answer_may_name_the_marks(self):
+        for said in ("a `</think>` b", 'a "</think>" b', "a <think> b </think> c",
+                     "a '</think>' b </think> c"):
+            with self.subTest(said=said):
+                for walk in ("\n", said, IM[1]), ("\n", said[:7], said[7:], IM[1]):
+                    answer = self.answer(*walk)
+                    self.assertEqual((said, None), (answer["text"], answer.get("thinking")))
+
+    def chat(self, path, *lines, args=()):
+        """Returns what a chat shows, and its answers as text and thinking."""
+        out = self.path("chat.json")
         main, side = pty.openpty()
-        p = subprocess.Popen([MEMWALL, "chat", "--plain", "-m", path, *SMALL],
+        p = subprocess.Popen([MEMWALL, "chat", "--plain", "-m", path, *SMALL, *args],
                              stdin=subprocess.PIPE, stdout=side, stderr=side,
                              env=environment(self.folder))
         os.close(side)
-        p.communicate(b"hi\nho\n", TIMEOUT_S)
-        read_terminal(main)
-        chats = self.path(".local/share/memwall/chats")
-        with open(os.path.join(chats, *os.listdir(chats)), encoding="utf-8") as f:
-            said = [json.loads(line) for line in f]
-        answers = [m for m in said if m.get("role") == "assistant"]
-        self.assertEqual([("c", "ab")] * 2, [(m["text"], m["thinking"]) for m in answers])
+        p.communicate("".join(line + "\n" for line in (*lines, f"/export! {out}")).encode(),
+                      TIMEOUT_S)
+        shown = read_terminal(main)
+        with open(out, encoding="utf-8") as f:
+            said = json.load(f)["messages"]
+        return shown, [(m["content"], m.get("thinking")) for m in said if m["role"] == "assistant"]
+
+    def test_a_saved_chat_keeps_the_thoughts_apart(self):
+        path = self.model(*self.ROWS["magistral"][0], **self.ROWS["magistral"][1])
+        self.assertEqual([("c", "ab")] * 2, self.chat(path, "hi", "ho")[1])
+
+    def test_a_saved_chat_keeps_thoughts_apart_that_are_only_closed(self):
+        for name in "tokens", "spelled":
+            with self.subTest(model=name):
+                path = self.model(*self.CLOSED[name][0], **self.CLOSED[name][1])
+                shown, said = self.chat(path, "hi", "ho")
+                self.assertEqual([("c", "ab")] * 2, said)
+                self.assertEqual(2, shown.decode().replace("\r", "").count(
+                    "ab\n(the text until here was thinking)\nc"))
+                self.assertEqual([("c", "ab")] * 3, self.chat(path, "hu", args=("--continue",))[1])
+
+    def test_an_answer_that_goes_on_turns_out_to_be_thinking(self):
+        for name, parts in (("tokens", 4), ("spelled", 5), ("granite 3.2", 5)):
+            walk, more = self.CLOSED[name]
+            path = self.model(*walk, **more)
+            for n in range(1, parts):
+                with self.subTest(model=name, tokens=n):
+                    go_on = ["/predict 30", "/continue"]
+                    for args in (), ("--continue",):
+                        if args:
+                            self.chat(path, "hi", args=("-n", str(n)))
+                        lines = go_on if args else ["hi", *go_on]
+                        said = self.chat(path, *lines, args=(*args, "-n", str(n)))[1]
+                        self.assertEqual(("c", "ab"), said[-1])
 
 
 class Turns(Marks):

@@ -413,7 +413,7 @@ static void parse_after(const struct opened *x, const struct chat_options *o, co
     thought[0] = answer[0] = '\0';
     assert_int_equal(render(x, &m, 1, o, &prompt, &e), 0);
     assert_int_equal(tokenizer_encode_on(x->t, text, strlen(text), &said, &e), 0);
-    answer_parser_start(&p, prompt.id, prompt.n);
+    answer_parser_start(&p, prompt.id, prompt.n, false);
     for (size_t i = 0; i < said.n; i++) {
         n = answer_parser_push(&p, said.id[i], buf, &is_thinking);
         strncat(is_thinking ? thought : answer, buf, n);

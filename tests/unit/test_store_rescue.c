@@ -152,6 +152,38 @@ static void a_removed_file_is_written_again_under_its_name(void **state)
     expect_talk("second answer, long");
 }
 
+static void text_that_was_thinking_stays_thinking(void **state)
+{
+    struct store_text t;
+
+    (void)state;
+    talk();
+    ok(store_thought(store, &e));
+    expect(4, "second", "");
+    piece(" answer", false);
+    expect(4, "second", " answer");
+    for (int i = 0; i < 2; i++) {
+        if (i == 0)
+            assert_int_equal(unlink(store_path(store)), 0);
+        ok(store_done(store, &receipt, 60, NULL, &e));
+        assert_moved(i == 0, 0);
+        reopen();
+        expect(4, "second", " answer");
+        ok(store_text_start(store, 4, 3, &t, &e));
+        assert_string_equal(t.thinking, "sec");
+        assert_int_equal(t.n_left, strlen("second answer") - 3);
+        store_text_free(&t);
+        /* The first thing that an answer brings when it goes on. */
+        ok(store_thought(store, &e));
+        piece("!", false);
+        expect(4, "second answer", "!");
+        ok(store_rewind(store, 3, &e));
+        piece("second", false);
+        ok(store_thought(store, &e));
+        piece(" answer", false);
+    }
+}
+
 static void a_removed_folder_is_made_again(void **state)
 {
     char command[96];
@@ -413,6 +445,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_removed_file_is_written_again_under_its_name),
+        TEST(text_that_was_thinking_stays_thinking),
         TEST(a_removed_folder_is_made_again),
         TEST(a_cut_file_is_left_alone_and_the_chat_goes_to_another),
         TEST(lines_of_other_programs_are_not_overwritten),

@@ -141,6 +141,11 @@ static void on_quit(void *ctx)
     has_quit = true;
 }
 
+static void on_thought(void *ctx)
+{
+    (void)ctx;
+}
+
 static const struct talk_front front = {
     .say = on_say,
     .sheet = on_sheet,
@@ -148,6 +153,7 @@ static const struct talk_front front = {
     .begin = on_begin,
     .take_back = on_text,
     .piece = on_text,
+    .thought = on_thought,
     .done = on_done,
     .context_full = on_nothing,
     .rewound = on_count,

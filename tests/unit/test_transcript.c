@@ -247,7 +247,7 @@ static void any_size_and_any_key_keep_it_valid(void **state)
             int y = (int)chance_below(&c, 32) - 1, x = (int)chance_below(&c, 102) - 1;
             char *copy = NULL;
 
-            switch (chance_below(&c, 18)) {
+            switch (chance_below(&c, 19)) {
             case 0: transcript_scroll(t, (int)chance_below(&c, 40) - 20); break;
             case 1: transcript_page(t, (int)chance_below(&c, 3) - 1); break;
             case 2: transcript_home(t); break;
@@ -269,6 +269,7 @@ static void any_size_and_any_key_keep_it_valid(void **state)
                     transcript_begin(t, false);
                 }
                 break;
+            case 16: transcript_thought(t); break;
             default:
                 n = chance_text(&c, text, 200);
                 transcript_append(t, text, n, chance_below(&c, 4) == 0);
@@ -298,6 +299,25 @@ static void thinking_is_one_line_that_opens(void **state)
     assert_true(sees(t, "| then"));
     transcript_set_thinking(t, false);
     assert_false(sees(t, "then"));
+    transcript_free(t);
+}
+
+static void text_that_was_thinking_is_folded_into_it(void **state)
+{
+    struct transcript *t = begin();
+
+    (void)state;
+    transcript_begin(t, false);
+    transcript_thought(t); /* there is no text yet */
+    piece(t, "first of all\n\nthen");
+    transcript_thought(t);
+    expect(t, "+ thinking: 4 words\n\n\n\n\n\n\n\n\n\n");
+    piece(t, "Answer.");
+    transcript_done(t, NULL);
+    transcript_thought(t); /* the answer is complete */
+    expect(t, "+ thought: 4 words\nAnswer.\n\n\n\n\n\n\n\n\n");
+    assert_true(transcript_press(t, 0, 3, TRANSCRIPT_CLUSTER));
+    expect(t, "- thought: 4 words\n| first of all\n|\n| then\n\nAnswer.\n\n\n\n\n");
     transcript_free(t);
 }
 
@@ -430,6 +450,7 @@ int main(void)
         cmocka_unit_test(a_narrower_pane_keeps_its_place),
         cmocka_unit_test(any_size_and_any_key_keep_it_valid),
         cmocka_unit_test(thinking_is_one_line_that_opens),
+        cmocka_unit_test(text_that_was_thinking_is_folded_into_it),
         cmocka_unit_test(a_receipt_unfolds),
         cmocka_unit_test(a_key_shows_the_raw_text),
         cmocka_unit_test(search_goes_up_and_marks_what_it_finds),

@@ -94,6 +94,14 @@ static void on_piece(void *ctx, const char *text, size_t n, bool is_thinking)
     app_dirty(a, DIRT_CHAT);
 }
 
+static void on_thought(void *ctx)
+{
+    struct app *a = ctx;
+
+    transcript_thought(a->transcript);
+    app_dirty(a, DIRT_CHAT);
+}
+
 static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32_t id)
 {
     struct app *a = ctx;
@@ -430,6 +438,7 @@ struct talk_front app_front(struct app *a)
         .user = on_user,
         .begin = on_begin,
         .take_back = on_take_back,
+        .thought = on_thought,
         .piece = on_piece,
         .done = on_done,
         .context_full = on_context_full,

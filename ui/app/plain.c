@@ -194,6 +194,18 @@ static void on_piece(void *ctx, const char *text, size_t n, bool is_thinking)
     fflush(stdout);
 }
 
+/* A line that was printed cannot be changed. */
+static void on_thought(void *ctx)
+{
+    struct plain *p = ctx;
+
+    clean_end(&p->clean, sink, p);
+    clean_start(&p->clean, CLEAN_TEXT);
+    put_line(p, "(the text until here was thinking)");
+    p->said_thinking = true;
+    p->n_shown = 0;
+}
+
 static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32_t id)
 {
     struct plain *p = ctx;
@@ -601,6 +613,7 @@ static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *
         .user = on_user,
         .begin = on_begin,
         .take_back = on_take_back,
+        .thought = on_thought,
         .piece = on_piece,
         .done = on_done,
         .context_full = on_context_full,

@@ -35,6 +35,7 @@ enum key {
     KEY_THINKING,
     KEY_DONE,
     KEY_CONTINUES,
+    KEY_WAS_THINKING,
     KEY_NOTICE,
     KEY_REWIND,
     KEY_RECEIPT,
@@ -65,6 +66,7 @@ static const struct {
     [KEY_THINKING] = { "thinking", STRING },
     [KEY_DONE] = { "done", STRING },
     [KEY_CONTINUES] = { "continues", BOOL },
+    [KEY_WAS_THINKING] = { "was_thinking", BOOL },
     [KEY_NOTICE] = { "notice", STRING },
     [KEY_REWIND] = { "rewind", NUMBER },
     [KEY_RECEIPT] = { "receipt", OBJECT },
@@ -158,8 +160,9 @@ static void check_type(struct chatline_reader *r, enum type type)
     if (((r->depth == 1 ? keys[r->key].types : NUMBER) & type) != 0)
         return;
     wrong_key(r, known_key(r), "has a value of the wrong type");
-    if (r->depth == 1 && r->key == KEY_CONTINUES)
-        r->line.continues = true; /* nothing else is ever written */
+    /* Nothing else is ever written. */
+    r->line.continues |= r->depth == 1 && r->key == KEY_CONTINUES;
+    r->line.was_thinking |= r->depth == 1 && r->key == KEY_WAS_THINKING;
 }
 
 static bool has_seen(const struct chatline_reader *r, enum key key)
@@ -182,7 +185,9 @@ static void check_missing(struct chatline_reader *r)
         missing = KEY_MEMWALL;
     else if (l->is_message && l->kind != STORE_ANSWER && !has_seen(r, KEY_TEXT))
         missing = KEY_TEXT;
-    else if ((has_text || (has_seen(r, KEY_QUEUED) && !l->is_queued)) && !has_seen(r, KEY_ROLE))
+    else if ((has_text || has_seen(r, KEY_WAS_THINKING) ||
+              (has_seen(r, KEY_QUEUED) && !l->is_queued)) &&
+             !has_seen(r, KEY_ROLE))
         missing = KEY_ROLE;
     if (l->is_message && l->is_queued) /* it has the text of both */
         wrong_key(r, "queued", "has a value of the wrong type");
@@ -257,6 +262,7 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
     case KEY_UNQUEUED:
     case KEY_VERSION:
     case KEY_CONTINUES:
+    case KEY_WAS_THINKING:
     case KEY_REWIND:
     case KEY_RECEIPT:
     case KEY_OTHER: break;
@@ -394,6 +400,8 @@ static int on_bool(void *ctx, int v)
     check_type(r, BOOL);
     if (r->depth == 1 && r->key == KEY_CONTINUES)
         r->line.continues = v != 0;
+    if (r->depth == 1 && r->key == KEY_WAS_THINKING)
+        r->line.was_thinking = v != 0;
     if (r->depth == 1 && r->key == KEY_QUEUED)
         r->line.from_queue = v != 0;
     return 1;

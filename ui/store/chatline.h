@@ -22,6 +22,7 @@ struct chatline {
     bool is_head, is_message, is_notice, is_receipt, is_rewind, is_queued, is_unqueued;
     enum store_kind kind; /* of a message */
     bool continues;
+    bool was_thinking; /* all text of the answer in the lines before was thinking */
     bool from_queue; /* a message that was queued before */
     bool has_done;
     enum mw_done done;

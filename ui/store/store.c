@@ -517,6 +517,27 @@ int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, b
     return store_commit(s, false, e);
 }
 
+int store_thought(struct store *s, struct err *e)
+{
+    struct chatline l = {
+        .is_message = true, .kind = STORE_ANSWER, .continues = true, .was_thinking = true
+    };
+    uint32_t item;
+    uint64_t at;
+
+    close_line(s, NULL);
+    at = end_of(s);
+    begin_line(s, "assistant", true);
+    json_print(&s->out, ",\"was_thinking\":true}");
+    if (store_apply(s, &l, at, (uint32_t)(end_of(s) - at), &item, e) != 0)
+        return -1;
+    json_print(&s->out, "\n");
+    s->answer = item;
+    s->in_answer = true; /* it may go on with this line */
+    s->is_said = true;
+    return store_commit(s, false, e);
+}
+
 void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t context)
 {
     struct json *j = &s->out;

@@ -126,6 +126,8 @@ int store_add_user(struct store *s, const char *text, size_t n, const struct att
  * one if resume is set. */
 int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, bool resume,
                 uint32_t *item, struct err *e);
+/* Save that all text of the last answer was thinking. */
+int store_thought(struct store *s, struct err *e);
 /* How an answer ends. */
 struct store_end {
     struct mw_cut cut;

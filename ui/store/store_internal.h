@@ -21,6 +21,7 @@ struct piece {
     uint64_t offset; /* of the line */
     uint32_t bytes;  /* without newline; 0: open, up to the end */
     uint32_t next;
+    bool was_thinking; /* a later line says that its text is thinking */
 };
 
 struct record {

@@ -96,7 +96,9 @@ int store_add_piece(struct store *s, struct record *r, uint64_t offset, uint32_t
 {
     if (s->n_piece == s->room_piece && !gather_pieces(s))
         return err_memory(e, "a chat");
-    s->piece[s->n_piece] = (struct piece){ offset, bytes, STORE_NO_PIECE };
+    s->piece[s->n_piece] = (struct piece){
+        .offset = offset, .bytes = bytes, .next = STORE_NO_PIECE
+    };
     if (r->first == STORE_NO_PIECE)
         r->first = s->n_piece;
     else
@@ -428,6 +430,15 @@ void store_take_back(struct record *r)
     r->item.n_held = 0;
 }
 
+/* The text of the lines of r is thinking. */
+static void take_for_thinking(struct store *s, struct record *r)
+{
+    for (uint32_t p = r->first; p != STORE_NO_PIECE; p = s->piece[p].next)
+        s->piece[p].was_thinking = true;
+    r->item.thinking_bytes += r->item.text_bytes;
+    r->item.text_bytes = 0;
+}
+
 static int apply_text(struct store *s, const struct chatline *l, uint64_t offset,
                       uint32_t bytes, uint32_t *item, struct err *e)
 {
@@ -448,9 +459,13 @@ static int apply_text(struct store *s, const struct chatline *l, uint64_t offset
     }
     if (r == NULL)
         r = store_add_record(s, kind, offset, e);
-    if (r == NULL || (bytes > 0 && store_add_line(s, r, offset, bytes, e) != 0))
+    if (r == NULL)
         return -1;
     store_take_back(r);
+    if (kind == STORE_ANSWER && l->was_thinking)
+        take_for_thinking(s, r);
+    if (bytes > 0 && store_add_line(s, r, offset, bytes, e) != 0)
+        return -1;
     r->item.text_bytes += (uint32_t)l->text.n;
     r->item.thinking_bytes += (uint32_t)l->thinking.n;
     if (kind == STORE_ANSWER)

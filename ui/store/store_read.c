@@ -458,8 +458,9 @@ int store_read_piece(const struct store *s, const struct piece *p, bool is_last,
     struct chatline l = { 0 };
     int failed = read_line(s, p, false, &l, e);
 
-    if (failed == 0 && (!join(&out->text, &out->len, &l.text) ||
-                        !join(&out->thinking, &out->thinking_len, &l.thinking)))
+    if (failed == 0 && (!join(&out->thinking, &out->thinking_len, &l.thinking) ||
+                        !join(p->was_thinking ? &out->thinking : &out->text,
+                              p->was_thinking ? &out->thinking_len : &out->len, &l.text)))
         failed = err_memory(e, "a text of the chat");
     if (failed == 0 && is_last && l.kind == STORE_ANSWER && !l.is_notice && l.held.n > 0 &&
         !join(l.holds_thinking ? &out->thinking : &out->text,

@@ -137,6 +137,7 @@ static int copy_lines(const struct store *s, const struct store *holder,
         if ((is_queued ? store_add_piece : store_add_line)(
                 n, to, at, (uint32_t)(n->size + n->out.used - at), e) != 0)
             return -1;
+        n->piece[to->last].was_thinking = piece->was_thinking;
         json_raw(&n->out, "\n", 1);
         if (store_commit(n, false, e) != 0)
             return -1;

@@ -38,6 +38,7 @@ struct talk_front {
      * were held back until it was cut. */
     void (*take_back)(void *ctx, const char *text, size_t n, bool is_thinking);
     void (*piece)(void *ctx, const char *text, size_t n, bool is_thinking);
+    void (*thought)(void *ctx); /* all text of the answer so far was thinking */
     void (*done)(void *ctx, const struct mw_receipt *r, bool had_text, uint32_t id);
     /* The answer ended because the context is full.  Offers a way out. */
     void (*context_full)(void *ctx);

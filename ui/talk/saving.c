@@ -320,6 +320,14 @@ void saving_piece(struct saving *s, const char *text, size_t n, bool is_thinking
         note(s, store_piece(s->store, text, n, is_thinking, resumes, NULL, &e), &e);
 }
 
+void saving_thought(struct saving *s)
+{
+    struct err e = ERR_INIT;
+
+    if (s->store != NULL)
+        note(s, store_thought(s->store, &e), &e);
+}
+
 uint32_t saving_done(struct saving *s, const struct mw_receipt *r, const struct mw_event *ev,
                      uint64_t context, bool resumes)
 {

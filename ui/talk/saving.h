@@ -81,6 +81,7 @@ uint32_t saving_queued_user(struct saving *s, const char *text, size_t n,
 uint32_t saving_system(struct saving *s, const char *text);
 uint32_t saving_notice(struct saving *s, const char *text);
 void saving_piece(struct saving *s, const char *text, size_t n, bool is_thinking, bool resumes);
+void saving_thought(struct saving *s); /* all text of the answer so far was thinking */
 /* The answer is over, as the event reports; r: its receipt with all figures; context: tokens in
  * the context after it. */
 uint32_t saving_done(struct saving *s, const struct mw_receipt *r, const struct mw_event *ev,

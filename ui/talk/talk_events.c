@@ -160,6 +160,13 @@ static void on_text(struct talk *t, const struct mw_event *ev)
     t->front.piece(t->front.ctx, ev->text, ev->len, ev->is_thinking);
 }
 
+static void on_thought(struct talk *t)
+{
+    saving_thought(&t->saving);
+    begin(t);
+    t->front.thought(t->front.ctx);
+}
+
 /* An answer that was stopped before its first token leaves no trace. */
 static void on_cancelled(struct talk *t)
 {
@@ -313,6 +320,7 @@ static void on_event(struct talk *t, const struct mw_event *ev)
         t->answer.prefill_total = ev->total;
         break;
     case MW_EVENT_TEXT: on_text(t, ev); break;
+    case MW_EVENT_THOUGHT: on_thought(t); break;
     case MW_EVENT_DONE: on_done(t, ev); break;
     case MW_EVENT_PLAN: on_plan(t, ev); break;
     case MW_EVENT_NOTICE: on_notice(t, ev); break;

@@ -290,6 +290,21 @@ void transcript_take_back(struct transcript *t, size_t n, bool is_thinking)
     transcript_counted(t, i->held, before);
 }
 
+void transcript_thought(struct transcript *t)
+{
+    struct item *i = last_answer(t);
+    struct held *h;
+    size_t before;
+
+    if (i == NULL || !i->is_open || i->held == NULL)
+        return;
+    h = i->held;
+    before = transcript_held_bytes(h);
+    if (body_append(&h->thinking, h->text.text, h->text.n))
+        body_shorten(&h->text, h->text.n);
+    transcript_counted(t, h, before);
+}
+
 void transcript_done(struct transcript *t, const struct mw_receipt *r)
 {
     struct item *i = last_answer(t);

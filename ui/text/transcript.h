@@ -81,6 +81,8 @@ bool transcript_begin(struct transcript *t, bool resume);
 bool transcript_append(struct transcript *t, const char *text, size_t n, bool is_thinking);
 /* Remove the last n bytes of the open answer. */
 void transcript_take_back(struct transcript *t, size_t n, bool is_thinking);
+/* Make the text of the open answer the end of its thinking. */
+void transcript_thought(struct transcript *t);
 void transcript_done(struct transcript *t, const struct mw_receipt *r);
 /* Record that the open answer, or else the last item, is saved under id. */
 void transcript_saved(struct transcript *t, uint32_t id);
