@@ -8,6 +8,7 @@
 #include "src/paths.h"
 #include "src/settings.h"
 #include "ui/dash/player.h"
+#include "ui/term/path.h"
 #include "ui/ui.h"
 
 static int print(const struct options *o, struct err *e)
@@ -15,15 +16,15 @@ static int print(const struct options *o, struct err *e)
     struct once_look look;
 
     if (o->json)
-        return player_print_json(o->arg, stdout, e);
+        return player_print_json(path_expanded(o->arg), stdout, e);
     once_look(o, &look);
-    return player_print(o->arg, look.width, look.height, look.ascii, stdout, e);
+    return player_print(path_expanded(o->arg), look.width, look.height, look.ascii, stdout, e);
 }
 
 /* Without a terminal, print the end of the recording. */
 static int play(const struct options *o, struct err *e)
 {
-    struct ui_replay_options r = { .path = o->arg, .speed = o->speed };
+    struct ui_replay_options r = { .path = path_expanded(o->arg), .speed = o->speed };
     struct paths paths = { 0 };
     struct err ignored = ERR_INIT;
 

@@ -18,6 +18,7 @@
 #include "src/command.h"
 #include "src/id_list.h"
 #include "src/prompt.h"
+#include "ui/term/path.h"
 #include "ui/text/clean.h"
 
 #define IDS_MAX_BYTES      ((size_t)256 << 20) /* ids for --decode are read completely */
@@ -282,7 +283,7 @@ static int check(const struct options *o, struct err *e)
 
 static int run_tokenize(const struct options *o)
 {
-    const char *path = o->arg != NULL ? o->arg : "-";
+    const char *path = o->arg != NULL ? path_expanded(o->arg) : "-";
     struct err e = ERR_INIT;
     struct mw_vocab *v = NULL;
     int rc = -1;

@@ -112,5 +112,10 @@ int hub_settings(struct mw_hub *out, struct err *e)
             out->cache = places->place[i].folder;
     if (out->cache == NULL)
         return err_set(e, ERR_ARGUMENT, "neither HOME nor HF_HOME is set");
+    if (strchr(out->cache, '$') != NULL && access(out->cache, F_OK) != 0)
+        return err_set(e, ERR_ARGUMENT,
+                       "the cache of the hub would be \"%.150s\", with a variable that is not "
+                       "set; correct HF_HUB_CACHE or HF_HOME",
+                       out->cache);
     return read_authorities(out, e);
 }

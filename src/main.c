@@ -229,7 +229,7 @@ static int run_all(int argc, char **argv)
 {
     struct sigaction bus = { .sa_sigaction = on_bus, .sa_flags = SA_SIGINFO };
 
-    variables_trim();
+    variables_clean();
     sigemptyset(&bus.sa_mask);
     sigaction(SIGBUS, &bus, &bus_before);
     /* Only the character set: a decimal comma would break every number read or written. */

@@ -357,12 +357,10 @@ static void print_sources(const char *name)
 int models_resolve(struct options *o, unsigned command)
 {
     static struct mw_beside *beside; /* options refer to its texts */
-    static char path[PATH_MAX], expanded[PATH_MAX];
+    static char path[PATH_MAX];
     struct err e = ERR_INIT;
     int code;
 
-    /* The shell does not expand "~/" in the configuration file. */
-    o->model = path_expand(expanded, sizeof expanded, o->model);
     if (find_path(o, command, path, sizeof path, &beside, &e) == 0) {
         o->model = path;
         beside_apply(o, beside, command);

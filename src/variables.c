@@ -3,36 +3,88 @@
 
 #include "src/variables.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/utf8.h"
 
-static const char *const names[] = {
-    "HOME",           "TMPDIR",         "XDG_CONFIG_HOME",       "XDG_STATE_HOME",
-    "XDG_DATA_HOME",  "XDG_CACHE_HOME", "HF_ENDPOINT",           "HF_TOKEN",
-    "HF_TOKEN_PATH",  "HF_HOME",        "HF_HUB_CACHE",          "HUGGINGFACE_HUB_CACHE",
-    "OLLAMA_MODELS",  "LLAMA_CACHE",    "http_proxy",            "https_proxy",
-    "HTTPS_PROXY",    "all_proxy",      "ALL_PROXY",             "no_proxy",
-    "NO_PROXY",       "SSL_CERT_FILE",  "SSL_CERT_DIR",          "CURL_CA_BUNDLE",
-    "TERM",           "COLORTERM",      "REQUESTS_CA_BUNDLE",    "EDITOR",
-    "VISUAL",
+/* Variables with the path of a file or folder. */
+static const char *const paths[] = {
+    "TMPDIR",        "XDG_CONFIG_HOME",       "XDG_STATE_HOME", "XDG_DATA_HOME",
+    "HF_TOKEN_PATH", "XDG_CACHE_HOME",        "HF_HOME",        "HF_HUB_CACHE",
+    "OLLAMA_MODELS", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE",    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",  "REQUESTS_CA_BUNDLE",    "CURL_CA_BUNDLE",
+};
+static const char *const others[] = {
+    "HOME",        "HF_ENDPOINT", "HF_TOKEN",  "http_proxy", "https_proxy",
+    "HTTPS_PROXY", "all_proxy",   "ALL_PROXY", "no_proxy",   "NO_PROXY",
+    "TERM",        "COLORTERM",   "EDITOR",    "VISUAL",
 };
 
-void variables_trim(void)
+/* Copy "$NAME" or "${NAME}" to name.  Returns its length in text; 0: it is not one. */
+static size_t read_name(const char *text, char *name, size_t size)
 {
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = getenv(names[i]), *text = value;
-        size_t n = value != NULL ? utf8_trim(&text, strlen(value)) : 0;
-        char *copy;
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_";
+    bool has_brace = text[0] == '$' && text[1] == '{';
+    size_t begin = has_brace ? 2 : 1, n = text[0] == '$' ? strspn(text + begin, letters) : 0;
 
-        if (value == NULL || n == strlen(value))
-            continue;
-        copy = strndup(text, n);
-        if (copy != NULL)
-            setenv(names[i], copy, 1);
-        free(copy);
+    if (n == 0 || n >= size || (has_brace && text[begin + n] != '}'))
+        return 0;
+    snprintf(name, size, "%.*s", (int)n, text + begin);
+    return begin + n + has_brace;
+}
+
+/* Expand "~/" and variables, as huggingface_hub does: a shell expands neither in quotes, and
+ * files with variables have no shell.  A variable that is not set stays. */
+static void expand(char *to, size_t size, const char *text)
+{
+    const char *home = getenv("HOME");
+    size_t at = 0;
+
+    if (text[0] == '~' && (text[1] == '/' || text[1] == '\0') && home != NULL) {
+        at = (size_t)snprintf(to, size, "%s", home);
+        text++;
     }
+    while (*text != '\0' && at + 1 < size) {
+        char name[64];
+        size_t n = read_name(text, name, sizeof name);
+        const char *value = n > 0 ? getenv(name) : NULL;
+
+        if (value != NULL) {
+            at += (size_t)snprintf(to + at, size - at, "%s", value);
+            text += n;
+        } else {
+            to[at++] = *text++;
+        }
+    }
+    to[at < size ? at : size - 1] = '\0';
+}
+
+static void clean(const char *name, bool is_path)
+{
+    const char *value = getenv(name), *text = value;
+    size_t n = value != NULL ? utf8_trim(&text, strlen(value)) : 0;
+    char expanded[PATH_MAX], *copy = value != NULL ? strndup(text, n) : NULL;
+
+    if (copy != NULL && is_path && n < sizeof expanded) {
+        expand(expanded, sizeof expanded, copy);
+        if (strcmp(expanded, value) != 0)
+            setenv(name, expanded, 1);
+    } else if (copy != NULL && n < strlen(value)) {
+        setenv(name, copy, 1);
+    }
+    free(copy);
+}
+
+void variables_clean(void)
+{
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        clean(others[i], false);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        clean(paths[i], true);
 }
 
 const char *variable(const char *name)

@@ -5,11 +5,12 @@
 #define MEMWALL_SRC_VARIABLES_H
 
 /*
- * Remove white space from the ends of all variables that memwall and its libraries read.  Secrets
- * of containers end in a newline, and files of variables from Windows in a carriage return, which
- * nobody sees.  Call it before anything reads them, while there is one thread.
+ * Remove white space from the ends of all variables that memwall and its libraries read, and
+ * expand "~/" and "$NAME" in those with a path.  Secrets of containers end in a newline, and files
+ * of variables from Windows in a carriage return, which nobody sees.  Call it before anything
+ * reads them, while there is one thread.
  */
-void variables_trim(void);
+void variables_clean(void);
 
 /* Returns the value of a variable, or NULL if it is not set or empty. */
 const char *variable(const char *name);

@@ -171,7 +171,7 @@ class Token(Case):
 
 
 class Variables(Case):
-    """White space at the ends of variables, as secrets of containers and Windows write them."""
+    """Variables as secrets of containers, Windows and files without a shell write them."""
 
     def setUp(self):
         super().setUp()
@@ -188,6 +188,35 @@ class Variables(Case):
                 path = self.fetched(self.data, "org/name", "--yes", env={variable: folder + end})
                 self.assertTrue(path.startswith(f"{folder}/{below}models--org--name/"), path)
             self.assertEqual([], [n for n in os.listdir(self.folder.name) if n != n.strip()])
+
+    def test_the_home_folder_and_variables_are_expanded(self):
+        home = self.folder.name
+        for i, begin in enumerate(("~", "$HOME", "${HOME}", "$BASE")):
+            for variable, below in (("HF_HOME", "hub/"), ("HF_HUB_CACHE", ""),
+                                    ("HUGGINGFACE_HUB_CACHE", ""),
+                                    ("XDG_CACHE_HOME", "huggingface/hub/")):
+                path = self.fetched(self.data, "org/name", "--yes",
+                                    env={variable: f"{begin}/{i}{variable}", "BASE": home})
+                self.assertTrue(path.startswith(f"{home}/{i}{variable}/{below}models--"), path)
+
+    def test_a_variable_that_is_not_set_is_named(self):
+        for variable in ("HF_HOME", "HF_HUB_CACHE"):
+            r = self.pull("org/name", env={variable: "$MISSING/x"}, cwd=self.folder.name)
+            self.refused(r, "$MISSING/x", "HF_HOME", "not set")
+        self.assertEqual([], [n for n in os.listdir(self.folder.name) if "$" in n])
+
+    def test_stores_and_tokens_are_found_in_the_home_folder(self):
+        self.hub.repos["org/name"].private = True
+        with open(os.path.join(self.folder.name, "token"), "w") as f:
+            f.write("hf_good")
+        self.fetched(self.data, "org/name", "--yes", env={"HF_TOKEN_PATH": "~/token"})
+        os.mkdir(os.path.join(self.folder.name, "llama"))
+        with open(os.path.join(self.folder.name, "llama", "x-F16.gguf"), "wb") as f:
+            f.write(content(os.path.join(MODELS, "llama-tiny.gguf")))
+        r = subprocess.run([MEMWALL, "inspect", "--tensors", "x:F16"], capture_output=True,
+                           text=True, env=self.environment(LLAMA_CACHE="$HOME/llama"),
+                           timeout=TIMEOUT_S)
+        self.assertEqual(0, r.returncode, r.stderr)
 
     def test_it_is_dropped_for_proxies_and_stores_too(self):
         self.hub.redirects = False

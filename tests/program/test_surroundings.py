@@ -254,6 +254,60 @@ class WithoutProc(Surroundings):
         self.assertEqual((0, self.answer, ""), (r.returncode, r.stdout, r.stderr))
 
 
+class Paths(unittest.TestCase):
+    """Paths that no shell has expanded: in quotes, after "=", from a file manager."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.home = os.path.realpath(folder.name)
+        shutil.copy(MODEL, os.path.join(self.home, "a b.gguf"))
+        with open(os.path.join(self.home, "ids b"), "w") as f:
+            f.write("1 2 3")
+
+    def run_at_home(self, *args):
+        r = subprocess.run([MEMWALL, *args], env=environment(self.home), text=True,
+                           stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S,
+                           cwd="/")
+        self.assertEqual(0, r.returncode, (args, r.stderr))
+        return r.stdout
+
+    def test_options_and_arguments_with_a_file_take_them(self):
+        begins = ("~/", "$HOME/", "${HOME}/", f"file://{self.home}/",
+                  f"file://localhost{self.home}/")
+        for begin in begins:
+            blank = "%20" if begin.startswith("file") else " "
+            model, ids = f"{begin}a{blank}b.gguf", f"{begin}ids{blank}b"
+            self.run_at_home("inspect", "-m", model)
+            self.run_at_home("inspect", model)
+            self.run_at_home("eval", "-m", model, f"--ids={ids}", "--greedy", "1", "-b", "300M")
+            self.run_at_home("tokenize", "-m", model, "--decode", ids)
+            log = os.path.join(self.home, "log b")
+            self.run_at_home("run", "-m", model, "-p", "x", "-n", "1", "-b", "300M",
+                             f"--telemetry={begin}log{blank}b")
+            self.assertTrue(os.path.exists(log))
+            self.run_at_home("replay", "--once", f"{begin}log{blank}b")
+            os.unlink(log)
+
+    def test_a_configuration_names_a_model_so(self):
+        os.makedirs(os.path.join(self.home, ".config", "memwall"))
+        with open(os.path.join(self.home, ".config", "memwall", "config"), "w") as f:
+            f.write('model = "$HOME/a b.gguf"\n')
+        self.run_at_home("plan")
+
+    def test_other_names_stay_as_they_are(self):
+        for name in ("$HOMES", "~x", "a$HOME", "a%20b", "file%20"):
+            shutil.copy(MODEL, os.path.join(self.home, name))
+            r = subprocess.run([MEMWALL, "inspect", "-m", "./" + name], cwd=self.home,
+                               capture_output=True, timeout=TIMEOUT_S,
+                               env=environment(self.home))
+            self.assertEqual(0, r.returncode, r.stderr)
+            r = subprocess.run([MEMWALL, "inspect", "-m", name], cwd=self.home,
+                               capture_output=True, timeout=TIMEOUT_S,
+                               env=environment(self.home))
+            self.assertEqual(0, r.returncode, r.stderr)
+
+
 class Settings(unittest.TestCase):
     def test_a_nul_byte_in_the_settings_is_an_error(self):
         r = memwall("plan", MODEL, config="# fine\nctx = 1\x00" "24\n")

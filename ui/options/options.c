@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/lookalike.h"
+#include "ui/term/path.h"
 
 #define PLAIN_BYTES 256 /* of a value of words and numbers, with its NUL */
 
@@ -355,6 +356,8 @@ static int set_text(const struct option *row, const char **to, const char *text,
 {
     if (row->kind == KIND_FILE && text[0] == '\0')
         return bad_value(text, "a file name", e);
+    if (row->kind == KIND_FILE)
+        text = path_expanded(text);
     *to = row->kind == KIND_OPTIONAL && strcmp(text, "none") == 0 ? NULL : text;
     return 0;
 }

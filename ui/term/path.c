@@ -4,22 +4,91 @@
 
 #include <sys/stat.h>
 
+#include <ctype.h>
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "engine/base/visible.h"
 
+/* Return what follows the home folder at the start of path: "", "/x"; or NULL. */
+static const char *after_home(const char *path)
+{
+    static const char *const names[] = { "~", "$HOME", "${HOME}" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t n = strlen(names[i]);
+
+        if (strncmp(path, names[i], n) == 0 && (path[n] == '/' || path[n] == '\0'))
+            return path + n;
+    }
+    return NULL;
+}
+
+/* Return the path in an address of a file of this machine, percent-encoded; or NULL. */
+static const char *after_file(const char *path)
+{
+    if (strncasecmp(path, "file:/", 6) != 0)
+        return NULL;
+    path += 5;
+    if (strncmp(path, "//", 2) != 0)
+        return path;
+    path += 2;
+    return path[0] == '/' ? path : strncasecmp(path, "localhost/", 10) == 0 ? path + 9 : NULL;
+}
+
+/* Copy with percent-encoded bytes replaced; those that are broken stay. */
+static void decode(char *buf, size_t n, const char *path)
+{
+    size_t at = 0;
+
+    for (; *path != '\0' && at + 1 < n; path++) {
+        unsigned byte;
+
+        if (path[0] == '%' && isxdigit((unsigned char)path[1]) &&
+            isxdigit((unsigned char)path[2]) && sscanf(path + 1, "%2x", &byte) == 1 &&
+            byte != 0) {
+            buf[at++] = (char)byte;
+            path += 2;
+        } else {
+            buf[at++] = *path;
+        }
+    }
+    buf[at] = '\0';
+}
+
 char *path_expand(char *buf, size_t n, const char *path)
 {
-    const char *home = getenv("HOME");
+    const char *home = getenv("HOME"), *rest = after_home(path), *file = after_file(path);
 
-    if (path[0] == '~' && (path[1] == '/' || path[1] == '\0') && home != NULL)
-        snprintf(buf, n, "%s%s", home, path + 1);
+    if (rest != NULL && home != NULL)
+        snprintf(buf, n, "%s%s", home, rest);
+    else if (file != NULL)
+        decode(buf, n, file);
     else
         snprintf(buf, n, "%s", path);
     return buf;
+}
+
+const char *path_expanded(const char *path)
+{
+    static struct kept {
+        struct kept *next;
+        char path[PATH_MAX];
+    } * all;
+    struct kept *one;
+
+    if (after_home(path) == NULL && after_file(path) == NULL)
+        return path;
+    one = malloc(sizeof *one);
+    if (one == NULL)
+        return path;
+    one->next = all;
+    all = one;
+    return path_expand(one->path, sizeof one->path, path);
 }
 
 void path_complete(const char *path, path_add_fn *add, void *list)

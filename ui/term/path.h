@@ -8,8 +8,14 @@
 
 #include "engine/memwall.h"
 
-/* Copy path to buf, with a leading "~/" replaced by the home folder.  Returns buf. */
+/* Copy path to buf, with "~/", "$HOME/" or "${HOME}/" at its start replaced by the home folder:
+ * the shell leaves them in quotes, in files and after "=".  "file:///a%20b", as file managers and
+ * browsers copy it, becomes a path, too.  Returns buf. */
 char *path_expand(char *buf, size_t n, const char *path);
+
+/* The same where the result is kept: returns path itself if it has no such start, or else a text
+ * that is never freed. */
+const char *path_expanded(const char *path);
 
 /* Calls add(list, whole path) for each file whose path begins with path, with a slash after
  * folders.  Names with characters that cannot be seen are left out.  Hidden files are included
