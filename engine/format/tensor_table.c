@@ -8,7 +8,7 @@
 /* clang-format off */
 static const struct tensor_spec specs[T_COUNT] = {
     [T_TOKEN_EMBD] = {
-        "token_embd.weight", "embed_tokens.weight", FORM_LOOKUP, { DIM_EMBD, DIM_VOCAB } },
+        "token_embd.weight", "embed_tokens.weight", FORM_LOOKUP, .dims = { DIM_EMBD, DIM_VOCAB } },
     [T_PER_LAYER_EMBD] = {
         "per_layer_token_embd.weight", "embed_tokens_per_layer.weight",
         FORM_LOOKUP, { DIM_PER_LAYER_ALL, DIM_VOCAB }, .when = FACT_HAS_PER_LAYER },
@@ -27,7 +27,8 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_ROPE_LONG] = {
         "rope_factors_long.weight", NULL, FORM_VECTOR, { DIM_ROPE_PAIRS },
         .needed = FACT_NEVER },
-    [T_OUTPUT_NORM] = { "output_norm.weight", "norm.weight", FORM_VECTOR, { DIM_EMBD } },
+    [T_OUTPUT_NORM] = {
+        "output_norm.weight", "norm.weight", FORM_VECTOR, .dims = { DIM_EMBD } },
     [T_OUTPUT] = {
         "output.weight", "lm_head.weight", FORM_HEAD, { DIM_EMBD, DIM_VOCAB },
         .needed = FACT_NEEDS_HEAD },
@@ -118,7 +119,7 @@ static const struct tensor_spec specs[T_COUNT] = {
         .when = FACT_ATTENDS },
     [T_POST_ATTN_NORM] = {
         "post_attention_norm.weight", "post_attention_layernorm.weight",
-        FORM_VECTOR, { DIM_EMBD }, TRAIT_POST_NORMS },
+        FORM_VECTOR, { DIM_EMBD }, .traits = TRAIT_POST_NORMS },
 
     [T_FFN_NORM] = {
         "ffn_norm.weight", "pre_feedforward_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
@@ -159,7 +160,7 @@ static const struct tensor_spec specs[T_COUNT] = {
         TRAIT_FFN_BIAS, .when = FACT_HAS_DENSE | FACT_READS_BIAS_FFN, .needed = FACT_NEEDS_BIAS_FFN },
     [T_POST_FFN_NORM] = {
         "post_ffw_norm.weight", "post_feedforward_layernorm.weight",
-        FORM_VECTOR, { DIM_EMBD }, TRAIT_POST_NORMS },
+        FORM_VECTOR, { DIM_EMBD }, .traits = TRAIT_POST_NORMS },
 
     [T_ROUTER] = {
         "ffn_gate_inp.weight", "router.proj.weight", FORM_ROUTER, { DIM_EMBD, DIM_EXPERT },
