@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/lookalike.h"
 #include "src/command.h"
 #include "src/paths.h"
 #include "ui/store/store.h"
@@ -580,6 +581,7 @@ static int run_completions(const struct options *o)
         return EXIT_OK;
     }
     err_set(&e, ERR_ARGUMENT, "unknown shell \"%.40s\"; use bash, zsh or fish", what);
+    (void)lookalike_explain(&e, what);
     return report_usage(&cmd_completions, &e);
 }
 

@@ -2,7 +2,9 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
+#include "engine/base/lookalike.h"
 #include "src/command.h"
 #include "src/once.h"
 #include "src/paths.h"
@@ -47,6 +49,8 @@ static int run_replay(const struct options *o)
         return report_usage(&cmd_replay, &e);
     }
     rc = o->once || o->json ? print(o, &e) : play(o, &e);
+    if (rc < 0 && access(path_expanded(o->arg), F_OK) != 0)
+        (void)lookalike_explain(&e, o->arg);
     if (rc < 0)
         return report_error(&e);
     return rc;

@@ -14,6 +14,7 @@
 #include "engine/base/lookalike.h"
 #include "engine/base/near.h"
 #include "engine/base/utf8.h"
+#include "engine/base/visible.h"
 #include "src/command.h"
 
 /* Other programs have one command for an answer and for a conversation. */
@@ -237,31 +238,45 @@ static int take_prompt(struct options *o, const struct command *c, struct err *e
     return 0;
 }
 
-/* Word processors make one dash of two hyphens.  Refuse an option that begins with a character
- * that looks like a hyphen.  A prompt may begin so. */
-static int check_dash(const struct command *c, const char *text, struct err *e)
+/* Read the name of an option from a text that may have other dashes, or blanks and characters that
+ * cannot be seen around it.  Returns the length of the name, or 0 if the text is not written as an
+ * option or has no such character. */
+static size_t read_odd_name(const char *text, char *name, size_t size)
 {
-    const char *name = text;
-    bool is_odd = false;
-    size_t len;
-    char note[60];
+    size_t len = strlen(text), n = 0;
+    bool is_odd = false, has_dash = false;
 
-    for (;;) {
+    for (size_t at = 0, used; at < len; at += used) {
         uint32_t cp;
-        size_t used = *name == '\0' ? 0 : utf8_decode(name, strlen(name), &cp);
 
-        if (used == 0 || (cp != '-' && lookalike_of(cp) != '-'))
+        used = utf8_decode(text + at, len - at, &cp);
+        if (visible_hides(cp) || (n == 0 && !has_dash && used > 1 && lookalike_of(cp) == ' ')) {
+            is_odd = true;
+        } else if (n == 0 && (cp == '-' || lookalike_of(cp) == '-')) {
+            has_dash = true;
+            is_odd |= used > 1;
+        } else if (used > 1 || cp == '=' || cp == ' ') {
+            is_odd |= lookalike_of(cp) == ' ' && used > 1;
             break;
-        is_odd |= used > 1;
-        name += used;
+        } else if (!has_dash || n + 1 == size) {
+            return 0;
+        } else {
+            name[n++] = text[at];
+        }
     }
-    len = strcspn(name, "= ");
-    if (!is_odd || len == 0 ||
-        (len == 1 ? find_letter(*name, c->bit) : find_long(name, len, c->bit)) < 0)
+    name[n] = '\0';
+    return is_odd ? n : 0;
+}
+
+int command_line_check_dash(const struct command *c, const char *text, struct err *e)
+{
+    char name[40], note[60];
+    size_t len = read_odd_name(text, name, sizeof name);
+
+    if (len == 0 || (len == 1 ? find_letter(*name, c->bit) : find_long(name, len, c->bit)) < 0)
         return 0;
-    return err_set(e, ERR_ARGUMENT, "\"%.60s\" is not an option%s; type %s%.*s", text,
-                   lookalike_note(text, note, sizeof note), len == 1 ? "-" : "--", (int)len,
-                   name);
+    return err_set(e, ERR_ARGUMENT, "\"%.60s\" is not an option%s; type %s%s", text,
+                   lookalike_note(text, note, sizeof note), len == 1 ? "-" : "--", name);
 }
 
 int command_line_parse(struct options *o, const struct command *c, int argc, char **argv,
@@ -273,7 +288,7 @@ int command_line_parse(struct options *o, const struct command *c, int argc, cha
         const char *a = argv[i];
         int r;
 
-        if (!only_positionals && check_dash(c, a, e) != 0)
+        if (!only_positionals && command_line_check_dash(c, a, e) != 0)
             return -1;
         if (only_positionals || a[0] != '-' || a[1] == '\0')
             r = take_positional(o, c, a, e);

@@ -16,6 +16,11 @@ int command_line_parse(struct options *o, const struct command *c, int argc, cha
                        struct err *e);
 
 /* Check that everything the subcommand requires was given, by file or command line. */
+/* Word processors make one dash of two hyphens, and web pages add characters that cannot be seen.
+ * Refuse a text that would be an option of the command without them.  A prompt may begin with a
+ * dash. */
+int command_line_check_dash(const struct command *c, const char *text, struct err *e);
+
 int command_line_check(const struct options *o, const struct command *c, struct err *e);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/lookalike.h"
 #include "engine/base/small_file.h"
 #include "engine/base/utf8.h"
 #include "src/models.h"
@@ -51,6 +52,7 @@ static int read_token(char *token, size_t n, struct err *e)
     begin = text;
     len = utf8_trim(&begin, strlen(text));
     snprintf(token, n, "%.*s", (int)len, begin);
+    (void)lookalike_plain(token, strlen(token));
     free(text);
     return 0;
 }
@@ -81,9 +83,10 @@ static int read_authorities(struct mw_hub *out, struct err *e)
 
         if (path == NULL)
             continue;
-        if (!is_list && (access(path, R_OK) != 0 || stat(path, &st) != 0))
-            return err_sys(e, "%s: correct or unset it; \"%.120s\" cannot be read", names[i],
-                           path);
+        if (!is_list && (access(path, R_OK) != 0 || stat(path, &st) != 0)) {
+            err_sys(e, "%s: correct or unset it; \"%.120s\" cannot be read", names[i], path);
+            return lookalike_explain(e, path);
+        }
         if (!is_list && !S_ISDIR(st.st_mode))
             add_authorities(out, path);
         else if (out->ca_folder == NULL)

@@ -146,11 +146,15 @@ static int run_command(const struct command *c, int argc, char **argv)
 /* Report a word that is not a command. */
 static int refuse_word(const char *word)
 {
-    struct near near = { .word = word, .len = strlen(word) };
+    char note[60], plain[60];
+    struct near near = { .word = plain };
     const struct command *c;
     struct err e = ERR_INIT;
-    char note[60];
 
+    if (command_line_check_dash(&cmd_chat, word, &e) != 0)
+        return report_usage(NULL, &e);
+    snprintf(plain, sizeof plain, "%s", word);
+    near.len = lookalike_plain(plain, strlen(plain));
     for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
         near_try(&near, c->name);
     lookalike_note(word, note, sizeof note);

@@ -8,19 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/lookalike.h"
 #include "engine/base/utf8.h"
+#include "engine/base/visible.h"
 
 /* Variables with the path of a file or folder. */
 static const char *const paths[] = {
-    "TMPDIR",        "XDG_CONFIG_HOME",       "XDG_STATE_HOME", "XDG_DATA_HOME",
-    "HF_TOKEN_PATH", "XDG_CACHE_HOME",        "HF_HOME",        "HF_HUB_CACHE",
-    "OLLAMA_MODELS", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE",    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",  "REQUESTS_CA_BUNDLE",    "CURL_CA_BUNDLE",
+    "HOME",          "TMPDIR",        "XDG_CONFIG_HOME",       "XDG_STATE_HOME",
+    "XDG_DATA_HOME", "HF_TOKEN_PATH", "XDG_CACHE_HOME",        "HF_HOME",
+    "HF_HUB_CACHE",  "OLLAMA_MODELS", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE",
+    "SSL_CERT_FILE", "SSL_CERT_DIR",  "REQUESTS_CA_BUNDLE",    "CURL_CA_BUNDLE",
 };
 static const char *const others[] = {
-    "HOME",        "HF_ENDPOINT", "HF_TOKEN",  "http_proxy", "https_proxy",
-    "HTTPS_PROXY", "all_proxy",   "ALL_PROXY", "no_proxy",   "NO_PROXY",
-    "TERM",        "COLORTERM",   "EDITOR",    "VISUAL",
+    "HF_ENDPOINT", "HF_TOKEN",  "http_proxy", "https_proxy", "HTTPS_PROXY",
+    "all_proxy",   "ALL_PROXY", "no_proxy",   "NO_PROXY",    "TERM",
+    "COLORTERM",   "EDITOR",    "VISUAL",
 };
 
 /* Copy "$NAME" or "${NAME}" to name.  Returns its length in text; 0: it is not one. */
@@ -63,17 +65,39 @@ static void expand(char *to, size_t size, const char *text)
     to[at < size ? at : size - 1] = '\0';
 }
 
+/* Skip white space and characters that look like nothing at both ends.  Returns the length. */
+static size_t trim(const char **text)
+{
+    size_t n = strlen(*text), at = 0, end;
+
+    for (end = 0; at < n;) {
+        uint32_t cp;
+
+        at += utf8_decode(*text + at, n - at, &cp);
+        if (!visible_hides(cp) && !(cp < UTF8_SHORT && utf8_is_white(cp)))
+            end = at;
+        else if (end == 0)
+            *text += at, n -= at, at = 0;
+    }
+    return end;
+}
+
+/* Names of files may have such characters inside; other values never do. */
 static void clean(const char *name, bool is_path)
 {
     const char *value = getenv(name), *text = value;
-    size_t n = value != NULL ? utf8_trim(&text, strlen(value)) : 0;
-    char expanded[PATH_MAX], *copy = value != NULL ? strndup(text, n) : NULL;
+    char expanded[PATH_MAX], *copy;
+    size_t n;
 
+    if (value == NULL)
+        return;
+    n = trim(&text);
+    copy = strndup(text, n);
     if (copy != NULL && is_path && n < sizeof expanded) {
         expand(expanded, sizeof expanded, copy);
-        if (strcmp(expanded, value) != 0)
-            setenv(name, expanded, 1);
-    } else if (copy != NULL && n < strlen(value)) {
+        setenv(name, expanded, 1);
+    } else if (copy != NULL) {
+        (void)lookalike_plain(copy, n);
         setenv(name, copy, 1);
     }
     free(copy);

@@ -5,8 +5,8 @@
 #define MEMWALL_SRC_VARIABLES_H
 
 /*
- * Remove white space from the ends of all variables that memwall and its libraries read, and
- * expand "~/" and "$NAME" in those with a path.  Secrets of containers end in a newline, and files
+ * Remove white space and characters that cannot be seen from the ends of all variables that memwall
+ * and its libraries read, and expand "~/" and "$NAME" in those with a path.  Secrets of containers end in a newline, and files
  * of variables from Windows in a carriage return, which nobody sees.  Call it before anything
  * reads them, while there is one thread.
  */

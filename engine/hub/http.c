@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/lookalike.h"
 #include "engine/base/small_file.h"
 #include "engine/hub/libcurl.h"
 
@@ -55,11 +56,13 @@ static int check_endpoint(const char *url, struct err *e)
         if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f)
             scheme = 0;
     if (scheme == 0 || url[scheme] == '\0' || url[scheme] == '/' || strlen(url) > 512 ||
-        strpbrk(url, "@?#") != NULL)
-        return err_set(e, ERR_FORMAT,
-                       "HF_ENDPOINT: \"%.80s\" is not the address of a hub; give one like "
-                       "https://huggingface.co",
-                       url);
+        strpbrk(url, "@?#") != NULL) {
+        err_set(e, ERR_FORMAT,
+                "HF_ENDPOINT: \"%.80s\" is not the address of a hub; give one like "
+                "https://huggingface.co",
+                url);
+        return lookalike_explain(e, url);
+    }
     return 0;
 }
 

@@ -123,8 +123,33 @@ class CommandLine(Case):
         self.assert_refused(self.memwall("\u2013m", TINY), "U+2013 looks like '-'")
         self.assert_refused(self.memwall("plan", TINY, "--top\u2013k", "5"), "U+2013")
 
+    def test_unseen_characters_around_options(self):
+        for c in INVISIBLE:
+            code = f"U+{ord(c):04X} is invisible"
+            for args, typed in [((c + "--memory", "256M"), "type --memory"),
+                                (("--" + c + "memory=256M",), "type --memory"),
+                                (("--mem" + c + "ory", "256M"), "type --memory"),
+                                (("-" + c + "b", "256M"), "type -b")]:
+                self.assert_refused(self.memwall("plan", TINY, *args), code, typed)
+            self.assert_refused(self.memwall("run", "-m", TINY, "-p", "x", c + "--temp", "0"),
+                                code, "type --temp")
+            self.assert_refused(self.memwall(c + "--version"), code, "type --version")
+            self.assert_refused(self.memwall(c + "plan"), code, 'did you mean "memwall plan"?')
+        for c in BLANKS:
+            code = f"U+{ord(c):04X} looks like a blank"
+            self.assert_refused(self.memwall("plan", TINY, c + "--memory", "256M"), code,
+                                "type --memory")
+        self.assert_refused(self.memwall("\u2014help"), "U+2014 looks like '-'", "type --help")
+
+    def test_other_names(self):
+        self.assert_refused(self.memwall("completions", "\u200bbash"), "U+200B is invisible")
+        p = self.memwall("replay", "x\u200b.jsonl")
+        self.assertEqual(p.returncode, 1)
+        self.assertIn("U+200B is invisible", p.stderr)
+
     def test_a_prompt_may_begin_with_a_dash(self):
-        for prompt in ("\u2014 Hello, she said.", "\u2013", "\u2014Hello", "\u22125 is what?"):
+        for prompt in ("\u2014 Hello, she said.", "\u2013", "\u2014Hello", "\u22125 is what?",
+                       "\u200bHello", "\u200b\u2014 Hello", "\u00a0-", "\u3000Hello -n"):
             p = self.memwall("run", "-q", "-m", TINY, "-n", "1", "-b", "256M", "-t", "1", prompt)
             self.assertEqual((p.returncode, p.stderr), (0, ""), ascii(prompt))
 

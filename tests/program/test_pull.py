@@ -189,6 +189,17 @@ class Variables(Case):
                 self.assertTrue(path.startswith(f"{folder}/{below}models--org--name/"), path)
             self.assertEqual([], [n for n in os.listdir(self.folder.name) if n != n.strip()])
 
+    def test_characters_that_cannot_be_seen_are_dropped(self):
+        self.hub.repos["org/name"].private = True
+        url = self.hub.url
+        self.fetched(self.data, "org/name", "--yes", env={
+            "HF_ENDPOINT": f"\u200b{url[:10]}\u2060{url[10:]}\ufeff", "HF_TOKEN": "hf_\u200bgood",
+            "HF_HOME": f"\u200b{self.folder.name}/a\u200b"})
+        self.assertIn("a", os.listdir(self.folder.name))
+        for name, value, note in (("HF_ENDPOINT", url.replace("/", "\u2215"), "U+2215"),
+                                  ("SSL_CERT_FILE", "/a\u200bb", "U+200B is invisible")):
+            self.refused(self.pull("org/name", env={name: value}), name, note)
+
     def test_the_home_folder_and_variables_are_expanded(self):
         home = self.folder.name
         for i, begin in enumerate(("~", "$HOME", "${HOME}", "$BASE")):
