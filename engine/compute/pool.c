@@ -70,15 +70,14 @@ struct worker {
 };
 
 struct pool {
-    int n_thread;
-    int n_started; /* workers that exist: 1 .. n_started */
+    atomic_int n_thread; /* a worker whose index is not below it ends */
+    int n_started;       /* workers that exist: 1 .. n_started */
     int n_cpu;
-    int spin;
+    atomic_int spin;
     uint64_t begin_ns, begin_cpu_ns, waited_ns; /* at pool_wait_begin(); of the caller */
     pool_fn *fn; /* for this round, stored before it can be claimed */
     void *ctx;
     int n_part;
-    atomic_bool is_closing; /* a worker may still be on its way from the last round */
 
     _Alignas(64) atomic_ullong claims; /* round << 32 | parts that are not claimed yet */
     atomic_uint round;
@@ -86,8 +85,19 @@ struct pool {
     _Alignas(64) atomic_uint left;
     atomic_bool caller_sleeps;
 
-    struct worker worker[];
+    struct worker worker[MAX_THREAD - 1];
 };
+
+static int n_thread(const struct pool *p)
+{
+    return atomic_load_explicit(&p->n_thread, memory_order_relaxed);
+}
+
+/* Number of polls before a thread sleeps. */
+static int n_poll(const struct pool *p)
+{
+    return atomic_load_explicit(&p->spin, memory_order_relaxed);
+}
 
 static void sleep_on(atomic_uint *word, unsigned value)
 {
@@ -113,7 +123,7 @@ static unsigned wait_for_round(struct pool *p, unsigned seen)
 {
     unsigned now;
 
-    for (int i = 0; i < p->spin; i++) {
+    for (int i = 0; i < n_poll(p); i++) {
         now = atomic_load_explicit(&p->round, memory_order_acquire);
         if (now != seen)
             return now;
@@ -157,7 +167,7 @@ static void *work(void *arg)
     atomic_store(&w->statistics, kernel_file_open("", STATISTICS));
     for (;;) {
         seen = wait_for_round(p, seen);
-        if (atomic_load(&p->is_closing))
+        if (w->index >= n_thread(p))
             return NULL;
         run_parts(p);
     }
@@ -174,7 +184,7 @@ static void wait_for_workers(struct pool *p)
 {
     unsigned left;
 
-    for (int i = 0; i < p->spin; i++) {
+    for (int i = 0; i < n_poll(p); i++) {
         if (atomic_load_explicit(&p->left, memory_order_acquire) == 0)
             return;
         pause_cpu();
@@ -205,11 +215,30 @@ static int n_cpu(void)
     return CPU_COUNT(&set);
 }
 
-static int start_workers(struct pool *p, struct err *e)
+/* End the workers beyond the first n threads, the caller included.  One may still be on its way
+ * from the last round. */
+static void stop_workers(struct pool *p, int n)
+{
+    int n_left = n > 1 ? n - 1 : 0;
+
+    if (p->n_started <= n_left)
+        return;
+    atomic_store(&p->n_thread, n);
+    start_round(p);
+    while (p->n_started > n_left) {
+        struct worker *w = &p->worker[--p->n_started];
+
+        pthread_join(w->id, NULL);
+        kernel_file_close(w->statistics);
+    }
+}
+
+static int start_workers(struct pool *p, int n, struct err *e)
 {
     int rc = 0;
 
-    while (rc == 0 && p->n_started < p->n_thread - 1) {
+    atomic_store(&p->n_thread, n);
+    while (rc == 0 && p->n_started < n - 1) {
         struct worker *w = &p->worker[p->n_started];
 
         *w = (struct worker){ .pool = p, .index = p->n_started + 1, .statistics = -1 };
@@ -219,38 +248,48 @@ static int start_workers(struct pool *p, struct err *e)
     }
     errno = rc;
     if (rc != 0)
-        return err_sys(e, "cannot start thread %d of %d", p->n_started + 1, p->n_thread);
+        return err_sys(e, "cannot start thread %d of %d", p->n_started + 1, n);
     return 0;
 }
 
-int pool_new(struct pool **out, int n_thread, struct err *e)
+int pool_set_threads(struct pool *p, int n, struct err *e)
 {
-    struct pool *p;
-    size_t bytes;
+    int before = p->n_started + 1;
+
+    if (n < 1 || n > MAX_THREAD)
+        return err_set(e, ERR_ARGUMENT, "the number of threads must be 1 to %d, not %d",
+                       MAX_THREAD, n);
+    stop_workers(p, n);
+    if (start_workers(p, n, e) != 0) {
+        stop_workers(p, before);
+        atomic_store(&p->n_thread, before);
+        return -1;
+    }
+    p->n_cpu = n_cpu();
+    atomic_store(&p->spin, n > 1 && n <= p->n_cpu ? pauses_to_spin() : 0);
+    return 0;
+}
+
+int pool_new(struct pool **out, int n, struct err *e)
+{
+    struct pool *p = aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
 
     *out = NULL;
-    if (n_thread < 1 || n_thread > MAX_THREAD)
-        return err_set(e, ERR_ARGUMENT, "the number of threads must be 1 to %d, not %d",
-                       MAX_THREAD, n_thread);
-    bytes = sizeof *p + (size_t)(n_thread - 1) * sizeof p->worker[0];
-    p = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (p == NULL)
-        return err_memory(e, "%d threads", n_thread);
-    p->n_thread = n_thread;
+        return err_memory(e, "%d threads", n);
     p->n_started = 0;
-    p->n_cpu = n_cpu();
-    p->spin = n_thread > 1 && n_thread <= p->n_cpu ? pauses_to_spin() : 0;
     p->begin_ns = p->begin_cpu_ns = p->waited_ns = 0;
     p->fn = NULL;
     p->ctx = NULL;
     p->n_part = 0;
-    atomic_init(&p->is_closing, false);
+    atomic_init(&p->n_thread, 1);
+    atomic_init(&p->spin, 0);
     atomic_init(&p->claims, 0);
     atomic_init(&p->round, 0);
     atomic_init(&p->n_asleep, 0);
     atomic_init(&p->left, 0);
     atomic_init(&p->caller_sleeps, false);
-    if (start_workers(p, e) != 0) {
+    if (pool_set_threads(p, n, e) != 0) {
         pool_free(p);
         return -1;
     }
@@ -262,23 +301,18 @@ void pool_free(struct pool *p)
 {
     if (p == NULL)
         return;
-    atomic_store(&p->is_closing, true);
-    start_round(p);
-    for (int i = 0; i < p->n_started; i++) {
-        pthread_join(p->worker[i].id, NULL);
-        kernel_file_close(p->worker[i].statistics);
-    }
+    stop_workers(p, 0);
     free(p);
 }
 
 int pool_threads(const struct pool *p)
 {
-    return p->n_thread;
+    return n_thread(p);
 }
 
 int pool_parts(const struct pool *p, size_t n_item)
 {
-    size_t most = (size_t)p->n_thread * PARTS_EACH;
+    size_t most = (size_t)n_thread(p) * PARTS_EACH;
 
     return (int)(n_item < most ? n_item : most);
 }
@@ -287,7 +321,7 @@ void pool_run(struct pool *p, int n_part, pool_fn *fn, void *ctx)
 {
     unsigned long long round;
 
-    if (p->n_thread == 1 || n_part == 1) {
+    if (n_thread(p) == 1 || n_part == 1) {
         fn(ctx, 0, 1);
         return;
     }
@@ -359,19 +393,19 @@ uint64_t pool_wait_ns(struct pool *p)
 
 int pool_row_parts(const struct pool *p, uint64_t bytes)
 {
-    uint64_t least = (uint64_t)p->n_thread * SHARES * PART_BYTES;
+    uint64_t least = (uint64_t)n_thread(p) * SHARES * PART_BYTES;
 
-    return bytes < least ? p->n_thread : p->n_thread * POOL_SIZES;
+    return bytes < least ? n_thread(p) : n_thread(p) * POOL_SIZES;
 }
 
 /* The shares of all parts before this one, of which a thread has SHARES. */
 static size_t shares_before(const struct pool *p, int part)
 {
-    size_t n_thread = (size_t)p->n_thread, size = (size_t)part / n_thread, sum = 0;
+    size_t n = (size_t)n_thread(p), size = (size_t)part / n, sum = 0;
 
     for (size_t i = 0; i < size; i++)
-        sum += n_thread * shares[i];
-    return size < POOL_SIZES ? sum + (size_t)part % n_thread * shares[size] : sum;
+        sum += n * shares[i];
+    return size < POOL_SIZES ? sum + (size_t)part % n * shares[size] : sum;
 }
 
 void pool_rows(const struct pool *p, size_t n_row, int part, int n_part, size_t *from,
@@ -380,7 +414,7 @@ void pool_rows(const struct pool *p, size_t n_row, int part, int n_part, size_t 
     size_t n_group = (n_row + ROWS - 1) / ROWS, n = (size_t)n_part, at = (size_t)part,
            end = at + 1;
 
-    if (n_part == p->n_thread * POOL_SIZES) {
+    if (n_part == n_thread(p) * POOL_SIZES) {
         at = shares_before(p, part);
         end = shares_before(p, part + 1);
         n = shares_before(p, n_part);

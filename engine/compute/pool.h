@@ -18,6 +18,10 @@ typedef void pool_fn(void *ctx, int part, int n_part);
 /* With n_thread 1 no thread is started, and the caller does all the work. */
 int pool_new(struct pool **out, int n_thread, struct err *e);
 void pool_free(struct pool *p);
+
+/* Start or end threads, between two rounds.  Those that stay are not started again.  Returns 0,
+ * or -1 with *e and as many threads as before. */
+int pool_set_threads(struct pool *p, int n_thread, struct err *e);
 int pool_threads(const struct pool *p);
 
 /* The number of parts to make of n_item equal items: more than there are threads, if possible,

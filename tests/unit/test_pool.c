@@ -267,6 +267,33 @@ static void an_unused_pool_can_be_freed(void **state)
     pool_free(NULL);
 }
 
+/* Threads that stay are the same before and after. */
+static void the_number_of_threads_changes_between_rounds(void **state)
+{
+    static const int counts[] = { 1, 4, 2, 3, 3, 1, 5, 2 };
+    struct err e = ERR_INIT;
+    struct pool *p;
+
+    (void)state;
+    assert_int_equal(pool_new(&p, 2, &e), 0);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        assert_int_equal(pool_set_threads(p, counts[i], &e), 0);
+        assert_int_equal(pool_threads(p), counts[i]);
+        for (int r = 1; r <= 20; r++) {
+            struct tally t = { 0 };
+
+            pool_run(p, 8, count, &t);
+            for (int part = 0; part < t.n_part; part++)
+                assert_int_equal(t.seen[part], 1);
+            assert_int_equal(t.n_part, counts[i] == 1 ? 1 : 8);
+        }
+    }
+    assert_int_equal(pool_set_threads(p, 0, &e), -1);
+    assert_int_equal(pool_set_threads(p, 257, &e), -1);
+    assert_int_equal(pool_threads(p), 2);
+    pool_free(p);
+}
+
 static void impossible_counts_are_refused(void **state)
 {
     static const int bad[] = { 0, -1, 257, 1 << 30 };
@@ -291,6 +318,7 @@ int main(void)
         cmocka_unit_test(parts_have_all_rows_once_and_the_last_are_small),
         cmocka_unit_test(waiting_for_a_processor_is_measured),
         cmocka_unit_test(an_unused_pool_can_be_freed),
+        cmocka_unit_test(the_number_of_threads_changes_between_rounds),
         cmocka_unit_test(impossible_counts_are_refused),
     };
 
