@@ -42,6 +42,7 @@
 #include "engine/machine/machine.h"
 #include "engine/plan/basis.h"
 #include "engine/plan/plan.h"
+#include "engine/session/option_fields.h"
 #include "engine/telemetry/json.h"
 #include "engine/telemetry/rates.h"
 #include "engine/telemetry/recorder.h"
@@ -270,26 +271,10 @@ int mw_io_parse(const char *name, bool *mmap_drop); /* an enum mw_io, or -1; "mm
 /* A sentence to show with MW_IO_MMAP: the budget does not cover mapped weights. */
 const char *mw_mmap_notice(void);
 
-/* A zeroed struct asks for the default everywhere except in kv_k and kv_v. */
+/* A zeroed struct asks for the default everywhere except in kv_k and kv_v.  option_fields.h has
+ * the fields. */
 struct mw_options {
-    uint64_t memory_bytes; /* the budget; 0: chosen from the available memory */
-    uint32_t n_ctx;        /* tokens; 0: 4096, or the trained context if that is shorter */
-    enum mw_kv kv_k, kv_v; /* types of keys and of values */
-    enum mw_io io;         /* the way weights are read */
-    bool mmap_drop;        /* with MW_IO_MMAP: drop pages after they were used */
-    bool no_uring;         /* read with pread(2) even if io_uring is available */
-    uint32_t block_bytes;  /* of one read of weights, at most; 0: chosen by the budget */
-    uint64_t disk_rate;    /* read at most this many bytes a second; 0: no limit */
-    int n_thread;          /* 0: one for each CPU */
-    bool exact;            /* keep activations in float */
-    enum mw_pack pack;
-    enum mw_blas blas;    /* OpenBLAS in long prompts; auto: see mw_model_set_products() */
-    const char *isa;      /* kernel set; NULL: the fastest.  Must outlive the session */
-    uint32_t chunk;       /* tokens of a prompt evaluated together; 0: chosen by the plan */
-    uint32_t n_logit_row; /* rows of logits computed together; 0: 1 */
-    bool ctx_shift;       /* drop the oldest turns when the context is full */
-    /* Folder for built tokenizers and copies of turns that do not fit memory; NULL: none. */
-    const char *cache_folder;
+    MW_OPTION_FIELDS(MW_NUMBER_MEMBER, MW_TEXT_MEMBER)
 };
 /* The defaults, with keys and values in F16. */
 void mw_options_default(struct mw_options *o);
@@ -517,16 +502,7 @@ enum mw_role { MW_SYSTEM, MW_USER, MW_ASSISTANT };
 #define MW_STOP_BYTES 256 /* maximum length of a stop string */
 
 struct mw_chat_options {
-    struct mw_options engine;
-    struct mw_sampling sampling;
-    const char *system; /* the system message, or NULL */
-    const char *format; /* name of a chat format; NULL: the model's own */
-    bool raw;           /* use no chat format: continue the text as it is */
-    enum mw_think think;
-    uint32_t n_predict; /* maximum tokens of an answer; 0: until the context is full */
-    /* Texts that end an answer, of 1 to MW_STOP_BYTES bytes, then NULL; or NULL.  Neither the
-     * answer nor the conversation has the text.  Thinking is not searched. */
-    const char *const *stop;
+    MW_CHAT_OPTION_FIELDS(MW_NUMBER_MEMBER, MW_TEXT_MEMBER, MW_PART_MEMBER)
 };
 
 /*

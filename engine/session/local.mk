@@ -1,7 +1,7 @@
 # engine/session: the interface of chat, run and eval: evaluate, sample, rewind, converse.
 libengine_a_SOURCES += \
 	engine/session/model.c engine/session/model.h engine/session/known_model.c \
-	engine/session/options.c engine/session/resolve.c engine/session/options.h \
+	engine/session/options.c engine/session/resolve.c engine/session/options.h engine/session/option_fields.h \
 	engine/session/plan_input.c engine/session/plan_input.h \
 	engine/session/limits.c engine/session/limits.h engine/session/limits_text.c \
 	engine/session/observe.c engine/session/observe.h engine/session/doctor.c \

@@ -106,15 +106,56 @@ static bool same_text(const char *a, const char *b)
     return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
 }
 
+/* A comparison of each field of now and then, which adds to reach. */
+#define NUMBER_DIFFERS(type, name, bits)                                                       \
+    if (now->name != then->name)                                                               \
+        reach |= (bits);
+#define TEXT_DIFFERS(name, bits)                                                               \
+    if (!same_text(now->name, then->name))                                                     \
+        reach |= (bits);
+#define PART_DIFFERS(type, name, bits)
+
+unsigned options_reach(const struct mw_options *now, const struct mw_options *then)
+{
+    unsigned reach = 0;
+
+    MW_OPTION_FIELDS(NUMBER_DIFFERS, TEXT_DIFFERS)
+    return reach;
+}
+
+/* Without the parts: they reach no answer that is being made, except for the engine. */
+static unsigned chat_reach(const struct mw_chat_options *now, const struct mw_chat_options *then)
+{
+    unsigned reach = 0;
+
+    MW_CHAT_OPTION_FIELDS(NUMBER_DIFFERS, TEXT_DIFFERS, PART_DIFFERS)
+    return reach;
+}
+
 bool mw_keeps_kv(const struct mw_options *now, const struct mw_options *then)
 {
-    return now->kv_k == then->kv_k && now->kv_v == then->kv_v && now->exact == then->exact &&
-           now->blas == then->blas && same_text(now->isa, then->isa);
+    return (options_reach(now, then) & MW_REACH_KV) == 0;
 }
 
 bool mw_keeps_answer(const struct mw_chat_options *now, const struct mw_chat_options *then)
 {
-    return mw_keeps_kv(&now->engine, &then->engine) && same_text(now->system, then->system) &&
-           same_text(now->format, then->format) && now->raw == then->raw &&
-           now->think == then->think;
+    return mw_keeps_kv(&now->engine, &then->engine) &&
+           (chat_reach(now, then) & MW_REACH_ANSWER) == 0;
+}
+
+/* Texts have no default to keep, and those of `asked` may be gone. */
+#define KEEP_NUMBER(type, name, bits)                                                          \
+    if (o->name == asked->name)                                                                \
+        o->name = got->name;
+#define KEEP_TEXT(name, bits)
+
+void options_keep(const struct mw_options *asked, const struct mw_options *got,
+                  struct mw_options *o)
+{
+    uint64_t memory_bytes = o->memory_bytes;
+    bool chooses = o->memory_choice != asked->memory_choice;
+
+    MW_OPTION_FIELDS(KEEP_NUMBER, KEEP_TEXT)
+    if (chooses)
+        o->memory_bytes = memory_bytes;
 }

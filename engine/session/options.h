@@ -16,6 +16,18 @@
  */
 int options_resolve(struct mw_model *m, struct mw_options *o, struct err *e);
 
+/* What changes if options `then` replace options `now`: bits of enum mw_reach.  0: nothing that
+ * a session has to do. */
+unsigned options_reach(const struct mw_options *now, const struct mw_options *then);
+
+/*
+ * Options *o follow options `asked`, which were completed to `got`.  Replace every field that
+ * asks for the same as before by what it got then, so that a default is not chosen again when
+ * something else changes.
+ */
+void options_keep(const struct mw_options *asked, const struct mw_options *got,
+                  struct mw_options *o);
+
 /* The context in tokens that these options ask for. */
 uint32_t options_ctx(const struct mw_model *m, const struct mw_options *o);
 

@@ -46,8 +46,11 @@ int settings_copy(struct settings *out, const struct mw_chat_options *o, struct 
 
     if (count_stops(o->stop, &n_stop, &bytes, e) != 0)
         return -1;
-    bytes += string_bytes(o->system) + string_bytes(o->format) + string_bytes(o->engine.isa) +
-             string_bytes(o->engine.cache_folder);
+#define NO_TEXT(...)
+#define COUNT_TEXT(name, reach)        bytes += string_bytes(o->name);
+#define COUNT_ENGINE_TEXT(name, reach) bytes += string_bytes(o->engine.name);
+    MW_CHAT_OPTION_FIELDS(NO_TEXT, COUNT_TEXT, NO_TEXT)
+    MW_OPTION_FIELDS(NO_TEXT, COUNT_ENGINE_TEXT)
     stop = malloc((n_stop + 1) * sizeof *stop + bytes);
     if (stop == NULL)
         return err_memory(e, "the options");
@@ -58,10 +61,10 @@ int settings_copy(struct settings *out, const struct mw_chat_options *o, struct 
     for (size_t i = 0; i < n_stop; i++)
         stop[i] = put_string(&at, o->stop[i]);
     stop[n_stop] = NULL;
-    out->o.system = put_string(&at, o->system);
-    out->o.format = put_string(&at, o->format);
-    out->o.engine.isa = put_string(&at, o->engine.isa);
-    out->o.engine.cache_folder = put_string(&at, o->engine.cache_folder);
+#define COPY_TEXT(name, reach)        out->o.name = put_string(&at, o->name);
+#define COPY_ENGINE_TEXT(name, reach) out->o.engine.name = put_string(&at, o->engine.name);
+    MW_CHAT_OPTION_FIELDS(NO_TEXT, COPY_TEXT, NO_TEXT)
+    MW_OPTION_FIELDS(NO_TEXT, COPY_ENGINE_TEXT)
     return 0;
 }
 

@@ -1,0 +1,85 @@
+/*
+ * option_fields.h - the fields of mw_options and mw_chat_options, and what a change of each
+ * reaches in a session.
+ *
+ *     NUMBER(int, n_thread, MW_REACH_WORKSPACE)
+ *
+ * The structs themselves, the comparison of options and the copies of their texts are made from
+ * these lists, so a field cannot be missing in one of them.
+ */
+#ifndef MEMWALL_ENGINE_SESSION_OPTION_FIELDS_H
+#define MEMWALL_ENGINE_SESSION_OPTION_FIELDS_H
+
+enum mw_reach {
+    MW_REACH_NOTHING = 0,   /* read when it is needed */
+    MW_REACH_PLAN = 1,      /* sizes of memory only; all below change these, too */
+    MW_REACH_WORKSPACE = 2, /* buffers of the forward pass */
+    MW_REACH_KV = 4,        /* keys and values: the conversation is evaluated again */
+    MW_REACH_WEIGHTS = 8,   /* weights are read again */
+    MW_REACH_ANSWER = 16,   /* an answer that is being made cannot go on */
+    MW_REACH_TOKEN = 32,    /* the answerer, from the next token on */
+};
+
+/* NUMBER(type, name, reach), TEXT(name, reach): const char * */
+#define MW_OPTION_FIELDS(NUMBER, TEXT)                                                         \
+    /* the budget; 0: chosen from the available memory */                                      \
+    NUMBER(uint64_t, memory_bytes, MW_REACH_PLAN)                                              \
+    /* with memory_bytes 0: another number than before chooses the budget again */             \
+    NUMBER(uint32_t, memory_choice, MW_REACH_NOTHING)                                          \
+    /* tokens; 0: 4096, or the trained context if that is shorter */                           \
+    NUMBER(uint32_t, n_ctx, MW_REACH_WORKSPACE)                                                \
+    /* types of keys and of values */                                                          \
+    NUMBER(enum mw_kv, kv_k, MW_REACH_KV)                                                      \
+    NUMBER(enum mw_kv, kv_v, MW_REACH_KV)                                                      \
+    /* the way weights are read */                                                             \
+    NUMBER(enum mw_io, io, MW_REACH_WEIGHTS)                                                   \
+    /* with MW_IO_MMAP: drop pages after they were used */                                     \
+    NUMBER(bool, mmap_drop, MW_REACH_WEIGHTS)                                                  \
+    /* read with pread(2) even if io_uring is available */                                     \
+    NUMBER(bool, no_uring, MW_REACH_WEIGHTS)                                                   \
+    /* of one read of weights, at most; 0: chosen by the budget */                             \
+    NUMBER(uint32_t, block_bytes, MW_REACH_WEIGHTS)                                            \
+    /* read at most this many bytes a second; 0: no limit */                                   \
+    NUMBER(uint64_t, disk_rate, MW_REACH_WEIGHTS)                                              \
+    /* 0: one for each CPU */                                                                  \
+    NUMBER(int, n_thread, MW_REACH_WORKSPACE)                                                  \
+    /* keep activations in float; pinned weights then have other forms */                      \
+    NUMBER(bool, exact, MW_REACH_KV | MW_REACH_WEIGHTS)                                        \
+    NUMBER(enum mw_pack, pack, MW_REACH_WEIGHTS)                                               \
+    /* OpenBLAS in long prompts; auto: see mw_model_set_products() */                          \
+    NUMBER(enum mw_blas, blas, MW_REACH_KV)                                                    \
+    /* kernel set; NULL: the fastest.  Must outlive the session */                             \
+    TEXT(isa, MW_REACH_KV | MW_REACH_WEIGHTS)                                                  \
+    /* tokens of a prompt evaluated together; 0: chosen by the plan */                         \
+    NUMBER(uint32_t, chunk, MW_REACH_WORKSPACE)                                                \
+    /* rows of logits computed together; 0: 1 */                                               \
+    NUMBER(uint32_t, n_logit_row, MW_REACH_WORKSPACE)                                          \
+    /* drop the oldest turns when the context is full */                                       \
+    NUMBER(bool, ctx_shift, MW_REACH_NOTHING)                                                  \
+    /* folder for built tokenizers and copies of turns that do not fit memory; NULL: none.     \
+     * That of the first options stays. */                                                     \
+    TEXT(cache_folder, MW_REACH_NOTHING)
+
+/* PART(type, name, reach): a field that is not compared as a number */
+#define MW_CHAT_OPTION_FIELDS(NUMBER, TEXT, PART)                                              \
+    PART(struct mw_options, engine, MW_REACH_NOTHING)                                          \
+    PART(struct mw_sampling, sampling, MW_REACH_TOKEN)                                         \
+    /* the system message, or NULL */                                                          \
+    TEXT(system, MW_REACH_ANSWER)                                                              \
+    /* name of a chat format; NULL: the model's own */                                         \
+    TEXT(format, MW_REACH_ANSWER)                                                              \
+    /* use no chat format: continue the text as it is */                                       \
+    NUMBER(bool, raw, MW_REACH_ANSWER)                                                         \
+    NUMBER(enum mw_think, think, MW_REACH_ANSWER)                                              \
+    /* maximum tokens of an answer; 0: until the context is full */                            \
+    NUMBER(uint32_t, n_predict, MW_REACH_TOKEN)                                                \
+    /* Texts that end an answer, of 1 to MW_STOP_BYTES bytes, then NULL; or NULL.  Neither the \
+     * answer nor the conversation has the text.  Thinking is not searched. */                 \
+    PART(const char *const *, stop, MW_REACH_TOKEN)
+
+/* The members of the structs. */
+#define MW_NUMBER_MEMBER(type, name, reach) type name;
+#define MW_TEXT_MEMBER(name, reach)         const char *name;
+#define MW_PART_MEMBER(type, name, reach)   type name;
+
+#endif
