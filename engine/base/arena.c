@@ -103,6 +103,18 @@ void *arena_take(struct arena *a, size_t n, struct err *e)
     return p;
 }
 
+void arena_touch(struct arena *a)
+{
+    if (a->size > 0)
+        memory_touch(a->base, a->size);
+}
+
+void arena_release(struct arena *a)
+{
+    if (a->size > 0)
+        (void)madvise(a->base, a->size, MADV_DONTNEED);
+}
+
 void arena_unmap(struct arena *a)
 {
     if (a->base != NULL) {

@@ -53,6 +53,10 @@ void *arena_take(struct arena *a, size_t n, struct err *e);
  */
 void memory_touch(void *p, size_t bytes);
 
+/* Touch all of the arena; or give its memory back and keep its pieces, which are then zero. */
+void arena_touch(struct arena *a);
+void arena_release(struct arena *a);
+
 /* Unmap the arena, which is empty afterwards.  Safe on a zeroed struct. */
 void arena_unmap(struct arena *a);
 

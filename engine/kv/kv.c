@@ -59,18 +59,16 @@ int kv_check_types(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k
     return 0;
 }
 
-/* Reserve addresses; pages are charged when they are written, or now if `touch` is set.
- * Otherwise small pages, because with huge ones a layer's first position would charge 2 MiB. */
-static int reserve(unsigned char **out, size_t bytes, bool touch, struct err *e)
+/* Reserve addresses, of a ring or of pages.  Pages are charged when they are written: they are
+ * small, because with huge ones a layer's first position would charge 2 MiB. */
+static int reserve(unsigned char **out, size_t bytes, bool is_ring, struct err *e)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | (touch ? 0 : MAP_NORESERVE), -1, 0);
+                   MAP_PRIVATE | MAP_ANONYMOUS | (is_ring ? 0 : MAP_NORESERVE), -1, 0);
 
     if (p == MAP_FAILED)
         return err_sys(e, "cannot map %zu bytes for keys and values", bytes);
-    if (touch)
-        memory_touch(p, bytes);
-    else
+    if (!is_ring)
         madvise(p, bytes, MADV_NOHUGEPAGE);
     *out = p;
     return 0;
@@ -138,6 +136,18 @@ int kv_new(struct kv **out, const struct kv_spec *specs, uint32_t n_layer, enum 
     return 0;
 }
 
+void kv_touch(struct kv *kv)
+{
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        struct kv_layer *l = &kv->layers[i];
+
+        if (!l->spec.is_sliding)
+            continue;
+        memory_touch(l->k, l->k_bytes);
+        memory_touch(l->v, l->v_bytes);
+    }
+}
+
 void kv_free(struct kv *kv)
 {
     if (kv == NULL)
@@ -157,6 +167,14 @@ void kv_free(struct kv *kv)
 void kv_own_recurrent(struct kv *kv, struct recurrent *r)
 {
     kv->recurrent = r;
+}
+
+void kv_move_recurrent(struct kv *to, struct kv *from)
+{
+    to->recurrent = from->recurrent;
+    from->recurrent = NULL;
+    if (to->recurrent != NULL)
+        recurrent_clear(to->recurrent);
 }
 
 const struct recurrent *kv_recurrent(const struct kv *kv)
@@ -385,80 +403,139 @@ int kv_copy_restore(struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struc
     return rc;
 }
 
-/* Move the held positions that fit to a ring of another size. */
-static int resize_ring(const struct kv *kv, struct kv_layer *l, uint32_t from, uint32_t n_slot,
-                       struct err *e)
+uint64_t kv_resize_bytes(const struct kv *kv, uint32_t n_slot)
 {
-    struct kv_layer new = *l;
+    uint64_t most = 0;
 
-    new.n_slot = n_slot;
-    new.k_bytes = l->k_stride *n_slot;
-    new.v_bytes = l->v_stride *n_slot;
-    if (reserve(&new.k, new.k_bytes, true, e) != 0)
-        return -1;
-    if (reserve(&new.v, new.v_bytes, true, e) != 0) {
-        munmap(new.k, new.k_bytes);
-        return -1;
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        const struct kv_layer *l = &kv->layers[i];
+        uint64_t stride = l->k_stride > l->v_stride ? l->k_stride : l->v_stride;
+
+        if (l->spec.is_sliding && l->n_slot != n_slot && stride * n_slot > most)
+            most = stride * n_slot;
     }
-    for (uint32_t pos = from; pos < kv->n_token; pos++) {
-        memcpy(new.k + pos % n_slot * l->k_stride, l->k + pos % l->n_slot * l->k_stride,
-               l->k_stride);
-        memcpy(new.v + pos % n_slot * l->v_stride, l->v + pos % l->n_slot * l->v_stride,
-               l->v_stride);
+    return most;
+}
+
+/* Reserve rings of n_slot slots for the layers that change. */
+static int reserve_rings(const struct kv *kv, uint32_t n_slot, struct kv_layer *new,
+                         struct err *e)
+{
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        const struct kv_layer *l = &kv->layers[i];
+
+        if (!l->spec.is_sliding || l->n_slot == n_slot)
+            continue;
+        new[i].n_slot = n_slot;
+        new[i].k_bytes = l->k_stride *n_slot;
+        new[i].v_bytes = l->v_stride *n_slot;
+        if (reserve(&new[i].k, new[i].k_bytes, true, e) != 0 ||
+            reserve(&new[i].v, new[i].v_bytes, true, e) != 0)
+            return -1;
     }
-    munmap(l->k, l->k_bytes);
-    munmap(l->v, l->v_bytes);
-    *l = new;
     return 0;
 }
 
-/* Change the reserved addresses; mremap() moves written pages without copying. */
-static int resize_pages(struct kv_layer *l, uint32_t n_ctx, struct err *e)
+/* Unmap the rings of a change that failed. */
+static void unmap_rings(struct kv_layer *layers, uint32_t n_layer)
+{
+    for (uint32_t i = 0; i < n_layer; i++) {
+        if (layers[i].k != NULL)
+            munmap(layers[i].k, layers[i].k_bytes);
+        if (layers[i].v != NULL)
+            munmap(layers[i].v, layers[i].v_bytes);
+    }
+}
+
+/* Copy the positions from `from` on to a ring of another size, and unmap the old one. */
+static void move_ring(const struct kv *kv, uint32_t from, size_t stride, uint32_t n_before,
+                      unsigned char *before, uint32_t n_slot, unsigned char *ring)
+{
+    memory_touch(ring, stride * n_slot);
+    for (uint32_t pos = from; pos < kv->n_token; pos++)
+        memcpy(ring + pos % n_slot * stride, before + pos % n_before * stride, stride);
+    munmap(before, stride * n_before);
+}
+
+static void move_rings(struct kv *kv, struct kv_layer *new)
+{
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        struct kv_layer *l = &kv->layers[i], *to = &new[i];
+
+        if (to->k == NULL)
+            continue;
+        move_ring(kv, kv->ring_from, l->k_stride, l->n_slot, l->k, to->n_slot, to->k);
+        move_ring(kv, kv->ring_from, l->v_stride, l->n_slot, l->v, to->n_slot, to->v);
+        l->k = to->k;
+        l->v = to->v;
+        l->k_bytes = to->k_bytes;
+        l->v_bytes = to->v_bytes;
+        l->n_slot = to->n_slot;
+    }
+}
+
+/* Change the reserved addresses; mremap() moves written pages without copying, and cannot fail
+ * if they get fewer. */
+static int resize_pages(unsigned char **pages, size_t *bytes, size_t new_bytes, struct err *e)
+{
+    void *p;
+
+    if (new_bytes == *bytes)
+        return 0;
+    p = mremap(*pages, *bytes, new_bytes, MREMAP_MAYMOVE);
+    if (p == MAP_FAILED)
+        return err_sys(e, "cannot map %zu bytes for keys and values", new_bytes);
+    *pages = p;
+    *bytes = new_bytes;
+    return 0;
+}
+
+static int resize_global(struct kv *kv, uint32_t n_ctx, struct err *e)
 {
     uint32_t n_slot = page_round(n_ctx);
-    size_t k_bytes = l->k_stride * n_slot, v_bytes = l->v_stride * n_slot;
-    void *k, *v;
 
-    k = mremap(l->k, l->k_bytes, k_bytes, MREMAP_MAYMOVE);
-    if (k == MAP_FAILED)
-        return err_sys(e, "cannot map %zu bytes for keys and values", k_bytes);
-    l->k = k;
-    l->k_bytes = k_bytes;
-    v = mremap(l->v, l->v_bytes, v_bytes, MREMAP_MAYMOVE);
-    if (v == MAP_FAILED)
-        return err_sys(e, "cannot map %zu bytes for keys and values", v_bytes);
-    l->v = v;
-    l->v_bytes = v_bytes;
-    l->n_slot = n_slot;
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        struct kv_layer *l = &kv->layers[i];
+
+        if (l->spec.is_sliding)
+            continue;
+        if (resize_pages(&l->k, &l->k_bytes, l->k_stride * n_slot, e) != 0 ||
+            resize_pages(&l->v, &l->v_bytes, l->v_stride * n_slot, e) != 0)
+            return -1;
+        l->n_slot = n_slot;
+    }
     return 0;
+}
+
+/* Positions that do not fit a smaller ring, and those after the held ones, are lost. */
+static void cut_rings(struct kv *kv, uint32_t n_slot)
+{
+    uint32_t from = ring_begin(kv), least = kv->n_slot < n_slot ? kv->n_slot : n_slot;
+
+    if (kv->n_token > least && from < kv->n_token - least)
+        from = kv->n_token - least;
+    kv->ring_from = from < kv->n_token ? from : kv->n_token;
+    kv->ring_end = kv->n_token;
 }
 
 int kv_resize(struct kv *kv, uint32_t n_ctx, uint32_t n_slot, struct err *e)
 {
-    uint32_t from = ring_begin(kv);
-    bool moves = kv->n_slot != n_slot;
+    struct kv_layer *new = calloc(kv->n_layer + 1, sizeof *new);
+    struct err ignored = ERR_INIT;
 
     assert(n_slot % ATTN_BLOCK == 0 && n_ctx >= kv->n_token);
-    /* Positions that do not fit a smaller ring, and those after the held ones, are lost.  This
-     * is recorded first, so that it is true for every layer if a later one fails. */
-    if (moves) {
-        uint32_t least = kv->n_slot < n_slot ? kv->n_slot : n_slot;
-
-        if (kv->n_token > least && from < kv->n_token - least)
-            from = kv->n_token - least;
-        kv->ring_from = from < kv->n_token ? from : kv->n_token;
-        kv->ring_end = kv->n_token;
+    if (new == NULL)
+        return err_memory(e, "the table of %u KV layers", kv->n_layer);
+    if (reserve_rings(kv, n_slot, new, e) != 0 || resize_global(kv, n_ctx, e) != 0) {
+        (void)resize_global(kv, kv->n_ctx, &ignored);
+        unmap_rings(new, kv->n_layer);
+        free(new);
+        return -1;
     }
-    for (uint32_t i = 0; i < kv->n_layer; i++) {
-        struct kv_layer *l = &kv->layers[i];
-
-        if (l->spec.is_sliding && l->n_slot != n_slot &&
-            resize_ring(kv, l, kv->ring_from, n_slot, e) != 0)
-            return -1;
-        if (!l->spec.is_sliding && l->n_slot != page_round(n_ctx) &&
-            resize_pages(l, n_ctx, e) != 0)
-            return -1;
-    }
+    if (kv->n_slot != n_slot)
+        cut_rings(kv, n_slot);
+    move_rings(kv, new);
+    free(new);
     kv->n_ctx = n_ctx;
     kv->n_slot = n_slot;
     if (kv->page_end > page_round(n_ctx))

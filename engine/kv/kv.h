@@ -53,16 +53,20 @@ int kv_check_types(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k
 
 /*
  * n_slot: slots of the sliding rings (plan_sliding_slots).  window: positions that a sliding
- * layer sees, including the current one.  Rings are touched now, pages when written.
+ * layer sees, including the current one.  No memory is taken yet: rings take theirs in
+ * kv_touch(), pages when they are written.
  */
 int kv_new(struct kv **out, const struct kv_spec *specs, uint32_t n_layer, enum kv_type k,
            enum kv_type v, uint32_t n_ctx, uint32_t n_slot, uint32_t window, struct err *e);
+void kv_touch(struct kv *kv);
 void kv_free(struct kv *kv);
 
 /* Give the store the state of the layers without keys and values, at position 0.  It then
  * belongs to the store, which commits, clears and copies it together with positions. */
 void kv_own_recurrent(struct kv *kv, struct recurrent *r);
 const struct recurrent *kv_recurrent(const struct kv *kv); /* NULL: none */
+/* Move this state to another store of the same model, at position 0. */
+void kv_move_recurrent(struct kv *to, struct kv *from);
 
 /* The number of positions held, from position 0. */
 uint32_t kv_tokens(const struct kv *kv);
@@ -120,8 +124,11 @@ int kv_copy_save(const struct kv *kv, kv_bytes_fn *fn, void *ctx, struct err *e)
 int kv_copy_restore(struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e);
 
 /* Change the context and the slots of the rings.  Held positions stay; n_ctx is at least their
- * number. */
+ * number.  Returns 0, or -1 with *e and the store as before. */
 int kv_resize(struct kv *kv, uint32_t n_ctx, uint32_t n_slot, struct err *e);
+
+/* Memory that changing the slots of the rings to n_slot takes for a short time. */
+uint64_t kv_resize_bytes(const struct kv *kv, uint32_t n_slot);
 
 /* Bytes used now. */
 uint64_t kv_global_bytes(const struct kv *kv);  /* pages that were written */

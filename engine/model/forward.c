@@ -423,18 +423,18 @@ static void keep_rows(struct row_cache *c, const uint32_t *ids, uint32_t n,
 static int look_up(struct forward *f, const uint32_t *ids, uint32_t n, struct err *e)
 {
     const struct model_desc *d = f->p.desc;
-    size_t n_lookup = list_rows(d->token_embd, &f->embd_cache, f->embd_row_bytes, ids, n,
+    size_t n_lookup = list_rows(d->token_embd, &f->p.kept->embd, f->embd_row_bytes, ids, n,
                                 f->embd_rows, f->lookups);
 
-    n_lookup += list_rows(d->ple_embd, &f->ple_cache, f->ple_row_bytes, ids, n, f->ple_rows,
+    n_lookup += list_rows(d->ple_embd, &f->p.kept->ple, f->ple_row_bytes, ids, n, f->ple_rows,
                           f->lookups + n_lookup);
     if (n_lookup == 0)
         return 0;
     stream_lookup_start(f->p.stream, f->lookups, n_lookup);
     if (stream_lookup_wait(f->p.stream, e) != 0)
         return -1;
-    keep_rows(&f->embd_cache, ids, n, f->embd_rows);
-    keep_rows(&f->ple_cache, ids, n, f->ple_rows);
+    keep_rows(&f->p.kept->embd, ids, n, f->embd_rows);
+    keep_rows(&f->p.kept->ple, ids, n, f->ple_rows);
     return 0;
 }
 

@@ -22,6 +22,7 @@
 #include "engine/kv/kv.h"
 #include "engine/model/desc.h"
 #include "engine/model/products.h"
+#include "engine/model/row_cache.h"
 #include "engine/stream/expert_cache.h"
 #include "engine/stream/stream.h"
 #include "engine/telemetry/telemetry.h"
@@ -29,6 +30,12 @@
 struct forward;
 
 enum want { WANT_NONE, WANT_LAST, WANT_ALL };
+
+/* Lookup rows that stay in memory once they were read.  All zero: rows are read each time. */
+struct kept_rows {
+    struct arena arena; /* forward_bytes.tables */
+    struct row_cache embd, ple;
+};
 
 struct forward_parts {
     struct model_desc *desc; /* with its small weights loaded */
@@ -39,8 +46,8 @@ struct forward_parts {
     struct telemetry *telemetry;
     struct arena *activations; /* forward_bytes() */
     struct arena *rows;
-    struct arena *tables; /* forward_bytes(); of size 0: lookup rows are read each time */
     struct arena *logits; /* forward_logit_bytes() */
+    struct kept_rows *kept; /* may be opened and closed between passes */
     struct expert_cache *experts; /* of experts_open(); NULL: a dense model */
     uint32_t chunk;               /* maximum tokens per pass */
     uint32_t n_logit_row;         /* maximum rows of logits per pass */
@@ -55,7 +62,7 @@ struct forward_bytes {
     uint64_t act_fixed, act_col;
     uint64_t rows_fixed, rows_col; /* lookup rows of a chunk, as in the file */
     uint64_t lookup;               /* the stream's buffers for lookups */
-    uint64_t tables;               /* to keep every lookup row once it was read */
+    uint64_t tables;               /* of kept_rows */
     struct expert_sizes experts;   /* of the cache of expert weights */
     uint64_t experts_token;        /* of expert weights that one token uses */
 };
@@ -69,6 +76,7 @@ uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row);
 typedef void forward_progress_fn(void *ctx, double share);
 void forward_set_progress(struct forward *f, forward_progress_fn *fn, void *ctx);
 
+/* Buffers are carved from the arenas and not touched. */
 int forward_new(struct forward **out, const struct forward_parts *parts, struct err *e);
 void forward_free(struct forward *f);
 
@@ -93,7 +101,9 @@ float *forward_logits(struct forward *f);
 int experts_open(struct expert_cache **out, const struct model_desc *d, struct stream *s,
                  uint64_t bytes, struct telemetry *t, struct err *e);
 
-/* Bytes that the kept lookup rows take now. */
-uint64_t forward_table_bytes(const struct forward *f);
+/* Addresses for every row; memory is taken as rows come.  -1 with *e: *k is all zero. */
+int kept_rows_open(struct kept_rows *k, const struct model_desc *d, struct err *e);
+void kept_rows_close(struct kept_rows *k); /* safe on a zeroed struct */
+uint64_t kept_rows_bytes(const struct kept_rows *k); /* that rows take now */
 
 #endif

@@ -5,7 +5,6 @@
 #include "engine/compute/blas.h"
 #include "engine/model/forward.h"
 #include "engine/model/rope.h"
-#include "engine/model/row_cache.h"
 
 /* A column is a token of the chunk that is still computed.  Arrays are [chunk][width]. */
 struct forward {
@@ -47,7 +46,6 @@ struct forward {
 
     unsigned char *embd_rows; /* [chunk] rows of the token embedding as in the file */
     unsigned char *ple_rows;  /* [chunk] rows of the per-layer table */
-    struct row_cache embd_cache, ple_cache;
     uint64_t embd_row_bytes, ple_row_bytes;
     struct stream_lookup *lookups; /* [2 * chunk] */
     uint32_t *row_of;              /* [chunk] row of ple_rows that a column reads */

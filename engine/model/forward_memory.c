@@ -153,12 +153,6 @@ static uint64_t table_cache_bytes(const struct tensor_info *t)
     return t != NULL ? row_cache_bytes(tensor_rows(t), table_row_bytes(t)) : 0;
 }
 
-static int init_cache(struct row_cache *c, const struct tensor_info *t, struct arena *a,
-                      struct err *e)
-{
-    return t != NULL ? row_cache_init(c, a, tensor_rows(t), table_row_bytes(t), e) : 0;
-}
-
 void forward_bytes(const struct model_desc *d, int n_blas_thread, struct forward_bytes *out)
 {
     struct carver count = { .chunk = 0, .n_blas_thread = n_blas_thread };
@@ -209,10 +203,6 @@ int forward_new(struct forward **out, const struct forward_parts *parts, struct 
         arena_take(parts->logits, (size_t)parts->n_logit_row * d->n_vocab * sizeof(float), e);
     if (f->embd_rows == NULL || f->ple_rows == NULL || f->logits == NULL)
         goto fail;
-    if (parts->tables->size > 0 &&
-        (init_cache(&f->embd_cache, d->token_embd, parts->tables, e) != 0 ||
-         init_cache(&f->ple_cache, d->ple_embd, parts->tables, e) != 0))
-        goto fail;
     *out = f;
     return 0;
 
@@ -226,12 +216,37 @@ void forward_free(struct forward *f)
     free(f);
 }
 
-uint64_t forward_table_bytes(const struct forward *f)
-{
-    return f->embd_cache.held_bytes + f->ple_cache.held_bytes;
-}
-
 float *forward_logits(struct forward *f)
 {
     return f->logits;
+}
+
+static int init_cache(struct row_cache *c, const struct tensor_info *t, struct arena *a,
+                      struct err *e)
+{
+    return t != NULL ? row_cache_init(c, a, tensor_rows(t), table_row_bytes(t), e) : 0;
+}
+
+int kept_rows_open(struct kept_rows *k, const struct model_desc *d, struct err *e)
+{
+    uint64_t bytes = table_cache_bytes(d->token_embd) + table_cache_bytes(d->ple_embd);
+
+    *k = (struct kept_rows){ 0 };
+    if (arena_map(&k->arena, "tables", bytes, false, e) == 0 &&
+        init_cache(&k->embd, d->token_embd, &k->arena, e) == 0 &&
+        init_cache(&k->ple, d->ple_embd, &k->arena, e) == 0)
+        return 0;
+    kept_rows_close(k);
+    return -1;
+}
+
+void kept_rows_close(struct kept_rows *k)
+{
+    arena_unmap(&k->arena);
+    *k = (struct kept_rows){ 0 };
+}
+
+uint64_t kept_rows_bytes(const struct kept_rows *k)
+{
+    return k->embd.held_bytes + k->ple.held_bytes;
 }

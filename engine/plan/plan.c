@@ -212,23 +212,26 @@ static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan 
         *out = pinned;
 }
 
-/* The chunk that takes as long to compute as its weights take to read.  A larger one would only
- * take memory from pinned weights. */
-static uint32_t chunk_target(const struct plan_input *in)
+uint32_t plan_chunk_target(const struct plan_input *in)
 {
     double chunk, token_s = speed_prompt_token(in);
 
-    if (in->chunk_max != 0)
-        return chunk_limit(in, in->n_ctx, in->chunk_max);
     /* Every chunk of a mixture of experts reads most experts, so it is as wide as it can be. */
     if (in->n_expert_all > 0 || !(token_s > 0) || !(in->disk_bytes_s > 0))
-        return chunk_limit(in, in->n_ctx, PLAN_CHUNK_DEFAULT);
+        return PLAN_CHUNK_DEFAULT;
     chunk = (double)in->prompt_bytes / in->disk_bytes_s / token_s;
     if (!(chunk > PLAN_CHUNK_EVEN))
-        chunk = PLAN_CHUNK_EVEN;
-    if (chunk > PLAN_CHUNK_MAX)
-        chunk = PLAN_CHUNK_MAX;
-    return chunk_limit(in, in->n_ctx, (uint32_t)chunk);
+        return PLAN_CHUNK_EVEN;
+    return chunk < PLAN_CHUNK_MAX ? (uint32_t)chunk : PLAN_CHUNK_MAX;
+}
+
+/* The widest chunk if weights are read from disk. */
+static uint32_t widest_chunk(const struct plan_input *in)
+{
+    if (in->chunk_max != 0)
+        return chunk_limit(in, in->n_ctx, in->chunk_max);
+    return chunk_limit(in, in->n_ctx,
+                       in->chunk_target != 0 ? in->chunk_target : plan_chunk_target(in));
 }
 
 static bool choice_fits(const struct plan_input *in, const struct choice *c)
@@ -446,7 +449,7 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
         return refuse(in, out, e);
     }
     if (!pin_everything(in, out))
-        give_in_order(in, chunk_target(in), out);
+        give_in_order(in, widest_chunk(in), out);
     plan_predict(in, out);
     return 0;
 }

@@ -99,7 +99,8 @@ struct plan_costs {
 struct plan_input {
     uint64_t budget_bytes;
     uint32_t n_ctx;
-    uint32_t chunk_max; /* the requested chunk; 0: the plan chooses */
+    uint32_t chunk_max;    /* the requested chunk; 0: the plan chooses */
+    uint32_t chunk_target; /* of plan_chunk_target() for earlier limits; 0: for these limits */
     int n_thread;
 
     uint64_t program_bytes;       /* the allowance */
@@ -206,6 +207,10 @@ void plan_predict(const struct plan_input *in, struct plan *p);
  * budget and context that would fit) and the floor in *out, whose sum is above the budget.
  */
 int plan_make(const struct plan_input *in, struct plan *out, struct err *e);
+
+/* The chunk that takes as long to compute as its weights take to read, by the limits.  A larger
+ * one would only take memory from pinned weights. */
+uint32_t plan_chunk_target(const struct plan_input *in);
 
 /* The most that a budget may be if none is given: three quarters of free_bytes.  The rest is
  * left to other programs and to the page cache. */

@@ -62,7 +62,7 @@ struct mw_chat {
     pthread_mutex_t lock; /* of all members below */
     pthread_cond_t wake;
     struct command *first, *last;
-    struct mw_session *session; /* replaced by the engine thread only */
+    struct mw_session *session; /* opened and closed by the engine thread only */
     struct settings settings;   /* in force */
     struct plan plan;
     uint32_t n_ahead,
@@ -231,25 +231,17 @@ static int shorten(struct mw_chat *c, uint32_t n_ctx, struct err *e)
     return mw_session_rewind(c->session, same <= n_ctx ? (uint32_t)same : 0, &kept, e);
 }
 
-/* Apply options to the session, or open a new session if that is not possible.  A new one
- * evaluates the conversation again with the next message. */
+/* Apply options to the session, or open one if the model was not loaded. */
 static int apply_engine(struct mw_chat *c, const struct mw_options *wanted, struct err *e)
 {
-    struct mw_session *s = c->session;
-    bool had_session = s != NULL;
-    struct err ignored = ERR_INIT;
+    struct mw_session *s;
 
-    if (had_session && mw_keeps_kv(&c->settings.o.engine, wanted))
-        return shorten(c, wanted->n_ctx, e) != 0 ? -1 : session_set(s, wanted, e);
-    set_session(c, NULL);
-    mw_session_close(s);
-    if (mw_session_open(&s, c->m, wanted, e) == 0) {
-        set_session(c, s);
-        return 0;
-    }
-    if (had_session && mw_session_open(&s, c->m, &c->settings.o.engine, &ignored) == 0)
-        set_session(c, s);
-    return -1;
+    if (c->session != NULL)
+        return shorten(c, wanted->n_ctx, e) != 0 ? -1 : session_set(c->session, wanted, e);
+    if (mw_session_open(&s, c->m, wanted, e) != 0)
+        return -1;
+    set_session(c, s);
+    return 0;
 }
 
 /* Make the settings of a command those in force.  The old ones are freed with the command. */

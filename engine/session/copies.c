@@ -249,6 +249,12 @@ void copies_set_room(struct copies *c, uint32_t n_memory)
     make_room(c, n_memory);
 }
 
+void copies_of(struct copies *c, struct kv *kv)
+{
+    copies_cut(c, 0);
+    c->kv = kv;
+}
+
 static bool save_to_memory(struct copies *c, struct copy *copy)
 {
     struct err ignored = ERR_INIT;

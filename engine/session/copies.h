@@ -23,6 +23,9 @@ void copies_free(struct copies *c); /* NULL is fine */
 /* Set how many copies may be in memory; the others move to the file. */
 void copies_set_room(struct copies *c, uint32_t n_memory);
 
+/* Forget all copies, and copy from another store from now on. */
+void copies_of(struct copies *c, struct kv *kv);
+
 /* Copy the rings at the current position.  A copy that fails is not an error. */
 void copies_mark(struct copies *c);
 

@@ -7,7 +7,10 @@ libengine_a_SOURCES += \
 	engine/session/observe.c engine/session/observe.h engine/session/doctor.c \
 	engine/session/packing.c engine/session/packing.h \
 	engine/session/product_choice.c engine/session/product_choice.h \
-	engine/session/session.c engine/session/session.h \
+	engine/session/session.c engine/session/session.h engine/session/session_internal.h \
+	engine/session/session_parts.c engine/session/session_memory.c \
+	engine/session/session_change.c engine/session/session_publish.c \
+	engine/session/settled.c engine/session/settled.h \
 	engine/session/tokens.c engine/session/tokens.h \
 	engine/session/copies.c engine/session/copies.h \
 	engine/session/sampler.c engine/session/sampler.h \

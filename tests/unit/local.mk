@@ -50,6 +50,7 @@ check_PROGRAMS += \
 	tests/unit/test_receipt \
 	tests/unit/test_record \
 	tests/unit/test_repo \
+	tests/unit/test_reread \
 	tests/unit/test_rewind \
 	tests/unit/test_rotate \
 	tests/unit/test_same_bits \

@@ -1,0 +1,268 @@
+/*
+ * Other options for a session that holds tokens.
+ *
+ *   1. Everything that gets smaller gives its memory back, and so does the workspace, which holds
+ *      nothing between two passes.
+ *   2. Parts that have to be made again are made beside the old ones.  They take no memory yet.
+ *   3. Weights grow.
+ *   4. The new parts replace the old ones, and take their memory.
+ *
+ * So old and new parts together never exceed the budget, and nothing can fail once a part is
+ * lost.  Weights are the exception: a stream that has to be opened again is closed first.
+ */
+#include "config.h"
+
+#include "engine/session/session_internal.h"
+
+#include <time.h>
+
+#include "engine/session/options.h"
+
+/* --- planning --- */
+
+const struct mw_choice *session_choice(const struct mw_session *s, struct mw_limits *l)
+{
+    struct mw_choice choice;
+
+    *l = limits_of(s->m);
+    if (s->weights.cache == NULL)
+        return NULL;
+    expert_cache_choice(s->weights.cache, &choice);
+    return observe_choice(&choice, (int64_t)time(NULL), l) ? &l->choice : NULL;
+}
+
+static bool same_speed(const struct plan *a, const struct plan *b)
+{
+    return a->budget_bytes == b->budget_bytes && a->n_ctx == b->n_ctx &&
+           a->pinned_bytes == b->pinned_bytes && a->n_expert == b->n_expert;
+}
+
+/* --- changing --- */
+
+struct change {
+    struct settled settled;
+    struct plan plan;
+    bool opens;    /* the weights again */
+    bool replaces; /* keys and values */
+    bool works;    /* with another workspace */
+    struct kv *kv;
+    struct workspace *work;
+};
+
+/* Memory that keys and values use while a change is made.  The old ones stay beside the new
+ * ones, which take no memory yet; rings, states and copies may be larger than they will be. */
+static uint64_t kv_used(const struct mw_session *s, const struct change *c)
+{
+    uint64_t bytes = kv_sliding_bytes(s->kv) + kv_recurrent_bytes(s->kv) +
+                     copies_bytes(s->copies);
+    uint64_t most = c->plan.row[MW_ROW_KV_SLIDING] + c->plan.row[MW_ROW_KV_RECURRENT];
+
+    return kv_global_bytes(s->kv) + (c->replaces && bytes > most ? bytes - most : 0);
+}
+
+static uint64_t ring_bytes(const struct weights *w, uint32_t n_slot)
+{
+    return whole_huge_pages((uint64_t)n_slot * w->shape.slot_bytes);
+}
+
+/*
+ * Shrink the weights to the smaller of what they have and what they get.  While a ring of keys
+ * is copied there are two of it; the second one may take the memory of the workspace.
+ */
+static int shrink_weights(struct mw_session *s, const struct change *c, struct err *e)
+{
+    const struct weights *w = &s->weights;
+    const struct mw_options *o = &c->settled.o;
+    struct room to = session_room(s, &c->plan, kv_used(s, c)), now = w->room;
+    uint64_t both = to.pinned_bytes + ring_bytes(w, to.n_slot), copy = 0, spare = 0;
+
+    if (!c->replaces)
+        copy = kv_resize_bytes(s->kv, session_ring_slots(s, c->plan.chunk, o->n_ctx));
+    if (c->works)
+        spare = c->plan.row[MW_ROW_ACTIVATIONS] + c->plan.row[MW_ROW_LOGITS];
+    if (to.pinned_bytes >= now.pinned_bytes) {
+        uint64_t ring = ring_bytes(w, now.n_slot), most = both > ring ? both - ring : 0;
+
+        to.n_slot = now.n_slot;
+        to.pinned_bytes = most < now.pinned_bytes ? most : now.pinned_bytes;
+    }
+    if (to.expert_bytes > now.expert_bytes)
+        to.expert_bytes = now.expert_bytes;
+    room_less(&to, copy > spare ? copy - spare : 0, w->shape.slot_bytes);
+    return session_set_room(s, &to, e);
+}
+
+static int open_weights(struct mw_session *s, const struct settled *settled,
+                        const struct plan *plan, uint64_t kv_bytes, struct err *e)
+{
+    struct room room = session_room(s, plan, kv_bytes);
+
+    return weights_open(s, &settled->o, plan, &room, e);
+}
+
+static int set_kept(struct mw_session *s, bool keeps, struct err *e)
+{
+    if (!keeps)
+        kept_rows_close(&s->kept);
+    else if (s->kept.arena.base == NULL)
+        return kept_rows_open(&s->kept, s->m->desc, e);
+    return 0;
+}
+
+/* Steps 1 to 3. */
+static int make(struct mw_session *s, struct change *c, struct err *e)
+{
+    const struct mw_options *o = &c->settled.o;
+    const struct plan *plan = &c->plan;
+    struct room room;
+
+    if (plan->n_copy < s->plan.n_copy)
+        copies_set_room(s->copies, plan->n_copy);
+    if (c->opens)
+        weights_close(s);
+    else if (shrink_weights(s, c, e) != 0)
+        return -1;
+    if (c->works && s->work != NULL)
+        workspace_release(s->work);
+    if (pool_set_threads(s->pool, o->n_thread, e) != 0 ||
+        (o->n_ctx > s->settled.o.n_ctx && tokens_resize(&s->tokens, o->n_ctx, e) != 0))
+        return -1;
+    if (c->replaces ? session_kv(&c->kv, s, o, plan, e) != 0
+                    : kv_resize(s->kv, o->n_ctx, session_ring_slots(s, plan->chunk, o->n_ctx), e) != 0)
+        return -1;
+    if (c->opens && open_weights(s, &c->settled, plan, kv_used(s, c), e) != 0)
+        return -1;
+    if ((c->works &&
+         workspace_new(&c->work, s, o, plan, c->kv != NULL ? c->kv : s->kv, e) != 0) ||
+        set_kept(s, plan->keeps_rows, e) != 0)
+        return -1;
+    room = session_room(s, plan, kv_used(s, c));
+    return session_set_room(s, &room, e);
+}
+
+/* The weights and all that uses them, as they were. */
+static bool reopen(struct mw_session *s)
+{
+    struct err ignored = ERR_INIT;
+
+    weights_close(s);
+    workspace_free(s->work);
+    s->work = NULL;
+    return open_weights(s, &s->settled, &s->plan, kv_global_bytes(s->kv), &ignored) == 0 &&
+           workspace_new(&s->work, s, &s->settled.o, &s->plan, s->kv, &ignored) == 0;
+}
+
+/* Make everything as it was before.  If that fails, too, the session has no workspace. */
+static void undo(struct mw_session *s, struct change *c)
+{
+    const struct mw_options *o = &s->settled.o;
+    uint32_t n_slot = session_ring_slots(s, s->plan.chunk, o->n_ctx);
+    struct err ignored = ERR_INIT;
+
+    workspace_free(c->work);
+    kv_free(c->kv);
+    (void)pool_set_threads(s->pool, o->n_thread, &ignored);
+    (void)set_kept(s, s->plan.keeps_rows, &ignored);
+    if (tokens_resize(&s->tokens, o->n_ctx, &ignored) != 0 ||
+        (!c->replaces && kv_resize(s->kv, o->n_ctx, n_slot, &ignored) != 0) ||
+        (c->opens && !reopen(s))) {
+        workspace_free(s->work);
+        s->work = NULL;
+        return;
+    }
+    workspace_touch(s->work);
+    copies_set_room(s->copies, s->plan.n_copy);
+    (void)settle_memory(s, 0, &ignored);
+}
+
+/* Step 4. */
+static void take(struct mw_session *s, struct change *c)
+{
+    struct err ignored = ERR_INIT;
+
+    if (c->replaces) {
+        kv_move_recurrent(c->kv, s->kv);
+        copies_of(s->copies, c->kv);
+        kv_free(s->kv);
+        s->kv = c->kv;
+        s->tokens.n = 0;
+        kv_touch(s->kv);
+    }
+    if (c->works) {
+        workspace_free(s->work);
+        s->work = c->work;
+        workspace_touch(s->work);
+    }
+    (void)tokens_resize(&s->tokens, c->settled.o.n_ctx, &ignored); /* perhaps to fewer */
+    copies_set_room(s->copies, c->plan.n_copy);
+    s->kernels = kernels_of(&c->settled.o, &ignored);
+    s->settled = c->settled;
+    s->plan = c->plan;
+}
+
+static int change(struct mw_session *s, struct change *c, struct err *e)
+{
+    struct err ignored = ERR_INIT;
+
+    if (c->works)
+        s->has_logits = false;
+    if (make(s, c, e) != 0) {
+        undo(s, c);
+        return -1;
+    }
+    take(s, c);
+    /* The old keys and values have left memory over.  If it cannot be had, the next pass tries
+     * again. */
+    if (c->replaces)
+        (void)settle_memory(s, 0, &ignored);
+    return 0;
+}
+
+/* What has to be made again. */
+static void find_reach(const struct mw_session *s, struct change *c)
+{
+    unsigned reach = options_reach(&s->settled.o, &c->settled.o);
+
+    c->opens = s->work == NULL || (reach & MW_REACH_WEIGHTS) != 0;
+    c->replaces = (reach & MW_REACH_KV) != 0;
+    c->works = c->opens || c->replaces || (reach & MW_REACH_WORKSPACE) != 0 ||
+               c->plan.chunk != s->plan.chunk;
+}
+
+int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
+{
+    struct change c = { .kv = NULL };
+    struct mw_limits l;
+    int rc;
+
+    if (settled_options(s->m, &s->settled, o, &c.settled, e) != 0)
+        return -1;
+    if (s->work != NULL && options_reach(&s->settled.o, &c.settled.o) == MW_REACH_NOTHING) {
+        s->settled = c.settled;
+        return 0;
+    }
+    if (settled_plan(s->m, &c.settled, session_choice(s, &l), &c.plan, e) != 0)
+        return -1;
+    find_reach(s, &c);
+    if (!c.replaces && c.settled.o.n_ctx < kv_tokens(s->kv))
+        return err_set(e, ERR_CONTEXT,
+                       "the session holds %u tokens, which do not fit a context of %u",
+                       kv_tokens(s->kv), c.settled.o.n_ctx);
+    if (c.works || !same_speed(&s->plan, &c.plan))
+        telemetry_new_plan(s->telemetry);
+    rc = change(s, &c, e);
+    s->pass_end_ns = 0; /* what is observed of a pass begins again */
+    if (s->work != NULL)
+        publish_plan(s);
+    session_set_progress(s, s->progress, s->progress_ctx); /* of a new forward pass, too */
+    return rc;
+}
+
+int mw_session_set_memory(struct mw_session *s, uint64_t memory_bytes, struct err *e)
+{
+    struct mw_options o = s->settled.asked;
+
+    o.memory_bytes = memory_bytes;
+    o.memory_choice++;
+    return session_set(s, &o, e);
+}

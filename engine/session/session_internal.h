@@ -1,0 +1,134 @@
+/*
+ * session_internal.h - the parts of a session, for the files that implement it.
+ *
+ *     part        made from                     made again
+ *     weights     files, --io, block size       seldom: what was read from disk is lost
+ *     kept rows   files                         never, while the plan has room for them
+ *     keys, values                              if their type or the arithmetic changes
+ *     workspace   chunk, threads, context       often: it holds nothing between two passes
+ *
+ * The plan says how large each of them is.
+ */
+#ifndef MEMWALL_ENGINE_SESSION_SESSION_INTERNAL_H
+#define MEMWALL_ENGINE_SESSION_SESSION_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "engine/base/arena.h"
+#include "engine/kv/kv.h"
+#include "engine/model/forward.h"
+#include "engine/session/copies.h"
+#include "engine/session/model.h"
+#include "engine/session/observe.h"
+#include "engine/session/product_choice.h"
+#include "engine/session/session.h"
+#include "engine/session/settled.h"
+#include "engine/session/tokens.h"
+
+/* Memory that changes between passes. */
+struct room {
+    uint32_t n_slot; /* of the ring */
+    uint64_t pinned_bytes, expert_bytes;
+};
+
+struct weights {
+    struct stream_shape shape;
+    struct expert_sizes expert_sizes;
+    struct stream *stream;
+    struct expert_cache *cache; /* of experts; NULL: a dense model */
+    struct room room;           /* of both */
+};
+
+struct workspace {
+    struct arena activations, rows, logits;
+    struct product_choice choice;
+    struct forward *forward;
+};
+
+struct mw_session {
+    struct mw_model *m;
+    struct settled settled; /* the options in force */
+    struct plan plan;
+    const struct kernels *kernels;
+    struct pool *pool;
+    struct kv *kv;
+    struct copies *copies; /* turns to go back to */
+    struct weights weights;
+    struct kept_rows kept;
+    struct workspace *work; /* NULL: a change failed, and so did going back */
+    struct telemetry *telemetry;
+    struct tokens tokens; /* the first kv_tokens() are held */
+    struct observer observer;
+    struct product_observer column_observer, chunk_observer;
+    struct plan_input input; /* when the window began */
+    uint64_t pass_end_ns;    /* of the last pass; 0: a new window begins */
+    bool has_logits;
+    atomic_bool cancel;       /* set by any thread, cleared by the thread that evaluates */
+    pthread_mutex_t lock;     /* of `cancelled`, which any thread may use */
+    struct stream *cancelled; /* the stream to wake; NULL while there is none */
+    uint32_t mark_at;         /* position of the next copy; 0: none */
+    uint32_t step_from, step_n, step_total; /* of the chunk that is evaluated now */
+    session_progress_fn *progress;
+    void *progress_ctx;
+};
+
+/* --- session_parts.c: made with options that are complete --- */
+
+/* Open stream and cache of experts with the memory `room`. */
+int weights_open(struct mw_session *s, const struct mw_options *o, const struct plan *plan,
+                 const struct room *room, struct err *e);
+/* Let the model remember the routers, and close both. */
+void weights_close(struct mw_session *s);
+
+/* Without memory: workspace_touch() takes it.  kv: the store that the pass will use. */
+int workspace_new(struct workspace **out, struct mw_session *s, const struct mw_options *o,
+                  const struct plan *plan, struct kv *kv, struct err *e);
+void workspace_free(struct workspace *w); /* NULL is fine */
+void workspace_touch(struct workspace *w);
+/* Give the memory back; w can be used again once it is touched. */
+void workspace_release(struct workspace *w);
+
+/* A store without recurrent state and without memory. */
+int session_kv(struct kv **out, const struct mw_session *s, const struct mw_options *o,
+              const struct plan *plan, struct err *e);
+/* Slots of the rings of sliding layers. */
+uint32_t session_ring_slots(const struct mw_session *s, uint32_t chunk, uint32_t n_ctx);
+
+/* --- session_memory.c --- */
+
+/*
+ * The plan's memory for pinned weights and experts, with what it leaves over while keys and
+ * values use kv_used bytes.
+ */
+struct room session_room(const struct mw_session *s, const struct plan *p, uint64_t kv_used);
+
+/* Take `bytes` away from r, whose ring has slots of slot_bytes. */
+void room_less(struct room *r, uint64_t bytes, size_t slot_bytes);
+
+/* Bytes that the plan leaves over. */
+uint64_t session_left_over(const struct plan *p, uint64_t kv_used);
+
+/* Bytes that building the tokenizer takes for a short time, perhaps while the stream reads the
+ * first blocks. */
+uint64_t session_build_bytes(const struct mw_model *m);
+
+/* Give the weights this room.  What shrinks goes first, so the sum never exceeds the budget. */
+int session_set_room(struct mw_session *s, const struct room *to, struct err *e);
+
+/* Before n more positions are written, take back borrowed KV space.  After a rewind, let
+ * weights borrow the freed space. */
+int settle_memory(struct mw_session *s, uint32_t n, struct err *e);
+
+/* --- session_publish.c: to the telemetry --- */
+
+void publish_memory(struct mw_session *s);
+void publish_limits(struct mw_session *s);
+void publish_plan(struct mw_session *s);
+
+/* --- session_change.c --- */
+
+/* The choices of this session's routers; NULL if they tell too little.  *l has the memory. */
+const struct mw_choice *session_choice(const struct mw_session *s, struct mw_limits *l);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * The memory of weights.
+ *
+ *     budget:  | fixed | keys and values: used | unused  | pinned weights, experts |
+ *                                               borrowed by pinned weights <---
+ *
+ * Pinned weights borrow the part of the KV item that is not used yet, and return it block by
+ * block before pages are written.
+ */
+#include "config.h"
+
+#include "engine/session/session_internal.h"
+
+uint64_t session_left_over(const struct plan *p, uint64_t kv_used)
+{
+    uint64_t kv_row = p->row[MW_ROW_KV_GLOBAL];
+
+    return (kv_row > kv_used ? kv_row - kv_used : 0) + (p->budget_bytes - p->sum_bytes);
+}
+
+uint64_t session_build_bytes(const struct mw_model *m)
+{
+    return m->has_vocab && m->tokenizer == NULL ? tokenizer_build_bytes(&m->vocab) : 0;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+void room_less(struct room *r, uint64_t bytes, size_t slot_bytes)
+{
+    if (bytes == 0)
+        return;
+    if (r->n_slot == 0) { /* blocks that are not pinned need a ring */
+        r->n_slot = 2;
+        bytes += whole_huge_pages(2 * (uint64_t)slot_bytes);
+    }
+    r->expert_bytes = less(r->expert_bytes, less(bytes, r->pinned_bytes));
+    r->pinned_bytes = less(r->pinned_bytes, bytes);
+}
+
+struct room session_room(const struct mw_session *s, const struct plan *p, uint64_t kv_used)
+{
+    uint64_t more = less(session_left_over(p, kv_used), session_build_bytes(s->m));
+    struct room r = { .n_slot = p->n_slot,
+                      .pinned_bytes = p->pinned_bytes,
+                      .expert_bytes = p->n_expert * s->weights.expert_sizes.slot_bytes };
+
+    /* If all weights are pinned already, experts get this part. */
+    if (p->n_expert > 0 && p->streamed_share == 0)
+        r.expert_bytes += more;
+    else
+        r.pinned_bytes += more;
+    room_less(&r, less(kv_used, p->row[MW_ROW_KV_GLOBAL] + (p->budget_bytes - p->sum_bytes)),
+              s->weights.shape.slot_bytes);
+    return r;
+}
+
+static int set_experts(struct mw_session *s, uint64_t bytes, struct err *e)
+{
+    struct room *now = &s->weights.room;
+
+    if (s->weights.cache == NULL || bytes == now->expert_bytes)
+        return 0;
+    now->expert_bytes = 0; /* after an error the next pass tries again */
+    if (expert_cache_set_memory(s->weights.cache, bytes, e) != 0)
+        return -1;
+    now->expert_bytes = bytes;
+    return 0;
+}
+
+static int set_stream(struct mw_session *s, const struct room *to, struct err *e)
+{
+    struct room *now = &s->weights.room;
+
+    if (to->pinned_bytes == now->pinned_bytes && to->n_slot == now->n_slot)
+        return 0;
+    if (stream_set_memory(s->weights.stream, to->n_slot, to->pinned_bytes, e) != 0)
+        return -1;
+    now->pinned_bytes = to->pinned_bytes;
+    now->n_slot = to->n_slot;
+    return 0;
+}
+
+int session_set_room(struct mw_session *s, const struct room *to, struct err *e)
+{
+    if (to->expert_bytes < s->weights.room.expert_bytes &&
+        set_experts(s, to->expert_bytes, e) != 0)
+        return -1;
+    return set_stream(s, to, e) != 0 ? -1 : set_experts(s, to->expert_bytes, e);
+}
+
+int settle_memory(struct mw_session *s, uint32_t n, struct err *e)
+{
+    struct room to =
+        session_room(s, &s->plan, kv_global_bytes(s->kv) + kv_grow_bytes(s->kv, n));
+
+    return session_set_room(s, &to, e);
+}

@@ -1,0 +1,178 @@
+/* The parts of a session (session_internal.h): how each is made from options and plan. */
+#include "config.h"
+
+#include "engine/session/session_internal.h"
+
+#include <stdlib.h>
+
+#include "engine/session/options.h"
+#include "engine/session/packing.h"
+
+/* --- weights --- */
+
+/* Under the lock, so that no thread cancels a stream that is being closed. */
+static void set_cancelled(struct mw_session *s, struct stream *stream)
+{
+    pthread_mutex_lock(&s->lock);
+    s->cancelled = stream;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Open the stream with the forms that the options give to pinned weights. */
+static int open_stream(struct mw_session *s, const struct mw_options *o,
+                       const struct stream_options *so, struct err *e)
+{
+    struct weights *w = &s->weights;
+    struct stream_span *spans = calloc(s->m->n_span, sizeof *spans);
+    struct packing packing;
+    int rc;
+
+    if (spans == NULL)
+        return err_memory(e, "the schedule of %u spans", s->m->n_span);
+    packing_choose(s->m, o, &packing);
+    packing_spans(s->m, &packing, spans);
+    rc = stream_open(&w->stream, s->m->catalogue, spans, s->m->n_span, &w->shape, so,
+                     s->telemetry, e);
+    free(spans);
+    return rc;
+}
+
+int weights_open(struct mw_session *s, const struct mw_options *o, const struct plan *plan,
+                 const struct room *room, struct err *e)
+{
+    struct weights *w = &s->weights;
+    struct mw_limits limits = limits_of(s->m);
+    struct forward_bytes bytes;
+    struct stream_options so = {
+        .io = options_stream_io(o->io),
+        .mmap_drop = o->mmap_drop,
+        .no_uring = o->no_uring,
+        .bytes_s = o->disk_rate,
+        .lay = packing_lay,
+        .n_slot = plan->n_slot,
+        .pinned_bytes = room->pinned_bytes,
+        .direct_bytes_s = limits.direct_bytes_s,
+        .buffered_bytes_s = limits.buffered_bytes_s,
+    };
+
+    forward_bytes(s->m->desc, 0, &bytes);
+    so.lookup_bytes = bytes.lookup;
+    shape_make(&w->shape, s->m->spans, s->m->n_span, options_block(o));
+    if (open_stream(s, o, &so, e) != 0)
+        return -1;
+    if (experts_open(&w->cache, s->m->desc, w->stream, room->expert_bytes, s->telemetry, e) !=
+        0) {
+        stream_close(w->stream);
+        w->stream = NULL;
+        return -1;
+    }
+    w->room = *room;
+    set_cancelled(s, w->stream);
+    return 0;
+}
+
+void weights_close(struct mw_session *s)
+{
+    struct weights *w = &s->weights;
+    struct mw_limits l;
+
+    if (session_choice(s, &l) != NULL)
+        limits_correct(s->m, &l);
+    set_cancelled(s, NULL);
+    expert_cache_close(w->cache);
+    stream_close(w->stream);
+    w->cache = NULL;
+    w->stream = NULL;
+}
+
+/* --- workspace --- */
+
+int workspace_new(struct workspace **out, struct mw_session *s, const struct mw_options *o,
+                  const struct plan *plan, struct kv *kv, struct err *e)
+{
+    struct workspace *w = calloc(1, sizeof *w);
+    struct forward_bytes bytes;
+    struct forward_parts parts;
+
+    *out = NULL;
+    if (w == NULL)
+        return err_memory(e, "the workspace");
+    parts = (struct forward_parts){
+        .desc = s->m->desc,
+        .kernels = kernels_of(o, e),
+        .pool = s->pool,
+        .stream = s->weights.stream,
+        .experts = s->weights.cache,
+        .kv = kv,
+        .telemetry = s->telemetry,
+        .activations = &w->activations,
+        .rows = &w->rows,
+        .logits = &w->logits,
+        .kept = &s->kept,
+        .chunk = plan->chunk,
+        .n_logit_row = o->n_logit_row,
+        .n_ctx = o->n_ctx,
+        .exact = o->exact,
+        .cancel = &s->cancel,
+    };
+    if (parts.kernels == NULL || product_choice_of(s->m, o, &w->choice, e) != 0)
+        goto fail;
+    if (w->choice.has_blas)
+        parts.products = &w->choice.products;
+    forward_bytes(s->m->desc, w->choice.has_blas ? o->n_thread : 0, &bytes);
+    if (arena_map(&w->activations, "activations", plan->row[MW_ROW_ACTIVATIONS], false, e) !=
+            0 ||
+        arena_map(&w->rows, "rows", plan->chunk * bytes.rows_col + bytes.rows_fixed, false,
+                  e) != 0 ||
+        arena_map(&w->logits, "logits", plan->row[MW_ROW_LOGITS], false, e) != 0 ||
+        forward_new(&w->forward, &parts, e) != 0)
+        goto fail;
+    *out = w;
+    return 0;
+
+fail:
+    workspace_free(w);
+    return -1;
+}
+
+void workspace_free(struct workspace *w)
+{
+    if (w == NULL)
+        return;
+    forward_free(w->forward);
+    arena_unmap(&w->activations);
+    arena_unmap(&w->rows);
+    arena_unmap(&w->logits);
+    free(w);
+}
+
+void workspace_touch(struct workspace *w)
+{
+    arena_touch(&w->activations);
+    arena_touch(&w->rows);
+    arena_touch(&w->logits);
+}
+
+void workspace_release(struct workspace *w)
+{
+    arena_release(&w->activations);
+    arena_release(&w->rows);
+    arena_release(&w->logits);
+}
+
+/* --- keys and values --- */
+
+uint32_t session_ring_slots(const struct mw_session *s, uint32_t chunk, uint32_t n_ctx)
+{
+    return plan_sliding_slots(s->m->desc->hp->n_swa, chunk, n_ctx);
+}
+
+int session_kv(struct kv **out, const struct mw_session *s, const struct mw_options *o,
+              const struct plan *plan, struct err *e)
+{
+    const struct model_desc *d = s->m->desc;
+
+    return kv_new(out, d->kv_specs, d->n_kv, options_kv_type(o->kv_k),
+                  options_kv_type(o->kv_v), o->n_ctx, session_ring_slots(s, plan->chunk, o->n_ctx),
+                  d->hp->n_swa, e);
+}
