@@ -16,8 +16,8 @@
  */
 int options_resolve(struct mw_model *m, struct mw_options *o, struct err *e);
 
-/* What changes if options `then` replace options `now`: bits of enum mw_reach.  0: nothing that
- * a session has to do. */
+/* Compare options: the bits of enum mw_reach of the fields that differ.  0: a session has nothing
+ * to do. */
 unsigned options_reach(const struct mw_options *now, const struct mw_options *then);
 
 /*

@@ -211,14 +211,14 @@ static int change(struct mw_session *s, struct change *c, struct err *e)
         return -1;
     }
     take(s, c);
-    /* The old keys and values have left memory over.  If it cannot be had, the next pass tries
-     * again. */
+    /* The old keys and values have left memory over.  After an error the next pass tries again.
+     */
     if (c->replaces)
         (void)settle_memory(s, 0, &ignored);
     return 0;
 }
 
-/* What has to be made again. */
+/* Find the parts that have to be made again. */
 static void find_reach(const struct mw_session *s, struct change *c)
 {
     unsigned reach = options_reach(&s->settled.o, &c->settled.o);

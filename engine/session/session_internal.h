@@ -3,7 +3,7 @@
  *
  *     part        made from                     made again
  *     weights     files, --io, block size       seldom: what was read from disk is lost
- *     kept rows   files                         never, while the plan has room for them
+ *     kept rows   files                         never, while the plan keeps them
  *     keys, values                              if their type or the arithmetic changes
  *     workspace   chunk, threads, context       often: it holds nothing between two passes
  *
@@ -38,6 +38,7 @@ struct weights {
     struct stream *stream;
     struct expert_cache *cache; /* of experts; NULL: a dense model */
     struct room room;           /* of both */
+    bool has_failed;            /* to change the memory of the stream: its ring may be lost */
 };
 
 struct workspace {
@@ -113,7 +114,8 @@ uint64_t session_left_over(const struct plan *p, uint64_t kv_used);
  * first blocks. */
 uint64_t session_build_bytes(const struct mw_model *m);
 
-/* Give the weights this room.  What shrinks goes first, so the sum never exceeds the budget. */
+/* Give the weights this room.  Areas that shrink go first, so the sum never exceeds the budget.
+ * After an error the next pass tries again. */
 int session_set_room(struct mw_session *s, const struct room *to, struct err *e);
 
 /* Before n more positions are written, take back borrowed KV space.  After a rewind, let

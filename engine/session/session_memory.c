@@ -72,14 +72,17 @@ static int set_experts(struct mw_session *s, uint64_t bytes, struct err *e)
 
 static int set_stream(struct mw_session *s, const struct room *to, struct err *e)
 {
-    struct room *now = &s->weights.room;
+    struct weights *w = &s->weights;
 
-    if (to->pinned_bytes == now->pinned_bytes && to->n_slot == now->n_slot)
+    if (to->pinned_bytes == w->room.pinned_bytes && to->n_slot == w->room.n_slot &&
+        !w->has_failed)
         return 0;
-    if (stream_set_memory(s->weights.stream, to->n_slot, to->pinned_bytes, e) != 0)
+    w->has_failed = true;
+    if (stream_set_memory(w->stream, to->n_slot, to->pinned_bytes, e) != 0)
         return -1;
-    now->pinned_bytes = to->pinned_bytes;
-    now->n_slot = to->n_slot;
+    w->has_failed = false;
+    w->room.pinned_bytes = to->pinned_bytes;
+    w->room.n_slot = to->n_slot;
     return 0;
 }
 

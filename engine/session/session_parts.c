@@ -67,6 +67,7 @@ int weights_open(struct mw_session *s, const struct mw_options *o, const struct 
         return -1;
     }
     w->room = *room;
+    w->has_failed = false;
     set_cancelled(s, w->stream);
     return 0;
 }

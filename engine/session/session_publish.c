@@ -1,4 +1,4 @@
-/* What a session writes to its telemetry: the plan, and the memory in use. */
+/* The telemetry of a session: its plan, and the memory in use. */
 #include "config.h"
 
 #include "engine/session/session_internal.h"

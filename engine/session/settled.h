@@ -1,5 +1,5 @@
 /*
- * settled.h - what a session has chosen by itself, and keeps when something else changes.
+ * settled.h - choices of a session that stay when something else changes.
  *
  *     asked     --memory auto      --ctx 8k    no --threads
  *     settled   1.4 GiB            8192        4               blocks of 2 MiB, chunks of 460

@@ -356,7 +356,7 @@ static void blocks_get_smaller_if_the_budget_demands_it(void **state)
     mw_session_close(s);
 }
 
-static void what_was_chosen_stays_until_that_very_option_changes(void **state)
+static void a_choice_stays_until_its_own_option_changes(void **state)
 {
     const struct mw_options asked = { .isa = "x" };
     const struct mw_options got = { .memory_bytes = 7 * GIB, .n_ctx = 4096, .n_thread = 9 };
@@ -521,7 +521,7 @@ int main(void)
         cmocka_unit_test(a_change_with_all_in_memory_reads_nothing),
         cmocka_unit_test(limits_that_change_leave_the_plan_alone),
         cmocka_unit_test(blocks_get_smaller_if_the_budget_demands_it),
-        cmocka_unit_test(what_was_chosen_stays_until_that_very_option_changes),
+        cmocka_unit_test(a_choice_stays_until_its_own_option_changes),
         cmocka_unit_test(old_and_new_parts_are_never_in_memory_together),
         cmocka_unit_test(a_change_that_fails_loses_nothing),
     };
