@@ -34,6 +34,18 @@ static void check(const struct row *rows, size_t n, const char *endpoint)
     }
 }
 
+static void check_refused(const char *text, const char *says)
+{
+    struct err e = ERR_INIT;
+    struct repo r;
+
+    if (repo_parse(&r, text, NULL, HUB, &e) == 0)
+        fail_msg("%s: %s %s", text, r.name, r.choice);
+    assert_int_equal(e.code, ERR_ARGUMENT);
+    if (strstr(e.what, says) == NULL)
+        fail_msg("%s: %s", text, e.what);
+}
+
 static void addresses_name_repository_revision_and_file(void **state)
 {
     static const struct row rows[] = {
@@ -231,16 +243,8 @@ static void other_texts_are_refused_with_what_to_type(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct err e = ERR_INIT;
-        struct repo r;
-
-        if (repo_parse(&r, rows[i].text, NULL, HUB, &e) == 0)
-            fail_msg("%s: %s %s", rows[i].text, r.name, r.choice);
-        assert_int_equal(e.code, ERR_ARGUMENT);
-        if (strstr(e.what, rows[i].says) == NULL)
-            fail_msg("%s: %s", rows[i].text, e.what);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check_refused(rows[i].text, rows[i].says);
 }
 
 /* Each is refused with what fetches or opens it. */
@@ -274,14 +278,10 @@ static void names_of_other_places_are_explained(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct err e = ERR_INIT;
-        struct repo r;
         char name[300];
 
-        if (repo_parse(&r, rows[i].text, NULL, HUB, &e) == 0)
-            fail_msg("%s: %s %s", rows[i].text, r.name, r.choice);
-        if (strstr(e.what, rows[i].says) == NULL || strstr(e.what, "ORG/NAME") == NULL)
-            fail_msg("%s: %s", rows[i].text, e.what);
+        check_refused(rows[i].text, rows[i].says);
+        check_refused(rows[i].text, "ORG/NAME");
         if (mw_hub_name(rows[i].text, name, sizeof name))
             fail_msg("%s: %s", rows[i].text, name);
     }

@@ -16,15 +16,13 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/saved_chat.h"
 #include "ui/store/store.h"
 
 #define MOST 40000
 #define HELD " held"
 
-static char dir[40];
-static struct err e;
 static struct store *store;
-static const struct mw_receipt receipt = { .done = MW_DONE_STOP, .n_prompt = 3 };
 
 /* The text of each item has its number. */
 static struct {
@@ -34,12 +32,6 @@ static struct {
     bool is_cut;    /* it ends with text that was held back, and has an id */
 } said[MOST];
 static uint32_t n_said, next_text, seed = 1;
-
-static void ok(int rc)
-{
-    if (rc != 0)
-        fail_msg("%s", e.what);
-}
 
 static uint32_t chance(uint32_t n)
 {
@@ -61,10 +53,9 @@ static void text_of(char text[32], uint32_t i)
 /* End the answer that is item i. */
 static void done(uint32_t i)
 {
-    const struct store_end end = { .cut = { .ids = &said[i].text,
-                                            .n_ids = 1,
-                                            .n_held = strlen(HELD) },
-                                   .held = HELD };
+    const struct store_end end = {
+        .cut = { .ids = &said[i].text, .n_ids = 1, .n_held = strlen(HELD) }, .held = HELD
+    };
 
     said[i].is_cut = chance(3) == 0;
     ok(store_done(store, &receipt, 7, said[i].is_cut ? &end : NULL, &e));
@@ -343,15 +334,6 @@ static void only_the_beginning_of_a_long_text_is_read(void **state)
     store_text_free(&t);
 }
 
-static int remove_all(void **state)
-{
-    char command[80];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
-
 static int make_dir(void **state)
 {
     (void)state;
@@ -374,5 +356,5 @@ int main(void)
         cmocka_unit_test_teardown(items_keep_their_numbers_if_lines_are_lost, end),
     };
 
-    return cmocka_run_group_tests(tests, make_dir, remove_all);
+    return cmocka_run_group_tests(tests, make_dir, saved_chat_tear_down);
 }

@@ -14,64 +14,34 @@
 
 #include <cmocka.h>
 
-#include "tests/lib/fail_with.h"
+#include "tests/lib/saved_chat.h"
 #include "ui/store/store.h"
 
-static char dir[64];
 static struct store *store;
-static struct err e;
-
-static const struct mw_receipt receipt = { .done = MW_DONE_STOP,
-                                           .n_prompt = 3,
-                                           .n_decoded = 7 };
-
-static void ok(int result)
-{
-    if (result != 0)
-        fail_with(&e);
-}
 
 static int set_up(void **state)
 {
-    (void)state;
     e = (struct err)ERR_INIT;
-    strcpy(dir, "/tmp/memwall-rescue-XXXXXX");
-    if (mkdtemp(dir) == NULL)
-        return -1;
-    return store_new(&store, dir, "Gemma", &e);
+    return saved_chat_set_up(state) != 0 ? -1 : store_new(&store, dir, "Gemma", &e);
 }
 
 static int tear_down(void **state)
 {
-    char command[96];
-
-    (void)state;
     store_close(store);
     store = NULL;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
-}
-
-static void say(const char *text)
-{
-    ok(store_add(store, STORE_USER, text, strlen(text), NULL, &e));
-}
-
-static void piece(const char *text, bool is_thinking)
-{
-    ok(store_piece(store, text, strlen(text), is_thinking, false, NULL, &e));
+    return saved_chat_tear_down(state);
 }
 
 /* Add a question, a complete answer, and the start of another. */
 static void talk(void)
 {
     ok(store_add(store, STORE_SYSTEM, "be brief", 8, NULL, &e));
-    say("first question");
-    piece("hm", true);
-    piece("first answer", false);
+    user_says(store, "first question");
+    answer_says(store, "hm", true);
+    answer_says(store, "first answer", false);
     ok(store_done(store, &receipt, 46, NULL, &e));
-    say("second question");
-    piece("second", false);
+    user_says(store, "second question");
+    answer_says(store, "second", false);
 }
 
 /* Assert that item number has this text; thinking may be NULL. */
@@ -140,12 +110,12 @@ static void a_removed_file_is_written_again_under_its_name(void **state)
     assert_moved(false, 0);
     strcpy(path, store_path(store));
     assert_int_equal(unlink(path), 0);
-    piece(" answer", false);
+    answer_says(store, " answer", false);
     assert_moved(true, 0);
     assert_moved(false, 0);
     assert_string_equal(store_path(store), path);
     expect_talk("second answer");
-    piece(", long", false);
+    answer_says(store, ", long", false);
     ok(store_done(store, &receipt, 60, NULL, &e));
     reopen();
     assert_string_equal(store_path(store), path);
@@ -160,7 +130,7 @@ static void text_that_was_thinking_stays_thinking(void **state)
     talk();
     ok(store_thought(store, &e));
     expect(4, "second", "");
-    piece(" answer", false);
+    answer_says(store, " answer", false);
     expect(4, "second", " answer");
     for (int i = 0; i < 2; i++) {
         if (i == 0)
@@ -175,23 +145,19 @@ static void text_that_was_thinking_stays_thinking(void **state)
         store_text_free(&t);
         /* The first thing that an answer brings when it goes on. */
         ok(store_thought(store, &e));
-        piece("!", false);
+        answer_says(store, "!", false);
         expect(4, "second answer", "!");
         ok(store_rewind(store, 3, &e));
-        piece("second", false);
+        answer_says(store, "second", false);
         ok(store_thought(store, &e));
-        piece(" answer", false);
+        answer_says(store, " answer", false);
     }
 }
 
 static void a_removed_folder_is_made_again(void **state)
 {
-    char command[96];
-
-    (void)state;
     talk();
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(saved_chat_tear_down(state), 0);
     ok(store_sync(store, &e));
     assert_moved(true, 0);
     reopen();
@@ -207,7 +173,7 @@ static void a_cut_file_is_left_alone_and_the_chat_goes_to_another(void **state)
     talk();
     strcpy(path, store_path(store));
     assert_int_equal(truncate(path, 10), 0);
-    piece(" answer", false);
+    answer_says(store, " answer", false);
     assert_moved(true, 0);
     assert_string_not_equal(store_path(store), path);
     assert_int_equal(stat(path, &st), 0);
@@ -230,7 +196,7 @@ static void lines_of_other_programs_are_not_overwritten(void **state)
     assert_non_null(f);
     fputs("a line of somebody else\n", f);
     fclose(f);
-    say("third question");
+    user_says(store, "third question");
     assert_moved(true, 0);
     assert_string_not_equal(store_path(store), path);
     f = fopen(path, "r");
@@ -254,7 +220,7 @@ static void a_moved_file_stays_where_it_is(void **state)
     strcpy(path, store_path(store));
     snprintf(moved, sizeof moved, "%s/elsewhere", dir);
     assert_int_equal(rename(path, moved), 0);
-    say("third question");
+    user_says(store, "third question");
     assert_moved(true, 0);
     assert_string_equal(store_path(store), path);
     assert_int_equal(access(moved, F_OK), 0);
@@ -272,12 +238,12 @@ static void a_long_chat_that_is_cut_keeps_its_end_and_its_numbers(void **state)
     memset(text, 'x', sizeof text - 1);
     for (int i = 0; i < 30; i++) {
         text[0] = (char)('A' + i);
-        say(text);
-        piece("yes", false);
+        user_says(store, text);
+        answer_says(store, "yes", false);
         ok(store_done(store, &receipt, 46, NULL, &e));
     }
     assert_int_equal(truncate(store_path(store), 0), 0);
-    say("on we go");
+    user_says(store, "on we go");
     {
         uint32_t n_lost;
 
@@ -317,7 +283,7 @@ static void a_queued_message_is_in_the_file_at_once(void **state)
     talk();
     ok(store_queue(store, "a \"quoted\" one", 14, NULL, &e));
     ok(store_queue(store, "another", 7, NULL, &e));
-    piece(" answer", false); /* its line continues after them */
+    answer_says(store, " answer", false); /* its line continues after them */
     /* As after kill -9: use a copy of the file as it is now. */
     snprintf(copy, sizeof copy, "%s/copy.jsonl", dir);
     snprintf(command, sizeof command, "cp %s %s", store_path(store), copy);
@@ -428,7 +394,7 @@ static void a_chat_in_memory_can_be_read_and_exported(void **state)
     ok(store_new(&store, NULL, "Gemma", &e));
     talk();
     ok(store_queue(store, "later", 5, NULL, &e));
-    piece(" answer", false);
+    answer_says(store, " answer", false);
     ok(store_done(store, &receipt, 60, NULL, &e));
     expect_talk("second answer");
     expect_queued(0, "later");
