@@ -97,6 +97,8 @@ static size_t take_reply(struct answer_parser *p, char *buf, size_t n)
             memmove(buf, buf + n_open, n - n_open);
             n = drop_newlines(buf, n - n_open);
         }
+        /* The mark that ends thinking may begin the answer. */
+        p->is_in_reply = p->is_in_reply || (n_open == 0 && close[0] != '\0');
         p->state = n > 0 ? IN_ANSWER : AFTER;
     }
     if (!p->is_in_reply)
@@ -271,7 +273,10 @@ static int after_mark(struct answer_parser *p, uint32_t id)
     find_marks(p);
     if (id == p->open)
         return p->format->think == THINK_CHANNEL ? IN_LABEL : IN_THOUGHT;
-    return id == p->close ? AFTER : NO_MARK;
+    if (p->format->has_other && id == p->format->other_open)
+        return IN_LABEL;
+    return id == p->close || (p->format->has_other && id == p->format->other_close) ? AFTER
+                                                                                    : NO_MARK;
 }
 
 bool answer_parser_thinks(const struct answer_parser *p)
@@ -368,9 +373,9 @@ size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool 
         take_name(p, buf, n);
         return 0;
     }
-    if (p->format->think == THINK_TAGS)
-        return take_tagged(p, buf, n, is_thinking);
-    return p->state == IN_LABEL ? take_label(p, buf, n) : n;
+    if (p->state == IN_LABEL)
+        return take_label(p, buf, n);
+    return p->format->think == THINK_TAGS ? take_tagged(p, buf, n, is_thinking) : n;
 }
 
 size_t answer_parser_cut(struct answer_parser *p, char *buf, bool *is_thinking)

@@ -48,6 +48,9 @@ struct chat_format {
     const struct inst_style *inst;
     enum think_kind think;
     char open[MARK_BYTES], close[MARK_BYTES]; /* around thinking; empty for harmony */
+    /* Tokens around a label and thinking that an answer may have instead (MedGemma). */
+    bool has_other;
+    uint32_t other_open, other_close;
     /* Around the answer after thinking (Granite 3.3); empty for most. */
     char reply_open[MARK_BYTES], reply_close[MARK_BYTES];
     /* Control tokens, and words of text, that open a turn and end an answer. */
@@ -90,6 +93,9 @@ struct jinja_value;
 int chat_template_open(struct chat_format *f, const struct tokenizer *t, const char *text,
                        size_t len, struct err *e);
 void chat_template_close(struct chat_format *f);
+/* Give the thinking of an answer under the i-th name that the template may read.  false: there
+ * is none. */
+bool chat_template_use_thought(struct chat_template *x, size_t i);
 /* Add the marks that a template writes in trial conversations.  It needs no vocabulary. */
 void chat_template_words(const char *text, size_t len, struct mark_words *out);
 /* How the template treats a system message. */

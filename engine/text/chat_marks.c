@@ -3,7 +3,8 @@
  *
  * A template prints them around the thinking of an answer in a trial conversation.  If it does
  * not print thinking, its text or the vocabulary name the marks: a mark is a word in brackets,
- * the one that opens thinking has a name like "think", and its partner closes it.
+ * the one that opens thinking has a name like "think", and its partner closes it.  Names like
+ * "analysis" count if there is no such name.
  */
 #include "config.h"
 
@@ -53,7 +54,10 @@ static size_t bracket_bytes(struct span word)
 static bool partner(struct span word, int i, char *out)
 {
     static const char *const ends[][2] = {
-        { "start", "end" }, { "START", "END" }, { "begin", "end" }, { "BEGIN", "END" },
+        { "start", "end" },
+        { "START", "END" },
+        { "begin", "end" },
+        { "BEGIN", "END" },
     };
     size_t n = bracket_bytes(word), at;
 
@@ -86,14 +90,20 @@ static bool opens_before(struct span word, char *out)
 #define MOST_WORDS 64
 
 typedef bool has_mark_fn(const void *ctx, const char *mark);
+typedef bool is_name_fn(struct span word);
+
+static bool has_any_name(struct span word)
+{
+    return mark_is_thinking(word) || mark_may_be_thinking(word);
+}
 
 /* Set the marks of f to word and its partner, if it has one. */
-static bool take_pair(struct chat_format *f, struct span word, has_mark_fn *has,
-                      const void *ctx)
+static bool take_pair(struct chat_format *f, struct span word, is_name_fn *is_name,
+                      has_mark_fn *has, const void *ctx)
 {
     char other[MARK_BYTES];
 
-    if (!mark_is_thinking(word))
+    if (!is_name(word))
         return false;
     if (opens_before(word, other)) {
         chat_copy_mark(f->close, word);
@@ -116,14 +126,14 @@ static bool text_has(const void *ctx, const char *mark)
     return chat_find(*(const struct span *)ctx, mark, false, &at);
 }
 
-static bool named_in_text(struct chat_format *f, struct span text)
+static bool named_in_text(struct chat_format *f, struct span text, is_name_fn *is_name)
 {
     struct span word;
     int n = 0;
 
     for (size_t at = 0; n < MOST_WORDS && mark_next_word(text, &at, &word);) {
-        n += mark_is_thinking(word);
-        if (take_pair(f, word, text_has, &text))
+        n += is_name(word);
+        if (take_pair(f, word, is_name, text_has, &text))
             return true;
     }
     return false;
@@ -146,33 +156,41 @@ static void find_reply(struct chat_format *f, struct span text)
     struct span word;
     int n = 0;
 
-    for (size_t at = 0; n < MOST_WORDS && mark_next_word(text, &at, &word);)
-        if (is_about_reply(word) && ++n > 0 && partner(word, 0, other) &&
-            text_has(&text, other)) {
-            chat_copy_mark(f->reply_open, word);
-            strcpy(f->reply_close, other);
-            return;
-        }
+    for (size_t at = 0; n < MOST_WORDS && mark_next_word(text, &at, &word);) {
+        bool is_mark = is_about_reply(word);
+
+        n += is_mark;
+        for (int i = 0; is_mark && i < N_PARTNER; i++)
+            if (partner(word, i, other) && text_has(&text, other)) {
+                chat_copy_mark(f->reply_open, word);
+                strcpy(f->reply_close, other);
+                return;
+            }
+    }
 }
 
 /* Granite 3.2 and Apriel write thinking between sentences. */
 static bool between_sentences(struct chat_format *f, struct span text)
 {
-    static const char *const pairs[][2] = {
-        { "Here is my thought process:", "Here is my response:" },
-        { "Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]" },
+    /* The end of thinking shows them.  The last one ends the answer. */
+    static const char *const rows[][3] = {
+        { "Here is my thought process:", "Here is my response:", "" },
+        { "Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]", "[END FINAL RESPONSE]" },
     };
 
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        if (text_has(&text, pairs[i][0]) && text_has(&text, pairs[i][1])) {
-            strcpy(f->open, pairs[i][0]);
-            strcpy(f->close, pairs[i][1]);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (text_has(&text, rows[i][1])) {
+            strcpy(f->open, rows[i][0]);
+            strcpy(f->close, rows[i][1]);
+            strcpy(f->reply_open, "");
+            strcpy(f->reply_close, rows[i][2]);
             return true;
         }
     return false;
 }
 
-static bool named_in_vocabulary(struct chat_format *f, const struct tokenizer *t)
+static bool named_in_vocabulary(struct chat_format *f, const struct tokenizer *t,
+                                is_name_fn *is_name)
 {
     uint32_t n_token = tokenizer_info(t)->n_token;
     char text[MARK_BYTES];
@@ -183,12 +201,12 @@ static bool named_in_vocabulary(struct chat_format *f, const struct tokenizer *t
         struct span word = { text, n };
         char before[MARK_BYTES];
 
-        if (n == 0 || n >= sizeof text || mark_at(word).n != n || !mark_is_thinking(word))
+        if (n == 0 || n >= sizeof text || mark_at(word).n != n || !is_name(word))
             continue;
         n_word++;
         if (opens_before(word, before) && !chat_has_token(t, before))
             continue;
-        if (take_pair(f, word, chat_has_token, t))
+        if (take_pair(f, word, is_name, chat_has_token, t))
             return true;
     }
     return false;
@@ -196,31 +214,111 @@ static bool named_in_vocabulary(struct chat_format *f, const struct tokenizer *t
 
 /* ---- trial conversations ---- */
 
-/* Find the marks around the thinking of an answer that the format prints. */
-static bool around_thinking(struct chat_format *f, const struct tokenizer *t)
+/* The texts that a format prints around the parts of an answer, without white space. */
+struct around {
+    struct chat_prompt with, without, prompt; /* thinking; the prompt of an answer */
+    struct span before, between, after;
+    struct span header; /* before the answer without thinking */
+    size_t same;        /* bytes before the thinking that are the same without thinking */
+};
+
+static bool try_thought(struct around *a, const struct chat_format *f,
+                        const struct tokenizer *t)
 {
     struct chat_message m[] = { chat_trial_message(CHAT_USER, TRIAL_QUESTION),
                                 chat_trial_message(CHAT_ASSISTANT, TRIAL_ANSWER) };
-    struct chat_prompt p;
-    size_t at, end;
-    bool found = false;
+    size_t at, end, from;
 
+    *a = (struct around){ 0 };
+    if (!chat_trial(f, t, m, 2, false, &a->without) ||
+        !chat_trial(f, t, m, 1, true, &a->prompt))
+        return false;
     m[1].reasoning = TRIAL_THOUGHT;
     m[1].reasoning_len = strlen(TRIAL_THOUGHT);
-    if (chat_trial(f, t, m, 2, false, &p) &&
-        chat_find((struct span){ p.text, p.len }, TRIAL_THOUGHT, false, &at) &&
-        chat_find((struct span){ p.text, p.len }, TRIAL_ANSWER, true, &end) && at < end) {
-        size_t from = at + strlen(TRIAL_THOUGHT);
-        struct span open = last_word(chat_trim((struct span){ p.text, at }));
-        struct span close = mark_at(chat_trim((struct span){ p.text + from, end - from }));
+    if (!chat_trial(f, t, m, 2, false, &a->with) ||
+        !chat_find((struct span){ a->with.text, a->with.len }, TRIAL_THOUGHT, false, &at) ||
+        !chat_find((struct span){ a->with.text, a->with.len }, TRIAL_ANSWER, true, &end) ||
+        at >= end)
+        return false;
+    if (chat_find((struct span){ a->without.text, a->without.len }, TRIAL_ANSWER, true, &from))
+        a->header = chat_trim((struct span){ a->without.text, from });
+    while (a->same < at && a->same < a->without.len &&
+           a->with.text[a->same] == a->without.text[a->same])
+        a->same++;
+    from = at + strlen(TRIAL_THOUGHT);
+    a->before = chat_trim((struct span){ a->with.text, at });
+    a->between = chat_trim((struct span){ a->with.text + from, end - from });
+    from = end + strlen(TRIAL_ANSWER);
+    a->after = chat_trim((struct span){ a->with.text + from, a->with.len - from });
+    return true;
+}
 
-        found = open.s != NULL && close.s != NULL && !chat_same(open, close);
-        if (found) {
-            chat_copy_mark(f->open, open);
-            chat_copy_mark(f->close, close);
+static bool is_mark_line(struct span s)
+{
+    return s.n < MARK_BYTES && memchr(s.s, '\n', s.n) == NULL && chat_is_distinctive(s);
+}
+
+/* Returns the words that open thinking: what is printed only with it, or, if that is nothing,
+ * the end of the prompt that is not printed before old answers.  s NULL: they cannot be a mark.
+ */
+static struct span opening_words(const struct around *a)
+{
+    struct span own = { a->with.text + a->same, 0 }, words;
+    char line[MARK_BYTES];
+    size_t at;
+
+    if (a->before.s + a->before.n > own.s)
+        own.n = (size_t)(a->before.s + a->before.n - own.s);
+    words = chat_trim(own);
+    if (words.n > 0)
+        return is_mark_line(words) ? words : (struct span){ NULL, 0 };
+    words = chat_last_line(chat_trim((struct span){ a->prompt.text, a->prompt.len }));
+    if (words.n == 0 || !is_mark_line(words))
+        return (struct span){ NULL, 0 };
+    chat_copy_mark(line, words);
+    return chat_find(a->before, line, false, &at) ? (struct span){ NULL, 0 } : words;
+}
+
+/* Take the marks around the answer, as in </think><answer>…</answer>. */
+static void take_reply_marks(struct chat_format *f, const struct around *a, struct span close)
+{
+    struct span rest = { close.s + close.n, a->between.n - close.n };
+    struct span open = mark_at(chat_trim(rest)), end = mark_at(a->after);
+    char other[MARK_BYTES];
+
+    for (int i = 0; open.s != NULL && end.s != NULL && i < N_PARTNER; i++)
+        if (partner(open, i, other) && mark_begins(end, other) && strlen(other) == end.n) {
+            chat_copy_mark(f->reply_open, open);
+            chat_copy_mark(f->reply_close, end);
+            return;
         }
+}
+
+/* Find the marks around the thinking of an answer that the format prints. */
+static bool around_thinking(struct chat_format *f, const struct tokenizer *t)
+{
+    bool found = false;
+
+    for (size_t i = 0; !found && chat_template_use_thought(f->template, i); i++) {
+        struct around a;
+
+        if (try_thought(&a, f, t)) {
+            struct span open = last_word(a.before), close = mark_at(a.between);
+
+            if (open.s == NULL || chat_same(open, last_word(a.header)))
+                open = opening_words(&a);
+            close = close.s == NULL && is_mark_line(a.between) ? a.between : close;
+            found = open.s != NULL && close.s != NULL && !chat_same(open, close);
+            if (found) {
+                chat_copy_mark(f->open, open);
+                chat_copy_mark(f->close, close);
+                take_reply_marks(f, &a, close);
+            }
+        }
+        chat_prompt_free(&a.with);
+        chat_prompt_free(&a.without);
+        chat_prompt_free(&a.prompt);
     }
-    chat_prompt_free(&p);
     return found;
 }
 
@@ -256,14 +354,15 @@ static bool opened_by_prompt(struct chat_format *f, const struct tokenizer *t, s
     if (chat_trial(f, t, &m, 1, true, &p)) {
         open = last_word(chat_trim((struct span){ p.text, p.len }));
         found = open.s != NULL && !opens_before(open, before) &&
-                take_pair(f, open, model_has, &words);
+                take_pair(f, open, has_any_name, model_has, &words);
     }
     chat_prompt_free(&p);
     return found;
 }
 
 /* Take words of the template that are tokens of their own. */
-static bool tokens_in_text(struct chat_format *f, const struct tokenizer *t, struct span text)
+static bool tokens_in_text(struct chat_format *f, const struct tokenizer *t, struct span text,
+                           is_name_fn *is_name)
 {
     const struct model_words words = { text, t };
     struct span word;
@@ -272,15 +371,19 @@ static bool tokens_in_text(struct chat_format *f, const struct tokenizer *t, str
     for (size_t at = 0; n < MOST_WORDS && mark_next_word(text, &at, &word);) {
         char open[MARK_BYTES];
 
-        if (!mark_is_thinking(word) || opens_before(word, open))
+        if (!is_name(word) || opens_before(word, open))
             continue;
         n++;
         chat_copy_mark(open, word);
-        if (chat_has_token(t, open) && take_pair(f, word, both_have, &words))
+        if (chat_has_token(t, open) && take_pair(f, word, is_name, both_have, &words))
             return true;
     }
     return false;
 }
+
+/* MedGemma, and models made from it, think between tokens that Gemma 3 does not use. */
+#define UNUSED_OPEN  "<unused94>"
+#define UNUSED_CLOSE "<unused95>"
 
 static void find_thinking(struct chat_format *f, const struct tokenizer *t, struct span text)
 {
@@ -300,12 +403,22 @@ static void find_thinking(struct chat_format *f, const struct tokenizer *t, stru
     f->think = THINK_TAGS;
     find_reply(f, text);
     if (opened_by_prompt(f, t, text) || (f->template != NULL && around_thinking(f, t)) ||
-        tokens_in_text(f, t, text) || named_in_text(f, text) || between_sentences(f, text) ||
-        named_in_vocabulary(f, t))
+        tokens_in_text(f, t, text, mark_is_thinking) || between_sentences(f, text) ||
+        named_in_text(f, text, mark_is_thinking) ||
+        named_in_vocabulary(f, t, mark_is_thinking) ||
+        tokens_in_text(f, t, text, mark_may_be_thinking) ||
+        named_in_text(f, text, mark_may_be_thinking) ||
+        named_in_vocabulary(f, t, mark_may_be_thinking))
         return;
     /* Models that were trained further may think without a word about it in their files. */
     strcpy(f->open, THINK_OPEN);
     strcpy(f->close, THINK_CLOSE);
+    f->has_other = chat_has_token(t, "<start_of_turn>") && chat_has_token(t, UNUSED_OPEN) &&
+                   chat_has_token(t, UNUSED_CLOSE);
+    if (f->has_other) {
+        f->other_open = (uint32_t)tokenizer_find(t, UNUSED_OPEN, strlen(UNUSED_OPEN));
+        f->other_close = (uint32_t)tokenizer_find(t, UNUSED_CLOSE, strlen(UNUSED_CLOSE));
+    }
 }
 
 void chat_find_marks(struct chat_format *f, const struct tokenizer *t, const char *text,

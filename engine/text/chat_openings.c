@@ -7,7 +7,6 @@
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "engine/text/chat_internal.h"
@@ -136,30 +135,6 @@ static struct span after_borders(const struct chat_format *f, const struct token
     return chat_trim((struct span){ s.s + from, s.n - from });
 }
 
-static struct span last_line(struct span s)
-{
-    size_t from = s.n;
-
-    while (from > 0 && s.s[from - 1] != '\n')
-        from--;
-    return (struct span){ s.s + from, s.n - from };
-}
-
-/* Whether a line cannot be the start of ordinary text: it has a name, and a sign like ':'. */
-static bool is_distinctive(struct span s)
-{
-    size_t n_letter = 0, at;
-    bool has_sign = chat_find(s, "\uff1a", false, &at);
-
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.s[i];
-
-        n_letter += isalpha(c) || c >= 0x80;
-        has_sign = has_sign || ispunct(c);
-    }
-    return has_sign && n_letter > 1;
-}
-
 /* Take the words that come directly before a message.  text: all before it. */
 static void before_message(struct chat_format *f, const struct tokenizer *t, struct span text,
                            bool is_system)
@@ -167,14 +142,14 @@ static void before_message(struct chat_format *f, const struct tokenizer *t, str
     struct span words = after_borders(f, t, text), line, mark;
     size_t at = 0;
 
-    add_turn_words(f, t, last_line(chat_trim(text)));
+    add_turn_words(f, t, chat_last_line(chat_trim(text)));
     if (words.s == NULL)
         return;
-    line = last_line(words);
+    line = chat_last_line(words);
     /* Some templates begin their system message themselves, with the date for example. */
     if (is_system && line.n < words.n)
         return;
-    if (!mark_next_word(line, &at, &mark) && is_distinctive(line))
+    if (!mark_next_word(line, &at, &mark) && chat_is_distinctive(line))
         add_turn_word(f, "\n", line);
 }
 

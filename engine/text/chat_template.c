@@ -8,6 +8,7 @@
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,6 +25,9 @@
 #define MEMORY_PER_MESSAGE 1024
 #define MEMORY_PER_BYTE    2
 
+#define N_THOUGHT     8
+#define THOUGHT_BYTES 32
+
 struct chat_template {
     struct jinja *jinja;
     const struct tokenizer *t;
@@ -34,7 +38,11 @@ struct chat_template {
     size_t n_gap;
     enum system_kind system;
     bool joins; /* join messages of the same role, because the template refuses them */
-    bool needs_system; /* it refuses messages without a system message: begin with an empty one */
+    /* Members of a message that may be the thinking of an answer; the one in use. */
+    char thought[N_THOUGHT][THOUGHT_BYTES];
+    size_t n_thought, thought_at;
+    bool needs_system; /* it refuses messages without a system message: begin with an empty one
+                        */
 };
 
 /* ---- variables ---- */
@@ -83,6 +91,7 @@ static const char *role_text(enum chat_role role)
 struct list {
     const struct chat_message *m;
     size_t n;
+    const char *thought; /* the member that is the thinking; NULL: no message has any */
 };
 
 static struct jinja_value *message_list(struct jinja_data *d, const void *ctx)
@@ -100,7 +109,7 @@ static struct jinja_value *message_list(struct jinja_data *d, const void *ctx)
         jinja_set(d, one, "content",
                   jinja_string(d, m->content != NULL ? m->content : "", m->len, source));
         if (m->reasoning != NULL)
-            jinja_set(d, one, "reasoning_content",
+            jinja_set(d, one, l->thought,
                       jinja_string(d, m->reasoning, m->reasoning_len, source));
         jinja_append(d, list, one);
     }
@@ -292,8 +301,10 @@ void chat_render_template(struct chat_writer *w, const struct chat_format *f,
         w->rc = err_set(w->e, ERR_CONTEXT, "more than %zu tokens do not fit the context",
                         w->out->max);
     if (w->rc == 0)
-        w->rc = render(f->template, message_list, &(struct list){ j.m, j.n }, j.n, bytes, o,
-                       &text, w->e);
+        w->rc =
+            render(f->template, message_list,
+                   &(struct list){ j.m, j.n, f->template->thought[f->template->thought_at] },
+                   j.n, bytes, o, &text, w->e);
     if (w->rc == 0)
         put_text(w, &text, j.m, j.n);
     jinja_text_free(&text);
@@ -325,7 +336,8 @@ static int try_roles(const struct chat_template *x, const enum chat_role *roles,
     for (size_t i = 0; i < n; i++)
         m[first + i] = trial_message(roles[i]);
     n += first;
-    return render(x, message_list, &(struct list){ m, n }, n, n * strlen(TRIAL), &o, out, e);
+    return render(x, message_list, &(struct list){ m, n, NULL }, n, n * strlen(TRIAL), &o, out,
+                  e);
 }
 
 /* Find the end of the first text of this source in the output.  false: there is none. */
@@ -439,6 +451,49 @@ static int try_messages(struct chat_template *x, struct err *e)
     return 0;
 }
 
+/* ---- the thinking of an answer ---- */
+
+static void add_thought(struct chat_template *x, struct span name)
+{
+    char *to = x->thought[x->n_thought < N_THOUGHT ? x->n_thought : 0];
+
+    if (x->n_thought == N_THOUGHT || name.n >= THOUGHT_BYTES)
+        return;
+    memcpy(to, name.s, name.n);
+    to[name.n] = '\0';
+    for (size_t i = 0; i < x->n_thought; i++)
+        if (strcmp(x->thought[i], to) == 0)
+            return;
+    x->n_thought++;
+}
+
+/* Find the members of messages that may be thinking by their names.  Templates differ. */
+static void find_thoughts(struct chat_template *x, const char *text, size_t len)
+{
+    static const char usual[] = "reasoning_content";
+
+    add_thought(x, (struct span){ usual, sizeof usual - 1 });
+    for (size_t i = 1; i < len; i++) {
+        struct span name = { text + i, 0 };
+
+        if (strchr(".'\"", text[i - 1]) == NULL)
+            continue;
+        while (i + name.n < len &&
+               (isalnum((unsigned char)name.s[name.n]) || name.s[name.n] == '_'))
+            name.n++;
+        if (mark_is_thinking(name))
+            add_thought(x, name);
+    }
+}
+
+bool chat_template_use_thought(struct chat_template *x, size_t i)
+{
+    if (i >= x->n_thought)
+        return false;
+    x->thought_at = i;
+    return true;
+}
+
 /* ---- marks ---- */
 
 /* Add the words that the template prints after the first text of a source; 0: all words. */
@@ -455,30 +510,38 @@ static void add_words(struct mark_words *out, const struct jinja_text *text, uin
     }
 }
 
+static void add_trial(const struct chat_template *x, const struct list *l,
+                      const struct chat_options *o, uint32_t source, struct mark_words *out)
+{
+    struct err ignored = ERR_INIT;
+    struct jinja_text text;
+
+    if (render(x, message_list, l, l->n, 64, o, &text, &ignored) == 0)
+        add_words(out, &text, source);
+    jinja_text_free(&text);
+}
+
 /* The first text of a conversation may be a long one about tools, which names no marks. */
 static void try_words(const struct chat_template *x, struct mark_words *out)
 {
     struct chat_message m[] = { trial_message(CHAT_USER), trial_message(CHAT_ASSISTANT),
                                 trial_message(CHAT_USER) };
     struct chat_message system[] = { trial_message(CHAT_SYSTEM), trial_message(CHAT_USER) };
-    struct err ignored = ERR_INIT;
-    struct jinja_text text;
 
     for (int think = CHAT_THINK_DEFAULT; think <= CHAT_THINK_OFF; think++) {
         const struct chat_options o = { .add_generation_prompt = true, .think = think };
 
-        for (size_t n = 1; n <= 3; n++) {
-            m[1].reasoning = n == 2 ? TRIAL : NULL;
-            m[1].reasoning_len = n == 2 ? strlen(TRIAL) : 0;
-            if (render(x, message_list, &(struct list){ m, n }, n, 64, &o, &text, &ignored) ==
-                0)
-                add_words(out, &text, 1);
-            jinja_text_free(&text);
+        for (size_t i = 0; i < x->n_thought; i++) {
+            const struct list two = { m, 2, x->thought[i] };
+
+            m[1].reasoning = TRIAL;
+            m[1].reasoning_len = strlen(TRIAL);
+            add_trial(x, &two, &o, 1, out);
         }
-        if (render(x, message_list, &(struct list){ system, 2 }, 2, 64, &o, &text, &ignored) ==
-            0)
-            add_words(out, &text, JINJA_TRUSTED);
-        jinja_text_free(&text);
+        m[1].reasoning = NULL;
+        for (size_t n = 1; n <= 3; n++)
+            add_trial(x, &(struct list){ m, n, NULL }, &o, 1, out);
+        add_trial(x, &(struct list){ system, 2, NULL }, &o, JINJA_TRUSTED, out);
     }
 }
 
@@ -489,6 +552,7 @@ void chat_template_words(const char *text, size_t len, struct mark_words *out)
     time_t now = time(NULL);
 
     localtime_r(&now, &x.now);
+    find_thoughts(&x, text, len);
     if (jinja_parse(&x.jinja, text, len, &ignored) == 0)
         try_words(&x, out);
     jinja_free(x.jinja);
@@ -514,6 +578,7 @@ int chat_template_open(struct chat_format *f, const struct tokenizer *t, const c
     x->n_unk = token_text(t, info->unk, x->unk);
     x->n_pad = token_text(t, info->pad, x->pad);
     localtime_r(&now, &x->now);
+    find_thoughts(x, text, len);
     if (jinja_parse(&x->jinja, text, len, e) != 0 || try_messages(x, e) != 0) {
         chat_template_close(f);
         return -1;

@@ -19,6 +19,10 @@ bool chat_trial(const struct chat_format *f, const struct tokenizer *t,
                 const struct chat_message *m, size_t n, bool has_prompt,
                 struct chat_prompt *out);
 
+struct span chat_last_line(struct span s);
+/* Whether a line cannot be the start of ordinary text: it has a name, and a sign like ':'. */
+bool chat_is_distinctive(struct span line);
+
 /* Store a mark of fewer than MARK_BYTES bytes. */
 void chat_copy_mark(char *out, struct span s);
 

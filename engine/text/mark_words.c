@@ -2,6 +2,7 @@
 
 #include "engine/text/mark_words.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -70,6 +71,20 @@ bool mark_is_thinking(struct span word)
             return false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (has_name(word, names[i]))
+            return true;
+    return false;
+}
+
+bool mark_may_be_thinking(struct span word)
+{
+    static const char *const names[] = { "scratchpad", "analysis", "reflection" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (has_name(word, names[i]))
+            return true;
+    for (size_t i = 1; i + 4 < word.n; i++)
+        if (strncasecmp(word.s + i, "cot", 3) == 0 && !isalnum((unsigned char)word.s[i - 1]) &&
+            !isalnum((unsigned char)word.s[i + 3]))
             return true;
     return false;
 }

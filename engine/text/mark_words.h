@@ -1,10 +1,10 @@
 /*
- * mark_words.h - words in brackets, such as <|user|> and [INST], and those that the chat template
- * of a model writes as marks.
+ * mark_words.h - words in brackets, such as <|user|> and [INST], and those that the chat
+ * template of a model writes as marks.
  *
  * Some files give a mark the type of ordinary text.  Text would then be split into its letters,
- * and a message could spell it.  The tokenizer is built with the marks of the template, and makes
- * them control tokens whatever their type is.
+ * and a message could spell it.  The tokenizer is built with the marks of the template, and
+ * makes them control tokens whatever their type is.
  */
 #ifndef MEMWALL_ENGINE_TEXT_MARK_WORDS_H
 #define MEMWALL_ENGINE_TEXT_MARK_WORDS_H
@@ -31,9 +31,11 @@ struct span mark_at(struct span s);
 /* Find the next word in brackets of s from *at, which becomes the end of the word. */
 bool mark_next_word(struct span s, size_t *at, struct span *word);
 
-/* Whether the name of a mark shows that it belongs to thinking, and not to a setting of it, such
- * as <reasoning_effort>. */
+/* Whether the name of a mark shows that it belongs to thinking, and not to a setting of it,
+ * such as <reasoning_effort>. */
 bool mark_is_thinking(struct span word);
+/* The same for names that may mean something else: <scratchpad>, <analysis>, <|cot_begin|>. */
+bool mark_may_be_thinking(struct span word);
 
 struct mark_words {
     char word[MARK_N_WORD][MARK_BYTES];

@@ -151,6 +151,57 @@ class Thinking(Marks):
         "printed": (("\n", "<|muse|>", "a", "b", "<|speak|>", "c", IM[1]),
                     dict(marks=(*IM, "<|muse|>", "<|speak|>"),
                          template=REASONS)),
+        "printed, another member": (
+            ("\n", "<|muse|>", "a", "b", "<|speak|>", "c", IM[1]),
+            dict(marks=(*IM, "<|muse|>", "<|speak|>"),
+                 template=REASONS.replace("reasoning_content", "thought"))),
+        "printed, a member by its name in quotes": (
+            ("\n", "<|muse|>", "a", "b", "<|speak|>", "c", IM[1]),
+            dict(marks=(*IM, "<|muse|>", "<|speak|>"), template=REASONS.replace(
+                "m.reasoning_content", "m.get('internal_reasoning')"))),
+        "printed as text": (("\n", "<mu", "se>", "a", "b", "</m", "use>", "c", IM[1]),
+                            dict(template=REASONS.replace("|muse|", "muse").replace(
+                                "|speak|", "/muse").replace("reasoning_content", "thinking"))),
+        "printed sentences": (
+            ("\n", "My thou", "ghts:", "a", "b", "\nMy ans", "wer:", "c", IM[1]),
+            dict(template=REASONS.replace("<|muse|>", "My thoughts:").replace(
+                "<|speak|>", "My answer:"))),
+        "printed after the header of a turn": (
+            (">", "Thoughts:", "a", "b", "</tho", "ughts>", "c", IM[1]),
+            dict(template=REASONS.replace("m.role + '\n'", "m.role + '<|sep|>'").replace(
+                "assistant\n'", "assistant<|sep|>'").replace("<|muse|>", "Thoughts:").replace(
+                    "<|speak|>", "</thoughts>"))),
+        "printed, and opened by the prompt": (
+            ("|>", "a", "b", "<|speak|>", "c", IM[1]),
+            dict(marks=(*IM, "<|speak|>"), template=REASONS.replace("'<|muse|>\n' + ", "").replace(
+                "assistant\n'", "assistant\n<|muse|>'"))),
+        "printed, with marks of the answer": (
+            ("\n", "<mu", "se>", "a", "b", "</m", "use>", "<out", "ward>", "c", "</ou", "tward", ">",
+             "d", IM[1]),
+            dict(template=REASONS.replace("|muse|", "muse").replace(
+                "<|speak|>\n", "</muse>\n<outward>").replace(
+                    "m.content + '", "m.content + ('</outward>' if m.reasoning_content else '') + '"))),
+        "sky-t1": (("\n", "<|begin_of_th", "ought|>", "a", "b", "<|end_of_th", "oug", "ht|>",
+                    "<|begin_of_solu", "tion|>\n", "c", "<|end_of_solu", "tio", "n|>", "d", IM[1]),
+                   dict(template="{# <|begin_of_thought|> <|end_of_thought|> <|begin_of_solution|> "
+                        "<|end_of_solution|> #}" + CHATML)),
+        "apriel": (("\n", "Here are my ", "reasoning steps:", "a", "b", "[BEGIN FINAL RESP", "ONSE]",
+                    "c", "[END FINAL RES", "PONS", "E]", "d", IM[1]),
+                   dict(template="{# <thinking> </thinking> [BEGIN FINAL RESPONSE] #}" + CHATML)),
+        "scratchpad": (("\n", "<scratch", "pad>", "a", "b", "</scr", "atchp", "ad>", "c", IM[1]),
+                       dict(template="{# <scratchpad> and </scratchpad> #}" + CHATML)),
+        "an analysis, but thinking": (
+            ("\n", "<thi", "nk>", "a", "b", "</th", "ink>", "c", IM[1]),
+            dict(template="{# <analysis></analysis> <think></think> #}" + CHATML)),
+        "medgemma": (("\n", "<unused94>", "thought", " label\n", "a", "b", "<unused95>", "c",
+                      "<end_of_turn>"),
+                     dict(marks=("<bos>", "<start_of_turn>", "<end_of_turn>", "<unused94>",
+                                 "<unused95>"),
+                          eos="<end_of_turn>", template=GEMMA3, arch="llama")),
+        "gemma 3, trained further": (
+            ("\n", "<thi", "nk>", "a", "b", "</th", "ink>", "c", "<end_of_turn>"),
+            dict(marks=("<bos>", "<start_of_turn>", "<end_of_turn>", "<unused94>", "<unused95>"),
+                 eos="<end_of_turn>", template=GEMMA3, arch="llama")),
         "seed": (("\n", "<seed:think>", "a", "b", "</seed:think>", "c", IM[1]),
                  dict(user=("<seed:think>", "</seed:think>"))),
         # Granite 3.2: sentences.  Granite 3.3: tags that its vocabulary spells.
@@ -179,7 +230,8 @@ class Thinking(Marks):
              ("<|START_THINKING|>", "<|END_THINKING|>"), ("<|thought>", "<thought|>"),
              ("<|begin_of_thought|>", "<|end_of_thought|>"),
              ("<|thought_start|>", "<|thought_end|>"), ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
-             ("[REASONING]", "[/REASONING]"), ("<Thinking>", "</Thinking>"))
+             ("<|cot_begin|>", "<|cot_end|>"), ("<scratchpad>", "</scratchpad>"),
+             ("<analysis>", "</analysis>"), ("[REASONING]", "[/REASONING]"), ("<Thinking>", "</Thinking>"))
 
     def check(self, walk, more, args=()):
         answer = self.answer(*walk, args=args, **more)
@@ -221,6 +273,9 @@ class Thinking(Marks):
         "granite 3.3, a marked answer": (
             ("<|end_of_role|>", "a", "b", "</th", "ink>", "<res", "ponse>\n", "c", "</resp", "onse>",
              "d", "<|end_of_text|>"), ROWS["granite 3.3, a marked answer"][1]),
+        "medgemma": (("\n", "a", "b", "<unused95>", "c", "<end_of_turn>"), ROWS["medgemma"][1]),
+        "apriel": (("\n", "a", "b", "[BEGIN FINAL RESP", "ONSE]", "c", "[END FINAL RES", "PONS",
+                    "E]", "d", IM[1]), ROWS["apriel"][1]),
         "gemma 4": (("\n", "a", "b", "<channel|>", "c", "<turn|>"), ROWS["gemma 4"][1]),
         "deepseek": (("</think>", "a", "b", "</thi", "nk>", "c", bars("end")),
                      dict(ROWS["deepseek"][1], template=published("deepseek-r1-distill").replace(
@@ -247,6 +302,11 @@ class Thinking(Marks):
             self.assertEqual([] if args else ["memwall: the text until here was the model's thinking: "
                                               "it closed it without opening it"],
                              r.stderr.splitlines())
+
+    def test_words_about_other_things_are_not_marks(self):
+        more = dict(marks=(*IM, "<|apricot_begin|>", "<|apricot_end|>"))
+        answer = self.answer("\n", "<|apricot_begin|>", "a", "<|apricot_end|>", "c", IM[1], **more)
+        self.assertEqual(("ac", None), (answer["text"], answer.get("thinking")))
 
     def test_a_mark_without_thinking(self):
         more = self.ROWS["tokens"][1]
