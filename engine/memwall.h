@@ -38,7 +38,8 @@
 #include "engine/machine/disturb.h"
 #include "engine/machine/energy.h"
 #include "engine/machine/fact.h"
-#include "engine/machine/limits.h"
+#include "engine/limits/limits.h"
+#include "engine/limits/store.h"
 #include "engine/machine/machine.h"
 #include "engine/plan/basis.h"
 #include "engine/plan/plan.h"
@@ -298,17 +299,11 @@ void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s);
 
 /* ---- plan ---- */
 
-/* The limits in words at Unix time now_s: "disk 2 GB/s, spread 4 %; memory 21 GB/s, spread 1 %;
- * measured 3 h ago", with reasons for doubt.  "not measured" without them. */
+/* The limits in words at Unix time now_s: "disk 2 GB/s, memory 21 GB/s, measured 3 h ago", and
+ * whether they are doubtful.  "not measured" without them. */
 #define MW_LIMITS_TEXT 256
 void mw_limits_text(const struct mw_limits *l, int64_t now_s, char *buf, size_t n);
-/* The name of one bit: "spread", "busy", "cached", "differs". */
-const char *mw_doubt_name(enum mw_doubt bit);
-/* The doubts of either rate in words, "" without any: "doubtful: the machine was busy". */
-#define MW_DOUBT_TEXT 160
-void mw_doubt_text(uint32_t doubt, char *buf, size_t n);
-/* Whether the rates of disk or memory were measured in a bad moment.  No advice comes from such
- * limits. */
+/* Whether any of them was measured in a bad moment.  No advice comes from such limits. */
 bool mw_limits_doubtful(const struct mw_limits *l);
 
 /* The mean size of the reads with which these options stream weights, which is that of the
@@ -325,9 +320,6 @@ void mw_rates_list(const struct mw_model *m, const struct mw_options *o, struct 
 /* Measure the listed types whose measured_s is 0, with the threads and kernels of the options,
  * for two tenths of a second each.  With a budget below 16 MiB they stay unmeasured. */
 int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err *e);
-/* Widen the spreads of l to cover trustworthy rates that were measured before, and take the
- * mean of both contentions, which one measurement shows only roughly. */
-void mw_limits_widen(struct mw_limits *l, const struct mw_limits *earlier);
 /* Measure disk and memory alone, for models that will be in a folder: write 128 MiB to a file
  * without a name, and read it. */
 int mw_limits_measure_disk(const char *folder, const struct mw_options *o, double seconds,

@@ -33,6 +33,7 @@ struct pull {
     const struct options *o;
     struct mw_hub hub;
     struct mw_pull *list;
+    struct limits_store limits;
     struct progress progress;
     bool is_started, is_checking;
     double line_s;   /* when the last line of progress was printed */
@@ -43,13 +44,13 @@ struct pull {
 
 /* The headers are in a folder for temporary files; the model will be on the disk of the cache.
  */
-static bool limits_of_cache(void *ctx, const char *path, const char *type,
-                            const struct mw_options *o, struct mw_limits *out)
+static bool limits_of_cache(void *ctx, const char *path, const struct mw_options *o,
+                            struct mw_limits *out)
 {
-    const struct pull *p = ctx;
+    struct pull *p = ctx;
 
     (void)path;
-    return limits_kept(NULL, p->hub.cache, type, o, out);
+    return limits_kept(&p->limits, p->hub.cache, o, out);
 }
 
 /* Describe model `only`, or all of them.  A model that cannot be described is listed without.
@@ -72,6 +73,7 @@ static int describe(struct pull *p, size_t only, struct err *e)
     }
     if (mw_describer_new(&d, &engine, &how, e) != 0)
         return -1;
+    limits_read(&p->limits);
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (only != SIZE_MAX && i != only)
             continue;
@@ -85,6 +87,7 @@ static int describe(struct pull *p, size_t only, struct err *e)
     }
     progress_clear(&p->progress);
     mw_describer_free(d);
+    limits_store_free(&p->limits);
     return rc;
 }
 

@@ -280,15 +280,13 @@ void advice_model(struct mw_model *m, const struct mw_options *o, const struct p
                   advice_fn *fn, void *ctx)
 {
     struct changes c = { .m = m, .o = *o, .tps = plan->decode_tps };
-    char text[ADVICE_TEXT], rate[24], now[24], doubt[MW_DOUBT_TEXT];
+    char text[ADVICE_TEXT], rate[24], now[24];
     struct mw_limits l;
 
     mw_model_limits(m, &l);
-    mw_doubt_text(l.disk.doubt | l.memory.doubt, doubt, sizeof doubt);
-    if (doubt[0] != '\0') {
-        snprintf(text, sizeof text, "These predictions are %s. Measure again.", doubt);
-        fn(ctx, "doubt", text);
-    }
+    if (mw_limits_doubtful(&l))
+        fn(ctx, "doubt",
+           "These predictions are doubtful: the machine was busy. Measure again.");
     if (!(c.tps > 0))
         return;
     c.o.memory_bytes = plan->budget_bytes;

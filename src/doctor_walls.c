@@ -58,12 +58,12 @@ static void find_wall(const struct doctor_walls *w, struct mw_model *m, uint64_t
 
 /* --- text --- */
 
-static void print_rate(FILE *to, double tps)
+static void print_rate(FILE *to, double tps, bool is_doubtful)
 {
-    char rate[24], marked[32];
+    char rate[24];
 
-    snprintf(marked, sizeof marked, "~%s", receipt_rate(rate, sizeof rate, tps));
-    fprintf(to, " %8s", tps > 0 ? marked : "-");
+    fprintf(to, " %8s",
+            tps > 0 ? receipt_predicted(rate, sizeof rate, tps, is_doubtful) : "-");
 }
 
 static void print_head(FILE *to, int width)
@@ -90,8 +90,8 @@ static void print_wall(FILE *to, int width, const struct wall *w, bool is_first)
         fputc('\n', to);
         return;
     }
-    print_rate(to, w->plan.decode_tps);
-    print_rate(to, w->plan.prefill_tps);
+    print_rate(to, w->plan.decode_tps, w->plan.is_doubtful);
+    print_rate(to, w->plan.prefill_tps, w->plan.is_doubtful);
     fprintf(to, " %9u\n", w->longest_ctx);
 }
 

@@ -1,14 +1,9 @@
 /*
  * limits.h - the speed of disk, memory and arithmetic on this machine, measured and cached.
  *
- * The cache folder keeps limits per file system, processor and weight type for a day, and
- * doubtful ones for an hour (limits_book.h, rates_book.h).  Sessions correct them while they
- * work.  A new rate of a disk that differs from a trustworthy earlier one by a factor of
- * FAR_OFF or more is measured a second time; if that does not bring it nearer, it is doubtful.
- * Without a measurement there is no prediction.
- *
- * Small reads are slower, so the disk is measured with the reads of the plan, and its rate is
- * kept for them.
+ * The cache folder keeps them in one file (engine/limits/store.h) by the rule of
+ * engine/limits/limits.h.  Sessions correct them while they work.  Without a measurement there is
+ * no prediction.
  */
 #ifndef MEMWALL_SRC_LIMITS_H
 #define MEMWALL_SRC_LIMITS_H
@@ -20,6 +15,7 @@ enum limits_effort {
     LIMITS_NO_DISK, /* of a model without a file: measure all but the disk; write no file */
     LIMITS_MEASURE,
     LIMITS_FRESH, /* the same, and measure again if older than a minute or doubtful */
+    LIMITS_AGAIN, /* measure although there are cached ones */
 };
 
 /*
@@ -30,7 +26,7 @@ enum limits_effort {
 void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
                    enum limits_effort effort);
 
-/* Measure although there are cached limits, which the new ones replace.  -1 with *e. */
+/* The same with LIMITS_AGAIN.  -1 with *e. */
 int limits_measure_again(struct mw_model *m, const char *model_path, const struct mw_options *o,
                          struct err *e);
 
@@ -40,12 +36,12 @@ int limits_measure_folder(const char *folder, const struct mw_options *o, struct
 /* The same, unless they are cached.  A failure is silent. */
 void limits_ensure_folder(const char *folder, const struct mw_options *o);
 
-/*
- * A mw_limits_fn: the cached limits, for models that are listed and not opened.  They are read
- * at the first call; ctx is not used.  One thread.  For models with a weight type that was not
- * measured on that disk, it gives the rates of disk and memory of another model.
- */
-bool limits_kept(void *ctx, const char *path, const char *type, const struct mw_options *o,
+/* Read the cached limits, for models that are listed and not opened.  limits_store_free() frees
+ * them. */
+void limits_read(struct limits_store *kept);
+
+/* A mw_limits_fn; ctx is a struct limits_store. */
+bool limits_kept(void *ctx, const char *path, const struct mw_options *o,
                  struct mw_limits *out);
 
 #endif

@@ -15,21 +15,6 @@ void limits_print(FILE *to, int at, const struct mw_model *m)
     fprintf(to, "%-*s%s\n", at, "limits", text);
 }
 
-static void json_sure(struct json *j, const char *name, const char *unit, double rate,
-                      const struct mw_sure *sure)
-{
-    json_object(j, name);
-    json_double(j, unit, rate, 6);
-    json_double(j, "spread", sure->spread, 3);
-    json_array(j, "doubt");
-    for (uint32_t bit = 1; bit <= MW_DOUBT_ALL; bit *= 2)
-        if ((sure->doubt & bit) != 0)
-            json_string(j, NULL, mw_doubt_name((enum mw_doubt)bit));
-    json_end(j);
-    json_u64(j, "observed", (uint64_t)sure->observed_s);
-    json_end(j);
-}
-
 static void json_steps(struct json *j, const struct mw_steps *s)
 {
     json_object(j, "steps");
@@ -43,7 +28,7 @@ static void json_steps(struct json *j, const struct mw_steps *s)
         json_double(j, "mac_s", s->mac_s[i], 15);
         json_end(j);
     }
-    json_double(j, "spread", s->sure.spread, 3);
+    json_bool(j, "doubtful", s->is_doubtful);
     json_u64(j, "measured", (uint64_t)s->measured_s);
     json_end(j);
 }
@@ -51,15 +36,15 @@ static void json_steps(struct json *j, const struct mw_steps *s)
 void limits_json(struct json *j, const struct mw_limits *l)
 {
     json_object(j, "limits");
-    json_sure(j, "disk", "bytes_s", l->disk_bytes_s, &l->disk);
-    json_sure(j, "memory", "bytes_s", l->memory_bytes_s, &l->memory);
+    json_double(j, "disk_bytes_s", l->disk_bytes_s, 6);
+    json_double(j, "memory_bytes_s", l->memory_bytes_s, 6);
     json_double(j, "direct_bytes_s", l->direct_bytes_s, 6);
     json_double(j, "buffered_bytes_s", l->buffered_bytes_s, 6);
     json_double(j, "lookup_s", l->lookup_s, 6);
     json_double(j, "read_cpu_s", l->read_cpu_s, 15);
     json_double(j, "contention", l->contention, 3);
     json_steps(j, &l->steps);
-    json_double(j, "load", l->load, 3);
+    json_bool(j, "doubtful", l->is_doubtful);
     json_u64(j, "measured", (uint64_t)l->measured_s);
     json_array(j, "rates");
     for (uint32_t i = 0; i < l->n_rate; i++) {
@@ -68,8 +53,9 @@ void limits_json(struct json *j, const struct mw_limits *l)
         json_object(j, NULL);
         json_string(j, "type", r->type);
         json_u64(j, "measured", (uint64_t)r->measured_s);
-        json_sure(j, "column", "bytes_s", r->column_bytes_s, &r->column);
-        json_sure(j, "chunk", "flops_s", r->chunk_flops_s, &r->chunk);
+        json_bool(j, "doubtful", r->is_doubtful);
+        json_double(j, "column_bytes_s", r->column_bytes_s, 6);
+        json_double(j, "chunk_flops_s", r->chunk_flops_s, 6);
         json_end(j);
     }
     json_end(j);

@@ -7,8 +7,7 @@ memwall_SOURCES = \
 	src/command_line.h src/command_line.c \
 	src/paths.h src/paths.c src/known.h src/known.c \
 	src/settings.h src/settings.c \
-	src/limits.h src/limits.c src/limits_book.h src/limits_book.c src/rates_book.h src/rates_book.c \
-	src/choice_book.h src/choice_book.c \
+	src/limits.h src/limits.c \
 	src/limits_print.h src/limits_print.c src/doctor_print.h src/doctor_print.c \
 	src/doctor_walls.h src/doctor_walls.c src/doctor_summary.h src/doctor_summary.c \
 	src/doctor_advice.h src/doctor_advice.c src/models.h src/models.c \

@@ -32,7 +32,7 @@ struct measure {
     struct mw_model_info info;
     struct plan plan;
     uint64_t files_bytes; /* of the predicted peak: pages of the program's files */
-    struct figures predicted, predicted_low, predicted_high, figures;
+    struct figures predicted, figures;
     const char *why[N_FIGURE]; /* static reasons for figures that are not known */
     uint64_t stage_ns;         /* of the last line of progress */
     uint64_t random;           /* state of the token ids */
@@ -138,8 +138,6 @@ static void result_json(struct measure *x, const struct err *e, bool is_measured
         model_json(&j, &x->info);
         plan_json(x, &j);
         figures_json(&j, "predicted", &x->predicted, true);
-        figures_json(&j, "predicted_low", &x->predicted_low, true);
-        figures_json(&j, "predicted_high", &x->predicted_high, true);
     }
     if (is_measured) {
         json_string(&j, "io", x->sample.run.io);
@@ -185,8 +183,6 @@ static void predict(struct measure *x)
     if (mw_plan_outlook(x->m, &x->engine, &run, &outlook, &ignored) != 0)
         return;
     predict_times(&run, outlook.prompt_s, outlook.token.wall_s, f);
-    predict_times(&run, outlook.prompt_range.high, outlook.token_range.high, &x->predicted_low);
-    predict_times(&run, outlook.prompt_range.low, outlook.token_range.low, &x->predicted_high);
     if (x->engine.io == MW_IO_MMAP)
         return;
     f->value[FIG_PEAK] = (double)outlook.peak_bytes;
@@ -485,8 +481,6 @@ int measure_one(const struct options *given)
         options_set_item(&o, dimension_table[d].option, 0);
     x->o = &o;
     figures_clear(&x->predicted);
-    figures_clear(&x->predicted_low);
-    figures_clear(&x->predicted_high);
     figures_clear(&x->figures);
     r = make_plan(x, &e);
     if (r == 0 && is_run)

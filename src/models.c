@@ -29,6 +29,7 @@ static struct {
     struct mw_place place[MAX_PLACES];
     char folder[MAX_PLACES][PATH_MAX];
     char recent[PATH_MAX], cache[PATH_MAX];
+    struct limits_store limits;
 } known;
 
 /* Add the folder that the format gives, unless it is cut or there are too many. */
@@ -140,8 +141,12 @@ const struct mw_places *models_places(void)
 
 struct mw_describe_options models_describe_options(void)
 {
-    struct mw_describe_options how = { .limits = limits_kept, .needs_tokenizer = true };
+    struct mw_describe_options how = { .limits = limits_kept,
+                                       .limits_ctx = &known.limits,
+                                       .needs_tokenizer = true };
 
+    limits_store_free(&known.limits);
+    limits_read(&known.limits);
     models_places();
     if (known.cache[0] != '\0')
         how.file = known.cache;

@@ -180,15 +180,10 @@ static void speed_words(const struct page *p, FILE *to)
 
 static void doubt_words(const struct page *p, FILE *to)
 {
-    const struct mw_limits *l = &p->plan->limits;
-    char why[MW_DOUBT_TEXT];
-
-    mw_doubt_text(l->disk.doubt | l->memory.doubt, why, sizeof why);
-    if (why[0] != '\0')
-        page_html_text(to,
-                       "The measured limits are %s. Predictions can be off by more than usual; "
-                       "repeat the report on a quiet machine.",
-                       why);
+    if (p->plan->plan.is_doubtful)
+        page_html_text(to, "The limits are doubtful: the machine was busy while they were measured. "
+                           "Predictions can be off by more than usual; repeat the report on a "
+                           "quiet machine.");
 }
 
 /* --- advice --- */

@@ -226,26 +226,15 @@ static void explain_share(FILE *to, const struct plan_basis *b, uint32_t n, doub
 
 /* --- limits --- */
 
-static void print_age(FILE *to, int64_t measured_s, const struct mw_sure *sure, int64_t now_s)
-{
-    char doubt[MW_DOUBT_TEXT];
-
-    if (sure->observed_s > 0)
-        fprintf(to, "seen at work %" PRId64 " s ago", now_s - sure->observed_s);
-    else if (measured_s > 0)
-        fprintf(to, "measured %" PRId64 " s ago, spread %.0f %%", now_s - measured_s,
-                100 * sure->spread);
-    else
-        fputs("assumed or not measured", to);
-    mw_doubt_text(sure->doubt, doubt, sizeof doubt);
-    fprintf(to, "%s%s\n", doubt[0] != '\0' ? "; " : "", doubt);
-}
-
 static void limit(FILE *to, const char *name, double value, const char *unit,
-                  int64_t measured_s, const struct mw_sure *sure, int64_t now_s)
+                  int64_t measured_s, bool is_doubtful, int64_t now_s)
 {
     fprintf(to, "  %-18s : %.7g %s, ", name, value, unit);
-    print_age(to, measured_s, sure, now_s);
+    if (measured_s > 0)
+        fprintf(to, "measured %" PRId64 " s ago%s\n", now_s - measured_s,
+                is_doubtful ? "; doubtful: the machine was busy" : "");
+    else
+        fputs("assumed or not measured\n", to);
 }
 
 static void explain_limits(FILE *to, const struct plan_basis *b, int64_t now_s)
@@ -255,26 +244,26 @@ static void explain_limits(FILE *to, const struct plan_basis *b, int64_t now_s)
     const struct mw_steps *s = &l->steps;
 
     fputs("\nLimits of this machine:\n", to);
-    limit(to, "disk", in->disk_bytes_s, "bytes/s", l->measured_s, &l->disk, now_s);
-    limit(to, "memory", in->memory_bytes_s, "bytes/s", l->measured_s, &l->memory, now_s);
-    limit(to, "small read", in->lookup_s, "s", l->measured_s, &l->disk, now_s);
-    limit(to, "read, cpu", in->costs.read_cpu_s, "s/byte", l->measured_s, &l->disk, now_s);
-    limit(to, "contention", in->costs.contention, "", l->measured_s, &l->disk, now_s);
+    limit(to, "disk", in->disk_bytes_s, "bytes/s", l->measured_s, l->is_doubtful, now_s);
+    limit(to, "memory", in->memory_bytes_s, "bytes/s", l->measured_s, l->is_doubtful, now_s);
+    limit(to, "small read", in->lookup_s, "s", l->measured_s, l->is_doubtful, now_s);
+    limit(to, "read, cpu", in->costs.read_cpu_s, "s/byte", l->measured_s, l->is_doubtful, now_s);
+    limit(to, "contention", in->costs.contention, "", l->measured_s, l->is_doubtful, now_s);
     for (uint32_t i = 0; i < l->n_rate; i++) {
         const struct mw_rate *r = &l->rate[i];
         char name[40];
 
         snprintf(name, sizeof name, "%s column", r->type);
-        limit(to, name, r->column_bytes_s, "bytes/s", r->measured_s, &r->column, now_s);
+        limit(to, name, r->column_bytes_s, "bytes/s", r->measured_s, r->is_doubtful, now_s);
         snprintf(name, sizeof name, "%s chunk", r->type);
-        limit(to, name, r->chunk_flops_s, "operations/s", r->measured_s, &r->chunk, now_s);
+        limit(to, name, r->chunk_flops_s, "operations/s", r->measured_s, r->is_doubtful, now_s);
     }
-    limit(to, "round", in->costs.round_s, "s", s->measured_s, &s->sure, now_s);
-    limit(to, "wake", in->costs.wake_s, "s", s->measured_s, &s->sure, now_s);
-    limit(to, "value", in->costs.value_s, "s", s->measured_s, &s->sure, now_s);
-    limit(to, "curve", in->costs.curve_s, "s", s->measured_s, &s->sure, now_s);
-    limit(to, "KV load", in->costs.load_s, "s", s->measured_s, &s->sure, now_s);
-    limit(to, "KV multiply", in->costs.mac_s, "s", s->measured_s, &s->sure, now_s);
+    limit(to, "round", in->costs.round_s, "s", s->measured_s, s->is_doubtful, now_s);
+    limit(to, "wake", in->costs.wake_s, "s", s->measured_s, s->is_doubtful, now_s);
+    limit(to, "value", in->costs.value_s, "s", s->measured_s, s->is_doubtful, now_s);
+    limit(to, "curve", in->costs.curve_s, "s", s->measured_s, s->is_doubtful, now_s);
+    limit(to, "KV load", in->costs.load_s, "s", s->measured_s, s->is_doubtful, now_s);
+    limit(to, "KV multiply", in->costs.mac_s, "s", s->measured_s, s->is_doubtful, now_s);
 }
 
 /* --- time --- */

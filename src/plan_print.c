@@ -94,12 +94,12 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
     if (p->n_expert_all > 0)
         fprintf(to, "%s.\n", receipt_experts(experts, sizeof experts, p));
     if (p->decode_tps > 0) {
-        fprintf(to, "Answers ~%s tok/s; limited by %s.",
-                receipt_range(rate, sizeof rate, p->decode_tps, &p->decode_range),
+        fprintf(to, "Answers %s tok/s; limited by %s.",
+                receipt_predicted(rate, sizeof rate, p->decode_tps, p->is_doubtful),
                 limit_words(p->binds));
         if (p->prefill_tps > 0)
-            fprintf(to, "  Prompts ~%s tok/s.",
-                    receipt_range(rate, sizeof rate, p->prefill_tps, &p->prefill_range));
+            fprintf(to, "  Prompts %s tok/s.",
+                    receipt_predicted(rate, sizeof rate, p->prefill_tps, p->is_doubtful));
         fputc('\n', to);
     }
 }
@@ -142,19 +142,6 @@ static void put_outlook(struct json *j, struct mw_model *m, const struct mw_opti
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         json_u64(j, mw_plan_row_name((enum mw_plan_row)i), outlook.row[i]);
     json_end(j);
-    json_end(j);
-}
-
-/* null if a limit was not measured. */
-static void range_json(struct json *j, const char *key, const struct plan_range *range)
-{
-    if (!(range->low > 0)) {
-        json_null(j, key);
-        return;
-    }
-    json_array(j, key);
-    json_double(j, NULL, range->low, 6);
-    json_double(j, NULL, range->high, 6);
     json_end(j);
 }
 
@@ -201,8 +188,7 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
     put_outlook(&j, m, o);
     json_double(&j, "decode_tps", p->decode_tps, 6);
     json_double(&j, "prefill_tps", p->prefill_tps, 6);
-    range_json(&j, "decode_range", &p->decode_range);
-    range_json(&j, "prefill_range", &p->prefill_range);
+    json_bool(&j, "doubtful", p->is_doubtful);
     json_string(&j, "binds", mw_binds_name(p->binds));
     json_bool(&j, "covers_weights", o->io != MW_IO_MMAP);
     json_u64(&j, "smallest_budget_bytes", more->smallest_budget);

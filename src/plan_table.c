@@ -115,12 +115,12 @@ static double pinned_share(const struct group *g, const struct plan *p)
 
 /* --- text --- */
 
-static void print_rate(FILE *to, double tps)
+static void print_rate(FILE *to, double tps, bool is_doubtful)
 {
-    char rate[24], marked[32];
+    char rate[24];
 
-    snprintf(marked, sizeof marked, "~%s", receipt_rate(rate, sizeof rate, tps));
-    fprintf(to, " %9s", tps > 0 ? marked : "-");
+    fprintf(to, " %9s",
+            tps > 0 ? receipt_predicted(rate, sizeof rate, tps, is_doubtful) : "-");
 }
 
 static void print_case(FILE *to, struct group *g, uint32_t n_ctx)
@@ -138,8 +138,8 @@ static void print_case(FILE *to, struct group *g, uint32_t n_ctx)
             units_size(other, sizeof other, p.sum_bytes - kv_bytes(&p) - p.row[MW_ROW_PINNED]),
             units_size(pinned, sizeof pinned, p.row[MW_ROW_PINNED]), 100 * pinned_share(g, &p),
             units_size(total, sizeof total, p.sum_bytes));
-    print_rate(to, p.prefill_tps);
-    print_rate(to, p.decode_tps);
+    print_rate(to, p.prefill_tps, p.is_doubtful);
+    print_rate(to, p.decode_tps, p.is_doubtful);
     fprintf(to, "  %s\n", p.binds != MW_BINDS_NONE ? mw_binds_name(p.binds) : "-");
 }
 

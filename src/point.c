@@ -63,8 +63,6 @@ static void make_point(struct point *p, const struct options *o, size_t index)
     for (int d = 0; d < N_DIMENSION; d++)
         take_setting(&p->setting[d], &dimension_table[d], &one);
     figures_clear(&p->predicted);
-    figures_clear(&p->predicted_low);
-    figures_clear(&p->predicted_high);
 }
 
 int point_reserve(struct point *p, uint32_t n, struct err *e)

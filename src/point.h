@@ -68,8 +68,6 @@ struct point {
     char binds[16];
     double disk_bytes_s, memory_bytes_s; /* the limits that it used; 0: unknown */
     struct figures predicted;
-    /* The same with the slowest and with the fastest limits; for rates and times. */
-    struct figures predicted_low, predicted_high;
     /* From the measurement. */
     char io[24]; /* "direct/io_uring" */
     uint32_t n_thread;

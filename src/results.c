@@ -148,8 +148,6 @@ static void read_run(struct run *run, const struct json_node *figures,
 static void read_predictions(struct point *p, const struct json_node *n)
 {
     figures_read(&p->predicted, json_get(n, "predicted"));
-    figures_read(&p->predicted_low, json_get(n, "predicted_low"));
-    figures_read(&p->predicted_high, json_get(n, "predicted_high"));
 }
 
 void results_take(struct results *r, struct point *p, const struct json_node *answer,
@@ -412,8 +410,6 @@ static void write_point(struct json *j, const struct point *p)
         json_null(j, "error");
     write_plan(j, p);
     figures_json(j, "predicted", &p->predicted, true);
-    figures_json(j, "predicted_low", &p->predicted_low, true);
-    figures_json(j, "predicted_high", &p->predicted_high, true);
     json_string(j, "io", p->io);
     json_u64(j, "threads", p->n_thread);
     json_array(j, "runs");

@@ -130,21 +130,16 @@ static void measured_text(char *buf, size_t n, const struct point *p, enum figur
                  figure_text(b, sizeof b, unit, point_spread(p, id), ascii));
 }
 
-/* "~11.8 (+4 %)": the share by which the measured value is above the prediction.  "~8.1
- * to 15.2": the limits changed while they were measured, so this is all that is known. */
+/* "~11.8 (+4 %)": the share by which the measured value is above the prediction. */
 static void predicted_text(char *buf, size_t n, const struct point *p, enum figure_id id,
                            struct figure_unit unit, bool ascii)
 {
     double expected = p->predicted.value[id], measured = point_median(p, id);
-    double low = p->predicted_low.value[id], high = p->predicted_high.value[id];
-    char a[24], b[24];
+    char a[24];
 
     figure_text(a, sizeof a, unit, expected, ascii);
     if (isnan(expected))
         snprintf(buf, n, "%s", a);
-    else if (high > RANGE_IS_WIDE * low)
-        snprintf(buf, n, "~%s to %s", figure_text(a, sizeof a, unit, low, ascii),
-                 figure_text(b, sizeof b, unit, high, ascii));
     else if (isnan(measured) || expected <= 0)
         snprintf(buf, n, "~%s", a);
     else

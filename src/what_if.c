@@ -104,12 +104,10 @@ void what_if_apply(const struct what_if *w, struct mw_model *m, struct mw_option
     }
     if (w->memory_bytes_s > 0) {
         l.memory_bytes_s = (double)w->memory_bytes_s;
-        l.memory = (struct mw_sure){ 0 };
     }
     if (w->disk_bytes_s > 0) {
         l.disk_bytes_s = (double)w->disk_bytes_s;
         l.direct_bytes_s = l.buffered_bytes_s = 0;
-        l.disk = (struct mw_sure){ 0 };
     }
     mw_model_set_limits(m, &l);
     if (w->ram_bytes == 0)

@@ -223,6 +223,8 @@ void mw_fit_text(const struct mw_found *f, char *buf, size_t n)
 
     units_size(size, sizeof size, f->plan.budget_bytes);
     rate_text(rate, sizeof rate, f->plan.decode_tps);
+    if (f->plan.is_doubtful)
+        strcat(rate, "?");
     /* First, because a narrow terminal cuts the end. */
     if ((f->parts & MW_PARTS_LOST) != 0 && f->fit < MW_FIT_UNSUPPORTED) {
         size_t used =

@@ -196,7 +196,7 @@ static void look_ahead(const struct mw_describer *d, struct mw_found *f, const s
     plan_input_types(&in, &limits);
     in.budget_bytes = budget_of(d, &in);
     if (d->how.limits != NULL &&
-        d->how.limits(d->how.limits_ctx, f->path, f->type, &d->options, &limits))
+        d->how.limits(d->how.limits_ctx, f->path, &d->options, &limits))
         plan_input_limits(&in, &limits);
     f->limits = limits;
     if (plan_make(&in, &f->plan, &e) != 0)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/machine/kernel_file.h"
+#include "engine/machine/psi.h"
 
 #define MOST_CPUS 1024
 
@@ -50,6 +51,24 @@ double load_of_others(const struct load *l, const char *root)
     all_s = (double)(now.all - l->all) / ticks_s;
     busy_s -= now.own_s - l->own_s;
     return busy_s <= 0 ? 0 : busy_s < all_s ? busy_s / all_s : 1;
+}
+
+double load_pressure(const char *root)
+{
+    static const char *const files[] = { "/proc/pressure/cpu", "/proc/pressure/io" };
+    double most = 0;
+
+    for (int i = 0; i < 2; i++) {
+        struct mw_os_value some;
+        char text[512];
+
+        if (kernel_file_slurp(root, files[i], text, sizeof text) <= 0)
+            continue;
+        some = psi_parse(text);
+        if (some.why_not == NULL && (double)some.value / 1e4 > most)
+            most = (double)some.value / 1e4;
+    }
+    return most;
 }
 
 double load_heat_events(const char *root)

@@ -12,7 +12,7 @@ libengine_a_SOURCES += \
 	engine/machine/cage.c engine/machine/cage.h \
 	engine/machine/disturb.c engine/machine/disturb.h \
 	engine/machine/energy.c engine/machine/energy.h \
-	engine/machine/survey.c engine/machine/survey.h engine/machine/fact.h engine/machine/limits.h \
+	engine/machine/survey.c engine/machine/survey.h engine/machine/fact.h \
 	engine/machine/program.c engine/machine/program.h \
 	engine/machine/thread_use.c engine/machine/thread_use.h \
 	engine/machine/os_value.h

@@ -173,7 +173,7 @@ static void set_rate(struct probe_rate *out, const struct slices *slices,
 
 bool probe_is_doubtful(const struct probe_rate *r)
 {
-    return r->spread > PROBE_SPREAD || r->load > PROBE_LOAD;
+    return r->spread > PROBE_SPREAD || r->load > PROBE_LOAD || r->is_cached;
 }
 
 /* --- disk --- */

@@ -45,7 +45,8 @@ struct probe_rate {
     bool is_cached; /* the page cache had all blocks, so they were read in spite of it */
 };
 
-/* Returns whether the slices are too far apart, or the machine was too busy. */
+/* Returns whether the slices are too far apart, the machine was too busy, or the blocks came from
+ * the page cache. */
 bool probe_is_doubtful(const struct probe_rate *r);
 
 /*

@@ -277,10 +277,10 @@ static void do_attention(struct trial *t)
 
 /* The time of a call in the fastest slice: these costs are short, and a busy machine interrupts
  * them for longer than they last.  Slices are shorter than the time that the scheduler gives to
- * a program, so some of them are not interrupted.  The spread of *sure grows to that of the
- * faster half of the slices. */
+ * a program, so some of them are not interrupted.  *spread grows to that of the faster half of
+ * the slices. */
 static double time_of(struct trial *t, void (*fn)(struct trial *t), double seconds,
-                      struct mw_sure *sure)
+                      double *spread)
 {
     struct slices slices = { 0 }, fast = { 0 };
 
@@ -298,7 +298,7 @@ static double time_of(struct trial *t, void (*fn)(struct trial *t), double secon
     }
     for (uint32_t i = slices.n / 2; i < slices.n; i++)
         slices_add(&fast, slices.rate[i]);
-    sure->spread = fmax(sure->spread, slices_spread(&fast));
+    *spread = fmax(*spread, slices_spread(&fast));
     return 1 / slices.rate[slices.n - 1];
 }
 
@@ -335,7 +335,8 @@ static double wake_time(struct trial *t)
 
 /* One query and N_QUERY queries load the same keys and values: what the others add are their
  * multiply-adds. */
-static void measure_attention(struct trial *t, double seconds, struct mw_steps *out)
+static void measure_attention(struct trial *t, double seconds, double *spread,
+                              struct mw_steps *out)
 {
     double n = 2.0 * N_POS * N_HEAD;
 
@@ -347,9 +348,9 @@ static void measure_attention(struct trial *t, double seconds, struct mw_steps *
             t->kernels->kv_store(t->type, t->w, N_HEAD,
                                  t->rows + i * kv_row_bytes(t->type, N_HEAD));
         t->n_query = 1;
-        one_s = time_of(t, do_attention, seconds, &out->sure);
+        one_s = time_of(t, do_attention, seconds, spread);
         t->n_query = N_QUERY;
-        all_s = time_of(t, do_attention, seconds, &out->sure);
+        all_s = time_of(t, do_attention, seconds, spread);
         out->mac_s[type] = fmax(all_s - one_s, 0) / (n * (N_QUERY - 1));
         out->load_s[type] = fmax(one_s / n - out->mac_s[type], 0);
     }
@@ -371,7 +372,7 @@ int steps_measure(const struct steps_options *o, struct mw_steps *out, struct er
     floats = 3 * N_VALUE + (size_t)t.n_part * N_PART;
     if (arena_map(&a, "activations", arena_size(floats * sizeof *t.x) + arena_size(rows), true,
                   e) == 0) {
-        double round_s, work_s;
+        double round_s, work_s, spread = 0;
 
         t.x = arena_take(&a, floats * sizeof *t.x, e);
         t.rows = arena_take(&a, rows, e);
@@ -385,17 +386,14 @@ int steps_measure(const struct steps_options *o, struct mw_steps *out, struct er
          * only take turns with it, and a round takes 180 us instead of 1.  When all compute at
          * once, as in a model, the system spreads them. */
         pool_run(t.pool, o->n_thread, settle_part, NULL);
-        round_s = time_of(&t, do_round, o->seconds, &out->sure);
-        work_s = time_of(&t, do_parts, o->seconds, &out->sure) / o->n_thread;
+        round_s = time_of(&t, do_round, o->seconds, &spread);
+        work_s = time_of(&t, do_parts, o->seconds, &spread) / o->n_thread;
         out->round_s = fmax(round_s - work_s, 0);
         out->wake_s = wake_time(&t);
-        out->value_s = time_of(&t, do_values, o->seconds, &out->sure) / (3 * N_VALUE);
-        out->curve_s = time_of(&t, do_curve, o->seconds, &out->sure) / N_VALUE;
-        measure_attention(&t, o->seconds, out);
-        if (out->sure.spread > PROBE_SPREAD)
-            out->sure.doubt |= MW_DOUBT_SPREAD;
-        if (load_of_others(&load, "") > PROBE_LOAD)
-            out->sure.doubt |= MW_DOUBT_BUSY;
+        out->value_s = time_of(&t, do_values, o->seconds, &spread) / (3 * N_VALUE);
+        out->curve_s = time_of(&t, do_curve, o->seconds, &spread) / N_VALUE;
+        measure_attention(&t, o->seconds, &spread, out);
+        out->is_doubtful = spread > PROBE_SPREAD || load_of_others(&load, "") > PROBE_LOAD;
         rc = 0;
     }
     pool_free(t.pool);

@@ -10,7 +10,7 @@
 
 #include "engine/base/err.h"
 #include "engine/compute/kernels.h"
-#include "engine/machine/limits.h"
+#include "engine/limits/limits.h"
 #include "engine/model/desc.h"
 #include "engine/plan/plan.h"
 

@@ -5,7 +5,7 @@
 #ifndef MEMWALL_ENGINE_PLAN_BASIS_H
 #define MEMWALL_ENGINE_PLAN_BASIS_H
 
-#include "engine/machine/limits.h"
+#include "engine/limits/limits.h"
 #include "engine/plan/outlook.h"
 
 /* Layers whose keys and values have the same size. */

@@ -26,9 +26,6 @@ struct plan_outlook {
     struct plan_pass pass;   /* where the weights are */
     struct plan_time token;  /* of the middle one of the decoded tokens */
     double prompt_s;         /* of a prompt of n_prompt tokens; 0: a limit was not measured */
-    /* Seconds with the fastest and the slowest limits; 0: unknown.  mw_plan_outlook() sets
-     * them. */
-    struct plan_range token_range, prompt_range;
 };
 
 /* The length of the run that is predicted: the last n_prompt of the first n_token - n_gen

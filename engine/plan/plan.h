@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
-#include "engine/machine/limits.h"
+#include "engine/limits/limits.h"
 #include "engine/telemetry/sample.h"
 
 /* A pinned block takes the complete pages that it is read in, at most this much more than its
@@ -154,11 +154,7 @@ struct plan_input {
     struct plan_costs costs;
     struct plan_weights weights[PLAN_WEIGHTS]; /* [n_weights] */
     uint32_t n_weights;
-};
-
-/* A prediction with the slowest and with the fastest limits. */
-struct plan_range {
-    double low, high;
+    bool is_doubtful; /* a limit was measured in a bad moment */
 };
 
 struct plan {
@@ -180,13 +176,11 @@ struct plan {
     uint64_t saved_bytes;    /* more, if these blocks were not packed */
     uint64_t streamed_bytes; /* read from disk per decoded token, at the full context, with
                                 experts and without lookup rows */
+    bool is_doubtful;        /* the predictions: a limit was measured in a bad moment */
     /* Predictions (shown with `~`) by speed.h: a token at the full context, and a prompt of
      * PLAN_PROMPT_TOKENS; 0 if a limit was not measured. */
     double decode_tps, prefill_tps;
     enum mw_binds binds;
-    /* The same with limits as slow and as fast as they were while they were measured
-     * (mw_sure.spread); 0: unknown. */
-    struct plan_range decode_range, prefill_range;
 };
 
 /*

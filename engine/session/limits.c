@@ -13,12 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/machine/load.h"
 #include "engine/machine/machine.h"
 #include "engine/machine/probe.h"
 #include "engine/model/rates.h"
 #include "engine/model/steps.h"
 #include "engine/session/model.h"
-#include "engine/session/observe.h"
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
 #include "engine/session/product_choice.h"
@@ -33,8 +33,8 @@
 #define DISK_BUFFER   (64 * MIB) /* to read a file that is written to measure a disk */
 #define LOOKUP_READ   4096
 #define RATE_SECONDS  0.08  /* of each rate of a weight type */
-#define SPREAD_KEPT   0.7   /* share of an earlier spread that remains */
-#define MOST_LOAD     0.9   /* of others: with more, nothing was measured */
+#define PRESSURE      0.25  /* share of the last ten seconds in which tasks waited */
+#define OWN_SECONDS   1.0   /* of processor time, before pressure may be our own */
 #define STEP_SECONDS  0.012 /* of each cost of struct mw_steps */
 
 int limits_file(const struct mw_model *m)
@@ -48,22 +48,11 @@ int limits_file(const struct mw_model *m)
     return files[best].fd;
 }
 
-static void set_sure(struct mw_sure *sure, const struct probe_rate *r)
-{
-    *sure = (struct mw_sure){ .spread = fmax(r->spread, OBSERVE_LEAST_SPREAD) };
-    if (r->spread > PROBE_SPREAD)
-        sure->doubt |= MW_DOUBT_SPREAD;
-    if (r->load > PROBE_LOAD)
-        sure->doubt |= MW_DOUBT_BUSY;
-    if (r->is_cached)
-        sure->doubt |= MW_DOUBT_CACHED;
-}
-
 static void set_disk(struct mw_limits *out, const struct probe_rate *r)
 {
     out->disk_bytes_s = r->bytes_s;
     out->read_cpu_s = r->cpu_s;
-    set_sure(&out->disk, r);
+    out->is_doubtful |= probe_is_doubtful(r);
 }
 
 /* The reads with which a disk is measured. */
@@ -72,10 +61,25 @@ struct reads {
     size_t bytes;   /* of each */
 };
 
+/* Direct and buffered reads in turn, from block `first` on. */
+struct both {
+    struct probe_rate direct, buffered;
+};
+
+/* Do both rates say that buffered reads are faster here, in a measurement that one can trust? */
+static bool is_buffered_faster(const struct both *b)
+{
+    return b->direct.bytes >= COMPARE_BYTES && b->buffered.bytes >= COMPARE_BYTES &&
+           !probe_is_doubtful(&b->direct) && !probe_is_doubtful(&b->buffered) &&
+           io_prefers_buffered(b->direct.bytes_s, b->buffered.bytes_s);
+}
+
 /*
- * Rates of the disk for `seconds`.  auto compares direct with buffered reads and then uses
- * the rate of the kind that it will choose, which is *is_direct or not.  Buffered reads take
- * page cache as well as buffers, which is why they get half of what p allows.
+ * Rates of the disk for `seconds`.  auto compares direct with buffered reads and then uses the
+ * rate of the kind that it will choose, which is *is_direct or not.  Reads through the page cache
+ * are chosen only if a second measurement also finds them faster: a busy moment must not change
+ * how a model is read.  Buffered reads take page cache as well as buffers, which is why they get
+ * half of what p allows.
  */
 static int measure_disk(int fd, enum mw_io io, const struct reads *reads, double seconds,
                         const struct probe_options *p, struct mw_limits *out, bool *is_direct,
@@ -84,7 +88,8 @@ static int measure_disk(int fd, enum mw_io io, const struct reads *reads, double
     struct probe_options disk = { .seconds = seconds,
                                   .more_seconds = seconds,
                                   .buffer_bytes = p->buffer_bytes / 2 };
-    struct probe_rate direct = { 0 }, buffered = { 0 };
+    struct probe_rate direct = { 0 };
+    struct both both = { 0 }, again = { 0 };
 
     *is_direct = io == MW_IO_DIRECT;
     if (io != MW_IO_AUTO) {
@@ -95,24 +100,40 @@ static int measure_disk(int fd, enum mw_io io, const struct reads *reads, double
         return 0;
     }
     disk.seconds = seconds / 2;
-    if (probe_disk_both(fd, reads->depth, reads->bytes, &disk, &direct, &buffered, e) != 0)
+    if (probe_disk_both(fd, reads->depth, reads->bytes, &disk, &both.direct, &both.buffered,
+                        e) != 0)
         return -1;
-    if (direct.bytes >= COMPARE_BYTES && buffered.bytes >= COMPARE_BYTES) {
-        out->direct_bytes_s = direct.bytes_s;
-        out->buffered_bytes_s = buffered.bytes_s;
+    disk.first = (both.direct.bytes + both.buffered.bytes) / reads->bytes;
+    if (is_buffered_faster(&both) &&
+        probe_disk_both(fd, reads->depth, reads->bytes, &disk, &again.direct, &again.buffered,
+                        e) != 0)
+        return -1;
+    *is_direct = both.direct.bytes > 0 && !is_buffered_faster(&again);
+    if (both.direct.bytes >= COMPARE_BYTES && both.buffered.bytes >= COMPARE_BYTES) {
+        out->direct_bytes_s = both.direct.bytes_s;
+        /* Never so much faster that it would be chosen, unless it was measured twice. */
+        out->buffered_bytes_s = *is_direct ? fmin(both.buffered.bytes_s, both.direct.bytes_s)
+                                           : both.buffered.bytes_s;
     }
-    *is_direct =
-        direct.bytes > 0 && !io_prefers_buffered(out->direct_bytes_s, out->buffered_bytes_s);
-    set_disk(out, *is_direct ? &direct : &buffered);
+    set_disk(out, *is_direct ? &both.direct : &both.buffered);
     return 0;
 }
 
 static void set_memory(struct mw_limits *out, const struct probe_rate *r)
 {
     out->memory_bytes_s = r->bytes_s;
-    set_sure(&out->memory, r);
-    out->load = r->load > 0 ? r->load : 0;
+    out->is_doubtful |= probe_is_doubtful(r);
     out->measured_s = (int64_t)time(NULL);
+}
+
+/* Whether other programs made tasks wait just now.  The pressure of a program that has worked
+ * itself may be its own. */
+static bool was_busy(void)
+{
+    struct load own;
+
+    load_begin(&own, "");
+    return own.own_s < OWN_SECONDS && load_pressure("") > PRESSURE;
 }
 
 /* The time of one small read, as of a lookup row.  It is small, so it is measured shortly. */
@@ -166,7 +187,7 @@ int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double sec
     struct reads reads;
     bool is_direct = false;
 
-    *out = (struct mw_limits){ 0 };
+    *out = (struct mw_limits){ .is_doubtful = was_busy() };
     if (options_resolve(m, &resolved, e) != 0)
         return -1;
     reads = reads_of(m, &resolved);
@@ -296,8 +317,8 @@ int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err
 
         r->column_bytes_s = types[i].column.bytes_s;
         r->chunk_flops_s = types[i].chunk.bytes_s;
-        set_sure(&r->column, &types[i].column);
-        set_sure(&r->chunk, &types[i].chunk);
+        r->is_doubtful =
+            probe_is_doubtful(&types[i].column) || probe_is_doubtful(&types[i].chunk);
         r->measured_s = (int64_t)time(NULL);
     }
     return 0;
@@ -368,75 +389,6 @@ void mw_model_limits(const struct mw_model *m, struct mw_limits *out)
     *out = limits_of(m);
 }
 
-/* The factor by which a limit may be faster. */
-static double fast_factor(const struct mw_limits *l, const struct mw_sure *sure)
-{
-    double busy = (sure->doubt & MW_DOUBT_BUSY) != 0 && l->load < MOST_LOAD ? l->load : 0;
-
-    return (1 + sure->spread) / (1 - busy);
-}
-
-/*
- * A measurement takes a second, and the disk and memory of a shared machine change from minute
- * to minute.  So a spread covers the rate before, and shrinks as long as new rates agree.
- */
-static void widen(double rate, struct mw_sure *sure, double earlier,
-                  const struct mw_sure *earlier_sure)
-{
-    if (!(rate > 0) || !(earlier > 0) || earlier_sure->doubt != 0)
-        return;
-    sure->spread = fmax(sure->spread, SPREAD_KEPT * earlier_sure->spread);
-    sure->spread = fmax(sure->spread, fmax(rate, earlier) / fmin(rate, earlier) - 1);
-}
-
-void mw_limits_widen(struct mw_limits *l, const struct mw_limits *earlier)
-{
-    widen(l->disk_bytes_s, &l->disk, earlier->disk_bytes_s, &earlier->disk);
-    widen(l->memory_bytes_s, &l->memory, earlier->memory_bytes_s, &earlier->memory);
-    if (l->disk_bytes_s > 0 && earlier->disk_bytes_s > 0)
-        l->contention = (l->contention + earlier->contention) / 2;
-    for (uint32_t i = 0; i < l->n_rate && i < earlier->n_rate; i++) {
-        const struct mw_rate *before = &earlier->rate[i];
-        struct mw_rate *r = &l->rate[i];
-
-        if (strcmp(r->type, before->type) != 0)
-            continue;
-        widen(r->column_bytes_s, &r->column, before->column_bytes_s, &before->column);
-        widen(r->chunk_flops_s, &r->chunk, before->chunk_flops_s, &before->chunk);
-    }
-}
-
-struct mw_limits limits_bound(const struct mw_limits *l, bool is_slow)
-{
-    struct mw_limits b = *l;
-    double disk = fast_factor(l, &l->disk), memory = fast_factor(l, &l->memory);
-    double steps = fast_factor(l, &l->steps.sure);
-
-    if (is_slow) {
-        disk = 1 / (1 + l->disk.spread);
-        memory = 1 / (1 + l->memory.spread);
-        steps = 1 / (1 + l->steps.sure.spread);
-    }
-    b.disk_bytes_s *= disk;
-    b.lookup_s /= disk;
-    b.memory_bytes_s *= memory;
-    b.steps.round_s /= steps;
-    b.steps.wake_s /= steps;
-    b.steps.value_s /= steps;
-    b.steps.curve_s /= steps;
-    for (int type = 0; type < MW_STEPS_KV; type++) {
-        b.steps.load_s[type] /= steps;
-        b.steps.mac_s[type] /= steps;
-    }
-    for (uint32_t i = 0; i < l->n_rate; i++) {
-        const struct mw_sure *column = &l->rate[i].column, *chunk = &l->rate[i].chunk;
-
-        b.rate[i].column_bytes_s *= is_slow ? 1 / (1 + column->spread) : fast_factor(l, column);
-        b.rate[i].chunk_flops_s *= is_slow ? 1 / (1 + chunk->spread) : fast_factor(l, chunk);
-    }
-    return b;
-}
-
 double limits_disk(const struct mw_model *m, const struct mw_options *o)
 {
     double measured = limits_of(m).disk_bytes_s, limit = (double)o->disk_rate;
@@ -498,7 +450,7 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
     int fd, rc, n_thread;
     bool is_direct;
 
-    *out = (struct mw_limits){ 0 };
+    *out = (struct mw_limits){ .is_doubtful = was_busy() };
     mw_machine_read(&machine);
     n_thread = o->n_thread > 0 ? o->n_thread : machine.n_cpu;
     fd = limits_open_noise(folder, e);

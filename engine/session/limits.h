@@ -39,11 +39,6 @@ struct mw_limits limits_of(const struct mw_model *m);
 /* Replace them by corrected ones. */
 void limits_correct(const struct mw_model *m, const struct mw_limits *limits);
 
-/* Limits as slow, or as fast, as their spread allows: rates are divided by 1 + spread, or
- * multiplied with it, and times the other way.  Other programs that used a share of the
- * processors may also be gone: then, what was measured beside them is faster by that share. */
-struct mw_limits limits_bound(const struct mw_limits *l, bool is_slow);
-
 /* A descriptor of the largest file of m, which m keeps. */
 int limits_file(const struct mw_model *m);
 /* Open a file of DISK_FILE bytes of noise, which no file system compresses, without a name.

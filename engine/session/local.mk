@@ -4,7 +4,7 @@ libengine_a_SOURCES += \
 	engine/session/options.c engine/session/resolve.c engine/session/options.h engine/session/option_fields.h \
 	engine/session/plan_input.c engine/session/plan_input.h \
 	engine/session/limits.c engine/session/limits.h engine/session/limits_text.c \
-	engine/session/observe.c engine/session/observe.h engine/session/doctor.c \
+	engine/session/doctor.c \
 	engine/session/packing.c engine/session/packing.h \
 	engine/session/product_choice.c engine/session/product_choice.h \
 	engine/session/session.c engine/session/session.h engine/session/session_internal.h \

@@ -175,6 +175,7 @@ void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
     in->memory_bytes_s = l->memory_bytes_s;
     in->lookup_s = l->lookup_s;
     in->choice = l->choice;
+    in->is_doubtful = mw_limits_doubtful(l);
     in->costs = (struct plan_costs){ .round_s = l->steps.round_s,
                                      .wake_s = l->steps.wake_s,
                                      .value_s = l->steps.value_s,
@@ -299,46 +300,6 @@ int plan_of(struct mw_model *m, const struct mw_options *o, const struct plan_in
     return rc;
 }
 
-/* The best case of a choice that was never observed: all tokens choose the same experts.  The
- * worst is an even one. */
-static void assume_favourites(struct plan_input *in)
-{
-    double n = in->n_expert_layer > 0
-                   ? (double)MW_CHOICE_PARTS * in->n_expert_used / in->n_expert_layer
-                   : MW_CHOICE_PARTS;
-
-    in->choice.observed_s = 1;
-    for (int i = 0; i < MW_CHOICE_PARTS; i++)
-        in->choice.share[i] = fmin(fmax(n - i, 0), 1) / n;
-}
-
-/* The input with the slowest or the fastest limits. */
-static struct plan_input bound_input(const struct mw_model *m, const struct mw_options *o,
-                                     const struct plan_input *in, bool is_slow)
-{
-    struct mw_limits limits = limits_of(m), bound = limits_bound(&limits, is_slow);
-    struct plan_input b = *in;
-
-    if (o->disk_rate > 0 && bound.disk_bytes_s > (double)o->disk_rate)
-        bound.disk_bytes_s = (double)o->disk_rate;
-    plan_input_limits(&b, &bound);
-    if (!is_slow && b.choice.observed_s == 0)
-        assume_favourites(&b);
-    return b;
-}
-
-static void set_ranges(const struct mw_model *m, const struct mw_options *o,
-                       const struct plan_input *in, struct plan *p)
-{
-    struct plan_input slow = bound_input(m, o, in, true), fast = bound_input(m, o, in, false);
-    struct plan low = *p, high = *p;
-
-    plan_predict(&slow, &low);
-    plan_predict(&fast, &high);
-    p->decode_range = (struct plan_range){ low.decode_tps, high.decode_tps };
-    p->prefill_range = (struct plan_range){ low.prefill_tps, high.prefill_tps };
-}
-
 int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, struct err *e)
 {
     struct mw_options resolved = *o;
@@ -347,7 +308,6 @@ int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, st
     if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0 ||
         plan_of(m, &resolved, &in, out, e) != 0)
         return -1;
-    set_ranges(m, &resolved, &in, out);
     return 0;
 }
 
@@ -355,22 +315,13 @@ int mw_plan_outlook(struct mw_model *m, const struct mw_options *o, const struct
                     struct plan_outlook *out, struct err *e)
 {
     struct mw_options resolved = *o;
-    struct plan_outlook bound;
-    struct plan_input in, slow, fast;
+    struct plan_input in;
     struct plan plan;
 
     if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0 ||
         plan_make(&in, &plan, e) != 0)
         return -1;
-    slow = bound_input(m, &resolved, &in, true);
-    fast = bound_input(m, &resolved, &in, false);
     plan_outlook(&in, &plan, run, out);
-    plan_outlook(&fast, &plan, run, &bound);
-    out->token_range.low = bound.token.wall_s;
-    out->prompt_range.low = bound.prompt_s;
-    plan_outlook(&slow, &plan, run, &bound);
-    out->token_range.high = bound.token.wall_s;
-    out->prompt_range.high = bound.prompt_s;
     return 0;
 }
 
@@ -390,7 +341,6 @@ int mw_plan_basis(struct mw_model *m, const struct mw_options *o, struct plan_ba
         plan_input_of(m, &resolved, &out->in, e) != 0 ||
         plan_make(&out->in, &out->plan, e) != 0)
         return -1;
-    set_ranges(m, &resolved, &out->in, &out->plan);
     mw_model_limits(m, &out->limits);
     for (uint32_t i = 0; i < m->desc->n_kv; i++) {
         const struct kv_spec *s = &m->desc->kv_specs[i];

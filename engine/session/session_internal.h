@@ -17,10 +17,10 @@
 
 #include "engine/base/arena.h"
 #include "engine/kv/kv.h"
+#include "engine/limits/observe.h"
 #include "engine/model/forward.h"
 #include "engine/session/copies.h"
 #include "engine/session/model.h"
-#include "engine/session/observe.h"
 #include "engine/session/product_choice.h"
 #include "engine/session/session.h"
 #include "engine/session/settled.h"

@@ -35,7 +35,7 @@
 
 #include "engine/base/err.h"
 #include "engine/format/catalogue.h"
-#include "engine/machine/limits.h"
+#include "engine/limits/limits.h"
 #include "engine/stream/stream.h"
 
 /* Tensors with weights of one expert: gate, up, down. */

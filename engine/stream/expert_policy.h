@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
-#include "engine/machine/limits.h"
+#include "engine/limits/limits.h"
 
 struct expert_policy {
     uint32_t n_layer;

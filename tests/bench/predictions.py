@@ -77,10 +77,8 @@ def measure(a, model, budget):
         return {"error": point["error"]}
     return {"n_gen": n, "others": point["median"]["others_share"],
             "stall": point["median"]["stall_share"],
-            "disk_bytes_s": point["plan"]["limits"]["disk"]["bytes_s"],
+            "disk_bytes_s": point["plan"]["limits"]["disk_bytes_s"],
             "predicted": {k: point["predicted"][k] for k in LIMITS},
-            "low": {k: point["predicted_low"][k] for k in RATES},
-            "high": {k: point["predicted_high"][k] for k in RATES},
             "measured": {k: point["median"][k] for k in LIMITS}}
 
 
@@ -115,10 +113,6 @@ def table(results):
         print(f"| {key[0]} | {key[1]}{mark} |{line}")
     print("\nwithin the limits, of", points, "points:",
           ", ".join(f"{name} {n}" for name, n in hits.items()))
-    for name in RATES:
-        known = [r for r in results if r.get("low", {}).get(name)]
-        inside = [r for r in known if r["low"][name] <= r["measured"][name] <= r["high"][name]]
-        print(f"within the predicted range, of {len(known)} runs: {name} {len(inside)}")
     for r in results:
         if "error" in r:
             print(f"{r['model']} {r['budget']}: {r['error']}")

@@ -18,7 +18,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_hub_list \
 	tests/fuzz/fuzz_index_json \
 	tests/fuzz/fuzz_jinja \
-	tests/fuzz/fuzz_limits_book \
+	tests/fuzz/fuzz_limits_store \
 	tests/fuzz/fuzz_markdown \
 	tests/fuzz/fuzz_mutate \
 	tests/fuzz/fuzz_repo \
@@ -37,7 +37,7 @@ tests_fuzz_fuzz_gguf_walk_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_hub_list_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_index_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_jinja_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
-tests_fuzz_fuzz_limits_book_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_limits_store_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_markdown_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_mutate_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_repo_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
@@ -46,9 +46,6 @@ tests_fuzz_fuzz_telemetry_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_tokenizer_config_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_tokenizer_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_vocab_gguf_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
-
-# This one reads the file of limits as the program does.
-tests_fuzz_fuzz_limits_book_SOURCES = tests/fuzz/fuzz_limits_book.c src/limits_book.c
 
 tests_fuzz_fuzz_mutate_SOURCES = tests/fuzz/fuzz_mutate.c \
 	tests/fuzz/fuzz_model.c tests/fuzz/fuzz_model.h

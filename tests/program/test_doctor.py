@@ -127,19 +127,20 @@ class Doctor(unittest.TestCase):
         subprocess.run([MEMWALL, "plan", MODEL], env=environment(self.home.name), check=True,
                        stdout=subprocess.DEVNULL, timeout=TIMEOUT_S)
         with open(kept) as f:
-            line = f.read().split()
-        # The rate of memory and a doubt: any new measurement replaces it.
-        line[0], line[7], line[14] = str(int(time.time()) - 600), "12345", "1"
+            lines = [json.loads(line) for line in f]
+        # A doubtful rate of memory: any new measurement replaces it.
+        disk = next(line for line in lines if line["kind"] == "disk")
+        disk.update(time=int(time.time()) - 60, memory_bytes_s=12345, doubtful=True)
         with open(kept, "w") as f:
-            print(*line, file=f)
+            f.writelines(json.dumps(line) + "\n" for line in lines)
         d = self.figures(MODEL)
         self.assertEqual("gemma4-tiny", d["model"]["name"][:11].lower())
-        self.assertGreater(d["model"]["limits"]["memory"]["bytes_s"], 1e6)
+        self.assertGreater(d["model"]["limits"]["memory_bytes_s"], 1e6)
         self.assertGreater(d["model"]["decode_tps"], 0)
         with open(kept) as f:
-            lines = [line.split() for line in f]
-        self.assertEqual(d["model"]["limits"]["measured"], int(lines[0][0]))
-        self.assertNotIn("12345", [line[7] for line in lines])
+            disks = [line for line in map(json.loads, f) if line["kind"] == "disk"]
+        self.assertEqual(d["model"]["limits"]["measured"], disks[0]["time"])
+        self.assertNotIn(12345, [line["memory_bytes_s"] for line in disks])
 
     def test_without_the_disk_nothing_is_written(self):
         d = self.figures("--no-disk", cwd=self.home.name)

@@ -306,8 +306,7 @@ class Plan(unittest.TestCase):
             self.assertGreater(d["decode_tps"], 0, more)
             self.assertGreater(d["prefill_tps"], 0, more)
         r = memwall("plan", model("llama-tiny"), "-b", "256M")
-        # A range where the limits of the machine changed.
-        speed = r"~[\d.,]+( to [\d.,]+)? tok/s"
+        speed = r"~[\d.,]+\?? tok/s"
         self.assertRegex(r.stdout, rf"Answers {speed}; .*  Prompts {speed}\.")
 
     def test_a_context_above_the_trained_one_is_reported_and_not_recommended(self):

@@ -54,9 +54,6 @@ THINGS = {"a file of a terabyte": terabyte, "a long text": long_text, "a FIFO": 
 # The files, and a command that reads each of them.
 IGNORED = {
     ".cache/memwall/limits": PLAN,
-    ".cache/memwall/rates": PLAN,
-    ".cache/memwall/choices": PLAN,
-    ".cache/memwall/products": RUN,
     ".cache/memwall/models": LIST,
     ".local/state/memwall/models": LIST,
     ".cache/huggingface/hub/models--a--b/refs/main": LIST,

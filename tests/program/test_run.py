@@ -104,7 +104,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("units are M and G", self.says("plan", MODEL, "-b", "3"))
 
     def test_a_file_that_is_not_a_model_is_named(self):
-        self.assertIn("this is not a GGUF file", self.says("plan", __file__, code=1))
+        self.assertIn("not a GGUF file but a script", self.says("plan", __file__, code=1))
 
     def test_speeds_have_no_exponents(self):
         text = self.says("run", *GREEDY, "--stats", "-q", "hello", code=0)
@@ -265,14 +265,20 @@ class Io(unittest.TestCase):
         self.assertEqual(0, r.returncode, r.stderr)
         return r
 
-    def write_limits(self, *rates):
-        """Write the line of cached limits, with these rates of disk, direct and buffered reads."""
-        self.at_home("plan")
+    def change_limits(self, **values):
+        """Change the cached limits of the disk as if they were measured on a quiet machine."""
+        if not os.path.exists(self.limits):
+            self.at_home("plan")
         with open(self.limits) as f:
-            line = f.readline().split()
-        disk, *compared = rates
+            lines = [json.loads(line) for line in f]
+        for line in lines:
+            if line["kind"] == "disk":
+                line.update(doubtful=False)
+                line.update(values)
+            elif line["kind"] != "product":
+                line.update(doubtful=False)
         with open(self.limits, "w") as f:
-            print(*line[:6], disk, line[7], *compared, *(line[10:] if compared else ()), file=f)
+            f.writelines(json.dumps(line) + "\n" for line in lines)
 
     def shown(self):
         plan = json.loads(self.at_home("plan", "--json").stdout)
@@ -289,91 +295,80 @@ class Io(unittest.TestCase):
     def test_slow_direct_reads_are_avoided_and_the_reason_is_shown(self):
         if json.loads(self.at_home("plan", "--json").stdout)["io"] != "direct":
             self.skipTest("no direct reads here")
-        self.write_limits(int(1e9), int(1e8), int(1e9))
+        self.change_limits(bytes_s=1e9, direct_bytes_s=1e8, buffered_bytes_s=1e9)
         for shown in self.shown():
             self.assertEqual(("buffered", "direct only 100 MB/s, buffered 1000 MB/s"), shown)
 
     def test_fast_direct_reads_are_used(self):
         if json.loads(self.at_home("plan", "--json").stdout)["io"] != "direct":
             self.skipTest("no direct reads here")
-        self.write_limits(int(2e9), int(2e9), int(1e9))
+        self.change_limits(bytes_s=2e9, direct_bytes_s=2e9, buffered_bytes_s=1e9)
         for name, reason in self.shown():
             self.assertEqual("direct", name)
             self.assertIn("direct 2000 MB/s, buffered 1000 MB/s", reason)
 
     def test_limits_of_an_older_version_are_measured_again(self):
-        self.write_limits(int(1e9))
+        os.makedirs(os.path.dirname(self.limits))
+        with open(self.limits, "w") as f:
+            f.write("1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 0 0 0 0 0 0 0 0 0 0 0 0 v4\n")
         self.at_home("plan")
         with open(self.limits) as f:
-            self.assertEqual([21], [len(line.split()) for line in f])
+            self.assertIn("disk", [json.loads(line)["kind"] for line in f])
 
     def test_predictions_name_their_limits(self):
-        self.write_limits(int(2e9), int(2e9), int(1e9))
-        with open(self.limits) as f:
-            line = f.read().split()
-        line[0] = int(time.time()) - 3 * 3600
-        line[10:] = 0.04, 0, 0, 0.01, 0, 0, 0, 0.0001, 3e-11, 0.2, "v4"
-        self.write_line(line)
-        said = "disk 2 GB/s, spread 4 %; memory .*B/s, spread 1 %; measured 3 h ago"
+        before = int(time.time()) - 3 * 3600
+        self.change_limits(bytes_s=2e9, direct_bytes_s=2e9, buffered_bytes_s=1e9, time=before)
+        said = "disk 2 GB/s, memory .*B/s, measured 3 h ago"
         self.assertRegex(self.at_home("plan").stdout, f"(?m)^limits {said}$")
         r = self.at_home("run", "--temp", "0", "-n", "2", "--stats", "hello")
         self.assertRegex(r.stderr, f"(?m)^limits   {said}$")
         limits = json.loads(self.at_home("plan", "--json").stdout)["limits"]
-        self.assertEqual({"bytes_s": 2e9, "spread": 0.04, "doubt": [], "observed": 0},
-                         limits["disk"])
-        self.assertEqual(line[0], limits["measured"])
+        self.assertEqual((2e9, False, before),
+                         (limits["disk_bytes_s"], limits["doubtful"], limits["measured"]))
         done = json.loads(self.at_home("run", "--temp", "0", "-n", "2", "--json",
                                        "hello").stdout.splitlines()[-1])
         self.assertEqual(limits, done["limits"])
         self.assertGreater(done["predicted_decode_tps"], 0)
-        # Doubtful ones say so, and are measured again after an hour.
-        line[0] += 2 * 3600 + 600
-        line[11] = 2 | 8
-        self.write_line(line)
-        self.assertIn("; doubtful: the machine was busy, an earlier rate of this disk is far "
-                      "from it\n", self.at_home("plan").stdout)
-        limits = json.loads(self.at_home("plan", "--json").stdout)["limits"]
-        self.assertEqual(["busy", "differs"], sorted(limits["disk"]["doubt"]))
-        line[0] -= 3600
-        self.write_line(line)
-        limits = json.loads(self.at_home("plan", "--json").stdout)["limits"]
-        self.assertGreater(limits["measured"], time.time() - 600)
 
-    def test_a_rate_that_is_far_off_an_earlier_one_is_doubtful(self):
-        """An hour ago, with weights of another type, the same disk was 1000 times as fast."""
-        model = os.path.join(self.home.name, "padded.gguf")
-        shutil.copy(MODEL, model)
-        with open(model, "ab") as f:
-            f.write(os.urandom(32 << 20))
-            os.fsync(f.fileno())
-        self.at_home("plan", model=model)
+    def test_doubtful_limits_say_so_and_are_measured_again_after_ten_minutes(self):
+        before = int(time.time()) - 300
+        self.change_limits(bytes_s=2e9, time=before, doubtful=True)
+        out = self.at_home("plan").stdout
+        self.assertIn("; doubtful: the machine was busy\n", out)
+        self.assertRegex(out, r"Answers ~[\d.,]+\? tok/s")
+        plan = json.loads(self.at_home("plan", "--json").stdout)
+        self.assertTrue(plan["doubtful"] and plan["limits"]["doubtful"])
+        self.assertEqual(before, plan["limits"]["measured"])
+        self.change_limits(time=before - 600, doubtful=True)
+        limits = json.loads(self.at_home("plan", "--json").stdout)["limits"]
+        self.assertGreater(limits["measured"], before)
+
+    def test_weight_types_that_contradict_each_other_are_measured_again(self):
+        """Two types cannot differ by a factor of a thousand: one is of a bad moment."""
+        self.at_home("plan")
         with open(self.limits) as f:
-            line = f.read().split()
-        if float(line[6]) == 0:
-            self.skipTest("the disk cannot be measured")
-        line[0], line[5] = int(time.time()) - 3600, "OTHER/none"
-        line[6], line[11] = float(line[6]) * 1000, 0
-        self.write_line(line)
-        limits = json.loads(self.at_home("plan", "--json", model=model).stdout)["limits"]
-        self.assertIn("differs", limits["disk"]["doubt"])
-        self.assertLess(limits["disk"]["bytes_s"], line[6] / 4)
-
-    def write_line(self, line):
+            lines = [json.loads(line) for line in f]
+        types = [line for line in lines if line["kind"] == "type"]
+        types[0]["column_bytes_s"] *= 1000
         with open(self.limits, "w") as f:
-            print(*line, file=f)
+            f.writelines(json.dumps(line) + "\n" for line in lines)
+        rates = json.loads(self.at_home("plan", "--json").stdout)["limits"]["rates"]
+        rates = [r["column_bytes_s"] for r in rates]
+        self.assertLess(max(rates), 20 * min(rates))
 
     def test_a_damaged_file_of_limits_is_ignored(self):
         self.at_home("plan")
         for damage in (b"", b"\0" * 9999, b"9" * 100000, b"\xff\xfe\n" * 999,
-                       b"1 " * 20 + b"\n", b"nan " * 20 + b"\n"):
+                       b"{" * 20 + b"\n", b'{"kind":"disk"}\n' * 20):
             with open(self.limits, "wb") as f:
                 f.write(damage)
             limits = json.loads(self.at_home("plan", "--json").stdout)["limits"]
-            self.assertGreater(limits["memory"]["bytes_s"], 0)
+            self.assertGreater(limits["memory_bytes_s"], 0)
 
     def test_a_small_model_is_measured_once(self):
         """Its disk cannot be measured: the limits are kept all the same."""
         self.at_home("plan")
+        self.change_limits()
         with open(self.limits) as f:
             first = f.read()
         self.at_home("plan")
@@ -390,7 +385,7 @@ class Io(unittest.TestCase):
         plan = json.loads(self.at_home("plan", *limited, "--json").stdout)
         self.assertEqual("disk", plan["binds"])
         # A disk that was measured while others kept it busy may be slower still.
-        rate = min(1e6, plan["limits"]["disk"]["bytes_s"] or 1e6)
+        rate = min(1e6, plan["limits"]["disk_bytes_s"] or 1e6)
         self.assertAlmostEqual(rate, plan["streamed_bytes"] * plan["decode_tps"],
                                delta=0.05 * rate)
         self.assertRegex(plan["io_reason"], "; limited to 1 MB/s$")
@@ -545,7 +540,7 @@ class Products(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.home = folder.name
-        self.kept = os.path.join(self.home, ".cache", "memwall", "products")
+        self.kept = os.path.join(self.home, ".cache", "memwall", "limits")
 
     def products(self):
         r = subprocess.run([MEMWALL, "plan", os.path.join(MODELS, "llama-tiny.gguf"), "-b", "1G"],
@@ -553,29 +548,32 @@ class Products(unittest.TestCase):
                            timeout=TIMEOUT_S, check=True)
         return next(x for x in r.stdout.splitlines() if x.startswith("products"))
 
-    def keep(self, build, kernels, blas):
-        """Change the cached line.  Field 1 is the build; fields 6 and 7 are the rates."""
+    def lines(self):
+        """The cached rates of OpenBLAS and the kernels."""
         with open(self.kept, encoding="utf-8") as f:
-            words = f.readline().split(" ")
-        words[0], words[5], words[6] = build or words[0], kernels, blas
+            return [x for x in map(json.loads, f) if x["kind"] == "product"]
+
+    def keep(self, kernels, blas, build=None):
+        line = self.lines()[0]
+        line.update(kernels_flops_s=kernels, blas_flops_s=blas)
+        if build is not None:
+            line["of"] = " ".join([build, *line["of"].split()[1:]])
         with open(self.kept, "w", encoding="utf-8") as f:
-            f.write(" ".join(words))
+            print(json.dumps(line), file=f)
 
     def test_cached_rates_decide_and_those_of_another_build_do_not(self):
         self.products()
-        with open(self.kept, encoding="utf-8") as f:
-            line = f.read()
-        build = line.split(" ")[0]
-        if line.endswith(" none\n"):
+        [line] = self.lines()
+        build = line["of"].split()[0]
+        if "text" not in line:
             self.skipTest("OpenBLAS cannot be loaded")
-        self.keep(build, "1e9", "1e12")
+        self.keep(1e9, 1e12)
         self.assertIn("openblas", self.products())
-        self.keep(build, "1e12", "1e9")
+        self.keep(1e12, 1e9)
         self.assertNotIn("openblas", self.products())
-        self.keep("0.0.0", "1e9", "1e12")
+        self.keep(1e9, 1e12, "0.0.0")
         self.products()
-        with open(self.kept, encoding="utf-8") as f:
-            self.assertEqual([build, "0.0.0"], [x.split(" ")[0] for x in f])
+        self.assertEqual([build, "0.0.0"], [x["of"].split()[0] for x in self.lines()])
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ check_PROGRAMS += \
 	tests/unit/test_keys \
 	tests/unit/test_layout \
 	tests/unit/test_limits \
+	tests/unit/test_limits_store \
 	tests/unit/test_machine \
 	tests/unit/test_malformed \
 	tests/unit/test_mapping \
@@ -83,9 +84,6 @@ check_PROGRAMS += \
 # This one reads command lines as the program does.
 tests_unit_test_settings_SOURCES = tests/unit/test_settings.c src/command_line.c
 
-# This one reads the file of limits as the program does.
-tests_unit_test_limits_SOURCES = tests/unit/test_limits.c src/choice_book.c \
-	src/limits_book.c src/rates_book.c
 tests_unit_test_statistics_SOURCES = tests/unit/test_statistics.c src/statistics.c
 
 # This one talks to a chat without an engine.

@@ -422,10 +422,10 @@ static void copy_model(const char *name, const char *to)
     free(bytes);
 }
 
-static bool some_limits(void *ctx, const char *path, const char *type,
-                        const struct mw_options *o, struct mw_limits *out)
+static bool some_limits(void *ctx, const char *path, const struct mw_options *o,
+                        struct mw_limits *out)
 {
-    (void)ctx, (void)path, (void)type, (void)o;
+    (void)ctx, (void)path, (void)o;
     out->disk_bytes_s = 1e6;
     out->memory_bytes_s = 1e9;
     for (uint32_t i = 0; i < out->n_rate; i++) {

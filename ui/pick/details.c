@@ -165,12 +165,14 @@ static void draw_plan(const struct canvas *c, int y, const struct mw_found *f)
                   "%s of %s for %" PRIu32 " tokens", units_size(sum, sizeof sum, p->sum_bytes),
                   units_size(budget, sizeof budget, p->budget_bytes), p->n_ctx);
     if (p->decode_tps > 0 && y < c->height) {
-        int x = canvas_printf(c, y, 0, style_of(ROLE_TEXT), "answers ~%s tok/s",
-                              receipt_rate(rate, sizeof rate, p->decode_tps));
+        int x = canvas_printf(c, y, 0, style_of(ROLE_TEXT), "answers %s tok/s",
+                              receipt_predicted(rate, sizeof rate, p->decode_tps,
+                                                p->is_doubtful));
 
         if (p->prefill_tps > 0)
-            canvas_printf(c, y, x, style_of(ROLE_TEXT), ", prompts ~%s",
-                          receipt_rate(rate, sizeof rate, p->prefill_tps));
+            canvas_printf(c, y, x, style_of(ROLE_TEXT), ", prompts %s",
+                          receipt_predicted(rate, sizeof rate, p->prefill_tps,
+                                            p->is_doubtful));
         y++;
     } else if (f->fit != MW_FIT_TOO_LARGE) {
         canvas_text(c, y++, 0, style_of(ROLE_DIM), "no speed: limits are not measured yet");

@@ -19,15 +19,13 @@ static void introduce(struct talk *t)
 {
     const char *name = t->info.name[0] != '\0' ? t->info.name : t->model_path;
     char budget[16], clean[200], rate[24], speed[80] = "";
-    struct mw_limits limits;
 
     if (t->o->options->quiet)
         return;
     clean_line(clean, sizeof clean, name, strlen(name));
-    mw_model_limits(t->engine.model, &limits);
-    if (t->plan.decode_tps > 0) /* /plan says why a rate is doubtful */
+    if (t->plan.decode_tps > 0)
         snprintf(speed, sizeof speed, ", %s %s tokens a second",
-                 (limits.disk.doubt | limits.memory.doubt) != 0 ? "roughly" : "about",
+                 t->plan.is_doubtful ? "roughly" : "about",
                  receipt_rate(rate, sizeof rate, t->plan.decode_tps));
     talk_notice(t, "%s (%s, %s): budget %s, context %u%s. /help lists commands and keys.",
                 clean, t->info.arch, t->info.type,

@@ -394,14 +394,11 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct 
 
 /* ---- before and during ---- */
 
-char *receipt_range(char *buf, size_t n, double per_s, const struct plan_range *range)
+char *receipt_predicted(char *buf, size_t n, double per_s, bool is_doubtful)
 {
-    char low[24], high[24];
+    char rate[24];
 
-    if (!(range->low > 0) || range->high <= RANGE_IS_WIDE * range->low)
-        return receipt_rate(buf, n, per_s);
-    snprintf(buf, n, "%s to %s", receipt_rate(low, sizeof low, range->low),
-             receipt_rate(high, sizeof high, range->high));
+    snprintf(buf, n, "~%s%s", receipt_rate(rate, sizeof rate, per_s), is_doubtful ? "?" : "");
     return buf;
 }
 

@@ -45,11 +45,8 @@ char *receipt_cost(char *buf, size_t n, const struct mw_cost *c, int columns);
 char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64_t elapsed_ns,
                       bool ascii, double *share);
 
-/* A smaller factor between the bounds of a prediction is within what predictions promise. */
-#define RANGE_IS_WIDE 1.25
-
-/* "12.3" of a predicted rate, or "8.10 to 15.2" if its limits differ by more than a quarter. */
-char *receipt_range(char *buf, size_t n, double per_s, const struct plan_range *range);
+/* A predicted rate: "~12.3", or "~12.3?" from doubtful limits. */
+char *receipt_predicted(char *buf, size_t n, double per_s, bool is_doubtful);
 
 /* "0.55", "3.41", "24.1", "693", "24,200": tokens a second. */
 char *receipt_rate(char *buf, size_t n, double per_s);

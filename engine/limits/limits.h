@@ -1,34 +1,33 @@
 /*
  * limits.h - measured limits of this machine, as plain data.
+ *
+ * The rule for all of them:
+ *
+ *   1. A rate comes from a probe, or from work.  A rate that was never probed stays unknown.
+ *   2. A probe is repeated until its slices agree.  If they do not, or if other programs used
+ *      the processors or the disk, the rate is doubtful.
+ *   3. A doubtful rate serves until there is a better one, for ten minutes at most.  It never
+ *      replaces a trusted one, and nothing is advised because of it.
+ *   4. Work that is faster than a rate raises it at once: the machine can do it.
+ *   5. Work that is slower than 9/10 of a rate, OBSERVE_SLOW times without a fast one between
+ *      them, lowers it to their mean.  Only work that waited for this limit alone counts.
+ *   6. Rates are forgotten after a day, and choices of experts after a month.
+ *   7. Disk, memory and their contention are measured in one go and kept together; so are the
+ *      weight types of a model if two of them contradict each other (limits_agree()).
  */
-#ifndef MEMWALL_ENGINE_MACHINE_LIMITS_H
-#define MEMWALL_ENGINE_MACHINE_LIMITS_H
+#ifndef MEMWALL_ENGINE_LIMITS_LIMITS_H
+#define MEMWALL_ENGINE_LIMITS_LIMITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
-
-/* Reasons to doubt a measured rate, as bits. */
-enum mw_doubt {
-    MW_DOUBT_SPREAD = 1,  /* the slices of the measurement are far apart */
-    MW_DOUBT_BUSY = 2,    /* other programs used the processors */
-    MW_DOUBT_CACHED = 4,  /* the page cache would not let go of the file */
-    MW_DOUBT_DIFFERS = 8, /* far from an earlier measurement of the same disk */
-    MW_DOUBT_ALL = 15
-};
-
-/* How sure a rate is. */
-struct mw_sure {
-    double spread;      /* half the distance of its slices, as a share of it */
-    uint32_t doubt;     /* bits of enum mw_doubt; 0: none */
-    int64_t observed_s; /* Unix time when work corrected it (observe.h); 0: never */
-};
 
 /* How fast the threads and kernels of the options multiply weights of one type. */
 struct mw_rate {
     char type[16];         /* "Q4_K", or MW_RATE_PACKED, or "Q4_K-x16" */
     double column_bytes_s; /* one column with weights from memory, as for a decoded token */
     double chunk_flops_s;  /* many columns, as for a prompt */
-    struct mw_sure column, chunk;
-    int64_t measured_s; /* Unix time of the measurement */
+    bool is_doubtful;
+    int64_t measured_s; /* Unix time; 0: not measured */
 };
 #define MW_RATE_TYPES 4 /* weight types of a model that are measured */
 /* The forms of pinned weights have rates of their own: */
@@ -46,7 +45,7 @@ struct mw_steps {
     double curve_s;             /* a value in an activation function */
     double load_s[MW_STEPS_KV]; /* attention: a value of a key or value that is loaded, */
     double mac_s[MW_STEPS_KV];  /* and a multiply-add of a query with it */
-    struct mw_sure sure;
+    bool is_doubtful;
     int64_t measured_s; /* Unix time; 0: not measured */
 };
 
@@ -64,24 +63,33 @@ struct mw_choice {
 
 /*
  * Measured limits of this machine, from which speed is predicted and explained.  They hold for
- * one machine and file system and change with time, so the caller decides how long to keep
- * them.
+ * one machine and file system.
  */
 struct mw_limits {
     double disk_bytes_s;   /* reading the model's file as the options ask; 0: not measured */
     double memory_bytes_s; /* reading memory with the threads of the options */
     /* Both ways to read, from which MW_IO_AUTO chooses; 0: not compared. */
     double direct_bytes_s, buffered_bytes_s;
-    struct mw_sure disk, memory;
-    double lookup_s;   /* one small read of the disk while nothing else is read */
-    double read_cpu_s; /* processor time to read a byte from the disk */
-    double contention; /* how much reading and computing slow each other; probe_contention() */
+    double lookup_s;    /* one small read of the disk while nothing else is read */
+    double read_cpu_s;  /* processor time to read a byte from the disk */
+    double contention;  /* how much reading and computing slow each other; probe_contention() */
+    bool is_doubtful;   /* of disk, memory or their contention */
+    int64_t measured_s; /* Unix time when they were measured or last seen at work; 0: unknown */
     struct mw_steps steps;
-    double load;        /* share of the processors that other programs used meanwhile */
-    int64_t measured_s; /* Unix time of the measurement; 0: unknown */
     struct mw_rate rate[MW_RATES_MAX]; /* [n_rate] of the weight types that the model uses */
     uint32_t n_rate;
     struct mw_choice choice; /* of the model's experts */
 };
+
+/*
+ * Do the rates of one column fit each other?  A type with more bits for a weight moves at least
+ * as many bytes a second, unless the kernel computes, and at most as many weights, up to
+ * LIMITS_KNOWN_RATIO.  No type is read faster than memory.  If two rates do not fit, at least one
+ * was measured in a bad moment, or came from a cache.
+ */
+#define LIMITS_KNOWN_RATIO 3.0
+bool limits_types_agree(const char *type, double bytes_s, const char *other, double other_s);
+/* The same for all rates of *l. */
+bool limits_agree(const struct mw_limits *l);
 
 #endif

@@ -1,53 +1,33 @@
 /*
- * observe.h - correct measured rates by what the program sees while it works.  Arithmetic only.
+ * observe.h - correct measured rates by what the program sees while it works, by the rule of
+ * limits.h.  Arithmetic only.
  *
  * The disk is watched in windows: runs of at least OBSERVE_BYTES of direct reads without a
- * pause.  A window gives a rate, and the share of its time in which the disk was busy (at least
- * half of the reads that the stream keeps in flight).
- *
- * A limit that was never measured stays unknown: work that does not wait for the disk would
- * pass for its rate.
- *
- *   1. Faster than the limit: the disk can do it, so the limit rises to that rate at once.
- *
- *   2. Slower than 9/10 of what computing leaves of the limit (mw_limits.contention): the
- *      window counts if the disk was busy for OBSERVE_BUSY of its time, neither --disk-rate nor
- *      a small ring throttled it, and no weights were pinned meanwhile (clearing fresh memory
- *      takes time, too).  After
- *      OBSERVE_SLOW windows that count, the limit moves to the fastest of them: all the way
- *      if it is doubtful or older than 12 hours, half the way if it is older than an hour,
- *      else a quarter, because the reason may be another program that will end.
- *
- *   3. In between: the disk is as fast as expected, and the count begins again.
+ * pause.  A slow window counts if the disk was busy (at least half of the reads that the stream
+ * keeps in flight) for OBSERVE_BUSY of its time, computing does not explain it
+ * (mw_limits.contention), neither --disk-rate nor a small ring throttled it, and no weights were
+ * pinned meanwhile, because clearing fresh memory takes time, too.
  *
  * Products are watched in windows of OBSERVE_PASSES passes that streamed nothing, tokens and
  * chunks of a prompt apart.  The plan expects a time for such a pass.  The median of (expected
- * / taken) in a window is a factor for the rates of all weight types, because a pass does not
- * tell which type was slow.
- *
- *   1. Above 1, the processors can do it: the rates rise by the factor at once.
- *   2. Below 9/10 in OBSERVE_SLOW windows: the rates fall towards the largest of their factors,
- *      as far as those of the disk fall.
- *   3. In between, the rates are right, and the count begins again.
+ * / taken) in a window is a factor for the rates of all weight types and the costs of all
+ * steps, because a pass does not tell which of them was slow.
  *
  * The bandwidth of memory has a lower bound: a token multiplies with all weights, so it reads
- * them from memory.  If that is faster than the limit, the limit rises to it.  Slower says
- * nothing, because arithmetic or the disk may have been the reason.
+ * them from memory.  Slower says nothing, because arithmetic or the disk may have been the
+ * reason.
  */
-#ifndef MEMWALL_ENGINE_SESSION_OBSERVE_H
-#define MEMWALL_ENGINE_SESSION_OBSERVE_H
+#ifndef MEMWALL_ENGINE_LIMITS_OBSERVE_H
+#define MEMWALL_ENGINE_LIMITS_OBSERVE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/memwall.h"
+#include "engine/limits/limits.h"
 
 #define OBSERVE_BYTES ((uint64_t)1 << 30)
 #define OBSERVE_BUSY  0.9
 #define OBSERVE_SLOW  3
-/* The least spread of a rate.  Measured again on a quiet machine, the rates of a disk and of
- * products differed by 5 % in both directions, which one measurement does not show. */
-#define OBSERVE_LEAST_SPREAD 0.05
 /* Weights of fewer bytes may come from a cache of the processor. */
 #define OBSERVE_MEMORY_BYTES ((uint64_t)256 << 20)
 
@@ -61,10 +41,19 @@ struct observe_at {
     uint64_t t_ns, bytes, busy_ns, pinned_bytes;
 };
 
+/* Slow figures in a row. */
+struct slow {
+    uint32_t n;
+    double sum;
+};
+
+/* Take a rate that work has shown, which counts as slow only if is_limit: nothing else explains
+ * it.  Returns whether *rate changed. */
+bool observe_rate(struct slow *slow, double seen, bool is_limit, double *rate);
+
 struct observer {
     struct observe_at from; /* where the window begins */
-    uint32_t n_slow;        /* windows that count */
-    double fastest_slow;
+    struct slow slow;
 };
 
 /* Begin a window: reading starts, or starts again after a pause. */
@@ -89,8 +78,7 @@ enum observed_products { OBSERVE_COLUMN, OBSERVE_CHUNK };
 struct product_observer {
     double factor[OBSERVE_PASSES]; /* of the window so far, in ascending order */
     uint32_t n;
-    uint32_t n_slow; /* windows */
-    double best_slow;
+    struct slow slow;
 };
 
 /* A pass that read nothing from disk took wall_ns.  Returns whether that corrected *l. */

@@ -1,0 +1,53 @@
+#include "config.h"
+
+#include "engine/limits/limits.h"
+
+#include <string.h>
+
+#include "engine/format/tensor_type.h"
+
+#define SAMPLE      256  /* values: a multiple of every block */
+#define PACKED_BITS 12.0 /* of a packed BF16 weight */
+
+/* Bits for a weight of a type in a form; 0: an unknown type. */
+static double bits_of(const char *type)
+{
+    const char *form = strstr(type, MW_RATE_INTERLEAVED);
+    size_t n = form != NULL ? (size_t)(form - type) : strlen(type);
+
+    if (strcmp(type, MW_RATE_PACKED) == 0)
+        return PACKED_BITS;
+    for (int t = 0; t < TYPE_COUNT; t++) {
+        const char *name = tensor_type_info((enum tensor_type)t)->name;
+
+        if (strlen(name) == n && memcmp(name, type, n) == 0)
+            return 8.0 * (double)tensor_row_bytes((enum tensor_type)t, SAMPLE) / SAMPLE;
+    }
+    return 0;
+}
+
+bool limits_types_agree(const char *type, double bytes_s, const char *other, double other_s)
+{
+    double bits = bits_of(type), other_bits = bits_of(other);
+
+    if (bits < other_bits)
+        return limits_types_agree(other, other_s, type, bytes_s);
+    if (!(other_bits > 0) || !(bytes_s > 0) || !(other_s > 0))
+        return true;
+    return bytes_s * LIMITS_KNOWN_RATIO >= other_s &&
+           bytes_s <= other_s * LIMITS_KNOWN_RATIO * bits / other_bits;
+}
+
+bool limits_agree(const struct mw_limits *l)
+{
+    for (uint32_t i = 0; i < l->n_rate; i++) {
+        if (l->memory_bytes_s > 0 &&
+            l->rate[i].column_bytes_s > LIMITS_KNOWN_RATIO * l->memory_bytes_s)
+            return false;
+        for (uint32_t j = 0; j < i; j++)
+            if (!limits_types_agree(l->rate[i].type, l->rate[i].column_bytes_s, l->rate[j].type,
+                                    l->rate[j].column_bytes_s))
+                return false;
+    }
+    return true;
+}
