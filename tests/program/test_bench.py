@@ -46,9 +46,6 @@ class Bench(Case):
                              p["plan"]["ctx"])
             for name in ("prompt_tps", "decode_tps", "peak_bytes"):
                 self.assertGreater(p["predicted"][name], 0, name)
-            for name in ("prompt_tps", "decode_tps"):
-                self.assertLessEqual(p["predicted_low"][name], p["predicted"][name])
-                self.assertLessEqual(p["predicted"][name], p["predicted_high"][name])
             for run in p["runs"]:
                 for name in ("prompt_tps", "decode_tps", "first_token_s", "load_s", "rss_bytes",
                              "read_bytes_per_token"):
