@@ -24,7 +24,7 @@ enum mw_reach {
 #define MW_OPTION_FIELDS(NUMBER, TEXT)                                                         \
     /* the budget; 0: chosen from the available memory */                                      \
     NUMBER(uint64_t, memory_bytes, MW_REACH_PLAN)                                              \
-    /* with memory_bytes 0: another number than before chooses the budget again */             \
+    /* with memory_bytes 0: another number than before reads the free memory again */          \
     NUMBER(uint32_t, memory_choice, MW_REACH_NOTHING)                                          \
     /* tokens; 0: 4096, or the trained context if that is shorter */                           \
     NUMBER(uint32_t, n_ctx, MW_REACH_WORKSPACE)                                                \

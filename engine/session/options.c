@@ -152,10 +152,5 @@ bool mw_keeps_answer(const struct mw_chat_options *now, const struct mw_chat_opt
 void options_keep(const struct mw_options *asked, const struct mw_options *got,
                   struct mw_options *o)
 {
-    uint64_t memory_bytes = o->memory_bytes;
-    bool chooses = o->memory_choice != asked->memory_choice;
-
     MW_OPTION_FIELDS(KEEP_NUMBER, KEEP_TEXT)
-    if (chooses)
-        o->memory_bytes = memory_bytes;
 }

@@ -5,6 +5,24 @@
 
 #include "engine/session/options.h"
 
+/* The budget follows from the free memory, as it was read when the budget was last chosen. */
+static void choose_budget(struct mw_model *m, const struct settled *before, struct settled *s)
+{
+    bool is_same = before->asked.memory_choice == s->asked.memory_choice;
+
+    if (s->asked.memory_bytes > 0)
+        return;
+    if (is_same && before->free_bytes > 0) {
+        s->free_bytes = before->free_bytes;
+    } else {
+        struct mw_machine machine;
+
+        mw_machine_read(&machine);
+        s->free_bytes = machine.budget_bytes;
+    }
+    s->o.memory_bytes = mw_default_budget(m, &s->o, s->free_bytes);
+}
+
 int settled_options(struct mw_model *m, const struct settled *before,
                     const struct mw_options *o, struct settled *out, struct err *e)
 {
@@ -12,6 +30,7 @@ int settled_options(struct mw_model *m, const struct settled *before,
 
     if (before->chunk_target != 0)
         options_keep(&before->asked, &before->o, &s.o);
+    choose_budget(m, before, &s);
     if (options_resolve(m, &s.o, e) != 0)
         return -1;
     *out = s;

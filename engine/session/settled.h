@@ -2,11 +2,12 @@
  * settled.h - choices of a session that stay when something else changes.
  *
  *     asked     --memory auto      --ctx 8k    no --threads
- *     settled   1.4 GiB            8192        4               blocks of 2 MiB, chunks of 460
+ *     settled   4 GiB are free     8192        4               blocks of 2 MiB, chunks of 460
  *
  * Free memory and measured limits are different each time they are read.  If a session chose
  * again by them whenever an option changes, "/threads 2" would move the budget, and with it
- * pinned weights.  So a choice stays until the person changes the very option that it is for.
+ * pinned weights.  So a choice stays until the person changes the very option that it is for.  A
+ * budget that follows from the free memory may still grow with the context.
  */
 #ifndef MEMWALL_ENGINE_SESSION_SETTLED_H
 #define MEMWALL_ENGINE_SESSION_SETTLED_H
@@ -15,6 +16,7 @@
 
 struct settled {
     struct mw_options asked, o; /* as requested, and complete */
+    uint64_t free_bytes;        /* of the machine; 0: a budget was given */
     uint32_t chunk_target;      /* plan_chunk_target(); 0: not chosen yet */
 };
 

@@ -370,14 +370,36 @@ static void a_choice_stays_until_its_own_option_changes(void **state)
     assert_int_equal(o.n_thread, got.n_thread);
     assert_int_equal(o.io, MW_IO_BUFFERED);
     assert_string_equal(o.isa, "x");
+}
 
-    o = asked;
-    o.memory_choice++;
-    o.n_thread = 2;
-    options_keep(&asked, &got, &o);
-    assert_int_equal(o.memory_bytes, 0); /* chosen again */
-    assert_int_equal(o.n_thread, 2);
-    assert_int_equal(o.n_ctx, got.n_ctx);
+/* The free memory is read once, and the budget that follows from it grows with the context. */
+static void a_budget_of_the_free_memory_follows_the_options(void **state)
+{
+    struct mw_options o = small_options(N_CTX);
+    struct settled before, after;
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    (void)state;
+    o.memory_bytes = 0;
+    o.block_bytes = 64 * KIB;
+    no_error(settled_options(model, &(struct settled){ 0 }, &o, &before, &e), &e);
+    no_error(settled_plan(model, &before, NULL, &p, &e), &e);
+    assert_int_equal(p.streamed_bytes, 0);
+    before.free_bytes = 5 * GIB;
+    o.n_ctx = 100000;
+    no_error(settled_options(model, &before, &o, &after, &e), &e);
+    no_error(settled_plan(model, &after, NULL, &p, &e), &e);
+    assert_int_equal(after.free_bytes, 5 * GIB);
+    assert_int_equal(after.o.memory_bytes, mw_default_budget(model, &o, 5 * GIB));
+    assert_true(after.o.memory_bytes > before.o.memory_bytes);
+    o.memory_choice++; /* "/memory auto" */
+    no_error(settled_options(model, &before, &o, &after, &e), &e);
+    assert_int_not_equal(after.free_bytes, 5 * GIB);
+    o.memory_bytes = 300 * MIB;
+    no_error(settled_options(model, &before, &o, &after, &e), &e);
+    assert_int_equal(after.free_bytes, 0);
+    assert_int_equal(after.o.memory_bytes, 300 * MIB);
 }
 
 /* ---- memory ---- */
@@ -522,6 +544,7 @@ int main(void)
         cmocka_unit_test(limits_that_change_leave_the_plan_alone),
         cmocka_unit_test(blocks_get_smaller_if_the_budget_demands_it),
         cmocka_unit_test(a_choice_stays_until_its_own_option_changes),
+        cmocka_unit_test(a_budget_of_the_free_memory_follows_the_options),
         cmocka_unit_test(old_and_new_parts_are_never_in_memory_together),
         cmocka_unit_test(a_change_that_fails_loses_nothing),
     };
