@@ -638,6 +638,10 @@ int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t
  * the next answer on.
  */
 int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *e);
+/* The plan that mw_chat_set() would make with these options.  Values that the chat has chosen
+ * itself stay as they are: a budget of 0, for example, is not chosen again. */
+int mw_chat_plan(struct mw_chat *c, const struct mw_options *o, struct plan *out,
+                 struct err *e);
 /* Whether an answer can go on with the options `then` in place of `now`. */
 bool mw_keeps_answer(const struct mw_chat_options *now, const struct mw_chat_options *then);
 /* Whether keys and values can be used on.  If not, the next message evaluates the conversation

@@ -65,6 +65,7 @@ struct mw_chat {
     struct mw_session *session; /* opened and closed by the engine thread only */
     struct settings settings;   /* in force */
     struct plan plan;
+    struct settled settled; /* all zero before a session is open */
     uint32_t n_ahead,
         n_again; /* tokens of the conversation, and those that must be evaluated again */
     double prompt_compute_s; /* as answer.h has it */
@@ -98,6 +99,7 @@ static void post_plan(struct mw_chat *c, enum mw_event_kind kind)
     mw_session_plan(c->session, &event.plan);
     pthread_mutex_lock(&c->lock);
     c->plan = event.plan;
+    c->settled = *session_settled(c->session);
     pthread_mutex_unlock(&c->lock);
     events_post(c->events, &event);
 }
@@ -802,7 +804,7 @@ static struct cost_basis *basis_new(struct mw_chat *c, const struct plan *plan, 
         return NULL;
     *b = (struct cost_basis){ .pace_s = 0 };
     pthread_mutex_lock(&c->lock);
-    o = c->session != NULL ? *session_options(c->session) : c->settings.o.engine;
+    o = c->settled.chunk_target != 0 ? c->settled.o : c->settings.o.engine;
     b->pace_s = c->prompt_compute_s;
     pthread_mutex_unlock(&c->lock);
     if (options_resolve(c->m, &o, &ignored) != 0 ||
@@ -816,6 +818,18 @@ static struct cost_basis *basis_new(struct mw_chat *c, const struct plan *plan, 
     b->pass.streamed_share = share < 1 ? 1 - share : 0;
     b->pass.keeps_rows = false; /* the rows of a new text were seldom read before */
     return b;
+}
+
+int mw_chat_plan(struct mw_chat *c, const struct mw_options *o, struct plan *out, struct err *e)
+{
+    struct settled before, then;
+
+    pthread_mutex_lock(&c->lock);
+    before = c->settled;
+    pthread_mutex_unlock(&c->lock);
+    if (settled_options(c->m, &before, o, &then, e) != 0)
+        return -1;
+    return settled_plan(c->m, &then, NULL, out, e);
 }
 
 int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struct err *e)

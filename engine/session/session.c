@@ -410,6 +410,11 @@ void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *c
         forward_set_progress(s->work->forward, fn == NULL ? NULL : report_progress, s);
 }
 
+const struct settled *session_settled(const struct mw_session *s)
+{
+    return &s->settled;
+}
+
 const struct mw_options *session_options(const struct mw_session *s)
 {
     return &s->settled.o;

@@ -5,6 +5,7 @@
 #define MEMWALL_ENGINE_SESSION_SESSION_H
 
 #include "engine/memwall.h"
+#include "engine/session/settled.h"
 #include "engine/telemetry/telemetry.h"
 
 struct telemetry *session_telemetry(struct mw_session *s);
@@ -33,13 +34,14 @@ void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *c
 /* Clear a cancel that came before the work that begins now. */
 void session_clear_cancel(struct mw_session *s);
 
-/* The options in force, without zeros that ask for a default. */
+/* The options in force, and without zeros that ask for a default. */
+const struct settled *session_settled(const struct mw_session *s);
 const struct mw_options *session_options(const struct mw_session *s);
 
 /*
- * Change budget, context, I/O or threads.  The session keeps its tokens, so the KV types must
- * stay the same and the tokens must fit the context.  Returns 0, or -1 with *e and the session
- * as before.  The last row of logits may be lost.
+ * Change any options.  Only the parts that depend on them are made again.  The session keeps its
+ * tokens, which must fit the context, if mw_keeps_kv() allows that; otherwise it then holds
+ * none.  Returns 0, or -1 with *e and the session as before.  The last row of logits may be lost.
  */
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e);
 

@@ -285,8 +285,7 @@ static bool stopped(struct mw_chat *c)
 
 static void set_options(struct mw_chat *c, const struct mw_chat_options *o);
 
-/* As the real engine, apply changes between two tokens unless they need other keys and values.
- */
+/* Apply changes between two tokens, unless they need other keys and values. */
 static void apply_changes(struct mw_chat *c)
 {
     for (;;) {
@@ -546,6 +545,11 @@ static void fill_sample(struct mw_chat *c)
         };
 }
 
+int mw_chat_plan(struct mw_chat *c, const struct mw_options *o, struct plan *out, struct err *e)
+{
+    return mw_plan(c->model, o, out, e);
+}
+
 static void set_options(struct mw_chat *c, const struct mw_chat_options *o)
 {
     struct mw_event ev = { .kind = MW_EVENT_PLAN };
@@ -757,14 +761,10 @@ void mw_chat_cancel(struct mw_chat *c)
 
 void mw_chat_sample(struct mw_chat *c, struct mw_sample *out)
 {
-    /* The real engine copies its counters without a lock.  Here all threads write one
-     * struct. */
-    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&c->lock;
-
-    pthread_mutex_lock(lock);
+    pthread_mutex_lock(&c->lock);
     *out = c->sample;
     out->kv.context = c->tokens;
-    pthread_mutex_unlock(lock);
+    pthread_mutex_unlock(&c->lock);
     out->t_ns = clock_ns();
 }
 
@@ -838,12 +838,11 @@ void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_co
 
 uint32_t mw_chat_tokens(struct mw_chat *c)
 {
-    struct mw_chat *own = (struct mw_chat *)(uintptr_t)c; /* the lock may change */
     uint32_t tokens;
 
-    pthread_mutex_lock(&own->lock);
-    tokens = own->tokens;
-    pthread_mutex_unlock(&own->lock);
+    pthread_mutex_lock(&c->lock);
+    tokens = c->tokens;
+    pthread_mutex_unlock(&c->lock);
     return tokens;
 }
 

@@ -155,8 +155,10 @@ static void propose(struct talk *t, enum option_id id, struct options *o)
     struct mw_options *engine = &o->chat.engine;
     char what[60], why[320] = "", note[330], value[40];
 
-    if (id == OPT_MEMORY)
+    if (id == OPT_MEMORY) {
+        engine->memory_choice++; /* "/memory auto" looks at the free memory again */
         mw_budget_lower(&engine->memory_bytes, why, sizeof why);
+    }
     snprintf(note, sizeof note, "%s%s", why, why[0] != '\0' ? "." : "");
     note[0] = (char)toupper((unsigned char)note[0]);
     value_text(o, id, value, sizeof value);

@@ -213,7 +213,8 @@ void talk_sample(struct talk *t, struct mw_sample *out)
 
 int talk_try_plan(struct talk *t, const struct mw_options *o, struct plan *out, struct err *e)
 {
-    return mw_plan(t->engine.model, o, out, e);
+    return t->engine.chat != NULL ? mw_chat_plan(t->engine.chat, o, out, e)
+                                  : mw_plan(t->engine.model, o, out, e);
 }
 
 bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest_budget,

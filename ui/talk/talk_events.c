@@ -1,6 +1,7 @@
 /* Events of the engine. */
 #include "config.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,26 +53,39 @@ static void on_ready(struct talk *t, const struct mw_event *ev)
 
 /* ---- options ---- */
 
-/* Options that changed beside the sizes: ", kv q8_0/q8_0, io buffered, 2 threads, disk at most
- * 20 MB/s" */
+/* Whether an option is of the engine, and announce_plan() does not show it in any case.  A kv
+ * option of keys or values is part of OPT_KV. */
+static bool is_announced(enum option_id id)
+{
+    const struct option *row = &options_table[id];
+    const size_t from = offsetof(struct options, chat.engine);
+
+    return row->reach != REACH_LINE && row->kind != KIND_KV_ONE && id != OPT_MEMORY &&
+           id != OPT_CTX && row->at >= from && row->at < from + sizeof(struct mw_options);
+}
+
+/* Options that changed beside the sizes: ", kv q8_0, io buffered, threads 2". */
 static void changed_text(char *buf, size_t n, const struct mw_options *was,
                          const struct mw_options *is)
 {
-    char kv[48] = "", io[24] = "", threads[32] = "", disk[48] = "", rate[24];
+    const struct options before = { .chat.engine = *was }, now = { .chat.engine = *is };
+    char old[64], value[64];
 
-    if (was->kv_k != is->kv_k || was->kv_v != is->kv_v)
-        snprintf(kv, sizeof kv, ", kv %s/%s", mw_kv_name(is->kv_k), mw_kv_name(is->kv_v));
-    if (was->io != is->io)
-        snprintf(io, sizeof io, ", io %s", mw_io_name(is->io));
-    if (was->n_thread != is->n_thread)
-        snprintf(threads, sizeof threads, ", %d thread%s", is->n_thread,
-                 is->n_thread == 1 ? "" : "s");
-    if (was->disk_rate != is->disk_rate && is->disk_rate > 0)
-        snprintf(disk, sizeof disk, ", disk at most %s",
-                 units_rate(rate, sizeof rate, (double)is->disk_rate));
-    else if (was->disk_rate != is->disk_rate)
-        snprintf(disk, sizeof disk, ", disk limit removed");
-    snprintf(buf, n, "%s%s%s%s", kv, io, threads, disk);
+    buf[0] = '\0';
+    for (int id = 0; id < N_OPTION; id++) {
+        const struct option *row = &options_table[id];
+        size_t len = strlen(buf);
+
+        if (!is_announced((enum option_id)id))
+            continue;
+        options_print(&before, (enum option_id)id, old, sizeof old);
+        options_print(&now, (enum option_id)id, value, sizeof value);
+        if (strcmp(old, value) == 0)
+            continue;
+        if (value[0] == '\0')
+            option_default(row, "chat", value, sizeof value);
+        snprintf(buf + len, n - len, ", %s %s", row->name, value);
+    }
 }
 
 static void announce_plan(struct talk *t, const char *changed)
@@ -177,7 +191,7 @@ void talk_predict_again(struct talk *t)
     struct err ignored = ERR_INIT;
     struct plan again;
 
-    if (mw_plan(t->engine.model, &talk_options(t)->engine, &again, &ignored) != 0)
+    if (talk_try_plan(t, &talk_options(t)->engine, &again, &ignored) != 0)
         return;
     t->plan.decode_tps = again.decode_tps;
     t->plan.prefill_tps = again.prefill_tps;
