@@ -139,6 +139,12 @@ int mw_model_open_known(struct mw_model **out, const struct mw_known *k, size_t 
                         const char *label, struct err *e);
 /* False for a known model. */
 bool mw_model_has_file(const struct mw_model *m);
+/*
+ * Check whether the model can read and write text: load its tokenizer as its first use does,
+ * or, if that does not fit the memory_bytes of opening, look at its counts.  Returns -1 with *e
+ * if only ids can be evaluated.
+ */
+int mw_model_check_text(struct mw_model *m, struct err *e);
 
 /*
  * An encoder turns text of any length into ids, in memory that does not grow with the text.  It

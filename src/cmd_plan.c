@@ -17,6 +17,20 @@
 #include "src/settings.h"
 #include "src/what_if.h"
 
+/* A plan also holds for a model that only "memwall eval --ids" can use. */
+static void report_no_text(struct mw_model *m)
+{
+    struct err e = ERR_INIT;
+    char text[512];
+
+    if (mw_model_check_text(m, &e) == 0)
+        return;
+    snprintf(text, sizeof text,
+             "this model cannot read or write text, only evaluate ids: %s%s%s", e.field,
+             e.field[0] != '\0' ? ": " : "", e.what);
+    report_notice(text, strlen(text));
+}
+
 /* Open the model of this name on this machine, or else the known one.  place gets the file, or
  * the folder where it would be.  Returns an exit code. */
 static int open_model(struct mw_model **m, struct options *o, uint64_t memory_bytes,
@@ -49,6 +63,7 @@ static int open_model(struct mw_model **m, struct options *o, uint64_t memory_by
     e = (struct err)ERR_INIT;
     if (mw_model_open_within(m, o->model, memory_bytes, &e) != 0)
         return report_error(&e);
+    report_no_text(*m);
     snprintf(place, n, "%s", o->model);
     return EXIT_OK;
 }

@@ -73,9 +73,9 @@ static uint64_t hash_options(const struct mw_describer *d)
     char text[160];
     uint64_t hash = 0xcbf29ce484222325u;
 
-    snprintf(text, sizeof text, "%u %d %d %d %d %d %d %u %u %s", o->n_ctx, (int)o->kv_k,
+    snprintf(text, sizeof text, "%u %d %d %d %d %d %d %u %u %d %s", o->n_ctx, (int)o->kv_k,
              (int)o->kv_v, o->io == MW_IO_MMAP, o->n_thread, o->exact, (int)o->blas, o->chunk,
-             o->n_logit_row, o->isa != NULL ? o->isa : "");
+             o->n_logit_row, d->how.needs_tokenizer, o->isa != NULL ? o->isa : "");
     for (const char *c = text; *c != '\0'; c++)
         hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
     return hash;
@@ -99,12 +99,27 @@ static const char *skip(const char *text, const char *beginning)
     return strncmp(text, beginning, n) == 0 ? text + n : text;
 }
 
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* The place of an error: a field, or else a file in the folder that the list names. */
+static const char *place_of(const char *path, const struct err *e)
+{
+    const char *base = base_of(e->file);
+
+    return e->field[0] == '\0' && strcmp(base, base_of(path)) != 0 ? base : e->field;
+}
+
 /*
  * Write the reason as a list shows it, the point first, because a column may be narrow: without
  * the file, which the list names anyway, without the place if the sentence has a subject of its
  * own, and without the list of everything that memwall runs.
  */
-static void write_reason(struct record *r, const struct err *e)
+static void write_reason(const char *path, struct record *r, const struct err *e)
 {
     static const char *const verbs[] = { "is ",    "has ",   "ends ",   "contains ",
                                          "gives ", "names ", "shares ", "begins " };
@@ -112,7 +127,7 @@ static void write_reason(struct record *r, const struct err *e)
                                             "this ",        "these ", "the folder ",
                                             "weight type ", "file ",  "cannot open " };
     const char *what = skip(skip(e->what, "not a GGUF file but "), "the file is "), *rest;
-    const char *field = e->field;
+    const char *field = place_of(path, e);
     char text[512], name[64];
 
     if (strncmp(e->what, "the file is cut off", 19) == 0)
@@ -131,11 +146,29 @@ static void write_reason(struct record *r, const struct err *e)
     visible_line(r->why, sizeof r->why, text, strlen(text));
 }
 
-static void read_runnable(const struct mw_describer *d, struct mw_model *m, struct record *r)
+/* Is it the folder of a snapshot that reads and writes no text?  A record does not cover a
+ * tokenizer that is gone. */
+static bool lacks_tokenizer(const char *path)
+{
+    char file[PATH_MAX];
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+           snprintf(file, sizeof file, "%s/" SNAPSHOT_TOKENIZER, path) < (int)sizeof file &&
+           stat(file, &st) != 0 && errno == ENOENT;
+}
+
+static int check_text(const struct mw_describer *d, const char *path, struct mw_model *m,
+                      struct err *e)
+{
+    return !d->how.needs_tokenizer || lacks_tokenizer(path) ? 0 : mw_model_check_text(m, e);
+}
+
+static void read_opened(const struct mw_describer *d, const char *path, struct mw_model *m,
+                        struct record *r, struct err *e)
 {
     struct mw_options o = d->options;
     struct mw_model_info info;
-    struct err e = ERR_INIT;
 
     mw_model_info(m, &info);
     snprintf(r->arch, sizeof r->arch, "%s", info.arch);
@@ -144,10 +177,11 @@ static void read_runnable(const struct mw_describer *d, struct mw_model *m, stru
     r->n_param = info.n_param;
     if (o.memory_bytes == 0)
         o.memory_bytes = mw_default_budget(m, &o, d->machine.budget_bytes);
-    if (options_resolve(m, &o, &e) == 0 && plan_input_of(m, &o, &r->input, &e) == 0)
+    if (check_text(d, path, m, e) == 0 && options_resolve(m, &o, e) == 0 &&
+        plan_input_of(m, &o, &r->input, e) == 0)
         r->runs = 1;
     else
-        write_reason(r, &e);
+        write_reason(path, r, e);
 }
 
 static void read_foreign(const char *path, struct record *r)
@@ -174,11 +208,11 @@ static bool read_headers(const struct mw_describer *d, const char *path, struct 
     struct mw_model *m;
 
     if (model_open_headers(&m, path, d->how.header_bytes, &e) == 0) {
-        read_runnable(d, m, r);
+        read_opened(d, path, m, r, &e);
         mw_model_close(m);
-        return true;
+        return r->runs != 0 || (e.code != ERR_IO && e.code != ERR_MEMORY);
     }
-    write_reason(r, &e);
+    write_reason(path, r, &e);
     if (e.code != ERR_UNSUPPORTED && e.code != ERR_FORMAT)
         return false;
     read_foreign(path, r);
@@ -219,18 +253,6 @@ static bool is_unchanged(const struct find_entry *entry)
 
     return find_identify_any(entry->found.path, &now) &&
            memcmp(&now, &entry->id, sizeof now) == 0;
-}
-
-/* Is it the folder of a snapshot that reads and writes no text?  A record does not cover its
- * tokenizer, so that one which is added counts at once. */
-static bool lacks_tokenizer(const char *path)
-{
-    char file[PATH_MAX];
-    struct stat st;
-
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-           snprintf(file, sizeof file, "%s/" SNAPSHOT_TOKENIZER, path) < (int)sizeof file &&
-           stat(file, &st) != 0 && errno == ENOENT;
 }
 
 void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)

@@ -108,6 +108,8 @@ static bool identify_snapshot(char *folder, struct find_id *id)
     has_weights = snapshot_weights(&s, &place, &ignored) != 0 || s.n > 0;
     if (!has_file(folder, SNAPSHOT_SINGLE) && path_in(folder, SNAPSHOT_INDEX, path))
         add_file(id, path);
+    if (path_in(folder, SNAPSHOT_TOKENIZER, path)) /* so that one that is repaired counts */
+        add_file(id, path);
     other_bytes = id->bytes;
     for (uint32_t i = 0; i < s.n; i++)
         if (path_in(folder, s.names[i], path))

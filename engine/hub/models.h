@@ -164,7 +164,7 @@ struct mw_describe_options {
     mw_limits_fn *limits; /* NULL: without them there is no prediction */
     void *limits_ctx;
     uint64_t header_bytes; /* a budget for the program and a header; 0: no limit */
-    bool needs_tokenizer;  /* a snapshot without one is unsupported: it has no words */
+    bool needs_tokenizer;  /* a model without one that works is unsupported: it has no words */
 };
 struct mw_describer;
 int mw_describer_new(struct mw_describer **out, const struct mw_options *o,

@@ -160,7 +160,6 @@ int model_open_headers(struct mw_model **out, const char *path, uint64_t memory_
                        struct err *e)
 {
     struct mw_model *m = new_model(memory_bytes, e);
-    struct err ignored = ERR_INIT;
 
     *out = NULL;
     if (m == NULL)
@@ -173,7 +172,8 @@ int model_open_headers(struct mw_model **out, const char *path, uint64_t memory_
     }
     vocab_source(m->catalogue, &m->vocab_from);
     /* A model without a vocabulary can still be evaluated from ids. */
-    m->has_vocab = vocab_info(m->catalogue, &m->vocab, &ignored) == 0;
+    m->no_vocab = (struct err)ERR_INIT;
+    m->has_vocab = vocab_info(m->catalogue, &m->vocab, &m->no_vocab) == 0;
     return describe_model(out, m, e);
 }
 
@@ -255,6 +255,23 @@ const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e)
     t = m->tokenizer;
     pthread_mutex_unlock(&m->lock);
     return t;
+}
+
+int mw_model_check_text(struct mw_model *m, struct err *e)
+{
+    const struct header_room *room = &m->header;
+
+    if (!m->has_vocab) {
+        *e = m->no_vocab;
+        catalogue_note_form(m->catalogue, e);
+        return -1;
+    }
+    if (!mw_model_has_file(m) ||
+        (room->limit > 0 &&
+         room->used + tokenizer_bytes_bound(&m->vocab) + tokenizer_build_bytes(&m->vocab) >
+             room->limit))
+        return 0;
+    return model_tokenizer(m, e) != NULL ? 0 : -1;
 }
 
 void model_keep_tokenizer(struct mw_model *m, const char *folder)

@@ -28,6 +28,7 @@ struct mw_model {
     uint64_t hot_bytes, prompt_bytes; /* of all spans, and of a prompt pass */
     struct vocab_info vocab;
     bool has_vocab;
+    struct err no_vocab; /* the reason, if it has none */
     uint64_t
         program_bytes; /* resident when the model was opened, before the items of the plan */
     uint64_t program_files_bytes; /* part of program_bytes: pages of files */

@@ -18,8 +18,10 @@ TINY = os.path.join(MODELS, "llama-tiny.gguf")
 
 
 class File:
-    def __init__(self, path, says=None):
+    def __init__(self, path, says=None, has_ids=False):
+        """has_ids: a model all the same, but without a tokenizer that works."""
         self.path, self.says, self.is_model = path, says, says is None
+        self.has_ids = has_ids
 
     @property
     def name(self):
@@ -53,7 +55,7 @@ def make(folder):
     """Write the files; returns a list of File."""
     data, out = content(TINY), []
 
-    def save(name, body, says=None):
+    def save(name, body, says=None, has_ids=False):
         path = os.path.join(os.fsencode(folder), name if isinstance(name, bytes) else
                             name.encode())
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -62,7 +64,7 @@ def make(folder):
         else:
             with open(path, "wb") as f:
                 f.write(body)
-        out.append(File(os.fsdecode(path), says))
+        out.append(File(os.fsdecode(path), says, has_ids))
         return path
 
     # Models under names that shells, lists and screens find hard.
@@ -95,7 +97,21 @@ def make(folder):
     save("other-family.gguf", _edited(lambda g: g.keys.update(
         {"general.architecture": (STR, "cohere2")})), 'architecture "cohere2"')
     save("no-vocabulary.gguf", _edited(lambda g: [
-        g.keys.pop(k) for k in list(g.keys) if k.startswith("tokenizer.ggml")]), "tokenizer")
+        g.keys.pop(k) for k in list(g.keys) if k.startswith("tokenizer.ggml")]), "tokenizer", True)
+    # Tensors and vocabularies that do not fit.
+    save("no-tensor.gguf", _edited(lambda g: g.tensors.pop("blk.1.ffn_up.weight")),
+         "blk.1.ffn_up.weight: the tensor is missing")
+    save("shape.gguf", _keys(feed_forward_length=(U32, 96)), "llama.feed_forward_length")
+    save("scores.gguf", _edited(lambda g: g.keys.update(
+        {"tokenizer.ggml.scores": (ARR, (F32, [0.0]))})), "tokenizer.ggml.scores")
+    save("word-pieces.gguf", _edited(lambda g: g.keys.update(
+        {"tokenizer.ggml.model": (STR, "bert")})), "tokenizer.ggml.model", True)
+    save("merge.gguf", _edited(lambda g: g.keys.update(
+        {"tokenizer.ggml.model": (STR, "gpt2"),
+         "tokenizer.ggml.merges": (ARR, (STR, ["no such"]))})), "tokenizer: merge 0", True)
+    save("pre.gguf", _edited(lambda g: g.keys.update(
+        {"tokenizer.ggml.model": (STR, "gpt2"), "tokenizer.ggml.pre": (STR, "nonesuch"),
+         "tokenizer.ggml.merges": (ARR, (STR, []))})))
     # Pieces and downloads.
     save("half.gguf", data[:len(data) // 2], "is the download complete?")
     save("cut.gguf.part1of2", data[:70000], "part 1 of 2")
@@ -128,7 +144,11 @@ def make(folder):
     save("words.gguf", words, "a vocabulary only")
     # Folders.
     Model().snapshot(os.path.join(folder, "snapshot"))
-    out.append(File(os.path.join(folder, "snapshot"), "tokenizer"))
+    out.append(File(os.path.join(folder, "snapshot"), "tokenizer", True))
+    Model().snapshot(os.path.join(folder, "damaged"))
+    save("damaged/tokenizer.json", b'{"model": {"type": "BPE"')
+    out.pop()
+    out.append(File(os.path.join(folder, "damaged"), "tokenizer.json", True))
     pickle = os.path.join(folder, "pickle")
     shutil.copytree(os.path.join(folder, "snapshot"), pickle)
     os.rename(os.path.join(pickle, "model.safetensors"), os.path.join(pickle, "pytorch_model.bin"))

@@ -14,6 +14,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import tiny_model  # noqa: E402
 from program import MEMWALL, MODELS, TIMEOUT_S, budget, environment, read_terminal  # noqa: E402
+from tokenizer_json import byte_letters, byte_level  # noqa: E402
 
 DIGEST = "7" * 64
 NO_MODEL = 'no model given. Use -m FILE, or run "memwall list" to see the models on this machine'
@@ -118,18 +119,25 @@ class Models(Home):
         self.assertFalse(model["supported"])
         self.assertTrue(model["here"].startswith("unsupported: "), model["here"])
 
-    def test_a_snapshot_without_its_tokenizer_is_listed_as_unsupported(self):
-        folder = tiny_model.Model().snapshot(os.path.join(self.cwd, "tiny"))
-        for here, more in (("unsupported: the folder has no tokenizer.json", None),
-                           ("fits", "{}")):
-            if more is not None:
-                put(os.path.join(folder, "tokenizer.json"), more)
+    def test_a_snapshot_without_a_tokenizer_that_works_is_unsupported(self):
+        class Words(tiny_model.Model):
+            n_vocab = 300
+        folder = Words().snapshot(os.path.join(self.cwd, "tiny"))
+        name = os.path.join(folder, "tokenizer.json")
+        whole, cut = json.dumps(byte_letters(byte_level())), "unsupported: tokenizer.json is not"
+        for here, text in (("unsupported: the folder has no tokenizer.json", None),
+                           ("fits", whole), (cut, whole[:500]), ("fits", whole),
+                           ("unsupported: tokenizer.json", "{}"),
+                           ("unsupported: the folder has no tokenizer.json", None),
+                           ("fits", whole)):
+            if text is not None:
+                put(name, text)
+            elif os.path.exists(name):
+                os.remove(name)
             for _ in range(2):  # the second time from the kept description
                 model, = self.listed("tiny")
                 self.assertEqual(here, model["here"][:len(here)])
-                self.assertEqual(more is not None, model["supported"])
-        os.remove(os.path.join(folder, "tokenizer.json"))
-        self.assertFalse(self.listed("tiny")[0]["supported"])
+                self.assertEqual(here == "fits", model["supported"])
 
     def test_predictions_name_their_limits(self):
         self.copy("gemma4-tiny-q4_0.gguf", "here/gemma.gguf")
