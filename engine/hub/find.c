@@ -87,11 +87,16 @@ int find_add(struct mw_models *m, const struct find_new *new, struct err *e)
         entry.file = strdup(new->file);
     if (new->manifest != NULL)
         entry.found.manifest = strdup(new->manifest);
+    if (new->broken != NULL) {
+        entry.is_broken = entry.found.is_described = true;
+        entry.found.fit = MW_FIT_UNKNOWN;
+        snprintf(entry.found.why, sizeof entry.found.why, "%s", new->broken);
+    }
     if (new->label != NULL)
         memcpy(entry.label, new->label, strlen(new->label) + 1);
     if (entry.found.name == NULL || entry.found.path == NULL ||
         (new->file != NULL &&entry.file == NULL) ||
-        (new->manifest != NULL && entry.found.manifest == NULL) || !grow(m)) {
+        (new->manifest != NULL &&entry.found.manifest == NULL) || !grow(m)) {
         find_drop(&entry);
         return err_memory(e, "the list of models");
     }

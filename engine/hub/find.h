@@ -39,6 +39,7 @@ struct find_entry {
     struct find_id id;
     char label[FIND_LABEL]; /* the weight type in the file's name: "Q4_K_M"; "": none */
     char *file;             /* path in the repository without ".gguf"; NULL outside of one */
+    bool is_broken;         /* found.why says what is missing; there is nothing to open */
 };
 
 struct mw_models {
@@ -58,6 +59,7 @@ struct find_entry *find_same(const struct mw_models *m, const struct find_id *id
 struct find_new {
     enum mw_store store;
     const char *name, *path, *file, *label, *manifest;
+    const char *broken; /* what is missing, or NULL */
     unsigned parts; /* enum mw_part */
     struct find_id id;
 };
@@ -104,6 +106,7 @@ struct ollama_layers {
     char weights[OLLAMA_DIGEST], system[OLLAMA_DIGEST];
     char params[OLLAMA_MAX_PARAMS][OLLAMA_DIGEST]; /* later ones win */
     unsigned n_params, parts;
+    bool is_damaged; /* not a manifest, or the digest of its weights is not one */
 };
 /* Returns false if it is not a manifest of a model with weights in one file. */
 bool ollama_read(struct ollama_layers *out, const char *manifest);

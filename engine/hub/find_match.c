@@ -8,11 +8,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/base/visible.h"
 #include "engine/hub/cache_layout.h"
 #include "engine/hub/find.h"
 #include "engine/hub/repo.h"
 
-#define LATEST ":latest"
+#define LATEST       ":latest"
+#define LONGEST_WORD 72 /* bytes of a name or path in a message */
 
 /* A name in its parts: "ORG/" base ":" tag. */
 struct parts {
@@ -134,10 +136,14 @@ static size_t match(const struct mw_models *m, const char *name, size_t *found, 
     struct parts typed = parts_of(name);
     size_t n_found = 0;
 
-    for (enum rule rule = 0; rule < RULES && n_found == 0; rule++) {
+    /* By each rule, first those that can be opened. */
+    for (int round = 0; round < 2 * RULES && n_found == 0; round++) {
+        enum rule rule = (enum rule)(round / 2);
+
         *is_part = rule >= RULE_BEGIN;
         for (size_t i = 0; i < m->n; i++)
-            if (meets(&m->entries[i], &typed, rule) &&
+            if (m->entries[i].is_broken == (round % 2 != 0) &&
+                meets(&m->entries[i], &typed, rule) &&
                 !is_among(m, &m->entries[i], found, n_found < n ? n_found : n)) {
                 if (n_found < n)
                     found[n_found] = i;
@@ -244,7 +250,34 @@ static bool is_path(const char *name)
             (without_ending(name, n) < n || strstr(name, ".safetensors") != NULL));
 }
 
-/* Append names to text as "a", "b", as many as fit. */
+static bool is_twin(const struct mw_models *m, const size_t *found, size_t n, size_t i)
+{
+    for (size_t k = 0; k < n; k++)
+        if (k != i &&
+            strcmp(m->entries[found[k]].found.name, m->entries[found[i]].found.name) == 0)
+            return true;
+    return false;
+}
+
+/* Append a name or a path as ", "a"" unless it does not fit.  Returns the bytes used. */
+static size_t add_word(char *text, size_t used, size_t size, const char *word)
+{
+    size_t n = strlen(word);
+    char end[LONGEST_WORD + 4], clean[LONGEST_WORD + 4];
+
+    /* Paths differ near their end. */
+    if (n > LONGEST_WORD)
+        snprintf(end, sizeof end, "...%s", word + n - (LONGEST_WORD - 3));
+    else
+        snprintf(end, sizeof end, "%s", word);
+    visible_line(clean, sizeof clean, end, strlen(end));
+    if (used + strlen(clean) + 8 > size)
+        return used;
+    return used +
+           (size_t)snprintf(text + used, size - used, "%s\"%s\"", used > 0 ? ", " : "", clean);
+}
+
+/* Write names as "a", "b", as many as fit; of models with the same name, the paths. */
 static void list_names(const struct mw_models *m, const size_t *found, size_t n, char *text,
                        size_t size)
 {
@@ -252,11 +285,9 @@ static void list_names(const struct mw_models *m, const size_t *found, size_t n,
 
     text[0] = '\0';
     for (size_t i = 0; i < n; i++) {
-        const char *name = m->entries[found[i]].found.name;
+        const struct mw_found *f = &m->entries[found[i]].found;
 
-        if (used + strlen(name) + 8 > size)
-            break;
-        used += (size_t)snprintf(text + used, size - used, "%s\"%s\"", i > 0 ? ", " : "", name);
+        used = add_word(text, used, size, is_twin(m, found, n, i) ? f->path : f->name);
     }
 }
 
@@ -295,10 +326,13 @@ static int resolve_name(const struct mw_places *places, const char *name, struct
     if (n_found != 1)
         return refuse(*m, name, found, n_found, e);
     *to = (*m)->entries[found[0]].found;
+    if ((*m)->entries[found[0]].is_broken)
+        return err_set(e, ERR_IO, "%.60s: %s", to->name, to->why);
     return 0;
 }
 
-/* "ORG/NAME/FILE" looks like a path.  Without such a file here, it can be one of the hub's cache. */
+/* "ORG/NAME/FILE" looks like a path.  Without such a file here, it can be one of the hub's
+ * cache. */
 static int resolve_file(const struct mw_places *places, const char *name, struct mw_models **m,
                         struct mw_found *to, struct err *e)
 {
@@ -316,6 +350,19 @@ static int resolve_file(const struct mw_places *places, const char *name, struct
     if (match(*m, whole, &found, 1, &is_part) == 1 && !is_part)
         *to = (*m)->entries[found].found;
     return 0;
+}
+
+/* A path without the folder that it begins with.  find_add() leaves out a "./". */
+static const char *below(const char *folder, const char *path)
+{
+    size_t n;
+
+    if (strncmp(folder, "./", 2) == 0)
+        folder += 2;
+    n = strlen(folder);
+    while (n > 0 && folder[n - 1] == '/')
+        n--;
+    return strncmp(path, folder, n) == 0 ? path + n + strspn(path + n, "/") : path;
 }
 
 /* A folder that is not a snapshot stands for the one model in it.  Opening a folder without a
@@ -338,16 +385,10 @@ static int resolve_folder(const char *folder, struct mw_models **m, struct mw_fo
         *to = (*m)->entries[0].found;
     if ((*m)->n <= 1)
         return 0;
-    for (size_t i = 0; i < (*m)->n; i++) {
-        const char *path = (*m)->entries[i].found.path, *slash = strrchr(path, '/');
-        const char *base = slash != NULL ? slash + 1 : path;
-
-        if (used + strlen(base) + 8 > sizeof names)
-            break;
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s\"%s\"",
-                                 i > 0 ? ", " : "", base);
-    }
-    names[used] = '\0';
+    mw_models_sort(*m, MW_BY_NAME);
+    names[0] = '\0';
+    for (size_t i = 0; i < (*m)->n; i++)
+        used = add_word(names, used, sizeof names, below(folder, (*m)->entries[i].found.path));
     err_set(e, ERR_ARGUMENT, "the folder has %zu models; name one of them: %s", (*m)->n, names);
     return err_at(e, folder, ERR_NO_OFFSET, NULL);
 }

@@ -6,7 +6,8 @@
  *
  * Newer versions keep manifests in manifest-v2/, in the same way.  The weights are the layer of
  * type application/vnd.ollama.image.model, a GGUF file.  A model whose weights are one layer
- * for each tensor has none and is left out.  Other layers are parts beside the weights.
+ * for each tensor has none and is left out.  One whose manifest is damaged or whose weights are
+ * gone is listed with the reason.  Other layers are parts beside the weights.
  */
 #include "config.h"
 
@@ -66,7 +67,7 @@ static void add_layer(struct ollama_layers *out, const char *kind, const char *d
             part = kinds[i].part;
     out->parts |= part;
     if (strcmp(kind, "model") == 0 && out->weights[0] == '\0')
-        copy_digest(out->weights, digest);
+        out->is_damaged = !copy_digest(out->weights, digest);
     else if (part == MW_PART_SYSTEM)
         copy_digest(out->system, digest);
     else if (part == MW_PART_PARAMS && out->n_params < OLLAMA_MAX_PARAMS &&
@@ -82,15 +83,18 @@ bool ollama_read(struct ollama_layers *out, const char *manifest)
     size_t len = 0;
     char *text = small_file_read(manifest, MAX_MANIFEST, &len, &ignored);
 
-    *out = (struct ollama_layers){ .parts = 0 };
+    *out = (struct ollama_layers){ .is_damaged = text != NULL };
     if (text != NULL && json_parse(&doc, text, len, &ignored) == 0 &&
-        (layers = json_get(json_root(doc), "layers")) != NULL && layers->kind == JSON_IS_ARRAY)
+        (layers = json_get(json_root(doc), "layers")) != NULL &&
+        layers->kind == JSON_IS_ARRAY) {
+        out->is_damaged = false;
         for (const struct json_node *l = layers->first; l != NULL; l = l->next) {
             const char *type = json_as_string(json_get(l, "mediaType"));
 
             if (type != NULL && strncmp(type, LAYER, sizeof LAYER - 1) == 0)
                 add_layer(out, type + sizeof LAYER - 1, json_as_string(json_get(l, "digest")));
         }
+    }
     json_free(doc);
     free(text);
     return out->weights[0] != '\0';
@@ -121,19 +125,30 @@ static void name_of(const struct ollama *o, char *buf, size_t n)
 static int add_manifest(struct ollama *o, const char *path, struct err *e)
 {
     struct find_new new = { .store = MW_STORE_OLLAMA, .manifest = path };
-    char blob[PATH_MAX], name[4 * CACHE_MAX_NAME];
+    char blob[PATH_MAX], name[4 * CACHE_MAX_NAME], broken[120];
     struct ollama_layers layers;
 
-    if (!ollama_read(&layers, path))
+    if (!ollama_read(&layers, path) && !layers.is_damaged)
         return 0;
     name_of(o, name, sizeof name);
     new.name = name;
     new.path = blob;
     new.parts = layers.parts;
-    return ollama_blob(o->root, layers.weights, blob, sizeof blob) &&
-                   find_identify_file(blob, &new.id)
-               ? find_add(o->m, &new, e)
-               : 0;
+    if (!layers.is_damaged && ollama_blob(o->root, layers.weights, blob, sizeof blob) &&
+        find_identify_file(blob, &new.id))
+        return find_add(o->m, &new, e);
+    if (layers.is_damaged)
+        snprintf(broken, sizeof broken, "its manifest is damaged; fetch it again with Ollama");
+    else
+        snprintf(broken, sizeof broken,
+                 "its weights, blob sha256-%.12s, are missing; fetch it again with Ollama",
+                 layers.weights);
+    new.path = path;
+    new.broken = broken;
+    if (!find_identify_file(path, &new.id))
+        return 0;
+    new.id.bytes = 0;
+    return find_add(o->m, &new, e);
 }
 
 static int walk(struct ollama *o, const char *folder, unsigned level, struct err *e)

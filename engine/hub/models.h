@@ -89,7 +89,8 @@ struct mw_models;
 /*
  * List the models in these places, sorted by name.  Reads no file of a model.  A model that is
  * in several places is listed once, at the first of them; in Ollama's store, once for each
- * name.  Folders that cannot be read and broken stores are skipped.
+ * name.  Folders that cannot be read are skipped.  A model of Ollama's store whose files are
+ * damaged or gone is listed as MW_FIT_UNKNOWN with the reason; its path is the manifest.
  */
 int mw_models_find(struct mw_models **out, const struct mw_places *places, struct err *e);
 void mw_models_free(struct mw_models *m);

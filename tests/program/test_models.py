@@ -233,6 +233,16 @@ class Models(Home):
         r = self.memwall("inspect", ".")
         self.cwd = os.path.dirname(self.cwd)
         self.assertIn('.: the folder has 2 models; name one of them: "', r.stderr)
+        self.copy("llama-tiny.gguf", "here/twins/a/m-F32.gguf")
+        self.copy("llama-tiny.gguf", "here/twins/b/m-F32.gguf")
+        for name in ("twins", "./twins/", os.path.join(self.cwd, "twins")):
+            r = self.memwall("inspect", name)
+            self.assertIn('name one of them: "a/m-F32.gguf", "b/m-F32.gguf"', r.stderr)
+        for folder in "ab":
+            self.copy("llama-tiny.gguf", f"here/{folder}/twin-F32.gguf")
+        r = self.memwall("inspect", "twin")
+        self.assertEqual(2, r.returncode, r.stderr)
+        self.assertIn('can be 2 models: "a/twin-F32.gguf", "b/twin-F32.gguf"', r.stderr)
         os.mkdir(os.path.join(self.cwd, "none"))
         r = self.memwall("inspect", "none")
         self.assertEqual(1, r.returncode)

@@ -46,6 +46,29 @@ class OllamaParts(StoreCase):
         self.assertEqual(LOST + "messages, unknown layer, template (it is not Jinja; the model's "
                          "own format is used).", self.run_it())
 
+    def test_a_model_whose_files_are_gone_or_damaged_is_listed(self):
+        self.ollama("tuned", ("license", b"MIT"))
+        self.ollama("cut", ("system", b"be brief"))
+        manifests = ".ollama/models/manifests/registry.ollama.ai/library/"
+        self.put(manifests + "cut/latest", '{"layers": [{"mediaType"')
+        m = self.listed()
+        self.assertEqual("fits", m["tuned:latest"]["here"])
+        self.assertEqual(("not read: its manifest is damaged; fetch it again with Ollama", False),
+                         (m["cut:latest"]["here"], m["cut:latest"]["supported"]))
+        blobs = self.path(".ollama/models/blobs")
+        for name in os.listdir(blobs):
+            os.unlink(os.path.join(blobs, name))
+        here = self.listed()["tuned:latest"]["here"]
+        self.assertRegex(here, "^not read: its weights, blob sha256-[0-9a-f]{12}, are missing; ")
+        for name, says in (("tuned", "tuned:latest: its weights, blob "),
+                           ("cut:latest", "cut:latest: its manifest is damaged; fetch it again")):
+            for command in ("run", "plan", "inspect"):
+                r = self.memwall(command, "-m", name)
+                self.assertEqual(1, r.returncode)
+                self.assertIn(says, r.stderr.splitlines()[0])
+        self.copy("here/tuned.gguf")  # one that opens comes first
+        self.assertEqual(0, self.memwall("inspect", "-m", "tuned").returncode)
+
     def test_parameters_are_defaults(self):
         self.ollama("tuned", ("params", {
             "temperature": 0.25, "top_k": 7.0, "top_p": 0.5, "min_p": 0.01, "repeat_penalty": 1.5,

@@ -282,7 +282,7 @@ static void folders_that_lead_back_end(void **state)
     assert_string_equal(named(name)->path, tree_path(file));
 }
 
-static void broken_manifests_are_skipped(void **state)
+static void broken_manifests_are_listed_with_the_reason(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -310,7 +310,19 @@ static void broken_manifests_are_skipped(void **state)
     put_manifest(OLLAMA "/library/a/good", "sha256:" DIGEST);
     put_manifest("/ollama/manifests/too-short", "sha256:" DIGEST);
     find();
-    expect("a:good", NULL);
+    expect("a:good", "a:missing", "a:path", "a:short", "broken:0", "broken:1", "broken:2",
+           "broken:3", "broken:4", "broken:6", "broken:7", NULL);
+    for (size_t i = 0; i < mw_models_count(models); i++) {
+        const struct mw_found *f = mw_models_at(models, i);
+        bool is_good = strcmp(f->name, "a:good") == 0;
+
+        assert_int_equal(f->is_described && f->fit == MW_FIT_UNKNOWN, !is_good);
+        assert_int_equal(strstr(f->why, "damaged") != NULL,
+                         !is_good && strcmp(f->name, "a:missing") != 0);
+    }
+    assert_string_equal(
+        named("a:missing")->why,
+        "its weights, blob sha256-000000000000, are missing; fetch it again with Ollama");
 }
 
 static void recently_used_models_are_listed_and_come_first(void **state)
@@ -619,7 +631,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_in_two_stores_is_listed_once, tree_make, end),
         cmocka_unit_test_setup_teardown(hostile_trees_are_bounded, tree_make, end),
         cmocka_unit_test_setup_teardown(folders_that_lead_back_end, tree_make, end),
-        cmocka_unit_test_setup_teardown(broken_manifests_are_skipped, tree_make, end),
+        cmocka_unit_test_setup_teardown(broken_manifests_are_listed_with_the_reason, tree_make, end),
         cmocka_unit_test_setup_teardown(recently_used_models_are_listed_and_come_first,
                                         tree_make, end),
         cmocka_unit_test_setup_teardown(a_name_finds_the_models_it_can_refer_to, tree_make,
