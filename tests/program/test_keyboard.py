@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Keys in the encodings of many terminals, and the modes of the terminal."""
 import os
+import re
 import signal
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from chain_model import chain  # noqa: E402
 from program import MODELS, SRCDIR, FolderCase, budget  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
@@ -263,6 +265,90 @@ class Modes(KeyboardCase):
         self.assertNotIn(b"\033[>", t.raw)
         self.assertNotIn(b"\033[<", t.raw)
         self.assertIn(b"\033[?1l", t.raw)
+
+
+class Overlays(KeyboardCase):
+    """A box over the screen keeps the function keys from what it covers."""
+    # Each function key with its trace on the screen; None: the screen is not the same after it.
+    KEYS = (("1", "\033OP", "Answers and sampling"), ("2", "\033OQ", None),
+            ("3", "\033OR", None), ("4", "\033OS", None), ("5", "\033[15~", None),
+            ("7", "\033[18~", "\\]52;"), ("8", "\033[19~", "no code block to"),
+            ("9", "\033[20~", "choose a message"), ("10", "\033[21~", "the verdict advises|Change: "))
+    # Keys that open each overlay, text in it, and the function keys that it has itself.
+    OVERLAYS = (("/help temp\r", "at start", "1"), ("/help dashboard\r", "~ marks an estimate", "1"),
+                ("/ctx 8k\r", "Change: ctx 8192", ""), ("/chats\r", "d: delete", ""),
+                ("/theme\r", "Enter: keep", ""), ("/delete first\r", "Delete this chat?", ""),
+                ("/model\r", "Enter opens", ""), ("/find\r", "Enter: search", ""),
+                ("\033[20~", "choose a message", "9"))
+
+    def setUp(self):
+        super().setUp()
+        words = ["\n", "<think>", "x", "</think>", "#", " ", "b", "<|im_end|>"]
+        model = chain(self.folder, "m", dict(zip(words, words[1:])),
+                      user=("<think>", "</think>")).path
+        self.t = self.start("chat", "-m", model, "-b", budget(100), "--view", "chat", "--temp",
+                            "0", "--blas", "never", rows=70)
+        self.see("/help lists")
+        self.type("hi\r", "7 tokens")
+        self.type("/rename first\r", 'is now "first"')
+
+    def see(self, *words):
+        self.assertTrue(self.t.sees(*words), self.t.screen())
+
+    def type(self, keys, *words):
+        self.t.send(keys)
+        self.see(*words)
+
+    def close(self, shown):
+        """Close an overlay, and wait until all keys have come."""
+        self.t.send("\033")
+        self.assertTrue(self.t.loses(shown), self.t.screen())
+        self.type("~", "> ~")
+        self.t.send("\x7f")
+        self.assertTrue(self.t.loses("> ~"), self.t.screen())
+
+    def chat(self):
+        return [x for x in self.t.screen().split("\n")[:-4] if x and "opens another" not in x]
+
+    def test_function_keys_stay_in_the_overlay(self):
+        for opens, shown, own in self.OVERLAYS:
+            for number, key, trace in self.KEYS:
+                if number in own.split():
+                    continue
+                with self.subTest(opens=opens, key=number):
+                    before = self.chat()
+                    self.type(opens, shown)
+                    at = len(self.t.raw)
+                    self.t.send(key)
+                    self.close(shown)
+                    self.assertEqual(before, self.chat())
+                    if trace is not None:
+                        self.assertNotRegex(self.t.raw[at:].decode(errors="replace"), trace)
+
+    def test_the_keys_have_their_effect_without_an_overlay(self):
+        for number, key, trace in self.KEYS:
+            with self.subTest(key=number):
+                before, at = self.chat(), len(self.t.raw)
+                self.t.send(key)
+                if trace is None:
+                    self.type("~", "> ~")
+                    self.t.send("\025")
+                    self.assertTrue(self.t.loses("> ~"), self.t.screen())
+                    self.assertNotEqual(before, self.chat())
+                    continue
+                for _ in range(100):
+                    raw = self.t.raw[at:].decode(errors="replace")
+                    if re.search(trace, raw):
+                        break
+                    self.t.pump(0.1)
+                self.assertRegex(raw, trace)
+                self.t.send("\033")
+                self.assertTrue(self.t.loses("Esc: close"), self.t.screen())
+
+    def test_f1_in_a_help_goes_to_another_help(self):
+        self.type("/help\r", "Answers and sampling")
+        self.type("\033OP", "~ marks an estimate")
+        self.type("\033OP", "Answers and sampling")
 
 
 if __name__ == "__main__":

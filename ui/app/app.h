@@ -83,7 +83,6 @@ struct app {
 
     enum app_mode mode;
     struct sheet *sheet; /* in MODE_SHEET, else NULL */
-    bool helps;          /* F1 has opened it */
     struct {
         struct pick *pick; /* in MODE_MODELS, else NULL */
         bool has_work;     /* models are still to be described */

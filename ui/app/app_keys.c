@@ -51,7 +51,6 @@ void app_enter(struct app *a, enum app_mode mode)
     close_sheet(a);
     app_leave_models(a);
     a->drag = DRAG_NOTHING;
-    a->helps = false;
     a->mode = mode;
     app_dirty(a, DIRT_ALL | DIRT_LARGE);
 }
@@ -297,15 +296,6 @@ static bool scroll_key(struct app *a, const struct key *key)
     return true;
 }
 
-/* Help, then the dashboard explained, then help again. */
-static void next_help(struct app *a)
-{
-    bool explains = a->mode == MODE_SHEET && a->helps;
-
-    command_enter(a->talk, explains ? "/help dashboard" : "/help");
-    a->helps = !explains;
-}
-
 /* Run the command that the verdict names. */
 static void follow_advice(struct app *a)
 {
@@ -318,7 +308,9 @@ static void follow_advice(struct app *a)
 static bool function_key(struct app *a, const struct key *key)
 {
     switch (key->name) {
-    case KEYS_F1: next_help(a); break;
+    case KEYS_F1:
+        command_enter(a->talk, a->sheet != NULL ? sheet_help(a->sheet) : "/help");
+        break;
     case KEYS_F2: next_view(a); break;
     case KEYS_F3: transcript_set_raw(a->transcript, !transcript_is_raw(a->transcript)); break;
     case KEYS_F4:
@@ -336,6 +328,21 @@ static bool function_key(struct app *a, const struct key *key)
     }
     app_dirty(a, DIRT_CHAT | DIRT_INPUT);
     return true;
+}
+
+/* A box over the screen hides what the other keys would change.  F6 is about the terminal. */
+static bool has_function_key(const struct app *a, enum key_name name)
+{
+    switch (a->mode) {
+    case MODE_LINE:
+    case MODE_DASH: return true;
+    case MODE_PICK: return name == KEYS_F9 || name == KEYS_F6;
+    case MODE_SHEET:
+        return name == KEYS_F6 || (name == KEYS_F1 && sheet_help(a->sheet) != NULL);
+    case MODE_FIND:
+    case MODE_MODELS: break;
+    }
+    return name == KEYS_F6;
 }
 
 static bool control_key(struct app *a, const struct key *key)
@@ -682,7 +689,8 @@ void app_key(struct app *a, const struct key *key)
         a->hint[0] = '\0';
         app_dirty(a, DIRT_INPUT);
     }
-    if (key->kind == KEYS_NAMED && key->name >= KEYS_F1 && function_key(a, key))
+    if (key->kind == KEYS_NAMED && key->name >= KEYS_F1 && has_function_key(a, key->name) &&
+        function_key(a, key))
         return;
     if (!mode_keys[a->mode](a, key))
         line_mode_key(a, key);

@@ -88,6 +88,7 @@ static void help_all(struct talk *t, const char *words)
 
     if (s == NULL)
         return;
+    sheet_on_help(s, "/help dashboard");
     for (int i = 0; i < N_SUBJECT; i++)
         help_commands(s, (enum command_subject)i);
     help_settings(s);
@@ -108,6 +109,7 @@ static void help_dashboard(struct talk *t)
 
     if (s == NULL)
         return;
+    sheet_on_help(s, "/help");
     sheet_set_narrow(s);
     sheet_line(s, ROLE_DIM, "Figures are measured. ~ marks an estimate, - is not measured.");
     for (const struct dash_note *n = dash_notes(); n->panel != NULL; n++) {
@@ -166,6 +168,7 @@ static void help_one(struct talk *t, const struct slash_command *c)
     s = sheet_new(title, NULL);
     if (s == NULL)
         return;
+    sheet_on_help(s, "/help");
     sheet_text(s, ROLE_TEXT, c->help);
     if (c->argument == ARG_VALUE)
         help_setting(s, &options_table[c->setting]);

@@ -51,6 +51,7 @@ struct sheet {
     char letters[8];
     sheet_letter_fn *on_letter;
     uint32_t letter; /* that was typed; 0: Enter */
+    const char *help;
 };
 
 struct sheet *sheet_new(const char *title, const char *hint)
@@ -298,6 +299,16 @@ static enum sheet_result filter_key(struct sheet *s, const struct key *key)
     }
     apply_filter(s);
     return SHEET_STAYS;
+}
+
+void sheet_on_help(struct sheet *s, const char *command)
+{
+    s->help = command;
+}
+
+const char *sheet_help(const struct sheet *s)
+{
+    return s->help;
 }
 
 void sheet_set_narrow(struct sheet *s)

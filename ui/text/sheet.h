@@ -65,6 +65,11 @@ void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void (*release)(void
 typedef void sheet_letter_fn(void *ctx, uint32_t letter, long row);
 void sheet_on_letters(struct sheet *s, const char *letters, sheet_letter_fn *letter);
 
+/* Let F1 run this command, which is static, while the sheet is open. */
+void sheet_on_help(struct sheet *s, const char *command);
+/* Returns that command, or NULL. */
+const char *sheet_help(const struct sheet *s);
+
 /* Run moved(ctx, row) whenever the cursor comes to another choice; ctx is that of
  * sheet_on_enter. */
 void sheet_on_move(struct sheet *s, sheet_enter_fn *moved);
