@@ -24,6 +24,7 @@
 #include "src/settings.h"
 #include "src/signals.h"
 #include "ui/text/clean.h"
+#include "ui/text/quote.h"
 
 #define LINE_EVERY_S 10 /* without a terminal, progress is a line so often */
 #define WAIT_EVERY_S 60 /* the same for a long pause */
@@ -282,7 +283,7 @@ static int fetch(struct pull *p, size_t choice, struct err *e)
     pull_outlook(c, outlook, sizeof outlook);
     snprintf(name, sizeof name, "%s%s%s", info.repo, is_repo ? "" : ":",
              is_repo ? "" : name_of(p->list, choice));
-    pull_shell_word(name, word, sizeof word);
+    quote_shell(name, word, sizeof word);
     if (c->is_described && !runs(c))
         fprintf(stderr, "memwall: fetched and checked, but it does not run here: %s\n", outlook);
     else
@@ -308,7 +309,7 @@ static int choose(struct pull *p, size_t *choice, struct err *e)
             return -1;
         snprintf(name, sizeof name, "%s:%s", info.repo,
                  name_of(p->list, best != SIZE_MAX ? best : 0));
-        pull_shell_word(name, word, sizeof word);
+        quote_shell(name, word, sizeof word);
         if (!can_ask || p->o->yes)
             return err_set(e, ERR_ARGUMENT,
                            "there are several models; name one, for example %.200s", word);

@@ -22,26 +22,6 @@ void pull_outlook(const struct mw_pull_choice *c, char *buf, size_t n)
     clean_line(buf, n, text, strlen(text)); /* reasons quote what is in files of the hub */
 }
 
-void pull_shell_word(const char *text, char *buf, size_t n)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-_./:+,=@%";
-    size_t used = 0;
-
-    if (text[strspn(text, plain)] == '\0') {
-        snprintf(buf, n, "%s", text);
-        return;
-    }
-    buf[used++] = '\'';
-    for (; *text != '\0' && used + 6 < n; text++) {
-        if (*text == '\'')
-            used += (size_t)snprintf(buf + used, n - used, "'\\'");
-        buf[used++] = *text;
-    }
-    buf[used++] = '\'';
-    buf[used] = '\0';
-}
-
 #define NAME_ROOM 1100 /* for the longest path in a repository */
 
 static const char *name_of(const struct mw_pull_choice *c, char buf[NAME_ROOM])

@@ -20,10 +20,6 @@ void pull_print_one(FILE *to, const struct mw_pull *p, size_t i);
 void pull_print_json(FILE *to, const struct mw_pull *p, const char *cache, size_t i,
                      const char *path);
 
-/* Write a text as a word for the shell, in quotes if it needs them: names of files on a hub can
- * contain anything that is printed.  n is at least 8. */
-void pull_shell_word(const char *text, char *buf, size_t n);
-
 /* Write what the model would do here: "fits, about 6 tok/s", "size only: why". */
 void pull_outlook(const struct mw_pull_choice *c, char *buf, size_t n);
 

@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -276,6 +277,45 @@ class Complete(SharedHome):
         self.assertIn("cde", chat.say("/continue"))
         chat.close()
         self.assertEqual(saved(self.home), [["", "abcde", "stop"]])
+
+
+class Resume(SharedHome):
+    """The last line names the chat, which a newer one does not change."""
+
+    def check(self, *options):
+        model = self.script(*"abcde")
+        for name in "", "it's mine":
+            with self.subTest(name=name):
+                self.forget_chats()
+                path, command = self.leave(model, "older", name, *options)
+                self.leave(model, "newer", "", *options)
+                t = Terminal(*shlex.split(command)[1:], "-m", model, *ARGUMENTS[1:], *options,
+                             home=self.home, cols=200)
+                self.addCleanup(t.close)
+                self.assertTrue(t.sees("/help lists"), t.screen())
+                t.send("/save\r")
+                self.assertTrue(t.sees(path), t.screen())
+
+    def leave(self, model, word, name, *options):
+        t = Terminal("chat", "-m", model, *ARGUMENTS[1:], *options, home=self.home, cols=200)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("/help lists"), t.screen())
+        t.send(word + " question\r")
+        self.assertTrue(t.sees("6 tokens"), t.screen())
+        if name:
+            t.send(f"/rename {name}\r")
+            self.assertTrue(t.sees("is now"), t.screen())
+        t.send("/quit\r")
+        while t.pump(1):
+            pass
+        return re.search(r"hat is saved in (.*?)(?:\n|; )(memwall --open .*) resumes it",
+                         t.screen()).groups()
+
+    def test_the_screen_names_the_chat(self):
+        self.check()
+
+    def test_plain_mode_names_the_chat(self):
+        self.check("--plain")
 
 
 class Screen(SharedHome):

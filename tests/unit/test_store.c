@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/folder.h"
 #include "tests/lib/saved_chat.h"
 #include "ui/store/store.h"
 
@@ -506,6 +507,24 @@ static void a_name_that_is_not_a_file_is_refused(void **state)
     assert_non_null(strstr(e.what, "is not a file"));
 }
 
+static void a_complete_name_wins_over_longer_ones(void **state)
+{
+    static const char *const names[] = { "plan-b", "plan", "plan-c" };
+    char path[4096], end[40];
+
+    (void)state;
+    assert_int_equal(folder_make(chats), 0);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s.jsonl", chats, names[i]);
+        spill(path, HEAD, strlen(HEAD));
+    }
+    for (size_t i = 0; i < 3; i++) {
+        ok(store_find(chats, names[i], path, sizeof path, &e));
+        snprintf(end, sizeof end, "/%s.jsonl", names[i]);
+        assert_non_null(strstr(path, end));
+    }
+}
+
 static void chats_are_listed_newest_first(void **state)
 {
     struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
@@ -769,6 +788,7 @@ int main(void)
         TEST(a_full_disk_lets_one_mebibyte_of_text_wait),
         TEST(unknown_lines_are_skipped),
         TEST(a_name_that_is_not_a_file_is_refused),
+        TEST(a_complete_name_wins_over_longer_ones),
         TEST(chats_are_listed_newest_first),
         TEST(a_name_survives_a_program_that_is_killed),
         TEST(a_chat_can_be_named_before_its_first_message),

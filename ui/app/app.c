@@ -318,7 +318,7 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
     struct term_counts counts = { 0 };
     bool counted = a->has_edit && a->latency != NULL;
     bool quiet = o->options->quiet || !a->has_edit;
-    char path[4096] = "";
+    char path[4096] = "", resume[4900] = "";
     int rc = 0;
 
     sheet_free(a->sheet); /* while there is a screen that it may restore */
@@ -326,6 +326,8 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
         counts = term_counts(a->term);
     if (a->talk != NULL)
         rc = saving_finish(talk_saving(a->talk), path, sizeof path, e);
+    if (path[0] != '\0')
+        saving_resume(talk_saving(a->talk), path, resume, sizeof resume);
     term_free(a->term);
     if (a->has_edit)
         edit_close();
@@ -333,7 +335,7 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
     if (counted)
         report(a, counts);
     if (path[0] != '\0' && rc == 0 && !quiet)
-        printf("The chat is saved in %s\nmemwall --continue resumes it.\n", path);
+        printf("The chat is saved in %s\n%s resumes it.\n", path, resume);
     dash_free(a->dash);
     history_close(a->history);
     transcript_free(a->transcript);

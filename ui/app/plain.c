@@ -634,7 +634,7 @@ static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *
 int plain_chat(const struct ui_chat_options *o, struct err *e)
 {
     struct plain p = { .signal_fd = -1 };
-    char path[4096] = "";
+    char path[4096] = "", resume[4900];
     struct err unsaved = ERR_INIT;
     sigset_t before;
     int rc;
@@ -661,9 +661,11 @@ int plain_chat(const struct ui_chat_options *o, struct err *e)
                 rc = -1;
             }
         }
+        if (path[0] != '\0')
+            saving_resume(talk_saving(p.talk), path, resume, sizeof resume);
         talk_close(p.talk);
         if (path[0] != '\0' && !o->options->quiet)
-            printf("* the chat is saved in %s\n", path);
+            printf("* the chat is saved in %s; %s resumes it\n", path, resume);
         fflush(stdout);
     }
     sheet_free(p.sheet);

@@ -242,11 +242,12 @@ const struct store_entry *store_choose(const struct store_entry *all, size_t n,
         err_set(e, ERR_ARGUMENT, "no saved chat");
         return NULL;
     }
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(all[i].name, name, len) == 0 && all[i].name[len] == '\0')
+            return &all[i];
     for (size_t i = 0; i < n; i++) {
         if (strncmp(all[i].name, name, len) != 0)
             continue;
-        if (all[i].name[len] == '\0')
-            return &all[i];
         if (found != NULL) {
             err_set(e, ERR_ARGUMENT,
                     "several saved chats begin with "

@@ -12,6 +12,7 @@
 
 #include "engine/base/clock.h"
 #include "ui/options/options.h"
+#include "ui/text/quote.h"
 
 #define RETRY_NS ((uint64_t)5 * 1000 * 1000 * 1000)
 
@@ -23,6 +24,22 @@ void saving_folder(const struct saving *s, char *buf, size_t n)
 const char *saving_path(const struct saving *s)
 {
     return s->store == NULL ? "" : store_path(s->store);
+}
+
+void saving_resume(const struct saving *s, const char *path, char *buf, size_t n)
+{
+    size_t len = strlen(path), suffix = strlen(STORE_SUFFIX), in;
+    char dir[4096], name[4400], word[4800];
+
+    saving_folder(s, dir, sizeof dir);
+    in = strlen(dir);
+    if (len > in + 1 + suffix && strncmp(path, dir, in) == 0 && path[in] == '/' &&
+        strchr(path + in + 1, '/') == NULL && strcmp(path + len - suffix, STORE_SUFFIX) == 0)
+        snprintf(name, sizeof name, "%.*s", (int)(len - in - 1 - suffix), path + in + 1);
+    else
+        snprintf(name, sizeof name, "%s", path);
+    quote_shell(name, word, sizeof word);
+    snprintf(buf, n, "memwall --open %s", word);
 }
 
 bool saving_is_file(const struct saving *s, const char *path)

@@ -76,3 +76,23 @@ void quote_csv(FILE *to, const char *name)
     }
     fputc('"', to);
 }
+
+void quote_shell(const char *text, char *buf, size_t n)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_./:+,=@%";
+    size_t used = 0;
+
+    if (text[strspn(text, plain)] == '\0') {
+        snprintf(buf, n, "%s", text);
+        return;
+    }
+    buf[used++] = '\'';
+    for (; *text != '\0' && used + 6 < n; text++) {
+        if (*text == '\'')
+            used += (size_t)snprintf(buf + used, n - used, "'\\'");
+        buf[used++] = *text;
+    }
+    buf[used++] = '\'';
+    buf[used] = '\0';
+}

@@ -1,5 +1,5 @@
 /*
- * quote.h - writes names from files into tables that other programs read.
+ * quote.h - writes names from files into texts that other programs read.
  *
  * A name is foreign text: a spreadsheet would evaluate one that begins with "=", and a page
  * made from Markdown would follow its markup.  Names are cleaned as clean_line() does, and then
@@ -17,5 +17,8 @@ void quote_markdown(FILE *to, const char *name);
  * formula,
  * "'" is put before it. */
 void quote_csv(FILE *to, const char *name);
+
+/* Write a text as a word for the shell, in quotes if it needs them.  n is at least 8. */
+void quote_shell(const char *text, char *buf, size_t n);
 
 #endif
