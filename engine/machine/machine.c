@@ -95,6 +95,8 @@ static void find_budget(const struct cgroup *group, const struct cgroup_memory *
     out->budget_bytes = machine_bytes;
     out->budget_of = or_zero(system->total);
     snprintf(out->budget_why, sizeof out->budget_why, "the memory of this machine");
+    out->zfs_stays = system->zfs_stays;
+    out->huge_free = system->huge_free;
     if (memory->room.why_not != NULL)
         return;
     bytes = memory->room.value + out->own_bytes;
@@ -106,6 +108,7 @@ static void find_budget(const struct cgroup *group, const struct cgroup_memory *
         return;
     out->budget_bytes = bytes;
     out->budget_of = tightest->limit;
+    out->zfs_stays = out->huge_free = 0;
     cgroup_level_name(group, tightest->level, folder, sizeof folder);
     snprintf(out->budget_why, sizeof out->budget_why, "%s of the control group %s",
              group->version == CGROUP_V1 ? "memory.limit_in_bytes"
@@ -149,10 +152,21 @@ void mw_machine_read(struct mw_machine *out)
     machine_read("", out);
 }
 
+/* Name a part of what others use: ": 4.00 GiB are unused huge pages", ", 1.00 GiB are ...". */
+static void add_part(char *buf, size_t n, uint64_t bytes, const char *what)
+{
+    size_t used = strlen(buf);
+    char size[16];
+
+    if (bytes > 0)
+        snprintf(buf + used, n - used, "%s%s %s", used == 0 ? ": " : ", ",
+                 units_size(size, sizeof size, bytes), what);
+}
+
 bool machine_budget_lower(const char *root, uint64_t *bytes, char *why, size_t n)
 {
     struct mw_machine m;
-    char before[16], after[16], limit[16], change[64], others[56] = "";
+    char before[16], after[16], limit[16], change[64], others[56] = "", parts[120] = "";
 
     machine_read(root, &m);
     if (m.budget_bytes == 0 || *bytes <= m.budget_bytes)
@@ -163,12 +177,14 @@ bool machine_budget_lower(const char *root, uint64_t *bytes, char *why, size_t n
     if (m.budget_of > m.budget_bytes)
         snprintf(others, sizeof others, ", of which others use %s",
                  units_size((char[16]){ "" }, 16, m.budget_of - m.budget_bytes));
+    add_part(parts, sizeof parts, m.huge_free, "are unused huge pages (HugePages_Free)");
+    add_part(parts, sizeof parts, m.zfs_stays, "are the cache of ZFS");
     if (strcmp(before, after) != 0)
         snprintf(change, sizeof change, "is lowered from %s to %s", before, after);
     else
         snprintf(change, sizeof change, "of %s is lowered by %s", before,
                  units_size(after, sizeof after, *bytes - m.budget_bytes));
-    snprintf(why, n, "the budget %s: %s is %s%s", change, m.budget_why, limit, others);
+    snprintf(why, n, "the budget %s: %s is %s%s%s", change, m.budget_why, limit, others, parts);
     *bytes = m.budget_bytes;
     return true;
 }

@@ -94,10 +94,10 @@ static void add_zfs_cache(const struct proc *p, struct proc_system *out)
     uint64_t size, least;
 
     out->zfs_cache = os_unknown("ZFS is not in use");
+    out->zfs_stays = 0;
     if (p->zfs < 0 || out->total.why_not != NULL || out->available.why_not != NULL)
         return;
-    if (kernel_file_read(p->zfs, text, sizeof text) <= 0 || !kstat_field(text, "size", &size) ||
-        !kstat_field(text, "c_min", &least)) {
+    if (kernel_file_read(p->zfs, text, sizeof text) <= 0 || !kstat_field(text, "size", &size)) {
         out->zfs_cache = os_unknown(no_field);
         return;
     }
@@ -106,8 +106,26 @@ static void add_zfs_cache(const struct proc *p, struct proc_system *out)
         out->zfs_cache = os_unknown("the cache is not in this memory");
         return;
     }
-    out->zfs_cache = os_value(size > least ? size - least : 0);
+    if (!kstat_field(text, "c_min", &least)) {
+        out->zfs_cache = os_unknown(no_field);
+        out->zfs_stays = size;
+        return;
+    }
+    out->zfs_stays = size < least ? size : least;
+    out->zfs_cache = os_value(size - out->zfs_stays);
     out->available.value += out->zfs_cache.value;
+}
+
+/* Huge pages of the default size that are reserved and not in use. */
+static uint64_t free_huge_pages(const char *text)
+{
+    uint64_t n, size;
+
+    return kernel_file_field(text, "HugePages_Free", &n) &&
+                   kernel_file_field(text, "Hugepagesize", &size) && size > 0 &&
+                   n <= UINT64_MAX / size
+               ? n * size
+               : 0;
 }
 
 void proc_read_system(const struct proc *p, struct proc_system *out)
@@ -119,6 +137,7 @@ void proc_read_system(const struct proc *p, struct proc_system *out)
     out->total = field(text, n, "MemTotal");
     out->available = field(text, n, "MemAvailable");
     add_zfs_cache(p, out);
+    out->huge_free = n > 0 ? free_huge_pages(text) : 0;
     out->cached = field(text, n, "Cached");
     out->swap_used = field(text, n, "SwapTotal");
     swap_free = field(text, n, "SwapFree");

@@ -26,6 +26,9 @@ struct proc_system {
     /* available includes zfs_cache: memory that the cache of ZFS gives back when other programs
      * need it.  Linux counts it as used.  Not valid without ZFS. */
     struct mw_os_value total, available, zfs_cache, cached, swap_used;
+    /* Memory that is not available and that no program uses: the part of the cache of ZFS that
+     * stays, or all of it if its least size is unknown, and huge pages that are reserved. */
+    uint64_t zfs_stays, huge_free;
     struct mw_os_value refaults; /* file pages read again shortly after their eviction */
 };
 

@@ -412,6 +412,39 @@ static void a_budget_above_the_available_memory_is_lowered(void **state)
     assert_non_null(strstr(why, "the budget of 8.00 GiB is lowered by 4.00 KiB"));
 }
 
+static void the_parts_that_no_program_uses_are_named(void **state)
+{
+    char why[320];
+
+    (void)state;
+    tree_put("/proc/meminfo", "MemTotal: 33554432 kB\nMemAvailable: 6291456 kB\n"
+                              "HugePages_Total: 4096\nHugePages_Free: 2048\n"
+                              "Hugepagesize: 2048 kB\nHugetlb: 8388608 kB\n");
+    tree_put("/proc/self/status", "RssAnon: 0 kB\nRssShmem: 0 kB\n");
+    assert_int_equal(lowered(100 * GIB, why), 6 * GIB);
+    assert_string_equal(why,
+                        "the budget is lowered from 100 GiB to 6.00 GiB: the memory of this "
+                        "machine is 32.0 GiB, of which others use 26.0 GiB: 4.00 GiB are "
+                        "unused huge pages (HugePages_Free)");
+    tree_put("/proc/spl/kstat/zfs/arcstats", ARC("10737418240", "1073741824"));
+    assert_int_equal(lowered(100 * GIB, why), 15 * GIB);
+    assert_non_null(strstr(why, "others use 17.0 GiB: 4.00 GiB are unused huge pages "
+                                "(HugePages_Free), 1.00 GiB are the cache of ZFS"));
+    /* Without c_min, nothing is known to give way. */
+    tree_put("/proc/spl/kstat/zfs/arcstats", "13 1\nsize 4 10737418240\n");
+    assert_int_equal(lowered(100 * GIB, why), 6 * GIB);
+    assert_non_null(strstr(why, "26.0 GiB: 4.00 GiB are unused huge pages (HugePages_Free), "
+                                "10.0 GiB are the cache of ZFS"));
+    /* The limit of a group counts neither. */
+    tree_put("/proc/self/cgroup", "0::/a\n");
+    tree_put("/proc/self/mountinfo", V2_MOUNT);
+    tree_put("/sys/fs/cgroup/a/memory.max", "1073741824\n");
+    tree_put("/sys/fs/cgroup/a/memory.current", "1048576\n");
+    assert_int_equal(lowered(100 * GIB, why), 1023 * MIB);
+    assert_null(strstr(why, "huge pages"));
+    assert_null(strstr(why, "ZFS"));
+}
+
 static void without_proc_limits_are_read_where_containers_have_them(void **state)
 {
     struct mw_machine m;
@@ -645,6 +678,7 @@ int main(void)
         in_a_tree(a_budget_above_the_limit_of_a_group_is_lowered),
         in_a_tree(memory_high_of_version_2_lowers_a_budget_too),
         in_a_tree(a_budget_above_the_available_memory_is_lowered),
+        in_a_tree(the_parts_that_no_program_uses_are_named),
         in_a_tree(without_proc_limits_are_read_where_containers_have_them),
         in_a_tree(an_unknown_quota_is_not_called_none),
         in_a_tree(cpu_quota_is_the_smallest_of_all_levels),
