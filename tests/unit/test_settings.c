@@ -182,6 +182,49 @@ static void a_setting_of_the_command_line_only_is_not_one_of_the_file(void **sta
     free(text);
 }
 
+static void expect_hint(const char *line, const char *expected)
+{
+    struct err e = ERR_INIT;
+    struct options o;
+    char text[700], hint[60], *file;
+
+    tree_put("/memwall/config", line);
+    options_default(&o);
+    assert_int_equal(config_file_read(&o, CMD_EVERY, path, &file, NULL, &e), -1);
+    free(file);
+    err_text(&e, text, sizeof text);
+    assert_non_null(strstr(text, "/memwall/config: line 2: "));
+    snprintf(hint, sizeof hint, "; did you mean \"%s\"?", expected);
+    if (strstr(text, hint) == NULL)
+        fail_msg("no \"%s\" in: %s", hint, text);
+}
+
+/* One wrong character in each name, and in each word that is long enough. */
+static void a_typing_error_in_the_file_is_recognized(void **state)
+{
+    char line[200], words[200];
+
+    (void)state;
+    for (int id = 0; id < N_OPTION; id++) {
+        const struct option *row = &options_table[id];
+        char *rest = words;
+
+        if (row->reach == REACH_LINE || row->is_hidden)
+            continue;
+        snprintf(line, sizeof line, "# mine\n%s! = x\n", row->name);
+        if (strlen(row->name) > 3)
+            expect_hint(line, row->name);
+        snprintf(words, sizeof words, "%s", row->words == NULL ? "" : row->words);
+        for (const char *word; (word = strsep(&rest, " ")) != NULL;) {
+            snprintf(line, sizeof line, "# mine\n%s = %s!\n", row->name, word);
+            if (strlen(word) > 3)
+                expect_hint(line, word);
+        }
+    }
+    expect_hint("\n--temp = 1\n", "temp");
+    expect_hint("\ncolour = never\n", "color");
+}
+
 static void writing_a_setting_keeps_the_other_lines(void **state)
 {
     static const char before[] = "# mine\ntemp = 1\n\nquiet=yes # not a comment\n temp=2\nx";
@@ -231,6 +274,8 @@ int main(void)
                                         begin, tree_drop),
         cmocka_unit_test_setup_teardown(
             a_setting_of_the_command_line_only_is_not_one_of_the_file, begin, tree_drop),
+        cmocka_unit_test_setup_teardown(a_typing_error_in_the_file_is_recognized, begin,
+                                        tree_drop),
         cmocka_unit_test_setup_teardown(writing_a_setting_keeps_the_other_lines, begin,
                                         tree_drop),
         cmocka_unit_test(kv_k_and_kv_v_override_kv_in_any_order),

@@ -71,12 +71,10 @@ static int set_key(struct options *o, unsigned command, const char *key, const c
                    size_t n, struct err *e)
 {
     struct options aside;
-    char note[60];
     int id = options_find_setting(key, strlen(key));
 
     if (id < 0)
-        return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a setting%s", key,
-                       lookalike_note(key, note, sizeof note));
+        return options_refuse_setting(key, e);
     if ((options_table[id].commands & command) == 0) {
         options_default(&aside);
         o = &aside;

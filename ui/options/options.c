@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/lookalike.h"
+#include "engine/base/near.h"
 #include "ui/term/path.h"
 
 #define PLAIN_BYTES 256 /* of a value of words and numbers, with its NUL */
@@ -121,6 +122,22 @@ int options_find_setting(const char *name, size_t len)
     return -1;
 }
 
+int options_refuse_setting(const char *name, struct err *e)
+{
+    struct near near = { .word = name + strspn(name, "-") };
+    char note[60];
+
+    near.len = strlen(near.word);
+    for (int i = 0; i < N_OPTION; i++)
+        if (options_table[i].reach != REACH_LINE && !options_table[i].is_hidden)
+            near_try(&near, options_table[i].name);
+    lookalike_note(name, note, sizeof note);
+    if (near.name == NULL)
+        return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a setting%s", name, note);
+    return err_set(e, ERR_ARGUMENT, "\"%.40s\" is not a setting%s; did you mean \"%s\"?", name,
+                   note, near.name);
+}
+
 /* ---- reading values ---- */
 
 static int bad_value(const char *text, const char *expected, struct err *e)
@@ -147,10 +164,19 @@ static int word_index(const char *words, const char *word)
 /* Report that text is none of the row's words. */
 static int bad_word(const struct option *row, const char *text, struct err *e)
 {
-    char words[120], expected[140];
+    char words[120], expected[200], copy[120];
+    struct near near = { .word = text, .len = strlen(text) };
+    char *rest = copy;
 
     list_words(row->words, words, sizeof words);
-    snprintf(expected, sizeof expected, "one of %s", words);
+    snprintf(copy, sizeof copy, "%s", row->words);
+    for (const char *word; (word = strsep(&rest, " ")) != NULL;)
+        near_try(&near, word);
+    if (near.len == 0)
+        near.name = NULL;
+    snprintf(expected, sizeof expected, "one of %s%s%s%s", words,
+             near.name != NULL ? "; did you mean \"" : "", near.name != NULL ? near.name : "",
+             near.name != NULL ? "\"?" : "");
     return bad_value(text, expected, e);
 }
 
@@ -304,8 +330,7 @@ static int set_format(const char **to, const char *text, struct err *e)
     while (mw_chat_format(i) != NULL && strcmp(mw_chat_format(i), text) != 0)
         i++;
     if (mw_chat_format(i) == NULL && strcmp(text, "none") != 0)
-        return err_set(e, ERR_ARGUMENT, "\"%.20s\" is not a chat format; use %s", text,
-                       names);
+        return err_set(e, ERR_ARGUMENT, "\"%.20s\" is not a chat format; use %s", text, names);
     *to = mw_chat_format(i);
     return 0;
 }

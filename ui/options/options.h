@@ -283,6 +283,8 @@ bool options_given(const struct options *o, enum option_id id);
 int options_find(const char *name, size_t len, unsigned bits);
 /* Find a setting by name; returns its id or -1. */
 int options_find_setting(const char *name, size_t len);
+/* Say in *e that name is not a setting, and which one is like it.  Returns -1. */
+int options_refuse_setting(const char *name, struct err *e);
 
 /* Is any text a value of this option, and kept as it is? */
 bool option_is_text(const struct option *row);

@@ -274,9 +274,17 @@ static const char *take_name(const char *args, char *name, size_t n)
     return rest;
 }
 
+static void refuse_setting(struct talk *t, const char *name)
+{
+    struct err e = ERR_INIT;
+
+    options_refuse_setting(name, &e);
+    talk_error(t, "%s; /set lists them", e.what);
+}
+
 void run_set(struct talk *t, const char *args)
 {
-    char name[80], note[60];
+    char name[80];
     const char *value = take_name(args, name, sizeof name);
     int id = options_find_setting(name, strlen(name));
     char *plain;
@@ -285,8 +293,7 @@ void run_set(struct talk *t, const char *args)
     if (args[0] == '\0')
         show_all(t);
     else if (id < 0)
-        talk_error(t, "\"%.60s\" is not a setting; /set lists them%s", name,
-                   lookalike_note(name, note, sizeof note));
+        refuse_setting(t, name);
     else if (*value == '\0')
         show(t, (enum option_id)id);
     else if (option_is_text(&options_table[id]))
