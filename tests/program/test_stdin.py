@@ -8,8 +8,10 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from gguf_edit import STR, Gguf  # noqa: E402
 from program import (FolderCase, MEMWALL, MODELS, TIMEOUT_S, budget, environment,  # noqa: E402
                      read_terminal)
+from terminal import Terminal  # noqa: E402
 
 TINY = os.path.join(MODELS, "llama-tiny.gguf")
 ARGS = ["-m", TINY, "-b", budget(256), "-t", "1", "-n", "1", "--temp", "0"]
@@ -269,6 +271,46 @@ class Endless(StdinCase):
         self.assertEqual(1, p.returncode)
         self.assertIn("is longer than 1.00 GiB", err)
         self.assertIn("head -c", err)
+
+
+class Plain(FolderCase):
+    """A plain chat on a terminal, whose lines come from a pipe."""
+
+    def run_lines(self, model, lines, *args):
+        """Returns the exit status and the screen."""
+        r, w = os.pipe()
+        os.write(w, lines)
+        os.close(w)
+        t = Terminal("chat", "--plain", "-m", model, "-b", budget(100), *args, home=self.folder,
+                     before=lambda: os.dup2(r, 0), cols=160, rows=60)
+        os.close(r)
+        self.addCleanup(t.close)
+        while t.pump(30):
+            self.assertIsNotNone(t.process.poll(), t.screen())  # it waits for nothing
+        return t.process.wait(30), t.screen()
+
+    def test_without_a_model_the_chat_ends(self):
+        g = Gguf(TINY)
+        g.keys["tokenizer.ggml.model"] = (STR, "unheard-of")
+        model = self.path("refused.gguf")
+        g.write(model)
+        for args in (), ("--no-save",):
+            for first, n in ((), 0), (("-p", "first"), 1):
+                for lines, more in (b"", 0), (b"hi\n", 1), (b"hi\nthere", 2), \
+                        (b"/ctx 300\ny\nhi\n", 1):
+                    with self.subTest(args=args, first=first, lines=lines):
+                        status, screen = self.run_lines(model, lines, *args, *first)
+                        self.assertEqual(1, status)
+                        self.assertIn('the tokenizer "unheard-of" is not supported', screen)
+                        what = f"{n + more} message" + (" is" if n + more == 1 else "s are")
+                        self.assertEqual(
+                            n + more > 0,
+                            f"the model is not loaded, so {what} not answered" in screen, screen)
+
+    def test_a_change_in_the_last_line_is_applied(self):
+        status, screen = self.run_lines(TINY, b"/ctx 300\ny\n")
+        self.assertEqual(0, status)
+        self.assertIn("now: context 300", screen)
 
 
 if __name__ == "__main__":

@@ -536,10 +536,34 @@ static void take_tour(struct plain *p)
     p->tour = NULL;
 }
 
-/* Piped messages get their answers first.  A person does not wait for an answer that ends. */
-static bool may_end(const struct plain *p)
+/* Piped messages get their answers first, if there is a model.  A person does not wait for an
+ * answer that ends. */
+static bool is_over(const struct plain *p)
 {
-    return is_idle(p) || (p->is_tty && talk_state(p->talk) == TALK_STOPPING);
+    enum talk_state state = talk_state(p->talk);
+    char changes[200];
+
+    if (!p->at_end || p->n_typed > 0 || p->tour != NULL ||
+        talk_pending(p->talk, changes, sizeof changes)[0] != '\0')
+        return false;
+    return state == TALK_FAILED ||
+           (talk_outbox(p->talk)->n_queue == 0 &&
+            (state == TALK_READY || (p->is_tty && state == TALK_STOPPING)));
+}
+
+/* Without a model, messages in a pipe have no answers. */
+static void report_failed(struct plain *p)
+{
+    size_t n = talk_outbox(p->talk)->n_queue;
+    char line[120];
+
+    if (talk_state(p->talk) != TALK_FAILED)
+        return;
+    p->status = 1;
+    snprintf(line, sizeof line, "error: the model is not loaded, so %zu message%s not answered",
+             n, n == 1 ? " is" : "s are");
+    if (n > 0)
+        put_line(p, line);
 }
 
 /* Returns the milliseconds until something is due, -1 for never. */
@@ -565,9 +589,10 @@ static int loop(struct plain *p, struct err *e)
             ;
         if (p->is_leaving)
             break;
-        if (may_end(p) && p->at_end && p->n_typed == 0 && p->tour == NULL &&
-            talk_outbox(p->talk)->n_queue == 0)
+        if (is_over(p)) {
+            report_failed(p);
             break;
+        }
         if (is_idle(p) && p->tour == NULL)
             put_prompt(p, prompt_of(p));
         fflush(stdout);
