@@ -318,6 +318,51 @@ class Resume(SharedHome):
         self.check("--plain")
 
 
+class TakenBack(SharedHome):
+    """Plain mode cannot put a text into the line of the terminal: Enter sends it again."""
+
+    def messages(self):
+        name, = glob.glob(os.path.join(chats(self.home), "*.jsonl"))
+        kept = []
+        with open(name, encoding="utf-8") as f:
+            for x in map(json.loads, f):
+                if x.get("role") == "user":
+                    kept.append(x["text"])
+                elif x.get("role") == "assistant":
+                    kept.append("ANSWER")
+                elif "rewind" in x:
+                    del kept[x["rewind"]:]
+        return [x for x in kept if x != "ANSWER"]
+
+    def check(self, steps, kept):
+        """Each step is a line, and text that follows it."""
+        chat = Chat(self.script(*"ab"), self.home)
+        for line, shown in steps:
+            at = len(chat.terminal.raw)
+            chat.terminal.send(line + "\r")
+            chat.wait(shown.encode(), at)
+        chat.close()
+        self.assertEqual(kept, self.messages())
+
+    def test_enter_sends_it_again(self):
+        answer, again = "3 tokens", "Enter sends it again"
+        for takes in "/undo", "/rewind 1":
+            with self.subTest(takes):
+                self.forget_chats()
+                self.check([("one", answer), ("two", answer), (takes, "taken back: two"),
+                            ("", answer)], ["one", "two"])
+        self.forget_chats()
+        self.check([("one", answer), ("two", answer), ("/undo", again), ("/undo", again),
+                    ("/stats", "decoding"), ("", answer)], ["one"])
+        self.forget_chats()
+        self.check([("one", answer), ("/undo", again), ("new", answer), ("", "> ")], ["new"])
+
+    def test_lines_of_a_long_message(self):
+        self.check([("first\\\rsecond", "3 tokens"),
+                    ("/undo", "taken back:\r\nfirst\r\nsecond"), ("", "3 tokens")],
+                   ["first\nsecond"])
+
+
 class Screen(SharedHome):
     def check(self, *lines):
         """An answer is cut after "ab", where "bcd" is a stop text.  Then these lines, each with

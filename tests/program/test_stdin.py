@@ -307,6 +307,12 @@ class Plain(FolderCase):
                             n + more > 0,
                             f"the model is not loaded, so {what} not answered" in screen, screen)
 
+    def test_an_empty_line_of_a_pipe_sends_nothing_again(self):
+        status, screen = self.run_lines(TINY, b"hi\n/undo\n\n", "-n", "1")
+        self.assertEqual(0, status)
+        self.assertIn("taken back: hi", screen)
+        self.assertEqual(1, screen.count("1 token,"), screen)
+
     def test_a_change_in_the_last_line_is_applied(self):
         status, screen = self.run_lines(TINY, b"/ctx 300\ny\n")
         self.assertEqual(0, status)

@@ -9,6 +9,7 @@
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ struct plain {
     int status;
     uint64_t leave_ns;
     struct sheet *sheet; /* waits for an answer */
+    char *draft;         /* a message that was taken back; NULL: none */
     char *typed;         /* bytes of standard input without the end of their message */
     size_t n_typed, room;
     struct clean clean;
@@ -139,6 +141,8 @@ static void on_user(void *ctx, const char *text, size_t n, const struct attached
     p->quarter = 0;
     p->said_thinking = false;
     p->has_prompt = false;
+    free(p->draft);
+    p->draft = NULL;
 }
 
 static void on_begin(void *ctx, bool resume)
@@ -245,7 +249,7 @@ static void on_rewound(void *ctx, size_t n)
     struct plain *p = ctx;
     char line[80];
 
-    snprintf(line, sizeof line, "* %zu messages are left", n);
+    snprintf(line, sizeof line, "* %zu message%s left", n, n == 1 ? " is" : "s are");
     put_line(p, line);
 }
 
@@ -280,13 +284,36 @@ static void on_changed(void *ctx)
     put_line(p, line);
 }
 
+/* The line belongs to the terminal, so the text cannot be put into it.  An empty line sends it,
+ * as Enter does on the screen. */
 static void on_draft(void *ctx, const char *text)
 {
-    char line[400], clean[360];
+    struct plain *p = ctx;
+    char line[4300], clean[4200];
+    bool is_short = strchr(text, '\n') == NULL;
 
-    clean_line(clean, sizeof clean, text, strlen(text));
-    snprintf(line, sizeof line, "* taken back: %s", clean);
-    put_line(ctx, line);
+    free(p->draft);
+    p->draft = text[0] != '\0' ? strdup(text) : NULL;
+    if (p->draft == NULL)
+        return;
+    clean_text(clean, sizeof clean, text, strlen(text));
+    snprintf(line, sizeof line, "* taken back:%s%s", is_short ? " " : "\n", clean);
+    put_line(p, line);
+    if (p->is_tty)
+        put_line(p, "* Enter sends it again; another message replaces it");
+}
+
+/* An empty line sends the message that was taken back.  Returns whether there is one. */
+static bool send_draft(struct plain *p)
+{
+    char *draft = p->draft;
+
+    if (draft == NULL || !p->is_tty)
+        return false;
+    p->draft = NULL;
+    talk_send(p->talk, draft);
+    free(draft);
+    return true;
 }
 
 static char *on_text_of(void *ctx, size_t n)
@@ -439,32 +466,50 @@ static void take_line(struct plain *p, char *line)
         tour_end(p->tour);
     if (p->sheet != NULL)
         answer_sheet(p, line);
-    else
+    else if (line[0] != '\0' || !send_draft(p))
         command_enter(p->talk, line);
+}
+
+/* Returns the bytes up to the newline that ends the first message: none that follows a
+ * backslash, unless it is the last byte of all.  -1: it is not complete. */
+static ptrdiff_t first_end(const struct plain *p)
+{
+    for (size_t i = 0; i < p->n_typed; i++)
+        if (p->typed[i] == '\n' &&
+            (i == 0 || p->typed[i - 1] != '\\' || (p->at_end && i + 1 == p->n_typed)))
+            return (ptrdiff_t)i;
+    return -1;
+}
+
+/* Remove the backslashes before newlines, and before the end. */
+static void join_lines(char *text)
+{
+    char *to = text;
+
+    for (const char *from = text; *from != '\0'; from++)
+        if (*from != '\\' || (from[1] != '\n' && from[1] != '\0'))
+            *to++ = *from;
+    *to = '\0';
 }
 
 /* Take the first complete message: a line, and the lines after a backslash at its end. */
 static bool take_typed(struct plain *p)
 {
-    for (size_t i = 0; i < p->n_typed; i++) {
-        if (p->typed[i] != '\n')
-            continue;
-        if (i > 0 && p->typed[i - 1] == '\\') {
-            memmove(p->typed + i - 1, p->typed + i, p->n_typed - i);
-            p->n_typed--;
-            i--;
-            continue;
-        }
-        char *line = strndup(p->typed, i);
+    ptrdiff_t end = first_end(p);
+    size_t n = (size_t)end;
+    char *line;
 
-        memmove(p->typed, p->typed + i + 1, p->n_typed - i - 1);
-        p->n_typed -= i + 1;
-        if (line != NULL)
-            take_line(p, line);
-        free(line);
-        return true;
+    if (end < 0)
+        return false;
+    line = strndup(p->typed, n);
+    memmove(p->typed, p->typed + n + 1, p->n_typed - n - 1);
+    p->n_typed -= n + 1;
+    if (line != NULL) {
+        join_lines(line);
+        take_line(p, line);
     }
-    return false;
+    free(line);
+    return true;
 }
 
 static void read_lines(struct plain *p)
@@ -695,6 +740,7 @@ int plain_chat(const struct ui_chat_options *o, struct err *e)
     }
     sheet_free(p.sheet);
     tour_free(p.tour);
+    free(p.draft);
     free(p.typed);
     if (p.signal_fd >= 0)
         close(p.signal_fd);
