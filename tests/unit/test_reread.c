@@ -8,6 +8,7 @@
 
 #include <sys/resource.h>
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -314,6 +315,88 @@ static void a_change_with_all_in_memory_reads_nothing(void **state)
     set_limits(1);
 }
 
+/* ---- in a chat ---- */
+
+static struct mw_chat_options chat_options(void)
+{
+    struct mw_chat_options o = { .engine = half_pinned(), .n_predict = 16 };
+
+    mw_sampling_default(model, &o.sampling);
+    o.sampling.temp = 0;
+    o.engine.disk_rate = info.hot_bytes * 25; /* a token takes 20 ms, so a change comes in time */
+    return o;
+}
+
+static void send(struct mw_chat *c)
+{
+    static const char text[] = "What is the memory wall?";
+    struct err e = ERR_INIT;
+
+    no_error(mw_chat_send(c, text, sizeof text - 1, &e), &e);
+}
+
+/* Wait for the first piece of an answer, and add it to text. */
+static void wait_for_text(struct mw_chat *c, char *text, size_t n)
+{
+    struct mw_event event = { .kind = MW_EVENT_STARTED };
+
+    while (event.kind != MW_EVENT_TEXT) {
+        struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
+
+        assert_int_equal(poll(&p, 1, 60000), 1);
+        while (event.kind != MW_EVENT_TEXT && mw_chat_next(c, &event))
+            if (event.kind == MW_EVENT_TEXT)
+                snprintf(text, n, "%.*s", (int)event.len, event.text);
+    }
+}
+
+static void add(char *text, size_t n, const struct said *said)
+{
+    size_t len = strlen(text);
+
+    assert_true(said->len < n - len);
+    memcpy(text + len, said->text, said->len + 1);
+}
+
+/* Options of the answer, and threads, change in the middle of it. */
+static void an_answer_and_its_sampling_read_the_same_whatever_changes(void **state)
+{
+    struct mw_chat_options o = chat_options(), then = o;
+    static struct mw_sample sample;
+    static char text[2][1000];
+    struct said said;
+    uint64_t bytes[2], ring = 0;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct mw_chat *c = open_chat(model, &o);
+        struct err e = ERR_INIT;
+
+        send(c);
+        wait_for_text(c, text[i], sizeof text[i]);
+        for (int n = 0; i == 1 && n < 4; n++) {
+            set_limits(n + 2);
+            then.sampling.top_k = 10 + (uint32_t)n;
+            then.engine.ctx_shift = n % 2 == 0;
+            then.engine.n_thread = n < 2 ? 2 : 1;
+            no_error(mw_chat_set(c, &then, &e), &e);
+            assert_int_equal(wait_for_end(c, &said), MW_EVENT_PLAN);
+            add(text[i], sizeof text[i], &said);
+        }
+        assert_int_equal(wait_for_end(c, &said), MW_EVENT_DONE);
+        add(text[i], sizeof text[i], &said);
+        mw_chat_sample(c, &sample);
+        bytes[i] = sample.io.bytes_read;
+        ring = sample.mem.plan[MW_ROW_RING];
+        mw_chat_close(c);
+    }
+    set_limits(1);
+    assert_string_equal(text[1], text[0]);
+    print_message("read %lu and %lu KiB\n", (unsigned long)(bytes[0] >> 10),
+                  (unsigned long)(bytes[1] >> 10));
+    assert_true(bytes[1] < bytes[0] + 2 * ring);
+}
+
 /* ---- choices that stay ---- */
 
 static void limits_that_change_leave_the_plan_alone(void **state)
@@ -404,7 +487,7 @@ static void a_budget_of_the_free_memory_follows_the_options(void **state)
 
 /* ---- memory ---- */
 
-/* A line of /proc/self/status in bytes. */
+/* A line of /proc/self/status: KiB in bytes, or a number times 1024. */
 static uint64_t status(const char *name)
 {
     FILE *f = fopen("/proc/self/status", "r");
@@ -478,11 +561,12 @@ static void a_change_that_fails_loses_nothing(void **state)
     struct mw_session *s = open_session(model, &o), *same = open_session(model, &o);
     struct plan before = plan_now(s), after;
     float *want = logits_new(), *got = logits_new();
-    uint64_t read, as;
+    uint64_t read, n_thread;
 
     (void)state;
     go_on(same, N_PROMPT, want);
     go_on(s, N_PROMPT, got);
+    n_thread = status("Threads:");
     for (int i = 0; i < 2; i++) {
         struct mw_options large = o;
         struct err e = ERR_INIT;
@@ -501,11 +585,10 @@ static void a_change_that_fails_loses_nothing(void **state)
         after = plan_now(s);
         assert_memory_equal(&after, &before, sizeof after);
         assert_int_equal(mw_session_tokens(s), N_PROMPT + i * N_TOKEN);
-        assert_int_equal(session_options(s)->n_thread, o.n_thread);
+        assert_int_equal(status("Threads:"), n_thread);
         go_on(same, N_PROMPT + (i + 1) * N_TOKEN, want);
         go_on(s, N_PROMPT + (i + 1) * N_TOKEN, got);
-        as = weights_read(s) - read;
-        assert_true(as < N_TOKEN * info.hot_bytes);
+        assert_true(weights_read(s) - read < N_TOKEN * info.hot_bytes);
     }
     assert_memory_equal(want, got, (size_t)MOST * info.n_vocab * sizeof *want);
     mw_session_close(s);
@@ -541,6 +624,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_reads_only_what_it_needs),
         cmocka_unit_test(a_change_with_all_in_memory_reads_nothing),
+        cmocka_unit_test(an_answer_and_its_sampling_read_the_same_whatever_changes),
         cmocka_unit_test(limits_that_change_leave_the_plan_alone),
         cmocka_unit_test(blocks_get_smaller_if_the_budget_demands_it),
         cmocka_unit_test(a_choice_stays_until_its_own_option_changes),

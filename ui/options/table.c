@@ -53,7 +53,7 @@ const struct option options_table[N_OPTION] = {
         .more = "Everything counts: program, buffers, keys and values, pinned weights. More "
                 "budget pins more weights, so a token reads less from disk.\n"
                 "auto takes what the complete model needs, at most three quarters of the limit of this "
-                "machine.",
+                "machine. A chat reads that limit once; \"/memory auto\" reads it again.",
         .otherwise = "auto",
         .reach = REACH_PLAN, .slash = "memory", .says = "the budget is %" },
     [OPT_CTX] = { "ctx", 'c', IN(MODEL, CMD_PLANS),
