@@ -94,6 +94,14 @@ void mw_model_close(struct mw_model *m)
     free(m);
 }
 
+int mw_io_choose(const struct mw_model *m, const struct mw_options *o, struct mw_io_choice *out,
+                 struct err *e)
+{
+    (void)m, (void)o, (void)e;
+    *out = (struct mw_io_choice){ .name = "direct", .reason = "made for this test" };
+    return 0;
+}
+
 void mw_model_limits(const struct mw_model *m, struct mw_limits *out)
 {
     (void)m;
@@ -783,48 +791,6 @@ int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struc
     out->seconds = out->n_token / 40.0;
     out->bytes = c->plan.streamed_bytes * (out->n_token / 256 + 1);
     return 0;
-}
-
-/* ---- the tokenizer: each token is four bytes ---- */
-
-struct mw_encoder {
-    size_t n_byte;
-    uint32_t *ids;
-};
-
-static _Atomic uint64_t n_encoded;
-
-uint64_t fake_chat_encoded(void)
-{
-    return n_encoded;
-}
-
-int mw_encoder_new(struct mw_encoder **out, struct mw_model *m, bool parse_special,
-                   struct err *e)
-{
-    (void)m;
-    (void)parse_special;
-    *out = calloc(1, sizeof **out);
-    return *out != NULL ? 0 : err_memory(e, "an encoder");
-}
-
-void mw_encoder_free(struct mw_encoder *x)
-{
-    free(x->ids);
-    free(x);
-}
-
-int mw_encoder_push(struct mw_encoder *x, const char *text, size_t len, const uint32_t **ids,
-                    size_t *n, struct err *e)
-{
-    (void)text;
-    n_encoded += len;
-    *n = (x->n_byte % 4 + len) / 4;
-    x->n_byte += len;
-    free(x->ids);
-    x->ids = calloc(*n + 1, sizeof *x->ids);
-    *ids = x->ids;
-    return x->ids != NULL ? 0 : err_memory(e, "ids");
 }
 
 void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_cost *out)

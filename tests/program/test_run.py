@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from gguf_template import with_template  # noqa: E402
 from program import (FolderCase, MEMWALL, MODELS, TIMEOUT_S, environment, memwall,  # noqa: E402
                      read_terminal)
+import terminal  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 GREEDY = ("-m", MODEL, "--temp", "0", "-n", "24")
@@ -298,6 +299,9 @@ class Io(unittest.TestCase):
         self.change_limits(bytes_s=1e9, direct_bytes_s=1e8, buffered_bytes_s=1e9)
         for shown in self.shown():
             self.assertEqual(("buffered", "direct only 100 MB/s, buffered 1000 MB/s"), shown)
+        chat = terminal.Terminal("chat", "-m", MODEL, home=self.home.name)
+        self.addCleanup(chat.close)
+        chat.sees("weights are read through the page cache")
 
     def test_fast_direct_reads_are_used(self):
         if json.loads(self.at_home("plan", "--json").stdout)["io"] != "direct":

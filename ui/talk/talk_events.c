@@ -15,6 +15,21 @@
 
 /* ---- the model ---- */
 
+/* Reads through the page cache are what this program avoids, so it says when it chose them. */
+static void say_how_weights_are_read(struct talk *t)
+{
+    const struct mw_options *o = &talk_options(t)->engine;
+    struct mw_io_choice choice;
+    struct err ignored = ERR_INIT;
+
+    if (o->io == MW_IO_AUTO && mw_io_choose(t->engine.model, o, &choice, &ignored) == 0 &&
+        strcmp(choice.name, mw_io_name(MW_IO_BUFFERED)) == 0)
+        talk_notice(t,
+                    "weights are read through the page cache (%s); /io direct reads them "
+                    "without it",
+                    choice.reason);
+}
+
 /* Introduce the model that was loaded. */
 static void introduce(struct talk *t)
 {
@@ -34,6 +49,7 @@ static void introduce(struct talk *t)
     if (t->info.n_ctx_train > 0 && t->plan.n_ctx > t->info.n_ctx_train)
         talk_notice(t, "that context is more than the %u tokens that the model was trained for",
                     t->info.n_ctx_train);
+    say_how_weights_are_read(t);
     if (strcmp(t->info.name, GUIDE_NAME) == 0 && t->ledger.n == 0)
         talk_notice(t,
                     "ask it, for example: what is the memory wall? how do I change the memory "
