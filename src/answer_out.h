@@ -23,8 +23,9 @@ struct answer_text {
 
 struct answer_out {
     bool is_terminal, json, raw;
-    bool any;  /* text was written */
-    char last; /* last byte written */
+    bool input_left; /* standard input was not read; for the last line of JSON */
+    bool any;        /* text was written */
+    char last;       /* last byte written */
     struct clean clean;
     struct answer_text text, thinking; /* for the last line of JSON */
 };

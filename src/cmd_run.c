@@ -35,6 +35,7 @@
 
 struct run {
     const struct options *o;
+    struct prompt_source *from;
     struct mw_model *model;
     struct mw_chat_options chat_options;
     struct paths paths;
@@ -112,6 +113,7 @@ static int finish(struct run *r, const struct mw_event *ev)
     progress_clear(&r->progress);
     /* Nobody continues this answer: text that was held back belongs to it. */
     answer_out_text(&r->out, ev->text, ev->len, ev->is_thinking);
+    r->out.input_left = prompt_has_left(r->from);
     answer_out_done(&r->out, &ev->receipt, s, &r->limits);
     if (r->o->stats) {
         summary_print(stderr, &ev->receipt, s);
@@ -327,6 +329,7 @@ static int run_run(const struct options *given)
         return report_usage(&cmd_run, &e);
     }
     r->o = o;
+    r->from = &from;
     settings_engine(o, &r->chat_options.engine, &notice);
     settings_report(o, &notice);
     if (paths_find(&r->paths, &ignored) == 0 && folder_make(r->paths.cache_dir) == 0)

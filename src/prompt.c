@@ -226,11 +226,16 @@ static bool has_waiting(void)
     return ioctl(STDIN_FILENO, FIONREAD, &n) == 0 && n > 0;
 }
 
+bool prompt_has_left(const struct prompt_source *from)
+{
+    return from->is_left && has_waiting();
+}
+
 void prompt_report_left(struct prompt_source *from)
 {
-    if (!from->is_left || from->quiet || !has_waiting())
+    if (from->said_left || from->quiet || !prompt_has_left(from))
         return;
-    from->is_left = false;
+    from->said_left = true;
     fputs("memwall: standard input was not read, since it belongs to the program that started "
           "memwall; to read it, add the argument \"-\"\n",
           stderr);

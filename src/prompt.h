@@ -33,7 +33,8 @@ struct prompt_source {
     enum prompt_stdin stdin_use;
     bool raw;     /* keep the last newline of the input */
     bool quiet;   /* do not say that standard input was left alone */
-    bool is_left; /* out: standard input was left alone, and this was not said yet */
+    bool is_left; /* out: standard input was left alone */
+    bool said_left;
 };
 
 /*
@@ -46,7 +47,9 @@ struct prompt_source {
 int prompt_make(struct prompt_source *from, size_t max_bytes, char **out, size_t *len,
                 struct err *e);
 
-/* Say once that standard input was left alone, if data waits there.  It may arrive late. */
+/* Was standard input left alone although data waits there?  It may arrive late. */
+bool prompt_has_left(const struct prompt_source *from);
+/* Say so once, unless quiet. */
 void prompt_report_left(struct prompt_source *from);
 
 #endif

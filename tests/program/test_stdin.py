@@ -88,6 +88,15 @@ class Loops(StdinCase):
         os.close(r)
         self.assertEqual(self.shell('while read -r x; do run -q "$x"; done < "$L"')[1], "")
 
+    def test_json_has_a_field_for_it_also_with_quiet(self):
+        for options in "", "-q ":
+            loop = f'while read -r x; do $R run $A --json {options}"$x"; done < "$L"'
+            p = subprocess.run(["sh", "-c", loop], capture_output=True, text=True, env=self.env,
+                               timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
+            done = [x for x in map(json.loads, p.stdout.splitlines()) if x["event"] == "done"]
+            # After the last line, nothing waits.
+            self.assertEqual([x.get("input_left") for x in done], [True, True, None], p.stdout)
+
     def test_data_that_arrives_late_is_mentioned(self):
         """The answer waits for its reader until the data is there."""
         r, w = os.pipe()
