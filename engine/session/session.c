@@ -168,7 +168,9 @@ static bool observe_pass_products(struct mw_session *s, uint32_t n, enum want wa
     struct plan_input in = s->input;
     struct plan_time time;
 
-    if (s->plan.streamed_bytes > 0 || counter_get(&t->pass.stall_ns) > ns / 100)
+    /* Neither the disk nor another program may be the reason. */
+    if (s->plan.streamed_bytes > 0 || counter_get(&t->pass.stall_ns) > ns / 100 ||
+        counter_get(&t->pass.wait_ns) > ns / 10)
         return false;
     plan_input_limits(&in, l);
     if (n == 1 && want == WANT_LAST)
