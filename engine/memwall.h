@@ -41,6 +41,7 @@
 #include "engine/limits/limits.h"
 #include "engine/limits/store.h"
 #include "engine/machine/machine.h"
+#include "engine/plan/anchor.h"
 #include "engine/plan/basis.h"
 #include "engine/plan/plan.h"
 #include "engine/session/option_fields.h"
@@ -337,6 +338,15 @@ void mw_model_limits(const struct mw_model *m, struct mw_limits *out);
 /* Call fn when m is closed: with the limits if work corrected them, else with NULL. */
 typedef void mw_limits_keep_fn(void *ctx, const struct mw_limits *corrected);
 void mw_model_keep_limits(struct mw_model *m, mw_limits_keep_fn *fn, void *ctx);
+
+/*
+ * The anchor is a measurement: the newest tokens of an answer (plan/anchor.h).  Predictions for m
+ * begin there, as long as threads, kernels, I/O and `exact` are the same.  A session measures it
+ * while it answers; measured_s 0: nothing was measured.  A program can keep it with the model
+ * and set it in a later run, which leaves out the time that other programs took.  Any thread.
+ */
+void mw_model_anchor(const struct mw_model *m, struct plan_anchor *out);
+void mw_model_set_anchor(struct mw_model *m, const struct plan_anchor *a);
 
 /* ---- doctor ---- */
 

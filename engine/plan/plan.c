@@ -212,9 +212,16 @@ static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan 
         *out = pinned;
 }
 
-uint32_t plan_chunk_target(const struct plan_input *in)
+uint32_t plan_chunk_target(const struct plan_input *measured)
 {
-    double chunk, token_s = speed_prompt_token(in);
+    struct plan_input formula = *measured;
+    const struct plan_input *in = &formula;
+    double chunk, token_s;
+
+    /* A measurement comes with each answer.  The chunk must not change with it: all buffers
+     * would have to be allocated again. */
+    formula.factors = (struct plan_factors){ 0 };
+    token_s = speed_prompt_token(in);
 
     /* Every chunk of a mixture of experts reads most experts, so it is as wide as it can be. */
     if (in->n_expert_all > 0 || !(token_s > 0) || !(in->disk_bytes_s > 0))
@@ -390,15 +397,20 @@ uint64_t plan_auto_limit(uint64_t free_bytes)
     return free_bytes / 4 * 3;
 }
 
+uint64_t plan_reads_nothing_budget(const struct plan_input *in)
+{
+    struct plan_input without = *in;
+
+    without.tables_bytes = 0;
+    return in->streams ? complete_sum(&without) : UINT64_MAX;
+}
+
 uint64_t plan_default_budget(const struct plan_input *in, uint64_t free_bytes)
 {
     uint64_t most = plan_auto_limit(free_bytes), all = complete_sum(in);
-    struct plan_input without = *in;
 
-    if (all > most && in->tables_bytes > 0) {
-        without.tables_bytes = 0;
-        all = complete_sum(&without);
-    }
+    if (all > most && in->streams)
+        all = plan_reads_nothing_budget(in);
     return smaller(all, most);
 }
 

@@ -95,6 +95,15 @@ struct plan_costs {
     double contention;       /* of reading and computing; speed.h */
 };
 
+/* Factors on the terms of the time of a token, from a measurement (anchor.h). */
+struct plan_factors {
+    bool is_set; /* false: the times are those of the formula */
+    double disk, processors, attention, lookups;
+    double others;  /* of the processors' time is added to it */
+    double whole;   /* on the time without fixed_s */
+    double fixed_s; /* is added */
+};
+
 /* The input of a plan: sums over the model, and the user's choices. */
 struct plan_input {
     uint64_t budget_bytes;
@@ -152,6 +161,7 @@ struct plan_input {
     uint32_t n_moe_layer;                   /* layers with experts */
     struct plan_steps steps[PLAN_PARTS];
     struct plan_costs costs;
+    struct plan_factors factors;
     struct plan_weights weights[PLAN_WEIGHTS]; /* [n_weights] */
     uint32_t n_weights;
     bool is_doubtful; /* a limit was measured in a bad moment */
@@ -211,11 +221,15 @@ uint32_t plan_chunk_target(const struct plan_input *in);
 uint64_t plan_auto_limit(uint64_t free_bytes);
 
 /*
- * The budget if none is given: all that the plan has a use for (every block and expert, the
- * lookup tables, the usual chunk, copies of turns), but at most plan_auto_limit().  If the
- * tables alone do not fit, they are left out: they save little.
+ * The budget if none is given: plan_reads_nothing_budget(), and the lookup tables if they fit,
+ * too.  Their rows are a cache above it, which saves little.  At most plan_auto_limit().
  */
 uint64_t plan_default_budget(const struct plan_input *in, uint64_t free_bytes);
+
+/* The budget from which on nothing is read for each token but rows of lookup tables: all blocks
+ * and experts are in memory, beside the usual chunk and copies of turns.  UINT64_MAX: there is
+ * no such budget. */
+uint64_t plan_reads_nothing_budget(const struct plan_input *in);
 
 /* The smallest budget that plan_make() accepts for this input, and the largest context that
  * fits the input's budget (0: none does). */

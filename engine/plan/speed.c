@@ -114,6 +114,11 @@ int speed_products(const struct plan_input *in, uint32_t i, double streamed_shar
             out[n].column_bytes_s = speed_column_rate(in, w->laid_column_bytes_s);
         if (w->laid_chunk_flops_s > 0)
             out[n].chunk_flops_s = w->laid_chunk_flops_s * speedup;
+        /* The noise of two probes must not make pinned weights slower than the measured token,
+         * which read them. */
+        if (in->factors.is_set)
+            out[n].column_bytes_s =
+                fmax(out[n].column_bytes_s, all.column_bytes_s * (1 - w->saved_share));
         n++;
     }
     return n;
@@ -138,10 +143,10 @@ static double further_s(const struct speed_product *p)
 }
 
 /* Products of n columns with the weights of a part: all but experts, or experts.  Each of
- * `share` sets of weights is loaded once, in a time that is added to *memory_s. */
+ * `share` sets of weights is loaded once, in a time that is added to t->memory_s. */
 static double products_s(const struct plan_input *in, const struct plan_pass *pass,
                          enum plan_part part, bool of_experts, uint32_t n, double share,
-                         double *memory_s)
+                         struct plan_time *t)
 {
     double s = 0;
 
@@ -157,7 +162,8 @@ static double products_s(const struct plan_input *in, const struct plan_pass *pa
             if (one_s < 0 || more_s < 0)
                 return -1;
             s += share * one_s + positive(n - share) * more_s;
-            *memory_s += share * one_s;
+            t->memory_s += share * one_s;
+            t->weight_bytes += share * form[k].bytes;
         }
     }
     return s;
@@ -222,8 +228,8 @@ static bool add_part(const struct plan_input *in, const struct plan_pass *pass,
 {
     const struct plan_steps *s = &in->steps[part];
     double share = speed_expert_share(in, tokens->n);
-    double dense_s = products_s(in, pass, part, false, tokens->n, 1, &t->memory_s);
-    double experts_s = products_s(in, pass, part, true, tokens->n, share, &t->memory_s);
+    double dense_s = products_s(in, pass, part, false, tokens->n, 1, t);
+    double experts_s = products_s(in, pass, part, true, tokens->n, share, t);
     double split = tokens->n > 1 ? threads_of(in) : 1;
 
     add_bytes(in, pass, part, tokens, t);
@@ -239,16 +245,25 @@ static bool add_part(const struct plan_input *in, const struct plan_pass *pass,
     return true;
 }
 
-static void bind(const struct plan_time *t, enum mw_binds *binds)
+/* Divide the time as that of measured tokens is divided. */
+static void divide(const struct plan_input *in, double whole, struct plan_time *t)
 {
-    if (t->disk_s > t->processors_s || 2 * t->missed_s > t->processors_s)
-        *binds = MW_BINDS_DISK;
-    else if (t->attention_s > t->products_s + t->experts_s)
-        *binds = MW_BINDS_KV;
-    else if (t->rounds_s + t->steps_s > t->products_s + t->experts_s)
-        *binds = MW_BINDS_COMPUTE;
-    else
-        *binds = MW_BINDS_MEMORY;
+    double missed = fmax(t->missed_s - t->experts_s, 0);
+    double stalls = fmax(t->disk_s - t->processors_s, 0) + missed;
+    double slowed = in->costs.contention * fmin(t->disk_s, t->memory_s);
+    double computing = t->processors_s - missed - t->lookups_s;
+    double attention = t->attention_s / (1 + in->factors.others);
+    double weights = computing + slowed - attention - t->others_s;
+    double memory = fmin(t->weight_bytes / in->memory_bytes_s, weights);
+
+    t->part = (struct mw_shares){ .disk = whole * (stalls + t->lookups_s),
+                                  .rows = whole * t->lookups_s,
+                                  .memory = whole * memory,
+                                  .arithmetic = whole * (weights - memory),
+                                  .attention = whole * attention,
+                                  .others = whole * t->others_s,
+                                  .fixed = t->fixed_s };
+    t->binds = mw_shares_bind(&t->part, NULL);
 }
 
 /* Meanwhile the threads fall asleep: the reader is woken, then the engine, then its workers. */
@@ -259,11 +274,38 @@ static double lookups_s(const struct plan_input *in, uint32_t n_token)
     return in->lookup_s > 0 && n > 0 ? n * in->lookup_s + 3 * in->costs.wake_s : 0;
 }
 
+/* Multiply the terms by what was measured (anchor.h); those of a prompt only by what it has in
+ * common with tokens. */
+static void correct(const struct plan_factors *f, bool is_token, struct plan_time *t)
+{
+    double others = 1 + f->others, own = is_token ? f->processors : 1;
+    double attention = is_token ? f->attention : 1;
+
+    if (!f->is_set)
+        return;
+    t->others_s = f->others * (own * (t->products_s + t->small_s + t->rounds_s + t->steps_s +
+                                      t->reading_s + t->experts_s) +
+                               attention * t->attention_s);
+    t->products_s *= own * others;
+    t->small_s *= own * others;
+    t->rounds_s *= own * others;
+    t->steps_s *= own * others;
+    t->reading_s *= own * others;
+    t->experts_s *= own * others;
+    t->attention_s *= attention * others;
+    t->memory_s *= own;
+    t->lookups_s *= is_token ? f->lookups : 1;
+    t->disk_s *= f->disk;
+    t->missed_s *= f->disk;
+    t->fixed_s = is_token ? f->fixed_s : 0;
+}
+
 /* Complete the sums of *t.  n_token rows are looked up in each table. */
 static double finish(const struct plan_input *in, const struct plan_pass *pass,
-                     uint32_t n_token, struct plan_time *t)
+                     uint32_t n_token, bool is_token, struct plan_time *t)
 {
     double disk_bytes = t->streamed_bytes + t->missed_bytes;
+    double whole = is_token && in->factors.is_set ? in->factors.whole : 1;
 
     if (disk_bytes >= 1 && !(in->disk_bytes_s > 0))
         return 0;
@@ -275,12 +317,13 @@ static double finish(const struct plan_input *in, const struct plan_pass *pass,
         t->missed_s = t->missed_bytes / in->disk_bytes_s + in->n_moe_layer * in->lookup_s;
     t->attention_s = fmax(t->attend_cpu_s, t->kv_bytes / in->memory_bytes_s);
     t->reading_s = disk_bytes * in->costs.read_cpu_s;
+    t->memory_s += t->small_s + t->kv_bytes / in->memory_bytes_s;
+    correct(&in->factors, is_token, t);
     t->processors_s = t->products_s + t->small_s + t->rounds_s + t->steps_s + t->attention_s +
                       t->reading_s + t->lookups_s + fmax(t->experts_s, t->missed_s);
-    t->memory_s += t->small_s + t->kv_bytes / in->memory_bytes_s;
-    t->wall_s =
-        fmax(t->processors_s, t->disk_s) + in->costs.contention * fmin(t->disk_s, t->memory_s);
-    bind(t, &t->binds);
+    t->wall_s = t->fixed_s + whole * (fmax(t->processors_s, t->disk_s) +
+                                      in->costs.contention * fmin(t->disk_s, t->memory_s));
+    divide(in, whole, t);
     return t->wall_s;
 }
 
@@ -304,7 +347,7 @@ double speed_token(const struct plan_input *in, const struct plan_pass *pass, ui
     *t = (struct plan_time){ 0 };
     is_measured = add_part(in, pass, PLAN_PROMPT, &tokens, t);
     is_measured &= add_part(in, pass, PLAN_REST, &tokens, t);
-    return is_measured ? finish(in, pass, 1, t) : 0;
+    return is_measured ? finish(in, pass, 1, true, t) : 0;
 }
 
 double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_before,
@@ -316,11 +359,11 @@ double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, ui
     if (n == 1 && is_last)
         return speed_token(in, pass, n_before + 1, t);
     *t = (struct plan_time){ 0 };
-    if (!add_part(in, pass, PLAN_PROMPT, &tokens, t) || !(finish(in, pass, n, t) > 0))
+    if (!add_part(in, pass, PLAN_PROMPT, &tokens, t) || !(finish(in, pass, n, false, t) > 0))
         return 0;
     if (!is_last)
         return t->wall_s;
-    if (!add_part(in, pass, PLAN_REST, &last, &rest) || !(finish(in, pass, 0, &rest) > 0))
+    if (!add_part(in, pass, PLAN_REST, &last, &rest) || !(finish(in, pass, 0, false, &rest) > 0))
         return t->wall_s = 0;
     return t->wall_s += rest.wall_s;
 }

@@ -47,6 +47,7 @@
 #define MEMWALL_ENGINE_PLAN_SPEED_H
 
 #include "engine/plan/plan.h"
+#include "engine/telemetry/shares.h"
 
 /* Columns with which the rate of a chunk is measured (RATES_COLUMNS of model/rates.h). */
 #define SPEED_COLUMNS 64
@@ -62,7 +63,7 @@ struct plan_pass {
     uint32_t chunk;        /* tokens of a prompt that run together */
 };
 
-/* The terms above, in seconds and bytes. */
+/* The terms above, in seconds and bytes, after the factors of a measurement (anchor.h). */
 struct plan_time {
     double streamed_bytes, missed_bytes, kv_bytes;
     double attend_cpu_s; /* attention_s without the bound of memory */
@@ -70,7 +71,11 @@ struct plan_time {
     double experts_s, missed_s;
     double processors_s, disk_s;
     double memory_s; /* part of processors_s */
-    double wall_s; /* 0: a limit was not measured */
+    double others_s; /* part of processors_s: lost to other programs; 0: not measured */
+    double fixed_s;  /* between two passes; 0: not measured */
+    double weight_bytes; /* read from memory */
+    double wall_s;       /* 0: a limit was not measured */
+    struct mw_shares part; /* of wall_s, of a token */
     enum mw_binds binds;
 };
 

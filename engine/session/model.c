@@ -117,7 +117,8 @@ static struct mw_model *new_model(uint64_t memory_bytes, struct err *e)
     }
     pthread_mutex_init(&m->lock, NULL);
     m->limits = limits_new();
-    if (m->limits == NULL) {
+    m->anchors = anchors_new();
+    if (m->limits == NULL || m->anchors == NULL) {
         mw_model_close(m);
         err_memory(e, "the model");
         return NULL;
@@ -216,6 +217,7 @@ void mw_model_close(struct mw_model *m)
     if (m == NULL)
         return;
     limits_free(m->limits);
+    anchors_free(m->anchors);
     if (m->keep_tokenizer != NULL && m->tokenizer != NULL)
         (void)tokenizer_keep(m->tokenizer, &m->vocab_from, m->keep_tokenizer, &ignored);
     free(m->keep_tokenizer);

@@ -13,6 +13,7 @@
 #include "engine/memwall.h"
 #include "engine/model/desc.h"
 #include "engine/model/products.h"
+#include "engine/session/anchors.h"
 #include "engine/session/limits.h"
 #include "engine/text/chat_format.h"
 #include "engine/text/tokenizer.h"
@@ -39,6 +40,7 @@ struct mw_model {
     struct vocab_source vocab_from; /* before the first byte of the vocabulary was read */
     char *keep_tokenizer;           /* the folder to write it to at the end; NULL: none */
     struct limits_box *limits;      /* of this machine and this model's file */
+    struct anchor_box *anchors;     /* what tokens of this model measured */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool has_blas;               /* OpenBLAS is loaded for this model */
     bool is_blas_denied;         /* it should be, but the system refused its buffers */

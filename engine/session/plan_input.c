@@ -13,6 +13,7 @@
 #include "engine/model/rates.h"
 #include "engine/model/steps.h"
 #include "engine/plan/speed.h"
+#include "engine/session/anchors.h"
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
 #include "engine/session/product_choice.h"
@@ -206,8 +207,8 @@ uint64_t program_bytes(const struct mw_model *m)
     return PROGRAM_BYTES + m->file_bytes;
 }
 
-int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
-                  struct err *e)
+int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
+                       struct err *e)
 {
     const struct model_desc *d = m->desc;
     struct mw_limits limits;
@@ -272,6 +273,15 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
     limits = limits_of(m);
     limits.disk_bytes_s = limits_disk(m, o);
     plan_input_limits(in, &limits);
+    return 0;
+}
+
+int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
+                  struct err *e)
+{
+    if (plan_input_formula(m, o, in, e) != 0)
+        return -1;
+    anchors_apply(m, o, in);
     return 0;
 }
 

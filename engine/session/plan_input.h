@@ -9,10 +9,15 @@
 #include "engine/memwall.h"
 #include "engine/session/model.h"
 
-/* Fill *in for options that options_resolve() has completed.  Returns -1 with *e if the model
+/* Fill *in for options that options_resolve() has completed, with the factors of the model's
+ * anchor if it holds for them (anchors.h).  Returns -1 with *e if the model
  * cannot run with them at any budget. */
 int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
                   struct err *e);
+
+/* The same without the factors of a measurement. */
+int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
+                       struct err *e);
 
 /* plan_make() for *in, which plan_input_of() filled from these options.  If it is refused, the
  * error proposes a budget that also holds the larger blocks of that budget. */

@@ -183,6 +183,30 @@ static bool observe_pass_products(struct mw_session *s, uint32_t n, enum want wa
                             now_s, l);
 }
 
+/* A pass ended at now->t_ns: let the model remember what the tokens of an answer measure. */
+static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
+                           const struct observe_at *now)
+{
+    const struct telemetry_pass *pass = &s->telemetry->pass;
+    const struct anchor_token token = {
+        .token_ns = now->t_ns - s->pass_end_ns,
+        .wall_ns = counter_get(&pass->wall_ns),
+        .stall_ns = counter_get(&pass->stall_ns),
+        .lookup_ns = counter_get(&pass->lookup_ns),
+        .attention_ns = counter_get(&pass->attention_ns),
+        .wait_ns = counter_get(&pass->wait_ns),
+        .bytes = counter_get(&pass->bytes_pass),
+    };
+
+    /* Blocks that are being pinned are read once, and clearing their memory takes time. */
+    if (n != 1 || want != WANT_LAST || now->pinned_bytes > s->answer_pinned_bytes ||
+        token.token_ns < token.wall_ns)
+        anchors_begin(&s->answer);
+    else if (anchors_add(&s->answer, &token))
+        anchors_take(&s->answer, s->m, &s->settled.o, &s->plan, kv_tokens(s->kv));
+    s->answer_pinned_bytes = now->pinned_bytes;
+}
+
 /* Correct the limits by the pass of n tokens that began at from_ns. */
 static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint64_t from_ns)
 {
@@ -203,6 +227,7 @@ static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint6
         limits_correct(s->m, &l);
         publish_limits(s);
     }
+    observe_answer(s, n, want, &now);
     s->pass_end_ns = now.t_ns;
 }
 
@@ -216,7 +241,8 @@ static int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct e
         struct err ignored = ERR_INIT;
 
         observe_begin(&s->observer, &now);
-        if (plan_input_of(s->m, &s->settled.o, &s->input, &ignored) != 0)
+        anchors_begin(&s->answer);
+        if (plan_input_formula(s->m, &s->settled.o, &s->input, &ignored) != 0)
             s->input = (struct plan_input){ 0 };
     }
     if (settle_memory(s, n, e) != 0 || forward_run(s->work->forward, s->tokens.id + held, n,

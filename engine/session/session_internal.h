@@ -64,6 +64,8 @@ struct mw_session {
     struct product_observer column_observer, chunk_observer;
     struct plan_input input; /* when the window began */
     uint64_t pass_end_ns;    /* of the last pass; 0: a new window begins */
+    struct anchor_tokens answer;
+    uint64_t answer_pinned_bytes; /* when its newest token was evaluated */
     bool has_logits;
     atomic_bool cancel;       /* set by any thread, cleared by the thread that evaluates */
     pthread_mutex_t lock;     /* of `cancelled`, which any thread may use */

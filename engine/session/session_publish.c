@@ -85,6 +85,8 @@ void publish_plan(struct mw_session *s)
     run.predicted_read = p->streamed_bytes;
     run.predicted_binds = p->binds;
     telemetry_set_run(t, &run);
+    anchors_use(s->m, o);
+    anchors_begin(&s->answer);
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         counter_set(&t->plan[i], p->row[i]);
     counter_set(&t->used[MW_ROW_PROGRAM], s->m->program_bytes);

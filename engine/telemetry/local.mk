@@ -8,4 +8,5 @@ libengine_a_SOURCES += \
 	engine/telemetry/recorder.c engine/telemetry/recorder.h \
 	engine/telemetry/replay.c engine/telemetry/replay.h \
 	engine/telemetry/watch.c engine/telemetry/watch.h \
+	engine/telemetry/shares.c engine/telemetry/shares.h \
 	engine/telemetry/sample.h

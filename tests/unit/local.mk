@@ -2,6 +2,7 @@
 if HAVE_CMOCKA
 check_PROGRAMS += \
 	tests/conformance/test_models \
+	tests/unit/test_anchor \
 	tests/unit/test_arrange \
 	tests/unit/test_attend \
 	tests/unit/test_base \
@@ -20,6 +21,7 @@ check_PROGRAMS += \
 	tests/unit/test_config \
 	tests/unit/test_copy \
 	tests/unit/test_dash \
+	tests/unit/test_diagnose \
 	tests/unit/test_disturb \
 	tests/unit/test_energy \
 	tests/unit/test_experts \
@@ -36,6 +38,7 @@ check_PROGRAMS += \
 	tests/unit/test_limits \
 	tests/unit/test_limits_store \
 	tests/unit/test_machine \
+	tests/unit/test_machine_truth \
 	tests/unit/test_malformed \
 	tests/unit/test_mapping \
 	tests/unit/test_markdown \

@@ -352,7 +352,7 @@ static void lookups_and_experts_take_time(void **state)
     in.weights[0].expert_bytes[PLAN_REST] = 150e6;
     assert_near(token_s(&in, 0, 0, false, &t), 4.681 / 15);
     assert_near(token_s(&in, 0, 1, false, &t), 4.531 / 15 + 0.1);
-    assert_int_equal(t.binds, MW_BINDS_MEMORY);
+    assert_int_equal(t.binds, MW_BINDS_DISK); /* 22 % of the time are stalls */
     assert_near(token_s(&in, 3.0 / 4.531, 1, false, &t), 2.1);
     in.experts_token_bytes = 1500000000;
     in.weights[0].expert_bytes[PLAN_REST] = 1500e6;

@@ -1,0 +1,58 @@
+/* See advice.h. */
+#include "config.h"
+
+#include "engine/plan/advice.h"
+
+#include "engine/base/units.h"
+#include "engine/plan/outlook.h"
+
+double advice_token(const struct plan_input *in, uint32_t n_seen, struct plan_time *t)
+{
+    const struct plan_run run = { n_seen, 0, 1 };
+    struct plan_outlook outlook;
+    struct err ignored = ERR_INIT;
+    struct plan plan;
+
+    *t = (struct plan_time){ 0 };
+    if (plan_make(in, &plan, &ignored) != 0)
+        return 0;
+    plan_outlook(in, &plan, &run, &outlook);
+    *t = outlook.token;
+    return t->wall_s;
+}
+
+static double token_with(const struct plan_input *in, uint32_t n_seen, uint64_t budget)
+{
+    struct plan_input then = *in;
+    struct plan_time t;
+
+    then.budget_bytes = budget;
+    return advice_token(&then, n_seen, &t);
+}
+
+uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most,
+                       double *token_s)
+{
+    uint64_t nothing = plan_reads_nothing_budget(in), low = in->budget_bytes / MIB;
+    uint64_t high = (nothing < most ? nothing : most) / MIB + (nothing < most ? 1 : 0);
+    struct plan_time now_t;
+    double now = advice_token(in, n_seen, &now_t), best;
+
+    *token_s = 0;
+    if (high <= low || now_t.binds != MW_BINDS_DISK)
+        return 0;
+    best = token_with(in, n_seen, high * MIB);
+    if (!(best > 0) || best >= now)
+        return 0;
+    while (low + 1 < high) {
+        uint64_t middle = low + (high - low) / 2;
+        double s = token_with(in, n_seen, middle * MIB);
+
+        if (s > 0 && s * ADVICE_ENOUGH <= best)
+            high = middle;
+        else
+            low = middle;
+    }
+    *token_s = token_with(in, n_seen, high * MIB);
+    return high * MIB;
+}

@@ -1,0 +1,28 @@
+/*
+ * advice.h - which budget is worth proposing.  Arithmetic only.
+ */
+#ifndef MEMWALL_ENGINE_PLAN_ADVICE_H
+#define MEMWALL_ENGINE_PLAN_ADVICE_H
+
+#include "engine/plan/plan.h"
+#include "engine/plan/speed.h"
+
+/* A larger rate is worth a proposal if it is this much larger, and the smallest budget that
+ * reaches this share of the best rate is proposed. */
+#define ADVICE_GAIN   1.10
+#define ADVICE_ENOUGH 0.95
+/* People read about 5 tokens a second.  Six times that is fast enough to skim, too. */
+#define ADVICE_READING_TPS 30.0
+
+/* The seconds of the n_seen-th token of a conversation with the plan for *in, of which *t gets
+ * the terms; 0: the plan is refused, or a limit is unknown. */
+double advice_token(const struct plan_input *in, uint32_t n_seen, struct plan_time *t);
+
+/* The smallest budget between that of *in and `most` with which the n_seen-th token comes at
+ * ADVICE_ENOUGH of the best rate that these budgets give; *token_s gets its time.  Returns 0 if
+ * none is faster, or if the disk is not the bound: then, reading only slows the threads, and by
+ * how much is known too roughly for a promise. */
+uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most,
+                       double *token_s);
+
+#endif

@@ -1,0 +1,153 @@
+/* See anchor.h. */
+#include "config.h"
+
+#include "engine/plan/anchor.h"
+
+#include <math.h>
+
+/* A smaller share of the computing says nothing about attention: the rounds of its jobs take as
+ * long. */
+#define ATTENTION_KNOWN 0.10
+/* A measurement is at most this many times faster or slower than the formula; beyond, one of
+ * them is wrong. */
+#define MOST_FACTOR 64.0
+#define MOST_LOST   0.9 /* of the computing, to other programs */
+#define BISECTIONS  60
+
+static double within(double x, double low, double high)
+{
+    return fmin(fmax(x, low), high);
+}
+
+bool plan_anchor_is_plausible(const struct plan_anchor *a)
+{
+    return a->n_token >= ANCHOR_TOKENS && a->token_s > a->fixed_s &&
+           a->stall_s + a->lookup_s < a->token_s - a->fixed_s;
+}
+
+static struct plan_pass pass_of(const struct plan_anchor *a)
+{
+    return (struct plan_pass){ .streamed_share = a->streamed_share,
+                               .missed_share = a->missed_share,
+                               .keeps_rows = a->keeps_rows > 0,
+                               .starts_cold = a->starts_cold > 0,
+                               .chunk = (uint32_t)a->chunk };
+}
+
+static double token_with(struct plan_input *in, const struct plan_anchor *a,
+                         const struct plan_factors *f, struct plan_time *t)
+{
+    const struct plan_pass pass = pass_of(a);
+
+    in->factors = *f;
+    return speed_token(in, &pass, (uint32_t)fmax(a->n_seen, 1), t);
+}
+
+static bool was_bound_by_disk(const struct plan_anchor *a)
+{
+    return a->disk_bytes >= 1 && a->stall_s >= ANCHOR_STALLS * a->token_s;
+}
+
+struct plan_anchor plan_anchor_alone(const struct plan_anchor *a)
+{
+    struct plan_anchor alone = *a;
+
+    if (!plan_anchor_is_plausible(a))
+        return alone;
+    /* A token that waits for the disk waits longer if its threads are ready earlier. */
+    alone.others_s = 0;
+    if (was_bound_by_disk(a))
+        alone.stall_s += a->others_s;
+    else
+        alone.token_s -= a->others_s;
+    return plan_anchor_is_plausible(&alone) ? alone : *a;
+}
+
+/* The factor of the disk with which a token takes the measured time.  More is slower. */
+static double disk_factor(struct plan_input *in, const struct plan_anchor *a,
+                          const struct plan_factors *f)
+{
+    double low = 1 / MOST_FACTOR, high = MOST_FACTOR;
+    struct plan_factors now = *f;
+    struct plan_time t;
+
+    for (int i = 0; i < BISECTIONS; i++) {
+        now.disk = sqrt(low * high);
+        if (token_with(in, a, &now, &t) > a->token_s)
+            high = now.disk;
+        else
+            low = now.disk;
+    }
+    return now.disk;
+}
+
+/* The processors' factors from the time without stalls. */
+static void set_processors(const struct plan_anchor *a, const struct plan_input *in,
+                           const struct plan_time *t, struct plan_factors *f)
+{
+    double computing = a->token_s - a->fixed_s - a->stall_s - a->lookup_s, own, attention, rest;
+    double products = t->products_s + t->small_s + t->rounds_s + t->steps_s + t->reading_s +
+                      t->experts_s;
+    double lost = within(a->others_s, 0, MOST_LOST * computing), both, weight, disk;
+
+    own = computing - lost;
+    f->others = lost / own;
+    f->processors = own / (products + t->attention_s);
+    attention = fmin(a->attention_s / (1 + f->others), own);
+    weight = fmin(attention / (ATTENTION_KNOWN * own), 1);
+    f->attention = f->processors;
+    if (t->attention_s > 0 && attention > 0)
+        f->attention = pow(f->processors, 1 - weight) * pow(attention / t->attention_s, weight);
+    rest = fmax(own - f->attention * t->attention_s, own / MOST_FACTOR);
+    /* Reading slows computing: that much of the time is neither of products nor of the disk. */
+    disk = was_bound_by_disk(a) ? a->token_s : fmin(t->disk_s, a->token_s);
+    both = rest / (products + in->costs.contention * t->memory_s);
+    if (both * t->memory_s > disk)
+        both = fmax(rest - in->costs.contention * disk, rest / 2) / products;
+    f->processors = within(both, 1 / MOST_FACTOR, MOST_FACTOR);
+    f->attention = within(f->attention, 1 / MOST_FACTOR, MOST_FACTOR);
+}
+
+struct plan_factors plan_factors_of(const struct plan_input *in, const struct plan_anchor *a)
+{
+    const struct plan_factors none = { 0 };
+    struct plan_factors f = { .is_set = true, .disk = 1, .processors = 1, .attention = 1,
+                              .lookups = 1, .whole = 1 };
+    struct plan_input at = *in;
+    struct plan_time t;
+    double s;
+
+    if (!plan_anchor_is_plausible(a) || !(token_with(&at, a, &none, &t) > 0))
+        return none;
+    f.fixed_s = a->fixed_s;
+    if (t.lookups_s > 0)
+        f.lookups = within(a->lookup_s / t.lookups_s, 1 / MOST_FACTOR, MOST_FACTOR);
+    else
+        f.fixed_s += a->lookup_s;
+    set_processors(a, in, &t, &f);
+    if (was_bound_by_disk(a)) {
+        f.disk = disk_factor(&at, a, &f);
+    } else {
+        if (a->disk_bytes_s > 0 && in->disk_bytes_s > 0)
+            f.disk = in->disk_bytes_s / a->disk_bytes_s;
+        f.disk = within(f.disk, 1 / MOST_FACTOR, MOST_FACTOR);
+        (void)token_with(&at, a, &f, &t);
+        if (t.disk_s > t.processors_s)
+            f.disk *= t.processors_s / t.disk_s;
+    }
+    s = token_with(&at, a, &f, &t);
+    f.whole = (a->token_s - f.fixed_s) / (s - f.fixed_s);
+    return isfinite(f.whole) && f.whole > 0 ? f : none;
+}
+
+void plan_anchor_finish(const struct plan_input *in, const struct plan_anchor *before,
+                        struct plan_anchor *a)
+{
+    struct plan_factors f;
+
+    a->disk_bytes_s = before->disk_bytes_s;
+    if (!was_bound_by_disk(a))
+        return;
+    f = plan_factors_of(in, a);
+    a->disk_bytes_s = f.is_set ? in->disk_bytes_s / (f.disk * f.whole) : 0;
+}

@@ -1,0 +1,75 @@
+/*
+ * anchor.h - predictions that begin at a measurement.  Arithmetic only.
+ *
+ * As soon as tokens were measured, a prediction is a correction of them:
+ *
+ *   predicted(new settings) = measured * formula(new settings) / formula(measured settings)
+ *
+ * where each part of a token's time is corrected by its own law, that of speed.h.  An anchor is
+ * the measurement.  plan_factors_of() compares it with the formula under the settings of the
+ * measurement, and gives the factors by which speed.h multiplies the terms of a token.  The
+ * limits of the machine, which probes and work change at any time, cancel out.
+ *
+ *   disk        If tokens stalled for blocks, the disk was the bound, and its rate follows from
+ *               the time.  If not, it is only known that the disk is at least that fast; then
+ *               the rate of an earlier measurement counts, or that of the limits.
+ *   processors  the time of a token without stalls, lookups, attention and what was lost:
+ *               products, small weights, rounds, steps, reading and experts
+ *   attention   its own time, as far as it is a considerable part of the processors' time;
+ *               below that, it is as much slower than the formula as the rest
+ *   lookups     their own time
+ *   others      time in which a thread had no processor, as a share of the computing: other
+ *               programs, or the host
+ *   whole       so that the formula gives exactly the measured time under the same settings
+ *   fixed_s     between two passes: the sampler and the text
+ *
+ * Prompts have the factors of the disk and of other programs only.  Their products are limited
+ * by arithmetic and those of tokens by memory, so the processors' factor of tokens says little
+ * about prompts, and work corrects the rates of prompts anyway (observe.h of the session).
+ */
+#ifndef MEMWALL_ENGINE_PLAN_ANCHOR_H
+#define MEMWALL_ENGINE_PLAN_ANCHOR_H
+
+#include <stdbool.h>
+
+#include "engine/plan/plan.h"
+#include "engine/plan/speed.h"
+
+/* Fewer tokens are not a measurement. */
+#define ANCHOR_TOKENS 8
+/* With a larger share of stalls, the disk is the bound (STALL_BINDS of telemetry/shares.h). */
+#define ANCHOR_STALLS 0.04
+
+/* Tokens of one answer, as measured, and their settings.  Plain numbers, so that a program can
+ * keep them with the model; all 0: nothing was measured. */
+struct plan_anchor {
+    double measured_s; /* Unix time */
+    double n_token;
+    /* It holds for these: threads, a number for the kernels, enum mw_io, bool. */
+    double n_thread, kernels, io, exact;
+    /* The settings of the measurement. */
+    double memory_bytes, n_ctx, chunk, kv_k, kv_v, disk_rate;
+    /* Where its weights were (struct plan_pass), and the positions that its tokens saw. */
+    double streamed_share, missed_share, keeps_rows, starts_cold, n_seen;
+    /* Means of a token, in seconds.  Stalls are those for blocks and experts. */
+    double token_s, stall_s, lookup_s, attention_s, others_s, fixed_s;
+    double disk_bytes;   /* read by a token */
+    double disk_bytes_s; /* rate of the disk when it was the bound, perhaps earlier; 0: never */
+};
+
+/* Tokens without these are slow for another reason than the settings. */
+bool plan_anchor_is_plausible(const struct plan_anchor *a);
+
+/* The factors that the measurement gives.  *in has the settings of the measurement and no
+ * factors.  Without a measurement, or if a limit is unknown, there are none. */
+struct plan_factors plan_factors_of(const struct plan_input *in, const struct plan_anchor *a);
+
+/* Complete a measurement whose means and settings are filled in: the rate of the disk.  before
+ * is the anchor until now, of the same model; it may be empty. */
+void plan_anchor_finish(const struct plan_input *in, const struct plan_anchor *before,
+                        struct plan_anchor *a);
+
+/* The measurement as it would be without other programs, for another day. */
+struct plan_anchor plan_anchor_alone(const struct plan_anchor *a);
+
+#endif

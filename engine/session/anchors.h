@@ -1,0 +1,61 @@
+/*
+ * anchors.h - what the tokens of a model measured, and the options of its session.
+ *
+ * The thread of the engine writes them while others plan with them, so they are copied under a
+ * lock.
+ */
+#ifndef MEMWALL_ENGINE_SESSION_ANCHORS_H
+#define MEMWALL_ENGINE_SESSION_ANCHORS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/memwall.h"
+
+struct anchor_box {
+    pthread_mutex_t lock;
+    struct plan_anchor now;
+    struct mw_options in_use; /* resolved, of the newest session */
+    bool is_used;
+};
+
+/* Returns NULL without memory. */
+struct anchor_box *anchors_new(void);
+void anchors_free(struct anchor_box *b); /* NULL is allowed */
+
+/* Give *in, which was filled for these options, the factors of the anchor if it holds. */
+void anchors_apply(struct mw_model *m, const struct mw_options *o, struct plan_input *in);
+
+/* The options of the newest session of m; false: there was none. */
+bool anchors_in_use(const struct mw_model *m, struct mw_options *out);
+void anchors_use(const struct mw_model *m, const struct mw_options *o);
+
+/*
+ * Tokens of an answer, one pass each.  The first ones after a pause or a change are left out:
+ * their passes read what will be pinned, or find the ring full.
+ */
+#define ANCHORS_KEPT    32 /* newest tokens whose mean counts */
+#define ANCHORS_SKIPPED 2
+
+struct anchor_token {
+    uint64_t token_ns; /* since the end of the pass before */
+    uint64_t wall_ns, stall_ns, lookup_ns, attention_ns, wait_ns, bytes;
+};
+
+struct anchor_tokens {
+    struct anchor_token token[ANCHORS_KEPT]; /* token i is token[i % ANCHORS_KEPT] */
+    uint32_t n;                              /* that count */
+    uint32_t n_skipped;
+};
+
+/* Begin again. */
+void anchors_begin(struct anchor_tokens *t);
+/* Add a token.  Returns whether it is time to take their mean. */
+bool anchors_add(struct anchor_tokens *t, const struct anchor_token *token);
+/* Let m remember their mean.  They ran with options o and the plan p, and the newest of them
+ * saw n_seen positions. */
+void anchors_take(const struct anchor_tokens *t, struct mw_model *m, const struct mw_options *o,
+                  const struct plan *p, uint32_t n_seen);
+
+#endif

@@ -1,0 +1,243 @@
+/* Predictions that begin at a measurement: the laws of plan/anchor.h. */
+#include "config.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "engine/base/units.h"
+#include "engine/plan/advice.h"
+#include "engine/plan/anchor.h"
+#include "engine/plan/outlook.h"
+#include "tests/lib/sim_machine.h"
+
+#define DRAWS 3000
+
+/* A drawn input with the pass of its plan, and a measurement that is nothing like it. */
+struct drawn {
+    struct plan_input in;
+    struct plan_pass pass;
+    struct plan_anchor anchor;
+};
+
+static void draw(struct chance *c, struct drawn *d)
+{
+    struct sim_machine machine;
+    struct sim_model model;
+    double stall, rest;
+
+    sim_draw(c, &model, &machine);
+    d->in = sim_input(c, &model, &machine, 4096, chance_below(c, 2), 1);
+    d->pass = (struct plan_pass){ .streamed_share = chance_below(c, 101) / 100.0,
+                                  .chunk = 512 };
+    stall = d->pass.streamed_share > 0 ? chance_below(c, 90) / 100.0 : 0;
+    rest = 1 - stall;
+    d->anchor = (struct plan_anchor){
+        .n_token = 16,
+        .streamed_share = d->pass.streamed_share,
+        .n_seen = 1 + chance_below(c, 4096),
+        .token_s = sim_between(c, 0.002, 20),
+        .disk_bytes = d->pass.streamed_share * (double)d->in.hot_bytes,
+    };
+    d->anchor.stall_s = stall * d->anchor.token_s;
+    d->anchor.lookup_s = rest * d->anchor.token_s * chance_below(c, 30) / 100;
+    d->anchor.attention_s = rest * d->anchor.token_s * chance_below(c, 60) / 100;
+    d->anchor.others_s = chance_below(c, 2) * rest * d->anchor.token_s * 0.3;
+    d->anchor.fixed_s = rest * d->anchor.token_s * chance_below(c, 5) / 100;
+    d->in.factors = plan_factors_of(&d->in, &d->anchor);
+    assert_true(d->in.factors.is_set);
+}
+
+static double seconds(const struct drawn *d, const struct plan_input *in, double streamed_share)
+{
+    struct plan_pass pass = d->pass;
+    struct plan_time t;
+
+    pass.streamed_share = streamed_share;
+    return speed_token(in, &pass, (uint32_t)d->anchor.n_seen, &t);
+}
+
+static void assert_close(double got, double want)
+{
+    if (fabs(got - want) > 1e-6 * fabs(want))
+        fail_msg("%g instead of %g", got, want);
+}
+
+static void the_same_settings_give_the_measured_time(void **state)
+{
+    struct chance c = { 7 };
+    struct drawn d;
+
+    (void)state;
+    for (int i = 0; i < DRAWS; i++) {
+        draw(&c, &d);
+        assert_close(seconds(&d, &d.in, d.pass.streamed_share), d.anchor.token_s);
+    }
+}
+
+/* Probes and work change the limits under a measurement that was taken. */
+static void changed_limits_change_no_measured_time(void **state)
+{
+    struct chance c = { 8 };
+    struct drawn d;
+
+    (void)state;
+    for (int i = 0; i < DRAWS; i++) {
+        draw(&c, &d);
+        d.in.factors = (struct plan_factors){ 0 };
+        d.in.disk_bytes_s *= sim_between(&c, 0.25, 4);
+        d.in.weights[0].column_bytes_s *= sim_between(&c, 0.25, 4);
+        d.in.costs.load_s *= sim_between(&c, 0.25, 4);
+        d.in.costs.contention = chance_below(&c, 40) / 100.0;
+        d.in.factors = plan_factors_of(&d.in, &d.anchor);
+        assert_close(seconds(&d, &d.in, d.pass.streamed_share), d.anchor.token_s);
+    }
+}
+
+static void less_to_read_is_never_slower(void **state)
+{
+    struct chance c = { 9 };
+    struct drawn d;
+
+    (void)state;
+    for (int i = 0; i < DRAWS; i++) {
+        double before = 0;
+
+        draw(&c, &d);
+        /* The rate of laid out weights is a probe of its own, which may be too slow. */
+        snprintf(d.in.weights[0].laid_type, sizeof d.in.weights[0].laid_type, "Q4_K-x16");
+        d.in.weights[0].laid_column_bytes_s =
+            d.in.weights[0].column_bytes_s * sim_between(&c, 0.3, 3);
+        d.in.factors = plan_factors_of(&d.in, &d.anchor);
+        for (int percent = 0; percent <= 100; percent += 5) {
+            double s = seconds(&d, &d.in, percent / 100.0);
+
+            assert_true(s >= before * (1 - 1e-9));
+            if (percent / 100.0 <= d.pass.streamed_share)
+                assert_true(s <= d.anchor.token_s * (1 + 1e-6));
+            before = s;
+        }
+    }
+}
+
+/* Half the keys and values take away at most the time of attention, and nothing else. */
+static void halved_keys_and_values_scale_attention_alone(void **state)
+{
+    struct chance c = { 10 };
+    struct drawn d;
+
+    (void)state;
+    for (int i = 0; i < DRAWS; i++) {
+        struct plan_time was, now;
+        struct plan_input half;
+
+        draw(&c, &d);
+        half = d.in;
+        half.costs.load_s /= 2;
+        half.kv_far_bytes[0] /= 2;
+        half.kv_near_bytes[0] /= 2;
+        (void)speed_token(&d.in, &d.pass, (uint32_t)d.anchor.n_seen, &was);
+        (void)speed_token(&half, &d.pass, (uint32_t)d.anchor.n_seen, &now);
+        assert_close(now.attention_s, was.attention_s / 2);
+        assert_close(now.products_s, was.products_s);
+        assert_close(now.disk_s + 1, was.disk_s + 1);
+        assert_true(now.wall_s <= was.wall_s);
+    }
+}
+
+/* Tokens that wait for the disk tell its rate; tokens that do not, that it is at least as fast
+ * as they read. */
+static void the_disk_is_known_only_as_the_bound(void **state)
+{
+    struct chance c = { 11 };
+    struct drawn d;
+    const struct plan_anchor none = { 0 };
+    int n_bound = 0;
+
+    (void)state;
+    for (int i = 0; i < DRAWS; i++) {
+        struct plan_anchor a, later;
+        struct plan_input in;
+        double most;
+
+        draw(&c, &d);
+        in = d.in;
+        in.factors = (struct plan_factors){ 0 };
+        a = d.anchor;
+        plan_anchor_finish(&in, &none, &a);
+        if (a.stall_s < ANCHOR_STALLS * a.token_s || a.disk_bytes < 1) {
+            assert_true(a.disk_bytes_s == 0);
+            most = d.in.factors.disk * d.in.factors.whole * a.disk_bytes / in.disk_bytes_s;
+            assert_true(most <= a.token_s * (1 + 1e-6) || d.in.factors.disk < 1.0 / 63);
+            continue;
+        }
+        n_bound++;
+        assert_true(a.disk_bytes_s > 0);
+        /* An answer that no longer waits keeps what the one before it saw. */
+        later = a;
+        later.stall_s = 0;
+        later.disk_bytes = 0;
+        later.streamed_share = 0;
+        plan_anchor_finish(&in, &a, &later);
+        assert_close(later.disk_bytes_s, a.disk_bytes_s);
+    }
+    assert_true(n_bound > DRAWS / 3);
+}
+
+static void too_few_tokens_measure_nothing(void **state)
+{
+    struct chance c = { 12 };
+    struct drawn d;
+
+    (void)state;
+    draw(&c, &d);
+    d.in.factors = (struct plan_factors){ 0 };
+    d.anchor.n_token = ANCHOR_TOKENS - 1;
+    assert_false(plan_factors_of(&d.in, &d.anchor).is_set);
+    d.anchor = (struct plan_anchor){ 0 };
+    assert_false(plan_factors_of(&d.in, &d.anchor).is_set);
+}
+
+/* The chunk decides which buffers are allocated, so a measurement must not change it. */
+static void a_measurement_changes_no_chunk(void **state)
+{
+    struct chance c = { 13 };
+    struct drawn d;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    for (int i = 0; i < DRAWS / 10; i++) {
+        struct plan before, after;
+        struct plan_input in;
+
+        draw(&c, &d);
+        in = d.in;
+        in.budget_bytes = 2 * GIB;
+        in.factors = (struct plan_factors){ 0 };
+        assert_int_equal(plan_make(&in, &before, &e), 0);
+        in.factors = d.in.factors;
+        assert_int_equal(plan_make(&in, &after, &e), 0);
+        assert_int_equal(before.chunk, after.chunk);
+        assert_int_equal(before.pinned_bytes, after.pinned_bytes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_settings_give_the_measured_time),
+        cmocka_unit_test(changed_limits_change_no_measured_time),
+        cmocka_unit_test(less_to_read_is_never_slower),
+        cmocka_unit_test(halved_keys_and_values_scale_attention_alone),
+        cmocka_unit_test(the_disk_is_known_only_as_the_bound),
+        cmocka_unit_test(too_few_tokens_measure_nothing),
+        cmocka_unit_test(a_measurement_changes_no_chunk),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
