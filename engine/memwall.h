@@ -438,6 +438,10 @@ int mw_plan_basis(struct mw_model *m, const struct mw_options *o, struct plan_ba
 int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smallest_budget,
                 uint32_t *largest_ctx, struct err *e);
 
+/* The budget from which on nothing is read for each token but rows of lookup tables: advice,
+ * charts and sweeps end there.  0: there is none, or the model cannot run with these options. */
+uint64_t mw_reads_nothing_budget(struct mw_model *m, const struct mw_options *o);
+
 /* The budget that is chosen with these options on a machine where this much memory is free
  * (plan_default_budget() in plan/plan.h). */
 uint64_t mw_default_budget(struct mw_model *m, const struct mw_options *o, uint64_t free_bytes);
@@ -453,6 +457,55 @@ void mw_kv_token_bytes(const struct mw_model *m, const struct mw_options *o, uin
  * in the item "program".
  */
 uint64_t mw_text_bytes(const struct mw_model *m, const struct mw_options *o);
+
+/* ---- diagnosis: what limits answers, and what would make them faster ---- */
+
+/*
+ * The one answer to both questions: every command, panel and report prints this.  Measured
+ * values come first, and predictions begin at them.
+ */
+struct mw_diagnosis {
+    bool is_measured; /* by the newest tokens; otherwise predicted */
+    bool is_prompt;   /* measured while a prompt is evaluated */
+    bool is_fast;     /* people cannot read faster: there is no advice */
+    bool is_doubtful; /* the limits are, and no token was measured: there is no advice */
+    double tps;       /* tokens per second of answers; 0: unknown */
+    enum mw_binds binds;
+    double share;          /* of the time of a token that the bound takes */
+    struct mw_shares part; /* how this time divides; all 0: unknown */
+    uint64_t read_bytes;   /* predicted: weights that a token reads from the disk */
+    /* "more_budget", "less_budget" (of budget_bytes), "smaller_kv" (q8_0), "direct_io",
+     * "smaller_type", "shorter_context", "rows_only", "other_programs"; "": none */
+    char advice[24];
+    uint64_t budget_bytes; /* the proposed one */
+    double to_tps;         /* with the proposal; 0: not predicted */
+    char held_back[96];    /* the limit that allows no larger budget: "MemAvailable"; or "" */
+};
+
+/*
+ * Diagnose answers of m with options o.  s is a sample of a session of m, whose verdict
+ * mw_watch_complete() filled in: if it has these options, its tokens are the measurement, and
+ * else they are where the prediction begins.  NULL: predict for a full context.
+ * *out is the diagnosis before, or zeroed: a proposed size that changes little stays.
+ * A proposal gains 10 % or more, and no budget is proposed that this machine cannot give now.
+ */
+int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_sample *s,
+                struct mw_diagnosis *out, struct err *e);
+
+/* Write a diagnosis to the verdict and the predictions of a sample, and read it from there, as
+ * it is recorded. */
+void mw_diagnosis_to_sample(const struct mw_diagnosis *d, struct mw_sample *s);
+void mw_diagnosis_of_sample(const struct mw_sample *s, struct mw_diagnosis *d);
+
+/* "disk-bound: 68 % of each token waits; --memory 1152M for ~3.6 tok/s"; "" if nothing is known.
+ * before is what comes before a setting: "--", or "F10: /".  All return buf. */
+#define MW_DIAGNOSIS_TEXT 256
+char *mw_diagnosis_text(const struct mw_diagnosis *d, const char *before, char *buf, size_t n);
+/* The advice alone, and the reason why there is none. */
+char *mw_diagnosis_advice(const struct mw_diagnosis *d, const char *before, char *buf, size_t n);
+char *mw_diagnosis_why_not(const struct mw_diagnosis *d, char *buf, size_t n);
+/* The setting alone: "memory 1152M", "kv q8_0"; "" if the advice is not one. */
+char *mw_diagnosis_command(const struct mw_diagnosis *d, char *buf, size_t n);
 
 /* ---- session: ids in, logits out ---- */
 
@@ -701,9 +754,9 @@ void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_co
  * samples with them.
  */
 struct mw_watch;
-int mw_watch_new(struct mw_watch **out, const struct mw_model *m, struct err *e);
+int mw_watch_new(struct mw_watch **out, struct mw_model *m, struct err *e);
 void mw_watch_free(struct mw_watch *w);
-/* Fill in sample->os, and sample->verdict from measured shares of time. */
+/* Fill in sample->os, and the diagnosis of the sample: its verdict, and its predictions. */
 void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample);
 /* Measure the largest memory of an answer: peak_charged and peak_resident of its receipt. */
 void mw_watch_begin_answer(struct mw_watch *w);

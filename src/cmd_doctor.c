@@ -38,7 +38,6 @@ static void cancel(int signo)
 
 #define SUMMARY_MAX 8
 #define UNITS       "  Sizes are in powers of 1024 (GiB), rates in powers of 1000 (GB/s)."
-#define NO_CHANGE   "No setting is predicted to make answers 5 % faster here."
 
 struct visit {
     const struct options *o;
@@ -53,8 +52,6 @@ struct visit {
         char key[24], text[ADVICE_TEXT];
     } summary[SUMMARY_MAX];
     int n_summary;
-    char change[ADVICE_TEXT]; /* what to change first; "": nothing */
-    bool is_hardware;         /* it is not a setting */
     bool is_complete;
 };
 
@@ -152,20 +149,16 @@ static void on_summary(void *ctx, const char *key, const char *text)
     snprintf(v->summary[v->n_summary++].text, sizeof v->summary[0].text, "%s", text);
 }
 
-/* Print advice about the model, and keep doubts and the best change for the first lines: a
- * setting if one helps, or else hardware. */
+/* Print the advice about the model, which is also one of the first lines. */
 static void on_change(void *ctx, const char *key, const char *text)
 {
-    struct visit *v = ctx;
-    bool is_hardware = strcmp(key, "disk") == 0 || strcmp(key, "memory_rate") == 0;
+    bool is_change = strcmp(key, "none") != 0 && strcmp(key, "doubt") != 0;
+    char change[ADVICE_TEXT];
 
-    on_advice(v, key, text);
-    if (strcmp(key, "doubt") == 0) {
-        on_summary(v, key, text);
-    } else if (v->change[0] == '\0' || (v->is_hardware && !is_hardware)) {
-        snprintf(v->change, sizeof v->change, "Change first: %.*s", ADVICE_TEXT - 16, text);
-        v->is_hardware = is_hardware;
-    }
+    on_advice(ctx, key, text);
+    snprintf(change, sizeof change, "%s%.*s", is_change ? "Change first: " : "",
+             ADVICE_TEXT - 16, text);
+    on_summary(ctx, "change", change);
 }
 
 /* Print advice about the machine.  A busy one makes all figures doubtful. */
@@ -231,11 +224,7 @@ static int visit_model(struct visit *v, struct err *e)
     put_fit(v);
     doctor_print_list(&v->print, "advice", "what to change first");
     advice_model(v->m, &v->engine, &plan, on_change, v);
-    if (v->change[0] != '\0')
-        on_summary(v, "change", v->change);
-    else if (plan.decode_tps > 0)
-        on_summary(v, "change", NO_CHANGE);
-    doctor_print_end_list(&v->print, plan.decode_tps > 0 ? NO_CHANGE : NULL);
+    doctor_print_end_list(&v->print, NULL);
     return 0;
 }
 

@@ -118,7 +118,8 @@ static int make_and_print(struct mw_model *m, const struct options *o,
     struct err e = ERR_INIT, ignored = ERR_INIT;
     struct mw_io_choice io;
     char products[MW_PRODUCTS_TEXT];
-    struct plan_print_more more = { .io = &io, .products = products };
+    struct mw_diagnosis diagnosis = { 0 };
+    struct plan_print_more more = { .io = &io, .products = products, .diagnosis = &diagnosis };
     struct mw_model_info info;
     struct plan p = { 0 };
     int code = EXIT_OK;
@@ -143,6 +144,8 @@ static int make_and_print(struct mw_model *m, const struct options *o,
     if (info.n_ctx_train > 0 && more.largest_ctx > info.n_ctx_train)
         more.largest_ctx = info.n_ctx_train;
     more.fits = code == EXIT_OK;
+    if (more.fits)
+        (void)mw_diagnose(m, engine, NULL, &diagnosis, &ignored);
     if (o->json)
         plan_print_json(stdout, m, &p, engine, &more);
     else

@@ -120,17 +120,6 @@ static void measure_machine(struct job *j)
 
 /* --- the model --- */
 
-/* The plan with nearly all memory that the machine can give. */
-static void plan_most(struct job *j)
-{
-    struct mw_options most = j->engine;
-    struct err ignored = ERR_INIT;
-
-    most.memory_bytes = j->page.machine.budget_bytes / 10 * 9;
-    if (most.memory_bytes == 0 || mw_plan(j->m, &most, &j->page.most, &ignored) != 0)
-        j->page.most = (struct plan){ 0 };
-}
-
 static void plan_model(struct job *j)
 {
     struct err e = ERR_INIT;
@@ -142,7 +131,6 @@ static void plan_model(struct job *j)
     if (j->page.plan == NULL) {
         err_memory(&e, "a plan");
     } else if (page_plan_make(j->page.plan, j->m, &j->engine, j->is_mapped, &e) == 0) {
-        plan_most(j);
         return;
     }
     free(j->page.plan);
@@ -164,8 +152,8 @@ static double run_seconds(const struct job *j, const struct plan *p, uint32_t n_
     return j->o->time_limit > 0 && s > j->o->time_limit ? j->o->time_limit : s;
 }
 
-/* The budgets of the sweep: from the smallest to the one for all weights, or to what the
- * machine can give. */
+/* The budgets of the sweep: from the smallest to the one with which nothing is read for each
+ * token, or to what the machine can give. */
 static size_t sweep_budgets(const struct job *j, uint64_t budget[SWEEP_POINTS])
 {
     const struct page_plan *p = j->page.plan;
@@ -174,12 +162,9 @@ static size_t sweep_budgets(const struct job *j, uint64_t budget[SWEEP_POINTS])
 
     if (most > 0 && high > most)
         high = most;
-    if (low == 0 || high < low + MIB || p->is_mapped)
+    if (low == 0 || high < low || p->is_mapped)
         return 0;
-    for (int i = 0; i < SWEEP_POINTS; i++)
-        budget[i] = low + (high - low) / (SWEEP_POINTS - 1) * (uint64_t)i;
-    budget[SWEEP_POINTS - 1] = high;
-    return SWEEP_POINTS;
+    return budgets_between(low, high, SWEEP_POINTS, budget);
 }
 
 static void announce_runs(struct job *j, const uint64_t *budget, size_t n)
@@ -188,7 +173,7 @@ static void announce_runs(struct job *j, const uint64_t *budget, size_t n)
     double record = run_seconds(j, &p->plan, RECORD_PROMPT, RECORD_TOKENS);
     double seconds = run_seconds(j, &p->plan, BENCH_PROMPT, BENCH_TOKENS) +
                      (record < RECORD_S * 1.5 ? record : RECORD_S * 1.5);
-    char text[160], time[24], limit[48] = "";
+    char text[160], time[24], limit[64] = "";
 
     for (size_t i = 0; i < n; i++) {
         struct mw_options o = j->engine;
@@ -325,6 +310,7 @@ static void measure_model(struct job *j)
     announce_runs(j, budget, n);
     if (j->page.track == NULL)
         record(j);
+    page_plan_diagnose(j->page.plan);
     bench(j);
     sweep(j, budget, n);
 }

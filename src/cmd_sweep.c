@@ -15,6 +15,7 @@
 #define CHART_WIDTH  100 /* at most, in cells */
 #define LIST_BYTES   2048
 #define POINTS       8 /* without --points */
+#define POINTS_MAX   100
 
 struct sweep {
     struct options o; /* with the defaults of sweep, and the list */
@@ -49,11 +50,12 @@ static int plan_once(struct sweep *s, struct results *probe)
     return code == EXIT_NO_FIT ? EXIT_OK : code; /* it is refused, but it is a plan */
 }
 
-/* From the smallest budget to the one that pins all weights, or to what this machine has. */
+/* From the smallest budget to the one with which nothing is read for each token, or to what this machine has. */
 static int list_budgets(struct sweep *s)
 {
-    uint64_t low, high, last = 0;
+    uint64_t low, high, budget[POINTS_MAX];
     struct results probe;
+    size_t n;
     char why[320];
     int code = plan_once(s, &probe);
 
@@ -66,15 +68,9 @@ static int list_budgets(struct sweep *s)
     results_free(&probe);
     if (mw_budget_lower(&high, why, sizeof why))
         report_notice(why, strlen(why));
-    for (uint32_t i = 0; i < s->o.points; i++) {
-        double share = s->o.points > 1 ? (double)i / (s->o.points - 1) : 0;
-        uint64_t bytes = low + (high > low ? (uint64_t)(share * (double)(high - low)) : 0);
-
-        bytes = align_up(bytes, MIB);
-        if (bytes != last)
-            add_item(s, bytes);
-        last = bytes;
-    }
+    n = budgets_between(low, high, s->o.points < POINTS_MAX ? s->o.points : POINTS_MAX, budget);
+    for (size_t i = 0; i < n; i++)
+        add_item(s, budget[i]);
     return EXIT_OK;
 }
 

@@ -3,8 +3,8 @@
 
 #include "src/doctor_advice.h"
 
+#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ui/text/receipt.h"
@@ -14,9 +14,6 @@
 #define SLOW_READ  2e-3 /* seconds of a small read */
 #define SAME       0.95 /* rates that differ by less are the same */
 #define MUCH_LESS  0.5  /* of another rate */
-#define GAIN       1.05 /* smaller gains are not mentioned */
-#define FASTER     2.0  /* a disk or memory to compare with */
-#define EVERYTHING ((uint64_t)1 << 50) /* a budget for all weights */
 
 void advice_note(struct advice_facts *a, const char *section, const struct mw_fact *f)
 {
@@ -154,152 +151,26 @@ void advice_machine(const struct advice_facts *a, advice_fn *fn, void *ctx)
 
 /* --- a model --- */
 
-#define CHANGES 6
-
-struct change {
-    const char *key;
-    char what[160];
-    double tps;
-};
-
-struct changes {
-    struct mw_model *m;
-    struct mw_options o; /* with the budget of the plan */
-    double tps;          /* now */
-    struct change change[CHANGES];
-    int n;
-};
-
-static double rate_with(struct changes *c, const struct mw_options *o,
-                        const struct mw_limits *limits, struct plan *p)
-{
-    struct mw_limits now;
-    struct err ignored = ERR_INIT;
-    int rc;
-
-    mw_model_limits(c->m, &now);
-    if (limits != NULL)
-        mw_model_set_limits(c->m, limits);
-    rc = mw_plan(c->m, o, p, &ignored);
-    if (limits != NULL)
-        mw_model_set_limits(c->m, &now);
-    return rc == 0 ? p->decode_tps : 0;
-}
-
-static struct change *add(struct changes *c, const char *key, double tps)
-{
-    if (tps < GAIN * c->tps || c->n == CHANGES)
-        return NULL;
-    c->change[c->n] = (struct change){ .key = key, .tps = tps };
-    return &c->change[c->n++];
-}
-
-/* The budget that keeps all weights in memory, or the largest of this machine. */
-static void try_budget(struct changes *c)
-{
-    struct mw_options o = c->o;
-    struct mw_machine machine;
-    struct change *change;
-    struct plan p;
-    char size[16];
-    double tps;
-
-    mw_machine_read(&machine);
-    o.memory_bytes = EVERYTHING;
-    if (!(rate_with(c, &o, NULL, &p) > 0))
-        return;
-    o.memory_bytes = p.sum_bytes;
-    if (o.memory_bytes > machine.budget_bytes)
-        o.memory_bytes = machine.budget_bytes;
-    if (o.memory_bytes <= c->o.memory_bytes)
-        return;
-    tps = rate_with(c, &o, NULL, &p);
-    change = add(c, "memory", tps);
-    if (change != NULL)
-        snprintf(change->what, sizeof change->what, "--memory %lluM (%s, %s)",
-                 (unsigned long long)((o.memory_bytes + MIB - 1) / MIB),
-                 units_size(size, sizeof size, o.memory_bytes),
-                 p.streamed_share == 0 ? "all weights in memory" : "all that is free now");
-}
-
-static void try_kv(struct changes *c)
-{
-    struct mw_options o = c->o;
-    struct change *change;
-    struct plan p;
-
-    if (o.kv_k == MW_KV_Q8_0 || o.kv_k == MW_KV_Q4_0)
-        return;
-    o.kv_k = o.kv_v = MW_KV_Q8_0;
-    change = add(c, "kv", rate_with(c, &o, NULL, &p));
-    if (change != NULL)
-        snprintf(change->what, sizeof change->what, "--kv q8_0");
-}
-
-static void try_ctx(struct changes *c)
-{
-    struct mw_options o = c->o;
-    struct change *change;
-    struct plan p;
-
-    if (o.n_ctx <= 4096)
-        return;
-    o.n_ctx = 4096;
-    change = add(c, "ctx", rate_with(c, &o, NULL, &p));
-    if (change != NULL)
-        snprintf(change->what, sizeof change->what, "--ctx 4096");
-}
-
-static void try_hardware(struct changes *c)
-{
-    struct mw_limits l;
-    struct change *change;
-    struct plan p;
-
-    mw_model_limits(c->m, &l);
-    l.disk_bytes_s *= FASTER;
-    l.lookup_s /= FASTER;
-    change = add(c, "disk", rate_with(c, &c->o, &l, &p));
-    if (change != NULL)
-        snprintf(change->what, sizeof change->what, "A disk that is twice as fast");
-    mw_model_limits(c->m, &l);
-    l.memory_bytes_s *= FASTER;
-    change = add(c, "memory_rate", rate_with(c, &c->o, &l, &p));
-    if (change != NULL)
-        snprintf(change->what, sizeof change->what, "Memory that is read twice as fast");
-}
-
-static int by_gain(const void *a, const void *b)
-{
-    const struct change *x = a, *y = b;
-
-    return x->tps > y->tps ? -1 : x->tps < y->tps;
-}
-
 void advice_model(struct mw_model *m, const struct mw_options *o, const struct plan *plan,
                   advice_fn *fn, void *ctx)
 {
-    struct changes c = { .m = m, .o = *o, .tps = plan->decode_tps };
-    char text[ADVICE_TEXT], rate[24], now[24];
-    struct mw_limits l;
+    struct mw_options planned = *o;
+    struct mw_diagnosis d = { 0 };
+    char text[ADVICE_TEXT], advice[MW_DIAGNOSIS_TEXT], rate[24];
+    struct err ignored = ERR_INIT;
 
-    mw_model_limits(m, &l);
-    if (mw_limits_doubtful(&l))
-        fn(ctx, "doubt",
-           "These predictions are doubtful: the machine was busy. Measure again.");
-    if (!(c.tps > 0))
+    planned.memory_bytes = plan->budget_bytes;
+    planned.n_ctx = plan->n_ctx;
+    if (mw_diagnose(m, &planned, NULL, &d, &ignored) != 0 || !(d.tps > 0))
         return;
-    c.o.memory_bytes = plan->budget_bytes;
-    c.o.n_ctx = plan->n_ctx;
-    try_budget(&c);
-    try_kv(&c);
-    try_ctx(&c);
-    try_hardware(&c);
-    qsort(c.change, (size_t)c.n, sizeof c.change[0], by_gain);
-    for (int i = 0; i < c.n; i++) {
-        snprintf(text, sizeof text, "%s would give ~%s tokens per second instead of ~%s.",
-                 c.change[i].what, receipt_rate(rate, sizeof rate, c.change[i].tps),
-                 receipt_rate(now, sizeof now, c.tps));
-        fn(ctx, c.change[i].key, text);
+    if (mw_diagnosis_advice(&d, "--", advice, sizeof advice)[0] == '\0') {
+        mw_diagnosis_why_not(&d, advice, sizeof advice);
+        snprintf(text, sizeof text, "%c%s.", toupper((unsigned char)advice[0]), advice + 1);
+    } else if (d.to_tps > 0) {
+        snprintf(text, sizeof text, "%s instead of ~%s.", advice,
+                 receipt_rate(rate, sizeof rate, d.tps));
+    } else {
+        snprintf(text, sizeof text, "%c%s.", toupper((unsigned char)advice[0]), advice + 1);
     }
+    fn(ctx, d.advice[0] != '\0' ? d.advice : d.is_doubtful ? "doubt" : "none", text);
 }

@@ -33,10 +33,8 @@ typedef void advice_fn(void *ctx, const char *key, const char *text);
 
 void advice_machine(const struct advice_facts *a, advice_fn *fn, void *ctx);
 
-/*
- * The changes that make answers of m faster, the largest gain first, from its plan with options
- * o: each is planned again with the limits in use.  Says if these limits are doubtful.
- */
+/* The advice of mw_diagnose() for answers of m with this plan, or why there is none; key is that of
+ * the advice, "doubt", or "none". */
 void advice_model(struct mw_model *m, const struct mw_options *o, const struct plan *plan,
                   advice_fn *fn, void *ctx);
 

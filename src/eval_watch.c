@@ -11,7 +11,7 @@ static void take(void *ctx, struct mw_sample *out)
     mw_watch_complete(w->watch, out);
 }
 
-int eval_watch_open(struct eval_watch *w, struct mw_session *s, const struct mw_model *m,
+int eval_watch_open(struct eval_watch *w, struct mw_session *s, struct mw_model *m,
                     const struct options *o, struct err *e)
 {
     struct mw_output file = { o->telemetry, o->force, "--force" };

@@ -14,7 +14,7 @@ struct eval_watch {
 };
 
 /* Start recording if --telemetry was given. */
-int eval_watch_open(struct eval_watch *w, struct mw_session *s, const struct mw_model *m,
+int eval_watch_open(struct eval_watch *w, struct mw_session *s, struct mw_model *m,
                     const struct options *o, struct err *e);
 /* Write the rest and close.  Returns -1 with *e if writing failed.  w may be zeroed, e NULL. */
 int eval_watch_close(struct eval_watch *w, struct err *e);

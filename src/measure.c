@@ -19,7 +19,6 @@
 #include "src/point.h"
 
 #define STAGE_NS     200000000u          /* between two lines of progress */
-#define EVERYTHING   ((uint64_t)1 << 50) /* a budget for all weights */
 #define HOLES_SHARE  64 /* a file with more than 1/64 of it missing is not measured */
 #define IO_FILE_MAX  4096 /* of /proc/self/io */
 #define WHY_NOT_PLAN "there is no prediction without measured limits"
@@ -72,28 +71,6 @@ static void model_json(struct json *j, const struct mw_model_info *info)
     json_end(j);
 }
 
-/* The smallest budget with which a token reads no weights; 0: unknown. */
-static uint64_t all_pinned_budget(struct measure *x, uint64_t smallest)
-{
-    struct mw_options o = x->engine;
-    struct err ignored = ERR_INIT;
-    struct plan p;
-    uint64_t low = smallest, high;
-
-    o.memory_bytes = EVERYTHING;
-    if (o.io == MW_IO_MMAP || mw_plan(x->m, &o, &p, &ignored) != 0)
-        return 0;
-    high = p.sum_bytes;
-    while (low + MIB < high) {
-        o.memory_bytes = low + (high - low) / 2;
-        if (mw_plan(x->m, &o, &p, &ignored) == 0 && p.streamed_bytes == 0)
-            high = o.memory_bytes;
-        else
-            low = o.memory_bytes;
-    }
-    return high;
-}
-
 /* The plan as it was used, and the budgets between which a sweep goes. */
 static void plan_json(struct measure *x, struct json *j)
 {
@@ -109,7 +86,7 @@ static void plan_json(struct measure *x, struct json *j)
     json_u64(j, "chunk", x->plan.chunk);
     json_u64(j, "pinned_bytes", x->plan.pinned_bytes);
     json_u64(j, "smallest_budget_bytes", smallest);
-    json_u64(j, "all_pinned_budget_bytes", all_pinned_budget(x, smallest));
+    json_u64(j, "all_pinned_budget_bytes", mw_reads_nothing_budget(x->m, &x->engine));
     json_u64(j, "program_files_bytes", x->files_bytes);
     json_string(j, "binds", mw_binds_name(x->plan.binds));
     mw_model_limits(x->m, &limits);

@@ -23,7 +23,6 @@ struct page {
     struct mw_machine machine;
     struct page_facts facts;
     struct page_plan *plan; /* NULL: no model */
-    struct plan most; /* with all memory that the machine can give; sum_bytes 0: unknown */
     struct results bench, sweep;     /* n_point 0: none */
     bool is_own_bench, is_own_sweep; /* measured while the report was made */
     struct track *track;             /* NULL: none */

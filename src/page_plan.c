@@ -12,9 +12,7 @@
 #include "ui/chart/chart.h"
 #include "ui/chart/markup.h"
 
-#define EVERYTHING ((uint64_t)1 << 50) /* a budget for all weights */
-
-/* Plans from the smallest budget to somewhat more than all weights need. */
+/* Plans from the smallest budget to somewhat more than reads nothing. */
 static void make_points(struct page_plan *p, struct mw_model *m)
 {
     struct mw_options o = p->engine;
@@ -29,6 +27,16 @@ static void make_points(struct page_plan *p, struct mw_model *m)
         if (mw_plan(m, &o, &p->point[p->n_point], &ignored) == 0)
             p->n_point++;
     }
+}
+
+void page_plan_diagnose(struct page_plan *p)
+{
+    struct mw_options engine = p->engine;
+    struct err ignored = ERR_INIT;
+
+    engine.memory_bytes = p->plan.budget_bytes;
+    if (p->fits)
+        (void)mw_diagnose(p->m, &engine, NULL, &p->diagnosis, &ignored);
 }
 
 int page_plan_make(struct page_plan *p, struct mw_model *m, const struct mw_options *o,
@@ -49,9 +57,10 @@ int page_plan_make(struct page_plan *p, struct mw_model *m, const struct mw_opti
     mw_plan_fit(m, o, &p->smallest_budget, &p->largest_ctx, &ignored);
     if (p->info.n_ctx_train > 0 && p->largest_ctx > p->info.n_ctx_train)
         p->largest_ctx = p->info.n_ctx_train;
-    all.memory_bytes = EVERYTHING;
-    if (mw_plan(m, &all, &p->all, &ignored) != 0)
+    all.memory_bytes = mw_reads_nothing_budget(m, o);
+    if (all.memory_bytes == 0 || mw_plan(m, &all, &p->all, &ignored) != 0)
         p->all = (struct plan){ 0 };
+    page_plan_diagnose(p);
     make_points(p, m);
     return 0;
 }
@@ -137,7 +146,7 @@ void page_plan_curve(const struct page_plan *p, const struct chart_point *measur
         { "predicted", CHART_PREDICTED, predicted, (size_t)p->n_point, false },
     };
     const struct chart_mark marks[] = {
-        { (double)p->all.sum_bytes, "all weights pinned", false },
+        { (double)p->all.sum_bytes, "nothing is read per token", false },
         { (double)p->plan.budget_bytes, "this budget", false },
     };
     const struct chart c = {
@@ -166,6 +175,7 @@ void page_plan_json(const struct page_plan *p, FILE *to)
 {
     const struct plan_print_more more = { .io = &p->io,
                                           .products = p->products,
+                                          .diagnosis = &p->diagnosis,
                                           .fits = p->fits,
                                           .smallest_budget = p->smallest_budget,
                                           .largest_ctx = p->largest_ctx };

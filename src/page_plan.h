@@ -25,7 +25,8 @@ struct page_plan {
     bool is_mapped;
     uint64_t smallest_budget;
     uint32_t largest_ctx;
-    struct plan all;                /* with all weights pinned; sum_bytes 0: unknown */
+    struct mw_diagnosis diagnosis;  /* of answers with the options */
+    struct plan all; /* with which nothing is read for each token; sum_bytes 0: unknown */
     struct plan point[PLAN_POINTS]; /* [n_point], budgets from the smallest one up */
     int n_point;
 };
@@ -33,6 +34,9 @@ struct page_plan {
 /* Make the plans of m.  -1 with *e if there is not even one that does not fit. */
 int page_plan_make(struct page_plan *p, struct mw_model *m, const struct mw_options *o,
                    bool is_mapped, struct err *e);
+
+/* Diagnose again, after tokens of m were measured. */
+void page_plan_diagnose(struct page_plan *p);
 
 void page_plan_html(const struct page_plan *p, FILE *to);
 /* Write the chart of the predicted speed over the budget.  measured: [n] points to compare. */

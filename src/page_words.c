@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "src/limit_words.h"
@@ -13,8 +12,6 @@
 #include "src/page_html.h"
 #include "ui/chart/markup.h"
 #include "ui/text/receipt.h"
-
-#define WORTH 1.1 /* a change is advised if it makes answers faster by this factor */
 
 struct text {
     char s[48];
@@ -97,7 +94,7 @@ static void model_cards(const struct page *p, FILE *to)
     if (tps > 0) {
         snprintf(text, sizeof text, "%s%s tok/s", is_measured ? "" : "~", rate_of(tps).s);
         card(to, is_measured ? "answers, measured" : "answers, predicted", text);
-        card(to, "what limits answers", limit_words(plan->binds));
+        card(to, "what limits answers", limit_words(p->plan->diagnosis.binds));
     }
     card(to, "read from disk for each token",
          plan->streamed_bytes > 0 ? size_of(plan->streamed_bytes).s : "nothing");
@@ -157,13 +154,15 @@ static void speed_words(const struct page *p, FILE *to)
                        rate_of(plan->decode_tps).s,
                        plan->prefill_tps > 0 ? ", and prompts to be read at about " : "",
                        plan->prefill_tps > 0 ? rate_of(plan->prefill_tps).s : "",
-                       limit_words(plan->binds));
+                       limit_words(p->plan->diagnosis.binds));
     else
         page_html_text(to, "The speed is not predicted, since the machine was not measured.");
     if (page_decode(p, &measured, &predicted) && predicted > 0)
-        page_html_text(to, "Measured: %s tokens per second, %.0f %% %s than predicted.",
-                       rate_of(measured).s, fabs(measured / predicted - 1) * 100,
-                       measured < predicted ? "less" : "more");
+        page_html_text(to,
+                       "Measured: %s tokens per second in short answers, for which %s were "
+                       "predicted (%+.0f %%).",
+                       rate_of(measured).s, rate_of(predicted).s,
+                       (measured / predicted - 1) * 100);
     for (size_t i = 0; i < p->bench.n_point; i++) {
         char why[DISTURBANCE_TEXT];
 
@@ -195,42 +194,11 @@ static void advice(FILE *to, const char *text)
     fputs("</p>\n", to);
 }
 
-static void advise_budget(const struct page *p, FILE *to)
-{
-    const struct plan *plan = &p->plan->plan, *all = &p->plan->all;
-    bool all_fit = all->sum_bytes > 0 && all->sum_bytes <= p->machine.budget_bytes;
-    const struct plan *better = all_fit ? all : &p->most;
-    uint64_t budget = all_fit ? all->sum_bytes : better->budget_bytes;
-    char text[512];
-
-    if (better->sum_bytes == 0 || budget <= plan->budget_bytes ||
-        better->decode_tps < plan->decode_tps * WORTH) {
-        snprintf(text, sizeof text,
-                 "a model of a smaller weight type or with fewer parameters. This machine "
-                 "cannot give a budget that makes this one much faster: all its weights need "
-                 "%s.",
-                 size_of(all->sum_bytes).s);
-    } else if (all_fit) {
-        snprintf(text, sizeof text,
-                 "the budget. With %s all weights stay in memory, and answers come at about %s "
-                 "tokens per second instead of %s. This machine can give that now.",
-                 option_of(budget).s, rate_of(better->decode_tps).s,
-                 rate_of(plan->decode_tps).s);
-    } else {
-        snprintf(text, sizeof text,
-                 "the budget. With %s, nearly all that this machine can give, answers come at "
-                 "about %s tokens per second instead of %s. All weights would need %s; a "
-                 "smaller weight type needs less.",
-                 option_of(budget).s, rate_of(better->decode_tps).s,
-                 rate_of(plan->decode_tps).s, size_of(all->sum_bytes).s);
-    }
-    advice(to, text);
-}
-
 static void advise(const struct page *p, FILE *to)
 {
     const struct page_plan *a = p->plan;
-    char text[512];
+    const struct mw_diagnosis *d = &a->diagnosis;
+    char text[512], change[MW_DIAGNOSIS_TEXT];
 
     if (!a->fits) {
         snprintf(
@@ -242,18 +210,18 @@ static void advise(const struct page *p, FILE *to)
         advice(to, text);
         return;
     }
-    if (a->plan.decode_tps <= 0)
+    if (!(d->tps > 0))
         return;
-    if (a->plan.streamed_bytes > 0 && a->plan.binds == MW_BINDS_DISK)
-        advise_budget(p, to);
-    else if (a->plan.binds == MW_BINDS_MEMORY)
-        advice(to, "the weight type, if answers should be faster: with fewer bits per weight a "
-                   "token reads less. More budget does not help.");
-    else if (a->plan.binds == MW_BINDS_KV)
-        advice(to, "the type of keys and values: --kv q8_0 halves them. A shorter context "
-                   "(--ctx) reads fewer.");
-    else if (a->plan.binds == MW_BINDS_COMPUTE)
-        advice(to, "the number of processors or the model. More budget does not help.");
+    if (mw_diagnosis_advice(d, "--", change, sizeof change)[0] == '\0') {
+        mw_diagnosis_why_not(d, change, sizeof change);
+        page_html_text(to, "Nothing to change: %s.", change);
+    } else if (d->to_tps > 0) {
+        snprintf(text, sizeof text, "%s instead of ~%s.", change, rate_of(d->tps).s);
+        advice(to, text);
+    } else {
+        snprintf(text, sizeof text, "%s.", change);
+        advice(to, text);
+    }
 }
 
 void page_words(const struct page *p, FILE *to)

@@ -3,6 +3,7 @@
 
 #include "src/plan_print.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 #include "engine/base/json_write.h"
@@ -63,7 +64,7 @@ static const char *rotated_text(enum mw_kv t)
 void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
                 const struct mw_options *o, const struct plan_print_more *more)
 {
-    char a[16], b[16], c[16], rate[24], experts[128];
+    char a[16], b[16], c[16], rate[24], experts[128], advice[MW_DIAGNOSIS_TEXT];
     struct mw_model_info info;
 
     mw_model_info(m, &info);
@@ -101,6 +102,13 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
             fprintf(to, "  Prompts %s tok/s.",
                     receipt_predicted(rate, sizeof rate, p->prefill_tps, p->is_doubtful));
         fputc('\n', to);
+        if (mw_diagnosis_advice(more->diagnosis, "--", advice, sizeof advice)[0] != '\0')
+            fprintf(to, "To make them faster: %s.\n", advice);
+        else
+            fprintf(to, "%c%s.\n",
+                    toupper((unsigned char)mw_diagnosis_why_not(more->diagnosis, advice,
+                                                                sizeof advice)[0]),
+                    advice + 1);
     }
 }
 
@@ -142,6 +150,24 @@ static void put_outlook(struct json *j, struct mw_model *m, const struct mw_opti
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         json_u64(j, mw_plan_row_name((enum mw_plan_row)i), outlook.row[i]);
     json_end(j);
+    json_end(j);
+}
+
+/* How the time of a token divides, and the advice. */
+static void diagnosis_json(struct json *j, const struct mw_diagnosis *d)
+{
+    json_object(j, "shares");
+    json_double(j, "disk", d->part.disk, 4);
+    json_double(j, "memory", d->part.memory, 4);
+    json_double(j, "arithmetic", d->part.arithmetic, 4);
+    json_double(j, "attention", d->part.attention, 4);
+    json_double(j, "others", d->part.others, 4);
+    json_double(j, "fixed", d->part.fixed, 4);
+    json_end(j);
+    json_object(j, "advice");
+    json_string(j, "key", d->advice);
+    json_u64(j, "budget_bytes", d->budget_bytes);
+    json_double(j, "decode_tps", d->to_tps, 6);
     json_end(j);
 }
 
@@ -190,6 +216,7 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
     json_double(&j, "prefill_tps", p->prefill_tps, 6);
     json_bool(&j, "doubtful", p->is_doubtful);
     json_string(&j, "binds", mw_binds_name(p->binds));
+    diagnosis_json(&j, more->diagnosis);
     json_bool(&j, "covers_weights", o->io != MW_IO_MMAP);
     json_u64(&j, "smallest_budget_bytes", more->smallest_budget);
     json_u64(&j, "largest_ctx", more->largest_ctx);

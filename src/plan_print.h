@@ -18,6 +18,7 @@ struct plan_print_more {
     const struct mw_io_choice *io;
     const char *products;          /* the code that multiplies */
     const struct what_if *what_if; /* the machine that one does not have; NULL: this one */
+    const struct mw_diagnosis *diagnosis; /* of the same options */
     bool fits;                     /* the plan fits the budget */
     uint64_t smallest_budget;      /* of mw_plan_fit(), as the next */
     uint32_t largest_ctx;

@@ -211,3 +211,23 @@ char *point_disturbance(const struct point *p, char *buf, size_t n)
                  used > 0 ? ", " : "", throttled);
     return buf;
 }
+
+#define SMALLEST_STEP (64 * KIB)
+
+size_t budgets_between(uint64_t low, uint64_t high, size_t n, uint64_t *out)
+{
+    uint64_t step = MIB;
+    size_t found = 0;
+
+    while (step > SMALLEST_STEP && high < low + n * step)
+        step /= 2;
+    for (size_t i = 0; i < n; i++) {
+        double share = n > 1 ? (double)i / (double)(n - 1) : 0;
+        uint64_t bytes = low + (high > low ? (uint64_t)(share * (double)(high - low)) : 0);
+
+        bytes = align_up(bytes, step);
+        if (found == 0 || bytes != out[found - 1])
+            out[found++] = bytes;
+    }
+    return found;
+}

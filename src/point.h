@@ -53,6 +53,10 @@ struct run {
     bool is_charge;         /* the peak is that of a control group, not of the process alone */
 };
 
+/* Budgets from low to high in equal steps, rounded up to MiB or, if they are nearer to each other,
+ * to less; at most n.  Returns how many differ. */
+size_t budgets_between(uint64_t low, uint64_t high, size_t n, uint64_t *out);
+
 enum point_status { POINT_PENDING, POINT_OK, POINT_REFUSED, POINT_FAILED };
 const char *point_status_name(enum point_status s); /* "pending" */
 

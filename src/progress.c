@@ -113,6 +113,7 @@ void progress_sample(struct progress *p, const struct mw_sample *s, bool is_thin
 {
     char text[160], memory[64] = "", binds[40] = "", rate[32] = "", a[16], b[16];
     char per_s[24];
+    struct mw_diagnosis d;
 
     if (!p->is_on)
         return;
@@ -127,9 +128,9 @@ void progress_sample(struct progress *p, const struct mw_sample *s, bool is_thin
     else if (s->os.t_ns != 0 && s->os.rss.why_not == NULL)
         snprintf(memory, sizeof memory, ", %s of %s", units_size(a, sizeof a, s->os.rss.value),
                  units_size(b, sizeof b, s->run.budget_bytes));
-    if (s->verdict.binds != MW_BINDS_NONE)
-        snprintf(binds, sizeof binds, ", %s (%.0f %%)", mw_binds_label(s->verdict.binds),
-                 100 * s->verdict.share);
+    mw_diagnosis_of_sample(s, &d);
+    if (d.is_measured)
+        snprintf(binds, sizeof binds, ", %s (%.0f %%)", mw_binds_label(d.binds), 100 * d.share);
     snprintf(text, sizeof text, "%s%" PRIu64 " token%s%s%s%s", is_thinking ? "thinking, " : "",
              s->n_decoded, s->n_decoded == 1 ? "" : "s", rate, memory, binds);
     progress_text(p, text);

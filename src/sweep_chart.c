@@ -122,7 +122,7 @@ int sweep_chart_open(struct sweep_chart *s, const struct results *r, enum sweep_
     if (axis->unit == CHART_NAMES)
         add_names(s, r, axis->dimension);
     if (over == OVER_BUDGET && !isnan(all_pinned(r))) {
-        s->mark = (struct chart_mark){ all_pinned(r), "all weights pinned", false };
+        s->mark = (struct chart_mark){ all_pinned(r), "nothing is read per token", false };
         s->chart.mark = &s->mark;
         s->chart.n_mark = 1;
     }

@@ -3,6 +3,8 @@
 
 #include "engine/plan/advice.h"
 
+#include <math.h>
+
 #include "engine/base/units.h"
 #include "engine/plan/outlook.h"
 
@@ -21,38 +23,46 @@ double advice_token(const struct plan_input *in, uint32_t n_seen, struct plan_ti
     return t->wall_s;
 }
 
-static double token_with(const struct plan_input *in, uint32_t n_seen, uint64_t budget)
+double advice_least(const struct plan_time *now)
+{
+    return now->wall_s - now->part.disk;
+}
+
+static double token_with(const struct plan_input *in, uint32_t n_seen, uint64_t budget,
+                         double least_s)
 {
     struct plan_input then = *in;
     struct plan_time t;
+    double s;
 
     then.budget_bytes = budget;
-    return advice_token(&then, n_seen, &t);
+    s = advice_token(&then, n_seen, &t);
+    return s > 0 ? fmax(s, least_s) : 0;
 }
 
 uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most,
                        double *token_s)
 {
     uint64_t nothing = plan_reads_nothing_budget(in), low = in->budget_bytes / MIB;
-    uint64_t high = (nothing < most ? nothing : most) / MIB + (nothing < most ? 1 : 0);
-    struct plan_time now_t;
-    double now = advice_token(in, n_seen, &now_t), best;
+    uint64_t high = (nothing < most - MIB ? nothing + MIB - 1 : most) / MIB;
+    struct plan_time now;
+    double now_s = advice_token(in, n_seen, &now), least = advice_least(&now), best;
 
     *token_s = 0;
-    if (high <= low || now_t.binds != MW_BINDS_DISK)
+    if (most < MIB || high <= low || now.binds != MW_BINDS_DISK)
         return 0;
-    best = token_with(in, n_seen, high * MIB);
-    if (!(best > 0) || best >= now)
+    best = token_with(in, n_seen, high * MIB, least);
+    if (!(best > 0) || best >= now_s)
         return 0;
     while (low + 1 < high) {
         uint64_t middle = low + (high - low) / 2;
-        double s = token_with(in, n_seen, middle * MIB);
+        double s = token_with(in, n_seen, middle * MIB, least);
 
         if (s > 0 && s * ADVICE_ENOUGH <= best)
             high = middle;
         else
             low = middle;
     }
-    *token_s = token_with(in, n_seen, high * MIB);
+    *token_s = token_with(in, n_seen, high * MIB, least);
     return high * MIB;
 }

@@ -18,10 +18,13 @@
  * the terms; 0: the plan is refused, or a limit is unknown. */
 double advice_token(const struct plan_input *in, uint32_t n_seen, struct plan_time *t);
 
+/* The shortest time that a larger budget is promised to give: a token without its stalls.  Reading
+ * also slows the threads, but by how much is known too roughly for a promise. */
+double advice_least(const struct plan_time *now);
+
 /* The smallest budget between that of *in and `most` with which the n_seen-th token comes at
  * ADVICE_ENOUGH of the best rate that these budgets give; *token_s gets its time.  Returns 0 if
- * none is faster, or if the disk is not the bound: then, reading only slows the threads, and by
- * how much is known too roughly for a promise. */
+ * none is faster, or if the disk is not the bound. */
 uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most,
                        double *token_s);
 

@@ -397,12 +397,29 @@ uint64_t plan_auto_limit(uint64_t free_bytes)
     return free_bytes / 4 * 3;
 }
 
-uint64_t plan_reads_nothing_budget(const struct plan_input *in)
+static uint64_t sum_without_tables(const struct plan_input *in)
 {
     struct plan_input without = *in;
 
     without.tables_bytes = 0;
-    return in->streams ? complete_sum(&without) : UINT64_MAX;
+    return complete_sum(&without);
+}
+
+/* Experts come after the chunk and copies of turns, blocks come before. */
+uint64_t plan_reads_nothing_budget(const struct plan_input *in)
+{
+    const struct choice c = { .n_ctx = in->n_ctx,
+                              .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
+                              .n_slot = in->saved_bytes > 0 ? 2 : 0,
+                              .pinned_bytes = plan_pinned_most(in) };
+    struct plan p;
+
+    if (!in->streams)
+        return UINT64_MAX;
+    if (in->n_expert_all > 0)
+        return sum_without_tables(in);
+    fill(in, &c, &p);
+    return p.sum_bytes;
 }
 
 uint64_t plan_default_budget(const struct plan_input *in, uint64_t free_bytes)
@@ -410,7 +427,7 @@ uint64_t plan_default_budget(const struct plan_input *in, uint64_t free_bytes)
     uint64_t most = plan_auto_limit(free_bytes), all = complete_sum(in);
 
     if (all > most && in->streams)
-        all = plan_reads_nothing_budget(in);
+        all = sum_without_tables(in);
     return smaller(all, most);
 }
 

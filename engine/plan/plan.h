@@ -221,14 +221,15 @@ uint32_t plan_chunk_target(const struct plan_input *in);
 uint64_t plan_auto_limit(uint64_t free_bytes);
 
 /*
- * The budget if none is given: plan_reads_nothing_budget(), and the lookup tables if they fit,
- * too.  Their rows are a cache above it, which saves little.  At most plan_auto_limit().
+ * The budget if none is given: all that the plan has a use for, which is what keeps every block
+ * and expert in memory, the usual chunk, and copies of turns.  Rows of lookup tables are a cache
+ * above that, which saves little: they are left out unless all of them fit.  At most
+ * plan_auto_limit().
  */
 uint64_t plan_default_budget(const struct plan_input *in, uint64_t free_bytes);
 
 /* The budget from which on nothing is read for each token but rows of lookup tables: all blocks
- * and experts are in memory, beside the usual chunk and copies of turns.  UINT64_MAX: there is
- * no such budget. */
+ * and experts are in memory.  UINT64_MAX: there is no such budget. */
 uint64_t plan_reads_nothing_budget(const struct plan_input *in);
 
 /* The smallest budget that plan_make() accepts for this input, and the largest context that

@@ -31,6 +31,9 @@ void anchors_apply(struct mw_model *m, const struct mw_options *o, struct plan_i
 bool anchors_in_use(const struct mw_model *m, struct mw_options *out);
 void anchors_use(const struct mw_model *m, const struct mw_options *o);
 
+/* mw_diagnose() with the options of the newest session; false if s is not of that one. */
+bool anchors_diagnose(struct mw_model *m, const struct mw_sample *s, struct mw_diagnosis *d);
+
 /*
  * Tokens of an answer, one pass each.  The first ones after a pause or a change are left out:
  * their passes read what will be pinned, or find the ring full.

@@ -28,6 +28,27 @@ uint64_t mw_default_budget(struct mw_model *m, const struct mw_options *o, uint6
     return then.memory_bytes;
 }
 
+uint64_t mw_reads_nothing_budget(struct mw_model *m, const struct mw_options *o)
+{
+    struct mw_options then = *o;
+    struct err ignored = ERR_INIT;
+    uint64_t before = 0;
+    struct plan_input in;
+
+    then.memory_bytes = MIB;
+    if (options_resolve(m, &then, &ignored) != 0)
+        return 0;
+    while (then.memory_bytes > before) {
+        before = then.memory_bytes;
+        if (plan_input_of(m, &then, &in, &ignored) != 0)
+            return 0;
+        then.memory_bytes = plan_reads_nothing_budget(&in);
+        if (then.memory_bytes == UINT64_MAX)
+            return 0;
+    }
+    return before;
+}
+
 static uint64_t default_budget(struct mw_model *m, const struct mw_options *o)
 {
     struct mw_machine machine;

@@ -65,6 +65,17 @@ enum mw_binds {
 const char *mw_binds_name(enum mw_binds b);
 const char *mw_binds_label(enum mw_binds b); /* "disk-bound", for people */
 
+/* Parts of the time of a token; only their relation counts. */
+struct mw_shares {
+    double disk;       /* waiting for it; rows included */
+    double rows;       /* part of disk: for rows of lookup tables, which nothing overlaps */
+    double memory;     /* reading weights from memory, at the rate that memory reaches */
+    double arithmetic; /* the rest of the products, and all that is computed beside */
+    double attention;  /* reading keys and values, and multiplying with them */
+    double others;     /* waiting for a processor that other programs use */
+    double fixed;      /* between two passes */
+};
+
 /* Figures that change only with the plan. */
 struct mw_run {
     char model[128]; /* name, safe to show in a terminal */
@@ -81,7 +92,7 @@ struct mw_run {
     char products[128];  /* the code that multiplies the matrices */
     uint64_t hot_bytes;  /* of the weights that decoding one token uses */
     uint64_t file_bytes; /* of the model's files */
-    /* The plan's predictions; 0 if a limit was not measured. */
+    /* Predictions; 0 if a limit was not measured. */
     double predicted_decode, predicted_prefill; /* tokens per second */
     uint64_t predicted_read; /* bytes of weights per token of an answer; always known */
     enum mw_binds predicted_binds;
@@ -202,8 +213,10 @@ struct mw_sample {
     struct {
         enum mw_binds binds;
         double share;    /* of the time of a token, 0 to 1 */
-        char advice[24]; /* key: "more_budget", "smaller_type", "shorter_context", … */
+        struct mw_shares part; /* of this time; all 0: unknown */
+        char advice[24];       /* key: "more_budget", "smaller_type", "smaller_kv", … */
         double advice_from, advice_to, advice_amount; /* tokens/s, tokens/s, bytes */
+        char held_back[96]; /* the limit that allows no larger budget; "": none */
     } verdict;
 
     uint32_t n_layer; /* layer has n_layer entries and one for the head */

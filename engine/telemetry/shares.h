@@ -16,17 +16,6 @@
 /* If reading weights from memory takes this share of their time, more cores would not help. */
 #define SHARES_MEMORY 0.7
 
-/* Parts of the time of a token; only their relation counts. */
-struct mw_shares {
-    double disk;       /* waiting for it; rows included */
-    double rows;       /* part of disk: for rows of lookup tables, which nothing overlaps */
-    double memory;     /* reading weights from memory, at the rate that memory reaches */
-    double arithmetic; /* the rest of the products, and all that is computed beside */
-    double attention;  /* reading keys and values, and multiplying with them */
-    double others;     /* waiting for a processor that other programs use */
-    double fixed;      /* between two passes */
-};
-
 /* Divide all by their sum. */
 void mw_shares_scale(struct mw_shares *s);
 

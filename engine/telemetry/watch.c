@@ -49,6 +49,10 @@ struct mw_watch {
     struct peak charged;                         /* since the start */
     struct peak answer_charged, answer_resident; /* since mw_watch_begin_answer */
 
+    void (*diagnose)(void *ctx, struct mw_sample *s); /* or NULL */
+    void (*drop)(void *ctx);
+    void *diagnose_ctx;
+
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -317,6 +321,8 @@ void mw_watch_free(struct mw_watch *w)
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
+    if (w->drop != NULL)
+        w->drop(w->diagnose_ctx);
     release(w);
 }
 
@@ -389,6 +395,16 @@ void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample)
     add_foreign_cache(&sample->os);
     complete_rows(w, sample);
     verdict_fill(sample);
+    if (w->diagnose != NULL)
+        w->diagnose(w->diagnose_ctx, sample);
+}
+
+void watch_diagnose(struct mw_watch *w, void (*fn)(void *ctx, struct mw_sample *s),
+                    void (*drop)(void *ctx), void *ctx)
+{
+    w->diagnose = fn;
+    w->drop = drop;
+    w->diagnose_ctx = ctx;
 }
 
 void mw_watch_begin_answer(struct mw_watch *w)

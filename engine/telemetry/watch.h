@@ -28,6 +28,10 @@ int watch_start(struct mw_watch **out, const char *root, const struct watch_file
                 size_t n_file, struct err *e);
 void mw_watch_free(struct mw_watch *w);
 
+/* Let fn complete each sample, after its verdict; drop(ctx) when the watch is freed. */
+void watch_diagnose(struct mw_watch *w, void (*fn)(void *ctx, struct mw_sample *s),
+                    void (*drop)(void *ctx), void *ctx);
+
 /* Fill os with the last figures, and the verdict.  Any thread may call it. */
 void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample);
 

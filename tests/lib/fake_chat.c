@@ -533,6 +533,8 @@ static void fill_sample(struct mw_chat *c)
     snprintf(s->run.products, sizeof s->run.products, "the fake kernels");
     s->run.n_layer = s->n_layer = N_LAYER;
     s->run.ctx = c->plan.n_ctx;
+    s->run.predicted_decode = c->plan.decode_tps;
+    s->run.predicted_binds = c->plan.binds;
     s->run.budget_bytes = c->plan.budget_bytes;
     s->run.threads = 4;
     s->run.hot_bytes = HOT_BYTES;
@@ -810,56 +812,4 @@ uint32_t mw_chat_tokens(struct mw_chat *c)
     tokens = c->tokens;
     pthread_mutex_unlock(&c->lock);
     return tokens;
-}
-
-/* ---- the kernel's figures ---- */
-
-struct mw_watch {
-    int unused;
-};
-
-int mw_watch_new(struct mw_watch **out, const struct mw_model *m, struct err *e)
-{
-    (void)m;
-    *out = calloc(1, sizeof **out);
-    return *out != NULL ? 0 : err_set(e, ERR_MEMORY, "no memory");
-}
-
-void mw_watch_free(struct mw_watch *w)
-{
-    free(w);
-}
-
-void mw_watch_begin_answer(struct mw_watch *w)
-{
-    (void)w;
-}
-
-void mw_watch_end_answer(struct mw_watch *w, uint64_t *peak_charged, uint64_t *peak_resident)
-{
-    (void)w;
-    *peak_charged = 1408 * MIB;
-    *peak_resident = 0;
-}
-
-void mw_watch_complete(struct mw_watch *w, struct mw_sample *s)
-{
-    uint64_t used = 0;
-
-    (void)w;
-    for (int i = 0; i < MW_PLAN_ROWS; i++)
-        used += s->mem.used[i];
-    s->os.t_ns = s->t_ns;
-    s->os.rss.value = s->os.rss_anon.value = used + 8 * MIB;
-    s->os.charged.value = s->os.charged_peak.value = used + 9 * MIB;
-    s->os.limit.why_not = "no limit is set";
-    s->os.available.value = 6 * GIB;
-    s->os.system_total.value = 16 * GIB;
-    s->os.system_cached.value = 3 * GIB;
-    s->verdict.binds = MW_BINDS_DISK;
-    s->verdict.share = 0.71;
-    snprintf(s->verdict.advice, sizeof s->verdict.advice, "more_budget");
-    s->verdict.advice_from = 0.5;
-    s->verdict.advice_to = 0.7;
-    s->verdict.advice_amount = (double)(800 * MIB);
 }

@@ -152,6 +152,12 @@ static void finish(struct mw_sample *s, uint64_t kv_tokens, uint64_t n_pass)
     s->io.depth_gauge = n_pass > 0 ? 8 : 0;
     fill_os(s);
     verdict_fill(s);
+    if (s->verdict.binds != MW_BINDS_DISK || s->state == MW_PREFILL)
+        return;
+    snprintf(s->verdict.advice, sizeof s->verdict.advice, "more_budget");
+    s->verdict.advice_from = 3.1;
+    s->verdict.advice_to = 14.9;
+    s->verdict.advice_amount = 2176.0 * (double)MIB; /* 4224 MiB together */
 }
 
 void made_idle(struct mw_sample *s)

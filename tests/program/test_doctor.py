@@ -154,18 +154,15 @@ class Doctor(unittest.TestCase):
         least = json.loads(r.stdout)["smallest_budget_bytes"]
         all_of_it = self.figures(MODEL, "--memory", str(least))
         d = all_of_it["model"]
-        advice = [a for a in d["advice"] if a["key"] != "doubt"]
-        first = [a["text"] for a in advice if a["key"] not in ("disk", "memory_rate")]
-        first += [a["text"] for a in advice]
+        first = [a["text"] for a in d["advice"]]
         summary = {a["key"]: a["text"] for a in all_of_it["summary"]}
         predicted = {"binds", "change"} if d["decode_tps"] else set()
-        self.assertEqual({"streams"} | predicted, set(summary) - {"doubt", "busy"})
+        self.assertEqual({"streams"} | predicted, set(summary) - {"busy"})
         if predicted:
-            self.assertIn(first[0] if first else "No setting", summary["change"])
+            self.assertIn(first[0], summary["change"])
+        self.assertLessEqual(len(first), 1)
         self.assertEqual(least, d["smallest_budget_bytes"])
         self.assertGreater(d["largest_ctx"], 0)
-        for advice in d["advice"]:
-            self.assertIn("~" if advice["key"] != "doubt" else "doubtful", advice["text"])
         d = self.figures(MODEL, "--memory", "1M")
         self.assertFalse(d["complete"])
         self.assertIn("the budget is 1 MiB", d["model"]["error"])

@@ -90,7 +90,7 @@ static void f10_proposes_what_the_verdict_advises(void **state)
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
     fake_line(&run, "say something");
-    sees(&run, "71 % of each token waits; F10: /memory 2304M for ~0.7 tok/s");
+    sees(&run, "71 % of each token waits; F10: /memory 2300M for ~0.70 tok/s");
     pty_send(run.s, "\033[21~");
     sees(&run, "Change: memory 2.25 GiB");
     pty_send(run.s, "\r");
@@ -234,7 +234,7 @@ static void without_a_token_the_bar_shows_the_prediction(void **state)
     snprintf(line, sizeof line, "full until %s", gate);
     fake_line(&run, line);
     sees(&run, "begin a new chat");
-    assert_true(pty_sees_at(run.s, -1, "~0.55 tok/s"));
+    assert_true(pty_sees_at(run.s, -1, "next ~0.55 tok/s"));
 }
 
 static void a_full_context_does_not_come_between_the_keys_of_a_line(void **state)

@@ -188,11 +188,9 @@ static void a_small_screen_shows_the_remedy(void **state)
         int width, height;
         const char *text;
     } sizes[] = {
-        { 80, 4,
-          "disk-bound: 79 % of each token waits; +2.15 GiB of budget for at most ~15 tok/s" },
-        { 72, 4, "\n79 % of each token waits; +2.15 GiB of budget for at most ~15 tok/s\n" },
-        { 40, 10, "|79 % of each token waits; +2.15 GiB of|\n|budget for at most ~15 tok/s" },
-        { 40, 9, "|+2.15 GiB of budget for at most" },
+        { 80, 4, "disk-bound: 79 % of each token waits; --memory 4224M for ~15 tok/s" },
+        { 60, 4, "\n79 % of each token waits; --memory 4224M for ~15 tok/s\n" },
+        { 40, 10, "for ~15 tok/s" },
     };
 
     (void)state;

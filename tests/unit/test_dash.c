@@ -639,27 +639,26 @@ static void the_verdict_is_one_sentence(void **state)
 
     (void)state;
     made_idle(&sample);
-    assert_string_equal(dash_verdict(text, sizeof text, &sample, ""),
+    assert_string_equal(dash_verdict(text, sizeof text, &sample, false),
                         "~disk-bound: the plan predicts ~3.3 tok/s; each token will read "
                         "~2.74 GiB of weights");
     sample.run.predicted_read = 0;
     sample.run.predicted_decode = 11.4;
     sample.run.predicted_binds = MW_BINDS_COMPUTE;
-    assert_string_equal(dash_verdict(text, sizeof text, &sample, ""),
+    assert_string_equal(dash_verdict(text, sizeof text, &sample, false),
                         "~compute-bound: the plan predicts ~11 tok/s; all weights fit the "
                         "budget");
     sample.run.predicted_decode = 0;
-    assert_string_equal(dash_verdict(text, sizeof text, &sample, ""), "");
+    assert_string_equal(dash_verdict(text, sizeof text, &sample, false), "");
     sample.verdict.binds = MW_BINDS_DISK;
     sample.verdict.share = 0.71;
     snprintf(sample.verdict.advice, sizeof sample.verdict.advice, "more_budget");
     sample.verdict.advice_to = 3.1;
     sample.verdict.advice_amount = 0.8 * (double)GIB;
-    assert_string_equal(dash_verdict(text, sizeof text, &sample, ""),
-                        "disk-bound: 71 % of each token waits; +819 MiB of budget for at most "
-                        "~3.1 tok/s");
+    assert_string_equal(dash_verdict(text, sizeof text, &sample, false),
+                        "disk-bound: 71 % of each token waits; --memory 2868M for ~3.1 tok/s");
     snprintf(sample.verdict.advice, sizeof sample.verdict.advice, "of_tomorrow");
-    assert_string_equal(dash_verdict(text, sizeof text, &sample, ""),
+    assert_string_equal(dash_verdict(text, sizeof text, &sample, false),
                         "disk-bound: 71 % of each token waits");
 }
 

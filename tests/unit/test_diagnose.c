@@ -13,25 +13,25 @@
 #include <cmocka.h>
 
 #include "engine/memwall.h"
-#include "engine/session/anchors.h"
+#include "engine/plan/advice.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
 
 #define MODEL   "gemma4-tiny.gguf"
 #define N_TOKEN 24
-#define TOKEN_S 0.004 /* of reading */
+#define TOKEN_S 0.05 /* of reading: slower than people read */
 
 static struct mw_model *model;
 
 /* Limits as of a busy moment: all is slower than it is, but for the disk. */
 static struct mw_limits bad_limits(const struct mw_options *o)
 {
-    struct mw_limits l = { .disk_bytes_s = 20e9, .memory_bytes_s = 1e8, .measured_s = 1 };
+    struct mw_limits l = { .disk_bytes_s = 20e9, .memory_bytes_s = 1e7, .measured_s = 1 };
 
     mw_rates_list(model, o, &l);
     for (uint32_t i = 0; i < l.n_rate; i++) {
-        l.rate[i].column_bytes_s = 1e8;
-        l.rate[i].chunk_flops_s = 1e8;
+        l.rate[i].column_bytes_s = 1e7;
+        l.rate[i].chunk_flops_s = 1e7;
         l.rate[i].measured_s = 1;
     }
     return l;
@@ -68,16 +68,19 @@ static struct mw_options slow_disk(void)
     return o;
 }
 
-/* Decode tokens, one by one. */
-static struct mw_session *decode(const struct mw_options *o)
+/* An answer of N_TOKEN tokens. */
+static struct mw_chat *answer(const struct mw_options *o)
 {
-    struct mw_session *s = open_session(model, o);
-    const uint32_t prompt[] = { 2, 3, 4 };
+    struct mw_chat_options chat = { .engine = *o, .n_predict = N_TOKEN };
+    struct mw_chat *c;
+    struct said said;
 
-    eval(s, prompt, 3);
-    for (uint32_t i = 0; i < N_TOKEN; i++)
-        eval(s, &(const uint32_t){ 5 + i }, 1);
-    return s;
+    mw_sampling_default(model, &chat.sampling);
+    chat.sampling.temp = 0;
+    c = open_chat(model, &chat);
+    ask(c, "hello there", &said);
+    assert_int_equal(said.receipt.n_decoded, N_TOKEN);
+    return c;
 }
 
 /* Predicted seconds of a token where the measured ones were. */
@@ -103,7 +106,7 @@ static void tokens_are_the_prediction(void **state)
     (void)state;
     mw_model_anchor(model, &a);
     assert_true(a.measured_s == 0);
-    mw_session_close(decode(&o));
+    mw_chat_close(answer(&o));
     mw_model_anchor(model, &a);
     assert_true(a.measured_s > 0 && a.n_token >= ANCHOR_TOKENS);
     assert_true(a.stall_s > 0.1 * a.token_s);
@@ -129,10 +132,135 @@ static void tokens_are_the_prediction(void **state)
     assert_true(fabs(predicted(&o) / a.token_s - 1) < 0.02);
 }
 
+/* A sample as the screen gets it. */
+static void sample_of(struct mw_chat *c, struct mw_sample *out)
+{
+    struct mw_watch *watch;
+    struct err e = ERR_INIT;
+
+    if (mw_watch_new(&watch, model, &e) != 0)
+        fail_with(&e);
+    mw_chat_sample(c, out);
+    mw_watch_complete(watch, out);
+    mw_watch_free(watch);
+}
+
+static struct mw_diagnosis diagnose(const struct mw_options *o, const struct mw_sample *s)
+{
+    struct mw_diagnosis d = { 0 };
+    struct err e = ERR_INIT;
+
+    if (mw_diagnose(model, o, s, &d, &e) != 0)
+        fail_with(&e);
+    return d;
+}
+
+/* The limits say that the disk takes no time, and computing seconds.  The tokens waited. */
+static void advice_begins_at_the_tokens(void **state)
+{
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct mw_options o = slow_disk(), then = o, f32 = o;
+    struct mw_diagnosis before = diagnose(&o, NULL), now, shown, with;
+    struct mw_chat *chat;
+    struct mw_machine machine;
+    char text[MW_DIAGNOSIS_TEXT], command[40], advice[64];
+
+    (void)state;
+    assert_non_null(s);
+    assert_false(before.is_measured);
+    assert_int_not_equal(before.binds, MW_BINDS_DISK);
+    chat = answer(&o);
+    sample_of(chat, s);
+    now = diagnose(&o, s);
+    assert_true(now.is_measured);
+    assert_int_equal(now.binds, MW_BINDS_DISK);
+    assert_true(now.tps < ADVICE_READING_TPS && now.share > 0.5);
+    assert_string_equal(now.advice, "more_budget");
+    assert_true(now.budget_bytes > o.memory_bytes);
+    assert_true(now.to_tps >= ADVICE_GAIN * now.tps);
+    mw_machine_read(&machine);
+    assert_true(now.budget_bytes < machine.budget_bytes);
+    /* The proposal with its settings is the same prediction. */
+    then.memory_bytes = now.budget_bytes;
+    with = diagnose(&then, s);
+    assert_false(with.is_measured);
+    assert_true(fabs(with.tps / now.to_tps - 1) < 0.01);
+    /* Other keys and values do not make the disk faster. */
+    f32.kv_k = f32.kv_v = MW_KV_F32;
+    f32.memory_bytes = smallest_budget(model, &f32);
+    assert_int_equal(diagnose(&f32, s).binds, MW_BINDS_DISK);
+    /* The screen and recordings have the same. */
+    mw_diagnosis_of_sample(s, &shown);
+    assert_string_equal(shown.advice, now.advice);
+    assert_int_equal(shown.budget_bytes, now.budget_bytes);
+    assert_int_equal(shown.binds, now.binds);
+    mw_diagnosis_command(&shown, command, sizeof command);
+    mw_diagnosis_text(&shown, "F10: /", text, sizeof text);
+    snprintf(advice, sizeof advice, "F10: /%s for ~", command);
+    assert_non_null(strstr(text, "disk-bound: "));
+    assert_non_null(strstr(text, advice));
+    mw_chat_close(chat);
+    free(s);
+}
+
+/* A figure that changes a little from token to token proposes the same size. */
+static void a_proposed_size_stays(void **state)
+{
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct mw_options o = slow_disk();
+    struct mw_chat *chat = answer(&o);
+    struct mw_diagnosis d;
+    struct err e = ERR_INIT;
+    uint64_t first;
+
+    (void)state;
+    assert_non_null(s);
+    sample_of(chat, s);
+    d = diagnose(&o, s);
+    assert_string_equal(d.advice, "more_budget");
+    first = d.budget_bytes - MIB / 2;
+    d.budget_bytes = first;
+    assert_int_equal(mw_diagnose(model, &o, s, &d, &e), 0);
+    assert_int_equal(d.budget_bytes, first);
+    d.budget_bytes = 10 * first; /* not near */
+    assert_int_equal(mw_diagnose(model, &o, s, &d, &e), 0);
+    assert_true(d.budget_bytes < 2 * first);
+    mw_chat_close(chat);
+    free(s);
+}
+
+/* Nobody reads faster. */
+static void fast_answers_need_no_advice(void **state)
+{
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct mw_options o = slow_disk();
+    struct mw_chat *chat;
+    struct mw_diagnosis d;
+    char text[MW_DIAGNOSIS_TEXT];
+
+    (void)state;
+    assert_non_null(s);
+    o.disk_rate *= 40;
+    chat = answer(&o);
+    sample_of(chat, s);
+    for (uint64_t i = 0; i < MW_RECENT; i++) /* whatever this machine does beside */
+        s->recent[i].wall_ns = s->recent[i].wall_ns > 0 ? 10000000 : 0;
+    d = diagnose(&o, s);
+    assert_true(d.is_fast);
+    assert_string_equal(d.advice, "");
+    mw_diagnosis_text(&d, "--", text, sizeof text);
+    assert_non_null(strstr(text, "; fast enough to read: nothing to change"));
+    mw_chat_close(chat);
+    free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tokens_are_the_prediction, open_all, close_all),
+        cmocka_unit_test_setup_teardown(advice_begins_at_the_tokens, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_proposed_size_stays, open_all, close_all),
+        cmocka_unit_test_setup_teardown(fast_answers_need_no_advice, open_all, close_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -256,7 +256,7 @@ static void expect_advice(const struct dash *d)
 {
     char sentence[256], *text = drawn(d, 40, 10), *words = words_of(text);
     const char *advice =
-        strchr(dash_verdict(sentence, sizeof sentence, &d->now, d->remedy), ';');
+        strchr(dash_verdict(sentence, sizeof sentence, &d->now, d->has_keys), ';');
 
     assert_non_null(advice);
     if (strstr(words, advice + 2) == NULL)
@@ -282,14 +282,14 @@ static void the_smallest_screen_shows_the_whole_advice(void **state)
                 sample.verdict.advice_to = to * 12.5;
                 snprintf(sample.verdict.advice, sizeof sample.verdict.advice, "%s", advices[i]);
                 dash_push(d, &sample);
-                dash_set_remedy(d, "");
+                dash_set_keys(d, false);
                 expect_advice(d);
-                dash_set_remedy(d, "/memory 2304M");
+                dash_set_keys(d, true);
                 expect_advice(d);
             }
     made_idle(&sample); /* another recording */
     dash_push(d, &sample);
-    dash_set_remedy(d, "");
+    dash_set_keys(d, false);
     expect_advice(d);
     dash_free(d);
 }
@@ -302,10 +302,10 @@ static void a_narrow_strip_drops_the_label_of_a_long_verdict(void **state)
 
     (void)state;
     push_decode(d);
-    dash_set_remedy(d, "/memory 2304M");
+    dash_set_keys(d, true);
     text = drawn(d, 60, 4);
     assert_null(strstr(text, "disk-bound"));
-    assert_non_null(strstr(text, "79 % of each token waits; F10: /memory 2304M for ~15 tok/s"));
+    assert_non_null(strstr(text, "79 % of each token waits; F10: /memory 4224M for ~15 tok/s"));
     assert_non_null(strstr(text, "w pinned"));
     free(text);
     text = drawn(d, 80, 4);

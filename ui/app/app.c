@@ -15,7 +15,6 @@
 #include "engine/base/folder.h"
 #include "ui/app/plain.h"
 #include "ui/dash/dash.h"
-#include "ui/talk/advice.h"
 #include "ui/talk/commands.h"
 #include "ui/text/receipt.h"
 
@@ -167,11 +166,6 @@ static void take_sample(struct app *a)
     if (left(a->sample_ns, sample_every(a), now) > 0)
         return;
     talk_sample(a->talk, &a->sample);
-    dash_set_remedy(a->dash, advice_command(a->talk, &a->sample, a->advice, sizeof a->advice));
-    /* The figure of the sheet that F10 shows, not that of the sample, which takes reading and
-     * computing to overlap without loss. */
-    if (strcmp(a->sample.verdict.advice, "more_budget") == 0)
-        a->sample.verdict.advice_to = advice_rate(a->talk, a->advice);
     dash_push(a->dash, &a->sample);
     a->sample_ns = now;
     app_dirty(a,
@@ -307,6 +301,7 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     if (a->dash == NULL)
         return -1;
     dash_set_cap(a->dash, o->options->chat.n_predict);
+    dash_set_keys(a->dash, true);
     app_load_panels(a);
     edit_open(term_in(a->term), a->history, command_complete, a->talk);
     a->has_edit = true;

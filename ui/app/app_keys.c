@@ -10,7 +10,6 @@
 #include "ui/app/app.h"
 #include "ui/app/editor.h"
 #include "ui/dash/dash.h"
-#include "ui/talk/advice.h"
 #include "ui/talk/commands.h"
 #include "ui/text/clean.h"
 
@@ -299,10 +298,17 @@ static bool scroll_key(struct app *a, const struct key *key)
 /* Run the command that the verdict names. */
 static void follow_advice(struct app *a)
 {
-    if (a->advice[0] == '\0')
-        app_hint(a, "the verdict advises no command");
-    else
-        app_command(a, a->advice);
+    struct mw_diagnosis d;
+    char setting[40], text[MW_DIAGNOSIS_TEXT];
+
+    mw_diagnosis_of_sample(&a->sample, &d);
+    if (mw_diagnosis_command(&d, setting, sizeof setting)[0] != '\0') {
+        snprintf(text, sizeof text, "/%s", setting);
+        app_command(a, text);
+    } else if (mw_diagnosis_advice(&d, "", text, sizeof text)[0] != '\0' ||
+               mw_diagnosis_why_not(&d, text, sizeof text)[0] != '\0') {
+        app_hint(a, "%s", text);
+    }
 }
 
 static bool function_key(struct app *a, const struct key *key)

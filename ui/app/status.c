@@ -181,32 +181,31 @@ static void context_text(struct bar *b, const struct talk *t, const struct mw_sa
 
 static void speed_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
 {
-    double measured = tokens_per_s(t, s), predicted = talk_plan(t)->decode_tps;
-    double tps = measured > 0 ? measured : predicted;
-    const char *mark = measured > 0 ? "" : "~";
+    double measured = tokens_per_s(t, s);
+    double tps = measured > 0 ? measured : s->run.predicted_decode;
+    const char *mark = measured > 0 || !(tps > 0) ? "" : "~";
+    const char *next = mark[0] != '\0' ? "next " : ""; /* the last rate is still on the screen */
     char rate[24] = "-";
 
     if (tps > 0)
         receipt_rate(rate, sizeof rate, tps);
-    snprintf(b->text[PART_SPEED][0], sizeof b->text[0][0], "%s%s tok/s", tps > 0 ? mark : "",
-             rate);
+    snprintf(b->text[PART_SPEED][0], sizeof b->text[0][0], "%s%s%s tok/s", next, mark, rate);
     memcpy(b->text[PART_SPEED][1], b->text[PART_SPEED][0], sizeof b->text[0][0]);
-    snprintf(b->text[PART_SPEED][2], sizeof b->text[0][0], "%s%st/s", tps > 0 ? mark : "",
-             rate);
+    snprintf(b->text[PART_SPEED][2], sizeof b->text[0][0], "%s%s%st/s", next, mark, rate);
 }
 
-static void binds_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
+static void binds_text(struct bar *b, const struct mw_sample *s)
 {
-    if (s->verdict.binds != MW_BINDS_NONE) {
+    struct mw_diagnosis d;
+
+    mw_diagnosis_of_sample(s, &d);
+    if (d.binds != MW_BINDS_NONE && d.is_measured) {
         snprintf(b->text[PART_BINDS][0], sizeof b->text[0][0], "%s %.0f%%",
-                 mw_binds_label(s->verdict.binds), s->verdict.share * 100);
-        snprintf(b->text[PART_BINDS][1], sizeof b->text[0][0], "%s",
-                 mw_binds_name(s->verdict.binds));
-    } else if (talk_plan(t)->binds != MW_BINDS_NONE) {
-        snprintf(b->text[PART_BINDS][0], sizeof b->text[0][0], "~%s",
-                 mw_binds_label(talk_plan(t)->binds));
-        snprintf(b->text[PART_BINDS][1], sizeof b->text[0][0], "~%s",
-                 mw_binds_name(talk_plan(t)->binds));
+                 mw_binds_label(d.binds), d.share * 100);
+        snprintf(b->text[PART_BINDS][1], sizeof b->text[0][0], "%s", mw_binds_name(d.binds));
+    } else if (d.binds != MW_BINDS_NONE) {
+        snprintf(b->text[PART_BINDS][0], sizeof b->text[0][0], "~%s", mw_binds_label(d.binds));
+        snprintf(b->text[PART_BINDS][1], sizeof b->text[0][0], "~%s", mw_binds_name(d.binds));
     }
     memcpy(b->text[PART_BINDS][2], b->text[PART_BINDS][1], sizeof b->text[0][0]);
 }
@@ -321,7 +320,7 @@ void status_draw(const struct canvas *c, const struct talk *t, const struct mw_s
         kv_text(&b, s);
         context_text(&b, t, s);
         speed_text(&b, t, s);
-        binds_text(&b, t, s);
+        binds_text(&b, s);
     }
     disk_text(&b, t);
     canvas_blank(c, 0, 0, c->width, style_of(ROLE_STATUS));

@@ -230,27 +230,12 @@ static double pinned_share(const struct mw_sample *s)
     return all > 0 ? (double)pinned / (double)all : 0;
 }
 
-/* Say what limited the speed: "disk-bound, 92 % of the time is spent waiting". */
-static void limit_text(const struct mw_sample *s, const struct mw_rates *r, char *buf, size_t n)
-{
-    double share = s->verdict.share * 100;
-
-    if (s->verdict.binds == MW_BINDS_DISK && strcmp(s->verdict.advice, "rows_only") == 0)
-        snprintf(buf, n, "only table rows are read: %.0f %% waiting, %.0f %% computing", share,
-                 100 - share);
-    else if (s->verdict.binds == MW_BINDS_DISK)
-        snprintf(buf, n, "disk-bound, %.0f %% of the time is spent waiting", share);
-    else if (s->verdict.binds != MW_BINDS_NONE)
-        snprintf(buf, n, "%s, %.0f %%", mw_binds_label(s->verdict.binds), share);
-    else
-        snprintf(buf, n, "%.0f %% of the time is spent waiting", r->stall_share * 100);
-}
-
 /* Report the figures of the answer; an answer of one token has none. */
 static void report(struct tour *t)
 {
     struct mw_sample *s = malloc(sizeof *s);
-    char rate[24], before[24], was[48] = "", read[16], limit[96];
+    char rate[24], before[24], was[48] = "", read[16], limit[MW_DIAGNOSIS_TEXT];
+    struct mw_diagnosis d;
     struct mw_rates r;
 
     if (s == NULL)
@@ -258,7 +243,10 @@ static void report(struct tour *t)
     talk_sample(t->talk, s);
     mw_rates(s, &r);
     if (r.decode_mean > 0 && r.read_per_token >= 0) {
-        limit_text(s, &r, limit, sizeof limit);
+        mw_diagnosis_of_sample(s, &d);
+        d.advice[0] = d.held_back[0] = '\0'; /* the next step of the tour changes the settings */
+        d.budget_bytes = 0;
+        mw_diagnosis_text(&d, "", limit, sizeof limit);
         if (t->tps > 0)
             snprintf(was, sizeof was, " (%s before)",
                      receipt_rate(before, sizeof before, t->tps));

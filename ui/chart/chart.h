@@ -54,7 +54,7 @@ struct chart_series {
 /* A line across the chart: at x from bottom to top, or if is_level is set, at height `at`. */
 struct chart_mark {
     double at;
-    const char *label; /* "all weights pinned" */
+    const char *label; /* "nothing is read per token" */
     bool is_level;
 };
 

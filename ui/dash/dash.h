@@ -44,10 +44,9 @@ void dash_drag_edge(struct dash *d, int height, int width, int widget, int y);
 /* Make the chosen panel higher or lower. */
 void dash_resize(struct dash *d, int height, int width, int rows);
 
-/* Write one sentence about the bottleneck and its remedy: a command of the chat, or "" to
- * describe it.  Without measurements it is the plan's prediction, which begins with "~", or "".
- * Returns buf. */
-char *dash_verdict(char *buf, size_t n, const struct mw_sample *s, const char *remedy);
+/* Write the diagnosis of a sample as one sentence, "" if nothing is known.  has_keys: F10 runs the
+ * advised command.  Returns buf. */
+char *dash_verdict(char *buf, size_t n, const struct mw_sample *s, bool has_keys);
 
 /* Write the figures of a sample as one line of JSON. */
 void ui_dash_json(const struct mw_sample *s, FILE *f);

@@ -99,9 +99,9 @@ void dash_set_cap(struct dash *d, uint32_t n_predict)
     d->n_predict = n_predict;
 }
 
-void dash_set_remedy(struct dash *d, const char *command)
+void dash_set_keys(struct dash *d, bool has_keys)
 {
-    snprintf(d->remedy, sizeof d->remedy, "%s", command);
+    d->has_keys = has_keys;
 }
 
 /* Returns the stall share of a token. */

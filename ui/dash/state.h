@@ -33,7 +33,7 @@ float past_max(const struct past *h,
 struct dash {
     enum ui_graph graph;
     uint32_t n_predict;
-    char remedy[40]; /* the command that follows the verdict's advice, or "" */
+    bool has_keys; /* F10 runs the advised command */
     int cursor;      /* inspected layer, -1: none */
     struct panels panels;
 
@@ -89,7 +89,7 @@ void dash_push(struct dash *d, const struct mw_sample *s);
  * context is full. */
 void dash_set_cap(struct dash *d, uint32_t n_predict);
 /* Name the command that F10 runs, "" for none. */
-void dash_set_remedy(struct dash *d, const char *command);
+void dash_set_keys(struct dash *d, bool has_keys);
 
 /* Move the cursor that selects the layer to inspect; it wraps around. */
 void dash_move_cursor(struct dash *d, int by);

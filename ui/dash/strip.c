@@ -91,7 +91,7 @@ void strip_draw(const struct dash *d, const struct canvas *c)
     struct canvas below;
     bool has_key;
 
-    dash_verdict(text, sizeof text, &d->now, d->remedy);
+    dash_verdict(text, sizeof text, &d->now, d->has_keys);
     rest = strchr(text, ':'); /* the status bar has what is before it, too */
     if (rest != NULL && widget_lines(text, c->width) > 1 &&
         (widget_lines(rest + 2, c->width) == 1 || widget_lines(text, c->width) > high))

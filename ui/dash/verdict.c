@@ -8,107 +8,16 @@
 #include "ui/dash/large.h"
 #include "ui/dash/widget.h"
 
-/* The bottlenecks. */
-static const char *const share_texts[] = {
-    [MW_BINDS_NONE] = "",
-    [MW_BINDS_DISK] = "waits",
-    [MW_BINDS_MEMORY] = "goes to moving weights from memory",
-    [MW_BINDS_COMPUTE] = "is arithmetic",
-    [MW_BINDS_KV] = "goes to keys and values",
-    [MW_BINDS_SWAP] = "waits for memory",
-    [MW_BINDS_OTHERS] = "waits for a processor that others use",
-};
-
-/* Advice, with and without a predicted speed. */
-static const struct {
-    const char *key, *what, *alone;
-} advices[] = {
-    { "more_budget", "of budget", "more budget would help" },
-    { "smaller_type", "weights of half the size", "a smaller weight type would help" },
-    { "smaller_kv", "q8_0 keys and values", "a smaller type for keys and values would help" },
-    { "shorter_context", "a shorter context", "a shorter context would help" },
-    { "less_budget", "a smaller budget", "a smaller budget would stop it" },
-    { "rows_only", "", "for rows of tables alone, all weights are in memory" },
-    { "other_programs", "", "stop other programs, or use fewer threads" },
-    { "direct_io", "--io direct", "--io direct would read without the page cache" },
-};
-
-/* Write the command that F10 runs. */
-static void remedy_text(char *buf, size_t n, const char *remedy, double to)
+char *dash_verdict(char *buf, size_t n, const struct mw_sample *s, bool has_keys)
 {
-    if (to > 0)
-        snprintf(buf, n, "; F10: %s for ~%.*f tok/s", remedy, to < 9.95, to);
-    else
-        snprintf(buf, n, "; F10: %s", remedy);
-}
+    struct mw_diagnosis d;
 
-/* Write the advice with a leading "; "; nothing for unknown keys. */
-static void advice_text(char *buf, size_t n, const struct mw_sample *s, const char *remedy)
-{
-    double to = s->verdict.advice_to;
-    char size[24];
-
-    buf[0] = '\0';
-    if (remedy[0] != '\0') {
-        remedy_text(buf, n, remedy, to);
-        return;
-    }
-    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++) {
-        if (strcmp(s->verdict.advice, advices[i].key) != 0)
-            continue;
-        if (to <= 0)
-            snprintf(buf, n, "; %s", advices[i].alone);
-        else if (i == 0)
-            snprintf(buf, n, "; +%s of budget for at most ~%.*f tok/s",
-                     units_size(size, sizeof size, (uint64_t)s->verdict.advice_amount),
-                     to < 9.95, to);
-        else
-            snprintf(buf, n, "; %s for at most ~%.*f tok/s", advices[i].what, to < 9.95, to);
-    }
-}
-
-/* Returns the name of the whole that the share refers to. */
-static const char *whole_text(const struct mw_sample *s)
-{
-    if (s->verdict.binds == MW_BINDS_SWAP)
-        return "the time";
-    return s->state == MW_PREFILL ? "the prompt's time" : "each token";
-}
-
-/* Write what the plan predicts, which begins with "~". */
-static void planned_text(char *buf, size_t n, const struct mw_sample *s)
-{
-    double rate = s->run.predicted_decode;
-    char size[24];
-    int len;
-
-    if (!(rate > 0) || s->run.predicted_binds == MW_BINDS_NONE)
-        return;
-    len = snprintf(buf, n, "~%s: the plan predicts ~%.*f tok/s; ",
-                   mw_binds_label(s->run.predicted_binds),
-                   rate < 9.95 ? rate < 0.995 ? 2 : 1 : 0, rate);
-    if (s->run.predicted_read > 0)
-        snprintf(buf + len, n - (size_t)len, "each token will read ~%s of weights",
-                 units_size(size, sizeof size, s->run.predicted_read));
-    else
-        snprintf(buf + len, n - (size_t)len, "all weights fit the budget");
-}
-
-char *dash_verdict(char *buf, size_t n, const struct mw_sample *s, const char *remedy)
-{
-    char advice[120];
-
-    buf[0] = '\0';
-    if (s->state == MW_LOADING)
+    if (s->state == MW_LOADING) {
         snprintf(buf, n, "loading the model");
-    else if (s->verdict.binds == MW_BINDS_NONE)
-        planned_text(buf, n, s);
-    if (s->verdict.binds == MW_BINDS_NONE)
         return buf;
-    advice_text(advice, sizeof advice, s, remedy);
-    snprintf(buf, n, "%s: %.0f %% of %s %s%s", mw_binds_label(s->verdict.binds),
-             s->verdict.share * 100, whole_text(s), share_texts[s->verdict.binds], advice);
-    return buf;
+    }
+    mw_diagnosis_of_sample(s, &d);
+    return mw_diagnosis_text(&d, has_keys ? "F10: /" : "--", buf, n);
 }
 
 /* ---- the widget ---- */
@@ -176,7 +85,7 @@ static void verdict_draw(const struct dash *d, const struct canvas *c)
     char text[256], bound[40];
     struct canvas below = canvas_sub(c, 1, 0, c->height - 1, c->width);
 
-    dash_verdict(text, sizeof text, &d->now, d->remedy);
+    dash_verdict(text, sizeof text, &d->now, d->has_keys);
     snprintf(bound, sizeof bound, "%.*s",
              strchr(text, ':') == NULL ? 0 : (int)strcspn(text, ":"), text);
     widget_headline(c, "verdict", bound, style_with(role, UI_BOLD));

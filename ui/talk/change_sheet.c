@@ -55,52 +55,62 @@ static void word_row(struct sheet *s, const char *name, const char *now, const c
         sheet_line(s, ROLE_TEXT, "%-14s %10s %10s", name, now, then);
 }
 
-static void speed_row(struct sheet *s, const char *name, double now, double then)
+static char *rate_text(char *buf, size_t n, double tps, bool is_measured)
 {
-    char a[24] = "-", b[24] = "-", rate[22];
+    char rate[22];
+
+    if (tps > 0)
+        snprintf(buf, n, "%s%s", is_measured ? "" : "~", receipt_rate(rate, sizeof rate, tps));
+    else
+        snprintf(buf, n, "-");
+    return buf;
+}
+
+/* now may be measured. */
+static void speed_row(struct sheet *s, const char *name, double now, double then,
+                      bool is_measured)
+{
+    char a[24], b[24];
 
     if (!(now > 0) && !(then > 0))
         return;
-    if (now > 0)
-        snprintf(a, sizeof a, "~%s", receipt_rate(rate, sizeof rate, now));
-    if (then > 0)
-        snprintf(b, sizeof b, "~%s", receipt_rate(rate, sizeof rate, then));
-    sheet_line(s, ROLE_TEXT, "%-14s %10s %10s", name, a, b);
+    sheet_line(s, ROLE_TEXT, "%-14s %10s %10s", name, rate_text(a, sizeof a, now, is_measured),
+               rate_text(b, sizeof b, then, false));
     if (now > 0 && then > 0 && (then / now > 1.01 || then / now < 0.99))
         sheet_more(s, then > now ? ROLE_GOOD : ROLE_WARN, "  %+.0f %%, %s",
                    (then / now - 1) * 100, then > now ? "faster" : "slower");
 }
 
-/* The measured speed, to compare the prediction with: now, and then at most.  Without any wait
- * for the disk, tokens take the time of computing, which other programs may have made longer
- * than the plan assumes.  It changes with threads and the types of keys and values. */
-static void measured_row(const struct talk *t, struct sheet *s, const struct mw_options *b,
-                         const struct plan *then)
+/* Both rates are those at this place of the conversation. */
+static void answer_row(struct talk *t, struct sheet *s, const struct mw_options *wanted,
+                       const struct plan *plan)
 {
-    const struct mw_options *a = &talk_options(t)->engine;
-    const struct mw_receipt *last = talk_last(t);
-    char rate[24], most[24] = "";
-    double limit = 0;
+    struct mw_options now_o = talk_options(t)->engine, then_o = *wanted;
+    struct mw_diagnosis now, then;
 
-    if (last == NULL || last->n_decoded <= 4 || last->decode_ns == 0)
-        return;
-    if (last->stall_ns < last->decode_ns && a->n_thread == b->n_thread && a->kv_k == b->kv_k &&
-        a->kv_v == b->kv_v)
-        limit = receipt_decode_tps(last) * (double)last->decode_ns /
-                (double)(last->decode_ns - last->stall_ns);
-    if (limit > 0 && limit < then->decode_tps)
-        receipt_rate(most, sizeof most, limit);
-    sheet_line(s, ROLE_DIM, "%-14s %10s %10s  in the last answer%s", "measured",
-               receipt_rate(rate, sizeof rate, receipt_decode_tps(last)), most,
-               most[0] != '\0' ? "; then at most" : "");
+    now_o.memory_bytes = talk_plan(t)->budget_bytes;
+    now_o.n_ctx = talk_plan(t)->n_ctx;
+    then_o.memory_bytes = plan->budget_bytes;
+    talk_diagnose(t, &now_o, &now);
+    talk_diagnose(t, &then_o, &then);
+    speed_row(s, "tokens/s", now.tps, then.tps, now.is_measured);
+    if (now_o.memory_bytes != then_o.memory_bytes && talk_plan(t)->streamed_bytes == 0 &&
+        plan->streamed_bytes == 0)
+        sheet_text(s, ROLE_DIM, "No gain: no weights are read from the disk with either budget.");
 }
 
 void limits_line(const struct talk *t, struct sheet *s, uint64_t disk_rate)
 {
     char limits[MW_LIMITS_TEXT], line[MW_LIMITS_TEXT + 80], rate[24];
+    struct plan_anchor anchor;
     struct mw_limits l;
 
     mw_model_limits(talk_model(t), &l);
+    mw_model_anchor(talk_model(t), &anchor);
+    if (anchor.measured_s > 0) {
+        sheet_text(s, ROLE_DIM, "Predicted from what the last tokens measured.");
+        return;
+    }
     if (!(l.memory_bytes_s > 0))
         return;
     mw_limits_text(&l, (int64_t)time(NULL), limits, sizeof limits);
@@ -137,7 +147,7 @@ static const char *threads_text(char *buf, size_t n, const struct mw_options *o)
     return buf;
 }
 
-static void option_rows(const struct talk *t, struct sheet *s, const struct mw_options *b,
+static void option_rows(struct talk *t, struct sheet *s, const struct mw_options *b,
                         const struct plan *then)
 {
     const struct mw_options *a = &talk_options(t)->engine;
@@ -154,9 +164,8 @@ static void option_rows(const struct talk *t, struct sheet *s, const struct mw_o
                  disk_text(y, sizeof y, b->disk_rate));
     if (a->n_thread != b->n_thread)
         word_row(s, "threads", threads_text(x, sizeof x, a), threads_text(y, sizeof y, b));
-    speed_row(s, "tokens/s", now->decode_tps, then->decode_tps);
-    measured_row(t, s, b, then);
-    speed_row(s, "prompt tok/s", now->prefill_tps, then->prefill_tps);
+    answer_row(t, s, b, then);
+    speed_row(s, "prompt tok/s", now->prefill_tps, then->prefill_tps, false);
     if (then->decode_tps > 0)
         limits_line(t, s, b->disk_rate);
 }
@@ -342,14 +351,17 @@ bool change_price(struct talk *t, const struct mw_chat_options *wanted, char *bu
     struct err ignored = ERR_INIT;
     struct plan then;
     char pinned[24], rate[24], time[32], count[24], speed[40] = "", again[64] = "";
+    struct mw_options o = wanted->engine;
+    struct mw_diagnosis d;
     struct mw_cost cost = { 0 };
 
     if (talk_try_plan(t, &wanted->engine, &then, &ignored) != 0)
         return false;
     difference(pinned, sizeof pinned, talk_plan(t)->pinned_bytes, then.pinned_bytes);
-    if (then.decode_tps > 0)
+    o.memory_bytes = then.budget_bytes;
+    if (talk_diagnose(t, &o, &d))
         snprintf(speed, sizeof speed, ", about %s tok/s",
-                 receipt_rate(rate, sizeof rate, then.decode_tps));
+                 receipt_rate(rate, sizeof rate, d.tps));
     if (!mw_keeps_kv(&talk_options(t)->engine, &wanted->engine)) {
         talk_cost_again(t, &then, &cost);
         snprintf(again, sizeof again, "; %s tokens again: %s",

@@ -43,6 +43,7 @@ void run_plan(struct talk *t, const char *args)
     struct sheet *sheet = sheet_new("Plan", NULL);
     const struct plan *plan = talk_plan(t);
     uint64_t used = 0;
+    struct mw_diagnosis d;
     char rate[24], streamed[16], hot[16], experts[128];
 
     (void)args;
@@ -71,10 +72,11 @@ void run_plan(struct talk *t, const char *args)
                units_size(hot, sizeof hot, talk_info(t)->hot_bytes));
     if (plan->n_expert_all > 0)
         sheet_line(sheet, ROLE_TEXT, "%s", receipt_experts(experts, sizeof experts, plan));
-    if (plan->decode_tps > 0)
-        sheet_line(sheet, ROLE_TEXT, "predicted    ~%s tok/s, %s",
-                   receipt_rate(rate, sizeof rate, plan->decode_tps),
-                   mw_binds_label(plan->binds));
+    mw_diagnosis_of_sample(s, &d);
+    if (d.tps > 0)
+        sheet_line(sheet, ROLE_TEXT, "%s%s%s tok/s, %s",
+                   d.is_measured ? "measured     " : "predicted    ", d.is_measured ? "" : "~",
+                   receipt_rate(rate, sizeof rate, d.tps), mw_binds_label(d.binds));
     limits_line(t, sheet, talk_options(t)->engine.disk_rate);
     free(s);
     talk_show(t, sheet);

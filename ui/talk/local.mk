@@ -1,6 +1,5 @@
 # ui/talk: the conversation with the engine and its commands.
 libui_a_SOURCES += \
-	ui/talk/advice.c ui/talk/advice.h \
 	ui/talk/change_sheet.c ui/talk/change_sheet.h \
 	ui/talk/changes.c ui/talk/changes.h \
 	ui/talk/command_chats.c \

@@ -211,6 +211,21 @@ void talk_sample(struct talk *t, struct mw_sample *out)
     mw_watch_complete(t->engine.watch, out);
 }
 
+bool talk_diagnose(struct talk *t, const struct mw_options *o, struct mw_diagnosis *out)
+{
+    struct mw_sample *s = malloc(sizeof *s);
+    struct err ignored = ERR_INIT;
+    bool is_known;
+
+    *out = (struct mw_diagnosis){ 0 };
+    if (s == NULL)
+        return false;
+    talk_sample(t, s);
+    is_known = mw_diagnose(t->engine.model, o, s, out, &ignored) == 0 && out->tps > 0;
+    free(s);
+    return is_known;
+}
+
 int talk_try_plan(struct talk *t, const struct mw_options *o, struct plan *out, struct err *e)
 {
     return t->engine.chat != NULL ? mw_chat_plan(t->engine.chat, o, out, e)

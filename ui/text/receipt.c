@@ -8,8 +8,6 @@
 #include <string.h>
 
 #define NS 1e9
-/* A smaller share of waiting is not worth a word beside a larger one. */
-#define DISK_MATTERS 0.1
 
 /* A text in a buffer of fixed size, cut if it does not fit. */
 struct text {
@@ -293,102 +291,43 @@ static void why_done(struct text *t, const struct mw_receipt *r)
     add(t, ".");
 }
 
-static bool is_disturbed(const struct mw_sample *s)
-{
-    return s != NULL && s->verdict.binds == MW_BINDS_OTHERS;
-}
-
+/* The bound of the newest tokens, and the advice that the screen shows, too. */
 static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw_sample *s)
 {
-    uint64_t pass = s != NULL ? s->pass.bytes_pass : 0;
-    double share = receipt_stall_share(r);
-    char word[32], budget[32];
+    char sentence[MW_DIAGNOSIS_TEXT], word[32], budget[32];
+    struct mw_diagnosis d;
 
     if (r->decode_ns == 0) {
         add(t, " Nothing was decoded, so there is nothing to explain.");
-    } else if (is_disturbed(s)) {
-        add(t,
-            " %.0f %% of that time the program waited for a processor, which other programs "
-            "or the host of this machine used.",
-            s->verdict.share * 100);
-    } else if (r->bytes_read == 0 || (s != NULL && pass == 0 && share < 0.05)) {
-        add(t, " Nothing had to be read while it answered: all weights that a token uses are "
-               "in memory, and the time is arithmetic.");
-    } else {
-        add(t, " %.0f %% of that time was spent waiting for the disk", share * 100);
-        if (pass > 0)
-            add(t,
-                ": the last token read %s of weights that were not in memory, with a budget "
-                "of %s",
-                units_size(word, sizeof word, pass),
-                units_size(budget, sizeof budget, s->run.budget_bytes));
-        else
-            add(t, "; %s were read in all", units_size(word, sizeof word, r->bytes_read));
-        if (share < 0.5)
-            add(t, ", most of it while the processor was computing");
-        add(t, ".");
-    }
-}
-
-static const char *general_advice(const struct mw_receipt *r, const struct mw_sample *s)
-{
-    if (s != NULL && s->verdict.binds == MW_BINDS_SWAP)
-        return "The system is swapping: a smaller budget, or fewer other programs, would help";
-    if (s != NULL && s->verdict.binds == MW_BINDS_KV)
-        return "The keys and values of a long conversation cost most: a smaller KV type or a "
-               "shorter context would help";
-    if (is_disturbed(s) && receipt_stall_share(r) >= DISK_MATTERS)
-        return "Stop the other programs, or use fewer threads; then the disk is the limit";
-    if (is_disturbed(s))
-        return "Stop the other programs, or use fewer threads; a faster disk or more budget "
-               "would not help";
-    if (receipt_stall_share(r) >= 0.5)
-        return "A larger budget, a smaller weight type or a faster disk would help";
-    return "The processor and memory set the pace: more threads or a smaller weight type "
-           "would help, a faster disk would not";
-}
-
-static void why_better(struct text *t, const struct mw_receipt *r, const struct mw_sample *s)
-{
-    static const struct {
-        const char *key, *what;
-        bool has_bytes;
-    } rows[] = {
-        { "more_budget", "of budget more", true },
-        { "smaller_type", "a smaller weight type", false },
-        { "shorter_context", "a shorter context", false },
-        { "smaller_kv", "a smaller KV type", false },
-        { "faster_disk", "a faster disk", false },
-        { "more_threads", "more threads", false },
-    };
-    char word[32];
-
-    for (size_t i = 0; s != NULL && i < sizeof rows / sizeof rows[0]; i++) {
-        if (strcmp(s->verdict.advice, rows[i].key) != 0 || !(s->verdict.advice_to > 0))
-            continue;
-        add(t, " ");
-        if (rows[i].has_bytes)
-            add(t, "%s ",
-                units_size(word, sizeof word, (uint64_t)fmax(s->verdict.advice_amount, 0)));
-        add(t, "%s would give at most about ", rows[i].what);
-        add_rate(t, s->verdict.advice_to);
-        add(t, ".");
         return;
     }
-    add(t, " %s.", general_advice(r, s));
+    if (r->bytes_read == 0)
+        add(t, " Nothing had to be read while it answered");
+    else
+        add(t, " %.0f %% of that time was spent waiting for the disk",
+            receipt_stall_share(r) * 100);
+    if (s != NULL && s->pass.bytes_pass > 0)
+        add(t,
+            ": the last token read %s of weights that were not in memory, with a budget of %s",
+            units_size(word, sizeof word, s->pass.bytes_pass),
+            units_size(budget, sizeof budget, s->run.budget_bytes));
+    else if (r->bytes_read > 0)
+        add(t, "; %s were read in all", units_size(word, sizeof word, r->bytes_read));
+    add(t, ".");
+    if (s == NULL)
+        return;
+    mw_diagnosis_of_sample(s, &d);
+    d.is_prompt = false;
+    if (mw_diagnosis_text(&d, "/", sentence, sizeof sentence)[0] != '\0')
+        add(t, " Now: %s.", sentence);
 }
 
 char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct mw_sample *s)
 {
     struct text t = begin(buf, n);
-    size_t third;
 
     why_done(&t, r);
     why_slow(&t, r, s);
-    third = t.used + 1;
-    why_better(&t, r, s);
-    if (third < n && buf[third] >= 'a' && buf[third] <= 'z')
-        buf[third] = (char)(buf[third] - 'a' + 'A');
     return buf;
 }
 

@@ -32,8 +32,8 @@ double receipt_stall_share(const struct mw_receipt *r);
 /* The short form: "3.5 tok/s, 71 % disk". */
 char *receipt_short(char *buf, size_t n, const struct mw_receipt *r);
 
-/* Three sentences about the time of an answer: the work, the stalls, and advice.  s is a sample
- * taken after it; NULL makes the advice general. */
+/* Three sentences about the time of an answer: the work, the stalls, and the diagnosis of s, a
+ * sample taken after it; NULL leaves that one out. */
 char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct mw_sample *s);
 
 /* "about 2,140 tokens: 55 s, 9 GB of reads", or that it does not fit the context.  A shorter

@@ -1,0 +1,301 @@
+/*
+ * The diagnosis of answers: how fast, what limits them, and which change of the settings would
+ * make them faster.
+ *
+ * Measured values come first.  A rate with other settings is the measured one, scaled by the
+ * predicted times of a token with both settings at the same place of the conversation.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/machine/machine.h"
+#include "engine/plan/advice.h"
+#include "engine/session/anchors.h"
+#include "engine/session/options.h"
+#include "engine/session/plan_input.h"
+#include "engine/telemetry/shares.h"
+
+/* Left to the rest of the machine by a proposed budget, and at most this share of it. */
+#define KEEP_FREE  (512 * MIB)
+#define KEEP_SHARE 16
+/* A proposed size stays while the new one is within a quarter of it. */
+#define SAME_SIZE 1.25
+
+/* Where the conversation is, and how fast it is there. */
+struct base {
+    uint32_t n_seen;  /* 0: at the end of the context */
+    double tps;       /* with the settings in use; 0: not measured */
+    double formula_s; /* predicted for the same */
+    double least_s;   /* that another budget is promised to give (advice_least()) */
+};
+
+static bool has_kv(const struct mw_sample *s, const struct mw_options *o)
+{
+    return strcmp(s->run.kv_k, mw_kv_name(o->kv_k)) == 0 &&
+           strcmp(s->run.kv_v, mw_kv_name(o->kv_v)) == 0 &&
+           s->run.threads == (uint32_t)o->n_thread;
+}
+
+static bool has_settings(const struct mw_sample *s, const struct mw_options *o)
+{
+    return s->run.budget_bytes == o->memory_bytes && s->run.ctx == o->n_ctx && has_kv(s, o);
+}
+
+/* The settings that the sample was taken with, as far as a diagnosis changes them. */
+static struct mw_options settings_of(const struct mw_sample *s, const struct mw_options *o)
+{
+    struct mw_options in_use = *o;
+    int k = mw_kv_parse(s->run.kv_k), v = mw_kv_parse(s->run.kv_v);
+
+    in_use.memory_bytes = s->run.budget_bytes;
+    in_use.n_ctx = s->run.ctx;
+    in_use.n_thread = (int)s->run.threads;
+    if (k >= 0 && v >= 0) {
+        in_use.kv_k = (enum mw_kv)k;
+        in_use.kv_v = (enum mw_kv)v;
+    }
+    return in_use;
+}
+
+static uint32_t seen_of(const struct mw_sample *s, uint32_t n_ctx)
+{
+    uint64_t n = s->kv.tokens > s->kv.context ? s->kv.tokens : s->kv.context;
+
+    n = n > 0 ? n : 1;
+    return n < n_ctx ? (uint32_t)n : n_ctx;
+}
+
+/* Seconds of a token, and its terms.  0: not known. */
+static double token_of(struct mw_model *m, const struct mw_options *o, uint32_t n_seen,
+                       struct plan_input *in, struct plan_time *t)
+{
+    struct err ignored = ERR_INIT;
+
+    *t = (struct plan_time){ 0 };
+    if (plan_input_of(m, o, in, &ignored) != 0)
+        return 0;
+    return advice_token(in, n_seen > 0 && n_seen < o->n_ctx ? n_seen : o->n_ctx, t);
+}
+
+static struct base base_of(struct mw_model *m, const struct mw_options *o,
+                           const struct mw_sample *s)
+{
+    struct base b = { 0 };
+    struct mw_options in_use;
+    struct plan_input in;
+    struct plan_time t;
+    struct mw_rates rates;
+
+    if (s == NULL || s->run.ctx == 0)
+        return b;
+    b.n_seen = seen_of(s, s->run.ctx);
+    mw_rates(s, &rates);
+    if (!(rates.wall_s > 0))
+        return b;
+    in_use = settings_of(s, o);
+    b.formula_s = token_of(m, &in_use, b.n_seen, &in, &t);
+    b.least_s = advice_least(&t);
+    b.tps = b.formula_s > 0 ? 1 / rates.wall_s : 0;
+    return b;
+}
+
+/* The rate with settings for which the formula predicts these seconds. */
+static double rate_at(const struct base *b, double formula_s)
+{
+    if (!(formula_s > 0))
+        return 0;
+    return b->tps > 0 ? b->tps * b->formula_s / formula_s : 1 / formula_s;
+}
+
+/* ---- advice ---- */
+
+static void propose(struct mw_diagnosis *d, const char *key, double to_tps)
+{
+    snprintf(d->advice, sizeof d->advice, "%s", key);
+    d->to_tps = to_tps;
+}
+
+static bool is_worth(const struct mw_diagnosis *d, double to_tps)
+{
+    return to_tps >= ADVICE_GAIN * d->tps;
+}
+
+/* In steps of 3 to 6 %, rounded up. */
+static uint64_t round_size(uint64_t bytes)
+{
+    uint64_t step = MIB;
+
+    while (step * 32 <= bytes)
+        step *= 2;
+    return align_up(bytes, step);
+}
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+    return (double)a < SAME_SIZE * (double)b && (double)b < SAME_SIZE * (double)a;
+}
+
+/* The most that a budget may be, and the limit that says so. */
+static uint64_t most_budget(char *why, size_t n)
+{
+    struct mw_machine machine;
+    uint64_t keep;
+
+    mw_machine_read(&machine);
+    keep = machine.budget_bytes / KEEP_SHARE;
+    snprintf(why, n, "%.*s", (int)n - 1, machine.budget_why);
+    return machine.budget_bytes - (keep < KEEP_FREE ? keep : KEEP_FREE);
+}
+
+/* A larger budget.  Blocks grow with it, so the plan for the rounded size decides. */
+static void try_budget(struct mw_model *m, const struct mw_options *o, const struct base *b,
+                       const struct mw_diagnosis *last, const struct plan_input *in,
+                       double least_s, struct mw_diagnosis *d)
+{
+    uint32_t n_seen = b->n_seen > 0 ? b->n_seen : o->n_ctx;
+    struct mw_options then = *o;
+    char why[sizeof d->held_back];
+    uint64_t most = most_budget(why, sizeof why), bytes, nothing;
+    struct plan_input larger;
+    struct plan_time t;
+    double ignored_s, rate;
+
+    nothing = plan_reads_nothing_budget(in);
+    if (nothing > most && nothing != UINT64_MAX)
+        snprintf(d->held_back, sizeof d->held_back, "%s", why);
+    bytes = advice_budget(in, n_seen, most, &ignored_s);
+    if (bytes == 0)
+        return;
+    bytes = round_size(bytes);
+    bytes = bytes < most ? bytes : most / MIB * MIB;
+    if (strcmp(last->advice, "more_budget") == 0 && last->budget_bytes > o->memory_bytes &&
+        last->budget_bytes <= most && is_near(last->budget_bytes, bytes))
+        bytes = last->budget_bytes;
+    then.memory_bytes = bytes;
+    rate = rate_at(b, fmax(token_of(m, &then, n_seen, &larger, &t), least_s));
+    if (bytes <= o->memory_bytes || !is_worth(d, rate))
+        return;
+    propose(d, "more_budget", rate);
+    d->budget_bytes = bytes;
+}
+
+/* Half the bytes of a value: the types that have more than five bits. */
+static bool has_smaller_type(const char *type)
+{
+    return strcmp(type, "F32") == 0 || strcmp(type, "F16") == 0 || strcmp(type, "BF16") == 0 ||
+           strncmp(type, "Q8_", 3) == 0 || strncmp(type, "Q6_", 3) == 0;
+}
+
+static void try_type(const struct mw_model *m, struct mw_diagnosis *d)
+{
+    struct mw_model_info info;
+
+    mw_model_info(m, &info);
+    if (has_smaller_type(info.type))
+        propose(d, "smaller_type", 0);
+}
+
+static void try_kv(struct mw_model *m, const struct mw_options *o, const struct base *b,
+                   struct mw_diagnosis *d)
+{
+    struct mw_options then = *o;
+    struct plan_input in;
+    struct plan_time t;
+    double rate;
+
+    if (o->kv_k == MW_KV_F32 || o->kv_k == MW_KV_F16) {
+        then.kv_k = then.kv_v = MW_KV_Q8_0;
+        rate = rate_at(b, token_of(m, &then, b->n_seen, &in, &t));
+        if (is_worth(d, rate)) {
+            propose(d, "smaller_kv", rate);
+            return;
+        }
+    }
+    propose(d, "shorter_context", 0);
+}
+
+static void advise(struct mw_model *m, const struct mw_options *o, const struct base *b,
+                   const struct mw_diagnosis *last, const struct plan_input *in,
+                   double least_s, struct mw_diagnosis *d)
+{
+    if (d->binds == MW_BINDS_DISK)
+        try_budget(m, o, b, last, in, least_s, d);
+    else if (d->binds == MW_BINDS_KV)
+        try_kv(m, o, b, d);
+    if (d->advice[0] == '\0' && (d->binds == MW_BINDS_DISK || d->binds == MW_BINDS_MEMORY))
+        try_type(m, d);
+}
+
+/* ---- the diagnosis ---- */
+
+/* Advice that follows from measured figures alone, not from a plan. */
+static bool is_plain(const char *advice)
+{
+    return strcmp(advice, "less_budget") == 0 || strcmp(advice, "direct_io") == 0 ||
+           strcmp(advice, "rows_only") == 0 || strcmp(advice, "other_programs") == 0;
+}
+
+/* By the verdict of measured tokens.  The prompt has a verdict, too, and no rate. */
+static void take_measured(const struct mw_sample *s, const struct base *b,
+                          struct mw_diagnosis *d)
+{
+    d->is_measured = true;
+    d->tps = b->tps;
+    d->binds = s->verdict.binds;
+    d->share = s->verdict.share;
+    d->part = s->verdict.part;
+    if (is_plain(s->verdict.advice))
+        snprintf(d->advice, sizeof d->advice, "%s", s->verdict.advice);
+    if (strcmp(d->advice, "less_budget") == 0 &&
+        s->run.budget_bytes > (uint64_t)s->verdict.advice_amount)
+        d->budget_bytes = s->run.budget_bytes - (uint64_t)s->verdict.advice_amount;
+}
+
+int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_sample *s,
+                struct mw_diagnosis *out, struct err *e)
+{
+    struct mw_diagnosis last = *out, d = { 0 };
+    struct mw_options resolved = *o;
+    struct mw_limits limits;
+    struct plan_input in;
+    struct plan_time t;
+    struct base b;
+    double formula_s;
+
+    if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0)
+        return -1;
+    b = base_of(m, &resolved, s);
+    formula_s = token_of(m, &resolved, b.n_seen, &in, &t);
+    if (formula_s > 0 && s != NULL && has_kv(s, &resolved))
+        formula_s = fmax(formula_s, b.least_s);
+    limits = limits_of(m);
+    if (s != NULL && s->verdict.binds != MW_BINDS_NONE && has_settings(s, &resolved)) {
+        take_measured(s, &b, &d);
+    } else {
+        d.tps = rate_at(&b, formula_s);
+        d.part = t.part;
+        mw_shares_scale(&d.part);
+        d.binds = formula_s > 0 ? mw_shares_bind(&d.part, &d.share) : MW_BINDS_NONE;
+        d.read_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes);
+    }
+    d.is_fast = d.tps >= ADVICE_READING_TPS;
+    d.is_doubtful = !in.factors.is_set && mw_limits_doubtful(&limits);
+    if (d.is_fast && d.binds != MW_BINDS_SWAP)
+        d.advice[0] = '\0';
+    else if (d.advice[0] == '\0' && d.tps > 0 && !d.is_doubtful)
+        advise(m, &resolved, &b, &last, &in, advice_least(&t), &d);
+    *out = d;
+    return 0;
+}
+
+bool anchors_diagnose(struct mw_model *m, const struct mw_sample *s, struct mw_diagnosis *d)
+{
+    struct err ignored = ERR_INIT;
+    struct mw_options o;
+
+    return anchors_in_use(m, &o) && has_settings(s, &o) &&
+           mw_diagnose(m, &o, s, d, &ignored) == 0;
+}

@@ -1,0 +1,174 @@
+/* A diagnosis in words and in samples. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/units.h"
+#include "engine/memwall.h"
+#include "engine/plan/advice.h"
+
+/* The words that follow the share of a bound. */
+static const char *const shares[MW_BINDS_COUNT] = {
+    [MW_BINDS_NONE] = "",
+    [MW_BINDS_DISK] = "waits",
+    [MW_BINDS_MEMORY] = "goes to moving weights from memory",
+    [MW_BINDS_COMPUTE] = "is arithmetic",
+    [MW_BINDS_KV] = "goes to keys and values",
+    [MW_BINDS_SWAP] = "waits for memory",
+    [MW_BINDS_OTHERS] = "waits for a processor that others use",
+};
+
+/* Advice in words, for advice that is not a command. */
+static const struct {
+    const char *key, *text;
+} advices[] = {
+    { "more_budget", "more budget would help" },
+    { "smaller_type", "a smaller weight type would help" },
+    { "smaller_kv", "a smaller type for keys and values would help" },
+    { "shorter_context", "a shorter conversation would help" },
+    { "less_budget", "a smaller budget would stop it" },
+    { "rows_only", "for rows of tables alone, all weights are in memory" },
+    { "other_programs", "stop other programs, or use fewer threads" },
+    { "direct_io", "reading without the page cache would help" },
+};
+
+char *mw_diagnosis_command(const struct mw_diagnosis *d, char *buf, size_t n)
+{
+    buf[0] = '\0';
+    if (d->budget_bytes > 0)
+        snprintf(buf, n, "memory %" PRIu64 "M", (d->budget_bytes + MIB - 1) / MIB);
+    else if (strcmp(d->advice, "smaller_kv") == 0)
+        snprintf(buf, n, "kv %s", mw_kv_name(MW_KV_Q8_0));
+    else if (strcmp(d->advice, "direct_io") == 0)
+        snprintf(buf, n, "io %s", mw_io_name(MW_IO_DIRECT));
+    return buf;
+}
+
+/* "0.55", "3.4", "24" */
+static char *rate_text(char *buf, size_t n, double tps)
+{
+    snprintf(buf, n, "%.*f", tps < 0.995 ? 2 : tps < 9.95 ? 1 : 0, tps);
+    return buf;
+}
+
+char *mw_diagnosis_advice(const struct mw_diagnosis *d, const char *before, char *buf, size_t n)
+{
+    char command[32], rate[16];
+
+    buf[0] = '\0';
+    if (mw_diagnosis_command(d, command, sizeof command)[0] != '\0') {
+        snprintf(buf, n, "%s%s%s%s%s", before, command, d->to_tps > 0 ? " for ~" : "",
+                 d->to_tps > 0 ? rate_text(rate, sizeof rate, d->to_tps) : "",
+                 d->to_tps > 0 ? " tok/s" : "");
+        return buf;
+    }
+    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
+        if (strcmp(d->advice, advices[i].key) == 0)
+            snprintf(buf, n, "%s", advices[i].text);
+    return buf;
+}
+
+char *mw_diagnosis_why_not(const struct mw_diagnosis *d, char *buf, size_t n)
+{
+    if (d->is_fast)
+        snprintf(buf, n, "fast enough to read: nothing to change");
+    else if (!(d->tps > 0))
+        snprintf(buf, n, "nothing was measured yet");
+    else if (d->is_doubtful)
+        snprintf(buf, n, "this machine was measured in a bad moment; the first answer will show "
+                         "its speed");
+    else if (d->held_back[0] != '\0')
+        snprintf(buf, n, "no larger budget is possible: %s", d->held_back);
+    else
+        snprintf(buf, n, "no other setting would be 10 %% faster");
+    return buf;
+}
+
+/* Predictions begin with "~". */
+static void predicted_text(const struct mw_diagnosis *d, char *buf, size_t n)
+{
+    char rate[16], size[24];
+    int len;
+
+    if (!(d->tps > 0))
+        return;
+    len = snprintf(buf, n, "~%s: the plan predicts ~%s tok/s; ", mw_binds_label(d->binds),
+                   rate_text(rate, sizeof rate, d->tps));
+    if (d->read_bytes > 0)
+        snprintf(buf + len, n - (size_t)len, "each token will read ~%s of weights",
+                 units_size(size, sizeof size, d->read_bytes));
+    else
+        snprintf(buf + len, n - (size_t)len, "all weights fit the budget");
+}
+
+char *mw_diagnosis_text(const struct mw_diagnosis *d, const char *before, char *buf, size_t n)
+{
+    char advice[128];
+
+    buf[0] = '\0';
+    if (d->binds == MW_BINDS_NONE)
+        return buf;
+    if (!d->is_measured) {
+        predicted_text(d, buf, n);
+        return buf;
+    }
+    if (mw_diagnosis_advice(d, before, advice, sizeof advice)[0] == '\0' &&
+        (d->is_fast || d->held_back[0] != '\0'))
+        mw_diagnosis_why_not(d, advice, sizeof advice);
+    snprintf(buf, n, "%s: %.0f %% of %s %s%s%s", mw_binds_label(d->binds), 100 * d->share,
+             d->binds == MW_BINDS_SWAP ? "the time"
+             : d->is_prompt            ? "the prompt's time"
+                                       : "each token",
+             shares[d->binds], advice[0] != '\0' ? "; " : "", advice);
+    return buf;
+}
+
+/* ---- samples ---- */
+
+void mw_diagnosis_to_sample(const struct mw_diagnosis *d, struct mw_sample *s)
+{
+    double budget = (double)s->run.budget_bytes;
+
+    snprintf(s->verdict.advice, sizeof s->verdict.advice, "%s", d->advice);
+    snprintf(s->verdict.held_back, sizeof s->verdict.held_back, "%s", d->held_back);
+    s->verdict.advice_from = d->to_tps > 0 ? d->tps : 0;
+    s->verdict.advice_to = d->to_tps;
+    s->verdict.advice_amount =
+        d->budget_bytes > 0 ? fabs((double)d->budget_bytes - budget) : 0;
+    if (d->is_measured)
+        return;
+    s->run.predicted_decode = d->tps;
+    s->run.predicted_binds = d->binds;
+    s->run.predicted_read = d->read_bytes;
+}
+
+void mw_diagnosis_of_sample(const struct mw_sample *s, struct mw_diagnosis *d)
+{
+    struct mw_rates rates;
+
+    *d = (struct mw_diagnosis){ .is_measured = s->verdict.binds != MW_BINDS_NONE };
+    mw_rates(s, &rates);
+    if (d->is_measured) {
+        d->tps = rates.wall_s > 0 ? 1 / rates.wall_s : 0;
+        d->binds = s->verdict.binds;
+        d->share = s->verdict.share;
+        d->part = s->verdict.part;
+    } else {
+        d->tps = s->run.predicted_decode;
+        d->binds = s->run.predicted_binds;
+        d->read_bytes = s->run.predicted_read;
+    }
+    d->is_prompt = s->state == MW_PREFILL;
+    d->is_fast = d->tps >= ADVICE_READING_TPS;
+    snprintf(d->advice, sizeof d->advice, "%s", s->verdict.advice);
+    snprintf(d->held_back, sizeof d->held_back, "%s", s->verdict.held_back);
+    d->to_tps = s->verdict.advice_to;
+    if (strcmp(d->advice, "more_budget") == 0)
+        d->budget_bytes = s->run.budget_bytes + (uint64_t)s->verdict.advice_amount;
+    else if (strcmp(d->advice, "less_budget") == 0 &&
+             (double)s->run.budget_bytes > s->verdict.advice_amount)
+        d->budget_bytes = s->run.budget_bytes - (uint64_t)s->verdict.advice_amount;
+}
