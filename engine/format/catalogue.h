@@ -79,7 +79,9 @@ struct catalogue {
     struct default_list defaults; /* hyper-parameters that the file leaves out */
     struct catalogue_index *index; /* by name; private */
     struct gguf *gguf;             /* parsed header of the first file; private to format/ */
-    atomic_bool cancel;            /* set by any thread: loading ends with ERR_CANCELLED */
+    /* Flag of the one who loads now, under the lock of the model: once it is set, loading ends with
+     * ERR_CANCELLED.  NULL: it never ends early. */
+    const atomic_bool *cancel;
 };
 
 /*
@@ -116,7 +118,7 @@ uint64_t tensor_rows(const struct tensor_info *t);
 int catalogue_check_files(const struct catalogue *c, struct err *e);
 
 /* For loops that load.  Returns 0, or -1 with *e (ERR_CANCELLED) once another thread has set
- * cancel. */
+ * *cancel. */
 int catalogue_go_on(const struct catalogue *c, struct err *e);
 
 /* Returns whether the file with this device and inode belongs to the model: a weight file, or

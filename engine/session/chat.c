@@ -69,10 +69,11 @@ struct mw_chat {
     uint32_t n_ahead,
         n_again; /* tokens of the conversation, and those that must be evaluated again */
     double prompt_compute_s; /* as answer.h has it */
-    bool is_working, quits;
+    bool is_working;
     uint64_t n_taken; /* commands, with the one that runs */
     bool is_over;     /* the engine thread uses nothing any longer */
     atomic_bool cancel;
+    atomic_bool quits; /* the chat is being closed: loading ends early, too */
 
     /* engine thread only */
     struct answerer answerer;
@@ -171,7 +172,7 @@ static int prepare_answerer(struct mw_chat *c, const struct mw_chat_options *o,
                           .ctx_shift = o->engine.ctx_shift,
                           .cancel = &c->cancel };
 
-    a.rendering.tokenizer = model_tokenizer(c->m, e);
+    a.rendering.tokenizer = model_tokenizer(c->m, &c->quits, e);
     a.rendering.think = o->think;
     if (a.rendering.tokenizer == NULL)
         return -1;
@@ -240,7 +241,7 @@ static int apply_engine(struct mw_chat *c, const struct mw_options *wanted, stru
 
     if (c->session != NULL)
         return shorten(c, wanted->n_ctx, e) != 0 ? -1 : session_set(c->session, wanted, e);
-    if (mw_session_open(&s, c->m, wanted, e) != 0)
+    if (session_open(&s, c->m, wanted, &c->quits, e) != 0)
         return -1;
     set_session(c, s);
     return 0;
@@ -294,7 +295,7 @@ static struct command *take_change(struct mw_chat *c, size_t n_token)
     pthread_mutex_lock(&c->lock);
     for (change = c->first; change != NULL && change->kind != DO_SET; change = change->next)
         before = change;
-    if (change != NULL && !c->quits && !atomic_load(&c->cancel) &&
+    if (change != NULL && !atomic_load(&c->quits) && !atomic_load(&c->cancel) &&
         (before == NULL || change->n_taken == c->n_taken) &&
         can_go_on(c, &change->settings.o, n_token)) {
         *(before != NULL ? &before->next : &c->first) = change->next;
@@ -452,9 +453,9 @@ static struct command *take_command(struct mw_chat *c)
 
     pthread_mutex_lock(&c->lock);
     c->is_working = false;
-    while (c->first == NULL && !c->quits)
+    while (c->first == NULL && !atomic_load(&c->quits))
         pthread_cond_wait(&c->wake, &c->lock);
-    if (c->quits) {
+    if (atomic_load(&c->quits)) {
         pthread_mutex_unlock(&c->lock);
         return NULL;
     }
@@ -476,7 +477,7 @@ static void load(struct mw_chat *c)
     struct answerer answerer;
     struct mw_session *s;
 
-    if (mw_session_open(&s, c->m, &c->settings.o.engine, &e) != 0) {
+    if (session_open(&s, c->m, &c->settings.o.engine, &c->quits, &e) != 0) {
         post_error(c, &e);
         return;
     }
@@ -586,10 +587,9 @@ static int push_kind(struct mw_chat *c, enum command_kind kind, size_t n, struct
 static void ask_to_end(struct mw_chat *c)
 {
     pthread_mutex_lock(&c->lock);
-    c->quits = true;
+    atomic_store(&c->quits, true);
     pthread_cond_broadcast(&c->wake);
     pthread_mutex_unlock(&c->lock);
-    atomic_store(&c->m->catalogue->cancel, true);
     mw_chat_cancel(c);
 }
 
@@ -614,7 +614,6 @@ void mw_chat_close(struct mw_chat *c)
     if (c->has_thread) {
         ask_to_end(c);
         pthread_join(c->thread, NULL);
-        atomic_store(&c->m->catalogue->cancel, false);
     }
     while (c->first != NULL) {
         struct command *next = c->first->next;

@@ -247,13 +247,16 @@ static void build_tokenizer(struct mw_model *m, struct err *e)
     }
 }
 
-const struct tokenizer *model_tokenizer(struct mw_model *m, struct err *e)
+const struct tokenizer *model_tokenizer(struct mw_model *m, const atomic_bool *cancel,
+                                        struct err *e)
 {
     const struct tokenizer *t;
 
     pthread_mutex_lock(&m->lock);
+    m->catalogue->cancel = cancel;
     if (m->tokenizer == NULL)
         build_tokenizer(m, e);
+    m->catalogue->cancel = NULL;
     t = m->tokenizer;
     pthread_mutex_unlock(&m->lock);
     return t;
@@ -273,7 +276,7 @@ int mw_model_check_text(struct mw_model *m, struct err *e)
          room->used + tokenizer_bytes_bound(&m->vocab) + tokenizer_build_bytes(&m->vocab) >
              room->limit))
         return 0;
-    return model_tokenizer(m, e) != NULL ? 0 : -1;
+    return model_tokenizer(m, NULL, e) != NULL ? 0 : -1;
 }
 
 void model_keep_tokenizer(struct mw_model *m, const char *folder)
@@ -345,12 +348,13 @@ static int load_vec(void *ctx, struct vec *v, struct err *e)
     return check_finite(load->m, v, e);
 }
 
-int model_load_small(struct mw_model *m, struct err *e)
+int model_load_small(struct mw_model *m, const atomic_bool *cancel, struct err *e)
 {
     struct vec_load load = { .m = m };
     int rc = 0;
 
     pthread_mutex_lock(&m->lock);
+    m->catalogue->cancel = cancel;
     if (m->resident.base == NULL) {
         rc = arena_map(&m->resident, "pinned", desc_resident_bytes(m->desc), true, e);
         if (rc == 0)
@@ -364,6 +368,7 @@ int model_load_small(struct mw_model *m, struct err *e)
         if (rc != 0)
             arena_unmap(&m->resident);
     }
+    m->catalogue->cancel = NULL;
     pthread_mutex_unlock(&m->lock);
     free(load.raw);
     return rc;

@@ -40,7 +40,7 @@ static int make_kv(struct mw_session *s, struct err *e)
  * fit later, beside the first blocks.  A failure is reported by the chat, which needs the
  * tokenizer; ids can be evaluated without.
  */
-static void build_early(struct mw_session *s)
+static void build_early(struct mw_session *s, const atomic_bool *quits)
 {
     struct err ignored = ERR_INIT;
 
@@ -48,11 +48,11 @@ static void build_early(struct mw_session *s)
         model_keep_tokenizer(s->m, s->settled.o.cache_folder);
     if (session_build_bytes(s->m) > session_left_over(&s->plan, 0) ||
         s->m->catalogue->kind != CATALOGUE_GGUF)
-        (void)model_tokenizer(s->m, &ignored);
+        (void)model_tokenizer(s->m, quits, &ignored);
 }
 
 /* Make the parts, in the order in which they need each other. */
-static int make_parts(struct mw_session *s, struct err *e)
+static int make_parts(struct mw_session *s, const atomic_bool *quits, struct err *e)
 {
     const struct mw_options *o = &s->settled.o;
     struct forward_bytes bytes;
@@ -60,7 +60,7 @@ static int make_parts(struct mw_session *s, struct err *e)
 
     forward_bytes(s->m->desc, 0, &bytes);
     s->weights.expert_sizes = bytes.experts;
-    if (pool_new(&s->pool, o->n_thread, e) != 0 || model_load_small(s->m, e) != 0 ||
+    if (pool_new(&s->pool, o->n_thread, e) != 0 || model_load_small(s->m, quits, e) != 0 ||
         make_kv(s, e) != 0 || copies_new(&s->copies, s->kv, o->cache_folder, e) != 0)
         return -1;
     copies_set_room(s->copies, s->plan.n_copy);
@@ -73,8 +73,8 @@ static int make_parts(struct mw_session *s, struct err *e)
     return 0;
 }
 
-int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw_options *o,
-                    struct err *e)
+int session_open(struct mw_session **out, struct mw_model *m, const struct mw_options *o,
+                 const atomic_bool *quits, struct err *e)
 {
     struct mw_session *s = calloc(1, sizeof *s);
 
@@ -96,8 +96,8 @@ int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw
     s->kernels = kernels_of(&s->settled.o, e);
     if (s->kernels == NULL || settled_plan(m, &s->settled, NULL, &s->plan, e) != 0)
         goto fail;
-    build_early(s);
-    if (make_parts(s, e) != 0)
+    build_early(s, quits);
+    if (make_parts(s, quits, e) != 0)
         goto fail;
     publish_plan(s);
     counter_set(&s->telemetry->state, MW_IDLE);
@@ -107,6 +107,12 @@ int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw
 fail:
     mw_session_close(s);
     return -1;
+}
+
+int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw_options *o,
+                    struct err *e)
+{
+    return session_open(out, m, o, NULL, e);
 }
 
 void mw_session_close(struct mw_session *s)

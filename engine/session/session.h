@@ -4,9 +4,15 @@
 #ifndef MEMWALL_ENGINE_SESSION_SESSION_H
 #define MEMWALL_ENGINE_SESSION_SESSION_H
 
+#include <stdatomic.h>
+
 #include "engine/memwall.h"
 #include "engine/session/settled.h"
 #include "engine/telemetry/telemetry.h"
+
+/* mw_session_open() that ends early with ERR_CANCELLED once *quits is set; NULL: never. */
+int session_open(struct mw_session **out, struct mw_model *m, const struct mw_options *o,
+                 const atomic_bool *quits, struct err *e);
 
 struct telemetry *session_telemetry(struct mw_session *s);
 

@@ -114,6 +114,7 @@ static int make(struct mw_session *s, struct change *c, struct err *e)
 {
     const struct mw_options *o = &c->settled.o;
     const struct plan *plan = &c->plan;
+    uint32_t n_slot = session_ring_slots(s, plan->chunk, o->n_ctx);
     struct room room;
 
     if (plan->n_copy < s->plan.n_copy)
@@ -127,8 +128,8 @@ static int make(struct mw_session *s, struct change *c, struct err *e)
     if (pool_set_threads(s->pool, o->n_thread, e) != 0 ||
         (o->n_ctx > s->settled.o.n_ctx && tokens_resize(&s->tokens, o->n_ctx, e) != 0))
         return -1;
-    if (c->replaces ? session_kv(&c->kv, s, o, plan, e) != 0
-                    : kv_resize(s->kv, o->n_ctx, session_ring_slots(s, plan->chunk, o->n_ctx), e) != 0)
+    if ((c->replaces ? session_kv(&c->kv, s, o, plan, e)
+                     : kv_resize(s->kv, o->n_ctx, n_slot, e)) != 0)
         return -1;
     if (c->opens && open_weights(s, &c->settled, plan, kv_used(s, c), e) != 0)
         return -1;

@@ -72,7 +72,7 @@ static int make_encoder(struct mw_encoder **out, const struct tokenizer *t, bool
 int mw_encoder_new(struct mw_encoder **out, struct mw_model *m, bool parse_special,
                    struct err *e)
 {
-    const struct tokenizer *t = model_tokenizer(m, e);
+    const struct tokenizer *t = model_tokenizer(m, NULL, e);
 
     *out = NULL;
     return t == NULL ? -1 : make_encoder(out, t, parse_special, TOKENIZER_RUN_MAX, e);

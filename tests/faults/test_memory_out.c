@@ -180,7 +180,7 @@ static void find_tokenizer(const char *model)
     struct err e = ERR_INIT;
 
     no_error(mw_model_open(&m, model, &e), &e);
-    has_tokenizer = model_tokenizer(m, &e) != NULL;
+    has_tokenizer = model_tokenizer(m, NULL, &e) != NULL;
     mw_model_close(m);
 }
 
@@ -189,7 +189,7 @@ static int encode(struct mw_model *m, struct err *e)
 {
     struct mw_sampling sampling = { .temp = 1, .top_p = 0.9f, .seed = { true, 3 } };
     struct mw_sampler *sampler;
-    const struct tokenizer *t = model_tokenizer(m, e);
+    const struct tokenizer *t = model_tokenizer(m, NULL, e);
     struct ids out = { 0 };
     int rc = t != NULL ? tokenizer_encode(t, "a b <b>", 7, true, true, &out, e) : -1;
 

@@ -610,6 +610,26 @@ static void a_cancel_stops_and_the_chat_goes_on(void **state)
     mw_chat_close(c);
 }
 
+static void a_chat_that_ends_does_not_stop_another_one_of_its_model(void **state)
+{
+    struct mw_chat_options o = base_options(), small = o;
+    struct mw_model *fresh = open_model("gemma4-tiny-q4_0.gguf");
+    struct mw_chat *ending, *c;
+    struct err e = ERR_INIT;
+    struct said said;
+
+    (void)state;
+    small.engine.memory_bytes = MIB; /* it loads nothing */
+    assert_int_equal(mw_chat_open(&ending, fresh, &small, &e), 0);
+    assert_int_equal(wait_for_end(ending, &said), MW_EVENT_ERROR);
+    assert_true(mw_chat_stop(ending, 60000));
+    assert_int_equal(mw_chat_open(&c, fresh, &o, &e), 0);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_READY);
+    mw_chat_close(c);
+    mw_chat_close(ending);
+    mw_model_close(fresh);
+}
+
 static void every_message_that_a_cancel_drops_ends_with_an_event(void **state)
 {
     struct mw_chat_options o = base_options();
@@ -714,6 +734,7 @@ int main(void)
         cmocka_unit_test(the_next_prompt_has_the_answer_without_its_stop_string),
         cmocka_unit_test(a_stop_string_that_is_empty_or_too_long_is_refused),
         cmocka_unit_test(a_cancel_stops_and_the_chat_goes_on),
+        cmocka_unit_test(a_chat_that_ends_does_not_stop_another_one_of_its_model),
         cmocka_unit_test(every_message_that_a_cancel_drops_ends_with_an_event),
         cmocka_unit_test(a_budget_below_the_floor_can_be_raised),
         cmocka_unit_test(a_chat_that_did_not_load_is_not_half_loaded_by_a_change_that_fails),

@@ -36,7 +36,7 @@ static int open_model(void **state)
 
     (void)state;
     if (path == NULL || mw_model_open(&model, path, &e) != 0 ||
-        model_tokenizer(model, &e) == NULL)
+        model_tokenizer(model, NULL, &e) == NULL)
         return -1;
     mw_model_info(model, &info);
     n_vocab = info.n_vocab;

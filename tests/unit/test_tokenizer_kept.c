@@ -290,7 +290,7 @@ static bool is_kept_if_changed(const char *path, int moment)
     model_keep_tokenizer(m, folder);
     if (moment == 2)
         touch_in_place(fd);
-    assert_non_null(model_tokenizer(m, &e));
+    assert_non_null(model_tokenizer(m, NULL, &e));
     if (moment == 3)
         touch_in_place(fd);
     mw_model_close(m);
