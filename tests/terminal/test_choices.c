@@ -300,7 +300,7 @@ static void no_choice_that_removes_something_is_the_default(void **state)
     fake_line(&run, "/kv q4_0");
     sees(&run, "Change: kv q4_0");
     pty_send(run.s, "\r");
-    sees(&run, "kv q4_0/q4_0");
+    sees(&run, ", kv q4_0");
     fake_line(&run, "/memory 256M");
     sees(&run, "Change: memory");
     pty_send(run.s, "\r");
