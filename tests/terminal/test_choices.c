@@ -288,6 +288,39 @@ static void keys_of_a_line_close_a_sheet_and_change_nothing(void **state)
     assert_true(pty_sees_at(run.s, -2, "> pasted"));
 }
 
+/* Ways to close the plan of a change without an answer to it, and with one. */
+static void a_change_that_is_not_applied_is_reported(void **state)
+{
+    static const struct {
+        const char *keys;
+        bool is_answer;
+    } ways[] = {
+        { "hello\r", false },
+        { "/ctx\r", false },
+        { "\033[200~pasted\033[201~", false },
+        { "\033[<0;1;2M\033[<0;1;2m", false },
+        { "\033", true },
+        { "\003", true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        fake_begin(&run, 40, 160, NULL, NULL);
+        fake_line(&run, "/ctx 8k");
+        sees(&run, "Change: ctx 8192");
+        pty_send(run.s, ways[i].keys);
+        loses(&run, "Change: ctx 8192");
+        if (ways[i].is_answer) {
+            fake_line(&run, "/stats");
+            sees(&run, "Statistics");
+            assert_false(pty_shows(run.s, "was not applied"));
+        } else {
+            sees(&run, "ctx 8192 was not applied");
+        }
+        fake_end(&run);
+    }
+}
+
 /* The longest context is in use and its types are the smallest. */
 static void no_choice_that_removes_something_is_the_default(void **state)
 {
@@ -416,6 +449,7 @@ int main(void)
         cmocka_unit_test_teardown(a_full_context_does_not_come_between_the_keys_of_a_line,
                                   end_run),
         cmocka_unit_test_teardown(keys_of_a_line_close_a_sheet_and_change_nothing, end_run),
+        cmocka_unit_test_teardown(a_change_that_is_not_applied_is_reported, end_run),
         cmocka_unit_test_teardown(no_choice_that_removes_something_is_the_default, end_run),
         cmocka_unit_test_teardown(a_paste_of_several_lines_is_one_message, end_run),
         cmocka_unit_test_teardown(a_paste_without_its_end_swallows_no_keys, end_run),

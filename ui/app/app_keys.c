@@ -30,13 +30,23 @@ static void uncover(struct app *a, const struct sheet *s)
     term_redraw_rows(a->term, y, n);
 }
 
+/* A question that closes without an answer is a decision, too. */
+static void say_dropped(struct app *a, const struct sheet *s)
+{
+    if (sheet_drop(s)[0] != '\0')
+        talk_notice(a->talk, "%s", sheet_drop(s));
+}
+
 static void close_sheet(struct app *a)
 {
-    if (a->sheet == NULL)
+    struct sheet *s = a->sheet;
+
+    if (s == NULL)
         return;
-    uncover(a, a->sheet);
-    sheet_free(a->sheet);
+    uncover(a, s);
     a->sheet = NULL;
+    say_dropped(a, s);
+    sheet_free(s);
 }
 
 void app_enter(struct app *a, enum app_mode mode)
@@ -599,7 +609,9 @@ static bool sheet_mode_key(struct app *a, const struct key *key)
     app_enter(a, MODE_LINE);
     if (result == SHEET_ENTERS)
         sheet_enter(s);
-    else
+    if (result == SHEET_TYPED)
+        say_dropped(a, s);
+    if (result != SHEET_ENTERS)
         a->echo[0] = '\0';
     sheet_free(s);
     return result != SHEET_TYPED;

@@ -113,10 +113,18 @@ static void put_sheet_line(void *ctx, const char *line)
     put_line(ctx, line);
 }
 
+/* Another line or sheet came instead of an answer. */
+static void say_dropped(struct plain *p, const struct sheet *s)
+{
+    if (s != NULL && sheet_drop(s)[0] != '\0')
+        talk_notice(p->talk, "%s", sheet_drop(s));
+}
+
 static void on_sheet(void *ctx, struct sheet *s)
 {
     struct plain *p = ctx;
 
+    say_dropped(p, p->sheet);
     sheet_free(p->sheet);
     p->sheet = NULL;
     sheet_print(s, put_sheet_line, p);
@@ -374,10 +382,12 @@ static void answer_sheet(struct plain *p, const char *line)
     else if (!sheet_has_choice(s) &&
              (strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0))
         sheet_enter(s);
-    else if (line[0] == '\0' || strcasecmp(line, "n") == 0 || strcasecmp(line, "no") == 0)
+    else if (line[0] == '\0' || strcasecmp(line, "n") == 0 || strcasecmp(line, "no") == 0) {
         put_line(p, "* nothing was changed");
-    else
+    } else {
+        say_dropped(p, s);
         command_enter(p->talk, line);
+    }
     sheet_free(s);
 }
 

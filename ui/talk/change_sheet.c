@@ -294,6 +294,8 @@ static struct sheet *proposal_sheet(struct talk *t, const struct mw_chat_options
     *p = (struct proposal){ .t = t, .options = *wanted };
     snprintf(p->what, sizeof p->what, "%s", what);
     sheet_on_enter(s, apply, free, p);
+    snprintf(title, sizeof title, "%s was not applied", what);
+    sheet_on_drop(s, title);
     return s;
 }
 

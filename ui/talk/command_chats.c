@@ -97,6 +97,7 @@ static void ask_to_delete(struct talk *t, const struct store_entry *chat, bool f
     struct question *q = malloc(sizeof *q);
     struct sheet *s =
         q == NULL ? NULL : sheet_new("Delete this chat?", "Enter: choose   Esc: close");
+    char drop[STORE_NAME_BYTES + 40];
 
     if (s == NULL) {
         free(q);
@@ -106,6 +107,8 @@ static void ask_to_delete(struct talk *t, const struct store_entry *chat, bool f
     *q = (struct question){ .t = t, .from_menu = from_menu };
     snprintf(q->name, sizeof q->name, "%s", chat->name);
     sheet_on_enter(s, delete_chat, free, q);
+    snprintf(drop, sizeof drop, "\"%s\" was not deleted", chat->name);
+    sheet_on_drop(s, drop);
     sheet_line(s, ROLE_TEXT, "%s: ", chat->name);
     sheet_more(s, ROLE_DIM, "%s", chat->title);
     if (is_own(t, chat->name))

@@ -52,6 +52,7 @@ struct sheet {
     sheet_letter_fn *on_letter;
     uint32_t letter; /* that was typed; 0: Enter */
     const char *help;
+    char drop[120];
 };
 
 struct sheet *sheet_new(const char *title, const char *hint)
@@ -299,6 +300,16 @@ static enum sheet_result filter_key(struct sheet *s, const struct key *key)
     }
     apply_filter(s);
     return SHEET_STAYS;
+}
+
+void sheet_on_drop(struct sheet *s, const char *says)
+{
+    snprintf(s->drop, sizeof s->drop, "%s", says);
+}
+
+const char *sheet_drop(const struct sheet *s)
+{
+    return s->drop;
 }
 
 void sheet_on_help(struct sheet *s, const char *command)

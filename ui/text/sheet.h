@@ -65,6 +65,12 @@ void sheet_on_enter(struct sheet *s, sheet_enter_fn *enter, void (*release)(void
 typedef void sheet_letter_fn(void *ctx, uint32_t letter, long row);
 void sheet_on_letters(struct sheet *s, const char *letters, sheet_letter_fn *letter);
 
+/* Say this, which is copied, if the sheet closes and nobody chose, neither with Enter nor with
+ * Esc: a text for the line or another sheet came instead. */
+void sheet_on_drop(struct sheet *s, const char *says);
+/* Returns that text, or "". */
+const char *sheet_drop(const struct sheet *s);
+
 /* Let F1 run this command, which is static, while the sheet is open. */
 void sheet_on_help(struct sheet *s, const char *command);
 /* Returns that command, or NULL. */
