@@ -303,9 +303,28 @@ done:
     return code;
 }
 
+/* A single argument can be the name of a model.  Returns an exit code, or -1 to go on. */
+static int take_model(struct options *o)
+{
+    enum model_word word =
+        o->model == NULL && o->prompt == NULL && o->arg != NULL ? models_word(o->arg)
+                                                                : MODEL_NOT;
+    int code;
+
+    if (word == MODEL_NOT)
+        return -1;
+    o->model = o->arg;
+    code = models_resolve(o, CMD_RUN);
+    if (code != EXIT_OK)
+        return code;
+    o->arg = NULL;
+    return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 ? cmd_chat.run(o) : -1;
+}
+
 static int run_run(const struct options *given)
 {
     struct options used = *given, *o = &used;
+    int named = take_model(o);
     struct prompt_source from = { .arg = o->arg,
                                   .stdin_use = o->stdin_too  ? PROMPT_STDIN_READ
                                                : o->no_stdin ? PROMPT_STDIN_NEVER
@@ -320,6 +339,10 @@ static int run_run(const struct options *given)
     size_t len = 0;
     int code;
 
+    if (named >= 0) {
+        free(r);
+        return named;
+    }
     if (r == NULL) {
         err_memory(&e, "an answer");
         return report_error(&e);

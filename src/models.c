@@ -3,6 +3,7 @@
 
 #include "src/models.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -342,6 +343,31 @@ static bool is_like_repo(const char *name)
 
     return name[n] == '\0' && slash != NULL && slash != name && slash[1] != '\0' &&
            strchr(slash + 1, '/') == NULL;
+}
+
+/* Is it written as NAME:TYPE?  Times and addresses are not. */
+static bool is_like_type(const char *name)
+{
+    const char *colon = strchr(name, ':');
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
+
+    return colon != NULL && colon != name && name + n == colon && isalpha((unsigned char)*name) &&
+           isalnum((unsigned char)colon[1]) && strpbrk(colon + 1, ":/ \t\n") == NULL;
+}
+
+enum model_word models_word(const char *word)
+{
+    char path[PATH_MAX];
+    struct err ignored = ERR_INIT;
+    bool is_part;
+
+    if (strpbrk(word, " \t\n") != NULL || access(word, F_OK) == 0)
+        return MODEL_NOT;
+    if (mw_models_resolve(models_places(), word, path, sizeof path, NULL, &is_part, &ignored) ==
+            0 &&
+        !is_part && access(path, F_OK) == 0)
+        return MODEL_NAMED;
+    return is_like_repo(word) || is_like_type(word) ? MODEL_LIKE : MODEL_NOT;
 }
 
 /* Say where the models are, and which command fetches one of that name. */

@@ -42,6 +42,11 @@ int models_choose(struct options *o, struct err *e);
 /* Is this a path, which need not exist, or does it name models on this machine? */
 bool models_is_here(const char *name);
 
+/* Does a word name a model: MODEL_NAMED, one that is listed; MODEL_LIKE, it is written as
+ * ORG/NAME or NAME:TYPE, but none has this name; or MODEL_NOT? */
+enum model_word { MODEL_NOT, MODEL_LIKE, MODEL_NAMED };
+enum model_word models_word(const char *word);
+
 /* Remember that a model was opened. */
 void models_used(const char *path);
 

@@ -258,4 +258,7 @@ void mw_fit_text(const struct mw_found *f, char *buf, size_t n)
     case MW_FIT_UNSUPPORTED: snprintf(buf, n, "unsupported: %s", f->why); break;
     case MW_FIT_UNKNOWN: snprintf(buf, n, "not read: %s", f->why); break;
     }
+    if (f->fit == MW_FIT_STREAMS && f->plan.decode_tps > 0 && f->plan.n_expert_all > 0 &&
+        !f->plan.hits_measured && strlen(buf) < n)
+        snprintf(buf + strlen(buf), n - strlen(buf), "; an even choice of experts is assumed");
 }

@@ -314,6 +314,13 @@ class Resume(SharedHome):
     def test_the_screen_names_the_chat(self):
         self.check()
 
+    def test_the_command_keeps_budget_and_types(self):
+        self.forget_chats()
+        _, command = self.leave(self.script(*"abcde"), "older", "", "--memory", "200M",
+                                "--kv", "f32")
+        self.assertIn(" --memory 200M", command)
+        self.assertIn(" --kv f32", command)
+
     def test_plain_mode_names_the_chat(self):
         self.check("--plain")
 

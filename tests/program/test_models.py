@@ -36,14 +36,14 @@ class Home(unittest.TestCase):
         self.cwd = os.path.join(self.home, "here")
         os.makedirs(self.cwd)
 
-    def memwall(self, *args, **more):
+    def memwall(self, *args, prompt="", **more):
         env = environment(self.home)
         for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "OLLAMA_MODELS",
                      "LLAMA_CACHE"):
             env.pop(name, None)
         env.update(more)
         return subprocess.run([self.program, *args], env=env, cwd=self.cwd, capture_output=True,
-                              text=True, input="", timeout=TIMEOUT_S)
+                              text=True, input=prompt, timeout=TIMEOUT_S)
 
     def copy(self, model, to):
         to = os.path.join(self.home, to)
@@ -195,6 +195,18 @@ class Models(Home):
                           f'memwall run -m {path} PROMPT\n', r.stderr)
         r = self.memwall("run", "-q", "-m", "a.gguf", "-n", "1", "--raw", "a.gguf")
         self.assertEqual((0, ""), (r.returncode, r.stderr))
+
+    def test_a_single_word_of_run_can_be_the_name_of_a_model(self):
+        self.copy("llama-tiny.gguf", "here/phi-3-tiny-F32.gguf")
+        for name in ("phi-3-tiny:F32", "PHI-3-tiny"):
+            r = self.memwall("run", "-q", "-n", "2", "--raw", name, prompt="yes")
+            self.assertEqual((0, ""), (r.returncode, r.stderr))
+            self.assertNotEqual("", r.stdout)
+        for name in ("gemma-9-E9B:Q4_0", "some/model"):
+            r = self.memwall("run", name)
+            self.assertEqual((1, ""), (r.returncode, r.stdout))
+            self.assertIn(name, r.stderr)
+            self.assertIn('"memwall list" shows the models', r.stderr)
 
     def test_a_file_comes_before_a_name(self):
         self.fill()

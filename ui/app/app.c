@@ -322,7 +322,8 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
     if (a->talk != NULL)
         rc = saving_finish(talk_saving(a->talk), path, sizeof path, e);
     if (path[0] != '\0')
-        saving_resume(talk_saving(a->talk), path, resume, sizeof resume);
+        saving_resume(talk_saving(a->talk), path, &talk_options(a->talk)->engine, resume,
+                      sizeof resume);
     term_free(a->term);
     if (a->has_edit)
         edit_close();

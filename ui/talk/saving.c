@@ -26,7 +26,27 @@ const char *saving_path(const struct saving *s)
     return s->store == NULL ? "" : store_path(s->store);
 }
 
-void saving_resume(const struct saving *s, const char *path, char *buf, size_t n)
+/* Append the options of a chat that a later run would choose again otherwise. */
+static void add_options(const struct mw_options *o, char *buf, size_t n)
+{
+    struct mw_options usual;
+    size_t used = strlen(buf);
+
+    mw_options_default(&usual);
+    if (o->memory_bytes > 0 && used < n)
+        used += (size_t)snprintf(buf + used, n - used, " --memory %lluM",
+                                 (unsigned long long)((o->memory_bytes + MIB - 1) / MIB));
+    if (o->n_ctx > 0 && used < n)
+        used += (size_t)snprintf(buf + used, n - used, " --ctx %u", o->n_ctx);
+    if (o->kv_k == o->kv_v && o->kv_k != usual.kv_k && used < n)
+        snprintf(buf + used, n - used, " --kv %s", mw_kv_name(o->kv_k));
+    else if (o->kv_k != o->kv_v && used < n)
+        snprintf(buf + used, n - used, " --kv-k %s --kv-v %s", mw_kv_name(o->kv_k),
+                 mw_kv_name(o->kv_v));
+}
+
+void saving_resume(const struct saving *s, const char *path, const struct mw_options *o,
+                   char *buf, size_t n)
 {
     size_t len = strlen(path), suffix = strlen(STORE_SUFFIX), in;
     char dir[4096], name[4400], word[4800];
@@ -40,6 +60,7 @@ void saving_resume(const struct saving *s, const char *path, char *buf, size_t n
         snprintf(name, sizeof name, "%s", path);
     quote_shell(name, word, sizeof word);
     snprintf(buf, n, "memwall --open %s", word);
+    add_options(o, buf, n);
 }
 
 bool saving_is_file(const struct saving *s, const char *path)

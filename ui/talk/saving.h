@@ -53,8 +53,10 @@ void saving_close(struct saving *s);
 /* The folder of all chats, and the file of this one ("" if there is none). */
 void saving_folder(const struct saving *s, char *buf, size_t n);
 const char *saving_path(const struct saving *s);
-/* Write the command that opens the chat in path again, "memwall --open NAME". */
-void saving_resume(const struct saving *s, const char *path, char *buf, size_t n);
+/* Write the command that opens the chat in path again with these options, as far as they were
+ * chosen: "memwall --open NAME --memory 600M --kv q8_0". */
+void saving_resume(const struct saving *s, const char *path, const struct mw_options *o,
+                   char *buf, size_t n);
 /* Is path the file of this chat, under any name? */
 bool saving_is_file(const struct saving *s, const char *path);
 /* Name this chat, as store_rename. */
