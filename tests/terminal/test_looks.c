@@ -134,7 +134,7 @@ static void talks(void **state)
     pty_send(run.s, "\033[F");
     assert_true(program_is_drawn_right(&run));
     program_quit(&run);
-    sees(&run, "memwall --continue");
+    sees(&run, "memwall --open ");
     raw = pty_raw(run.s, &n);
     assert_int_equal(inks_of(raw, n, &is_ascii), look->inks);
     assert_int_equal(is_ascii, look->is_ascii);

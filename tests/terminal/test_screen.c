@@ -58,7 +58,7 @@ static void chats(void **state)
     assert_int_equal(pty_end(run.s), 0);
     assert_false(pty_is_alternate(run.s));
     assert_true(pty_is_cooked(run.s));
-    assert_true(pty_shows(run.s, "memwall --continue"));
+    assert_true(pty_shows(run.s, "memwall --open "));
 }
 
 static void shows_wide_text_in_its_columns(void **state)
