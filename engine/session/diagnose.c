@@ -259,7 +259,6 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
 {
     struct mw_diagnosis last = *out, d = { 0 };
     struct mw_options resolved = *o;
-    struct mw_limits limits;
     struct plan_input in;
     struct plan_time t;
     struct base b;
@@ -271,7 +270,6 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
     formula_s = token_of(m, &resolved, b.n_seen, &in, &t);
     if (formula_s > 0 && s != NULL && has_kv(s, &resolved))
         formula_s = fmax(formula_s, b.least_s);
-    limits = limits_of(m);
     if (s != NULL && s->verdict.binds != MW_BINDS_NONE && has_settings(s, &resolved)) {
         take_measured(s, &b, &d);
     } else {
@@ -282,7 +280,7 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
         d.read_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes);
     }
     d.is_fast = d.tps >= ADVICE_READING_TPS;
-    d.is_doubtful = !in.factors.is_set && mw_limits_doubtful(&limits);
+    d.is_doubtful = !in.factors.is_set && in.is_doubtful;
     if (d.is_fast && d.binds != MW_BINDS_SWAP)
         d.advice[0] = '\0';
     else if (d.advice[0] == '\0' && d.tps > 0 && !d.is_doubtful)

@@ -60,9 +60,12 @@ char *mw_diagnosis_advice(const struct mw_diagnosis *d, const char *before, char
 
     buf[0] = '\0';
     if (mw_diagnosis_command(d, command, sizeof command)[0] != '\0') {
-        snprintf(buf, n, "%s%s%s%s%s", before, command, d->to_tps > 0 ? " for ~" : "",
+        bool is_limited = d->held_back[0] != '\0' && strcmp(d->advice, "more_budget") == 0;
+
+        snprintf(buf, n, "%s%s%s%s%s%s%s%s", before, command, d->to_tps > 0 ? " for ~" : "",
                  d->to_tps > 0 ? rate_text(rate, sizeof rate, d->to_tps) : "",
-                 d->to_tps > 0 ? " tok/s" : "");
+                 d->to_tps > 0 ? " tok/s" : "", is_limited ? ", all that " : "",
+                 is_limited ? d->held_back : "", is_limited ? " allows" : "");
         return buf;
     }
     for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
@@ -106,7 +109,7 @@ static void predicted_text(const struct mw_diagnosis *d, char *buf, size_t n)
 
 char *mw_diagnosis_text(const struct mw_diagnosis *d, const char *before, char *buf, size_t n)
 {
-    char advice[128];
+    char advice[200];
 
     buf[0] = '\0';
     if (d->binds == MW_BINDS_NONE)

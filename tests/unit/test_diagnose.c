@@ -203,6 +203,40 @@ static void advice_begins_at_the_tokens(void **state)
     free(s);
 }
 
+/* Limits of a bad moment are not advice.  Tokens are, whatever the limits are. */
+static void doubtful_limits_advise_nothing_until_tokens_do(void **state)
+{
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct mw_options o = slow_disk();
+    struct mw_limits l = bad_limits(&o);
+    struct mw_diagnosis d;
+    struct mw_chat *chat;
+    char text[MW_DIAGNOSIS_TEXT];
+
+    (void)state;
+    assert_non_null(s);
+    l.memory_bytes_s = 2e10;
+    for (uint32_t i = 0; i < l.n_rate; i++)
+        l.rate[i].column_bytes_s = 2e10;
+    mw_model_set_limits(model, &l);
+    d = diagnose(&o, NULL);
+    assert_string_equal(d.advice, "more_budget");
+    l.is_doubtful = true;
+    mw_model_set_limits(model, &l);
+    d = diagnose(&o, NULL);
+    assert_true(d.is_doubtful);
+    assert_string_equal(d.advice, "");
+    mw_diagnosis_why_not(&d, text, sizeof text);
+    assert_non_null(strstr(text, "measured in a bad moment"));
+    chat = answer(&o);
+    sample_of(chat, s);
+    d = diagnose(&o, s);
+    assert_false(d.is_doubtful);
+    assert_string_equal(d.advice, "more_budget");
+    mw_chat_close(chat);
+    free(s);
+}
+
 /* A figure that changes a little from token to token proposes the same size. */
 static void a_proposed_size_stays(void **state)
 {
@@ -259,6 +293,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tokens_are_the_prediction, open_all, close_all),
         cmocka_unit_test_setup_teardown(advice_begins_at_the_tokens, open_all, close_all),
+        cmocka_unit_test_setup_teardown(doubtful_limits_advise_nothing_until_tokens_do, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(a_proposed_size_stays, open_all, close_all),
         cmocka_unit_test_setup_teardown(fast_answers_need_no_advice, open_all, close_all),
     };
