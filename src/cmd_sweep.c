@@ -50,7 +50,8 @@ static int plan_once(struct sweep *s, struct results *probe)
     return code == EXIT_NO_FIT ? EXIT_OK : code; /* it is refused, but it is a plan */
 }
 
-/* From the smallest budget to the one with which nothing is read for each token, or to what this machine has. */
+/* From the smallest budget to the one with which nothing is read for each token, or to what this
+ * machine has. */
 static int list_budgets(struct sweep *s)
 {
     uint64_t low, high, budget[POINTS_MAX];
@@ -68,7 +69,8 @@ static int list_budgets(struct sweep *s)
     results_free(&probe);
     if (mw_budget_lower(&high, why, sizeof why))
         report_notice(why, strlen(why));
-    n = budgets_between(low, high, s->o.points < POINTS_MAX ? s->o.points : POINTS_MAX, budget);
+    n = budgets_between(low, high, s->o.points < POINTS_MAX ? s->o.points : POINTS_MAX,
+                        budget);
     for (size_t i = 0; i < n; i++)
         add_item(s, budget[i]);
     return EXIT_OK;
@@ -325,10 +327,11 @@ const struct command cmd_sweep = {
     .name = "sweep",
     .help = "draw the speed of a model over its memory budget",
     .about =
-        "Measure answers at several budgets, from the smallest that works to the one that\n"
-        "pins all weights, and draw the curve beside the prediction.  --over changes\n"
-        "another setting instead.  --against mmap measures the same budgets as limits of\n"
-        "a control group in which the weights are mapped, as other programs do it.",
+        "Measure answers at several budgets, from the smallest that works to the one with\n"
+        "which nothing is read for each token, and draw the curve beside the\n"
+        "prediction.  --over changes another setting instead.  --against mmap measures\n"
+        "the same budgets as limits of a control group in which the weights are mapped,\n"
+        "as other programs do it.",
     .examples = "memwall sweep model.gguf\n"
                 "memwall sweep model.gguf -o wall.svg -o wall.json --points 12\n"
                 "memwall sweep model.gguf --over ctx --memory 2G --ctx 1k,4k,16k\n"

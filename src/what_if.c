@@ -110,6 +110,7 @@ void what_if_apply(const struct what_if *w, struct mw_model *m, struct mw_option
         l.direct_bytes_s = l.buffered_bytes_s = 0;
     }
     mw_model_set_limits(m, &l);
+    mw_model_set_anchor(m, &(struct plan_anchor){ 0 }); /* it is of this machine */
     if (w->ram_bytes == 0)
         return;
     if (o->memory_bytes == 0)

@@ -23,9 +23,13 @@ double advice_token(const struct plan_input *in, uint32_t n_seen, struct plan_ti
     return t->wall_s;
 }
 
-double advice_least(const struct plan_time *now)
+double advice_least(const struct plan_input *in, const struct plan_time *now)
 {
-    return now->wall_s - now->part.disk;
+    double least = now->wall_s - now->part.disk;
+    double products = now->part.memory + now->part.arithmetic;
+    double from_memory = in->memory_bytes_s > 0 ? now->weight_bytes / in->memory_bytes_s : 0;
+
+    return least + fmin(fmax(from_memory - products, 0), now->part.disk / 2);
 }
 
 static double token_with(const struct plan_input *in, uint32_t n_seen, uint64_t budget,
@@ -46,7 +50,7 @@ uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t mo
     uint64_t nothing = plan_reads_nothing_budget(in), low = in->budget_bytes / MIB;
     uint64_t high = (nothing < most - MIB ? nothing + MIB - 1 : most) / MIB;
     struct plan_time now;
-    double now_s = advice_token(in, n_seen, &now), least = advice_least(&now), best;
+    double now_s = advice_token(in, n_seen, &now), least = advice_least(in, &now), best;
 
     *token_s = 0;
     if (most < MIB || high <= low || now.binds != MW_BINDS_DISK)

@@ -18,9 +18,14 @@
  * the terms; 0: the plan is refused, or a limit is unknown. */
 double advice_token(const struct plan_input *in, uint32_t n_seen, struct plan_time *t);
 
-/* The shortest time that a larger budget is promised to give: a token without its stalls.  Reading
- * also slows the threads, but by how much is known too roughly for a promise. */
-double advice_least(const struct plan_time *now);
+/*
+ * The shortest time that a larger budget is promised to give: a token without its stalls.  Reading
+ * also slows the threads, but by how much is known too roughly for a promise.  Blocks that were
+ * just read may come from the processor's cache, and pinned ones come from memory, so their
+ * products take at least the time that memory needs; since its rate may be wrong, that takes away
+ * at most half of the gain.
+ */
+double advice_least(const struct plan_input *in, const struct plan_time *now);
 
 /* The smallest budget between that of *in and `most` with which the n_seen-th token comes at
  * ADVICE_ENOUGH of the best rate that these budgets give; *token_s gets its time.  Returns 0 if

@@ -97,7 +97,7 @@ static struct base base_of(struct mw_model *m, const struct mw_options *o,
         return b;
     in_use = settings_of(s, o);
     b.formula_s = token_of(m, &in_use, b.n_seen, &in, &t);
-    b.least_s = advice_least(&t);
+    b.least_s = advice_least(&in, &t);
     b.tps = b.formula_s > 0 ? 1 / rates.wall_s : 0;
     return b;
 }
@@ -150,18 +150,33 @@ static uint64_t most_budget(char *why, size_t n)
     return machine.budget_bytes - (keep < KEEP_FREE ? keep : KEEP_FREE);
 }
 
-/* A larger budget.  Blocks grow with it, so the plan for the rounded size decides. */
+/* Propose a larger budget if it is worth that.  Blocks grow with it, so its own plan decides. */
+static bool propose_budget(struct mw_model *m, const struct mw_options *o, const struct base *b,
+                           uint64_t bytes, double least_s, struct mw_diagnosis *d)
+{
+    struct mw_options then = *o;
+    struct plan_input larger;
+    struct plan_time t;
+    double rate;
+
+    then.memory_bytes = bytes;
+    rate = rate_at(b, fmax(token_of(m, &then, b->n_seen, &larger, &t), least_s));
+    if (bytes <= o->memory_bytes || !(t.wall_s > 0) || !is_worth(d, rate))
+        return false;
+    propose(d, "more_budget", rate);
+    d->budget_bytes = bytes;
+    return true;
+}
+
+/* The smallest larger budget that is nearly as good as any. */
 static void try_budget(struct mw_model *m, const struct mw_options *o, const struct base *b,
                        const struct mw_diagnosis *last, const struct plan_input *in,
                        double least_s, struct mw_diagnosis *d)
 {
     uint32_t n_seen = b->n_seen > 0 ? b->n_seen : o->n_ctx;
-    struct mw_options then = *o;
     char why[sizeof d->held_back];
     uint64_t most = most_budget(why, sizeof why), bytes, nothing;
-    struct plan_input larger;
-    struct plan_time t;
-    double ignored_s, rate;
+    double ignored_s;
 
     nothing = plan_reads_nothing_budget(in);
     if (nothing > most && nothing != UINT64_MAX)
@@ -171,15 +186,11 @@ static void try_budget(struct mw_model *m, const struct mw_options *o, const str
         return;
     bytes = round_size(bytes);
     bytes = bytes < most ? bytes : most / MIB * MIB;
-    if (strcmp(last->advice, "more_budget") == 0 && last->budget_bytes > o->memory_bytes &&
-        last->budget_bytes <= most && is_near(last->budget_bytes, bytes))
-        bytes = last->budget_bytes;
-    then.memory_bytes = bytes;
-    rate = rate_at(b, fmax(token_of(m, &then, n_seen, &larger, &t), least_s));
-    if (bytes <= o->memory_bytes || !is_worth(d, rate))
+    if (strcmp(last->advice, "more_budget") == 0 && last->budget_bytes <= most &&
+        is_near(last->budget_bytes, bytes) &&
+        propose_budget(m, o, b, last->budget_bytes, least_s, d))
         return;
-    propose(d, "more_budget", rate);
-    d->budget_bytes = bytes;
+    (void)propose_budget(m, o, b, bytes, least_s, d);
 }
 
 /* Half the bytes of a value: the types that have more than five bits. */
@@ -284,7 +295,7 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
     if (d.is_fast && d.binds != MW_BINDS_SWAP)
         d.advice[0] = '\0';
     else if (d.advice[0] == '\0' && d.tps > 0 && !d.is_doubtful)
-        advise(m, &resolved, &b, &last, &in, advice_least(&t), &d);
+        advise(m, &resolved, &b, &last, &in, advice_least(&in, &t), &d);
     *out = d;
     return 0;
 }

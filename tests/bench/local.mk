@@ -9,6 +9,7 @@ EXTRA_PROGRAMS += \
 	tests/bench/bench_kernels \
 	tests/bench/bench_limits \
 	tests/bench/bench_pass \
+	tests/bench/bench_predict \
 	tests/bench/bench_stream \
 	tests/bench/bench_streamed \
 	tests/bench/expert_sim
@@ -22,6 +23,7 @@ tests_bench_bench_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS)
 tests_bench_bench_kernels_LDADD = $(ENGINE_LIBS) $(OPENBLAS_LIBS)
 tests_bench_bench_limits_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_pass_LDADD = $(ENGINE_LIBS)
+tests_bench_bench_predict_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_stream_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_streamed_LDADD = $(ENGINE_LIBS)
 tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
@@ -30,6 +32,7 @@ tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 # guide_quality.py F32.gguf: the guide with other weight types and KV types.
 # speed_table.py BUILD RESULTS.json MODEL...: prompts and answers beside limits and llama.cpp.
 # bench_streamed MODEL MIB...: streaming answers beside the limits of disk and memory.
+# bench_predict [--busy] MODEL...: predictions before and after the first answer.
 # bench_attend: attention over long contexts; bench_pass MODEL...: several columns over one.
 # token_profile.py MEMWALL MODEL...: where the time of a token goes (perf).
 # experts_table.py (root): a mixture of experts in cages; expert_sim RECORDING... its recordings.

@@ -12,7 +12,6 @@ ONLY_TESTS_CALL = {
     "jinja_data_used": "shows that a template stays within its memory",
     "jinja_from_json": "sets any variable; the program only sets messages and tools",
     "mw_chat_is_busy": "for programs that poll instead of waiting for events",
-    "mw_model_set_anchor": "for programs that kept what a model's tokens measured",
     "mw_session_set_memory": "for programs with a session but no chat",
     "transcript_bytes": "shows that the transcript stays within its memory",
     "transcript_peak_bytes": "as transcript_bytes",

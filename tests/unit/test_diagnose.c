@@ -252,7 +252,7 @@ static void a_proposed_size_stays(void **state)
     sample_of(chat, s);
     d = diagnose(&o, s);
     assert_string_equal(d.advice, "more_budget");
-    first = d.budget_bytes - MIB / 2;
+    first = d.budget_bytes + MIB / 4;
     d.budget_bytes = first;
     assert_int_equal(mw_diagnose(model, &o, s, &d, &e), 0);
     assert_int_equal(d.budget_bytes, first);
