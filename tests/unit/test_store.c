@@ -450,6 +450,9 @@ static struct bad bad_files[] = {
       "line 1: is not a memwall chat file" },
     { "a head that is cut", "{\"memwall\":\"chat\",\"vers",
       "line 1: is not a memwall chat file" },
+    { "one line that is cut", "{\"role\":\"us", "line 1: is not a memwall chat file" },
+    { "one line that is cut after its role", "{\"role\":\"user\",\"time\":\"2026",
+      "line 1: is not a memwall chat file" },
     { "a later version", "{\"memwall\":\"chat\",\"version\":2}\n",
       "line 1: chat version 2 is not supported by this memwall" },
     { "a head that is damaged, and nothing else", "{\"memwall\":\"ch\n{\"rewind\":0}\n",
@@ -459,8 +462,9 @@ static struct bad bad_files[] = {
 static void refuses(void **state)
 {
     const struct bad *b = *state;
-    char path[128], want[256], text[700];
+    char path[128], want[256], text[700], *after;
     struct store *s;
+    size_t n;
 
     snprintf(path, sizeof path, "%s/bad.jsonl", dir);
     spill(path, b->file, strlen(b->file));
@@ -470,6 +474,9 @@ static void refuses(void **state)
     err_text(&e, text, sizeof text);
     snprintf(want, sizeof want, "%s: %s", path, b->want);
     assert_string_equal(text, want);
+    after = slurp(path, &n);
+    assert_string_equal(after, b->file); /* it belongs to somebody else */
+    free(after);
 }
 
 static void unknown_lines_are_skipped(void **state)

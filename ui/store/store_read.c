@@ -265,9 +265,11 @@ static bool is_damaged(struct reading *in, const char *s, size_t n, struct chatl
 static int last_line_read(struct reading *in, const struct chatline *l, size_t used,
                           uint64_t *keep, const char **more, struct err *e)
 {
-    if (l->is_head)
+    bool is_cut = **more != '\0' && l->wrong[0] != '\0' && l->text.n == 0;
+
+    if (l->is_head || (is_cut && in->line == 1))
         return err_set(e, ERR_FORMAT, "is not a memwall chat file");
-    if (**more != '\0' && l->wrong[0] != '\0' && l->text.n == 0) {
+    if (is_cut) {
         *more = ""; /* it was cut before its text began */
         return 0;
     }
