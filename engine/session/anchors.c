@@ -108,6 +108,16 @@ static struct mw_options options_of(const struct plan_anchor *a, const struct mw
     return then;
 }
 
+bool anchors_options(const struct mw_model *m, const struct mw_options *o,
+                     struct mw_options *out)
+{
+    struct plan_anchor a;
+
+    mw_model_anchor(m, &a);
+    *out = options_of(&a, o);
+    return holds(&a, o);
+}
+
 /* --disk-rate limits the disk, whatever the disk was seen to do. */
 static void limit_disk(const struct mw_model *m, const struct plan_anchor *a,
                        const struct mw_options *o, struct plan_input *in)

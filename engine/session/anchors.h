@@ -27,6 +27,11 @@ void anchors_free(struct anchor_box *b); /* NULL is allowed */
 /* Give *in, which was filled for these options, the factors of the anchor if it holds. */
 void anchors_apply(struct mw_model *m, const struct mw_options *o, struct plan_input *in);
 
+/* The options with which the anchor was measured, besides those in *o; false: it does not hold
+ * for these. */
+bool anchors_options(const struct mw_model *m, const struct mw_options *o,
+                     struct mw_options *out);
+
 /* The options of the newest session of m; false: there was none. */
 bool anchors_in_use(const struct mw_model *m, struct mw_options *out);
 void anchors_use(const struct mw_model *m, const struct mw_options *o);

@@ -29,7 +29,10 @@ struct base {
     uint32_t n_seen;  /* 0: at the end of the context */
     double tps;       /* with the settings in use; 0: not measured */
     double formula_s; /* predicted for the same */
-    double least_s;   /* that another budget is promised to give (advice_least()) */
+    /* The settings of the newest tokens that were measured, and the least time that another
+     * budget is promised to give (advice_least()); 0: none were. */
+    struct mw_options measured;
+    double least_s;
 };
 
 static bool has_kv(const struct mw_sample *s, const struct mw_options *o)
@@ -84,7 +87,6 @@ static struct base base_of(struct mw_model *m, const struct mw_options *o,
                            const struct mw_sample *s)
 {
     struct base b = { 0 };
-    struct mw_options in_use;
     struct plan_input in;
     struct plan_time t;
     struct mw_rates rates;
@@ -93,12 +95,13 @@ static struct base base_of(struct mw_model *m, const struct mw_options *o,
         return b;
     b.n_seen = seen_of(s, s->run.ctx);
     mw_rates(s, &rates);
-    if (!(rates.wall_s > 0))
+    if (rates.wall_s > 0)
+        b.measured = settings_of(s, o);
+    else if (!anchors_options(m, o, &b.measured))
         return b;
-    in_use = settings_of(s, o);
-    b.formula_s = token_of(m, &in_use, b.n_seen, &in, &t);
+    b.formula_s = token_of(m, &b.measured, b.n_seen, &in, &t);
     b.least_s = advice_least(&in, &t);
-    b.tps = b.formula_s > 0 ? 1 / rates.wall_s : 0;
+    b.tps = b.formula_s > 0 && rates.wall_s > 0 ? 1 / rates.wall_s : 0;
     return b;
 }
 
@@ -279,7 +282,7 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
         return -1;
     b = base_of(m, &resolved, s);
     formula_s = token_of(m, &resolved, b.n_seen, &in, &t);
-    if (formula_s > 0 && s != NULL && has_kv(s, &resolved))
+    if (formula_s > 0 && b.measured.kv_k == resolved.kv_k && b.measured.kv_v == resolved.kv_v)
         formula_s = fmax(formula_s, b.least_s);
     if (s != NULL && s->verdict.binds != MW_BINDS_NONE && has_settings(s, &resolved)) {
         take_measured(s, &b, &d);
