@@ -335,8 +335,10 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
 void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits);
 /* Copy the limits in use, which the work of a session corrects.  Any thread. */
 void mw_model_limits(const struct mw_model *m, struct mw_limits *out);
-/* Call fn when m is closed: with the limits if work corrected them, else with NULL. */
-typedef void mw_limits_keep_fn(void *ctx, const struct mw_limits *corrected);
+/* Call fn when m is closed: with the limits if work corrected them, else with NULL, and with the
+ * anchor of m (below). */
+typedef void mw_limits_keep_fn(void *ctx, const struct mw_limits *corrected,
+                               const struct plan_anchor *anchor);
 void mw_model_keep_limits(struct mw_model *m, mw_limits_keep_fn *fn, void *ctx);
 
 /*

@@ -27,6 +27,7 @@ static int64_t now(void)
 struct place {
     char path[560]; /* ""; nothing is kept */
     struct limits_key key;
+    double anchor_s; /* the time of the anchor that is kept */
 };
 
 /* The processor as one word. */
@@ -160,23 +161,60 @@ static void ensure_products(const struct limits_store *s, const struct place *p,
 
 /* --- limits --- */
 
-/* A mw_limits_keep_fn; ctx is a struct place. */
-static void keep_corrected(void *ctx, const struct mw_limits *corrected)
+_Static_assert(sizeof(struct plan_anchor) == LIMITS_VALUES * sizeof(double),
+               "a line holds the numbers of an anchor");
+
+static void keep_anchor(const struct place *p, const struct plan_anchor *a)
 {
+    struct limits_line l = { .kind = LIMITS_ANCHOR, .time_s = (int64_t)a->measured_s };
+
+    if (p->key.model[0] == '\0')
+        return;
+    limits_name(&p->key, LIMITS_ANCHOR, "", l.of);
+    memcpy(l.value, a, sizeof l.value);
+    keep_lines(p, &l, 1);
+}
+
+static void find_anchor(const struct limits_store *s, const struct place *p,
+                        struct plan_anchor *a)
+{
+    const struct limits_line *l;
+    char of[200];
+
+    *a = (struct plan_anchor){ 0 };
+    limits_name(&p->key, LIMITS_ANCHOR, "", of);
+    l = p->key.model[0] != '\0' ? limits_store_find(s, LIMITS_ANCHOR, of, now()) : NULL;
+    if (l != NULL)
+        memcpy(a, l->value, sizeof *a);
+}
+
+/* A mw_limits_keep_fn; ctx is a struct place. */
+static void keep_measured(void *ctx, const struct mw_limits *corrected,
+                          const struct plan_anchor *anchor)
+{
+    const struct place *p = ctx;
+
     if (corrected != NULL)
-        keep(ctx, corrected);
+        keep(p, corrected);
+    if (anchor->measured_s > p->anchor_s)
+        keep_anchor(p, anchor);
     free(ctx);
 }
 
-static void use(struct mw_model *m, const struct place *p, const struct mw_limits *l)
+static void use(struct mw_model *m, const struct limits_store *s, const struct place *p,
+                const struct mw_limits *l)
 {
     struct place *copy = malloc(sizeof *copy);
+    struct plan_anchor anchor;
 
+    find_anchor(s, p, &anchor);
     mw_model_set_limits(m, l);
+    mw_model_set_anchor(m, &anchor);
     if (copy == NULL)
         return;
     *copy = *p;
-    mw_model_keep_limits(m, keep_corrected, copy);
+    copy->anchor_s = anchor.measured_s;
+    mw_model_keep_limits(m, keep_measured, copy);
 }
 
 /* Measure the listed rates that are not known.  If they then contradict each other, measure all
@@ -251,7 +289,7 @@ static int ensure(struct limits_store *s, const struct place *p, struct mw_model
             l.disk_bytes_s = known.disk_bytes_s;
     }
     if (rc == 0 || l.memory_bytes_s > 0)
-        use(m, p, &l);
+        use(m, s, p, &l);
     return rc;
 }
 
@@ -362,12 +400,14 @@ void limits_read(struct limits_store *kept)
     limits_store_read(kept, path);
 }
 
-bool limits_kept(void *ctx, const char *path, const struct mw_options *o, struct mw_limits *out)
+bool limits_kept(void *ctx, const char *path, const struct mw_options *o, struct mw_limits *out,
+                 struct plan_anchor *anchor)
 {
     const struct limits_store *kept = ctx;
     struct place place;
 
     make_place(&place, path, o);
     (void)limits_store_get(kept, &place.key, now(), out);
+    find_anchor(kept, &place, anchor);
     return out->memory_bytes_s > 0;
 }

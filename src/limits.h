@@ -41,7 +41,7 @@ void limits_ensure_folder(const char *folder, const struct mw_options *o);
 void limits_read(struct limits_store *kept);
 
 /* A mw_limits_fn; ctx is a struct limits_store. */
-bool limits_kept(void *ctx, const char *path, const struct mw_options *o,
-                 struct mw_limits *out);
+bool limits_kept(void *ctx, const char *path, const struct mw_options *o, struct mw_limits *out,
+                 struct plan_anchor *anchor);
 
 #endif

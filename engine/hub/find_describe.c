@@ -14,6 +14,7 @@
 #include "engine/format/snapshot_index.h"
 #include "engine/hub/find.h"
 #include "engine/hub/find_record.h"
+#include "engine/session/anchors.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"
 #include "engine/session/plan_input.h"
@@ -224,14 +225,20 @@ static bool read_headers(const struct mw_describer *d, const char *path, struct 
 static void look_ahead(const struct mw_describer *d, struct mw_found *f, const struct record *r)
 {
     struct mw_limits limits = { 0 };
+    struct plan_anchor anchor = { 0 };
     struct plan_input in = r->input;
     struct err e = ERR_INIT;
 
     plan_input_types(&in, &limits);
     in.budget_bytes = budget_of(d, &in);
     if (d->how.limits != NULL &&
-        d->how.limits(d->how.limits_ctx, f->path, &d->options, &limits))
+        d->how.limits(d->how.limits_ctx, f->path, &d->options, &limits, &anchor)) {
         plan_input_limits(&in, &limits);
+        /* The record has no keys and values of other types. */
+        if (anchor.kv_k == in.kv_k && anchor.kv_v == in.kv_v &&
+            anchors_hold(&anchor, &d->options))
+            in.factors = plan_factors_of(&in, &anchor);
+    }
     f->limits = limits;
     if (plan_make(&in, &f->plan, &e) != 0)
         f->fit = MW_FIT_TOO_LARGE;

@@ -10,6 +10,7 @@
 
 #include "engine/base/err.h"
 #include "engine/limits/limits.h"
+#include "engine/plan/anchor.h"
 #include "engine/plan/plan.h"
 
 struct mw_options;
@@ -150,10 +151,11 @@ bool mw_found_has(const struct mw_found *f, const char *filter);
 /* Write to the file `recent` that a model was opened now.  Does nothing if it cannot. */
 void mw_models_used(const char *recent, const char *model_path);
 
-/* Set *out to the limits of this machine for a model at path.  out->rate lists the weight types; it keeps the list and sets those rates that are known.
+/* Set *out to the limits of this machine for a model at path, and *anchor to its newest tokens,
+ * or to zeros.  out->rate lists the weight types; it keeps the list and sets those rates that are known.
  * false: unknown. */
 typedef bool mw_limits_fn(void *ctx, const char *path, const struct mw_options *o,
-                          struct mw_limits *out);
+                          struct mw_limits *out, struct plan_anchor *anchor);
 
 /*
  * A describer reads the headers of found models and makes the plan of each.  It keeps what it

@@ -48,6 +48,13 @@ static const struct {
                        { "n_token",  "share_0",  "share_1",  "share_2",  "share_3", "share_4",
                          "share_5",  "share_6",  "share_7",  "share_8",  "share_9", "share_10",
                          "share_11", "share_12", "share_13", "share_14", "share_15" } },
+    [LIMITS_ANCHOR] = { "anchor",
+                        DAY_S,
+                        { "measured_s", "n_token", "n_thread", "kernels", "io", "exact",
+                          "memory_bytes", "n_ctx", "chunk", "kv_k", "kv_v", "disk_rate",
+                          "streamed_share", "missed_share", "keeps_rows", "starts_cold",
+                          "n_seen", "token_s", "stall_s", "lookup_s", "attention_s", "others_s",
+                          "fixed_s", "disk_bytes", "disk_bytes_s" } },
 };
 
 /* --- lines --- */
@@ -295,6 +302,7 @@ void limits_name(const struct limits_key *k, enum limits_kind kind, const char *
         snprintf(of, n, "%s %s %s %s %s", k->build, k->cpu, k->kernels,
                  k->exact ? "exact" : "usual", type);
         break;
+    case LIMITS_ANCHOR: snprintf(of, n, "%s %s", k->cpu, k->model); break;
     case LIMITS_MODEL:
     case LIMITS_KINDS: snprintf(of, n, "%s", k->model); break;
     }

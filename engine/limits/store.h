@@ -24,10 +24,11 @@ enum limits_kind {
     LIMITS_STEPS,   /* struct mw_steps */
     LIMITS_PRODUCT, /* products by the kernels and by OpenBLAS, whose name is the text */
     LIMITS_MODEL,   /* struct mw_choice */
+    LIMITS_ANCHOR,  /* the newest tokens of a model, struct plan_anchor, as its numbers */
     LIMITS_KINDS
 };
 
-#define LIMITS_VALUES 20
+#define LIMITS_VALUES 25
 
 struct limits_line {
     enum limits_kind kind;

@@ -89,9 +89,9 @@ static double kernels_number(const struct mw_options *o)
     return hash;
 }
 
-static bool holds(const struct plan_anchor *a, const struct mw_options *o)
+bool anchors_hold(const struct plan_anchor *a, const struct mw_options *o)
 {
-    return a->measured_s > 0 && a->n_thread == o->n_thread && a->io == (double)o->io &&
+    return a->measured_s > 0 && (o->n_thread <= 0 || a->n_thread == o->n_thread) && a->io == (double)o->io &&
            a->exact == (double)o->exact && a->kernels == kernels_number(o);
 }
 
@@ -115,7 +115,7 @@ bool anchors_options(const struct mw_model *m, const struct mw_options *o,
 
     mw_model_anchor(m, &a);
     *out = options_of(&a, o);
-    return holds(&a, o);
+    return anchors_hold(&a, o);
 }
 
 /* --disk-rate limits the disk, whatever the disk was seen to do. */
@@ -144,7 +144,7 @@ void anchors_apply(struct mw_model *m, const struct mw_options *o, struct plan_i
     struct mw_options measured;
 
     mw_model_anchor(m, &a);
-    if (!holds(&a, o))
+    if (!anchors_hold(&a, o))
         return;
     measured = options_of(&a, o);
     if (plan_input_formula(m, &measured, &then, &ignored) != 0)
@@ -221,7 +221,7 @@ void anchors_take(const struct anchor_tokens *t, struct mw_model *m, const struc
     a.starts_cold = outlook.pass.starts_cold;
     a.n_seen = middle;
     mw_model_anchor(m, &before);
-    if (!holds(&before, o) || before.disk_rate != a.disk_rate)
+    if (!anchors_hold(&before, o) || before.disk_rate != a.disk_rate)
         before = (struct plan_anchor){ 0 };
     if (!plan_anchor_is_plausible(&a))
         return;

@@ -32,6 +32,9 @@ void anchors_apply(struct mw_model *m, const struct mw_options *o, struct plan_i
 bool anchors_options(const struct mw_model *m, const struct mw_options *o,
                      struct mw_options *out);
 
+/* Was the anchor measured with the threads, kernels, I/O and `exact` of these options? */
+bool anchors_hold(const struct plan_anchor *a, const struct mw_options *o);
+
 /* The options of the newest session of m; false: there was none. */
 bool anchors_in_use(const struct mw_model *m, struct mw_options *out);
 void anchors_use(const struct mw_model *m, const struct mw_options *o);

@@ -336,10 +336,15 @@ struct limits_box *limits_new(void)
     return b;
 }
 
-static void let_keep(struct limits_box *b)
+void limits_let_keep(struct mw_model *m)
 {
-    if (b->keep != NULL)
-        b->keep(b->keep_ctx, b->is_corrected ? &b->now : NULL);
+    struct limits_box *b = m->limits;
+    struct plan_anchor anchor;
+
+    if (b == NULL || b->keep == NULL)
+        return;
+    mw_model_anchor(m, &anchor);
+    b->keep(b->keep_ctx, b->is_corrected ? &b->now : NULL, &anchor);
     b->keep = NULL;
 }
 
@@ -347,7 +352,6 @@ void limits_free(struct limits_box *b)
 {
     if (b == NULL)
         return;
-    let_keep(b);
     pthread_mutex_destroy(&b->lock);
     free(b);
 }
@@ -372,7 +376,7 @@ void limits_correct(const struct mw_model *m, const struct mw_limits *limits)
 
 void mw_model_keep_limits(struct mw_model *m, mw_limits_keep_fn *fn, void *ctx)
 {
-    let_keep(m->limits);
+    limits_let_keep(m);
     m->limits->keep = fn;
     m->limits->keep_ctx = ctx;
 }

@@ -23,8 +23,9 @@ struct limits_box {
 
 /* Returns NULL without memory. */
 struct limits_box *limits_new(void);
-/* Hand corrected limits to the keeper, and free b; NULL is allowed. */
-void limits_free(struct limits_box *b);
+/* Hand corrected limits and the anchor of m to its keeper. */
+void limits_let_keep(struct mw_model *m);
+void limits_free(struct limits_box *b); /* NULL is allowed */
 
 /* Add a rate that is not measured yet, of a type that *l does not have. */
 void limits_add_rate(struct mw_limits *l, const char *type);

@@ -216,6 +216,7 @@ void mw_model_close(struct mw_model *m)
 
     if (m == NULL)
         return;
+    limits_let_keep(m);
     limits_free(m->limits);
     anchors_free(m->anchors);
     if (m->keep_tokenizer != NULL && m->tokenizer != NULL)

@@ -334,6 +334,34 @@ class Io(unittest.TestCase):
         self.assertEqual(limits, done["limits"])
         self.assertGreater(done["predicted_decode_tps"], 0)
 
+    def test_the_tokens_of_a_model_are_remembered_and_predictions_begin_there(self):
+        self.at_home("plan", "-b", "100M")
+        self.change_limits()
+        self.at_home("run", "--temp", "0", "-n", "40", "-b", "100M", "hello")
+        with open(self.limits) as f:
+            lines = [json.loads(line) for line in f]
+        [anchor] = [line for line in lines if line["kind"] == "anchor"]
+        self.assertGreaterEqual(anchor["n_token"], 8)
+        before = json.loads(self.at_home("plan", "--json", "-b", "100M").stdout)["decode_tps"]
+        # The same tokens, but each took ten times as long.
+        for name in ("token_s", "stall_s", "lookup_s", "attention_s", "fixed_s"):
+            anchor[name] *= 10
+        with open(self.limits, "w") as f:
+            f.writelines(json.dumps(line) + "\n" for line in lines)
+        slow = json.loads(self.at_home("plan", "--json", "-b", "100M").stdout)["decode_tps"]
+        self.assertAlmostEqual(0.1, slow / before, delta=0.02)
+        models = json.loads(subprocess.run(
+            [MEMWALL, "list", "--json", "-b", "100M"], cwd=os.path.dirname(MODEL), text=True,
+            env=environment(self.home.name), capture_output=True, check=True,
+            timeout=TIMEOUT_S).stdout)
+        [listed] = [m for m in models if os.path.basename(m["path"]) == os.path.basename(MODEL)]
+        # A plan without OpenBLAS pins more.
+        self.assertAlmostEqual(slow, listed["decode_tps"], delta=0.3 * slow)
+        with open(self.limits, "w") as f:  # numbers that no token had
+            anchor.update(token_s=0, n_seen=1e15, streamed_share=7, kv_k=99)
+            f.writelines(json.dumps(line) + "\n" for line in lines)
+        self.at_home("plan", "-b", "100M")
+
     def test_doubtful_limits_say_so_and_are_measured_again_after_ten_minutes(self):
         before = int(time.time()) - 300
         self.change_limits(bytes_s=2e9, time=before, doubtful=True)

@@ -435,9 +435,10 @@ static void copy_model(const char *name, const char *to)
 }
 
 static bool some_limits(void *ctx, const char *path, const struct mw_options *o,
-                        struct mw_limits *out)
+                        struct mw_limits *out, struct plan_anchor *anchor)
 {
     (void)ctx, (void)path, (void)o;
+    *anchor = (struct plan_anchor){ 0 };
     out->disk_bytes_s = 1e6;
     out->memory_bytes_s = 1e9;
     for (uint32_t i = 0; i < out->n_rate; i++) {
