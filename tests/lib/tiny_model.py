@@ -86,7 +86,7 @@ def gemma4(path, keys=None, more=None, n_embd=64, n_ff=32, n_expert=0, n_ff_expe
          a + "feed_forward_length": n_ff, a + "attention.head_count": 2,
          a + "attention.head_count_kv": 1, a + "attention.key_length": 32,
          a + "attention.value_length": 32, a + "attention.key_length_swa": 32,
-         a + "attention.value_length_swa": 32, a + "attention.sliding_window": 16 * bool(sliding),
+         a + "attention.value_length_swa": 32, a + "attention.sliding_window": 16,
          a + "attention.sliding_window_pattern": [bool(s) for s in sliding] or [False],
          a + "attention.layer_norm_rms_epsilon": 1e-6, a + "rope.freq_base": 1e6,
          a + "rope.dimension_count": 32, a + "rope.dimension_count_swa": 32,
