@@ -713,11 +713,17 @@ int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *
  * itself stay as they are: a budget of 0, for example, is not chosen again. */
 int mw_chat_plan(struct mw_chat *c, const struct mw_options *o, struct plan *out,
                  struct err *e);
-/* Whether an answer can go on with the options `then` in place of `now`. */
-bool mw_keeps_answer(const struct mw_chat_options *now, const struct mw_chat_options *then);
+/* Whether an answer of m can go on with the options `then` in place of `now`.  Without a model,
+ * NULL, by the options alone; so is the next. */
+bool mw_keeps_answer(const struct mw_model *m, const struct mw_chat_options *now,
+                     const struct mw_chat_options *then);
 /* Whether keys and values can be used on.  If not, the next message evaluates the conversation
  * again. */
-bool mw_keeps_kv(const struct mw_options *now, const struct mw_options *then);
+bool mw_keeps_kv(const struct mw_model *m, const struct mw_options *now,
+                 const struct mw_options *then);
+/* Whether both contexts rotate keys alike: longrope has other frequencies in a long context. */
+bool mw_rotates_alike(const struct mw_model *m, const struct mw_options *a,
+                      const struct mw_options *b);
 /* Stop the answer within one block, and drop queued messages: each posts MW_EVENT_DONE with
  * MW_DONE_CANCELLED.  Not queued itself. */
 void mw_chat_cancel(struct mw_chat *c);

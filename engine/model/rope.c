@@ -33,11 +33,15 @@ static double longrope_magnitude(const struct rope_hparams *hp, uint32_t n_ctx_t
     return s <= 1 ? 1 : sqrt(1 + log(s) / log(hp->n_ctx_orig));
 }
 
+bool rope_is_long(const struct rope_hparams *hp, uint32_t n_ctx)
+{
+    return hp->scaling == ROPE_LONGROPE && n_ctx > hp->n_ctx_orig;
+}
+
 void rope_init(struct rope *r, const struct rope_hparams *hp, bool interleaved, uint32_t n_ctx,
                uint32_t n_ctx_train)
 {
-    bool is_long = hp->scaling == ROPE_LONGROPE && n_ctx > hp->n_ctx_orig;
-    const float *factors = is_long ? hp->factors_long : hp->factors;
+    const float *factors = rope_is_long(hp, n_ctx) ? hp->factors_long : hp->factors;
 
     r->n_rot = hp->n_rot;
     r->interleaved = interleaved;

@@ -20,6 +20,9 @@ struct rope {
     double inv[MAX_ROPE_FACTOR]; /* [n_rot / 2] radians a position */
 };
 
+/* Whether longrope rotates with its long factors in a session with this context. */
+bool rope_is_long(const struct rope_hparams *hp, uint32_t n_ctx);
+
 /* n_ctx is the context of the session: longrope chooses its factors by it. */
 void rope_init(struct rope *r, const struct rope_hparams *hp, bool interleaved, uint32_t n_ctx,
                uint32_t n_ctx_train);

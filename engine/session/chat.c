@@ -284,7 +284,7 @@ static void do_set(struct mw_chat *c, struct command *command)
 /* Whether the answer that is being made can go on with other options. */
 static bool can_go_on(const struct mw_chat *c, const struct mw_chat_options *o, size_t n_token)
 {
-    return mw_keeps_answer(&c->settings.o, o) && options_ctx(c->m, &o->engine) > n_token;
+    return mw_keeps_answer(c->m, &c->settings.o, o) && options_ctx(c->m, &o->engine) > n_token;
 }
 
 /* Take the next change out of the queue, or return NULL if there is none for now. */

@@ -13,6 +13,8 @@
 #include "engine/format/known.h"
 #include "engine/machine/proc.h"
 #include "engine/machine/program.h"
+#include "engine/model/rope.h"
+#include "engine/session/options.h"
 #include "engine/session/packing.h"
 #include "engine/session/plan_input.h"
 #include "engine/stream/read_now.h"
@@ -393,4 +395,14 @@ void mw_model_info(const struct mw_model *m, struct mw_model_info *out)
     for (uint32_t i = 0; i < c->n_file; i++)
         out->file_bytes += c->files[i].size;
     out->hot_bytes = m->hot_bytes;
+}
+
+bool mw_rotates_alike(const struct mw_model *m, const struct mw_options *a,
+                      const struct mw_options *b)
+{
+    const struct hparams *hp = &m->catalogue->hparams;
+    uint32_t n = options_ctx(m, a), then = options_ctx(m, b);
+
+    return rope_is_long(&hp->rope, n) == rope_is_long(&hp->rope, then) &&
+           rope_is_long(&hp->rope_swa, n) == rope_is_long(&hp->rope_swa, then);
 }

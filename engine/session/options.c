@@ -115,11 +115,14 @@ static bool same_text(const char *a, const char *b)
         reach |= (bits);
 #define PART_DIFFERS(type, name, bits)
 
-unsigned options_reach(const struct mw_options *now, const struct mw_options *then)
+unsigned options_reach(const struct mw_model *m, const struct mw_options *now,
+                       const struct mw_options *then)
 {
     unsigned reach = 0;
 
     MW_OPTION_FIELDS(NUMBER_DIFFERS, TEXT_DIFFERS)
+    if (m != NULL && !mw_rotates_alike(m, now, then))
+        reach |= MW_REACH_KV;
     return reach;
 }
 
@@ -132,14 +135,16 @@ static unsigned chat_reach(const struct mw_chat_options *now, const struct mw_ch
     return reach;
 }
 
-bool mw_keeps_kv(const struct mw_options *now, const struct mw_options *then)
+bool mw_keeps_kv(const struct mw_model *m, const struct mw_options *now,
+                 const struct mw_options *then)
 {
-    return (options_reach(now, then) & MW_REACH_KV) == 0;
+    return (options_reach(m, now, then) & MW_REACH_KV) == 0;
 }
 
-bool mw_keeps_answer(const struct mw_chat_options *now, const struct mw_chat_options *then)
+bool mw_keeps_answer(const struct mw_model *m, const struct mw_chat_options *now,
+                     const struct mw_chat_options *then)
 {
-    return mw_keeps_kv(&now->engine, &then->engine) &&
+    return mw_keeps_kv(m, &now->engine, &then->engine) &&
            (chat_reach(now, then) & MW_REACH_ANSWER) == 0;
 }
 

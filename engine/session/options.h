@@ -17,8 +17,9 @@
 int options_resolve(struct mw_model *m, struct mw_options *o, struct err *e);
 
 /* Compare options: the bits of enum mw_reach of the fields that differ.  0: a session has nothing
- * to do. */
-unsigned options_reach(const struct mw_options *now, const struct mw_options *then);
+ * to do.  m: the model, or NULL. */
+unsigned options_reach(const struct mw_model *m, const struct mw_options *now,
+                       const struct mw_options *then);
 
 /*
  * Options *o follow options `asked`, which were completed to `got`.  Replace every field that

@@ -222,7 +222,7 @@ static int change(struct mw_session *s, struct change *c, struct err *e)
 /* Find the parts that have to be made again. */
 static void find_reach(const struct mw_session *s, struct change *c)
 {
-    unsigned reach = options_reach(&s->settled.o, &c->settled.o);
+    unsigned reach = options_reach(s->m, &s->settled.o, &c->settled.o);
 
     c->opens = s->work == NULL || (reach & MW_REACH_WEIGHTS) != 0;
     c->replaces = (reach & MW_REACH_KV) != 0;
@@ -238,7 +238,7 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
 
     if (settled_options(s->m, &s->settled, o, &c.settled, e) != 0)
         return -1;
-    if (s->work != NULL && options_reach(&s->settled.o, &c.settled.o) == MW_REACH_NOTHING) {
+    if (s->work != NULL && options_reach(s->m, &s->settled.o, &c.settled.o) == MW_REACH_NOTHING) {
         s->settled = c.settled;
         return 0;
     }

@@ -4,7 +4,8 @@
  *     part        made from                     made again
  *     weights     files, --io, block size       seldom: what was read from disk is lost
  *     kept rows   files                         never, while the plan keeps them
- *     keys, values                              if their type or the arithmetic changes
+ *     keys, values                              if their type, their rotation or the arithmetic
+ *                                               changes
  *     workspace   chunk, threads, context       often: it holds nothing between two passes
  *
  * The plan says how large each of them is.

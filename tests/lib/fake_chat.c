@@ -102,6 +102,13 @@ int mw_io_choose(const struct mw_model *m, const struct mw_options *o, struct mw
     return 0;
 }
 
+bool mw_rotates_alike(const struct mw_model *m, const struct mw_options *a,
+                      const struct mw_options *b)
+{
+    (void)m, (void)a, (void)b;
+    return true;
+}
+
 void mw_model_limits(const struct mw_model *m, struct mw_limits *out)
 {
     (void)m;
@@ -302,7 +309,7 @@ static void apply_changes(struct mw_chat *c)
         pthread_mutex_lock(&c->lock);
         cmd = c->first;
         if (cmd == NULL || cmd->kind != SET ||
-            !mw_keeps_kv(&c->options.engine, &cmd->options.engine))
+            !mw_keeps_kv(c->model, &c->options.engine, &cmd->options.engine))
             cmd = NULL;
         else
             c->first = cmd->next;

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "engine/memwall.h"
+#include "engine/session/session.h"
 #include "tests/lib/calls.h"
 
 #define N_IDS   48
@@ -31,6 +31,30 @@ struct answer {
 
 static struct mw_model *model;
 static uint32_t ids[N_IDS + 4];
+
+static void open_with_ids(const char *name)
+{
+    struct mw_model_info info;
+
+    model = open_model(name);
+    mw_model_info(model, &info);
+    for (uint32_t i = 0; i < N_IDS + 4; i++)
+        ids[i] = 5 + i * 7919 % (info.n_vocab - 5);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    open_with_ids("gemma4-tiny-q4_0.gguf");
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    mw_model_close(model);
+    return 0;
+}
 
 static void take_row(struct mw_session *s, struct answer *a, int row)
 {
@@ -213,6 +237,44 @@ static void the_budget_may_change_while_the_session_lives(void **state)
     rest_of_answer(s, &got);
     assert_same(&want, &got);
     mw_session_close(s);
+}
+
+/* longrope has two lists of frequencies.  The context chooses one of them, so keys of the other
+ * one are of no use. */
+static void a_context_with_other_frequencies_evaluates_again(void **state)
+{
+    struct mw_options o = small_options(60), longer = o, longest = o; /* up to 64 are short */
+    struct mw_chat_options chat = { 0 }, then = { 0 };
+    struct answer want, got = { 0 };
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+
+    (void)state;
+    longer.n_ctx = 80;
+    longest.n_ctx = 160;
+    assert_true(mw_keeps_kv(model, &o, &longer));
+    end(state);
+    open_with_ids("phi3-longrope-tiny.gguf");
+    assert_true(mw_keeps_kv(model, &longer, &longest));
+    assert_false(mw_keeps_kv(model, &o, &longer));
+    assert_false(mw_keeps_kv(model, &longer, &o));
+    chat.engine = o;
+    then.engine = longer;
+    assert_false(mw_keeps_answer(model, &chat, &then));
+    answer_with(&longest, &want);
+    s = open_session(model, &o);
+    eval(s, ids, 20);
+    assert_int_equal(session_set(s, &longer, &e), 0);
+    assert_int_equal(mw_session_tokens(s), 0);
+    eval(s, ids, 20);
+    assert_int_equal(session_set(s, &longest, &e), 0);
+    assert_int_equal(mw_session_tokens(s), 20);
+    eval(s, ids + 20, N_IDS - 20);
+    rest_of_answer(s, &got);
+    assert_same(&want, &got);
+    mw_session_close(s);
+    end(state);
+    begin(state);
 }
 
 static void a_budget_below_the_floor_is_refused_and_changes_nothing(void **state)
@@ -472,25 +534,6 @@ static void pinned_blocks_leave_memory_free_to_build_the_tokenizer(void **state)
     assert_true(one_grew);
 }
 
-static int begin(void **state)
-{
-    struct mw_model_info info;
-
-    (void)state;
-    model = open_model("gemma4-tiny-q4_0.gguf");
-    mw_model_info(model, &info);
-    for (uint32_t i = 0; i < N_IDS + 4; i++)
-        ids[i] = 5 + i * 7919 % (info.n_vocab - 5);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    mw_model_close(model);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -500,6 +543,7 @@ int main(void)
         cmocka_unit_test(known_tokens_read_nothing_when_all_fits),
         cmocka_unit_test(the_bits_do_not_depend_on_how_the_file_is_read),
         cmocka_unit_test(the_budget_may_change_while_the_session_lives),
+        cmocka_unit_test(a_context_with_other_frequencies_evaluates_again),
         cmocka_unit_test(a_budget_below_the_floor_is_refused_and_changes_nothing),
         cmocka_unit_test(going_back_and_on_gives_the_same_bits),
         cmocka_unit_test(tokens_that_do_not_fit_the_context_are_refused),

@@ -200,7 +200,7 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct mw_op
         sheet_text(s, ROLE_WARN, line);
         return;
     }
-    if (mw_keeps_kv(&talk_options(t)->engine, b) && !talk_is_answering(t) &&
+    if (mw_keeps_kv(talk_model(t), &talk_options(t)->engine, b) && !talk_is_answering(t) &&
         talk_cost(t, "", &cost) && cost.n_again > 0) {
         snprintf(line, sizeof line,
                  "The conversation is kept.  The next message evaluates %s tokens of it, as it "
@@ -209,7 +209,7 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct mw_op
         sheet_text(s, ROLE_TEXT, line);
         return;
     }
-    if (mw_keeps_kv(&talk_options(t)->engine, b)) {
+    if (mw_keeps_kv(talk_model(t), &talk_options(t)->engine, b)) {
         sheet_text(s, ROLE_TEXT,
                    "The conversation is kept, and so are its keys and values: nothing is "
                    "evaluated again.");
@@ -364,7 +364,7 @@ bool change_price(struct talk *t, const struct mw_chat_options *wanted, char *bu
     if (talk_diagnose(t, &o, &d))
         snprintf(speed, sizeof speed, ", about %s tok/s",
                  receipt_rate(rate, sizeof rate, d.tps));
-    if (!mw_keeps_kv(&talk_options(t)->engine, &wanted->engine)) {
+    if (!mw_keeps_kv(talk_model(t), &talk_options(t)->engine, &wanted->engine)) {
         talk_cost_again(t, &then, &cost);
         snprintf(again, sizeof again, "; %s tokens again: %s",
                  receipt_count(count, sizeof count, cost.n_again),

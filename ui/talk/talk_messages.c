@@ -343,7 +343,7 @@ bool talk_would_wait(const struct talk *t, const struct mw_chat_options *o)
     uint64_t n_ctx = o->engine.n_ctx;
 
     return talk_is_answering(t) &&
-           (changes_wait(&t->changes) || !mw_keeps_answer(talk_options(t), o) ||
+           (changes_wait(&t->changes) || !mw_keeps_answer(talk_model(t), talk_options(t), o) ||
             (n_ctx > 0 && n_ctx <= tokens_needed(t) + 1));
 }
 
@@ -357,7 +357,7 @@ void talk_change(struct talk *t, const struct mw_chat_options *o, unsigned then,
                  const char *what)
 {
     struct change change = { .o = *o, .then = then, .waits = talk_would_wait(t, o) };
-    bool keeps_kv = mw_keeps_kv(&talk_options(t)->engine, &o->engine);
+    bool keeps_kv = mw_keeps_kv(talk_model(t), &talk_options(t)->engine, &o->engine);
     struct err e = ERR_INIT;
 
     snprintf(change.what, sizeof change.what, "%s", what);
