@@ -5,11 +5,13 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/base/folder.h"
@@ -23,6 +25,9 @@
 #define DOUBTFUL_S (10 * MINUTE_S)
 #define FOR_GOOD   INT64_MAX
 #define LINES_MOST 60 /* of a kind */
+/* A lock is waited for this long: 2 s.  To write the file takes some milliseconds. */
+#define LOCK_NAP_NS 2000000
+#define LOCK_NAPS   1000
 /* No machine has more: bytes or operations per second, tokens that were watched. */
 #define VALUE_MOST 1e16
 
@@ -235,18 +240,25 @@ static void write_store(const struct limits_store *s, const char *path)
     new_file_end(&file, &ignored);
 }
 
-/* Wait for the lock of the folder that path is in.  Returns a descriptor, or -1. */
+/* Wait for the lock of the folder that path is in.  A program that was stopped while it had the
+ * lock may never give it back; then go on without: the file is replaced as a whole, so at worst
+ * lines of another program are lost.  Returns a descriptor, or -1. */
 static int lock_folder(const char *path)
 {
     size_t n = strrchr(path, '/') != NULL ? (size_t)(strrchr(path, '/') - path) : 0;
+    const struct timespec nap = { .tv_nsec = LOCK_NAP_NS };
     char folder[4096];
     int fd;
 
     if (snprintf(folder, sizeof folder, "%.*s/", (int)n, path) >= (int)sizeof folder)
         return -1;
     fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0)
-        (void)flock(fd, LOCK_EX); /* some file systems have no locks */
+    /* Some file systems have no locks. */
+    for (int i = 0; i < LOCK_NAPS && fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            break;
+        nanosleep(&nap, NULL);
+    }
     return fd;
 }
 

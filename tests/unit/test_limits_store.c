@@ -1,8 +1,10 @@
 /* The file of measured limits: each kind of line, its key, its age, and its order. */
 #include "config.h"
 
+#include <sys/file.h>
 #include <sys/wait.h>
 
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -325,6 +327,22 @@ static void programs_wait_for_each_other(void **state)
     limits_store_free(&s);
 }
 
+/* A program that was stopped may keep the lock until it goes on. */
+static void a_lock_that_stays_holds_nobody_up(void **state)
+{
+    struct mw_limits l = made(60);
+    int folder = open(tree_root, O_RDONLY | O_DIRECTORY);
+
+    (void)state;
+    assert_true(folder >= 0);
+    assert_int_equal(flock(folder, LOCK_EX), 0);
+    alarm(120); /* instead of a wait without end */
+    keep_as(&key, &l);
+    alarm(0);
+    assert_near(found(&key, NOW, NULL).memory_bytes_s, l.memory_bytes_s);
+    close(folder);
+}
+
 static void a_model_is_known_by_its_file(void **state)
 {
     char a[128], b[128], again[128];
@@ -357,6 +375,7 @@ int main(void)
         in_a_tree(lines_that_make_no_sense_are_left_out),
         in_a_tree(a_full_file_forgets_the_oldest_lines_of_a_kind),
         in_a_tree(programs_wait_for_each_other),
+        in_a_tree(a_lock_that_stays_holds_nobody_up),
         in_a_tree(a_model_is_known_by_its_file),
     };
 
