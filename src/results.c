@@ -128,9 +128,12 @@ static void read_plan(struct point *p, const struct json_node *n)
     p->n_ctx = get_u32(n, "ctx");
     p->chunk = get_u32(n, "chunk");
     get_text(n, "binds", p->binds, sizeof p->binds);
-    if (!json_as_float(json_get(json_get(limits, "disk"), "bytes_s"), &p->disk_bytes_s))
+    /* As a plan has them, or as a file of measurements. */
+    if (!json_as_float(json_get(limits, "disk_bytes_s"), &p->disk_bytes_s) &&
+        !json_as_float(json_get(json_get(limits, "disk"), "bytes_s"), &p->disk_bytes_s))
         p->disk_bytes_s = 0;
-    if (!json_as_float(json_get(json_get(limits, "memory"), "bytes_s"), &p->memory_bytes_s))
+    if (!json_as_float(json_get(limits, "memory_bytes_s"), &p->memory_bytes_s) &&
+        !json_as_float(json_get(json_get(limits, "memory"), "bytes_s"), &p->memory_bytes_s))
         p->memory_bytes_s = 0;
 }
 

@@ -77,7 +77,7 @@ def measure(a, model, budget):
         return {"error": point["error"]}
     return {"n_gen": n, "others": point["median"]["others_share"],
             "stall": point["median"]["stall_share"],
-            "disk_bytes_s": point["plan"]["limits"]["disk_bytes_s"],
+            "disk_bytes_s": point["plan"]["limits"]["disk"]["bytes_s"],
             "predicted": {k: point["predicted"][k] for k in LIMITS},
             "measured": {k: point["median"][k] for k in LIMITS}}
 

@@ -44,6 +44,7 @@ class Bench(Case):
             self.assertEqual(("ok", None, 2), (p["status"], p["error"], len(p["runs"])))
             self.assertEqual(p["settings"]["n_prompt"] + p["settings"]["depth"] + 4,
                              p["plan"]["ctx"])
+            self.assertGreater(p["plan"]["limits"]["memory"]["bytes_s"], 0)
             for name in ("prompt_tps", "decode_tps", "peak_bytes"):
                 self.assertGreater(p["predicted"][name], 0, name)
             for run in p["runs"]:
