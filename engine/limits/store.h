@@ -5,8 +5,8 @@
  *      "bytes_s":2.1e9,"memory_bytes_s":1.9e10,...}
  *
  * A line is one measurement of one kind, of one thing.  New lines come first.  Programs that
- * write at the same time wait for each other, two seconds at most.  Lines that do not make sense are
- * left out, and the file may be deleted at any time.
+ * write at the same time wait for each other, two seconds at most.  Lines that do not make sense
+ * are left out, and the file may be deleted at any time.
  */
 #ifndef MEMWALL_ENGINE_LIMITS_STORE_H
 #define MEMWALL_ENGINE_LIMITS_STORE_H
