@@ -579,6 +579,48 @@ static void a_stop_string_that_is_empty_or_too_long_is_refused(void **state)
     mw_chat_close(open_chat(model, &o));
 }
 
+/* Wait for the next event of this kind. */
+static void wait_for(struct mw_chat *c, enum mw_event_kind kind)
+{
+    struct mw_event event = { 0 };
+    bool is_seen = false;
+
+    while (!is_seen) {
+        struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
+
+        assert_int_equal(poll(&p, 1, 60000), 1);
+        while (!is_seen && mw_chat_next(c, &event))
+            is_seen = event.kind == kind;
+    }
+}
+
+/* The receipt and the screen divide the same tokens by the same time. */
+static void a_pass_that_was_stopped_is_not_time_of_the_tokens(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_sample *s = malloc(sizeof *s);
+    struct mw_chat *c;
+    struct said said;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_non_null(s);
+    o.n_predict = 200;
+    o.engine.disk_rate = MIB; /* so that a pass is stopped in the middle */
+    o.engine.memory_bytes = smallest_budget(model, &o.engine);
+    c = open_chat(model, &o);
+    assert_int_equal(mw_chat_send(c, "go", 2, &e), 0);
+    wait_for(c, MW_EVENT_TEXT);
+    mw_chat_cancel(c);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_DONE);
+    assert_int_equal(said.receipt.done, MW_DONE_CANCELLED);
+    mw_chat_sample(c, s);
+    assert_int_equal(s->n_decoded, said.receipt.n_decoded);
+    assert_true(said.receipt.decode_ns <= s->decode_ns);
+    mw_chat_close(c);
+    free(s);
+}
+
 static void a_cancel_stops_and_the_chat_goes_on(void **state)
 {
     struct mw_chat_options o = base_options();
@@ -590,17 +632,8 @@ static void a_cancel_stops_and_the_chat_goes_on(void **state)
     o.n_predict = 200;
     c = open_chat(model, &o);
     for (int i = 0; i < 10; i++) {
-        struct mw_event event;
-        bool is_started = false;
-
         assert_int_equal(mw_chat_send(c, "go", 2, &e), 0);
-        while (!is_started) {
-            struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
-
-            assert_int_equal(poll(&p, 1, 60000), 1);
-            while (!is_started && mw_chat_next(c, &event))
-                is_started = event.kind == MW_EVENT_STARTED;
-        }
+        wait_for(c, MW_EVENT_STARTED);
         mw_chat_cancel(c);
         assert_int_equal(wait_for_end(c, &said), MW_EVENT_DONE);
         assert_true(said.receipt.done == MW_DONE_CANCELLED ||
@@ -734,6 +767,7 @@ int main(void)
         cmocka_unit_test(the_next_prompt_has_the_answer_without_its_stop_string),
         cmocka_unit_test(a_stop_string_that_is_empty_or_too_long_is_refused),
         cmocka_unit_test(a_cancel_stops_and_the_chat_goes_on),
+        cmocka_unit_test(a_pass_that_was_stopped_is_not_time_of_the_tokens),
         cmocka_unit_test(a_chat_that_ends_does_not_stop_another_one_of_its_model),
         cmocka_unit_test(every_message_that_a_cancel_drops_ends_with_an_event),
         cmocka_unit_test(a_budget_below_the_floor_can_be_raised),
