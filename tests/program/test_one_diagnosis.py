@@ -17,6 +17,14 @@ TOKEN_S = 0.04  # of reading: people read faster
 F10 = "\033[21~"
 
 
+def next_and_said(t):
+    """Tokens per second that the status bar predicts, and those of the newest notice."""
+    shown = re.search(r"next ~([\d.,]+) tok/s", t.screen().splitlines()[-1])
+    said = re.findall(r"(?:about|roughly) ([\d.,]+) tokens? a second",
+                      " ".join(t.screen().split()))
+    return [float(x.replace(",", "")) for x in (shown.group(1), said[-1])]
+
+
 class Diagnosis(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -34,6 +42,9 @@ class Diagnosis(unittest.TestCase):
                      str(self.rate), "-n", "24", "--temp", "0", home=self.home, rows=50, cols=170)
         self.addCleanup(t.close)
         self.assertTrue(t.sees("/help lists"), t.screen())
+        self.assertTrue(t.sees("next ~"), t.screen())
+        shown, said = next_and_said(t)
+        self.assertAlmostEqual(said, shown, delta=0.01 * shown, msg=t.screen())
         t.send("hello\r")
         self.assertTrue(t.sees("disk wait"), t.screen())
         self.assertTrue(t.sees("/memory "), t.screen())
@@ -64,6 +75,34 @@ class Diagnosis(unittest.TestCase):
         self.assertGreaterEqual(float(sheet.group(2)), 1.1 * float(sheet.group(1)))
         t.send("\r")
         self.assertTrue(t.sees("now: "), t.screen())
+        self.assertTrue(t.sees("next ~"), t.screen())
+        shown, said = next_and_said(t)
+        self.assertAlmostEqual(said, shown, delta=0.01 * shown, msg=t.screen())
+
+    def test_limits_of_a_bad_moment_say_nothing_about_other_settings(self):
+        args = ("-m", MODEL, "--ctx", "512", "--memory", "1G")
+        with tempfile.TemporaryDirectory() as home:
+            t = Terminal(*args, home=home, rows=50, cols=170)
+            self.assertTrue(t.sees("next ~"), t.screen())
+            t.close()
+            found = [os.path.join(at, name) for at, _, names in os.walk(home) for name in names
+                     if name == "limits"]
+            self.assertEqual(1, len(found))
+            with open(found[0], encoding="utf-8") as f:
+                lines = [json.loads(line) for line in f]
+            for line in lines:
+                line["doubtful"] = True
+                for name in line: # reading is slow, so that the model is not fast enough to read
+                    if name.endswith("bytes_s"):
+                        line[name] = 1e6
+            with open(found[0], "w", encoding="utf-8") as f:
+                f.writelines(json.dumps(line) + "\n" for line in lines)
+            t = Terminal(*args, home=home, rows=50, cols=170)
+            self.addCleanup(t.close)
+            self.assertTrue(t.sees("roughly"), t.screen())
+            self.assertTrue(t.sees("next ~"), t.screen())
+            t.send(F10)
+            self.assertTrue(t.sees("measured in a bad moment"), t.screen())
 
     def test_other_keys_and_values_have_the_same_bound(self):
         t = self.answer()

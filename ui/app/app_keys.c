@@ -315,10 +315,13 @@ static void follow_advice(struct app *a)
     if (mw_diagnosis_command(&d, setting, sizeof setting)[0] != '\0') {
         snprintf(text, sizeof text, "/%s", setting);
         app_command(a, text);
-    } else if (mw_diagnosis_advice(&d, "", text, sizeof text)[0] != '\0' ||
-               mw_diagnosis_why_not(&d, text, sizeof text)[0] != '\0') {
-        app_hint(a, "%s", text);
+        return;
     }
+    if (mw_diagnosis_advice(&d, "", text, sizeof text)[0] == '\0') {
+        talk_diagnose_now(a->talk, &d); /* a sample does not know whether limits are doubtful */
+        mw_diagnosis_why_not(&d, text, sizeof text);
+    }
+    app_hint(a, "%s", text);
 }
 
 static bool function_key(struct app *a, const struct key *key)

@@ -85,17 +85,15 @@ static void speed_row(struct sheet *s, const char *name, double now, double then
 static void answer_row(struct talk *t, struct sheet *s, const struct mw_options *wanted,
                        const struct plan *plan)
 {
-    struct mw_options now_o = talk_options(t)->engine, then_o = *wanted;
+    struct mw_options then_o = *wanted;
     struct mw_diagnosis now, then;
 
-    now_o.memory_bytes = talk_plan(t)->budget_bytes;
-    now_o.n_ctx = talk_plan(t)->n_ctx;
     then_o.memory_bytes = plan->budget_bytes;
-    talk_diagnose(t, &now_o, &now);
+    talk_diagnose_now(t, &now);
     talk_diagnose(t, &then_o, &then);
     speed_row(s, "tokens/s", now.tps, then.tps, now.is_measured);
-    if (now_o.memory_bytes != then_o.memory_bytes && talk_plan(t)->streamed_bytes == 0 &&
-        plan->streamed_bytes == 0)
+    if (talk_plan(t)->budget_bytes != plan->budget_bytes &&
+        talk_plan(t)->streamed_bytes == 0 && plan->streamed_bytes == 0)
         sheet_text(s, ROLE_DIM, "No gain: no weights are read from the disk with either budget.");
 }
 

@@ -226,6 +226,15 @@ bool talk_diagnose(struct talk *t, const struct mw_options *o, struct mw_diagnos
     return is_known;
 }
 
+bool talk_diagnose_now(struct talk *t, struct mw_diagnosis *out)
+{
+    struct mw_options o = t->o->options->chat.engine;
+
+    o.memory_bytes = t->plan.budget_bytes;
+    o.n_ctx = t->plan.n_ctx;
+    return talk_diagnose(t, &o, out);
+}
+
 int talk_try_plan(struct talk *t, const struct mw_options *o, struct plan *out, struct err *e)
 {
     return t->engine.chat != NULL ? mw_chat_plan(t->engine.chat, o, out, e)

@@ -106,6 +106,8 @@ void talk_predict_again(struct talk *t);
 /* Diagnose answers with other options, which begins at what was measured with the present ones,
  * at this place of the conversation.  False: nothing is known. */
 bool talk_diagnose(struct talk *t, const struct mw_options *o, struct mw_diagnosis *out);
+/* The same with the options in use. */
+bool talk_diagnose_now(struct talk *t, struct mw_diagnosis *out);
 bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest_budget,
                   uint32_t *largest_ctx);
 /* Estimate the cost of sending text with the attached files.  false: not known. */

@@ -30,22 +30,32 @@ static void say_how_weights_are_read(struct talk *t)
                     choice.reason);
 }
 
+/* ", about 2.4 tokens a second", as the screen predicts for the next token; "": not known. */
+static char *speed_text(struct talk *t, char *buf, size_t n)
+{
+    struct mw_diagnosis d;
+    char rate[24];
+
+    buf[0] = '\0';
+    if (talk_diagnose_now(t, &d))
+        snprintf(buf, n, ", %s %s tokens a second", d.is_doubtful ? "roughly" : "about",
+                 receipt_rate(rate, sizeof rate, d.tps));
+    return buf;
+}
+
 /* Introduce the model that was loaded. */
 static void introduce(struct talk *t)
 {
     const char *name = t->info.name[0] != '\0' ? t->info.name : t->model_path;
-    char budget[16], clean[200], rate[24], speed[80] = "";
+    char budget[16], clean[200], speed[80];
 
     if (t->o->options->quiet)
         return;
     clean_line(clean, sizeof clean, name, strlen(name));
-    if (t->plan.decode_tps > 0)
-        snprintf(speed, sizeof speed, ", %s %s tokens a second",
-                 t->plan.is_doubtful ? "roughly" : "about",
-                 receipt_rate(rate, sizeof rate, t->plan.decode_tps));
     talk_notice(t, "%s (%s, %s): budget %s, context %u%s. /help lists commands and keys.",
                 clean, t->info.arch, t->info.type,
-                units_size(budget, sizeof budget, t->plan.budget_bytes), t->plan.n_ctx, speed);
+                units_size(budget, sizeof budget, t->plan.budget_bytes), t->plan.n_ctx,
+                speed_text(t, speed, sizeof speed));
     if (t->info.n_ctx_train > 0 && t->plan.n_ctx > t->info.n_ctx_train)
         talk_notice(t, "that context is more than the %u tokens that the model was trained for",
                     t->info.n_ctx_train);
@@ -106,13 +116,11 @@ static void changed_text(char *buf, size_t n, const struct mw_options *was,
 
 static void announce_plan(struct talk *t, const char *changed)
 {
-    char budget[16], rate[24], speed[48] = "";
+    char budget[16], speed[80];
 
-    if (t->plan.decode_tps > 0)
-        snprintf(speed, sizeof speed, ", about %s tokens a second",
-                 receipt_rate(rate, sizeof rate, t->plan.decode_tps));
     talk_notice(t, "now: context %u, budget %s%s%s", t->plan.n_ctx,
-                units_size(budget, sizeof budget, t->plan.budget_bytes), changed, speed);
+                units_size(budget, sizeof budget, t->plan.budget_bytes), changed,
+                speed_text(t, speed, sizeof speed));
 }
 
 /* Give the engine messages that did not fit a shorter context.  While it answers, the answer
