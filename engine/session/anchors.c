@@ -193,18 +193,16 @@ static struct plan_anchor mean(const struct anchor_tokens *t)
 }
 
 void anchors_take(const struct anchor_tokens *t, struct mw_model *m, const struct mw_options *o,
-                  const struct plan *p, uint32_t n_seen)
+                  const struct plan_input *in, const struct plan *p, uint32_t n_seen)
 {
     uint32_t n = t->n < ANCHORS_KEPT ? t->n : ANCHORS_KEPT, middle = n_seen - n / 2;
     const struct plan_run run = { middle, 0, 1 };
     struct plan_anchor a = mean(t), before;
-    struct err ignored = ERR_INIT;
     struct plan_outlook outlook;
-    struct plan_input in;
 
-    if (plan_input_formula(m, o, &in, &ignored) != 0)
+    if (in->n_weights == 0) /* it could not be made */
         return;
-    plan_outlook(&in, p, &run, &outlook);
+    plan_outlook(in, p, &run, &outlook);
     a.n_thread = o->n_thread;
     a.kernels = kernels_number(o);
     a.io = o->io;
@@ -225,6 +223,6 @@ void anchors_take(const struct anchor_tokens *t, struct mw_model *m, const struc
         before = (struct plan_anchor){ 0 };
     if (!plan_anchor_is_plausible(&a))
         return;
-    plan_anchor_finish(&in, &before, &a);
+    plan_anchor_finish(in, &before, &a);
     replace(m, &a);
 }

@@ -64,9 +64,9 @@ struct anchor_tokens {
 void anchors_begin(struct anchor_tokens *t);
 /* Add a token.  Returns whether it is time to take their mean. */
 bool anchors_add(struct anchor_tokens *t, const struct anchor_token *token);
-/* Let m remember their mean.  They ran with options o and the plan p, and the newest of them
- * saw n_seen positions. */
+/* Let m remember their mean.  They ran with options o, the plan p and its input *in without
+ * factors, and the newest of them saw n_seen positions.  Allocates nothing. */
 void anchors_take(const struct anchor_tokens *t, struct mw_model *m, const struct mw_options *o,
-                  const struct plan *p, uint32_t n_seen);
+                  const struct plan_input *in, const struct plan *p, uint32_t n_seen);
 
 #endif

@@ -209,7 +209,8 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
         token.token_ns < token.wall_ns)
         anchors_begin(&s->answer);
     else if (anchors_add(&s->answer, &token))
-        anchors_take(&s->answer, s->m, &s->settled.o, &s->plan, kv_tokens(s->kv));
+        anchors_take(&s->answer, s->m, &s->settled.o, &s->input, &s->plan,
+                     kv_tokens(s->kv));
     s->answer_pinned_bytes = now->pinned_bytes;
 }
 

@@ -273,7 +273,7 @@ class Overlays(KeyboardCase):
     KEYS = (("1", "\033OP", "Answers and sampling"), ("2", "\033OQ", None),
             ("3", "\033OR", None), ("4", "\033OS", None), ("5", "\033[15~", None),
             ("7", "\033[18~", "\\]52;"), ("8", "\033[19~", "no code block to"),
-            ("9", "\033[20~", "choose a message"), ("10", "\033[21~", "the verdict advises|Change: "))
+            ("9", "\033[20~", "choose a message"), ("10", "\033[21~", "Change: |to change|measured yet|bad moment|budget is possible|faster"))
     # Keys that open each overlay, text in it, and the function keys that it has itself.
     OVERLAYS = (("/help temp\r", "at start", "1"), ("/help dashboard\r", "~ marks an estimate", "1"),
                 ("/ctx 8k\r", "Change: ctx 8192", ""), ("/chats\r", "d: delete", ""),

@@ -187,8 +187,9 @@ class Limits(Surroundings):
                 r = subprocess.run([MEMWALL, *RUN], env=environment(home), timeout=TIMEOUT_S,
                                    preexec_fn=most and limit(resource.RLIMIT_DATA, most))
                 self.assertEqual(0, r.returncode)
-                kept = os.path.join(home, ".cache", "memwall", "products")
-                self.assertEqual(n_kept, int(os.path.exists(kept)), most)
+                kept = os.path.join(home, ".cache", "memwall", "limits")
+                lines = open(kept, encoding="utf-8").readlines() if os.path.exists(kept) else []
+                self.assertEqual(n_kept, int(any('"kind":"product"' in line for line in lines)), most)
 
     def test_a_limit_of_file_size_is_an_error_of_writing(self):
         with tempfile.TemporaryDirectory() as folder:
