@@ -95,13 +95,13 @@ static struct base base_of(struct mw_model *m, const struct mw_options *o,
         return b;
     b.n_seen = seen_of(s, s->run.ctx);
     mw_rates(s, &rates);
-    if (rates.wall_s > 0)
+    if (rates.token_s > 0)
         b.measured = settings_of(s, o);
     else if (!anchors_options(m, o, &b.measured))
         return b;
     b.formula_s = token_of(m, &b.measured, b.n_seen, &in, &t);
     b.least_s = advice_least(&in, &t);
-    b.tps = b.formula_s > 0 && rates.wall_s > 0 ? 1 / rates.wall_s : 0;
+    b.tps = b.formula_s > 0 && rates.token_s > 0 ? 1 / rates.token_s : 0;
     return b;
 }
 

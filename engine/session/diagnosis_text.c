@@ -155,7 +155,7 @@ void mw_diagnosis_of_sample(const struct mw_sample *s, struct mw_diagnosis *d)
     *d = (struct mw_diagnosis){ .is_measured = s->verdict.binds != MW_BINDS_NONE };
     mw_rates(s, &rates);
     if (d->is_measured) {
-        d->tps = rates.wall_s > 0 ? 1 / rates.wall_s : 0;
+        d->tps = rates.token_s > 0 ? 1 / rates.token_s : 0;
         d->binds = s->verdict.binds;
         d->share = s->verdict.share;
         d->part = s->verdict.part;

@@ -52,7 +52,7 @@ static double decode_last(const struct mw_sample *s)
 }
 
 struct sums {
-    double wall, stall, compute, attention, wait, bytes, expert_hits, expert_misses,
+    double wall, sample, stall, compute, attention, wait, bytes, expert_hits, expert_misses,
         expert_bytes;
 };
 
@@ -85,6 +85,7 @@ static uint32_t sum_passes(const struct mw_sample *s, struct sums *out)
         if (k->n == 1)
             break; /* from the prompt's last pass, which differs from the others */
         out->wait += (double)k->wait_ns;
+        out->sample += (double)k->sample_ns;
         add(out, k->wall_ns, k->stall_ns, k->compute_ns, k->attention_ns, k->bytes_pass);
         add_experts(out, k->expert_hits, k->expert_misses, k->expert_bytes);
         n++;
@@ -140,8 +141,9 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
                             ? sum.expert_bytes / out->n_pass
                             : MW_RATE_UNKNOWN;
     if (sum.wall <= 0) {
-        out->read_bytes_s = out->wall_s = out->stall_share = out->attention_share =
-            out->wait_share = out->overlap = out->read_per_token = MW_RATE_UNKNOWN;
+        out->read_bytes_s = out->wall_s = out->token_s = MW_RATE_UNKNOWN;
+        out->stall_share = out->attention_share = out->wait_share = MW_RATE_UNKNOWN;
+        out->overlap = out->read_per_token = MW_RATE_UNKNOWN;
         return;
     }
     out->read_bytes_s = sum.bytes * 1e9 / sum.wall;
@@ -150,5 +152,7 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
     out->wait_share = sum.wait / sum.wall;
     out->overlap = overlap_of(&sum, s->disk_limit);
     out->wall_s = out->n_pass > 0 ? sum.wall / 1e9 / out->n_pass : MW_RATE_UNKNOWN;
+    out->token_s =
+        out->n_pass > 0 ? (sum.wall + sum.sample) / 1e9 / out->n_pass : MW_RATE_UNKNOWN;
     out->read_per_token = out->n_pass > 0 ? sum.bytes / out->n_pass : MW_RATE_UNKNOWN;
 }

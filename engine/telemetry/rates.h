@@ -18,7 +18,8 @@ struct mw_rates {
     double prefill;      /* prompt tokens per second */
     double first_s;      /* from the question to the first token */
     double read_bytes_s; /* bytes per second from disk in the last passes */
-    double wall_s;       /* mean time per token in these passes */
+    double wall_s;       /* mean time of these passes */
+    double token_s;      /* and with the sampler's: what a token takes */
     double stall_share;  /* share of wall_s spent waiting for the disk */
     double attention_share;
     double wait_share;     /* share of wall_s in which a thread waited for a processor */

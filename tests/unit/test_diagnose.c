@@ -199,6 +199,13 @@ static void advice_begins_at_the_tokens(void **state)
     snprintf(advice, sizeof advice, "F10: /%s for ~", command);
     assert_non_null(strstr(text, "disk-bound: "));
     assert_non_null(strstr(text, advice));
+    /* The sampler's time is a part of a token's. */
+    for (size_t i = 0; i < MW_RECENT; i++)
+        s->recent[i].sample_ns += s->recent[i].wall_ns;
+    mw_diagnosis_of_sample(s, &shown);
+    assert_true(shown.tps < 0.6 * now.tps);
+    now = diagnose(&o, s);
+    assert_true(fabs(shown.tps / now.tps - 1) < 0.01);
     mw_chat_close(chat);
     free(s);
 }

@@ -155,6 +155,12 @@ static void rates_are_those_of_the_newest_tokens(void **state)
     assert_near(r.read_bytes_s, 10.0 * (double)GIB);
     assert_int_equal(r.n_pass, 16);
     assert_near(r.wall_s, 0.1);
+    assert_near(r.token_s, 0.1);
+    for (uint64_t i = 0; i < MW_RECENT; i++)
+        s->recent[i].sample_ns = 20 * MS;
+    mw_rates(s, &r);
+    assert_near(r.wall_s, 0.1);
+    assert_near(r.token_s, 0.12);
 
     made_decode(s, 40);
     mw_rates(s, &r);
@@ -177,7 +183,7 @@ static void the_pass_of_the_prompt_is_not_a_token(void **state)
     made_prefill(s, 512);
     mw_rates(s, &r);
     assert_int_equal(r.n_pass, 0);
-    assert_true(r.wall_s < 0);
+    assert_true(r.wall_s < 0 && r.token_s < 0);
     assert_near(r.stall_share, 160.0 / 1024);
 }
 
