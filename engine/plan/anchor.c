@@ -13,15 +13,32 @@
 #define MOST_FACTOR 64.0
 #define MOST_LOST   0.9 /* of the computing, to other programs */
 #define BISECTIONS  60
+#define MOST_BYTES  0x1p62
 
 static double within(double x, double low, double high)
 {
     return fmin(fmax(x, low), high);
 }
 
+/* False for a NaN, too. */
+static bool is_up_to(double x, double most)
+{
+    return x >= 0 && x <= most;
+}
+
+/* Settings that become integers, or were read from a file. */
+static bool has_settings(const struct plan_anchor *a)
+{
+    return is_up_to(a->memory_bytes, MOST_BYTES) && is_up_to(a->disk_rate, MOST_BYTES) &&
+           is_up_to(a->n_ctx, UINT32_MAX) && is_up_to(a->chunk, UINT32_MAX) &&
+           is_up_to(a->n_seen, UINT32_MAX) && is_up_to(a->kv_k, MW_STEPS_KV - 1) &&
+           is_up_to(a->kv_v, MW_STEPS_KV - 1) && is_up_to(a->streamed_share, 1) &&
+           is_up_to(a->missed_share, 1);
+}
+
 bool plan_anchor_is_plausible(const struct plan_anchor *a)
 {
-    return a->n_token >= ANCHOR_TOKENS && a->token_s > a->fixed_s &&
+    return has_settings(a) && a->n_token >= ANCHOR_TOKENS && a->token_s > a->fixed_s &&
            a->stall_s + a->lookup_s < a->token_s - a->fixed_s;
 }
 

@@ -57,7 +57,8 @@ struct plan_anchor {
     double disk_bytes_s; /* rate of the disk when it was the bound, perhaps earlier; 0: never */
 };
 
-/* Tokens without these are slow for another reason than the settings. */
+/* Whether the tokens are a measurement, and all settings can be: an anchor from a file may have
+ * any numbers. */
 bool plan_anchor_is_plausible(const struct plan_anchor *a);
 
 /* The factors that the measurement gives.  *in has the settings of the measurement and no

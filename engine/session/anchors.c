@@ -91,7 +91,8 @@ static double kernels_number(const struct mw_options *o)
 
 bool anchors_hold(const struct plan_anchor *a, const struct mw_options *o)
 {
-    return a->measured_s > 0 && (o->n_thread <= 0 || a->n_thread == o->n_thread) && a->io == (double)o->io &&
+    return a->measured_s > 0 && plan_anchor_is_plausible(a) &&
+           (o->n_thread <= 0 || a->n_thread == o->n_thread) && a->io == (double)o->io &&
            a->exact == (double)o->exact && a->kernels == kernels_number(o);
 }
 
@@ -114,8 +115,10 @@ bool anchors_options(const struct mw_model *m, const struct mw_options *o,
     struct plan_anchor a;
 
     mw_model_anchor(m, &a);
+    if (!anchors_hold(&a, o))
+        return false;
     *out = options_of(&a, o);
-    return anchors_hold(&a, o);
+    return true;
 }
 
 /* --disk-rate limits the disk, whatever the disk was seen to do. */

@@ -358,7 +358,7 @@ class Io(unittest.TestCase):
         # A plan without OpenBLAS pins more.
         self.assertAlmostEqual(slow, listed["decode_tps"], delta=0.3 * slow)
         with open(self.limits, "w") as f:  # numbers that no token had
-            anchor.update(token_s=0, n_seen=1e15, streamed_share=7, kv_k=99)
+            anchor.update(token_s=0, n_seen=1e15, streamed_share=7, kv_k=1e9)
             f.writelines(json.dumps(line) + "\n" for line in lines)
         self.at_home("plan", "-b", "100M")
 

@@ -203,6 +203,28 @@ static void too_few_tokens_measure_nothing(void **state)
     assert_false(plan_factors_of(&d.in, &d.anchor).is_set);
 }
 
+/* A file may have any numbers, and some of them become integers and names of types. */
+static void settings_that_cannot_be_measure_nothing(void **state)
+{
+    static const double wrong[] = { NAN, INFINITY, -1, 1e300 };
+    struct chance c = { 17 };
+    struct drawn d;
+
+    (void)state;
+    draw(&c, &d);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct plan_anchor a[] = { d.anchor, d.anchor, d.anchor, d.anchor, d.anchor,
+                                   d.anchor, d.anchor, d.anchor, d.anchor };
+
+        a[0].memory_bytes = a[1].disk_rate = a[2].n_ctx = a[3].chunk = a[4].n_seen = wrong[i];
+        a[5].kv_k = a[6].kv_v = a[7].streamed_share = a[8].missed_share = wrong[i];
+        for (size_t j = 0; j < sizeof a / sizeof a[0]; j++)
+            assert_false(plan_factors_of(&d.in, &a[j]).is_set);
+    }
+    d.anchor.kv_v = MW_STEPS_KV;
+    assert_false(plan_factors_of(&d.in, &d.anchor).is_set);
+}
+
 /* The chunk decides which buffers are allocated, so a measurement must not change it. */
 static void a_measurement_changes_no_chunk(void **state)
 {
@@ -236,6 +258,7 @@ int main(void)
         cmocka_unit_test(halved_keys_and_values_scale_attention_alone),
         cmocka_unit_test(the_disk_is_known_only_as_the_bound),
         cmocka_unit_test(too_few_tokens_measure_nothing),
+        cmocka_unit_test(settings_that_cannot_be_measure_nothing),
         cmocka_unit_test(a_measurement_changes_no_chunk),
     };
 
