@@ -236,8 +236,10 @@ static void look_ahead(const struct mw_describer *d, struct mw_found *f, const s
         plan_input_limits(&in, &limits);
         /* The record has no keys and values of other types. */
         if (anchor.kv_k == in.kv_k && anchor.kv_v == in.kv_v &&
-            anchors_hold(&anchor, &d->options))
+            anchors_hold(&anchor, &d->options)) {
+            anchor = plan_anchor_alone(&anchor); /* as for an open model */
             in.factors = plan_factors_of(&in, &anchor);
+        }
     }
     f->limits = limits;
     if (plan_make(&in, &f->plan, &e) != 0)
