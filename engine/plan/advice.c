@@ -32,16 +32,13 @@ double advice_least(const struct plan_input *in, const struct plan_time *now)
     return least + fmin(fmax(from_memory - products, 0), now->part.disk / 2);
 }
 
-static double token_with(const struct plan_input *in, uint32_t n_seen, uint64_t budget,
-                         double least_s)
+static double token_with(const struct plan_input *in, uint32_t n_seen, uint64_t budget)
 {
     struct plan_input then = *in;
     struct plan_time t;
-    double s;
 
     then.budget_bytes = budget;
-    s = advice_token(&then, n_seen, &t);
-    return s > 0 ? fmax(s, least_s) : 0;
+    return advice_token(&then, n_seen, &t);
 }
 
 uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most,
@@ -50,23 +47,23 @@ uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t mo
     uint64_t nothing = plan_reads_nothing_budget(in), low = in->budget_bytes / MIB;
     uint64_t high = (nothing < most - MIB ? nothing + MIB - 1 : most) / MIB;
     struct plan_time now;
-    double now_s = advice_token(in, n_seen, &now), least = advice_least(in, &now), best;
+    double now_s = advice_token(in, n_seen, &now), best;
 
     *token_s = 0;
     if (most < MIB || high <= low || now.binds != MW_BINDS_DISK)
         return 0;
-    best = token_with(in, n_seen, high * MIB, least);
+    best = token_with(in, n_seen, high * MIB);
     if (!(best > 0) || best >= now_s)
         return 0;
     while (low + 1 < high) {
         uint64_t middle = low + (high - low) / 2;
-        double s = token_with(in, n_seen, middle * MIB, least);
+        double s = token_with(in, n_seen, middle * MIB);
 
         if (s > 0 && s * ADVICE_ENOUGH <= best)
             high = middle;
         else
             low = middle;
     }
-    *token_s = token_with(in, n_seen, high * MIB, least);
+    *token_s = fmax(token_with(in, n_seen, high * MIB), advice_least(in, &now));
     return high * MIB;
 }
