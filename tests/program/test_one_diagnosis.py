@@ -112,6 +112,21 @@ class Diagnosis(unittest.TestCase):
         self.assertTrue(t.sees("next ~"), t.screen())
         self.assertRegex(t.screen().splitlines()[-1], r"~disk-bound|~disk")
 
+    def test_a_change_has_one_speed(self):
+        """Also the sheet of the next one: what was measured does not hold for other threads."""
+        t = self.answer()
+        t.send("/threads 1\r")
+        self.assertTrue(t.sees("Change: threads"), t.screen())
+        t.send("\r")
+        self.assertTrue(t.sees(", threads 1, "), t.screen())
+        self.assertTrue(t.sees("next ~"), t.screen())
+        shown, said = next_and_said(t)
+        self.assertAlmostEqual(said, shown, delta=0.01 * shown, msg=t.screen())
+        t.send("/ctx 256\r")
+        self.assertTrue(t.sees("Change: ctx"), t.screen())
+        sheet = re.search(r"tokens/s +~([\d.,]+) ", t.screen()).group(1)
+        self.assertAlmostEqual(float(sheet), shown, delta=0.01 * shown, msg=t.screen())
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -228,7 +228,7 @@ bool talk_diagnose(struct talk *t, const struct mw_options *o, struct mw_diagnos
 
 bool talk_diagnose_now(struct talk *t, struct mw_diagnosis *out)
 {
-    struct mw_options o = t->o->options->chat.engine;
+    struct mw_options o = talk_options(t)->engine;
 
     o.memory_bytes = t->plan.budget_bytes;
     o.n_ctx = t->plan.n_ctx;
