@@ -21,6 +21,9 @@ void load_begin(struct load *l, const char *root);
  * unknown. */
 double load_of_others(const struct load *l, const char *root);
 
+/* The seconds of processor time that they used; -1 if it is unknown. */
+double load_seconds_of_others(const struct load *l, const char *root);
+
 /* The larger of the shares of the last ten seconds in which some task waited for a processor or
  * for a disk, 0 to 1; 0 if it is unknown.  Tasks of this process count, too. */
 double load_pressure(const char *root);

@@ -71,6 +71,7 @@ static void only_other_programs_that_are_not_nice_are_load(void **state)
              9000 + 60 * hz);
     tree_put("/proc/stat", text);
     assert_true(fabs(load_of_others(&l, tree_root) - 0.4) < 0.01);
+    assert_true(fabs(load_seconds_of_others(&l, tree_root) - 80) < 1);
 }
 
 static void without_figures_the_load_is_unknown(void **state)
