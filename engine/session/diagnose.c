@@ -29,6 +29,7 @@ struct base {
     uint32_t n_seen;  /* 0: at the end of the context */
     double tps;       /* with the settings in use; 0: not measured */
     double formula_s; /* predicted for the same */
+    double plain_s;   /* the same from the limits alone */
     /* The settings of the newest tokens that were measured, and the least time that another
      * budget is promised to give (advice_least()); 0: none were. */
     struct mw_options measured;
@@ -101,6 +102,8 @@ static struct base base_of(struct mw_model *m, const struct mw_options *o,
         return b;
     b.formula_s = token_of(m, &b.measured, b.n_seen, &in, &t);
     b.least_s = advice_least(&in, &t);
+    in.factors = (struct plan_factors){ 0 };
+    b.plain_s = advice_token(&in, b.n_seen < b.measured.n_ctx ? b.n_seen : b.measured.n_ctx, &t);
     b.tps = b.formula_s > 0 && rates.token_s > 0 ? 1 / rates.token_s : 0;
     return b;
 }
@@ -282,7 +285,11 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
         return -1;
     b = base_of(m, &resolved, s);
     formula_s = token_of(m, &resolved, b.n_seen, &in, &t);
-    if (formula_s > 0 && b.measured.kv_k == resolved.kv_k && b.measured.kv_v == resolved.kv_v)
+    /* Tokens say nothing about other threads, kernels or I/O: then only the formula changes. */
+    if (!in.factors.is_set)
+        b.formula_s = b.plain_s;
+    if (formula_s > 0 && in.factors.is_set && b.measured.kv_k == resolved.kv_k &&
+        b.measured.kv_v == resolved.kv_v)
         formula_s = fmax(formula_s, b.least_s);
     if (s != NULL && s->verdict.binds != MW_BINDS_NONE && has_settings(s, &resolved)) {
         take_measured(s, &b, &d);

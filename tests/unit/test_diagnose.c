@@ -244,6 +244,35 @@ static void doubtful_limits_advise_nothing_until_tokens_do(void **state)
     free(s);
 }
 
+/* Tokens that waited for the disk do not come faster with other threads, whatever the limits say:
+ * only what the formula expects of the change counts. */
+static void other_threads_promise_nothing(void **state)
+{
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct mw_options o = slow_disk(), other;
+    struct mw_limits l = bad_limits(&o);
+    struct mw_chat *chat;
+    double now, then;
+
+    (void)state;
+    assert_non_null(s);
+    l.disk_bytes_s = 200e9; /* far from what the tokens see */
+    l.memory_bytes_s = 2e10;
+    for (uint32_t i = 0; i < l.n_rate; i++)
+        l.rate[i].column_bytes_s = 2e10;
+    mw_model_set_limits(model, &l);
+    o.disk_rate /= 2;
+    chat = answer(&o);
+    sample_of(chat, s);
+    now = diagnose(&o, s).tps;
+    other = o;
+    other.n_thread = o.n_thread == 1 ? 2 : 1;
+    then = diagnose(&other, s).tps;
+    assert_true(now > 0 && then > 0.8 * now && then < 1.2 * now);
+    mw_chat_close(chat);
+    free(s);
+}
+
 /* A figure that changes a little from token to token proposes the same size. */
 static void a_proposed_size_stays(void **state)
 {
@@ -302,6 +331,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(advice_begins_at_the_tokens, open_all, close_all),
         cmocka_unit_test_setup_teardown(doubtful_limits_advise_nothing_until_tokens_do, open_all,
                                         close_all),
+        cmocka_unit_test_setup_teardown(other_threads_promise_nothing, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_proposed_size_stays, open_all, close_all),
         cmocka_unit_test_setup_teardown(fast_answers_need_no_advice, open_all, close_all),
     };
