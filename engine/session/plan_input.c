@@ -199,6 +199,8 @@ void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
                 w->laid_chunk_flops_s = r->chunk_flops_s;
             }
         }
+        /* Then memory's rate serves, which is a guess. */
+        in->is_doubtful |= w->type[0] != '\0' && w->column_bytes_s <= 0;
     }
 }
 
