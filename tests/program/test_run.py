@@ -369,6 +369,10 @@ class Io(unittest.TestCase):
         [listed] = [m for m in models if os.path.basename(m["path"]) == os.path.basename(MODEL)]
         # A plan without OpenBLAS pins more.
         self.assertAlmostEqual(slow, listed["decode_tps"], delta=0.3 * slow)
+        # Measured tokens make a prediction trusted, whatever the limits are.
+        self.change_limits(doubtful=True)
+        plan = json.loads(self.at_home("plan", "--json", "-b", "100M").stdout)
+        self.assertEqual((True, False), (plan["limits"]["doubtful"], plan["doubtful"]))
         anchor.update(token_s=0, n_seen=1e15, streamed_share=7, kv_k=1e9)  # no token had these
         write()
         self.at_home("plan", "-b", "100M")
