@@ -109,16 +109,17 @@ static struct mw_options options_of(const struct plan_anchor *a, const struct mw
     return then;
 }
 
-bool anchors_options(const struct mw_model *m, const struct mw_options *o,
-                     struct mw_options *out)
+double anchors_measured(const struct mw_model *m, const struct mw_options *o,
+                        struct mw_options *out, bool *holds)
 {
     struct plan_anchor a;
 
     mw_model_anchor(m, &a);
-    if (!anchors_hold(&a, o))
-        return false;
+    *holds = anchors_hold(&a, o);
+    if (!(a.measured_s > 0) || !plan_anchor_is_plausible(&a))
+        return 0;
     *out = options_of(&a, o);
-    return true;
+    return a.token_s;
 }
 
 /* --disk-rate limits the disk, whatever the disk was seen to do. */

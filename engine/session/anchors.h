@@ -28,10 +28,10 @@ void anchors_free(struct anchor_box *b); /* NULL is allowed */
 /* Give *in, which was filled for these options, the factors of the anchor if it holds. */
 void anchors_apply(struct mw_model *m, const struct mw_options *o, struct plan_input *in);
 
-/* The options with which the anchor was measured, besides those in *o; false: it does not hold
- * for these. */
-bool anchors_options(const struct mw_model *m, const struct mw_options *o,
-                     struct mw_options *out);
+/* Returns the seconds of a token of the anchor, or 0 without one.  *out gets the options that it
+ * was measured with, besides those in *o, and *holds whether it holds for these. */
+double anchors_measured(const struct mw_model *m, const struct mw_options *o,
+                        struct mw_options *out, bool *holds);
 
 /* Was the anchor measured with the threads, kernels, I/O and `exact` of these options? */
 bool anchors_hold(const struct plan_anchor *a, const struct mw_options *o);

@@ -91,20 +91,28 @@ static struct base base_of(struct mw_model *m, const struct mw_options *o,
     struct plan_input in;
     struct plan_time t;
     struct mw_rates rates;
+    double token_s = 0; /* of tokens that ran with these settings, or with other threads */
+    bool holds = true;
 
     if (s == NULL || s->run.ctx == 0)
         return b;
     b.n_seen = seen_of(s, s->run.ctx);
     mw_rates(s, &rates);
-    if (rates.token_s > 0)
+    if (rates.token_s > 0) {
         b.measured = settings_of(s, o);
-    else if (!anchors_options(m, o, &b.measured))
-        return b;
+        token_s = rates.token_s;
+    } else {
+        token_s = anchors_measured(m, o, &b.measured, &holds);
+        if (!(token_s > 0))
+            return b;
+        if (holds) /* the formula begins there */
+            token_s = 0;
+    }
     b.formula_s = token_of(m, &b.measured, b.n_seen, &in, &t);
     b.least_s = advice_least(&in, &t);
     in.factors = (struct plan_factors){ 0 };
     b.plain_s = advice_token(&in, b.n_seen < b.measured.n_ctx ? b.n_seen : b.measured.n_ctx, &t);
-    b.tps = b.formula_s > 0 && rates.token_s > 0 ? 1 / rates.token_s : 0;
+    b.tps = b.formula_s > 0 && token_s > 0 ? 1 / token_s : 0;
     return b;
 }
 
