@@ -774,6 +774,30 @@ static void the_default_budget_holds_the_complete_model(void **state)
     assert_int_equal(plan_default_budget(&in, 0), 0);
 }
 
+/* From one budget on, a token reads nothing but rows of the tables, however large these are. */
+static void one_budget_is_the_first_that_reads_nothing(void **state)
+{
+    struct plan_input in = orientation();
+    struct err e = ERR_INIT;
+    uint64_t nothing;
+    struct plan p;
+
+    (void)state;
+    in.tables_bytes = 2 * GIB;
+    nothing = plan_reads_nothing_budget(&in);
+    in.budget_bytes = nothing;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.streamed_bytes, 0);
+    assert_false(p.keeps_rows); /* they are a cache above it */
+    in.budget_bytes = nothing - 1;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.streamed_bytes > 0);
+    in.tables_bytes = 0;
+    assert_int_equal(plan_reads_nothing_budget(&in), nothing);
+    in.streams = false;
+    assert_true(plan_reads_nothing_budget(&in) == UINT64_MAX);
+}
+
 static void sliding_rings_are_whole_blocks_of_attention(void **state)
 {
     (void)state;
@@ -849,6 +873,7 @@ int main(void)
         cmocka_unit_test(the_chunk_balances_disk_and_arithmetic),
         cmocka_unit_test(experts_are_read_together_before_anything_grows),
         cmocka_unit_test(the_default_budget_holds_the_complete_model),
+        cmocka_unit_test(one_budget_is_the_first_that_reads_nothing),
         cmocka_unit_test(sliding_rings_are_whole_blocks_of_attention),
     };
 
