@@ -23,9 +23,9 @@ static int64_t now(void)
     return (int64_t)time(NULL);
 }
 
-/* Where limits are kept, and what they are of. */
+/* The file of limits, and the machine, disk and model that they hold for. */
 struct place {
-    char path[560]; /* ""; nothing is kept */
+    char path[560]; /* "": no limits are kept */
     struct limits_key key;
     double anchor_s; /* the time of the anchor that is kept */
 };

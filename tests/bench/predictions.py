@@ -16,9 +16,8 @@ Rounds go over all points, so that a busy minute does not hit one of them alone.
 written to RESULTS.json when it ends.  Runs that are in the file are not repeated, so an interrupted
 call, or one that stopped after --minutes, can be repeated.  Medians are printed as Markdown.  A
 deviation of more than 2 % (peak), 10 % (answers) or 15 % (prompts) is marked with "!".  A run
-during which other programs used more than a tenth of the processors is marked with "?".  Of the
-rates, the runs within the predicted range are counted, too: with limits as slow and as fast as
-they were while they were measured.
+during which other programs used more than a tenth of the processors is marked with "?".  These
+are predictions of a new process; bench_predict.c compares those before and after an answer.
 """
 import argparse
 import json
@@ -29,7 +28,6 @@ import sys
 import time
 
 LIMITS = {"peak_bytes": 0.02, "decode_tps": 0.10, "prompt_tps": 0.15}
-RATES = ("decode_tps", "prompt_tps")
 BUSY = 0.1  # a larger share of the processors for other programs disturbs
 MIB = 1 << 20
 LONGEST_S = 300
