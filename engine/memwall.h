@@ -310,7 +310,9 @@ void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s);
  * whether they are doubtful.  "not measured" without them. */
 #define MW_LIMITS_TEXT 256
 void mw_limits_text(const struct mw_limits *l, int64_t now_s, char *buf, size_t n);
-/* Whether any of them was measured in a bad moment.  No advice comes from such limits. */
+/* Whether any of them was measured in a bad moment, or in a buffer that a cache holds.  No advice
+ * comes from such limits. */
+#define MW_DOUBT "the machine was busy, or the budget too small to measure it"
 bool mw_limits_doubtful(const struct mw_limits *l);
 
 /* The mean size of the reads with which these options stream weights, which is that of the

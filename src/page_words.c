@@ -180,7 +180,7 @@ static void speed_words(const struct page *p, FILE *to)
 static void doubt_words(const struct page *p, FILE *to)
 {
     if (p->plan->plan.is_doubtful)
-        page_html_text(to, "The limits are doubtful: the machine was busy while they were measured. "
+        page_html_text(to, "The limits are doubtful: " MW_DOUBT ". "
                            "Predictions can be off by more than usual; repeat the report on a "
                            "quiet machine.");
 }

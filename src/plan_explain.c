@@ -232,7 +232,7 @@ static void limit(FILE *to, const char *name, double value, const char *unit,
     fprintf(to, "  %-18s : %.7g %s, ", name, value, unit);
     if (measured_s > 0)
         fprintf(to, "measured %" PRId64 " s ago%s\n", now_s - measured_s,
-                is_doubtful ? "; doubtful: the machine was busy" : "");
+                is_doubtful ? "; doubtful: " MW_DOUBT : "");
     else
         fputs("assumed or not measured\n", to);
 }

@@ -65,5 +65,5 @@ void mw_limits_text(const struct mw_limits *l, int64_t now_s, char *buf, size_t 
         append(buf, n, age);
     }
     if (mw_limits_doubtful(l))
-        append(buf, n, "; doubtful: the machine was busy");
+        append(buf, n, "; doubtful: " MW_DOUBT);
 }

@@ -391,7 +391,8 @@ static void limits_are_described_with_age_and_doubt(void **state)
     mw_limits_text(&l, NOW, text, sizeof text);
     assert_string_equal(
         text,
-        "disk 2 GB/s, memory 20 GB/s, measured 3 h ago; doubtful: the machine was busy");
+        "disk 2 GB/s, memory 20 GB/s, measured 3 h ago; doubtful: the machine was busy, or "
+        "the budget too small to measure it");
     mw_limits_text(&none, NOW, text, sizeof text);
     assert_string_equal(text, "not measured");
     l.is_doubtful = false;
