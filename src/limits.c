@@ -15,6 +15,7 @@
 #define MEASURE_SECONDS 1.6
 #define FRESH_S         60
 #define LARGE_READ_KIB  2048 /* larger ones are not faster */
+#define SMALL_FILE      (32 * MIB) /* is read in some 10 ms, which measures no disk */
 
 #define LIMITS_FILE "%s/limits" /* in the cache folder */
 
@@ -68,8 +69,11 @@ static void make_model_place(struct place *p, struct mw_model *m, const char *mo
                              const struct mw_options *o)
 {
     size_t bytes = mw_model_has_file(m) ? mw_read_bytes(m, o) : 0;
+    struct mw_model_info info;
 
     make_place(p, model_path, o);
+    mw_model_info(m, &info);
+    p->key.is_small = mw_model_has_file(m) && info.file_bytes < SMALL_FILE;
     if (bytes == 0 || bytes >= LARGE_READ_KIB * KIB)
         return;
     for (p->key.read_kib = 1; 2 * p->key.read_kib * KIB <= bytes; p->key.read_kib *= 2)

@@ -301,8 +301,8 @@ void limits_name(const struct limits_key *k, enum limits_kind kind, const char *
 
     switch (kind) {
     case LIMITS_DISK:
-        snprintf(of, n, "%" PRIu64 " %s %d %s %" PRIu64, k->dev, k->io, k->n_thread, k->cpu,
-                 k->read_kib);
+        snprintf(of, n, "%s%" PRIu64 " %s %d %s %" PRIu64, k->is_small ? "small " : "", k->dev,
+                 k->io, k->n_thread, k->cpu, k->read_kib);
         break;
     case LIMITS_TYPE:
     case LIMITS_STEPS:

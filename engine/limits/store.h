@@ -71,6 +71,7 @@ struct limits_key {
     uint64_t dev; /* of the file system */
     char io[16];
     uint64_t read_kib; /* of a read; 0: any */
+    bool is_small;     /* a file that is read in a moment: its rate holds for no other file */
     int n_thread;
     char cpu[64];
     char build[48]; /* of the program: another one has other kernels */

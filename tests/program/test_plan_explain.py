@@ -79,6 +79,13 @@ class Explain(Plans):
         self.assertRegex(out, r"  disk +: .* bytes/s, measured \d+ s ago")
         self.check(TINY, "--memory", "1G")
 
+    def test_a_tiny_file_does_not_measure_the_disk_of_others(self):
+        rates = [re.search(r"  disk +: (\S+) bytes/s",
+                           self.run_plan(model, "--memory", "1G", "--explain").stdout)[1]
+                 for model in (TINY, "Llama-3.1-8B:Q4_K", TINY)]
+        self.assertEqual(rates[0], rates[2])
+        self.assertNotEqual(rates[0], rates[1])
+
     def test_json_is_refused(self):
         self.assertIn("--explain", self.run_plan(TINY, "--explain", "--json", code=2).stderr)
 

@@ -240,6 +240,24 @@ static void reads_of_another_size_are_better_than_none(void **state)
     assert_near(found(&other, NOW, NULL).disk_bytes_s, 1e9);
 }
 
+static void a_small_file_has_a_rate_of_its_own(void **state)
+{
+    struct mw_limits small = made(60), large = made(HOUR);
+    struct limits_key k = key, other = key;
+
+    (void)state;
+    k.is_small = true;
+    small.disk_bytes_s = 8e7;
+    keep_as(&k, &small);
+    assert_near(found(&k, NOW, NULL).disk_bytes_s, 8e7);
+    assert_true(found(&key, NOW, NULL).disk_bytes_s <= 0);
+    other.read_kib = 512;
+    assert_true(found(&other, NOW, NULL).disk_bytes_s <= 0);
+    keep_as(&key, &large);
+    assert_near(found(&k, NOW, NULL).disk_bytes_s, 8e7);
+    assert_near(found(&other, NOW, NULL).disk_bytes_s, 2e9);
+}
+
 static void lines_that_make_no_sense_are_left_out(void **state)
 {
     static const char text[] =
@@ -372,6 +390,7 @@ int main(void)
         in_a_tree(doubtful_limits_never_replace_trusted_ones),
         in_a_tree(types_that_contradict_each_other_are_not_kept_together),
         in_a_tree(reads_of_another_size_are_better_than_none),
+        in_a_tree(a_small_file_has_a_rate_of_its_own),
         in_a_tree(lines_that_make_no_sense_are_left_out),
         in_a_tree(a_full_file_forgets_the_oldest_lines_of_a_kind),
         in_a_tree(programs_wait_for_each_other),
