@@ -436,6 +436,22 @@ static void print_man_commands(void)
     }
 }
 
+/* "; also /exit, /bye" */
+static void print_other_names(const char *also)
+{
+    const char *comma = "; also /";
+
+    for (; also != NULL && *also != '\0'; also += strspn(also, " ")) {
+        char name[40];
+
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(also, " "), also);
+        fputs(comma, stdout);
+        roff_text(name);
+        comma = ", /";
+        also += strlen(name);
+    }
+}
+
 /* The list of memwall-chat(1): the commands of the chat. */
 static void print_man_slash(void)
 {
@@ -447,6 +463,7 @@ static void print_man_slash(void)
             printf(" \" %s\"", c->args);
         putchar('\n');
         roff_text(c->help);
+        print_other_names(c->also);
         putchar('\n');
     }
 }

@@ -13,6 +13,7 @@ check_PROGRAMS += \
 	tests/terminal/test_commands \
 	tests/terminal/test_config \
 	tests/terminal/test_figures \
+	tests/terminal/test_habits \
 	tests/terminal/test_killed \
 	tests/terminal/test_looks \
 	tests/terminal/test_panels \

@@ -112,18 +112,6 @@ static void the_beginning_of_a_name_is_enough(void **state)
 
 /* ---- the menu of commands ---- */
 
-static void words_of_shells_say_how_to_leave(void **state)
-{
-    (void)state;
-    begin((const char *[]){ "-c", "32k", NULL });
-    program_ask(&run, "/memory ", "/memory \xc2\xb7 the budget is");
-    program_ask(&run, "exit", "\"exit\" was sent to the model; /quit or Ctrl-D leaves");
-    sees(&run, "Line "); /* an answer without text would be taken back */
-    pty_send(run.s, "\033");
-    sees(&run, "/continue resumes the answer");
-    program_quit(&run);
-}
-
 static void a_command_and_its_reply_share_a_row(void **state)
 {
     (void)state;
@@ -864,7 +852,6 @@ int main(void)
         cmocka_unit_test_teardown(without_a_conversation_commands_name_what_is_missing,
                                   end_run),
         cmocka_unit_test_teardown(the_beginning_of_a_name_is_enough, end_run),
-        cmocka_unit_test_teardown(words_of_shells_say_how_to_leave, end_run),
         cmocka_unit_test_teardown(a_command_and_its_reply_share_a_row, end_run),
         cmocka_unit_test_teardown(arrow_keys_walk_in_the_menu_of_commands, end_run),
         cmocka_unit_test_teardown(options_are_shown_set_and_refused, end_run),

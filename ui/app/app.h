@@ -101,6 +101,7 @@ struct app {
     char hint[256];        /* shown in the rule until the next key */
     char echo[200];        /* the command whose first reply is still to come, or "" */
     bool hint_covers_dash; /* in the last frame */
+    bool has_asked_to_leave; /* the line is "exit", and Enter came once */
     uint64_t leave_ns;     /* until then a second Ctrl-C on an empty line leaves */
     struct {
         uint64_t due_ns; /* when to estimate; 0: not */

@@ -136,17 +136,6 @@ static void escape(struct app *a)
     app_dirty(a, DIRT_CHAT | DIRT_INPUT);
 }
 
-/* People who come from a shell type these to leave. */
-static bool means_to_leave(const char *line)
-{
-    static const char *const words[] = { "exit", "quit", ":q", ":wq", "bye" };
-
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(line, words[i]) == 0)
-            return true;
-    return false;
-}
-
 /* Enter a line.  The first reply to a command names it; that of a sheet comes after Enter. */
 void app_command(struct app *a, const char *line)
 {
@@ -158,8 +147,6 @@ void app_command(struct app *a, const char *line)
             n--;
         clean_line(a->echo, sizeof a->echo, line, n);
     }
-    if (means_to_leave(line))
-        app_hint(a, "\"%s\" was sent to the model; /quit or Ctrl-D leaves", line);
     command_enter(a->talk, line);
     if (a->mode != MODE_SHEET)
         a->echo[0] = '\0';
@@ -402,14 +389,29 @@ static bool control_key(struct app *a, const struct key *key)
 
 /* ---- the line ---- */
 
+/* Someone who wants to leave has no use for an answer: ask once before "exit" is sent. */
+static bool asks_to_leave(struct app *a, const char *line)
+{
+    bool asks = command_means_to_leave(line) && !a->has_asked_to_leave;
+
+    a->has_asked_to_leave = asks;
+    if (!asks)
+        return false;
+    edit_set(line);
+    app_hint(a, "/quit or Ctrl-D leaves; Enter again sends \"%s\" to the model", line);
+    return true;
+}
+
 static void submit(struct app *a)
 {
     struct err e = ERR_INIT;
     char *line = strdup(edit_sent());
 
     edit_clear();
-    if (line == NULL)
+    if (line == NULL || asks_to_leave(a, line)) {
+        free(line);
         return;
+    }
     if (history_add(a->history, line, &e) != 0)
         talk_report(a->talk, &e);
     edit_clear(); /* the history has one more entry now */
@@ -710,6 +712,7 @@ void app_key(struct app *a, const struct key *key)
         a->hint[0] = '\0';
         app_dirty(a, DIRT_INPUT);
     }
+    a->has_asked_to_leave = a->has_asked_to_leave && key->kind == KEYS_CHAR && key->ch == '\r';
     if (key->kind == KEYS_NAMED && key->name >= KEYS_F1 && has_function_key(a, key->name) &&
         function_key(a, key))
         return;

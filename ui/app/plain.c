@@ -456,6 +456,22 @@ static bool drop_sequences(char *line)
     return interrupts;
 }
 
+/* As on the screen, "exit" stays until an empty line sends it.  Programs mean what they send.
+ */
+static bool asks_to_leave(struct plain *p, const char *line)
+{
+    char text[100];
+
+    if (!p->is_tty || !command_means_to_leave(line))
+        return false;
+    free(p->draft);
+    p->draft = strdup(line);
+    snprintf(text, sizeof text, "* /quit or Ctrl-D leaves; Enter sends \"%s\" to the model",
+             line);
+    put_line(p, text);
+    return true;
+}
+
 static void take_line(struct plain *p, char *line)
 {
     size_t n = strlen(line);
@@ -476,6 +492,8 @@ static void take_line(struct plain *p, char *line)
         tour_end(p->tour);
     if (p->sheet != NULL)
         answer_sheet(p, line);
+    else if (asks_to_leave(p, line))
+        return;
     else if (line[0] != '\0' || !send_draft(p))
         command_enter(p->talk, line);
 }

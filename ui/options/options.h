@@ -258,6 +258,7 @@ struct option {
     double min, max;
     enum option_reach reach;
     const char *slash; /* its command in a chat, without the slash; NULL: only /set */
+    const char *slash_also; /* other names of that command, separated by blanks; or NULL */
     const char *says;  /* a sentence about the value, which replaces "%"; NULL: "name is %" */
     const char *says_none; /* the same for no value; NULL: says.  See options_is_none() */
 };

@@ -18,45 +18,49 @@
 /* clang-format off */
 static const struct slash_command own_commands[] = {
     { "chats", "[NAME]", "list saved chats, or open one", ARG_CHAT, NULL,
-      { run_chats }, SUBJECT_FILES },
-    { "clear", "", "start a new chat", ARG_NONE, NULL, { run_clear }, SUBJECT_CHAT },
+      { run_chats }, SUBJECT_FILES, "history sessions resume" },
+    { "clear", "", "start a new chat", ARG_NONE, NULL, { run_clear }, SUBJECT_CHAT, "new reset" },
     { "continue", "", "resume a stopped answer", ARG_NONE, NULL,
-      { run_continue }, SUBJECT_CHAT },
+      { run_continue }, SUBJECT_CHAT, "go more" },
     { "copy", "[code]", "copy the answer or its code", ARG_WORDS, "answer code",
-      { run_copy }, SUBJECT_FILES },
+      { run_copy }, SUBJECT_FILES, "yank" },
     { "delete", "NAME", "delete a saved chat; asks before", ARG_CHAT, NULL,
-      { run_delete }, SUBJECT_FILES },
+      { run_delete }, SUBJECT_FILES, "rm" },
     { "export", "FILE", "write the chat to a .md or .json file", ARG_OUTPUT, NULL,
-      { .write = run_export }, SUBJECT_FILES },
+      { .write = run_export }, SUBJECT_FILES, "write" },
     { "file", "[PATH]", "attach a text file to the next message", ARG_PATH, NULL,
-      { run_file }, SUBJECT_FILES },
-    { "find", "[TEXT]", "search the chat", ARG_TEXT, NULL, { run_find }, SUBJECT_CHAT },
+      { run_file }, SUBJECT_FILES, "attach add read" },
+    { "find", "[TEXT]", "search the chat", ARG_TEXT, NULL, { run_find }, SUBJECT_CHAT,
+      "search grep" },
     { "help", "[WORD]", "show help: a command, keys, dashboard or any word", ARG_COMMAND, NULL,
-      { run_help }, SUBJECT_CHAT },
+      { run_help }, SUBJECT_CHAT, "? h commands" },
     { "model", "[NAME]", "switch models, keeping the conversation", ARG_MODEL, NULL,
-      { run_model }, SUBJECT_SPEED },
+      { run_model }, SUBJECT_SPEED, "models list load switch" },
     { "mouse", "[on|off]", "capture the mouse, or release it", ARG_WORDS, "on off",
-      { run_mouse }, SUBJECT_SCREEN },
-    { "open", "NAME", "open a saved chat", ARG_CHAT, NULL, { run_open }, SUBJECT_FILES },
-    { "plan", "", "show how memory is allocated", ARG_NONE, NULL, { run_plan }, SUBJECT_SPEED },
-    { "quit", "", "quit; the chat is saved", ARG_NONE, NULL, { run_quit }, SUBJECT_CHAT },
+      { run_mouse }, SUBJECT_SCREEN, NULL },
+    { "open", "NAME", "open a saved chat", ARG_CHAT, NULL, { run_open }, SUBJECT_FILES, NULL },
+    { "plan", "", "show how memory is allocated", ARG_NONE, NULL, { run_plan }, SUBJECT_SPEED,
+      NULL },
+    { "quit", "", "quit; the chat is saved", ARG_NONE, NULL, { run_quit }, SUBJECT_CHAT,
+      "exit bye x" },
     { "record", "[FILE]", "start or stop recording the engine's counters", ARG_OUTPUT, NULL,
-      { .write = run_record }, SUBJECT_SPEED },
+      { .write = run_record }, SUBJECT_SPEED, "log" },
     { "rename", "NAME", "name this chat, or OLD -> NEW: another one", ARG_CHAT, NULL,
-      { run_rename }, SUBJECT_FILES },
+      { run_rename }, SUBJECT_FILES, "title name" },
     { "retry", "", "generate the last answer again", ARG_NONE, NULL,
-      { run_retry }, SUBJECT_CHAT },
+      { run_retry }, SUBJECT_CHAT, "regenerate regen redo" },
     { "rewind", "[N]", "go back to an earlier message and edit it", ARG_TEXT, NULL,
-      { run_rewind }, SUBJECT_CHAT },
+      { run_rewind }, SUBJECT_CHAT, "back checkpoint" },
     { "save", "[FILE]", "show where the chat is saved, or save it to a file", ARG_OUTPUT, NULL,
-      { .write = run_save }, SUBJECT_FILES },
+      { .write = run_save }, SUBJECT_FILES, NULL },
     { "set", "[NAME VALUE]", "list settings, or keep one in the configuration", ARG_SETTING,
-      NULL, { run_set }, SUBJECT_SCREEN },
-    { "stats", "", "show statistics", ARG_NONE, NULL, { run_stats }, SUBJECT_SPEED },
+      NULL, { run_set }, SUBJECT_SCREEN, "settings config options" },
+    { "stats", "", "show statistics", ARG_NONE, NULL, { run_stats }, SUBJECT_SPEED,
+      "info show status tokens usage cost" },
     { "undo", "", "take back the last exchange and edit it", ARG_NONE, NULL,
-      { run_undo }, SUBJECT_CHAT },
+      { run_undo }, SUBJECT_CHAT, "edit" },
     { "why", "", "explain why the last answer took so long", ARG_NONE, NULL,
-      { run_why }, SUBJECT_SPEED },
+      { run_why }, SUBJECT_SPEED, "explain diagnose doctor" },
 };
 /* clang-format on */
 
@@ -109,34 +113,71 @@ const struct slash_command *command_list(void)
                                            ARG_VALUE,
                                            NULL,
                                            { .setting = (enum option_id)i },
-                                           subject_of(row->group) };
+                                           subject_of(row->group),
+                                           row->slash_also };
     }
     qsort(all, n, sizeof all[0], by_name);
     return all;
 }
 
+/* Other programs write "num_ctx" and "top_k". */
+static bool is_same(const char *name, const char *word, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (name[i] == '\0' || name[i] != (word[i] == '_' ? '-' : word[i]))
+            return false;
+    return true;
+}
+
+/* Returns the other name of c that word[0 .. n) is, or begins if that is enough; or NULL. */
+static const char *other_name(const struct slash_command *c, const char *word, size_t n,
+                              bool begins)
+{
+    for (const char *at = c->also == NULL ? "" : c->also; *at != '\0';) {
+        size_t len = strcspn(at, " ");
+
+        if ((len == n || (begins && len > n)) && is_same(at, word, n))
+            return at;
+        at += len + strspn(at + len, " ");
+    }
+    return NULL;
+}
+
 const struct slash_command *command_find(const char *word, size_t n)
 {
     for (const struct slash_command *c = command_list(); c->name != NULL; c++)
-        if (strlen(c->name) == n && strncmp(c->name, word, n) == 0)
+        if (strlen(c->name) == n && is_same(c->name, word, n))
+            return c;
+    for (const struct slash_command *c = command_list(); c->name != NULL; c++)
+        if (other_name(c, word, n, false) != NULL)
             return c;
     return NULL;
 }
 
-const struct slash_command *command_match(const char *word, size_t n)
+/* The only row with a name that begins with word[0 .. n); *any: there are several. */
+static const struct slash_command *only_one(const char *word, size_t n, bool by_other,
+                                            bool *any)
 {
-    const struct slash_command *exact = command_find(word, n), *only = NULL;
+    const struct slash_command *only = NULL;
 
-    if (exact != NULL || n == 0)
-        return exact;
     for (const struct slash_command *c = command_list(); c->name != NULL; c++) {
-        if (strncmp(c->name, word, n) != 0)
+        if (by_other ? other_name(c, word, n, true) == NULL : !is_same(c->name, word, n))
             continue;
-        if (only != NULL)
-            return NULL;
+        *any = *any || only != NULL;
         only = c;
     }
-    return only;
+    return *any ? NULL : only;
+}
+
+const struct slash_command *command_match(const char *word, size_t n)
+{
+    const struct slash_command *row = command_find(word, n);
+    bool any = false;
+
+    if (row != NULL || n == 0)
+        return row;
+    row = only_one(word, n, false, &any);
+    return row != NULL || any ? row : only_one(word, n, true, &any);
 }
 
 /* The row of a word that may end in "!".  Only commands that write a file take that. */
@@ -162,16 +203,21 @@ static void run_row(struct talk *t, const struct slash_command *row, const char 
         row->run(t, args);
 }
 
-/* Write the names that begin with word[0 .. n): "/memory, /min-p".  "" if there are none. */
+/* Write the names that begin with word[0 .. n), or else the other names: "/memory, /min-p".
+ * "" if there are none. */
 static char *candidates(char *buf, size_t size, const char *word, size_t n)
 {
     size_t used = 0;
 
     buf[0] = '\0';
-    for (const struct slash_command *c = command_list(); c->name != NULL; c++)
-        if (n > 0 && strncmp(c->name, word, n) == 0 && used < size)
-            used += (size_t)snprintf(buf + used, size - used, "%s/%s", used > 0 ? ", " : "",
-                                     c->name);
+    for (int others = 0; others < 2 && used == 0 && n > 0; others++)
+        for (const struct slash_command *c = command_list(); c->name != NULL; c++) {
+            const char *name = others ? other_name(c, word, n, true) : c->name;
+
+            if (name != NULL && is_same(name, word, n) && used < size)
+                used += (size_t)snprintf(buf + used, size - used, "%s/%.*s",
+                                         used > 0 ? ", " : "", (int)strcspn(name, " "), name);
+        }
     return buf;
 }
 
@@ -255,6 +301,16 @@ static bool is_wide_command(const char *line, size_t slash)
 
     return utf8_decode(line, slash, &cp) == slash && lookalike_of(cp) == '/' &&
            command_find(line + slash, lookalike_word(line, strlen(line)) - slash) != NULL;
+}
+
+bool command_means_to_leave(const char *line)
+{
+    static const char *const words[] = { "exit", "quit", ":q", ":wq", "bye" };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(line, words[i]) == 0)
+            return true;
+    return false;
 }
 
 void command_enter(struct talk *t, const char *line)
@@ -375,11 +431,22 @@ static void offer_commands(const char *line, size_t n, command_add_fn *add, void
 {
     char text[64];
 
+    size_t found = 0;
+
     for (const struct slash_command *c = command_list(); c->name != NULL; c++)
-        if (strncmp(c->name, line + 1, n - 1) == 0) {
+        if (is_same(c->name, line + 1, n - 1)) {
             snprintf(text, sizeof text, "/%s", c->name);
             add(list, text);
+            found++;
         }
+    for (const struct slash_command *c = command_list(); found == 0 && c->name != NULL; c++) {
+        const char *other = other_name(c, line + 1, n - 1, true);
+
+        if (other != NULL) {
+            snprintf(text, sizeof text, "/%.*s", (int)strcspn(other, " "), other);
+            add(list, text);
+        }
+    }
 }
 
 size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *add, void *list,

@@ -4,7 +4,8 @@
  * Each command is a row with its name, arguments, one line of help, how the argument is
  * completed, and its function.  Settings with a command (ui/options) add rows of their own.
  * The help page, completion and the manual's list are made from the rows.  The beginning of a
- * name is enough if no other name begins with it.
+ * name is enough if no other name begins with it.  Names of other programs are a column, so that
+ * "/exit" and "/num_ctx" do what people expect.
  */
 #ifndef MEMWALL_UI_TALK_COMMANDS_H
 #define MEMWALL_UI_TALK_COMMANDS_H
@@ -50,6 +51,7 @@ struct slash_command {
         enum option_id setting;                                         /* ARG_VALUE */
     };
     enum command_subject subject;
+    const char *also; /* other names, which people know from other programs; or NULL */
 };
 
 /* All commands, sorted by name; a NULL name ends. */
@@ -59,7 +61,10 @@ const struct slash_command *command_list(void);
  * that begins with a slash as a message. */
 void command_enter(struct talk *t, const char *line);
 
-/* The row whose name is word[0 .. n), or NULL. */
+/* People who come from a shell type "exit" to leave: is the line such a word? */
+bool command_means_to_leave(const char *line);
+
+/* The row whose name, or one of whose other names, is word[0 .. n); or NULL. */
 const struct slash_command *command_find(const char *word, size_t n);
 
 /* The same, or the only row whose name begins with word[0 .. n). */

@@ -50,16 +50,35 @@ static void help_keys(struct sheet *s)
     }
 }
 
+/* "/exit, /bye" */
+static char *other_names(const struct slash_command *c, char *buf, size_t n)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (const char *at = c->also == NULL ? "" : c->also; *at != '\0' && used < n;) {
+        size_t len = strcspn(at, " ");
+
+        used += (size_t)snprintf(buf + used, n - used, "%s/%.*s", used > 0 ? ", " : "",
+                                 (int)len, at);
+        at += len + strspn(at + len, " ");
+    }
+    return buf;
+}
+
 static void help_commands(struct sheet *s, enum command_subject subject)
 {
     sheet_line(s, ROLE_HEADING, "%s", command_subject_title(subject));
     for (const struct slash_command *c = command_list(); c->name != NULL; c++)
         if (c->subject == subject) {
             int used = (int)(strlen(c->name) + strlen(c->args));
+            char also[120];
 
             sheet_line(s, ROLE_ACCENT, "  /%s %s%*s", c->name, c->args,
                        used < 25 ? 25 - used : 0, "");
             sheet_more(s, ROLE_TEXT, " %s", c->help);
+            if (other_names(c, also, sizeof also)[0] != '\0')
+                sheet_more(s, ROLE_DIM, "; also %s", also);
         }
     if (subject == SUBJECT_CHAT) {
         sheet_line(s, ROLE_ACCENT, "  %-27s", "//TEXT");
@@ -161,7 +180,7 @@ static void help_setting(struct sheet *s, const struct option *o)
 
 static void help_one(struct talk *t, const struct slash_command *c)
 {
-    char title[90];
+    char title[90], also[120];
     struct sheet *s;
 
     snprintf(title, sizeof title, "/%s%s%s", c->name, c->args[0] != '\0' ? " " : "", c->args);
@@ -170,6 +189,7 @@ static void help_one(struct talk *t, const struct slash_command *c)
         return;
     sheet_on_help(s, "/help");
     sheet_text(s, ROLE_TEXT, c->help);
+    row(s, "also", other_names(c, also, sizeof also));
     if (c->argument == ARG_VALUE)
         help_setting(s, &options_table[c->setting]);
     talk_show(t, s);

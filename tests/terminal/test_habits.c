@@ -1,0 +1,155 @@
+/*
+ * The habits of people who come from other programs: the names of their commands, "exit", a
+ * slash wherever they are.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/terminal/program.h"
+#include "ui/talk/commands.h"
+
+#define ESC   "\033"
+#define ENTER "\r"
+
+static struct program run;
+
+static int end_run(void **state)
+{
+    (void)state;
+    program_end(&run);
+    return 0;
+}
+
+static void begin(const char *const *args)
+{
+    struct program_start start = { 40, 120, NULL, NULL, args, NULL, NULL };
+
+    program_begin(&run, &start);
+    sees(&run, "Talker (");
+}
+
+/* ---- other names ---- */
+
+static const char *const names[][2] = {
+    { "exit", "quit" },
+    { "bye", "quit" },
+    { "new", "clear" },
+    { "reset", "clear" },
+    { "?", "help" },
+    { "regenerate", "retry" },
+    { "edit", "undo" },
+    { "tokens", "stats" },
+    { "context", "ctx" },
+    { "num_ctx", "ctx" },
+    { "budget", "memory" },
+    { "temperature", "temp" },
+    { "models", "model" },
+    { "info", "stats" },
+    { "search", "find" },
+    { "top_k", "top-k" },
+    { "top_p", "top-p" },
+    { "add", "file" },
+    { "resume", "chats" },
+    { "num_predict", "predict" },
+    { "max-tokens", "predict" },
+    { "settings", "set" },
+    { "repeat_penalty", "repeat-penalty" },
+};
+
+static void names_of_other_programs_find_the_command(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct slash_command *c = command_find(names[i][0], strlen(names[i][0]));
+
+        if (c == NULL || strcmp(c->name, names[i][1]) != 0)
+            fail_msg("/%s is /%s, not /%s", names[i][0], c == NULL ? "?" : c->name,
+                     names[i][1]);
+    }
+    assert_null(command_find("", 0));
+    assert_null(command_find("bye ", 4));
+    assert_string_equal(command_match("bud", 3)->name, "memory");
+    assert_string_equal(command_match("te", 2)->name, "temp"); /* names come first */
+}
+
+/* No other name hides a command, and none belongs to two. */
+static void every_other_name_is_of_one_command(void **state)
+{
+    (void)state;
+    for (const struct slash_command *c = command_list(); c->name != NULL; c++)
+        for (const char *at = c->also == NULL ? "" : c->also; *at != '\0';) {
+            size_t n = strcspn(at, " ");
+            const struct slash_command *found = command_find(at, n);
+
+            if (found != c)
+                fail_msg("/%.*s of /%s is also of /%s", (int)n, at, c->name, found->name);
+            at += n + strspn(at + n, " ");
+        }
+}
+
+static void other_names_run_complete_and_are_in_the_help(void **state)
+{
+    (void)state;
+    begin(NULL);
+    program_ask(&run, "/temperature 0.25", "the temperature is 0.25");
+    program_ask(&run, "/budget", "the budget is");
+    program_ask(&run, "/top_k 7", "top-k is 7");
+    pty_send(run.s, "/temperatu\t");
+    assert_true(pty_sees_at(run.s, -2, "> /temperature"));
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    pty_send(run.s, "/bud");
+    sees(&run, "/budget  [SIZE]");
+    sees(&run, "set the memory budget");
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    program_ask(&run, "/?", "more below");
+    pty_send(run.s, "regenerate");
+    sees(&run, "also /regenerate");
+    pty_send(run.s, ESC);
+    loses(&run, "also /regenerate");
+    program_ask(&run, "/help /bye", "also       /exit, /bye");
+    pty_send(run.s, ESC);
+    loses(&run, "Esc: close");
+    program_line(&run, "/bye");
+    assert_int_equal(pty_end(run.s), 0);
+}
+
+/* Nobody who types "exit" wants an answer to it. */
+static void exit_is_not_sent_before_a_question(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "10", NULL });
+    program_ask(&run, "exit", "/quit or Ctrl-D leaves; Enter again sends \"exit\"");
+    assert_true(pty_sees_at(run.s, -2, "> exit"));
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    assert_false(pty_shows(run.s, "tokens, token limit"));
+    program_line(&run, "quit");
+    sees(&run, "Enter again sends \"quit\"");
+    pty_send(run.s, ENTER);
+    sees(&run, "token limit");
+    program_quit(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_other_programs_find_the_command),
+        cmocka_unit_test(every_other_name_is_of_one_command),
+        cmocka_unit_test_teardown(other_names_run_complete_and_are_in_the_help, end_run),
+        cmocka_unit_test_teardown(exit_is_not_sent_before_a_question, end_run),
+    };
+
+    return cmocka_run_group_tests_name("habits", tests, program_group_setup,
+                                       program_group_teardown);
+}
