@@ -40,6 +40,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/thread.h"
 #include "engine/machine/kernel_file.h"
+#include "engine/machine/load_meter.h"
 
 #define MAX_THREAD 256
 /* Kernels keep tiles on the stack, and sanitizers enlarge them.  Only touched pages are
@@ -75,6 +76,7 @@ struct pool {
     int n_cpu;
     atomic_int spin;
     uint64_t begin_ns, begin_cpu_ns, waited_ns; /* at pool_wait_begin(); of the caller */
+    struct load_meter meter;
     pool_fn *fn; /* for this round, stored before it can be claimed */
     void *ctx;
     int n_part;
@@ -279,6 +281,7 @@ int pool_new(struct pool **out, int n, struct err *e)
         return err_memory(e, "%d threads", n);
     p->n_started = 0;
     p->begin_ns = p->begin_cpu_ns = p->waited_ns = 0;
+    p->meter = (struct load_meter){ .n = 0 };
     p->fn = NULL;
     p->ctx = NULL;
     p->n_part = 0;
@@ -369,6 +372,7 @@ static uint64_t own_cpu_ns(void)
 void pool_wait_begin(struct pool *p)
 {
     p->begin_ns = clock_ns();
+    load_meter_begin(&p->meter, p->begin_ns, "");
     p->begin_cpu_ns = own_cpu_ns();
     p->waited_ns = caller_waited_ns();
     for (int i = 0; i < p->n_started; i++)
@@ -378,7 +382,8 @@ void pool_wait_begin(struct pool *p)
 uint64_t pool_wait_ns(struct pool *p)
 {
     uint64_t most = caller_waited_ns() - p->waited_ns;
-    uint64_t all_ns = (clock_ns() - p->begin_ns) * (uint64_t)p->n_cpu;
+    uint64_t now_ns = clock_ns(), wall_ns = now_ns - p->begin_ns;
+    uint64_t all_ns = wall_ns * (uint64_t)p->n_cpu;
     uint64_t own_ns = own_cpu_ns() - p->begin_cpu_ns;
     uint64_t unused_ns = all_ns > own_ns ? all_ns - own_ns : 0;
 
@@ -388,7 +393,8 @@ uint64_t pool_wait_ns(struct pool *p)
         if (now > before && now - before > most)
             most = now - before;
     }
-    return most < unused_ns ? most : unused_ns;
+    load_meter_end(&p->meter, now_ns, "");
+    return load_meter_others_ns(&p->meter, most < unused_ns ? most : unused_ns, wall_ns);
 }
 
 int pool_row_parts(const struct pool *p, uint64_t bytes)

@@ -35,9 +35,10 @@ void pool_run(struct pool *p, int n_part, pool_fn *fn, void *ctx);
 /*
  * Measure how long other programs keep the threads from running, between these two calls of the
  * thread that calls pool_run().  The result is the longest time that a thread was ready to run
- * and had no processor.  Threads also wait for each other, if there are more of them than
- * processors.  So the result is at most the time of the processors that this process did not
- * use.  0 also if the kernel does not report it.
+ * and had no processor.  Threads also wait for each other, so the result is at most the time of
+ * the processors that this process did not use, and that other programs used
+ * (machine/load_meter.h).  The time that the host of a virtual machine took counts, too.  0 also
+ * if the kernel does not report it.
  */
 void pool_wait_begin(struct pool *p);
 uint64_t pool_wait_ns(struct pool *p);

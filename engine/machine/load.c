@@ -39,31 +39,24 @@ void load_begin(struct load *l, const char *root)
     l->all = l->busy + nice + idle + wait;
 }
 
-/* Sets *all_s to the processors' time since load_begin(), used or not. */
-static double seconds_of_others(const struct load *l, const char *root, double *all_s)
+double load_seconds_between(const struct load *from, const struct load *to, double *all_s)
 {
     double ticks_s = (double)sysconf(_SC_CLK_TCK), busy_s;
-    struct load now;
 
-    load_begin(&now, root);
-    if (l->all == 0 || now.all <= l->all || now.busy < l->busy || !(ticks_s > 0))
+    if (from->all == 0 || to->all <= from->all || to->busy < from->busy || !(ticks_s > 0))
         return -1;
-    *all_s = (double)(now.all - l->all) / ticks_s;
-    busy_s = (double)(now.busy - l->busy) / ticks_s - (now.own_s - l->own_s);
+    *all_s = (double)(to->all - from->all) / ticks_s;
+    busy_s = (double)(to->busy - from->busy) / ticks_s - (to->own_s - from->own_s);
     return busy_s <= 0 ? 0 : busy_s < *all_s ? busy_s : *all_s;
-}
-
-double load_seconds_of_others(const struct load *l, const char *root)
-{
-    double all_s;
-
-    return seconds_of_others(l, root, &all_s);
 }
 
 double load_of_others(const struct load *l, const char *root)
 {
-    double all_s, busy_s = seconds_of_others(l, root, &all_s);
+    struct load now;
+    double all_s, busy_s;
 
+    load_begin(&now, root);
+    busy_s = load_seconds_between(l, &now, &all_s);
     return busy_s < 0 ? -1 : busy_s / all_s;
 }
 

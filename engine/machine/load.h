@@ -21,8 +21,9 @@ void load_begin(struct load *l, const char *root);
  * unknown. */
 double load_of_others(const struct load *l, const char *root);
 
-/* The seconds of processor time that they used; -1 if it is unknown. */
-double load_seconds_of_others(const struct load *l, const char *root);
+/* The seconds of processor time that they used between two starts; -1 if it is unknown.  Sets
+ * *all_s to the processors' time between them, used or not. */
+double load_seconds_between(const struct load *from, const struct load *to, double *all_s);
 
 /* The larger of the shares of the last ten seconds in which some task waited for a processor or
  * for a disk, 0 to 1; 0 if it is unknown.  Tasks of this process count, too. */

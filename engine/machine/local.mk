@@ -9,6 +9,7 @@ libengine_a_SOURCES += \
 	engine/machine/probe.c engine/machine/probe.h \
 	engine/machine/slices.c engine/machine/slices.h \
 	engine/machine/load.c engine/machine/load.h \
+	engine/machine/load_meter.c engine/machine/load_meter.h \
 	engine/machine/cage.c engine/machine/cage.h \
 	engine/machine/disturb.c engine/machine/disturb.h \
 	engine/machine/energy.c engine/machine/energy.h \

@@ -171,8 +171,6 @@ bool anchors_add(struct anchor_tokens *t, const struct anchor_token *token)
         t->n_skipped++;
         return false;
     }
-    if (t->n == 0)
-        load_begin(&t->load, "");
     t->token[t->n++ % ANCHORS_KEPT] = *token;
     return t->n >= ANCHOR_TOKENS && t->n % (t->n < FIRST_TOKENS ? 4 : 16) == 0;
 }
@@ -182,7 +180,6 @@ static struct plan_anchor mean(const struct anchor_tokens *t)
 {
     uint32_t n = t->n < ANCHORS_KEPT ? t->n : ANCHORS_KEPT;
     struct plan_anchor a = { .measured_s = (double)time(NULL), .n_token = n };
-    double others_s = load_seconds_of_others(&t->load, "");
 
     for (uint32_t i = 0; i < n; i++) {
         const struct anchor_token *k = &t->token[i];
@@ -196,9 +193,6 @@ static struct plan_anchor mean(const struct anchor_tokens *t)
         a.fixed_s += (double)(k->token_ns - k->wall_ns) / NS / n;
         a.disk_bytes += (double)k->bytes / n;
     }
-    /* Threads of this program wait for each other, too: on a quiet machine of two processors, one
-     * that computes waited 80 of 450 ms while another one read. */
-    a.others_s = fmin(a.others_s, fmax(others_s, 0) / t->n);
     return a;
 }
 

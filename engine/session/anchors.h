@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/machine/load.h"
 #include "engine/memwall.h"
 
 struct anchor_box {
@@ -58,7 +57,6 @@ struct anchor_token {
 struct anchor_tokens {
     struct anchor_token token[ANCHORS_KEPT]; /* token i is token[i % ANCHORS_KEPT] */
     uint32_t n;                              /* that count */
-    struct load load;                        /* since the first of them */
     uint32_t n_skipped;
 };
 

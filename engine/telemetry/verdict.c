@@ -38,21 +38,12 @@ static bool reads_rows_only(const struct mw_sample *s, const struct mw_rates *r)
     return r->read_per_token > 0 && r->read_per_token < ROWS_ONLY * (double)s->run.hot_bytes;
 }
 
-/* Returns the share of the time in which a thread that computes had no processor. */
-static double without_cpu(const struct mw_sample *s, const struct mw_rates *r)
-{
-    double share = r->wait_share;
-
-    if (s->os.t_ns != 0 && s->os.cpu_stolen.why_not == NULL)
-        share += (double)s->os.cpu_stolen.value / 1e4;
-    return share < 1 ? share : 1;
-}
-
 /* A thread without a processor may be one for which nothing is ready, so the time that others
- * took is at most that of computing. */
+ * took is at most that of computing.  All parts are relative to the time
+ * of the passes, and the time between two of them is added. */
 static struct mw_shares divide(const struct mw_sample *s, const struct mw_rates *r)
 {
-    double computing = 1 - r->stall_share, others = fmin(without_cpu(s, r), computing);
+    double computing = 1 - r->stall_share, others = fmin(r->wait_share, computing);
     double own = computing > 0 ? 1 - others / computing : 0, weights;
     struct mw_shares part = { .disk = r->stall_share,
                               .rows = reads_rows_only(s, r) ? r->stall_share : 0,
@@ -64,6 +55,8 @@ static struct mw_shares divide(const struct mw_sample *s, const struct mw_rates 
         part.memory = fmin((double)s->run.hot_bytes / (double)s->memory_limit / r->wall_s,
                            weights);
     part.arithmetic = weights - part.memory;
+    part.fixed = r->token_s > r->wall_s && r->wall_s > 0 ? r->token_s / r->wall_s - 1 : 0;
+    mw_shares_scale(&part);
     return part;
 }
 

@@ -14,7 +14,7 @@
 
 #include "engine/limits/limits.h"
 #include "engine/limits/observe.h"
-#include "engine/machine/load.h"
+#include "engine/machine/load_meter.h"
 #include "engine/machine/slices.h"
 #include "engine/memwall.h"
 #include "tests/lib/tree.h"
@@ -71,7 +71,6 @@ static void only_other_programs_that_are_not_nice_are_load(void **state)
              9000 + 60 * hz);
     tree_put("/proc/stat", text);
     assert_true(fabs(load_of_others(&l, tree_root) - 0.4) < 0.01);
-    assert_true(fabs(load_seconds_of_others(&l, tree_root) - 80) < 1);
 }
 
 static void without_figures_the_load_is_unknown(void **state)
@@ -87,6 +86,58 @@ static void without_figures_the_load_is_unknown(void **state)
     tree_put("/proc/stat", "cpu 10 0 0 10 0 0 0 0\n");
     load_begin(&l, tree_root);
     assert_true(load_of_others(&l, tree_root) < 0); /* no tick has passed */
+}
+
+#define SECOND_NS ((uint64_t)1000000000)
+
+/* In each second of two processors, others use others_s, and the host takes stolen_s. */
+static void put_second(int second, double others_s, double stolen_s)
+{
+    double hz = (double)sysconf(_SC_CLK_TCK);
+    char text[200];
+
+    snprintf(text, sizeof text, "cpu %.0f 0 0 %.0f 0 0 0 %.0f\n",
+             1000 + second * others_s * hz, 9000 + second * (2 - others_s - stolen_s) * hz,
+             second * stolen_s * hz);
+    tree_put("/proc/stat", text);
+}
+
+/* Threads of this program wait for each other, too, so a wait alone says nothing of
+ * others. */
+static void only_other_programs_take_time_from_threads(void **state)
+{
+    struct load_meter m = { .n = 0 };
+    uint64_t wall_ns = 450000000, waited_ns = 80000000;
+
+    (void)state;
+    assert_int_equal(load_meter_others_ns(&m, waited_ns, wall_ns), waited_ns); /* unknown */
+    put_second(1, 0, 0);
+    load_meter_begin(&m, SECOND_NS, tree_root);
+    assert_int_equal(load_meter_others_ns(&m, waited_ns, wall_ns), 0); /* not known yet */
+    put_second(2, 0, 0);
+    load_meter_end(&m, 2 * SECOND_NS, tree_root);
+    assert_in_range(load_meter_others_ns(&m, waited_ns, wall_ns), 0, wall_ns / 50);
+
+    put_second(3, 0.5, 0); /* 1.5 s of others in the second before */
+    load_meter_end(&m, 3 * SECOND_NS, tree_root);
+    assert_int_equal(load_meter_others_ns(&m, waited_ns, wall_ns), waited_ns);
+}
+
+static void the_time_of_the_host_counts_as_another_program(void **state)
+{
+    struct load_meter m = { .n = 0 };
+
+    (void)state;
+    for (int i = 1; i <= 20; i++) {
+        put_second(i, 0, 0.2); /* a tenth of two processors */
+        load_meter_begin(&m, (uint64_t)i * SECOND_NS, tree_root);
+        load_meter_end(&m, (uint64_t)i * SECOND_NS, tree_root);
+    }
+    assert_near((double)load_meter_others_ns(&m, 0, SECOND_NS), 0.1e9);
+    assert_int_equal(load_meter_others_ns(&m, SECOND_NS, SECOND_NS / 2), SECOND_NS / 20);
+
+    load_meter_begin(&m, 99 * SECOND_NS, tree_root); /* after a pause */
+    assert_int_equal(load_meter_others_ns(&m, SECOND_NS, SECOND_NS), 0);
 }
 
 static void pressure_is_the_larger_of_processors_and_disk(void **state)
@@ -412,6 +463,8 @@ int main(void)
         cmocka_unit_test(slices_that_all_differ_are_far_apart),
         in_a_tree(only_other_programs_that_are_not_nice_are_load),
         in_a_tree(without_figures_the_load_is_unknown),
+        in_a_tree(only_other_programs_take_time_from_threads),
+        in_a_tree(the_time_of_the_host_counts_as_another_program),
         in_a_tree(pressure_is_the_larger_of_processors_and_disk),
         cmocka_unit_test(a_faster_rate_counts_at_once),
         cmocka_unit_test(three_slow_rates_lower_it_to_their_mean),

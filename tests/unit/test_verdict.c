@@ -237,24 +237,39 @@ static void other_programs_are_not_called_arithmetic(void **state)
     assert_int_equal(s->verdict.binds, MW_BINDS_DISK);
 }
 
-/* The host took 10 % of the time, and other programs another 8 %. */
-static void the_host_counts_as_another_program(void **state)
+/* Waits are in the tokens, so nothing that happens later changes the shares of an answer. */
+static void the_shares_of_an_answer_stay_when_the_machine_gets_busy(void **state)
 {
     struct mw_sample *s = *state;
+    struct mw_shares before;
 
     tokens(s, 20, 0, 5, 0);
-    s->os.t_ns = 1;
-    s->os.cpu_stolen.value = 1000;
-    verdict_fill(s);
-    assert_int_equal(s->verdict.binds, MW_BINDS_COMPUTE);
     for (uint64_t i = 0; i < 20; i++)
-        s->recent[i].wait_ns = 8 * MS;
+        s->recent[i].wait_ns = 18 * MS;
+    s->os.t_ns = 1;
     verdict_fill(s);
     assert_int_equal(s->verdict.binds, MW_BINDS_OTHERS);
     assert_near(s->verdict.share, 0.18);
-    s->os.cpu_stolen.why_not = "not reported";
+    before = s->verdict.part;
+    s->state = MW_IDLE;
+    s->os.cpu_stolen.value = 4000;
     verdict_fill(s);
-    assert_int_equal(s->verdict.binds, MW_BINDS_COMPUTE);
+    assert_near(s->verdict.share, 0.18);
+    assert_memory_equal(&before, &s->verdict.part, sizeof before);
+}
+
+/* 100 ms of a pass and 25 ms between two of them. */
+static void the_time_between_passes_is_a_part_of_a_token(void **state)
+{
+    struct mw_sample *s = *state;
+
+    tokens(s, 20, 50, 5, GIB);
+    for (uint64_t i = 0; i < 20; i++)
+        s->recent[i].sample_ns = 25 * MS;
+    verdict_fill(s);
+    assert_near(s->verdict.part.fixed, 0.2);
+    assert_near(s->verdict.part.disk, 0.4);
+    assert_near(s->verdict.share, 0.4);
 }
 
 int main(void)
@@ -271,7 +286,8 @@ int main(void)
         with_a_sample(no_more_memory_is_advised_if_only_rows_are_read),
         with_a_sample(lookups_bind_only_if_they_take_most_of_the_time),
         with_a_sample(other_programs_are_not_called_arithmetic),
-        with_a_sample(the_host_counts_as_another_program),
+        with_a_sample(the_shares_of_an_answer_stay_when_the_machine_gets_busy),
+        with_a_sample(the_time_between_passes_is_a_part_of_a_token),
         with_a_sample(the_pass_of_the_prompt_is_not_a_token),
     };
 
