@@ -63,6 +63,7 @@ check_PROGRAMS += \
 	tests/unit/test_session \
 	tests/unit/test_settings \
 	tests/unit/test_snapshot \
+	tests/unit/test_speed \
 	tests/unit/test_statistics \
 	tests/unit/test_store \
 	tests/unit/test_store_damage \
