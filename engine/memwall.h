@@ -40,6 +40,7 @@
 #include "engine/machine/fact.h"
 #include "engine/limits/limits.h"
 #include "engine/limits/store.h"
+#include "engine/limits/tried.h"
 #include "engine/machine/machine.h"
 #include "engine/plan/anchor.h"
 #include "engine/plan/basis.h"
@@ -310,6 +311,8 @@ void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s);
  * whether they are doubtful.  "not measured" without them. */
 #define MW_LIMITS_TEXT 256
 void mw_limits_text(const struct mw_limits *l, int64_t now_s, char *buf, size_t n);
+/* "just now", "5 min ago", "3 h ago", "2 days ago".  Returns buf. */
+char *mw_age_text(char *buf, size_t n, int64_t seconds);
 /* Whether any of them was measured in a bad moment, or in a buffer that a cache holds.  No advice
  * comes from such limits. */
 #define MW_DOUBT "the machine was busy, or the budget too small to measure it"
@@ -337,10 +340,11 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
 void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits);
 /* Copy the limits in use, which the work of a session corrects.  Any thread. */
 void mw_model_limits(const struct mw_model *m, struct mw_limits *out);
-/* Call fn when m is closed: with the limits if work corrected them, else with NULL, and with the
- * anchor of m (below). */
+/* Call fn when m is closed: with the limits if work corrected them, else with NULL, with the
+ * anchor of m, and with its tried settings (both below). */
 typedef void mw_limits_keep_fn(void *ctx, const struct mw_limits *corrected,
-                               const struct plan_anchor *anchor);
+                               const struct plan_anchor *anchor, const struct mw_tried *tried,
+                               size_t n_tried);
 void mw_model_keep_limits(struct mw_model *m, mw_limits_keep_fn *fn, void *ctx);
 
 /*
@@ -351,6 +355,20 @@ void mw_model_keep_limits(struct mw_model *m, mw_limits_keep_fn *fn, void *ctx);
  */
 void mw_model_anchor(const struct mw_model *m, struct plan_anchor *out);
 void mw_model_set_anchor(struct mw_model *m, const struct plan_anchor *a);
+
+/*
+ * The settings with which m answered, the newest first (limits/tried.h).  A session adds those
+ * of an answer with at least MW_TRIED_TOKENS tokens after its first one, as it goes on; tokens
+ * do not count while weights are still being pinned, or if the settings changed since.  A program
+ * can keep them with the model and set them in a later run.  Any thread.
+ */
+size_t mw_model_tried(const struct mw_model *m, struct mw_tried *list); /* [MW_TRIED_MOST] */
+void mw_model_set_tried(struct mw_model *m, const struct mw_tried *list, size_t n);
+/* Set the largest memory of the last answer, which had the plan p. */
+void mw_model_tried_peak(struct mw_model *m, const struct plan *p, uint64_t bytes);
+/* Copy the settings of options to a record, and back; the other options stay. */
+void mw_tried_of_options(struct mw_tried *t, const struct mw_options *o);
+void mw_tried_to_options(const struct mw_tried *t, struct mw_options *o);
 
 /* ---- doctor ---- */
 

@@ -192,9 +192,37 @@ static void find_anchor(const struct limits_store *s, const struct place *p,
         memcpy(a, l->value, sizeof *a);
 }
 
+/* The settings with which answers were measured since the program started; of n, the newest is
+ * the first, and becomes the first of the file. */
+static void keep_tried(const struct place *p, const struct mw_tried *tried, size_t n)
+{
+    struct limits_line lines[MW_TRIED_MOST] = { 0 };
+    size_t n_line = 0;
+
+    if (p->key.model[0] == '\0')
+        return;
+    for (size_t i = n; i-- > 0;) {
+        if (!tried[i].is_session)
+            continue;
+        tried_to_line(&tried[i], &lines[n_line]);
+        limits_name(&p->key, LIMITS_TRIED, "", lines[n_line++].of);
+    }
+    keep_lines(p, lines, n_line);
+}
+
+static size_t find_tried(const struct limits_store *s, const struct place *p,
+                         struct mw_tried *tried)
+{
+    char of[200];
+
+    limits_name(&p->key, LIMITS_TRIED, "", of);
+    return p->key.model[0] != '\0' ? limits_store_tried(s, of, now(), tried) : 0;
+}
+
 /* A mw_limits_keep_fn; ctx is a struct place. */
 static void keep_measured(void *ctx, const struct mw_limits *corrected,
-                          const struct plan_anchor *anchor)
+                          const struct plan_anchor *anchor, const struct mw_tried *tried,
+                          size_t n_tried)
 {
     const struct place *p = ctx;
 
@@ -202,6 +230,7 @@ static void keep_measured(void *ctx, const struct mw_limits *corrected,
         keep(p, corrected);
     if (anchor->measured_s > p->anchor_s)
         keep_anchor(p, anchor);
+    keep_tried(p, tried, n_tried);
     free(ctx);
 }
 
@@ -209,11 +238,13 @@ static void use(struct mw_model *m, const struct limits_store *s, const struct p
                 const struct mw_limits *l)
 {
     struct place *copy = malloc(sizeof *copy);
+    struct mw_tried tried[MW_TRIED_MOST];
     struct plan_anchor anchor;
 
     find_anchor(s, p, &anchor);
     mw_model_set_limits(m, l);
     mw_model_set_anchor(m, &anchor);
+    mw_model_set_tried(m, tried, find_tried(s, p, tried));
     if (copy == NULL)
         return;
     *copy = *p;
@@ -414,4 +445,17 @@ bool limits_kept(void *ctx, const char *path, const struct mw_options *o, struct
     (void)limits_store_get(kept, &place.key, now(), out);
     find_anchor(kept, &place, anchor);
     return out->memory_bytes_s > 0;
+}
+
+size_t limits_tried(const char *model_path, const struct mw_options *o, struct mw_tried *list)
+{
+    struct limits_store kept;
+    struct place place;
+    size_t n;
+
+    make_place(&place, model_path, o);
+    read_store(&kept, &place);
+    n = find_tried(&kept, &place, list);
+    limits_store_free(&kept);
+    return n;
 }

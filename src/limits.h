@@ -36,6 +36,10 @@ int limits_measure_folder(const char *folder, const struct mw_options *o, struct
 /* The same, unless they are cached.  A failure is silent. */
 void limits_ensure_folder(const char *folder, const struct mw_options *o);
 
+/* Write the settings with which answers of this model were measured, newest first, to
+ * list[MW_TRIED_MOST].  Returns their number. */
+size_t limits_tried(const char *model_path, const struct mw_options *o, struct mw_tried *list);
+
 /* Read the cached limits, for models that are listed and not opened.  limits_store_free() frees
  * them. */
 void limits_read(struct limits_store *kept);

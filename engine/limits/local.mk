@@ -2,4 +2,5 @@
 libengine_a_SOURCES += \
 	engine/limits/limits.c engine/limits/limits.h \
 	engine/limits/observe.c engine/limits/observe.h \
-	engine/limits/store.c engine/limits/store.h
+	engine/limits/store.c engine/limits/store.h \
+	engine/limits/tried.c engine/limits/tried.h

@@ -24,7 +24,8 @@
 #define DAY_S      (24 * 3600)
 #define DOUBTFUL_S (10 * MINUTE_S)
 #define FOR_GOOD   INT64_MAX
-#define LINES_MOST 60 /* of a kind */
+#define LINES_MOST 60  /* of a kind */
+#define TRIED_MOST 192 /* lines of tried settings, of all models */
 /* A lock is waited for this long: 2 s.  To write the file takes some milliseconds. */
 #define LOCK_NAP_NS 2000000
 #define LOCK_NAPS   1000
@@ -60,6 +61,11 @@ static const struct {
                           "streamed_share", "missed_share", "keeps_rows", "starts_cold",
                           "n_seen", "token_s", "stall_s", "lookup_s", "attention_s", "others_s",
                           "fixed_s", "disk_bytes", "disk_bytes_s" } },
+    [LIMITS_TRIED] = { "tried",
+                       30 * DAY_S,
+                       { "memory_bytes", "n_ctx", "kv_k", "kv_v", "n_thread", "io", "chunk",
+                         "disk_rate", "exact", "n_token", "tps", "wait_share", "peak_bytes",
+                         "measured_s" } },
 };
 
 /* --- lines --- */
@@ -140,6 +146,11 @@ static bool grow(struct limits_store *s)
     return true;
 }
 
+static int lines_most(enum limits_kind kind)
+{
+    return kind == LIMITS_TRIED ? TRIED_MOST : LINES_MOST;
+}
+
 void limits_store_read(struct limits_store *s, const char *path)
 {
     struct err ignored = ERR_INIT;
@@ -150,7 +161,7 @@ void limits_store_read(struct limits_store *s, const char *path)
     while ((line = strsep(&at, "\n")) != NULL && grow(s)) {
         struct limits_line *l = &s->line[s->n];
 
-        s->n += read_line(line, l) && n[l->kind]++ < LINES_MOST;
+        s->n += read_line(line, l) && n[l->kind]++ < lines_most(l->kind);
     }
     free(text);
 }
@@ -200,16 +211,25 @@ static bool is_replaced(const struct limits_line *old, const struct limits_line 
     if (old->kind != l->kind)
         return false;
     if (strcmp(old->of, l->of) == 0)
-        return true;
+        return l->kind != LIMITS_TRIED ||
+               memcmp(old->value, l->value, TRIED_SETTINGS * sizeof l->value[0]) == 0;
     return l->kind == LIMITS_TYPE && type != NULL && old_type != NULL &&
            type - l->of == old_type - old->of &&
            memcmp(l->of, old->of, (size_t)(type - l->of)) == 0 &&
            !limits_types_agree(type + 1, l->value[0], old_type + 1, old->value[0]);
 }
 
+/* Count the tried settings of the model of l; is this line more than a model may have? */
+static bool is_one_too_many(const struct limits_line *old, const struct limits_line *l,
+                            size_t *n_tried)
+{
+    return l->kind == LIMITS_TRIED && old->kind == LIMITS_TRIED &&
+           strcmp(old->of, l->of) == 0 && ++*n_tried > MW_TRIED_MOST;
+}
+
 bool limits_store_add(struct limits_store *s, const struct limits_line *l)
 {
-    size_t kept = 0;
+    size_t kept = 0, n_tried = 1;
 
     for (size_t i = 0; i < s->n && l->is_doubtful; i++)
         if (is_replaced(&s->line[i], l) && !s->line[i].is_doubtful &&
@@ -218,12 +238,24 @@ bool limits_store_add(struct limits_store *s, const struct limits_line *l)
     if (!grow(s))
         return false;
     for (size_t i = 0; i < s->n; i++)
-        if (!is_replaced(&s->line[i], l))
+        if (!is_replaced(&s->line[i], l) && !is_one_too_many(&s->line[i], l, &n_tried))
             s->line[kept++] = s->line[i];
     memmove(&s->line[1], &s->line[0], kept * sizeof s->line[0]);
     s->line[0] = *l;
     s->n = kept + 1;
     return true;
+}
+
+size_t limits_store_tried(const struct limits_store *s, const char *of, int64_t now_s,
+                          struct mw_tried *list)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n && n < MW_TRIED_MOST; i++)
+        if (s->line[i].kind == LIMITS_TRIED && strcmp(s->line[i].of, of) == 0 &&
+            is_valid(&s->line[i], now_s) && tried_of_line(&s->line[i], &list[n]))
+            n++;
+    return n;
 }
 
 static void write_store(const struct limits_store *s, const char *path)
@@ -314,6 +346,7 @@ void limits_name(const struct limits_key *k, enum limits_kind kind, const char *
         snprintf(of, n, "%s %s %s %s %s", k->build, k->cpu, k->kernels,
                  k->exact ? "exact" : "usual", type);
         break;
+    case LIMITS_TRIED:
     case LIMITS_ANCHOR: snprintf(of, n, "%s %s", k->cpu, k->model); break;
     case LIMITS_MODEL:
     case LIMITS_KINDS: snprintf(of, n, "%s", k->model); break;

@@ -16,8 +16,9 @@
 #include <stdint.h>
 
 #include "engine/limits/limits.h"
+#include "engine/limits/tried.h"
 
-#define STORE_FILE_MOST ((size_t)256 << 10) /* memwall did not write a longer one */
+#define STORE_FILE_MOST ((size_t)512 << 10) /* memwall did not write a longer one */
 
 enum limits_kind {
     LIMITS_DISK,    /* a disk, memory, and their contention */
@@ -26,6 +27,7 @@ enum limits_kind {
     LIMITS_PRODUCT, /* products by the kernels and by OpenBLAS, whose name is the text */
     LIMITS_MODEL,   /* struct mw_choice */
     LIMITS_ANCHOR,  /* the newest tokens of a model, struct plan_anchor, as its numbers */
+    LIMITS_TRIED,   /* settings with which a model answered, struct mw_tried; many of a model */
     LIMITS_KINDS
 };
 
@@ -58,10 +60,15 @@ const struct limits_line *limits_store_find_like(const struct limits_store *s,
                                                  enum limits_kind kind, const char *beginning,
                                                  int64_t now_s);
 
-/* Put a line first.  It replaces the line of the same thing, and those of weight types that it
- * contradicts.  Returns false, and changes nothing, if it is doubtful and one of them is not, or
+/* Put a line first.  It replaces the line of the same thing (of tried settings: of the same
+ * ones), and those of weight types that it contradicts.  Returns false, and changes nothing, if it is doubtful and one of them is not, or
  * without memory. */
 bool limits_store_add(struct limits_store *s, const struct limits_line *l);
+
+/* Write the tried settings of a model, newest first, to list[MW_TRIED_MOST].  Returns their
+ * number. */
+size_t limits_store_tried(const struct limits_store *s, const char *of, int64_t now_s,
+                          struct mw_tried *list);
 
 /* Add n lines, the last one first, to the file.  A failure is silent. */
 void limits_store_keep(const char *path, const struct limits_line *lines, size_t n);

@@ -22,6 +22,7 @@
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
 #include "engine/session/product_choice.h"
+#include "engine/session/tried.h"
 #include "engine/stream/io_choice.h"
 #include "engine/stream/shape.h"
 
@@ -344,7 +345,7 @@ void limits_let_keep(struct mw_model *m)
     if (b == NULL || b->keep == NULL)
         return;
     mw_model_anchor(m, &anchor);
-    b->keep(b->keep_ctx, b->is_corrected ? &b->now : NULL, &anchor);
+    b->keep(b->keep_ctx, b->is_corrected ? &b->now : NULL, &anchor, m->tried->list, m->tried->n);
     b->keep = NULL;
 }
 

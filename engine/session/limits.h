@@ -23,7 +23,7 @@ struct limits_box {
 
 /* Returns NULL without memory. */
 struct limits_box *limits_new(void);
-/* Hand corrected limits and the anchor of m to its keeper. */
+/* Hand corrected limits, the anchor and the tried settings of m to its keeper. */
 void limits_let_keep(struct mw_model *m);
 void limits_free(struct limits_box *b); /* NULL is allowed */
 

@@ -24,7 +24,7 @@ bool mw_limits_doubtful(const struct mw_limits *l)
     return is_doubtful;
 }
 
-static void age_text(char *buf, size_t n, int64_t s)
+char *mw_age_text(char *buf, size_t n, int64_t s)
 {
     if (s < 90)
         snprintf(buf, n, "just now");
@@ -34,6 +34,7 @@ static void age_text(char *buf, size_t n, int64_t s)
         snprintf(buf, n, "%lld h ago", (long long)((s + 1800) / 3600));
     else
         snprintf(buf, n, "%lld days ago", (long long)((s + 43200) / 86400));
+    return buf;
 }
 
 /* "disk 2 GB/s" */
@@ -60,7 +61,7 @@ void mw_limits_text(const struct mw_limits *l, int64_t now_s, char *buf, size_t 
         return;
     }
     if (l->measured_s > 0) {
-        age_text(age, sizeof age, now_s - l->measured_s);
+        mw_age_text(age, sizeof age, now_s - l->measured_s);
         append(buf, n, ", measured ");
         append(buf, n, age);
     }

@@ -4,6 +4,7 @@ libengine_a_SOURCES += \
 	engine/session/options.c engine/session/resolve.c engine/session/options.h engine/session/option_fields.h \
 	engine/session/plan_input.c engine/session/plan_input.h \
 	engine/session/anchors.c engine/session/anchors.h \
+	engine/session/tried.c engine/session/tried.h \
 	engine/session/diagnose.c engine/session/diagnosis_text.c \
 	engine/session/limits.c engine/session/limits.h engine/session/limits_text.c \
 	engine/session/doctor.c \

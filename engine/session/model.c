@@ -17,6 +17,7 @@
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
 #include "engine/session/plan_input.h"
+#include "engine/session/tried.h"
 #include "engine/stream/read_now.h"
 #include "engine/stream/stream.h"
 #include "engine/text/tokenizer_kept.h"
@@ -120,7 +121,8 @@ static struct mw_model *new_model(uint64_t memory_bytes, struct err *e)
     pthread_mutex_init(&m->lock, NULL);
     m->limits = limits_new();
     m->anchors = anchors_new();
-    if (m->limits == NULL || m->anchors == NULL) {
+    m->tried = tried_new();
+    if (m->limits == NULL || m->anchors == NULL || m->tried == NULL) {
         mw_model_close(m);
         err_memory(e, "the model");
         return NULL;
@@ -221,6 +223,7 @@ void mw_model_close(struct mw_model *m)
     limits_let_keep(m);
     limits_free(m->limits);
     anchors_free(m->anchors);
+    tried_free(m->tried);
     if (m->keep_tokenizer != NULL && m->tokenizer != NULL)
         (void)tokenizer_keep(m->tokenizer, &m->vocab_from, m->keep_tokenizer, &ignored);
     free(m->keep_tokenizer);

@@ -41,6 +41,7 @@ struct mw_model {
     char *keep_tokenizer;           /* the folder to write it to at the end; NULL: none */
     struct limits_box *limits;      /* of this machine and this model's file */
     struct anchor_box *anchors;     /* what tokens of this model measured */
+    struct tried_box *tried;        /* the same, for each combination of settings */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool has_blas;               /* OpenBLAS is loaded for this model */
     bool is_blas_denied;         /* it should be, but the system refused its buffers */

@@ -159,3 +159,31 @@ void options_keep(const struct mw_options *asked, const struct mw_options *got,
 {
     MW_OPTION_FIELDS(KEEP_NUMBER, KEEP_TEXT)
 }
+
+/* --- tried settings --- */
+
+void mw_tried_of_options(struct mw_tried *t, const struct mw_options *o)
+{
+    t->memory_bytes = (double)o->memory_bytes;
+    t->n_ctx = o->n_ctx;
+    t->kv_k = o->kv_k;
+    t->kv_v = o->kv_v;
+    t->n_thread = o->n_thread;
+    t->io = o->io;
+    t->chunk = o->chunk;
+    t->disk_rate = (double)o->disk_rate;
+    t->exact = o->exact;
+}
+
+void mw_tried_to_options(const struct mw_tried *t, struct mw_options *o)
+{
+    o->memory_bytes = (uint64_t)t->memory_bytes;
+    o->n_ctx = (uint32_t)t->n_ctx;
+    o->kv_k = (enum mw_kv)t->kv_k;
+    o->kv_v = (enum mw_kv)t->kv_v;
+    o->n_thread = (int)t->n_thread;
+    o->io = (enum mw_io)t->io;
+    o->chunk = (uint32_t)t->chunk;
+    o->disk_rate = (uint64_t)t->disk_rate;
+    o->exact = t->exact != 0;
+}

@@ -189,6 +189,12 @@ static bool observe_pass_products(struct mw_session *s, uint32_t n, enum want wa
                             now_s, l);
 }
 
+static void begin_answer(struct mw_session *s)
+{
+    anchors_begin(&s->answer);
+    tried_begin(&s->tried);
+}
+
 /* A pass ended at now->t_ns: let the model remember what the tokens of an answer measure. */
 static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
                            const struct observe_at *now)
@@ -206,11 +212,14 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
 
     /* Blocks that are being pinned are read once, and clearing their memory takes time. */
     if (n != 1 || want != WANT_LAST || now->pinned_bytes > s->answer_pinned_bytes ||
-        token.token_ns < token.wall_ns)
-        anchors_begin(&s->answer);
-    else if (anchors_add(&s->answer, &token))
-        anchors_take(&s->answer, s->m, &s->settled.o, &s->input, &s->plan,
-                     kv_tokens(s->kv));
+        token.token_ns < token.wall_ns) {
+        begin_answer(s);
+    } else {
+        tried_add(&s->tried, token.token_ns, token.stall_ns, s->m, &s->settled.o);
+        if (anchors_add(&s->answer, &token))
+            anchors_take(&s->answer, s->m, &s->settled.o, &s->input, &s->plan,
+                         kv_tokens(s->kv));
+    }
     s->answer_pinned_bytes = now->pinned_bytes;
 }
 
@@ -248,7 +257,7 @@ static int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct e
         struct err ignored = ERR_INIT;
 
         observe_begin(&s->observer, &now);
-        anchors_begin(&s->answer);
+        begin_answer(s);
         if (plan_input_formula(s->m, &s->settled.o, &s->input, &ignored) != 0)
             s->input = (struct plan_input){ 0 };
     }

@@ -26,6 +26,7 @@
 #include "engine/session/session.h"
 #include "engine/session/settled.h"
 #include "engine/session/tokens.h"
+#include "engine/session/tried.h"
 
 /* Memory that changes between passes. */
 struct room {
@@ -66,6 +67,7 @@ struct mw_session {
     struct plan_input input; /* when the window began */
     uint64_t pass_end_ns;    /* of the last pass; 0: a new window begins */
     struct anchor_tokens answer;
+    struct tried_answer tried;
     uint64_t answer_pinned_bytes; /* when its newest token was evaluated */
     bool has_logits;
     atomic_bool cancel;       /* set by any thread, cleared by the thread that evaluates */

@@ -87,6 +87,7 @@ void publish_plan(struct mw_session *s)
     telemetry_set_run(t, &run);
     anchors_use(s->m, o);
     anchors_begin(&s->answer);
+    tried_begin(&s->tried);
     s->pass_end_ns = 0; /* the next pass begins with the input of this plan */
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         counter_set(&t->plan[i], p->row[i]);

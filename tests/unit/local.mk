@@ -63,7 +63,6 @@ check_PROGRAMS += \
 	tests/unit/test_session \
 	tests/unit/test_settings \
 	tests/unit/test_snapshot \
-	tests/unit/test_speed \
 	tests/unit/test_statistics \
 	tests/unit/test_store \
 	tests/unit/test_store_damage \
@@ -81,6 +80,7 @@ check_PROGRAMS += \
 	tests/unit/test_tokenizer_kept \
 	tests/unit/test_transcript \
 	tests/unit/test_transcript_turns \
+	tests/unit/test_tried \
 	tests/unit/test_verdict \
 	tests/unit/test_watch \
 	tests/unit/test_wrap

@@ -18,6 +18,7 @@ libui_a_SOURCES += \
 	ui/text/select.c \
 	ui/text/sheet.c ui/text/sheet.h \
 	ui/text/table.c ui/text/table.h \
+	ui/text/tried.c ui/text/tried.h \
 	ui/text/transcript.c ui/text/transcript.h \
 	ui/text/transcript_internal.h \
 	ui/text/view.c \
