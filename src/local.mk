@@ -41,10 +41,12 @@ memwall_SOURCES = \
 memwall_SOURCES += \
 	src/cmd_chat.c src/cmd_demo.c src/cmd_run.c src/cmd_list.c src/cmd_pull.c \
 	src/cmd_plan.c src/cmd_doctor.c src/cmd_bench.c src/cmd_sweep.c src/cmd_report.c \
+	src/cmd_tried.c \
 	src/cmd_eval.c src/cmd_replay.c src/cmd_inspect.c src/cmd_tokenize.c src/cmd_completions.c
 dist_man_MANS += \
 	man/memwall-chat.1 man/memwall-demo.1 man/memwall-run.1 man/memwall-list.1 \
 	man/memwall-pull.1 man/memwall-plan.1 man/memwall-doctor.1 \
 	man/memwall-bench.1 man/memwall-sweep.1 man/memwall-report.1 \
+	man/memwall-tried.1 \
 	man/memwall-eval.1 man/memwall-replay.1 man/memwall-inspect.1 man/memwall-tokenize.1
 memwall_LDADD = $(UI_LIBS) $(ENGINE_LIBS)

@@ -1,5 +1,5 @@
 # fish completion for memwall, written by "memwall completions" from the table of options
-set -g __memwall_commands chat demo run list pull plan doctor bench sweep report eval replay inspect tokenize
+set -g __memwall_commands chat demo run list pull plan doctor bench sweep report tried eval replay inspect tokenize
 function __memwall_is -a name
     set -l words (commandline -opc)
     if test (count $words) -gt 1; and contains -- $words[2] $__memwall_commands
@@ -21,6 +21,7 @@ complete -c memwall -n __memwall_is_first -a doctor -d 'measure memory, disk and
 complete -c memwall -n __memwall_is_first -a bench -d 'measure prompts and answers over budgets and other settings'
 complete -c memwall -n __memwall_is_first -a sweep -d 'draw the speed of a model over its memory budget'
 complete -c memwall -n __memwall_is_first -a report -d 'write a page about this machine and a model'
+complete -c memwall -n __memwall_is_first -a tried -d 'list the settings that were tried, and how fast each was'
 complete -c memwall -n __memwall_is_first -a eval -d 'evaluate token ids or a text: logits, greedy ids, perplexity'
 complete -c memwall -n __memwall_is_first -a replay -d 'play a recording made with --telemetry in the dashboard'
 complete -c memwall -n __memwall_is_first -a inspect -d 'describe a model file: sizes, types, layers, tokenizer'
@@ -267,6 +268,11 @@ complete -c memwall -n '__memwall_is report' -l force -d 'replace existing outpu
 complete -c memwall -n '__memwall_is report' -l quiet -s q -d 'print only errors to standard error'
 complete -c memwall -n '__memwall_is report' -l help -s h -d 'show this help'
 complete -c memwall -n '__memwall_is report' -l version -s V -d 'show version, build features and the kernels of this CPU'
+complete -c memwall -n '__memwall_is tried' -a '(memwall list --names 2>/dev/null)'
+complete -c memwall -n '__memwall_is tried' -l model -s m -x -k -a '(memwall list --names 2>/dev/null; __fish_complete_suffix .gguf)' -d 'load this file or folder, or the model of this name in memwall list'
+complete -c memwall -n '__memwall_is tried' -l json -d 'print JSON'
+complete -c memwall -n '__memwall_is tried' -l help -s h -d 'show this help'
+complete -c memwall -n '__memwall_is tried' -l version -s V -d 'show version, build features and the kernels of this CPU'
 complete -c memwall -n '__memwall_is eval' -a '(memwall list --names 2>/dev/null)'
 complete -c memwall -n '__memwall_is eval' -l model -s m -x -k -a '(memwall list --names 2>/dev/null; __fish_complete_suffix .gguf)' -d 'load this file or folder, or the model of this name in memwall list'
 complete -c memwall -n '__memwall_is eval' -l ctx -s c -x -a '2k 4k 8k 16k 32k 64k 128k' -d 'set the context in tokens; 32k is 32768 (default: as needed)'

@@ -508,6 +508,7 @@ static void run_answer(struct mw_chat *c, const char *text, const char *before)
     r->decode_ns = clock_ns() - first + 1;
     r->stall_ns = r->decode_ns * 7 / 10;
     r->bytes_read = c->plan.streamed_bytes * r->n_decoded;
+    fake_watch_answered(&c->options.engine, &c->plan);
     ev.has_answer = said != NULL;
     if (said != NULL && c->n_message < MAX_MESSAGES)
         c->message[c->n_message++] = said;

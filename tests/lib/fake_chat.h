@@ -30,6 +30,11 @@ void fake_chat_pace(uint32_t token_us);
 /* Spin n threads during each token, as if its arithmetic kept the CPUs busy. */
 void fake_chat_burn(int n_thread);
 
+/* An answer was made with these options and this plan (fake_watch.c). */
+struct mw_options;
+struct plan;
+void fake_watch_answered(const struct mw_options *o, const struct plan *p);
+
 /* Rate of the disk from which plans predict, in bytes per nanosecond. */
 extern double fake_chat_disk;
 

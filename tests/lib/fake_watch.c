@@ -3,8 +3,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "engine/memwall.h"
+#include "tests/lib/fake_chat.h"
 
 /* ---- diagnosis ---- */
 
@@ -12,6 +15,38 @@ void mw_model_anchor(const struct mw_model *m, struct plan_anchor *out)
 {
     (void)m;
     *out = (struct plan_anchor){ 0 };
+}
+
+/* ---- tried settings: those of the last answers ---- */
+
+static struct mw_tried tried[MW_TRIED_MOST];
+static size_t n_tried;
+
+size_t mw_model_tried(const struct mw_model *m, struct mw_tried *list)
+{
+    (void)m;
+    memcpy(list, tried, n_tried * sizeof list[0]);
+    return n_tried;
+}
+
+void mw_model_tried_peak(struct mw_model *m, const struct plan *p, uint64_t bytes)
+{
+    (void)m;
+    if (n_tried > 0 && tried[0].memory_bytes == (double)p->budget_bytes)
+        tried[0].peak_bytes = (double)bytes;
+}
+
+void fake_watch_answered(const struct mw_options *o, const struct plan *p)
+{
+    struct mw_tried t = { .n_token = 24, .wait_share = 0.71, .is_session = true };
+
+    mw_tried_of_options(&t, o);
+    t.memory_bytes = (double)p->budget_bytes;
+    t.n_ctx = p->n_ctx;
+    t.n_thread = 4;
+    t.tps = p->decode_tps;
+    t.measured_s = (double)time(NULL);
+    mw_tried_put(tried, &n_tried, &t);
 }
 
 int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_sample *s,

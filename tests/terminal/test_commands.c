@@ -78,6 +78,7 @@ static const struct row empty_rows[] = {
     { "/retry", "there is no answer to make again", NULL, NULL },
     { "/continue", "there is nothing to continue", NULL, NULL },
     { "/save", "nothing to save yet", NULL, NULL },
+    { "/tried", "nothing was measured with this model yet", NULL, NULL },
     { "/copy", "there is nothing to copy", NULL, NULL },
     { "/copy code", "there is no code block to copy", NULL, NULL },
     { "/nonsense", "there is no command \"/nonsense\"", NULL, NULL },
@@ -89,8 +90,8 @@ static void without_a_conversation_commands_name_what_is_missing(void **state)
     begin(NULL);
     for (size_t i = 0; i + 1 < sizeof empty_rows / sizeof empty_rows[0]; i++)
         go_through(&empty_rows[i], 1);
-    program_line(&run, empty_rows[7].line);
-    sees(&run, empty_rows[7].shows);
+    program_line(&run, empty_rows[8].line);
+    sees(&run, empty_rows[8].shows);
     program_sync(&run);
     program_ask(&run, "/memroy", "did you mean /memory?");
     program_sync(&run);

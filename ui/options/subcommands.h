@@ -18,6 +18,7 @@
     X(BENCH, bench) \
     X(SWEEP, sweep) \
     X(REPORT, report) \
+    X(TRIED, tried) \
     X(EVAL, eval) \
     X(REPLAY, replay) \
     X(INSPECT, inspect) \

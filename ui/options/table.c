@@ -42,7 +42,8 @@ const char *option_reach_text(enum option_reach reach)
 #define KV_WORDS         "f32 f16 q8_0 q4_0"
 
 const struct option options_table[N_OPTION] = {
-    [OPT_MODEL] = { "model", 'm', IN(MODEL, CMD_ENGINE | CMD_MEASURES | CMD_INSPECT | CMD_TOKENIZE),
+    [OPT_MODEL] = { "model", 'm', IN(MODEL,
+           CMD_ENGINE | CMD_MEASURES | CMD_TRIED | CMD_INSPECT | CMD_TOKENIZE),
         .kind = KIND_FILE, AT(model), .arg = "MODEL",
         .help = "load this file or folder, or the model of this name in memwall list",
         .reach = REACH_FILE },
@@ -334,7 +335,7 @@ const struct option options_table[N_OPTION] = {
         .reach = REACH_FILE },
     [OPT_JSON] = { "json", 0,
         IN(OUTPUT, CMD_CHAT | CMD_RUN | CMD_LIST | CMD_PULL | CMD_PLAN | CMD_EVAL | CMD_INSPECT |
-           CMD_DOCTOR | CMD_MEASURES | CMD_TOKENIZE | CMD_REPLAY),
+           CMD_DOCTOR | CMD_MEASURES | CMD_TRIED | CMD_TOKENIZE | CMD_REPLAY),
         .kind = KIND_FLAG, AT(json), .help = "print JSON" },
     [OPT_TELEMETRY] = { "telemetry", 0, IN(OUTPUT, CMD_TALK | CMD_EVAL),
         .kind = KIND_FILE, AT(telemetry), .arg = "FILE",

@@ -40,6 +40,7 @@ void run_help(struct talk *t, const char *args);
 /* command_show.c: what is known */
 void run_plan(struct talk *t, const char *args);
 void run_stats(struct talk *t, const char *args);
+void run_tried(struct talk *t, const char *args);
 void run_why(struct talk *t, const char *args);
 
 #endif

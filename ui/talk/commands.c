@@ -57,6 +57,8 @@ static const struct slash_command own_commands[] = {
       NULL, { run_set }, SUBJECT_SCREEN, "settings config options" },
     { "stats", "", "show statistics", ARG_NONE, NULL, { run_stats }, SUBJECT_SPEED,
       "info show status tokens usage cost" },
+    { "tried", "", "list the settings that were tried, and go back to some", ARG_NONE, NULL,
+      { run_tried }, SUBJECT_SPEED, NULL },
     { "undo", "", "take back the last exchange and edit it", ARG_NONE, NULL,
       { run_undo }, SUBJECT_CHAT, "edit" },
     { "why", "", "explain why the last answer took so long", ARG_NONE, NULL,

@@ -7,6 +7,7 @@ libui_a_SOURCES += \
 	ui/talk/command_settings.c ui/talk/command_settings.h \
 	ui/talk/command_show.c \
 	ui/talk/command_talk.c \
+	ui/talk/command_tried.c \
 	ui/talk/commands.c ui/talk/commands.h \
 	ui/talk/context_full.c ui/talk/context_full.h \
 	ui/talk/front.c ui/talk/front.h \

@@ -261,6 +261,8 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     if (!t->answer.has_new_plan) /* 0 if no token was made: as the dashboard shows it */
         t->measured_tps = receipt_decode_tps(&t->last);
     mw_watch_end_answer(t->engine.watch, &t->last.peak_charged, &t->last.peak_resident);
+    if (!t->answer.has_new_plan)
+        mw_model_tried_peak(t->engine.model, &t->plan, receipt_peak(&t->last));
     /* An answer may go on without a token: nothing has changed, unless it ends now. */
     if (ev->has_answer &&
         (t->answer.has_text || ev->receipt.n_decoded > 0 || done == MW_DONE_STOP)) {

@@ -237,6 +237,11 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
     return buf;
 }
 
+uint64_t receipt_peak(const struct mw_receipt *r)
+{
+    return r->peak_charged > 0 ? r->peak_charged : r->peak_resident;
+}
+
 char *receipt_experts(char *buf, size_t n, const struct plan *p)
 {
     struct text t = begin(buf, n);

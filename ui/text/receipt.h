@@ -53,6 +53,8 @@ char *receipt_rate(char *buf, size_t n, double per_s);
 /* Returns the tokens per second of an answer; 0: not known.  The pass of the prompt makes the
  * first token, so n tokens take n - 1 passes. */
 double receipt_decode_tps(const struct mw_receipt *r);
+/* Returns the largest memory of an answer; 0: not known. */
+uint64_t receipt_peak(const struct mw_receipt *r);
 /* "2,140", "3.4 s", "55 s", "2 min 5 s", "1 h 3 min" */
 char *receipt_count(char *buf, size_t n, uint64_t value);
 char *receipt_time(char *buf, size_t n, double seconds);
