@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engine/base/folder.h"
@@ -16,6 +17,8 @@
 #include "src/paths.h"
 #include "src/plan_print.h"
 #include "src/settings.h"
+#include "ui/options/kept.h"
+#include "ui/store/store.h"
 #include "ui/ui.h"
 
 static void limits(struct mw_model *m, const char *path, const struct mw_options *o)
@@ -63,38 +66,115 @@ static int pick_model(struct options *o, const struct mw_options *engine,
     return rc == UI_PICK_NONE ? EXIT_OK : rc;
 }
 
-/* Open the screen.  If no model is given, it is that of the chat to resume, or is picked. */
-static int run_screen(struct options *o, struct ui_chat_options *c)
+/* ---- settings that come back ---- */
+
+/* Texts for the user that the screen shows when it begins. */
+struct first_notice {
+    char text[2400];
+};
+
+static void first_say(struct first_notice *f, const char *text)
 {
-    struct mw_options *engine = &o->chat.engine;
-    struct settings_notice notice;
+    size_t used = strlen(f->text);
+
+    if (text[0] != '\0')
+        snprintf(f->text + used, sizeof f->text - used, "%s%s", used > 0 ? "; " : "", text);
+}
+
+/* Use the settings that the chat to resume was held with, except those of the command line. */
+static void use_chat_settings(struct options *o, const char *folder, struct first_notice *f)
+{
+    char dir[PATH_MAX + 8], path[PATH_MAX + 200], text[KEPT_BYTES], line[KEPT_BYTES + 60];
+    struct err ignored = ERR_INIT;
+    bool taken[N_OPTION];
+
+    snprintf(dir, sizeof dir, "%s/chats", folder);
+    if (store_find(dir, o->open_chat, path, sizeof path, &ignored) != 0 ||
+        !models_is_of_chat(o->model, folder, o->open_chat) ||
+        !kept_apply(o, store_settings_of(path, text), o->on_line, taken))
+        return;
+    kept_say(o, taken, text, sizeof text);
+    snprintf(line, sizeof line, "%s, as in this chat before", text);
+    first_say(f, line);
+}
+
+/* Use the settings that were chosen last for the model, unless others were given. */
+static void use_model_settings(struct options *o, const char *file, struct first_notice *f)
+{
+    bool fixed[N_OPTION], taken[N_OPTION];
+    char text[KEPT_BYTES], line[KEPT_BYTES + 80];
+
+    memcpy(fixed, o->given, sizeof fixed);
+    if (!kept_apply(o, kept_read(file, o->model, text), fixed, taken))
+        return;
+    kept_say(o, taken, text, sizeof text);
+    snprintf(line, sizeof line, "%s, as last time with this model (/forget forgets it)", text);
+    first_say(f, line);
+}
+
+/* The budget or another setting of last time may be why the model does not fit now. */
+static int refuse_kept(const struct options *o, const struct first_notice *f,
+                       const struct err *e)
+{
+    int code = refuse(o, &o->chat.engine, e);
+
+    if (e->code == ERR_BUDGET && f->text[0] != '\0') {
+        report_notice(f->text, strlen(f->text));
+        fputs("memwall: options such as --memory auto replace them\n", stderr);
+    }
+    return code;
+}
+
+/* The model: of the command line, of the chat to resume, chosen from the list, or the guide.
+ * Returns an exit code, or -1 to go on. */
+static int choose_model(struct options *o, struct ui_chat_options *c, struct first_notice *f)
+{
+    struct mw_options engine;
+    struct settings_notice ignored;
     struct err e = ERR_INIT;
-    char text[1600];
-    bool may_pick;
     int rc;
 
     if (o->model == NULL && o->open_chat != NULL)
         models_use_chat(o, c->paths.data_dir, o->open_chat);
-    may_pick = o->model == NULL && !o->ui.plain && models_has_others();
-    settings_engine(o, engine, &notice);
-    c->notice = notice.lowered;
-    if (may_pick && (rc = pick_model(o, engine, c)) >= 0)
-        return rc;
-    if (o->model == NULL) {
-        if (models_use_guide(o, &e) != 0)
-            return report_usage(&cmd_chat, &e);
-        snprintf(text, sizeof text, "%s%s%s", notice.lowered,
-                 notice.lowered[0] != '\0' ? "; " : "", models_guide_notice);
-        c->notice = text;
-    } else if (beside_notice()[0] != '\0') {
-        snprintf(text, sizeof text, "%s%s%s", notice.lowered,
-                 notice.lowered[0] != '\0' ? ". " : "", beside_notice());
-        c->notice = text;
+    if (o->model == NULL && !o->ui.plain && models_has_others()) {
+        settings_engine(o, &engine, &ignored);
+        if ((rc = pick_model(o, &engine, c)) >= 0)
+            return rc;
     }
+    if (o->model != NULL) {
+        first_say(f, beside_notice());
+        return -1;
+    }
+    if (models_use_guide(o, &e) != 0)
+        return report_usage(&cmd_chat, &e);
+    first_say(f, models_guide_notice);
+    return -1;
+}
+
+static int run_screen(struct options *o, struct ui_chat_options *c)
+{
+    struct mw_options *engine = &o->chat.engine;
+    struct first_notice said = { "" }, kept = { "" };
+    struct settings_notice notice;
+    struct err e = ERR_INIT;
+    int rc = choose_model(o, c, &said);
+    uint64_t wish;
+
+    if (rc >= 0)
+        return rc;
+    if (o->open_chat != NULL)
+        use_chat_settings(o, c->paths.data_dir, &kept);
+    use_model_settings(o, c->kept_file, &kept);
+    wish = engine->memory_bytes;
+    settings_engine(o, engine, &notice);
+    o->memory_wish = engine->memory_bytes != wish ? wish : 0;
+    first_say(&said, kept.text);
+    first_say(&said, notice.lowered);
+    c->notice = said.text;
     rc = ui_chat(c, &e);
     if (rc < 0) {
         settings_report(o, &notice);
-        return refuse(o, engine, &e);
+        return refuse_kept(o, &kept, &e);
     }
     return rc;
 }
@@ -104,6 +184,7 @@ static int run_chat(const struct options *o)
     struct options used = *o;
     struct mw_options *engine = &used.chat.engine;
     struct ui_chat_options c = { .options = &used, .limits = limits };
+    static char kept_file[PATH_MAX + 16];
     struct settings_notice notice;
     struct err e = ERR_INIT;
     struct paths paths;
@@ -136,6 +217,8 @@ static int run_chat(const struct options *o)
     used.open_chat = o->last_chat ? "" : o->open_chat;
     c.paths = (struct ui_paths){ paths.config_file, paths.config_dir, paths.state_dir,
                                  paths.data_dir };
+    snprintf(kept_file, sizeof kept_file, "%s/settings", paths.state_dir);
+    c.kept_file = kept_file;
     c.models = (struct ui_models){ models_places(), models_describe_options() };
     return run_screen(&used, &c);
 }

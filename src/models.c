@@ -270,6 +270,14 @@ bool models_use_chat(struct options *o, const char *folder, const char *chat)
     return found;
 }
 
+bool models_is_of_chat(const char *path, const char *folder, const char *chat)
+{
+    char name[CHAT_MODEL];
+
+    name_in_chat(folder, chat, name, sizeof name);
+    return name[0] != '\0' && has_name(path, name);
+}
+
 /* ---- names ---- */
 
 /* Call fn for each model that a name can be. */

@@ -30,6 +30,9 @@ bool models_has_others(void);
  */
 bool models_use_chat(struct options *o, const char *folder, const char *chat);
 
+/* Does the model at path have the name that the chat has? */
+bool models_is_of_chat(const char *path, const char *folder, const char *chat);
+
 /* Use the guide: set o->model.  Returns -1 with *e if it is not installed. */
 int models_use_guide(struct options *o, struct err *e);
 

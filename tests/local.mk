@@ -28,6 +28,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_eval.py \
 	tests/program/test_foreign.py \
 	tests/program/test_guide.py \
+	tests/program/test_kept.py \
 	tests/program/test_keyboard.py \
 	tests/program/test_keys.py \
 	tests/program/test_known.py \

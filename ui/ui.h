@@ -56,6 +56,7 @@ struct ui_chat_options {
     void (*limits)(struct mw_model *m, const char *path, const struct mw_options *o);
     struct ui_models models; /* for /model */
     const char *first;       /* NULL, or a message that is sent at once */
+    const char *kept_file;   /* NULL, or where the settings of models are kept (kept.h) */
     const char *notice;      /* NULL, "", or something to show when the chat begins */
     bool tour;               /* begin with the tour of memwall demo (tour.h) */
 };

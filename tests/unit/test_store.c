@@ -267,6 +267,34 @@ static void rewinding_keeps_the_lines_but_not_the_messages(void **state)
     store_close(s);
 }
 
+/* They may change while an answer is made, and the file may have to be written again. */
+static void settings_are_kept(void **state)
+{
+    char path[4096], found[STORE_SETTINGS_BYTES];
+    struct store *s = begin();
+
+    (void)state;
+    ok(store_set_settings(s, "memory 1G", &e));
+    user_says(s, "one");
+    answer_says(s, "fir", false);
+    ok(store_set_settings(s, "memory 600M, kv q8_0", &e));
+    answer_says(s, "st", false);
+    ok(store_done(s, &receipt, 10, NULL, &e));
+    strcpy(path, store_path(s));
+    assert_int_equal(unlink(path), 0);
+    user_says(s, "two");
+    strcpy(path, store_path(s));
+    store_close(s);
+    assert_string_equal(store_settings_of(path, found), "memory 600M, kv q8_0");
+    ok(store_open(&s, path, &e));
+    assert_string_equal(store_settings(s), "memory 600M, kv q8_0");
+    assert_int_equal(store_count(s), 3);
+    expect(s, 1, STORE_ANSWER, NULL, "first");
+    store_close(s);
+    assert_string_equal(store_settings_of("/dev/null", found), "");
+    assert_string_equal(store_settings_of("/nowhere", found), "");
+}
+
 static void an_answer_that_is_interrupted_or_continued_is_one(void **state)
 {
     struct mw_receipt stopped = { .done = MW_DONE_CANCELLED };
@@ -787,6 +815,7 @@ int main(void)
         TEST(a_killed_program_loses_only_text_that_was_not_written),
         TEST(rubbish_at_the_end_is_ignored),
         TEST(rewinding_keeps_the_lines_but_not_the_messages),
+        TEST(settings_are_kept),
         TEST(an_answer_that_is_interrupted_or_continued_is_one),
         TEST(attached_files_are_read_again),
         TEST(a_long_message_is_split_into_lines),

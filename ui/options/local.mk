@@ -1,6 +1,7 @@
 # ui/options: everything that can be set: the table, values, the configuration file.
 libui_a_SOURCES += \
 	ui/options/config_file.c ui/options/config_file.h \
+	ui/options/kept.c ui/options/kept.h \
 	ui/options/options.c ui/options/options.h \
 	ui/options/setting_check.c ui/options/setting_check.h \
 	ui/options/subcommands.h \

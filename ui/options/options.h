@@ -143,6 +143,7 @@ struct options {
     struct mw_chat_options chat;
     const char *stop[OPTIONS_TEXTS + 1]; /* then NULL; for chat.stop */
     struct ui_options ui;
+    uint64_t memory_wish; /* the budget before it was lowered; 0: it was not */
     const char *model;
     const char *ids_file, *logits, *text;
     uint32_t greedy;

@@ -46,6 +46,7 @@ enum key {
     KEY_TEXT_HELD,
     KEY_THINKING_HELD,
     KEY_IDS,
+    KEY_SETTINGS,
 };
 
 /* The type of a value, or several. */
@@ -77,6 +78,7 @@ static const struct {
     [KEY_TEXT_HELD] = { "text_held", STRING },
     [KEY_THINKING_HELD] = { "thinking_held", STRING },
     [KEY_IDS] = { "ids", LIST },
+    [KEY_SETTINGS] = { "settings", STRING },
 };
 
 struct chatline_reader {
@@ -253,6 +255,12 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
     case KEY_THINKING: return add(r, &l->thinking, s, n);
     case KEY_NOTICE: l->is_notice = true; return add(r, &l->text, s, n);
     case KEY_QUEUED: l->is_queued = true; return add(r, &l->text, s, n);
+    case KEY_SETTINGS:
+        l->is_settings = n < sizeof l->settings;
+        if (!l->is_settings)
+            unknown_value(r);
+        copy(l->settings, sizeof l->settings, s, l->is_settings ? n : 0);
+        break;
     case KEY_ATTACHED: copy(l->attached.label, sizeof l->attached.label, s, n); break;
     case KEY_THINKING_HELD: l->holds_thinking = true; return add(r, &l->held, s, n);
     case KEY_TEXT_HELD: return add(r, &l->held, s, n);

@@ -20,6 +20,7 @@ struct text_of {
 struct chatline {
     /* The kind of the line; a line of an unknown kind is skipped. */
     bool is_head, is_message, is_notice, is_receipt, is_rewind, is_queued, is_unqueued;
+    bool is_settings;
     enum store_kind kind; /* of a message */
     bool continues;
     bool was_thinking; /* all text of the answer in the lines before was thinking */
@@ -31,6 +32,7 @@ struct chatline {
     struct mw_receipt receipt;
     uint64_t context;
     char model[128], created[32];
+    char settings[160];
     struct attached attached;      /* the start of the text of a message; not checked */
     struct text_of text, thinking; /* n: their lengths, joined if a key came twice */
     struct text_of held;           /* the text at the end of an answer that struct mw_cut has */

@@ -205,6 +205,14 @@ void store_print_head(struct store *s)
     json_line(&s->out);
 }
 
+void store_print_settings(struct store *s)
+{
+    json_object(&s->out, NULL);
+    json_string(&s->out, "settings", s->settings);
+    json_end(&s->out);
+    json_line(&s->out);
+}
+
 int store_new(struct store **out, const char *dir, const char *model, struct err *e)
 {
     struct store *s;
@@ -584,6 +592,15 @@ int store_done(struct store *s, const struct mw_receipt *r, uint64_t context,
     store_apply_receipt(s, &l);
     return store_commit(s, true, e);
 }
+
+int store_set_settings(struct store *s, const char *text, struct err *e)
+{
+    close_line(s, NULL);
+    snprintf(s->settings, sizeof s->settings, "%s", text);
+    store_print_settings(s);
+    return store_commit(s, true, e);
+}
+
 int store_rewind(struct store *s, size_t n, struct err *e)
 {
     close_line(s, chatline_done_name(MW_DONE_CANCELLED));
@@ -643,6 +660,11 @@ uint32_t store_damage(const struct store *s, uint64_t *line, const char **why)
 const struct store_head *store_head(const struct store *s)
 {
     return &s->head;
+}
+
+const char *store_settings(const struct store *s)
+{
+    return s->settings;
 }
 
 uint32_t store_queue_count(const struct store *s)

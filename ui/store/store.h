@@ -14,6 +14,7 @@
  *     {"role":"user","queued":true,"time":"…","text":"…"}
  *     {"unqueued":1}
  *     {"role":"user","attached":"notes.txt, …","attached_bytes":1300,"text":"…"}
+ *     {"settings":"memory 600M, kv q8_0"}
  *
  * The line of an answer is written while it streams: its start with the first piece, each
  * piece at once, and its end with the answer.  A killed program leaves a line without its end,
@@ -26,7 +27,8 @@
  * rewind keeps the first N messages (user and assistant) and everything before the next one;
  * the lines stay in the file.  queued is a message that waits for its turn.  A user message
  * with "queued":true was the first of them, and unqueued removes the first N.  The first
- * attached_bytes of a text are files, which the screen folds.  Readers skip unknown keys.
+ * attached_bytes of a text are files, which the screen folds.  settings are those that the chat
+ * was held with from there on, as ui/options/kept.h writes them.  Readers skip unknown keys.
  * Control characters in text are escaped, so that `cat` is safe.
  *
  * A line that cannot be written (a full disk) stays in memory and is retried with the next
@@ -64,6 +66,7 @@
 #define STORE_MEMORY_BYTES    ((size_t)1 << 20) /* unsaved text; part of the plan */
 #define STORE_NO_ITEM         UINT32_MAX
 #define STORE_NAME_BYTES      64 /* with the suffix of the file, and NUL */
+#define STORE_SETTINGS_BYTES  160
 #define STORE_SUFFIX          ".jsonl"
 #define STORE_NAME_ARROW      "->" /* "/rename OLD -> NEW" */
 
@@ -137,6 +140,8 @@ struct store_end {
 /* End the answer and sync.  end may be NULL. */
 int store_done(struct store *s, const struct mw_receipt *r, uint64_t context,
                const struct store_end *end, struct err *e);
+/* Note the settings that the chat is held with from now on; "": none of its own. */
+int store_set_settings(struct store *s, const char *text, struct err *e);
 /* Keep the first n messages (user and assistant). */
 int store_rewind(struct store *s, size_t n, struct err *e);
 /* Retry writing, and sync.  Returns 0 if the file is complete, or the chat is empty. */
@@ -164,6 +169,7 @@ int store_queue_text(const struct store *s, uint32_t i, struct store_text *out, 
 /* ---- reading ---- */
 
 uint32_t store_count(const struct store *s);
+const char *store_settings(const struct store *s); /* "": none */
 /* The number of user and assistant messages, and whether one is a user message. */
 uint32_t store_messages(const struct store *s);
 bool store_is_user(const struct store *s, uint32_t message);
@@ -224,6 +230,8 @@ int store_rename(struct store *s, const char *name, struct err *e);
 /* Name or delete a chat in dir that no memwall has open; old and name are complete names. */
 int store_rename_saved(const char *dir, const char *old, const char *name, struct err *e);
 int store_delete(const char *dir, const char *name, struct err *e);
+/* The settings of a chat that need not be opened for it; "": none, or it cannot be read. */
+char *store_settings_of(const char *path, char buf[STORE_SETTINGS_BYTES]);
 /* Count the messages of a chat in dir.  Returns false if the file is too long for a list, or is
  * not a chat. */
 bool store_count_saved(const char *dir, const char *name, uint32_t *n_message);

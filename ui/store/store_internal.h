@@ -45,6 +45,7 @@ struct old_part {
 struct store {
     char dir[4096], path[4096], name[STORE_NAME_BYTES];
     struct store_head head;
+    char settings[STORE_SETTINGS_BYTES];
     int fd;           /* -1: no file yet */
     bool in_memory;   /* never has a file */
     bool is_said;     /* has a message, so it needs a file */
@@ -129,6 +130,7 @@ const struct record *store_record(const struct store *s, uint32_t item,
 struct store *store_blank(struct err *e); /* without file and items; NULL with *e */
 void store_drop(struct store *s);         /* s may be NULL */
 void store_print_head(struct store *s);
+void store_print_settings(struct store *s);
 void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t context);
 /* Create a file for s: at path if it does not exist (NULL: not tried), else in s->dir with a
  * name made from the time. */

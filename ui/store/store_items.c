@@ -15,6 +15,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -531,6 +532,8 @@ int store_apply(struct store *s, const struct chatline *l, uint64_t offset, uint
         return store_keep_messages(s, (uint64_t)l->rewind, e);
     else if (l->is_unqueued)
         store_drop_queued(s, (uint64_t)l->unqueued);
+    else if (l->is_settings)
+        snprintf(s->settings, sizeof s->settings, "%s", l->settings);
     return 0;
 }
 

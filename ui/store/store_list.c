@@ -154,6 +154,54 @@ static bool look(int dir, const char *file, struct store_entry *out)
     return is != LOOK_OTHER;
 }
 
+/* ---- settings ---- */
+
+/* A line of settings; other lines are longer, or begin otherwise. */
+struct line_start {
+    char s[STORE_SETTINGS_BYTES + 64];
+    size_t n; /* bytes of the line; the first of them are in s */
+};
+
+static void end_line_start(struct line_start *line, char buf[STORE_SETTINGS_BYTES])
+{
+    static const char mark[] = "{\"settings\":";
+    struct chatline l = { 0 };
+
+    if (line->n > sizeof mark && line->n <= sizeof line->s &&
+        memcmp(line->s, mark, sizeof mark - 1) == 0 && read_line(line->s, line->n, false, &l) &&
+        l.is_settings)
+        snprintf(buf, STORE_SETTINGS_BYTES, "%s", l.settings);
+    chatline_free(&l);
+    line->n = 0;
+}
+
+char *store_settings_of(const char *path, char buf[STORE_SETTINGS_BYTES])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    char *chunk = malloc(LOOK);
+    struct line_start line = { .n = 0 };
+    struct stat st;
+    uint64_t at = 0;
+    ssize_t n;
+
+    buf[0] = '\0';
+    while (fd >= 0 && chunk != NULL && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+           (n = read_at(fd, chunk, at)) > 0) {
+        for (ssize_t i = 0; i < n; i++)
+            if (chunk[i] == '\n')
+                end_line_start(&line, buf);
+            else if (line.n++ < sizeof line.s)
+                line.s[line.n - 1] = chunk[i];
+        at += (uint64_t)n;
+    }
+    free(chunk);
+    if (fd >= 0)
+        close(fd);
+    return buf;
+}
+
+/* ---- the list ---- */
+
 static int newest_first(const void *a, const void *b)
 {
     const struct store_entry *x = a, *y = b;

@@ -230,6 +230,8 @@ static int copy_all(const struct store *s, struct store *n, struct err *e)
     uint32_t open = STORE_NO_PIECE, of_open = 0, p = 0;
 
     store_print_head(n);
+    if (n->settings[0] != '\0')
+        store_print_settings(n);
     for (uint32_t i = 0; i < store_count(s); i++) {
         const struct store *holder;
         struct err unread = ERR_INIT;
@@ -323,6 +325,7 @@ int store_rescue(struct store *s, struct err *e)
         return -1;
     n->is_said = true;
     n->head = s->head;
+    memcpy(n->settings, s->settings, sizeof n->settings);
     folder_of(n->dir, sizeof n->dir, s->path);
     failed = store_make_file(n, s->path, e);
     if (failed == 0) {

@@ -20,6 +20,7 @@ enum changes_then {
     THEN_NOTHING = 0,
     THEN_ANNOUNCE = 1, /* show the new plan */
     THEN_CONTINUE = 2, /* continue the answer that was cut */
+    THEN_OF_CHAT = 4,  /* nothing: a saved chat was held with these options */
 };
 
 struct change {

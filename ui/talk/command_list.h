@@ -22,6 +22,7 @@ void run_copy(struct talk *t, const char *args);
 void run_export(struct talk *t, const char *args, bool replaces);
 void run_file(struct talk *t, const char *args);
 void run_find(struct talk *t, const char *args);
+void run_forget(struct talk *t, const char *args);
 void run_model(struct talk *t, const char *args);
 void run_quit(struct talk *t, const char *args);
 void run_record(struct talk *t, const char *args, bool replaces);

@@ -330,6 +330,18 @@ void run_find(struct talk *t, const char *args)
         talk_report(t, &e);
 }
 
+void run_forget(struct talk *t, const char *args)
+{
+    struct err e = ERR_INIT;
+
+    (void)args;
+    if (talk_forget_settings(t, &e) != 0)
+        talk_report(t, &e);
+    else
+        talk_notice(t, "the settings of this chat and of its model are forgotten; the next "
+                       "start takes the defaults");
+}
+
 /* The path that a path or a name means, and what is beside the weights of that model. */
 static int find_model(struct talk *t, const char *name, char *path, size_t n,
                       struct mw_beside **beside, struct err *e)

@@ -32,6 +32,8 @@ static const struct slash_command own_commands[] = {
       { run_file }, SUBJECT_FILES, "attach add read" },
     { "find", "[TEXT]", "search the chat", ARG_TEXT, NULL, { run_find }, SUBJECT_CHAT,
       "search grep" },
+    { "forget", "", "forget the settings kept with this chat and model", ARG_NONE, NULL,
+      { run_forget }, SUBJECT_SPEED, NULL },
     { "help", "[WORD]", "show help: a command, keys, dashboard or any word", ARG_COMMAND, NULL,
       { run_help }, SUBJECT_CHAT, "? h commands" },
     { "model", "[NAME]", "switch models, keeping the conversation", ARG_MODEL, NULL,

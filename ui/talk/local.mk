@@ -19,6 +19,7 @@ libui_a_SOURCES += \
 	ui/talk/talk.c ui/talk/talk.h \
 	ui/talk/talk_events.c \
 	ui/talk/talk_internal.h \
+	ui/talk/talk_kept.c \
 	ui/talk/talk_messages.c \
 	ui/talk/talk_model.c \
 	ui/talk/talk_saved.c \

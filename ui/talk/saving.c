@@ -60,7 +60,8 @@ void saving_resume(const struct saving *s, const char *path, const struct mw_opt
         snprintf(name, sizeof name, "%s", path);
     quote_shell(name, word, sizeof word);
     snprintf(buf, n, "memwall --open %s", word);
-    add_options(o, buf, n);
+    if (s->store == NULL || store_settings(s->store)[0] == '\0') /* else they come back */
+        add_options(o, buf, n);
 }
 
 bool saving_is_file(const struct saving *s, const char *path)
@@ -386,6 +387,14 @@ void saving_rewind(struct saving *s, size_t n)
 
     if (s->store != NULL)
         note(s, store_rewind(s->store, n, &e), &e);
+}
+
+void saving_settings(struct saving *s, const char *text)
+{
+    struct err e = ERR_INIT;
+
+    if (s->store != NULL && strcmp(store_settings(s->store), text) != 0)
+        note(s, store_set_settings(s->store, text, &e), &e);
 }
 
 void saving_queue(struct saving *s, const char *text, const struct attached *a)

@@ -53,8 +53,8 @@ void saving_close(struct saving *s);
 /* The folder of all chats, and the file of this one ("" if there is none). */
 void saving_folder(const struct saving *s, char *buf, size_t n);
 const char *saving_path(const struct saving *s);
-/* Write the command that opens the chat in path again with these options, as far as they were
- * chosen: "memwall --open NAME --memory 600M --kv q8_0". */
+/* Write the command that opens the chat in path again: "memwall --open NAME".  Options that were
+ * chosen follow, unless the chat keeps them: "--memory 600M --kv q8_0". */
 void saving_resume(const struct saving *s, const char *path, const struct mw_options *o,
                    char *buf, size_t n);
 /* Is path the file of this chat, under any name? */
@@ -91,6 +91,7 @@ void saving_thought(struct saving *s); /* all text of the answer so far was thin
 uint32_t saving_done(struct saving *s, const struct mw_receipt *r, const struct mw_event *ev,
                      uint64_t context, bool resumes);
 void saving_rewind(struct saving *s, size_t n);
+void saving_settings(struct saving *s, const char *text); /* of the chat, if they are others */
 void saving_queue(struct saving *s, const char *text, const struct attached *a);
 void saving_unqueue(struct saving *s, size_t n); /* the first n no longer wait */
 

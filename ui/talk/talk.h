@@ -173,6 +173,9 @@ void talk_choose(struct talk *t, enum option_id id, const struct options *o, con
 /* Request other options; see changes.h. */
 void talk_change(struct talk *t, const struct mw_chat_options *o, unsigned then,
                  const char *what);
+/* Forget the settings of this chat and of this model: the next start takes the defaults.  -1
+ * with *e. */
+int talk_forget_settings(struct talk *t, struct err *e);
 /* Whether such a change would wait for the end of the answer that is being made. */
 bool talk_would_wait(const struct talk *t, const struct mw_chat_options *o);
 /* Name the changes that are not in force yet; as changes_text(). */

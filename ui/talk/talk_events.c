@@ -73,6 +73,7 @@ static void on_ready(struct talk *t, const struct mw_event *ev)
     t->state = TALK_READY;
     t->measured_tps = 0;
     model_set_plan(t, &ev->plan);
+    kept_begin(t);
     introduce(t);
     talk_send_waiting(t);
 }
@@ -149,6 +150,7 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
         t->measured_tps = 0;
     }
     model_set_plan(t, &ev->plan);
+    kept_changed(t, &was, (then & THEN_OF_CHAT) != 0);
     restore_more(t);
     if ((then & THEN_CONTINUE) != 0)
         talk_continue(t);

@@ -6,6 +6,7 @@
  *     talk_messages.c  sending, stopping, going back
  *     talk_model.c     the model: opening it, switching to another
  *     talk_saved.c     a saved chat becomes the conversation
+ *     talk_kept.c      settings that come back with the chat and with the model
  */
 #ifndef MEMWALL_UI_TALK_TALK_INTERNAL_H
 #define MEMWALL_UI_TALK_TALK_INTERNAL_H
@@ -106,5 +107,16 @@ int saved_begin(struct talk *t, struct err *e);
 void saved_held(struct talk *t);
 /* Give the engine the newest messages that fit the context. */
 int saved_restore(struct talk *t, struct err *e);
+
+/* ---- talk_kept.c ---- */
+
+/* The model is loaded: keep the options of the command line for it. */
+void kept_begin(struct talk *t);
+/* Options are in force in place of those of before.  is_of_chat: they came from the chat. */
+void kept_changed(struct talk *t, const struct mw_options *was, bool is_of_chat);
+/* Save the options in force with the chat. */
+void kept_save(struct talk *t);
+/* A saved chat was opened: use its settings. */
+void kept_of_chat(struct talk *t);
 
 #endif

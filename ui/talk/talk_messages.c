@@ -130,6 +130,7 @@ static void send_now(struct talk *t, const struct outbox_message *m, bool from_q
         saving_unqueue(&t->saving, from_queue);
         return;
     }
+    kept_save(t);
     if (system != NULL && t->saving.store != NULL && store_count(t->saving.store) == 0)
         saving_system(&t->saving, system);
     ledger_add(&t->ledger, true);

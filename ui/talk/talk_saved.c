@@ -99,6 +99,7 @@ int talk_open_saved(struct talk *t, const char *name, struct err *e)
         return -1;
     t->front.restored(t->front.ctx);
     saving_say_opened(&t->saving);
+    kept_of_chat(t);
     t->front.changed(t->front.ctx);
     return 0;
 }

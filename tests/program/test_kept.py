@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Budget, context, types of keys and values, threads and io come back: with a chat, and with a
+model."""
+import glob
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from chain_model import chain  # noqa: E402
+from program import FolderCase, budget  # noqa: E402
+from terminal import Terminal  # noqa: E402
+
+FIXED = ("--color", "never", "--temp", "0", "--blas", "never")
+WORDS = ["\n", "a", "b", "<|im_end|>"]
+SMALL, LARGE = budget(64), budget(80)
+MODEL = "as last time with this model"
+CHAT = "as in this chat before"
+
+
+class Kept(FolderCase):
+    @classmethod
+    def setUpClass(cls):
+        """Share limits of the machine, which are measured once."""
+        holder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(holder.cleanup)
+        cls.cache = holder.name
+
+    def setUp(self):
+        super().setUp()
+        self.home = os.path.join(self.folder, "home")
+        os.makedirs(self.home)
+        os.symlink(self.cache, os.path.join(self.home, ".cache"))
+        self.model = self.make("m")
+
+    def make(self, name):
+        return chain(self.folder, name, dict(zip(WORDS, WORDS[1:])), eos=WORDS[-1]).path
+
+    def path(self, *names):
+        return os.path.join(self.home, ".local", *names)
+
+    def chats(self):
+        return glob.glob(self.path("share", "memwall", "chats", "*.jsonl"))
+
+    def put_kept(self, text):
+        path = self.path("state", "memwall", "settings")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(text.encode() if isinstance(text, str) else text)
+
+    def run_chat(self, *args, model=None, mode="--plain", lines=(), first="/help lists"):
+        """Chat with these lines, each with what it shows.  Returns all that was printed."""
+        t = Terminal("chat", "-m", model or self.model, mode, *FIXED, *args, home=self.home,
+                     rows=50, cols=200)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees(first), t.screen())
+        for line, shown in lines:
+            t.send(line + "\r")
+            self.assertTrue(t.sees(shown), t.screen())
+        t.send("/quit\r")
+        seen = t.screen()
+        while t.pump(1):
+            pass
+        t.process.wait()
+        return seen + t.screen()
+
+    SAY = ("hi", "3 tokens")
+
+    def test_a_chat_keeps_its_settings(self):
+        args = "-b", SMALL, "-c", "512", "--kv", "q8_0 q4_0", "-t", "1", "--io", "buffered"
+        for mode in "--plain", "--ascii":
+            with self.subTest(mode=mode):
+                seen = self.run_chat(*args, mode=mode, lines=[self.SAY])
+                self.assertNotIn("--memory", seen)  # the command to resume needs no options
+                self.put_kept("")  # those of the model
+                seen = self.run_chat("--continue", mode=mode)
+                for words in (f"budget {SMALL}, context 512, keys and values q8_0 q4_0, threads 1,"
+                              f" io buffered, {CHAT}"):
+                    self.assertIn(words, seen)
+                self.assertIn("context 512", seen)
+
+    def test_the_command_line_wins_over_a_chat(self):
+        self.run_chat("-b", SMALL, "-c", "512", lines=[self.SAY])
+        seen = self.run_chat("--continue", "-c", "256", lines=[("/ctx", "the context is 256")])
+        self.assertIn(f"budget {SMALL}, {CHAT}", seen)
+
+    def test_a_change_in_the_chat_is_kept(self):
+        self.run_chat("-b", LARGE, "-c", "512",
+                      lines=[self.SAY, ("/ctx 1k", "y or n"), ("y", "now: context 1024")])
+        self.put_kept("")
+        seen = self.run_chat("--continue", lines=[("/ctx", "the context is 1024")])
+        self.assertIn(f"budget {LARGE}, context 1024, {CHAT}", seen)
+
+    def test_a_chat_opened_on_the_screen_has_its_settings(self):
+        self.run_chat("-b", LARGE, "-c", "512", lines=[self.SAY])
+        os.rename(self.chats()[0], os.path.join(os.path.dirname(self.chats()[0]), "old.jsonl"))
+        self.put_kept("")
+        seen = self.run_chat("-b", LARGE, lines=[("/open old", "now: context 512"),
+                                                 ("/ctx", "the context is 512")])
+        self.assertIn(f"* context 512, {CHAT}", seen)
+
+    def test_a_chat_of_another_model_keeps_its_settings_for_itself(self):
+        self.run_chat("-b", SMALL, "-c", "512", lines=[self.SAY])
+        chat, = self.chats()
+        with open(chat, encoding="utf-8") as f:
+            text = f.read()
+        with open(chat, "w", encoding="utf-8") as f:
+            f.write(text.replace('"model":"', '"model":"not '))
+        self.put_kept("")
+        self.assertNotIn(CHAT, self.run_chat("--continue"))
+
+    def test_a_model_keeps_the_last_settings(self):
+        self.run_chat("-b", SMALL, "-c", "512")
+        seen = self.run_chat(lines=[("/ctx 256", "y or n"), ("y", "now: context 256")])
+        self.assertIn(f"budget {SMALL}, context 512, {MODEL}", seen)
+        seen = self.run_chat(lines=[("/ctx", "the context is 256")])
+        self.assertIn(f"budget {SMALL}, context 256, {MODEL}", seen)
+        self.assertNotIn(MODEL, self.run_chat(model=self.make("other")))
+
+    def test_options_and_configuration_win_over_a_model(self):
+        self.run_chat("-b", SMALL, "-c", "512")
+        config = os.path.join(self.home, ".config", "memwall", "config")
+        os.makedirs(os.path.dirname(config))
+        with open(config, "w", encoding="utf-8") as f:
+            f.write("ctx = 300\n")
+        seen = self.run_chat(lines=[("/ctx", "the context is 300")])
+        self.assertIn(f"budget {SMALL}, {MODEL}", seen)
+        self.assertNotIn(MODEL, self.run_chat("-b", LARGE))
+
+    def test_forget(self):
+        self.run_chat("-b", SMALL, "-c", "512", lines=[self.SAY, ("/forget", "are forgotten")])
+        self.assertNotIn(MODEL, self.run_chat())
+        seen = self.run_chat("--continue")
+        self.assertNotIn(CHAT, seen)
+        self.assertNotIn(MODEL, seen)
+
+    def test_a_budget_that_does_not_fit_is_not_kept(self):
+        self.run_chat("-b", SMALL, lines=[("/memory 1M", "needs")])
+        self.assertIn(f"budget {SMALL}, {MODEL}", self.run_chat())
+
+    def test_a_kept_budget_that_does_not_fit_is_named(self):
+        self.put_kept(f"memory 1M\t{os.path.realpath(self.model)}\n")
+        seen = self.run_chat(first="options such as --memory auto replace them")
+        self.assertIn(f"budget 1M, {MODEL}", seen)
+
+    def test_a_kept_budget_that_the_machine_cannot_give_is_lowered(self):
+        self.put_kept(f"memory 900000G\t{os.path.realpath(self.model)}\n")
+        seen = self.run_chat(lines=[self.SAY])
+        self.assertIn("900000G", seen)
+        self.assertIn("lowered", seen)
+        with open(self.chats()[0], encoding="utf-8") as f:  # the wish stays
+            settings, = [json.loads(x)["settings"] for x in f if x.startswith('{"settings"')]
+        self.assertEqual(settings, "memory 900000G")
+
+    def test_hostile_settings(self):
+        path = os.path.realpath(self.model)
+        for text in (f"ctx 0, kv q9_9, threads -1, io telepathy\t{path}\n", f"\t{path}\n",
+                     f"model /etc/passwd, telemetry x, ctx\t{path}\n",
+                     f"{'ctx 1,' * 100}ctx 512\t{path}\n", f"ctx 512\t{path}", "\0\xff\n" * 99,
+                     b"\xff\xfe\0" * 1000, "ctx 512\t" + "/" * 70000 + "\n"):
+            self.put_kept(text)
+            seen = self.run_chat(lines=[("/ctx", "the context is 2048")])
+            self.assertNotIn(MODEL, seen)
+        chat = self.path("share", "memwall", "chats", "bad.jsonl")
+        os.makedirs(os.path.dirname(chat), exist_ok=True)
+        self.run_chat(lines=[self.SAY])
+        with open(self.chats()[0], encoding="utf-8") as f:
+            whole = f.read()
+        for value in ('"ctx 0, memory -5, io x"', "7", '["ctx 512"]', '"' + "ctx 512, " * 40 + '"',
+                      "null", '{"ctx":512}'):
+            with open(chat, "w", encoding="utf-8") as f:
+                f.write(whole + '{"settings":' + value + "}\n")
+            self.put_kept("")
+            seen = self.run_chat("--open", "bad", lines=[("/ctx", "the context is 2048")])
+            self.assertNotIn(CHAT, seen)
+
+
+if __name__ == "__main__":
+    unittest.main()

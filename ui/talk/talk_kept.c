@@ -1,0 +1,115 @@
+/*
+ * Settings that come back (ui/options/kept.h): those of the chat, in its file, and those that a
+ * person chose for the model.  They are written once they are in force, so a budget that does
+ * not fit is never kept.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/options/kept.h"
+#include "ui/talk/talk_internal.h"
+
+_Static_assert(KEPT_BYTES == STORE_SETTINGS_BYTES, "a chat has the text of its settings");
+
+/* The values in force.  A budget that was lowered, because the machine cannot give it now, is
+ * kept as it was wished. */
+static void values(const struct talk *t, struct options *out)
+{
+    const struct options *o = t->o->options;
+
+    talk_values(t, out);
+    out->chat = t->changes.applied;
+    if (o->memory_wish > 0 && out->chat.engine.memory_bytes == o->chat.engine.memory_bytes)
+        out->chat.engine.memory_bytes = o->memory_wish;
+}
+
+void kept_save(struct talk *t)
+{
+    char text[KEPT_BYTES];
+    struct options o;
+
+    values(t, &o);
+    saving_settings(&t->saving, kept_print(&o, o.given, text));
+}
+
+/* Keep the values of the options in use[] for the model. */
+static void keep_for_model(struct talk *t, const bool use[N_OPTION])
+{
+    struct err e = ERR_INIT;
+    struct options o;
+
+    values(t, &o);
+    if (t->o->kept_file != NULL &&
+        kept_change(t->o->kept_file, t->model_path, &o, use, &e) != 0)
+        talk_report(t, &e);
+}
+
+void kept_begin(struct talk *t)
+{
+    if (strcmp(t->model_path, t->o->options->model) == 0) /* not after /model */
+        keep_for_model(t, t->o->options->on_line);
+}
+
+void kept_changed(struct talk *t, const struct mw_options *was, bool is_of_chat)
+{
+    const struct options before = { .chat.engine = *was };
+    bool use[N_OPTION] = { false }, any = false;
+    char old[40], new[40];
+    struct options o;
+
+    values(t, &o);
+    for (int id = 0; id < N_OPTION; id++) {
+        if (kept_of((enum option_id)id) != (enum option_id)id)
+            continue;
+        options_print(&before, (enum option_id)id, old, sizeof old);
+        options_print(&o, (enum option_id)id, new, sizeof new);
+        use[id] = strcmp(old, new) != 0;
+        any |= use[id];
+        t->given[id] |= use[id];
+    }
+    if (!any || is_of_chat)
+        return;
+    keep_for_model(t, use);
+    if (t->ledger.n > 0)
+        kept_save(t);
+}
+
+/* Was the chat held with this model? */
+static bool is_of_this_model(const struct talk *t)
+{
+    return strcmp(store_head(t->saving.store)->model, t->info.name) == 0;
+}
+
+void kept_of_chat(struct talk *t)
+{
+    struct options o;
+    bool taken[N_OPTION];
+    char why[320] = "", what[48], said[KEPT_BYTES];
+
+    if (t->saving.store == NULL || !is_of_this_model(t))
+        return;
+    talk_values(t, &o);
+    if (!kept_apply(&o, store_settings(t->saving.store), t->o->options->on_line, taken))
+        return;
+    if (taken[OPT_MEMORY])
+        mw_budget_lower(&o.chat.engine.memory_bytes, why, sizeof why);
+    memcpy(t->given, o.given, sizeof t->given);
+    if (why[0] != '\0')
+        talk_notice(t, "%s", why);
+    kept_say(&o, taken, said, sizeof said);
+    snprintf(what, sizeof what, "%.47s", said);
+    talk_notice(t, "%s, as in this chat before", said);
+    talk_change(t, &o.chat, THEN_ANNOUNCE | THEN_OF_CHAT, what);
+}
+
+int talk_forget_settings(struct talk *t, struct err *e)
+{
+    for (int id = 0; id < N_OPTION; id++)
+        if (kept_of((enum option_id)id) != N_OPTION)
+            t->given[id] = false;
+    if (t->ledger.n > 0)
+        kept_save(t);
+    return t->o->kept_file == NULL ? 0 : kept_write(t->o->kept_file, t->model_path, "", e);
+}
