@@ -1,4 +1,5 @@
-/* memwall demo: the tour of the memory wall, with the guide and a disk that is slowed down. */
+/* memwall demo: the tour of the memory wall, with the guide and a disk that is slowed down, or
+ * the comparison of sides.h for another model. */
 #include "config.h"
 
 #include <math.h>
@@ -10,6 +11,7 @@
 #include "src/models.h"
 #include "src/paths.h"
 #include "src/settings.h"
+#include "src/sides.h"
 #include "ui/ui.h"
 
 #define DEMO_CTX      512
@@ -66,33 +68,48 @@ static int use_model(struct options *o, struct err *e)
     return rc;
 }
 
-/* The guide, unless the command line names another model. */
+/* Only a model on the command line counts, not one of the configuration file. */
 static int find_model(struct options *o)
 {
     struct err e = ERR_INIT, ignored = ERR_INIT;
 
-    if (o->arg != NULL) {
-        o->model = o->arg;
+    if (o->on_line[OPT_MODEL])
         return models_resolve(o, CMD_DEMO);
-    }
+    o->model = NULL;
     if (models_use_guide(o, &ignored) == 0)
         return EXIT_OK;
-    err_set(
-        &e, ERR_ARGUMENT,
-        "the guide is not installed; \"memwall demo MODEL\" takes the tour with another model");
+    err_set(&e, ERR_ARGUMENT,
+            "the guide is not installed; \"memwall demo --tour MODEL\" takes the tour with "
+            "another model");
     return report_error(&e);
 }
 
-static int run_demo(const struct options *o)
+/* Settings that only the comparison has need a model. */
+static int check(const struct options *o, struct err *e)
+{
+    static const enum option_id of_sides[] = { OPT_MEMORY,     OPT_CTX,  OPT_PREDICT,
+                                               OPT_TIME_LIMIT, OPT_JSON, OPT_QUIET };
+
+    for (size_t i = 0; i < sizeof of_sides / sizeof of_sides[0]; i++)
+        if (o->on_line[of_sides[i]] && o->tour)
+            return err_set(e, ERR_ARGUMENT, "--%s and --tour cannot be combined",
+                           options_table[of_sides[i]].name);
+        else if (o->on_line[of_sides[i]] && !o->on_line[OPT_MODEL])
+            return err_set(e, ERR_ARGUMENT,
+                           "--%s needs a model: \"memwall demo -m MODEL\" compares memwall with "
+                           "mapped pages",
+                           options_table[of_sides[i]].name);
+    return 0;
+}
+
+static int take_tour(const struct options *o)
 {
     struct options used = *o;
     struct ui_chat_options c = { .options = &used, .limits = limits, .tour = true };
     struct err e = ERR_INIT;
     struct paths paths;
-    int code = find_model(&used), rc;
+    int rc;
 
-    if (code != EXIT_OK)
-        return code;
     settings_screen(o, &used.ui);
     used.ui.plain = used.ui.plain || !isatty(STDOUT_FILENO) || !ui_can_draw();
     used.no_save = true;
@@ -109,20 +126,41 @@ static int run_demo(const struct options *o)
     return rc < 0 ? report_error(&e) : rc;
 }
 
+static int run_demo(const struct options *o)
+{
+    struct options used = *o;
+    struct err e = ERR_INIT;
+    int code;
+
+    if (check(o, &e) != 0)
+        return report_usage(&cmd_demo, &e);
+    code = find_model(&used);
+    if (code != EXIT_OK)
+        return code;
+    return o->on_line[OPT_MODEL] && !o->tour ? sides_run(&used) : take_tour(&used);
+}
+
 const struct command cmd_demo = {
     .name = "demo",
     .args = "[MODEL]",
-    .help = "take a tour of one minute with the model in the box",
-    .about = "Open the chat with a small budget and a disk that is slowed down, ask the guide\n"
-             "four questions, and change budget and context in between, so that stalls,\n"
-             "pinned weights and the verdict change.  Space goes on, Esc ends the tour.  Then\n"
-             "it is an ordinary chat, which is not saved.  If standard output is not a\n"
-             "terminal, the tour is printed.",
+    .help = "show the memory wall: a tour, or a model beside mapped pages",
+    .about = "Without MODEL, open the chat with a small budget and a disk that is slowed down,\n"
+             "ask the guide four questions, and change budget and context in between, so that\n"
+             "stalls, pinned weights and the verdict change.  Space goes on, Esc ends the\n"
+             "tour.  Then it is an ordinary chat, which is not saved.\n"
+             "\n"
+             "With MODEL, answer with the same memory budget twice: as memwall reads weights,\n"
+             "and with mapped pages, as other programs do.  Both run in a control group with\n"
+             "this limit, one after the other, and their speeds are shown side by side.",
     .examples = "memwall demo\n"
                 "memwall demo --plain\n"
-                "memwall demo model.gguf\n",
+                "memwall demo -m model.gguf\n"
+                "memwall demo -m model.gguf -b 1G --json\n"
+                "memwall demo --tour model.gguf\n",
     .bit = CMD_DEMO,
-    .takes_arg = true,
+    .needs_model = true,
+    .resolves = true,
+    .has_guide = true,
     .reads_config = true,
     .run = run_demo,
 };

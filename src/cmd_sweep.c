@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "src/command.h"
+#include "src/mapped.h"
 #include "src/measure_all.h"
 #include "src/result_files.h"
 #include "src/results_print.h"
@@ -131,53 +132,6 @@ static int fill_contexts(struct results *r, struct err *e)
     return 0;
 }
 
-/* Follow each point by the same one, mapped and in a cage, so that both are measured at about
- * the same time. */
-static int add_mapped(struct sweep *s, struct err *e)
-{
-    struct results *r = &s->results;
-    size_t n = r->n_point;
-    struct point *all = calloc(2 * n, sizeof *all);
-
-    if (all == NULL)
-        return err_memory(e, "%zu points", 2 * n);
-    for (size_t i = 0; i < n; i++) {
-        struct point *p = &all[2 * i + 1];
-
-        all[2 * i] = r->point[i];
-        memcpy(p->setting, r->point[i].setting, sizeof p->setting);
-        snprintf(p->setting[DIM_IO].text, sizeof p->setting[DIM_IO].text, "mmap");
-        p->is_caged = true;
-        figures_clear(&p->predicted);
-    }
-    free(r->point);
-    r->point = all;
-    r->n_point = 2 * n;
-    for (size_t i = 0; i < n; i++)
-        if (point_reserve(&all[2 * i + 1], s->o.n_repeat, e) != 0)
-            return -1;
-    return 0;
-}
-
-/* Can a cage be made here?  If not, say why, and what would allow it. */
-static bool can_cage(void)
-{
-    struct err e = ERR_INIT;
-    struct mw_cage *cage;
-    char text[600];
-
-    if (mw_cage_open(&cage, GIB, &e) == 0) {
-        mw_cage_close(cage);
-        return true;
-    }
-    snprintf(text, sizeof text,
-             "--against mmap needs a memory cage, and %s; root can make one, and so can a user "
-             "with \"systemd-run --user --scope -p Delegate=yes memwall sweep ...\"",
-             e.what);
-    report_notice(text, strlen(text));
-    return false;
-}
-
 /* --- before and after --- */
 
 /* Only the setting that is swept may be a list. */
@@ -267,8 +221,8 @@ static int prepare(struct sweep *s, struct err *e)
     if (s->over == OVER_CTX && fill_contexts(r, e) != 0)
         return -1;
     if (s->o.against == AGAINST_MMAP) {
-        s->lacks_cage = !can_cage();
-        if (!s->lacks_cage && add_mapped(s, e) != 0)
+        s->lacks_cage = !mapped_can("--against mmap needs", "sweep");
+        if (!s->lacks_cage && mapped_add(r, e) != 0)
             return -1;
     }
     s->files.svg = draw_svg;

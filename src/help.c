@@ -111,6 +111,7 @@ void help_program(void)
         print_wrapped(c->help, COMMAND_AT, printf("  %s", c->name));
     puts("\nExamples:\n"
          "  memwall demo                             the memory wall, shown in a minute\n"
+         "  memwall demo -m model.gguf               the same memory with mapped pages\n"
          "  memwall plan model.gguf --memory 1G      show what would fit; load nothing\n"
          "  memwall -m model.gguf --memory 1G        chat; keep everything under 1 GiB\n"
          "  memwall run -m model.gguf \"Why is the sky blue?\"");

@@ -29,7 +29,8 @@ memwall_SOURCES = \
 	src/results.h src/results.c src/measure_child.h src/measure_child.c \
 	src/results_print.h src/results_print.c src/text_table.h src/text_table.c \
 	src/measure_all.h src/measure_all.c src/sweep_chart.h src/sweep_chart.c \
-	src/result_files.h src/result_files.c \
+	src/result_files.h src/result_files.c src/mapped.h src/mapped.c \
+	src/sides.h src/sides.c src/sides_text.c \
 	src/once.h src/once.c \
 	src/page.h src/page.c src/page_facts.h src/page_facts.c src/page_html.h src/page_html.c \
 	src/page_plan.h src/page_plan.c src/page_record.h src/page_record.c \

@@ -352,6 +352,8 @@ static int decode(struct measure *x, struct decoded *d, struct err *e)
         d->stall_s += (double)x->sample.pass.stall_ns / 1e9;
         d->bytes += x->sample.pass.bytes_pass;
     }
+    x->stage_ns = 0; /* the last count is always printed */
+    stage(x, "decode", d->n, x->o->n_gen);
     d->joules = mw_energy_joules(&energy);
     x->why[FIG_JOULES] = energy.why_not;
     after = bytes_read_from_disk();

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/small_file.h"
 #include "src/signals.h"
 
 #define PROGRAM        "/proc/self/exe"
@@ -24,6 +25,7 @@
 #define GRACE_SHARE    0.1  /* of the time limit, for the same */
 #define LINE_MAX_BYTES ((size_t)1 << 20)
 #define ARGS           64
+#define IO_FILE_MAX    4096 /* of /proc/PID/io */
 
 /* Options that a process gets as they are. */
 static const enum option_id common[] = {
@@ -246,6 +248,12 @@ static uint64_t deadline(const struct options *o)
     return s > 0 ? clock_ns() + (uint64_t)((s + s * GRACE_SHARE + GRACE_S) * 1e9) : 0;
 }
 
+/* Returns the earlier of two times; 0 is never. */
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a == 0 || (b > 0 && b < a) ? b : a;
+}
+
 /* The milliseconds until then, rounded up; -1: without end. */
 static int wait_ms(uint64_t until_ns)
 {
@@ -256,21 +264,63 @@ static int wait_ms(uint64_t until_ns)
     return until_ns > now ? (int)((until_ns - now + 999999) / 1000000) : 0;
 }
 
-/* Wait until the process has closed its output.  Returns -1 with *e if it must be killed. */
-static int follow(struct measure_child *c, struct process *p, uint64_t until_ns, struct err *e)
+static struct mw_os_value read_bytes(pid_t pid)
 {
+    struct err ignored = ERR_INIT;
+    struct mw_os_value v = { .why_not = "/proc/PID/io cannot be read" };
+    unsigned long long bytes;
+    char path[40], *text;
+    const char *line;
+
+    snprintf(path, sizeof path, "/proc/%ld/io", (long)pid);
+    text = small_file_read(path, IO_FILE_MAX, NULL, &ignored);
+    line = text != NULL ? strstr(text, "\nread_bytes: ") : NULL;
+    if (line != NULL && sscanf(line, "\nread_bytes: %llu", &bytes) == 1)
+        v = (struct mw_os_value){ .value = bytes };
+    free(text);
+    return v;
+}
+
+/* Tell the caller what the process holds now.  Returns false if it shall end. */
+static bool tick(struct measure_child *c, const struct process *p, const struct mw_cage *cage)
+{
+    struct measure_live now;
+
+    if (cage != NULL)
+        mw_cage_use(cage, &now.use);
+    else
+        now.use.charged = now.use.cached = now.use.reread =
+            (struct mw_os_value){ .why_not = "the process has no control group" };
+    now.read_bytes = read_bytes(p->pid);
+    return c->tick(c->ctx, &now);
+}
+
+/* Wait until the process has closed its output.  Returns -1 with *e if it must be killed. */
+static int follow(struct measure_child *c, struct process *p, const struct mw_cage *cage,
+                  uint64_t until_ns, struct err *e)
+{
+    uint64_t tick_ns = c->tick != NULL ? clock_ns() : 0;
+
     while (p->out >= 0 || p->err >= 0) {
         struct pollfd fds[] = { { p->out, POLLIN, 0 },
                                 { p->err, POLLIN, 0 },
-                                { c->signals, POLLIN, 0 } };
-
-        int n = poll(fds, 3, wait_ms(until_ns));
+                                { c->signals, POLLIN, 0 },
+                                { c->tick != NULL ? c->watched[0] : -1, POLLIN, 0 },
+                                { c->tick != NULL ? c->watched[1] : -1, POLLIN, 0 } };
+        int n = poll(fds, sizeof fds / sizeof fds[0], wait_ms(earlier(until_ns, tick_ns)));
 
         if (n < 0 && errno != EINTR)
             return err_sys(e, "cannot wait for a measurement");
-        if (n == 0)
+        c->is_late = n == 0 && until_ns > 0 && clock_ns() >= until_ns;
+        if (c->is_late)
             return err_set(e, ERR_IO, "no answer was measured in the %u s of --time-limit",
                            c->o->time_limit);
+        if (c->tick != NULL &&
+            (fds[3].revents != 0 || fds[4].revents != 0 || clock_ns() >= tick_ns)) {
+            tick_ns = clock_ns() + MEASURE_TICK_MS * (uint64_t)1000000;
+            if (!tick(c, p, cage))
+                return err_set(e, ERR_CANCELLED, "stopped");
+        }
         if (fds[2].revents != 0 && (c->stopped_by = signals_take(c->signals)) != 0)
             return err_set(e, ERR_CANCELLED, "stopped");
         if (fds[0].revents != 0 && take_output(c, p, e) != 0)
@@ -344,6 +394,7 @@ int measure_child(struct measure_child *c, const struct point *p, enum options_o
     *out = NULL;
     *charge = 0;
     c->stopped_by = 0;
+    c->is_late = false;
     make_args(&args, c->o, p, part);
     if (part == ONE_RUN &&
         mw_cage_open(&cage, p->is_caged ? p->budget_bytes : 0, p->is_caged ? e : &ignored) !=
@@ -352,7 +403,7 @@ int measure_child(struct measure_child *c, const struct point *p, enum options_o
         return -1;
     r = start(&process, cage, c->before, args.arg, e);
     if (r == 0) {
-        r = follow(c, &process, part == ONE_RUN ? deadline(c->o) : 0, e);
+        r = follow(c, &process, cage, part == ONE_RUN ? deadline(c->o) : 0, e);
         if (r == 0)
             r = finish(c, &process, out, e);
         else

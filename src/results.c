@@ -430,6 +430,11 @@ static void write_point(struct json *j, const struct point *p)
 
 void results_json(FILE *to, const struct results *r)
 {
+    results_json_with(to, r, NULL, NULL);
+}
+
+void results_json_with(FILE *to, const struct results *r, results_more_fn *more, void *ctx)
+{
     struct json j;
 
     json_start_stream(&j, to);
@@ -439,6 +444,8 @@ void results_json(FILE *to, const struct results *r)
     for (size_t i = 0; i < r->n_point; i++)
         write_point(&j, &r->point[i]);
     json_end(&j);
+    if (more != NULL)
+        more(ctx, &j);
     json_end(&j);
     json_line(&j);
 }

@@ -11,7 +11,7 @@
 #include "src/point.h"
 
 struct results {
-    char command[8]; /* "bench" or "sweep" */
+    char command[8]; /* "bench", "sweep" or "demo" */
     char version[24];
     char started[24];  /* "2026-11-22T19:04:11Z" */
     char options[256]; /* those that hold for all points: "--cold --blas never" */
@@ -51,6 +51,9 @@ bool results_are_comparable(const struct results *a, const struct results *b);
 
 /* Write one JSON object and a newline.  The caller checks the stream. */
 void results_json(FILE *to, const struct results *r);
+/* The same with members that a command adds to the object. */
+typedef void results_more_fn(void *ctx, struct json *j);
+void results_json_with(FILE *to, const struct results *r, results_more_fn *more, void *ctx);
 /* Read such an object from a file.  Returns -1 with *e, which names the file; *r is then
  * empty. */
 int results_load(struct results *r, const char *path, struct err *e);

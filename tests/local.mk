@@ -36,6 +36,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_long_text.py \
 	tests/program/test_lookalikes.py \
 	tests/program/test_damaged_chats.py \
+	tests/program/test_demo.py \
 	tests/program/test_doctor.py \
 	tests/program/test_once.py \
 	tests/program/test_one_diagnosis.py \

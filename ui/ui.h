@@ -94,4 +94,39 @@ struct ui_replay_options {
 /* Play a recording in the dashboard.  As ui_chat. */
 int ui_replay(const struct ui_replay_options *o, struct err *e);
 
+/* ---- two measurements side by side (memwall demo -m MODEL) ---- */
+
+#define UI_SIDES      2
+#define UI_SIDE_LINES 4
+
+struct ui_side {
+    const char *title;
+    char rate[16]; /* the large figure: digits, '.', '-' and '~' */
+    char unit[64]; /* below it */
+    double own, cached; /* shares of the limit, 0 to 1: own memory, page cache; below 0: unknown */
+    char line[UI_SIDE_LINES][96];
+};
+
+struct ui_sides {
+    char title[200];
+    struct ui_side side[UI_SIDES];
+    char end[200]; /* the result; "" while it works */
+};
+
+struct ui_sides_screen;
+
+/* Take the terminal.  Returns -1 with *e if it cannot; then nothing was drawn. */
+int ui_sides_open(struct ui_sides_screen **out, const struct ui_options *o,
+                  const struct ui_paths *paths, struct err *e);
+void ui_sides_close(struct ui_sides_screen *s); /* s may be NULL */
+
+/* The descriptors after which ui_sides_draw() is due. */
+void ui_sides_watch(const struct ui_sides_screen *s, int fd[2]);
+/* Take keys and signals, and draw.  Returns false if the person leaves. */
+bool ui_sides_draw(struct ui_sides_screen *s, const struct ui_sides *all);
+/* Show the result until the person leaves. */
+void ui_sides_wait(struct ui_sides_screen *s, const struct ui_sides *all);
+/* 0, or 128 + n if signal n ended it. */
+int ui_sides_status(const struct ui_sides_screen *s);
+
 #endif

@@ -254,6 +254,38 @@ uint64_t mw_cage_peak(const struct mw_cage *c)
     return peak;
 }
 
+/* Read a file of the group: a number, or the line of a table that starts with field. */
+static struct mw_os_value read_value(const struct mw_cage *c, const char *name,
+                                     const char *field)
+{
+    char path[2 * KERNEL_PATH_MAX], text[KERNEL_FILE_MAX];
+    uint64_t value;
+
+    snprintf(path, sizeof path, "%s/%s", c->folder, name);
+    if (kernel_file_slurp("", path, text, sizeof text) <= 0)
+        return os_unknown("the control group cannot be read");
+    if (field == NULL) {
+        errno = 0;
+        value = strtoull(text, NULL, 10);
+        return errno == 0 && text[0] >= '0' && text[0] <= '9'
+                   ? os_value(value)
+                   : os_unknown("the control group has no such number");
+    }
+    return kernel_file_field(text, field, &value)
+               ? os_value(value)
+               : os_unknown("the control group has no such number");
+}
+
+void mw_cage_use(const struct mw_cage *c, struct mw_cage_use *out)
+{
+    bool is_v2 = c->version == CGROUP_V2;
+
+    out->charged = read_value(c, is_v2 ? "memory.current" : "memory.usage_in_bytes", NULL);
+    out->cached = read_value(c, "memory.stat", is_v2 ? "file" : "cache");
+    out->reread = read_value(c, "memory.stat", "workingset_refault_file");
+    out->reread.value *= (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 void mw_cage_close(struct mw_cage *c)
 {
     char pid[24];

@@ -16,8 +16,16 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
+#include "engine/machine/os_value.h"
 
 struct mw_cage;
+
+/* The memory of a group at this moment. */
+struct mw_cage_use {
+    struct mw_os_value charged;
+    struct mw_os_value cached; /* part of it: page cache, mapped or not */
+    struct mw_os_value reread; /* bytes of files that were dropped and then read again */
+};
 
 /*
  * Make a group whose processes may be charged limit_bytes, without swap; 0: no limit, and only
@@ -32,6 +40,8 @@ int cage_open(struct mw_cage **out, const char *root, uint64_t limit_bytes, stru
 int mw_cage_enter(const struct mw_cage *c);
 /* The largest charge of the group so far; 0: unknown. */
 uint64_t mw_cage_peak(const struct mw_cage *c);
+/* Read what the group holds now. */
+void mw_cage_use(const struct mw_cage *c, struct mw_cage_use *out);
 /* Remove the group, whose processes have ended.  c may be NULL. */
 void mw_cage_close(struct mw_cage *c);
 

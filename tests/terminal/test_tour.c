@@ -57,7 +57,7 @@ static void begin(int rows, int cols, const char *script, const char *const *arg
 
 static void begin_tour(int rows, int cols)
 {
-    begin(rows, cols, DEMO "exec \"$program\" demo \"$model\" \"$@\"", NULL);
+    begin(rows, cols, DEMO "exec \"$program\" demo --tour \"$model\" \"$@\"", NULL);
     sees(&run, "tour 1/4");
     sees(&run, "> What is the memory wall?");
 }
@@ -146,7 +146,7 @@ static void the_tour_waits_while_somebody_reads_the_help(void **state)
 static void in_a_pipe_the_steps_are_printed(void **state)
 {
     (void)state;
-    begin(50, 120, DEMO "\"$program\" demo \"$model\" \"$@\" | cat; echo done", NULL);
+    begin(50, 120, DEMO "\"$program\" demo --tour \"$model\" \"$@\" | cat; echo done", NULL);
     sees(&run, "done");
     for (int i = 1; i <= 4; i++) {
         char step[20];
@@ -164,7 +164,7 @@ static void in_plain_mode_an_empty_line_goes_on(void **state)
     static const char *const plain[] = { "--plain", "--color", "never", NULL };
 
     (void)state;
-    begin(50, 120, DEMO "exec \"$program\" demo \"$model\" \"$@\"", plain);
+    begin(50, 120, DEMO "exec \"$program\" demo --tour \"$model\" \"$@\"", plain);
     for (int i = 1; i <= 4; i++) {
         char step[20];
 

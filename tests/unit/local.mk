@@ -62,6 +62,7 @@ check_PROGRAMS += \
 	tests/unit/test_schedule \
 	tests/unit/test_session \
 	tests/unit/test_settings \
+	tests/unit/test_sides \
 	tests/unit/test_snapshot \
 	tests/unit/test_statistics \
 	tests/unit/test_store \
@@ -88,6 +89,8 @@ check_PROGRAMS += \
 # This one reads command lines as the program does.
 tests_unit_test_settings_SOURCES = tests/unit/test_settings.c src/command_line.c
 
+tests_unit_test_sides_SOURCES = tests/unit/test_sides.c src/sides_text.c src/point.c \
+	src/figures.c src/statistics.c
 tests_unit_test_statistics_SOURCES = tests/unit/test_statistics.c src/statistics.c
 
 # This one talks to a chat without an engine.

@@ -33,8 +33,9 @@
 /* The group that has processes, so that its controllers cannot be switched on; "": none. */
 static char busy[64];
 
-static const char *const files[] = { "memory.max", "memory.swap.max", "memory.peak",
-                                     "cgroup.procs", "cgroup.subtree_control" };
+static const char *const files[] = { "memory.max",    "memory.swap.max", "memory.peak",
+                                     "memory.current", "memory.stat",     "cgroup.procs",
+                                     "cgroup.subtree_control" };
 
 static bool is_cage(const char *path)
 {
@@ -170,6 +171,31 @@ static void a_cage_below_our_group_has_the_limit(void **state)
     assert_file(OWN, "cgroup.subtree_control", "cpu memory\n");
 }
 
+static void its_memory_is_read_while_it_works(void **state)
+{
+    struct mw_cage_use use;
+    struct mw_cage *c;
+    char path[160];
+
+    (void)state;
+    put_groups("", "memory\n", "memory\n");
+    c = opened(64 * MIB);
+    mw_cage_use(c, &use);
+    assert_non_null(use.charged.why_not); /* the files are empty */
+    assert_non_null(use.cached.why_not);
+    assert_non_null(use.reread.why_not);
+    snprintf(path, sizeof path, OWN "/%s/memory.current", mine("memwall-cage."));
+    tree_put(path, "67108864\n");
+    snprintf(path, sizeof path, OWN "/%s/memory.stat", mine("memwall-cage."));
+    tree_put(path, "anon 4096\nfile 60000000\nworkingset_refault_file 3\n");
+    mw_cage_use(c, &use);
+    assert_int_equal(use.charged.value, 67108864);
+    assert_int_equal(use.cached.value, 60000000);
+    assert_int_equal(use.reread.value, 3 * sysconf(_SC_PAGESIZE));
+    assert_null(use.reread.why_not);
+    mw_cage_close(c);
+}
+
 static void a_process_that_is_alone_moves_and_returns(void **state)
 {
     char folder[128], self[128], procs[80];
@@ -275,6 +301,7 @@ int main(void)
 #define in_a_tree(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_drop)
     const struct CMUnitTest tests[] = {
         in_a_tree(a_cage_below_our_group_has_the_limit),
+        in_a_tree(its_memory_is_read_while_it_works),
         in_a_tree(a_process_that_is_alone_moves_and_returns),
         in_a_tree(a_group_above_is_used_if_others_are_in_ours),
         in_a_tree(processes_of_others_are_a_reason),

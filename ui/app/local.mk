@@ -13,5 +13,6 @@ libui_a_SOURCES += \
 	ui/app/picker.c \
 	ui/app/plain.c ui/app/plain.h \
 	ui/app/replay.c \
+	ui/app/sides.c \
 	ui/app/status.c ui/app/status.h \
 	ui/app/tour.c ui/app/tour.h

@@ -65,18 +65,32 @@ const char *option_values(const struct option *row)
     return row->words != NULL ? row->words : row->tips;
 }
 
+/* Is name one of those in [names, end), separated by ", "? */
+static bool names_have(const char *names, const char *end, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *at = names; at < end;) {
+        size_t n = strcspn(at, ",:");
+
+        if (n == len && strncmp(at, name, n) == 0)
+            return true;
+        at += n + 2;
+    }
+    return false;
+}
+
 char *option_default(const struct option *row, const char *command, char *buf, size_t n)
 {
     const char *text = row->otherwise != NULL ? row->otherwise : "";
     int len = (int)strlen(text);
 
     if (command != NULL && strchr(text, ';') != NULL) {
-        const char *other = strchr(text, ';') + 2;
-        size_t name = strlen(command);
+        const char *names = strchr(text, ';') + 2, *value = strchr(names, ':');
 
         len = (int)strcspn(text, ";");
-        if (strncmp(other, command, name) == 0 && other[name] == ':') {
-            text = other + name + 2;
+        if (value != NULL && names_have(names, value, command)) {
+            text = value + 2;
             len = (int)strlen(text);
         }
     }

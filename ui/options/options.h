@@ -92,6 +92,7 @@ enum option_id {
     OPT_SWEEP_FILE,
     OPT_RECORDING,
     OPT_PAGE,
+    OPT_TOUR,
     OPT_WHAT_IF,
     OPT_EXPLAIN,
     OPT_TELEMETRY,
@@ -172,6 +173,7 @@ struct options {
     const char *output[OPTIONS_TEXTS + 1]; /* then NULL */
     const char *compare;
 
+    bool tour;           /* of demo */
     const char *what_if; /* of plan */
     bool explain;        /* of plan */
     const char *telemetry;

@@ -43,11 +43,11 @@ const char *option_reach_text(enum option_reach reach)
 
 const struct option options_table[N_OPTION] = {
     [OPT_MODEL] = { "model", 'm', IN(MODEL,
-           CMD_ENGINE | CMD_MEASURES | CMD_TRIED | CMD_INSPECT | CMD_TOKENIZE),
+           CMD_ENGINE | CMD_DEMO | CMD_MEASURES | CMD_TRIED | CMD_INSPECT | CMD_TOKENIZE),
         .kind = KIND_FILE, AT(model), .arg = "MODEL",
         .help = "load this file or folder, or the model of this name in memwall list",
         .reach = REACH_FILE },
-    [OPT_MEMORY] = { "memory", 'b', IN(MODEL, CMD_PLANS),
+    [OPT_MEMORY] = { "memory", 'b', IN(MODEL, CMD_PLANS | CMD_DEMO),
         .kind = KIND_SIZE, AT(chat.engine.memory_bytes), .arg = "SIZE",
         .tips = "auto 50% 512M 1G 2G 4G 8G 16G",
         .help = "set the memory budget: 512M, 2G, 50% or auto",
@@ -55,14 +55,14 @@ const struct option options_table[N_OPTION] = {
                 "budget pins more weights, so a token reads less from disk.\n"
                 "auto takes what the complete model needs, at most three quarters of the limit of this "
                 "machine. A chat reads that limit once; \"/memory auto\" reads it again.",
-        .otherwise = "auto",
+        .otherwise = "auto; demo: half of the weights fit",
         .reach = REACH_PLAN, .slash = "memory",
         .slash_also = "budget ram", .says = "the budget is %" },
-    [OPT_CTX] = { "ctx", 'c', IN(MODEL, CMD_PLANS),
+    [OPT_CTX] = { "ctx", 'c', IN(MODEL, CMD_PLANS | CMD_DEMO),
         .kind = KIND_COUNT, AT(chat.engine.n_ctx), RANGE(1, 16777216), .arg = "N",
         .tips = "2k 4k 8k 16k 32k 64k 128k",
         .help = "set the context in tokens; 32k is 32768",
-        .otherwise = "4096; eval: as needed",
+        .otherwise = "4096; demo, eval: as needed",
         .reach = REACH_PLAN, .slash = "ctx",
         .slash_also = "context num-ctx ctx-size", .says = "the context is % tokens" },
     [OPT_KV] = { "kv", 0, IN(MODEL, CMD_PLANS),
@@ -109,9 +109,10 @@ const struct option options_table[N_OPTION] = {
     [OPT_NO_STDIN] = { "no-stdin", 0, IN(ANSWER, CMD_TALK),
         .kind = KIND_FLAG, AT(no_stdin),
         .help = "do not read standard input; a \"-\" as argument reads it in any case" },
-    [OPT_PREDICT] = { "predict", 'n', IN(ANSWER, CMD_TALK),
+    [OPT_PREDICT] = { "predict", 'n', IN(ANSWER, CMD_TALK | CMD_DEMO),
         .kind = KIND_COUNT, AT(chat.n_predict), RANGE(0, UINT32_MAX), .arg = "N",
-        .help = "limit answers to N tokens; 0: no limit", .otherwise = "until the context is full",
+        .help = "limit answers to N tokens; 0: no limit",
+        .otherwise = "until the context is full; demo: 32",
         .reach = REACH_ANSWER, .slash = "predict", .slash_also = "max-tokens num-predict n-predict",
         .says = "answers are limited to % tokens",
         .says_none = "an answer may fill the context" },
@@ -252,6 +253,9 @@ const struct option options_table[N_OPTION] = {
         .kind = KIND_FILE, AT(page), .arg = "FILE",
         .help = "write to FILE", .otherwise = "memwall-report.html" },
 
+    [OPT_TOUR] = { "tour", 0, IN(EVAL, CMD_DEMO),
+        .kind = KIND_FLAG, AT(tour), .help = "take the tour with MODEL in place of the guide" },
+
     [OPT_BENCH_MEMORY] = { "memory", 'b', IN(MODEL, CMD_MEASURES),
         .kind = KIND_LIST, .item = KIND_SIZE, AT(chat.engine.memory_bytes), .arg = "SIZES",
         .tips = "auto 50% 512M 1G 2G 4G 8G 16G 1G,2G,4G",
@@ -291,10 +295,10 @@ const struct option options_table[N_OPTION] = {
     [OPT_REPEAT] = { "repetitions", 'r', IN(EVAL, CMD_MEASURES),
         .kind = KIND_U32, AT(n_repeat), RANGE(1, 100), .arg = "N",
         .help = "measure everything N times, in rounds", .otherwise = "3; sweep: 1" },
-    [OPT_TIME_LIMIT] = { "time-limit", 0, IN(EVAL, CMD_MEASURES | CMD_REPORT),
+    [OPT_TIME_LIMIT] = { "time-limit", 0, IN(EVAL, CMD_DEMO | CMD_MEASURES | CMD_REPORT),
         .kind = KIND_U32, AT(time_limit), RANGE(0, 86400), .arg = "SECONDS",
         .help = "end each run after SECONDS, with the tokens decoded until then; 0: never",
-        .otherwise = "0; report: 60" },
+        .otherwise = "0; demo, report: 60" },
     [OPT_COLD] = { "cold", 0, IN(EVAL, CMD_MEASURES),
         .kind = KIND_FLAG, AT(cold),
         .help = "drop the model's pages from the page cache before each measurement" },
@@ -334,8 +338,8 @@ const struct option options_table[N_OPTION] = {
         .kind = KIND_FLAG, AT(stats), .help = "print a summary to standard error at the end",
         .reach = REACH_FILE },
     [OPT_JSON] = { "json", 0,
-        IN(OUTPUT, CMD_CHAT | CMD_RUN | CMD_LIST | CMD_PULL | CMD_PLAN | CMD_EVAL | CMD_INSPECT |
-           CMD_DOCTOR | CMD_MEASURES | CMD_TRIED | CMD_TOKENIZE | CMD_REPLAY),
+        IN(OUTPUT, CMD_CHAT | CMD_DEMO | CMD_RUN | CMD_LIST | CMD_PULL | CMD_PLAN | CMD_EVAL |
+           CMD_INSPECT | CMD_DOCTOR | CMD_MEASURES | CMD_TRIED | CMD_TOKENIZE | CMD_REPLAY),
         .kind = KIND_FLAG, AT(json), .help = "print JSON" },
     [OPT_TELEMETRY] = { "telemetry", 0, IN(OUTPUT, CMD_TALK | CMD_EVAL),
         .kind = KIND_FILE, AT(telemetry), .arg = "FILE",
@@ -344,8 +348,8 @@ const struct option options_table[N_OPTION] = {
     [OPT_FORCE] = { "force", 0, IN(OUTPUT, CMD_TALK | CMD_EVAL | CMD_MEASURES | CMD_REPORT),
         .kind = KIND_FLAG, AT(force), .help = "replace existing output files",
         .reach = REACH_FILE },
-    [OPT_QUIET] = { "quiet", 'q', IN(OUTPUT, CMD_TALK | CMD_EVAL | CMD_PULL | CMD_MEASURES |
-           CMD_REPORT),
+    [OPT_QUIET] = { "quiet", 'q', IN(OUTPUT, CMD_TALK | CMD_DEMO | CMD_EVAL | CMD_PULL |
+           CMD_MEASURES | CMD_REPORT),
         .kind = KIND_FLAG, AT(quiet), .help = "print only errors to standard error",
         .reach = REACH_FILE },
 

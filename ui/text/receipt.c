@@ -84,7 +84,9 @@ char *receipt_rate(char *buf, size_t n, double per_s)
     if (per_s > 1e12)
         per_s = 1e12;
     if (per_s < 99.95) {
-        snprintf(buf, n, per_s < 9.995 ? "%.2f" : "%.1f", per_s);
+        int digits = per_s > 0 && per_s < 0.0995 ? 3 : per_s < 9.995 ? 2 : 1;
+
+        snprintf(buf, n, "%.*f", digits, per_s);
         return buf;
     }
     while (per_s / unit >= 999.5)

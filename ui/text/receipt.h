@@ -48,7 +48,7 @@ char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64
 /* A predicted rate: "~12.3", or "~12.3?" from doubtful limits. */
 char *receipt_predicted(char *buf, size_t n, double per_s, bool is_doubtful);
 
-/* "0.55", "3.41", "24.1", "693", "24,200": tokens a second. */
+/* "0.017", "0.55", "3.41", "24.1", "693", "24,200": tokens a second. */
 char *receipt_rate(char *buf, size_t n, double per_s);
 /* Returns the tokens per second of an answer; 0: not known.  The pass of the prompt makes the
  * first token, so n tokens take n - 1 passes. */

@@ -1,0 +1,251 @@
+/*
+ * Two measurements side by side, or one above the other on a narrow screen:
+ *
+ *     memwall: direct reads                  mapped pages
+ *     ▀▀█ ▀▀█                                █▀█   ▀█  ▀█
+ *     ▀▀█ █▀▀                                █ █    █   █
+ *     ▀▀▀▀▀▀▀                                ▀▀▀▀  ▀ ▀  ▀ ▀
+ *     tok/s, predicted ~3.1                  tok/s
+ *     ███████████████████████████··          ██░░░░░░░░░░░░░░░░░░░░░░░░░░░
+ *     32 of 32 tokens in 10.3 s              3 of 32 tokens in 27.1 s
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/base/clock.h"
+#include "ui/dash/large.h"
+#include "ui/term/keys.h"
+#include "ui/term/term.h"
+#include "ui/ui.h"
+
+#define NARROW    72 /* columns; below, the sides are one above the other */
+#define GAP       3  /* columns between the sides */
+#define FULL_ROWS (1 + LARGE_ROWS + 1 + 1 + UI_SIDE_LINES)
+#define FLAT_ROWS (1 + 1 + UI_SIDE_LINES) /* without the large figure */
+
+struct ui_sides_screen {
+    struct term *term;
+    struct keys *keys;
+    bool is_large; /* the next frame draws everything */
+    bool is_leaving;
+    int status;
+};
+
+/* ---- drawing ---- */
+
+/* Own memory, then page cache, then what is free. */
+static void draw_bar(const struct canvas *c, int y, const struct ui_side *side)
+{
+    wchar_t own = canvas_is_ascii(c) ? L'#' : L'\u2588';
+    wchar_t cached = canvas_is_ascii(c) ? L'o' : L'\u2592';
+    wchar_t rest = canvas_is_ascii(c) ? L'.' : L'\u00b7';
+    int n_own, n_all;
+
+    if (side->own < 0) {
+        canvas_text(c, y, 0, style_of(ROLE_DIM), "-");
+        return;
+    }
+    n_own = (int)(side->own * c->width + 0.5);
+    n_all = (int)((side->own + (side->cached > 0 ? side->cached : 0)) * c->width + 0.5);
+    n_own = n_own < c->width ? n_own : c->width;
+    n_all = n_all < c->width ? n_all : c->width;
+    canvas_repeat(c, y, 0, n_own, style_of(ROLE_FILL_PINNED), own);
+    canvas_repeat(c, y, n_own, n_all - n_own, style_of(ROLE_FILL_LENT), cached);
+    canvas_repeat(c, y, n_all, c->width - n_all, style_of(ROLE_FILL_FREE), rest);
+}
+
+static void draw_side(const struct canvas *c, const struct ui_side *side)
+{
+    bool is_number = side->rate[0] >= '0' && side->rate[0] <= '9';
+    struct ui_style style = is_number ? style_with(ROLE_ACCENT, UI_BOLD) : style_of(ROLE_DIM);
+    int y = 0, x;
+
+    x = canvas_text(c, y, 0, style_with(ROLE_TEXT, UI_BOLD), side->title);
+    if (c->height >= FULL_ROWS) {
+        large_number(c, 1, 0, style, side->rate);
+        canvas_text(c, 1 + LARGE_ROWS, 0, style_of(ROLE_DIM), side->unit);
+        y = 1 + LARGE_ROWS + 1;
+    } else {
+        x += 2 + canvas_text(c, y, x + 2, style, side->rate);
+        canvas_text(c, y++, x + 1, style_of(ROLE_DIM), side->unit);
+    }
+    draw_bar(c, y++, side);
+    for (int i = 0; i < UI_SIDE_LINES; i++)
+        canvas_text(c, y++, 0, style_of(ROLE_TEXT), side->line[i]);
+}
+
+static void draw_keys(const struct canvas *screen, const struct ui_sides *all)
+{
+    bool ascii = canvas_is_ascii(screen);
+    char text[160];
+
+    snprintf(text, sizeof text, "q: %s   %s own memory  %s page cache",
+             all->end[0] != '\0' ? "leave" : "stop and leave", ascii ? "#" : "\u2588",
+             ascii ? "o" : "\u2592");
+    canvas_blank(screen, screen->height - 1, 0, screen->width, style_of(ROLE_STATUS));
+    canvas_text(screen, screen->height - 1, 1, style_of(ROLE_STATUS), text);
+}
+
+static void draw_sides(const struct canvas *c, const struct ui_sides *all)
+{
+    bool is_wide = c->width >= NARROW;
+    int width = is_wide ? (c->width - GAP) / UI_SIDES : c->width;
+    int height = is_wide ? c->height : c->height / UI_SIDES;
+
+    if (!is_wide && height < FULL_ROWS && height > FLAT_ROWS)
+        height = FLAT_ROWS + 1;
+    for (int i = 0; i < UI_SIDES; i++) {
+        struct canvas part = is_wide ? canvas_sub(c, 0, i * (width + GAP), height, width)
+                                     : canvas_sub(c, i * height, 0, height, width);
+
+        draw_side(&part, &all->side[i]);
+    }
+}
+
+static void draw(struct ui_sides_screen *s, const struct ui_sides *all)
+{
+    struct canvas screen = term_canvas(s->term), c;
+    int last = screen.height - 2;
+
+    canvas_clear(&screen, style_of(ROLE_TEXT));
+    canvas_text(&screen, 0, 1, style_with(ROLE_ACCENT, UI_BOLD), all->title);
+    c = canvas_sub(&screen, screen.height > FULL_ROWS + 4 ? 2 : 1, 1, last - 2,
+                   screen.width - 2);
+    draw_sides(&c, all);
+    canvas_blank(&screen, last, 0, screen.width, style_of(ROLE_TEXT));
+    canvas_text(&screen, last, 1, style_with(ROLE_GOOD, UI_BOLD), all->end);
+    draw_keys(&screen, all);
+    term_frame(s->term, -1, 0, s->is_large);
+    s->is_large = false;
+}
+
+/* ---- keys and signals ---- */
+
+static void on_char(struct ui_sides_screen *s, uint32_t ch)
+{
+    switch (ch) {
+    case 'q':
+    case 'C' - 64:
+    case 'D' - 64: s->is_leaving = true; break;
+    case 'L' - 64:
+        term_redraw(s->term);
+        s->is_large = true;
+        break;
+    }
+}
+
+static void take_keys(struct ui_sides_screen *s, bool readable)
+{
+    struct key key;
+
+    if (readable && !term_read(s->term, s->keys)) {
+        s->status = 128 + SIGHUP;
+        s->is_leaving = true;
+        return;
+    }
+    while (!s->is_leaving && keys_next(s->keys, clock_ns(), &key)) {
+        if (key.kind == KEYS_NAMED && key.name == KEYS_ESC)
+            s->is_leaving = true;
+        else if (key.kind == KEYS_CHAR && key.mods == 0)
+            on_char(s, key.ch);
+        else if (key.kind == KEYS_REPLY)
+            s->is_large |= term_take_reply(s->term, &key);
+    }
+}
+
+static void take_signals(struct ui_sides_screen *s)
+{
+    int sig;
+
+    while ((sig = term_signal(s->term)) != 0)
+        if (term_obey(s->term, sig)) {
+            s->is_large = true;
+        } else {
+            s->status = 128 + sig;
+            s->is_leaving = true;
+        }
+}
+
+/* Wait at most this long for keys and signals, and take them.  UINT64_MAX: without end. */
+static void take(struct ui_sides_screen *s, uint64_t wait_ns)
+{
+    struct pollfd fds[] = { { term_fd(s->term), POLLIN, 0 },
+                            { term_signal_fd(s->term), POLLIN, 0 } };
+    struct timespec t = { (time_t)(wait_ns / 1000000000u), (long)(wait_ns % 1000000000u) };
+
+    if (ppoll(fds, 2, wait_ns == UINT64_MAX ? NULL : &t, NULL) < 0 && errno != EINTR)
+        s->is_leaving = true;
+    if (fds[1].revents != 0)
+        take_signals(s);
+    take_keys(s, fds[0].revents != 0);
+}
+
+/* ---- interface ---- */
+
+int ui_sides_open(struct ui_sides_screen **out, const struct ui_options *o,
+                  const struct ui_paths *paths, struct err *e)
+{
+    struct term_options term = { .ui = o, .config_dir = paths->config_dir };
+    struct ui_sides_screen *s = calloc(1, sizeof *s);
+
+    *out = NULL;
+    if (s == NULL)
+        return err_memory(e, "the screen");
+    if (term_new(&s->term, &term, e) != 0)
+        goto fail;
+    s->keys = keys_new();
+    if (s->keys == NULL) {
+        err_memory(e, "the keys");
+        goto fail;
+    }
+    if (term_start(s->term, s->keys, e) != 0)
+        goto fail;
+    s->is_large = true;
+    *out = s;
+    return 0;
+
+fail:
+    ui_sides_close(s);
+    return -1;
+}
+
+void ui_sides_close(struct ui_sides_screen *s)
+{
+    if (s == NULL)
+        return;
+    term_free(s->term);
+    keys_free(s->keys);
+    free(s);
+}
+
+void ui_sides_watch(const struct ui_sides_screen *s, int fd[2])
+{
+    fd[0] = term_fd(s->term);
+    fd[1] = term_signal_fd(s->term);
+}
+
+bool ui_sides_draw(struct ui_sides_screen *s, const struct ui_sides *all)
+{
+    take(s, 0);
+    if (!s->is_leaving)
+        draw(s, all);
+    return !s->is_leaving;
+}
+
+void ui_sides_wait(struct ui_sides_screen *s, const struct ui_sides *all)
+{
+    while (ui_sides_draw(s, all))
+        take(s, keys_wait(s->keys, clock_ns()));
+}
+
+int ui_sides_status(const struct ui_sides_screen *s)
+{
+    return s->status;
+}
