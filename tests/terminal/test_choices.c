@@ -373,7 +373,7 @@ static void a_paste_without_its_end_swallows_no_keys(void **state)
     sees(&run, "You said: hello");
 }
 
-static void a_command_typed_while_reading_is_not_lost_in_the_search(void **state)
+static void a_command_typed_while_reading_is_run(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
@@ -382,14 +382,12 @@ static void a_command_typed_while_reading_is_not_lost_in_the_search(void **state
     pty_send(run.s, "\033[5~");
     sees(&run, "more below");
     pty_send(run.s, "/stats\r");
-    sees(&run, "Enter runs it as a command");
-    pty_send(run.s, "\r");
     sees(&run, "Statistics");
     pty_send(run.s, "\033");
     loses(&run, "Statistics");
     pty_send(run.s, "\033[5~");
     sees(&run, "more below");
-    pty_send(run.s, "/ctx 8k\r"); /* with an argument, one Enter is enough */
+    pty_send(run.s, "/ctx 8k\r");
     sees(&run, "Change: ctx 8192");
 }
 
@@ -453,8 +451,7 @@ int main(void)
         cmocka_unit_test_teardown(no_choice_that_removes_something_is_the_default, end_run),
         cmocka_unit_test_teardown(a_paste_of_several_lines_is_one_message, end_run),
         cmocka_unit_test_teardown(a_paste_without_its_end_swallows_no_keys, end_run),
-        cmocka_unit_test_teardown(a_command_typed_while_reading_is_not_lost_in_the_search,
-                                  end_run),
+        cmocka_unit_test_teardown(a_command_typed_while_reading_is_run, end_run),
         cmocka_unit_test_teardown(the_strip_of_a_small_screen_grows_by_keys, end_run),
         cmocka_unit_test_teardown(keys_work_while_another_model_opens, end_run),
     };

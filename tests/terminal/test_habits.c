@@ -141,6 +141,80 @@ static void exit_is_not_sent_before_a_question(void **state)
     program_quit(&run);
 }
 
+/* ---- a slash is always a command ---- */
+
+#define PAGE_UP "\033[5~"
+#define F9      "\033[20~"
+
+static void expect_command(const char *value, const char *shows)
+{
+    char line[40], typed[44];
+
+    snprintf(line, sizeof line, "/temp %s", value);
+    for (size_t n = 1; n <= strlen(line); n++) { /* key by key, not in one go */
+        pty_send_n(run.s, line + n - 1, 1);
+        snprintf(typed, sizeof typed, "> %.*s", (int)n, line);
+        if (line[n - 1] != ' ') /* rows end before blanks */
+            assert_true(pty_sees_at(run.s, -2, typed));
+    }
+    pty_send(run.s, ENTER);
+    sees(&run, shows);
+}
+
+static void a_slash_is_a_command_wherever_the_view_is(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "300", NULL });
+    program_ask(&run, "hello", "token limit");
+    pty_send(run.s, PAGE_UP PAGE_UP);
+    sees(&run, "Ctrl-F: search   End: follow");
+    expect_command("0.25", "the temperature is 0.25");
+    pty_send(run.s, PAGE_UP PAGE_UP);
+    sees(&run, "End: follow");
+    pty_send(run.s, F9);
+    sees(&run, "choose a message");
+    pty_send(run.s, ESC);
+    loses(&run, "choose a message");
+    expect_command("0.5", "the temperature is 0.5");
+    program_ask(&run, "/rewind", "choose a message");
+    expect_command("0.75", "the temperature is 0.75"); /* the key that ends the choice */
+    program_ask(&run, "/find Line", "n: older match");
+    expect_command("0.125", "the temperature is 0.125");
+    pty_send(run.s, "\t"); /* to the dashboard */
+    sees(&run, "1 verdict");
+    expect_command("0.375", "the temperature is 0.375");
+    program_quit(&run);
+}
+
+static void keys_that_end_a_choice_keep_their_meaning(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "10", NULL });
+    program_say(&run, "hello");
+    pty_send(run.s, F9);
+    sees(&run, "choose a message");
+    pty_send(run.s, "x");
+    assert_true(pty_sees_at(run.s, -2, "> x"));
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    pty_send(run.s, F9);
+    sees(&run, "choose a message");
+    pty_send(run.s, "\033OP"); /* F1 */
+    sees(&run, "Memory and speed");
+    pty_send(run.s, ESC);
+    loses(&run, "Memory and speed");
+    /* Ctrl-F searches in an empty line and at the end of one, else it moves the cursor. */
+    pty_send(run.s, "ab\006");
+    sees(&run, "search:");
+    pty_send(run.s, ESC);
+    assert_true(pty_sees_at(run.s, -2, "> ab"));
+    pty_send(run.s, "\001\006x");
+    assert_true(pty_sees_at(run.s, -2, "> axb"));
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    program_quit(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +222,8 @@ int main(void)
         cmocka_unit_test(every_other_name_is_of_one_command),
         cmocka_unit_test_teardown(other_names_run_complete_and_are_in_the_help, end_run),
         cmocka_unit_test_teardown(exit_is_not_sent_before_a_question, end_run),
+        cmocka_unit_test_teardown(a_slash_is_a_command_wherever_the_view_is, end_run),
+        cmocka_unit_test_teardown(keys_that_end_a_choice_keep_their_meaning, end_run),
     };
 
     return cmocka_run_group_tests_name("habits", tests, program_group_setup,

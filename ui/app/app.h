@@ -4,6 +4,7 @@
  *     app.c       opening, the loop, frames, signals, ui_chat
  *     app_front.c how the conversation is shown (struct talk_front)
  *     app_keys.c  keys
+ *     app_find.c  searching the chat
  *     app_mouse.c the mouse
  *     app_draw.c  the panes
  *     app_models.c  the list of models
@@ -41,7 +42,7 @@ enum app_dirt {
 /*
  * Where keys go.
  *
- *     LINE ── "/" scrolled up, /find ─> FIND  ── Enter, Esc, Ctrl-C ────> LINE
+ *     LINE ── Ctrl-F, /find ──────────> FIND  ── Enter, Esc, Ctrl-C ────> LINE
  *     LINE ── Tab on an empty line ───> DASH  ── Tab, Esc, other keys ──> LINE
  *     any ─── F9, /rewind ────────────> PICK  ── Enter, Esc, other keys > LINE
  *     any ─── a command opens one ────> SHEET ── Enter, Esc, q ─────────> LINE
@@ -130,8 +131,14 @@ void app_stop_or_leave(struct app *a); /* Ctrl-C */
 void app_set_view(struct app *a, enum ui_view view);
 void app_set_mouse(struct app *a, bool on);
 void app_pick_turn(struct app *a); /* F9 */
+
+/* app_find.c */
 /* Search for text in the chat; "": let it be typed. */
 void app_find(struct app *a, const char *text);
+bool app_find_key(struct app *a, const struct key *key); /* of MODE_FIND */
+/* A key of the line that searches, and does not type; false: it types. */
+bool app_searches(struct app *a, const struct key *key);
+
 /* app_mouse.c */
 void app_mouse(struct app *a, const struct key *key);
 

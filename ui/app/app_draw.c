@@ -101,7 +101,7 @@ static void rule_text(const struct app *a, char *buf, size_t n)
         snprintf(buf, n, "with the next message: %s%s", name,
                  o->n_file > 1 ? " and others" : "");
     else if (!transcript_follows(a->transcript))
-        snprintf(buf, n, "/: search   End: follow");
+        snprintf(buf, n, "Ctrl-F: search   End: follow");
 }
 
 /* Returns the columns of the rule that no box of the dashboard ends in. */

@@ -38,8 +38,10 @@ static void on_say(void *ctx, enum talk_say kind, const char *text, uint32_t id)
     struct app *a = ctx;
     char both[4400];
 
-    if (a->echo[0] != '\0' && id == TRANSCRIPT_NO_ID)
+    if (a->echo[0] != '\0' && id == TRANSCRIPT_NO_ID) {
         text = add_echo(a, text, both, sizeof both);
+        transcript_end(a->transcript); /* who asks reads the reply */
+    }
     a->echo[0] = '\0';
     transcript_add(a->transcript, kind == SAY_ERROR ? TRANSCRIPT_ERROR : TRANSCRIPT_NOTICE,
                    text, strlen(text), id);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/utf8.h"
 #include "ui/app/app.h"
 #include "ui/app/editor.h"
 #include "ui/dash/dash.h"
@@ -152,110 +151,6 @@ void app_command(struct app *a, const char *line)
         a->echo[0] = '\0';
 }
 
-/* ---- search in the chat ---- */
-
-/* A slash also begins a command.  If the text that was searched for is one, run it if it has
- * an argument.  Else it may have been a word to search for, so only put it into the line. */
-static void meant_a_command(struct app *a)
-{
-    size_t n = strcspn(a->find, " ");
-    const struct slash_command *command = command_find(a->find, n);
-    char line[sizeof a->find + 1];
-
-    if (command == NULL)
-        return;
-    snprintf(line, sizeof line, "/%s", a->find);
-    if (a->find[n] != '\0' && strlen(command->name) == n) {
-        app_hint(a, "%s", "");
-        app_command(a, line);
-        return;
-    }
-    edit_set(line);
-    app_hint(a, "not found; Enter runs it as a command");
-}
-
-static void count_matches(struct app *a)
-{
-    if (!transcript_count(a->transcript, &a->matches))
-        a->matches.of = 0;
-}
-
-static bool search(struct app *a)
-{
-    if (transcript_search(a->transcript, a->find)) {
-        count_matches(a);
-        return true;
-    }
-    transcript_search(a->transcript, ""); /* n and / are typed again */
-    app_hint(a, "not found: %s", a->find);
-    return false;
-}
-
-static void begin_find(struct app *a)
-{
-    app_enter(a, MODE_FIND);
-    a->find[0] = '\0';
-}
-
-void app_find(struct app *a, const char *text)
-{
-    begin_find(a);
-    if (text[0] == '\0')
-        return;
-    app_enter(a, MODE_LINE);
-    clean_line(a->find, sizeof a->find, text, strlen(text));
-    search(a);
-}
-
-static bool find_key(struct app *a, const struct key *key)
-{
-    bool is_char = key->kind == KEYS_CHAR && (key->mods & KEYS_ALT) == 0;
-    size_t n = strlen(a->find);
-
-    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
-    if ((key->kind == KEYS_NAMED && key->name == KEYS_ESC) ||
-        (is_char && key->ch == CTRL('C'))) {
-        app_enter(a, MODE_LINE);
-    } else if (!is_char) {
-        return true;
-    } else if (key->ch == '\r') {
-        app_enter(a, MODE_LINE);
-        if (strncmp(a->find, "find ", 5) == 0) /* the slash was that of /find */
-            memmove(a->find, a->find + 5, strlen(a->find) - 4);
-        if (!search(a))
-            meant_a_command(a);
-    } else if (key->ch == 0x7f || key->ch == '\b') {
-        if (n > 0)
-            a->find[utf8_start(a->find, 0, n - 1)] = '\0';
-    } else if (key->ch == CTRL('U')) {
-        a->find[0] = '\0';
-    } else if (key->ch >= 0x20 && n + key->n < sizeof a->find) {
-        memcpy(a->find + n, key->bytes, key->n);
-        a->find[n + key->n] = '\0';
-    }
-    return true;
-}
-
-/* Keys that search instead of typing, while the view is scrolled up and the line is empty. */
-static bool reading_key(struct app *a, const struct key *key)
-{
-    if (key->kind != KEYS_CHAR || key->mods != 0 || !edit_is_empty() ||
-        (transcript_follows(a->transcript) && !transcript_is_searching(a->transcript)))
-        return false;
-    if (key->ch == '/') {
-        begin_find(a);
-    } else if ((key->ch == 'n' || key->ch == 'N') && transcript_is_searching(a->transcript)) {
-        if (transcript_search_next(a->transcript, key->ch == 'n' ? 1 : -1))
-            count_matches(a);
-        else
-            app_hint(a, "no more matches");
-    } else {
-        return false;
-    }
-    app_dirty(a, DIRT_CHAT | DIRT_INPUT);
-    return true;
-}
-
 /* ---- keys with a meaning of their own ---- */
 
 static bool scroll_key(struct app *a, const struct key *key)
@@ -283,7 +178,7 @@ static bool scroll_key(struct app *a, const struct key *key)
     case KEYS_END:
         if (!free_line)
             return false;
-        transcript_search(a->transcript, ""); /* n and / are typed again */
+        transcript_search(a->transcript, ""); /* n is typed again */
         transcript_end(a->transcript);
         break;
     default: return false;
@@ -527,8 +422,6 @@ void app_pick_turn(struct app *a)
 static void take_turn(struct app *a)
 {
     long keep = transcript_turn_keep(a->transcript);
-    size_t n = 0;
-    char *text = transcript_turn_text(a->transcript, &n);
 
     app_enter(a, MODE_LINE);
     if (talk_is_answering(a->talk)) {
@@ -536,12 +429,9 @@ static void take_turn(struct app *a)
     } else if (talk_state(a->talk) == TALK_SWITCHING) {
         app_hint(a, "another model is being opened: wait until it is loaded");
     } else if (keep >= 0) {
-        talk_rewind(a->talk, (size_t)keep);
-        if (text != NULL)
-            edit_set(text);
+        talk_take_back(a->talk, (size_t)keep); /* with its files */
         transcript_end(a->transcript);
     }
-    free(text);
 }
 
 static bool turn_key(struct app *a, const struct key *key)
@@ -553,7 +443,11 @@ static bool turn_key(struct app *a, const struct key *key)
     } else if (key->kind == KEYS_CHAR && key->ch == '\r') {
         take_turn(a);
     } else {
+        bool closes = (key->kind == KEYS_NAMED && key->name == KEYS_ESC) ||
+                      (key->kind == KEYS_CHAR && key->ch == CTRL('C'));
+
         app_enter(a, MODE_LINE);
+        return closes;
     }
     return true;
 }
@@ -657,7 +551,7 @@ static bool line_mode_key(struct app *a, const struct key *key)
         edit_insert("\n");
         typed_something(a);
     } else if (!(key->kind == KEYS_NAMED && scroll_key(a, key)) && !control_key(a, key) &&
-               !reading_key(a, key)) {
+               !app_searches(a, key)) {
         line_key(a, key);
     }
     return true;
@@ -665,7 +559,7 @@ static bool line_mode_key(struct app *a, const struct key *key)
 
 /* The handler of each mode.  false: the mode was left, and the key is for the line. */
 static bool (*const mode_keys[])(struct app *a, const struct key *key) = {
-    [MODE_LINE] = line_mode_key, [MODE_DASH] = dash_key,        [MODE_FIND] = find_key,
+    [MODE_LINE] = line_mode_key, [MODE_DASH] = dash_key,        [MODE_FIND] = app_find_key,
     [MODE_PICK] = turn_key,      [MODE_SHEET] = sheet_mode_key, [MODE_MODELS] = app_models_key,
 };
 
@@ -704,6 +598,13 @@ static bool other_input(struct app *a, const struct key *key)
     return false;
 }
 
+/* Run a function key that the mode has. */
+static bool mode_function_key(struct app *a, const struct key *key)
+{
+    return key->kind == KEYS_NAMED && key->name >= KEYS_F1 && has_function_key(a, key->name) &&
+           function_key(a, key);
+}
+
 void app_key(struct app *a, const struct key *key)
 {
     if (other_input(a, key))
@@ -713,9 +614,8 @@ void app_key(struct app *a, const struct key *key)
         app_dirty(a, DIRT_INPUT);
     }
     a->has_asked_to_leave = a->has_asked_to_leave && key->kind == KEYS_CHAR && key->ch == '\r';
-    if (key->kind == KEYS_NAMED && key->name >= KEYS_F1 && has_function_key(a, key->name) &&
-        function_key(a, key))
+    if (mode_function_key(a, key))
         return;
-    if (!mode_keys[a->mode](a, key))
+    if (!mode_keys[a->mode](a, key) && !mode_function_key(a, key))
         line_mode_key(a, key);
 }

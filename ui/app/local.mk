@@ -2,6 +2,7 @@
 libui_a_SOURCES += \
 	ui/app/app.c ui/app/app.h \
 	ui/app/app_draw.c \
+	ui/app/app_find.c \
 	ui/app/app_front.c \
 	ui/app/app_keys.c \
 	ui/app/app_models.c \

@@ -26,7 +26,7 @@ static void help_keys(struct sheet *s)
         { "Ctrl-X Ctrl-E", "edit the line in $EDITOR" },
         { "PgUp, PgDn, wheel", "scroll; Shift-Up and Shift-Down scroll one line" },
         { "Home, End", "on an empty line: go to the start, or to the end and follow" },
-        { "/ n N", "while scrolled up: search, older match, newer match" },
+        { "Ctrl-F", "search the chat; n and N: older and newer match" },
         { "F1", "show this help; again: explain the dashboard" },
         { "F2, Ctrl-T", "switch between chat, both and dashboard" },
         { "F3", "show the text as received, without Markdown" },
