@@ -847,8 +847,11 @@ int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struc
     out->n_again = c->n_again;
     n_ahead = c->n_ahead;
     pthread_mutex_unlock(&c->lock);
-    if (sample->kv.capacity > n_ahead)
-        out->n_ctx_left = (uint32_t)(sample->kv.capacity - n_ahead);
+    /* The same tokens are left as in the sample.  The marks of the turn are the message's. */
+    if (sample->kv.capacity > sample->kv.context)
+        out->n_ctx_left = (uint32_t)(sample->kv.capacity - sample->kv.context);
+    if (n_ahead > sample->kv.context)
+        out->n_token += (uint32_t)(n_ahead - sample->kv.context);
     basis = basis_new(c, &plan, sample->mem.used[MW_ROW_PINNED] + sample->mem.saved_bytes);
     free(sample);
     if (basis == NULL)

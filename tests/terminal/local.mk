@@ -27,6 +27,7 @@ check_PROGRAMS += \
 	tests/terminal/test_storm \
 	tests/terminal/test_template \
 	tests/terminal/test_terminals \
+	tests/terminal/test_too_long \
 	tests/terminal/test_tour
 endif
 endif

@@ -364,6 +364,27 @@ static void the_cost_of_a_message_counts_what_must_be_evaluated_again(void **sta
     mw_chat_close(c);
 }
 
+/* The same number of tokens is left in the status bar and in the cost of a line. */
+static void a_cost_leaves_the_tokens_that_the_sample_leaves(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(model, &o);
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct err e = ERR_INIT;
+    struct mw_cost cost;
+    struct said said;
+
+    (void)state;
+    ask(c, "And a page?", &said);
+    settle(c);
+    mw_chat_sample(c, s);
+    assert_int_equal(mw_chat_cost(c, 1, &cost, &e), 0);
+    assert_true(s->kv.context > 0);
+    assert_int_equal(cost.n_ctx_left, s->kv.capacity - s->kv.context);
+    free(s);
+    mw_chat_close(c);
+}
+
 static void limits_predict_the_cost_before_the_first_prompt(void **state)
 {
     struct mw_limits none = { 0 }, limits;
@@ -758,6 +779,7 @@ int main(void)
         cmocka_unit_test(a_saved_answer_that_was_cut_goes_on_after_its_text),
         cmocka_unit_test(another_kv_type_gives_the_same_as_a_fresh_start),
         cmocka_unit_test(the_cost_of_a_message_counts_what_must_be_evaluated_again),
+        cmocka_unit_test(a_cost_leaves_the_tokens_that_the_sample_leaves),
         cmocka_unit_test(limits_predict_the_cost_before_the_first_prompt),
         cmocka_unit_test(a_change_that_does_not_fit_changes_nothing),
         cmocka_unit_test(a_full_context_stops_the_answer_and_reports_it),

@@ -128,6 +128,7 @@ void app_enter(struct app *a, enum app_mode mode);
 void app_open_sheet(struct app *a, struct sheet *s); /* takes it over */
 void app_command(struct app *a, const char *line);
 void app_stop_or_leave(struct app *a); /* Ctrl-C */
+void app_price(struct app *a); /* the line has changed: estimate its cost when the keys pause */
 void app_set_view(struct app *a, enum ui_view view);
 void app_set_mouse(struct app *a, bool on);
 void app_pick_turn(struct app *a); /* F9 */

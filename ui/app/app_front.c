@@ -284,7 +284,7 @@ static void on_draft(void *ctx, const char *text)
             free(both);
         }
     }
-    app_dirty(a, DIRT_INPUT);
+    app_price(a);
 }
 
 static void on_quit(void *ctx)

@@ -315,8 +315,7 @@ static void submit(struct app *a)
     free(line);
 }
 
-/* The line has changed: estimate its cost when the keys pause. */
-static void typed_something(struct app *a)
+void app_price(struct app *a)
 {
     a->cost.text[0] = '\0';
     a->cost.due_ns =
@@ -354,7 +353,7 @@ static void line_key(struct app *a, const struct key *key)
     if (key->kind == KEYS_CHAR && edit_match_count() == 0 && edit_text()[0] == '/' &&
         edit_text()[1] != '/' && strpbrk(edit_text(), " \n") == NULL)
         edit_offer();
-    typed_something(a);
+    app_price(a);
     if (had_matches || edit_match_count() > 0)
         app_dirty(a, DIRT_CHAT | DIRT_DASH);
 }
@@ -373,7 +372,7 @@ static bool menu_key(struct app *a, const struct key *key)
         edit_match_take();
     else
         return false;
-    typed_something(a);
+    app_price(a);
     app_dirty(a, DIRT_CHAT | DIRT_DASH);
     return true;
 }
@@ -399,7 +398,7 @@ static void paste(struct app *a, const struct key *key)
         edit_insert(text);
     }
     free(text);
-    typed_something(a);
+    app_price(a);
 }
 
 /* ---- F9: go back to an earlier message ---- */
@@ -549,7 +548,7 @@ static bool line_mode_key(struct app *a, const struct key *key)
         escape(a);
     } else if (key->kind == KEYS_NAMED && key->name == KEYS_NEWLINE) {
         edit_insert("\n");
-        typed_something(a);
+        app_price(a);
     } else if (!(key->kind == KEYS_NAMED && scroll_key(a, key)) && !control_key(a, key) &&
                !app_searches(a, key)) {
         line_key(a, key);

@@ -762,6 +762,8 @@ int plain_chat(const struct ui_chat_options *o, struct err *e)
         if (path[0] != '\0')
             saving_resume(talk_saving(p.talk), path, &talk_options(p.talk)->engine, resume,
                           sizeof resume);
+        sheet_free(p.sheet); /* it may return a message to the line */
+        p.sheet = NULL;
         talk_close(p.talk);
         if (path[0] != '\0' && !o->options->quiet)
             printf("* the chat is saved in %s; %s resumes it\n", path, resume);

@@ -14,6 +14,7 @@
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/commands.h"
+#include "ui/talk/too_long.h"
 #include "ui/term/path.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
@@ -229,13 +230,30 @@ void run_save(struct talk *t, const char *args, bool replaces)
 
 /* ---- files ---- */
 
+/* "about 38,000 tokens", from the beginning of a text file that is too large to be read; "":
+ * not known. */
+static char *tokens_text(struct talk *t, FILE *f, uint64_t size, char *buf, size_t n)
+{
+    enum { PART = 16 << 10 };
+    char count[24], *part = malloc(PART + 1);
+    uint32_t n_token = 0;
+    size_t len = part == NULL ? 0 : fread(part, 1, PART, f);
+
+    buf[0] = '\0';
+    if (len > 0 && talk_count(t, part, len, &n_token))
+        snprintf(buf, n, ", about %s tokens",
+                 receipt_count(count, sizeof count, size / 1000 * n_token / len * 1000));
+    free(part);
+    return buf;
+}
+
 /* Read all of a text file that fits the context; NULL with *e. */
-static char *read_text(const struct talk *t, const char *path, size_t *n, struct err *e)
+static char *read_text(struct talk *t, const char *path, size_t *n, struct err *e)
 {
     size_t room = talk_text_room(t);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* never waits: FIFOs */
     FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-    char *text = NULL, size[16], most[16];
+    char *text = NULL, size[16], tokens[48];
     struct stat st;
     int mark;
 
@@ -245,10 +263,9 @@ static char *read_text(const struct talk *t, const char *path, size_t *n, struct
         err_set(e, ERR_ARGUMENT, "\"%s\" is not a file", path);
     } else if ((uint64_t)st.st_size > room) {
         units_size(size, sizeof size, (uint64_t)st.st_size);
-        units_size(most, sizeof most, room);
-        err_set(e, ERR_CONTEXT,
-                "\"%.200s\" has %s; at most %s still fit the context of %u tokens", path, size,
-                most, talk_plan(t)->n_ctx);
+        err_set(e, ERR_CONTEXT, "\"%.200s\" has %s%s; it does not fit the context of %u tokens",
+                path, size, tokens_text(t, f, (uint64_t)st.st_size, tokens, sizeof tokens),
+                talk_plan(t)->n_ctx);
     } else if ((text = malloc((size_t)st.st_size + 1)) == NULL) {
         err_memory(e, "\"%s\"", path);
     } else {
@@ -285,6 +302,7 @@ void run_file(struct talk *t, const char *args)
 {
     struct err e = ERR_INIT;
     char path[4096], tokens[24];
+    struct mw_cost cost;
     const char *name;
     char *text;
     size_t n = 0;
@@ -302,14 +320,18 @@ void run_file(struct talk *t, const char *args)
         return;
     }
     name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
-    if (!talk_attach(t, name, text, n))
+    if (!talk_attach(t, name, text, n)) {
         talk_error(t, "no more than %d files go with a message", OUTBOX_MAX_FILES);
-    else if (talk_file_tokens(t) > 0)
+        return;
+    }
+    if (talk_file_tokens(t) > 0)
         talk_notice(t, "%s goes with the next message, about %s token%s; /file - removes it",
                     name, receipt_count(tokens, sizeof tokens, talk_file_tokens(t)),
                     talk_file_tokens(t) == 1 ? "" : "s");
     else
         talk_notice(t, "%s goes with the next message; /file - removes it", name);
+    if (too_long_is(t, "", true, &cost))
+        too_long_offer(t, NULL, &cost);
 }
 
 void run_copy(struct talk *t, const char *args)

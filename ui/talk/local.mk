@@ -24,4 +24,5 @@ libui_a_SOURCES += \
 	ui/talk/talk_model.c \
 	ui/talk/talk_saved.c \
 	ui/talk/theme_sheet.c ui/talk/theme_sheet.h \
-	ui/talk/tokens.c ui/talk/tokens.h
+	ui/talk/tokens.c ui/talk/tokens.h \
+	ui/talk/too_long.c ui/talk/too_long.h

@@ -54,6 +54,26 @@ void outbox_drop_files(struct outbox *b)
         free(b->file[--b->n_file].text);
 }
 
+bool outbox_cut(struct outbox *b, size_t i, size_t n)
+{
+    struct outbox_file *f = &b->file[i];
+    char size[16], mark[80];
+    char *text;
+
+    snprintf(mark, sizeof mark, "\n[cut here: the file has %s]\n",
+             units_size(size, sizeof size, f->n));
+    text = malloc(n + sizeof mark);
+    if (text == NULL)
+        return false;
+    memcpy(text, f->text, n);
+    strcpy(text + n, mark);
+    free(f->text);
+    f->text = text;
+    f->n = strlen(text);
+    f->n_token = 0;
+    return true;
+}
+
 void outbox_forget_tokens(struct outbox *b)
 {
     for (size_t i = 0; i < b->n_file; i++)

@@ -112,6 +112,8 @@ bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest
                   uint32_t *largest_ctx);
 /* Estimate the cost of sending text with the attached files.  false: not known. */
 bool talk_cost(struct talk *t, const char *text, struct mw_cost *out);
+/* Count the tokens of text[0 .. n), in bounded time.  false: not known. */
+bool talk_count(struct talk *t, const char *text, size_t n, uint32_t *out);
 /* The tokens of the file that was attached last; 0: not known. */
 uint32_t talk_file_tokens(struct talk *t);
 /* Estimate the cost of evaluating all of the conversation again under another plan. */

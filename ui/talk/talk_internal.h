@@ -79,7 +79,7 @@ struct talk {
     struct mw_receipt last; /* of the last answer */
     bool has_last;
     struct mw_receipt said; /* of the same answer, when a notice said why it has no text */
-    double measured_tps; /* of the last answer under this plan; 0: not known */
+    double measured_tps;    /* of the last answer under this plan; 0: not known */
 };
 
 /* ---- talk_model.c ---- */
@@ -96,6 +96,12 @@ void model_opened(struct talk *t);
 
 /* The engine begins to make an answer. */
 void messages_begin_answer(struct talk *t, bool resumes);
+/* The cost of sending text, with the attached files or without them.  False: not known. */
+bool messages_cost(struct talk *t, const char *text, bool with_files, struct mw_cost *out);
+/* Queue a message, or send it if the engine is free, whether it fits the context or not. */
+void messages_send_later(struct talk *t, const char *text);
+/* Keep the first n bytes of attached file i.  Returns false without memory. */
+bool messages_cut_file(struct talk *t, size_t i, size_t n);
 /* The queue goes back into the input line, in order. */
 void messages_return_waiting(struct talk *t);
 

@@ -7,6 +7,7 @@
 
 #include "ui/talk/talk_internal.h"
 #include "ui/talk/tokens.h"
+#include "ui/talk/too_long.h"
 
 static void changed(struct talk *t)
 {
@@ -35,6 +36,14 @@ bool talk_attach(struct talk *t, const char *name, char *text, size_t n)
     return ok;
 }
 
+bool messages_cut_file(struct talk *t, size_t i, size_t n)
+{
+    bool ok = outbox_cut(&t->outbox, i, n);
+
+    changed(t);
+    return ok;
+}
+
 void talk_drop_files(struct talk *t)
 {
     outbox_drop_files(&t->outbox);
@@ -58,14 +67,24 @@ static bool count_files(struct talk *t, uint32_t *sum)
     return true;
 }
 
-bool talk_cost(struct talk *t, const char *text, struct mw_cost *out)
+bool messages_cost(struct talk *t, const char *text, bool with_files, struct mw_cost *out)
 {
     struct err ignored = ERR_INIT;
     uint32_t n_token;
 
     return talk_is_loaded(t) && tokens_of(t->engine.model, text, strlen(text), &n_token) &&
-           count_files(t, &n_token) &&
+           (!with_files || count_files(t, &n_token)) &&
            mw_chat_cost(t->engine.chat, n_token, out, &ignored) == 0;
+}
+
+bool talk_cost(struct talk *t, const char *text, struct mw_cost *out)
+{
+    return messages_cost(t, text, true, out);
+}
+
+bool talk_count(struct talk *t, const char *text, size_t n, uint32_t *out)
+{
+    return talk_is_loaded(t) && tokens_of(t->engine.model, text, n, out);
 }
 
 uint32_t talk_file_tokens(struct talk *t)
@@ -143,9 +162,8 @@ static void send_now(struct talk *t, const struct outbox_message *m, bool from_q
 void talk_send(struct talk *t, const char *text)
 {
     size_t room = talk_text_room(t), n = strlen(text);
-    struct outbox_message message;
     char size[16], most[16];
-    uint32_t n_token = 0;
+    struct mw_cost cost;
 
     if (n > room) {
         units_size(size, sizeof size, n);
@@ -159,6 +177,17 @@ void talk_send(struct talk *t, const char *text)
         talk_draft(t, text);
         return;
     }
+    if (too_long_is(t, text, true, &cost))
+        too_long_offer(t, text, &cost);
+    else
+        messages_send_later(t, text);
+}
+
+void messages_send_later(struct talk *t, const char *text)
+{
+    struct outbox_message message;
+    uint32_t n_token = 0;
+
     if (talk_is_loaded(t))
         (void)count_files(t, &n_token); /* for the label */
     message = outbox_message(&t->outbox, text);
@@ -188,6 +217,7 @@ void talk_send_waiting(struct talk *t)
 {
     struct outbox *b = &t->outbox;
     struct outbox_message next;
+    struct mw_cost cost;
 
     if (b->n_queue == 0 || !is_free(t))
         return;
@@ -196,7 +226,13 @@ void talk_send_waiting(struct talk *t)
                     b->n_resumed, b->n_resumed == 1 ? "" : "s");
     b->n_resumed = 0;
     next = outbox_next(b);
-    send_now(t, &next, true);
+    if (too_long_is(t, next.text, false, &cost)) { /* what came before has filled the context */
+        saving_unqueue(&t->saving, 1);
+        talk_error(t, "a message that waited does not fit the context any longer");
+        draft_message(t, &next);
+    } else {
+        send_now(t, &next, true);
+    }
     free(next.text);
 }
 
