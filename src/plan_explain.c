@@ -461,7 +461,7 @@ static void explain_terms(FILE *to, const struct run *r)
     explain_attention(to, r);
     f = (struct formula){ "" };
     add(&f, "(%.10g + %.10g) * %.10g", t->streamed_bytes, t->missed_bytes,
-        in->costs.read_cpu_s);
+        speed_read_cpu(in));
     line(to, "reading", &f, t->reading_s, "s");
     f = (struct formula){ "" };
     if (t->lookups_s > 0)

@@ -75,7 +75,8 @@ struct pool {
     int n_started;       /* workers that exist: 1 .. n_started */
     int n_cpu;
     atomic_int spin;
-    uint64_t begin_ns, begin_cpu_ns, waited_ns; /* at pool_wait_begin(); of the caller */
+    /* At pool_wait_begin(); the last two are of the caller. */
+    uint64_t begin_ns, begin_cpu_ns, begin_own_ns, waited_ns;
     struct load_meter meter;
     pool_fn *fn; /* for this round, stored before it can be claimed */
     void *ctx;
@@ -280,7 +281,7 @@ int pool_new(struct pool **out, int n, struct err *e)
     if (p == NULL)
         return err_memory(e, "%d threads", n);
     p->n_started = 0;
-    p->begin_ns = p->begin_cpu_ns = p->waited_ns = 0;
+    p->begin_ns = p->begin_cpu_ns = p->begin_own_ns = p->waited_ns = 0;
     p->meter = (struct load_meter){ .n = 0 };
     p->fn = NULL;
     p->ctx = NULL;
@@ -360,11 +361,11 @@ static uint64_t caller_waited_ns(void)
     return ns;
 }
 
-static uint64_t own_cpu_ns(void)
+static uint64_t cpu_ns(clockid_t clock)
 {
     struct timespec t;
 
-    return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0
+    return clock_gettime(clock, &t) == 0
                ? (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec
                : 0;
 }
@@ -373,19 +374,30 @@ void pool_wait_begin(struct pool *p)
 {
     p->begin_ns = clock_ns();
     load_meter_begin(&p->meter, p->begin_ns, "");
-    p->begin_cpu_ns = own_cpu_ns();
+    p->begin_cpu_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+    p->begin_own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
     p->waited_ns = caller_waited_ns();
     for (int i = 0; i < p->n_started; i++)
         p->worker[i].waited_ns = waited_ns(p->worker[i].statistics);
 }
 
-uint64_t pool_wait_ns(struct pool *p)
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t without(uint64_t all, uint64_t part)
+{
+    return all > part ? all - part : 0;
+}
+
+uint64_t pool_wait_ns(struct pool *p, uint64_t computing_ns)
 {
     uint64_t most = caller_waited_ns() - p->waited_ns;
     uint64_t now_ns = clock_ns(), wall_ns = now_ns - p->begin_ns;
     uint64_t all_ns = wall_ns * (uint64_t)p->n_cpu;
-    uint64_t own_ns = own_cpu_ns() - p->begin_cpu_ns;
-    uint64_t unused_ns = all_ns > own_ns ? all_ns - own_ns : 0;
+    uint64_t used_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - p->begin_cpu_ns;
+    uint64_t own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - p->begin_own_ns;
 
     for (int i = 0; i < p->n_started; i++) {
         uint64_t now = waited_ns(p->worker[i].statistics), before = p->worker[i].waited_ns;
@@ -394,7 +406,8 @@ uint64_t pool_wait_ns(struct pool *p)
             most = now - before;
     }
     load_meter_end(&p->meter, now_ns, "");
-    return load_meter_others_ns(&p->meter, most < unused_ns ? most : unused_ns, wall_ns);
+    most = less(most, less(without(all_ns, used_ns), without(computing_ns, own_ns)));
+    return less(load_meter_others_ns(&p->meter, most, wall_ns), computing_ns);
 }
 
 int pool_row_parts(const struct pool *p, uint64_t bytes)

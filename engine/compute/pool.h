@@ -39,9 +39,13 @@ void pool_run(struct pool *p, int n_part, pool_fn *fn, void *ctx);
  * the processors that this process did not use, and that other programs used
  * (machine/load_meter.h).  The time that the host of a virtual machine took counts, too.  0 also
  * if the kernel does not report it.
+ *
+ * Only computing counts, which took computing_ns: a thread that is woken for a block also waits
+ * for its processor, but that is part of the stall.  The caller computes all that time, except
+ * while it waits for a processor or for a worker.
  */
 void pool_wait_begin(struct pool *p);
-uint64_t pool_wait_ns(struct pool *p);
+uint64_t pool_wait_ns(struct pool *p, uint64_t computing_ns);
 
 /*
  * Parts of a product with n_row rows.  pool_row_parts() returns their number for weights of

@@ -54,6 +54,7 @@ struct crew {
     _Atomic uint64_t n_read;
     double full_s;
     uint64_t full_bytes;
+    _Atomic uint64_t read_ns; /* processor time of the reads */
 };
 
 struct member {
@@ -199,20 +200,34 @@ static uint64_t next_offset(struct crew *c, bool *is_left)
     return i * c->block_bytes;
 }
 
+/* Processor time of this thread. */
+static uint64_t thread_ns(void)
+{
+    struct timespec t;
+
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0
+               ? (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec
+               : 0;
+}
+
+/* Looking for blocks that are not in the page cache takes processor time, too: after a file was
+ * written, more than reading the few that are left.  So only that of the reads is counted. */
 static void read_blocks(struct crew *c, int i)
 {
     unsigned char *p = c->buffer + (uint64_t)i * c->block_bytes;
     bool is_left;
 
     while (!is_over(c)) {
-        uint64_t at = next_offset(c, &is_left);
+        uint64_t at = next_offset(c, &is_left), start_ns;
         ssize_t n;
 
         if (!is_left)
             return;
         if (!c->takes_cached && is_cached(c, at))
             continue;
+        start_ns = thread_ns();
         n = pread(c->fd, p, c->block_bytes, (off_t)at);
+        c->read_ns += thread_ns() - start_ns;
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
@@ -292,33 +307,22 @@ static int set_blocks(struct crew *c, int fd, uint32_t depth, size_t block_bytes
     return 0;
 }
 
-/* Processor time of this process so far. */
-static double own_cpu_s(void)
-{
-    struct timespec t;
-
-    return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0
-               ? (double)t.tv_sec + (double)t.tv_nsec / 1e9
-               : 0;
-}
-
 /* One slice: read blocks until the time is over or block c->end is reached. */
 static int read_slice(struct crew *c, int fd, bool is_direct, uint32_t depth, double seconds,
                       struct probe_rate *out, struct slices *slices, struct err *e)
 {
-    double cpu_s = own_cpu_s();
-    uint64_t before = out->bytes;
+    double cpu_s = out->cpu_s * (double)out->bytes;
     int result;
 
+    c->read_ns = 0;
     c->is_direct = is_direct;
     c->fd = open_again(fd, is_direct, e);
     if (c->fd < 0)
         return -1;
     result = run_slice(c, (int)depth, seconds, out, slices, e);
     close(c->fd);
-    if (out->bytes > before) /* the mean over all slices */
-        out->cpu_s += (own_cpu_s() - cpu_s - out->cpu_s * (double)(out->bytes - before)) /
-                      (double)out->bytes;
+    if (out->bytes > 0) /* the mean over all slices */
+        out->cpu_s = (cpu_s + (double)c->read_ns / 1e9) / (double)out->bytes;
     if (c->next > c->end)
         c->next = c->end;
     if (result == 0 && c->error != 0) {

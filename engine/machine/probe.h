@@ -39,7 +39,7 @@ struct probe_rate {
     double bytes_s; /* median of the slices; 0 if nothing was measured */
     uint64_t bytes; /* moved in that time */
     double seconds;
-    double cpu_s;   /* processor time of this process for each byte of a disk; 0: unknown */
+    double cpu_s;   /* processor time of the reads for each byte of a disk; 0: unknown */
     double spread;  /* slices_spread() */
     double load;    /* load_of_others(); negative: unknown */
     bool is_cached; /* the page cache had all blocks, so they were read in spite of it */

@@ -604,16 +604,16 @@ static void publish(struct forward *f, uint32_t n, const struct counted *before)
     struct telemetry *t = f->p.telemetry;
     uint32_t head = f->p.desc->n_layer;
     uint64_t stall = f->stall_ns + f->lookup_ns, wall_ns = clock_ns() - before->ns;
-    uint64_t wait_ns = pool_wait_ns(f->p.pool);
+    uint64_t compute_ns = wall_ns > stall ? wall_ns - stall : 0;
 
     telemetry_begin(t);
     counter_set(&t->pass.wall_ns, wall_ns);
     counter_set(&t->pass.stall_ns, stall);
-    counter_set(&t->pass.compute_ns, wall_ns > stall ? wall_ns - stall : 0);
+    counter_set(&t->pass.compute_ns, compute_ns);
     counter_set(&t->pass.attention_ns, f->attention_ns);
     counter_set(&t->pass.head_ns, counter_get(&t->layer[head].compute_ns));
     counter_set(&t->pass.lookup_ns, f->lookup_ns);
-    counter_set(&t->pass.wait_ns, wait_ns < wall_ns ? wait_ns : wall_ns);
+    counter_set(&t->pass.wait_ns, pool_wait_ns(f->p.pool, compute_ns));
     counter_set(&t->pass.bytes_pass, counter_get(&t->bytes_read) - before->bytes);
     counter_set(&t->pass.n_col, n);
     counter_set(&t->pass.expert_hits, counter_get(&t->expert_hits) - before->hits);

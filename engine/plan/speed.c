@@ -300,6 +300,11 @@ static void correct(const struct plan_factors *f, bool is_token, struct plan_tim
     t->fixed_s = is_token ? f->fixed_s : 0;
 }
 
+double speed_read_cpu(const struct plan_input *in)
+{
+    return in->disk_bytes_s > 0 ? fmin(in->costs.read_cpu_s, 1 / in->disk_bytes_s) : 0;
+}
+
 /* Complete the sums of *t.  n_token rows are looked up in each table. */
 static double finish(const struct plan_input *in, const struct plan_pass *pass,
                      uint32_t n_token, bool is_token, struct plan_time *t)
@@ -316,7 +321,7 @@ static double finish(const struct plan_input *in, const struct plan_pass *pass,
     if (t->missed_bytes >= 1)
         t->missed_s = t->missed_bytes / in->disk_bytes_s + in->n_moe_layer * in->lookup_s;
     t->attention_s = fmax(t->attend_cpu_s, t->kv_bytes / in->memory_bytes_s);
-    t->reading_s = disk_bytes * in->costs.read_cpu_s;
+    t->reading_s = disk_bytes * speed_read_cpu(in);
     t->memory_s += t->small_s + t->kv_bytes / in->memory_bytes_s;
     correct(&in->factors, is_token, t);
     t->processors_s = t->products_s + t->small_s + t->rounds_s + t->steps_s + t->attention_s +

@@ -25,7 +25,8 @@
  *   steps      norms, sums, packing; activation functions.  One thread takes one token.
  *   attention  keys and values are loaded, and multiplied with each query.  At least the time
  *              to read them from memory once.
- *   reading    the processors' time for the reads of S + N
+ *   reading    the processors' time for the reads of S + N.  Nothing else went on when the disk
+ *              was measured, so it is at most (S + N) / D, however many processors it took
  *   lookups    rows of lookup tables, of which SPEED_LOOKUPS are read at once.  Then three
  *              threads have to wake up: the reader, the engine, its workers.
  *   experts    as products, with the columns that choose each of them
@@ -101,6 +102,9 @@ double speed_prompt_token(const struct plan_input *in);
 
 /* The rate of one column that was measured as `rate`: that of memory if it was not measured. */
 double speed_column_rate(const struct plan_input *in, double rate);
+
+/* Time for which the read of a byte keeps the threads from computing. */
+double speed_read_cpu(const struct plan_input *in);
 
 /* Products with the weights of one type that have one form. */
 struct speed_product {

@@ -114,8 +114,8 @@ struct mw_token {
     uint64_t kv_tokens;                  /* tokens in the context */
     uint64_t expert_hits, expert_misses; /* experts that were in memory, and that were not */
     uint64_t expert_bytes;               /* part of bytes_pass */
-    uint64_t wait_ns; /* for a processor that other programs or the host used: the longest of
-                         all threads */
+    uint64_t wait_ns; /* part of compute_ns: for a processor that other programs or the host
+                         used, the longest of all threads */
 };
 
 /* The experts that a token chose, layer after layer. */

@@ -48,7 +48,7 @@ ROWS = [
     ("waiting for parts of others", r"^(pool_run|wait_for_workers|run_parts)"),
     ("waiting for a round", r"^(wait_for_round|work)$"),
     ("blocks of the stream", r"^(stream_|pinned_|schedule_|await_block|find_block|forward_mul|add_(block|streamed|held))"),
-    ("telemetry", r"^(telemetry_|counter_|accounted|publish|pool_wait|waited_ns|caller_waited|kernel_file|clock_ns|__vdso|own_cpu)"),
+    ("telemetry", r"^(telemetry_|counter_|accounted|publish|pool_wait|waited_ns|caller_waited|kernel_file|clock_ns|__vdso|cpu_ns)"),
 ]
 PATTERNS = [(name, re.compile(p)) for name, p in ROWS]
 PRODUCT_ROWS = ("products", "waiting for parts of others")

@@ -633,6 +633,25 @@ static void reading_and_computing_slow_each_other(void **state)
     assert_near(speed_token(&in, &pass, 1, &t), 0.4);
 }
 
+/* A disk in memory was read at 9 GB/s by all processors together, which took 0.24 s of processor
+ * time for a GB.  A token that reads a GB is slowed by 0.11 s, not by 0.24. */
+static void reads_take_no_longer_than_the_disk(void **state)
+{
+    struct plan_input in = weights_alone();
+    struct plan_pass pass = { .keeps_rows = true, .streamed_share = 1 };
+    struct plan_time t;
+
+    (void)state;
+    in.disk_bytes_s = 9e9;
+    in.hot_bytes = in.prompt_bytes = 1000000000;
+    in.costs.read_cpu_s = 2.4e-10;
+    (void)speed_token(&in, &pass, 1, &t);
+    assert_near(t.reading_s, 1 / 9.0);
+    in.costs.read_cpu_s = 2e-11;
+    (void)speed_token(&in, &pass, 1, &t);
+    assert_near(t.reading_s, 0.02);
+}
+
 /* 4 GB of BF16 of which packing saves a quarter.  A quarter is streamed, as in the file: 1 GB at
  * 10 GB/s, and 64 columns at 100 Gflop/s.  The rest is 2.25 GB at 9 GB/s and 75 Gflop/s. */
 static void packed_weights_have_rates_of_their_own(void **state)
@@ -869,6 +888,7 @@ int main(void)
         cmocka_unit_test(each_weight_type_has_its_rate),
         cmocka_unit_test(packed_weights_have_rates_of_their_own),
         cmocka_unit_test(reading_and_computing_slow_each_other),
+        cmocka_unit_test(reads_take_no_longer_than_the_disk),
         cmocka_unit_test(the_outlook_counts_the_memory_of_a_short_run),
         cmocka_unit_test(the_chunk_balances_disk_and_arithmetic),
         cmocka_unit_test(experts_are_read_together_before_anything_grows),

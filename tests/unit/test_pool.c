@@ -222,13 +222,15 @@ static void compute(void *ctx, int part, int n_part)
         continue;
 }
 
-/* Two processes share a processor, so each of them waits for it. */
+/* Two processes share a processor, so each of them waits for it.  That counts as far as the
+ * caller computed. */
 static void waiting_for_a_processor_is_measured(void **state)
 {
     struct err e = ERR_INIT;
     cpu_set_t all, one;
     struct pool *p;
     double waited_s;
+    uint64_t stalled_ns;
     pid_t child;
     int cpu = 0;
 
@@ -248,12 +250,14 @@ static void waiting_for_a_processor_is_measured(void **state)
             continue;
     pool_wait_begin(p);
     pool_run(p, 1, compute, NULL);
-    waited_s = (double)pool_wait_ns(p) / 1e9;
+    waited_s = (double)pool_wait_ns(p, UINT64_MAX) / 1e9;
+    stalled_ns = pool_wait_ns(p, 0);
     kill(child, SIGKILL); /* or else a failed test leaves a busy process */
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
     pool_free(p);
     assert_true(waited_s > BUSY_S / 10);
+    assert_int_equal(stalled_ns, 0); /* nothing was computed: it waited in stalls */
 }
 
 static void an_unused_pool_can_be_freed(void **state)

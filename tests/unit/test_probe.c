@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -148,6 +150,44 @@ static void cached_blocks_are_left_out(void **state)
     assert_false(direct.is_cached || buffered.is_cached);
 }
 
+static double own_cpu_s(void)
+{
+    struct timespec t;
+
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* All blocks but a few are mapped, and are looked at one after the other.  That takes most of the
+ * processor time, and is not the time of a read. */
+static void looking_for_blocks_is_not_reading(void **state)
+{
+    const struct probe_options o = { .seconds = 1e9, .buffer_bytes = 4 * KIB };
+    const size_t mapped = 64 * MIB, left = 64 * KIB;
+    char path[] = "probe-XXXXXX";
+    int fd = mkstemp(path), rc;
+    struct probe_rate r;
+    struct err e = ERR_INIT;
+    volatile unsigned char *p;
+    double cpu_s;
+
+    (void)state;
+    assert_true(fd >= 0);
+    unlink(path);
+    assert_int_equal(ftruncate(fd, (off_t)(mapped + left)), 0);
+    p = mmap(NULL, mapped, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+    assert_true(p != MAP_FAILED);
+    cpu_s = own_cpu_s();
+    rc = probe_disk(fd, true, 1, 4 * KIB, &o, &r, &e);
+    cpu_s = own_cpu_s() - cpu_s;
+    munmap((void *)(uintptr_t)p, mapped);
+    close(fd);
+    if (rc != 0 || r.bytes == 0 || r.bytes > left || r.is_cached)
+        skip();
+    assert_true(r.cpu_s > 0);
+    assert_true(r.cpu_s * (double)r.bytes < cpu_s / 10);
+}
+
 static void a_probe_takes_longer_only_if_it_is_doubtful(void **state)
 {
     const struct probe_rate sure = { .spread = PROBE_SPREAD, .load = PROBE_LOAD },
@@ -267,6 +307,7 @@ int main(void)
         TEST(a_file_without_a_whole_block_gives_no_rate),
         TEST(blocks_shrink_to_the_buffers_allowed),
         TEST(cached_blocks_are_left_out),
+        TEST(looking_for_blocks_is_not_reading),
         TEST(a_probe_takes_longer_only_if_it_is_doubtful),
         TEST(a_cancelled_probe_ends),
         TEST(a_file_shorter_than_a_block_measures_nothing),
