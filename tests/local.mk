@@ -86,6 +86,7 @@ tests_libtest_a_SOURCES += \
 	tests/lib/golden.c tests/lib/golden.h \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h \
 	tests/lib/made_sample.c tests/lib/made_sample.h \
+	tests/lib/plan_example.h \
 	tests/lib/sim_machine.c tests/lib/sim_machine.h \
 	tests/lib/random_text.h \
 	tests/lib/saved_chat.c tests/lib/saved_chat.h \
