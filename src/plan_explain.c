@@ -411,9 +411,28 @@ static void explain_memory_time(FILE *to, const struct run *r)
 /* Add the time of a pass. */
 static void add_wall(struct formula *f, const struct plan_basis *b, const struct plan_time *t)
 {
-    add(f, "max(%.10g, %.10g)", t->processors_s, t->disk_s);
+    add(f, "max(%.10g, %.10g, %.10g)", t->processors_s, t->disk_s, t->ring_s);
     if (t->disk_s > 0)
         add(f, " + %.10g * min(%.10g, %.10g)", b->in.costs.contention, t->disk_s, t->memory_s);
+}
+
+static void explain_ring(FILE *to, const struct run *r)
+{
+    const struct plan_input *in = &r->b->in;
+    const struct plan_time *t = r->t;
+    uint32_t n = r->b->plan.n_slot;
+    struct formula f = { "" };
+    char read[120];
+
+    if (!(t->ring_s > 0))
+        return;
+    snprintf(read, sizeof read, "%.10g / %.10g + %.10g * %.10g", t->streamed_bytes,
+             in->disk_bytes_s, t->n_streamed, in->lookup_s);
+    fprintf(to, "  %-14s : reads / reads in flight, or what each slot waits for / slots\n",
+            "ring");
+    add(&f, "max((%s) / %u, (%s + 2 * %.10g * %.10g + %.10g) / %.10g)", read, SPEED_FLYING(n), read,
+        t->n_streamed, in->costs.wake_s, t->held_s, SPEED_SLOTS(n));
+    line(to, "ring", &f, t->ring_s, "s");
 }
 
 static void explain_disk(FILE *to, const struct run *r, struct formula *processors)
@@ -435,6 +454,7 @@ static void explain_disk(FILE *to, const struct run *r, struct formula *processo
         add(&disk, "(%.10g + %.10g) / %.10g", t->streamed_bytes, t->missed_bytes,
             in->disk_bytes_s);
     line(to, "disk", &disk, t->disk_s, "s");
+    explain_ring(to, r);
     explain_memory_time(to, r);
 }
 

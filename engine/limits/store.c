@@ -59,7 +59,7 @@ static const struct {
                         { "measured_s", "n_token", "n_thread", "kernels", "io", "exact",
                           "memory_bytes", "n_ctx", "chunk", "kv_k", "kv_v", "disk_rate",
                           "streamed_share", "missed_share", "keeps_rows", "starts_cold",
-                          "n_seen", "token_s", "stall_s", "lookup_s", "attention_s", "others_s",
+                          "n_slot", "n_seen", "token_s", "stall_s", "lookup_s", "attention_s", "others_s",
                           "fixed_s", "disk_bytes", "disk_bytes_s" } },
     [LIMITS_TRIED] = { "tried",
                        30 * DAY_S,

@@ -48,7 +48,8 @@ static struct plan_pass pass_of(const struct plan_anchor *a)
                                .missed_share = a->missed_share,
                                .keeps_rows = a->keeps_rows > 0,
                                .starts_cold = a->starts_cold > 0,
-                               .chunk = (uint32_t)a->chunk };
+                               .chunk = (uint32_t)a->chunk,
+                               .n_slot = (uint32_t)a->n_slot };
 }
 
 static double token_with(struct plan_input *in, const struct plan_anchor *a,

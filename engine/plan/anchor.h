@@ -50,7 +50,7 @@ struct plan_anchor {
     /* The settings of the measurement. */
     double memory_bytes, n_ctx, chunk, kv_k, kv_v, disk_rate;
     /* Where its weights were (struct plan_pass), and the positions that its tokens saw. */
-    double streamed_share, missed_share, keeps_rows, starts_cold, n_seen;
+    double streamed_share, missed_share, keeps_rows, starts_cold, n_slot, n_seen;
     /* Means of a token, in seconds.  Stalls are those for blocks and experts. */
     double token_s, stall_s, lookup_s, attention_s, others_s, fixed_s;
     double disk_bytes;   /* read by a token */

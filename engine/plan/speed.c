@@ -142,6 +142,13 @@ static double further_s(const struct speed_product *p)
            (SPEED_COLUMNS - 1);
 }
 
+/* The share of a product that is streamed.  If some weights are laid out, the others are the
+ * streamed ones, and come first. */
+static double streamed_part(int n_form, int form, const struct plan_pass *pass)
+{
+    return n_form == 1 ? pass->streamed_share : form == 0 ? 1 : 0;
+}
+
 /* Products of n columns with the weights of a part: all but experts, or experts.  Each of
  * `share` sets of weights is loaded once, in a time that is added to t->memory_s. */
 static double products_s(const struct plan_input *in, const struct plan_pass *pass,
@@ -162,6 +169,8 @@ static double products_s(const struct plan_input *in, const struct plan_pass *pa
             if (one_s < 0 || more_s < 0)
                 return -1;
             s += share * one_s + positive(n - share) * more_s;
+            if (!of_experts)
+                t->held_s += streamed_part(n_form, k, pass) * (one_s + positive(n - 1.0) * more_s);
             t->memory_s += share * one_s;
             t->weight_bytes += share * form[k].bytes;
         }
@@ -220,6 +229,7 @@ static void add_bytes(const struct plan_input *in, const struct plan_pass *pass,
         t->missed_bytes += speed_missed_experts(in, pass, tokens->n_before, tokens->n) *
                            (double)in->experts_token_bytes * expert_bytes / all_experts;
     t->streamed_bytes += pass->streamed_share * blocks;
+    t->n_streamed += pass->streamed_share * in->steps[part].n_block;
 }
 
 /* Add the terms of a part.  Returns false if a limit was not measured; the bytes are right. */
@@ -249,7 +259,7 @@ static bool add_part(const struct plan_input *in, const struct plan_pass *pass,
 static void divide(const struct plan_input *in, double whole, struct plan_time *t)
 {
     double missed = fmax(t->missed_s - t->experts_s, 0);
-    double stalls = fmax(t->disk_s - t->processors_s, 0) + missed;
+    double stalls = fmax(fmax(t->disk_s, t->ring_s) - t->processors_s, 0) + missed;
     double slowed = in->costs.contention * fmin(t->disk_s, t->memory_s);
     double computing = t->processors_s - missed - t->lookups_s;
     double attention = t->attention_s / (1 + in->factors.others);
@@ -294,6 +304,7 @@ static void correct(const struct plan_factors *f, bool is_token, struct plan_tim
     t->experts_s *= own * others;
     t->attention_s *= attention * others;
     t->memory_s *= own;
+    t->held_s *= own * others;
     t->lookups_s *= is_token ? f->lookups : 1;
     t->disk_s *= f->disk;
     t->missed_s *= f->disk;
@@ -303,6 +314,20 @@ static void correct(const struct plan_factors *f, bool is_token, struct plan_tim
 double speed_read_cpu(const struct plan_input *in)
 {
     return in->disk_bytes_s > 0 ? fmin(in->costs.read_cpu_s, 1 / in->disk_bytes_s) : 0;
+}
+
+/* The rounds of the slots.  Missed experts are read into other places. */
+static double ring_s(const struct plan_input *in, const struct plan_pass *pass,
+                     const struct plan_time *t)
+{
+    double factor = in->factors.is_set ? in->factors.disk : 1, read_s, wake_s;
+
+    if (pass->n_slot == 0 || t->streamed_bytes < 1)
+        return 0;
+    read_s = factor * t->streamed_bytes / in->disk_bytes_s + t->n_streamed * in->lookup_s;
+    wake_s = 2 * t->n_streamed * in->costs.wake_s;
+    return fmax(read_s / SPEED_FLYING(pass->n_slot),
+                (read_s + wake_s + t->held_s) / SPEED_SLOTS(pass->n_slot));
 }
 
 /* Complete the sums of *t.  n_token rows are looked up in each table. */
@@ -326,7 +351,8 @@ static double finish(const struct plan_input *in, const struct plan_pass *pass,
     correct(&in->factors, is_token, t);
     t->processors_s = t->products_s + t->small_s + t->rounds_s + t->steps_s + t->attention_s +
                       t->reading_s + t->lookups_s + fmax(t->experts_s, t->missed_s);
-    t->wall_s = t->fixed_s + whole * (fmax(t->processors_s, t->disk_s) +
+    t->ring_s = ring_s(in, pass, t);
+    t->wall_s = t->fixed_s + whole * (fmax(fmax(t->processors_s, t->disk_s), t->ring_s) +
                                       in->costs.contention * fmin(t->disk_s, t->memory_s));
     divide(in, whole, t);
     return t->wall_s;
@@ -336,7 +362,8 @@ struct plan_pass speed_pass(const struct plan_input *in, const struct plan *p)
 {
     struct plan_pass pass = { .streamed_share = p->streamed_share,
                               .keeps_rows = p->keeps_rows,
-                              .chunk = p->chunk };
+                              .chunk = p->chunk,
+                              .n_slot = p->n_slot };
 
     if (in->n_expert_all > 0)
         pass.missed_share = in->streams ? 1 - (double)p->n_expert / in->n_expert_all : 1;

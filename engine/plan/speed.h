@@ -3,10 +3,13 @@
  *
  * The time of a part of the layers (enum plan_part) with n tokens at once:
  *
- *   time       = max(disk, processors) + K * min(disk, memory)
+ *   time       = max(disk, ring, processors) + K * min(disk, memory)
  *   disk       = (S + N) / D
  *   processors = products + small + rounds + steps + attention + reading + lookups
  *                + max(experts, N / D + one small read per layer with experts)
+ *
+ *   ring       = max(reads / in flight, (reads + blocks * 2 * wake + held) / (slots - 0.1))
+ *   reads      = S / D + blocks * small read
  *
  *   S          streamed bytes: the part's blocks that are not pinned
  *   N          bytes of experts that are not in memory
@@ -27,6 +30,11 @@
  *              to read them from memory once.
  *   reading    the processors' time for the reads of S + N.  Nothing else went on when the disk
  *              was measured, so it is at most (S + N) / D, however many processors it took
+ *   ring       the time in which the slots of the ring come round: in each, a block is read, the
+ *              engine is woken, the block is computed, and the reader is woken.  With few slots,
+ *              disk and processors wait for that in turn.  The latencies of reads in flight
+ *              overlap
+ *   held       the products with streamed blocks, which keep their slots
  *   lookups    rows of lookup tables, of which SPEED_LOOKUPS are read at once.  Then three
  *              threads have to wake up: the reader, the engine, its workers.
  *   experts    as products, with the columns that choose each of them
@@ -54,6 +62,11 @@
 #define SPEED_COLUMNS 64
 /* Lookup reads in flight (LOOKUP_CELLS of stream/lookup.h). */
 #define SPEED_LOOKUPS 32
+/* Reads in flight for a ring of n slots (shape_flying() of stream/shape.h). */
+#define SPEED_FLYING(n) ((2 * (n) + 2) / 3)
+/* Blocks differ and attention comes in between, so a ring of n slots is a little smaller: in
+ * simulations two slots were 5 % slower than if all blocks took the same time. */
+#define SPEED_SLOTS(n) ((n) - 0.1)
 
 /* Where the weights of a pass are. */
 struct plan_pass {
@@ -62,6 +75,7 @@ struct plan_pass {
     bool keeps_rows;       /* lookup rows are in memory */
     bool starts_cold;      /* no expert is in memory before the first token of the context */
     uint32_t chunk;        /* tokens of a prompt that run together */
+    uint32_t n_slot;       /* of the ring; 0: as many as add bandwidth */
 };
 
 /* The terms above, in seconds and bytes, after the factors of a measurement (anchor.h). */
@@ -70,7 +84,8 @@ struct plan_time {
     double attend_cpu_s; /* attention_s without the bound of memory */
     double products_s, small_s, rounds_s, steps_s, attention_s, reading_s, lookups_s;
     double experts_s, missed_s;
-    double processors_s, disk_s;
+    double n_streamed, held_s; /* streamed blocks, and the part of products_s that is theirs */
+    double processors_s, disk_s, ring_s;
     double memory_s; /* part of processors_s */
     double others_s; /* part of processors_s: lost to other programs; 0: not measured */
     double fixed_s;  /* between two passes; 0: not measured */

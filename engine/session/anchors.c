@@ -221,6 +221,7 @@ void anchors_take(const struct anchor_tokens *t, struct mw_model *m, const struc
     a.missed_share = outlook.pass.missed_share;
     a.keeps_rows = outlook.pass.keeps_rows;
     a.starts_cold = outlook.pass.starts_cold;
+    a.n_slot = outlook.pass.n_slot;
     a.n_seen = middle;
     mw_model_anchor(m, &before);
     if (!anchors_hold(&before, o) || before.disk_rate != a.disk_rate)

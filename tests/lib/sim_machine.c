@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/stream/shape.h"
 
 static double share(struct chance *c)
 {
@@ -30,7 +31,8 @@ void sim_draw(struct chance *c, struct sim_model *model, struct sim_machine *mac
         .disk_bytes_s = sim_between(c, 0.2e9, 6e9),
         .column_bytes_s = sim_between(c, 3e9, 40e9),
         .round_s = sim_between(c, 2e-6, 30e-6),
-        .lookup_s = sim_between(c, 50e-6, 300e-6),
+        .latency_s = sim_between(c, 20e-6, 200e-6),
+        .wake_s = sim_between(c, 10e-6, 60e-6),
         .attend_q8 = 0.5 + 0.6 * share(c),
         .disk_slowed = 0.15 * share(c),
         .cpu_slowed = 0.25 * share(c),
@@ -41,6 +43,8 @@ void sim_draw(struct chance *c, struct sim_model *model, struct sim_machine *mac
     /* At 4096 positions, attention takes from 1 % to 100 % of the time of the products. */
     machine->attend_s = bytes / machine->column_bytes_s * sim_between(c, 0.01, 1) / 4096;
 }
+
+#define SIM_SLOTS 64 /* the most of a ring */
 
 /* Two things that go on at the same time: reading a block, and computing one. */
 struct flow {
@@ -68,14 +72,16 @@ static double flow_on(struct flow *f, double most)
     return s;
 }
 
-/* The reader and the ring.  Blocks are counted over all tokens. */
+/* The reader and the ring.  Blocks are counted over all tokens.  Reads in flight wait for their
+ * latency at the same time, and are then transferred one after the other. */
 struct ring {
     struct flow flow;
     const struct sim_model *model;
     const struct sim_run *run;
     struct chance *c;
-    uint64_t n_read, n_used; /* streamed blocks that were read, and given back */
-    bool reads;
+    uint64_t n_begun, n_read, n_used; /* streamed blocks: begun, read, and given back */
+    double latency_left[SIM_SLOTS];   /* of block i at i % SIM_SLOTS */
+    bool slept;                       /* the reader found no free slot */
     double bytes;
 };
 
@@ -106,25 +112,52 @@ static bool is_streamed(const struct ring *r, uint32_t i)
 }
 
 /* A ring holds a small part of what a token reads. */
-static bool has_room(const struct ring *r)
+static uint32_t n_slot(const struct ring *r)
 {
     uint32_t n = n_streamed(r) / 8, most = r->run->n_slot;
 
     n = n < 2 ? 2 : n;
-    return n_streamed(r) > 0 && r->n_read - r->n_used < (n < most ? n : most);
+    return n < most ? n : most;
+}
+
+static bool may_begin(const struct ring *r)
+{
+    return n_streamed(r) > 0 && r->n_begun - r->n_used < n_slot(r) &&
+           r->n_begun - r->n_read < shape_flying(n_slot(r));
+}
+
+/* The block that is transferred next, if its latency is over. */
+static double *latency(struct ring *r, uint64_t block)
+{
+    return &r->latency_left[block % SIM_SLOTS];
+}
+
+static void begin_reads(struct ring *r)
+{
+    while (may_begin(r)) {
+        *latency(r, r->n_begun++) =
+            r->flow.machine->latency_s + (r->slept ? r->flow.machine->wake_s : 0);
+        r->slept = false;
+    }
+    r->slept |= r->n_begun - r->n_used >= n_slot(r);
+    if (r->n_begun > r->n_read && r->flow.disk_left == 0 && *latency(r, r->n_read) == 0)
+        r->flow.disk_left = noisy(r, streamed_bytes(r));
 }
 
 static double step(struct ring *r, double most)
 {
-    double s;
+    bool transfers;
+    double s = most;
 
-    if (!r->reads && has_room(r)) {
-        r->reads = true;
-        r->flow.disk_left = noisy(r, streamed_bytes(r));
-    }
-    s = flow_on(&r->flow, most);
-    if (r->reads && r->flow.disk_left == 0) {
-        r->reads = false;
+    begin_reads(r);
+    transfers = r->flow.disk_left > 0;
+    for (uint64_t i = r->n_read; i < r->n_begun; i++)
+        if (*latency(r, i) > 0)
+            s = fmin(s, *latency(r, i));
+    s = flow_on(&r->flow, s);
+    for (uint64_t i = r->n_read; i < r->n_begun; i++)
+        *latency(r, i) = *latency(r, i) > s * (1 + 1e-12) ? *latency(r, i) - s : 0;
+    if (transfers && r->flow.disk_left == 0) {
         r->n_read++;
         r->bytes += streamed_bytes(r);
     }
@@ -146,7 +179,7 @@ static double idle(struct ring *r, double idle_s)
 {
     double s = 0;
 
-    while (s < idle_s && (r->reads || has_room(r)))
+    while (s < idle_s && (r->n_begun > r->n_read || may_begin(r)))
         s += step(r, idle_s - s);
     return idle_s;
 }
@@ -160,20 +193,21 @@ static void token(struct ring *r, struct sim_means *out)
     uint32_t near = model->n_window > 0 && r->run->n_seen > model->n_window ? model->n_window
                                                                             : r->run->n_seen;
 
-    *out = (struct sim_means){ .fixed_s = idle(r, m->between_s), .lookup_s = m->lookup_s };
-    idle(r, m->lookup_s);
+    *out = (struct sim_means){ .fixed_s = idle(r, m->between_s),
+                               .lookup_s = m->latency_s + 3 * m->wake_s };
+    idle(r, out->lookup_s);
     start = out->fixed_s + out->lookup_s;
     for (uint32_t i = 0; i < model->n_block; i++) {
         uint32_t layer = i * model->n_layer / model->n_block;
         bool is_last = (i + 1) * model->n_layer / model->n_block > layer;
         double s;
 
-        if (is_streamed(r, i)) {
-            while (r->n_read == r->n_used) {
-                s = step(r, INFINITY);
-                out->stall_s += s;
-                start += s;
-            }
+        if (is_streamed(r, i) && r->n_read == r->n_used) {
+            for (s = 0; r->n_read == r->n_used;)
+                s += step(r, INFINITY);
+            s += idle(r, m->wake_s);
+            out->stall_s += s;
+            start += s;
         }
         start += compute(r, model->block_bytes / m->column_bytes_s + m->round_s);
         r->n_used += is_streamed(r, i);
@@ -253,7 +287,7 @@ struct plan_input sim_input(struct chance *c, const struct sim_model *model,
         .n_swa = model->n_window,
         .n_lookup = 1,
         .disk_bytes_s = machine->disk_bytes_s * sim_between(c, 1 / most, most),
-        .lookup_s = machine->lookup_s * sim_between(c, 1 / most, most),
+        .lookup_s = machine->latency_s * sim_between(c, 1 / most, most),
         .kv_far_bytes = { 12288 * (1 - near) },
         .kv_near_bytes = { 12288 * near },
         .weights = { { .type = "Q4_K", .token_bytes = { bytes }, .token_flops = bytes,
@@ -265,6 +299,7 @@ struct plan_input sim_input(struct chance *c, const struct sim_model *model,
 
     in.weights[0].column_bytes_s = machine->column_bytes_s * busy;
     in.memory_bytes_s = in.weights[0].column_bytes_s * sim_between(c, 1, 2);
+    in.costs.wake_s = machine->wake_s / busy;
     in.costs.round_s = machine->round_s / busy * sim_between(c, 1 / more, more);
     in.costs.load_s = machine->attend_s / LOADS / busy * sim_between(c, 1 / more, more);
     in.costs.contention = 0.3 * share(c);

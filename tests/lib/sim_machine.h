@@ -2,7 +2,8 @@
  * sim_machine.h - a machine that runs tokens in simulated time, to compare predictions with.
  *
  * It knows nothing of the formula of plan/speed.h.  A reader fills a ring of slots, block after
- * block and over the end of a token; a consumer computes them in order, waits for those that
+ * block and over the end of a token, with several reads in flight, whose latencies overlap; a
+ * consumer computes them in order, waits for those that
  * are not there, and computes attention after each layer.  While the disk delivers and the
  * threads compute, each slows the other down.  Other programs take a share of the processors.
  */
@@ -17,7 +18,8 @@
 struct sim_machine {
     double disk_bytes_s, column_bytes_s; /* column: of weights in memory, with all threads */
     double round_s;                      /* of a job */
-    double lookup_s;                     /* of the rows of a token */
+    double latency_s;                    /* of a read, before its bytes come; rows have no more */
+    double wake_s;                       /* of the reader, or of the consumer */
     double attend_s;                     /* of a position, with f16 */
     double attend_q8;                    /* the factor of q8_0 */
     double disk_slowed, cpu_slowed;      /* by each other, 0: not at all */

@@ -24,6 +24,7 @@
 #define RIGHT      0.95 /* of the situations */
 #define SKIPPED    3    /* tokens of an answer that are not measured */
 #define MEASURED   10
+#define SMALL_BLOCK 500e3 /* bytes of the blocks of small budgets */
 #define DRIFT      0.04 /* of the rates, until the next answer */
 
 struct situation {
@@ -90,6 +91,7 @@ static struct plan_anchor answer(struct chance *c, const struct situation *s,
                              .n_token = MEASURED,
                              .streamed_share = pass.streamed_share,
                              .starts_cold = pass.starts_cold,
+                             .n_slot = pass.n_slot,
                              .n_seen = s->n_seen,
                              .token_s = means.token_s,
                              .stall_s = means.stall_s,
@@ -188,6 +190,45 @@ static void predictions_after_an_answer_are_right(void **state)
     assert_true(n.right_before < n.n / 2); /* the probes were bad */
 }
 
+/* The smallest budgets leave a ring of two or three slots, and make small blocks.  Then disk and
+ * processors wait for each other, and for the threads that wake each other.  The limits are those
+ * of the machine.  Attention takes at most a fifth of the time, as with the contexts that fit. */
+static void the_smallest_budgets_are_predicted(void **state)
+{
+    struct chance c = { 4714 };
+    struct count n = { 0 };
+
+    (void)state;
+    for (int i = 0; i < SITUATIONS; i++) {
+        struct situation s = draw(&c);
+        double bytes = fmin(s.model.block_bytes * s.model.n_block, 1e9), truth, p;
+        struct plan plan;
+        struct plan_pass pass;
+        struct plan_time t;
+
+        s.machine.attend_s *= 0.25 * bytes / (s.model.block_bytes * s.model.n_block);
+        s.model.n_block = (uint32_t)(bytes / SMALL_BLOCK);
+        s.model.block_bytes = bytes / s.model.n_block;
+        s.machine.disk_bytes_s = s.machine.column_bytes_s * sim_between(&c, 0.3, 1.5);
+        s.machine.lost = s.machine.cpu_slowed = s.machine.disk_slowed = 0;
+        s.in = sim_input(&c, &s.model, &s.machine, 4096, s.q8, 0);
+        s.in.costs.contention = 0;
+        s.in.slot_bytes = 512 * KIB;
+        s.in.budget_bytes = plan_smallest_budget(&s.in) + chance_below(&c, 4) * 256 * KIB;
+        pass = pass_of(&s.in, s.n_seen, &plan);
+        if (plan.n_slot > 3)
+            continue;
+        p = speed_token(&s.in, &pass, s.n_seen, &t);
+        truth = simulate(&c, &s, &s.in, s.q8).token_s;
+        n.n++;
+        n.right += fabs(p / truth - 1) <= PREDICTED;
+        pass.n_slot = 0; /* as if there were slots enough */
+        n.right_before += fabs(speed_token(&s.in, &pass, s.n_seen, &t) / truth - 1) <= PREDICTED;
+    }
+    assert_share(&n, RIGHT, "predictions of the smallest budgets");
+    assert_true(n.right_before < n.n / 2);
+}
+
 /* The part of the time that the disk takes decides; nobody can tell which of two equal ones
  * is the bound. */
 static void the_bound_is_that_of_the_tokens(void **state)
@@ -255,6 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(predictions_after_an_answer_are_right),
+        cmocka_unit_test(the_smallest_budgets_are_predicted),
         cmocka_unit_test(the_bound_is_that_of_the_tokens),
         cmocka_unit_test(proposals_hold),
     };

@@ -10,6 +10,7 @@
 
 #include "engine/base/units.h"
 #include "engine/plan/speed.h"
+#include "engine/stream/shape.h"
 #include "tests/lib/plan_example.h"
 
 /* cmocka's own macro compares floats. */
@@ -310,6 +311,42 @@ static void reading_and_computing_slow_each_other(void **state)
     assert_near(speed_token(&in, &pass, 1, &t), 0.4);
 }
 
+/* 4 GB in 1000 blocks: 2 s of the disk, 1 s of products, 0.1 s of latencies, 0.04 s to wake two
+ * threads for each block. */
+static void few_slots_keep_disk_and_processors_waiting(void **state)
+{
+    struct plan_input in = weights_alone();
+    struct plan_pass pass = { .keeps_rows = true, .streamed_share = 1 };
+    struct plan_time t;
+
+    (void)state;
+    for (uint32_t n = 2; n <= STREAM_SLOTS_MAX; n++)
+        assert_int_equal(SPEED_FLYING(n), shape_flying(n));
+    in.memory_bytes_s = 10e9;
+    in.disk_bytes_s = 2e9;
+    in.lookup_s = 0.0001;
+    in.costs.wake_s = 0.00002;
+    in.hot_bytes = in.prompt_bytes = 4000000000;
+    in.weights[0] = (struct plan_weights){
+        .type = "Q4_0", .token_bytes = { 4e9 }, .token_flops = 4e9, .column_bytes_s = 4e9
+    };
+    in.steps[PLAN_PROMPT] = (struct plan_steps){ .n_block = 1000 };
+    assert_near(speed_token(&in, &pass, 1, &t), 2);
+    pass.n_slot = 12;
+    assert_near(speed_token(&in, &pass, 1, &t), 2);
+    in.weights[0].column_bytes_s = 2e9; /* as long as the disk */
+    pass.n_slot = 2;
+    assert_near(speed_token(&in, &pass, 1, &t), (2 + 0.1 + 0.04 + 2) / 1.9);
+    assert_near(t.part.disk, 4.14 / 1.9 - 2);
+    in.costs.wake_s = 0;
+    in.lookup_s = 0.003;
+    in.weights[0].column_bytes_s = 10e9;
+    pass.n_slot = 3; /* two reads in flight */
+    assert_near(speed_token(&in, &pass, 1, &t), (2 + 3) / 2.0);
+    pass.streamed_share = 0;
+    assert_near(speed_token(&in, &pass, 1, &t), 0.4);
+}
+
 /* A disk in memory was read at 9 GB/s by all processors together, which took 0.24 s of processor
  * time for a GB.  A token that reads a GB is slowed by 0.11 s, not by 0.24. */
 static void reads_take_no_longer_than_the_disk(void **state)
@@ -374,6 +411,7 @@ int main(void)
         cmocka_unit_test(packed_weights_have_rates_of_their_own),
         cmocka_unit_test(reading_and_computing_slow_each_other),
         cmocka_unit_test(reads_take_no_longer_than_the_disk),
+        cmocka_unit_test(few_slots_keep_disk_and_processors_waiting),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
