@@ -26,6 +26,9 @@ enum mw_reach {
     NUMBER(uint64_t, memory_bytes, MW_REACH_PLAN)                                              \
     /* with memory_bytes 0: another number than before reads the free memory again */          \
     NUMBER(uint32_t, memory_choice, MW_REACH_NOTHING)                                          \
+    /* reserved for the program; 0: the allowance, which is also the most.  For a caller that     \
+     * has measured what the program holds, and that looks after its growth */                 \
+    NUMBER(uint64_t, program_bytes, MW_REACH_PLAN)                                             \
     /* tokens; 0: 4096, or the trained context if that is shorter */                           \
     NUMBER(uint32_t, n_ctx, MW_REACH_WORKSPACE)                                                \
     /* types of keys and of values */                                                          \

@@ -209,6 +209,14 @@ uint64_t program_bytes(const struct mw_model *m)
     return PROGRAM_BYTES + m->file_bytes;
 }
 
+/* The plan item without the texts of a context. */
+static uint64_t program_item(const struct mw_model *m, const struct mw_options *o)
+{
+    uint64_t allowance = program_bytes(m) + m->header.used + TEXT_FIXED;
+
+    return o->program_bytes > 0 && o->program_bytes < allowance ? o->program_bytes : allowance;
+}
+
 int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
                        struct err *e)
 {
@@ -233,7 +241,7 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
         .n_ctx = o->n_ctx,
         .chunk_max = o->chunk,
         .n_thread = o->n_thread,
-        .program_bytes = program_bytes(m) + m->header.used + TEXT_FIXED,
+        .program_bytes = program_item(m, o),
         .program_now_bytes = m->program_bytes,
         .program_files_bytes = m->program_files_bytes,
         .text_token_bytes = 6 * TEXT_TOKEN_BYTES + 32,

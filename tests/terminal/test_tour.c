@@ -1,12 +1,14 @@
 /* memwall demo: the tour goes on by itself and by keys, and ends when somebody types. */
 #include "config.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -159,6 +161,35 @@ static void in_a_pipe_the_steps_are_printed(void **state)
     assert_int_equal(pty_end(run.s), 0);
 }
 
+/* Returns the first number after a text on the screen. */
+static double number_after(const char *words)
+{
+    char *all = pty_text(run.s);
+    const char *at = strstr(all, words);
+    double value = at != NULL ? strtod(at + strlen(words), NULL) : -1;
+
+    free(all);
+    if (value < 0)
+        fail_msg("no \"%s\" on the screen", words);
+    return value;
+}
+
+/* Free memory would have to hold weights, and an announcement is what is measured later. */
+static void the_memory_of_its_budgets_is_used(void **state)
+{
+    (void)state;
+    begin(60, 230, DEMO "\"$program\" demo --tour \"$model\" \"$@\" | cat; echo done", NULL);
+    sees(&run, "done");
+    /* The program, 3 MiB that it may still take, and what the items of a tiny model take. */
+    assert_in_range(number_after("the smallest budget, ") - number_after("The program holds "), 3,
+                    12);
+    assert_true(number_after(" peak ") <= number_after("the smallest budget, "));
+    assert_true(fabs(number_after("tour 2 of 4: a budget of ") -
+                     number_after("the smallest budget, ")) < 12);
+    assert_true(fabs(number_after("MiB. ~") - number_after("before), ")) <= 4);
+    assert_int_equal(pty_end(run.s), 0);
+}
+
 static void in_plain_mode_an_empty_line_goes_on(void **state)
 {
     static const char *const plain[] = { "--plain", "--color", "never", NULL };
@@ -186,6 +217,7 @@ int main(void)
         cmocka_unit_test_teardown(typing_ends_the_tour_and_loses_no_letter, end_run),
         cmocka_unit_test_teardown(the_tour_waits_while_somebody_reads_the_help, end_run),
         cmocka_unit_test_teardown(in_a_pipe_the_steps_are_printed, end_run),
+        cmocka_unit_test_teardown(the_memory_of_its_budgets_is_used, end_run),
         cmocka_unit_test_teardown(in_plain_mode_an_empty_line_goes_on, end_run),
     };
 

@@ -14,6 +14,9 @@
 #define CTX_LONG 4096
 #define FINEST   ((double)MIB / 10) /* budgets are multiples, so that a command can name them */
 #define SPARE    (8 * MIB)          /* plenty for buffers beside the weights */
+#define GROWS    (3 * MIB)          /* what the program may still take in a step */
+#define LOOK_NS  ((uint64_t)1000 * 1000 * 1000) /* between two looks at its memory */
+#define USUAL    ((uint32_t)24)     /* tokens of a question with its marks */
 #define ALL_READ UINT64_MAX
 #define N_STEP   4
 
@@ -28,6 +31,7 @@ struct tour {
     uint64_t due_ns;    /* in PHASE_READ: when it ends */
     uint32_t n_predict; /* of the chat before the tour */
     double tps;         /* measured in the step before; 0: not */
+    uint64_t looked_ns; /* at the memory of the program */
 };
 
 static const struct {
@@ -55,6 +59,13 @@ void tour_free(struct tour *t)
 {
     free(t);
 }
+
+/* The facts that a step announces before it begins. */
+struct step {
+    const struct mw_options *o;
+    struct plan plan;
+    struct plan_outlook then;
+};
 
 /* ---- budgets ---- */
 
@@ -104,6 +115,52 @@ static uint32_t long_ctx(const struct tour *t)
     return trained > 0 && trained < CTX_LONG ? trained : CTX_LONG;
 }
 
+/* ---- the program's memory ---- */
+
+/* Returns what the program holds: all that no other item of the plan does.  0: unknown. */
+static uint64_t program_holds(struct tour *t)
+{
+    struct mw_sample *s = malloc(sizeof *s);
+    uint64_t all = 0, others = 0;
+
+    if (s == NULL)
+        return 0;
+    talk_sample(t->talk, s);
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        others += i != MW_ROW_PROGRAM ? s->mem.used[i] : 0;
+    if (s->os.t_ns != 0 && s->os.own.why_not == NULL)
+        all = s->os.own.value;
+    /* A first start is charged for pages of the program's files that it does not map. */
+    if (all > 0 && s->os.charged.why_not == NULL && s->os.charged.value > all)
+        all = s->os.charged.value;
+    free(s);
+    return all > others ? all - others : 0;
+}
+
+static void reserve_for_program(struct tour *t, struct mw_options *o)
+{
+    uint64_t holds = program_holds(t);
+
+    o->program_bytes = holds > 0 ? holds + GROWS : 0;
+}
+
+/* A window that grows takes memory for its cells: give the program more before it needs it. */
+static void watch_program(struct tour *t)
+{
+    struct mw_chat_options o = *talk_options(t->talk);
+    uint64_t now = clock_ns(), before = o.engine.program_bytes, holds;
+
+    if (before == 0 || now - t->looked_ns < LOOK_NS)
+        return;
+    t->looked_ns = now;
+    holds = program_holds(t);
+    if (holds <= before - GROWS / 3)
+        return;
+    o.engine.program_bytes = holds + GROWS;
+    o.engine.memory_bytes += o.engine.program_bytes - before;
+    talk_change(t->talk, &o, THEN_NOTHING, "the tour's options");
+}
+
 /* ---- steps ---- */
 
 /* Choose the options of the step. */
@@ -111,7 +168,9 @@ static void choose(struct tour *t, struct mw_options *o)
 {
     uint64_t hot = talk_info(t->talk)->hot_bytes, least;
 
+    reserve_for_program(t, o);
     switch (t->step) {
+    case 0: o->memory_bytes = budget_for(t, o, ALL_READ); break;
     case 1: o->memory_bytes = budget_for(t, o, hot / 2); break;
     case 2: o->memory_bytes = budget_for(t, o, 0); break;
     case 3:
@@ -123,85 +182,99 @@ static void choose(struct tour *t, struct mw_options *o)
     }
 }
 
-/* The share of the weights that a plan pins. */
-static double planned_share(const struct tour *t, const struct plan *plan)
+/* How the step will be: after its question, in the middle of a usual answer. */
+static bool outlook(struct tour *t, const struct mw_options *o, struct plan_outlook *out)
 {
-    uint64_t hot = talk_info(t->talk)->hot_bytes;
+    uint32_t n = (uint32_t)talk_tokens(t->talk) + USUAL + LONGEST / 2;
 
-    return hot > 0 ? 1 - (double)plan->streamed_bytes / (double)hot : 0;
+    return talk_try_outlook(t->talk, o, &(struct plan_run){ n, USUAL, LONGEST / 2 }, out);
 }
 
-static void explain_smallest(struct tour *t, const struct plan *plan)
+/* The share of the weights that a step pins, in borrowed space, too. */
+static double pinned_then(const struct tour *t, const struct plan_outlook *then)
 {
-    uint64_t rate = talk_options(t->talk)->engine.disk_rate;
-    char budget[16], read[16], limit[24], disk[48] = "";
+    uint64_t hot = talk_info(t->talk)->hot_bytes;
+    double share = hot > 0 ? 1 - then->token.streamed_bytes / (double)hot : 0;
+
+    return share > 0 ? share : 0;
+}
+
+static void explain_smallest(struct tour *t, const struct step *s)
+{
+    uint64_t rate = s->o->disk_rate, reserved = s->o->program_bytes;
+    char budget[16], read[16], limit[24], disk[48] = "", a[16], program[120] = "";
 
     if (rate > 0)
         snprintf(disk, sizeof disk, ", and a disk slowed down to %s",
                  units_rate(limit, sizeof limit, (double)rate));
+    if (reserved > GROWS)
+        snprintf(program, sizeof program, " The program holds %s of it, as measured now.",
+                 units_size(a, sizeof a, reserved - GROWS));
     talk_notice(t->talk,
-                "tour 1 of 4: the smallest budget, %s%s. The program may need all of it, in a "
-                "first start most for its own files. So no weights stay in memory, and every "
-                "token reads %s of them.",
-                units_size(budget, sizeof budget, plan->budget_bytes), disk,
-                units_size(read, sizeof read, plan->streamed_bytes));
+                "tour 1 of 4: the smallest budget, %s%s.%s Buffers, keys and values need the "
+                "rest. So no weights stay in memory, and every token reads %s of them.",
+                units_size(budget, sizeof budget, s->plan.budget_bytes), disk, program,
+                units_size(read, sizeof read, s->plan.streamed_bytes));
 }
 
-static void explain_larger(struct tour *t, const struct plan *plan)
+static void explain_larger(struct tour *t, const struct step *s)
 {
-    double before = talk_plan(t->talk)->decode_tps;
-    char times[48] = "";
+    char times[48] = "", budget[16];
 
-    if (before > 0 && plan->decode_tps > 0)
-        snprintf(times, sizeof times, " and should come %.1f times as fast",
-                 plan->decode_tps / before);
+    if (t->tps > 0 && s->then.token.wall_s > 0)
+        snprintf(times, sizeof times, " and should come ~%.1f times as fast",
+                 1 / s->then.token.wall_s / t->tps);
     talk_notice(t->talk,
-                "tour 2 of 4: /memory %.1fM. %.0f %% of the weights stay in memory (pinned). A "
-                "token reads only the rest%s.",
-                (double)plan->budget_bytes / (double)MIB, planned_share(t, plan) * 100, times);
+                "tour 2 of 4: a budget of %s. ~%.0f %% of the weights stay in memory (pinned). "
+                "A token reads only the rest%s.",
+                units_size(budget, sizeof budget, s->plan.budget_bytes),
+                pinned_then(t, &s->then) * 100, times);
 }
 
-static void explain_largest(struct tour *t, const struct plan *plan)
+static void explain_largest(struct tour *t, const struct step *s)
 {
-    double mib = (double)plan->budget_bytes / (double)MIB;
+    char budget[16];
 
-    if (plan->streamed_bytes == 0)
+    units_size(budget, sizeof budget, s->plan.budget_bytes);
+    if (s->plan.streamed_bytes == 0)
         talk_notice(
             t->talk,
-            "tour 3 of 4: /memory %.1fM. All weights stay in memory. A token reads only "
-            "a few rows of tables from the slow disk.",
-            mib);
+            "tour 3 of 4: a budget of %s. All weights stay in memory. A token reads only a few "
+            "rows of tables from the slow disk.",
+            budget);
     else
         talk_notice(
             t->talk,
-            "tour 3 of 4: /memory %.1fM, all that this machine can give. %.0f %% of the "
+            "tour 3 of 4: a budget of %s, all that this machine can give. ~%.0f %% of the "
             "weights stay in memory.",
-            mib, planned_share(t, plan) * 100);
+            budget, pinned_then(t, &s->then) * 100);
 }
 
-static void explain_context(struct tour *t, const struct plan *plan)
+static void explain_context(struct tour *t, const struct step *s)
 {
     char a[16], b[16];
 
     talk_notice(t->talk,
                 "tour 4 of 4: /ctx %u. The conversation may get longer: its keys and values "
                 "get %s in place of %s, and weights make room for them.",
-                plan->n_ctx, units_size(b, sizeof b, plan->row[MW_ROW_KV_GLOBAL]),
+                s->plan.n_ctx, units_size(b, sizeof b, s->plan.row[MW_ROW_KV_GLOBAL]),
                 units_size(a, sizeof a, talk_plan(t->talk)->row[MW_ROW_KV_GLOBAL]));
 }
 
 static void explain(struct tour *t, const struct mw_options *o)
 {
-    static void (*const texts[N_STEP])(struct tour *, const struct plan *) = {
+    static void (*const texts[N_STEP])(struct tour *, const struct step *) = {
         explain_smallest, explain_larger, explain_largest, explain_context
     };
-    struct plan plan = { 0 };
+    struct step s = { .o = o };
     struct err e = ERR_INIT;
 
-    if (talk_try_plan(t->talk, o, &plan, &e) == 0)
-        texts[t->step](t, &plan);
-    else
+    if (talk_try_plan(t->talk, o, &s.plan, &e) != 0) {
         talk_report(t->talk, &e);
+        return;
+    }
+    (void)outlook(t, o, &s.then); /* it plans the same, so it cannot fail then */
+    texts[t->step](t, &s);
 }
 
 static void begin(struct tour *t)
@@ -268,12 +341,14 @@ static void finish(struct tour *t)
     struct err ignored = ERR_INIT;
     struct plan plan = { .streamed_bytes = 1 };
 
+    o.engine.program_bytes = 0;
     o.engine.memory_bytes = budget_for(t, &o.engine, 0);
     o.n_predict = t->n_predict;
     talk_try_plan(t->talk, &o.engine, &plan, &ignored);
     talk_notice(
         t->talk,
-        "That was the tour. The budget is set to %.1fM now%s%s. Ask anything; /help lists "
+        "That was the tour. The budget is set to %.1fM now%s%s. A chat reserves more for the "
+        "program than the tour did, all that it may ever need. Ask anything; /help lists "
         "commands and keys. After /quit, \"memwall list\" shows the models on this "
         "machine, and \"memwall pull\" fetches one.",
         (double)o.engine.memory_bytes / (double)MIB,
@@ -286,15 +361,21 @@ static void finish(struct tour *t)
 void tour_end(struct tour *t)
 {
     struct mw_chat_options o = *talk_options(t->talk);
+    uint64_t least;
 
     if (t->phase == PHASE_OVER)
         return;
     t->phase = PHASE_OVER;
     o.n_predict = t->n_predict;
+    o.engine.program_bytes = 0;
+    least = budget_for(t, &o.engine, ALL_READ);
+    if (o.engine.memory_bytes < least)
+        o.engine.memory_bytes = least;
     talk_change(t->talk, &o, THEN_NOTHING, "the tour's options");
     talk_notice(t->talk,
-                "The tour has ended. /memory changes the budget, /disk-rate the limit of "
-                "the disk, /ctx the context.");
+                "The tour has ended; the budget is %.1fM now, with all that the program may ever "
+                "need. /memory changes it, /disk-rate the limit of the disk, /ctx the context.",
+                (double)o.engine.memory_bytes / (double)MIB);
 }
 
 bool tour_is_over(const struct tour *t)
@@ -326,6 +407,8 @@ void tour_tick(struct tour *t)
         t->phase = PHASE_OVER;
         return;
     }
+    if (t->phase != PHASE_OVER)
+        watch_program(t);
     switch (t->phase) {
     case PHASE_LOAD:
         if (state == TALK_READY)

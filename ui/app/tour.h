@@ -5,6 +5,9 @@
  * the conversation.  The chat was opened with a short context, the smallest budget, and a disk
  * so slow that a token takes a third of a second.
  *
+ * A chat reserves what the program may ever need.  The tour reserves what the program holds, as
+ * measured before each step, and a little more, so that the memory of its budgets is used.
+ *
  *     step  budget                 context  the person sees
  *     1     the smallest           short    nothing is pinned: the disk limits the speed
  *     2     for half the weights   short    twice the speed

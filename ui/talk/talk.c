@@ -241,6 +241,14 @@ int talk_try_plan(struct talk *t, const struct mw_options *o, struct plan *out, 
                                   : mw_plan(t->engine.model, o, out, e);
 }
 
+bool talk_try_outlook(struct talk *t, const struct mw_options *o, const struct plan_run *run,
+                      struct plan_outlook *out)
+{
+    struct err ignored = ERR_INIT;
+
+    return mw_plan_outlook(t->engine.model, o, run, out, &ignored) == 0;
+}
+
 bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest_budget,
                   uint32_t *largest_ctx)
 {

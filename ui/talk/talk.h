@@ -100,6 +100,9 @@ void talk_sample(struct talk *t, struct mw_sample *out);
 
 /* The plan that options would have; as mw_plan and mw_plan_fit. */
 int talk_try_plan(struct talk *t, const struct mw_options *o, struct plan *out, struct err *e);
+/* Predict the memory and the speed of a run with options, as mw_plan_outlook. */
+bool talk_try_outlook(struct talk *t, const struct mw_options *o, const struct plan_run *run,
+                      struct plan_outlook *out);
 /* Predict the speed of the current plan from the limits of the machine as they are known now:
  * forward passes correct them. */
 void talk_predict_again(struct talk *t);
