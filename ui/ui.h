@@ -14,6 +14,15 @@
 
 enum ui_graph { UI_GRAPH_AUTO, UI_GRAPH_BRAILLE, UI_GRAPH_BLOCK, UI_GRAPH_ASCII };
 enum ui_color_wish { UI_COLOR_AUTO, UI_COLOR_ALWAYS, UI_COLOR_NEVER };
+enum ui_bell { UI_BELL_UNFOCUSED, UI_BELL_ALWAYS, UI_BELL_OFF };
+enum ui_switch { UI_ON, UI_OFF };
+enum ui_notify {
+    UI_NOTIFY_AUTO,
+    UI_NOTIFY_OFF,
+    UI_NOTIFY_OSC9,
+    UI_NOTIFY_OSC777,
+    UI_NOTIFY_OSC99,
+};
 enum ui_view { UI_VIEW_BOTH, UI_VIEW_CHAT, UI_VIEW_DASH };
 
 /* Appearance and behaviour of the screen; all zero is a good default. */
@@ -26,10 +35,13 @@ struct ui_options {
     bool plain; /* line by line, for screen readers and serial lines */
     bool no_mouse;
     enum ui_view view;
-    int split_percent; /* the dashboard's share of the width; 0: 40 */
-    int refresh_ms;    /* of the dashboard; 0: 250 */
-    bool sync_frames;  /* bracket every frame (for tests): ESC[?2026h … l */
-    bool count_bytes;  /* on leaving, print bytes written and the latency of keys */
+    enum ui_bell bell;     /* when an answer ends */
+    enum ui_switch title;  /* of the window */
+    enum ui_notify notify; /* the desktop, when an answer ends and the window has no focus */
+    int split_percent;     /* the dashboard's share of the width; 0: 40 */
+    int refresh_ms;        /* of the dashboard; 0: 250 */
+    bool sync_frames;      /* bracket every frame (for tests): ESC[?2026h … l */
+    bool count_bytes;      /* on leaving, print bytes written and the latency of keys */
 };
 
 /* Paths of files and folders; each must be given, none needs to exist. */

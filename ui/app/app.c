@@ -167,6 +167,7 @@ static void take_sample(struct app *a)
         return;
     talk_sample(a->talk, &a->sample);
     dash_push(a->dash, &a->sample);
+    app_title(a);
     a->sample_ns = now;
     app_dirty(a,
               DIRT_STATUS | DIRT_DASH | (talk_state(a->talk) == TALK_PREFILL ? DIRT_CHAT : 0u));

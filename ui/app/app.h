@@ -8,6 +8,7 @@
  *     app_mouse.c the mouse
  *     app_draw.c  the panes
  *     app_models.c  the list of models
+ *     app_window.c  the window around the screen: title, bell, messages of the desktop
  *     app_panels.c  the panels of the dashboard, as the user arranges them
  */
 #ifndef MEMWALL_UI_APP_APP_H
@@ -103,6 +104,8 @@ struct app {
     char echo[200];        /* the command whose first reply is still to come, or "" */
     bool hint_covers_dash; /* in the last frame */
     bool has_asked_to_leave; /* the line is "exit", and Enter came once */
+    enum talk_state title_state; /* that the title of the window shows, and since when */
+    uint64_t title_ns;
     uint64_t leave_ns;     /* until then a second Ctrl-C on an empty line leaves */
     struct {
         uint64_t due_ns; /* when to estimate; 0: not */
@@ -139,6 +142,11 @@ void app_find(struct app *a, const char *text);
 bool app_find_key(struct app *a, const struct key *key); /* of MODE_FIND */
 /* A key of the line that searches, and does not type; false: it types. */
 bool app_searches(struct app *a, const struct key *key);
+
+/* app_window.c */
+void app_title(struct app *a); /* after a sample, and when the state changes */
+/* An answer has ended. */
+void app_announce(struct app *a, const struct mw_receipt *r);
 
 /* app_mouse.c */
 void app_mouse(struct app *a, const struct key *key);

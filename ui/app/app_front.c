@@ -109,6 +109,7 @@ static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32
     struct app *a = ctx;
 
     transcript_set_status(a->transcript, NULL, -1);
+    app_announce(a, r);
     if (had_text)
         transcript_done(a->transcript, r);
     if (had_text && id != TRANSCRIPT_NO_ID)
@@ -350,6 +351,13 @@ static int on_set_look(void *ctx, enum option_id what, const struct ui_options *
         reply(a);
         break;
     case OPT_REFRESH: a->ui.refresh_ms = look->refresh_ms; break;
+    case OPT_BELL: a->ui.bell = look->bell; break;
+    case OPT_NOTIFY: a->ui.notify = look->notify; break;
+    case OPT_TITLE:
+        a->ui.title = look->title;
+        a->title_ns = 0;
+        app_title(a);
+        break;
     case OPT_SPLIT:
         a->permille = look->split_percent * 10;
         app_set_view(a, a->ui.view);

@@ -224,6 +224,8 @@ static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32
     char line[300];
 
     (void)id;
+    if (p->is_tty && talk_settings(p->talk)->options->ui.bell == UI_BELL_ALWAYS)
+        putchar('\a');
     if (had_text)
         clean_end(&p->clean, sink, p);
     if (had_text && !talk_settings(p->talk)->options->quiet) {

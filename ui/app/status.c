@@ -26,7 +26,7 @@ static uint64_t held(const struct mw_sample *s)
 
 /* Returns the rate of the newest tokens during an answer, then that of the answer, as in the
  * border of the dashboard; 0 if none was made with this plan. */
-static double tokens_per_s(const struct talk *t, const struct mw_sample *s)
+double status_rate(const struct talk *t, const struct mw_sample *s)
 {
     struct mw_rates rates;
 
@@ -101,6 +101,15 @@ static void state_text(struct bar *b, const struct talk *t, const struct mw_samp
     snprintf(b->text[PART_STATE][0], sizeof b->text[0][0], "%-14s", word);
     snprintf(b->text[PART_STATE][1], sizeof b->text[0][0], "%s", word);
     snprintf(b->text[PART_STATE][2], sizeof b->text[0][0], "%s", shorter);
+}
+
+char *status_state(const struct talk *t, const struct mw_sample *s, char *buf, size_t n)
+{
+    struct bar b = { 0 };
+
+    state_text(&b, t, s);
+    snprintf(buf, n, "%s", b.text[PART_STATE][1]);
+    return buf;
 }
 
 /* Cut a name after columns. */
@@ -181,10 +190,11 @@ static void context_text(struct bar *b, const struct talk *t, const struct mw_sa
 
 static void speed_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
 {
-    double measured = tokens_per_s(t, s);
+    double measured = status_rate(t, s);
     double tps = measured > 0 ? measured : s->run.predicted_decode;
     const char *mark = measured > 0 || !(tps > 0) ? "" : "~";
-    const char *next = mark[0] != '\0' ? "next " : ""; /* the last rate is still on the screen */
+    const char *next =
+        mark[0] != '\0' ? "next " : ""; /* the last rate is still on the screen */
     char rate[24] = "-";
 
     if (tps > 0)

@@ -13,6 +13,12 @@
 #include "ui/talk/talk.h"
 #include "ui/term/canvas.h"
 
+/* The state in words: "ready", "reading prompt", "loading 13 %".  Returns buf. */
+char *status_state(const struct talk *t, const struct mw_sample *s, char *buf, size_t n);
+
+/* Tokens per second that were measured, as the bar shows them; 0: none yet. */
+double status_rate(const struct talk *t, const struct mw_sample *s);
+
 void status_draw(const struct canvas *c, const struct talk *t, const struct mw_sample *s,
                  const char *mode);
 

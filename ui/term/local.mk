@@ -20,7 +20,8 @@ libui_a_SOURCES += \
 	ui/term/role.c ui/term/role.h \
 	ui/term/sgr.c ui/term/sgr.h \
 	ui/term/term.c ui/term/term.h \
-	ui/term/theme.c ui/term/theme.h
+	ui/term/theme.c ui/term/theme.h \
+	ui/term/window.c ui/term/window.h
 
 # The themes that come with the program are compiled in from their files.
 nodist_libui_a_SOURCES = ui/term/theme_text.c

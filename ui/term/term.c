@@ -29,6 +29,7 @@
 #include "ui/term/fatal.h"
 #include "ui/term/ink.h"
 #include "ui/term/modes.h"
+#include "ui/term/window.h"
 
 #define ORIGIN_OFF  "\033[?6l" /* rows are counted from the top of the screen */
 #define MODES_ON    "\033[?2004h\033[?1004h"
@@ -49,8 +50,10 @@ struct term {
     int kept[2]; /* copies of descriptors 1 and 2; -1: not redirected */
     char log_path[400];
     SCREEN *screen;
-    bool is_up;  /* the alternate screen is shown */
-    bool is_cut; /* the terminal is larger than CANVAS_MAX_CELLS */
+    bool is_up;        /* the alternate screen is shown */
+    char title[160];   /* of the window; "": the one before */
+    bool pushed_title; /* and the one before is on the terminal's stack */
+    bool is_cut;       /* the terminal is larger than CANVAS_MAX_CELLS */
     bool is_ascii, wants_mouse, syncs;
     enum ui_color_wish color;
     const char *config_dir;
@@ -325,9 +328,9 @@ static void arm(struct term *t)
 {
     static const char *const names[] = { "sgr0", "rmkx", "rmcup", "cnorm" };
     char line[480], bytes[400];
-    size_t n =
-        (size_t)snprintf(bytes, sizeof bytes, "%s%s", FRAME_END MOUSE_OFF MODES_OFF WHEEL_AGAIN,
-                         modes_pop_keys(getenv("TERM")));
+    size_t n = (size_t)snprintf(
+        bytes, sizeof bytes, "%s%s%s", FRAME_END MOUSE_OFF MODES_OFF WHEEL_AGAIN,
+        t->pushed_title ? WINDOW_POP : "", modes_pop_keys(getenv("TERM")));
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         n = capability_add(bytes, n, sizeof bytes, names[i]);
@@ -372,6 +375,42 @@ static void show_screen(struct term *t)
     catch_end(&t->catch, send_frame, t);
 }
 
+/* ---- the title of the window ---- */
+
+static void show_title(struct term *t)
+{
+    char bytes[200];
+
+    if (t->title[0] == '\0' || !window_is_known(getenv("TERM")))
+        return;
+    if (!t->pushed_title)
+        send_text(t, WINDOW_PUSH);
+    t->pushed_title = true;
+    send_text(t, window_title(bytes, sizeof bytes, t->title, t->is_ascii));
+}
+
+static void restore_title(struct term *t)
+{
+    if (t->pushed_title)
+        send_text(t, WINDOW_POP);
+    t->pushed_title = false;
+}
+
+void term_set_title(struct term *t, const char *text)
+{
+    bool was_pushed = t->pushed_title;
+
+    if (strncmp(t->title, text, sizeof t->title - 1) == 0)
+        return;
+    snprintf(t->title, sizeof t->title, "%s", text);
+    if (t->title[0] == '\0')
+        restore_title(t);
+    else if (t->is_up)
+        show_title(t);
+    if (t->pushed_title != was_pushed)
+        arm(t);
+}
+
 /* After SIGSTOP, which a program cannot catch, the mode of the keyboard is still pushed. */
 static void modes_on(struct term *t)
 {
@@ -382,12 +421,14 @@ static void modes_on(struct term *t)
     if (t->wants_mouse)
         send_text(t, MOUSE_ON);
     t->is_up = true;
+    show_title(t);
 }
 
 static void modes_off(struct term *t)
 {
     catch_settle(&t->catch, send_frame, t);
     if (t->is_up) {
+        restore_title(t);
         send_text(t, FRAME_END MOUSE_OFF MODES_OFF WHEEL_AGAIN);
         send_text(t, modes_pop_keys(getenv("TERM")));
     }

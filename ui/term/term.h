@@ -79,6 +79,9 @@ void term_stop(struct term *t);
 int term_run(struct term *t, char *const argv[], struct err *e);
 
 void term_set_mouse(struct term *t, bool on);
+/* Set the title of the window.  "": leave it, or restore the one before.  It is sent only if it
+ * is another, and not to terminals that might print it. */
+void term_set_title(struct term *t, const char *text);
 /* Send bytes that neither draw nor move the cursor (OSC 52). */
 void term_send(struct term *t, const char *bytes, size_t n);
 
