@@ -138,6 +138,8 @@ static int run_command(const struct command *c, int argc, char **argv)
         help_version();
         return EXIT_OK;
     }
+    if (c->bit != CMD_COMPLETIONS) /* shells run it at their start */
+        ui_control_keys();
     code = run_with(c, &o, &config, argc, argv);
     free(config.text);
     return code;

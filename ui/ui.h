@@ -83,6 +83,12 @@ int ui_chat(const struct ui_chat_options *o, struct err *e);
  * output is a terminal. */
 bool ui_can_draw(void);
 
+/*
+ * Let Ctrl-C and Ctrl-Z of the terminal on standard output or standard error send signals, also
+ * if an earlier program left its keyboard in another mode.  Does nothing in the background.
+ */
+void ui_control_keys(void);
+
 struct ui_pick_options {
     struct ui_options ui;
     struct ui_paths paths;

@@ -250,3 +250,27 @@ class Terminal:
             os.close(self.master)
         except OSError:
             pass
+
+
+class OddTerminal(Terminal):
+    """A terminal that an earlier program left in one of these modes.  Ctrl and a letter are sent
+    as a sequence until the mode is ended."""
+    MODES = {"kitty": (re.compile(rb"\033\[(=0(;1)?|<\d*)u"), "\033[{};5u"),
+             "modifyOtherKeys": (re.compile(rb"\033\[>4(;0)?m"), "\033[27;5;{}~"),
+             "win32-input": (re.compile(rb"\033\[\?9001l"), "\033[67;46;{};1;8;1_")}
+
+    def __init__(self, mode, *args, **more):
+        self.end_of_mode, self.sequence = self.MODES[mode]
+        super().__init__(*args, **more)
+
+    def is_normal(self, seconds=0.0):
+        """Whether the mode is ended within the time."""
+        end = time.monotonic() + seconds
+        while not self.end_of_mode.search(self.raw) and time.monotonic() < end:
+            if not self.pump(0.05):
+                break
+        return self.end_of_mode.search(self.raw) is not None
+
+    def control_c(self):
+        self.send("\003" if self.is_normal() else self.sequence.format(
+            3 if "_" in self.sequence else ord("c")))

@@ -3,17 +3,20 @@
 import os
 import re
 import signal
+import socket
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain  # noqa: E402
+from gguf_edit import U32  # noqa: E402
 from program import MODELS, SRCDIR, FolderCase, budget  # noqa: E402
-from terminal import Terminal  # noqa: E402
+from terminal import OddTerminal, Terminal  # noqa: E402
 
 TINY = os.path.join(MODELS, "llama-tiny.gguf")
 RECORDING = os.path.join(SRCDIR, "tests", "data", "dash", "session.jsonl")
 ARGS = ["-m", TINY, "-b", budget(256), "-t", "1", "--temp", "0", "-n", "12"]
+CONTROL_KEYS = b"\033[=0;1u\033[>4;0m\033[?9001l"  # makes Ctrl-C a signal
 
 
 def under_a_shell():
@@ -33,6 +36,19 @@ def under_a_shell():
             os._exit(os.WEXITSTATUS(status))
         os.write(1, b"STOPPED")
         os.kill(pid, signal.SIGCONT)
+
+
+def behind_another():
+    """Run in the child: another process group is in the foreground of the terminal."""
+    pid = os.fork()
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    os.setpgid(pid, pid)
+    if pid == 0:
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        return
+    os.closerange(3, 256)
+    _, status = os.waitpid(pid, 0)
+    os._exit(os.WEXITSTATUS(status))
 
 
 class KeyboardCase(FolderCase):
@@ -199,7 +215,7 @@ class Keys(KeyboardCase):
         self.assertTrue(t.sees("Ctrl-C again"), t.screen())
         t.send("\033[99;5u\n")
         self.assert_ends(t)
-        self.assertNotIn(b"\033", t.raw)
+        self.assertNotIn(b"\033", t.raw.replace(CONTROL_KEYS, b"", 1))
 
     def test_a_binding_of_inputrc_wins(self):
         inputrc = self.path("inputrc")
@@ -265,6 +281,95 @@ class Modes(KeyboardCase):
         self.assertNotIn(b"\033[>", t.raw)
         self.assertNotIn(b"\033[<", t.raw)
         self.assertIn(b"\033[?1l", t.raw)
+
+
+class LeftByOthers(KeyboardCase):
+    """An earlier program has not ended its mode of the keyboard, and Ctrl-C must still stop."""
+
+    def odd(self, mode, *args, **more):
+        t = OddTerminal(mode, *args, home=self.folder, **more)
+        self.addCleanup(t.close)
+        return t
+
+    def endless(self):
+        """Options that give a model whose answers do not end."""
+        words = ["\n", "a", "b", " "]
+        model = chain(self.folder, "m", dict(zip(words, words[1:] + words[1:2])),
+                      keys={"qwen2.context_length": (U32, 1 << 16)}).path
+        return ["-m", model, "-b", budget(256), "-t", "1", "-c", "64k"]
+
+    def assert_stops(self, t):
+        self.assertTrue(t.is_normal(30), t.screen())
+        t.control_c()
+        t.pump(30)
+        # The default action before the command has its own.
+        self.assertIn(t.process.wait(30), (130, -signal.SIGINT), t.screen())
+
+    def test_an_answer_of_run_stops(self):
+        for mode in OddTerminal.MODES:
+            t = self.odd(mode, "run", *self.endless(), "-q", "hello")
+            n = len(CONTROL_KEYS)
+            while len(t.raw) < n + 40 and t.pump(0.05):
+                pass
+            self.assertGreaterEqual(len(t.raw), n + 40)
+            t.control_c()
+            t.pump(30)
+            self.assertEqual(t.process.wait(30), 130, mode)
+
+    def test_an_answer_in_plain_mode_stops(self):
+        for mode in OddTerminal.MODES:
+            t = self.odd(mode, *self.endless(), "--plain")
+            self.assertTrue(t.sees("/help"), t.screen())
+            before = len(t.raw)
+            t.send("hello\n")
+            while len(t.raw) < before + 100 and t.pump(0.05):
+                pass
+            t.control_c()
+            self.assertTrue(t.sees("/continue resumes"), mode + t.screen())
+            t.send("/quit\n")
+            self.assert_ends(t)
+
+    def test_other_commands_stop(self):
+        hub = socket.create_server(("127.0.0.1", 0))  # accepts, and never answers
+        self.addCleanup(hub.close)
+        text = self.path("text")
+        with open(text, "w") as f:
+            f.write("some words " * 20000)
+        for args in (["bench", TINY, "-n", "5000"], ["sweep", TINY], ["doctor"],
+                     ["report", TINY, "-o", self.path("page.html")],
+                     ["eval", TINY, "--text", text, "-c", "64k"], ["pull", "org/name"],
+                     ["run", "-m", TINY, "-"]):
+            with self.subTest(args[0]):
+                self.assert_stops(self.odd("kitty", *args, env={
+                    "HF_ENDPOINT": "http://127.0.0.1:%d" % hub.getsockname()[1]}))
+
+    def test_an_answer_on_the_screen_stops_by_each_encoding(self):
+        t = self.start(*self.endless(), "--view", "chat")
+        self.assertTrue(t.sees("ready"), t.screen())
+        for key in ["\033[99;5u", "\033[99;197u", "\033[27;5;99~", "\033[67;46;3;1;8;1_",
+                    "\033[1089::99;5u"]:
+            t.send("hello\r")
+            self.assertTrue(t.sees("answering"), t.screen())
+            t.send(key)
+            self.assertTrue(t.sees("/continue resumes", "ready"), repr(key) + t.screen())
+            t.send("/clear\r")
+            self.assertTrue(t.loses("/continue resumes"), t.screen())
+
+    def test_only_a_terminal_in_front_gets_them(self):
+        for args in (["list"], ["plan", TINY]):
+            t = self.start(*args)
+            t.pump(30)
+            self.assertTrue(t.raw.startswith(CONTROL_KEYS), t.raw[:80])
+        for term in ("dumb", "", "vt100", "linux"):
+            t = self.start("list", env={"TERM": term})
+            t.pump(30)
+            self.assertNotIn(b"\033", t.raw)
+        t = self.start("completions", "bash")
+        t.pump(30)
+        self.assertNotIn(b"\033[=", t.raw)
+        t = self.start("list", before=behind_another)
+        t.pump(30)
+        self.assertNotIn(b"\033[=", t.raw)
 
 
 class Overlays(KeyboardCase):

@@ -3,6 +3,7 @@
 #include "ui/term/modes.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #define KEYS_KNOWN                                                                             \
@@ -24,6 +25,12 @@
 
 #define OTHER_KEYS_OFF "\033[>4;0m" /* xterm's modifyOtherKeys */
 
+/* The modes in which Ctrl-C sends a sequence that does not become a signal. */
+#define CONTROL_KEYS_KNOWN                                                                     \
+    "\033[=0;1u"    /* kitty's protocol, of the program that has not ended its mode */         \
+    OTHER_KEYS_OFF                                                                             \
+    "\033[?9001l"
+
 /* Older consoles of Linux print the end of sequences with '>' and '<'. */
 static bool is_console(const char *term)
 {
@@ -44,4 +51,17 @@ const char *modes_push_keys(const char *term)
 const char *modes_pop_keys(const char *term)
 {
     return is_console(term) ? "" : "\033[<u";
+}
+
+const char *modes_control_keys(const char *term)
+{
+    /* They print such sequences, or have no modes of keys. */
+    static const char *const older[] = { "dumb", "ansi", "vt", "eterm", "emacs", "unknown" };
+
+    if (term == NULL || *term == '\0' || is_console(term))
+        return "";
+    for (size_t i = 0; i < sizeof older / sizeof older[0]; i++)
+        if (strncmp(term, older[i], strlen(older[i])) == 0)
+            return "";
+    return CONTROL_KEYS_KNOWN;
 }

@@ -19,4 +19,9 @@ const char *modes_known(const char *term);
 const char *modes_push_keys(const char *term);
 const char *modes_pop_keys(const char *term);
 
+/* The bytes that make Ctrl-C and Ctrl-Z signals again, for commands without a screen; also on
+ * the ordinary screen before the other one is entered.  "" if the terminal, which may be NULL,
+ * could print them. */
+const char *modes_control_keys(const char *term);
+
 #endif

@@ -843,3 +843,15 @@ bool ui_can_draw(void)
     return isatty(STDOUT_FILENO) == 1 && name != NULL && *name != '\0' &&
            strcmp(name, "dumb") != 0;
 }
+
+void ui_control_keys(void)
+{
+    const char *keys = modes_control_keys(getenv("TERM"));
+
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        /* Only the terminal that controls this process has a foreground group. */
+        if (*keys != '\0' && tcgetpgrp(fd) == getpgrp()) {
+            (void)!write(fd, keys, strlen(keys));
+            return;
+        }
+}
