@@ -83,15 +83,18 @@ static void list_powers(struct sweep *s, uint64_t from, uint64_t to)
         add_item(s, n);
 }
 
+/* Also one thread per CPU, if that is more than one per core: is it faster here? */
 static void list_threads(struct sweep *s)
 {
     struct mw_machine machine;
     uint64_t n = 1;
 
     mw_machine_read(&machine);
-    for (; n < (uint64_t)machine.n_cpu; n *= 2)
+    for (; n < (uint64_t)machine.n_core; n *= 2)
         add_item(s, n);
-    add_item(s, machine.n_cpu > 0 ? (uint64_t)machine.n_cpu : 1);
+    add_item(s, (uint64_t)machine.n_core);
+    if (machine.n_cpu > machine.n_core)
+        add_item(s, (uint64_t)machine.n_cpu);
 }
 
 /* Choose the values of the setting, unless the user did. */

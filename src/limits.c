@@ -55,7 +55,7 @@ static void make_place(struct place *p, const char *model_path, const struct mw_
     snprintf(k->build, sizeof k->build, "%s", BUILD_NAME);
     snprintf(k->kernels, sizeof k->kernels, "%s", o->isa != NULL ? o->isa : mw_isa(0));
     snprintf(k->io, sizeof k->io, "%s", mw_io_name(o->io));
-    k->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_cpu;
+    k->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_core;
     limits_model_of(model_path, k->model, sizeof k->model);
     if (stat(model_path, &st) == 0)
         k->dev = st.st_dev;

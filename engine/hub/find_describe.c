@@ -43,7 +43,7 @@ int mw_describer_new(struct mw_describer **out, const struct mw_options *o,
     }
     mw_machine_read(&d->machine);
     if (d->options.n_thread <= 0)
-        d->options.n_thread = d->machine.n_cpu;
+        d->options.n_thread = d->machine.n_core;
     if (how->file != NULL)
         record_list_read(&d->records, how->file);
     *out = d;

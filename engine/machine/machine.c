@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,20 +16,71 @@
 #include "engine/machine/cgroup.h"
 #include "engine/machine/proc.h"
 
-/* Returns the CPUs of the affinity mask, or the quota rounded up if that is less. */
-static int usable_cpus(const char *root)
+/* Is this CPU the first of its core in the set?  Every CPU whose core the system does not report
+ * counts as a core. */
+static bool is_first_of_core(const char *root, int cpu, const cpu_set_t *set)
+{
+    char path[96], text[1024], *at = text, *end;
+
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+             cpu);
+    if (kernel_file_slurp(root, path, text, sizeof text) <= 0)
+        return true;
+    for (;; at = end + 1) { /* "0,8" or "0-1", in ascending order */
+        long first = strtol(at, &end, 10), last = first;
+
+        if (end == at || first < 0)
+            return true;
+        if (*end == '-')
+            last = strtol(end + 1, &end, 10);
+        for (long i = first; i <= last && i < cpu; i++)
+            if (i < CPU_SETSIZE && CPU_ISSET((int)i, set))
+                return false;
+        if (*end != ',')
+            return true;
+    }
+}
+
+static int count_cores(const char *root, const cpu_set_t *set)
+{
+    char text[8];
+    int n = 0;
+
+    if (kernel_file_slurp(root, "/sys/devices/system/cpu/smt/active", text, sizeof text) > 0 &&
+        text[0] == '0')
+        return CPU_COUNT(set); /* one thread per core */
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        n += CPU_ISSET(i, set) && is_first_of_core(root, i, set);
+    return n;
+}
+
+/*
+ * Count the CPUs of the affinity mask and their cores; no more than the quota rounded up.
+ *
+ * Threads are one per core because two threads of a core share its vector units and its caches,
+ * and the memory gives no more to two threads than to one.  Every part of a product waits for
+ * its slowest thread, so a second thread on some of the cores costs more than it brings.
+ */
+static void count_cpus(const char *root, struct mw_machine *out)
 {
     double quota = cgroup_cpu_quota(root);
+    int whole = 65536;
     cpu_set_t set;
-    int n = 0, whole;
 
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        n = CPU_COUNT(&set);
-    else
-        n = (int)sysconf(_SC_NPROCESSORS_ONLN); /* more CPUs than the mask holds */
-    whole = quota > 0 && quota < 65536 ? (int)quota + (quota > (int)quota) : n;
-    n = whole < n ? whole : n;
-    return n > 0 ? n : 1;
+    if (quota > 0 && quota < whole)
+        whole = (int)quota + (quota > (int)quota);
+    if (sched_getaffinity(0, sizeof set, &set) == 0) {
+        out->n_cpu = CPU_COUNT(&set);
+        out->n_core = count_cores(root, &set);
+    } else { /* more CPUs than the mask holds */
+        out->n_cpu = out->n_core = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    }
+    out->n_cpu = whole < out->n_cpu ? whole : out->n_cpu;
+    out->n_core = whole < out->n_core ? whole : out->n_core;
+    if (out->n_cpu < 1)
+        out->n_cpu = 1;
+    if (out->n_core < 1)
+        out->n_core = 1;
 }
 
 /* Get "model name : AMD EPYC" on x86.  Other architectures do not have this line. */
@@ -143,7 +195,7 @@ void machine_read(const char *root, struct mw_machine *out)
     if (memory.room.why_not == NULL &&
         (out->available_bytes == 0 || memory.room.value < out->available_bytes))
         out->available_bytes = memory.room.value;
-    out->n_cpu = usable_cpus(root);
+    count_cpus(root, out);
     cpu_name(root, out->cpu, sizeof out->cpu);
 }
 

@@ -329,6 +329,7 @@ void survey_processor(const char *root, mw_fact_fn *fn, void *ctx)
     machine_read(root, &machine);
     put_text(&s, "processor", "processor", machine.cpu[0] != '\0' ? machine.cpu : NULL);
     put_number(&s, "n_cpu", "processors to use", MW_UNIT_COUNT, machine.n_cpu);
+    put_number(&s, "n_core", "cores to use", MW_UNIT_COUNT, machine.n_core);
     if (quota > 0)
         put_number(&s, "quota", "quota of the group", MW_UNIT_COUNT, quota);
     else

@@ -302,7 +302,7 @@ int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err
         how.buffer_bytes = o->memory_bytes / 2;
     if (how.n_thread <= 0) {
         mw_machine_read(&machine);
-        how.n_thread = machine.n_cpu;
+        how.n_thread = machine.n_core;
     }
     if (how.buffer_bytes < RATES_LEAST_BUFFER) /* a budget that no model fits */
         return 0;
@@ -460,7 +460,7 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
 
     *out = (struct mw_limits){ .is_doubtful = was_busy() };
     mw_machine_read(&machine);
-    n_thread = o->n_thread > 0 ? o->n_thread : machine.n_cpu;
+    n_thread = o->n_thread > 0 ? o->n_thread : machine.n_core;
     fd = limits_open_noise(folder, e);
     if (fd < 0)
         return -1;

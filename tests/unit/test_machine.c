@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -321,12 +322,82 @@ static void the_machine_is_as_large_as_its_limits(void **state)
     assert_int_equal(m.memory_bytes, 2000000000);
     assert_int_equal(m.available_bytes, 1500000000);
     assert_int_equal(m.n_cpu, 1);
+    assert_int_equal(m.n_core, 1);
     assert_string_equal(m.cpu, "Some CPU");
 
     machine_read("", &m);
     assert_true(m.n_cpu >= 1);
     assert_true(m.memory_bytes > 0);
     assert_true(m.available_bytes <= m.memory_bytes);
+}
+
+/* Write the cores of all CPUs that a mask can hold: two threads each, as a range or as a list. */
+static void put_cores(void)
+{
+    for (int i = 0; i < CPU_SETSIZE; i++) {
+        char path[96], text[32];
+
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+                 i);
+        snprintf(text, sizeof text, i / 2 % 2 == 0 ? "%d-%d\n" : "%d,%d\n", i & ~1, i | 1);
+        tree_put(path, text);
+    }
+}
+
+static void threads_of_a_core_count_once(void **state)
+{
+    cpu_set_t all, one;
+    struct mw_machine m;
+    int n_core = 0, last = 0;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_cpu, CPU_COUNT(&all));
+    assert_int_equal(m.n_core, CPU_COUNT(&all)); /* the system reports no cores */
+    put_cores();
+    for (int i = 0; i < CPU_SETSIZE; i++) {
+        n_core += CPU_ISSET(i, &all) && (i % 2 == 0 || !CPU_ISSET(i - 1, &all));
+        last = CPU_ISSET(i, &all) ? i : last;
+    }
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_cpu, CPU_COUNT(&all));
+    assert_int_equal(m.n_core, n_core);
+
+    /* The second thread of a core is a core if the process may not use the first one. */
+    CPU_ZERO(&one);
+    CPU_SET(last, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    machine_read(tree_root, &m);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(m.n_cpu, 1);
+    assert_int_equal(m.n_core, 1);
+
+    tree_put("/sys/devices/system/cpu/smt/active", "0\n");
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_core, m.n_cpu);
+}
+
+static void nonsense_about_cores_counts_cpus(void **state)
+{
+    static const char *const texts[] = { "", "\n", "x", ",", "-1", "-", "5-", "99999999999999",
+                                         "0-99999999999999,", "3-1\n" };
+    char path[96];
+    struct mw_machine m;
+    cpu_set_t all;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++) {
+        for (int i = 0; i < CPU_SETSIZE; i++) {
+            snprintf(path, sizeof path,
+                     "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", i);
+            if (CPU_ISSET(i, &all))
+                tree_put(path, texts[k]);
+        }
+        machine_read(tree_root, &m);
+        assert_in_range(m.n_core, 1, m.n_cpu);
+    }
 }
 
 /* Apply the limits in the tree to a budget of that many bytes.  Returns the result, and the
@@ -675,6 +746,8 @@ int main(void)
         in_a_tree(broken_files_of_the_kernel_give_no_figures),
         in_a_tree(pressure_is_read_in_hundredths),
         in_a_tree(the_machine_is_as_large_as_its_limits),
+        in_a_tree(threads_of_a_core_count_once),
+        in_a_tree(nonsense_about_cores_counts_cpus),
         in_a_tree(a_budget_above_the_limit_of_a_group_is_lowered),
         in_a_tree(memory_high_of_version_2_lowers_a_budget_too),
         in_a_tree(a_budget_above_the_available_memory_is_lowered),
