@@ -5,6 +5,7 @@ The answers of the models are fixed: see tests/lib/chain_model.py."""
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import unittest
@@ -452,6 +453,44 @@ class Turns(Marks):
                                       template=OLMO2, more=("er|>",))),
     }
 
+    # The formats of --format: the last token of the prompt, a mark, and the vocabulary.
+    GEMMA = dict(marks=("<bos>", "<start_of_turn>", "<end_of_turn>"), eos="<end_of_turn>",
+                 arch="llama")
+    GEMMA_4 = dict(marks=("<bos>", "<|turn>", "<turn|>", "<|channel>", "<channel|>"),
+                   eos="<turn|>", arch="llama")
+    LLAMA_3 = dict(marks=LLAMA3_MARKS, eos="<|eot_id|>", arch="llama", pre="llama-bpe")
+    PHI_3 = dict(marks=PHI_MARKS, eos="<|endoftext|>", arch="llama")
+    INST = dict(marks=V7, eos="</s>", arch="llama", pre="tekken")
+    SPELLED = dict(marks=("<s>", "</s>"), eos="</s>", arch="llama", more=("ST]",))
+    FORMATS = {
+        "chatml": ("\n", IM[0], dict()), "qwen2.5": ("\n", IM[0], dict()),
+        "qwen3": ("\n", IM[0], dict(user=("<think>", "</think>"))),
+        "gemma2": ("\n", "<start_of_turn>", GEMMA), "gemma3": ("\n", "<start_of_turn>", GEMMA),
+        "gemma4": ("\n", "<|turn>", GEMMA_4),
+        "gemma4-large": ("<channel|>", "<|turn>", GEMMA_4),
+        "llama3": ("\n\n", "<|start_header_id|>", LLAMA_3),
+        "llama3.1": ("\n\n", "<|start_header_id|>", LLAMA_3),
+        "phi3": ("\n", "<|user|>", PHI_3), "phi3.5": ("\n", "<|system|>", PHI_3),
+        "phi4": ("<|im_sep|>", IM[0], dict(marks=("<|im_start|>", "<|im_sep|>", "<|im_end|>"))),
+        "mistral-v3": ("[/INST]", "[INST]", INST), "mistral-tekken": ("[/INST]", "[INST]", INST),
+        "mistral-v7": ("[/INST]", "[SYSTEM_PROMPT]", INST),
+        "mistral-v7-tekken": ("[/INST]", "[SYSTEM_PROMPT]", INST),
+        "mistral-v1-old": ("]", "[IN", SPELLED), "mistral-v1": ("]", "[IN", SPELLED),
+        "llama2": ("]", "[IN", SPELLED),
+    }
+
+    def test_a_mark_of_a_built_in_format_ends_the_answer(self):
+        r = memwall("run", "--format", "?", "hi")
+        names = re.search(r"use none, (.*)\n", r.stderr).group(1).split(", ")
+        self.assertEqual({*self.FORMATS, "raw"}, {*names})
+        for name, (first, mark, row) in self.FORMATS.items():
+            row = dict(row)
+            rest = row.pop("more", ())
+            with self.subTest(format=name):
+                answer = self.answer(first, "a", mark, *rest, "q", "r", "s", template=None,
+                                     args=("--format", name), **row)
+                self.assertEqual(("a", "stop"), (answer["text"].strip(), answer["done"]))
+
     def test_a_mark_that_opens_a_turn_ends_the_answer(self):
         for name, (first, mark, row) in self.ROWS.items():
             row = dict(row)
@@ -553,7 +592,9 @@ class Types(Marks):
         answers "a" and then opens a turn."""
         marks = more["marks"]
         if source is None:
-            path = self.model(more.pop("first"), "a", more.pop("mark"), "q", **more)
+            first = more.pop("first")
+            first = (first,) if isinstance(first, str) else first
+            path = self.model(*first, "a", more.pop("mark"), "q", **more)
             g = Gguf(path)
         else:
             g = Gguf(os.path.join(MODELS, source))
@@ -580,7 +621,8 @@ class Types(Marks):
                 got, said = self.tokens(path, messages, *args)
                 self.assertEqual(want, got)
                 for mark in marks:
-                    by_form = kind == self.USER and mark[:2] in ("<|", "[I", "[/", "<\uff5c")
+                    by_form = kind == self.USER and (
+                        mark[:2] in ("<|", "[I", "[/", "<\uff5c") or mark[-2:] == "|>")
                     if not by_form and mark not in ("<end_of_turn>", "<bos>"):
                         self.assertIn(mark, said)
                 # A message that spells the marks makes no control token.
@@ -624,6 +666,26 @@ class Types(Marks):
         self.check(("[INST]", "[/INST]", "<s>", "</s>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"),
                    first="[/INST]", mark="[INST]", eos="</s>", template=MISTRAL, arch="llama",
                    pre="tekken")
+
+    def test_marks_of_other_families(self):
+        rows = {
+            "llama 3": (Turns.LLAMA3_MARKS[1:], dict(
+                first="\n\n", mark="<|start_header_id|>", eos="<|eot_id|>", template=LLAMA3,
+                arch="llama", pre="llama-bpe")),
+            "gemma 4": (("<|turn>", "<turn|>"), dict(
+                first="\n", mark="<|turn>", eos="<turn|>", template=GEMMA4, arch="llama")),
+            "phi 4": (("<|im_start|>", "<|im_sep|>", "<|im_end|>"), dict(
+                first="<|im_sep|>", mark="<|im_start|>", template=PHI4)),
+            "granite": (GRANITE_MARKS, dict(
+                first="<|end_of_role|>", mark="<|start_of_role|>", eos="<|end_of_text|>",
+                template=GRANITE, arch="llama")),
+            "gpt-oss": (HARMONY_MARKS, dict(
+                first=("t", "<|channel|>", "final", "<|message|>"), mark="<|start|>",
+                eos="<|return|>", template=HARMONY)),
+        }
+        for family, (marks, row) in rows.items():
+            with self.subTest(family=family):
+                self.check(marks, **row)
 
     def test_marks_of_other_letters(self):
         template = published("deepseek-r1-distill").replace("\u2581of\u2581sentence", "")
