@@ -106,15 +106,19 @@ def _feed_forward(m, g, n_embd, n_ff):
     m.matrix(g + "ffn_down.weight", n_embd, n_ff)
 
 
-def llama(head_dim, heads=4, heads_kv=2, layers=2, n_embd=64, n_ff=96, seed=1, n_ctx=512):
-    m = Model("llama", seed)
+def llama(head_dim, heads=4, heads_kv=2, layers=2, n_embd=64, n_ff=96, seed=1, n_ctx=512,
+          arch="llama"):
+    """A llama, or with arch a qwen3 or qwen3moe, which norms queries and keys."""
+    m = Model(arch, seed)
     for name, value in (("context_length", n_ctx), ("embedding_length", n_embd),
                         ("block_count", layers), ("feed_forward_length", n_ff),
                         ("attention.head_count", heads), ("attention.head_count_kv", heads_kv),
                         ("attention.key_length", head_dim), ("attention.value_length", head_dim),
                         ("rope.dimension_count", head_dim)):
-        m.keys.append(("llama." + name, U32, value))
-    m.keys.append(("llama.attention.layer_norm_rms_epsilon", F32, 1e-5))
+        m.keys.append((f"{arch}.{name}", U32, value))
+    m.keys.append((arch + ".attention.layer_norm_rms_epsilon", F32, 1e-5))
+    if arch != "llama":
+        m.keys.append((arch + ".rope.freq_base", F32, 1e6))
     m.matrix("token_embd.weight", VOCAB, n_embd, math.sqrt(n_embd))
     for i in range(layers):
         g = f"blk.{i}."
@@ -123,6 +127,9 @@ def llama(head_dim, heads=4, heads_kv=2, layers=2, n_embd=64, n_ff=96, seed=1, n
         m.matrix(g + "attn_k.weight", heads_kv * head_dim, n_embd)
         m.matrix(g + "attn_v.weight", heads_kv * head_dim, n_embd)
         m.matrix(g + "attn_output.weight", n_embd, heads * head_dim, 2)
+        if arch != "llama":
+            m.vector(g + "attn_q_norm.weight", head_dim)
+            m.vector(g + "attn_k_norm.weight", head_dim)
         _feed_forward(m, g, n_embd, n_ff)
     m.vector("output_norm.weight", n_embd)
     m.matrix("output.weight", VOCAB, n_embd)

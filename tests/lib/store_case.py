@@ -57,7 +57,8 @@ class StoreCase(unittest.TestCase):
         return {m["name"]: m for m in json.loads(r.stdout)}
 
     def ollama(self, name, *layers, model=TINY, store=".ollama/models"):
-        """Add a model to Ollama's store.  A layer is a kind and bytes, or something for JSON."""
+        """Add a model to Ollama's store.  A layer is a kind and bytes, or something for JSON.
+        Returns the path of the manifest."""
         with open(model, "rb") as f:
             layers = (("model", f.read()), *layers)
         rows = []
@@ -68,5 +69,5 @@ class StoreCase(unittest.TestCase):
             self.put(f"{store}/blobs/sha256-{digest}", data)
             rows.append({"mediaType": "application/vnd.ollama.image." + kind,
                          "digest": "sha256:" + digest, "size": len(data)})
-        self.put(f"{store}/manifests/registry.ollama.ai/library/{name}/latest",
-                 json.dumps({"schemaVersion": 2, "config": rows[0], "layers": rows}))
+        return self.put(f"{store}/manifests/registry.ollama.ai/library/{name}/latest",
+                        json.dumps({"schemaVersion": 2, "config": rows[0], "layers": rows}))

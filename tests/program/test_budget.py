@@ -89,8 +89,8 @@ class Experts(FolderCase):
 
     N_CTX = 2048
 
-    def write(self, name, n_ff):
-        m = gguf_model.llama(head_dim=64, n_ctx=self.N_CTX)
+    def write(self, name, arch, n_ff):
+        m = gguf_model.llama(head_dim=64, n_ctx=self.N_CTX, arch=arch)
         m = gguf_model.with_experts(m, n_expert=9, n_used=7, n_ff=n_ff)
         m.write(self.path(name))
         return self.path(name)
@@ -101,9 +101,11 @@ class Experts(FolderCase):
                        "--greedy", str(n_greedy), "--threads", "2", *KERNELS, *args, stdin=ids)
 
     def test_the_smallest_budget_lasts_for_the_complete_context(self):
-        for n_ff, n_id, n_greedy in (512, self.N_CTX - 4, 4), (600, 1500, 300):
-            with self.subTest(n_ff=n_ff, n_greedy=n_greedy):
-                model = self.write("experts.gguf", n_ff)
+        for arch, n_ff, n_id, n_greedy in (("llama", 512, self.N_CTX - 4, 4),
+                                           ("llama", 600, 1500, 300),
+                                           ("qwen3moe", 600, self.N_CTX - 150, 150)):
+            with self.subTest(arch=arch, n_ff=n_ff, n_greedy=n_greedy):
+                model = self.write("experts.gguf", arch, n_ff)
                 want = self.evaluate(model, n_id, n_greedy, "-b", "1G")
                 self.assertEqual(0, want.returncode, want.stderr)
                 r = self.evaluate(model, n_id, n_greedy, "-b", "8M")

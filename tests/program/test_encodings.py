@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from program import (FolderCase, MEMWALL, MODELS, SRCDIR, TIMEOUT_S, budget,  # noqa: E402
                      environment)
-from pull_case import Case as PullCase  # noqa: E402
+from pull_case import Case as PullCase, tokenizer  # noqa: E402
 from terminal import Terminal  # noqa: E402
 from tiny_model import Model  # noqa: E402
 
@@ -137,6 +137,35 @@ class Files(EncodingCase):
         for codec, mark, name in OTHERS:
             self.write(config, mark + text.decode().encode(codec))
             self.assert_named(self.memwall("inspect", folder), name, "config.json")
+
+    def test_the_tokenizer_of_a_model(self):
+        template = "{% for m in messages %}\n<{{ m.content }}>\n{% endfor %}\nend\n"
+        messages = b'[{"role":"user","content":"hi"}]'
+        files = {"tokenizer.json": tokenizer().decode(),
+                 "tokenizer_config.json": json.dumps({"chat_template": template}, indent=1),
+                 "chat_template.jinja": template.replace("<", "(")}
+        args = "tokenize", "-m", self.path("m"), "--chat", "--text"
+
+        def write(change=None, data=None):
+            for name, text in files.items():
+                self.write("m/" + name, text.encode() if name != change else data)
+
+        self.write("m/tokenizer.json", files["tokenizer.json"].encode())
+        for part in "tokenizer_config.json", "chat_template.jinja":
+            self.write("m/" + part, files[part].encode())
+            want = self.output(*args, data=messages)
+            self.assertIn("<hi>" if part[0] == "t" else "(hi>", want)
+            for name in files:
+                if not os.path.exists(self.path("m/" + name)):
+                    continue
+                data = files[name].encode()
+                self.write("m/" + name, MARK + data.replace(b"\n", b"\r\n"))
+                self.assertEqual(self.output(*args, data=messages), want, name)
+                self.write("m/" + name, data)
+        for name, text in files.items():
+            for codec, mark, encoding in OTHERS:
+                write(name, mark + text.encode(codec))
+                self.assert_named(self.memwall(*args, data=messages), encoding, name)
 
     def test_a_recording(self):
         with open(os.path.join(SRCDIR, "tests", "data", "dash", "session.jsonl"), "rb") as f:

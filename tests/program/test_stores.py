@@ -81,6 +81,26 @@ class OllamaParts(StoreCase):
         r = self.memwall("plan", "-m", "tuned", "--json")
         self.assertEqual(300, json.loads(r.stdout)["ctx"])
 
+    def test_a_byte_order_mark_is_not_a_part_of_a_text(self):
+        mark = b"\xef\xbb\xbf"
+        template = ("{% for m in messages %}{{ m['role'] + m['content'] }}{% endfor %}"
+                    "{% if add_generation_prompt %}{{ '>' }}{% endif %}")
+        g = chain(self.home, "m", spell(">", "abcdef"), template=template)
+        want = None
+        for m in b"", mark:
+            manifest = self.ollama("tuned", ("params", m + b'{"stop": ["d"],\r\n"top_k": 7}\r\n'),
+                                   ("system", m + b"be brief"), model=g.path)
+            with open(manifest, "rb") as f:
+                text = f.read()
+            self.put(manifest, m + text.replace(b",", b",\r\n"))
+            r = self.memwall("run", "-m", "tuned", "--json", *SMALL, "hi")
+            self.assertEqual(0, r.returncode, r.stderr)
+            done = json.loads(r.stdout.splitlines()[-1])
+            self.assertEqual("abc", done["text"])
+            want = want or (done["n_prompt"], r.stderr)
+            self.assertEqual(want, (done["n_prompt"], r.stderr))
+        self.assertIn("top-k 7", r.stderr)
+
     def test_settings_of_the_user_come_first(self):
         self.ollama("tuned", ("params", {"temperature": 0.25, "top_k": 7, "stop": ["x"],
                                          "num_ctx": 300}), ("system", b"be brief"))
@@ -175,12 +195,13 @@ class Places(StoreCase):
         self.copy("disk/older/pub/m/older-F32.gguf")
         self.copy("other/models/pub/m/pointed-F32.gguf")
         self.copy("other/set/pub/m/both-F32.gguf")
-        self.put(".lmstudio/settings.json", json.dumps(
-            {"a": {"downloadsFolder": "/wrong"}, "downloadsFolder": self.path("disk/lm")}))
         self.put(".cache/lm-studio/settings.json", json.dumps({"downloadsFolder": "~/disk/older"}))
         self.put("other/settings.json", json.dumps({"downloadsFolder": self.path("other/set/")}))
-        for end in ("", "\n", "\r\n", "/"):
-            self.put(".lmstudio-home-pointer", self.path("other") + end)
+        for mark, end in (("", ""), ("", "\n"), ("", "\r\n"), ("", "/"), ("\ufeff", "\r\n")):
+            self.put(".lmstudio-home-pointer", mark + self.path("other") + end)
+            self.put(".lmstudio/settings.json", mark + json.dumps(
+                {"a": {"downloadsFolder": "/wrong"}, "downloadsFolder": self.path("disk/lm")},
+                indent=1).replace("\n", end.strip("/") or "\n"))
             self.assertEqual({name + ":F32": "lm-studio" for name in (
                 "plain", "old", "moved", "older", "pointed", "both")}, self.names())
 
@@ -209,6 +230,8 @@ class Places(StoreCase):
                 unit = self.put(".config/systemd/user/" + name, "[Service]\n# a comment\n" +
                                 line % self.path("big disk/models") + "\nRestart=always\n")
                 self.assertEqual({"found:latest": "ollama"}, self.names(), line)
+            self.put(unit, "\ufeff" + line % self.path("big disk/models") + "\r\n")
+            self.assertEqual({"found:latest": "ollama"}, self.names())
             os.unlink(unit)
         moved = self.put("config/systemd/user/ollama.service",
                          f"Environment=OLLAMA_MODELS={self.path('nothing')}")

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """memwall sweep: the points, the pictures, the cage, and going on after an interruption."""
+import csv
 import fcntl
+import io
 import json
 import os
 import pty
@@ -87,6 +89,34 @@ class Sweep(Case):
     def test_a_model_that_is_not_there(self):
         r = self.run_it(*QUICK, model=self.path("none.gguf"), code=1)
         self.assertEqual(("", 1), (r.stdout, r.stderr.count("none.gguf")))
+
+    def test_csv_and_markdown_have_a_line_for_each_point(self):
+        out = self.run_it(*QUICK, "--csv", "--over", "kv").stdout
+        rows = list(csv.DictReader(io.StringIO(out)))
+        self.assertEqual(["f16", "q8_0", "q4_0"], [r["kv"] for r in rows])
+        for r in rows:
+            self.assertEqual("ok", r["status"])
+            self.assertGreater(float(r["decode_tps"]), 0)
+            self.assertNotIn(None, r)
+        out = self.run_it(*QUICK, "--markdown", "--over", "kv").stdout
+        table = [line for line in out.splitlines() if line.startswith("|")]
+        self.assertEqual(5, len(table), out)
+        self.assertEqual({table[0].count("|")}, {line.count("|") for line in table})
+        self.assertEqual(["f16", "q8_0", "q4_0"],
+                         [re.search("f16|q8_0|q4_0", line).group() for line in table[2:]])
+
+    def test_a_hostile_name_breaks_neither_csv_nor_markdown(self):
+        name = 'a|b,"c"\n`d`.gguf'
+        shutil.copyfile(GUIDE, self.path(name))
+        out = self.run_it("-p", "1", "-n", "1", "-r", "1", "--csv", "--over", "kv", "--kv", "f16",
+                          model=self.path(name)).stdout
+        row, = csv.DictReader(io.StringIO(out))
+        self.assertEqual("ok", row["status"])
+        self.assertNotIn(None, row)
+        out = self.run_it("-p", "1", "-n", "1", "-r", "1", "--markdown", "--over", "kv", "--kv",
+                          "f16", model=self.path(name)).stdout
+        table = [line for line in out.splitlines() if line.startswith("|")]
+        self.assertEqual({table[0].count("|")}, {line.count("|") for line in table})
 
     # --- pictures ---
 

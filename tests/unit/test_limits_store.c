@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -380,6 +382,64 @@ static void a_model_is_known_by_its_file(void **state)
     assert_string_not_equal(a, again);
 }
 
+/* The time of the inode shows that a file was written whose other times were set back. */
+static void a_model_with_its_old_time_is_another_one(void **state)
+{
+    char path_a[600], before[128], after[128];
+    struct timespec times[2];
+    struct stat st;
+    int fd;
+
+    (void)state;
+    snprintf(path_a, sizeof path_a, "%s", tree_path("/a.gguf"));
+    tree_put("/a.gguf", "12");
+    limits_model_of(path_a, before, sizeof before);
+    assert_int_equal(stat(path_a, &st), 0);
+    times[0] = st.st_atim;
+    times[1] = st.st_mtim;
+    do { /* the clock of the file system has steps */
+        fd = open(path_a, O_WRONLY);
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, "34", 2), 2);
+        assert_int_equal(futimens(fd, times), 0);
+        close(fd);
+        assert_int_equal(stat(path_a, &st), 0);
+        limits_model_of(path_a, after, sizeof after);
+    } while (strcmp(before, after) == 0 && st.st_ctim.tv_sec < times[1].tv_sec + 10);
+    assert_int_equal(st.st_size, 2);
+    assert_memory_equal(&st.st_mtim, &times[1], sizeof times[1]);
+    assert_string_not_equal(before, after);
+}
+
+/* Another user could have chosen the limits, or the file that is written. */
+static void files_of_others_are_not_read(void **state)
+{
+    struct mw_limits l = made(60);
+    char other[600];
+    struct stat st;
+
+    (void)state;
+    keep_as(&key, &l);
+    snprintf(other, sizeof other, "%s-other", path());
+    assert_int_equal(rename(path(), other), 0);
+    assert_int_equal(symlink(other, path()), 0);
+    assert_true(found(&key, NOW, NULL).memory_bytes_s == 0);
+    l.memory_bytes_s = 3e10;
+    keep_as(&key, &l); /* takes the place of the link, and leaves the file */
+    assert_int_equal(lstat(path(), &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    assert_near(found(&key, NOW, NULL).memory_bytes_s, 3e10);
+    assert_int_equal(rename(other, path()), 0);
+    assert_near(found(&key, NOW, NULL).memory_bytes_s, 2e10);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(path(), 12345, (gid_t)-1), 0);
+        assert_true(found(&key, NOW, NULL).memory_bytes_s == 0);
+    }
+    assert_int_equal(unlink(path()), 0);
+    assert_int_equal(mkfifo(path(), 0600), 0);
+    assert_true(found(&key, NOW, NULL).memory_bytes_s == 0);
+}
+
 int main(void)
 {
 #define in_a_tree(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_drop)
@@ -396,6 +456,8 @@ int main(void)
         in_a_tree(programs_wait_for_each_other),
         in_a_tree(a_lock_that_stays_holds_nobody_up),
         in_a_tree(a_model_is_known_by_its_file),
+        in_a_tree(a_model_with_its_old_time_is_another_one),
+        in_a_tree(files_of_others_are_not_read),
     };
 
     return cmocka_run_group_tests_name("limits_store", tests, NULL, NULL);
