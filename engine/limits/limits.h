@@ -10,7 +10,8 @@
  *      replaces a trusted one, and nothing is advised because of it.
  *   4. Work that is faster than a rate raises it at once: the machine can do it.
  *   5. Work that is slower than 9/10 of a rate, OBSERVE_SLOW times without a fast one between
- *      them, lowers it to their mean.  Only work that waited for this limit alone counts.
+ *      them, lowers it to their mean.  Only work that waited for this limit alone counts, and
+ *      only once in OBSERVE_APART_S seconds: one slow minute of the machine is one slow time.
  *   6. Rates are forgotten after a day, and choices of experts after a month.
  *   7. Disk, memory and their contention are measured in one go and kept together; so are the
  *      weight types of a model if two of them contradict each other (limits_agree()).

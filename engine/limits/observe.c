@@ -7,7 +7,7 @@
 
 #define SAME_SHARE 0.9 /* of a rate; less is slow */
 
-bool observe_rate(struct slow *slow, double seen, bool is_limit, double *rate)
+bool observe_rate(struct slow *slow, double seen, bool is_limit, int64_t now_s, double *rate)
 {
     if (!(*rate > 0) || !(seen > 0))
         return false;
@@ -18,8 +18,9 @@ bool observe_rate(struct slow *slow, double seen, bool is_limit, double *rate)
         *rate = seen;
         return true;
     }
-    if (!is_limit)
+    if (!is_limit || (slow->n > 0 && now_s < slow->last_s + OBSERVE_APART_S))
         return false;
+    slow->last_s = now_s;
     slow->sum += seen;
     if (++slow->n < OBSERVE_SLOW)
         return false;
@@ -48,7 +49,7 @@ bool observe_disk(struct observer *w, const struct observe_at *at, bool is_throt
                busy >= OBSERVE_BUSY && !is_throttled &&
                at->pinned_bytes == w->from.pinned_bytes;
     w->from = *at;
-    if (!observe_rate(&w->slow, seen, is_limit, &l->disk_bytes_s))
+    if (!observe_rate(&w->slow, seen, is_limit, now_s, &l->disk_bytes_s))
         return false;
     if (l->direct_bytes_s > 0)
         l->direct_bytes_s = fmax(l->direct_bytes_s, seen);
@@ -62,7 +63,8 @@ bool observe_memory(uint64_t bytes, uint64_t wall_ns, int64_t now_s, struct mw_l
     double seen = wall_ns > 0 ? (double)bytes * 1e9 / (double)wall_ns : 0;
     struct slow never = { 0 };
 
-    if (bytes < OBSERVE_MEMORY_BYTES || !observe_rate(&never, seen, false, &l->memory_bytes_s))
+    if (bytes < OBSERVE_MEMORY_BYTES ||
+        !observe_rate(&never, seen, false, now_s, &l->memory_bytes_s))
         return false;
     l->measured_s = now_s;
     return true;
@@ -136,7 +138,7 @@ bool observe_products(struct product_observer *w, enum observed_products which,
     if (w->n < OBSERVE_PASSES)
         return false;
     w->n = 0;
-    if (!observe_rate(&w->slow, w->factor[OBSERVE_PASSES / 2], true, &factor))
+    if (!observe_rate(&w->slow, w->factor[OBSERVE_PASSES / 2], true, now_s, &factor))
         return false;
     scale_rates(l, which, factor, now_s);
     return true;

@@ -28,6 +28,8 @@
 #define OBSERVE_BYTES ((uint64_t)1 << 30)
 #define OBSERVE_BUSY  0.9
 #define OBSERVE_SLOW  3
+/* Slow figures that are nearer to each other have the same reason. */
+#define OBSERVE_APART_S 60
 /* Weights of fewer bytes may come from a cache of the processor. */
 #define OBSERVE_MEMORY_BYTES ((uint64_t)256 << 20)
 
@@ -45,11 +47,12 @@ struct observe_at {
 struct slow {
     uint32_t n;
     double sum;
+    int64_t last_s; /* Unix time of the newest one that counts */
 };
 
-/* Take a rate that work has shown, which counts as slow only if is_limit: nothing else explains
- * it.  Returns whether *rate changed. */
-bool observe_rate(struct slow *slow, double seen, bool is_limit, double *rate);
+/* Take a rate that work has shown at Unix time now_s, which counts as slow only if is_limit:
+ * nothing else explains it.  Returns whether *rate changed. */
+bool observe_rate(struct slow *slow, double seen, bool is_limit, int64_t now_s, double *rate);
 
 struct observer {
     struct observe_at from; /* where the window begins */

@@ -20,6 +20,7 @@
 #include "tests/lib/tree.h"
 
 #define NOW    1800000000
+#define MINUTE 60
 #define HOUR   3600
 #define SECOND 1000000000u
 #define GB     1000000000u
@@ -157,13 +158,14 @@ static void a_faster_rate_counts_at_once(void **state)
 {
     struct slow slow = { 0 };
     double rate = 10, unknown = 0;
+    int64_t now_s = NOW;
 
     (void)state;
-    assert_true(observe_rate(&slow, 12, false, &rate)); /* a limit or not */
+    assert_true(observe_rate(&slow, 12, false, now_s += MINUTE, &rate)); /* a limit or not */
     assert_near(rate, 12.0);
-    assert_false(observe_rate(&slow, 11.5, true, &rate));
+    assert_false(observe_rate(&slow, 11.5, true, now_s += MINUTE, &rate));
     assert_near(rate, 12.0);
-    assert_false(observe_rate(&slow, 5, true, &unknown));
+    assert_false(observe_rate(&slow, 5, true, now_s += MINUTE, &unknown));
     assert_true(unknown == 0);
 }
 
@@ -171,20 +173,35 @@ static void three_slow_rates_lower_it_to_their_mean(void **state)
 {
     struct slow slow = { 0 };
     double rate = 10;
+    int64_t now_s = NOW;
 
     (void)state;
-    assert_false(observe_rate(&slow, 4, true, &rate));
-    assert_false(observe_rate(&slow, 8, true, &rate));
-    assert_false(observe_rate(&slow, 1, false, &rate)); /* something else was the reason */
+    assert_false(observe_rate(&slow, 4, true, now_s += MINUTE, &rate));
+    assert_false(observe_rate(&slow, 8, true, now_s += MINUTE, &rate));
+    assert_false(observe_rate(&slow, 1, false, now_s += MINUTE, &rate)); /* something else was the reason */
     assert_near(rate, 10.0);
-    assert_true(observe_rate(&slow, 6, true, &rate));
+    assert_true(observe_rate(&slow, 6, true, now_s += MINUTE, &rate));
     assert_near(rate, 6.0);
-    assert_false(observe_rate(&slow, 3, true, &rate)); /* the count begins again */
-    assert_false(observe_rate(&slow, 3, true, &rate));
-    assert_false(observe_rate(&slow, 5.5, true, &rate)); /* as fast as expected */
-    assert_false(observe_rate(&slow, 3, true, &rate));
-    assert_false(observe_rate(&slow, 3, true, &rate));
+    assert_false(observe_rate(&slow, 3, true, now_s += MINUTE, &rate)); /* the count begins again */
+    assert_false(observe_rate(&slow, 3, true, now_s += MINUTE, &rate));
+    assert_false(observe_rate(&slow, 5.5, true, now_s += MINUTE, &rate)); /* as fast as expected */
+    assert_false(observe_rate(&slow, 3, true, now_s += MINUTE, &rate));
+    assert_false(observe_rate(&slow, 3, true, now_s += MINUTE, &rate));
     assert_near(rate, 6.0);
+}
+
+/* Another program copies a file for a minute, and then for two more. */
+static void one_slow_minute_is_one_slow_time(void **state)
+{
+    struct slow slow = { 0 };
+    double rate = 10;
+
+    (void)state;
+    for (int64_t s = 0; s < OBSERVE_APART_S; s++)
+        assert_false(observe_rate(&slow, 4, true, NOW + s, &rate));
+    for (int64_t s = 0; s < 2 * OBSERVE_APART_S; s++)
+        (void)observe_rate(&slow, 4, true, NOW + 1000 + s, &rate);
+    assert_near(rate, 4.0);
 }
 
 static void types_agree_within_their_known_ratio(void **state)
@@ -215,6 +232,11 @@ static void types_agree_within_their_known_ratio(void **state)
 
 /* --- work --- */
 
+static int64_t a_minute_after(const struct slow *slow)
+{
+    return slow->last_s > 0 ? slow->last_s + MINUTE : NOW;
+}
+
 /* Feed a window of 2 GB that took `ms` milliseconds. */
 static bool window(struct observer *w, struct observe_at *at, uint64_t ms, double busy,
                    bool is_throttled, struct mw_limits *l)
@@ -222,7 +244,7 @@ static bool window(struct observer *w, struct observe_at *at, uint64_t ms, doubl
     at->bytes += 2 * (uint64_t)GB;
     at->t_ns += ms * 1000000u;
     at->busy_ns += (uint64_t)((double)ms * 1e6 * busy);
-    return observe_disk(w, at, is_throttled, NOW, l);
+    return observe_disk(w, at, is_throttled, a_minute_after(&w->slow), l);
 }
 
 static void a_faster_disk_raises_the_limit_at_once(void **state)
@@ -358,10 +380,11 @@ static struct mw_limits with_rates(void)
 /* Feed n passes that were expected to take 100 ms. */
 static bool passes(struct product_observer *w, int n, uint64_t ms, struct mw_limits *l)
 {
+    int64_t now_s = a_minute_after(&w->slow);
     bool is_corrected = false;
 
     for (int i = 0; i < n; i++)
-        is_corrected |= observe_products(w, OBSERVE_COLUMN, 0.1, ms * 1000000u, NOW, l);
+        is_corrected |= observe_products(w, OBSERVE_COLUMN, 0.1, ms * 1000000u, now_s, l);
     return is_corrected;
 }
 
@@ -468,6 +491,7 @@ int main(void)
         in_a_tree(pressure_is_the_larger_of_processors_and_disk),
         cmocka_unit_test(a_faster_rate_counts_at_once),
         cmocka_unit_test(three_slow_rates_lower_it_to_their_mean),
+        cmocka_unit_test(one_slow_minute_is_one_slow_time),
         cmocka_unit_test(types_agree_within_their_known_ratio),
         cmocka_unit_test(a_faster_disk_raises_the_limit_at_once),
         cmocka_unit_test(a_limit_that_was_not_measured_stays_unknown),
