@@ -170,7 +170,9 @@ _Static_assert(sizeof(struct plan_anchor) == LIMITS_VALUES * sizeof(double),
 
 static void keep_anchor(const struct place *p, const struct plan_anchor *a)
 {
-    struct limits_line l = { .kind = LIMITS_ANCHOR, .time_s = (int64_t)a->measured_s };
+    struct limits_line l = { .kind = LIMITS_ANCHOR,
+                             .time_s = (int64_t)a->measured_s,
+                             .is_doubtful = plan_anchor_is_doubtful(a) };
 
     if (p->key.model[0] == '\0')
         return;

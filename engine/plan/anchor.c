@@ -31,6 +31,7 @@ static bool has_settings(const struct plan_anchor *a)
 {
     return is_up_to(a->memory_bytes, MOST_BYTES) && is_up_to(a->disk_rate, MOST_BYTES) &&
            is_up_to(a->n_ctx, UINT32_MAX) && is_up_to(a->chunk, UINT32_MAX) &&
+           is_up_to(a->n_slot, UINT32_MAX) &&
            is_up_to(a->n_seen, UINT32_MAX) && is_up_to(a->kv_k, MW_STEPS_KV - 1) &&
            is_up_to(a->kv_v, MW_STEPS_KV - 1) && is_up_to(a->streamed_share, 1) &&
            is_up_to(a->missed_share, 1);
@@ -38,8 +39,13 @@ static bool has_settings(const struct plan_anchor *a)
 
 bool plan_anchor_is_plausible(const struct plan_anchor *a)
 {
-    return has_settings(a) && a->n_token >= ANCHOR_TOKENS && a->token_s > a->fixed_s &&
+    return has_settings(a) && a->n_token >= ANCHOR_LEAST && a->token_s > a->fixed_s &&
            a->stall_s + a->lookup_s < a->token_s - a->fixed_s;
+}
+
+bool plan_anchor_is_doubtful(const struct plan_anchor *a)
+{
+    return a->n_token < ANCHOR_TOKENS;
 }
 
 static struct plan_pass pass_of(const struct plan_anchor *a)
@@ -129,7 +135,8 @@ static void set_processors(const struct plan_anchor *a, const struct plan_input 
 struct plan_factors plan_factors_of(const struct plan_input *in, const struct plan_anchor *a)
 {
     const struct plan_factors none = { 0 };
-    struct plan_factors f = { .is_set = true, .disk = 1, .processors = 1, .attention = 1,
+    struct plan_factors f = { .is_set = true, .is_doubtful = plan_anchor_is_doubtful(a),
+                              .disk = 1, .processors = 1, .attention = 1,
                               .lookups = 1, .whole = 1 };
     struct plan_input at = *in;
     struct plan_time t;

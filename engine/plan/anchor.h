@@ -35,8 +35,10 @@
 #include "engine/plan/plan.h"
 #include "engine/plan/speed.h"
 
-/* Fewer tokens are not a measurement. */
+/* Fewer tokens are a measurement with a doubt, which replaces none without; less than the least
+ * are none. */
 #define ANCHOR_TOKENS 8
+#define ANCHOR_LEAST  3
 /* With a larger share of stalls, the disk is the bound (STALL_BINDS of telemetry/shares.h). */
 #define ANCHOR_STALLS 0.04
 
@@ -60,6 +62,8 @@ struct plan_anchor {
 /* Whether the tokens are a measurement, and all settings can be: an anchor from a file may have
  * any numbers. */
 bool plan_anchor_is_plausible(const struct plan_anchor *a);
+
+bool plan_anchor_is_doubtful(const struct plan_anchor *a);
 
 /* The factors that the measurement gives.  *in has the settings of the measurement and no
  * factors.  Without a measurement, or if a limit is unknown, there are none. */

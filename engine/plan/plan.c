@@ -369,7 +369,12 @@ void plan_predict(const struct plan_input *in, struct plan *p)
     p->decode_tps = s > 0 ? 1 / s : 0;
     s = speed_prompt(in, &pass, 0, n_prompt);
     p->prefill_tps = s > 0 ? n_prompt / s : 0;
-    p->is_doubtful = in->is_doubtful && !in->factors.is_set; /* tokens are not */
+    p->is_doubtful = plan_is_doubtful(in);
+}
+
+bool plan_is_doubtful(const struct plan_input *in)
+{
+    return in->factors.is_set ? in->factors.is_doubtful : in->is_doubtful;
 }
 
 uint64_t plan_smallest_budget(const struct plan_input *in)

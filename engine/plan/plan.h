@@ -97,7 +97,8 @@ struct plan_costs {
 
 /* Factors on the terms of the time of a token, from a measurement (anchor.h). */
 struct plan_factors {
-    bool is_set; /* false: the times are those of the formula */
+    bool is_set;      /* false: the times are those of the formula */
+    bool is_doubtful; /* the tokens were few */
     double disk, processors, attention, lookups;
     double others;  /* of the processors' time is added to it */
     double whole;   /* on the time without fixed_s */
@@ -186,7 +187,7 @@ struct plan {
     uint64_t saved_bytes;    /* more, if these blocks were not packed */
     uint64_t streamed_bytes; /* read from disk per decoded token, at the full context, with
                                 experts and without lookup rows */
-    bool is_doubtful;        /* the predictions: a limit was measured in a bad moment */
+    bool is_doubtful;        /* the predictions; plan_is_doubtful() */
     /* Predictions (shown with `~`) by speed.h: a token at the full context, and a prompt of
      * PLAN_PROMPT_TOKENS; 0 if a limit was not measured. */
     double decode_tps, prefill_tps;
@@ -236,6 +237,9 @@ uint64_t plan_reads_nothing_budget(const struct plan_input *in);
  * fits the input's budget (0: none does). */
 uint64_t plan_smallest_budget(const struct plan_input *in);
 uint32_t plan_largest_ctx(const struct plan_input *in);
+
+/* Do predictions begin at a limit that was measured in a bad moment, or at few tokens? */
+bool plan_is_doubtful(const struct plan_input *in);
 
 /* Memory that pins every block, rounding and landing included. */
 uint64_t plan_pinned_most(const struct plan_input *in);

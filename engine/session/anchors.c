@@ -172,7 +172,9 @@ bool anchors_add(struct anchor_tokens *t, const struct anchor_token *token)
         return false;
     }
     t->token[t->n++ % ANCHORS_KEPT] = *token;
-    return t->n >= ANCHOR_TOKENS && t->n % (t->n < FIRST_TOKENS ? 4 : 16) == 0;
+    if (t->n < ANCHOR_TOKENS)
+        return t->n >= ANCHOR_LEAST;
+    return t->n % (t->n < FIRST_TOKENS ? 4 : 16) == 0;
 }
 
 /* The means of the tokens, without the settings. */
@@ -227,6 +229,9 @@ void anchors_take(const struct anchor_tokens *t, struct mw_model *m, const struc
     if (!anchors_hold(&before, o) || before.disk_rate != a.disk_rate)
         before = (struct plan_anchor){ 0 };
     if (!plan_anchor_is_plausible(&a))
+        return;
+    if (plan_anchor_is_doubtful(&a) && before.measured_s > 0 &&
+        !plan_anchor_is_doubtful(&before))
         return;
     plan_anchor_finish(in, &before, &a);
     replace(m, &a);

@@ -309,7 +309,7 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
         d.read_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes);
     }
     d.is_fast = d.tps >= ADVICE_READING_TPS;
-    d.is_doubtful = !in.factors.is_set && in.is_doubtful;
+    d.is_doubtful = plan_is_doubtful(&in);
     if (d.is_fast && d.binds != MW_BINDS_SWAP)
         d.advice[0] = '\0';
     else if (d.advice[0] == '\0' && d.tps > 0 && !d.is_doubtful)

@@ -80,6 +80,8 @@ char *mw_diagnosis_why_not(const struct mw_diagnosis *d, char *buf, size_t n)
         snprintf(buf, n, "fast enough to read: nothing to change");
     else if (!(d->tps > 0))
         snprintf(buf, n, "nothing was measured yet");
+    else if (d->is_doubtful && d->is_measured)
+        snprintf(buf, n, "a few more tokens will show what helps");
     else if (d->is_doubtful)
         snprintf(buf, n, "this machine was measured in a bad moment; the first answer will show "
                          "its speed");

@@ -197,8 +197,19 @@ static void too_few_tokens_measure_nothing(void **state)
     (void)state;
     draw(&c, &d);
     d.in.factors = (struct plan_factors){ 0 };
-    d.anchor.n_token = ANCHOR_TOKENS - 1;
+    d.anchor.n_token = ANCHOR_LEAST - 1;
     assert_false(plan_factors_of(&d.in, &d.anchor).is_set);
+    d.anchor.n_token = ANCHOR_TOKENS - 1; /* a doubt */
+    assert_true(plan_factors_of(&d.in, &d.anchor).is_set);
+    d.in.factors = plan_factors_of(&d.in, &d.anchor);
+    assert_true(plan_is_doubtful(&d.in));
+    d.in.factors = (struct plan_factors){ 0 };
+    d.anchor.n_token = ANCHOR_TOKENS;
+    d.in.is_doubtful = true; /* the limits */
+    assert_true(plan_is_doubtful(&d.in));
+    d.in.factors = plan_factors_of(&d.in, &d.anchor);
+    assert_false(plan_is_doubtful(&d.in));
+    d.in.factors = (struct plan_factors){ 0 };
     d.anchor = (struct plan_anchor){ 0 };
     assert_false(plan_factors_of(&d.in, &d.anchor).is_set);
 }

@@ -68,10 +68,9 @@ static struct mw_options slow_disk(void)
     return o;
 }
 
-/* An answer of N_TOKEN tokens. */
-static struct mw_chat *answer(const struct mw_options *o)
+static struct mw_chat *answer_of(const struct mw_options *o, int n_token)
 {
-    struct mw_chat_options chat = { .engine = *o, .n_predict = N_TOKEN };
+    struct mw_chat_options chat = { .engine = *o, .n_predict = n_token };
     struct mw_chat *c;
     struct said said;
 
@@ -79,8 +78,13 @@ static struct mw_chat *answer(const struct mw_options *o)
     chat.sampling.temp = 0;
     c = open_chat(model, &chat);
     ask(c, "hello there", &said);
-    assert_int_equal(said.receipt.n_decoded, N_TOKEN);
+    assert_int_equal(said.receipt.n_decoded, n_token);
     return c;
+}
+
+static struct mw_chat *answer(const struct mw_options *o)
+{
+    return answer_of(o, N_TOKEN);
 }
 
 /* Predicted seconds of a token where the measured ones were. */
@@ -130,6 +134,35 @@ static void tokens_are_the_prediction(void **state)
     open_all(state);
     mw_model_set_anchor(model, &a);
     assert_true(fabs(predicted(&o) / a.token_s - 1) < 0.02);
+}
+
+/* Seven tokens, of which the first ones do not count. */
+static void a_short_answer_measures_with_a_doubt(void **state)
+{
+    struct mw_options o = slow_disk(), other = o;
+    struct plan_anchor few, many;
+    struct plan p;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    mw_chat_close(answer_of(&o, 7));
+    mw_model_anchor(model, &few);
+    assert_true(few.measured_s > 0 && few.n_token < ANCHOR_TOKENS);
+    assert_true(fabs(predicted(&o) / few.token_s - 1) < 0.02);
+    assert_int_equal(mw_plan(model, &o, &p, &e), 0);
+    assert_true(p.is_doubtful);
+    mw_chat_close(answer(&o));
+    mw_model_anchor(model, &many);
+    assert_true(many.n_token >= ANCHOR_TOKENS);
+    assert_int_equal(mw_plan(model, &o, &p, &e), 0);
+    assert_false(p.is_doubtful);
+    mw_chat_close(answer_of(&o, 7)); /* replaces none without a doubt, */
+    mw_model_anchor(model, &few);
+    assert_true(few.n_token >= ANCHOR_TOKENS);
+    other.n_thread = 1; /* unless that says nothing of these settings */
+    mw_chat_close(answer_of(&other, 7));
+    mw_model_anchor(model, &few);
+    assert_true(few.n_token < ANCHOR_TOKENS && few.n_thread == 1);
 }
 
 /* A sample as the screen gets it. */
@@ -328,6 +361,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tokens_are_the_prediction, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_short_answer_measures_with_a_doubt, open_all, close_all),
         cmocka_unit_test_setup_teardown(advice_begins_at_the_tokens, open_all, close_all),
         cmocka_unit_test_setup_teardown(doubtful_limits_advise_nothing_until_tokens_do, open_all,
                                         close_all),
