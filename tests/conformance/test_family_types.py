@@ -112,7 +112,7 @@ class FamilyTypes(unittest.TestCase):
         plan = json.loads(memwall("plan", model, "-b", "1G", "-c", str(N_ID), "--json", "--chunk",
                                   "1").stdout)
         least = str(plan["smallest_budget_bytes"] + (4 << 20))
-        # Each run measures anew whether OpenBLAS is faster, and it rounds differently.
+        # Each run measures again whether OpenBLAS is faster, and it rounds differently.
         want = self.rows(model, "--blas", "never")
         for args in (("--chunk", "1", "-b", least), ("--chunk", "7", "-t", "1"),
                      ("--chunk", "64", "-t", "3"), ("--chunk", "512")):
