@@ -62,7 +62,8 @@ static int prepare(struct bench *b, struct err *e)
 
 static int measure(struct bench *b)
 {
-    struct measure_all all = { .o = b->o, .results = &b->results, .done = save, .ctx = b };
+    struct measure_all all = { .o = b->o, .results = &b->results, .done = save, .ctx = b,
+                               .announces = true };
     struct err e = ERR_INIT;
     int code = measure_all(&all);
 

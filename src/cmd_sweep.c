@@ -235,7 +235,8 @@ static int prepare(struct sweep *s, struct err *e)
 
 static int measure(struct sweep *s)
 {
-    struct measure_all all = { .o = &s->o, .results = &s->results, .done = save, .ctx = s };
+    struct measure_all all = { .o = &s->o, .results = &s->results, .done = save, .ctx = s,
+                               .announces = true };
     struct err e = ERR_INIT;
     int code = measure_all(&all);
 

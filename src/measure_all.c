@@ -17,6 +17,8 @@
 #include "src/signals.h"
 #include "ui/text/receipt.h"
 
+#define SILENT_NS ((uint64_t)30 * 1000 * 1000 * 1000) /* at most, without a terminal */
+
 /* The state of one call. */
 struct work {
     struct measure_all *m;
@@ -27,6 +29,8 @@ struct work {
     size_t point;
     uint32_t round;
     bool is_planning;
+    uint64_t said_ns; /* when the last line was printed */
+    double open_s;    /* of the fastest plan: to start a process and open the model; 0: none */
 };
 
 void measure_lower_budgets(struct results *r)
@@ -110,12 +114,82 @@ static void draw(struct work *w, const char *stage, uint32_t done, uint32_t tota
     progress_text(&w->progress, text);
 }
 
+/* Does it print lines, because no terminal shows the progress? */
+static bool has_lines(const struct work *w)
+{
+    return w->m->announces && !w->m->o->quiet && !w->progress.is_on && !w->is_planning;
+}
+
+/* Print one line: "run 2 of 6, 700 MiB: 2.10 tok/s, about 50 s left". */
+static void say(struct work *w, const char *what)
+{
+    const struct results *r = w->m->results;
+    char text[240], budget[40], left[24], end[48] = "";
+    double seconds = left_s(w);
+
+    if (seconds > 0)
+        snprintf(end, sizeof end, ", about %s left", receipt_time(left, sizeof left, seconds));
+    snprintf(text, sizeof text, "run %zu of %zu, %s: %s%s", w->round * r->n_point + w->point + 1,
+             r->n_repeat * r->n_point,
+             setting_text(&r->point[w->point], DIM_MEMORY, budget, sizeof budget), what, end);
+    report_notice(text, strlen(text));
+    w->said_ns = clock_ns();
+}
+
+static void say_result(struct work *w)
+{
+    const struct point *p = &w->m->results->point[w->point];
+    const struct figures *f = p->n_run > 0 ? &p->run[p->n_run - 1].figures : NULL;
+    char rate[24], text[80];
+
+    if (p->status != POINT_OK || f == NULL)
+        snprintf(text, sizeof text, "%s", point_status_name(p->status));
+    else if (f->value[FIG_DECODE] > 0)
+        snprintf(text, sizeof text, "%s tok/s",
+                 receipt_rate(rate, sizeof rate, f->value[FIG_DECODE]));
+    else
+        snprintf(text, sizeof text, "prompt %s tok/s",
+                 receipt_rate(rate, sizeof rate, f->value[FIG_PROMPT]));
+    say(w, text);
+}
+
+/* Say how long all runs take, before the first one. */
+static void announce(struct work *w)
+{
+    const struct results *r = w->m->results;
+    size_t n = 0;
+    char text[200], time[24], about[60] = "";
+    double seconds;
+
+    for (size_t i = 0; i < r->n_point; i++)
+        for (uint32_t round = 0; round < r->n_repeat; round++)
+            n += is_open(&r->point[i], round);
+    if (!w->m->announces || w->m->o->quiet || n == 0)
+        return;
+    w->from_ns = w->said_ns = clock_ns();
+    w->point = w->round = 0;
+    seconds = left_s(w);
+    if (seconds > 0)
+        snprintf(about, sizeof about, " take%s about %s", n == 1 ? "s" : "",
+                 receipt_time(time, sizeof time, seconds + (double)n * w->open_s));
+    snprintf(text, sizeof text, "%zu run%s%s; Ctrl-C keeps what was measured", n,
+             n == 1 ? "" : "s", about);
+    progress_clear(&w->progress);
+    report_notice(text, strlen(text));
+}
+
 static void on_stage(void *ctx, const char *stage, uint32_t done, uint32_t total)
 {
     struct work *w = ctx;
+    char text[80];
 
     if (progress_is_due(&w->progress))
         draw(w, stage, done, total);
+    if (!has_lines(w) || clock_ns() - w->said_ns < SILENT_NS)
+        return;
+    if (total > 1)
+        snprintf(text, sizeof text, "%s %" PRIu32 "/%" PRIu32, stage, done, total);
+    say(w, total > 1 ? text : stage);
 }
 
 /* --- the work --- */
@@ -128,6 +202,7 @@ static int do_one(struct work *w, enum options_one part, struct err *e)
     struct err failed = ERR_INIT;
     struct json_doc *answer;
     uint64_t charge;
+    double took_s;
 
     w->from_ns = clock_ns();
     draw(w, "start", 0, 0);
@@ -141,8 +216,13 @@ static int do_one(struct work *w, enum options_one part, struct err *e)
     }
     results_take(r, p, json_root(answer), part == ONE_RUN, charge);
     json_free(answer);
+    took_s = (double)(clock_ns() - w->from_ns) / 1e9;
     if (part == ONE_RUN && p->status == POINT_OK)
-        w->wall_s[w->point] = (double)(clock_ns() - w->from_ns) / 1e9;
+        w->wall_s[w->point] = took_s;
+    if (part == ONE_PLAN) /* the slower ones have measured limits, too */
+        w->open_s = w->open_s > 0 ? fmin(w->open_s, took_s) : took_s;
+    if (part == ONE_RUN && has_lines(w))
+        say_result(w);
     return 0;
 }
 
@@ -240,8 +320,10 @@ int measure_all(struct measure_all *m)
     if (open_work(&w, m, &before, &e) != 0)
         return report_error(&e);
     r = plan_all(&w, &e);
-    if (r == 0 && !w.is_planning && !m->is_plan_only)
+    if (r == 0 && !w.is_planning && !m->is_plan_only) {
+        announce(&w);
         r = run_all(&w, &e);
+    }
     close_work(&w, &before);
     if (e.code == ERR_CANCELLED)
         return 128 + w.child.stopped_by;

@@ -19,6 +19,7 @@ struct measure_all {
     measure_done_fn *done; /* or NULL */
     void *ctx;
     bool is_plan_only;
+    bool announces; /* say how long it will take, and, if no terminal shows progress, each run */
 };
 
 /*

@@ -107,12 +107,23 @@ class Bench(Case):
                 self.assertLessEqual(len(line), width)
             self.assertEqual(width == 60, any("for want of columns" in line for line in lines))
 
-    def test_progress_is_shown_on_a_terminal_only(self):
-        self.assertEqual("", self.bench(*QUICK).stderr)
+    def test_the_time_is_announced_and_progress_is_shown(self):
+        """In a pipe, a line for each run takes the place of the line that a terminal shows."""
+        lines = self.bench("-p", "4", "-n", "3", "-r", "2", "--kv", "f16,q8_0").stderr.splitlines()
+        self.assertRegex(lines[0], r"^memwall: 4 runs take about [\d.]+ m?s; Ctrl-C keeps ")
+        self.assertEqual(5, len(lines))
+        for i, line in enumerate(lines[1:], 1):
+            self.assertRegex(line, rf"^memwall: run {i} of 4, \S+ \wiB: [\d.,]+ tok/s")
+            self.assertEqual(i < 4, "left" in line, line)
+        self.assertIn("prompt ", self.bench("-p", "4", "-n", "0", "-r", "1").stderr)
+        self.assertEqual("", self.bench(*QUICK, "--quiet").stderr)
         main, side = pty.openpty()
         self.bench(*QUICK, stdout=subprocess.DEVNULL, stderr=side)
         os.close(side)
-        self.assertRegex(read_terminal(main).decode(), r"round 1/1, point 1/1, \S+ \w+: ")
+        shown = read_terminal(main).decode()
+        self.assertRegex(shown, r"1 run takes about [\d.]+ m?s; Ctrl-C keeps what was measured")
+        self.assertRegex(shown, r"round 1/1, point 1/1, \S+ \w+: ")
+        self.assertNotIn("run 1 of 1", shown)
 
     def test_a_run_ends_at_the_time_limit(self):
         """Slow disks make the answer, and the prompt, longer than the limit."""
@@ -344,7 +355,7 @@ class Bench(Case):
         self.assertIn("killed by signal 9", out)
 
     def test_control_c_keeps_what_was_measured(self):
-        p = self.start("-p", "4", "-n", "3", "-r", "100", "--kv", "f16,q8_0", "-o",
+        p = self.start("--quiet", "-p", "4", "-n", "3", "-r", "100", "--kv", "f16,q8_0", "-o",
                        self.path("r.json"))
         self.wait_for(p, lambda: self.runs("r.json") > 0)
         child = self.wait_for(p, lambda: self.child(p))

@@ -200,7 +200,7 @@ class Sweep(Case):
             self.skipTest("only root can become somebody without permission")
         os.chmod(self.home, 0o777)
         try:
-            r = self.run_it("--json", *QUICK, "--memory", budget(100), "--against", "mmap",
+            r = self.run_it("--json", "-q", *QUICK, "--memory", budget(100), "--against", "mmap",
                             user=65534, group=65534, extra_groups=[], code=None)
         except PermissionError:
             self.skipTest("others cannot run this build")
@@ -214,7 +214,7 @@ class Sweep(Case):
     # --- interruptions ---
 
     def test_an_interrupted_sweep_goes_on(self):
-        args = ("--points", "4", "-p", "4", "-n", "40", "-o", self.path("s.json"))
+        args = ("--quiet", "--points", "4", "-p", "4", "-n", "40", "-o", self.path("s.json"))
         p = self.start(*args)
         self.wait_for(p, lambda: self.runs("s.json") > 0)
         p.send_signal(signal.SIGINT)
