@@ -9,6 +9,7 @@ tests_terminal_fake_memwall_LDADD = $(UI_LIBS) $(ENGINE_LIBS)
 if HAVE_CMOCKA
 if HAVE_VTERM
 check_PROGRAMS += \
+	tests/terminal/test_attach \
 	tests/terminal/test_choices \
 	tests/terminal/test_commands \
 	tests/terminal/test_config \

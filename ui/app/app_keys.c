@@ -10,6 +10,7 @@
 #include "ui/app/editor.h"
 #include "ui/dash/dash.h"
 #include "ui/talk/commands.h"
+#include "ui/talk/files.h"
 #include "ui/text/clean.h"
 
 #define LONG_PASTE    ((size_t)8192) /* bytes from which a paste is attached */
@@ -336,6 +337,17 @@ static void edit_in_editor(struct app *a)
     app_dirty(a, DIRT_ALL | DIRT_LARGE);
 }
 
+/* Does the line end in the name of a command, or of a file after "@"? */
+static bool offers_words(void)
+{
+    const char *text = edit_text();
+    bool is_quoted;
+
+    if (text[0] == '/')
+        return text[1] != '/' && strpbrk(text, " \n") == NULL;
+    return files_typed(text, strlen(text), &is_quoted) > 0;
+}
+
 static void line_key(struct app *a, const struct key *key)
 {
     bool had_matches = edit_match_count() > 0;
@@ -350,8 +362,7 @@ static void line_key(struct app *a, const struct key *key)
     case EDIT_NOTHING:
     case EDIT_UNKNOWN: break;
     }
-    if (key->kind == KEYS_CHAR && edit_match_count() == 0 && edit_text()[0] == '/' &&
-        edit_text()[1] != '/' && strpbrk(edit_text(), " \n") == NULL)
+    if (key->kind == KEYS_CHAR && edit_match_count() == 0 && offers_words())
         edit_offer();
     app_price(a);
     if (had_matches || edit_match_count() > 0)

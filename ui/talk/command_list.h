@@ -15,12 +15,11 @@ void run_delete(struct talk *t, const char *args);
 void run_open(struct talk *t, const char *args);
 void run_rename(struct talk *t, const char *args);
 
-/* command_talk.c: the conversation and its files */
+/* command_talk.c: the conversation */
 void run_clear(struct talk *t, const char *args);
 void run_continue(struct talk *t, const char *args);
 void run_copy(struct talk *t, const char *args);
 void run_export(struct talk *t, const char *args, bool replaces);
-void run_file(struct talk *t, const char *args);
 void run_find(struct talk *t, const char *args);
 void run_forget(struct talk *t, const char *args);
 void run_model(struct talk *t, const char *args);
@@ -34,6 +33,9 @@ void run_undo(struct talk *t, const char *args);
 /* command_settings.c */
 void run_mouse(struct talk *t, const char *args);
 void run_set(struct talk *t, const char *args);
+
+/* files.c */
+void run_file(struct talk *t, const char *args);
 
 /* help.c */
 void run_help(struct talk *t, const char *args);

@@ -1,20 +1,14 @@
 /* Commands about the conversation, its files and copies. */
 #include "config.h"
 
-#include <sys/stat.h>
-
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/encoding.h"
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/commands.h"
-#include "ui/talk/too_long.h"
 #include "ui/term/path.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
@@ -226,112 +220,6 @@ void run_save(struct talk *t, const char *args, bool replaces)
         talk_notice(t, "saved as you go, in %s", saving_path(saving));
     else
         talk_notice(t, "nothing to save yet; chats are saved as you go");
-}
-
-/* ---- files ---- */
-
-/* "about 38,000 tokens", from the beginning of a text file that is too large to be read; "":
- * not known. */
-static char *tokens_text(struct talk *t, FILE *f, uint64_t size, char *buf, size_t n)
-{
-    enum { PART = 16 << 10 };
-    char count[24], *part = malloc(PART + 1);
-    uint32_t n_token = 0;
-    size_t len = part == NULL ? 0 : fread(part, 1, PART, f);
-
-    buf[0] = '\0';
-    if (len > 0 && talk_count(t, part, len, &n_token))
-        snprintf(buf, n, ", about %s tokens",
-                 receipt_count(count, sizeof count, size / 1000 * n_token / len * 1000));
-    free(part);
-    return buf;
-}
-
-/* Read all of a text file that fits the context; NULL with *e. */
-static char *read_text(struct talk *t, const char *path, size_t *n, struct err *e)
-{
-    size_t room = talk_text_room(t);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* never waits: FIFOs */
-    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-    char *text = NULL, size[16], tokens[48];
-    struct stat st;
-    int mark;
-
-    if (f == NULL || fstat(fileno(f), &st) != 0) {
-        err_sys(e, "cannot open \"%s\"", path);
-    } else if (!S_ISREG(st.st_mode)) {
-        err_set(e, ERR_ARGUMENT, "\"%s\" is not a file", path);
-    } else if ((uint64_t)st.st_size > room) {
-        units_size(size, sizeof size, (uint64_t)st.st_size);
-        err_set(e, ERR_CONTEXT, "\"%.200s\" has %s%s; it does not fit the context of %u tokens",
-                path, size, tokens_text(t, f, (uint64_t)st.st_size, tokens, sizeof tokens),
-                talk_plan(t)->n_ctx);
-    } else if ((text = malloc((size_t)st.st_size + 1)) == NULL) {
-        err_memory(e, "\"%s\"", path);
-    } else {
-        *n = fread(text, 1, (size_t)st.st_size, f);
-        mark = encoding_mark(text, *n, e);
-        *n -= mark > 0 ? (size_t)mark : 0;
-        memmove(text, text + (mark > 0 ? mark : 0), *n);
-        text[*n] = '\0';
-        if (mark < 0)
-            err_at(e, path, ERR_NO_OFFSET, NULL);
-        else if (memchr(text, '\0', *n) != NULL)
-            mark = err_set(e, ERR_FORMAT, "\"%s\" is not text", path);
-        if (mark < 0) {
-            free(text);
-            text = NULL;
-        }
-    }
-    if (f != NULL)
-        fclose(f);
-    return text;
-}
-
-static void list_files(struct talk *t)
-{
-    const struct outbox *b = talk_outbox(t);
-
-    if (b->n_file == 0)
-        talk_notice(t, "no file is attached; /file PATH attaches one");
-    for (size_t i = 0; i < b->n_file; i++)
-        talk_notice(t, "with the next message: %s (%zu bytes)", b->file[i].name, b->file[i].n);
-}
-
-void run_file(struct talk *t, const char *args)
-{
-    struct err e = ERR_INIT;
-    char path[4096], tokens[24];
-    struct mw_cost cost;
-    const char *name;
-    char *text;
-    size_t n = 0;
-
-    if (args[0] == '\0' || strcmp(args, "-") == 0) {
-        if (args[0] == '-')
-            talk_drop_files(t);
-        list_files(t);
-        return;
-    }
-    path_expand(path, sizeof path, args);
-    text = read_text(t, path, &n, &e);
-    if (text == NULL) {
-        talk_report(t, &e);
-        return;
-    }
-    name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
-    if (!talk_attach(t, name, text, n)) {
-        talk_error(t, "no more than %d files go with a message", OUTBOX_MAX_FILES);
-        return;
-    }
-    if (talk_file_tokens(t) > 0)
-        talk_notice(t, "%s goes with the next message, about %s token%s; /file - removes it",
-                    name, receipt_count(tokens, sizeof tokens, talk_file_tokens(t)),
-                    talk_file_tokens(t) == 1 ? "" : "s");
-    else
-        talk_notice(t, "%s goes with the next message; /file - removes it", name);
-    if (too_long_is(t, "", true, &cost))
-        too_long_offer(t, NULL, &cost);
 }
 
 void run_copy(struct talk *t, const char *args)

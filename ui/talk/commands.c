@@ -12,6 +12,7 @@
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/command_settings.h"
+#include "ui/talk/files.h"
 #include "ui/term/path.h"
 #include "ui/term/theme.h"
 
@@ -317,6 +318,15 @@ bool command_means_to_leave(const char *line)
     return false;
 }
 
+/* Send a message with the files that it names. */
+static void send_line(struct talk *t, const char *line)
+{
+    if (files_attach_named(t, line))
+        talk_send(t, line);
+    else
+        talk_draft(t, line);
+}
+
 void command_enter(struct talk *t, const char *line)
 {
     const char *seen = lookalike_seen(line), *text = line;
@@ -324,11 +334,11 @@ void command_enter(struct talk *t, const char *line)
     size_t n = *seen == '\0' ? 0 : utf8_decode(seen, strlen(seen), &first);
 
     if (seen[0] == '/' && seen[1] == '/')
-        talk_send(t, seen + 1);
+        send_line(t, seen + 1);
     else if (seen[0] == '/' || (n > 1 && is_wide_command(seen, n)))
         run_line(t, seen, n);
     else if (utf8_trim(&text, strlen(text)) > 0 || talk_outbox(t)->n_file > 0)
-        talk_send(t, line);
+        send_line(t, line);
 }
 
 /* ---- completion ---- */
@@ -453,6 +463,38 @@ static void offer_commands(const char *line, size_t n, command_add_fn *add, void
     }
 }
 
+/* A path after "@".  One with a blank gets quotes. */
+struct at_offer {
+    struct offer o;
+    bool is_quoted;
+};
+
+static void offer_at(void *ctx, const char *path)
+{
+    struct at_offer *at = ctx;
+    size_t n = strlen(path);
+    bool needs = at->is_quoted || strchr(path, ' ') != NULL;
+    char word[8500];
+
+    if (strncmp(path, at->o.typed, strlen(at->o.typed)) != 0)
+        return;
+    snprintf(word, sizeof word, "%.*s%s%s%s", (int)at->o.head, at->o.line,
+             needs && !at->is_quoted ? "\"" : "", path,
+             needs && path[n - 1] != '/' ? "\"" : "");
+    at->o.add(at->o.list, word);
+}
+
+static size_t complete_at(const char *line, size_t n, command_add_fn *add, void *list)
+{
+    bool is_quoted;
+    size_t head = files_typed(line, n, &is_quoted);
+    struct at_offer at = { { add, list, line, head, line + head }, is_quoted };
+
+    if (head > 0)
+        path_complete(at.o.typed, offer_at, &at);
+    return head;
+}
+
 size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *add, void *list,
                         bool *space)
 {
@@ -463,7 +505,7 @@ size_t command_complete(void *ctx, const char *line, size_t n, command_add_fn *a
     bool replaces;
 
     if (n == 0 || line[0] != '/')
-        return 0;
+        return complete_at(line, n, add, list);
     *space = word == n;
     if (word == n) {
         offer_commands(line, n, add, list);

@@ -10,6 +10,7 @@ libui_a_SOURCES += \
 	ui/talk/command_tried.c \
 	ui/talk/commands.c ui/talk/commands.h \
 	ui/talk/context_full.c ui/talk/context_full.h \
+	ui/talk/files.c ui/talk/files.h \
 	ui/talk/front.c ui/talk/front.h \
 	ui/talk/help.c \
 	ui/talk/ledger.c ui/talk/ledger.h \

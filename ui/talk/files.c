@@ -1,0 +1,211 @@
+/* Files for the next message: /file, and @FILE in a message. */
+#include "config.h"
+
+#include "ui/talk/files.h"
+
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/encoding.h"
+#include "ui/talk/command_list.h"
+#include "ui/talk/too_long.h"
+#include "ui/term/path.h"
+#include "ui/text/clean.h"
+#include "ui/text/receipt.h"
+
+/* "about 38,000 tokens", from the beginning of a text file that is too large to be read; "":
+ * not known. */
+static char *tokens_text(struct talk *t, FILE *f, uint64_t size, char *buf, size_t n)
+{
+    enum { PART = 16 << 10 };
+    char count[24], *part = malloc(PART + 1);
+    uint32_t n_token = 0;
+    size_t len = part == NULL ? 0 : fread(part, 1, PART, f);
+
+    buf[0] = '\0';
+    if (len > 0 && talk_count(t, part, len, &n_token))
+        snprintf(buf, n, ", about %s tokens",
+                 receipt_count(count, sizeof count, size / 1000 * n_token / len * 1000));
+    free(part);
+    return buf;
+}
+
+/* Read all of a text file that fits the context; NULL with *e. */
+static char *read_text(struct talk *t, const char *path, size_t *n, struct err *e)
+{
+    size_t room = talk_text_room(t);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* never waits: FIFOs */
+    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+    char *text = NULL, size[16], tokens[48];
+    struct stat st;
+    int mark;
+
+    if (f == NULL || fstat(fileno(f), &st) != 0) {
+        err_sys(e, "cannot open \"%s\"", path);
+    } else if (!S_ISREG(st.st_mode)) {
+        err_set(e, ERR_ARGUMENT, "\"%s\" is not a file", path);
+    } else if ((uint64_t)st.st_size > room) {
+        units_size(size, sizeof size, (uint64_t)st.st_size);
+        err_set(e, ERR_CONTEXT, "\"%.200s\" has %s%s; it does not fit the context of %u tokens",
+                path, size, tokens_text(t, f, (uint64_t)st.st_size, tokens, sizeof tokens),
+                talk_plan(t)->n_ctx);
+    } else if ((text = malloc((size_t)st.st_size + 1)) == NULL) {
+        err_memory(e, "\"%s\"", path);
+    } else {
+        *n = fread(text, 1, (size_t)st.st_size, f);
+        mark = encoding_mark(text, *n, e);
+        *n -= mark > 0 ? (size_t)mark : 0;
+        memmove(text, text + (mark > 0 ? mark : 0), *n);
+        text[*n] = '\0';
+        if (mark < 0)
+            err_at(e, path, ERR_NO_OFFSET, NULL);
+        else if (memchr(text, '\0', *n) != NULL)
+            mark = err_set(e, ERR_FORMAT, "\"%s\" is not text", path);
+        if (mark < 0) {
+            free(text);
+            text = NULL;
+        }
+    }
+    if (f != NULL)
+        fclose(f);
+    return text;
+}
+
+static void list_files(struct talk *t)
+{
+    const struct outbox *b = talk_outbox(t);
+
+    if (b->n_file == 0)
+        talk_notice(t, "no file is attached; /file PATH attaches one");
+    for (size_t i = 0; i < b->n_file; i++)
+        talk_notice(t, "with the next message: %s (%zu bytes)", b->file[i].name, b->file[i].n);
+}
+
+/* Attach a text file under a name.  Returns false, and says why, if that is not possible. */
+static bool attach(struct talk *t, const char *path, const char *name)
+{
+    struct err e = ERR_INIT;
+    char tokens[24];
+    size_t n = 0;
+    char *text = read_text(t, path, &n, &e);
+
+    if (text == NULL) {
+        talk_report(t, &e);
+        return false;
+    }
+    if (!talk_attach(t, name, text, n)) {
+        talk_error(t, "no more than %d files go with a message", OUTBOX_MAX_FILES);
+        return false;
+    }
+    if (talk_file_tokens(t) > 0)
+        talk_notice(t, "%s goes with the next message, about %s token%s; /file - removes it",
+                    name, receipt_count(tokens, sizeof tokens, talk_file_tokens(t)),
+                    talk_file_tokens(t) == 1 ? "" : "s");
+    else
+        talk_notice(t, "%s goes with the next message; /file - removes it", name);
+    return true;
+}
+
+void run_file(struct talk *t, const char *args)
+{
+    struct mw_cost cost;
+    char path[4096];
+
+    if (args[0] == '\0' || strcmp(args, "-") == 0) {
+        if (args[0] == '-')
+            talk_drop_files(t);
+        list_files(t);
+        return;
+    }
+    path_expand(path, sizeof path, args);
+    if (attach(t, path, strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path) &&
+        too_long_is(t, "", true, &cost))
+        too_long_offer(t, NULL, &cost);
+}
+
+/* ---- @FILE ---- */
+
+/* Does a word begin after this byte? */
+static bool is_before_word(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '(' || c == '[';
+}
+
+/* Find the next "@NAME" or "@\"NAME\"" of text from byte `at` on; *path and *n: NAME.  Returns
+ * the byte after it, or 0 if there is none. */
+static size_t next_at(const char *text, size_t at, const char **path, size_t *n)
+{
+    for (; text[at] != '\0'; at++) {
+        bool is_quoted = text[at] == '@' && text[at + 1] == '"';
+
+        if (text[at] != '@' || (at > 0 && !is_before_word(text[at - 1])))
+            continue;
+        *path = text + at + 1 + is_quoted;
+        *n = strcspn(*path, is_quoted ? "\"\n" : " \t\n");
+        return (size_t)(*path - text) + *n;
+    }
+    return 0;
+}
+
+size_t files_typed(const char *line, size_t n, bool *is_quoted)
+{
+    const char *path = NULL;
+    size_t at = 0, len, found = 0;
+
+    while ((at = next_at(line, at, &path, &len)) > 0)
+        if (at == n)
+            found = (size_t)(path - line);
+    *is_quoted = found > 0 && line[found - 1] == '"';
+    return found;
+}
+
+/* Copy name[0 .. n) to buf[4096] if it is a file; or without punctuation at its end.  False: it
+ * is none, such as the name of a person. */
+static bool is_file(const char *name, size_t n, char *buf)
+{
+    char path[4096];
+    struct stat st;
+
+    for (; n > 0 && n < sizeof path; n--) {
+        snprintf(buf, sizeof path, "%.*s", (int)n, name);
+        path_expand(path, sizeof path, buf);
+        if (stat(path, &st) == 0)
+            return S_ISREG(st.st_mode);
+        if (strchr(".,;:!?)]'\"", name[n - 1]) == NULL)
+            break;
+    }
+    return false;
+}
+
+/* A message that came back has its files. */
+static bool is_attached(const struct talk *t, const char *name)
+{
+    const struct outbox *b = talk_outbox(t);
+
+    for (size_t i = 0; i < b->n_file; i++)
+        if (b->file[i].is_returned ? strstr(b->file[i].name, name) != NULL
+                                   : strcmp(b->file[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+bool files_attach_named(struct talk *t, const char *text)
+{
+    const char *name;
+    char path[4096], clean[sizeof talk_outbox(t)->file[0].name], whole[4096];
+    size_t at = 0, n;
+
+    while ((at = next_at(text, at, &name, &n)) > 0) {
+        if (!is_file(name, n, path))
+            continue;
+        clean_line(clean, sizeof clean, path, strlen(path));
+        path_expand(whole, sizeof whole, path);
+        if (!is_attached(t, clean) && !attach(t, whole, clean))
+            return false;
+    }
+    return true;
+}
