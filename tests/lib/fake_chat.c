@@ -298,6 +298,21 @@ static bool stopped(struct mw_chat *c)
     return yes;
 }
 
+int mw_plan_outlook(struct mw_model *m, const struct mw_options *o, const struct plan_run *run,
+                    struct plan_outlook *out, struct err *e)
+{
+    struct plan plan;
+
+    if (mw_plan(m, o, &plan, e) != 0)
+        return -1;
+    *out = (struct plan_outlook){ .n_token = run->n_token,
+                                  .peak_bytes = plan.sum_bytes,
+                                  .pinned_bytes = plan.pinned_bytes,
+                                  .streamed_bytes = plan.streamed_bytes };
+    memcpy(out->row, plan.row, sizeof out->row);
+    return 0;
+}
+
 static void set_options(struct mw_chat *c, const struct mw_chat_options *o);
 
 /* Apply changes between two tokens, unless they need other keys and values. */

@@ -79,7 +79,7 @@ static void files_that_a_message_names_go_with_it(void **state)
     assert_true(is_saved("~/my plan.md:\\n```"));
 }
 
-static void names_that_are_no_files_stay_text(void **state)
+static void other_names_stay_text(void **state)
 {
     (void)state;
     begin((const char *[]){ "-n", "4", NULL });
@@ -123,13 +123,70 @@ static void files_after_an_at_sign_are_completed(void **state)
     program_quit(&run);
 }
 
+/* ---- !COMMAND ---- */
+
+static void output_is_shown_and_attached(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "4", NULL });
+    program_ask(&run, "!cat ~/notes.txt", "$ cat ~/notes.txt");
+    sees(&run, "written in the notes");
+    sees(&run, "21 B of output, about ");
+    assert_true(pty_shows(run.s, "with the next message: $ cat ~/notes.txt"));
+    program_say(&run, "what is this?");
+    sees(&run, "4 tokens, token limit");
+    program_ask(&run, "!printf 'x\\033[31mred\\033[0m\\007\\r'; exit 3", "exit status 3; ");
+    assert_true(pty_shows(run.s, "xred"));
+    program_ask(&run, "/file -", "no file is attached");
+    program_ask(&run, "! true", "$ true: no output");
+    program_ask(&run, "/shell echo as a command", "as a command");
+    program_ask(&run, "/file -", "no file is attached");
+    program_say(&run, " !bang is a message");
+    sees(&run, ">  !bang is a message");
+    program_quit(&run);
+    assert_true(is_saved("$ cat ~/notes.txt:\\n```\\nwritten in the notes"));
+    assert_false(is_saved("as a command"));
+}
+
+static void long_output_is_shown_in_part_and_attached_in_full(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "4", "-c", "16k", NULL });
+    program_ask(&run, "!seq 300", "(276 more lines)");
+    assert_false(pty_shows(run.s, " 25 "));
+    program_say(&run, "sum them");
+    program_quit(&run);
+    assert_true(is_saved("\\n299\\n300\\n"));
+}
+
+static void endless_output_is_bounded_and_a_command_can_be_stopped(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "4", NULL });
+    program_ask(&run, "!yes", "running: yes   Ctrl-C: stop");
+    program_ask(&run, "!ls", "\"yes\" still runs; Ctrl-C stops it");
+    pty_send(run.s, "\003");
+    sees(&run, "stopped; only the first 64.0 KiB");
+    program_ask(&run, "/file -", "no file is attached");
+    /* One that does not stop when it is asked to. */
+    program_ask(&run, "!trap '' INT; echo begins; while :; do sleep 1; done", "running: trap");
+    pty_send(run.s, "\033\003");
+    sees(&run, "begins");
+    sees(&run, "stopped; ");
+    program_quit(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(files_that_a_message_names_go_with_it, end_run),
-        cmocka_unit_test_teardown(names_that_are_no_files_stay_text, end_run),
+        cmocka_unit_test_teardown(other_names_stay_text, end_run),
         cmocka_unit_test_teardown(a_file_that_cannot_be_attached_keeps_the_message, end_run),
         cmocka_unit_test_teardown(files_after_an_at_sign_are_completed, end_run),
+        cmocka_unit_test_teardown(output_is_shown_and_attached, end_run),
+        cmocka_unit_test_teardown(long_output_is_shown_in_part_and_attached_in_full, end_run),
+        cmocka_unit_test_teardown(endless_output_is_bounded_and_a_command_can_be_stopped,
+                                  end_run),
     };
 
     return cmocka_run_group_tests_name("attach", tests, program_group_setup,

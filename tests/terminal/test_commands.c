@@ -233,6 +233,7 @@ static const struct row option_rows[] = {
     { "/forget", "are forgotten; the next", NULL, NULL },
     { "/export", "/export FILE (Markdown", NULL, NULL },
     { "/file", "no file is attached", NULL, NULL },
+    { "/shell", "!COMMAND runs a command", NULL, NULL },
     { "/file /nowhere.txt", "cannot open \"/nowhere.txt\"", NULL, NULL },
     { "/copy all", "/copy answer or /copy code", NULL, NULL },
     { "/chats nothing-like-it", "no saved chat", NULL, NULL },

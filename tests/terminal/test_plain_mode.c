@@ -67,6 +67,8 @@ static void chats_line_by_line(void **state)
     program_ask(&run, "/temp", "* the temperature is 0.8");
     program_ask(&run, "/temp 1e9", "error: ");
     program_ask(&run, "/nonsense", "there is no command");
+    program_ask(&run, "!echo from the shell", "with the next message");
+    program_ask(&run, "/file -", "no file is attached");
     program_ask(&run, "exit", "Enter sends \"exit\" to the model");
     program_ask(&run, "/help", "/theme [NAME]");
     program_ask(&run, "/ctx 8k", "apply? y or n:");

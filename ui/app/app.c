@@ -231,11 +231,12 @@ static int loop(struct app *a, struct err *e)
     while (!a->is_leaving) {
         struct pollfd fds[] = { { term_fd(a->term), POLLIN, 0 },
                                 { term_signal_fd(a->term), POLLIN, 0 },
-                                { talk_fd(a->talk), POLLIN, 0 } };
+                                { talk_fd(a->talk), POLLIN, 0 },
+                                { talk_shell_fd(a->talk), POLLIN, 0 } };
         uint64_t wait = wait_ns(a, clock_ns());
         struct timespec timeout = { (time_t)(wait / 1000000000u), (long)(wait % 1000000000u) };
 
-        if (ppoll(fds, 3, &timeout, NULL) < 0 && errno != EINTR)
+        if (ppoll(fds, 4, &timeout, NULL) < 0 && errno != EINTR)
             return err_sys(e, "cannot wait for keys");
         if (fds[1].revents != 0)
             take_signals(a);
@@ -247,6 +248,8 @@ static int loop(struct app *a, struct err *e)
             show(a);
         if (fds[2].revents != 0)
             talk_pump(a->talk);
+        if (fds[3].revents != 0)
+            talk_shell_pump(a->talk);
         if (a->is_leaving)
             break;
         talk_tick(a->talk);

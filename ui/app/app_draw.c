@@ -90,6 +90,8 @@ static void rule_text(const struct app *a, char *buf, size_t n)
         snprintf(buf, n, "Ctrl-R: older   Ctrl-S: newer   Enter: accept   Esc: close");
     else if (transcript_is_searching(a->transcript))
         search_text(a, buf, n);
+    else if (talk_shell(a->talk) != NULL)
+        snprintf(buf, n, "running: %s   Ctrl-C: stop", talk_shell(a->talk));
     else if (a->tour != NULL)
         tour_line(a->tour, buf, n);
     else if (a->cost.text[0] != '\0')

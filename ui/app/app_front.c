@@ -442,6 +442,7 @@ struct talk_front app_front(struct app *a)
 {
     return (struct talk_front){
         .ctx = a,
+        .is_person = true,
         .has_screen = true,
         .say = on_say,
         .sheet = on_sheet,

@@ -109,6 +109,9 @@ void app_stop_or_leave(struct app *a)
     if (!edit_is_empty() || edit_is_searching()) {
         edit_clear();
         a->leave_ns = 0;
+    } else if (talk_shell(a->talk) != NULL) {
+        talk_shell_stop(a->talk);
+        a->leave_ns = 0;
     } else if (can_stop(a)) {
         talk_stop(a->talk);
         a->leave_ns = 0;
@@ -125,7 +128,9 @@ void app_stop_or_leave(struct app *a)
 
 static void escape(struct app *a)
 {
-    if (can_stop(a))
+    if (talk_shell(a->talk) != NULL)
+        talk_shell_stop(a->talk);
+    else if (can_stop(a))
         talk_stop(a->talk);
     else if (transcript_is_searching(a->transcript))
         transcript_search(a->transcript, "");

@@ -405,7 +405,9 @@ static void interrupt(struct plain *p)
 {
     uint64_t now = clock_ns();
 
-    if (talk_is_answering(p->talk) && talk_state(p->talk) != TALK_STOPPING) {
+    if (talk_shell(p->talk) != NULL) {
+        talk_shell_stop(p->talk);
+    } else if (talk_is_answering(p->talk) && talk_state(p->talk) != TALK_STOPPING) {
         if (p->tour != NULL)
             tour_end(p->tour);
         talk_stop(p->talk);
@@ -658,7 +660,8 @@ static int loop(struct plain *p, struct err *e)
         bool reads = !p->at_end && (p->is_tty || is_idle(p));
         struct pollfd fds[] = { { p->signal_fd, POLLIN, 0 },
                                 { talk_fd(p->talk), POLLIN, 0 },
-                                { reads ? STDIN_FILENO : -1, POLLIN, 0 } };
+                                { reads ? STDIN_FILENO : -1, POLLIN, 0 },
+                                { talk_shell_fd(p->talk), POLLIN, 0 } };
 
         while (!p->is_leaving && (p->is_tty || is_idle(p)) && take_typed(p))
             ;
@@ -672,7 +675,8 @@ static int loop(struct plain *p, struct err *e)
             put_prompt(p, prompt_of(p));
         fflush(stdout);
         fds[1].fd = talk_fd(p->talk);
-        if (poll(fds, 3, wait_ms(p)) < 0 && errno != EINTR)
+        fds[3].fd = talk_shell_fd(p->talk);
+        if (poll(fds, 4, wait_ms(p)) < 0 && errno != EINTR)
             return err_sys(e, "cannot wait for lines");
         if (fds[0].revents != 0)
             on_signal(p);
@@ -680,6 +684,8 @@ static int loop(struct plain *p, struct err *e)
             talk_pump(p->talk);
         if (fds[2].revents != 0)
             read_lines(p);
+        if (fds[3].revents != 0)
+            talk_shell_pump(p->talk);
         talk_tick(p->talk);
         take_tour(p);
     }
@@ -708,6 +714,7 @@ static int open_all(struct plain *p, const struct ui_chat_options *o, sigset_t *
         return err_sys(e, "cannot make a descriptor for signals");
     front = (struct talk_front){
         .ctx = p,
+        .is_person = p->is_tty,
         .say = on_say,
         .sheet = on_sheet,
         .user = on_user,

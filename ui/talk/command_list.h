@@ -37,6 +37,9 @@ void run_set(struct talk *t, const char *args);
 /* files.c */
 void run_file(struct talk *t, const char *args);
 
+/* command_shell.c */
+void run_shell(struct talk *t, const char *args);
+
 /* help.c */
 void run_help(struct talk *t, const char *args);
 

@@ -58,6 +58,8 @@ static const struct slash_command own_commands[] = {
       { .write = run_save }, SUBJECT_FILES, NULL },
     { "set", "[NAME VALUE]", "list settings, or keep one in the configuration", ARG_SETTING,
       NULL, { run_set }, SUBJECT_SCREEN, "settings config options" },
+    { "shell", "COMMAND", "run a command and attach its output, as !COMMAND does", ARG_TEXT, NULL,
+      { run_shell }, SUBJECT_FILES, "run sh bash" },
     { "stats", "", "show statistics", ARG_NONE, NULL, { run_stats }, SUBJECT_SPEED,
       "info show status tokens usage cost" },
     { "tried", "", "list the settings that were tried, and go back to some", ARG_NONE, NULL,
@@ -335,6 +337,8 @@ void command_enter(struct talk *t, const char *line)
 
     if (seen[0] == '/' && seen[1] == '/')
         send_line(t, seen + 1);
+    else if (seen[0] == '!' && talk_is_person(t))
+        run_shell(t, seen + 1 + strspn(seen + 1, " "));
     else if (seen[0] == '/' || (n > 1 && is_wide_command(seen, n)))
         run_line(t, seen, n);
     else if (utf8_trim(&text, strlen(text)) > 0 || talk_outbox(t)->n_file > 0)

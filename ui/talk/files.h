@@ -2,7 +2,7 @@
  * files.h - files that a message names: "compare @notes.txt with @\"my plan.md\"".
  *
  * The text stays as it is, and each file that exists goes with it, as after /file.  An "@"
- * within a word is an address, and a name that is no file is only a name.
+ * within a word is an address, and the name of a person is only a name.
  */
 #ifndef MEMWALL_UI_TALK_FILES_H
 #define MEMWALL_UI_TALK_FILES_H

@@ -25,6 +25,7 @@ enum talk_action { ACTION_COPY, ACTION_PICK_TURN, ACTION_PICK_MODEL, ACTION_FIND
 
 struct talk_front {
     void *ctx;
+    bool is_person;  /* lines come from a person, who may run commands of the shell */
     bool has_screen; /* with keys and an input line that text can return to */
     /* text is clean; id is the item of the saved chat that holds it, or STORE_NO_ITEM. */
     void (*say)(void *ctx, enum talk_say kind, const char *text, uint32_t id);

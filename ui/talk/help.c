@@ -84,6 +84,12 @@ static void help_commands(struct sheet *s, enum command_subject subject)
         sheet_line(s, ROLE_ACCENT, "  %-27s", "//TEXT");
         sheet_more(s, ROLE_TEXT, " send a message that begins with a slash");
     }
+    if (subject == SUBJECT_FILES) {
+        sheet_line(s, ROLE_ACCENT, "  %-27s", "@FILE in a message");
+        sheet_more(s, ROLE_TEXT, " attach the file; @\"MY FILE\" has blanks");
+        sheet_line(s, ROLE_ACCENT, "  %-27s", "!COMMAND");
+        sheet_more(s, ROLE_TEXT, " run a command and attach its output");
+    }
 }
 
 /* The settings without a command. */

@@ -5,6 +5,7 @@ libui_a_SOURCES += \
 	ui/talk/command_chats.c \
 	ui/talk/command_list.h \
 	ui/talk/command_settings.c ui/talk/command_settings.h \
+	ui/talk/command_shell.c \
 	ui/talk/command_show.c \
 	ui/talk/command_talk.c \
 	ui/talk/command_tried.c \
@@ -17,6 +18,7 @@ libui_a_SOURCES += \
 	ui/talk/opening.c ui/talk/opening.h \
 	ui/talk/outbox.c ui/talk/outbox.h \
 	ui/talk/saving.c ui/talk/saving.h \
+	ui/talk/shell.c ui/talk/shell.h \
 	ui/talk/talk.c ui/talk/talk.h \
 	ui/talk/talk_events.c \
 	ui/talk/talk_internal.h \

@@ -50,6 +50,8 @@ void talk_close(struct talk *t)
     if (t->engine.chat != NULL)
         mw_chat_cancel(t->engine.chat);
     talk_record_end(t, &ignored);
+    if (shell_runs(&t->shell))
+        shell_free(&t->shell);
     model_close(t);
     saving_close(&t->saving);
     outbox_free(&t->outbox);
@@ -84,11 +86,14 @@ void talk_greet(struct talk *t)
 void talk_tick(struct talk *t)
 {
     saving_tick(&t->saving);
+    shell_tick(&t->shell);
 }
 
 uint64_t talk_wait(const struct talk *t)
 {
-    return saving_wait(&t->saving);
+    uint64_t saving = saving_wait(&t->saving), shell = shell_wait(&t->shell);
+
+    return shell < saving ? shell : saving;
 }
 
 /* ---- what is known ---- */
@@ -313,6 +318,11 @@ bool talk_has_screen(const struct talk *t)
 void talk_draft(struct talk *t, const char *text)
 {
     t->front.draft(t->front.ctx, text);
+}
+
+bool talk_is_person(const struct talk *t)
+{
+    return t->front.is_person;
 }
 
 void talk_quit(struct talk *t)

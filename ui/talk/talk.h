@@ -62,6 +62,13 @@ void talk_pump(struct talk *t);
 void talk_tick(struct talk *t);
 uint64_t talk_wait(const struct talk *t);
 
+/* The command of the shell that runs, or NULL; its descriptor, or -1; and what to do when it is
+ * readable.  The second time, talk_shell_stop kills it. */
+const char *talk_shell(const struct talk *t);
+int talk_shell_fd(const struct talk *t);
+void talk_shell_pump(struct talk *t);
+void talk_shell_stop(struct talk *t);
+
 /* ---- what is known ---- */
 
 enum talk_state talk_state(const struct talk *t);
@@ -136,6 +143,7 @@ int talk_set_look(struct talk *t, enum option_id what, const struct ui_options *
                   struct err *e);
 void talk_draft(struct talk *t, const char *text);
 bool talk_has_screen(const struct talk *t);
+bool talk_is_person(const struct talk *t);
 void talk_quit(struct talk *t);
 
 /* ---- messages ---- */

@@ -5,6 +5,7 @@
  *     talk_events.c    what the engine reports
  *     talk_messages.c  sending, stopping, going back
  *     talk_model.c     the model: opening it, switching to another
+ *     command_shell.c  a command of the shell that runs
  *     talk_saved.c     a saved chat becomes the conversation
  *     talk_kept.c      settings that come back with the chat and with the model
  */
@@ -12,6 +13,7 @@
 #define MEMWALL_UI_TALK_TALK_INTERNAL_H
 
 #include "ui/talk/opening.h"
+#include "ui/talk/shell.h"
 #include "ui/talk/talk.h"
 
 /* Answers that end in these ways are resumed by /continue without a question. */
@@ -71,6 +73,7 @@ struct talk {
     struct changes changes;
     bool given[N_OPTION]; /* options that the person chose */
     struct outbox outbox;
+    struct shell shell;
     struct ledger ledger;
     struct saving saving;
     struct answer answer;
