@@ -46,6 +46,7 @@
 #include "engine/plan/basis.h"
 #include "engine/plan/plan.h"
 #include "engine/session/option_fields.h"
+#include "engine/session/wall.h"
 #include "engine/telemetry/json.h"
 #include "engine/telemetry/rates.h"
 #include "engine/telemetry/recorder.h"
@@ -528,6 +529,9 @@ char *mw_diagnosis_advice(const struct mw_diagnosis *d, const char *before, char
 char *mw_diagnosis_why_not(const struct mw_diagnosis *d, char *buf, size_t n);
 /* The setting alone: "memory 1152M", "kv q8_0"; "" if the advice is not one. */
 char *mw_diagnosis_command(const struct mw_diagnosis *d, char *buf, size_t n);
+
+/* session/wall.h has the wall: mw_wall_begin() and mw_wall_step() make the curves of
+ * mw_diagnose() over budgets and contexts. */
 
 /* ---- session: ids in, logits out ---- */
 

@@ -26,4 +26,5 @@ libengine_a_SOURCES += \
 	engine/session/vocab.c engine/session/vocab.h \
 	engine/session/vocab_chat.c \
 	engine/session/inspect.c engine/session/output.c engine/session/model_files.c \
+	engine/session/wall.c engine/session/wall.h \
 	engine/session/watch.c engine/session/version.c
