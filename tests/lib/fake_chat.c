@@ -175,6 +175,21 @@ static uint64_t kv_token_bytes(const struct mw_options *o)
     return (quarter[o->kv_k] + quarter[o->kv_v]) * 768;
 }
 
+void mw_kv_token_bytes(const struct mw_model *m, const struct mw_options *o, uint64_t *global,
+                       uint64_t *sliding)
+{
+    (void)m;
+    *global = kv_token_bytes(o);
+    *sliding = 0;
+}
+
+uint64_t mw_reads_nothing_budget(struct mw_model *m, const struct mw_options *o)
+{
+    (void)m;
+    (void)o;
+    return 213 * MIB + HOT_BYTES;
+}
+
 int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, struct err *e)
 {
     uint64_t budget = o->memory_bytes != 0 ? o->memory_bytes : 1500 * MIB, sum = 0, left;

@@ -30,6 +30,7 @@ check_PROGRAMS += \
 	tests/terminal/test_terminals \
 	tests/terminal/test_too_long \
 	tests/terminal/test_tour \
+	tests/terminal/test_wall \
 	tests/terminal/test_window
 endif
 endif

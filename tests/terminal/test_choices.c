@@ -228,7 +228,7 @@ static void without_a_token_the_bar_shows_the_prediction(void **state)
     fake_begin(&run, 30, 130, NULL, NULL);
     fake_line(&run, "a question whose answer has many tokens");
     sees(&run, "disk wait");
-    loses(&run, "~0.55 tok/s");
+    loses(&run, "next ~0.55 tok/s");
     snprintf(gate, sizeof gate, "%s/gate", run.home);
     open_gate(gate);
     snprintf(line, sizeof line, "full until %s", gate);

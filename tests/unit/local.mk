@@ -84,6 +84,7 @@ check_PROGRAMS += \
 	tests/unit/test_transcript_turns \
 	tests/unit/test_tried \
 	tests/unit/test_verdict \
+	tests/unit/test_wall \
 	tests/unit/test_watch \
 	tests/unit/test_wrap
 

@@ -284,8 +284,8 @@ static void widgets_of_equal_importance_are_both_shown(void **state)
 static void panels_are_read_as_they_are_written(void **state)
 {
     static const char *const valid[] = {
-        "verdict speed memory kv cache layers experts",
-        "layers:50 -cache speed:5 memory kv:90 verdict experts",
+        "verdict speed wall memory kv cache layers experts",
+        "layers:50 -cache speed:5 memory kv:90 wall verdict experts",
     };
     static const char *const broken[] = {
         "verdict verdict",
@@ -300,10 +300,11 @@ static void panels_are_read_as_they_are_written(void **state)
         "-",
         "speed::5",
         "-verdict -speed -memory -kv -cache -layers -experts",
+        "-verdict -speed wall -memory -kv -cache -layers -experts",
         "speed:99999999999999999999",
         "speed verdict kv memory cache layers speed",
     };
-    struct panels p;
+    struct panels p = { .has_wall = true };
     char text[PANELS_TEXT];
 
     (void)state;
@@ -318,7 +319,7 @@ static void panels_are_read_as_they_are_written(void **state)
         assert_string_equal(panels_text(&p, text), valid[1]);
     }
     assert_true(panels_parse(&p, "  kv   -layers ")); /* the others keep their order */
-    assert_string_equal(panels_text(&p, text), "kv -layers verdict speed memory cache experts");
+    assert_string_equal(panels_text(&p, text), "kv -layers verdict speed wall memory cache experts");
 }
 
 /* Keys never change a panel that is not shown. */
@@ -346,7 +347,7 @@ static void another_panel_is_chosen_if_the_model_lacks_it(void **state)
 /* The panel of experts does not count: a model without experts does not show it. */
 static void the_last_panel_cannot_be_hidden(void **state)
 {
-    struct panels p;
+    struct panels p = { .has_wall = true };
     int experts = PANELS - 1, last = PANELS - 2;
 
     (void)state;
@@ -414,7 +415,7 @@ static void a_panel_keeps_the_height_that_it_was_given(void **state)
     struct place place[ARRANGE_MAX];
 
     (void)state;
-    dash_panels(d)->chosen = 2; /* memory */
+    dash_panels(d)->chosen = 3; /* memory */
     for (int k = 0; k < 5; k++) {
         int n = arrange_panels(place, d, 47, 64), before = 0, after = 0;
 
@@ -439,11 +440,11 @@ static void two_columns_are_filled_without_the_layers(void **state)
     wchar_t text[CLUSTER_CHARS + 1];
 
     (void)state;
-    assert_true(panels_toggle(dash_panels(d), 5));
+    assert_true(panels_toggle(dash_panels(d), 6));
     dash_draw(d, &c);
     canvas_peek(t, 0, 80, text, &style);
     assert_int_equal(text[0], L'\u256d');
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         assert_true(panels_toggle(dash_panels(d), i)); /* only the page cache is left */
     dash_draw(d, &c);
     canvas_peek(t, 0, 80, text, &style);

@@ -148,7 +148,7 @@ static uint64_t wait_ns(const struct app *a, uint64_t now)
                     : a->cost.due_ns > now ? a->cost.due_ns - now
                                            : 0;
 
-    if (a->models.has_work)
+    if (a->models.has_work || a->wall.making != NULL)
         return 0;
     if (a->dirt != 0 && left(a->frame_ns, FRAME_NS, now) < wait)
         wait = left(a->frame_ns, FRAME_NS, now);
@@ -257,6 +257,7 @@ static int loop(struct app *a, struct err *e)
         take_tour(a);
         take_sample(a);
         price(a);
+        app_wall_work(a);
         show(a);
     }
     return a->status;
@@ -306,6 +307,7 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
         return -1;
     dash_set_cap(a->dash, o->options->chat.n_predict);
     dash_set_keys(a->dash, true);
+    dash_set_wall(a->dash, NULL);
     app_load_panels(a);
     edit_open(term_in(a->term), a->history, command_complete, a->talk);
     a->has_edit = true;
@@ -336,6 +338,7 @@ static int close_all(struct app *a, const struct ui_chat_options *o, struct err 
         report(a, counts);
     if (path[0] != '\0' && rc == 0 && !quiet)
         printf("The chat is saved in %s\n%s resumes it.\n", path, resume);
+    app_wall_stop(a);
     dash_free(a->dash);
     history_close(a->history);
     transcript_free(a->transcript);

@@ -10,6 +10,7 @@
  *     app_models.c  the list of models
  *     app_window.c  the window around the screen: title, bell, messages of the desktop
  *     app_panels.c  the panels of the dashboard, as the user arranges them
+ *     app_wall.c    the wall: its points are predicted between frames; its cursor
  */
 #ifndef MEMWALL_UI_APP_APP_H
 #define MEMWALL_UI_APP_APP_H
@@ -63,6 +64,15 @@ enum app_mode {
 /* The object that the pressed mouse button drags; independent of the mode of the keys. */
 enum app_drag { DRAG_NOTHING, DRAG_DIVIDER, DRAG_SELECTION, DRAG_PANEL, DRAG_EDGE };
 
+/* Everything that the points of the wall depend on. */
+struct app_wall_inputs {
+    const struct mw_model *model;
+    struct mw_tried settings;
+    double token_s, anchor_s, disk, memory, n_seen, tried_tps;
+    size_t n_tried;
+    enum mw_binds binds;
+};
+
 struct app {
     struct talk *talk;
     struct term *term;
@@ -111,6 +121,12 @@ struct app {
         uint64_t due_ns; /* when to estimate; 0: not */
         char text[160];  /* what sending the line would cost; "": not known */
     } cost;
+
+    struct {
+        struct app_wall *making; /* NULL: nothing has changed */
+        struct app_wall_inputs inputs;
+        uint64_t begun_ns;
+    } wall;
 
     size_t n_ahead;  /* bytes typed before the screen was there that are still to be read */
     uint64_t key_ns; /* when the oldest key that is not on the screen was read; 0: none */
@@ -166,6 +182,12 @@ bool app_panels_press(struct app *a, int y, int x);        /* false: no title or
 void app_panels_drag(struct app *a, int y, int x);
 void app_panels_release(struct app *a, int y, int x);
 void app_panels_right(struct app *a, int y, int x); /* the right button */
+
+/* app_wall.c */
+void app_wall_work(struct app *a); /* some points */
+void app_wall_stop(struct app *a); /* forget those that are not complete */
+void app_wall_hint(struct app *a);
+bool app_wall_key(struct app *a, const struct key *key); /* false: not one of its keys */
 
 /* app_draw.c */
 struct input_line app_typed(const struct app *a); /* the contents of the input line */

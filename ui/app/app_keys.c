@@ -53,6 +53,7 @@ void app_enter(struct app *a, enum app_mode mode)
 {
     if (a->mode == MODE_DASH) {
         dash_set_cursor(a->dash, -1);
+        dash_wall_leave(a->dash);
         dash_panels(a->dash)->chosen = -1;
     }
     if (a->mode == MODE_PICK)
@@ -472,7 +473,7 @@ static bool turn_key(struct app *a, const struct key *key)
 static bool dash_key(struct app *a, const struct key *key)
 {
     app_dirty(a, DIRT_DASH);
-    if (app_panels_key(a, key))
+    if (app_wall_key(a, key) || app_panels_key(a, key))
         return true;
     if (key->kind == KEYS_NAMED)
         switch (key->name) {

@@ -83,13 +83,18 @@ static void changed(struct app *a)
 void app_choose_panel(struct app *a)
 {
     struct panels *p = dash_panels(a->dash);
+    bool is_strip = a->layout.dash.height <= LAYOUT_STRIP_LINES;
 
-    if (p->chosen < 0)
+    if (is_strip && !panels_find(p, PANEL_WALL)->is_hidden)
+        p->chosen = PANEL_WALL; /* the only one that fits */
+    else if (p->chosen < 0)
         panels_choose(p, -1);
-    if (a->layout.dash.height > LAYOUT_STRIP_LINES)
+    if (p->chosen == PANEL_WALL)
+        app_wall_hint(a);
+    else if (!is_strip)
         app_hint(a,
-                 "?: explain  1-%d: hide, show  Left, Right: choose  K, J: move  +, -: size  "
-                 "0: reset",
+                 "?: explain  1-%d: hide, show  Left, Right: choose  w: wall  K, J: move  "
+                 "+, -: size  0: reset",
                  p->n_used);
     else
         app_hint(a, "the strip has no panels: Alt-, enlarges it, F2 shows the dashboard");
@@ -126,8 +131,12 @@ static bool named_key(struct app *a, const struct key *key)
     struct panels *p = dash_panels(a->dash);
     bool is_shift = (key->mods & KEYS_SHIFT) != 0;
 
-    if (key->name == KEYS_LEFT || key->name == KEYS_RIGHT) {
-        panels_choose(p, key->name == KEYS_LEFT ? -1 : 1);
+    /* Left and Right move the cursor of the wall. */
+    bool leaves_wall = p->chosen == PANEL_WALL && !is_shift &&
+                       (key->name == KEYS_UP || key->name == KEYS_DOWN);
+
+    if (key->name == KEYS_LEFT || key->name == KEYS_RIGHT || leaves_wall) {
+        panels_choose(p, key->name == KEYS_LEFT || key->name == KEYS_UP ? -1 : 1);
         app_choose_panel(a);
         return true;
     }
@@ -153,6 +162,12 @@ bool app_panels_key(struct app *a, const struct key *key)
     case '=': dash_resize(a->dash, at->height, at->width, 1); break;
     case '-': dash_resize(a->dash, at->height, at->width, -1); break;
     case '0': reset(a); return true;
+    case 'w':
+        if (panels_find(dash_panels(a->dash), PANEL_WALL)->is_hidden)
+            toggle(a, PANEL_WALL);
+        dash_panels(a->dash)->chosen = PANEL_WALL;
+        app_choose_panel(a);
+        return true;
     default:
         if (key->ch < '1' || key->ch > '9')
             return false;

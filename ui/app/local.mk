@@ -8,6 +8,7 @@ libui_a_SOURCES += \
 	ui/app/app_models.c \
 	ui/app/app_mouse.c \
 	ui/app/app_panels.c \
+	ui/app/app_wall.c \
 	ui/app/app_window.c \
 	ui/app/editor.c ui/app/editor.h \
 	ui/app/latency.c ui/app/latency.h \

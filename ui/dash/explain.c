@@ -30,6 +30,18 @@ static const struct dash_note notes[] = {
     { "speed", "cpu", "use of all CPUs (100 % is one); a cell for each thread" },
     { "speed", "io", "how weights are read, and why: see memwall-plan(1)" },
 
+    { "wall", "the line", "predicted tokens per second, by budget or context" },
+    { "wall", "diamond, @", "the settings in use: measured, or predicted with ~" },
+    { "wall", "circle, o", "measured with another budget; /tried lists all" },
+    { "wall", "dot, .", "measured, but with other settings beside, too" },
+    { "wall", "cross, x", "the cursor: Left, Right move it, Enter proposes it" },
+    { "wall", "w, c", "keys: go to the wall; context in place of the budget" },
+    { "wall", "+40 %", "the gain against the settings in use" },
+    { "wall", "was", "the rate that was measured there" },
+    { "wall", "full", "the rate when that context is full" },
+    { "wall", "KV", "keys and values of that context, in full layers" },
+    { "wall", "nothing is read", "from this budget on, no weights for each token" },
+
     { "memory", "the bar", "the budget; each part begins with its letter" },
     { "memory", "p program", "the program and its libraries" },
     { "memory", "t tokenizer", "the vocabulary" },

@@ -18,4 +18,4 @@ libui_a_SOURCES += \
 	ui/dash/strip.c \
 	ui/dash/verdict.c \
 	ui/dash/widget.h \
-	ui/dash/widgets.c
+	ui/dash/wall.c ui/dash/widgets.c

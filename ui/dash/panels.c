@@ -30,7 +30,7 @@ const char *panels_name(int widget)
 /* At least one panel that is for every model has to stay. */
 static bool is_sure(const struct panel *one)
 {
-    return !one->is_hidden && one->widget < PANELS_SURE;
+    return !one->is_hidden && one->widget < PANELS_SURE && one->widget != PANEL_WALL;
 }
 
 /* ---- as text ---- */
@@ -56,7 +56,7 @@ static bool parse_word(struct panel *out, const char *word, size_t n)
 
 bool panels_parse(struct panels *p, const char *text)
 {
-    struct panels new = { .n_used = p->n_used, .chosen = p->chosen };
+    struct panels new = { .n_used = p->n_used, .has_wall = p->has_wall, .chosen = p->chosen };
     bool is_named[PANELS] = { false }, is_visible = false;
     int n = 0;
 
@@ -120,7 +120,10 @@ struct panel *panels_find(struct panels *p, int widget)
 
 bool panels_shows(const struct panels *p, int i)
 {
-    return !p->row[i].is_hidden && p->row[i].widget < p->n_used;
+    const struct panel *one = &p->row[i];
+
+    return !one->is_hidden && one->widget < p->n_used &&
+           (one->widget != PANEL_WALL || p->has_wall);
 }
 
 /* Returns the row of the next visible panel from row i on, around the ends. */

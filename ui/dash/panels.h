@@ -14,10 +14,11 @@
 #include <stddef.h>
 
 /* The panels, from top to bottom, with the names of their widgets. */
-#define DASH_WIDGETS(X) X(verdict) X(speed) X(memory) X(kv) X(cache) X(layers) X(experts)
+#define DASH_WIDGETS(X) \
+    X(verdict) X(speed) X(wall) X(memory) X(kv) X(cache) X(layers) X(experts)
 
-#define PANELS      7
-#define PANELS_SURE 6   /* the first ones, which every model shows */
+#define PANELS      8
+#define PANELS_SURE 7   /* the first ones, which every model shows */
 #define PANELS_TEXT 160 /* bytes of the longest text with its NUL */
 
 struct panels {
@@ -26,6 +27,7 @@ struct panels {
         int percent; /* of the height; 0: the dashboard chooses */
         bool is_hidden;
     } row[PANELS]; /* from top to bottom */
+    bool has_wall; /* a recording has none */
     int n_used;    /* the first ones of dash_widgets are for this model; others stay away */
     int chosen;    /* index in dash_widgets of the panel that keys change; -1: none */
 };
@@ -37,6 +39,9 @@ void panels_reset(struct panels *p);
 bool panels_parse(struct panels *p, const char *text);
 /* Returns buf, of at least PANELS_TEXT bytes. */
 char *panels_text(const struct panels *p, char *buf);
+
+/* The index of the wall in dash_widgets: keys move its cursor. */
+#define PANEL_WALL 2
 
 /* The name of a widget in the text. */
 const char *panels_name(int widget);

@@ -9,6 +9,7 @@
 #define MEMWALL_UI_DASH_STATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "engine/memwall.h"
@@ -36,6 +37,10 @@ struct dash {
     bool has_keys; /* F10 runs the advised command */
     int cursor;      /* inspected layer, -1: none */
     struct panels panels;
+
+    struct mw_wall wall;
+    enum mw_wall_axis wall_axis;
+    uint64_t wall_at[MW_WALL_AXES]; /* of the cursor; 0: none */
 
     struct mw_sample now;
     struct mw_rates rates;
@@ -95,6 +100,18 @@ void dash_set_keys(struct dash *d, bool has_keys);
 void dash_move_cursor(struct dash *d, int by);
 void dash_set_cursor(struct dash *d, int layer);
 int dash_cursor(const struct dash *d);
+
+/* Show this wall, which is copied; NULL: it is not known yet.  The cursor stays where it is. */
+void dash_set_wall(struct dash *d, const struct mw_wall *w);
+/* Move the cursor of the wall by some points, from the settings in use if there is none. */
+void dash_wall_move(struct dash *d, int by);
+/* Show the wall over the context instead of the budget, or the other way round. */
+void dash_wall_turn(struct dash *d);
+/* Remove its cursors. */
+void dash_wall_leave(struct dash *d);
+enum mw_wall_axis dash_wall_axis(const struct dash *d);
+/* Write the setting at the cursor, "memory 1152M"; "" for those in use.  Returns buf. */
+char *dash_wall_setting(const struct dash *d, char *buf, size_t n);
 
 /* Returns the panels of the dashboard, to change them. */
 struct panels *dash_panels(struct dash *d);

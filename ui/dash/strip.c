@@ -7,7 +7,7 @@
  *     78 % of each token waits; +0.8 GiB …
  *
  * A sentence that needs two lines takes the line of the key of letters; then the bar has no
- * letters.
+ * letters.  While keys go to the dashboard, the wall takes that line, with its cursor.
  */
 #include "config.h"
 
@@ -89,7 +89,7 @@ void strip_draw(const struct dash *d, const struct canvas *c)
     const char *shown = text, *rest;
     int high = c->height < TALL ? c->height - 2 : TALL - 2;
     struct canvas below;
-    bool has_key;
+    bool has_key, has_wall = d->panels.chosen == PANEL_WALL && c->height >= TALL;
 
     dash_verdict(text, sizeof text, &d->now, d->has_keys);
     rest = strchr(text, ':'); /* the status bar has what is before it, too */
@@ -98,9 +98,12 @@ void strip_draw(const struct dash *d, const struct canvas *c)
         shown = rest + 2;
     has_key = c->height >= TALL && widget_lines(shown, c->width) == 1;
     draw_title(d, c);
-    if (has_key)
+    if (has_wall)
+        wall_line(d, c, 2, false);
+    else if (has_key)
         memory_key(d, c, 2, 1, letters);
     draw_memory(d, c, letters);
+    has_key |= has_wall;
     below = canvas_sub(c, has_key ? 3 : 2, 0, has_key ? 1 : high, c->width);
     widget_wrap(&below, style_of(verdict_role(d)), shown[0] != '\0' ? shown : "-");
 }

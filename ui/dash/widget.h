@@ -72,6 +72,10 @@ void memory_bar(const struct dash *d, const struct canvas *c, int y, const char 
 void memory_key(const struct dash *d, const struct canvas *c, int y, int n,
                 char letters[MEMORY_LETTERS]);
 
+/* Draw the wall in row y: a low curve with its marks, and the figures at its cursor.  has_head:
+ * it is named above, with the settings in use. */
+void wall_line(const struct dash *d, const struct canvas *c, int y, bool has_head);
+
 /* Draw the dashboard in at most four lines. */
 void strip_draw(const struct dash *d, const struct canvas *c);
 

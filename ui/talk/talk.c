@@ -254,6 +254,18 @@ bool talk_try_outlook(struct talk *t, const struct mw_options *o, const struct p
     return mw_plan_outlook(t->engine.model, o, run, out, &ignored) == 0;
 }
 
+bool talk_wall_begin(struct talk *t, struct mw_wall *w, const struct mw_options *o,
+                     const struct mw_sample *s)
+{
+    return mw_wall_begin(w, t->engine.model, o, s);
+}
+
+bool talk_wall_step(struct talk *t, struct mw_wall *w, const struct mw_options *o,
+                    const struct mw_sample *s, uint32_t n)
+{
+    return mw_wall_step(w, t->engine.model, o, s, n);
+}
+
 bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest_budget,
                   uint32_t *largest_ctx)
 {

@@ -118,6 +118,11 @@ void talk_predict_again(struct talk *t);
 bool talk_diagnose(struct talk *t, const struct mw_options *o, struct mw_diagnosis *out);
 /* The same with the options in use. */
 bool talk_diagnose_now(struct talk *t, struct mw_diagnosis *out);
+/* Make the wall (mw_wall_begin(), mw_wall_step()) of these options and sample. */
+bool talk_wall_begin(struct talk *t, struct mw_wall *w, const struct mw_options *o,
+                     const struct mw_sample *s);
+bool talk_wall_step(struct talk *t, struct mw_wall *w, const struct mw_options *o,
+                    const struct mw_sample *s, uint32_t n);
 bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest_budget,
                   uint32_t *largest_ctx);
 /* Estimate the cost of sending text with the attached files.  false: not known. */

@@ -1,0 +1,392 @@
+/*
+ * The wall: its curve goes through what was measured and shows the figures of a change sheet; its
+ * cursor walks along the points; on few lines it is one.
+ */
+#include "config.h"
+
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/calls.h"
+#include "tests/lib/fail_with.h"
+#include "tests/lib/made_sample.h"
+#include "ui/dash/arrange.h"
+#include "ui/dash/dash.h"
+#include "ui/dash/widget.h"
+
+#define N_TOKEN 24
+#define TOKEN_S 0.02 /* of reading */
+
+/* ---- the curve of a model that answered ---- */
+
+static struct mw_model *model;
+static struct mw_sample sample;
+
+/* The first of a few limits; the tokens correct what matters. */
+static void set_limits(const struct mw_options *o)
+{
+    struct mw_limits l = { .disk_bytes_s = 2e9, .memory_bytes_s = 2e10, .measured_s = 1 };
+
+    mw_rates_list(model, o, &l);
+    for (uint32_t i = 0; i < l.n_rate; i++) {
+        l.rate[i].column_bytes_s = 1e9;
+        l.rate[i].chunk_flops_s = 1e9;
+        l.rate[i].measured_s = 1;
+    }
+    mw_model_set_limits(model, &l);
+}
+
+/* Answer with a small budget and a slow disk, and take the sample that a screen gets. */
+static struct mw_options answered(void)
+{
+    struct mw_options o = small_options(256);
+    struct mw_chat_options chat = { .n_predict = N_TOKEN };
+    struct err e = ERR_INIT;
+    struct mw_model_info info;
+    struct mw_watch *watch;
+    struct mw_chat *c;
+    struct said said;
+
+    model = open_model("gemma4-tiny.gguf");
+    mw_model_info(model, &info);
+    set_limits(&o);
+    o.memory_bytes = (smallest_budget(model, &o) + MIB - 1) / MIB * MIB;
+    o.disk_rate = (uint64_t)((double)info.hot_bytes / TOKEN_S);
+    chat.engine = o;
+    mw_sampling_default(model, &chat.sampling);
+    chat.sampling.temp = 0;
+    c = open_chat(model, &chat);
+    ask(c, "hello there", &said);
+    assert_int_equal(said.receipt.n_decoded, N_TOKEN);
+    if (mw_watch_new(&watch, model, &e) != 0)
+        fail_with(&e);
+    mw_chat_sample(c, &sample);
+    mw_watch_complete(watch, &sample);
+    mw_watch_free(watch);
+    mw_chat_close(c);
+    return o;
+}
+
+static const struct mw_wall_point *at(const struct mw_wall *w, enum mw_wall_axis axis,
+                                      uint64_t value)
+{
+    int i = mw_wall_nearest(w, axis, value);
+
+    assert_true(i >= 0);
+    assert_true(w->point[axis][i].at == value);
+    return &w->point[axis][i];
+}
+
+static void the_curve_goes_through_what_was_measured(void **state)
+{
+    struct mw_options o = answered(), then;
+    struct mw_diagnosis d = { 0 };
+    struct err e = ERR_INIT;
+    struct mw_rates rates;
+    struct mw_wall w;
+    uint32_t steps = 1;
+
+    (void)state;
+    mw_rates(&sample, &rates);
+    assert_true(mw_wall_begin(&w, model, &o, &sample));
+    while (mw_wall_step(&w, model, &o, &sample, 4))
+        steps++;
+    assert_true(steps >= (w.n[MW_WALL_BUDGET] + w.n[MW_WALL_CTX]) / 4);
+    assert_true(w.is_measured);
+    assert_true(fabs(at(&w, MW_WALL_BUDGET, o.memory_bytes)->tps * rates.token_s - 1) < 1e-9);
+    assert_true(fabs(at(&w, MW_WALL_CTX, 256)->tps * rates.token_s - 1) < 1e-9);
+    for (int axis = 0; axis < MW_WALL_AXES; axis++)
+        for (uint32_t i = 1; i < w.n[axis]; i++)
+            assert_true(w.point[axis][i].at > w.point[axis][i - 1].at);
+    /* Its other points are those of a change sheet, and more memory is not slower. */
+    then = o;
+    then.memory_bytes = w.point[MW_WALL_BUDGET][w.n[MW_WALL_BUDGET] - 1].at;
+    assert_true(then.memory_bytes > o.memory_bytes);
+    assert_int_equal(mw_diagnose(model, &then, &sample, &d, &e), 0);
+    assert_true(at(&w, MW_WALL_BUDGET, then.memory_bytes)->tps == d.tps);
+    assert_true(d.tps > 1.5 / rates.token_s);
+    assert_true(w.nothing_bytes <= then.memory_bytes);
+    for (uint32_t i = 0; i < w.n[MW_WALL_CTX]; i++)
+        assert_true(w.point[MW_WALL_CTX][i].full_tps > 0);
+    /* The answer is a mark at both axes. */
+    assert_int_equal(w.n_mark, 1);
+    assert_true(w.mark[0].is_same[0] && w.mark[0].is_same[1] && w.mark[0].is_session);
+    assert_true(w.mark[0].at[MW_WALL_BUDGET] == o.memory_bytes && w.mark[0].at[1] == 256);
+    o.kv_k = MW_KV_F32;
+    mw_wall_marks(&w, model, &o);
+    assert_false(w.mark[0].is_same[0] || w.mark[0].is_same[1]);
+    mw_model_close(model);
+}
+
+/* ---- the panel ---- */
+
+/* Budgets of 200 to 1600 MiB, of which 1500 read nothing; contexts of 512 to 8192. */
+static struct mw_wall made(void)
+{
+    struct mw_wall w = { .here = { 600 * MIB, 4096 },
+                         .nothing_bytes = 1500 * MIB,
+                         .is_measured = true,
+                         .kv_token_bytes = 12 * KIB };
+
+    for (int i = 0; i < 15; i++)
+        w.point[MW_WALL_BUDGET][w.n[MW_WALL_BUDGET]++] = (struct mw_wall_point){
+            .at = (uint64_t)(200 + 100 * i) * MIB, .tps = i < 14 ? 10.0 / (14 - i) : 10
+        };
+    for (uint64_t ctx = 512; ctx <= 8192; ctx *= 2)
+        w.point[MW_WALL_CTX][w.n[MW_WALL_CTX]++] =
+            (struct mw_wall_point){ .at = ctx, .tps = 1, .full_tps = 1 - (double)ctx / 16384 };
+    w.mark[0] = (struct mw_wall_mark){ { 600 * MIB, 4096 }, 1, true, { true, true } };
+    w.mark[1] = (struct mw_wall_mark){ { 1200 * MIB, 4096 }, 2.25, false, { true, false } };
+    w.mark[2] = (struct mw_wall_mark){ { 1000 * MIB, 512 }, 4, false, { false, false } };
+    w.n_mark = 3;
+    return w;
+}
+
+static struct dash *new_dash(enum ui_graph graph)
+{
+    struct err e = ERR_INIT;
+    struct dash *d = dash_new(graph, &e);
+    struct mw_wall w = made();
+
+    assert_non_null(d);
+    made_decode(&sample, 30);
+    dash_push(d, &sample);
+    dash_set_wall(d, &w);
+    return d;
+}
+
+/* Returns the text of the panel, which is valid until the next call. */
+static const char *drawn(const struct dash *d, int height, int width, bool ascii)
+{
+    static char text[8192];
+    struct err e = ERR_INIT;
+    struct canvas_target *t = canvas_on_grid(height, width, ascii, &e);
+    struct canvas c = canvas_of(t);
+    FILE *f = fmemopen(text, sizeof text, "w");
+
+    assert_non_null(t);
+    memset(text, 0, sizeof text);
+    if (height == 1)
+        wall_line(d, &c, 0, false);
+    else
+        dash_wall_widget.draw(d, &c);
+    canvas_write_text(t, f);
+    fclose(f);
+    canvas_target_free(t);
+    return text;
+}
+
+static void shows(const struct dash *d, const char *text)
+{
+    const char *all = drawn(d, 9, 60, true);
+
+    if (strstr(all, text) == NULL)
+        fail_msg("\"%s\" is not in\n%s", text, all);
+}
+
+static void the_cursor_walks_over_budgets(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    char setting[40];
+
+    (void)state;
+    shows(d, "600M 1.00 tok/s");
+    shows(d, "1500M ~10 tok/s, 10 times, nothing is read");
+    assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "");
+    dash_wall_move(d, 1);
+    shows(d, "700M ~1.1 tok/s, +11 %");
+    assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "memory 700M");
+    dash_wall_move(d, 5);
+    shows(d, "1200M ~2.5 tok/s, +150 %, was 2.25");
+    dash_wall_move(d, 99);
+    assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "memory 1600M");
+    dash_wall_move(d, -99);
+    shows(d, "200M ~0.71 tok/s, -29 %");
+    dash_wall_move(d, 4);
+    shows(d, "600M 1.00 tok/s, in use");
+    assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "");
+    dash_wall_move(d, 1);
+    dash_wall_leave(d);
+    assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "");
+    dash_free(d);
+}
+
+static void the_context_has_a_wall_of_its_own(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    char setting[40];
+
+    (void)state;
+    dash_wall_turn(d);
+    shows(d, "wall: context");
+    shows(d, "full ~0.75, KV 48.0 MiB");
+    dash_wall_move(d, 1);
+    shows(d, "8192 ~1.0 tok/s, full ~0.50, KV 96.0 MiB");
+    assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "ctx 8192");
+    dash_wall_turn(d);
+    assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "");
+    dash_free(d);
+}
+
+/* A point that does not fit ends the walk. */
+static void a_point_that_does_not_fit_ends_the_walk(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    struct mw_wall w = made();
+    char setting[40];
+
+    (void)state;
+    w.point[MW_WALL_BUDGET][0].tps = 0;
+    dash_set_wall(d, &w);
+    dash_wall_move(d, -99);
+    assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "memory 300M");
+    dash_free(d);
+}
+
+static void a_prediction_is_marked(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    struct mw_wall w = made();
+
+    (void)state;
+    w.is_measured = false;
+    w.is_doubtful = true;
+    dash_set_wall(d, &w);
+    shows(d, "600M ~1.0? tok/s");
+    dash_set_wall(d, NULL);
+    shows(d, "wall -");
+    dash_free(d);
+}
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+
+    for (; (text = strstr(text, what)) != NULL; text += strlen(what))
+        n++;
+    return n;
+}
+
+/* Each mark has a sign of its own, so that no colour is needed. */
+static void marks_differ_without_colour(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    const char *text;
+
+    (void)state;
+    dash_wall_move(d, 3);
+    text = drawn(d, 9, 60, false);
+    assert_int_equal(count(text, "\u25c6"), 1); /* in use */
+    assert_int_equal(count(text, "\u25cf"), 1); /* measured; the one in use is below it */
+    assert_int_equal(count(text, "\u00b7"), 1); /* with other settings */
+    assert_int_equal(count(text, "\u00d7"), 1); /* the cursor */
+    dash_free(d);
+    d = new_dash(UI_GRAPH_ASCII);
+    dash_wall_move(d, 3);
+    text = drawn(d, 9, 60, true);
+    assert_int_equal(count(text, "@"), 1);
+    for (const char *c = text; *c != '\0'; c++)
+        assert_true((unsigned char)*c < 0x80);
+    dash_free(d);
+}
+
+/* The line on a strip has the same content. */
+static void on_few_lines_it_is_one(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_BLOCK);
+    struct place place[ARRANGE_MAX];
+    const char *text;
+    int n, height = 0;
+
+    (void)state;
+    text = drawn(d, 1, 80, false);
+    assert_non_null(strstr(text, "wall "));
+    assert_non_null(strstr(text, "600M 1.00 tok/s, in use\n"));
+    dash_wall_move(d, 6);
+    text = drawn(d, 1, 80, false);
+    assert_non_null(strstr(text, "1200M ~2.5 tok/s, +150 %, was 2.25\n"));
+    assert_int_equal(count(text, "\u25c6"), 1);
+    assert_int_equal(count(text, "\u00d7"), 1);
+    text = drawn(d, 1, 40, false); /* the figures come first */
+    assert_non_null(strstr(text, "1200M ~2.5 tok/s, +150 %, was 2.25\n"));
+    text = drawn(d, 2, 80, false);
+    assert_non_null(strstr(text, "600M 1.00 tok/s"));
+    assert_non_null(strstr(text, "1200M ~2.5 tok/s, +150 %, was 2.25\n"));
+    dash_wall_turn(d);
+    dash_wall_move(d, 1);
+    text = drawn(d, 1, 34, false); /* what does not fit is left out, whole */
+    assert_non_null(strstr(text, "8192 ~1.0 tok/s\n"));
+    n = arrange_panels(place, d, 22, 80);
+    for (int i = 0; i < n; i++)
+        if (place[i].widget == &dash_wall_widget)
+            height = place[i].height;
+    assert_true(height >= 2);
+    dash_free(d);
+}
+
+/* A recording has no wall. */
+static void a_recording_has_no_wall(void **state)
+{
+    struct err e = ERR_INIT;
+    struct dash *d = dash_new(UI_GRAPH_ASCII, &e);
+    struct place place[ARRANGE_MAX];
+    int n;
+
+    (void)state;
+    made_decode(&sample, 30);
+    dash_push(d, &sample);
+    n = arrange_panels(place, d, 50, 64);
+    for (int i = 0; i < n; i++)
+        assert_true(place[i].widget != &dash_wall_widget);
+    panels_choose(dash_panels(d), 1);
+    panels_choose(dash_panels(d), 1);
+    panels_choose(dash_panels(d), 1);
+    assert_int_equal(dash_panels(d)->chosen, PANEL_WALL + 1);
+    dash_free(d);
+}
+
+static void any_size_is_drawn_inside_its_bounds(void **state)
+{
+    static const enum ui_graph graphs[] = { UI_GRAPH_BRAILLE, UI_GRAPH_BLOCK, UI_GRAPH_ASCII };
+
+    (void)state;
+    for (size_t g = 0; g < sizeof graphs / sizeof graphs[0]; g++) {
+        struct dash *d = new_dash(graphs[g]);
+
+        for (int turn = 0; turn < 2; turn++) {
+            dash_wall_move(d, 2);
+            for (int height = 1; height < 20; height++)
+                for (int width = 1; width < 200; width += 7)
+                    (void)drawn(d, height, width, graphs[g] == UI_GRAPH_ASCII);
+            dash_wall_turn(d);
+        }
+        dash_free(d);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_curve_goes_through_what_was_measured),
+        cmocka_unit_test(the_cursor_walks_over_budgets),
+        cmocka_unit_test(the_context_has_a_wall_of_its_own),
+        cmocka_unit_test(a_point_that_does_not_fit_ends_the_walk),
+        cmocka_unit_test(a_prediction_is_marked),
+        cmocka_unit_test(marks_differ_without_colour),
+        cmocka_unit_test(on_few_lines_it_is_one),
+        cmocka_unit_test(a_recording_has_no_wall),
+        cmocka_unit_test(any_size_is_drawn_inside_its_bounds),
+    };
+
+    setlocale(LC_ALL, "C.UTF-8");
+    return cmocka_run_group_tests_name("wall", tests, NULL, NULL);
+}

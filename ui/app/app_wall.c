@@ -1,0 +1,182 @@
+/*
+ * The wall of the dashboard: its points are predicted some at a time, between two frames and
+ * while no key waits, and only if something changed that they depend on.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "ui/app/app.h"
+#include "ui/dash/dash.h"
+
+#define AT_ONCE  4 /* points: less than two milliseconds */
+#define EVERY_NS ((uint64_t)2000 * 1000 * 1000)
+#define SAME     1.03 /* rates that differ by less are the same */
+#define MOVED    32   /* parts of the context */
+
+/* Everything that the points depend on. */
+struct app_wall {
+    struct mw_wall wall; /* that is being made */
+    struct mw_sample sample;
+    struct mw_options options;
+    const struct mw_model *model;
+};
+
+static bool is_same_rate(double a, double b)
+{
+    return a == b || (a > 0 && b > 0 && a < b * SAME && b < a * SAME);
+}
+
+static bool has_same_settings(const struct app_wall_inputs *a, const struct app_wall_inputs *b)
+{
+    return a->model == b->model && mw_tried_same_settings(&a->settings, &b->settings);
+}
+
+static bool is_same(const struct app_wall_inputs *a, const struct app_wall_inputs *b,
+                    double ctx)
+{
+    return has_same_settings(a, b) && is_same_rate(a->token_s, b->token_s) &&
+           is_same_rate(a->anchor_s, b->anchor_s) && is_same_rate(a->disk, b->disk) &&
+           is_same_rate(a->memory, b->memory) && a->n_tried == b->n_tried &&
+           is_same_rate(a->tried_tps, b->tried_tps) && a->binds == b->binds &&
+           fabs(a->n_seen - b->n_seen) < ctx / MOVED;
+}
+
+/* The options of the session whose sample is s; false: they are about to change. */
+static bool options_in_use(const struct app *a, struct mw_options *o)
+{
+    const struct mw_sample *s = &a->sample;
+    const struct plan *p = talk_plan(a->talk);
+
+    *o = talk_options(a->talk)->engine;
+    o->memory_bytes = p->budget_bytes;
+    o->n_ctx = p->n_ctx;
+    o->n_thread = (int)s->run.threads;
+    return s->run.budget_bytes == p->budget_bytes && s->run.ctx == p->n_ctx &&
+           strcmp(s->run.kv_k, mw_kv_name(o->kv_k)) == 0 &&
+           strcmp(s->run.kv_v, mw_kv_name(o->kv_v)) == 0;
+}
+
+static struct app_wall_inputs inputs_of(const struct app *a, const struct mw_options *o)
+{
+    struct app_wall_inputs in = { .model = talk_model(a->talk) };
+    const struct mw_sample *s = &a->sample;
+    struct mw_tried tried[MW_TRIED_MOST];
+    struct plan_anchor anchor;
+    struct mw_rates rates;
+
+    mw_rates(s, &rates);
+    mw_model_anchor(in.model, &anchor);
+    mw_tried_of_options(&in.settings, o);
+    in.token_s = rates.token_s > 0 ? rates.token_s : 0;
+    in.anchor_s = anchor.token_s;
+    in.disk = (double)s->disk_limit;
+    in.memory = (double)s->memory_limit;
+    in.n_seen = (double)(s->kv.tokens > s->kv.context ? s->kv.tokens : s->kv.context);
+    in.binds = s->verdict.binds;
+    in.n_tried = mw_model_tried(in.model, tried);
+    in.tried_tps = in.n_tried > 0 ? tried[0].tps : 0;
+    return in;
+}
+
+static bool is_shown(const struct app *a)
+{
+    return a->layout.dash.height > 0 &&
+           !panels_find(dash_panels(a->dash), PANEL_WALL)->is_hidden;
+}
+
+void app_wall_stop(struct app *a)
+{
+    free(a->wall.making);
+    a->wall.making = NULL;
+}
+
+/* Begin again if something has changed. */
+static void begin(struct app *a)
+{
+    struct app_wall_inputs in;
+    struct mw_options o;
+    struct app_wall *w;
+
+    if (!is_shown(a) || !talk_is_loaded(a->talk) || !options_in_use(a, &o))
+        return;
+    in = inputs_of(a, &o);
+    if (is_same(&in, &a->wall.inputs, o.n_ctx) ||
+        (has_same_settings(&in, &a->wall.inputs) && clock_ns() - a->wall.begun_ns < EVERY_NS))
+        return;
+    w = malloc(sizeof *w);
+    if (w == NULL)
+        return;
+    a->wall.inputs = in;
+    a->wall.begun_ns = clock_ns();
+    w->sample = a->sample;
+    w->options = o;
+    w->model = in.model;
+    if (talk_wall_begin(a->talk, &w->wall, &o, &w->sample))
+        a->wall.making = w;
+    else
+        free(w);
+}
+
+void app_wall_work(struct app *a)
+{
+    struct app_wall *w = a->wall.making;
+
+    if (w == NULL) {
+        begin(a);
+        return;
+    }
+    if (!talk_is_loaded(a->talk) || talk_model(a->talk) != w->model) {
+        app_wall_stop(a);
+        return;
+    }
+    if (talk_wall_step(a->talk, &w->wall, &w->options, &w->sample, AT_ONCE))
+        return;
+    dash_set_wall(a->dash, &w->wall);
+    app_wall_stop(a);
+    app_dirty(a, DIRT_DASH);
+}
+
+/* ---- keys ---- */
+
+void app_wall_hint(struct app *a)
+{
+    app_hint(a, "Left, Right: move  Enter: apply  c: %s  Up, Down: panels  ?: explain",
+             dash_wall_axis(a->dash) == MW_WALL_BUDGET ? "context" : "budget");
+}
+
+static void apply(struct app *a)
+{
+    char setting[40], line[48];
+
+    if (dash_wall_setting(a->dash, setting, sizeof setting)[0] == '\0') {
+        app_hint(a, "this is in use; Left and Right choose another %s",
+                 dash_wall_axis(a->dash) == MW_WALL_BUDGET ? "budget" : "context");
+        return;
+    }
+    snprintf(line, sizeof line, "/%s", setting);
+    app_command(a, line);
+}
+
+bool app_wall_key(struct app *a, const struct key *key)
+{
+    if (dash_panels(a->dash)->chosen != PANEL_WALL || key->mods != 0)
+        return false;
+    if (key->kind == KEYS_NAMED && (key->name == KEYS_LEFT || key->name == KEYS_RIGHT))
+        dash_wall_move(a->dash, key->name == KEYS_LEFT ? -1 : 1);
+    else if (key->kind == KEYS_NAMED && (key->name == KEYS_HOME || key->name == KEYS_END))
+        dash_wall_move(a->dash, key->name == KEYS_HOME ? -MW_WALL_POINTS : MW_WALL_POINTS);
+    else if (key->kind == KEYS_CHAR && key->ch == 'c')
+        dash_wall_turn(a->dash);
+    else if (key->kind == KEYS_CHAR && key->ch == '\r') {
+        apply(a);
+        return true;
+    } else
+        return false;
+    app_wall_hint(a);
+    return true;
+}
