@@ -611,6 +611,7 @@ struct mw_message {
     const char *thinking; /* of an answer, thinking_len bytes; or NULL */
     size_t thinking_len;
     struct mw_cut cut; /* of the last message, if it is an answer that was cut */
+    bool is_aside;     /* an answer of mw_chat_aside(); its text and its question are not used */
 };
 
 enum mw_done {
@@ -711,6 +712,12 @@ bool mw_chat_next(struct mw_chat *c, struct mw_event *out);
 int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e);
 int mw_chat_continue(struct mw_chat *c, struct err *e); /* go on with a stopped answer */
 int mw_chat_retry(struct mw_chat *c, struct err *e);    /* replace the last answer */
+/*
+ * Add a question and an answer that did not come from the model.  They count as messages, but
+ * the model does not see them, so that they take no tokens.  Their texts are the caller's.
+ * Posts no event.
+ */
+int mw_chat_aside(struct mw_chat *c, struct err *e);
 /* Keep the first n messages, not counting the system message.  Posts no event. */
 int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e);
 /*

@@ -320,7 +320,7 @@ static int keep_question(struct run *r, size_t n_seen, struct err *e)
 
     conversation_drop_all(c);
     for (size_t i = c->n_dropped; i > 0; i--) {
-        if (c->turns[i - 1].role != CHAT_USER)
+        if (c->turns[i - 1].role != CHAT_USER || conversation_is_aside(c, i - 1))
             continue;
         c->kept = i;
         if (is_accepted(r)) {

@@ -39,7 +39,7 @@
 /* This thread computes beside the workers of the pool and needs a stack as large. */
 #define STACK_BYTES ((size_t)8 << 20)
 
-enum command_kind { DO_SEND, DO_CONTINUE, DO_RETRY, DO_REWIND, DO_RESTORE, DO_SET };
+enum command_kind { DO_SEND, DO_CONTINUE, DO_RETRY, DO_ASIDE, DO_REWIND, DO_RESTORE, DO_SET };
 
 struct command {
     struct command *next;
@@ -384,7 +384,7 @@ static void do_continue(struct mw_chat *c)
     struct err e = ERR_INIT;
     struct conversation *v = &c->conversation;
 
-    if (v->n_turn == 0) {
+    if (v->n_turn == 0 || conversation_ends_aside(v)) {
         err_set(&e, ERR_ARGUMENT, "there is nothing to continue");
         post_error(c, &e);
     } else {
@@ -397,9 +397,10 @@ static void do_retry(struct mw_chat *c)
     struct err e = ERR_INIT;
     struct conversation *v = &c->conversation;
 
-    if (v->n_turn > 0 && v->turns[v->n_turn - 1].role == CHAT_ASSISTANT)
+    if (v->n_turn > 0 && v->turns[v->n_turn - 1].role == CHAT_ASSISTANT &&
+        !conversation_ends_aside(v))
         conversation_cut(v, v->n_turn - 1);
-    if (v->n_turn == 0) {
+    if (v->n_turn == 0 || conversation_ends_aside(v)) {
         err_set(&e, ERR_ARGUMENT, "there is no answer to make again");
         post_error(c, &e);
     } else {
@@ -420,6 +421,10 @@ static void run_command(struct mw_chat *c, struct command *command)
     case DO_SEND: do_send(c, command); break;
     case DO_CONTINUE: do_continue(c); break;
     case DO_RETRY: do_retry(c); break;
+    case DO_ASIDE:
+        if (conversation_add_aside(&c->conversation, &e) != 0)
+            post_error(c, &e);
+        break;
     case DO_REWIND: conversation_rewind(&c->conversation, command->n); break;
     case DO_RESTORE: {
         struct conversation old = c->conversation;
@@ -678,23 +683,14 @@ int mw_chat_retry(struct mw_chat *c, struct err *e)
     return push_kind(c, DO_RETRY, 0, e);
 }
 
+int mw_chat_aside(struct mw_chat *c, struct err *e)
+{
+    return push_kind(c, DO_ASIDE, 0, e);
+}
+
 int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e)
 {
     return push_kind(c, DO_REWIND, n, e);
-}
-
-static int restore_cut(struct turn *t, const struct mw_cut *cut, struct err *e)
-{
-    size_t n = cut->n_ids <= MW_CUT_IDS ? cut->n_ids : 0;
-
-    if (n > 0 && ids_append(&t->ids, cut->ids, n, e) != 0)
-        return -1;
-    t->has_saved_ids = n > 0;
-    t->holds_thinking = cut->holds_thinking;
-    if (cut->n_held <= TURN_HELD_MAX &&
-        cut->n_held <= (cut->holds_thinking ? t->thinking_len : t->len))
-        t->n_held = cut->n_held;
-    return 0;
 }
 
 int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
@@ -716,10 +712,11 @@ int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t
         if (t == NULL ||
             (messages[i].thinking != NULL &&
              turn_append(t, true, messages[i].thinking, messages[i].thinking_len, e) != 0) ||
-            restore_cut(t, &messages[i].cut, e) != 0) {
+            turn_restore_cut(t, &messages[i].cut, e) != 0) {
             command_free(command);
             return -1;
         }
+        t->is_aside = messages[i].is_aside;
     }
     return push(c, command);
 }

@@ -163,6 +163,45 @@ void turn_take_back(struct turn *t, char held[TURN_HELD_MAX])
     t->n_held = 0;
 }
 
+int conversation_add_aside(struct conversation *c, struct err *e)
+{
+    struct turn *answer;
+
+    if (conversation_add(c, CHAT_USER, "", 0, e) == NULL)
+        return -1;
+    answer = conversation_add(c, CHAT_ASSISTANT, "", 0, e);
+    if (answer == NULL) {
+        conversation_cut(c, c->n_turn - 1);
+        return -1;
+    }
+    answer->is_aside = true;
+    return 0;
+}
+
+bool conversation_ends_aside(const struct conversation *c)
+{
+    return c->n_turn > 0 && c->turns[c->n_turn - 1].is_aside;
+}
+
+bool conversation_is_aside(const struct conversation *c, size_t i)
+{
+    return c->turns[i].is_aside || (i + 1 < c->n_turn && c->turns[i + 1].is_aside);
+}
+
+int turn_restore_cut(struct turn *t, const struct mw_cut *cut, struct err *e)
+{
+    size_t n = cut->n_ids <= MW_CUT_IDS ? cut->n_ids : 0;
+
+    if (n > 0 && ids_append(&t->ids, cut->ids, n, e) != 0)
+        return -1;
+    t->has_saved_ids = n > 0;
+    t->holds_thinking = cut->holds_thinking;
+    if (cut->n_held <= TURN_HELD_MAX &&
+        cut->n_held <= (cut->holds_thinking ? t->thinking_len : t->len))
+        t->n_held = cut->n_held;
+    return 0;
+}
+
 /* Whether the ids of a turn replace its text. */
 static bool has_ids(const struct turn *t)
 {
@@ -173,17 +212,22 @@ static int render_raw(const struct conversation *c, const struct rendering *r, s
                       struct ids *out, struct err *e)
 {
     const struct vocab_info *info = tokenizer_info(r->tokenizer);
+    bool is_first = true;
 
     if (info->add_bos && info->bos >= 0 && ids_push(out, (uint32_t)info->bos, e) != 0)
         return -1;
     for (size_t i = c->n_dropped; i < n_turn; i++) {
         const struct turn *t = &c->turns[i];
-        int rc = has_ids(t) ? ids_append(out, t->ids.id, t->ids.n, e)
-                              : tokenizer_encode(r->tokenizer, t->text, t->len, false,
-                                                 i == c->n_dropped, out, e);
+        int rc;
 
+        if (conversation_is_aside(c, i))
+            continue;
+        rc = has_ids(t)
+                 ? ids_append(out, t->ids.id, t->ids.n, e)
+                 : tokenizer_encode(r->tokenizer, t->text, t->len, false, is_first, out, e);
         if (rc != 0)
             return -1;
+        is_first = false;
     }
     return 0;
 }
@@ -221,7 +265,8 @@ int conversation_render(const struct conversation *c, const struct rendering *r,
     if (c->kept > 0 && c->kept <= c->n_dropped)
         messages[n++] = message_of(&c->turns[c->kept - 1]);
     for (size_t i = c->n_dropped; i < n_turn; i++)
-        messages[n++] = message_of(&c->turns[i]);
+        if (!conversation_is_aside(c, i))
+            messages[n++] = message_of(&c->turns[i]);
     rc = chat_format_render(r->format, r->tokenizer, messages, n, &o, out, e);
     free(messages);
     return rc;

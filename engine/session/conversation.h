@@ -16,6 +16,7 @@ struct turn {
     bool has_saved_ids;         /* they come from a saved chat and were not checked yet */
     size_t n_held;              /* bytes at the end of the text that struct mw_cut describes */
     bool holds_thinking;        /* they are at the end of the thinking */
+    bool is_aside;              /* see mw_chat_aside(); so is the question before it */
 };
 
 struct conversation {
@@ -47,6 +48,15 @@ int turn_take_for_thinking(struct turn *t, struct err *e);
 #define TURN_HELD_MAX 512
 /* Remove the text that was held back, and store its n_held bytes in held. */
 void turn_take_back(struct turn *t, char held[TURN_HELD_MAX]);
+/* Let a saved answer go on as cut describes, as far as it is valid. */
+int turn_restore_cut(struct turn *t, const struct mw_cut *cut, struct err *e);
+
+/* Add the turns of mw_chat_aside().  They keep the places of their messages, without texts. */
+int conversation_add_aside(struct conversation *c, struct err *e);
+/* Is turn i an answer that did not come from the model, or the question of one? */
+bool conversation_is_aside(const struct conversation *c, size_t i);
+/* Is the last turn such an answer? */
+bool conversation_ends_aside(const struct conversation *c);
 
 /* The way in which ids are made. */
 struct rendering {
@@ -56,8 +66,8 @@ struct rendering {
 };
 
 /*
- * Append the ids of the first n_turn turns, without dropped ones, and of the tokens after them
- * that make the model answer.
+ * Append the ids of the first n_turn turns, without dropped ones and asides, and of the tokens
+ * after them that make the model answer.
  */
 int conversation_render(const struct conversation *c, const struct rendering *r, size_t n_turn,
                         struct ids *out, struct err *e);

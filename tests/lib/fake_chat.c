@@ -776,6 +776,13 @@ int mw_chat_retry(struct mw_chat *c, struct err *e)
     return queue(c, (struct command){ .kind = RETRY }, NULL, 0, e);
 }
 
+int mw_chat_aside(struct mw_chat *c, struct err *e)
+{
+    (void)c;
+    (void)e;
+    return 0;
+}
+
 int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e)
 {
     return queue(c, (struct command){ .kind = REWIND, .n = n }, NULL, 0, e);

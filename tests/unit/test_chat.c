@@ -121,6 +121,53 @@ static void an_answer_made_again_is_the_same(void **state)
     mw_chat_close(c);
 }
 
+static void the_model_does_not_see_asides(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(model, &o);
+    struct said first, second, again;
+    struct err e = ERR_INIT;
+    uint32_t n;
+
+    (void)state;
+    ask(c, "one", &first);
+    ask(c, "two", &second);
+    n = mw_chat_tokens(c);
+    assert_int_equal(mw_chat_rewind(c, 2, &e), 0);
+    assert_int_equal(mw_chat_aside(c, &e), 0);
+    ask(c, "two", &again);
+    assert_string_equal(second.text, again.text);
+    assert_int_equal(n, mw_chat_tokens(c));
+    /* They count as messages: keep the first answer, the aside, and nothing after it. */
+    assert_int_equal(mw_chat_rewind(c, 4, &e), 0);
+    assert_int_equal(mw_chat_retry(c, &e), 0);
+    assert_int_equal(wait_for_end(c, &again), MW_EVENT_ERROR);
+    assert_int_equal(mw_chat_continue(c, &e), 0);
+    assert_int_equal(wait_for_end(c, &again), MW_EVENT_ERROR);
+    ask(c, "two", &again);
+    assert_string_equal(second.text, again.text);
+    mw_chat_close(c);
+}
+
+static void a_saved_aside_is_not_seen_either(void **state)
+{
+    struct mw_message messages[] = {
+        { .role = MW_USER, .text = "hidden", .len = 6 },
+        { .role = MW_ASSISTANT, .text = "shown", .len = 5, .is_aside = true },
+    };
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(model, &o);
+    struct said plain, after;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    ask(c, "one", &plain);
+    assert_int_equal(mw_chat_restore(c, messages, 2, 0, &e), 0);
+    ask(c, "one", &after);
+    assert_string_equal(plain.text, after.text);
+    mw_chat_close(c);
+}
+
 static void a_cut_answer_goes_on_where_it_was(void **state)
 {
     struct mw_chat_options o = base_options();
@@ -771,6 +818,8 @@ int main(void)
         cmocka_unit_test(a_follow_up_evaluates_only_what_is_new),
         cmocka_unit_test(every_turn_of_a_template_extends_the_last_one),
         cmocka_unit_test(an_answer_made_again_is_the_same),
+        cmocka_unit_test(the_model_does_not_see_asides),
+        cmocka_unit_test(a_saved_aside_is_not_seen_either),
         cmocka_unit_test(a_cut_answer_goes_on_where_it_was),
         cmocka_unit_test(a_saved_conversation_is_taken_over),
         cmocka_unit_test(options_change_between_answers),
