@@ -154,6 +154,44 @@ static void text_that_was_thinking_stays_thinking(void **state)
     }
 }
 
+static void expect_help(uint32_t number)
+{
+    expect(number, NULL, "From the help: it is a key.");
+    assert_true(store_item(store, number)->is_help);
+    assert_int_equal(store_item(store, number)->done, MW_DONE_STOP);
+    assert_false(store_item(store, number)->has_receipt);
+    assert_false(store_item(store, 2)->is_help);
+}
+
+static void an_answer_from_the_help_stays_one(void **state)
+{
+    static const char text[] = "From the help: it is a key.";
+    char path[4096], *all;
+    uint32_t item;
+    size_t n;
+
+    (void)state;
+    talk();
+    ok(store_done(store, &receipt, 50, NULL, &e));
+    user_says(store, "what is F10");
+    ok(store_add_help(store, text, strlen(text), &item, &e));
+    assert_int_equal(store_messages(store), 6);
+    expect_help(item);
+    reopen();
+    expect_help(item);
+    strcpy(path, store_path(store));
+    assert_int_equal(unlink(path), 0);
+    user_says(store, "and F9?"); /* the file is written again */
+    assert_moved(true, 0);
+    reopen();
+    expect_help(item);
+    snprintf(path, sizeof path, "%s/out.json", dir);
+    ok(store_export(store, path, STORE_JSON, false, &e));
+    all = slurp(path, &n);
+    assert_non_null(strstr(all, "\"help\": true"));
+    free(all);
+}
+
 static void a_removed_folder_is_made_again(void **state)
 {
     talk();
@@ -412,6 +450,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_removed_file_is_written_again_under_its_name),
         TEST(text_that_was_thinking_stays_thinking),
+        TEST(an_answer_from_the_help_stays_one),
         TEST(a_removed_folder_is_made_again),
         TEST(a_cut_file_is_left_alone_and_the_chat_goes_to_another),
         TEST(lines_of_other_programs_are_not_overwritten),

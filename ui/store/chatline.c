@@ -47,6 +47,7 @@ enum key {
     KEY_THINKING_HELD,
     KEY_IDS,
     KEY_SETTINGS,
+    KEY_HELP,
 };
 
 /* The type of a value, or several. */
@@ -79,6 +80,7 @@ static const struct {
     [KEY_THINKING_HELD] = { "thinking_held", STRING },
     [KEY_IDS] = { "ids", LIST },
     [KEY_SETTINGS] = { "settings", STRING },
+    [KEY_HELP] = { "help", BOOL },
 };
 
 struct chatline_reader {
@@ -266,6 +268,7 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
     case KEY_TEXT_HELD: return add(r, &l->held, s, n);
     case KEY_TIME:
     case KEY_IDS:
+    case KEY_HELP:
     case KEY_ATTACHED_BYTES:
     case KEY_UNQUEUED:
     case KEY_VERSION:
@@ -412,6 +415,8 @@ static int on_bool(void *ctx, int v)
         r->line.was_thinking = v != 0;
     if (r->depth == 1 && r->key == KEY_QUEUED)
         r->line.from_queue = v != 0;
+    if (r->depth == 1 && r->key == KEY_HELP)
+        r->line.is_help = v != 0;
     return 1;
 }
 

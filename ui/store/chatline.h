@@ -24,6 +24,7 @@ struct chatline {
     enum store_kind kind; /* of a message */
     bool continues;
     bool was_thinking; /* all text of the answer in the lines before was thinking */
+    bool is_help;    /* an answer from the help texts */
     bool from_queue; /* a message that was queued before */
     bool has_done;
     enum mw_done done;

@@ -360,7 +360,7 @@ static size_t some(const char *s, size_t n)
 }
 
 /* The kind of a line with text. */
-enum line_kind { LINE_MESSAGE, LINE_NOTICE, LINE_QUEUED, LINE_FROM_QUEUE };
+enum line_kind { LINE_MESSAGE, LINE_HELP, LINE_NOTICE, LINE_QUEUED, LINE_FROM_QUEUE };
 
 static void print_attached(struct store *s, const struct attached *a)
 {
@@ -387,7 +387,9 @@ static void begin_text(struct store *s, enum line_kind what, enum store_kind kin
     } else {
         begin_line(s, roles[kind], continues);
         json_print(&s->out, "%s,",
-                   what == LINE_FROM_QUEUE && !continues ? ",\"queued\":true" : "");
+                   what == LINE_HELP                       ? ",\"help\":true,\"done\":\"stop\""
+                   : what == LINE_FROM_QUEUE && !continues ? ",\"queued\":true"
+                                                           : "");
         if (a != NULL)
             print_attached(s, a);
         json_print(&s->out, "\"text\":");
@@ -404,11 +406,14 @@ static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
 
     close_line(s, NULL);
     do {
-        struct chatline l = { .is_message = what == LINE_MESSAGE || what == LINE_FROM_QUEUE,
+        struct chatline l = { .is_message = what != LINE_NOTICE && what != LINE_QUEUED,
                               .kind = kind,
                               .is_notice = what == LINE_NOTICE,
                               .is_queued = what == LINE_QUEUED,
                               .from_queue = what == LINE_FROM_QUEUE,
+                              .is_help = what == LINE_HELP,
+                              .has_done = what == LINE_HELP,
+                              .done = MW_DONE_STOP,
                               .continues = !first };
         uint64_t at = end_of(s);
         size_t now_n = what == LINE_NOTICE && n > 4096 ? 4096 : some(text, n);
@@ -428,7 +433,7 @@ static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
         *item = number;
     /* A chat without a question is not saved. */
     s->is_said = s->is_said || kind == STORE_USER || kind == STORE_ANSWER;
-    return store_commit(s, kind == STORE_USER, e);
+    return store_commit(s, kind == STORE_USER || what == LINE_HELP, e);
 }
 
 int store_add(struct store *s, enum store_kind kind, const char *text, size_t n, uint32_t *item,
@@ -442,6 +447,11 @@ int store_add_user(struct store *s, const char *text, size_t n, const struct att
                    uint32_t *item, struct err *e)
 {
     return add_text(s, LINE_MESSAGE, STORE_USER, text, n, a, item, e);
+}
+
+int store_add_help(struct store *s, const char *text, size_t n, uint32_t *item, struct err *e)
+{
+    return add_text(s, LINE_HELP, STORE_ANSWER, text, n, NULL, item, e);
 }
 
 int store_queue(struct store *s, const char *text, size_t n, const struct attached *a,

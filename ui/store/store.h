@@ -8,6 +8,7 @@
  *     {"receipt":{"n_prompt":34,…,"context":2140}}
  *     {"role":"assistant","time":"…","text":"…","done":"length","text_held":"…","ids":[…]}
  *     {"role":"assistant","continues":true,"text":"…","done":"stop"}
+ *     {"role":"assistant","time":"…","help":true,"done":"stop","text":"From the help: …"}
  *     {"notice":"dropped the 3 oldest turns"}
  *     {"rewind":4}
  *     {"queued":"…"}
@@ -23,6 +24,9 @@
  * An answer that was cut has its tokens in ids, unless they are more than MW_CUT_IDS, and in
  * text_held or thinking_held the text that struct mw_cut describes.  They follow text and
  * thinking, and a line that continues the answer replaces both.
+ *
+ * An answer with "help":true is from the help texts.  No model made it, and none sees it or the
+ * question before it.
  *
  * rewind keeps the first N messages (user and assistant) and everything before the next one;
  * the lines stay in the file.  queued is a message that waits for its turn.  A user message
@@ -79,6 +83,7 @@ struct store_item {
     uint32_t n_held; /* of them: text that struct mw_cut describes */
     bool holds_thinking;
     enum mw_done done; /* of an answer */
+    bool is_help;      /* an answer from the help texts */
     bool has_receipt;
     struct mw_receipt receipt;
     uint64_t context; /* tokens in the context after it; 0: not known */
@@ -125,6 +130,8 @@ int store_add(struct store *s, enum store_kind kind, const char *text, size_t n,
 /* Add a user message that begins with files; a may be NULL. */
 int store_add_user(struct store *s, const char *text, size_t n, const struct attached *a,
                    uint32_t *item, struct err *e);
+/* Add an answer from the help texts, and sync. */
+int store_add_help(struct store *s, const char *text, size_t n, uint32_t *item, struct err *e);
 /* Write a piece of an answer at once.  The first piece begins an answer, or continues the last
  * one if resume is set. */
 int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, bool resume,

@@ -172,7 +172,8 @@ static int json_item(struct json *j, const struct store *s, uint32_t i,
     if (json_text(j, s, i, false, e) != 0)
         return -1;
     if (item->kind == STORE_ANSWER)
-        json_print(j, ",\n     \"done\": \"%s\"", chatline_done_name(item->done));
+        json_print(j, ",\n     \"done\": \"%s\"%s", chatline_done_name(item->done),
+                   item->is_help ? ",\n     \"help\": true" : "");
     if (item->has_receipt)
         json_receipt(j, item);
     json_print(j, "}");

@@ -473,6 +473,8 @@ static int apply_text(struct store *s, const struct chatline *l, uint64_t offset
         store_hold(r, l->held.n, l->holds_thinking);
     if (kind == STORE_ANSWER)
         r->item.done = l->has_done ? l->done : MW_DONE_CANCELLED;
+    if (kind == STORE_ANSWER)
+        r->item.is_help |= l->is_help;
     *item = s->first + (uint32_t)(r - s->record);
     return 0;
 }

@@ -76,6 +76,8 @@ static const char *key_of(const struct store_item *item, bool is_queued)
                                         [STORE_ANSWER] = "\"role\":\"assistant\",\"text\"",
                                         [STORE_NOTICE] = "\"notice\"" };
 
+    if (item->is_help)
+        return "\"role\":\"assistant\",\"help\":true,\"text\"";
     return is_queued ? "\"queued\"" : keys[item->kind];
 }
 

@@ -350,6 +350,16 @@ uint32_t saving_notice(struct saving *s, const char *text)
     return add(s, STORE_NOTICE, text, strlen(text));
 }
 
+uint32_t saving_help(struct saving *s, const char *text)
+{
+    uint32_t item = STORE_NO_ITEM;
+    struct err e = ERR_INIT;
+
+    if (s->store != NULL)
+        note(s, store_add_help(s->store, text, strlen(text), &item, &e), &e);
+    return item;
+}
+
 void saving_piece(struct saving *s, const char *text, size_t n, bool is_thinking, bool resumes)
 {
     struct err e = ERR_INIT;

@@ -84,6 +84,7 @@ uint32_t saving_queued_user(struct saving *s, const char *text, size_t n,
                             const struct attached *a); /* it was queued */
 uint32_t saving_system(struct saving *s, const char *text);
 uint32_t saving_notice(struct saving *s, const char *text);
+uint32_t saving_help(struct saving *s, const char *text); /* an answer from the help texts */
 void saving_piece(struct saving *s, const char *text, size_t n, bool is_thinking, bool resumes);
 void saving_thought(struct saving *s); /* all text of the answer so far was thinking */
 /* The answer is over, as the event reports; r: its receipt with all figures; context: tokens in
