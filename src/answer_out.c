@@ -112,6 +112,8 @@ void answer_out_done(struct answer_out *a, const struct mw_receipt *r,
             json_string_n(&j, "thinking", a->thinking.bytes, a->thinking.n);
         if (a->text.is_cut || a->thinking.is_cut)
             json_bool(&j, "cut", true);
+        if (a->is_help)
+            json_bool(&j, "help", true);
         if (a->input_left)
             json_bool(&j, "input_left", true);
         summary_json(&j, r, s);

@@ -24,6 +24,7 @@ struct answer_text {
 struct answer_out {
     bool is_terminal, json, raw;
     bool input_left; /* standard input was not read; for the last line of JSON */
+    bool is_help;    /* no model made the answer: it is from the help texts */
     bool any;        /* text was written */
     char last;       /* last byte written */
     struct clean clean;

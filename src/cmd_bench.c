@@ -102,6 +102,7 @@ const struct command cmd_bench = {
                 "memwall bench model.gguf --memory 1G,2G -p 512 -n 64 -d 0,4096 -r 5\n"
                 "memwall bench model.gguf --memory 2G -o before.json\n"
                 "memwall bench model.gguf --memory 2G --compare before.json\n",
+    .asks = "benchmark measure speed",
     .bit = CMD_BENCH,
     .needs_model = true,
     .run = run_bench,

@@ -214,6 +214,7 @@ static int run_chat(const struct options *o)
     engine->cache_folder = paths.cache_dir;
     used.chat.stop = o->stop;
     c.first = used.arg;
+    c.subcommands = command_texts();
     used.open_chat = o->last_chat ? "" : o->open_chat;
     c.paths = (struct ui_paths){ paths.config_file, paths.config_dir, paths.state_dir,
                                  paths.data_dir };

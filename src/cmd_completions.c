@@ -613,6 +613,7 @@ const struct command cmd_completions = {
              "\"chats\"\n"
              "print the names that the completions offer.",
     .examples = "source <(memwall completions bash)\n",
+    .asks = "completion tab complete bash zsh fish shell",
     .bit = CMD_COMPLETIONS,
     .is_hidden = true,
     .takes_arg = true,

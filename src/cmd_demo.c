@@ -157,6 +157,7 @@ const struct command cmd_demo = {
                 "memwall demo -m model.gguf\n"
                 "memwall demo -m model.gguf -b 1G --json\n"
                 "memwall demo --tour model.gguf\n",
+    .asks = "tour introduction",
     .bit = CMD_DEMO,
     .needs_model = true,
     .resolves = true,

@@ -423,6 +423,7 @@ const struct command cmd_doctor = {
                 "memwall doctor model.gguf --memory 2G --json\n"
                 "memwall doctor gemma-4-12B:Q4_0\n"
                 "memwall doctor --no-disk\n",
+    .asks = "measure machine hardware",
     .bit = CMD_DOCTOR,
     .takes_arg = true,
     .reads_config = true,

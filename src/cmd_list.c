@@ -313,6 +313,7 @@ const struct command cmd_list = {
     .examples = "memwall list\n"
                 "memwall list \"gemma q4\" --memory 2G\n"
                 "memwall list --sort recent --json\n",
+    .asks = "models installed",
     .bit = CMD_LIST,
     .takes_arg = true,
     .reads_config = true,

@@ -201,6 +201,7 @@ const struct command cmd_plan = {
                 "memwall plan gemma-4-12B:Q4_0\n"
                 "memwall plan model.gguf --explain\n"
                 "memwall plan model.gguf --what-if RAM=8G,DISK=500M/s,BW=40G/s,CORES=4\n",
+    .asks = "laptop machine fit fits run enough smallest least budget need nothing read gb ram quantization",
     .bit = CMD_PLAN,
     .needs_model = true,
     .resolves = true,

@@ -421,6 +421,7 @@ const struct command cmd_pull = {
     .examples = "memwall pull ggml-org/gemma-3-1b-it-GGUF\n"
                 "memwall pull ggml-org/gemma-3-1b-it-GGUF:Q8_0\n"
                 "memwall pull unsloth/gemma-3-4b-it-GGUF --list --memory 2G\n",
+    .asks = "download fetch",
     .bit = CMD_PULL,
     .takes_arg = true,
     .joins_args = true,

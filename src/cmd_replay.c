@@ -66,6 +66,7 @@ const struct command cmd_replay = {
     .examples = "memwall run -m model.gguf --telemetry log.jsonl \"Hello\"\n"
                 "memwall replay log.jsonl\n"
                 "memwall replay --once log.jsonl\n",
+    .asks = "recording recorded",
     .bit = CMD_REPLAY,
     .takes_arg = true,
     .reads_config = true,

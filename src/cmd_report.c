@@ -465,6 +465,7 @@ const struct command cmd_report = {
     .examples = "memwall report\n"
                 "memwall report model.gguf --memory 2G\n"
                 "memwall report model.gguf --recording log.jsonl -o page.html\n",
+    .asks = "page",
     .bit = CMD_REPORT,
     .takes_arg = true,
     .reads_config = true,

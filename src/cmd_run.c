@@ -29,6 +29,7 @@
 #include "src/settings.h"
 #include "src/signals.h"
 #include "src/summary.h"
+#include "ui/talk/help_answer.h"
 #include "ui/text/receipt.h"
 
 #define STOP_MS 500 /* time to stop after a signal */
@@ -303,6 +304,28 @@ done:
     return code;
 }
 
+/* A question to the guide about memwall's own words is answered from the help texts, without the
+ * engine.  Returns false if it is for the model. */
+static bool answer_from_help(struct run *r, const struct mw_model_info *info, const char *text)
+{
+    static char answer[HELP_ANSWER_BYTES];
+    static struct mw_sample none;
+    struct mw_receipt nothing = { .done = MW_DONE_STOP };
+
+    if (strcmp(info->name, UI_GUIDE_NAME) != 0 || r->o->chat.raw || r->o->telemetry != NULL ||
+        !help_answer(command_texts(), &text, 1, answer))
+        return false;
+    answer_out_open(&r->out, r->o->json, false);
+    r->out.is_help = true;
+    r->out.input_left = prompt_has_left(r->from);
+    answer_out_text(&r->out, answer, strlen(answer), false);
+    answer_out_done(&r->out, &nothing, &none, &r->limits);
+    answer_out_close(&r->out);
+    if (r->o->stats)
+        fputs("memwall: the help answered, without the model\n", stderr);
+    return true;
+}
+
 /* A single argument can be the name of a model.  Returns an exit code, or -1 to go on. */
 static int take_model(struct options *o)
 {
@@ -365,6 +388,10 @@ static int run_run(const struct options *given)
     else {
         settings_chat(o, r->model, &r->chat_options);
         mw_model_info(r->model, &info);
+        if (answer_from_help(r, &info, text)) {
+            code = report_end(EXIT_OK);
+            goto done;
+        }
         settings_report_context(o, &info);
         limits_ensure(r->model, o->model, &r->chat_options.engine, LIMITS_KEPT);
         mw_model_limits(r->model, &r->limits);
@@ -372,6 +399,7 @@ static int run_run(const struct options *given)
         code = run_chat(r, text, len);
         prompt_report_left(&from);
     }
+done:
     free(text);
     if (r->model != NULL && !r->is_stuck)
         mw_model_close(r->model);

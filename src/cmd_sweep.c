@@ -294,6 +294,7 @@ const struct command cmd_sweep = {
                 "memwall sweep model.gguf -o wall.svg -o wall.json --points 12\n"
                 "memwall sweep model.gguf --over ctx --memory 2G --ctx 1k,4k,16k\n"
                 "memwall sweep model.gguf --against mmap -o wall.png\n",
+    .asks = "curve graph",
     .bit = CMD_SWEEP,
     .needs_model = true,
     .run = run_sweep,

@@ -315,6 +315,7 @@ const struct command cmd_tokenize = {
                 "echo 9259 236764 | memwall tokenize -m model.gguf --decode\n"
                 "memwall tokenize -m model.gguf --chat --text chat.json\n"
                 "memwall tokenize -m model.gguf --chat --template new.jinja --text chat.json\n",
+    .asks = "count tokens",
     .bit = CMD_TOKENIZE,
     .needs_model = true,
     .takes_arg = true,

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "ui/options/options.h"
+#include "ui/ui.h"
 
 enum exit_code {
     EXIT_OK = 0,
@@ -28,6 +29,7 @@ struct command {
     const char *help;     /* one line */
     const char *about;    /* a paragraph of --help, with its line breaks */
     const char *examples; /* command lines, each ended by a newline */
+    const char *asks;     /* other words that people use for it, or NULL */
     unsigned bit;         /* enum command_bit */
     bool is_hidden;
     bool needs_model;  /* -m, or the first positional */
@@ -43,6 +45,9 @@ COMMANDS(X)
 #undef X
 
 extern const struct command *const command_table[N_COMMAND];
+
+/* The texts of all that help shows, for questions about them. */
+const struct ui_subcommand *command_texts(void);
 
 /* Find a subcommand by name, hidden ones too; NULL if there is none. */
 const struct command *command_named(const char *name);

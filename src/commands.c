@@ -25,3 +25,13 @@ const struct command *command_next_shown(size_t *i)
         ++*i;
     return *i < N_COMMAND ? command_table[(*i)++] : NULL;
 }
+
+const struct ui_subcommand *command_texts(void)
+{
+    static struct ui_subcommand all[N_COMMAND + 1];
+    const struct command *c;
+
+    for (size_t i = 0, n = 0; (c = command_next_shown(&i)) != NULL;)
+        all[n++] = (struct ui_subcommand){ c->name, c->args, c->help, c->about, c->asks };
+    return all;
+}

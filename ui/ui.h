@@ -60,6 +60,14 @@ struct ui_models {
     struct mw_describe_options describe;
 };
 
+#define UI_GUIDE_NAME "memwall guide" /* of the model that is installed with memwall */
+
+/* A subcommand as its --help shows it, for questions about it; without a name: the last one. */
+struct ui_subcommand {
+    const char *name, *args, *help, *about;
+    const char *asks; /* other words that people use for it, or NULL */
+};
+
 struct ui_chat_options {
     const struct options *options; /* options.h; the budget is one that the machine can give */
     struct ui_paths paths;
@@ -70,6 +78,7 @@ struct ui_chat_options {
     const char *first;       /* NULL, or a message that is sent at once */
     const char *kept_file;   /* NULL, or where the settings of models are kept (kept.h) */
     const char *notice;      /* NULL, "", or something to show when the chat begins */
+    const struct ui_subcommand *subcommands; /* NULL: none are known */
     bool tour;               /* begin with the tour of memwall demo (tour.h) */
 };
 

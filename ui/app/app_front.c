@@ -109,7 +109,8 @@ static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32
     struct app *a = ctx;
 
     transcript_set_status(a->transcript, NULL, -1);
-    app_announce(a, r);
+    if (r != NULL) /* nobody waits for an answer from the help */
+        app_announce(a, r);
     if (had_text)
         transcript_done(a->transcript, r);
     if (had_text && id != TRANSCRIPT_NO_ID)

@@ -232,6 +232,8 @@ static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32
         if (!p->at_line_start)
             putchar('\n');
         p->at_line_start = true;
+        if (r == NULL)
+            return;
         snprintf(line, sizeof line, "* ");
         receipt_line(line + 2, sizeof line - 2, r, !p->is_utf8);
         put_line(p, line);

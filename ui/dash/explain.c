@@ -4,16 +4,29 @@
 
 #include <stddef.h>
 
+/* Rows without words for questions end before them. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
 /* clang-format off */
 static const struct dash_note notes[] = {
+    { "marks", "~", "an estimate: it was predicted, not measured" },
+    { "marks", "-", "not measured" },
+    { "marks", "?", "doubtful: other programs were busy while the machine was measured" },
+    { "marks", "colours", "of the theme, see /theme; each part of a bar also has its letter",
+      .asks = "colour colors color yellow red green blue orange grey gray part bar" },
+
     { "verdict", "...-bound", "what limits the speed, and its share of a token's time" },
     { "verdict", "F10", "the key that runs the advised command; you confirm it" },
     { "verdict", "disk", "a token waits for weights that are not in memory" },
-    { "verdict", "memory", "weights come from memory as fast as it can deliver them" },
+    { "verdict", "memory", "weights come from memory as fast as it can deliver them",
+      .asks = "ram-bandwidth-bound bandwidth-bound" },
     { "verdict", "compute", "arithmetic takes longer than reading" },
-    { "verdict", "context", "keys and values of the context take most of the time" },
+    { "verdict", "context", "keys and values of the context take most of the time",
+      .asks = "kv-bound" },
     { "verdict", "others", "the program waits for a processor that others use" },
-    { "verdict", "swapping", "the system is out of memory: use a smaller budget" },
+    { "verdict", "swapping", "the system is out of memory: use a smaller budget",
+      .asks = "swap" },
 
     { "speed", "tok/s", "tokens per second of the newest tokens" },
     { "speed", "now, last", "the newest tokens, while they are made and after it" },
@@ -48,7 +61,8 @@ static const struct dash_note notes[] = {
     { "memory", "a activations", "results of a layer that the next one needs" },
     { "memory", "g logits", "one score for each token of the vocabulary" },
     { "memory", "e rows", "rows of lookup tables for the next tokens" },
-    { "memory", "r ring", "read buffers: weights that wait to be used" },
+    { "memory", "r ring", "read buffers: weights that wait to be used",
+      .asks = "ring" },
     { "memory", "m experts", "experts that are kept in memory" },
     { "memory", "w pinned", "weights that stay in memory; the others are read again" },
     { "memory", "saved", "pinned BF16 weights are packed; without it they take more" },
@@ -72,13 +86,15 @@ static const struct dash_note notes[] = {
     { "kv cache", "borrowed", "space that pinned weights use until the context needs it" },
     { "kv cache", "the line", "how the cache will grow, up to what stops it" },
 
-    { "page cache", "of", "how much of the model the kernel keeps; direct reads: none" },
+    { "page cache", "of", "how much of the model the kernel keeps; direct reads: none",
+      .asks = "page cache" },
     { "page cache", "system", "the page cache of all programs" },
     { "page cache", "faults/tok", "waits for a page per token, with --io mmap" },
     { "page cache", "refaults", "pages that were dropped and read again" },
 
     { "layers", "s, G", "a sliding layer (sees the last tokens), a global one (all)" },
-    { "layers", "(s), (G)", "the same; it shares the keys and values of another layer" },
+    { "layers", "(s), (G)", "such a layer that shares the keys and values of another one",
+      .asks = "brackets parentheses" },
     { "layers", "circle", "full: weights in memory; half: some; empty: all on disk" },
     { "layers", "read", "milliseconds in which weights were read" },
     { "layers", "wait", "milliseconds in which the CPU waited for them (a stall)" },
@@ -95,6 +111,7 @@ static const struct dash_note notes[] = {
     { NULL, NULL, NULL },
 };
 /* clang-format on */
+#pragma GCC diagnostic pop
 
 const struct dash_note *dash_notes(void)
 {

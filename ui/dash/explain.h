@@ -7,6 +7,7 @@
 struct dash_note {
     const char *panel; /* the name of a widget */
     const char *figure, *meaning;
+    const char *asks; /* other words of questions about it; or NULL */
 };
 
 /* All notes, those of a panel together; a NULL panel ends. */

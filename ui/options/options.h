@@ -257,6 +257,7 @@ struct option {
     const char *help;      /* without words and default, which option_help() adds */
     const char *otherwise; /* the default in words, "4096; eval: as needed"; NULL: none */
     const char *more;      /* paragraphs of /help NAME, separated by newlines; NULL: none */
+    const char *asks;      /* other words that people use for it, or NULL */
     unsigned commands;     /* enum command_bit */
     enum option_kind kind;
     enum option_kind item; /* of KIND_LIST */

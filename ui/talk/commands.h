@@ -52,6 +52,7 @@ struct slash_command {
     };
     enum command_subject subject;
     const char *also; /* other names, which people know from other programs; or NULL */
+    const char *asks; /* other words of questions about it; or NULL */
 };
 
 /* All commands, sorted by name; a NULL name ends. */

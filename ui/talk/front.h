@@ -40,6 +40,7 @@ struct talk_front {
     void (*take_back)(void *ctx, const char *text, size_t n, bool is_thinking);
     void (*piece)(void *ctx, const char *text, size_t n, bool is_thinking);
     void (*thought)(void *ctx); /* all text of the answer so far was thinking */
+    /* r is NULL if no model made the answer: it is from the help texts. */
     void (*done)(void *ctx, const struct mw_receipt *r, bool had_text, uint32_t id);
     /* The answer ended because the context is full.  Offers a way out. */
     void (*context_full)(void *ctx);

@@ -1,6 +1,8 @@
 /* /help: commands, settings and keys by subject, one command, the dashboard. */
 #include "config.h"
 
+#include "ui/talk/help.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,11 +13,9 @@
 
 #define HINT "type: filter   Esc: close"
 
-static void help_keys(struct sheet *s)
+const struct help_key *help_keys(void)
 {
-    static const struct {
-        const char *keys, *what;
-    } rows[] = {
+    static const struct help_key rows[] = {
         { "Enter", "send; while an answer runs, the message is queued" },
         { "Alt-Enter, Ctrl-J, \\ Enter", "start a new line" },
         { "Esc, Ctrl-C", "stop the answer; the text so far stays" },
@@ -42,12 +42,18 @@ static void help_keys(struct sheet *s)
         { "Tab ?", "explain the dashboard" },
         { "Ctrl-L", "redraw the screen" },
         { "Ctrl-Z", "suspend" },
+        { NULL, NULL },
     };
 
+    return rows;
+}
+
+static void put_keys(struct sheet *s)
+{
     sheet_line(s, ROLE_HEADING, "Keys");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        sheet_line(s, ROLE_ACCENT, "  %-27s", rows[i].keys);
-        sheet_more(s, ROLE_TEXT, " %s", rows[i].what);
+    for (const struct help_key *k = help_keys(); k->keys != NULL; k++) {
+        sheet_line(s, ROLE_ACCENT, "  %-27s", k->keys);
+        sheet_more(s, ROLE_TEXT, " %s", k->what);
     }
 }
 
@@ -119,7 +125,7 @@ static void help_all(struct talk *t, const char *words)
         help_commands(s, (enum command_subject)i);
     help_settings(s);
     if (talk_has_screen(t))
-        help_keys(s);
+        put_keys(s);
     if (sheet_filter(s, words)) {
         talk_show(t, s);
         return;

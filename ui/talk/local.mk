@@ -13,7 +13,10 @@ libui_a_SOURCES += \
 	ui/talk/context_full.c ui/talk/context_full.h \
 	ui/talk/files.c ui/talk/files.h \
 	ui/talk/front.c ui/talk/front.h \
-	ui/talk/help.c \
+	ui/talk/help.c ui/talk/help.h \
+	ui/talk/help_answer.c ui/talk/help_answer.h \
+	ui/talk/help_entry.c ui/talk/help_entry.h \
+	ui/talk/help_words.c ui/talk/help_words.h \
 	ui/talk/ledger.c ui/talk/ledger.h \
 	ui/talk/opening.c ui/talk/opening.h \
 	ui/talk/outbox.c ui/talk/outbox.h \
@@ -21,6 +24,7 @@ libui_a_SOURCES += \
 	ui/talk/shell.c ui/talk/shell.h \
 	ui/talk/talk.c ui/talk/talk.h \
 	ui/talk/talk_events.c \
+	ui/talk/talk_help.c \
 	ui/talk/talk_internal.h \
 	ui/talk/talk_kept.c \
 	ui/talk/talk_messages.c \

@@ -11,8 +11,6 @@
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
 
-#define GUIDE_NAME "memwall guide" /* of the model that is installed with memwall */
-
 /* ---- the model ---- */
 
 /* Reads through the page cache are what this program avoids, so it says when it chose them. */
@@ -60,7 +58,7 @@ static void introduce(struct talk *t)
         talk_notice(t, "that context is more than the %u tokens that the model was trained for",
                     t->info.n_ctx_train);
     say_how_weights_are_read(t);
-    if (strcmp(t->info.name, GUIDE_NAME) == 0 && t->ledger.n == 0)
+    if (strcmp(t->info.name, UI_GUIDE_NAME) == 0 && t->ledger.n == 0)
         talk_notice(t,
                     "ask it, for example: what is the memory wall? how do I change the memory "
                     "budget? which keys are there?");

@@ -4,6 +4,7 @@
  *     talk.c           opening and closing, what is known
  *     talk_events.c    what the engine reports
  *     talk_messages.c  sending, stopping, going back
+ *     talk_help.c      answers from the help texts, in place of the guide
  *     talk_model.c     the model: opening it, switching to another
  *     command_shell.c  a command of the shell that runs
  *     talk_saved.c     a saved chat becomes the conversation
@@ -83,6 +84,7 @@ struct talk {
     bool has_last;
     struct mw_receipt said; /* of the same answer, when a notice said why it has no text */
     double measured_tps;    /* of the last answer under this plan; 0: not known */
+    bool said_help;         /* the person knows how to ask the model in place of the help */
 };
 
 /* ---- talk_model.c ---- */
@@ -107,6 +109,20 @@ void messages_send_later(struct talk *t, const char *text);
 bool messages_cut_file(struct talk *t, size_t i, size_t n);
 /* The queue goes back into the input line, in order. */
 void messages_return_waiting(struct talk *t);
+
+/* Enter a message that was sent into the conversation; from_queue: it waited in the queue. */
+void messages_add(struct talk *t, const struct outbox_message *m, bool from_queue);
+
+/* ---- talk_help.c ---- */
+
+/* Answer a message from the help texts, if the model is the guide and they have the answer.
+ * Returns false if it is for the model. */
+bool help_reply(struct talk *t, const struct outbox_message *m, bool from_queue);
+/* Would it answer this text, without files? */
+bool help_knows(struct talk *t, const char *text);
+/* Is the last message such an answer?  Then the model answers in its place. */
+bool help_was_last(const struct talk *t);
+void help_ask_model(struct talk *t);
 
 /* ---- talk_saved.c ---- */
 

@@ -134,29 +134,38 @@ static void draft_message(struct talk *t, const struct outbox_message *m)
     name_files_from(t, n_file);
 }
 
-/* Give a message to the engine; from_queue: it is the first of those that were queued. */
-static void send_now(struct talk *t, const struct outbox_message *m, bool from_queue)
+void messages_add(struct talk *t, const struct outbox_message *m, bool from_queue)
 {
-    const char *message = m->text;
     const char *system = t->changes.asked.system;
-    size_t n = strlen(message);
-    struct err e = ERR_INIT;
+    size_t n = strlen(m->text);
     uint32_t id;
 
-    if (mw_chat_send(t->engine.chat, message, n, &e) != 0) {
-        talk_report(t, &e);
-        draft_message(t, m);
-        saving_unqueue(&t->saving, from_queue);
-        return;
-    }
-    kept_save(t);
     if (system != NULL && t->saving.store != NULL && store_count(t->saving.store) == 0)
         saving_system(&t->saving, system);
     ledger_add(&t->ledger, true);
-    id = from_queue ? saving_queued_user(&t->saving, message, n, &m->attached)
-                    : saving_user(&t->saving, message, n, &m->attached);
-    t->front.user(t->front.ctx, message, n, &m->attached, id);
+    id = from_queue ? saving_queued_user(&t->saving, m->text, n, &m->attached)
+                    : saving_user(&t->saving, m->text, n, &m->attached);
+    t->front.user(t->front.ctx, m->text, n, &m->attached, id);
+}
+
+/* Give a message to the engine; from_queue: it is the first of those that were queued.  Returns
+ * whether it was answered at once, from the help texts. */
+static bool send_now(struct talk *t, const struct outbox_message *m, bool from_queue)
+{
+    struct err e = ERR_INIT;
+
+    if (help_reply(t, m, from_queue))
+        return true;
+    if (mw_chat_send(t->engine.chat, m->text, strlen(m->text), &e) != 0) {
+        talk_report(t, &e);
+        draft_message(t, m);
+        saving_unqueue(&t->saving, from_queue);
+        return false;
+    }
+    kept_save(t);
+    messages_add(t, m, from_queue);
     messages_begin_answer(t, false);
+    return false;
 }
 
 void talk_send(struct talk *t, const char *text)
@@ -177,7 +186,7 @@ void talk_send(struct talk *t, const char *text)
         talk_draft(t, text);
         return;
     }
-    if (too_long_is(t, text, true, &cost))
+    if (!help_knows(t, text) && too_long_is(t, text, true, &cost))
         too_long_offer(t, text, &cost);
     else
         messages_send_later(t, text);
@@ -216,24 +225,27 @@ void messages_send_later(struct talk *t, const char *text)
 void talk_send_waiting(struct talk *t)
 {
     struct outbox *b = &t->outbox;
-    struct outbox_message next;
     struct mw_cost cost;
+    bool is_answered = true;
 
-    if (b->n_queue == 0 || !is_free(t))
-        return;
-    if (b->n_resumed > 0)
-        talk_notice(t, "sending %zu message%s that waited when this chat was left",
-                    b->n_resumed, b->n_resumed == 1 ? "" : "s");
-    b->n_resumed = 0;
-    next = outbox_next(b);
-    if (too_long_is(t, next.text, false, &cost)) { /* what came before has filled the context */
-        saving_unqueue(&t->saving, 1);
-        talk_error(t, "a message that waited does not fit the context any longer");
-        draft_message(t, &next);
-    } else {
-        send_now(t, &next, true);
+    while (is_answered && b->n_queue > 0 && is_free(t)) {
+        struct outbox_message next;
+
+        if (b->n_resumed > 0)
+            talk_notice(t, "sending %zu message%s that waited when this chat was left",
+                        b->n_resumed, b->n_resumed == 1 ? "" : "s");
+        b->n_resumed = 0;
+        next = outbox_next(b);
+        is_answered = false;
+        if (!help_knows(t, next.text) && too_long_is(t, next.text, false, &cost)) {
+            saving_unqueue(&t->saving, 1); /* what came before has filled the context */
+            talk_error(t, "a message that waited does not fit the context any longer");
+            draft_message(t, &next);
+        } else {
+            is_answered = send_now(t, &next, true);
+        }
+        free(next.text);
     }
-    free(next.text);
 }
 
 void messages_return_waiting(struct talk *t)
@@ -303,6 +315,10 @@ void talk_retry(struct talk *t)
 
     if (l->n == 0) {
         talk_error(t, "there is no answer to make again");
+        return;
+    }
+    if (help_was_last(t)) {
+        help_ask_model(t);
         return;
     }
     if (mw_chat_retry(t->engine.chat, &e) != 0) {

@@ -209,7 +209,8 @@ static int read_messages(const struct store *s, uint32_t from, struct mw_message
                                                 .text = text->text,
                                                 .len = text->len,
                                                 .thinking = text->thinking,
-                                                .thinking_len = text->thinking_len };
+                                                .thinking_len = text->thinking_len,
+                                                .is_aside = item->is_help };
         last = role == MW_ASSISTANT ? i : STORE_NO_ITEM;
     }
     return last == STORE_NO_ITEM ? 0 : read_cut(s, last, ids, &messages[*n - 1].cut, e);
