@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 
 #include <ctype.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,42 +17,63 @@
 #include "engine/machine/cgroup.h"
 #include "engine/machine/proc.h"
 
-/* Is this CPU the first of its core in the set?  Every CPU whose core the system does not report
- * counts as a core. */
-static bool is_first_of_core(const char *root, int cpu, const cpu_set_t *set)
+/* The core of each CPU, named by the lowest of its CPUs. */
+struct cores {
+    int of[CPU_SETSIZE];
+};
+
+/* A CPU whose siblings the system does not report is a core of its own. */
+static int core_of(const char *root, int cpu)
 {
-    char path[96], text[1024], *at = text, *end;
+    char path[96], text[16], *end; /* "0,8" or "0-1", in ascending order */
+    long first;
 
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
              cpu);
     if (kernel_file_slurp(root, path, text, sizeof text) <= 0)
-        return true;
-    for (;; at = end + 1) { /* "0,8" or "0-1", in ascending order */
-        long first = strtol(at, &end, 10), last = first;
-
-        if (end == at || first < 0)
-            return true;
-        if (*end == '-')
-            last = strtol(end + 1, &end, 10);
-        for (long i = first; i <= last && i < cpu; i++)
-            if (i < CPU_SETSIZE && CPU_ISSET((int)i, set))
-                return false;
-        if (*end != ',')
-            return true;
-    }
+        return cpu;
+    first = strtol(text, &end, 10);
+    return end != text && first >= 0 && first < cpu ? (int)first : cpu;
 }
 
-static int count_cores(const char *root, const cpu_set_t *set)
+static void read_cores(const char *root, struct cores *c)
 {
+    long n = root[0] == '\0' ? sysconf(_SC_NPROCESSORS_CONF) : CPU_SETSIZE;
     char text[8];
-    int n = 0;
 
     if (kernel_file_slurp(root, "/sys/devices/system/cpu/smt/active", text, sizeof text) > 0 &&
         text[0] == '0')
-        return CPU_COUNT(set); /* one thread per core */
+        n = 0; /* one CPU per core */
     for (int i = 0; i < CPU_SETSIZE; i++)
-        n += CPU_ISSET(i, set) && is_first_of_core(root, i, set);
-    return n;
+        c->of[i] = i < n ? core_of(root, i) : i;
+}
+
+static struct cores own_cores;
+
+static void read_own_cores(void)
+{
+    read_cores("", &own_cores);
+}
+
+/* The files of this machine are read once: there may be hundreds, and they do not change. */
+static int count_cores(const char *root, const cpu_set_t *set)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const struct cores *c = &own_cores;
+    struct cores other;
+    cpu_set_t seen;
+
+    CPU_ZERO(&seen);
+    if (root[0] == '\0') {
+        pthread_once(&once, read_own_cores);
+    } else {
+        read_cores(root, &other);
+        c = &other;
+    }
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, set))
+            CPU_SET(c->of[i], &seen);
+    return CPU_COUNT(&seen);
 }
 
 /*
