@@ -60,7 +60,7 @@ static const char *text_of(const struct offer *all, const char *source)
 /* Can the first positional of the command be a model? */
 static bool has_model(const struct command *c)
 {
-    return c->needs_model && !c->takes_arg;
+    return (c->needs_model && !c->takes_arg) || c->model_first;
 }
 
 /* ---- bash ---- */
@@ -86,7 +86,11 @@ static void bash_command(const struct command *c)
             printf(") words=:%s ;;\n", source_of(row));
     }
     puts("        esac");
-    if (has_model(c))
+    if (c->files != NULL)
+        printf("        ending=%s\n", c->files);
+    if (c->model_first)
+        puts("        [[ -z $words && $cur != -* && $COMP_CWORD -eq 2 ]] && words=:models");
+    else if (has_model(c))
         puts("        [[ -z $words && $cur != -* ]] && words=:models");
     puts("        ;;");
 }
@@ -123,7 +127,7 @@ static void print_bash(void)
         "}\n"
         "_memwall()\n"
         "{\n"
-        "    local cur=$2 prev=$3 command=chat options='' words='' model=$2 at");
+        "    local cur=$2 prev=$3 command=chat options='' words='' ending='' model=$2 at");
     fputs("    local commands=\" ", stdout);
     for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
         printf("%s ", c->name);
@@ -142,6 +146,10 @@ static void print_bash(void)
          "    fi\n"
          "    if [[ $COMP_CWORD -gt 1 && $commands == *\" ${COMP_WORDS[1]} \"* ]]; then\n"
          "        command=${COMP_WORDS[1]}\n"
+         "    fi\n"
+         "    if [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == help ]]; then\n"
+         "        mapfile -t COMPREPLY < <(compgen -W \"$commands\" -- \"$cur\")\n"
+         "        return\n"
          "    fi\n"
          "    case $command in");
     for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
@@ -172,6 +180,11 @@ static void print_bash(void)
          "        return\n"
          "    fi\n"
          "    compopt -o filenames\n"
+         "    if [[ -n $ending ]]; then\n"
+         "        mapfile -t COMPREPLY < <(compgen -d -- \"$cur\"\n"
+         "            compgen -f -X \"!*$ending\" -- \"$cur\")\n"
+         "        return\n"
+         "    fi\n"
          "    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$cur\")\n"
          "}\n"
          "complete -F _memwall memwall");
@@ -225,6 +238,18 @@ static void zsh_option(const struct option *row, const struct command *c)
     puts("' \\");
 }
 
+static void zsh_argument(const struct command *c)
+{
+    if (c->model_first)
+        puts("            '1:model:_memwall_models' \\");
+    if (c->files != NULL)
+        printf("            '*:argument:_files -g \"*%s\"'", c->files);
+    else
+        printf("            '*:argument:%s'",
+               has_model(c) && !c->model_first ? "_memwall_models" : "_files");
+    puts("\n        ;;");
+}
+
 static void print_zsh(void)
 {
     const struct command *c;
@@ -262,6 +287,10 @@ static void print_zsh(void)
          "        _memwall_models\n"
          "        return\n"
          "    fi\n"
+         "    if (( CURRENT == 3 )) && [[ $words[2] == help ]]; then\n"
+         "        _describe command names\n"
+         "        return\n"
+         "    fi\n"
          "    if (( ${names[(I)$words[2]:*]} )); then\n"
          "        name=$words[2]\n"
          "        shift words\n"
@@ -273,8 +302,7 @@ static void print_zsh(void)
         for (int k = 0; k < N_OPTION; k++)
             if (is_shown(&options_table[k], c))
                 zsh_option(&options_table[k], c);
-        printf("            '*:argument:%s'\n        ;;\n",
-               has_model(c) ? "_memwall_models" : "_files");
+        zsh_argument(c);
     }
     puts("    esac\n"
          "}\n"
@@ -306,6 +334,10 @@ static const struct offer fish_offers[] = {
 
 static void fish_command(const struct command *c)
 {
+    if (c->files != NULL)
+        printf("complete -c memwall -n '__memwall_is %s' -f -k -a '(__fish_complete_suffix "
+               "%s)'\n",
+               c->name, c->files);
     if (has_model(c))
         printf("complete -c memwall -n '__memwall_is %s' -a '(memwall list --names "
                "2>/dev/null)'\n",
@@ -345,7 +377,11 @@ static void print_fish(void)
          "        test $words[2] = $name\n"
          "        return\n"
          "    end\n"
-         "    test $name = chat\n"
+         "    test $name = chat; and not __memwall_is_help\n"
+         "end\n"
+         "function __memwall_is_help\n"
+         "    set -l words (commandline -opc)\n"
+         "    test (count $words) -eq 2; and test $words[2] = help\n"
          "end\n"
          "function __memwall_is_first\n"
          "    test (count (commandline -opc)) -eq 1\n"
@@ -355,6 +391,7 @@ static void print_fish(void)
         fish_text(c->help);
         putchar('\n');
     }
+    puts("complete -c memwall -n __memwall_is_help -f -a \"$__memwall_commands\"");
     for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
         fish_command(c);
 }

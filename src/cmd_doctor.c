@@ -426,6 +426,7 @@ const struct command cmd_doctor = {
     .asks = "measure machine hardware",
     .bit = CMD_DOCTOR,
     .takes_arg = true,
+    .model_first = true,
     .reads_config = true,
     .run = run_doctor,
 };

@@ -69,6 +69,7 @@ const struct command cmd_replay = {
     .asks = "recording recorded",
     .bit = CMD_REPLAY,
     .takes_arg = true,
+    .files = ".jsonl",
     .reads_config = true,
     .run = run_replay,
 };

@@ -468,6 +468,7 @@ const struct command cmd_report = {
     .asks = "page",
     .bit = CMD_REPORT,
     .takes_arg = true,
+    .model_first = true,
     .reads_config = true,
     .run = run_report,
 };

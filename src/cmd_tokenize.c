@@ -303,14 +303,15 @@ static int run_tokenize(const struct options *o)
 
 const struct command cmd_tokenize = {
     .name = "tokenize",
-    .args = "[FILE]",
+    .args = "[MODEL] [FILE]",
     .help = "convert text to token ids, ids to text, messages to a prompt",
     .about = "Read a file or standard input and print one token per line: its id, its kind\n"
              "unless that is normal, and its text.  No begin token is added.  With --decode,\n"
              "the input is ids separated by spaces, commas or newlines.  With --chat, the\n"
              "input is a JSON array of messages, and the output is the prompt that the\n"
              "model's chat template makes of them.",
-    .examples = "echo -n \"Why is the sky blue?\" | memwall tokenize -m model.gguf --ids\n"
+    .examples = "memwall tokenize model.gguf book.txt | wc -l\n"
+                "echo -n \"Why is the sky blue?\" | memwall tokenize -m model.gguf --ids\n"
                 "memwall tokenize -m model.gguf --ids book.txt | wc -w\n"
                 "echo 9259 236764 | memwall tokenize -m model.gguf --decode\n"
                 "memwall tokenize -m model.gguf --chat --text chat.json\n"
@@ -319,5 +320,6 @@ const struct command cmd_tokenize = {
     .bit = CMD_TOKENIZE,
     .needs_model = true,
     .takes_arg = true,
+    .model_first = true,
     .run = run_tokenize,
 };

@@ -36,6 +36,8 @@ struct command {
     bool resolves;     /* turns a name into a path itself: it can be a model without a file */
     bool has_guide;    /* without a model, the one that is installed answers */
     bool takes_arg;    /* has a positional of its own, so the model needs -m */
+    bool model_first;  /* takes_arg, and its first positional can be a model, too */
+    const char *files; /* the ending of the files that it takes: ".jsonl"; NULL: any */
     bool joins_args;   /* joins several positionals with blanks: they are a pasted command */
     bool reads_config; /* takes settings from memwall.conf(5) */
     int (*run)(const struct options *o); /* returns enum exit_code */

@@ -238,9 +238,20 @@ static int take_prompt(struct options *o, const struct command *c, struct err *e
     return 0;
 }
 
-/* Read the name of an option from a text that may have other dashes, or blanks and characters that
- * cannot be seen around it.  Returns the length of the name, or 0 if the text is not written as an
- * option or has no such character. */
+/* A single positional without -m is the model, and standard input is read. */
+static int take_lone_model(struct options *o, struct err *e)
+{
+    const char *text = o->arg;
+
+    if (text == NULL || strcmp(text, "-") == 0 || o->on_line[OPT_MODEL] || o->model != NULL)
+        return 0;
+    o->arg = NULL;
+    return take_value(o, OPT_MODEL, text, e);
+}
+
+/* Read the name of an option from a text that may have other dashes, or blanks and characters
+ * that cannot be seen around it.  Returns the length of the name, or 0 if the text is not
+ * written as an option or has no such character. */
 static size_t read_odd_name(const char *text, char *name, size_t size)
 {
     size_t len = strlen(text), n = 0;
@@ -304,6 +315,8 @@ int command_line_parse(struct options *o, const struct command *c, int argc, cha
         if (o->help || o->version)
             return 0;
     }
+    if (c->needs_model && c->model_first && take_lone_model(o, e) != 0)
+        return -1;
     return take_prompt(o, c, e);
 }
 

@@ -10,7 +10,7 @@ memwall_SOURCES = \
 	src/limits.h src/limits.c \
 	src/limits_print.h src/limits_print.c src/doctor_print.h src/doctor_print.c \
 	src/doctor_walls.h src/doctor_walls.c src/doctor_summary.h src/doctor_summary.c \
-	src/doctor_advice.h src/doctor_advice.c src/models.h src/models.c \
+	src/doctor_advice.h src/doctor_advice.c src/models.h src/models.c src/other_words.h src/other_words.c \
 	src/beside.h src/beside.c src/stores.h src/stores.c \
 	src/inspect_print.h src/inspect_print.c src/products_print.h src/products_print.c \
 	src/inspect_json.c \

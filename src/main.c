@@ -19,6 +19,7 @@
 #include "src/command.h"
 #include "src/command_line.h"
 #include "src/models.h"
+#include "src/other_words.h"
 #include "src/paths.h"
 #include "src/settings.h"
 #include "src/start.h"
@@ -148,7 +149,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 /* Report a word that is not a command. */
 static int refuse_word(const char *word)
 {
-    char note[60], plain[60];
+    char note[60], plain[60], model[120];
     struct near near = { .word = plain };
     const struct command *c;
     struct err e = ERR_INIT;
@@ -159,11 +160,19 @@ static int refuse_word(const char *word)
     near.len = lookalike_plain(plain, strlen(plain));
     for (size_t i = 0; (c = command_next_shown(&i)) != NULL;)
         near_try(&near, c->name);
+    if (other_words_command(plain) != NULL)
+        near.name = other_words_command(plain);
     lookalike_note(word, note, sizeof note);
-    if (near.name != NULL)
+    if (other_words_answer(plain) != NULL)
+        err_set(&e, ERR_ARGUMENT, "%s", other_words_answer(plain));
+    else if (near.name != NULL)
         err_set(&e, ERR_ARGUMENT,
                 "there is no command \"%.60s\"%s; did you mean \"memwall %s\"?", word, note,
                 near.name);
+    else if (models_similar(plain, model, sizeof model))
+        err_set(&e, ERR_ARGUMENT,
+                "\"%.60s\" is neither a command nor a file%s; did you mean \"memwall -m %s\"?",
+                word, note, model);
     else
         err_set(&e, ERR_ARGUMENT,
                 "\"%.60s\" is neither a command nor a file%s; -m takes names of models", word,

@@ -204,6 +204,22 @@ bool models_has_others(void)
     return has;
 }
 
+bool models_similar(const char *name, char *buf, size_t n)
+{
+    struct err ignored = ERR_INIT;
+    struct mw_models *m;
+    size_t found;
+    bool any;
+
+    if (mw_models_find(&m, models_places(), &ignored) != 0)
+        return false;
+    any = mw_models_similar(m, name, &found, 1) > 0;
+    if (any)
+        snprintf(buf, n, "%s", mw_models_at(m, found)->name);
+    mw_models_free(m);
+    return any;
+}
+
 /* ---- the model of a chat ---- */
 
 /* Bytes of a model's name in the list of chats. */
@@ -357,10 +373,12 @@ static bool is_like_repo(const char *name)
 static bool is_like_type(const char *name)
 {
     const char *colon = strchr(name, ':');
-    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
+    size_t n =
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
 
-    return colon != NULL && colon != name && name + n == colon && isalpha((unsigned char)*name) &&
-           isalnum((unsigned char)colon[1]) && strpbrk(colon + 1, ":/ \t\n") == NULL;
+    return colon != NULL && colon != name && name + n == colon &&
+           isalpha((unsigned char)*name) && isalnum((unsigned char)colon[1]) &&
+           strpbrk(colon + 1, ":/ \t\n") == NULL;
 }
 
 enum model_word models_word(const char *word)

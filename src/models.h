@@ -50,6 +50,9 @@ bool models_is_here(const char *name);
 enum model_word { MODEL_NOT, MODEL_LIKE, MODEL_NAMED };
 enum model_word models_word(const char *word);
 
+/* Write the name of the model that is most like name to buf.  Returns false if none is. */
+bool models_similar(const char *name, char *buf, size_t n);
+
 /* Remember that a model was opened. */
 void models_used(const char *path);
 

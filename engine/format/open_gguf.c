@@ -49,12 +49,15 @@ static int open_header(struct gguf **g, struct model_file *f, struct header_room
         *e = (struct err)ERR_INIT;
         err_set(e, ERR_FORMAT, "%s", piece);
     } else if (says != NULL) {
+        *e = (struct err)ERR_INIT;
         err_set(e, ERR_FORMAT, "not a GGUF file but %s", says);
-        err_at(e, NULL, 0, "magic");
     } else if (strcmp(e->field, "magic") == 0 && (kind = kind_of_name(f->path)) != NULL) {
+        *e = (struct err)ERR_INIT;
         err_set(e, ERR_FORMAT, "this is not a GGUF file; its name is that of %s: %s", kind->is,
                 kind->hint);
-        err_at(e, NULL, 0, "magic");
+    } else if (e->code == ERR_FORMAT && strcmp(e->field, "magic") == 0) {
+        *e = (struct err)ERR_INIT; /* the place in the file helps nobody */
+        err_set(e, ERR_FORMAT, "this is not a GGUF file");
     }
     return err_at(e, f->path, ERR_NO_OFFSET, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,28 @@ static double similarity(const char *a, const char *b)
     return 2.0 * (double)common / (double)(n + m - 2);
 }
 
+/* Copy the letters and digits of name to buf[n], in lower case. */
+static void squeeze(char *buf, size_t n, const char *name)
+{
+    size_t used = 0;
+
+    for (; *name != '\0' && used + 1 < n; name++)
+        if (isalnum((unsigned char)*name))
+            buf[used++] = (char)tolower((unsigned char)*name);
+    buf[used] = '\0';
+}
+
+/* Does a name begin like this one but for its signs?  "gemma4" begins like "gemma-4-E2B:Q4_0",
+ * and so does "gemma4:e2b". */
+static bool begins_alike(const char *typed, const char *name)
+{
+    char a[80], b[80];
+
+    squeeze(a, sizeof a, typed);
+    squeeze(b, sizeof b, name);
+    return strlen(a) >= 3 && strncmp(a, b, strlen(a)) == 0;
+}
+
 size_t mw_models_similar(const struct mw_models *m, const char *name, size_t *found, size_t n)
 {
     double best[16];
@@ -192,6 +215,8 @@ size_t mw_models_similar(const struct mw_models *m, const char *name, size_t *fo
         size_t at;
 
         share = share > without ? share : without;
+        if (share < 0.9 && begins_alike(name, own.whole))
+            share = 0.9;
         if (share < 0.5)
             continue;
         for (at = n_found; at > 0 && best[at - 1] < share; at--)

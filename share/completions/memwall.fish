@@ -6,7 +6,11 @@ function __memwall_is -a name
         test $words[2] = $name
         return
     end
-    test $name = chat
+    test $name = chat; and not __memwall_is_help
+end
+function __memwall_is_help
+    set -l words (commandline -opc)
+    test (count $words) -eq 2; and test $words[2] = help
 end
 function __memwall_is_first
     test (count (commandline -opc)) -eq 1
@@ -26,6 +30,7 @@ complete -c memwall -n __memwall_is_first -a eval -d 'evaluate token ids or a te
 complete -c memwall -n __memwall_is_first -a replay -d 'play a recording made with --telemetry in the dashboard'
 complete -c memwall -n __memwall_is_first -a inspect -d 'describe a model file: sizes, types, layers, tokenizer'
 complete -c memwall -n __memwall_is_first -a tokenize -d 'convert text to token ids, ids to text, messages to a prompt'
+complete -c memwall -n __memwall_is_help -f -a "$__memwall_commands"
 complete -c memwall -n '__memwall_is chat' -a '(memwall list --names 2>/dev/null)'
 complete -c memwall -n '__memwall_is chat' -l model -s m -x -k -a '(memwall list --names 2>/dev/null; __fish_complete_suffix .gguf)' -d 'load this file or folder, or the model of this name in memwall list'
 complete -c memwall -n '__memwall_is chat' -l ctx -s c -x -a '2k 4k 8k 16k 32k 64k 128k' -d 'set the context in tokens; 32k is 32768 (default: 4096)'
@@ -189,6 +194,7 @@ complete -c memwall -n '__memwall_is plan' -l no-uring -d 'read with threads ins
 complete -c memwall -n '__memwall_is plan' -l disk-rate -x -a 'none 20M 100M 500M 2G' -d 'limit disk reads to RATE bytes per second (default: none)'
 complete -c memwall -n '__memwall_is plan' -l help -s h -d 'show this help'
 complete -c memwall -n '__memwall_is plan' -l version -s V -d 'show version, build features and the kernels of this CPU'
+complete -c memwall -n '__memwall_is doctor' -a '(memwall list --names 2>/dev/null)'
 complete -c memwall -n '__memwall_is doctor' -l ctx -s c -x -a '2k 4k 8k 16k 32k 64k 128k' -d 'set the context in tokens; 32k is 32768 (default: 4096)'
 complete -c memwall -n '__memwall_is doctor' -l memory -s b -x -a 'auto 50% 512M 1G 2G 4G 8G 16G' -d 'set the memory budget: 512M, 2G, 50% or auto (default: auto)'
 complete -c memwall -n '__memwall_is doctor' -l kv -x -a 'f32 f16 q8_0 q4_0' -d 'store keys and values as TYPE: f32, f16, q8_0, q4_0 (default: f16)'
@@ -262,6 +268,7 @@ complete -c memwall -n '__memwall_is sweep' -l no-uring -d 'read with threads in
 complete -c memwall -n '__memwall_is sweep' -l disk-rate -x -a 'none 20M 100M 500M 2G' -d 'limit disk reads to RATE bytes per second (default: none)'
 complete -c memwall -n '__memwall_is sweep' -l help -s h -d 'show this help'
 complete -c memwall -n '__memwall_is sweep' -l version -s V -d 'show version, build features and the kernels of this CPU'
+complete -c memwall -n '__memwall_is report' -a '(memwall list --names 2>/dev/null)'
 complete -c memwall -n '__memwall_is report' -l ctx -s c -x -a '2k 4k 8k 16k 32k 64k 128k' -d 'set the context in tokens; 32k is 32768 (default: 4096)'
 complete -c memwall -n '__memwall_is report' -l memory -s b -x -a 'auto 50% 512M 1G 2G 4G 8G 16G' -d 'set the memory budget: 512M, 2G, 50% or auto (default: auto)'
 complete -c memwall -n '__memwall_is report' -l kv -x -a 'f32 f16 q8_0 q4_0' -d 'store keys and values as TYPE: f32, f16, q8_0, q4_0 (default: f16)'
@@ -311,6 +318,7 @@ complete -c memwall -n '__memwall_is eval' -l no-uring -d 'read with threads ins
 complete -c memwall -n '__memwall_is eval' -l disk-rate -x -a 'none 20M 100M 500M 2G' -d 'limit disk reads to RATE bytes per second (default: none)'
 complete -c memwall -n '__memwall_is eval' -l help -s h -d 'show this help'
 complete -c memwall -n '__memwall_is eval' -l version -s V -d 'show version, build features and the kernels of this CPU'
+complete -c memwall -n '__memwall_is replay' -f -k -a '(__fish_complete_suffix .jsonl)'
 complete -c memwall -n '__memwall_is replay' -l json -d 'print JSON'
 complete -c memwall -n '__memwall_is replay' -l theme -r -F -a '(memwall completions themes 2>/dev/null)' -d 'use a colour theme: a name or a file (default: auto)'
 complete -c memwall -n '__memwall_is replay' -l color -x -a 'auto always never' -d 'use colours: auto, always, never (default: auto)'
@@ -337,6 +345,7 @@ complete -c memwall -n '__memwall_is inspect' -l isa -x -d 'use this set of kern
 complete -c memwall -n '__memwall_is inspect' -l blas -x -a 'auto always never' -d 'multiply prompts with OpenBLAS: auto, always, never (default: auto, where it is much faster)'
 complete -c memwall -n '__memwall_is inspect' -l help -s h -d 'show this help'
 complete -c memwall -n '__memwall_is inspect' -l version -s V -d 'show version, build features and the kernels of this CPU'
+complete -c memwall -n '__memwall_is tokenize' -a '(memwall list --names 2>/dev/null)'
 complete -c memwall -n '__memwall_is tokenize' -l model -s m -x -k -a '(memwall list --names 2>/dev/null; __fish_complete_suffix .gguf)' -d 'load this file or folder, or the model of this name in memwall list'
 complete -c memwall -n '__memwall_is tokenize' -l format -x -a 'none gemma4 gemma4-large gemma3 gemma2 llama3 llama3.1 chatml qwen2.5 qwen3 phi3 phi3.5 phi4 mistral-v1-old mistral-v1 mistral-v3 mistral-tekken mistral-v7 mistral-v7-tekken llama2 raw' -d 'use a built-in chat format (default: the model\'s template)'
 complete -c memwall -n '__memwall_is tokenize' -l think -x -a 'on off default' -d 'let the model think before it answers'

@@ -343,7 +343,7 @@ class Others(unittest.TestCase):
             for name, words in (("nothing", "no config.json"),
                                 ("mmproj-a.gguf", "\"mmproj-a.gguf\""),
                                 ("adapter_config.json", "an adapter"),
-                                ("a.gguf", "/a.gguf: magic at byte 0: not a GGUF file")):
+                                ("a.gguf", "/a.gguf: not a GGUF file")):
                 with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
                     f.write("{}")
                 run = inspect(folder)

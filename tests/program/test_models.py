@@ -267,6 +267,46 @@ class Models(Home):
         self.assertIn('did you mean "org/gemma:Q4_0"', r.stderr)
         self.assertIn('"memwall list"', r.stderr)
 
+    def test_a_name_without_its_signs_is_similar(self):
+        self.copy("llama-tiny.gguf", "here/gemma-4-E2B-Q4_0.gguf")
+        for name in "gemma4", "gemma4:e2b", "GEMMA_4":
+            r = self.memwall("plan", "-m", name)
+            self.assertIn('did you mean "gemma-4-E2B', r.stderr, name)
+        r = self.memwall("gemma4")
+        self.assertEqual(2, r.returncode)
+        self.assertIn('did you mean "memwall -m gemma-4-E2B', r.stderr)
+        r = self.memwall("plan", "-m", "phi4")
+        self.assertNotIn("did you mean", r.stderr)
+
+    def test_words_of_other_programs_are_answered(self):
+        for word, says in (("ls", 'did you mean "memwall list"?'),
+                           ("download", 'did you mean "memwall pull"?'),
+                           ("show", 'did you mean "memwall inspect"?'),
+                           ("serve", "memwall has no server"),
+                           ("ps", "memwall keeps no model in memory"),
+                           ("rm", "memwall deletes no models")):
+            for args in [word], ["help", word]:
+                r = self.memwall(*args)
+                self.assertEqual((2, ""), (r.returncode, r.stdout))
+                self.assertIn(says, r.stderr)
+
+    def test_a_file_that_is_not_a_model_is_named_without_its_bytes(self):
+        put(os.path.join(self.cwd, "notes"), "some words that are not a model\n")
+        for args in ["-m", "notes", "--once"], ["plan", "notes"]:
+            r = self.memwall(*args)
+            self.assertEqual(1, r.returncode)
+            self.assertRegex(r.stderr, "notes: (this is )?not a GGUF file")
+            self.assertNotIn("magic", r.stderr)
+
+    def test_the_tokenizer_takes_a_model_by_position(self):
+        self.copy("llama-tiny.gguf", "here/own.gguf")
+        put(os.path.join(self.cwd, "text"), "some words")
+        want = self.memwall("tokenize", "-m", "own.gguf", "--ids", "text").stdout
+        for args, text in ((["own.gguf"], "some words"), (["own.gguf", "text"], ""),
+                           (["own"], "some words")):
+            r = self.memwall("tokenize", "--ids", *args, prompt=text)
+            self.assertEqual((0, want), (r.returncode, r.stdout), r.stderr)
+
     def test_an_unknown_repository_can_be_fetched(self):
         for name, offers in (("org/name", True), ("org/name:Q4_0", True), ("a/b/c", False),
                              ("name", False), ("a/b;ls", False)):

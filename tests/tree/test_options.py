@@ -250,7 +250,7 @@ class Bash(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         os.mkdir(os.path.join(folder.name, "models"))
-        for name in "gemma.gguf", "README.md", "mine.theme":
+        for name in "gemma.gguf", "README.md", "mine.theme", "talk.jsonl":
             open(os.path.join(folder.name, name), "w", encoding="utf-8").close()
         try:
             r = subprocess.run(["bash", "-c", script, "bash",
@@ -274,6 +274,14 @@ class Bash(unittest.TestCase):
         self.assertEqual(["--temp"], self.complete("memwall", "--temp"))
         self.assertEqual([], self.complete("memwall", "plan", "--temp"))
         self.assertEqual(["README.md"], self.complete("memwall", "run", "-m", "READ"))
+
+    def test_arguments_of_commands(self):
+        self.assertEqual(["run"], self.complete("memwall", "help", "ru"))
+        self.assertIn("replay", self.complete("memwall", "help", ""))
+        self.assertEqual(["models", "talk.jsonl"], self.complete("memwall", "replay", ""))
+        for command in "tokenize", "doctor", "report":
+            self.assertIn("org/name:Q8_0", self.complete("memwall", command, ""), command)
+        self.assertEqual(["README.md"], self.complete("memwall", "tokenize", "x.gguf", "READ"))
 
     def test_names_of_themes_and_files(self):
         self.assertEqual(["gruvbox-dark", "gruvbox-light"],
