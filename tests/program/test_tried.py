@@ -51,7 +51,7 @@ class Tried(FolderCase):
         self.answer("-b", "256M", "-c", "512")  # replaces its record
         self.assertEqual([256 * MIB, 200 * MIB], [t["budget_bytes"] for t in self.tried()])
         text = self.memwall("tried", "-m", self.model).splitlines()
-        self.assertRegex(text[0], r"budget +context +kv +tok/s +gain +disk wait +tokens +peak")
+        self.assertRegex(text[0], r"budget +context +kv +tok/s +gain +wait +tokens +peak")
         self.assertRegex(text[1], r" 256 MiB +512 f16 ")
         self.assertLessEqual(max(map(len, text)), 120)
 

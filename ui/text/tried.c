@@ -18,7 +18,7 @@ void tried_table(struct tried_table *out, const struct mw_tried *list, size_t n,
 
 const char *tried_heading(void)
 {
-    return "  budget  context kv          tok/s    gain disk wait tokens       peak";
+    return "  budget context kv        tok/s   gain wait tokens     peak";
 }
 
 static const char *kv_text(char *buf, size_t n, const struct mw_tried *t)
@@ -68,7 +68,7 @@ char *tried_row(char *buf, size_t n, const struct tried_table *table, const stru
 
     if (t->peak_bytes > 0)
         units_size(peak, sizeof peak, (uint64_t)t->peak_bytes);
-    snprintf(buf, n, "%8s %8.0f %-10s %6s %7s %7.0f %% %6.0f %10s  %s%s",
+    snprintf(buf, n, "%8s %7.0f %-8s %6s %6s %2.0f %% %6.0f %8s %s%s",
              units_size(size, sizeof size, (uint64_t)t->memory_bytes), t->n_ctx,
              kv_text(kv, sizeof kv, t), receipt_rate(rate, sizeof rate, t->tps),
              gain_text(gain, sizeof gain, table, t), t->wait_share * 100, t->n_token, peak,

@@ -1,11 +1,11 @@
 /*
  * tried.h - the settings with which a model answered, as a table.
  *
- *        budget  context kv          tok/s    gain disk wait  tokens       peak
- *     > 600 MiB     4096 f16          2.05       -      68 %      70    626 MiB  just now
- *     * 1.13 GiB    4096 f16          3.67   +79 %      41 %     112   1.15 GiB  3 min ago
+ *       budget context kv        tok/s   gain wait tokens     peak
+ *     >  600 MiB    4096 f16        2.05      - 68 %     70  626 MiB just now
+ *     * 1.13 GiB    4096 f16        3.67  +79 % 41 %    112 1.15 GiB 3 min ago
  *
- * The gain is against the slowest of the table.
+ * With two more columns for a mark, a row fits a sheet on a screen of 80 columns.
  */
 #ifndef MEMWALL_UI_TEXT_TRIED_H
 #define MEMWALL_UI_TEXT_TRIED_H
@@ -37,6 +37,6 @@ char *tried_settings(char *buf, size_t n, const struct tried_table *table,
 /* The rules of a table, in two sentences. */
 #define TRIED_NOTE                                                                             \
     "tok/s is the mean of the newest answer with these settings, of 8 tokens or more.",        \
-        "The gain is against the slowest line."
+        "The gain is against the slowest line; wait is the share of waiting for the disk."
 
 #endif
