@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -90,6 +91,25 @@ static void up_and_down_leave_the_wall(void **state)
     sees(&run, "c: context");
 }
 
+/* A click in the plot moves the cursor there, and Enter applies it. */
+static void a_click_moves_the_cursor(void **state)
+{
+    char click[64];
+    int y;
+
+    (void)state;
+    fake_begin(&run, 50, 160, NULL, NULL);
+    sees(&run, "1500M");
+    y = pty_find(run.s, "\u2500 wall \u2500");
+    assert_true(y > 0);
+    snprintf(click, sizeof click, "\033[<0;%d;%dM\033[<0;%d;%dm", 140, y + 3, 140, y + 3);
+    pty_send(run.s, click);
+    sees(&run, "Left, Right: move  Enter: apply");
+    sees(&run, "tok/s, +");
+    pty_send(run.s, "\r");
+    sees(&run, "Change: memory");
+}
+
 static void on_a_small_screen_it_is_a_line_of_the_strip(void **state)
 {
     (void)state;
@@ -136,8 +156,8 @@ static void an_answer_leaves_a_row_and_a_mark(void **state)
     loses(&run, "answering");
     fake_line(&run, "/tried");
     sees(&run, "Tried settings");
-    sees(&run, "> 2.00 GiB     4096 f16");
-    sees(&run, "* 1.46 GiB     4096 f16");
+    sees(&run, "> 2.00 GiB    4096 f16");
+    sees(&run, "* 1.46 GiB    4096 f16");
     pty_send(run.s, "\r");
     sees(&run, "these settings are in use");
     fake_line(&run, "/tried");
@@ -155,6 +175,7 @@ int main(void)
         cmocka_unit_test_teardown(the_cursor_chooses_a_budget, end_run),
         cmocka_unit_test_teardown(c_turns_to_the_context, end_run),
         cmocka_unit_test_teardown(up_and_down_leave_the_wall, end_run),
+        cmocka_unit_test_teardown(a_click_moves_the_cursor, end_run),
         cmocka_unit_test_teardown(on_a_small_screen_it_is_a_line_of_the_strip, end_run),
         cmocka_unit_test_teardown(ascii_and_no_colour_have_the_same_content, end_run),
         cmocka_unit_test_teardown(an_answer_leaves_a_row_and_a_mark, end_run),

@@ -19,6 +19,7 @@
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
 #include "tests/lib/made_sample.h"
+#include "ui/app/app.h"
 #include "ui/dash/arrange.h"
 #include "ui/dash/dash.h"
 #include "ui/dash/widget.h"
@@ -333,6 +334,69 @@ static void on_few_lines_it_is_one(void **state)
     dash_free(d);
 }
 
+/* The points are predicted again only if something changed that they depend on. */
+static void the_same_inputs_predict_nothing_again(void **state)
+{
+    const struct app_wall_inputs was = { .settings = { .memory_bytes = 6e8, .n_ctx = 4096 },
+                                         .token_s = 0.5,
+                                         .anchor_s = 0.5,
+                                         .disk = 2e9,
+                                         .memory = 2e10,
+                                         .n_seen = 100,
+                                         .tried_tps = 2,
+                                         .n_tried = 1 };
+    struct app_wall_inputs in;
+
+    (void)state;
+#define SAME(member, value) (in = was, in.member = (value), app_wall_is_same(&in, &was, 4096))
+    assert_true(app_wall_is_same(&was, &was, 4096));
+    assert_true(SAME(token_s, 0.51) && SAME(anchor_s, 0.495) && SAME(n_seen, 200));
+    assert_true(SAME(disk, 2.04e9) && SAME(memory, 1.98e10) && SAME(tried_tps, 2.05));
+    assert_false(SAME(token_s, 0.55) || SAME(anchor_s, 0) || SAME(n_seen, 300));
+    assert_false(SAME(disk, 1e9) || SAME(memory, 3e10) || SAME(tried_tps, 3));
+    assert_false(SAME(n_tried, 2) || SAME(settings.memory_bytes, 7e8) ||
+                 SAME(settings.kv_v, MW_KV_Q8_0) || SAME(settings.n_thread, 1));
+    assert_false(SAME(binds, MW_BINDS_OTHERS));
+}
+
+static void the_end_of_the_wall_is_named(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    struct mw_wall w = made();
+
+    (void)state;
+    w.nothing_bytes = 20000 * MIB; /* more than this machine can give */
+    dash_set_wall(d, &w);
+    shows(d, "1600M ~10 tok/s, 10 times, the most here");
+    w.here[MW_WALL_BUDGET] = 1600 * MIB;
+    dash_set_wall(d, &w);
+    shows(d, "this machine gives no more");
+    w.nothing_bytes = 1500 * MIB;
+    dash_set_wall(d, &w);
+    shows(d, "nothing is read from 1500M on");
+    for (uint32_t i = 0; i < w.n[MW_WALL_BUDGET]; i++)
+        w.point[MW_WALL_BUDGET][i].tps = 0;
+    dash_set_wall(d, &w);
+    shows(d, "not predicted: a limit is not measured");
+    dash_free(d);
+}
+
+static void a_click_moves_the_cursor(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    char setting[40];
+
+    (void)state;
+    assert_true(dash_wall_widget.click(d, 9, 60, 3, 53)); /* the last column of the plot */
+    assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "memory 1600M");
+    assert_true(dash_wall_widget.click(d, 9, 60, 3, 0));
+    assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "memory 200M");
+    assert_false(dash_wall_widget.click(d, 9, 60, 3, 56)); /* its scale */
+    assert_false(dash_wall_widget.click(d, 9, 60, 8, 20)); /* the figures */
+    assert_false(dash_wall_widget.click(d, 2, 60, 1, 20));
+    dash_free(d);
+}
+
 /* A recording has no wall. */
 static void a_recording_has_no_wall(void **state)
 {
@@ -383,6 +447,9 @@ int main(void)
         cmocka_unit_test(a_prediction_is_marked),
         cmocka_unit_test(marks_differ_without_colour),
         cmocka_unit_test(on_few_lines_it_is_one),
+        cmocka_unit_test(the_same_inputs_predict_nothing_again),
+        cmocka_unit_test(the_end_of_the_wall_is_named),
+        cmocka_unit_test(a_click_moves_the_cursor),
         cmocka_unit_test(a_recording_has_no_wall),
         cmocka_unit_test(any_size_is_drawn_inside_its_bounds),
     };

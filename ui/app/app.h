@@ -187,6 +187,11 @@ void app_panels_right(struct app *a, int y, int x); /* the right button */
 void app_wall_work(struct app *a); /* some points */
 void app_wall_stop(struct app *a); /* forget those that are not complete */
 void app_wall_hint(struct app *a);
+/* A click at y, x changed a panel: give the keys to the wall if it was there. */
+void app_wall_clicked(struct app *a, int y, int x);
+/* Whether no point would change: rates that differ by a few percent are the same. */
+bool app_wall_is_same(const struct app_wall_inputs *a, const struct app_wall_inputs *b,
+                      uint32_t n_ctx);
 bool app_wall_key(struct app *a, const struct key *key); /* false: not one of its keys */
 
 /* app_draw.c */

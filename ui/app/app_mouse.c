@@ -54,7 +54,7 @@ static void press(struct app *a, int y, int x)
         app_dirty(a, DIRT_CHAT);
     } else if (area_holds(&l->dash, y, x)) {
         if (dash_click(a->dash, l->dash.height, l->dash.width, y - l->dash.y, x - l->dash.x))
-            app_dirty(a, DIRT_DASH);
+            app_wall_clicked(a, y, x);
     } else if (area_holds(&l->input, y, x) && a->mode != MODE_FIND) {
         struct input_line in = app_typed(a);
 

@@ -36,14 +36,14 @@ static bool has_same_settings(const struct app_wall_inputs *a, const struct app_
     return a->model == b->model && mw_tried_same_settings(&a->settings, &b->settings);
 }
 
-static bool is_same(const struct app_wall_inputs *a, const struct app_wall_inputs *b,
-                    double ctx)
+bool app_wall_is_same(const struct app_wall_inputs *a, const struct app_wall_inputs *b,
+                      uint32_t n_ctx)
 {
     return has_same_settings(a, b) && is_same_rate(a->token_s, b->token_s) &&
            is_same_rate(a->anchor_s, b->anchor_s) && is_same_rate(a->disk, b->disk) &&
            is_same_rate(a->memory, b->memory) && a->n_tried == b->n_tried &&
            is_same_rate(a->tried_tps, b->tried_tps) && a->binds == b->binds &&
-           fabs(a->n_seen - b->n_seen) < ctx / MOVED;
+           fabs(a->n_seen - b->n_seen) < (double)n_ctx / MOVED;
 }
 
 /* The options of the session whose sample is s; false: they are about to change. */
@@ -105,7 +105,7 @@ static void begin(struct app *a)
     if (!is_shown(a) || !talk_is_loaded(a->talk) || !options_in_use(a, &o))
         return;
     in = inputs_of(a, &o);
-    if (is_same(&in, &a->wall.inputs, o.n_ctx) ||
+    if (app_wall_is_same(&in, &a->wall.inputs, o.n_ctx) ||
         (has_same_settings(&in, &a->wall.inputs) && clock_ns() - a->wall.begun_ns < EVERY_NS))
         return;
     w = malloc(sizeof *w);
@@ -147,6 +147,21 @@ void app_wall_hint(struct app *a)
 {
     app_hint(a, "Left, Right: move  Enter: apply  c: %s  Up, Down: panels  ?: explain",
              dash_wall_axis(a->dash) == MW_WALL_BUDGET ? "context" : "budget");
+}
+
+void app_wall_clicked(struct app *a, int y, int x)
+{
+    const struct area *at = &a->layout.dash;
+
+    app_dirty(a, DIRT_DASH);
+    if (dash_at(a->dash, at->height, at->width, y - at->y, x - at->x).widget != PANEL_WALL)
+        return;
+    if (a->mode == MODE_LINE && edit_is_empty())
+        app_enter(a, MODE_DASH);
+    if (a->mode != MODE_DASH)
+        return;
+    dash_panels(a->dash)->chosen = PANEL_WALL;
+    app_wall_hint(a);
 }
 
 static void apply(struct app *a)

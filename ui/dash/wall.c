@@ -17,6 +17,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ui/chart/ticks.h"
@@ -203,8 +204,9 @@ static char *end_text(char *buf, size_t n, const struct dash *d)
 {
     const struct mw_wall_point *now = point_at(d, here(d)), *end;
     char value[24], rate[24], gain[24];
+    bool is_end = true;
 
-    buf[0] = '\0';
+    snprintf(buf, n, "not predicted: a limit is not measured");
     if (now == NULL || !(now->tps > 0))
         return buf;
     if (d->wall_axis == MW_WALL_CTX) {
@@ -213,16 +215,21 @@ static char *end_text(char *buf, size_t n, const struct dash *d)
         return buf;
     }
     end = point_at(d, d->wall.nothing_bytes);
-    if (d->wall.nothing_bytes == 0 || end->at < d->wall.nothing_bytes)
-        return buf; /* this machine cannot give so much */
-    if (end->at <= now->at)
+    if (d->wall.nothing_bytes == 0 || end->at < d->wall.nothing_bytes) {
+        end = &d->wall.point[MW_WALL_BUDGET][n_points(d) - 1]; /* this machine gives no more */
+        is_end = false;
+    }
+    if (end->at <= now->at && is_end)
         snprintf(buf, n, "nothing is read from %s on",
                  value_text(value, sizeof value, MW_WALL_BUDGET, end->at));
+    else if (end->at <= now->at)
+        snprintf(buf, n, "this machine gives no more");
     else
-        snprintf(buf, n, "%s %s tok/s%s, nothing is read",
+        snprintf(buf, n, "%s %s tok/s%s%s",
                  value_text(value, sizeof value, MW_WALL_BUDGET, end->at),
                  predicted_text(rate, sizeof rate, d, end->tps),
-                 gain_text(gain, sizeof gain, end, now));
+                 gain_text(gain, sizeof gain, end, now),
+                 is_end ? ", nothing is read" : ", the most here");
     return buf;
 }
 
@@ -482,6 +489,22 @@ static void wall_draw(const struct dash *d, const struct canvas *c)
     canvas_text(c, c->height - 1, 0, style_of(ROLE_TEXT), text);
 }
 
+/* Move the cursor to the point nearest to a column of the plot. */
+static bool wall_click(struct dash *d, int height, int width, int y, int x)
+{
+    int plot = width - SCALE_WIDTH, best = 0;
+    const struct mw_wall_point *p = d->wall.point[d->wall_axis];
+
+    if (height < PLOT_LEAST - 2 || n_points(d) == 0 || x >= plot || y < 1 || y > height - 3)
+        return false;
+    for (int i = 0; i < (int)n_points(d); i++)
+        if (p[i].tps > 0 && (!(p[best].tps > 0) || abs(column(d, p[i].at, plot) - x) <
+                                                       abs(column(d, p[best].at, plot) - x)))
+            best = i;
+    d->wall_at[d->wall_axis] = p[best].at;
+    return p[best].tps > 0;
+}
+
 const struct dash_widget dash_wall_widget = {
     .name = "wall",
     .min_width = 24,
@@ -491,4 +514,5 @@ const struct dash_widget dash_wall_widget = {
     .enough = wall_enough,
     .step = wall_step,
     .draw = wall_draw,
+    .click = wall_click,
 };
