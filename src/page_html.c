@@ -3,11 +3,14 @@
 
 #include "src/page_html.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "ui/chart/markup.h"
+
+#define TEXT_BYTES 2048 /* of a paragraph; a longer one is cut */
 
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#1f2328;--dim:#59636e;--line:#d8dee4;--card:#f6f8fa;"
@@ -25,7 +28,7 @@ static const char style[] =
     "p{max-width:46rem;margin:.6rem 0}.dim,caption,footer{color:var(--dim)}\n"
     "nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;list-style:none;padding:0;"
     "margin:1rem 0 0}a{color:var(--key)}\n"
-    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(11rem,1fr));gap:.75rem;"
+    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(11rem,45%),1fr));gap:.75rem;"
     "margin:1.25rem 0}\n"
     ".cards div{background:var(--card);border:1px solid var(--line);border-radius:.6rem;"
     "padding:.7rem .9rem}.cards dt{color:var(--dim);font-size:.85rem}\n"
@@ -84,14 +87,31 @@ void page_html_section_end(FILE *to)
     fputs("</section>\n", to);
 }
 
+void page_html_words(FILE *to, const char *text)
+{
+    size_t from = 0;
+
+    for (size_t i = 1; text[0] != '\0' && text[i] != '\0'; i++) {
+        if (text[i] != ' ' || !isdigit((unsigned char)text[i - 1]) ||
+            (text[i + 1] != '%' && !isalpha((unsigned char)text[i + 1])))
+            continue;
+        markup_text_n(to, text + from, i - from);
+        fputs("&#160;", to);
+        from = i + 1;
+    }
+    markup_text(to, text + from);
+}
+
 void page_html_text(FILE *to, const char *fmt, ...)
 {
+    char text[TEXT_BYTES];
     va_list ap;
 
-    fputs("<p>", to);
     va_start(ap, fmt);
-    markup_vprintf(to, fmt, ap);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    fputs("<p>", to);
+    page_html_words(to, text);
     fputs("</p>\n", to);
 }
 
@@ -122,21 +142,21 @@ void page_html_table_end(FILE *to)
 void page_html_row(FILE *to, const char *heading)
 {
     fputs("<tr><th scope=\"row\">", to);
-    markup_text(to, heading);
+    page_html_words(to, heading);
     fputs("</th>", to);
 }
 
 void page_html_cell(FILE *to, const char *text)
 {
     fputs("<td>", to);
-    markup_text(to, text);
+    page_html_words(to, text);
     fputs("</td>", to);
 }
 
 void page_html_number(FILE *to, const char *text)
 {
     fputs("<td class=\"n\">", to);
-    markup_text(to, text);
+    page_html_words(to, text);
     fputs("</td>", to);
 }
 

@@ -19,6 +19,9 @@ void page_html_end(FILE *to);
 void page_html_section(FILE *to, const char *id, const char *heading);
 void page_html_section_end(FILE *to);
 
+/* Text in which a number and its unit are on one line.  The functions below write theirs so. */
+void page_html_words(FILE *to, const char *text);
+
 /* A paragraph of text. */
 void page_html_text(FILE *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -10,7 +10,6 @@
 #include "src/page_html.h"
 #include "src/plan_print.h"
 #include "ui/chart/chart.h"
-#include "ui/chart/markup.h"
 
 /* Plans from the smallest budget to somewhat more than reads nothing. */
 static void make_points(struct page_plan *p, struct mw_model *m)
@@ -86,7 +85,7 @@ static void write_items(const struct plan *p, FILE *to)
     page_html_number(to, units_size(text, sizeof text, p->sum_bytes));
     fputs("<td></td>", to);
     fputs("<td>of a budget of ", to);
-    markup_text(to, units_size(text, sizeof text, p->budget_bytes));
+    page_html_words(to, units_size(text, sizeof text, p->budget_bytes));
     fputs("</td></tr>\n", to);
     page_html_table_end(to);
 }

@@ -47,7 +47,7 @@ static void card(FILE *to, const char *name, const char *value)
     fputs("<div><dt>", to);
     markup_text(to, name);
     fputs("</dt><dd>", to);
-    markup_text(to, value);
+    page_html_words(to, value);
     fputs("</dd></div>\n", to);
 }
 
@@ -144,6 +144,7 @@ static void speed_words(const struct page *p, FILE *to)
 {
     const struct plan *plan = &p->plan->plan;
     double measured, predicted;
+    char change[16];
 
     if (!p->plan->fits)
         return;
@@ -160,9 +161,9 @@ static void speed_words(const struct page *p, FILE *to)
     if (page_decode(p, &measured, &predicted) && predicted > 0)
         page_html_text(to,
                        "Measured: %s tokens per second in short answers, for which %s were "
-                       "predicted (%+.0f %%).",
+                       "predicted (%s).",
                        rate_of(measured).s, rate_of(predicted).s,
-                       (measured / predicted - 1) * 100);
+                       units_change(change, sizeof change, measured / predicted));
     for (size_t i = 0; i < p->bench.n_point; i++) {
         char why[DISTURBANCE_TEXT];
 
@@ -190,7 +191,7 @@ static void doubt_words(const struct page *p, FILE *to)
 static void advice(FILE *to, const char *text)
 {
     fputs("<p><strong>Change first:</strong> ", to);
-    markup_text(to, text);
+    page_html_words(to, text);
     fputs("</p>\n", to);
 }
 
@@ -226,6 +227,8 @@ static void advise(const struct page *p, FILE *to)
 
 void page_words(const struct page *p, FILE *to)
 {
+    if (p->plan != NULL) /* first, since the cards fill the screen of a phone */
+        advise(p, to);
     fputs("<dl class=\"cards\">\n", to);
     machine_cards(p, to);
     if (p->plan != NULL)
@@ -236,6 +239,5 @@ void page_words(const struct page *p, FILE *to)
         return;
     fit_words(p, to);
     speed_words(p, to);
-    advise(p, to);
     doubt_words(p, to);
 }

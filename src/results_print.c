@@ -69,9 +69,10 @@ struct figure_column {
     int rank; /* see struct text_column */
 };
 
+/* The speed of answers comes first: wide tables are cut at the right. */
 static const struct figure_column figure_columns[] = {
-    { FIG_PROMPT, false, 0 },  { FIG_PROMPT, true, 6 },   { FIG_DECODE, false, 0 },
-    { FIG_DECODE, true, 1 },   { FIG_FIRST, false, 3 },   { FIG_LOAD, false, 8 },
+    { FIG_DECODE, false, 0 },  { FIG_DECODE, true, 1 },   { FIG_PROMPT, false, 0 },
+    { FIG_PROMPT, true, 6 },   { FIG_FIRST, false, 3 },   { FIG_LOAD, false, 8 },
     { FIG_PEAK, false, 2 },    { FIG_PEAK, true, 9 },     { FIG_RSS, false, 12 },
     { FIG_CACHED, false, 11 }, { FIG_READ, false, 4 },    { FIG_STALL, false, 5 },
     { FIG_DISK, false, 7 },    { FIG_MEMORY, false, 10 }, { FIG_JOULES, false, 6 },
@@ -135,7 +136,7 @@ static void predicted_text(char *buf, size_t n, const struct point *p, enum figu
                            struct figure_unit unit, bool ascii)
 {
     double expected = p->predicted.value[id], measured = point_median(p, id);
-    char a[24];
+    char a[24], change[16];
 
     figure_text(a, sizeof a, unit, expected, ascii);
     if (isnan(expected))
@@ -143,7 +144,7 @@ static void predicted_text(char *buf, size_t n, const struct point *p, enum figu
     else if (isnan(measured) || expected <= 0)
         snprintf(buf, n, "~%s", a);
     else
-        snprintf(buf, n, "~%s (%+.0f %%)", a, 100 * (measured / expected - 1));
+        snprintf(buf, n, "~%s (%s)", a, units_change(change, sizeof change, measured / expected));
 }
 
 int results_table(struct text_table *t, const struct results *r, bool ascii, struct err *e)

@@ -143,3 +143,14 @@ char *units_rate(char *buf, size_t n, double bytes_s)
         snprintf(buf, n, "%.3g GB/s", bytes_s / 1e9);
     return buf;
 }
+
+char *units_change(char *buf, size_t n, double ratio)
+{
+    double percent = round((ratio - 1) * 100);
+
+    if (percent > -0.5 && percent < 0.5) /* also minus zero */
+        snprintf(buf, n, "0 %%");
+    else
+        snprintf(buf, n, "%+.0f %%", percent);
+    return buf;
+}

@@ -43,6 +43,9 @@ char *units_size(char *buf, size_t n, uint64_t bytes);
 /* Write "23.4 MB/s", "1.5 GB/s": at most 15 characters.  Returns buf. */
 char *units_rate(char *buf, size_t n, double bytes_s);
 
+/* Write a ratio as a change: "+12 %", "-3 %", and "0 %" for what rounds to it.  Returns buf. */
+char *units_change(char *buf, size_t n, double ratio);
+
 /* Round up to a multiple of a power of two. */
 static inline uint64_t align_up(uint64_t n, uint64_t a)
 {

@@ -4,6 +4,7 @@ import concurrent.futures
 import functools
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -209,7 +210,14 @@ class Quick(Report):
         page = self.page("small.html")
         self.assertFalse(page.json("plan")["fits"])
         self.assertIn("does not fit a budget of 20.0 MiB", page.words())
-        self.assertIn("Change first: the budget: --memory", page.words())
+        words = page.words()
+        self.assertIn("Change first: the budget: --memory", words)
+        # The cards alone fill the screen of a phone.
+        self.assertLess(words.index("Change first"), words.index("available for a model"))
+        with open(os.path.join(self.cwd, "small.html"), encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn("a budget of 20.0&#160;MiB", text)  # on one line
+        self.assertIsNone(re.search(r"\d [KMG]iB", re.sub(r"(?s)<(script|svg).*?</\1>", "", text)))
 
     def test_a_recording_is_shown(self):
         self.memwall("run", "-m", MODEL, "--memory", budget(200), "--temp", "0", "-n", "20",
@@ -257,6 +265,7 @@ class Quick(Report):
         self.assertEqual(b["points"], page.json("sweep")["points"])
         self.assertEqual(b["points"], page.json("bench")["points"])
         words = page.words()
+        self.assertRegex(words, r"budget decode, tok/s ~decode, tok/s prompt")  # wide tables are cut
         self.assertIn("<script>alert(2)</script>", words)
         self.assertIn("Speed of answers by", words)
         self.assertIn("measured: 2 points", words)

@@ -211,6 +211,10 @@ static void rates_are_read_in_powers_of_1000(void **state)
         assert_false(units_parse_rate(bad[i], &got));
         assert_int_equal(got, 7);
     }
+    assert_string_equal(units_change(buf, sizeof buf, 1.124), "+12 %");
+    assert_string_equal(units_change(buf, sizeof buf, 0.97), "-3 %");
+    assert_string_equal(units_change(buf, sizeof buf, 0.996), "0 %"); /* neither "-0" nor "+0" */
+    assert_string_equal(units_change(buf, sizeof buf, 1.004), "0 %");
     assert_string_equal(units_rate(buf, sizeof buf, 20e6), "20 MB/s");
     assert_string_equal(units_rate(buf, sizeof buf, 23456789), "23.5 MB/s");
     assert_string_equal(units_rate(buf, sizeof buf, 999.9e6), "1 GB/s");

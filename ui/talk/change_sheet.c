@@ -70,15 +70,16 @@ static char *rate_text(char *buf, size_t n, double tps, bool is_measured)
 static void speed_row(struct sheet *s, const char *name, double now, double then,
                       bool is_measured)
 {
-    char a[24], b[24];
+    char a[24], b[24], change[16];
 
     if (!(now > 0) && !(then > 0))
         return;
     sheet_line(s, ROLE_TEXT, "%-14s %10s %10s", name, rate_text(a, sizeof a, now, is_measured),
                rate_text(b, sizeof b, then, false));
     if (now > 0 && then > 0 && (then / now > 1.01 || then / now < 0.99))
-        sheet_more(s, then > now ? ROLE_GOOD : ROLE_WARN, "  %+.0f %%, %s",
-                   (then / now - 1) * 100, then > now ? "faster" : "slower");
+        sheet_more(s, then > now ? ROLE_GOOD : ROLE_WARN, "  %s, %s",
+                   units_change(change, sizeof change, then / now),
+                   then > now ? "faster" : "slower");
 }
 
 /* Both rates are those at this place of the conversation. */
