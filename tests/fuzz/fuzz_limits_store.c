@@ -51,6 +51,19 @@ static void write_and_read_again(const struct limits_line *l)
     limits_store_free(&s);
 }
 
+/* Every record that is taken from a file makes sense. */
+static void check_tried(const struct limits_store *s)
+{
+    struct mw_tried list[MW_TRIED_MOST];
+    size_t n = limits_store_tried(s, "Some_CPU 7 1 2 3 4", 1800000000, list);
+
+    for (size_t i = 0; i < n; i++)
+        if (!mw_tried_is_plausible(&list[i]))
+            abort();
+    if ((n == 0) != (mw_tried_slowest(list, n) == NULL))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -71,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (limits_store_find(&s, s.line[i].kind, s.line[i].of, s.line[i].time_s) == NULL)
             abort();
     (void)limits_store_get(&s, &key, 1800000000, &l);
+    check_tried(&s);
     if (s.n > 0) {
         struct limits_line last = s.line[s.n - 1];
 

@@ -55,6 +55,10 @@ class Tried(FolderCase):
         self.assertRegex(text[1], r" 256 MiB +512 f16 ")
         self.assertLessEqual(max(map(len, text)), 120)
 
+    def test_measurements_of_bench_are_records(self):
+        self.memwall("bench", self.model, "-b", "60M,200M", "-p", "64", "-n", "16", "-r", "1", "-q")
+        self.assertEqual({60 * MIB, 200 * MIB}, {t["budget_bytes"] for t in self.tried()})
+
     def test_a_short_answer_does_not_count(self):
         self.answer("-b", "256M", "-c", "512", n=8)
         self.assertEqual([], self.tried())

@@ -13,7 +13,7 @@
 #include "ui/app/app.h"
 #include "ui/dash/dash.h"
 
-#define AT_ONCE  4 /* points: less than two milliseconds */
+#define SLICE_NS ((uint64_t)1500 * 1000) /* a key waits no longer for the points */
 #define EVERY_NS ((uint64_t)2000 * 1000 * 1000)
 #define SAME     1.03 /* rates that differ by less are the same */
 #define MOVED    32   /* parts of the context */
@@ -125,6 +125,7 @@ static void begin(struct app *a)
 void app_wall_work(struct app *a)
 {
     struct app_wall *w = a->wall.making;
+    uint64_t start_ns = clock_ns();
 
     if (w == NULL) {
         begin(a);
@@ -134,8 +135,9 @@ void app_wall_work(struct app *a)
         app_wall_stop(a);
         return;
     }
-    if (talk_wall_step(a->talk, &w->wall, &w->options, &w->sample, AT_ONCE))
-        return;
+    while (talk_wall_step(a->talk, &w->wall, &w->options, &w->sample, 1))
+        if (clock_ns() - start_ns > SLICE_NS)
+            return;
     dash_set_wall(a->dash, &w->wall);
     app_wall_stop(a);
     app_dirty(a, DIRT_DASH);
