@@ -314,8 +314,9 @@ static void meet_part(void *ctx, int part, int n_part)
 }
 
 /* The time until a worker that sleeps has begun a part: of all tries, a quarter is faster.  On a
- * busy machine most workers wait for a processor, too, which is not a cost of waking them. */
-#define WAKE_MOST 4 /* times the fastest try */
+ * busy machine workers wait for a processor, too, for some milliseconds.  That is not a cost of
+ * waking them, which takes 20 to 60 us. */
+#define WAKE_MOST 200e-6
 static double wake_time(struct trial *t)
 {
     const struct timespec nap = { .tv_nsec = 1000000 }; /* pool.c polls for 0.1 ms */
@@ -332,7 +333,7 @@ static double wake_time(struct trial *t)
         pool_run(t->pool, 2, meet_part, &here);
         slices_add(&slices, 1 / (clock_s() - start));
     }
-    return fmin(1 / slices.rate[slices.n * 3 / 4], WAKE_MOST / slices.rate[slices.n - 1]);
+    return fmin(1 / slices.rate[slices.n * 3 / 4], WAKE_MOST);
 }
 
 /* One query and N_QUERY queries load the same keys and values: what the others add are their

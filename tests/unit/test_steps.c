@@ -1,12 +1,17 @@
 /* The work of a pass besides products, against values that were counted by hand. */
 #include "config.h"
 
+#include <sys/wait.h>
+
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -162,6 +167,42 @@ static void experts_are_counted(void **state)
     free(m.d);
 }
 
+#define HOGS 4
+
+/* Both threads and other programs share one processor, so a worker that is woken waits for its
+ * turn, which takes milliseconds.  That is no cost of waking it. */
+static void waiting_for_a_processor_is_no_cost_of_waking(void **state)
+{
+    const struct steps_options o = { kernels_best(), 2, 0.002 };
+    pid_t hog[HOGS];
+    struct mw_steps steps;
+    struct err e = ERR_INIT;
+    cpu_set_t all, one;
+    int cpu = 0, rc;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    while (!CPU_ISSET(cpu, &all))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    for (int i = 0; i < HOGS; i++) {
+        hog[i] = fork();
+        if (hog[i] == 0)
+            for (;;)
+                continue;
+    }
+    rc = steps_measure(&o, &steps, &e);
+    for (int i = 0; i < HOGS; i++) {
+        kill(hog[i], SIGKILL);
+        waitpid(hog[i], NULL, 0);
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(rc, 0);
+    assert_true(steps.wake_s > 0 && steps.wake_s < 1e-3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +210,7 @@ int main(void)
         cmocka_unit_test(windows_and_norms_are_counted),
         cmocka_unit_test(packing_is_counted),
         cmocka_unit_test(experts_are_counted),
+        cmocka_unit_test(waiting_for_a_processor_is_no_cost_of_waking),
     };
 
     return cmocka_run_group_tests_name("steps", tests, NULL, NULL);
