@@ -310,7 +310,7 @@ static void measure_model(struct job *j)
     announce_runs(j, budget, n);
     if (j->page.track == NULL)
         record(j);
-    page_plan_diagnose(j->page.plan);
+    page_plan_predict(j->page.plan);
     bench(j);
     sweep(j, budget, n);
 }

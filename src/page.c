@@ -119,16 +119,18 @@ static void write_track(const struct page *p, FILE *to)
 {
     const struct track *t = p->track;
     char budget[16], rate[24];
+    double mean, measured, predicted;
 
+    /* The same answers were measured for the table before. */
+    mean = page_decode(p, &measured, &predicted) && p->is_own_track ? 0 : track_mean_tps(t);
     page_html_section(to, "recording", "The recording");
     page_html_text(to, "%s%s%s, %s, with a budget of %s, %s: %zu tokens%s%s%s.",
                    p->is_own_track ? "Recorded while this report was made: " : "", t->run.model,
                    t->run.model[0] != '\0' ? "" : t->run.arch, t->run.type,
                    units_size(budget, sizeof budget, t->run.budget_bytes), t->run.io,
-                   t->n_token, track_mean_tps(t) > 0 ? " at a mean of " : "",
-                   track_mean_tps(t) > 0 ? receipt_rate(rate, sizeof rate, track_mean_tps(t))
-                                         : "",
-                   track_mean_tps(t) > 0 ? " tokens per second" : "");
+                   t->n_token, mean > 0 ? " at a mean of " : "",
+                   mean > 0 ? receipt_rate(rate, sizeof rate, mean) : "",
+                   mean > 0 ? " tokens per second" : "");
     if (t->broken[0] != '\0')
         page_html_text(to, "The recording is damaged and was read up to %s.", t->broken);
     track_html(t, to);

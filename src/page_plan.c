@@ -12,7 +12,7 @@
 #include "ui/chart/chart.h"
 
 /* Plans from the smallest budget to somewhat more than reads nothing. */
-static void make_points(struct page_plan *p, struct mw_model *m)
+static void make_points(struct page_plan *p)
 {
     struct mw_options o = p->engine;
     double low = (double)p->smallest_budget, high = (double)p->all.sum_bytes * 1.15;
@@ -23,19 +23,24 @@ static void make_points(struct page_plan *p, struct mw_model *m)
         struct err ignored = ERR_INIT;
 
         o.memory_bytes = (uint64_t)(low + (high - low) * i / (PLAN_POINTS - 1));
-        if (mw_plan(m, &o, &p->point[p->n_point], &ignored) == 0)
+        if (mw_plan(p->m, &o, &p->point[p->n_point], &ignored) == 0)
             p->n_point++;
     }
 }
 
-void page_plan_diagnose(struct page_plan *p)
+void page_plan_predict(struct page_plan *p)
 {
     struct mw_options engine = p->engine;
     struct err ignored = ERR_INIT;
+    struct plan now;
 
     engine.memory_bytes = p->plan.budget_bytes;
-    if (p->fits)
+    if (p->fits && mw_plan(p->m, &engine, &now, &ignored) == 0) {
+        p->plan = now;
         (void)mw_diagnose(p->m, &engine, NULL, &p->diagnosis, &ignored);
+    }
+    p->n_point = 0;
+    make_points(p);
 }
 
 int page_plan_make(struct page_plan *p, struct mw_model *m, const struct mw_options *o,
@@ -59,8 +64,7 @@ int page_plan_make(struct page_plan *p, struct mw_model *m, const struct mw_opti
     all.memory_bytes = mw_reads_nothing_budget(m, o);
     if (all.memory_bytes == 0 || mw_plan(m, &all, &p->all, &ignored) != 0)
         p->all = (struct plan){ 0 };
-    page_plan_diagnose(p);
-    make_points(p, m);
+    page_plan_predict(p);
     return 0;
 }
 

@@ -35,8 +35,9 @@ struct page_plan {
 int page_plan_make(struct page_plan *p, struct mw_model *m, const struct mw_options *o,
                    bool is_mapped, struct err *e);
 
-/* Diagnose again, after tokens of m were measured. */
-void page_plan_diagnose(struct page_plan *p);
+/* Predict again, after tokens were measured: then the plan, the curve and the diagnosis begin at
+ * the same tokens. */
+void page_plan_predict(struct page_plan *p);
 
 void page_plan_html(const struct page_plan *p, FILE *to);
 /* Write the chart of the predicted speed over the budget.  measured: [n] points to compare. */

@@ -143,27 +143,28 @@ static void fit_words(const struct page *p, FILE *to)
 static void speed_words(const struct page *p, FILE *to)
 {
     const struct plan *plan = &p->plan->plan;
-    double measured, predicted;
+    double measured, predicted, at_end = p->plan->diagnosis.tps;
     char change[16];
 
     if (!p->plan->fits)
         return;
-    if (plan->decode_tps > 0)
-        page_html_text(to,
-                       "Answers are predicted to come at about %s tokens per second%s%s. They "
-                       "are limited by %s.",
-                       rate_of(plan->decode_tps).s,
-                       plan->prefill_tps > 0 ? ", and prompts to be read at about " : "",
-                       plan->prefill_tps > 0 ? rate_of(plan->prefill_tps).s : "",
-                       limit_words(p->plan->diagnosis.binds));
-    else
-        page_html_text(to, "The speed is not predicted, since the machine was not measured.");
     if (page_decode(p, &measured, &predicted) && predicted > 0)
         page_html_text(to,
-                       "Measured: %s tokens per second in short answers, for which %s were "
-                       "predicted (%s).",
+                       "Measured: answers come at %s tokens per second at the beginning of a "
+                       "conversation, for which %s were predicted (%s).",
                        rate_of(measured).s, rate_of(predicted).s,
                        units_change(change, sizeof change, measured / predicted));
+    if (at_end > 0)
+        page_html_text(to,
+                       "At the end of the context of %u tokens, answers are predicted to come at "
+                       "about %s tokens per second. They are limited by %s.%s%s%s",
+                       plan->n_ctx, rate_of(at_end).s,
+                       limit_words(p->plan->diagnosis.binds),
+                       plan->prefill_tps > 0 ? " Prompts are read at about " : "",
+                       plan->prefill_tps > 0 ? rate_of(plan->prefill_tps).s : "",
+                       plan->prefill_tps > 0 ? "." : "");
+    else
+        page_html_text(to, "The speed is not predicted, since the machine was not measured.");
     for (size_t i = 0; i < p->bench.n_point; i++) {
         char why[DISTURBANCE_TEXT];
 

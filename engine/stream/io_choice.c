@@ -15,15 +15,18 @@ bool io_prefers_buffered(double direct_bytes_s, double buffered_bytes_s)
     return direct_bytes_s > 0 && direct_bytes_s < SLOW_SHARE * buffered_bytes_s;
 }
 
-/* The reason for a choice by speed; both rates are 0 if no probe compared them. */
+/* The reason for a choice by speed; both rates are 0 if no probe compared them.  It is a ratio:
+ * the rate of the disk is corrected by work, and has its place among the limits. */
 static void give_reason(struct io_choice *out, const struct stream_options *o)
 {
     double direct = o->direct_bytes_s, buffered = o->buffered_bytes_s;
-    const char *only = io_prefers_buffered(direct, buffered) ? "only " : "";
 
-    if (direct > 0 && buffered > 0)
-        snprintf(out->reason, sizeof out->reason, "direct %s%.0f MB/s, buffered %.0f MB/s",
-                 only, direct / 1e6, buffered / 1e6);
+    if (io_prefers_buffered(direct, buffered))
+        snprintf(out->reason, sizeof out->reason, "%.2g times as fast as direct",
+                 buffered / direct);
+    else if (direct > 0 && buffered > 0)
+        snprintf(out->reason, sizeof out->reason, "%.2g times as fast as buffered",
+                 direct / buffered);
     else
         snprintf(out->reason, sizeof out->reason, "direct works, buffered not measured");
 }

@@ -148,6 +148,7 @@ class Measured(Report):
         words = page.words()
         for text in ("Summary", "This machine has", "Measured: ", "Sweep"):
             self.assertIn(text, words)
+        self.one_figure_for_one_speed(words)
         # Some file systems have none, and then there is no table of them.
         disk = page.json("doctor")["disk"]
         self.assertEqual(bool(disk.get("direct")), "Direct reads by" in words)
@@ -156,6 +157,18 @@ class Measured(Report):
         # The summary has the figures of the plan.
         plan = page.json("plan")
         self.assertIn("streams:" if plan["streamed_bytes"] else "fits:", words)
+
+    def one_figure_for_one_speed(self, words):
+        """The summary names what was measured, what was predicted for it, and the speed at the
+        end of the context, which the advice repeats."""
+        card = re.search(r"answers, measured\s*(\S+) tok/s", words)[1]
+        came = re.search(r"Measured: answers come at (\S+) tokens per second", words)[1]
+        end = re.search(r"At the end of the context of \d+ tokens, answers are predicted to come "
+                        r"at about (\S+) tokens per second", words)[1]
+        self.assertEqual(card, came)
+        for rate in re.findall(r"instead of ~(\S+?)\.? ", words):
+            self.assertEqual(end, rate)
+        self.assertEqual(3, len(re.findall(r"\S+ (?:tokens per second|were predicted)", words)))
 
     def test_a_machine_without_a_model(self):
         self.home, self.cwd, r = measured_machine()

@@ -170,7 +170,7 @@ static void experts_are_counted(void **state)
 #define HOGS 4
 
 /* Both threads and other programs share one processor, so a worker that is woken waits for its
- * turn, which takes milliseconds.  That is no cost of waking it. */
+ * turn, which takes milliseconds.  That is not a cost of waking it. */
 static void waiting_for_a_processor_is_no_cost_of_waking(void **state)
 {
     const struct steps_options o = { kernels_best(), 2, 0.002 };
