@@ -171,7 +171,7 @@ static void experts_are_counted(void **state)
 
 /* Both threads and other programs share one processor, so a worker that is woken waits for its
  * turn, which takes milliseconds.  That is not a cost of waking it. */
-static void waiting_for_a_processor_is_no_cost_of_waking(void **state)
+static void waking_takes_no_longer_on_a_busy_machine(void **state)
 {
     const struct steps_options o = { kernels_best(), 2, 0.002 };
     pid_t hog[HOGS];
@@ -210,7 +210,7 @@ int main(void)
         cmocka_unit_test(windows_and_norms_are_counted),
         cmocka_unit_test(packing_is_counted),
         cmocka_unit_test(experts_are_counted),
-        cmocka_unit_test(waiting_for_a_processor_is_no_cost_of_waking),
+        cmocka_unit_test(waking_takes_no_longer_on_a_busy_machine),
     };
 
     return cmocka_run_group_tests_name("steps", tests, NULL, NULL);
