@@ -748,6 +748,11 @@ int mw_chat_plan(struct mw_chat *c, const struct mw_options *o, struct plan *out
  * NULL, by the options alone; so is the next. */
 bool mw_keeps_answer(const struct mw_model *m, const struct mw_chat_options *now,
                      const struct mw_chat_options *then);
+/* The change from *now to *refused was refused, and *later was requested after it: take the refused
+ * values out of *later, which depends only on what it changes itself.  Texts of *later may then be
+ * those of *now. */
+void mw_options_without(const struct mw_chat_options *now, const struct mw_chat_options *refused,
+                        struct mw_chat_options *later);
 /* Whether keys and values can be used on.  If not, the next message evaluates the conversation
  * again. */
 bool mw_keeps_kv(const struct mw_model *m, const struct mw_options *now,

@@ -29,7 +29,6 @@
 #include "engine/session/answer.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"
-#include "engine/session/plan_input.h"
 #include "engine/session/prompt_cost.h"
 #include "engine/session/sampler.h"
 #include "engine/session/settings.h"
@@ -91,6 +90,18 @@ static void post_error(struct mw_chat *c, const struct err *e)
 static void post_refused(struct mw_chat *c, const struct err *e)
 {
     events_post(c->events, &(struct mw_event){ .kind = MW_EVENT_REFUSED, .err = *e });
+}
+
+/* A change was refused.  Those that were queued after it were requested with it: only what they
+ * change themselves stays of them. */
+static void refuse(struct mw_chat *c, const struct command *refused, const struct err *e)
+{
+    pthread_mutex_lock(&c->lock);
+    for (struct command *later = c->first; later != NULL; later = later->next)
+        if (later->kind == DO_SET)
+            settings_without(&c->settings.o, &refused->settings.o, &later->settings);
+    pthread_mutex_unlock(&c->lock);
+    post_refused(c, e);
 }
 
 static void post_plan(struct mw_chat *c, enum mw_event_kind kind)
@@ -265,12 +276,12 @@ static void do_set(struct mw_chat *c, struct command *command)
     struct answerer answerer;
 
     if (prepare_answerer(c, &command->settings.o, &answerer, &e) != 0) {
-        post_refused(c, &e);
+        refuse(c, command, &e);
         return;
     }
     if (apply_engine(c, &command->settings.o.engine, &e) != 0) {
         answerer_free(&answerer, &c->answerer);
-        post_refused(c, &e);
+        refuse(c, command, &e);
         return;
     }
     take_settings(c, command);
@@ -343,7 +354,7 @@ static void change_now(void *ctx, size_t n_token)
             change_answerer(c);
             post_plan(c, MW_EVENT_PLAN);
         } else {
-            post_refused(c, &e);
+            refuse(c, command, &e);
         }
         command_free(command);
     }
@@ -791,29 +802,14 @@ bool mw_chat_is_busy(struct mw_chat *c)
  * The caller frees it; NULL: there is no memory. */
 static struct cost_basis *basis_new(struct mw_chat *c, const struct plan *plan, uint64_t held)
 {
-    struct cost_basis *b = malloc(sizeof *b);
-    struct err ignored = ERR_INIT;
     struct mw_options o;
-    double share;
+    double pace_s;
 
-    if (b == NULL)
-        return NULL;
-    *b = (struct cost_basis){ .pace_s = 0 };
     pthread_mutex_lock(&c->lock);
     o = c->settled.chunk_target != 0 ? c->settled.o : c->settings.o.engine;
-    b->pace_s = c->prompt_compute_s;
+    pace_s = c->prompt_compute_s;
     pthread_mutex_unlock(&c->lock);
-    if (options_resolve(c->m, &o, &ignored) != 0 ||
-        plan_input_of(c->m, &o, &b->in, &ignored) != 0) {
-        b->in = (struct plan_input){ .hot_bytes = c->m->hot_bytes,
-                                     .prompt_bytes = c->m->prompt_bytes };
-        b->in.disk_bytes_s = limits_disk(c->m, &o);
-    }
-    b->pass = speed_pass(&b->in, plan);
-    share = b->in.hot_bytes > 0 ? (double)held / (double)b->in.hot_bytes : 1;
-    b->pass.streamed_share = share < 1 ? 1 - share : 0;
-    b->pass.keeps_rows = false; /* the rows of a new text were seldom read before */
-    return b;
+    return cost_basis_new(c->m, &o, plan, held, pace_s);
 }
 
 int mw_chat_plan(struct mw_chat *c, const struct mw_options *o, struct plan *out, struct err *e)

@@ -22,6 +22,7 @@ libengine_a_SOURCES += \
 	engine/session/events.c engine/session/events.h \
 	engine/session/settings.c engine/session/settings.h \
 	engine/session/chat.c \
+	engine/session/cost_basis.c \
 	engine/session/prompt_cost.c engine/session/prompt_cost.h \
 	engine/session/vocab.c engine/session/vocab.h \
 	engine/session/vocab_chat.c \

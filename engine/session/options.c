@@ -148,6 +148,28 @@ bool mw_keeps_answer(const struct mw_model *m, const struct mw_chat_options *now
            (chat_reach(now, then) & MW_REACH_ANSWER) == 0;
 }
 
+#define WITHOUT_NUMBER(type, name, bits)                                                       \
+    if (refused->name != now->name && later->name == refused->name)                            \
+        later->name = now->name;
+#define WITHOUT_TEXT(name, bits)                                                               \
+    if (!same_text(refused->name, now->name) && same_text(later->name, refused->name))         \
+        later->name = now->name;
+#define WITHOUT_PART(type, name, bits)
+
+static void engine_without(const struct mw_options *now, const struct mw_options *refused,
+                           struct mw_options *later)
+{
+    MW_OPTION_FIELDS(WITHOUT_NUMBER, WITHOUT_TEXT)
+}
+
+/* Sampling and stop texts are never the reason, so they may stay. */
+void mw_options_without(const struct mw_chat_options *now, const struct mw_chat_options *refused,
+                        struct mw_chat_options *later)
+{
+    MW_CHAT_OPTION_FIELDS(WITHOUT_NUMBER, WITHOUT_TEXT, WITHOUT_PART)
+    engine_without(&now->engine, &refused->engine, &later->engine);
+}
+
 /* Texts have no default to keep, and those of `asked` may be gone. */
 #define KEEP_NUMBER(type, name, bits)                                                          \
     if (o->name == asked->name)                                                                \

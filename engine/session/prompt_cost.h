@@ -1,6 +1,5 @@
 /*
- * prompt_cost.h - estimate the cost of a prompt with the formulas of plan/speed.h.  Arithmetic
- * only.
+ * prompt_cost.h - estimate the cost of a prompt with the formulas of plan/speed.h.
  */
 #ifndef MEMWALL_ENGINE_SESSION_PROMPT_COST_H
 #define MEMWALL_ENGINE_SESSION_PROMPT_COST_H
@@ -14,6 +13,13 @@ struct cost_basis {
     uint32_t n_before;     /* tokens in the context before the prompt */
     double pace_s;         /* measured arithmetic for a token of the last prompt; 0: none yet */
 };
+
+struct mw_model;
+
+/* The basis with this plan for these options, if `held` bytes of the file's weights are in memory.
+ * The caller frees it; NULL: there is no memory. */
+struct cost_basis *cost_basis_new(struct mw_model *m, const struct mw_options *o,
+                                  const struct plan *plan, uint64_t held, double pace_s);
 
 /* Set bytes, seconds and is_at_least of *out from its n_token and n_again.  seconds is 0 if
  * nothing is known. */

@@ -73,3 +73,17 @@ void settings_free(struct settings *s)
     free(s->block);
     *s = (struct settings){ .block = NULL };
 }
+
+void settings_without(const struct mw_chat_options *now, const struct mw_chat_options *refused,
+                      struct settings *later)
+{
+    struct mw_chat_options o = later->o;
+    struct err ignored = ERR_INIT;
+    struct settings rest;
+
+    mw_options_without(now, refused, &o);
+    if (settings_copy(&rest, &o, &ignored) != 0)
+        return;
+    settings_free(later);
+    *later = rest;
+}

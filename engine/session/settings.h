@@ -16,4 +16,8 @@ struct settings {
 int settings_copy(struct settings *out, const struct mw_chat_options *o, struct err *e);
 void settings_free(struct settings *s);
 
+/* mw_options_without() for settings.  Without memory *later is unchanged. */
+void settings_without(const struct mw_chat_options *now, const struct mw_chat_options *refused,
+                      struct settings *later);
+
 #endif

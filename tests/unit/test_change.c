@@ -304,6 +304,31 @@ static void an_answer_goes_on_with_the_old_options_if_a_change_is_refused(void *
     mw_chat_close(chat);
 }
 
+/* The second change was requested with the first one, but does not depend on it. */
+static void a_refused_change_is_taken_out_of_the_next_ones(void **state)
+{
+    struct mw_chat_options o = slow_options(), next = o;
+    struct said want, said;
+
+    (void)state;
+    answer_of(&o, QUESTION, &want);
+    begin_answer(&o, &said);
+    next.engine.memory_bytes = 3 * MIB;
+    set(&next);
+    next.engine.n_thread = 1;
+    set(&next);
+    next.engine.memory_bytes = o.engine.memory_bytes + 4 * MIB;
+    set(&next);
+    expect(MW_EVENT_REFUSED, MW_EVENT_DONE, &said);
+    assert_int_equal(said.err.code, ERR_BUDGET);
+    assert_int_equal(expect(MW_EVENT_PLAN, MW_EVENT_REFUSED, &said).plan.budget_bytes,
+                     o.engine.memory_bytes);
+    assert_int_equal(expect(MW_EVENT_PLAN, MW_EVENT_REFUSED, &said).plan.budget_bytes,
+                     next.engine.memory_bytes);
+    end_answer(&want, &said);
+    mw_chat_close(chat);
+}
+
 static void another_kv_type_waits_for_the_end_and_so_do_later_changes(void **state)
 {
     struct mw_chat_options o = slow_options();
@@ -415,6 +440,7 @@ int main(void)
         cmocka_unit_test(options_change_between_two_chunks_of_a_prompt),
         cmocka_unit_test(a_context_shorter_than_the_prompt_waits_for_the_end),
         cmocka_unit_test(an_answer_goes_on_with_the_old_options_if_a_change_is_refused),
+        cmocka_unit_test(a_refused_change_is_taken_out_of_the_next_ones),
         cmocka_unit_test(another_kv_type_waits_for_the_end_and_so_do_later_changes),
         cmocka_unit_test(a_change_overtakes_messages_only_if_it_was_queued_during_the_answer),
         cmocka_unit_test(a_chat_closes_while_changes_wait),

@@ -98,11 +98,15 @@ unsigned changes_done(struct changes *c)
 
 void changes_failed(struct changes *c)
 {
+    struct mw_chat_options refused;
+
     if (c->n_pending == 0)
         return;
+    refused = c->pending[0].o;
     drop_first(c);
-    if (c->n_pending == 0)
-        c->asked = c->applied;
+    for (size_t i = 0; i < c->n_pending; i++)
+        mw_options_without(&c->applied, &refused, &c->pending[i].o);
+    c->asked = c->n_pending > 0 ? c->pending[c->n_pending - 1].o : c->applied;
 }
 
 void changes_forget(struct changes *c)

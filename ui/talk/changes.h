@@ -50,7 +50,7 @@ int changes_ask(struct changes *c, struct mw_chat *chat, const struct change *ch
 /* The engine has applied the oldest pending change.  Returns what to do now (enum
  * changes_then). */
 unsigned changes_done(struct changes *c);
-/* The engine has refused the oldest pending change. */
+/* The engine has refused the oldest pending change, and takes it out of the later ones. */
 void changes_failed(struct changes *c);
 /* Whether a pending change waits for the end of the answer. */
 bool changes_wait(const struct changes *c);
