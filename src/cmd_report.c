@@ -465,7 +465,6 @@ const struct command cmd_report = {
     .examples = "memwall report\n"
                 "memwall report model.gguf --memory 2G\n"
                 "memwall report model.gguf --recording log.jsonl -o page.html\n",
-    .asks = "page",
     .bit = CMD_REPORT,
     .takes_arg = true,
     .model_first = true,

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import random
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import guide  # noqa: E402
 from program import MEMWALL, SRCDIR, environment, memwall, read_terminal  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
@@ -67,7 +69,7 @@ def chat(lines, *options, model=MODEL, home=None):
         reader.join()
         saved = []
         folder = os.path.join(home, ".local", "share", "memwall", "chats")
-        for name in sorted(os.listdir(folder)):
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
             with open(os.path.join(folder, name), encoding="utf-8") as f:
                 saved.append([json.loads(line) for line in f])
         return said[0].decode("utf-8", "replace").replace("\r\n", "\n"), saved
@@ -109,6 +111,17 @@ class Questions(unittest.TestCase):
 
     def test_questions_about_words_of_the_screen_are_answered_right(self):
         self.check("questions.txt")
+
+    def test_other_questions_of_its_training_are_for_the_model(self):
+        corpus = guide.corpus_module.Corpus()
+        chance = random.Random(1)
+        asked = [guide.corpus_module.tidy(corpus.expand(ask, chance))
+                 for name, topic in corpus.topics.items()
+                 if name.startswith(("talk-", "unknown")) for ask in topic.asks]
+        self.assertGreater(len(asked), 1000)
+        said, _ = chat([line for q in asked for line in (q, "/clear")], "-n", "1", "--no-save")
+        caught = re.findall("^From the help: .*", said, re.M)
+        self.assertLess(len(caught), len(asked) * 0.005, "\n".join(caught))
 
     def test_so_are_questions_that_the_rules_were_not_made_for(self):
         self.check("more-questions.txt")

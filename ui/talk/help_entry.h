@@ -16,13 +16,13 @@ enum help_kind { HELP_SLASH, HELP_OPTION, HELP_KEY, HELP_NOTE, HELP_SUBCOMMAND }
 
 struct help_entry {
     enum help_kind kind;
-    const char *name;  /* without slash or dashes: "ctx", "F7, F8", "pinned" */
-    const char *args;  /* of a command; NULL: none */
-    const char *text;  /* one line */
-    const char *more;  /* more text, or NULL */
-    const char *also;  /* other names of a command, or NULL */
-    const char *asks;  /* other words that people use for it, or NULL */
-    const char *panel; /* of a note: where it is on the screen */
+    const char *name;            /* without slash or dashes: "ctx", "F7, F8", "pinned" */
+    const char *args;            /* of a command; NULL: none */
+    const char *text;            /* one line */
+    const char *more;            /* more text, or NULL */
+    const char *also;            /* other names of a command, or NULL */
+    const char *asks;            /* other words that people use for it, or NULL */
+    const char *panel;           /* of a note: where it is on the screen */
     const struct option *option; /* the setting of a command, or the option; NULL: none */
 };
 

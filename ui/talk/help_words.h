@@ -18,8 +18,8 @@ struct word {
 /* Take the next word from *s, without the punctuation around it.  Returns false at the end. */
 bool word_next(const char **s, struct word *out);
 
-/* Split a question.  "ctrl x" becomes "ctrl-x", and "disk bound" "disk-bound".  Returns the number of words; 0: there are
- * none, or more than WORD_MAX. */
+/* Split a question.  "ctrl x" becomes "ctrl-x", and "disk bound" "disk-bound".  Returns the
+ * number of words; 0: there are none, or more than WORD_MAX. */
 size_t words_of(const char *text, struct word word[WORD_MAX]);
 
 /* Whether both are forms of one word: "reads", "reading" and "read". */

@@ -16,6 +16,8 @@ libui_a_SOURCES += \
 	ui/talk/help.c ui/talk/help.h \
 	ui/talk/help_answer.c ui/talk/help_answer.h \
 	ui/talk/help_entry.c ui/talk/help_entry.h \
+	ui/talk/help_find.c ui/talk/help_find.h \
+	ui/talk/help_question.c ui/talk/help_question.h \
 	ui/talk/help_words.c ui/talk/help_words.h \
 	ui/talk/ledger.c ui/talk/ledger.h \
 	ui/talk/opening.c ui/talk/opening.h \
