@@ -493,6 +493,7 @@ struct mw_diagnosis {
     bool is_fast;     /* people cannot read faster: there is no advice */
     bool is_doubtful; /* the limits are, and no token was measured: there is no advice */
     double tps;       /* tokens per second of answers; 0: unknown */
+    double full_tps;  /* predicted for the same settings with a full context; 0: unknown */
     enum mw_binds binds;
     double share;          /* of the time of a token that the bound takes */
     struct mw_shares part; /* how this time divides; all 0: unknown */
@@ -527,6 +528,12 @@ char *mw_diagnosis_text(const struct mw_diagnosis *d, const char *before, char *
 /* The advice alone, and the reason why there is none. */
 char *mw_diagnosis_advice(const struct mw_diagnosis *d, const char *before, char *buf, size_t n);
 char *mw_diagnosis_why_not(const struct mw_diagnosis *d, char *buf, size_t n);
+/* Are answers so fast that nobody waits, whatever their bound is? */
+bool mw_diagnosis_needs_nothing(const struct mw_diagnosis *d);
+/* Returns the name of the bound, "disk-bound", or "fast" if nothing is worth a change. */
+const char *mw_diagnosis_label(const struct mw_diagnosis *d);
+/* The same where space is short: "disk". */
+const char *mw_diagnosis_word(const struct mw_diagnosis *d);
 /* The setting alone: "memory 1152M", "kv q8_0"; "" if the advice is not one. */
 char *mw_diagnosis_command(const struct mw_diagnosis *d, char *buf, size_t n);
 

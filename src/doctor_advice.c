@@ -168,7 +168,7 @@ void advice_model(struct mw_model *m, const struct mw_options *o, const struct p
         snprintf(text, sizeof text, "%c%s.", toupper((unsigned char)advice[0]), advice + 1);
     } else if (d.to_tps > 0) {
         snprintf(text, sizeof text, "%s instead of ~%s.", advice,
-                 receipt_rate(rate, sizeof rate, d.tps));
+                 receipt_rough(rate, sizeof rate, d.tps));
     } else {
         snprintf(text, sizeof text, "%c%s.", toupper((unsigned char)advice[0]), advice + 1);
     }

@@ -140,7 +140,7 @@ static void print_case(FILE *to, struct group *g, uint32_t n_ctx)
             units_size(total, sizeof total, p.sum_bytes));
     print_rate(to, p.prefill_tps, p.is_doubtful);
     print_rate(to, p.decode_tps, p.is_doubtful);
-    fprintf(to, "  %s\n", p.binds != MW_BINDS_NONE ? mw_binds_name(p.binds) : "-");
+    fprintf(to, "  %s\n", mw_binds_word(p.binds));
 }
 
 static void print_bounds(FILE *to, const struct group *g)

@@ -129,8 +129,10 @@ void progress_sample(struct progress *p, const struct mw_sample *s, bool is_thin
         snprintf(memory, sizeof memory, ", %s of %s", units_size(a, sizeof a, s->os.rss.value),
                  units_size(b, sizeof b, s->run.budget_bytes));
     mw_diagnosis_of_sample(s, &d);
-    if (d.is_measured)
-        snprintf(binds, sizeof binds, ", %s (%.0f %%)", mw_binds_label(d.binds), 100 * d.share);
+    if (d.is_measured && mw_diagnosis_needs_nothing(&d))
+        snprintf(binds, sizeof binds, ", %s", mw_diagnosis_label(&d));
+    else if (d.is_measured)
+        snprintf(binds, sizeof binds, ", %s (%.0f %%)", mw_diagnosis_label(&d), 100 * d.share);
     snprintf(text, sizeof text, "%s%" PRIu64 " token%s%s%s%s", is_thinking ? "thinking, " : "",
              s->n_decoded, s->n_decoded == 1 ? "" : "s", rate, memory, binds);
     progress_text(p, text);

@@ -154,3 +154,20 @@ char *units_change(char *buf, size_t n, double ratio)
         snprintf(buf, n, "%+.0f %%", percent);
     return buf;
 }
+
+double units_two_digits(double value)
+{
+    double unit;
+
+    if (!(value > 0) || !isfinite(value))
+        return 0;
+    unit = pow(10, floor(log10(value)) - 1);
+    return unit < 1 ? round(value / unit) / round(1 / unit) : round(value / unit) * unit;
+}
+
+int units_two_decimals(double value)
+{
+    double rounded = units_two_digits(value);
+
+    return rounded >= 9.95 ? 0 : rounded >= 0.995 ? 1 : rounded >= 0.0995 ? 2 : 3;
+}

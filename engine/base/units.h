@@ -46,6 +46,11 @@ char *units_rate(char *buf, size_t n, double bytes_s);
 /* Write a ratio as a change: "+12 %", "-3 %", and "0 %" for what rounds to it.  Returns buf. */
 char *units_change(char *buf, size_t n, double ratio);
 
+/* Round a prediction to two digits: 38168 to 38000, 1.894 to 1.9. */
+double units_two_digits(double value);
+/* The digits after the point that show two digits of it. */
+int units_two_decimals(double value);
+
 /* Round up to a multiple of a power of two. */
 static inline uint64_t align_up(uint64_t n, uint64_t a)
 {

@@ -284,8 +284,8 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
 {
     struct mw_diagnosis last = *out, d = { 0 };
     struct mw_options resolved = *o;
-    struct plan_input in;
-    struct plan_time t;
+    struct plan_input in, full;
+    struct plan_time t, full_time;
     struct base b;
     double formula_s;
 
@@ -308,6 +308,7 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
         d.binds = formula_s > 0 ? mw_shares_bind(&d.part, &d.share) : MW_BINDS_NONE;
         d.read_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes);
     }
+    d.full_tps = rate_at(&b, token_of(m, &resolved, resolved.n_ctx, &full, &full_time));
     d.is_fast = d.tps >= ADVICE_READING_TPS;
     d.is_doubtful = plan_is_doubtful(&in);
     if (d.is_fast && d.binds != MW_BINDS_SWAP)

@@ -10,6 +10,24 @@
 #include "engine/memwall.h"
 #include "engine/plan/advice.h"
 
+/* From this rate on, the bound of an answer is a matter of chance, and nobody waits. */
+#define FAST_TPS 100
+
+bool mw_diagnosis_needs_nothing(const struct mw_diagnosis *d)
+{
+    return d->tps >= FAST_TPS && d->binds != MW_BINDS_SWAP && d->binds != MW_BINDS_NONE;
+}
+
+const char *mw_diagnosis_label(const struct mw_diagnosis *d)
+{
+    return mw_diagnosis_needs_nothing(d) ? "fast" : mw_binds_label(d->binds);
+}
+
+const char *mw_diagnosis_word(const struct mw_diagnosis *d)
+{
+    return mw_diagnosis_needs_nothing(d) ? "fast" : mw_binds_word(d->binds);
+}
+
 /* The words that follow the share of a bound. */
 static const char *const shares[MW_BINDS_COUNT] = {
     [MW_BINDS_NONE] = "",
@@ -47,10 +65,10 @@ char *mw_diagnosis_command(const struct mw_diagnosis *d, char *buf, size_t n)
     return buf;
 }
 
-/* "0.55", "3.4", "24" */
+/* "0.55", "3.4", "24", "370" */
 static char *rate_text(char *buf, size_t n, double tps)
 {
-    snprintf(buf, n, "%.*f", tps < 0.995 ? 2 : tps < 9.95 ? 1 : 0, tps);
+    snprintf(buf, n, "%.*f", units_two_decimals(tps), units_two_digits(tps));
     return buf;
 }
 
@@ -100,7 +118,7 @@ static void predicted_text(const struct mw_diagnosis *d, char *buf, size_t n)
 
     if (!(d->tps > 0))
         return;
-    len = snprintf(buf, n, "~%s: the plan predicts ~%s tok/s; ", mw_binds_label(d->binds),
+    len = snprintf(buf, n, "~%s: the plan predicts ~%s tok/s; ", mw_diagnosis_label(d),
                    rate_text(rate, sizeof rate, d->tps));
     if (d->read_bytes > 0)
         snprintf(buf + len, n - (size_t)len, "each token will read ~%s of weights",
@@ -118,6 +136,10 @@ char *mw_diagnosis_text(const struct mw_diagnosis *d, const char *before, char *
         return buf;
     if (!d->is_measured) {
         predicted_text(d, buf, n);
+        return buf;
+    }
+    if (mw_diagnosis_needs_nothing(d)) {
+        snprintf(buf, n, "fast: more than %d tokens a second; nothing to change", FAST_TPS);
         return buf;
     }
     if (mw_diagnosis_advice(d, before, advice, sizeof advice)[0] == '\0' &&
@@ -141,10 +163,12 @@ void mw_diagnosis_to_sample(const struct mw_diagnosis *d, struct mw_sample *s)
     snprintf(s->verdict.held_back, sizeof s->verdict.held_back, "%s", d->held_back);
     s->verdict.advice_from = d->to_tps > 0 ? d->tps : 0;
     s->verdict.advice_to = d->to_tps;
+    s->verdict.full_tps = d->full_tps;
     s->verdict.advice_amount =
         d->budget_bytes > 0 ? fabs((double)d->budget_bytes - budget) : 0;
     if (d->is_measured)
         return;
+    s->verdict.part = d->part;
     s->run.predicted_decode = d->tps;
     s->run.predicted_binds = d->binds;
     s->run.predicted_read = d->read_bytes;
@@ -171,6 +195,7 @@ void mw_diagnosis_of_sample(const struct mw_sample *s, struct mw_diagnosis *d)
     snprintf(d->advice, sizeof d->advice, "%s", s->verdict.advice);
     snprintf(d->held_back, sizeof d->held_back, "%s", s->verdict.held_back);
     d->to_tps = s->verdict.advice_to;
+    d->full_tps = s->verdict.full_tps;
     if (strcmp(d->advice, "more_budget") == 0)
         d->budget_bytes = s->run.budget_bytes + (uint64_t)s->verdict.advice_amount;
     else if (strcmp(d->advice, "less_budget") == 0 &&

@@ -19,6 +19,9 @@
 #define OS(member)          { "os", #member, OF(os.member), 0, FIELD_OS, IN_SECOND }
 #define VERDICT(member)     { "verdict", #member, OF(verdict.member), 0, FIELD_DOUBLE, IN_SECOND }
 
+#define PART(member) \
+    { "verdict", "part_" #member, OF(verdict.part.member), 0, FIELD_DOUBLE, IN_SECOND }
+
 const struct field sample_fields[] = {
     { "", "t_ns", OF(t_ns), 0, FIELD_U64, IN_ALL },
     TOP(state, FIELD_STATE),
@@ -143,6 +146,14 @@ const struct field sample_fields[] = {
     VERDICT(advice_from),
     VERDICT(advice_to),
     VERDICT(advice_amount),
+    VERDICT(full_tps),
+    PART(disk),
+    PART(rows),
+    PART(memory),
+    PART(arithmetic),
+    PART(attention),
+    PART(others),
+    PART(fixed),
 };
 const size_t n_sample_fields = sizeof sample_fields / sizeof sample_fields[0];
 

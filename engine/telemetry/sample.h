@@ -64,6 +64,7 @@ enum mw_binds {
 };
 const char *mw_binds_name(enum mw_binds b);
 const char *mw_binds_label(enum mw_binds b); /* "disk-bound", for people */
+const char *mw_binds_word(enum mw_binds b);  /* the same where space is short: "disk" */
 
 /* Parts of the time of a token; only their relation counts. */
 struct mw_shares {
@@ -217,6 +218,7 @@ struct mw_sample {
         struct mw_shares part; /* of this time; all 0: unknown */
         char advice[24];       /* key: "more_budget", "smaller_type", "smaller_kv", … */
         double advice_from, advice_to, advice_amount; /* tokens/s, tokens/s, bytes */
+        double full_tps; /* predicted with a full context; 0: unknown */
         char held_back[96]; /* the limit that allows no larger budget; "": none */
     } verdict;
 

@@ -23,6 +23,8 @@ static const char *const binds_labels[] = { "nothing binds yet",   "disk-bound",
                                             "RAM-bandwidth-bound", "compute-bound",
                                             "context-bound",       "swapping",
                                             "others-bound" };
+static const char *const binds_words[] = { "-",       "disk",     "RAM-bandwidth", "compute",
+                                           "context", "swapping", "others" };
 
 const char *mw_state_name(enum mw_state s)
 {
@@ -52,6 +54,11 @@ const char *mw_binds_name(enum mw_binds b)
 const char *mw_binds_label(enum mw_binds b)
 {
     return binds_labels[b];
+}
+
+const char *mw_binds_word(enum mw_binds b)
+{
+    return binds_words[b];
 }
 
 void telemetry_begin(struct telemetry *t)

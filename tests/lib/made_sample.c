@@ -157,6 +157,7 @@ static void finish(struct mw_sample *s, uint64_t kv_tokens, uint64_t n_pass)
     snprintf(s->verdict.advice, sizeof s->verdict.advice, "more_budget");
     s->verdict.advice_from = 3.1;
     s->verdict.advice_to = 14.9;
+    s->verdict.full_tps = 2.81;
     s->verdict.advice_amount = 2176.0 * (double)MIB; /* 4224 MiB together */
 }
 

@@ -16,7 +16,7 @@ class Once(unittest.TestCase):
         r = memwall("chat", "--once", "-m", MODEL, "-b", "256M")
         self.assertEqual((0, ""), (r.returncode, r.stderr))
         self.assertNotIn("\x1b", r.stdout)
-        for words in ("of  256 MiB", "p program", "tokens       0 of 4,096", "head"):
+        for words in ("of  256 MiB", "p program", "0 of 4,096 tokens", "head"):
             self.assertIn(words, r.stdout)
 
     def test_the_name_of_the_command_is_optional(self):

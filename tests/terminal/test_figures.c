@@ -183,7 +183,6 @@ static const struct figure bar[] = {
     { " left  |", "MiB of ", true, "run", "budget_bytes", 0, 0, 0 },
     /* memory of the kernel: used, below */
     { " left  |", "BF16  |  ", false, NULL, NULL, 0, 0, 0 },
-    { " left  |", "-bound ", false, "verdict", "share", 0, 0.0051, 0 },
 };
 
 /* Memory of the process: the charge of its group if it has one of its own. */
@@ -198,20 +197,15 @@ static const struct figure dashboard[] = {
     { "mean ", "prompt", false, "rate", "prefill", 0, 0.0051, 0 },
     { "first token", "first token", false, "rate", "first_s", 0, A_TIME, 0 },
     { "answer ", "answer", false, "token", "n_decoded", 0, 0, 1e-9 },
-    { "tokens  ", "tokens", false, "kv", "tokens", 0, 0, 1e-9 },
-    { "tokens  ", " of ", false, "kv", "capacity", 0, 0, 1e-9 },
-    { "sliding ", "global ", false, "kv", "global_bytes", 0, 0, 0 },
-    { "sliding ", "sliding ", false, "kv", "sliding_bytes", 0, 0, 0 },
+    { "kv cache \xe2\x94\x80", "\xe2\x94\x80 ", false, "kv", "tokens", 0, 0, 1e-9 },
+    { "kv cache \xe2\x94\x80", " of ", false, "kv", "capacity", 0, 0, 1e-9 },
     { "memory \xe2\x94\x80", " of ", true, "run", "budget_bytes", 0, 0, 0 },
     { "t tokenizer", "tokenizer", false, "mem", "used_tokenizer", 0, 0, 0 },
     { "a activations", "activations", false, "mem", "used_activations", 0, 0, 0 },
-    { "w pinned", "pinned", false, "mem", "used_pinned", 0, 0, 0 },
-    { "k kv global", "kv global", false, "mem", "used_kv_global", 0, 0, 0 },
-    { "r ring", "ring", false, "mem", "used_ring", 0, 0, 0 },
+    { "k full KV", "full KV", false, "mem", "used_kv_global", 0, 0, 0 },
+    { "r read buffers", "read buffers", false, "mem", "used_ring", 0, 0, 0 },
     /* of the kernel, at other moments */
     { "rss  ", "rss", false, "os", "rss", 0, 0, 0 },
-    { "rss anon", "rss anon", false, "os", "rss_anon", 0, 0, 0 },
-    { "swap own", "swap own", false, "os", "swap_own", 0, 0, 0 },
 };
 
 static const struct figure stats[] = {
@@ -405,14 +399,14 @@ static void the_bar_and_the_panel_count_the_same_tokens(void **state)
     assert_true(pty_loses_at(run.s, -2, "hello again"));
     program_sync(&run);
     assert_true(shown(" left  |", "context ") > 32);
-    assert_true(shown(" left  |", "context ") == shown("sliding ", "tokens"));
+    assert_true(shown(" left  |", "context ") == shown("kv cache \xe2\x94\x80", "\xe2\x94\x80 "));
     program_quit(&run);
     start.args = again;
     program_again(&run, &start);
     sees(&run, "to evaluate");
     program_sync(&run);
     assert_true(shown(" left  |", "context ") > 32);
-    assert_true(shown(" left  |", "context ") == shown("sliding ", "tokens"));
+    assert_true(shown(" left  |", "context ") == shown("kv cache \xe2\x94\x80", "\xe2\x94\x80 "));
     program_quit(&run);
 }
 

@@ -21,6 +21,7 @@ check_PROGRAMS += \
 	tests/unit/test_config \
 	tests/unit/test_copy \
 	tests/unit/test_dash \
+	tests/unit/test_dash_figures \
 	tests/unit/test_diagnose \
 	tests/unit/test_disturb \
 	tests/unit/test_energy \

@@ -184,8 +184,9 @@ static void predictions_say_when_they_are_doubtful(void **state)
     char buf[40];
 
     (void)state;
-    assert_string_equal(receipt_predicted(buf, sizeof buf, 12, false), "~12.0");
-    assert_string_equal(receipt_predicted(buf, sizeof buf, 12, true), "~12.0?");
+    assert_string_equal(receipt_predicted(buf, sizeof buf, 12.3, false), "~12");
+    assert_string_equal(receipt_predicted(buf, sizeof buf, 38168, true), "~38,000?");
+    assert_string_equal(receipt_predicted(buf, sizeof buf, 0.6666, false), "~0.67");
 }
 
 static void the_cost_is_predicted(void **state)
@@ -232,7 +233,7 @@ static void a_prompt_shows_its_progress_and_remaining_time(void **state)
 
     (void)state;
     receipt_prefill(buf, sizeof buf, 512, 2140, 13473684210, true, &share);
-    assert_string_equal(buf, "prompt 23 % - 512 of 2,140 tokens - 38 tok/s - 43 s left");
+    assert_string_equal(buf, "prompt 23 % - 43 s left - 512 of 2,140 tokens - 38 tok/s");
     assert_true(share > 0.23 && share < 0.24);
     receipt_prefill(buf, sizeof buf, 0, 0, 0, true, &share);
     assert_string_equal(buf, "prompt 0 % - 0 of 0 tokens");

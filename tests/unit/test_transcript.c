@@ -63,6 +63,35 @@ static struct picture pictures[] = {
     { "raw-60x40", 40, 60, false, false, true, false, false },
 };
 
+/* A number that is cut is another number. */
+static void a_status_is_cut_between_its_parts(void **state)
+{
+    static const struct {
+        int width;
+        const char *end; /* of the last line */
+    } rows[] = {
+        { 80, "prompt 23 % - 43 s left - 1,075 of 4,619 tokens - 77 tok/s\n" },
+        { 50, "\nprompt 23 % - 43 s left - 1,075 of 4,619 tokens\n" },
+        { 46, "\nprompt 23 % - 43 s left\n" },
+        { 8, "\nprompt 2\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct transcript *t = conversation();
+        char *text;
+
+        transcript_size(t, 12, rows[i].width);
+        transcript_set_status(
+            t, "prompt 23 % - 43 s left - 1,075 of 4,619 tokens - 77 tok/s", 0.23);
+        text = drawn(t, 12, rows[i].width, true, false);
+        assert_true(strlen(text) > strlen(rows[i].end));
+        assert_string_equal(text + strlen(text) - strlen(rows[i].end), rows[i].end);
+        free(text);
+        transcript_free(t);
+    }
+}
+
 static void looks_as_before(void **state)
 {
     const struct picture *p = *state;
@@ -452,6 +481,7 @@ int main(void)
         cmocka_unit_test(thinking_is_one_line_that_opens),
         cmocka_unit_test(text_that_was_thinking_is_folded_into_it),
         cmocka_unit_test(a_receipt_unfolds),
+        cmocka_unit_test(a_status_is_cut_between_its_parts),
         cmocka_unit_test(a_key_shows_the_raw_text),
         cmocka_unit_test(search_goes_up_and_marks_what_it_finds),
         cmocka_unit_test(search_looks_at_the_displayed_text),

@@ -197,8 +197,10 @@ static void speed_text(struct bar *b, const struct talk *t, const struct mw_samp
         mark[0] != '\0' ? "next " : ""; /* the last rate is still on the screen */
     char rate[24] = "-";
 
-    if (tps > 0)
+    if (measured > 0)
         receipt_rate(rate, sizeof rate, tps);
+    else if (tps > 0)
+        receipt_rough(rate, sizeof rate, tps);
     snprintf(b->text[PART_SPEED][0], sizeof b->text[0][0], "%s%s%s tok/s", next, mark, rate);
     memcpy(b->text[PART_SPEED][1], b->text[PART_SPEED][0], sizeof b->text[0][0]);
     snprintf(b->text[PART_SPEED][2], sizeof b->text[0][0], "%s%s%st/s", next, mark, rate);
@@ -207,16 +209,18 @@ static void speed_text(struct bar *b, const struct talk *t, const struct mw_samp
 static void binds_text(struct bar *b, const struct mw_sample *s)
 {
     struct mw_diagnosis d;
+    const char *mark;
 
     mw_diagnosis_of_sample(s, &d);
-    if (d.binds != MW_BINDS_NONE && d.is_measured) {
+    if (d.binds == MW_BINDS_NONE)
+        return;
+    mark = d.is_measured ? "" : "~";
+    snprintf(b->text[PART_BINDS][0], sizeof b->text[0][0], "%s%s", mark,
+             mw_diagnosis_label(&d));
+    snprintf(b->text[PART_BINDS][1], sizeof b->text[0][0], "%s%s", mark, mw_diagnosis_word(&d));
+    if (d.is_measured && !mw_diagnosis_needs_nothing(&d))
         snprintf(b->text[PART_BINDS][0], sizeof b->text[0][0], "%s %.0f%%",
                  mw_binds_label(d.binds), d.share * 100);
-        snprintf(b->text[PART_BINDS][1], sizeof b->text[0][0], "%s", mw_binds_name(d.binds));
-    } else if (d.binds != MW_BINDS_NONE) {
-        snprintf(b->text[PART_BINDS][0], sizeof b->text[0][0], "~%s", mw_binds_label(d.binds));
-        snprintf(b->text[PART_BINDS][1], sizeof b->text[0][0], "~%s", mw_binds_name(d.binds));
-    }
     memcpy(b->text[PART_BINDS][2], b->text[PART_BINDS][1], sizeof b->text[0][0]);
 }
 

@@ -14,6 +14,7 @@ struct column {
     int n;
     int x, width, inside;
     bool is_apart; /* a box for each widget */
+    bool is_tall;  /* the tall widget has a column, so it gets all its rows before others grow */
 };
 
 static int wanted_percent(const struct dash *d, const struct dash_widget *w)
@@ -129,7 +130,8 @@ static int next_height(const struct column *c, int i, const struct dash *d, bool
     if (c->height[i] == 0 || c->percent[i] != 0 || is_row(c, i, d))
         return 0;
     next = w->step(d, c->inside, c->height[i]);
-    if (only_figures && w->enough != NULL && next > w->enough(d, c->inside))
+    if (only_figures && !(c->is_tall && w->is_tall) && w->enough != NULL &&
+        next > w->enough(d, c->inside))
         return 0;
     return next;
 }
@@ -214,7 +216,8 @@ int arrange(struct place out[ARRANGE_MAX], const struct dash_widget *const widge
     for (int k = 0; k < columns; k++) {
         struct column c = { .x = k * wide,
                             .width = k + 1 < columns ? wide : width - k * wide,
-                            .is_apart = height >= ARRANGE_APART };
+                            .is_apart = height >= ARRANGE_APART,
+                            .is_tall = columns == 2 };
         unsigned here = columns == 1 ? all : k == 0 ? all & ~right : right;
         int n;
 
@@ -238,14 +241,25 @@ int arrange(struct place out[ARRANGE_MAX], const struct dash_widget *const widge
     return total;
 }
 
+static bool is_empty(const struct dash *d, const struct dash_widget *w)
+{
+    bool is_chosen = d->panels.chosen >= 0 && dash_widgets[d->panels.chosen] == w;
+
+    return w->is_empty != NULL && !is_chosen && w->is_empty(d);
+}
+
 int arrange_panels(struct place out[ARRANGE_MAX], const struct dash *d, int height, int width)
 {
     const struct dash_widget *visible[PANELS + 1];
     int n = 0;
 
-    for (int i = 0; i < PANELS; i++)
-        if (panels_shows(&d->panels, i))
-            visible[n++] = dash_widgets[d->panels.row[i].widget];
+    for (int pass = 0; pass < 2 && n == 0; pass++) /* rather zeros than nothing */
+        for (int i = 0; i < PANELS; i++) {
+            const struct dash_widget *w = dash_widgets[d->panels.row[i].widget];
+
+            if (panels_shows(&d->panels, i) && (pass > 0 || !is_empty(d, w)))
+                visible[n++] = w;
+        }
     visible[n] = NULL;
     return d->has_sample ? arrange(out, visible, d, height, width) : 0;
 }

@@ -31,6 +31,11 @@ static bool cache_folds(const struct dash *d)
     return strncmp(d->now.run.io, "direct", 6) == 0 && !has_pages;
 }
 
+static bool cache_is_empty(const struct dash *d)
+{
+    return cache_folds(d) && !(d->now.os.t_ns != 0 && d->now.os.model_cached.value > 0);
+}
+
 static int cache_enough(const struct dash *d, int width)
 {
     (void)width;
@@ -107,6 +112,7 @@ const struct dash_widget dash_cache_widget = {
     .min_height = 3,
     .importance = 5,
     .folds = cache_folds,
+    .is_empty = cache_is_empty,
     .enough = cache_enough,
     .step = cache_step,
     .draw = cache_draw,

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "ui/chart/ticks.h"
-
 #define SCALE_WIDTH 6
 #define MAX_CELLS   512
 
@@ -148,12 +146,20 @@ void curve_draw(const struct canvas *c, enum ui_graph graph, const struct past *
     curve_draw_values(c, graph, value, room, top, style);
 }
 
-static float curve_top(float max)
+/* Steps that are close to each other, so that a curve fills at least half of its height. */
+float curve_top(float max)
 {
-    return (float)tick_round_up((double)max);
+    static const double steps[] = { 1, 1.5, 2, 3, 4, 5, 7.5 };
+    double power = max > 0 ? pow(10, floor(log10((double)max))) : 1;
+    double digit = (double)max / power;
+
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        if (digit <= steps[i] * (1 + 1e-6))
+            return (float)(steps[i] * power);
+    return (float)(10 * power);
 }
 
-/* At most 5 columns, such as 0.02, 2, 500; never an exponent. */
+/* At most 5 columns, such as 0.015, 2, 7.5, 500; never an exponent. */
 static void scale_text(char *buf, size_t n, float top, double unit)
 {
     static const char letters[] = " KMGT";
@@ -161,14 +167,14 @@ static void scale_text(char *buf, size_t n, float top, double unit)
     size_t i = 0;
 
     if (unit > 0) {
-        snprintf(buf, n, "%.*f", top < 0.1F ? 2 : top < 1 ? 1 : 0, (double)top);
+        snprintf(buf, n, top < 99999 ? "%.5g" : "%.0f", (double)top);
         return;
     }
     while (bytes >= 1024 && i + 2 < sizeof letters) {
         bytes /= 1024;
         i++;
     }
-    snprintf(buf, n, "%.0f%c", bytes, letters[i]);
+    snprintf(buf, n, "%.3g%c", bytes, letters[i]);
 }
 
 /* Returns a round number of bytes at or above max. */

@@ -28,6 +28,10 @@ void curve_draw_values(const struct canvas *c, enum ui_graph graph, const float 
 void curve_line(const struct canvas *c, enum ui_graph graph, const float *value, uint32_t n,
                 float top, struct ui_style style);
 
+/* Returns the upper edge of a curve with this largest value: 1, 1.5, 2, 3, 4, 5 or 7.5 times a
+ * power of ten. */
+float curve_top(float max);
+
 /* Returns the largest of the values that curve_with_scale shows in width cells; 0: none. */
 float curve_max(const struct dash *d, const struct past *h, int width);
 

@@ -2,6 +2,7 @@
 
 #include "ui/dash/figure.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,11 +60,15 @@ struct figure figure_rate5(double per_second)
 
 struct figure figure_rate6(double measured, double predicted)
 {
-    bool is_predicted = !(measured >= 0) && predicted > 0;
-    struct figure f = figure_rate5(is_predicted ? predicted : measured);
     char text[FIGURE_MAX];
+    double rough = units_two_digits(predicted);
 
-    snprintf(text, sizeof text, "%s%s", is_predicted ? "~" : "", figure_trim(f.text));
+    if (measured >= 0 || !(rough > 0))
+        return right(figure_rate5(measured).text, 6);
+    if (rough < 99999.5)
+        snprintf(text, sizeof text, "~%.*f", units_two_decimals(rough), rough);
+    else
+        snprintf(text, sizeof text, "~%s", figure_trim(figure_rate5(rough).text));
     return right(text, 6);
 }
 
@@ -120,6 +125,22 @@ struct figure figure_time7(double seconds)
     else
         snprintf(text, sizeof text, "%u:%02u h", whole / 3600, whole / 60 % 60);
     return right(text, 7);
+}
+
+struct figure figure_left10(double seconds)
+{
+    char text[FIGURE_MAX];
+    double minutes = round(seconds / 60);
+
+    if (!(seconds >= 0) || seconds > 359999)
+        return right("-", 10);
+    if (seconds < 59.5)
+        snprintf(text, sizeof text, "%.0f s", seconds);
+    else if (minutes < 60)
+        snprintf(text, sizeof text, "%.0f min", minutes);
+    else
+        snprintf(text, sizeof text, "%.0f h %2.0f min", floor(minutes / 60), fmod(minutes, 60));
+    return right(text, 10);
 }
 
 struct figure figure_ms6(uint64_t ns)

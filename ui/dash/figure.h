@@ -22,12 +22,14 @@ struct figure figure_os8(struct mw_os_value v);          /* the same, or "-" */
 struct figure figure_budget8(const struct mw_sample *s); /* "-" without a plan */
 struct figure figure_rate5(double per_second); /* " 3.12", " 99.9", " 1204"; < 0: "-" */
 struct figure figure_percent5(double share);   /* " 71 %"; < 0: "-" */
-/* A measured rate; or if it is < 0, a predicted one: "  3.12", " ~3.12", "     -". */
+/* A measured rate; or if it is < 0, a predicted one, which has two digits: "  3.12", "  ~3.1",
+ * "     -". */
 struct figure figure_rate6(double measured, double predicted);
 /* Without blanks at its beginning. */
 const char *figure_trim(const char *text);
 struct figure figure_count7(uint64_t n);    /* "  3,100", "999,999", "  1.23M" */
 struct figure figure_time7(double seconds); /* " 8.2 s ", "12:05  " … ; < 0: "-" */
+struct figure figure_left10(double seconds); /* "      45 s", "    31 min", "1 h 57 min" */
 struct figure figure_ms6(uint64_t ns);      /* " 12.3 " milliseconds */
 struct figure figure_ms4(double ns);        /* " 1.2", "  12", "2345", " 12s"; < 0: "-" */
 

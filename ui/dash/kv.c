@@ -1,14 +1,15 @@
 /*
- * The KV cache: its size, its growth, and a prediction.
+ * The KV cache: how far the conversation fills it, its size and growth, and predictions.
  *
- *     kv cache ──────────────────── 13.1 MiB of 59.0 MiB
+ *     kv cache ─────────────── 2,070 of 8,192 tokens
  *     ████████████·······································
- *     tokens   2,070 of 8,192  global 9.00 MiB  sliding 11.0 MiB
- *     full in   6,122 tokens  borrowed 30.0 MiB
+ *     size     20.0 MiB of 59.0 MiB  full KV 9.00 MiB  sliding KV 11.0 MiB
+ *     a token  6.00 KiB  full in   6,122  then   ~2.8 tok/s
  *                            ⣀⣀⡠⠤⠤⠒⠒⠉⠉│ 59.0 MiB
  *     ⣀⣀⣤⣤⣶⣶⣿⣿⡠⠤⠤⠒⠒⠒⠉⠉⠉               │
  *     ⣿⣿⣿⣿⣿⣿⣿⣿          full at 8,192 │        0
  *
+ * Sizes are those of the memory list and of /plan: keys and values, and copies for going back.
  * The curve shows bytes by tokens, from 0 to the full context.  The measured part is filled,
  * the prediction is a line.  It ends at a wall: the end of the context, or the budget if other
  * memory uses it up earlier.
@@ -21,6 +22,19 @@
 
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
+
+static const enum mw_plan_row items[] = { MW_ROW_KV_GLOBAL, MW_ROW_KV_SLIDING,
+                                          MW_ROW_KV_RECURRENT };
+#define N_ITEM (sizeof items / sizeof items[0])
+
+uint64_t kv_bytes(const uint64_t row[MW_PLAN_ROWS])
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < N_ITEM; i++)
+        sum += row[items[i]];
+    return sum;
+}
 
 /* Returns the bytes of one more token.  Only global layers keep growing, up to the size of
  * their plan item at the full context.  (The current size is a multiple of the page size.) */
@@ -57,9 +71,9 @@ static double tokens_to_budget(const struct dash *d)
 
 static double projected(const struct mw_sample *s, double tokens)
 {
-    double bytes = (double)s->kv.bytes_used + (tokens - (double)s->kv.tokens) * growth(s);
+    double bytes = (double)kv_bytes(s->mem.used) + (tokens - (double)s->kv.tokens) * growth(s);
 
-    return bytes < (double)s->kv.bytes_reserved ? bytes : (double)s->kv.bytes_reserved;
+    return fmin(bytes, (double)kv_bytes(s->mem.plan));
 }
 
 /* Fill value with the last known point at or before each of n places, and with gaps before the
@@ -106,7 +120,7 @@ static void draw_curve(const struct dash *d, const struct canvas *c)
     struct canvas area = canvas_sub(c, 0, 0, c->height, c->width - 9);
     float value[1024];
     uint32_t n = curve_values(d->graph, area.width < 512 ? area.width : 512);
-    float top = (float)s->kv.bytes_reserved;
+    float top = (float)kv_bytes(s->mem.plan);
 
     if (s->kv.capacity == 0 || top <= 0)
         return;
@@ -120,70 +134,113 @@ static void draw_curve(const struct dash *d, const struct canvas *c)
     curve_line(&area, d->graph, value, n, top, style_of(ROLE_DIM));
     measured(d, value, n);
     curve_draw_values(&area, d->graph, value, n, top, style_of(ROLE_FILL_KV));
-    canvas_right(c, 0, c->width, style_of(ROLE_DIM), figure_size8(s->kv.bytes_reserved).text);
+    canvas_right(c, 0, c->width, style_of(ROLE_DIM), figure_size8(kv_bytes(s->mem.plan)).text);
     if (c->height > 1)
         canvas_right(c, c->height - 1, c->width, style_of(ROLE_DIM), "0");
 }
 
+/* ---- the figures ---- */
+
+#define WIDE    60 /* columns of a line with sizes of all items */
+#define LABEL   9  /* columns of "a token" and two blanks */
+
+static int draw_label(const struct canvas *c, int y, const char *label)
+{
+    canvas_text(c, y, 0, style_of(ROLE_DIM), label);
+    return LABEL;
+}
+
+/* "20.0 MiB of 59.0 MiB", and the items if there is more than one. */
+static void draw_sizes(const struct dash *d, const struct canvas *c, int y)
+{
+    const struct mw_sample *s = &d->now;
+    int x = draw_label(c, y, "size"), n = 0;
+
+    x += canvas_printf(c, y, x, style_of(ROLE_TEXT), "%s of %s",
+                       figure_size8(kv_bytes(s->mem.used)).text,
+                       figure_trim(figure_size8(kv_bytes(s->mem.plan)).text)) +
+         2;
+    for (size_t i = 0; i < N_ITEM; i++)
+        n += s->mem.plan[items[i]] > 0;
+    for (size_t i = 0; i < N_ITEM && n > 1; i++) {
+        const char *label = mw_plan_row_label(items[i]);
+
+        if (s->mem.plan[items[i]] > 0 && x + (int)strlen(label) + 9 <= c->width)
+            x = widget_pair(c, y, x, label, figure_size8(s->mem.used[items[i]]).text, ROLE_TEXT);
+    }
+}
+
+/* Draw the tokens until the context is full, or until something else happens. */
+static int draw_left(const struct dash *d, const struct canvas *c, int y, int x)
+{
+    const struct mw_sample *s = &d->now;
+    double budget = tokens_to_budget(d);
+    char text[FIGURE_MAX + 1];
+
+    if (budget >= 0) {
+        snprintf(text, sizeof text, "~%s", figure_trim(figure_count7((uint64_t)budget).text));
+        return widget_pair(c, y, x, "budget in", text, ROLE_WARN);
+    }
+    if (s->kv.context > s->kv.tokens)
+        return widget_pair(c, y, x, "to evaluate",
+                           figure_count7(s->kv.context - s->kv.tokens).text, ROLE_TEXT);
+    return widget_pair(c, y, x, "full in", figure_count7(tokens_left(s)).text, ROLE_TEXT);
+}
+
+/* Draw the bytes of a token, and the speed at the end of the context. */
+static void draw_growth(const struct dash *d, const struct canvas *c, int y)
+{
+    const struct mw_sample *s = &d->now;
+    int x = draw_label(c, y, "a token");
+
+    x += canvas_text(c, y, x, style_of(ROLE_TEXT), figure_size8((uint64_t)growth(s)).text) + 2;
+    if (c->width < WIDE)
+        y++, x = 0;
+    if (y >= c->height)
+        return;
+    x = draw_left(d, c, y, x);
+    if (s->verdict.full_tps > 0 && c->width - x >= 17)
+        canvas_printf(c, y, x, style_of(ROLE_DIM), "then %s tok/s",
+                      figure_rate6(-1, s->verdict.full_tps).text);
+}
+
 /* ---- the widget ---- */
 
-/* Bar, tokens and text. */
+/* Bar and figures. */
 static int kv_enough(const struct dash *d, int width)
 {
     (void)d;
-    return width >= 60 ? 4 : 5;
+    return width >= WIDE ? 4 : 5;
 }
 
-/* Heights: the figures, a curve of at least three lines. */
+/* Heights: the figures, a curve of four lines, a taller one. */
 static int kv_step(const struct dash *d, int width, int height)
 {
     int text = kv_enough(d, width);
 
     if (height < text)
         return height + 1;
-    return height < text + 3 ? text + 3 : height < text + 6 ? height + 1 : 0;
+    return height < text + 4 ? text + 4 : height < text + 7 ? height + 1 : 0;
 }
 
 static void kv_draw(const struct dash *d, const struct canvas *c)
 {
     const struct mw_sample *s = &d->now;
-    double budget = tokens_to_budget(d);
-    char head[64], text[96];
-    int y = 2, x;
+    int text = kv_enough(d, c->width);
+    char head[64];
 
-    snprintf(head, sizeof head, "%s of %s", figure_size8(s->kv.bytes_used).text,
-             figure_size8(s->kv.bytes_reserved).text);
-    widget_head(c, "kv cache", head);
-    canvas_bar(
-        c, 1, 0, c->width,
-        s->kv.bytes_reserved > 0 ? (double)s->kv.bytes_used / (double)s->kv.bytes_reserved : 0,
-        style_of(ROLE_FILL_KV), style_of(ROLE_FILL_FREE));
-    snprintf(text, sizeof text, "%s of %s", figure_count7(s->kv.context).text,
+    snprintf(head, sizeof head, "%s of %s tokens", figure_count7(s->kv.context).text,
              figure_trim(figure_count7(s->kv.capacity).text));
-    x = widget_pair(c, y, 0, "tokens", text, ROLE_TEXT);
-    if (c->width < 60)
-        y++, x = 0;
-    if (y < c->height) {
-        x = widget_pair(c, y, x, "global", figure_size8(s->kv.global_bytes).text, ROLE_TEXT);
-        widget_pair(c, y, x, "sliding", figure_size8(s->kv.sliding_bytes).text, ROLE_TEXT);
-    }
-    y++;
-    if (y < c->height) {
-        x = widget_pair(c, y, 0, "full in", figure_count7(tokens_left(s)).text, ROLE_TEXT);
-        if (budget >= 0) {
-            snprintf(text, sizeof text, "~%s",
-                     figure_trim(figure_count7((uint64_t)budget).text));
-            widget_pair(c, y, x, "budget in", text, ROLE_WARN);
-        } else if (s->kv.context > s->kv.tokens) {
-            widget_pair(c, y, x, "to evaluate",
-                        figure_count7(s->kv.context - s->kv.tokens).text, ROLE_TEXT);
-        } else if (s->mem.lent_bytes > 0) {
-            widget_pair(c, y, x, "borrowed", figure_size8(s->mem.lent_bytes).text, ROLE_TEXT);
-        }
-    }
-    y++;
-    if (c->height - y >= 2) {
-        struct canvas curve = canvas_sub(c, y, 0, c->height - y, c->width);
+    widget_head(c, "kv cache", head);
+    canvas_bar(c, 1, 0, c->width,
+               s->kv.capacity > 0 ? (double)s->kv.context / (double)s->kv.capacity : 0,
+               style_of(ROLE_FILL_KV), style_of(ROLE_FILL_FREE));
+    if (c->height > 2)
+        draw_sizes(d, c, 2);
+    if (c->height > 3)
+        draw_growth(d, c, 3);
+    if (c->height - text >= 2) {
+        struct canvas curve = canvas_sub(c, text, 0, c->height - text, c->width);
 
         draw_curve(d, &curve);
     }

@@ -8,6 +8,13 @@
  *   !9 G …                                 slowest
  *   head ○ ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███┃              44    40       12
  *
+ * With more space, a waterfall between the bars and the figures shows how long each layer waited
+ * for the disk, one column for each token.  Its columns stay where they are, and the newest one
+ * is below a mark in the head: if all moved, a token would change most of their cells.
+ *
+ *    7 s ◐ ▒▒▒▒▒▒▒▒┃██  ▒▓▒░▓▒▒▒▓▒            12     9      2.1
+ *   >8 s ●  ██          ▒▓▒░▓▒                ‐      ‐      2.1
+ *
  * With less space columns get narrower and have one figure, the time of the layer.  With little
  * space it shows a strip with one cell per layer.  The row of the head explains both.
  *
@@ -38,6 +45,8 @@
 #define BAR_MIN    5
 #define BAR_HEAD   12 /* of the head, beside figures with names */
 #define INSPECT    4  /* lines about the inspected layer */
+#define FALL_ROOM  32 /* width of bars and a waterfall, with a gap on both sides of it */
+#define QUIET_MS   1.0F /* shorter waits are not drawn */
 
 /* ---- one layer ---- */
 
@@ -196,9 +205,9 @@ static int label_width(const struct dash *d)
  * layer has a highlighted '>', the slowest one '!', the inspected one is reversed.
  */
 static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint32_t i,
-                       double top, enum figures f)
+                       double top, enum figures f, int fall)
 {
-    int x = label_width(d);
+    int x = label_width(d), end = c->width - figures_width(f) - (fall > 0 ? fall + 1 : 0);
     const struct mw_sample_layer *l = &d->now.layer[i];
     bool is_head = i == d->now.n_layer, runs = is_running(d, i);
     bool is_slowest = (int)i == dash_slowest(d);
@@ -220,7 +229,56 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
     canvas_cell(c, y, x - 1, style_of(pin_role(l)), pin_glyph(l, canvas_is_ascii(c)));
     draw_figures(c, y, l, f);
     if (l->passes > 0)
-        draw_times(c, y, x + 1, c->width - x - 1 - figures_width(f), l, top);
+        draw_times(c, y, x + 1, end - x - 1, l, top);
+}
+
+/* ---- the waterfall ---- */
+
+/* The columns of the waterfall, in a panel with one layer in a row. */
+static int fall_width(const struct dash *d, enum figures f, int width)
+{
+    int room = width - label_width(d) - 1 - FIGURES;
+    float most = 0;
+
+    if (f != FIGURE_THREE || room < FALL_ROOM)
+        return 0;
+    for (uint32_t i = 0; i <= d->now.n_layer; i++)
+        for (uint64_t k = 0; k < d->n_wait && k < DASH_LAYER_PASSES; k++)
+            most = fmaxf(most, d->wait_value[i][k]);
+    if (most < QUIET_MS)
+        return 0;
+    return room / 2 - 2 < DASH_LAYER_PASSES ? room / 2 - 2 : DASH_LAYER_PASSES;
+}
+
+/* From 1, 4, 16 and 64 ms on.  Levels are far apart and do not depend on the other layers, so
+ * that few cells change when a column is written again. */
+static wchar_t fall_glyph(float ms, bool ascii)
+{
+    static const wchar_t marks[2][5] = { L" \u2591\u2592\u2593\u2588", L" .:+#" };
+    int level = 0;
+
+    for (float least = QUIET_MS; ms >= least && level < 4; least *= 4)
+        level++;
+    return marks[ascii][level];
+}
+
+/* Draw the waits of layer i in a row of the waterfall, from column x on. */
+static void draw_fall(const struct dash *d, const struct canvas *c, int y, int x, int width,
+                      uint32_t i)
+{
+    uint64_t kept = d->n_wait < (uint64_t)width ? d->n_wait : (uint64_t)width;
+
+    for (uint64_t k = d->n_wait - kept; k < d->n_wait; k++)
+        canvas_cell(c, y, x + (int)(k % (uint64_t)width), style_of(ROLE_FILL_WORK),
+                    fall_glyph(d->wait_value[i][k % DASH_LAYER_PASSES], canvas_is_ascii(c)));
+}
+
+/* Mark the newest column in the head. */
+static void draw_fall_head(const struct dash *d, const struct canvas *c, int x, int width)
+{
+    int at = (int)((d->n_wait - 1) % (uint64_t)width);
+
+    canvas_cell(c, 0, x + at, style_of(ROLE_GRAPH_2), canvas_is_ascii(c) ? L'v' : L'\u25bc');
 }
 
 /* ---- bars in columns ---- */
@@ -274,6 +332,8 @@ static void draw_bars(const struct dash *d, const struct canvas *c, int columns,
     double top = d->layers_top_ms;
     enum figures f = figures_for(d, columns, c->width);
     struct canvas row = canvas_sub(c, high, 0, 1, c->width);
+    double top_of_head = fmax(layer_longest_ms(&d->now.layer[d->now.n_layer]), top);
+    int fall = columns == 1 ? fall_width(d, f, c->width) : 0;
 
     for (uint32_t i = 0; i < d->now.n_layer; i++) {
         int column = (int)i / high;
@@ -282,10 +342,13 @@ static void draw_bars(const struct dash *d, const struct canvas *c, int columns,
             canvas_sub(c, (int)i % high, column * wide, 1,
                        (column + 1 < columns ? wide : c->width - column * wide) - gap);
 
-        draw_layer(d, &cell, 0, i, top, f);
+        draw_layer(d, &cell, 0, i, top, f, fall);
+        if (fall > 0)
+            draw_fall(d, &cell, 0, cell.width - FIGURES - fall, fall, i);
     }
-    draw_layer(d, &row, 0, d->now.n_layer,
-               fmax(layer_longest_ms(&d->now.layer[d->now.n_layer]), top), head);
+    draw_layer(d, &row, 0, d->now.n_layer, top_of_head, head, fall);
+    if (fall > 0)
+        draw_fall(d, &row, 0, row.width - FIGURES - fall, fall, d->now.n_layer);
 }
 
 /* ---- the strip ---- */
@@ -351,7 +414,7 @@ static void draw_small(const struct dash *d, const struct canvas *c, enum figure
 
     row = canvas_sub(c, used, 0, 1, c->width);
     if (row.height > 0)
-        draw_layer(d, &row, 0, head, top, of_head);
+        draw_layer(d, &row, 0, head, top, of_head, 0);
 }
 
 /* ---- the layer under the cursor ---- */
@@ -466,8 +529,14 @@ static bool draw_head(const struct dash *d, const struct canvas *c, int columns)
         head[0] = '\0';
     widget_head(c, "layers", head);
     if (has_headings) {
+        int fall = columns == 1 ? fall_width(d, FIGURE_THREE, c->width) : 0;
+
         draw_headings(c);
         room = c->width - FIGURES - 4;
+        if (fall > 0) {
+            room = c->width - FIGURES - fall - 1;
+            draw_fall_head(d, c, room + 1, fall);
+        }
         from = N_TIMES;
     } else {
         room = head[0] != '\0' ? room : c->width;

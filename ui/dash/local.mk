@@ -16,6 +16,7 @@ libui_a_SOURCES += \
 	ui/dash/speed.c \
 	ui/dash/state.c ui/dash/state.h \
 	ui/dash/strip.c \
+	ui/dash/token.c ui/dash/token.h \
 	ui/dash/verdict.c \
 	ui/dash/widget.h \
 	ui/dash/wall.c ui/dash/widgets.c

@@ -3,7 +3,7 @@
  *
  *     memory ─────────────────────── 1.98 GiB of 2.00 GiB
  *     p██a██r█w█████████████████████████████l██k███x·····
- *     p program     44.0 MiB   48 MiB  w pinned  1.70 GiB …
+ *     p program        44.0 MiB/ 48 MiB  w pinned weights 1.70 GiB …
  *     charged 1.98 GiB  peak 1.99 GiB  other 3.00 MiB 0.1 %
  *
  *      ── budget 2.00 GiB ────────────────────────────────
@@ -26,29 +26,38 @@
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
 
-/* In the order of the bar.  Borrowed KV space is part of pinned but has its own segment. */
+/* In the order of the bar, with the names of the plan. */
 struct segment {
     enum mw_plan_row row;
     char letter;
-    const char *name;
     enum ui_role role;
 };
 
 static const struct segment segments[] = {
-    { MW_ROW_PROGRAM, 'p', "program", ROLE_FILL_PROGRAM },
-    { MW_ROW_TOKENIZER, 't', "tokenizer", ROLE_FILL_PROGRAM },
-    { MW_ROW_ACTIVATIONS, 'a', "activations", ROLE_FILL_WORK },
-    { MW_ROW_LOGITS, 'g', "logits", ROLE_FILL_WORK },
-    { MW_ROW_ROWS, 'e', "rows", ROLE_FILL_WORK },
-    { MW_ROW_RING, 'r', "ring", ROLE_FILL_RING },
-    { MW_ROW_EXPERTS, 'm', "experts", ROLE_FILL_PINNED },
-    { MW_ROW_PINNED, 'w', "pinned", ROLE_FILL_PINNED },
-    { MW_ROW_KV_GLOBAL, 'k', "kv global", ROLE_FILL_KV },
-    { MW_ROW_KV_SLIDING, 's', "kv sliding", ROLE_FILL_KV },
-    { MW_ROW_KV_RECURRENT, 'n', "recurrent", ROLE_FILL_KV },
-    { MW_ROW_RESERVE, 'x', "kernel", ROLE_FILL_OTHER },
+    { MW_ROW_PROGRAM, 'p', ROLE_FILL_PROGRAM },   { MW_ROW_TOKENIZER, 't', ROLE_FILL_PROGRAM },
+    { MW_ROW_ACTIVATIONS, 'a', ROLE_FILL_WORK },  { MW_ROW_LOGITS, 'g', ROLE_FILL_WORK },
+    { MW_ROW_ROWS, 'e', ROLE_FILL_WORK },         { MW_ROW_RING, 'r', ROLE_FILL_RING },
+    { MW_ROW_EXPERTS, 'm', ROLE_FILL_PINNED },    { MW_ROW_PINNED, 'w', ROLE_FILL_PINNED },
+    { MW_ROW_KV_GLOBAL, 'k', ROLE_FILL_KV },      { MW_ROW_KV_SLIDING, 's', ROLE_FILL_KV },
+    { MW_ROW_KV_RECURRENT, 'n', ROLE_FILL_KV },   { MW_ROW_RESERVE, 'x', ROLE_FILL_OTHER },
 };
 #define N_SEGMENT (sizeof segments / sizeof segments[0])
+
+/* Returns the bytes of an item without borrowed KV space, which has a segment of its own.
+ * Experts beyond their plan are in borrowed space, and pinned weights borrow the rest. */
+static uint64_t own_bytes(const struct mw_sample *s, enum mw_plan_row row)
+{
+    const uint64_t *used = s->mem.used, *plan = s->mem.plan;
+    uint64_t more = used[MW_ROW_EXPERTS] > plan[MW_ROW_EXPERTS]
+                        ? used[MW_ROW_EXPERTS] - plan[MW_ROW_EXPERTS]
+                        : 0;
+    uint64_t lent = s->mem.lent_bytes, of_experts = more < lent ? more : lent;
+
+    if (row == MW_ROW_EXPERTS)
+        return used[row] - of_experts;
+    lent -= of_experts;
+    return row == MW_ROW_PINNED ? used[row] - (lent < used[row] ? lent : used[row]) : used[row];
+}
 
 /* ---- the bar ---- */
 
@@ -102,7 +111,7 @@ void memory_bar(const struct dash *d, const struct canvas *c, int y, const char 
 {
     const struct mw_sample *s = &d->now;
     struct dash_total total;
-    uint64_t whole, borrowed = s->mem.lent_bytes;
+    uint64_t whole;
     struct bar b = { c, y, 0, 0, 0, letters };
 
     dash_total(d, &total);
@@ -113,12 +122,9 @@ void memory_bar(const struct dash *d, const struct canvas *c, int y, const char 
         return;
     b.scale = (double)c->width / (double)whole;
     for (size_t i = 0; i < N_SEGMENT; i++) {
-        uint64_t bytes = s->mem.used[segments[i].row];
-        bool borrows = segments[i].row == MW_ROW_PINNED && borrowed <= bytes;
-
-        bar_add(&b, bytes - (borrows ? borrowed : 0), segments[i].letter, segments[i].role);
-        if (borrows)
-            bar_add(&b, borrowed, 'b', ROLE_FILL_LENT);
+        bar_add(&b, own_bytes(s, segments[i].row), segments[i].letter, segments[i].role);
+        if (segments[i].row == MW_ROW_PINNED)
+            bar_add(&b, s->mem.lent_bytes, 'b', ROLE_FILL_LENT);
     }
     bar_add(&b, total.model, 'c', ROLE_GRAPH_2);
     if (total.other > 0)
@@ -130,17 +136,32 @@ void memory_bar(const struct dash *d, const struct canvas *c, int y, const char 
 
 /* ---- the rows ---- */
 
-#define ROW_WIDTH 31 /* "w kv sliding  1.70 GiB/1.74 GiB" */
+#define ROW_WIDTH 34 /* "w pinned weights 1.70 GiB/1.74 GiB" */
+#define ROW_SIZE  17 /* the column of a size */
 
 static bool is_shown(const struct dash *d, const struct segment *g)
 {
     return d->now.mem.plan[g->row] != 0 || d->now.mem.used[g->row] != 0;
 }
 
+static bool is_mapped(const struct dash *d)
+{
+    return strncmp(d->now.run.io, "mmap", 4) == 0;
+}
+
+/* Direct reads leave no page of the model in the page cache. */
+static bool has_cached(const struct dash *d, const struct dash_total *total)
+{
+    return total->model > 0 || is_mapped(d);
+}
+
 static int n_rows(const struct dash *d)
 {
-    int n = 4; /* borrowed, cached, other and reserved */
+    struct dash_total total;
+    int n = 2 + (d->now.mem.lent_bytes > 0); /* other and reserved, borrowed */
 
+    dash_total(d, &total);
+    n += has_cached(d, &total);
     for (size_t i = 0; i < N_SEGMENT; i++)
         n += is_shown(d, &segments[i]);
     return n;
@@ -157,13 +178,12 @@ static void draw_mark(const struct canvas *c, int y, int x, char letter, enum ui
 }
 
 static void draw_row(const struct canvas *c, int y, int x, char letter, const char *name,
-                     enum ui_role role, const char *used, const char *planned)
+                     enum ui_role role, const char *used, const char *note)
 {
     draw_mark(c, y, x, letter, role);
     canvas_text(c, y, x + 2, style_of(ROLE_DIM), name);
-    canvas_text(c, y, x + 14, style_of(ROLE_TEXT), used);
-    if (planned != NULL)
-        canvas_printf(c, y, x + 22, style_of(ROLE_DIM), "/%s", planned);
+    canvas_text(c, y, x + ROW_SIZE, style_of(ROLE_TEXT), used);
+    canvas_text(c, y, x + ROW_SIZE + 8, style_of(ROLE_DIM), note);
 }
 
 static int row_lines(const struct dash *d, int width)
@@ -174,37 +194,53 @@ static int row_lines(const struct dash *d, int width)
 }
 
 /* Fill the first column, then the next. */
+struct rows {
+    const struct canvas *c;
+    int y, high, i;
+};
+
+static void add_row(struct rows *r, char letter, const char *name, enum ui_role role,
+                    const char *used, const char *note)
+{
+    draw_row(r->c, r->y + r->i % r->high, r->i / r->high * (ROW_WIDTH + 1), letter, name, role,
+             used, note);
+    r->i++;
+}
+
+static void add_item(struct rows *r, const struct dash *d, const struct segment *g)
+{
+    char planned[FIGURE_MAX + 1] = "";
+
+    if (d->now.mem.plan[g->row] > 0) /* there is no plan while a model is loaded */
+        snprintf(planned, sizeof planned, "/%s", figure_size8(d->now.mem.plan[g->row]).text);
+    add_row(r, g->letter, mw_plan_row_label(g->row), g->role,
+            figure_size8(own_bytes(&d->now, g->row)).text, planned);
+}
+
 static void draw_rows(const struct dash *d, const struct canvas *c, int y)
 {
-    int high = row_lines(d, c->width), i = 0;
+    struct rows r = { c, y, row_lines(d, c->width), 0 };
     struct dash_total total;
+    char share[16] = "";
 
-    for (size_t k = 0; k < N_SEGMENT; k++) {
-        const struct segment *g = &segments[k];
-
-        if (!is_shown(d, g))
-            continue;
-        draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), g->letter, g->name, g->role,
-                 figure_size8(d->now.mem.used[g->row]).text,
-                 figure_size8(d->now.mem.plan[g->row]).text);
-        i++;
-    }
-    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'b', "borrowed", ROLE_FILL_LENT,
-             figure_size8(d->now.mem.lent_bytes).text, NULL);
-    i++;
     dash_total(d, &total);
-    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'c', "cached", ROLE_GRAPH_2,
-             figure_size8(total.model).text,
-             strncmp(d->now.run.io, "mmap", 4) == 0 ? "exempt" : NULL);
-    i++;
-    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), 'o', "other", ROLE_BAD,
-             total.bytes.why_not == NULL ? figure_size8(total.other).text : "       -", NULL);
+    for (size_t k = 0; k < N_SEGMENT; k++)
+        if (is_shown(d, &segments[k]))
+            add_item(&r, d, &segments[k]);
+    if (d->now.mem.lent_bytes > 0)
+        add_row(&r, 'b', "borrowed", ROLE_FILL_LENT,
+                figure_size8(d->now.mem.lent_bytes).text, "");
+    if (has_cached(d, &total))
+        add_row(&r, 'c', "cached", ROLE_GRAPH_2, figure_size8(total.model).text,
+                is_mapped(d) ? "/exempt" : "");
     if (total.bytes.why_not == NULL && total.bytes.value > 0)
-        canvas_printf(c, y + i % high, i / high * (ROW_WIDTH + 1) + 23, style_of(ROLE_DIM),
-                      "%4.1f %%", (double)total.other * 100 / (double)total.bytes.value);
-    i++;
-    draw_row(c, y + i % high, i / high * (ROW_WIDTH + 1), RESERVED, "reserved", ROLE_FILL_FREE,
-             figure_size8(reserved_bytes(&d->now)).text, NULL);
+        snprintf(share, sizeof share, "%6.1f %%",
+                 (double)total.other * 100 / (double)total.bytes.value);
+    add_row(&r, 'o', "other", ROLE_BAD,
+            total.bytes.why_not == NULL ? figure_size8(total.other).text : "       -",
+            share);
+    add_row(&r, RESERVED, "reserved", ROLE_FILL_FREE,
+            figure_size8(reserved_bytes(&d->now)).text, "");
 }
 
 /* ---- the largest parts, if not all rows fit ---- */
@@ -229,26 +265,24 @@ static void sort_in(struct part *out, size_t n, struct part p)
 static void by_size(const struct dash *d, struct part out[N_PART])
 {
     struct dash_total total;
-    uint64_t borrowed = d->now.mem.lent_bytes;
     size_t n = 0;
 
     dash_total(d, &total);
     for (; n < N_SEGMENT; n++) {
         const struct segment *g = &segments[n];
-        uint64_t bytes = d->now.mem.used[g->row];
 
-        if (g->row == MW_ROW_PINNED && borrowed <= bytes)
-            bytes -= borrowed;
-        sort_in(out, n, (struct part){ g->letter, g->name, g->role, bytes });
+        sort_in(out, n,
+                (struct part){ g->letter, mw_plan_row_label(g->row), g->role,
+                               own_bytes(&d->now, g->row) });
     }
-    sort_in(out, n++, (struct part){ 'b', "borrowed", ROLE_FILL_LENT, borrowed });
+    sort_in(out, n++, (struct part){ 'b', "borrowed", ROLE_FILL_LENT, d->now.mem.lent_bytes });
     sort_in(out, n++, (struct part){ 'c', "cached", ROLE_GRAPH_2, total.model });
     sort_in(out, n++, (struct part){ 'o', "other", ROLE_BAD, total.other });
     sort_in(out, n,
             (struct part){ RESERVED, "reserved", ROLE_FILL_FREE, reserved_bytes(&d->now) });
 }
 
-/* "w pinned 827 MiB  a activations 91.1 MiB …" */
+/* "w pinned weights 827 MiB  a activations 91.1 MiB …" */
 void memory_key(const struct dash *d, const struct canvas *c, int y, int n,
                 char letters[MEMORY_LETTERS])
 {
@@ -312,10 +346,12 @@ static int known_pairs(const struct dash *d, struct pair out[MAX_PAIR])
     add_size(out, &n, "charged", os->charged, ROLE_TEXT);
     add_size(out, &n, "peak", os->charged_peak, ROLE_TEXT);
     add_size(out, &n, "rss", os->rss, ROLE_TEXT);
-    add_size(out, &n, "rss anon", os->rss_anon, ROLE_TEXT);
+    if (is_mapped(d)) /* else nearly all of rss */
+        add_size(out, &n, "rss anon", os->rss_anon, ROLE_TEXT);
     add_size(out, &n, "available", os->available, ROLE_TEXT);
     add_size(out, &n, "limit", os->limit, ROLE_TEXT);
-    add_size(out, &n, "swap own", os->swap_own, os->swap_own.value > 0 ? ROLE_WARN : ROLE_TEXT);
+    if (os->swap_own.value > 0)
+        add_size(out, &n, "swap own", os->swap_own, ROLE_WARN);
     if (pressure->why_not == NULL && pressure->value >= PRESSURE_SHOWN) {
         out[n] = (struct pair){ "pressure", figure_percent5((double)pressure->value / 1e4),
                                 pressure->value >= 1000 ? ROLE_WARN : ROLE_TEXT };
@@ -357,7 +393,7 @@ static void draw_kernel(const struct dash *d, const struct canvas *c, int y)
 
 /* ---- the curve ---- */
 
-#define CURVE_MIN 3 /* lines: the budget, and two of the curve */
+#define CURVE_MIN 5 /* lines: the budget, and four of the curve */
 
 /* The line of the budget is red where the memory was above it. */
 static void draw_budget(const struct dash *d, const struct canvas *c, float budget)
@@ -447,6 +483,8 @@ static void memory_draw(const struct dash *d, const struct canvas *c)
              figure_os8(total.bytes).text, figure_budget8(&d->now).text);
     widget_head(c, "memory", c->width >= 36 ? head : head + (total.is_charge ? 8 : 4));
     y = draw_parts(d, c);
+    if (d->now.state == MW_LOADING && y < c->height)
+        canvas_text(c, y++, 0, style_of(ROLE_DIM), "loading takes more, and gives it back");
     draw_kernel(d, c, y);
     y += pair_rows(d, c->width);
     if (c->height - y >= CURVE_MIN) {

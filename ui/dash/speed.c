@@ -3,15 +3,14 @@
  *
  *     speed ──────────────────────────── decode  3.12 tok/s
  *     now   3.12  mean   3.10  prompt    250  first token   8.2 s
- *     answer     112 / 6,257 tokens ███▎······ ~2:05 m left
- *     cpu   98 %  compute ▃▂▂▂  read ▁  main ▁
+ *     answer     112 / 400 tokens ███▎·····      ~2 min left
+ *     cpu   98 %  compute ▃▂▂▂  read ▁
  *     disk  8.72 of  9.65 GB/s ███████████████░░  overlap ~23 %
- *     io    direct/io_uring (direct 9650 MB/s, buffered 9210 MB/s)
- *     tok/s, each token                                 5
+ *     tok/s, each token                                 4
  *     ⣿⣿⣿⣿⣿⣿ …                                          0
  *
- * Until the first answer, rates are the plan's predictions, marked with "~".  Unknown figures
- * have no row.
+ * Until the first answer, rates are the plan's predictions, marked with "~".  Figures that are
+ * unknown, zero or as usual have no row: the curves need the space.
  */
 #include "config.h"
 
@@ -23,11 +22,13 @@
 #include "ui/dash/widget.h"
 
 #define CURVE_TALL  6  /* minimum height of a curve with another one below */
+#define CURVE_LEAST 5  /* its label and four rows */
 #define ONE_LINE    59 /* minimum width for all rates on one line */
 #define RATE        13 /* width of "prompt    250" */
 #define TOKENS_WIDE 50 /* minimum width for the unit of progress */
 #define LEAST_SCALE 0.005
-#define IO_TALL     10 /* minimum height for how weights are read, and why */
+#define USUAL_IO    "direct/io_uring"
+#define FEW_READS   0.02 /* of the weights of a token: rows of tables alone */
 
 /* Rates, progress, CPU and disk. */
 static int speed_enough(const struct dash *d, int width)
@@ -36,14 +37,16 @@ static int speed_enough(const struct dash *d, int width)
     return width >= ONE_LINE ? 5 : 6;
 }
 
-/* Heights: the figures, a curve of at least three lines. */
+/* Heights: the figures, a curve of four rows, a taller one. */
 static int speed_step(const struct dash *d, int width, int height)
 {
     int text = speed_enough(d, width);
 
     if (height < text)
         return height + 1;
-    return height < text + 3 ? text + 3 : height < text + 6 ? height + 1 : 0;
+    if (height < text + CURVE_LEAST)
+        return text + CURVE_LEAST;
+    return height < text + CURVE_LEAST + 3 ? height + 1 : 0;
 }
 
 /* ---- rates ---- */
@@ -112,14 +115,14 @@ struct figure speed_now(const struct dash *d)
 
 /* ---- progress ---- */
 
-/* Returns the tokens until the limit of the answer or the end of the context. */
+/* Returns the tokens until the limit of the answer, or the end of the context if that is sooner. */
 static uint64_t tokens_left(const struct dash *d)
 {
     const struct mw_sample *s = &d->now;
     uint64_t context = s->kv.capacity > s->kv.context ? s->kv.capacity - s->kv.context : 0;
     uint64_t cap = d->n_predict > s->n_decoded ? d->n_predict - s->n_decoded : 0;
 
-    return d->n_predict > 0 && cap < context ? cap : context;
+    return cap < context ? cap : context;
 }
 
 /* Draw "answer     112 / 6,257 tokens ███▎······ ~2:05 m left". */
@@ -144,9 +147,9 @@ static void draw_tokens(const struct canvas *c, int y, const char *label, uint64
     snprintf(of, sizeof of, "%s / %s%s", figure_count7(done).text,
              figure_trim(figure_count7(all).text), c->width >= TOKENS_WIDE ? " tokens" : "");
     if (left_s >= 0) { /* of a fixed width, so that the bar does not change its size */
-        const char *time = figure_trim(figure_time7(left_s).text);
+        const char *time = figure_trim(figure_left10(left_s).text);
 
-        snprintf(left, sizeof left, "%*s~%s left", 7 - (int)strlen(time), "", time);
+        snprintf(left, sizeof left, "%*s~%s left", 10 - (int)strlen(time), "", time);
     }
     draw_bar(c, y, label, of, share, left);
 }
@@ -171,7 +174,7 @@ static int draw_progress(const struct dash *d, const struct canvas *c, int y)
         snprintf(percent, sizeof percent, "%u %%",
                  (unsigned)(s->mem.ahead_done_bytes * 100 / s->mem.ahead_bytes));
         draw_bar(c, y, "loading", of, r->loading, percent);
-    } else if (s->state == MW_DECODE) {
+    } else if (s->state == MW_DECODE && d->n_predict > 0) {
         double left = rate > 0 ? (double)tokens_left(d) / rate : -1;
 
         draw_tokens(c, y, "answer", s->n_decoded, s->n_decoded + tokens_left(d), left);
@@ -220,8 +223,21 @@ static double busy(const struct mw_thread *t)
     return t->busy >= 0 ? fmin(t->busy, 1) : 0;
 }
 
-/* Draw one cell for each thread: an eighth of its height is an eighth of a CPU.  Returns the
- * number of lines. */
+static int eighths_of(const struct mw_thread *t, bool ascii)
+{
+    return (int)lround(busy(t) * (ascii ? 9 : 8));
+}
+
+static bool is_group_busy(const struct mw_os *os, size_t g, bool ascii)
+{
+    for (uint32_t i = 0; i < os->n_thread; i++)
+        if (is_in_group(os, i, g) && eighths_of(&os->thread[i], ascii) > 0)
+            return true;
+    return false;
+}
+
+/* Draw one cell for each thread: an eighth of its height is an eighth of a CPU.  Groups that do
+ * nothing are left out.  Returns the number of lines. */
 static int draw_cpu(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_os *os = &d->now.os;
@@ -229,10 +245,10 @@ static int draw_cpu(const struct dash *d, const struct canvas *c, int y)
     double sum = 0;
     int x = 4;
 
-    if (os->n_thread == 0)
-        return 0;
     for (uint32_t i = 0; i < os->n_thread; i++)
         sum += busy(&os->thread[i]);
+    if (sum < 0.005)
+        return 0;
     canvas_text(c, y, 0, style_of(ROLE_DIM), "cpu");
     x += canvas_printf(c, y, x, style_of(ROLE_TEXT), "%5.0f %%", sum * 100) + 2;
     for (size_t g = 0; g < N_GROUP; g++) {
@@ -240,8 +256,10 @@ static int draw_cpu(const struct dash *d, const struct canvas *c, int y)
 
         if (from >= c->width)
             break;
+        if (!is_group_busy(os, g, ascii))
+            continue;
         for (uint32_t i = 0; i < os->n_thread; i++) {
-            int eighths = (int)lround(busy(&os->thread[i]) * (ascii ? 9 : 8));
+            int eighths = eighths_of(&os->thread[i], ascii);
 
             if (!is_in_group(os, i, g))
                 continue;
@@ -260,6 +278,12 @@ static int draw_cpu(const struct dash *d, const struct canvas *c, int y)
 
 /* ---- disk ---- */
 
+/* Rows of tables are read before the pass, so nothing can overlap with them. */
+static bool reads_weights(const struct dash *d)
+{
+    return d->rates.read_per_token >= FEW_READS * (double)d->now.run.hot_bytes;
+}
+
 /* Returns the number of lines. */
 static int draw_disk(const struct dash *d, const struct canvas *c, int y)
 {
@@ -272,7 +296,7 @@ static int draw_disk(const struct dash *d, const struct canvas *c, int y)
     const char *name;
     double unit = figure_disk_unit(s, &name);
 
-    if (!(d->rates.read_bytes_s >= 0) && limit < 0)
+    if (d->rates.read_bytes_s < 0 ? limit < 0 : d->rates.read_bytes_s / unit < LEAST_SCALE)
         return 0;
     canvas_text(c, y, 0, style_of(ROLE_DIM), "disk");
     if (d->rates.read_bytes_s >= 0)
@@ -288,7 +312,7 @@ static int draw_disk(const struct dash *d, const struct canvas *c, int y)
     if (bar_end - x >= 4)
         canvas_bar(c, y, x, bar_end - x, limit > 0 ? d->rates.read_bytes_s / limit : 0,
                    style_of(ROLE_GRAPH_2), style_of(ROLE_FILL_FREE));
-    if (c->width - x >= 14 && d->rates.overlap >= 0) {
+    if (c->width - x >= 14 && d->rates.overlap >= 0.005 && reads_weights(d)) {
         char text[64];
 
         canvas_text(c, y, c->width - 14, style_of(ROLE_DIM), "overlap");
@@ -298,13 +322,17 @@ static int draw_disk(const struct dash *d, const struct canvas *c, int y)
     return 1;
 }
 
-/* How weights are read, and why; the reason goes to a line of its own if it does not fit. */
+/* How weights are read if it is not as usual, and why; the reason goes to a line of its own if it
+ * does not fit. */
 static int draw_io(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_run *r = &d->now.run;
-    int x = canvas_text(c, y, 0, style_of(ROLE_DIM), "io") + 4;
     struct canvas rest;
+    int x;
 
+    if (r->io_reason[0] == '\0' || strcmp(r->io, USUAL_IO) == 0)
+        return 0;
+    x = canvas_text(c, y, 0, style_of(ROLE_DIM), "io") + 4;
     x += canvas_text(c, y, x, style_of(ROLE_TEXT), r->io) + 1;
     if (x + (int)strlen(r->io_reason) + 2 <= c->width) {
         canvas_printf(c, y, x, style_of(ROLE_DIM), "(%s)", r->io_reason);
@@ -368,7 +396,7 @@ static void speed_draw(const struct dash *d, const struct canvas *c)
         y += draw_cpu(d, c, y);
     if (y < c->height && c->width < ONE_LINE && d->rates.first_s >= 0)
         draw_first(d, c, y++);
-    if (c->height >= IO_TALL && d->now.run.io_reason[0] != '\0')
+    if (c->height - y > CURVE_LEAST + 2)
         y += draw_io(d, c, y);
     if (c->height - y >= 2) {
         struct canvas rest = canvas_sub(c, y, 0, c->height - y, c->width);

@@ -68,6 +68,7 @@ static void begin_anew(struct dash *d)
         d->kv_point[i] = NAN;
     d->kv_capacity = d->n_token = d->token_ns = d->second_ns = d->answer_ns = 0;
     d->group_n = 0;
+    d->n_wait = 0;
     d->fastest_read = d->reads_in_flight = d->layers_top_ms = 0;
     d->slowest = -1;
     d->has_sample = false;
@@ -198,7 +199,7 @@ static void push_kv(struct dash *d, const struct mw_sample *s)
     }
     point = s->kv.tokens * DASH_KV_POINTS / s->kv.capacity;
     if (point <= DASH_KV_POINTS)
-        d->kv_point[point] = (float)s->kv.bytes_used;
+        d->kv_point[point] = (float)kv_bytes(s->mem.used);
     for (uint64_t i = point + 1; i <= DASH_KV_POINTS; i++)
         d->kv_point[i] = NAN; /* rewound: these positions no longer exist */
 }
@@ -284,6 +285,17 @@ static void push_layers(struct dash *d, const struct mw_sample *s)
     }
 }
 
+static void push_waits(struct dash *d, const struct mw_sample *s)
+{
+    if (d->has_sample && s->n_token > d->wait_token) {
+        for (uint32_t i = 0; i <= s->n_layer && s->n_layer > 0; i++)
+            d->wait_value[i][d->n_wait % DASH_LAYER_PASSES] =
+                (float)s->layer[i].stall_ns / 1e6F;
+        d->n_wait++;
+    }
+    d->wait_token = s->n_token;
+}
+
 /* Show the times of complete passes. */
 static void hold_layers(struct dash *d)
 {
@@ -333,6 +345,7 @@ void dash_push(struct dash *d, const struct mw_sample *s)
     push_kv(d, s);
     push_reads(d, s);
     push_layers(d, s);
+    push_waits(d, s);
     if (d->now.disk_limit != s->disk_limit)
         d->fastest_read = 0; /* of another disk */
     d->now = *s;

@@ -73,6 +73,10 @@ struct dash {
     struct past layer[MW_MAX_LAYER + 1];
     float layer_value[MW_MAX_LAYER + 1][DASH_LAYER_PASSES];
     uint64_t layer_passes[MW_MAX_LAYER + 1];
+    /* Milliseconds that each layer waited for the disk, by token: token i is at
+     * i % DASH_LAYER_PASSES.  Tokens between two samples count as one. */
+    float wait_value[MW_MAX_LAYER + 1][DASH_LAYER_PASSES];
+    uint64_t n_wait, wait_token; /* tokens so far; mw_sample.n_token of the newest one */
     /* Those shown: at the end of a pass.  read_ns is elapsed time: the sum over all reads is
      * longer, since several are in flight. */
     struct mw_sample_layer layer_last[MW_MAX_LAYER + 1];
@@ -123,6 +127,9 @@ int dash_slowest(const struct dash *d);
 double layer_ms(const struct mw_sample_layer *l);
 /* Returns the same, or those of its reads if they took longer. */
 double layer_longest_ms(const struct mw_sample_layer *l);
+
+/* Returns the bytes of all KV items, in use or planned. */
+uint64_t kv_bytes(const uint64_t row[MW_PLAN_ROWS]);
 
 /* Returns the memory of the process according to the kernel. */
 struct mw_os_value dash_memory(const struct mw_sample *s);

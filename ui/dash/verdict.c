@@ -6,6 +6,7 @@
 
 #include "ui/dash/dash.h"
 #include "ui/dash/large.h"
+#include "ui/dash/token.h"
 #include "ui/dash/widget.h"
 
 char *dash_verdict(char *buf, size_t n, const struct mw_sample *s, bool has_keys)
@@ -26,11 +27,17 @@ char *dash_verdict(char *buf, size_t n, const struct mw_sample *s, bool has_keys
 #define LARGE_SPARE  24                   /* columns for the sentence beside it */
 #define NARROW       54                   /* columns in which a line holds the longest advice */
 
-/* The lines of the longest sentence, so that widgets below never move. */
+/* The head and the lines of the longest sentence, so that widgets below never move. */
+static int sentence_height(int width)
+{
+    return 1 + (width >= 104 ? 1 : width >= NARROW ? 2 : 3);
+}
+
+/* The sentence and the bar of a token. */
 static int verdict_enough(const struct dash *d, int width)
 {
     (void)d;
-    return 1 + (width >= 104 ? 1 : width >= NARROW ? 2 : 3);
+    return sentence_height(width) + 1;
 }
 
 /* A second line for the advice, which is worth more than the figures of other widgets. */
@@ -40,17 +47,35 @@ static int verdict_wants(const struct dash *d, int width)
     return width < NARROW;
 }
 
-static bool is_large(int width, int height)
+/* The height with a large figure beside the sentence, and below it the bar and its key. */
+static int large_height(int width)
 {
-    return width >= LARGE_WIDTH + 2 + LARGE_SPARE && height >= LARGE_HEIGHT;
+    return LARGE_HEIGHT + 1 + token_key_lines(width);
 }
 
-/* Heights: the sentence, then a large figure of the speed beside it. */
+static bool is_large(int width, int height)
+{
+    return width >= LARGE_WIDTH + 2 + LARGE_SPARE && height >= large_height(width);
+}
+
+/* Returns the row of the bar of a token: below the sentence, or below the large figure. */
+static int bar_row(int width, int height)
+{
+    return is_large(width, height) ? LARGE_HEIGHT : sentence_height(width);
+}
+
+/* Heights: the sentence, the bar of a token, its key, a large figure of the speed. */
 static int verdict_step(const struct dash *d, int width, int height)
 {
-    if (height < verdict_enough(d, width))
+    int text = verdict_enough(d, width), key = text + token_key_lines(width);
+
+    if (height < text)
         return height + 1;
-    return height < LARGE_HEIGHT && is_large(width, LARGE_HEIGHT) ? LARGE_HEIGHT : 0;
+    if (height < key)
+        return key;
+    return height < large_height(width) && is_large(width, large_height(width))
+               ? large_height(width)
+               : 0;
 }
 
 /* Draw tokens per second.  Returns the part at its right. */
@@ -75,7 +100,11 @@ enum ui_role verdict_role(const struct dash *d)
         [MW_BINDS_KV] = ROLE_TEXT,     [MW_BINDS_SWAP] = ROLE_BAD,
         [MW_BINDS_OTHERS] = ROLE_WARN,
     };
+    struct mw_diagnosis now;
 
+    mw_diagnosis_of_sample(&d->now, &now);
+    if (now.is_measured && mw_diagnosis_needs_nothing(&now))
+        return ROLE_GOOD;
     return roles[d->now.verdict.binds];
 }
 
@@ -83,7 +112,8 @@ static void verdict_draw(const struct dash *d, const struct canvas *c)
 {
     enum ui_role role = verdict_role(d);
     char text[256], bound[40];
-    struct canvas below = canvas_sub(c, 1, 0, c->height - 1, c->width);
+    int bar = bar_row(c->width, c->height), key = c->height - bar - 1;
+    struct canvas below = canvas_sub(c, 1, 0, bar - 1, c->width);
 
     dash_verdict(text, sizeof text, &d->now, d->has_keys);
     snprintf(bound, sizeof bound, "%.*s",
@@ -92,6 +122,10 @@ static void verdict_draw(const struct dash *d, const struct canvas *c)
     if (is_large(c->width, c->height))
         below = draw_large(d, &below);
     widget_wrap(&below, style_of(role), text[0] != '\0' ? text : "-");
+    if (c->height > bar)
+        token_bar(d, c, bar);
+    if (key > 0)
+        token_key(d, c, bar + 1, key);
 }
 
 const struct dash_widget dash_verdict_widget = {

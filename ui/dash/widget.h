@@ -22,6 +22,9 @@ struct dash_widget {
     bool is_of_model; /* shows nothing but its head while there is no model */
     /* NULL, or returns whether its head says all that there is now. */
     bool (*folds)(const struct dash *d);
+    /* NULL, or returns whether all of it is zero.  Then it is shown only while it is chosen, to
+     * be moved. */
+    bool (*is_empty)(const struct dash *d);
     /* NULL, or returns the lines it needs now in addition to min_height, if they fit. */
     int (*wants)(const struct dash *d, int width);
     /* NULL, or returns the height for all of its figures.  It grows beyond, to curves and bars,

@@ -362,7 +362,7 @@ bool change_price(struct talk *t, const struct mw_chat_options *wanted, char *bu
     o.memory_bytes = then.budget_bytes;
     if (talk_diagnose(t, &o, &d))
         snprintf(speed, sizeof speed, ", about %s tok/s",
-                 receipt_rate(rate, sizeof rate, d.tps));
+                 receipt_rough(rate, sizeof rate, d.tps));
     if (!mw_keeps_kv(talk_model(t), &talk_options(t)->engine, &wanted->engine)) {
         talk_cost_again(t, &then, &cost);
         snprintf(again, sizeof again, "; %s tokens again: %s",

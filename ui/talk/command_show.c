@@ -76,7 +76,9 @@ void run_plan(struct talk *t, const char *args)
     if (d.tps > 0)
         sheet_line(sheet, ROLE_TEXT, "%s%s%s tok/s, %s",
                    d.is_measured ? "measured     " : "predicted    ", d.is_measured ? "" : "~",
-                   receipt_rate(rate, sizeof rate, d.tps), mw_binds_label(d.binds));
+                   d.is_measured ? receipt_rate(rate, sizeof rate, d.tps)
+                                 : receipt_rough(rate, sizeof rate, d.tps),
+                   mw_diagnosis_label(&d));
     limits_line(t, sheet, talk_options(t)->engine.disk_rate);
     free(s);
     talk_show(t, sheet);

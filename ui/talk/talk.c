@@ -210,10 +210,13 @@ void talk_sample(struct talk *t, struct mw_sample *out)
 {
     if (t->engine.chat == NULL) {
         *out = (struct mw_sample){ .state = MW_LOADING, .t_ns = clock_ns() };
-        return;
+    } else {
+        mw_chat_sample(t->engine.chat, out);
+        mw_watch_complete(t->engine.watch, out);
     }
-    mw_chat_sample(t->engine.chat, out);
-    mw_watch_complete(t->engine.watch, out);
+    if (out->run.budget_bytes == 0) /* no session publishes it yet */
+        out->run.budget_bytes = t->plan.budget_bytes > 0 ? t->plan.budget_bytes
+                                                         : talk_options(t)->engine.memory_bytes;
 }
 
 bool talk_diagnose(struct talk *t, const struct mw_options *o, struct mw_diagnosis *out)

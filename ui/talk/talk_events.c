@@ -37,7 +37,7 @@ static char *speed_text(struct talk *t, char *buf, size_t n)
     buf[0] = '\0';
     if (talk_diagnose_now(t, &d))
         snprintf(buf, n, ", %s %s tokens a second", d.is_doubtful ? "roughly" : "about",
-                 receipt_rate(rate, sizeof rate, d.tps));
+                 receipt_rough(rate, sizeof rate, d.tps));
     return buf;
 }
 

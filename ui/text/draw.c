@@ -181,16 +181,34 @@ static void draw_hold(struct transcript *t, const struct canvas *c, int y)
     canvas_text(c, y, x, style_of(ROLE_HINT), text);
 }
 
+/* Returns the bytes of the parts of a status that fit into width columns: a number that is cut
+ * is another number. */
+static size_t whole_parts(const char *text, int width)
+{
+    size_t n = strlen(text);
+
+    while (n > 0 && cluster_width(text, n) > width) {
+        do
+            n--;
+        while (n > 0 && strncmp(text + n, " - ", 3) != 0 &&
+               strncmp(text + n, " \xc2\xb7 ", 4) != 0);
+    }
+    return n > 0 ? n : cluster_fit(text, strlen(text), width);
+}
+
 static void draw_status(struct transcript *t, const struct canvas *c, int y)
 {
+    size_t n = strlen(t->status);
     int x = 0;
 
-    if (t->status_share >= 0 && c->width >= 3 * BAR_WIDTH) {
+    /* The text says as much as the bar. */
+    if (t->status_share >= 0 && c->width > BAR_WIDTH + cluster_width(t->status, n)) {
         canvas_bar(c, y, 0, BAR_WIDTH, t->status_share, style_of(ROLE_ACCENT),
                    (struct ui_style){ .role = ROLE_DIM, .on = ROLE_FILL_FREE });
         x = BAR_WIDTH + 1;
     }
-    canvas_text(c, y, x, style_of(ROLE_DIM), t->status);
+    canvas_put(c, y, x, c->width - x, style_of(ROLE_DIM), t->status,
+               whole_parts(t->status, c->width - x));
 }
 
 void transcript_draw(struct transcript *t, const struct canvas *c)

@@ -340,11 +340,21 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct 
 
 /* ---- before and during ---- */
 
+char *receipt_rough(char *buf, size_t n, double per_s)
+{
+    double rounded = units_two_digits(per_s);
+
+    if (rounded >= 9.95)
+        return receipt_count(buf, n, (uint64_t)rounded);
+    snprintf(buf, n, "%.*f", units_two_decimals(rounded), rounded);
+    return buf;
+}
+
 char *receipt_predicted(char *buf, size_t n, double per_s, bool is_doubtful)
 {
     char rate[24];
 
-    snprintf(buf, n, "~%s%s", receipt_rate(rate, sizeof rate, per_s), is_doubtful ? "?" : "");
+    snprintf(buf, n, "~%s%s", receipt_rough(rate, sizeof rate, per_s), is_doubtful ? "?" : "");
     return buf;
 }
 
@@ -402,14 +412,16 @@ char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64
         done = total;
     *share = total == 0 ? 0 : (double)done / (double)total;
     add(&t, "prompt %.0f %%", floor(*share * 100));
+    if (done > 0 && per_s > 0) {
+        part(&t, ascii);
+        add(&t, "%s left", receipt_time(word, sizeof word, (double)(total - done) / per_s));
+    }
     part(&t, ascii);
     add(&t, "%s of %s token%s", receipt_count(word, sizeof word, done),
         receipt_count(second, sizeof second, total), plural(total));
     if (done > 0 && per_s > 0) {
         part(&t, ascii);
         add_rate(&t, per_s);
-        part(&t, ascii);
-        add(&t, "%s left", receipt_time(word, sizeof word, (double)(total - done) / per_s));
     }
     return buf;
 }

@@ -40,13 +40,17 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct 
  * form replaces a text of more than columns. */
 char *receipt_cost(char *buf, size_t n, const struct mw_cost *c, int columns);
 
-/* "reading the prompt: 512 of 2,140 tokens, 24 % · 38 tok/s · 43 s left".  elapsed_ns since
+/* "prompt 24 % · 43 s left · 512 of 2,140 tokens · 38 tok/s", the most useful part first, since
+ * the last ones may not fit.  elapsed_ns since
  * the prompt was begun; 0 of total is allowed.  *share: 0 to 1, for a bar. */
 char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64_t elapsed_ns,
                       bool ascii, double *share);
 
-/* A predicted rate: "~12.3", or "~12.3?" from doubtful limits. */
+/* A predicted rate with two digits: "~12", or "~12?" from doubtful limits. */
 char *receipt_predicted(char *buf, size_t n, double per_s, bool is_doubtful);
+
+/* The same without marks: "0.55", "3.4", "24", "690", "24,000". */
+char *receipt_rough(char *buf, size_t n, double per_s);
 
 /* "0.017", "0.55", "3.41", "24.1", "693", "24,200": tokens a second. */
 char *receipt_rate(char *buf, size_t n, double per_s);

@@ -1,0 +1,336 @@
+/* The words and figures of the dashboard, its curves, and what it leaves out. */
+#include "config.h"
+
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/lib/made_sample.h"
+#include "ui/dash/arrange.h"
+#include "ui/dash/curve.h"
+#include "ui/dash/dash.h"
+#include "ui/dash/explain.h"
+#include "ui/dash/figure.h"
+#include "ui/dash/state.h"
+#include "ui/term/box.h"
+
+#define assert_near_figure(a, b) assert_true(fabs((a) - (b)) <= 1)
+
+static struct mw_sample sample;
+
+static struct dash *new_dash(enum ui_graph graph)
+{
+    struct err e = ERR_INIT;
+    struct dash *d = dash_new(graph, &e);
+
+    assert_non_null(d);
+    return d;
+}
+
+static void push_decode(struct dash *d)
+{
+    for (uint64_t n = 1; n <= 112; n++) {
+        made_decode(&sample, n);
+        dash_push(d, &sample);
+    }
+}
+
+/* ---- words and figures ---- */
+
+/* Returns the text of a dashboard.  Valid until the next call. */
+static const char *text_of(const struct dash *d, int height, int width)
+{
+    static char *text;
+    struct err e = ERR_INIT;
+    struct canvas_target *t = canvas_on_grid(height, width, true, &e);
+    struct canvas c = canvas_of(t);
+    size_t n = 0;
+    FILE *f;
+
+    free(text);
+    f = open_memstream(&text, &n);
+    dash_draw(d, &c);
+    canvas_write_text(t, f);
+    fclose(f);
+    canvas_target_free(t);
+    return text;
+}
+
+/* Returns the number after the label in the text; NAN: not shown. */
+static double number_after(const char *text, const char *label)
+{
+    const char *at = strstr(text, label);
+
+    return at == NULL ? NAN : strtod(at + strlen(label), NULL);
+}
+
+static bool is_explained(const char *label)
+{
+    for (const struct dash_note *n = dash_notes(); n->panel != NULL; n++)
+        if (strcmp(n->panel, "memory") == 0 && strlen(n->figure) > 2 &&
+            strcmp(n->figure + 2, label) == 0)
+            return true;
+    return false;
+}
+
+static void items_have_the_names_of_the_plan(void **state)
+{
+    static const char *const others[] = { "logits", "ring", "kv global", "kv sliding" };
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    const char *text;
+
+    (void)state;
+    made_decode(&sample, 20);
+    for (int i = 0; i < MW_PLAN_ROWS; i++)
+        sample.mem.plan[i] = sample.mem.used[i] = 10 * MIB;
+    dash_push(d, &sample);
+    text = text_of(d, 70, 250);
+    for (int i = 0; i < MW_PLAN_ROWS; i++) {
+        const char *label = mw_plan_row_label((enum mw_plan_row)i);
+
+        if (strstr(text, label) == NULL)
+            fail_msg("\"%s\" is not shown", label);
+        if (!is_explained(label))
+            fail_msg("\"%s\" is not explained", label);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strstr(text, others[i]) != NULL)
+            fail_msg("\"%s\" is not a word of the plan", others[i]);
+    dash_free(d);
+}
+
+/* Borrowed space is in pinned weights, so it is listed once. */
+static void the_list_of_memory_adds_up(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    struct dash_total total;
+    const char *text;
+    double sum = 0;
+
+    (void)state;
+    push_decode(d);
+    sample.mem.lent_bytes = 300 * MIB;
+    dash_push(d, &sample);
+    text = text_of(d, 70, 250);
+    for (int i = 0; i < MW_PLAN_ROWS; i++) {
+        double size = number_after(text, mw_plan_row_label((enum mw_plan_row)i));
+
+        if (sample.mem.plan[i] > 0)
+            sum += size * (i == MW_ROW_PINNED ? 1024 : 1); /* in GiB */
+    }
+    sum += number_after(text, "borrowed") + number_after(text, "o other ");
+    dash_total(d, &total);
+    assert_true(fabs(sum - (double)total.bytes.value / (double)MIB) < 6);
+    dash_free(d);
+}
+
+static void the_kv_panel_counts_what_the_conversation_fills(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    const char *text;
+
+    (void)state;
+    push_decode(d);
+    sample.mem.plan[MW_ROW_KV_SLIDING] = 31 * MIB; /* with copies */
+    dash_push(d, &sample);
+    text = text_of(d, 60, 200);
+    assert_non_null(strstr(text, "2,159 of 8,192 tokens"));
+    assert_non_null(strstr(text, "size     24.5 MiB of 79.0 MiB"));
+    assert_non_null(strstr(text, "a token  6.00 KiB"));
+    assert_non_null(strstr(text, "then   ~2.8 tok/s"));
+    sample.verdict.full_tps = 0;
+    dash_push(d, &sample);
+    assert_null(strstr(text_of(d, 60, 200), "then"));
+    dash_free(d);
+}
+
+/* A token takes 320 ms, and 250 of them are stalls. */
+static void the_bar_of_a_token_shows_its_parts(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    const char *text, *bar;
+    int cells = 0, waiting;
+
+    (void)state;
+    push_decode(d);
+    text = text_of(d, 60, 200);
+    assert_near_figure(number_after(text, "disk wait"), 250);
+    assert_non_null(strstr(text, "  320 ms d#"));
+    bar = strstr(text, "  320 ms d#") + 9;
+    waiting = (int)strcspn(bar, "m");
+    cells = (int)strcspn(bar, " ");
+    assert_in_range(waiting * 100 / cells, 76, 80);
+    /* nothing of this plan was measured yet */
+    sample.n_token_before = sample.n_token;
+    dash_push(d, &sample);
+    assert_null(strstr(text_of(d, 60, 200), "disk wait"));
+    dash_free(d);
+}
+
+static void time_is_left_only_with_a_limit(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+
+    (void)state;
+    push_decode(d);
+    assert_null(strstr(text_of(d, 24, 80), " left"));
+    assert_null(strstr(text_of(d, 24, 80), "112 /"));
+    dash_set_cap(d, 112 + 31 * 60 * 3);
+    assert_non_null(strstr(text_of(d, 24, 80), "~30 min left"));
+    dash_free(d);
+}
+
+static void rows_of_zeros_fold_away(void **state)
+{
+    static const char *const zeros[] = { "swap own", "rss anon", "page cache", "io ",
+                                         "overlap",  "cpu ",     "disk  0.00", "main" };
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    const char *text;
+
+    (void)state;
+    push_decode(d);
+    for (uint64_t i = 0; i < MW_RECENT; i++)
+        sample.recent[i].bytes_pass = 0;
+    for (uint32_t i = 0; i < sample.os.n_thread; i++)
+        sample.os.thread[i].busy = 0;
+    dash_push(d, &sample);
+    text = text_of(d, 60, 200);
+    for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++)
+        if (strstr(text, zeros[i]) != NULL)
+            fail_msg("\"%s\" is shown", zeros[i]);
+    dash_panels(d)->chosen = 4; /* it can be moved */
+    assert_non_null(strstr(text_of(d, 60, 200), "page cache"));
+    dash_free(d);
+}
+
+static void curves_have_four_rows_where_others_have_figures(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    struct place place[ARRANGE_MAX];
+    int n;
+
+    (void)state;
+    push_decode(d);
+    n = arrange_panels(place, d, 40, 120);
+    for (int i = 0; i < n; i++) {
+        const struct dash_widget *w = place[i].widget;
+        int inside = place[i].width - 2 * box_inset(place[i].width);
+
+        if (w == &dash_speed_widget || w == &dash_memory_widget)
+            assert_true(place[i].height >= w->enough(d, inside) + 4);
+    }
+    dash_free(d);
+}
+
+static void scales_are_close_to_the_largest_value(void **state)
+{
+    static const float values[][2] = { { 0, 1 },      { 1, 1 },      { 1.2F, 1.5F }, { 1.6F, 2 },
+                                       { 2.1F, 3 },   { 3.5F, 4 },   { 4.2F, 5 },    { 5.1F, 7.5F },
+                                       { 7.6F, 10 },  { 77, 100 },   { 0.012F, 0.015F },
+                                       { 1400, 1500 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        assert_true(fabsf(curve_top(values[i][0]) - values[i][1]) < 1e-4F * values[i][1]);
+}
+
+/* Returns the cells of the waterfall in the row of a layer. */
+static int count_cells(const char *text, const char *row)
+{
+    const char *at = strstr(text, row);
+    int n = 0;
+
+    for (at = at == NULL ? "\n" : at + 40; *at != '\n'; at++)
+        n += strchr(":+", *at) != NULL;
+    return n;
+}
+
+/* Each layer waits 4 to 8 ms; from the 21st token on layer 7 is pinned. */
+static void pinned_layers_go_quiet_in_the_waterfall(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    const char *text;
+    int before;
+
+    (void)state;
+    for (uint64_t n = 1; n <= 10; n++) {
+        made_decode(&sample, n);
+        dash_push(d, &sample);
+    }
+    text = text_of(d, 60, 200);
+    before = count_cells(text, "  7  s");
+    assert_int_equal(before, 9); /* there is no pass before the first token */
+    for (uint64_t n = 11; n <= 100; n++) {
+        made_decode(&sample, n);
+        sample.layer[7].stall_ns = 0;
+        dash_push(d, &sample);
+    }
+    text = text_of(d, 60, 200);
+    assert_int_equal(count_cells(text, "  7  s"), 0);
+    assert_true(count_cells(text, "  8  s") > 20);
+    assert_int_equal(count_cells(text_of(d, 40, 100), "  8  s"), 0); /* no room for it */
+    dash_free(d);
+}
+
+static void the_budget_is_known_while_a_model_is_loaded(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    const char *text;
+
+    (void)state;
+    memset(&sample, 0, sizeof sample);
+    sample.state = MW_LOADING;
+    sample.t_ns = sample.os.t_ns = 1;
+    sample.run.budget_bytes = 600 * MIB;
+    sample.os.own.value = sample.mem.used[MW_ROW_PROGRAM] = 97 * MIB;
+    sample.os.charged.why_not = "other processes share the control group";
+    dash_push(d, &sample);
+    text = text_of(d, 24, 80);
+    assert_non_null(strstr(text, "97.0 MiB of  600 MiB"));
+    assert_non_null(strstr(text, "gives it back"));
+    dash_free(d);
+}
+
+static void predictions_have_two_digits(void **state)
+{
+    (void)state;
+    assert_string_equal(figure_rate6(-1, 38168).text, "~38000");
+    assert_string_equal(figure_rate6(-1, 373).text, "  ~370");
+    assert_string_equal(figure_rate6(-1, 1.894).text, "  ~1.9");
+    assert_string_equal(figure_rate6(-1, 0.6666).text, " ~0.67");
+    assert_string_equal(figure_rate6(-1, 9.96).text, "   ~10");
+    assert_string_equal(figure_rate6(1.894, 373).text, "  1.89");
+    assert_string_equal(figure_rate6(-1, 0).text, "     -");
+    assert_string_equal(figure_left10(1889).text, "    31 min");
+    assert_string_equal(figure_left10(7020).text, "1 h 57 min");
+    assert_string_equal(figure_left10(45.2).text, "      45 s");
+    assert_string_equal(figure_left10(-1).text, "         -");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(items_have_the_names_of_the_plan),
+        cmocka_unit_test(the_list_of_memory_adds_up),
+        cmocka_unit_test(the_kv_panel_counts_what_the_conversation_fills),
+        cmocka_unit_test(the_bar_of_a_token_shows_its_parts),
+        cmocka_unit_test(time_is_left_only_with_a_limit),
+        cmocka_unit_test(rows_of_zeros_fold_away),
+        cmocka_unit_test(curves_have_four_rows_where_others_have_figures),
+        cmocka_unit_test(scales_are_close_to_the_largest_value),
+        cmocka_unit_test(pinned_layers_go_quiet_in_the_waterfall),
+        cmocka_unit_test(the_budget_is_known_while_a_model_is_loaded),
+        cmocka_unit_test(predictions_have_two_digits),
+    };
+
+    setlocale(LC_CTYPE, "C.UTF-8");
+    return cmocka_run_group_tests_name("dash_figures", tests, NULL, NULL);
+}
