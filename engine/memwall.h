@@ -650,6 +650,7 @@ struct mw_receipt {
      * format has no switch for it. */
     bool can_think_less, has_no_switch;
     uint32_t n_prompt; /* tokens that had to be evaluated */
+    uint32_t n_prompt_done; /* of them: fewer if the answer was stopped before its first token */
     uint32_t n_reused; /* tokens whose keys and values were still there */
     uint32_t n_decoded;
     uint64_t first_ns; /* from the start of the work to the first token */

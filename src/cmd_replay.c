@@ -61,8 +61,9 @@ const struct command cmd_replay = {
     .args = "FILE",
     .help = "play a recording made with --telemetry in the dashboard",
     .about = "Space pauses, . steps to the next token or second, + and - change the speed,\n"
-             "< and > seek, Up and Down inspect a layer, q quits.  --once prints the\n"
-             "dashboard at the end of the recording; --json prints its figures.",
+             "Left and Right (or < and >) go back and forward, Up and Down inspect a layer,\n"
+             "? explains the dashboard, q quits.  --once prints the dashboard at the end of\n"
+             "the recording; --json prints its figures.",
     .examples = "memwall run -m model.gguf --telemetry log.jsonl \"Hello\"\n"
                 "memwall replay log.jsonl\n"
                 "memwall replay --once log.jsonl\n",

@@ -369,8 +369,7 @@ static void post_dropped(struct run *r, size_t n_dropped, bool is_full)
                                                   .n = n_dropped });
 }
 
-/* Make the prompt so that at least one more token fits the context.  With ctx_shift, drop the
- * oldest turns for that. */
+/* Make a prompt that leaves room for a token.  With ctx_shift, drop the oldest turns for it. */
 static int fit_prompt(struct run *r, struct err *e)
 {
     struct answerer *a = r->a;
@@ -403,6 +402,7 @@ static int fit_prompt(struct run *r, struct err *e)
 
 static void post_progress(struct run *r, uint32_t done, uint32_t total)
 {
+    r->receipt.n_prompt_done = done;
     counter_set(&session_telemetry(r->a->session)->n_prompt_done, done);
     events_post(r->a->events,
                 &(struct mw_event){ .kind = MW_EVENT_PROGRESS, .n = done, .total = total });

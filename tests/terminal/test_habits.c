@@ -215,6 +215,28 @@ static void keys_that_end_a_choice_keep_their_meaning(void **state)
     program_quit(&run);
 }
 
+/* ---- mistakes ---- */
+
+static void mistyped_commands_do_not_stay(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "4", NULL });
+    program_ask(&run, "/nonsense", "there is no command \"/nonsense\"");
+    program_ask(&run, "/temp hot", "\"hot\" is not a number");
+    assert_false(pty_shows(run.s, "/nonsense"));
+    program_ask(&run, "/temp 0.5", "the temperature is 0.5");
+    assert_false(pty_shows(run.s, "\"hot\""));
+    program_ask(&run, "/nonsense", "there is no command \"/nonsense\"");
+    program_say(&run, "hello");
+    assert_false(pty_shows(run.s, "/nonsense"));
+    assert_true(pty_shows(run.s, "the temperature is 0.5"));
+    /* An error that nobody typed stays. */
+    program_ask(&run, "/set split 99", "\"99\" is not");
+    program_ask(&run, "/view chat", "> hello");
+    assert_true(program_is_drawn_right(&run));
+    program_quit(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +246,7 @@ int main(void)
         cmocka_unit_test_teardown(exit_is_not_sent_before_a_question, end_run),
         cmocka_unit_test_teardown(a_slash_is_a_command_wherever_the_view_is, end_run),
         cmocka_unit_test_teardown(keys_that_end_a_choice_keep_their_meaning, end_run),
+        cmocka_unit_test_teardown(mistyped_commands_do_not_stay, end_run),
     };
 
     return cmocka_run_group_tests_name("habits", tests, program_group_setup,

@@ -441,16 +441,37 @@ static void stops_and_comes_back(void **state)
     assert_true(pty_is_cooked(screen));
 }
 
+/* The bar names the key, and the help is that of the chat. */
+static void a_replay_explains_the_dashboard(void **state)
+{
+    (void)state;
+    replay(40, 160, NULL, NULL, NULL, NULL);
+    sees("?: help, q: leave");
+    pty_send(screen, "?");
+    sees("\u2500 The dashboard \u2500");
+    pty_send(screen, "borrowed");
+    sees("borrow");
+    pty_send(screen, "\033");
+    assert_true(pty_loses(screen, "The dashboard"));
+    pty_send(screen, "\033OP");
+    sees("\u2500 The dashboard \u2500");
+    pty_send(screen, "\033OP");
+    assert_true(pty_loses(screen, "The dashboard"));
+    pty_send(screen, "q");
+    assert_int_equal(pty_end(screen), 0);
+}
+
 int main(void)
 {
     enum {
         N_COLOUR = sizeof colours / sizeof colours[0],
         N_SIZE = sizeof sizes / sizeof sizes[0],
         N_GROUND = sizeof grounds / sizeof grounds[0],
-        N_REST = 11
+        N_REST = 12
     };
     struct CMUnitTest tests[N_COLOUR + N_SIZE + N_GROUND + N_REST] = {
         cmocka_unit_test_teardown(does_not_ask_a_linux_console, end_replay),
+        cmocka_unit_test_teardown(a_replay_explains_the_dashboard, end_replay),
         cmocka_unit_test_teardown(does_not_ask_without_colours, end_replay),
         cmocka_unit_test_teardown(takes_a_late_report_of_the_background, end_replay),
         cmocka_unit_test_teardown(keeps_the_keys_typed_while_it_asks, end_replay),

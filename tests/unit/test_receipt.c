@@ -56,10 +56,11 @@ static void an_empty_answer_names_only_what_helps(void **state)
     char buf[200];
 
     (void)state;
-    assert_string_equal(receipt_empty(buf, sizeof buf, &r, true),
-                        "the answer has no text yet: the limit of 20 tokens (/predict) was "
-                        "reached while the model was thinking; use a larger /predict, or /think "
-                        "off");
+    assert_string_equal(
+        receipt_empty(buf, sizeof buf, &r, true),
+        "the answer has no text yet: the limit of 20 tokens (/predict) was "
+        "reached while the model was thinking; use a larger /predict, or /think "
+        "off");
     r.can_think_less = false; /* it is off already */
     assert_string_equal(receipt_empty(buf, sizeof buf, &r, false),
                         "the answer has no text: the limit of 20 tokens (-n) was reached while "
@@ -84,10 +85,12 @@ static void an_answer_without_text_says_why(void **state)
         { MW_EMPTY_NOTHING, MW_DONE_CONTEXT, "the context was full before its first token" },
         { MW_EMPTY_NOTHING, MW_DONE_ERROR, "an error ended it before its first token" },
         { MW_EMPTY_THINKING, MW_DONE_LENGTH,
-          "the limit of 1 token (-n) was reached while the model was thinking; use a larger -n, "
+          "the limit of 1 token (-n) was reached while the model was thinking; use a larger "
+          "-n, "
           "or --no-think" },
         { MW_EMPTY_THINKING, MW_DONE_CONTEXT,
-          "the context was full while the model was thinking; use a larger --ctx, or --no-think" },
+          "the context was full while the model was thinking; use a larger --ctx, or "
+          "--no-think" },
         { MW_EMPTY_THINKING, MW_DONE_ERROR, "an error ended it while the model was thinking" },
         { MW_EMPTY_THOUGHT, MW_DONE_STOP,
           "the model ended it after the thinking; --no-think answers without thinking" },
@@ -99,10 +102,9 @@ static void an_answer_without_text_says_why(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct mw_receipt r = { .done = rows[i].done,
-                                      .empty = rows[i].empty,
-                                      .can_think_less = true,
-                                      .n_decoded = 1 };
+        const struct mw_receipt r = {
+            .done = rows[i].done, .empty = rows[i].empty, .can_think_less = true, .n_decoded = 1
+        };
         char buf[200];
 
         receipt_empty(buf, sizeof buf, &r, false);
@@ -158,6 +160,29 @@ static void the_explanation_says_if_nothing_was_read(void **state)
     assert_string_equal(buf,
                         "5 tokens came in 1.0 s (4.0 tok/s). Nothing had to be read while it "
                         "answered.");
+}
+
+/* Before the first token there is nothing that limits answers, and no advice. */
+static void a_stopped_prompt_is_explained_as_a_prompt(void **state)
+{
+    struct mw_receipt r = { .n_prompt = 206,
+                            .n_prompt_done = 64,
+                            .prefill_ns = 1000000000u,
+                            .done = MW_DONE_CANCELLED };
+    struct mw_sample *s = calloc(1, sizeof *s);
+    char buf[600];
+
+    (void)state;
+    assert_non_null(s);
+    s->verdict.binds = MW_BINDS_OTHERS;
+    s->verdict.share = 0.45;
+    strcpy(s->verdict.advice, "other_programs");
+    receipt_why(buf, sizeof buf, &r, s);
+    assert_string_equal(
+        buf, "The answer ended while its prompt was read: 64 of 206 tokens in 1.0 s, "
+             "64.0 tok/s. No token of an answer came, so nothing says what limits its "
+             "speed.");
+    free(s);
 }
 
 static void other_programs_are_named_as_the_cause(void **state)
@@ -269,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_small_buffer_is_cut),
         cmocka_unit_test(the_explanation_has_three_sentences),
         cmocka_unit_test(the_explanation_says_if_nothing_was_read),
+        cmocka_unit_test(a_stopped_prompt_is_explained_as_a_prompt),
         cmocka_unit_test(other_programs_are_named_as_the_cause),
         cmocka_unit_test(predictions_say_when_they_are_doubtful),
         cmocka_unit_test(the_cost_is_predicted),

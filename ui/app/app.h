@@ -112,6 +112,7 @@ struct app {
     struct tour *tour;     /* NULL: none, or it is over */
     char hint[256];        /* shown in the rule until the next key */
     char echo[200];        /* the command whose first reply is still to come, or "" */
+    unsigned n_mistake;    /* items at the end of the chat: the error of the last command */
     bool hint_covers_dash; /* in the last frame */
     bool has_asked_to_leave; /* the line is "exit", and Enter came once */
     enum talk_state title_state; /* that the title of the window shows, and since when */

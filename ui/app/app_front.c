@@ -30,21 +30,36 @@ static const char *add_echo(struct app *a, const char *text, char *buf, size_t n
         return buf;
     transcript_add(a->transcript, TRANSCRIPT_NOTICE, a->echo, strlen(a->echo),
                    TRANSCRIPT_NO_ID);
+    a->n_mistake++;
     return text;
+}
+
+/* The error of a mistyped command goes when the next line has been entered: ten of them would
+ * fill the screen. */
+static void forget_mistake(struct app *a)
+{
+    if (a->n_mistake > 0)
+        transcript_drop_last(a->transcript, a->n_mistake);
+    a->n_mistake = 0;
 }
 
 static void on_say(void *ctx, enum talk_say kind, const char *text, uint32_t id)
 {
     struct app *a = ctx;
+    bool is_reply = a->echo[0] != '\0' && id == TRANSCRIPT_NO_ID;
     char both[4400];
 
-    if (a->echo[0] != '\0' && id == TRANSCRIPT_NO_ID) {
+    if (is_reply)
+        forget_mistake(a);
+    a->n_mistake = 0;
+    if (is_reply) {
         text = add_echo(a, text, both, sizeof both);
         transcript_end(a->transcript); /* who asks reads the reply */
     }
     a->echo[0] = '\0';
     transcript_add(a->transcript, kind == SAY_ERROR ? TRANSCRIPT_ERROR : TRANSCRIPT_NOTICE,
                    text, strlen(text), id);
+    a->n_mistake = is_reply && kind == SAY_ERROR ? a->n_mistake + 1 : 0;
     app_dirty(a, DIRT_CHAT);
 }
 
@@ -59,6 +74,7 @@ static void on_user(void *ctx, const char *text, size_t n, const struct attached
     struct app *a = ctx;
     size_t n_file = files->bytes;
 
+    forget_mistake(a);
     if (id != TRANSCRIPT_NO_ID && transcript_messages(a->transcript) >= 2 * STORE_KEPT_ITEMS) {
         app_show_saved(a); /* with this message */
         return;

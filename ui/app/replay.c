@@ -13,8 +13,10 @@
 
 #include "engine/base/clock.h"
 #include "ui/dash/player.h"
+#include "ui/talk/help.h"
 #include "ui/term/keys.h"
 #include "ui/term/term.h"
+#include "ui/text/sheet.h"
 #include "ui/ui.h"
 
 #define TICK_MS 100 /* ten pictures a second are enough */
@@ -25,6 +27,7 @@ struct replay {
     struct keys *keys;
     struct dash *dash;
     struct player *player;
+    struct sheet *help; /* NULL: it is not open */
     bool is_paused, is_leaving, is_dirty, is_large;
     double speed;
     uint64_t every_ns; /* between two pictures */
@@ -47,7 +50,7 @@ static void bar_text(const struct replay *r, char *buf, size_t n)
     }
     snprintf(buf, n,
              "%-6s %6.1f of %.1f s  x%-5g Space: pause, .: step, Left Right: go, + - 1: "
-             "speed, Up Down: layer, q: leave",
+             "speed, Up Down: layer, ?: help, q: leave",
              at_end         ? "end"
              : r->is_paused ? "paused"
                             : "plays",
@@ -61,6 +64,8 @@ static void draw(struct replay *r)
 
     c = canvas_sub(&screen, 0, 0, screen.height - 1, screen.width);
     dash_draw(r->dash, &c);
+    if (r->help != NULL)
+        sheet_draw(r->help, &c, &c);
     bar_text(r, line, sizeof line);
     canvas_blank(&screen, screen.height - 1, 0, screen.width, style_of(ROLE_STATUS));
     canvas_text(&screen, screen.height - 1, 1, style_of(ROLE_STATUS), line);
@@ -94,11 +99,31 @@ static void set_paused(struct replay *r, bool paused)
     r->tick_ns = clock_ns();
 }
 
+/* ---- help ---- */
+
+static void open_help(struct replay *r)
+{
+    if (r->help == NULL)
+        r->help = help_dashboard_sheet();
+}
+
+static void help_key(struct replay *r, const struct key *key)
+{
+    bool is_f1 = key->kind == KEYS_NAMED && key->name == KEYS_F1;
+
+    if (!is_f1 && sheet_key(r->help, key) == SHEET_STAYS)
+        return;
+    sheet_free(r->help);
+    r->help = NULL;
+    r->is_large = true;
+}
+
 /* ---- keys and signals ---- */
 
 static void on_name(struct replay *r, enum key_name name)
 {
     switch (name) {
+    case KEYS_F1: open_help(r); break;
     case KEYS_ESC: dash_set_cursor(r->dash, -1); break;
     case KEYS_UP: dash_move_cursor(r->dash, -1); break;
     case KEYS_DOWN: dash_move_cursor(r->dash, 1); break;
@@ -116,6 +141,7 @@ static void on_char(struct replay *r, uint32_t ch)
     case 'q':
     case 'C' - 64:
     case 'D' - 64: r->is_leaving = true; break;
+    case '?': open_help(r); break;
     case ' ': set_paused(r, !r->is_paused); break;
     case '.':
         set_paused(r, true);
@@ -158,7 +184,9 @@ static void take_keys(struct replay *r, bool readable)
     }
     while (!r->is_leaving && keys_next(r->keys, clock_ns(), &key)) {
         r->is_dirty = true;
-        if (key.kind == KEYS_NAMED)
+        if (r->help != NULL && (key.kind == KEYS_NAMED || key.kind == KEYS_CHAR))
+            help_key(r, &key);
+        else if (key.kind == KEYS_NAMED)
             on_name(r, key.name);
         else if (key.kind == KEYS_CHAR && key.mods == 0)
             on_char(r, key.ch);
@@ -240,6 +268,7 @@ int ui_replay(const struct ui_replay_options *o, struct err *e)
     int rc = play(&r, o, e);
 
     term_free(r.term);
+    sheet_free(r.help);
     player_close(r.player);
     dash_free(r.dash);
     keys_free(r.keys);

@@ -134,14 +134,13 @@ static void help_all(struct talk *t, const char *words)
     talk_error(t, "there is no command \"%s\", and no help contains it", words);
 }
 
-static void help_dashboard(struct talk *t)
+struct sheet *help_dashboard_sheet(void)
 {
     struct sheet *s = sheet_new("The dashboard", HINT);
     const char *panel = "";
 
     if (s == NULL)
-        return;
-    sheet_on_help(s, "/help");
+        return NULL;
     sheet_set_narrow(s);
     sheet_line(s, ROLE_DIM, "Figures are measured. ~ marks an estimate, - is not measured.");
     for (const struct dash_note *n = dash_notes(); n->panel != NULL; n++) {
@@ -152,6 +151,16 @@ static void help_dashboard(struct talk *t)
         sheet_more(s, ROLE_TEXT, " %s", n->meaning);
     }
     sheet_filter(s, "");
+    return s;
+}
+
+static void help_dashboard(struct talk *t)
+{
+    struct sheet *s = help_dashboard_sheet();
+
+    if (s == NULL)
+        return;
+    sheet_on_help(s, "/help");
     talk_show(t, s);
 }
 

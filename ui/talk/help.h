@@ -1,5 +1,5 @@
 /*
- * help.h - the keys that /help lists.
+ * help.h - the keys that /help lists, and the help of the dashboard.
  */
 #ifndef MEMWALL_UI_TALK_HELP_H
 #define MEMWALL_UI_TALK_HELP_H
@@ -10,5 +10,10 @@ struct help_key {
 
 /* All keys; a row without keys ends. */
 const struct help_key *help_keys(void);
+
+struct sheet;
+
+/* The meaning of each word of the dashboard, to be filtered.  NULL: no memory. */
+struct sheet *help_dashboard_sheet(void);
 
 #endif

@@ -205,7 +205,8 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
     char word[32];
 
     add(&t, "%s %stoken%s%s", receipt_count(word, sizeof word, r->n_decoded),
-        r->is_continuation ? "more " : "", plural(r->n_decoded), r->done == MW_DONE_LENGTH ? ", token limit" : "");
+        r->is_continuation ? "more " : "", plural(r->n_decoded),
+        r->done == MW_DONE_LENGTH ? ", token limit" : "");
     if (r->decode_ns > 0) {
         part(&t, ascii);
         add(&t, "%s", receipt_time(word, sizeof word, (double)r->decode_ns / NS));
@@ -275,6 +276,23 @@ char *receipt_short(char *buf, size_t n, const struct mw_receipt *r)
 
 /* ---- /why ---- */
 
+/* An answer that ended before its first token.  A prompt that is sent again begins where it was
+ * stopped. */
+static void why_prompt(struct text *t, const struct mw_receipt *r)
+{
+    char done[32], all[32], time[32], rate[32];
+    double seconds = (double)r->prefill_ns / NS;
+
+    add(t, "The answer ended while its prompt was read: %s of %s token%s",
+        receipt_count(done, sizeof done, r->n_prompt_done),
+        receipt_count(all, sizeof all, r->n_prompt), plural(r->n_prompt));
+    if (seconds > 0)
+        add(t, " in %s", receipt_time(time, sizeof time, seconds));
+    if (seconds > 0 && r->n_prompt_done > 0)
+        add(t, ", %s tok/s", receipt_rate(rate, sizeof rate, r->n_prompt_done / seconds));
+    add(t, ". No token of an answer came, so nothing says what limits its speed.");
+}
+
 static void why_done(struct text *t, const struct mw_receipt *r)
 {
     char word[32], second[32];
@@ -305,7 +323,7 @@ static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw
     struct mw_diagnosis d;
 
     if (r->decode_ns == 0) {
-        add(t, " Nothing was decoded, so there is nothing to explain.");
+        add(t, " A single token has no time between tokens, so there is nothing to explain.");
         return;
     }
     if (r->bytes_read == 0)
@@ -333,6 +351,10 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct 
 {
     struct text t = begin(buf, n);
 
+    if (r->n_decoded == 0) {
+        why_prompt(&t, r);
+        return buf;
+    }
     why_done(&t, r);
     why_slow(&t, r, s);
     return buf;

@@ -364,6 +364,16 @@ static void cut_items(struct transcript *t, uint32_t n)
         t->n_unseen = n;
 }
 
+void transcript_drop_last(struct transcript *t, size_t n)
+{
+    if (n > t->n_item)
+        return;
+    for (uint32_t i = t->n_item - (uint32_t)n; i < t->n_item; i++)
+        if (is_message(&t->item[i]) || t->item[i].id != TRANSCRIPT_NO_ID)
+            return;
+    cut_items(t, t->n_item - (uint32_t)n);
+}
+
 void transcript_set_older(struct transcript *t, size_t n)
 {
     t->n_older = n;

@@ -86,6 +86,8 @@ void transcript_thought(struct transcript *t);
 void transcript_done(struct transcript *t, const struct mw_receipt *r);
 /* Record that the open answer, or else the last item, is saved under id. */
 void transcript_saved(struct transcript *t, uint32_t id);
+/* Remove the last n items, unless one of them is a message or saved. */
+void transcript_drop_last(struct transcript *t, size_t n);
 /* Keep the first n messages (user and assistant) and all items before the next message. */
 void transcript_rewind(struct transcript *t, size_t n);
 void transcript_clear(struct transcript *t);
