@@ -373,7 +373,8 @@ class LeftByOthers(KeyboardCase):
 
 
 class Overlays(KeyboardCase):
-    """A box over the screen keeps the function keys from what it covers."""
+    """A box over the screen keeps the function keys from what it covers.  The choice of a message
+    (F9) covers nothing, and any key ends it."""
     # Each function key with its trace on the screen; None: the screen is not the same after it.
     KEYS = (("1", "\033OP", "Answers and sampling"), ("2", "\033OQ", None),
             ("3", "\033OR", None), ("4", "\033OS", None), ("5", "\033[15~", None),
@@ -383,8 +384,7 @@ class Overlays(KeyboardCase):
     OVERLAYS = (("/help temp\r", "at start", "1"), ("/help dashboard\r", "~ marks an estimate", "1"),
                 ("/ctx 8k\r", "Change: ctx 8192", ""), ("/chats\r", "d: delete", ""),
                 ("/theme\r", "Enter: keep", ""), ("/delete first\r", "Delete this chat?", ""),
-                ("/model\r", "Enter opens", ""), ("/find\r", "Enter: search", ""),
-                ("\033[20~", "choose a message", "9"))
+                ("/model\r", "Enter opens", ""), ("/find\r", "Enter: search", ""))
 
     def setUp(self):
         super().setUp()
