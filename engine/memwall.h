@@ -618,6 +618,8 @@ struct mw_message {
     const char *thinking; /* of an answer, thinking_len bytes; or NULL */
     size_t thinking_len;
     struct mw_cut cut; /* of the last message, if it is an answer that was cut */
+    bool is_summary;   /* the first message: its answer is a summary of the older ones, which
+                          the model no longer needs */
     bool is_aside;     /* an answer of mw_chat_aside(); its text and its question are not used */
 };
 
@@ -718,6 +720,9 @@ bool mw_chat_next(struct mw_chat *c, struct mw_event *out);
  * Texts are copied.  They fail at once only if they cannot be queued.
  */
 int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e);
+/* The same, for an answer of at most n_predict tokens; 0: as the options say. */
+int mw_chat_send_within(struct mw_chat *c, const char *text, size_t len, uint32_t n_predict,
+                        struct err *e);
 int mw_chat_continue(struct mw_chat *c, struct err *e); /* go on with a stopped answer */
 int mw_chat_retry(struct mw_chat *c, struct err *e);    /* replace the last answer */
 /*
@@ -731,9 +736,9 @@ int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e);
 /*
  * Continue a saved conversation.  It is evaluated with the next message.  Of a long
  * conversation pass only the newest messages, up to mw_text_bytes() of text, and in n_before
- * the number of older ones.  Those cannot fit the context: the next answer ends with
- * MW_DONE_CONTEXT, or they are dropped if ctx_shift is set.  Ids that do not make the text of
- * their message are ignored.  Posts no event.
+ * the number of older ones.  Those cannot fit the context, unless the first message is a
+ * summary of them: the next answer ends with MW_DONE_CONTEXT, or they are dropped if ctx_shift
+ * is set.  Ids that do not make the text of their message are ignored.  Posts no event.
  */
 int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
                     size_t n_before, struct err *e);

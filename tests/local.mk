@@ -22,6 +22,7 @@ dist_check_SCRIPTS += \
 	tests/conformance/test_whole_model.py \
 	tests/program/test_bench.py \
 	tests/program/test_budget.py \
+	tests/program/test_compact.py \
 	tests/program/test_continue.py \
 	tests/program/test_empty_answer.py \
 	tests/program/test_encodings.py \

@@ -372,6 +372,7 @@ static void do_answer(struct mw_chat *c, bool is_continued)
 
 static void do_send(struct mw_chat *c, struct command *command)
 {
+    struct answerer *a = &c->answerer;
     struct err e = ERR_INIT;
 
     if (command->is_cancelled) {
@@ -387,7 +388,10 @@ static void do_send(struct mw_chat *c, struct command *command)
     }
     free(command->text); /* the conversation has a copy */
     command->text = NULL;
+    if (command->n > 0 && (a->n_predict == 0 || command->n < a->n_predict))
+        a->n_predict = (uint32_t)command->n;
     do_answer(c, false);
+    a->n_predict = c->settings.o.n_predict;
 }
 
 static void do_continue(struct mw_chat *c)
@@ -659,6 +663,12 @@ bool mw_chat_next(struct mw_chat *c, struct mw_event *out)
 
 int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e)
 {
+    return mw_chat_send_within(c, text, len, 0, e);
+}
+
+int mw_chat_send_within(struct mw_chat *c, const char *text, size_t len, uint32_t n_predict,
+                        struct err *e)
+{
     struct command *command;
     uint64_t most;
 
@@ -681,6 +691,7 @@ int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e)
     memcpy(command->text, text, len);
     command->text[len] = '\0';
     command->len = len;
+    command->n = n_predict;
     return push(c, command);
 }
 
@@ -715,7 +726,7 @@ int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t
     if (command == NULL)
         return -1;
     command->restored.n_before = n_before;
-    command->restored.is_partial = n_before > 0;
+    command->restored.is_partial = n_before > 0 && (n == 0 || !messages[0].is_summary);
     for (size_t i = 0; i < n; i++) {
         struct turn *t = conversation_add(&command->restored, roles[messages[i].role],
                                           messages[i].text, messages[i].len, e);

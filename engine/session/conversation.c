@@ -141,6 +141,20 @@ int turn_append(struct turn *t, bool is_thinking, const char *text, size_t len, 
     return 0;
 }
 
+int turn_restore_cut(struct turn *t, const struct mw_cut *cut, struct err *e)
+{
+    size_t n = cut->n_ids <= MW_CUT_IDS ? cut->n_ids : 0;
+
+    if (n > 0 && ids_append(&t->ids, cut->ids, n, e) != 0)
+        return -1;
+    t->has_saved_ids = n > 0;
+    t->holds_thinking = cut->holds_thinking;
+    if (cut->n_held <= TURN_HELD_MAX &&
+        cut->n_held <= (cut->holds_thinking ? t->thinking_len : t->len))
+        t->n_held = cut->n_held;
+    return 0;
+}
+
 int turn_take_for_thinking(struct turn *t, struct err *e)
 {
     if (turn_append(t, true, t->text, t->len, e) != 0)
@@ -186,20 +200,6 @@ bool conversation_ends_aside(const struct conversation *c)
 bool conversation_is_aside(const struct conversation *c, size_t i)
 {
     return c->turns[i].is_aside || (i + 1 < c->n_turn && c->turns[i + 1].is_aside);
-}
-
-int turn_restore_cut(struct turn *t, const struct mw_cut *cut, struct err *e)
-{
-    size_t n = cut->n_ids <= MW_CUT_IDS ? cut->n_ids : 0;
-
-    if (n > 0 && ids_append(&t->ids, cut->ids, n, e) != 0)
-        return -1;
-    t->has_saved_ids = n > 0;
-    t->holds_thinking = cut->holds_thinking;
-    if (cut->n_held <= TURN_HELD_MAX &&
-        cut->n_held <= (cut->holds_thinking ? t->thinking_len : t->len))
-        t->n_held = cut->n_held;
-    return 0;
 }
 
 /* Whether the ids of a turn replace its text. */

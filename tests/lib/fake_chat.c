@@ -451,7 +451,9 @@ static enum mw_done answer(struct mw_chat *c, const char *text, char **out, stru
         }
         return MW_DONE_STOP;
     }
-    if (strcmp(text, "endless") == 0) {
+    if (strstr(text, "[/compact]") != NULL && strcmp(c->message[0], "say ten") != 0)
+        return say_words(c, out, "In short: one.", false) ? MW_DONE_STOP : MW_DONE_CANCELLED;
+    if (strcmp(text, "endless") == 0 || strstr(text, "[/compact]") != NULL) {
         for (int i = 1;; i++) {
             snprintf(buf, sizeof buf, "word%d ", i);
             if (!say_words(c, out, buf, false))
@@ -764,6 +766,13 @@ static int queue(struct mw_chat *c, struct command like, const char *text, size_
 int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e)
 {
     return queue(c, (struct command){ .kind = SEND }, text, len, e);
+}
+
+int mw_chat_send_within(struct mw_chat *c, const char *text, size_t len, uint32_t n_predict,
+                        struct err *e)
+{
+    (void)n_predict;
+    return mw_chat_send(c, text, len, e);
 }
 
 int mw_chat_continue(struct mw_chat *c, struct err *e)

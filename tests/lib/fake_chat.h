@@ -7,6 +7,7 @@
  *     say TEXT      TEXT, word by word
  *     lines N       N numbered lines
  *     endless       words until the answer is stopped
+ *     [/compact]    anywhere: "In short: one.", or endless if the first message is "say ten"
  *     until FILE    words until FILE exists
  *     think         some thinking, then an answer
  *     markdown      an answer with every element of Markdown

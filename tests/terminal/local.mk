@@ -12,6 +12,7 @@ check_PROGRAMS += \
 	tests/terminal/test_attach \
 	tests/terminal/test_choices \
 	tests/terminal/test_commands \
+	tests/terminal/test_compact \
 	tests/terminal/test_config \
 	tests/terminal/test_figures \
 	tests/terminal/test_habits \

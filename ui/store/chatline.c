@@ -48,6 +48,7 @@ enum key {
     KEY_IDS,
     KEY_SETTINGS,
     KEY_HELP,
+    KEY_SUMMARY,
 };
 
 /* The type of a value, or several. */
@@ -81,6 +82,7 @@ static const struct {
     [KEY_IDS] = { "ids", LIST },
     [KEY_SETTINGS] = { "settings", STRING },
     [KEY_HELP] = { "help", BOOL },
+    [KEY_SUMMARY] = { "summary", NUMBER },
 };
 
 struct chatline_reader {
@@ -276,6 +278,7 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
     case KEY_WAS_THINKING:
     case KEY_REWIND:
     case KEY_RECEIPT:
+    case KEY_SUMMARY:
     case KEY_OTHER: break;
     }
     return 1;
@@ -358,7 +361,8 @@ static int whole_number(struct chatline_reader *r, long long v)
     bool is_small = v >= 0 && v <= UINT32_MAX;
 
     if (v < 0 || (v == 0 && r->key == KEY_UNQUEUED) ||
-        (!is_small && (r->key == KEY_IDS || r->key == KEY_ATTACHED_BYTES)))
+        (!is_small &&
+         (r->key == KEY_IDS || r->key == KEY_ATTACHED_BYTES || r->key == KEY_SUMMARY)))
         unknown_value(r);
     if (r->depth == 2 && r->key == KEY_IDS)
         return add_id(r, v);
@@ -375,6 +379,10 @@ static int whole_number(struct chatline_reader *r, long long v)
     if (r->key == KEY_UNQUEUED) {
         l->is_unqueued = v > 0;
         l->unqueued = v;
+    }
+    if (r->key == KEY_SUMMARY && is_small) {
+        l->is_summary = true;
+        l->n_carried = (uint32_t)v;
     }
     if (r->key == KEY_ATTACHED_BYTES && is_small)
         l->attached.bytes = (uint32_t)v;

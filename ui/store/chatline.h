@@ -20,7 +20,8 @@ struct text_of {
 struct chatline {
     /* The kind of the line; a line of an unknown kind is skipped. */
     bool is_head, is_message, is_notice, is_receipt, is_rewind, is_queued, is_unqueued;
-    bool is_settings;
+    bool is_settings, is_summary;
+    uint32_t n_carried; /* of a summary */
     enum store_kind kind; /* of a message */
     bool continues;
     bool was_thinking; /* all text of the answer in the lines before was thinking */

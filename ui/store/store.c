@@ -360,7 +360,13 @@ static size_t some(const char *s, size_t n)
 }
 
 /* The kind of a line with text. */
-enum line_kind { LINE_MESSAGE, LINE_HELP, LINE_NOTICE, LINE_QUEUED, LINE_FROM_QUEUE };
+enum line_kind { LINE_MESSAGE, LINE_HELP, LINE_SUMMARY, LINE_NOTICE, LINE_QUEUED, LINE_FROM_QUEUE };
+
+/* Additions to the first line of a text. */
+struct line_extra {
+    const struct attached *attached; /* NULL: no files */
+    uint32_t n_carried;              /* of LINE_SUMMARY */
+};
 
 static void print_attached(struct store *s, const struct attached *a)
 {
@@ -369,10 +375,13 @@ static void print_attached(struct store *s, const struct attached *a)
     json_print(&s->out, "\",\"attached_bytes\":%u,", a->bytes);
 }
 
-/* a: NULL if no files are at the start of this line. */
 static void begin_text(struct store *s, enum line_kind what, enum store_kind kind,
-                       bool continues, const struct attached *a)
+                       bool continues, const struct line_extra *x)
 {
+    const struct attached *a = !continues && x->attached != NULL && x->attached->bytes > 0
+                                   ? x->attached
+                                   : NULL;
+
     static const char *const roles[] = {
         [STORE_SYSTEM] = "system", [STORE_USER] = "user", [STORE_ANSWER] = "assistant"
     };
@@ -390,6 +399,8 @@ static void begin_text(struct store *s, enum line_kind what, enum store_kind kin
                    what == LINE_HELP                       ? ",\"help\":true,\"done\":\"stop\""
                    : what == LINE_FROM_QUEUE && !continues ? ",\"queued\":true"
                                                            : "");
+        if (what == LINE_SUMMARY && !continues)
+            json_print(&s->out, "\"summary\":%u,", x->n_carried);
         if (a != NULL)
             print_attached(s, a);
         json_print(&s->out, "\"text\":");
@@ -398,7 +409,7 @@ static void begin_text(struct store *s, enum line_kind what, enum store_kind kin
 
 /* Add text as one line, or as several lines that continue it. */
 static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
-                    const char *text, size_t n, const struct attached *a, uint32_t *item,
+                    const char *text, size_t n, const struct line_extra *x, uint32_t *item,
                     struct err *e)
 {
     uint32_t number = 0;
@@ -407,6 +418,8 @@ static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
     close_line(s, NULL);
     do {
         struct chatline l = { .is_message = what != LINE_NOTICE && what != LINE_QUEUED,
+                              .is_summary = what == LINE_SUMMARY,
+                              .n_carried = x->n_carried,
                               .kind = kind,
                               .is_notice = what == LINE_NOTICE,
                               .is_queued = what == LINE_QUEUED,
@@ -418,7 +431,7 @@ static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
         uint64_t at = end_of(s);
         size_t now_n = what == LINE_NOTICE && n > 4096 ? 4096 : some(text, n);
 
-        begin_text(s, what, kind, !first, first && a != NULL && a->bytes > 0 ? a : NULL);
+        begin_text(s, what, kind, !first, x);
         json_string_n(&s->out, NULL, text, now_n);
         json_print(&s->out, "}");
         l.text.n = now_n;
@@ -439,19 +452,28 @@ static int add_text(struct store *s, enum line_kind what, enum store_kind kind,
 int store_add(struct store *s, enum store_kind kind, const char *text, size_t n, uint32_t *item,
               struct err *e)
 {
-    return add_text(s, kind == STORE_NOTICE ? LINE_NOTICE : LINE_MESSAGE, kind, text, n, NULL,
-                    item, e);
+    return add_text(s, kind == STORE_NOTICE ? LINE_NOTICE : LINE_MESSAGE, kind, text, n,
+                    &(struct line_extra){ NULL, 0 }, item, e);
 }
 
 int store_add_user(struct store *s, const char *text, size_t n, const struct attached *a,
                    uint32_t *item, struct err *e)
 {
-    return add_text(s, LINE_MESSAGE, STORE_USER, text, n, a, item, e);
+    return add_text(s, LINE_MESSAGE, STORE_USER, text, n, &(struct line_extra){ a, 0 }, item,
+                    e);
+}
+
+int store_add_summary(struct store *s, const char *text, size_t n, const struct attached *a,
+                      uint32_t n_carried, struct err *e)
+{
+    return add_text(s, LINE_SUMMARY, STORE_USER, text, n, &(struct line_extra){ a, n_carried },
+                    NULL, e);
 }
 
 int store_add_help(struct store *s, const char *text, size_t n, uint32_t *item, struct err *e)
 {
-    return add_text(s, LINE_HELP, STORE_ANSWER, text, n, NULL, item, e);
+    return add_text(s, LINE_HELP, STORE_ANSWER, text, n, &(struct line_extra){ NULL, 0 }, item,
+                    e);
 }
 
 int store_queue(struct store *s, const char *text, size_t n, const struct attached *a,
@@ -459,13 +481,14 @@ int store_queue(struct store *s, const char *text, size_t n, const struct attach
 {
     if (s->n_queue == STORE_MAX_QUEUE)
         return err_set(e, ERR_ARGUMENT, "%d messages are already queued", STORE_MAX_QUEUE);
-    return add_text(s, LINE_QUEUED, STORE_USER, text, n, a, NULL, e);
+    return add_text(s, LINE_QUEUED, STORE_USER, text, n, &(struct line_extra){ a, 0 }, NULL, e);
 }
 
 int store_add_queued(struct store *s, const char *text, size_t n, const struct attached *a,
                      uint32_t *item, struct err *e)
 {
-    return add_text(s, LINE_FROM_QUEUE, STORE_USER, text, n, a, item, e);
+    return add_text(s, LINE_FROM_QUEUE, STORE_USER, text, n, &(struct line_extra){ a, 0 }, item,
+                    e);
 }
 
 int store_unqueue(struct store *s, size_t n, struct err *e)
@@ -583,25 +606,41 @@ void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t c
     json_line(j);
 }
 
-int store_done(struct store *s, const struct mw_receipt *r, uint64_t context,
-               const struct store_end *end, struct err *e)
+/* End the line of the answer, which may have no text. */
+static int finish_answer(struct store *s, enum mw_done done, const struct store_end *end,
+                         struct err *e)
 {
-    struct chatline l = { .receipt = *r, .context = context };
-
     if (!s->is_open) {
         if (begin_answer(s, s->in_answer || (end != NULL && end->resume), e) != 0)
             return -1;
         json_print(&s->out, ",\"text\":\"");
     }
-    end_line(s, chatline_done_name(r->done), end);
+    end_line(s, chatline_done_name(done), end);
     s->in_answer = false;
-    s->record[s->answer - s->first].item.done = r->done;
+    s->record[s->answer - s->first].item.done = done;
     if (end != NULL)
         store_hold(&s->record[s->answer - s->first], end->cut.n_held, end->cut.holds_thinking);
+    return 0;
+}
+
+int store_done(struct store *s, const struct mw_receipt *r, uint64_t context,
+               const struct store_end *end, struct err *e)
+{
+    struct chatline l = { .receipt = *r, .context = context };
+
+    if (finish_answer(s, r->done, end, e) != 0)
+        return -1;
     store_print_receipt(s, r, context);
     store_apply_receipt(s, &l);
     return store_commit(s, true, e);
 }
+
+int store_done_bare(struct store *s, enum mw_done done, const struct store_end *end,
+                    struct err *e)
+{
+    return finish_answer(s, done, end, e) != 0 ? -1 : store_commit(s, true, e);
+}
+
 
 int store_set_settings(struct store *s, const char *text, struct err *e)
 {

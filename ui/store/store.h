@@ -16,6 +16,7 @@
  *     {"unqueued":1}
  *     {"role":"user","attached":"notes.txt, …","attached_bytes":1300,"text":"…"}
  *     {"settings":"memory 600M, kv q8_0"}
+ *     {"role":"user","summary":2,"text":"…"}
  *
  * The line of an answer is written while it streams: its start with the first piece, each
  * piece at once, and its end with the answer.  A killed program leaves a line without its end,
@@ -32,7 +33,9 @@
  * the lines stay in the file.  queued is a message that waits for its turn.  A user message
  * with "queued":true was the first of them, and unqueued removes the first N.  The first
  * attached_bytes of a text are files, which the screen folds.  settings are those that the chat
- * was held with from there on, as ui/options/kept.h writes them.  Readers skip unknown keys.
+ * was held with from there on, as ui/options/kept.h writes them.  A message with "summary" asked for a summary of all messages
+ * before it, and the model sees it and its answer in their place.  The next N messages after
+ * that answer were there before, and were written again.  Readers skip unknown keys.
  * Control characters in text are escaped, so that `cat` is safe.
  *
  * A line that cannot be written (a full disk) stays in memory and is retried with the next
@@ -84,6 +87,8 @@ struct store_item {
     bool holds_thinking;
     enum mw_done done; /* of an answer */
     bool is_help;      /* an answer from the help texts */
+    bool is_summary;    /* a question for a summary of all messages before it */
+    uint32_t n_carried; /* messages after the summary that were there before it */
     bool has_receipt;
     struct mw_receipt receipt;
     uint64_t context; /* tokens in the context after it; 0: not known */
@@ -132,6 +137,9 @@ int store_add_user(struct store *s, const char *text, size_t n, const struct att
                    uint32_t *item, struct err *e);
 /* Add an answer from the help texts, and sync. */
 int store_add_help(struct store *s, const char *text, size_t n, uint32_t *item, struct err *e);
+/* The same for the question whose answer is a summary of all messages before it. */
+int store_add_summary(struct store *s, const char *text, size_t n, const struct attached *a,
+                      uint32_t n_carried, struct err *e);
 /* Write a piece of an answer at once.  The first piece begins an answer, or continues the last
  * one if resume is set. */
 int store_piece(struct store *s, const char *text, size_t n, bool is_thinking, bool resume,
@@ -147,6 +155,9 @@ struct store_end {
 /* End the answer and sync.  end may be NULL. */
 int store_done(struct store *s, const struct mw_receipt *r, uint64_t context,
                const struct store_end *end, struct err *e);
+/* The same for an answer that has no receipt. */
+int store_done_bare(struct store *s, enum mw_done done, const struct store_end *end,
+                    struct err *e);
 /* Note the settings that the chat is held with from now on; "": none of its own. */
 int store_set_settings(struct store *s, const char *text, struct err *e);
 /* Keep the first n messages (user and assistant). */

@@ -475,6 +475,10 @@ static int apply_text(struct store *s, const struct chatline *l, uint64_t offset
         r->item.done = l->has_done ? l->done : MW_DONE_CANCELLED;
     if (kind == STORE_ANSWER)
         r->item.is_help |= l->is_help;
+    if (kind == STORE_USER && l->is_summary) {
+        r->item.is_summary = true;
+        r->item.n_carried = l->n_carried;
+    }
     *item = s->first + (uint32_t)(r - s->record);
     return 0;
 }

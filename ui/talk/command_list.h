@@ -17,6 +17,7 @@ void run_rename(struct talk *t, const char *args);
 
 /* command_talk.c: the conversation */
 void run_clear(struct talk *t, const char *args);
+void run_compact(struct talk *t, const char *args);
 void run_continue(struct talk *t, const char *args);
 void run_copy(struct talk *t, const char *args);
 void run_export(struct talk *t, const char *args, bool replaces);

@@ -54,6 +54,18 @@ void run_continue(struct talk *t, const char *args)
         talk_continue(t);
 }
 
+void run_compact(struct talk *t, const char *args)
+{
+    uint64_t n = 1;
+
+    if (command_is_busy(t))
+        return;
+    if (args[0] != '\0' && !units_parse_whole(args, false, 0, UINT32_MAX, &n))
+        talk_error(t, "\"%s\" is not a number of exchanges; /compact 2 keeps the last two", args);
+    else
+        talk_compact(t, n, false);
+}
+
 void run_undo(struct talk *t, const char *args)
 {
     long last = ledger_user(talk_ledger(t), 1);
@@ -61,7 +73,9 @@ void run_undo(struct talk *t, const char *args)
     (void)args;
     if (command_is_busy(t))
         return;
-    if (last < 0)
+    if (talk_can_undo_summary(t))
+        talk_undo_summary(t);
+    else if (last < 0)
         talk_error(t, "there is nothing to take back");
     else
         talk_take_back(t, (size_t)last);

@@ -19,22 +19,25 @@
 
 #define MAX_OFFERS 3
 
-/* Options that let the answer continue; the first choices of the sheet are their numbers.  Two
- * more choices come after them: to take the last exchange back, and to begin a new chat. */
+/* Options that let the answer continue; the first choices of the sheet are their numbers.  The
+ * others come after them. */
 struct offers {
     struct talk *t;
     struct mw_chat_options options[MAX_OFFERS];
     size_t n;
+    long compact, undo, clear; /* -1: not offered */
 };
 
 static void choose(void *ctx, long number)
 {
     const struct offers *o = ctx;
 
-    if (number == (long)o->n) {
+    if (number >= 0 && number == o->undo) {
         command_enter(o->t, "/undo");
-    } else if (number == (long)o->n + 1) {
+    } else if (number >= 0 && number == o->clear) {
         command_enter(o->t, "/clear");
+    } else if (number >= 0 && number == o->compact) {
+        talk_compact(o->t, 1, true);
     } else if (number >= 0) {
         const struct mw_chat_options *chosen = &o->options[number];
         bool shifts = chosen->engine.ctx_shift && !talk_options(o->t)->engine.ctx_shift;
@@ -161,13 +164,26 @@ static void offer_shift(struct offers *all, struct sheet *s)
     sheet_line(s, ROLE_DIM, "    %s", price);
 }
 
+/* The options are complete, so the numbers after them are known. */
+static void offer_summary(struct offers *all, struct sheet *s)
+{
+    all->compact = talk_can_compact(all->t) ? (long)all->n : -1;
+    all->undo = (long)all->n + (all->compact >= 0);
+    all->clear = all->undo + 1;
+    if (all->compact < 0)
+        return;
+    sheet_line(s, ROLE_TEXT, "a summary of the oldest messages in their place");
+    sheet_choice(s, all->compact);
+    sheet_line(s, ROLE_DIM, "    the same context; the model writes it, and /undo takes it back");
+}
+
 void context_full_say(struct talk *t)
 {
     talk_error(
         t,
         "the context of %u tokens is full; nothing was dropped. Use /ctx for a longer "
-        "context, /kv for smaller keys and values, /shift on to drop the oldest turns, or "
-        "/undo to take back the last one. /continue shows what each would cost",
+        "context, /kv for smaller keys and values, /compact for a summary of the oldest "
+        "messages, /shift on to drop the oldest turns, or /undo to take back the last one. /continue shows what each would cost",
         talk_plan(t)->n_ctx);
 }
 
@@ -190,11 +206,12 @@ void context_full_offer(struct talk *t)
     }
     if (can_shift(all))
         offer_shift(all, s);
+    offer_summary(all, s);
     sheet_text(s, ROLE_DIM, "Or:");
     sheet_line(s, ROLE_TEXT, "take the last exchange back");
-    sheet_choice(s, (long)all->n);
+    sheet_choice(s, all->undo);
     sheet_line(s, ROLE_TEXT, "begin a new chat");
-    sheet_choice(s, (long)all->n + 1);
+    sheet_choice(s, all->clear);
     sheet_set_unasked(s);
     talk_show(t, s);
 }

@@ -1,5 +1,6 @@
 # ui/talk: the conversation with the engine and its commands.
 libui_a_SOURCES += \
+	ui/talk/carried.c ui/talk/carried.h \
 	ui/talk/change_sheet.c ui/talk/change_sheet.h \
 	ui/talk/changes.c ui/talk/changes.h \
 	ui/talk/command_chats.c \
@@ -25,6 +26,7 @@ libui_a_SOURCES += \
 	ui/talk/saving.c ui/talk/saving.h \
 	ui/talk/shell.c ui/talk/shell.h \
 	ui/talk/talk.c ui/talk/talk.h \
+	ui/talk/talk_compact.c \
 	ui/talk/talk_events.c \
 	ui/talk/talk_help.c \
 	ui/talk/talk_internal.h \

@@ -207,8 +207,7 @@ static void report_losses(struct saving *s)
     }
 }
 
-/* result is what a function of the store returned. */
-static void note(struct saving *s, int result, const struct err *e)
+void saving_noted(struct saving *s, int result, const struct err *e)
 {
     report_losses(s);
     if (result == 0) {
@@ -234,7 +233,7 @@ bool saving_retry(struct saving *s)
     struct err e = ERR_INIT;
 
     if (s->store != NULL)
-        note(s, store_sync(s->store, &e), &e);
+        saving_noted(s, store_sync(s->store, &e), &e);
     return s->state == SAVING_WORKS;
 }
 
@@ -315,7 +314,7 @@ static uint32_t add(struct saving *s, enum store_kind kind, const char *text, si
     struct err e = ERR_INIT;
 
     if (s->store != NULL)
-        note(s, store_add(s->store, kind, text, n, &item, &e), &e);
+        saving_noted(s, store_add(s->store, kind, text, n, &item, &e), &e);
     return item;
 }
 
@@ -325,7 +324,7 @@ uint32_t saving_user(struct saving *s, const char *text, size_t n, const struct 
     struct err e = ERR_INIT;
 
     if (s->store != NULL)
-        note(s, store_add_user(s->store, text, n, a, &item, &e), &e);
+        saving_noted(s, store_add_user(s->store, text, n, a, &item, &e), &e);
     return item;
 }
 
@@ -336,7 +335,7 @@ uint32_t saving_queued_user(struct saving *s, const char *text, size_t n,
     struct err e = ERR_INIT;
 
     if (s->store != NULL)
-        note(s, store_add_queued(s->store, text, n, a, &item, &e), &e);
+        saving_noted(s, store_add_queued(s->store, text, n, a, &item, &e), &e);
     return item;
 }
 
@@ -356,7 +355,7 @@ uint32_t saving_help(struct saving *s, const char *text)
     struct err e = ERR_INIT;
 
     if (s->store != NULL)
-        note(s, store_add_help(s->store, text, strlen(text), &item, &e), &e);
+        saving_noted(s, store_add_help(s->store, text, strlen(text), &item, &e), &e);
     return item;
 }
 
@@ -366,7 +365,7 @@ void saving_piece(struct saving *s, const char *text, size_t n, bool is_thinking
 
     s->is_new = false;
     if (s->store != NULL)
-        note(s, store_piece(s->store, text, n, is_thinking, resumes, NULL, &e), &e);
+        saving_noted(s, store_piece(s->store, text, n, is_thinking, resumes, NULL, &e), &e);
 }
 
 void saving_thought(struct saving *s)
@@ -374,7 +373,7 @@ void saving_thought(struct saving *s)
     struct err e = ERR_INIT;
 
     if (s->store != NULL)
-        note(s, store_thought(s->store, &e), &e);
+        saving_noted(s, store_thought(s->store, &e), &e);
 }
 
 uint32_t saving_done(struct saving *s, const struct mw_receipt *r, const struct mw_event *ev,
@@ -387,7 +386,7 @@ uint32_t saving_done(struct saving *s, const struct mw_receipt *r, const struct 
     if (s->store == NULL)
         return STORE_NO_ITEM;
     end.cut.n_held = ev->len; /* without memory the event has no text */
-    note(s, store_done(s->store, r, context, &end, &e), &e);
+    saving_noted(s, store_done(s->store, r, context, &end, &e), &e);
     return store_count(s->store) - 1;
 }
 
@@ -396,7 +395,7 @@ void saving_rewind(struct saving *s, size_t n)
     struct err e = ERR_INIT;
 
     if (s->store != NULL)
-        note(s, store_rewind(s->store, n, &e), &e);
+        saving_noted(s, store_rewind(s->store, n, &e), &e);
 }
 
 void saving_settings(struct saving *s, const char *text)
@@ -404,7 +403,7 @@ void saving_settings(struct saving *s, const char *text)
     struct err e = ERR_INIT;
 
     if (s->store != NULL && strcmp(store_settings(s->store), text) != 0)
-        note(s, store_set_settings(s->store, text, &e), &e);
+        saving_noted(s, store_set_settings(s->store, text, &e), &e);
 }
 
 void saving_queue(struct saving *s, const char *text, const struct attached *a)
@@ -412,7 +411,7 @@ void saving_queue(struct saving *s, const char *text, const struct attached *a)
     struct err e = ERR_INIT;
 
     if (s->store != NULL)
-        note(s, store_queue(s->store, text, strlen(text), a, &e), &e);
+        saving_noted(s, store_queue(s->store, text, strlen(text), a, &e), &e);
 }
 
 void saving_unqueue(struct saving *s, size_t n)
@@ -420,7 +419,7 @@ void saving_unqueue(struct saving *s, size_t n)
     struct err e = ERR_INIT;
 
     if (s->store != NULL && n > 0)
-        note(s, store_unqueue(s->store, n, &e), &e);
+        saving_noted(s, store_unqueue(s->store, n, &e), &e);
 }
 
 /* ---- reading ---- */

@@ -92,6 +92,8 @@ void saving_thought(struct saving *s); /* all text of the answer so far was thin
 uint32_t saving_done(struct saving *s, const struct mw_receipt *r, const struct mw_event *ev,
                      uint64_t context, bool resumes);
 void saving_rewind(struct saving *s, size_t n);
+/* The store was written to with this result: report failures and losses as for others. */
+void saving_noted(struct saving *s, int result, const struct err *e);
 void saving_settings(struct saving *s, const char *text); /* of the chat, if they are others */
 void saving_queue(struct saving *s, const char *text, const struct attached *a);
 void saving_unqueue(struct saving *s, size_t n); /* the first n no longer wait */

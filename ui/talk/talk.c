@@ -54,6 +54,8 @@ void talk_close(struct talk *t)
         shell_free(&t->shell);
     model_close(t);
     saving_close(&t->saving);
+    carried_free(&t->compact.tail);
+    free(t->compact.text);
     outbox_free(&t->outbox);
     ledger_free(&t->ledger);
     changes_free(&t->changes);

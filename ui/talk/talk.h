@@ -175,6 +175,14 @@ void talk_take_back(struct talk *t, size_t n);
 void talk_retry(struct talk *t);    /* make the last answer again */
 void talk_continue(struct talk *t); /* continue a stopped answer */
 void talk_clear(struct talk *t);    /* begin a new chat */
+/* Let the model summarise the messages before the last n_keep exchanges, or fewer if the context
+ * is too full, and see the summary in their place.  then_continue: then go on with the answer
+ * that was cut.  If that is stopped or fails, nothing changes. */
+void talk_compact(struct talk *t, uint64_t n_keep, bool then_continue);
+bool talk_can_compact(const struct talk *t); /* with one exchange that stays */
+/* Take the last summary back, if there was no message since. */
+void talk_undo_summary(struct talk *t);
+bool talk_can_undo_summary(const struct talk *t);
 /* Open a saved chat.  -1 with *e: the current one is unchanged. */
 int talk_open_saved(struct talk *t, const char *name, struct err *e);
 /* As much of message n as fits the context, from disk; to be freed, or NULL. */

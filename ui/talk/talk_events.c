@@ -191,6 +191,10 @@ static void on_text(struct talk *t, const struct mw_event *ev)
         return;
     if (t->state == TALK_PREFILL)
         t->state = TALK_ANSWERING;
+    if (t->compact.is_on) {
+        compact_text(t, ev);
+        return;
+    }
     saving_piece(&t->saving, ev->text, ev->len, ev->is_thinking, a->resumes && !a->has_text);
     begin(t);
     t->front.piece(t->front.ctx, ev->text, ev->len, ev->is_thinking);
@@ -198,6 +202,10 @@ static void on_text(struct talk *t, const struct mw_event *ev)
 
 static void on_thought(struct talk *t)
 {
+    if (t->compact.is_on) {
+        compact_thought(t);
+        return;
+    }
     saving_thought(&t->saving);
     begin(t);
     t->front.thought(t->front.ctx);
@@ -261,6 +269,10 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     if (!t->answer.has_new_plan) /* 0 if no token was made: as the dashboard shows it */
         t->measured_tps = receipt_decode_tps(&t->last);
     mw_watch_end_answer(t->engine.watch, &t->last.peak_charged, &t->last.peak_resident);
+    if (t->compact.is_on) {
+        compact_done(t, ev);
+        return;
+    }
     if (!t->answer.has_new_plan)
         mw_model_tried_peak(t->engine.model, &t->plan, receipt_peak(&t->last));
     /* An answer may go on without a token: nothing has changed, unless it ends now. */
@@ -336,6 +348,7 @@ static void on_error(struct talk *t, const struct mw_event *ev)
         t->state = TALK_FAILED;
     } else if (talk_is_answering(t)) {
         t->state = TALK_READY;
+        compact_failed(t);
         messages_return_waiting(t);
     }
 }

@@ -5,6 +5,7 @@
  *     talk_events.c    what the engine reports
  *     talk_messages.c  sending, stopping, going back
  *     talk_help.c      answers from the help texts, in place of the guide
+ *     talk_compact.c   a summary in place of the oldest messages
  *     talk_model.c     the model: opening it, switching to another
  *     command_shell.c  a command of the shell that runs
  *     talk_saved.c     a saved chat becomes the conversation
@@ -13,6 +14,7 @@
 #ifndef MEMWALL_UI_TALK_TALK_INTERNAL_H
 #define MEMWALL_UI_TALK_TALK_INTERNAL_H
 
+#include "ui/talk/carried.h"
 #include "ui/talk/opening.h"
 #include "ui/talk/shell.h"
 #include "ui/talk/talk.h"
@@ -57,6 +59,16 @@ struct switching {
     enum talk_state before;  /* the state that a failed probe returns to */
 };
 
+/* The model makes a summary. */
+struct compact {
+    bool is_on, then_continue, has_failed;
+    size_t n_old;        /* messages that it replaces, with those that the model no longer sees */
+    uint32_t n_token;    /* that the model sees before, about */
+    struct carried tail; /* the messages after them */
+    char *text;          /* of the summary so far */
+    size_t len;
+};
+
 struct talk {
     const struct ui_chat_options *o;
     struct talk_front front;
@@ -78,6 +90,7 @@ struct talk {
     struct ledger ledger;
     struct saving saving;
     struct answer answer;
+    struct compact compact;
     struct held held;
     size_t n_unfinished; /* messages when the last answer was stopped, or met its limit; or 0 */
     struct mw_receipt last; /* of the last answer */
@@ -132,6 +145,13 @@ int saved_begin(struct talk *t, struct err *e);
 void saved_held(struct talk *t);
 /* Give the engine the newest messages that fit the context. */
 int saved_restore(struct talk *t, struct err *e);
+
+/* ---- talk_compact.c: what the engine reports while it makes a summary ---- */
+
+void compact_text(struct talk *t, const struct mw_event *ev);
+void compact_thought(struct talk *t);
+void compact_done(struct talk *t, const struct mw_event *ev);
+void compact_failed(struct talk *t); /* there will be no end */
 
 /* ---- talk_kept.c ---- */
 

@@ -290,10 +290,10 @@ void talk_rewind(struct talk *t, size_t n)
         talk_report(t, &e);
     t->front.rewound(t->front.ctx, n);
     ledger_cut(l, n);
-    if (n <= l->n_dropped) { /* the remaining messages fit again */
+    if (n <= l->n_dropped) /* the remaining messages fit again */
         l->n_dropped = 0;
-        t->front.dropped(t->front.ctx, 0);
-    }
+    if (restores)
+        t->front.dropped(t->front.ctx, l->n_dropped);
     changed(t);
 }
 

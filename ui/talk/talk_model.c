@@ -155,6 +155,7 @@ static void use_new_model(struct talk *t)
     talk_notice(t, "loading %s; the next message evaluates the conversation", t->info.name);
     if (saved_restore(t, &e) != 0)
         talk_report(t, &e);
+    t->front.dropped(t->front.ctx, t->ledger.n_dropped);
 }
 
 static void go_back(struct talk *t, const struct err *why)

@@ -120,8 +120,8 @@ static bool is_message(const struct store_item *item)
 #define MESSAGE_BYTES (sizeof(struct mw_message) + sizeof(struct store_text))
 
 /*
- * Returns the first of the newest items that fit the context.  If older messages are left out,
- * it is a question.  *n_before, *n_message: messages before it, and from it on.
+ * Returns the first of the newest items that fit the context, at most from the last summary on.
+ * If older messages are left out, it is a question.  *n_before, *n_message: messages before it, and from it on.
  */
 static uint32_t first_that_fits(const struct talk *t, size_t *n_before, size_t *n_message)
 {
@@ -143,6 +143,8 @@ static uint32_t first_that_fits(const struct talk *t, size_t *n_before, size_t *
         bytes += n;
         *n_message += is_message(item);
         from--;
+        if (item->kind == STORE_USER && item->is_summary)
+            break;
     }
     while (from > 0 && from < count && store_item(s, from)->kind != STORE_USER)
         *n_message -= is_message(store_item(s, from++));
@@ -223,14 +225,19 @@ int saved_restore(struct talk *t, struct err *e)
     struct mw_message *messages = calloc(n_message + 1, sizeof *messages);
     struct store_text *texts = calloc(n_message + 1, sizeof *texts);
     uint32_t *ids = NULL; /* of the last answer */
+    bool is_whole; /* a summary replaces the messages before */
     int rc = messages == NULL || texts == NULL
                  ? err_memory(e, "the messages of the chat")
                  : read_messages(t->saving.store, from, messages, texts, &ids, &n, e);
 
+    is_whole = from < count_items(t->saving.store) && store_item(t->saving.store, from)->is_summary;
+    if (rc == 0 && n > 0)
+        messages[0].is_summary = is_whole;
     if (rc == 0)
         rc = mw_chat_restore(t->engine.chat, messages, n, n_before, e);
     if (rc == 0) {
-        t->ledger.n_absent = n_before;
+        t->ledger.n_dropped = is_whole ? n_before : 0;
+        t->ledger.n_absent = is_whole ? 0 : n_before;
         t->ledger.restored_ctx = t->plan.n_ctx;
     }
     for (size_t i = 0; texts != NULL && i < n; i++)
