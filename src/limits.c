@@ -57,8 +57,10 @@ static void make_place(struct place *p, const char *model_path, const struct mw_
     snprintf(k->io, sizeof k->io, "%s", mw_io_name(o->io));
     k->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_core;
     limits_model_of(model_path, k->model, sizeof k->model);
-    if (stat(model_path, &st) == 0)
+    if (stat(model_path, &st) == 0) {
         k->dev = st.st_dev;
+        k->is_small = S_ISREG(st.st_mode) && (uint64_t)st.st_size < SMALL_FILE;
+    }
     if (paths_find(&paths, &ignored) == 0)
         snprintf(p->path, sizeof p->path, LIMITS_FILE, paths.cache_dir);
 }
