@@ -29,6 +29,7 @@ check_PROGRAMS += \
 	tests/unit/test_files \
 	tests/unit/test_find \
 	tests/unit/test_gguf \
+	tests/unit/test_help \
 	tests/unit/test_history \
 	tests/unit/test_interleave \
 	tests/unit/test_jinja \

@@ -113,11 +113,12 @@ static void put_more(struct text *t, const struct help_entry *e)
 
     bool begins = true;
 
-    for (const char *s = e->more; *s != '\0'; begins = !is_broken || *s == '\n') {
+    for (const char *s = e->more; *s != '\0';) {
         size_t n = strcspn(s, "\n");
 
         if (n > 0)
             put(t, "%s%.*s", begins ? "\n\n" : " ", (int)n, s);
+        begins = n == 0 || !is_broken;
         s += n + (s[n] == '\n');
     }
 }

@@ -16,6 +16,8 @@
 #define FOR_PHRASE 0.3 /* the words of its name, or of its panel, follow each other */
 #define FOR_SIGN   2.0 /* an option, a command or a key means only one thing */
 
+#define COMPARES "difference differ differs vs versus or"
+
 /* ---- one entry ---- */
 
 /* The kind of thing that the question names: "which key ...". */
@@ -84,7 +86,8 @@ static struct score score_of(const struct question *q, const struct help_entry *
 static bool is_enough(const struct score *s, const struct question *q,
                       const struct help_entry *e)
 {
-    bool is_way = question_has(q, "how can could key") && !question_has(q, "what you much many");
+    bool is_way =
+        question_has(q, "how can could key") && !question_has(q, "what you much many");
     bool is_note = e->kind == HELP_NOTE && question_of_meaning(q);
 
     if (s->n_sign > 0)
@@ -170,14 +173,15 @@ static void find_two(struct found *f, const struct help_list *l, const struct qu
     f->entry = f->other != NULL ? first : NULL;
 }
 
-/* Another panel may have a figure of the same name. */
+/* Another panel may have a figure of the same name, another subcommand such an option, and a
+ * key may do something else at another time. */
 static const struct help_entry *namesake(const struct help_list *l, const struct question *q,
                                          const struct help_entry *e)
 {
     struct score s = score_of(q, e), other_s;
-    const struct help_entry *other = e->kind == HELP_NOTE ? best(l, q, e) : NULL;
+    const struct help_entry *other = s.n_name > 0 ? best(l, q, e) : NULL;
 
-    if (other == NULL || other->kind != HELP_NOTE || s.n_name == 0)
+    if (other == NULL || other->kind != e->kind)
         return NULL;
     other_s = score_of(q, other);
     return value_of(&other_s, q, other) == value_of(&s, q, e) ? other : NULL;
@@ -185,7 +189,7 @@ static const struct help_entry *namesake(const struct help_list *l, const struct
 
 static void find_new(struct found *f, const struct help_list *l, const struct question *q)
 {
-    if (question_has(q, "difference differ differs vs versus or"))
+    if (question_has(q, COMPARES))
         find_two(f, l, q);
     if (f->entry != NULL)
         return;
@@ -237,8 +241,8 @@ struct found help_find(const struct help_list *l, const char *const question[], 
     goes_on = question_begins(&q, "and but");
     if (looks_back(&q) || goes_on)
         before = help_find(l, question, n - 1);
-    q.is_asked =
-        question_of_meaning(&q) || question_of_way(&q) || (before.entry != NULL && goes_on);
+    q.is_asked = question_has(&q, COMPARES) || question_of_meaning(&q) || question_of_way(&q) ||
+                 (before.entry != NULL && goes_on);
     if (before.entry != NULL && looks_back(&q) && (!has_subject(&q) || is_of_it(&q, &before))) {
         f = before;
         f.aspect = question_aspect(&q);

@@ -98,7 +98,9 @@ static bool is_name(const struct help_entry *e, const char *word, const struct q
 
 bool question_is_name(const struct question *q, const struct help_entry *e, const char *word)
 {
-    return is_verdict(e) ? is_bound(e, word) : is_name(e, word, q);
+    if (is_verdict(e) && (q == NULL || !question_has(q, "verdict")))
+        return is_bound(e, word) || strcmp(e->name, word) == 0;
+    return is_name(e, word, q);
 }
 
 /*

@@ -19,12 +19,12 @@ static const char common[] =
     "me mean meaning means memwall might mistral more most much must my named need needs "
     "never no not now number numbers of off ok okay on once one ones only option options or "
     "our out over panel panels parameter part parts phi place please pls point possible "
-    "press pressing program purpose put question quick quickly qwen really right said say "
+    "press pressing program purpose put question quick quickly qwen really said say "
     "says screen see seen set setting settings shall shortcut should show shown shows side "
     "sign simple simply since so some something sort still subcommand subcommands such super "
     "symbol take takes tell term than thanks that that's thats the their them then there "
     "these they thing things think this those though through thx to too true try trying turn "
-    "understand up us use used useful using value values versus very vs wanna want was wat "
+    "understand us use used useful using value values versus very vs wanna want was wat "
     "wats way we well were what what's whats when where whether which while who whole whom "
     "wht why will with without wondering word words work works would wrong you your ";
 
