@@ -123,7 +123,7 @@ static void a_small_buffer_is_cut(void **state)
 
     (void)state;
     assert_string_equal(receipt_line(buf, sizeof buf, &some, true), "12 toke");
-    assert_string_equal(receipt_why(buf, sizeof buf, &some, NULL), "12 toke");
+    assert_string_equal(receipt_why(buf, sizeof buf, &some, 0, NULL), "12 toke");
 }
 
 static void the_explanation_has_three_sentences(void **state)
@@ -140,7 +140,7 @@ static void the_explanation_has_three_sentences(void **state)
     s->verdict.share = 0.68;
     s->verdict.advice_amount = 0.8 * (double)GIB;
     s->verdict.advice_to = 3.1;
-    receipt_why(buf, sizeof buf, &some, s);
+    receipt_why(buf, sizeof buf, &some, 0, s);
     free(s);
     assert_string_equal(
         buf, "12 tokens came in 3.4 s (3.2 tok/s), after 1.2 s for 34 tokens of the prompt; "
@@ -150,16 +150,18 @@ static void the_explanation_has_three_sentences(void **state)
              "~3.1 tok/s.");
 }
 
-static void the_explanation_says_if_nothing_was_read(void **state)
+static void the_explanation_compares_with_what_was_predicted(void **state)
 {
     struct mw_receipt r = { .n_decoded = 5, .decode_ns = 1000000000 };
-    char buf[600];
+    char buf[600], expected[200], rate[24];
 
     (void)state;
-    receipt_why(buf, sizeof buf, &r, NULL);
-    assert_string_equal(buf,
-                        "5 tokens came in 1.0 s (4.0 tok/s). Nothing had to be read while it "
-                        "answered.");
+    receipt_why(buf, sizeof buf, &r, 3.2, NULL);
+    snprintf(expected, sizeof expected,
+             "5 tokens came in 1.0 s (4.0 tok/s; %s were predicted, +25 %%). Nothing had to be read "
+             "while it answered.",
+             receipt_predicted(rate, sizeof rate, 3.2, false));
+    assert_string_equal(buf, expected);
 }
 
 /* Before the first token there is nothing that limits answers, and no advice. */
@@ -177,7 +179,7 @@ static void a_stopped_prompt_is_explained_as_a_prompt(void **state)
     s->verdict.binds = MW_BINDS_OTHERS;
     s->verdict.share = 0.45;
     strcpy(s->verdict.advice, "other_programs");
-    receipt_why(buf, sizeof buf, &r, s);
+    receipt_why(buf, sizeof buf, &r, 0, s);
     assert_string_equal(
         buf, "The answer ended while its prompt was read: 64 of 206 tokens in 1.0 s, "
              "64.0 tok/s. No token of an answer came, so nothing says what limits its "
@@ -196,7 +198,7 @@ static void other_programs_are_named_as_the_cause(void **state)
     s->verdict.binds = MW_BINDS_OTHERS;
     s->verdict.share = 0.45;
     strcpy(s->verdict.advice, "other_programs");
-    receipt_why(buf, sizeof buf, &r, s);
+    receipt_why(buf, sizeof buf, &r, 0, s);
     assert_string_equal(buf,
                         "5 tokens came in 1.0 s (4.0 tok/s). Nothing had to be read while it "
                         "answered. Now: others-bound: 45 % of each token waits for a processor "
@@ -293,7 +295,7 @@ int main(void)
         cmocka_unit_test(an_empty_answer_names_only_what_helps),
         cmocka_unit_test(a_small_buffer_is_cut),
         cmocka_unit_test(the_explanation_has_three_sentences),
-        cmocka_unit_test(the_explanation_says_if_nothing_was_read),
+        cmocka_unit_test(the_explanation_compares_with_what_was_predicted),
         cmocka_unit_test(a_stopped_prompt_is_explained_as_a_prompt),
         cmocka_unit_test(other_programs_are_named_as_the_cause),
         cmocka_unit_test(predictions_say_when_they_are_doubtful),

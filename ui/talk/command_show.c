@@ -25,7 +25,8 @@ void run_why(struct talk *t, const char *args)
     if (talk_last(t) == NULL)
         talk_error(t, "there is no answer yet");
     else
-        talk_notice(t, "%s", receipt_why(text, sizeof text, talk_last(t), s));
+        talk_notice(t, "%s", receipt_why(text, sizeof text, talk_last(t),
+                                         talk_promised_tps(t), s));
     free(s);
 }
 

@@ -194,6 +194,11 @@ double talk_measured(const struct talk *t)
     return t->measured_tps;
 }
 
+double talk_promised_tps(const struct talk *t)
+{
+    return t->promised_tps;
+}
+
 uint32_t talk_tokens(const struct talk *t)
 {
     return t->engine.chat == NULL ? 0 : mw_chat_tokens(t->engine.chat);

@@ -161,10 +161,13 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
 
 static void on_started(struct talk *t, const struct mw_event *ev)
 {
+    struct mw_diagnosis d;
+
     t->answer.prefill_done = 0;
     t->answer.prefill_total = ev->n;
     t->answer.prompt_total = ev->total;
     t->answer.started_ns = clock_ns();
+    t->answer.promised_tps = talk_diagnose_now(t, &d) ? d.tps : 0;
     if (t->state == TALK_ANSWERING)
         t->state = TALK_PREFILL;
 }
@@ -265,6 +268,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     t->state = TALK_READY;
     t->last = ev->receipt;
     t->has_last = true;
+    t->promised_tps = t->answer.has_new_plan ? 0 : t->answer.promised_tps;
     talk_predict_again(t);
     if (!t->answer.has_new_plan) /* 0 if no token was made: as the dashboard shows it */
         t->measured_tps = receipt_decode_tps(&t->last);

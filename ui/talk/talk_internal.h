@@ -39,6 +39,7 @@ struct answer {
     uint64_t prefill_done, prefill_total, started_ns;
     uint64_t prompt_total; /* with the tokens that are held */
     bool has_new_plan;     /* since it began */
+    double promised_tps;   /* predicted when it began; 0: not known */
 };
 
 /*
@@ -96,6 +97,7 @@ struct talk {
     struct mw_receipt last; /* of the last answer */
     bool has_last;
     struct mw_receipt said; /* of the same answer, when a notice said why it has no text */
+    double promised_tps;    /* for the last answer; 0: not known, or its settings changed */
     double measured_tps;    /* of the last answer under this plan; 0: not known */
     bool said_help;         /* the person knows how to ask the model in place of the help */
 };

@@ -293,17 +293,22 @@ static void why_prompt(struct text *t, const struct mw_receipt *r)
     add(t, ". No token of an answer came, so nothing says what limits its speed.");
 }
 
-static void why_done(struct text *t, const struct mw_receipt *r)
+static void why_done(struct text *t, const struct mw_receipt *r, double promised_tps)
 {
+    double came = receipt_decode_tps(r);
     char word[32], second[32];
 
     add(t, "%s token%s came", receipt_count(word, sizeof word, r->n_decoded),
         plural(r->n_decoded));
     if (r->decode_ns > 0)
         add(t, " in %s", receipt_time(word, sizeof word, (double)r->decode_ns / NS));
-    if (receipt_decode_tps(r) > 0) {
+    if (came > 0) {
         add(t, " (");
-        add_rate(t, receipt_decode_tps(r));
+        add_rate(t, came);
+        if (promised_tps > 0)
+            add(t, "; %s were predicted, %s",
+                receipt_predicted(word, sizeof word, promised_tps, false),
+                units_change(second, sizeof second, came / promised_tps));
         add(t, ")");
     }
     if (r->n_prompt > 0)
@@ -347,7 +352,8 @@ static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw
         add(t, " Now: %s.", sentence);
 }
 
-char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct mw_sample *s)
+char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, double promised_tps,
+                  const struct mw_sample *s)
 {
     struct text t = begin(buf, n);
 
@@ -355,7 +361,7 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct 
         why_prompt(&t, r);
         return buf;
     }
-    why_done(&t, r);
+    why_done(&t, r, promised_tps);
     why_slow(&t, r, s);
     return buf;
 }

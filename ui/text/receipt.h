@@ -33,8 +33,10 @@ double receipt_stall_share(const struct mw_receipt *r);
 char *receipt_short(char *buf, size_t n, const struct mw_receipt *r);
 
 /* Three sentences about the time of an answer: the work, the stalls, and the diagnosis of s, a
- * sample taken after it; NULL leaves that one out. */
-char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, const struct mw_sample *s);
+ * sample taken after it; NULL leaves that one out.  promised_tps: what was predicted for it; 0:
+ * not known. */
+char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, double promised_tps,
+                  const struct mw_sample *s);
 
 /* "about 2,140 tokens: 55 s, 9 GB of reads", or that it does not fit the context.  A shorter
  * form replaces a text of more than columns. */
