@@ -90,7 +90,7 @@ const struct plan *talk_plan(const struct talk *t);
 const struct mw_receipt *talk_last(const struct talk *t); /* the last answer's; or NULL */
 /* Tokens per second of the last answer; 0 if the plan has changed since. */
 double talk_measured(const struct talk *t);
-/* What was predicted for the last answer when it began; 0: not known, or its settings changed. */
+/* The prediction for the last answer when it began; 0: not known, or its settings changed. */
 double talk_promised_tps(const struct talk *t);
 const struct ledger *talk_ledger(const struct talk *t);
 const struct outbox *talk_outbox(const struct talk *t);
