@@ -169,9 +169,12 @@ static void on_machine(void *ctx, const char *key, const char *text)
         on_summary(ctx, key, text);
 }
 
+/* The sections before have the best rates of this machine, which a model may not reach: it reads
+ * in blocks of its own, and predictions begin at those. */
 static void put_limits(struct visit *v)
 {
-    char text[MW_LIMITS_TEXT];
+    size_t bytes = mw_read_bytes(v->m, &v->engine);
+    char text[MW_LIMITS_TEXT], size[24];
     struct mw_limits l;
 
     mw_model_limits(v->m, &l);
@@ -182,6 +185,11 @@ static void put_limits(struct visit *v)
     mw_limits_text(&l, (int64_t)time(NULL), text, sizeof text);
     progress_clear(&v->progress);
     fprintf(v->print.to, "  %s\n", text);
+    if (bytes > 0 && mw_model_has_file(v->m))
+        fprintf(v->print.to,
+                "    as this model reads, in blocks of %s; the rates above are the best of all\n"
+                "    sizes, and predictions begin here\n",
+                units_size(size, sizeof size, bytes));
 }
 
 static int visit_model(struct visit *v, struct err *e)

@@ -61,7 +61,7 @@ void summary_walls(const struct advice_facts *a, const struct doctor_walls_count
 void summary_model(const char *name, const struct mw_limits *l, const struct plan *p,
                    advice_fn *fn, void *ctx)
 {
-    char text[ADVICE_TEXT], a[24], b[48], rate[48] = "";
+    char text[ADVICE_TEXT], a[24], b[48], rate[48] = "", experts[128];
 
     if (p->streamed_bytes > 0)
         snprintf(text, sizeof text,
@@ -74,6 +74,10 @@ void summary_model(const char *name, const struct mw_limits *l, const struct pla
                  "none from disk.",
                  name, units_size(a, sizeof a, p->budget_bytes));
     fn(ctx, p->streamed_bytes > 0 ? "streams" : "fits", text);
+    if (p->n_expert_all > 0 && !p->hits_measured) {
+        snprintf(text, sizeof text, "Experts: %s.", receipt_experts(experts, sizeof experts, p));
+        fn(ctx, "experts", text);
+    }
     if (!(p->decode_tps > 0))
         return;
     if (p->binds == MW_BINDS_DISK)

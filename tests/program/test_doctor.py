@@ -194,6 +194,19 @@ class Doctor(unittest.TestCase):
         self.assertEqual(["memory", "arithmetic", "model", "advice", "summary", "complete"], list(d))
         self.assertEqual("gemma-4-E2B", d["model"]["name"])
 
+    def test_an_even_choice_of_experts_is_named_as_assumed(self):
+        d = self.figures("gemma-4-26B-A4B:Q4_0", "--no-disk", "--memory", "4G",
+                         cwd=self.home.name)
+        experts = [a["text"] for a in d["summary"] if a["key"] == "experts"]
+        self.assertEqual(1, len(experts))
+        self.assertIn("assumed: all are chosen equally often", experts[0])
+
+    def test_the_rates_of_a_model_are_told_from_the_best_ones(self):
+        out = subprocess.run([MEMWALL, "doctor", MODEL], text=True, capture_output=True,
+                             env=environment(self.home.name), timeout=TIMEOUT_S).stdout
+        self.assertRegex(out, r"\n  disk .*memory .*\n    as this model reads, in blocks of \S+ \wi?B; "
+                              r"the rates above are the best")
+
     def test_a_folder_that_cannot_be_written_is_reported(self):
         d = self.figures("/proc")
         self.assertIn("could not write a file", d["disk"]["error"])

@@ -96,6 +96,8 @@ static void answer_row(struct talk *t, struct sheet *s, const struct mw_options 
     if (talk_plan(t)->budget_bytes != plan->budget_bytes &&
         talk_plan(t)->streamed_bytes == 0 && plan->streamed_bytes == 0)
         sheet_text(s, ROLE_DIM, "No gain: no weights are read from the disk with either budget.");
+    if (plan->n_expert_all > 0 && !plan->hits_measured)
+        sheet_text(s, ROLE_DIM, "Assumed: all experts are chosen equally often.");
 }
 
 void limits_line(const struct talk *t, struct sheet *s, uint64_t disk_rate)
