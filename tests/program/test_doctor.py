@@ -201,7 +201,7 @@ class Doctor(unittest.TestCase):
         self.assertEqual(1, len(experts))
         self.assertIn("assumed: all are chosen equally often", experts[0])
 
-    def test_the_rates_of_a_model_are_told_from_the_best_ones(self):
+    def test_the_rates_of_a_model_are_not_the_best_ones(self):
         out = subprocess.run([MEMWALL, "doctor", MODEL], text=True, capture_output=True,
                              env=environment(self.home.name), timeout=TIMEOUT_S).stdout
         self.assertRegex(out, r"\n  disk .*memory .*\n    as this model reads, in blocks of \S+ \wi?B; "
