@@ -146,10 +146,10 @@ static const char *why_pinned(const struct plan_basis *b)
     if (p->n_slot > 0 && p->streamed_share == 0)
         return "All blocks are pinned, because they fit the budget.";
     if (p->n_slot == 0)
-        return "All blocks are pinned, because they fit the budget.  There is no ring.";
+        return "All blocks are pinned, because they fit the budget.  There are no read buffers.";
     if (p->pinned_bytes == 0)
-        return "No block is pinned: the ring, the chunk or the copies of turns are below their "
-               "targets, and come first.";
+        return "No block is pinned: the read buffers, the chunk or the copies of turns are below "
+               "their targets, and come first.";
     return "The rest of the budget is pinned: every pinned block saves reading it for each "
            "token.  Blocks are chosen evenly over the pass.";
 }

@@ -23,6 +23,10 @@ PROSE = (COMMENT, PAGE)
 # a line break.  Upper and lower case are the same except inside (?-i:...).  A name of a test is
 # checked like a comment.
 WORDS = [
+    # the items of the memory plan have one name each
+    (r"\bkv (global|sliding)\b", "full KV, sliding KV", (STRING, PAGE), "kv global 1.50 MiB"),
+    (r"\bring of reads\b", "read buffers", (STRING, PAGE), "r ring of reads"),
+    (r"\bring buffers?\b", "read buffers", (STRING, PAGE), "a ring buffer"),
     # a clause used as a noun
     (r"^(?-i:What|Who|Which|Whose)\b[^?]*$", 'start with the subject: "Blocks that are ...", '
      '"Returns the ..."', (COMMENT,), "What is not kept is read again."),

@@ -83,7 +83,7 @@ static bool is_explained(const char *label)
 
 static void items_have_the_names_of_the_plan(void **state)
 {
-    static const char *const others[] = { "logits", "ring", "kv global", "kv sliding" };
+    static const char *const others[] = { "logits", "ring" };
     struct dash *d = new_dash(UI_GRAPH_ASCII);
     const char *text;
 

@@ -41,8 +41,8 @@ static void draw_glyph(const struct canvas *c, int y, int x, struct ui_style sty
         }
 }
 
-void large_number(const struct canvas *c, int y, int x, struct ui_style style,
-                  const char *number)
+int large_number(const struct canvas *c, int y, int x, struct ui_style style,
+                 const char *number)
 {
     for (; *number != '\0'; number++)
         for (size_t i = 0; i < sizeof glyphs / sizeof glyphs[0]; i++)
@@ -50,4 +50,5 @@ void large_number(const struct canvas *c, int y, int x, struct ui_style style,
                 draw_glyph(c, y, x, style, &glyphs[i]);
                 x += (int)strlen(glyphs[i].blocks[0]) + 1;
             }
+    return x;
 }

@@ -118,24 +118,53 @@ int token_key_lines(int width)
     return width >= ONE_LINE ? 1 : 2;
 }
 
+/* Letter, blanks and time. */
+static int key_width(const struct part *p)
+{
+    return (int)strlen(p->name) + 7;
+}
+
+/* Lay out the parts that are in a mask.  Returns the lines; c may be NULL. */
+static int lay_key(const struct dash *d, const struct canvas *c, int y, int width, unsigned mask)
+{
+    int x = 0, lines = 1;
+
+    for (size_t i = 0; i < N_PART; i++) {
+        const struct part *p = &parts[i];
+
+        if ((mask & 1u << i) == 0)
+            continue;
+        if (x > 0 && x + key_width(p) > width)
+            x = 0, lines++;
+        if (c != NULL) {
+            canvas_cell(c, y + lines - 1, x,
+                        (struct ui_style){ .role = (uint8_t)p->role, .attr = UI_REVERSE },
+                        (wchar_t)p->letter);
+            canvas_text(c, y + lines - 1, x + 2, style_of(ROLE_DIM), p->name);
+            draw_time(d, c, y + lines - 1, x + key_width(p) - 5, share_of(d, p) * seconds(d),
+                      "");
+        }
+        x += key_width(p) + 2;
+    }
+    return lines;
+}
+
 void token_key(const struct dash *d, const struct canvas *c, int y, int n)
 {
-    int end = y + n, x = 0;
+    unsigned mask = 0;
 
-    for (size_t i = 0; i < N_PART && token_is_known(d); i++) {
-        const struct part *p = &parts[i];
-        int wide = (int)strlen(p->name) + 7; /* letter, blanks and time */
+    if (!token_is_known(d))
+        return;
+    for (size_t i = 0; i < N_PART; i++)
+        mask |= share_of(d, &parts[i]) >= LEAST ? 1u << i : 0;
+    while (mask != 0 && lay_key(d, NULL, y, c->width, mask) > n) {
+        size_t least = N_PART;
 
-        if (share_of(d, p) < LEAST)
-            continue;
-        if (x > 0 && x + wide > c->width)
-            x = 0, y++;
-        if (y >= end)
-            break;
-        canvas_cell(c, y, x, (struct ui_style){ .role = (uint8_t)p->role, .attr = UI_REVERSE },
-                    (wchar_t)p->letter);
-        canvas_text(c, y, x + 2, style_of(ROLE_DIM), p->name);
-        draw_time(d, c, y, x + wide - 5, share_of(d, p) * seconds(d), "");
-        x += wide + 2;
+        for (size_t i = 0; i < N_PART; i++)
+            if ((mask & 1u << i) != 0 &&
+                (least == N_PART || share_of(d, &parts[i]) < share_of(d, &parts[least])))
+                least = i;
+        mask &= ~(1u << least);
     }
+    lay_key(d, c, y, c->width, mask);
 }

@@ -23,8 +23,9 @@ char *dash_verdict(char *buf, size_t n, const struct mw_sample *s, bool has_keys
 
 /* ---- the widget ---- */
 
-#define LARGE_HEIGHT (1 + LARGE_ROWS + 1) /* of a widget with a large figure and its unit */
-#define LARGE_SPARE  24                   /* columns for the sentence beside it */
+#define LARGE_HEIGHT (1 + LARGE_ROWS) /* of the head and a large figure */
+#define LARGE_WIDE   (LARGE_WIDTH + 3) /* columns of a large figure with its unit and a gap */
+#define LARGE_SPARE  24 /* columns for the sentence beside it */
 #define NARROW       54                   /* columns in which a line holds the longest advice */
 
 /* The head and the lines of the longest sentence, so that widgets below never move. */
@@ -47,15 +48,10 @@ static int verdict_wants(const struct dash *d, int width)
     return width < NARROW;
 }
 
-/* The height with a large figure beside the sentence, and below it the bar and its key. */
-static int large_height(int width)
-{
-    return LARGE_HEIGHT + 1 + token_key_lines(width);
-}
-
+/* With a large figure beside the sentence, and below it the bar and a line of its key. */
 static bool is_large(int width, int height)
 {
-    return width >= LARGE_WIDTH + 2 + LARGE_SPARE && height >= large_height(width);
+    return width >= LARGE_WIDE + LARGE_SPARE && height >= LARGE_HEIGHT + 2;
 }
 
 /* Returns the row of the bar of a token: below the sentence, or below the large figure. */
@@ -64,18 +60,17 @@ static int bar_row(int width, int height)
     return is_large(width, height) ? LARGE_HEIGHT : sentence_height(width);
 }
 
-/* Heights: the sentence, the bar of a token, its key, a large figure of the speed. */
+/* Heights: the sentence, the bar of a token, its key, a large figure of the speed, more key. */
 static int verdict_step(const struct dash *d, int width, int height)
 {
-    int text = verdict_enough(d, width), key = text + token_key_lines(width);
+    int text = verdict_enough(d, width), large = LARGE_HEIGHT + 2;
+    int all = bar_row(width, large) + 1 + token_key_lines(width);
 
-    if (height < text)
+    if (height < text + 1)
         return height + 1;
-    if (height < key)
-        return key;
-    return height < large_height(width) && is_large(width, large_height(width))
-               ? large_height(width)
-               : 0;
+    if (height < large && is_large(width, large))
+        return large;
+    return height < all ? all : 0;
 }
 
 /* Draw tokens per second.  Returns the part at its right. */
@@ -84,12 +79,16 @@ static struct canvas draw_large(const struct dash *d, const struct canvas *c)
     struct figure rate = speed_now(d);
     const char *number = figure_trim(rate.text);
     bool is_measured = number[0] >= '0' && number[0] <= '9';
+    int unit;
 
-    large_number(c, 0, 0, is_measured ? style_with(ROLE_ACCENT, UI_BOLD) : style_of(ROLE_DIM),
-                 number);
-    canvas_text(c, LARGE_ROWS, 0, style_of(ROLE_DIM),
-                d->now.state == MW_PREFILL ? "prompt tok/s" : "tok/s");
-    return canvas_sub(c, 0, LARGE_WIDTH + 2, c->height, c->width - LARGE_WIDTH - 2);
+    unit = large_number(c, 0, 0,
+                        is_measured ? style_with(ROLE_ACCENT, UI_BOLD) : style_of(ROLE_DIM),
+                        number);
+    if (d->now.state == MW_PREFILL && unit <= LARGE_WIDE - 6)
+        canvas_text(c, LARGE_ROWS - 2, unit, style_of(ROLE_DIM), "prompt");
+    if (unit <= LARGE_WIDE - 6)
+        canvas_text(c, LARGE_ROWS - 1, unit, style_of(ROLE_DIM), "tok/s");
+    return canvas_sub(c, 0, LARGE_WIDE, c->height, c->width - LARGE_WIDE);
 }
 
 enum ui_role verdict_role(const struct dash *d)
@@ -124,6 +123,8 @@ static void verdict_draw(const struct dash *d, const struct canvas *c)
     widget_wrap(&below, style_of(role), text[0] != '\0' ? text : "-");
     if (c->height > bar)
         token_bar(d, c, bar);
+    else if (1 + widget_lines(text, c->width) < c->height) /* a short sentence */
+        token_bar(d, c, c->height - 1);
     if (key > 0)
         token_key(d, c, bar + 1, key);
 }
