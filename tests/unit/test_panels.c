@@ -75,7 +75,7 @@ static void every_layer_has_a_bar(void **state)
 
         assert_int_equal(count(text, "\u25d0 \u2592"), 36); /* pinned in part, then a stall */
         assert_true(strstr(text, "\u2503 read \u2592 wait \u2588 compute") != NULL ||
-                    strstr(text, "ms: \u2503read \u2592wait \u2588compute") != NULL);
+                    strstr(text, "\u2503read \u2592wait \u2588compute") != NULL);
         free(text);
     }
     dash_free(d);

@@ -43,6 +43,7 @@
 #define UNIT       (TOTAL + 4 + CIRCLES) /* width: a time with its unit, and the circles */
 #define TOTAL      4 /* width: a blank and three digits; only slow layers need the fourth */
 #define BAR_MIN    5
+#define BAR_SHORT  20
 #define BAR_HEAD   12 /* of the head, beside figures with names */
 #define INSPECT    4  /* lines about the inspected layer */
 #define FALL_ROOM  32 /* width of bars and a waterfall, with a gap on both sides of it */
@@ -234,20 +235,24 @@ static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint
 
 /* ---- the waterfall ---- */
 
+/* Did any layer wait in the last passes? */
+static bool has_waits(const struct dash *d)
+{
+    for (uint32_t i = 0; i <= d->now.n_layer; i++)
+        for (uint64_t k = 0; k < d->n_wait && k < DASH_LAYER_PASSES; k++)
+            if (d->wait_value[i][k] >= QUIET_MS)
+                return true;
+    return false;
+}
+
 /* The columns of the waterfall, in a panel with one layer in a row. */
 static int fall_width(const struct dash *d, enum figures f, int width)
 {
-    int room = width - label_width(d) - 1 - FIGURES;
-    float most = 0;
+    int room = width - label_width(d) - 1 - figures_width(f);
 
-    if (f != FIGURE_THREE || room < FALL_ROOM)
+    if ((f != FIGURE_THREE && f != FIGURE_TOTAL) || room < FALL_ROOM || !has_waits(d))
         return 0;
-    for (uint32_t i = 0; i <= d->now.n_layer; i++)
-        for (uint64_t k = 0; k < d->n_wait && k < DASH_LAYER_PASSES; k++)
-            most = fmaxf(most, d->wait_value[i][k]);
-    if (most < QUIET_MS)
-        return 0;
-    return room / 2 - 2 < DASH_LAYER_PASSES ? room / 2 - 2 : DASH_LAYER_PASSES;
+    return room / 2 - 3 < DASH_LAYER_PASSES ? room / 2 - 3 : DASH_LAYER_PASSES;
 }
 
 /* From 1, 4, 16 and 64 ms on.  Levels are far apart and do not depend on the other layers, so
@@ -307,6 +312,9 @@ static enum figures figures_for(const struct dash *d, int columns, int width)
     if (columns == 0)
         return FIGURE_NONE;
     bar = width / columns - (columns > 1) - label_width(d) - 1;
+    /* Where three figures leave no room for a waterfall, it says more than they do. */
+    if (columns == 1 && bar >= FALL_ROOM + TOTAL && bar < BAR_SHORT + FIGURES && has_waits(d))
+        return FIGURE_TOTAL;
     return bar >= BAR_MIN + FIGURES ? FIGURE_THREE
            : bar >= BAR_MIN + TOTAL ? FIGURE_TOTAL
                                     : FIGURE_NONE;
@@ -344,11 +352,11 @@ static void draw_bars(const struct dash *d, const struct canvas *c, int columns,
 
         draw_layer(d, &cell, 0, i, top, f, fall);
         if (fall > 0)
-            draw_fall(d, &cell, 0, cell.width - FIGURES - fall, fall, i);
+            draw_fall(d, &cell, 0, cell.width - figures_width(f) - fall, fall, i);
     }
     draw_layer(d, &row, 0, d->now.n_layer, top_of_head, head, fall);
     if (fall > 0)
-        draw_fall(d, &row, 0, row.width - FIGURES - fall, fall, d->now.n_layer);
+        draw_fall(d, &row, 0, row.width - figures_width(f) - fall, fall, d->now.n_layer);
 }
 
 /* ---- the strip ---- */
@@ -511,13 +519,32 @@ static void draw_headings(const struct canvas *c)
     draw_legend(c, x, 0, N_TIMES, 0);
 }
 
+/* Draw the head above a waterfall and one figure. */
+static void draw_fall_legend(const struct dash *d, const struct canvas *c, int fall)
+{
+    int x = c->width - TOTAL - fall;
+
+    widget_head(c, "layers", "");
+    if (LEGEND_AT + legend_width(0, N_TIMES) - N_TIMES <= x)
+        draw_legend(c, LEGEND_AT, 0, N_TIMES, 0);
+    draw_fall_head(d, c, x, fall);
+    canvas_blank(c, 0, c->width - TOTAL + 1, TOTAL - 1, style_of(ROLE_DIM));
+    canvas_right(c, 0, c->width, style_of(ROLE_DIM), "ms");
+}
+
 /* Draw the head of the widget.  Returns whether it explains the circles. */
 static bool draw_head(const struct dash *d, const struct canvas *c, int columns)
 {
+    enum figures f = figures_for(d, columns, c->width);
+    int fall = columns == 1 ? fall_width(d, f, c->width) : 0;
     int slowest = dash_slowest(d), room, from = 0, end = N_LEGEND;
-    bool has_headings = figures_for(d, columns, c->width) == FIGURE_THREE;
+    bool has_headings = f == FIGURE_THREE;
     char head[64] = "";
 
+    if (fall > 0 && !has_headings) {
+        draw_fall_legend(d, c, fall);
+        return true;
+    }
     if (slowest >= 0 && !has_headings)
         snprintf(
             head, sizeof head, "slowest is %d  %s ms", slowest,
@@ -529,8 +556,6 @@ static bool draw_head(const struct dash *d, const struct canvas *c, int columns)
         head[0] = '\0';
     widget_head(c, "layers", head);
     if (has_headings) {
-        int fall = columns == 1 ? fall_width(d, FIGURE_THREE, c->width) : 0;
-
         draw_headings(c);
         room = c->width - FIGURES - 4;
         if (fall > 0) {
@@ -589,11 +614,13 @@ static void layers_draw(const struct dash *d, const struct canvas *c)
 {
     int inspect = inspect_lines(d, c->height), columns;
     struct canvas body = canvas_sub(c, 1, 0, c->height - 1 - inspect, c->width);
-    enum figures head;
+    enum figures head, f;
 
     columns = columns_for(d, body.height, body.width);
-    head = figures_of_head(d, figures_for(d, columns, c->width), c->width,
-                           !draw_head(d, c, columns));
+    f = figures_for(d, columns, c->width);
+    head = figures_of_head(d, f, c->width, !draw_head(d, c, columns));
+    if (columns == 1 && fall_width(d, f, c->width) > 0)
+        head = f; /* the waterfall goes on */
     if (d->now.n_layer == 0)
         return;
     if (columns > 0)
