@@ -10,8 +10,8 @@
 static const char common[] =
     " a about actually after all also always am an and another any anything are around as at "
     "be because been before being between bit but button by called can can't cannot change "
-    "chat command compare could default define describe did differ difference different do "
-    "does doesnt doing don't dont during each else even every everything exactly explain "
+    "chat command could default define describe did differ difference different do does "
+    "doesnt doing don't dont during each else even every everything exactly explain "
     "explained explaining explanation far figure flag for from function gemma get gets give "
     "gives go goes going good got had happen happens has have heard hello help here hey hi "
     "how however i i'd i'm if im in inside instead into is isn't isnt it it's item its "
@@ -19,14 +19,14 @@ static const char common[] =
     "me mean meaning means memwall might mistral more most much must my named need needs "
     "never no not now number numbers of off ok okay on once one ones only option options or "
     "our out over panel panels parameter part parts phi place please pls point possible "
-    "press pressing program purpose put question quick quickly qwen really said say "
-    "says screen see seen set setting settings shall shortcut should show shown shows side "
-    "sign simple simply since so some something sort still subcommand subcommands such super "
-    "symbol take takes tell term than thanks that that's thats the their them then there "
-    "these they thing things think this those though through thx to too true try trying turn "
-    "understand us use used useful using value values versus very vs wanna want was wat "
-    "wats way we well were what what's whats when where whether which while who whole whom "
-    "wht why will with without wondering word words work works would wrong you your ";
+    "press pressing program purpose put question quick quickly qwen really said say says "
+    "screen see seen set setting shall shortcut should show shown shows side sign simple "
+    "simply since so some something sort still subcommand subcommands such super symbol take "
+    "takes tell term than thanks that that's thats the their them then there these they "
+    "thing things think this those though through thx to too true try trying turn understand "
+    "us use used useful using value values versus very vs wanna want was wat wats way we "
+    "well were what what's whats when where whether which while who whole whom wht why will "
+    "with without wondering word words work works would wrong you your ";
 
 bool word_is_common(const char *w)
 {
