@@ -37,6 +37,7 @@ struct ui_options {
     enum ui_view view;
     enum ui_bell bell;     /* when an answer ends */
     enum ui_switch title;  /* of the window */
+    enum ui_switch keys;   /* those that have a meaning, above an empty line */
     enum ui_notify notify; /* the desktop, when an answer ends and the window has no focus */
     int split_percent;     /* the dashboard's share of the width; 0: 40 */
     int refresh_ms;        /* of the dashboard; 0: 250 */

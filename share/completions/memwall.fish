@@ -75,6 +75,7 @@ complete -c memwall -n '__memwall_is chat' -l view -x -a 'both chat dashboard' -
 complete -c memwall -n '__memwall_is chat' -l bell -x -a 'unfocused always off' -d 'ring the bell when an answer ends: unfocused, always, off (default: unfocused)'
 complete -c memwall -n '__memwall_is chat' -l notify -x -a 'auto off osc9 osc777 osc99' -d 'tell the desktop that an answer ended, if the window has no focus: auto, off, osc9, osc777, osc99 (default: auto)'
 complete -c memwall -n '__memwall_is chat' -l title -x -a 'on off' -d 'show state and tok/s in the title of the window: on, off (default: on)'
+complete -c memwall -n '__memwall_is chat' -l keys -x -a 'on off' -d 'show the keys that have a meaning now above an empty line: on, off (default: on)'
 complete -c memwall -n '__memwall_is chat' -l split -x -d 'give the dashboard PERCENT of the width (default: 40)'
 complete -c memwall -n '__memwall_is chat' -l refresh -x -d 'update the dashboard every MS milliseconds (default: 250)'
 complete -c memwall -n '__memwall_is chat' -l once -d 'print the dashboard as text and exit'

@@ -215,6 +215,37 @@ static void keys_that_end_a_choice_keep_their_meaning(void **state)
     program_quit(&run);
 }
 
+/* ---- the keys on the screen ---- */
+
+static void keys_with_a_meaning_are_shown_while_nothing_else_is(void **state)
+{
+    const char *args[] = { "-n", "4", NULL };
+    struct program_start small = { 12, 50, NULL, NULL, args, NULL, NULL };
+
+    (void)state;
+    begin(args);
+    assert_true(pty_sees_at(run.s, -3, "F1 help   / commands   F2 view"));
+    assert_false(pty_shows(run.s, "F9 go back")); /* there is no message yet */
+    pty_send(run.s, "x");
+    assert_true(pty_loses_at(run.s, -3, "F1 help"));
+    pty_send(run.s, "\003");
+    assert_true(pty_sees_at(run.s, -3, "F1 help"));
+    program_say(&run, "hello");
+    assert_true(pty_sees_at(run.s, -3, "F9 go back"));
+    program_ask(&run, "/set keys off", "keys = off is in");
+    assert_true(pty_loses_at(run.s, -3, "F1 help"));
+    assert_true(program_is_drawn_right(&run));
+    program_ask(&run, "/set keys on", "keys = on is in");
+    assert_true(pty_sees_at(run.s, -3, "F1 help"));
+    program_quit(&run);
+    program_end(&run);
+    program_begin(&run, &small);
+    assert_true(pty_sees_at(run.s, -1, "ready"));
+    program_sync(&run);
+    assert_false(pty_shows(run.s, "F1 help"));
+    program_quit(&run);
+}
+
 /* ---- mistakes ---- */
 
 static void mistyped_commands_do_not_stay(void **state)
@@ -246,6 +277,7 @@ int main(void)
         cmocka_unit_test_teardown(exit_is_not_sent_before_a_question, end_run),
         cmocka_unit_test_teardown(a_slash_is_a_command_wherever_the_view_is, end_run),
         cmocka_unit_test_teardown(keys_that_end_a_choice_keep_their_meaning, end_run),
+        cmocka_unit_test_teardown(keys_with_a_meaning_are_shown_while_nothing_else_is, end_run),
         cmocka_unit_test_teardown(mistyped_commands_do_not_stay, end_run),
     };
 

@@ -11,7 +11,10 @@
 #include "ui/term/box.h"
 #include "ui/text/receipt.h"
 
-#define MAX_OFFERS 16 /* rows of the menu */
+#define MAX_OFFERS  16 /* rows of the menu */
+#define KEYS_WIDTH  60 /* the size from which keys are shown */
+#define KEYS_HEIGHT 16
+#define KEYS_MARGIN 6 /* columns of the rule around them */
 
 static struct canvas part(const struct canvas *screen, const struct area *a)
 {
@@ -113,6 +116,64 @@ static int own_columns(const struct layout *l)
                                                                         : l->rule.width;
 }
 
+/* ---- the keys that have a meaning now ---- */
+
+#define KEYS_APART 3 /* blanks between two */
+
+/* Append "F1 help" if it fits into width columns. */
+static void add_key(char *buf, size_t n, int width, const char *text)
+{
+    size_t used = strlen(buf);
+
+    if ((int)(used + KEYS_APART + strlen(text)) <= width)
+        snprintf(buf + used, n - used, "%*s%s", used > 0 ? KEYS_APART : 0, "", text);
+}
+
+static void keys_of_line(const struct app *a, char *buf, size_t n, int width)
+{
+    bool answers = talk_is_answering(a->talk);
+    char setting[40];
+    struct mw_diagnosis d;
+
+    if (answers)
+        add_key(buf, n, width, "Esc stop");
+    add_key(buf, n, width, "F1 help");
+    add_key(buf, n, width, "/ commands");
+    if (a->layout.height > LAYOUT_MIN_HEIGHT)
+        add_key(buf, n, width, "F2 view");
+    mw_diagnosis_of_sample(&a->sample, &d);
+    if (mw_diagnosis_command(&d, setting, sizeof setting)[0] != '\0')
+        add_key(buf, n, width, "F10 advice");
+    if (!answers && ledger_user(talk_ledger(a->talk), 1) >= 0)
+        add_key(buf, n, width, "F9 go back");
+    if (a->layout.dash.height > 0)
+        add_key(buf, n, width, "Tab dashboard");
+    add_key(buf, n, width, "@ file");
+    add_key(buf, n, width, "! shell");
+}
+
+/* Where nothing else is said: the keys that do something, as many as fit.  Returns whether
+ * there are any. */
+static bool keys_text(const struct app *a, char *buf, size_t n)
+{
+    int width = own_columns(&a->layout) - KEYS_MARGIN;
+    char panels[24];
+
+    buf[0] = '\0';
+    if (a->ui.keys == UI_OFF || a->layout.width < KEYS_WIDTH || a->layout.height < KEYS_HEIGHT)
+        return false;
+    if (a->mode == MODE_LINE && edit_is_empty() && a->tour == NULL) {
+        keys_of_line(a, buf, n, width);
+    } else if (a->mode == MODE_DASH) {
+        add_key(buf, n, width, "Tab back");
+        add_key(buf, n, width, "? help");
+        add_key(buf, n, width, "Up Down layer");
+        snprintf(panels, sizeof panels, "1 to %d panel", dash_panels(a->dash)->n_used);
+        add_key(buf, n, width, panels);
+    }
+    return buf[0] != '\0';
+}
+
 /* A hint that covers the boxes of the dashboard is removed by drawing them again. */
 static void uncover_dash(struct app *a, const char *hint)
 {
@@ -124,7 +185,8 @@ static void uncover_dash(struct app *a, const char *hint)
     a->hint_covers_dash = covers;
 }
 
-static void draw_rule(struct app *a, const struct canvas *screen, const char *hint)
+static void draw_rule(struct app *a, const struct canvas *screen, const char *hint,
+                      enum ui_role role)
 {
     struct canvas c = part(screen, &a->layout.rule);
     struct canvas own = canvas_sub(&c, 0, 0, 1, own_columns(&a->layout));
@@ -134,10 +196,10 @@ static void draw_rule(struct app *a, const struct canvas *screen, const char *hi
     else
         canvas_hline(&own, 0, 0, own.width, style_of(ROLE_BORDER));
     if (hint[0] != '\0' && c.width > 6) {
-        int x = canvas_put(&c, 0, 3, c.width - 5, style_of(ROLE_HINT), hint, strlen(hint)) + 3;
+        int x = canvas_put(&c, 0, 3, c.width - 5, style_of(role), hint, strlen(hint)) + 3;
 
-        canvas_blank(&c, 0, 2, 1, style_of(ROLE_HINT));
-        canvas_blank(&c, 0, x, 1, style_of(ROLE_HINT));
+        canvas_blank(&c, 0, 2, 1, style_of(role));
+        canvas_blank(&c, 0, x, 1, style_of(role));
     }
 }
 
@@ -318,6 +380,7 @@ void app_draw(struct app *a, int *cursor_y, int *cursor_x)
 {
     struct canvas screen = term_canvas(a->term), c;
     struct input_line in = app_typed(a);
+    enum ui_role role = ROLE_HINT;
     char hint[256];
 
     *cursor_y = -1;
@@ -328,10 +391,12 @@ void app_draw(struct app *a, int *cursor_y, int *cursor_x)
         return;
     }
     rule_text(a, hint, sizeof hint);
+    if (hint[0] == '\0' && keys_text(a, hint, sizeof hint))
+        role = ROLE_DIM;
     uncover_dash(a, hint);
     draw_panes(a, &screen);
     draw_matches(a, &screen);
-    draw_rule(a, &screen, hint);
+    draw_rule(a, &screen, hint, role);
     c = part(&screen, &a->layout.input);
     input_draw(&in, &c, cursor_y, cursor_x);
     *cursor_y += c.y;

@@ -370,6 +370,10 @@ static int on_set_look(void *ctx, enum option_id what, const struct ui_options *
     case OPT_REFRESH: a->ui.refresh_ms = look->refresh_ms; break;
     case OPT_BELL: a->ui.bell = look->bell; break;
     case OPT_NOTIFY: a->ui.notify = look->notify; break;
+    case OPT_KEYS:
+        a->ui.keys = look->keys;
+        app_dirty(a, DIRT_INPUT);
+        break;
     case OPT_TITLE:
         a->ui.title = look->title;
         a->title_ns = 0;

@@ -116,6 +116,7 @@ enum option_id {
     OPT_BELL,
     OPT_NOTIFY,
     OPT_TITLE,
+    OPT_KEYS,
     OPT_SPLIT,
     OPT_REFRESH,
     OPT_SPEED,
