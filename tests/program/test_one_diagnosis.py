@@ -41,7 +41,7 @@ class Diagnosis(unittest.TestCase):
         t = Terminal("-m", MODEL, "--ctx", "512", "--memory", str(self.least), "--disk-rate",
                      str(self.rate), "-n", "24", "--temp", "0", home=self.home, rows=50, cols=170)
         self.addCleanup(t.close)
-        self.assertTrue(t.sees("/help lists"), t.screen())
+        self.assertTrue(t.sees("commands and keys."), t.screen())
         self.assertTrue(t.sees("next ~"), t.screen())
         shown, said = next_and_said(t)
         self.assertAlmostEqual(said, shown, delta=0.01 * shown, msg=t.screen())

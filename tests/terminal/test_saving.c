@@ -113,15 +113,20 @@ static void leaving_asks_once(void **state)
     sees(&run, "memwall: not all of the chat is saved");
 }
 
-/* Text that waits for a full disk is kept in memory, so it must have a limit. */
+/* Text that waits for a full disk is kept in memory, so it must have a limit.  Each message
+ * fits the context, but all that wait for the end of the answer are more than the limit. */
 static void a_message_is_refused_when_too_much_waits_for_the_disk(void **state)
 {
-    enum { BYTES = 1200000 };
+    enum { BYTES = 50000, MESSAGES = 24 };
+    const char *args[] = { "-c", "64k", "--plain", NULL };
+    struct program_start start = { 50, 200, NULL, program_slow_model(), args, NULL, NULL };
     char *text = malloc(BYTES + 1), line[600];
     FILE *f;
 
     (void)state;
-    begin_blocked("--plain", "64k");
+    begin_blocked("--plain", "4k");
+    pty_signal(run.s, SIGKILL);
+    pty_end(run.s);
     assert_non_null(text);
     memset(text, 'x', BYTES);
     text[BYTES] = '\0';
@@ -130,11 +135,15 @@ static void a_message_is_refused_when_too_much_waits_for_the_disk(void **state)
     fputs(text, f);
     fclose(f);
     free(text);
+    program_again(&run, &start);
+    sees(&run, "Talker (");
+    program_ask(&run, "talk", "A tour"); /* for a long time */
     snprintf(line, sizeof line, "/file %s", program_path(&run, "long.txt"));
-    program_ask(&run, line, "goes with the next message");
-    program_ask(&run, "question", "number, or n for none");
-    program_line(&run, "");
-    program_ask(&run, "one more", "KiB of this chat are not saved, and saving fails: cannot");
+    for (int i = 0; i < MESSAGES && !pty_shows(run.s, "KiB of this chat are not saved"); i++) {
+        program_line(&run, line);
+        program_line(&run, "question");
+    }
+    sees(&run, "KiB of this chat are not saved, and saving fails: cannot");
     unblock();
     program_ask(&run, "one more", "saving has resumed");
     pty_signal(run.s, SIGKILL);
