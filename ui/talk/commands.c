@@ -95,7 +95,8 @@ static const struct slash_command own_commands[] = {
     { "undo", "", "take back the last exchange and edit it", ARG_NONE, NULL,
       { run_undo }, SUBJECT_CHAT, "edit",
       .asks = "take back mistake typo remove last" },
-    { "why", "", "explain why the last answer took so long", ARG_NONE, NULL,
+    { "why", "", "explain why the last answer took so long, and how fast it was predicted to be",
+      ARG_NONE, NULL,
       { run_why }, SUBJECT_SPEED, "explain diagnose doctor",
       .asks = "slow slower speed faster tok/s" },
 };
