@@ -33,6 +33,8 @@ static bool cache_folds(const struct dash *d)
 
 static bool cache_is_empty(const struct dash *d)
 {
+    if (d->now.run.io[0] == '\0') /* no model yet */
+        return true;
     return cache_folds(d) && !(d->now.os.t_ns != 0 && d->now.os.model_cached.value > 0);
 }
 

@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/chart/ticks.h"
 #include "ui/dash/curve.h"
 #include "ui/dash/dash.h"
 #include "ui/dash/widget.h"
@@ -322,7 +321,7 @@ static float top_of(const struct dash *d)
     for (uint32_t i = 0; i < d->wall.n_mark; i++)
         if (d->wall.mark[i].is_same[d->wall_axis])
             most = fmax(most, d->wall.mark[i].tps);
-    return (float)tick_round_up(most);
+    return curve_top((float)most);
 }
 
 static void put_mark(const struct canvas *c, const struct dash *d, uint64_t at, double tps,
@@ -395,7 +394,7 @@ static void draw_plot(const struct dash *d, const struct canvas *c)
                      style_of(ROLE_ACCENT));
     draw_curve(&area, d, top);
     draw_marks(&area, d, top);
-    snprintf(text, sizeof text, "%.*f", top < 1 ? 1 : 0, (double)top);
+    snprintf(text, sizeof text, "%.5g", (double)top);
     canvas_right(c, 0, c->width, style_of(ROLE_DIM), text);
     canvas_right(c, c->height - 1, c->width, style_of(ROLE_DIM), "0");
 }
