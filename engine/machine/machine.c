@@ -162,13 +162,14 @@ static void find_budget(const struct cgroup *group, const struct cgroup_memory *
 {
     const struct cgroup_tightest *tightest = &memory->tightest;
     uint64_t machine_bytes = or_zero(system->available), bytes;
-    char folder[128];
+    char folder[128], limit[16];
 
     if (machine_bytes != 0)
         machine_bytes += out->own_bytes;
     out->budget_bytes = machine_bytes;
     out->budget_of = or_zero(system->total);
     snprintf(out->budget_why, sizeof out->budget_why, "the memory of this machine");
+    snprintf(out->budget_short, sizeof out->budget_short, "the memory of this machine");
     out->zfs_stays = system->zfs_stays;
     out->huge_free = system->huge_free;
     if (memory->room.why_not != NULL)
@@ -189,6 +190,8 @@ static void find_budget(const struct cgroup *group, const struct cgroup_memory *
              : tightest->is_high         ? "memory.high"
                                          : "memory.max",
              folder);
+    snprintf(out->budget_short, sizeof out->budget_short, "the control group's limit of %s",
+             units_size(limit, sizeof limit, tightest->limit));
 }
 
 void machine_read(const char *root, struct mw_machine *out)

@@ -19,6 +19,7 @@ struct mw_machine {
     uint64_t budget_bytes;
     uint64_t budget_of;   /* the limit that budget_bytes comes from */
     char budget_why[200]; /* name of that limit: "memory.max of the control group /a" */
+    char budget_short[64]; /* the same for a sentence: "the control group's limit of 1 GiB" */
     /* Parts of the difference that no program uses: 0 if the limit does not count them. */
     uint64_t zfs_stays, huge_free;
     char cpu[64];

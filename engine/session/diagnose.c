@@ -160,7 +160,9 @@ static uint64_t most_budget(char *why, size_t n)
 
     mw_machine_read(&machine);
     keep = machine.budget_bytes / KEEP_SHARE;
-    snprintf(why, n, "%.*s", (int)n - 1, machine.budget_why);
+    snprintf(why, n, "%.*s", (int)n - 1, machine.budget_short);
+    if (machine.budget_bytes == machine.budget_of) /* alone in a group: nobody else needs it */
+        return machine.budget_bytes;
     return machine.budget_bytes - (keep < KEEP_FREE ? keep : KEEP_FREE);
 }
 

@@ -9,10 +9,11 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MODELS, memwall  # noqa: E402
+from program import MODELS, SRCDIR, memwall  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
+GUIDE = os.path.join(SRCDIR, "share", "models", "memwall-guide.gguf")
 TOKEN_S = 0.04  # of reading: people read faster
 F10 = "\033[21~"
 
@@ -25,28 +26,68 @@ def next_and_said(t):
     return [float(x.replace(",", "")) for x in (shown.group(1), said[-1])]
 
 
+def proposed(t):
+    """Returns the budget in MiB and the rate that the verdict proposes; it has some lines."""
+    text = " ".join(line.split("\u2502")[-2].strip() for line in t.screen().splitlines()[1:6]
+                    if line.count("\u2502") > 1)
+    found = re.search(r"/memory (\d+)M for ~([\d.,]+) tok/s", text)
+    assert found, t.screen()
+    return int(found.group(1)), float(found.group(2).replace(",", ""))
+
+
+class Group:
+    """A memory control group with a limit, below the one of the test; or the test is skipped."""
+
+    def __init__(self, test, limit):
+        version, own = 2, ""
+        with open("/proc/self/cgroup") as f:
+            for line in f:
+                _, controllers, path = line.rstrip("\n").split(":", 2)
+                if "memory" in controllers.split(","):
+                    version, own = 1, path
+                elif controllers == "" and version == 2:
+                    own = path
+        top = "/sys/fs/cgroup/memory" if version == 1 else "/sys/fs/cgroup"
+        self.folder = f"{top}{own}/memwall-test.{os.getpid()}"
+        name = "memory.limit_in_bytes" if version == 1 else "memory.max"
+        try:
+            os.mkdir(self.folder)
+            test.addCleanup(os.rmdir, self.folder)
+            with open(os.path.join(self.folder, name), "w") as f:
+                f.write(str(limit))
+            os.stat(os.path.join(self.folder, "cgroup.procs"))
+        except OSError as e:
+            test.skipTest(f"no control group can be made here: {e}")
+
+    def enter(self):
+        with open(os.path.join(self.folder, "cgroup.procs"), "w") as f:
+            f.write("0")
+
+
 class Diagnosis(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         holder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(holder.cleanup)
         cls.home = holder.name
-        r = memwall("plan", MODEL, "--memory", "1G", "--json", "--ctx", "512")
-        plan = json.loads(r.stdout)
-        cls.least = plan["smallest_budget_bytes"]
-        cls.rate = int(plan["hot_bytes"] / TOKEN_S)
+        cls.plans = {}
+        for model in MODEL, GUIDE:
+            r = memwall("plan", model, "--memory", "1G", "--json", "--ctx", "512")
+            cls.plans[model] = json.loads(r.stdout)
 
-    def answer(self):
+    def answer(self, model=MODEL):
         """A chat whose tokens wait for the disk, at rest after its first answer."""
-        t = Terminal("-m", MODEL, "--ctx", "512", "--memory", str(self.least), "--disk-rate",
-                     str(self.rate), "-n", "24", "--temp", "0", home=self.home, rows=50, cols=170)
+        plan = self.plans[model]
+        t = Terminal("-m", model, "--ctx", "512", "--memory", str(plan["smallest_budget_bytes"]),
+                     "--disk-rate", str(int(plan["hot_bytes"] / TOKEN_S)), "-n", "24",
+                     "--temp", "0", home=self.home, rows=50, cols=170)
         self.addCleanup(t.close)
-        self.assertTrue(t.sees("commands and keys."), t.screen())
+        self.assertTrue(t.sees("ready", "/help"), t.screen())
         self.assertTrue(t.sees("next ~"), t.screen())
         shown, said = next_and_said(t)
         self.assertAlmostEqual(said, shown, delta=0.01 * shown, msg=t.screen())
         t.send("hello\r")
-        self.assertTrue(t.sees("disk wait"), t.screen())
+        self.assertTrue(t.sees("% disk wait"), t.screen())
         self.assertTrue(t.sees("/memory "), t.screen())
         return t
 
@@ -55,7 +96,7 @@ class Diagnosis(unittest.TestCase):
         screen = " ".join(t.screen().split())
         waits = int(re.search(r"(\d+) % disk wait", screen).group(1))
         self.assertGreater(waits, 50)
-        budget = re.search(r"/memory (\d+M) for ~[\d.]+ tok/s", screen).group(1)
+        budget = f"{proposed(t)[0]}M"
         self.assertIn("disk-bound", screen)
         self.assertRegex(t.screen().splitlines()[-1], r"disk-bound \d+%")
         for other in ("compute-bound", "RAM-bandwidth-bound", "context-bound", "others-bound"):
@@ -105,12 +146,69 @@ class Diagnosis(unittest.TestCase):
             self.assertTrue(t.sees("measured in a bad moment"), t.screen())
 
     def test_other_keys_and_values_have_the_same_bound(self):
+        """The last tokens count: the formula alone may name another bound."""
+        t = self.answer(GUIDE)
+        for change in "/kv q8_0", "/ctx 256":
+            t.send(change + "\r")
+            self.assertTrue(t.sees("Change: "), t.screen())
+            self.assertIn("Predicted from what the last tokens measured", t.screen())
+            t.send("\r")
+            self.assertTrue(t.loses("Change: "), t.screen())
+            self.assertTrue(t.sees("next ~"), t.screen())
+            self.assertRegex(t.screen().splitlines()[-1], r"~disk-bound")
+            self.assertRegex(t.screen().splitlines()[0], r"~disk-bound")
+            for other in "compute-bound", "RAM-bandwidth-bound", "context-bound":
+                self.assertNotIn(other, t.screen())
+        self.assertIn("kv q8_0", t.screen().splitlines()[-1])
+
+    def sheet(self, t, command):
+        """Returns the new budget and the predicted rate of a sheet, and closes it."""
+        t.send(command + "\r")
+        self.assertTrue(t.sees("Change: memory"), t.screen())
+        budget = re.search(r"budget +[\d.]+ \wiB +([\d.]+) MiB", t.screen())
+        rate = re.search(r"tokens/s +[\d.]+ +~([\d.,]+) ", t.screen())
+        self.assertTrue(budget and rate, t.screen())
+        t.send("\033")
+        self.assertTrue(t.loses("Change: memory"), t.screen())
+        return float(budget.group(1)), float(rate.group(1).replace(",", ""))
+
+    def test_one_moment_has_one_target(self):
+        """The verdict, its sheet and the automatic budget promise the same speed."""
         t = self.answer()
-        t.send("/ctx 256\r")
-        self.assertTrue(t.sees("Change: "), t.screen())
+        target, rate = proposed(t)
+        budget, promised = self.sheet(t, f"/memory {target}M")
+        self.assertEqual(target, budget)
+        self.assertAlmostEqual(rate, promised, delta=0.15 * rate)  # it has two digits
+        most, promised = self.sheet(t, "/memory auto")
+        self.assertGreaterEqual(most, target)  # it leaves nothing to be read, and nothing to gain
+        self.assertAlmostEqual(rate, promised, delta=0.2 * rate)
+
+    def test_all_that_a_control_group_allows_is_proposed(self):
+        """A process that is alone in its group needs to leave nothing to others."""
+        plan = self.plans[GUIDE]
+        least = plan["smallest_budget_bytes"]
+        limit = least + (6 << 20)  # a sixteenth less would pin nothing
+        group = Group(self, limit)
+        home = tempfile.TemporaryDirectory()  # without the settings of other tests
+        self.addCleanup(home.cleanup)
+        t = Terminal("-m", GUIDE, "--ctx", "512", "--memory", str(least), "--disk-rate",
+                     str(int(plan["hot_bytes"] / 0.15)), "-n", "24", "--temp", "0",
+                     home=home.name, rows=50, cols=170, before=group.enter)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("ready", "/help"), t.screen())
+        t.send("hello\r")
+        self.assertTrue(t.sees("% disk wait"), t.screen())
+        t.send("/why\r")
+        self.assertTrue(t.sees("Now: disk-bound"), t.screen())
+        found = re.search(r"/memory (\d+)M for ~", t.screen())
+        self.assertIsNotNone(found, t.screen())
+        self.assertGreater(int(found.group(1)) << 20, limit / 16 * 15)
+        self.assertLessEqual(int(found.group(1)) << 20, limit)
+        t.send(F10)
+        self.assertTrue(t.sees("Change: memory"), t.screen())
+        self.assertIn("faster", t.screen())
         t.send("\r")
-        self.assertTrue(t.sees("next ~"), t.screen())
-        self.assertRegex(t.screen().splitlines()[-1], r"~disk-bound|~disk")
+        self.assertTrue(t.sees("now: "), t.screen())
 
     def test_a_change_has_one_speed(self):
         """Also the sheet of the next one: what was measured does not hold for other threads."""

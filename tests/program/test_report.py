@@ -158,6 +158,26 @@ class Measured(Report):
         plan = page.json("plan")
         self.assertIn("streams:" if plan["streamed_bytes"] else "fits:", words)
 
+    def test_the_summary_does_not_contradict_what_was_measured(self):
+        self.home, self.cwd, _ = measured()
+        page = self.page()
+        words = page.words()
+        found = re.search(r"Measured: .*?([\d.,]+) tokens per second.*?for which ([\d.,]+) were "
+                          r"predicted \(([+-]?\d+) %\)", words)
+        self.assertIsNotNone(found, words[:3000])
+        came, predicted = (float(found.group(i).replace(",", "")) for i in (1, 2))
+        self.assertAlmostEqual(100 * (came / predicted - 1), int(found.group(3)), delta=2)
+        waits = float(re.search(r"waited for the disk (\d+) % of their time", words).group(1))
+        limit = re.search(r"limited by ([a-z ]+)\.", words).group(1)
+        if page.json("plan")["streamed_bytes"] == 0:
+            self.assertNotIn("weights from disk", limit)
+        elif waits >= 60:
+            self.assertIn("disk", limit)
+        elif waits <= 20:
+            self.assertNotIn("disk", limit)
+        # More budget is not called useless beside points that got faster by it.
+        self.assertNotIn("budget does not help", words)
+
     def one_figure_for_one_speed(self, words):
         """The summary names what was measured, what was predicted for it, and the speed at the
         end of the context, which the advice repeats."""

@@ -390,9 +390,30 @@ static void fast_answers_need_no_advice(void **state)
     free(s);
 }
 
+/* A budget that a limit keeps from being larger names the limit, without its path. */
+static void the_limit_of_a_proposed_budget_is_named(void **state)
+{
+    struct mw_diagnosis d = { .advice = "more_budget",
+                              .held_back = "the control group's limit of 900 MiB",
+                              .budget_bytes = 900 * MIB,
+                              .tps = 2.3,
+                              .to_tps = 3.1 };
+    char text[MW_DIAGNOSIS_TEXT];
+
+    (void)state;
+    assert_string_equal(mw_diagnosis_advice(&d, "F10: /", text, sizeof text),
+                        "F10: /memory 900M for ~3.1 tok/s, all that the control group's limit of "
+                        "900 MiB allows");
+    d.advice[0] = '\0';
+    d.budget_bytes = 0;
+    assert_string_equal(mw_diagnosis_why_not(&d, text, sizeof text),
+                        "no larger budget is possible: the control group's limit of 900 MiB");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_limit_of_a_proposed_budget_is_named),
         cmocka_unit_test_setup_teardown(tokens_are_the_prediction, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_short_answer_measures_with_a_doubt, open_all, close_all),
         cmocka_unit_test_setup_teardown(advice_begins_at_the_tokens, open_all, close_all),

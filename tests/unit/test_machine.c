@@ -414,6 +414,7 @@ static uint64_t lowered(uint64_t bytes, char why[320])
 
 static void a_budget_above_the_limit_of_a_group_is_lowered(void **state)
 {
+    struct mw_machine m;
     char why[320];
 
     (void)state;
@@ -427,6 +428,8 @@ static void a_budget_above_the_limit_of_a_group_is_lowered(void **state)
     assert_int_equal(lowered(300 * MIB, why),
                      300 * MIB); /* alone in the group: up to the last byte */
     assert_string_equal(why, "");
+    machine_read(tree_root, &m);
+    assert_string_equal(m.budget_short, "the control group's limit of 300 MiB");
     assert_int_equal(lowered(GIB, why), 300 * MIB);
     assert_string_equal(why, "the budget is lowered from 1.00 GiB to 300 MiB: "
                              "memory.limit_in_bytes of the control group /a/b is 300 MiB");
