@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Texts, prompts and ids of any length need only the memory of short ones."""
+import contextlib
 import json
 import os
 import pty
@@ -271,6 +272,25 @@ class LongText(unittest.TestCase):
         self.assertRegex(said, r'big" has 195 KiB, about [\d,]+ tokens; it does not fit the '
                                r'context of 256 tokens')
         self.assertRegex(said, r'half" has 39.1 KiB, about [\d,]+ tokens; it does not fit')
+
+    def test_lines_from_a_pipe_choose_nothing_for_a_message_that_does_not_fit(self):
+        master, slave = pty.openpty()
+        p = subprocess.Popen([MEMWALL, "-m", MODEL, "-b", budget(64), "--ctx", "256", "-n", "2",
+                              "--temp", "0", "--plain"], env=environment(self.folder),
+                             stdin=subprocess.PIPE, stdout=slave, stderr=slave)
+        os.close(slave)
+        p.stdin.write(b"word " * 600 + b"\n1\n")
+        p.stdin.close()
+        said = b""
+        with contextlib.suppress(OSError):  # it has ended
+            while data := os.read(master, 65536):
+                said += data
+        os.close(master)
+        self.assertEqual(0, p.wait(), said)
+        self.assertRegex(said.decode(), r"error: about [\d,]+ tokens do not fit: the context has "
+                                        r"256 left; use a larger --ctx")
+        self.assertNotIn(b"now: context", said)
+        self.assertIn(b"2 tokens, token limit", said)  # "1" is the next message
 
     def test_a_long_text_becomes_tokens_in_the_memory_of_a_short_one(self):
         for name in MODEL, LLAMA:

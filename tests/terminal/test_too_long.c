@@ -109,6 +109,27 @@ static void a_file_is_cut_to_what_fits(void **state)
     free(saved);
 }
 
+static void a_queued_message_comes_back_if_the_answer_leaves_no_room(void **state)
+{
+    const char *args[] = { "-n", "250", "-c", "512", NULL };
+    struct program_start start = { 40, 120, NULL, program_slow_model(), args, NULL, NULL };
+    char text[331];
+
+    (void)state;
+    program_begin(&run, &start);
+    sees(&run, "Talker (");
+    program_ask(&run, "talk", "A tour");
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    program_ask(&run, text, "1 queued; next: xxxx");
+    sees(&run, "a message that waited does not fit the context any longer");
+    sees(&run, "> xxxx");
+    assert_true(pty_sees_at(run.s, -1, "ready"));
+    pty_send(run.s, "\003");
+    program_sync(&run);
+    program_quit(&run);
+}
+
 /* Some lines of this text and the answers to them fill the context. */
 static void a_full_context_can_drop_the_oldest_turns(void **state)
 {
@@ -139,6 +160,8 @@ int main(void)
         cmocka_unit_test_teardown(a_message_that_does_not_fit_stays_in_the_line, end_run),
         cmocka_unit_test_teardown(one_enter_makes_the_context_longer_and_sends, end_run),
         cmocka_unit_test_teardown(a_file_is_cut_to_what_fits, end_run),
+        cmocka_unit_test_teardown(a_queued_message_comes_back_if_the_answer_leaves_no_room,
+                                  end_run),
         cmocka_unit_test_teardown(a_full_context_can_drop_the_oldest_turns, end_run),
     };
 

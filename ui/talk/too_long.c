@@ -227,9 +227,11 @@ void too_long_offer(struct talk *t, const char *text, const struct mw_cost *cost
     struct too_long *l = calloc(1, sizeof *l);
     char line[160];
 
-    if (s == NULL || l == NULL) {
+    receipt_cost(line, sizeof line, cost, (int)sizeof line);
+    if (s == NULL || l == NULL || !talk_is_person(t)) { /* nobody would choose */
         sheet_free(s);
         free(l);
+        talk_error(t, "%s; use a larger --ctx", line);
         if (text != NULL)
             talk_draft(t, text);
         return;
@@ -238,7 +240,7 @@ void too_long_offer(struct talk *t, const char *text, const struct mw_cost *cost
         .t = t, .cut = -1, .shift = -1, .text = text != NULL ? strdup(text) : NULL
     };
     sheet_on_enter(s, choose, release, l);
-    sheet_text(s, ROLE_TEXT, receipt_cost(line, sizeof line, cost, (int)sizeof line));
+    sheet_text(s, ROLE_TEXT, line);
     offer_context(l, s, cost);
     offer_shift(l, s, cost);
     offer_cut(l, s, cost);
