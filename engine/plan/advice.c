@@ -41,15 +41,13 @@ static double token_with(const struct plan_input *in, uint32_t n_seen, uint64_t 
     return advice_token(&then, n_seen, &t);
 }
 
-uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most,
-                       double *token_s)
+uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most)
 {
     uint64_t nothing = plan_reads_nothing_budget(in), low = in->budget_bytes / MIB;
     uint64_t high = (nothing < most - MIB ? nothing + MIB - 1 : most) / MIB;
     struct plan_time now;
     double now_s = advice_token(in, n_seen, &now), best;
 
-    *token_s = 0;
     if (most < MIB || high <= low || now.binds != MW_BINDS_DISK)
         return 0;
     best = token_with(in, n_seen, high * MIB);
@@ -64,6 +62,5 @@ uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t mo
         else
             low = middle;
     }
-    *token_s = fmax(token_with(in, n_seen, high * MIB), advice_least(in, &now));
     return high * MIB;
 }

@@ -29,9 +29,7 @@ double advice_least(const struct plan_input *in, const struct plan_time *now);
 
 /* The smallest budget between that of *in and `most` with which the n_seen-th token comes at
  * ADVICE_ENOUGH of the best rate that these budgets give, so that a second proposal would gain
- * nothing; *token_s gets the time that is promised.  Returns 0 if none is faster, or if the disk
- * is not the bound. */
-uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most,
-                       double *token_s);
+ * nothing.  Returns 0 if none is faster, or if the disk is not the bound. */
+uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most);
 
 #endif

@@ -192,12 +192,11 @@ static void try_budget(struct mw_model *m, const struct mw_options *o, const str
     uint32_t n_seen = b->n_seen > 0 ? b->n_seen : o->n_ctx;
     char why[sizeof d->held_back];
     uint64_t most = most_budget(why, sizeof why), bytes, nothing;
-    double ignored_s;
 
     nothing = plan_reads_nothing_budget(in);
     if (nothing > most && nothing != UINT64_MAX)
         snprintf(d->held_back, sizeof d->held_back, "%s", why);
-    bytes = advice_budget(in, n_seen, most, &ignored_s);
+    bytes = advice_budget(in, n_seen, most);
     if (bytes == 0)
         return;
     bytes = round_size(bytes);

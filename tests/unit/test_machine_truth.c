@@ -269,11 +269,14 @@ static void proposals_hold(void **state)
         uint64_t most = s.in.budget_bytes +
                         (uint64_t)(sim_between(&c, 0.05, 4) * (double)s.in.budget_bytes);
         struct plan_input then = s.in;
-        double promised, truth, now, token_s;
+        double least, promised, truth, now, token_s;
         struct plan_time t;
 
         then.factors = plan_factors_of(&s.in, &a);
-        then.budget_bytes = advice_budget(&then, s.n_seen, most, &promised);
+        (void)advice_token(&then, s.n_seen, &t);
+        least = advice_least(&then, &t);
+        then.budget_bytes = advice_budget(&then, s.n_seen, most);
+        promised = then.budget_bytes > 0 ? fmax(advice_token(&then, s.n_seen, &t), least) : 0;
         if (then.budget_bytes == 0 || a.token_s < ADVICE_GAIN * promised)
             continue;
         assert_true(then.budget_bytes <= most);
@@ -283,8 +286,10 @@ static void proposals_hold(void **state)
         n_worse += truth > now;
         n_half += now / truth - 1 < (a.token_s / promised - 1) / 2;
         token_s = advice_token(&then, s.n_seen, &t);
-        n_again += advice_budget(&then, s.n_seen, most, &promised) > 0 &&
-                   token_s >= ADVICE_GAIN * promised;
+        least = advice_least(&then, &t);
+        then.budget_bytes = advice_budget(&then, s.n_seen, most);
+        n_again += then.budget_bytes > 0 &&
+                   token_s >= ADVICE_GAIN * fmax(advice_token(&then, s.n_seen, &t), least);
     }
     assert_true(n > SITUATIONS / 4);
     if (n_worse > 0 || n_half > 0 || n_again > 0)

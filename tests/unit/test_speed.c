@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "engine/base/units.h"
+#include "engine/plan/advice.h"
 #include "engine/plan/speed.h"
 #include "engine/stream/shape.h"
 #include "tests/lib/plan_example.h"
@@ -347,6 +348,28 @@ static void few_slots_keep_disk_and_processors_waiting(void **state)
     assert_near(speed_token(&in, &pass, 1, &t), 0.4);
 }
 
+/* A token of 1 s has 0.6 s of stalls and 0.2 s of products of 4 GB, which may have come from the
+ * processor's cache.  Once they are pinned, they come from memory, so the rate of memory is a bound
+ * for what is promised.  A rate from a bad moment must not silence all advice: with it, half of
+ * the gain is promised still. */
+static void a_promise_counts_memory_but_no_bad_moment(void **state)
+{
+    const struct plan_time now = { .wall_s = 1,
+                                   .weight_bytes = 4e9,
+                                   .part = { .disk = 0.6, .memory = 0.1, .arithmetic = 0.1 } };
+    struct plan_input in = weights_alone();
+
+    (void)state;
+    in.memory_bytes_s = 40e9; /* fast enough */
+    assert_near(advice_least(&in, &now), 0.4);
+    in.memory_bytes_s = 10e9;
+    assert_near(advice_least(&in, &now), 0.4 + (0.4 - 0.2));
+    in.memory_bytes_s = 1e9; /* wrong */
+    assert_near(advice_least(&in, &now), 0.4 + 0.3);
+    in.memory_bytes_s = 0; /* unknown */
+    assert_near(advice_least(&in, &now), 0.4);
+}
+
 /* A disk in memory was read at 9 GB/s by all processors together, which took 0.24 s of processor
  * time for a GB.  A token that reads a GB is slowed by 0.11 s, not by 0.24. */
 static void reads_take_no_longer_than_the_disk(void **state)
@@ -411,6 +434,7 @@ int main(void)
         cmocka_unit_test(packed_weights_have_rates_of_their_own),
         cmocka_unit_test(reading_and_computing_slow_each_other),
         cmocka_unit_test(reads_take_no_longer_than_the_disk),
+        cmocka_unit_test(a_promise_counts_memory_but_no_bad_moment),
         cmocka_unit_test(few_slots_keep_disk_and_processors_waiting),
     };
 
