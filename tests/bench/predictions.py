@@ -2,7 +2,7 @@
 """predictions.py - compare the predictions of the plan with runs.
 
     predictions.py MEMWALL RESULTS.json MODEL.gguf… [--budgets 256M,1G,…] [--points 6]
-                   [--prompt 256] [--seconds 3] [--minutes 24] [--rounds 1]
+                   [--prompt 256] [--seconds 3] [--minutes 24] [--rounds 1] [--after]
 
 Each point is one "memwall bench" of one model and budget: a process in a control group of its
 own loads the model, evaluates a prompt and decodes some tokens.  The program prints what it
@@ -16,8 +16,13 @@ Rounds go over all points, so that a busy minute does not hit one of them alone.
 written to RESULTS.json when it ends.  Runs that are in the file are not repeated, so an interrupted
 call, or one that stopped after --minutes, can be repeated.  Medians are printed as Markdown.  A
 deviation of more than 2 % (peak), 10 % (answers) or 15 % (prompts) is marked with "!".  A run
-during which other programs used more than a tenth of the processors is marked with "?".  These
-are predictions of a new process; bench_predict.c compares those before and after an answer.
+during which other programs used more than a tenth of the processors is marked with "?".
+
+The program keeps the newest tokens of a model with its limits, and begins later predictions there.
+By default they are removed before each point, so predictions begin at the limits.  With --after,
+the point in the middle is measured first, and the others are predicted from its tokens alone.
+The pressure on processors and disk (PSI) is printed at the end.  bench_predict.c does the same
+within one process, and follows the advice.
 """
 import argparse
 import json
@@ -28,6 +33,7 @@ import sys
 import time
 
 LIMITS = {"peak_bytes": 0.02, "decode_tps": 0.10, "prompt_tps": 0.15}
+LIMITS_FILE = os.path.join("memwall", "limits")
 BUSY = 0.1  # a larger share of the processors for other programs disturbs
 MIB = 1 << 20
 LONGEST_S = 300
@@ -44,6 +50,42 @@ def call(command):
         return json.loads(lines[-1]), ""
     except (IndexError, ValueError):
         return None, (r.stderr.strip().splitlines() or ["no output"])[-1]
+
+
+def change_tokens(cache, change):
+    """Let change(lines) replace the lines of the file of limits that hold tokens of models."""
+    path = os.path.join(cache, LIMITS_FILE)
+    try:
+        with open(path, encoding="utf-8") as f:
+            lines = [json.loads(line) for line in f]
+    except FileNotFoundError:
+        return []
+    of_tokens = [line for line in lines if line["kind"] == "anchor"]
+    kept = change(of_tokens)
+    with open(path, "w", encoding="utf-8") as f:
+        f.writelines(json.dumps(line) + "\n"
+                     for line in kept + [x for x in lines if x["kind"] != "anchor"])
+    return of_tokens
+
+
+def pressure():
+    """The share of the last minute in which tasks waited, by kind."""
+    found = []
+    for kind in ("cpu", "io"):
+        try:
+            with open(f"/proc/pressure/{kind}", encoding="utf-8") as f:
+                found.append(f"{kind} {f.readline().split()[2].removeprefix('avg60=')} %")
+        except OSError:
+            found.append(f"{kind} unknown")
+    return ", ".join(found)
+
+
+def measure_point(a, model, budget, first):
+    """first: the tokens that the prediction begins at, [] for none.  Returns the result and the
+    tokens that it left."""
+    change_tokens(a.cache, lambda _: first)
+    result = measure(a, model, budget)
+    return result, change_tokens(a.cache, lambda left: left)
 
 
 def budgets_of(a, model):
@@ -127,7 +169,10 @@ def main():
     p.add_argument("--rounds", type=int, default=1)
     p.add_argument("--seconds", type=float, default=3)
     p.add_argument("--minutes", type=float, default=24)
+    p.add_argument("--after", action="store_true")
     a = p.parse_args()
+    a.cache = os.path.abspath(a.results + ".cache")
+    os.environ["XDG_CACHE_HOME"] = a.cache
     end = time.monotonic() + 60 * a.minutes
     results = []
     if os.path.exists(a.results):
@@ -135,22 +180,26 @@ def main():
             results = json.load(f)
     done = {(r["model"], r["budget"], r["round"]) for r in results}
     budgets = {m: a.budgets.split(",") if a.budgets else budgets_of(a, m) for m in a.models}
-    left = 0
+    left, first = 0, {}
     for turn in range(a.rounds):
         for model, budget in ((m, b) for m in a.models for b in budgets[m]):
             name = os.path.splitext(os.path.basename(model))[0]
+            if a.after and model not in first:
+                middle = budgets[model][len(budgets[model]) // 2]
+                _, first[model] = measure_point(a, model, middle, [])
             if (name, budget, turn) in done:
                 continue
             if time.monotonic() > end:
                 left += 1
                 continue
-            results.append({"model": name, "budget": budget, "round": turn,
-                            **measure(a, model, budget)})
+            result, _ = measure_point(a, model, budget, first.get(model, []))
+            results.append({"model": name, "budget": budget, "round": turn, **result})
             print(json.dumps(results[-1]), file=sys.stderr)
             with open(a.results + ".new", "w", encoding="utf-8") as f:
                 json.dump(results, f, indent=1)
             os.replace(a.results + ".new", a.results)
     table(results)
+    print("tasks waited in the last minute:", pressure())
     if left > 0:
         print(f"{left} runs are left; call again with the same arguments")
 
