@@ -373,6 +373,16 @@ static void a_paste_without_its_end_swallows_no_keys(void **state)
     sees(&run, "You said: hello");
 }
 
+static void a_complete_answer_has_nothing_to_continue(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 80, NULL, NULL);
+    fake_line(&run, "say one");
+    sees(&run, "disk wait");
+    fake_line(&run, "/continue");
+    sees(&run, "the answer is complete, there is nothing to continue");
+}
+
 static void a_command_typed_while_reading_is_run(void **state)
 {
     (void)state;
@@ -451,6 +461,7 @@ int main(void)
         cmocka_unit_test_teardown(no_choice_that_removes_something_is_the_default, end_run),
         cmocka_unit_test_teardown(a_paste_of_several_lines_is_one_message, end_run),
         cmocka_unit_test_teardown(a_paste_without_its_end_swallows_no_keys, end_run),
+        cmocka_unit_test_teardown(a_complete_answer_has_nothing_to_continue, end_run),
         cmocka_unit_test_teardown(a_command_typed_while_reading_is_run, end_run),
         cmocka_unit_test_teardown(the_strip_of_a_small_screen_grows_by_keys, end_run),
         cmocka_unit_test_teardown(keys_work_while_another_model_opens, end_run),

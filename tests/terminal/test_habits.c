@@ -145,6 +145,7 @@ static void exit_is_not_sent_before_a_question(void **state)
 
 #define PAGE_UP "\033[5~"
 #define F9      "\033[20~"
+#define F10     "\033[21~"
 
 static void expect_command(const char *value, const char *shows)
 {
@@ -226,6 +227,11 @@ static void keys_with_a_meaning_are_shown_while_nothing_else_is(void **state)
     begin(args);
     assert_true(pty_sees_at(run.s, -3, "F1 help   / commands   F2 view"));
     assert_false(pty_shows(run.s, "F9 go back")); /* there is no message yet */
+    assert_false(pty_shows(run.s, "F10 advice"));
+    pty_send(run.s, F10); /* it says why it does nothing */
+    assert_true(pty_loses_at(run.s, -3, "F1 help"));
+    pty_send(run.s, ESC);
+    assert_true(pty_sees_at(run.s, -3, "F1 help"));
     pty_send(run.s, "x");
     assert_true(pty_loses_at(run.s, -3, "F1 help"));
     pty_send(run.s, "\003");
