@@ -44,12 +44,12 @@ static int refuse(const struct options *o, const struct mw_options *engine, cons
 
 /* Let the user choose a model.  Returns an exit code, or -1 to go on: with the chosen model, or
  * without one on a terminal that has no screen. */
-static int pick_model(struct options *o, const struct mw_options *engine,
-                      const struct ui_chat_options *c)
+static int pick_model(struct options *o, const struct ui_chat_options *c)
 {
     static char path[PATH_MAX];
     struct ui_pick_options p = {
-        .ui = o->ui, .paths = c->paths, .models = c->models, .engine = engine
+        .ui = o->ui, .paths = c->paths, .models = c->models, .options = o,
+        .kept_file = c->kept_file
     };
     struct err e = ERR_INIT;
     int rc = ui_pick(&p, path, sizeof path, &e);
@@ -129,16 +129,13 @@ static int refuse_kept(const struct options *o, const struct first_notice *f,
  * Returns an exit code, or -1 to go on. */
 static int choose_model(struct options *o, struct ui_chat_options *c, struct first_notice *f)
 {
-    struct mw_options engine;
-    struct settings_notice ignored;
     struct err e = ERR_INIT;
     int rc;
 
     if (o->model == NULL && o->open_chat != NULL)
         models_use_chat(o, c->paths.data_dir, o->open_chat);
     if (o->model == NULL && !o->ui.plain && models_has_others()) {
-        settings_engine(o, &engine, &ignored);
-        if ((rc = pick_model(o, &engine, c)) >= 0)
+        if ((rc = pick_model(o, c)) >= 0)
             return rc;
     }
     if (o->model != NULL) {

@@ -103,7 +103,8 @@ struct ui_pick_options {
     struct ui_options ui;
     struct ui_paths paths;
     struct ui_models models;
-    const struct mw_options *engine; /* for the plans */
+    struct options *options; /* for the plans; gets the settings that are chosen in the list */
+    const char *kept_file;   /* as for struct ui_chat_options */
 };
 
 #define UI_PICK_NONE 1 /* nothing was chosen */

@@ -35,19 +35,30 @@ int mw_describer_new(struct mw_describer **out, const struct mw_options *o,
     *out = NULL;
     if (d == NULL)
         return err_memory(e, "the descriptions of models");
-    d->options = *o;
     d->how = *how;
     if (how->file != NULL && (d->how.file = strdup(how->file)) == NULL) {
         free(d);
         return err_memory(e, "the descriptions of models");
     }
     mw_machine_read(&d->machine);
-    if (d->options.n_thread <= 0)
-        d->options.n_thread = d->machine.n_core;
+    mw_describer_set(d, o);
     if (how->file != NULL)
         record_list_read(&d->records, how->file);
     *out = d;
     return 0;
+}
+
+void mw_describer_set(struct mw_describer *d, const struct mw_options *o)
+{
+    d->options = *o;
+    if (d->options.n_thread <= 0)
+        d->options.n_thread = d->machine.n_core;
+}
+
+void mw_models_undescribe(struct mw_models *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        m->entries[i].found.is_described = false;
 }
 
 void mw_describer_free(struct mw_describer *d)

@@ -173,6 +173,10 @@ struct mw_describer;
 int mw_describer_new(struct mw_describer **out, const struct mw_options *o,
                      const struct mw_describe_options *how, struct err *e);
 void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i);
+/* Describe with other options from now on. */
+void mw_describer_set(struct mw_describer *d, const struct mw_options *o);
+/* Forget the descriptions, so that mw_describe() makes them again. */
+void mw_models_undescribe(struct mw_models *m);
 /* Write the file if it changed, and free d, which may be NULL. */
 void mw_describer_free(struct mw_describer *d);
 

@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain  # noqa: E402
-from program import FolderCase, budget  # noqa: E402
+from program import SRCDIR, FolderCase, budget  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 FIXED = ("--color", "never", "--temp", "0", "--blas", "never")
@@ -50,7 +50,7 @@ class Kept(FolderCase):
         with open(path, "wb") as f:
             f.write(text.encode() if isinstance(text, str) else text)
 
-    def run_chat(self, *args, model=None, mode="--plain", lines=(), first="/help lists"):
+    def run_chat(self, *args, model=None, mode="--plain", lines=(), first="/help lists commands"):
         """Chat with these lines, each with what it shows.  Returns all that was printed."""
         t = Terminal("chat", "-m", model or self.model, mode, *FIXED, *args, home=self.home,
                      rows=50, cols=200)
@@ -153,6 +153,21 @@ class Kept(FolderCase):
         with open(self.chats()[0], encoding="utf-8") as f:  # the wish stays
             settings, = [json.loads(x)["settings"] for x in f if x.startswith('{"settings"')]
         self.assertEqual(settings, "memory 900000G")
+
+    def test_the_list_of_models_has_the_settings_and_the_speed(self):
+        listed = self.path("share", "memwall", "models", "m-F32.gguf")
+        os.makedirs(os.path.dirname(listed))
+        os.rename(self.model, listed)
+        guide = os.path.join(SRCDIR, "share", "models", "memwall-guide.gguf")
+        self.run_chat("-b", budget(90), model=guide)
+        t = Terminal(home=self.home, rows=24, cols=80)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("> memwall-guide", f"< budget {budget(90)} >", " tok/s"),
+                        t.screen())
+        self.assertRegex(t.screen(), r"> memwall-guide .* ~[0-9,.]+\?? tok/s")
+        t.send("\033[B")
+        self.assertTrue(t.sees("> m:F32", "< budget auto >"), t.screen())
+        t.send("\033")
 
     def test_hostile_settings(self):
         path = os.path.realpath(self.model)

@@ -182,6 +182,45 @@ static void enter_opens_the_highlighted_model(void **state)
     expect_end(0);
 }
 
+static void settings_are_chosen_before_loading(void **state)
+{
+    (void)state;
+    fill();
+    start(30, 120);
+    pty_send(s, "talk");
+    assert_true(pty_sees(s, "1 of "));
+    assert_true(pty_sees(s, "< budget auto >"));
+    pty_send(s, "\033[C\033[C\033[C");
+    assert_true(pty_sees(s, "< budget 128M >"));
+    assert_true(pty_sees(s, "of 128 MiB for 4096 tokens"));
+    pty_send(s, "\033[D");
+    assert_true(pty_sees(s, "of 96.0 MiB for 4096 tokens"));
+    pty_send(s, "\033OQ\033[D\033[D"); /* F2 */
+    assert_true(pty_sees(s, "< context 1,024 >"));
+    assert_true(pty_sees(s, "of 96.0 MiB for 1024 tokens"));
+    pty_send(s, "\033OQ\033[C");
+    assert_true(pty_sees(s, "< kv q8_0 >"));
+    pty_send(s, "\r");
+    assert_true(pty_sees(s, "ready"));
+    pty_send(s, "/memory\r");
+    assert_true(pty_sees(s, "the budget is 96.0 MiB"));
+    pty_send(s, "/ctx\r");
+    assert_true(pty_sees(s, "the context is 1024 tokens"));
+    pty_send(s, "/kv\r");
+    assert_true(pty_sees(s, "keys and values are stored as q8_0"));
+    pty_send(s, "/quit\r");
+    expect_end(0);
+    /* They are the defaults of this model now, and of no other. */
+    start(30, 120);
+    assert_true(pty_sees_at(s, 2, "> talker:BF16"));
+    assert_true(pty_sees(s, "< budget 96M >"));
+    assert_true(pty_shows(s, "context 1,024"));
+    pty_send(s, "gemma-4-t");
+    assert_true(pty_sees(s, "< budget auto >"));
+    pty_send(s, "\033");
+    expect_end(0);
+}
+
 static void typing_filters_and_backspace_widens(void **state)
 {
     (void)state;
@@ -423,6 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lists_the_models_with_their_outlook, begin, end),
         cmocka_unit_test_setup_teardown(enter_opens_the_highlighted_model, begin, end),
+        cmocka_unit_test_setup_teardown(settings_are_chosen_before_loading, begin, end),
         cmocka_unit_test_setup_teardown(typing_filters_and_backspace_widens, begin, end),
         cmocka_unit_test_setup_teardown(q_is_a_letter_of_a_name, begin, end),
         cmocka_unit_test_setup_teardown(tab_sorts, begin, end),

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "ui/options/options.h"
 #include "ui/pick/pick.h"
 #include "ui/term/keys.h"
 #include "ui/term/term.h"
@@ -59,7 +60,7 @@ static void on_key(struct picker *r, const struct key *key)
             r->is_large = true;
         }
         break;
-    case PICK_STAYS: break;
+    case PICK_STAYS: r->has_work = true; break; /* a setting may have changed */
     case PICK_LEAVES: leave(r, UI_PICK_NONE); break;
     case PICK_OPENS:
         snprintf(r->path, r->n, "%s", pick_target(r->pick));
@@ -132,7 +133,7 @@ static int open_all(struct picker *r, const struct ui_pick_options *o, struct er
 
     if (mw_models_find(&models, o->models.places, e) != 0)
         return -1;
-    if (mw_describer_new(&describer, o->engine, &o->models.describe, e) != 0) {
+    if (mw_describer_new(&describer, &o->options->chat.engine, &o->models.describe, e) != 0) {
         mw_models_free(models);
         return -1;
     }
@@ -140,6 +141,7 @@ static int open_all(struct picker *r, const struct ui_pick_options *o, struct er
     r->keys = keys_new();
     if (r->pick == NULL || r->keys == NULL)
         return err_memory(e, "the list of models");
+    pick_set_wish(r->pick, o->options, o->kept_file);
     keys_set_mouse(r->keys, !o->ui.no_mouse);
     if (term_new(&r->term, &term, e) != 0 || term_start(r->term, r->keys, e) != 0)
         return -1;
@@ -154,6 +156,8 @@ int ui_pick(const struct ui_pick_options *o, char *path, size_t n, struct err *e
     int rc = open_all(&r, o, e) == 0 ? loop(&r, e) : -1;
 
     term_free(r.term);
+    if (rc == 0)
+        pick_take_wish(r.pick, o->options);
     pick_free(r.pick);
     keys_free(r.keys);
     return rc;

@@ -9,6 +9,8 @@
 #include "engine/base/clock.h"
 #include "engine/base/utf8.h"
 #include "ui/pick/details.h"
+#include "ui/pick/wish.h"
+#include "ui/text/receipt.h"
 
 #define CTRL(c)      ((c)-64)
 #define CLICK_NS     ((uint64_t)500 * 1000 * 1000) /* between the clicks of a double click */
@@ -25,6 +27,7 @@
 struct pick {
     struct mw_models *models;
     struct mw_describer *describer;
+    struct pick_wish *wish; /* NULL: the settings are fixed */
     const char *current; /* path of the open model in the list; NULL: none */
     bool is_in_chat;     /* leaving it does not end the program */
     enum mw_models_order order;
@@ -116,8 +119,42 @@ void pick_free(struct pick *p)
         return;
     mw_describer_free(p->describer);
     mw_models_free(p->models);
+    free(p->wish);
     free(p->shown);
     free(p);
+}
+
+void pick_set_wish(struct pick *p, const struct options *o, const char *kept_file)
+{
+    p->wish = malloc(sizeof *p->wish);
+    if (p->wish != NULL)
+        wish_begin(p->wish, o, kept_file);
+}
+
+void pick_take_wish(const struct pick *p, struct options *o)
+{
+    for (int id = 0; p->wish != NULL && id < N_OPTION; id++) {
+        struct err ignored = ERR_INIT;
+        char value[40];
+
+        if (!p->wish->chosen[id])
+            continue;
+        if (id == OPT_KV)
+            o->given[OPT_KV_K] = o->given[OPT_KV_V] = false;
+        options_print(&p->wish->o, (enum option_id)id, value, sizeof value);
+        o->on_line[id] = options_set(o, (enum option_id)id, value, &ignored) == 0;
+    }
+}
+
+static void describe(struct pick *p, size_t i)
+{
+    struct options o;
+
+    if (p->wish != NULL) {
+        wish_of(p->wish, mw_models_at(p->models, i)->path, &o);
+        mw_describer_set(p->describer, &o.chat.engine);
+    }
+    mw_describe(p->describer, p->models, i);
 }
 
 bool pick_work(struct pick *p)
@@ -126,14 +163,14 @@ bool pick_work(struct pick *p)
     size_t n = mw_models_count(p->models);
 
     if (f != NULL && !f->is_described) {
-        mw_describe(p->describer, p->models, p->shown[p->cursor]);
+        describe(p, p->shown[p->cursor]);
         return true;
     }
     while (p->next < n && mw_models_at(p->models, p->next)->is_described)
         p->next++;
     if (p->next == n)
         return false;
-    mw_describe(p->describer, p->models, p->next);
+    describe(p, p->next);
     return true;
 }
 
@@ -162,6 +199,27 @@ static void sort(struct pick *p, size_t step)
     list(p, path);
 }
 
+/* Change a setting; every plan follows. */
+static void change(struct pick *p, int step)
+{
+    const struct mw_found *f = pick_chosen(p);
+
+    if (f == NULL || !wish_step(p->wish, f->path, step))
+        return;
+    mw_models_undescribe(p->models);
+    p->next = 0;
+}
+
+static enum pick_result wish_key(struct pick *p, enum key_name name)
+{
+    switch (name) {
+    case KEYS_F2: wish_next(p->wish); return PICK_STAYS;
+    case KEYS_LEFT: change(p, -1); return PICK_STAYS;
+    case KEYS_RIGHT: change(p, 1); return PICK_STAYS;
+    default: return PICK_IGNORES;
+    }
+}
+
 static enum pick_result named_key(struct pick *p, enum key_name name)
 {
     int page = p->rows > 1 ? p->rows - 1 : 1;
@@ -175,7 +233,7 @@ static enum pick_result named_key(struct pick *p, enum key_name name)
     case KEYS_HOME: p->cursor = 0; break;
     case KEYS_END: move(p, (int)p->n_shown); break;
     case KEYS_SHIFT_TAB: sort(p, N_ORDER - 1); break;
-    default: return PICK_IGNORES;
+    default: return p->wish != NULL ? wish_key(p, name) : PICK_IGNORES;
     }
     return PICK_STAYS;
 }
@@ -268,7 +326,7 @@ enum pick_result pick_key(struct pick *p, const struct key *key)
 
 /* Widths of the columns of a list; 0: left out. */
 struct columns {
-    int name, type, fit;
+    int name, type, fit, rate;
 };
 
 #define BYTES_WIDTH 10
@@ -284,6 +342,9 @@ static struct columns fit_columns(int width)
         c.fit = 12;
     if (width >= 60)
         c.type = 8;
+    if (width >= 56 && width < 100) /* else the outlook names it */
+        c.rate = width >= 72 ? 13 : 8;
+    c.name -= c.rate;
     c.name -= (c.fit > 0 ? c.fit + 2 : 0) + (c.type > 0 ? c.type + 1 : 0);
     return c;
 }
@@ -303,6 +364,19 @@ static void short_outlook(const struct mw_found *f, int width, char *buf, size_t
         snprintf(buf, n, "%s", words[f->fit]);
     else
         mw_fit_text(f, buf, n);
+}
+
+/* The predicted speed of answers, "~1.2 tok/s"; "?" after it: the limits are doubtful. */
+static const char *rate_text(const struct mw_found *f, int width, char *buf, size_t n)
+{
+    char rate[24];
+
+    buf[0] = '\0';
+    if (f->plan.decode_tps > 0 && f->fit < MW_FIT_TOO_LARGE)
+        snprintf(buf, n, "%s%s",
+                 receipt_predicted(rate, sizeof rate, f->plan.decode_tps, f->plan.is_doubtful),
+                 width > 8 ? " tok/s" : "");
+    return buf;
 }
 
 /* Draw text in width columns; its end shows that it is cut.  Returns the columns drawn. */
@@ -341,6 +415,9 @@ static void draw_row(const struct pick *p, const struct canvas *c, int y, size_t
         canvas_put(c, y, x, columns.type, dim, f->type, strlen(f->type));
         x += columns.type + 1;
     }
+    x += columns.rate;
+    if (columns.rate > 0 && f->is_described)
+        canvas_right(c, y, x, dim, rate_text(f, columns.rate, text, sizeof text));
     if (columns.fit == 0)
         return;
     short_outlook(f, columns.fit, text, sizeof text);
@@ -381,15 +458,21 @@ static void draw_filter(const struct pick *p, const struct canvas *c, int *y, in
 
     *y = FILTER_ROW;
     *x = at + canvas_text(c, FILTER_ROW, at, style_of(ROLE_INPUT), p->filter);
-    if (p->filter[0] == '\0')
-        canvas_text(c, FILTER_ROW, at + 1, style_of(ROLE_DIM), "type a part of a name");
+    if (p->filter[0] == '\0' && (p->wish == NULL || c->width >= WIDE))
+        at = canvas_text(c, FILTER_ROW, at + 1, style_of(ROLE_DIM), "type a part of a name") +
+             at + 1;
+    else
+        at = *x;
+    if (p->wish != NULL && pick_chosen(p) != NULL)
+        wish_draw(p->wish, pick_chosen(p)->path, c, FILTER_ROW, at + 2);
 }
 
 static void draw_keys(const struct pick *p, const struct canvas *c)
 {
     static const char *const all[][4] = {
-        { "Enter opens, Up Down PgUp PgDn Home End move, Tab sorts, Esc quits",
-          "Enter opens, Up Down move, Tab sorts, Esc quits",
+        { "Enter opens, Up Down move, Left Right change the setting, F2 the next one, Tab sorts, "
+          "Esc quits",
+          "Enter opens, Up Down move, Left Right F2: settings, Tab sorts, Esc quits",
           "Enter opens, Tab sorts, Esc quits", "" },
         { "Enter opens, Up Down PgUp PgDn Home End move, Tab sorts, Esc closes the list",
           "Enter opens, Up Down move, Tab sorts, Esc closes",

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 
 #include "engine/memwall.h"
+#include "ui/options/options.h"
 #include "ui/term/canvas.h"
 #include "ui/term/keys.h"
 
@@ -32,6 +33,10 @@ struct pick;
  */
 struct pick *pick_new(struct mw_models *models, struct mw_describer *describer,
                       const char *current);
+/* Let budget, context and types of keys and values be chosen, beginning with these. */
+void pick_set_wish(struct pick *p, const struct options *o, const char *kept_file);
+/* Set those that were chosen in *o; they count as given on the command line. */
+void pick_take_wish(const struct pick *p, struct options *o);
 void pick_free(struct pick *p); /* p may be NULL */
 
 enum pick_result {
