@@ -15,7 +15,8 @@
 #define LONG_S     10.0 /* from here on, times are in seconds */
 #define ONE_LINE   84   /* columns of all names and times */
 
-/* Stalls come first, then work, then the rest. */
+/* Stalls come first, then work, then the rest.  Neighbours have different colours in all
+ * themes. */
 static const struct part {
     size_t at; /* in struct mw_shares */
     char letter;
@@ -23,10 +24,10 @@ static const struct part {
     enum ui_role role;
 } parts[] = {
     { offsetof(struct mw_shares, disk), 'd', "disk wait", ROLE_FILL_WORK },
-    { offsetof(struct mw_shares, memory), 'm', "memory", ROLE_FILL_PINNED },
+    { offsetof(struct mw_shares, memory), 'm', "memory", ROLE_FILL_LENT },
     { offsetof(struct mw_shares, arithmetic), 'a', "arithmetic", ROLE_GOOD },
     { offsetof(struct mw_shares, attention), 'k', "context", ROLE_FILL_KV },
-    { offsetof(struct mw_shares, others), 'o', "others", ROLE_BAD },
+    { offsetof(struct mw_shares, others), 'o', "others", ROLE_FILL_OTHER },
     { offsetof(struct mw_shares, fixed), 'f', "fixed", ROLE_FILL_PROGRAM },
 };
 #define N_PART (sizeof parts / sizeof parts[0])
