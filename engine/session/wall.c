@@ -5,7 +5,7 @@
 
 #include "engine/memwall.h"
 
-#define STEPS     40 /* of the budget, at most */
+#define STEPS     32 /* of the budget, at most */
 #define LEAST_CTX 512
 #define PAST      16 /* the axis ends this part after the budget that reads nothing */
 
@@ -25,16 +25,29 @@ static void add(struct mw_wall *w, enum mw_wall_axis axis, uint64_t at)
     w->n[axis]++;
 }
 
+/* The largest budget that this machine can give now, in steps of 3 to 6 %: if other programs
+ * use a little more memory, the axis stays as it is.  0: unknown. */
+static uint64_t largest_budget(void)
+{
+    struct mw_machine machine;
+    uint64_t step = MIB;
+
+    mw_machine_read(&machine);
+    while (step * 32 <= machine.budget_bytes)
+        step *= 2;
+    return machine.budget_bytes > step ? machine.budget_bytes / step * step
+                                       : machine.budget_bytes;
+}
+
 /* From the smallest budget to a little more than all weights need, in equal steps. */
 static void choose_budgets(struct mw_wall *w, uint64_t low)
 {
     uint64_t here = w->here[MW_WALL_BUDGET], high = w->nothing_bytes, step = MIB;
-    struct mw_machine machine;
+    uint64_t most = largest_budget();
 
-    mw_machine_read(&machine);
     high += high / PAST;
-    if (machine.budget_bytes > 0 && (high == 0 || high > machine.budget_bytes))
-        high = machine.budget_bytes;
+    if (most > 0 && (high == 0 || high > most))
+        high = most;
     high = high > here ? high : here;
     low = low < here ? low : here;
     while ((high - low) / step > STEPS)
