@@ -14,7 +14,10 @@
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t clock_ns(void);
 
-/* The same in seconds. */
+/* Processor time of this thread, in nanoseconds. */
+uint64_t clock_thread_ns(void);
+
+/* The same as clock_ns() in seconds. */
 double clock_s(void);
 
 /* Initialise a condition variable whose waits end by this clock. */

@@ -70,7 +70,7 @@ struct app_wall_inputs {
     struct mw_tried settings;
     double token_s, anchor_s, disk, memory, n_seen, tried_tps;
     size_t n_tried;
-    enum mw_binds binds;
+    bool is_measured;
 };
 
 struct app {
@@ -127,6 +127,10 @@ struct app {
         struct app_wall *making; /* NULL: nothing has changed */
         struct app_wall_inputs inputs;
         uint64_t begun_ns;
+        bool was_answering; /* then */
+        uint64_t seen_ns;   /* time of the sample that was looked at last */
+        const struct mw_model *cost_of; /* the newest complete wall is of this model */
+        uint64_t cost_ns;               /* and took this much processor time */
     } wall;
 
     size_t n_ahead;  /* bytes typed before the screen was there that are still to be read */

@@ -1,6 +1,7 @@
 /*
- * The wall of the dashboard: its points are predicted some at a time, between two frames and
- * while no key waits, and only if something changed that they depend on.
+ * The wall of the dashboard: its points are predicted only if something changed that they
+ * depend on, beside the other figures of a sample.  For a large model that takes some ten
+ * milliseconds; then they come some at a time, between two frames and while no key waits.
  */
 #include "config.h"
 
@@ -13,10 +14,11 @@
 #include "ui/app/app.h"
 #include "ui/dash/dash.h"
 
-#define SLICE_NS ((uint64_t)1500 * 1000) /* a key waits no longer for the points */
-#define EVERY_NS ((uint64_t)2000 * 1000 * 1000)
-#define SAME     1.03 /* rates that differ by less are the same */
-#define MOVED    32   /* parts of the context */
+#define EVERY_NS   ((uint64_t)2000 * 1000 * 1000) /* during an answer, and between two */
+#define AT_ONCE_NS ((uint64_t)10 * 1000 * 1000)   /* of the processor; all points within it */
+#define SLICE_NS   ((uint64_t)1500 * 1000)        /* a key waits no longer for some points */
+#define SAME       1.03                           /* rates that differ by less are the same */
+#define MOVED      32                             /* parts of the context */
 
 /* Everything that the points depend on. */
 struct app_wall {
@@ -24,6 +26,7 @@ struct app_wall {
     struct mw_sample sample;
     struct mw_options options;
     const struct mw_model *model;
+    uint64_t cost_ns; /* processor time so far */
 };
 
 static bool is_same_rate(double a, double b)
@@ -42,7 +45,7 @@ bool app_wall_is_same(const struct app_wall_inputs *a, const struct app_wall_inp
     return has_same_settings(a, b) && is_same_rate(a->token_s, b->token_s) &&
            is_same_rate(a->anchor_s, b->anchor_s) && is_same_rate(a->disk, b->disk) &&
            is_same_rate(a->memory, b->memory) && a->n_tried == b->n_tried &&
-           is_same_rate(a->tried_tps, b->tried_tps) && a->binds == b->binds &&
+           is_same_rate(a->tried_tps, b->tried_tps) && a->is_measured == b->is_measured &&
            fabs(a->n_seen - b->n_seen) < (double)n_ctx / MOVED;
 }
 
@@ -77,7 +80,7 @@ static struct app_wall_inputs inputs_of(const struct app *a, const struct mw_opt
     in.disk = (double)s->disk_limit;
     in.memory = (double)s->memory_limit;
     in.n_seen = (double)(s->kv.tokens > s->kv.context ? s->kv.tokens : s->kv.context);
-    in.binds = s->verdict.binds;
+    in.is_measured = s->verdict.binds != MW_BINDS_NONE;
     in.n_tried = mw_model_tried(in.model, tried);
     in.tried_tps = in.n_tried > 0 ? tried[0].tps : 0;
     return in;
@@ -106,38 +109,59 @@ static void begin(struct app *a)
         return;
     in = inputs_of(a, &o);
     if (app_wall_is_same(&in, &a->wall.inputs, o.n_ctx) ||
-        (has_same_settings(&in, &a->wall.inputs) && clock_ns() - a->wall.begun_ns < EVERY_NS))
+        (has_same_settings(&in, &a->wall.inputs) &&
+         talk_is_answering(a->talk) == a->wall.was_answering &&
+         clock_ns() - a->wall.begun_ns < EVERY_NS))
         return;
     w = malloc(sizeof *w);
     if (w == NULL)
         return;
     a->wall.inputs = in;
     a->wall.begun_ns = clock_ns();
+    a->wall.was_answering = talk_is_answering(a->talk);
     w->sample = a->sample;
     w->options = o;
     w->model = in.model;
+    w->cost_ns = 0;
     if (talk_wall_begin(a->talk, &w->wall, &o, &w->sample))
         a->wall.making = w;
     else
         free(w);
 }
 
+/* Predict points, for a while unless the wall of this model is new or quickly made. */
+static bool has_more(struct app *a, struct app_wall *w)
+{
+    bool at_once = w->model != a->wall.cost_of || a->wall.cost_ns <= AT_ONCE_NS;
+    uint64_t begin_ns = clock_thread_ns(), spent_ns = 0;
+    bool is_left = true;
+
+    while (is_left && (at_once || spent_ns < SLICE_NS)) {
+        is_left = talk_wall_step(a->talk, &w->wall, &w->options, &w->sample, 1);
+        spent_ns = clock_thread_ns() - begin_ns;
+    }
+    w->cost_ns += spent_ns;
+    return is_left;
+}
+
 void app_wall_work(struct app *a)
 {
-    struct app_wall *w = a->wall.making;
-    uint64_t start_ns = clock_ns();
+    struct app_wall *w;
 
-    if (w == NULL) {
+    if (a->wall.making == NULL && a->wall.seen_ns != a->sample_ns)
         begin(a);
+    a->wall.seen_ns = a->sample_ns;
+    w = a->wall.making;
+    if (w == NULL)
         return;
-    }
     if (!talk_is_loaded(a->talk) || talk_model(a->talk) != w->model) {
         app_wall_stop(a);
         return;
     }
-    while (talk_wall_step(a->talk, &w->wall, &w->options, &w->sample, 1))
-        if (clock_ns() - start_ns > SLICE_NS)
-            return;
+    if (has_more(a, w))
+        return;
+    a->wall.cost_of = w->model;
+    a->wall.cost_ns = w->cost_ns;
     dash_set_wall(a->dash, &w->wall);
     app_wall_stop(a);
     app_dirty(a, DIRT_DASH);
