@@ -161,6 +161,16 @@ void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
     (void)d, (void)m, (void)i;
 }
 
+void mw_describer_set(struct mw_describer *d, const struct mw_options *o)
+{
+    (void)d, (void)o;
+}
+
+void mw_models_undescribe(struct mw_models *m)
+{
+    (void)m;
+}
+
 void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s)
 {
     (void)m;
