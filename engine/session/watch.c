@@ -44,6 +44,11 @@ static void diagnose(void *ctx, struct mw_sample *s)
         d->n_token = s->n_token;
         d->t_ns = s->t_ns;
         mw_diagnosis_to_sample(&d->last, s);
+    } else {
+        /* Settings are just changing.  The plan's own figures begin at no measurement, and would
+         * be on the screen until the next sample. */
+        s->run.predicted_decode = 0;
+        s->run.predicted_binds = MW_BINDS_NONE;
     }
     pthread_mutex_unlock(&d->lock);
 }
