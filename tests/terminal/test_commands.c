@@ -290,8 +290,11 @@ static const struct row sheet_rows[] = {
 static void sheets_open_close_and_apply(void **state)
 {
     (void)state;
-    /* Figures do not change, so two pictures of the same state are equal. */
+    /* Figures do not change, so two pictures of the same state are equal.  The wall is predicted
+     * in the background, at any moment after a change. */
     begin((const char *[]){ "-n", "20", "--refresh", "60000", NULL });
+    pty_send(run.s, "\t3");
+    sees(&run, "wall is hidden");
     program_say(&run, "hello");
     go_through(sheet_rows, sizeof sheet_rows / sizeof sheet_rows[0] - 3);
     /* Without an argument, commands now report the changed values. */
