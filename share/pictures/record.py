@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """Draw pictures of the real screen: memwall in tmux, driven as a person would.
 
-    share/pictures/record.py MEMWALL [screen] [session] [picker] [sizes] [doctor] [plan]
+    share/pictures/record.py MEMWALL [screen] [session] [wall] [picker] [sizes] [doctor] [plan]
                              [sweep] [report]
     share/pictures/record.py MEMWALL experts RECORDING
+    share/pictures/record.py MEMWALL beside MODEL BUDGET
     share/pictures/record.py MEMWALL review FOLDER [MODEL [OPTION...]]
 
-Writes screen.svg (one moment), session.svg (a film), picker.svg (the start without a model), the
+Writes screen.svg (one moment), session.svg (a film), wall.svg (a film of the wall and its
+cursor), picker.svg (the start without a model), the
 screen at five sizes in a dark and a light theme, doctor.svg, plan.svg and sweep.svg (output of
 these commands), sweep-chart.svg (what sweep -o writes), and report.png and report-dark.png (the
 page in Chromium) beside this file, or only those that are named; README.md shows them.  Every
 figure in them was measured while they were made, so they differ from run to run.
 "experts" draws experts.svg from a recording (--telemetry) of a mixture of experts, which is too
-large a model to be run each time.
+large a model to be run each time, and "beside" draws beside.svg, memwall demo with a large model.
 "review" draws the screen at many sizes and in several themes into FOLDER, to be looked at and
 thrown away; rsvg-convert, if there is one, makes PNG files of them.  The chat is with the guide,
 or with MODEL and OPTIONs such as --memory.  Needs tmux 3.2 or newer.
@@ -143,6 +145,46 @@ def session(memwall):
         ask(t, "What is a KV cache?")
         t.stay(3)
         write(os.path.join(HERE, "session.svg"), t.frames, t.cols, t.rows, "memwall demo: a tour")
+    finally:
+        t.close()
+
+
+def wall(memwall):
+    """From a small budget along the wall to one that holds the guide."""
+    t = Terminal([memwall, *beyond_memory(memwall)], 132, 42, 0.5)
+    try:
+        t.wait("tokens a second")
+        ask(t, "Why is decoding slow?")
+        t.frames = []
+        t.key("Tab")
+        t.key("w")
+        t.stay(1)
+        t.key("c")  # the context across, and back
+        t.stay(1.5)
+        t.key("c")
+        for _ in range(12):
+            t.key("Right")
+        t.stay(2)
+        t.key("Enter")  # proposes the budget at the cursor
+        t.stay(2.5)
+        t.key("Enter")
+        t.stay(2)
+        ask(t, "What does the budget do?")
+        t.stay(3)
+        write(os.path.join(HERE, "wall.svg"), t.frames, t.cols, t.rows,
+              "memwall: along the wall to another budget")
+    finally:
+        t.close()
+
+
+def beside(memwall, model, budget):
+    """memwall and mapped pages with the same memory, at the end of both."""
+    t = Terminal([memwall, "demo", "-m", os.path.abspath(model), "--memory", budget], 100, 30)
+    try:
+        t.wait("times as fast", 600)
+        t.stay(1)
+        write(os.path.join(HERE, "beside.svg"), t.frames[-1:], t.cols, t.rows,
+              "memwall demo with a model: beside mapped pages")
     finally:
         t.close()
 
@@ -337,15 +379,17 @@ def review_all(memwall, folder, *model):
 
 
 def main():
-    pictures = {"screen": screen, "session": session, "picker": picker, "sizes": sizes,
+    pictures = {"screen": screen, "session": session, "wall": wall, "picker": picker,
+                "sizes": sizes,
                 "doctor": doctor, "plan": plan, "sweep": sweep, "report": report}
     memwall = os.path.abspath(sys.argv[1])
     if sys.argv[2:3] == ["review"]:
         review_all(memwall, *sys.argv[3:])
         return
-    if sys.argv[2:3] == ["experts"]:
-        experts(memwall, *sys.argv[3:])
-        return
+    for name, draw in ("experts", experts), ("beside", beside):
+        if sys.argv[2:3] == [name]:
+            draw(memwall, *sys.argv[3:])
+            return
     for name in sys.argv[2:] or pictures:
         pictures[name](memwall)
 
