@@ -368,6 +368,11 @@ static void the_end_of_the_wall_is_named(void **state)
     w.nothing_bytes = 20000 * MIB; /* more than this machine can give */
     dash_set_wall(d, &w);
     shows(d, "1600M ~10 tok/s, 10 times, the most here");
+    /* In a narrow panel, whole parts are left out. */
+    assert_non_null(strstr(drawn(d, 8, 36, true), "1600M ~10 tok/s, 10 times"));
+    assert_null(strstr(drawn(d, 8, 36, true), ", t"));
+    assert_non_null(strstr(drawn(d, 8, 24, true), "1600M ~10 tok/s"));
+    assert_null(strstr(drawn(d, 8, 24, true), "times"));
     w.here[MW_WALL_BUDGET] = 1600 * MIB;
     dash_set_wall(d, &w);
     shows(d, "this machine gives no more");

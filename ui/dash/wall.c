@@ -255,6 +255,17 @@ static char *cursor_text(char *buf, size_t n, const struct dash *d)
     return buf;
 }
 
+/* Leave out the last parts of an ASCII text that has more than this many columns. */
+static char *drop_parts(char *text, int width)
+{
+    size_t end = strlen(text);
+
+    for (size_t i = end; i-- > 0 && (int)end > width;)
+        if (text[i] == ',' && text[i + 1] == ' ') /* not within a number */
+            text[end = i] = '\0';
+    return text;
+}
+
 /* The figures in at most this many columns.  has_head: those in use are in the head. */
 static char *figures(char *buf, size_t n, const struct dash *d, int width, bool has_head)
 {
@@ -262,8 +273,8 @@ static char *figures(char *buf, size_t n, const struct dash *d, int width, bool 
     size_t len;
 
     if (has_head && d->wall_at[d->wall_axis] == 0)
-        return end_text(buf, n, d);
-    len = strlen(cursor_text(buf, n, d));
+        return drop_parts(end_text(buf, n, d), width);
+    len = strlen(drop_parts(cursor_text(buf, n, d), width));
     if (len > 0 && (int)(len + strlen(context_text(more, sizeof more, d, cursor(d)))) <= width)
         snprintf(buf + len, n - len, "%s", more);
     return buf;
