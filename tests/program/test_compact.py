@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""/compact with a model: it sees request and summary in place of the oldest messages, and the
+"""/compact and /answer with a model: it sees request and summary in place of the oldest messages, and the
 same tokens when the chat is opened again, or when the summary is taken back."""
 import glob
 import json
@@ -85,6 +85,15 @@ class Compact(FolderCase):
                           args=("--continue",))
         self.assertEqual(self.last_tokens(lines), whole + len("four") + len("ab") + 2 * 4 +
                          len("user") + len("assistant") + len("five") - len("four"))
+
+    def test_the_model_sees_the_answer_that_is_shown(self):
+        """/retry makes a longer one."""
+        two = (("hi", "* 1 token"), ("/predict 9", "limited to 9"), ("/retry", "answer 2 of 2"))
+        longer = self.last_tokens(self.chat(self.home(), *two, self.LAST, args=("-n", "1")))
+        home = self.home()
+        lines = self.chat(home, *two, ("/answer back", "answer 1 of 2"), self.LAST,
+                          args=("-n", "1"))
+        self.assertEqual(self.last_tokens(lines), longer - len("b"))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ if HAVE_CMOCKA
 if HAVE_VTERM
 check_PROGRAMS += \
 	tests/terminal/test_attach \
+	tests/terminal/test_answers \
 	tests/terminal/test_choices \
 	tests/terminal/test_commands \
 	tests/terminal/test_compact \

@@ -111,7 +111,7 @@ static void a_narrow_screen_wraps_the_lines_of_a_sheet(void **state)
     (void)state;
     fake_begin(&run, 20, 40, NULL, NULL);
     fake_line(&run, "/help");
-    sees(&run, "    resume a stopped answer");
+    sees(&run, "    start a new chat");
     assert_true(pty_shows(run.s, "Esc: close \u2500\u2500\u2500 +")); /* rows below */
     pty_send(run.s, "\033");
     loses(&run, "Esc: close");

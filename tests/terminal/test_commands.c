@@ -230,6 +230,7 @@ static const struct row option_rows[] = {
     { "/help everything", "there is no command \"everything\", and no help", NULL, NULL },
     { "/record", "/record FILE begins", NULL, NULL },
     { "/find nothing like it", "not found: nothing like it", NULL, NULL },
+    { "/answer", "there is only one answer", NULL, NULL },
     { "/compact", "there is nothing to summarise", NULL, NULL },
     { "/forget", "are forgotten; the next", NULL, NULL },
     { "/export", "/export FILE (Markdown", NULL, NULL },

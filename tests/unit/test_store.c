@@ -295,6 +295,45 @@ static void settings_are_kept(void **state)
     assert_string_equal(store_settings_of("/nowhere", found), "");
 }
 
+static void other_answers_are_read_again(void **state)
+{
+    struct store_item item = { .kind = STORE_ANSWER, .done = MW_DONE_LENGTH };
+    struct store_text first = { .text = (char *)(uintptr_t)"first", .len = 5 }, text;
+    struct store *s = begin();
+    char path[4096];
+
+    (void)state;
+    item.has_receipt = true;
+    item.receipt = receipt;
+    user_says(s, "one");
+    for (uint32_t i = 1; i <= STORE_MAX_OTHERS + 2; i++)
+        ok(store_add_other(s, i, &first, &item, &e));
+    answer_says(s, "shown", false);
+    ok(store_done(s, &receipt, 10, NULL, &e));
+    strcpy(path, store_path(s));
+    store_close(s);
+    ok(store_open(&s, path, &e));
+    assert_int_equal(store_others(s), STORE_MAX_OTHERS); /* without the oldest */
+    assert_int_equal(store_other_number(s, 0), 3);
+    ok(store_other(s, 0, &text, &item, &e));
+    assert_string_equal(text.text, "first");
+    assert_int_equal(item.done, MW_DONE_LENGTH);
+    assert_int_equal(item.receipt.n_decoded, receipt.n_decoded);
+    store_text_free(&text);
+    ok(store_rewind(s, 1, &e));
+    ok(store_choose_other(s, 3, &e));
+    assert_int_equal(store_other_number(s, 0), 4);
+    ok(store_choose_other(s, 99, &e)); /* there is none */
+    assert_int_equal(store_others(s), 0); /* until there is an answer */
+    answer_says(s, "again", false);
+    ok(store_done(s, &receipt, 10, NULL, &e));
+    assert_int_equal(store_others(s), STORE_MAX_OTHERS - 1);
+    user_says(s, "two");
+    answer_says(s, "other", false);
+    assert_int_equal(store_others(s), 0);
+    store_close(s);
+}
+
 static void an_answer_that_is_interrupted_or_continued_is_one(void **state)
 {
     struct mw_receipt stopped = { .done = MW_DONE_CANCELLED };
@@ -816,6 +855,7 @@ int main(void)
         TEST(rubbish_at_the_end_is_ignored),
         TEST(rewinding_keeps_the_lines_but_not_the_messages),
         TEST(settings_are_kept),
+        TEST(other_answers_are_read_again),
         TEST(an_answer_that_is_interrupted_or_continued_is_one),
         TEST(attached_files_are_read_again),
         TEST(a_long_message_is_split_into_lines),

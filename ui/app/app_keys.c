@@ -177,6 +177,12 @@ static bool scroll_key(struct app *a, const struct key *key)
             return false;
         transcript_scroll(a->transcript, 1);
         break;
+    case KEYS_LEFT:
+    case KEYS_RIGHT:
+        if (!edit_is_empty() || key->mods != 0 ||
+            !talk_flip(a->talk, key->name == KEYS_LEFT ? -1 : 1))
+            return false;
+        break;
     case KEYS_HOME:
         if (!free_line)
             return false;

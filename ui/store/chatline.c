@@ -49,6 +49,9 @@ enum key {
     KEY_SETTINGS,
     KEY_HELP,
     KEY_SUMMARY,
+    KEY_OTHER_ANSWER,
+    KEY_NUMBER,
+    KEY_CHOSEN,
 };
 
 /* The type of a value, or several. */
@@ -83,6 +86,9 @@ static const struct {
     [KEY_SETTINGS] = { "settings", STRING },
     [KEY_HELP] = { "help", BOOL },
     [KEY_SUMMARY] = { "summary", NUMBER },
+    [KEY_OTHER_ANSWER] = { "other_answer", STRING },
+    [KEY_NUMBER] = { "number", NUMBER },
+    [KEY_CHOSEN] = { "chosen_answer", NUMBER },
 };
 
 struct chatline_reader {
@@ -200,7 +206,7 @@ static void check_missing(struct chatline_reader *r)
     l->has_known_key = r->seen != 0;
     l->has_time = has_seen(r, KEY_TIME);
     /* A text that can be read is shown, even if its role cannot. */
-    l->is_notice |= has_text && !l->is_message && !l->is_queued;
+    l->is_notice |= has_text && !l->is_message && !l->is_queued && !l->is_other;
     wrong_key(r, keys[missing].name, "is missing");
 }
 
@@ -259,6 +265,7 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
     case KEY_THINKING: return add(r, &l->thinking, s, n);
     case KEY_NOTICE: l->is_notice = true; return add(r, &l->text, s, n);
     case KEY_QUEUED: l->is_queued = true; return add(r, &l->text, s, n);
+    case KEY_OTHER_ANSWER: l->is_other = true; return add(r, &l->text, s, n);
     case KEY_SETTINGS:
         l->is_settings = n < sizeof l->settings;
         if (!l->is_settings)
@@ -279,6 +286,8 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
     case KEY_REWIND:
     case KEY_RECEIPT:
     case KEY_SUMMARY:
+    case KEY_NUMBER:
+    case KEY_CHOSEN:
     case KEY_OTHER: break;
     }
     return 1;
@@ -380,6 +389,9 @@ static int whole_number(struct chatline_reader *r, long long v)
         l->is_unqueued = v > 0;
         l->unqueued = v;
     }
+    if ((r->key == KEY_NUMBER || r->key == KEY_CHOSEN) && is_small)
+        l->number = (uint32_t)v;
+    l->is_chosen |= r->key == KEY_CHOSEN && is_small;
     if (r->key == KEY_SUMMARY && is_small) {
         l->is_summary = true;
         l->n_carried = (uint32_t)v;

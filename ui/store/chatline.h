@@ -21,6 +21,8 @@ struct chatline {
     /* The kind of the line; a line of an unknown kind is skipped. */
     bool is_head, is_message, is_notice, is_receipt, is_rewind, is_queued, is_unqueued;
     bool is_settings, is_summary;
+    bool is_other, is_chosen; /* an earlier answer; one of them is shown again */
+    uint32_t number;          /* of that answer, from 1 */
     uint32_t n_carried; /* of a summary */
     enum store_kind kind; /* of a message */
     bool continues;

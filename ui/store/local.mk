@@ -10,5 +10,6 @@ libui_a_SOURCES += \
 	ui/store/store_list.c \
 	ui/store/store_name.c \
 	ui/store/store_other.c \
+	ui/store/store_others.c \
 	ui/store/store_read.c \
 	ui/store/store_rescue.c

@@ -344,6 +344,11 @@ static void close_line(struct store *s, const char *done)
     end_line(s, done, NULL);
 }
 
+void store_close_line(struct store *s)
+{
+    close_line(s, NULL);
+}
+
 static void begin_line(struct store *s, const char *role, bool continues)
 {
     char stamp[32];
@@ -579,11 +584,10 @@ int store_thought(struct store *s, struct err *e)
     return store_commit(s, false, e);
 }
 
-void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t context)
+void store_print_figures(struct store *s, const struct mw_receipt *r, uint64_t context)
 {
     struct json *j = &s->out;
 
-    json_object(j, NULL);
     json_object(j, "receipt");
     if (r->is_continuation)
         json_u64(j, "continuation", 1);
@@ -602,8 +606,14 @@ void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t c
         json_u64(j, "peak_resident", r->peak_resident);
     json_u64(j, "context", context);
     json_end(j);
-    json_end(j);
-    json_line(j);
+}
+
+void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t context)
+{
+    json_object(&s->out, NULL);
+    store_print_figures(s, r, context);
+    json_end(&s->out);
+    json_line(&s->out);
 }
 
 /* End the line of the answer, which may have no text. */

@@ -17,6 +17,8 @@
  *     {"role":"user","attached":"notes.txt, …","attached_bytes":1300,"text":"…"}
  *     {"settings":"memory 600M, kv q8_0"}
  *     {"role":"user","summary":2,"text":"…"}
+ *     {"other_answer":"…","number":1,"thinking":"…","done":"stop","receipt":{…}}
+ *     {"chosen_answer":1}
  *
  * The line of an answer is written while it streams: its start with the first piece, each
  * piece at once, and its end with the answer.  A killed program leaves a line without its end,
@@ -35,7 +37,9 @@
  * attached_bytes of a text are files, which the screen folds.  settings are those that the chat
  * was held with from there on, as ui/options/kept.h writes them.  A message with "summary" asked for a summary of all messages
  * before it, and the model sees it and its answer in their place.  The next N messages after
- * that answer were there before, and were written again.  Readers skip unknown keys.
+ * that answer were there before, and were written again.  other_answer is an earlier answer to
+ * the last question, and chosen_answer says that one of them is written again and is no other
+ * answer from there on.  Readers skip unknown keys.
  * Control characters in text are escaped, so that `cat` is safe.
  *
  * A line that cannot be written (a full disk) stays in memory and is retried with the next
@@ -74,6 +78,7 @@
 #define STORE_NO_ITEM         UINT32_MAX
 #define STORE_NAME_BYTES      64 /* with the suffix of the file, and NUL */
 #define STORE_SETTINGS_BYTES  160
+#define STORE_MAX_OTHERS      7 /* answers to the last question beside the one that is shown */
 #define STORE_SUFFIX          ".jsonl"
 #define STORE_NAME_ARROW      "->" /* "/rename OLD -> NEW" */
 
@@ -158,6 +163,20 @@ int store_done(struct store *s, const struct mw_receipt *r, uint64_t context,
 /* The same for an answer that has no receipt. */
 int store_done_bare(struct store *s, enum mw_done done, const struct store_end *end,
                     struct err *e);
+/* ---- other answers to the last question, oldest first ---- */
+
+/* Keep an earlier answer, which a rewind has removed.  One that is too long for a line, and the
+ * oldest beyond STORE_MAX_OTHERS, are not kept. */
+int store_add_other(struct store *s, uint32_t number, const struct store_text *text,
+                    const struct store_item *item, struct err *e);
+/* One of them will be written again. */
+int store_choose_other(struct store *s, uint32_t number, struct err *e);
+uint32_t store_others(const struct store *s);
+uint32_t store_other_number(const struct store *s, uint32_t i);
+/* Read one of them; only its texts and its receipt are known. */
+int store_other(const struct store *s, uint32_t i, struct store_text *text,
+                struct store_item *item, struct err *e);
+
 /* Note the settings that the chat is held with from now on; "": none of its own. */
 int store_set_settings(struct store *s, const char *text, struct err *e);
 /* Keep the first n messages (user and assistant). */

@@ -80,6 +80,12 @@ struct store {
     struct record queue[STORE_MAX_QUEUE]; /* their items have lengths only */
     uint32_t n_queue;
 
+    struct {
+        uint64_t offset;
+        uint32_t bytes, number;
+    } other[STORE_MAX_OTHERS]; /* [n_other] lines */
+    uint32_t n_other, others_at; /* the number of messages before these answers */
+
     uint32_t n_damaged; /* lines that cannot be read, at least in part */
     uint64_t damaged;   /* the first of them, counted from 1 */
     char damage[256];   /* what is wrong with it */
@@ -125,7 +131,19 @@ void store_apply_receipt(struct store *s, const struct chatline *l);
 const struct record *store_record(const struct store *s, uint32_t item,
                                   const struct store **holder, struct err *e);
 
+/* ---- store_others.c ---- */
+
+void store_apply_other(struct store *s, const struct chatline *l, uint64_t offset,
+                       uint32_t bytes);
+/* Only the first n messages are left. */
+void store_keep_others(struct store *s, uint64_t n);
+
 /* ---- store.c ---- */
+
+/* End the open line of an answer that goes on with another line. */
+void store_close_line(struct store *s);
+/* Add the receipt to the object that is open. */
+void store_print_figures(struct store *s, const struct mw_receipt *r, uint64_t context);
 
 struct store *store_blank(struct err *e); /* without file and items; NULL with *e */
 void store_drop(struct store *s);         /* s may be NULL */

@@ -396,6 +396,7 @@ int store_keep_messages(struct store *s, uint64_t n, struct err *e)
 {
     uint32_t count, p;
 
+    store_keep_others(s, n);
     if (n >= s->n_message)
         return 0;
     if (s->is_view)
@@ -528,11 +529,13 @@ int store_apply(struct store *s, const struct chatline *l, uint64_t offset, uint
     *item = STORE_NO_ITEM;
     if (l->is_message && l->from_queue && !l->continues)
         store_drop_queued(s, 1);
-    if (l->is_message || l->is_notice)
+    if (l->is_other || l->is_chosen)
+        store_apply_other(s, l, offset, bytes);
+    else if (l->is_message || l->is_notice)
         return apply_text(s, l, offset, bytes, item, e);
-    if (l->is_queued)
+    else if (l->is_queued)
         return apply_queued(s, l, offset, bytes, e);
-    if (l->is_receipt)
+    else if (l->is_receipt)
         store_apply_receipt(s, l);
     else if (l->is_rewind)
         return store_keep_messages(s, (uint64_t)l->rewind, e);

@@ -49,6 +49,24 @@ int carried_read(struct carried *c, const struct store *s, size_t from, size_t n
     return 0;
 }
 
+int carried_read_other(struct carried *c, const struct store *s, uint32_t i, struct err *e)
+{
+    *c = (struct carried){ .message = calloc(1, sizeof *c->message), .n = 1 };
+    if (c->message == NULL) {
+        c->n = 0;
+        return err_memory(e, "an answer");
+    }
+    if (store_other(s, i, &c->message[0].text, &c->message[0].item, e) == 0)
+        return 0;
+    carried_free(c);
+    return -1;
+}
+
+int carried_keep_other(const struct carried *c, struct store *s, uint32_t number, struct err *e)
+{
+    return store_add_other(s, number, &c->message[0].text, &c->message[0].item, e);
+}
+
 bool carried_is_user(const struct carried *c, size_t i)
 {
     return c->message[i].item.kind == STORE_USER;

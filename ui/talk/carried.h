@@ -17,6 +17,11 @@ struct carried {
 /* Read messages [from, from + n) whole.  -1 with *e, and nothing to free. */
 int carried_read(struct carried *c, const struct store *s, size_t from, size_t n,
                  struct err *e);
+/* The same for one of the other answers to the last question. */
+int carried_read_other(struct carried *c, const struct store *s, uint32_t i, struct err *e);
+/* Keep the only message, an answer, as another answer with this number. */
+int carried_keep_other(const struct carried *c, struct store *s, uint32_t number,
+                       struct err *e);
 /* Write them at the end of the chat. */
 int carried_write(const struct carried *c, struct store *s, struct err *e);
 bool carried_is_user(const struct carried *c, size_t i);

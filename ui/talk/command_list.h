@@ -16,6 +16,7 @@ void run_open(struct talk *t, const char *args);
 void run_rename(struct talk *t, const char *args);
 
 /* command_talk.c: the conversation */
+void run_answer(struct talk *t, const char *args);
 void run_clear(struct talk *t, const char *args);
 void run_compact(struct talk *t, const char *args);
 void run_continue(struct talk *t, const char *args);

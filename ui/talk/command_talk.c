@@ -54,6 +54,16 @@ void run_continue(struct talk *t, const char *args)
         talk_continue(t);
 }
 
+void run_answer(struct talk *t, const char *args)
+{
+    if (command_is_busy(t))
+        return;
+    if (args[0] != '\0' && strcmp(args, "next") != 0 && strcmp(args, "back") != 0)
+        talk_error(t, "/answer next or /answer back");
+    else if (!talk_flip(t, strcmp(args, "back") == 0 ? -1 : 1))
+        talk_error(t, "there is only one answer; /retry makes another");
+}
+
 void run_compact(struct talk *t, const char *args)
 {
     uint64_t n = 1;

@@ -22,6 +22,8 @@
 
 /* clang-format off */
 static const struct slash_command own_commands[] = {
+    { "answer", "[next|back]", "show another answer that /retry made", ARG_WORDS, "next back",
+      { run_answer }, SUBJECT_CHAT, "branch flip alternatives", .asks = "other earlier versions" },
     { "chats", "[NAME]", "list saved chats, or open one", ARG_CHAT, NULL,
       { run_chats }, SUBJECT_FILES, "history sessions resume",
       .asks = "old earlier sessions" },

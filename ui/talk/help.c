@@ -26,6 +26,7 @@ const struct help_key *help_keys(void)
         { "Ctrl-X Ctrl-E", "edit the line in $EDITOR" },
         { "PgUp, PgDn, wheel", "scroll; Shift-Up and Shift-Down scroll one line" },
         { "Home, End", "on an empty line: go to the start, or to the end and follow" },
+        { "Left, Right", "in an empty line: show another answer that /retry made" },
         { "Ctrl-F", "search the chat; n and N: older and newer match" },
         { "F1", "show this help; again: explain the dashboard" },
         { "F2, Ctrl-T", "switch between chat, both and dashboard" },

@@ -26,6 +26,7 @@ libui_a_SOURCES += \
 	ui/talk/saving.c ui/talk/saving.h \
 	ui/talk/shell.c ui/talk/shell.h \
 	ui/talk/talk.c ui/talk/talk.h \
+	ui/talk/talk_answers.c \
 	ui/talk/talk_compact.c \
 	ui/talk/talk_events.c \
 	ui/talk/talk_help.c \

@@ -175,6 +175,10 @@ void talk_rewind(struct talk *t, size_t n);
 /* The same; the first message that is removed goes into the input line. */
 void talk_take_back(struct talk *t, size_t n);
 void talk_retry(struct talk *t);    /* make the last answer again */
+/* The number of answers to the last question, and of the one that is shown, from 1. */
+uint32_t talk_answers(const struct talk *t, uint32_t *shown);
+/* Show the next one (1) or the one before (-1).  Returns false if there is no other. */
+bool talk_flip(struct talk *t, int step);
 void talk_continue(struct talk *t); /* continue a stopped answer */
 void talk_clear(struct talk *t);    /* begin a new chat */
 /* Let the model summarise the messages before the last n_keep exchanges, or fewer if the context

@@ -306,6 +306,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
         break;
     }
     say_empty(t);
+    answers_say(t);
     if (answer_can_go_on(done) && !ledger_ends_with_user(&t->ledger))
         t->n_unfinished = t->ledger.n;
     if (done != MW_DONE_CONTEXT && done != MW_DONE_ERROR)

@@ -5,6 +5,7 @@
  *     talk_events.c    what the engine reports
  *     talk_messages.c  sending, stopping, going back
  *     talk_help.c      answers from the help texts, in place of the guide
+ *     talk_answers.c   several answers to the last question
  *     talk_compact.c   a summary in place of the oldest messages
  *     talk_model.c     the model: opening it, switching to another
  *     command_shell.c  a command of the shell that runs
@@ -35,6 +36,7 @@ struct held {
 /* The answer that is being made. */
 struct answer {
     bool resumes;  /* it continues the last one */
+    bool is_again; /* there is another answer to the question */
     bool has_text; /* at least a piece */
     uint64_t prefill_done, prefill_total, started_ns;
     uint64_t prompt_total; /* with the tokens that are held */
@@ -147,6 +149,14 @@ int saved_begin(struct talk *t, struct err *e);
 void saved_held(struct talk *t);
 /* Give the engine the newest messages that fit the context. */
 int saved_restore(struct talk *t, struct err *e);
+
+/* ---- talk_answers.c ---- */
+
+/* The last answer is made again: remove it from the saved chat, and keep it there as another
+ * answer.  Returns false if it could not be read. */
+bool answers_keep(struct talk *t);
+/* It was made: say how many there are. */
+void answers_say(struct talk *t);
 
 /* ---- talk_compact.c: what the engine reports while it makes a summary ---- */
 

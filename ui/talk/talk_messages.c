@@ -312,6 +312,7 @@ void talk_retry(struct talk *t)
 {
     struct ledger *l = &t->ledger;
     struct err e = ERR_INIT;
+    bool is_kept = false;
 
     if (l->n == 0) {
         talk_error(t, "there is no answer to make again");
@@ -326,11 +327,14 @@ void talk_retry(struct talk *t)
         return;
     }
     if (!ledger_ends_with_user(l)) {
+        is_kept = answers_keep(t);
         ledger_cut(l, l->n - 1);
-        saving_rewind(&t->saving, l->n);
+        if (!is_kept)
+            saving_rewind(&t->saving, l->n);
         t->front.rewound(t->front.ctx, l->n);
     }
     messages_begin_answer(t, false);
+    t->answer.is_again = is_kept;
 }
 
 /* Whether the chat ends with an answer that the model ended. */
