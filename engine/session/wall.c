@@ -89,7 +89,7 @@ bool mw_wall_begin(struct mw_wall *w, struct mw_model *m, const struct mw_option
                    const struct mw_sample *s)
 {
     struct err ignored = ERR_INIT;
-    uint64_t smallest = 0, sliding = 0;
+    uint64_t smallest = 0;
     uint32_t largest = 0;
 
     *w = (struct mw_wall){ .here = { s->run.budget_bytes, s->run.ctx } };
@@ -97,7 +97,6 @@ bool mw_wall_begin(struct mw_wall *w, struct mw_model *m, const struct mw_option
         mw_plan_fit(m, o, &smallest, &largest, &ignored) != 0 || smallest == 0)
         return false;
     w->nothing_bytes = mw_reads_nothing_budget(m, o);
-    mw_kv_token_bytes(m, o, &w->kv_token_bytes, &sliding);
     choose_budgets(w, smallest);
     choose_contexts(w, m, s, largest);
     mw_wall_marks(w, m, o);
@@ -112,6 +111,7 @@ static void predict(struct mw_wall *w, enum mw_wall_axis axis, struct mw_wall_po
     struct mw_diagnosis d = { 0 }, full = { 0 };
     struct err ignored = ERR_INIT;
     struct mw_options then = *o;
+    struct plan plan;
 
     if (axis == MW_WALL_BUDGET)
         then.memory_bytes = p->at;
@@ -120,6 +120,8 @@ static void predict(struct mw_wall *w, enum mw_wall_axis axis, struct mw_wall_po
     p->tps = mw_diagnose(m, &then, s, &d, &ignored) == 0 ? d.tps : 0;
     if (axis == MW_WALL_CTX && mw_diagnose(m, &then, NULL, &full, &ignored) == 0)
         p->full_tps = full.tps;
+    if (axis == MW_WALL_CTX && mw_plan(m, &then, &plan, &ignored) == 0)
+        p->kv_bytes = plan.row[MW_ROW_KV_GLOBAL] + plan.row[MW_ROW_KV_SLIDING];
     if (p->at == w->here[axis]) {
         w->is_measured = d.is_measured;
         w->is_doubtful = d.is_doubtful;

@@ -24,6 +24,7 @@ struct mw_wall_point {
     uint64_t at;     /* bytes, or tokens */
     double tps;      /* at this place of the conversation; 0: it does not fit, or is unknown */
     double full_tps; /* with a full context; 0: unknown, and for budgets */
+    uint64_t kv_bytes; /* keys and values of this context in the plan; 0: unknown, and for budgets */
 };
 
 struct mw_wall_mark {
@@ -40,8 +41,7 @@ struct mw_wall {
     uint64_t here[MW_WALL_AXES]; /* the settings in use; each is a point */
     bool is_measured;            /* the point in use */
     bool is_doubtful;
-    uint64_t nothing_bytes;  /* budget from which on nothing is read for each token; 0: none */
-    uint64_t kv_token_bytes; /* of a token of the context, in layers with full attention */
+    uint64_t nothing_bytes; /* budget from which on nothing is read for each token; 0: none */
     struct mw_wall_mark mark[MW_TRIED_MOST];
     uint32_t n_mark;
 };

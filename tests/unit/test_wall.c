@@ -92,7 +92,9 @@ static void the_curve_goes_through_what_was_measured(void **state)
     struct mw_options o = answered(), then;
     struct mw_diagnosis d = { 0 };
     struct err e = ERR_INIT;
+    struct mw_sample *prompt;
     struct mw_rates rates;
+    struct plan plan;
     struct mw_wall w;
     uint32_t steps = 1;
 
@@ -118,6 +120,11 @@ static void the_curve_goes_through_what_was_measured(void **state)
     assert_true(w.nothing_bytes <= then.memory_bytes);
     for (uint32_t i = 0; i < w.n[MW_WALL_CTX]; i++)
         assert_true(w.point[MW_WALL_CTX][i].full_tps > 0);
+    /* The KV cache is that of the plan, with the windows. */
+    assert_int_equal(mw_plan(model, &o, &plan, &e), 0);
+    assert_true(plan.row[MW_ROW_KV_GLOBAL] > 0 && plan.row[MW_ROW_KV_SLIDING] > 0);
+    assert_true(at(&w, MW_WALL_CTX, 256)->kv_bytes ==
+                plan.row[MW_ROW_KV_GLOBAL] + plan.row[MW_ROW_KV_SLIDING]);
     /* The answer is a mark at both axes. */
     assert_int_equal(w.n_mark, 1);
     assert_true(w.mark[0].is_same[0] && w.mark[0].is_same[1] && w.mark[0].is_session);
@@ -125,6 +132,20 @@ static void the_curve_goes_through_what_was_measured(void **state)
     o.kv_k = MW_KV_F32;
     mw_wall_marks(&w, model, &o);
     assert_false(w.mark[0].is_same[0] || w.mark[0].is_same[1]);
+    /* While a prompt is evaluated, the settings in use are predicted as all others are. */
+    o.kv_k = o.kv_v;
+    prompt = malloc(sizeof *prompt);
+    assert_non_null(prompt);
+    sample.state = MW_PREFILL;
+    sample.n_decoded = 0; /* of this answer, so far */
+    sample.decode_ns = 0;
+    app_wall_sample(prompt, &sample);
+    assert_true(mw_wall_begin(&w, model, &o, prompt));
+    while (mw_wall_step(&w, model, &o, prompt, 4))
+        ;
+    assert_true(at(&w, MW_WALL_BUDGET, o.memory_bytes)->tps > 0);
+    assert_false(w.is_measured);
+    free(prompt);
     mw_model_close(model);
 }
 
@@ -135,8 +156,7 @@ static struct mw_wall made(void)
 {
     struct mw_wall w = { .here = { 600 * MIB, 4096 },
                          .nothing_bytes = 1500 * MIB,
-                         .is_measured = true,
-                         .kv_token_bytes = 12 * KIB };
+                         .is_measured = true };
 
     for (int i = 0; i < 15; i++)
         w.point[MW_WALL_BUDGET][w.n[MW_WALL_BUDGET]++] = (struct mw_wall_point){
@@ -144,7 +164,10 @@ static struct mw_wall made(void)
         };
     for (uint64_t ctx = 512; ctx <= 8192; ctx *= 2)
         w.point[MW_WALL_CTX][w.n[MW_WALL_CTX]++] =
-            (struct mw_wall_point){ .at = ctx, .tps = 1, .full_tps = 1 - (double)ctx / 16384 };
+            (struct mw_wall_point){ .at = ctx,
+                                    .tps = 1,
+                                    .full_tps = 1 - (double)ctx / 16384,
+                                    .kv_bytes = ctx * 12 * KIB };
     w.mark[0] = (struct mw_wall_mark){ { 600 * MIB, 4096 }, 1, true, { true, true } };
     w.mark[1] = (struct mw_wall_mark){ { 1200 * MIB, 4096 }, 2.25, false, { true, false } };
     w.mark[2] = (struct mw_wall_mark){ { 1000 * MIB, 512 }, 4, false, { false, false } };
@@ -379,6 +402,9 @@ static void the_end_of_the_wall_is_named(void **state)
     w.nothing_bytes = 1500 * MIB;
     dash_set_wall(d, &w);
     shows(d, "nothing is read from 1500M on");
+    w.nothing_bytes = 1501 * MIB; /* nearer to a point with which something is read */
+    dash_set_wall(d, &w);
+    shows(d, "nothing is read from 1600M on");
     for (uint32_t i = 0; i < w.n[MW_WALL_BUDGET]; i++)
         w.point[MW_WALL_BUDGET][i].tps = 0;
     dash_set_wall(d, &w);

@@ -131,6 +131,7 @@ struct app {
         uint64_t seen_ns;   /* time of the sample that was looked at last */
         const struct mw_model *cost_of; /* the newest complete wall is of this model */
         uint64_t cost_ns;               /* and took this much processor time */
+        uint64_t asks_at; /* the open sheet proposes this value of the wall; 0: it does not */
     } wall;
 
     size_t n_ahead;  /* bytes typed before the screen was there that are still to be read */
@@ -192,11 +193,15 @@ void app_panels_right(struct app *a, int y, int x); /* the right button */
 void app_wall_work(struct app *a); /* some points */
 void app_wall_stop(struct app *a); /* forget those that are not complete */
 void app_wall_hint(struct app *a);
+/* A sheet closed without a change: back to the cursor that opened it, if that was the wall's. */
+void app_wall_return(struct app *a, uint64_t asked_at);
 /* A click at y, x changed a panel: give the keys to the wall if it was there. */
 void app_wall_clicked(struct app *a, int y, int x);
 /* Whether no point would change: rates that differ by a few percent are the same. */
 bool app_wall_is_same(const struct app_wall_inputs *a, const struct app_wall_inputs *b,
                       uint32_t n_ctx);
+/* Copy a sample for predictions. */
+void app_wall_sample(struct mw_sample *out, const struct mw_sample *s);
 bool app_wall_key(struct app *a, const struct key *key); /* false: not one of its keys */
 
 /* app_draw.c */

@@ -69,6 +69,7 @@ void app_open_sheet(struct app *a, struct sheet *s)
 {
     app_enter(a, MODE_SHEET);
     a->sheet = s;
+    a->wall.asks_at = 0;
 }
 
 void app_set_view(struct app *a, enum ui_view view)
@@ -521,6 +522,7 @@ static bool sheet_mode_key(struct app *a, const struct key *key)
 {
     struct sheet *s = a->sheet;
     enum sheet_result result = sheet_key(s, key);
+    uint64_t asked_at = a->wall.asks_at;
 
     app_dirty(a, DIRT_ALL);
     if (result == SHEET_STAYS)
@@ -534,6 +536,8 @@ static bool sheet_mode_key(struct app *a, const struct key *key)
         say_dropped(a, s);
     if (result != SHEET_ENTERS)
         a->echo[0] = '\0';
+    if (result == SHEET_CLOSES)
+        app_wall_return(a, asked_at);
     sheet_free(s);
     return result != SHEET_TYPED;
 }

@@ -98,6 +98,14 @@ void app_wall_stop(struct app *a)
     a->wall.making = NULL;
 }
 
+/* The verdict of a prompt has no rate of answers: then all points are predicted. */
+void app_wall_sample(struct mw_sample *out, const struct mw_sample *s)
+{
+    *out = *s;
+    if (s->state == MW_PREFILL)
+        out->verdict.binds = MW_BINDS_NONE;
+}
+
 /* Begin again if something has changed. */
 static void begin(struct app *a)
 {
@@ -119,7 +127,7 @@ static void begin(struct app *a)
     a->wall.inputs = in;
     a->wall.begun_ns = clock_ns();
     a->wall.was_answering = talk_is_answering(a->talk);
-    w->sample = a->sample;
+    app_wall_sample(&w->sample, &a->sample);
     w->options = o;
     w->model = in.model;
     w->cost_ns = 0;
@@ -190,8 +198,19 @@ void app_wall_clicked(struct app *a, int y, int x)
     app_wall_hint(a);
 }
 
+void app_wall_return(struct app *a, uint64_t asked_at)
+{
+    if (asked_at == 0 || !is_shown(a))
+        return;
+    app_enter(a, MODE_DASH);
+    dash_panels(a->dash)->chosen = PANEL_WALL;
+    dash_wall_go(a->dash, asked_at);
+    app_wall_hint(a);
+}
+
 static void apply(struct app *a)
 {
+    uint64_t at = dash_wall_at(a->dash);
     char setting[40], line[48];
 
     if (dash_wall_setting(a->dash, setting, sizeof setting)[0] == '\0') {
@@ -201,6 +220,8 @@ static void apply(struct app *a)
     }
     snprintf(line, sizeof line, "/%s", setting);
     app_command(a, line);
+    if (a->mode == MODE_SHEET)
+        a->wall.asks_at = at;
 }
 
 bool app_wall_key(struct app *a, const struct key *key)

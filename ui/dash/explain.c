@@ -60,7 +60,7 @@ static const struct dash_note notes[] = {
     { "wall", "+40 %", "the gain against the settings in use" },
     { "wall", "was", "the rate that was measured there" },
     { "wall", "full", "the rate when that context is full" },
-    { "wall", "KV", "keys and values of that context, in full layers" },
+    { "wall", "KV", "the keys and values of that context" },
     { "wall", "nothing is read", "from this budget on, no weights for each token" },
 
     { "memory", "the bar", "the budget; each part begins with its letter" },

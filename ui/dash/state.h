@@ -113,6 +113,9 @@ void dash_wall_move(struct dash *d, int by);
 void dash_wall_turn(struct dash *d);
 /* Remove its cursors. */
 void dash_wall_leave(struct dash *d);
+/* The value at the cursor of this axis, and a cursor that goes back there.  0: no cursor. */
+uint64_t dash_wall_at(const struct dash *d);
+void dash_wall_go(struct dash *d, uint64_t at);
 enum mw_wall_axis dash_wall_axis(const struct dash *d);
 /* Write the setting at the cursor, "memory 1152M"; "" for those in use.  Returns buf. */
 char *dash_wall_setting(const struct dash *d, char *buf, size_t n);

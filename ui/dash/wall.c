@@ -95,6 +95,16 @@ enum mw_wall_axis dash_wall_axis(const struct dash *d)
     return d->wall_axis;
 }
 
+uint64_t dash_wall_at(const struct dash *d)
+{
+    return d->wall_at[d->wall_axis];
+}
+
+void dash_wall_go(struct dash *d, uint64_t at)
+{
+    d->wall_at[d->wall_axis] = at;
+}
+
 void dash_wall_leave(struct dash *d)
 {
     d->wall_at[MW_WALL_BUDGET] = d->wall_at[MW_WALL_CTX] = 0;
@@ -184,18 +194,30 @@ static char *gain_text(char *buf, size_t n, const struct mw_wall_point *p,
 static char *context_text(char *buf, size_t n, const struct dash *d,
                           const struct mw_wall_point *p)
 {
-    char size[24], full[24];
+    char size[24] = "", full[24] = "", bytes[16], rate[16];
 
     buf[0] = '\0';
     if (d->wall_axis != MW_WALL_CTX)
         return buf;
-    units_size(size, sizeof size, p->at * d->wall.kv_token_bytes);
     if (p->full_tps > 0)
-        snprintf(buf, n, ", full %s, KV %s", predicted_text(full, sizeof full, d, p->full_tps),
-                 size);
-    else
-        snprintf(buf, n, ", KV %s", size);
+        snprintf(full, sizeof full, ", full %s",
+                 predicted_text(rate, sizeof rate, d, p->full_tps));
+    if (p->kv_bytes > 0)
+        snprintf(size, sizeof size, ", KV %s", units_size(bytes, sizeof bytes, p->kv_bytes));
+    snprintf(buf, n, "%s%s", full, size);
     return buf;
+}
+
+/* Returns the first point at which nothing is read for each token; NULL: none does.  The
+ * nearest one may be below the budget that this needs. */
+static const struct mw_wall_point *enough(const struct dash *d)
+{
+    const struct mw_wall_point *p = d->wall.point[MW_WALL_BUDGET];
+
+    for (uint32_t i = 0; i < d->wall.n[MW_WALL_BUDGET] && d->wall.nothing_bytes > 0; i++)
+        if (p[i].at >= d->wall.nothing_bytes)
+            return &p[i];
+    return NULL;
 }
 
 /* Without a cursor: where the wall ends, or the present context when it is full. */
@@ -209,12 +231,12 @@ static char *end_text(char *buf, size_t n, const struct dash *d)
     if (now == NULL || !(now->tps > 0))
         return buf;
     if (d->wall_axis == MW_WALL_CTX) {
-        context_text(buf, n, d, now);
-        memmove(buf, buf + 2, strlen(buf + 2) + 1); /* its comma */
+        if (context_text(buf, n, d, now)[0] != '\0')
+            memmove(buf, buf + 2, strlen(buf + 2) + 1); /* its comma */
         return buf;
     }
-    end = point_at(d, d->wall.nothing_bytes);
-    if (d->wall.nothing_bytes == 0 || end->at < d->wall.nothing_bytes) {
+    end = enough(d);
+    if (end == NULL) {
         end = &d->wall.point[MW_WALL_BUDGET][n_points(d) - 1]; /* this machine gives no more */
         is_end = false;
     }
