@@ -19,6 +19,7 @@
 #define DEMO "program=$1; model=$4; shift 4; "
 #define ESC  "\033"
 #define DOWN "\033[B"
+#define F10  "\033[21~"
 
 /* An answer of some tokens, so that a step at three tokens a second takes a few seconds. */
 static const char text[] = "Memory is a wall.\nThe model reads all of it.\n";
@@ -109,9 +110,37 @@ static void space_stops_an_answer_and_esc_ends_the_tour(void **state)
     pty_send(run.s, ESC);
     sees(&run, "The tour has ended");
     loses(&run, "tour 2/4");
-    sees(&run, "<=");
     program_quit(&run);
     nothing_is_kept();
+}
+
+/* The budget of a step would leave a chat that waits for the slow disk. */
+static void the_chat_after_the_tour_pins_all_weights(void **state)
+{
+    (void)state;
+    begin_tour(40, 120);
+    sees(&run, "disk-bound");
+    pty_send(run.s, ESC);
+    sees(&run, "The tour has ended");
+    sees(&run, "enough for the");
+    sees(&run, "nothing is read from ");
+    sees(&run, "disk limited to ");
+    program_quit(&run);
+}
+
+/* Another budget in the middle of a step is not the step that the tour announces. */
+static void a_change_of_settings_ends_the_tour(void **state)
+{
+    (void)state;
+    begin_tour(40, 120);
+    sees(&run, "F10:");
+    pty_send(run.s, F10);
+    sees(&run, "Change: memory");
+    pty_send(run.s, "\r");
+    sees(&run, "The tour has ended");
+    loses(&run, "tour 1/4");
+    assert_false(pty_shows(run.s, "tour 2 of 4"));
+    program_quit(&run);
 }
 
 static void typing_ends_the_tour_and_loses_no_letter(void **state)
@@ -181,7 +210,7 @@ static void the_memory_of_its_budgets_is_used(void **state)
     begin(60, 230, DEMO "\"$program\" demo --tour \"$model\" \"$@\" | cat; echo done", NULL);
     sees(&run, "done");
     /* The program, 3 MiB that it may still take, and what the items of a tiny model take. */
-    assert_in_range(number_after("the smallest budget, ") - number_after("The program holds "), 3,
+    assert_in_range(number_after("the smallest budget, ") - number_after("which holds "), 3,
                     12);
     assert_true(number_after(" peak ") <= number_after("the smallest budget, "));
     assert_true(fabs(number_after("tour 2 of 4: a budget of ") -
@@ -214,6 +243,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(the_tour_shows_four_steps_and_leaves_a_chat, end_run),
         cmocka_unit_test_teardown(space_stops_an_answer_and_esc_ends_the_tour, end_run),
+        cmocka_unit_test_teardown(the_chat_after_the_tour_pins_all_weights, end_run),
+        cmocka_unit_test_teardown(a_change_of_settings_ends_the_tour, end_run),
         cmocka_unit_test_teardown(typing_ends_the_tour_and_loses_no_letter, end_run),
         cmocka_unit_test_teardown(the_tour_waits_while_somebody_reads_the_help, end_run),
         cmocka_unit_test_teardown(in_a_pipe_the_steps_are_printed, end_run),

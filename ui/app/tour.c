@@ -32,6 +32,7 @@ struct tour {
     uint32_t n_predict; /* of the chat before the tour */
     double tps;         /* measured in the step before; 0: not */
     uint64_t looked_ns; /* at the memory of the program */
+    struct mw_options set; /* that the tour has chosen */
 };
 
 static const struct {
@@ -137,11 +138,43 @@ static uint64_t program_holds(struct tour *t)
     return all > others ? all - others : 0;
 }
 
+/* Returns whether the program may soon hold more than is reserved for it. */
+static bool needs_more(uint64_t holds, uint64_t reserved)
+{
+    return holds > reserved - GROWS / 3;
+}
+
+/* The reserve stays while it is enough, so that the verdict of one step proposes the budgets
+ * of the next ones. */
 static void reserve_for_program(struct tour *t, struct mw_options *o)
 {
     uint64_t holds = program_holds(t);
 
-    o->program_bytes = holds > 0 ? holds + GROWS : 0;
+    if (holds == 0)
+        o->program_bytes = 0;
+    else if (o->program_bytes == 0 || needs_more(holds, o->program_bytes))
+        o->program_bytes = holds + GROWS;
+}
+
+static void change(struct tour *t, const struct mw_chat_options *o)
+{
+    talk_change(t->talk, o, THEN_NOTHING, "the tour's options");
+    t->set = talk_options(t->talk)->engine;
+}
+
+/* The question was sent and its answer is over. */
+static bool is_answered(const struct tour *t)
+{
+    return talk_state(t->talk) == TALK_READY && talk_outbox(t->talk)->n_queue == 0;
+}
+
+/* Returns whether somebody chose other settings than those of the step, as F10 does. */
+static bool is_taken_over(const struct tour *t)
+{
+    const struct mw_options *o = &talk_options(t->talk)->engine;
+
+    return o->memory_bytes != t->set.memory_bytes || o->n_ctx != t->set.n_ctx ||
+           o->kv_k != t->set.kv_k || o->kv_v != t->set.kv_v;
 }
 
 /* A window that grows takes memory for its cells: give the program more before it needs it. */
@@ -154,11 +187,11 @@ static void watch_program(struct tour *t)
         return;
     t->looked_ns = now;
     holds = program_holds(t);
-    if (holds <= before - GROWS / 3)
+    if (!needs_more(holds, before))
         return;
     o.engine.program_bytes = holds + GROWS;
     o.engine.memory_bytes += o.engine.program_bytes - before;
-    talk_change(t->talk, &o, THEN_NOTHING, "the tour's options");
+    change(t, &o);
 }
 
 /* ---- steps ---- */
@@ -202,14 +235,15 @@ static double pinned_then(const struct tour *t, const struct plan_outlook *then)
 static void explain_smallest(struct tour *t, const struct step *s)
 {
     uint64_t rate = s->o->disk_rate, reserved = s->o->program_bytes;
-    char budget[16], read[16], limit[24], disk[48] = "", a[16], program[120] = "";
+    char budget[16], read[16], limit[24], disk[48] = "", a[16], b[16], program[120] = "";
 
     if (rate > 0)
         snprintf(disk, sizeof disk, ", and a disk slowed down to %s",
                  units_rate(limit, sizeof limit, (double)rate));
     if (reserved > GROWS)
-        snprintf(program, sizeof program, " The program holds %s of it, as measured now.",
-                 units_size(a, sizeof a, reserved - GROWS));
+        snprintf(program, sizeof program,
+                 " %s of it is reserved for the program, which holds %s now.",
+                 units_size(a, sizeof a, reserved), units_size(b, sizeof b, reserved - GROWS));
     talk_notice(t->talk,
                 "tour 1 of 4: the smallest budget, %s%s.%s Buffers, keys and values need the "
                 "rest. So no weights stay in memory, and every token reads %s of them.",
@@ -284,7 +318,7 @@ static void begin(struct tour *t)
     choose(t, &o.engine);
     o.n_predict = LONGEST;
     explain(t, &o.engine);
-    talk_change(t->talk, &o, THEN_NOTHING, "the tour's options");
+    change(t, &o);
     talk_send(t->talk, steps[t->step].question);
     t->phase = PHASE_ASK;
     t->skips = false;
@@ -335,47 +369,57 @@ static void report(struct tour *t)
 
 /* ---- the end ---- */
 
-static void finish(struct tour *t)
+/* Choose the budget of the chat after the tour, and describe it: "60.7M now, enough for the
+ * weights and the KV cache; the disk stays slow until /disk-rate none". */
+static void leave(struct tour *t, struct mw_chat_options *o, char *budget, size_t n)
 {
-    struct mw_chat_options o = *talk_options(t->talk);
     struct err ignored = ERR_INIT;
     struct plan plan = { .streamed_bytes = 1 };
+    uint64_t all;
 
-    o.engine.program_bytes = 0;
-    o.engine.memory_bytes = budget_for(t, &o.engine, 0);
-    o.n_predict = t->n_predict;
-    talk_try_plan(t->talk, &o.engine, &plan, &ignored);
+    *o = *talk_options(t->talk);
+    o->n_predict = t->n_predict;
+    o->engine.program_bytes = 0;
+    all = budget_for(t, &o->engine, 0);
+    if (o->engine.memory_bytes < all)
+        o->engine.memory_bytes = all;
+    talk_try_plan(t->talk, &o->engine, &plan, &ignored);
+    snprintf(budget, n, "%.1fM now%s%s", (double)o->engine.memory_bytes / (double)MIB,
+             plan.streamed_bytes == 0 ? ", enough for the weights and the KV cache" : "",
+             o->engine.disk_rate > 0 ? "; the disk stays slow until /disk-rate none" : "");
+    t->phase = PHASE_OVER;
+}
+
+static void finish(struct tour *t)
+{
+    struct mw_chat_options o;
+    char budget[160];
+
+    leave(t, &o, budget, sizeof budget);
     talk_notice(
         t->talk,
-        "That was the tour. The budget is set to %.1fM now%s%s. A chat reserves more for the "
+        "That was the tour. The budget is set to %s. A chat reserves more for the "
         "program than the tour did, all that it may ever need. Ask anything; /help lists "
         "commands and keys. After /quit, \"memwall list\" shows the models on this "
         "machine, and \"memwall pull\" fetches one.",
-        (double)o.engine.memory_bytes / (double)MIB,
-        plan.streamed_bytes == 0 ? ", enough for the weights and the KV cache" : "",
-        o.engine.disk_rate > 0 ? "; the disk stays slow until /disk-rate none" : "");
-    talk_change(t->talk, &o, THEN_NOTHING, "the tour's options");
-    t->phase = PHASE_OVER;
+        budget);
+    change(t, &o);
 }
 
 void tour_end(struct tour *t)
 {
-    struct mw_chat_options o = *talk_options(t->talk);
-    uint64_t least;
+    struct mw_chat_options o;
+    char budget[160];
 
     if (t->phase == PHASE_OVER)
         return;
-    t->phase = PHASE_OVER;
-    o.n_predict = t->n_predict;
-    o.engine.program_bytes = 0;
-    least = budget_for(t, &o.engine, ALL_READ);
-    if (o.engine.memory_bytes < least)
-        o.engine.memory_bytes = least;
-    talk_change(t->talk, &o, THEN_NOTHING, "the tour's options");
+    leave(t, &o, budget, sizeof budget);
+    change(t, &o);
     talk_notice(t->talk,
-                "The tour has ended; the budget is %.1fM now, with all that the program may ever "
-                "need. /memory changes it, /disk-rate the limit of the disk, /ctx the context.",
-                (double)o.engine.memory_bytes / (double)MIB);
+                "The tour has ended. The budget is set to %s. A chat reserves more for the "
+                "program than the tour did, all that it may ever need. /memory changes the "
+                "budget, /ctx the context.",
+                budget);
 }
 
 bool tour_is_over(const struct tour *t)
@@ -384,12 +428,6 @@ bool tour_is_over(const struct tour *t)
 }
 
 /* ---- time ---- */
-
-/* The question was sent and its answer is over. */
-static bool is_answered(const struct tour *t)
-{
-    return talk_state(t->talk) == TALK_READY && talk_outbox(t->talk)->n_queue == 0;
-}
 
 static void go_on(struct tour *t)
 {
@@ -405,6 +443,13 @@ void tour_tick(struct tour *t)
 
     if (state == TALK_FAILED) {
         t->phase = PHASE_OVER;
+        return;
+    }
+    if ((t->phase == PHASE_ASK || t->phase == PHASE_READ) && is_taken_over(t)) {
+        /* The change is announced when it applies, and this budget after it. */
+        if (is_answered(t) ||
+            talk_plan(t->talk)->budget_bytes == talk_options(t->talk)->engine.memory_bytes)
+            tour_end(t);
         return;
     }
     if (t->phase != PHASE_OVER)
