@@ -125,6 +125,9 @@ static void a_command_and_its_reply_share_a_row(void **state)
     pty_send(run.s, "\003");
     program_sync(&run);
     program_ask(&run, "/ctx 8k", "Change: ctx 8192");
+    /* Nobody asked for a gain. */
+    assert_false(pty_shows(run.s, "No gain"));
+    assert_true(pty_shows(run.s, "No weights are read from the disk, before and after."));
     pty_send(run.s, ENTER);
     sees(&run, "now: context 8192");
     assert_true(pty_shows(run.s, "- /ctx 8k"));

@@ -95,7 +95,10 @@ static void answer_row(struct talk *t, struct sheet *s, const struct mw_options 
     speed_row(s, "tokens/s", now.tps, then.tps, now.is_measured);
     if (talk_plan(t)->budget_bytes != plan->budget_bytes &&
         talk_plan(t)->streamed_bytes == 0 && plan->streamed_bytes == 0)
-        sheet_text(s, ROLE_DIM, "No gain: no weights are read from the disk with either budget.");
+        sheet_text(s, ROLE_DIM,
+                   talk_options(t)->engine.memory_bytes != wanted->memory_bytes
+                       ? "No gain: no weights are read from the disk with either budget."
+                       : "No weights are read from the disk, before and after.");
     if (plan->n_expert_all > 0 && !plan->hits_measured)
         sheet_text(s, ROLE_DIM, "Assumed: all experts are chosen equally often.");
 }
