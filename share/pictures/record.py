@@ -179,7 +179,7 @@ def wall(memwall):
 
 def beside(memwall, model, budget):
     """memwall and mapped pages with the same memory, at the end of both."""
-    t = Terminal([memwall, "demo", "-m", os.path.abspath(model), "--memory", budget], 100, 30)
+    t = Terminal([memwall, "demo", "-m", os.path.abspath(model), "--memory", budget], 100, 18)
     try:
         t.wait("times as fast", 600)
         t.stay(1)
@@ -196,12 +196,10 @@ def copy_to(path, source=GUIDE):
 
 def fill_stores(home, memwall, env):
     """A few small models, each where another program keeps its own; one was used before."""
-    import gguf_model
-
-    small = os.path.join(home, "work", "llama-tiny-F32.gguf")
-    os.makedirs(os.path.dirname(small))
-    gguf_model.llama(32).write(small)
-    gguf_model.gemma4(32, 16).write(os.path.join(home, "gemma4-tiny-F32.gguf"))
+    tiny = os.path.join(TOP, "tests/data/models")
+    for name in sorted(os.listdir(tiny)):
+        if name.endswith(".gguf"):
+            copy_to(os.path.join(home, name), os.path.join(tiny, name))
     hub = os.path.join(home, ".cache/huggingface/hub/models--memwall--guide")
     commit = hashlib.sha1(b"guide").hexdigest()
     copy_to(os.path.join(hub, "snapshots", commit, "memwall-guide-Q8_0.gguf"))
@@ -221,8 +219,9 @@ def fill_stores(home, memwall, env):
     copy_to(os.path.join(home, ".lmstudio/models/memwall/guide/memwall-guide.gguf"))
     copy_to(os.path.join(home, ".cache/llama.cpp/memwall_guide.gguf"))
     used = os.path.join(home, ".lmstudio/models/memwall/guide/memwall-guide.gguf")
-    subprocess.run([memwall, "run", "-q", "-m", used, "-n", "8", "hello"], check=True, env=env,
-                   cwd=home, stdout=subprocess.DEVNULL)
+    for args in ["plan", used], ["run", "-q", "-m", used, "-n", "8", "hello"]:
+        subprocess.run([memwall, *args], check=True, env=env, cwd=home,
+                       stdout=subprocess.DEVNULL)
 
 
 def picker(memwall):
