@@ -82,14 +82,25 @@ static bool load(void)
     return true;
 }
 
+/* Take what is pending of these signals.  Returns whether one came from outside this process. */
+static bool take_pending(const sigset_t *set)
+{
+    const struct timespec at_once = { 0 };
+    bool is_from_outside = false;
+    siginfo_t info;
+
+    while (sigtimedwait(set, &info, &at_once) > 0)
+        is_from_outside |= info.si_code > 0 || info.si_pid != getpid();
+    return is_from_outside;
+}
+
 /*
  * OpenBLAS starts threads while it is loaded.  They must not take signals that are meant for
  * the program, so all signals are blocked meanwhile.  Where it cannot start a thread it raises
- * SIGINT, which is discarded unless one was pending before.
+ * SIGINT, which is discarded.  One that a person sends meanwhile is sent again.
  */
 static bool load_quietly(void)
 {
-    const struct timespec at_once = { 0 };
     sigset_t all, before, pending, interrupt;
     bool is_loaded;
 
@@ -99,9 +110,8 @@ static bool load_quietly(void)
     is_loaded = load();
     sigemptyset(&interrupt);
     sigaddset(&interrupt, SIGINT);
-    if (sigismember(&pending, SIGINT) == 0)
-        while (sigtimedwait(&interrupt, NULL, &at_once) > 0)
-            ;
+    if (sigismember(&pending, SIGINT) == 0 && take_pending(&interrupt))
+        (void)kill(getpid(), SIGINT);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return is_loaded;
 }

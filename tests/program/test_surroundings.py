@@ -115,6 +115,42 @@ class EndlessLibrary(unittest.TestCase):
         os.close(reads)
         return p
 
+    def test_a_signal_while_the_library_is_loaded_is_not_lost(self):
+        """One that the library raises itself, because it cannot start a thread, is."""
+        loads = """
+            #include <signal.h>
+            #include <stdlib.h>
+            #include <sys/wait.h>
+            #include <unistd.h>
+            void cblas_sgemm(void) { usleep(20000); }
+            void openblas_set_num_threads(int n) { (void)n; }
+            char *openblas_get_config(void) { return "OpenBLAS 9.9.9"; }
+            char *openblas_get_corename(void) { return "Loud"; }
+            __attribute__((constructor)) static void load(void)
+            {
+                pid_t sender = getenv("FROM_OUTSIDE") != NULL ? fork() : getpid();
+                if (sender == 0)
+                    _exit(kill(getppid(), SIGINT));
+                else if (sender != getpid())
+                    waitpid(sender, NULL, 0);
+                else
+                    raise(SIGINT);
+            }
+        """
+        with tempfile.TemporaryDirectory() as home:
+            subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o",
+                            os.path.join(home, "libopenblas.so.0")], input=loads, text=True,
+                           check=True)
+            for more, status in ({"FROM_OUTSIDE": "1"}, (130, -signal.SIGINT)), ({}, (0,)):
+                for args in (["run", "-m", MODEL, "-q", "--raw", "-n", "1", "word"],
+                             ["eval", MODEL, "--ids", "-", "--greedy", "1"]):
+                    p = subprocess.run(
+                        [MEMWALL, *args, "--blas", "auto"], input="5 6", text=True,
+                        capture_output=True, timeout=TIMEOUT_S,
+                        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                        env=environment(home, LD_LIBRARY_PATH=home, **more))
+                    self.assertIn(p.returncode, status, (args, more, p.stderr))
+
     def test_a_signal_ends_the_program(self):
         always = ("--blas", "always")
         ids = " ".join(["5"] * 150)

@@ -85,11 +85,12 @@ static void resized(void **state)
     const struct final *f = *state;
     /* Figures that change would not be the same twice. */
     const char *args[] = { "-c", "32k", "--refresh", "60000", NULL };
-    struct program_start start = { f->rows, f->cols, NULL, program_slow_model(),
-                                   args,    NULL,    NULL };
+    struct program_start start = { 40, 120, NULL, program_slow_model(), args, NULL, NULL };
 
     program_begin(&run, &start);
     sees(&run, "Talker (");
+    pty_send(run.s, "\t3"); /* the wall is predicted in the background, at any moment */
+    sees(&run, "wall is hidden");
     program_ask(&run, "hello \xe4\xb8\x96\xe7\x95\x8c", "Line 2:");
     for (int i = 0; i < N_SIZE; i++) {
         resize_at_random(i);
