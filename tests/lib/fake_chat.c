@@ -127,7 +127,9 @@ void mw_model_info(const struct mw_model *m, struct mw_model_info *out)
                                    .file_bytes = (uint64_t)9300 << 20,
                                    .hot_bytes = HOT_BYTES };
     snprintf(out->name, sizeof out->name, "%s",
-             strstr(m->path, "other") != NULL ? "Other Model" : "Fake Gemma E2B");
+             strstr(m->path, "other") != NULL        ? "Other Model"
+             : strstr(m->path, "long-name") != NULL ? "Fake Gemma with a long E4B"
+                                                    : "Fake Gemma E2B");
 }
 
 int mw_plan_fit(struct mw_model *m, const struct mw_options *o, uint64_t *smallest_budget,

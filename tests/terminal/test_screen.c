@@ -313,15 +313,31 @@ static void a_report_of_the_focus_waits_for_no_frame(void **state)
     assert_true(pty_sees(run.s, "keys 0"));
 }
 
+/* "Fake Gemma with a lo" could be another model. */
+static void a_long_name_is_shown_where_it_fits(void **state)
+{
+    static const char *const args[] = { "long-name.gguf", NULL };
+
+    (void)state;
+    fake_begin(&run, 50, 160, NULL, args);
+    sees(&run, "ready");
+    sees(&run, "Fake Gemma with a long E4B");
+    fake_end(&run);
+    fake_begin(&run, 24, 80, NULL, args);
+    sees(&run, "ready");
+    sees(&run, "Fake Gemma");
+}
+
 int main(void)
 {
     enum {
         N_SIZE = sizeof sizes / sizeof sizes[0],
         N_DEADLY = sizeof deadlies / sizeof deadlies[0],
-        N_REST = 11
+        N_REST = 13
     };
     struct CMUnitTest tests[N_SIZE + N_DEADLY + N_REST] = {
         cmocka_unit_test_teardown(shows_wide_text_in_its_columns, end_run),
+        cmocka_unit_test_teardown(a_long_name_is_shown_where_it_fits, end_run),
         cmocka_unit_test_teardown(an_escape_sequence_of_the_model_is_shown_and_not_obeyed,
                                   end_run),
         cmocka_unit_test_teardown(control_c_stops_the_answer_and_keeps_its_text, end_run),

@@ -56,6 +56,8 @@ enum part {
 struct bar {
     char text[PARTS][WORDINGS][112];
     int wording[PARTS]; /* that is shown */
+    char name[128];     /* of the model, not cut */
+    const char *type;
     bool is_dense;      /* blanks between parts instead of lines */
 };
 
@@ -72,6 +74,7 @@ static const struct {
 /* The last resort, on screens below MODEL_COLUMNS only. */
 static const enum part drops[] = { PART_MODEL, PART_DISK, PART_MEMORY, PART_BINDS };
 
+#define NAME_COLUMNS  20 /* of the name of the model where space may be short */
 #define MODEL_COLUMNS 80 /* from this width on, the name of the model is always shown */
 
 static void state_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
@@ -124,20 +127,21 @@ static void model_text(struct bar *b, const struct talk *t)
     const char *opening = talk_opening_path(t);
     const char *path = opening != NULL ? opening : talk_model_path(t);
     const char *base = strrchr(path, '/');
-    char name[128];
+    char *name = b->name;
 
     if (opening == NULL && info->name[0] != '\0')
-        clean_line(name, sizeof name, info->name, strlen(info->name));
+        clean_line(name, sizeof b->name, info->name, strlen(info->name));
     else
-        clean_line(name, sizeof name, base == NULL ? path : base + 1,
+        clean_line(name, sizeof b->name, base == NULL ? path : base + 1,
                    strlen(base == NULL ? path : base + 1));
-    cut_name(b->text[PART_MODEL][1], sizeof b->text[0][0], name, 20);
+    cut_name(b->text[PART_MODEL][1], sizeof b->text[0][0], name, NAME_COLUMNS);
     cut_name(b->text[PART_MODEL][2], sizeof b->text[0][0], name, 10);
     if (opening != NULL)
         cut_name(b->text[PART_MODEL][0], sizeof b->text[0][0], name, 50);
     else
         snprintf(b->text[PART_MODEL][0], sizeof b->text[0][0], "%.50s %s",
                  b->text[PART_MODEL][1], info->type);
+    b->type = opening != NULL ? NULL : info->type;
 }
 
 static void memory_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
@@ -298,6 +302,21 @@ static void grow(struct bar *b, int width)
     }
 }
 
+/* A name that is cut may be that of another model: show all of it where it fits. */
+static void grow_name(struct bar *b, int width)
+{
+    char *text = b->text[PART_MODEL][0], cut[sizeof b->text[0][0]];
+
+    if (b->wording[PART_MODEL] != 0 || b->type == NULL ||
+        cluster_width(b->name, strlen(b->name)) <= NAME_COLUMNS ||
+        strlen(b->name) > 90 || strlen(b->type) > 16)
+        return;
+    memcpy(cut, text, sizeof cut);
+    snprintf(text, sizeof cut, "%.90s %.16s", b->name, b->type);
+    if (bar_width(b) > width)
+        memcpy(text, cut, sizeof cut);
+}
+
 static void draw_bar(const struct canvas *c, const struct bar *b, int x, int end)
 {
     bool is_first = true;
@@ -342,6 +361,7 @@ void status_draw(const struct canvas *c, const struct talk *t, const struct mw_s
         right_width = 0;
     fit(&b, width - right_width, keeps_model);
     grow(&b, width - right_width);
+    grow_name(&b, width - right_width);
     rest = width - bar_width(&b) - 3;
     if (right_width > 0 && rest < right_width - 3 && !keeps_model) {
         canvas_put(c, 0, margin, width, style_of(ROLE_STATUS_STRONG), right, strlen(right));
