@@ -36,7 +36,7 @@ struct mw_options small_options(uint32_t n_ctx)
 
     mw_options_default(&o);
     o.n_ctx = n_ctx;
-    o.memory_bytes = 128 * MIB;
+    o.memory_bytes = 192 * MIB;
     o.n_thread = 2;
     return o;
 }

@@ -138,7 +138,9 @@ static void gets_its_verdict(void **state)
         base = "/m-00";
     if (strstr(r.text, base) == NULL)
         fail_msg("does not name the file: %s", r.text);
-    if (strcmp(c->verdict, "refuse") == 0 && strstr(r.text, c->field) == NULL)
+    /* The magic of another kind of file is said in words. */
+    if (strcmp(c->verdict, "refuse") == 0 && strstr(r.text, c->field) == NULL &&
+        !(strcmp(c->field, "magic") == 0 && strstr(r.text, "not a GGUF file") != NULL))
         fail_msg("does not name \"%s\": %s", c->field, r.text);
     for (const char *p = r.text; *p != '\0'; p++)
         if ((unsigned char)*p < 0x20)

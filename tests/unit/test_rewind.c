@@ -239,7 +239,7 @@ static void copies_that_do_not_fit_memory_go_to_the_folder(void **state)
     new_ids(ids, N_CTX);
     for (int round = 0; round < 3; round++) {
         o.cache_folder = round > 0 ? folder : NULL;
-        o.memory_bytes = round < 2 ? smallest_budget(model, &o) : 128 * MIB;
+        o.memory_bytes = round < 2 ? smallest_budget(model, &o) : 192 * MIB;
         s = open_session(model, &o);
         mw_session_plan(s, &plan);
         assert_int_equal(plan.n_copy, round < 2 ? 0 : PLAN_COPIES);
