@@ -120,7 +120,9 @@ static void predicted_text(const struct mw_diagnosis *d, char *buf, size_t n)
         return;
     len = snprintf(buf, n, "~%s: the plan predicts ~%s tok/s; ", mw_diagnosis_label(d),
                    rate_text(rate, sizeof rate, d->tps));
-    if (d->read_bytes > 0)
+    if (d->binds == MW_BINDS_OTHERS)
+        snprintf(buf + len, n - (size_t)len, "other programs use the processors");
+    else if (d->read_bytes > 0)
         snprintf(buf + len, n - (size_t)len, "each token will read ~%s of weights",
                  units_size(size, sizeof size, d->read_bytes));
     else

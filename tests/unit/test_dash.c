@@ -648,6 +648,10 @@ static void the_verdict_is_one_sentence(void **state)
     assert_string_equal(dash_verdict(text, sizeof text, &sample, false),
                         "~compute-bound: the plan predicts ~11 tok/s; all weights fit the "
                         "budget");
+    sample.run.predicted_binds = MW_BINDS_OTHERS;
+    assert_string_equal(dash_verdict(text, sizeof text, &sample, false),
+                        "~others-bound: the plan predicts ~11 tok/s; other programs use the "
+                        "processors");
     sample.run.predicted_decode = 0;
     assert_string_equal(dash_verdict(text, sizeof text, &sample, false), "");
     sample.verdict.binds = MW_BINDS_DISK;
