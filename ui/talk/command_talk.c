@@ -309,11 +309,11 @@ static void report_beside(struct talk *t, const struct mw_beside *b)
 void run_model(struct talk *t, const char *args)
 {
     const struct mw_model_info *info = talk_info(t);
-    struct err e = ERR_INIT, ignored = ERR_INIT;
+    struct err e = ERR_INIT;
     struct mw_beside *beside = NULL;
     char path[4096], size[16];
 
-    if (args[0] == '\0')
+    if (args[0] == '\0' && !talk_has_screen(t)) /* the list of models shows the same */
         talk_notice(t, "%s: %s, %s, %u layers, %s; /model NAME opens another", info->name,
                     info->arch, info->type, info->n_layer,
                     units_size(size, sizeof size, info->file_bytes));
@@ -321,10 +321,11 @@ void run_model(struct talk *t, const char *args)
         return;
     if (talk_state(t) == TALK_LOADING)
         talk_error(t, "the model is being loaded: wait until it is ready");
-    else if (args[0] == '\0')
-        (void)talk_act(t, ACTION_PICK_MODEL, "", &ignored); /* plain mode has the notice */
-    else if (find_model(t, args, path, sizeof path, &beside, &e) != 0 ||
-             talk_open_model(t, path, &e) != 0)
+    else if (args[0] == '\0') {
+        if (talk_act(t, ACTION_PICK_MODEL, "", &e) != 0 && talk_has_screen(t))
+            talk_report(t, &e);
+    } else if (find_model(t, args, path, sizeof path, &beside, &e) != 0 ||
+               talk_open_model(t, path, &e) != 0)
         talk_report(t, &e);
     else if (beside != NULL)
         report_beside(t, beside);
