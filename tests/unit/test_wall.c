@@ -287,7 +287,8 @@ static void a_prediction_is_marked(void **state)
     dash_set_wall(d, &w);
     shows(d, "600M ~1.0? tok/s");
     dash_set_wall(d, NULL);
-    shows(d, "wall -");
+    shows(d, "not predicted yet"); /* below the head, which has the word */
+    assert_non_null(strstr(drawn(d, 1, 60, true), "wall -"));
     dash_free(d);
 }
 

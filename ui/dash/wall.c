@@ -460,7 +460,7 @@ void wall_line(const struct dash *d, const struct canvas *c, int y, bool has_hea
     int width, x;
 
     if (n_points(d) == 0) {
-        canvas_text(c, y, 0, style_of(ROLE_DIM), "wall -");
+        canvas_text(c, y, 0, style_of(ROLE_DIM), has_head ? "not predicted yet" : "wall -");
         return;
     }
     figures(text, sizeof text, d, c->width, has_head);
