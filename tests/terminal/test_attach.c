@@ -176,9 +176,42 @@ static void endless_output_is_bounded_and_a_command_can_be_stopped(void **state)
     program_quit(&run);
 }
 
+/* Wait until a command has made a file. */
+static void waits_for(const char *name)
+{
+    char *text;
+
+    while ((text = program_file(&run, name)) == NULL)
+        program_sync(&run);
+    free(text);
+}
+
+static void processes_that_left_the_group_are_not_waited_for(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "4", NULL });
+    program_ask(&run, "!setsid sh -c 'touch ~/begun; exec sleep 30' &", "running: setsid");
+    waits_for("begun");
+    pty_send(run.s, "\003");
+    sees(&run, "no output,");
+    program_ask(&run, "!echo as after it", "$ echo as after it");
+    program_quit(&run);
+}
+
+static void a_file_without_a_size_is_read_to_its_end(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "4", NULL });
+    program_say(&run, "look at @/proc/version");
+    program_quit(&run);
+    assert_true(is_saved("/proc/version:\\n```\\nLinux version"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_file_without_a_size_is_read_to_its_end, end_run),
+        cmocka_unit_test_teardown(processes_that_left_the_group_are_not_waited_for, end_run),
         cmocka_unit_test_teardown(files_that_a_message_names_go_with_it, end_run),
         cmocka_unit_test_teardown(other_names_stay_text, end_run),
         cmocka_unit_test_teardown(a_file_that_cannot_be_attached_keeps_the_message, end_run),

@@ -34,6 +34,19 @@ static char *tokens_text(struct talk *t, FILE *f, uint64_t size, char *buf, size
     return buf;
 }
 
+/* Read a file to its end, but at most room + 1 bytes.  Files of /proc have no size. */
+static char *read_whole(FILE *f, size_t size, size_t room, size_t *n)
+{
+    size_t most = size > 0 ? size : room + 1;
+    char *text = malloc(most + 1), *less;
+
+    if (text == NULL)
+        return NULL;
+    *n = fread(text, 1, most, f);
+    less = realloc(text, *n + 1);
+    return less != NULL ? less : text;
+}
+
 /* Read all of a text file that fits the context; NULL with *e. */
 static char *read_text(struct talk *t, const char *path, size_t *n, struct err *e)
 {
@@ -53,10 +66,14 @@ static char *read_text(struct talk *t, const char *path, size_t *n, struct err *
         err_set(e, ERR_CONTEXT, "\"%.200s\" has %s%s; it does not fit the context of %u tokens",
                 path, size, tokens_text(t, f, (uint64_t)st.st_size, tokens, sizeof tokens),
                 talk_plan(t)->n_ctx);
-    } else if ((text = malloc((size_t)st.st_size + 1)) == NULL) {
+    } else if ((text = read_whole(f, (size_t)st.st_size, room, n)) == NULL) {
         err_memory(e, "\"%s\"", path);
+    } else if (*n > room) {
+        free(text);
+        text = NULL;
+        err_set(e, ERR_CONTEXT, "\"%.200s\" does not fit the context of %u tokens", path,
+                talk_plan(t)->n_ctx);
     } else {
-        *n = fread(text, 1, (size_t)st.st_size, f);
         mark = encoding_mark(text, *n, e);
         *n -= mark > 0 ? (size_t)mark : 0;
         memmove(text, text + (mark > 0 ? mark : 0), *n);

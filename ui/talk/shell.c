@@ -18,7 +18,8 @@
 #include "ui/text/clean.h"
 
 #define SECOND_NS ((uint64_t)1000 * 1000 * 1000)
-#define GRACE_NS  (2 * SECOND_NS) /* between asking to stop and killing */
+#define GRACE_NS  (2 * SECOND_NS)  /* between asking to stop and killing */
+#define LAST_NS   (SECOND_NS / 10) /* between killing and the end of the output */
 
 extern char **environ;
 
@@ -141,16 +142,28 @@ bool shell_read(struct shell *s)
         else if (n > 0)
             s->n_left += (uint64_t)n;
         else
-            return n == 0 || (errno != EAGAIN && errno != EINTR);
+            return n == 0 || (errno != EAGAIN && errno != EINTR) || s->is_over;
     }
-    return false;
+    return s->is_over;
+}
+
+/* Processes that left the group live on, and may keep the pipe open: none is waited for. */
+static void kill_all(struct shell *s)
+{
+    (void)kill(-s->pid, SIGKILL);
+    s->kill_ns = 0;
+    s->over_ns = clock_ns() + LAST_NS;
 }
 
 void shell_stop(struct shell *s)
 {
     if (!shell_runs(s))
         return;
-    (void)kill(-s->pid, s->is_stopped ? SIGKILL : SIGINT);
+    if (s->is_stopped) {
+        kill_all(s);
+        return;
+    }
+    (void)kill(-s->pid, SIGINT);
     s->is_stopped = true;
     s->kill_ns = clock_ns() + GRACE_NS;
 }
@@ -161,9 +174,10 @@ void shell_tick(struct shell *s)
 
     if (!shell_runs(s))
         return;
-    if (s->is_stopped && s->kill_ns != 0 && now >= s->kill_ns) {
-        (void)kill(-s->pid, SIGKILL);
-        s->kill_ns = 0;
+    if (s->over_ns != 0) {
+        s->is_over = now >= s->over_ns;
+    } else if (s->is_stopped && now >= s->kill_ns) {
+        kill_all(s);
     } else if (!s->is_stopped && now >= s->end_ns) {
         s->is_late = true;
         shell_stop(s);
@@ -174,7 +188,9 @@ uint64_t shell_wait(const struct shell *s)
 {
     uint64_t now = clock_ns(), due = s->is_stopped ? s->kill_ns : s->end_ns;
 
-    if (!shell_runs(s) || due == 0)
+    if (s->over_ns != 0)
+        due = s->over_ns;
+    if (!shell_runs(s))
         return UINT64_MAX;
     return due > now ? due - now : 0;
 }

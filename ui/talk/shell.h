@@ -29,7 +29,8 @@ struct shell {
     size_t n, room;
     uint64_t n_left;          /* bytes that were not kept */
     uint64_t end_ns, kill_ns; /* when it is stopped, and when it is killed; 0: not yet */
-    bool is_stopped, is_late;
+    uint64_t over_ns;         /* after that its output is not waited for; 0: not killed yet */
+    bool is_stopped, is_late, is_over;
 };
 
 /* Run a command.  At most `room` bytes of its output are kept.  -1 with *e. */

@@ -89,6 +89,8 @@ void talk_tick(struct talk *t)
 {
     saving_tick(&t->saving);
     shell_tick(&t->shell);
+    if (shell_runs(&t->shell) && t->shell.is_over)
+        talk_shell_pump(t);
 }
 
 uint64_t talk_wait(const struct talk *t)
