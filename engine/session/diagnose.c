@@ -310,6 +310,9 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
         d.read_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes);
     }
     d.full_tps = rate_at(&b, token_of(m, &resolved, resolved.n_ctx, &full, &full_time));
+    /* The tokens of d.tps and of the anchor may be others: more context makes none faster. */
+    if (d.tps > 0)
+        d.full_tps = fmin(d.full_tps, d.tps);
     d.is_fast = d.tps >= ADVICE_READING_TPS;
     d.is_doubtful = plan_is_doubtful(&in);
     if (d.is_fast && d.binds != MW_BINDS_SWAP)
