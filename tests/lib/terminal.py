@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import termios
@@ -169,6 +170,9 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
 
         def child():
+            # A shell may have started the tests in the background, with these ignored.
+            for sig in signal.SIGHUP, signal.SIGINT, signal.SIGQUIT:
+                signal.signal(sig, signal.SIG_DFL)
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
             if before:
