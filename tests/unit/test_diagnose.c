@@ -136,7 +136,7 @@ static void tokens_are_the_prediction(void **state)
     assert_true(fabs(predicted(&o) / a.token_s - 1) < 0.02);
 }
 
-/* Seven tokens, of which the first ones do not count. */
+/* Seven tokens; the first ones are not counted. */
 static void a_short_answer_measures_with_a_doubt(void **state)
 {
     struct mw_options o = slow_disk(), other = o;
