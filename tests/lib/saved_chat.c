@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/tree.h"
+
 char dir[64], chats[80];
 struct err e;
 
@@ -41,11 +43,8 @@ int saved_chat_set_up(void **state)
 
 int saved_chat_tear_down(void **state)
 {
-    char command[96];
-
     (void)state;
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command);
+    return tree_remove(dir);
 }
 
 void ok(int result)

@@ -59,8 +59,13 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
     return remove(path);
 }
 
+int tree_remove(const char *folder)
+{
+    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 int tree_drop(void **state)
 {
     (void)state;
-    return nftw(tree_root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return tree_remove(tree_root);
 }

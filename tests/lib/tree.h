@@ -11,6 +11,9 @@ extern char tree_root[512];
 int tree_make(void **state);
 int tree_drop(void **state);
 
+/* Remove any folder with everything in it.  Returns 0, or -1 with errno. */
+int tree_remove(const char *folder);
+
 /* Returns tree_root + path; valid for four calls. */
 const char *tree_path(const char *path);
 

@@ -2,11 +2,12 @@
 
 #include "tests/terminal/fake_run.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "tests/lib/tree.h"
 
 #define MAX_ARGS 24
 
@@ -47,20 +48,12 @@ void fake_again(struct fake_run *f, int rows, int cols, const char *const *args)
     start(f, rows, cols, NULL, args);
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
 void fake_end(struct fake_run *f)
 {
     pty_free(f->s);
     f->s = NULL;
     if (f->home[0] != '\0')
-        nftw(f->home, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        tree_remove(f->home);
 }
 
 void fake_line(struct fake_run *f, const char *line)

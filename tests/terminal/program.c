@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <dirent.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +17,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/talker.h"
+#include "tests/lib/tree.h"
 
 #define MAX_ARGS 32
 #define N_LINE   400
@@ -79,18 +79,10 @@ int program_group_setup(void **state)
     return mkdtemp(shared) == NULL ? -1 : talker_write(program_model(), &t);
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
 int program_group_teardown(void **state)
 {
     (void)state;
-    nftw(shared, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    tree_remove(shared);
     return 0;
 }
 
@@ -149,7 +141,7 @@ void program_end(struct program *p)
     pty_free(p->s);
     p->s = NULL;
     if (p->home[0] != '\0')
-        nftw(p->home, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        tree_remove(p->home);
     p->home[0] = '\0';
 }
 
@@ -161,6 +153,7 @@ void program_line(struct program *p, const char *line)
 
 void program_ask(struct program *p, const char *line, const char *text)
 {
+    assert_null(strstr(line, text)); /* the echo of the line would do */
     program_line(p, line);
     sees(p, text);
 }

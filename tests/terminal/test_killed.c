@@ -191,7 +191,8 @@ static void an_answer_that_is_taken_back_stays_in_the_file(void **state)
     program_begin(&run, &start);
     sees(&run, "Talker (");
     program_say(&run, "a question");
-    program_ask(&run, "/undo", "> a question");
+    program_line(&run, "/undo");
+    assert_true(pty_sees_at(run.s, -2, "> a question"));
     pty_send(run.s, "\003");
     program_sync(&run);
     program_quit(&run);

@@ -161,7 +161,7 @@ static void shows_the_panes_that_fit(void **state)
 
         program_begin(&run, &start);
         sees(&run, "Talker (");
-        program_ask(&run, "hello", "tokens ");
+        program_ask(&run, "hello", "20 tokens");
         assert_true(pty_sees_at(run.s, -1, sizes[i].status));
         if (sizes[i].dash != NULL)
             sees(&run, sizes[i].dash);
@@ -182,7 +182,7 @@ static void the_status_bar_names_the_model_from_80_columns_on(void **state)
 
         program_begin(&run, &start);
         sees(&run, "Talker (");
-        program_ask(&run, "hello", "tokens ");
+        program_ask(&run, "hello", "20 tokens");
         assert_true(pty_sees_at(run.s, -1, "Talker"));
         assert_true(pty_sees_at(run.s, -1, "tok/s"));
         assert_true(pty_sees_at(run.s, -1, "500 MB/s"));

@@ -81,7 +81,7 @@ static void chats_line_by_line(void **state)
     program_ask(&run, "y", "now: context 8192");
     program_ask(&run, "/kv q8_0", "Change: kv q8_0");
     program_ask(&run, "n", "nothing was changed");
-    program_ask(&run, "/kv q8_0", "Change: kv q8_0");
+    program_line(&run, "/kv q8_0");
     program_ask(&run, "/temp 0.5", "kv q8_0 was not applied");
     program_ask(&run, "/theme light", "plain mode cannot do that");
     program_line(&run, "/quit");

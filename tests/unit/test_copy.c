@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/tree.h"
 #include "ui/text/copy.h"
 
 static char dir[] = "/tmp/memwall-copy-XXXXXX";
@@ -27,11 +28,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    char command[96];
-
     (void)state;
-    snprintf(command, sizeof command, "rm -r %s", dir);
-    return system(command);
+    return tree_remove(dir);
 }
 
 static const char *in_dir(const char *name)

@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,6 +24,7 @@
 
 #include "engine/format/catalogue.h"
 #include "engine/format/vocab.h"
+#include "tests/lib/tree.h"
 
 #define MAX_CASE 512
 #define MEMORY   ((rlim_t)64 << 20) /* of address space, more than an idle start uses */
@@ -150,14 +150,6 @@ static void gets_its_verdict(void **state)
                       (strncmp(r.text, folder, strlen(folder)) == 0 ? strlen(folder) + 1 : 0));
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
 static bool split(char *line, struct row *r)
 {
     const char *part[5] = { "", "", "", "", "" };
@@ -229,6 +221,6 @@ int main(void)
     } else {
         printf("skip malformed: make_malformed.py or python3 is not at hand\n");
     }
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    tree_remove(folder);
     return failed;
 }

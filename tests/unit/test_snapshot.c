@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +25,7 @@
 #include "engine/format/catalogue.h"
 #include "engine/format/snapshot_index.h"
 #include "engine/format/vocab.h"
+#include "tests/lib/tree.h"
 
 struct pair {
     const char *snapshot, *gguf;
@@ -361,19 +361,11 @@ static void make_cache(const char *const *dirs)
     }
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
 static int remove_cache(void **state)
 {
     (void)state;
     if (cache[0] != '\0')
-        nftw(cache, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        tree_remove(cache);
     cache[0] = '\0';
     return 0;
 }
