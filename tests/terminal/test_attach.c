@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -91,6 +92,25 @@ static void other_names_stay_text(void **state)
     assert_false(is_saved("written in the notes"));
 }
 
+static void names_that_were_meant_as_files_are_named(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "4", NULL });
+    program_say(&run, "read @missing.txt, and answer");
+    sees(&run, "@missing.txt stays text: there is no such file");
+    program_say(&run, "what is in @~ now?");
+    sees(&run, "@~ stays text: it is not a file");
+    assert_int_equal(mkfifo(program_path(&run, "pipe"), 0600), 0);
+    program_say(&run, "and @~/pipe, @\"my letter\", @/no/such or @~/notes.txt");
+    sees(&run, "@~/pipe stays text: it is not a file; 2 more names stay text, too");
+    assert_true(pty_shows(run.s, "notes.txt, 21 B"));
+    program_say(&run, "@app.route('/x') @Override @work");
+    assert_false(pty_shows(run.s, "@app.route('/x') stays"));
+    assert_false(pty_shows(run.s, "@Override stays"));
+    program_quit(&run);
+    assert_true(is_saved("read @missing.txt, and"));
+}
+
 static void a_file_that_cannot_be_attached_keeps_the_message(void **state)
 {
     FILE *f;
@@ -138,9 +158,12 @@ static void output_is_shown_and_attached(void **state)
     program_ask(&run, "!printf 'x\\033[31mred\\033[0m\\007\\r'; exit 3", "exit status 3; ");
     sees(&run, "xred");
     program_ask(&run, "/file -", "no file is attached");
+    assert_false(pty_shows(run.s, "with the next message:"));
     program_ask(&run, "! true", "$ true: no output");
-    program_ask(&run, "/shell echo as a command", "as a command");
-    program_ask(&run, "/file -", "no file is attached");
+    program_ask(&run, "/shell echo as a command", "13 B of output, about ");
+    sees(&run, "with the next message: $ echo as a command");
+    program_line(&run, "/file -");
+    loses(&run, "with the next message: $ echo as a command");
     program_say(&run, " !bang is a message");
     sees(&run, ">  !bang is a message");
     program_quit(&run);
@@ -215,6 +238,7 @@ int main(void)
         cmocka_unit_test_teardown(processes_that_left_the_group_are_not_waited_for, end_run),
         cmocka_unit_test_teardown(files_that_a_message_names_go_with_it, end_run),
         cmocka_unit_test_teardown(other_names_stay_text, end_run),
+        cmocka_unit_test_teardown(names_that_were_meant_as_files_are_named, end_run),
         cmocka_unit_test_teardown(a_file_that_cannot_be_attached_keeps_the_message, end_run),
         cmocka_unit_test_teardown(files_after_an_at_sign_are_completed, end_run),
         cmocka_unit_test_teardown(output_is_shown_and_attached, end_run),

@@ -180,22 +180,64 @@ size_t files_typed(const char *line, size_t n, bool *is_quoted)
     return found;
 }
 
-/* Copy name[0 .. n) to buf[4096] if it is a file; or without punctuation at its end.  False: it
- * is none, such as the name of a person. */
-static bool is_file(const char *name, size_t n, char *buf)
+#define AFTER_A_NAME ".,;:!?)]'\"" /* punctuation of the sentence around it */
+
+enum named { NAMED_FILE, NAMED_OTHER, NAMED_NOTHING };
+
+/* Copy name[0 .. n) to buf[4096] if something has that name; or without punctuation at its end.
+ * NAMED_OTHER: a folder, a device, a pipe. */
+static enum named what_is(const char *name, size_t n, char *buf)
 {
     char path[4096];
     struct stat st;
 
     for (; n > 0 && n < sizeof path; n--) {
-        snprintf(buf, sizeof path, "%.*s", (int)n, name);
+        memcpy(buf, name, n);
+        buf[n] = '\0';
         path_expand(path, sizeof path, buf);
         if (stat(path, &st) == 0)
-            return S_ISREG(st.st_mode);
-        if (strchr(".,;:!?)]'\"", name[n - 1]) == NULL)
+            return S_ISREG(st.st_mode) ? NAMED_FILE : NAMED_OTHER;
+        if (strchr(AFTER_A_NAME, name[n - 1]) == NULL)
             break;
     }
-    return false;
+    return NAMED_NOTHING;
+}
+
+/* Was name[0 .. n), which nothing has, meant as a file?  A path or an ending is, the name of a
+ * person and a line of code are not. */
+static bool is_like_a_file(const char *name, size_t n, char *buf)
+{
+    static const char of_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                   "_+-./~";
+    const char *dot;
+
+    while (n > 0 && strchr(AFTER_A_NAME, name[n - 1]) != NULL)
+        n--;
+    if (n == 0 || n >= 4096)
+        return false;
+    memcpy(buf, name, n);
+    buf[n] = '\0';
+    if (name[-1] == '"')
+        return true;
+    if (strspn(buf, of_names) != n)
+        return false;
+    dot = strrchr(buf, '.');
+    return strncmp(buf, "/", 1) == 0 || strncmp(buf, "~/", 2) == 0 || strncmp(buf, "./", 2) == 0 ||
+           strncmp(buf, "../", 3) == 0 ||
+           (dot != NULL && dot > buf && strlen(dot) > 1 && strlen(dot) <= 5);
+}
+
+/* Say which names stay text; the first of them, so that code with many is one line. */
+static void say_what_stays(struct talk *t, const char *first, enum named what, size_t n_more)
+{
+    char clean[200], more[64] = "";
+
+    clean_line(clean, sizeof clean, first, strlen(first));
+    if (n_more > 0)
+        snprintf(more, sizeof more, "; %zu more name%s", n_more,
+                 n_more == 1 ? " stays text, too" : "s stay text, too");
+    talk_notice(t, "@%s stays text: %s%s", clean,
+                what == NAMED_OTHER ? "it is not a file" : "there is no such file", more);
 }
 
 /* A message that came back has its files. */
@@ -214,15 +256,27 @@ bool files_attach_named(struct talk *t, const char *text)
 {
     const char *name;
     char path[4096], clean[sizeof talk_outbox(t)->file[0].name], whole[4096];
-    size_t at = 0, n;
+    char text_stays[4096] = "";
+    size_t at = 0, n, n_text = 0;
+    enum named what, first = NAMED_NOTHING;
 
     while ((at = next_at(text, at, &name, &n)) > 0) {
-        if (!is_file(name, n, path))
+        what = what_is(name, n, path);
+        if (what == NAMED_OTHER || (what == NAMED_NOTHING && is_like_a_file(name, n, path))) {
+            if (n_text++ == 0) {
+                first = what;
+                memcpy(text_stays, path, strlen(path) + 1);
+            }
+            continue;
+        }
+        if (what == NAMED_NOTHING)
             continue;
         clean_line(clean, sizeof clean, path, strlen(path));
         path_expand(whole, sizeof whole, path);
         if (!is_attached(t, clean) && !attach(t, whole, clean))
             return false;
     }
+    if (n_text > 0)
+        say_what_stays(t, text_stays, first, n_text - 1);
     return true;
 }
