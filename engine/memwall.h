@@ -720,7 +720,8 @@ bool mw_chat_next(struct mw_chat *c, struct mw_event *out);
  * Texts are copied.  They fail at once only if they cannot be queued.
  */
 int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e);
-/* The same, for an answer of at most n_predict tokens; 0: as the options say. */
+/* The same, for an answer of at most n_predict tokens, whatever the options say; 0: as they
+ * say. */
 int mw_chat_send_within(struct mw_chat *c, const char *text, size_t len, uint32_t n_predict,
                         struct err *e);
 int mw_chat_continue(struct mw_chat *c, struct err *e); /* go on with a stopped answer */

@@ -388,7 +388,7 @@ static void do_send(struct mw_chat *c, struct command *command)
     }
     free(command->text); /* the conversation has a copy */
     command->text = NULL;
-    if (command->n > 0 && (a->n_predict == 0 || command->n < a->n_predict))
+    if (command->n > 0)
         a->n_predict = (uint32_t)command->n;
     do_answer(c, false);
     a->n_predict = c->settings.o.n_predict;

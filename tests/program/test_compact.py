@@ -74,6 +74,21 @@ class Compact(FolderCase):
         again = self.chat(home, ("/undo", "taken back"), self.LAST, args=("--continue",))
         self.assertEqual(self.last_tokens(again), expected)
 
+    def test_the_limit_of_answers_does_not_cut_a_summary(self):
+        three = [(line, "* 1 token") for line, _ in self.THREE]
+        lines = self.chat(self.home(), *three, ("/compact", "4 messages are replaced"),
+                          args=("-n", "1"))
+        self.assertEqual([x["text"] for x in lines if "role" in x][6:],
+                         ["[/compact] Summarise our conversation so far: 4 messages.", "ab",
+                          LONG + "3", "a"])
+
+    def test_a_summary_that_is_cut_says_so(self):
+        self.model = chain(self.folder, "endless", {"\n": "a", "a": "b", "b": "a"}, eos=END).path
+        lines = self.chat(self.home(), *self.THREE,
+                          ("/compact", "by a summary, which was cut after 256 tokens: about"),
+                          args=("-n", "3"))
+        self.assertEqual([x["text"] for x in lines if "role" in x][7], "ab" * 128)
+
     def test_undo(self):
         whole = self.last_tokens(self.chat(self.home(), *self.THREE, self.LAST))
         home = self.home()

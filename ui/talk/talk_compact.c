@@ -292,14 +292,17 @@ static uint32_t tokens_after(const struct talk *t)
            tokens_of_messages(t, &c->tail);
 }
 
-static void say_freed(struct talk *t)
+static void say_freed(struct talk *t, const struct mw_event *ev)
 {
     uint32_t before = t->compact.n_token, after = tokens_after(t);
-    char count[24], left[24];
+    char count[24], left[24], cut[48] = "";
 
-    talk_notice(t, "%zu messages are replaced by a summary: about %s tokens instead of %s; /undo "
-                   "brings them back",
-                t->compact.n_old, receipt_count(left, sizeof left, after),
+    if (ev->receipt.done == MW_DONE_LENGTH)
+        snprintf(cut, sizeof cut, ", which was cut after %u tokens", ev->receipt.n_decoded);
+    talk_notice(t,
+                "%zu messages are replaced by a summary%s: about %s tokens instead of %s; /undo "
+                "brings them back",
+                t->compact.n_old, cut, receipt_count(left, sizeof left, after),
                 receipt_count(count, sizeof count, before));
 }
 
@@ -326,7 +329,7 @@ static void use_summary(struct talk *t, const struct mw_event *ev)
     ledger_add(&t->ledger, false);
     count_tail(t, &c->tail);
     show_saved(t);
-    say_freed(t);
+    say_freed(t, ev);
 }
 
 static const char *why_not(const struct talk *t, const struct mw_event *ev)
