@@ -312,7 +312,7 @@ static bool answer_from_help(struct run *r, const struct mw_model_info *info, co
     static struct mw_sample none;
     struct mw_receipt nothing = { .done = MW_DONE_STOP };
 
-    if (strcmp(info->name, UI_GUIDE_NAME) != 0 || r->o->chat.raw || r->o->telemetry != NULL ||
+    if (!help_is_guide(info) || r->o->chat.raw || r->o->telemetry != NULL ||
         !help_answer(command_texts(), &text, 1, answer))
         return false;
     answer_out_open(&r->out, r->o->json, false);

@@ -61,8 +61,6 @@ struct ui_models {
     struct mw_describe_options describe;
 };
 
-#define UI_GUIDE_NAME "memwall guide" /* of the model that is installed with memwall */
-
 /* A subcommand as its --help shows it, for questions about it; without a name: the last one. */
 struct ui_subcommand {
     const char *name, *args, *help, *about;

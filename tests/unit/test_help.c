@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "engine/memwall.h"
 #include "ui/talk/help_answer.h"
 #include "ui/talk/help_entry.h"
 #include "ui/ui.h"
@@ -127,6 +128,22 @@ static void paragraphs_of_subcommands_lose_their_line_breaks(void **state)
                                 "Print the plan as a table.\n\nMore of it.");
 }
 
+static void a_name_alone_makes_no_guide(void **state)
+{
+    struct mw_model_info info = { .name = "memwall guide", .arch = "gemma4", .n_param = 6170000 };
+
+    (void)state;
+    assert_true(help_is_guide(&info));
+    info.n_param = 4600000000;
+    assert_false(help_is_guide(&info));
+    info.n_param = 6170000;
+    snprintf(info.arch, sizeof info.arch, "llama");
+    assert_false(help_is_guide(&info));
+    snprintf(info.arch, sizeof info.arch, "gemma4");
+    snprintf(info.name, sizeof info.name, "memwall guide 2");
+    assert_false(help_is_guide(&info));
+}
+
 static void other_texts_are_for_the_model(void **state)
 {
     static const char *const texts[] = {
@@ -166,6 +183,7 @@ int main(void)
         cmocka_unit_test(a_question_can_be_about_the_one_before),
         cmocka_unit_test(two_things_are_compared),
         cmocka_unit_test(paragraphs_of_subcommands_lose_their_line_breaks),
+        cmocka_unit_test(a_name_alone_makes_no_guide),
         cmocka_unit_test(other_texts_are_for_the_model),
     };
 

@@ -7,7 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/memwall.h"
 #include "ui/talk/help_find.h"
+
+#define GUIDE_NAME  "memwall guide"
+#define GUIDE_ARCH  "gemma4"
+#define GUIDE_PARAM 20000000 /* it has fewer */
 
 struct text {
     char *s;
@@ -25,6 +30,12 @@ static void put(struct text *t, const char *fmt, ...)
     va_end(ap);
     if (n > 0)
         t->used += (size_t)n < t->size - t->used ? (size_t)n : t->size - t->used - 1;
+}
+
+bool help_is_guide(const struct mw_model_info *info)
+{
+    return strcmp(info->name, GUIDE_NAME) == 0 && strcmp(info->arch, GUIDE_ARCH) == 0 &&
+           info->n_param < GUIDE_PARAM;
 }
 
 static void put_option_name(struct text *t, const struct option *o)

@@ -13,10 +13,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct mw_model_info;
 struct ui_subcommand;
 
 #define HELP_ANSWER_BYTES 4096
 #define HELP_ANSWER_SAYS  "From the help: " /* how each answer begins */
+
+/* Is it the guide, the model that is installed with memwall?  A name alone does not say so. */
+bool help_is_guide(const struct mw_model_info *info);
 
 /* Answer the last of n questions of a conversation, oldest first: it may be about the subject
  * of the one before.  Returns false if it is for the model. */

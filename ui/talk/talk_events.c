@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "ui/talk/help_answer.h"
 #include "ui/talk/talk_internal.h"
 #include "ui/text/clean.h"
 #include "ui/text/receipt.h"
@@ -58,7 +59,7 @@ static void introduce(struct talk *t)
         talk_notice(t, "that context is more than the %u tokens that the model was trained for",
                     t->info.n_ctx_train);
     say_how_weights_are_read(t);
-    if (strcmp(t->info.name, UI_GUIDE_NAME) == 0 && t->ledger.n == 0)
+    if (help_is_guide(&t->info) && t->ledger.n == 0)
         talk_notice(t,
                     "ask it, for example: what is the memory wall? how do I change the memory "
                     "budget? which keys are there?");

@@ -12,7 +12,7 @@
 /* Only the guide is asked about memwall.  The tour shows how the model itself answers. */
 static bool is_asked(const struct talk *t)
 {
-    return strcmp(t->info.name, UI_GUIDE_NAME) == 0 && !t->o->tour && !t->changes.asked.raw;
+    return help_is_guide(&t->info) && !t->o->tour && !t->changes.asked.raw;
 }
 
 /* Find the answer to text, which may follow up on the questions before. */
