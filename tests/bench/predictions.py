@@ -3,6 +3,7 @@
 
     predictions.py MEMWALL RESULTS.json MODEL.gguf… [--budgets 256M,1G,…] [--points 6]
                    [--prompt 256] [--seconds 3] [--minutes 24] [--rounds 1] [--after]
+                   [--disk-rate 1G] [--busy]
 
 Each point is one "memwall bench" of one model and budget: a process in a control group of its
 own loads the model, evaluates a prompt and decodes some tokens.  The program prints what it
@@ -21,10 +22,13 @@ during which other programs used more than a tenth of the processors is marked w
 The program keeps the newest tokens of a model with its limits, and begins later predictions there.
 By default they are removed before each point, so predictions begin at the limits.  With --after,
 the point in the middle is measured first, and the others are predicted from its tokens alone.
+--disk-rate limits the reads of all runs: on a disk whose rate changes from one run to the next,
+the differences are then those of the predictions.  --busy computes on one processor meanwhile.
 The pressure on processors and disk (PSI) is printed at the end.  bench_predict.c does the same
 within one process, and follows the advice.
 """
 import argparse
+import atexit
 import json
 import os
 import statistics
@@ -104,12 +108,13 @@ def budgets_of(a, model):
 
 
 def measure(a, model, budget):
-    plan, why = call([a.memwall, "plan", model, "--memory", budget, "--json"])
+    rate = ["--disk-rate", a.disk_rate] if a.disk_rate else []
+    plan, why = call([a.memwall, "plan", model, "--memory", budget, "--json", *rate])
     if plan is None or not plan["fits"]:
         return {"error": why or "does not fit"}
     n = max(4, min(32, int(a.seconds * plan["outlook"]["decode_tps"])))
     result, why = call([a.memwall, "bench", model, "--memory", budget, "-p", str(a.prompt),
-                        "-n", str(n), "-r", "1", "--cold", "--json", "--quiet"])
+                        "-n", str(n), "-r", "1", "--cold", "--json", "--quiet", *rate])
     if result is None:
         return {"error": why}
     point = result["points"][0]
@@ -170,10 +175,16 @@ def main():
     p.add_argument("--seconds", type=float, default=3)
     p.add_argument("--minutes", type=float, default=24)
     p.add_argument("--after", action="store_true")
+    p.add_argument("--disk-rate")
+    p.add_argument("--busy", action="store_true")
     a = p.parse_args()
     a.cache = os.path.abspath(a.results + ".cache")
     os.environ["XDG_CACHE_HOME"] = a.cache
     end = time.monotonic() + 60 * a.minutes
+    if a.busy:
+        until_we_end = f"import os\nwhile os.getppid() == {os.getpid()}: pass"
+        other = subprocess.Popen([sys.executable, "-c", until_we_end])
+        atexit.register(other.kill)
     results = []
     if os.path.exists(a.results):
         with open(a.results, encoding="utf-8") as f:
