@@ -45,7 +45,7 @@ enum arch_trait {
     TRAIT_SKIP_ROPE = 1 << 25,    /* some layers do not rotate */
     TRAIT_TEMPERATURE = 1 << 26,  /* queries may grow with the position */
     TRAIT_SWA_UNSCALED = 1 << 27, /* sliding layers share the rope base, but are never scaled */
-    TRAIT_SINKS = 1 << 28,        /* heads have a score that takes weight from all positions */
+    TRAIT_SINKS = 1 << 28,        /* attention sinks: a learned score of each head */
     TRAIT_LATE_NAME = 1 << 29, /* GGUF calls the norm before feed-forward post_attention_norm */
     TRAIT_DELTA = 1 << 30, /* some layers have gated delta nets, the others gate attention */
 };

@@ -538,7 +538,7 @@ static void register_ring(struct stream *s)
     pthread_cond_signal(&s->news);
 }
 
-/* Does the disk have so much to do that it delivers what it can? */
+/* Are there enough reads in flight to keep the disk busy? */
 static bool is_busy(const struct stream *s)
 {
     uint32_t most = s->n_slot > 0 ? slot_depth(s) : s->depth;

@@ -2,8 +2,8 @@
  * sample.h - all figures of a running memwall at one moment, as plain data.
  *
  * The dashboard, the recorder, the replayer and `--json` use only this struct.  Its fields
- * have the names of the JSON lines (memwall-telemetry(5)).  No field is computed from other
- * fields; readers compute rates and shares with rates.h.
+ * have the names of the JSON lines (memwall-telemetry(5)).  Except for the verdict, no field is
+ * computed from other fields; readers compute rates and shares with rates.h.
  */
 #ifndef MEMWALL_ENGINE_TELEMETRY_SAMPLE_H
 #define MEMWALL_ENGINE_TELEMETRY_SAMPLE_H

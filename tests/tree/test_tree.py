@@ -2,6 +2,7 @@
 """Rules for the tree: includes, calls that the engine must not make, file lists, plain English."""
 import os
 import re
+import subprocess
 import unittest
 
 import references
@@ -31,6 +32,8 @@ RANK = {
 # Headers outside the rooms, and the only rooms that may include them (None: every room).
 FACES = {"engine/memwall.h": {"session", "hub"}, "ui/ui.h": None}
 MAX_LINES = 900
+MESSAGES_SINCE = "2026-11-26T23:00:00Z"
+LONGEST_SUBJECT = 72
 
 # Only src/ and ui/ may print, end the process, read the environment, take signals and use the
 # terminal.
@@ -251,6 +254,24 @@ class Tree(unittest.TestCase):
             for f in prose(top):
                 bad += [f'{f}:{line}: "{phrase}": {instead}'
                         for line, phrase, instead in words.found(f, read(f))]
+        self.none(bad)
+
+    def test_commit_messages_are_in_plain_english(self):
+        """Messages that are older than this test stay as they are."""
+        try:
+            log = subprocess.run(["git", "log", f"--since={MESSAGES_SINCE}",
+                                  "--format=%h%x00%B%x01"], cwd=SRCDIR, capture_output=True,
+                                 text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            self.skipTest("no git, or this is not a clone")
+        bad = []
+        for part in log.split("\x01"):
+            commit, _, message = part.strip().partition("\0")
+            subject = message.split("\n")[0]
+            if len(subject) > LONGEST_SUBJECT:
+                bad.append(f"{commit}: a subject of {len(subject)} columns")
+            bad += [f'{commit}: "{phrase}": {instead}'
+                    for _, phrase, instead in words.found("message.md", message)]
         self.none(bad)
 
     def test_every_word_pattern_finds_its_example(self):
