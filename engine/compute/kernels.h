@@ -43,6 +43,35 @@ size_t kv_row_bytes(enum kv_type t, size_t n); /* n values of one head */
 
 #define ATTN_BLOCK 32 /* maximum positions per attn() call */
 
+/* A matrix times columns: y[c * ldy + r] = sum_k W[r][k] * x[c][k] for r < n_row, c < n_col. */
+struct matmul {
+    enum tensor_type type; /* of the weights */
+    enum act_form form;    /* of the columns */
+    size_t n_row, n_k, n_col;
+    const void *w;   /* n_row rows, one after the other */
+    const void *x;   /* n_col packed columns, x_stride bytes apart */
+    size_t x_stride;
+    float *y;
+    size_t ldy;
+};
+
+/*
+ * Attention of n_q queries that share a key head to n_pos <= ATTN_BLOCK stored positions:
+ *   s_j = q . k_j * scale (softcapped if cap > 0)
+ * m is the running maximum, l the running sum, acc the weighted sum of values.  They begin with
+ * -INFINITY, 0 and 0.  The caller divides acc by l at the end.
+ */
+struct attn_block {
+    enum kv_type k_type, v_type;
+    const void *k, *v; /* rows of n_pos positions */
+    size_t k_stride, v_stride; /* in bytes */
+    size_t n_pos, n_q, dk, dv;
+    const float *q; /* [n_q][dk] */
+    float scale, cap;
+    float *m, *l; /* [n_q] */
+    float *acc;   /* [n_q][dv] */
+};
+
 struct kernels {
     const char *name; /* "avx512vnni", "avx2", "neon", "generic" … */
 
@@ -52,23 +81,16 @@ struct kernels {
     /* Pack one column x[n_k] into dst (act_bytes(form, n_k) bytes). */
     void (*act_pack)(enum act_form form, const float *x, size_t n_k, void *dst);
 
-    /*
-     * y[c * ldy + r] = sum_k W[r][k] * x[c][k] for r < n_row and c < n_col.
-     * W has n_row rows of the type, x has n_col packed columns x_stride bytes apart.
-     */
-    void (*mul)(enum tensor_type type, enum act_form form, const void *w, size_t n_row,
-                size_t n_k, const void *x, size_t x_stride, size_t n_col, float *y, size_t ldy);
+    void (*mul)(const struct matmul *m);
 
-    /* The same for rows `from` to `to` - 1 of packed BF16 weights (packed.h): the bits of plain
-     * ones.  x: floats.  y begins with row 0 of the block. */
-    void (*mul_packed)(const struct packed_block *w, size_t from, size_t to, const float *x,
-                       size_t x_stride, size_t n_col, float *y, size_t ldy);
+    /* The same for the rows from `first` on of packed BF16 weights (packed.h): the bits of plain
+     * ones.  The columns are floats.  m->w is not used. */
+    void (*mul_packed)(const struct packed_block *b, size_t first, const struct matmul *m);
 
-    /* The same for n_row rows, a multiple of INTERLEAVED_ROWS, of interleaved weights
-     * (interleave.h): the bits of those in the file.  x: columns in ACT_Q8.  NULL if the set
+    /* The same for interleaved weights (interleave.h), whose rows are a multiple of
+     * INTERLEAVED_ROWS: the bits of those in the file.  The columns are ACT_Q8.  NULL if the set
      * has no such kernels. */
-    void (*mul_interleaved)(enum tensor_type type, const void *w, size_t n_row, size_t n_k,
-                            const void *x, size_t x_stride, size_t n_col, float *y, size_t ldy);
+    void (*mul_interleaved)(const struct matmul *m);
 
     /* Values k .. k + n - 1 of a packed row; k is a multiple of 256, n of 64. */
     void (*unpack)(const struct packed_block *w, size_t row, size_t k, size_t n, float *dst);
@@ -99,18 +121,11 @@ struct kernels {
     void (*kv_store)(enum kv_type type, const float *src, size_t n, void *dst);
 
     /*
-     * Add n_pos <= ATTN_BLOCK stored positions to the attention of n_q queries that share
-     * a key head.  Rows of k and v are k_stride and v_stride bytes apart.
-     *   s_j = q . k_j * scale (softcapped if cap > 0)
-     * m is the running maximum, l the running sum, acc the weighted sum of values:
-     *   q [n_q][dk];  m, l [n_q], start at -INFINITY and 0;  acc [n_q][dv], starts at 0
-     * The caller divides acc by l at the end.  Blocks start at multiples of ATTN_BLOCK and
-     * are shortened only by the mask and the end, so the order of additions does not depend
-     * on chunks or rings.
+     * Add a block of positions to the attention of its queries.  Blocks start at multiples of
+     * ATTN_BLOCK and are shortened only by the mask and the end, so the order of additions does
+     * not depend on chunks or rings.
      */
-    void (*attn)(enum kv_type kt, enum kv_type vt, const float *q, size_t n_q, const void *k,
-                 size_t k_stride, const void *v, size_t v_stride, size_t n_pos, size_t dk,
-                 size_t dv, float scale, float cap, float *m, float *l, float *acc);
+    void (*attn)(const struct attn_block *a);
 
     /*
      * One token of one head of a gated delta net.  The state has a row of dk values for each

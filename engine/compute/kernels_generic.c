@@ -115,57 +115,52 @@ static const float *column_tile(enum act_form form, const void *column, size_t k
 
 /* Matrix times columns */
 
-/* y[c * ldy] = sum_k w[k] * x[c][k] for at most GROUP columns */
-static void mul_row(enum tensor_type type, enum act_form form, const uint8_t *w, size_t n_k,
-                    const uint8_t *x, size_t x_stride, size_t n_col, float *y, size_t ldy)
+/* Row r of a product and at most GROUP columns from c on */
+static void mul_row(const struct matmul *m, size_t r, size_t c, size_t n_col)
 {
+    const uint8_t *w = (const uint8_t *)m->w + r * (size_t)tensor_row_bytes(m->type, m->n_k);
+    const uint8_t *x = (const uint8_t *)m->x + c * m->x_stride;
     float sum[GROUP][LANES] = { { 0 } };
     float wt[TILE], xt[TILE];
 
-    for (size_t k = 0; k < n_k; k += TILE) {
-        size_t n = min_size(TILE, n_k - k);
+    for (size_t k = 0; k < m->n_k; k += TILE) {
+        size_t n = min_size(TILE, m->n_k - k);
 
-        dequant_row(type, w + tensor_row_bytes(type, k), wt, n);
-        for (size_t c = 0; c < n_col; c++)
-            dot_add(wt, column_tile(form, x + c * x_stride, k, n, xt), n, sum[c]);
+        dequant_row(m->type, w + tensor_row_bytes(m->type, k), wt, n);
+        for (size_t j = 0; j < n_col; j++)
+            dot_add(wt, column_tile(m->form, x + j * m->x_stride, k, n, xt), n, sum[j]);
     }
-    for (size_t c = 0; c < n_col; c++)
-        y[c * ldy] = fold(sum[c]);
+    for (size_t j = 0; j < n_col; j++)
+        m->y[(c + j) * m->ldy + r] = fold(sum[j]);
 }
 
-static void mul(enum tensor_type type, enum act_form form, const void *w, size_t n_row,
-                size_t n_k, const void *x, size_t x_stride, size_t n_col, float *y, size_t ldy)
+static void mul(const struct matmul *m)
 {
-    size_t row_bytes = (size_t)tensor_row_bytes(type, n_k);
-
-    for (size_t r = 0; r < n_row; r++)
-        for (size_t c = 0; c < n_col; c += GROUP)
-            mul_row(type, form, (const uint8_t *)w + r * row_bytes, n_k,
-                    (const uint8_t *)x + c * x_stride, x_stride, min_size(GROUP, n_col - c),
-                    y + c * ldy + r, ldy);
+    for (size_t r = 0; r < m->n_row; r++)
+        for (size_t c = 0; c < m->n_col; c += GROUP)
+            mul_row(m, r, c, min_size(GROUP, m->n_col - c));
 }
 
-static void mul_packed(const struct packed_block *w, size_t from, size_t to, const float *x,
-                       size_t x_stride, size_t n_col, float *y, size_t ldy)
+static void mul_packed(const struct packed_block *b, size_t first, const struct matmul *m)
 {
     uint16_t packed[PACKED_SPAN];
     float wt[PACKED_SPAN];
 
-    for (size_t r = from; r < to; r++)
-        for (size_t c = 0; c < n_col; c += GROUP) {
-            size_t n_c = min_size(GROUP, n_col - c);
+    for (size_t r = 0; r < m->n_row; r++)
+        for (size_t c = 0; c < m->n_col; c += GROUP) {
+            const float *x = (const float *)m->x + c * (m->x_stride / sizeof *x);
+            size_t n_c = min_size(GROUP, m->n_col - c);
             float sum[GROUP][LANES] = { { 0 } };
 
-            for (size_t span = 0; span < w->n_span; span++) {
-                size_t n = packed_span(w, r, span, packed);
+            for (size_t span = 0; span < b->n_span; span++) {
+                size_t n = packed_span(b, first + r, span, packed);
 
                 dequant_row(TYPE_BF16, packed, wt, n);
                 for (size_t j = 0; j < n_c; j++)
-                    dot_add(wt, x + (c + j) * (x_stride / sizeof *x) + span * PACKED_SPAN, n,
-                            sum[j]);
+                    dot_add(wt, x + j * (m->x_stride / sizeof *x) + span * PACKED_SPAN, n, sum[j]);
             }
             for (size_t j = 0; j < n_c; j++)
-                y[(c + j) * ldy + r] = fold(sum[j]);
+                m->y[(c + j) * m->ldy + r] = fold(sum[j]);
         }
 }
 
@@ -319,21 +314,19 @@ static void gather(enum kv_type vt, float p[GROUP][ATTN_BLOCK], const float *shr
         }
 }
 
-static void attn(enum kv_type kt, enum kv_type vt, const float *q, size_t n_q, const void *k,
-                 size_t k_stride, const void *v, size_t v_stride, size_t n_pos, size_t dk,
-                 size_t dv, float scale_by, float cap, float *m, float *l, float *acc)
+static void attn(const struct attn_block *a)
 {
-    if (n_pos == 0)
+    if (a->n_pos == 0)
         return;
-    for (size_t i = 0; i < n_q; i += GROUP) {
-        size_t n = min_size(GROUP, n_q - i);
+    for (size_t i = 0; i < a->n_q; i += GROUP) {
+        size_t n = min_size(GROUP, a->n_q - i);
         float s[GROUP][ATTN_BLOCK];
         float shrink[GROUP];
 
-        scores(kt, q + i * dk, n, k, k_stride, n_pos, dk, s);
+        scores(a->k_type, a->q + i * a->dk, n, a->k, a->k_stride, a->n_pos, a->dk, s);
         for (size_t g = 0; g < n; g++)
-            shrink[g] = soften(s[g], n_pos, scale_by, cap, m + i + g, l + i + g);
-        gather(vt, s, shrink, n, v, v_stride, n_pos, dv, acc + i * dv);
+            shrink[g] = soften(s[g], a->n_pos, a->scale, a->cap, a->m + i + g, a->l + i + g);
+        gather(a->v_type, s, shrink, n, a->v, a->v_stride, a->n_pos, a->dv, a->acc + i * a->dv);
     }
 }
 

@@ -13,14 +13,18 @@ libengine_a_SOURCES += \
 	engine/compute/pool.c engine/compute/pool.h \
 	engine/compute/quants.h
 
-# Each instruction set is a library of its own, compiled with its own flags.
-KERNEL_TEMPLATES = engine/compute/kernel_set.h engine/compute/set_attn.h \
-	engine/compute/set_curves.h engine/compute/set_delta.h engine/compute/set_mul_float.h \
-	engine/compute/set_interleaved.h engine/compute/set_mul_lanes.h engine/compute/set_mul_q8.h engine/compute/set_mul_rows.h \
-	engine/compute/set_mul_tile.h engine/compute/set_packed.h engine/compute/set_rotate.h \
-	engine/compute/set_unpack.h engine/compute/set_unpack_steps.h \
-	engine/compute/set_unpack_tile.h engine/compute/set_unpack_wide.h engine/compute/vec.h
-EXTRA_DIST += engine/compute/README.md $(KERNEL_TEMPLATES) engine/compute/vec_avx2.h \
+# Each instruction set is a library of its own: the same files with its name, vectors and flags.
+# Several files compile at the same time.
+KERNEL_SET = engine/compute/kernel_set.h engine/compute/set_attn.c engine/compute/set_curves.h \
+	engine/compute/set_delta.c engine/compute/set_interleaved.h \
+	engine/compute/set_mul_float.c engine/compute/set_mul_float.h \
+	engine/compute/set_mul_lanes.h engine/compute/set_mul_q8.c \
+	engine/compute/set_mul_rows.h engine/compute/set_mul_tile.h \
+	engine/compute/set_packed.h engine/compute/set_rotate.c engine/compute/set_steps.c \
+	engine/compute/set_tiles.h engine/compute/set_unpack.h \
+	engine/compute/set_unpack_steps.h engine/compute/set_unpack_tile.h \
+	engine/compute/set_unpack_wide.h engine/compute/vec.h
+EXTRA_DIST += engine/compute/README.md $(KERNEL_SET) engine/compute/vec_avx2.h \
 	engine/compute/vec_avx512.h \
 	engine/compute/vec_neon.h engine/compute/vec_sse41.h
 
@@ -33,13 +37,20 @@ KERNEL_LIBS += libkernels_sse41.a libkernels_avx2.a libkernels_avx512.a \
 	libkernels_avx512vnni.a libengine.a
 
 # Runs of 32 bytes are passed to inlined functions only: no ABI is affected.
-libkernels_sse41_a_SOURCES = engine/compute/kernels_sse41.c
+libkernels_sse41_a_SOURCES = $(KERNEL_SET)
+libkernels_sse41_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=sse41 \
+	-DVECTORS='"engine/compute/vec_sse41.h"'
 libkernels_sse41_a_CFLAGS = $(AM_CFLAGS) -mssse3 -msse4.1 -Wno-psabi
-libkernels_avx2_a_SOURCES = engine/compute/kernels_avx2.c
+libkernels_avx2_a_SOURCES = $(KERNEL_SET)
+libkernels_avx2_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=avx2 -DVECTORS='"engine/compute/vec_avx2.h"'
 libkernels_avx2_a_CFLAGS = $(AM_CFLAGS) $(AVX2_FLAGS)
-libkernels_avx512_a_SOURCES = engine/compute/kernels_avx512.c
+libkernels_avx512_a_SOURCES = $(KERNEL_SET)
+libkernels_avx512_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=avx512 \
+	-DVECTORS='"engine/compute/vec_avx512.h"'
 libkernels_avx512_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS)
-libkernels_avx512vnni_a_SOURCES = engine/compute/kernels_avx512.c
+libkernels_avx512vnni_a_SOURCES = $(KERNEL_SET)
+libkernels_avx512vnni_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=avx512vnni \
+	-DVECTORS='"engine/compute/vec_avx512.h"'
 libkernels_avx512vnni_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS) -mavx512vnni
 endif
 
@@ -47,8 +58,11 @@ if CPU_AARCH64
 noinst_LIBRARIES += libkernels_neon.a libkernels_neondot.a
 KERNEL_LIBS += libkernels_neon.a libkernels_neondot.a libengine.a
 
-libkernels_neon_a_SOURCES = engine/compute/kernels_neon.c
+libkernels_neon_a_SOURCES = $(KERNEL_SET)
+libkernels_neon_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=neon -DVECTORS='"engine/compute/vec_neon.h"'
 libkernels_neon_a_CFLAGS = $(AM_CFLAGS)
-libkernels_neondot_a_SOURCES = engine/compute/kernels_neon.c
+libkernels_neondot_a_SOURCES = $(KERNEL_SET)
+libkernels_neondot_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=neondot \
+	-DVECTORS='"engine/compute/vec_neon.h"'
 libkernels_neondot_a_CFLAGS = $(AM_CFLAGS) -march=armv8.2-a+dotprod
 endif

@@ -17,7 +17,9 @@
 
 #include <stdbool.h>
 
-#include "engine/compute/set_packed.h"
+#include "engine/compute/kernel_set.h"
+#include "engine/compute/packed.h"
+#include "engine/compute/set_tiles.h"
 
 #define MUL_DEPTH    512
 #define STREAM_COLS  32 /* neighbouring rows are as fast with more */
@@ -213,7 +215,7 @@ INLINE void mul_widened(enum tensor_type type, size_t n_r, const struct product 
             p->y[(c + j) * p->ldy + r + i] = vf_sum(sums[j * TILE_ROWS + i]);
 }
 
-static void mul_blocks(enum tensor_type type, const struct product *p)
+static __attribute__((unused)) void mul_blocks(enum tensor_type type, const struct product *p)
 {
     for (size_t c = 0; c < p->n_col; c += WAITING_COLS) {
         size_t n_c = at_most(p->n_col - c, WAITING_COLS);
@@ -224,41 +226,6 @@ static void mul_blocks(enum tensor_type type, const struct product *p)
         for (; r < p->n_row; r++)
             mul_widened(type, 1, p, r, c, n_c);
     }
-}
-
-static void set_mul_packed(const struct packed_block *w, size_t from, size_t to, const float *x,
-                           size_t x_stride, size_t n_col, float *y, size_t ldy)
-{
-    struct product p = { .packed = w,
-                         .first = from,
-                         .n_row = to - from,
-                         .n_k = w->n_k,
-                         .x = x,
-                         .ldx = x_stride / sizeof *x,
-                         .n_col = n_col,
-                         .y = y + from,
-                         .ldy = ldy };
-
-    if (n_col <= PACKED_COLS)
-        mul_packed_streams(w, from, to, x, p.ldx, n_col, y, ldy);
-    else
-        mul_blocks(TYPE_BF16, &p);
-}
-
-#define MUL_FLOATS(TYPE, ...)                                                                  \
-    case TYPE_##TYPE: mul_floats(TYPE_##TYPE, p); return;
-
-static void mul_float_columns(enum tensor_type type, const struct product *p)
-{
-    switch (type) {
-        FLOAT_TYPES(MUL_FLOATS)
-        BLOCK_TYPES(CASE_OF)
-        mul_blocks(type, p);
-        return;
-        OTHER_TYPES(CASE_OF)
-        break;
-    }
-    assert(false && "a type without kernels is refused when a model is opened");
 }
 
 #endif

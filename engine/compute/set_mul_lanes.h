@@ -1,6 +1,6 @@
 /*
  * set_mul_lanes.h - matrix times columns of 8-bit numbers, one row at a time, for vectors of
- * 4 floats.  set_mul_q8.h includes it.
+ * 4 floats.  set_mul_q8.c includes it.
  *
  * Order of additions for each row and column: for each span of 256 values in rising order,
  * chunk by chunk,

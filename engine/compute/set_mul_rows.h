@@ -1,6 +1,6 @@
 /*
  * set_mul_rows.h - matrix times columns of 8-bit numbers, four rows at a time.
- * set_mul_q8.h includes it if the vectors have the operations.
+ * set_mul_q8.c includes it if the vectors have the operations.
  *
  * A group is the 16 or 32 values that share a scale.  A step is a group per 16 bytes of a
  * vector: GROUPS neighbours.  Groups of 32 values are unpacked to two vectors, one with the

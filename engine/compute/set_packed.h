@@ -1,5 +1,5 @@
 /*
- * set_packed.h - products of packed BF16 weights (packed.h).
+ * set_packed.h - products of packed BF16 weights (packed.h).  set_mul_float.c includes it.
  *
  * Up to PACKED_COLS columns, weights are widened in registers, again for each TILE_COLS of
  * them, and added in the order of set_mul_float.h: lane k % VN in rising k.  With more
@@ -13,92 +13,9 @@
 #define MEMWALL_ENGINE_COMPUTE_SET_PACKED_H
 
 #include "engine/compute/packed.h"
-#include "engine/compute/set_unpack.h"
+#include "engine/compute/set_mul_float.h"
 
-#define ROWS_OF_ONE  4                   /* rows with one column, or few */
-#define HALF_VECTORS (32 / VN)           /* of half a group */
-#define COLUMN_CACHE ((size_t)448 << 10) /* bytes of columns per group */
-
-/*
- * How far ahead streams are prefetched, in bytes, into the first-level cache.  Packed, from
- * memory, two threads, AVX-512: 1, 4 and 8 columns become 1.1, 1.4 and 1.1 times as fast.
- * 768 and 3072 bytes gain less.  SSE4.1 is limited by arithmetic and gains nothing.
- */
-#define ROWS_AHEAD (VN > 4 ? 1536 : 0)
-
-/* fn(n_r, n_c, ...) with n_c <= TILE_COLS as a constant */
-#if TILE_COLS == 3
-#define WITH_COLS(n_c, fn, n_r, ...)                                                           \
-    switch (n_c) {                                                                             \
-    case 1: fn(n_r, 1, __VA_ARGS__); break;                                                    \
-    case 2: fn(n_r, 2, __VA_ARGS__); break;                                                    \
-    default: fn(n_r, 3, __VA_ARGS__); break;                                                   \
-    }
-#else
-#define WITH_COLS(n_c, fn, n_r, ...)                                                           \
-    switch (n_c) {                                                                             \
-    case 1: fn(n_r, 1, __VA_ARGS__); break;                                                    \
-    case 2: fn(n_r, 2, __VA_ARGS__); break;                                                    \
-    case 3: fn(n_r, 3, __VA_ARGS__); break;                                                    \
-    case 4: fn(n_r, 4, __VA_ARGS__); break;                                                    \
-    case 5: fn(n_r, 5, __VA_ARGS__); break;                                                    \
-    default: fn(n_r, 6, __VA_ARGS__); break;                                                   \
-    }
-#endif
-
-INLINE size_t at_most(size_t n, size_t limit)
-{
-    return n < limit ? n : limit;
-}
-
-/* The first part of n columns in even parts of at most `most`. */
-INLINE size_t even_part(size_t n, size_t most)
-{
-    size_t n_part = (n + most - 1) / most;
-
-    return (n + n_part - 1) / n_part;
-}
-
-/* How many of n_col columns are multiplied with all rows first: those that fit the
- * second-level cache. */
-INLINE size_t near_cols(size_t n_col, size_t ldx)
-{
-    size_t n = COLUMN_CACHE / (ldx * sizeof(float) + 1);
-
-    return even_part(n_col, n < TILE_COLS ? TILE_COLS : n);
-}
-
-/* y[c * ldy + r * n_between] = the sum of the lanes of acc[r * n_c + c] */
-INLINE void fold_tile(const vf *acc, size_t n_r, size_t n_c, float *y, size_t ldy,
-                      size_t n_between)
-{
-    size_t from = 0;
-
-#ifdef HAS_SUM_4X4
-    if (n_r == 4)
-        UNROLL
-    for (; from + 2 < n_c; from += 4) {
-        const size_t last = at_most(n_c - from, 4) - 1;
-        float t[16];
-        vf a[16];
-
-        UNROLL
-        for (size_t i = 0; i < 16; i++)
-            a[i] = acc[i / 4 * n_c + from + at_most(i % 4, last)];
-        vf_sum_4x4(a, 4, t, 4);
-        UNROLL
-        for (size_t i = 0; i <= last; i++)
-            UNROLL
-        for (size_t r = 0; r < 4; r++)
-            y[(from + i) * ldy + r * n_between] = t[4 * i + r];
-    }
-#endif
-    UNROLL
-    for (size_t r = 0; r < n_r; r++)
-        UNROLL
-    for (size_t c = from; c < n_c; c++)
-        y[c * ldy + r * n_between] = vf_sum(acc[r * n_c + c]);
-}
+#define HALF_VECTORS (32 / VN) /* of half a group */
 
 /* Half h of the group at p, as floats in rising k. */
 INLINE void widen_half(vp exponents, const uint8_t *p, size_t h, vf *w)
@@ -150,7 +67,7 @@ static NOINLINE void widen_patched(const struct packed_block *b, uint32_t head,
 }
 
 /* Values k .. k + n - 1 of a row; k is a multiple of PACKED_SPAN, n of PACKED_GROUP. */
-static void set_unpack(const struct packed_block *b, size_t row, size_t k, size_t n, float *dst)
+void set_unpack(const struct packed_block *b, size_t row, size_t k, size_t n, float *dst)
 {
     const uint32_t *head = b->heads + row * b->n_span + k / PACKED_SPAN;
     const uint8_t *p = b->groups + row * b->stride + packed_stride(k);
@@ -314,15 +231,18 @@ INLINE void add_span_of(const struct packed_rows *s, size_t n_r, size_t n_c, con
     }
 }
 
-/* n_r rows from r on, n_between rows apart, times n_c columns. */
-INLINE void mul_packed_tile(size_t n_r, size_t n_c, const struct packed_block *b, size_t r,
-                            size_t n_between, const float *x, size_t ldx, float *y, size_t ldy)
+/* n_r rows of the product from r on, n_between rows apart, times n_c columns from c on. */
+INLINE void mul_packed_tile(size_t n_r, size_t n_c, const struct product *p, size_t r,
+                            size_t n_between, size_t c)
 {
-    struct packed_rows s = { .heads = b->heads + r * b->n_span,
+    const struct packed_block *b = p->packed;
+    const size_t row = p->first + r;
+    struct packed_rows s = { .heads = b->heads + row * b->n_span,
                              .patches = b->patches,
                              .head_step = n_between * b->n_span,
-                             .p = b->groups + r * b->stride,
+                             .p = b->groups + row * b->stride,
                              .step = n_between * b->stride };
+    const float *x = p->x + c * p->ldx;
     vf acc[ROWS_OF_ONE * TILE_COLS];
 
     UNROLL
@@ -330,37 +250,36 @@ INLINE void mul_packed_tile(size_t n_r, size_t n_c, const struct packed_block *b
         acc[i] = vf_zero();
     for (size_t k = 0; k < b->n_k; k += PACKED_SPAN) {
         s.n = at_most(b->n_k - k, PACKED_SPAN);
-        add_span_of(&s, n_r, n_c, x + k, ldx, acc);
+        add_span_of(&s, n_r, n_c, x + k, p->ldx, acc);
         s.heads++;
         s.p += packed_stride(PACKED_SPAN);
     }
-    fold_tile(acc, n_r, n_c, y + r, ldy, n_between);
+    fold_tile(acc, n_r, n_c, p->y + c * p->ldy + r, p->ldy, n_between);
 }
 
-/* n_r rows from r on, n_between rows apart, times n_col columns. */
-INLINE void mul_packed_rows(size_t n_r, const struct packed_block *b, size_t r,
-                            size_t n_between, const float *x, size_t ldx, size_t n_col,
-                            float *y, size_t ldy)
+/* n_r rows of the product from r on, n_between rows apart, times n_col columns from c on. */
+INLINE void mul_packed_rows(size_t n_r, const struct product *p, size_t r, size_t n_between,
+                            size_t c, size_t n_col)
 {
-    for (size_t c = 0, n_c; c < n_col; c += n_c) {
-        n_c = even_part(n_col - c, TILE_COLS);
-        WITH_COLS(n_c, mul_packed_tile, n_r, b, r, n_between, x + c * ldx, ldx, y + c * ldy,
-                  ldy)
+    const size_t end = c + n_col;
+
+    for (size_t n_c; c < end; c += n_c) {
+        n_c = even_part(end - c, TILE_COLS);
+        WITH_COLS(n_c, mul_packed_tile, n_r, p, r, n_between, c)
     }
 }
 
-/* Rows from .. to - 1 times n_col columns, in ROWS_OF_ONE long streams as in set_mul_rows.h. */
-static void mul_packed_streams(const struct packed_block *b, size_t from, size_t to,
-                               const float *x, size_t ldx, size_t n_col, float *y, size_t ldy)
+/* At most PACKED_COLS columns, in ROWS_OF_ONE long streams as in set_mul_rows.h. */
+static void mul_packed_streams(const struct product *p)
 {
-    const size_t part = (to - from) / ROWS_OF_ONE;
+    const size_t part = p->n_row / ROWS_OF_ONE;
 
-    for (size_t c = 0, near; c < n_col; c += near) {
-        near = near_cols(n_col - c, ldx);
-        for (size_t r = from; r < from + part; r++)
-            mul_packed_rows(ROWS_OF_ONE, b, r, part, x + c * ldx, ldx, near, y + c * ldy, ldy);
-        for (size_t r = from + part * ROWS_OF_ONE; r < to; r++)
-            mul_packed_rows(1, b, r, 1, x + c * ldx, ldx, near, y + c * ldy, ldy);
+    for (size_t c = 0, near; c < p->n_col; c += near) {
+        near = near_cols(p->n_col - c, p->ldx);
+        for (size_t r = 0; r < part; r++)
+            mul_packed_rows(ROWS_OF_ONE, p, r, part, c, near);
+        for (size_t r = part * ROWS_OF_ONE; r < p->n_row; r++)
+            mul_packed_rows(1, p, r, 1, c, near);
     }
 }
 

@@ -769,30 +769,4 @@ INLINE void widen_floats(enum tensor_type type, const uint8_t *p, float *dst, si
         vf_store_part(dst + i, load_weights_part(type, p, i, n - i), n - i);
 }
 
-#define DEQUANT_OF(decoder, TYPE, name)                                                        \
-    static NOINLINE void dequant_##name(const void *src, float *dst, size_t n)                 \
-    {                                                                                          \
-        decoder(TYPE_##TYPE, src, dst, n);                                                     \
-    }
-#define DEQUANT_32(TYPE, name, ...)    DEQUANT_OF(dequant_blocks, TYPE, name)
-#define DEQUANT_256(TYPE, name, ...)   DEQUANT_OF(dequant_spans, TYPE, name)
-#define DEQUANT_FLOAT(TYPE, name, ...) DEQUANT_OF(widen_floats, TYPE, name)
-TYPES_OF_32(DEQUANT_32)
-TYPES_OF_256(DEQUANT_256)
-FLOAT_TYPES(DEQUANT_FLOAT)
-
-#define CALL_DEQUANT(TYPE, name, ...)                                                          \
-    case TYPE_##TYPE: dequant_##name(src, dst, n); return;
-
-static void set_dequant(enum tensor_type type, const void *src, float *dst, size_t n)
-{
-    switch (type) {
-        FLOAT_TYPES(CALL_DEQUANT)
-        BLOCK_TYPES(CALL_DEQUANT)
-        OTHER_TYPES(CASE_OF)
-        break;
-    }
-    assert(false && "a type without kernels is refused when a model is opened");
-}
-
 #endif

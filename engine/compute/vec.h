@@ -1,8 +1,8 @@
 /*
  * vec.h - the common part of all vec_*.h.
  *
- * A set of kernels is one file that names a vec_*.h and includes kernel_set.h, compiled
- * with the flags of its instruction set.  Functions that take sizes and types as constants
+ * A set of kernels is the files of kernel_set.h, compiled with a vec_*.h and the flags of its
+ * instruction set.  Functions that take sizes and types as constants
  * are always inlined, so each use becomes its own loop without branches on them.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_VEC_H

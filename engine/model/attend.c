@@ -112,14 +112,23 @@ static void attend_block(const struct attend_job *j, struct item *a, uint32_t g,
     const struct model_desc *d = j->f->p.desc;
     const struct kv *kv = j->f->p.kv;
     uint32_t head_kv = (a->group + g) * j->n_q / (layer->n_head / layer->n_head_kv);
-    size_t k_stride, v_stride, i = place(j, a, g, c, 1);
-    const void *k = kv_keys(kv, layer->kv_layer, at, head_kv, &k_stride);
-    const void *v = kv_values(kv, layer->kv_layer, at, head_kv, &v_stride);
+    size_t i = place(j, a, g, c, 1);
+    struct attn_block b = { .k_type = kv_type_k(kv),
+                            .v_type = kv_type_v(kv),
+                            .n_pos = end - at,
+                            .n_q = (size_t)n_col * j->n_q,
+                            .dk = layer->head_dim_k,
+                            .dv = layer->head_dim_v,
+                            .q = a->q + i * layer->head_dim_k,
+                            .scale = d->attn_scale,
+                            .cap = d->softcap_attn,
+                            .m = a->m + i,
+                            .l = a->l + i,
+                            .acc = a->sum + i * layer->head_dim_v };
 
-    j->f->p.kernels->attn(kv_type_k(kv), kv_type_v(kv), a->q + i * layer->head_dim_k,
-                          (size_t)n_col * j->n_q, k, k_stride, v, v_stride, end - at,
-                          layer->head_dim_k, layer->head_dim_v, d->attn_scale, d->softcap_attn,
-                          a->m + i, a->l + i, a->sum + i * layer->head_dim_v);
+    b.k = kv_keys(kv, layer->kv_layer, at, head_kv, &b.k_stride);
+    b.v = kv_values(kv, layer->kv_layer, at, head_kv, &b.v_stride);
+    j->f->p.kernels->attn(&b);
 }
 
 /* The columns of a tile see the same positions of most blocks. */

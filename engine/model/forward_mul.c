@@ -42,19 +42,36 @@ struct mul_job {
     const unsigned char *const *parts;
 };
 
+/* n_row rows at w, in the form of the file, into y. */
+static struct matmul product_of(const struct mul_job *j, const struct mul_block *b,
+                                const void *w, size_t n_row, float *y)
+{
+    return (struct matmul){ .type = b->type,
+                            .form = j->form,
+                            .n_row = n_row,
+                            .n_k = j->n_k,
+                            .n_col = j->n_col,
+                            .w = w,
+                            .x = j->x,
+                            .x_stride = j->x_stride,
+                            .y = y,
+                            .ldy = b->ldy };
+}
+
 /* Unpack a few rows at a time, and multiply them while they are in the CPU's cache. */
 static void mul_unpacked(const struct mul_job *j, size_t from, size_t to)
 {
     _Alignas(64) unsigned char rows[UNPACK_BYTES];
     const struct mul_block *b = &j->blocks[0];
     size_t n = sizeof rows / b->row_bytes;
+    struct matmul m;
 
     n = n < 16 ? n : 16;
     for (size_t r = from; r < to; r += n) {
         n = to - r < n ? to - r : n;
         unpack_rows(j->packed, j->parts, r, n, rows);
-        j->kern->mul(b->type, j->form, rows, n, j->n_k, j->x, j->x_stride, j->n_col, b->y + r,
-                     b->ldy);
+        m = product_of(j, b, rows, n, b->y + r);
+        j->kern->mul(&m);
     }
 }
 
@@ -83,26 +100,29 @@ static void mul_groups(const struct mul_job *j, const struct mul_block *b, size_
 
     first = first < end ? first : end;
     last = last < end ? last : end;
-    if (first < last)
-        j->kern->mul_interleaved(b->type, b->w + first * b->row_bytes, last - first, j->n_k,
-                                 j->x, j->x_stride, j->n_col, b->y + b->row + first, b->ldy);
+    if (first < last) {
+        struct matmul m = product_of(j, b, b->w + first * b->row_bytes, last - first,
+                                     b->y + b->row + first);
+
+        j->kern->mul_interleaved(&m);
+    }
     *from = *from > end ? *from : end;
 }
 
 /* Rows [from, to) of a block. */
 static void mul_rows(const struct mul_job *j, const struct mul_block *b, size_t from, size_t to)
 {
-    float *y = b->y + b->row;
+    struct matmul m;
 
-    if (b->form == FORM_PACKED) {
-        j->kern->mul_packed(&b->packed, from, to, j->x, j->x_stride, j->n_col, y, b->ldy);
-        return;
-    }
     if (b->form == FORM_INTERLEAVED)
         mul_groups(j, b, &from, to);
-    if (from < to)
-        j->kern->mul(b->type, j->form, b->w + from * b->row_bytes, to - from, j->n_k, j->x,
-                     j->x_stride, j->n_col, y + from, b->ldy);
+    if (from >= to)
+        return;
+    m = product_of(j, b, b->w + from * b->row_bytes, to - from, b->y + b->row + from);
+    if (b->form == FORM_PACKED)
+        j->kern->mul_packed(&b->packed, from, &m);
+    else
+        j->kern->mul(&m);
 }
 
 static void mul_part(void *ctx, int part, int n_part)

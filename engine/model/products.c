@@ -39,8 +39,16 @@ static double multiply_s(const struct trial *t, bool by_blas)
                                               .ldy = ROWS },
                       0, 1, t->scratch);
     else
-        t->kernels->mul(t->type, t->form, t->w, ROWS, t->n_k, t->x, act_bytes(t->form, t->n_k),
-                        t->n_col, t->y, ROWS);
+        t->kernels->mul(&(struct matmul){ .type = t->type,
+                                          .form = t->form,
+                                          .n_row = ROWS,
+                                          .n_k = t->n_k,
+                                          .n_col = t->n_col,
+                                          .w = t->w,
+                                          .x = t->x,
+                                          .x_stride = act_bytes(t->form, t->n_k),
+                                          .y = t->y,
+                                          .ldy = ROWS });
     return clock_s() - start;
 }
 

@@ -139,18 +139,29 @@ static void multiply_part(void *ctx, int part, int n_part)
     const struct trial *t = ctx;
     size_t from, to;
 
+    struct matmul m;
+
     pool_rows(t->pool, t->n_row, part, n_part, &from, &to);
-    if (from < to && t->weight_form == FORM_PACKED) {
+    if (from >= to)
+        return;
+    m = (struct matmul){ .type = t->type,
+                         .form = t->form,
+                         .n_row = to - from,
+                         .n_k = N_K,
+                         .n_col = t->n_col,
+                         .w = t->w + t->at + from * t->row_bytes,
+                         .x = t->x,
+                         .x_stride = t->x_stride,
+                         .y = t->y + from,
+                         .ldy = t->n_row };
+    if (t->weight_form == FORM_PACKED) {
         struct packed_block b = packed_open(t->w + t->at, t->n_row, N_K);
 
-        t->kernels->mul_packed(&b, from, to, (const float *)(const void *)t->x, t->x_stride,
-                               t->n_col, t->y, t->n_row);
-    } else if (from < to && t->weight_form == FORM_INTERLEAVED) {
-        t->kernels->mul_interleaved(t->type, t->w + t->at + from * t->row_bytes, to - from, N_K,
-                                    t->x, t->x_stride, t->n_col, t->y + from, t->n_row);
-    } else if (from < to)
-        t->kernels->mul(t->type, t->form, t->w + t->at + from * t->row_bytes, to - from, N_K,
-                        t->x, t->x_stride, t->n_col, t->y + from, t->n_row);
+        t->kernels->mul_packed(&b, from, &m);
+    } else if (t->weight_form == FORM_INTERLEAVED)
+        t->kernels->mul_interleaved(&m);
+    else
+        t->kernels->mul(&m);
 }
 
 /* Multiply with the next rows of the buffer, which is larger than a cache. */

@@ -270,9 +270,21 @@ static void do_attention(struct trial *t)
         l[i] = 0;
     }
     for (size_t at = 0; at < N_POS; at += ATTN_BLOCK)
-        t->kernels->attn(t->type, t->type, t->x, t->n_query, t->rows + at * stride, stride,
-                         v + at * stride, stride, ATTN_BLOCK, N_HEAD, N_HEAD, 0.1f, 0, m, l,
-                         t->y);
+        t->kernels->attn(&(struct attn_block){ .k_type = t->type,
+                                               .v_type = t->type,
+                                               .k = t->rows + at * stride,
+                                               .v = v + at * stride,
+                                               .k_stride = stride,
+                                               .v_stride = stride,
+                                               .n_pos = ATTN_BLOCK,
+                                               .n_q = t->n_query,
+                                               .dk = N_HEAD,
+                                               .dv = N_HEAD,
+                                               .q = t->x,
+                                               .scale = 0.1f,
+                                               .m = m,
+                                               .l = l,
+                                               .acc = t->y });
 }
 
 /* The time of a call in the fastest slice: these costs are short, and a busy machine interrupts

@@ -326,9 +326,8 @@ static uint32_t find_victim(struct expert_cache *c)
 
 /* --- memory --- */
 
-/* Move an expert to a slot that is kept, if the expert there is used later.  There is such a
- * slot until the waits are in order, so every expert that stays is used before those that go.
- */
+/* Keep the expert of slot `from` in one of the first n_kept slots if one of them is empty, or has
+ * an expert that is expected to be used later.  Otherwise it leaves. */
 static void keep_sooner(struct expert_cache *c, uint32_t from, uint32_t n_kept)
 {
     uint32_t to = NO_SLOT;

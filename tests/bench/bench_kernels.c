@@ -56,13 +56,21 @@ static void run_part(void *ctx, int part, int n_part)
     size_t from = p->n_row * (size_t)part / (size_t)n_part;
     size_t to = p->n_row * (size_t)(part + 1) / (size_t)n_part;
     size_t row_bytes = (size_t)tensor_row_bytes(p->type, p->n_k);
+    struct matmul m = { .type = p->type,
+                        .form = p->form,
+                        .n_row = to - from,
+                        .n_k = p->n_k,
+                        .n_col = p->n_col,
+                        .w = p->w + from * row_bytes,
+                        .x = p->x,
+                        .x_stride = act_bytes(p->form, p->n_k),
+                        .y = p->y + from,
+                        .ldy = p->n_row };
 
     if (p->packed != NULL) {
-        p->set->mul_packed(p->packed, from, to, (const float *)(const void *)p->x,
-                           act_bytes(p->form, p->n_k), p->n_col, p->y, p->n_row);
+        p->set->mul_packed(p->packed, from, &m);
     } else if (p->is_interleaved) {
-        p->set->mul_interleaved(p->type, p->w + from * row_bytes, to - from, p->n_k, p->x,
-                                act_bytes(p->form, p->n_k), p->n_col, p->y + from, p->n_row);
+        p->set->mul_interleaved(&m);
     } else if (p->through_blas) {
         static _Thread_local void *scratch;
         struct blas_product product = { .set = p->set,
@@ -80,8 +88,7 @@ static void run_part(void *ctx, int part, int n_part)
             scratch = aligned_alloc(64, blas_scratch_bytes(blas_tiles(0, MOST_COLS)));
         blas_multiply(&product, part, n_part, scratch);
     } else if (p->set != NULL) {
-        p->set->mul(p->type, p->form, p->w + from * row_bytes, to - from, p->n_k, p->x,
-                    act_bytes(p->form, p->n_k), p->n_col, p->y + from, p->n_row);
+        p->set->mul(&m);
     } else if (p->n_col > 1) {
         cblas_sgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)(to - from), (int)p->n_col,
                     (int)p->n_k, 1, (const float *)(const void *)(p->w + from * row_bytes),
@@ -456,6 +463,15 @@ static void bench_blas_attention(const struct kernels *set, enum kv_type type, s
     uint8_t *rows = calloc(n_pos, row);
     float m[N_Q] = { 0 }, l[N_Q] = { 0 };
     double t[2][TURNS];
+    struct attn_block b = { .k_type = type,
+                            .v_type = type,
+                            .k_stride = row,
+                            .v_stride = row,
+                            .n_pos = ATTN_BLOCK,
+                            .n_q = N_HEAD,
+                            .dk = dim,
+                            .dv = dim,
+                            .scale = 0.06f };
 
     for (size_t j = 0; j < n_pos; j++)
         set->kv_store(type, q, dim, rows + j * row);
@@ -463,9 +479,14 @@ static void bench_blas_attention(const struct kernels *set, enum kv_type type, s
         double start = clock_s();
 
         for (size_t i = 0; i < N_Q; i += N_HEAD)
-            for (size_t j = 0; j < n_pos; j += ATTN_BLOCK)
-                set->attn(type, type, q + i * dim, N_HEAD, rows + j * row, row, rows + j * row,
-                          row, ATTN_BLOCK, dim, dim, 0.06f, 0, m + i, l + i, out + i * dim);
+            for (size_t j = 0; j < n_pos; j += ATTN_BLOCK) {
+                b.k = b.v = rows + j * row;
+                b.q = q + i * dim;
+                b.m = m + i;
+                b.l = l + i;
+                b.acc = out + i * dim;
+                set->attn(&b);
+            }
         t[0][turn] = clock_s() - start;
         start = clock_s();
         for (size_t j = 0; j < n_pos; j += TILE_POS)
@@ -595,9 +616,21 @@ static void bench_other(const struct kernels *set)
             double start = clock_s();
 
             for (int b = 0; b < BLOCKS; b++)
-                set->attn(t, t, x, Q, k + (size_t)b * ATTN_BLOCK * row, row,
-                          k + (size_t)b * ATTN_BLOCK * row, row, ATTN_BLOCK, D, D, 0.06f, 0, m,
-                          l, y);
+                set->attn(&(struct attn_block){ .k_type = t,
+                                                .v_type = t,
+                                                .k = k + (size_t)b * ATTN_BLOCK * row,
+                                                .v = k + (size_t)b * ATTN_BLOCK * row,
+                                                .k_stride = row,
+                                                .v_stride = row,
+                                                .n_pos = ATTN_BLOCK,
+                                                .n_q = Q,
+                                                .dk = D,
+                                                .dv = D,
+                                                .q = x,
+                                                .scale = 0.06f,
+                                                .m = m,
+                                                .l = l,
+                                                .acc = y });
             times[i] = clock_s() - start;
         }
         printf("%-10s %.2f\n", kv_type_name(t),
@@ -632,8 +665,21 @@ static double attend_s(const struct item *a, bool is_rotated)
         l[i] = 0;
     }
     for (size_t j = 0; j < a->n_pos; j += ATTN_BLOCK)
-        a->set->attn(a->type, a->type, a->q, a->n_q, a->rows, row, a->rows, row, ATTN_BLOCK,
-                     a->dim, a->dim, 0.06f, 0, m, l, a->out);
+        a->set->attn(&(struct attn_block){ .k_type = a->type,
+                                           .v_type = a->type,
+                                           .k = a->rows,
+                                           .v = a->rows,
+                                           .k_stride = row,
+                                           .v_stride = row,
+                                           .n_pos = ATTN_BLOCK,
+                                           .n_q = a->n_q,
+                                           .dk = a->dim,
+                                           .dv = a->dim,
+                                           .q = a->q,
+                                           .scale = 0.06f,
+                                           .m = m,
+                                           .l = l,
+                                           .acc = a->out });
     if (is_rotated)
         a->set->rotate(a->out, a->n_q * a->dim, a->dim);
     return clock_s() - start;

@@ -111,8 +111,21 @@ static void check_products(const struct kernels *set, const struct block *b, con
     const size_t n_row = b->n_row / INTERLEAVED_ROWS * INTERLEAVED_ROWS;
     float *want = calloc(n_row * n_col, sizeof *want), *y = calloc(n_row * n_col, sizeof *y);
 
-    set->mul(b->type, ACT_Q8, b->file, n_row, b->n_k, x, x_stride, n_col, want, n_row);
-    set->mul_interleaved(b->type, b->laid, n_row, b->n_k, x, x_stride, n_col, y, n_row);
+    struct matmul m = { .type = b->type,
+                        .form = ACT_Q8,
+                        .n_row = n_row,
+                        .n_k = b->n_k,
+                        .n_col = n_col,
+                        .w = b->file,
+                        .x = x,
+                        .x_stride = x_stride,
+                        .y = want,
+                        .ldy = n_row };
+
+    set->mul(&m);
+    m.w = b->laid;
+    m.y = y;
+    set->mul_interleaved(&m);
     for (size_t i = 0; i < n_row * n_col; i++)
         if (memcmp(&y[i], &want[i], sizeof y[i]) != 0)
             fail_msg("%s, %zu x %zu, %zu columns: column %zu, row %zu is %.9g instead of %.9g",

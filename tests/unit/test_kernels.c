@@ -123,8 +123,16 @@ static void check_cuts(const struct problem *p, const struct kernels *set, const
                 size_t nr = p->n_row - r < step_r ? p->n_row - r : step_r;
                 size_t nc = p->n_col - c < step_c ? p->n_col - c : step_c;
 
-                set->mul(p->type, p->form, w + r * row_bytes, nr, p->n_k,
-                         p->x + c * p->x_stride, p->x_stride, nc, part, nr);
+                set->mul(&(struct matmul){ .type = p->type,
+                                           .form = p->form,
+                                           .n_row = nr,
+                                           .n_k = p->n_k,
+                                           .n_col = nc,
+                                           .w = w + r * row_bytes,
+                                           .x = p->x + c * p->x_stride,
+                                           .x_stride = p->x_stride,
+                                           .y = part,
+                                           .ldy = nr });
                 for (size_t i = 0; i < nc; i++)
                     assert_memory_equal(part + i * nr, y + (c + i) * ldy + r,
                                         nr * sizeof *part);
@@ -160,7 +168,16 @@ static void multiplies_any_shape(void **state)
         float *y = calloc(n_y, sizeof *y);
 
         memset(y, 0x55, n_y * sizeof *y);
-        t->set->mul(p.type, p.form, p.w, p.n_row, p.n_k, p.x, p.x_stride, p.n_col, y, ldy);
+        t->set->mul(&(struct matmul){ .type = p.type,
+                                      .form = p.form,
+                                      .n_row = p.n_row,
+                                      .n_k = p.n_k,
+                                      .n_col = p.n_col,
+                                      .w = p.w,
+                                      .x = p.x,
+                                      .x_stride = p.x_stride,
+                                      .y = y,
+                                      .ldy = ldy });
         check_against_double(&p, y, ldy);
         for (size_t c = 0; c < p.n_col; c++) /* nothing is written between columns */
             for (size_t r = p.n_row; r < ldy; r++)
@@ -483,9 +500,22 @@ static void attend(const struct row *t, struct attention *a, size_t q0, size_t n
     for (size_t j = 0; j < a->n_pos; j += ATTN_BLOCK) {
         size_t n = a->n_pos - j < ATTN_BLOCK ? a->n_pos - j : ATTN_BLOCK;
 
-        t->set->attn(t->kt, t->vt, a->q + q0 * a->dk, n_q, a->k + j * a->k_stride, a->k_stride,
-                     a->v + j * a->v_stride, a->v_stride, n, a->dk, a->dv, scale, cap, m, l,
-                     a->out + q0 * a->dv);
+        t->set->attn(&(struct attn_block){ .k_type = t->kt,
+                                           .v_type = t->vt,
+                                           .k = a->k + j * a->k_stride,
+                                           .v = a->v + j * a->v_stride,
+                                           .k_stride = a->k_stride,
+                                           .v_stride = a->v_stride,
+                                           .n_pos = n,
+                                           .n_q = n_q,
+                                           .dk = a->dk,
+                                           .dv = a->dv,
+                                           .q = a->q + q0 * a->dk,
+                                           .scale = scale,
+                                           .cap = cap,
+                                           .m = m,
+                                           .l = l,
+                                           .acc = a->out + q0 * a->dv });
     }
     for (size_t i = 0; i < n_q; i++)
         for (size_t d = 0; d < a->dv; d++)

@@ -185,16 +185,28 @@ static void check_products(const struct kernels *set, const uint16_t *w,
     float *want = calloc(n_row * n_col, sizeof *want),
           *got = calloc(n_row * n_col, sizeof *got);
     uint64_t seed = n_col;
+    struct matmul m = { .type = TYPE_BF16,
+                        .form = ACT_F32,
+                        .n_row = n_row,
+                        .n_k = n_k,
+                        .n_col = n_col,
+                        .w = w,
+                        .x = x,
+                        .x_stride = stride,
+                        .ldy = n_row };
 
     for (size_t c = 0; c < n_col; c++)
         for (size_t k = 0; k < n_k; k++)
             ((float *)(void *)(x + c * stride))[k] = random_float(&seed);
-    set->mul(TYPE_BF16, ACT_F32, w, n_row, n_k, x, stride, n_col, want, n_row);
+    m.y = want;
+    set->mul(&m);
     for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
         memset(got, 0xff, n_row * n_col * sizeof *got);
-        for (size_t r = 0; r < n_row; r += cuts[i])
-            set->mul_packed(b, r, r + cuts[i] < n_row ? r + cuts[i] : n_row, (float *)(void *)x,
-                            stride, n_col, got, n_row);
+        for (size_t r = 0; r < n_row; r += cuts[i]) {
+            m.n_row = n_row - r < cuts[i] ? n_row - r : cuts[i];
+            m.y = got + r;
+            set->mul_packed(b, r, &m);
+        }
         if (!same_floats(want, got, n_row * n_col))
             fail_msg("%s: %zu values per row, %zu columns, parts of %zu rows", set->name, n_k,
                      n_col, cuts[i]);

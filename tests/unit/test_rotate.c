@@ -253,8 +253,21 @@ static void attend(const struct kernels *set, enum kv_type kt, enum kv_type vt, 
         set->rotate(q, DIM, run);
     memset(out, 0, DIM * sizeof *out);
     for (size_t j = 0; j < N_POS; j += ATTN_BLOCK)
-        set->attn(kt, vt, q, 1, k[j], sizeof k[0], v[j], sizeof v[0], ATTN_BLOCK, DIM, DIM,
-                  0.125f, 0, &m, &l, out);
+        set->attn(&(struct attn_block){ .k_type = kt,
+                                        .v_type = vt,
+                                        .k = k[j],
+                                        .v = v[j],
+                                        .k_stride = sizeof k[0],
+                                        .v_stride = sizeof v[0],
+                                        .n_pos = ATTN_BLOCK,
+                                        .n_q = 1,
+                                        .dk = DIM,
+                                        .dv = DIM,
+                                        .q = q,
+                                        .scale = 0.125f,
+                                        .m = &m,
+                                        .l = &l,
+                                        .acc = out });
     set->scale(out, 1 / l, DIM);
     if (run > 0)
         set->rotate(out, DIM, run);

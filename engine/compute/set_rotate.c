@@ -1,18 +1,18 @@
 /*
- * set_rotate.h - the Walsh-Hadamard transform.
+ * set_rotate.c - the Walsh-Hadamard transform.
  *
  * Every step replaces pairs of values by their sum and their difference.  Steps have the
  * order of kernels_generic.c, so all sets give the same bits.  Steps within a vector come
  * first and need one permutation each.  Two steps between vectors are done at once, which
  * halves the loads and stores.
  */
-#ifndef MEMWALL_ENGINE_COMPUTE_SET_ROTATE_H
-#define MEMWALL_ENGINE_COMPUTE_SET_ROTATE_H
+#include "config.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "engine/compute/kernel_set.h"
 #include VECTORS
 
 /* Lane i gets the value of lane i ^ s. */
@@ -85,7 +85,7 @@ INLINE void rotate_steps(float *x, size_t run, size_t half, int n_step, bool is_
         }
 }
 
-static void set_rotate(float *x, size_t n, size_t run)
+void set_rotate(float *x, size_t n, size_t run)
 {
     const vf scale = vf_all(1 / sqrtf((float)run));
 
@@ -103,5 +103,3 @@ static void set_rotate(float *x, size_t n, size_t run)
             rotate_steps(x, run, half, 1, false, scale);
     }
 }
-
-#endif

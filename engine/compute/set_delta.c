@@ -1,15 +1,15 @@
 /*
- * set_delta.h - one step of the gated delta rule.
+ * set_delta.c - one step of the gated delta rule.
  *
  * A few rows of the state are computed at a time: their sums do not wait for each other, and
  * they share the loads of k and q.  Each row has its own order of additions, the same for any
  * number of rows.
  */
-#ifndef MEMWALL_ENGINE_COMPUTE_SET_DELTA_H
-#define MEMWALL_ENGINE_COMPUTE_SET_DELTA_H
+#include "config.h"
 
 #include <stddef.h>
 
+#include "engine/compute/kernel_set.h"
 #include VECTORS
 
 #define DELTA_ROWS 4
@@ -102,7 +102,7 @@ INLINE void delta_rows(size_t n_r, const float *from, float *to, const float *q,
     delta_update(n_r, from, to, q, k, dk, decay, change, out);
 }
 
-static void set_delta(const float *from, float *to, const float *q, const float *k,
+void set_delta(const float *from, float *to, const float *q, const float *k,
                       const float *v, size_t dk, size_t dv, float decay, float beta, float *out)
 {
     size_t r = 0;
@@ -113,5 +113,3 @@ static void set_delta(const float *from, float *to, const float *q, const float 
     for (; r < dv; r++)
         delta_rows(1, from + r * dk, to + r * dk, q, k, v + r, dk, decay, beta, out + r);
 }
-
-#endif

@@ -1,12 +1,11 @@
 /*
- * set_mul_q8.h - matrix times columns of 8-bit numbers.
+ * set_mul_q8.c - matrix times columns of 8-bit numbers.
  *
  * Both sides are integers with a scale for each 16 or 32 values.  Products of neighbours are
  * summed exactly, and multiply-adds of floats apply the scales.  set_mul_rows.h and
  * set_mul_lanes.h define how, and the order of additions.
  */
-#ifndef MEMWALL_ENGINE_COMPUTE_SET_MUL_Q8_H
-#define MEMWALL_ENGINE_COMPUTE_SET_MUL_Q8_H
+#include "config.h"
 
 #include <math.h>
 
@@ -48,7 +47,7 @@ BLOCK_TYPES(MUL_Q8)
 #define CALL_MUL_Q8(TYPE, name, ...)                                                           \
     case TYPE_##TYPE: mul_q8_##name(p); return;
 
-static void mul_q8_columns(enum tensor_type type, const struct q8_product *p)
+static void mul_columns(enum tensor_type type, const struct q8_product *p)
 {
     switch (type) {
         BLOCK_TYPES(CALL_MUL_Q8)
@@ -92,7 +91,7 @@ INLINE void pack_q8_block(const float *x, size_t b, struct act_q8 *to)
 }
 
 /* Pack a column.  The bytes equal those of kernels_generic.c. */
-static void pack_q8(const float *x, size_t n_k, void *dst)
+void set_pack_q8(const float *x, size_t n_k, void *dst)
 {
     const size_t n_padded = act_q8_spans(n_k) * ACT_Q8_SPAN;
     struct act_q8 *spans = dst;
@@ -112,4 +111,31 @@ static void pack_q8(const float *x, size_t n_k, void *dst)
     }
 }
 
+static struct q8_product product_of(const struct matmul *m)
+{
+    return (struct q8_product){ .w = m->w,
+                                .w_stride = (size_t)tensor_row_bytes(m->type, m->n_k),
+                                .n_row = m->n_row,
+                                .n_k = m->n_k,
+                                .x = m->x,
+                                .x_stride = m->x_stride,
+                                .n_col = m->n_col,
+                                .y = m->y,
+                                .ldy = m->ldy };
+}
+
+void set_mul_q8(const struct matmul *m)
+{
+    struct q8_product p = product_of(m);
+
+    mul_columns(m->type, &p);
+}
+
+#ifdef HAS_INTERLEAVED
+void set_mul_interleaved(const struct matmul *m)
+{
+    struct q8_product p = product_of(m);
+
+    mul_interleaved_columns(m->type, &p);
+}
 #endif

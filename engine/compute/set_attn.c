@@ -1,5 +1,5 @@
 /*
- * set_attn.h - attention over one block of stored positions.
+ * set_attn.c - attention over one block of stored positions.
  *
  * The scores are a small matrix product with keys as rows and queries as columns, so they
  * have the order of additions of set_mul_float.h.  Weighted values are summed over positions
@@ -11,10 +11,9 @@
  * a single key head follow each other.  They are prefetched in the order of memory, whatever
  * the order in which this block is read, because the prefetcher of the CPU then helps.
  */
-#ifndef MEMWALL_ENGINE_COMPUTE_SET_ATTN_H
-#define MEMWALL_ENGINE_COMPUTE_SET_ATTN_H
+#include "config.h"
 
-#include "engine/compute/kernels.h"
+#include "engine/compute/kernel_set.h"
 #include "engine/compute/set_curves.h"
 #include "engine/compute/set_mul_float.h"
 
@@ -169,7 +168,7 @@ INLINE void soften(float *s, size_t n_c, size_t n_pos, float scale, float cap, f
     }
 }
 
-static void set_soften(float *s, size_t n_q, size_t n_pos, float scale, float cap, float *m,
+static void soften_all(float *s, size_t n_q, size_t n_pos, float scale, float cap, float *m,
                        float *l, float *shrink)
 {
     size_t i = 0;
@@ -199,14 +198,33 @@ INLINE void load_values(enum tensor_type type, const uint8_t *row, size_t d, siz
                                   : load_weights(type, row, d + e * VN);
 }
 
+/* Values of n_pos positions, and what they are added to, from some query and value on. */
+struct values {
+    const float *p;      /* weights, [n_q][ATTN_BLOCK] */
+    const float *shrink; /* [n_q] */
+    const uint8_t *v;    /* rows */
+    size_t stride, n_pos;
+    float *acc; /* [n_q][ld_acc] */
+    size_t ld_acc;
+};
+
+/* From query i on, and from column d of acc on. */
+INLINE struct values values_from(const struct values *g, size_t i, size_t d)
+{
+    struct values out = *g;
+
+    out.p += i * ATTN_BLOCK;
+    out.shrink += i;
+    out.acc += i * g->ld_acc + d;
+    return out;
+}
+
 /*
- * acc[i][d ..] = acc[i][d ..] * shrink[i] + sum_j p[i][j] * v[j][d ..] for n_i queries and
- * n_v vectors of the head.  If n_v is 1, n is the number of values left in the head.
+ * acc[i][..] = acc[i][..] * shrink[i] + sum_j p[i][j] * v[j][d ..] for n_i queries and n_v
+ * vectors of the head.  If n_v is 1, n is the number of values left in the head.
  */
 INLINE void gather_tile(enum tensor_type type, enum fetch fetch, size_t n_i, size_t first,
-                        size_t n_v, size_t n, const float *p, const float *shrink,
-                        const uint8_t *v, size_t v_stride, size_t d, size_t n_pos, float *acc,
-                        size_t ld_acc, float *wide)
+                        size_t n_v, size_t n, struct values g, size_t d, float *wide)
 {
     vf sum[16], x[V_VECTORS];
     bool is_part = n_v == 1 && n < VN;
@@ -218,18 +236,18 @@ INLINE void gather_tile(enum tensor_type type, enum fetch fetch, size_t n_i, siz
     for (size_t i = 0; i < n_i; i++)
         UNROLL
     for (size_t e = 0; e < n_v; e++) {
-        const float *a = acc + i * ld_acc + e * VN;
+        const float *a = g.acc + i * g.ld_acc + e * VN;
 
-        sum[i * n_v + e] = vf_mul(is_part ? vf_load_part(a, n) : vf_load(a), vf_all(shrink[i]));
+        sum[i * n_v + e] = vf_mul(is_part ? vf_load_part(a, n) : vf_load(a), vf_all(g.shrink[i]));
     }
-    for (size_t j = 0; j < n_pos; j++) {
-        const uint8_t *row = v + j * v_stride;
+    for (size_t j = 0; j < g.n_pos; j++) {
+        const uint8_t *row = g.v + j * g.stride;
 
         if (fetch == FETCH_ORDER && j % every == 0)
-            fetch_near(v + ATTN_BLOCK * (v_stride + bytes_of(type, d)) + j * piece,
+            fetch_near(g.v + ATTN_BLOCK * (g.stride + bytes_of(type, d)) + j * piece,
                        every * piece);
         else if (fetch == FETCH_ROWS && first == 0)
-            fetch_near(row + ATTN_BLOCK * v_stride + bytes_of(type, d), whole);
+            fetch_near(row + ATTN_BLOCK * g.stride + bytes_of(type, d), whole);
         load_values(type, row, d, first, n_v, n, x);
         if (wide != NULL)
             UNROLL
@@ -239,13 +257,13 @@ INLINE void gather_tile(enum tensor_type type, enum fetch fetch, size_t n_i, siz
         for (size_t e = 0; e < n_v; e++)
             UNROLL
         for (size_t i = 0; i < n_i; i++)
-            sum[i * n_v + e] = vf_fma(vf_all(p[i * ATTN_BLOCK + j]), x[e], sum[i * n_v + e]);
+            sum[i * n_v + e] = vf_fma(vf_all(g.p[i * ATTN_BLOCK + j]), x[e], sum[i * n_v + e]);
     }
     UNROLL
     for (size_t i = 0; i < n_i; i++)
         UNROLL
     for (size_t e = 0; e < n_v; e++) {
-        float *a = acc + i * ld_acc + e * VN;
+        float *a = g.acc + i * g.ld_acc + e * VN;
 
         if (is_part)
             vf_store_part(a, sum[i * n_v + e], n);
@@ -255,17 +273,15 @@ INLINE void gather_tile(enum tensor_type type, enum fetch fetch, size_t n_i, siz
 }
 
 /* Vectors from decoded values wide[n_pos][n_v * VN] for n_q queries */
-INLINE void gather_vectors_of_floats(size_t n_q, size_t n_v, const float *p,
-                                     const float *shrink, const float *wide, size_t n_pos,
-                                     float *acc, size_t ld_acc)
+INLINE void gather_vectors_of_floats(size_t n_q, size_t n_v, struct values g, const float *wide)
 {
     const size_t n = n_v * VN;
     size_t i = 0;
 
+    g.v = (const uint8_t *)wide;
+    g.stride = n * sizeof *wide;
 #define TILE_OF_QUERIES(n_i)                                                                   \
-    gather_tile(TYPE_F32, FETCH_NOTHING, n_i, 0, n_v, n, p + i * ATTN_BLOCK, shrink + i,       \
-                (const uint8_t *)wide, n * sizeof *wide, 0, n_pos, acc + i * ld_acc, ld_acc,   \
-                NULL)
+    gather_tile(TYPE_F32, FETCH_NOTHING, n_i, 0, n_v, n, values_from(&g, i, 0), 0, NULL)
     for (; i + V_QUERIES <= n_q; i += V_QUERIES)
         TILE_OF_QUERIES(V_QUERIES);
     switch (n_q - i) {
@@ -280,15 +296,13 @@ INLINE void gather_vectors_of_floats(size_t n_q, size_t n_v, const float *p,
 /* n_v vectors from value d on for n_q queries; see gather_tile.  If wide is not NULL, the first
  * tile stores decoded values there for the other ones. */
 INLINE void gather_vectors(enum tensor_type type, enum fetch fetch, size_t n_q, size_t first,
-                           size_t n_v, size_t n, const float *p, const float *shrink,
-                           const uint8_t *v, size_t v_stride, size_t d, size_t n_pos,
-                           float *acc, size_t ld_acc, float *wide)
+                           size_t n_v, size_t n, struct values g, size_t d, float *wide)
 {
     size_t i = 0;
 
 #define TILE_OF_QUERIES(n_i, fetch)                                                            \
-    gather_tile(type, fetch, n_i, first, n_v, n, p + i * ATTN_BLOCK, shrink + i, v, v_stride,  \
-                d, n_pos, acc + i * ld_acc, ld_acc, i == 0 && n_q > n_i ? wide : NULL)
+    gather_tile(type, fetch, n_i, first, n_v, n, values_from(&g, i, 0), d,                     \
+                i == 0 && n_q > n_i ? wide : NULL)
     if (n_v <= 2 && V_MANY > V_QUERIES)
         for (; i + V_MANY <= n_q; i += V_MANY) {
             if (i == 0)
@@ -306,8 +320,7 @@ INLINE void gather_vectors(enum tensor_type type, enum fetch fetch, size_t n_q, 
     }
     if (wide != NULL && i > 0) {
         if (i < n_q)
-            gather_vectors_of_floats(n_q - i, n_v, p + i * ATTN_BLOCK, shrink + i, wide, n_pos,
-                                     acc + i * ld_acc, ld_acc);
+            gather_vectors_of_floats(n_q - i, n_v, values_from(&g, i, 0), wide);
         return;
     }
     switch (n_q - i) {
@@ -319,92 +332,79 @@ INLINE void gather_vectors(enum tensor_type type, enum fetch fetch, size_t n_q, 
 #undef TILE_OF_QUERIES
 }
 
-/* Values d .. d + n - 1 of every row for n_q queries.  acc is at value d of the first. */
-INLINE void gather_values(enum tensor_type type, enum fetch fetch, size_t n_q, const float *p,
-                          const float *shrink, const uint8_t *v, size_t v_stride, size_t d,
-                          size_t n, size_t n_pos, float *acc, size_t ld_acc)
+/* Values d .. d + n - 1 of every row for n_q queries.  g.acc is at value d of the first. */
+INLINE void gather_values(enum tensor_type type, enum fetch fetch, size_t n_q, struct values g,
+                          size_t d, size_t n)
 {
     size_t e = 0;
 
     if (V_MANY == V_QUERIES || n_q < V_MANY)
         for (; e + V_VECTORS * VN <= n; e += V_VECTORS * VN)
-            gather_vectors(type, fetch, n_q, 0, V_VECTORS, n - e, p, shrink, v, v_stride, d + e,
-                           n_pos, acc + e, ld_acc, NULL);
+            gather_vectors(type, fetch, n_q, 0, V_VECTORS, n - e, values_from(&g, 0, e), d + e,
+                           NULL);
     if (V_VECTORS > 2)
         for (; e + 2 * VN <= n; e += 2 * VN)
-            gather_vectors(type, fetch, n_q, 0, 2, n - e, p, shrink, v, v_stride, d + e, n_pos,
-                           acc + e, ld_acc, NULL);
+            gather_vectors(type, fetch, n_q, 0, 2, n - e, values_from(&g, 0, e), d + e, NULL);
     if (!has_blocks(type))
         for (; e < n; e += VN)
-            gather_vectors(type, fetch, n_q, 0, 1, n - e, p, shrink, v, v_stride, d + e, n_pos,
-                           acc + e, ld_acc, NULL);
+            gather_vectors(type, fetch, n_q, 0, 1, n - e, values_from(&g, 0, e), d + e, NULL);
 }
 
 /* Quantised values, V_VECTORS of a block at a time */
-INLINE void gather_parts(enum tensor_type type, enum fetch fetch, size_t n_q, const float *p,
-                         const float *shrink, const uint8_t *v, size_t v_stride, size_t dv,
-                         size_t n_pos, float *acc)
+INLINE void gather_parts(enum tensor_type type, enum fetch fetch, size_t n_q, struct values g,
+                         size_t dv)
 {
     _Alignas(64) float wide[ATTN_BLOCK * V_VECTORS * VN];
 
     for (size_t d = 0; d < dv; d += 32)
         UNROLL
     for (size_t i = 0; i < 32 / VN; i += V_VECTORS)
-        gather_vectors(type, fetch, n_q, i, V_VECTORS, 32, p, shrink, v, v_stride, d + i * VN,
-                       n_pos, acc + d + i * VN, dv, wide);
+        gather_vectors(type, fetch, n_q, i, V_VECTORS, 32, values_from(&g, 0, d + i * VN),
+                       d + i * VN, wide);
 }
 
 /* Quantised values are decoded for a tile, or, for more queries, a piece of the head at a time.
  */
-INLINE void gather_blocks(enum tensor_type type, enum fetch fetch, size_t n_q, const float *p,
-                          const float *shrink, const uint8_t *v, size_t v_stride, size_t dv,
-                          size_t n_pos, float *acc)
+INLINE void gather_blocks(enum tensor_type type, enum fetch fetch, size_t n_q, struct values g,
+                          size_t dv)
 {
     size_t block_bytes = traits_of(type).bytes / 8;
     _Alignas(64) float wide[ATTN_BLOCK * V_PIECE];
 
     if (KEEPS_DECODED && n_q >= V_QUERIES && dv % 32 == 0) {
-        gather_parts(type, fetch, n_q, p, shrink, v, v_stride, dv, n_pos, acc);
+        gather_parts(type, fetch, n_q, g, dv);
         return;
     }
     if (DECODES_IN_TILES && n_q <= V_MANY && dv % 32 == 0) {
-        gather_values(type, fetch, n_q, p, shrink, v, v_stride, 0, dv, n_pos, acc, dv);
+        gather_values(type, fetch, n_q, g, 0, dv);
         return;
     }
     for (size_t d = 0; d < dv; d += V_PIECE) {
         size_t n = at_most(dv - d, V_PIECE), n_block = (n + 31) / 32;
+        struct values piece = values_from(&g, 0, d);
 
-        for (size_t j = 0; j < n_pos; j++) {
-            const uint8_t *row = v + j * v_stride + d / 32 * block_bytes;
+        for (size_t j = 0; j < g.n_pos; j++) {
+            const uint8_t *row = g.v + j * g.stride + d / 32 * block_bytes;
 
             if (fetch != FETCH_NOTHING)
-                fetch_ahead(row + ATTN_BLOCK * v_stride, n_block * block_bytes);
+                fetch_ahead(row + ATTN_BLOCK * g.stride, n_block * block_bytes);
             widen_row(type, row, wide + j * V_PIECE, n_block * 32);
         }
-        gather_values(TYPE_F32, FETCH_NOTHING, n_q, p, shrink, (const uint8_t *)wide,
-                      V_PIECE * sizeof *wide, 0, n, n_pos, acc + d, dv);
+        piece.v = (const uint8_t *)wide;
+        piece.stride = V_PIECE * sizeof *wide;
+        gather_values(TYPE_F32, FETCH_NOTHING, n_q, piece, 0, n);
     }
 }
 
-static void gather(enum kv_type vt, bool fetches, size_t n_q, const float *p,
-                   const float *shrink, const uint8_t *v, size_t v_stride, size_t dv,
-                   size_t n_pos, float *acc)
+static void gather(enum kv_type vt, bool fetches, size_t n_q, struct values g, size_t dv)
 {
-    enum fetch fetch = fetches ? order_of_fetches(vt, v_stride, dv) : FETCH_NOTHING;
+    enum fetch fetch = fetches ? order_of_fetches(vt, g.stride, dv) : FETCH_NOTHING;
 
     switch (vt) {
-    case KV_F32:
-        gather_values(TYPE_F32, fetch, n_q, p, shrink, v, v_stride, 0, dv, n_pos, acc, dv);
-        return;
-    case KV_F16:
-        gather_values(TYPE_F16, fetch, n_q, p, shrink, v, v_stride, 0, dv, n_pos, acc, dv);
-        return;
-    case KV_Q8_0:
-        gather_blocks(TYPE_Q8_0, fetch, n_q, p, shrink, v, v_stride, dv, n_pos, acc);
-        return;
-    case KV_Q4_0:
-        gather_blocks(TYPE_Q4_0, fetch, n_q, p, shrink, v, v_stride, dv, n_pos, acc);
-        return;
+    case KV_F32: gather_values(TYPE_F32, fetch, n_q, g, 0, dv); return;
+    case KV_F16: gather_values(TYPE_F16, fetch, n_q, g, 0, dv); return;
+    case KV_Q8_0: gather_blocks(TYPE_Q8_0, fetch, n_q, g, dv); return;
+    case KV_Q4_0: gather_blocks(TYPE_Q4_0, fetch, n_q, g, dv); return;
     case KV_TYPE_COUNT: break;
     }
 }
@@ -684,32 +684,29 @@ static void score(enum kv_type kt, const struct product *p, bool fetches)
     }
 }
 
-static void set_attn(enum kv_type kt, enum kv_type vt, const float *q, size_t n_q,
-                     const void *k, size_t k_stride, const void *v, size_t v_stride,
-                     size_t n_pos, size_t dk, size_t dv, float scale, float cap, float *m,
-                     float *l, float *acc)
+void set_attn(const struct attn_block *a)
 {
     _Alignas(64) float s[ATTN_GROUP * ATTN_BLOCK];
     float shrink[ATTN_GROUP];
 
-    if (n_pos == 0)
+    if (a->n_pos == 0)
         return;
-    for (size_t i = 0; i < n_q; i += ATTN_GROUP) {
-        size_t n = at_most(n_q - i, ATTN_GROUP);
-        struct product scores = { .w = k,
-                                  .w_stride = k_stride,
-                                  .n_row = n_pos,
-                                  .n_k = dk,
-                                  .x = q + i * dk,
-                                  .ldx = dk,
+    for (size_t i = 0; i < a->n_q; i += ATTN_GROUP) {
+        size_t n = at_most(a->n_q - i, ATTN_GROUP);
+        struct product scores = { .w = a->k,
+                                  .w_stride = a->k_stride,
+                                  .n_row = a->n_pos,
+                                  .n_k = a->dk,
+                                  .x = a->q + i * a->dk,
+                                  .ldx = a->dk,
                                   .n_col = n,
                                   .y = s,
                                   .ldy = ATTN_BLOCK };
 
-        score(kt, &scores, i == 0);
-        set_soften(s, n, n_pos, scale, cap, m + i, l + i, shrink);
-        gather(vt, i == 0, n, s, shrink, v, v_stride, dv, n_pos, acc + i * dv);
+        score(a->k_type, &scores, i == 0);
+        soften_all(s, n, a->n_pos, a->scale, a->cap, a->m + i, a->l + i, shrink);
+        gather(a->v_type, i == 0, n,
+               (struct values){ s, shrink, a->v, a->v_stride, a->n_pos, a->acc + i * a->dv, a->dv },
+               a->dv);
     }
 }
-
-#endif
