@@ -1,8 +1,8 @@
 /*
  * command.h - the subcommands.
  *
- * To add one: a file cmd_NAME.c that defines struct command cmd_NAME, a line in COMMANDS of
- * ui/options/subcommands.h, a page man/memwall-NAME.1 (both files listed in src/local.mk).
+ * To add one: a file commands/NAME.c that defines struct command cmd_NAME, a line in COMMANDS of
+ * ui/options/subcommands.h, a page man/memwall-NAME.1 (both files listed in commands/local.mk).
  * `make update-tables` then writes the completions, the options and examples of the new page,
  * and the list in memwall(1).
  */

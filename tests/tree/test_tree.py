@@ -28,9 +28,17 @@ RANK = {
         "talk": 3,
         "app": 4,
     },
+    "src": {
+        "base": 0,
+        "machine": 1, "models": 2, "text": 2,
+        "plan": 3, "doctor": 3, "measure": 3,
+        "report": 4,
+        "commands": 5,
+    },
 }
 # Headers outside the rooms, and the only rooms that may include them (None: every room).
-FACES = {"engine/memwall.h": {"session", "hub"}, "ui/ui.h": None}
+FACES = {"engine/memwall.h": {"session", "hub"}, "ui/ui.h": None, "src/command.h": None,
+         "src/settings.h": {"measure", "commands"}}
 MAX_LINES = 900
 MESSAGES_SINCE = "2026-11-26T23:00:00Z"
 LONGEST_SUBJECT = 72

@@ -93,9 +93,9 @@ check_PROGRAMS += \
 # This one reads command lines as the program does.
 tests_unit_test_settings_SOURCES = tests/unit/test_settings.c src/command_line.c
 
-tests_unit_test_sides_SOURCES = tests/unit/test_sides.c src/sides_text.c src/point.c \
-	src/figures.c src/statistics.c
-tests_unit_test_statistics_SOURCES = tests/unit/test_statistics.c src/statistics.c
+tests_unit_test_sides_SOURCES = tests/unit/test_sides.c src/measure/sides_text.c src/measure/point.c \
+	src/measure/figures.c src/base/statistics.c
+tests_unit_test_statistics_SOURCES = tests/unit/test_statistics.c src/base/statistics.c
 
 # This one talks to a chat without an engine.
 tests_unit_test_talk_SOURCES = tests/unit/test_talk.c \

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "engine/base/units.h"
-#include "src/sides.h"
+#include "src/measure/sides.h"
 
 #define S ((uint64_t)1000 * 1000 * 1000)
 

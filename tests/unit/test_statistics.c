@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "src/statistics.h"
+#include "src/base/statistics.h"
 
 #define assert_near(a, b) assert_true(fabs((a) - (b)) < 1e-6 * fabs(b) + 1e-12)
 

@@ -1,0 +1,240 @@
+/*
+ * memwall chat: the screen, or `memwall run` without a terminal.
+ */
+#include "config.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/folder.h"
+#include "src/base/beside.h"
+#include "src/base/paths.h"
+#include "src/command.h"
+#include "src/machine/limits.h"
+#include "src/machine/once.h"
+#include "src/models/models.h"
+#include "src/plan/plan_print.h"
+#include "src/settings.h"
+#include "ui/options/kept.h"
+#include "ui/store/store.h"
+#include "ui/ui.h"
+
+static void limits(struct mw_model *m, const char *path, const struct mw_options *o)
+{
+    limits_ensure(m, path, o, LIMITS_MEASURE);
+    models_used(path);
+}
+
+/* Report an error.  If the budget is too small, print the plan first. */
+static int refuse(const struct options *o, const struct mw_options *engine, const struct err *e)
+{
+    struct err ignored = ERR_INIT;
+    struct plan p = { 0 };
+    struct mw_model *m;
+
+    if (e->code == ERR_BUDGET && mw_model_open(&m, o->model, &ignored) == 0) {
+        if (mw_plan(m, engine, &p, &ignored) != 0 && p.sum_bytes > 0)
+            plan_print_rows(stderr, &p);
+        mw_model_close(m);
+    }
+    return report_error(e);
+}
+
+/* Let the user choose a model.  Returns an exit code, or -1 to go on: with the chosen model, or
+ * without one on a terminal that has no screen. */
+static int pick_model(struct options *o, const struct ui_chat_options *c)
+{
+    static char path[PATH_MAX];
+    struct ui_pick_options p = {
+        .ui = o->ui, .paths = c->paths, .models = c->models, .options = o,
+        .kept_file = c->kept_file
+    };
+    struct err e = ERR_INIT;
+    int rc = ui_pick(&p, path, sizeof path, &e);
+
+    if (rc == 0) {
+        o->model = path;
+        rc = models_resolve(o, CMD_CHAT);
+        return rc == EXIT_OK ? -1 : rc;
+    }
+    if (rc < 0 && e.code == ERR_UNSUPPORTED)
+        return -1;
+    if (rc < 0)
+        return report_error(&e);
+    return rc == UI_PICK_NONE ? EXIT_OK : rc;
+}
+
+/* ---- settings that come back ---- */
+
+/* Texts for the user that the screen shows when it begins. */
+struct first_notice {
+    char text[2400];
+};
+
+static void first_say(struct first_notice *f, const char *text)
+{
+    size_t used = strlen(f->text);
+
+    if (text[0] != '\0')
+        snprintf(f->text + used, sizeof f->text - used, "%s%s", used > 0 ? "; " : "", text);
+}
+
+/* Use the settings that the chat to resume was held with, except those of the command line. */
+static void use_chat_settings(struct options *o, const char *folder, struct first_notice *f)
+{
+    char dir[PATH_MAX + 8], path[PATH_MAX + 200], text[KEPT_BYTES], line[KEPT_BYTES + 60];
+    struct err ignored = ERR_INIT;
+    bool taken[N_OPTION];
+
+    snprintf(dir, sizeof dir, "%s/chats", folder);
+    if (store_find(dir, o->open_chat, path, sizeof path, &ignored) != 0 ||
+        !models_is_of_chat(o->model, folder, o->open_chat) ||
+        !kept_apply(o, store_settings_of(path, text), o->on_line, taken))
+        return;
+    kept_say(o, taken, text, sizeof text);
+    snprintf(line, sizeof line, "%s, as in this chat before", text);
+    first_say(f, line);
+}
+
+/* Use the settings that were chosen last for the model, unless others were given. */
+static void use_model_settings(struct options *o, const char *file, struct first_notice *f)
+{
+    bool fixed[N_OPTION], taken[N_OPTION];
+    char text[KEPT_BYTES], line[KEPT_BYTES + 80];
+
+    memcpy(fixed, o->given, sizeof fixed);
+    if (!kept_apply(o, kept_read(file, o->model, text), fixed, taken))
+        return;
+    kept_say(o, taken, text, sizeof text);
+    snprintf(line, sizeof line, "%s, as last time with this model (/forget forgets it)", text);
+    first_say(f, line);
+}
+
+/* The budget or another setting of last time may be why the model does not fit now. */
+static int refuse_kept(const struct options *o, const struct first_notice *f,
+                       const struct err *e)
+{
+    int code = refuse(o, &o->chat.engine, e);
+
+    if (e->code == ERR_BUDGET && f->text[0] != '\0') {
+        report_notice(f->text, strlen(f->text));
+        fputs("memwall: options such as --memory auto replace them\n", stderr);
+    }
+    return code;
+}
+
+/* The model: of the command line, of the chat to resume, chosen from the list, or the guide.
+ * Returns an exit code, or -1 to go on. */
+static int choose_model(struct options *o, struct ui_chat_options *c, struct first_notice *f)
+{
+    struct err e = ERR_INIT;
+    int rc;
+
+    if (o->model == NULL && o->open_chat != NULL)
+        models_use_chat(o, c->paths.data_dir, o->open_chat);
+    if (o->model == NULL && !o->ui.plain && models_has_others()) {
+        if ((rc = pick_model(o, c)) >= 0)
+            return rc;
+    }
+    if (o->model != NULL) {
+        first_say(f, beside_notice());
+        return -1;
+    }
+    if (models_use_guide(o, &e) != 0)
+        return report_usage(&cmd_chat, &e);
+    first_say(f, models_guide_notice);
+    return -1;
+}
+
+static int run_screen(struct options *o, struct ui_chat_options *c)
+{
+    struct mw_options *engine = &o->chat.engine;
+    struct first_notice said = { "" }, kept = { "" };
+    struct settings_notice notice;
+    struct err e = ERR_INIT;
+    int rc = choose_model(o, c, &said);
+    uint64_t wish;
+
+    if (rc >= 0)
+        return rc;
+    if (o->open_chat != NULL)
+        use_chat_settings(o, c->paths.data_dir, &kept);
+    use_model_settings(o, c->kept_file, &kept);
+    wish = engine->memory_bytes;
+    settings_engine(o, engine, &notice);
+    o->memory_wish = engine->memory_bytes != wish ? wish : 0;
+    first_say(&said, kept.text);
+    first_say(&said, notice.lowered);
+    c->notice = said.text;
+    rc = ui_chat(c, &e);
+    if (rc < 0) {
+        settings_report(o, &notice);
+        return refuse_kept(o, &kept, &e);
+    }
+    return rc;
+}
+
+static int run_chat(const struct options *o)
+{
+    struct options used = *o;
+    struct mw_options *engine = &used.chat.engine;
+    struct ui_chat_options c = { .options = &used, .limits = limits };
+    static char kept_file[PATH_MAX + 16];
+    struct settings_notice notice;
+    struct err e = ERR_INIT;
+    struct paths paths;
+
+    settings_screen(o, &used.ui);
+    if (o->once || o->json) {
+        beside_report(o);
+        settings_engine(o, engine, &notice);
+        settings_report(o, &notice);
+        if (models_choose(&used, &e) != 0)
+            return report_usage(&cmd_chat, &e);
+        return once_chat(&used, engine, &e) == 0 ? EXIT_OK : refuse(&used, engine, &e);
+    }
+    if (!isatty(STDOUT_FILENO) || (!used.ui.plain && !ui_can_draw())) {
+        beside_report(o);
+        return cmd_run.run(o);
+    }
+    if (o->stdin_too) {
+        err_set(&e, ERR_ARGUMENT,
+                "a chat on the screen does not read a prompt from standard input; "
+                "use \"memwall run\"");
+        return report_usage(&cmd_chat, &e);
+    }
+    if (paths_find(&paths, &e) != 0)
+        return report_error(&e);
+    folder_make(paths.cache_dir); /* if that fails, nothing is cached */
+    engine->cache_folder = paths.cache_dir;
+    used.chat.stop = o->stop;
+    c.first = used.arg;
+    c.subcommands = command_texts();
+    used.open_chat = o->last_chat ? "" : o->open_chat;
+    c.paths = (struct ui_paths){ paths.config_file, paths.config_dir, paths.state_dir,
+                                 paths.data_dir };
+    snprintf(kept_file, sizeof kept_file, "%s/settings", paths.state_dir);
+    c.kept_file = kept_file;
+    c.models = (struct ui_models){ models_places(), models_describe_options() };
+    return run_screen(&used, &c);
+}
+
+const struct command cmd_chat = {
+    .name = "chat",
+    .help = "talk to a model in the terminal, next to a dashboard",
+    .about = "The screen has the chat, the dashboard, one input line and a status bar.\n"
+             "/help or F1 lists commands and keys.  If standard output is not a terminal,\n"
+             "this is \"memwall run\".  --once prints the dashboard as text and exits; --json\n"
+             "prints its figures.",
+    .examples = "memwall -m model.gguf\n"
+                "memwall -m model.gguf --memory 2G --ctx 16k --kv q8_0\n"
+                "memwall -m model.gguf --continue\n"
+                "memwall -m model.gguf --memory 2G --once\n",
+    .bit = CMD_CHAT,
+    .needs_model = true,
+    .has_guide = true,
+    .reads_config = true,
+    .run = run_chat,
+};

@@ -1,0 +1,465 @@
+/* See limits.h. */
+#include "config.h"
+
+#include "src/machine/limits.h"
+
+#include <sys/stat.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/base/paths.h"
+
+#define MEASURE_SECONDS 1.6
+#define FRESH_S         60
+#define LARGE_READ_KIB  2048 /* larger ones are not faster */
+#define SMALL_FILE      (32 * MIB) /* is read in some 10 ms, which measures no disk */
+
+#define LIMITS_FILE "%s/limits" /* in the cache folder */
+
+static int64_t now(void)
+{
+    return (int64_t)time(NULL);
+}
+
+/* The file of limits, and the machine, disk and model that they hold for. */
+struct place {
+    char path[560]; /* "": no limits are kept */
+    struct limits_key key;
+    double anchor_s; /* the time of the anchor that is kept */
+};
+
+/* The processor as one word. */
+static void make_cpu(char *cpu, size_t n, const struct mw_machine *machine)
+{
+    snprintf(cpu, n, "%s", machine->cpu[0] != '\0' ? machine->cpu : "?");
+    for (char *c = cpu; *c != '\0'; c++)
+        if (*c == ' ' || *c == '\t')
+            *c = '_';
+}
+
+/* model_path: a file, or the folder where it would be. */
+static void make_place(struct place *p, const char *model_path, const struct mw_options *o)
+{
+    struct limits_key *k = &p->key;
+    struct err ignored = ERR_INIT;
+    struct mw_machine machine;
+    struct paths paths;
+    struct stat st;
+
+    mw_machine_read(&machine);
+    *p = (struct place){ .key = { .exact = o->exact } };
+    make_cpu(k->cpu, sizeof k->cpu, &machine);
+    snprintf(k->build, sizeof k->build, "%s", BUILD_NAME);
+    snprintf(k->kernels, sizeof k->kernels, "%s", o->isa != NULL ? o->isa : mw_isa(0));
+    snprintf(k->io, sizeof k->io, "%s", mw_io_name(o->io));
+    k->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_core;
+    limits_model_of(model_path, k->model, sizeof k->model);
+    if (stat(model_path, &st) == 0) {
+        k->dev = st.st_dev;
+        k->is_small = S_ISREG(st.st_mode) && (uint64_t)st.st_size < SMALL_FILE;
+    }
+    if (paths_find(&paths, &ignored) == 0)
+        snprintf(p->path, sizeof p->path, LIMITS_FILE, paths.cache_dir);
+}
+
+/* Small reads are slower, so the disk is measured with those of the plan, in classes of a power
+ * of two.  Without a file, the disk of a folder was measured, in large reads. */
+static void make_model_place(struct place *p, struct mw_model *m, const char *model_path,
+                             const struct mw_options *o)
+{
+    size_t bytes = mw_model_has_file(m) ? mw_read_bytes(m, o) : 0;
+    struct mw_model_info info;
+
+    make_place(p, model_path, o);
+    mw_model_info(m, &info);
+    p->key.is_small = mw_model_has_file(m) && info.file_bytes < SMALL_FILE;
+    if (bytes == 0 || bytes >= LARGE_READ_KIB * KIB)
+        return;
+    for (p->key.read_kib = 1; 2 * p->key.read_kib * KIB <= bytes; p->key.read_kib *= 2)
+        continue;
+}
+
+static void read_store(struct limits_store *s, const struct place *p)
+{
+    *s = (struct limits_store){ 0 };
+    if (p->path[0] != '\0')
+        limits_store_read(s, p->path);
+}
+
+static void keep_lines(const struct place *p, const struct limits_line *lines, size_t n)
+{
+    if (p->path[0] != '\0')
+        limits_store_keep(p->path, lines, n);
+}
+
+static void keep(const struct place *p, const struct mw_limits *l)
+{
+    struct limits_line lines[LIMITS_LINES];
+
+    keep_lines(p, lines, limits_store_lines(&p->key, l, lines));
+}
+
+/* --- OpenBLAS or the kernels --- */
+
+static bool find_products(const struct limits_store *s, const struct place *p,
+                          struct mw_model *m, const struct mw_options *o)
+{
+    struct mw_products all;
+
+    mw_products_list(m, o, &all);
+    for (uint32_t i = 0; i < all.n; i++) {
+        const struct limits_line *l;
+        char of[200];
+
+        limits_name(&p->key, LIMITS_PRODUCT, all.product[i].type, of);
+        l = limits_store_find(s, LIMITS_PRODUCT, of, now());
+        if (l == NULL)
+            return false;
+        all.product[i].kernels_flops_s = l->value[0];
+        all.product[i].blas_flops_s = l->value[1];
+        snprintf(all.blas, sizeof all.blas, "%s", l->text);
+    }
+    mw_model_set_products(m, &all);
+    /* Rates of another OpenBLAS than the one that is installed do not count if it is used.  If
+     * the system refuses its buffers now, the choice stays the same and is reported. */
+    return !mw_products_use_blas(m, o) || strcmp(all.blas, mw_blas_name()) == 0 ||
+           mw_blas_is_denied();
+}
+
+static void keep_products(const struct place *p, const struct mw_products *all)
+{
+    struct limits_line lines[MW_PRODUCTS_MAX] = { 0 };
+
+    for (uint32_t i = 0; i < all->n; i++) {
+        struct limits_line *l = &lines[i];
+
+        l->kind = LIMITS_PRODUCT;
+        l->time_s = now();
+        limits_name(&p->key, LIMITS_PRODUCT, all->product[i].type, l->of);
+        snprintf(l->text, sizeof l->text, "%s", all->blas);
+        l->value[0] = all->product[i].kernels_flops_s;
+        l->value[1] = all->product[i].blas_flops_s;
+    }
+    keep_lines(p, lines, all->n);
+}
+
+/*
+ * These rates are kept for good: OpenBLAS and the kernels round differently, so that a choice
+ * that changed from day to day would change answers.  Another version of the program has other
+ * kernels and measures again.
+ */
+static void ensure_products(const struct limits_store *s, const struct place *p,
+                            struct mw_model *m, const struct mw_options *o, bool may_measure)
+{
+    struct err ignored = ERR_INIT;
+    struct mw_products all;
+
+    if (o->blas != MW_BLAS_AUTO || find_products(s, p, m, o) || !may_measure ||
+        mw_products_measure(m, o, MW_PRODUCT_COLS, &all, &ignored) != 0)
+        return;
+    mw_model_set_products(m, &all);
+    if (!all.is_blas_denied)
+        keep_products(p, &all);
+}
+
+/* --- limits --- */
+
+_Static_assert(sizeof(struct plan_anchor) == LIMITS_VALUES * sizeof(double),
+               "a line holds the numbers of an anchor");
+
+static void keep_anchor(const struct place *p, const struct plan_anchor *a)
+{
+    struct limits_line l = { .kind = LIMITS_ANCHOR,
+                             .time_s = (int64_t)a->measured_s,
+                             .is_doubtful = plan_anchor_is_doubtful(a) };
+
+    if (p->key.model[0] == '\0')
+        return;
+    limits_name(&p->key, LIMITS_ANCHOR, "", l.of);
+    memcpy(l.value, a, sizeof l.value);
+    keep_lines(p, &l, 1);
+}
+
+static void find_anchor(const struct limits_store *s, const struct place *p,
+                        struct plan_anchor *a)
+{
+    const struct limits_line *l;
+    char of[200];
+
+    *a = (struct plan_anchor){ 0 };
+    limits_name(&p->key, LIMITS_ANCHOR, "", of);
+    l = p->key.model[0] != '\0' ? limits_store_find(s, LIMITS_ANCHOR, of, now()) : NULL;
+    if (l != NULL)
+        memcpy(a, l->value, sizeof *a);
+}
+
+/* The settings with which answers were measured since the program started; of n, the newest is
+ * the first, and becomes the first of the file. */
+static void keep_tried(const struct place *p, const struct mw_tried *tried, size_t n)
+{
+    struct limits_line lines[MW_TRIED_MOST] = { 0 };
+    size_t n_line = 0;
+
+    if (p->key.model[0] == '\0')
+        return;
+    for (size_t i = n; i-- > 0;) {
+        if (!tried[i].is_session)
+            continue;
+        tried_to_line(&tried[i], &lines[n_line]);
+        limits_name(&p->key, LIMITS_TRIED, "", lines[n_line++].of);
+    }
+    keep_lines(p, lines, n_line);
+}
+
+static size_t find_tried(const struct limits_store *s, const struct place *p,
+                         struct mw_tried *tried)
+{
+    char of[200];
+
+    limits_name(&p->key, LIMITS_TRIED, "", of);
+    return p->key.model[0] != '\0' ? limits_store_tried(s, of, now(), tried) : 0;
+}
+
+/* A mw_limits_keep_fn; ctx is a struct place. */
+static void keep_measured(void *ctx, const struct mw_limits *corrected,
+                          const struct plan_anchor *anchor, const struct mw_tried *tried,
+                          size_t n_tried)
+{
+    const struct place *p = ctx;
+
+    if (corrected != NULL)
+        keep(p, corrected);
+    if (anchor->measured_s > p->anchor_s)
+        keep_anchor(p, anchor);
+    keep_tried(p, tried, n_tried);
+    free(ctx);
+}
+
+static void use(struct mw_model *m, const struct limits_store *s, const struct place *p,
+                const struct mw_limits *l)
+{
+    struct place *copy = malloc(sizeof *copy);
+    struct mw_tried tried[MW_TRIED_MOST];
+    struct plan_anchor anchor;
+
+    find_anchor(s, p, &anchor);
+    mw_model_set_limits(m, l);
+    mw_model_set_anchor(m, &anchor);
+    mw_model_set_tried(m, tried, find_tried(s, p, tried));
+    if (copy == NULL)
+        return;
+    *copy = *p;
+    copy->anchor_s = anchor.measured_s;
+    mw_model_keep_limits(m, keep_measured, copy);
+}
+
+/* Measure the listed rates that are not known.  If they then contradict each other, measure all
+ * of them in one go. */
+static int measure_rates(const struct mw_options *o, struct mw_limits *l, struct err *e)
+{
+    if (mw_rates_measure(o, l, e) != 0)
+        return -1;
+    if (limits_agree(l))
+        return 0;
+    for (uint32_t i = 0; i < l->n_rate; i++)
+        l->rate[i].measured_s = 0;
+    return mw_rates_measure(o, l, e);
+}
+
+/* Measure what is not known in *l, of a model or, with m NULL, of a folder. */
+static int measure_rest(struct mw_model *m, const char *folder, const struct mw_options *o,
+                        struct mw_limits *l, struct err *e)
+{
+    struct mw_limits fresh;
+    int rc = 0;
+
+    if (l->memory_bytes_s > 0)
+        return m != NULL ? measure_rates(o, l, e) : 0;
+    rc = m != NULL ? mw_limits_measure(m, o, MEASURE_SECONDS, &fresh, e)
+                   : mw_limits_measure_disk(folder, o, MEASURE_SECONDS / 2, &fresh, e);
+    if (rc != 0)
+        return -1;
+    fresh.steps = l->steps;
+    fresh.choice = l->choice;
+    fresh.n_rate = l->n_rate;
+    memcpy(fresh.rate, l->rate, sizeof fresh.rate);
+    *l = fresh;
+    return m != NULL ? measure_rates(o, l, e) : 0;
+}
+
+/* Was everything measured just now, while nothing disturbed it? */
+static bool is_fresh(const struct mw_limits *l)
+{
+    int64_t oldest_s =
+        l->measured_s < l->steps.measured_s ? l->measured_s : l->steps.measured_s;
+
+    for (uint32_t i = 0; i < l->n_rate; i++)
+        if (l->rate[i].measured_s < oldest_s)
+            oldest_s = l->rate[i].measured_s;
+    return !mw_limits_doubtful(l) && now() - oldest_s <= FRESH_S;
+}
+
+/* Set the limits of m; s are the cached ones. */
+static int ensure(struct limits_store *s, const struct place *p, struct mw_model *m,
+                  const struct mw_options *o, enum limits_effort effort, struct err *e)
+{
+    struct mw_limits l = { 0 }, known;
+    bool is_complete;
+    int rc = 0;
+
+    mw_rates_list(m, o, &l);
+    known = l;
+    is_complete = limits_store_get(s, &p->key, now(), &known) && limits_agree(&known);
+    if (effort == LIMITS_AGAIN || (effort == LIMITS_FRESH && !is_fresh(&known))) {
+        is_complete = false;
+        l.choice = known.choice; /* cannot be measured */
+    } else {
+        l = known;
+    }
+    if (effort != LIMITS_KEPT && !is_complete) {
+        rc = measure_rest(m, NULL, o, &l, e);
+        if (rc == 0)
+            keep(p, &l);
+        /* A file that is too small to measure has the disk of others. */
+        if (!(l.disk_bytes_s > 0) && mw_model_has_file(m))
+            l.disk_bytes_s = known.disk_bytes_s;
+    }
+    if (rc == 0 || l.memory_bytes_s > 0)
+        use(m, s, p, &l);
+    return rc;
+}
+
+/*
+ * Measure all but the disk of a model without a file.  Nothing is kept after this process, but
+ * the next model of the list has the same memory and weight types.
+ */
+static void ensure_for_now(struct limits_store *kept, const struct place *p, struct mw_model *m,
+                           const struct mw_options *o)
+{
+    static struct limits_store seen; /* of doctor, which has one thread */
+    struct limits_line lines[LIMITS_LINES];
+    struct err ignored = ERR_INIT;
+    struct mw_limits l = { 0 };
+    size_t n;
+
+    mw_rates_list(m, o, &l);
+    (void)limits_store_get(kept, &p->key, now(), &l);
+    (void)limits_store_get(&seen, &p->key, now(), &l);
+    if (measure_rest(m, NULL, o, &l, &ignored) != 0)
+        return;
+    n = limits_store_lines(&p->key, &l, lines);
+    for (size_t i = 0; i < n; i++)
+        (void)limits_store_add(&seen, &lines[i]);
+    mw_model_set_limits(m, &l);
+}
+
+static int ensure_model(struct mw_model *m, const char *model_path, const struct mw_options *o,
+                        enum limits_effort effort, struct err *e)
+{
+    struct limits_store kept;
+    struct place place;
+    int rc = 0;
+
+    make_model_place(&place, m, model_path, o);
+    if (!mw_model_has_file(m) && effort != LIMITS_KEPT && effort != LIMITS_NO_DISK)
+        limits_ensure_folder(model_path, o); /* such a model has the disk of its folder */
+    read_store(&kept, &place);
+    ensure_products(&kept, &place, m, o, effort != LIMITS_NO_DISK);
+    if (effort == LIMITS_NO_DISK)
+        ensure_for_now(&kept, &place, m, o);
+    else
+        rc = ensure(&kept, &place, m, o, effort, e);
+    limits_store_free(&kept);
+    return rc;
+}
+
+void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
+                   enum limits_effort effort)
+{
+    struct err ignored = ERR_INIT;
+
+    (void)ensure_model(m, model_path, o, effort, &ignored);
+}
+
+int limits_measure_again(struct mw_model *m, const char *model_path, const struct mw_options *o,
+                         struct err *e)
+{
+    return ensure_model(m, model_path, o, LIMITS_AGAIN, e);
+}
+
+/* --- folders, and models that are not opened --- */
+
+static int ensure_folder(const char *folder, const struct mw_options *o, bool is_again,
+                         struct err *e)
+{
+    struct mw_limits l = { 0 };
+    struct limits_store kept;
+    struct place place;
+    int rc;
+
+    make_place(&place, folder, o);
+    place.key.model[0] = '\0';
+    read_store(&kept, &place);
+    if (!is_again)
+        (void)limits_store_get(&kept, &place.key, now(), &l);
+    limits_store_free(&kept);
+    if (l.memory_bytes_s > 0)
+        return 0;
+    rc = measure_rest(NULL, folder, o, &l, e);
+    if (rc == 0)
+        keep(&place, &l);
+    return rc;
+}
+
+int limits_measure_folder(const char *folder, const struct mw_options *o, struct err *e)
+{
+    return ensure_folder(folder, o, true, e);
+}
+
+void limits_ensure_folder(const char *folder, const struct mw_options *o)
+{
+    struct err ignored = ERR_INIT;
+
+    (void)ensure_folder(folder, o, false, &ignored);
+}
+
+void limits_read(struct limits_store *kept)
+{
+    struct err ignored = ERR_INIT;
+    struct paths paths;
+    char path[560];
+
+    *kept = (struct limits_store){ 0 };
+    if (paths_find(&paths, &ignored) != 0)
+        return;
+    snprintf(path, sizeof path, LIMITS_FILE, paths.cache_dir);
+    limits_store_read(kept, path);
+}
+
+bool limits_kept(void *ctx, const char *path, const struct mw_options *o, struct mw_limits *out,
+                 struct plan_anchor *anchor)
+{
+    const struct limits_store *kept = ctx;
+    struct place place;
+
+    make_place(&place, path, o);
+    (void)limits_store_get(kept, &place.key, now(), out);
+    find_anchor(kept, &place, anchor);
+    return out->memory_bytes_s > 0;
+}
+
+size_t limits_tried(const char *model_path, const struct mw_options *o, struct mw_tried *list)
+{
+    struct limits_store kept;
+    struct place place;
+    size_t n;
+
+    make_place(&place, model_path, o);
+    read_store(&kept, &place);
+    n = find_tried(&kept, &place, list);
+    limits_store_free(&kept);
+    return n;
+}

@@ -1,0 +1,43 @@
+/*
+ * answer_out.h - write the answer of `memwall run` to standard output.
+ *
+ * To a terminal: cleaned, so that the model cannot send control sequences, and ended by a
+ * newline.  To a pipe or file: byte for byte, with a final newline unless --raw.  With --json:
+ * one object per line, {"event":"text",…} for each piece and {"event":"done",…} at the end with
+ * the whole answer and its figures.  Thinking is written only with --json.
+ */
+#ifndef MEMWALL_SRC_TEXT_ANSWER_OUT_H
+#define MEMWALL_SRC_TEXT_ANSWER_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/memwall.h"
+#include "ui/text/clean.h"
+
+struct answer_text {
+    char *bytes;
+    size_t n, room;
+    bool is_cut; /* out of memory: the rest is missing */
+};
+
+struct answer_out {
+    bool is_terminal, json, raw;
+    bool input_left; /* standard input was not read; for the last line of JSON */
+    bool is_help;    /* no model made the answer: it is from the help texts */
+    bool any;        /* text was written */
+    char last;       /* last byte written */
+    struct clean clean;
+    struct answer_text text, thinking; /* for the last line of JSON */
+};
+
+void answer_out_open(struct answer_out *a, bool json, bool raw);
+/* All text so far was thinking. */
+void answer_out_thought(struct answer_out *a);
+void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_thinking);
+/* predicted: the limits that the predictions in s used. */
+void answer_out_done(struct answer_out *a, const struct mw_receipt *r,
+                     const struct mw_sample *s, const struct mw_limits *predicted);
+void answer_out_close(struct answer_out *a);
+
+#endif

@@ -1,0 +1,122 @@
+/* See summary.h. */
+#include "config.h"
+
+#include "src/text/summary.h"
+
+#include <inttypes.h>
+
+#include "ui/text/receipt.h"
+
+const char *summary_done_name(enum mw_done done)
+{
+    switch (done) {
+    case MW_DONE_STOP: return "stop";
+    case MW_DONE_LENGTH: return "length";
+    case MW_DONE_CANCELLED: return "cancelled";
+    case MW_DONE_CONTEXT: return "context";
+    case MW_DONE_ERROR: return "error";
+    }
+    return "";
+}
+
+/* Why an answer has no text; NULL if it has one. */
+static const char *empty_name(enum mw_empty empty)
+{
+    switch (empty) {
+    case MW_NOT_EMPTY: return NULL;
+    case MW_EMPTY_NOTHING: return "nothing";
+    case MW_EMPTY_HIDDEN: return "hidden";
+    case MW_EMPTY_BLANK: return "blank";
+    case MW_EMPTY_THINKING: return "thinking";
+    case MW_EMPTY_THOUGHT: return "thought";
+    case MW_EMPTY_STOP_TEXT: return "stop_text";
+    }
+    return NULL;
+}
+
+static double rate(uint64_t n, uint64_t ns)
+{
+    return ns > 0 ? (double)n * 1e9 / (double)ns : 0;
+}
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+/* Returns the peak charge from the receipt or the sample; 0: unknown. */
+static uint64_t peak(const struct mw_receipt *r, const struct mw_sample *s)
+{
+    if (r->peak_charged > 0)
+        return r->peak_charged;
+    if (s->os.t_ns != 0 && s->os.charged_peak.why_not == NULL)
+        return s->os.charged_peak.value;
+    return 0;
+}
+
+void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample *s)
+{
+    char a[16], b[16], tps[24];
+
+    fprintf(to, "prompt   %" PRIu32 " token%s in %.1f s (%s tok/s)", r->n_prompt,
+            r->n_prompt == 1 ? "" : "s", seconds(r->prefill_ns),
+            receipt_rate(tps, sizeof tps, rate(r->n_prompt, r->prefill_ns)));
+    if (r->n_reused > 0)
+        fprintf(to, ", %" PRIu32 " reused", r->n_reused);
+    fprintf(to, "\nanswer   %" PRIu32 " token%s in %.1f s (%s tok/s), the first after %.1f s\n",
+            r->n_decoded, r->n_decoded == 1 ? "" : "s", seconds(r->decode_ns),
+            receipt_rate(tps, sizeof tps, receipt_decode_tps(r)), seconds(r->first_ns));
+    fprintf(to, "read     %s from disk; stalls took %.0f %% of the answer's time\n",
+            units_size(a, sizeof a, r->bytes_read), 100 * share(r->stall_ns, r->decode_ns));
+    if (r->expert_hits + r->expert_misses > 0 && r->n_decoded > 1)
+        fprintf(to, "experts  %.0f %% of those chosen were in memory; %s read per token\n",
+                100 * share(r->expert_hits, r->expert_hits + r->expert_misses),
+                units_size(a, sizeof a, r->expert_bytes / (r->n_decoded - 1)));
+    fprintf(to, "io       %s (%s)\n", s->run.io, s->run.io_reason);
+    fprintf(to, "products %s\n", s->run.products);
+    if (peak(r, s) > 0)
+        fprintf(to, "memory   %s at its peak, budget %s\n", units_size(a, sizeof a, peak(r, s)),
+                units_size(b, sizeof b, s->run.budget_bytes));
+    else if (s->os.t_ns != 0 && s->os.rss_peak.why_not == NULL)
+        fprintf(to, "memory   %s resident at its peak, budget %s\n",
+                units_size(a, sizeof a, s->os.rss_peak.value),
+                units_size(b, sizeof b, s->run.budget_bytes));
+}
+
+void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sample *s)
+{
+    char reason[200];
+
+    json_string(j, "done", summary_done_name(r->done));
+    if (r->empty != MW_NOT_EMPTY) {
+        json_string(j, "empty", empty_name(r->empty));
+        json_string(j, "reason", receipt_empty(reason, sizeof reason, r, false));
+    }
+    json_u64(j, "n_prompt", r->n_prompt);
+    json_u64(j, "n_reused", r->n_reused);
+    json_u64(j, "n_decoded", r->n_decoded);
+    json_u64(j, "first_ns", r->first_ns);
+    json_u64(j, "prefill_ns", r->prefill_ns);
+    json_u64(j, "decode_ns", r->decode_ns);
+    json_u64(j, "bytes_read", r->bytes_read);
+    json_u64(j, "stall_ns", r->stall_ns);
+    json_u64(j, "expert_hits", r->expert_hits);
+    json_u64(j, "expert_misses", r->expert_misses);
+    json_u64(j, "expert_bytes", r->expert_bytes);
+    json_u64(j, "budget_bytes", s->run.budget_bytes);
+    if (peak(r, s) > 0)
+        json_u64(j, "peak_charged", peak(r, s));
+    else
+        json_null(j, "peak_charged");
+    json_double(j, "predicted_decode_tps", s->run.predicted_decode, 6);
+    json_double(j, "predicted_prefill_tps", s->run.predicted_prefill, 6);
+    json_string(j, "binds", mw_binds_name(s->run.predicted_binds));
+    json_string(j, "io", s->run.io);
+    json_string(j, "io_reason", s->run.io_reason);
+    json_string(j, "products", s->run.products);
+}
