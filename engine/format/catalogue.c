@@ -308,7 +308,5 @@ bool catalogue_has_file(const struct catalogue *c, uint64_t dev, uint64_t ino)
 
 int catalogue_go_on(const struct catalogue *c, struct err *e)
 {
-    return c->cancel != NULL && atomic_load_explicit(c->cancel, memory_order_relaxed)
-               ? err_set(e, ERR_CANCELLED, "cancelled")
-               : 0;
+    return cancel_check(c->cancel, e);
 }

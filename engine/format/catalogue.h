@@ -12,11 +12,11 @@
 #ifndef MEMWALL_ENGINE_FORMAT_CATALOGUE_H
 #define MEMWALL_ENGINE_FORMAT_CATALOGUE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/cancel.h"
 #include "engine/base/err.h"
 #include "engine/format/defaults.h"
 #include "engine/format/header_room.h"
@@ -79,9 +79,9 @@ struct catalogue {
     struct default_list defaults; /* hyper-parameters that the file leaves out */
     struct catalogue_index *index; /* by name; private */
     struct gguf *gguf;             /* parsed header of the first file; private to format/ */
-    /* Flag of the one who loads now, under the lock of the model: once it is set, loading ends with
-     * ERR_CANCELLED.  NULL: it never ends early. */
-    const atomic_bool *cancel;
+    /* The token of the thread that loads now, under the lock of the model: once it is set, loading
+     * ends with ERR_CANCELLED. */
+    const struct cancel *cancel;
 };
 
 /*
@@ -117,8 +117,7 @@ uint64_t tensor_rows(const struct tensor_info *t);
  */
 int catalogue_check_files(const struct catalogue *c, struct err *e);
 
-/* For loops that load.  Returns 0, or -1 with *e (ERR_CANCELLED) once another thread has set
- * *cancel. */
+/* For loops that load.  Returns 0, or -1 with *e (ERR_CANCELLED) once the token is set. */
 int catalogue_go_on(const struct catalogue *c, struct err *e);
 
 /* Returns whether the file with this device and inode belongs to the model: a weight file, or

@@ -358,9 +358,8 @@ static int run_group(struct group *g, struct err *e)
         struct expert_weights w;
         uint32_t n_col;
 
-        if (atomic_load_explicit(f->p.cancel, memory_order_relaxed))
-            return err_set(e, ERR_CANCELLED, "stopped");
-        if (expert_cache_next(f->p.experts, g->end, &w, &f->stall_ns, e) != 0)
+        if (cancel_check(f->p.cancel, e) != 0 ||
+            expert_cache_next(f->p.experts, g->end, &w, &f->stall_ns, e) != 0)
             return -1;
         n_col = list_cols(f, &g->layer->experts, w.expert);
         assert(n_col > 0);

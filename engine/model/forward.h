@@ -11,10 +11,10 @@
 #ifndef MEMWALL_ENGINE_MODEL_FORWARD_H
 #define MEMWALL_ENGINE_MODEL_FORWARD_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/base/cancel.h"
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
 #include "engine/compute/kernels.h"
@@ -54,7 +54,7 @@ struct forward_parts {
     uint32_t n_ctx;
     bool exact;
     const struct products *products; /* choice of OpenBLAS for long prompts; NULL: never */
-    const atomic_bool *cancel;       /* read at every block */
+    const struct cancel *cancel;     /* checked at every block */
 };
 
 /* Bytes that forward_new() takes from its arenas: fixed + chunk * col. */

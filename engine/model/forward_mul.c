@@ -321,9 +321,8 @@ int forward_mul_all(struct forward *f, const struct product *p, size_t n, const 
 
         if (!has_columns_for(&job, p->m))
             job = mul_prepare_mat(f, p->m, x, ldx);
-        if (atomic_load_explicit(f->p.cancel, memory_order_relaxed))
-            return err_set(e, ERR_CANCELLED, "stopped");
-        if (stream_next(f->p.stream, &block, &f->stall_ns, e) != 0)
+        if (cancel_check(f->p.cancel, e) != 0 ||
+            stream_next(f->p.stream, &block, &f->stall_ns, e) != 0)
             return -1;
         assert(block.span == p->m->span && block.row == done);
         job.n_block = job.n_row = job.bytes = 0;

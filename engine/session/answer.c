@@ -39,7 +39,7 @@ struct run {
 
 static bool is_cancelled(const struct run *r)
 {
-    return atomic_load(r->a->cancel);
+    return cancel_is_set(r->a->cancel);
 }
 
 static struct turn *answer_turn(struct run *r)
@@ -887,9 +887,6 @@ void answer_run(struct answerer *a, bool is_continued)
     bool has_answer, started = start_turn(&r, is_continued, &r.err) == 0;
 
     telemetry_answer(t, 0);
-    session_clear_cancel(a->session);
-    if (is_cancelled(&r)) /* before the line above, which has cleared it */
-        mw_session_cancel(a->session);
     r.receipt.done = started ? begin_and_generate(&r, is_continued) : MW_DONE_ERROR;
     has_answer = started && end_turn(&r, is_continued);
     r.receipt.bytes_read = counter_get(&t->bytes_read) - r.bytes_before;

@@ -5,8 +5,6 @@
 #ifndef MEMWALL_ENGINE_SESSION_ANSWER_H
 #define MEMWALL_ENGINE_SESSION_ANSWER_H
 
-#include <stdatomic.h>
-
 #include "engine/session/conversation.h"
 #include "engine/session/events.h"
 #include "engine/session/session.h"
@@ -29,7 +27,7 @@ struct answerer {
     const char *const *stop; /* strings that end an answer, then NULL; not owned */
     uint32_t n_predict;
     bool ctx_shift;
-    const atomic_bool *cancel;
+    const struct cancel *cancel;
     answer_change_fn *change;
     void *change_ctx;
     double prompt_compute_s; /* set by answer_run: arithmetic per token of the last prompt */

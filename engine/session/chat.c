@@ -71,8 +71,8 @@ struct mw_chat {
     bool is_working;
     uint64_t n_taken; /* commands, with the one that runs */
     bool is_over;     /* the engine thread uses nothing any longer */
-    atomic_bool cancel;
-    atomic_bool quits; /* the chat is being closed: loading ends early, too */
+    struct cancel cancel; /* of the command that is running */
+    struct cancel quits;  /* the chat is being closed: loading ends early, too */
 
     /* engine thread only */
     struct answerer answerer;
@@ -252,7 +252,7 @@ static int apply_engine(struct mw_chat *c, const struct mw_options *wanted, stru
 
     if (c->session != NULL)
         return shorten(c, wanted->n_ctx, e) != 0 ? -1 : session_set(c->session, wanted, e);
-    if (session_open(&s, c->m, wanted, &c->quits, e) != 0)
+    if (session_open(&s, c->m, wanted, &c->quits, &c->cancel, e) != 0)
         return -1;
     set_session(c, s);
     return 0;
@@ -306,7 +306,7 @@ static struct command *take_change(struct mw_chat *c, size_t n_token)
     pthread_mutex_lock(&c->lock);
     for (change = c->first; change != NULL && change->kind != DO_SET; change = change->next)
         before = change;
-    if (change != NULL && !atomic_load(&c->quits) && !atomic_load(&c->cancel) &&
+    if (change != NULL && !cancel_is_set(&c->quits) && !cancel_is_set(&c->cancel) &&
         (before == NULL || change->n_taken == c->n_taken) &&
         can_go_on(c, &change->settings.o, n_token)) {
         *(before != NULL ? &before->next : &c->first) = change->next;
@@ -473,9 +473,9 @@ static struct command *take_command(struct mw_chat *c)
 
     pthread_mutex_lock(&c->lock);
     c->is_working = false;
-    while (c->first == NULL && !atomic_load(&c->quits))
+    while (c->first == NULL && !cancel_is_set(&c->quits))
         pthread_cond_wait(&c->wake, &c->lock);
-    if (atomic_load(&c->quits)) {
+    if (cancel_is_set(&c->quits)) {
         pthread_mutex_unlock(&c->lock);
         return NULL;
     }
@@ -486,7 +486,7 @@ static struct command *take_command(struct mw_chat *c)
     c->is_working = true;
     c->n_taken++;
     /* A cancel stops the command that was running, not the ones after it. */
-    atomic_store(&c->cancel, false);
+    cancel_clear(&c->cancel);
     pthread_mutex_unlock(&c->lock);
     return command;
 }
@@ -497,7 +497,7 @@ static void load(struct mw_chat *c)
     struct answerer answerer;
     struct mw_session *s;
 
-    if (session_open(&s, c->m, &c->settings.o.engine, &c->quits, &e) != 0) {
+    if (session_open(&s, c->m, &c->settings.o.engine, &c->quits, &c->cancel, &e) != 0) {
         post_error(c, &e);
         return;
     }
@@ -552,6 +552,8 @@ int mw_chat_open(struct mw_chat **out, struct mw_model *m, const struct mw_chat_
     c->m = m;
     c->is_working = true;
     pthread_mutex_init(&c->lock, NULL);
+    cancel_init(&c->cancel);
+    cancel_init(&c->quits);
     clock_cond_init(&c->wake);
     if (events_new(&c->events, e) != 0 || settings_copy(&c->settings, o, e) != 0)
         goto fail;
@@ -607,7 +609,7 @@ static int push_kind(struct mw_chat *c, enum command_kind kind, size_t n, struct
 static void ask_to_end(struct mw_chat *c)
 {
     pthread_mutex_lock(&c->lock);
-    atomic_store(&c->quits, true);
+    cancel_set(&c->quits);
     pthread_cond_broadcast(&c->wake);
     pthread_mutex_unlock(&c->lock);
     mw_chat_cancel(c);
@@ -647,6 +649,8 @@ void mw_chat_close(struct mw_chat *c)
     settings_free(&c->settings);
     events_free(c->events);
     pthread_cond_destroy(&c->wake);
+    cancel_destroy(&c->quits);
+    cancel_destroy(&c->cancel);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -759,11 +763,9 @@ int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *
 void mw_chat_cancel(struct mw_chat *c)
 {
     pthread_mutex_lock(&c->lock);
-    atomic_store(&c->cancel, true);
     for (struct command *command = c->first; command != NULL; command = command->next)
         command->is_cancelled = command->kind == DO_SEND;
-    if (c->session != NULL)
-        mw_session_cancel(c->session);
+    cancel_set(&c->cancel);
     pthread_mutex_unlock(&c->lock);
 }
 

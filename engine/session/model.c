@@ -253,7 +253,7 @@ static void build_tokenizer(struct mw_model *m, struct err *e)
     }
 }
 
-const struct tokenizer *model_tokenizer(struct mw_model *m, const atomic_bool *cancel,
+const struct tokenizer *model_tokenizer(struct mw_model *m, const struct cancel *cancel,
                                         struct err *e)
 {
     const struct tokenizer *t;
@@ -354,7 +354,7 @@ static int load_vec(void *ctx, struct vec *v, struct err *e)
     return check_finite(load->m, v, e);
 }
 
-int model_load_small(struct mw_model *m, const atomic_bool *cancel, struct err *e)
+int model_load_small(struct mw_model *m, const struct cancel *cancel, struct err *e)
 {
     struct vec_load load = { .m = m };
     int rc = 0;

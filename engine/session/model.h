@@ -55,9 +55,9 @@ int model_open_headers(struct mw_model **out, const char *path, uint64_t memory_
 /* Refuse a model that was opened without a file.  Returns 0, or -1 with *e. */
 int model_needs_file(const struct mw_model *m, struct err *e);
 
-/* Returns the tokenizer, or NULL with *e.  The first call loads it, until *cancel is set; NULL:
+/* Returns the tokenizer, or NULL with *e.  The first call loads it, until cancel is set; NULL:
  * always.  Any thread. */
-const struct tokenizer *model_tokenizer(struct mw_model *m, const atomic_bool *cancel,
+const struct tokenizer *model_tokenizer(struct mw_model *m, const struct cancel *cancel,
                                         struct err *e);
 
 /*
@@ -66,8 +66,8 @@ const struct tokenizer *model_tokenizer(struct mw_model *m, const atomic_bool *c
  */
 void model_keep_tokenizer(struct mw_model *m, const char *folder);
 
-/* Load norms and other small weights as floats, until *cancel is set.  They stay until the model
+/* Load norms and other small weights as floats, until cancel is set.  They stay until the model
  * is closed, so later calls do nothing.  Any thread. */
-int model_load_small(struct mw_model *m, const atomic_bool *cancel, struct err *e);
+int model_load_small(struct mw_model *m, const struct cancel *cancel, struct err *e);
 
 #endif

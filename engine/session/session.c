@@ -40,7 +40,7 @@ static int make_kv(struct mw_session *s, struct err *e)
  * fit later, beside the first blocks.  A failure is reported by the chat, which needs the
  * tokenizer; ids can be evaluated without.
  */
-static void build_early(struct mw_session *s, const atomic_bool *quits)
+static void build_early(struct mw_session *s, const struct cancel *quits)
 {
     struct err ignored = ERR_INIT;
 
@@ -52,7 +52,7 @@ static void build_early(struct mw_session *s, const atomic_bool *quits)
 }
 
 /* Make the parts, in the order in which they need each other. */
-static int make_parts(struct mw_session *s, const atomic_bool *quits, struct err *e)
+static int make_parts(struct mw_session *s, const struct cancel *quits, struct err *e)
 {
     const struct mw_options *o = &s->settled.o;
     struct forward_bytes bytes;
@@ -74,14 +74,15 @@ static int make_parts(struct mw_session *s, const atomic_bool *quits, struct err
 }
 
 int session_open(struct mw_session **out, struct mw_model *m, const struct mw_options *o,
-                 const atomic_bool *quits, struct err *e)
+                 const struct cancel *quits, struct cancel *cancel, struct err *e)
 {
     struct mw_session *s = calloc(1, sizeof *s);
 
     *out = NULL;
     if (s == NULL)
         return err_memory(e, "the session");
-    pthread_mutex_init(&s->lock, NULL);
+    cancel_init(&s->own_cancel);
+    s->cancel = cancel != NULL ? cancel : &s->own_cancel;
     s->m = m;
     if (model_needs_file(m, e) != 0 || settled_options(m, &s->settled, o, &s->settled, e) != 0)
         goto fail;
@@ -112,7 +113,7 @@ fail:
 int mw_session_open(struct mw_session **out, struct mw_model *m, const struct mw_options *o,
                     struct err *e)
 {
-    return session_open(out, m, o, NULL, e);
+    return session_open(out, m, o, NULL, NULL, e);
 }
 
 void mw_session_close(struct mw_session *s)
@@ -127,7 +128,7 @@ void mw_session_close(struct mw_session *s)
     pool_free(s->pool);
     tokens_free(&s->tokens);
     free(s->telemetry);
-    pthread_mutex_destroy(&s->lock);
+    cancel_destroy(&s->own_cancel);
     free(s);
 }
 
@@ -319,7 +320,7 @@ static int eval_tokens(struct mw_session *s, uint32_t n, mw_row_fn *row, void *c
         rc = row != NULL ? eval_rows(s, chunk, row, ctx, e)
                          : eval_chunk(s, chunk, is_last ? WANT_LAST : WANT_NONE, e);
         if (rc != 0) {
-            atomic_store(&s->cancel, false);
+            cancel_clear(&s->own_cancel);
             return -1;
         }
         done += chunk;
@@ -414,17 +415,7 @@ void mw_session_sample(const struct mw_session *s, struct mw_sample *out)
 
 void mw_session_cancel(struct mw_session *s)
 {
-    /* The flag ends a pass at its next block; the stream wakes one that waits for a block. */
-    atomic_store(&s->cancel, true);
-    pthread_mutex_lock(&s->lock);
-    if (s->cancelled != NULL)
-        stream_cancel(s->cancelled);
-    pthread_mutex_unlock(&s->lock);
-}
-
-void session_clear_cancel(struct mw_session *s)
-{
-    atomic_store(&s->cancel, false);
+    cancel_set(s->cancel);
 }
 
 struct telemetry *session_telemetry(struct mw_session *s)

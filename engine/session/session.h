@@ -4,15 +4,16 @@
 #ifndef MEMWALL_ENGINE_SESSION_SESSION_H
 #define MEMWALL_ENGINE_SESSION_SESSION_H
 
-#include <stdatomic.h>
-
+#include "engine/base/cancel.h"
 #include "engine/memwall.h"
 #include "engine/session/settled.h"
 #include "engine/telemetry/telemetry.h"
 
-/* mw_session_open() that ends early with ERR_CANCELLED once *quits is set; NULL: never. */
+/* mw_session_open() that ends early with ERR_CANCELLED once quits is set; NULL: never.  The
+ * token `cancel` ends evaluations until its owner clears it; NULL: the session has its own, and
+ * clears it. */
 int session_open(struct mw_session **out, struct mw_model *m, const struct mw_options *o,
-                 const atomic_bool *quits, struct err *e);
+                 const struct cancel *quits, struct cancel *cancel, struct err *e);
 
 struct telemetry *session_telemetry(struct mw_session *s);
 
@@ -36,9 +37,6 @@ void session_mark_at(struct mw_session *s, uint32_t n);
  * after each layer (is_within).  After a chunk, it may call session_set(). */
 typedef void session_progress_fn(void *ctx, uint32_t done, uint32_t total, bool is_within);
 void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *ctx);
-
-/* Clear a cancel that came before the work that begins now. */
-void session_clear_cancel(struct mw_session *s);
 
 /* The options in force, and without zeros that ask for a default. */
 const struct settled *session_settled(const struct mw_session *s);

@@ -14,7 +14,6 @@
 #define MEMWALL_ENGINE_SESSION_SESSION_INTERNAL_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "engine/base/arena.h"
 #include "engine/kv/kv.h"
@@ -70,9 +69,8 @@ struct mw_session {
     struct tried_answer tried;
     uint64_t answer_pinned_bytes; /* when its newest token was evaluated */
     bool has_logits;
-    atomic_bool cancel;       /* set by any thread, cleared by the thread that evaluates */
-    pthread_mutex_t lock;     /* of `cancelled`, which any thread may use */
-    struct stream *cancelled; /* the stream to wake; NULL while there is none */
+    struct cancel *cancel;    /* ends an evaluation; of the chat, or the one below */
+    struct cancel own_cancel; /* cleared by the thread that evaluates */
     uint32_t mark_at;         /* position of the next copy; 0: none */
     uint32_t step_from, step_n, step_total; /* of the chunk that is evaluated now */
     session_progress_fn *progress;

@@ -10,14 +10,6 @@
 
 /* --- weights --- */
 
-/* Under the lock, so that no thread cancels a stream that is being closed. */
-static void set_cancelled(struct mw_session *s, struct stream *stream)
-{
-    pthread_mutex_lock(&s->lock);
-    s->cancelled = stream;
-    pthread_mutex_unlock(&s->lock);
-}
-
 /* Open the stream with the forms that the options give to pinned weights. */
 static int open_stream(struct mw_session *s, const struct mw_options *o,
                        const struct stream_options *so, struct err *e)
@@ -48,6 +40,7 @@ int weights_open(struct mw_session *s, const struct mw_options *o, const struct 
         .mmap_drop = o->mmap_drop,
         .no_uring = o->no_uring,
         .bytes_s = o->disk_rate,
+        .cancel = s->cancel,
         .lay = packing_lay,
         .n_slot = plan->n_slot,
         .pinned_bytes = room->pinned_bytes,
@@ -68,7 +61,6 @@ int weights_open(struct mw_session *s, const struct mw_options *o, const struct 
     }
     w->room = *room;
     w->has_failed = false;
-    set_cancelled(s, w->stream);
     return 0;
 }
 
@@ -79,7 +71,6 @@ void weights_close(struct mw_session *s)
 
     if (session_choice(s, &l) != NULL)
         limits_correct(s->m, &l);
-    set_cancelled(s, NULL);
     expert_cache_close(w->cache);
     stream_close(w->stream);
     w->cache = NULL;
@@ -114,7 +105,7 @@ int workspace_new(struct workspace **out, struct mw_session *s, const struct mw_
         .n_logit_row = o->n_logit_row,
         .n_ctx = o->n_ctx,
         .exact = o->exact,
-        .cancel = &s->cancel,
+        .cancel = s->cancel,
     };
     if (parts.kernels == NULL || product_choice_of(s->m, o, &w->choice, e) != 0)
         goto fail;

@@ -64,6 +64,8 @@ enum stream_io { STREAM_AUTO, STREAM_DIRECT, STREAM_BUFFERED, STREAM_MMAP };
 typedef bool stream_lay_fn(const struct stream_span *span, uint64_t n_row, const void *from,
                            void *to, size_t room, void *scratch);
 
+struct cancel;
+
 struct stream_options {
     enum stream_io io;
     bool mmap_drop;        /* mmap: drop the pages of each block once it is given back */
@@ -75,6 +77,7 @@ struct stream_options {
     /* Slow all reads down to this many bytes per second, to show how a slower disk would do; 0:
      * no limit.  Uses pread threads.  Mapped reads cannot be slowed down. */
     uint64_t bytes_s;
+    struct cancel *cancel; /* ends passes while it is set; outlives the stream; may be NULL */
     /* Measured on this file system, 0 if not: auto compares them (io_choice.h). */
     double direct_bytes_s, buffered_bytes_s;
 };
@@ -223,8 +226,5 @@ int stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, 
 
 /* Memory of the pinned blocks that hold data now, rounding included. */
 uint64_t stream_pinned_now(const struct stream *s);
-
-/* From any thread: make stream_next() return ERR_CANCELLED until the next pass begins. */
-void stream_cancel(struct stream *s);
 
 #endif

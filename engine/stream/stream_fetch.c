@@ -66,10 +66,9 @@ int stream_fetch_wait(struct stream *s, struct stream_fetch *const *fetches, uin
         found = find_finished(s, fetches, n, e);
         if (found != (int)n)
             break;
-        if (atomic_load(&s->cancelled)) {
-            found = err_set(e, ERR_CANCELLED, "cancelled");
+        found = cancel_check(s->cancel, e);
+        if (found != 0)
             break;
-        }
         if (start == 0)
             start = clock_ns();
         pthread_cond_wait(&s->news, &s->lock);

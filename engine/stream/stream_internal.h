@@ -55,6 +55,7 @@
 
 #include <pthread.h>
 
+#include "engine/base/cancel.h"
 #include "engine/stream/area.h"
 #include "engine/stream/backend.h"
 #include "engine/stream/fetch.h"
@@ -109,6 +110,7 @@ enum lookup_state { LOOKUP_NONE, LOOKUP_READING, LOOKUP_FAILED };
 
 struct stream {
     /* Set by stream_open(), constant afterwards. */
+    struct cancel *cancel; /* wakes the engine thread */
     const struct catalogue *catalogue;
     struct telemetry *telemetry;
     struct schedule schedule;
@@ -133,7 +135,6 @@ struct stream {
     const struct stream_lookup *lookups; /* waiting for their batch */
     size_t n_lookup;
 
-    _Atomic bool cancelled;
     const char *_Atomic io_name, *_Atomic io_reason;
 
     /* Guarded by lock. */

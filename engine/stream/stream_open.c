@@ -134,6 +134,16 @@ static int open_parts(struct stream *s, const struct stream_span *spans, uint32_
     return start_reader(s, e);
 }
 
+/* A pass that waits for a block looks at the token again. */
+static void wake(void *ctx)
+{
+    struct stream *s = ctx;
+
+    pthread_mutex_lock(&s->lock);
+    pthread_cond_signal(&s->news);
+    pthread_mutex_unlock(&s->lock);
+}
+
 int stream_open(struct stream **out, const struct catalogue *c, const struct stream_span *spans,
                 uint32_t n_span, const struct stream_shape *shape,
                 const struct stream_options *options, struct telemetry *t, struct err *e)
@@ -150,6 +160,7 @@ int stream_open(struct stream **out, const struct catalogue *c, const struct str
     s->slot_bytes = shape->slot_bytes;
     s->depth = shape->depth;
     s->bytes_s = options->bytes_s;
+    s->cancel = options->cancel;
     s->lay = options->lay;
     s->scratch_bytes = (size_t)stream_scratch_bytes(spans, n_span);
     s->first_kind = options->no_uring || options->bytes_s > 0 || backend_uring == NULL
@@ -163,6 +174,7 @@ int stream_open(struct stream **out, const struct catalogue *c, const struct str
         stream_close(s);
         return -1;
     }
+    cancel_wakes(s->cancel, wake, s);
     *out = s;
     return 0;
 }
@@ -186,6 +198,7 @@ void stream_close(struct stream *s)
 {
     if (s == NULL)
         return;
+    cancel_lets_sleep(s->cancel, s);
     stop_reader(s);
     mapping_close(&s->mapping);
     if (!s->source.is_direct && (!s->is_mapped || s->drops))

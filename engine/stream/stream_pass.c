@@ -44,7 +44,6 @@ static void forget_failure(struct stream *s)
 void stream_pass_begin(struct stream *s, bool is_prompt)
 {
     assert(!s->in_pass);
-    atomic_store(&s->cancelled, false);
     pthread_mutex_lock(&s->lock);
     s->in_pass = true;
     s->pass_blocks = is_prompt ? s->schedule.n_prompt_block : s->schedule.n_block;
@@ -111,10 +110,9 @@ static int await_block(struct stream *s, uint64_t *stall_ns, struct err *e)
 
     pthread_mutex_lock(&s->lock);
     while (!is_ready(s)) {
-        if (atomic_load(&s->cancelled)) {
-            result = err_set(e, ERR_CANCELLED, "cancelled");
+        result = cancel_check(s->cancel, e);
+        if (result != 0)
             break;
-        }
         if (reader_has_failed(s) && !is_being_read(s)) {
             *e = s->failure;
             result = -1;
@@ -161,8 +159,8 @@ int stream_next(struct stream *s, struct stream_block *block, uint64_t *stall_ns
     struct schedule_block b;
 
     assert(s->in_pass && s->next.block < s->pass_blocks);
-    if (atomic_load(&s->cancelled))
-        return err_set(e, ERR_CANCELLED, "cancelled");
+    if (cancel_check(s->cancel, e) != 0)
+        return -1;
     schedule_get(&s->schedule, &s->next, &b);
     *block = (struct stream_block){
         .index = s->next.block, .span = b.span, .row = b.row, .n_row = b.n_row
@@ -239,12 +237,4 @@ int stream_pass_end(struct stream *s, struct err *e)
     if (s->is_mapped && mapping_check(&s->mapping, e) != 0)
         return -1;
     return catalogue_check_files(s->catalogue, e);
-}
-
-void stream_cancel(struct stream *s)
-{
-    atomic_store(&s->cancelled, true);
-    pthread_mutex_lock(&s->lock);
-    pthread_cond_signal(&s->news);
-    pthread_mutex_unlock(&s->lock);
 }

@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/cancel.h"
 #include "engine/format/arch.h"
 #include "engine/format/catalogue.h"
 #include "engine/format/snapshot_index.h"
@@ -323,15 +324,15 @@ static void the_index_counts_toward_the_limit_of_headers(void **state)
 static void a_cancelled_vocabulary_is_not_read(void **state)
 {
     struct catalogue *c = open_model("qwen2-tiny-hf");
-    atomic_bool is_cancelled = true;
+    struct cancel cancel = { .is_set = true };
     struct vocab_info info;
     struct err e = ERR_INIT;
 
     (void)state;
-    c->cancel = &is_cancelled;
+    c->cancel = &cancel;
     assert_int_equal(vocab_info(c, &info, &e), -1);
     assert_int_equal(e.code, ERR_CANCELLED);
-    atomic_store(&is_cancelled, false);
+    cancel_clear(&cancel);
     assert_int_equal(vocab_info(c, &info, &e), 0);
     catalogue_close(c);
 }
