@@ -410,6 +410,13 @@ uint64_t pool_wait_ns(struct pool *p, uint64_t computing_ns)
     return less(load_meter_others_ns(&p->meter, most, wall_ns), computing_ns);
 }
 
+double pool_crowding(const struct pool *p)
+{
+    double wanted = n_thread(p) + p->meter.others_s;
+
+    return p->meter.is_known && wanted > p->n_cpu ? wanted / p->n_cpu - 1 : 0;
+}
+
 int pool_row_parts(const struct pool *p, uint64_t bytes)
 {
     uint64_t least = (uint64_t)n_thread(p) * SHARES * PART_BYTES;

@@ -60,7 +60,7 @@ static const struct {
                           "memory_bytes", "n_ctx", "chunk", "kv_k", "kv_v", "disk_rate",
                           "streamed_share", "missed_share", "keeps_rows", "starts_cold",
                           "n_slot", "n_seen", "token_s", "stall_s", "lookup_s", "attention_s", "others_s",
-                          "fixed_s", "disk_bytes", "disk_bytes_s" } },
+                          "fixed_s", "disk_bytes", "disk_bytes_s", "crowding" } },
     [LIMITS_TRIED] = { "tried",
                        30 * DAY_S,
                        { "memory_bytes", "n_ctx", "kv_k", "kv_v", "n_thread", "io", "chunk",

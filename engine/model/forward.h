@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/base/cancel.h"
 #include "engine/base/arena.h"
+#include "engine/base/cancel.h"
 #include "engine/base/err.h"
 #include "engine/compute/kernels.h"
 #include "engine/compute/pool.h"

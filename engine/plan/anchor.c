@@ -12,6 +12,7 @@
  * them is wrong. */
 #define MOST_FACTOR 64.0
 #define MOST_LOST   0.9 /* of the computing, to other programs */
+#define MOST_CROWDING 1e4
 #define BISECTIONS  60
 #define MOST_BYTES  0x1p62
 
@@ -34,7 +35,8 @@ static bool has_settings(const struct plan_anchor *a)
            is_up_to(a->n_slot, UINT32_MAX) &&
            is_up_to(a->n_seen, UINT32_MAX) && is_up_to(a->kv_k, MW_STEPS_KV - 1) &&
            is_up_to(a->kv_v, MW_STEPS_KV - 1) && is_up_to(a->streamed_share, 1) &&
-           is_up_to(a->missed_share, 1);
+           is_up_to(a->missed_share, 1) &&
+           is_up_to(a->crowding, MOST_CROWDING);
 }
 
 bool plan_anchor_is_plausible(const struct plan_anchor *a)
@@ -79,7 +81,7 @@ struct plan_anchor plan_anchor_alone(const struct plan_anchor *a)
     if (!plan_anchor_is_plausible(a))
         return alone;
     /* A token that waits for the disk waits longer if its threads are ready earlier. */
-    alone.others_s = 0;
+    alone.others_s = alone.crowding = 0;
     if (was_bound_by_disk(a))
         alone.stall_s += a->others_s;
     else
@@ -129,6 +131,8 @@ static void set_processors(const struct plan_anchor *a, const struct plan_input 
     if (both * t->memory_s > disk)
         both = fmax(rest - in->costs.contention * disk, rest / 2) / products;
     f->processors = within(both, 1 / MOST_FACTOR, MOST_FACTOR);
+    if (was_bound_by_disk(a)) /* the tokens were not longer, so their threads were not later */
+        f->others = fmax(f->others, fmin(a->crowding, (computing + a->stall_s) / own - 1));
     f->attention = within(f->attention, 1 / MOST_FACTOR, MOST_FACTOR);
 }
 

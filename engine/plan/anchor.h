@@ -19,7 +19,9 @@
  *               below that, it is as much slower than the formula as the rest
  *   lookups     their own time
  *   others      time in which a thread had no processor, as a share of the computing: other
- *               programs, or the host
+ *               programs, or the host.  Threads that wait for the disk find a processor when they
+ *               wake, so tokens that waited show less of it than tokens that do not wait will
+ *               meet: then the crowding counts.
  *   whole       so that the formula gives exactly the measured time under the same settings
  *   fixed_s     between two passes: the sampler and the text
  *
@@ -57,6 +59,7 @@ struct plan_anchor {
     double token_s, stall_s, lookup_s, attention_s, others_s, fixed_s;
     double disk_bytes;   /* read by a token */
     double disk_bytes_s; /* rate of the disk when it was the bound, perhaps earlier; 0: never */
+    double crowding;     /* how much longer threads that never wait would take: see pool.h */
 };
 
 /* Whether the tokens are a measurement, and all settings can be: an anchor from a file may have

@@ -181,7 +181,9 @@ bool anchors_add(struct anchor_tokens *t, const struct anchor_token *token)
 static struct plan_anchor mean(const struct anchor_tokens *t)
 {
     uint32_t n = t->n < ANCHORS_KEPT ? t->n : ANCHORS_KEPT;
-    struct plan_anchor a = { .measured_s = (double)time(NULL), .n_token = n };
+    struct plan_anchor a = { .measured_s = (double)time(NULL),
+                             .n_token = n,
+                             .crowding = t->crowding };
 
     for (uint32_t i = 0; i < n; i++) {
         const struct anchor_token *k = &t->token[i];

@@ -58,6 +58,7 @@ struct anchor_tokens {
     struct anchor_token token[ANCHORS_KEPT]; /* token i is token[i % ANCHORS_KEPT] */
     uint32_t n;                              /* that count */
     uint32_t n_skipped;
+    double crowding; /* now: pool_crowding() */
 };
 
 /* Begin again. */

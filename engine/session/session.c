@@ -216,6 +216,7 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
         token.token_ns < token.wall_ns) {
         begin_answer(s);
     } else {
+        s->answer.crowding = pool_crowding(s->pool);
         tried_add(&s->tried, token.token_ns, token.stall_ns, s->m, &s->settled.o);
         if (anchors_add(&s->answer, &token))
             anchors_take(&s->answer, s->m, &s->settled.o, &s->input, &s->plan,

@@ -48,6 +48,7 @@ static void draw(struct chance *c, struct drawn *d)
     d->anchor.lookup_s = rest * d->anchor.token_s * chance_below(c, 30) / 100;
     d->anchor.attention_s = rest * d->anchor.token_s * chance_below(c, 60) / 100;
     d->anchor.others_s = chance_below(c, 2) * rest * d->anchor.token_s * 0.3;
+    d->anchor.crowding = chance_below(c, 3) / 2.0;
     d->anchor.fixed_s = rest * d->anchor.token_s * chance_below(c, 5) / 100;
     d->in.factors = plan_factors_of(&d->in, &d->anchor);
     assert_true(d->in.factors.is_set);
@@ -189,6 +190,46 @@ static void the_disk_is_known_only_as_the_bound(void **state)
     assert_true(n_bound > DRAWS / 3);
 }
 
+/* Threads that wait for the disk find a processor when they wake.  Without the disk, another
+ * program takes its part. */
+static void waiting_hides_that_processors_are_crowded(void **state)
+{
+    struct chance c = { 13 };
+    struct drawn d;
+    int n = 0;
+
+    (void)state;
+    for (int i = 0; i < DRAWS; i++) {
+        double alone, computing, crowded;
+        bool is_explained;
+
+        draw(&c, &d);
+        d.pass.keeps_rows = true; /* no lookups */
+        d.in.costs.contention = 0;
+        d.anchor.keeps_rows = 1;
+        d.anchor.others_s = d.anchor.lookup_s = d.anchor.attention_s = 0;
+        computing = d.anchor.token_s - d.anchor.fixed_s - d.anchor.stall_s;
+        d.anchor.crowding = 0;
+        d.in.factors = (struct plan_factors){ 0 };
+        d.in.factors = plan_factors_of(&d.in, &d.anchor);
+        is_explained = fabs(d.in.factors.whole - 1) < 1e-6; /* the disk can be so slow */
+        alone = seconds(&d, &d.in, 0) - d.anchor.fixed_s;
+        d.anchor.crowding = 0.5;
+        d.in.factors = (struct plan_factors){ 0 };
+        d.in.factors = plan_factors_of(&d.in, &d.anchor);
+        is_explained &= fabs(d.in.factors.whole - 1) < 1e-6;
+        crowded = seconds(&d, &d.in, 0) - d.anchor.fixed_s;
+        if (d.anchor.stall_s > computing && is_explained) { /* room for half as much again */
+            assert_close(crowded, 1.5 * alone);
+            n++;
+        } else if (d.anchor.stall_s < ANCHOR_STALLS * d.anchor.token_s) {
+            assert_close(crowded, alone);
+        }
+        assert_close(seconds(&d, &d.in, d.pass.streamed_share), d.anchor.token_s);
+    }
+    assert_true(n > DRAWS / 10);
+}
+
 static void too_few_tokens_measure_nothing(void **state)
 {
     struct chance c = { 12 };
@@ -268,6 +309,7 @@ int main(void)
         cmocka_unit_test(less_to_read_is_never_slower),
         cmocka_unit_test(halved_keys_and_values_scale_attention_alone),
         cmocka_unit_test(the_disk_is_known_only_as_the_bound),
+        cmocka_unit_test(waiting_hides_that_processors_are_crowded),
         cmocka_unit_test(too_few_tokens_measure_nothing),
         cmocka_unit_test(settings_that_cannot_be_measure_nothing),
         cmocka_unit_test(a_measurement_changes_no_chunk),
