@@ -1,3 +1,4 @@
+/* The writer of a prompt: control tokens by name, text without them, white space trimmed. */
 #include "config.h"
 
 #include <stdlib.h>
