@@ -352,7 +352,8 @@ void mw_model_keep_limits(struct mw_model *m, mw_limits_keep_fn *fn, void *ctx);
  * The anchor is a measurement: the newest tokens of an answer (plan/anchor.h).  Predictions for m
  * begin there, as long as threads, kernels, I/O and `exact` are the same.  A session measures it
  * while it answers; measured_s 0: nothing was measured.  A program can keep it with the model
- * and set it in a later run, which leaves out the time that other programs took.  Any thread.
+ * and set it in a later run, which leaves out the time that other programs took if that was
+ * more than ten minutes ago.  Any thread.
  */
 void mw_model_anchor(const struct mw_model *m, struct plan_anchor *out);
 void mw_model_set_anchor(struct mw_model *m, const struct plan_anchor *a);

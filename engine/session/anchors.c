@@ -15,7 +15,8 @@
 #include "engine/session/product_choice.h"
 
 #define NS           1e9
-#define FIRST_TOKENS 32 /* while an answer is this long, its mean is taken more often */
+#define SAME_LOAD_S  600 /* until then, other programs are probably still there */
+#define FIRST_TOKENS 32  /* while an answer is this long, its mean is taken more often */
 
 struct anchor_box *anchors_new(void)
 {
@@ -51,8 +52,9 @@ static void replace(const struct mw_model *m, const struct plan_anchor *a)
 void mw_model_set_anchor(struct mw_model *m, const struct plan_anchor *a)
 {
     struct plan_anchor alone = plan_anchor_alone(a);
+    double age_s = (double)time(NULL) - a->measured_s;
 
-    replace(m, &alone);
+    replace(m, age_s >= 0 && age_s < SAME_LOAD_S ? a : &alone);
 }
 
 bool anchors_in_use(const struct mw_model *m, struct mw_options *out)
