@@ -16,6 +16,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Keys as xterm sends them. */
+#define ESC       "\033"
+#define ENTER     "\r"
+#define TAB       "\t"
+#define UP        "\033[A"
+#define DOWN      "\033[B"
+#define RIGHT     "\033[C"
+#define LEFT      "\033[D"
+#define HOME      "\033[H"
+#define END       "\033[F"
+#define PAGE_UP   "\033[5~"
+#define PAGE_DOWN "\033[6~"
+
 struct pty_screen;
 
 struct pty_start {

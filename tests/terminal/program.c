@@ -136,6 +136,12 @@ void program_begin(struct program *p, const struct program_start *o)
     program_again(p, o);
 }
 
+void program_begin_talk(struct program *p, const char *const *args)
+{
+    program_begin(p, &(struct program_start){ .rows = 40, .cols = 120, .args = args });
+    sees(p, "Talker (");
+}
+
 void program_end(struct program *p)
 {
     pty_free(p->s);
@@ -228,6 +234,15 @@ const char *program_path(const struct program *p, const char *name)
 
     snprintf(at, sizeof path[0], "%s/%s", p->home, name);
     return at;
+}
+
+void program_write(const struct program *p, const char *name, const char *text)
+{
+    FILE *f = fopen(program_path(p, name), "w");
+
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
 }
 
 char *program_file(const struct program *p, const char *name)

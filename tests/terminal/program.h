@@ -30,6 +30,8 @@ int program_group_teardown(void **state);
 
 /* Start in an empty home. */
 void program_begin(struct program *p, const struct program_start *o);
+/* Start the talker on 40 x 120 cells in an empty home, and wait until it can be talked to. */
+void program_begin_talk(struct program *p, const char *const *args);
 /* Start in the same home, after it has ended or was killed. */
 void program_again(struct program *p, const struct program_start *o);
 /* Kill it if it still runs, and remove the home. */
@@ -57,6 +59,7 @@ const char *program_model(void);
 const char *program_slow_model(void);
 /* The path of a file in the run's home; valid for four calls. */
 const char *program_path(const struct program *p, const char *name);
+void program_write(const struct program *p, const char *name, const char *text);
 /* Returns the contents of a file in the home, which the caller frees; NULL: there is no such
  * file. */
 char *program_file(const struct program *p, const char *name);

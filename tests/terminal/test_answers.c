@@ -11,9 +11,6 @@
 
 #include "tests/terminal/fake_run.h"
 
-#define LEFT  "\033[D"
-#define RIGHT "\033[C"
-
 static struct fake_run run;
 
 static int end_run(void **state)

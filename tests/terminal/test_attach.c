@@ -14,9 +14,6 @@
 
 #include "tests/terminal/program.h"
 
-#define ESC   "\033"
-#define ENTER "\r"
-
 static struct program run;
 
 static int end_run(void **state)
@@ -26,23 +23,11 @@ static int end_run(void **state)
     return 0;
 }
 
-static void write_file(const char *name, const char *text)
-{
-    FILE *f = fopen(program_path(&run, name), "w");
-
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
 static void begin(const char *const *args)
 {
-    struct program_start start = { 40, 120, NULL, NULL, args, NULL, NULL };
-
-    program_begin(&run, &start);
-    sees(&run, "Talker (");
-    write_file("notes.txt", "written in the notes\n");
-    write_file("my plan.md", "written in the plan\n");
+    program_begin_talk(&run, args);
+    program_write(&run, "notes.txt", "written in the notes\n");
+    program_write(&run, "my plan.md", "written in the plan\n");
 }
 
 /* Does the saved chat have this text? */

@@ -21,9 +21,6 @@
 #include "tests/terminal/program.h"
 #include "ui/talk/commands.h"
 
-#define ESC   "\033"
-#define ENTER "\r"
-
 static struct program run;
 
 static int end_run(void **state)
@@ -35,10 +32,7 @@ static int end_run(void **state)
 
 static void begin(const char *const *args)
 {
-    struct program_start start = { 40, 120, NULL, NULL, args, NULL, NULL };
-
-    program_begin(&run, &start);
-    sees(&run, "Talker (");
+    program_begin_talk(&run, args);
 }
 
 /* A command and the text that it shows, which must not be on the screen before. */
@@ -464,22 +458,13 @@ static void expect_file(const char *name, const char *what)
     free(text);
 }
 
-static void write_file(const char *name, const char *text)
-{
-    FILE *f = fopen(program_path(&run, name), "w");
-
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
 static void commands_write_and_read_files(void **state)
 {
     char line[600];
 
     (void)state;
     begin((const char *[]){ "-n", "40", NULL });
-    write_file("notes.txt", "what is written here\n");
+    program_write(&run, "notes.txt", "what is written here\n");
     snprintf(line, sizeof line, "/record %s", program_path(&run, "record.jsonl"));
     program_ask(&run, line, "recording to");
     snprintf(line, sizeof line, "/file %s", program_path(&run, "notes.txt"));
@@ -515,12 +500,12 @@ static void the_line_is_edited_in_an_editor(void **state)
     snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", folder);
     program_begin(&run, &start);
     sees(&run, "Talker (");
-    write_file("edit.sh", "dirname \"$1\" > \"$HOME/where\"\necho \" and edited\" >> \"$1\"\n");
+    program_write(&run, "edit.sh", "dirname \"$1\" > \"$HOME/where\"\necho \" and edited\" >> \"$1\"\n");
     pty_send(run.s, "typed");
     pty_send(run.s, "\030\005");
     assert_true(pty_sees_at(run.s, -2, "> typed and edited"));
     expect_file("where", folder);
-    write_file("edit.sh", "exit 3\n");
+    program_write(&run, "edit.sh", "exit 3\n");
     pty_send(run.s, "\030\005");
     sees(&run, "the editor failed");
     assert_true(pty_sees_at(run.s, -2, "> typed and edited"));
@@ -603,8 +588,8 @@ static void attached_files_are_folded(void **state)
 
     (void)state;
     begin((const char *[]){ "-n", "10", NULL });
-    write_file("notes.txt", "what is written here\n");
-    write_file("more.txt", "and something else\n");
+    program_write(&run, "notes.txt", "what is written here\n");
+    program_write(&run, "more.txt", "and something else\n");
     snprintf(line, sizeof line, "/file %s", program_path(&run, "notes.txt"));
     program_ask(&run, line, "notes.txt goes with the next message");
     program_say(&run, "one file");
@@ -643,7 +628,7 @@ static void queue_a_file(void)
 
     program_begin(&run, &start);
     sees(&run, "Talker (");
-    write_file("a.txt", "line one\n");
+    program_write(&run, "a.txt", "line one\n");
     program_ask(&run, "talk", "A tour");
     program_ask(&run, "/predict 30", "answers are limited to 30 tokens"); /* the next one */
     snprintf(line, sizeof line, "/file %s", program_path(&run, "a.txt"));
@@ -847,7 +832,7 @@ static void arguments_are_completed(void **state)
         pty_send(run.s, "\003");
         program_sync(&run);
     }
-    write_file("some file.txt", "x");
+    program_write(&run, "some file.txt", "x");
     snprintf(line, sizeof line, "/file %s", program_path(&run, "some"));
     pty_send(run.s, line);
     pty_send(run.s, "\t");

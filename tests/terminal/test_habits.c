@@ -17,9 +17,6 @@
 #include "tests/terminal/program.h"
 #include "ui/talk/commands.h"
 
-#define ESC   "\033"
-#define ENTER "\r"
-
 static struct program run;
 
 static int end_run(void **state)
@@ -31,10 +28,7 @@ static int end_run(void **state)
 
 static void begin(const char *const *args)
 {
-    struct program_start start = { 40, 120, NULL, NULL, args, NULL, NULL };
-
-    program_begin(&run, &start);
-    sees(&run, "Talker (");
+    program_begin_talk(&run, args);
 }
 
 /* ---- other names ---- */
@@ -143,7 +137,6 @@ static void exit_is_not_sent_before_a_question(void **state)
 
 /* ---- a slash is always a command ---- */
 
-#define PAGE_UP "\033[5~"
 #define F9      "\033[20~"
 #define F10     "\033[21~"
 

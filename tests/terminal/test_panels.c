@@ -16,10 +16,6 @@
 
 #include "tests/terminal/program.h"
 
-#define TAB   "\t"
-#define LEFT  "\033[D"
-#define RIGHT "\033[C"
-
 static struct program run;
 static const struct program_start start = { .rows = 50, .cols = 160 };
 

@@ -27,11 +27,6 @@
 #include "tests/lib/tree.h"
 #include "tests/terminal/program.h"
 
-#define UP    "\033[A"
-#define DOWN  "\033[B"
-#define END   "\033[F"
-#define HOME  "\033[H"
-#define PAGE  "\033[6~"
 #define WORLD "\xe4\xb8\x96\xe7\x95\x8c" /* two characters of two cells */
 
 static struct pty_screen *s;
@@ -287,7 +282,7 @@ static void keys_and_the_wheel_move_through_a_long_list(void **state)
     assert_true(pty_sees(s, "> many-00"));
     pty_send(s, DOWN DOWN UP);
     assert_true(pty_sees(s, "> many-01"));
-    pty_send(s, PAGE);
+    pty_send(s, PAGE_DOWN);
     assert_true(pty_loses(s, "many-00"));
     pty_send(s, END);
     assert_true(pty_sees(s, "> many-59"));

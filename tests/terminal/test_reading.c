@@ -17,12 +17,6 @@
 #include "tests/terminal/program.h"
 
 #define CTRL_F    "\006"
-#define PAGE_UP   "\033[5~"
-#define PAGE_DOWN "\033[6~"
-#define HOME      "\033[H"
-#define END       "\033[F"
-#define UP        "\033[A"
-#define ESC       "\033"
 
 static struct program run;
 

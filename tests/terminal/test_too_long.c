@@ -14,10 +14,6 @@
 
 #include "tests/terminal/program.h"
 
-#define ESC   "\033"
-#define ENTER "\r"
-#define DOWN  "\033[B"
-
 static struct program run;
 
 static int end_run(void **state)

@@ -17,8 +17,6 @@
 #include "tests/terminal/program.h"
 
 #define DEMO "program=$1; model=$4; shift 4; "
-#define ESC  "\033"
-#define DOWN "\033[B"
 #define F10  "\033[21~"
 
 /* An answer of some tokens, so that a step at three tokens a second takes a few seconds. */

@@ -12,14 +12,6 @@
 
 #include "tests/terminal/fake_run.h"
 
-#define TAB   "\t"
-#define LEFT  "\033[D"
-#define RIGHT "\033[C"
-#define DOWN  "\033[B"
-#define UP    "\033[A"
-#define END   "\033[F"
-#define ESC   "\033"
-
 static struct fake_run run;
 
 static int end_run(void **state)
