@@ -131,8 +131,9 @@ static void set_processors(const struct plan_anchor *a, const struct plan_input 
     if (both * t->memory_s > disk)
         both = fmax(rest - in->costs.contention * disk, rest / 2) / products;
     f->processors = within(both, 1 / MOST_FACTOR, MOST_FACTOR);
+    f->crowded = f->others;
     if (was_bound_by_disk(a)) /* the tokens were not longer, so their threads were not later */
-        f->others = fmax(f->others, fmin(a->crowding, (computing + a->stall_s) / own - 1));
+        f->crowded = fmax(f->others, fmin(a->crowding, (computing + a->stall_s) / own - 1));
     f->attention = within(f->attention, 1 / MOST_FACTOR, MOST_FACTOR);
 }
 

@@ -262,7 +262,7 @@ static void divide(const struct plan_input *in, double whole, struct plan_time *
     double stalls = fmax(fmax(t->disk_s, t->ring_s) - t->processors_s, 0) + missed;
     double slowed = in->costs.contention * fmin(t->disk_s, t->memory_s);
     double computing = t->processors_s - missed - t->lookups_s;
-    double attention = t->attention_s / (1 + in->factors.others);
+    double attention = t->attention_s / (1 + t->others);
     double weights = computing + slowed - attention - t->others_s;
     double memory = fmin(t->weight_bytes / in->memory_bytes_s, weights);
 
@@ -288,12 +288,14 @@ static double lookups_s(const struct plan_input *in, uint32_t n_token)
  * common with tokens. */
 static void correct(const struct plan_factors *f, bool is_token, struct plan_time *t)
 {
-    double others = 1 + f->others, own = is_token ? f->processors : 1;
+    double others = 1 + (is_token ? f->crowded : f->others);
+    double own = is_token ? f->processors : 1;
     double attention = is_token ? f->attention : 1;
 
     if (!f->is_set)
         return;
-    t->others_s = f->others * (own * (t->products_s + t->small_s + t->rounds_s + t->steps_s +
+    t->others = others - 1;
+    t->others_s = t->others * (own * (t->products_s + t->small_s + t->rounds_s + t->steps_s +
                                       t->reading_s + t->experts_s) +
                                attention * t->attention_s);
     t->products_s *= own * others;

@@ -88,6 +88,7 @@ struct plan_time {
     double processors_s, disk_s, ring_s;
     double memory_s; /* part of processors_s */
     double others_s; /* part of processors_s: lost to other programs; 0: not measured */
+    double others;   /* the same as a share of what is not lost */
     double fixed_s;  /* between two passes; 0: not measured */
     double weight_bytes; /* read from memory */
     double wall_s;       /* 0: a limit was not measured */
