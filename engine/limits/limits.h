@@ -56,7 +56,7 @@ struct mw_steps {
  * all parts have the same share.
  */
 #define MW_CHOICE_PARTS 16
-struct mw_choice {
+struct mw_expert_choice {
     double share[MW_CHOICE_PARTS]; /* of all choices, the most popular part first */
     double n_token;                /* that were watched */
     int64_t observed_s;            /* Unix time; 0: never, and an even choice is assumed */
@@ -79,7 +79,7 @@ struct mw_limits {
     struct mw_steps steps;
     struct mw_rate rate[MW_RATES_MAX]; /* [n_rate] of the weight types that the model uses */
     uint32_t n_rate;
-    struct mw_choice choice; /* of the model's experts */
+    struct mw_expert_choice choice; /* of the model's experts */
 };
 
 /*

@@ -70,9 +70,9 @@ bool observe_memory(uint64_t bytes, uint64_t wall_ns, int64_t now_s, struct mw_l
     return true;
 }
 
-bool observe_choice(const struct mw_choice *choice, int64_t now_s, struct mw_limits *l)
+bool observe_choice(const struct mw_expert_choice *choice, int64_t now_s, struct mw_limits *l)
 {
-    struct mw_choice *to = &l->choice;
+    struct mw_expert_choice *to = &l->choice;
     double before = to->observed_s > 0 ? fmin(to->n_token, OBSERVE_CHOICES_KEPT) : 0;
 
     if (choice->n_token < OBSERVE_CHOICES)

@@ -72,7 +72,7 @@ bool observe_memory(uint64_t bytes, uint64_t wall_ns, int64_t now_s, struct mw_l
 
 /* A session chose experts like this.  The mean with earlier sessions is kept, by tokens.
  * Returns whether that changed *l. */
-bool observe_choice(const struct mw_choice *choice, int64_t now_s, struct mw_limits *l);
+bool observe_choice(const struct mw_expert_choice *choice, int64_t now_s, struct mw_limits *l);
 
 enum observed_products { OBSERVE_COLUMN, OBSERVE_CHUNK };
 

@@ -453,11 +453,11 @@ static void get_rate(const struct limits_store *s, const struct limits_key *k, i
 }
 
 static void get_choice(const struct limits_store *s, const struct limits_key *k, int64_t now_s,
-                       struct mw_choice *c)
+                       struct mw_expert_choice *c)
 {
     const struct limits_line *found;
 
-    *c = (struct mw_choice){ 0 };
+    *c = (struct mw_expert_choice){ 0 };
     if (k->model[0] == '\0')
         return;
     found = limits_store_find(s, LIMITS_MODEL, k->model, now_s);

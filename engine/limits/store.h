@@ -25,7 +25,7 @@ enum limits_kind {
     LIMITS_TYPE,    /* struct mw_rate */
     LIMITS_STEPS,   /* struct mw_steps */
     LIMITS_PRODUCT, /* products by the kernels and by OpenBLAS, whose name is the text */
-    LIMITS_MODEL,   /* struct mw_choice */
+    LIMITS_MODEL,   /* struct mw_expert_choice */
     LIMITS_ANCHOR,  /* the newest tokens of a model, struct plan_anchor, as its numbers */
     LIMITS_TRIED,   /* settings with which a model answered, struct mw_tried; many of a model */
     LIMITS_KINDS

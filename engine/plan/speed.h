@@ -41,7 +41,7 @@
  *
  * The E experts of a layer are ranked by popularity and divided in parts.  A token that chooses
  * u experts chooses one of the i-th part with the probability p_i = u * share_i * parts / E
- * (struct mw_choice; u / E if the choice is even), so n tokens use E / parts * (1 - (1 -
+ * (struct mw_expert_choice; u / E if the choice is even), so n tokens use E / parts * (1 - (1 -
  * p_i)^n) of the part.  The cache holds the most popular experts, and the others are missed. If
  * a context starts cold, those that it holds are missed the first time a token chooses them.
  *

@@ -14,7 +14,7 @@
 #include "engine/machine/probe.h"
 #include "engine/machine/survey.h"
 #include "engine/model/products.h"
-#include "engine/session/limits.h"
+#include "engine/session/model_limits.h"
 #include "engine/session/product_choice.h"
 
 #define MEMORY_BUFFER (256 * MIB)

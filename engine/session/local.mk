@@ -6,7 +6,7 @@ libengine_a_SOURCES += \
 	engine/session/anchors.c engine/session/anchors.h \
 	engine/session/tried.c engine/session/tried.h \
 	engine/session/diagnose.c engine/session/diagnosis_text.c \
-	engine/session/limits.c engine/session/limits.h engine/session/limits_text.c \
+	engine/session/model_limits.c engine/session/model_limits.h engine/session/limits_text.c \
 	engine/session/doctor.c \
 	engine/session/packing.c engine/session/packing.h \
 	engine/session/product_choice.c engine/session/product_choice.h \

@@ -14,7 +14,7 @@
 #include "engine/model/desc.h"
 #include "engine/model/products.h"
 #include "engine/session/anchors.h"
-#include "engine/session/limits.h"
+#include "engine/session/model_limits.h"
 #include "engine/text/chat_format.h"
 #include "engine/text/tokenizer.h"
 

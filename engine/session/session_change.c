@@ -20,9 +20,9 @@
 
 /* --- planning --- */
 
-const struct mw_choice *session_choice(const struct mw_session *s, struct mw_limits *l)
+const struct mw_expert_choice *session_choice(const struct mw_session *s, struct mw_limits *l)
 {
-    struct mw_choice choice;
+    struct mw_expert_choice choice;
 
     *l = limits_of(s->m);
     if (s->weights.cache == NULL)

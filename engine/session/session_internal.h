@@ -134,6 +134,6 @@ void publish_plan(struct mw_session *s);
 /* --- session_change.c --- */
 
 /* The choices of this session's routers; NULL if they tell too little.  *l has the memory. */
-const struct mw_choice *session_choice(const struct mw_session *s, struct mw_limits *l);
+const struct mw_expert_choice *session_choice(const struct mw_session *s, struct mw_limits *l);
 
 #endif

@@ -37,7 +37,7 @@ int settled_options(struct mw_model *m, const struct settled *before,
     return 0;
 }
 
-static int try_plan(struct mw_model *m, struct settled *s, const struct mw_choice *choice,
+static int try_plan(struct mw_model *m, struct settled *s, const struct mw_expert_choice *choice,
                     struct plan *plan, struct err *e)
 {
     struct plan_input in;
@@ -52,7 +52,7 @@ static int try_plan(struct mw_model *m, struct settled *s, const struct mw_choic
     return plan_of(m, &s->o, &in, plan, e);
 }
 
-int settled_plan(struct mw_model *m, struct settled *s, const struct mw_choice *choice,
+int settled_plan(struct mw_model *m, struct settled *s, const struct mw_expert_choice *choice,
                  struct plan *plan, struct err *e)
 {
     struct err first = ERR_INIT;

@@ -28,7 +28,7 @@ int settled_options(struct mw_model *m, const struct settled *before,
  * Plan with them.  choice: of experts, as observed; NULL: that of the limits.  Blocks keep their
  * size, unless the budget fits only the size that it would get by itself: then *s changes.
  */
-int settled_plan(struct mw_model *m, struct settled *s, const struct mw_choice *choice,
+int settled_plan(struct mw_model *m, struct settled *s, const struct mw_expert_choice *choice,
                  struct plan *plan, struct err *e);
 
 #endif

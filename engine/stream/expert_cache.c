@@ -485,7 +485,7 @@ static void count_request(struct expert_cache *c)
     counter_add(&t->expert_misses, c->n_entry - n_hit);
 }
 
-void expert_cache_choice(const struct expert_cache *c, struct mw_choice *out)
+void expert_cache_choice(const struct expert_cache *c, struct mw_expert_choice *out)
 {
     expert_policy_choice(&c->policy, out);
 }

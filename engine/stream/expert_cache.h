@@ -121,6 +121,6 @@ uint64_t expert_cache_held(const struct expert_cache *c);
 uint64_t expert_cache_charged(const struct expert_cache *c);
 
 /* The choices so far: see expert_policy_choice(). */
-void expert_cache_choice(const struct expert_cache *c, struct mw_choice *out);
+void expert_cache_choice(const struct expert_cache *c, struct mw_expert_choice *out);
 
 #endif

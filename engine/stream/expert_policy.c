@@ -150,11 +150,11 @@ static uint32_t rank_of(const float *uses, uint32_t n, uint32_t i)
     return rank;
 }
 
-void expert_policy_choice(const struct expert_policy *p, struct mw_choice *out)
+void expert_policy_choice(const struct expert_policy *p, struct mw_expert_choice *out)
 {
     double all = 0;
 
-    *out = (struct mw_choice){ .n_token = p->clock };
+    *out = (struct mw_expert_choice){ .n_token = p->clock };
     for (uint32_t l = 0; l < p->n_layer; l++) {
         uint32_t n = p->first[l + 1] - p->first[l];
         const float *uses = p->uses + p->first[l];

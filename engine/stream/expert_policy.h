@@ -68,6 +68,6 @@ float expert_policy_wait(const struct expert_policy *p, uint32_t layer, uint32_t
 float expert_policy_heat(const struct expert_policy *p, uint32_t layer, uint32_t expert);
 
 /* Set *out to what the tokens so far have chosen, the last few hundred above all. */
-void expert_policy_choice(const struct expert_policy *p, struct mw_choice *out);
+void expert_policy_choice(const struct expert_policy *p, struct mw_expert_choice *out);
 
 #endif

@@ -12,7 +12,7 @@
 #include "src/base/beside.h"
 #include "src/base/paths.h"
 #include "src/command.h"
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "src/machine/once.h"
 #include "src/models/models.h"
 #include "src/plan/plan_print.h"

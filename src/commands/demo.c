@@ -8,7 +8,7 @@
 #include "engine/base/folder.h"
 #include "src/base/paths.h"
 #include "src/command.h"
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "src/measure/sides.h"
 #include "src/models/models.h"
 #include "src/settings.h"

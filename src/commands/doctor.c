@@ -19,7 +19,7 @@
 #include "src/doctor/doctor_summary.h"
 #include "src/doctor/doctor_walls.h"
 #include "src/machine/limit_words.h"
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "src/machine/limits_print.h"
 #include "src/models/known.h"
 #include "src/models/models.h"

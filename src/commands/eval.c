@@ -19,7 +19,7 @@
 #include "engine/base/json_write.h"
 #include "src/base/progress.h"
 #include "src/command.h"
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "src/plan/plan_print.h"
 #include "src/settings.h"
 #include "src/text/eval_text.h"

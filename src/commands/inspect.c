@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "src/command.h"
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "src/machine/products_print.h"
 #include "src/models/exponents_print.h"
 #include "src/models/inspect_print.h"

@@ -8,7 +8,7 @@
 
 #include "src/base/beside.h"
 #include "src/command.h"
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "src/models/known.h"
 #include "src/models/models.h"
 #include "src/plan/plan_explain.h"

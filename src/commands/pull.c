@@ -19,7 +19,7 @@
 #include "src/base/progress.h"
 #include "src/base/signals.h"
 #include "src/command.h"
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "src/models/hub.h"
 #include "src/models/pull_print.h"
 #include "src/settings.h"

@@ -21,7 +21,7 @@
 #include "src/base/paths.h"
 #include "src/base/progress.h"
 #include "src/command.h"
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "src/measure/measure_all.h"
 #include "src/models/models.h"
 #include "src/report/page.h"

@@ -21,7 +21,7 @@
 #include "src/base/progress.h"
 #include "src/base/signals.h"
 #include "src/command.h"
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "src/machine/limits_print.h"
 #include "src/models/models.h"
 #include "src/plan/plan_print.h"

@@ -6,7 +6,7 @@
 
 #include "engine/base/json_write.h"
 #include "src/command.h"
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "src/settings.h"
 #include "ui/text/tried.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "src/models/known.h"
 #include "ui/text/receipt.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "ui/dash/dash.h"
 
 #define TEXT_WIDTH  80 /* without a terminal, COLUMNS and LINES */

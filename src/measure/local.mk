@@ -1,5 +1,5 @@
 # src/measure: bench, sweep and demo.
-memwall_SOURCES += src/measure/figures.c src/measure/figures.h src/measure/mapped.c \
+memwall_SOURCES += src/measure/metrics.c src/measure/metrics.h src/measure/mapped.c \
 	src/measure/mapped.h src/measure/measure.c src/measure/measure.h \
 	src/measure/measure_all.c src/measure/measure_all.h src/measure/measure_child.c \
 	src/measure/measure_child.h src/measure/point.c src/measure/point.h \

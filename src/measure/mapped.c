@@ -33,7 +33,7 @@ static void make_mapped(struct point *to, const struct point *from)
     snprintf(to->setting[DIM_IO].text, sizeof to->setting[DIM_IO].text, "mmap");
     to->is_caged = true;
     to->budget_bytes = from->budget_bytes; /* the limit, if it was planned already */
-    figures_clear(&to->predicted);
+    metrics_clear(&to->predicted);
 }
 
 int mapped_add(struct results *r, struct err *e)

@@ -14,7 +14,7 @@
 #include "engine/base/greatest.h"
 #include "engine/base/small_file.h"
 #include "src/command.h"
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "src/machine/limits_print.h"
 #include "src/measure/point.h"
 
@@ -31,8 +31,8 @@ struct measure {
     struct mw_model_info info;
     struct plan plan;
     uint64_t files_bytes; /* of the predicted peak: pages of the program's files */
-    struct figures predicted, figures;
-    const char *why[N_FIGURE]; /* static reasons for figures that are not known */
+    struct metrics predicted, figures;
+    const char *why[N_METRIC]; /* static reasons for figures that are not known */
     uint64_t stage_ns;         /* of the last line of progress */
     uint64_t random;           /* state of the token ids */
     struct mw_sample sample;
@@ -114,16 +114,16 @@ static void result_json(struct measure *x, const struct err *e, bool is_measured
     if (x->m != NULL) {
         model_json(&j, &x->info);
         plan_json(x, &j);
-        figures_json(&j, "predicted", &x->predicted, true);
+        metrics_json(&j, "predicted", &x->predicted, true);
     }
     if (is_measured) {
         json_string(&j, "io", x->sample.run.io);
         json_u64(&j, "threads", x->sample.run.threads);
-        figures_json(&j, "figures", &x->figures, false);
+        metrics_json(&j, "figures", &x->figures, false);
         json_object(&j, "unknown");
-        for (int i = 0; i < N_FIGURE; i++)
+        for (int i = 0; i < N_METRIC; i++)
             if (x->why[i] != NULL)
-                json_string(&j, figure_table[i].name, x->why[i]);
+                json_string(&j, metric_table[i].name, x->why[i]);
         json_end(&j);
     }
     json_end(&j);
@@ -138,14 +138,14 @@ static double known(double value)
 }
 
 static void predict_times(const struct plan_run *run, double prompt_s, double token_s,
-                          struct figures *f)
+                          struct metrics *f)
 {
     if (run->n_prompt > 0) {
-        f->value[FIG_PROMPT] = run->n_prompt / known(prompt_s);
-        f->value[FIG_FIRST] = known(prompt_s);
+        f->value[METRIC_PROMPT] = run->n_prompt / known(prompt_s);
+        f->value[METRIC_FIRST] = known(prompt_s);
     }
     if (run->n_gen > 0)
-        f->value[FIG_DECODE] = 1 / known(token_s);
+        f->value[METRIC_DECODE] = 1 / known(token_s);
 }
 
 static void predict(struct measure *x)
@@ -153,7 +153,7 @@ static void predict(struct measure *x)
     struct plan_run run = { .n_token = x->o->depth + x->o->n_prompt + x->o->n_gen,
                             .n_prompt = x->o->n_prompt,
                             .n_gen = x->o->n_gen };
-    struct figures *f = &x->predicted;
+    struct metrics *f = &x->predicted;
     struct plan_outlook outlook;
     struct err ignored = ERR_INIT;
 
@@ -162,10 +162,10 @@ static void predict(struct measure *x)
     predict_times(&run, outlook.prompt_s, outlook.token.wall_s, f);
     if (x->engine.io == MW_IO_MMAP)
         return;
-    f->value[FIG_PEAK] = (double)outlook.peak_bytes;
+    f->value[METRIC_PEAK] = (double)outlook.peak_bytes;
     x->files_bytes = outlook.files_bytes;
     if (run.n_gen > 0)
-        f->value[FIG_READ] = (double)outlook.streamed_bytes;
+        f->value[METRIC_READ] = (double)outlook.streamed_bytes;
 }
 
 /* Refuse a file that has only its header: its weights would be zeros that no disk read. */
@@ -278,7 +278,7 @@ static int load(struct measure *x, struct err *e)
         mw_encoder_free(encoder);
     if (mw_session_open(&x->session, x->m, &x->engine, e) != 0 || eval_tokens(x, 1, e) != 0)
         return -1;
-    x->figures.value[FIG_LOAD] = seconds_since(from_ns);
+    x->figures.value[METRIC_LOAD] = seconds_since(from_ns);
     return mw_session_rewind(x->session, 0, &kept, e);
 }
 
@@ -295,9 +295,9 @@ static int eval_prompt(struct measure *x, struct err *e)
     from_ns = clock_ns();
     if (eval_tokens(x, x->o->n_prompt, e) != 0)
         return -1;
-    x->figures.value[FIG_PROMPT] = (double)x->o->n_prompt / seconds_since(from_ns);
+    x->figures.value[METRIC_PROMPT] = (double)x->o->n_prompt / seconds_since(from_ns);
     take_token(x);
-    x->figures.value[FIG_FIRST] = seconds_since(from_ns);
+    x->figures.value[METRIC_FIRST] = seconds_since(from_ns);
     return 0;
 }
 
@@ -355,7 +355,7 @@ static int decode(struct measure *x, struct decoded *d, struct err *e)
     x->stage_ns = 0; /* the last count is always printed */
     stage(x, "decode", d->n, x->o->n_gen);
     d->joules = mw_energy_joules(&energy);
-    x->why[FIG_JOULES] = energy.why_not;
+    x->why[METRIC_JOULES] = energy.why_not;
     after = bytes_read_from_disk();
     d->from_disk = before >= 0 && after >= 0 ? after - before : -1;
     return 0;
@@ -367,28 +367,28 @@ static void take_decoded(struct measure *x, const struct decoded *d)
     struct mw_limits limits;
 
     mw_model_limits(x->m, &limits);
-    value[FIG_DECODE] = n / d->seconds;
-    value[FIG_STALL] = fmin(d->stall_s / d->seconds, 1);
+    value[METRIC_DECODE] = n / d->seconds;
+    value[METRIC_STALL] = fmin(d->stall_s / d->seconds, 1);
     if (d->joules >= 0)
-        value[FIG_JOULES] = d->joules / n;
+        value[METRIC_JOULES] = d->joules / n;
     /* Mapped weights are read by page faults, which only Linux counts. */
     read = x->engine.io == MW_IO_MMAP ? d->from_disk : (double)d->bytes;
     if (read >= 0)
-        value[FIG_READ] = read / n;
+        value[METRIC_READ] = read / n;
     else
-        x->why[FIG_READ] = "/proc/self/io cannot be read";
+        x->why[METRIC_READ] = "/proc/self/io cannot be read";
     if (limits.disk_bytes_s > 0 && read >= 0)
-        value[FIG_DISK] = read / d->seconds / limits.disk_bytes_s;
+        value[METRIC_DISK] = read / d->seconds / limits.disk_bytes_s;
     if (limits.memory_bytes_s > 0)
-        value[FIG_MEMORY] = (double)(x->info.hot_bytes + x->sample.kv.bytes_used) *
-                            value[FIG_DECODE] / limits.memory_bytes_s;
+        value[METRIC_MEMORY] = (double)(x->info.hot_bytes + x->sample.kv.bytes_used) *
+                            value[METRIC_DECODE] / limits.memory_bytes_s;
     if (limits.memory_bytes_s <= 0)
-        x->why[FIG_MEMORY] = WHY_NOT_PLAN;
+        x->why[METRIC_MEMORY] = WHY_NOT_PLAN;
     if (limits.disk_bytes_s <= 0)
-        x->why[FIG_DISK] = WHY_NOT_PLAN;
+        x->why[METRIC_DISK] = WHY_NOT_PLAN;
 }
 
-static void take_os(struct measure *x, enum figure_id id, struct mw_os_value v)
+static void take_os(struct measure *x, enum metric_id id, struct mw_os_value v)
 {
     if (v.why_not == NULL)
         x->figures.value[id] = (double)v.value;
@@ -411,14 +411,14 @@ static int take_memory(struct measure *x, struct err *e)
     peak = x->sample.os.rss_peak;
     if (x->sample.os.own.why_not == NULL && x->sample.os.rss.why_not == NULL)
         peak.value += x->sample.os.own.value - x->sample.os.rss.value;
-    take_os(x, FIG_PEAK, peak);
-    take_os(x, FIG_RSS, x->sample.os.rss);
-    take_os(x, FIG_CACHED, x->sample.os.model_cached);
+    take_os(x, METRIC_PEAK, peak);
+    take_os(x, METRIC_RSS, x->sample.os.rss);
+    take_os(x, METRIC_CACHED, x->sample.os.model_cached);
     return 0;
 }
 
 /* A figure that the system may not report is below 0 then. */
-static void take_known(struct measure *x, enum figure_id id, double value)
+static void take_known(struct measure *x, enum metric_id id, double value)
 {
     if (value >= 0)
         x->figures.value[id] = value;
@@ -436,9 +436,9 @@ static int run(struct measure *x, struct err *e)
     if (load(x, e) != 0 || eval_prompt(x, e) != 0 || decode(x, &d, e) != 0)
         return -1;
     mw_disturb_end(&disturb);
-    take_known(x, FIG_STOLEN, disturb.stolen_share);
-    take_known(x, FIG_OTHERS, disturb.others_share);
-    take_known(x, FIG_THROTTLED, disturb.throttled);
+    take_known(x, METRIC_STOLEN, disturb.stolen_share);
+    take_known(x, METRIC_OTHERS, disturb.others_share);
+    take_known(x, METRIC_THROTTLED, disturb.throttled);
     if (x->o->n_gen > 0)
         take_decoded(x, &d);
     return take_memory(x, e);
@@ -459,8 +459,8 @@ int measure_one(const struct options *given)
     for (int d = 0; d < N_DIMENSION; d++)
         options_set_item(&o, dimension_table[d].option, 0);
     x->o = &o;
-    figures_clear(&x->predicted);
-    figures_clear(&x->figures);
+    metrics_clear(&x->predicted);
+    metrics_clear(&x->figures);
     r = make_plan(x, &e);
     if (r == 0 && is_run)
         r = run(x, &e);

@@ -52,7 +52,7 @@ void measure_lower_budgets(struct results *r)
 /* The seconds that a run should take by the plan; 0: unknown. */
 static double expected_s(const struct options *o, const struct point *p)
 {
-    double prompt = p->predicted.value[FIG_PROMPT], answer = p->predicted.value[FIG_DECODE];
+    double prompt = p->predicted.value[METRIC_PROMPT], answer = p->predicted.value[METRIC_DECODE];
     double n_prompt = (double)(p->setting[DIM_PROMPT].number + p->setting[DIM_DEPTH].number);
     double s = p->disk_bytes_s > 0 ? (double)p->pinned_bytes / p->disk_bytes_s : 0;
 
@@ -139,17 +139,17 @@ static void say(struct work *w, const char *what)
 static void say_result(struct work *w)
 {
     const struct point *p = &w->m->results->point[w->point];
-    const struct figures *f = p->n_run > 0 ? &p->run[p->n_run - 1].figures : NULL;
+    const struct metrics *f = p->n_run > 0 ? &p->run[p->n_run - 1].figures : NULL;
     char rate[24], text[80];
 
     if (p->status != POINT_OK || f == NULL)
         snprintf(text, sizeof text, "%s", point_status_name(p->status));
-    else if (f->value[FIG_DECODE] > 0)
+    else if (f->value[METRIC_DECODE] > 0)
         snprintf(text, sizeof text, "%s tok/s",
-                 receipt_rate(rate, sizeof rate, f->value[FIG_DECODE]));
+                 receipt_rate(rate, sizeof rate, f->value[METRIC_DECODE]));
     else
         snprintf(text, sizeof text, "prompt %s tok/s",
-                 receipt_rate(rate, sizeof rate, f->value[FIG_PROMPT]));
+                 receipt_rate(rate, sizeof rate, f->value[METRIC_PROMPT]));
     say(w, text);
 }
 

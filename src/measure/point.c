@@ -62,7 +62,7 @@ static void make_point(struct point *p, const struct options *o, size_t index)
     }
     for (int d = 0; d < N_DIMENSION; d++)
         take_setting(&p->setting[d], &dimension_table[d], &one);
-    figures_clear(&p->predicted);
+    metrics_clear(&p->predicted);
 }
 
 int point_reserve(struct point *p, uint32_t n, struct err *e)
@@ -156,7 +156,7 @@ char *setting_text(const struct point *p, enum dimension d, char *buf, size_t n)
     return buf;
 }
 
-size_t point_values(const struct point *p, enum figure_id id, double *out)
+size_t point_values(const struct point *p, enum metric_id id, double *out)
 {
     size_t n = 0;
 
@@ -166,7 +166,7 @@ size_t point_values(const struct point *p, enum figure_id id, double *out)
     return n;
 }
 
-double point_median(const struct point *p, enum figure_id id)
+double point_median(const struct point *p, enum metric_id id)
 {
     double values[RUNS_MAX];
     size_t n = point_values(p, id, values);
@@ -174,7 +174,7 @@ double point_median(const struct point *p, enum figure_id id)
     return median(values, n);
 }
 
-double point_spread(const struct point *p, enum figure_id id)
+double point_spread(const struct point *p, enum metric_id id)
 {
     double values[RUNS_MAX];
     size_t n = point_values(p, id, values);
@@ -182,7 +182,7 @@ double point_spread(const struct point *p, enum figure_id id)
     return half_range(values, n);
 }
 
-static double point_worst(const struct point *p, enum figure_id id)
+static double point_worst(const struct point *p, enum metric_id id)
 {
     double values[RUNS_MAX], worst = 0;
     size_t n = point_values(p, id, values);
@@ -194,8 +194,8 @@ static double point_worst(const struct point *p, enum figure_id id)
 
 char *point_disturbance(const struct point *p, char *buf, size_t n)
 {
-    double stolen = point_worst(p, FIG_STOLEN), others = point_worst(p, FIG_OTHERS);
-    double throttled = point_worst(p, FIG_THROTTLED);
+    double stolen = point_worst(p, METRIC_STOLEN), others = point_worst(p, METRIC_OTHERS);
+    double throttled = point_worst(p, METRIC_THROTTLED);
     size_t used = 0;
 
     buf[0] = '\0';

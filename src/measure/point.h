@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/measure/figures.h"
+#include "src/measure/metrics.h"
 #include "ui/options/options.h"
 
 #define RUNS_MAX         100 /* of a point; the most that --repetitions takes */
@@ -48,8 +48,8 @@ struct setting {
 
 /* One measurement of a point. */
 struct run {
-    struct figures figures;
-    char why[N_FIGURE][80]; /* reasons for figures that are not known, or "" */
+    struct metrics figures;
+    char why[N_METRIC][80]; /* reasons for figures that are not known, or "" */
     bool is_charge;         /* the peak is that of a control group, not of the process alone */
 };
 
@@ -71,7 +71,7 @@ struct point {
     uint32_t n_ctx, chunk;
     char binds[16];
     double disk_bytes_s, memory_bytes_s; /* the limits that it used; 0: unknown */
-    struct figures predicted;
+    struct metrics predicted;
     /* From the measurement. */
     char io[24]; /* "direct/io_uring" */
     uint32_t n_thread;
@@ -97,14 +97,14 @@ char *setting_text(const struct point *p, enum dimension d, char *buf, size_t n)
 
 /* Median and spread of a figure over the runs; NAN: no run has it.  The spread is half the
  * distance between the largest and the smallest value. */
-double point_median(const struct point *p, enum figure_id id);
-double point_spread(const struct point *p, enum figure_id id);
+double point_median(const struct point *p, enum metric_id id);
+double point_spread(const struct point *p, enum metric_id id);
 /*
  * Say what slowed down the runs of p from outside: "the host took 12 % of the processors' time,
  * other programs used 40 %"; "" if nothing did.  The worst run counts.
  */
 char *point_disturbance(const struct point *p, char *buf, size_t n);
 /* Copy the known values of a figure to out[n_run].  Returns their number. */
-size_t point_values(const struct point *p, enum figure_id id, double *out);
+size_t point_values(const struct point *p, enum metric_id id, double *out);
 
 #endif

@@ -142,15 +142,15 @@ static void read_run(struct run *run, const struct json_node *figures,
                      const struct json_node *unknown)
 {
     memset(run, 0, sizeof *run);
-    figures_read(&run->figures, figures);
-    for (int i = 0; i < N_FIGURE; i++)
-        get_text(unknown, figure_table[i].name, run->why[i], sizeof run->why[i]);
+    metrics_read(&run->figures, figures);
+    for (int i = 0; i < N_METRIC; i++)
+        get_text(unknown, metric_table[i].name, run->why[i], sizeof run->why[i]);
 }
 
 /* Results of earlier versions have no bounds. */
 static void read_predictions(struct point *p, const struct json_node *n)
 {
-    figures_read(&p->predicted, json_get(n, "predicted"));
+    metrics_read(&p->predicted, json_get(n, "predicted"));
 }
 
 void results_take(struct results *r, struct point *p, const struct json_node *answer,
@@ -178,13 +178,13 @@ void results_take(struct results *r, struct point *p, const struct json_node *an
     run = &p->run[p->n_run++];
     read_run(run, json_get(answer, "figures"), json_get(answer, "unknown"));
     if (charge > 0) {
-        run->figures.value[FIG_PEAK] = (double)charge;
-        run->why[FIG_PEAK][0] = '\0';
+        run->figures.value[METRIC_PEAK] = (double)charge;
+        run->why[METRIC_PEAK][0] = '\0';
         run->is_charge = true;
         /* The process that made the plan has read the program's files, so the group is not
          * charged for them. */
         if (p->n_run == 1)
-            p->predicted.value[FIG_PEAK] -= (double)p->files_bytes;
+            p->predicted.value[METRIC_PEAK] -= (double)p->files_bytes;
     }
 }
 
@@ -388,20 +388,20 @@ static void write_plan(struct json *j, const struct point *p)
 static void write_run(struct json *j, const struct run *run)
 {
     json_object(j, NULL);
-    for (int i = 0; i < N_FIGURE; i++)
-        figure_json(j, (enum figure_id)i, run->figures.value[i]);
+    for (int i = 0; i < N_METRIC; i++)
+        metric_json(j, (enum metric_id)i, run->figures.value[i]);
     json_string(j, "peak_of", run->is_charge ? "control group" : "process");
     json_object(j, "unknown");
-    for (int i = 0; i < N_FIGURE; i++)
+    for (int i = 0; i < N_METRIC; i++)
         if (run->why[i][0] != '\0')
-            json_string(j, figure_table[i].name, run->why[i]);
+            json_string(j, metric_table[i].name, run->why[i]);
     json_end(j);
     json_end(j);
 }
 
 static void write_point(struct json *j, const struct point *p)
 {
-    struct figures middle, spread;
+    struct metrics middle, spread;
 
     json_object(j, NULL);
     write_settings(j, p);
@@ -412,19 +412,19 @@ static void write_point(struct json *j, const struct point *p)
     else
         json_null(j, "error");
     write_plan(j, p);
-    figures_json(j, "predicted", &p->predicted, true);
+    metrics_json(j, "predicted", &p->predicted, true);
     json_string(j, "io", p->io);
     json_u64(j, "threads", p->n_thread);
     json_array(j, "runs");
     for (uint32_t i = 0; i < p->n_run; i++)
         write_run(j, &p->run[i]);
     json_end(j);
-    for (int i = 0; i < N_FIGURE; i++) {
-        middle.value[i] = point_median(p, (enum figure_id)i);
-        spread.value[i] = point_spread(p, (enum figure_id)i);
+    for (int i = 0; i < N_METRIC; i++) {
+        middle.value[i] = point_median(p, (enum metric_id)i);
+        spread.value[i] = point_spread(p, (enum metric_id)i);
     }
-    figures_json(j, "median", &middle, false);
-    figures_json(j, "spread", &spread, false);
+    metrics_json(j, "median", &middle, false);
+    metrics_json(j, "spread", &spread, false);
     json_end(j);
 }
 

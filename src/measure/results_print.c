@@ -46,7 +46,7 @@ static bool is_varied(const struct results *r, enum dimension d)
     return false;
 }
 
-static bool is_measured(const struct results *r, enum figure_id id)
+static bool is_measured(const struct results *r, enum metric_id id)
 {
     for (size_t i = 0; i < r->n_point; i++)
         if (!isnan(point_median(&r->point[i], id)))
@@ -54,7 +54,7 @@ static bool is_measured(const struct results *r, enum figure_id id)
     return false;
 }
 
-static bool is_predicted(const struct results *r, enum figure_id id)
+static bool is_predicted(const struct results *r, enum metric_id id)
 {
     for (size_t i = 0; i < r->n_point; i++)
         if (!isnan(r->point[i].predicted.value[id]))
@@ -64,23 +64,23 @@ static bool is_predicted(const struct results *r, enum figure_id id)
 
 /* A column of figures, or of predictions. */
 struct figure_column {
-    enum figure_id id;
+    enum metric_id id;
     bool is_prediction;
     int rank; /* see struct text_column */
 };
 
 /* The speed of answers comes first: wide tables are cut at the right. */
 static const struct figure_column figure_columns[] = {
-    { FIG_DECODE, false, 0 },  { FIG_DECODE, true, 1 },   { FIG_PROMPT, false, 0 },
-    { FIG_PROMPT, true, 6 },   { FIG_FIRST, false, 3 },   { FIG_LOAD, false, 8 },
-    { FIG_PEAK, false, 2 },    { FIG_PEAK, true, 9 },     { FIG_RSS, false, 12 },
-    { FIG_CACHED, false, 11 }, { FIG_READ, false, 4 },    { FIG_STALL, false, 5 },
-    { FIG_DISK, false, 7 },    { FIG_MEMORY, false, 10 }, { FIG_JOULES, false, 6 },
+    { METRIC_DECODE, false, 0 },  { METRIC_DECODE, true, 1 },   { METRIC_PROMPT, false, 0 },
+    { METRIC_PROMPT, true, 6 },   { METRIC_FIRST, false, 3 },   { METRIC_LOAD, false, 8 },
+    { METRIC_PEAK, false, 2 },    { METRIC_PEAK, true, 9 },     { METRIC_RSS, false, 12 },
+    { METRIC_CACHED, false, 11 }, { METRIC_READ, false, 4 },    { METRIC_STALL, false, 5 },
+    { METRIC_DISK, false, 7 },    { METRIC_MEMORY, false, 10 }, { METRIC_JOULES, false, 6 },
 };
 #define N_COLUMN (sizeof figure_columns / sizeof figure_columns[0])
 
 /* The unit that suits all values of a figure, measured and predicted. */
-static struct figure_unit unit_of(const struct results *r, enum figure_id id)
+static struct metric_unit unit_of(const struct results *r, enum metric_id id)
 {
     double largest = 0;
 
@@ -88,57 +88,57 @@ static struct figure_unit unit_of(const struct results *r, enum figure_id id)
         largest = fmax(largest, point_median(&r->point[i], id)); /* fmax() ignores NAN */
         largest = fmax(largest, r->point[i].predicted.value[id]);
     }
-    return figure_unit(id, largest);
+    return metric_unit(id, largest);
 }
 
 static void head_figure(struct text_column *c, const struct results *r,
                         const struct figure_column *f)
 {
     snprintf(c->heading, sizeof c->heading, "%s%s", f->is_prediction ? "~" : "",
-             figure_table[f->id].heading);
+             metric_table[f->id].heading);
     snprintf(c->unit, sizeof c->unit, "%s", unit_of(r, f->id).name);
     c->rank = f->rank;
 }
 
-static bool is_rate(enum figure_id id)
+static bool is_rate(enum metric_id id)
 {
-    return figure_table[id].kind == FIGURE_RATE;
+    return metric_table[id].kind == METRIC_IS_RATE;
 }
 
 /* "12.3 ±0.4": the spread only if there is more than one run; "12.3! ±4": a disturbed one. */
-static void measured_text(char *buf, size_t n, const struct point *p, enum figure_id id,
-                          struct figure_unit unit, bool ascii)
+static void measured_text(char *buf, size_t n, const struct point *p, enum metric_id id,
+                          struct metric_unit unit, bool ascii)
 {
     char a[24], b[24], why[DISTURBANCE_TEXT];
     double middle = point_median(p, id);
     const char *mark = "";
 
-    if (isnan(middle) && p->status == POINT_REFUSED && id == FIG_DECODE) {
+    if (isnan(middle) && p->status == POINT_REFUSED && id == METRIC_DECODE) {
         snprintf(buf, n, "refused");
         return;
     }
-    if (isnan(middle) && p->status == POINT_FAILED && id == FIG_DECODE) {
+    if (isnan(middle) && p->status == POINT_FAILED && id == METRIC_DECODE) {
         snprintf(buf, n, "failed");
         return;
     }
-    figure_text(a, sizeof a, unit, middle, ascii);
+    metric_text(a, sizeof a, unit, middle, ascii);
     if (!isnan(middle) && is_rate(id) && point_disturbance(p, why, sizeof why)[0] != '\0')
         mark = "!";
     if (isnan(middle) || p->n_run < 2)
         snprintf(buf, n, "%s%s", a, mark);
     else
         snprintf(buf, n, "%s%s %s%s", a, mark, ascii ? "+-" : "±",
-                 figure_text(b, sizeof b, unit, point_spread(p, id), ascii));
+                 metric_text(b, sizeof b, unit, point_spread(p, id), ascii));
 }
 
 /* "~11.8 (+4 %)": the share by which the measured value is above the prediction. */
-static void predicted_text(char *buf, size_t n, const struct point *p, enum figure_id id,
-                           struct figure_unit unit, bool ascii)
+static void predicted_text(char *buf, size_t n, const struct point *p, enum metric_id id,
+                           struct metric_unit unit, bool ascii)
 {
     double expected = p->predicted.value[id], measured = point_median(p, id);
     char a[24], change[16];
 
-    figure_text(a, sizeof a, unit, expected, ascii);
+    metric_text(a, sizeof a, unit, expected, ascii);
     if (isnan(expected))
         snprintf(buf, n, "%s", a);
     else if (isnan(measured) || expected <= 0)
@@ -159,7 +159,7 @@ int results_table(struct text_table *t, const struct results *r, bool ascii, str
     for (size_t i = 0; i < N_COLUMN; i++)
         if (figure_columns[i].is_prediction
                 ? is_predicted(r, figure_columns[i].id)
-                : is_measured(r, figure_columns[i].id) || figure_columns[i].id == FIG_DECODE)
+                : is_measured(r, figure_columns[i].id) || figure_columns[i].id == METRIC_DECODE)
             columns[n_column++] = &figure_columns[i];
     if (text_table_open(t, n_dim + n_column, r->n_point, e) != 0)
         return -1;
@@ -276,10 +276,10 @@ static void print_reasons(FILE *to, const struct results *r, const struct result
     }
     for (size_t c = 0; c < N_COLUMN; c++)
         for (size_t i = 0; i < r->n_point && !figure_columns[c].is_prediction; i++) {
-            enum figure_id id = figure_columns[c].id;
+            enum metric_id id = figure_columns[c].id;
 
             if (r->point[i].n_run > 0 && r->point[i].run[0].why[id][0] != '\0') {
-                fprintf(to, "%s: ", figure_table[id].heading);
+                fprintf(to, "%s: ", metric_table[id].heading);
                 print_clean(to, look, r->point[i].run[0].why[id]);
                 fputc('\n', to);
                 break;
@@ -336,8 +336,8 @@ int results_print(FILE *to, const struct results *r, const struct results_look *
 
 /* --- changes --- */
 
-static const enum figure_id compared[] = { FIG_PROMPT, FIG_DECODE, FIG_FIRST,
-                                           FIG_PEAK,   FIG_READ,   FIG_JOULES };
+static const enum metric_id compared[] = { METRIC_PROMPT, METRIC_DECODE, METRIC_FIRST,
+                                           METRIC_PEAK,   METRIC_READ,   METRIC_JOULES };
 #define N_COMPARED (sizeof compared / sizeof compared[0])
 
 static const struct point *find_point(const struct results *r, const struct point *like)
@@ -350,7 +350,7 @@ static const struct point *find_point(const struct results *r, const struct poin
 
 /* "p 0.003", "p 0.31, not significant", "too few runs (1 and 3)". */
 static void significance_text(char *buf, size_t n, const struct point *before,
-                              const struct point *now, enum figure_id id)
+                              const struct point *now, enum metric_id id)
 {
     double a[RUNS_MAX], b[RUNS_MAX];
     size_t na = point_values(before, id, a), nb = point_values(now, id, b);
@@ -364,12 +364,12 @@ static void significance_text(char *buf, size_t n, const struct point *before,
 }
 
 static void change_row(struct text_table *t, size_t row, const struct results *r,
-                       const struct point *before, const struct point *now, enum figure_id id,
+                       const struct point *before, const struct point *now, enum metric_id id,
                        bool ascii)
 {
     double a = point_median(before, id), b = point_median(now, id);
     char *name = text_table_cell(t, row, 0);
-    struct figure_unit unit = unit_of(r, id);
+    struct metric_unit unit = unit_of(r, id);
     size_t used = 0;
     char text[40];
 
@@ -379,14 +379,14 @@ static void change_row(struct text_table *t, size_t row, const struct results *r
                 name + used, TEXT_TABLE_CELL - used, "%s%s%s%s", used > 0 ? ", " : "",
                 d == DIM_MEMORY ? "" : dimension_table[d].heading, d == DIM_MEMORY ? "" : " ",
                 setting_text(now, (enum dimension)d, text, sizeof text));
-    snprintf(text_table_cell(t, row, 1), TEXT_TABLE_CELL, "%s, %s", figure_table[id].heading,
+    snprintf(text_table_cell(t, row, 1), TEXT_TABLE_CELL, "%s, %s", metric_table[id].heading,
              unit.name);
     measured_text(text_table_cell(t, row, 2), TEXT_TABLE_CELL, before, id, unit, ascii);
     measured_text(text_table_cell(t, row, 3), TEXT_TABLE_CELL, now, id, unit, ascii);
     if (a > 0)
         snprintf(text_table_cell(t, row, 4), TEXT_TABLE_CELL, "%+.1f %%%s", 100 * (b / a - 1),
-                 fabs(b / a - 1) < 0.0005 || figure_table[id].better == 0 ? ""
-                 : (b > a) == (figure_table[id].better > 0)               ? " better"
+                 fabs(b / a - 1) < 0.0005 || metric_table[id].better == 0 ? ""
+                 : (b > a) == (metric_table[id].better > 0)               ? " better"
                                                                           : " worse");
     significance_text(text_table_cell(t, row, 5), TEXT_TABLE_CELL, before, now, id);
 }
@@ -470,10 +470,10 @@ void results_csv(FILE *to, const struct results *r)
     for (int d = 0; d < N_DIMENSION; d++)
         fprintf(to, ",%s", dimension_table[d].name);
     fputs(",status,budget_bytes,runs,peak_of", to);
-    for (int i = 0; i < N_FIGURE; i++) {
-        fprintf(to, ",%s,%s_spread", figure_table[i].name, figure_table[i].name);
-        if (figure_table[i].is_predicted)
-            fprintf(to, ",%s_predicted", figure_table[i].name);
+    for (int i = 0; i < N_METRIC; i++) {
+        fprintf(to, ",%s,%s_spread", metric_table[i].name, metric_table[i].name);
+        if (metric_table[i].is_predicted)
+            fprintf(to, ",%s_predicted", metric_table[i].name);
     }
     fputc('\n', to);
     for (size_t k = 0; k < r->n_point; k++) {
@@ -488,10 +488,10 @@ void results_csv(FILE *to, const struct results *r)
                 p->n_run == 0         ? ""
                 : p->run[0].is_charge ? "control group"
                                       : "process");
-        for (int i = 0; i < N_FIGURE; i++) {
-            csv_number(to, point_median(p, (enum figure_id)i));
-            csv_number(to, point_spread(p, (enum figure_id)i));
-            if (figure_table[i].is_predicted)
+        for (int i = 0; i < N_METRIC; i++) {
+            csv_number(to, point_median(p, (enum metric_id)i));
+            csv_number(to, point_spread(p, (enum metric_id)i));
+            if (metric_table[i].is_predicted)
                 csv_number(to, p->predicted.value[i]);
         }
         fputc('\n', to);

@@ -21,7 +21,7 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 
 struct side_rate side_rate(const struct side *s)
 {
-    double decode = s->state == SIDE_DONE ? point_median(s->point, FIG_DECODE) : NAN;
+    double decode = s->state == SIDE_DONE ? point_median(s->point, METRIC_DECODE) : NAN;
 
     if (decode > 0)
         return (struct side_rate){ decode, false };
@@ -82,7 +82,7 @@ static void work_text(const struct side *s, char *buf, size_t n)
     case SIDE_DONE:
         snprintf(buf, n, "%u token%s in %s", s->n_token, s->n_token == 1 ? "" : "s",
                  receipt_time(time, sizeof time,
-                              s->n_token / point_median(s->point, FIG_DECODE)));
+                              s->n_token / point_median(s->point, METRIC_DECODE)));
         break;
     case SIDE_FAILED: failed_text(s, buf, n); break;
     }
@@ -115,7 +115,7 @@ static void cache_text(const struct side *s, char *buf, size_t n)
 
 static void read_text(const struct side *s, char *buf, size_t n)
 {
-    double token = s->state == SIDE_DONE ? point_median(s->point, FIG_READ) : NAN;
+    double token = s->state == SIDE_DONE ? point_median(s->point, METRIC_READ) : NAN;
     char all[24], one[24];
 
     buf[0] = '\0';
@@ -138,7 +138,7 @@ static void rate_text(const struct side *s, char *buf, size_t n)
 
 static void unit_text(const struct side *s, char *buf, size_t n)
 {
-    double predicted = s->point->predicted.value[FIG_DECODE];
+    double predicted = s->point->predicted.value[METRIC_DECODE];
     char rate[24];
 
     snprintf(buf, n, "tok/s%s", side_rate(s).is_below ? " at most" : "");

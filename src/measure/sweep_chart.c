@@ -59,12 +59,12 @@ static void add_series(struct sweep_chart *s, const struct results *r, enum dime
 
     for (size_t i = 0; i < r->n_point; i++) {
         const struct point *p = &r->point[i];
-        double spread = p->n_run > 1 ? point_spread(p, FIG_DECODE) : NAN, y;
+        double spread = p->n_run > 1 ? point_spread(p, METRIC_DECODE) : NAN, y;
 
         if (p->is_caged != is_caged)
             continue;
-        y = style == CHART_PREDICTED ? p->predicted.value[FIG_DECODE]
-                                     : point_median(p, FIG_DECODE);
+        y = style == CHART_PREDICTED ? p->predicted.value[METRIC_DECODE]
+                                     : point_median(p, METRIC_DECODE);
         if (style == CHART_PREDICTED)
             spread = NAN;
         any = any || !isnan(y);

@@ -17,7 +17,7 @@
 #include "src/base/stores.h"
 #include "src/base/variables.h"
 #include "src/command.h"
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 #include "ui/store/store.h"
 #include "ui/term/path.h"
 #include "ui/text/clean.h"

@@ -57,7 +57,7 @@ static enum dimension along(const struct results *r)
 
 static struct chart_point at(const struct point *p, double x)
 {
-    double y = point_median(p, FIG_DECODE), spread = point_spread(p, FIG_DECODE);
+    double y = point_median(p, METRIC_DECODE), spread = point_spread(p, METRIC_DECODE);
     double bar = p->n_run > 1 ? spread : (double)NAN;
 
     return (struct chart_point){ x, y, y - bar, y + bar };
@@ -146,7 +146,7 @@ static void add_line(struct lines *l, const struct results *r, const struct poin
             continue;
         x = place(p, d, names);
         l->point[l->n][s->n++] = is_prediction
-                                     ? (struct chart_point){ x, p->predicted.value[FIG_DECODE],
+                                     ? (struct chart_point){ x, p->predicted.value[METRIC_DECODE],
                                                              (double)NAN, (double)NAN }
                                      : at(p, x);
     }

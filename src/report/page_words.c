@@ -72,8 +72,8 @@ bool page_decode(const struct page *p, double *measured, double *predicted)
             strcmp(p->bench.model.name, p->plan->info.name) != 0 ||
             strcmp(p->bench.model.type, p->plan->info.type) != 0)
             continue;
-        *measured = point_median(point, FIG_DECODE);
-        *predicted = point->predicted.value[FIG_DECODE];
+        *measured = point_median(point, METRIC_DECODE);
+        *predicted = point->predicted.value[METRIC_DECODE];
         return *measured > 0;
     }
     return false;

@@ -94,7 +94,7 @@ check_PROGRAMS += \
 tests_unit_test_settings_SOURCES = tests/unit/test_settings.c src/command_line.c
 
 tests_unit_test_sides_SOURCES = tests/unit/test_sides.c src/measure/sides_text.c src/measure/point.c \
-	src/measure/figures.c src/base/statistics.c
+	src/measure/metrics.c src/base/statistics.c
 tests_unit_test_statistics_SOURCES = tests/unit/test_statistics.c src/base/statistics.c
 
 # This one talks to a chat without an engine.

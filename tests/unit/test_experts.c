@@ -250,7 +250,7 @@ static void choices_are_ranked_by_popularity(void **state)
     const uint32_t n_expert[] = { 32, 0 }, n_used[] = { 2, 0 }, few[] = { 8 };
     struct expert_policy p;
     struct err e = ERR_INIT;
-    struct mw_choice choice;
+    struct mw_expert_choice choice;
 
     (void)state;
     no_error(expert_policy_open(&p, n_expert, n_used, 2, &e), &e);

@@ -340,7 +340,7 @@ static void faster_products_raise_the_limit_of_memory(void **state)
 
 static void sessions_are_averaged_by_their_tokens(void **state)
 {
-    struct mw_choice choice = { .share = { 1 }, .n_token = OBSERVE_CHOICES - 1 };
+    struct mw_expert_choice choice = { .share = { 1 }, .n_token = OBSERVE_CHOICES - 1 };
     struct mw_limits l = { 0 };
 
     (void)state;

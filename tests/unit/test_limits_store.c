@@ -66,7 +66,7 @@ static struct mw_limits made(int64_t age_s)
         l.steps.load_s[i] = (i + 1) * 1e-11;
         l.steps.mac_s[i] = (i + 1) * 1e-12;
     }
-    l.choice = (struct mw_choice){ .n_token = 288, .observed_s = NOW - age_s };
+    l.choice = (struct mw_expert_choice){ .n_token = 288, .observed_s = NOW - age_s };
     for (int i = 0; i < MW_CHOICE_PARTS; i++)
         l.choice.share[i] = (i + 1) / 136.0;
     return l;

@@ -26,15 +26,15 @@ static void measured(int i, uint32_t n, double tps)
 {
     struct side *s = &sides.side[i];
 
-    figures_clear(&points[i].predicted);
-    figures_clear(&runs[i].figures);
+    metrics_clear(&points[i].predicted);
+    metrics_clear(&runs[i].figures);
     points[i].budget_bytes = 600 * MIB;
     points[i].status = POINT_OK;
     points[i].run = &runs[i];
     points[i].n_run = 1;
     points[i].error[0] = '\0';
-    runs[i].figures.value[FIG_DECODE] = tps;
-    runs[i].figures.value[FIG_READ] = 700 * (double)MIB;
+    runs[i].figures.value[METRIC_DECODE] = tps;
+    runs[i].figures.value[METRIC_READ] = 700 * (double)MIB;
     *s = (struct side){ .name = i == 0 ? "memwall, direct reads" : "mapped pages",
                         .point = &points[i],
                         .state = SIDE_DONE,

@@ -1,7 +1,7 @@
-/* See limits.h. */
+/* See kept_limits.h. */
 #include "config.h"
 
-#include "src/machine/limits.h"
+#include "src/machine/kept_limits.h"
 
 #include <sys/stat.h>
 

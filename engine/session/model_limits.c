@@ -1,5 +1,5 @@
 /*
- * limits.c - the rates that disk, memory and arithmetic reach for the model at hand, and how
+ * model_limits.c - the rates that disk, memory and arithmetic reach for the model at hand, and how
  * its weights will be read.
  */
 #include "config.h"

@@ -1,12 +1,12 @@
 /*
- * limits.h - the speed of disk, memory and arithmetic on this machine, measured and cached.
+ * kept_limits.h - the speed of disk, memory and arithmetic on this machine, measured and cached.
  *
  * The cache folder keeps them in one file (engine/limits/store.h) by the rule of
  * engine/limits/limits.h.  Sessions correct them while they work.  Without a measurement there is
  * no prediction.
  */
-#ifndef MEMWALL_SRC_MACHINE_LIMITS_H
-#define MEMWALL_SRC_MACHINE_LIMITS_H
+#ifndef MEMWALL_SRC_MACHINE_KEPT_LIMITS_H
+#define MEMWALL_SRC_MACHINE_KEPT_LIMITS_H
 
 #include "engine/memwall.h"
 

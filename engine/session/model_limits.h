@@ -1,11 +1,11 @@
 /*
- * limits.h - the limits of this machine that a model uses.
+ * model_limits.h - the limits of this machine that a model uses.
  *
  * The thread of the engine corrects them (observe.h) while others plan with them, so they are
  * copied under a lock.
  */
-#ifndef MEMWALL_ENGINE_SESSION_LIMITS_H
-#define MEMWALL_ENGINE_SESSION_LIMITS_H
+#ifndef MEMWALL_ENGINE_SESSION_MODEL_LIMITS_H
+#define MEMWALL_ENGINE_SESSION_MODEL_LIMITS_H
 
 #include <pthread.h>
 #include <stdbool.h>
