@@ -129,6 +129,19 @@ static void lists_the_models_of_every_store(void **state)
     assert_string_equal(named("llama3.2:1b")->path, tree_path("/ollama/blobs/sha256-" DIGEST));
 }
 
+/* A path and its last part alone are read alike. */
+static void a_part_of_a_set_has_a_stem(void **state)
+{
+    struct split_name s;
+
+    (void)state;
+    assert_true(split_name_parse("a-00002-of-00003.gguf", &s));
+    assert_true(split_name_parse("b/a-00002-of-00003.gguf", &s));
+    assert_int_equal(s.prefix, 3);
+    assert_false(split_name_parse("-00002-of-00003.gguf", &s));
+    assert_false(split_name_parse("b/-00002-of-00003.gguf", &s));
+}
+
 static void split_sets_and_snapshots_are_one_model(void **state)
 {
     (void)state;
@@ -622,6 +635,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lists_the_models_of_every_store, tree_make, end),
+        cmocka_unit_test(a_part_of_a_set_has_a_stem),
         cmocka_unit_test_setup_teardown(split_sets_and_snapshots_are_one_model, tree_make, end),
         cmocka_unit_test_setup_teardown(the_header_decides_where_a_name_is_doubtful, tree_make,
                                         end),
