@@ -212,7 +212,7 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
     };
 
     /* Blocks that are being pinned are read once, and clearing their memory takes time. */
-    if (n != 1 || want != WANT_LAST || now->pinned_bytes > s->answer_pinned_bytes ||
+    if (n != 1 || want != WANT_LAST || s->pass_end_ns == 0 || now->pinned_bytes > s->answer_pinned_bytes ||
         token.token_ns < token.wall_ns) {
         begin_answer(s);
     } else {
@@ -259,7 +259,7 @@ static int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct e
         struct err ignored = ERR_INIT;
 
         observe_begin(&s->observer, &now);
-        begin_answer(s);
+        s->pass_end_ns = 0; /* the pause is not of a token */
         if (plan_input_formula(s->m, &s->settled.o, &s->input, &ignored) != 0)
             s->input = (struct plan_input){ 0 };
     }
