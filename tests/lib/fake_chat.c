@@ -515,8 +515,8 @@ static uint32_t count_tokens(const char *text)
 
 static void run_answer(struct mw_chat *c, const char *text, const char *before)
 {
-    uint32_t n_prompt = strcmp(text, "slow") == 0 ? 2000 : count_tokens(text);
-    uint32_t steps = strcmp(text, "slow") == 0 ? 40 : 2;
+    bool is_slow = strcmp(text, "slow") == 0 || strcmp(text, "say Again: slow") == 0;
+    uint32_t n_prompt = is_slow ? 2000 : count_tokens(text), steps = is_slow ? 40 : 2;
     uint64_t start = clock_ns();
     struct mw_event ev = { .kind = MW_EVENT_STARTED, .n = n_prompt };
     struct mw_receipt *r = &ev.receipt;

@@ -65,6 +65,25 @@ static void they_are_saved_with_the_chat(void **state)
     sees(&run, "You said: hello");
 }
 
+static void answers_stay_if_another_is_stopped_before_its_first_token(void **state)
+{
+    (void)state;
+    fake_begin(&run, 40, 120, NULL, NULL);
+    ask("slow", "You said: slow");
+    ask("/retry", "answer 2 of 2");
+    fake_line(&run, "/retry");
+    sees(&run, " of 2,000 tokens");
+    pty_send(run.s, ESC);
+    sees(&run, "the answer before it stays");
+    sees(&run, "Again: slow");
+    ask("/answer", "answer 1 of 2");
+    fake_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 0);
+    fake_again(&run, 40, 120, (const char *[]){ "--continue", NULL });
+    sees(&run, "You said: slow");
+    ask("/answer", "answer 2 of 2");
+}
+
 static void a_message_or_undo_ends_the_choice(void **state)
 {
     (void)state;
@@ -95,6 +114,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(keys_flip_between_answers, end_run),
         cmocka_unit_test_teardown(they_are_saved_with_the_chat, end_run),
+        cmocka_unit_test_teardown(answers_stay_if_another_is_stopped_before_its_first_token,
+                                  end_run),
         cmocka_unit_test_teardown(a_message_or_undo_ends_the_choice, end_run),
         cmocka_unit_test_teardown(plain_mode_prints_the_other_answer, end_run),
     };

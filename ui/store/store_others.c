@@ -78,7 +78,9 @@ int store_choose_other(struct store *s, uint32_t number, struct err *e)
 
 uint32_t store_others(const struct store *s)
 {
-    return s->n_message == s->others_at + 1 ? s->n_other : 0;
+    bool is_asked = s->n_message == s->others_at; /* and another answer is not there yet */
+
+    return is_asked || s->n_message == s->others_at + 1 ? s->n_other : 0;
 }
 
 uint32_t store_other_number(const struct store *s, uint32_t i)

@@ -51,6 +51,30 @@ bool answers_keep(struct talk *t)
     return true;
 }
 
+bool answers_bring_back(struct talk *t)
+{
+    struct store *s = t->saving.store;
+    uint32_t n = t->answer.is_again ? store_others(s) : 0;
+    struct err e = ERR_INIT;
+    struct carried old;
+    int rc;
+
+    if (n == 0 || t->answer.has_text || !ledger_ends_with_user(&t->ledger) ||
+        carried_read_other(&old, s, n - 1, &e) != 0)
+        return false;
+    rc = store_choose_other(s, store_other_number(s, n - 1), &e);
+    if (rc == 0)
+        rc = carried_write(&old, s, &e);
+    saving_noted(&t->saving, rc, &e);
+    carried_free(&old);
+    ledger_add(&t->ledger, false);
+    if (saved_restore(t, &e) != 0)
+        talk_report(t, &e);
+    if (talk_has_screen(t))
+        t->front.restored(t->front.ctx);
+    return true;
+}
+
 void answers_say(struct talk *t)
 {
     uint32_t shown, n = talk_answers(t, &shown);

@@ -216,9 +216,9 @@ static void on_thought(struct talk *t)
 }
 
 /* An answer that was stopped before its first token leaves no trace. */
-static void on_cancelled(struct talk *t)
+static void on_cancelled(struct talk *t, bool is_back)
 {
-    if (!t->answer.has_text && ledger_ends_with_user(&t->ledger))
+    if (!is_back && !t->answer.has_text && ledger_ends_with_user(&t->ledger))
         talk_take_back(t, t->ledger.n - 1);
 }
 
@@ -265,6 +265,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
 {
     enum mw_done done = ev->receipt.done;
     uint32_t id = STORE_NO_ITEM;
+    bool is_back;
 
     t->state = TALK_READY;
     t->last = ev->receipt;
@@ -292,23 +293,27 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     }
     t->front.done(t->front.ctx, &t->last, t->answer.has_text, id);
     restore_more(t);
+    is_back = (done == MW_DONE_CANCELLED || done == MW_DONE_ERROR) && answers_bring_back(t);
     /* First, because the front offers ways to continue only while its line is empty. */
     if (done == MW_DONE_CONTEXT || done == MW_DONE_ERROR)
         messages_return_waiting(t);
     switch (done) {
     case MW_DONE_STOP:
     case MW_DONE_LENGTH: break;
-    case MW_DONE_CANCELLED: on_cancelled(t); break;
+    case MW_DONE_CANCELLED: on_cancelled(t, is_back); break;
     case MW_DONE_CONTEXT: t->front.context_full(t->front.ctx); break;
     case MW_DONE_ERROR:
-        if (is_refused(t, ev)) /* the reason stays after the message */
+        if (!is_back && is_refused(t, ev)) /* the reason stays after the message */
             talk_take_back(t, t->ledger.n - 1);
         talk_report(t, &ev->err);
         break;
     }
     say_empty(t);
-    answers_say(t);
-    if (answer_can_go_on(done) && !ledger_ends_with_user(&t->ledger))
+    if (is_back)
+        talk_notice(t, "the answer before it stays");
+    else
+        answers_say(t);
+    if (!is_back && answer_can_go_on(done) && !ledger_ends_with_user(&t->ledger))
         t->n_unfinished = t->ledger.n;
     if (done != MW_DONE_CONTEXT && done != MW_DONE_ERROR)
         talk_send_waiting(t);

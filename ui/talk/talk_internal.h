@@ -155,6 +155,8 @@ int saved_restore(struct talk *t, struct err *e);
 /* The last answer is made again: remove it from the saved chat, and keep it there as another
  * answer.  Returns false if it could not be read. */
 bool answers_keep(struct talk *t);
+/* It was not made: show the answer before it again.  Returns false if there is none. */
+bool answers_bring_back(struct talk *t);
 /* It was made: say how many there are. */
 void answers_say(struct talk *t);
 
