@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "engine/format/split_name.h"
 #include "engine/memwall.h"
 #include "tests/lib/model_path.h"
 #include "tests/lib/tree.h"

@@ -115,10 +115,13 @@ char *status_state(const struct talk *t, const struct mw_sample *s, char *buf, s
     return buf;
 }
 
-/* Cut a name after columns. */
+/* Cut a name after columns, and show that it was cut: the rest may be that of another model. */
 static void cut_name(char *buf, size_t n, const char *name, int columns)
 {
-    snprintf(buf, n, "%.*s", (int)cluster_fit(name, strlen(name), columns), name);
+    bool fits = cluster_width(name, strlen(name)) <= columns;
+
+    snprintf(buf, n, "%.*s%s", (int)cluster_fit(name, strlen(name), fits ? columns : columns - 2),
+             name, fits ? "" : "..");
 }
 
 static void model_text(struct bar *b, const struct talk *t)

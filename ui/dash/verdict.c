@@ -84,7 +84,7 @@ static struct canvas draw_large(const struct dash *d, const struct canvas *c)
     unit = large_number(c, 0, 0,
                         is_measured ? style_with(ROLE_ACCENT, UI_BOLD) : style_of(ROLE_DIM),
                         number);
-    if (d->now.state == MW_PREFILL && unit <= LARGE_WIDE - 6)
+    if (d->now.state == MW_PREFILL && unit < LARGE_WIDE - 6) /* and a gap */
         canvas_text(c, LARGE_ROWS - 2, unit, style_of(ROLE_DIM), "prompt");
     if (unit <= LARGE_WIDE - 6)
         canvas_text(c, LARGE_ROWS - 1, unit, style_of(ROLE_DIM), "tok/s");

@@ -133,6 +133,10 @@ void run_file(struct talk *t, const char *args)
     char path[4096];
 
     if (args[0] == '\0' || strcmp(args, "-") == 0) {
+        const struct outbox *b = talk_outbox(t);
+
+        for (size_t i = 0; args[0] == '-' && i < b->n_file; i++)
+            talk_notice(t, "%s is removed", b->file[i].name);
         if (args[0] == '-')
             talk_drop_files(t);
         list_files(t);
