@@ -97,8 +97,9 @@ static void rule_text(const struct app *a, char *buf, size_t n)
         snprintf(buf, n, "running: %s   Ctrl-C: stop", talk_shell(a->talk));
     else if (a->tour != NULL)
         tour_line(a->tour, buf, n);
-    else if (a->cost.text[0] != '\0')
-        snprintf(buf, n, "%s", a->cost.text);
+    else if (a->cost.text[0] != '\0') /* a file may have come back with a stopped message */
+        snprintf(buf, n, "%s%s%s%s", o->n_file > 0 ? "with " : "", name,
+                 o->n_file > 1 ? " and others: " : o->n_file > 0 ? ": " : "", a->cost.text);
     else if (o->n_queue > 0) {
         outbox_describe_next(o, next, sizeof next);
         snprintf(buf, n, "%zu queued; next: %s", o->n_queue, next);
