@@ -75,6 +75,8 @@ static void on_user(void *ctx, const char *text, size_t n, const struct attached
     size_t n_file = files->bytes;
 
     forget_mistake(a);
+    if (a->dash != NULL)
+        dash_set_cap(a->dash, talk_answer_limit(a->talk)); /* a summary has another one */
     if (id != TRANSCRIPT_NO_ID && transcript_messages(a->transcript) >= 2 * STORE_KEPT_ITEMS) {
         app_show_saved(a); /* with this message */
         return;
@@ -279,7 +281,7 @@ static void on_changed(void *ctx)
 
     if (!talk_is_answering(a->talk) && a->dash != NULL) {
         a->sample_ns = 0; /* show the result at once */
-        dash_set_cap(a->dash, talk_options(a->talk)->n_predict);
+        dash_set_cap(a->dash, talk_answer_limit(a->talk));
     }
     app_dirty(a, DIRT_STATUS | DIRT_INPUT | DIRT_CHAT);
 }

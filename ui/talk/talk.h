@@ -185,6 +185,8 @@ void talk_clear(struct talk *t);    /* begin a new chat */
  * is too full, and see the summary in their place.  then_continue: then go on with the answer
  * that was cut.  If that is stopped or fails, nothing changes. */
 void talk_compact(struct talk *t, uint64_t n_keep, bool then_continue);
+/* Returns the tokens that the answer being made, or the next one, may have; 0: no limit. */
+uint32_t talk_answer_limit(const struct talk *t);
 bool talk_can_compact(const struct talk *t); /* with one exchange that stays */
 /* Take the last summary back, if there was no message since. */
 void talk_undo_summary(struct talk *t);

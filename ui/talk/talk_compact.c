@@ -61,6 +61,11 @@ static uint32_t most_tokens(const struct talk *t)
     return most < LEAST_TOKENS ? LEAST_TOKENS : most > MOST_TOKENS ? MOST_TOKENS : most;
 }
 
+uint32_t talk_answer_limit(const struct talk *t)
+{
+    return t->compact.is_on ? most_tokens(t) : talk_options(t)->n_predict;
+}
+
 /* Tokens of the request with its marks, at most. */
 static uint32_t request_tokens(const struct talk *t)
 {
