@@ -295,6 +295,37 @@ static void settings_are_kept(void **state)
     assert_string_equal(store_settings_of("/nowhere", found), "");
 }
 
+/* The end of the program between two of them would lose messages. */
+static void changes_that_belong_together_are_written_at_once(void **state)
+{
+    struct store *s = begin();
+    char path[4096];
+    struct stat before, now;
+
+    (void)state;
+    user_says(s, "one");
+    answer_says(s, "first", false);
+    ok(store_done(s, &receipt, 10, NULL, &e));
+    strcpy(path, store_path(s));
+    assert_int_equal(stat(path, &before), 0);
+    store_begin_together(s);
+    ok(store_rewind(s, 1, &e));
+    answer_says(s, "second", false);
+    ok(store_done(s, &receipt, 10, NULL, &e));
+    user_says(s, "two");
+    assert_int_equal(stat(path, &now), 0);
+    assert_int_equal(now.st_size, before.st_size);
+    expect(s, 1, STORE_ANSWER, NULL, "second"); /* it can be read meanwhile */
+    ok(store_end_together(s, &e));
+    assert_int_equal(stat(path, &now), 0);
+    assert_true(now.st_size > before.st_size);
+    store_close(s);
+    ok(store_open(&s, path, &e));
+    assert_int_equal(store_count(s), 3);
+    expect(s, 1, STORE_ANSWER, NULL, "second");
+    store_close(s);
+}
+
 static void other_answers_are_read_again(void **state)
 {
     struct store_item item = { .kind = STORE_ANSWER, .done = MW_DONE_LENGTH };
@@ -855,6 +886,7 @@ int main(void)
         TEST(rubbish_at_the_end_is_ignored),
         TEST(rewinding_keeps_the_lines_but_not_the_messages),
         TEST(settings_are_kept),
+        TEST(changes_that_belong_together_are_written_at_once),
         TEST(other_answers_are_read_again),
         TEST(an_answer_that_is_interrupted_or_continued_is_one),
         TEST(attached_files_are_read_again),

@@ -172,7 +172,7 @@ int store_commit(struct store *s, bool sync, struct err *e)
 {
     if (s->in_memory)
         forget_oldest(s);
-    if (!s->is_said || s->in_memory)
+    if (!s->is_said || s->in_memory || s->is_held)
         return 0;
     s->is_lost = s->is_lost || !store_is_intact(s);
     if (s->is_lost && store_rescue(s, e) != 0)
@@ -185,6 +185,17 @@ int store_commit(struct store *s, bool sync, struct err *e)
     if (sync && fdatasync(s->fd) != 0 && errno != EINVAL && errno != ENOSYS && errno != EPERM)
         return err_sys(e, "could not sync \"%.150s\"", s->path);
     return 0;
+}
+
+void store_begin_together(struct store *s)
+{
+    s->is_held = true;
+}
+
+int store_end_together(struct store *s, struct err *e)
+{
+    s->is_held = false;
+    return store_commit(s, true, e);
 }
 
 int store_check_room(const struct store *s, struct err *e)

@@ -179,6 +179,14 @@ int store_other(const struct store *s, uint32_t i, struct store_text *text,
 
 /* Note the settings that the chat is held with from now on; "": none of its own. */
 int store_set_settings(struct store *s, const char *text, struct err *e);
+/*
+ * Changes between these calls belong together, such as messages that replace others: they are
+ * written at once, so that neither a full disk nor the end of the program leaves a part of them.
+ * Until then they cannot fail but for memory.  store_end_together() returns -1 with *e if they
+ * are not in the file; as after any failure, the next call that writes tries again.
+ */
+void store_begin_together(struct store *s);
+int store_end_together(struct store *s, struct err *e);
 /* Keep the first n messages (user and assistant). */
 int store_rewind(struct store *s, size_t n, struct err *e);
 /* Retry writing, and sync.  Returns 0 if the file is complete, or the chat is empty. */

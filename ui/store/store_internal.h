@@ -48,6 +48,7 @@ struct store {
     char settings[STORE_SETTINGS_BYTES];
     int fd;           /* -1: no file yet */
     bool in_memory;   /* never has a file */
+    bool is_held;     /* nothing is written: see store_begin_together() */
     bool is_said;     /* has a message, so it needs a file */
     bool is_nameless; /* the file had no name when it was opened (/proc/self/fd/3) */
     bool is_lost;     /* the file was changed: a new one is needed */

@@ -40,13 +40,15 @@ bool answers_keep(struct talk *t)
     struct carried old;
     struct err e = ERR_INIT;
     uint32_t number;
+    int rc;
 
     if (s == NULL || store_messages(s) != t->ledger.n || ledger_ends_with_user(&t->ledger) ||
         carried_read(&old, s, t->ledger.n - 1, 1, &e) != 0)
         return false;
     number = number_shown(s);
-    saving_rewind(&t->saving, t->ledger.n - 1);
-    saving_noted(&t->saving, carried_keep_other(&old, s, number, &e), &e);
+    store_begin_together(s);
+    rc = store_rewind(s, t->ledger.n - 1, &e) != 0 ? -1 : carried_keep_other(&old, s, number, &e);
+    saving_noted(&t->saving, store_end_together(s, &e) != 0 ? -1 : rc, &e);
     carried_free(&old);
     return true;
 }
@@ -62,10 +64,11 @@ bool answers_bring_back(struct talk *t)
     if (n == 0 || t->answer.has_text || !ledger_ends_with_user(&t->ledger) ||
         carried_read_other(&old, s, n - 1, &e) != 0)
         return false;
+    store_begin_together(s);
     rc = store_choose_other(s, store_other_number(s, n - 1), &e);
     if (rc == 0)
         rc = carried_write(&old, s, &e);
-    saving_noted(&t->saving, rc, &e);
+    saving_noted(&t->saving, store_end_together(s, &e) != 0 ? -1 : rc, &e);
     carried_free(&old);
     ledger_add(&t->ledger, false);
     if (saved_restore(t, &e) != 0)
@@ -121,6 +124,7 @@ static int show(struct talk *t, uint32_t i, struct err *e)
     if (rc == 0) {
         uint32_t shown = number_shown(s);
 
+        store_begin_together(s);
         rc = store_rewind(s, at, e);
         if (rc == 0)
             rc = carried_keep_other(&now, s, shown, e);
@@ -128,7 +132,7 @@ static int show(struct talk *t, uint32_t i, struct err *e)
             rc = store_choose_other(s, number, e);
         if (rc == 0)
             rc = carried_write(&then, s, e);
-        saving_noted(&t->saving, rc, e);
+        saving_noted(&t->saving, store_end_together(s, e) != 0 ? -1 : rc, e);
         rc = saved_restore(t, e);
     }
     carried_free(&now);

@@ -276,14 +276,18 @@ static int write_all(struct talk *t, const struct mw_event *ev, struct err *e)
     struct compact *c = &t->compact;
     struct store *s = t->saving.store;
     char request[REQUEST_BYTES];
+    int rc;
 
     request_text(request, sizeof request, c->n_old);
+    store_begin_together(s);
     if (store_rewind(s, c->n_old, e) != 0 ||
         store_add_summary(s, request, strlen(request), NULL, (uint32_t)c->tail.n, e) != 0 ||
         store_piece(s, c->text, c->len, false, false, NULL, e) != 0 ||
         store_done(s, &ev->receipt, 0, NULL, e) != 0)
-        return -1;
-    return carried_write(&c->tail, s, e);
+        rc = -1;
+    else
+        rc = carried_write(&c->tail, s, e);
+    return store_end_together(s, e) != 0 ? -1 : rc;
 }
 
 /* The same when the summary is used. */
@@ -409,6 +413,7 @@ void talk_undo_summary(struct talk *t)
     struct store *s = t->saving.store;
     struct carried tail = { 0 };
     struct err e = ERR_INIT;
+    int rc;
 
     if (n < 0)
         return;
@@ -418,8 +423,9 @@ void talk_undo_summary(struct talk *t)
         carried_free(&tail);
         return;
     }
-    saving_noted(&t->saving,
-                 store_rewind(s, (size_t)n, &e) != 0 ? -1 : carried_write(&tail, s, &e), &e);
+    store_begin_together(s);
+    rc = store_rewind(s, (size_t)n, &e) != 0 ? -1 : carried_write(&tail, s, &e);
+    saving_noted(&t->saving, store_end_together(s, &e) != 0 ? -1 : rc, &e);
     ledger_cut(&t->ledger, (size_t)n);
     count_tail(t, &tail);
     carried_free(&tail);

@@ -334,7 +334,8 @@ void talk_retry(struct talk *t)
         t->front.rewound(t->front.ctx, l->n);
     }
     messages_begin_answer(t, false);
-    t->answer.is_again = is_kept;
+    /* Or it was kept, but the program ended before another one was made. */
+    t->answer.is_again = is_kept || (t->saving.store != NULL && store_others(t->saving.store) > 0);
 }
 
 /* Whether the chat ends with an answer that the model ended. */
