@@ -1,8 +1,8 @@
 /*
  * once.h - print the dashboard: as text with --once, its figures with --json.
  */
-#ifndef MEMWALL_SRC_MACHINE_ONCE_H
-#define MEMWALL_SRC_MACHINE_ONCE_H
+#ifndef MEMWALL_SRC_TEXT_ONCE_H
+#define MEMWALL_SRC_TEXT_ONCE_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* See once.h. */
 #include "config.h"
 
-#include "src/machine/once.h"
+#include "src/text/once.h"
 
 #include <sys/ioctl.h>
 

@@ -1,8 +1,8 @@
 /*
  * stores.h - where the settings of other programs say that models are kept.
  */
-#ifndef MEMWALL_SRC_BASE_STORES_H
-#define MEMWALL_SRC_BASE_STORES_H
+#ifndef MEMWALL_SRC_MODELS_STORES_H
+#define MEMWALL_SRC_MODELS_STORES_H
 
 #include "engine/memwall.h"
 

@@ -1,7 +1,7 @@
 /* See stores.h.  The files belong to other programs and may hold anything. */
 #include "config.h"
 
-#include "src/base/stores.h"
+#include "src/models/stores.h"
 
 #include <limits.h>
 #include <stdio.h>
