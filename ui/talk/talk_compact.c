@@ -332,12 +332,12 @@ static void use_summary(struct talk *t, const struct mw_event *ev)
     struct err e = ERR_INIT;
     bool is_written = write_all(t, ev, &e) == 0;
 
-    saving_noted(&t->saving, is_written ? 0 : -1, &e);
     ledger_cut(&t->ledger, c->n_old);
     ledger_add(&t->ledger, true);
     ledger_add(&t->ledger, false);
     count_tail(t, &c->tail);
     show_saved(t);
+    saving_noted(&t->saving, is_written ? 0 : -1, &e); /* after the redraw, which would hide it */
     say_freed(t, ev);
 }
 
@@ -425,11 +425,12 @@ void talk_undo_summary(struct talk *t)
     }
     store_begin_together(s);
     rc = store_rewind(s, (size_t)n, &e) != 0 ? -1 : carried_write(&tail, s, &e);
-    saving_noted(&t->saving, store_end_together(s, &e) != 0 ? -1 : rc, &e);
+    rc = store_end_together(s, &e) != 0 ? -1 : rc;
     ledger_cut(&t->ledger, (size_t)n);
     count_tail(t, &tail);
     carried_free(&tail);
     show_saved(t);
+    saving_noted(&t->saving, rc, &e);
     talk_notice(t, "the summary is taken back: the model sees the messages before it again");
     t->front.changed(t->front.ctx);
 }

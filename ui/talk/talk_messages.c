@@ -312,7 +312,6 @@ void talk_retry(struct talk *t)
 {
     struct ledger *l = &t->ledger;
     struct err e = ERR_INIT;
-    bool is_kept = false;
 
     if (l->n == 0) {
         talk_error(t, "there is no answer to make again");
@@ -327,15 +326,15 @@ void talk_retry(struct talk *t)
         return;
     }
     if (!ledger_ends_with_user(l)) {
-        is_kept = answers_keep(t);
+        bool is_kept = answers_keep(t);
+
         ledger_cut(l, l->n - 1);
         if (!is_kept)
             saving_rewind(&t->saving, l->n);
         t->front.rewound(t->front.ctx, l->n);
     }
     messages_begin_answer(t, false);
-    /* Or it was kept, but the program ended before another one was made. */
-    t->answer.is_again = is_kept || (t->saving.store != NULL && store_others(t->saving.store) > 0);
+    t->answer.is_again = t->saving.store != NULL && store_others(t->saving.store) > 0;
 }
 
 /* Whether the chat ends with an answer that the model ended. */
