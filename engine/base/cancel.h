@@ -1,9 +1,9 @@
 /*
  * cancel.h - one thread ends the work of another.
  *
- * The owner of the work has a token and passes its address to everything that takes long: loops
- * look at it, and a thread that can be asleep registers a function that wakes it.  The token stays set
- * until its owner clears it.
+ * The owner of the work has a token, and passes its address to everything that takes long.  Loops
+ * look at it.  A thread that can be asleep registers a function that wakes it.  The token stays
+ * set until its owner clears it.
  */
 #ifndef MEMWALL_ENGINE_BASE_CANCEL_H
 #define MEMWALL_ENGINE_BASE_CANCEL_H

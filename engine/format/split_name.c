@@ -22,7 +22,8 @@ bool split_name_parse(const char *path, struct split_name *s)
     size_t n = strlen(path), m = sizeof form - 1;
     const char *p = n > m ? path + n - m : "";
 
-    if (p[0] != '-' || p[-1] == '/' || strncmp(p + 6, "-of-", 4) != 0 || strcmp(p + 15, ".gguf") != 0)
+    if (p[0] != '-' || p[-1] == '/' || strncmp(p + 6, "-of-", 4) != 0 ||
+        strcmp(p + 15, ".gguf") != 0)
         return false;
     s->prefix = n - m;
     return five_digits(p + 1, &s->number) && five_digits(p + 10, &s->count);

@@ -150,7 +150,7 @@ struct plan_input {
     uint64_t expert_fixed_bytes, expert_slot_bytes;
     uint32_t n_expert_min, n_expert_read, n_expert_all;
     uint64_t experts_token_bytes; /* of experts that a decoded token uses */
-    struct mw_expert_choice choice; /* of experts; an even one is assumed if it was never observed */
+    struct mw_expert_choice choice; /* an even one is assumed if it was never observed */
     uint64_t tables_bytes;   /* to keep every lookup row once it was read */
 
     /* Limits of this machine, in bytes or operations per second; 0: not measured. */

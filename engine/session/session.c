@@ -212,7 +212,8 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
     };
 
     /* Blocks that are being pinned are read once, and clearing their memory takes time. */
-    if (n != 1 || want != WANT_LAST || s->pass_end_ns == 0 || now->pinned_bytes > s->answer_pinned_bytes ||
+    if (n != 1 || want != WANT_LAST || s->pass_end_ns == 0 ||
+        now->pinned_bytes > s->answer_pinned_bytes ||
         token.token_ns < token.wall_ns) {
         begin_answer(s);
     } else {

@@ -500,7 +500,8 @@ static void the_line_is_edited_in_an_editor(void **state)
     snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", folder);
     program_begin(&run, &start);
     sees(&run, "Talker (");
-    program_write(&run, "edit.sh", "dirname \"$1\" > \"$HOME/where\"\necho \" and edited\" >> \"$1\"\n");
+    program_write(&run, "edit.sh",
+                  "dirname \"$1\" > \"$HOME/where\"\necho \" and edited\" >> \"$1\"\n");
     pty_send(run.s, "typed");
     pty_send(run.s, "\030\005");
     assert_true(pty_sees_at(run.s, -2, "> typed and edited"));
