@@ -125,6 +125,7 @@ int ui_replay(const struct ui_replay_options *o, struct err *e);
 
 #define UI_SIDES      2
 #define UI_SIDE_LINES 4
+#define UI_SIDES_END  200
 
 struct ui_side {
     const char *title;
@@ -137,7 +138,7 @@ struct ui_side {
 struct ui_sides {
     char title[200];
     struct ui_side side[UI_SIDES];
-    char end[200]; /* the result; "" while it works */
+    char end[UI_SIDES_END]; /* the result; "" while it works */
 };
 
 struct ui_sides_screen;

@@ -23,6 +23,7 @@
 #include "ui/dash/large.h"
 #include "ui/term/keys.h"
 #include "ui/term/term.h"
+#include "ui/text/wrap.h"
 #include "ui/ui.h"
 
 #define NARROW    72 /* columns; below, the sides are one above the other */
@@ -109,18 +110,34 @@ static void draw_sides(const struct canvas *c, const struct ui_sides *all)
     }
 }
 
+/* The result, above the row of keys, in as many rows as it needs. */
+static void draw_end(const struct canvas *screen, const char *text)
+{
+    int width = screen->width - 2, y;
+    struct wrap w = { 0 };
+
+    wrap_text(&w, text, strlen(text), width, width, WRAP_WORDS, 0);
+    y = screen->height - 1 - (int)w.n_row;
+    for (const struct wrap_row *r = w.row; r < w.row + w.n_row; r++, y++) {
+        char row[UI_SIDES_END];
+
+        snprintf(row, sizeof row, "%.*s", (int)(r->end - r->start), text + r->start);
+        canvas_blank(screen, y, 0, screen->width, style_of(ROLE_TEXT));
+        canvas_text(screen, y, 1, style_with(ROLE_GOOD, UI_BOLD), row);
+    }
+    wrap_free(&w);
+}
+
 static void draw(struct ui_sides_screen *s, const struct ui_sides *all)
 {
     struct canvas screen = term_canvas(s->term), c;
-    int last = screen.height - 2;
+    int top = screen.height > FULL_ROWS + 4 ? 2 : 1;
 
     canvas_clear(&screen, style_of(ROLE_TEXT));
     canvas_text(&screen, 0, 1, style_with(ROLE_ACCENT, UI_BOLD), all->title);
-    c = canvas_sub(&screen, screen.height > FULL_ROWS + 4 ? 2 : 1, 1, last - 2,
-                   screen.width - 2);
+    c = canvas_sub(&screen, top, 1, screen.height - 4, screen.width - 2);
     draw_sides(&c, all);
-    canvas_blank(&screen, last, 0, screen.width, style_of(ROLE_TEXT));
-    canvas_text(&screen, last, 1, style_with(ROLE_GOOD, UI_BOLD), all->end);
+    draw_end(&screen, all->end);
     draw_keys(&screen, all);
     term_frame(s->term, -1, 0, s->is_large);
     s->is_large = false;
