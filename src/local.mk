@@ -1,4 +1,4 @@
-# src: the program.  It includes only memwall.h and base of the engine.
+# src: the program.  It includes only public headers and base of the engine.
 bin_PROGRAMS += memwall
 memwall_CPPFLAGS = $(AM_CPPFLAGS) -DPKGDATADIR='"$(pkgdatadir)"'
 memwall_SOURCES = src/command.h src/command_line.c src/command_line.h src/commands.c \

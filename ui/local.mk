@@ -1,4 +1,4 @@
-# ui: the screen.  It includes only memwall.h and base of the engine.
+# ui: the screen.  It includes only public headers and base of the engine.
 noinst_LIBRARIES += libui.a
 libui_a_CPPFLAGS = $(AM_CPPFLAGS) $(NCURSES_CFLAGS) $(READLINE_CFLAGS) $(MD4C_CFLAGS) \
 	$(UTF8PROC_CFLAGS) $(YAJL_CFLAGS)

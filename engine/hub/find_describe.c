@@ -14,6 +14,8 @@
 #include "engine/format/snapshot_index.h"
 #include "engine/hub/find.h"
 #include "engine/hub/find_record.h"
+#include "engine/plan/factors.h"
+#include "engine/plan/plan.h"
 #include "engine/session/anchors.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"

@@ -9,7 +9,7 @@
 #define MEMWALL_ENGINE_HUB_FIND_RECORD_H
 
 #include "engine/hub/find.h"
-#include "engine/plan/plan.h"
+#include "engine/plan/input.h"
 
 struct record {
     struct find_id id;

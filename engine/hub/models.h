@@ -11,7 +11,7 @@
 #include "engine/base/err.h"
 #include "engine/limits/limits.h"
 #include "engine/plan/anchor.h"
-#include "engine/plan/plan.h"
+#include "engine/plan/table.h"
 
 struct mw_options;
 

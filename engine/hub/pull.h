@@ -7,7 +7,12 @@
 #ifndef MEMWALL_ENGINE_HUB_PULL_H
 #define MEMWALL_ENGINE_HUB_PULL_H
 
-#include "engine/memwall.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+#include "engine/hub/models.h"
 
 #define MW_CA_FILES 3
 

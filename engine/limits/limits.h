@@ -22,6 +22,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The meaning of is_doubtful in words. */
+#define MW_DOUBT "the machine was busy, or the budget too small to measure it"
+
 /* How fast the threads and kernels of the options multiply weights of one type. */
 struct mw_rate {
     char type[16];         /* "Q4_K", or MW_RATE_PACKED, or "Q4_K-x16" */

@@ -12,7 +12,7 @@
 #include "engine/compute/kernels.h"
 #include "engine/limits/limits.h"
 #include "engine/model/desc.h"
-#include "engine/plan/plan.h"
+#include "engine/plan/input.h"
 
 /* Count the steps of both parts of a pass.  n_block is the number of blocks of a full pass. */
 void steps_count(const struct model_desc *d, bool exact, int n_thread, uint32_t n_block,

@@ -5,6 +5,9 @@
 
 #include <math.h>
 
+#include "engine/plan/factors.h"
+#include "engine/plan/speed.h"
+
 /* A smaller share of the computing says nothing about attention: the rounds of its jobs take as
  * long. */
 #define ATTENTION_KNOWN 0.10

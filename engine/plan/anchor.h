@@ -34,15 +34,10 @@
 
 #include <stdbool.h>
 
-#include "engine/plan/plan.h"
-#include "engine/plan/speed.h"
-
 /* Fewer tokens are a measurement with a doubt, which replaces none without; less than the least
  * are none. */
 #define ANCHOR_TOKENS 8
 #define ANCHOR_LEAST  3
-/* With a larger share of stalls, the disk is the bound (STALL_BINDS of telemetry/shares.h). */
-#define ANCHOR_STALLS 0.04
 
 /* Tokens of one answer, as measured, and their settings.  Plain numbers, so that a program can
  * keep them with the model; all 0: nothing was measured. */
@@ -67,15 +62,6 @@ struct plan_anchor {
 bool plan_anchor_is_plausible(const struct plan_anchor *a);
 
 bool plan_anchor_is_doubtful(const struct plan_anchor *a);
-
-/* The factors that the measurement gives.  *in has the settings of the measurement and no
- * factors.  Without a measurement, or if a limit is unknown, there are none. */
-struct plan_factors plan_factors_of(const struct plan_input *in, const struct plan_anchor *a);
-
-/* Complete a measurement whose means and settings are filled in: the rate of the disk.  before
- * is the anchor until now, of the same model; it may be empty. */
-void plan_anchor_finish(const struct plan_input *in, const struct plan_anchor *before,
-                        struct plan_anchor *a);
 
 /* The measurement as it would be without other programs, for another day. */
 struct plan_anchor plan_anchor_alone(const struct plan_anchor *a);

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/plan/speed.h"
+
 /* Kernel memory: a page table entry has 8 bytes per 4 KiB, and stacks, files and the rings of
  * system calls took some 0.5 MB in runs of 0.2 to 1.6 GB. */
 #define KERNEL_FIXED ((uint64_t)1 << 19)

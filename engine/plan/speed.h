@@ -56,7 +56,7 @@
 #define MEMWALL_ENGINE_PLAN_SPEED_H
 
 #include "engine/plan/plan.h"
-#include "engine/telemetry/shares.h"
+#include "engine/plan/times.h"
 
 /* Columns with which the rate of a chunk is measured (RATES_COLUMNS of model/rates.h). */
 #define SPEED_COLUMNS 64
@@ -67,34 +67,6 @@
 /* Blocks differ and attention comes in between, so a ring of n slots is a little smaller: in
  * simulations two slots were 5 % slower than if all blocks took the same time. */
 #define SPEED_SLOTS(n) ((n) - 0.1)
-
-/* Where the weights of a pass are. */
-struct plan_pass {
-    double streamed_share; /* of the blocks */
-    double missed_share;   /* of all experts; the cache holds the more popular ones */
-    bool keeps_rows;       /* lookup rows are in memory */
-    bool starts_cold;      /* no expert is in memory before the first token of the context */
-    uint32_t chunk;        /* tokens of a prompt that run together */
-    uint32_t n_slot;       /* of the ring; 0: as many as add bandwidth */
-};
-
-/* The terms above, in seconds and bytes, after the factors of a measurement (anchor.h). */
-struct plan_time {
-    double streamed_bytes, missed_bytes, kv_bytes;
-    double attend_cpu_s; /* attention_s without the bound of memory */
-    double products_s, small_s, rounds_s, steps_s, attention_s, reading_s, lookups_s;
-    double experts_s, missed_s;
-    double n_streamed, held_s; /* streamed blocks, and the part of products_s that is theirs */
-    double processors_s, disk_s, ring_s;
-    double memory_s; /* part of processors_s */
-    double others_s; /* part of processors_s: lost to other programs; 0: not measured */
-    double others;   /* the same as a share of what is not lost */
-    double fixed_s;  /* between two passes; 0: not measured */
-    double weight_bytes; /* read from memory */
-    double wall_s;       /* 0: a limit was not measured */
-    struct mw_shares part; /* of wall_s, of a token */
-    enum mw_binds binds;
-};
 
 /* The pass of a plan, at the full context. */
 struct plan_pass speed_pass(const struct plan_input *in, const struct plan *p);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/plan/factors.h"
 #include "engine/plan/outlook.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"

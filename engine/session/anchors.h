@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/memwall.h"
+#include "engine/plan/input.h"
 
 struct anchor_box {
     pthread_mutex_t lock;

@@ -1,7 +1,7 @@
 # engine/session: the interface of chat, run and eval: evaluate, sample, rewind, converse.
 libengine_a_SOURCES += \
 	engine/session/model.c engine/session/model.h engine/session/known_model.c \
-	engine/session/options.c engine/session/resolve.c engine/session/options.h engine/session/option_fields.h \
+	engine/session/options.c engine/session/resolve.c engine/session/options.h \
 	engine/session/plan_input.c engine/session/plan_input.h \
 	engine/session/anchors.c engine/session/anchors.h \
 	engine/session/tried.c engine/session/tried.h \
@@ -27,5 +27,5 @@ libengine_a_SOURCES += \
 	engine/session/vocab.c engine/session/vocab.h \
 	engine/session/vocab_chat.c \
 	engine/session/inspect.c engine/session/output.c engine/session/model_files.c \
-	engine/session/wall.c engine/session/wall.h \
+	engine/session/wall.c \
 	engine/session/watch.c engine/session/version.c

@@ -14,6 +14,7 @@
 #include "engine/machine/proc.h"
 #include "engine/machine/program.h"
 #include "engine/model/rope.h"
+#include "engine/plan/plan.h"
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
 #include "engine/session/plan_input.h"

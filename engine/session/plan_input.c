@@ -12,6 +12,8 @@
 #include "engine/model/forward.h"
 #include "engine/model/rates.h"
 #include "engine/model/steps.h"
+#include "engine/plan/explain.h"
+#include "engine/plan/outlook.h"
 #include "engine/plan/speed.h"
 #include "engine/session/anchors.h"
 #include "engine/session/options.h"
@@ -351,8 +353,8 @@ static bool is_same_group(const struct plan_kv_group *a, const struct plan_kv_gr
            a->value_bytes == b->value_bytes && a->is_sliding == b->is_sliding;
 }
 
-int mw_plan_basis(struct mw_model *m, const struct mw_options *o, struct plan_basis *out,
-                  struct err *e)
+static int basis_of(struct mw_model *m, const struct mw_options *o, struct plan_basis *out,
+                    struct err *e)
 {
     struct mw_options resolved = *o;
 
@@ -380,6 +382,17 @@ int mw_plan_basis(struct mw_model *m, const struct mw_options *o, struct plan_ba
         else
             out->kv[at].n_layer++;
     }
+    return 0;
+}
+
+int mw_plan_explain(struct mw_model *m, const struct mw_options *o, FILE *to, int64_t now_s,
+                    struct err *e)
+{
+    struct plan_basis basis;
+
+    if (basis_of(m, o, &basis, e) != 0)
+        return -1;
+    plan_explain(to, &basis, now_s);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #define MEMWALL_ENGINE_SESSION_PLAN_INPUT_H
 
 #include "engine/memwall.h"
+#include "engine/plan/input.h"
 #include "engine/session/model.h"
 
 /* Fill *in for options that options_resolve() has completed, with the factors of the model's

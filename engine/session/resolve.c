@@ -1,6 +1,7 @@
 /* resolve.c - the defaults that depend on the machine and the model (options.h). */
 #include "config.h"
 
+#include "engine/plan/plan.h"
 #include "engine/session/options.h"
 #include "engine/session/plan_input.h"
 

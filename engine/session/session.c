@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "engine/base/clock.h"
+#include "engine/plan/speed.h"
 #include "engine/session/options.h"
 
 /* --- life --- */

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "engine/plan/plan.h"
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
 

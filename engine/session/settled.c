@@ -3,6 +3,7 @@
 
 #include "engine/session/settled.h"
 
+#include "engine/plan/plan.h"
 #include "engine/session/options.h"
 
 /* The budget follows from the free memory, as it was read when the budget was last chosen. */

@@ -1,4 +1,4 @@
-/* See wall.h.  Only functions of memwall.h are used. */
+/* See api/wall.h.  Only functions of memwall.h are used. */
 #include "config.h"
 
 #include <string.h>

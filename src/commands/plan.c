@@ -11,7 +11,6 @@
 #include "src/machine/kept_limits.h"
 #include "src/models/known.h"
 #include "src/models/models.h"
-#include "src/plan/plan_explain.h"
 #include "src/plan/plan_print.h"
 #include "src/plan/plan_table.h"
 #include "src/plan/what_if.h"
@@ -71,11 +70,9 @@ static int open_model(struct mw_model **m, struct options *o, uint64_t memory_by
 static int explain(struct mw_model *m, const struct mw_options *engine)
 {
     struct err e = ERR_INIT;
-    struct plan_basis basis;
 
-    if (mw_plan_basis(m, engine, &basis, &e) != 0)
+    if (mw_plan_explain(m, engine, stdout, (int64_t)time(NULL), &e) != 0)
         return report_error(&e);
-    plan_explain(stdout, &basis, (int64_t)time(NULL));
     return EXIT_OK;
 }
 

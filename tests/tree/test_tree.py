@@ -2,6 +2,8 @@
 """Rules for the tree: includes, calls that the engine must not make, file lists, plain English."""
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import unittest
 
@@ -18,8 +20,9 @@ RANK = {
         "plan": 2,
         "stream": 3, "kv": 3, "compute": 3, "text": 3,
         "model": 4,
-        "session": 5,
-        "hub": 6,
+        "api": 5,
+        "session": 6,
+        "hub": 7,
     },
     "ui": {
         "term": 0,
@@ -39,6 +42,16 @@ RANK = {
 # Headers outside the rooms, and the only rooms that may include them (None: every room).
 FACES = {"engine/memwall.h": {"session", "hub"}, "ui/ui.h": None, "src/command.h": None,
          "src/settings.h": {"measure", "commands"}}
+# Public headers are memwall.h, those of api/, and these, which describe plain data or a separate
+# service.  Only these and base/ come with a public header.
+PUBLIC = {
+    "engine/format/": {"defaults", "json", "summary"},
+    "engine/hub/": {"models", "pull"},
+    "engine/limits/": {"limits", "store", "tried"},
+    "engine/machine/": {"cage", "disturb", "energy", "fact", "load", "machine", "os_value"},
+    "engine/plan/": {"anchor", "table", "times"},
+    "engine/telemetry/": {"json", "rates", "recorder", "replay", "sample", "shares"},
+}
 MESSAGES_SINCE = "2026-11-26T23:00:00Z"
 LONGEST_SUBJECT = 72
 
@@ -102,16 +115,47 @@ def reachable(start, arrows):
     return seen
 
 
+def public_headers():
+    rooms = {room + name + ".h" for room, names in PUBLIC.items() for name in names}
+    return rooms | {"engine/memwall.h"} | set(files("engine/api", ext=(".h",)))
+
+
 class Tree(unittest.TestCase):
     maxDiff = None
 
     def none(self, complaints):
         self.assertEqual([], complaints, "\n" + "\n".join(complaints))
 
-    def test_src_and_ui_include_only_memwall_h_and_base_of_the_engine(self):
+    def test_src_and_ui_include_only_public_headers_and_base_of_the_engine(self):
+        public = public_headers()
         self.none([f"{f}: {i}" for f in files("src", "ui") for i in includes(f)
-                   if i.startswith("engine/") and i != "engine/memwall.h"
+                   if i.startswith("engine/") and i not in public
                    and not i.startswith("engine/base/")])
+
+    def test_public_headers_bring_only_public_headers_and_base(self):
+        public = public_headers()
+        arrows = {f: includes(f) for f in files("engine", ext=(".h",))}
+        self.none([f"{f}: {i}" for f in sorted(public) for i in sorted(reachable(f, arrows))
+                   if i not in public and not i.startswith("engine/base/")])
+
+    def test_memwall_h_brings_every_public_header(self):
+        arrows = {f: includes(f) for f in files("engine", ext=(".h",))}
+        self.assertEqual(set(), public_headers() - {"engine/memwall.h"} -
+                         reachable("engine/memwall.h", arrows))
+
+    def test_every_public_header_includes_all_that_it_needs(self):
+        """A compiler reads each public header alone, in C and without a warning."""
+        compiler = shlex.split(os.environ.get("CC", "cc"))
+        if shutil.which(compiler[0]) is None:
+            self.skipTest(f"no compiler {compiler[0]}")
+        bad = []
+        for f in sorted(public_headers()):
+            done = subprocess.run(compiler + ["-std=gnu11", "-Wall", "-Werror", "-I", SRCDIR,
+                                              "-fsyntax-only", "-x", "c", "-"],
+                                  input=f'#include "{f}"\n', capture_output=True, text=True)
+            if done.returncode != 0:
+                bad.append(f"{f}: {done.stderr.strip()}")
+        self.none(bad)
 
     def test_the_engine_includes_neither_src_nor_ui(self):
         self.none([f"{f}: {i}" for f in files("engine") for i in includes(f)

@@ -16,6 +16,7 @@
 #include "engine/base/units.h"
 #include "engine/plan/advice.h"
 #include "engine/plan/anchor.h"
+#include "engine/plan/factors.h"
 #include "engine/plan/outlook.h"
 #include "tests/lib/sim_machine.h"
 

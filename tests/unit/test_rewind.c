@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "engine/plan/plan.h"
 #include "engine/session/session.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/chance.h"

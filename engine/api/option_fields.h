@@ -7,8 +7,8 @@
  * The structs themselves, the comparison of options and the copies of their texts are made from
  * these lists, so a field cannot be missing in one of them.
  */
-#ifndef MEMWALL_ENGINE_SESSION_OPTION_FIELDS_H
-#define MEMWALL_ENGINE_SESSION_OPTION_FIELDS_H
+#ifndef MEMWALL_ENGINE_API_OPTION_FIELDS_H
+#define MEMWALL_ENGINE_API_OPTION_FIELDS_H
 
 enum mw_reach {
     MW_REACH_NOTHING = 0,   /* read when it is needed */

@@ -1,7 +1,7 @@
-/* See plan_explain.h. */
+/* See explain.h. */
 #include "config.h"
 
-#include "src/plan/plan_explain.h"
+#include "engine/plan/explain.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/plan/plan.h"
+#include "engine/plan/speed.h"
 
 #define FORMULA 512
 

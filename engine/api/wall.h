@@ -8,8 +8,8 @@
  *           └──────────────────
  *              budget
  */
-#ifndef MEMWALL_ENGINE_SESSION_WALL_H
-#define MEMWALL_ENGINE_SESSION_WALL_H
+#ifndef MEMWALL_ENGINE_API_WALL_H
+#define MEMWALL_ENGINE_API_WALL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,66 @@
+/*
+ * measure.h - measure this machine: the limits from which speed is predicted, and the facts that
+ * `memwall doctor` reports.
+ *
+ * limits/limits.h has the limits and the rule by which they change, machine/fact.h the facts.
+ */
+#ifndef MEMWALL_ENGINE_API_MEASURE_H
+#define MEMWALL_ENGINE_API_MEASURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+#include "engine/api/options.h"
+#include "engine/limits/limits.h"
+#include "engine/machine/fact.h"
+
+/* The limits in words at Unix time now_s: "disk 2 GB/s, memory 21 GB/s, measured 3 h ago", and
+ * whether they are doubtful.  "not measured" without them. */
+#define MW_LIMITS_TEXT 256
+void mw_limits_text(const struct mw_limits *l, int64_t now_s, char *buf, size_t n);
+/* "just now", "5 min ago", "3 h ago", "2 days ago".  Returns buf. */
+char *mw_age_text(char *buf, size_t n, int64_t seconds);
+/* Whether any of them was measured in a bad moment, or in a buffer that a cache holds.  No advice
+ * comes from such limits. */
+bool mw_limits_doubtful(const struct mw_limits *l);
+
+/* The mean size of the reads with which these options stream weights, which is that of the
+ * reads that measure the disk; 0: unknown. */
+size_t mw_read_bytes(struct mw_model *m, const struct mw_options *o);
+
+/* Measure for about `seconds`, and up to two thirds longer if the result is doubtful, in
+ * buffers of at most half of the options' budget, which are freed again.  For a model without a
+ * file, the disk is left out.  Rates of weight types are not measured. */
+int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double seconds,
+                      struct mw_limits *out, struct err *e);
+/* List the weight types in out->rate that the options use enough of, without rates. */
+void mw_rates_list(const struct mw_model *m, const struct mw_options *o, struct mw_limits *out);
+/* Measure the listed types whose measured_s is 0, with the threads and kernels of the options,
+ * for two tenths of a second each.  With a budget below 16 MiB they stay unmeasured. */
+int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err *e);
+/* Measure disk and memory alone, for models that will be in a folder: write 128 MiB to a file
+ * without a name, and read it. */
+int mw_limits_measure_disk(const char *folder, const struct mw_options *o, double seconds,
+                           struct mw_limits *out, struct err *e);
+
+/* ---- doctor ---- */
+
+/* The receiver of facts while a machine is examined (machine/fact.h). */
+struct mw_doctor {
+    mw_fact_fn *fact;
+    void (*step)(void *ctx, const char *doing); /* the measurement that begins now; or NULL */
+    void *ctx;
+    const _Atomic bool *cancelled; /* ends with ERR_CANCELLED; may be NULL */
+};
+
+/* Examine memory, a disk, and the processors, for a few seconds each.  -1 with *e: it could not
+ * be completed, after some facts. */
+int mw_doctor_memory(const struct mw_doctor *d, struct err *e);
+/* Read the largest file of m, or with m NULL a temporary file of 128 MiB in folder. */
+int mw_doctor_disk(const struct mw_doctor *d, const struct mw_model *m, const char *folder,
+                   struct err *e);
+int mw_doctor_arithmetic(const struct mw_doctor *d, struct err *e);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * options.h - the settings with which a model runs, and those of the sampler.
+ *
+ * A session is opened with mw_options.  Plans, measurements and diagnoses take the same struct, so
+ * they are about the session that these options give.
+ */
+#ifndef MEMWALL_ENGINE_API_OPTIONS_H
+#define MEMWALL_ENGINE_API_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/api/option_fields.h"
+
+enum mw_io { MW_IO_AUTO, MW_IO_DIRECT, MW_IO_BUFFERED, MW_IO_MMAP };
+/* Pinned BF16 in 12 bits, without loss; auto: where it saves memory.  never: all as in the file */
+enum mw_pack { MW_PACK_AUTO, MW_PACK_ALWAYS, MW_PACK_NEVER };
+enum mw_blas { MW_BLAS_AUTO, MW_BLAS_ALWAYS, MW_BLAS_NEVER };
+enum mw_kv { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
+
+const char *mw_kv_name(enum mw_kv t);               /* "q8_0" */
+int mw_kv_parse(const char *name);                  /* an enum mw_kv, or -1 */
+bool mw_kv_is_rotated(enum mw_kv t);                /* before rounding: q8_0 and q4_0 are */
+const char *mw_io_name(enum mw_io io);              /* "direct" */
+int mw_io_parse(const char *name, bool *mmap_drop); /* an enum mw_io, or -1; "mmap:drop" */
+/* A sentence to show with MW_IO_MMAP: the budget does not cover mapped weights. */
+const char *mw_mmap_notice(void);
+
+/* Whether the model thinks before it answers, if its chat format has a switch for it. */
+enum mw_think { MW_THINK_DEFAULT, MW_THINK_ON, MW_THINK_OFF };
+
+struct mw_model;
+
+/* A zeroed struct asks for the default everywhere except in kv_k and kv_v.  option_fields.h has
+ * the fields. */
+struct mw_options {
+    MW_OPTION_FIELDS(MW_NUMBER_MEMBER, MW_TEXT_MEMBER)
+};
+/* The defaults, with keys and values in F16. */
+void mw_options_default(struct mw_options *o);
+
+/* The seed of a sampler.  Every number is one; not set: a new random one for each sampler. */
+struct mw_seed {
+    bool is_set;
+    uint64_t value;
+};
+
+struct mw_sampling {
+    float temp; /* 0: greedy */
+    int top_k;  /* 0: all tokens */
+    float top_p, min_p;
+    float repeat_penalty; /* 1: off */
+    uint32_t repeat_last; /* number of last tokens that are penalised */
+    struct mw_seed seed;
+};
+/* The model's own recommendation, or else temp 0.8, top_k 40, top_p 0.95, min_p 0.05. */
+void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * table.h - the plan: how the budget is divided, and the speed that follows.  Plain data.
+ *
+ * Allocation follows this table; `memwall plan`, the message of a refusal and the meter of the
+ * dashboard show it.  Its items are enum mw_plan_row (telemetry/sample.h); plan.h has their order.
+ */
+#ifndef MEMWALL_ENGINE_PLAN_TABLE_H
+#define MEMWALL_ENGINE_PLAN_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/telemetry/sample.h"
+
+/* Tokens of the prompt that prefill_tps is predicted for. */
+#define PLAN_PROMPT_TOKENS 512
+
+struct plan {
+    uint64_t budget_bytes;
+    uint64_t row[MW_PLAN_ROWS]; /* bytes; the sum is at most the budget */
+    uint64_t sum_bytes;
+    uint32_t n_ctx;
+    uint32_t chunk;        /* prompt tokens evaluated together */
+    uint32_t n_slot;       /* of the ring; 0: everything is pinned */
+    double streamed_share; /* of the blocks, at the full context */
+    bool keeps_rows;       /* lookup rows stay in memory once they were read */
+    uint32_t n_copy;       /* turns that are copied in memory; plan_copy_row() */
+    uint32_t n_expert;     /* experts that the cache holds, */
+    uint32_t n_expert_all; /* of all experts; 0: a dense model */
+    double expert_hits;    /* predicted share of used experts that are in memory */
+    bool hits_measured;    /* from an observed choice; otherwise an even one is assumed */
+    uint64_t
+        pinned_bytes; /* for pinned blocks, rounding and landing included, without resident */
+    uint64_t saved_bytes;    /* more, if these blocks were not packed */
+    uint64_t streamed_bytes; /* read from disk per decoded token, at the full context, with
+                                experts and without lookup rows */
+    bool is_doubtful;        /* the predictions; plan_is_doubtful() */
+    /* Predictions (shown with `~`) by speed.h: a token at the full context, and a prompt of
+     * PLAN_PROMPT_TOKENS; 0 if a limit was not measured. */
+    double decode_tps, prefill_tps;
+    enum mw_binds binds;
+};
+
+#endif
