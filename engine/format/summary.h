@@ -1,8 +1,9 @@
 /*
  * summary.h - the sizes of a model in the figures that people quote.
  *
- * Plain data from a catalogue: parameters, bytes by type, layers, lookup tables.  Only tensors
- * that are read count, so towers and idle keys and values do not.  No field is an estimate.
+ * Plain data from a catalogue: parameters, bytes by type, layers, lookup tables.  A tensor
+ * counts if a forward pass reads it: vision towers, and keys and values of layers that share those
+ * of another layer, do not.  No field is an estimate.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_SUMMARY_H
 #define MEMWALL_ENGINE_FORMAT_SUMMARY_H

@@ -50,7 +50,8 @@ struct crew {
     uint64_t run, n_run, stride; /* blocks of a run, complete runs, and from run to run */
     _Atomic uint64_t next;
     uint64_t end; /* `next` stops here */
-    /* Reads that are done, and time and bytes when as many were done as are in flight. */
+    /* Complete reads.  full_s and full_bytes are the time and the bytes at the moment when as many
+     * were complete as are kept in flight: before that, the rate is not yet steady. */
     _Atomic uint64_t n_read;
     double full_s;
     uint64_t full_bytes;

@@ -155,8 +155,9 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Returns the cached pages of the model that are part of the shown memory: with the charge of
- * a group the page cache in it, else the pages mapped into the process. */
+/* Returns how much of the memory that is shown is page cache of the model.  The charge of a control
+ * group includes the cached pages that are charged to it.  If the group is unknown, only pages that
+ * the process has mapped count. */
 static struct mw_os_value model_charged(const struct mw_watch *w, const struct mw_os *os)
 {
     struct mw_os_value v = os->model_cached;

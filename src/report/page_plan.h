@@ -26,12 +26,13 @@ struct page_plan {
     uint64_t smallest_budget;
     uint32_t largest_ctx;
     struct mw_diagnosis diagnosis;  /* of answers with the options */
-    struct plan all; /* with which nothing is read for each token; sum_bytes 0: unknown */
+    struct plan all; /* of the budget from which on a token reads nothing; sum_bytes 0: unknown */
     struct plan point[PLAN_POINTS]; /* [n_point], budgets from the smallest one up */
     int n_point;
 };
 
-/* Make the plans of m.  -1 with *e if there is not even one that does not fit. */
+/* Make the plans of m.  Returns -1 with *e if no plan can be made,
+ * not even one that exceeds the budget. */
 int page_plan_make(struct page_plan *p, struct mw_model *m, const struct mw_options *o,
                    bool is_mapped, struct err *e);
 
