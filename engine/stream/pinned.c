@@ -102,33 +102,35 @@ void pinned_close(struct pinned *p)
 /* A block is pinned if its place ends in the held part of the area, and it fits the place. */
 static void settle(struct pinned *p, uint32_t block, const struct schedule_block *b)
 {
-    enum block_state state = pinned_state(p, block);
+    uint64_t end = (uint64_t)p->page[block] * SCHEDULE_ALIGN + b->place_bytes;
 
     if (p->state[block] == BLOCK_UNFIT)
         return;
-    if ((uint64_t)p->page[block] * SCHEDULE_ALIGN + b->place_bytes > p->area.held) {
-        if (state == BLOCK_HELD)
+    if (end > p->kept) {
+        if (pinned_state(p, block) == BLOCK_HELD)
             atomic_fetch_sub_explicit(&p->held_bytes, b->place_bytes, memory_order_relaxed);
         pinned_mark(p, block, BLOCK_STREAMED);
-    } else if (state == BLOCK_STREAMED) {
-        pinned_mark(p, block, BLOCK_WANTED);
     }
+    if (end <= p->area.held && pinned_state(p, block) == BLOCK_STREAMED)
+        pinned_mark(p, block, BLOCK_WANTED);
 }
 
 int pinned_set(struct pinned *p, uint64_t bytes, struct err *e)
 {
+    int rc;
+
     if (p->schedule->n_block == 0)
         return 0;
     if (bytes > p->area.reserved)
         bytes = p->area.reserved;
-    bytes = bytes < p->area.held ? area_kept(&p->area, bytes) : align_down(bytes, 4096);
-    if (bytes < p->area.held)
-        populate_to(p->populator, &p->populate, p->area.base, bytes);
-    if (area_hold(&p->area, bytes, false, e) != 0)
-        return -1;
+    bytes = align_down(bytes, 4096);
+    p->kept = area_kept(&p->area, bytes);
+    if (p->kept < p->area.held)
+        populate_to(p->populator, &p->populate, p->area.base, p->kept);
+    rc = area_hold(&p->area, bytes, false, e);
     populate_to(p->populator, &p->populate, p->area.base, p->area.held);
     each_block(p, settle);
-    return 0;
+    return rc;
 }
 
 unsigned char *pinned_place(const struct pinned *p, uint32_t block)

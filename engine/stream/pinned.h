@@ -41,6 +41,7 @@ struct pinned {
     struct populator *populator;
     struct populate_range populate;
     const struct schedule *schedule;
+    uint64_t kept; /* of the area: what is after it lost its content in the last change */
     uint32_t *page;               /* [n_block] first page of the block in the area */
     _Atomic unsigned char *state; /* [n_block] enum block_state */
     _Atomic uint64_t held_bytes;  /* place_bytes of the blocks in their place */
@@ -56,7 +57,8 @@ void pinned_close(struct pinned *p); /* safe on a zeroed struct */
 
 /*
  * Let blocks take at most `bytes` of memory.  No read into the area may be in flight.  Memory
- * of blocks that no longer fit is given back at once; new blocks become BLOCK_WANTED.
+ * of blocks that no longer fit is given back at once; new blocks become BLOCK_WANTED.  So do
+ * those in the last huge page of a smaller area, which lose their content (area.h).
  */
 int pinned_set(struct pinned *p, uint64_t bytes, struct err *e);
 

@@ -403,6 +403,55 @@ static void pinned_blocks_are_read_once(void **state)
     model_remove(&m);
 }
 
+/* Returns the bytes that are pinned after a pass with `bytes` of memory for them. */
+static uint64_t pinned_after_pass(struct stream *s, const struct stream_model *m,
+                                  uint32_t n_slot, uint64_t bytes)
+{
+    struct err e = ERR_INIT;
+
+    no_error(stream_set_memory(s, n_slot, bytes, &e), &e);
+    run_pass(s, m, false, UINT64_MAX, 1);
+    return stream_pinned_now(s);
+}
+
+/* Pinned blocks borrow memory that keys and values take back.  The blocks that stay depend on
+ * their own memory alone, wherever a huge page ends, and more memory keeps more of them. */
+static void borrowed_memory_goes_and_nothing_else(void **state)
+{
+    struct stream_options o = { .n_slot = 3 };
+    uint64_t all, before = 0, own;
+    struct stream_model m;
+    struct stream *s;
+
+    (void)state;
+    model_seed(24);
+    model_make(&m, 3000000);
+    m.n_span = 5;
+    for (uint32_t i = 0; i < m.n_span; i++)
+        m.spans[i] = (struct stream_span){ .file = i % 2,
+                                           .offset = i / 2 * 1000000 + 7,
+                                           .row_bytes = 4096,
+                                           .n_row = 240,
+                                           .in_prompt = true };
+    all = all_bytes(&m);
+    assert_true(all > 2 * HUGE_BYTES);
+    memset(&telemetry, 0, sizeof telemetry);
+    assert_true(open_stream(&s, &m, &modes[3], 20000, 4, &o));
+    for (own = 0; own < all + MIB; own += 96 * KIB) {
+        uint64_t kept = pinned_after_pass(s, &m, o.n_slot, own);
+
+        assert_true(kept >= before && kept <= own);
+        assert_true(kept + 32768 >= (own < all ? own : all));
+        for (uint64_t more = 40 * KIB; more < 3 * MIB; more *= 3) {
+            assert_true(pinned_after_pass(s, &m, o.n_slot, own + more) >= kept);
+            assert_int_equal(pinned_after_pass(s, &m, o.n_slot, own), kept);
+        }
+        before = kept;
+    }
+    stream_close(s);
+    model_remove(&m);
+}
+
 /* Blocks in a shorter form take less, and those that do not fit are read in every pass. */
 static void laid_blocks_take_their_place(void **state)
 {
@@ -599,6 +648,7 @@ int main(void)
         cmocka_unit_test(the_counters_add_up),
         cmocka_unit_test(pinned_blocks_of_a_span_follow_each_other),
         cmocka_unit_test(pinned_blocks_are_read_once),
+        cmocka_unit_test(borrowed_memory_goes_and_nothing_else),
         cmocka_unit_test(laid_blocks_take_their_place),
         cmocka_unit_test(pinned_blocks_are_loaded_before_a_pass),
         cmocka_unit_test(a_limited_rate_makes_a_slower_disk),
