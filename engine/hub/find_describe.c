@@ -19,6 +19,7 @@
 #include "engine/session/anchors.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"
+#include "engine/session/packing.h"
 #include "engine/session/plan_input.h"
 #include "engine/stream/shape.h"
 
@@ -74,22 +75,25 @@ void mw_describer_free(struct mw_describer *d)
     free(d);
 }
 
-static uint64_t budget_of(const struct mw_describer *d, const struct plan_input *in)
+static uint64_t budget_of(const struct mw_describer *d, const struct mw_options *o,
+                          const struct plan_input *in)
 {
-    return d->options.memory_bytes > 0 ? d->options.memory_bytes
-                                       : plan_default_budget(in, d->machine.budget_bytes);
+    return o->memory_bytes > 0 ? o->memory_bytes
+                               : plan_default_budget(in, d->machine.budget_bytes);
 }
 
-/* FNV-1a over the options that a plan input depends on, besides the budget. */
-static uint64_t hash_options(const struct mw_describer *d)
+/* FNV-1a over the options that a plan input depends on, besides the budget.  Blocks have a size
+ * that depends on the budget; if that is chosen from the free memory, is_valid() decides. */
+static uint64_t hash_options(const struct mw_describer *d, const struct mw_options *o)
 {
-    const struct mw_options *o = &d->options;
-    char text[160];
+    size_t block = o->memory_bytes > 0 || o->block_bytes > 0 ? options_block(o) : 0;
+    char text[200];
     uint64_t hash = 0xcbf29ce484222325u;
 
-    snprintf(text, sizeof text, "%u %d %d %d %d %d %d %u %u %d %s", o->n_ctx, (int)o->kv_k,
-             (int)o->kv_v, o->io == MW_IO_MMAP, o->n_thread, o->exact, (int)o->blas, o->chunk,
-             o->n_logit_row, d->how.needs_tokenizer, o->isa != NULL ? o->isa : "");
+    snprintf(text, sizeof text, "%u %d %d %d %d %d %d %d %d %zu %u %u %d %s", o->n_ctx,
+             (int)o->kv_k, (int)o->kv_v, o->io == MW_IO_MMAP, o->n_thread, o->exact,
+             (int)o->blas, (int)o->pack, o->disk_rate > 0, block, o->chunk, o->n_logit_row,
+             d->how.needs_tokenizer, o->isa != NULL ? o->isa : "");
     for (const char *c = text; *c != '\0'; c++)
         hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
     return hash;
@@ -178,12 +182,15 @@ static int check_text(const struct mw_describer *d, const char *path, struct mw_
     return !d->how.needs_tokenizer || lacks_tokenizer(path) ? 0 : mw_model_check_text(m, e);
 }
 
-static void read_opened(const struct mw_describer *d, const char *path, struct mw_model *m,
-                        struct record *r, struct err *e)
+static void read_opened(const struct mw_describer *d, const char *path,
+                        const struct mw_options *options, struct mw_model *m, struct record *r,
+                        struct err *e)
 {
-    struct mw_options o = d->options;
+    struct mw_options o = *options;
     struct mw_model_info info;
+    struct err ignored = ERR_INIT;
 
+    (void)packing_sample(m, &ignored); /* a file that ends after its headers has no sample */
     mw_model_info(m, &info);
     snprintf(r->arch, sizeof r->arch, "%s", info.arch);
     snprintf(r->type, sizeof r->type, "%s", info.type);
@@ -191,8 +198,9 @@ static void read_opened(const struct mw_describer *d, const char *path, struct m
     r->n_param = info.n_param;
     if (o.memory_bytes == 0)
         o.memory_bytes = mw_default_budget(m, &o, d->machine.budget_bytes);
+    r->sizes = (struct mw_read_sizes){ info.file_bytes, mw_read_bytes(m, &o) };
     if (check_text(d, path, m, e) == 0 && options_resolve(m, &o, e) == 0 &&
-        plan_input_of(m, &o, &r->input, e) == 0)
+        plan_input_formula(m, &o, &r->input, e) == 0)
         r->runs = 1;
     else
         write_reason(path, r, e);
@@ -216,13 +224,14 @@ static void read_foreign(const char *path, struct record *r)
 }
 
 /* Returns false if the headers could not be read this time. */
-static bool read_headers(const struct mw_describer *d, const char *path, struct record *r)
+static bool read_headers(const struct mw_describer *d, const char *path,
+                         const struct mw_options *o, struct record *r)
 {
     struct err e = ERR_INIT;
     struct mw_model *m;
 
     if (model_open_headers(&m, path, d->how.header_bytes, &e) == 0) {
-        read_opened(d, path, m, r, &e);
+        read_opened(d, path, o, m, r, &e);
         mw_model_close(m);
         return r->runs != 0 || (e.code != ERR_IO && e.code != ERR_MEMORY);
     }
@@ -233,39 +242,14 @@ static bool read_headers(const struct mw_describer *d, const char *path, struct 
     return true;
 }
 
-/* ---- the outlook ---- */
-
-static void look_ahead(const struct mw_describer *d, struct mw_found *f, const struct record *r)
-{
-    struct mw_limits limits = { 0 };
-    struct plan_anchor anchor = { 0 };
-    struct plan_input in = r->input;
-    struct err e = ERR_INIT;
-
-    plan_input_types(&in, &limits);
-    in.budget_bytes = budget_of(d, &in);
-    if (d->how.limits != NULL &&
-        d->how.limits(d->how.limits_ctx, f->path, &d->options, &limits, &anchor)) {
-        plan_input_limits(&in, &limits);
-        /* The record has no keys and values of other types. */
-        if (anchor.kv_k == in.kv_k && anchor.kv_v == in.kv_v &&
-            anchors_hold(&anchor, &d->options)) {
-            anchor = plan_anchor_alone(&anchor); /* as for an open model */
-            in.factors = plan_factors_of(&in, &anchor);
-        }
-    }
-    f->limits = limits;
-    if (plan_make(&in, &f->plan, &e) != 0)
-        f->fit = MW_FIT_TOO_LARGE;
-    else
-        f->fit = f->plan.streamed_bytes > 0 ? MW_FIT_STREAMS : MW_FIT_FITS;
-}
+/* ---- records ---- */
 
 /* Blocks have a size that depends on the budget, so a plan input holds for some budgets. */
-static bool is_valid(const struct mw_describer *d, const struct record *r)
+static bool is_valid(const struct mw_describer *d, const struct mw_options *o,
+                     const struct record *r)
 {
     return r->runs == 0 ||
-           shape_target(budget_of(d, &r->input)) == shape_target(r->input.budget_bytes);
+           shape_target(budget_of(d, o, &r->input)) == shape_target(r->input.budget_bytes);
 }
 
 /* Whether the files are still those that were found, so that they may be what was read. */
@@ -277,34 +261,96 @@ static bool is_unchanged(const struct find_entry *entry)
            memcmp(&now, &entry->id, sizeof now) == 0;
 }
 
+/* Write what is known of a model with these options to *r; its headers are read if they never
+ * were.  Returns false if they could not be read this time. */
+static bool record_of(struct mw_describer *d, const struct find_entry *entry,
+                      const struct mw_options *o, struct record *r)
+{
+    uint64_t options = hash_options(d, o);
+    const struct record *known = record_find(&d->records, &entry->id, options);
+
+    if (known != NULL && is_valid(d, o, known)) {
+        *r = *known;
+        return true;
+    }
+    memset(r, 0, sizeof *r);
+    r->id = entry->id;
+    r->options = options;
+    if (!read_headers(d, entry->found.path, o, r))
+        return false;
+    if (is_unchanged(entry))
+        record_add(&d->records, r);
+    return true;
+}
+
+/* ---- the outlook ---- */
+
+static void set_limits(const struct mw_limits *limits, const struct mw_options *o,
+                       struct plan_input *in)
+{
+    struct mw_limits within = *limits;
+
+    within.disk_bytes_s = limits_disk_within(limits->disk_bytes_s, o);
+    plan_input_limits(in, &within);
+}
+
+/* Correct the formula as that of an open model is.  The anchor has its own options, and they
+ * their own record. */
+static void apply_anchor(struct mw_describer *d, const struct find_entry *entry,
+                         const struct plan_anchor *kept, const struct mw_limits *limits,
+                         struct plan_input *in)
+{
+    struct plan_anchor anchor = anchors_now(kept);
+    struct mw_options o;
+    struct record then;
+
+    if (!anchors_hold(&anchor, &d->options))
+        return;
+    o = anchors_options(&anchor, &d->options);
+    if (!record_of(d, entry, &o, &then) || then.runs == 0)
+        return;
+    set_limits(limits, &o, &then.input);
+    anchors_correct(&anchor, &then.input, limits->disk_bytes_s, &d->options, in);
+}
+
+static void look_ahead(struct mw_describer *d, struct find_entry *entry, const struct record *r)
+{
+    struct mw_found *f = &entry->found;
+    struct mw_limits limits = { 0 };
+    struct plan_anchor anchor = { 0 };
+    struct plan_input in = r->input;
+    struct err e = ERR_INIT;
+
+    plan_input_types(&in, &limits);
+    in.budget_bytes = budget_of(d, &d->options, &in);
+    if (d->how.limits != NULL && d->how.limits(d->how.limits_ctx, f->path, &d->options,
+                                               &r->sizes, &limits, &anchor)) {
+        set_limits(&limits, &d->options, &in);
+        apply_anchor(d, entry, &anchor, &limits, &in);
+    }
+    f->limits = limits;
+    if (plan_make(&in, &f->plan, &e) != 0)
+        f->fit = MW_FIT_TOO_LARGE;
+    else
+        f->fit = f->plan.streamed_bytes > 0 ? MW_FIT_STREAMS : MW_FIT_FITS;
+}
+
 void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
 {
     struct find_entry *entry = &m->entries[i];
     struct mw_found *f = &entry->found;
-    uint64_t options = hash_options(d);
-    const struct record *known = record_find(&d->records, &entry->id, options);
     struct record r;
 
     if (f->is_described)
         return;
-    f->fit = MW_FIT_UNSUPPORTED;
-    if (known == NULL || !is_valid(d, known)) {
-        memset(&r, 0, sizeof r);
-        r.id = entry->id;
-        r.options = options;
-        if (!read_headers(d, f->path, &r))
-            f->fit = MW_FIT_UNKNOWN;
-        else if (is_unchanged(entry))
-            record_add(&d->records, &r);
-        known = &r;
-    }
-    memcpy(f->arch, known->arch, sizeof f->arch);
-    memcpy(f->type, known->type, sizeof f->type);
-    memcpy(f->why, known->why, sizeof f->why);
-    f->n_ctx_train = known->n_ctx_train;
-    f->n_param = known->n_param;
-    if (known->runs != 0)
-        look_ahead(d, f, known);
+    f->fit = record_of(d, entry, &d->options, &r) ? MW_FIT_UNSUPPORTED : MW_FIT_UNKNOWN;
+    memcpy(f->arch, r.arch, sizeof f->arch);
+    memcpy(f->type, r.type, sizeof f->type);
+    memcpy(f->why, r.why, sizeof f->why);
+    f->n_ctx_train = r.n_ctx_train;
+    f->n_param = r.n_param;
+    if (r.runs != 0)
+        look_ahead(d, entry, &r);
     if (d->how.needs_tokenizer && f->fit < MW_FIT_UNSUPPORTED && lacks_tokenizer(f->path)) {
         f->fit = MW_FIT_UNSUPPORTED;
         snprintf(f->why, sizeof f->why, "the folder has no " SNAPSHOT_TOKENIZER);

@@ -18,6 +18,7 @@ struct record {
     uint32_t n_ctx_train, runs; /* runs: memwall can run it */
     uint64_t n_param;
     char why[200];           /* the reason why it does not run */
+    struct mw_read_sizes sizes;
     struct plan_input input; /* without limits */
 };
 

@@ -151,11 +151,18 @@ bool mw_found_has(const struct mw_found *f, const char *filter);
 /* Write to the file `recent` that a model was opened now.  Does nothing if it cannot. */
 void mw_models_used(const char *recent, const char *model_path);
 
+/* The sizes that the rate of a disk depends on. */
+struct mw_read_sizes {
+    uint64_t file_bytes; /* of all files of the model */
+    size_t read_bytes;   /* of a mean block: mw_read_bytes() */
+};
+
 /* Set *out to the limits of this machine for a model at path, and *anchor to its newest tokens,
  * or to zeros.  out->rate lists the weight types; it keeps the list and sets those rates that are known.
  * false: unknown. */
 typedef bool mw_limits_fn(void *ctx, const char *path, const struct mw_options *o,
-                          struct mw_limits *out, struct plan_anchor *anchor);
+                          const struct mw_read_sizes *sizes, struct mw_limits *out,
+                          struct plan_anchor *anchor);
 
 /*
  * A describer reads the headers of found models and makes the plan of each.  It keeps what it

@@ -50,12 +50,18 @@ static void replace(const struct mw_model *m, const struct plan_anchor *a)
     pthread_mutex_unlock(&m->anchors->lock);
 }
 
-void mw_model_set_anchor(struct mw_model *m, const struct plan_anchor *a)
+struct plan_anchor anchors_now(const struct plan_anchor *a)
 {
-    struct plan_anchor alone = plan_anchor_alone(a);
     double age_s = (double)time(NULL) - a->measured_s;
 
-    replace(m, age_s >= 0 && age_s < SAME_LOAD_S ? a : &alone);
+    return age_s >= 0 && age_s < SAME_LOAD_S ? *a : plan_anchor_alone(a);
+}
+
+void mw_model_set_anchor(struct mw_model *m, const struct plan_anchor *a)
+{
+    struct plan_anchor now = anchors_now(a);
+
+    replace(m, &now);
 }
 
 bool anchors_in_use(const struct mw_model *m, struct mw_options *out)
@@ -99,8 +105,7 @@ bool anchors_hold(const struct plan_anchor *a, const struct mw_options *o)
            a->exact == (double)o->exact && a->kernels == kernels_number(o);
 }
 
-/* The options that the anchor was measured with. */
-static struct mw_options options_of(const struct plan_anchor *a, const struct mw_options *o)
+struct mw_options anchors_options(const struct plan_anchor *a, const struct mw_options *o)
 {
     struct mw_options then = *o;
 
@@ -121,15 +126,15 @@ double anchors_measured(const struct mw_model *m, const struct mw_options *o,
     *holds = anchors_hold(&a, o);
     if (!(a.measured_s > 0) || !plan_anchor_is_plausible(&a))
         return 0;
-    *out = options_of(&a, o);
+    *out = anchors_options(&a, o);
     return a.token_s;
 }
 
 /* --disk-rate limits the disk, whatever the disk was seen to do. */
-static void limit_disk(const struct mw_model *m, const struct plan_anchor *a,
-                       const struct mw_options *o, struct plan_input *in)
+static void limit_disk(const struct plan_anchor *a, double rate, const struct mw_options *o,
+                       struct plan_input *in)
 {
-    double limit = (double)o->disk_rate, rate = limits_of(m).disk_bytes_s;
+    double limit = (double)o->disk_rate;
     struct plan_factors *f = &in->factors;
 
     if (a->disk_rate == limit)
@@ -143,6 +148,14 @@ static void limit_disk(const struct mw_model *m, const struct plan_anchor *a,
         f->disk = in->disk_bytes_s / fmin(rate, limit) / f->whole;
 }
 
+void anchors_correct(const struct plan_anchor *a, const struct plan_input *then,
+                     double disk_bytes_s, const struct mw_options *o, struct plan_input *in)
+{
+    in->factors = plan_factors_of(then, a);
+    if (in->factors.is_set)
+        limit_disk(a, disk_bytes_s, o, in);
+}
+
 void anchors_apply(struct mw_model *m, const struct mw_options *o, struct plan_input *in)
 {
     struct err ignored = ERR_INIT;
@@ -153,12 +166,10 @@ void anchors_apply(struct mw_model *m, const struct mw_options *o, struct plan_i
     mw_model_anchor(m, &a);
     if (!anchors_hold(&a, o))
         return;
-    measured = options_of(&a, o);
+    measured = anchors_options(&a, o);
     if (plan_input_formula(m, &measured, &then, &ignored) != 0)
         return;
-    in->factors = plan_factors_of(&then, &a);
-    if (in->factors.is_set)
-        limit_disk(m, &a, o, in);
+    anchors_correct(&a, &then, limits_of(m).disk_bytes_s, o, in);
 }
 
 /* ---- the tokens of an answer ---- */

@@ -33,6 +33,17 @@ void anchors_apply(struct mw_model *m, const struct mw_options *o, struct plan_i
 double anchors_measured(const struct mw_model *m, const struct mw_options *o,
                         struct mw_options *out, bool *holds);
 
+/* The anchor as it counts now: other programs that took processors a while ago may be gone. */
+struct plan_anchor anchors_now(const struct plan_anchor *a);
+
+/* The options that the anchor was measured with, besides those in *o. */
+struct mw_options anchors_options(const struct plan_anchor *a, const struct mw_options *o);
+
+/* Give *in, for options o, the factors of an anchor that holds.  *then is the input for its own
+ * options; disk_bytes_s is the measured rate of the disk. */
+void anchors_correct(const struct plan_anchor *a, const struct plan_input *then,
+                     double disk_bytes_s, const struct mw_options *o, struct plan_input *in);
+
 /* Was the anchor measured with the threads, kernels, I/O and `exact` of these options? */
 bool anchors_hold(const struct plan_anchor *a, const struct mw_options *o);
 

@@ -397,11 +397,16 @@ void mw_model_limits(const struct mw_model *m, struct mw_limits *out)
     *out = limits_of(m);
 }
 
-double limits_disk(const struct mw_model *m, const struct mw_options *o)
+double limits_disk_within(double measured, const struct mw_options *o)
 {
-    double measured = limits_of(m).disk_bytes_s, limit = (double)o->disk_rate;
+    double limit = (double)o->disk_rate;
 
     return limit > 0 && (measured <= 0 || limit < measured) ? limit : measured;
+}
+
+double limits_disk(const struct mw_model *m, const struct mw_options *o)
+{
+    return limits_disk_within(limits_of(m).disk_bytes_s, o);
 }
 
 /* Some file systems have no files without a name.  There, the name is removed at once. */

@@ -50,5 +50,6 @@ int limits_open_noise(const char *folder, struct err *e);
 /* Rate at which the disk delivers weights with these options: measured, or the limit they set
  * if that is lower.  0 if neither is known. */
 double limits_disk(const struct mw_model *m, const struct mw_options *o);
+double limits_disk_within(double measured, const struct mw_options *o);
 
 #endif

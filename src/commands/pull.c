@@ -46,12 +46,13 @@ struct pull {
 /* The headers are in a folder for temporary files; the model will be on the disk of the cache.
  */
 static bool limits_of_cache(void *ctx, const char *path, const struct mw_options *o,
-                            struct mw_limits *out, struct plan_anchor *anchor)
+                            const struct mw_read_sizes *sizes, struct mw_limits *out,
+                            struct plan_anchor *anchor)
 {
     struct pull *p = ctx;
 
-    (void)path;
-    return limits_kept(&p->limits, p->hub.cache, o, out, anchor);
+    (void)path, (void)sizes;
+    return limits_kept(&p->limits, p->hub.cache, o, NULL, out, anchor);
 }
 
 /* Describe model `only`, or all of them.  A model that cannot be described is listed without.

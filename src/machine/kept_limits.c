@@ -67,19 +67,28 @@ static void make_place(struct place *p, const char *model_path, const struct mw_
 
 /* Small reads are slower, so the disk is measured with those of the plan, in classes of a power
  * of two.  Without a file, the disk of a folder was measured, in large reads. */
+static void set_sizes(struct limits_key *k, const struct mw_read_sizes *sizes)
+{
+    k->is_small = sizes->file_bytes < SMALL_FILE;
+    if (sizes->read_bytes == 0 || sizes->read_bytes >= LARGE_READ_KIB * KIB)
+        return;
+    for (k->read_kib = 1; 2 * k->read_kib * KIB <= sizes->read_bytes; k->read_kib *= 2)
+        continue;
+}
+
 static void make_model_place(struct place *p, struct mw_model *m, const char *model_path,
                              const struct mw_options *o)
 {
-    size_t bytes = mw_model_has_file(m) ? mw_read_bytes(m, o) : 0;
+    struct mw_read_sizes sizes;
     struct mw_model_info info;
 
     make_place(p, model_path, o);
-    mw_model_info(m, &info);
-    p->key.is_small = mw_model_has_file(m) && info.file_bytes < SMALL_FILE;
-    if (bytes == 0 || bytes >= LARGE_READ_KIB * KIB)
+    p->key.is_small = false;
+    if (!mw_model_has_file(m))
         return;
-    for (p->key.read_kib = 1; 2 * p->key.read_kib * KIB <= bytes; p->key.read_kib *= 2)
-        continue;
+    mw_model_info(m, &info);
+    sizes = (struct mw_read_sizes){ info.file_bytes, mw_read_bytes(m, o) };
+    set_sizes(&p->key, &sizes);
 }
 
 static void read_store(struct limits_store *s, const struct place *p)
@@ -439,13 +448,16 @@ void limits_read(struct limits_store *kept)
     limits_store_read(kept, path);
 }
 
-bool limits_kept(void *ctx, const char *path, const struct mw_options *o, struct mw_limits *out,
+bool limits_kept(void *ctx, const char *path, const struct mw_options *o,
+                 const struct mw_read_sizes *sizes, struct mw_limits *out,
                  struct plan_anchor *anchor)
 {
     const struct limits_store *kept = ctx;
     struct place place;
 
     make_place(&place, path, o);
+    if (sizes != NULL)
+        set_sizes(&place.key, sizes);
     (void)limits_store_get(kept, &place.key, now(), out);
     find_anchor(kept, &place, anchor);
     return out->memory_bytes_s > 0;

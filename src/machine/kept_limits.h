@@ -44,8 +44,9 @@ size_t limits_tried(const char *model_path, const struct mw_options *o, struct m
  * them. */
 void limits_read(struct limits_store *kept);
 
-/* A mw_limits_fn; ctx is a struct limits_store. */
-bool limits_kept(void *ctx, const char *path, const struct mw_options *o, struct mw_limits *out,
+/* A mw_limits_fn; ctx is a struct limits_store.  Without sizes, path is a folder. */
+bool limits_kept(void *ctx, const char *path, const struct mw_options *o,
+                 const struct mw_read_sizes *sizes, struct mw_limits *out,
                  struct plan_anchor *anchor);
 
 #endif

@@ -13,10 +13,12 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import tiny_model  # noqa: E402
-from program import MEMWALL, MODELS, TIMEOUT_S, budget, environment, read_terminal  # noqa: E402
+from program import (MEMWALL, MODELS, SRCDIR, TIMEOUT_S, budget, environment,  # noqa: E402
+                     read_terminal)
 from tokenizer_json import byte_letters, byte_level  # noqa: E402
 
 DIGEST = "7" * 64
+GUIDE = os.path.join(SRCDIR, "share", "models", "memwall-guide.gguf")
 NO_MODEL = 'no model given. Use -m FILE, or run "memwall list" to see the models on this machine'
 
 
@@ -74,6 +76,46 @@ class Home(unittest.TestCase):
         r = self.memwall("list", "--names", **more)
         self.assertEqual((0, ""), (r.returncode, r.stderr))
         return [n for n in r.stdout.split("\n") if n not in ("", "memwall-guide")]
+
+
+class OneFigure(Home):
+    """The list and the picker, which open no model, predict what a plan predicts."""
+
+    def plan(self, *options):
+        r = self.memwall("plan", "-m", "guide.gguf", "--json", *options)
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        return json.loads(r.stdout)
+
+    def compare(self):
+        for memory in (budget(56), budget(90)):
+            for kv in ("f32", "f16", "q8_0", "q4_0"):
+                for ctx in ("64", "900"):
+                    options = ("-b", memory, "--kv", kv, "-c", ctx)
+                    plan = self.plan(*options)
+                    [model] = [m for m in self.listed(*options)
+                               if os.path.basename(m["path"]) == "guide.gguf"]
+                    self.assertGreater(plan["decode_tps"], 0)
+                    self.assertEqual(plan["decode_tps"], model["decode_tps"], options)
+                    self.assertEqual(plan["budget_bytes"], model["budget_bytes"], options)
+
+    def configure(self, text):
+        # OpenBLAS takes memory only once it is loaded, which no list does.
+        put(os.path.join(self.home, ".config/memwall/config"), "blas = never\n" + text)
+
+    def test_the_figure_of_the_list_is_that_of_the_plan(self):
+        shutil.copyfile(GUIDE, os.path.join(self.cwd, "guide.gguf"))
+        self.configure("")
+        self.plan("-b", budget(90))  # measures the limits
+        self.compare()
+        # An answer with one type of keys and values corrects the prediction for all.
+        before = self.plan("-b", budget(56), "--kv", "q8_0")["decode_tps"]
+        r = self.memwall("run", "-m", "guide.gguf", "-b", budget(56), "-c", "64", "--kv", "f16",
+                         "-n", "16", "--temp", "0", "hello")
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertNotEqual(before, self.plan("-b", budget(56), "--kv", "q8_0")["decode_tps"])
+        self.compare()
+        self.configure("disk-rate = 20M\n")
+        self.compare()
 
 
 class Models(Home):

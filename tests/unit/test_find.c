@@ -449,9 +449,10 @@ static void copy_model(const char *name, const char *to)
 }
 
 static bool some_limits(void *ctx, const char *path, const struct mw_options *o,
-                        struct mw_limits *out, struct plan_anchor *anchor)
+                        const struct mw_read_sizes *sizes, struct mw_limits *out,
+                        struct plan_anchor *anchor)
 {
-    (void)ctx, (void)path, (void)o;
+    (void)ctx, (void)path, (void)o, (void)sizes;
     *anchor = (struct plan_anchor){ 0 };
     out->disk_bytes_s = 1e6;
     out->memory_bytes_s = 1e9;
