@@ -9,6 +9,7 @@ UI_LIBS = libui.a $(READLINE_LIBS) $(NCURSES_LIBS) $(MD4C_LIBS) $(UTF8PROC_LIBS)
 
 include ui/term/local.mk
 include ui/chart/local.mk
+include ui/engine/local.mk
 include ui/options/local.mk
 include ui/text/local.mk
 include ui/pick/local.mk

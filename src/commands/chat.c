@@ -17,6 +17,7 @@
 #include "src/plan/plan_print.h"
 #include "src/settings.h"
 #include "src/text/once.h"
+#include "ui/engine/local.h"
 #include "ui/options/kept.h"
 #include "ui/store/store.h"
 #include "ui/ui.h"
@@ -180,7 +181,7 @@ static int run_chat(const struct options *o)
 {
     struct options used = *o;
     struct mw_options *engine = &used.chat.engine;
-    struct ui_chat_options c = { .options = &used, .limits = limits };
+    struct ui_chat_options c = { .options = &used, .engine = &engine_local, .limits = limits };
     static char kept_file[PATH_MAX + 16];
     struct settings_notice notice;
     struct err e = ERR_INIT;

@@ -12,6 +12,7 @@
 #include "src/measure/sides.h"
 #include "src/models/models.h"
 #include "src/settings.h"
+#include "ui/engine/local.h"
 #include "ui/ui.h"
 
 #define DEMO_CTX      512
@@ -105,7 +106,9 @@ static int check(const struct options *o, struct err *e)
 static int take_tour(const struct options *o)
 {
     struct options used = *o;
-    struct ui_chat_options c = { .options = &used, .limits = limits, .tour = true };
+    struct ui_chat_options c = {
+        .options = &used, .engine = &engine_local, .limits = limits, .tour = true
+    };
     struct err e = ERR_INIT;
     struct paths paths;
     int rc;

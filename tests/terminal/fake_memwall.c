@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tests/lib/fake_chat.h"
+#include "ui/engine/local.h"
 #include "ui/options/options.h"
 #include "ui/ui.h"
 
@@ -27,7 +28,7 @@ static const char *value(int argc, char **argv, int *i)
 int main(int argc, char **argv)
 {
     struct options options;
-    struct ui_chat_options o = { .options = &options };
+    struct ui_chat_options o = { .options = &options, .engine = &engine_local };
     const char *home = "/tmp/fake_memwall";
     static char config[4096], state[4096], data[4096];
     struct err e = ERR_INIT;

@@ -43,7 +43,7 @@ static void say(const char *word)
 /* Begin a chat with three exchanges; the first message is this one. */
 static void begin(const char *first)
 {
-    fake_begin(&run, 50, 120, NULL, NULL);
+    fake_begin(&run, 60, 120, NULL, NULL);
     fake_line(&run, first);
     sees(&run, "disk wait");
     say("two");

@@ -26,7 +26,7 @@ RANK = {
     },
     "ui": {
         "term": 0,
-        "chart": 1, "options": 1, "text": 1, "dash": 1, "pick": 1,
+        "chart": 1, "engine": 1, "options": 1, "text": 1, "dash": 1, "pick": 1,
         "store": 2,
         "talk": 3,
         "app": 4,

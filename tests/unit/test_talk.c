@@ -19,6 +19,7 @@
 #include "tests/lib/fake_chat.h"
 #include "tests/lib/setting_values.h"
 #include "tests/lib/tree.h"
+#include "ui/engine/local.h"
 #include "ui/options/config_file.h"
 #include "ui/talk/commands.h"
 #include "ui/talk/talk.h"
@@ -205,7 +206,7 @@ static int begin(void **state)
     options_default(&options);
     options.model = "fake";
     options.no_save = true;
-    o = (struct ui_chat_options){ .options = &options };
+    o = (struct ui_chat_options){ .options = &options, .engine = &engine_local };
     o.paths.data_dir = "/nowhere";
     options.chat.engine.n_ctx = 131072;
     options.chat.engine.memory_bytes = (uint64_t)8 << 30;

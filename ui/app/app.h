@@ -66,7 +66,7 @@ enum app_drag { DRAG_NOTHING, DRAG_DIVIDER, DRAG_SELECTION, DRAG_PANEL, DRAG_EDG
 
 /* Everything that the points of the wall depend on. */
 struct app_wall_inputs {
-    const struct mw_model *model;
+    uint32_t engine; /* talk_engine() */
     struct mw_tried settings;
     double token_s, anchor_s, disk, memory, n_seen, tried_tps;
     size_t n_tried;
@@ -129,7 +129,7 @@ struct app {
         uint64_t begun_ns;
         bool was_answering; /* then */
         uint64_t seen_ns;   /* time of the sample that was looked at last */
-        const struct mw_model *cost_of; /* the newest complete wall is of this model */
+        uint32_t cost_of;   /* the newest complete wall is of this engine */
         uint64_t cost_ns;               /* and took this much processor time */
         uint64_t asks_at; /* the open sheet proposes this value of the wall; 0: it does not */
     } wall;

@@ -25,7 +25,7 @@ struct app_wall {
     struct mw_wall wall; /* that is being made */
     struct mw_sample sample;
     struct mw_options options;
-    const struct mw_model *model;
+    uint32_t engine;  /* talk_engine() */
     uint64_t cost_ns; /* processor time so far */
 };
 
@@ -36,7 +36,7 @@ static bool is_same_rate(double a, double b)
 
 static bool has_same_settings(const struct app_wall_inputs *a, const struct app_wall_inputs *b)
 {
-    return a->model == b->model && mw_tried_same_settings(&a->settings, &b->settings);
+    return a->engine == b->engine && mw_tried_same_settings(&a->settings, &b->settings);
 }
 
 bool app_wall_is_same(const struct app_wall_inputs *a, const struct app_wall_inputs *b,
@@ -66,14 +66,14 @@ static bool options_in_use(const struct app *a, struct mw_options *o)
 
 static struct app_wall_inputs inputs_of(const struct app *a, const struct mw_options *o)
 {
-    struct app_wall_inputs in = { .model = talk_model(a->talk) };
+    struct app_wall_inputs in = { .engine = talk_engine(a->talk) };
     const struct mw_sample *s = &a->sample;
     struct mw_tried tried[MW_TRIED_MOST];
     struct plan_anchor anchor;
     struct mw_rates rates;
 
     mw_rates(s, &rates);
-    mw_model_anchor(in.model, &anchor);
+    talk_anchor(a->talk, &anchor);
     mw_tried_of_options(&in.settings, o);
     in.token_s = rates.token_s > 0 ? rates.token_s : 0;
     in.anchor_s = anchor.token_s;
@@ -81,7 +81,7 @@ static struct app_wall_inputs inputs_of(const struct app *a, const struct mw_opt
     in.memory = (double)s->memory_limit;
     in.n_seen = (double)(s->kv.tokens > s->kv.context ? s->kv.tokens : s->kv.context);
     in.is_measured = s->verdict.binds != MW_BINDS_NONE;
-    in.n_tried = mw_model_tried(in.model, tried);
+    in.n_tried = talk_tried(a->talk, tried);
     in.tried_tps = in.n_tried > 0 ? tried[0].tps : 0;
     return in;
 }
@@ -129,7 +129,7 @@ static void begin(struct app *a)
     a->wall.was_answering = talk_is_answering(a->talk);
     app_wall_sample(&w->sample, &a->sample);
     w->options = o;
-    w->model = in.model;
+    w->engine = in.engine;
     w->cost_ns = 0;
     if (talk_wall_begin(a->talk, &w->wall, &o, &w->sample))
         a->wall.making = w;
@@ -140,7 +140,7 @@ static void begin(struct app *a)
 /* Predict points, for a while unless the wall of this model is new or quickly made. */
 static bool has_more(struct app *a, struct app_wall *w)
 {
-    bool at_once = w->model != a->wall.cost_of || a->wall.cost_ns <= AT_ONCE_NS;
+    bool at_once = w->engine != a->wall.cost_of || a->wall.cost_ns <= AT_ONCE_NS;
     uint64_t begin_ns = clock_thread_ns(), spent_ns = 0;
     bool is_left = true;
 
@@ -162,13 +162,13 @@ void app_wall_work(struct app *a)
     w = a->wall.making;
     if (w == NULL)
         return;
-    if (!talk_is_loaded(a->talk) || talk_model(a->talk) != w->model) {
+    if (!talk_is_loaded(a->talk) || talk_engine(a->talk) != w->engine) {
         app_wall_stop(a);
         return;
     }
     if (has_more(a, w))
         return;
-    a->wall.cost_of = w->model;
+    a->wall.cost_of = w->engine;
     a->wall.cost_ns = w->cost_ns;
     dash_set_wall(a->dash, &w->wall);
     app_wall_stop(a);

@@ -109,8 +109,8 @@ void limits_line(const struct talk *t, struct sheet *s, uint64_t disk_rate)
     struct plan_anchor anchor;
     struct mw_limits l;
 
-    mw_model_limits(talk_model(t), &l);
-    mw_model_anchor(talk_model(t), &anchor);
+    talk_limits(t, &l);
+    talk_anchor(t, &anchor);
     if (anchor.measured_s > 0) {
         sheet_text(s, ROLE_DIM, "Predicted from what the last tokens measured.");
         return;

@@ -60,19 +60,18 @@ static int make_room(struct changes *c, struct err *e)
     return 0;
 }
 
-int changes_ask(struct changes *c, struct mw_chat *chat, const struct change *change,
-                struct err *e)
+int changes_ask(struct changes *c, struct engine *g, const struct change *change, struct err *e)
 {
     struct change new = *change;
 
     if (keep_new(c, &new.o.system, c->asked.system, e) != 0 ||
         keep_new(c, &new.o.format, c->asked.format, e) != 0)
         return -1;
-    if (chat == NULL) {
+    if (g == NULL) {
         c->asked = c->applied = new.o;
         return 0;
     }
-    if (make_room(c, e) != 0 || mw_chat_set(chat, &new.o, e) != 0)
+    if (make_room(c, e) != 0 || g->calls->set(g, &new.o, e) != 0)
         return -1;
     c->asked = new.o;
     c->pending[c->n_pending++] = new;

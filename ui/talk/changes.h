@@ -14,6 +14,7 @@
 #define MEMWALL_UI_TALK_CHANGES_H
 
 #include "engine/memwall.h"
+#include "ui/engine/engine.h"
 
 /* Actions after the engine has applied a change. */
 enum changes_then {
@@ -42,10 +43,10 @@ void changes_begin(struct changes *c, const struct mw_chat_options *o);
 void changes_free(struct changes *c);
 
 /*
- * Request a change of chat; NULL: no engine runs, and it is in force at once.  Texts are
+ * Request a change of the engine g; NULL: none runs, and it is in force at once.  Texts are
  * copied. -1 with *e: nothing has changed.
  */
-int changes_ask(struct changes *c, struct mw_chat *chat, const struct change *change,
+int changes_ask(struct changes *c, struct engine *g, const struct change *change,
                 struct err *e);
 /* The engine has applied the oldest pending change.  Returns what to do now (enum
  * changes_then). */

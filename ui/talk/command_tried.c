@@ -86,8 +86,8 @@ void run_tried(struct talk *t, const char *args)
     char note[256];
 
     (void)args;
-    if (c != NULL && talk_model(t) != NULL)
-        c->n = mw_model_tried(talk_model(t), c->list);
+    if (c != NULL)
+        c->n = talk_tried(t, c->list);
     if (c == NULL || s == NULL || c->n == 0) {
         talk_error(t,
                    c == NULL || s == NULL

@@ -13,7 +13,6 @@
 
 #include "engine/base/thread.h"
 
-#define STOP_MS 500
 #define STACK_BYTES                                                                            \
     ((size_t)8 << 20) /* reading a header needs as much as on the main thread                  \
                        */
@@ -23,19 +22,9 @@ struct opening {
     char *path;
     pthread_t thread;
     int fd; /* an eventfd, written when the thread ends */
-    struct mw_model *model;
+    struct engine *engine;
     struct err err;
 };
-
-void engine_close(struct engine *e)
-{
-    if (e->chat == NULL || mw_chat_stop(e->chat, STOP_MS)) {
-        mw_chat_close(e->chat);
-        mw_watch_free(e->watch);
-        mw_model_close(e->model);
-    }
-    *e = (struct engine){ 0 };
-}
 
 static void *open_thread(void *ctx)
 {
@@ -43,11 +32,9 @@ static void *open_thread(void *ctx)
     const struct opening_job *job = &o->job;
     uint64_t one = 1;
 
-    engine_close(&o->job.old);
-    if (mw_model_open_within(&o->model, o->path, job->engine.memory_bytes, &o->err) != 0)
-        o->model = NULL;
-    else if (job->limits != NULL)
-        job->limits(o->model, o->path, &job->engine);
+    if (job->old != NULL)
+        job->old->calls->close(job->old);
+    job->calls->open(&o->engine, &job->model, &o->err);
     while (write(o->fd, &one, sizeof one) < 0 && errno == EINTR)
         continue;
     return NULL;
@@ -69,12 +56,13 @@ int opening_start(struct opening **out, const struct opening_job *job, struct er
         return err_memory(e, "opening a model");
     o->job = *job;
     o->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    o->path = strdup(job->path);
+    o->path = strdup(job->model.path);
+    o->job.model.path = o->path;
     errno = o->path == NULL ? ENOMEM
             : o->fd < 0     ? errno
                             : thread_start(&o->thread, "opening", STACK_BYTES, open_thread, o);
     if (errno != 0) {
-        err_sys(e, "cannot start a thread to open \"%.200s\"", job->path);
+        err_sys(e, "cannot start a thread to open \"%.200s\"", job->model.path);
         opening_free(o);
         return -1;
     }
@@ -99,23 +87,26 @@ bool opening_is_over(const struct opening *o)
     return is_over(o, 0);
 }
 
-struct mw_model *opening_take(struct opening *o, struct err *e)
+struct engine *opening_take(struct opening *o, struct err *e)
 {
-    struct mw_model *model;
+    struct engine *engine;
 
     pthread_join(o->thread, NULL);
-    model = o->model;
-    if (model == NULL)
+    engine = o->engine;
+    if (engine == NULL)
         *e = o->err;
     opening_free(o);
-    return model;
+    return engine;
 }
 
 void opening_abandon(struct opening *o, int ms)
 {
     struct err ignored = ERR_INIT;
+    struct engine *engine;
 
     if (o == NULL || !is_over(o, ms))
         return;
-    mw_model_close(opening_take(o, &ignored));
+    engine = opening_take(o, &ignored);
+    if (engine != NULL)
+        engine->calls->close(engine);
 }

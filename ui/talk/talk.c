@@ -47,8 +47,8 @@ void talk_close(struct talk *t)
 
     if (t == NULL)
         return;
-    if (t->engine.chat != NULL)
-        mw_chat_cancel(t->engine.chat);
+    if (t->engine != NULL)
+        t->engine->calls->cancel(t->engine);
     talk_record_end(t, &ignored);
     if (shell_runs(&t->shell))
         shell_free(&t->shell);
@@ -148,7 +148,14 @@ const struct mw_chat_options *talk_options(const struct talk *t)
 
 const struct mw_model *talk_model(const struct talk *t)
 {
-    return t->engine.model;
+    return t->engine == NULL || t->engine->calls->model == NULL
+               ? NULL
+               : t->engine->calls->model(t->engine);
+}
+
+uint32_t talk_engine(const struct talk *t)
+{
+    return t->engine == NULL ? 0 : t->n_engine;
 }
 
 const char *talk_model_path(const struct talk *t)
@@ -203,7 +210,28 @@ double talk_promised_tps(const struct talk *t)
 
 uint32_t talk_tokens(const struct talk *t)
 {
-    return t->engine.chat == NULL ? 0 : mw_chat_tokens(t->engine.chat);
+    return t->engine == NULL ? 0 : t->engine->calls->tokens(t->engine);
+}
+
+void talk_limits(const struct talk *t, struct mw_limits *out)
+{
+    *out = (struct mw_limits){ 0 };
+    if (t->engine != NULL && t->engine->calls->limits != NULL)
+        t->engine->calls->limits(t->engine, out);
+}
+
+void talk_anchor(const struct talk *t, struct plan_anchor *out)
+{
+    *out = (struct plan_anchor){ 0 };
+    if (t->engine != NULL && t->engine->calls->anchor != NULL)
+        t->engine->calls->anchor(t->engine, out);
+}
+
+size_t talk_tried(const struct talk *t, struct mw_tried *list)
+{
+    return t->engine == NULL || t->engine->calls->tried == NULL
+               ? 0
+               : t->engine->calls->tried(t->engine, list);
 }
 
 bool talk_progress(const struct talk *t, struct talk_progress *out)
@@ -217,12 +245,10 @@ bool talk_progress(const struct talk *t, struct talk_progress *out)
 
 void talk_sample(struct talk *t, struct mw_sample *out)
 {
-    if (t->engine.chat == NULL) {
+    if (t->engine == NULL)
         *out = (struct mw_sample){ .state = MW_LOADING, .t_ns = clock_ns() };
-    } else {
-        mw_chat_sample(t->engine.chat, out);
-        mw_watch_complete(t->engine.watch, out);
-    }
+    else
+        t->engine->calls->sample(t->engine, out);
     if (out->run.budget_bytes == 0) /* no session publishes it yet */
         out->run.budget_bytes = t->plan.budget_bytes > 0 ? t->plan.budget_bytes
                                                          : talk_options(t)->engine.memory_bytes;
@@ -230,15 +256,18 @@ void talk_sample(struct talk *t, struct mw_sample *out)
 
 bool talk_diagnose(struct talk *t, const struct mw_options *o, struct mw_diagnosis *out)
 {
-    struct mw_sample *s = malloc(sizeof *s);
+    struct mw_sample *s;
     struct err ignored = ERR_INIT;
     bool is_known;
 
     *out = (struct mw_diagnosis){ 0 };
+    if (t->engine->calls->diagnose == NULL)
+        return false;
+    s = malloc(sizeof *s);
     if (s == NULL)
         return false;
     talk_sample(t, s);
-    is_known = mw_diagnose(t->engine.model, o, s, out, &ignored) == 0 && out->tps > 0;
+    is_known = t->engine->calls->diagnose(t->engine, o, s, out, &ignored) == 0 && out->tps > 0;
     free(s);
     return is_known;
 }
@@ -254,8 +283,9 @@ bool talk_diagnose_now(struct talk *t, struct mw_diagnosis *out)
 
 int talk_try_plan(struct talk *t, const struct mw_options *o, struct plan *out, struct err *e)
 {
-    return t->engine.chat != NULL ? mw_chat_plan(t->engine.chat, o, out, e)
-                                  : mw_plan(t->engine.model, o, out, e);
+    if (t->engine->calls->plan == NULL)
+        return err_set(e, ERR_UNSUPPORTED, "this engine does not report the plan of its memory");
+    return t->engine->calls->plan(t->engine, o, out, e);
 }
 
 bool talk_try_outlook(struct talk *t, const struct mw_options *o, const struct plan_run *run,
@@ -263,19 +293,21 @@ bool talk_try_outlook(struct talk *t, const struct mw_options *o, const struct p
 {
     struct err ignored = ERR_INIT;
 
-    return mw_plan_outlook(t->engine.model, o, run, out, &ignored) == 0;
+    return t->engine->calls->outlook != NULL &&
+           t->engine->calls->outlook(t->engine, o, run, out, &ignored) == 0;
 }
 
 bool talk_wall_begin(struct talk *t, struct mw_wall *w, const struct mw_options *o,
                      const struct mw_sample *s)
 {
-    return mw_wall_begin(w, t->engine.model, o, s);
+    return t->engine->calls->wall_begin != NULL &&
+           t->engine->calls->wall_begin(t->engine, w, o, s);
 }
 
 bool talk_wall_step(struct talk *t, struct mw_wall *w, const struct mw_options *o,
                     const struct mw_sample *s, uint32_t n)
 {
-    return mw_wall_step(w, t->engine.model, o, s, n);
+    return t->engine->calls->wall_step(t->engine, w, o, s, n);
 }
 
 bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest_budget,
@@ -283,12 +315,15 @@ bool talk_try_fit(struct talk *t, const struct mw_options *o, uint64_t *smallest
 {
     struct err ignored = ERR_INIT;
 
-    return mw_plan_fit(t->engine.model, o, smallest_budget, largest_ctx, &ignored) == 0;
+    return t->engine->calls->fit != NULL &&
+           t->engine->calls->fit(t->engine, o, smallest_budget, largest_ctx, &ignored) == 0;
 }
 
 void talk_cost_again(const struct talk *t, const struct plan *plan, struct mw_cost *out)
 {
-    mw_chat_cost_again(t->engine.chat, plan, out);
+    *out = (struct mw_cost){ .n_again = talk_tokens(t) };
+    if (t->engine->calls->cost_again != NULL)
+        t->engine->calls->cost_again(t->engine, plan, out);
 }
 
 /* ---- messages to the person ---- */
@@ -370,7 +405,7 @@ static void take_sample(void *ctx, struct mw_sample *out)
 
 int talk_record(struct talk *t, const struct mw_output *file, struct err *e)
 {
-    int fd = mw_output_open(t->engine.model, file, e);
+    int fd = mw_output_open(talk_model(t), file, e);
 
     if (fd < 0 || mw_recorder_open(&t->recorder, fd, file->path, take_sample, t, e) != 0)
         return -1;

@@ -1,12 +1,12 @@
 /*
  * talk.h - a conversation with a model: what the screen and plain mode have in common.
  *
- *     commands ──> talk ──> mw_chat (engine)
+ *     commands ──> talk ──> struct engine (ui/engine)
  *                   │ └───> saving (the copy on disk)
  *                   └─────> talk_front (the screen or plain mode)
  *
- * It owns the model, the chat, its saved copy, and the text that was not sent yet.  It does
- * not draw, read keys or look at the terminal.
+ * It owns the engine with its model and chat, its saved copy, and the text that was not sent
+ * yet.  It does not draw, read keys or look at the terminal.
  */
 #ifndef MEMWALL_UI_TALK_TALK_H
 #define MEMWALL_UI_TALK_TALK_H
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "engine/memwall.h"
+#include "ui/engine/engine.h"
 #include "ui/options/options.h"
 #include "ui/talk/changes.h"
 #include "ui/talk/front.h"
@@ -81,7 +82,10 @@ bool talk_can_continue(const struct talk *t);
 
 const struct ui_chat_options *talk_settings(const struct talk *t); /* as for talk_open */
 const struct mw_chat_options *talk_options(const struct talk *t);  /* requested */
+/* The model, if it is in this process, or NULL. */
 const struct mw_model *talk_model(const struct talk *t);
+/* The number of the engine that answers: each one that is opened has another.  0: none. */
+uint32_t talk_engine(const struct talk *t);
 const struct mw_model_info *talk_info(const struct talk *t);
 const char *talk_model_path(const struct talk *t);
 /* Returns the path of the model that is being opened in place of this one, or NULL. */
@@ -96,6 +100,10 @@ const struct ledger *talk_ledger(const struct talk *t);
 const struct outbox *talk_outbox(const struct talk *t);
 struct saving *talk_saving(struct talk *t);
 uint32_t talk_tokens(const struct talk *t); /* mw_chat_tokens */
+/* mw_model_limits(), mw_model_anchor(), mw_model_tried(); zeros if they are not known. */
+void talk_limits(const struct talk *t, struct mw_limits *out);
+void talk_anchor(const struct talk *t, struct plan_anchor *out);
+size_t talk_tried(const struct talk *t, struct mw_tried *list);
 
 /* How far the prompt is.  Returns false unless the state is PREFILL and its size is known. */
 struct talk_progress {
@@ -107,7 +115,8 @@ bool talk_progress(const struct talk *t, struct talk_progress *out);
 /* A sample with the kernel's figures. */
 void talk_sample(struct talk *t, struct mw_sample *out);
 
-/* The plan that options would have; as mw_plan and mw_plan_fit. */
+/* The plan that options would have; as mw_plan and mw_plan_fit.  -1 with ERR_UNSUPPORTED: the
+ * engine does not report it. */
 int talk_try_plan(struct talk *t, const struct mw_options *o, struct plan *out, struct err *e);
 /* Predict the memory and the speed of a run with options, as mw_plan_outlook. */
 bool talk_try_outlook(struct talk *t, const struct mw_options *o, const struct plan_run *run,
@@ -120,7 +129,8 @@ void talk_predict_again(struct talk *t);
 bool talk_diagnose(struct talk *t, const struct mw_options *o, struct mw_diagnosis *out);
 /* The same with the options in use. */
 bool talk_diagnose_now(struct talk *t, struct mw_diagnosis *out);
-/* Make the wall (mw_wall_begin(), mw_wall_step()) of these options and sample. */
+/* Make the wall (mw_wall_begin(), mw_wall_step()) of these options and sample.  False: not
+ * known, too. */
 bool talk_wall_begin(struct talk *t, struct mw_wall *w, const struct mw_options *o,
                      const struct mw_sample *s);
 bool talk_wall_step(struct talk *t, struct mw_wall *w, const struct mw_options *o,

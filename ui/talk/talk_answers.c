@@ -120,7 +120,7 @@ static int show(struct talk *t, uint32_t i, struct err *e)
         carried_free(&now);
         return -1;
     }
-    rc = mw_chat_rewind(t->engine.chat, at, e);
+    rc = t->engine->calls->rewind(t->engine, at, e);
     if (rc == 0) {
         uint32_t shown = number_shown(s);
 
@@ -158,7 +158,7 @@ bool talk_flip(struct talk *t, int step)
     struct err e = ERR_INIT;
     uint32_t shown, n = talk_answers(t, &shown), i;
 
-    if (n < 2 || talk_is_answering(t) || t->state == TALK_SWITCHING || t->engine.chat == NULL)
+    if (n < 2 || talk_is_answering(t) || t->state == TALK_SWITCHING || t->engine == NULL)
         return false;
     i = find(t->saving.store, shown, step);
     if (i == UINT32_MAX)

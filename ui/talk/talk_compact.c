@@ -71,7 +71,7 @@ static uint32_t request_tokens(const struct talk *t)
 {
     uint32_t n = 0;
 
-    (void)tokens_of(t->engine.model, INSTRUCTIONS, sizeof INSTRUCTIONS - 1, &n);
+    (void)tokens_of(t->engine, INSTRUCTIONS, sizeof INSTRUCTIONS - 1, &n);
     return n + REQUEST_BYTES + TURN_TOKENS;
 }
 
@@ -125,7 +125,7 @@ static uint32_t tokens_of_text(const struct talk *t, const char *text, size_t le
 {
     uint32_t n;
 
-    return (tokens_of(t->engine.model, text, len, &n) ? n : 0) + TURN_TOKENS;
+    return (tokens_of(t->engine, text, len, &n) ? n : 0) + TURN_TOKENS;
 }
 
 static uint32_t tokens_of_messages(const struct talk *t, const struct carried *c)
@@ -183,9 +183,9 @@ static int ask(struct talk *t, size_t n, const char *text, struct err *e)
 
     if (carried_read(&t->compact.tail, t->saving.store, n, n_tail, e) != 0)
         return -1;
-    if (mw_chat_rewind(t->engine.chat, n, e) != 0)
+    if (t->engine->calls->rewind(t->engine, n, e) != 0)
         return -1;
-    if (mw_chat_send_within(t->engine.chat, text, strlen(text), most_tokens(t), e) == 0)
+    if (t->engine->calls->send(t->engine, text, strlen(text), most_tokens(t), e) == 0)
         return 0;
     (void)saved_restore(t, e);
     return -1;
@@ -418,7 +418,7 @@ void talk_undo_summary(struct talk *t)
     if (n < 0)
         return;
     if (carried_read(&tail, s, (size_t)n + 2, t->ledger.n - (size_t)n - 2, &e) != 0 ||
-        mw_chat_rewind(t->engine.chat, (size_t)n, &e) != 0) {
+        t->engine->calls->rewind(t->engine, (size_t)n, &e) != 0) {
         talk_report(t, &e);
         carried_free(&tail);
         return;

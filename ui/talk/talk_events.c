@@ -21,7 +21,8 @@ static void say_how_weights_are_read(struct talk *t)
     struct mw_io_choice choice;
     struct err ignored = ERR_INIT;
 
-    if (o->io == MW_IO_AUTO && mw_io_choose(t->engine.model, o, &choice, &ignored) == 0 &&
+    if (o->io == MW_IO_AUTO && t->engine->calls->io != NULL &&
+        t->engine->calls->io(t->engine, o, &choice, &ignored) == 0 &&
         strcmp(choice.name, mw_io_name(MW_IO_BUFFERED)) == 0)
         talk_notice(t,
                     "weights are read through the page cache (%s); /io direct reads them "
@@ -274,13 +275,12 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     talk_predict_again(t);
     if (!t->answer.has_new_plan) /* 0 if no token was made: as the dashboard shows it */
         t->measured_tps = receipt_decode_tps(&t->last);
-    mw_watch_end_answer(t->engine.watch, &t->last.peak_charged, &t->last.peak_resident);
     if (t->compact.is_on) {
         compact_done(t, ev);
         return;
     }
-    if (!t->answer.has_new_plan)
-        mw_model_tried_peak(t->engine.model, &t->plan, receipt_peak(&t->last));
+    if (!t->answer.has_new_plan && t->engine->calls->tried_peak != NULL)
+        t->engine->calls->tried_peak(t->engine, &t->plan, receipt_peak(&t->last));
     /* An answer may go on without a token: nothing has changed, unless it ends now. */
     if (ev->has_answer &&
         (t->answer.has_text || ev->receipt.n_decoded > 0 || done == MW_DONE_STOP)) {
@@ -396,14 +396,14 @@ int talk_fd(const struct talk *t)
 {
     if (t->switching.opening != NULL)
         return opening_fd(t->switching.opening);
-    return t->engine.chat == NULL ? -1 : mw_chat_fd(t->engine.chat);
+    return t->engine == NULL ? -1 : t->engine->calls->fd(t->engine);
 }
 
 void talk_pump(struct talk *t)
 {
     struct mw_event ev;
 
-    while (t->engine.chat != NULL && mw_chat_next(t->engine.chat, &ev))
+    while (t->engine != NULL && t->engine->calls->next(t->engine, &ev))
         on_event(t, &ev);
     if (t->switching.opening != NULL && opening_is_over(t->switching.opening))
         model_opened(t);

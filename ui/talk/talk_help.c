@@ -80,7 +80,7 @@ bool help_reply(struct talk *t, const struct outbox_message *m, bool from_queue)
     char *answer = m->attached.bytes > 0 ? NULL : answer_to(t, m->text);
     struct err ignored = ERR_INIT;
 
-    if (answer == NULL || mw_chat_aside(t->engine.chat, &ignored) != 0) {
+    if (answer == NULL || t->engine->calls->aside(t->engine, &ignored) != 0) {
         free(answer);
         return false;
     }
@@ -109,8 +109,8 @@ void help_ask_model(struct talk *t)
 
     if (text == NULL)
         err_memory(&e, "the question");
-    if (text == NULL || mw_chat_rewind(t->engine.chat, n - 1, &e) != 0 ||
-        mw_chat_send(t->engine.chat, text, strlen(text), &e) != 0) {
+    if (text == NULL || t->engine->calls->rewind(t->engine, n - 1, &e) != 0 ||
+        t->engine->calls->send(t->engine, text, strlen(text), 0, &e) != 0) {
         talk_report(t, &e);
     } else {
         ledger_cut(&t->ledger, n);

@@ -78,7 +78,8 @@ struct talk {
     enum talk_state state;
 
     char *model_path;
-    struct engine engine; /* empty while another model is opened */
+    struct engine *engine; /* NULL while another model is opened */
+    uint32_t n_engine;     /* that were opened so far */
     struct switching switching;
     struct mw_model_info info;
     struct plan plan;

@@ -60,7 +60,7 @@ static bool count_files(struct talk *t, uint32_t *sum)
     for (size_t i = 0; i < t->outbox.n_file; i++) {
         struct outbox_file *f = &t->outbox.file[i];
 
-        if (f->n_token == 0 && !tokens_of(t->engine.model, f->text, f->n, &f->n_token))
+        if (f->n_token == 0 && !tokens_of(t->engine, f->text, f->n, &f->n_token))
             return false;
         *sum += f->n_token + FRAME_TOKENS;
     }
@@ -72,9 +72,9 @@ bool messages_cost(struct talk *t, const char *text, bool with_files, struct mw_
     struct err ignored = ERR_INIT;
     uint32_t n_token;
 
-    return talk_is_loaded(t) && tokens_of(t->engine.model, text, strlen(text), &n_token) &&
-           (!with_files || count_files(t, &n_token)) &&
-           mw_chat_cost(t->engine.chat, n_token, out, &ignored) == 0;
+    return talk_is_loaded(t) && tokens_of(t->engine, text, strlen(text), &n_token) &&
+           (!with_files || count_files(t, &n_token)) && t->engine->calls->cost != NULL &&
+           t->engine->calls->cost(t->engine, n_token, out, &ignored) == 0;
 }
 
 bool talk_cost(struct talk *t, const char *text, struct mw_cost *out)
@@ -84,7 +84,7 @@ bool talk_cost(struct talk *t, const char *text, struct mw_cost *out)
 
 bool talk_count(struct talk *t, const char *text, size_t n, uint32_t *out)
 {
-    return talk_is_loaded(t) && tokens_of(t->engine.model, text, n, out);
+    return talk_is_loaded(t) && tokens_of(t->engine, text, n, out);
 }
 
 uint32_t talk_file_tokens(struct talk *t)
@@ -107,7 +107,6 @@ void messages_begin_answer(struct talk *t, bool resumes)
     if (!resumes)
         t->said = (struct mw_receipt){ .empty = MW_NOT_EMPTY };
     saved_held(t);
-    mw_watch_begin_answer(t->engine.watch);
     changed(t);
 }
 
@@ -156,7 +155,7 @@ static bool send_now(struct talk *t, const struct outbox_message *m, bool from_q
 
     if (help_reply(t, m, from_queue))
         return true;
-    if (mw_chat_send(t->engine.chat, m->text, strlen(m->text), &e) != 0) {
+    if (t->engine->calls->send(t->engine, m->text, strlen(m->text), 0, &e) != 0) {
         talk_report(t, &e);
         draft_message(t, m);
         saving_unqueue(&t->saving, from_queue);
@@ -266,7 +265,7 @@ void talk_stop(struct talk *t)
 {
     if (!talk_is_answering(t))
         return;
-    mw_chat_cancel(t->engine.chat);
+    t->engine->calls->cancel(t->engine);
     t->state = TALK_STOPPING;
     messages_return_waiting(t);
     changed(t);
@@ -281,7 +280,8 @@ void talk_rewind(struct talk *t, size_t n)
     /* The engine holds only the newest messages; the others are in the saved chat. */
     bool restores = l->n_absent > 0 || (l->n_dropped > 0 && n <= l->n_dropped);
 
-    if (saving_find(&t->saving, n, &e) != 0 || mw_chat_rewind(t->engine.chat, n, &e) != 0) {
+    if (saving_find(&t->saving, n, &e) != 0 ||
+        t->engine->calls->rewind(t->engine, n, &e) != 0) {
         talk_report(t, &e);
         return;
     }
@@ -321,7 +321,7 @@ void talk_retry(struct talk *t)
         help_ask_model(t);
         return;
     }
-    if (mw_chat_retry(t->engine.chat, &e) != 0) {
+    if (t->engine->calls->retry(t->engine, &e) != 0) {
         talk_report(t, &e);
         return;
     }
@@ -361,7 +361,7 @@ void talk_continue(struct talk *t)
         talk_error(t, "there is nothing to continue");
     else if (is_complete(t))
         talk_notice(t, "the answer is complete, there is nothing to continue");
-    else if (mw_chat_continue(t->engine.chat, &e) != 0)
+    else if (t->engine->calls->resume(t->engine, &e) != 0)
         talk_report(t, &e);
     else
         messages_begin_answer(t, !ledger_ends_with_user(&t->ledger));
@@ -371,7 +371,7 @@ void talk_clear(struct talk *t)
 {
     struct err e = ERR_INIT;
 
-    if (mw_chat_rewind(t->engine.chat, 0, &e) != 0) {
+    if (t->engine->calls->rewind(t->engine, 0, &e) != 0) {
         talk_report(t, &e);
         return;
     }
@@ -418,7 +418,7 @@ void talk_change(struct talk *t, const struct mw_chat_options *o, unsigned then,
     struct err e = ERR_INIT;
 
     snprintf(change.what, sizeof change.what, "%s", what);
-    if (changes_ask(&t->changes, t->engine.chat, &change, &e) != 0)
+    if (changes_ask(&t->changes, t->engine, &change, &e) != 0)
         talk_report(t, &e);
     else if ((then & THEN_ANNOUNCE) != 0 && talk_is_answering(t) && !keeps_kv)
         talk_notice(t,

@@ -18,26 +18,35 @@ void model_set_plan(struct talk *t, const struct plan *plan)
     t->plan = *plan;
     if (plan->n_ctx > 0)
         o.n_ctx = plan->n_ctx;
-    t->text_max = (size_t)mw_text_bytes(t->engine.model, &o);
+    t->text_max = (size_t)t->engine->calls->text_bytes(t->engine, &o);
 }
 
-/* Use model: its recommendations for sampling, except where the person chose, and a chat. */
-static int start_engine(struct talk *t, struct mw_model *model, struct err *e)
+/* The plan before the model is loaded; of an engine that does not say it, only the context. */
+static int first_plan(struct talk *t, const struct mw_options *o, struct plan *out,
+                      struct err *e)
+{
+    *out = (struct plan){ .n_ctx = o->n_ctx != 0 ? o->n_ctx : t->info.n_ctx_train };
+    return t->engine->calls->plan == NULL ? 0 : t->engine->calls->plan(t->engine, o, out, e);
+}
+
+/* Use g: the recommendations of its model for sampling, except where the person chose, and a
+ * chat. */
+static int start_engine(struct talk *t, struct engine *g, struct err *e)
 {
     struct mw_chat_options o = *talk_options(t);
     struct options chosen;
     struct plan plan;
 
-    t->engine.model = model;
+    t->engine = g;
+    t->n_engine++;
     outbox_forget_tokens(&t->outbox); /* they were of another tokenizer */
-    mw_model_info(model, &t->info);
-    mw_sampling_default(model, &o.sampling);
+    g->calls->info(g, &t->info);
+    if (g->calls->recommend != NULL)
+        g->calls->recommend(g, &o.sampling);
     talk_values(t, &chosen);
     options_overlay(&chosen, &o.sampling);
     if (changes_ask(&t->changes, NULL, &(struct change){ .o = o }, e) != 0 ||
-        mw_plan(model, &o.engine, &plan, e) != 0 ||
-        mw_watch_new(&t->engine.watch, model, e) != 0 ||
-        mw_chat_open(&t->engine.chat, model, talk_options(t), e) != 0)
+        first_plan(t, &o.engine, &plan, e) != 0 || g->calls->start(g, talk_options(t), e) != 0)
         return -1;
     model_set_plan(t, &plan);
     t->state = TALK_LOADING;
@@ -46,9 +55,9 @@ static int start_engine(struct talk *t, struct mw_model *model, struct err *e)
 
 /* Reading the header or measuring the machine may take a while, and nothing is on the screen
  * or on disk yet: a signal ends the program as it would without a handler. */
-static int open_model(struct mw_model **out, const struct ui_chat_options *o, struct err *e)
+static int open_model(struct engine **out, const struct ui_chat_options *o, struct err *e)
 {
-    const struct mw_options *engine = &o->options->chat.engine;
+    const struct engine_model model = { o->options->model, o->options->chat.engine, o->limits };
     sigset_t ending, before;
     int rc;
 
@@ -57,27 +66,26 @@ static int open_model(struct mw_model **out, const struct ui_chat_options *o, st
     sigaddset(&ending, SIGTERM);
     sigaddset(&ending, SIGHUP);
     pthread_sigmask(SIG_UNBLOCK, &ending, &before);
-    rc = mw_model_open_within(out, o->options->model, engine->memory_bytes, e);
-    if (rc == 0 && o->limits != NULL)
-        o->limits(*out, o->options->model, engine);
+    rc = o->engine->open(out, &model, e);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
 }
 
 int model_open_first(struct talk *t, struct err *e)
 {
-    struct mw_model *model;
+    struct engine *g;
 
     t->model_path = strdup(t->o->options->model);
     if (t->model_path == NULL)
         return err_memory(e, "the path of the model");
-    return open_model(&model, t->o, e) != 0 ? -1 : start_engine(t, model, e);
+    return open_model(&g, t->o, e) != 0 ? -1 : start_engine(t, g, e);
 }
 
 void model_close(struct talk *t)
 {
     opening_abandon(t->switching.opening, ABANDON_MS);
-    engine_close(&t->engine);
+    if (t->engine != NULL)
+        t->engine->calls->close(t->engine);
     free(t->switching.path);
     free(t->model_path);
 }
@@ -87,20 +95,22 @@ void model_close(struct talk *t)
 /* Open path on a thread.  Every step but the first closes the engine that there is. */
 static int start_step(struct talk *t, enum switch_step step, const char *path, struct err *e)
 {
-    struct opening_job job = { .path = path, .engine = talk_options(t)->engine };
+    struct opening_job job = { t->o->engine,
+                               { .path = path, .options = talk_options(t)->engine },
+                               NULL };
     uint64_t budget = t->plan.budget_bytes, sum = t->plan.sum_bytes;
 
     if (step == SWITCH_PROBE) {
-        job.engine.memory_bytes = budget > sum ? budget - sum : 1;
+        job.model.options.memory_bytes = budget > sum ? budget - sum : 1;
     } else {
-        job.limits = t->o->limits;
+        job.model.limits = t->o->limits;
         job.old = t->engine;
     }
     if (opening_start(&t->switching.opening, &job, e) != 0)
         return -1;
     t->switching.step = step;
     if (step != SWITCH_PROBE) {
-        t->engine = (struct engine){ 0 };
+        t->engine = NULL;
         changes_forget(&t->changes);
     }
     return 0;
@@ -173,16 +183,17 @@ void model_opened(struct talk *t)
 {
     enum switch_step step = t->switching.step;
     struct err e = ERR_INIT;
-    struct mw_model *m = opening_take(t->switching.opening, &e);
+    struct engine *g = opening_take(t->switching.opening, &e);
 
     t->switching.opening = NULL;
     if (step == SWITCH_PROBE) {
-        mw_model_close(m);
-        if (m == NULL && e.code != ERR_BUDGET)
+        if (g != NULL)
+            g->calls->close(g);
+        if (g == NULL && e.code != ERR_BUDGET)
             stay(t, &e);
         else
             leave_old_model(t);
-    } else if (m != NULL && start_engine(t, m, &e) == 0) {
+    } else if (g != NULL && start_engine(t, g, &e) == 0) {
         if (step == SWITCH_NEW)
             use_new_model(t);
         else if (saved_restore(t, &e) != 0)

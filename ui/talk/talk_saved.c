@@ -234,7 +234,7 @@ int saved_restore(struct talk *t, struct err *e)
     if (rc == 0 && n > 0)
         messages[0].is_summary = is_whole;
     if (rc == 0)
-        rc = mw_chat_restore(t->engine.chat, messages, n, n_before, e);
+        rc = t->engine->calls->restore(t->engine, messages, n, n_before, e);
     if (rc == 0) {
         t->ledger.n_dropped = is_whole ? n_before : 0;
         t->ledger.n_absent = is_whole ? 0 : n_before;

@@ -4,14 +4,14 @@
 #ifndef MEMWALL_UI_TALK_TOKENS_H
 #define MEMWALL_UI_TALK_TOKENS_H
 
-#include "engine/memwall.h"
+#include "ui/engine/engine.h"
 
 /*
- * Count the tokens of text[0 .. n) with the tokenizer of m, which must be loaded.  A text of
+ * Count the tokens of text[0 .. n) with the tokenizer of g, which must be loaded.  A text of
  * more than TOKENS_COUNTED bytes is estimated from parts of it: the thread that handles the
- * keys must not tokenize megabytes.  Returns false without memory.
+ * keys must not tokenize megabytes.  Returns false if it is not known, or without memory.
  */
 #define TOKENS_COUNTED ((size_t)64 << 10)
-bool tokens_of(struct mw_model *m, const char *text, size_t n, uint32_t *out);
+bool tokens_of(struct engine *g, const char *text, size_t n, uint32_t *out);
 
 #endif

@@ -194,7 +194,7 @@ static size_t bytes_that_fit(const struct too_long *l, const struct outbox_file 
     for (int i = 0; i < 8 && n > 0; i++) {
         uint32_t n_token;
 
-        if (n >= f->n || !tokens_of(l->t->engine.model, f->text, n, &n_token))
+        if (n >= f->n || !tokens_of(l->t->engine, f->text, n, &n_token))
             return 0;
         if (n_token + n_other <= room_for)
             break;
