@@ -2,11 +2,13 @@
 """Chat templates are rendered as by the reference.
 
 tests/data/jinja has expressions and templates with the text of the reference; $MW_SHARED has
-published templates with conversations.  jinja_cases compares them.
+published templates with conversations.  jinja_cases compares them.  The conversations have
+system messages, thinking, definitions and calls of tools.
 """
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -14,6 +16,9 @@ SRCDIR = os.environ.get("MW_SRCDIR") or os.path.join(os.path.dirname(__file__), 
 BUILD = os.environ.get("MW_BUILDDIR", ".")
 SHARED = os.environ.get("MW_SHARED", "")
 DATA = os.path.join(SRCDIR, "tests", "data", "jinja")
+sys.path.insert(0, DATA)
+from templates import all_templates  # noqa: E402
+
 PUBLISHED = os.path.join(SHARED, "conformance", "chat-templates")
 
 # The reference printed these for bos_token and eos_token.
@@ -59,6 +64,19 @@ class Jinja(unittest.TestCase):
             style, title = c["name"].split(":")
             c["template"] = read(os.path.join(DATA, "styles", style + ".jinja"))
             c["variables"] = conversations[title]
+        self.compare(cases)
+
+    def test_every_template_of_the_reference_data(self):
+        conversations = json.loads(read(os.path.join(DATA, "conversations.json")))
+        recorded = {c["name"]: c for c in lines(os.path.join(DATA, "rendered.jsonl"))}
+        templates = all_templates(SHARED)
+        self.assertGreater(len(templates), 7)
+        cases = []
+        for key, template in templates.items():
+            for title, variables in conversations.items():
+                name = f"{key}:{title}"
+                self.assertIn(name, recorded, "record it with make_cases.py")
+                cases.append({**recorded[name], "template": template, "variables": variables})
         self.compare(cases)
 
     def test_published_templates(self):

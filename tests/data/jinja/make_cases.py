@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Write expressions.jsonl and styles.jsonl:  tests/data/jinja/make_cases.py
+"""Write expressions.jsonl, styles.jsonl and rendered.jsonl:  tests/data/jinja/make_cases.py
 
 Needs Jinja2 (3.1; Debian: python3-jinja2), which is the reference.  expressions.txt has one
 expression or template per line.  A template has tags, and ¶ stands for "\\n" in it.  The evaluator
 refuses lines that begin with ! on purpose, although the reference accepts them.
 styles/*.jinja are complete templates.  Each is rendered with every conversation of
-conversations.json.
+conversations.json, and so is every template that templates.py finds (set MW_SHARED).
 """
 import json
 import os
 
 from reference import case
+from templates import all_templates
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -60,6 +61,16 @@ def styles():
             yield {k: got[k] for k in ("name", "text", "error") if k in got}
 
 
+def rendered():
+    with open(os.path.join(HERE, "conversations.json"), encoding="utf-8") as f:
+        conversations = json.load(f)
+    for key, template in all_templates(os.environ["MW_SHARED"]).items():
+        for title, variables in conversations.items():
+            got = case(f"{key}:{title}", template, variables)
+            yield {k: got[k] for k in ("name", "text", "error") if k in got}
+
+
 if __name__ == "__main__":
     write("expressions.jsonl", expressions())
     write("styles.jsonl", styles())
+    write("rendered.jsonl", rendered())
