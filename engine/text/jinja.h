@@ -12,12 +12,13 @@
  * slicing, joining, trimming, replacing and every other operation.  The code that turns the
  * output into ids therefore knows which bytes may spell a control token.
  *
- * Differences from the reference, all of which end in an error: integers of more than 64 bits;
- * block, include, import, extends and autoescape; the filters filesizeformat, pprint, random,
- * striptags, urlencode, urlize, wordwrap and xmlattr; the function lipsum; the text methods
- * casefold, encode, expandtabs, format_map, isidentifier and translate; printing a value that
- * Python shows with its address (a generator, a method).  map, select and the like compute all
- * of their values at once, so an error in a value that is never read is an error here.
+ * The subset has what published templates use, their branches for tools included: the
+ * statements if, for, set, macro, filter, generation, break and continue, the filters in
+ * jinja_filters.c, the tests in jinja_tests.c, the methods in jinja_methods.c.  All else is
+ * refused by name.  An example is formatting with "%" or format().  Integers have 64 bits.
+ * Text that is marked as safe can be joined and printed, no
+ * more.  map, select and the like compute all of their values at once, so an error in a value
+ * that is never read is an error here.
  */
 #ifndef MEMWALL_ENGINE_TEXT_JINJA_H
 #define MEMWALL_ENGINE_TEXT_JINJA_H

@@ -20,7 +20,7 @@ static val method(struct vm *vm, val self, int id)
     return (val){ .kind = V_METHOD, .u.method = m };
 }
 
-static val loop_attr(struct vm *vm, val v, const struct str *name)
+static val loop_attr(val v, const struct str *name)
 {
     const struct loop *l = v.u.loop;
     int64_t at = (int64_t)l->at, n = (int64_t)l->n;
@@ -39,56 +39,11 @@ static val loop_attr(struct vm *vm, val v, const struct str *name)
         return jv_int(n - at);
     if (jv_is(name, "revindex0"))
         return jv_int(n - at - 1);
-    if (jv_is(name, "depth"))
-        return jv_int(l->depth0 + 1);
-    if (jv_is(name, "depth0"))
-        return jv_int(l->depth0);
     if (jv_is(name, "previtem"))
         return at == 0 ? jv_hint("there is no previous item") : l->item[at - 1];
     if (jv_is(name, "nextitem"))
         return at == n - 1 ? jv_hint("there is no next item") : l->item[at + 1];
-    if (jv_is(name, "cycle"))
-        return method(vm, v, -FUNC_LOOP_CYCLE);
-    if (jv_is(name, "changed"))
-        return method(vm, v, -FUNC_LOOP_CHANGED);
-    return missing_attr(v, name);
-}
-
-static val cycler_attr(struct vm *vm, val v, const struct str *name)
-{
-    const struct cycler *c = v.u.cycler;
-
-    if (v.kind == V_CYCLER && jv_is(name, "current"))
-        return c->list.item[c->at];
-    if (v.kind == V_CYCLER && jv_is(name, "next"))
-        return method(vm, v, -FUNC_CYCLER);
-    if (v.kind == V_CYCLER && jv_is(name, "reset"))
-        return method(vm, v, -FUNC_JOINER);
-    if (v.kind == V_CYCLER && jv_is(name, "pos"))
-        return jv_int((int64_t)c->at);
-    return missing_attr(v, name);
-}
-
-static val macro_attr(struct vm *vm, val v, const struct str *name)
-{
-    const struct node *n = v.u.macro->node;
-
-    if (jv_is(name, "name"))
-        return n->v;
-    if (jv_is(name, "arguments")) {
-        struct list *l = jv_list_new(vm, n->c->n_kid);
-
-        for (const struct node *k = n->c->kid; k != NULL; k = k->next)
-            jv_push(vm, l, k->v);
-        return jv_of_list(l, V_TUPLE);
-    }
-    if (jv_is(name, "caller"))
-        return jv_bool((n->flag & USES_CALLER) != 0);
-    if (jv_is(name, "catch_kwargs"))
-        return jv_bool((n->flag & USES_KWARGS) != 0);
-    if (jv_is(name, "catch_varargs"))
-        return jv_bool((n->flag & USES_VARARGS) != 0);
-    return missing_attr(v, name);
+    return (val){ .kind = V_MISSING };
 }
 
 /*
@@ -101,10 +56,7 @@ static val own_attr(struct vm *vm, val v, const struct str *name)
 
     switch (v.kind) {
     case V_UNDEF: jv_fail_undef(vm, v);
-    case V_LOOP: got = loop_attr(vm, v, name); break;
-    case V_CYCLER:
-    case V_JOINER: got = cycler_attr(vm, v, name); break;
-    case V_MACRO: got = macro_attr(vm, v, name); break;
+    case V_LOOP: got = loop_attr(v, name); break;
     case V_NAMESPACE: {
         const val *found = jv_dict_get(vm, v.u.dict, jv_str(name));
 
@@ -112,17 +64,9 @@ static val own_attr(struct vm *vm, val v, const struct str *name)
             return *found;
         break;
     }
-    case V_TUPLE:
-        if (v.flag == 1 && jv_is(name, "grouper"))
-            return v.u.list->item[0];
-        if (v.flag == 1 && jv_is(name, "list"))
-            return v.u.list->item[1];
-        break;
     default: break;
     }
-    if (got.kind != V_MISSING && got.kind != V_UNDEF)
-        return got;
-    if (got.kind == V_UNDEF && got.flag == UNDEF_HINT)
+    if (got.kind != V_MISSING)
         return got;
     if (name->len > 0 && name->p[0] == '_') {
         /* Templates may not use any of Python's attributes of this form. */
@@ -132,8 +76,10 @@ static val own_attr(struct vm *vm, val v, const struct str *name)
     if (id == -2)
         return (val){ .kind = V_UNDEF, .flag = UNDEF_UNSAFE, .source = v.kind, .u.s = name };
     if (id == -3)
-        jv_fail(vm, ERR_UNSUPPORTED, "the method \"%.*s\" of %s is not supported",
+        jv_fail(vm, ERR_UNSUPPORTED, "the attribute \"%.*s\" of %s is not supported",
                 (int)(name->len < 40 ? name->len : 40), name->p, jv_type_name(v));
+    if (id >= 0 && v.kind == V_STR)
+        jv_refuse_safe(vm, v.u.s);
     return id >= 0 ? method(vm, v, id) : (val){ .kind = V_MISSING };
 }
 
@@ -177,13 +123,6 @@ val jv_attr(struct vm *vm, val v, const struct str *name)
 
     if (got.kind == V_MISSING)
         got = own_item(vm, v, jv_str(name));
-    return got.kind == V_MISSING ? missing_attr(v, name) : got;
-}
-
-val jv_attr_only(struct vm *vm, val v, const struct str *name)
-{
-    val got = own_attr(vm, v, name);
-
     return got.kind == V_MISSING ? missing_attr(v, name) : got;
 }
 
@@ -238,12 +177,12 @@ static val slice_text(struct vm *vm, const struct str *s, int64_t from, size_t c
                       int64_t by)
 {
     struct mark m;
-    val got;
 
     if (by == 1)
         return count == 0 ? jv_cut(vm, s, 0, 0)
                           : jv_cut(vm, s, jv_offset(vm, s, (size_t)from),
                                    jv_offset(vm, s, (size_t)from + count));
+    jv_refuse_safe(vm, s);
     m = jv_begin(vm);
     if (jv_cps(vm, s) == s->len) {
         for (size_t i = 0; i < count; i++) {
@@ -257,8 +196,7 @@ static val slice_text(struct vm *vm, const struct str *s, int64_t from, size_t c
         for (size_t i = 0; i < count; i++)
             jv_write_str(vm, l.item[from + (int64_t)i * by].u.s);
     }
-    got = jv_end(vm, m);
-    return s->markup ? jv_markup(vm, got) : got;
+    return jv_end(vm, m);
 }
 
 val jv_slice(struct vm *vm, val v, const val *start, const val *stop, const val *step)
@@ -269,8 +207,9 @@ val jv_slice(struct vm *vm, val v, const val *start, const val *stop, const val 
 
     if (v.kind == V_UNDEF)
         jv_fail_undef(vm, v);
-    if (v.kind != V_STR && v.kind != V_LIST && v.kind != V_TUPLE && v.kind != V_RANGE)
-        jv_fail(vm, ERR_FORMAT, "a value of type %s has no slices", jv_type_name(v));
+    if (v.kind != V_STR && v.kind != V_LIST && v.kind != V_TUPLE)
+        jv_fail(vm, v.kind == V_RANGE ? ERR_UNSUPPORTED : ERR_FORMAT,
+                "a value of type %s has no slices", jv_type_name(v));
     n = jv_length(vm, v);
     slice_bounds(vm, n, start, stop, step, &from, &to, &by);
     if (by > 0 && from < to)
@@ -279,19 +218,6 @@ val jv_slice(struct vm *vm, val v, const val *start, const val *stop, const val 
         count = (size_t)((uint64_t)(from - to - 1) / (0 - (uint64_t)by) + 1);
     if (v.kind == V_STR)
         return slice_text(vm, v.u.s, from, count, by);
-    if (v.kind == V_RANGE) {
-        struct range *r = jv_take(vm, sizeof *r);
-
-        /* Keep Python's bounds: the stop is printed even if no element reaches it. */
-        if (__builtin_mul_overflow(by, v.u.range->step, &r->step) ||
-            __builtin_mul_overflow(from, v.u.range->step, &r->start) ||
-            __builtin_mul_overflow(to, v.u.range->step, &r->stop) ||
-            __builtin_add_overflow(r->start, v.u.range->start, &r->start) ||
-            __builtin_add_overflow(r->stop, v.u.range->start, &r->stop))
-            jv_fail(vm, ERR_BUDGET, "an integer does not fit 64 bits");
-        r->n = count;
-        return (val){ .kind = V_RANGE, .source = v.source, .u.range = r };
-    }
     if (v.kind == V_TUPLE && count == (size_t)n && by == 1)
         return v;
     l = jv_list_new(vm, count);

@@ -38,9 +38,9 @@ void jv_bind(struct vm *vm, const struct args *a, const char *what, const char *
         word += len + (word[len] == ' ');
     }
     if (a->n > n)
-        jv_fail(vm, ERR_FORMAT, "%s takes %zu arguments, not %zu", what, n, a->n);
+        jv_fail(vm, ERR_UNSUPPORTED, "%s with %zu arguments is not supported", what, a->n);
     if (used < a->n_kw)
-        jv_fail(vm, ERR_FORMAT, "%s got an unknown argument", what);
+        jv_fail(vm, ERR_UNSUPPORTED, "%s with this named argument is not supported", what);
 }
 
 const struct str *jv_want_str(struct vm *vm, val v, const char *what)
@@ -65,27 +65,6 @@ int64_t jv_want_int(struct vm *vm, val v, const char *what)
 
 /* ---- macros ---- */
 
-/* Returns the keyword arguments that do not belong to a parameter. */
-static val rest_of_keywords(struct vm *vm, const struct args *a, const bool *taken)
-{
-    struct dict *d = jv_dict_new(vm);
-
-    for (size_t i = 0; i < a->n_kw; i++) {
-        if (!taken[i])
-            jv_dict_set(vm, d, a->key[i], a->kw[i]);
-    }
-    return (val){ .kind = V_DICT, .u.dict = d };
-}
-
-static val rest_of_args(struct vm *vm, const struct args *a, size_t from)
-{
-    struct list *l = jv_list_new(vm, 0);
-
-    for (size_t i = from; i < a->n; i++)
-        jv_push(vm, l, a->pos[i]);
-    return jv_of_list(l, V_TUPLE);
-}
-
 /* Finds the keyword argument of a parameter. */
 static val take_keyword(struct vm *vm, const struct args *a, bool *taken,
                         const struct str *name)
@@ -100,55 +79,32 @@ static val take_keyword(struct vm *vm, const struct args *a, bool *taken,
     return (val){ .kind = V_MISSING };
 }
 
-static void bind_params(struct vm *vm, const struct node *n, const struct args *a, val caller)
+static void bind_params(struct vm *vm, const struct node *n, const struct args *a)
 {
     bool *taken = jv_take(vm, a->n_kw + 1);
     const struct node *k = n->c->kid;
-    bool explicit_caller = false;
-    size_t left = 0;
 
     memset(taken, 0, a->n_kw + 1);
     for (size_t i = 0; k != NULL; k = k->next, i++) {
         val v = i < a->n ? a->pos[i] : take_keyword(vm, a, taken, k->v.u.s);
 
-        if (k->name == NAME_CALLER) {
-            explicit_caller = true;
-            if (v.kind == V_MISSING) {
-                v = caller;
-                caller.kind = V_MISSING;
-            }
-        }
         if (v.kind == V_MISSING && k->a != NULL)
             v = jv_eval(vm, k->a); /* sees the parameters before it */
-        if (v.kind == V_MISSING) {
+        if (v.kind == V_MISSING)
             v = (val){ .kind = V_UNDEF, .flag = UNDEF_NAME, .u.s = k->v.u.s };
-        }
         jv_bind_name(vm, k->name, v);
     }
-    if ((n->flag & USES_CALLER) != 0 && !explicit_caller) {
-        val given = take_keyword(vm, a, taken, vm->j->name[NAME_CALLER]);
-
-        if (caller.kind == V_MISSING)
-            caller = given;
-        jv_bind_name(vm, NAME_CALLER,
-                     caller.kind != V_MISSING ? caller : jv_hint("no caller is defined"));
-        caller.kind = V_MISSING;
+    for (size_t i = 0; i < a->n_kw; i++) {
+        if (!taken[i])
+            jv_fail(vm, ERR_FORMAT, "the macro \"%.*s\" got an unknown argument",
+                    (int)n->v.u.s->len, n->v.u.s->p);
     }
-    for (size_t i = 0; i < a->n_kw; i++)
-        left += !taken[i];
-    if ((n->flag & USES_KWARGS) != 0)
-        jv_bind_name(vm, NAME_KWARGS, rest_of_keywords(vm, a, taken));
-    else if (left > 0 || caller.kind != V_MISSING)
-        jv_fail(vm, ERR_FORMAT, "the macro \"%.*s\" got an unknown argument",
-                (int)n->v.u.s->len, n->v.u.s->p);
-    if ((n->flag & USES_VARARGS) != 0)
-        jv_bind_name(vm, NAME_VARARGS, rest_of_args(vm, a, n->c->n_kid));
-    else if (a->n > n->c->n_kid)
+    if (a->n > n->c->n_kid)
         jv_fail(vm, ERR_FORMAT, "the macro \"%.*s\" takes %u arguments, not %zu",
                 (int)n->v.u.s->len, n->v.u.s->p, n->c->n_kid, a->n);
 }
 
-val jv_call_macro(struct vm *vm, const struct macro *macro, const struct args *a, val caller)
+static val call_macro(struct vm *vm, const struct macro *macro, const struct args *a)
 {
     struct scope *outer = vm->scope, *inner = jv_take(vm, sizeof *inner);
     uint32_t line = vm->line;
@@ -159,7 +115,7 @@ val jv_call_macro(struct vm *vm, const struct macro *macro, const struct args *a
     *inner = (struct scope){ .parent = macro->scope };
     vm->scope = inner;
     m = jv_begin(vm);
-    bind_params(vm, macro->node, a, caller);
+    bind_params(vm, macro->node, a);
     (void)jv_exec(vm, macro->node->kid);
     got = jv_end(vm, m);
     vm->scope = outer;
@@ -177,8 +133,8 @@ val jv_global(const struct str *name)
         enum func_id id;
     } globals[] = {
         { "range", FUNC_RANGE },           { "dict", FUNC_DICT },
-        { "namespace", FUNC_NAMESPACE },   { "cycler", FUNC_CYCLER },
-        { "joiner", FUNC_JOINER },         { "lipsum", FUNC_LIPSUM },
+        { "namespace", FUNC_NAMESPACE },   { "cycler", FUNC_OUTSIDE },
+        { "joiner", FUNC_OUTSIDE },        { "lipsum", FUNC_OUTSIDE },
         { "raise_exception", FUNC_RAISE }, { "strftime_now", FUNC_STRFTIME_NOW },
     };
 
@@ -211,7 +167,7 @@ static val call_range(struct vm *vm, const struct args *a)
     if (n > JINJA_RANGE_MAX)
         jv_fail(vm, ERR_BUDGET, "a range is longer than %d", JINJA_RANGE_MAX);
     r = jv_take(vm, sizeof *r);
-    *r = (struct range){ bound[0], bound[1], bound[2], (size_t)n };
+    *r = (struct range){ bound[0], bound[2], (size_t)n };
     return (val){ .kind = V_RANGE, .source = source, .u.range = r };
 }
 
@@ -242,34 +198,6 @@ static val call_dict(struct vm *vm, const struct args *a, enum val_kind kind)
     return (val){ .kind = (uint8_t)kind, .u.dict = d };
 }
 
-static val call_cycler(struct vm *vm, const struct args *a, enum val_kind kind)
-{
-    static const struct str comma = { .p = ", ", .len = 2, .n_cp = 2 };
-    struct cycler *c = jv_take(vm, sizeof *c);
-    val arg[1];
-
-    *c = (struct cycler){ .sep = jv_str(&comma) };
-    if (kind == V_CYCLER) {
-        if (a->n == 0 || a->n_kw > 0)
-            jv_fail(vm, ERR_FORMAT, "cycler needs values");
-        for (size_t i = 0; i < a->n; i++)
-            jv_push(vm, &c->list, a->pos[i]);
-    } else {
-        jv_bind(vm, a, "joiner", "sep", 0, arg);
-        if (arg[0].kind != V_MISSING)
-            c->sep = arg[0];
-    }
-    return (val){ .kind = (uint8_t)kind, .u.cycler = c };
-}
-
-static val next_of(struct cycler *c)
-{
-    val got = c->list.item[c->at];
-
-    c->at = (c->at + 1) % c->list.n;
-    return got;
-}
-
 _Noreturn static void raise(struct vm *vm, const struct args *a)
 {
     struct mark m = jv_begin(vm);
@@ -292,8 +220,6 @@ static void write_number(struct vm *vm, int n, int width, char pad, uint32_t sou
              source);
 }
 
-static void write_time(struct vm *vm, const char *format, uint32_t source);
-
 /* Write one conversion, in English regardless of the locale. */
 static void write_time_part(struct vm *vm, char c, uint32_t source)
 {
@@ -314,30 +240,14 @@ static void write_time_part(struct vm *vm, char c, uint32_t source)
     case 'd': write_number(vm, t->tm_mday, 2, '0', source); break;
     case 'e': write_number(vm, t->tm_mday, 2, ' ', source); break;
     case 'H': write_number(vm, t->tm_hour, 2, '0', source); break;
-    case 'k': write_number(vm, t->tm_hour, 2, ' ', source); break;
     case 'I': write_number(vm, (t->tm_hour + 11) % 12 + 1, 2, '0', source); break;
-    case 'l': write_number(vm, (t->tm_hour + 11) % 12 + 1, 2, ' ', source); break;
     case 'j': write_number(vm, t->tm_yday + 1, 3, '0', source); break;
     case 'm': write_number(vm, t->tm_mon + 1, 2, '0', source); break;
     case 'M': write_number(vm, t->tm_min, 2, '0', source); break;
     case 'S': write_number(vm, t->tm_sec, 2, '0', source); break;
-    case 'f': jv_puts(vm, "000000", source); break;
     case 'p': jv_puts(vm, t->tm_hour < 12 ? "AM" : "PM", source); break;
-    case 'u': write_number(vm, (t->tm_wday + 6) % 7 + 1, 1, '0', source); break;
-    case 'w': write_number(vm, t->tm_wday, 1, '0', source); break;
     case 'y': write_number(vm, t->tm_year % 100, 2, '0', source); break;
     case 'Y': write_number(vm, t->tm_year + 1900, 4, '0', source); break;
-    case 'D':
-    case 'x': write_time(vm, "%m/%d/%y", source); break;
-    case 'F': write_time(vm, "%Y-%m-%d", source); break;
-    case 'T':
-    case 'X': write_time(vm, "%H:%M:%S", source); break;
-    case 'R': write_time(vm, "%H:%M", source); break;
-    case 'c': write_time(vm, "%a %b %e %H:%M:%S %Y", source); break;
-    case 'n': jv_puts(vm, "\n", source); break;
-    case 't': jv_puts(vm, "\t", source); break;
-    case 'z':
-    case 'Z': break; /* the reference's time has no zone */
     case '%': jv_puts(vm, "%", source); break;
     default: jv_fail(vm, ERR_UNSUPPORTED, "strftime_now does not support \"%%%c\"", c);
     }
@@ -387,69 +297,12 @@ static val call_strftime(struct vm *vm, const struct args *a)
 
 /* ---- calls ---- */
 
-static bool changed(struct vm *vm, struct loop *l, const struct args *a)
-{
-    val now = rest_of_args(vm, a, 0);
-    bool other = l->changed.kind == V_MISSING || !jv_equal(vm, l->changed, now);
-
-    l->changed = now;
-    return other;
-}
-
-static val call_method(struct vm *vm, const struct method *m, const struct args *a)
-{
-    switch (-m->id) {
-    case FUNC_LOOP_CYCLE:
-        if (a->n == 0 || a->n_kw > 0)
-            jv_fail(vm, ERR_FORMAT, "loop.cycle needs values");
-        return a->pos[m->self.u.loop->at % a->n];
-    case FUNC_LOOP_CHANGED: return jv_bool(changed(vm, m->self.u.loop, a));
-    case FUNC_CYCLER: return next_of(m->self.u.cycler);
-    case FUNC_JOINER: m->self.u.cycler->at = 0; return jv_none();
-    default: return jv_call_method(vm, m->self, m->id, a);
-    }
-}
-
-/* loop(...) in a recursive loop: run the same body for other items. */
-static val recurse(struct vm *vm, const struct loop *l, const struct args *a)
-{
-    struct scope *outer = vm->scope;
-    struct mark m;
-    val got;
-
-    if (l->node == NULL)
-        jv_fail(vm, ERR_FORMAT, "only a loop that is marked \"recursive\" can be called");
-    if (a->n != 1 || a->n_kw > 0)
-        jv_fail(vm, ERR_FORMAT, "loop takes 1 argument, not %zu", a->n);
-    jv_enter(vm);
-    m = jv_begin(vm);
-    vm->scope = l->scope;
-    (void)jv_for(vm, l->node, a->pos[0], l->depth0 + 1);
-    vm->scope = outer;
-    got = jv_end(vm, m);
-    jv_leave(vm);
-    return got;
-}
-
-static val call_joiner(struct cycler *c)
-{
-    static const struct str nothing = { .p = "" };
-
-    if (c->at++ > 0)
-        return c->sep;
-    return jv_str(&nothing);
-}
-
 val jv_call(struct vm *vm, val f, const struct args *a)
 {
-    val missing = { .kind = V_MISSING };
-
     jv_charge(vm, 1);
     switch (f.kind) {
-    case V_MACRO: return jv_call_macro(vm, f.u.macro, a, missing);
-    case V_METHOD: return call_method(vm, f.u.method, a);
-    case V_LOOP: return recurse(vm, f.u.loop, a);
-    case V_JOINER: return call_joiner(f.u.cycler);
+    case V_MACRO: return call_macro(vm, f.u.macro, a);
+    case V_METHOD: return jv_call_method(vm, f.u.method->self, f.u.method->id, a);
     case V_UNDEF: jv_fail_undef(vm, f);
     case V_FUNC: break;
     default: jv_fail(vm, ERR_FORMAT, "a value of type %s cannot be called", jv_type_name(f));
@@ -458,10 +311,10 @@ val jv_call(struct vm *vm, val f, const struct args *a)
     case FUNC_RANGE: return call_range(vm, a);
     case FUNC_DICT: return call_dict(vm, a, V_DICT);
     case FUNC_NAMESPACE: return call_dict(vm, a, V_NAMESPACE);
-    case FUNC_CYCLER: return call_cycler(vm, a, V_CYCLER);
-    case FUNC_JOINER: return call_cycler(vm, a, V_JOINER);
     case FUNC_RAISE: raise(vm, a);
     case FUNC_STRFTIME_NOW: return call_strftime(vm, a);
-    default: jv_fail(vm, ERR_UNSUPPORTED, "the function \"lipsum\" is not supported");
+    default:
+        jv_fail(vm, ERR_UNSUPPORTED,
+                "the functions cycler, joiner and lipsum are not supported");
     }
 }

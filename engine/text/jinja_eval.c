@@ -75,40 +75,16 @@ static val eval_item(struct vm *vm, const struct node *n)
                     from[1] != NULL ? &part[1] : NULL, from[2] != NULL ? &part[2] : NULL);
 }
 
-static void add_args(struct vm *vm, struct list *to, val v)
-{
-    struct list items = jv_items(vm, v);
-
-    for (size_t i = 0; i < items.n; i++)
-        jv_push(vm, to, items.item[i]);
-}
-
-static void add_keywords(struct vm *vm, struct list *keys, struct list *values, val v)
-{
-    const struct dict *d = v.u.dict;
-
-    if (v.kind != V_DICT)
-        jv_fail(vm, ERR_FORMAT, "\"**\" needs a dict, not %s", jv_type_name(v));
-    for (size_t i = 0; i < d->n; i++) {
-        (void)jv_want_str(vm, d->key[i], "the name of an argument");
-        jv_push(vm, keys, d->key[i]);
-        jv_push(vm, values, d->value[i]);
-    }
-}
-
 struct args jv_eval_args(struct vm *vm, const struct node *kids)
 {
     struct list pos = { 0 }, key = { 0 }, value = { 0 };
 
     for (const struct node *k = kids; k != NULL; k = k->next) {
-        switch (k->type) {
-        case N_KWARG:
+        if (k->type == N_KWARG) {
             jv_push(vm, &key, k->v);
             jv_push(vm, &value, jv_eval(vm, k->a));
-            break;
-        case N_STAR: add_args(vm, &pos, jv_eval(vm, k->a)); break;
-        case N_STARSTAR: add_keywords(vm, &key, &value, jv_eval(vm, k->a)); break;
-        default: jv_push(vm, &pos, jv_eval(vm, k));
+        } else {
+            jv_push(vm, &pos, jv_eval(vm, k));
         }
     }
     for (size_t i = 0; i < key.n; i++) {
@@ -150,7 +126,7 @@ static val eval_test(struct vm *vm, const struct node *n)
 
 static bool is_plain_text(val v)
 {
-    return v.kind == V_STR && !v.u.s->markup;
+    return v.kind == V_STR && !v.u.s->safe;
 }
 
 /*

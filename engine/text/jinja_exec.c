@@ -87,7 +87,7 @@ static struct list select_items(struct vm *vm, const struct node *n, struct list
     return kept;
 }
 
-enum flow jv_for(struct vm *vm, const struct node *n, val iterable, int64_t depth0)
+static enum flow exec_for(struct vm *vm, const struct node *n, val iterable)
 {
     struct scope *outer = vm->scope;
     enum flow flow = FLOW_ON;
@@ -99,9 +99,7 @@ enum flow jv_for(struct vm *vm, const struct node *n, val iterable, int64_t dept
     if (n->c != NULL)
         items = select_items(vm, n, items);
     loop = jv_take(vm, sizeof *loop);
-    *loop = (struct loop){ .item = items.item, .n = items.n, .depth0 = depth0, .scope = outer };
-    if (n->flag)
-        loop->node = n;
+    *loop = (struct loop){ .item = items.item, .n = items.n };
     vm->scope = NULL;
     for (; loop->at < loop->n && flow != FLOW_BREAK; loop->at++) {
         jv_charge(vm, 1);
@@ -177,24 +175,6 @@ static enum flow exec_filterblock(struct vm *vm, const struct node *n)
     return FLOW_ON;
 }
 
-static enum flow exec_with(struct vm *vm, const struct node *n)
-{
-    struct scope *outer = vm->scope, *inner = new_scope(vm, outer);
-    enum flow flow;
-
-    for (const struct node *k = n->c->kid; k != NULL; k = k->next) {
-        val v = jv_eval(vm, k->b); /* sees only the outer variables */
-
-        vm->scope = inner;
-        jv_assign(vm, k->a, v);
-        vm->scope = outer;
-    }
-    vm->scope = inner;
-    flow = jv_exec(vm, n->kid);
-    vm->scope = outer;
-    return flow;
-}
-
 /* Keep all scopes that are visible here.  Loops must not reuse them. */
 static void capture_scopes(struct vm *vm)
 {
@@ -211,25 +191,14 @@ static val make_macro(struct vm *vm, const struct node *n)
     return (val){ .kind = V_MACRO, .u.macro = m };
 }
 
-static void exec_callblock(struct vm *vm, const struct node *n)
+/* {% generation %} */
+static void exec_generation(struct vm *vm, const struct node *n)
 {
-    static const struct args none = { 0 };
-    val caller = make_macro(vm, n->b), missing = { .kind = V_MISSING };
+    struct scope *outer = vm->scope;
 
-    if (n->a == NULL) { /* {% generation %} */
-        jv_print(vm, jv_call_macro(vm, caller.u.macro, &none, missing));
-        return;
-    }
-
-    val f = jv_eval(vm, n->a->a);
-    struct args a = jv_eval_args(vm, n->a->kid);
-
-    vm->line = n->line;
-    if (f.kind == V_MACRO) {
-        jv_print(vm, jv_call_macro(vm, f.u.macro, &a, caller));
-        return;
-    }
-    jv_fail(vm, ERR_UNSUPPORTED, "a call block can only call a macro, not %s", jv_type_name(f));
+    vm->scope = new_scope(vm, outer);
+    (void)jv_exec(vm, n->kid);
+    vm->scope = outer;
 }
 
 static enum flow exec(struct vm *vm, const struct node *n)
@@ -244,7 +213,7 @@ static enum flow exec(struct vm *vm, const struct node *n)
     case N_FOR: {
         val v = jv_eval(vm, n->b);
 
-        return jv_for(vm, n, v, 0);
+        return exec_for(vm, n, v);
     }
     case N_SET: {
         val v = jv_eval(vm, n->b);
@@ -255,9 +224,8 @@ static enum flow exec(struct vm *vm, const struct node *n)
     }
     case N_SETBLOCK: return exec_setblock(vm, n);
     case N_MACRO: jv_bind_name(vm, n->name, make_macro(vm, n)); return FLOW_ON;
-    case N_CALLBLOCK: exec_callblock(vm, n); return FLOW_ON;
+    case N_GENERATION: exec_generation(vm, n); return FLOW_ON;
     case N_FILTERBLOCK: return exec_filterblock(vm, n);
-    case N_WITH: return exec_with(vm, n);
     case N_BREAK: return FLOW_BREAK;
     case N_CONTINUE: return FLOW_CONTINUE;
     default: jv_fail(vm, ERR_FORMAT, "this is not a statement");

@@ -1,7 +1,7 @@
 /*
  * Expressions of a template, with Jinja's precedence: from weak to strong
- * "a if b else c", or, and, not, comparisons, + and -, ~, * / // %, **, unary - and +, then
- * items, calls, filters and tests.
+ * "a if b else c", or, and, not, comparisons, + and -, ~, * / // %, unary - and +, then items,
+ * calls, filters and tests.
  */
 #include "config.h"
 
@@ -184,46 +184,35 @@ static struct node *parse_brackets(struct parser *p, struct node *of)
     return n;
 }
 
-/* Parse "(a, b=c, *d, **e)" into the kids of n. */
+/* Parse "(a, b=c)" into the kids of n. */
 static void parse_args(struct parser *p, struct node *n)
 {
-    uint32_t line = p->now.line;
     struct node *tail = NULL;
-    bool star = false, star_star = false, keyword = false;
+    bool keyword = false;
 
     jp_expect_op(p, '(');
     while (!jp_is_op(&p->now, ')')) {
         struct node *arg;
-        bool ok;
 
         if (tail != NULL) {
             jp_expect_op(p, ',');
             if (jp_is_op(&p->now, ')'))
                 break;
         }
-        if (jp_is_op(&p->now, '*') || jp_is_op(&p->now, '*' << 8 | '*')) {
-            bool two = !jp_is_op(&p->now, '*');
-
-            ok = !star_star && (two || !star);
-            star |= !two;
-            star_star |= two;
-            arg = jp_node(p, two ? N_STARSTAR : N_STAR, p->now.line);
-            jp_next(p);
-            arg->a = jp_child(p, arg, jp_expression(p, true));
-        } else if (p->now.type == T_NAME && jp_is_op(jp_look(p), '=')) {
-            ok = !star_star;
+        if (jp_is_op(&p->now, '*') || jp_is_op(&p->now, '*' << 8 | '*'))
+            jp_fail(p, ERR_UNSUPPORTED, p->now.line, "\"*\" before an argument is not supported");
+        if (p->now.type == T_NAME && jp_is_op(jp_look(p), '=')) {
             keyword = true;
             arg = jp_node(p, N_KWARG, p->now.line);
             arg->v = jp_str(p, p->now.p, p->now.len);
             jp_next(p);
             jp_next(p);
             arg->a = jp_child(p, arg, jp_expression(p, true));
-        } else {
-            ok = !star && !star_star && !keyword;
+        } else if (!keyword) {
             arg = jp_expression(p, true);
+        } else {
+            jp_fail(p, ERR_FORMAT, p->now.line, "the arguments of a call are in the wrong order");
         }
-        if (!ok)
-            jp_fail(p, ERR_FORMAT, line, "the arguments of a call are in the wrong order");
         jp_add(p, n, &tail, arg);
     }
     jp_next(p);
@@ -369,7 +358,6 @@ enum level {
     LEVEL_SUM,
     LEVEL_CONCAT,
     LEVEL_PRODUCT,
-    LEVEL_POWER
 };
 
 static enum link operator_of(struct parser *p, enum level level)
@@ -386,7 +374,6 @@ static enum link operator_of(struct parser *p, enum level level)
         { '/', LEVEL_PRODUCT, LINK_DIV },
         { '/' << 8 | '/', LEVEL_PRODUCT, LINK_FLOORDIV },
         { '%', LEVEL_PRODUCT, LINK_MOD },
-        { '*' << 8 | '*', LEVEL_POWER, LINK_POW },
         { '=' << 8 | '=', LEVEL_COMPARE, LINK_EQ },
         { '!' << 8 | '=', LEVEL_COMPARE, LINK_NE },
         { '<', LEVEL_COMPARE, LINK_LT },
@@ -420,8 +407,12 @@ static struct node *parse_operand(struct parser *p, enum level level)
 {
     struct node *n;
 
-    if (level == LEVEL_POWER)
-        return parse_unary(p, true);
+    if (level == LEVEL_PRODUCT) {
+        n = parse_unary(p, true);
+        if (jp_is_op(&p->now, '*' << 8 | '*'))
+            jp_fail(p, ERR_UNSUPPORTED, p->now.line, "\"**\" is not supported");
+        return n;
+    }
     if (level != LEVEL_AND)
         return parse_level(p, level + 1);
     if (!jp_is_name(&p->now, "not"))
@@ -440,7 +431,6 @@ static struct node *parse_level(struct parser *p, enum level level)
     static const enum node_type types[] = {
         [LEVEL_OR] = N_OR,       [LEVEL_AND] = N_AND,       [LEVEL_COMPARE] = N_COMPARE,
         [LEVEL_SUM] = N_CHAIN,   [LEVEL_CONCAT] = N_CONCAT, [LEVEL_PRODUCT] = N_CHAIN,
-        [LEVEL_POWER] = N_CHAIN,
     };
     uint32_t line = p->now.line;
     struct node *first = parse_operand(p, level), *n = NULL, *tail = NULL;

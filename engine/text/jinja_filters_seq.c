@@ -37,14 +37,6 @@ val jf_default(struct vm *vm, val v, const struct args *a)
     return given(arg[0]) ? arg[0] : jv_new_str(vm, "", 0, JINJA_TRUSTED);
 }
 
-val jf_attr(struct vm *vm, val v, const struct args *a)
-{
-    val arg[1];
-
-    jv_bind(vm, a, "attr", "name", 1, arg);
-    return jv_attr_only(vm, v, jv_want_str(vm, arg[0], "\"name\" of attr"));
-}
-
 static struct list *copy_items(struct vm *vm, struct list items)
 {
     struct list *l = jv_list_new(vm, items.n);
@@ -90,8 +82,8 @@ val jf_first(struct vm *vm, val v, const struct args *a)
     jv_bind(vm, a, "first", "", 0, NULL);
     if (v.kind == V_ITER && v.u.iter->at < v.u.iter->list.n)
         return v.u.iter->list.item[v.u.iter->at++];
-    if (v.kind == V_STR && v.u.s->len > 0)
-        return jv_plain(vm, jv_cut(vm, v.u.s, 0, jv_offset(vm, v.u.s, 1)));
+    if (v.kind == V_STR && v.u.s->len > 0 && !v.u.s->safe)
+        return jv_cut(vm, v.u.s, 0, jv_offset(vm, v.u.s, 1));
 
     struct list items = jv_items(vm, v);
 
@@ -176,13 +168,15 @@ static val lowered(struct vm *vm, val v)
     if (v.kind != V_STR)
         return v;
     m = jv_begin(vm);
-    jv_write_case(vm, v.u.s, 0, v.u.s->len, CASE_LOWER);
+    jv_write_case(vm, v.u.s, CASE_LOWER);
     return jv_end(vm, m);
 }
 
 static val get(struct vm *vm, const struct getter *g, val item)
 {
     jv_charge(vm, 1);
+    if (g->attribute.kind == V_STR && memchr(g->attribute.u.s->p, ',', g->attribute.u.s->len))
+        jv_fail(vm, ERR_UNSUPPORTED, "an attribute with a comma is not supported");
     if (g->attribute.kind == V_STR)
         item = path_value(vm, g->attribute.u.s, 0, g->attribute.u.s->len, item, g->fallback);
     else if (given(g->attribute) && g->attribute.kind != V_NONE)
@@ -190,28 +184,6 @@ static val get(struct vm *vm, const struct getter *g, val item)
     if (item.kind == V_UNDEF && given(g->fallback) && g->fallback.kind != V_NONE)
         item = g->fallback;
     return g->lower ? lowered(vm, item) : item;
-}
-
-/* Returns a list with the values of several paths, separated by commas. */
-static val get_all(struct vm *vm, const struct getter *g, val item)
-{
-    static const struct str comma = { .p = ",", .len = 1, .n_cp = 1 };
-    const struct str *path = g->attribute.u.s;
-    struct list *l;
-
-    if (g->attribute.kind != V_STR || memchr(path->p, ',', path->len) == NULL)
-        return get(vm, g, item);
-    l = jv_list_new(vm, 2);
-    for (size_t from = 0;;) {
-        size_t end = jv_find(vm, path, from, path->len, &comma);
-        val v = path_value(vm, path, from, end != SIZE_MAX ? end : path->len, item,
-                           (val){ .kind = V_MISSING });
-
-        jv_push(vm, l, g->lower ? lowered(vm, v) : v);
-        if (end == SIZE_MAX)
-            return jv_of_list(l, V_LIST);
-        from = end + 1;
-    }
 }
 
 /* ---- order ---- */
@@ -260,7 +232,7 @@ static struct list *sorted(struct vm *vm, struct list items, const struct getter
     size_t *order = jv_take(vm, (items.n + 1) * sizeof *order);
 
     for (size_t i = 0; i < items.n; i++)
-        jv_push(vm, keys, get_all(vm, g, items.item[i]));
+        jv_push(vm, keys, get(vm, g, items.item[i]));
     jv_sort(vm, keys->item, order, items.n, reverse);
     for (size_t i = 0; i < items.n; i++)
         jv_push(vm, l, items.item[order[i]]);
@@ -321,74 +293,7 @@ val jf_unique(struct vm *vm, val v, const struct args *a)
     return iterator(vm, l);
 }
 
-static val extreme(struct vm *vm, val v, const struct args *a, const char *what, bool most)
-{
-    struct list items = jv_items(vm, v);
-    struct getter g = { 0 };
-    val arg[2], best, best_key;
-
-    jv_bind(vm, a, what, "case_sensitive attribute", 0, arg);
-    g.attribute = arg[1];
-    g.lower = !jv_true(vm, arg[0]);
-    if (items.n == 0)
-        return jv_hint("there is no such item: the sequence is empty");
-    best = items.item[0];
-    best_key = get(vm, &g, best);
-    for (size_t i = 1; i < items.n; i++) {
-        val key = get(vm, &g, items.item[i]);
-
-        if (most ? jv_less(vm, best_key, key, "<") : jv_less(vm, key, best_key, "<")) {
-            best = items.item[i];
-            best_key = key;
-        }
-    }
-    return best;
-}
-
-val jf_min(struct vm *vm, val v, const struct args *a)
-{
-    return extreme(vm, v, a, "min", false);
-}
-
-val jf_max(struct vm *vm, val v, const struct args *a)
-{
-    return extreme(vm, v, a, "max", true);
-}
-
-val jf_groupby(struct vm *vm, val v, const struct args *a)
-{
-    struct list *groups = jv_list_new(vm, 0), *all, *group = NULL;
-    struct getter g = { 0 }, shown;
-    val arg[3], key = { .kind = V_MISSING };
-
-    jv_bind(vm, a, "groupby", "attribute default case_sensitive", 1, arg);
-    g.attribute = arg[0];
-    g.fallback = arg[1];
-    shown = g;
-    g.lower = !jv_true(vm, arg[2]);
-    if (arg[0].kind == V_STR && memchr(arg[0].u.s->p, ',', arg[0].u.s->len) != NULL)
-        jv_fail(vm, ERR_UNSUPPORTED, "groupby takes one attribute");
-    all = sorted(vm, jv_items(vm, v), &g, false);
-    for (size_t i = 0; i < all->n; i++) {
-        val now = get(vm, &g, all->item[i]);
-
-        if (group == NULL || !jv_equal(vm, key, now)) {
-            struct list *pair = jv_list_new(vm, 2);
-            val made = jv_of_list(pair, V_TUPLE);
-
-            made.flag = 1;
-            key = now;
-            group = jv_list_new(vm, 0);
-            jv_push(vm, pair, get(vm, &shown, all->item[i]));
-            jv_push(vm, pair, jv_of_list(group, V_LIST));
-            jv_push(vm, groups, made);
-        }
-        jv_push(vm, group, all->item[i]);
-    }
-    return jv_of_list(groups, V_LIST);
-}
-
-/* ---- joining and splitting ---- */
+/* ---- joining ---- */
 
 val jf_join(struct vm *vm, val v, const struct args *a)
 {
@@ -409,71 +314,6 @@ val jf_join(struct vm *vm, val v, const struct args *a)
         jv_print(vm, get(vm, &g, items.item[i]));
     }
     return jv_end(vm, m);
-}
-
-val jf_sum(struct vm *vm, val v, const struct args *a)
-{
-    struct list items = jv_items(vm, v);
-    struct getter g = { 0 };
-    val arg[2], sum;
-
-    jv_bind(vm, a, "sum", "attribute start", 0, arg);
-    g.attribute = arg[0];
-    sum = given(arg[1]) ? arg[1] : jv_int(0);
-    if (sum.kind == V_STR)
-        jv_fail(vm, ERR_FORMAT, "sum cannot begin with text");
-    for (size_t i = 0; i < items.n; i++)
-        sum = jv_arith(vm, LINK_ADD, sum, get(vm, &g, items.item[i]));
-    return sum;
-}
-
-val jf_batch(struct vm *vm, val v, const struct args *a)
-{
-    struct list items = jv_items(vm, v), *l = jv_list_new(vm, 0), *part = NULL;
-    int64_t size;
-    val arg[2];
-
-    jv_bind(vm, a, "batch", "linecount fill_with", 1, arg);
-    size = jv_want_int(vm, arg[0], "\"linecount\" of batch");
-    for (size_t i = 0; i < items.n; i++) {
-        if (part == NULL || (size >= 0 && part->n == (size_t)size)) {
-            if (size == 0 && part == NULL) /* the first one stays empty */
-                jv_push(vm, l, jv_of_list(jv_list_new(vm, 0), V_LIST));
-            part = jv_list_new(vm, 0);
-            jv_push(vm, l, jv_of_list(part, V_LIST));
-        }
-        jv_push(vm, part, items.item[i]);
-    }
-    if (part != NULL && given(arg[1]) && arg[1].kind != V_NONE) {
-        while (size > 0 && part->n < (size_t)size)
-            jv_push(vm, part, arg[1]);
-    }
-    return iterator(vm, l);
-}
-
-val jf_slice(struct vm *vm, val v, const struct args *a)
-{
-    struct list items = jv_items(vm, v), *l = jv_list_new(vm, 0);
-    int64_t slices;
-    size_t at = 0;
-    val arg[2];
-
-    jv_bind(vm, a, "slice", "slices fill_with", 1, arg);
-    slices = jv_want_int(vm, arg[0], "\"slices\" of slice");
-    if (slices == 0)
-        jv_fail(vm, ERR_FORMAT, "division by zero");
-    for (int64_t i = 0; i < slices; i++) {
-        size_t extra = items.n % (size_t)slices, n = items.n / (size_t)slices;
-        struct list *part = jv_list_new(vm, 0);
-        bool longer = (size_t)i < extra;
-
-        for (n += longer; n > 0; n--)
-            jv_push(vm, part, items.item[at++]);
-        if (!longer && given(arg[1]) && arg[1].kind != V_NONE)
-            jv_push(vm, part, arg[1]);
-        jv_push(vm, l, jv_of_list(part, V_LIST));
-    }
-    return iterator(vm, l);
 }
 
 /* ---- map, select, reject ---- */

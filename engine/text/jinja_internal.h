@@ -43,7 +43,7 @@ enum val_kind {
     V_FLOAT,
     V_STR,
     V_LIST,
-    V_TUPLE, /* flag 1: group of the groupby filter */
+    V_TUPLE,
     V_DICT,
     V_VIEW, /* flag: enum view_kind */
     V_ITER, /* a generator or iterator of Python: can be read once, has no length */
@@ -53,8 +53,6 @@ enum val_kind {
     V_FUNC, /* u.i: enum func_id */
     V_METHOD,
     V_LOOP,
-    V_CYCLER,
-    V_JOINER,
 };
 
 enum view_kind { VIEW_ITEMS, VIEW_KEYS, VIEW_VALUES };
@@ -84,7 +82,6 @@ struct jinja_value {
         struct macro *macro;
         struct method *method;
         struct loop *loop;
-        struct cycler *cycler; /* V_CYCLER, V_JOINER */
     } u;
 };
 
@@ -115,8 +112,8 @@ struct str {
     struct store *store; /* NULL: all bytes have the same source */
     uint32_t first;      /* segment of the first byte */
     uint32_t source;
-    bool markup; /* Markup of the reference: joining it with other text escapes the other */
-    bool built;  /* made by joining: worth room to grow when it is joined again */
+    bool safe;  /* marked by the filter of this name: joining it with text escapes the text */
+    bool built; /* made by joining: worth room to grow when it is joined again */
 };
 
 /* Bytes of one source. */
@@ -147,19 +144,13 @@ struct iter {
 };
 
 struct range {
-    int64_t start, stop, step; /* stop as it was written, for printing */
+    int64_t start, step;
     size_t n;
 };
 
 struct method {
     val self;
     int id;
-};
-
-struct cycler {
-    struct list list;
-    size_t at;
-    val sep; /* of a joiner */
 };
 
 /* ---- syntax tree ---- */
@@ -182,33 +173,28 @@ enum node_type {
     N_POS,      /* a */
     N_AND,      /* kids */
     N_OR,       /* kids */
-    N_CHAIN,    /* kids; link of each but the first says how it is joined: + - * / // % ** */
+    N_CHAIN,    /* kids; link of each but the first says how it is joined: + - * / // % */
     N_CONCAT,   /* kids */
     N_COMPARE,  /* kids; link of each but the first */
     N_COND,     /* b if a else c; c may be NULL */
     N_KWARG,    /* v=a */
-    N_STAR,     /* *a */
-    N_STARSTAR, /* **a */
     N_NSREF,    /* name.v, as a target only */
     /* statements */
     N_TEXT,   /* v */
     N_PRINT,  /* kids */
     N_IF,     /* kids: N_BRANCH... */
     N_BRANCH, /* a (NULL: else), kids: body */
-    N_FOR,  /* a target, b iterable, c condition, kids body, d else (N_BODY), flag recursive */
+    N_FOR,  /* a target, b iterable, c condition, kids body, d else (N_BODY) */
     N_BODY, /* kids */
     N_SET,  /* a target, b value */
     N_SETBLOCK,    /* a target, b filter, kids body */
-    N_MACRO,       /* name, v, c parameters (N_BODY of N_PARAM), kids body, flag: uses */
+    N_MACRO,       /* name, v, c parameters (N_BODY of N_PARAM), kids body */
     N_PARAM,       /* name, v, a default or NULL */
-    N_CALLBLOCK,   /* a call, b macro of the caller */
+    N_GENERATION,  /* kids body */
     N_FILTERBLOCK, /* b filter, kids body */
-    N_WITH,        /* c: N_BODY of N_SET, kids body */
     N_BREAK,
     N_CONTINUE,
 };
-
-enum macro_uses { USES_CALLER = 1, USES_KWARGS = 2, USES_VARARGS = 4 };
 
 enum link {
     LINK_NONE,
@@ -218,7 +204,6 @@ enum link {
     LINK_DIV,
     LINK_FLOORDIV,
     LINK_MOD,
-    LINK_POW,
     LINK_EQ,
     LINK_NE,
     LINK_LT,
@@ -230,7 +215,7 @@ enum link {
 };
 
 struct node {
-    uint8_t type, link, flag;
+    uint8_t type, link;
     uint16_t depth; /* levels of nodes in here */
     uint32_t line;
     uint32_t name; /* index of a variable */
@@ -275,11 +260,6 @@ struct macro {
 struct loop {
     val *item;
     size_t n, at;
-    int64_t depth0;
-    val iterable;
-    const struct node *node; /* of a recursive loop */
-    struct scope *scope;
-    val changed; /* V_MISSING, or the values of the last call */
 };
 
 struct vm {
@@ -424,8 +404,8 @@ uint32_t jv_str_source(const struct str *s);
 uint32_t jv_source_at(const struct str *s, size_t at);
 /* Concatenate n parts (n > 0). */
 val jv_join(struct vm *vm, const struct str *const *part, size_t n);
-val jv_markup(struct vm *vm, val s);
-val jv_plain(struct vm *vm, val s);
+val jv_safe(struct vm *vm, val s);
+void jv_refuse_safe(struct vm *vm, const struct str *s); /* fails if s is marked as safe */
 bool jv_same(const struct str *a, const struct str *b);
 bool jv_is(const struct str *s, const char *literal);
 
@@ -452,15 +432,12 @@ void jv_write_cp(struct vm *vm, uint32_t cp, uint32_t source);
 /* Returns the position of needle in bytes [from, to) of s, or SIZE_MAX. */
 size_t jv_find(struct vm *vm, const struct str *s, size_t from, size_t to,
                const struct str *needle);
-size_t jv_rfind(struct vm *vm, const struct str *s, size_t from, size_t to,
-                const struct str *needle);
 
 /* ---- jinja_print.c ---- */
 
 void jv_print(struct vm *vm, val v); /* writes str(v) to the buffer */
 void jv_repr(struct vm *vm, val v);
 val jv_to_str(struct vm *vm, val v); /* returns str(v), or v if it is a string */
-size_t jv_float_text(double x, char buf[32]);
 
 /* ---- jinja_ops.c ---- */
 
@@ -490,7 +467,6 @@ bool jv_is_number(val v);
 /* ---- jinja_attr.c ---- */
 
 val jv_attr(struct vm *vm, val v, const struct str *name);
-val jv_attr_only(struct vm *vm, val v, const struct str *name); /* attributes only, no items */
 val jv_item(struct vm *vm, val v, val key);
 val jv_slice(struct vm *vm, val v, const val *start, const val *stop, const val *step);
 
@@ -522,7 +498,6 @@ int64_t jv_want_int(struct vm *vm, val v, const char *what);
 enum flow { FLOW_ON, FLOW_BREAK, FLOW_CONTINUE };
 
 enum flow jv_exec(struct vm *vm, const struct node *kids);
-enum flow jv_for(struct vm *vm, const struct node *n, val iterable, int64_t depth0);
 val jv_eval(struct vm *vm, const struct node *n);
 void jv_print_node(struct vm *vm, const struct node *n); /* writes its value to the buffer */
 void jv_assign(struct vm *vm, const struct node *target, val v);
@@ -530,19 +505,14 @@ void jv_bind_name(struct vm *vm, uint32_t name, val v);
 val jv_lookup(struct vm *vm, uint32_t name);
 struct args jv_eval_args(struct vm *vm, const struct node *kids);
 val jv_call(struct vm *vm, val f, const struct args *a);
-val jv_call_macro(struct vm *vm, const struct macro *m, const struct args *a, val caller);
 
 enum func_id {
     FUNC_RANGE,
     FUNC_DICT,
     FUNC_NAMESPACE,
-    FUNC_CYCLER,
-    FUNC_JOINER,
-    FUNC_LIPSUM,
+    FUNC_OUTSIDE,
     FUNC_RAISE,
     FUNC_STRFTIME_NOW,
-    FUNC_LOOP_CYCLE,
-    FUNC_LOOP_CHANGED,
 };
 /* Returns the V_FUNC of a global name, or V_MISSING. */
 val jv_global(const struct str *name);
@@ -557,12 +527,10 @@ bool jv_test(struct vm *vm, int id, const struct str *name, val v, const struct 
 
 typedef val filter_fn(struct vm *vm, val v, const struct args *a);
 
-filter_fn jf_abs, jf_attr, jf_batch, jf_capitalize, jf_center, jf_default, jf_dictsort,
-    jf_escape, jf_first, jf_float, jf_forceescape, jf_format, jf_groupby, jf_indent, jf_int,
-    jf_items, jf_join, jf_last, jf_length, jf_list, jf_lower, jf_map, jf_max, jf_min, jf_reject,
-    jf_rejectattr, jf_replace, jf_reverse, jf_round, jf_safe, jf_select, jf_selectattr,
-    jf_slice, jf_sort, jf_string, jf_sum, jf_title, jf_tojson, jf_trim, jf_truncate, jf_unique,
-    jf_upper, jf_wordcount;
+filter_fn jf_capitalize, jf_default, jf_dictsort, jf_first, jf_indent, jf_int, jf_items,
+    jf_join, jf_last, jf_length, jf_list, jf_lower, jf_map, jf_reject, jf_rejectattr,
+    jf_replace, jf_reverse, jf_safe, jf_select, jf_selectattr, jf_sort, jf_string, jf_title,
+    jf_tojson, jf_trim, jf_unique, jf_upper;
 
 /* Returns the index of a method of this kind of value, or -1.  -2: the method changes the
  * value.  -3: Python has the method, but the subset does not. */
@@ -577,19 +545,12 @@ bool jv_next_line(struct vm *vm, const struct str *s, size_t *at, size_t *end, s
 /* Returns key and value of every member as tuples. */
 struct list *jv_pairs(struct vm *vm, const struct dict *d);
 
-/* ---- jinja_format.c ---- */
-
-val jv_percent(struct vm *vm, const struct str *format, val arg);
-val jv_format(struct vm *vm, const struct str *format, const struct args *a);
-
 /* ---- jinja_case.c ---- */
 
-enum str_case { CASE_UPPER, CASE_LOWER, CASE_TITLE, CASE_CAPITALIZE, CASE_SWAP };
-/* Write bytes [from, to) of s with another case to the buffer. */
-void jv_write_case(struct vm *vm, const struct str *s, size_t from, size_t to, enum str_case c);
+enum str_case { CASE_UPPER, CASE_LOWER, CASE_TITLE, CASE_CAPITALIZE };
+/* Write s with another case to the buffer. */
+void jv_write_case(struct vm *vm, const struct str *s, enum str_case c);
 bool jv_is_space(uint32_t cp);
-/* Returns the result of Python's predicate of this name: isalpha, isdigit, ... */
-bool jv_all(struct vm *vm, const struct str *s, const char *predicate);
 bool jv_is_printable(uint32_t cp);
 bool jv_is_word(uint32_t cp);
 /* Returns s without the code points of chars (NULL: white space) at its ends. */
@@ -636,7 +597,7 @@ struct parser {
     bool has_ahead;
     unsigned depth;  /* recursion depth */
     unsigned n_loop; /* enclosing loops in this macro */
-    unsigned macro_uses;
+    bool in_macro;
     uint32_t bucket[256]; /* 1 + name */
     uint32_t chain[JINJA_NAMES_MAX];
     char *piece;

@@ -21,7 +21,6 @@ const char *jv_type_name(val v)
         [V_RANGE] = "range",     [V_NAMESPACE] = "Namespace",
         [V_MACRO] = "Macro",     [V_FUNC] = "function",
         [V_METHOD] = "method",   [V_LOOP] = "LoopContext",
-        [V_CYCLER] = "Cycler",   [V_JOINER] = "Joiner",
     };
 
     return names[v.kind];
@@ -350,8 +349,7 @@ static struct list characters(struct vm *vm, const struct str *s)
 {
     struct list *l = jv_list_new(vm, jv_cps(vm, s) + 1); /* the first may be incomplete */
 
-    s = jv_plain(vm, jv_str(s)).u.s; /* Python's characters of Markup are plain text */
-
+    jv_refuse_safe(vm, s);
     for (size_t at = 0; at < s->len;) {
         size_t end = at + 1;
 
@@ -397,8 +395,8 @@ struct list jv_items(struct vm *vm, val v)
 static const char *op_name(enum link op)
 {
     static const char *const names[] = {
-        [LINK_ADD] = "+",       [LINK_SUB] = "-", [LINK_MUL] = "*",  [LINK_DIV] = "/",
-        [LINK_FLOORDIV] = "//", [LINK_MOD] = "%", [LINK_POW] = "**",
+        [LINK_ADD] = "+", [LINK_SUB] = "-",       [LINK_MUL] = "*",
+        [LINK_DIV] = "/", [LINK_FLOORDIV] = "//", [LINK_MOD] = "%",
     };
 
     return names[op];
@@ -407,21 +405,6 @@ static const char *op_name(enum link op)
 _Noreturn static void overflow(struct vm *vm)
 {
     jv_fail(vm, ERR_BUDGET, "an integer does not fit 64 bits");
-}
-
-static int64_t int_power(struct vm *vm, int64_t base, int64_t exponent)
-{
-    int64_t result = 1;
-
-    if (base == 0 || base == 1)
-        return exponent == 0 ? 1 : base;
-    if (base == -1)
-        return exponent % 2 == 0 ? 1 : -1;
-    for (; exponent > 0; exponent--) { /* at most 63 rounds */
-        if (__builtin_mul_overflow(result, base, &result))
-            overflow(vm);
-    }
-    return result;
 }
 
 static val int_arith(struct vm *vm, enum link op, int64_t a, int64_t b)
@@ -441,12 +424,6 @@ static val int_arith(struct vm *vm, enum link op, int64_t a, int64_t b)
         if (__builtin_mul_overflow(a, b, &r))
             overflow(vm);
         return jv_int(r);
-    case LINK_POW:
-        if (b >= 0)
-            return jv_int(int_power(vm, a, b));
-        if (a == 0)
-            jv_fail(vm, ERR_FORMAT, "0 cannot be raised to a negative power");
-        return jv_float(pow((double)a, (double)b));
     default: break;
     }
     if (b == 0)
@@ -474,48 +451,17 @@ static val int_arith(struct vm *vm, enum link op, int64_t a, int64_t b)
 
 static val float_arith(struct vm *vm, enum link op, double a, double b)
 {
-    double r;
-
     switch (op) {
     case LINK_ADD: return jv_float(a + b);
     case LINK_SUB: return jv_float(a - b);
     case LINK_MUL: return jv_float(a * b);
-    case LINK_POW:
-        if (a == 0 && b < 0)
-            jv_fail(vm, ERR_FORMAT, "0 cannot be raised to a negative power");
-        r = pow(a, b);
-        if (isnan(r) && !isnan(a) && !isnan(b))
-            jv_fail(vm, ERR_UNSUPPORTED, "a power is not a real number");
-        if (isinf(r) && isfinite(a) && isfinite(b))
-            jv_fail(vm, ERR_FORMAT, "a power is too large");
-        return jv_float(r);
     default: break;
     }
     if (b == 0)
         jv_fail(vm, ERR_FORMAT, "division by zero");
     if (op == LINK_DIV)
         return jv_float(a / b);
-    /* As in Python, the remainder has the sign of the divisor. */
-    r = fmod(a, b);
-    if (op == LINK_MOD) {
-        if (r != 0) {
-            if ((b < 0) != (r < 0))
-                r += b;
-        } else {
-            r = copysign(0, b);
-        }
-        return jv_float(r);
-    }
-    {
-        double div = (a - r) / b, whole;
-
-        if (r != 0 && (b < 0) != (r < 0))
-            div -= 1;
-        if (div == 0)
-            return jv_float(copysign(0, a / b));
-        whole = floor(div);
-        return jv_float(div - whole > 0.5 ? whole + 1 : whole);
-    }
+    jv_fail(vm, ERR_UNSUPPORTED, "\"%s\" is only supported for integers", op_name(op));
 }
 
 static val repeat(struct vm *vm, val v, int64_t times)
@@ -525,8 +471,8 @@ static val repeat(struct vm *vm, val v, int64_t times)
     if (v.kind == V_STR) {
         struct mark m = jv_begin(vm);
         const struct str *s = v.u.s;
-        val got;
 
+        jv_refuse_safe(vm, s);
         if (s->len > 0 && n > vm->d->max / s->len)
             jv_fail(vm, ERR_BUDGET, "a string is too long");
         if (s->store == NULL)
@@ -534,8 +480,7 @@ static val repeat(struct vm *vm, val v, int64_t times)
         else
             for (size_t i = 0; i < n; i++)
                 jv_write_str(vm, s);
-        got = jv_end(vm, m);
-        return s->markup ? jv_markup(vm, got) : got;
+        return jv_end(vm, m);
     }
 
     struct list *l;
@@ -560,22 +505,17 @@ static val add_lists(struct vm *vm, val a, val b)
     return jv_of_list(l, a.kind);
 }
 
+/* Joins with text that is marked as safe, for which the reference escapes the other text. */
 static val add_text(struct vm *vm, val a, val b)
 {
     struct mark m;
 
-    if (!a.u.s->markup && !b.u.s->markup)
+    if (!a.u.s->safe && !b.u.s->safe)
         return jv_join(vm, (const struct str *const[]){ a.u.s, b.u.s }, 2);
     m = jv_begin(vm);
-    if (a.u.s->markup)
-        jv_write_str(vm, a.u.s);
-    else
-        jv_write_escaped(vm, a.u.s);
-    if (b.u.s->markup)
-        jv_write_str(vm, b.u.s);
-    else
-        jv_write_escaped(vm, b.u.s);
-    return jv_markup(vm, jv_end(vm, m));
+    (a.u.s->safe ? jv_write_str : jv_write_escaped)(vm, a.u.s);
+    (b.u.s->safe ? jv_write_str : jv_write_escaped)(vm, b.u.s);
+    return jv_safe(vm, jv_end(vm, m));
 }
 
 val jv_arith(struct vm *vm, enum link op, val a, val b)
@@ -585,7 +525,7 @@ val jv_arith(struct vm *vm, enum link op, val a, val b)
 
     jv_charge(vm, 1);
     if (a.kind == V_STR && op == LINK_MOD)
-        return jv_percent(vm, a.u.s, b);
+        jv_fail(vm, ERR_UNSUPPORTED, "formatting with \"%%\" is not supported");
     if (a.kind == V_UNDEF)
         jv_fail_undef(vm, a);
     if (b.kind == V_UNDEF)

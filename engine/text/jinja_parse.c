@@ -112,12 +112,9 @@ uint32_t jp_name(struct parser *p, const char *s, size_t len)
         p->chain[j->n_name] = p->bucket[bucket];
         at = p->bucket[bucket] = ++j->n_name;
     }
-    if (at - 1 == NAME_CALLER)
-        p->macro_uses |= USES_CALLER;
-    else if (at - 1 == NAME_KWARGS)
-        p->macro_uses |= USES_KWARGS;
-    else if (at - 1 == NAME_VARARGS)
-        p->macro_uses |= USES_VARARGS;
+    if (p->in_macro && at - 1 >= NAME_CALLER && at - 1 < N_OWN_NAMES)
+        jp_fail(p, ERR_UNSUPPORTED, p->now.line, "\"%.*s\" in a macro is not supported",
+                (int)len, s);
     return at - 1;
 }
 
@@ -199,7 +196,8 @@ static struct node *parse_for(struct parser *p)
     n->b = jp_child(p, n, jp_tuple(p, false, false, "recursive"));
     if (jp_skip_name(p, "if"))
         n->c = jp_child(p, n, jp_expression(p, true));
-    n->flag = jp_skip_name(p, "recursive");
+    if (jp_is_name(&p->now, "recursive"))
+        jp_fail(p, ERR_UNSUPPORTED, n->line, "recursive loops are not supported");
     jp_skip_op(p, ':');
     expect_block_end(p);
     p->n_loop++;
@@ -283,8 +281,6 @@ static struct node *parse_signature(struct parser *p)
         if (jp_skip_op(p, '=')) {
             param->a = jp_child(p, param, jp_expression(p, true));
             defaults = true;
-        } else if (param->name == NAME_CALLER) {
-            jp_fail(p, ERR_FORMAT, param->line, "the parameter \"caller\" needs a default");
         } else if (defaults) {
             jp_fail(p, ERR_FORMAT, param->line,
                     "a parameter without a default follows one with a default");
@@ -295,22 +291,20 @@ static struct node *parse_signature(struct parser *p)
     return n;
 }
 
-/* Parse the body of a macro or call block.  Jumps cannot leave it to an outer loop. */
-static void macro_body(struct parser *p, struct node *n, const char *end)
+/* Parse a body that jumps cannot leave to an outer loop. */
+static void closed_body(struct parser *p, struct node *n, const char *end)
 {
-    unsigned n_loop = p->n_loop, uses = p->macro_uses;
+    unsigned n_loop = p->n_loop;
 
     p->n_loop = 0;
-    p->macro_uses = 0;
     body_to(p, n, end);
-    n->flag = (uint8_t)p->macro_uses;
-    p->macro_uses |= uses; /* a use in an inner macro counts for the outer one, too */
     p->n_loop = n_loop;
 }
 
 static struct node *parse_macro(struct parser *p)
 {
     struct node *n = jp_node(p, N_MACRO, p->now.line);
+    bool in_macro = p->in_macro;
 
     jp_next(p);
     if (p->now.type != T_NAME)
@@ -318,43 +312,20 @@ static struct node *parse_macro(struct parser *p)
     n->v = jp_str(p, p->now.p, p->now.len);
     n->name = jp_name(p, p->now.p, p->now.len);
     jp_next(p);
+    p->in_macro = true;
     n->c = jp_child(p, n, parse_signature(p));
-    macro_body(p, n, "endmacro");
+    closed_body(p, n, "endmacro");
+    p->in_macro = in_macro;
     return n;
 }
 
-static struct node *parse_call_block(struct parser *p)
-{
-    struct node *n = jp_node(p, N_CALLBLOCK, p->now.line);
-    struct node *caller = jp_node(p, N_MACRO, p->now.line);
-
-    jp_next(p);
-    caller->name = NAME_CALLER;
-    caller->v = jp_str(p, "caller", 6);
-    if (jp_is_op(&p->now, '('))
-        caller->c = jp_child(p, caller, parse_signature(p));
-    else
-        caller->c = jp_node(p, N_BODY, p->now.line);
-    n->a = jp_child(p, n, jp_expression(p, true));
-    if (n->a->type != N_CALL)
-        jp_fail(p, ERR_FORMAT, n->line, "\"call\" needs the call of a macro");
-    macro_body(p, caller, "endcall");
-    n->b = jp_child(p, n, caller);
-    return n;
-}
-
-/* Parse transformers' extension: a nameless macro that is printed. */
+/* Parse transformers' extension: a body with variables of its own. */
 static struct node *parse_generation(struct parser *p)
 {
-    struct node *n = jp_node(p, N_CALLBLOCK, p->now.line);
-    struct node *caller = jp_node(p, N_MACRO, p->now.line);
+    struct node *n = jp_node(p, N_GENERATION, p->now.line);
 
     jp_next(p);
-    caller->name = NAME_CALLER;
-    caller->v = jp_str(p, "caller", 6);
-    caller->c = jp_node(p, N_BODY, p->now.line);
-    macro_body(p, caller, "endgeneration");
-    n->b = jp_child(p, n, caller);
+    closed_body(p, n, "endgeneration");
     return n;
 }
 
@@ -365,40 +336,6 @@ static struct node *parse_filter_block(struct parser *p)
     jp_next(p);
     n->b = jp_child(p, n, jp_filters(p, NULL, true));
     body_to(p, n, "endfilter");
-    return n;
-}
-
-static struct node *parse_with(struct parser *p)
-{
-    struct node *n = jp_node(p, N_WITH, p->now.line), *tail = NULL;
-
-    jp_next(p);
-    n->c = jp_node(p, N_BODY, p->now.line);
-    while (p->now.type != T_BLOCK_END) {
-        struct node *set = jp_node(p, N_SET, p->now.line);
-
-        if (tail != NULL)
-            jp_expect_op(p, ',');
-        set->a = jp_child(p, set, jp_target(p, false, NULL));
-        jp_expect_op(p, '=');
-        set->b = jp_child(p, set, jp_expression(p, true));
-        jp_add(p, n->c, &tail, set);
-    }
-    jp_child(p, n, n->c);
-    body_to(p, n, "endwith");
-    return n;
-}
-
-static struct node *parse_print(struct parser *p)
-{
-    struct node *n = jp_node(p, N_PRINT, p->now.line), *tail = NULL;
-
-    jp_next(p);
-    while (p->now.type != T_BLOCK_END) {
-        if (tail != NULL)
-            jp_expect_op(p, ',');
-        jp_add(p, n, &tail, jp_expression(p, true));
-    }
     return n;
 }
 
@@ -424,16 +361,13 @@ static struct node *parse_statement(struct parser *p)
         { "for", parse_for },
         { "set", parse_set },
         { "macro", parse_macro },
-        { "call", parse_call_block },
         { "filter", parse_filter_block },
         { "generation", parse_generation },
-        { "with", parse_with },
-        { "print", parse_print },
         { "break", parse_jump },
         { "continue", parse_jump },
     };
-    static const char *const outside[] = { "include", "import", "from",      "extends",
-                                           "block",   "do",     "autoescape" };
+    static const char *const outside[] = { "include", "import",     "from", "extends", "block",
+                                           "do",      "autoescape", "call", "with",    "print" };
     char found[64];
 
     for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {

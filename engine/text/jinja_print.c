@@ -12,7 +12,7 @@
 #include "engine/text/jinja_internal.h"
 
 /* Store the shortest digits that read back as x, in Python's layout. */
-size_t jv_float_text(double x, char buf[32])
+static size_t float_text(double x, char buf[32])
 {
     char digits[32], *e;
     int precision, exponent;
@@ -43,7 +43,7 @@ static void print_float(struct vm *vm, val v)
     char buf[32];
 
     jv_charge(vm, 20);
-    jv_write(vm, buf, jv_float_text(v.u.f, buf), v.source);
+    jv_write(vm, buf, float_text(v.u.f, buf), v.source);
 }
 
 static void print_int(struct vm *vm, int64_t i, uint32_t source)
@@ -63,8 +63,7 @@ static void repr_str(struct vm *vm, const struct str *s)
     both = memchr(s->p, '"', s->len) != NULL;
     if (single && !both)
         quote = '"';
-    if (s->markup)
-        jv_puts(vm, "Markup(", around);
+    jv_refuse_safe(vm, s);
     jv_write(vm, &quote, 1, around);
     for (size_t at = 0; jv_piece(s, &at, s->len, &piece);) {
         size_t done = 0;
@@ -94,8 +93,6 @@ static void repr_str(struct vm *vm, const struct str *s)
         jv_write(vm, piece.p + done, piece.len - done, piece.source);
     }
     jv_write(vm, &quote, 1, around);
-    if (s->markup)
-        jv_puts(vm, ")", around);
 }
 
 static void repr_items(struct vm *vm, const struct list *l, const char *open, const char *close)
@@ -122,31 +119,6 @@ static void repr_dict(struct vm *vm, const struct dict *d)
     jv_puts(vm, "}", JINJA_TRUSTED);
 }
 
-static void repr_range(struct vm *vm, val v)
-{
-    const struct range *r = v.u.range;
-    int64_t stop = r->stop;
-
-    jv_puts(vm, "range(", v.source);
-    print_int(vm, r->start, v.source);
-    jv_puts(vm, ", ", v.source);
-    print_int(vm, stop, v.source);
-    if (r->step != 1) {
-        jv_puts(vm, ", ", v.source);
-        print_int(vm, r->step, v.source);
-    }
-    jv_puts(vm, ")", v.source);
-}
-
-static void repr_view(struct vm *vm, val v)
-{
-    static const char *const names[] = { [VIEW_ITEMS] = "dict_items([",
-                                         [VIEW_KEYS] = "dict_keys([",
-                                         [VIEW_VALUES] = "dict_values([" };
-
-    repr_items(vm, v.u.list, names[v.flag], "])");
-}
-
 void jv_repr(struct vm *vm, val v)
 {
     jv_charge(vm, 1);
@@ -161,28 +133,9 @@ void jv_repr(struct vm *vm, val v)
     case V_LIST: repr_items(vm, v.u.list, "[", "]"); break;
     case V_TUPLE: repr_items(vm, v.u.list, "(", v.u.list->n == 1 ? ",)" : ")"); break;
     case V_DICT: repr_dict(vm, v.u.dict); break;
-    case V_VIEW: repr_view(vm, v); break;
-    case V_RANGE: repr_range(vm, v); break;
-    case V_NAMESPACE:
-        jv_puts(vm, "<Namespace ", JINJA_TRUSTED);
-        repr_dict(vm, v.u.dict);
-        jv_puts(vm, ">", JINJA_TRUSTED);
-        break;
-    case V_MACRO:
-        jv_puts(vm, "<Macro ", JINJA_TRUSTED);
-        repr_str(vm, v.u.macro->node->v.u.s);
-        jv_puts(vm, ">", JINJA_TRUSTED);
-        break;
-    case V_LOOP:
-        jv_puts(vm, "<LoopContext ", JINJA_TRUSTED);
-        print_int(vm, (int64_t)v.u.loop->at + 1, JINJA_TRUSTED);
-        jv_puts(vm, "/", JINJA_TRUSTED);
-        print_int(vm, (int64_t)v.u.loop->n, JINJA_TRUSTED);
-        jv_puts(vm, ">", JINJA_TRUSTED);
-        break;
     default:
-        /* The reference would print an address. */
-        jv_fail(vm, ERR_FORMAT, "a value of type %s cannot be printed", jv_type_name(v));
+        /* The reference prints addresses of some, and names of Python for others. */
+        jv_fail(vm, ERR_UNSUPPORTED, "a value of type %s cannot be printed", jv_type_name(v));
     }
     jv_leave(vm);
 }

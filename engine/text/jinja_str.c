@@ -82,7 +82,7 @@ val jv_cut(struct vm *vm, const struct str *s, size_t from, size_t to)
     struct str *part;
 
     if (from >= to)
-        return s->markup ? jv_markup(vm, jv_str(&empty)) : jv_str(&empty);
+        return jv_str(&empty);
     if (from == 0 && to == s->len)
         return jv_str(s);
     part = jv_take(vm, sizeof *part);
@@ -153,26 +153,19 @@ bool jv_is(const struct str *s, const char *literal)
     return s->len == strlen(literal) && memcmp(s->p, literal, s->len) == 0;
 }
 
-static val with_markup(struct vm *vm, val v, bool markup)
+val jv_safe(struct vm *vm, val v)
 {
-    struct str *s;
+    struct str *s = jv_take(vm, sizeof *s);
 
-    if (v.u.s->markup == markup)
-        return v;
-    s = jv_take(vm, sizeof *s);
     *s = *v.u.s;
-    s->markup = markup;
+    s->safe = true;
     return jv_str(s);
 }
 
-val jv_markup(struct vm *vm, val v)
+void jv_refuse_safe(struct vm *vm, const struct str *s)
 {
-    return with_markup(vm, v, true);
-}
-
-val jv_plain(struct vm *vm, val v)
-{
-    return with_markup(vm, v, false);
+    if (s->safe)
+        jv_fail(vm, ERR_UNSUPPORTED, "text that is marked as safe can only be joined and printed");
 }
 
 /* ---- joining ---- */
@@ -244,7 +237,6 @@ val jv_join(struct vm *vm, const struct str *const *part, size_t n)
         store_add(vm, st, part[i]);
     s->len = len;
     s->built = true;
-    s->markup = false;
     s->n_cp = n_cp;
     return jv_str(s);
 }
@@ -351,27 +343,19 @@ void jv_write_str(struct vm *vm, const struct str *s)
 
 void jv_write_escaped(struct vm *vm, const struct str *s)
 {
+    static const char *const names[] = { ['&'] = "&amp;",  ['<'] = "&lt;",  ['>'] = "&gt;",
+                                         ['\''] = "&#39;", ['"'] = "&#34;" };
     struct piece piece;
 
     for (size_t at = 0; jv_piece(s, &at, s->len, &piece);) {
-        size_t done = 0;
-
         for (size_t i = 0; i < piece.len; i++) {
-            const char *as;
+            unsigned char c = (unsigned char)piece.p[i];
 
-            switch (piece.p[i]) {
-            case '&': as = "&amp;"; break;
-            case '<': as = "&lt;"; break;
-            case '>': as = "&gt;"; break;
-            case '\'': as = "&#39;"; break;
-            case '"': as = "&#34;"; break;
-            default: continue;
-            }
-            jv_write(vm, piece.p + done, i - done, piece.source);
-            jv_puts(vm, as, piece.source);
-            done = i + 1;
+            if (c < sizeof names / sizeof names[0] && names[c] != NULL)
+                jv_puts(vm, names[c], piece.source);
+            else
+                jv_write(vm, piece.p + i, 1, piece.source);
         }
-        jv_write(vm, piece.p + done, piece.len - done, piece.source);
     }
 }
 
@@ -444,24 +428,4 @@ size_t jv_find(struct vm *vm, const struct str *s, size_t from, size_t to,
     jv_charge_bytes(vm,
                     found != NULL ? (size_t)(found - s->p) - from + needle->len : to - from);
     return found != NULL ? (size_t)(found - s->p) : SIZE_MAX;
-}
-
-size_t jv_rfind(struct vm *vm, const struct str *s, size_t from, size_t to,
-                const struct str *needle)
-{
-    size_t at;
-
-    if (from > to || needle->len > to - from)
-        return SIZE_MAX;
-    for (at = to - needle->len;; at--) {
-        size_t same = 0;
-
-        while (same < needle->len && s->p[at + same] == needle->p[same])
-            same++;
-        jv_charge(vm, 1 + same / 16);
-        if (same == needle->len)
-            return at;
-        if (at == from)
-            return SIZE_MAX;
-    }
 }

@@ -3,21 +3,15 @@
  */
 #include "config.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "engine/text/jinja_internal.h"
 
 enum test_id {
     TEST_BOOLEAN,
-    TEST_CALLABLE,
     TEST_DEFINED,
-    TEST_DIVISIBLEBY,
     TEST_EQ,
-    TEST_ESCAPED,
-    TEST_EVEN,
     TEST_FALSE,
-    TEST_FILTER,
     TEST_FLOAT,
     TEST_GE,
     TEST_GT,
@@ -25,20 +19,15 @@ enum test_id {
     TEST_INTEGER,
     TEST_ITERABLE,
     TEST_LE,
-    TEST_LOWER,
     TEST_LT,
     TEST_MAPPING,
     TEST_NE,
     TEST_NONE,
     TEST_NUMBER,
-    TEST_ODD,
-    TEST_SAMEAS,
     TEST_SEQUENCE,
     TEST_STRING,
-    TEST_TEST,
     TEST_TRUE,
     TEST_UNDEFINED,
-    TEST_UPPER,
 };
 
 static const struct {
@@ -46,16 +35,11 @@ static const struct {
     enum test_id id;
 } tests[] = {
     { "boolean", TEST_BOOLEAN },
-    { "callable", TEST_CALLABLE },
     { "defined", TEST_DEFINED },
-    { "divisibleby", TEST_DIVISIBLEBY },
     { "eq", TEST_EQ },
     { "==", TEST_EQ },
     { "equalto", TEST_EQ },
-    { "escaped", TEST_ESCAPED },
-    { "even", TEST_EVEN },
     { "false", TEST_FALSE },
-    { "filter", TEST_FILTER },
     { "float", TEST_FLOAT },
     { "ge", TEST_GE },
     { ">=", TEST_GE },
@@ -68,7 +52,6 @@ static const struct {
     { "le", TEST_LE },
     { "<=", TEST_LE },
     { "lessthan", TEST_LT },
-    { "lower", TEST_LOWER },
     { "lt", TEST_LT },
     { "<", TEST_LT },
     { "mapping", TEST_MAPPING },
@@ -76,14 +59,10 @@ static const struct {
     { "!=", TEST_NE },
     { "none", TEST_NONE },
     { "number", TEST_NUMBER },
-    { "odd", TEST_ODD },
-    { "sameas", TEST_SAMEAS },
     { "sequence", TEST_SEQUENCE },
     { "string", TEST_STRING },
-    { "test", TEST_TEST },
     { "true", TEST_TRUE },
     { "undefined", TEST_UNDEFINED },
-    { "upper", TEST_UPPER },
 };
 
 int jinja_test_id(const char *name, size_t len)
@@ -93,14 +72,6 @@ int jinja_test_id(const char *name, size_t len)
             return (int)i;
     }
     return -1;
-}
-
-/* Returns v % by == rest. */
-static bool divides(struct vm *vm, val v, val by, int64_t rest)
-{
-    if (v.kind == V_STR) /* the reference formats it, then compares text with a number */
-        jv_fail(vm, ERR_FORMAT, "text cannot be divided");
-    return jv_equal(vm, jv_arith(vm, LINK_MOD, v, by), jv_int(rest));
 }
 
 static bool is_sequence(val v)
@@ -116,19 +87,6 @@ static bool is_sequence(val v)
     }
 }
 
-static bool is_callable(val v)
-{
-    switch (v.kind) {
-    case V_UNDEF:
-    case V_MACRO:
-    case V_FUNC:
-    case V_METHOD:
-    case V_LOOP:
-    case V_JOINER: return true;
-    default: return false;
-    }
-}
-
 bool jv_test(struct vm *vm, int id, const struct str *name, val v, const struct args *a)
 {
     enum test_id test;
@@ -140,27 +98,20 @@ bool jv_test(struct vm *vm, int id, const struct str *name, val v, const struct 
                 (int)(name->len < 60 ? name->len : 60), name->p);
     test = tests[id].id;
     switch (test) {
-    case TEST_DIVISIBLEBY: jv_bind(vm, a, "divisibleby", "num", 1, &arg); break;
     case TEST_EQ:
     case TEST_NE:
     case TEST_LT:
     case TEST_LE:
     case TEST_GT:
     case TEST_GE:
-    case TEST_IN:
-    case TEST_SAMEAS: jv_bind(vm, a, tests[id].name, "other", 1, &arg); break;
+    case TEST_IN: jv_bind(vm, a, tests[id].name, "other", 1, &arg); break;
     default: jv_bind(vm, a, tests[id].name, "", 0, NULL);
     }
     switch (test) {
     case TEST_BOOLEAN: return v.kind == V_BOOL;
-    case TEST_CALLABLE: return is_callable(v);
     case TEST_DEFINED: return v.kind != V_UNDEF;
-    case TEST_DIVISIBLEBY: return divides(vm, v, arg, 0);
     case TEST_EQ: return jv_compare(vm, LINK_EQ, v, arg);
-    case TEST_ESCAPED: return v.kind == V_STR && v.u.s->markup;
-    case TEST_EVEN: return divides(vm, v, jv_int(2), 0);
     case TEST_FALSE: return v.kind == V_BOOL && !v.u.b;
-    case TEST_FILTER: return v.kind == V_STR && jinja_filter_id(v.u.s->p, v.u.s->len) >= 0;
     case TEST_FLOAT: return v.kind == V_FLOAT;
     case TEST_GE: return jv_compare(vm, LINK_GE, v, arg);
     case TEST_GT: return jv_compare(vm, LINK_GT, v, arg);
@@ -168,20 +119,15 @@ bool jv_test(struct vm *vm, int id, const struct str *name, val v, const struct 
     case TEST_INTEGER: return v.kind == V_INT;
     case TEST_ITERABLE: return jv_can_iterate(v);
     case TEST_LE: return jv_compare(vm, LINK_LE, v, arg);
-    case TEST_LOWER: return jv_all(vm, jv_to_str(vm, v).u.s, "islower");
     case TEST_LT: return jv_compare(vm, LINK_LT, v, arg);
     case TEST_MAPPING: return v.kind == V_DICT;
     case TEST_NE: return jv_compare(vm, LINK_NE, v, arg);
     case TEST_NONE: return v.kind == V_NONE;
     case TEST_NUMBER: return jv_is_number(v);
-    case TEST_ODD: return divides(vm, v, jv_int(2), 1);
-    case TEST_SAMEAS: return jv_identical(v, arg);
     case TEST_SEQUENCE: return is_sequence(v);
     case TEST_STRING: return v.kind == V_STR;
-    case TEST_TEST: return v.kind == V_STR && jinja_test_id(v.u.s->p, v.u.s->len) >= 0;
     case TEST_TRUE: return v.kind == V_BOOL && v.u.b;
     case TEST_UNDEFINED: return v.kind == V_UNDEF;
-    case TEST_UPPER: return jv_all(vm, jv_to_str(vm, v).u.s, "isupper");
     }
     return false;
 }

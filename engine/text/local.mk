@@ -27,7 +27,6 @@ libengine_a_SOURCES += \
 	engine/text/jinja_expr.c \
 	engine/text/jinja_filters.c \
 	engine/text/jinja_filters_seq.c \
-	engine/text/jinja_format.c \
 	engine/text/jinja_lex.c \
 	engine/text/jinja_methods.c \
 	engine/text/jinja_ops.c \

@@ -9,6 +9,7 @@ conversations.json, and so is every template that templates.py finds (set MW_SHA
 """
 import json
 import os
+import re
 
 from reference import case
 from templates import all_templates
@@ -44,7 +45,7 @@ def expressions():
             got = case(f"expressions:{n}", template,
                        {k: v for k, v in VARIABLES.items() if k in template})
             if refused or " at 0x" in got.get("text", ""):  # it prints an address
-                got["refused"] = got.pop("text")
+                got["refused"] = re.sub(" at 0x[0-9a-f]+", "", got.pop("text", "an error"))
             yield got
 
 
