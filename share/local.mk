@@ -26,7 +26,7 @@ dist_applications_DATA = share/applications/memwall.desktop
 metainfodir = $(datadir)/metainfo
 dist_metainfo_DATA = share/metainfo/org.memwall.memwall.metainfo.xml
 
-# The program writes completions and parts of the man pages from its tables.  After a change of a
+# The program writes parts of the man pages from its tables.  After a change of a
 # table, run "make update-tables"; a test compares them.
 bashcompdir = $(datadir)/bash-completion/completions
 zshcompdir = $(datadir)/zsh/site-functions

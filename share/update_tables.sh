@@ -3,8 +3,7 @@
 #
 # Usage: update_tables.sh MEMWALL SRCDIR [--check]
 #
-# These are the completions of three shells, and parts of man pages.  In the page of a
-# subcommand, they are the lines between
+# These are parts of man pages.  In the page of a subcommand, they are the lines between
 #     .\" options: begin
 #     .\" options: end
 # and the same with "examples"; in memwall.1 and memwall-chat.1 the same with "commands", in
@@ -34,16 +33,6 @@ put()
         echo "written: $2"
     fi
 }
-
-for shell in bash zsh fish; do
-    case $shell in
-    bash) name=memwall ;;
-    zsh) name=_memwall ;;
-    fish) name=memwall.fish ;;
-    esac
-    "$memwall" completions "$shell" >"$work/out"
-    put "$work/out" "$srcdir/share/completions/$name"
-done
 
 # fill PART LIST FILE: replace the lines between the marks of PART in FILE.
 fill()

@@ -364,7 +364,7 @@ class LeftByOthers(KeyboardCase):
             t = self.start("list", env={"TERM": term})
             t.pump(30)
             self.assertNotIn(b"\033", t.raw)
-        t = self.start("completions", "bash")
+        t = self.start("completions", "list")
         t.pump(30)
         self.assertNotIn(b"\033[=", t.raw)
         t = self.start("list", before=behind_another)

@@ -12,9 +12,9 @@ from program import MEMWALL, SRCDIR, memwall  # noqa: E402
 
 
 def table():
-    """Yields (command, option, letter, argument, group, help) of every option of every command."""
+    """Returns (command, option, letter, argument, group, help, values) of all options."""
     lines = memwall("completions", "list").stdout.splitlines()
-    return [line.split("\t") for line in lines]
+    return [row for row in (line.split("\t") for line in lines) if row[1] != "-"]
 
 
 COMMANDS = sorted({row[0] for row in table()})
@@ -159,14 +159,19 @@ class Config(unittest.TestCase):
 class Tables(unittest.TestCase):
     maxDiff = None
 
-    def test_completions_offer_every_chat_format(self):
-        formats = "none gemma4 gemma4-large gemma3 "
-        for shell in ("bash", "zsh", "fish"):
-            with self.subTest(shell):
-                self.assertRegex(memwall("completions", shell).stdout,
-                                 rf"format\b.*{formats}.* chatml .* llama2 raw\b")
+    def test_the_list_has_the_values_of_options_and_arguments(self):
+        lines = memwall("completions", "list").stdout.splitlines()
+        values = {tuple(row[:2]): row[6] for row in (line.split("\t") for line in lines)}
+        for (command, option), want in {
+                ("chat", "-"): ":models", ("run", "-"): ":files", ("tokenize", "-"): ":model",
+                ("replay", "-"): ".jsonl", ("run", "--model"): ":models",
+                ("chat", "--theme"): ":themes", ("chat", "--open"): ":chats",
+                ("run", "--telemetry"): ":files", ("run", "--threads"): ":none",
+                ("run", "--raw"): "-", ("run", "--kv"): "f32 f16 q8_0 q4_0"}.items():
+            self.assertEqual(want, values[command, option], (command, option))
+        self.assertRegex(values["run", "--format"], r"^none .*\bgemma4 .*chatml .*\braw$")
 
-    def test_completions_and_man_pages_are_up_to_date(self):
+    def test_man_pages_are_up_to_date(self):
         r = subprocess.run(["sh", os.path.join(SRCDIR, "share", "update_tables.sh"), MEMWALL,
                             SRCDIR, "--check"], capture_output=True, text=True)
         self.assertEqual(0, r.returncode, r.stdout + r.stderr)
@@ -225,7 +230,7 @@ class Tables(unittest.TestCase):
 
     def test_every_option_belongs_to_a_command_and_has_help(self):
         for row in table():
-            self.assertEqual(6, len(row), row)
+            self.assertEqual(7, len(row), row)
             self.assertRegex(row[1], r"^--[a-z0-9-]+$")
             self.assertGreater(len(row[5]), 8, row)
 
@@ -239,6 +244,7 @@ class Bash(unittest.TestCase):
                 case "$*" in
                 "list --names")
                     printf '%s\\n' gemma-4-E2B-it:Q4_0 gemma-4-E2B-it:BF16 org/name:Q8_0 ;;
+                "completions list") "$MEMWALL" completions list ;;
                 "completions themes") printf '%s\\n' auto dark gruvbox-dark gruvbox-light ;;
                 "completions chats") printf '%s\\n' 2026-11-20-12.00.00 "a trip to Rome" ;;
                 esac
@@ -255,7 +261,8 @@ class Bash(unittest.TestCase):
         try:
             r = subprocess.run(["bash", "-c", script, "bash",
                                 os.path.join(SRCDIR, "share", "completions", "memwall"), *words],
-                               capture_output=True, text=True, cwd=folder.name)
+                               capture_output=True, text=True, cwd=folder.name,
+                               env={**os.environ, "MEMWALL": os.path.abspath(MEMWALL)})
         except FileNotFoundError:
             self.skipTest("bash is not installed")
         self.assertEqual("", r.stderr)
