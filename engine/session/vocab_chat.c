@@ -33,7 +33,7 @@ int mw_vocab_chat(const struct mw_vocab *v, const char *json, size_t len,
                   const struct mw_prompt_options *o, struct mw_prompt *out, struct err *e)
 {
     const struct chat_wish wish = {
-        .format = o->format, .template = o->template, .len = o->template_len, .evaluates = true
+        .format = o->format, .template = o->template, .len = o->template_len
     };
     struct chat_choice *choice = NULL;
     struct chat_prompt prompt = { 0 };

@@ -8,144 +8,106 @@
 
 #include "engine/text/chat_internal.h"
 
-static const struct turn_style gemma4 = {
-    .open = "<|turn>",
-    .role_text = "\n",
-    .close = "<turn|>",
-    .after = "\n",
-    .assistant = "model",
-    .has_bos = true,
-    .trims = true,
-};
-static const struct turn_style gemma3 = {
-    .open = "<start_of_turn>",
-    .role_text = "\n",
-    .close = "<end_of_turn>",
-    .after = "\n",
-    .assistant = "model",
-    .has_bos = true,
-    .trims = true,
-    .folds_system = true,
-};
-static const struct turn_style llama3 = {
-    .open = "<|start_header_id|>",
-    .role_end = "<|end_header_id|>",
-    .role_text = "\n\n",
-    .close = "<|eot_id|>",
-    .assistant = "assistant",
-    .has_bos = true,
-    .trims = true,
-};
-static const struct turn_style chatml = {
-    .open = "<|im_start|>",
-    .role_text = "\n",
-    .close = "<|im_end|>",
-    .after = "\n",
-    .assistant = "assistant",
-};
-static const struct turn_style phi4 = {
-    .open = "<|im_start|>",
-    .role_end = "<|im_sep|>",
-    .close = "<|im_end|>",
-    .assistant = "assistant",
-};
-
-static const struct inst_style v1_old = { .open = " ", .close = " ", .system = SYSTEM_FIRST };
-static const struct inst_style v1 = {
-    .before = " ",
-    .open = " ",
-    .close = " ",
-    .reply = " ",
-    .system = SYSTEM_FIRST,
-};
-static const struct inst_style v3 = {
-    .is_control = true,
-    .open = " ",
-    .reply = " ",
-    .trims_reply = true,
-    .system = SYSTEM_LAST,
-};
-static const struct inst_style tekken = { .is_control = true, .system = SYSTEM_LAST };
-static const struct inst_style v7 = {
-    .is_control = true,
-    .open = " ",
-    .reply = " ",
-    .system = SYSTEM_OWN,
-};
-static const struct inst_style v7_tekken = { .is_control = true, .system = SYSTEM_OWN };
-
-#define QWEN_SYSTEM "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."
-
-static const struct chat_format formats[] = {
-    { .name = "gemma4",
-      .render = chat_render_gemma4,
-      .turn = &gemma4,
-      .think = THINK_CHANNEL,
-      .open = CHANNEL_OPEN,
-      .close = CHANNEL_CLOSE,
-      .can_switch = true },
-    { .name = "gemma4-large",
-      .render = chat_render_gemma4,
-      .turn = &gemma4,
-      .think = THINK_CHANNEL,
-      .open = CHANNEL_OPEN,
-      .close = CHANNEL_CLOSE,
-      .can_switch = true,
-      .is_large = true },
-    { .name = "gemma3", .render = chat_render_turns, .turn = &gemma3 },
-    { .name = "gemma2", .render = chat_render_turns, .turn = &gemma3 },
-    { .name = "llama3", .render = chat_render_turns, .turn = &llama3 },
-    { .name = "llama3.1", .render = chat_render_turns, .turn = &llama3, .has_dates = true },
-    { .name = "chatml",
-      .render = chat_render_turns,
-      .turn = &chatml,
-      .think = THINK_TAGS,
-      .open = THINK_OPEN,
-      .close = THINK_CLOSE },
-    { .name = "qwen2.5",
-      .render = chat_render_turns,
-      .turn = &chatml,
-      .default_system = QWEN_SYSTEM },
-    { .name = "qwen3",
-      .render = chat_render_turns,
-      .turn = &chatml,
-      .think = THINK_TAGS,
-      .open = THINK_OPEN,
-      .close = THINK_CLOSE,
-      .can_switch = true },
-    { .name = "phi3", .render = chat_render_phi3 },
-    { .name = "phi3.5", .render = chat_render_phi35 },
-    { .name = "phi4", .render = chat_render_turns, .turn = &phi4 },
-    { .name = "mistral-v1-old", .render = chat_render_inst, .inst = &v1_old },
-    { .name = "mistral-v1", .render = chat_render_inst, .inst = &v1 },
-    { .name = "mistral-v3", .render = chat_render_inst, .inst = &v3 },
-    { .name = "mistral-tekken", .render = chat_render_inst, .inst = &tekken },
-    { .name = "mistral-v7", .render = chat_render_inst, .inst = &v7 },
-    { .name = "mistral-v7-tekken", .render = chat_render_inst, .inst = &v7_tekken },
-    { .name = "llama2", .render = chat_render_llama2 },
-    { .name = "raw", .render = chat_render_raw },
+/*
+ * The built-in formats: raw, and templates for the evaluator.  They are for files without a
+ * template, so each is for vocabularies with its control tokens (Ollama's files of these
+ * families).  The rules follow the models' own templates.
+ */
+static const struct built_in {
+    const char *name, *open, *close; /* the control tokens around a turn */
+    const char *template;            /* NULL: raw */
+} built_in[] = {
+    { "gemma4", "<|turn>", "<turn|>",
+      /* A system turn; thinking only in answers after the last question; answers in a row are
+       * one turn. */
+      "{{ bos_token }}{% set thinks = enable_thinking is defined and enable_thinking %}"
+      "{% set first = messages[0].role == 'system' if messages else false %}"
+      "{% set ns = namespace(question=-1) %}{% for m in messages %}{% if m.role == 'user' %}"
+      "{% set ns.question = loop.index0 %}{% endif %}{% endfor %}"
+      "{% if thinks or first %}{{ '<|turn>system\n' + ('<|think|>\n' if thinks else '') }}"
+      "{{ messages[0].content|trim if first else '' }}{{ '<turn|>\n' }}{% endif %}"
+      "{% set rest = messages[1:] if first else messages %}{% for m in rest %}"
+      "{% set answer = m.role == 'assistant' %}"
+      "{% if not answer or loop.first or loop.previtem.role != 'assistant' %}"
+      "{{ '<|turn>' + ('model' if answer else m.role) + '\n' }}{% endif %}"
+      "{% if answer and m.reasoning_content and loop.index0 + (1 if first else 0) > "
+      "ns.question %}{{ '<|channel>thought\n' + m.reasoning_content + '\n<channel|>' }}"
+      "{% endif %}{% if answer %}{% set text %}{% for part in m.content.split('<channel|>') %}"
+      "{{ part.split('<|channel>')[0] }}{% endfor %}{% endset %}{{ text|trim }}"
+      "{% else %}{{ m.content|trim }}{% endif %}"
+      "{% if not answer or loop.last or loop.nextitem.role != 'assistant' %}"
+      "{{ '<turn|>\n' }}{% endif %}{% endfor %}"
+      "{% if add_generation_prompt %}{{ '<|turn>model\n' }}{% endif %}" },
+    { "gemma3", "<start_of_turn>", "<end_of_turn>",
+      /* The system text goes before the question. */
+      "{{ bos_token }}{% set ns = namespace(system='') %}{% for m in messages %}"
+      "{% if m.role == 'system' and not loop.last %}{% set ns.system = m.content + '\n\n' %}"
+      "{% else %}{{ '<start_of_turn>' + ('model' if m.role == 'assistant' else 'user') + '\n' }}"
+      "{{ (ns.system if m.role == 'user' else '') + m.content|trim }}{{ '<end_of_turn>\n' }}"
+      "{% set ns.system = '' %}{% endif %}{% endfor %}"
+      "{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}" },
+    { "llama3", "<|start_header_id|>", "<|eot_id|>",
+      "{{ bos_token }}{% for m in messages %}{{ '<|start_header_id|>' + m.role + "
+      "'<|end_header_id|>\n\n' + m.content|trim + '<|eot_id|>' }}{% endfor %}"
+      "{% if add_generation_prompt %}"
+      "{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}" },
+    { "chatml", "<|im_start|>", "<|im_end|>",
+      "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}"
+      "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}" },
+    { .name = "raw" },
 };
 
-#define N_FORMAT (sizeof formats / sizeof formats[0])
+#define N_FORMAT ((int)(sizeof built_in / sizeof built_in[0]))
+
+static void render_raw(struct chat_writer *w, const struct chat_format *f,
+                       const struct chat_message *m, size_t n, const struct chat_options *o)
+{
+    (void)f;
+    (void)o;
+    if (tokenizer_info(w->t)->add_bos)
+        chat_bos(w);
+    for (size_t i = 0; i < n; i++) {
+        if (m[i].ids != NULL)
+            chat_answer_ids(w, &m[i]);
+        else
+            chat_bytes(w, m[i].content, m[i].len);
+    }
+}
 
 static int no_format(const char *name, struct err *e)
 {
-    size_t n = 0;
-    char list[200];
+    char list[100] = "";
 
-    for (size_t i = 0; i < N_FORMAT && n < sizeof list; i++)
-        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i > 0 ? " " : "",
-                              formats[i].name);
-    return err_set(e, ERR_ARGUMENT, "unknown chat format \"%.30s\"; use %s", name, list);
+    for (int i = 0; i < N_FORMAT; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), " %s", built_in[i].name);
+    return err_set(e, ERR_ARGUMENT, "unknown chat format \"%.30s\"; use%s", name, list);
 }
 
-const struct chat_format *chat_format_named(const char *name, struct err *e)
+static bool is_control(const struct tokenizer *t, const char *name)
 {
-    for (size_t i = 0; i < N_FORMAT; i++)
-        if (strcmp(formats[i].name, name) == 0)
-            return &formats[i];
-    no_format(name, e);
-    return NULL;
+    int64_t id = tokenizer_find(t, name, strlen(name));
+
+    return id >= 0 && tokenizer_kind(t, (uint32_t)id) == TOKEN_CONTROL;
+}
+
+int chat_format_open(struct chat_format *f, const char *name, const struct tokenizer *t,
+                     struct err *e)
+{
+    const struct built_in *b = built_in;
+
+    *f = (struct chat_format){ .name = "raw", .render = render_raw };
+    while (b < built_in + N_FORMAT && strcmp(b->name, name) != 0)
+        b++;
+    if (b == built_in + N_FORMAT)
+        return no_format(name, e);
+    if (b->template == NULL)
+        return 0;
+    if (!is_control(t, b->open) || !is_control(t, b->close))
+        return err_set(e, ERR_UNSUPPORTED,
+                       "the vocabulary has no control token %s, which the chat format \"%s\" "
+                       "needs; choose another one with --format",
+                       is_control(t, b->open) ? b->close : b->open, name);
+    return chat_template_open(f, b->name, t, b->template, strlen(b->template), e);
 }
 
 const char *chat_format_name(const struct chat_format *f)
@@ -155,7 +117,7 @@ const char *chat_format_name(const struct chat_format *f)
 
 const char *chat_format_at(int i)
 {
-    return i >= 0 && (size_t)i < N_FORMAT ? formats[i].name : NULL;
+    return i >= 0 && i < N_FORMAT ? built_in[i].name : NULL;
 }
 
 int chat_format_render(const struct chat_format *f, const struct tokenizer *t,

@@ -36,21 +36,16 @@ struct chat_options {
 
 struct chat_format;
 
-/* Returns the built-in format with this name (static; "raw" is plain completion), or NULL with
- * a list of the names in *e. */
-const struct chat_format *chat_format_named(const char *name, struct err *e);
 /* Returns "template" for an evaluated template, else the name of the built-in format. */
 const char *chat_format_name(const struct chat_format *f);
-/* The name of built-in format i; NULL after the last. */
+/* The name of built-in format i; NULL after the last.  "raw" is plain completion. */
 const char *chat_format_at(int i);
 
 /* ---- choosing the format of a model ---- */
 
 enum chat_source {
     CHAT_NAMED,     /* the caller named a built-in format */
-    CHAT_EQUAL,     /* a built-in format known to equal the model's template */
     CHAT_EVALUATED, /* the template is evaluated */
-    CHAT_BY_WORDS,  /* guessed from words of a template that cannot be evaluated */
     CHAT_BY_TOKENS, /* guessed from control tokens of the vocabulary */
     CHAT_NO_FORMAT, /* no clue found: raw */
 };
@@ -60,18 +55,16 @@ struct chat_wish {
     const char *format;   /* a built-in format by name, or NULL */
     const char *template; /* len bytes that replace the model's template, or NULL */
     size_t len;
-    bool evaluates; /* evaluate the template even if a built-in format equals it */
 };
 
 /*
  * The format of a model, with the reason for the choice.  If the model has a template, it is
- * evaluated, or replaced by a built-in format that is known to be equal.  If the template
- * cannot be evaluated, the format is guessed from its words, then from the control tokens of
- * the vocabulary.  Borrows the tokenizer.  One thread at a time may render with it.
+ * evaluated.  Without one, or if it cannot be evaluated, a built-in format is chosen by the
+ * control tokens of the vocabulary.  Borrows the tokenizer.  One thread at a time may render with it.
  */
 struct chat_choice;
 
-/* Returns -1 with *e for an unknown format name, a template that cannot be read, or a
+/* Returns -1 with *e for an unknown format name or one whose tokens the vocabulary lacks, a template that cannot be read, or a
  * wish->template that cannot be evaluated.  wish may be NULL. */
 int chat_choose(struct chat_choice **out, const struct catalogue *c, const struct tokenizer *t,
                 const struct chat_wish *wish, struct err *e);

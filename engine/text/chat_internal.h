@@ -10,27 +10,6 @@
 
 struct chat_writer;
 
-/* Formats whose turns all look alike.  A NULL prints nothing. */
-struct turn_style {
-    const char *open;      /* control token before the role */
-    const char *role_end;  /* control token after the role */
-    const char *role_text; /* text after role_end */
-    const char *close;     /* control token after the content */
-    const char *after;     /* text after close */
-    const char *assistant; /* name of the model's own role */
-    bool has_bos, trims, folds_system;
-};
-
-/* Formats with [INST] ... [/INST]. */
-struct inst_style {
-    bool is_control;          /* the marks are control tokens, not text */
-    const char *before;       /* text in front of the first mark */
-    const char *open, *close; /* text around the user message, inside the marks */
-    const char *reply;        /* text before an answer */
-    bool trims_reply;
-    enum { SYSTEM_FIRST, SYSTEM_LAST, SYSTEM_OWN } system;
-};
-
 enum think_kind {
     THINK_NONE,
     THINK_CHANNEL, /* between two tokens, with a label */
@@ -41,11 +20,9 @@ enum think_kind {
 #define CHAT_N_TURN 16 /* marks that open a turn */
 
 struct chat_format {
-    const char *name;
+    const char *name; /* CHAT_TEMPLATE_NAME, or that of a built-in format */
     void (*render)(struct chat_writer *w, const struct chat_format *f,
                    const struct chat_message *m, size_t n, const struct chat_options *o);
-    const struct turn_style *turn;
-    const struct inst_style *inst;
     enum think_kind think;
     char open[MARK_BYTES], close[MARK_BYTES]; /* around thinking; empty for harmony */
     /* Tokens around a label and thinking that an answer may have instead (MedGemma). */
@@ -57,11 +34,7 @@ struct chat_format {
     uint32_t turn_id[CHAT_N_TURN];
     char turn_word[CHAT_N_TURN][MARK_BYTES];
     size_t n_turn_id, n_turn_word;
-    bool can_switch; /* thinking can be switched on or off */
-    bool is_large;   /* Gemma 4: an empty channel switches thinking off */
-    bool has_dates;  /* Llama 3.1: a system turn with dates always comes first */
-    const char *default_system;
-    struct chat_template *template; /* the evaluated template; NULL: a built-in format */
+    struct chat_template *template; /* NULL: raw */
     bool has_end;                   /* the template prints the token `end` after an answer */
     uint32_t end;
 };
@@ -90,8 +63,12 @@ struct jinja_value;
  * Parse a template, find out by trial how it treats messages, and fill *f with its format.
  * Returns -1 with *e if it cannot be parsed or cannot render a message.
  */
-int chat_template_open(struct chat_format *f, const struct tokenizer *t, const char *text,
-                       size_t len, struct err *e);
+int chat_template_open(struct chat_format *f, const char *name, const struct tokenizer *t,
+                       const char *text, size_t len, struct err *e);
+/* Fill *f with the built-in format of this name.  Returns -1 with *e if there is none, or if
+ * the vocabulary lacks its control tokens. */
+int chat_format_open(struct chat_format *f, const char *name, const struct tokenizer *t,
+                     struct err *e);
 void chat_template_close(struct chat_format *f);
 /* Give the thinking of an answer under the i-th name that the template may read.  false: there
  * is none. */
@@ -122,22 +99,6 @@ int chat_format_show(const struct chat_format *f, const struct tokenizer *t,
                      const struct chat_options *options, struct chat_prompt *out,
                      struct err *e);
 
-/* Renderers of the built-in formats, in chat_turns.c and chat_inst.c. */
-void chat_render_turns(struct chat_writer *w, const struct chat_format *f,
-                       const struct chat_message *m, size_t n, const struct chat_options *o);
-void chat_render_gemma4(struct chat_writer *w, const struct chat_format *f,
-                        const struct chat_message *m, size_t n, const struct chat_options *o);
-void chat_render_phi3(struct chat_writer *w, const struct chat_format *f,
-                      const struct chat_message *m, size_t n, const struct chat_options *o);
-void chat_render_phi35(struct chat_writer *w, const struct chat_format *f,
-                       const struct chat_message *m, size_t n, const struct chat_options *o);
-void chat_render_inst(struct chat_writer *w, const struct chat_format *f,
-                      const struct chat_message *m, size_t n, const struct chat_options *o);
-void chat_render_llama2(struct chat_writer *w, const struct chat_format *f,
-                        const struct chat_message *m, size_t n, const struct chat_options *o);
-void chat_render_raw(struct chat_writer *w, const struct chat_format *f,
-                     const struct chat_message *m, size_t n, const struct chat_options *o);
-
 /*
  * The writer collects text and encodes it as one run when a control token follows, like the
  * reference.  The template's text therefore merges with the content next to it.  After an
@@ -158,9 +119,10 @@ struct chat_writer {
     struct err *e;
 };
 
+/* Returns the id that begins a text, or -1. */
+int64_t chat_bos_id(const struct tokenizer *t);
 void chat_bos(struct chat_writer *w);
-void chat_control(struct chat_writer *w, const char *name);
-void chat_text(struct chat_writer *w, const char *text); /* NULL: does nothing */
+void chat_text(struct chat_writer *w, const char *text);
 void chat_bytes(struct chat_writer *w, const char *text, size_t len);
 void chat_ids(struct chat_writer *w, const uint32_t *id, size_t n);
 void chat_flush(struct chat_writer *w, bool strip_end);

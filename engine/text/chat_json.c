@@ -199,7 +199,7 @@ int chat_format_render_json(const struct chat_format *f, const struct tokenizer 
     *out = (struct chat_prompt){ 0 };
     if (chat_format_check_json(messages, e) != 0)
         return -1;
-    if (f->template != NULL && !is_chat(messages)) {
+    if (strcmp(f->name, CHAT_TEMPLATE_NAME) == 0 && !is_chat(messages)) {
         chat_template_render_list(&w, f, json_list, messages, messages->n, json_bytes(messages),
                                   options);
     } else if (make_plain(&p, messages, &rich) == 0) {

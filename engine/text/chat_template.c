@@ -560,20 +560,21 @@ void chat_template_words(const char *text, size_t len, struct mark_words *out)
 
 /* ---- opening ---- */
 
-int chat_template_open(struct chat_format *f, const struct tokenizer *t, const char *text,
-                       size_t len, struct err *e)
+int chat_template_open(struct chat_format *f, const char *name, const struct tokenizer *t,
+                       const char *text, size_t len, struct err *e)
 {
     const struct vocab_info *info = tokenizer_info(t);
+    bool is_own = strcmp(name, CHAT_TEMPLATE_NAME) == 0;
     struct chat_template *x = calloc(1, sizeof *x);
     time_t now = time(NULL);
 
-    *f = (struct chat_format){ .name = CHAT_TEMPLATE_NAME,
+    *f = (struct chat_format){ .name = name,
                                .render = chat_render_template,
                                .template = x };
     if (x == NULL)
         return err_memory(e, "a chat template");
     x->t = t;
-    x->n_bos = token_text(t, info->bos, x->bos);
+    x->n_bos = token_text(t, is_own ? info->bos : chat_bos_id(t), x->bos);
     x->n_eos = token_text(t, info->eos, x->eos);
     x->n_unk = token_text(t, info->unk, x->unk);
     x->n_pad = token_text(t, info->pad, x->pad);

@@ -98,8 +98,7 @@ void chat_bytes(struct chat_writer *w, const char *text, size_t len)
 
 void chat_text(struct chat_writer *w, const char *text)
 {
-    if (text != NULL)
-        chat_bytes(w, text, strlen(text));
+    chat_bytes(w, text, strlen(text));
 }
 
 void chat_flush(struct chat_writer *w, bool strip_end)
@@ -132,32 +131,23 @@ void chat_control_id(struct chat_writer *w, uint32_t id)
              tokenizer_piece(w->t, id, true, piece, sizeof piece));
 }
 
-void chat_control(struct chat_writer *w, const char *name)
+int64_t chat_bos_id(const struct tokenizer *t)
 {
-    int64_t id = tokenizer_find(w->t, name, strlen(name));
+    static const char *const names[] = { "<bos>", "<s>", "<|begin_of_text|>" };
+    int64_t id = tokenizer_info(t)->bos;
 
-    if (w->rc != 0 || name[0] == '\0')
-        return;
-    if (id < 0 || tokenizer_kind(w->t, (uint32_t)id) != TOKEN_CONTROL) {
-        w->rc = err_set(w->e, ERR_UNSUPPORTED,
-                        "the vocabulary has no control token %s, which the chat format \"%s\" "
-                        "needs; choose another one with --format",
-                        name, w->format->name);
-        return;
+    for (size_t i = 0; id < 0 && i < sizeof names / sizeof names[0]; i++) {
+        id = tokenizer_find(t, names[i], strlen(names[i]));
+        if (id >= 0 && tokenizer_kind(t, (uint32_t)id) != TOKEN_CONTROL)
+            id = -1;
     }
-    chat_control_id(w, (uint32_t)id);
+    return id;
 }
 
 void chat_bos(struct chat_writer *w)
 {
-    static const char *const names[] = { "<bos>", "<s>", "<|begin_of_text|>" };
-    int64_t id = tokenizer_info(w->t)->bos;
+    int64_t id = chat_bos_id(w->t);
 
-    for (size_t i = 0; id < 0 && i < sizeof names / sizeof names[0]; i++) {
-        id = tokenizer_find(w->t, names[i], strlen(names[i]));
-        if (id >= 0 && tokenizer_kind(w->t, (uint32_t)id) != TOKEN_CONTROL)
-            id = -1;
-    }
     if (w->rc == 0 && id >= 0)
         chat_control_id(w, (uint32_t)id);
 }

@@ -6,14 +6,12 @@ libengine_a_SOURCES += \
 	engine/text/bpe.c engine/text/bpe.h \
 	engine/text/chat_choose.c \
 	engine/text/chat_format.c engine/text/chat_format.h \
-	engine/text/chat_inst.c \
 	engine/text/chat_internal.h \
 	engine/text/chat_json.c \
 	engine/text/chat_marks.c \
 	engine/text/chat_openings.c \
 	engine/text/chat_template.c \
 	engine/text/chat_trial.c engine/text/chat_trial.h \
-	engine/text/chat_turns.c \
 	engine/text/chat_writer.c \
 	engine/text/decode.c \
 	engine/text/encode.c \

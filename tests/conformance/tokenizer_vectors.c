@@ -31,6 +31,7 @@ struct sum {
     size_t len;
 };
 
+static const struct catalogue *model;
 static const struct tokenizer *tokenizer;
 static const char *label;
 static int n_failed;
@@ -172,9 +173,9 @@ static enum chat_role role_of(const char *name)
 /* The data names formats by a model. */
 static const char *format_of(const char *name)
 {
-    return strcmp(name, "gemma4-e2b") == 0   ? "gemma4"
-           : strcmp(name, "gemma4-31b") == 0 ? "gemma4-large"
-                                             : name;
+    return strcmp(name, "gemma4-e2b") == 0 ? "gemma4"
+           : strcmp(name, "gemma2") == 0   ? "gemma3"
+                                           : name;
 }
 
 /* The same conversation as JSON, and the text that the template prints. */
@@ -207,6 +208,8 @@ static void chat_line(struct sum *s, const struct json_line *v)
     struct chat_options o = { .add_generation_prompt = json_line_is(
                                   json_line_get(options, "add_generation_prompt")) };
     struct chat_message messages[16];
+    const struct chat_wish wish = { .format = format_of(format->text) };
+    struct chat_choice *choice = NULL;
     const struct chat_format *f;
     struct ids want = { 0 }, got = { 0 };
     struct err e = ERR_INIT;
@@ -236,7 +239,8 @@ static void chat_line(struct sum *s, const struct json_line *v)
         ids_of(json_line_get(v, "ids"), &want);
     else if (tokenizer_encode(tokenizer, text->text, text->len, true, true, &want, &e) != 0)
         bad(s, "text", e.what, strlen(e.what));
-    f = chat_format_named(format_of(format->text), &e);
+    f = chat_choose(&choice, model, tokenizer, &wish, &e) == 0 ? chat_choice_format(choice)
+                                                               : NULL;
     if (f == NULL || chat_format_render(f, tokenizer, messages, n, &o, &got, &e) != 0) {
         bad(s, json_line_get(v, "case")->text, e.what, strlen(e.what));
     } else if (!same_ids(&want, &got)) {
@@ -246,6 +250,7 @@ static void chat_line(struct sum *s, const struct json_line *v)
     } else {
         chat_json(s, f, &o, text, &want);
     }
+    chat_choice_free(choice);
     ids_free(&want);
     ids_free(&got);
 }
@@ -352,6 +357,7 @@ int main(int argc, char **argv)
         err_text(&e, text, sizeof text);
         die(argv[2], text);
     }
+    model = c;
     tokenizer = t;
     if (COUNTS_MEMORY && peak_kib() - before > MAX_PEAK_KIB)
         die(argv[2], "took too much memory while it was opened");

@@ -29,21 +29,25 @@ static const struct tiny vocabularies[] = {
       .added = CONTROL(262, "<|im_start|>") "," CONTROL(263, "<|im_end|>") },
     { .texts = "\"a\",\"b\",\"ab\",\"\u2581\",\"\u2581a\",\"\u2581\u2581\",\"\\n\",\"\\n\\n\"",
       .merges = "\"a b\",\"\u2581 a\",\"\u2581 \u2581\",\"\\n \\n\"",
-      .added = CONTROL(264, "<|channel>") "," CONTROL(265, "<channel|>") },
+      .added = CONTROL(264, "<|channel>") "," CONTROL(265, "<channel|>") "," CONTROL(
+          266, "<|turn>") "," CONTROL(267, "<turn|>") },
 };
 #define N_VOCABULARY (sizeof vocabularies / sizeof vocabularies[0])
 
 static const char *const formats[] = { "chatml", "gemma4" };
 
 static struct tokenizer *tokenizers[N_VOCABULARY];
+static struct chat_choice *choices[N_VOCABULARY];
 
 static void open_all(void)
 {
     for (size_t i = 0; i < N_VOCABULARY; i++) {
         struct catalogue *c = tiny_open(&vocabularies[i]);
+        const struct chat_wish wish = { .format = formats[i] };
         struct err e = ERR_INIT;
 
-        if (tokenizer_open(&tokenizers[i], c, &e) != 0)
+        if (tokenizer_open(&tokenizers[i], c, &e) != 0 ||
+            chat_choose(&choices[i], c, tokenizers[i], &wish, &e) != 0)
             abort();
         tiny_close(c);
     }
@@ -100,13 +104,12 @@ static void there_and_back(const struct tokenizer *t, const char *text, size_t n
     ids_free(&ids);
 }
 
-static void any_ids(const struct tokenizer *t, const char *format, const uint8_t *data,
-                    size_t n)
+static void any_ids(const struct tokenizer *t, const struct chat_format *format,
+                    const uint8_t *data, size_t n)
 {
     static uint32_t id[MAX_INPUT];
     static char bytes[MAX_INPUT * 16], want[3 * sizeof bytes];
-    struct err e = ERR_INIT;
-    struct answer_parser p = { .format = chat_format_named(format, &e), .tokenizer = t };
+    struct answer_parser p = { .format = format, .tokenizer = t };
     size_t n_bytes = 0, n_want, n_got, n_shown = 0, n_mark = 0, len;
     char *got, buf[DECODE_MAX + 64];
     bool is_thinking;
@@ -144,6 +147,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         open_all();
     which = data[0] % N_VOCABULARY;
     there_and_back(tokenizers[which], (const char *)data + 1, size - 1);
-    any_ids(tokenizers[which], formats[which], data + 1, size - 1);
+    any_ids(tokenizers[which], chat_choice_format(choices[which]), data + 1, size - 1);
     return 0;
 }

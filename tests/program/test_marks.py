@@ -415,12 +415,6 @@ class Turns(Marks):
         # Marks that the template prints as text.
         "llama 2": ("]", "[IN", dict(marks=("<s>", "</s>"), eos="</s>", template=LLAMA2,
                                      arch="llama", more=("ST]",))),
-        "llama 2, built in": ("]", "[IN", dict(
-            marks=("<s>", "</s>"), eos="</s>", template=CHATML, arch="llama", more=("ST]",),
-            args=("--format", "llama2"))),
-        "mistral 1, built in": ("]", "[IN", dict(
-            marks=("<s>", "</s>"), eos="</s>", template=None, arch="llama", more=("ST]",),
-            args=("--format", "mistral-v1"))),
         "llama 2, a system message": ("]", "<<S", dict(
             marks=("<s>", "</s>"), eos="</s>", template=published("llama2"), arch="llama",
             more=("YS>>",))),
@@ -459,24 +453,9 @@ class Turns(Marks):
     GEMMA_4 = dict(marks=("<bos>", "<|turn>", "<turn|>", "<|channel>", "<channel|>"),
                    eos="<turn|>", arch="llama")
     LLAMA_3 = dict(marks=LLAMA3_MARKS, eos="<|eot_id|>", arch="llama", pre="llama-bpe")
-    PHI_3 = dict(marks=PHI_MARKS, eos="<|endoftext|>", arch="llama")
-    INST = dict(marks=V7, eos="</s>", arch="llama", pre="tekken")
-    SPELLED = dict(marks=("<s>", "</s>"), eos="</s>", arch="llama", more=("ST]",))
     FORMATS = {
-        "chatml": ("\n", IM[0], dict()), "qwen2.5": ("\n", IM[0], dict()),
-        "qwen3": ("\n", IM[0], dict(user=("<think>", "</think>"))),
-        "gemma2": ("\n", "<start_of_turn>", GEMMA), "gemma3": ("\n", "<start_of_turn>", GEMMA),
-        "gemma4": ("\n", "<|turn>", GEMMA_4),
-        "gemma4-large": ("<channel|>", "<|turn>", GEMMA_4),
-        "llama3": ("\n\n", "<|start_header_id|>", LLAMA_3),
-        "llama3.1": ("\n\n", "<|start_header_id|>", LLAMA_3),
-        "phi3": ("\n", "<|user|>", PHI_3), "phi3.5": ("\n", "<|system|>", PHI_3),
-        "phi4": ("<|im_sep|>", IM[0], dict(marks=("<|im_start|>", "<|im_sep|>", "<|im_end|>"))),
-        "mistral-v3": ("[/INST]", "[INST]", INST), "mistral-tekken": ("[/INST]", "[INST]", INST),
-        "mistral-v7": ("[/INST]", "[SYSTEM_PROMPT]", INST),
-        "mistral-v7-tekken": ("[/INST]", "[SYSTEM_PROMPT]", INST),
-        "mistral-v1-old": ("]", "[IN", SPELLED), "mistral-v1": ("]", "[IN", SPELLED),
-        "llama2": ("]", "[IN", SPELLED),
+        "chatml": ("\n", IM[0], dict()), "gemma3": ("\n", "<start_of_turn>", GEMMA),
+        "gemma4": ("\n", "<|turn>", GEMMA_4), "llama3": ("\n\n", "<|start_header_id|>", LLAMA_3),
     }
 
     def test_a_mark_of_a_built_in_format_ends_the_answer(self):

@@ -82,7 +82,7 @@ class Usage(unittest.TestCase):
 
     def test_an_unknown_chat_format_is_answered_with_those_there_are(self):
         self.wrong(["run", "-m", "x.gguf", "--format", "nope", "hi"],
-                   '--format: "nope" is not a chat format', " gemma4, ", " mistral-v7-tekken, ", " raw")
+                   '--format: "nope" is not a chat format', " gemma4, ", " chatml, ", " raw")
 
     def test_good_values_get_as_far_as_the_model(self):
         for args in (["--ctx", "32k"], ["--ctx=1"], ["-c8192"], ["--memory", "1.5GiB"],

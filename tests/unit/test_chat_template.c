@@ -1,5 +1,4 @@
-/* The model's own template: compared with built-in formats, rendered turn after turn, with
- * thinking and end tokens. */
+/* The model's own template: rendered turn after turn, with thinking and end tokens. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -146,12 +145,11 @@ static char *read_template(const char *name)
     return text;
 }
 
-static void open_model(struct opened *x, const struct model *m, bool evaluates)
+static void open_model(struct opened *x, const struct model *m)
 {
     static const char words[] =
         "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"\u2581\"},"
         "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\u2581\"}]}";
-    const struct chat_wish wish = { .evaluates = evaluates };
     struct tiny tiny = { .byte_level = !m->has_words,
                          .added = m->added,
                          .config = m->config,
@@ -162,7 +160,7 @@ static void open_model(struct opened *x, const struct model *m, bool evaluates)
     tiny.template = x->text != NULL ? x->text : m->template;
     x->c = tiny_open(&tiny);
     if (tokenizer_open(&x->t, x->c, &e) != 0 ||
-        chat_choose(&x->choice, x->c, x->t, &wish, &e) != 0)
+        chat_choose(&x->choice, x->c, x->t, NULL, &e) != 0)
         fail_msg("%s: %s", m->name != NULL ? m->name : "inline", e.what);
     x->f = chat_choice_format(x->choice);
 }
@@ -192,85 +190,6 @@ static void assert_same_ids(const struct ids *a, const struct ids *b, const char
 {
     if (a->n != b->n || (a->n > 0 && memcmp(a->id, b->id, a->n * sizeof *a->id) != 0))
         fail_msg("%s: %zu and %zu ids differ", what, a->n, b->n);
-}
-
-/* ---- equal formats ---- */
-
-/* Contents that a template may trim, split or spell tokens with. */
-static const char *const contents[] = {
-    "Hi",
-    "",
-    " ",
-    "  a\n",
-    "\n\nb  ",
-    "</s>[INST]<s>",
-    "[/INST] x",
-    "caf\u00e9 \u2581 \u4f60",
-    "<<SYS>>\nx\n<</SYS>>",
-    "a\tb\n\nc",
-};
-
-#define N_CONTENT (sizeof contents / sizeof contents[0])
-
-/* Make conversation number i, which decides on a system message, the number of turns and their
- * texts. */
-static size_t conversation(struct chat_message *m, size_t i)
-{
-    size_t n = 0, has_system = i % 2, n_turn = 1 + i / 2 % 5;
-
-    if (has_system != 0)
-        m[n++] = say(CHAT_SYSTEM, contents[i / 10 % N_CONTENT]);
-    for (size_t k = 0; k < n_turn; k++)
-        m[n++] = say(k % 2 == 0 ? CHAT_USER : CHAT_ASSISTANT,
-                     contents[(i / 10 + 3 * k + i / 100) % N_CONTENT]);
-    return n;
-}
-
-static void compare_formats(const struct model *m, const char *name)
-{
-    struct opened built_in, evaluated;
-    struct ids a = { 0 }, b = { 0 };
-    struct err e;
-
-    open_model(&built_in, m, false);
-    open_model(&evaluated, m, true);
-    assert_int_equal(chat_choice_source(built_in.choice), CHAT_EQUAL);
-    assert_string_equal(chat_format_name(built_in.f), name);
-    assert_int_equal(chat_choice_source(evaluated.choice), CHAT_EVALUATED);
-    for (size_t i = 0; i < 1000; i++) {
-        for (int k = 0; k < 6; k++) {
-            const struct chat_options o = { .add_generation_prompt = k % 2 != 0,
-                                            .think = k / 2 };
-            struct chat_message message[8];
-            size_t n = conversation(message, i);
-            char what[64];
-
-            snprintf(what, sizeof what, "%s: conversation %zu, options %d", name, i, k);
-            if (render(&built_in, message, n, &o, &a, &e) != 0 ||
-                render(&evaluated, message, n, &o, &b, &e) != 0)
-                fail_msg("%s: %s", what, e.what);
-            assert_same_ids(&a, &b, what);
-        }
-    }
-    ids_free(&a);
-    ids_free(&b);
-    close_model(&built_in);
-    close_model(&evaluated);
-}
-
-static void a_fast_format_is_equal_to_its_template(void **state)
-{
-    static const char *const equal[] = { "llama2", "mistral-v1-old" };
-    size_t n = 0;
-
-    (void)state;
-    for (size_t i = 0; i < N_MODEL; i++)
-        for (size_t k = 0; k < sizeof equal / sizeof equal[0]; k++)
-            if (models[i].name != NULL && strcmp(models[i].name, equal[k]) == 0) {
-                compare_formats(&models[i], equal[k]);
-                n++;
-            }
-    assert_int_equal(n, 2);
 }
 
 /* ---- turn after turn ---- */
@@ -315,7 +234,7 @@ static void each_prompt_extends_the_last_one(void **state)
 
         if (models[i].opens_thinking)
             continue;
-        open_model(&x, &models[i], true);
+        open_model(&x, &models[i]);
         for (size_t k = 0; k < 5; k++) {
             struct chat_message m[9] = { say(CHAT_USER, "a question") };
             struct ids prompt = { 0 }, next = { 0 }, said[4] = { { 0 } };
@@ -356,7 +275,7 @@ static void kept_ids_are_those_of_the_text(void **state)
         struct opened x;
         struct err e;
 
-        open_model(&x, &models[i], true);
+        open_model(&x, &models[i]);
         /* After a SentencePiece prompt, the space before the word belongs to the answer. */
         generate(&x, models[i].has_words && models[i].template != NULL ? " Hello" : "Hello",
                  &said, shown);
@@ -388,7 +307,7 @@ static void the_token_after_an_answer_ends_one(void **state)
         struct opened x;
         size_t n, k = 0;
 
-        open_model(&x, &models[i], true);
+        open_model(&x, &models[i]);
         n = chat_stop_ids(x.c, x.t, x.f, stop, 16);
         while (k < n && stop[k] != models[i].end)
             k++;
@@ -466,7 +385,7 @@ static void only_the_final_channel_of_gpt_oss_is_the_answer(void **state)
     size_t n;
 
     (void)state;
-    open_model(&x, &gpt_oss, true);
+    open_model(&x, &gpt_oss);
     encode_marks(&x, said, &generated);
     parse_ids(&x, &generated, thought, answer);
     assert_string_equal(thought, "hm");
@@ -508,7 +427,7 @@ static void a_prompt_that_opens_thinking_begins_the_answer_there(void **state)
     for (size_t i = 0; i < N_MODEL; i++) {
         struct opened x;
 
-        open_model(&x, &models[i], true);
+        open_model(&x, &models[i]);
         if (models[i].opens_thinking) {
             parse_after(&x, &on, "hm\n</think>\n\nyes", thought, answer);
             assert_string_equal(thought, "hm\n");
@@ -543,7 +462,7 @@ static void questions_in_a_row_are_joined_where_roles_must_alternate(void **stat
     struct err e;
 
     (void)state;
-    open_model(&x, &models[0], true); /* Llama 2 */
+    open_model(&x, &models[0]); /* Llama 2 */
     assert_int_equal(render(&x, apart, 3, &o, &one, &e), 0);
     assert_int_equal(render(&x, joined, 2, &o, &two, &e), 0);
     assert_same_ids(&one, &two, "joined");
@@ -567,7 +486,7 @@ static void a_refusal_has_the_message_of_the_template(void **state)
     struct err e;
 
     (void)state;
-    open_model(&x, &m, true);
+    open_model(&x, &m);
     assert_int_equal(render(&x, &bad, 1, &o, &ids, &e), -1);
     assert_int_equal(e.code, ERR_ARGUMENT);
     assert_non_null(strstr(e.what, "say please"));
@@ -595,7 +514,7 @@ static void a_template_cannot_take_all_memory(void **state)
     struct err e;
 
     (void)state;
-    open_model(&x, &m, true);
+    open_model(&x, &m);
     assert_int_equal(chat_choice_source(x.choice), CHAT_EVALUATED);
     assert_int_equal(render(&x, ask, 3, &o, &ids, &e), -1);
     assert_int_equal(e.code, ERR_BUDGET);
@@ -606,7 +525,6 @@ static void a_template_cannot_take_all_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fast_format_is_equal_to_its_template),
         cmocka_unit_test(each_prompt_extends_the_last_one),
         cmocka_unit_test(kept_ids_are_those_of_the_text),
         cmocka_unit_test(the_token_after_an_answer_ends_one),
