@@ -10,11 +10,9 @@
 
 #include "src/base/text_table.h"
 #include "src/measure/results_print.h"
+#include "src/measure/sweep_chart.h"
 #include "src/report/page_facts.h"
 #include "src/report/page_html.h"
-
-#define MAX_POINTS 128
-#define MAX_NAMES  16
 
 void page_results_hide(struct results *r)
 {
@@ -32,27 +30,41 @@ static bool same(const struct point *a, const struct point *b, enum dimension d)
            strcmp(a->setting[d].text, b->setting[d].text) == 0;
 }
 
+/* Mapped points in a cage are a line of their own beside the others. */
 static bool is_varied(const struct results *r, enum dimension d)
 {
-    for (size_t i = 1; i < r->n_point; i++)
-        if (!same(&r->point[0], &r->point[i], d))
+    const struct point *first = NULL;
+
+    for (size_t i = 0; i < r->n_point; i++) {
+        if (r->point[i].is_caged)
+            continue;
+        if (first != NULL && !same(first, &r->point[i], d))
+            return true;
+        first = &r->point[i];
+    }
+    return false;
+}
+
+static bool has_caged(const struct results *r)
+{
+    for (size_t i = 0; i < r->n_point; i++)
+        if (r->point[i].is_caged)
             return true;
     return false;
 }
 
-/* The setting along the chart, or N_DIMENSION.  Ways to read are lines of a chart if anything
- * else varies. */
+/* The setting along the chart, or N_DIMENSION: the table shows a grid. */
 static enum dimension along(const struct results *r)
 {
     enum dimension found = N_DIMENSION;
 
     for (int d = 0; d < N_DIMENSION; d++)
-        if (d != DIM_IO && is_varied(r, (enum dimension)d)) {
+        if (is_varied(r, (enum dimension)d)) {
             if (found != N_DIMENSION)
-                return N_DIMENSION; /* a grid: the table shows it */
+                return N_DIMENSION;
             found = (enum dimension)d;
         }
-    return found == N_DIMENSION && is_varied(r, DIM_IO) ? DIM_IO : found;
+    return found;
 }
 
 static struct chart_point at(const struct point *p, double x)
@@ -67,7 +79,7 @@ size_t page_results_wall(const struct results *r, struct chart_point *out, size_
 {
     size_t used = 0;
 
-    if (r->n_point == 0 || (r->n_point > 1 && along(r) != DIM_MEMORY) || is_varied(r, DIM_IO))
+    if (r->n_point == 0 || (r->n_point > 1 && along(r) != DIM_MEMORY) || has_caged(r))
         return 0;
     for (size_t i = 0; i < r->n_point && used < n; i++)
         if (r->point[i].n_run > 0)
@@ -75,121 +87,23 @@ size_t page_results_wall(const struct results *r, struct chart_point *out, size_
     return used;
 }
 
-struct names {
-    char text[MAX_NAMES][24];
-    const char *name[MAX_NAMES];
-    int n;
-};
-
-static double name_place(struct names *names, const char *text)
-{
-    for (int i = 0; i < names->n; i++)
-        if (strcmp(names->name[i], text) == 0)
-            return i;
-    if (names->n == MAX_NAMES)
-        return (double)NAN;
-    snprintf(names->text[names->n], sizeof names->text[0], "%s", text);
-    names->name[names->n] = names->text[names->n];
-    return names->n++;
-}
-
-static double place(const struct point *p, enum dimension d, struct names *names)
-{
-    char text[24];
-
-    if (dimension_table[d].is_text)
-        return name_place(names, setting_print(p, d, text, sizeof text));
-    if (d == DIM_MEMORY)
-        return (double)p->budget_bytes;
-    if (d == DIM_THREADS && p->setting[d].number == 0)
-        return (double)p->n_thread;
-    return (double)p->setting[d].number;
-}
-
-static enum chart_unit unit_of(enum dimension d)
-{
-    if (dimension_table[d].is_text)
-        return CHART_NAMES;
-    if (d == DIM_MEMORY)
-        return CHART_BYTES;
-    return d == DIM_THREADS || d == DIM_CHUNK ? CHART_NUMBER : CHART_TOKENS;
-}
-
-struct lines {
-    struct chart_point point[CHART_SERIES_MAX][MAX_POINTS];
-    struct chart_series series[CHART_SERIES_MAX];
-    char name[CHART_SERIES_MAX][48];
-    size_t n;
-};
-
-/* A line of the points that are read as the point `like` is. */
-static void add_line(struct lines *l, const struct results *r, const struct point *like,
-                     enum dimension d, bool is_prediction, struct names *names)
-{
-    struct chart_series *s = &l->series[l->n];
-    char io[24], *name = l->name[l->n];
-    bool is_mmap = strncmp(setting_print(like, DIM_IO, io, sizeof io), "mmap", 4) == 0;
-
-    snprintf(name, sizeof l->name[0], "%s%s%s", is_prediction ? "predicted" : "measured",
-             is_varied(r, DIM_IO) && d != DIM_IO ? ", " : "",
-             is_varied(r, DIM_IO) && d != DIM_IO ? io[0] != '\0' ? io : "auto" : "");
-    *s = (struct chart_series){ name,
-                                is_prediction ? CHART_PREDICTED
-                                : is_mmap     ? CHART_AGAINST
-                                              : CHART_MEASURED,
-                                l->point[l->n], 0, false };
-    for (size_t i = 0; i < r->n_point && s->n < MAX_POINTS; i++) {
-        const struct point *p = &r->point[i];
-        double x;
-
-        if (d != DIM_IO && !same(like, p, DIM_IO))
-            continue;
-        x = place(p, d, names);
-        l->point[l->n][s->n++] = is_prediction
-                                     ? (struct chart_point){ x, p->predicted.value[METRIC_DECODE],
-                                                             (double)NAN, (double)NAN }
-                                     : at(p, x);
-    }
-    l->n++;
-}
-
 void page_results_chart(const struct results *r, const char *id, FILE *to)
 {
-    struct lines *l = calloc(1, sizeof *l);
     enum dimension d = along(r);
-    struct names names = { .n = 0 };
-    struct chart c = {
-        .id = id,
-        .y = { .symbol = "tok/s", .unit = CHART_NUMBER, .from_zero = true },
-    };
-    char title[64];
+    struct err ignored = ERR_INIT;
+    struct sweep_chart s;
+    int over = 0;
 
-    if (l == NULL || d == N_DIMENSION) {
-        free(l);
+    while (over < N_OVER && sweep_axes[over].dimension != d)
+        over++;
+    if (over == N_OVER || sweep_chart_open(&s, r, (enum sweep_over)over, &ignored) != 0)
         return;
-    }
-    for (size_t i = 0; i < r->n_point && l->n + 1 < CHART_SERIES_MAX; i++) {
-        bool is_first = true;
-
-        for (size_t k = 0; k < i && d != DIM_IO; k++)
-            is_first &= !same(&r->point[k], &r->point[i], DIM_IO);
-        if (is_first && (d != DIM_IO || i == 0)) {
-            add_line(l, r, &r->point[i], d, false, &names);
-            add_line(l, r, &r->point[i], d, true, &names);
-        }
-    }
-    snprintf(title, sizeof title, "Speed of answers by %s", dimension_table[d].heading);
-    c.title = title;
-    c.x = (struct chart_axis){ .label = dimension_table[d].heading,
-                               .unit = unit_of(d),
-                               .name = names.name,
-                               .n_name = names.n };
-    c.series = l->series;
-    c.n_series = l->n;
+    snprintf(s.title, sizeof s.title, "Speed of answers by %s", dimension_table[d].heading);
+    s.chart.id = id;
     fputs("<figure class=\"one\">", to);
-    chart_svg(&c, 600, 360, to);
+    chart_svg(&s.chart, 600, 360, to);
     fputs("</figure>\n", to);
-    free(l);
+    sweep_chart_close(&s);
 }
 
 /* --- the table --- */

@@ -10,11 +10,10 @@
 #include "engine/base/json_write.h"
 #include "src/report/page_facts.h"
 #include "src/report/page_html.h"
-#include "ui/chart/heat.h"
+#include "ui/chart/chart.h"
 
 #define MAX_MOMENTS 20000
 #define MAX_TOKENS  100000
-#define MAX_COLUMNS 480 /* of layers; more are thinned */
 
 #define CHART_WIDTH  560
 #define CHART_HEIGHT 340
@@ -43,10 +42,8 @@ static double value_of(const struct mw_os_value *v)
 
 struct reading {
     struct track *t;
-    uint64_t start_ns, last_ns, last_bytes, last_token, last_passes;
+    uint64_t start_ns, last_ns, last_bytes, last_token;
     uint64_t last_os_ns;
-    size_t stride; /* every stride-th pass becomes a column */
-    size_t n_pass;
     double last_token_s;
     uint64_t last_n; /* number of the last token in its answer */
     bool failed;     /* out of memory */
@@ -87,48 +84,6 @@ static void take_tokens(struct reading *r, const struct mw_sample *s)
     r->last_token = s->n_token;
 }
 
-/* Keep every second column, and from now on every second one of the passes taken until now. */
-static void thin(struct reading *r, size_t n_layer)
-{
-    struct track *t = r->t;
-
-    for (size_t i = 0; 2 * i < t->n_column; i++) {
-        memmove(t->layer + i * n_layer, t->layer + 2 * i * n_layer, n_layer * sizeof *t->layer);
-        t->column_s[i] = t->column_s[2 * i];
-    }
-    t->n_column = (t->n_column + 1) / 2;
-    r->stride *= 2;
-}
-
-static void take_layers(struct reading *r, const struct mw_sample *s)
-{
-    struct track *t = r->t;
-    size_t n_layer = (size_t)s->n_layer + 1;
-    uint64_t passes = 0;
-
-    for (size_t i = 0; i < n_layer; i++)
-        passes += s->layer[i].passes;
-    if (s->n_layer == 0 || s->n_layer != t->run.n_layer || passes == r->last_passes)
-        return;
-    r->last_passes = passes;
-    if (r->n_pass++ % r->stride != 0)
-        return;
-    if (t->n_column == MAX_COLUMNS)
-        thin(r, n_layer);
-    if (t->layer == NULL) {
-        t->layer = calloc(MAX_COLUMNS * n_layer, sizeof *t->layer);
-        t->column_s = calloc(MAX_COLUMNS, sizeof *t->column_s);
-        if (t->layer == NULL || t->column_s == NULL) {
-            r->failed = true;
-            return;
-        }
-    }
-    for (size_t i = 0; i < n_layer; i++)
-        t->layer[t->n_column * n_layer + i] =
-            (float)(s->layer[i].stall_ns + s->layer[i].compute_ns) / 1e6F;
-    t->column_s[t->n_column++] = seconds_since(r, s->t_ns);
-}
-
 static void take_moment(struct reading *r, const struct mw_sample *s)
 {
     struct track *t = r->t;
@@ -160,7 +115,7 @@ static void take_moment(struct reading *r, const struct mw_sample *s)
 
 static int read_all(struct track *t, const char *path, struct err *e)
 {
-    struct reading r = { .t = t, .stride = 1 };
+    struct reading r = { .t = t };
     struct mw_sample *s = calloc(1, sizeof *s);
     struct mw_replay *replay = NULL;
     struct err broken = ERR_INIT;
@@ -179,11 +134,9 @@ static int read_all(struct track *t, const char *path, struct err *e)
         }
         if (r.start_ns == 0)
             r.start_ns = s->t_ns;
-        if (t->n_column == 0)
-            t->run = s->run;
+        t->run = s->run;
         t->disk_limit = s->disk_limit;
         take_tokens(&r, s);
-        take_layers(&r, s);
         take_moment(&r, s);
     }
     if (rc == 0 && r.failed)
@@ -216,8 +169,6 @@ void track_free(struct track *t)
         return;
     free(t->moment);
     free(t->token);
-    free(t->layer);
-    free(t->column_s);
     free(t);
 }
 
@@ -343,35 +294,6 @@ static void disk_chart(const struct track *t, struct chart_point *p, FILE *to)
         figure(&c, to);
 }
 
-/* Layers are rows, so the columns of the track are turned. */
-static void layer_map(const struct track *t, FILE *to)
-{
-    size_t n_layer = (size_t)t->run.n_layer + 1;
-    float *value = malloc(t->n_column * n_layer * sizeof *value);
-    struct heat h = {
-        .id = "layers",
-        .title = "Time of each layer, pass after pass",
-        .about = "The last row is the output head.",
-        .row = { .label = "layer", .unit = CHART_TOKENS },
-        .column = { .label = "pass (of those that were sampled)", .unit = CHART_TOKENS },
-        .first_column = 1,
-        .n_row = n_layer,
-        .n_column = t->n_column,
-        .value = value,
-        .scale = { .symbol = "ms", .unit = CHART_NUMBER },
-    };
-
-    if (value == NULL)
-        return;
-    for (size_t c = 0; c < t->n_column; c++)
-        for (size_t l = 0; l < n_layer; l++)
-            value[l * t->n_column + c] = t->layer[c * n_layer + l];
-    fputs("<figure>", to);
-    heat_svg(&h, CHART_WIDTH, CHART_HEIGHT + 40, to);
-    fputs("</figure>\n", to);
-    free(value);
-}
-
 void track_html(const struct track *t, FILE *to)
 {
     size_t n = t->n_token > 2 * t->n_moment ? t->n_token : 2 * t->n_moment;
@@ -384,8 +306,6 @@ void track_html(const struct track *t, FILE *to)
         memory_chart(t, p, to);
     speed_chart(t, p, to);
     disk_chart(t, p, to);
-    if (t->n_column > 1)
-        layer_map(t, to);
     fputs("</div>\n", to);
     free(p);
 }
@@ -419,17 +339,6 @@ void track_json(const struct track *t, FILE *to)
         json_double(&j, "wall_s", t->token[i].wall_s, 6);
         json_double(&j, "stall_s", t->token[i].stall_s, 6);
         json_double(&j, "read_bytes", t->token[i].bytes, 0);
-        json_end(&j);
-    }
-    json_end(&j);
-    json_array(&j, "passes");
-    for (size_t c = 0; c < t->n_column; c++) {
-        json_object(&j, NULL);
-        json_double(&j, "t_s", t->column_s[c], 3);
-        json_array(&j, "layer_ms");
-        for (size_t l = 0; l <= t->run.n_layer; l++)
-            json_double(&j, NULL, (double)t->layer[c * ((size_t)t->run.n_layer + 1) + l], 3);
-        json_end(&j);
         json_end(&j);
     }
     json_end(&j);

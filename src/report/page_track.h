@@ -33,10 +33,6 @@ struct track {
     size_t n_moment, room_moment;
     struct track_token *token; /* [n_token] */
     size_t n_token, room_token;
-    /* Milliseconds of layers, [n_column][run.n_layer + 1], of passes at these times. */
-    float *layer;
-    double *column_s; /* [n_column] */
-    size_t n_column;
     uint64_t disk_limit;
     uint64_t peak;    /* of memory; 0: unknown */
     char broken[384]; /* why the recording ends early; "" if it does not */

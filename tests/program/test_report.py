@@ -134,9 +134,6 @@ class Measured(Report):
         self.assertGreater(len(track["tokens"]), 3)
         times = [t["t_s"] for t in track["tokens"]]
         self.assertEqual(sorted(times), times)
-        n_layer = page.json("plan")["n_layer"]
-        self.assertGreater(len(track["passes"]), 3)
-        self.assertEqual({n_layer + 1}, {len(p["layer_ms"]) for p in track["passes"]})
         # The points of the sweep are within their budgets, the smallest first.
         self.assertEqual(5, len(sweep["points"]))
         budgets = [p["plan"]["budget_bytes"] for p in sweep["points"]]

@@ -14,8 +14,9 @@
 #include <cmocka.h>
 
 #include "tests/lib/xml_read.h"
-#include "ui/chart/heat.h"
+#include "ui/chart/chart.h"
 #include "ui/chart/markup.h"
+#include "ui/chart/ticks.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define MI       (1024.0 * 1024)
@@ -319,64 +320,6 @@ static void names_are_an_axis(void **state)
     free(text);
 }
 
-/* --- heat --- */
-
-/* The table is 2 x 4 in a plot of (640 - 76) x (380 - 140): cells of 141 x 120.  Level 7 is the
- * largest value, and neighbours of one level are one rectangle. */
-static void a_heat_map_has_a_rectangle_for_equal_neighbours(void **state)
-{
-    static const float value[] = { 0, 8, 8, 4, NAN, 1, 0, 0 };
-    struct heat h = { .id = "h",
-                      .title = "Heat",
-                      .row = { .label = "layer" },
-                      .column = { .label = "token" },
-                      .n_row = 2,
-                      .n_column = 4,
-                      .value = value,
-                      .scale = { .symbol = "ms" } };
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-
-    (void)state;
-    heat_svg(&h, 640, 380, f);
-    fclose(f);
-    xml_assert(text);
-    assert_non_null(strstr(text, "class=\"h7\" d=\"M197.0 48.0h282.0v120.0h-282.0z\""));
-    assert_non_null(strstr(text, "class=\"h4\" d=\"M479.0 48.0h141.0v120.0h-141.0z\""));
-    assert_non_null(strstr(text, "class=\"h0\" d=\"M56.0 48.0h141.0v120.0h-141.0z"
-                                 "M338.0 168.0h282.0v120.0h-282.0z\""));
-    assert_non_null(strstr(text, "2 x 4 cells; the highest is 8 ms at layer 0, token 1."));
-    free(text);
-}
-
-static void a_large_table_is_shown_by_means(void **state)
-{
-    enum { ROWS = 200, COLUMNS = 2400 };
-    float *value = calloc((size_t)ROWS * COLUMNS, sizeof *value);
-    struct heat h = { .id = "h",
-                      .title = "Heat",
-                      .n_row = ROWS,
-                      .n_column = COLUMNS,
-                      .value = value,
-                      .scale = { .symbol = "ms" } };
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-
-    (void)state;
-    assert_non_null(value);
-    for (int i = 0; i < ROWS * COLUMNS; i++)
-        value[i] = i % 2 == 0 ? 3 : 1;
-    heat_svg(&h, 640, 380, f);
-    fclose(f);
-    xml_assert(text);
-    assert_true(n < 20000);
-    assert_non_null(strstr(text, ">2 ms</text>")); /* the mean of 20 columns */
-    free(text);
-    free(value);
-}
-
 /* --- cells --- */
 
 static void assert_printed(const struct chart *c, struct chart_look look, const char *want)
@@ -484,8 +427,6 @@ int main(void)
         cmocka_unit_test(a_chart_without_points_says_so),
         cmocka_unit_test(a_long_line_is_thinned_and_keeps_its_peak),
         cmocka_unit_test(names_are_an_axis),
-        cmocka_unit_test(a_heat_map_has_a_rectangle_for_equal_neighbours),
-        cmocka_unit_test(a_large_table_is_shown_by_means),
         cmocka_unit_test(a_chart_is_drawn_in_ascii),
         cmocka_unit_test(a_chart_is_drawn_in_braille),
         cmocka_unit_test(colours_end_with_their_line),

@@ -51,7 +51,7 @@ static double text_width(const char *text)
 /* The colours of one theme. */
 struct colors {
     const char *ink, *dim, *grid, *ground;
-    const char *series[CHART_SERIES_MAX], *heat[SVG_HEAT_LEVELS];
+    const char *series[CHART_SERIES_MAX];
 };
 
 static const struct colors light = {
@@ -60,7 +60,6 @@ static const struct colors light = {
     "#d8dee4",
     "#fff",
     { "#0b6bcb", "#b54708", "#0a7d55", "#a3316f", "#6941c6", "#7a6400", "#0e7490", "#8a4b2a" },
-    { "#f1f4f8", "#d5e3f3", "#aecbe9", "#7fabdb", "#4f89c9", "#2c68ad", "#174a86", "#0a2f5c" },
 };
 static const struct colors dark = {
     "#e6edf3",
@@ -68,7 +67,6 @@ static const struct colors dark = {
     "#313943",
     "#12161c",
     { "#64b1ff", "#f79a55", "#4fd1a0", "#f08cc0", "#b79cff", "#e0c341", "#5cc8e0", "#d9a07e" },
-    { "#1b222b", "#1d3653", "#1f4d7d", "#2768a8", "#3d86cb", "#68a6de", "#9cc6ec", "#d8eafb" },
 };
 
 /* Write plain colours, because many programs that show or convert SVG know no variables. */
@@ -80,8 +78,6 @@ static void write_colors(FILE *to, const struct colors *c)
             c->ink, c->dim, c->ground, c->grid, c->dim, c->ground, c->ground);
     for (int i = 0; i < CHART_SERIES_MAX; i++)
         fprintf(to, ".mwc .s%d{stroke:%s}.mwc .f%d{fill:%s}", i, c->series[i], i, c->series[i]);
-    for (int i = 0; i < SVG_HEAT_LEVELS; i++)
-        fprintf(to, ".mwc .h%d{fill:%s}", i, c->heat[i]);
 }
 
 void svg_style(FILE *to)

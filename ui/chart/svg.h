@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 
-#define SVG_HEAT_LEVELS 8
 
 /* Write the style sheet with the colours of the classes. */
 void svg_style(FILE *to);
