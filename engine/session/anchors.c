@@ -191,16 +191,15 @@ bool anchors_add(struct anchor_tokens *t, const struct anchor_token *token)
     return t->n % (t->n < FIRST_TOKENS ? 4 : 16) == 0;
 }
 
-/* The means of the tokens, without the settings. */
-static struct plan_anchor mean(const struct anchor_tokens *t)
+/* The means of the newest n tokens, without the settings. */
+static struct plan_anchor mean(const struct anchor_tokens *t, uint32_t n)
 {
-    uint32_t n = t->n < ANCHORS_KEPT ? t->n : ANCHORS_KEPT;
     struct plan_anchor a = { .measured_s = (double)time(NULL),
                              .n_token = n,
                              .crowding = t->crowding };
 
-    for (uint32_t i = 0; i < n; i++) {
-        const struct anchor_token *k = &t->token[i];
+    for (uint32_t i = 1; i <= n; i++) {
+        const struct anchor_token *k = &t->token[(t->n - i) % ANCHORS_KEPT];
         uint64_t stall = k->stall_ns > k->lookup_ns ? k->stall_ns - k->lookup_ns : 0;
 
         a.token_s += (double)k->token_ns / NS / n;
@@ -214,12 +213,12 @@ static struct plan_anchor mean(const struct anchor_tokens *t)
     return a;
 }
 
-void anchors_take(const struct anchor_tokens *t, struct mw_model *m, const struct mw_options *o,
-                  const struct plan_input *in, const struct plan *p, uint32_t n_seen)
+void anchors_take(const struct anchor_tokens *t, uint32_t most, struct mw_model *m,
+                  const struct mw_options *o, const struct plan_input *in, const struct plan *p)
 {
-    uint32_t n = t->n < ANCHORS_KEPT ? t->n : ANCHORS_KEPT, middle = n_seen - n / 2;
+    uint32_t n = t->n < most ? t->n : most, middle = t->n_seen - n / 2;
     const struct plan_run run = { middle, 0, 1 };
-    struct plan_anchor a = mean(t), before;
+    struct plan_anchor a = mean(t, n), before;
     struct plan_outlook outlook;
 
     if (in->n_weights == 0) /* it could not be made */

@@ -60,6 +60,7 @@ bool anchors_diagnose(struct mw_model *m, const struct mw_sample *s, struct mw_d
  */
 #define ANCHORS_KEPT    32 /* newest tokens whose mean counts */
 #define ANCHORS_SKIPPED 2
+#define ANCHORS_SHOWN   16 /* newest tokens of the rate on the screen: mw_rates() */
 
 struct anchor_token {
     uint64_t token_ns; /* since the end of the pass before */
@@ -70,6 +71,7 @@ struct anchor_tokens {
     struct anchor_token token[ANCHORS_KEPT]; /* token i is token[i % ANCHORS_KEPT] */
     uint32_t n;                              /* that count */
     uint32_t n_skipped;
+    uint32_t n_seen; /* positions that the newest one saw */
     double crowding; /* now: pool_crowding() */
 };
 
@@ -77,9 +79,9 @@ struct anchor_tokens {
 void anchors_begin(struct anchor_tokens *t);
 /* Add a token.  Returns whether it is time to take their mean. */
 bool anchors_add(struct anchor_tokens *t, const struct anchor_token *token);
-/* Let m remember their mean.  They ran with options o, the plan p and its input *in without
- * factors, and the newest of them saw n_seen positions.  Allocates nothing. */
-void anchors_take(const struct anchor_tokens *t, struct mw_model *m, const struct mw_options *o,
-                  const struct plan_input *in, const struct plan *p, uint32_t n_seen);
+/* Let m remember the mean of the newest ones, at most `most` (up to ANCHORS_KEPT).  They ran
+ * with options o, the plan p and its input *in without factors.  Allocates nothing. */
+void anchors_take(const struct anchor_tokens *t, uint32_t most, struct mw_model *m,
+                  const struct mw_options *o, const struct plan_input *in, const struct plan *p);
 
 #endif

@@ -28,6 +28,8 @@ const char *mw_diagnosis_word(const struct mw_diagnosis *d)
     return mw_diagnosis_needs_nothing(d) ? "fast" : mw_binds_word(d->binds);
 }
 
+#define LEAST_PART 0.005 /* less reads as 0 % */
+
 /* The words that follow the share of a bound. */
 static const char *const shares[MW_BINDS_COUNT] = {
     [MW_BINDS_NONE] = "",
@@ -129,6 +131,15 @@ static void predicted_text(const struct mw_diagnosis *d, char *buf, size_t n)
         snprintf(buf + len, n - (size_t)len, "all weights fit the budget");
 }
 
+/* A bound by arithmetic counts the reads from memory that it overlaps: it says so, as the bar of
+ * a token shows both. */
+static const char *share_text(const struct mw_diagnosis *d)
+{
+    if (d->binds == MW_BINDS_COMPUTE && d->part.memory >= LEAST_PART)
+        return "is memory and arithmetic";
+    return shares[d->binds];
+}
+
 char *mw_diagnosis_text(const struct mw_diagnosis *d, const char *before, char *buf, size_t n)
 {
     char advice[200];
@@ -151,7 +162,7 @@ char *mw_diagnosis_text(const struct mw_diagnosis *d, const char *before, char *
              d->binds == MW_BINDS_SWAP ? "the time"
              : d->is_prompt            ? "the prompt's time"
                                        : "each token",
-             shares[d->binds], advice[0] != '\0' ? "; " : "", advice);
+             share_text(d), advice[0] != '\0' ? "; " : "", advice);
     return buf;
 }
 

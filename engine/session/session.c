@@ -219,10 +219,10 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
         begin_answer(s);
     } else {
         s->answer.crowding = pool_crowding(s->pool);
+        s->answer.n_seen = kv_tokens(s->kv);
         tried_add(&s->tried, token.token_ns, token.stall_ns, s->m, &s->settled.o);
         if (anchors_add(&s->answer, &token))
-            anchors_take(&s->answer, s->m, &s->settled.o, &s->input, &s->plan,
-                         kv_tokens(s->kv));
+            anchors_take(&s->answer, ANCHORS_KEPT, s->m, &s->settled.o, &s->input, &s->plan);
     }
     s->answer_pinned_bytes = now->pinned_bytes;
 }

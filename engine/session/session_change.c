@@ -230,6 +230,14 @@ static void find_reach(const struct mw_session *s, struct change *c)
                c->plan.chunk != s->plan.chunk;
 }
 
+/* The passes of these settings go away.  Let predictions begin at the tokens whose rate the
+ * screen and the sheet of the change have shown, so that they give the same figure after it. */
+static void remember_newest(struct mw_session *s)
+{
+    if (s->answer.n >= ANCHOR_TOKENS)
+        anchors_take(&s->answer, ANCHORS_SHOWN, s->m, &s->settled.o, &s->input, &s->plan);
+}
+
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
 {
     struct change c = { .kv = NULL };
@@ -249,8 +257,10 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
         return err_set(e, ERR_CONTEXT,
                        "the session holds %u tokens, which do not fit a context of %u",
                        kv_tokens(s->kv), c.settled.o.n_ctx);
-    if (c.works || !same_speed(&s->plan, &c.plan))
+    if (c.works || !same_speed(&s->plan, &c.plan)) {
+        remember_newest(s);
         telemetry_new_plan(s->telemetry);
+    }
     rc = change(s, &c, e);
     s->pass_end_ns = 0; /* what is observed of a pass begins again */
     if (s->work != NULL)

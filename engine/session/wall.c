@@ -39,6 +39,16 @@ static uint64_t largest_budget(void)
                                        : machine.budget_bytes;
 }
 
+/* The tried settings between the ends of the axis are points, too: the cursor stops at them. */
+static void add_tried(struct mw_wall *w, enum mw_wall_axis axis)
+{
+    uint64_t low = w->point[axis][0].at, high = w->point[axis][w->n[axis] - 1].at;
+
+    for (uint32_t i = 0; i < w->n_mark; i++)
+        if (w->mark[i].at[axis] > low && w->mark[i].at[axis] < high)
+            add(w, axis, w->mark[i].at[axis]);
+}
+
 /* From the smallest budget to a little more than all weights need, in equal steps. */
 static void choose_budgets(struct mw_wall *w, uint64_t low)
 {
@@ -100,6 +110,8 @@ bool mw_wall_begin(struct mw_wall *w, struct mw_model *m, const struct mw_option
     choose_budgets(w, smallest);
     choose_contexts(w, m, s, largest);
     mw_wall_marks(w, m, o);
+    add_tried(w, MW_WALL_BUDGET);
+    add_tried(w, MW_WALL_CTX);
     return true;
 }
 
@@ -108,7 +120,7 @@ bool mw_wall_begin(struct mw_wall *w, struct mw_model *m, const struct mw_option
 static void predict(struct mw_wall *w, enum mw_wall_axis axis, struct mw_wall_point *p,
                     struct mw_model *m, const struct mw_options *o, const struct mw_sample *s)
 {
-    struct mw_diagnosis d = { 0 }, full = { 0 };
+    struct mw_diagnosis d = { 0 };
     struct err ignored = ERR_INIT;
     struct mw_options then = *o;
     struct plan plan;
@@ -118,8 +130,8 @@ static void predict(struct mw_wall *w, enum mw_wall_axis axis, struct mw_wall_po
     else
         then.n_ctx = (uint32_t)p->at;
     p->tps = mw_diagnose(m, &then, s, &d, &ignored) == 0 ? d.tps : 0;
-    if (axis == MW_WALL_CTX && mw_diagnose(m, &then, NULL, &full, &ignored) == 0)
-        p->full_tps = full.tps;
+    if (axis == MW_WALL_CTX) /* from the same diagnosis, as the other panels and sheets show it */
+        p->full_tps = d.full_tps;
     if (axis == MW_WALL_CTX && mw_plan(m, &then, &plan, &ignored) == 0)
         p->kv_bytes = plan.row[MW_ROW_KV_GLOBAL] + plan.row[MW_ROW_KV_SLIDING];
     if (p->at == w->here[axis]) {

@@ -53,8 +53,9 @@ enum mw_binds mw_shares_bind(const struct mw_shares *s, double *share)
         binds = MW_BINDS_KV;
         part = s->attention;
     } else {
+        /* More cores would help arithmetic, and what it does beside reads from memory. */
         binds = s->memory >= SHARES_MEMORY * products ? MW_BINDS_MEMORY : MW_BINDS_COMPUTE;
-        part = products;
+        part = binds == MW_BINDS_MEMORY ? s->memory : products;
     }
     if (share != NULL)
         *share = part / sum;

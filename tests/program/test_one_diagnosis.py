@@ -225,6 +225,35 @@ class Diagnosis(unittest.TestCase):
         sheet = re.search(r"tokens/s +~([\d.,]+) ", t.screen()).group(1)
         self.assertAlmostEqual(float(sheet), shown, delta=0.01 * shown, msg=t.screen())
 
+    def test_a_full_context_has_one_figure(self):
+        """The KV panel, the wall and the sheet predict the same; and so does the screen after
+        the change for its first token."""
+        t = self.answer()
+        t.send("/ctx 480\r")
+        self.assertTrue(t.sees("Change: ctx"), t.screen())
+        full = re.search(r"when full +~([\d.]+) +~([\d.]+)", t.screen())
+        then = re.search(r"tokens/s +[\d.]+ +~([\d.]+)", t.screen())
+        self.assertTrue(full and then, t.screen())
+        t.send("\033")
+        self.assertTrue(t.loses("Change: ctx"), t.screen())
+        panel = re.search(r"then +~([\d.]+) tok/s", t.screen())
+        self.assertIsNotNone(panel, t.screen())
+        self.assertEqual(panel.group(1), full.group(1))
+        t.send("\twc")
+        self.assertTrue(t.sees("wall: context"), t.screen())
+        wall = re.search(r"full ~([\d.]+)", t.screen())
+        self.assertIsNotNone(wall, t.screen())
+        self.assertEqual(wall.group(1), full.group(1))
+        t.send("\033")
+        self.assertTrue(t.loses("c: budget"), t.screen())
+        t.send("/ctx 480\r")
+        self.assertTrue(t.sees("Change: ctx"), t.screen())
+        t.send("\r")
+        self.assertTrue(t.sees("now: context 480"), t.screen())
+        self.assertTrue(t.sees("next ~"), t.screen())
+        shown, said = next_and_said(t)
+        self.assertAlmostEqual(float(then.group(1)), shown, delta=0.11 * shown, msg=t.screen())
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -20,6 +20,7 @@
 #include "ui/dash/explain.h"
 #include "ui/dash/figure.h"
 #include "ui/dash/state.h"
+#include "ui/dash/widget.h"
 #include "ui/term/box.h"
 #include "ui/term/cluster.h"
 #include "ui/term/theme.h"
@@ -152,6 +153,82 @@ static void the_kv_panel_counts_what_the_conversation_fills(void **state)
     dash_push(d, &sample);
     assert_null(strstr(text_of(d, 60, 200), "then"));
     dash_free(d);
+}
+
+/* The details of a layer leave out what does not fit, and never cut a figure. */
+static void details_of_a_layer_are_whole(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    struct err e = ERR_INIT;
+
+    (void)state;
+    push_decode(d);
+    dash_set_cursor(d, 7);
+    for (int width = 24; width <= 60; width++) {
+        struct canvas_target *t = canvas_on_grid(20, 60, true, &e);
+        struct canvas all = canvas_of(t), c = canvas_sub(&all, 0, 0, 20, width);
+        static const char *const units[][2] = {
+            { "weights", "MiB" }, { "pinned ", "%" }, { "kv", "KiB" }, { "reads", "MiB" }
+        };
+        char text[4096] = "";
+        const char *at;
+        FILE *f = fmemopen(text, sizeof text, "w");
+
+        dash_layers_widget.draw(d, &c);
+        canvas_write_text(t, f);
+        fclose(f);
+        canvas_target_free(t);
+        at = strstr(text, "layer 7, ");
+        assert_non_null(at);
+        for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+            const char *label = strstr(at, units[i][0]), *unit, *end;
+
+            if (label == NULL) {
+                assert_true(width < 43);
+                continue;
+            }
+            unit = strstr(label, units[i][1]);
+            end = strchr(label, '\n');
+            if (unit == NULL || end == NULL || unit > end)
+                fail_msg("%d columns cut \"%s\":\n%s", width, units[i][0], at);
+        }
+        if (width >= 38) {
+            assert_non_null(strstr(at, "kv "));
+            assert_non_null(strstr(at, " ms\n"));
+        }
+    }
+    dash_free(d);
+}
+
+/* In few lines a sentence loses whole clauses: the cause, or a remedy that is too long. */
+static void a_sentence_is_cut_between_its_clauses(void **state)
+{
+    static const struct {
+        int width;
+        const char *text, *shown;
+    } rows[] = {
+        { 40, "disk: most of it waits; F10: /memory 9M", "disk: most of it waits; F10: /memory 9M" },
+        { 36, "disk: most of it waits; F10: /memory 9M", "most of it waits; F10: /memory 9M" },
+        { 20, "disk: most of it waits; F10: /memory 9M", "F10: /memory 9M" },
+        { 20, "disk: most of it waits; none is larger: the limit of a group",
+          "most of it waits" },
+    };
+    struct err e = ERR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct canvas_target *t = canvas_on_grid(1, rows[i].width, true, &e);
+        struct canvas c = canvas_of(t);
+        char text[200] = "";
+        FILE *f = fmemopen(text, sizeof text, "w");
+
+        widget_wrap(&c, style_of(ROLE_TEXT), rows[i].text);
+        canvas_write_text(t, f);
+        fclose(f);
+        canvas_target_free(t);
+        text[strcspn(text, "\n")] = '\0';
+        assert_string_equal(text, rows[i].shown);
+    }
 }
 
 /* A token takes 320 ms, and 250 of them are stalls. */
@@ -374,6 +451,8 @@ int main(void)
         cmocka_unit_test(items_have_the_names_of_the_plan),
         cmocka_unit_test(the_list_of_memory_adds_up),
         cmocka_unit_test(the_kv_panel_counts_what_the_conversation_fills),
+        cmocka_unit_test(details_of_a_layer_are_whole),
+        cmocka_unit_test(a_sentence_is_cut_between_its_clauses),
         cmocka_unit_test(the_bar_of_a_token_shows_its_parts),
         cmocka_unit_test(parts_of_a_token_have_their_own_colours_in_every_theme),
         cmocka_unit_test(time_is_left_only_with_a_limit),

@@ -188,6 +188,48 @@ static struct mw_diagnosis diagnose(const struct mw_options *o, const struct mw_
     return d;
 }
 
+/* The sheet of a change and the screen after it begin at the same tokens: the newest ones, whose
+ * rate the screen has shown. */
+static void a_change_has_the_rate_that_its_sheet_promised(void **state)
+{
+    struct mw_chat_options chat = { .n_predict = 3 * N_TOKEN };
+    struct mw_options o = slow_disk(), then = o;
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct mw_diagnosis sheet, after;
+    struct plan_anchor a;
+    struct mw_rates rates;
+    struct err e = ERR_INIT;
+    struct mw_chat *c;
+    struct said said;
+
+    (void)state;
+    assert_non_null(s);
+    chat.engine = o;
+    mw_sampling_default(model, &chat.sampling);
+    chat.sampling.temp = 0;
+    c = open_chat(model, &chat);
+    ask(c, "hello there", &said);
+    sample_of(c, s);
+    mw_rates(s, &rates);
+    mw_model_anchor(model, &a);
+    assert_true(a.n_token > rates.n_pass); /* a prediction from them all could be another */
+    then.memory_bytes += MIB;
+    sheet = diagnose(&then, s);
+    chat.engine = then;
+    if (mw_chat_set(c, &chat, &e) != 0)
+        fail_with(&e);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_PLAN);
+    mw_model_anchor(model, &a);
+    assert_true(a.n_token == rates.n_pass);
+    assert_true(fabs(a.token_s / rates.token_s - 1) < 0.05);
+    sample_of(c, s);
+    after = diagnose(&then, s);
+    assert_false(after.is_measured);
+    assert_true(fabs(after.tps / sheet.tps - 1) < 0.05);
+    mw_chat_close(c);
+    free(s);
+}
+
 /* The limits say that the disk takes no time, and computing seconds.  The tokens waited. */
 static void advice_begins_at_the_tokens(void **state)
 {
@@ -416,6 +458,8 @@ int main(void)
         cmocka_unit_test(the_limit_of_a_proposed_budget_is_named),
         cmocka_unit_test_setup_teardown(tokens_are_the_prediction, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_short_answer_measures_with_a_doubt, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_change_has_the_rate_that_its_sheet_promised, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(advice_begins_at_the_tokens, open_all, close_all),
         cmocka_unit_test_setup_teardown(doubtful_limits_advise_nothing_until_tokens_do, open_all,
                                         close_all),

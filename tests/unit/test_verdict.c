@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "engine/base/units.h"
+#include "engine/memwall.h"
 #include "engine/telemetry/rates.h"
 #include "engine/telemetry/verdict.h"
 #include "tests/lib/made_sample.h"
@@ -96,6 +96,18 @@ static void long_contexts_are_bound_by_keys_and_values(void **state)
 }
 
 /* 4 GiB in 90 ms are 47.7 GB/s. */
+/* The sentence of the verdict panel begins like this. */
+static void says(const struct mw_sample *s, const char *text)
+{
+    char buf[MW_DIAGNOSIS_TEXT];
+    struct mw_diagnosis d;
+
+    mw_diagnosis_of_sample(s, &d);
+    mw_diagnosis_text(&d, "", buf, sizeof buf);
+    if (strncmp(buf, text, strlen(text)) != 0)
+        fail_msg("\"%s\" instead of \"%s\"", buf, text);
+}
+
 static void weights_in_memory_are_bound_by_bandwidth_or_arithmetic(void **state)
 {
     struct mw_sample *s = *state;
@@ -104,14 +116,17 @@ static void weights_in_memory_are_bound_by_bandwidth_or_arithmetic(void **state)
     s->memory_limit = 50000000000u;
     verdict_fill(s);
     assert_int_equal(s->verdict.binds, MW_BINDS_MEMORY);
-    assert_near(s->verdict.share, 0.9);
     assert_near(s->verdict.part.memory, 4.294967296 / 5);
+    assert_near(s->verdict.share, s->verdict.part.memory); /* the bar has the same */
     s->memory_limit = 90000000000u;
     verdict_fill(s);
     assert_int_equal(s->verdict.binds, MW_BINDS_COMPUTE);
+    assert_near(s->verdict.share, s->verdict.part.memory + s->verdict.part.arithmetic);
+    says(s, "compute-bound: 90 % of each token is memory and arithmetic");
     s->memory_limit = 0;
     verdict_fill(s);
     assert_int_equal(s->verdict.binds, MW_BINDS_COMPUTE);
+    says(s, "compute-bound: 90 % of each token is arithmetic");
 }
 
 static void swapping_is_reported_before_everything_else(void **state)

@@ -60,7 +60,7 @@ static struct mw_options answered(void)
     model = open_model("gemma4-tiny.gguf");
     mw_model_info(model, &info);
     set_limits(&o);
-    o.memory_bytes = (smallest_budget(model, &o) + MIB - 1) / MIB * MIB;
+    o.memory_bytes = (smallest_budget(model, &o) + MIB - 1) / MIB * MIB + MIB / 2;
     o.disk_rate = (uint64_t)((double)info.hot_bytes / TOKEN_S);
     chat.engine = o;
     mw_sampling_default(model, &chat.sampling);
@@ -120,11 +120,25 @@ static void the_curve_goes_through_what_was_measured(void **state)
     assert_true(w.nothing_bytes <= then.memory_bytes);
     for (uint32_t i = 0; i < w.n[MW_WALL_CTX]; i++)
         assert_true(w.point[MW_WALL_CTX][i].full_tps > 0);
+    /* A full context has one figure: here, in the KV panel and in a sheet. */
+    assert_int_equal(mw_diagnose(model, &o, &sample, &d, &e), 0);
+    assert_true(at(&w, MW_WALL_CTX, 256)->full_tps == d.full_tps);
+    assert_true(fabs(at(&w, MW_WALL_CTX, 256)->full_tps / sample.verdict.full_tps - 1) < 1e-9);
+    then = o;
+    then.n_ctx = 512;
+    assert_int_equal(mw_diagnose(model, &then, &sample, &d, &e), 0);
+    assert_true(at(&w, MW_WALL_CTX, 512)->full_tps == d.full_tps);
     /* The KV cache is that of the plan, with the windows. */
     assert_int_equal(mw_plan(model, &o, &plan, &e), 0);
     assert_true(plan.row[MW_ROW_KV_GLOBAL] > 0 && plan.row[MW_ROW_KV_SLIDING] > 0);
     assert_true(at(&w, MW_WALL_CTX, 256)->kv_bytes ==
                 plan.row[MW_ROW_KV_GLOBAL] + plan.row[MW_ROW_KV_SLIDING]);
+    /* With another budget in use, the cursor stops at this one, which was tried. */
+    sample.run.budget_bytes = then.memory_bytes = o.memory_bytes + 5 * MIB / 2;
+    assert_true(mw_wall_begin(&w, model, &then, &sample));
+    (void)at(&w, MW_WALL_BUDGET, o.memory_bytes);
+    sample.run.budget_bytes = o.memory_bytes;
+    assert_true(mw_wall_begin(&w, model, &o, &sample));
     /* The answer is a mark at both axes. */
     assert_int_equal(w.n_mark, 1);
     assert_true(w.mark[0].is_same[0] && w.mark[0].is_same[1] && w.mark[0].is_session);
@@ -252,12 +266,54 @@ static void the_context_has_a_wall_of_its_own(void **state)
     (void)state;
     dash_wall_turn(d);
     shows(d, "wall: context");
-    shows(d, "full ~0.75, KV 48.0 MiB");
+    shows(d, "full ~2.8, KV 48.0 MiB"); /* as the KV panel */
     dash_wall_move(d, 1);
     shows(d, "8192 ~1.0 tok/s, full ~0.50, KV 96.0 MiB");
     assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "ctx 8192");
     dash_wall_turn(d);
     assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "");
+    dash_free(d);
+}
+
+/* A budget that is not a number of MiB, as one that was tried may be. */
+static void the_setting_of_a_point_is_exact(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    struct mw_wall w = made();
+    char setting[40];
+
+    (void)state;
+    w.point[MW_WALL_BUDGET][5].at += 1000;
+    dash_set_wall(d, &w);
+    dash_wall_move(d, 1);
+    assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "memory 734004200");
+    dash_free(d);
+}
+
+/* Returns the lines of the wall in a dashboard of this size. */
+static int lines_of_wall(const struct dash *d, int height, int width)
+{
+    struct place place[ARRANGE_MAX];
+    int n = arrange_panels(place, d, height, width);
+
+    for (int i = 0; i < n; i++)
+        if (place[i].widget == &dash_wall_widget)
+            return place[i].height;
+    return 0;
+}
+
+/* Details of a layer need lines, but not those of the panel that has the keys. */
+static void it_keeps_its_lines_while_it_has_the_keys(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    int lines = lines_of_wall(d, 28, 40);
+
+    (void)state;
+    assert_true(lines >= 7);
+    dash_set_cursor(d, 0);
+    assert_true(lines_of_wall(d, 28, 40) < lines);
+    dash_panels(d)->chosen = PANEL_WALL;
+    assert_int_equal(lines_of_wall(d, 28, 40), lines);
     dash_free(d);
 }
 
@@ -475,6 +531,8 @@ int main(void)
         cmocka_unit_test(the_curve_goes_through_what_was_measured),
         cmocka_unit_test(the_cursor_walks_over_budgets),
         cmocka_unit_test(the_context_has_a_wall_of_its_own),
+        cmocka_unit_test(the_setting_of_a_point_is_exact),
+        cmocka_unit_test(it_keeps_its_lines_while_it_has_the_keys),
         cmocka_unit_test(a_point_that_does_not_fit_ends_the_walk),
         cmocka_unit_test(a_prediction_is_marked),
         cmocka_unit_test(marks_differ_without_colour),

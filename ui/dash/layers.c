@@ -46,6 +46,10 @@
 #define BAR_SHORT  20
 #define BAR_HEAD   12 /* of the head, beside figures with names */
 #define INSPECT    4  /* lines about the inspected layer */
+#define WEIGHTS_WIDE 43 /* of its line with weights, pinned and kv */
+#define KV_WIDE      11
+#define RATE_WIDE    13 /* "at 5.06 MB/s" */
+#define TIMES_WIDE   43
 #define FALL_ROOM  32 /* width of bars and a waterfall, with a gap on both sides of it */
 #define QUIET_MS   1.0F /* shorter waits are not drawn */
 
@@ -427,6 +431,38 @@ static void draw_small(const struct dash *d, const struct canvas *c, enum figure
 
 /* ---- the layer under the cursor ---- */
 
+/* While the keys move the cursor of the wall, details of a layer would take its lines. */
+static bool inspects(const struct dash *d)
+{
+    return d->cursor >= 0 && d->panels.chosen != PANEL_WALL;
+}
+
+/* Draw a label and a value if both fit.  Returns the column after them and two blanks. */
+static int draw_pair(const struct canvas *c, int y, int x, const char *label, const char *value,
+                     enum ui_role role)
+{
+    int wide = (int)(strlen(label) + 1 + strlen(value));
+
+    return x + wide <= c->width ? widget_pair(c, y, x, label, value, role) : x;
+}
+
+/* Draw the times, with fewer digits if they do not fit otherwise. */
+static void draw_inspected_times(const struct canvas *c, int y, int x,
+                                 const struct mw_sample_layer *l)
+{
+    const double ns[] = { fmax(read_time(l), 0), (double)l->stall_ns, (double)l->compute_ns };
+    static const char *const labels[] = { "read", "wait", "compute" };
+    static const enum ui_role roles[] = { ROLE_TEXT, ROLE_WARN, ROLE_GOOD };
+    bool is_wide = c->width - x >= TIMES_WIDE;
+
+    for (size_t i = 0; i < sizeof ns / sizeof ns[0]; i++)
+        x = draw_pair(c, y, x, labels[i],
+                      is_wide ? figure_ms6((uint64_t)ns[i]).text : figure_ms4(ns[i]).text,
+                      roles[i]);
+    if (x + 1 <= c->width)
+        canvas_text(c, y, x - 1, style_of(ROLE_DIM), "ms");
+}
+
 static void draw_inspected(const struct dash *d, const struct canvas *c)
 {
     uint32_t i = (uint32_t)d->cursor;
@@ -443,26 +479,28 @@ static void draw_inspected(const struct dash *d, const struct canvas *c)
     else
         snprintf(text, sizeof text, "layer %u, %s", (unsigned)i,
                  mw_layer_kind_name((enum mw_layer_kind)l->kind));
-    canvas_text(c, 0, 0, style_with(ROLE_ACCENT, UI_BOLD), text);
-    x = widget_pair(c, 1, 0, "weights", figure_size8(l->bytes).text, ROLE_TEXT);
-    x = widget_pair(c, 1, x, "pinned", figure_percent5(pinned_share(l)).text, ROLE_TEXT);
-    widget_pair(c, 1, x, "kv", figure_size8(l->kv_bytes).text, ROLE_TEXT);
+    x = canvas_text(c, 0, 0, style_with(ROLE_ACCENT, UI_BOLD), text) + 2;
+    if (c->width < WEIGHTS_WIDE) /* at the end of this line */
+        draw_pair(c, 0, x < c->width - KV_WIDE ? c->width - KV_WIDE : x, "kv",
+                  figure_size8(l->kv_bytes).text, ROLE_TEXT);
+    x = draw_pair(c, 1, 0, "weights", figure_size8(l->bytes).text, ROLE_TEXT);
+    x = draw_pair(c, 1, x, "pinned", figure_percent5(pinned_share(l)).text, ROLE_TEXT);
+    if (c->width >= WEIGHTS_WIDE)
+        draw_pair(c, 1, x, "kv", figure_size8(l->kv_bytes).text, ROLE_TEXT);
     if (l->passes == 0)
         return;
-    x = widget_pair(c, 2, 0, "reads", figure_size8(streamed).text, ROLE_TEXT);
-    x = widget_pair(c, 2, x, "at",
-                    figure_rate5(read_ns > 0 ? (double)streamed / read_ns * 1e3 : -1).text,
-                    ROLE_TEXT);
-    x += canvas_text(c, 2, x - 1, style_of(ROLE_DIM), "MB/s") + 1;
-    if (c->width - x < 41) { /* on its own line */
+    x = draw_pair(c, 2, 0, "reads", figure_size8(streamed).text, ROLE_TEXT);
+    if (x + RATE_WIDE <= c->width) {
+        x = draw_pair(c, 2, x, "at",
+                      figure_rate5(read_ns > 0 ? (double)streamed / read_ns * 1e3 : -1).text,
+                      ROLE_TEXT);
+        x += canvas_text(c, 2, x - 1, style_of(ROLE_DIM), "MB/s") + 1;
+    }
+    if (c->width - x < TIMES_WIDE) { /* on its own line */
         curve = canvas_sub(c, 4, 0, c->height - 4, c->width);
         y = 3, x = 0;
     }
-    x = widget_pair(c, y, x, "read", figure_ms6(read_ns > 0 ? (uint64_t)read_ns : 0).text,
-                    ROLE_TEXT);
-    x = widget_pair(c, y, x, "wait", figure_ms6(l->stall_ns).text, ROLE_WARN);
-    x = widget_pair(c, y, x, "compute", figure_ms6(l->compute_ns).text, ROLE_GOOD);
-    canvas_text(c, y, x - 1, style_of(ROLE_DIM), "ms");
+    draw_inspected_times(c, y, x, l);
     if (curve.height > 0 && h->n > 0)
         curve_with_scale(&curve, d, h, 1, style_of(ROLE_GRAPH_2));
 }
@@ -577,7 +615,7 @@ static bool draw_head(const struct dash *d, const struct canvas *c, int columns)
 /* Returns the lines for the inspected layer; 0 if they do not fit. */
 static int inspect_lines(const struct dash *d, int height)
 {
-    if (d->cursor < 0 || height < INSPECT + 3)
+    if (!inspects(d) || height < INSPECT + 3)
         return 0;
     return height >= 16 ? INSPECT + 2 : INSPECT;
 }
@@ -585,7 +623,7 @@ static int inspect_lines(const struct dash *d, int height)
 static int layers_wants(const struct dash *d, int width)
 {
     (void)width;
-    return d->cursor >= 0 ? INSPECT : 0;
+    return inspects(d) ? INSPECT : 0;
 }
 
 /* The strip. */
@@ -598,7 +636,7 @@ static int layers_enough(const struct dash *d, int width)
 static int layers_step(const struct dash *d, int width, int height)
 {
     int n = (int)d->now.n_layer, most = width / COLUMN_MIN > 0 ? width / COLUMN_MIN : 1;
-    int inspect = d->cursor >= 0 ? INSPECT + 2 : 0;
+    int inspect = inspects(d) ? INSPECT + 2 : 0;
 
     if (n == 0)
         return 0;

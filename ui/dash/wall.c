@@ -117,8 +117,10 @@ char *dash_wall_setting(const struct dash *d, char *buf, size_t n)
     buf[0] = '\0';
     if (p == NULL || p->at == here(d) || !(p->tps > 0))
         return buf;
-    if (d->wall_axis == MW_WALL_BUDGET)
+    if (d->wall_axis == MW_WALL_BUDGET && p->at % MIB == 0)
         snprintf(buf, n, "memory %lluM", (unsigned long long)(p->at / MIB));
+    else if (d->wall_axis == MW_WALL_BUDGET)
+        snprintf(buf, n, "memory %llu", (unsigned long long)p->at);
     else
         snprintf(buf, n, "ctx %llu", (unsigned long long)p->at);
     return buf;
@@ -195,13 +197,15 @@ static char *context_text(char *buf, size_t n, const struct dash *d,
                           const struct mw_wall_point *p)
 {
     char size[24] = "", full[24] = "", bytes[16], rate[16];
+    double full_tps = p->full_tps;
 
     buf[0] = '\0';
     if (d->wall_axis != MW_WALL_CTX)
         return buf;
-    if (p->full_tps > 0)
-        snprintf(full, sizeof full, ", full %s",
-                 predicted_text(rate, sizeof rate, d, p->full_tps));
+    if (p->at == here(d) && d->now.verdict.full_tps > 0) /* newer; the KV panel has it, too */
+        full_tps = d->now.verdict.full_tps;
+    if (full_tps > 0)
+        snprintf(full, sizeof full, ", full %s", predicted_text(rate, sizeof rate, d, full_tps));
     if (p->kv_bytes > 0)
         snprintf(size, sizeof size, ", KV %s", units_size(bytes, sizeof bytes, p->kv_bytes));
     snprintf(buf, n, "%s%s", full, size);

@@ -61,8 +61,9 @@ struct figure speed_now(const struct dash *d);
 /* Returns the role of the verdict. */
 enum ui_role verdict_role(const struct dash *d);
 
-/* Draw a sentence, wrapped at words.  If it does not fit, it begins after its first ": " or
- * "; ": titles name the bottleneck, and the remedy at the end is worth most. */
+/* Draw a sentence, "bottleneck: cause; remedy", wrapped at words.  If it does not fit, the part
+ * before the first ": " goes; then only the last clause stays, since a remedy is worth most, or
+ * only the first one, if the last does not fit alone.  A clause is never divided. */
 void widget_wrap(const struct canvas *c, struct ui_style style, const char *text);
 /* Returns the lines of a text. */
 int widget_lines(const char *text, int width);

@@ -1,6 +1,7 @@
 /* The table of widgets and shared drawing functions. */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ui/dash/widget.h"
@@ -55,13 +56,25 @@ int widget_lines(const char *text, int width)
     return wrap(NULL, width, style_of(ROLE_TEXT), text);
 }
 
+static bool does_fit(const struct canvas *c, const char *text)
+{
+    return widget_lines(text, c->width) <= c->height;
+}
+
 void widget_wrap(const struct canvas *c, struct ui_style style, const char *text)
 {
-    const char *next = text;
+    const char *begin = strstr(text, ": "), *end = strstr(text, "; "), *last = text;
+    char first[256];
 
-    while (widget_lines(text, c->width) > c->height && (next = strpbrk(next, ":;")) != NULL) {
-        next += strspn(next, ":; ");
-        text = next;
-    }
-    wrap(c, c->width, style, text);
+    begin = begin != NULL && (end == NULL || begin < end) ? begin + 2 : text;
+    for (const char *next = begin; (next = strstr(next, "; ")) != NULL;)
+        last = next += 2;
+    snprintf(first, sizeof first, "%.*s", end != NULL ? (int)(end - begin) : 0, begin);
+    if (does_fit(c, text))
+        last = text;
+    else if (does_fit(c, begin))
+        last = begin;
+    else if (!does_fit(c, last) && first[0] != '\0' && does_fit(c, first))
+        last = first;
+    wrap(c, c->width, style, last);
 }

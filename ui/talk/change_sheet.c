@@ -59,8 +59,10 @@ static char *rate_text(char *buf, size_t n, double tps, bool is_measured)
 {
     char rate[22];
 
-    if (tps > 0)
-        snprintf(buf, n, "%s%s", is_measured ? "" : "~", receipt_rate(rate, sizeof rate, tps));
+    if (tps > 0 && is_measured)
+        snprintf(buf, n, "%s", receipt_rate(rate, sizeof rate, tps));
+    else if (tps > 0) /* two digits, as all predictions */
+        snprintf(buf, n, "~%s", receipt_rough(rate, sizeof rate, tps));
     else
         snprintf(buf, n, "-");
     return buf;
@@ -93,6 +95,7 @@ static void answer_row(struct talk *t, struct sheet *s, const struct mw_options 
     talk_diagnose_now(t, &now);
     talk_diagnose(t, &then_o, &then);
     speed_row(s, "tokens/s", now.tps, then.tps, now.is_measured);
+    speed_row(s, "  when full", now.full_tps, then.full_tps, false);
     if (talk_plan(t)->budget_bytes != plan->budget_bytes &&
         talk_plan(t)->streamed_bytes == 0 && plan->streamed_bytes == 0)
         sheet_text(s, ROLE_DIM,
