@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "src/models/models.h"
 #include "src/settings.h"
 #include "ui/term/cluster.h"
+#include "ui/text/clean.h"
 
 /* The columns, in the order in which they are printed. */
 enum column {
@@ -247,8 +249,9 @@ static int describe_all(const struct mw_options *engine, struct mw_models *m, st
     return 0;
 }
 
-static int list_models(const struct options *o, struct mw_models *m, struct table *t,
-                       struct err *e)
+/* List those that the filter, which may be NULL, lets through. */
+static int list_models(const struct options *o, struct mw_models *m, const char *filter,
+                       struct table *t, struct err *e)
 {
     struct settings_notice notice;
     struct mw_options engine;
@@ -258,7 +261,7 @@ static int list_models(const struct options *o, struct mw_models *m, struct tabl
     if (describe_all(&engine, m, e) != 0)
         return -1;
     for (size_t i = 0; i < mw_models_count(m); i++)
-        if (o->arg == NULL || mw_found_has(mw_models_at(m, i), o->arg))
+        if (filter == NULL || mw_found_has(mw_models_at(m, i), filter))
             t->models[t->n++] = mw_models_at(m, i);
     if (o->json) {
         print_json(t);
@@ -275,14 +278,48 @@ static void print_names(const struct mw_models *m)
         puts(mw_models_at(m, i)->name);
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Whether the argument is a folder rather than words: "models" may be either, and is words. */
+static bool names_a_folder(const char *arg)
+{
+    return (strchr(arg, '/') != NULL || arg[0] == '.') && is_folder(arg);
+}
+
+static void say_nothing_found(const char *arg, bool in_folder)
+{
+    char clean[300];
+
+    if (arg != NULL)
+        clean_line(clean, sizeof clean, arg, strlen(arg));
+    if (arg == NULL)
+        fputs("memwall: no models found; memwall-list(1) names the folders it looks in\n", stderr);
+    else if (in_folder)
+        fprintf(stderr, "memwall: there are no models in the folder \"%s\"\n", clean);
+    else if (is_folder(arg))
+        fprintf(stderr, "memwall: no model has \"%s\" in its name, architecture, type or place; "
+                        "\"memwall list ./%s\" lists that folder\n", clean, clean);
+    else
+        fprintf(stderr, "memwall: no model has \"%s\" in its name, architecture, type or place\n",
+                clean);
+}
+
 static int run_list(const struct options *o)
 {
+    bool in_folder = o->arg != NULL && names_a_folder(o->arg);
+    const struct mw_place folder = { MW_STORE_FOLDER, o->arg };
+    const struct mw_places one = { .place = &folder, .n = 1 };
     struct err e = ERR_INIT;
     struct table t = { .n = 0 };
     struct mw_models *m;
     int rc = 0;
 
-    if (mw_models_find(&m, models_places(), &e) != 0)
+    if (mw_models_find(&m, in_folder ? &one : models_places(), &e) != 0)
         return report_error(&e);
     if (o->names) {
         print_names(m);
@@ -291,12 +328,10 @@ static int run_list(const struct options *o)
     }
     mw_models_sort(m, (enum mw_models_order)o->sort);
     t.models = calloc(mw_models_count(m) + 1, sizeof t.models[0]);
-    rc = t.models != NULL ? list_models(o, m, &t, &e) : err_memory(&e, "the table of models");
+    rc = t.models != NULL ? list_models(o, m, in_folder ? NULL : o->arg, &t, &e)
+                          : err_memory(&e, "the table of models");
     if (rc == 0 && t.n == 0 && !o->json)
-        fputs(mw_models_count(m) == 0
-                  ? "memwall: no models found; memwall-list(1) names the folders it looks in\n"
-                  : "memwall: no model matches the filter\n",
-              stderr);
+        say_nothing_found(mw_models_count(m) == 0 && !in_folder ? NULL : o->arg, in_folder);
     free(t.models);
     mw_models_free(m);
     return rc == 0 ? EXIT_OK : report_error(&e);
@@ -304,14 +339,16 @@ static int run_list(const struct options *o)
 
 const struct command cmd_list = {
     .name = "list",
-    .args = "[FILTER]",
+    .args = "[FILTER | FOLDER]",
     .help = "list the models on this machine, and how they would run",
     .about = "List the models in the folders of memwall, the Hugging Face hub, Ollama,\n"
              "LM Studio and llama.cpp, in the current folder, and those that were opened\n"
              "before.  A name of the list can be given to -m.  FILTER is words that name,\n"
-             "architecture, type or place must contain.  Only headers are read.",
+             "architecture, type or place must contain; of FOLDER, which is written with a\n"
+             "slash, only the models in it are listed.  Only headers are read.",
     .examples = "memwall list\n"
                 "memwall list \"gemma q4\" --memory 2G\n"
+                "memwall list ./\n"
                 "memwall list --sort recent --json\n",
     .asks = "models installed",
     .bit = CMD_LIST,

@@ -148,7 +148,22 @@ class Models(Home):
         self.assertGreater(len(lines), 3)
         r = self.memwall("list", "no-such-model")
         self.assertEqual((0, ""), (r.returncode, r.stdout))
-        self.assertIn("no model matches", r.stderr)
+        self.assertIn('no model has "no-such-model" in its name', r.stderr)
+
+    def test_a_folder_is_listed_or_has_no_models(self):
+        self.fill()
+        self.copy("llama-tiny.gguf", "elsewhere/one.gguf")
+        os.makedirs(os.path.join(self.home, "nothing"))
+        self.assertEqual(["one"], [m["name"] for m in json.loads(
+            self.memwall("list", os.path.join(self.home, "elsewhere"), "--json").stdout)])
+        empty = os.path.join(self.home, "nothing")
+        r = self.memwall("list", empty)
+        self.assertEqual((0, ""), (r.returncode, r.stdout))
+        self.assertEqual(f'memwall: there are no models in the folder "{empty}"\n', r.stderr)
+        r = subprocess.run([self.program, "list", "nothing"], cwd=self.home,
+                           env=environment(self.home), capture_output=True, text=True,
+                           timeout=TIMEOUT_S)
+        self.assertIn('"memwall list ./nothing" lists that folder', r.stderr)
 
     def test_an_empty_machine_has_no_models(self):
         r = self.memwall("list", "--json")
