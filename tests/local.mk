@@ -38,6 +38,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_lookalikes.py \
 	tests/program/test_damaged_chats.py \
 	tests/program/test_demo.py \
+	tests/program/test_draft.py \
 	tests/program/test_doctor.py \
 	tests/program/test_once.py \
 	tests/program/test_one_diagnosis.py \

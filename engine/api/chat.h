@@ -80,6 +80,8 @@ struct mw_receipt {
     uint32_t n_prompt_done; /* of them: fewer if the answer was stopped before its first token */
     uint32_t n_reused; /* tokens whose keys and values were still there */
     uint32_t n_decoded;
+    /* Passes for tokens after the first, tokens drafted for them, and those accepted. */
+    uint32_t n_pass, n_drafted, n_accepted;
     uint64_t first_ns; /* from the start of the work to the first token */
     uint64_t prefill_ns, decode_ns;
     uint64_t bytes_read;

@@ -55,6 +55,10 @@ enum mw_reach {
     TEXT(isa, MW_REACH_KV | MW_REACH_WEIGHTS)                                                  \
     /* tokens of a prompt evaluated together; 0: chosen by the plan */                         \
     NUMBER(uint32_t, chunk, MW_REACH_WORKSPACE)                                                \
+    /* tokens that are guessed and verified in the pass of the one before them */              \
+    NUMBER(enum mw_draft, draft, MW_REACH_WORKSPACE)                                           \
+    /* so many at a time if there is room; 0: as many as pay by what was measured */           \
+    NUMBER(uint32_t, draft_depth, MW_REACH_NOTHING)                                            \
     /* rows of logits computed together; 0: 1 */                                               \
     NUMBER(uint32_t, n_logit_row, MW_REACH_WORKSPACE)                                          \
     /* drop the oldest turns when the context is full */                                       \

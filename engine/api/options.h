@@ -17,6 +17,12 @@ enum mw_io { MW_IO_AUTO, MW_IO_DIRECT, MW_IO_BUFFERED, MW_IO_MMAP };
 /* Pinned BF16 in 12 bits, without loss; auto: where it saves memory.  never: all as in the file */
 enum mw_pack { MW_PACK_AUTO, MW_PACK_ALWAYS, MW_PACK_NEVER };
 enum mw_blas { MW_BLAS_AUTO, MW_BLAS_ALWAYS, MW_BLAS_NEVER };
+/*
+ * Where drafts come from: tokens that are guessed, and verified together with the sampled token
+ * before them in one pass over the weights.  The tokens of an answer are the same with all of
+ * them.  auto: ngram, where the model can be verified so.
+ */
+enum mw_draft { MW_DRAFT_OFF, MW_DRAFT_AUTO, MW_DRAFT_NGRAM };
 enum mw_kv { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
 
 const char *mw_kv_name(enum mw_kv t);               /* "q8_0" */

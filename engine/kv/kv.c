@@ -352,6 +352,13 @@ bool kv_rewind(struct kv *kv, uint32_t n)
     return true;
 }
 
+void kv_take_back(struct kv *kv, uint32_t n)
+{
+    assert(n <= kv->n_token && kv->recurrent == NULL);
+    assert(!has_rings(kv) || seen_before(kv, n) == 0 || n - seen_before(kv, n) >= ring_begin(kv));
+    kv->n_token = n;
+}
+
 uint64_t kv_copy_bytes(const struct kv *kv)
 {
     uint64_t sum = 0;

@@ -109,6 +109,10 @@ uint32_t kv_run_v(const struct kv *kv, uint32_t layer);
  */
 bool kv_rewind(struct kv *kv, uint32_t n);
 
+/* Keep the first n positions; the last pass began before n, so the rings have all that n sees.
+ * Pages stay, since the next pass writes there.  Not with recurrent state. */
+void kv_take_back(struct kv *kv, uint32_t n);
+
 /*
  * A copy of the positions that the sliding layers see from the current one, and of the
  * recurrent state, which makes going back to it exact.  Bytes go through fn in an order that

@@ -111,7 +111,7 @@ uint64_t plan_pinned_most(const struct plan_input *in)
 
 /* The plan's choices; everything else follows from the input. */
 struct choice {
-    uint32_t n_ctx, chunk, n_slot, n_copy;
+    uint32_t n_ctx, chunk, n_draft, n_slot, n_copy;
     uint32_t n_expert;
     uint64_t pinned_bytes;
     bool keeps_rows;
@@ -142,7 +142,7 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
         sum(sum(in->program_bytes, in->blas_bytes), product(in->text_token_bytes, c->n_ctx));
     row[MW_ROW_TOKENIZER] = in->tokenizer_bytes;
     row[MW_ROW_ACTIVATIONS] = sum(in->act_fixed_bytes, product(in->act_col_bytes, c->chunk));
-    row[MW_ROW_LOGITS] = in->logits_bytes;
+    row[MW_ROW_LOGITS] = sum(in->logits_bytes, product(in->draft_bytes, c->n_draft));
     if (in->streams)
         row[MW_ROW_RING] = sum(in->ring_fixed_bytes,
                                 whole_huge_pages(product(in->slot_bytes, c->n_slot)));
@@ -168,6 +168,7 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
     out->sum_bytes = sum(rows, row[MW_ROW_RESERVE]);
     out->n_ctx = c->n_ctx;
     out->chunk = c->chunk;
+    out->n_draft = c->n_draft;
     out->n_slot = c->n_slot;
     out->n_copy = c->n_copy;
     out->keeps_rows = c->keeps_rows;
@@ -264,6 +265,20 @@ static void widen_chunk(const struct plan_input *in, uint32_t most, struct choic
     c->chunk = least;
 }
 
+/* The most tokens that may be drafted: a pass verifies them in one chunk. */
+static uint32_t draft_target(const struct plan_input *in, const struct choice *c)
+{
+    return in->n_draft < c->chunk ? in->n_draft : c->chunk - 1;
+}
+
+/* Verify as many drafted tokens as fit, up to n. */
+static void add_drafts(const struct plan_input *in, uint32_t n, struct choice *c)
+{
+    for (c->n_draft = n; c->n_draft > 0; c->n_draft--)
+        if (choice_fits(in, c))
+            return;
+}
+
 /* Choose as many copies as fit, up to n. */
 static void add_copies(const struct plan_input *in, uint32_t n, struct choice *c)
 {
@@ -302,6 +317,7 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
         return false;
     add_experts(in, in->n_expert_read, &c);
     widen_chunk(in, most, &c);
+    add_drafts(in, draft_target(in, &c), &c);
     add_copies(in, copy_target(in), &c);
     add_experts(in, in->n_expert_all, &c);
     c.keeps_rows = in->streams && in->tables_bytes > 0;
@@ -313,7 +329,7 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
 
 /*
  * Give memory to the ring, then the experts that are read at the same time, then the chunk,
- * then copies of turns, and pin with the rest.  If any of the others is below its target, leave
+ * then scores of drafted tokens, then copies of turns, and pin with the rest.  If any of the others is below its target, leave
  * the remainder unused; otherwise a larger budget could pin less.
  */
 static void give_in_order(const struct plan_input *in, uint32_t most, struct plan *out)
@@ -322,19 +338,21 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
                         .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
                         .n_slot = in->n_slot,
                         .n_expert = in->n_expert_min };
-    uint32_t copies = copy_target(in);
+    uint32_t copies = copy_target(in), drafts;
     uint64_t used, room;
 
     while (c.n_slot > 2 && !choice_fits(in, &c))
         c.n_slot--;
     add_experts(in, in->n_expert_read, &c);
     widen_chunk(in, most, &c);
+    drafts = draft_target(in, &c);
+    add_drafts(in, drafts, &c);
     add_copies(in, copies, &c);
     fill(in, &c, out);
     used = out->sum_bytes - out->row[MW_ROW_RESERVE];
     room = largest_sum(in->budget_bytes, in->n_thread);
     if (c.n_slot == in->n_slot && c.n_expert >= in->n_expert_read && c.chunk == most &&
-        c.n_copy == copies && room > used)
+        c.n_draft == drafts && c.n_copy == copies && room > used)
         c.pinned_bytes = smaller(room - used, plan_pinned_most(in));
     fill(in, &c, out);
 }

@@ -21,6 +21,7 @@ struct plan {
     uint64_t sum_bytes;
     uint32_t n_ctx;
     uint32_t chunk;        /* prompt tokens evaluated together */
+    uint32_t n_draft;      /* drafted tokens that a pass verifies, at most */
     uint32_t n_slot;       /* of the ring; 0: everything is pinned */
     double streamed_share; /* of the blocks, at the full context */
     bool keeps_rows;       /* lookup rows stay in memory once they were read */

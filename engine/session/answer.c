@@ -890,6 +890,10 @@ void answer_run(struct answerer *a, bool is_continued)
     r.receipt.done = started ? begin_and_generate(&r, is_continued) : MW_DONE_ERROR;
     has_answer = started && end_turn(&r, is_continued);
     r.receipt.bytes_read = counter_get(&t->bytes_read) - r.bytes_before;
+    r.receipt.n_pass = (uint32_t)counter_get(&t->passes);
+    r.receipt.n_drafted = (uint32_t)counter_get(&t->drafted);
+    r.receipt.n_accepted = (uint32_t)counter_get(&t->accepted);
+    session_drop_drafts(a->session);
     counter_set(&t->state, r.receipt.done == MW_DONE_ERROR ? MW_ERROR : MW_IDLE);
     post_done(&r, has_answer);
     ids_free(&r.prompt);

@@ -13,6 +13,7 @@ libengine_a_SOURCES += \
 	engine/session/session.c engine/session/session.h engine/session/session_internal.h \
 	engine/session/session_parts.c engine/session/session_memory.c \
 	engine/session/session_change.c engine/session/session_publish.c \
+	engine/session/session_draft.c \
 	engine/session/settled.c engine/session/settled.h \
 	engine/session/tokens.c engine/session/tokens.h \
 	engine/session/copies.c engine/session/copies.h \

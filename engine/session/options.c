@@ -115,6 +115,11 @@ static bool same_text(const char *a, const char *b)
         reach |= (bits);
 #define PART_DIFFERS(type, name, bits)
 
+bool options_draft(const struct mw_model *m, const struct mw_options *o)
+{
+    return o->draft != MW_DRAFT_OFF && m->desc->recurrent.n_layer == 0;
+}
+
 unsigned options_reach(const struct mw_model *m, const struct mw_options *now,
                        const struct mw_options *then)
 {

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/draft/depth.h"
+#include "engine/draft/ngram.h"
 #include "engine/model/forward.h"
 #include "engine/model/rates.h"
 #include "engine/model/steps.h"
@@ -246,10 +248,13 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
         .program_bytes = program_item(m, o),
         .program_now_bytes = m->program_bytes,
         .program_files_bytes = m->program_files_bytes,
-        .text_token_bytes = 6 * TEXT_TOKEN_BYTES + 32,
+        .text_token_bytes =
+            6 * TEXT_TOKEN_BYTES + 32 + (options_draft(m, o) ? NGRAM_TOKEN_BYTES : 0),
         .tokenizer_bytes = m->has_vocab ? tokenizer_bytes_bound(&m->vocab) : 0,
         .tokenizer_build_bytes = m->has_vocab ? tokenizer_build_bytes(&m->vocab) : 0,
         .logits_bytes = forward_logit_bytes(d, o->n_logit_row) + sampler_bytes(d->n_vocab),
+        .draft_bytes = forward_logit_bytes(d, 1),
+        .n_draft = options_draft(m, o) ? DRAFT_MOST : 0,
         .act_fixed_bytes = bytes.act_fixed,
         .act_col_bytes = bytes.act_col,
         .rows_col_bytes = bytes.rows_col,

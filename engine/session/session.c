@@ -85,6 +85,7 @@ int session_open(struct mw_session **out, struct mw_model *m, const struct mw_op
     cancel_init(&s->own_cancel);
     s->cancel = cancel != NULL ? cancel : &s->own_cancel;
     s->m = m;
+    depth_begin(&s->drafts.depth);
     if (model_needs_file(m, e) != 0 || settled_options(m, &s->settled, o, &s->settled, e) != 0)
         goto fail;
     s->telemetry = calloc(1, sizeof *s->telemetry);
@@ -93,10 +94,9 @@ int session_open(struct mw_session **out, struct mw_model *m, const struct mw_op
         goto fail;
     }
     counter_set(&s->telemetry->state, MW_LOADING);
-    if (tokens_resize(&s->tokens, s->settled.o.n_ctx, e) != 0)
-        goto fail;
     s->kernels = kernels_of(&s->settled.o, e);
-    if (s->kernels == NULL || settled_plan(m, &s->settled, NULL, &s->plan, e) != 0)
+    if (s->kernels == NULL || settled_plan(m, &s->settled, NULL, &s->plan, e) != 0 ||
+        tokens_resize(&s->tokens, s->settled.o.n_ctx, s->plan.n_draft > 0, e) != 0)
         goto fail;
     build_early(s, quits);
     if (make_parts(s, quits, e) != 0)
@@ -212,6 +212,8 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
         .bytes = counter_get(&pass->bytes_pass),
     };
 
+    if (n > 1 && want == WANT_ALL)
+        return; /* drafts: not one token, and the ones around it still are */
     /* Blocks that are being pinned are read once, and clearing their memory takes time. */
     if (n != 1 || want != WANT_LAST || s->pass_end_ns == 0 ||
         now->pinned_bytes > s->answer_pinned_bytes ||
@@ -251,7 +253,7 @@ static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint6
     s->pass_end_ns = now.t_ns;
 }
 
-static int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct err *e)
+int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct err *e)
 {
     uint32_t held = kv_tokens(s->kv);
     uint64_t from_ns = clock_ns();
@@ -344,6 +346,8 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
     const struct products *products = NULL;
 
     s->has_logits = false;
+    session_drop_drafts(s);
+    s->drafts.n = 0;
     if (check_parts(s, e) != 0 || check_ids(s, ids, n, e) != 0)
         return -1;
     if (s->work->choice.has_blas)
@@ -354,32 +358,44 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
 
 int session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e)
 {
+    if (take_draft(s, id))
+        return 0;
+    session_drop_drafts(s);
     s->has_logits = false;
-    if (check_parts(s, e) != 0 || check_ids(s, &id, 1, e) != 0)
+    if (check_parts(s, e) != 0 || check_ids(s, &id, 1, e) != 0 || eval_with_drafts(s, id, e) != 0)
         return -1;
-    tokens_add_sampled(&s->tokens, kv_tokens(s->kv), id);
-    return eval_tokens(s, 1, NULL, NULL, e);
+    s->has_logits = true;
+    return 0;
+}
+
+/* The row of the last token that was sampled or evaluated. */
+static float *last_row(const struct mw_session *s)
+{
+    size_t row = s->drafts.n - s->drafts.n_left;
+
+    return forward_logits(s->work->forward) + row * s->m->desc->n_vocab;
 }
 
 const float *mw_session_logits(const struct mw_session *s)
 {
-    return s->has_logits ? forward_logits(s->work->forward) : NULL;
+    return s->has_logits ? last_row(s) : NULL;
 }
 
 float *session_logits(struct mw_session *s)
 {
-    return forward_logits(s->work->forward);
+    return last_row(s);
 }
 
 uint32_t mw_session_tokens(const struct mw_session *s)
 {
-    return kv_tokens(s->kv);
+    return kv_tokens(s->kv) - s->drafts.n_left;
 }
 
 /* --- going back --- */
 
 int mw_session_rewind(struct mw_session *s, uint32_t n, uint32_t *kept, struct err *e)
 {
+    session_drop_drafts(s);
     if (n > kv_tokens(s->kv))
         return err_set(e, ERR_ARGUMENT, "cannot go back to token %u: the session holds %u", n,
                        kv_tokens(s->kv));

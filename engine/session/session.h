@@ -19,10 +19,19 @@ struct telemetry *session_telemetry(struct mw_session *s);
 
 /* The ids that the session holds, [mw_session_tokens]. */
 const uint32_t *session_ids(const struct mw_session *s);
-/* Evaluate a sampled token, with the kernels also at a position that a prompt had before. */
+/*
+ * Evaluate a sampled token, with the kernels also at a position that a prompt had before.  The
+ * pass may evaluate drafted tokens after it.  If one of them is the id of the next call, that
+ * call needs no pass; telemetry then has a pass without time and columns.  Everything else is as
+ * without drafts: logits, and the tokens that the session reports.
+ */
 int session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e);
 
-/* The last row of logits.  A sampler may change it; the next evaluation overwrites it. */
+/* Forget drafts that were not sampled. */
+void session_drop_drafts(struct mw_session *s);
+
+/* The row of logits of the last token.  A sampler may change it; the next evaluation overwrites
+ * it. */
 float *session_logits(struct mw_session *s);
 
 /* Copy the rings of sliding layers, so that going back to this position is exact and cheap

@@ -126,7 +126,7 @@ static int make(struct mw_session *s, struct change *c, struct err *e)
     if (c->works && s->work != NULL)
         workspace_release(s->work);
     if (pool_set_threads(s->pool, o->n_thread, e) != 0 ||
-        (o->n_ctx > s->settled.o.n_ctx && tokens_resize(&s->tokens, o->n_ctx, e) != 0))
+        (o->n_ctx > s->settled.o.n_ctx && tokens_resize(&s->tokens, o->n_ctx, plan->n_draft > 0, e) != 0))
         return -1;
     if ((c->replaces ? session_kv(&c->kv, s, o, plan, e)
                      : kv_resize(s->kv, o->n_ctx, n_slot, e)) != 0)
@@ -164,7 +164,7 @@ static void undo(struct mw_session *s, struct change *c)
     kv_free(c->kv);
     (void)pool_set_threads(s->pool, o->n_thread, &ignored);
     (void)set_kept(s, s->plan.keeps_rows, &ignored);
-    if (tokens_resize(&s->tokens, o->n_ctx, &ignored) != 0 ||
+    if (tokens_resize(&s->tokens, o->n_ctx, s->plan.n_draft > 0, &ignored) != 0 ||
         (!c->replaces && kv_resize(s->kv, o->n_ctx, n_slot, &ignored) != 0) ||
         (c->opens && !reopen(s))) {
         workspace_free(s->work);
@@ -186,7 +186,7 @@ static void take(struct mw_session *s, struct change *c)
         copies_of(s->copies, c->kv);
         kv_free(s->kv);
         s->kv = c->kv;
-        s->tokens.n = 0;
+        tokens_clear(&s->tokens);
         kv_touch(s->kv);
     }
     if (c->works) {
@@ -194,7 +194,8 @@ static void take(struct mw_session *s, struct change *c)
         s->work = c->work;
         workspace_touch(s->work);
     }
-    (void)tokens_resize(&s->tokens, c->settled.o.n_ctx, &ignored); /* perhaps to fewer */
+    /* Perhaps to fewer, and without memory for drafts there are none. */
+    (void)tokens_resize(&s->tokens, c->settled.o.n_ctx, c->plan.n_draft > 0, &ignored);
     copies_set_room(s->copies, c->plan.n_copy);
     s->kernels = kernels_of(&c->settled.o, &ignored);
     s->settled = c->settled;
@@ -227,7 +228,7 @@ static void find_reach(const struct mw_session *s, struct change *c)
     c->opens = s->work == NULL || (reach & MW_REACH_WEIGHTS) != 0;
     c->replaces = (reach & MW_REACH_KV) != 0;
     c->works = c->opens || c->replaces || (reach & MW_REACH_WORKSPACE) != 0 ||
-               c->plan.chunk != s->plan.chunk;
+               c->plan.chunk != s->plan.chunk || c->plan.n_draft != s->plan.n_draft;
 }
 
 /* The passes of these settings go away.  Let predictions begin at the tokens whose rate the
@@ -253,10 +254,12 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     if (settled_plan(s->m, &c.settled, session_choice(s, &l), &c.plan, e) != 0)
         return -1;
     find_reach(s, &c);
-    if (!c.replaces && c.settled.o.n_ctx < kv_tokens(s->kv))
+    if (!c.replaces && c.settled.o.n_ctx < mw_session_tokens(s))
         return err_set(e, ERR_CONTEXT,
                        "the session holds %u tokens, which do not fit a context of %u",
-                       kv_tokens(s->kv), c.settled.o.n_ctx);
+                       mw_session_tokens(s), c.settled.o.n_ctx);
+    session_drop_drafts(s);
+    depth_forget_costs(&s->drafts.depth);
     if (c.works || !same_speed(&s->plan, &c.plan)) {
         remember_newest(s);
         telemetry_new_plan(s->telemetry);

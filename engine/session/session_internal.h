@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include "engine/base/arena.h"
+#include "engine/draft/depth.h"
 #include "engine/kv/kv.h"
 #include "engine/limits/observe.h"
 #include "engine/model/forward.h"
@@ -48,6 +49,14 @@ struct workspace {
     struct forward *forward;
 };
 
+/* Tokens that the last pass evaluated after a sampled one.  The store holds their keys and
+ * values, and logits has their rows; they belong to the text once they are sampled, too. */
+struct drafts {
+    struct depth depth;
+    uint32_t n, n_left; /* of the last pass, and those that nobody sampled yet */
+    uint32_t match;     /* the length of the match that they follow */
+};
+
 struct mw_session {
     struct mw_model *m;
     struct settled settled; /* the options in force */
@@ -61,6 +70,7 @@ struct mw_session {
     struct workspace *work; /* NULL: a change failed, and so did going back */
     struct telemetry *telemetry;
     struct tokens tokens; /* the first kv_tokens() are held */
+    struct drafts drafts;
     struct observer observer;
     struct product_observer column_observer, chunk_observer;
     struct plan_input input; /* when the window began */
@@ -76,6 +86,18 @@ struct mw_session {
     session_progress_fn *progress;
     void *progress_ctx;
 };
+
+/* --- session_draft.c --- */
+
+/* Evaluate the sampled id at the next position, with drafted ones after it if they pay. */
+int eval_with_drafts(struct mw_session *s, uint32_t id, struct err *e);
+/* Take id for the next token if it is the next draft: its keys, values and logits are there. */
+bool take_draft(struct mw_session *s, uint32_t id);
+
+/* --- session.c --- */
+
+/* Evaluate the n ids that follow the held ones in the list, in one pass. */
+int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct err *e);
 
 /* --- session_parts.c: made with options that are complete --- */
 

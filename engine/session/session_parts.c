@@ -103,7 +103,7 @@ int workspace_new(struct workspace **out, struct mw_session *s, const struct mw_
         .logits = &w->logits,
         .kept = &s->kept,
         .chunk = plan->chunk,
-        .n_logit_row = o->n_logit_row,
+        .n_logit_row = plan->n_draft + 1 > o->n_logit_row ? plan->n_draft + 1 : o->n_logit_row,
         .n_ctx = o->n_ctx,
         .exact = o->exact,
         .cancel = s->cancel,

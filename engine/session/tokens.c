@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tokens_resize(struct tokens *t, uint32_t n_ctx, struct err *e)
+int tokens_resize(struct tokens *t, uint32_t n_ctx, bool drafts, struct err *e)
 {
     uint32_t *id = realloc(t->id, n_ctx * sizeof *id);
     bool *in_tiles;
@@ -19,6 +19,10 @@ int tokens_resize(struct tokens *t, uint32_t n_ctx, struct err *e)
         return err_memory(e, "the list of %u tokens", n_ctx);
     if (t->n > n_ctx)
         t->n = n_ctx;
+    if (!drafts)
+        ngram_free(&t->places);
+    else if (t->places.room != n_ctx)
+        return ngram_new(&t->places, n_ctx, e);
     return 0;
 }
 
@@ -26,7 +30,22 @@ void tokens_free(struct tokens *t)
 {
     free(t->id);
     free(t->in_tiles);
+    ngram_free(&t->places);
     memset(t, 0, sizeof *t);
+}
+
+void tokens_clear(struct tokens *t)
+{
+    ngram_cut(&t->places, t->id, 0);
+    t->n = 0;
+}
+
+/* Set an id.  Places are found by ids, so they are taken out before these change. */
+static void set(struct tokens *t, uint32_t pos, uint32_t id, bool in_tiles)
+{
+    ngram_cut(&t->places, t->id, pos);
+    t->id[pos] = id;
+    t->in_tiles[pos] = in_tiles;
 }
 
 void tokens_add_prompt(struct tokens *t, const struct products *products, uint32_t pos,
@@ -40,18 +59,36 @@ void tokens_add_prompt(struct tokens *t, const struct products *products, uint32
     if (same == n)
         return;
     in_tiles = products != NULL && products_tile_prompt(products, pos + same, n - same);
-    for (uint32_t i = same; i < n; i++) {
-        t->id[pos + i] = ids[i];
-        t->in_tiles[pos + i] = in_tiles;
-    }
+    for (uint32_t i = same; i < n; i++)
+        set(t, pos + i, ids[i], in_tiles);
     t->n = pos + n;
 }
 
 void tokens_add_sampled(struct tokens *t, uint32_t pos, uint32_t id)
 {
-    t->id[pos] = id;
-    t->in_tiles[pos] = false;
+    set(t, pos, id, false);
     t->n = pos + 1;
+}
+
+uint32_t tokens_draft(struct tokens *t, uint32_t n, uint32_t most, uint32_t *match)
+{
+    uint32_t n_draft = 0;
+
+    *match = 0;
+    if (most > 0)
+        n_draft = ngram_draft(&t->places, t->id, n, most, t->id + n, match);
+    for (uint32_t i = 0; i < n_draft; i++)
+        t->in_tiles[n + i] = false;
+    t->n = n + n_draft;
+    return n_draft;
+}
+
+void tokens_drop(struct tokens *t, uint32_t pos)
+{
+    if (t->n <= pos)
+        return;
+    ngram_cut(&t->places, t->id, pos);
+    t->n = pos;
 }
 
 uint32_t tokens_chunk(const struct tokens *t, uint32_t pos, uint32_t n, uint32_t most)

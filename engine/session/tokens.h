@@ -15,16 +15,21 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
+#include "engine/draft/ngram.h"
 #include "engine/model/products.h"
 
 struct tokens {
     uint32_t *id; /* [n_ctx] */
     bool *in_tiles;
     uint32_t n; /* entries: those held and those cut off */
+    struct ngram places; /* where runs of ids stand, for drafts; without memory: no drafts */
 };
 
-int tokens_resize(struct tokens *t, uint32_t n_ctx, struct err *e);
+/* Room for n_ctx ids, of which those in use stay.  drafts: with an index of their places. */
+int tokens_resize(struct tokens *t, uint32_t n_ctx, bool drafts, struct err *e);
 void tokens_free(struct tokens *t);
+/* All entries are forgotten. */
+void tokens_clear(struct tokens *t);
 
 /* n ids of a prompt will be evaluated from position pos on.  products NULL: no OpenBLAS. */
 void tokens_add_prompt(struct tokens *t, const struct products *products, uint32_t pos,
@@ -32,6 +37,14 @@ void tokens_add_prompt(struct tokens *t, const struct products *products, uint32
 
 /* An id that was sampled will be evaluated at pos, by the kernels: it comes alone. */
 void tokens_add_sampled(struct tokens *t, uint32_t pos, uint32_t id);
+
+/*
+ * Ids that may follow are drafted after the n sampled or evaluated ones: up to `most`, which
+ * go the way of sampled ids.  Returns their number, and the length of the match in *match.
+ */
+uint32_t tokens_draft(struct tokens *t, uint32_t n, uint32_t most, uint32_t *match);
+/* Forget entries from pos on: they were drafted, and are not part of the text. */
+void tokens_drop(struct tokens *t, uint32_t pos);
 
 /* How many of the n positions from pos on make the next chunk of at most `most`: all of them
  * go the same way, and a chunk ends where a tile does if it can. */

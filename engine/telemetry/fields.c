@@ -9,6 +9,7 @@
 #define RUN(member, type)   { "run", #member, OF(run.member), 0, type, IN_START }
 #define TOP(member, type)   { "", #member, OF(member), 0, type, IN_SECOND }
 #define TOKEN(member)       { "token", #member, OF(member), 0, FIELD_U64, IN_SECOND }
+#define DRAFT(member)       { "draft", #member, OF(draft.member), 0, FIELD_U64, IN_SECOND }
 #define TIME(member)        { "time", #member, OF(pass.member), 0, FIELD_U64, IN_SECOND }
 #define IO(member)          { "io", #member, OF(io.member), 0, FIELD_U64, IN_SECOND }
 #define EXPERTS(member)     { "experts", #member, OF(experts.member), 0, FIELD_U64, IN_SECOND }
@@ -55,6 +56,10 @@ const struct field sample_fields[] = {
     TOKEN(t_last_ns),
     TOKEN(prefill_ns),
     TOKEN(decode_ns),
+
+    DRAFT(passes),
+    DRAFT(drafted),
+    DRAFT(accepted),
 
     TIME(wall_ns),
     TIME(stall_ns),

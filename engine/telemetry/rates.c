@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define LOOK_BACK_NS 2000000000u
-#define LOOK_BACK    16u /* maximum number of tokens */
+#define LOOK_BACK    16u /* maximum number of passes */
 
 static const struct mw_token *token_at(const struct mw_sample *s, uint64_t i)
 {
@@ -37,23 +37,38 @@ static uint64_t prefill_ns(const struct mw_sample *s)
     return s->prefill_ns;
 }
 
-/* The rate of the tokens of the last 2 seconds, or of the last interval if it is longer. */
+bool mw_token_is_draft(const struct mw_token *k)
+{
+    return k->n_col == 0 && k->wall_ns == 0;
+}
+
+/* The rate of the tokens of the last 2 seconds, or of the last pass if it is longer.  Accepted
+ * drafts come at once, so only complete passes count. */
 static double decode_last(const struct mw_sample *s)
 {
-    uint64_t known = known_tokens(s), back = 1, newest;
+    uint64_t known = known_tokens(s), n = 0, n_pass = 0, newest, ns = 0;
 
     if (known < 2)
         return MW_RATE_UNKNOWN;
     newest = token_at(s, s->n_token - 1)->t_ns;
-    while (back + 1 < known && back < LOOK_BACK &&
-           newest - token_at(s, s->n_token - 2 - back)->t_ns <= LOOK_BACK_NS)
-        back++;
-    return per_second((double)back, newest - token_at(s, s->n_token - 1 - back)->t_ns);
+    for (uint64_t back = 1; back < known && n_pass < LOOK_BACK; back++) {
+        uint64_t from = newest - token_at(s, s->n_token - 1 - back)->t_ns;
+
+        if (mw_token_is_draft(token_at(s, s->n_token - back)))
+            continue;
+        if (n_pass > 0 && from > LOOK_BACK_NS)
+            break;
+        n = back;
+        ns = from;
+        n_pass++;
+    }
+    return per_second((double)n, ns);
 }
 
 struct sums {
     double wall, sample, stall, compute, attention, wait, bytes, expert_hits, expert_misses,
         expert_bytes;
+    uint32_t n_token, n_pass;
 };
 
 static void add(struct sums *to, uint64_t wall, uint64_t stall, uint64_t compute,
@@ -73,13 +88,12 @@ static void add_experts(struct sums *to, uint64_t hits, uint64_t misses, uint64_
     to->expert_bytes += (double)bytes;
 }
 
-/* Add up the passes of the newest tokens.  Returns how many. */
-static uint32_t sum_passes(const struct mw_sample *s, struct sums *out)
+/* Add up the passes of the newest tokens. */
+static void sum_passes(const struct mw_sample *s, struct sums *out)
 {
     uint64_t known = known_tokens(s);
-    uint32_t n = 0;
 
-    for (uint64_t back = 1; back <= known && n < LOOK_BACK; back++) {
+    for (uint64_t back = 1; back <= known && out->n_pass < LOOK_BACK; back++) {
         const struct mw_token *k = token_at(s, s->n_token - back);
 
         if (k->n == 1)
@@ -88,9 +102,9 @@ static uint32_t sum_passes(const struct mw_sample *s, struct sums *out)
         out->sample += (double)k->sample_ns;
         add(out, k->wall_ns, k->stall_ns, k->compute_ns, k->attention_ns, k->bytes_pass);
         add_experts(out, k->expert_hits, k->expert_misses, k->expert_bytes);
-        n++;
+        out->n_token++;
+        out->n_pass += !mw_token_is_draft(k);
     }
-    return n;
 }
 
 /* Reading took bytes / limit.  The part without a stall went on during computing. */
@@ -127,8 +141,10 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
     out->first_s = s->t_first_ns > s->t_start_ns ? (double)(s->t_first_ns - s->t_start_ns) / 1e9
                                                  : MW_RATE_UNKNOWN;
     out->loading = loading(s);
-    out->n_pass = sum_passes(s, &sum);
-    if (out->n_pass == 0) {
+    sum_passes(s, &sum);
+    out->n_token = sum.n_token;
+    out->passes_per_token = sum.n_token > 0 ? (double)sum.n_pass / sum.n_token : 1;
+    if (out->n_token == 0) {
         add(&sum, s->pass.wall_ns, s->pass.stall_ns, s->pass.compute_ns, s->pass.attention_ns,
             s->pass.bytes_pass);
         sum.wait = (double)s->pass.wait_ns;
@@ -137,8 +153,8 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
     out->expert_hits = sum.expert_hits + sum.expert_misses > 0
                            ? sum.expert_hits / (sum.expert_hits + sum.expert_misses)
                            : MW_RATE_UNKNOWN;
-    out->expert_bytes = out->n_pass > 0 && out->expert_hits >= 0
-                            ? sum.expert_bytes / out->n_pass
+    out->expert_bytes = out->n_token > 0 && out->expert_hits >= 0
+                            ? sum.expert_bytes / out->n_token
                             : MW_RATE_UNKNOWN;
     if (sum.wall <= 0) {
         out->read_bytes_s = out->wall_s = out->token_s = MW_RATE_UNKNOWN;
@@ -151,8 +167,8 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
     out->attention_share = sum.attention / sum.wall;
     out->wait_share = sum.wait / sum.wall;
     out->overlap = overlap_of(&sum, s->disk_limit);
-    out->wall_s = out->n_pass > 0 ? sum.wall / 1e9 / out->n_pass : MW_RATE_UNKNOWN;
+    out->wall_s = out->n_token > 0 ? sum.wall / 1e9 / out->n_token : MW_RATE_UNKNOWN;
     out->token_s =
-        out->n_pass > 0 ? (sum.wall + sum.sample) / 1e9 / out->n_pass : MW_RATE_UNKNOWN;
-    out->read_per_token = out->n_pass > 0 ? sum.bytes / out->n_pass : MW_RATE_UNKNOWN;
+        out->n_token > 0 ? (sum.wall + sum.sample) / 1e9 / out->n_token : MW_RATE_UNKNOWN;
+    out->read_per_token = out->n_token > 0 ? sum.bytes / out->n_token : MW_RATE_UNKNOWN;
 }

@@ -7,13 +7,15 @@
 #ifndef MEMWALL_ENGINE_TELEMETRY_RATES_H
 #define MEMWALL_ENGINE_TELEMETRY_RATES_H
 
+#include <stdbool.h>
+
 #include "engine/telemetry/sample.h"
 
 #define MW_RATE_UNKNOWN (-1.0)
 
 struct mw_rates {
-    double decode_last;  /* tokens per second, from the tokens of the last 2 seconds or the
-                            last two tokens */
+    double decode_last;  /* tokens per second, from the passes of the last 2 seconds or the
+                            last one */
     double decode_mean;  /* the same from the first to the last token of the answer */
     double prefill;      /* prompt tokens per second */
     double first_s;      /* from the question to the first token */
@@ -29,8 +31,12 @@ struct mw_rates {
     double loading;     /* share of the pinned weights that are read ahead of the first token */
     double expert_hits; /* share of the chosen experts that were in memory */
     double expert_bytes; /* mean bytes of experts read per token */
-    uint32_t n_pass;     /* number of these passes; 0 for the last pass of a prompt alone */
+    uint32_t n_token; /* tokens of these passes; 0 for the last pass of a prompt alone */
+    double passes_per_token; /* below 1 with accepted drafts */
 };
+
+/* Whether a token was an accepted draft, whose time is in the pass of a token before it. */
+bool mw_token_is_draft(const struct mw_token *k);
 
 void mw_rates(const struct mw_sample *s, struct mw_rates *out);
 

@@ -111,7 +111,7 @@ struct mw_token {
     uint64_t n;    /* in its answer, from 1 */
     uint64_t wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns;
     uint64_t bytes_pass;                 /* streamed */
-    uint64_t n_col;                      /* tokens evaluated in the pass */
+    uint64_t n_col; /* tokens evaluated in the pass; 0: none, the token was an accepted draft */
     uint64_t kv_tokens;                  /* tokens in the context */
     uint64_t expert_hits, expert_misses; /* experts that were in memory, and that were not */
     uint64_t expert_bytes;               /* part of bytes_pass */
@@ -161,6 +161,12 @@ struct mw_sample {
     uint64_t n_prompt, n_prompt_done, n_decoded;
     uint64_t t_start_ns, t_first_ns, t_last_ns; /* 0 if not reached */
     uint64_t prefill_ns, decode_ns;
+
+    /* Passes for the tokens of this answer after its first one, drafted tokens that they
+     * verified, and those of them that became tokens of the answer. */
+    struct {
+        uint64_t passes, drafted, accepted;
+    } draft;
 
     struct {
         uint64_t wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns,

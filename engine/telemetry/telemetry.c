@@ -84,6 +84,28 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt)
     counter_set(&t->t_start_ns, clock_ns());
     counter_set(&t->t_first_ns, 0);
     counter_set(&t->t_last_ns, 0);
+    counter_set(&t->passes, 0);
+    counter_set(&t->drafted, 0);
+    counter_set(&t->accepted, 0);
+    telemetry_end(t);
+}
+
+void telemetry_drafted(struct telemetry *t, uint64_t n)
+{
+    telemetry_begin(t);
+    counter_add(&t->passes, 1);
+    counter_add(&t->drafted, n);
+    telemetry_end(t);
+}
+
+void telemetry_accepted(struct telemetry *t)
+{
+    counter *figure = (counter *)&t->pass;
+
+    telemetry_begin(t);
+    for (size_t i = 0; i < sizeof t->pass / sizeof *figure; i++)
+        counter_set(&figure[i], 0);
+    counter_add(&t->accepted, 1);
     telemetry_end(t);
 }
 
@@ -237,6 +259,9 @@ static void sample_pass(const struct telemetry *t, struct mw_sample *out)
         out->t_first_ns = counter_get(&t->t_first_ns);
         out->t_last_ns = counter_get(&t->t_last_ns);
         out->decode_ns = counter_get(&t->decode_ns);
+        out->draft.passes = counter_get(&t->passes);
+        out->draft.drafted = counter_get(&t->drafted);
+        out->draft.accepted = counter_get(&t->accepted);
         atomic_thread_fence(memory_order_acquire);
         after = counter_get(&t->seq);
     } while (before != after || (before & 1) != 0);

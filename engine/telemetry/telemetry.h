@@ -74,6 +74,7 @@ struct telemetry {
     counter layer_gauge; /* layer being computed; n_layer for the head */
     counter n_prompt, n_prompt_done, n_decoded, t_start_ns, t_first_ns, t_last_ns;
     counter prefill_ns, decode_ns; /* of the current answer */
+    counter passes, drafted, accepted; /* of the current answer: passes for its tokens, drafts */
     counter kv_tokens, kv_global_used, kv_sliding_used, kv_reserved;
     counter used[MW_PLAN_ROWS]; /* bytes really used of each plan item */
     counter lent_experts; /* KV space that experts borrow; pinned blocks borrow the rest */
@@ -127,6 +128,11 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt);
  * often.
  */
 void telemetry_token(struct telemetry *t, uint64_t sample_ns);
+
+/* Engine thread: a pass for the next token of an answer verified n drafted ones with it; one of
+ * them was accepted, so the next token needs no pass: pass is without time. */
+void telemetry_drafted(struct telemetry *t, uint64_t n);
+void telemetry_accepted(struct telemetry *t);
 
 /* Engine thread: a pass of n_token tokens begins; a layer of it chose these experts for its
  * only token.  Passes of several tokens are not traced. */

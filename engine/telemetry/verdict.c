@@ -52,7 +52,8 @@ static struct mw_shares divide(const struct mw_sample *s, const struct mw_rates 
 
     weights = fmax(computing - others - part.attention, 0);
     if (s->memory_limit > 0 && r->wall_s > 0)
-        part.memory = fmin((double)s->run.hot_bytes / (double)s->memory_limit / r->wall_s,
+        part.memory = fmin((double)s->run.hot_bytes * r->passes_per_token /
+                                (double)s->memory_limit / r->wall_s,
                            weights);
     part.arithmetic = weights - part.memory;
     part.fixed = r->token_s > r->wall_s && r->wall_s > 0 ? r->token_s / r->wall_s - 1 : 0;

@@ -71,6 +71,9 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
     fprintf(to, "\nanswer   %" PRIu32 " token%s in %.1f s (%s tok/s), the first after %.1f s\n",
             r->n_decoded, r->n_decoded == 1 ? "" : "s", seconds(r->decode_ns),
             receipt_rate(tps, sizeof tps, receipt_decode_tps(r)), seconds(r->first_ns));
+    if (r->n_drafted > 0)
+        fprintf(to, "drafts   %" PRIu32 " of %" PRIu32 " accepted; %.2f tokens a pass\n",
+                r->n_accepted, r->n_drafted, share(r->n_pass + r->n_accepted, r->n_pass));
     fprintf(to, "read     %s from disk; stalls took %.0f %% of the answer's time\n",
             units_size(a, sizeof a, r->bytes_read), 100 * share(r->stall_ns, r->decode_ns));
     if (r->expert_hits + r->expert_misses > 0 && r->n_decoded > 1)
@@ -100,6 +103,9 @@ void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sa
     json_u64(j, "n_prompt", r->n_prompt);
     json_u64(j, "n_reused", r->n_reused);
     json_u64(j, "n_decoded", r->n_decoded);
+    json_u64(j, "n_pass", r->n_pass);
+    json_u64(j, "n_drafted", r->n_drafted);
+    json_u64(j, "n_accepted", r->n_accepted);
     json_u64(j, "first_ns", r->first_ns);
     json_u64(j, "prefill_ns", r->prefill_ns);
     json_u64(j, "decode_ns", r->decode_ns);

@@ -431,7 +431,10 @@ static void tokens_of_one_pass_share_its_time(void **state)
 
         ns += is_first ? 1000000000u : 100000;
         sample.recent[(n - 1) % MW_RECENT] =
-            (struct mw_token){ .t_ns = ns, .n = n, .wall_ns = 1000000000u, .n_col = 4 };
+            (struct mw_token){ .t_ns = ns,
+                               .n = n,
+                               .wall_ns = is_first ? 1000000000u : 0,
+                               .n_col = is_first ? 4 : 0 };
         sample.n_token = n;
         sample.t_ns += 1;
         dash_push(d, &sample);

@@ -168,7 +168,7 @@ static void rates_are_those_of_the_newest_tokens(void **state)
     assert_near(r.decode_last, 1);
     assert_near(r.decode_mean, 10);
     assert_near(r.read_bytes_s, 10.0 * (double)GIB);
-    assert_int_equal(r.n_pass, 16);
+    assert_int_equal(r.n_token, 16);
     assert_near(r.wall_s, 0.1);
     assert_near(r.token_s, 0.1);
     for (uint64_t i = 0; i < MW_RECENT; i++)
@@ -184,6 +184,31 @@ static void rates_are_those_of_the_newest_tokens(void **state)
     assert_true(r.overlap >= 0 && r.overlap <= 1);
 }
 
+/* Three passes of a second make four tokens each: the newest tokens came at once, and the rate
+ * is that of complete passes. */
+static void accepted_drafts_share_the_time_of_their_pass(void **state)
+{
+    struct mw_sample *s = *state;
+    struct mw_rates r;
+
+    tokens(s, 13, 60, 0, GIB);
+    for (uint64_t i = 1; i < 13; i++) {
+        struct mw_token *k = &s->recent[i % MW_RECENT];
+        uint64_t pass = (i + 3) / 4;
+
+        k->t_ns = s->recent[0].t_ns + pass * 1000 * MS + (i - 1) % 4;
+        if (i % 4 != 1)
+            k->wall_ns = k->stall_ns = k->compute_ns = k->bytes_pass = k->n_col = 0;
+    }
+    mw_rates(s, &r);
+    assert_near(r.decode_last, 4);
+    assert_int_equal(r.n_token, 12);
+    assert_near(r.passes_per_token, 0.25);
+    assert_near(r.wall_s, 0.025);
+    assert_near(r.read_per_token, (double)GIB / 4);
+    assert_near(r.stall_share, 0.6);
+}
+
 /* The first token comes from the prompt's pass, which does not predict later tokens. */
 static void the_pass_of_the_prompt_is_not_a_token(void **state)
 {
@@ -193,11 +218,11 @@ static void the_pass_of_the_prompt_is_not_a_token(void **state)
     tokens(s, 2, 70, 5, GIB);
     s->recent[0].wall_ns = 9000 * MS;
     mw_rates(s, &r);
-    assert_int_equal(r.n_pass, 1);
+    assert_int_equal(r.n_token, 1);
     assert_near(r.wall_s, 0.1);
     made_prefill(s, 512);
     mw_rates(s, &r);
-    assert_int_equal(r.n_pass, 0);
+    assert_int_equal(r.n_token, 0);
     assert_true(r.wall_s < 0 && r.token_s < 0);
     assert_near(r.stall_share, 160.0 / 1024);
 }
@@ -303,6 +328,7 @@ int main(void)
         with_a_sample(other_programs_are_not_called_arithmetic),
         with_a_sample(the_shares_of_an_answer_stay_when_the_machine_gets_busy),
         with_a_sample(the_time_between_passes_is_a_part_of_a_token),
+        with_a_sample(accepted_drafts_share_the_time_of_their_pass),
         with_a_sample(the_pass_of_the_prompt_is_not_a_token),
     };
 

@@ -141,7 +141,7 @@ static void push_tokens(struct dash *d, const struct mw_sample *s)
     for (; i < s->n_token; i++) {
         const struct mw_token *k = &s->recent[i % MW_RECENT];
 
-        if (k->n > 1 && d->token_ns != 0 && k->t_ns - d->token_ns < k->wall_ns / 2) {
+        if (k->n > 1 && d->token_ns != 0 && mw_token_is_draft(k)) {
             push_same_pass(d, k);
         } else if (k->n <= 1 || d->token_ns == 0 || k->t_ns <= d->token_ns) {
             d->group_n = 0;

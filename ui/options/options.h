@@ -46,6 +46,8 @@ enum option_id {
     OPT_NO_THINK,
     OPT_STOP,
     OPT_CTX_SHIFT,
+    OPT_DRAFT,
+    OPT_DRAFT_DEPTH,
     OPT_IDS_FILE,
     OPT_LOGITS,
     OPT_GREEDY,

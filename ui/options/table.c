@@ -193,6 +193,21 @@ const struct option options_table[N_OPTION] = {
         .says = "when the context is full, the oldest turns are dropped and a notice names "
                 "them",
         .says_none = "when the context is full, the answer ends" },
+    [OPT_DRAFT] = { "draft", 0, IN(ANSWER, CMD_PLANS),
+        .kind = KIND_CHOICE, AT(chat.engine.draft), .arg = "HOW", .words = "off auto ngram",
+        .asks = "speculative decoding several tokens faster repeat",
+        .help = "guess tokens ahead, and verify them in the pass of the one before",
+        .more = "ngram goes on as the conversation did after the same words, so answers that "
+                "repeat or edit a text need fewer passes over the weights. The tokens are the "
+                "same as with off. How many are guessed follows from what passes cost and how "
+                "often the guesses were right.",
+        .otherwise = "auto: ngram, except with recurrent state",
+        .reach = REACH_PLAN, .slash = "draft", .slash_also = "drafts speculative",
+        .says = "drafts: %" },
+    [OPT_DRAFT_DEPTH] = { "draft-depth", 0, IN(ADVANCED, CMD_ENGINE),
+        .kind = KIND_U32, AT(chat.engine.draft_depth), RANGE(0, 15), .arg = "N",
+        .help = "draft N tokens for a pass, whether that pays or not",
+        .otherwise = "0, as many as pay", .reach = REACH_TOKEN },
 
     [OPT_IDS_FILE] = { "ids", 0, IN(EVAL, CMD_EVAL),
         .kind = KIND_FILE, AT(ids_file), .arg = "FILE",

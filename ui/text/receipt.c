@@ -311,6 +311,9 @@ static void why_done(struct text *t, const struct mw_receipt *r, double promised
                 units_change(second, sizeof second, came / promised_tps));
         add(t, ")");
     }
+    if (r->n_accepted > 0)
+        add(t, "; %s of them were drafted, and needed no pass of their own",
+            receipt_count(word, sizeof word, r->n_accepted));
     if (r->n_prompt > 0)
         add(t, ", after %s for %s token%s of the prompt",
             receipt_time(word, sizeof word, (double)r->prefill_ns / NS),

@@ -1,0 +1,85 @@
+#include "config.h"
+
+#include "engine/draft/depth.h"
+
+#include <string.h>
+
+/* Weights of a new measurement: of a pass, of a verified draft, and of the return to the first
+ * estimate with each match that was not used. */
+#define PASS_WEIGHT   0.25
+#define DRAFT_WEIGHT  0.1
+#define RETURN_WEIGHT (1.0 / 256)
+
+/* A draft has to promise this much: measurements are noisy, and a loss is worse than a gain
+ * that was missed. */
+#define GAIN_LEAST 1.03
+
+/* By the length of the match: 3, 4 to 7, 8 to 15, more. */
+static const double first_accept[DEPTH_CLASSES] = { 0.5, 0.65, 0.8, 0.9 };
+
+static int class_of(uint32_t match)
+{
+    return match < 4 ? 0 : match < 8 ? 1 : match < 16 ? 2 : 3;
+}
+
+void depth_begin(struct depth *d)
+{
+    depth_forget_costs(d);
+    memcpy(d->accept, first_accept, sizeof d->accept);
+}
+
+void depth_forget_costs(struct depth *d)
+{
+    d->narrow_s = d->column_s = 0;
+}
+
+static void move(double *to, double by, double weight)
+{
+    *to += (by - *to) * weight;
+}
+
+void depth_pass(struct depth *d, uint32_t n_draft, double seconds)
+{
+    double column_s = (seconds - d->narrow_s) / (n_draft > 0 ? n_draft : 1);
+
+    if (n_draft == 0 && d->narrow_s > 0)
+        move(&d->narrow_s, seconds, PASS_WEIGHT);
+    else if (n_draft == 0)
+        d->narrow_s = seconds;
+    else
+        move(&d->column_s, column_s > 0 ? column_s : 0, PASS_WEIGHT);
+}
+
+void depth_result(struct depth *d, uint32_t match, uint32_t n_accepted, int is_rejected)
+{
+    double *accept = &d->accept[class_of(match)];
+
+    for (uint32_t i = 0; i < n_accepted; i++)
+        move(accept, 1, DRAFT_WEIGHT);
+    if (is_rejected)
+        move(accept, 0, DRAFT_WEIGHT);
+}
+
+uint32_t depth_choose(struct depth *d, uint32_t match, uint32_t most)
+{
+    double *accept = &d->accept[class_of(match)];
+    double tokens = 1, next = 1, best = GAIN_LEAST;
+    uint32_t depth = 0;
+
+    if (!(d->narrow_s > 0))
+        return 0;
+    for (uint32_t n = 1; n <= most; n++) {
+        double gain;
+
+        next *= *accept;
+        tokens += next;
+        gain = tokens / (1 + n * d->column_s / d->narrow_s);
+        if (gain > best) {
+            best = gain;
+            depth = n;
+        }
+    }
+    if (depth == 0)
+        move(accept, first_accept[class_of(match)], RETURN_WEIGHT);
+    return depth;
+}

@@ -1,0 +1,46 @@
+/*
+ * depth.h - how many tokens to draft for the next pass.
+ *
+ * A pass over d drafts costs more than one over none, and yields 1 + a + a^2 + … + a^d tokens if
+ * each draft is accepted with the probability a.  The depth is the one with the most tokens per
+ * second by what was measured until now:
+ *
+ *     narrow_s   a pass for one token
+ *     column_s   what each drafted token adds to it: next to nothing while the disk is the
+ *                limit, much if all weights are in memory and arithmetic is the limit
+ *     a          for each length of a match, since longer ones are right more often
+ *
+ * It falls to 0 where drafting loses.  Estimates of matches that are not used return slowly to
+ * where they began, so that they are tried again.
+ */
+#ifndef MEMWALL_ENGINE_DRAFT_DEPTH_H
+#define MEMWALL_ENGINE_DRAFT_DEPTH_H
+
+#include <stdint.h>
+
+#define DRAFT_MOST    15 /* tokens for one pass, so that it has at most 16 columns */
+#define DEPTH_CLASSES 4
+
+struct depth {
+    double narrow_s, column_s; /* 0: not measured yet */
+    double accept[DEPTH_CLASSES];
+};
+
+/* Begin with estimates; nothing is measured. */
+void depth_begin(struct depth *d);
+
+/* Other weights are in memory now: forget what passes cost. */
+void depth_forget_costs(struct depth *d);
+
+/* A pass over one sampled token and n_draft drafted ones took this long. */
+void depth_pass(struct depth *d, uint32_t n_draft, double seconds);
+
+/* Drafts after a match of this length were verified: n_accepted were what was sampled, and one
+ * was not, if is_rejected. */
+void depth_result(struct depth *d, uint32_t match, uint32_t n_accepted, int is_rejected);
+
+/* Returns how many of at most `most` tokens to draft after a match of this length.  0 until a
+ * pass over one token was measured. */
+uint32_t depth_choose(struct depth *d, uint32_t match, uint32_t most);
+
+#endif

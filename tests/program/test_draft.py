@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""memwall run --draft: the same text with fewer passes over the weights."""
+import json
+import os
+import re
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from chain_model import chain, spell  # noqa: E402
+from program import FolderCase, SRCDIR, memwall  # noqa: E402
+
+GUIDE = os.path.join(SRCDIR, "share", "models", "memwall-guide.gguf")
+
+
+class Drafts(FolderCase):
+    def ask(self, model, *args, prompt="xa", code=0):
+        r = memwall("run", "-m", model, "--raw", "--temp", "0", "-n", "120", "-b", "256M", "--json",
+                    "--draft-depth", "7", *args, prompt)
+        self.assertEqual(code, r.returncode, r.stderr)
+        return json.loads(r.stdout.splitlines()[-1])
+
+    def circle(self):
+        return chain(self.folder, "circle", {**spell(*"abcdefg"), "g": "a"}).path
+
+    def test_a_text_that_repeats_needs_few_passes(self):
+        model = self.circle()
+        off, on = self.ask(model, "--draft", "off"), self.ask(model, "--draft", "ngram")
+        self.assertEqual(("bcdefga" * 18)[:120], off["text"])
+        self.assertEqual(off["text"], on["text"])
+        self.assertEqual((119, 0, 0), (off["n_pass"], off["n_drafted"], off["n_accepted"]))
+        self.assertEqual(119, on["n_pass"] + on["n_accepted"])
+        # The circle is known after ten tokens, and the last pass may draft more than is needed.
+        self.assertLess(on["n_pass"], 10 + 110 / 8 + 2)
+        self.assertEqual(120, on["n_decoded"])
+
+    def test_drafts_are_the_default(self):
+        self.assertGreater(self.ask(self.circle())["n_accepted"], 0)
+
+    def test_a_single_row_of_scores_drafts_nothing(self):
+        self.assertEqual(0, self.ask(self.circle(), "--chunk", "1")["n_drafted"])
+
+    def test_the_statistics_say_how_many_were_accepted(self):
+        r = memwall("run", "-m", self.circle(), "--raw", "--temp", "0", "-n", "60", "-b", "256M",
+                    "--stats", "--draft-depth", "3", "xa")
+        self.assertRegex(r.stderr, r"drafts   \d+ of \d+ accepted; [2-9]\.\d\d tokens a pass")
+
+    def test_a_stop_text_ends_in_the_middle_of_a_draft(self):
+        for stop in "c", "ga", "fgabcd":
+            off, on = (self.ask(self.circle(), "--stop", stop, "--draft", how, prompt="abcdefgab")
+                       for how in ("off", "ngram"))
+            self.assertEqual((off["text"], off["n_decoded"], off["done"]),
+                             (on["text"], on["n_decoded"], on["done"]))
+
+    def test_a_context_that_gets_full_ends_at_the_same_token(self):
+        for ctx in "20", "47", "64":
+            off, on = (self.ask(self.circle(), "-c", ctx, "--draft", how, code=1)
+                       for how in ("off", "ngram"))
+            self.assertEqual(("context", off["text"]), (on["done"], on["text"]))
+
+    def test_tokens_are_drafted_if_the_disk_is_the_limit(self):
+        """By itself: a pass takes a hundredth of a second of reading."""
+        model = self.circle()
+        size = os.path.getsize(model)
+        least = re.search(r"It fits a budget of (\d+) MiB", memwall(
+            "plan", model, "-b", "1M").stderr).group(1)
+        on = self.ask(model, "--draft-depth", "0", "-b", least + "M", "--disk-rate",
+                      str(100 * size))
+        self.assertLess(on["n_pass"], 40)
+
+    def test_answers_of_a_real_format_are_the_same(self):
+        for temp in "0", "0.7", "1.3":
+            off, on = (memwall("run", "-m", GUIDE, "--temp", temp, "--seed", "5", "-n", "80",
+                               "--draft", how, "What is the ring? What is the ring?")
+                       for how in ("off", "ngram"))
+            self.assertEqual((0, off.stdout), (on.returncode, on.stdout), on.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

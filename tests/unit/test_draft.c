@@ -1,0 +1,382 @@
+/*
+ * Drafts: where they come from, how many there are, and that no token depends on them.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/draft/depth.h"
+#include "engine/draft/ngram.h"
+#include "engine/memwall.h"
+#include "engine/session/sampler.h"
+#include "engine/session/session.h"
+#include "tests/lib/calls.h"
+#include "tests/lib/fail_with.h"
+#include "tests/lib/model_path.h"
+
+static uint32_t next_number(uint32_t *x)
+{
+    *x = *x * 1664525u + 1013904223u;
+    return *x >> 8;
+}
+
+/* ---- n-grams ---- */
+
+/* The same by looking at every earlier place. */
+static uint32_t draft_by_scan(const uint32_t *ids, uint32_t n, uint32_t most, uint32_t *out,
+                              uint32_t *match)
+{
+    uint32_t next = 0;
+
+    *match = 0;
+    for (uint32_t at = n > 0 ? n - 1 : 0; at-- > 0;) {
+        uint32_t same = 0;
+
+        while (same <= at && same < NGRAM_MATCH && ids[at - same] == ids[n - 1 - same])
+            same++;
+        if (same >= NGRAM_MIN && same > *match) {
+            *match = same;
+            next = at + 1;
+        }
+    }
+    for (uint32_t i = 0; *match > 0 && i < most; i++)
+        out[i] = next + i < n ? ids[next + i] : out[next + i - n];
+    return *match > 0 ? most : 0;
+}
+
+static void an_index_finds_what_a_scan_finds(void **state)
+{
+    enum { ROOM = 400, MOST = 6 };
+    uint32_t ids[ROOM + MOST], n = 0, x = 1, n_found = 0;
+    struct ngram g = { 0 };
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(ngram_new(&g, ROOM, &e), 0);
+    for (int step = 0; step < 4000; step++) {
+        uint32_t got[MOST] = { 0 }, want[MOST] = { 0 }, got_match, want_match, n_got;
+
+        /* Mostly grow, sometimes go back and take another way; at times copy a passage. */
+        if (n == ROOM || next_number(&x) % 40 == 0) {
+            n = next_number(&x) % (n + 1);
+            ngram_cut(&g, ids, n);
+        }
+        if (n > 60 && next_number(&x) % 30 == 0) {
+            uint32_t from = next_number(&x) % (n - 20);
+
+            for (uint32_t i = 0; i < 20 && n < ROOM; i++)
+                ids[n++] = ids[from + i];
+        } else if (n < ROOM) {
+            ids[n++] = next_number(&x) % 9;
+        }
+        n_got = ngram_draft(&g, ids, n, MOST, got, &got_match);
+        assert_int_equal(n_got, draft_by_scan(ids, n, MOST, want, &want_match));
+        assert_int_equal(got_match, want_match);
+        assert_memory_equal(got, want, sizeof got);
+        n_found += n_got > 0;
+    }
+    assert_in_range(n_found, 500, 3900);
+    ngram_free(&g);
+}
+
+static void a_repetition_goes_on(void **state)
+{
+    uint32_t ids[16] = { 7, 8, 7, 8, 7, 8 }, out[5], match;
+    const uint32_t want[5] = { 7, 8, 7, 8, 7 };
+    struct ngram g = { 0 };
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(ngram_new(&g, 16, &e), 0);
+    assert_int_equal(ngram_draft(&g, ids, 6, 5, out, &match), 5);
+    assert_int_equal(match, 4);
+    assert_memory_equal(out, want, sizeof want);
+    assert_int_equal(ngram_draft(&g, ids, 2, 5, out, &match), 0);
+    ngram_free(&g);
+}
+
+/* A conversation in which all ids are the same has as many earlier places as tokens. */
+static void a_question_looks_at_few_places(void **state)
+{
+    enum { N = 100000 };
+    uint32_t *ids = calloc(N, sizeof *ids), out[8], match;
+    struct ngram g = { 0 };
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_non_null(ids);
+    assert_int_equal(ngram_new(&g, N, &e), 0);
+    for (uint32_t n = N - 1000; n <= N; n++) {
+        assert_int_equal(ngram_draft(&g, ids, n, 8, out, &match), 8);
+        assert_int_equal(match, NGRAM_MATCH);
+    }
+    ngram_free(&g);
+    free(ids);
+}
+
+/* ---- depth ---- */
+
+/* Depth after n passes at these costs and n results with this share accepted. */
+static uint32_t depth_with(double narrow_s, double column_s, double accepted, uint32_t match)
+{
+    struct depth d;
+    double sum = 0;
+
+    depth_begin(&d);
+    depth_pass(&d, 0, narrow_s);
+    for (int i = 0; i < 200; i++) {
+        uint32_t n = 1 + (uint32_t)i % DRAFT_MOST;
+
+        depth_pass(&d, n, narrow_s + n * column_s);
+        sum += accepted;
+        depth_result(&d, match, sum >= 1, sum < 1);
+        sum -= sum >= 1;
+    }
+    return depth_choose(&d, match, DRAFT_MOST);
+}
+
+static void depth_follows_acceptance_and_cost(void **state)
+{
+    struct depth d;
+
+    (void)state;
+    /* The disk is the limit: a column costs nothing, so all are drafted. */
+    assert_int_equal(depth_with(1, 0, 0.9, 20), DRAFT_MOST);
+    /* Arithmetic is the limit: a column costs as much as a pass. */
+    assert_int_equal(depth_with(1, 1, 0.9, 20), 0);
+    /* In between, better drafts go deeper. */
+    assert_in_range(depth_with(1, 0.1, 0.5, 5), 1, 5);
+    assert_true(depth_with(1, 0.1, 0.9, 5) > depth_with(1, 0.1, 0.5, 5));
+    assert_true(depth_with(1, 0.05, 0.7, 5) > depth_with(1, 0.3, 0.7, 5));
+    /* Drafts that are never right are not made, even for little. */
+    assert_int_equal(depth_with(1, 0.05, 0, 3), 0);
+    /* Nothing is drafted before a pass was measured. */
+    depth_begin(&d);
+    assert_int_equal(depth_choose(&d, 20, DRAFT_MOST), 0);
+}
+
+/* Loss and gain by the law over texts with any acceptance and any cost of a column. */
+static void drafting_never_loses_much(void **state)
+{
+    static const double costs[] = { 0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8 };
+    static const double shares[] = { 0, 0.2, 0.4, 0.6, 0.8, 0.95 };
+    double best = 0, worst = 1e9;
+
+    (void)state;
+    for (size_t c = 0; c < sizeof costs / sizeof *costs; c++)
+        for (size_t a = 0; a < sizeof shares / sizeof *shares; a++) {
+            uint32_t x = 3;
+            struct depth d;
+            double time_s = 0;
+            uint32_t n_token = 0;
+
+            depth_begin(&d);
+            while (n_token < 2000) {
+                uint32_t n = depth_choose(&d, 3, DRAFT_MOST), good = 0;
+                double s = 1 + n * costs[c];
+
+                while (good < n && next_number(&x) % 1000 < shares[a] * 1000)
+                    good++;
+                depth_result(&d, 3, good, good < n);
+                depth_pass(&d, n, s);
+                time_s += s;
+                n_token += 1 + good;
+            }
+            if (n_token / time_s < worst)
+                worst = n_token / time_s;
+            if (n_token / time_s > best)
+                best = n_token / time_s;
+        }
+    assert_true(worst > 0.97);
+    assert_true(best > 8);
+}
+
+/* ---- sessions ---- */
+
+#define N_PROMPT 24
+#define N_TOKEN  90
+#define N_TEXT   (N_PROMPT + N_TOKEN)
+
+/* The results of a session with these ids. */
+struct shown {
+    uint64_t logits[N_TOKEN]; /* hashes of all bits */
+    uint32_t sampled[N_TOKEN];
+    uint32_t held; /* by the session at the end */
+    uint64_t drafted, accepted;
+};
+
+/* A passage that comes again and again, with every tenth id changed. */
+static void make_text(uint32_t n_vocab, uint32_t seed, uint32_t *ids)
+{
+    for (uint32_t i = 0; i < N_TEXT; i++)
+        ids[i] = i < 11 || next_number(&seed) % 10 == 0 ? next_number(&seed) % n_vocab
+                                                        : ids[i - 11];
+}
+
+static uint64_t hash_of(const float *x, size_t n)
+{
+    const unsigned char *byte = (const unsigned char *)x;
+    uint64_t h = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < n * sizeof *x; i++)
+        h = (h ^ byte[i]) * 0x100000001b3u;
+    return h;
+}
+
+/* Go back over a few tokens, accepted drafts perhaps, and come again to position pos. */
+static void evaluate_again(struct mw_session *s, const uint32_t *text, uint32_t pos)
+{
+    struct err e = ERR_INIT;
+    uint32_t kept;
+
+    if (mw_session_rewind(s, pos - 3, &kept, &e) != 0)
+        fail_with(&e);
+    eval(s, text + kept, pos + 1 - kept);
+}
+
+/* Something that happens in mid-answer, after the token at position pos. */
+static void disturb(struct mw_session *s, int how, const uint32_t *text, uint32_t pos)
+{
+    struct mw_options o = *session_options(s);
+    struct err e = ERR_INIT;
+
+    if (how == 0 || pos % 29 != 28)
+        return;
+    switch (how) {
+    case 1: o.n_ctx += 64; break;
+    case 2: o.n_thread = 3 - o.n_thread; break;
+    case 3: o.memory_bytes = 384 * MIB - o.memory_bytes; break;
+    case 4: o.chunk = o.chunk == 5 ? 64 : 5; break;
+    case 5: evaluate_again(s, text, pos); return;
+    }
+    if (session_set(s, &o, &e) != 0)
+        fail_with(&e);
+}
+
+static void show(struct mw_model *m, const struct mw_options *o,
+                 const struct mw_sampling *sampling, int how, struct shown *to)
+{
+    struct mw_session *s = open_session(m, o);
+    struct err e = ERR_INIT;
+    struct mw_sampler *sampler;
+    struct mw_model_info info;
+    struct mw_sample sample;
+    uint32_t text[N_TEXT];
+
+    mw_model_info(m, &info);
+    make_text(info.n_vocab, (uint32_t)sampling->seed.value, text);
+    if (mw_sampler_new(&sampler, m, sampling, &e) != 0)
+        fail_with(&e);
+    telemetry_answer(session_telemetry(s), N_PROMPT);
+    eval(s, text, N_PROMPT);
+    for (uint32_t i = 0; i < N_TOKEN; i++) {
+        assert_int_equal(mw_session_tokens(s), N_PROMPT + i);
+        to->logits[i] = hash_of(mw_session_logits(s), info.n_vocab);
+        to->sampled[i] = mw_sampler_next(sampler, session_logits(s), session_ids(s),
+                                         mw_session_tokens(s));
+        if (session_eval_sampled(s, text[N_PROMPT + i], &e) != 0)
+            fail_with(&e);
+        disturb(s, how, text, N_PROMPT + i);
+        if (mw_session_logits(s) == NULL) /* the change took them */
+            evaluate_again(s, text, N_PROMPT + i);
+    }
+    session_drop_drafts(s);
+    mw_session_sample(s, &sample);
+    to->held = mw_session_tokens(s);
+    assert_int_equal(sample.kv.tokens, to->held);
+    to->drafted = sample.draft.drafted;
+    to->accepted = sample.draft.accepted;
+    assert_int_equal(sample.draft.passes + to->accepted, N_TOKEN);
+    mw_sampler_free(sampler);
+    mw_session_close(s);
+}
+
+static void same_bits(const char *name, int n_kv, bool has_drafts)
+{
+    static const enum mw_kv kv[] = { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
+    struct mw_model *m = open_model(name);
+    struct mw_options o = small_options(256);
+    uint64_t accepted = 0, rejected = 0, least = smallest_budget(m, &o);
+
+    for (int i = 0; i < 36; i++) {
+        struct mw_sampling sampling = { .temp = (float)(i % 3) * 0.4f,
+                                        .top_k = 40,
+                                        .top_p = 0.95f,
+                                        .repeat_penalty = i % 5 == 4 ? 1.1f : 1,
+                                        .repeat_last = 64,
+                                        .seed = { true, (uint64_t)i } };
+        struct shown without, with;
+
+        o.kv_k = o.kv_v = kv[i % n_kv];
+        o.exact = i % 7 == 6;
+        o.n_thread = 1 + i % 2;
+        o.memory_bytes = i % 4 < 2 ? 192 * MIB : least + 3 * MIB;
+        o.draft = MW_DRAFT_OFF;
+        show(m, &o, &sampling, i % 6, &without);
+        o.draft = MW_DRAFT_NGRAM;
+        o.draft_depth = 1 + (uint32_t)i % DRAFT_MOST;
+        show(m, &o, &sampling, i % 6, &with);
+        assert_memory_equal(with.logits, without.logits, sizeof with.logits);
+        assert_memory_equal(with.sampled, without.sampled, sizeof with.sampled);
+        assert_int_equal(with.held, without.held);
+        assert_int_equal(without.drafted, 0);
+        accepted += with.accepted;
+        rejected += with.drafted - with.accepted;
+    }
+    if (has_drafts)
+        assert_true(accepted > 200 && rejected > 50);
+    else
+        assert_int_equal(accepted + rejected, 0);
+    mw_model_close(m);
+}
+
+static void a_dense_model_has_the_same_bits(void **state)
+{
+    (void)state;
+    same_bits("gemma4-tiny-q4_0.gguf", 2, true);
+    same_bits("llama-tiny.gguf", 2, true);
+}
+
+static void quantised_keys_and_values_have_the_same_bits(void **state)
+{
+    (void)state;
+    same_bits("gemma4-tiny-q4_k_m.gguf", 4, true);
+    same_bits("qwen3-tiny.gguf", 4, true);
+}
+
+static void a_mixture_of_experts_has_the_same_bits(void **state)
+{
+    (void)state;
+    same_bits("gemma4-moe-tiny-q4_0.gguf", 2, true);
+}
+
+static void recurrent_state_has_no_drafts(void **state)
+{
+    (void)state;
+    same_bits("f-qwen35", 2, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_index_finds_what_a_scan_finds),
+        cmocka_unit_test(a_repetition_goes_on),
+        cmocka_unit_test(a_question_looks_at_few_places),
+        cmocka_unit_test(depth_follows_acceptance_and_cost),
+        cmocka_unit_test(drafting_never_loses_much),
+        cmocka_unit_test(a_dense_model_has_the_same_bits),
+        cmocka_unit_test(quantised_keys_and_values_have_the_same_bits),
+        cmocka_unit_test(a_mixture_of_experts_has_the_same_bits),
+        cmocka_unit_test(recurrent_state_has_no_drafts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
