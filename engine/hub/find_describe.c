@@ -90,10 +90,10 @@ static uint64_t hash_options(const struct mw_describer *d, const struct mw_optio
     char text[200];
     uint64_t hash = 0xcbf29ce484222325u;
 
-    snprintf(text, sizeof text, "%u %d %d %d %d %d %d %d %d %zu %u %u %d %s", o->n_ctx,
+    snprintf(text, sizeof text, "%u %d %d %d %d %d %d %d %d %zu %u %u %d %d %s", o->n_ctx,
              (int)o->kv_k, (int)o->kv_v, o->io == MW_IO_MMAP, o->n_thread, o->exact,
              (int)o->blas, (int)o->pack, o->disk_rate > 0, block, o->chunk, o->n_logit_row,
-             d->how.needs_tokenizer, o->isa != NULL ? o->isa : "");
+             o->draft != MW_DRAFT_OFF, d->how.needs_tokenizer, o->isa != NULL ? o->isa : "");
     for (const char *c = text; *c != '\0'; c++)
         hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
     return hash;

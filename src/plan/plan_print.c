@@ -202,6 +202,7 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
     json_u64(&j, "ctx", p->n_ctx);
     plan_print_kv_json(&j, m, o);
     json_u64(&j, "chunk", p->chunk);
+    json_u64(&j, "n_draft", p->n_draft);
     json_u64(&j, "n_slot", p->n_slot);
     plan_print_rows_json(&j, p);
     json_u64(&j, "pinned_bytes", p->pinned_bytes);
