@@ -9,6 +9,7 @@
 #include "engine/base/units.h"
 #include "engine/plan/speed.h"
 
+#define DRAFT_SHARE        100 /* of the weights that a token reads, for drafts */
 #define RESERVE_BASE       (2 * MIB)
 #define RESERVE_THREAD     (96 * KIB)
 #define RESERVE_PAGE_SHARE 512 /* a page table entry has 8 bytes per 4096 */
@@ -346,6 +347,9 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     add_experts(in, in->n_expert_read, &c);
     widen_chunk(in, most, &c);
     drafts = draft_target(in, &c);
+    /* They take their memory from pinned weights: a token reads at most this much more. */
+    if (product(in->draft_bytes, drafts) > in->hot_bytes / DRAFT_SHARE)
+        drafts = (uint32_t)(in->hot_bytes / DRAFT_SHARE / in->draft_bytes);
     add_drafts(in, drafts, &c);
     add_copies(in, copies, &c);
     fill(in, &c, out);
