@@ -17,6 +17,7 @@ dist_check_SCRIPTS += \
 	tests/conformance/test_family_types.py \
 	tests/conformance/test_inspect.py \
 	tests/conformance/test_jinja.py \
+	tests/conformance/test_qwen4exp.py \
 	tests/conformance/test_tokenize_command.py \
 	tests/conformance/test_tokenizers.py \
 	tests/conformance/test_whole_model.py \

@@ -21,7 +21,7 @@ static const struct arch archs[] = {
     {
         .name = "gemma",
         .snapshots = { { "gemma", "GemmaForCausalLM" } },
-        .traits = (GEMMA & ~(unsigned)TRAIT_POST_NORMS) | TRAIT_NORM_ADD_ONE,
+        .traits = (GEMMA & ~(uint64_t)TRAIT_POST_NORMS) | TRAIT_NORM_ADD_ONE,
         .window = WINDOW_ALL_GGUF,
         .absent = { 16, 16, 256, 8192, 0, 1e-6, 1e4 },
     },
@@ -196,6 +196,18 @@ static const struct arch archs[] = {
         .experts = EXPERTS_QWEN_SHARED,
         .delta = DELTA_JOINED,
         .absent = { 16, 2, 256, 32768, 0, 1e-6, 1e4 },
+    },
+    {
+        .name = "qwen4exp", /* Qwen3.8-Flash-Next */
+        .snapshots = { { "qwen4_exp", "Qwen4ExpForConditionalGeneration" },
+                       { "qwen4_exp_text", "Qwen4ExpForCausalLM" } },
+        .traits = (QWEN_DELTA & ~(uint64_t)TRAIT_LATE_NAME) | TRAIT_EXPERTS | TRAIT_STREAMS |
+                  TRAIT_INDEX | TRAIT_NGRAMS | TRAIT_SIGMOID_GATE,
+        .window = WINDOW_LISTED,
+        .rope_dims = ROPE_PARTIAL,
+        .experts = EXPERTS_QWEN_SHARED,
+        .delta = DELTA_APART,
+        .absent = { 24, 2, 256, 262144, 0, 1e-6, 1e7 },
     },
     {
         .name = "smollm3",

@@ -50,6 +50,12 @@ enum arch_trait {
     TRAIT_DELTA = 1 << 30, /* some layers have gated delta nets, the others gate attention */
 };
 
+/* Traits above the range of an enum's constants. */
+#define TRAIT_STREAMS      ((uint64_t)1 << 48) /* several residual streams, with mixers */
+#define TRAIT_INDEX        ((uint64_t)1 << 49) /* attention chooses blocks by index keys */
+#define TRAIT_NGRAMS       ((uint64_t)1 << 50) /* some layers add rows of a table of n-grams */
+#define TRAIT_SIGMOID_GATE ((uint64_t)1 << 51) /* delta nets are gated by sigmoid, not silu */
+
 /* The layers that have a window, if the file states a window but does not list the layers. */
 enum window_rule {
     WINDOW_ALL,            /* every layer */
@@ -129,7 +135,7 @@ struct arch {
     struct {
         const char *model_type, *class; /* "llama", "LlamaForCausalLM" */
     } snapshots[ARCH_MAX_SNAPSHOT];
-    unsigned traits; /* of enum arch_trait */
+    uint64_t traits; /* of enum arch_trait, and those above */
     enum window_rule window;
     uint32_t window_period;
     uint32_t
@@ -149,7 +155,7 @@ struct arch {
 };
 
 /* Returns whether the architecture has all of these traits. */
-static inline bool arch_has(const struct arch *a, unsigned traits)
+static inline bool arch_has(const struct arch *a, uint64_t traits)
 {
     return (a->traits & traits) == traits;
 }

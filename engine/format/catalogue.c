@@ -158,9 +158,13 @@ static int open_container(struct catalogue *c, bool bare, struct err *e)
 
 int catalogue_finish(struct catalogue *c, struct err *e)
 {
-    const struct tensor_info *embd;
+    const struct tensor_info *embd, *ngrams;
 
     catalogue_mark_text(c);
+    ngrams =
+        c->hparams.ngram.n_token > 0 ? catalogue_find(c, "per_layer_token_embd.weight") : NULL;
+    if (ngrams != NULL && tensor_rows(ngrams) <= UINT32_MAX)
+        c->hparams.ngram.n_table = (uint32_t)tensor_rows(ngrams);
     embd = catalogue_find(c, "token_embd.weight");
     c->hparams.n_vocab =
         embd != NULL && tensor_rows(embd) <= MAX_N_VOCAB ? (uint32_t)tensor_rows(embd) : 0;

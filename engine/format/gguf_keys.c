@@ -33,7 +33,8 @@ static const struct value_rule_row keys[] = {
     { .name = "attention.scale", .rule = RULE_SCALE },
     { .name = "attn_logit_softcapping", .rule = RULE_OFF, .read_if = TRAIT_CAP_ATTN },
     { .name = "final_logit_softcapping", .rule = RULE_OFF, .read_if = TRAIT_CAP_FINAL },
-    { .name = "embedding_length_per_layer_input", .rule = RULE_OFF, .read_if = TRAIT_PER_LAYER_INPUT },
+    { .name = "embedding_length_per_layer_input", .rule = RULE_OFF,
+      .read_if = TRAIT_PER_LAYER_INPUT | TRAIT_NGRAMS },
     { .name = "expert_count", .rule = RULE_ANY },
     { .name = "expert_used_count", .rule = RULE_ANY },
     { .name = "expert_feed_forward_length", .rule = RULE_ANY },
@@ -85,7 +86,7 @@ static const struct value_rule_row keys[] = {
     { .name = "attention.value_length_mla", .rule = RULE_OFF },
     { .name = "attention.recurrent_layers", .rule = RULE_OFF, .read_if = TRAIT_DELTA },
     { .name = "attention.rope_pattern", .rule = RULE_OFF },
-    { .name = "attention.compress_ratios", .rule = RULE_OFF },
+    { .name = "attention.compress_ratios", .rule = RULE_OFF, .read_if = TRAIT_INDEX },
     { .name = "router_logit_softcapping", .rule = RULE_OFF },
     { .name = "rope.dimension_sections", .rule = RULE_OFF, .read_if = TRAIT_DELTA },
     { .name = "rope.scaling.alpha", .rule = RULE_ONE },
@@ -127,11 +128,11 @@ static const struct value_rule_row groups[] = {
     { .name = "mm.", .rule = RULE_ANY },
     { .name = "adapters.", .rule = RULE_OFF },
     { .name = "altup.", .rule = RULE_OFF },
-    { .name = "attention.indexer.", .rule = RULE_OFF },
+    { .name = "attention.indexer.", .rule = RULE_OFF, .read_if = TRAIT_INDEX },
     { .name = "hrm.", .rule = RULE_OFF },
-    { .name = "hyper_connection.", .rule = RULE_OFF },
+    { .name = "hyper_connection.", .rule = RULE_OFF, .read_if = TRAIT_STREAMS },
     { .name = "kda.", .rule = RULE_OFF },
-    { .name = "ple.", .rule = RULE_OFF },
+    { .name = "ple.", .rule = RULE_OFF, .read_if = TRAIT_NGRAMS },
     { .name = "shortconv.", .rule = RULE_OFF },
     { .name = "ssm.", .rule = RULE_OFF, .read_if = TRAIT_DELTA },
     { .name = "wkv.", .rule = RULE_OFF },
@@ -167,7 +168,7 @@ static const char *suffix_at(const struct catalogue *c, uint32_t i)
 /* Keys that decide the answers and have a default. */
 static const struct {
     const char *name;
-    unsigned traits; /* of the architectures that read it */
+    uint64_t traits; /* of the architectures that read it */
 } decides[] = {
     { "attention.head_count_kv", 0 },
     { "attention.layer_norm_rms_epsilon", 0 },

@@ -15,6 +15,10 @@
 #define MAX_STOP_ID     16
 #define MAX_CONV_WIDTH  16 /* of a delta net's convolution */
 #define MAX_SUPPRESS    64
+#define MAX_INDEX_HEAD  64
+#define MAX_INDEX_DIM   1024
+#define MAX_NGRAM       8  /* tokens of the longest n-gram */
+#define MAX_NGRAM_ROW   64 /* rows of a token in the table of n-grams */
 
 struct arch;
 
@@ -58,8 +62,37 @@ struct delta_hparams {
     uint32_t n_head_k, n_head_v; /* n_head_k divides n_head_v; 0: none */
     uint32_t head_dim_k, head_dim_v;
     uint32_t conv_width;
+    bool is_sigmoid; /* outputs are multiplied with sigmoid(z), else silu(z) */
     bool is_tiled; /* value head i has key head i % n_head_k, else i / (n_head_v / n_head_k) */
 };
+
+/* Index keys: a token attends to the blocks of positions whose pooled key suits it most, and to
+ * the positions after the last complete block. */
+struct index_hparams {
+    uint32_t n_head; /* of the queries; there is one key.  0: attention sees all positions */
+    uint32_t head_dim;
+    uint32_t block;   /* positions of a block, a power of two */
+    uint32_t n_block; /* blocks that a token attends to */
+};
+
+/* The table of n-grams that one layer adds: each n-gram of 2 to n_token tokens that ends at a
+ * token has n_hash rows.  Row i is hash % n_row[i] + first[i]. */
+struct ngram_hparams {
+    uint32_t n_token, n_hash; /* n_token 0: no table */
+    uint32_t layer;
+    uint32_t width; /* values of a row */
+    uint32_t conv_width;
+    uint32_t end_id; /* tokens before this one do not count */
+    uint64_t factor[MAX_NGRAM];
+    uint64_t n_row[MAX_NGRAM_ROW], first[MAX_NGRAM_ROW];
+    uint32_t n_table; /* rows of the table */
+};
+
+/* Rows of one token. */
+static inline uint32_t ngram_rows(const struct ngram_hparams *g)
+{
+    return g->n_token > 0 ? (g->n_token - 1) * g->n_hash : 0;
+}
 
 struct hparams {
     const struct arch *arch; /* NULL if memwall does not run the model */
@@ -74,6 +107,10 @@ struct hparams {
     uint32_t n_embd_per_layer;  /* width of Gemma 4's per-layer inputs; 0: none */
     uint32_t n_expert, n_expert_used, n_ff_expert;
     struct delta_hparams delta;
+    uint32_t n_stream; /* residual streams of n_embd; 0: one, without mixers */
+    uint32_t n_mix;    /* width of a mixer's middle */
+    struct index_hparams index;
+    struct ngram_hparams ngram;
     bool keeps_expert_weights; /* softmax of all experts; else the chosen ones' sum is 1 */
     float swiglu_limit;        /* clamp of the gate and up products of gpt-oss; 0: none */
     float rms_eps;

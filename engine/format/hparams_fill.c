@@ -35,6 +35,15 @@ static const struct {
     [WORD_DELTA_HEAD_DIM_K] = { "ssm.state_size", "linear_key_head_dim" },
     [WORD_DELTA_HEAD_DIM_V] = { "ssm.inner_size", "linear_value_head_dim" },
     [WORD_DELTA_CONV] = { "ssm.conv_kernel", "linear_conv_kernel_dim" },
+    [WORD_N_STREAM] = { "hyper_connection.count", "hc_count" },
+    [WORD_N_MIX] = { "hyper_connection.low_rank", "hc_lowrank" },
+    [WORD_INDEX_N_HEAD] = { "attention.indexer.head_count", "indexer_n_heads" },
+    [WORD_INDEX_HEAD_DIM] = { "attention.indexer.key_length", "indexer_head_dim" },
+    [WORD_NGRAM_TOKENS] = { "ple.ngram_size", "ngram_size" },
+    [WORD_NGRAM_HASHES] = { "ple.heads_per_ngram", "heads_per_ngram" },
+    [WORD_NGRAM_WIDTH] = { "embedding_length_per_layer_input", "ple_embed_dim" },
+    [WORD_NGRAM_CONV] = { "ple.conv_kernel", "ple_conv_kernel_size" },
+    [WORD_NGRAM_ROWS] = { "ple.head_vocab_sizes", "ngram_vocab_size_base" },
 };
 
 void hparam_spell(const struct catalogue *c, enum hparam_word w, char *buf, size_t n)
@@ -79,6 +88,20 @@ void hparams_recur(struct hparams *h, int64_t period)
 {
     for (uint32_t i = 0; i < h->n_layer; i++)
         h->layers[i].is_recurrent = (i + 1) % period != 0;
+}
+
+int hparams_index_budget(struct hparams *h, int64_t n_token, struct err *e)
+{
+    struct index_hparams *x = &h->index;
+
+    if ((x->block & (x->block - 1)) != 0)
+        return err_set(e, ERR_UNSUPPORTED, "blocks of %u positions are not supported",
+                       x->block);
+    if (x->block == 0 || n_token % x->block != 0)
+        return err_set(e, ERR_FORMAT, "is %lld, which blocks of %u positions do not divide",
+                       (long long)n_token, x->block);
+    x->n_block = (uint32_t)(n_token / x->block);
+    return 0;
 }
 
 void hparams_expert_rule(struct hparams *h, enum expert_rule rule)
@@ -173,6 +196,28 @@ static int check_delta(const struct catalogue *c, struct err *e)
     return at_word(c, WORD_N_LAYER, e);
 }
 
+/* Every row of the n-grams is in the table, and products of sizes stay small. */
+static int check_parts(const struct catalogue *c, struct err *e)
+{
+    const struct hparams *h = &c->hparams;
+    const struct ngram_hparams *g = &h->ngram;
+
+    if ((uint64_t)h->n_stream * h->n_embd > (1u << 24)) {
+        err_set(e, ERR_FORMAT, "%u streams of %u values are too many", h->n_stream, h->n_embd);
+        return at_word(c, WORD_N_STREAM, e);
+    }
+    for (uint32_t i = 0; i < ngram_rows(g); i++) {
+        if (g->n_row[i] > 0 && g->n_row[i] <= g->n_table &&
+            g->first[i] <= g->n_table - g->n_row[i])
+            continue;
+        err_set(e, ERR_FORMAT, "rows %llu to %llu of hash %u are not all in the table of %u",
+                (unsigned long long)g->first[i],
+                (unsigned long long)(g->first[i] + g->n_row[i]), i, g->n_table);
+        return at_word(c, WORD_NGRAM_ROWS, e);
+    }
+    return 0;
+}
+
 /* Layers that share KV need an earlier layer of their kind that has the same shape. */
 static int check_shared(const struct catalogue *c, struct err *e)
 {
@@ -204,6 +249,11 @@ static int check_rope(const struct catalogue *c, const struct rope_hparams *r, b
         err_set(e, ERR_FORMAT,
                 "%u dimensions of a head rotate; expected an even number up to %d", r->n_rot,
                 2 * MAX_ROPE_FACTOR);
+        return at_word(c, WORD_N_ROT, e);
+    }
+    if (h->index.n_head > 0 && r->n_rot > h->index.head_dim) {
+        err_set(e, ERR_FORMAT, "%u dimensions rotate, but index keys have only %u", r->n_rot,
+                h->index.head_dim);
         return at_word(c, WORD_N_ROT, e);
     }
     for (uint32_t i = 0; i < h->n_layer; i++) {
@@ -293,7 +343,8 @@ int hparams_finish(struct catalogue *c, struct err *e)
     for (uint32_t i = 0; i < h->n_layer; i++)
         if (h->n_swa == 0)
             h->layers[i].is_sliding = false;
-    if (check_heads(c, e) != 0 || check_delta(c, e) != 0 || check_shared(c, e) != 0)
+    if (check_heads(c, e) != 0 || check_delta(c, e) != 0 || check_parts(c, e) != 0 ||
+        check_shared(c, e) != 0)
         return -1;
     if (check_rope(c, &h->rope, false, e) != 0 || check_rope(c, &h->rope_swa, true, e) != 0)
         return -1;

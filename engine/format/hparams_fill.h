@@ -15,6 +15,8 @@
 #define MAX_N_FF     ((int64_t)1 << 24)
 #define MAX_N_HEAD   65535
 #define MAX_HEAD_DIM 8192
+#define MAX_STREAM      64
+#define MAX_INDEX_BLOCK 256 /* a page of keys and values has complete blocks */
 #define MAX_N_VOCAB  ((int64_t)1 << 24)
 #define MAX_N_CTX    UINT32_MAX
 #define MAX_SCALE    1e6 /* stated factors of embeddings, branches and logits */
@@ -43,6 +45,15 @@ enum hparam_word {
     WORD_DELTA_HEAD_DIM_K,
     WORD_DELTA_HEAD_DIM_V,
     WORD_DELTA_CONV,
+    WORD_N_STREAM,
+    WORD_N_MIX,
+    WORD_INDEX_N_HEAD,
+    WORD_INDEX_HEAD_DIM,
+    WORD_NGRAM_TOKENS,
+    WORD_NGRAM_HASHES,
+    WORD_NGRAM_WIDTH,
+    WORD_NGRAM_CONV,
+    WORD_NGRAM_ROWS,
     WORD_COUNT,
 };
 
@@ -71,6 +82,10 @@ void hparams_skip_rope(struct hparams *h, int64_t period);
 
 /* Give every layer but each period-th a gated delta net. */
 void hparams_recur(struct hparams *h, int64_t period);
+
+/* Set the number of blocks that a token attends to, from the budget in tokens.  Returns 0, or
+ * -1 with *e, without the place. */
+int hparams_index_budget(struct hparams *h, int64_t n_token, struct err *e);
 
 /* Set what follows from the rule for experts: no dense branch, the clamp of gpt-oss. */
 void hparams_expert_rule(struct hparams *h, enum expert_rule rule);

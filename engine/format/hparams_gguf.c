@@ -397,6 +397,7 @@ static void read_delta(struct gguf_lookup *l, struct hparams *h)
     struct delta_hparams *d = &h->delta;
     int64_t inner, recurrent[MAX_LAYER];
 
+    d->is_sigmoid = arch_has(h->arch, TRAIT_SIGMOID_GATE);
     d->is_tiled = lookup_bool(l, "ssm.v_head_reordered", h->arch->delta == DELTA_APART);
     d->n_head_k = (uint32_t)lookup_int(l, "ssm.group_count", 1, MAX_N_HEAD, GGUF_NEEDED);
     d->n_head_v = (uint32_t)lookup_int(l, "ssm.time_step_rank", 1, MAX_N_HEAD, GGUF_NEEDED);
@@ -423,6 +424,93 @@ static void read_delta(struct gguf_lookup *l, struct hparams *h)
     defaults_drop(l->defaults, "full_attention_interval");
     for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
         h->layers[i].is_recurrent = recurrent[i] != 0;
+}
+
+/* Residual streams and their mixers. */
+static void read_streams(struct gguf_lookup *l, struct hparams *h)
+{
+    h->n_stream = (uint32_t)lookup_int(l, "hyper_connection.count", 1, MAX_STREAM, GGUF_NEEDED);
+    h->n_mix = (uint32_t)lookup_int(l, "hyper_connection.low_rank", 1, MAX_N_EMBD, GGUF_NEEDED);
+}
+
+/* Index keys.  Layers with attention have the same block, others none. */
+static void read_index(struct gguf_lookup *l, struct hparams *h)
+{
+    struct index_hparams *x = &h->index;
+    int64_t block[MAX_LAYER], budget;
+
+    x->n_head =
+        (uint32_t)lookup_int(l, "attention.indexer.head_count", 1, MAX_INDEX_HEAD, GGUF_NEEDED);
+    x->head_dim =
+        (uint32_t)lookup_int(l, "attention.indexer.key_length", 1, MAX_INDEX_DIM, GGUF_NEEDED);
+    budget = lookup_int(l, "attention.indexer.top_k", 1, MAX_N_CTX, GGUF_NEEDED);
+    lookup_per_layer(l, "attention.compress_ratios", h->n_layer, h->n_layer + h->n_layer_draft,
+                     0, MAX_INDEX_BLOCK, GGUF_NEEDED, block);
+    for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
+        if (h->layers[i].is_recurrent)
+            continue;
+        if (x->block == 0)
+            x->block = (uint32_t)block[i];
+        if (x->block > 1 && block[i] == x->block)
+            continue;
+        err_set(l->e, ERR_UNSUPPORTED,
+                "is %lld for layer %u; expected the same value above 1 "
+                "for all layers with attention",
+                (long long)block[i], i);
+        lookup_fail(l);
+    }
+    if (!l->failed && hparams_index_budget(h, budget, l->e) != 0) {
+        lookup_find(l, "attention.indexer.top_k");
+        lookup_fail(l);
+    }
+}
+
+/* Reads the n numbers of an array. */
+static void read_numbers(struct gguf_lookup *l, const char *suffix, uint32_t n, uint64_t *out)
+{
+    const struct gguf_value *v = lookup_find(l, suffix);
+    int64_t x;
+
+    if (l->failed)
+        return;
+    if (v == NULL) {
+        lookup_missing(l);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (v->type == GGUF_ARRAY && v->count == n && gguf_elem_int(v, i, &x) && x >= 0) {
+            out[i] = (uint64_t)x;
+            continue;
+        }
+        err_set(l->e, ERR_FORMAT, "is not an array of %u numbers", n);
+        lookup_fail(l);
+        return;
+    }
+}
+
+/* The table of n-grams. */
+static void read_ngrams(struct gguf_lookup *l, struct hparams *h)
+{
+    struct ngram_hparams *g = &h->ngram;
+    uint64_t layer = 0;
+
+    g->n_token = (uint32_t)lookup_int(l, "ple.ngram_size", 2, MAX_NGRAM, GGUF_NEEDED);
+    g->n_hash = (uint32_t)lookup_int(l, "ple.heads_per_ngram", 1,
+                                     MAX_NGRAM_ROW / (MAX_NGRAM - 1), GGUF_NEEDED);
+    g->conv_width = (uint32_t)lookup_int(l, "ple.conv_kernel", 1, MAX_CONV_WIDTH, GGUF_NEEDED);
+    g->width =
+        (uint32_t)lookup_int(l, "embedding_length_per_layer_input", 1, MAX_N_EMBD, GGUF_NEEDED);
+    g->end_id = (uint32_t)lookup_int(l, "ple.eos_token_id", 0, MAX_N_VOCAB, GGUF_NEEDED);
+    read_numbers(l, "ple.layer_multipliers", g->n_token, g->factor);
+    read_numbers(l, "ple.head_vocab_sizes", ngram_rows(g), g->n_row);
+    read_numbers(l, "ple.head_offsets", ngram_rows(g), g->first);
+    read_numbers(l, "ple.layers", 1, &layer);
+    if (!l->failed && layer >= h->n_layer) {
+        err_set(l->e, ERR_FORMAT, "is %llu of %u layers", (unsigned long long)layer,
+                h->n_layer);
+        lookup_fail(l);
+    }
+    g->layer = (uint32_t)layer;
 }
 
 static float scale_of(struct gguf_lookup *l, const struct hparams *h)
@@ -490,6 +578,12 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
         h->n_layer -= h->n_layer_draft;
         read_delta(l, h);
     }
+    if (!l->failed && arch_has(h->arch, TRAIT_STREAMS))
+        read_streams(l, h);
+    if (!l->failed && arch_has(h->arch, TRAIT_INDEX))
+        read_index(l, h);
+    if (!l->failed && arch_has(h->arch, TRAIT_NGRAMS))
+        read_ngrams(l, h);
     if (l->failed)
         return;
     if (arch_has(h->arch, TRAIT_SHARED_KV))

@@ -11,7 +11,8 @@ static const struct tensor_spec specs[T_COUNT] = {
         "token_embd.weight", "embed_tokens.weight", FORM_LOOKUP, .dims = { DIM_EMBD, DIM_VOCAB } },
     [T_PER_LAYER_EMBD] = {
         "per_layer_token_embd.weight", "embed_tokens_per_layer.weight",
-        FORM_LOOKUP, { DIM_PER_LAYER_ALL, DIM_VOCAB }, .when = FACT_HAS_PER_LAYER },
+        FORM_LOOKUP, { DIM_PER_LAYER_ALL, DIM_VOCAB }, TRAIT_PER_LAYER_INPUT,
+        .when = FACT_HAS_PER_LAYER },
     [T_PER_LAYER_PROJ] = {
         "per_layer_model_proj.weight", "per_layer_model_projection.weight",
         FORM_MATRIX, { DIM_EMBD, DIM_PER_LAYER_ALL }, .when = FACT_HAS_PER_LAYER },
@@ -27,12 +28,55 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_ROPE_LONG] = {
         "rope_factors_long.weight", NULL, FORM_VECTOR, { DIM_ROPE_PAIRS },
         .needed = FACT_NEVER },
+    [T_NGRAM_EMBD] = {
+        "per_layer_token_embd.weight", NULL, FORM_LOOKUP, { DIM_NGRAM_ROW, DIM_NGRAM_TABLE },
+        TRAIT_NGRAMS },
+    [T_OUT_MIX_NORM] = {
+        "output_hc_norm.weight", "hyper_connection_mixer.hc_norm.weight",
+        FORM_VECTOR, { DIM_STREAMS }, TRAIT_STREAMS },
+    [T_OUT_MIX_DOWN] = {
+        "output_hc_down.weight", "hyper_connection_mixer.input_mix_weight_down.weight",
+        FORM_MATRIX, { DIM_STREAMS, DIM_MIX }, TRAIT_STREAMS },
+    [T_OUT_MIX_UP] = {
+        "output_hc_up.weight", "hyper_connection_mixer.input_mix_weight_up.weight",
+        FORM_MATRIX, { DIM_MIX, DIM_STREAMS }, TRAIT_STREAMS },
     [T_OUTPUT_NORM] = {
-        "output_norm.weight", "norm.weight", FORM_VECTOR, .dims = { DIM_EMBD } },
+        "output_norm.weight", "norm.weight", FORM_VECTOR, { DIM_EMBD },
+        .when = FACT_ONE_STREAM },
     [T_OUTPUT] = {
         "output.weight", "lm_head.weight", FORM_HEAD, { DIM_EMBD, DIM_VOCAB },
         .needed = FACT_NEEDS_HEAD },
 
+    [T_NGRAM_KEY] = {
+        "ple_key.weight", "ple.key_proj.weight", FORM_MATRIX, { DIM_NGRAM_ROWS, DIM_STREAMS },
+        TRAIT_NGRAMS, .when = FACT_NGRAMS },
+    [T_NGRAM_VALUE] = {
+        "ple_value.weight", "ple.value_proj.weight", FORM_MATRIX, { DIM_NGRAM_ROWS, DIM_EMBD },
+        TRAIT_NGRAMS, .when = FACT_NGRAMS },
+    [T_NGRAM_KEY_NORM] = {
+        "ple_norm_key.weight", "ple.norm_key.weight", FORM_VECTOR, { DIM_STREAMS },
+        TRAIT_NGRAMS, .when = FACT_NGRAMS },
+    [T_NGRAM_QUERY_NORM] = {
+        "ple_norm_query.weight", "ple.norm_query.weight", FORM_VECTOR, { DIM_STREAMS },
+        TRAIT_NGRAMS, .when = FACT_NGRAMS },
+    [T_NGRAM_CONV_NORM] = {
+        "ple_norm_conv.weight", "ple.norm_conv.weight", FORM_VECTOR, { DIM_STREAMS },
+        TRAIT_NGRAMS, .when = FACT_NGRAMS },
+    [T_NGRAM_CONV] = {
+        "ple_conv1d.weight", "ple.conv1d.weight", FORM_VECTOR, { DIM_NGRAM_CONV, DIM_STREAMS },
+        TRAIT_NGRAMS, .when = FACT_NGRAMS },
+    [T_ATTN_MIX_NORM] = {
+        "hc_attn_norm.weight", "attn_hyper_connection.hc_norm.weight",
+        FORM_VECTOR, { DIM_STREAMS }, TRAIT_STREAMS },
+    [T_ATTN_MIX_DOWN] = {
+        "hc_attn_down.weight", "attn_hyper_connection.input_mix_weight_down.weight",
+        FORM_MATRIX, { DIM_STREAMS, DIM_MIX }, TRAIT_STREAMS },
+    [T_ATTN_MIX_UP] = {
+        "hc_attn_up.weight", "attn_hyper_connection.input_mix_weight_up.weight",
+        FORM_MATRIX, { DIM_MIX, DIM_STREAMS }, TRAIT_STREAMS },
+    [T_ATTN_MIX_INJECT] = {
+        "hc_attn_inject.weight", "attn_hyper_connection.block_inject_weight.weight",
+        FORM_ROUTER, { DIM_STREAMS, DIM_N_STREAM }, TRAIT_STREAMS },
     [T_ATTN_NORM] = {
         "attn_norm.weight", "input_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_PRE_NORMS },
@@ -108,6 +152,22 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_ATTN_K_NORM] = {
         "attn_k_norm.weight", "self_attn.k_norm.weight", FORM_VECTOR, { DIM_K_NORM },
         TRAIT_QK_NORM, .when = FACT_ATTENDS | FACT_OWNS_KV },
+    [T_INDEX_QK] = {
+        "indexer.qk_proj.weight", "self_attn.indexer.index_qk_proj.weight",
+        FORM_MATRIX, { DIM_EMBD, DIM_INDEX_QK }, TRAIT_INDEX,
+        .when = FACT_ATTENDS, .needed = FACT_NEVER },
+    [T_INDEX_Q] = {
+        "indexer.q_proj.weight", NULL, FORM_MATRIX, { DIM_EMBD, DIM_INDEX_Q }, TRAIT_INDEX,
+        .when = FACT_ATTENDS, .fused = T_INDEX_QK },
+    [T_INDEX_K] = {
+        "indexer.k_proj.weight", NULL, FORM_MATRIX, { DIM_EMBD, DIM_INDEX_K }, TRAIT_INDEX,
+        .when = FACT_ATTENDS, .fused = T_INDEX_QK },
+    [T_INDEX_Q_NORM] = {
+        "indexer.q_norm.weight", "self_attn.indexer.q_layernorm.weight",
+        FORM_VECTOR, { DIM_INDEX_K }, TRAIT_INDEX, .when = FACT_ATTENDS },
+    [T_INDEX_K_NORM] = {
+        "indexer.k_norm.weight", "self_attn.indexer.k_layernorm.weight",
+        FORM_VECTOR, { DIM_INDEX_K }, TRAIT_INDEX, .when = FACT_ATTENDS },
     [T_ATTN_OUT] = {
         "attn_output.weight", "self_attn.o_proj.weight", FORM_MATRIX, { DIM_ATTN, DIM_EMBD },
         .when = FACT_ATTENDS },
@@ -121,6 +181,18 @@ static const struct tensor_spec specs[T_COUNT] = {
         "post_attention_norm.weight", "post_attention_layernorm.weight",
         FORM_VECTOR, { DIM_EMBD }, .traits = TRAIT_POST_NORMS },
 
+    [T_FFN_MIX_NORM] = {
+        "hc_ffn_norm.weight", "mlp_hyper_connection.hc_norm.weight",
+        FORM_VECTOR, { DIM_STREAMS }, TRAIT_STREAMS },
+    [T_FFN_MIX_DOWN] = {
+        "hc_ffn_down.weight", "mlp_hyper_connection.input_mix_weight_down.weight",
+        FORM_MATRIX, { DIM_STREAMS, DIM_MIX }, TRAIT_STREAMS },
+    [T_FFN_MIX_UP] = {
+        "hc_ffn_up.weight", "mlp_hyper_connection.input_mix_weight_up.weight",
+        FORM_MATRIX, { DIM_MIX, DIM_STREAMS }, TRAIT_STREAMS },
+    [T_FFN_MIX_INJECT] = {
+        "hc_ffn_inject.weight", "mlp_hyper_connection.block_inject_weight.weight",
+        FORM_ROUTER, { DIM_STREAMS, DIM_N_STREAM }, TRAIT_STREAMS },
     [T_FFN_NORM] = {
         "ffn_norm.weight", "pre_feedforward_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_PRE_NORMS, .late = "post_attention_norm.weight",
@@ -349,6 +421,16 @@ static const enum hparam_word dim_words[DIM_COUNT][MAX_DIM_WORD] = {
     [DIM_DELTA_HEADS_TWICE] = { WORD_DELTA_N_HEAD_V },
     [DIM_DELTA_HEAD_V] = { WORD_DELTA_HEAD_DIM_V },
     [DIM_DELTA_CONV] = { WORD_DELTA_CONV },
+    [DIM_STREAMS] = { WORD_N_STREAM, WORD_N_EMBD },
+    [DIM_N_STREAM] = { WORD_N_STREAM },
+    [DIM_MIX] = { WORD_N_MIX },
+    [DIM_INDEX_Q] = { WORD_INDEX_N_HEAD, WORD_INDEX_HEAD_DIM },
+    [DIM_INDEX_K] = { WORD_INDEX_HEAD_DIM },
+    [DIM_INDEX_QK] = { WORD_INDEX_N_HEAD, WORD_INDEX_HEAD_DIM },
+    [DIM_NGRAM_ROW] = { WORD_NGRAM_WIDTH },
+    [DIM_NGRAM_TABLE] = { WORD_NGRAM_ROWS },
+    [DIM_NGRAM_ROWS] = { WORD_NGRAM_WIDTH, WORD_NGRAM_TOKENS, WORD_NGRAM_HASHES },
+    [DIM_NGRAM_CONV] = { WORD_NGRAM_CONV },
 };
 
 const enum hparam_word *tensor_dim_words(enum tensor_dim d)
@@ -394,6 +476,16 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
     case DIM_DELTA_HEADS_TWICE: return 2 * (uint64_t)h->delta.n_head_v;
     case DIM_DELTA_HEAD_V: return h->delta.head_dim_v;
     case DIM_DELTA_CONV: return h->delta.conv_width;
+    case DIM_STREAMS: return (uint64_t)h->n_stream * h->n_embd;
+    case DIM_N_STREAM: return h->n_stream;
+    case DIM_MIX: return h->n_mix;
+    case DIM_INDEX_Q: return (uint64_t)h->index.n_head * h->index.head_dim;
+    case DIM_INDEX_K: return h->index.head_dim;
+    case DIM_INDEX_QK: return (uint64_t)(h->index.n_head + 1) * h->index.head_dim;
+    case DIM_NGRAM_ROW: return h->ngram.width;
+    case DIM_NGRAM_TABLE: return h->ngram.n_table;
+    case DIM_NGRAM_ROWS: return (uint64_t)ngram_rows(&h->ngram) * h->ngram.width;
+    case DIM_NGRAM_CONV: return h->ngram.conv_width;
     case DIM_COUNT: break;
     }
     return 0;
@@ -444,7 +536,9 @@ static unsigned facts_of(const struct catalogue *c, uint32_t layer, unsigned ask
            fact(!(may_lack_v && h->no_values), FACT_READS_V) | fact(!may_lack_v, FACT_NEEDS_V) |
            fact((asked & FACT_FUSED_QKV) != 0 && find_by_id(c, T_ATTN_QKV, layer) != NULL,
                 FACT_FUSED_QKV) |
-           fact(!arch_has(h->arch, TRAIT_NO_PRE_NORMS), FACT_PRE_NORMS) |
+           fact(!arch_has(h->arch, TRAIT_NO_PRE_NORMS) && h->n_stream == 0, FACT_PRE_NORMS) |
+           fact(h->n_stream == 0, FACT_ONE_STREAM) |
+           fact(h->ngram.n_token > 0 && h->ngram.layer == layer, FACT_NGRAMS) |
            fact(h->attn_bias != BIAS_NONE, FACT_READS_BIAS) |
            fact(arch_has(h->arch, TRAIT_QKV_BIAS) || h->attn_bias >= BIAS_QKV,
                 FACT_NEEDS_BIAS) |

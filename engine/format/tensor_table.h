@@ -24,10 +24,24 @@ enum tensor_id {
     T_ROPE_FREQS,
     T_ROPE_SHORT,
     T_ROPE_LONG,
+    T_NGRAM_EMBD,
+    T_OUT_MIX_NORM,
+    T_OUT_MIX_DOWN,
+    T_OUT_MIX_UP,
     T_OUTPUT_NORM,
     T_OUTPUT,
     T_LAYER, /* from here on: once per layer */
-    T_ATTN_NORM = T_LAYER,
+    T_NGRAM_KEY = T_LAYER,
+    T_NGRAM_VALUE,
+    T_NGRAM_KEY_NORM,
+    T_NGRAM_QUERY_NORM,
+    T_NGRAM_CONV_NORM,
+    T_NGRAM_CONV,
+    T_ATTN_MIX_NORM,
+    T_ATTN_MIX_DOWN,
+    T_ATTN_MIX_UP,
+    T_ATTN_MIX_INJECT,
+    T_ATTN_NORM,
     T_DELTA_QKVZ,
     T_DELTA_QKV,
     T_DELTA_Z,
@@ -49,10 +63,19 @@ enum tensor_id {
     T_ATTN_V_BIAS,
     T_ATTN_Q_NORM,
     T_ATTN_K_NORM,
+    T_INDEX_QK,
+    T_INDEX_Q,
+    T_INDEX_K,
+    T_INDEX_Q_NORM,
+    T_INDEX_K_NORM,
     T_ATTN_OUT,
     T_ATTN_OUT_BIAS,
     T_ATTN_SINKS,
     T_POST_ATTN_NORM,
+    T_FFN_MIX_NORM,
+    T_FFN_MIX_DOWN,
+    T_FFN_MIX_UP,
+    T_FFN_MIX_INJECT,
     T_FFN_NORM,
     T_FFN_GATE_UP,
     T_FFN_GATE,
@@ -128,6 +151,16 @@ enum tensor_dim {
     DIM_DELTA_HEADS_TWICE,
     DIM_DELTA_HEAD_V,
     DIM_DELTA_CONV,
+    DIM_STREAMS,  /* values of all residual streams */
+    DIM_N_STREAM, /* their number */
+    DIM_MIX,
+    DIM_INDEX_Q, /* index queries of all heads */
+    DIM_INDEX_K,
+    DIM_INDEX_QK,
+    DIM_NGRAM_ROW,
+    DIM_NGRAM_TABLE, /* rows of the table */
+    DIM_NGRAM_ROWS,  /* values of all rows of a token */
+    DIM_NGRAM_CONV,
     DIM_COUNT,
 };
 
@@ -157,6 +190,8 @@ enum tensor_fact {
     FACT_DELTA_JOINED = 1 << 21,    /* of DELTA_JOINED */
     FACT_DELTA_APART = 1 << 22,     /* of DELTA_APART */
     FACT_SHARED_EXPERT = 1 << 23,   /* all tokens use one expert more */
+    FACT_ONE_STREAM = 1 << 24,      /* one residual stream, so the output has a norm */
+    FACT_NGRAMS = 1 << 25,          /* the layer adds rows of the table of n-grams */
 };
 
 struct tensor_spec {
@@ -164,7 +199,7 @@ struct tensor_spec {
     const char *snapshot; /* after "layers.N." in layers; NULL: not in snapshots */
     enum tensor_form form;
     enum tensor_dim dims[3]; /* the row length first */
-    unsigned traits;         /* of the architectures that have it; 0: all */
+    uint64_t traits;         /* of the architectures that have it; 0: all */
     unsigned when;           /* facts that must all hold for a model to read it */
     unsigned needed;         /* it must exist if these facts hold, too */
     enum tensor_id fused;    /* the tensor that may hold this one as a part; 0: none */

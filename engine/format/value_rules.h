@@ -33,7 +33,7 @@ enum value_rule {
 struct value_rule_row {
     const char *name;
     enum value_rule rule;
-    unsigned read_if;  /* traits: with any of them the value is used, so no rule applies */
+    uint64_t read_if;  /* traits: with any of them the value is used, so no rule applies */
     const char *other; /* RULE_SAME: the other key; else a text that changes nothing, or NULL */
 };
 

@@ -21,6 +21,9 @@ struct kv_layer {
     uint32_t n_slot;           /* positions that the mappings fit */
     unsigned char *k, *v;      /* [n_slot][n_head_kv] rows */
     size_t k_bytes, v_bytes;   /* mapped */
+    size_t index_row;          /* bytes of an index key; 0: none */
+    unsigned char *index;      /* [n_slot / index_block] index keys */
+    size_t index_bytes;        /* mapped */
 };
 
 struct kv {
@@ -40,6 +43,21 @@ uint64_t kv_token_bytes(const struct kv_spec *spec, enum kv_type k, enum kv_type
 {
     return spec->n_head_kv *
            ((uint64_t)kv_row_bytes(k, spec->head_dim_k) + kv_row_bytes(v, spec->head_dim_v));
+}
+
+static enum kv_type index_type(enum kv_type k)
+{
+    return k == KV_F32 ? KV_F32 : KV_F16;
+}
+
+static size_t index_row_bytes(const struct kv_spec *spec, enum kv_type k)
+{
+    return spec->index_dim > 0 ? kv_row_bytes(index_type(k), spec->index_dim) : 0;
+}
+
+uint64_t kv_index_page_bytes(const struct kv_spec *spec, enum kv_type k)
+{
+    return spec->index_dim > 0 ? index_row_bytes(spec, k) * (KV_PAGE / spec->index_block) : 0;
 }
 
 int kv_check_types(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k,
@@ -103,7 +121,10 @@ static int layer_new(struct kv_layer *l, const struct kv *kv, const struct kv_sp
     l->n_slot = spec->is_sliding ? kv->n_slot : whole;
     l->k_bytes = l->k_stride * l->n_slot;
     l->v_bytes = l->v_stride * l->n_slot;
-    if (reserve(&l->k, l->k_bytes, spec->is_sliding, e) != 0)
+    l->index_row = index_row_bytes(spec, kv->type_k);
+    l->index_bytes = l->index_row > 0 ? l->index_row * (l->n_slot / spec->index_block) : 0;
+    if (reserve(&l->k, l->k_bytes, spec->is_sliding, e) != 0 ||
+        (l->index_bytes > 0 && reserve(&l->index, l->index_bytes, false, e) != 0))
         return -1;
     return reserve(&l->v, l->v_bytes, spec->is_sliding, e);
 }
@@ -159,6 +180,8 @@ void kv_free(struct kv *kv)
             munmap(l->k, l->k_bytes);
         if (l->v != NULL)
             munmap(l->v, l->v_bytes);
+        if (l->index != NULL)
+            munmap(l->index, l->index_bytes);
     }
     recurrent_free(kv->recurrent);
     free(kv);
@@ -202,11 +225,23 @@ static uint64_t global_token_bytes(const struct kv *kv)
     return sum;
 }
 
+static uint64_t index_page_bytes(const struct kv *kv)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < kv->n_layer; i++)
+        sum += kv_index_page_bytes(&kv->layers[i].spec, kv->type_k);
+    return sum;
+}
+
 uint64_t kv_grow_bytes(const struct kv *kv, uint32_t n)
 {
     uint32_t end = page_round(kv->n_token + n);
 
-    return end > kv->page_end ? (end - kv->page_end) * global_token_bytes(kv) : 0;
+    if (end <= kv->page_end)
+        return 0;
+    return (end - kv->page_end) * global_token_bytes(kv) +
+           (end - kv->page_end) / KV_PAGE * index_page_bytes(kv);
 }
 
 void kv_begin(struct kv *kv, uint32_t n)
@@ -268,6 +303,27 @@ const void *kv_values(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_
     return l->v + slot * l->v_stride + head * l->v_row;
 }
 
+enum tensor_type kv_index_type(const struct kv *kv)
+{
+    return index_type(kv->type_k) == KV_F32 ? TYPE_F32 : TYPE_F16;
+}
+
+void kv_index_write(struct kv *kv, const struct kernels *kern, uint32_t layer, uint32_t block,
+                    const float *key)
+{
+    struct kv_layer *l = &kv->layers[layer];
+
+    kern->kv_store(index_type(kv->type_k), key, l->spec.index_dim,
+                   l->index + block * l->index_row);
+}
+
+const void *kv_index_keys(const struct kv *kv, uint32_t layer, uint32_t block)
+{
+    const struct kv_layer *l = &kv->layers[layer];
+
+    return l->index + block * l->index_row;
+}
+
 enum kv_type kv_type_k(const struct kv *kv)
 {
     return kv->type_k;
@@ -308,6 +364,7 @@ static void drop_pages(struct kv *kv, uint32_t n)
         struct kv_layer *l = &kv->layers[i];
         size_t k_from = (end * l->k_stride + page - 1) / page * page;
         size_t v_from = (end * l->v_stride + page - 1) / page * page;
+        size_t index_from = 0;
 
         if (l->spec.is_sliding)
             continue;
@@ -315,6 +372,10 @@ static void drop_pages(struct kv *kv, uint32_t n)
             madvise(l->k + k_from, l->k_bytes - k_from, MADV_DONTNEED);
         if (v_from < l->v_bytes)
             madvise(l->v + v_from, l->v_bytes - v_from, MADV_DONTNEED);
+        if (l->index_row > 0)
+            index_from = (end / l->spec.index_block * l->index_row + page - 1) / page * page;
+        if (index_from < l->index_bytes)
+            madvise(l->index + index_from, l->index_bytes - index_from, MADV_DONTNEED);
     }
     kv->page_end = end;
 }
@@ -507,7 +568,10 @@ static int resize_global(struct kv *kv, uint32_t n_ctx, struct err *e)
         if (l->spec.is_sliding)
             continue;
         if (resize_pages(&l->k, &l->k_bytes, l->k_stride * n_slot, e) != 0 ||
-            resize_pages(&l->v, &l->v_bytes, l->v_stride * n_slot, e) != 0)
+            resize_pages(&l->v, &l->v_bytes, l->v_stride * n_slot, e) != 0 ||
+            (l->index_row > 0 &&
+             resize_pages(&l->index, &l->index_bytes,
+                          l->index_row * (n_slot / l->spec.index_block), e) != 0))
             return -1;
         l->n_slot = n_slot;
     }
@@ -555,12 +619,23 @@ uint64_t kv_layer_bytes(const struct kv *kv, uint32_t layer)
     const struct kv_layer *l = &kv->layers[layer];
     uint64_t positions = l->spec.is_sliding ? l->n_slot : kv->page_end;
 
-    return positions * (l->k_stride + l->v_stride);
+    return positions * (l->k_stride + l->v_stride) +
+           positions / KV_PAGE * kv_index_page_bytes(&l->spec, kv->type_k);
 }
 
 uint64_t kv_global_bytes(const struct kv *kv)
 {
     return kv->page_end * global_token_bytes(kv);
+}
+
+uint64_t kv_index_bytes(const struct kv *kv)
+{
+    return kv->page_end / KV_PAGE * index_page_bytes(kv);
+}
+
+uint64_t kv_page_bytes(const struct kv *kv)
+{
+    return kv_global_bytes(kv) + kv_index_bytes(kv);
 }
 
 uint64_t kv_sliding_bytes(const struct kv *kv)
@@ -578,7 +653,8 @@ uint64_t kv_reserved_bytes(const struct kv *kv)
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < kv->n_layer; i++)
-        sum += (uint64_t)kv->layers[i].k_bytes + kv->layers[i].v_bytes;
+        sum +=
+            (uint64_t)kv->layers[i].k_bytes + kv->layers[i].v_bytes + kv->layers[i].index_bytes;
     return sum;
 }
 

@@ -5,6 +5,7 @@
  *   sliding layer:  ring of slots, position p is in slot p mod n_slot
  *   shared layer:   owns nothing, reads the entries of another layer
  *   delta net:      a state of fixed size, see recurrent.h
+ *   index keys:     one for each block of a global layer's positions, in pages, too
  *
  * A global layer reserves addresses for the complete context.  Its pages of KV_PAGE positions
  * are charged when they are first written, and given back when a rewind leaves them.  A ring
@@ -37,6 +38,8 @@
 struct kv_spec {
     bool is_sliding;
     uint32_t n_head_kv, head_dim_k, head_dim_v;
+    uint32_t index_dim;   /* values of an index key; 0: none.  Only of global layers */
+    uint32_t index_block; /* positions that share one; divides KV_PAGE */
 };
 
 struct kv;
@@ -46,6 +49,9 @@ bool kv_type_is_rotated(enum kv_type t);
 
 /* Bytes of one position in one layer, keys and values. */
 uint64_t kv_token_bytes(const struct kv_spec *spec, enum kv_type k, enum kv_type v);
+
+/* Bytes of the index keys of one page of positions in one layer. */
+uint64_t kv_index_page_bytes(const struct kv_spec *spec, enum kv_type k);
 
 /* Returns 0 if all head sizes are multiples of the types' blocks, or -1 with *e. */
 int kv_check_types(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k,
@@ -71,7 +77,8 @@ void kv_move_recurrent(struct kv *to, struct kv *from);
 /* The number of positions held, from position 0. */
 uint32_t kv_tokens(const struct kv *kv);
 
-/* Bytes of pages that writing the next n positions will charge for the first time. */
+/* Bytes of pages that writing the next n positions will charge for the first time, with index
+ * keys. */
 uint64_t kv_grow_bytes(const struct kv *kv, uint32_t n);
 
 /*
@@ -91,6 +98,15 @@ const void *kv_keys(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_t 
                     size_t *stride);
 const void *kv_values(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_t head,
                       size_t *stride);
+
+/* Index keys are stored as floats if keys are, else as F16: a choice needs little precision,
+ * but more than a quantised type has. */
+enum tensor_type kv_index_type(const struct kv *kv);
+void kv_index_write(struct kv *kv, const struct kernels *kern, uint32_t layer, uint32_t block,
+                    const float *key);
+/* The keys from a block on, one after the other. */
+const void *kv_index_keys(const struct kv *kv, uint32_t layer, uint32_t block);
+
 enum kv_type kv_type_k(const struct kv *kv);
 enum kv_type kv_type_v(const struct kv *kv);
 
@@ -136,6 +152,8 @@ uint64_t kv_resize_bytes(const struct kv *kv, uint32_t n_slot);
 
 /* Bytes used now. */
 uint64_t kv_global_bytes(const struct kv *kv);  /* pages that were written */
+uint64_t kv_index_bytes(const struct kv *kv);   /* the same of index keys */
+uint64_t kv_page_bytes(const struct kv *kv);    /* of both */
 uint64_t kv_sliding_bytes(const struct kv *kv); /* rings */
 uint64_t kv_recurrent_bytes(const struct kv *kv);
 uint64_t kv_layer_bytes(const struct kv *kv, uint32_t layer);

@@ -10,7 +10,7 @@
 struct recurrent {
     struct recurrent_spec spec;
     struct arena memory;
-    float *side[2]; /* [n_layer] layers */
+    float *side[2]; /* [n_layer] layers, then other parts */
     int committed;
 };
 
@@ -26,12 +26,14 @@ static uint64_t layer_values(const struct recurrent_spec *s)
 
 uint64_t recurrent_copy_bytes(const struct recurrent_spec *s)
 {
-    return s->n_layer * layer_values(s) * sizeof(float);
+    return (s->n_layer * layer_values(s) + s->n_other) * sizeof(float);
 }
 
 uint64_t recurrent_bytes(const struct recurrent_spec *s)
 {
-    return s->n_layer > 0 ? 2 * (uint64_t)arena_size(recurrent_copy_bytes(s)) : 0;
+    uint64_t bytes = recurrent_copy_bytes(s);
+
+    return bytes > 0 ? 2 * (uint64_t)arena_size(bytes) : 0;
 }
 
 uint64_t recurrent_layer_bytes(const struct recurrent_spec *s)
@@ -87,6 +89,14 @@ void recurrent_sides(const struct recurrent *r, uint32_t layer, struct recurrent
 {
     *from = side_of(r, r->committed, layer);
     *to = side_of(r, 1 - r->committed, layer);
+}
+
+void recurrent_others(const struct recurrent *r, const float **from, float **to)
+{
+    uint64_t at = r->spec.n_layer * layer_values(&r->spec);
+
+    *from = r->side[r->committed] + at;
+    *to = r->side[1 - r->committed] + at;
 }
 
 void recurrent_commit(struct recurrent *r)

@@ -1,8 +1,9 @@
 /*
- * recurrent.h - the state of gated delta nets: what such a layer remembers of all positions.
+ * recurrent.h - what a model remembers of all positions besides keys and values.
  *
- *   layer:  past inputs of its convolution  [n_past][n_channel]
- *           one matrix per value head       [n_head][head_dim_v][head_dim_k]
+ *   layer with a gated delta net:  past inputs of its convolution  [n_past][n_channel]
+ *                                  one matrix per value head  [n_head][head_dim_v][head_dim_k]
+ *   other parts of the model:      what they keep of the last positions, in one piece
  *
  * The state has a fixed size, whatever the context.  A pass reads the committed side and writes
  * the other one, and committing swaps the two.  A pass that fails or is cancelled therefore
@@ -15,11 +16,12 @@
 
 #include "engine/base/err.h"
 
-/* The layers with a gated delta net, which all have the same shape. */
+/* The layers with a gated delta net, which all have the same shape, and other parts. */
 struct recurrent_spec {
     uint32_t n_layer; /* 0: none */
     uint32_t n_past, n_channel;
     uint32_t n_head, head_dim_k, head_dim_v;
+    uint64_t n_other; /* values of other parts; the model knows their places */
 };
 
 /* One side of one layer. */
@@ -33,7 +35,7 @@ typedef int recurrent_bytes_fn(void *ctx, void *bytes, size_t n, struct err *e);
 
 struct recurrent;
 
-uint64_t recurrent_bytes(const struct recurrent_spec *s);       /* of both sides */
+uint64_t recurrent_bytes(const struct recurrent_spec *s);       /* of both sides; 0: no state */
 uint64_t recurrent_copy_bytes(const struct recurrent_spec *s);  /* of one */
 uint64_t recurrent_layer_bytes(const struct recurrent_spec *s); /* of one layer, both sides */
 
@@ -46,6 +48,8 @@ const struct recurrent_spec *recurrent_spec(const struct recurrent *r);
 /* Set *from to the committed side of a layer and *to to the side that a pass fills. */
 void recurrent_sides(const struct recurrent *r, uint32_t layer, struct recurrent_side *from,
                      struct recurrent_side *to);
+/* The same for other parts: [n_other] values of both sides. */
+void recurrent_others(const struct recurrent *r, const float **from, float **to);
 void recurrent_commit(struct recurrent *r);
 void recurrent_clear(struct recurrent *r); /* back to position 0 */
 

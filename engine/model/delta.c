@@ -6,7 +6,7 @@
  *   q, k = normed to length 1, per key head;  q is also divided by sqrt(head_dim_k)
  *   decay = exp(A * softplus(a + bias)), beta = sigmoid(b)       per value head
  *   state = decay * state + (beta * (v - decay * state.k)) k^T;  out = state.q
- *   x += O.(norm(out) * silu(z))
+ *   x += O.(norm(out) * silu(z))                                  or sigmoid(z)
  *
  * Several value heads share a key head.  A head takes its tokens one by one, from the first
  * position on, so its state does not depend on how the positions were cut into chunks.  Heads
@@ -193,17 +193,23 @@ static void run_heads(void *ctx, int part, int n_part)
         run_head(j, h);
 }
 
+/* The result is in z. */
 static void gate_col(void *ctx, uint32_t c)
 {
     const struct delta_job *j = ctx;
     const struct kernels *kern = j->f->p.kernels;
     uint32_t n = j->d->head_dim_v;
-    float *out = j->f->att + (size_t)c * j->n_v;
+    float *out = j->f->att + (size_t)c * j->n_v, *z = j->f->z + (size_t)c * j->n_v;
 
     for (uint32_t h = 0; h < j->d->n_head_v; h++)
         kern->rms_norm(out + (size_t)h * n, j->layer->delta_norm.w, n, j->f->p.desc->rms_eps,
                        out + (size_t)h * n);
-    kern->silu_mul(j->f->z + (size_t)c * j->n_v, out, j->n_v);
+    if (j->d->is_sigmoid) {
+        kern->sigmoid_mul(out, z, j->n_v);
+        memcpy(z, out, j->n_v * sizeof *z);
+    } else {
+        kern->silu_mul(z, out, j->n_v);
+    }
 }
 
 int forward_delta(struct forward *f, const struct layer_desc *layer, struct err *e)

@@ -80,6 +80,14 @@ struct member {
 /* The tensor of each matrix; of two for one matrix, a layer has at most one.  The order does
  * not matter here: layer_desc.mats states it. */
 static const struct member layer_mats[] = {
+    { T_NGRAM_KEY, offsetof(struct layer_desc, ngram_key) },
+    { T_NGRAM_VALUE, offsetof(struct layer_desc, ngram_value) },
+    { T_ATTN_MIX_DOWN, offsetof(struct layer_desc, attn_mix_down) },
+    { T_ATTN_MIX_UP, offsetof(struct layer_desc, attn_mix_up) },
+    { T_INDEX_K, offsetof(struct layer_desc, index_k) },
+    { T_INDEX_Q, offsetof(struct layer_desc, index_q) },
+    { T_FFN_MIX_DOWN, offsetof(struct layer_desc, ffn_mix_down) },
+    { T_FFN_MIX_UP, offsetof(struct layer_desc, ffn_mix_up) },
     { T_ATTN_K, offsetof(struct layer_desc, k) },
     { T_ATTN_V, offsetof(struct layer_desc, v) },
     { T_DELTA_QKVZ, offsetof(struct layer_desc, delta_qkvz) },
@@ -102,6 +110,16 @@ static const struct member layer_mats[] = {
 };
 
 static const struct member layer_vecs[] = {
+    { T_NGRAM_KEY_NORM, offsetof(struct layer_desc, ngram_key_norm) },
+    { T_NGRAM_QUERY_NORM, offsetof(struct layer_desc, ngram_query_norm) },
+    { T_NGRAM_CONV_NORM, offsetof(struct layer_desc, ngram_conv_norm) },
+    { T_NGRAM_CONV, offsetof(struct layer_desc, ngram_conv) },
+    { T_ATTN_MIX_NORM, offsetof(struct layer_desc, attn_mix_norm) },
+    { T_ATTN_MIX_INJECT, offsetof(struct layer_desc, attn_mix_inject) },
+    { T_FFN_MIX_NORM, offsetof(struct layer_desc, ffn_mix_norm) },
+    { T_FFN_MIX_INJECT, offsetof(struct layer_desc, ffn_mix_inject) },
+    { T_INDEX_Q_NORM, offsetof(struct layer_desc, index_q_norm) },
+    { T_INDEX_K_NORM, offsetof(struct layer_desc, index_k_norm) },
     { T_ATTN_NORM, offsetof(struct layer_desc, attn_norm) },
     { T_ATTN_Q_NORM, offsetof(struct layer_desc, q_norm) },
     { T_ATTN_K_NORM, offsetof(struct layer_desc, k_norm) },
@@ -228,6 +246,7 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
     layer->is_ropeless = from->is_ropeless;
     layer->is_recurrent = from->is_recurrent;
     layer->is_gated = arch_has(hp->arch, TRAIT_DELTA) && !from->is_recurrent;
+    layer->is_indexed = hp->index.n_head > 0 && !from->is_recurrent;
     layer->has_v_norm = arch_has(hp->arch, TRAIT_V_NORM);
     for (size_t i = 0; i < N_MEMBER(layer_mats); i++) {
         struct mat m = find_mat(f, layer_mats[i].id, l);
@@ -280,6 +299,32 @@ static void assign_kv(struct model_desc *d)
     }
 }
 
+/* Returns the first of n more values in the other parts of the recurrent state. */
+static uint64_t add_other(struct model_desc *d, uint64_t n)
+{
+    uint64_t at = d->recurrent.n_other;
+
+    d->recurrent.n_other += n;
+    return at;
+}
+
+static void place_others(struct model_desc *d)
+{
+    const struct index_hparams *x = &d->hp->index;
+    const struct ngram_hparams *g = &d->hp->ngram;
+
+    if (x->n_head > 0)
+        d->others.index = add_other(d, (uint64_t)d->n_kv * (x->block - 1) * x->head_dim);
+    if (g->n_token == 0)
+        return;
+    d->others.ngram_ids = add_other(d, g->n_token - 1);
+    d->others.ngram_past =
+        add_other(d, (uint64_t)(g->conv_width - 1) * g->n_token * d->n_stream * d->n_embd);
+    /* Every token of a prompt writes this state, too. */
+    if (d->last_kv_layer < g->layer)
+        d->last_kv_layer = g->layer;
+}
+
 static int make_kv_specs(struct model_desc *d, struct err *e)
 {
     const struct delta_hparams *delta = &d->hp->delta;
@@ -301,7 +346,9 @@ static int make_kv_specs(struct model_desc *d, struct err *e)
                 (struct kv_spec){ .is_sliding = layer->is_sliding && layer->window > 0,
                                   .n_head_kv = layer->n_head_kv,
                                   .head_dim_k = layer->head_dim_k,
-                                  .head_dim_v = layer->head_dim_v };
+                                  .head_dim_v = layer->head_dim_v,
+                                  .index_dim = layer->is_indexed ? d->hp->index.head_dim : 0,
+                                  .index_block = d->hp->index.block };
     }
     return 0;
 }
@@ -355,7 +402,8 @@ uint32_t desc_spans(struct model_desc *d, struct stream_span *spans)
     }
     list.layer = d->n_layer;
     list.in_prompt = false;
-    add_span(&list, &d->head);
+    for (uint32_t i = 0; i < N_END_MAT; i++)
+        add_span(&list, &d->end_mats[i]);
     return list.n;
 }
 
@@ -365,7 +413,9 @@ void desc_span_types(struct model_desc *d, enum tensor_type *types)
         for (uint32_t i = 0; i < N_LAYER_MAT; i++)
             if (d->layers[l].mats[i].tensor != NULL)
                 types[d->layers[l].mats[i].span] = d->layers[l].mats[i].tensor->type;
-    types[d->head.span] = d->head.tensor->type;
+    for (uint32_t i = 0; i < N_END_MAT; i++)
+        if (d->end_mats[i].tensor != NULL)
+            types[d->end_mats[i].span] = d->end_mats[i].tensor->type;
 }
 
 /* --- small weights --- */
@@ -373,7 +423,8 @@ void desc_span_types(struct model_desc *d, enum tensor_type *types)
 int desc_each_vec(struct model_desc *d, int (*fn)(void *ctx, struct vec *v, struct err *e),
                   void *ctx, struct err *e)
 {
-    if (fn(ctx, &d->ple_norm, e) != 0 || fn(ctx, &d->output_norm, e) != 0)
+    if (fn(ctx, &d->ple_norm, e) != 0 || fn(ctx, &d->output_norm, e) != 0 ||
+        fn(ctx, &d->out_mix_norm, e) != 0)
         return -1;
     for (uint32_t l = 0; l < d->n_layer; l++) {
         struct layer_desc *layer = &d->layers[l];
@@ -442,7 +493,10 @@ static int check_use(struct model_desc *d, struct err *e)
         return err_memory(e, "the counts of %u tensors", r.c->n_tensor);
     add_read_whole(&r, d->token_embd);
     add_read_whole(&r, d->ple_embd);
-    add_read(&r, d->head.tensor, (uint64_t)d->head.n_row * d->head.n_k);
+    add_read_whole(&r, d->ngram_embd);
+    for (uint32_t i = 0; i < N_END_MAT; i++)
+        add_read(&r, d->end_mats[i].tensor,
+                 (uint64_t)d->end_mats[i].n_row * d->end_mats[i].n_k);
     for (uint32_t l = 0; l < d->n_layer; l++) {
         const struct experts_desc *x = &d->layers[l].experts;
         const struct mat *mats = d->layers[l].mats;
@@ -483,6 +537,7 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
     d->n_embd = hp->n_embd;
     d->n_vocab = hp->n_vocab;
     d->n_embd_per_layer = hp->n_embd_per_layer;
+    d->n_stream = hp->n_stream > 0 ? hp->n_stream : 1;
     d->embd_scale = hp->embd_scale;
     d->residual_scale = hp->residual_scale;
     d->logit_scale = hp->logit_scale;
@@ -492,11 +547,16 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
     d->softcap_final = hp->softcap_final;
     d->rms_eps = hp->rms_eps;
     assign_kv(d);
+    place_others(d);
 
     d->token_embd = find_tensor(&f, T_TOKEN_EMBD, 0);
     d->ple_embd = find_tensor(&f, T_PER_LAYER_EMBD, 0);
     d->ple_norm = find_vec(&f, T_PER_LAYER_PROJ_NORM, 0);
+    d->ngram_embd = find_tensor(&f, T_NGRAM_EMBD, 0);
     d->output_norm = find_vec(&f, T_OUTPUT_NORM, 0);
+    d->out_mix_norm = find_vec(&f, T_OUT_MIX_NORM, 0);
+    d->out_mix_down = find_mat(&f, T_OUT_MIX_DOWN, 0);
+    d->out_mix_up = find_mat(&f, T_OUT_MIX_UP, 0);
     d->head = find_mat(&f, T_OUTPUT, 0);
     if (d->head.tensor == NULL)
         d->head = find_mat(&f, T_TOKEN_EMBD, 0);

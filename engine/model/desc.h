@@ -61,7 +61,18 @@ struct experts_desc {
 /* Weights of experts that are not in rows are unpacked in pieces of this size. */
 #define UNPACK_BYTES (32 * 1024)
 
-enum { N_STATE_MAT = 9, N_LAYER_MAT = 17 };
+enum { N_END_MAT = 3, N_STATE_MAT = 14, N_LAYER_MAT = 25 };
+
+/*
+ * The mixer of several residual streams (streams.c): it makes the input of a branch from all of
+ * them, and a factor for each stream that the branch's output is added to.
+ */
+struct mixer {
+    const struct vec *norm;   /* [n_stream][n_embd] */
+    const struct mat *down;   /* [n_stream * n_embd] -> [n_mix] */
+    const struct mat *up;     /* [n_mix] -> [n_stream * n_embd] */
+    const struct vec *inject; /* [n_stream][n_stream * n_embd]; NULL: no branch follows */
+};
 
 struct layer_desc {
     enum mw_layer_kind kind;
@@ -71,6 +82,7 @@ struct layer_desc {
     bool has_v_norm;   /* values are normed without weights */
     bool is_ropeless;  /* queries and keys do not rotate */
     bool is_recurrent; /* a gated delta net (delta.c) instead of attention */
+    bool is_indexed;   /* attention reads the blocks that its index keys choose (index.c) */
     bool is_gated; /* each head of q is followed by gates, and its output times their sigmoid */
     uint32_t n_head, n_head_kv, head_dim_k, head_dim_v;
     uint32_t n_ff;     /* 0: experts only */
@@ -78,6 +90,11 @@ struct layer_desc {
     uint32_t recurrent_layer; /* index of its recurrent state */
     uint32_t window;          /* positions seen, itself included; 0: all */
 
+    struct vec attn_mix_norm, attn_mix_inject; /* of mixers, see struct mixer */
+    struct vec ffn_mix_norm, ffn_mix_inject;
+    struct vec ngram_key_norm, ngram_query_norm, ngram_conv_norm; /* [n_stream][n_embd] */
+    struct vec ngram_conv;                 /* [n_stream * n_embd][conv_width] */
+    struct vec index_q_norm, index_k_norm; /* [head_dim of the index] */
     struct vec attn_norm, q_norm, k_norm, post_attn_norm;
     struct vec ffn_norm, post_ffn_norm, post_ple_norm;
     struct vec bias_q, bias_k, bias_v, bias_o;
@@ -93,9 +110,10 @@ struct layer_desc {
         struct {
             /* The first N_STATE_MAT write keys, values and recurrent state.  A delta net has
              * qkvz, or qkv and z; and ba, or beta and alpha. */
-            struct mat k, v, delta_qkvz, delta_qkv, delta_z;
+            struct mat ngram_key, ngram_value, attn_mix_down, attn_mix_up;
+            struct mat k, v, index_k, delta_qkvz, delta_qkv, delta_z;
             struct mat delta_ba, delta_beta, delta_alpha, delta_out;
-            struct mat q, o, gate, up, down;
+            struct mat index_q, q, o, ffn_mix_down, ffn_mix_up, gate, up, down;
             struct mat ple_proj, ple_gate, ple_out; /* per-layer input */
         };
         struct mat mats[N_LAYER_MAT];
@@ -113,6 +131,7 @@ struct model_desc {
     const struct catalogue *catalogue;
     const struct hparams *hp;
     uint32_t n_layer, n_embd, n_vocab, n_embd_per_layer;
+    uint32_t n_stream; /* residual streams; 1: without mixers */
     float embd_scale, residual_scale, logit_scale;
     float attn_scale, softcap_attn, softcap_final, rms_eps;
     enum act_kind act;
@@ -121,10 +140,21 @@ struct model_desc {
                                  requested logits continue */
     struct kv_spec *kv_specs; /* [n_kv] */
     struct recurrent_spec recurrent;
+    struct {
+        uint64_t index;      /* [n_kv][block - 1][head_dim] index keys of the open block */
+        uint64_t ngram_ids;  /* [n_token - 1] tokens before the next one, newest first */
+        uint64_t ngram_past; /* [(conv_width - 1) * n_token][n_stream * n_embd] */
+    } others;                /* first values in the other parts of the recurrent state */
     const struct tensor_info *token_embd;
     const struct tensor_info *ple_embd; /* per-layer table; NULL: none */
-    struct vec ple_norm, output_norm;
-    struct mat head;
+    const struct tensor_info *ngram_embd; /* table of n-grams; NULL: none */
+    struct vec ple_norm, output_norm, out_mix_norm;
+    union { /* after the last layer */
+        struct {
+            struct mat out_mix_down, out_mix_up, head;
+        };
+        struct mat end_mats[N_END_MAT];
+    };
     struct layer_desc layers[]; /* [n_layer] */
 };
 
@@ -148,6 +178,30 @@ static inline bool desc_joins_queries(const struct model_desc *d, uint32_t l)
  * Returns their number; spans may be NULL to count only.
  */
 uint32_t desc_spans(struct model_desc *d, struct stream_span *spans);
+/* Values of all residual streams. */
+static inline size_t desc_n_residual(const struct model_desc *d)
+{
+    return (size_t)d->n_stream * d->n_embd;
+}
+
+/* The mixers of a layer's two branches, and of the output. */
+static inline struct mixer desc_attn_mixer(const struct layer_desc *layer)
+{
+    return (struct mixer){ &layer->attn_mix_norm, &layer->attn_mix_down, &layer->attn_mix_up,
+                           &layer->attn_mix_inject };
+}
+
+static inline struct mixer desc_ffn_mixer(const struct layer_desc *layer)
+{
+    return (struct mixer){ &layer->ffn_mix_norm, &layer->ffn_mix_down, &layer->ffn_mix_up,
+                           &layer->ffn_mix_inject };
+}
+
+static inline struct mixer desc_out_mixer(const struct model_desc *d)
+{
+    return (struct mixer){ &d->out_mix_norm, &d->out_mix_down, &d->out_mix_up, NULL };
+}
+
 /* The weight types of these spans. */
 void desc_span_types(struct model_desc *d, enum tensor_type *types);
 

@@ -105,9 +105,8 @@ void experts_sizes(const struct model_desc *d, struct expert_sizes *out)
     free(layers);
 }
 
-/* y[n_row] = W x[n_k], all of them floats */
-static void mul_floats(const struct kernels *kern, const float *w, size_t n_row, const float *x,
-                       size_t n_k, float *y)
+void forward_mul_resident(const struct kernels *kern, const float *w, size_t n_row,
+                          const float *x, size_t n_k, float *y)
 {
     kern->mul(&(struct matmul){ .type = TYPE_F32,
                                 .form = ACT_F32,
@@ -181,7 +180,7 @@ static void route_col(void *ctx, uint32_t c)
     float *p = f->moe_weight + (size_t)c * x->n_expert;
 
     router_input(f, x, c, z);
-    mul_floats(kern, x->router.w, x->n_expert, z, d->n_embd, p);
+    forward_mul_resident(kern, x->router.w, x->n_expert, z, d->n_embd, p);
     if (x->router_bias.w != NULL)
         kern->add(p, x->router_bias.w, x->n_expert);
     choose(x, p);
@@ -380,7 +379,7 @@ static void add_shared(const struct forward *f, const struct experts_desc *x, ui
     size_t n = f->p.desc->n_embd, at = c * n;
     float gate;
 
-    mul_floats(kern, x->shared_router.w, 1, f->moe_h + at, n, &gate);
+    forward_mul_resident(kern, x->shared_router.w, 1, f->moe_h + at, n, &gate);
     kern->scale(f->y + at, 1 / (1 + expf(-gate)), n);
     kern->add(f->y + at, f->moe_sum + at, n);
 }

@@ -1,12 +1,15 @@
 /*
  * The forward pass.  Each layer computes for all columns, which are the tokens of the chunk:
  *
- *   h = norm(x)                        x: residual stream, at first the embedding
+ *   x += n-grams                       rows of a table, in one layer (ngrams.c)
+ *   h = norm(x)                        x: residual stream, at first the embedding; with several
+ *                                      streams, mixers make h and spread outputs (streams.c)
  *   k, v = K.h, V.h                    layers that own keys and values: bias, norms, rope, then
  *                                      into the KV store.  After the last of these layers only
  *                                      columns whose logits are requested go on
  *   q = Q.h                            bias, norm, rope
- *   att = softmax(q.k) . v             over the positions of the store (attend.c)
+ *   att = softmax(q.k) . v             over the positions of the store (attend.c), or over the
+ *                                      blocks that index keys choose (index.c, attend_chosen.c)
  *   att *= sigmoid(g)                  where q has gates
  *   x += norm(O.att)                   the norm only where the architecture has it
  *                                      layers with a delta net have that instead (delta.c)
@@ -63,6 +66,16 @@ static void norm(struct forward *f, float *from, const struct vec *w, float *to)
     forward_each_col(f, norm_col, &s);
 }
 
+/* h: the input of a branch. */
+static int branch_input(struct forward *f, const struct vec *w, const struct mixer *m,
+                        struct err *e)
+{
+    if (m->down->tensor != NULL)
+        return forward_mix(f, m, e);
+    norm(f, f->x, w, f->h);
+    return 0;
+}
+
 /* y = y + bias;  y = norm(y) if there is a post-norm;  x = x + y * residual_scale */
 struct residual {
     struct forward *f;
@@ -82,7 +95,10 @@ static void residual_col(void *ctx, uint32_t c)
         kern->rms_norm(y, r->post_norm->w, d->n_embd, d->rms_eps, y);
     if (d->residual_scale != 1)
         kern->scale(y, d->residual_scale, d->n_embd);
-    kern->add(r->f->x + (size_t)c * d->n_embd, y, d->n_embd);
+    if (d->hp->n_stream > 0)
+        forward_inject_col(r->f, c);
+    else
+        kern->add(r->f->x + (size_t)c * d->n_embd, y, d->n_embd);
 }
 
 static void add_residual(struct forward *f, const struct vec *bias, const struct vec *post_norm)
@@ -132,28 +148,39 @@ static void store_col(void *ctx, uint32_t c)
     kv_write(f->p.kv, kern, layer->kv_layer, f->pos[c], k, v);
 }
 
-static struct product query_product(const struct forward *f, const struct layer_desc *layer)
+/* Products with the matrices of the queries.  Returns their number. */
+static size_t query_products(const struct forward *f, const struct layer_desc *layer,
+                             struct product *p)
 {
-    return (struct product){ &layer->q, layer->is_gated ? f->wide : f->q, layer->q.n_row };
+    size_t n = 0;
+
+    if (layer->is_indexed)
+        p[n++] = (struct product){ &layer->index_q, f->index_q, layer->index_q.n_row };
+    p[n++] = (struct product){ &layer->q, layer->is_gated ? f->wide : f->q, layer->q.n_row };
+    return n;
 }
 
-/* with_queries: multiply with the matrix of the queries in the same round. */
+/* with_queries: multiply with the matrices of the queries in the same round. */
 static int store_keys(struct forward *f, const struct layer_desc *layer, bool with_queries,
                       struct err *e)
 {
     struct layer_job s = { .f = f, .layer = layer };
-    struct product p[3];
+    struct product p[5];
     size_t n = 0;
 
     p[n++] = (struct product){ &layer->k, f->k, (size_t)layer->n_head_kv * layer->head_dim_k };
     if (!layer->v_is_k)
         p[n++] =
             (struct product){ &layer->v, f->v, (size_t)layer->n_head_kv * layer->head_dim_v };
+    if (layer->is_indexed)
+        p[n++] = (struct product){ &layer->index_k, f->index_k, layer->index_k.n_row };
     if (with_queries)
-        p[n++] = query_product(f, layer);
+        n += query_products(f, layer, p + n);
     if (forward_mul_all(f, p, n, f->h, f->p.desc->n_embd, e) != 0)
         return -1;
     forward_each_col(f, store_col, &s);
+    if (layer->is_indexed)
+        forward_index_store(f, layer);
     return 0;
 }
 
@@ -196,22 +223,46 @@ static void rope_q_col(void *ctx, uint32_t c)
             q, 1 + hp->temp_scale * log1pf((float)(s->f->pos[c] / hp->temp_len)), n_q);
 }
 
+static void attend_all(struct forward *f, const struct layer_desc *layer)
+{
+    if (f->in_tiles && !f->is_tail)
+        forward_attend_tiles(f, layer);
+    else
+        forward_attend(f, layer);
+}
+
+/* The first columns see all positions, the others choose. */
+static void attend_indexed(struct forward *f, const struct layer_desc *layer)
+{
+    uint32_t n_col = f->n_col, n_dense = forward_index_dense(f);
+
+    f->n_col = n_dense;
+    if (n_dense > 0)
+        attend_all(f, layer);
+    f->n_col = n_col;
+    if (n_dense == n_col)
+        return;
+    forward_index_choose(f, layer, n_dense);
+    forward_attend_chosen(f, layer, n_dense);
+}
+
 static int attention(struct forward *f, const struct layer_desc *layer, bool has_queries,
                      struct err *e)
 {
     uint32_t n_embd = f->p.desc->n_embd;
     struct layer_job s = { .f = f, .layer = layer };
-    struct product q = query_product(f, layer);
+    struct product q[2];
     uint64_t start;
 
-    if (!has_queries && forward_mul_all(f, &q, 1, f->h, n_embd, e) != 0)
+    if (!has_queries &&
+        forward_mul_all(f, q, query_products(f, layer, q), f->h, n_embd, e) != 0)
         return -1;
     forward_each_col(f, rope_q_col, &s);
     start = clock_ns();
-    if (f->in_tiles && !f->is_tail)
-        forward_attend_tiles(f, layer);
+    if (layer->is_indexed)
+        attend_indexed(f, layer);
     else
-        forward_attend(f, layer);
+        attend_all(f, layer);
     if (layer->is_gated)
         forward_each_col(f, gate_heads_col, &s);
     f->attention_ns += clock_ns() - start;
@@ -256,7 +307,10 @@ static int dense_branch(struct forward *f, const struct layer_desc *layer, struc
 static int feed_forward(struct forward *f, const struct layer_desc *layer, uint32_t l,
                         struct err *e)
 {
-    norm(f, f->x, &layer->ffn_norm, f->h);
+    const struct mixer mixer = desc_ffn_mixer(layer);
+
+    if (branch_input(f, &layer->ffn_norm, &mixer, e) != 0)
+        return -1;
     if (layer->experts.n_expert > 0)
         forward_route(f, layer, l);
     if (layer->gate.tensor != NULL && dense_branch(f, layer, e) != 0)
@@ -347,7 +401,9 @@ static void keep_last_col(struct forward *f)
 
     if (last == 0)
         return;
-    memcpy(f->x, f->x + (size_t)last * d->n_embd, row);
+    memcpy(f->x, f->x + last * desc_n_residual(d), desc_n_residual(d) * sizeof(float));
+    memcpy(f->inject, f->inject + (size_t)last * d->hp->n_stream,
+           d->hp->n_stream * sizeof(float));
     memcpy(f->h, f->h + (size_t)last * d->n_embd, row);
     if (d->n_embd_per_layer > 0)
         memcpy(f->embd, f->embd + (size_t)last * d->n_embd, row);
@@ -367,9 +423,13 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
     const struct model_desc *d = f->p.desc;
     const struct layer_desc *layer = &d->layers[l];
     struct layer_job s = { .f = f, .layer = layer };
+    const struct mixer mixer = desc_attn_mixer(layer);
     bool has_queries = desc_joins_queries(d, l);
 
-    norm(f, f->x, &layer->attn_norm, f->h);
+    if (layer->ngram_key.tensor != NULL && forward_ngrams(f, layer, e) != 0)
+        return -1;
+    if (branch_input(f, &layer->attn_norm, &mixer, e) != 0)
+        return -1;
     if (layer->owns_kv && store_keys(f, layer, has_queries, e) != 0)
         return -1;
     if (layer->is_recurrent) {
@@ -443,10 +503,12 @@ static void embed_col(void *ctx, uint32_t c)
     struct forward *f = ctx;
     const struct model_desc *d = f->p.desc;
     const struct kernels *kern = f->p.kernels;
-    float *x = f->x + (size_t)c * d->n_embd;
+    float *x = f->x + c * desc_n_residual(d);
 
     kern->dequant(d->token_embd->type, f->embd_rows + c * f->embd_row_bytes, x, d->n_embd);
     kern->scale(x, d->embd_scale, d->n_embd);
+    for (uint32_t s = 1; s < d->n_stream; s++)
+        memcpy(x + (size_t)s * d->n_embd, x, d->n_embd * sizeof *x);
     if (d->n_embd_per_layer > 0)
         memcpy(f->embd + (size_t)c * d->n_embd, x, d->n_embd * sizeof *x);
     for (int i = 0; i < 2; i++) {
@@ -460,8 +522,10 @@ static void embed_col(void *ctx, uint32_t c)
 static int make_logits(struct forward *f, struct err *e)
 {
     const struct model_desc *d = f->p.desc;
+    const struct mixer mixer = desc_out_mixer(d);
 
-    norm(f, f->x, &d->output_norm, f->h);
+    if (branch_input(f, &d->output_norm, &mixer, e) != 0)
+        return -1;
     /* Before the head, too: products with 8-bit activations could hide such values. */
     if (forward_check_numbers(f, f->h, d->n_embd, "the output head", e) != 0 ||
         forward_mul(f, &d->head, f->h, d->n_embd, f->logits, d->n_vocab, e) != 0 ||
@@ -523,7 +587,7 @@ static int check_layer(struct forward *f, uint32_t l, struct err *e)
     if (!f->is_damaged)
         return 0;
     snprintf(source, sizeof source, "layer %u", l);
-    return forward_check_numbers(f, f->x, f->p.desc->n_embd, source, e);
+    return forward_check_numbers(f, f->x, desc_n_residual(f->p.desc), source, e);
 }
 
 static int run_layers(struct forward *f, uint32_t n, enum want want, struct err *e)
@@ -545,10 +609,13 @@ static int embed(struct forward *f, const uint32_t *ids, uint32_t n, struct err 
 
     if (look_up(f, ids, n, e) != 0)
         return -1;
+    if (f->p.desc->ngram_embd != NULL)
+        forward_ngrams_start(f, ids, n);
     f->lookup_ns = clock_ns() - start;
     forward_each_col(f, embed_col, f);
-    return f->is_damaged ? forward_check_numbers(f, f->x, f->p.desc->n_embd, "the embedding", e)
-                         : 0;
+    return f->is_damaged
+               ? forward_check_numbers(f, f->x, desc_n_residual(f->p.desc), "the embedding", e)
+               : 0;
 }
 
 /* Run one pass over the model.  Keys and values are written, but not committed. */
@@ -568,6 +635,7 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
     kv_begin(f->p.kv, n);
     if (embed(f, ids, n, e) == 0 && run_layers(f, n, want, e) == 0)
         return stream_pass_end(f->p.stream, e);
+    (void)forward_ngrams_wait(f, &ignored);
     stream_pass_end(f->p.stream, &ignored);
     return -1;
 }

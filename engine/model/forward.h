@@ -66,8 +66,9 @@ struct forward_bytes {
     struct expert_sizes experts;   /* of the cache of expert weights */
     uint64_t experts_token;        /* of expert weights that one token uses */
 };
-/* n_blas_thread: threads that call OpenBLAS, or 0. */
-void forward_bytes(const struct model_desc *d, int n_blas_thread, struct forward_bytes *out);
+/* has_blas: the threads call OpenBLAS. */
+void forward_bytes(const struct model_desc *d, int n_thread, bool has_blas,
+                   struct forward_bytes *out);
 uint64_t forward_logit_bytes(const struct model_desc *d, uint32_t n_row);
 
 /*

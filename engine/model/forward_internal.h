@@ -6,6 +6,12 @@
 #include "engine/model/forward.h"
 #include "engine/model/rope.h"
 
+/* A block of positions and its score. */
+struct scored {
+    float score;
+    uint32_t block;
+};
+
 /* A column is a token of the chunk that is still computed.  Arrays are [chunk][width]. */
 struct forward {
     struct forward_parts p;
@@ -13,7 +19,7 @@ struct forward {
     void *progress_ctx;
     struct rope rope[2]; /* global, sliding */
 
-    float *x;          /* [chunk][n_embd] residual stream */
+    float *x;          /* [chunk][n_stream][n_embd] residual streams */
     float *h;          /* [chunk][n_embd] normed, input of projections */
     float *y;          /* [chunk][n_embd] output of a branch */
     float *embd;       /* [chunk][n_embd] scaled embedding, for per-layer inputs */
@@ -24,6 +30,12 @@ struct forward {
     size_t gate_floats; /* of gate; attention keeps records of spans there */
     float *wide;       /* [chunk][...] joined projections: q with gates, those of delta nets */
     float *mix, *conv; /* [chunk][2 * keys + values] convolution of delta nets: in, out */
+    /* Mixers and n-grams use wide, mix and conv, too, for [chunk][n_stream][n_embd]. */
+    float *inject;            /* [chunk][n_stream] factors of a branch's output */
+    float *middle;            /* [chunk][n_mix] of a mixer */
+    float *index_k, *index_q; /* [chunk][head_dim], [chunk][n_head][head_dim] of index keys */
+    struct scored *scored;    /* [threads][n_block] the best blocks so far */
+    uint32_t *chosen;         /* [chunk][n_block] blocks in rising order */
     float *z;          /* [chunk][values] */
     float *beta, *decay;  /* [chunk][n_head_v] */
     float *ple, *ple_row; /* [chunk][n_embd_per_layer] */
@@ -46,8 +58,10 @@ struct forward {
 
     unsigned char *embd_rows; /* [chunk] rows of the token embedding as in the file */
     unsigned char *ple_rows;  /* [chunk] rows of the per-layer table */
-    uint64_t embd_row_bytes, ple_row_bytes;
-    struct stream_lookup *lookups; /* [2 * chunk] */
+    unsigned char *ngram_rows; /* [chunk][rows of a token] of the table of n-grams */
+    uint64_t embd_row_bytes, ple_row_bytes, ngram_row_bytes;
+    struct stream_lookup *lookups; /* [chunk] the most rows of a token that are read at once */
+    bool awaits_ngrams;            /* their rows were requested */
     uint32_t *row_of;              /* [chunk] row of ple_rows that a column reads */
 
     float *logits; /* [n_logit_row][n_vocab] */
@@ -124,6 +138,29 @@ int forward_check_numbers(struct forward *f, const float *rows, size_t n, const 
 /* Returns the factor of a head's weighted sum of values: m is the maximum of its scores, l the
  * sum of exp(score - m).  A sink adds its own score to the sum. */
 float attend_factor(const struct layer_desc *layer, uint32_t head, float m, float l);
+
+/* y[n_row] = W x[n_k], with weights that are always in memory as floats. */
+void forward_mul_resident(const struct kernels *kern, const float *w, size_t n_row,
+                          const float *x, size_t n_k, float *y);
+
+/* Mix the residual streams: x -> h, and inject if a branch follows. */
+int forward_mix(struct forward *f, const struct mixer *m, struct err *e);
+/* Add y of one column to its streams, times inject. */
+void forward_inject_col(struct forward *f, uint32_t c);
+
+/* Request the rows of n-grams of n ids; wait for them; add them in their layer. */
+void forward_ngrams_start(struct forward *f, const uint32_t *ids, uint32_t n);
+int forward_ngrams_wait(struct forward *f, struct err *e);
+int forward_ngrams(struct forward *f, const struct layer_desc *layer, struct err *e);
+
+/* Write the index keys of the blocks that end with these columns: index_k -> store. */
+void forward_index_store(struct forward *f, const struct layer_desc *layer);
+/* Returns how many of the columns, which are the first, see all positions before them. */
+uint32_t forward_index_dense(const struct forward *f);
+/* Choose the blocks of the columns from `first` on: index_q -> chosen. */
+void forward_index_choose(struct forward *f, const struct layer_desc *layer, uint32_t first);
+/* Attention of the columns from `first` on to their chosen blocks: q -> att.  Changes q. */
+void forward_attend_chosen(struct forward *f, const struct layer_desc *layer, uint32_t first);
 
 /* A gated delta net: h -> y.  Writes the next side of its recurrent state. */
 int forward_delta(struct forward *f, const struct layer_desc *layer, struct err *e);

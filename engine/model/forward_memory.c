@@ -9,7 +9,7 @@
 #include "engine/model/forward_internal.h"
 
 struct widths {
-    uint32_t q, k, v, att, ff, wide, mix, z, heads, packed_k, rot[2];
+    uint32_t q, k, v, att, ff, wide, mix, z, heads, rows, packed_k, rot[2];
 };
 
 static uint32_t max_u32(uint32_t a, uint32_t b)
@@ -41,7 +41,17 @@ static struct widths widest(const struct model_desc *d)
         w.wide = max_u32(w.wide, max_u32(w.mix + w.z, 2 * w.heads));
         w.att = max_u32(w.att, w.z);
     }
-    w.packed_k = max_u32(max_u32(w.ff, w.att), max_u32(d->n_embd, d->n_embd_per_layer));
+    w.rows = ngram_rows(&d->hp->ngram);
+    w.att = max_u32(w.att, w.rows * d->hp->ngram.width);
+    if (d->hp->n_stream > 0) {
+        uint32_t n_all = (uint32_t)desc_n_residual(d);
+
+        w.wide = max_u32(w.wide, n_all);
+        w.mix = max_u32(w.mix, n_all);
+        w.packed_k = max_u32(n_all, d->hp->n_mix);
+    }
+    w.packed_k = max_u32(w.packed_k, max_u32(w.ff, w.att));
+    w.packed_k = max_u32(w.packed_k, max_u32(d->n_embd, d->n_embd_per_layer));
     w.rot[0] = d->hp->rope.n_rot;
     w.rot[1] = d->hp->rope_swa.n_rot;
     return w;
@@ -51,7 +61,7 @@ static struct widths widest(const struct model_desc *d)
 struct carver {
     struct arena *arena; /* NULL: count */
     uint32_t chunk;
-    int n_blas_thread;
+    int n_thread, n_blas_thread;
     uint64_t fixed_bytes; /* of all buffers, independent of the chunk */
     uint64_t col_bytes;   /* of all buffers, per column */
     uint32_t n_piece;
@@ -99,9 +109,10 @@ static void carve_tiles(struct forward *f, const struct model_desc *d, uint32_t 
 static void carve_all(struct forward *f, const struct model_desc *d, struct carver *c)
 {
     struct widths w = widest(d);
+    const struct index_hparams *index = &d->hp->index;
     uint32_t n_expert = d->hp->n_expert;
 
-    f->x = carve_floats(c, d->n_embd);
+    f->x = carve_floats(c, desc_n_residual(d));
     f->h = carve_floats(c, d->n_embd);
     f->y = carve_floats(c, d->n_embd);
     f->embd = carve_floats(c, d->n_embd_per_layer > 0 ? d->n_embd : 0);
@@ -115,6 +126,13 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->wide = carve_floats(c, w.wide);
     f->mix = carve_floats(c, w.mix);
     f->conv = carve_floats(c, w.mix);
+    f->inject = carve_floats(c, d->hp->n_stream);
+    f->middle = carve_floats(c, d->hp->n_mix);
+    f->index_k = carve_floats(c, index->head_dim);
+    f->index_q = carve_floats(c, (uint64_t)index->n_head * index->head_dim);
+    f->scored =
+        carve_both(c, (uint64_t)c->n_thread * index->n_block * sizeof(struct scored), 0);
+    f->chosen = carve(c, index->n_block * sizeof(uint32_t));
     f->z = carve_floats(c, w.z);
     f->beta = carve_floats(c, w.heads);
     f->decay = carve_floats(c, w.heads);
@@ -129,7 +147,7 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     carve_tiles(f, d, w.packed_k, c);
     f->pos = carve(c, sizeof(uint32_t));
     f->row_of = carve(c, sizeof(uint32_t));
-    f->lookups = carve(c, 2 * sizeof(struct stream_lookup));
+    f->lookups = carve(c, max_u32(2, w.rows) * sizeof(struct stream_lookup));
     f->moe_weight = carve_floats(c, n_expert);
     f->moe_sum = carve_floats(c, n_expert > 0 ? d->n_embd : 0);
     f->moe_h = carve_floats(c, n_expert > 0 ? d->n_embd : 0);
@@ -153,17 +171,19 @@ static uint64_t table_cache_bytes(const struct tensor_info *t)
     return t != NULL ? row_cache_bytes(tensor_rows(t), table_row_bytes(t)) : 0;
 }
 
-void forward_bytes(const struct model_desc *d, int n_blas_thread, struct forward_bytes *out)
+void forward_bytes(const struct model_desc *d, int n_thread, bool has_blas,
+                   struct forward_bytes *out)
 {
-    struct carver count = { .chunk = 0, .n_blas_thread = n_blas_thread };
+    struct carver count = { .n_thread = n_thread, .n_blas_thread = has_blas ? n_thread : 0 };
     struct forward f = { 0 };
     uint64_t rows[2] = { table_row_bytes(d->token_embd), table_row_bytes(d->ple_embd) };
+    uint64_t ngrams = ngram_rows(&d->hp->ngram) * table_row_bytes(d->ngram_embd);
 
     carve_all(&f, d, &count);
     out->act_col = count.col_bytes;
     out->act_fixed = count.fixed_bytes + count.n_piece * arena_size(1) * 2;
-    out->rows_col = rows[0] + rows[1];
-    out->rows_fixed = 2 * arena_size(1);
+    out->rows_col = rows[0] + rows[1] + ngrams;
+    out->rows_fixed = 3 * arena_size(1);
     out->lookup = stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 4096);
     out->tables = table_cache_bytes(d->token_embd) + table_cache_bytes(d->ple_embd);
     out->experts_token = experts_token_bytes(d);
@@ -181,8 +201,10 @@ int forward_new(struct forward **out, const struct forward_parts *parts, struct 
     struct forward *f = calloc(1, sizeof *f);
     struct carver take = { .arena = parts->activations, .chunk = parts->chunk, .e = e };
 
+    take.n_thread = pool_threads(parts->pool);
+
     if (parts->products != NULL)
-        take.n_blas_thread = pool_threads(parts->pool);
+        take.n_blas_thread = take.n_thread;
 
     *out = NULL;
     if (f == NULL)
@@ -199,9 +221,13 @@ int forward_new(struct forward **out, const struct forward_parts *parts, struct 
     f->ple_row_bytes = table_row_bytes(d->ple_embd);
     f->embd_rows = arena_take(parts->rows, parts->chunk * f->embd_row_bytes, e);
     f->ple_rows = arena_take(parts->rows, parts->chunk * f->ple_row_bytes, e);
+    f->ngram_row_bytes = table_row_bytes(d->ngram_embd);
+    f->ngram_rows = arena_take(
+        parts->rows, parts->chunk * ngram_rows(&d->hp->ngram) * f->ngram_row_bytes, e);
     f->logits =
         arena_take(parts->logits, (size_t)parts->n_logit_row * d->n_vocab * sizeof(float), e);
-    if (f->embd_rows == NULL || f->ple_rows == NULL || f->logits == NULL)
+    if (f->embd_rows == NULL || f->ple_rows == NULL || f->ngram_rows == NULL ||
+        f->logits == NULL)
         goto fail;
     *out = f;
     return 0;

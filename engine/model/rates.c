@@ -68,7 +68,12 @@ static void count_all(struct list *list, const struct model_desc *d)
         }
         count_experts(list, d, &layer->experts, n_prompt == N_LAYER_MAT);
     }
-    count(list, d->head.tensor->type, d->head.n_row, d->head.n_k, 0, false);
+    for (uint32_t i = 0; i < N_END_MAT; i++) {
+        const struct mat *m = &d->end_mats[i];
+
+        if (m->tensor != NULL)
+            count(list, m->tensor->type, m->n_row, m->n_k, 0, false);
+    }
 }
 
 static double all_bytes(const struct type_rate *r)

@@ -66,7 +66,8 @@ static uint32_t queries_together(const struct layer_desc *layer, int n_thread)
     return n_q;
 }
 
-static void count_attention(const struct layer_desc *layer, int n_thread, struct plan_steps *s)
+static void count_attention(const struct model_desc *d, const struct layer_desc *layer,
+                            int n_thread, struct plan_steps *s)
 {
     double dim = (double)layer->head_dim_k + layer->head_dim_v;
     double load = dim * layer->n_head / queries_together(layer, n_thread);
@@ -74,7 +75,14 @@ static void count_attention(const struct layer_desc *layer, int n_thread, struct
     s->n_value += head_values(layer, &layer->bias_q, &layer->q_norm, layer->n_head);
     s->n_value += (double)layer->n_head * layer->head_dim_v;
     s->n_round++;
-    if (layer->window > 0) {
+    if (layer->is_indexed) {
+        const struct index_hparams *x = &d->hp->index;
+
+        s->far_load += (double)x->head_dim / x->block;
+        s->far_mac += (double)x->n_head * x->head_dim / x->block;
+        s->n_value += 2.0 * (x->n_head + 1) * x->head_dim;
+    }
+    if (layer->window > 0 || layer->is_indexed) {
         s->near_load += load;
         s->near_mac += dim * layer->n_head;
     } else {
@@ -135,12 +143,39 @@ static void count_rest(const struct model_desc *d, const struct layer_desc *laye
     }
 }
 
+/* A mixer: norms, gates and the sum of the streams, and a float product for the factors. */
+static void count_mixer(const struct model_desc *d, const struct mixer *m, struct plan_steps *s)
+{
+    double n = (double)desc_n_residual(d);
+
+    if (m->down->tensor == NULL)
+        return;
+    s->n_value += 3 * n + (m->inject != NULL ? (double)m->inject->n + 2 * n : 0);
+    s->n_curve += n + m->down->n_row;
+}
+
+/* Rows of the table of n-grams, their norms and convolution, and the sums. */
+static void count_ngrams(const struct model_desc *d, const struct layer_desc *layer,
+                         struct plan_steps *s)
+{
+    double n = (double)desc_n_residual(d);
+
+    if (layer->ngram_key.tensor == NULL)
+        return;
+    s->n_value += layer->ngram_key.n_k + (7.0 + d->hp->ngram.conv_width) * n;
+    s->n_curve += n;
+}
+
 static void count_head(const struct model_desc *d, bool exact, struct plan_steps *s)
 {
+    const struct mixer mixer = desc_out_mixer(d);
+
     s->n_value += d->n_embd + LOGIT_WALKS * (double)d->n_vocab;
     if (d->softcap_final > 0)
         s->n_curve += d->n_vocab;
-    add_product(&d->head, exact, s);
+    for (uint32_t i = 0; i < N_END_MAT; i++)
+        add_product(&d->end_mats[i], exact, s);
+    count_mixer(d, &mixer, s);
 }
 
 /* Whether m is not multiplied in the same round as the matrix before it. */
@@ -148,9 +183,11 @@ static bool begins_product(const struct model_desc *d, uint32_t l, const struct 
 {
     const struct layer_desc *layer = &d->layers[l];
 
-    if (m == &layer->q)
-        return !desc_joins_queries(d, l);
-    return m->tensor != NULL && m != &layer->v && m != &layer->up;
+    if (m == &layer->q || m == &layer->index_q)
+        return m->tensor != NULL && !desc_joins_queries(d, l) &&
+               (m == &layer->index_q || !layer->is_indexed);
+    return m->tensor != NULL && m != &layer->v && m != &layer->up && m != &layer->index_k &&
+           m != &layer->ngram_value;
 }
 
 static double mat_bytes(const struct mat *m)
@@ -161,12 +198,13 @@ static double mat_bytes(const struct mat *m)
 void steps_count(const struct model_desc *d, bool exact, int n_thread, uint32_t n_block,
                  struct plan_steps out[PLAN_PARTS])
 {
-    double bytes[PLAN_PARTS] = { 0, mat_bytes(&d->head) };
+    double bytes[PLAN_PARTS] = { 0 };
 
     memset(out, 0, PLAN_PARTS * sizeof *out);
     out[PLAN_PROMPT].n_value = 2.0 * d->n_embd; /* the embedding */
     for (uint32_t l = 0; l < d->n_layer; l++) {
         const struct layer_desc *layer = &d->layers[l];
+        const struct mixer mixers[2] = { desc_attn_mixer(layer), desc_ffn_mixer(layer) };
         uint32_t n_prompt = desc_n_prompt_mat(d, l);
         enum plan_part first = n_prompt > 0 ? PLAN_PROMPT : PLAN_REST;
         enum plan_part then = n_prompt == N_LAYER_MAT ? PLAN_PROMPT : PLAN_REST;
@@ -178,15 +216,21 @@ void steps_count(const struct model_desc *d, bool exact, int n_thread, uint32_t 
             bytes[part] += mat_bytes(&layer->mats[i]);
             out[part].n_product += begins_product(d, l, &layer->mats[i]);
         }
+        count_ngrams(d, layer, &out[first]);
+        count_mixer(d, &mixers[0], &out[first]);
+        count_mixer(d, &mixers[1], &out[then]);
         count_store(d, layer, &out[first]);
         if (layer->is_recurrent)
             count_delta(d, &out[first]);
         else
-            count_attention(layer, n_thread, &out[then]);
+            count_attention(d, layer, n_thread, &out[then]);
         count_rest(d, layer, exact, &out[then]);
     }
+    for (uint32_t i = 0; i < N_END_MAT; i++) {
+        bytes[PLAN_REST] += mat_bytes(&d->end_mats[i]);
+        out[PLAN_REST].n_product += d->end_mats[i].tensor != NULL;
+    }
     count_head(d, exact, &out[PLAN_REST]);
-    out[PLAN_REST].n_product++;
     for (int part = 0; part < PLAN_PARTS; part++)
         out[part].n_block = n_block * bytes[part] / (bytes[0] + bytes[1]);
 }

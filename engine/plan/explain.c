@@ -109,6 +109,9 @@ static void explain_item(const struct plan_basis *b, enum mw_plan_row row, struc
         add(f, "%" PRIu64 " + %" PRIu64 " * %u", in->recurrent_bytes, plan_copy_bytes(in),
             plan_copy_row(in) == row ? p->n_copy : 0);
         break;
+    case MW_ROW_KV_INDEX:
+        add(f, "%" PRIu64 " * ceil(%u / %u)", in->kv_index_page_bytes, p->n_ctx, page);
+        break;
     case MW_ROW_EXPERTS:
         add(f, "%" PRIu64 " + %" PRIu64 " * %u", in->expert_fixed_bytes, in->expert_slot_bytes,
             p->n_expert);
@@ -134,6 +137,7 @@ static const char *const item_notes[MW_PLAN_ROWS] = {
     [MW_ROW_KV_GLOBAL] = "a token, far * pages * tokens of a page",
     [MW_ROW_KV_SLIDING] = "a token, near * slots of the window and a chunk + copy * copies",
     [MW_ROW_KV_RECURRENT] = "state of the recurrent layers + copy * copies",
+    [MW_ROW_KV_INDEX] = "keys of a page of positions * pages",
     [MW_ROW_EXPERTS] = "fixed + expert * cached experts",
     [MW_ROW_PINNED] = "norms and other small weights + blocks",
     [MW_ROW_RESERVE] = "fixed and stacks + page tables: 8 bytes for 4096",
@@ -359,7 +363,7 @@ static void explain_attention(FILE *to, const struct run *r)
 {
     const struct plan_input *in = &r->b->in;
     double far = speed_mean_seen(r->n_before, r->n, 0);
-    double near = speed_mean_seen(r->n_before, r->n, in->n_swa);
+    double near = speed_mean_seen(r->n_before, r->n, in->n_near);
     struct formula bytes = { "" }, f = { "" };
 
     add(&bytes, "%.10g * %.10g + %.10g * %.10g", far, sum_of(r, in->kv_far_bytes), near,

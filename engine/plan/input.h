@@ -43,8 +43,8 @@ struct plan_steps {
     double n_value; /* values of a token in norms, sums, rope, packing and checks */
     double n_curve; /* values of a token in activation functions and soft-caps */
     /* Attention of a token, for each position that it sees: values of keys and values that are
-     * loaded, and multiply-adds.  far: layers that see all positions; near: those with a
-     * window. */
+     * loaded, and multiply-adds.  far: layers that see all positions, and index keys; near:
+     * layers with a window, or with positions that index keys choose. */
     double far_load, far_mac, near_load, near_mac;
 };
 
@@ -103,9 +103,11 @@ struct plan_input {
 
     uint64_t kv_global_token_bytes;  /* of all global layers that own KV, K and V */
     uint32_t kv_page_tokens;         /* positions per page */
+    uint64_t kv_index_page_bytes;    /* of the index keys of a page */
     int kv_k, kv_v;                  /* enum kv_type of the context */
     uint64_t kv_sliding_token_bytes; /* of all sliding layers that own KV */
     uint32_t n_swa;
+    uint32_t n_near; /* positions that a token sees in layers that do not see all; 0: all */
     uint64_t recurrent_bytes;      /* state of layers without keys and values */
     uint64_t recurrent_copy_bytes; /* of a copy of it */
     /* The cache of experts takes fixed + n * slot bytes, with n from the minimum to all
@@ -120,7 +122,7 @@ struct plan_input {
     /* Limits of this machine, in bytes or operations per second; 0: not measured. */
     double disk_bytes_s, memory_bytes_s;
     double lookup_s; /* to read the lookup rows of a token */
-    /* KV that a token reads for each position in layers that see all, and in a window. */
+    /* KV that a token reads for each position, far and near as in plan_steps. */
     double kv_far_bytes[PLAN_PARTS], kv_near_bytes[PLAN_PARTS];
     uint32_t n_lookup;                      /* lookup tables of which a token reads a row */
     uint32_t n_expert_layer, n_expert_used; /* experts per layer, and used by a token */

@@ -155,6 +155,10 @@ static void fill(const struct plan_input *in, const struct choice *c, struct pla
     row[MW_ROW_KV_SLIDING] =
         product(in->kv_sliding_token_bytes, plan_sliding_slots(in->n_swa, c->chunk, c->n_ctx));
     row[MW_ROW_KV_RECURRENT] = in->recurrent_bytes;
+    if (in->kv_page_tokens > 0)
+        row[MW_ROW_KV_INDEX] =
+            product(in->kv_index_page_bytes,
+                    round_up(c->n_ctx, in->kv_page_tokens) / in->kv_page_tokens);
     row[plan_copy_row(in)] =
         sum(row[plan_copy_row(in)], product(plan_copy_bytes(in), c->n_copy));
     row[MW_ROW_EXPERTS] =

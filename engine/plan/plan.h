@@ -4,8 +4,8 @@
  * struct plan (table.h) is made from struct plan_input (input.h).
  *
  * The floor comes first: program, tokenizer, logits, the smallest chunk, a ring of two slots,
- * lookup rows, KV for the requested context, recurrent state, and the weights that are always
- * resident.  The rest of the budget goes, in this order, to
+ * lookup rows, KV and index keys for the requested context, recurrent state, and the weights
+ * that are always resident.  The rest of the budget goes, in this order, to
  *
  *   1. the ring, up to the number of slots that adds bandwidth (engine/stream/shape.h);
  *   2. the chunk, until computing it takes as long as reading its weights;

@@ -202,7 +202,7 @@ static void add_attention(const struct plan_input *in, enum plan_part part,
 {
     const struct plan_steps *s = &in->steps[part];
     double far = speed_mean_seen(tokens->n_before, tokens->n, 0);
-    double near = speed_mean_seen(tokens->n_before, tokens->n, in->n_swa);
+    double near = speed_mean_seen(tokens->n_before, tokens->n, in->n_near);
     double load = far * s->far_load + near * s->near_load;
     double mac = far * s->far_mac + near * s->near_mac;
 

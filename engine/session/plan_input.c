@@ -89,20 +89,25 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
 
     mw_kv_token_bytes(m, o, &in->kv_global_token_bytes, &in->kv_sliding_token_bytes);
     in->kv_page_tokens = KV_PAGE;
-    in->n_swa = d->hp->n_swa;
-    if (d->recurrent.n_layer > 0) {
-        in->recurrent_bytes = recurrent_bytes(&d->recurrent);
-        in->recurrent_copy_bytes = recurrent_copy_bytes(&d->recurrent);
-    }
+    in->n_near = in->n_swa = d->hp->n_swa;
+    if (d->hp->index.n_head > 0)
+        in->n_near = d->hp->index.n_block * d->hp->index.block;
+    in->recurrent_bytes = recurrent_bytes(&d->recurrent);
+    in->recurrent_copy_bytes = recurrent_copy_bytes(&d->recurrent);
     for (uint32_t l = 0; l < d->n_layer; l++) {
         const struct layer_desc *layer = &d->layers[l];
         enum plan_part part = desc_n_prompt_mat(d, l) == N_LAYER_MAT ? PLAN_PROMPT : PLAN_REST;
+        const struct kv_spec *spec;
         double bytes;
 
         if (layer->is_recurrent)
             continue;
-        bytes = (double)kv_token_bytes(&d->kv_specs[layer->kv_layer], k, v);
-        *(layer->window > 0 ? &in->kv_near_bytes[part] : &in->kv_far_bytes[part]) += bytes;
+        spec = &d->kv_specs[layer->kv_layer];
+        bytes = (double)kv_token_bytes(spec, k, v);
+        *(layer->window > 0 || layer->is_indexed ? &in->kv_near_bytes[part]
+                                                 : &in->kv_far_bytes[part]) += bytes;
+        in->kv_index_page_bytes += kv_index_page_bytes(spec, k);
+        in->kv_far_bytes[part] += (double)kv_index_page_bytes(spec, k) / KV_PAGE;
     }
 }
 
@@ -239,7 +244,7 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
         return -1;
     if (product_choice_of(m, o, &choice, e) != 0)
         return -1;
-    forward_bytes(d, choice.has_blas ? o->n_thread : 0, &bytes);
+    forward_bytes(d, o->n_thread, choice.has_blas, &bytes);
     *in = (struct plan_input){
         .budget_bytes = o->memory_bytes,
         .n_ctx = o->n_ctx,

@@ -28,7 +28,7 @@ static int make_kv(struct mw_session *s, struct err *e)
     if (session_kv(&s->kv, s, &s->settled.o, &s->plan, e) != 0)
         return -1;
     kv_touch(s->kv);
-    if (d->recurrent.n_layer == 0)
+    if (recurrent_bytes(&d->recurrent) == 0)
         return 0;
     if (recurrent_new(&recurrent, &d->recurrent, e) != 0)
         return -1;
@@ -59,7 +59,7 @@ static int make_parts(struct mw_session *s, const struct cancel *quits, struct e
     struct forward_bytes bytes;
     struct room room;
 
-    forward_bytes(s->m->desc, 0, &bytes);
+    forward_bytes(s->m->desc, o->n_thread, false, &bytes);
     s->weights.expert_sizes = bytes.experts;
     if (pool_new(&s->pool, o->n_thread, e) != 0 || model_load_small(s->m, quits, e) != 0 ||
         make_kv(s, e) != 0 || copies_new(&s->copies, s->kv, o->cache_folder, e) != 0)

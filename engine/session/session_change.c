@@ -57,7 +57,7 @@ static uint64_t kv_used(const struct mw_session *s, const struct change *c)
                      copies_bytes(s->copies);
     uint64_t most = c->plan.row[MW_ROW_KV_SLIDING] + c->plan.row[MW_ROW_KV_RECURRENT];
 
-    return kv_global_bytes(s->kv) + (c->replaces && bytes > most ? bytes - most : 0);
+    return kv_page_bytes(s->kv) + (c->replaces && bytes > most ? bytes - most : 0);
 }
 
 static uint64_t ring_bytes(const struct weights *w, uint32_t n_slot)
@@ -149,7 +149,7 @@ static bool reopen(struct mw_session *s)
     weights_close(s);
     workspace_free(s->work);
     s->work = NULL;
-    return open_weights(s, &s->settled, &s->plan, kv_global_bytes(s->kv), &ignored) == 0 &&
+    return open_weights(s, &s->settled, &s->plan, kv_page_bytes(s->kv), &ignored) == 0 &&
            workspace_new(&s->work, s, &s->settled.o, &s->plan, s->kv, &ignored) == 0;
 }
 

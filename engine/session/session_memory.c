@@ -11,9 +11,15 @@
 
 #include "engine/session/session_internal.h"
 
+/* Keys and values, and index keys, take memory as positions are written. */
+static uint64_t kv_row_of(const struct plan *p)
+{
+    return p->row[MW_ROW_KV_GLOBAL] + p->row[MW_ROW_KV_INDEX];
+}
+
 uint64_t session_left_over(const struct plan *p, uint64_t kv_used)
 {
-    uint64_t kv_row = p->row[MW_ROW_KV_GLOBAL];
+    uint64_t kv_row = kv_row_of(p);
 
     return (kv_row > kv_used ? kv_row - kv_used : 0) + (p->budget_bytes - p->sum_bytes);
 }
@@ -52,7 +58,7 @@ struct room session_room(const struct mw_session *s, const struct plan *p, uint6
         r.expert_bytes += more;
     else
         r.pinned_bytes += more;
-    room_less(&r, less(kv_used, p->row[MW_ROW_KV_GLOBAL] + (p->budget_bytes - p->sum_bytes)),
+    room_less(&r, less(kv_used, kv_row_of(p) + (p->budget_bytes - p->sum_bytes)),
               s->weights.shape.slot_bytes);
     return r;
 }
@@ -96,8 +102,7 @@ int session_set_room(struct mw_session *s, const struct room *to, struct err *e)
 
 int settle_memory(struct mw_session *s, uint32_t n, struct err *e)
 {
-    struct room to =
-        session_room(s, &s->plan, kv_global_bytes(s->kv) + kv_grow_bytes(s->kv, n));
+    struct room to = session_room(s, &s->plan, kv_page_bytes(s->kv) + kv_grow_bytes(s->kv, n));
 
     return session_set_room(s, &to, e);
 }

@@ -49,7 +49,7 @@ int weights_open(struct mw_session *s, const struct mw_options *o, const struct 
         .buffered_bytes_s = limits.buffered_bytes_s,
     };
 
-    forward_bytes(s->m->desc, 0, &bytes);
+    forward_bytes(s->m->desc, o->n_thread, false, &bytes);
     so.lookup_bytes = bytes.lookup;
     shape_make(&w->shape, s->m->spans, s->m->n_span, options_block(o));
     if (open_stream(s, o, &so, e) != 0)
@@ -112,7 +112,7 @@ int workspace_new(struct workspace **out, struct mw_session *s, const struct mw_
         goto fail;
     if (w->choice.has_blas)
         parts.products = &w->choice.products;
-    forward_bytes(s->m->desc, w->choice.has_blas ? o->n_thread : 0, &bytes);
+    forward_bytes(s->m->desc, o->n_thread, w->choice.has_blas, &bytes);
     if (arena_map(&w->activations, "activations", plan->row[MW_ROW_ACTIVATIONS], false, e) !=
             0 ||
         arena_map(&w->rows, "rows", plan->chunk * bytes.rows_col + bytes.rows_fixed, false,

@@ -8,12 +8,13 @@
 
 static const char *const state_names[] = { "idle", "loading", "prefill", "decode", "error" };
 static const char *const row_names[MW_PLAN_ROWS] = {
-    "program",   "tokenizer",  "activations",  "logits",  "ring",   "rows",
-    "kv_global", "kv_sliding", "kv_recurrent", "experts", "pinned", "reserve",
+    "program",    "tokenizer",    "activations", "logits",  "ring",   "rows",    "kv_global",
+    "kv_sliding", "kv_recurrent", "kv_index",    "experts", "pinned", "reserve",
 };
 static const char *const row_labels[MW_PLAN_ROWS] = {
-    "program", "tokenizer",  "activations",  "token scores", "read buffers",   "table rows",
-    "full KV", "sliding KV", "recurrent KV", "experts",      "pinned weights", "kernel",
+    "program",    "tokenizer",      "activations", "token scores", "read buffers",
+    "table rows", "full KV",        "sliding KV",  "recurrent KV", "index keys",
+    "experts",    "pinned weights", "kernel",
 };
 static const char *const kind_names[] = { "sliding",       "global",    "shared sliding",
                                           "shared global", "recurrent", "head" };

@@ -8,7 +8,7 @@
 
 const char *model_path(const char *name)
 {
-    static const char *const folders[] = { "models", "families" };
+    static const char *const folders[] = { "models", "families", "families2" };
     static char path[4352];
     const char *src = getenv("MW_SRCDIR"), *shared = getenv("MW_SHARED");
 

@@ -33,6 +33,7 @@ static inline struct plan_input plan_example(void)
         .kv_page_tokens = 256,
         .kv_sliding_token_bytes = 12 * 2 * 256 * 2,
         .n_swa = 512,
+        .n_near = 512,
         .disk_bytes_s = 1.5e9,
         .memory_bytes_s = 15e9,
         .kv_far_bytes = { 12288 },

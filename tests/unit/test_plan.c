@@ -47,7 +47,7 @@ static struct plan_input random_input(void)
     if (random_below(3) == 0)
         in.tokenizer_build_bytes = random_below(300 * MIB);
     in.kv_page_tokens = 1u << random_below(10);
-    in.n_swa = (uint32_t)random_below(2000);
+    in.n_near = in.n_swa = (uint32_t)random_below(2000);
     in.streams = random_below(8) != 0;
     if (random_below(4) == 0)
         in.disk_bytes_s = 0;

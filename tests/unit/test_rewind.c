@@ -322,6 +322,7 @@ int main(void)
         FAMILY("f-gptoss"),
         FAMILY("f-qwen35"),
         FAMILY("f-qwen35moe"),
+        FAMILY("q4e-a.gguf"),
     };
 
     return cmocka_run_group_tests_name("rewind", tests, begin, end);

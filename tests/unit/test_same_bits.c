@@ -131,6 +131,8 @@ static const char *const names[] = {
     "f-gptoss",
     "f-qwen35",
     "f-qwen35moe",
+    "q4e-a.gguf",
+    "q4e-q.gguf",
     "f-qwen3next",
 };
 

@@ -79,6 +79,7 @@ static const struct dash_note notes[] = {
     { "memory", "k full KV", "keys and values of layers that see all tokens" },
     { "memory", "s sliding KV", "those of layers that see only the last tokens, and copies" },
     { "memory", "n recurrent KV", "states of recurrent layers, and copies" },
+    { "memory", "i index keys", "keys by which a token chooses the positions that it reads" },
     { "memory", "x kernel", "memory that the kernel needs for this process" },
     { "memory", "b borrowed", "KV space with pinned weights in it until the context fills" },
     { "memory", "c cached", "pages of the model in the page cache" },

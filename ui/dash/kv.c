@@ -24,7 +24,7 @@
 #include "ui/dash/widget.h"
 
 static const enum mw_plan_row items[] = { MW_ROW_KV_GLOBAL, MW_ROW_KV_SLIDING,
-                                          MW_ROW_KV_RECURRENT };
+                                          MW_ROW_KV_RECURRENT, MW_ROW_KV_INDEX };
 #define N_ITEM (sizeof items / sizeof items[0])
 
 uint64_t kv_bytes(const uint64_t row[MW_PLAN_ROWS])
@@ -36,12 +36,14 @@ uint64_t kv_bytes(const uint64_t row[MW_PLAN_ROWS])
     return sum;
 }
 
-/* Returns the bytes of one more token.  Only global layers keep growing, up to the size of
- * their plan item at the full context.  (The current size is a multiple of the page size.) */
+/* Returns the bytes of one more token.  Only global layers and index keys keep growing, up to
+ * the size of their plan items at the full context.  (The current size is a multiple of the
+ * page size.) */
 static double growth(const struct mw_sample *s)
 {
-    return s->kv.capacity > 0 ? (double)s->mem.plan[MW_ROW_KV_GLOBAL] / (double)s->kv.capacity
-                              : 0;
+    uint64_t grows = s->mem.plan[MW_ROW_KV_GLOBAL] + s->mem.plan[MW_ROW_KV_INDEX];
+
+    return s->kv.capacity > 0 ? (double)grows / (double)s->kv.capacity : 0;
 }
 
 static uint64_t tokens_left(const struct mw_sample *s)

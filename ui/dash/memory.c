@@ -34,12 +34,13 @@ struct segment {
 };
 
 static const struct segment segments[] = {
-    { MW_ROW_PROGRAM, 'p', ROLE_FILL_PROGRAM },   { MW_ROW_TOKENIZER, 't', ROLE_FILL_PROGRAM },
-    { MW_ROW_ACTIVATIONS, 'a', ROLE_FILL_WORK },  { MW_ROW_LOGITS, 'g', ROLE_FILL_WORK },
-    { MW_ROW_ROWS, 'e', ROLE_FILL_WORK },         { MW_ROW_RING, 'r', ROLE_FILL_RING },
-    { MW_ROW_EXPERTS, 'm', ROLE_FILL_PINNED },    { MW_ROW_PINNED, 'w', ROLE_FILL_PINNED },
-    { MW_ROW_KV_GLOBAL, 'k', ROLE_FILL_KV },      { MW_ROW_KV_SLIDING, 's', ROLE_FILL_KV },
-    { MW_ROW_KV_RECURRENT, 'n', ROLE_FILL_KV },   { MW_ROW_RESERVE, 'x', ROLE_FILL_OTHER },
+    { MW_ROW_PROGRAM, 'p', ROLE_FILL_PROGRAM },  { MW_ROW_TOKENIZER, 't', ROLE_FILL_PROGRAM },
+    { MW_ROW_ACTIVATIONS, 'a', ROLE_FILL_WORK }, { MW_ROW_LOGITS, 'g', ROLE_FILL_WORK },
+    { MW_ROW_ROWS, 'e', ROLE_FILL_WORK },        { MW_ROW_RING, 'r', ROLE_FILL_RING },
+    { MW_ROW_EXPERTS, 'm', ROLE_FILL_PINNED },   { MW_ROW_PINNED, 'w', ROLE_FILL_PINNED },
+    { MW_ROW_KV_GLOBAL, 'k', ROLE_FILL_KV },     { MW_ROW_KV_SLIDING, 's', ROLE_FILL_KV },
+    { MW_ROW_KV_RECURRENT, 'n', ROLE_FILL_KV },  { MW_ROW_KV_INDEX, 'i', ROLE_FILL_KV },
+    { MW_ROW_RESERVE, 'x', ROLE_FILL_OTHER },
 };
 #define N_SEGMENT (sizeof segments / sizeof segments[0])
 

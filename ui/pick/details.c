@@ -98,7 +98,8 @@ static enum ui_role fill_of(enum mw_plan_row row)
     case MW_ROW_RING: return ROLE_FILL_RING;
     case MW_ROW_KV_GLOBAL:
     case MW_ROW_KV_SLIDING:
-    case MW_ROW_KV_RECURRENT: return ROLE_FILL_KV;
+    case MW_ROW_KV_RECURRENT:
+    case MW_ROW_KV_INDEX: return ROLE_FILL_KV;
     case MW_ROW_PINNED: return ROLE_FILL_PINNED;
     case MW_ROW_RESERVE: return ROLE_FILL_OTHER;
     default: return ROLE_FILL_WORK;
