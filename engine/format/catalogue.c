@@ -15,6 +15,7 @@
 #include "engine/format/file_open.h"
 #include "engine/format/gguf_lookup.h"
 #include "engine/format/hparams_fill.h"
+#include "engine/format/ngram_numbers.h"
 #include "engine/format/snapshot.h"
 #include "engine/format/vocab_rules.h"
 
@@ -165,6 +166,8 @@ int catalogue_finish(struct catalogue *c, struct err *e)
         c->hparams.ngram.n_token > 0 ? catalogue_find(c, "per_layer_token_embd.weight") : NULL;
     if (ngrams != NULL && tensor_rows(ngrams) <= UINT32_MAX)
         c->hparams.ngram.n_table = (uint32_t)tensor_rows(ngrams);
+    if (c->kind == CATALOGUE_SNAPSHOT && ngram_numbers_read(c, e) != 0)
+        return -1;
     embd = catalogue_find(c, "token_embd.weight");
     c->hparams.n_vocab =
         embd != NULL && tensor_rows(embd) <= MAX_N_VOCAB ? (uint32_t)tensor_rows(embd) : 0;

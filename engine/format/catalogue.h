@@ -35,10 +35,11 @@ struct model_file {
     int64_t mtime_ns, ctime_ns; /* of the content; of anything, which nothing can set back */
 };
 
-/* How a tensor is stored.  Only tensors with the weights of experts are not LAYOUT_ROWS. */
+/* How a tensor is stored.  Only tensors with the weights of experts, and the table of n-grams,
+ * are not LAYOUT_ROWS. */
 enum tensor_layout {
     LAYOUT_ROWS,       /* one row after the other */
-    LAYOUT_PIECES,     /* the same; each expert has its own place */
+    LAYOUT_PIECES,     /* the same; each expert or piece of the table has its own place */
     LAYOUT_TRANSPOSED, /* one column of an expert after the other */
     LAYOUT_SPLIT,      /* MXFP4: the values of all blocks, and at another place all scales */
 };

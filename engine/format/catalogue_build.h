@@ -40,7 +40,8 @@ int64_t catalogue_add_file(struct catalogue *c, struct model_file *f, struct err
 int catalogue_add_tensor(struct catalogue *c, const struct tensor_info *t, struct err *e);
 
 /* Tensors that a joined one consists of: "blk.7.ffn_gate.12.weight" (kind 0 is gate, 1 up, 2
- * down), and names that end like this. */
+ * down), pieces of the table of n-grams, and names that end like this. */
+#define PIECE_TABLE 3
 void tensor_piece_name(int kind, uint32_t layer, uint32_t expert, char *buf, size_t n);
 #define MXFP4_VALUES ".values"
 #define MXFP4_SCALES ".scales"

@@ -2,7 +2,8 @@
  * Joins tensors that files keep in pieces.
  *
  * Snapshots, and the first GGUF files of Mixtral, have one tensor per expert; a model has one
- * for all experts of a layer.  Snapshots with MXFP4 weights keep the values of all blocks in
+ * for all experts of a layer.  Snapshots have the table of n-grams in pieces of as many rows.
+ * Snapshots with MXFP4 weights keep the values of all blocks in
  * one tensor and the scales in another.  The catalogue gets the joined tensor instead of its
  * pieces, and remembers where they are.
  */
@@ -15,34 +16,47 @@
 #include "engine/format/catalogue_build.h"
 #include "engine/format/tensor_table.h"
 
-#define MAX_EXPERT 65535
+#define MAX_PIECE 65535
 
 static const enum tensor_id kinds[] = { T_EXPERTS_GATE, T_EXPERTS_UP, T_EXPERTS_DOWN };
 static const char *const words[] = { "ffn_gate.", "ffn_up.", "ffn_down." };
 #define N_KIND (sizeof kinds / sizeof kinds[0])
 
+static const char table[] = "per_layer_token_embd.";
+
 void tensor_piece_name(int kind, uint32_t layer, uint32_t expert, char *buf, size_t n)
 {
-    snprintf(buf, n, "blk.%u.%s%u.weight", layer, words[kind], expert);
+    if (kind == PIECE_TABLE)
+        snprintf(buf, n, "%s%u.weight", table, expert);
+    else
+        snprintf(buf, n, "blk.%u.%s%u.weight", layer, words[kind], expert);
 }
 
-/* Parses "blk.7.ffn_gate.12.weight".  Returns the kind, or -1. */
-static int parse_expert(const char *name, uint32_t *layer, uint32_t *expert)
+/* Reads the number of a piece and ".weight". */
+static bool parse_number(const char *text, uint32_t *out)
+{
+    unsigned long number;
+    char *end;
+
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    number = strtoul(text, &end, 10);
+    *out = (uint32_t)number;
+    return strcmp(end, ".weight") == 0 && number <= MAX_PIECE;
+}
+
+/* Parses "blk.7.ffn_gate.12.weight" and pieces of the table.  Returns the kind, or -1. */
+static int parse_piece(const char *name, uint32_t *layer, uint32_t *piece)
 {
     const char *rest = layer_suffix(name, 0, layer);
 
+    if (strncmp(name, table, strlen(table)) == 0)
+        return parse_number(name + strlen(table), piece) ? PIECE_TABLE : -1;
     for (int kind = 0; rest != NULL && kind < (int)N_KIND; kind++) {
         size_t n = strlen(words[kind]);
-        unsigned long number;
-        char *end;
 
-        if (strncmp(rest, words[kind], n) != 0 || rest[n] < '0' || rest[n] > '9')
-            continue;
-        number = strtoul(rest + n, &end, 10);
-        if (strcmp(end, ".weight") != 0 || number > MAX_EXPERT)
-            return -1;
-        *expert = (uint32_t)number;
-        return kind;
+        if (strncmp(rest, words[kind], n) == 0 && rest[n] >= '0' && rest[n] <= '9')
+            return parse_number(rest + n, piece) ? kind : -1;
     }
     return -1;
 }
@@ -67,15 +81,16 @@ static int fail(const struct joining *j, const struct tensor_info *t)
     return err_at(j->e, j->c->files[t->file].path, t->offset, t->name);
 }
 
-/* Join the experts of one layer and kind.  t is expert 0, which becomes the joined tensor. */
-static int join_experts(struct joining *j, struct tensor_info *t, int kind, uint32_t layer)
+/* Join the experts of one layer and kind, or the table.  t is piece 0, which becomes the joined
+ * tensor. */
+static int join_pieces(struct joining *j, struct tensor_info *t, int kind, uint32_t layer)
 {
     struct tensor_piece *pieces = j->pieces + j->n_piece;
     struct tensor_info whole = *t;
     char name[96];
 
     if (t->n_dims != 2) {
-        err_set(j->e, ERR_FORMAT, "an expert has %u dimensions, expected 2", t->n_dims);
+        err_set(j->e, ERR_FORMAT, "a piece has %u dimensions, expected 2", t->n_dims);
         return fail(j, t);
     }
     for (whole.n_piece = 0;; whole.n_piece++) {
@@ -88,7 +103,9 @@ static int join_experts(struct joining *j, struct tensor_info *t, int kind, uint
         if (x->type != t->type || x->n_dims != 2 || x->ne[0] != t->ne[0] ||
             x->ne[1] != t->ne[1]) {
             err_set(j->e, ERR_UNSUPPORTED,
-                    "its type or shape is not that of expert 0 of the layer");
+                    kind == PIECE_TABLE
+                        ? "its type or shape is not that of the first piece of the table"
+                        : "its type or shape is not that of expert 0 of the layer");
             return fail(j, x);
         }
         pieces[whole.n_piece] = (struct tensor_piece){ x->file, x->offset };
@@ -96,10 +113,15 @@ static int join_experts(struct joining *j, struct tensor_info *t, int kind, uint
     }
     whole.layout = LAYOUT_PIECES;
     whole.pieces = pieces;
-    whole.n_dims = 3;
-    whole.ne[2] = whole.n_piece;
     whole.bytes = t->bytes * whole.n_piece;
-    tensor_name(j->c->hparams.arch, kinds[kind], layer, name, sizeof name);
+    if (kind == PIECE_TABLE) {
+        whole.ne[1] *= whole.n_piece;
+    } else {
+        whole.n_dims = 3;
+        whole.ne[2] = whole.n_piece;
+    }
+    tensor_name(j->c->hparams.arch, kind == PIECE_TABLE ? T_NGRAM_EMBD : kinds[kind], layer,
+                name, sizeof name);
     whole.name = name_pool_copy(&j->c->index->pool, name, strlen(name), j->e);
     if (whole.name == NULL)
         return -1;
@@ -150,10 +172,10 @@ static int join_all(struct joining *j)
 {
     for (uint32_t i = 0; i < j->c->n_tensor; i++) {
         struct tensor_info *t = &j->c->tensors[i];
-        uint32_t layer, expert;
-        int kind = parse_expert(t->name, &layer, &expert);
+        uint32_t layer, piece;
+        int kind = parse_piece(t->name, &layer, &piece);
 
-        if (kind >= 0 && expert == 0 && join_experts(j, t, kind, layer) != 0)
+        if (kind >= 0 && piece == 0 && join_pieces(j, t, kind, layer) != 0)
             return -1;
         if (is_mxfp4_piece(t->name, MXFP4_VALUES) && join_mxfp4(j, t) != 0)
             return -1;
@@ -188,10 +210,10 @@ static int drop_pieces(struct joining *j)
 
 static uint32_t count_pieces(const struct catalogue *c)
 {
-    uint32_t layer, expert, n = 0;
+    uint32_t layer, piece, n = 0;
 
     for (uint32_t i = 0; i < c->n_tensor; i++)
-        n += parse_expert(c->tensors[i].name, &layer, &expert) >= 0 ||
+        n += parse_piece(c->tensors[i].name, &layer, &piece) >= 0 ||
              is_mxfp4_piece(c->tensors[i].name, MXFP4_VALUES) ||
              is_mxfp4_piece(c->tensors[i].name, MXFP4_SCALES);
     return n;

@@ -24,6 +24,7 @@ libengine_a_SOURCES += \
 	engine/format/json.h engine/format/json_stream.c engine/format/json_tree.c \
 	engine/format/known.c engine/format/known.h engine/format/known_types.c \
 	engine/format/names.c engine/format/names.h \
+	engine/format/ngram_numbers.c engine/format/ngram_numbers.h \
 	engine/format/open_gguf.c \
 	engine/format/open_snapshot.c \
 	engine/format/reader.c engine/format/reader.h \

@@ -152,8 +152,8 @@ static void note_transposed(const struct arch *arch, struct tensor_info *t)
     t->layout = LAYOUT_TRANSPOSED;
 }
 
-/* The convolution of a delta net has one input channel per output, which is a dimension of 1.
- */
+/* Convolutions have one input channel per output, which is a dimension of 1.  Norms whose names
+ * do not end like those of others store weight - 1, too. */
 static void note_delta(const struct arch *arch, struct tensor_info *t)
 {
     uint32_t layer;
@@ -162,7 +162,9 @@ static void note_delta(const struct arch *arch, struct tensor_info *t)
     t->is_log = id == T_DELTA_DECAY;
     if (id == T_DELTA_NORM)
         t->add_one = false;
-    if (id != T_DELTA_CONV || t->n_dims != 3 || t->ne[1] != 1)
+    if (id == T_NGRAM_KEY_NORM || id == T_NGRAM_QUERY_NORM || id == T_NGRAM_CONV_NORM)
+        t->add_one = true;
+    if ((id != T_DELTA_CONV && id != T_NGRAM_CONV) || t->n_dims != 3 || t->ne[1] != 1)
         return;
     t->ne[1] = t->ne[2];
     t->ne[2] = 1;

@@ -54,6 +54,9 @@ static const struct {
       { ".gate_proj.weight", ".up_proj.weight", ".down_proj.weight" } },
 };
 
+/* Pieces of the table of n-grams, before their number. */
+static const char table_piece[] = "ple.ple_embedding.ngram_embedding.shard_";
+
 /* The two tensors of MXFP4 weights. */
 static const struct {
     const char *snapshot, *suffix;
@@ -107,6 +110,15 @@ static bool translate_piece(const struct arch *a, const char *suffix, uint32_t l
             snprintf(buf, n, "blk.%u.%s", layer, mxfp4_names[i].suffix);
             return true;
         }
+    if (arch_has(a, TRAIT_NGRAMS) && strncmp(suffix, table_piece, strlen(table_piece)) == 0) {
+        char *end;
+        unsigned long piece = strtoul(suffix + strlen(table_piece), &end, 10);
+
+        if (strcmp(end, ".weight") != 0 || piece >= UINT32_MAX)
+            return false;
+        tensor_piece_name(PIECE_TABLE, 0, (uint32_t)piece, buf, n);
+        return true;
+    }
     for (size_t i = 0; i < COUNT(piece_names); i++) {
         size_t len = strlen(piece_names[i].prefix);
         unsigned long expert;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "engine/format/catalogue_build.h"
+#include "engine/format/ngram_numbers.h"
 #include "engine/format/tensor_table.h"
 
 /* Leftovers in layers of published GGUF files. */
@@ -92,6 +93,8 @@ enum tensor_kind catalogue_tensor_kind(const struct catalogue *c, const struct t
         return is_listed(suffix, idle_names, COUNT(idle_names)) ? TENSOR_IDLE : TENSOR_UNKNOWN;
     if (is_outside(c, t->name))
         return TENSOR_OUTSIDE;
+    if (ngram_numbers_are(t->name)) /* read when the model is opened */
+        return h->ngram.n_token > 0 ? TENSOR_IDLE : TENSOR_UNKNOWN;
     return ends(t->name, idle_tails, COUNT(idle_tails)) ? TENSOR_IDLE : TENSOR_UNKNOWN;
 }
 

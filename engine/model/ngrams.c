@@ -69,6 +69,24 @@ static void keep_ids(const struct ngram_hparams *g, const uint32_t *ids, uint32_
         to[k] = k < n ? (float)(ids[n - 1 - k] + 1) : from[k - n];
 }
 
+/* A table in pieces has as many rows in each. */
+static struct stream_lookup lookup_of(const struct tensor_info *t, uint64_t row,
+                                      uint64_t row_bytes, void *dst)
+{
+    struct stream_lookup l = { .file = t->file, .offset = t->offset, .bytes = row_bytes };
+
+    if (t->pieces != NULL) {
+        uint64_t n_each = tensor_rows(t) / t->n_piece;
+
+        l.file = t->pieces[row / n_each].file;
+        l.offset = t->pieces[row / n_each].offset;
+        row %= n_each;
+    }
+    l.offset += row * row_bytes;
+    l.dst = dst;
+    return l;
+}
+
 void forward_ngrams_start(struct forward *f, const uint32_t *ids, uint32_t n)
 {
     const struct model_desc *d = f->p.desc;
@@ -88,11 +106,8 @@ void forward_ngrams_start(struct forward *f, const uint32_t *ids, uint32_t n)
         for (uint32_t i = 0; i < n_row; i++) {
             size_t at = (size_t)c * n_row + i;
 
-            f->lookups[at] =
-                (struct stream_lookup){ .file = t->file,
-                                        .offset = t->offset + rows[i] * f->ngram_row_bytes,
-                                        .bytes = f->ngram_row_bytes,
-                                        .dst = f->ngram_rows + at * f->ngram_row_bytes };
+            f->lookups[at] = lookup_of(t, rows[i], f->ngram_row_bytes,
+                                       f->ngram_rows + at * f->ngram_row_bytes);
         }
     }
     stream_lookup_start(f->p.stream, f->lookups, (size_t)n * n_row);

@@ -69,6 +69,11 @@ class Qwen4exp(unittest.TestCase):
         for name in ("q4e-a", "q4e-q"):
             self.agrees(self.model(name + ".gguf"), name)
 
+    def test_a_snapshot_gives_the_same_logits(self):
+        model = self.model("q4e-a-hf")
+        self.agrees(model, "q4e-a")
+        self.has_the_same_bits(model, self.read("q4e-a.ids"))
+
     def test_the_bits_do_not_depend_on_chunks_and_budgets(self):
         ids = " ".join(str((7 * i * i + 3) % 291) for i in range(150))
         for name, kinds in (("q4e-a", ("f32", "f16")), ("q4e-q", ("f32", "f16", "q8_0", "q4_0"))):
