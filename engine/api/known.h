@@ -36,8 +36,8 @@ void mw_known_at(const struct mw_known *k, size_t i, struct mw_known_info *out);
  * with *label NULL if the type is not.
  */
 bool mw_known_find(const struct mw_known *k, const char *name, size_t *i, const char **label);
-/* Write the types that names can have: "BF16, F16, ...". */
-void mw_known_types(char *buf, size_t n);
+/* Write the types that names of model i can have: "BF16, F16, ...". */
+void mw_known_types(const struct mw_known *k, size_t i, char *buf, size_t n);
 /*
  * Open model i of k as a file of this type would be; k can be closed before it.  It can be
  * planned, and its limits can be measured, all but those of the disk.  Everything that reads

@@ -69,11 +69,43 @@ static int read_types(const struct json_node *list, struct known_model *m, struc
          n = n->next) {
         const char *label = json_as_string(n);
 
-        if (label == NULL || known_label(label) == NULL)
+        if (label == NULL || known_label(m, label) == NULL)
             return fail(e, "types", "names an unknown weight type");
-        m->types[m->n_type++] = known_label(label);
+        m->types[m->n_type++] = known_label(m, label);
     }
     return m->n_type > 0 ? 0 : fail(e, "types", "is empty");
+}
+
+static bool read_type(const struct json_node *n, enum tensor_type *out)
+{
+    const char *name = json_as_string(n);
+
+    for (uint32_t t = 0; name != NULL && t < TYPE_COUNT; t++)
+        if (tensor_type_info(t)->is_computed && strcmp(tensor_type_info(t)->name, name) == 0) {
+            *out = (enum tensor_type)t;
+            return true;
+        }
+    return false;
+}
+
+/* Reads {"UD-Q4_K_XL": {"matrix": "Q8_0", "inner": "Q4_K", "down": "Q5_1", "table": "IQ4_NL"}}.
+ */
+static int read_mixes(const struct json_node *list, struct known_model *m, struct err *e)
+{
+    const struct json_node *n;
+
+    for (n = list != NULL ? list->first : NULL; n != NULL && m->n_mix < KNOWN_MIXES;
+         n = n->next) {
+        struct known_mix *mix = &m->mix[m->n_mix++];
+
+        mix->label = n->key;
+        if (!read_type(json_get(n, "matrix"), &mix->matrix) ||
+            !read_type(json_get(n, "inner"), &mix->inner) ||
+            !read_type(json_get(n, "down"), &mix->down) ||
+            !read_type(json_get(n, "table"), &mix->table))
+            return fail(e, "mixes", "names an unknown weight type");
+    }
+    return 0;
 }
 
 static int read_model(const struct json_node *root, const struct json_node *n,
@@ -86,7 +118,8 @@ static int read_model(const struct json_node *root, const struct json_node *n,
     m->config = json_get(n, "config");
     if (m->name == NULL || m->config == NULL || tokenizer == NULL)
         return fail(e, "models", "an entry lacks its name, config or tokenizer");
-    return read_types(types != NULL ? types : json_get(root, "types"), m, e) != 0
+    return read_mixes(json_get(n, "mixes"), m, e) != 0 ||
+                   read_types(types != NULL ? types : json_get(root, "types"), m, e) != 0
                ? -1
                : read_tokenizer(json_get(json_get(root, "tokenizers"), tokenizer), &m->vocab,
                                 e);
@@ -217,7 +250,7 @@ static int make(struct catalogue *c, const struct known_model *m, const char *la
     c->hparams.n_vocab = (uint32_t)n_vocab;
     visible_line(c->hparams.name, sizeof c->hparams.name, m->name, strlen(m->name));
     if (add_file(c, m->name, e) != 0 || add_tensors(c, e) != 0 ||
-        known_set_types(c, label, e) != 0)
+        known_set_types(c, m, label, e) != 0)
         return -1;
     return catalogue_finish(c, e);
 }

@@ -15,14 +15,25 @@
 
 #define KNOWN_TYPES 4
 #define KNOWN_MOST  200
+#define KNOWN_MIXES 12
 
 struct json_doc;
 struct json_node;
+
+/* A published file whose tensors have other types than the rule gives them. */
+struct known_mix {
+    const char *label; /* "UD-Q4_K_XL" */
+    /* Of matrices, of gate and up of experts, of their down, and of lookup tables of n-grams.
+     */
+    enum tensor_type matrix, inner, down, table;
+};
 
 struct known_model {
     const char *name;               /* "gemma-4-E2B" */
     const char *types[KNOWN_TYPES]; /* labels of its usual files, the smallest first */
     uint32_t n_type;
+    struct known_mix mix[KNOWN_MIXES];
+    uint32_t n_mix;
     const struct json_node *config; /* fields of config.json; values of shapes alone */
     struct vocab_info vocab;        /* counts, n_token aside; ids are -1 */
 };
@@ -38,7 +49,7 @@ int known_open(struct mw_known **out, const char *path, struct err *e);
 void known_close(struct mw_known *list);
 
 /*
- * Make the catalogue of a model in a file with this label, such as "Q4_K", "Q4_K_M" or "BF16".
+ * Make the catalogue of a model in a file with this label of known_label().
  * Memory for tensors and names is taken from room, which must outlive it.  -1 with *e:
  * ERR_UNSUPPORTED if memwall does not run the architecture, ERR_ARGUMENT for another label.
  */
@@ -46,13 +57,14 @@ int known_catalogue(struct catalogue **out, const struct known_model *m, const c
                     struct header_room *room, struct err *e);
 
 /* Returns the name of a label without the suffix of its mixture ("Q4_K" for "q4_k_m"), or NULL
- * if the mixture of types is not known. */
-const char *known_label(const char *label);
+ * if the mixture of types is not known for this model. */
+const char *known_label(const struct known_model *m, const char *label);
 
 /* Write the labels that known_label() accepts: "BF16, F16, …". */
-void known_labels(char *buf, size_t n);
+void known_labels(const struct known_model *m, char *buf, size_t n);
 
 /* Give each tensor of c its type, as converters do for a file with this label, and its size. */
-int known_set_types(struct catalogue *c, const char *label, struct err *e);
+int known_set_types(struct catalogue *c, const struct known_model *m, const char *label,
+                    struct err *e);
 
 #endif

@@ -6,8 +6,9 @@
  *     Q4_K         (Q4_K_M) Q6_K for half of the matrices of values and half of ffn_down
  *     MXFP4        experts MXFP4, everything else Q8_0
  *
- * Vectors and routers are floats.  The projection of per-layer inputs stays BF16.  A row that
- * is not a multiple of a type's block gets Q5_0 for Q4_K and Q8_0 for Q6_K.
+ * A data file states the types of other published files.  Vectors and routers are floats.  The
+ * projection of per-layer inputs stays BF16.  A row that is not a multiple of a type's block
+ * gets Q5_0 for Q4_K and Q8_0 for Q6_K.
  */
 #include "config.h"
 
@@ -43,14 +44,25 @@ static size_t find_label(const char *label)
     return i;
 }
 
-const char *known_label(const char *label)
+static const struct known_mix *find_mix(const struct known_model *m, const char *label)
 {
+    for (uint32_t i = 0; i < m->n_mix; i++)
+        if (strcasecmp(m->mix[i].label, label) == 0)
+            return &m->mix[i];
+    return NULL;
+}
+
+const char *known_label(const struct known_model *m, const char *label)
+{
+    const struct known_mix *mix = find_mix(m, label);
     size_t i = find_label(label);
 
+    if (mix != NULL)
+        return mix->label;
     return i < N_LABEL ? labels[i].name : NULL;
 }
 
-void known_labels(char *buf, size_t n)
+void known_labels(const struct known_model *m, char *buf, size_t n)
 {
     size_t used = 0;
 
@@ -58,6 +70,8 @@ void known_labels(char *buf, size_t n)
     for (size_t i = 0; i < N_LABEL && used < n; i++)
         used +=
             (size_t)snprintf(buf + used, n - used, "%s%s", i > 0 ? ", " : "", labels[i].name);
+    for (uint32_t i = 0; i < m->n_mix && used < n; i++)
+        used += (size_t)snprintf(buf + used, n - used, ", %s", m->mix[i].label);
 }
 
 static bool divides(enum tensor_type type, uint64_t n)
@@ -74,6 +88,7 @@ static bool has_more_bits(uint32_t i, uint32_t n)
 /* Counts the layers with a matrix of values so far. */
 struct mixture {
     const struct catalogue *c;
+    const struct known_mix *mix; /* NULL: by the rule */
     enum tensor_type type;
     uint32_t n_v, i_v;
     bool is_tied;
@@ -87,6 +102,15 @@ static bool holds_values(enum tensor_id id)
 static bool is_head(const struct mixture *m, enum tensor_id id)
 {
     return id == T_OUTPUT || (m->is_tied && (id == T_TOKEN_EMBD || id == T_PER_LAYER_EMBD));
+}
+
+static enum tensor_type stated(const struct known_mix *mix, enum tensor_id id)
+{
+    if (id == T_NGRAM_EMBD)
+        return mix->table;
+    if (tensor_spec(id)->form != FORM_EXPERTS)
+        return mix->matrix;
+    return id == T_EXPERTS_DOWN ? mix->down : mix->inner;
 }
 
 static enum tensor_type better(struct mixture *m, enum tensor_id id, uint32_t layer,
@@ -114,32 +138,36 @@ static enum tensor_type type_of(struct mixture *m, enum tensor_id id, uint32_t l
 
     if (form == FORM_VECTOR || form == FORM_ROUTER)
         return TYPE_F32;
-    if (m->type == TYPE_BF16 || m->type == TYPE_F16 || m->type == TYPE_F32)
+    if (m->mix == NULL && (m->type == TYPE_BF16 || m->type == TYPE_F16 || m->type == TYPE_F32))
         return m->type;
     if (id == T_PER_LAYER_PROJ)
         return TYPE_BF16;
-    type = better(m, id, layer, n_row);
+    type = m->mix != NULL ? stated(m->mix, id) : better(m, id, layer, n_row);
     if (divides(type, n_row))
         return type;
     return type == TYPE_Q4_K ? TYPE_Q5_0 : type == TYPE_Q6_K ? TYPE_Q8_0 : TYPE_F16;
 }
 
-int known_set_types(struct catalogue *c, const char *label, struct err *e)
+int known_set_types(struct catalogue *c, const struct known_model *known, const char *label,
+                    struct err *e)
 {
     size_t found = find_label(label);
-    struct mixture m = { .c = c, .is_tied = !c->hparams.own_head };
+    struct mixture m = { .c = c,
+                         .mix = find_mix(known, label),
+                         .is_tied = !c->hparams.own_head };
     uint64_t at = DATA_ALIGN;
     uint32_t layer;
 
-    if (found == N_LABEL) {
-        char list[160];
+    if (found == N_LABEL && m.mix == NULL) {
+        char list[320];
 
-        known_labels(list, sizeof list);
+        known_labels(known, list, sizeof list);
         return err_set(e, ERR_ARGUMENT,
                        "the weight types of \"%.40s\" files are not known; known are %s", label,
                        list);
     }
-    m.type = labels[found].type;
+    if (m.mix == NULL)
+        m.type = labels[found].type;
     for (uint32_t i = 0; i < c->n_tensor; i++)
         m.n_v += holds_values(
             tensor_id_of(c->hparams.arch, c->tensors[i].name, c->hparams.n_layer, &layer));

@@ -33,9 +33,9 @@ void mw_known_at(const struct mw_known *k, size_t i, struct mw_known_info *out)
     memcpy(out->types, m->types, sizeof out->types);
 }
 
-void mw_known_types(char *buf, size_t n)
+void mw_known_types(const struct mw_known *k, size_t i, char *buf, size_t n)
 {
-    known_labels(buf, n);
+    known_labels(&k->model[i], buf, n);
 }
 
 /* Makers add the kind of training to a name: "gemma-4-E2B-it". */
@@ -64,7 +64,7 @@ bool mw_known_find(const struct mw_known *k, const char *name, size_t *i, const 
 
         if (n < len || strncasecmp(name, known, len) != 0 || !is_kind(name + len, n - len))
             continue;
-        *label = colon != NULL ? known_label(colon + 1) : k->model[*i].types[0];
+        *label = colon != NULL ? known_label(&k->model[*i], colon + 1) : k->model[*i].types[0];
         return *label != NULL;
     }
     return false;

@@ -54,14 +54,14 @@ static int open_model(struct mw_model **out, const struct mw_known *list, const 
                       struct err *e)
 {
     const char *label;
-    char types[120];
+    char types[320];
     size_t i;
 
     if (mw_known_find(list, name, &i, &label))
         return mw_model_open_known(out, list, i, label, e);
     if (i == mw_known_count(list))
         return refuse_name(list, name, e);
-    mw_known_types(types, sizeof types);
+    mw_known_types(list, i, types, sizeof types);
     return err_set(e, ERR_ARGUMENT, "the type of \"%.100s\" is not one of %s", name, types);
 }
 

@@ -101,7 +101,8 @@ class Known(unittest.TestCase):
                   "Qwen3-235B-A22B": 235093634560, "Mixtral-8x7B": 46702792704,
                   "Mistral-Small-3.1-24B": 23572403200, "SmolLM3-3B": 3075098624,
                   "gemma-2b": 2506172416, "gemma-7b": 8537680896,
-                  "Qwen3-Next-80B-A3B": 79674391296}
+                  "Qwen3-Next-80B-A3B": 79674391296,
+                  "Qwen3.8-Flash-Next": 176943899520}
         for name, n in params.items():
             with self.subTest(name=name):
                 self.assertEqual(n, plan(name)["n_param"])
@@ -151,6 +152,15 @@ class Known(unittest.TestCase):
                 "mixtral": ("sliding_window", "num_local_experts", "num_experts_per_tok"),
                 "qwen2": ("use_sliding_window",), "qwen3": ("use_sliding_window",),
                 "qwen3_moe": ("use_sliding_window", *experts),
+                "qwen4_exp_text": ("use_sliding_window", "full_attention_interval",
+                                   "linear_conv_kernel_dim", "linear_key_head_dim",
+                                   "linear_value_head_dim", "linear_num_key_heads",
+                                   "linear_num_value_heads", "output_gate_type",
+                                   "shared_expert_intermediate_size", "hc_count", "hc_lowrank",
+                                   "indexer_n_heads", "indexer_head_dim", "indexer_budget",
+                                   "indexer_compress_ratio", "ple_layer_ids", "ple_embed_dim",
+                                   "ple_conv_kernel_size", "ngram_size", "heads_per_ngram",
+                                   "ngram_vocab_size_base", "eos_token_id", *experts),
                 "qwen3_next": ("use_sliding_window", "full_attention_interval",
                                "linear_conv_kernel_dim", "linear_key_head_dim",
                                "linear_value_head_dim", "linear_num_key_heads",
@@ -161,6 +171,22 @@ class Known(unittest.TestCase):
             with self.subTest(name=m["name"]):
                 lacks = [f for f in every + more[config["model_type"]] if f not in config]
                 self.assertEqual([], lacks)
+
+    def test_published_files(self):
+        """Bytes of the files of Qwen3.8-Flash-Next.  Their makers give some layers other types
+        than most, so only the plain ones fit closely."""
+        published = {"UD-IQ1_S": 72546461344, "UD-IQ1_M": 74538755776, "UD-Q2_K_XL": 78869128864,
+                     "UD-IQ3_XXS": 81961823936, "UD-Q3_K_XL": 89986353824,
+                     "UD-IQ4_XS": 93682584224, "UD-Q4_K_XL": 111334654784,
+                     "UD-Q5_K_XL": 158286406650, "UD-Q6_K_XL": 169165382688,
+                     "Q8_0": 188225033248, "BF16": 354029930496}
+        for label, size in published.items():
+            with self.subTest(label=label):
+                p = plan("Qwen3.8-Flash-Next:" + label)
+                exact = label in ("Q8_0", "BF16", "UD-IQ1_M")
+                self.assertAlmostEqual(1, p["file_bytes"] / size, delta=2e-4 if exact else 0.04)
+        r = run_plan("Qwen3.8-Flash-Next:UD-Q9")
+        self.assertIn("UD-Q4_K_XL", r.stderr)
 
     def test_keys_and_values_of_gemma_4(self):
         growing = {"gemma-4-E2B": (6144, 3264, 1728), "gemma-4-E4B": (16384, 8704, 4608),

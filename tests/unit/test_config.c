@@ -22,6 +22,7 @@
 #include "engine/format/catalogue_build.h"
 #include "engine/format/hparams_fill.h"
 #include "engine/format/json.h"
+#include "engine/format/ngram_numbers.h"
 #include "engine/format/snapshot.h"
 
 static struct catalogue c;
@@ -382,10 +383,31 @@ static void is_refused_by_name(void **state)
         fail_msg("%s", e.what);
 }
 
+/* Those of the published files of Qwen3.8-Flash-Next. */
+static void numbers_of_ngrams_follow_from_their_rule(void **state)
+{
+    static const uint64_t factor[] = { 23703573157769, 20109073645365, 8052911324071 };
+    static const uint64_t row[] = { 3,  23, 33,  47,  59,  63,  69,  77,
+                                    81, 93, 107, 147, 153, 159, 161, 171 };
+    struct ngram_hparams g = { .n_token = 3, .n_hash = 8 };
+    uint64_t sum = 0;
+
+    (void)state;
+    ngram_numbers_derive(&g, 1234, 248320, 20000000, 128);
+    assert_memory_equal(g.factor, factor, sizeof factor);
+    for (size_t i = 0; i < 16; i++) {
+        assert_int_equal(g.n_row[i], 20000000 + row[i]);
+        assert_int_equal(g.first[i], sum);
+        sum += g.n_row[i];
+    }
+    assert_int_equal(g.n_table, 320001536);
+}
+
 int main(void)
 {
     enum { N = sizeof refusals / sizeof refusals[0] };
     static const struct CMUnitTest others[] = {
+        cmocka_unit_test(numbers_of_ngrams_follow_from_their_rule),
         cmocka_unit_test(llama3_divisors_are_the_published_ones),
         cmocka_unit_test(settings_that_change_nothing_are_accepted),
         cmocka_unit_test(yarn_computes_its_magnitude),
