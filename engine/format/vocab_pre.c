@@ -124,6 +124,7 @@ static const struct {
     { "qwen3", NULL, "qwen2" },
     { "qwen35", NULL, "qwen35" },
     { "qwen35moe", NULL, "qwen35" },
+    { "qwen4exp", NULL, "qwen35" },
     { "qwen3moe", NULL, "qwen2" },
     { "qwen3next", NULL, "qwen2" },
     { "smollm3", NULL, "llama-bpe" },

@@ -4,12 +4,16 @@
     synth_families.py qwen3-30b-a3b model.gguf
     synth_families.py gpt-oss-20b --type MXFP4 model.gguf
     synth_families.py llama-3.2-1b --type Q5_K model.gguf
+    synth_families.py qwen3.8-flash-next --layers 12 model.gguf
     synth_families.py                          list the shapes
 
 The text of such a model is noise, but sizes, types and places of its tensors are those of the
 usual files, and activations stay of order one.  --type is the type of the experts, or of all
 matrices of a dense model; the other matrices of a mixture are Q8_0.  A tile of random blocks is repeated
 through each tensor, so writing is as fast as the disk.  Written pages leave the page cache.
+
+--layers writes a model with fewer layers.  The table of n-grams of Qwen3.8-Flash-Next, 28.8 GB, is a
+hole of the file, which reads as zeros without the disk; --table writes it, too.
 """
 import argparse
 import math
@@ -19,7 +23,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from tiny_model import Signed, pack_text, pack_value  # noqa: E402
+from tiny_model import Long, Signed, pack_text, pack_value  # noqa: E402
 
 F32, Q8_0, MXFP4 = 0, 8, 39
 TYPES = {"F32": F32, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q5_0": 6, "Q5_1": 7, "Q8_0": Q8_0, "Q2_K": 10,
@@ -54,6 +58,9 @@ def block(kind):
     return {F32: (1, 4), MXFP4: (32, 17)}.get(kind, (1, 2))
 
 
+# The rows of each hash of n-grams are the next prime number after 20 million and these.
+NGRAM_PRIMES = (3, 23, 33, 47, 59, 63, 69, 77, 81, 93, 107, 147, 153, 159, 161, 171)
+
 SHAPES = {
     "qwen3-30b-a3b": dict(
         arch="qwen3moe", type="Q4_0", n=2048, layers=48, heads=32, kv=4, dim=128, ff=6144,
@@ -77,6 +84,27 @@ SHAPES = {
               "ssm.group_count": 16, "ssm.time_step_rank": 32, "ssm.inner_size": 4096,
               "expert_shared_feed_forward_length": 512,
               "rope.dimension_sections": [11, 11, 10, 0]}),
+    "qwen3.8-flash-next": dict(
+        arch="qwen4exp", type="Q4_K", n=2560, layers=48, heads=24, kv=2, dim=256, ff=640,
+        experts=512, used=10, ff_exp=640, vocab=248320, ctx=262144, base=1e7, eps=1e-6,
+        qk_norm=True, rot=64, shared=True, down="IQ4_NL",
+        delta=dict(keys=16, values=48, dim=128, conv=4),
+        streams=4, mix=320, index=(4, 128),
+        ngrams=dict(layer=1, width=160, rows=320001536, conv=4),
+        keys={"full_attention_interval": 4, "ssm.conv_kernel": 4, "ssm.state_size": 128,
+              "ssm.group_count": 16, "ssm.time_step_rank": 48, "ssm.inner_size": 6144,
+              "expert_shared_feed_forward_length": 640,
+              "rope.dimension_sections": [11, 11, 10, 0], "hyper_connection.count": 4,
+              "hyper_connection.low_rank": 320, "attention.indexer.head_count": 4,
+              "attention.indexer.key_length": 128, "attention.indexer.top_k": 2048,
+              "ple.layers": [Signed(1)], "ple.ngram_size": 3, "ple.heads_per_ngram": 8,
+              "ple.conv_kernel": 4, "embedding_length_per_layer_input": 160,
+              "ple.eos_token_id": 248044,
+              "ple.layer_multipliers": [Long(x) for x in (23703573157769, 20109073645365,
+                                                          8052911324071)],
+              "ple.head_vocab_sizes": [Long(20000000 + x) for x in NGRAM_PRIMES],
+              "ple.head_offsets": [Long(20000000 * i + sum(NGRAM_PRIMES[:i]))
+                                   for i in range(16)]}),
     "llama-3.2-1b": dict(
         arch="llama", type="Q4_K", n=2048, layers=16, heads=32, kv=8, dim=64, ff=8192,
         vocab=128256, ctx=131072, base=500000.0, eps=1e-5, keys={}),
@@ -118,13 +146,36 @@ def tensors(s, kind):
     def vec(name, *shape, centre=0.0):
         return name, shape, F32, 0.1, centre
 
+    def mixer(name):
+        yield vec(name + "_norm.weight", s["streams"] * n, centre=1.0)
+        yield mat(name + "_down.weight", s["streams"] * n, s["mix"])
+        yield mat(name + "_up.weight", s["mix"], s["streams"] * n)
+        if name != "output_hc":
+            yield vec(name + "_inject.weight", s["streams"] * n, s["streams"])
+
     yield mat("token_embd.weight", n, s["vocab"])
-    yield vec("output_norm.weight", n, centre=1.0)
+    if "ngrams" in s:
+        g = s["ngrams"]
+        yield ("per_layer_token_embd.weight", (g["width"], g["rows"]), TYPES["IQ4_NL"],
+               1 if s["writes_table"] else None, 0)
+        yield from mixer("output_hc")
+    else:
+        yield vec("output_norm.weight", n, centre=1.0)
     yield mat("output.weight", n, s["vocab"])
     late = s.get("biases") or "delta" in s
     for i in range(s["layers"]):
         b = "blk.%d." % i
-        yield vec(b + "attn_norm.weight", n, centre=1.0)
+        if "streams" in s:
+            yield from mixer(b + "hc_attn")
+            yield from mixer(b + "hc_ffn")
+        else:
+            yield vec(b + "attn_norm.weight", n, centre=1.0)
+        if "ngrams" in s and i == s["ngrams"]["layer"]:
+            yield mat(b + "ple_key.weight", n, s["streams"] * n)
+            yield mat(b + "ple_value.weight", n, n)
+            for word in ("key", "query", "conv"):
+                yield vec(b + "ple_norm_%s.weight" % word, s["streams"] * n, centre=1.0)
+            yield vec(b + "ple_conv1d.weight", s["ngrams"]["conv"], s["streams"] * n)
         if "delta" in s and (i + 1) % 4 != 0:
             d = s["delta"]
             k, v = d["keys"] * d["dim"], d["values"] * d["dim"]
@@ -144,10 +195,18 @@ def tensors(s, kind):
                 if s.get("biases"):
                     yield vec(b + "attn_%s.bias" % word, rows)
             yield mat(b + "attn_output.weight", q, n)
+            if "index" in s:
+                heads, dim = s["index"]
+                yield mat(b + "indexer.q_proj.weight", n, heads * dim, TYPES["BF16"])
+                yield mat(b + "indexer.k_proj.weight", n, dim, TYPES["BF16"])
+                yield vec(b + "indexer.q_norm.weight", dim, centre=1.0)
+                yield vec(b + "indexer.k_norm.weight", dim, centre=1.0)
             if s.get("qk_norm"):
                 yield vec(b + "attn_q_norm.weight", s["dim"], centre=1.0)
                 yield vec(b + "attn_k_norm.weight", s["dim"], centre=1.0)
-        yield vec(b + ("post_attention_norm" if late else "ffn_norm") + ".weight", n, centre=1.0)
+        if "streams" not in s:
+            yield vec(b + ("post_attention_norm" if late else "ffn_norm") + ".weight", n,
+                      centre=1.0)
         if s.get("shared"):
             yield vec(b + "ffn_gate_inp_shexp.weight", n)
             yield mat(b + "ffn_gate_shexp.weight", n, s["ff"])
@@ -161,7 +220,8 @@ def tensors(s, kind):
         e, ff = s["experts"], s["ff_exp"]
         yield vec(b + "ffn_gate_inp.weight", n, e)
         for word, cols, rows in (("gate", n, ff), ("up", n, ff), ("down", ff, n)):
-            yield (b + "ffn_%s_exps.weight" % word, (cols, rows, e), kind, 1 / math.sqrt(cols), 0)
+            of = TYPES[s["down"]] if word == "down" and "down" in s else kind
+            yield (b + "ffn_%s_exps.weight" % word, (cols, rows, e), of, 1 / math.sqrt(cols), 0)
             if s.get("biases"):
                 yield vec(b + "ffn_%s_exps.bias" % word, rows, e)
         if s.get("biases"):
@@ -180,6 +240,9 @@ def metadata(s, name):
     if "experts" in s:
         keys.update({"expert_count": s["experts"], "expert_used_count": s["used"],
                      "expert_feed_forward_length": s["ff_exp"]})
+    if "index" in s:
+        keys["attention.compress_ratios"] = [Signed(4 if i % 4 == 3 else 0)
+                                             for i in range(s["layers"])]
     out = {"general.architecture": s["arch"], "general.type": "model", "general.name": name}
     out.update({s["arch"] + "." + k: v for k, v in keys.items()})
     # The bytes as GPT-2 spells them, and names.
@@ -210,6 +273,9 @@ def write(path, s, name, kind):
     with open(path, "wb") as f:
         f.write(head + bytes(-len(head) % 32))
         for t, sigma, centre, size in listed:
+            if sigma is None:
+                f.seek(size, os.SEEK_CUR)
+                continue
             if centre:
                 f.write(b"".join(struct.pack("<f", centre + rng.gauss(0, sigma))
                                  for _ in range(size // 4)))
@@ -232,7 +298,11 @@ def main():
     args.add_argument("shape", nargs="?", choices=SHAPES)
     args.add_argument("path", nargs="?")
     args.add_argument("--type", choices=TYPES)
+    args.add_argument("--layers", type=int)
+    args.add_argument("--table", action="store_true")
     a = args.parse_intermixed_args()
+    for s in SHAPES.values():
+        s["writes_table"] = a.table
     if a.path is None:
         for name, s in SHAPES.items():
             kind = TYPES[a.type or s["type"]]
@@ -243,6 +313,7 @@ def main():
             print("%-16s %-9s %5.1f GB" % (name, s["arch"], size / 1e9))
         return
     s = SHAPES[a.shape]
+    s["layers"] = a.layers or s["layers"]
     write(a.path, s, a.shape, TYPES[a.type or s["type"]])
 
 

@@ -6,11 +6,15 @@ import os
 import random
 import struct
 
-U32, I32, F32, BOOL, TEXT, ARRAY = 4, 5, 6, 7, 8, 9
+U32, I32, F32, BOOL, TEXT, ARRAY, U64 = 4, 5, 6, 7, 8, 9, 10
 
 
 class Signed(int):
     """An integer that is stored as I32."""
+
+
+class Long(int):
+    """An integer that is stored as U64."""
 
 
 def pack_text(s):
@@ -23,6 +27,8 @@ def pack_value(v):
         return struct.pack("<I?", BOOL, v)
     if isinstance(v, Signed):
         return struct.pack("<Ii", I32, v)
+    if isinstance(v, Long):
+        return struct.pack("<IQ", U64, v)
     if isinstance(v, int):
         return struct.pack("<II", U32, v)
     if isinstance(v, float):
