@@ -23,8 +23,8 @@ struct json_node;
 /* A published file whose tensors have other types than the rule gives them. */
 struct known_mix {
     const char *label; /* "UD-Q4_K_XL" */
-    /* Of matrices, of gate and up of experts, of their down, and of lookup tables of n-grams.
-     */
+    /* The types of matrices, of gate and up of experts, of their down, and of the table of
+     * n-grams. */
     enum tensor_type matrix, inner, down, table;
 };
 

@@ -99,9 +99,12 @@ static void add_table(struct summary *s, const struct catalogue *c, const struct
         .bytes = t->bytes,
         .row_bytes = tensor_row_bytes(t->type, t->ne[0]),
         .n_param = params_of(t),
+        .n_row = 1,
         .is_head = t->name[0] == 't' && is_tied(c),
     };
-    s->lookup_row_bytes += table->row_bytes;
+    if (c->hparams.ngram.n_token > 0 && t->name[0] == 'p')
+        table->n_row = ngram_rows(&c->hparams.ngram);
+    s->lookup_row_bytes += table->n_row * table->row_bytes;
     s->n_param_embd += table->n_param;
     if (table->is_head) {
         s->n_param_active += table->n_param;
@@ -216,6 +219,31 @@ static void describe_layers(struct summary *s, const struct hparams *h)
     }
 }
 
+/* Fills in the parts that only some models have. */
+static void describe_parts(struct summary *s, const struct hparams *h)
+{
+    const struct index_hparams *x = &h->index;
+    const struct ngram_hparams *g = &h->ngram;
+    uint64_t n_attend = 0;
+
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        n_attend += !h->layers[i].is_recurrent;
+    s->n_stream = h->n_stream > 0 ? h->n_stream : 1;
+    if (x->n_head > 0) {
+        s->index_block = x->block;
+        s->index_tokens = x->block * x->n_block;
+        s->index_values = n_attend * x->head_dim;
+        s->recurrent_values += s->index_values * (x->block - 1);
+    }
+    if (g->n_token > 0) {
+        s->n_ngram = g->n_token;
+        s->ngram_layer = g->layer;
+        s->recurrent_values +=
+            g->n_token - 1 +
+            (uint64_t)(g->conv_width - 1) * g->n_token * tensor_dim(h, 0, DIM_STREAMS);
+    }
+}
+
 static int by_bytes(const void *a, const void *b)
 {
     const struct summary_type *x = a, *y = b;
@@ -245,6 +273,7 @@ void summary_make(struct summary *s, const struct catalogue *c)
     s->n_expert = h->n_expert;
     s->n_expert_used = h->n_expert_used;
     describe_layers(s, h);
+    describe_parts(s, h);
     s->n_default = c->defaults.n;
     memcpy(s->defaults, c->defaults.v, sizeof s->defaults);
     if (h->n_layer > 0)

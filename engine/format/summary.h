@@ -62,6 +62,7 @@ struct summary_layer {
 struct summary_table {
     const char *name, *type;
     uint64_t bytes, row_bytes, n_param;
+    uint32_t n_row; /* that a token needs */
     bool is_head; /* also the output head */
 };
 
@@ -82,7 +83,15 @@ struct summary {
     uint64_t resident_bytes;   /* of small weights, as in the file */
     uint64_t lookup_row_bytes; /* rows of the lookup tables that one token needs */
     uint64_t kv_global_values, kv_sliding_values; /* added by a token, by kind of layer */
-    uint64_t recurrent_values; /* state of all recurrent layers, at any context */
+    uint64_t
+        recurrent_values; /* state of all recurrent layers and other parts, at any context */
+    uint32_t n_stream;    /* residual streams; 1: without mixers */
+    /* A token sees index_tokens positions in blocks of index_block, and has a key of
+     * index_values in all layers together for each block; 0: attention sees all positions. */
+    uint32_t index_block, index_tokens;
+    uint64_t index_values;
+    uint32_t n_ngram; /* tokens of the longest n-gram in a table; 0: no table */
+    uint32_t ngram_layer;
 
     uint32_t n_unread, n_other, n_unknown;
     uint64_t unread_bytes, unread_params, other_bytes, unknown_bytes;

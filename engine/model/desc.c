@@ -289,7 +289,9 @@ static void assign_kv(struct model_desc *d)
         }
         layer->owns_kv = l < first_shared;
         if (layer->owns_kv) {
-            layer->kind = is_sliding ? MW_LAYER_SLIDING : MW_LAYER_GLOBAL;
+            layer->kind = is_sliding                ? MW_LAYER_SLIDING
+                          : d->hp->index.n_head > 0 ? MW_LAYER_INDEXED
+                                                    : MW_LAYER_GLOBAL;
             last[is_sliding] = d->n_kv++;
             d->last_kv_layer = l;
         } else {

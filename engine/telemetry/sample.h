@@ -49,6 +49,7 @@ enum mw_layer_kind {
     MW_LAYER_SHARED_SLIDING,
     MW_LAYER_SHARED_GLOBAL,
     MW_LAYER_RECURRENT,
+    MW_LAYER_INDEXED, /* attends to the positions that its index keys choose */
     MW_LAYER_HEAD,
 };
 const char *mw_layer_kind_name(enum mw_layer_kind k);

@@ -17,7 +17,8 @@ static const char *const row_labels[MW_PLAN_ROWS] = {
     "experts",    "pinned weights", "kernel",
 };
 static const char *const kind_names[] = { "sliding",       "global",    "shared sliding",
-                                          "shared global", "recurrent", "head" };
+                                          "shared global", "recurrent", "indexed",
+                                          "head" };
 static const char *const binds_names[] = { "none", "disk", "memory", "compute",
                                            "kv",   "swap", "others" };
 static const char *const binds_labels[] = { "nothing binds yet",   "disk-bound",

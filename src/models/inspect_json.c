@@ -32,6 +32,12 @@ static void sums(struct json *j, const struct summary *s)
         { "kv_global_values", s->kv_global_values },
         { "kv_sliding_values", s->kv_sliding_values },
         { "recurrent_values", s->recurrent_values },
+        { "n_stream", s->n_stream },
+        { "index_block", s->index_block },
+        { "index_tokens", s->index_tokens },
+        { "index_values", s->index_values },
+        { "n_ngram", s->n_ngram },
+        { "ngram_layer", s->ngram_layer },
         { "n_unread", s->n_unread },
         { "unread_bytes", s->unread_bytes },
         { "n_other", s->n_other },
@@ -69,6 +75,7 @@ static void tables(struct json *j, const struct summary *s)
         json_string(j, "type", t->type);
         json_u64(j, "bytes", t->bytes);
         json_u64(j, "row_bytes", t->row_bytes);
+        json_u64(j, "n_row", t->n_row);
         json_bool(j, "is_head", t->is_head);
         json_end(j);
     }

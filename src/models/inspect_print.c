@@ -48,6 +48,16 @@ static void print_experts_and_context(FILE *to, const struct summary *s)
 {
     if (s->n_expert > 0)
         fprintf(to, "  experts       %u, %u used per token\n", s->n_expert, s->n_expert_used);
+    if (s->n_stream > 1)
+        fprintf(to, "  streams       %u residual streams, mixed before each part of a layer\n",
+                s->n_stream);
+    if (s->index_block > 0)
+        fprintf(to,
+                "  attention     to %u positions, which index keys choose in blocks of %u\n",
+                s->index_tokens, s->index_block);
+    if (s->n_ngram > 0)
+        fprintf(to, "  n-grams       of up to %u tokens, from a table that layer %u adds\n",
+                s->n_ngram, s->ngram_layer);
     fprintf(to, "  context       %u tokens", s->n_ctx_train);
     if (s->n_swa > 0)
         fprintf(to, ", window of sliding layers %u", s->n_swa);
@@ -167,9 +177,12 @@ static void print_tables(FILE *to, const struct summary *s)
     for (uint32_t i = 0; i < s->n_table; i++) {
         const struct summary_table *t = &s->tables[i];
 
-        fprintf(to, "  %-27s %-8s %10s %9s%s\n", t->name, t->type,
+        fprintf(to, "  %-27s %-8s %10s %9s%s", t->name, t->type,
                 units_size(a, sizeof a, t->bytes), units_size(b, sizeof b, t->row_bytes),
                 t->is_head ? "  also the output head" : "");
+        if (t->n_row > 1)
+            fprintf(to, "  %u rows per token", t->n_row);
+        fprintf(to, "\n");
     }
 }
 
@@ -223,6 +236,9 @@ static void print_layers(FILE *to, const struct summary *s)
     if (s->kv_sliding_values > 0)
         fprintf(to, "  %-9s %10s  up to the window of %u tokens\n", "sliding",
                 units_size(a, sizeof a, 2 * s->kv_sliding_values), s->n_swa);
+    if (s->index_block > 0)
+        fprintf(to, "  %-9s %10s  one key for %u positions, grows with the context\n", "index",
+                units_size(a, sizeof a, 2 * s->index_values / s->index_block), s->index_block);
     if (s->recurrent_values > 0)
         fprintf(to, "  %-9s %10s  in all, for any context\n", "recurrent",
                 units_size(a, sizeof a, sizeof(float) * s->recurrent_values));

@@ -188,7 +188,7 @@ class Unsupported(unittest.TestCase):
             shown, d = self.described(path, "general.architecture: architecture \"" + arch[:5],
                                       "is not supported; memwall runs: gemma, gemma2, gemma3, gemma4, ",
                                       ", llama, mistral, mixtral, mistral3, ",
-                                      ", qwen2, qwen3, qwen35, qwen35moe, qwen3moe, qwen3next, smollm3")
+                                      ", qwen2, qwen3, qwen35, qwen35moe, qwen3moe, qwen3next, qwen4exp, smollm3")
             self.assertNotIn("\x1b", shown + json.dumps(d))
             self.assertNotIn("at byte", d["problem"])
             for text in (arch[:5], "layers        2, width 32, feed-forward 48, 4 heads, 2 of",

@@ -82,6 +82,23 @@ class Qwen4exp(unittest.TestCase):
                 self.has_the_same_bits(model, ids, "--kv", kv)
             self.has_the_same_bits(model, ids, "--exact", "--kv", "f32")
 
+    def test_inspect_describes_the_parts(self):
+        r = memwall("inspect", self.model("q4e-a.gguf"))
+        for line in ("4 residual streams", "to 16 positions, which index keys choose in blocks of 4",
+                     "of up to 3 tokens, from a table that layer 1 adds", "4 rows per token",
+                     "one key for 4 positions"):
+            self.assertIn(line, r.stdout)
+        gguf, folder = (json.loads(memwall("inspect", "--json", self.model(name)).stdout)
+                        for name in ("q4e-a.gguf", "q4e-a-hf"))
+        for key in ("n_stream", "index_block", "index_tokens", "index_values", "n_ngram",
+                    "ngram_layer", "n_param", "recurrent_values"):
+            self.assertEqual(gguf[key], folder[key], key)
+        self.assertEqual((4, 4, 16, 16, 3, 1), tuple(gguf[key] for key in (
+            "n_stream", "index_block", "index_tokens", "index_values", "n_ngram", "ngram_layer")))
+        # Four delta nets, one open block in two layers, and nine columns and two ids of n-grams.
+        delta = 4 * (4 * 8 * 8 + 3 * (2 * 2 * 8 + 4 * 8))
+        self.assertEqual(delta + 2 * 3 * 8 + 9 * 96 + 2, gguf["recurrent_values"])
+
     def test_quantised_keys_stay_close(self):
         model, ids = self.model("q4e-q.gguf"), self.read("q4e-q.ids")
         want = array.array("f")

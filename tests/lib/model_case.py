@@ -15,7 +15,8 @@ class ModelCase(FolderCase):
         """Returns the Gguf of a model: a file, or one that is made from a snapshot."""
         for path in (os.path.join(MODELS, name + ".gguf"),
                      os.path.join(SHARED, "models", name + ".gguf"),
-                     os.path.join(SHARED, "families", "f-" + name + ".gguf")):
+                     os.path.join(SHARED, "families", "f-" + name + ".gguf"),
+                     os.path.join(SHARED, "families2", name + ".gguf")):
             if os.path.exists(path):
                 return Gguf(path)
         return Gguf(snapshot_gguf.convert(self.snapshot(name), self.path(name + ".gguf")))

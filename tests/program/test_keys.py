@@ -42,6 +42,7 @@ FAMILIES = {
     "qwen35moe": {"attention.recurrent_layers": (ARR, (I32, [1, 1, 1, 0]))},
     "qwen3moe": {"expert_weights_norm": (BOOL, False)},
     "qwen3next": {"expert_weights_norm": (BOOL, False)},
+    "q4e-a": {},
     "smollm3": YARN,
 }
 # Keys under a name of another converter, and the name in `inspect`.
@@ -50,7 +51,8 @@ USUAL = {"rope.scale_linear": "rope.scaling.factor"}
 NONE_AT_0 = {"attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping",
              "attention.shared_kv_layers", "attention.temperature_scale", "attention.scale",
              "rope.scaling.mscale", "rope.scaling.yarn_log_multiplier", "embedding_scale",
-             "residual_scale", "logit_scale", "expert_weights_norm", "ssm.v_head_reordered"}
+             "residual_scale", "logit_scale", "expert_weights_norm", "ssm.v_head_reordered",
+             "ple.eos_token_id"}
 
 
 class Table(ModelCase):

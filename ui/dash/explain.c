@@ -116,6 +116,8 @@ static const struct dash_note notes[] = {
     { "layers", "s, G", "a sliding layer (sees the last tokens), a global one (all)" },
     { "layers", "(s), (G)", "such a layer that shares the keys and values of another one",
       .asks = "brackets parentheses" },
+    { "layers", "r, I", "a recurrent layer (keeps a state), one that reads chosen positions",
+      .asks = "indexed" },
     { "layers", "circle", "full: weights in memory; half: some; empty: all on disk" },
     { "layers", "read", "milliseconds in which weights were read" },
     { "layers", "wait", "milliseconds in which the CPU waited for them (a stall)" },
