@@ -2,8 +2,7 @@
 # run ./memwall with a model of tests/lib/talker.c.
 noinst_PROGRAMS += tests/terminal/fake_memwall
 tests_terminal_fake_memwall_SOURCES = tests/terminal/fake_memwall.c \
-	tests/lib/fake_chat.c tests/lib/fake_chat.h tests/lib/fake_encoder.c \
-	tests/lib/fake_watch.c
+	tests/lib/fake_engine.c tests/lib/fake_engine.h
 tests_terminal_fake_memwall_LDADD = $(UI_LIBS) $(ENGINE_LIBS)
 
 if HAVE_CMOCKA

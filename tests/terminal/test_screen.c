@@ -313,6 +313,30 @@ static void a_report_of_the_focus_waits_for_no_frame(void **state)
     assert_true(pty_sees(run.s, "keys 0"));
 }
 
+/* Nothing is drawn of an engine that does not tell it, and keys that need it do nothing. */
+static void an_engine_without_a_plan_has_a_chat(void **state)
+{
+    static const char *const args[] = { "--bare", NULL };
+
+    (void)state;
+    fake_begin(&run, 50, 160, NULL, args);
+    fake_line(&run, "say one two three");
+    sees(&run, "tokens");
+    sees(&run, "ready");
+    assert_false(pty_shows(run.s, "of 0 B  |"));
+    assert_false(pty_shows(run.s, "budget"));
+    pty_send(run.s, TAB "w" RIGHT "\r");
+    sees(&run, "choose another budget");
+    pty_send(run.s, "\033[21~"); /* F10 */
+    fake_line(&run, "/plan");
+    sees(&run, "this engine does not report the plan of its memory");
+    fake_line(&run, "/stats");
+    sees(&run, "Statistics");
+    pty_send(run.s, ESC);
+    fake_line(&run, "say still here");
+    sees(&run, "still here");
+}
+
 /* "Fake Gemma with a lo" could be another model. */
 static void a_long_name_is_shown_where_it_fits(void **state)
 {
@@ -333,11 +357,12 @@ int main(void)
     enum {
         N_SIZE = sizeof sizes / sizeof sizes[0],
         N_DEADLY = sizeof deadlies / sizeof deadlies[0],
-        N_REST = 13
+        N_REST = 14
     };
     struct CMUnitTest tests[N_SIZE + N_DEADLY + N_REST] = {
         cmocka_unit_test_teardown(shows_wide_text_in_its_columns, end_run),
         cmocka_unit_test_teardown(a_long_name_is_shown_where_it_fits, end_run),
+        cmocka_unit_test_teardown(an_engine_without_a_plan_has_a_chat, end_run),
         cmocka_unit_test_teardown(an_escape_sequence_of_the_model_is_shown_and_not_obeyed,
                                   end_run),
         cmocka_unit_test_teardown(control_c_stops_the_answer_and_keeps_its_text, end_run),

@@ -100,8 +100,7 @@ tests_unit_test_statistics_SOURCES = tests/unit/test_statistics.c src/base/stati
 
 # This one talks to a chat without an engine.
 tests_unit_test_talk_SOURCES = tests/unit/test_talk.c \
-	tests/lib/fake_chat.c tests/lib/fake_chat.h tests/lib/fake_encoder.c \
-	tests/lib/fake_watch.c
+	tests/lib/fake_engine.c tests/lib/fake_engine.h
 
 # These make calls of the engine fail: the linker replaces the calls by functions of the test.
 check_PROGRAMS += \

@@ -1,5 +1,5 @@
 /*
- * A conversation without a screen, on the engine of tests/lib/fake_chat.c.
+ * A conversation without a screen, on the engine of tests/lib/fake_engine.c.
  */
 #include "config.h"
 
@@ -16,10 +16,9 @@
 #include <cmocka.h>
 
 #include "tests/lib/fail_with.h"
-#include "tests/lib/fake_chat.h"
+#include "tests/lib/fake_engine.h"
 #include "tests/lib/setting_values.h"
 #include "tests/lib/tree.h"
-#include "ui/engine/local.h"
 #include "ui/options/config_file.h"
 #include "ui/talk/commands.h"
 #include "ui/talk/talk.h"
@@ -197,26 +196,37 @@ static void pump_until_answered(size_t n)
 
 static struct ui_chat_options o;
 
-static int begin(void **state)
+static int begin_with(const struct engine_calls *engine)
 {
     static struct options options;
     struct err e = ERR_INIT;
 
-    (void)state;
     options_default(&options);
     options.model = "fake";
     options.no_save = true;
-    o = (struct ui_chat_options){ .options = &options, .engine = &engine_local };
+    o = (struct ui_chat_options){ .options = &options, .engine = engine };
     o.paths.data_dir = "/nowhere";
     options.chat.engine.n_ctx = 131072;
     options.chat.engine.memory_bytes = (uint64_t)8 << 30;
     said[0] = '\0';
     has_quit = false;
-    fake_chat_pace(100);
+    fake_engine_token_us = 100;
     if (talk_open(&t, &o, &front, &e) != 0)
         fail_with(&e);
     pump_until(TALK_READY);
     return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    return begin_with(&fake_engine);
+}
+
+static int begin_bare(void **state)
+{
+    (void)state;
+    return begin_with(&fake_bare_engine);
 }
 
 static int end(void **state)
@@ -248,7 +258,7 @@ static void attached_text_is_tokenized_once_and_in_part(void **state)
 {
     size_t n = 3000000;
     char *text = long_line(n);
-    uint64_t before = fake_chat_encoded();
+    uint64_t before = fake_engine_counted;
     struct mw_cost cost;
 
     (void)state;
@@ -256,20 +266,20 @@ static void attached_text_is_tokenized_once_and_in_part(void **state)
     for (int i = 0; i < 50; i++)
         assert_true(talk_cost(t, "what is this?", &cost));
     assert_in_range(cost.n_token, n / 4, n / 4 + 100);
-    assert_true(fake_chat_encoded() - before <= 65536 + 50 * strlen("what is this?"));
+    assert_true(fake_engine_counted - before <= 65536 + 50 * strlen("what is this?"));
 }
 
 static void a_long_line_is_tokenized_in_part(void **state)
 {
     size_t n = 2000000;
     char *text = long_line(n);
-    uint64_t before = fake_chat_encoded();
+    uint64_t before = fake_engine_counted;
     struct mw_cost cost;
 
     (void)state;
     assert_true(talk_cost(t, text, &cost));
     assert_in_range(cost.n_token, n / 4, n / 4 + 100);
-    assert_true(fake_chat_encoded() - before <= 65536);
+    assert_true(fake_engine_counted - before <= 65536);
     free(text);
 }
 
@@ -308,7 +318,7 @@ static void expect_pending(const char *expected)
 static void a_change_during_an_answer_is_in_force_before_its_end(void **state)
 {
     (void)state;
-    fake_chat_pace(20000);
+    fake_engine_token_us = 20000;
     command_enter(t, "slow"); /* a long prompt */
     pump_until(TALK_PREFILL);
     command_enter(t, "/memory 6G");
@@ -336,11 +346,11 @@ static void predictions_follow_corrected_limits(void **state)
     while (talk_plan(t)->budget_bytes != (uint64_t)3 << 30)
         pump_once();
     before = talk_plan(t)->decode_tps;
-    fake_chat_disk = 8;
+    fake_engine_disk = 8;
     command_enter(t, "say one");
     pump_until_answered(2);
     corrected = talk_plan(t)->decode_tps;
-    fake_chat_disk = 2;
+    fake_engine_disk = 2;
     assert_true(corrected > before);
 }
 
@@ -354,16 +364,16 @@ static void a_change_is_compared_with_a_prediction_from_the_same_limits(void **s
     while (talk_plan(t)->budget_bytes != (uint64_t)3 << 30)
         pump_once();
     before = talk_plan(t)->decode_tps;
-    fake_chat_disk = 8;
+    fake_engine_disk = 8;
     command_enter(t, "/threads 2");
-    fake_chat_disk = 2;
+    fake_engine_disk = 2;
     assert_true(now_tps > before);
 }
 
 static void another_kv_type_waits_for_the_end_of_an_answer(void **state)
 {
     (void)state;
-    fake_chat_pace(20000);
+    fake_engine_token_us = 20000;
     command_enter(t, "slow");
     pump_until(TALK_PREFILL);
     command_enter(t, "/kv q8_0");
@@ -383,7 +393,7 @@ static void a_refused_change_leaves_the_answer_and_the_other_changes(void **stat
     struct mw_chat_options small;
 
     (void)state;
-    fake_chat_pace(20000);
+    fake_engine_token_us = 20000;
     command_enter(t, "slow");
     pump_until(TALK_PREFILL);
     small = *talk_options(t);
@@ -564,6 +574,47 @@ static void the_program_can_end_while_a_model_opens(void **state)
     assert_int_equal(talk_state(t), TALK_SWITCHING);
 }
 
+/* ---- an engine of which little can be known ---- */
+
+static void unknown_figures_are_left_out(void **state)
+{
+    struct mw_diagnosis d;
+    struct mw_cost cost;
+
+    (void)state;
+    expect_said("Fake Gemma E2B (gemma4, BF16): context 131072. /help");
+    command_enter(t, "say one");
+    pump_until_answered(2);
+    assert_false(talk_cost(t, "what is this?", &cost));
+    assert_false(talk_diagnose_now(t, &d));
+    assert_true(talk_text_room(t) > 100000);
+    command_enter(t, "/retry");
+    pump_until_answered(2);
+    command_enter(t, "/temp 0.25");
+    pump_until(TALK_READY);
+    assert_true(talk_options(t)->sampling.temp == 0.25f);
+}
+
+static void commands_say_what_is_not_known(void **state)
+{
+    static const struct {
+        const char *command, *reply;
+    } cases[] = {
+        { "/memory 6G", "error: " TALK_NO_PLAN },
+        { "/ctx 2048", "error: " TALK_NO_PLAN },
+        { "/plan", "error: " TALK_NO_PLAN },
+        { "/tried", "nothing was measured with this model yet" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        said[0] = '\0';
+        command_enter(t, cases[i].command);
+        expect_said(cases[i].reply);
+    }
+    assert_int_equal(talk_plan(t)->n_ctx, 131072);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -591,6 +642,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             options_that_are_set_while_a_model_opens_are_its_options, begin, end),
         cmocka_unit_test_setup_teardown(the_program_can_end_while_a_model_opens, begin, end),
+        cmocka_unit_test_setup_teardown(unknown_figures_are_left_out, begin_bare, end),
+        cmocka_unit_test_setup_teardown(commands_say_what_is_not_known, begin_bare, end),
     };
 
     return cmocka_run_group_tests_name("talk", tests, NULL, NULL);

@@ -152,6 +152,8 @@ static void memory_text(struct bar *b, const struct talk *t, const struct mw_sam
     uint64_t budget = talk_plan(t)->budget_bytes, used = held(s);
     char have[16], all[16];
 
+    if (!talk_has_plan(t))
+        return;
     units_size(have, sizeof have, used);
     units_size(all, sizeof all, budget);
     snprintf(b->text[PART_MEMORY][0], sizeof b->text[0][0], "%s of %s", have, all);

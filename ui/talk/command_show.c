@@ -41,7 +41,7 @@ static void size_row(struct sheet *sheet, const char *name, uint64_t a, uint64_t
 void run_plan(struct talk *t, const char *args)
 {
     struct mw_sample *s = malloc(sizeof *s);
-    struct sheet *sheet = sheet_new("Plan", NULL);
+    struct sheet *sheet = talk_has_plan(t) ? sheet_new("Plan", NULL) : NULL;
     const struct plan *plan = talk_plan(t);
     uint64_t used = 0;
     struct mw_diagnosis d;
@@ -49,6 +49,8 @@ void run_plan(struct talk *t, const char *args)
 
     (void)args;
     if (s == NULL || sheet == NULL) {
+        if (!talk_has_plan(t))
+            talk_error(t, TALK_NO_PLAN);
         free(s);
         sheet_free(sheet);
         return;

@@ -178,6 +178,11 @@ const struct plan *talk_plan(const struct talk *t)
     return &t->plan;
 }
 
+bool talk_has_plan(const struct talk *t)
+{
+    return t->plan.budget_bytes > 0;
+}
+
 const struct mw_receipt *talk_last(const struct talk *t)
 {
     return t->has_last ? &t->last : NULL;
@@ -284,7 +289,7 @@ bool talk_diagnose_now(struct talk *t, struct mw_diagnosis *out)
 int talk_try_plan(struct talk *t, const struct mw_options *o, struct plan *out, struct err *e)
 {
     if (t->engine->calls->plan == NULL)
-        return err_set(e, ERR_UNSUPPORTED, "this engine does not report the plan of its memory");
+        return err_set(e, ERR_UNSUPPORTED, TALK_NO_PLAN);
     return t->engine->calls->plan(t->engine, o, out, e);
 }
 

@@ -91,6 +91,9 @@ const char *talk_model_path(const struct talk *t);
 /* Returns the path of the model that is being opened in place of this one, or NULL. */
 const char *talk_opening_path(const struct talk *t);
 const struct plan *talk_plan(const struct talk *t);
+/* False: the engine does not report its plan, and talk_plan() has only the context. */
+bool talk_has_plan(const struct talk *t);
+#define TALK_NO_PLAN "this engine does not report the plan of its memory"
 const struct mw_receipt *talk_last(const struct talk *t); /* the last answer's; or NULL */
 /* Tokens per second of the last answer; 0 if the plan has changed since. */
 double talk_measured(const struct talk *t);

@@ -43,19 +43,31 @@ static char *speed_text(struct talk *t, char *buf, size_t n)
     return buf;
 }
 
+/* "budget 1.46 GiB", with what comes before and after it; "": not known. */
+static char *budget_text(const struct talk *t, const char *before, const char *after, char *buf,
+                         size_t n)
+{
+    char size[16];
+
+    buf[0] = '\0';
+    if (talk_has_plan(t))
+        snprintf(buf, n, "%sbudget %s%s", before,
+                 units_size(size, sizeof size, t->plan.budget_bytes), after);
+    return buf;
+}
+
 /* Introduce the model that was loaded. */
 static void introduce(struct talk *t)
 {
     const char *name = t->info.name[0] != '\0' ? t->info.name : t->model_path;
-    char budget[16], clean[200], speed[80];
+    char budget[40], clean[200], speed[80];
 
     if (t->o->options->quiet)
         return;
     clean_line(clean, sizeof clean, name, strlen(name));
-    talk_notice(t, "%s (%s, %s): budget %s, context %u%s. /help lists commands and keys.",
-                clean, t->info.arch, t->info.type,
-                units_size(budget, sizeof budget, t->plan.budget_bytes), t->plan.n_ctx,
-                speed_text(t, speed, sizeof speed));
+    talk_notice(t, "%s (%s, %s): %scontext %u%s. /help lists commands and keys.", clean,
+                t->info.arch, t->info.type, budget_text(t, "", ", ", budget, sizeof budget),
+                t->plan.n_ctx, speed_text(t, speed, sizeof speed));
     if (t->info.n_ctx_train > 0 && t->plan.n_ctx > t->info.n_ctx_train)
         talk_notice(t, "that context is more than the %u tokens that the model was trained for",
                     t->info.n_ctx_train);
@@ -117,10 +129,10 @@ static void changed_text(char *buf, size_t n, const struct mw_options *was,
 
 static void announce_plan(struct talk *t, const char *changed)
 {
-    char budget[16], speed[80];
+    char budget[40], speed[80];
 
-    talk_notice(t, "now: context %u, budget %s%s%s", t->plan.n_ctx,
-                units_size(budget, sizeof budget, t->plan.budget_bytes), changed,
+    talk_notice(t, "now: context %u%s%s%s", t->plan.n_ctx,
+                budget_text(t, ", ", "", budget, sizeof budget), changed,
                 speed_text(t, speed, sizeof speed));
 }
 
