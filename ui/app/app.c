@@ -148,7 +148,7 @@ static uint64_t wait_ns(const struct app *a, uint64_t now)
                     : a->cost.due_ns > now ? a->cost.due_ns - now
                                            : 0;
 
-    if (a->models.has_work || a->wall.making != NULL)
+    if ((a->models.pick != NULL && pick_has_work(a->models.pick)) || a->wall.making != NULL)
         return 0;
     if (a->dirt != 0 && left(a->frame_ns, FRAME_NS, now) < wait)
         wait = left(a->frame_ns, FRAME_NS, now);

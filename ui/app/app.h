@@ -97,7 +97,6 @@ struct app {
     struct sheet *sheet; /* in MODE_SHEET, else NULL */
     struct {
         struct pick *pick; /* in MODE_MODELS, else NULL */
-        bool has_work;     /* models are still to be described */
         int y, x;          /* of its corner on the screen */
     } models;
     char find[128];                    /* typed in MODE_FIND */

@@ -1,21 +1,13 @@
 /* memwall replay: plays a recording in the dashboard, with pause, steps, speed and rewind. */
 #include "config.h"
 
-#include <errno.h>
 #include <math.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "engine/base/clock.h"
 #include "ui/dash/player.h"
 #include "ui/talk/help.h"
-#include "ui/term/keys.h"
-#include "ui/term/term.h"
+#include "ui/term/screen.h"
 #include "ui/text/sheet.h"
 #include "ui/ui.h"
 
@@ -23,16 +15,14 @@
 #define JUMP_S  5.0
 
 struct replay {
-    struct term *term;
-    struct keys *keys;
+    struct screen screen;
     struct dash *dash;
     struct player *player;
     struct sheet *help; /* NULL: it is not open */
-    bool is_paused, is_leaving, is_dirty, is_large;
+    bool is_paused, is_dirty;
     double speed;
     uint64_t every_ns; /* between two pictures */
     uint64_t tick_ns;  /* when time was last advanced */
-    int status;
 };
 
 /* ---- drawing ---- */
@@ -59,7 +49,7 @@ static void bar_text(const struct replay *r, char *buf, size_t n)
 
 static void draw(struct replay *r)
 {
-    struct canvas screen = term_canvas(r->term), c;
+    struct canvas screen = term_canvas(r->screen.term), c;
     char line[400];
 
     c = canvas_sub(&screen, 0, 0, screen.height - 1, screen.width);
@@ -69,8 +59,8 @@ static void draw(struct replay *r)
     bar_text(r, line, sizeof line);
     canvas_blank(&screen, screen.height - 1, 0, screen.width, style_of(ROLE_STATUS));
     canvas_text(&screen, screen.height - 1, 1, style_of(ROLE_STATUS), line);
-    term_frame(r->term, -1, 0, r->is_large);
-    r->is_dirty = r->is_large = false;
+    screen_frame(&r->screen, -1, 0);
+    r->is_dirty = false;
 }
 
 /* ---- time ---- */
@@ -115,10 +105,10 @@ static void help_key(struct replay *r, const struct key *key)
         return;
     sheet_free(r->help);
     r->help = NULL;
-    r->is_large = true;
+    r->screen.is_large = true;
 }
 
-/* ---- keys and signals ---- */
+/* ---- keys ---- */
 
 static void on_name(struct replay *r, enum key_name name)
 {
@@ -140,7 +130,7 @@ static void on_char(struct replay *r, uint32_t ch)
     switch (ch) {
     case 'q':
     case 'C' - 64:
-    case 'D' - 64: r->is_leaving = true; break;
+    case 'D' - 64: screen_leave(&r->screen, 0); break;
     case '?': open_help(r); break;
     case ' ': set_paused(r, !r->is_paused); break;
     case '.':
@@ -153,111 +143,62 @@ static void on_char(struct replay *r, uint32_t ch)
     case '1': r->speed = 1; break;
     case '<': seek(r, -JUMP_S); break;
     case '>': seek(r, JUMP_S); break;
-    case 'L' - 64:
-        term_redraw(r->term);
-        r->is_large = true;
-        break;
-    case 'Z' - 64:
-        term_stop(r->term);
-        r->is_large = true;
-        break;
     }
 }
 
 /* The mouse chooses a layer too. */
 static void on_mouse(struct replay *r, const struct key *key)
 {
-    struct canvas screen = term_canvas(r->term);
+    struct canvas screen = term_canvas(r->screen.term);
 
     if (key->mouse.what == MOUSE_PRESS && key->mouse.button == 0)
         (void)dash_click(r->dash, screen.height - 1, screen.width, key->mouse.y, key->mouse.x);
 }
 
-static void take_keys(struct replay *r, bool readable)
+static void on_key(void *ctx, const struct key *key)
 {
-    struct key key;
+    struct replay *r = ctx;
 
-    if (readable && !term_read(r->term, r->keys)) {
-        r->status = 128 + SIGHUP;
-        r->is_leaving = true;
-        return;
-    }
-    while (!r->is_leaving && keys_next(r->keys, clock_ns(), &key)) {
-        r->is_dirty = true;
-        if (r->help != NULL && (key.kind == KEYS_NAMED || key.kind == KEYS_CHAR))
-            help_key(r, &key);
-        else if (key.kind == KEYS_NAMED)
-            on_name(r, key.name);
-        else if (key.kind == KEYS_CHAR && key.mods == 0)
-            on_char(r, key.ch);
-        else if (key.kind == KEYS_MOUSE)
-            on_mouse(r, &key);
-        else if (key.kind == KEYS_REPLY)
-            r->is_large |= term_take_reply(r->term, &key);
-    }
-}
-
-static void take_signals(struct replay *r)
-{
-    int sig;
-
-    while ((sig = term_signal(r->term)) != 0)
-        if (term_obey(r->term, sig)) {
-            r->is_large = true;
-        } else {
-            r->status = sig == SIGINT ? 0 : 128 + sig;
-            r->is_leaving = true;
-        }
+    r->is_dirty = true;
+    if (r->help != NULL && (key->kind == KEYS_NAMED || key->kind == KEYS_CHAR))
+        help_key(r, key);
+    else if (key->kind == KEYS_NAMED)
+        on_name(r, key->name);
+    else if (key->kind == KEYS_CHAR && key->mods == 0)
+        on_char(r, key->ch);
+    else if (key->kind == KEYS_MOUSE)
+        on_mouse(r, key);
 }
 
 static uint64_t wait_ns(const struct replay *r)
 {
-    uint64_t now = clock_ns(), keys = keys_wait(r->keys, now), wait = UINT64_MAX;
+    uint64_t now = clock_ns(), keys = keys_wait(r->screen.keys, now), wait = UINT64_MAX;
 
     if (!r->is_paused && !player_is_at_end(r->player))
         wait = now - r->tick_ns < r->every_ns ? r->every_ns - (now - r->tick_ns) : 0;
     return keys < wait ? keys : wait;
 }
 
-static int loop(struct replay *r, struct err *e)
-{
-    while (!r->is_leaving) {
-        struct pollfd fds[] = { { term_fd(r->term), POLLIN, 0 },
-                                { term_signal_fd(r->term), POLLIN, 0 } };
-        uint64_t wait = wait_ns(r);
-        struct timespec t = { (time_t)(wait / 1000000000u), (long)(wait % 1000000000u) };
-
-        if (ppoll(fds, 2, wait == UINT64_MAX ? NULL : &t, NULL) < 0 && errno != EINTR)
-            return err_sys(e, "cannot wait for keys");
-        if (fds[1].revents != 0)
-            take_signals(r);
-        take_keys(r, fds[0].revents != 0);
-        tick(r);
-        if ((r->is_dirty || r->is_large) && !r->is_leaving)
-            draw(r);
-    }
-    return r->status;
-}
-
 static int play(struct replay *r, const struct ui_replay_options *o, struct err *e)
 {
-    struct term_options term = { .ui = &o->ui, .config_dir = o->paths.config_dir };
-
-    if (player_open(&r->player, o->path, e) != 0 || term_new(&r->term, &term, e) != 0)
+    if (player_open(&r->player, o->path, e) != 0 ||
+        screen_open(&r->screen, &o->ui, o->paths.config_dir, e) != 0)
         return -1;
-    r->dash = dash_new(o->ui.graph == UI_GRAPH_AUTO ? term_graph(r->term) : o->ui.graph, e);
-    r->keys = keys_new();
-    if (r->keys != NULL)
-        keys_set_mouse(r->keys, !o->ui.no_mouse);
-    if (r->dash == NULL || r->keys == NULL)
-        return err_memory(e, "the dashboard");
-    if (term_start(r->term, r->keys, e) != 0)
+    r->dash =
+        dash_new(o->ui.graph == UI_GRAPH_AUTO ? term_graph(r->screen.term) : o->ui.graph, e);
+    if (r->dash == NULL)
         return -1;
     player_step(r->player, r->dash);
     r->tick_ns = clock_ns();
-    r->is_large = true;
     draw(r);
-    return loop(r, e);
+    while (!r->screen.is_leaving) {
+        if (screen_take(&r->screen, wait_ns(r), e) != 0)
+            return -1;
+        tick(r);
+        if ((r->is_dirty || r->screen.is_large) && !r->screen.is_leaving)
+            draw(r);
+    }
+    return r->screen.status;
 }
 
 int ui_replay(const struct ui_replay_options *o, struct err *e)
@@ -265,12 +206,14 @@ int ui_replay(const struct ui_replay_options *o, struct err *e)
     int every_ms = o->ui.refresh_ms > 0 ? o->ui.refresh_ms : TICK_MS;
     struct replay r = { .speed = o->speed > 0 ? o->speed : 1,
                         .every_ns = (uint64_t)every_ms * 1000 * 1000 };
-    int rc = play(&r, o, e);
+    int rc;
 
-    term_free(r.term);
+    r.screen = (struct screen){ on_key, &r, .can_stop = true };
+    rc = play(&r, o, e);
+
+    screen_close(&r.screen);
     sheet_free(r.help);
     player_close(r.player);
     dash_free(r.dash);
-    keys_free(r.keys);
     return rc;
 }

@@ -11,18 +11,14 @@
  */
 #include "config.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine/base/clock.h"
 #include "ui/dash/large.h"
-#include "ui/term/keys.h"
-#include "ui/term/term.h"
+#include "ui/term/screen.h"
 #include "ui/text/wrap.h"
 #include "ui/ui.h"
 
@@ -32,11 +28,7 @@
 #define FLAT_ROWS (1 + 1 + UI_SIDE_LINES) /* without the large figure */
 
 struct ui_sides_screen {
-    struct term *term;
-    struct keys *keys;
-    bool is_large; /* the next frame draws everything */
-    bool is_leaving;
-    int status;
+    struct screen screen;
 };
 
 /* ---- drawing ---- */
@@ -130,7 +122,7 @@ static void draw_end(const struct canvas *screen, const char *text)
 
 static void draw(struct ui_sides_screen *s, const struct ui_sides *all)
 {
-    struct canvas screen = term_canvas(s->term), c;
+    struct canvas screen = term_canvas(s->screen.term), c;
     int top = screen.height > FULL_ROWS + 4 ? 2 : 1;
 
     canvas_clear(&screen, style_of(ROLE_TEXT));
@@ -139,69 +131,17 @@ static void draw(struct ui_sides_screen *s, const struct ui_sides *all)
     draw_sides(&c, all);
     draw_end(&screen, all->end);
     draw_keys(&screen, all);
-    term_frame(s->term, -1, 0, s->is_large);
-    s->is_large = false;
+    screen_frame(&s->screen, -1, 0);
 }
 
-/* ---- keys and signals ---- */
-
-static void on_char(struct ui_sides_screen *s, uint32_t ch)
+static void on_key(void *ctx, const struct key *key)
 {
-    switch (ch) {
-    case 'q':
-    case 'C' - 64:
-    case 'D' - 64: s->is_leaving = true; break;
-    case 'L' - 64:
-        term_redraw(s->term);
-        s->is_large = true;
-        break;
-    }
-}
+    struct ui_sides_screen *s = ctx;
+    bool is_char = key->kind == KEYS_CHAR && key->mods == 0;
 
-static void take_keys(struct ui_sides_screen *s, bool readable)
-{
-    struct key key;
-
-    if (readable && !term_read(s->term, s->keys)) {
-        s->status = 128 + SIGHUP;
-        s->is_leaving = true;
-        return;
-    }
-    while (!s->is_leaving && keys_next(s->keys, clock_ns(), &key)) {
-        if (key.kind == KEYS_NAMED && key.name == KEYS_ESC)
-            s->is_leaving = true;
-        else if (key.kind == KEYS_CHAR && key.mods == 0)
-            on_char(s, key.ch);
-        else if (key.kind == KEYS_REPLY)
-            s->is_large |= term_take_reply(s->term, &key);
-    }
-}
-
-static void take_signals(struct ui_sides_screen *s)
-{
-    int sig;
-
-    while ((sig = term_signal(s->term)) != 0)
-        if (term_obey(s->term, sig)) {
-            s->is_large = true;
-        } else {
-            s->status = 128 + sig;
-            s->is_leaving = true;
-        }
-}
-
-/* Wait at most this long for keys and signals, and take them.  UINT64_MAX: without end. */
-static void take(struct ui_sides_screen *s, uint64_t wait_ns)
-{
-    struct pollfd fds[] = { { term_fd(s->term), POLLIN, 0 },
-                            { term_signal_fd(s->term), POLLIN, 0 } };
-    struct timespec t = { (time_t)(wait_ns / 1000000000u), (long)(wait_ns % 1000000000u) };
-
-    if (ppoll(fds, 2, wait_ns == UINT64_MAX ? NULL : &t, NULL) < 0 && errno != EINTR)
-        s->is_leaving = true;
-    if (fds[1].revents != 0)
-        take_signals(s);
-    take_keys(s, fds[0].revents != 0);
+    if ((key->kind == KEYS_NAMED && key->name == KEYS_ESC) ||
+        (is_char && (key->ch == 'q' || key->ch == 'C' - 64 || key->ch == 'D' - 64)))
+        screen_leave(&s->screen, 0);
 }
 
 /* ---- interface ---- */
@@ -209,60 +149,59 @@ static void take(struct ui_sides_screen *s, uint64_t wait_ns)
 int ui_sides_open(struct ui_sides_screen **out, const struct ui_options *o,
                   const struct ui_paths *paths, struct err *e)
 {
-    struct term_options term = { .ui = o, .config_dir = paths->config_dir };
     struct ui_sides_screen *s = calloc(1, sizeof *s);
 
     *out = NULL;
     if (s == NULL)
         return err_memory(e, "the screen");
-    if (term_new(&s->term, &term, e) != 0)
-        goto fail;
-    s->keys = keys_new();
-    if (s->keys == NULL) {
-        err_memory(e, "the keys");
-        goto fail;
+    s->screen = (struct screen){ on_key, s, .on_interrupt = 128 + SIGINT };
+    if (screen_open(&s->screen, o, paths->config_dir, e) != 0) {
+        ui_sides_close(s);
+        return -1;
     }
-    if (term_start(s->term, s->keys, e) != 0)
-        goto fail;
-    s->is_large = true;
     *out = s;
     return 0;
-
-fail:
-    ui_sides_close(s);
-    return -1;
 }
 
 void ui_sides_close(struct ui_sides_screen *s)
 {
     if (s == NULL)
         return;
-    term_free(s->term);
-    keys_free(s->keys);
+    screen_close(&s->screen);
     free(s);
 }
 
 void ui_sides_watch(const struct ui_sides_screen *s, int fd[2])
 {
-    fd[0] = term_fd(s->term);
-    fd[1] = term_signal_fd(s->term);
+    fd[0] = term_fd(s->screen.term);
+    fd[1] = term_signal_fd(s->screen.term);
+}
+
+/* Take keys for so long, and draw. */
+static bool take(struct ui_sides_screen *s, uint64_t wait_ns, const struct ui_sides *all)
+{
+    struct err ignored = ERR_INIT;
+
+    (void)screen_take(&s->screen, wait_ns, &ignored);
+    if (!s->screen.is_leaving)
+        draw(s, all);
+    return !s->screen.is_leaving;
 }
 
 bool ui_sides_draw(struct ui_sides_screen *s, const struct ui_sides *all)
 {
-    take(s, 0);
-    if (!s->is_leaving)
-        draw(s, all);
-    return !s->is_leaving;
+    return take(s, 0, all);
 }
 
 void ui_sides_wait(struct ui_sides_screen *s, const struct ui_sides *all)
 {
-    while (ui_sides_draw(s, all))
-        take(s, keys_wait(s->keys, clock_ns()));
+    bool stays = take(s, 0, all);
+
+    while (stays)
+        stays = take(s, keys_wait(s->screen.keys, clock_ns()), all);
 }
 
 int ui_sides_status(const struct ui_sides_screen *s)
 {
-    return s->status;
+    return s->screen.status;
 }

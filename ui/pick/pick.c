@@ -18,6 +18,7 @@
 #define TALL         20 /* rows from which the details are below */
 #define DETAILS_ROWS 11
 #define WHEEL_ROWS   3
+#define WORK_NS      ((uint64_t)10 * 1000 * 1000) /* between two looks at the keys */
 
 /* Rows of the canvas. */
 #define TITLE_ROW  0
@@ -37,6 +38,7 @@ struct pick {
     size_t n_shown, cursor, top;
     int rows;    /* of the list, when it was drawn */
     size_t next; /* index to describe next */
+    bool has_work;
     struct {
         uint64_t at_ns;
         size_t row;
@@ -86,29 +88,37 @@ static void list_again(struct pick *p)
     list(p, f != NULL ? f->path : NULL);
 }
 
-struct pick *pick_new(struct mw_models *models, struct mw_describer *describer,
-                      const char *current)
+struct pick *pick_new(const struct ui_models *models, const struct mw_options *o,
+                      const char *current, struct err *e)
 {
-    struct pick *p = calloc(1, sizeof *p);
-    size_t n = mw_models_count(models);
+    struct pick *p;
 
-    if (p == NULL) {
-        mw_models_free(models);
-        mw_describer_free(describer);
+    if (models->places == NULL) {
+        err_set(e, ERR_UNSUPPORTED, "the places of models are not known");
         return NULL;
     }
-    p->models = models;
-    p->describer = describer;
-    p->shown = malloc((n + 1) * sizeof *p->shown);
+    p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        err_memory(e, "the list of models");
+        return NULL;
+    }
+    if (mw_models_find(&p->models, models->places, e) != 0 ||
+        mw_describer_new(&p->describer, o, &models->describe, e) != 0) {
+        pick_free(p);
+        return NULL;
+    }
+    p->shown = malloc((mw_models_count(p->models) + 1) * sizeof *p->shown);
     if (p->shown == NULL) {
+        err_memory(e, "the list of models");
         pick_free(p);
         return NULL;
     }
     p->is_in_chat = current != NULL;
-    if (current != NULL && mw_models_of(models, current) != NULL)
-        p->current = mw_models_of(models, current)->path;
+    if (current != NULL && mw_models_of(p->models, current) != NULL)
+        p->current = mw_models_of(p->models, current)->path;
+    p->has_work = true;
     p->order = MW_BY_USE;
-    mw_models_sort(models, p->order);
+    mw_models_sort(p->models, p->order);
     list(p, p->current);
     return p;
 }
@@ -157,7 +167,8 @@ static void describe(struct pick *p, size_t i)
     mw_describe(p->describer, p->models, i);
 }
 
-bool pick_work(struct pick *p)
+/* Describe one more model.  Returns false once all are described. */
+static bool describe_next(struct pick *p)
 {
     const struct mw_found *f = pick_chosen(p);
     size_t n = mw_models_count(p->models);
@@ -172,6 +183,21 @@ bool pick_work(struct pick *p)
         return false;
     describe(p, p->next);
     return true;
+}
+
+bool pick_has_work(const struct pick *p)
+{
+    return p->has_work;
+}
+
+bool pick_work(struct pick *p)
+{
+    uint64_t end = clock_ns() + WORK_NS;
+    bool had_work = p->has_work;
+
+    while (p->has_work && clock_ns() < end)
+        p->has_work = describe_next(p);
+    return had_work;
 }
 
 /* ---- keys ---- */
@@ -312,7 +338,7 @@ static enum pick_result mouse_key(struct pick *p, const struct key *key)
     return PICK_STAYS;
 }
 
-enum pick_result pick_key(struct pick *p, const struct key *key)
+static enum pick_result any_key(struct pick *p, const struct key *key)
 {
     switch (key->kind) {
     case KEYS_NAMED: return named_key(p, key->name);
@@ -320,6 +346,15 @@ enum pick_result pick_key(struct pick *p, const struct key *key)
     case KEYS_MOUSE: return mouse_key(p, key);
     default: return PICK_IGNORES;
     }
+}
+
+enum pick_result pick_key(struct pick *p, const struct key *key)
+{
+    enum pick_result result = any_key(p, key);
+
+    p->has_work |=
+        result == PICK_STAYS; /* a setting or the highlighted model may have changed */
+    return result;
 }
 
 /* ---- drawing ---- */

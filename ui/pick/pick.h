@@ -24,15 +24,16 @@
 #include "ui/options/options.h"
 #include "ui/term/canvas.h"
 #include "ui/term/keys.h"
+#include "ui/ui.h"
 
 struct pick;
 
 /*
- * Make a picker of the models, which it takes over with the describer, also if it fails (NULL:
- * no memory).  current is the path of the model that is open, or NULL.
+ * Find the models and make a picker of them, which predicts their plans with the options *o.
+ * current is the path of the model that is open, or NULL.  Returns NULL with *e.
  */
-struct pick *pick_new(struct mw_models *models, struct mw_describer *describer,
-                      const char *current);
+struct pick *pick_new(const struct ui_models *models, const struct mw_options *o,
+                      const char *current, struct err *e);
 /* Let budget, context and types of keys and values be chosen, beginning with these. */
 void pick_set_wish(struct pick *p, const struct options *o, const char *kept_file);
 /* Set those that were chosen in *o; they count as given on the command line. */
@@ -53,7 +54,9 @@ const struct mw_found *pick_chosen(const struct pick *p);
 /* The same as a text for mw_models_resolve(): the name if it stands for more than a file. */
 const char *pick_target(const struct pick *p);
 
-/* Describe one more model.  Returns false once all are described. */
+/* Whether models are still to be described. */
+bool pick_has_work(const struct pick *p);
+/* Describe models for some milliseconds.  Returns whether there was one. */
 bool pick_work(struct pick *p);
 
 /* *y, *x: the cursor in the filter. */

@@ -18,6 +18,7 @@ libui_a_SOURCES += \
 	ui/term/modes.c ui/term/modes.h \
 	ui/term/path.c ui/term/path.h \
 	ui/term/role.c ui/term/role.h \
+	ui/term/screen.c ui/term/screen.h \
 	ui/term/sgr.c ui/term/sgr.h \
 	ui/term/term.c ui/term/term.h \
 	ui/term/theme.c ui/term/theme.h \
