@@ -11,6 +11,7 @@ libengine_a_SOURCES += \
 	engine/base/lookalike.c engine/base/lookalike.h \
 	engine/base/near.c engine/base/near.h \
 	engine/base/greatest.c engine/base/greatest.h \
+	engine/base/numbers.c engine/base/numbers.h \
 	engine/base/units.c engine/base/units.h \
 	engine/base/utf8.c engine/base/utf8.h \
 	engine/base/visible.c engine/base/visible.h \

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/base/numbers.h"
+
 const char *mw_store_name(enum mw_store s)
 {
     static const char *const names[] = {
@@ -216,18 +218,12 @@ void mw_models_sort(struct mw_models *m, enum mw_models_order order)
         qsort(m->entries, m->n, sizeof m->entries[0], compare[order]);
 }
 
-/* "1.2", "0.35", "120" */
-static void rate_text(char *buf, size_t n, double tps)
-{
-    snprintf(buf, n, "%.*f", tps < 0.095 ? 3 : tps < 0.95 ? 2 : tps < 9.5 ? 1 : 0, tps);
-}
-
 void mw_fit_text(const struct mw_found *f, char *buf, size_t n)
 {
     char size[16], rate[24], need[16], parts[64];
 
     units_size(size, sizeof size, f->plan.budget_bytes);
-    rate_text(rate, sizeof rate, f->plan.decode_tps);
+    numbers_rough(rate, sizeof rate, f->plan.decode_tps);
     if (f->plan.is_doubtful)
         strcat(rate, "?");
     /* First, because a narrow terminal cuts the end. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "engine/base/units.h"
 #include "engine/memwall.h"
 #include "engine/plan/advice.h"
@@ -67,13 +68,6 @@ char *mw_diagnosis_command(const struct mw_diagnosis *d, char *buf, size_t n)
     return buf;
 }
 
-/* "0.55", "3.4", "24", "370" */
-static char *rate_text(char *buf, size_t n, double tps)
-{
-    snprintf(buf, n, "%.*f", units_two_decimals(tps), units_two_digits(tps));
-    return buf;
-}
-
 char *mw_diagnosis_advice(const struct mw_diagnosis *d, const char *before, char *buf, size_t n)
 {
     char command[32], rate[16];
@@ -83,7 +77,7 @@ char *mw_diagnosis_advice(const struct mw_diagnosis *d, const char *before, char
         bool is_limited = d->held_back[0] != '\0' && strcmp(d->advice, "more_budget") == 0;
 
         snprintf(buf, n, "%s%s%s%s%s%s%s%s", before, command, d->to_tps > 0 ? " for ~" : "",
-                 d->to_tps > 0 ? rate_text(rate, sizeof rate, d->to_tps) : "",
+                 d->to_tps > 0 ? numbers_rough(rate, sizeof rate, d->to_tps) : "",
                  d->to_tps > 0 ? " tok/s" : "", is_limited ? ", all that " : "",
                  is_limited ? d->held_back : "", is_limited ? " allows" : "");
         return buf;
@@ -121,7 +115,7 @@ static void predicted_text(const struct mw_diagnosis *d, char *buf, size_t n)
     if (!(d->tps > 0))
         return;
     len = snprintf(buf, n, "~%s: the plan predicts ~%s tok/s; ", mw_diagnosis_label(d),
-                   rate_text(rate, sizeof rate, d->tps));
+                   numbers_rough(rate, sizeof rate, d->tps));
     if (d->binds == MW_BINDS_OTHERS)
         snprintf(buf + len, n - (size_t)len, "other programs use the processors");
     else if (d->read_bytes > 0)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "ui/text/receipt.h"
+#include "engine/base/numbers.h"
 
 #define LINE_MAX_COLUMNS 77 /* a line that wraps cannot be redrawn */
 #define ECHO_COLUMNS     2  /* "^C", which the terminal prints after the text */
@@ -83,7 +83,7 @@ void progress_count(struct progress *p, const char *what, const char *unit, uint
     time_text(left, sizeof left, (double)(total - n) / rate);
     snprintf(text, sizeof text, "%s %3.0f %% of %s%" PRIu64 " %s, %s %s/s, about %s left", what,
              100.0 * (double)n / (double)total, about, total, unit,
-             receipt_rate(per_s, sizeof per_s, rate),
+             numbers_measured(per_s, sizeof per_s, rate),
              strcmp(unit, "tokens") == 0 ? "tok" : unit, left);
     progress_text(p, text);
 }
@@ -119,8 +119,8 @@ void progress_sample(struct progress *p, const struct mw_sample *s, bool is_thin
         return;
     if (s->decode_ns > 0 && s->n_decoded > 1)
         snprintf(rate, sizeof rate, ", %s tok/s",
-                 receipt_rate(per_s, sizeof per_s,
-                              (double)(s->n_decoded - 1) * 1e9 / (double)s->decode_ns));
+                 numbers_measured(per_s, sizeof per_s,
+                                  (double)(s->n_decoded - 1) * 1e9 / (double)s->decode_ns));
     if (s->os.t_ns != 0 && s->os.charged.why_not == NULL)
         snprintf(memory, sizeof memory, ", %s of %s",
                  units_size(a, sizeof a, s->os.charged.value),

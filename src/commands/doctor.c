@@ -24,7 +24,6 @@
 #include "src/models/known.h"
 #include "src/models/models.h"
 #include "src/settings.h"
-#include "ui/text/receipt.h"
 
 static _Atomic bool
     cancelled; /* set by Ctrl-C: the measurement ends, what there is is printed */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "engine/base/new_file.h"
+#include "engine/base/numbers.h"
 #include "src/base/paths.h"
 #include "src/base/progress.h"
 #include "src/command.h"
@@ -29,7 +30,6 @@
 #include "src/report/page_results.h"
 #include "src/report/page_stop.h"
 #include "src/settings.h"
-#include "ui/text/receipt.h"
 
 #define DEFAULT_OUTPUT "memwall-report.html"
 #define MACHINE_S      15 /* what doctor takes */
@@ -189,7 +189,7 @@ static void announce_runs(struct job *j, const uint64_t *budget, size_t n)
                  n + 2);
     snprintf(text, sizeof text,
              "running the model takes about %s%s; Ctrl-C keeps what was measured",
-             receipt_time(time, sizeof time, seconds + 1), limit);
+             numbers_time(time, sizeof time, seconds + 1), limit);
     announce(j, text);
 }
 

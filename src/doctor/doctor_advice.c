@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/text/receipt.h"
+#include "engine/base/numbers.h"
 
 #define MUCH       0.1  /* share of time that tasks waited, or that the host took */
 #define BUSY       0.25 /* share of time that tasks waited for a processor */
@@ -168,7 +168,7 @@ void advice_model(struct mw_model *m, const struct mw_options *o, const struct p
         snprintf(text, sizeof text, "%c%s.", toupper((unsigned char)advice[0]), advice + 1);
     } else if (d.to_tps > 0) {
         snprintf(text, sizeof text, "%s instead of ~%s.", advice,
-                 receipt_rough(rate, sizeof rate, d.tps));
+                 numbers_rough(rate, sizeof rate, d.tps));
     } else {
         snprintf(text, sizeof text, "%c%s.", toupper((unsigned char)advice[0]), advice + 1);
     }

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "engine/base/numbers.h"
 #include "src/machine/limit_words.h"
 #include "ui/text/receipt.h"
 
@@ -87,7 +88,7 @@ void summary_model(const char *name, const struct mw_limits *l, const struct pla
         snprintf(rate, sizeof rate, ", which is read at %s",
                  units_rate(a, sizeof a, l->memory_bytes_s));
     snprintf(text, sizeof text, "Answers: %s tokens per second, limited by %s%s.",
-             receipt_predicted(b, sizeof b, p->decode_tps, p->is_doubtful), limit_words(p->binds),
-             rate);
+             numbers_predicted(b, sizeof b, p->decode_tps, p->is_doubtful),
+             limit_words(p->binds), rate);
     fn(ctx, "binds", text);
 }

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "src/machine/kept_limits.h"
 #include "src/models/known.h"
-#include "ui/text/receipt.h"
 
 /* One line of the table. */
 struct wall {
@@ -62,8 +62,7 @@ static void print_rate(FILE *to, double tps, bool is_doubtful)
 {
     char rate[24];
 
-    fprintf(to, " %8s",
-            tps > 0 ? receipt_predicted(rate, sizeof rate, tps, is_doubtful) : "-");
+    fprintf(to, " %8s", tps > 0 ? numbers_predicted(rate, sizeof rate, tps, is_doubtful) : "-");
 }
 
 static void print_head(FILE *to, int width)

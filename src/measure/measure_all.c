@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/numbers.h"
 #include "src/base/progress.h"
 #include "src/base/signals.h"
 #include "src/command.h"
 #include "src/measure/measure_child.h"
-#include "ui/text/receipt.h"
 
 #define SILENT_NS ((uint64_t)30 * 1000 * 1000 * 1000) /* at most, without a terminal */
 
@@ -107,7 +107,7 @@ static void draw(struct work *w, const char *stage, uint32_t done, uint32_t tota
         snprintf(count, sizeof count, " %" PRIu32 "/%" PRIu32, done, total);
     if (left_s(w) > 0)
         snprintf(end, sizeof end, ", about %s left",
-                 receipt_time(left, sizeof left, left_s(w)));
+                 numbers_time(left, sizeof left, left_s(w)));
     snprintf(text, sizeof text, "round %" PRIu32 "/%" PRIu32 ", point %zu/%zu, %s: %s%s%s",
              w->round + 1, r->n_repeat, w->point + 1, r->n_point,
              setting_text(p, DIM_MEMORY, budget, sizeof budget), stage, count, end);
@@ -128,7 +128,7 @@ static void say(struct work *w, const char *what)
     double seconds = left_s(w);
 
     if (seconds > 0)
-        snprintf(end, sizeof end, ", about %s left", receipt_time(left, sizeof left, seconds));
+        snprintf(end, sizeof end, ", about %s left", numbers_time(left, sizeof left, seconds));
     snprintf(text, sizeof text, "run %zu of %zu, %s: %s%s", w->round * r->n_point + w->point + 1,
              r->n_repeat * r->n_point,
              setting_text(&r->point[w->point], DIM_MEMORY, budget, sizeof budget), what, end);
@@ -146,10 +146,10 @@ static void say_result(struct work *w)
         snprintf(text, sizeof text, "%s", point_status_name(p->status));
     else if (f->value[METRIC_DECODE] > 0)
         snprintf(text, sizeof text, "%s tok/s",
-                 receipt_rate(rate, sizeof rate, f->value[METRIC_DECODE]));
+                 numbers_measured(rate, sizeof rate, f->value[METRIC_DECODE]));
     else
         snprintf(text, sizeof text, "prompt %s tok/s",
-                 receipt_rate(rate, sizeof rate, f->value[METRIC_PROMPT]));
+                 numbers_measured(rate, sizeof rate, f->value[METRIC_PROMPT]));
     say(w, text);
 }
 
@@ -171,7 +171,7 @@ static void announce(struct work *w)
     seconds = left_s(w);
     if (seconds > 0)
         snprintf(about, sizeof about, " take%s about %s", n == 1 ? "s" : "",
-                 receipt_time(time, sizeof time, seconds + (double)n * w->open_s));
+                 numbers_time(time, sizeof time, seconds + (double)n * w->open_s));
     snprintf(text, sizeof text, "%zu run%s%s; Ctrl-C keeps what was measured", n,
              n == 1 ? "" : "s", about);
     progress_clear(&w->progress);

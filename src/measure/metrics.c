@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "ui/text/receipt.h"
+#include "engine/base/numbers.h"
 
 const struct metric metric_table[N_METRIC] = {
     [METRIC_PROMPT] = { "prompt_tps", "prompt", METRIC_IS_RATE, true, 1 },
@@ -93,7 +93,7 @@ char *metric_text(char *buf, size_t n, struct metric_unit unit, double value, bo
     else if (size == 0)
         snprintf(buf, n, "0");
     else if (size >= 999.5)
-        receipt_rate(buf, n, size);
+        numbers_measured(buf, n, size);
     else
         snprintf(buf, n, "%.*f",
                  size >= 99.95    ? 0

@@ -15,7 +15,6 @@
 #include "src/base/statistics.h"
 #include "ui/text/clean.h"
 #include "ui/text/quote.h"
-#include "ui/text/receipt.h"
 
 #define SIGNIFICANT 0.05
 #define MIN_WIDTH   40

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/numbers.h"
 #include "src/measure/sides.h"
 #include "ui/text/clean.h"
-#include "ui/text/receipt.h"
 
 #define ABOUT 1.1 /* times as fast that make no difference */
 
@@ -61,7 +61,7 @@ static void failed_text(const struct side *s, char *buf, size_t n)
 
     if (s->is_late)
         snprintf(buf, n, "%u of %u tokens when the time limit ended it, after %s", s->n_token,
-                 s->n_total, receipt_time(time, sizeof time, seconds(s->start_ns, s->end_ns)));
+                 s->n_total, numbers_time(time, sizeof time, seconds(s->start_ns, s->end_ns)));
     else
         snprintf(buf, n, "%.90s", s->point->error);
 }
@@ -77,11 +77,11 @@ static void work_text(const struct side *s, char *buf, size_t n)
     case SIDE_LOADS: snprintf(buf, n, "reads what fits, and evaluates a token"); break;
     case SIDE_DECODES:
         snprintf(buf, n, "%u of %u tokens, %s", s->n_token, s->n_total,
-                 receipt_time(time, sizeof time, seconds(s->decode_ns, clock_ns())));
+                 numbers_time(time, sizeof time, seconds(s->decode_ns, clock_ns())));
         break;
     case SIDE_DONE:
         snprintf(buf, n, "%u token%s in %s", s->n_token, s->n_token == 1 ? "" : "s",
-                 receipt_time(time, sizeof time,
+                 numbers_time(time, sizeof time,
                               s->n_token / point_median(s->point, METRIC_DECODE)));
         break;
     case SIDE_FAILED: failed_text(s, buf, n); break;
@@ -133,7 +133,7 @@ static void rate_text(const struct side *s, char *buf, size_t n)
 
     snprintf(buf, n, "-");
     if (rate.tps > 0)
-        receipt_rate(buf, n, rate.tps);
+        numbers_measured(buf, n, rate.tps);
 }
 
 static void unit_text(const struct side *s, char *buf, size_t n)
@@ -144,7 +144,7 @@ static void unit_text(const struct side *s, char *buf, size_t n)
     snprintf(buf, n, "tok/s%s", side_rate(s).is_below ? " at most" : "");
     if (predicted > 0)
         snprintf(buf + strlen(buf), n - strlen(buf), ", %s predicted",
-                 receipt_predicted(rate, sizeof rate, predicted, false));
+                 numbers_predicted(rate, sizeof rate, predicted, false));
 }
 
 static void times_text(double times, bool is_more, char *buf, size_t n)
@@ -170,7 +170,7 @@ char *sides_summary(const struct sides *s, char *buf, size_t n)
 
     for (int i = 0; i < UI_SIDES; i++) {
         rate[i] = side_rate(&s->side[i]);
-        receipt_rate(text[i], sizeof text[i], rate[i].tps);
+        numbers_measured(text[i], sizeof text[i], rate[i].tps);
     }
     times_text(times, is_more, suffix, sizeof suffix);
     if (rate[0].tps <= 0 || rate[0].is_below)

@@ -7,27 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "engine/base/visible.h"
-
-/* "4.63 B", "485 M", "12.3 K" */
-static const char *count_text(char *buf, size_t n, uint64_t v)
-{
-    static const struct {
-        double unit;
-        const char *name;
-    } units[] = { { 1e12, "T" }, { 1e9, "B" }, { 1e6, "M" }, { 1e3, "K" } };
-
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        double x = (double)v / units[i].unit;
-
-        if (x < 0.9995)
-            continue;
-        snprintf(buf, n, "%.*f %s", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x, units[i].name);
-        return buf;
-    }
-    snprintf(buf, n, "%llu", (unsigned long long)v);
-    return buf;
-}
 
 static void print_text(FILE *to, const struct mw_text_info *text, const struct err *no_text)
 {
@@ -94,8 +75,9 @@ static void print_head(FILE *to, const struct summary *s, const struct mw_text_i
             s->is_snapshot ? ", a snapshot" : "");
     fprintf(to, "  files         %u, %s\n", s->n_file, units_size(a, sizeof a, s->file_bytes));
     fprintf(to, "  parameters    %s, %s used per token; embeddings %s\n",
-            count_text(a, sizeof a, s->n_param), count_text(b, sizeof b, s->n_param_active),
-            count_text(c, sizeof c, s->n_param_embd));
+            numbers_parameters(a, sizeof a, s->n_param),
+            numbers_parameters(b, sizeof b, s->n_param_active),
+            numbers_parameters(c, sizeof c, s->n_param_embd));
     print_experts_and_context(to, s);
     print_text(to, text, no_text);
     print_defaults(to, s);
@@ -113,8 +95,8 @@ static void print_foreign(FILE *to, const struct summary *s, const struct mw_tex
     fprintf(to, "  architecture  %s, which memwall cannot run%s\n", s->arch,
             s->is_snapshot ? "; a snapshot" : "");
     fprintf(to, "  files         %u, %s\n", s->n_file, units_size(a, sizeof a, s->file_bytes));
-    fprintf(to, "  parameters    %s in %u tensors\n", count_text(a, sizeof a, s->n_param),
-            s->n_tensor);
+    fprintf(to, "  parameters    %s in %u tensors\n",
+            numbers_parameters(a, sizeof a, s->n_param), s->n_tensor);
     fprintf(to, "  layers        %u, width %u", s->n_layer, s->n_embd);
     if (s->n_ff > 0)
         fprintf(to, ", feed-forward %u", s->n_ff);
@@ -134,7 +116,7 @@ static void print_foreign_layers(FILE *to, const struct summary *s)
     fprintf(to, "\nlayer       bytes  parameters\n");
     for (uint32_t i = 0; i < s->n_layer; i++)
         fprintf(to, "%5u  %10s  %10s\n", i, units_size(a, sizeof a, s->layers[i].bytes),
-                count_text(b, sizeof b, s->layers[i].n_param));
+                numbers_parameters(b, sizeof b, s->layers[i].n_param));
 }
 
 static void print_sum(FILE *to, const char *name, uint64_t bytes, const char *what)
@@ -200,7 +182,7 @@ static void print_types(FILE *to, const struct summary *s)
         fprintf(to, "  %-8s %6u  %10s %6.1f%%  %10s\n", t->name, t->n_tensor,
                 units_size(a, sizeof a, t->bytes),
                 sum > 0 ? 100 * (double)t->bytes / (double)sum : 0,
-                count_text(b, sizeof b, t->n_param));
+                numbers_parameters(b, sizeof b, t->n_param));
     }
 }
 

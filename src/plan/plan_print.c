@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "engine/base/json_write.h"
+#include "engine/base/numbers.h"
 #include "src/machine/limit_words.h"
 #include "src/machine/limits_print.h"
 #include "src/plan/plan_table.h"
@@ -97,11 +98,11 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
         fprintf(to, "%s.\n", receipt_experts(experts, sizeof experts, p));
     if (p->decode_tps > 0) {
         fprintf(to, "Answers %s tok/s; limited by %s.",
-                receipt_predicted(rate, sizeof rate, p->decode_tps, p->is_doubtful),
+                numbers_predicted(rate, sizeof rate, p->decode_tps, p->is_doubtful),
                 limit_words(p->binds));
         if (p->prefill_tps > 0)
             fprintf(to, "  Prompts %s tok/s.",
-                    receipt_predicted(rate, sizeof rate, p->prefill_tps, p->is_doubtful));
+                    numbers_predicted(rate, sizeof rate, p->prefill_tps, p->is_doubtful));
         fputc('\n', to);
         if (mw_diagnosis_advice(more->diagnosis, "--", advice, sizeof advice)[0] != '\0')
             fprintf(to, "To make them faster: %s.\n", advice);

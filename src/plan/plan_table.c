@@ -5,8 +5,8 @@
 
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "src/plan/plan_print.h"
-#include "ui/text/receipt.h"
 
 #define LEAST_CTX   2048
 #define UNKNOWN_CTX 32768 /* if the model does not state what it was trained for */
@@ -119,8 +119,7 @@ static void print_rate(FILE *to, double tps, bool is_doubtful)
 {
     char rate[24];
 
-    fprintf(to, " %9s",
-            tps > 0 ? receipt_predicted(rate, sizeof rate, tps, is_doubtful) : "-");
+    fprintf(to, " %9s", tps > 0 ? numbers_predicted(rate, sizeof rate, tps, is_doubtful) : "-");
 }
 
 static void print_case(FILE *to, struct group *g, uint32_t n_ctx)

@@ -9,10 +9,10 @@
 #include <time.h>
 
 #include "engine/base/json_write.h"
+#include "engine/base/numbers.h"
 #include "src/report/page_html.h"
 #include "src/report/page_results.h"
 #include "ui/chart/markup.h"
-#include "ui/text/receipt.h"
 
 #define WALL_POINTS 64
 
@@ -129,7 +129,7 @@ static void write_track(const struct page *p, FILE *to)
                    t->run.model[0] != '\0' ? "" : t->run.arch, t->run.type,
                    units_size(budget, sizeof budget, t->run.budget_bytes), t->run.io,
                    t->n_token, mean > 0 ? " at a mean of " : "",
-                   mean > 0 ? receipt_rate(rate, sizeof rate, mean) : "",
+                   mean > 0 ? numbers_measured(rate, sizeof rate, mean) : "",
                    mean > 0 ? " tokens per second" : "");
     if (t->broken[0] != '\0')
         page_html_text(to, "The recording is damaged and was read up to %s.", t->broken);

@@ -7,11 +7,11 @@
 
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "src/machine/limit_words.h"
 #include "src/report/page.h"
 #include "src/report/page_html.h"
 #include "ui/chart/markup.h"
-#include "ui/text/receipt.h"
 
 struct text {
     char s[48];
@@ -29,7 +29,7 @@ static struct text rate_of(double tps)
 {
     struct text t;
 
-    receipt_rate(t.s, sizeof t.s, tps);
+    numbers_measured(t.s, sizeof t.s, tps);
     return t;
 }
 

@@ -10,9 +10,9 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/json_write.h"
+#include "engine/base/numbers.h"
 #include "src/base/progress.h"
 #include "src/text/prompt.h"
-#include "ui/text/receipt.h"
 
 #define WINDOW     512
 #define WINDOW_MIN 3 /* the first window that has a token to score */
@@ -97,10 +97,11 @@ static void print_score(const struct score *s, bool json, double seconds)
     if (json)
         print_score_json(s, mean, error, seconds);
     else
-        printf("perplexity %.4f +- %.4f over %" PRIu64 " tokens (%" PRIu64
-               " evaluated, %s tok/s)\n",
-               exp(mean), exp(mean) * error, s->n_scored, s->n_done,
-               receipt_rate(rate, sizeof rate, seconds > 0 ? (double)s->n_done / seconds : 0));
+        printf(
+            "perplexity %.4f +- %.4f over %" PRIu64 " tokens (%" PRIu64
+            " evaluated, %s tok/s)\n",
+            exp(mean), exp(mean) * error, s->n_scored, s->n_done,
+            numbers_measured(rate, sizeof rate, seconds > 0 ? (double)s->n_done / seconds : 0));
 }
 
 int eval_max_tokens(struct mw_model *m, const struct mw_options *engine, uint32_t *max,

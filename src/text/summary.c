@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "engine/base/numbers.h"
 #include "ui/text/receipt.h"
 
 const char *summary_done_name(enum mw_done done)
@@ -65,12 +66,12 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
 
     fprintf(to, "prompt   %" PRIu32 " token%s in %.1f s (%s tok/s)", r->n_prompt,
             r->n_prompt == 1 ? "" : "s", seconds(r->prefill_ns),
-            receipt_rate(tps, sizeof tps, rate(r->n_prompt, r->prefill_ns)));
+            numbers_measured(tps, sizeof tps, rate(r->n_prompt, r->prefill_ns)));
     if (r->n_reused > 0)
         fprintf(to, ", %" PRIu32 " reused", r->n_reused);
     fprintf(to, "\nanswer   %" PRIu32 " token%s in %.1f s (%s tok/s), the first after %.1f s\n",
             r->n_decoded, r->n_decoded == 1 ? "" : "s", seconds(r->decode_ns),
-            receipt_rate(tps, sizeof tps, receipt_decode_tps(r)), seconds(r->first_ns));
+            numbers_measured(tps, sizeof tps, receipt_decode_tps(r)), seconds(r->first_ns));
     if (r->n_drafted > 0)
         fprintf(to, "drafts   %" PRIu32 " of %" PRIu32 " accepted; %.2f tokens a pass\n",
                 r->n_accepted, r->n_drafted, share(r->n_pass + r->n_accepted, r->n_pass));

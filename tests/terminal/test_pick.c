@@ -142,7 +142,7 @@ static void lists_the_models_with_their_outlook(void **state)
     assert_true(pty_sees(s, "unsupported"));
     pty_send(s, "gemma-4-t"); /* the guide is a Gemma 4 too */
     assert_true(pty_sees(s, "1 of "));
-    assert_true(pty_sees(s, "gemma4, Q4_0, 0.5 M parameters"));
+    assert_true(pty_sees(s, "gemma4, Q4_0, 534 K parameters"));
     assert_true(pty_sees(s, "/.local/share/memwall/models/gemma-4-tiny-Q4_0.gguf"));
     assert_true(pty_sees(s, "pinned weights"));
     assert_true(pty_shows(s, "full KV"));

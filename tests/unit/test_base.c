@@ -22,6 +22,7 @@
 #include "engine/base/greatest.h"
 #include "engine/base/json_write.h"
 #include "engine/base/keyed_hash.h"
+#include "engine/base/numbers.h"
 #include "engine/base/thread.h"
 #include "engine/base/units.h"
 #include "engine/base/utf8.h"
@@ -181,6 +182,45 @@ static void sizes_are_read_as_people_write_them(void **state)
     assert_string_equal(units_size(buf, sizeof buf, 3 * GIB / 2), "1.50 GiB");
     assert_string_equal(units_size(buf, sizeof buf, 17), "17 B");
     assert_string_equal(units_size(buf, sizeof buf, 1023 * MIB + 900 * KIB), "1.00 GiB");
+}
+
+static void predictions_say_when_they_are_doubtful(void **state)
+{
+    char buf[40];
+
+    (void)state;
+    assert_string_equal(numbers_predicted(buf, sizeof buf, 12.3, false), "~12");
+    assert_string_equal(numbers_predicted(buf, sizeof buf, 38168, true), "~38,000?");
+    assert_string_equal(numbers_predicted(buf, sizeof buf, 0.6666, false), "~0.67");
+}
+
+static void numbers_are_rounded_for_reading(void **state)
+{
+    static const struct {
+        double seconds;
+        const char *want;
+    } times[] = {
+        { 0.0449, "45 ms" },   { 0.0996, "0.1 s" },   { 9.94, "9.9 s" },    { 9.96, "10 s" },
+        { 59.4, "59 s" },      { 59.6, "1 min 0 s" }, { 125, "2 min 5 s" }, { 720, "12 min" },
+        { 3780, "1 h 3 min" }, { 7199, "2 h 0 min" }, { -1, "0 ms" },
+    };
+    char buf[40];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        assert_string_equal(numbers_time(buf, sizeof buf, times[i].seconds), times[i].want);
+    assert_string_equal(numbers_count(buf, sizeof buf, 999), "999");
+    assert_string_equal(numbers_count(buf, sizeof buf, 1234567), "1,234,567");
+    assert_string_equal(numbers_count(buf, 6, 1234567), "1,234"); /* cut, and in its bounds */
+    assert_string_equal(numbers_parameters(buf, sizeof buf, 4630000000), "4.63 B");
+    assert_string_equal(numbers_parameters(buf, sizeof buf, 999600000), "1.00 B");
+    assert_string_equal(numbers_parameters(buf, sizeof buf, 485400000), "485 M");
+    assert_string_equal(numbers_parameters(buf, sizeof buf, 17), "17");
+    assert_string_equal(numbers_measured(buf, sizeof buf, 0.01666), "0.017");
+    assert_string_equal(numbers_measured(buf, sizeof buf, 3.4149), "3.41");
+    assert_string_equal(numbers_measured(buf, sizeof buf, 24249), "24,200");
+    assert_string_equal(numbers_rough(buf, sizeof buf, 123.4), "120");
+    assert_string_equal(numbers_rough(buf, sizeof buf, 0.01666), "0.017");
 }
 
 static void rates_are_read_in_powers_of_1000(void **state)
@@ -557,6 +597,8 @@ int main(void)
         cmocka_unit_test(a_thread_has_the_requested_stack_and_takes_no_signals_but_faults),
         cmocka_unit_test(a_thread_that_cannot_start_reports_why),
         cmocka_unit_test(sizes_are_read_as_people_write_them),
+        cmocka_unit_test(predictions_say_when_they_are_doubtful),
+        cmocka_unit_test(numbers_are_rounded_for_reading),
         cmocka_unit_test(rates_are_read_in_powers_of_1000),
         cmocka_unit_test(numbers_are_whole_texts_within_their_range),
         cmocka_unit_test(every_code_point_survives_encoding_and_decoding),

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/numbers.h"
 #include "ui/text/receipt.h"
 
 static const struct mw_receipt some = {
@@ -157,10 +158,11 @@ static void the_explanation_compares_with_what_was_predicted(void **state)
 
     (void)state;
     receipt_why(buf, sizeof buf, &r, 3.2, NULL);
-    snprintf(expected, sizeof expected,
-             "5 tokens came in 1.0 s (4.0 tok/s; %s were predicted, +25 %%). Nothing had to be read "
-             "while it answered.",
-             receipt_predicted(rate, sizeof rate, 3.2, false));
+    snprintf(
+        expected, sizeof expected,
+        "5 tokens came in 1.0 s (4.0 tok/s; %s were predicted, +25 %%). Nothing had to be read "
+        "while it answered.",
+        numbers_predicted(rate, sizeof rate, 3.2, false));
     assert_string_equal(buf, expected);
 }
 
@@ -204,16 +206,6 @@ static void other_programs_are_named_as_the_cause(void **state)
                         "answered. Now: others-bound: 45 % of each token waits for a processor "
                         "that others use; stop other programs, or use fewer threads.");
     free(s);
-}
-
-static void predictions_say_when_they_are_doubtful(void **state)
-{
-    char buf[40];
-
-    (void)state;
-    assert_string_equal(receipt_predicted(buf, sizeof buf, 12.3, false), "~12");
-    assert_string_equal(receipt_predicted(buf, sizeof buf, 38168, true), "~38,000?");
-    assert_string_equal(receipt_predicted(buf, sizeof buf, 0.6666, false), "~0.67");
 }
 
 static void the_cost_is_predicted(void **state)
@@ -267,25 +259,6 @@ static void a_prompt_shows_its_progress_and_remaining_time(void **state)
     assert_true(share >= 0 && share <= 0);
 }
 
-static void numbers_are_rounded_for_reading(void **state)
-{
-    static const struct {
-        double seconds;
-        const char *want;
-    } times[] = {
-        { 0.0449, "45 ms" },   { 0.0996, "0.1 s" },   { 9.94, "9.9 s" },    { 9.96, "10 s" },
-        { 59.4, "59 s" },      { 59.6, "1 min 0 s" }, { 125, "2 min 5 s" }, { 720, "12 min" },
-        { 3780, "1 h 3 min" }, { 7199, "2 h 0 min" }, { -1, "0 ms" },
-    };
-    char buf[40];
-
-    (void)state;
-    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-        assert_string_equal(receipt_time(buf, sizeof buf, times[i].seconds), times[i].want);
-    assert_string_equal(receipt_count(buf, sizeof buf, 999), "999");
-    assert_string_equal(receipt_count(buf, sizeof buf, 1234567), "1,234,567");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,11 +271,9 @@ int main(void)
         cmocka_unit_test(the_explanation_compares_with_what_was_predicted),
         cmocka_unit_test(a_stopped_prompt_is_explained_as_a_prompt),
         cmocka_unit_test(other_programs_are_named_as_the_cause),
-        cmocka_unit_test(predictions_say_when_they_are_doubtful),
         cmocka_unit_test(the_cost_is_predicted),
         cmocka_unit_test(a_full_context_has_one_figure),
         cmocka_unit_test(a_prompt_shows_its_progress_and_remaining_time),
-        cmocka_unit_test(numbers_are_rounded_for_reading),
     };
 
     return cmocka_run_group_tests_name("receipt", tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/numbers.h"
 #include "ui/app/app.h"
 #include "ui/app/status.h"
 #include "ui/term/window.h"
@@ -32,7 +33,7 @@ void app_title(struct app *a)
     a->title_ns = now;
     clean_line(name, sizeof name, info->name, strlen(info->name));
     if (tps > 0 && (state == TALK_ANSWERING || state == TALK_READY))
-        snprintf(speed, sizeof speed, ", %s tok/s", receipt_rate(rate, sizeof rate, tps));
+        snprintf(speed, sizeof speed, ", %s tok/s", numbers_measured(rate, sizeof rate, tps));
     snprintf(text, sizeof text, "%s%s%s%s - memwall",
              status_state(a->talk, &a->sample, word, sizeof word), speed,
              name[0] != '\0' ? " - " : "", name);
@@ -52,7 +53,7 @@ static void done_text(const struct mw_receipt *r, char *buf, size_t n)
     char count[24], rate[80];
 
     snprintf(buf, n, "%s: %s token%s, %s", ends[r->done],
-             receipt_count(count, sizeof count, r->n_decoded), r->n_decoded == 1 ? "" : "s",
+             numbers_count(count, sizeof count, r->n_decoded), r->n_decoded == 1 ? "" : "s",
              receipt_short(rate, sizeof rate, r));
 }
 

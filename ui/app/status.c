@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "ui/dash/state.h"
 #include "ui/term/cluster.h"
 #include "ui/text/clean.h"
-#include "ui/text/receipt.h"
 
 /* Returns the memory that the kernel counts, as in the dashboard, or that of the plan's items
  * until it has been read. */
@@ -187,9 +187,9 @@ static void context_text(struct bar *b, const struct talk *t, const struct mw_sa
 
     if (tokens > all) /* the next message drops turns */
         tokens = all;
-    receipt_count(used, sizeof used, tokens);
-    receipt_count(left, sizeof left, all - tokens);
-    receipt_count(of, sizeof of, all);
+    numbers_count(used, sizeof used, tokens);
+    numbers_count(left, sizeof left, all - tokens);
+    numbers_count(of, sizeof of, all);
     snprintf(b->text[PART_CONTEXT][0], sizeof b->text[0][0], "context %s of %s, %s left", used,
              of, left);
     snprintf(b->text[PART_CONTEXT][1], sizeof b->text[0][0], "ctx %s, %s left", used, left);
@@ -207,9 +207,9 @@ static void speed_text(struct bar *b, const struct talk *t, const struct mw_samp
     char rate[24] = "-";
 
     if (measured > 0)
-        receipt_rate(rate, sizeof rate, tps);
+        numbers_measured(rate, sizeof rate, tps);
     else if (tps > 0)
-        receipt_rough(rate, sizeof rate, tps);
+        numbers_rough(rate, sizeof rate, tps);
     snprintf(b->text[PART_SPEED][0], sizeof b->text[0][0], "%s%s%s tok/s", next, mark, rate);
     memcpy(b->text[PART_SPEED][1], b->text[PART_SPEED][0], sizeof b->text[0][0]);
     snprintf(b->text[PART_SPEED][2], sizeof b->text[0][0], "%s%s%st/s", next, mark, rate);

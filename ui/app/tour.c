@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
-#include "ui/text/receipt.h"
+#include "engine/base/numbers.h"
 
 #define READ_NS  ((uint64_t)5 * 1000 * 1000 * 1000) /* to read the figures of a step */
 #define LONGEST  96                                 /* tokens of an answer */
@@ -356,11 +356,11 @@ static void report(struct tour *t)
         mw_diagnosis_text(&d, "", limit, sizeof limit);
         if (t->tps > 0)
             snprintf(was, sizeof was, " (%s before)",
-                     receipt_rate(before, sizeof before, t->tps));
+                     numbers_measured(before, sizeof before, t->tps));
         talk_notice(
             t->talk,
             "measured: %s tok/s%s, %.0f %% of the weights pinned, %s read per token; %s",
-            receipt_rate(rate, sizeof rate, r.decode_mean), was, pinned_share(s) * 100,
+            numbers_measured(rate, sizeof rate, r.decode_mean), was, pinned_share(s) * 100,
             units_size(read, sizeof read, (uint64_t)r.read_per_token), limit);
         t->tps = r.decode_mean;
     }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
+
 static struct figure right(const char *text, int width)
 {
     struct figure f;
@@ -99,10 +101,8 @@ struct figure figure_count7(uint64_t n)
 {
     char text[FIGURE_MAX];
 
-    if (n < 1000)
-        snprintf(text, sizeof text, "%u", (unsigned)n);
-    else if (n < 1000000)
-        snprintf(text, sizeof text, "%u,%03u", (unsigned)(n / 1000), (unsigned)(n % 1000));
+    if (n < 1000000)
+        numbers_count(text, sizeof text, n);
     else
         snprintf(text, sizeof text, "%.2fM", (double)n / 1e6);
     return right(text, 7);

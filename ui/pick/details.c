@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/base/numbers.h"
 #include "engine/base/visible.h"
-#include "ui/text/receipt.h"
 
 enum ui_role outlook_role(const struct mw_found *f)
 {
@@ -50,21 +50,13 @@ static int draw_wrapped(const struct canvas *c, int y, int rows, struct ui_style
     return y;
 }
 
-static void count_text(char *buf, size_t n, uint64_t count)
-{
-    if (count >= 1000000000)
-        snprintf(buf, n, "%.2f B", (double)count / 1e9);
-    else
-        snprintf(buf, n, "%.1f M", (double)count / 1e6);
-}
-
 static int draw_figures(const struct canvas *c, int y, const struct mw_found *f)
 {
     char text[160], count[24];
 
     if (f->arch[0] == '\0')
         return y;
-    count_text(count, sizeof count, f->n_param);
+    numbers_parameters(count, sizeof count, f->n_param);
     snprintf(text, sizeof text, "%s, %s, %s parameters, trained for %" PRIu32 " tokens",
              f->arch, f->type[0] != '\0' ? f->type : "type unknown", count, f->n_ctx_train);
     return draw_wrapped(c, y, 3, style_of(ROLE_TEXT), text);
@@ -166,14 +158,13 @@ static void draw_plan(const struct canvas *c, int y, const struct mw_found *f)
                   "%s of %s for %" PRIu32 " tokens", units_size(sum, sizeof sum, p->sum_bytes),
                   units_size(budget, sizeof budget, p->budget_bytes), p->n_ctx);
     if (p->decode_tps > 0 && y < c->height) {
-        int x = canvas_printf(c, y, 0, style_of(ROLE_TEXT), "answers %s tok/s",
-                              receipt_predicted(rate, sizeof rate, p->decode_tps,
-                                                p->is_doubtful));
+        int x =
+            canvas_printf(c, y, 0, style_of(ROLE_TEXT), "answers %s tok/s",
+                          numbers_predicted(rate, sizeof rate, p->decode_tps, p->is_doubtful));
 
         if (p->prefill_tps > 0)
             canvas_printf(c, y, x, style_of(ROLE_TEXT), ", prompts %s",
-                          receipt_predicted(rate, sizeof rate, p->prefill_tps,
-                                            p->is_doubtful));
+                          numbers_predicted(rate, sizeof rate, p->prefill_tps, p->is_doubtful));
         y++;
     } else if (f->fit != MW_FIT_TOO_LARGE) {
         canvas_text(c, y++, 0, style_of(ROLE_DIM), "no speed: limits are not measured yet");

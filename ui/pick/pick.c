@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/numbers.h"
 #include "engine/base/utf8.h"
 #include "ui/pick/details.h"
 #include "ui/pick/wish.h"
-#include "ui/text/receipt.h"
 
 #define CTRL(c)      ((c)-64)
 #define CLICK_NS     ((uint64_t)500 * 1000 * 1000) /* between the clicks of a double click */
@@ -409,7 +409,7 @@ static const char *rate_text(const struct mw_found *f, int width, char *buf, siz
     buf[0] = '\0';
     if (f->plan.decode_tps > 0 && f->fit < MW_FIT_TOO_LARGE)
         snprintf(buf, n, "%s%s",
-                 receipt_predicted(rate, sizeof rate, f->plan.decode_tps, f->plan.is_doubtful),
+                 numbers_predicted(rate, sizeof rate, f->plan.decode_tps, f->plan.is_doubtful),
                  width > 8 ? " tok/s" : "");
     return buf;
 }

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "ui/options/kept.h"
-#include "ui/text/receipt.h"
 
 static const struct {
     enum option_id id;
@@ -130,7 +130,7 @@ static void field_text(const struct options *o, int field, char *buf, size_t n)
 
     options_print(o, fields[field].id, value, sizeof value);
     if (fields[field].id == OPT_CTX)
-        receipt_count(value, sizeof value,
+        numbers_count(value, sizeof value,
                       o->chat.engine.n_ctx > 0 ? o->chat.engine.n_ctx : USUAL_CTX);
     snprintf(buf, n, "%s %s", fields[field].word, value);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "ui/text/receipt.h"
+#include "engine/base/numbers.h"
 #include "ui/text/sheet.h"
 
 /* ---- rows: now and then ---- */
@@ -60,9 +60,9 @@ static char *rate_text(char *buf, size_t n, double tps, bool is_measured)
     char rate[22];
 
     if (tps > 0 && is_measured)
-        snprintf(buf, n, "%s", receipt_rate(rate, sizeof rate, tps));
+        snprintf(buf, n, "%s", numbers_measured(rate, sizeof rate, tps));
     else if (tps > 0) /* two digits, as all predictions */
-        snprintf(buf, n, "~%s", receipt_rough(rate, sizeof rate, tps));
+        snprintf(buf, n, "~%s", numbers_rough(rate, sizeof rate, tps));
     else
         snprintf(buf, n, "-");
     return buf;
@@ -203,7 +203,7 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct mw_op
         snprintf(line, sizeof line,
                  "The conversation has %s tokens, more than the new context holds: the next "
                  "message drops its oldest turns, and a notice names them.",
-                 receipt_count(count, sizeof count, tokens));
+                 numbers_count(count, sizeof count, tokens));
         sheet_text(s, ROLE_WARN, line);
         return;
     }
@@ -212,7 +212,7 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct mw_op
         snprintf(line, sizeof line,
                  "The conversation is kept.  The next message evaluates %s tokens of it, as it "
                  "would without this change.",
-                 receipt_count(count, sizeof count, cost.n_again));
+                 numbers_count(count, sizeof count, cost.n_again));
         sheet_text(s, ROLE_TEXT, line);
         return;
     }
@@ -223,9 +223,9 @@ static void say_what_is_kept(struct talk *t, struct sheet *s, const struct mw_op
         return;
     }
     talk_cost_again(t, then, &cost);
-    receipt_count(count, sizeof count, cost.n_again);
+    numbers_count(count, sizeof count, cost.n_again);
     if (cost.seconds > 0)
-        receipt_time(time, sizeof time, cost.seconds);
+        numbers_time(time, sizeof time, cost.seconds);
     snprintf(line, sizeof line,
              "The conversation is kept, but its keys and values are computed again: the next "
              "message evaluates %s token%s%s%s.",
@@ -370,14 +370,14 @@ bool change_price(struct talk *t, const struct mw_chat_options *wanted, char *bu
     o.memory_bytes = then.budget_bytes;
     if (talk_diagnose(t, &o, &d))
         snprintf(speed, sizeof speed, ", about %s tok/s",
-                 receipt_rough(rate, sizeof rate, d.tps));
+                 numbers_rough(rate, sizeof rate, d.tps));
     if (!mw_keeps_kv(talk_model(t), &talk_options(t)->engine, &wanted->engine)) {
         talk_cost_again(t, &then, &cost);
         snprintf(again, sizeof again, "; %s tokens again: %s",
-                 receipt_count(count, sizeof count, cost.n_again),
-                 receipt_time(time, sizeof time, cost.seconds));
+                 numbers_count(count, sizeof count, cost.n_again),
+                 numbers_time(time, sizeof time, cost.seconds));
     }
-    snprintf(buf, n, "%s tokens, %s%s%s%s", receipt_count(count, sizeof count, then.n_ctx),
+    snprintf(buf, n, "%s tokens, %s%s%s%s", numbers_count(count, sizeof count, then.n_ctx),
              pinned[0] != '\0' ? pinned : "as many",
              pinned[0] != '\0' ? " of pinned weights" : " weights pinned", speed, again);
     return true;

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "engine/base/utf8.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/talk_internal.h"
 #include "ui/text/clean.h"
-#include "ui/text/receipt.h"
 
 #define SHOWN_LINES 24 /* of the output; all of it is attached */
 #define SHOWN_BYTES 3000
@@ -101,14 +101,14 @@ static void attach(struct talk *t, const char *command, const char *end, char *t
     }
     if (talk_file_tokens(t) > 0)
         snprintf(tokens, sizeof tokens, ", about %s token%s",
-                 receipt_count(count, sizeof count, talk_file_tokens(t)),
+                 numbers_count(count, sizeof count, talk_file_tokens(t)),
                  talk_file_tokens(t) == 1 ? "" : "s");
     units_size(size, sizeof size, n);
     talk_notice(t, "%s%s%s%s of output%s go with the next message; /file - removes them", end,
                 end[0] != '\0' ? "; " : "", is_cut ? "only the first " : "", size, tokens);
     if (messages_cost(t, "", true, &cost) && cost.n_token > cost.n_ctx_left)
         talk_error(t, "that does not fit: the context has %s left",
-                   receipt_count(count, sizeof count, cost.n_ctx_left));
+                   numbers_count(count, sizeof count, cost.n_ctx_left));
 }
 
 void talk_shell_pump(struct talk *t)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/command_list.h"
 #include "ui/text/clean.h"
@@ -79,8 +80,8 @@ void run_plan(struct talk *t, const char *args)
     if (d.tps > 0)
         sheet_line(sheet, ROLE_TEXT, "%s%s%s tok/s, %s",
                    d.is_measured ? "measured     " : "predicted    ", d.is_measured ? "" : "~",
-                   d.is_measured ? receipt_rate(rate, sizeof rate, d.tps)
-                                 : receipt_rough(rate, sizeof rate, d.tps),
+                   d.is_measured ? numbers_measured(rate, sizeof rate, d.tps)
+                                 : numbers_rough(rate, sizeof rate, d.tps),
                    mw_diagnosis_label(&d));
     limits_line(t, sheet, talk_options(t)->engine.disk_rate);
     free(s);

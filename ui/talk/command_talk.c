@@ -11,7 +11,6 @@
 #include "ui/talk/commands.h"
 #include "ui/term/path.h"
 #include "ui/text/clean.h"
-#include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
 
 bool command_is_busy(struct talk *t)

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "engine/base/numbers.h"
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/command_list.h"
-#include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
 #include "ui/text/tried.h"
 
@@ -56,7 +56,7 @@ static void choose(void *ctx, long number)
         wanted.engine.n_thread = talk_options(c->t)->engine.n_thread;
     tried_settings(what, sizeof what, &c->table, t);
     snprintf(note, sizeof note, "%s tok/s was measured with these settings %s.",
-             receipt_rate(rate, sizeof rate, t->tps),
+             numbers_measured(rate, sizeof rate, t->tps),
              mw_age_text(age, sizeof age, c->table.now_s - (int64_t)t->measured_s));
     change_propose(c->t, &wanted, what, note);
 }

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/commands.h"
 #include "ui/text/clean.h"
-#include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
 
 #define MAX_OFFERS 3
@@ -82,7 +82,7 @@ static void warn_of_training(const struct offers *all, struct sheet *s)
 
     if (is_trained_length_used(all))
         sheet_line(s, ROLE_WARN, "    more than the %s tokens that the model was trained for",
-                   receipt_count(count, sizeof count, talk_info(all->t)->n_ctx_train));
+                   numbers_count(count, sizeof count, talk_info(all->t)->n_ctx_train));
 }
 
 static void offer_longer(struct offers *all, struct sheet *s)
@@ -142,9 +142,9 @@ static void price_of_shift(struct talk *t, char *buf, size_t n)
     talk_cost_again(t, talk_plan(t), &cost);
     if (cost.seconds > 0 && cost.n_again > 0)
         snprintf(takes, sizeof takes, ": %s",
-                 receipt_time(time, sizeof time, cost.seconds * most / cost.n_again));
+                 numbers_time(time, sizeof time, cost.seconds * most / cost.n_again));
     snprintf(buf, n, "the same context; at most %s tokens again%s",
-             receipt_count(count, sizeof count, most), takes);
+             numbers_count(count, sizeof count, most), takes);
 }
 
 static void offer_shift(struct offers *all, struct sheet *s)

@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "engine/base/encoding.h"
+#include "engine/base/numbers.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/too_long.h"
 #include "ui/term/path.h"
 #include "ui/text/clean.h"
-#include "ui/text/receipt.h"
 
 /* "about 38,000 tokens", from the beginning of a text file that is too large to be read; "":
  * not known. */
@@ -29,7 +29,7 @@ static char *tokens_text(struct talk *t, FILE *f, uint64_t size, char *buf, size
     buf[0] = '\0';
     if (len > 0 && talk_count(t, part, len, &n_token))
         snprintf(buf, n, ", about %s tokens",
-                 receipt_count(count, sizeof count, size / 1000 * n_token / len * 1000));
+                 numbers_count(count, sizeof count, size / 1000 * n_token / len * 1000));
     free(part);
     return buf;
 }
@@ -120,7 +120,7 @@ static bool attach(struct talk *t, const char *path, const char *name)
     }
     if (talk_file_tokens(t) > 0)
         talk_notice(t, "%s goes with the next message, about %s token%s; /file - removes it",
-                    name, receipt_count(tokens, sizeof tokens, talk_file_tokens(t)),
+                    name, numbers_count(tokens, sizeof tokens, talk_file_tokens(t)),
                     talk_file_tokens(t) == 1 ? "" : "s");
     else
         talk_notice(t, "%s goes with the next message; /file - removes it", name);

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "engine/base/units.h"
 #include "engine/base/utf8.h"
 #include "ui/text/clean.h"
-#include "ui/text/receipt.h"
 
 void outbox_free(struct outbox *b)
 {
@@ -107,7 +107,7 @@ static void describe(const struct outbox_file *file, size_t n_file, struct attac
     cut_whole(names, sizeof names);
     if (is_counted)
         snprintf(tokens, sizeof tokens, ", %s token%s",
-                 receipt_count(count, sizeof count, n_token), n_token == 1 ? "" : "s");
+                 numbers_count(count, sizeof count, n_token), n_token == 1 ? "" : "s");
     units_size(size, sizeof size, bytes);
     if (n_file > 1)
         snprintf(out->label, sizeof out->label, "%zu files: %s, %s%s", n_file, names, size,

@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "ui/talk/carried.h"
 #include "ui/talk/talk_internal.h"
 #include "ui/talk/tokens.h"
-#include "ui/text/receipt.h"
 
 #define LEAST_TOKENS 64 /* of a summary */
 #define MOST_TOKENS  1024
@@ -308,11 +308,12 @@ static void say_freed(struct talk *t, const struct mw_event *ev)
 
     if (ev->receipt.done == MW_DONE_LENGTH)
         snprintf(cut, sizeof cut, ", which was cut after %u tokens", ev->receipt.n_decoded);
-    talk_notice(t,
-                "%zu messages are replaced by a summary%s: about %s tokens instead of %s; /undo "
-                "brings them back",
-                t->compact.n_old, cut, receipt_count(left, sizeof left, after),
-                receipt_count(count, sizeof count, before));
+    talk_notice(
+        t,
+        "%zu messages are replaced by a summary%s: about %s tokens instead of %s; /undo "
+        "brings them back",
+        t->compact.n_old, cut, numbers_count(left, sizeof left, after),
+        numbers_count(count, sizeof count, before));
 }
 
 /* Give the conversation that is saved to the engine and to the screen. */

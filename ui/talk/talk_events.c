@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/numbers.h"
 #include "ui/talk/help_answer.h"
 #include "ui/talk/talk_internal.h"
 #include "ui/text/clean.h"
@@ -39,7 +40,7 @@ static char *speed_text(struct talk *t, char *buf, size_t n)
     buf[0] = '\0';
     if (talk_diagnose_now(t, &d))
         snprintf(buf, n, ", %s %s tokens a second", d.is_doubtful ? "roughly" : "about",
-                 receipt_rough(rate, sizeof rate, d.tps));
+                 numbers_rough(rate, sizeof rate, d.tps));
     return buf;
 }
 

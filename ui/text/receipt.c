@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
+
 #define NS 1e9
 
 /* A text in a buffer of fixed size, cut if it does not fit. */
@@ -41,57 +43,6 @@ static void part(struct text *t, bool ascii)
 {
     if (t->used > 0)
         add(t, "%s", ascii ? " - " : " \xc2\xb7 ");
-}
-
-char *receipt_count(char *buf, size_t n, uint64_t value)
-{
-    char digits[24];
-    struct text t = begin(buf, n);
-    int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
-
-    for (int i = 0; i < len; i++)
-        add(&t, "%s%c", i > 0 && (len - i) % 3 == 0 ? "," : "", digits[i]);
-    return buf;
-}
-
-char *receipt_time(char *buf, size_t n, double s)
-{
-    if (!(s > 0)) /* also not-a-number */
-        s = 0;
-    if (s > 1e9)
-        s = 1e9;
-    if (s < 0.0995)
-        snprintf(buf, n, "%.0f ms", s * 1000);
-    else if (s < 9.95)
-        snprintf(buf, n, "%.1f s", s);
-    else if (s < 59.5)
-        snprintf(buf, n, "%.0f s", s);
-    else if (s < 599.5)
-        snprintf(buf, n, "%d min %d s", (int)(round(s) / 60), (int)fmod(round(s), 60));
-    else if (s < 3570)
-        snprintf(buf, n, "%.0f min", s / 60);
-    else
-        snprintf(buf, n, "%.0f h %.0f min", floor(round(s / 60) / 60), fmod(round(s / 60), 60));
-    return buf;
-}
-
-char *receipt_rate(char *buf, size_t n, double per_s)
-{
-    double unit = 1;
-
-    if (!(per_s > 0)) /* also not-a-number */
-        per_s = 0;
-    if (per_s > 1e12)
-        per_s = 1e12;
-    if (per_s < 99.95) {
-        int digits = per_s > 0 && per_s < 0.0995 ? 3 : per_s < 9.995 ? 2 : 1;
-
-        snprintf(buf, n, "%.*f", digits, per_s);
-        return buf;
-    }
-    while (per_s / unit >= 999.5)
-        unit *= 10;
-    return receipt_count(buf, n, (uint64_t)(round(per_s / unit) * unit));
 }
 
 /* "3.5", "41" */
@@ -204,12 +155,12 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
     struct text t = begin(buf, n);
     char word[32];
 
-    add(&t, "%s %stoken%s%s", receipt_count(word, sizeof word, r->n_decoded),
+    add(&t, "%s %stoken%s%s", numbers_count(word, sizeof word, r->n_decoded),
         r->is_continuation ? "more " : "", plural(r->n_decoded),
         r->done == MW_DONE_LENGTH ? ", token limit" : "");
     if (r->decode_ns > 0) {
         part(&t, ascii);
-        add(&t, "%s", receipt_time(word, sizeof word, (double)r->decode_ns / NS));
+        add(&t, "%s", numbers_time(word, sizeof word, (double)r->decode_ns / NS));
     }
     if (receipt_decode_tps(r) > 0) {
         part(&t, ascii);
@@ -251,8 +202,8 @@ char *receipt_experts(char *buf, size_t n, const struct plan *p)
     char held[32], all[32];
 
     add(&t, "%s of %s experts in memory, %.0f %% of the chosen ones (%s)",
-        receipt_count(held, sizeof held, p->n_expert),
-        receipt_count(all, sizeof all, p->n_expert_all), 100 * p->expert_hits,
+        numbers_count(held, sizeof held, p->n_expert),
+        numbers_count(all, sizeof all, p->n_expert_all), 100 * p->expert_hits,
         p->hits_measured ? "as observed" : "assumed: all are chosen equally often");
     return buf;
 }
@@ -284,12 +235,12 @@ static void why_prompt(struct text *t, const struct mw_receipt *r)
     double seconds = (double)r->prefill_ns / NS;
 
     add(t, "The answer ended while its prompt was read: %s of %s token%s",
-        receipt_count(done, sizeof done, r->n_prompt_done),
-        receipt_count(all, sizeof all, r->n_prompt), plural(r->n_prompt));
+        numbers_count(done, sizeof done, r->n_prompt_done),
+        numbers_count(all, sizeof all, r->n_prompt), plural(r->n_prompt));
     if (seconds > 0)
-        add(t, " in %s", receipt_time(time, sizeof time, seconds));
+        add(t, " in %s", numbers_time(time, sizeof time, seconds));
     if (seconds > 0 && r->n_prompt_done > 0)
-        add(t, ", %s tok/s", receipt_rate(rate, sizeof rate, r->n_prompt_done / seconds));
+        add(t, ", %s tok/s", numbers_measured(rate, sizeof rate, r->n_prompt_done / seconds));
     add(t, ". No token of an answer came, so nothing says what limits its speed.");
 }
 
@@ -298,29 +249,29 @@ static void why_done(struct text *t, const struct mw_receipt *r, double promised
     double came = receipt_decode_tps(r);
     char word[32], second[32];
 
-    add(t, "%s token%s came", receipt_count(word, sizeof word, r->n_decoded),
+    add(t, "%s token%s came", numbers_count(word, sizeof word, r->n_decoded),
         plural(r->n_decoded));
     if (r->decode_ns > 0)
-        add(t, " in %s", receipt_time(word, sizeof word, (double)r->decode_ns / NS));
+        add(t, " in %s", numbers_time(word, sizeof word, (double)r->decode_ns / NS));
     if (came > 0) {
         add(t, " (");
         add_rate(t, came);
         if (promised_tps > 0)
             add(t, "; %s were predicted, %s",
-                receipt_predicted(word, sizeof word, promised_tps, false),
+                numbers_predicted(word, sizeof word, promised_tps, false),
                 units_change(second, sizeof second, came / promised_tps));
         add(t, ")");
     }
     if (r->n_accepted > 0)
         add(t, "; %s of them were drafted, and needed no pass of their own",
-            receipt_count(word, sizeof word, r->n_accepted));
+            numbers_count(word, sizeof word, r->n_accepted));
     if (r->n_prompt > 0)
         add(t, ", after %s for %s token%s of the prompt",
-            receipt_time(word, sizeof word, (double)r->prefill_ns / NS),
-            receipt_count(second, sizeof second, r->n_prompt), plural(r->n_prompt));
+            numbers_time(word, sizeof word, (double)r->prefill_ns / NS),
+            numbers_count(second, sizeof second, r->n_prompt), plural(r->n_prompt));
     if (r->n_reused > 0)
         add(t, "; %s more %s still in the KV cache",
-            receipt_count(word, sizeof word, r->n_reused), r->n_reused == 1 ? "was" : "were");
+            numbers_count(word, sizeof word, r->n_reused), r->n_reused == 1 ? "was" : "were");
     add(t, ".");
 }
 
@@ -371,36 +322,18 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, double promis
 
 /* ---- before and during ---- */
 
-char *receipt_rough(char *buf, size_t n, double per_s)
-{
-    double rounded = units_two_digits(per_s);
-
-    if (rounded >= 9.95)
-        return receipt_count(buf, n, (uint64_t)rounded);
-    snprintf(buf, n, "%.*f", units_two_decimals(rounded), rounded);
-    return buf;
-}
-
-char *receipt_predicted(char *buf, size_t n, double per_s, bool is_doubtful)
-{
-    char rate[24];
-
-    snprintf(buf, n, "~%s%s", receipt_rough(rate, sizeof rate, per_s), is_doubtful ? "?" : "");
-    return buf;
-}
-
 /* Say that a text does not fit.  Nothing is evaluated then, so no more is said of its cost. */
 static void cost_does_not_fit(struct text *t, const struct mw_cost *c, bool is_short)
 {
     char word[32];
 
     if (is_short)
-        add(t, ", but %s fit", receipt_count(word, sizeof word, c->n_ctx_left));
+        add(t, ", but %s fit", numbers_count(word, sizeof word, c->n_ctx_left));
     else if (c->n_ctx_left == 0)
         add(t, " %s not fit: the context is full", c->n_token == 1 ? "does" : "do");
     else
         add(t, " %s not fit: the context has %s left", c->n_token == 1 ? "does" : "do",
-            receipt_count(word, sizeof word, c->n_ctx_left));
+            numbers_count(word, sizeof word, c->n_ctx_left));
 }
 
 static char *write_cost(char *buf, size_t n, const struct mw_cost *c, bool is_short)
@@ -408,7 +341,7 @@ static char *write_cost(char *buf, size_t n, const struct mw_cost *c, bool is_sh
     struct text t = begin(buf, n);
     char word[32];
 
-    add(&t, "about %s token%s", receipt_count(word, sizeof word, c->n_token),
+    add(&t, "about %s token%s", numbers_count(word, sizeof word, c->n_token),
         plural(c->n_token));
     if (c->n_token > c->n_ctx_left) {
         cost_does_not_fit(&t, c, is_short);
@@ -416,10 +349,10 @@ static char *write_cost(char *buf, size_t n, const struct mw_cost *c, bool is_sh
     }
     if (c->n_again > 0)
         add(&t, is_short ? " and %s again" : ", and %s of the conversation again",
-            receipt_count(word, sizeof word, c->n_again));
+            numbers_count(word, sizeof word, c->n_again));
     if (c->seconds > 0)
         add(&t, ": %s%s", c->is_at_least ? "at least " : "",
-            receipt_time(word, sizeof word, c->seconds));
+            numbers_time(word, sizeof word, c->seconds));
     if (c->bytes > 0)
         add(&t, "%s %s of reads", c->seconds > 0 ? "," : ":",
             units_size(word, sizeof word, c->bytes));
@@ -445,11 +378,11 @@ char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64
     add(&t, "prompt %.0f %%", floor(*share * 100));
     if (done > 0 && per_s > 0) {
         part(&t, ascii);
-        add(&t, "%s left", receipt_time(word, sizeof word, (double)(total - done) / per_s));
+        add(&t, "%s left", numbers_time(word, sizeof word, (double)(total - done) / per_s));
     }
     part(&t, ascii);
-    add(&t, "%s of %s token%s", receipt_count(word, sizeof word, done),
-        receipt_count(second, sizeof second, total), plural(total));
+    add(&t, "%s of %s token%s", numbers_count(word, sizeof word, done),
+        numbers_count(second, sizeof second, total), plural(total));
     if (done > 0 && per_s > 0) {
         part(&t, ascii);
         add_rate(&t, per_s);

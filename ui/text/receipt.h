@@ -48,21 +48,10 @@ char *receipt_cost(char *buf, size_t n, const struct mw_cost *c, int columns);
 char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64_t elapsed_ns,
                       bool ascii, double *share);
 
-/* A predicted rate with two digits: "~12", or "~12?" from doubtful limits. */
-char *receipt_predicted(char *buf, size_t n, double per_s, bool is_doubtful);
-
-/* The same without marks: "0.55", "3.4", "24", "690", "24,000". */
-char *receipt_rough(char *buf, size_t n, double per_s);
-
-/* "0.017", "0.55", "3.41", "24.1", "693", "24,200": tokens a second. */
-char *receipt_rate(char *buf, size_t n, double per_s);
 /* Returns the tokens per second of an answer; 0: not known.  The pass of the prompt makes the
  * first token, so n tokens take n - 1 passes. */
 double receipt_decode_tps(const struct mw_receipt *r);
 /* Returns the largest memory of an answer; 0: not known. */
 uint64_t receipt_peak(const struct mw_receipt *r);
-/* "2,140", "3.4 s", "55 s", "2 min 5 s", "1 h 3 min" */
-char *receipt_count(char *buf, size_t n, uint64_t value);
-char *receipt_time(char *buf, size_t n, double seconds);
 
 #endif

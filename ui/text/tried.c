@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/text/receipt.h"
+#include "engine/base/numbers.h"
 
 void tried_table(struct tried_table *out, const struct mw_tried *list, size_t n, int64_t now_s)
 {
@@ -70,7 +70,7 @@ char *tried_row(char *buf, size_t n, const struct tried_table *table, const stru
         units_size(peak, sizeof peak, (uint64_t)t->peak_bytes);
     snprintf(buf, n, "%8s %7.0f %-8s %6s %6s %2.0f %% %6.0f %8s %s%s",
              units_size(size, sizeof size, (uint64_t)t->memory_bytes), t->n_ctx,
-             kv_text(kv, sizeof kv, t), receipt_rate(rate, sizeof rate, t->tps),
+             kv_text(kv, sizeof kv, t), numbers_measured(rate, sizeof rate, t->tps),
              gain_text(gain, sizeof gain, table, t), t->wait_share * 100, t->n_token, peak,
              mw_age_text(age, sizeof age, table->now_s - (int64_t)t->measured_s),
              other_settings(others, sizeof others, table, t));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "ui/term/cluster.h"
 #include "ui/text/receipt.h"
 #include "ui/text/transcript_internal.h"
@@ -178,7 +179,7 @@ static const struct rich *head_of(struct transcript *t, uint32_t item)
     if (i->kind == TRANSCRIPT_USER)
         return line_of(t, t->width - 2, i->held->label, ROLE_USER, shows_thinking(t, i));
     snprintf(text, sizeof text, "%s: %s word%s", still ? "thinking" : "thought",
-             receipt_count(count, sizeof count, n), n == 1 ? "" : "s");
+             numbers_count(count, sizeof count, n), n == 1 ? "" : "s");
     return line_of(t, t->width, text, ROLE_THINKING, shows_thinking(t, i));
 }
 
