@@ -102,7 +102,6 @@ if HAVE_VTERM
 tests_libtest_a_SOURCES += \
 	tests/lib/pty_screen.c tests/lib/pty_screen.h \
 	tests/lib/talker.c tests/lib/talker.h \
-	tests/terminal/fake_run.c tests/terminal/fake_run.h \
 	tests/terminal/program.c tests/terminal/program.h
 endif
 endif

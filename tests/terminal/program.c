@@ -22,7 +22,9 @@
 #define MAX_ARGS 32
 #define N_LINE   400
 
+struct program run;
 static char shared[64];
+static const char fake[] = ""; /* in place of a model: run fake_memwall */
 
 /* ---- the model ---- */
 
@@ -93,10 +95,12 @@ void program_again(struct program *p, const struct program_start *o)
     const char *build = getenv("MW_BUILDDIR"), *argv[MAX_ARGS], *env[24];
     char program[4096], home[96], cache[96];
     struct pty_start start = { o->rows, o->cols, o->term, env, argv };
+    bool is_fake = o->model == fake;
     size_t n = 0;
 
     pty_free(p->s);
-    snprintf(program, sizeof program, "%s/memwall", build == NULL ? "." : build);
+    snprintf(program, sizeof program, "%s/%s", build == NULL ? "." : build,
+             is_fake ? "tests/terminal/fake_memwall" : "memwall");
     snprintf(home, sizeof home, "HOME=%s", p->home);
     snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s", shared);
     if (o->script != NULL) {
@@ -106,11 +110,15 @@ void program_again(struct program *p, const struct program_start *o)
         argv[n++] = "sh";
     }
     argv[n++] = program;
-    argv[n++] = "chat";
-    argv[n++] = "--model";
-    argv[n++] = o->model == NULL ? program_model() : o->model;
-    argv[n++] = "--threads"; /* more threads would wait for each other on a busy machine */
-    argv[n++] = "1";
+    argv[n++] = is_fake ? "--home" : "chat";
+    if (is_fake) {
+        argv[n++] = p->home;
+    } else {
+        argv[n++] = "--model";
+        argv[n++] = o->model == NULL ? program_model() : o->model;
+        argv[n++] = "--threads"; /* more threads would wait for each other on a busy machine */
+        argv[n++] = "1";
+    }
     argv[n++] = "--sync-frames";
     for (const char *const *a = o->args; a != NULL && *a != NULL && n < MAX_ARGS - 1; a++)
         argv[n++] = *a;
@@ -142,6 +150,17 @@ void program_begin_talk(struct program *p, const char *const *args)
     sees(p, "Talker (");
 }
 
+void fake_again(struct program *p, int rows, int cols, const char *const *args)
+{
+    program_again(p, &(struct program_start){ rows, cols, .model = fake, .args = args });
+}
+
+void fake_begin(struct program *p, int rows, int cols, const char *term,
+                const char *const *args)
+{
+    program_begin(p, &(struct program_start){ rows, cols, term, .model = fake, .args = args });
+}
+
 void program_end(struct program *p)
 {
     pty_free(p->s);
@@ -149,6 +168,13 @@ void program_end(struct program *p)
     if (p->home[0] != '\0')
         tree_remove(p->home);
     p->home[0] = '\0';
+}
+
+int end_run(void **state)
+{
+    (void)state;
+    program_end(&run);
+    return 0;
 }
 
 void program_line(struct program *p, const char *line)

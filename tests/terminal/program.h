@@ -1,9 +1,9 @@
 /*
- * program.h - run ./memwall on a pseudo-terminal, in a home folder of its own.
+ * program.h - run ./memwall or fake_memwall on a pseudo-terminal, in a home folder of its own.
  *
- * By default it talks to a model of talker.h, whose answer is program_text(), byte for byte.
- * The runs of one test program share the folder with this model and the measured limits of the
- * machine.
+ * By default ./memwall talks to a model of talker.h, whose answer is program_text(), byte for
+ * byte.  The runs of one test program share the folder with this model and the measured limits
+ * of the machine.  fake_memwall talks to an engine of tests/lib/fake_engine.h, and needs none.
  */
 #ifndef MEMWALL_TESTS_PROGRAM_H
 #define MEMWALL_TESTS_PROGRAM_H
@@ -34,8 +34,16 @@ void program_begin(struct program *p, const struct program_start *o);
 void program_begin_talk(struct program *p, const char *const *args);
 /* Start in the same home, after it has ended or was killed. */
 void program_again(struct program *p, const struct program_start *o);
+/* The same with fake_memwall. */
+void fake_begin(struct program *p, int rows, int cols, const char *term,
+                const char *const *args);
+void fake_again(struct program *p, int rows, int cols, const char *const *args);
 /* Kill it if it still runs, and remove the home. */
 void program_end(struct program *p);
+
+/* The run of tests that have one at a time, and its tear-down. */
+extern struct program run;
+int end_run(void **state);
 
 /* Type a line and Enter. */
 void program_line(struct program *p, const char *line);

@@ -9,20 +9,11 @@
 
 #include <cmocka.h>
 
-#include "tests/terminal/fake_run.h"
-
-static struct fake_run run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    fake_end(&run);
-    return 0;
-}
+#include "tests/terminal/program.h"
 
 static void ask(const char *line, const char *shown)
 {
-    fake_line(&run, line);
+    program_line(&run, line);
     sees(&run, shown);
 }
 
@@ -54,7 +45,7 @@ static void they_are_saved_with_the_chat(void **state)
     ask("/retry", "answer 2 of 2");
     pty_send(run.s, LEFT);
     sees(&run, "answer 1 of 2");
-    fake_line(&run, "/quit");
+    program_line(&run, "/quit");
     assert_int_equal(pty_end(run.s), 0);
     fake_again(&run, 40, 120, (const char *[]){ "--continue", NULL });
     sees(&run, "You said: hello");
@@ -71,13 +62,13 @@ static void answers_stay_if_another_is_stopped_before_its_first_token(void **sta
     fake_begin(&run, 40, 120, NULL, NULL);
     ask("slow", "You said: slow");
     ask("/retry", "answer 2 of 2");
-    fake_line(&run, "/retry");
+    program_line(&run, "/retry");
     sees(&run, " of 2,000 tokens");
     pty_send(run.s, ESC);
     sees(&run, "the answer before it stays");
     sees(&run, "Again: slow");
     ask("/answer", "answer 1 of 2");
-    fake_line(&run, "/quit");
+    program_line(&run, "/quit");
     assert_int_equal(pty_end(run.s), 0);
     fake_again(&run, 40, 120, (const char *[]){ "--continue", NULL });
     sees(&run, "You said: slow");
@@ -93,10 +84,10 @@ static void a_message_or_undo_ends_the_choice(void **state)
     ask("/retry", "answer 2 of 2");
     ask("next", "You said: next");
     ask("/answer", "there is only one answer");
-    fake_line(&run, "/undo");
+    program_line(&run, "/undo");
     sees(&run, "> next");
     pty_send(run.s, "\025");
-    fake_line(&run, "/undo");
+    program_line(&run, "/undo");
     loses(&run, "Again: hello");
 }
 

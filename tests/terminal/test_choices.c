@@ -9,34 +9,25 @@
 
 #include <cmocka.h>
 
-#include "tests/terminal/fake_run.h"
-
-static struct fake_run run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    fake_end(&run);
-    return 0;
-}
+#include "tests/terminal/program.h"
 
 static void a_change_is_compared_with_the_current_plan_and_applied_by_enter(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
-    fake_line(&run, "say something");
+    program_line(&run, "say something");
     sees(&run, "disk wait");
-    fake_line(&run, "/ctx 8k");
+    program_line(&run, "/ctx 8k");
     sees(&run, "Change: ctx 8192");
     sees(&run, "4096       8192");
     sees(&run, "nothing is evaluated again");
     pty_send(run.s, "\r");
     sees(&run, "now: context 8192");
-    fake_line(&run, "/kv q8_0");
+    program_line(&run, "/kv q8_0");
     sees(&run, "computed again");
     pty_send(run.s, "\033");
     loses(&run, "computed again");
-    fake_line(&run, "/kv");
+    program_line(&run, "/kv");
     sees(&run, "keys and values are stored as f16"); /* nothing has changed */
 }
 
@@ -45,14 +36,14 @@ static void a_change_of_an_empty_chat_names_only_differences(void **state)
 {
     (void)state;
     fake_begin(&run, 40, 160, NULL, NULL);
-    fake_line(&run, "/memory 2G");
+    program_line(&run, "/memory 2G");
     sees(&run, "Change: memory");
     assert_true(pty_shows(run.s, "  +"));
     assert_false(pty_shows(run.s, "grows"));
     assert_false(pty_shows(run.s, "The conversation is kept"));
     pty_send(run.s, "\033");
     loses(&run, "Change: memory");
-    fake_line(&run, "/kv q8_0");
+    program_line(&run, "/kv q8_0");
     sees(&run, "Change: kv q8_0");
     assert_false(pty_shows(run.s, "evaluates"));
 }
@@ -61,7 +52,7 @@ static void a_refusal_names_one_budget(void **state)
 {
     (void)state;
     fake_begin(&run, 40, 160, NULL, NULL);
-    fake_line(&run, "/memory 100M");
+    program_line(&run, "/memory 100M");
     sees(&run, "this needs more than the budget of 100 MiB");
     assert_true(pty_shows(run.s, "256M"));
     assert_false(pty_shows(run.s, "the budget is"));
@@ -72,16 +63,16 @@ static void a_sheet_is_a_box_that_leaves_the_rest_visible(void **state)
 {
     (void)state;
     fake_begin(&run, 40, 160, NULL, NULL);
-    fake_line(&run, "say something");
+    program_line(&run, "say something");
     sees(&run, "disk wait");
-    fake_line(&run, "/ctx 8k");
+    program_line(&run, "/ctx 8k");
     sees(&run, "\u256d\u2500 Change: ctx 8192 \u2500");
     assert_true(pty_shows(run.s, "\u2570\u2500 Enter: apply   Esc: close \u2500"));
     assert_true(pty_shows(run.s, "disk wait"));
     assert_true(pty_shows(run.s, "verdict"));
     pty_send(run.s, "\033[<0;1;2M\033[<0;1;2m"); /* a click beside it */
     loses(&run, "Change: ctx 8192");
-    fake_line(&run, "/ctx");
+    program_line(&run, "/ctx");
     sees(&run, "the context is 4096 tokens");
 }
 
@@ -89,7 +80,7 @@ static void f10_proposes_what_the_verdict_advises(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
-    fake_line(&run, "say something");
+    program_line(&run, "say something");
     sees(&run, "71 % of each token waits; F10: /memory 2300M for ~0.70 tok/s");
     pty_send(run.s, "\033[21~");
     sees(&run, "Change: memory 2.25 GiB");
@@ -101,7 +92,7 @@ static void a_narrow_screen_shows_the_keys_of_a_sheet(void **state)
 {
     (void)state;
     fake_begin(&run, 12, 40, NULL, NULL);
-    fake_line(&run, "/ctx 8k");
+    program_line(&run, "/ctx 8k");
     sees(&run, "Enter: apply   Esc: close");
     assert_true(pty_shows(run.s, " more \u2500")); /* rows below */
 }
@@ -110,12 +101,12 @@ static void a_narrow_screen_wraps_the_lines_of_a_sheet(void **state)
 {
     (void)state;
     fake_begin(&run, 20, 40, NULL, NULL);
-    fake_line(&run, "/help");
+    program_line(&run, "/help");
     sees(&run, "    start a new chat");
     assert_true(pty_shows(run.s, "Esc: close \u2500\u2500\u2500 +")); /* rows below */
     pty_send(run.s, "\033");
     loses(&run, "Esc: close");
-    fake_line(&run, "/memory 2G");
+    program_line(&run, "/memory 2G");
     sees(&run, "    +"); /* the change, below its row */
 }
 
@@ -153,9 +144,9 @@ static void a_full_context_waits_for_a_choice(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
-    fake_line(&run, "say one");
+    program_line(&run, "say one");
     sees(&run, "disk wait");
-    fake_line(&run, "full");
+    program_line(&run, "full");
     sees(&run, "The context is full");
     sees(&run, "a longer context");
     sees(&run, "drop the oldest turns, \"say one\" first");
@@ -174,14 +165,14 @@ static void a_full_context_offers_no_more_than_was_trained(void **state)
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
     sees(&run, "Fake Gemma E2B (");
-    fake_line(&run, "/model other-trained-4k");
+    program_line(&run, "/model other-trained-4k");
     sees(&run, "Other Model");
-    fake_line(&run, "full");
+    program_line(&run, "full");
     sees(&run, "1: a longer context"); /* there is no turn to drop */
     assert_true(pty_shows(run.s, "more than the 4,096 tokens that the model was trained for"));
     pty_send(run.s, "\033");
     loses(&run, "a longer context");
-    fake_line(&run, "full");
+    program_line(&run, "full");
     sees(&run, "1: drop the oldest turns, \"full\" first");
     assert_true(pty_shows(run.s, "the same context; at most 3,584 tokens again"));
     assert_false(pty_shows(run.s, "a longer context"));
@@ -191,7 +182,7 @@ static void a_digit_without_a_choice_is_text_for_the_line(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
-    fake_line(&run, "full");
+    program_line(&run, "full");
     sees(&run, "1: a longer context");
     sees(&run, ": begin a new chat");
     pty_send(run.s, "9");
@@ -215,7 +206,7 @@ static void begin_full(char *gate, size_t n)
     fake_begin(&run, 24, 80, NULL, (const char *[]){ "--pace", "50000", NULL });
     snprintf(gate, n, "%s/gate", run.home);
     snprintf(line, sizeof line, "full until %s", gate);
-    fake_line(&run, line);
+    program_line(&run, line);
     sees(&run, "not yet");
 }
 
@@ -226,13 +217,13 @@ static void without_a_token_the_bar_shows_the_prediction(void **state)
 
     (void)state;
     fake_begin(&run, 30, 130, NULL, NULL);
-    fake_line(&run, "a question whose answer has many tokens");
+    program_line(&run, "a question whose answer has many tokens");
     sees(&run, "disk wait");
     loses(&run, "next ~0.55 tok/s");
     snprintf(gate, sizeof gate, "%s/gate", run.home);
     open_gate(gate);
     snprintf(line, sizeof line, "full until %s", gate);
-    fake_line(&run, line);
+    program_line(&run, line);
     sees(&run, "begin a new chat");
     assert_true(pty_sees_at(run.s, -1, "next ~0.55 tok/s"));
 }
@@ -257,13 +248,13 @@ static void a_message_that_waited_is_in_the_line_and_no_sheet_takes_its_enter(vo
     char gate[200];
 
     begin_full(gate, sizeof gate);
-    fake_line(&run, "and then");
+    program_line(&run, "and then");
     sees(&run, "1 queued");
     open_gate(gate);
     sees(&run, "/continue shows what each");
     assert_true(pty_sees_at(run.s, -2, "> and then"));
     assert_false(pty_shows(run.s, "Enter: choose"));
-    fake_line(&run, "");
+    program_line(&run, "");
     sees(&run, "You said: and then");
 }
 
@@ -271,18 +262,18 @@ static void keys_of_a_line_close_a_sheet_and_change_nothing(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
-    fake_line(&run, "full");
+    program_line(&run, "full");
     sees(&run, "a longer context");
     pty_send(run.s, "bjq okay");
     assert_true(pty_sees_at(run.s, -2, "> bjq okay"));
     loses(&run, "a longer context");
     pty_send(run.s, "\r");
     sees(&run, "You said: bjq okay");
-    fake_line(&run, "/ctx 8k");
+    program_line(&run, "/ctx 8k");
     sees(&run, "Change: ctx 8192");
-    fake_line(&run, "/ctx");
+    program_line(&run, "/ctx");
     sees(&run, "the context is 4096 tokens");
-    fake_line(&run, "/ctx 8k");
+    program_line(&run, "/ctx 8k");
     sees(&run, "Change: ctx 8192");
     pty_send(run.s, "\033[200~pasted\033[201~");
     assert_true(pty_sees_at(run.s, -2, "> pasted"));
@@ -306,18 +297,18 @@ static void a_change_that_is_not_applied_is_reported(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         fake_begin(&run, 40, 160, NULL, NULL);
-        fake_line(&run, "/ctx 8k");
+        program_line(&run, "/ctx 8k");
         sees(&run, "Change: ctx 8192");
         pty_send(run.s, ways[i].keys);
         loses(&run, "Change: ctx 8192");
         if (ways[i].is_answer) {
-            fake_line(&run, "/stats");
+            program_line(&run, "/stats");
             sees(&run, "Statistics");
             assert_false(pty_shows(run.s, "was not applied"));
         } else {
             sees(&run, "ctx 8192 was not applied");
         }
-        fake_end(&run);
+        program_end(&run);
     }
 }
 
@@ -326,24 +317,24 @@ static void no_choice_that_removes_something_is_the_default(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
-    fake_line(&run, "/ctx 8k");
+    program_line(&run, "/ctx 8k");
     sees(&run, "Change: ctx 8192");
     pty_send(run.s, "\r");
     sees(&run, "now: context 8192");
-    fake_line(&run, "/kv q4_0");
+    program_line(&run, "/kv q4_0");
     sees(&run, "Change: kv q4_0");
     pty_send(run.s, "\r");
     sees(&run, ", kv q4_0");
-    fake_line(&run, "/memory 256M");
+    program_line(&run, "/memory 256M");
     sees(&run, "Change: memory");
     pty_send(run.s, "\r");
     sees(&run, "budget 256 MiB");
-    fake_line(&run, "full");
+    program_line(&run, "full");
     sees(&run, "take the last exchange back");
     assert_false(pty_shows(run.s, "a longer context"));
     pty_send(run.s, "\r\033");
     loses(&run, "take the last exchange back");
-    fake_line(&run, "/stats");
+    program_line(&run, "/stats");
     sees(&run, "messages                  2"); /* nothing was removed */
 }
 
@@ -369,7 +360,7 @@ static void a_paste_without_its_end_swallows_no_keys(void **state)
     sees(&run, "> no end"); /* when no more input comes */
     pty_send(run.s, "\003");
     loses(&run, "> no end");
-    fake_line(&run, "hello");
+    program_line(&run, "hello");
     sees(&run, "You said: hello");
 }
 
@@ -377,9 +368,9 @@ static void a_complete_answer_has_nothing_to_continue(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
-    fake_line(&run, "say one");
+    program_line(&run, "say one");
     sees(&run, "disk wait");
-    fake_line(&run, "/continue");
+    program_line(&run, "/continue");
     sees(&run, "the answer is complete, there is nothing to continue");
 }
 
@@ -387,7 +378,7 @@ static void a_command_typed_while_reading_is_run(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
-    fake_line(&run, "lines 100");
+    program_line(&run, "lines 100");
     sees(&run, "disk wait");
     pty_send(run.s, "\033[5~");
     sees(&run, "more below");
@@ -424,7 +415,7 @@ static void keys_work_while_another_model_opens(void **state)
     sees(&run, "Fake Gemma E2B (");
     snprintf(gate, sizeof gate, "%s/gate", run.home);
     snprintf(line, sizeof line, "/model other-until:%s", gate);
-    fake_line(&run, line);
+    program_line(&run, line);
     sees(&run, "loading");
     pty_send(run.s, "typed meanwhile");
     assert_true(pty_sees_at(run.s, -2, "> typed meanwhile"));

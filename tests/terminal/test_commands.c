@@ -21,15 +21,6 @@
 #include "tests/terminal/program.h"
 #include "ui/talk/commands.h"
 
-static struct program run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
-
 static void begin(const char *const *args)
 {
     program_begin_talk(&run, args);

@@ -10,21 +10,12 @@
 
 #include <cmocka.h>
 
-#include "tests/terminal/fake_run.h"
-
-static struct fake_run run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    fake_end(&run);
-    return 0;
-}
+#include "tests/terminal/program.h"
 
 /* Send a message and wait for the end of its answer. */
 static void tell(const char *line, const char *reply)
 {
-    fake_line(&run, line);
+    program_line(&run, line);
     sees(&run, reply);
     assert_true(pty_sees_at(run.s, -1, "ready"));
 }
@@ -44,7 +35,7 @@ static void say(const char *word)
 static void begin(const char *first)
 {
     fake_begin(&run, 60, 120, NULL, NULL);
-    fake_line(&run, first);
+    program_line(&run, first);
     sees(&run, "disk wait");
     say("two");
     tell("three", "You said: three");
@@ -52,7 +43,7 @@ static void begin(const char *first)
 
 static void ask(const char *line, const char *shown)
 {
-    fake_line(&run, line);
+    program_line(&run, line);
     sees(&run, shown);
 }
 
@@ -67,7 +58,7 @@ static void a_summary_takes_the_place_of_the_oldest_messages(void **state)
     assert_true(pty_shows(run.s, "> three"));
     tell("four", "You said: four");
     /* It is the same in a chat that is opened again. */
-    fake_line(&run, "/quit");
+    program_line(&run, "/quit");
     assert_int_equal(pty_end(run.s), 0);
     fake_again(&run, 50, 120, (const char *[]){ "--continue", NULL });
     sees(&run, "> four");
@@ -88,7 +79,7 @@ static void undo_brings_the_messages_back(void **state)
     /* A message after it is taken back first. */
     ask("/compact", "are replaced by a summary");
     tell("four", "You said: four");
-    fake_line(&run, "/undo");
+    program_line(&run, "/undo");
     sees(&run, "> four"); /* in the line */
     pty_send(run.s, "\025");
     assert_true(pty_shows(run.s, "In short: one."));
@@ -108,7 +99,7 @@ static void stopping_it_leaves_everything_as_it_was(void **state)
     loses(&run, "word5 ");
     assert_true(pty_shows(run.s, "> say ten"));
     assert_true(pty_shows(run.s, "> three"));
-    fake_line(&run, "/quit");
+    program_line(&run, "/quit");
     assert_int_equal(pty_end(run.s), 0);
     fake_again(&run, 50, 120, (const char *[]){ "--continue", NULL });
     sees(&run, "> three");

@@ -14,19 +14,10 @@
 
 #define FILE_NAME ".config/memwall/config"
 
-static struct program run;
-
 /* Wide enough for a message with the path of the file in one row. */
 static const struct program_start start = {
     40, 220, NULL, NULL, (const char *[]){ "-n", "5", "--view", "chat", NULL }, NULL, NULL
 };
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
 
 static void begin(void)
 {

@@ -19,15 +19,6 @@
 
 #include "tests/terminal/program.h"
 
-static struct program run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
-
 /* ---- reading the screen ---- */
 
 /* Parse a number with its unit: "1.07 MiB", "4,096", "54 %", "12 ms".  Returns NAN if there is

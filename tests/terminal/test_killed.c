@@ -17,15 +17,6 @@
 
 #include "tests/terminal/program.h"
 
-static struct program run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
-
 static struct program_start start = { .rows = 24, .cols = 100 };
 
 /* Returns the number after the last "Line " on the screen. */

@@ -20,15 +20,6 @@
 #define WORLD "\xe4\xb8\x96\xe7\x95\x8c" /* two characters of two cells each */
 #define SMILE "\xf0\x9f\x98\x80"
 
-static struct program run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
-
 enum inks { MONO, FEW, MANY };
 
 struct look {

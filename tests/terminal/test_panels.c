@@ -16,15 +16,7 @@
 
 #include "tests/terminal/program.h"
 
-static struct program run;
 static const struct program_start start = { .rows = 50, .cols = 160 };
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
 
 static void begin(void)
 {

@@ -18,15 +18,6 @@
 #include "tests/terminal/program.h"
 #include "ui/term/modes.h"
 
-static struct program run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
-
 /* None but those that make Ctrl-C a signal, before anything is printed. */
 static void expect_no_escapes(void)
 {

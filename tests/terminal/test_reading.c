@@ -18,15 +18,6 @@
 
 #define CTRL_F    "\006"
 
-static struct program run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
-
 static void begin(int rows, int cols, const char *model, const char *n)
 {
     /* Figures do not change, so two pictures of the same state are equal. */

@@ -20,15 +20,6 @@
 
 #include "tests/terminal/program.h"
 
-static struct program run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
-
 /* ---- the disk refuses ---- */
 
 /* A file has the name of the folder of chats. */

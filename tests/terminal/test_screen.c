@@ -12,16 +12,7 @@
 
 #include <cmocka.h>
 
-#include "tests/terminal/fake_run.h"
-
-static struct fake_run run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    fake_end(&run);
-    return 0;
-}
+#include "tests/terminal/program.h"
 
 struct size {
     const char *name;
@@ -49,12 +40,12 @@ static void chats(void **state)
     fake_begin(&run, size->rows, size->cols, size->term, NULL);
     sees(&run, ">");
     assert_true(pty_is_alternate(run.s) || (size->term != NULL && size->rows <= 25));
-    fake_line(&run, "say one two three");
+    program_line(&run, "say one two three");
     sees(&run, "one two three");
     sees(&run, "tokens");
-    fake_line(&run, "lines 100");
+    program_line(&run, "lines 100");
     sees(&run, "line 100");
-    fake_line(&run, "/quit");
+    program_line(&run, "/quit");
     assert_int_equal(pty_end(run.s), 0);
     assert_false(pty_is_alternate(run.s));
     assert_true(pty_is_cooked(run.s));
@@ -67,7 +58,7 @@ static void shows_wide_text_in_its_columns(void **state)
 
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
-    fake_line(&run, "wide");
+    program_line(&run, "wide");
     sees(&run, "done");
     sees(&run, nihao);
     pty_send(run.s, "\xe4\xb8\x96\xe7\x95\x8c\xf0\x9f\x98\x80x");
@@ -83,7 +74,7 @@ static void an_escape_sequence_of_the_model_is_shown_and_not_obeyed(void **state
 
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
-    fake_line(&run, "evil");
+    program_line(&run, "evil");
     sees(&run, "disk wait"); /* the receipt: the answer is complete */
     sees(&run, "^[[2J");
     raw = pty_raw(run.s, &n);
@@ -97,12 +88,12 @@ static void control_c_stops_the_answer_and_keeps_its_text(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, (const char *[]){ "--pace", "100000", NULL });
-    fake_line(&run, "endless");
+    program_line(&run, "endless");
     sees(&run, "word5");
     pty_send(run.s, "\003");
     sees(&run, "stopped");
     sees(&run, "word5");
-    fake_line(&run, "say still here");
+    program_line(&run, "say still here");
     sees(&run, "still here");
 }
 
@@ -110,7 +101,7 @@ static void escape_stops_the_answer_and_leaves_the_draft(void **state)
 {
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
-    fake_line(&run, "endless");
+    program_line(&run, "endless");
     sees(&run, "word20");
     pty_send(run.s, "a draft");
     sees(&run, "> a draft");
@@ -126,7 +117,7 @@ static void a_prompt_that_is_stopped_comes_back_into_the_line(void **state)
     (void)state;
     fake_begin(&run, 24, 80, NULL, args);
     sees(&run, "ready");
-    fake_line(&run, "slow");
+    program_line(&run, "slow");
     sees(&run, " of 2,000 tokens");
     pty_send(run.s, "\003");
     assert_true(pty_sees_at(run.s, -2, "> slow"));
@@ -155,11 +146,11 @@ static void a_line_between_two_control_c_keeps_the_chat(void **state)
     sees(&run, "ready");
     pty_send(run.s, "\003");
     sees(&run, "again");
-    fake_line(&run, "/temp 0.5");
+    program_line(&run, "/temp 0.5");
     sees(&run, "the temperature is 0.5");
     pty_send(run.s, "\003");
     sees(&run, "again");
-    fake_line(&run, "/temp 0.25");
+    program_line(&run, "/temp 0.25");
     sees(&run, "the temperature is 0.25");
 }
 
@@ -172,9 +163,9 @@ static void a_message_typed_during_an_answer_waits(void **state)
     fake_begin(&run, 24, 80, NULL, NULL);
     snprintf(gate, sizeof gate, "%s/gate", run.home);
     snprintf(line, sizeof line, "until %s", gate);
-    fake_line(&run, line);
+    program_line(&run, line);
     sees(&run, "not yet");
-    fake_line(&run, "say second");
+    program_line(&run, "say second");
     sees(&run, "queued; next");
     f = fopen(gate, "w");
     assert_non_null(f);
@@ -207,7 +198,7 @@ static void chat_and_dashboard_show_the_same_progress_of_a_prompt(void **state)
 
     (void)state;
     fake_begin(&run, 50, 160, NULL, args);
-    fake_line(&run, "slow");
+    program_line(&run, "slow");
     sees(&run, " / 2,000 tokens");
     while (pty_shows(run.s, " / 2,000 tokens")) {
         long chat = number_before(" of 2,000 tokens");
@@ -233,7 +224,7 @@ static void up_brings_back_a_command_that_failed(void **state)
         char shown[40];
 
         snprintf(shown, sizeof shown, "> %s", lines[i]);
-        fake_line(&run, lines[i]);
+        program_line(&run, lines[i]);
         sees(&run, "! ");
         assert_true(pty_loses_at(run.s, -2, lines[i]));
         pty_send(run.s, "\033[A");
@@ -254,9 +245,9 @@ static void the_bar_has_the_state_and_a_change_that_waits(void **state)
 
         fake_begin(&run, sizes_of_bar[i][0], sizes_of_bar[i][1], NULL, NULL);
         sees(&run, ">");
-        fake_line(&run, "endless");
+        program_line(&run, "endless");
         sees(&run, "word20");
-        fake_line(&run, "/kv q8_0");
+        program_line(&run, "/kv q8_0");
         sees(&run, "It applies after this answer.");
         pty_send(run.s, "\r");
         assert_true(pty_sees_at(run.s, -1, "after the answer: kv q8_0"));
@@ -264,7 +255,7 @@ static void the_bar_has_the_state_and_a_change_that_waits(void **state)
         if (strncmp(bar, " answer", 7) != 0 || strstr(bar, "/s") == NULL ||
             (strstr(bar, "ctx ") == NULL && strstr(bar, "context ") == NULL))
             fail_msg("%d columns: %s", sizes_of_bar[i][1], bar);
-        fake_end(&run);
+        program_end(&run);
     }
 }
 
@@ -285,7 +276,7 @@ static void gives_the_terminal_back(void **state)
     const struct deadly *d = *state;
 
     fake_begin(&run, 24, 80, NULL, NULL);
-    fake_line(&run, "endless");
+    program_line(&run, "endless");
     sees(&run, "word20");
     pty_signal(run.s, d->signal);
     if ((d->signal == SIGSEGV || d->signal == SIGABRT) && getenv("MW_SANITIZED") != NULL) {
@@ -320,7 +311,7 @@ static void an_engine_without_a_plan_has_a_chat(void **state)
 
     (void)state;
     fake_begin(&run, 50, 160, NULL, args);
-    fake_line(&run, "say one two three");
+    program_line(&run, "say one two three");
     sees(&run, "tokens");
     sees(&run, "ready");
     assert_false(pty_shows(run.s, "of 0 B  |"));
@@ -328,12 +319,12 @@ static void an_engine_without_a_plan_has_a_chat(void **state)
     pty_send(run.s, TAB "w" RIGHT "\r");
     sees(&run, "choose another budget");
     pty_send(run.s, "\033[21~"); /* F10 */
-    fake_line(&run, "/plan");
+    program_line(&run, "/plan");
     sees(&run, "this engine does not report the plan of its memory");
-    fake_line(&run, "/stats");
+    program_line(&run, "/stats");
     sees(&run, "Statistics");
     pty_send(run.s, ESC);
-    fake_line(&run, "say still here");
+    program_line(&run, "say still here");
     sees(&run, "still here");
 }
 
@@ -346,7 +337,7 @@ static void a_long_name_is_shown_where_it_fits(void **state)
     fake_begin(&run, 50, 160, NULL, args);
     sees(&run, "ready");
     sees(&run, "Fake Gemma with a long E4B");
-    fake_end(&run);
+    program_end(&run);
     fake_begin(&run, 24, 80, NULL, args);
     sees(&run, "ready");
     sees(&run, "Fake Gemma");

@@ -17,15 +17,6 @@
 
 #include "tests/terminal/program.h"
 
-static struct program run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
-
 static void begin(const char *script)
 {
     /* Figures do not change, so two pictures of the same state are equal. */

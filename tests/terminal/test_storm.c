@@ -19,15 +19,7 @@
 
 #define N_SIZE 200
 
-static struct program run;
 static uint64_t seed = 20260;
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
 
 static unsigned draw(unsigned n)
 {

@@ -15,10 +15,9 @@
 #include "tests/lib/talker.h"
 #include "tests/terminal/program.h"
 
-static struct program run;
 static char path[64];
 
-static int end_run(void **state)
+static int end_template(void **state)
 {
     (void)state;
     program_end(&run);
@@ -117,11 +116,11 @@ static void a_refused_message_is_an_error_in_the_templates_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_template_that_cannot_be_used_is_reported_once, end_run),
-        cmocka_unit_test_teardown(plain_mode_reports_it_too, end_run),
-        cmocka_unit_test_teardown(a_template_that_works_is_not_mentioned, end_run),
+        cmocka_unit_test_teardown(a_template_that_cannot_be_used_is_reported_once, end_template),
+        cmocka_unit_test_teardown(plain_mode_reports_it_too, end_template),
+        cmocka_unit_test_teardown(a_template_that_works_is_not_mentioned, end_template),
         cmocka_unit_test_teardown(a_refused_message_is_an_error_in_the_templates_words,
-                                  end_run),
+                                  end_template),
     };
 
     return cmocka_run_group_tests_name("template", tests, program_group_setup,

@@ -14,15 +14,6 @@
 
 #include "tests/terminal/program.h"
 
-static struct program run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
-
 /* Start with a context of 512 tokens and a file that needs more. */
 static void begin(const char *option)
 {

@@ -22,7 +22,6 @@
 /* An answer of some tokens, so that a step at three tokens a second takes a few seconds. */
 static const char text[] = "Memory is a wall.\nThe model reads all of it.\n";
 
-static struct program run;
 static char model[64];
 
 static int group_setup(void **state)
@@ -40,13 +39,6 @@ static int group_teardown(void **state)
 {
     unlink(model);
     return program_group_teardown(state);
-}
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
 }
 
 static void begin(int rows, int cols, const char *script, const char *const *args)

@@ -10,16 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tests/terminal/fake_run.h"
-
-static struct fake_run run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    fake_end(&run);
-    return 0;
-}
+#include "tests/terminal/program.h"
 
 static void the_cursor_chooses_a_budget(void **state)
 {
@@ -143,25 +134,25 @@ static void an_answer_leaves_a_row_and_a_mark(void **state)
 {
     (void)state;
     fake_begin(&run, 50, 160, NULL, NULL);
-    fake_line(&run, "/tried");
+    program_line(&run, "/tried");
     sees(&run, "nothing was measured with this model yet");
-    fake_line(&run, "say something");
+    program_line(&run, "say something");
     sees(&run, "disk wait");
-    fake_line(&run, "/memory 2G");
+    program_line(&run, "/memory 2G");
     sees(&run, "Change: memory");
     pty_send(run.s, "\r");
     sees(&run, "now: context 4096, budget 2.00 GiB");
     sees(&run, "\u25cf"); /* the budget before */
-    fake_line(&run, "say something else");
+    program_line(&run, "say something else");
     sees(&run, "something else");
     loses(&run, "answering");
-    fake_line(&run, "/tried");
+    program_line(&run, "/tried");
     sees(&run, "Tried settings");
     sees(&run, "> 2.00 GiB    4096 f16");
     sees(&run, "* 1.46 GiB    4096 f16");
     pty_send(run.s, "\r");
     sees(&run, "these settings are in use");
-    fake_line(&run, "/tried");
+    program_line(&run, "/tried");
     sees(&run, "Tried settings");
     pty_send(run.s, DOWN "\r");
     sees(&run, "Change: budget 1.46 GiB, context 4096, kv f16");

@@ -18,15 +18,6 @@
 #define FOCUS_IN  "\033[I"
 #define MESSAGE   "\033]9;memwall: the answer has reached its limit: 4 tokens"
 
-static struct program run;
-
-static int end_run(void **state)
-{
-    (void)state;
-    program_end(&run);
-    return 0;
-}
-
 static void begin(const char *term, const char *const *args)
 {
     static const char *const env[] = { "TMUX",        "TERM_PROGRAM",    "KITTY_WINDOW_ID",
