@@ -79,6 +79,7 @@ struct mw_limits {
     double contention;  /* how much reading and computing slow each other; probe_contention() */
     bool is_doubtful;   /* of disk, memory or their contention */
     int64_t measured_s; /* Unix time when they were measured or last seen at work; 0: unknown */
+    int n_thread;       /* that computed when rates were measured; 0: as many as will compute */
     struct mw_steps steps;
     struct mw_rate rate[MW_RATES_MAX]; /* [n_rate] of the weight types that the model uses */
     uint32_t n_rate;

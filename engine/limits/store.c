@@ -473,6 +473,7 @@ bool limits_store_get(const struct limits_store *s, const struct limits_key *k, 
 {
     bool has_all;
 
+    l->n_thread = k->n_thread;
     get_disk(s, k, now_s, l);
     get_steps(s, k, now_s, &l->steps);
     get_choice(s, k, now_s, &l->choice);

@@ -25,6 +25,9 @@
  *   whole       so that the formula gives exactly the measured time under the same settings
  *   fixed_s     between two passes: the sampler and the text
  *
+ * Other threads change the formula (speed_scale_threads()), and so the parts of the processors;
+ * the factors are those of the threads that were measured.
+ *
  * Prompts have the factors of the disk and of other programs only.  Their products are limited
  * by arithmetic and those of tokens by memory, so the processors' factor of tokens says little
  * about prompts, and work corrects the rates of prompts anyway (observe.h of the session).
@@ -36,17 +39,18 @@
 
 /* Fewer tokens are a measurement with a doubt, which replaces none without; less than the least
  * are none. */
-#define ANCHOR_TOKENS 8
-#define ANCHOR_LEAST  3
+#define ANCHOR_TOKENS  8
+#define ANCHOR_LEAST   3
+#define ANCHOR_THREADS 65536 /* more are none */
 
 /* Tokens of one answer, as measured, and their settings.  Plain numbers, so that a program can
  * keep them with the model; all 0: nothing was measured. */
 struct plan_anchor {
     double measured_s; /* Unix time */
     double n_token;
-    /* It holds for these: threads, a number for the kernels, enum mw_io, bool. */
+    /* The settings of the measurement.  It holds for the last three of the first line: a number
+     * for the kernels, enum mw_io, bool. */
     double n_thread, kernels, io, exact;
-    /* The settings of the measurement. */
     double memory_bytes, n_ctx, chunk, kv_k, kv_v, disk_rate;
     /* Where its weights were (struct plan_pass), and the positions that its tokens saw. */
     double streamed_share, missed_share, keeps_rows, starts_cold, n_slot, n_seen;

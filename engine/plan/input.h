@@ -75,6 +75,7 @@ struct plan_input {
     uint32_t chunk_max;    /* the requested chunk; 0: the plan chooses */
     uint32_t chunk_target; /* of plan_chunk_target() for earlier limits; 0: for these limits */
     int n_thread;
+    int n_core; /* that more threads share; 0: unknown */
 
     uint64_t program_bytes;       /* the allowance */
     uint64_t program_now_bytes;   /* measured when the model was opened */

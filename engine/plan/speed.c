@@ -90,6 +90,58 @@ double speed_column_rate(const struct plan_input *in, double rate)
     return most > 0 && rate > most ? most : rate;
 }
 
+/* From this share of memory's rate on, memory may be the limit of a column. */
+#define NEAR_MEMORY 0.8
+
+/* Threads that run at the same time. */
+static double at_once(const struct plan_input *in, int n_thread)
+{
+    return in->n_core > 0 && n_thread > in->n_core ? in->n_core : n_thread;
+}
+
+/* Operations of a column for each byte of its weights. */
+static double flops_of_byte(const struct plan_weights *w)
+{
+    double bytes = w->token_bytes[PLAN_PROMPT] + w->expert_bytes[PLAN_PROMPT];
+
+    return bytes > 0 ? (w->token_flops + w->expert_flops) / bytes : 0;
+}
+
+/* Scale the rates of one form of a type to `ratio` times as many threads. */
+static void scale_rates(double ratio, double memory, double flops, double *column_bytes_s,
+                        double *chunk_flops_s)
+{
+    double column = *column_bytes_s, own = 1; /* share of the threads in a column's time */
+
+    if (column >= NEAR_MEMORY * memory && *chunk_flops_s > 0)
+        own = sqrt(fmin(flops * column / *chunk_flops_s, 1));
+    if (ratio < 1)
+        *column_bytes_s *= own > 0 ? fmin(ratio / own, 1) : 1;
+    else
+        *column_bytes_s = fmin(ratio * column, fmax(column, memory));
+    *chunk_flops_s *= ratio;
+}
+
+void speed_scale_threads(struct plan_input *in, int measured)
+{
+    double ratio, idle;
+
+    if (measured <= 0 || in->n_thread <= 0 || measured == in->n_thread)
+        return;
+    ratio = at_once(in, in->n_thread) / at_once(in, measured);
+    for (struct plan_weights *w = in->weights; w < in->weights + in->n_weights; w++) {
+        double flops = flops_of_byte(w);
+
+        scale_rates(ratio, in->memory_bytes_s, flops, &w->column_bytes_s, &w->chunk_flops_s);
+        scale_rates(ratio, in->memory_bytes_s, flops, &w->laid_column_bytes_s,
+                    &w->laid_chunk_flops_s);
+    }
+    /* These are divided by all threads. */
+    idle = in->n_thread / at_once(in, in->n_thread) / (measured / at_once(in, measured));
+    in->costs.load_s *= idle;
+    in->costs.mac_s *= idle;
+}
+
 int speed_products(const struct plan_input *in, uint32_t i, double streamed_share,
                    bool of_experts, double bytes, struct speed_product out[2])
 {

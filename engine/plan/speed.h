@@ -91,6 +91,18 @@ double speed_prompt_token(const struct plan_input *in);
 /* The rate of one column that was measured as `rate`: that of memory if it was not measured. */
 double speed_column_rate(const struct plan_input *in, double rate);
 
+/*
+ * Scale the rates of products, which `measured` threads reached, to in->n_thread; 0: they are
+ * those of in->n_thread.  The disk stays as it is.
+ *
+ * Threads share the work evenly, and those above the number of cores add nothing.  One column is
+ * limited by the threads or by memory: it scales with the threads, but not above the rate of
+ * memory.  If it reached that, fewer threads may still reach it.  Then the threads' own part of
+ * its time is between that of its arithmetic, by the rate of a chunk, and all of it; the
+ * geometric mean is assumed.  Other costs are those of a thread already.
+ */
+void speed_scale_threads(struct plan_input *in, int measured);
+
 /* Time for which the read of a byte keeps the threads from computing. */
 double speed_read_cpu(const struct plan_input *in);
 

@@ -100,8 +100,7 @@ static double kernels_number(const struct mw_options *o)
 
 bool anchors_hold(const struct plan_anchor *a, const struct mw_options *o)
 {
-    return a->measured_s > 0 && plan_anchor_is_plausible(a) &&
-           (o->n_thread <= 0 || a->n_thread == o->n_thread) && a->io == (double)o->io &&
+    return a->measured_s > 0 && plan_anchor_is_plausible(a) && a->io == (double)o->io &&
            a->exact == (double)o->exact && a->kernels == kernels_number(o);
 }
 
@@ -111,6 +110,7 @@ struct mw_options anchors_options(const struct plan_anchor *a, const struct mw_o
 
     then.memory_bytes = (uint64_t)a->memory_bytes;
     then.n_ctx = (uint32_t)a->n_ctx;
+    then.n_thread = (int)a->n_thread;
     then.kv_k = (enum mw_kv)a->kv_k;
     then.kv_v = (enum mw_kv)a->kv_v;
     then.disk_rate = (uint64_t)a->disk_rate;
@@ -246,7 +246,7 @@ void anchors_take(const struct anchor_tokens *t, uint32_t most, struct mw_model 
     if (!plan_anchor_is_plausible(&a))
         return;
     if (plan_anchor_is_doubtful(&a) && before.measured_s > 0 &&
-        !plan_anchor_is_doubtful(&before))
+        before.n_thread == a.n_thread && !plan_anchor_is_doubtful(&before))
         return;
     plan_anchor_finish(in, &before, &a);
     replace(m, &a);

@@ -44,7 +44,7 @@ struct mw_options anchors_options(const struct plan_anchor *a, const struct mw_o
 void anchors_correct(const struct plan_anchor *a, const struct plan_input *then,
                      double disk_bytes_s, const struct mw_options *o, struct plan_input *in);
 
-/* Was the anchor measured with the threads, kernels, I/O and `exact` of these options? */
+/* Was the anchor measured with the kernels, I/O and `exact` of these options? */
 bool anchors_hold(const struct plan_anchor *a, const struct mw_options *o);
 
 /* The options of the newest session of m; false: there was none. */

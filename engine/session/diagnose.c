@@ -91,7 +91,7 @@ static struct base base_of(struct mw_model *m, const struct mw_options *o,
     struct plan_input in;
     struct plan_time t;
     struct mw_rates rates;
-    double token_s = 0; /* of tokens that ran with these settings, or with other threads */
+    double token_s = 0; /* of tokens that ran with these settings, or with other kernels */
     bool holds = true;
 
     if (s == NULL || s->run.ctx == 0)
@@ -294,11 +294,11 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
         return -1;
     b = base_of(m, &resolved, s);
     formula_s = token_of(m, &resolved, b.n_seen, &in, &t);
-    /* Tokens say nothing about other threads, kernels or I/O: then only the formula changes. */
+    /* Tokens say nothing about other kernels or I/O: then only the formula changes. */
     if (!in.factors.is_set)
         b.formula_s = b.plain_s;
     if (formula_s > 0 && in.factors.is_set && b.measured.kv_k == resolved.kv_k &&
-        b.measured.kv_v == resolved.kv_v)
+        b.measured.kv_v == resolved.kv_v && b.measured.n_thread == resolved.n_thread)
         formula_s = fmax(formula_s, b.least_s);
     if (s != NULL && s->verdict.binds != MW_BINDS_NONE && has_settings(s, &resolved)) {
         take_measured(s, &b, &d);

@@ -114,11 +114,14 @@ int mw_model_open(struct mw_model **out, const char *path, struct err *e)
 static struct mw_model *new_model(uint64_t memory_bytes, struct err *e)
 {
     struct mw_model *m = calloc(1, sizeof *m);
+    struct mw_machine machine;
 
     if (m == NULL) {
         err_memory(e, "the model");
         return NULL;
     }
+    mw_machine_read(&machine);
+    m->n_core = machine.n_core;
     pthread_mutex_init(&m->lock, NULL);
     m->limits = limits_new();
     m->anchors = anchors_new();

@@ -193,6 +193,7 @@ int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double sec
     *out = (struct mw_limits){ .is_doubtful = was_busy() };
     if (options_resolve(m, &resolved, e) != 0)
         return -1;
+    out->n_thread = resolved.n_thread;
     reads = reads_of(m, &resolved);
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
@@ -465,7 +466,7 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
 
     *out = (struct mw_limits){ .is_doubtful = was_busy() };
     mw_machine_read(&machine);
-    n_thread = o->n_thread > 0 ? o->n_thread : machine.n_core;
+    n_thread = out->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_core;
     fd = limits_open_noise(folder, e);
     if (fd < 0)
         return -1;

@@ -211,6 +211,7 @@ void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
         /* Then memory's rate serves, which is a guess. */
         in->is_doubtful |= w->type[0] != '\0' && w->column_bytes_s <= 0;
     }
+    speed_scale_threads(in, l->n_thread);
 }
 
 uint64_t program_bytes(const struct mw_model *m)
@@ -250,6 +251,7 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
         .n_ctx = o->n_ctx,
         .chunk_max = o->chunk,
         .n_thread = o->n_thread,
+        .n_core = m->n_core,
         .program_bytes = program_item(m, o),
         .program_now_bytes = m->program_bytes,
         .program_files_bytes = m->program_files_bytes,

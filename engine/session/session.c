@@ -240,11 +240,13 @@ static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint6
 
     if (strncmp(stream_io_name(s->weights.stream), "direct/", 7) == 0)
         is_corrected = observe_disk(&s->observer, &now, is_throttled, now_s, &l);
-    if (n == 1 && want == WANT_LAST)
-        is_corrected |=
-            observe_memory(s->m->hot_bytes - counter_get(&s->telemetry->saved_bytes),
-                           now.t_ns - from_ns, now_s, &l);
-    is_corrected |= observe_pass_products(s, n, want, now_s, &l);
+    if (l.n_thread == 0 || l.n_thread == s->settled.o.n_thread) {
+        if (n == 1 && want == WANT_LAST)
+            is_corrected |=
+                observe_memory(s->m->hot_bytes - counter_get(&s->telemetry->saved_bytes),
+                               now.t_ns - from_ns, now_s, &l);
+        is_corrected |= observe_pass_products(s, n, want, now_s, &l);
+    }
     if (is_corrected) {
         limits_correct(s->m, &l);
         publish_limits(s);

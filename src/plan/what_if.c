@@ -100,7 +100,7 @@ void what_if_apply(const struct what_if *w, struct mw_model *m, struct mw_option
         for (uint32_t i = 0; i < l.n_rate; i++)
             scale_rate(&l.rate[i], (double)w->n_core / measured,
                        w->memory_bytes_s > 0 ? (double)w->memory_bytes_s : l.memory_bytes_s);
-        o->n_thread = w->n_core;
+        o->n_thread = l.n_thread = w->n_core;
     }
     if (w->memory_bytes_s > 0) {
         l.memory_bytes_s = (double)w->memory_bytes_s;

@@ -114,7 +114,8 @@ class OneFigure(Home):
         self.assertEqual(0, r.returncode, r.stderr)
         self.assertNotEqual(before, self.plan("-b", budget(56), "--kv", "q8_0")["decode_tps"])
         self.compare()
-        self.configure("disk-rate = 20M\n")
+        self.configure("disk-rate = 20M\nthreads = 3\n")
+        self.plan("-b", budget(90))  # measures the limits of three threads
         self.compare()
 
 

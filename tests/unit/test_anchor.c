@@ -152,6 +152,49 @@ static void halved_keys_and_values_scale_attention_alone(void **state)
     }
 }
 
+/* The processors' part shrinks with the threads, down to the time that the disk needs, and threads
+ * beyond the cores change nothing. */
+static void threads_scale_what_processors_do(void **state)
+{
+    enum { CORES = 8 };
+    struct chance c = { 14 };
+    struct drawn d;
+    int n_faster = 0;
+
+    (void)state;
+    for (int i = 0; i < DRAWS; i++) {
+        int measured = 1 + (int)chance_below(&c, CORES);
+        double before = 0;
+
+        draw(&c, &d);
+        d.in.n_core = CORES;
+        d.in.n_thread = measured;
+        d.in.costs.load_s *= measured;
+        d.in.costs.mac_s *= measured;
+        d.in.factors = (struct plan_factors){ 0 };
+        d.in.factors = plan_factors_of(&d.in, &d.anchor);
+        for (int n = 1; n <= CORES + 4; n++) {
+            struct plan_input in = d.in;
+            struct plan_time t;
+            double s;
+
+            in.n_thread = n;
+            speed_scale_threads(&in, measured);
+            s = speed_token(&in, &d.pass, (uint32_t)d.anchor.n_seen, &t);
+            if (n == measured)
+                assert_close(s, d.anchor.token_s);
+            assert_true(s >= d.in.factors.whole * t.disk_s);
+            if (n > CORES)
+                assert_close(s, before);
+            else if (n > 1)
+                assert_true(s <= before * (1 + 1e-9));
+            n_faster += n > 1 && s < 0.9 * before;
+            before = s;
+        }
+    }
+    assert_true(n_faster > DRAWS);
+}
+
 /* Tokens that wait for the disk tell its rate; tokens that do not, that it is at least as fast
  * as they read. */
 static void the_disk_is_known_only_as_the_bound(void **state)
@@ -309,6 +352,7 @@ int main(void)
         cmocka_unit_test(changed_limits_change_no_measured_time),
         cmocka_unit_test(less_to_read_is_never_slower),
         cmocka_unit_test(halved_keys_and_values_scale_attention_alone),
+        cmocka_unit_test(threads_scale_what_processors_do),
         cmocka_unit_test(the_disk_is_known_only_as_the_bound),
         cmocka_unit_test(waiting_hides_that_processors_are_crowded),
         cmocka_unit_test(too_few_tokens_measure_nothing),

@@ -191,6 +191,48 @@ static void predictions_after_an_answer_are_right(void **state)
     assert_true(n.right_before < n.n / 2); /* the probes were bad */
 }
 
+/* Threads that are limited by their own speed, until memory limits them.  Nobody can tell whether
+ * fewer threads still reach the rate of memory, so those draws are left out. */
+static void predictions_for_other_threads_are_right(void **state)
+{
+    enum { CORES = 16 };
+    const struct plan_anchor none = { 0 };
+    struct chance c = { 4715 };
+    struct count n = { 0 };
+
+    (void)state;
+    for (int i = 0; i < SITUATIONS; i++) {
+        struct situation s = draw(&c);
+        int measured = 1 + (int)chance_below(&c, CORES);
+        double memory = s.in.memory_bytes_s / s.in.weights[0].column_bytes_s, truth, same;
+        double ratio;
+        struct plan_input then;
+        struct plan_anchor a;
+
+        s.in.n_core = CORES;
+        s.in.n_thread = measured;
+        s.in.costs.load_s *= measured;
+        a = answer(&c, &s, &none);
+        then = s.in;
+        then.n_thread = 1 + (int)chance_below(&c, CORES);
+        ratio = (double)then.n_thread / measured;
+        if (then.n_thread == measured || (memory < 1.25 && ratio < 1) ||
+            (a.disk_bytes >= 1 && a.disk_bytes_s == 0 && ratio > 1))
+            continue; /* how fast the disk is was not seen */
+        speed_scale_threads(&then, measured);
+        then.factors = plan_factors_of(&s.in, &a);
+        s.machine.column_bytes_s *= ratio < memory ? ratio : memory;
+        s.machine.attend_s /= ratio;
+        truth = simulate(&c, &s, &then, s.q8).token_s;
+        same = a.token_s;
+        n.n++;
+        n.right += fabs(predicted(&s, &then) / truth - 1) <= PREDICTED;
+        n.right_before += fabs(same / truth - 1) <= PREDICTED;
+    }
+    assert_share(&n, RIGHT, "predictions for other threads");
+    assert_true(n.right_before < 0.85 * n.n); /* the others are limited by the disk */
+}
+
 /* The smallest budgets leave a ring of two or three slots, and make small blocks.  Then disk and
  * processors wait for each other, and for the threads that wake each other.  The limits are those
  * of the machine.  Attention takes at most a fifth of the time, as with the contexts that fit. */
@@ -302,6 +344,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(predictions_after_an_answer_are_right),
+        cmocka_unit_test(predictions_for_other_threads_are_right),
         cmocka_unit_test(the_smallest_budgets_are_predicted),
         cmocka_unit_test(the_bound_is_that_of_the_tokens),
         cmocka_unit_test(proposals_hold),
