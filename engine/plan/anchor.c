@@ -11,6 +11,9 @@
 /* A smaller share of the computing says nothing about attention: the rounds of its jobs take as
  * long. */
 #define ATTENTION_KNOWN 0.10
+/* Blocks that were just read are multiplied from the processor's cache, in at least this share of
+ * the time that memory takes.  A smaller factor says that the limits are wrong. */
+#define FROM_CACHE 0.8
 /* A measurement is at most this many times faster or slower than the formula; beyond, one of
  * them is wrong. */
 #define MOST_FACTOR 64.0
@@ -110,6 +113,20 @@ static double disk_factor(struct plan_input *in, const struct plan_anchor *a,
     return now.disk;
 }
 
+/* The factor of the processors once all weights are in memory.  The streamed share of the products
+ * then takes as long as memory needs; at most half of the stalls is given up for it, since the
+ * limits are known roughly. */
+static double factor_in_memory(const struct plan_anchor *a, const struct plan_input *in,
+                               const struct plan_time *t, double products, double factor)
+{
+    double from_memory = fmin(t->products_s, t->weight_bytes / in->memory_bytes_s);
+    double more = a->streamed_share * (from_memory - factor * t->products_s);
+
+    if (!was_bound_by_disk(a) || factor < FROM_CACHE || more <= 0)
+        return factor;
+    return factor + fmin(more, a->stall_s / 2) / products;
+}
+
 /* The processors' factors from the time without stalls. */
 static void set_processors(const struct plan_anchor *a, const struct plan_input *in,
                            const struct plan_time *t, struct plan_factors *f)
@@ -133,6 +150,7 @@ static void set_processors(const struct plan_anchor *a, const struct plan_input 
     both = rest / (products + in->costs.contention * t->memory_s);
     if (both * t->memory_s > disk)
         both = fmax(rest - in->costs.contention * disk, rest / 2) / products;
+    both = factor_in_memory(a, in, t, products, both);
     f->processors = within(both, 1 / MOST_FACTOR, MOST_FACTOR);
     f->crowded = f->others;
     if (was_bound_by_disk(a)) /* the tokens were not longer, so their threads were not later */

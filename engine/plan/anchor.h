@@ -14,7 +14,9 @@
  *               the time.  If not, it is only known that the disk is at least that fast; then
  *               the rate of an earlier measurement counts, or that of the limits.
  *   processors  the time of a token without stalls, lookups, attention and what was lost:
- *               products, small weights, rounds, steps, reading and experts
+ *               products, small weights, rounds, steps, reading and experts.  Blocks that were
+ *               just read come from the processor's cache; if that made them faster than memory,
+ *               the time that memory takes is put back, since tokens that read nothing need it
  *   attention   its own time, as far as it is a considerable part of the processors' time;
  *               below that, it is as much slower than the formula as the rest
  *   lookups     their own time

@@ -152,6 +152,51 @@ static void halved_keys_and_values_scale_attention_alone(void **state)
     }
 }
 
+/* An answer that streams all weights, waits for the disk as long as it computes, and computes in
+ * `share` of the time that the limits tell.  Returns the seconds of a token with all weights in
+ * memory by that, as a multiple of those by the limits alone. */
+static double in_memory_after(struct chance *c, double memory_of_column, double share)
+{
+    struct plan_time streamed, plain, then;
+    struct plan_pass pass = { .keeps_rows = true, .streamed_share = 1, .chunk = 512 };
+    struct drawn d;
+
+    draw(c, &d);
+    d.in.factors = (struct plan_factors){ 0 };
+    d.in.memory_bytes_s = memory_of_column * d.in.weights[0].column_bytes_s;
+    d.in.costs = (struct plan_costs){ 0 };
+    d.in.kv_far_bytes[0] = d.in.kv_near_bytes[0] = 0;
+    (void)speed_token(&d.in, &pass, 100, &streamed);
+    d.in.disk_bytes_s = (double)d.in.hot_bytes / streamed.processors_s;
+    d.anchor = (struct plan_anchor){ .n_token = 16,
+                                     .streamed_share = 1,
+                                     .keeps_rows = 1,
+                                     .n_seen = 100,
+                                     .token_s = 2 * share * streamed.processors_s,
+                                     .stall_s = share * streamed.processors_s,
+                                     .disk_bytes = (double)d.in.hot_bytes };
+    pass.streamed_share = 0;
+    (void)speed_token(&d.in, &pass, 100, &plain);
+    d.in.factors = plan_factors_of(&d.in, &d.anchor);
+    (void)speed_token(&d.in, &pass, 100, &then);
+    return then.wall_s / plain.wall_s;
+}
+
+/* Blocks that were just read come from the processor's cache, if memory is the limit of their
+ * products.  In memory they have no such help. */
+static void weights_in_memory_are_not_in_the_cache(void **state)
+{
+    struct chance c = { 15 };
+
+    (void)state;
+    for (int i = 0; i < DRAWS / 10; i++) {
+        assert_close(in_memory_after(&c, 1, 0.85), 1);
+        assert_close(in_memory_after(&c, 0.95, 1.1), 1.1); /* slower than the limits */
+        assert_close(in_memory_after(&c, 2, 0.85), 0.85);  /* arithmetic is the limit */
+        assert_close(in_memory_after(&c, 1, 0.5), 0.5);    /* the limits are wrong */
+    }
+}
+
 /* The processors' part shrinks with the threads, down to the time that the disk needs, and threads
  * beyond the cores change nothing. */
 static void threads_scale_what_processors_do(void **state)
@@ -352,6 +397,7 @@ int main(void)
         cmocka_unit_test(changed_limits_change_no_measured_time),
         cmocka_unit_test(less_to_read_is_never_slower),
         cmocka_unit_test(halved_keys_and_values_scale_attention_alone),
+        cmocka_unit_test(weights_in_memory_are_not_in_the_cache),
         cmocka_unit_test(threads_scale_what_processors_do),
         cmocka_unit_test(the_disk_is_known_only_as_the_bound),
         cmocka_unit_test(waiting_hides_that_processors_are_crowded),
