@@ -15,11 +15,18 @@ def _is(value, name):
     return isinstance(value, TYPES[name])
 
 
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "share", "schemas")
+
+
 def errors(value, schema, where="$", root=None):
     """Yield a sentence for everything in the value that the schema forbids."""
     root = root or schema
     if "$ref" in schema:
-        schema = root["$defs"][schema["$ref"].removeprefix("#/$defs/")]
+        file, name = schema["$ref"].split("#/$defs/")
+        if file:
+            with open(os.path.join(FOLDER, file), encoding="utf-8") as f:
+                root = json.load(f)
+        schema = root["$defs"][name]
     if set(schema) - KNOWN:
         raise ValueError(f"{where}: the schema uses {set(schema) - KNOWN}")
     types = schema.get("type", [])
