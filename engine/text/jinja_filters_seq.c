@@ -126,40 +126,11 @@ val jf_reverse(struct vm *vm, val v, const struct args *a)
 
 /* ---- attributes of items ---- */
 
-/* Gets the value at a path like "a.b.0" of an item, or the item if attribute is none. */
+/* Gets an attribute of an item, or the item if attribute is none. */
 struct getter {
     val attribute, fallback; /* fallback V_MISSING: keep undefined values */
     bool lower;              /* convert text to lower case to compare it */
 };
-
-static val path_value(struct vm *vm, const struct str *path, size_t from, size_t to, val v,
-                      val fallback)
-{
-    static const struct str dot = { .p = ".", .len = 1, .n_cp = 1 };
-
-    for (;;) {
-        size_t end = jv_find(vm, path, from, to, &dot);
-        const struct str *part = jv_cut(vm, path, from, end != SIZE_MAX ? end : to).u.s;
-        bool number = part->len > 0 && part->len < 10;
-
-        for (size_t i = 0; i < part->len && number; i++)
-            number = part->p[i] >= '0' && part->p[i] <= '9';
-        if (number) {
-            int64_t n = 0;
-
-            for (size_t i = 0; i < part->len; i++)
-                n = n * 10 + (part->p[i] - '0');
-            v = jv_item(vm, v, jv_int(n));
-        } else {
-            v = jv_item(vm, v, jv_str(part));
-        }
-        if (v.kind == V_UNDEF && given(fallback) && fallback.kind != V_NONE)
-            v = fallback;
-        if (end == SIZE_MAX)
-            return v;
-        from = end + 1;
-    }
-}
 
 static val lowered(struct vm *vm, val v)
 {
@@ -175,11 +146,13 @@ static val lowered(struct vm *vm, val v)
 static val get(struct vm *vm, const struct getter *g, val item)
 {
     jv_charge(vm, 1);
-    if (g->attribute.kind == V_STR && memchr(g->attribute.u.s->p, ',', g->attribute.u.s->len))
-        jv_fail(vm, ERR_UNSUPPORTED, "an attribute with a comma is not supported");
-    if (g->attribute.kind == V_STR)
-        item = path_value(vm, g->attribute.u.s, 0, g->attribute.u.s->len, item, g->fallback);
-    else if (given(g->attribute) && g->attribute.kind != V_NONE)
+    for (size_t i = 0; g->attribute.kind == V_STR && i < g->attribute.u.s->len; i++) {
+        char c = g->attribute.u.s->p[i];
+
+        if (c == '.' || c == ',' || (i == 0 && c >= '0' && c <= '9'))
+            jv_fail(vm, ERR_UNSUPPORTED, "an attribute with \"%c\" is not supported", c);
+    }
+    if (given(g->attribute) && g->attribute.kind != V_NONE)
         item = jv_item(vm, item, g->attribute);
     if (item.kind == V_UNDEF && given(g->fallback) && g->fallback.kind != V_NONE)
         item = g->fallback;

@@ -230,120 +230,64 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Skip digits with single underscores between them.  Returns the first byte after them. */
-static size_t digits(const struct parser *p, size_t from)
+static size_t digits(const struct parser *p, size_t at)
 {
-    size_t at = from;
-
-    while (at < p->len &&
-           (is_digit(p->text[at]) ||
-            (p->text[at] == '_' && at > from && at + 1 < p->len && is_digit(p->text[at + 1]))))
+    while (at < p->len && is_digit(p->text[at]))
         at++;
     return at;
-}
-
-static void float_token(struct parser *p, struct token *t, size_t end)
-{
-    char buf[512];
-    size_t n = 0;
-
-    for (size_t i = p->at; i < end; i++) {
-        if (p->text[i] == '_')
-            continue;
-        if (n == sizeof buf - 1)
-            jp_fail(p, ERR_UNSUPPORTED, p->line, "a number has more than %zu digits",
-                    sizeof buf - 1);
-        buf[n++] = p->text[i];
-    }
-    buf[n] = '\0';
-    t->type = T_FLOAT;
-    t->f = strtod(buf, NULL);
-    advance(p, end);
-}
-
-static void int_token(struct parser *p, struct token *t)
-{
-    size_t at = p->at, end = at;
-    unsigned base = 10;
-    int64_t value = 0;
-
-    if (p->text[at] == '0' && at + 1 < p->len) {
-        char c = (char)(p->text[at + 1] | 0x20);
-
-        base = c == 'x' ? 16 : c == 'o' ? 8 : c == 'b' ? 2 : 10;
-        if (base != 10)
-            at += 2;
-    }
-    for (bool under = base != 10; at < p->len; at++) {
-        int digit = hex_digit(p->text[at]);
-
-        if (p->text[at] == '_' && (under || at > p->at)) {
-            if (at + 1 >= p->len || hex_digit(p->text[at + 1]) < 0 ||
-                hex_digit(p->text[at + 1]) >= (int)base)
-                break;
-            continue;
-        }
-        if (digit < 0 || digit >= (int)base)
-            break;
-        if (base == 10 && p->text[p->at] == '0' && digit != 0)
-            break; /* 012 */
-        if (__builtin_mul_overflow(value, (int64_t)base, &value) ||
-            __builtin_add_overflow(value, (int64_t)digit, &value))
-            jp_fail(p, ERR_UNSUPPORTED, p->line, "an integer does not fit 64 bits");
-        end = at + 1;
-    }
-    if (end == p->at) { /* "0x" without digits */
-        end = p->at + 1;
-        value = 0;
-    }
-    t->type = T_INT;
-    t->i = value;
-    advance(p, end);
 }
 
 static void number(struct parser *p, struct token *t)
 {
     size_t whole = digits(p, p->at), end = whole, at = whole;
     bool after_dot = p->at > 0 && p->text[p->at - 1] == '.';
+    char buf[400];
 
-    if (after_dot) {
-        int_token(p, t);
-        return;
-    }
-    if (at + 1 < p->len && p->text[at] == '.' && is_digit(p->text[at + 1]))
+    if (!after_dot && at + 1 < p->len && p->text[at] == '.' && is_digit(p->text[at + 1]))
         end = at = digits(p, at + 1);
-    if (at < p->len && (p->text[at] | 0x20) == 'e') {
+    if (!after_dot && at < p->len && (p->text[at] | 0x20) == 'e') {
         at++;
         if (at < p->len && (p->text[at] == '+' || p->text[at] == '-'))
             at++;
         if (at < p->len && is_digit(p->text[at]))
             end = digits(p, at);
     }
-    if (end > whole)
-        float_token(p, t, end);
-    else
-        int_token(p, t);
+    if (end < p->len && (p->text[end] == '_' || (p->text[p->at] == '0' && end == p->at + 1 &&
+                                                 strchr("xXoObB", p->text[end]) != NULL)))
+        jp_fail(p, ERR_UNSUPPORTED, p->line, "numbers with \"_\" or a base are not supported");
+    if (end - p->at >= sizeof buf)
+        jp_fail(p, ERR_UNSUPPORTED, p->line, "a number has more than %zu digits", sizeof buf - 1);
+    memcpy(buf, p->text + p->at, end - p->at);
+    buf[end - p->at] = '\0';
+    errno = 0;
+    t->type = end > whole ? T_FLOAT : T_INT;
+    t->f = strtod(buf, NULL);
+    if (t->type == T_INT) {
+        if (buf[0] == '0' && strspn(buf, "0") < strlen(buf)) { /* 012 */
+            end = p->at + 1;
+            buf[1] = '\0';
+        }
+        t->i = strtoll(buf, NULL, 10);
+        if (errno == ERANGE)
+            jp_fail(p, ERR_UNSUPPORTED, p->line, "an integer does not fit 64 bits");
+    }
+    advance(p, end);
 }
 
-/* Parse \x, \u, \U or octal into *cp.  Returns the bytes read after the backslash. */
+/* Parse the 2 digits of \\x or the 4 of \\u into *cp. */
 static size_t numeric_escape(struct parser *p, const char *s, size_t n, uint32_t *cp)
 {
-    size_t want = s[0] == 'x' ? 2 : s[0] == 'u' ? 4 : 8, i;
+    size_t want = s[0] == 'x' ? 2 : 4;
 
     *cp = 0;
-    if (s[0] >= '0' && s[0] <= '7') {
-        for (i = 0; i < 3 && i < n && s[i] >= '0' && s[i] <= '7'; i++)
-            *cp = *cp * 8 + (uint32_t)(s[i] - '0');
-        return i;
-    }
-    for (i = 1; i <= want; i++) {
+    for (size_t i = 1; i <= want; i++) {
         int digit = i < n ? hex_digit(s[i]) : -1;
 
         if (digit < 0)
             jp_fail(p, ERR_FORMAT, p->line, "truncated \\%c escape in a string", s[0]);
         *cp = *cp << 4 | (uint32_t)digit;
     }
-    return want + 1;
+    return want;
 }
 
 static size_t unescape(struct parser *p, const char *s, size_t n, char *out)
@@ -365,24 +309,14 @@ static size_t unescape(struct parser *p, const char *s, size_t n, char *out)
             out[used++] = to[found - from];
         } else if (s[i] == '\n') {
             /* continued on the next line */
-        } else if (s[i] == 'x' || s[i] == 'u' || s[i] == 'U' || (s[i] >= '0' && s[i] <= '7')) {
-            i += numeric_escape(p, s + i, n - i, &cp) - 1;
-            if (cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000))
+        } else if (s[i] == 'x' || s[i] == 'u') {
+            i += numeric_escape(p, s + i, n - i, &cp);
+            if (cp >= 0xd800 && cp < 0xe000)
                 jp_fail(p, ERR_UNSUPPORTED, p->line,
                         "an escape in a string is not a character: %#x", cp);
             used += utf8_encode(cp, out + used);
-        } else if (s[i] == 'N') {
-            jp_fail(p, ERR_UNSUPPORTED, p->line, "the escape \\N is not supported");
-        } else if ((unsigned char)s[i] >= 0x80) {
-            /* The reference escapes the character to ASCII before it decodes. */
-            size_t len = utf8_decode(s + i, n - i, &cp);
-
-            used += (size_t)sprintf(out + used,
-                                    cp < 0x100     ? "\\x%02x"
-                                    : cp < 0x10000 ? "\\u%04x"
-                                                   : "\\U%08x",
-                                    cp);
-            i += len - 1;
+        } else if (s[i] == 'U' || s[i] == 'N' || is_digit(s[i]) || (unsigned char)s[i] >= 0x80) {
+            jp_fail(p, ERR_UNSUPPORTED, p->line, "an escape in a string is not supported");
         } else {
             out[used++] = '\\';
             out[used++] = s[i];
@@ -409,8 +343,7 @@ static void string(struct parser *p, struct token *t)
     t->p = p->text + from;
     t->len = at - from;
     if (escapes) {
-        /* "\" and a character of n bytes become at most 10 bytes. */
-        char *out = jp_take(p, t->len * 4 + 16);
+        char *out = jp_take(p, t->len + 16); /* no escape is longer than what it is written as */
 
         t->len = unescape(p, t->p, t->len, out);
         t->p = out;

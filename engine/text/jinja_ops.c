@@ -232,20 +232,8 @@ bool jv_less(struct vm *vm, val a, val b, const char *op)
         order = n > 0 ? memcmp(a.u.s->p, b.u.s->p, n) : 0;
         return order != 0 ? order < 0 : a.u.s->len < b.u.s->len;
     }
-    if (a.kind == b.kind && (a.kind == V_LIST || a.kind == V_TUPLE)) {
-        const struct list *x = a.u.list, *y = b.u.list;
-        bool less = x->n < y->n;
-
-        jv_enter(vm);
-        for (size_t i = 0; i < x->n && i < y->n; i++) {
-            if (!jv_equal(vm, x->item[i], y->item[i])) {
-                less = jv_less(vm, x->item[i], y->item[i], op);
-                break;
-            }
-        }
-        jv_leave(vm);
-        return less;
-    }
+    if (a.kind == b.kind && (a.kind == V_LIST || a.kind == V_TUPLE))
+        jv_fail(vm, ERR_UNSUPPORTED, "the order of a %s is not supported", jv_type_name(a));
     jv_fail(vm, ERR_FORMAT, "\"%s\" cannot compare %s with %s", op, jv_type_name(a),
             jv_type_name(b));
 }
@@ -311,16 +299,7 @@ uint64_t jv_hash(struct vm *vm, val v)
         return jv_hash_text((const char *)&v.u.f, sizeof v.u.f);
     case V_BOOL:
     case V_INT: (void)jv_as_int(v, &i); return jv_hash_text((const char *)&i, sizeof i);
-    case V_TUPLE:
-        jv_enter(vm);
-        for (size_t k = 0; k < v.u.list->n; k++) {
-            uint64_t pair[2] = { hash, jv_hash(vm, v.u.list->item[k]) };
-
-            jv_charge(vm, 1);
-            hash = jv_hash_text((const char *)pair, sizeof pair);
-        }
-        jv_leave(vm);
-        return hash;
+    case V_TUPLE: jv_fail(vm, ERR_UNSUPPORTED, "a tuple as a key is not supported");
     case V_LIST:
     case V_DICT: jv_fail(vm, ERR_FORMAT, "a %s cannot be a key", jv_type_name(v));
     default: return hash;

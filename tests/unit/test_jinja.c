@@ -198,9 +198,6 @@ static const struct {
     { "{% set ns = namespace(t=1) %}{% for i in range(9999) %}{% set ns.t = {'a': ns.t} %}"
       "{% endfor %}{{ ns.t|tojson }}",
       ERR_BUDGET },
-    { "{% set ns = namespace(t=(1,)) %}{% for i in range(9999) %}{% set ns.t = (ns.t,) %}"
-      "{% endfor %}{{ {ns.t: 1} }}",
-      ERR_BUDGET },
     { "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", ERR_BUDGET },
     { "{% macro f(x) %}{{ x }}{% endmacro %}{% macro g() %}{{ f(g()) }}{% endmacro %}{{ g() }}",
       ERR_BUDGET },
