@@ -18,6 +18,11 @@ void settings_engine(const struct options *o, struct mw_options *out,
         mw_budget_lower(&out->memory_bytes, notice->lowered, sizeof notice->lowered);
 }
 
+void settings_no_screen(struct mw_options *engine)
+{
+    engine->caller_bytes = 0;
+}
+
 void settings_report(const struct options *o, const struct settings_notice *notice)
 {
     if (notice->lowered[0] != '\0')

@@ -18,6 +18,9 @@ struct settings_notice {
 void settings_engine(const struct options *o, struct mw_options *out,
                      struct settings_notice *notice);
 
+/* For a command that draws no screen and keeps no chat: the engine plans no memory for them. */
+void settings_no_screen(struct mw_options *engine);
+
 /* Print the notices to standard error; with --quiet only that the budget is lowered. */
 void settings_report(const struct options *o, const struct settings_notice *notice);
 

@@ -25,6 +25,15 @@ enum ui_notify {
 };
 enum ui_view { UI_VIEW_BOTH, UI_VIEW_CHAT, UI_VIEW_DASH };
 
+/*
+ * The memory that the chat needs beside the engine, for mw_options.caller_bytes: the largest
+ * screen that is drawn, with a transcript, and the text of a chat that cannot be saved, in a
+ * buffer that doubles.  The budget tests compare it with the measured charge.
+ */
+#define UI_SCREEN_BYTES ((uint64_t)21 << 19) /* 10.5 MiB */
+#define UI_STORE_BYTES  ((uint64_t)2 << 20)
+#define UI_MEMORY_BYTES (UI_SCREEN_BYTES + UI_STORE_BYTES)
+
 /* Appearance and behaviour of the screen; all zero is a good default. */
 struct ui_options {
     const char *theme; /* NULL: "auto"; a name or a path */

@@ -26,6 +26,8 @@ enum mw_reach {
     NUMBER(uint64_t, memory_bytes, MW_REACH_PLAN)                                              \
     /* with memory_bytes 0: another number than before reads the free memory again */          \
     NUMBER(uint32_t, memory_choice, MW_REACH_NOTHING)                                          \
+    /* needed by the caller itself, for a screen or for text that it keeps; a part of the plan */ \
+    NUMBER(uint64_t, caller_bytes, MW_REACH_PLAN)                                              \
     /* reserved for the program; 0: the allowance, which is also the most.  For a caller that     \
      * has measured what the program holds, and that looks after its growth */                 \
     NUMBER(uint64_t, program_bytes, MW_REACH_PLAN)                                             \

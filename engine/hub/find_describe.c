@@ -90,10 +90,11 @@ static uint64_t hash_options(const struct mw_describer *d, const struct mw_optio
     char text[200];
     uint64_t hash = 0xcbf29ce484222325u;
 
-    snprintf(text, sizeof text, "%u %d %d %d %d %d %d %d %d %zu %u %u %d %d %s", o->n_ctx,
+    snprintf(text, sizeof text, "%u %d %d %d %d %d %d %d %d %zu %u %u %d %d %llu %s", o->n_ctx,
              (int)o->kv_k, (int)o->kv_v, o->io == MW_IO_MMAP, o->n_thread, o->exact,
              (int)o->blas, (int)o->pack, o->disk_rate > 0, block, o->chunk, o->n_logit_row,
-             o->draft != MW_DRAFT_OFF, d->how.needs_tokenizer, o->isa != NULL ? o->isa : "");
+             o->draft != MW_DRAFT_OFF, d->how.needs_tokenizer,
+             (unsigned long long)o->caller_bytes, o->isa != NULL ? o->isa : "");
     for (const char *c = text; *c != '\0'; c++)
         hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
     return hash;
@@ -230,7 +231,7 @@ static bool read_headers(const struct mw_describer *d, const char *path,
     struct err e = ERR_INIT;
     struct mw_model *m;
 
-    if (model_open_headers(&m, path, d->how.header_bytes, &e) == 0) {
+    if (model_open_headers(&m, path, d->how.header_bytes, o->caller_bytes, &e) == 0) {
         read_opened(d, path, o, m, r, &e);
         mw_model_close(m);
         return r->runs != 0 || (e.code != ERR_IO && e.code != ERR_MEMORY);

@@ -66,9 +66,10 @@ static int make_spans(struct mw_model *m, struct err *e)
 
 /* The part of a budget that the header may take.  While it is read, nothing else is allocated.
  */
-static uint64_t header_limit(const struct mw_model *m, uint64_t memory_bytes)
+static uint64_t header_limit(const struct mw_model *m, uint64_t memory_bytes,
+                             uint64_t caller_bytes)
 {
-    uint64_t others = program_bytes(m) + plan_reserve_bytes(memory_bytes, 1);
+    uint64_t others = program_bytes(m, caller_bytes) + plan_reserve_bytes(memory_bytes, 1);
 
     return memory_bytes > others + HEADER_LEAST ? memory_bytes - others : HEADER_LEAST;
 }
@@ -88,13 +89,13 @@ static uint64_t resident_now(uint64_t *files)
 
 /* Replace the error of the reader that met the limit by one that names the bytes needed. */
 static int refuse_header(const struct mw_model *m, const char *path, uint64_t memory_bytes,
-                         struct err *e)
+                         uint64_t caller_bytes, struct err *e)
 {
     uint64_t need = m->header.expected, budget;
 
     if (need <= m->header.limit) /* unknown: assume the most that format/ ever keeps */
         need = HEADER_MOST;
-    budget = need + program_bytes(m);
+    budget = need + program_bytes(m, caller_bytes);
     budget += plan_reserve_bytes(budget, 1);
     err_set(
         e, ERR_BUDGET,
@@ -107,11 +108,11 @@ static int refuse_header(const struct mw_model *m, const char *path, uint64_t me
 
 int mw_model_open(struct mw_model **out, const char *path, struct err *e)
 {
-    return mw_model_open_within(out, path, 0, e);
+    return mw_model_open_within(out, path, 0, 0, e);
 }
 
 /* Make a model without a catalogue.  Returns NULL with *e. */
-static struct mw_model *new_model(uint64_t memory_bytes, struct err *e)
+static struct mw_model *new_model(uint64_t memory_bytes, uint64_t caller_bytes, struct err *e)
 {
     struct mw_model *m = calloc(1, sizeof *m);
     struct mw_machine machine;
@@ -133,7 +134,7 @@ static struct mw_model *new_model(uint64_t memory_bytes, struct err *e)
     }
     m->file_bytes = program_file_bytes();
     if (memory_bytes > 0)
-        m->header.limit = header_limit(m, memory_bytes);
+        m->header.limit = header_limit(m, memory_bytes, caller_bytes);
     return m;
 }
 
@@ -153,9 +154,9 @@ static int describe_model(struct mw_model **out, struct mw_model *m, struct err 
 }
 
 int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memory_bytes,
-                         struct err *e)
+                         uint64_t caller_bytes, struct err *e)
 {
-    if (model_open_headers(out, path, memory_bytes, e) != 0)
+    if (model_open_headers(out, path, memory_bytes, caller_bytes, e) != 0)
         return -1;
     if (packing_sample(*out, e) != 0) {
         mw_model_close(*out);
@@ -166,16 +167,16 @@ int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memor
 }
 
 int model_open_headers(struct mw_model **out, const char *path, uint64_t memory_bytes,
-                       struct err *e)
+                       uint64_t caller_bytes, struct err *e)
 {
-    struct mw_model *m = new_model(memory_bytes, e);
+    struct mw_model *m = new_model(memory_bytes, caller_bytes, e);
 
     *out = NULL;
     if (m == NULL)
         return -1;
     if (catalogue_open_within(&m->catalogue, path, &m->header, e) != 0) {
         if (e->code == ERR_BUDGET)
-            refuse_header(m, path, memory_bytes, e);
+            refuse_header(m, path, memory_bytes, caller_bytes, e);
         mw_model_close(m);
         return -1;
     }
@@ -190,7 +191,7 @@ int mw_model_open_known(struct mw_model **out, const struct mw_known *known, siz
                         const char *label, struct err *e)
 {
     const struct known_model *k = &known->model[i];
-    struct mw_model *m = new_model(0, e);
+    struct mw_model *m = new_model(0, 0, e);
 
     *out = NULL;
     if (m == NULL)

@@ -51,7 +51,7 @@ struct mw_model {
 /* mw_model_open_within() without the samples of packing.h: no weight is read, so the file may
  * end after its headers, and many are described quickly. */
 int model_open_headers(struct mw_model **out, const char *path, uint64_t memory_bytes,
-                       struct err *e);
+                       uint64_t caller_bytes, struct err *e);
 
 /* Refuse a model that was opened without a file.  Returns 0, or -1 with *e. */
 int model_needs_file(const struct mw_model *m, struct err *e);

@@ -32,11 +32,11 @@ static_assert(SPEED_COLUMNS == RATES_COLUMNS, "the rate of a chunk has its colum
 static_assert(SPEED_LOOKUPS == LOOKUP_CELLS, "as many lookups are read at once");
 
 /*
- * Memory of the process that no other plan item covers: 4 MiB for the heap, relocated pages of
- * libraries, stacks and small files that are read, and 10.5 MiB for the largest screen that
- * ui/ draws.  The budget tests compare the sum with the measured charge.
+ * Memory of the process that neither another plan item nor the caller's bytes cover: the heap,
+ * relocated pages of libraries, stacks and small files that are read.  The budget tests compare
+ * the sum with the measured charge.
  */
-#define PROGRAM_BYTES (15 * MIB)
+#define PROGRAM_BYTES (9 * MIB / 2)
 
 /*
  * Limit of each text that is held: one message or prompt, messages and files that are queued,
@@ -48,8 +48,7 @@ static_assert(SPEED_LOOKUPS == LOOKUP_CELLS, "as many lookups are read at once")
  * answers).
  *
  * TEXT_FIXED does not depend on the context.  A parsed template takes at most 2 MiB and its
- * values 1 MiB.  A chat that cannot be saved keeps 1 MiB of text (STORE_MEMORY_BYTES) in a
- * buffer that doubles.  Encoding a run of TOKENIZER_RUN_MAX bytes takes 13 bytes for each of
+ * values 1 MiB.  Encoding a run of TOKENIZER_RUN_MAX bytes takes 13 bytes for each of
  * them; an encoder keeps such a run, a table of 256 KiB, and one id for each of ENCODER_BLOCK
  * bytes.
  */
@@ -58,7 +57,7 @@ static_assert(SPEED_LOOKUPS == LOOKUP_CELLS, "as many lookups are read at once")
 #define SLOTS_LIMITED    3
 #define TEXT_BASE        (64 * KIB)
 #define TEXT_TOKEN_BYTES 32
-#define TEXT_FIXED       (8 * MIB)
+#define TEXT_FIXED       (6 * MIB)
 
 #define MAX_CTX ((uint32_t)1 << 24)
 
@@ -214,15 +213,15 @@ void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
     speed_scale_threads(in, l->n_thread);
 }
 
-uint64_t program_bytes(const struct mw_model *m)
+uint64_t program_bytes(const struct mw_model *m, uint64_t caller_bytes)
 {
-    return PROGRAM_BYTES + m->file_bytes;
+    return PROGRAM_BYTES + caller_bytes + m->file_bytes;
 }
 
 /* The plan item without the texts of a context. */
 static uint64_t program_item(const struct mw_model *m, const struct mw_options *o)
 {
-    uint64_t allowance = program_bytes(m) + m->header.used + TEXT_FIXED;
+    uint64_t allowance = program_bytes(m, o->caller_bytes) + m->header.used + TEXT_FIXED;
 
     return o->program_bytes > 0 && o->program_bytes < allowance ? o->program_bytes : allowance;
 }

@@ -30,7 +30,8 @@ void plan_input_types(const struct plan_input *in, struct mw_limits *l);
 /* Enter these limits: the rates of disk and memory, and those of the weight types of *in. */
 void plan_input_limits(struct plan_input *in, const struct mw_limits *l);
 
-/* Bytes that the plan counts for the program alone: its files, its heap, the screen. */
-uint64_t program_bytes(const struct mw_model *m);
+/* Bytes that the plan counts for the program alone: its files, its heap, and what the caller
+ * needs itself. */
+uint64_t program_bytes(const struct mw_model *m, uint64_t caller_bytes);
 
 #endif

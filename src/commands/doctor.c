@@ -347,6 +347,11 @@ static void examine_as_text(struct visit *v)
     free(text);
 }
 
+static int open_within_budget(struct visit *v, const char *path, struct err *e)
+{
+    return mw_model_open_within(&v->m, path, v->engine.memory_bytes, v->engine.caller_bytes, e);
+}
+
 /* The argument is a model, or a folder where models will be.  Without one, it is the folder in
  * which memwall keeps models, or the current one. */
 static int find_place(struct visit *v, struct options *o)
@@ -359,7 +364,7 @@ static int find_place(struct visit *v, struct options *o)
     if (o->arg == NULL)
         return EXIT_OK;
     is_folder = stat(o->arg, &st) == 0 && S_ISDIR(st.st_mode);
-    if (is_folder && mw_model_open_within(&v->m, o->arg, v->engine.memory_bytes, &e) != 0) {
+    if (is_folder && open_within_budget(v, o->arg, &e) != 0) {
         snprintf(v->folder, sizeof v->folder, "%s", o->arg);
         return EXIT_OK;
     }
@@ -381,7 +386,7 @@ static int find_place(struct visit *v, struct options *o)
     }
     e = (struct err)ERR_INIT;
     o->arg = o->model;
-    if (mw_model_open_within(&v->m, o->model, v->engine.memory_bytes, &e) != 0)
+    if (open_within_budget(v, o->model, &e) != 0)
         return report_error(&e);
     return EXIT_OK;
 }

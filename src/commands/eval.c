@@ -193,8 +193,9 @@ static int run_eval(const struct options *o)
         return report_usage(&cmd_eval, &e);
     }
     settings_engine(o, &engine, &notice);
+    settings_no_screen(&engine);
     settings_report(o, &notice);
-    if (mw_model_open_within(&m, o->model, engine.memory_bytes, &e) != 0)
+    if (mw_model_open_within(&m, o->model, engine.memory_bytes, engine.caller_bytes, &e) != 0)
         return report_error(&e);
     limits_ensure(m, o->model, &engine, LIMITS_KEPT);
     if (o->text != NULL && !o->quiet && mw_model_notice(m)[0] != '\0')

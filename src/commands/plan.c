@@ -32,7 +32,7 @@ static void report_no_text(struct mw_model *m)
 
 /* Open the model of this name on this machine, or else the known one.  place gets the file, or
  * the folder where it would be.  Returns an exit code. */
-static int open_model(struct mw_model **m, struct options *o, uint64_t memory_bytes,
+static int open_model(struct mw_model **m, struct options *o, const struct mw_options *engine,
                       char *place, size_t n)
 {
     const char *name = o->model;
@@ -60,7 +60,7 @@ static int open_model(struct mw_model **m, struct options *o, uint64_t memory_by
     }
     beside_report(o);
     e = (struct err)ERR_INIT;
-    if (mw_model_open_within(m, o->model, memory_bytes, &e) != 0)
+    if (mw_model_open_within(m, o->model, engine->memory_bytes, engine->caller_bytes, &e) != 0)
         return report_error(&e);
     report_no_text(*m);
     snprintf(place, n, "%s", o->model);
@@ -173,7 +173,7 @@ static int run_plan(const struct options *given)
         return report_usage(&cmd_plan, &e);
     }
     engine_options(o, &what_if, &engine);
-    code = open_model(&m, o, engine.memory_bytes, place, sizeof place);
+    code = open_model(&m, o, &engine, place, sizeof place);
     if (code != EXIT_OK)
         return code;
     engine.n_ctx = o->chat.engine.n_ctx; /* the model may have a default */

@@ -355,6 +355,7 @@ static int run_run(const struct options *given)
                                   .raw = o->chat.raw,
                                   .quiet = o->quiet };
     struct run *r = calloc(1, sizeof *r);
+    struct mw_options *engine;
     struct mw_model_info info;
     struct settings_notice notice;
     struct err e = ERR_INIT, ignored = ERR_INIT;
@@ -376,13 +377,16 @@ static int run_run(const struct options *given)
     }
     r->o = o;
     r->from = &from;
-    settings_engine(o, &r->chat_options.engine, &notice);
+    engine = &r->chat_options.engine;
+    settings_engine(o, engine, &notice);
+    settings_no_screen(engine);
     settings_report(o, &notice);
     if (paths_find(&r->paths, &ignored) == 0 && folder_make(r->paths.cache_dir) == 0)
-        r->chat_options.engine.cache_folder = r->paths.cache_dir;
-    if (mw_model_open_within(&r->model, o->model, r->chat_options.engine.memory_bytes, &e) != 0)
+        engine->cache_folder = r->paths.cache_dir;
+    if (mw_model_open_within(&r->model, o->model, engine->memory_bytes, engine->caller_bytes,
+                             &e) != 0)
         code = report_error(&e);
-    else if (prompt_make(&from, mw_text_bytes(r->model, &r->chat_options.engine), &text, &len,
+    else if (prompt_make(&from, mw_text_bytes(r->model, engine), &text, &len,
                          &e) != 0)
         code = e.code == ERR_ARGUMENT ? report_usage(&cmd_run, &e) : report_error(&e);
     else {
@@ -393,7 +397,7 @@ static int run_run(const struct options *given)
             goto done;
         }
         settings_report_context(o, &info);
-        limits_ensure(r->model, o->model, &r->chat_options.engine, LIMITS_KEPT);
+        limits_ensure(r->model, o->model, engine, LIMITS_KEPT);
         mw_model_limits(r->model, &r->limits);
         models_used(o->model);
         code = run_chat(r, text, len);

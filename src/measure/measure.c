@@ -17,6 +17,7 @@
 #include "src/machine/kept_limits.h"
 #include "src/machine/limits_print.h"
 #include "src/measure/point.h"
+#include "src/settings.h"
 
 #define STAGE_NS     200000000u          /* between two lines of progress */
 #define HOLES_SHARE  64 /* a file with more than 1/64 of it missing is not measured */
@@ -185,7 +186,8 @@ static int check_weights(struct measure *x, struct err *e)
 
 static int open_model(struct measure *x, struct err *e)
 {
-    if (mw_model_open_within(&x->m, x->o->model, x->engine.memory_bytes, e) != 0)
+    if (mw_model_open_within(&x->m, x->o->model, x->engine.memory_bytes, x->engine.caller_bytes,
+                             e) != 0)
         return -1;
     mw_model_info(x->m, &x->info);
     return check_weights(x, e);
@@ -196,6 +198,7 @@ static int make_plan(struct measure *x, struct err *e)
     uint64_t n_ctx = (uint64_t)x->o->depth + x->o->n_prompt + x->o->n_gen;
 
     x->engine = x->o->chat.engine;
+    settings_no_screen(&x->engine);
     if (x->engine.n_ctx == 0)
         x->engine.n_ctx = n_ctx > UINT32_MAX ? UINT32_MAX : n_ctx > 0 ? (uint32_t)n_ctx : 1;
     if (n_ctx > x->engine.n_ctx)

@@ -2,8 +2,8 @@
 """Every family of models gives the reference's logits and greedy ids from a snapshot and from a
 GGUF file, and the same bits with any chunk, threads and budget.
 
-The references are in MW_SHARED/conformance/families; GGUF files that are not there are made from
-the snapshots.  tests/conformance/test_models.c compares snapshots in other modes, too."""
+Some references are in tests/data/models, the others in MW_SHARED/conformance/families; GGUF files
+that are not there are made from the snapshots.  tests/conformance/test_models.c compares snapshots in other modes, too."""
 import array
 import json
 import math
@@ -16,9 +16,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import snapshot_gguf  # noqa: E402
-from program import memwall  # noqa: E402
+from program import memwall, reference, smallest_without_screen  # noqa: E402
 
-FOLDER = os.path.join(os.environ.get("MW_SHARED", ""), "conformance", "families")
 LIMIT = 1e-3
 NAMES = ("gemma1", "gptoss", "granite", "ministral3", "mixtral", "olmo3", "qwen35", "qwen35moe",
          "qwen3moe", "qwen3next", "smollm3")
@@ -37,23 +36,21 @@ class Families(unittest.TestCase):
         self.folder = folder.name
 
     def ids(self, name):
-        with open(self.reference(name) + ".ids") as f:
+        with open(reference(f"f-{name}.ids")) as f:
             return f.read()
 
-    def reference(self, name):
-        return os.path.join(FOLDER, "f-" + name)
-
     def snapshot(self, name):
-        if not os.path.isdir(self.reference(name)):
-            self.skipTest("f-%s is not in %s" % (name, FOLDER))
-        return self.reference(name)
+        folder = reference("f-" + name)
+        if not os.path.isdir(folder):
+            self.skipTest(f"neither the tree nor MW_SHARED has f-{name}")
+        return folder
 
     def gguf(self, name):
         """Returns the converter's file, else one that is made from the snapshot."""
-        snapshot = self.snapshot(name)
-        if os.path.exists(snapshot + ".gguf"):
-            return snapshot + ".gguf"
-        return snapshot_gguf.convert(snapshot, os.path.join(self.folder, name + ".gguf"))
+        path = reference(f"f-{name}.gguf")
+        if os.path.exists(path):
+            return path
+        return snapshot_gguf.convert(self.snapshot(name), os.path.join(self.folder, name + ".gguf"))
 
     def rows(self, model, name, *args):
         out = os.path.join(self.folder, "logits")
@@ -67,7 +64,7 @@ class Families(unittest.TestCase):
     def is_within(self, model, name, limit, *args):
         got, want = array.array("f"), array.array("f")
         got.frombytes(self.rows(model, name, "--exact", "--kv", "f32", *args))
-        with open(self.reference(name) + ".logits.f32", "rb") as f:
+        with open(reference(f"f-{name}.logits.f32"), "rb") as f:
             want.frombytes(f.read())
         self.assertEqual(len(want), len(got))
         self.assertLessEqual(max(abs(a - b) for a, b in zip(want, got)), limit, (name, args))
@@ -76,7 +73,7 @@ class Families(unittest.TestCase):
         if name in STEEP:
             self.is_within(model, name, LIMIT, "--isa", "generic")
         self.is_within(model, name, 2 * LIMIT if name in STEEP else LIMIT)
-        with open(self.reference(name) + ".greedy") as f:
+        with open(reference(f"f-{name}.greedy")) as f:
             greedy = f.read().split()
         r = memwall("eval", model, "--ids", "-", "--greedy", str(len(greedy)), "--exact", "--kv",
                     "f32", stdin=self.ids(name))
@@ -87,7 +84,7 @@ class Families(unittest.TestCase):
         n = len(self.ids(name).split())
         plan = json.loads(memwall("plan", model, "-b", "1G", "-c", str(n), "--json", "--chunk",
                                   "1").stdout)
-        least = str(plan["smallest_budget_bytes"] + (4 << 20))
+        least = str(smallest_without_screen(plan) + (4 << 20))
         for args in (("--chunk", "7", "-t", "1"), ("--chunk", "64", "-t", "3"),
                      ("--chunk", "512"), ("--chunk", "1", "-b", least)):
             self.assertTrue(want == self.rows(model, name, *args), (name, args))
@@ -122,9 +119,9 @@ class QuantisedKv(unittest.TestCase):
     BOUNDS = (("q8_0", 0.03), ("q4_0", 0.03 * 127 / 8 * 2 / 3))
 
     def widen(self, name, path):
-        folder = os.path.join(FOLDER, "f-" + name)
+        folder = reference("f-" + name)
         if not os.path.isdir(folder):
-            self.skipTest("f-%s is not in %s" % (name, FOLDER))
+            self.skipTest(f"neither the tree nor MW_SHARED has f-{name}")
         config, tensors = snapshot_gguf.read_snapshot(folder)
         dim = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
         r, wide = random.Random(name), {}

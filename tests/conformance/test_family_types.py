@@ -2,7 +2,7 @@
 """Every family of models with weights in blocks of 32: they are the values that their blocks stand
 for, and give the same bits with any chunk, threads and budget.
 
-Rows of the references in MW_SHARED/conformance/families are too short for blocks, so their weights
+Rows of the references of families are too short for blocks, so their weights
 are drawn again for wider models."""
 import array
 import json
@@ -16,8 +16,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import snapshot_gguf  # noqa: E402
-from program import memwall  # noqa: E402
-from test_families import FOLDER, NAMES, write_snapshot  # noqa: E402
+from program import memwall, reference, smallest_without_screen  # noqa: E402
+from test_families import NAMES, write_snapshot  # noqa: E402
 
 Q4_0, Q8_0, MXFP4 = 2, 8, 39
 E2M1 = (0, 0.5, 1, 1.5, 2, 3, 4, 6)
@@ -77,9 +77,9 @@ def packer(kinds, is_decoded):
 
 def widen(name, path):
     """Draw the weights of a reference again, for rows of whole blocks."""
-    folder = os.path.join(FOLDER, "f-" + name)
+    folder = reference("f-" + name)
     if not os.path.isdir(folder):
-        raise unittest.SkipTest("f-%s is not in %s" % (name, FOLDER))
+        raise unittest.SkipTest(f"neither the tree nor MW_SHARED has f-{name}")
     config, tensors = snapshot_gguf.read_snapshot(folder)
     r, wide = random.Random(name), {}
     for tensor, (shape, values) in tensors.items():
@@ -111,7 +111,7 @@ class FamilyTypes(unittest.TestCase):
     def has_the_same_bits(self, model):
         plan = json.loads(memwall("plan", model, "-b", "1G", "-c", str(N_ID), "--json", "--chunk",
                                   "1").stdout)
-        least = str(plan["smallest_budget_bytes"] + (4 << 20))
+        least = str(smallest_without_screen(plan) + (4 << 20))
         # Each run measures again whether OpenBLAS is faster, and it rounds differently.
         want = self.rows(model, "--blas", "never")
         for args in (("--chunk", "1", "-b", least), ("--chunk", "7", "-t", "1"),

@@ -11,7 +11,8 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, TIMEOUT_S, FolderCase, environment, memwall  # noqa: E402
+from program import (MEMWALL, MODELS, TIMEOUT_S, FolderCase, environment, memwall,  # noqa: E402
+                     smallest_without_screen)
 from tiny_model import Model, gemma4  # noqa: E402
 
 IDS = [(7 * i * i + 3 * i + 1) % Model.n_vocab for i in range(70)]
@@ -52,8 +53,9 @@ class Biases(Case):
 
     def same_bits_at_any_chunk_and_budget(self, path):
         want = self.rows(path)
-        least = json.loads(memwall("plan", path, "-b", "1G", "-c", "70", "--kv", "f32", "--json",
-                                   "--chunk", "1").stdout)["smallest_budget_bytes"]
+        plan = json.loads(memwall("plan", path, "-b", "1G", "-c", "70", "--kv", "f32", "--json",
+                                  "--chunk", "1").stdout)
+        least = smallest_without_screen(plan)
         for args in (("--chunk", "1"), ("--chunk", "7"), ("--chunk", "64"), ("-t", "1"),
                      ("-t", "3", "--chunk", "33"), ("-b", "1G"),
                      ("--chunk", "1", "-b", str(least + (1 << 20)))):

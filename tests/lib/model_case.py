@@ -5,7 +5,7 @@ import struct
 
 import snapshot_gguf
 from gguf_edit import Gguf
-from program import MODELS, FolderCase, memwall
+from program import FolderCase, memwall, reference
 
 SHARED = os.path.join(os.environ.get("MW_SHARED", ""), "conformance")
 
@@ -13,18 +13,15 @@ SHARED = os.path.join(os.environ.get("MW_SHARED", ""), "conformance")
 class ModelCase(FolderCase):
     def gguf(self, name):
         """Returns the Gguf of a model: a file, or one that is made from a snapshot."""
-        for path in (os.path.join(MODELS, name + ".gguf"),
-                     os.path.join(SHARED, "models", name + ".gguf"),
-                     os.path.join(SHARED, "families", "f-" + name + ".gguf"),
-                     os.path.join(SHARED, "families2", name + ".gguf")):
+        for path in reference(name + ".gguf"), reference("f-" + name + ".gguf"):
             if os.path.exists(path):
                 return Gguf(path)
         return Gguf(snapshot_gguf.convert(self.snapshot(name), self.path(name + ".gguf")))
 
     def snapshot(self, name):
-        folder = os.path.join(SHARED, "families", "f-" + name)
+        folder = reference("f-" + name)
         if not os.path.isdir(folder):
-            self.skipTest("MW_SHARED has no conformance/families/f-" + name)
+            self.skipTest(f"neither the tree nor MW_SHARED has f-{name}")
         return folder
 
     def eval(self, model, n=24):

@@ -12,9 +12,25 @@ MODELS = os.path.join(SRCDIR, "tests", "data", "models")
 TIMEOUT_S = 300  # only for programs that hang; sanitizers are slow
 
 
+def reference(name):
+    """Returns the path of a small model or of its reference, such as "f-mixtral.gguf": in the tree,
+    or else where MW_SHARED has it; it may be missing there."""
+    shared = os.path.join(os.environ.get("MW_SHARED", ""), "conformance")
+    for folder in MODELS, *(os.path.join(shared, f) for f in ("models", "families", "families2")):
+        if os.path.exists(os.path.join(folder, name)):
+            break
+    return os.path.join(folder, name)
+
+
 def budget(mib):
     """Returns a budget for --memory.  With sanitizers the program takes about 60 MiB more."""
     return f"{mib + (128 if 'MW_SANITIZED' in os.environ else 0)}M"
+
+
+def smallest_without_screen(plan):
+    """Returns the smallest budget of run, eval and bench by the JSON of memwall plan, which plans
+    a chat, with its screen."""
+    return plan["smallest_budget_bytes"] - plan["chat_bytes"]
 
 
 def environment(home, **more):

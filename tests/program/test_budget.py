@@ -15,7 +15,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import gguf_model  # noqa: E402
 from program import (MEMWALL, MODELS, TIMEOUT_S, FolderCase, environment, memwall,  # noqa: E402
-                     read_terminal)
+                     read_terminal, smallest_without_screen)
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 MIB = 1 << 20
@@ -66,6 +66,54 @@ class FirstStart(unittest.TestCase):
 
     def test_the_plan_is_the_same_every_time(self):
         self.assertEqual(plan("-b", "300M")["rows"], plan("-b", "300M")["rows"])
+
+
+class WithoutScreen(unittest.TestCase):
+    """Commands that draw nothing have the memory of the screen for weights."""
+
+    def test_run_fits_a_smaller_budget_than_a_chat(self):
+        for name in "gemma4-tiny-q4_0.gguf", "llama-tiny.gguf":
+            model = os.path.join(MODELS, name)
+            p = json.loads(memwall("plan", model, "-c", "512", "--json", *KERNELS).stdout)
+            self.assertGreater(p["chat_bytes"], 10 * MIB)
+            least = smallest_without_screen(p)
+            for command in ("run", "-m", model, "-n", "2", "hi"), ("eval", model, "--ids", "-"):
+                r = memwall(*command, "-c", "512", *KERNELS, "-b", str(least), stdin="5 6")
+                self.assertEqual(0, r.returncode, r.stderr)
+                # The page tables of the screen are not needed, either.
+                r = memwall(*command, "-c", "512", *KERNELS, "-b", str(least - (1 << 16)),
+                            stdin="5 6")
+                self.assertEqual(3, r.returncode, r.stderr)
+            r = memwall("chat", "--once", "-m", model, "-c", "512", *KERNELS, "-b", str(least))
+            self.assertEqual(3, r.returncode, r.stderr)
+
+    @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
+    def test_the_smallest_budget_is_enough_when_no_file_of_the_program_is_cached(self):
+        """Pages of the program's files that other programs have read are not charged, so all of
+        these files are added to the memory that is not of files."""
+        files = sum(-(-os.path.getsize(p) // PAGE) * PAGE
+                    for p in (os.path.realpath(MEMWALL), *libraries()))
+        script = ("import os, subprocess, sys, time\n"
+                  "p = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)\n"
+                  "most = 0\n"
+                  "while p.stdout.read(1):\n"
+                  "    for line in open(f'/proc/{p.pid}/status'):\n"
+                  "        if line.startswith('RssAnon:'):\n"
+                  "            most = max(most, int(line.split()[1]))\n"
+                  "p.wait()\n"
+                  "print(most, p.returncode)\n")
+        for name in "gemma4-tiny-q4_0.gguf", "llama-tiny.gguf":
+            model = os.path.join(MODELS, name)
+            least = smallest_without_screen(json.loads(
+                memwall("plan", model, "-c", "1k", "--json", *KERNELS).stdout))
+            r = subprocess.run([sys.executable, "-c", script, MEMWALL, "run", "-m", model, "-c",
+                                "1k", "-n", "900", "--temp", "0.8", "--seed", "1", "--raw",
+                                *KERNELS, "-b", str(least), "hello"],
+                               capture_output=True, text=True)
+            most, code = map(int, r.stdout.split())
+            self.assertEqual(0, code, r.stderr)
+            self.assertGreater(most, 0)
+            self.assertLess(most * 1024 + files, least)
 
 
 class TooSmall(unittest.TestCase):
@@ -257,8 +305,10 @@ class Header(unittest.TestCase):
 
     @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
     def test_a_budget_that_does_not_fit_them_is_refused_while_the_file_is_read(self):
-        small = plan("-b", "300M")["smallest_budget_bytes"]
-        for command in (["run", "-n", "1", "-m", self.path, "hi"], ["plan", self.path]):
+        thin = plan("-b", "300M")
+        for command, small in ((["run", "-n", "1", "-m", self.path, "hi"],
+                                smallest_without_screen(thin)),
+                               (["plan", self.path], thin["smallest_budget_bytes"])):
             r = memwall(*command, *KERNELS, "-b", str(small))
             self.assertEqual((3, ""), (r.returncode, r.stdout))
             found = re.search(r"fat.gguf: its header needs up to (\d+) MiB beside the program, the "
@@ -273,7 +323,7 @@ class Header(unittest.TestCase):
 
     @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
     def test_the_peak_is_below_the_budget(self):
-        small = plan("-b", "300M")["smallest_budget_bytes"]
+        small = smallest_without_screen(plan("-b", "300M"))
         # Use a small process in between: the peak of a child starts with that of its parent.
         script = ("import os, resource, sys; "
                   "pid = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]); os.waitpid(pid, 0); "

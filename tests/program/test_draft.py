@@ -63,7 +63,7 @@ class Drafts(FolderCase):
         model = self.circle()
         size = os.path.getsize(model)
         least = re.search(r"It fits a budget of (\d+) MiB", memwall(
-            "plan", model, "-b", "1M").stderr).group(1)
+            "run", "-m", model, "-b", "1M", "x").stderr).group(1)
         on = self.ask(model, "--draft-depth", "0", "-b", least + "M", "--disk-rate",
                       str(100 * size))
         self.assertLess(on["n_pass"], 40)

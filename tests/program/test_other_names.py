@@ -12,8 +12,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from gguf_edit import ARR, BOOL, F32, I32, STR, U32  # noqa: E402
-from model_case import SHARED, ModelCase  # noqa: E402
-from program import memwall  # noqa: E402
+from model_case import ModelCase  # noqa: E402
+from program import memwall, reference  # noqa: E402
 
 
 class Keys(ModelCase):
@@ -310,8 +310,8 @@ class Architectures(ModelCase):
 
     def test_gemma4_with_the_first_names_of_its_norms(self):
         for name in ("gemma4-tiny", "gemma4-moe-tiny"):
-            if not os.path.exists(os.path.join(SHARED, "models", name + ".gguf")):
-                self.skipTest("MW_SHARED has no conformance/models")
+            if not os.path.exists(reference(name + ".gguf")):
+                self.skipTest(f"neither the tree nor MW_SHARED has {name}")
             g = self.gguf(name)
             want = self.eval(g, 40)
             self.rename_tensors(g, ("post_attention_norm.weight", "attn_post_norm.weight"),

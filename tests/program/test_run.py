@@ -15,7 +15,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from gguf_template import with_template  # noqa: E402
 from program import (FolderCase, MEMWALL, MODELS, TIMEOUT_S, environment, memwall,  # noqa: E402
-                     read_terminal)
+                     read_terminal, smallest_without_screen)
 import terminal  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
@@ -434,7 +434,9 @@ class Io(unittest.TestCase):
 
     def test_a_disk_rate_slows_reads_down_as_predicted(self):
         plan = json.loads(self.at_home("plan", "--memory", "1G", "--json").stdout)
-        limited = ("--memory", str(plan["smallest_budget_bytes"]), "--disk-rate", "1M")
+        slow_disk = ("--disk-rate", "1M")
+        limited = ("--memory", str(plan["smallest_budget_bytes"]), *slow_disk)
+        of_run = ("--memory", str(smallest_without_screen(plan)), *slow_disk)
         plan = json.loads(self.at_home("plan", *limited, "--json").stdout)
         self.assertEqual("disk", plan["binds"])
         # A disk that was measured while others kept it busy may be slower still.
@@ -443,7 +445,7 @@ class Io(unittest.TestCase):
                                delta=0.05 * rate)
         self.assertRegex(plan["io_reason"], "; limited to 1 MB/s$")
         self.assertLessEqual(plan["n_slot"], 3)  # more reads in flight would add nothing
-        done = json.loads(self.at_home("run", "--temp", "0", "-n", "16", "--json", *limited,
+        done = json.loads(self.at_home("run", "--temp", "0", "-n", "16", "--json", *of_run,
                                        "hello").stdout.splitlines()[-1])
         # Memory for keys and values holds weights while it is not used, so less is read than
         # planned.

@@ -30,7 +30,8 @@ static int local_open(struct engine **out, const struct engine_model *m, struct 
     if (l == NULL)
         return err_memory(e, "the engine");
     l->engine.calls = &engine_local;
-    if (mw_model_open_within(&l->model, m->path, m->options.memory_bytes, e) != 0) {
+    if (mw_model_open_within(&l->model, m->path, m->options.memory_bytes,
+                             m->options.caller_bytes, e) != 0) {
         free(l);
         return -1;
     }

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,9 @@
 #include "engine/base/clock.h"
 #include "ui/options/options.h"
 #include "ui/text/quote.h"
+#include "ui/ui.h"
+
+static_assert(UI_STORE_BYTES >= 2 * STORE_MEMORY_BYTES, "a buffer that doubles");
 
 #define RETRY_NS ((uint64_t)5 * 1000 * 1000 * 1000)
 
