@@ -1,5 +1,5 @@
 /*
- * model_path.h - find the small models for tests: two are in tests/data, the others in
+ * model_path.h - find the small models for tests: some are in tests/data, the others in
  * MW_SHARED if that exists.
  */
 #ifndef MEMWALL_TESTS_LIB_MODEL_PATH_H
