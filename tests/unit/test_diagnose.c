@@ -216,7 +216,7 @@ static void a_change_has_the_rate_that_its_sheet_promised(void **state)
     sample_of(c, s);
     mw_rates(s, &rates);
     mw_model_anchor(model, &a);
-    assert_true(a.n_token > rates.n_pass); /* a prediction from them all could be another */
+    assert_true(a.n_token > rates.n_token); /* a prediction from them all could be another */
     then.memory_bytes += MIB;
     sheet = diagnose(&then, s);
     chat.engine = then;
@@ -224,7 +224,7 @@ static void a_change_has_the_rate_that_its_sheet_promised(void **state)
         fail_with(&e);
     assert_int_equal(wait_for_end(c, &said), MW_EVENT_PLAN);
     mw_model_anchor(model, &a);
-    assert_true(a.n_token == rates.n_pass);
+    assert_true(a.n_token == rates.n_token);
     assert_true(fabs(a.token_s / rates.token_s - 1) < 0.05);
     sample_of(c, s);
     after = diagnose(&then, s);

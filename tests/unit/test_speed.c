@@ -163,7 +163,7 @@ static void a_prompt_grows_with_its_columns(void **state)
     /* Attention: with all threads, more the longer the context. */
     pass.streamed_share = 0;
     in.n_thread = 2;
-    in.n_swa = 32;
+    in.n_near = 32;
     in.costs.load_s = 1e-6;
     in.costs.mac_s = 1e-7;
     in.steps[PLAN_PROMPT] = (struct plan_steps){ .far_load = 2, .far_mac = 10, .near_load = 4 };
