@@ -32,7 +32,7 @@ struct err {
     uint64_t offset; /* byte in file, or ERR_NO_OFFSET */
     char file[192];  /* as the user named it, or "" */
     char field[96];  /* "blk.7.ffn_down.weight", "general.alignment", or "" */
-    char what[256];  /* "row length 255 is not a multiple of 32" */
+    char what[640];  /* "row length 255 is not a multiple of 32" */
 };
 
 /* clang-format off */

@@ -147,7 +147,7 @@ static void write_reason(const char *path, struct record *r, const struct err *e
                                             "weight type ", "file ",  "cannot open " };
     const char *what = skip(skip(e->what, "not a GGUF file but "), "the file is "), *rest;
     const char *field = place_of(path, e);
-    char text[512], name[64];
+    char text[900], name[64];
 
     if (strncmp(e->what, "the file is cut off", 19) == 0)
         what = e->what;

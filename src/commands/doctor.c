@@ -48,7 +48,7 @@ struct visit {
     const char *section;
     struct advice_facts facts;
     struct sentence {
-        char key[24], text[ADVICE_TEXT];
+        char key[24], text[ADVICE_TEXT + 384];
     } summary[SUMMARY_MAX];
     int n_summary;
     bool is_complete;

@@ -20,7 +20,7 @@
 static void report_no_text(struct mw_model *m)
 {
     struct err e = ERR_INIT;
-    char text[512];
+    char text[900];
 
     if (mw_model_check_text(m, &e) == 0)
         return;

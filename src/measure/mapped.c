@@ -13,7 +13,7 @@ bool mapped_can(const char *what, const char *command)
 {
     struct err e = ERR_INIT;
     struct mw_cage *cage;
-    char text[600];
+    char text[1024];
 
     if (mw_cage_open(&cage, GIB, &e) == 0) {
         mw_cage_close(cage);

@@ -35,7 +35,7 @@ struct track {
     size_t n_token, room_token;
     uint64_t disk_limit;
     uint64_t peak;    /* of memory; 0: unknown */
-    char broken[384]; /* why the recording ends early; "" if it does not */
+    char broken[800]; /* why the recording ends early; "" if it does not */
 };
 
 /* Read a recording.  One that is damaged is read up to the damage.  -1 with *e. */

@@ -412,7 +412,7 @@ static void a_file_with_too_much_damage_is_refused(void **state)
     assert_non_null(strstr(text, "line 4: more than 64 MiB of the file are damaged"));
 }
 
-static char passed[400];
+static char passed[800];
 
 static void on_passed(void *ctx, const char *name, const struct err *why)
 {

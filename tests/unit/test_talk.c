@@ -469,7 +469,7 @@ static void refuse_in_chat(enum option_id id, const char *value)
     const struct option *row = &options_table[id];
     struct err e = ERR_INIT;
     struct options values;
-    char line[400];
+    char line[800];
 
     options_default(&values);
     assert_int_equal(options_set(&values, id, value, &e), -1);

@@ -89,7 +89,7 @@ struct store {
 
     uint32_t n_damaged; /* lines that cannot be read, at least in part */
     uint64_t damaged;   /* the first of them, counted from 1 */
-    char damage[256];   /* what is wrong with it */
+    char damage[640];   /* what is wrong with it */
     bool is_torn;       /* the line before cannot be read: the next line continues nothing */
 
     char *tail; /* the last bytes of the file, in case it is truncated */
