@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/format/hparams.h"
+#include "engine/format/mixture.h"
 
 #define N_ARCH (sizeof archs / sizeof archs[0])
 
@@ -14,10 +15,107 @@
 #define OLMO                                                                                   \
     (TRAIT_POST_NORMS | TRAIT_NO_PRE_NORMS | TRAIT_QK_NORM | TRAIT_WIDE_QK_NORM |              \
      TRAIT_ATTN_BIAS | TRAIT_SWA_UNSCALED)
+#define DEEPSEEK                                                                               \
+    (TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_LATENT | TRAIT_EXPERTS | TRAIT_ROUTED |   \
+     TRAIT_DRAFT)
+#define NEMOTRON (TRAIT_RELU2 | TRAIT_NOPE | TRAIT_ONE_BLOCK | TRAIT_MAMBA | TRAIT_DRAFT)
 #define QWEN_DELTA                                                                             \
     (TRAIT_QK_NORM | TRAIT_ATTN_BIAS | TRAIT_NORM_ADD_ONE | TRAIT_LATE_NAME | TRAIT_DELTA)
 
 static const struct arch archs[] = {
+    {
+        .name = "arcee",
+        .snapshots = { { "arcee", "ArceeForCausalLM" } },
+        .traits = TRAIT_INTERLEAVED | TRAIT_ATTN_BIAS | TRAIT_RELU2,
+        .window = WINDOW_ALL_GGUF,
+        .absent = { 32, 0, 0, 4096, 0, 1e-5, 1e4 },
+    },
+    {
+        .name = "bailingmoe2",
+        .snapshots = { { "bailing_moe_v2", "BailingMoeV2ForCausalLM" } },
+        .traits = TRAIT_QK_NORM | TRAIT_EXPERTS | TRAIT_ROUTED | TRAIT_DRAFT,
+        .window = WINDOW_ALL_GGUF,
+        .rope_dims = ROPE_PARTIAL,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_bailing,
+        .names = names_bailing,
+        .absent = { 0, 0, 0, 32768, 0, 1e-6, 6e5 },
+    },
+    {
+        .name = "bailingmoe3",
+        .snapshots = { { "bailing_hybrid", "BailingMoeV3ForCausalLM" } },
+        .traits = TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_LATENT | TRAIT_KDA |
+                  TRAIT_OUT_GATE | TRAIT_EXPERTS | TRAIT_ROUTED | TRAIT_DRAFT,
+        .window = WINDOW_ALL_GGUF,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_bailing,
+        .names = names_bailing,
+        .gate = GATE_HEADS,
+        .absent = { 0, 0, 0, 32768, 0, 1e-6, 6e5 },
+    },
+    {
+        .name = "cohere2",
+        .snapshots = { { "cohere2", "Cohere2ForCausalLM" } },
+        .traits = TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_TIED | TRAIT_PARALLEL |
+                  TRAIT_MEAN_NORM | TRAIT_GLOBAL_NOPE | TRAIT_LOGIT_FACTOR | TRAIT_PERIOD_FIELD,
+        .window = WINDOW_PERIOD,
+        .window_period = 4,
+        .absent = { 64, 0, 0, 8192, 4096, 1e-5, 1e4 },
+    },
+    {
+        .name = "deepseek2",
+        .snapshots = { { "deepseek_v3", "DeepseekV3ForCausalLM" },
+                       { "kimi_k2", "KimiK2ForCausalLM" },
+                       { "glm4_moe_lite", "Glm4MoeLiteForCausalLM" } },
+        .traits = DEEPSEEK,
+        .window = WINDOW_ALL_GGUF,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_deepseek3,
+        .absent = { 128, 0, 0, 4096, 0, 1e-6, 1e4 },
+    },
+    {
+        .name = "deepseek2", /* the snapshots of V2 and V2-Lite */
+        .snapshots = { { "deepseek_v2", "DeepseekV2ForCausalLM" } },
+        .traits = DEEPSEEK,
+        .window = WINDOW_ALL_GGUF,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_deepseek2,
+        .absent = { 32, 0, 0, 2048, 0, 1e-6, 1e4 },
+    },
+    {
+        .name = "ernie4_5",
+        .snapshots = { { "ernie4_5", "Ernie4_5ForCausalLM" },
+                       { "ernie4_5", "Ernie4_5_ForCausalLM" } },
+        .traits = TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_TIED,
+        .window = WINDOW_ALL_GGUF,
+        .absent = { 16, 2, 128, 131072, 0, 1e-5, 5e5 },
+    },
+    {
+        .name = "ernie4_5-moe",
+        .snapshots = { { "ernie4_5_moe", "Ernie4_5_MoeForCausalLM" } },
+        .traits =
+            TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_TIED | TRAIT_EXPERTS | TRAIT_ROUTED,
+        .window = WINDOW_ALL_GGUF,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_ernie,
+        .absent = { 20, 4, 0, 131072, 0, 1e-5, 5e5 },
+    },
+    {
+        .name = "exaone4",
+        .snapshots = { { "exaone4", "Exaone4ForCausalLM" } },
+        .traits = TRAIT_POST_NORMS | TRAIT_NO_PRE_NORMS | TRAIT_QK_NORM | TRAIT_GLOBAL_NOPE,
+        .window = WINDOW_PERIOD,
+        .window_period = 4,
+        .absent = { 32, 32, 0, 2048, 4096, 1e-5, 1e4 },
+    },
+    {
+        .name = "falcon-h1",
+        .snapshots = { { "falcon_h1", "FalconH1ForCausalLM" } },
+        .traits = TRAIT_MAMBA | TRAIT_SIDE_BY_SIDE,
+        .window = WINDOW_ALL_GGUF,
+        .names = names_falcon,
+        .absent = { 32, 8, 0, 8192, 0, 1e-5, 1e4 },
+    },
     {
         .name = "gemma",
         .snapshots = { { "gemma", "GemmaForCausalLM" } },
@@ -71,6 +169,17 @@ static const struct arch archs[] = {
         .gguf = { .rms_eps = 1e-6, .rope_base = 1e6, .needs_window = true },
     },
     {
+        .name = "glm4moe",
+        .snapshots = { { "glm4_moe", "Glm4MoeForCausalLM" } },
+        .traits = TRAIT_QK_NORM | TRAIT_MAYBE_QK_NORM | TRAIT_QKV_BIAS | TRAIT_LATE_NAME |
+                  TRAIT_EXPERTS | TRAIT_ROUTED | TRAIT_DRAFT,
+        .window = WINDOW_ALL_GGUF,
+        .rope_dims = ROPE_PARTIAL,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_glm4,
+        .absent = { 96, 8, 0, 131072, 0, 1e-5, 1e6 },
+    },
+    {
         .name = "gpt-oss",
         .other_name = "gptoss",
         .snapshots = { { "gpt_oss", "GptOssForCausalLM" } },
@@ -88,6 +197,90 @@ static const struct arch archs[] = {
         .window = WINDOW_ALL_GGUF,
         .scale = SCALE_STATED,
         .absent = { 32, 0, 0, 2048, 0, 1e-6, 1e4 },
+    },
+    {
+        .name = "granitehybrid",
+        .snapshots = { { "granitemoehybrid", "GraniteMoeHybridForCausalLM" } },
+        .traits = TRAIT_INTERLEAVED | TRAIT_TIED | TRAIT_SCALES | TRAIT_MAMBA |
+                  TRAIT_MAYBE_NOPE | TRAIT_EXPERTS | TRAIT_ROUTED,
+        .window = WINDOW_ALL_GGUF,
+        .scale = SCALE_STATED,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_granite,
+        .absent = { 32, 0, 0, 2048, 0, 1e-6, 1e4 },
+    },
+    {
+        .name = "granitemoe",
+        .snapshots = { { "granitemoe", "GraniteMoeForCausalLM" },
+                       { "granitemoeshared", "GraniteMoeSharedForCausalLM" } },
+        .traits = TRAIT_INTERLEAVED | TRAIT_TIED | TRAIT_ATTN_BIAS | TRAIT_SCALES |
+                  TRAIT_EXPERTS | TRAIT_ROUTED,
+        .window = WINDOW_ALL_GGUF,
+        .scale = SCALE_STATED,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_granite,
+        .absent = { 32, 0, 0, 2048, 0, 1e-6, 1e4 },
+    },
+    {
+        .name = "hunyuan-dense",
+        .snapshots = { { "hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM" } },
+        .traits = TRAIT_QK_NORM | TRAIT_LATE_QK_NORM | TRAIT_ATTN_BIAS,
+        .window = WINDOW_ALL_GGUF,
+        .names = names_hunyuan,
+        .absent = { 32, 0, 0, 2048, 0, 1e-5, 1e4 },
+    },
+    {
+        .name = "hunyuan-moe",
+        .snapshots = { { "hunyuan_v1_moe", "HunYuanMoEV1ForCausalLM" } },
+        .traits =
+            TRAIT_QK_NORM | TRAIT_LATE_QK_NORM | TRAIT_ATTN_BIAS | TRAIT_EXPERTS | TRAIT_ROUTED,
+        .window = WINDOW_ALL_GGUF,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_hunyuan,
+        .names = names_hunyuan,
+        .absent = { 32, 0, 0, 2048, 0, 1e-5, 1e4 },
+    },
+    {
+        .name = "kimi-linear",
+        .snapshots = { { "kimi_linear", "KimiLinearForCausalLM" } },
+        .traits = TRAIT_LATENT | TRAIT_NOPE | TRAIT_KDA | TRAIT_KDA_LOW | TRAIT_EXPERTS |
+                  TRAIT_ROUTED,
+        .window = WINDOW_ALL_GGUF,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_kimi,
+        .absent = { 0, 0, 0, 1048576, 0, 1e-6, 1e4 },
+    },
+    {
+        .name = "laguna",
+        .snapshots = { { "laguna", "LagunaForCausalLM" } },
+        .traits =
+            TRAIT_QK_NORM | TRAIT_ROPE_BY_KIND | TRAIT_OUT_GATE | TRAIT_EXPERTS | TRAIT_ROUTED,
+        .window = WINDOW_PERIOD_FIRST,
+        .window_period = 4,
+        .rope_dims = ROPE_PARTIAL,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_laguna,
+        .gate = GATE_SOFTPLUS,
+        .absent = { 48, 8, 128, 131072, 512, 1e-6, 5e5 },
+        .gguf = { .needs_window = true },
+    },
+    {
+        .name = "lfm2",
+        .snapshots = { { "lfm2", "Lfm2ForCausalLM" } },
+        .traits = TRAIT_QK_NORM | TRAIT_SHORT_CONV | TRAIT_TIED,
+        .window = WINDOW_ALL_GGUF,
+        .names = names_lfm2,
+        .absent = { 32, 8, 0, 128000, 0, 1e-5, 1e6 },
+    },
+    {
+        .name = "lfm2moe",
+        .snapshots = { { "lfm2_moe", "Lfm2MoeForCausalLM" } },
+        .traits = TRAIT_QK_NORM | TRAIT_SHORT_CONV | TRAIT_TIED | TRAIT_EXPERTS | TRAIT_ROUTED,
+        .window = WINDOW_ALL_GGUF,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_lfm2,
+        .names = names_lfm2,
+        .absent = { 32, 8, 0, 128000, 0, 1e-5, 1e6 },
     },
     {
         .name = "llama", /* Llama 2 and 3; the GGUF files of Mistral and Mixtral */
@@ -112,12 +305,65 @@ static const struct arch archs[] = {
         .absent = { 32, 8, 0, 131072, 0, 1e-5, 1e6 },
     },
     {
+        .name = "mellum",
+        .snapshots = { { "mellum", "MellumForCausalLM" } },
+        .traits = TRAIT_QK_NORM | TRAIT_ROPE_BY_KIND | TRAIT_EXPERTS | TRAIT_ROUTED,
+        .window = WINDOW_LISTED,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_mellum,
+        .absent = { 32, 4, 128, 131072, 1024, 1e-6, 5e5 },
+        .gguf = { .needs_window = true },
+    },
+    {
+        .name = "minimax-m2",
+        .snapshots = { { "minimax_m2", "MiniMaxM2ForCausalLM" } },
+        .traits = TRAIT_QK_NORM | TRAIT_WIDE_QK_NORM | TRAIT_EXPERTS | TRAIT_ROUTED,
+        .window = WINDOW_ALL_GGUF,
+        .rope_dims = ROPE_PARTIAL,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_minimax,
+        .absent = { 48, 8, 128, 196608, 0, 1e-6, 5e6 },
+    },
+    {
         .name = "mistral3", /* Mistral Small 3.1 and later, Magistral, Devstral, Ministral 3 */
         .snapshots = { { "mistral3", "Mistral3ForConditionalGeneration" },
                        { "ministral3", "Ministral3ForCausalLM" } },
         .traits = TRAIT_INTERLEAVED | TRAIT_TEMPERATURE,
         .window = WINDOW_ALL,
         .absent = { 32, 8, 128, 262144, 0, 1e-5, 1e6 },
+    },
+    {
+        .name = "muse-glimmer",
+        .snapshots = { { "muse_glimmer", "MuseGlimmerForConditionalGeneration" },
+                       { "muse_glimmer_text", "MuseGlimmerForCausalLM" } },
+        .traits = TRAIT_INTERLEAVED | TRAIT_POST_NORMS | TRAIT_NORM_ADD_ONE | TRAIT_QK_NORM |
+                  TRAIT_UNIT_NORMS | TRAIT_OUT_GATE | TRAIT_GLOBAL_NOPE | TRAIT_LOGIT_FACTOR |
+                  TRAIT_CAP_FINAL,
+        .window = WINDOW_LISTED,
+        .names = names_muse,
+        .gate = GATE_VALUES,
+        .post_eps = 1e-8,
+        .absent = { 32, 2, 128, 131072, 2048, 1e-6, 5e5 },
+        .gguf = { .needs_window = true },
+    },
+    {
+        .name = "nemotron_h",
+        .snapshots = { { "nemotron_h", "NemotronHForCausalLM" } },
+        .traits = NEMOTRON | TRAIT_EXPERTS | TRAIT_ROUTED,
+        .window = WINDOW_ALL_GGUF,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_nemotron,
+        .names = names_nemotron,
+        .absent = { 32, 8, 128, 4096, 0, 1e-5, 1e4 },
+    },
+    {
+        .name = "nemotron_h_moe",
+        .traits = NEMOTRON | TRAIT_EXPERTS | TRAIT_ROUTED,
+        .window = WINDOW_ALL_GGUF,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_nemotron,
+        .names = names_nemotron,
+        .absent = { 32, 8, 128, 4096, 0, 1e-5, 1e4 },
     },
     {
         .name = "olmo2",
@@ -137,6 +383,16 @@ static const struct arch archs[] = {
         .absent = { 32, 0, 0, 2048, 4096, 1e-5, 1e4 },
     },
     {
+        .name = "olmoe",
+        .snapshots = { { "olmoe", "OlmoeForCausalLM" } },
+        .traits =
+            TRAIT_QK_NORM | TRAIT_WIDE_QK_NORM | TRAIT_ATTN_BIAS | TRAIT_EXPERTS | TRAIT_ROUTED,
+        .window = WINDOW_ALL_GGUF,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_olmoe,
+        .absent = { 16, 0, 0, 4096, 0, 1e-5, 1e4 },
+    },
+    {
         .name = "phi3",
         .snapshots = { { "phi3", "Phi3ForCausalLM" } },
         .traits = TRAIT_FUSED_GATE_UP,
@@ -150,6 +406,15 @@ static const struct arch archs[] = {
         .traits = TRAIT_QKV_BIAS,
         .window = WINDOW_UPPER,
         .absent = { 0, 0, 0, 32768, 4096, 1e-6, 1e4 },
+    },
+    {
+        .name = "qwen2moe",
+        .snapshots = { { "qwen2_moe", "Qwen2MoeForCausalLM" } },
+        .traits = TRAIT_QKV_BIAS | TRAIT_EXPERTS | TRAIT_ROUTED,
+        .window = WINDOW_UPPER,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_qwen2,
+        .absent = { 16, 16, 0, 32768, 4096, 1e-6, 1e4 },
     },
     {
         .name = "qwen3",
@@ -210,6 +475,13 @@ static const struct arch archs[] = {
         .absent = { 24, 2, 256, 262144, 0, 1e-6, 1e7 },
     },
     {
+        .name = "seed_oss",
+        .snapshots = { { "seed_oss", "SeedOssForCausalLM" } },
+        .traits = TRAIT_QKV_BIAS | TRAIT_LATE_NAME,
+        .window = WINDOW_ALL_GGUF,
+        .absent = { 80, 8, 128, 524288, 0, 1e-6, 1e7 },
+    },
+    {
         .name = "smollm3",
         .snapshots = { { "smollm3", "SmolLM3ForCausalLM" } },
         .traits =
@@ -249,6 +521,8 @@ enum expert_rule arch_experts(const struct arch *a, bool is_gguf)
 
 bool arch_activates(const struct arch *a, const char *activation)
 {
+    if (arch_has(a, TRAIT_RELU2))
+        return strcmp(activation, "relu2") == 0;
     if (arch_has(a, TRAIT_GELU))
         return strcmp(activation, "gelu_pytorch_tanh") == 0 ||
                strcmp(activation, "gelu_new") == 0;
@@ -269,7 +543,7 @@ void arch_note_form(const char *name, struct err *e)
 
 int arch_refuse(const char *name, struct err *e)
 {
-    char list[320];
+    char list[900];
     size_t used = 0;
 
     /* Families whose GGUF files have the name of another one appear as in snapshots. */

@@ -51,16 +51,43 @@ enum arch_trait {
 };
 
 /* Traits above the range of an enum's constants. */
+#define TRAIT_LATE_QK_NORM  ((uint64_t)1 << 31) /* with QK_NORM: the norms follow rope */
+#define TRAIT_MAYBE_QK_NORM ((uint64_t)1 << 32) /* with QK_NORM: some models lack them */
+#define TRAIT_PARALLEL      ((uint64_t)1 << 33) /* feed-forward reads what attention reads */
+#define TRAIT_MEAN_NORM     ((uint64_t)1 << 34) /* norms subtract the mean first */
+#define TRAIT_RELU2         ((uint64_t)1 << 35) /* no gate; the activation is relu, squared */
+#define TRAIT_OUT_GATE      ((uint64_t)1 << 36) /* attention's output has gates, see gate_rule */
+#define TRAIT_LATENT        ((uint64_t)1 << 37) /* keys and values are one latent vector */
+#define TRAIT_UNIT_NORMS    ((uint64_t)1 << 38) /* embeddings, queries and keys: no weights */
+#define TRAIT_GLOBAL_NOPE                                                                      \
+    ((uint64_t)1 << 39) /* beside sliding layers, global ones don't rotate */
+#define TRAIT_NOPE         ((uint64_t)1 << 40) /* no layer rotates */
+#define TRAIT_MAYBE_NOPE   ((uint64_t)1 << 41) /* the file states whether any layer rotates */
+#define TRAIT_SIDE_BY_SIDE ((uint64_t)1 << 42) /* recurrent layers have attention, too */
+#define TRAIT_ONE_BLOCK    ((uint64_t)1 << 43) /* a layer is one block: attention or the like */
+#define TRAIT_MAMBA        ((uint64_t)1 << 44) /* recurrent layers are Mamba-2 */
+#define TRAIT_SHORT_CONV   ((uint64_t)1 << 45) /* recurrent layers are a short convolution */
+#define TRAIT_KDA          ((uint64_t)1 << 46) /* recurrent layers are Kimi's delta attention */
+#define TRAIT_KDA_LOW      ((uint64_t)1 << 47) /* with KDA: decay and gate have two matrices */
 #define TRAIT_STREAMS      ((uint64_t)1 << 48) /* several residual streams, with mixers */
 #define TRAIT_INDEX        ((uint64_t)1 << 49) /* attention chooses blocks by index keys */
 #define TRAIT_NGRAMS       ((uint64_t)1 << 50) /* some layers add rows of a table of n-grams */
 #define TRAIT_SIGMOID_GATE ((uint64_t)1 << 51) /* delta nets are gated by sigmoid, not silu */
+#define TRAIT_LOGIT_FACTOR ((uint64_t)1 << 52) /* a stated factor of the logits */
+#define TRAIT_INTERLEAVED_2                                                                    \
+    ((uint64_t)1 << 53)                  /* rope pairs are neighbours in snapshots, too */
+#define TRAIT_ROUTED ((uint64_t)1 << 54) /* with EXPERTS: of EXPERTS_ROUTED */
+#define TRAIT_DRAFT  ((uint64_t)1 << 55) /* files may end with layers that only draft */
+
+/* Recurrent layers of any kind. */
+#define TRAITS_RECURRENT (TRAIT_DELTA | TRAIT_MAMBA | TRAIT_SHORT_CONV | TRAIT_KDA)
 
 /* The layers that have a window, if the file states a window but does not list the layers. */
 enum window_rule {
     WINDOW_ALL,            /* every layer */
     WINDOW_ALL_GGUF,       /* every layer of a GGUF file; snapshots have no window */
     WINDOW_PERIOD,         /* all but every n-th */
+    WINDOW_PERIOD_FIRST,   /* all but the first of every n */
     WINDOW_PERIOD_OR_LAST, /* all but every n-th and the last; GGUF files must list them */
     WINDOW_UPPER,          /* from max_window_layers on; GGUF files cannot state it */
     WINDOW_LISTED,         /* none; files must list them */
@@ -90,6 +117,15 @@ enum expert_rule {
     EXPERTS_QWEN,         /* instead of it; norm_topk_prob states whether weights are normed */
     EXPERTS_QWEN_SHARED,  /* beside an expert that all tokens use, with a gate of its own */
     EXPERTS_GPT_OSS,      /* instead of it; biases, a clamped activation */
+    EXPERTS_ROUTED,       /* in some layers, as struct mixture states */
+};
+
+/* The factors of attention's output, of an architecture with TRAIT_OUT_GATE. */
+enum gate_rule {
+    GATE_NONE,
+    GATE_VALUES,   /* a sigmoid for each value */
+    GATE_HEADS,    /* a sigmoid for each head */
+    GATE_SOFTPLUS, /* a softplus for each head */
 };
 
 /* The projections of gated delta nets, of an architecture with TRAIT_DELTA.  Value heads share
@@ -146,6 +182,11 @@ struct arch {
     uint32_t n_layer_wide_scale;
     enum rope_dims rope_dims;
     enum expert_rule experts;
+    const struct mixture *mixture; /* of EXPERTS_ROUTED */
+    const struct snapshot_name
+        *names; /* that differ from the table of tensors; ends with NULL */
+    enum gate_rule gate;
+    double post_eps; /* of norms after a block; 0: as of the others */
     enum delta_rule delta;
     float softcap_attn, softcap_final; /* of files that leave them out */
     uint32_t n_swa_gguf;               /* of GGUF files that leave it out; 0: no window */
@@ -158,6 +199,12 @@ struct arch {
 static inline bool arch_has(const struct arch *a, uint64_t traits)
 {
     return (a->traits & traits) == traits;
+}
+
+/* Returns whether the architecture has recurrent layers. */
+static inline bool arch_recurs(const struct arch *a)
+{
+    return (a->traits & TRAITS_RECURRENT) != 0;
 }
 
 /* Returns the architecture with this general.architecture, or NULL if memwall does not run

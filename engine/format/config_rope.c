@@ -150,6 +150,20 @@ static bool is_scaled(const struct json_node *node, const struct arch *a)
             json_get(node, "partial_rotary_factor") != NULL);
 }
 
+/* Hunyuan's "dynamic" scaling has a constant in it that enlarges the base at every length. */
+static bool has_alpha(struct config_lookup *s, const struct hparams *h)
+{
+    return arch_has(h->arch, TRAIT_LATE_QK_NORM) && json_get(s->node, "alpha") != NULL;
+}
+
+static double ntk_base(struct config_lookup *s, const struct hparams *h, double base,
+                       uint32_t head_dim)
+{
+    if (s->failed || !has_alpha(s, h) || head_dim <= 2)
+        return base;
+    return base * pow(config_float(s, "alpha", 1e-6, 1), head_dim / (head_dim - 2.0));
+}
+
 static void scale(struct config_lookup *s, struct config_lookup *l, struct hparams *h,
                   struct rope_hparams *r, double partial)
 {
@@ -162,7 +176,8 @@ static void scale(struct config_lookup *s, struct config_lookup *l, struct hpara
                 "the field is missing; fetch the config.json of the published model");
         config_fail(s, "rope_type");
     }
-    if (s->failed || type == NULL || strcmp(type, "default") == 0)
+    if (s->failed || type == NULL || strcmp(type, "default") == 0 ||
+        (strcmp(type, "dynamic") == 0 && has_alpha(s, h)))
         return;
     if (strcmp(type, "linear") == 0) {
         r->scaling = ROPE_LINEAR;
@@ -221,8 +236,9 @@ static void one_table(struct config_lookup *l, const struct json_node *node, str
         err_set(s.e, ERR_FORMAT, "is more than 1");
         config_fail(&s, "partial_rotary_factor");
     }
-    r->n_rot =
-        h->arch->rope_dims == ROPE_PROPORTIONAL ? head_dim : (uint32_t)(head_dim * partial);
+    r->base = ntk_base(&s, h, r->base, head_dim);
+    r->n_rot = h->arch->rope_dims == ROPE_PROPORTIONAL ? head_dim
+                                                       : (uint32_t)(head_dim * partial + 1e-6);
     if (!s.failed && (r->n_rot < 2 || r->n_rot % 2 != 0 || r->n_rot > 2 * MAX_ROPE_FACTOR)) {
         err_set(s.e, ERR_FORMAT,
                 "%u dimensions of a head rotate; expected an even number from 2 to %d",
@@ -236,6 +252,8 @@ static void one_table(struct config_lookup *l, const struct json_node *node, str
 
 static uint32_t dim_of(const struct hparams *h, bool sliding)
 {
+    if (h->latent.n_latent > 0)
+        return h->latent.n_rot;
     for (uint32_t i = h->n_layer; i > 0; i--)
         if (h->layers[i - 1].is_sliding == sliding)
             return h->layers[i - 1].head_dim_k;
@@ -263,6 +281,11 @@ void config_rope(struct config_lookup *l, struct hparams *h)
     double partial =
         config_float(l, "partial_rotary_factor", 1e-6,
                      is_proportional || arch_has(h->arch, TRAIT_DELTA) ? PROPORTION : 1);
+    int64_t n_rot = config_int(l, "rotary_dim", 2, MAX_HEAD_DIM, 0); /* MiniMax */
+
+    defaults_drop(l->defaults, "rotary_dim");
+    if (n_rot > 0 && h->arch->rope_dims == ROPE_PARTIAL && !l->failed)
+        partial = (double)n_rot / dim_of(h, false);
 
     if (global == NULL)
         global = all != NULL ? all : json_get(l->node, "rope_scaling");

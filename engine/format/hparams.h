@@ -19,6 +19,8 @@
 #define MAX_INDEX_DIM   1024
 #define MAX_NGRAM       8  /* tokens of the longest n-gram */
 #define MAX_NGRAM_ROW   64 /* rows of a token in the table of n-grams */
+#define MAX_EXPERT_GROUP 64
+#define MAX_LATENT       2048 /* values of a latent key */
 
 struct arch;
 
@@ -41,21 +43,31 @@ struct rope_hparams {
     float factors_long[MAX_ROPE_FACTOR];
 };
 
+/* What a router makes of its products before it chooses. */
+enum router_score { SCORE_SOFTMAX, SCORE_SIGMOID };
+
 /* Whether matrices have biases.  GGUF files show it by their tensors, configurations by a
  * field. */
 enum bias_rule { BIAS_AS_FOUND, BIAS_NONE, BIAS_QKV, BIAS_ALL };
 
 struct layer_hparams {
     bool is_sliding;
-    bool is_recurrent; /* a gated delta net instead of attention */
+    bool is_recurrent; /* a part with a recurrent state, instead of attention or beside it */
+    bool attends;      /* it has attention */
+    bool has_experts;
     bool is_ropeless;  /* its queries and keys do not rotate */
     uint32_t n_head, n_head_kv;
     uint32_t head_dim_k, head_dim_v;
-    uint32_t n_ff; /* 0: no dense branch */
+    uint32_t n_ff; /* of the dense branch, or of the shared expert; 0: none */
 };
 
 /*
- * The gated delta nets of a model.  They keep a matrix of head_dim_v x head_dim_k per value
+ * The recurrent layers of a model: gated delta nets, or what has a state of the same shape.
+ * Mamba-2 has n_head_v heads of head_dim_v, and n_head_k groups of head_dim_k state values.
+ * Kimi's delta attention has as many heads of keys as of values.  A short convolution has no
+ * heads.
+ *
+ * They keep a matrix of head_dim_v x head_dim_k per value
  * head, and the last conv_width - 1 inputs of a convolution over positions.
  */
 struct delta_hparams {
@@ -63,6 +75,9 @@ struct delta_hparams {
     uint32_t head_dim_k, head_dim_v;
     uint32_t conv_width;
     bool is_sigmoid; /* outputs are multiplied with sigmoid(z), else silu(z) */
+    uint32_t n_channel; /* that the convolution runs over */
+    float gate_bound; /* of KDA: the decay is exp(bound * sigmoid(rate * x)); 0: by softplus */
+    bool has_norm;    /* of Mamba-2: the output is normed, in n_head_k groups */
     bool is_tiled; /* value head i has key head i % n_head_k, else i / (n_head_v / n_head_k) */
 };
 
@@ -94,6 +109,21 @@ static inline uint32_t ngram_rows(const struct ngram_hparams *g)
     return g->n_token > 0 ? (g->n_token - 1) * g->n_hash : 0;
 }
 
+/* Latent attention: a key is n_latent values, which are the value, too, and n_rot values. */
+struct latent_hparams {
+    uint32_t n_latent; /* 0: other attention */
+    uint32_t n_rot;    /* of a query head, and of the key that all heads share */
+    uint32_t n_nope;   /* values of a query head before those */
+    uint32_t n_value;  /* values of a head after the latent one is expanded */
+    uint32_t n_query;  /* rank of the two matrices of queries; 0: one matrix */
+};
+
+/* Factors of branches that snapshots of Falcon-H1 state; converters multiply weights. */
+struct branch_factors {
+    float attn, mamba, gate, ffn; /* of the outputs; gate: before its activation; 1: none */
+    float mamba_parts[5];         /* of z, x, B, C and dt */
+};
+
 struct hparams {
     const struct arch *arch; /* NULL if memwall does not run the model */
     char name[128];          /* general.name or the folder's name, cleaned; may be empty */
@@ -106,14 +136,22 @@ struct hparams {
     uint32_t n_layer_draft;     /* layers after the last one, which only draft; not read */
     uint32_t n_embd_per_layer;  /* width of Gemma 4's per-layer inputs; 0: none */
     uint32_t n_expert, n_expert_used, n_ff_expert;
+    uint32_t n_expert_group, n_expert_group_used; /* experts are chosen from some groups */
+    enum router_score router_score;
+    bool groups_by_max;  /* a group counts by its best expert, else by the sum of two */
+    float expert_factor; /* of the weights of the chosen experts */
+    float expert_guard;  /* added to their sum */
     struct delta_hparams delta;
     uint32_t n_stream; /* residual streams of n_embd; 0: one, without mixers */
     uint32_t n_mix;    /* width of a mixer's middle */
     struct index_hparams index;
     struct ngram_hparams ngram;
+    struct latent_hparams latent;
+    struct branch_factors factors;
     bool keeps_expert_weights; /* softmax of all experts; else the chosen ones' sum is 1 */
     float swiglu_limit;        /* clamp of the gate and up products of gpt-oss; 0: none */
     float rms_eps;
+    float post_eps;                    /* of norms after a block */
     float softcap_attn, softcap_final; /* 0: none */
     float attn_scale;                  /* factor of q.k, 1/sqrt(head_dim) in most models */
     float embd_scale, residual_scale;  /* factors of embeddings and of each branch; 1: none */

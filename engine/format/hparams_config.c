@@ -13,6 +13,7 @@
 #include "engine/base/visible.h"
 #include "engine/format/arch.h"
 #include "engine/format/catalogue_build.h"
+#include "engine/format/config_layers.h"
 #include "engine/format/config_lookup.h"
 #include "engine/format/config_rope.h"
 #include "engine/format/foreign_files.h"
@@ -62,13 +63,11 @@ static bool read_layer_types(struct config_lookup *l, struct hparams *h)
 
         if (type != NULL && strcmp(type, "sliding_attention") == 0) {
             h->layers[i].is_sliding = true;
-        } else if (type != NULL && strcmp(type, "linear_attention") == 0 &&
-                   arch_has(h->arch, TRAIT_DELTA)) {
-            h->layers[i].is_recurrent = true;
         } else if (type != NULL && strcmp(type, "indexed_attention") == 0 &&
                    arch_has(h->arch, TRAIT_INDEX)) {
             continue;
-        } else if (type == NULL || strcmp(type, "full_attention") != 0) {
+        } else if (type == NULL ||
+                   (strcmp(type, "full_attention") != 0 && !config_kind(h, i, type))) {
             err_set(l->e, ERR_UNSUPPORTED, "attention \"%.60s\" is not supported",
                     type != NULL ? type : "");
             config_fail(l, "layer_types");
@@ -85,6 +84,10 @@ static void slide_by_rule(struct config_lookup *l, struct hparams *h)
     int64_t from = 0, period = a->window_period;
 
     switch (a->window) {
+    case WINDOW_PERIOD_FIRST:
+        for (uint32_t i = 0; i < h->n_layer; i++)
+            h->layers[i].is_sliding = i % period != 0;
+        return;
     case WINDOW_PERIOD:
     case WINDOW_PERIOD_OR_LAST:
         if (arch_has(a, TRAIT_PERIOD_FIELD))
@@ -115,7 +118,7 @@ static void read_windows(struct config_lookup *l, struct hparams *h)
     int64_t window =
         config_int(l, "sliding_window", 0, MAX_N_CTX, stated ? 0 : h->arch->absent.n_swa);
 
-    if ((rule == WINDOW_UPPER || rule == WINDOW_LISTED) &&
+    if ((rule == WINDOW_UPPER || rule == WINDOW_LISTED) && !h->arch->gguf.needs_window &&
         !config_bool(l, "use_sliding_window", false))
         window = 0;
     h->n_swa = (uint32_t)window;
@@ -199,6 +202,39 @@ static void widen_shared(struct config_lookup *l, struct hparams *h)
         h->layers[i].n_ff *= 2;
 }
 
+/* Heads of queries, one number per layer. */
+static void read_heads_list(struct config_lookup *l, struct hparams *h)
+{
+    static const char key[] = "num_attention_heads_per_layer";
+    const struct json_node *list = json_get(l->node, key), *n;
+    uint32_t i = 0;
+    int64_t heads;
+
+    if (list == NULL || l->failed)
+        return;
+    if (list->kind == JSON_IS_ARRAY && list->n == h->n_layer)
+        for (n = list->first;
+             n != NULL && json_as_int(n, &heads) && heads >= 1 && heads <= MAX_N_HEAD;
+             n = n->next)
+            h->layers[i++].n_head = (uint32_t)heads;
+    if (i == h->n_layer)
+        return;
+    err_set(l->e, ERR_FORMAT, "is not a list of %u numbers of heads", h->n_layer);
+    config_fail(l, key);
+}
+
+/* The width that LFM2 computes from the one that it states. */
+static int64_t adjusted_ff(struct config_lookup *l, int64_t ff)
+{
+    int64_t unit = config_int(l, "block_multiple_of", 1, MAX_N_FF, 256);
+    double by = config_float(l, "block_ffn_dim_multiplier", 1e-6, 1);
+
+    if (!config_bool(l, "block_auto_adjust_ff_dim", true))
+        return ff;
+    ff = (int64_t)(by * (double)(2 * ff / 3));
+    return (ff + unit - 1) / unit * unit;
+}
+
 static void read_layers(struct config_lookup *l, struct hparams *h)
 {
     const struct arch_defaults *d = &h->arch->absent;
@@ -212,6 +248,8 @@ static void read_layers(struct config_lookup *l, struct hparams *h)
     bool is_dense = d_rule == EXPERTS_NONE || d_rule == EXPERTS_BESIDE;
     int64_t ff = config_int(l, "intermediate_size", 1, MAX_N_FF, is_dense ? CONFIG_NEEDED : 1);
 
+    if (arch_has(h->arch, TRAIT_SHORT_CONV) && !arch_has(h->arch, TRAIT_ROUTED))
+        ff = adjusted_ff(l, ff);
     if (!l->failed && dim == 0) {
         err_set(l->e, ERR_FORMAT,
                 "is missing, and hidden_size is smaller than the number of heads");
@@ -224,7 +262,10 @@ static void read_layers(struct config_lookup *l, struct hparams *h)
         layer->n_head_kv = (uint32_t)kv;
         layer->head_dim_k = layer->head_dim_v = (uint32_t)dim;
         layer->n_ff = (uint32_t)ff;
+        if (arch_has(h->arch, TRAIT_ONE_BLOCK) && (layer->is_recurrent || layer->attends))
+            layer->n_ff = 0;
     }
+    read_heads_list(l, h);
     if (arch_has(h->arch, TRAIT_HEADS_BY_KIND) && !l->failed)
         read_heads_by_kind(l, h);
     if (arch_has(h->arch, TRAIT_SHARED_KV) && !l->failed)
@@ -247,6 +288,7 @@ static void read_delta(struct config_lookup *l, struct hparams *h)
     d->head_dim_k = (uint32_t)config_int(l, "linear_key_head_dim", 1, MAX_HEAD_DIM, 128);
     d->head_dim_v = (uint32_t)config_int(l, "linear_value_head_dim", 1, MAX_HEAD_DIM, 128);
     d->conv_width = (uint32_t)config_int(l, "linear_conv_kernel_dim", 2, MAX_CONV_WIDTH, 4);
+    hparams_channels(h);
 }
 
 static void read_streams(struct config_lookup *l, struct hparams *h)
@@ -364,6 +406,10 @@ static void read_experts(struct config_lookup *l, struct hparams *h)
             defaults_drop(l->defaults, counts[i]);
         return;
     }
+    if (rule == EXPERTS_ROUTED) {
+        config_routed(l, h);
+        return;
+    }
     if (rule != EXPERTS_BESIDE) {
         read_only_experts(l, h, rule);
         return;
@@ -454,12 +500,18 @@ static void read_caps(struct config_lookup *l, struct hparams *h)
 
 static double scale_of(struct config_lookup *l, const struct hparams *h)
 {
+    const struct json_node *all = json_get(l->node, "rope_parameters");
+    struct config_lookup rope = { .node = all != NULL ? all : json_get(l->node, "rope_scaling"),
+                                  .e = l->e };
+
     switch (h->arch->scale) {
     case SCALE_ONE: return 1;
     case SCALE_SCALAR: return 1 / sqrt(config_float(l, "query_pre_attn_scalar", 1e-3, 256));
     case SCALE_STATED: return config_float(l, "attention_multiplier", 1e-6, 1);
     case SCALE_HEAD_DIM: break;
     }
+    if (h->latent.n_latent > 0)
+        return hparams_latent_scale(h, config_float(&rope, "mscale_all_dim", 0, 0));
     return 1 / sqrt((double)h->layers[0].head_dim_k);
 }
 
@@ -476,6 +528,24 @@ static void read_scales(struct config_lookup *l, struct hparams *h)
                         : (float)read_factor(l, h, "embedding_multiplier");
     h->residual_scale = (float)read_factor(l, h, "residual_multiplier");
     h->logit_scale = (float)(1 / read_factor(l, h, "logits_scaling"));
+    if (arch_has(h->arch, TRAIT_LOGIT_FACTOR))
+        h->logit_scale = (float)config_float(
+            l, arch_has(h->arch, TRAIT_UNIT_NORMS) ? "output_multiplier" : "logit_scale", 1e-6,
+            (double)NAN);
+    if (arch_has(h->arch, TRAIT_UNIT_NORMS)) /* of queries after their norm */
+        h->attn_scale *= (float)config_float(l, "qk_scale_factor", 1e-6, (double)NAN);
+    config_factors(l, h);
+}
+
+/* Granite's field for all layers. */
+static void read_positions(struct config_lookup *l, struct hparams *h)
+{
+    const char *kind = config_string(l, "position_embedding_type");
+
+    if (kind == NULL)
+        defaults_note(l->defaults, "position_embedding_type", 1);
+    for (uint32_t i = 0; kind != NULL && strcmp(kind, "nope") == 0 && i < h->n_layer; i++)
+        h->layers[i].is_ropeless = true;
 }
 
 /* Finds the layers that do not rotate: a list of 0 (no rotation) and 1, or a period. */
@@ -485,6 +555,8 @@ static void read_ropeless(struct config_lookup *l, struct hparams *h)
     uint32_t i = 0;
     int64_t rotates;
 
+    if (arch_has(h->arch, TRAIT_MAYBE_NOPE))
+        read_positions(l, h);
     if (!arch_has(h->arch, TRAIT_SKIP_ROPE))
         return;
     hparams_skip_rope(
@@ -506,16 +578,28 @@ static void read_ropeless(struct config_lookup *l, struct hparams *h)
     }
 }
 
+static const char *eps_field(const struct arch *a)
+{
+    return arch_has(a, TRAIT_ONE_BLOCK)    ? "layer_norm_epsilon"
+           : arch_has(a, TRAIT_MEAN_NORM)  ? "layer_norm_eps"
+           : arch_has(a, TRAIT_SHORT_CONV) ? "norm_eps"
+                                           : "rms_norm_eps";
+}
+
 static void read_model(struct config_lookup *l, struct hparams *h)
 {
     const struct arch_defaults *d = &h->arch->absent;
 
-    h->n_layer = (uint32_t)config_int(l, "num_hidden_layers", 1, MAX_LAYER, CONFIG_NEEDED);
+    h->n_layer = (uint32_t)config_n_layer(l, h->arch);
     h->n_embd = (uint32_t)config_int(l, "hidden_size", 1, MAX_N_EMBD, CONFIG_NEEDED);
     h->n_ctx_train = (uint32_t)config_int(l, "max_position_embeddings", 1, MAX_N_CTX, d->n_ctx);
-    h->rms_eps = (float)config_float(l, "rms_norm_eps", 1e-30, d->rms_eps);
+    h->rms_eps = (float)config_float(l, eps_field(h->arch), 1e-30, d->rms_eps);
     if (l->failed)
         return;
+    if (arch_has(h->arch, TRAIT_DRAFT))
+        h->n_layer_draft =
+            (uint32_t)config_int(l, "num_nextn_predict_layers", 0, MAX_LAYER - h->n_layer, 0);
+    config_kinds(l, h);
     if (arch_has(h->arch, TRAIT_SHARED_KV))
         h->n_layer_kv_shared =
             (uint32_t)config_int(l, "num_kv_shared_layers", 0, h->n_layer - 1, 0);
@@ -529,6 +613,10 @@ static void read_model(struct config_lookup *l, struct hparams *h)
     read_experts(l, h);
     if (arch_has(h->arch, TRAIT_DELTA))
         read_delta(l, h);
+    else
+        config_recurrent(l, h);
+    if (arch_has(h->arch, TRAIT_LATENT))
+        config_latent(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_STREAMS))
         read_streams(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_INDEX))
@@ -540,10 +628,11 @@ static void read_model(struct config_lookup *l, struct hparams *h)
     read_biases(l, h);
     h->no_values =
         arch_has(h->arch, TRAIT_KEYS_AS_VALUES) && config_bool(l, "attention_k_eq_v", false);
-    read_scales(l, h);
     read_ropeless(l, h);
+    h->rope_interleaved = arch_has(h->arch, TRAIT_INTERLEAVED_2);
     if (!l->failed)
         config_rope(l, h);
+    read_scales(l, h);
 }
 
 static bool recommended(const struct json_node *n, const char *key, double min, double max,

@@ -44,6 +44,10 @@ static const struct {
     [WORD_NGRAM_WIDTH] = { "embedding_length_per_layer_input", "ple_embed_dim" },
     [WORD_NGRAM_CONV] = { "ple.conv_kernel", "ple_conv_kernel_size" },
     [WORD_NGRAM_ROWS] = { "ple.head_vocab_sizes", "ngram_vocab_size_base" },
+    [WORD_Q_LATENT] = { "attention.q_lora_rank", "q_lora_rank" },
+    [WORD_KV_LATENT] = { "attention.kv_lora_rank", "kv_lora_rank" },
+    [WORD_HEAD_LATENT_K] = { "attention.key_length_mla", "qk_nope_head_dim" },
+    [WORD_HEAD_LATENT_V] = { "attention.value_length_mla", "v_head_dim" },
 };
 
 void hparam_spell(const struct catalogue *c, enum hparam_word w, char *buf, size_t n)
@@ -78,6 +82,39 @@ void hparams_slide(struct hparams *h, int64_t period)
         h->layers[i].is_sliding = i % period < period - 1;
 }
 
+void hparams_place_experts(struct hparams *h, int64_t n_dense, int64_t interval)
+{
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        h->layers[i].has_experts = i >= n_dense && (i + 1) % interval == 0;
+}
+
+void hparams_latent(struct hparams *h)
+{
+    const struct latent_hparams *m = &h->latent;
+
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        h->layers[i].n_head_kv = 1;
+        h->layers[i].head_dim_k = m->n_latent + m->n_rot;
+        h->layers[i].head_dim_v = m->n_latent;
+    }
+}
+
+double hparams_latent_scale(const struct hparams *h, double mscale)
+{
+    double by = h->rope.scaling == ROPE_YARN ? yarn_magnitude(h->rope.factor, mscale) : 1;
+
+    return by * by / sqrt((double)h->latent.n_nope + h->latent.n_rot);
+}
+
+void hparams_channels(struct hparams *h)
+{
+    struct delta_hparams *d = &h->delta;
+
+    d->n_channel = arch_has(h->arch, TRAIT_SHORT_CONV)
+                       ? h->n_embd
+                       : 2 * d->n_head_k * d->head_dim_k + d->n_head_v * d->head_dim_v;
+}
+
 void hparams_skip_rope(struct hparams *h, int64_t period)
 {
     for (uint32_t i = 0; period > 0 && i < h->n_layer; i++)
@@ -106,7 +143,8 @@ int hparams_index_budget(struct hparams *h, int64_t n_token, struct err *e)
 
 void hparams_expert_rule(struct hparams *h, enum expert_rule rule)
 {
-    for (uint32_t i = 0; rule != EXPERTS_BESIDE && i < h->n_layer; i++)
+    for (uint32_t i = 0; rule != EXPERTS_BESIDE && rule != EXPERTS_ROUTED && i < h->n_layer;
+         i++)
         h->layers[i].n_ff = 0;
     if (rule == EXPERTS_GPT_OSS)
         h->swiglu_limit = 7;
@@ -175,9 +213,9 @@ static int check_delta(const struct catalogue *c, struct err *e)
     const struct delta_hparams *d = &h->delta;
     bool has_attention = false;
 
-    if (!arch_has(h->arch, TRAIT_DELTA))
+    if (!arch_recurs(h->arch) || d->conv_width == 0)
         return 0;
-    if (d->n_head_v % d->n_head_k != 0) {
+    if (d->n_head_v > 0 && d->n_head_v % d->n_head_k != 0) {
         err_set(e, ERR_FORMAT, "is %u, which does not divide the %u value heads of delta nets",
                 d->n_head_k, d->n_head_v);
         return at_word(c, WORD_DELTA_N_HEAD_K, e);
@@ -189,7 +227,7 @@ static int check_delta(const struct catalogue *c, struct err *e)
         return at_word(c, WORD_DELTA_N_HEAD_V, e);
     }
     for (uint32_t i = 0; i < h->n_layer; i++)
-        has_attention |= !h->layers[i].is_recurrent;
+        has_attention |= h->layers[i].attends;
     if (has_attention)
         return 0;
     err_set(e, ERR_UNSUPPORTED, "no layer has attention, which is not supported");
@@ -332,6 +370,18 @@ static bool is_factor(double v)
     return v > 0 && v <= MAX_ATTN_FACTOR;
 }
 
+void hparams_parts(struct hparams *h)
+{
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        struct layer_hparams *layer = &h->layers[i];
+
+        if (!arch_has(h->arch, TRAIT_ONE_BLOCK))
+            layer->attends = !layer->is_recurrent || arch_has(h->arch, TRAIT_SIDE_BY_SIDE);
+        if (!arch_has(h->arch, TRAIT_ROUTED))
+            layer->has_experts = h->n_expert > 0;
+    }
+}
+
 int hparams_finish(struct catalogue *c, struct err *e)
 {
     struct hparams *h = &c->hparams;
@@ -340,9 +390,25 @@ int hparams_finish(struct catalogue *c, struct err *e)
     /* A window as wide as the context hides nothing. */
     if (!own_table && h->n_swa >= h->n_ctx_train)
         h->n_swa = 0;
-    for (uint32_t i = 0; i < h->n_layer; i++)
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        struct layer_hparams *layer = &h->layers[i];
+
         if (h->n_swa == 0)
-            h->layers[i].is_sliding = false;
+            layer->is_sliding = false;
+        if (arch_has(h->arch, TRAIT_NOPE) ||
+            (arch_has(h->arch, TRAIT_GLOBAL_NOPE) && h->n_swa > 0 && !layer->is_sliding))
+            layer->is_ropeless = true;
+    }
+    if (h->expert_factor == 0)
+        h->expert_factor = 1;
+    if (h->factors.attn == 0) /* none is stated */
+        h->factors = (struct branch_factors){ 1, 1, 1, 1, { 1, 1, 1, 1, 1 } };
+    h->post_eps = h->arch->post_eps > 0 ? (float)h->arch->post_eps : h->rms_eps;
+    if (h->n_expert_group > 1 && h->n_expert % h->n_expert_group != 0) {
+        err_set(e, ERR_FORMAT, "is %u, which %u groups do not divide", h->n_expert,
+                h->n_expert_group);
+        return at_word(c, WORD_N_EXPERT, e);
+    }
     if (check_heads(c, e) != 0 || check_delta(c, e) != 0 || check_parts(c, e) != 0 ||
         check_shared(c, e) != 0)
         return -1;

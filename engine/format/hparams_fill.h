@@ -54,6 +54,10 @@ enum hparam_word {
     WORD_NGRAM_WIDTH,
     WORD_NGRAM_CONV,
     WORD_NGRAM_ROWS,
+    WORD_Q_LATENT,
+    WORD_KV_LATENT,
+    WORD_HEAD_LATENT_K,
+    WORD_HEAD_LATENT_V,
     WORD_COUNT,
 };
 
@@ -67,6 +71,10 @@ bool hparam_is_default(const struct catalogue *c, enum hparam_word w);
  * from the tensors.  Returns 0, or -1 with *e naming the key. */
 int hparams_from_gguf(struct catalogue *c, struct err *e);
 
+/* State the parts of layers where the architecture leaves no choice; before tensors are
+ * checked. */
+void hparams_parts(struct hparams *h);
+
 /*
  * Complete and check the hyper-parameters of any source: heads that divide, rope tables of
  * sliding layers, windows wider than the context, and factors from rope_freqs.weight or
@@ -76,6 +84,19 @@ int hparams_finish(struct catalogue *c, struct err *e);
 
 /* Make the last of every period layers global and give the others a window. */
 void hparams_slide(struct hparams *h, int64_t period);
+
+/* Give the layers without experts and those with them their place: all of them but the first
+ * n_dense, of which every interval-th. */
+void hparams_place_experts(struct hparams *h, int64_t n_dense, int64_t interval);
+
+/* Set the heads of keys and values as they are stored, from the sizes of latent attention. */
+void hparams_latent(struct hparams *h);
+
+/* Returns the factor of q.k of latent attention, with the mscale_all_dim of its yarn. */
+double hparams_latent_scale(const struct hparams *h, double mscale);
+
+/* Set n_channel, and whether the sizes are those of Mamba-2, from the other sizes. */
+void hparams_channels(struct hparams *h);
 
 /* Stop every period-th layer from rotating; 0: none. */
 void hparams_skip_rope(struct hparams *h, int64_t period);

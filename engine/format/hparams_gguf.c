@@ -16,6 +16,7 @@
 #include "engine/format/foreign_files.h"
 #include "engine/format/gguf_lookup.h"
 #include "engine/format/hparams_fill.h"
+#include "engine/format/mixture.h"
 #include "engine/format/value_rules.h"
 
 /* Whether a stated factor is the one that the rule gives, in a float32's precision. */
@@ -35,6 +36,10 @@ static void read_yarn_magnitude(struct gguf_lookup *l, const struct hparams *h,
 {
     double scale = 1, all = 0, rule, total;
 
+    if (arch_has(h->arch, TRAIT_LATENT)) { /* published models have the same mscale for both */
+        all = 10 * lookup_float(l, "rope.scaling.yarn_log_multiplier", 0, 100, 0);
+        scale = all > 0 ? all : 1;
+    }
     if (arch_has(h->arch, TRAIT_TEMPERATURE)) {
         scale = lookup_float(l, "rope.scaling.mscale", 0, 100, 1);
         all = lookup_float(l, "rope.scaling.yarn_log_multiplier", 0, 100, 0);
@@ -153,6 +158,8 @@ static void read_rope(struct gguf_lookup *l, const struct catalogue *c, struct h
     h->rope.n_rot = (uint32_t)lookup_int(
         l, "rope.dimension_count", 2, MAX_HEAD_DIM,
         arch_has(h->arch, TRAIT_DELTA) ? GGUF_NEEDED : (int64_t)global->head_dim_k);
+    if (arch_has(h->arch, TRAIT_NOPE) && h->latent.n_latent == 0)
+        h->rope.n_rot = 2; /* files state some number that means nothing */
     read_rope_scaling(l, c, h);
     h->rope_swa = h->rope;
     if (arch_has(h->arch, TRAIT_SWA_UNSCALED))
@@ -219,6 +226,10 @@ static void read_windows(struct gguf_lookup *l, struct hparams *h)
         return;
     }
     switch (a->window) {
+    case WINDOW_PERIOD_FIRST:
+        for (uint32_t i = 0; i < h->n_layer; i++)
+            h->layers[i].is_sliding = i % a->window_period != 0;
+        return;
     case WINDOW_PERIOD:
         defaults_note(l->defaults, "attention.sliding_window_pattern", a->window_period);
         hparams_slide(h, a->window_period);
@@ -241,8 +252,8 @@ static void read_windows(struct gguf_lookup *l, struct hparams *h)
     }
 }
 
-/* Layers with a gated delta net may have 0 heads of keys and values.  They get the number of
- * the others, which their description shares. */
+/* Layers without attention may have 0 heads of keys and values.  They get the number of the
+ * others, which their description shares. */
 static void fill_kv_heads(struct gguf_lookup *l, const struct hparams *h, int64_t *kv)
 {
     int64_t most = 1;
@@ -252,7 +263,8 @@ static void fill_kv_heads(struct gguf_lookup *l, const struct hparams *h, int64_
     for (uint32_t i = 0; i < h->n_layer; i++) {
         if (kv[i] != 0)
             continue;
-        if (!h->layers[i].is_recurrent) {
+        if (arch_has(h->arch, TRAIT_ONE_BLOCK) ? h->layers[i].attends
+                                               : !h->layers[i].is_recurrent) {
             lookup_find(l, "attention.head_count_kv");
             err_set(l->e, ERR_FORMAT, "is 0 for layer %u, which has attention", i);
             lookup_fail(l);
@@ -260,6 +272,31 @@ static void fill_kv_heads(struct gguf_lookup *l, const struct hparams *h, int64_
         }
         kv[i] = most;
     }
+}
+
+/* Reads the sizes of latent attention.  Files of before April 2025 have those of a head, k and
+ * v, in the keys that later files use for what is stored. */
+static void read_latent(struct gguf_lookup *l, struct hparams *h, int64_t k, int64_t v)
+{
+    struct latent_hparams *m = &h->latent;
+    int64_t n_head_k;
+
+    m->n_latent = (uint32_t)lookup_int(l, "attention.kv_lora_rank", 1, MAX_LATENT, GGUF_NEEDED);
+    m->n_query = (uint32_t)lookup_int(l, "attention.q_lora_rank", 1, MAX_N_EMBD, 0);
+    defaults_drop(l->defaults, "attention.q_lora_rank"); /* its tensors say so, too */
+    m->n_value = (uint32_t)lookup_int(l, "attention.value_length_mla", 1, MAX_HEAD_DIM, v);
+    m->n_rot = (uint32_t)lookup_int(l, "rope.dimension_count", 2, MAX_HEAD_DIM, GGUF_NEEDED);
+    n_head_k = lookup_int(l, "attention.key_length_mla", 1, MAX_HEAD_DIM, k);
+    if (l->failed)
+        return;
+    if (n_head_k <= m->n_rot) {
+        err_set(l->e, ERR_FORMAT, "is %lld, but %u dimensions of a head rotate",
+                (long long)n_head_k, m->n_rot);
+        lookup_fail(l);
+        return;
+    }
+    m->n_nope = (uint32_t)n_head_k - m->n_rot;
+    hparams_latent(h);
 }
 
 static void read_heads(struct gguf_lookup *l, struct hparams *h)
@@ -276,8 +313,9 @@ static void read_heads(struct gguf_lookup *l, struct hparams *h)
     if (l->failed)
         return;
     lookup_per_layer(l, "attention.head_count_kv", h->n_layer, n_all,
-                     arch_has(h->arch, TRAIT_DELTA) ? 0 : 1, MAX_N_HEAD, -1, kv);
-    lookup_per_layer(l, "feed_forward_length", h->n_layer, n_all, 1, MAX_N_FF,
+                     arch_recurs(h->arch) ? 0 : 1, MAX_N_HEAD, -1, kv);
+    lookup_per_layer(l, "feed_forward_length", h->n_layer, n_all,
+                     arch_has(h->arch, TRAIT_ONE_BLOCK) ? 0 : 1, MAX_N_FF,
                      is_dense ? GGUF_NEEDED : 1, ff);
     k = lookup_int(l, "attention.key_length", 1, MAX_HEAD_DIM,
                    h->arch->gguf.head_dim != 0 ? h->arch->gguf.head_dim : h->n_embd / heads[0]);
@@ -300,6 +338,8 @@ static void read_heads(struct gguf_lookup *l, struct hparams *h)
         if (kv[i] < 0)
             defaults_note(l->defaults, "attention.head_count_kv", (double)heads[i]);
     }
+    if (!l->failed && arch_has(h->arch, TRAIT_LATENT))
+        read_latent(l, h, k, v);
     if (!l->failed && k == 0) {
         lookup_find(l, "attention.key_length");
         err_set(l->e, ERR_FORMAT,
@@ -333,6 +373,84 @@ static void read_expert_norm(struct gguf_lookup *l, struct hparams *h, enum expe
     lookup_fail(l);
 }
 
+/* Returns the rows of a tensor of a layer, or 0. */
+static uint32_t rows_of(const struct catalogue *c, uint32_t layer, const char *suffix)
+{
+    char name[64];
+    const struct tensor_info *t;
+
+    snprintf(name, sizeof name, "blk.%u.%s", layer, suffix);
+    t = catalogue_find(c, name);
+    return t != NULL && t->ne[1] <= MAX_N_FF ? (uint32_t)t->ne[1] : 0;
+}
+
+/* How the router chooses and weighs. */
+static void read_router(struct gguf_lookup *l, struct hparams *h, bool has_bias)
+{
+    const struct mixture *m = h->arch->mixture;
+    enum router_score score = m->score_by_bias && !has_bias ? SCORE_SOFTMAX : m->score;
+    int64_t stated;
+
+    h->keeps_expert_weights = !lookup_bool(l, "expert_weights_norm", m->is_normed_gguf);
+    h->expert_factor = (float)lookup_float(l, "expert_weights_scale", 0, MAX_SCALE, 1);
+    h->n_expert_group = (uint32_t)lookup_int(l, "expert_group_count", 1, MAX_EXPERT_GROUP, 1);
+    h->n_expert_group_used =
+        (uint32_t)lookup_int(l, "expert_group_used_count", 1, MAX_EXPERT_GROUP, 1);
+    if (!l->failed && h->n_expert_group_used > h->n_expert_group) {
+        lookup_find(l, "expert_group_count");
+        err_set(l->e, ERR_FORMAT, "is %u, but expert_group_used_count is %u", h->n_expert_group,
+                h->n_expert_group_used);
+        lookup_fail(l);
+    }
+    stated = lookup_int(l, "expert_gating_func", 1, 16, score == SCORE_SIGMOID ? 2 : 1);
+    if (!l->failed && stated > 2) {
+        err_set(l->e, ERR_UNSUPPORTED, "is %lld; memwall computes 1 (softmax) and 2 (sigmoid)",
+                (long long)stated);
+        lookup_fail(l);
+    }
+    h->router_score = stated == 2 ? SCORE_SIGMOID : SCORE_SOFTMAX;
+    h->groups_by_max = h->router_score == SCORE_SOFTMAX;
+    h->expert_guard = (float)m->guard;
+}
+
+/* Reads the experts of EXPERTS_ROUTED.  Tensors show which layers have experts, and how wide a
+ * shared one is: published files have other numbers in keys. */
+static void read_routed(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)
+{
+    bool has_bias = false, has_some = false;
+    uint32_t n_ff = 0;
+
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        struct layer_hparams *layer = &h->layers[i];
+
+        layer->has_experts = rows_of(c, i, "ffn_gate_inp.weight") > 0;
+        has_some |= layer->has_experts;
+        if (!layer->has_experts)
+            continue;
+        layer->n_ff = rows_of(c, i, "ffn_up_shexp.weight");
+        has_bias |= rows_of(c, i, "exp_probs_b.bias") > 0;
+        if (n_ff == 0)
+            n_ff = rows_of(c, i, "ffn_up_exps.weight");
+        if (n_ff == 0)
+            n_ff = rows_of(c, i, "ffn_gate_up_exps.weight") / 2;
+    }
+    h->n_expert =
+        (uint32_t)lookup_int(l, "expert_count", has_some, 65535, has_some ? GGUF_NEEDED : 0);
+    if (!has_some)
+        h->n_expert = 0;
+    if (h->n_expert == 0)
+        defaults_drop(l->defaults, "expert_count");
+    if (l->failed || h->n_expert == 0)
+        return;
+    h->n_expert_used =
+        (uint32_t)lookup_int(l, "expert_used_count", 1, h->n_expert, GGUF_NEEDED);
+    h->n_ff_expert = (uint32_t)lookup_int(l, "expert_feed_forward_length", 1, MAX_N_FF,
+                                          n_ff > 0 ? n_ff : GGUF_NEEDED);
+    defaults_drop(l->defaults, "expert_feed_forward_length");
+    if (!l->failed)
+        read_router(l, h, has_bias);
+}
+
 static void read_experts(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)
 {
     enum expert_rule rule = arch_experts(h->arch, true);
@@ -340,6 +458,10 @@ static void read_experts(struct gguf_lookup *l, const struct catalogue *c, struc
     bool may_be_dense = rule == EXPERTS_NONE ||
                         (rows == 0 && (rule == EXPERTS_BESIDE || rule == EXPERTS_MIXTRAL));
 
+    if (rule == EXPERTS_ROUTED) {
+        read_routed(l, c, h);
+        return;
+    }
     h->n_expert = (uint32_t)lookup_int(l, "expert_count", may_be_dense ? 0 : 1, 65535,
                                        may_be_dense ? 0 : GGUF_NEEDED);
     if (h->n_expert == 0) /* its tensors say so, too */
@@ -387,18 +509,16 @@ static void recur_by_heads(struct gguf_lookup *l, struct hparams *h)
     }
     for (uint32_t i = 0; has_none && has_some && i < h->n_layer; i++)
         h->layers[i].is_recurrent = is_none[i];
-    if (has_none && has_some)
+    if (has_none && has_some && arch_has(h->arch, TRAIT_DELTA))
         defaults_drop(l->defaults, "full_attention_interval");
 }
 
-/* Reads the sizes of delta nets, and which layers have one. */
-static void read_delta(struct gguf_lookup *l, struct hparams *h)
+/* Reads the sizes of delta nets and Mamba-2. */
+static void read_state_sizes(struct gguf_lookup *l, struct hparams *h)
 {
     struct delta_hparams *d = &h->delta;
-    int64_t inner, recurrent[MAX_LAYER];
+    int64_t inner;
 
-    d->is_sigmoid = arch_has(h->arch, TRAIT_SIGMOID_GATE);
-    d->is_tiled = lookup_bool(l, "ssm.v_head_reordered", h->arch->delta == DELTA_APART);
     d->n_head_k = (uint32_t)lookup_int(l, "ssm.group_count", 1, MAX_N_HEAD, GGUF_NEEDED);
     d->n_head_v = (uint32_t)lookup_int(l, "ssm.time_step_rank", 1, MAX_N_HEAD, GGUF_NEEDED);
     d->head_dim_k = (uint32_t)lookup_int(l, "ssm.state_size", 1, MAX_HEAD_DIM, GGUF_NEEDED);
@@ -410,8 +530,79 @@ static void read_delta(struct gguf_lookup *l, struct hparams *h)
     if (inner % d->n_head_v != 0 || d->head_dim_v > MAX_HEAD_DIM) {
         err_set(l->e, ERR_FORMAT, "is %lld for %u heads", (long long)inner, d->n_head_v);
         lookup_fail(l);
+    }
+}
+
+/* Layers with a feed-forward are neither recurrent nor have they attention. */
+static void read_one_block(struct gguf_lookup *l, struct hparams *h)
+{
+    const struct gguf_value *v = lookup_find(l, "feed_forward_length");
+    int64_t ff[MAX_LAYER];
+
+    if (v != NULL && v->type != GGUF_ARRAY) {
+        err_set(l->e, ERR_FORMAT, "is not a list, which shows the layers with a feed-forward");
+        lookup_fail(l);
+    }
+    lookup_per_layer(l, "feed_forward_length", h->n_layer, h->n_layer + h->n_layer_draft, 0,
+                     MAX_N_FF, GGUF_NEEDED, ff);
+    for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
+        h->layers[i].attends = !h->layers[i].is_recurrent;
+        if (ff[i] > 0)
+            h->layers[i].is_recurrent = h->layers[i].attends = false;
+    }
+}
+
+/* Reads which layers are recurrent, and their sizes. */
+static void read_recurrent(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)
+{
+    struct delta_hparams *d = &h->delta;
+    bool has_some = false;
+
+    if (!arch_has(h->arch, TRAIT_SIDE_BY_SIDE) &&
+        lookup_find(l, "attention.head_count_kv") == NULL) {
+        lookup_missing(l); /* it shows the layers with attention */
         return;
     }
+    recur_by_heads(l, h);
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        if (arch_has(h->arch, TRAIT_SIDE_BY_SIDE))
+            h->layers[i].is_recurrent = true;
+        has_some |= h->layers[i].is_recurrent;
+    }
+    if (arch_has(h->arch, TRAIT_ONE_BLOCK))
+        read_one_block(l, h);
+    if (l->failed || !has_some)
+        return;
+    if (arch_has(h->arch, TRAIT_SHORT_CONV)) {
+        d->conv_width =
+            (uint32_t)lookup_int(l, "shortconv.l_cache", 2, MAX_CONV_WIDTH, GGUF_NEEDED);
+    } else if (arch_has(h->arch, TRAIT_KDA)) {
+        d->head_dim_k = d->head_dim_v =
+            (uint32_t)lookup_int(l, "kda.head_dim", 1, MAX_HEAD_DIM, GGUF_NEEDED);
+        d->n_head_k = d->n_head_v =
+            (uint32_t)lookup_int(l, "attention.head_count", 1, MAX_N_HEAD, GGUF_NEEDED);
+        d->conv_width =
+            (uint32_t)lookup_int(l, "ssm.conv_kernel", 2, MAX_CONV_WIDTH, GGUF_NEEDED);
+        d->gate_bound = (float)lookup_float(l, "kda.gate_lower_bound", -1e6, 0, 0);
+    } else {
+        read_state_sizes(l, h);
+        for (uint32_t i = 0; i < h->n_layer; i++) /* one layer is like another */
+            d->has_norm |= rows_of(c, i, "ssm_norm.weight") > 0;
+    }
+    hparams_channels(h);
+}
+
+/* Reads the sizes of delta nets, and which layers have one. */
+static void read_delta(struct gguf_lookup *l, struct hparams *h)
+{
+    int64_t recurrent[MAX_LAYER];
+
+    h->delta.is_sigmoid = arch_has(h->arch, TRAIT_SIGMOID_GATE);
+    h->delta.is_tiled = lookup_bool(l, "ssm.v_head_reordered", h->arch->delta == DELTA_APART);
+    read_state_sizes(l, h);
+    if (l->failed)
+        return;
+    hparams_channels(h);
     hparams_recur(h, lookup_int(l, "full_attention_interval", 1, MAX_LAYER, 4));
     if (l->failed)
         return;
@@ -520,6 +711,10 @@ static float scale_of(struct gguf_lookup *l, const struct hparams *h)
 
     if (h->arch->scale == SCALE_ONE)
         return 1;
+    if (h->latent.n_latent > 0 && h->rope.scaling == ROPE_YARN)
+        stated = 10 * lookup_float(l, "rope.scaling.yarn_log_multiplier", 0, 100, 0);
+    if (h->latent.n_latent > 0)
+        return (float)hparams_latent_scale(h, stated);
     if (h->arch->scale == SCALE_STATED)
         stated = lookup_float(l, "attention.scale", 0, 1e6, (double)NAN);
     if (stated > 0)
@@ -547,6 +742,8 @@ static void read_scales(struct gguf_lookup *l, struct hparams *h)
                         : (float)get_factor(l, h, "embedding_scale");
     h->residual_scale = (float)get_factor(l, h, "residual_scale");
     h->logit_scale = (float)(1 / get_factor(l, h, "logit_scale"));
+    if (arch_has(h->arch, TRAIT_LOGIT_FACTOR))
+        h->logit_scale = (float)lookup_float(l, "logit_scale", 1e-6, MAX_SCALE, (double)NAN);
     if (!arch_has(h->arch, TRAIT_TEMPERATURE))
         return;
     h->temp_scale = (float)lookup_float(l, "attention.temperature_scale", 0, 100, 0);
@@ -556,13 +753,23 @@ static void read_scales(struct gguf_lookup *l, struct hparams *h)
         defaults_drop(l->defaults, "attention.temperature_length");
 }
 
+/* Nemotron's files call the epsilon of their rms norms that of layer norms. */
+static const char *eps_key(struct gguf_lookup *l, const struct arch *a)
+{
+    bool is_other = arch_has(a, TRAIT_MEAN_NORM) ||
+                    (arch_has(a, TRAIT_ONE_BLOCK) &&
+                     lookup_find(l, "attention.layer_norm_rms_epsilon") == NULL);
+
+    return is_other ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
+}
+
 static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)
 {
     h->n_layer = (uint32_t)lookup_int(l, "block_count", 1, MAX_LAYER, GGUF_NEEDED);
     h->n_embd = (uint32_t)lookup_int(l, "embedding_length", 1, MAX_N_EMBD, GGUF_NEEDED);
     h->n_ctx_train = (uint32_t)lookup_int(l, "context_length", 1, MAX_N_CTX, GGUF_NEEDED);
     h->rms_eps =
-        (float)lookup_float(l, "attention.layer_norm_rms_epsilon", 1e-30, 1,
+        (float)lookup_float(l, eps_key(l, h->arch), 1e-30, 1,
                             h->arch->gguf.rms_eps != 0 ? h->arch->gguf.rms_eps : (double)NAN);
     if (arch_has(h->arch, TRAIT_CAP_ATTN))
         h->softcap_attn = (float)lookup_float(l, "attn_logit_softcapping", 0, 1e6,
@@ -572,12 +779,17 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
                                                (double)h->arch->softcap_final);
     if (h->n_layer == h->arch->lost.n_layer_uncapped && gguf_is_ollama_rope(l->g, l->prefix))
         h->softcap_final = 0;
-    if (!l->failed && arch_has(h->arch, TRAIT_DELTA)) {
+    if (!l->failed && (h->arch->traits & (TRAIT_DELTA | TRAIT_DRAFT)) != 0) {
         h->n_layer_draft =
             (uint32_t)lookup_int(l, "nextn_predict_layers", 0, h->n_layer - 1, 0);
+        if (arch_has(h->arch, TRAIT_DRAFT)) /* its tensors say so, too */
+            defaults_drop(l->defaults, "nextn_predict_layers");
         h->n_layer -= h->n_layer_draft;
-        read_delta(l, h);
     }
+    if (!l->failed && arch_has(h->arch, TRAIT_DELTA))
+        read_delta(l, h);
+    else if (!l->failed && arch_recurs(h->arch))
+        read_recurrent(l, c, h);
     if (!l->failed && arch_has(h->arch, TRAIT_STREAMS))
         read_streams(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_INDEX))
@@ -605,6 +817,9 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
     if (!l->failed)
         read_scales(l, h);
     hparams_skip_rope(h, h->arch->ropeless_period);
+    if (arch_has(h->arch, TRAIT_MAYBE_NOPE) && !lookup_bool(l, "rope.scaling.finetuned", true))
+        for (uint32_t i = 0; i < h->n_layer; i++)
+            h->layers[i].is_ropeless = true;
     h->rope_interleaved = arch_has(h->arch, TRAIT_INTERLEAVED);
 }
 

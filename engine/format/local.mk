@@ -2,9 +2,11 @@
 EXTRA_DIST += engine/format/README.md
 libengine_a_SOURCES += \
 	engine/format/arch.c engine/format/arch.h \
+	engine/format/mixture.c engine/format/mixture.h \
 	engine/format/catalogue.c engine/format/catalogue.h \
 	engine/format/catalogue_build.h \
 	engine/format/config_fields.c \
+	engine/format/config_layers.c engine/format/config_layers.h engine/format/config_routed.c \
 	engine/format/config_lookup.c engine/format/config_lookup.h \
 	engine/format/config_rope.c engine/format/config_rope.h \
 	engine/format/defaults.c engine/format/defaults.h \

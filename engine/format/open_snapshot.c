@@ -159,8 +159,8 @@ static void note_delta(const struct arch *arch, struct tensor_info *t)
     uint32_t layer;
     enum tensor_id id = tensor_id_of(arch, t->name, 0, &layer);
 
-    t->is_log = id == T_DELTA_DECAY;
-    if (id == T_DELTA_NORM)
+    t->is_log = id == T_DELTA_DECAY || id == T_MAMBA_DECAY || id == T_KDA_RATE;
+    if (id == T_DELTA_NORM || (id == T_OUTPUT_NORM && arch_has(arch, TRAIT_UNIT_NORMS)))
         t->add_one = false;
     if (id == T_NGRAM_KEY_NORM || id == T_NGRAM_QUERY_NORM || id == T_NGRAM_CONV_NORM)
         t->add_one = true;

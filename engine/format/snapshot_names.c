@@ -9,12 +9,18 @@
 #include <string.h>
 
 #include "engine/format/catalogue_build.h"
+#include "engine/format/mixture.h"
 #include "engine/format/snapshot.h"
 #include "engine/format/tensor_table.h"
 
 /* Beginnings of names, in the order in which they are tried. */
 static const char *const prefixes[] = {
-    "model.language_model.", "language_model.model.", "language_model.", "model.", "",
+    "model.language_model.",
+    "language_model.model.",
+    "language_model.",
+    "model.",
+    "backbone.",
+    "",
 };
 
 /* Names of the parts of a mixture.  The table of tensors has those of EXPERTS_BESIDE. */
@@ -43,15 +49,13 @@ static const struct {
     enum expert_rule rule;
     const char *prefix, *words[3];
 } piece_names[] = {
-    { EXPERTS_MIXTRAL,
-      "block_sparse_moe.experts.",
-      { ".w1.weight", ".w3.weight", ".w2.weight" } },
+    { EXPERTS_MIXTRAL, "block_sparse_moe.experts.", { "w1.weight", "w3.weight", "w2.weight" } },
     { EXPERTS_QWEN,
       "mlp.experts.",
-      { ".gate_proj.weight", ".up_proj.weight", ".down_proj.weight" } },
+      { "gate_proj.weight", "up_proj.weight", "down_proj.weight" } },
     { EXPERTS_QWEN_SHARED,
       "mlp.experts.",
-      { ".gate_proj.weight", ".up_proj.weight", ".down_proj.weight" } },
+      { "gate_proj.weight", "up_proj.weight", "down_proj.weight" } },
 };
 
 /* Pieces of the table of n-grams, before their number. */
@@ -69,14 +73,55 @@ static const struct {
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
-/* Returns the name of a row in snapshots of architecture a; NULL if they do not have it. */
-static const char *name_in(const struct arch *a, enum tensor_id id)
+#define NAME_BYTES 128
+
+/* Write the name of a part of a mixture: a prefix and a word.  Returns NULL if it has none. */
+static const char *routed_name(const struct mixture *m, enum tensor_id id, char *buf)
+{
+    static const struct {
+        enum tensor_id id;
+        int word;
+        bool is_shared,
+            is_fused; /* is_fused: of mixtures that have gate and up in one tensor */
+    } parts[] = {
+        { T_SHARED_GATE_UP, 0, true, true }, { T_SHARED_GATE, 0, true, false },
+        { T_SHARED_UP, 1, true, false },     { T_SHARED_DOWN, 2, true, false },
+        { T_SHARED_DOWN, 2, true, true },    { T_EXPERTS_GATE_UP, 0, false, true },
+        { T_EXPERTS_DOWN, 2, false, true },
+    };
+
+    switch (id) {
+    case T_ROUTER: return m->router;
+    case T_CHOICE_BIAS: return m->bias;
+    case T_SHARED_ROUTER: return m->shared_gate;
+    default: break;
+    }
+    for (size_t i = 0; i < COUNT(parts); i++) {
+        const char *prefix = parts[i].is_shared ? m->shared : m->experts;
+        const char *word = (parts[i].is_shared ? m->shared_words : m->words)[parts[i].word];
+
+        if (parts[i].id != id || parts[i].is_fused != m->is_fused || prefix == NULL)
+            continue;
+        snprintf(buf, NAME_BYTES, "%s%s", prefix, word);
+        return buf;
+    }
+    return NULL;
+}
+
+/* Returns the name of a row in snapshots of architecture a, which may be in buf; NULL if they
+ * do not have it. */
+static const char *name_in(const struct arch *a, enum tensor_id id, char *buf)
 {
     const struct tensor_spec *s = tensor_spec(id);
     enum expert_rule rule = arch_experts(a, false);
 
-    if (!arch_has(a, s->traits))
+    if (!arch_has(a, s->traits) || (a->traits & s->unless) != 0)
         return NULL;
+    for (const struct snapshot_name *n = a->names; n != NULL && n->name != NULL; n++)
+        if (n->id == id)
+            return n->name;
+    if (rule == EXPERTS_ROUTED && (s->when & (FACT_HAS_EXPERTS | FACT_SHARED_EXPERT)) != 0)
+        return routed_name(a->mixture, id, buf);
     for (size_t i = 0; i < COUNT(expert_names); i++)
         if (expert_names[i].rule == rule && expert_names[i].id == id)
             return expert_names[i].name;
@@ -99,6 +144,25 @@ static const char *skip_layer(const char *name, uint32_t *layer)
     return *layer < MAX_LAYER && *p == '.' ? p + 1 : NULL;
 }
 
+/* Translates the name of a tensor of one expert: prefix, number, and a word. */
+static bool one_expert(const char *suffix, const char *prefix, const char *const *words,
+                       uint32_t layer, char *buf, size_t n)
+{
+    size_t len = strlen(prefix);
+    unsigned long expert;
+    char *end;
+
+    if (strncmp(suffix, prefix, len) != 0 || suffix[len] < '0' || suffix[len] > '9')
+        return false;
+    expert = strtoul(suffix + len, &end, 10);
+    for (int kind = 0; *end == '.' && kind < 3 && expert < UINT32_MAX; kind++)
+        if (words[kind] != NULL && strcmp(end + 1, words[kind]) == 0) {
+            tensor_piece_name(kind, layer, (uint32_t)expert, buf, n);
+            return true;
+        }
+    return false;
+}
+
 /* Translates the name of a piece of a joined tensor. */
 static bool translate_piece(const struct arch *a, const char *suffix, uint32_t layer, char *buf,
                             size_t n)
@@ -119,21 +183,12 @@ static bool translate_piece(const struct arch *a, const char *suffix, uint32_t l
         tensor_piece_name(PIECE_TABLE, 0, (uint32_t)piece, buf, n);
         return true;
     }
-    for (size_t i = 0; i < COUNT(piece_names); i++) {
-        size_t len = strlen(piece_names[i].prefix);
-        unsigned long expert;
-        char *end;
-
-        if (piece_names[i].rule != rule || strncmp(suffix, piece_names[i].prefix, len) != 0 ||
-            suffix[len] < '0' || suffix[len] > '9')
-            continue;
-        expert = strtoul(suffix + len, &end, 10);
-        for (int kind = 0; kind < 3 && expert < UINT32_MAX; kind++)
-            if (strcmp(end, piece_names[i].words[kind]) == 0) {
-                tensor_piece_name(kind, layer, (uint32_t)expert, buf, n);
-                return true;
-            }
-    }
+    if (rule == EXPERTS_ROUTED && !a->mixture->is_fused)
+        return one_expert(suffix, a->mixture->experts, a->mixture->words, layer, buf, n);
+    for (size_t i = 0; i < COUNT(piece_names); i++)
+        if (piece_names[i].rule == rule &&
+            one_expert(suffix, piece_names[i].prefix, piece_names[i].words, layer, buf, n))
+            return true;
     return false;
 }
 
@@ -142,15 +197,23 @@ static bool translate(const struct arch *a, const char *name, char *buf, size_t 
 {
     uint32_t layer;
     const char *suffix = skip_layer(name, &layer);
+    char known_name[NAME_BYTES];
 
     for (int i = suffix != NULL ? T_LAYER : 0; i < (suffix != NULL ? T_COUNT : T_OUTPUT); i++) {
-        const char *known = name_in(a, (enum tensor_id)i);
+        const char *known = name_in(a, (enum tensor_id)i, known_name);
 
         if (known == NULL || strcmp(known, suffix != NULL ? suffix : name) != 0)
             continue;
         tensor_name(a, (enum tensor_id)i, layer, buf, n);
         return true;
     }
+    /* Another name of a tensor that has two. */
+    for (const struct snapshot_name *o = a->names; o != NULL && o->name != NULL; o++)
+        if (strcmp(o->name, suffix != NULL ? suffix : name) == 0 &&
+            arch_has(a, tensor_spec(o->id)->traits) && (o->id >= T_LAYER) == (suffix != NULL)) {
+            tensor_name(a, o->id, layer, buf, n);
+            return true;
+        }
     return suffix != NULL && translate_piece(a, suffix, layer, buf, n);
 }
 
@@ -180,7 +243,8 @@ void snapshot_from_canonical(const struct arch *a, const char *prefix, const cha
 {
     uint32_t layer;
     enum tensor_id id = tensor_id_of(a, canonical, 0, &layer);
-    const char *name = id != T_COUNT ? name_in(a, id) : NULL;
+    char in_buf[NAME_BYTES];
+    const char *name = id != T_COUNT ? name_in(a, id, in_buf) : NULL;
 
     if (name == NULL)
         snprintf(buf, n, "%s", canonical);

@@ -26,6 +26,13 @@ const char *summary_use_name(enum summary_use u)
     return names[u];
 }
 
+const char *summary_layer_kind(const struct summary_layer *l)
+{
+    if (l->is_recurrent)
+        return "recurrent";
+    return !l->attends ? "none" : l->is_sliding ? "sliding" : "global";
+}
+
 static bool is_tied(const struct catalogue *c)
 {
     const struct tensor_info *head = catalogue_find(c, "output.weight");
@@ -37,6 +44,7 @@ static enum summary_use use_of_form(enum tensor_form form)
 {
     switch (form) {
     case FORM_VECTOR:
+    case FORM_FLAT:
     case FORM_ROUTER: return SUMMARY_RESIDENT;
     case FORM_MATRIX: return SUMMARY_LAYER;
     case FORM_EXPERTS: return SUMMARY_EXPERT;
@@ -190,26 +198,28 @@ static void describe_layers(struct summary *s, const struct hparams *h)
 
         layer->is_sliding = from->is_sliding;
         layer->is_recurrent = from->is_recurrent;
+        layer->attends = from->attends;
         layer->n_head = from->n_head;
         layer->n_head_kv = from->n_head_kv;
         layer->head_dim_k = from->head_dim_k;
         layer->head_dim_v = from->head_dim_v;
         layer->n_ff = from->n_ff;
-        if (from->is_recurrent) {
-            layer->n_head = d->n_head_v;
-            layer->n_head_kv = d->n_head_k;
-            layer->head_dim_k = d->head_dim_k;
-            layer->head_dim_v = d->head_dim_v;
+        if (from->is_recurrent)
+            s->recurrent_values += (uint64_t)d->n_head_v * d->head_dim_v * d->head_dim_k +
+                                   (uint64_t)(d->conv_width - 1) * d->n_channel;
+        if (!from->attends) {
+            layer->n_head = from->is_recurrent ? d->n_head_v : 0;
+            layer->n_head_kv = from->is_recurrent ? d->n_head_k : 0;
+            layer->head_dim_k = from->is_recurrent ? d->head_dim_k : 0;
+            layer->head_dim_v = from->is_recurrent ? d->head_dim_v : 0;
             layer->kv_from = (int32_t)i;
-            s->recurrent_values +=
-                (uint64_t)d->n_head_v * d->head_dim_v * d->head_dim_k +
-                (uint64_t)(d->conv_width - 1) * tensor_dim(h, i, DIM_DELTA_QKV);
             continue;
         }
         if (i < first) {
             last[from->is_sliding] = (int32_t)i;
             layer->kv_values =
-                (uint64_t)from->n_head_kv * ((uint64_t)from->head_dim_k + from->head_dim_v);
+                (uint64_t)from->n_head_kv *
+                ((uint64_t)from->head_dim_k + (h->latent.n_latent > 0 ? 0 : from->head_dim_v));
             if (from->is_sliding)
                 s->kv_sliding_values += layer->kv_values;
             else
@@ -227,7 +237,7 @@ static void describe_parts(struct summary *s, const struct hparams *h)
     uint64_t n_attend = 0;
 
     for (uint32_t i = 0; i < h->n_layer; i++)
-        n_attend += !h->layers[i].is_recurrent;
+        n_attend += h->layers[i].attends;
     s->n_stream = h->n_stream > 0 ? h->n_stream : 1;
     if (x->n_head > 0) {
         s->index_block = x->block;

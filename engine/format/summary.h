@@ -31,6 +31,9 @@ enum summary_use {
 };
 const char *summary_use_name(enum summary_use u); /* "lookup" */
 
+struct summary_layer;
+const char *summary_layer_kind(const struct summary_layer *l); /* "sliding" */
+
 struct summary_tensor {
     const char *name; /* canonical; valid as long as the catalogue */
     const char *type; /* "Q4_K" */
@@ -50,7 +53,8 @@ struct summary_type {
 
 struct summary_layer {
     bool is_sliding;
-    bool is_recurrent; /* a gated delta net instead of attention */
+    bool is_recurrent; /* it has a recurrent state */
+    bool attends;      /* it has attention */
     int32_t kv_from;   /* the layer whose KV it uses; itself if it owns KV or is recurrent */
     uint32_t n_head, n_head_kv, head_dim_k, head_dim_v, n_ff;
     uint64_t n_param;

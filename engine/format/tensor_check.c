@@ -82,9 +82,28 @@ static int check_shape(const struct check *k, const struct tensor_info *t)
     return 0;
 }
 
+/* The dimensions of such a tensor are its converter's affair; the order of the values is not.
+ */
+static int check_flat(const struct check *k, const struct tensor_info *t)
+{
+    const enum tensor_dim *dims = tensor_spec(k->id)->dims;
+    uint64_t n = t->ne[0] * tensor_rows(t);
+    uint64_t expected = tensor_dim(&k->c->hparams, k->layer, dims[0]) *
+                        tensor_dim(&k->c->hparams, k->layer, dims[1]);
+    char word[256];
+
+    if (n == expected)
+        return 0;
+    spell_size(k->c, dims[dims[1] != DIM_NONE], word, sizeof word);
+    err_set(k->e, ERR_FORMAT, "it has %llu values; expected %llu (%s)", (unsigned long long)n,
+            (unsigned long long)expected, word);
+    return report(k, t);
+}
+
 static int check_type(const struct check *k, const struct tensor_info *t)
 {
-    bool is_vector = tensor_spec(k->id)->form == FORM_VECTOR;
+    enum tensor_form form = tensor_spec(k->id)->form;
+    bool is_vector = form == FORM_VECTOR || form == FORM_FLAT;
     bool is_float = t->type == TYPE_F32 || t->type == TYPE_F16 || t->type == TYPE_BF16;
     bool is_wrong = t->type == TYPE_I8 || t->type == TYPE_I16 || t->type == TYPE_I32 ||
                     t->type == TYPE_I64 || t->type == TYPE_F64 || t->type == TYPE_Q8_1 ||
@@ -108,7 +127,9 @@ static int check_tensor(const struct catalogue *c, enum tensor_id id, uint32_t l
     if (role == ROLE_NONE || tensor_fused(c, id, layer) != NULL)
         return 0;
     tensor_name(c->hparams.arch, id, layer, k.name, sizeof k.name);
-    t = catalogue_find(c, k.name);
+    t = tensor_own(c, id, layer);
+    if (t != NULL && tensor_spec(id)->form == FORM_FLAT)
+        return check_flat(&k, t) != 0 || check_type(&k, t) != 0 ? -1 : 0;
     if (t != NULL)
         return check_shape(&k, t) != 0 || check_type(&k, t) != 0 ? -1 : 0;
     if (role != ROLE_NEEDED)
@@ -128,7 +149,7 @@ static int check_keys_as_values(const struct catalogue *c, uint32_t layer, struc
     struct tensor_part v;
     char word[96];
 
-    if (l->head_dim_k == l->head_dim_v || l->is_recurrent ||
+    if (l->head_dim_k == l->head_dim_v || !l->attends ||
         tensor_role(c, T_ATTN_V, layer) == ROLE_IDLE || tensor_find(c, T_ATTN_V, layer, &v))
         return 0;
     hparam_spell(c, WORD_HEAD_DIM_V, word, sizeof word);
@@ -139,24 +160,48 @@ static int check_keys_as_values(const struct catalogue *c, uint32_t layer, struc
     return report(&k, NULL);
 }
 
+/* Report the first of n tensors that the file does not have. */
+static int check_all(const struct catalogue *c, const enum tensor_id *ids, int n,
+                     uint32_t layer, struct err *e)
+{
+    for (int i = 0; i < n; i++) {
+        struct check k = { .c = c, .id = ids[i], .layer = layer, .e = e };
+        struct tensor_part p;
+
+        if (tensor_find(c, ids[i], layer, &p))
+            continue;
+        tensor_name(c->hparams.arch, ids[i], layer, k.name, sizeof k.name);
+        err_set(e, ERR_FORMAT, "the tensor is missing");
+        return report(&k, NULL);
+    }
+    return 0;
+}
+
 /* Without its joined projection, a delta net needs the others. */
 static int check_projections(const struct catalogue *c, uint32_t layer, struct err *e)
 {
     static const enum tensor_id apart[] = { T_DELTA_QKV, T_DELTA_Z };
     struct tensor_part p;
 
-    if (!c->hparams.layers[layer].is_recurrent || tensor_find(c, T_DELTA_QKVZ, layer, &p))
+    if (!c->hparams.layers[layer].is_recurrent || !arch_has(c->hparams.arch, TRAIT_DELTA) ||
+        tensor_find(c, T_DELTA_QKVZ, layer, &p))
         return 0;
-    for (int i = 0; i < 2; i++) {
-        struct check k = { .c = c, .id = apart[i], .layer = layer, .e = e };
+    return check_all(c, apart, 2, layer, e);
+}
 
-        if (tensor_find(c, apart[i], layer, &p))
-            continue;
-        tensor_name(c->hparams.arch, apart[i], layer, k.name, sizeof k.name);
-        err_set(e, ERR_FORMAT, "the tensor is missing");
-        return report(&k, NULL);
-    }
-    return 0;
+/* Latent attention has one matrix of queries or two, and one that expands keys and values or
+ * one for each. */
+static int check_latent(const struct catalogue *c, uint32_t layer, struct err *e)
+{
+    static const enum tensor_id two[] = { T_Q_A, T_Q_A_NORM, T_Q_B },
+                                apart[] = { T_K_B, T_V_B };
+    struct tensor_part p;
+
+    if (c->hparams.latent.n_latent == 0 || !c->hparams.layers[layer].attends)
+        return 0;
+    if (!tensor_find(c, T_ATTN_Q, layer, &p) && check_all(c, two, 3, layer, e) != 0)
+        return -1;
+    return tensor_find(c, T_KV_B, layer, &p) ? 0 : check_all(c, apart, 2, layer, e);
 }
 
 int catalogue_check_tensors(const struct catalogue *c, struct err *e)
@@ -168,7 +213,8 @@ int catalogue_check_tensors(const struct catalogue *c, struct err *e)
         for (int id = T_LAYER; id < T_COUNT; id++)
             if (check_tensor(c, (enum tensor_id)id, l, e) != 0)
                 return -1;
-        if (check_keys_as_values(c, l, e) != 0 || check_projections(c, l, e) != 0)
+        if (check_keys_as_values(c, l, e) != 0 || check_projections(c, l, e) != 0 ||
+            check_latent(c, l, e) != 0)
             return -1;
     }
     return 0;

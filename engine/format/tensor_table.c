@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/format/mixture.h"
+
 /* clang-format off */
 static const struct tensor_spec specs[T_COUNT] = {
     [T_TOKEN_EMBD] = {
@@ -119,12 +121,114 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_DELTA_OUT] = {
         "ssm_out.weight", "linear_attn.out_proj.weight", FORM_MATRIX,
         { DIM_DELTA_V, DIM_EMBD }, TRAIT_DELTA, .when = FACT_RECURRENT },
+    [T_MAMBA_IN] = {
+        "ssm_in.weight", "mamba.in_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_MAMBA_IN },
+        TRAIT_MAMBA, .when = FACT_RECURRENT },
+    [T_MAMBA_CONV] = {
+        "ssm_conv1d.weight", "mamba.conv1d.weight", FORM_FLAT,
+        { DIM_DELTA_CONV, DIM_DELTA_QKV }, TRAIT_MAMBA, .when = FACT_RECURRENT },
+    [T_MAMBA_CONV_BIAS] = {
+        "ssm_conv1d.bias", "mamba.conv1d.bias", FORM_VECTOR, { DIM_DELTA_QKV },
+        TRAIT_MAMBA, .when = FACT_RECURRENT },
+    [T_MAMBA_BIAS] = {
+        "ssm_dt.bias", "mamba.dt_bias", FORM_VECTOR, { DIM_DELTA_HEADS },
+        TRAIT_MAMBA, .when = FACT_RECURRENT },
+    [T_MAMBA_DECAY] = {
+        "ssm_a", "mamba.A_log", FORM_FLAT, { DIM_DELTA_HEADS },
+        TRAIT_MAMBA, .when = FACT_RECURRENT },
+    [T_MAMBA_SKIP] = {
+        "ssm_d", "mamba.D", FORM_FLAT, { DIM_DELTA_HEADS }, TRAIT_MAMBA,
+        .when = FACT_RECURRENT },
+    [T_MAMBA_NORM] = {
+        "ssm_norm.weight", "mamba.norm.weight", FORM_FLAT, { DIM_DELTA_V }, TRAIT_MAMBA,
+        .when = FACT_RECURRENT, .needed = FACT_MAMBA_NORM },
+    [T_MAMBA_OUT] = {
+        "ssm_out.weight", "mamba.out_proj.weight", FORM_MATRIX, { DIM_DELTA_V, DIM_EMBD },
+        TRAIT_MAMBA, .when = FACT_RECURRENT },
+    [T_CONV_IN] = {
+        "shortconv.in_proj.weight", "conv.in_proj.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_EMBD_3 }, TRAIT_SHORT_CONV, .when = FACT_RECURRENT },
+    [T_CONV_FILTER] = {
+        "shortconv.conv.weight", "conv.conv.weight", FORM_FLAT, { DIM_DELTA_CONV, DIM_EMBD },
+        TRAIT_SHORT_CONV, .when = FACT_RECURRENT },
+    [T_CONV_OUT] = {
+        "shortconv.out_proj.weight", "conv.out_proj.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_EMBD }, TRAIT_SHORT_CONV, .when = FACT_RECURRENT },
+    [T_KDA_Q] = {
+        "attn_q.weight", "self_attn.q_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_DELTA_V },
+        TRAIT_KDA, .when = FACT_RECURRENT },
+    [T_KDA_K] = {
+        "attn_k.weight", "self_attn.k_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_DELTA_V },
+        TRAIT_KDA, .when = FACT_RECURRENT },
+    [T_KDA_V] = {
+        "attn_v.weight", "self_attn.v_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_DELTA_V },
+        TRAIT_KDA, .when = FACT_RECURRENT },
+    [T_KDA_Q_CONV] = {
+        "ssm_conv1d_q.weight", "self_attn.q_conv1d.weight", FORM_FLAT,
+        { DIM_DELTA_CONV, DIM_DELTA_V }, TRAIT_KDA, .when = FACT_RECURRENT },
+    [T_KDA_K_CONV] = {
+        "ssm_conv1d_k.weight", "self_attn.k_conv1d.weight", FORM_FLAT,
+        { DIM_DELTA_CONV, DIM_DELTA_V }, TRAIT_KDA, .when = FACT_RECURRENT },
+    [T_KDA_V_CONV] = {
+        "ssm_conv1d_v.weight", "self_attn.v_conv1d.weight", FORM_FLAT,
+        { DIM_DELTA_CONV, DIM_DELTA_V }, TRAIT_KDA, .when = FACT_RECURRENT },
+    [T_KDA_DECAY_A] = {
+        "ssm_f_a.weight", "self_attn.f_a_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_KDA_LOW },
+        TRAIT_KDA, .when = FACT_RECURRENT },
+    [T_KDA_DECAY_B] = {
+        "ssm_f_b.weight", "self_attn.f_b_proj.weight", FORM_MATRIX,
+        { DIM_KDA_LOW, DIM_DELTA_V }, TRAIT_KDA | TRAIT_KDA_LOW, .when = FACT_RECURRENT },
+    [T_KDA_GATE_A] = {
+        "ssm_g_a.weight", "self_attn.g_a_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_KDA_LOW },
+        TRAIT_KDA, .when = FACT_RECURRENT, .alias = T_ATTN_GATE },
+    [T_KDA_GATE_B] = {
+        "ssm_g_b.weight", "self_attn.g_b_proj.weight", FORM_MATRIX,
+        { DIM_KDA_LOW, DIM_DELTA_V }, TRAIT_KDA | TRAIT_KDA_LOW, .when = FACT_RECURRENT },
+    [T_KDA_BETA] = {
+        "ssm_beta.weight", "self_attn.b_proj.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_DELTA_HEADS }, TRAIT_KDA, .when = FACT_RECURRENT },
+    [T_KDA_RATE] = {
+        "ssm_a", "self_attn.A_log", FORM_FLAT, { DIM_DELTA_HEADS }, TRAIT_KDA,
+        .when = FACT_RECURRENT },
+    [T_KDA_BIAS] = {
+        "ssm_dt.bias", "self_attn.dt_bias", FORM_VECTOR, { DIM_DELTA_V }, TRAIT_KDA,
+        .when = FACT_RECURRENT },
+    [T_KDA_NORM] = {
+        "ssm_norm.weight", "self_attn.o_norm.weight", FORM_VECTOR, { DIM_DELTA_HEAD_V },
+        TRAIT_KDA, .when = FACT_RECURRENT },
+    [T_KDA_OUT] = {
+        "attn_output.weight", "self_attn.o_proj.weight", FORM_MATRIX, { DIM_DELTA_V, DIM_EMBD },
+        TRAIT_KDA, .when = FACT_RECURRENT },
+    [T_Q_A] = {
+        "attn_q_a.weight", "self_attn.q_a_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_Q_LATENT },
+        TRAIT_LATENT, .when = FACT_ATTENDS, .needed = FACT_NEVER },
+    [T_Q_A_NORM] = {
+        "attn_q_a_norm.weight", "self_attn.q_a_layernorm.weight", FORM_VECTOR,
+        { DIM_Q_LATENT }, TRAIT_LATENT, .when = FACT_ATTENDS, .needed = FACT_NEVER },
+    [T_Q_B] = {
+        "attn_q_b.weight", "self_attn.q_b_proj.weight", FORM_MATRIX, { DIM_Q_LATENT, DIM_Q },
+        TRAIT_LATENT, .when = FACT_ATTENDS, .needed = FACT_NEVER },
+    [T_KV_A] = {
+        "attn_kv_a_mqa.weight", "self_attn.kv_a_proj_with_mqa.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_KV_A }, TRAIT_LATENT, .when = FACT_ATTENDS },
+    [T_KV_A_NORM] = {
+        "attn_kv_a_norm.weight", "self_attn.kv_a_layernorm.weight", FORM_VECTOR,
+        { DIM_KV_LATENT }, TRAIT_LATENT, .when = FACT_ATTENDS },
+    [T_KV_B] = {
+        "attn_kv_b.weight", "self_attn.kv_b_proj.weight", FORM_MATRIX,
+        { DIM_KV_LATENT, DIM_KV_B }, TRAIT_LATENT, .when = FACT_ATTENDS, .needed = FACT_NEVER },
+    [T_K_B] = {
+        "attn_k_b.weight", NULL, FORM_MATRIX, { DIM_NOPE, DIM_KV_LATENT, DIM_N_HEAD },
+        TRAIT_LATENT, .when = FACT_ATTENDS, .needed = FACT_NEVER },
+    [T_V_B] = {
+        "attn_v_b.weight", NULL, FORM_MATRIX, { DIM_KV_LATENT, DIM_V_LATENT, DIM_N_HEAD },
+        TRAIT_LATENT, .when = FACT_ATTENDS, .needed = FACT_NEVER },
     [T_ATTN_QKV] = {
         "attn_qkv.weight", "self_attn.qkv_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_QKV },
         .when = FACT_ATTENDS, .needed = FACT_NEVER },
     [T_ATTN_Q] = {
         "attn_q.weight", "self_attn.q_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_Q },
-        .when = FACT_ATTENDS, .fused = T_ATTN_QKV },
+        .when = FACT_ATTENDS, .needed = FACT_NEEDS_Q, .fused = T_ATTN_QKV },
     [T_ATTN_K] = {
         "attn_k.weight", "self_attn.k_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_K },
         .when = FACT_ATTENDS | FACT_OWNS_KV, .fused = T_ATTN_QKV },
@@ -147,11 +251,10 @@ static const struct tensor_spec specs[T_COUNT] = {
         .needed = FACT_NEEDS_V | FACT_NEEDS_BIAS, .fused = T_ATTN_QKV_BIAS },
     [T_ATTN_Q_NORM] = {
         "attn_q_norm.weight", "self_attn.q_norm.weight", FORM_VECTOR, { DIM_Q_NORM },
-        TRAIT_QK_NORM,
-        .when = FACT_ATTENDS },
+        TRAIT_QK_NORM, .when = FACT_ATTENDS, .needed = FACT_NEEDS_QK_NORM },
     [T_ATTN_K_NORM] = {
         "attn_k_norm.weight", "self_attn.k_norm.weight", FORM_VECTOR, { DIM_K_NORM },
-        TRAIT_QK_NORM, .when = FACT_ATTENDS | FACT_OWNS_KV },
+        TRAIT_QK_NORM, .when = FACT_ATTENDS | FACT_OWNS_KV, .needed = FACT_NEEDS_QK_NORM },
     [T_INDEX_QK] = {
         "indexer.qk_proj.weight", "self_attn.indexer.index_qk_proj.weight",
         FORM_MATRIX, { DIM_EMBD, DIM_INDEX_QK }, TRAIT_INDEX,
@@ -168,6 +271,9 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_INDEX_K_NORM] = {
         "indexer.k_norm.weight", "self_attn.indexer.k_layernorm.weight",
         FORM_VECTOR, { DIM_INDEX_K }, TRAIT_INDEX, .when = FACT_ATTENDS },
+    [T_ATTN_GATE] = {
+        "attn_gate.weight", "self_attn.g_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_GATE },
+        TRAIT_OUT_GATE, .when = FACT_ATTENDS },
     [T_ATTN_OUT] = {
         "attn_output.weight", "self_attn.o_proj.weight", FORM_MATRIX, { DIM_ATTN, DIM_EMBD },
         .when = FACT_ATTENDS },
@@ -196,31 +302,36 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_FFN_NORM] = {
         "ffn_norm.weight", "pre_feedforward_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_PRE_NORMS, .late = "post_attention_norm.weight",
-        .plain = "post_attention_layernorm.weight" },
+        .plain = "post_attention_layernorm.weight", .unless = TRAIT_ONE_BLOCK | TRAIT_PARALLEL },
     [T_FFN_GATE_UP] = {
         "ffn_up.weight", "mlp.gate_up_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_FF_TWICE },
         TRAIT_FUSED_GATE_UP, .when = FACT_HAS_DENSE },
     [T_FFN_GATE] = {
         "ffn_gate.weight", "mlp.gate_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_FF },
-        .when = FACT_HAS_DENSE, .fused = T_FFN_GATE_UP },
+        .when = FACT_HAS_DENSE, .fused = T_FFN_GATE_UP, .unless = TRAIT_RELU2 },
     [T_FFN_UP] = {
         "ffn_up.weight", "mlp.up_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_FF },
         .when = FACT_HAS_DENSE, .fused = T_FFN_GATE_UP },
     [T_FFN_DOWN] = {
         "ffn_down.weight", "mlp.down_proj.weight", FORM_MATRIX, { DIM_FF, DIM_EMBD },
         .when = FACT_HAS_DENSE },
+    [T_SHARED_GATE_UP] = {
+        "ffn_gate_up_shexp.weight", NULL, FORM_MATRIX, { DIM_EMBD, DIM_FF_TWICE },
+        .when = FACT_SHARED_EXPERT, .needed = FACT_NEVER },
     [T_SHARED_GATE] = {
         "ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight",
-        FORM_MATRIX, { DIM_EMBD, DIM_FF }, .when = FACT_SHARED_EXPERT },
+        FORM_MATRIX, { DIM_EMBD, DIM_FF }, .when = FACT_SHARED_EXPERT,
+        .fused = T_SHARED_GATE_UP, .unless = TRAIT_RELU2 },
     [T_SHARED_UP] = {
         "ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight",
-        FORM_MATRIX, { DIM_EMBD, DIM_FF }, .when = FACT_SHARED_EXPERT },
+        FORM_MATRIX, { DIM_EMBD, DIM_FF }, .when = FACT_SHARED_EXPERT,
+        .fused = T_SHARED_GATE_UP },
     [T_SHARED_DOWN] = {
         "ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight",
         FORM_MATRIX, { DIM_FF, DIM_EMBD }, .when = FACT_SHARED_EXPERT },
     [T_SHARED_ROUTER] = {
         "ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight",
-        FORM_ROUTER, { DIM_EMBD }, .when = FACT_SHARED_EXPERT },
+        FORM_ROUTER, { DIM_EMBD }, .when = FACT_SHARED_EXPERT | FACT_SHARED_GATE },
     [T_FFN_GATE_BIAS] = {
         "ffn_gate.bias", "mlp.gate_proj.bias", FORM_VECTOR, { DIM_FF },
         TRAIT_FFN_BIAS, .when = FACT_HAS_DENSE | FACT_READS_BIAS_FFN, .needed = FACT_NEEDS_BIAS_FFN },
@@ -239,6 +350,9 @@ static const struct tensor_spec specs[T_COUNT] = {
         .when = FACT_HAS_EXPERTS },
     [T_ROUTER_BIAS] = {
         "ffn_gate_inp.bias", NULL, FORM_VECTOR, { DIM_EXPERT }, .when = FACT_EXPERT_BIAS },
+    [T_CHOICE_BIAS] = {
+        "exp_probs_b.bias", NULL, FORM_FLAT, { DIM_EXPERT }, TRAIT_ROUTED,
+        .when = FACT_HAS_EXPERTS, .needed = FACT_NEVER },
     [T_ROUTER_SCALE] = {
         "ffn_gate_inp.scale", "router.scale", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_EXPERTS_BESIDE },
@@ -251,9 +365,10 @@ static const struct tensor_spec specs[T_COUNT] = {
         .when = FACT_HAS_EXPERTS, .needed = FACT_NEVER },
     [T_EXPERTS_GATE] = {
         "ffn_gate_exps.weight", NULL, FORM_EXPERTS, { DIM_EMBD, DIM_FF_EXPERT, DIM_EXPERT },
-        .when = FACT_HAS_EXPERTS, .fused = T_EXPERTS_GATE_UP },
+        .when = FACT_HAS_EXPERTS, .fused = T_EXPERTS_GATE_UP, .unless = TRAIT_RELU2 },
     [T_EXPERTS_UP] = {
-        "ffn_up_exps.weight", NULL, FORM_EXPERTS, { DIM_EMBD, DIM_FF_EXPERT, DIM_EXPERT },
+        "ffn_up_exps.weight", NULL, FORM_EXPERTS,
+        { DIM_EMBD, DIM_FF_EXPERT, DIM_EXPERT },
         .when = FACT_HAS_EXPERTS, .fused = T_EXPERTS_GATE_UP },
     [T_EXPERTS_DOWN] = {
         "ffn_down_exps.weight", "experts.down_proj",
@@ -325,6 +440,9 @@ static const char *gguf_name(const struct arch *a, enum tensor_id id)
 {
     const struct tensor_spec *s = &specs[id];
 
+    if (id == T_OUTPUT_NORM && arch_has(a, TRAIT_SHORT_CONV))
+        return "token_embd_norm.weight"; /* LFM2's name of the last norm */
+
     return s->late != NULL && arch_has(a, TRAIT_LATE_NAME) ? s->late : s->gguf;
 }
 
@@ -339,7 +457,7 @@ enum tensor_id tensor_id_of(const struct arch *a, const char *name, uint32_t n_l
     for (int i = suffix != NULL ? T_LAYER : 0; i < (suffix != NULL ? T_COUNT : T_LAYER); i++) {
         if (strcmp(gguf_name(a, (enum tensor_id)i), suffix != NULL ? suffix : name) != 0)
             continue;
-        if (arch_has(a, specs[i].traits))
+        if (arch_has(a, specs[i].traits) && (a->traits & specs[i].unless) == 0)
             return (enum tensor_id)i;
         other = (enum tensor_id)i;
     }
@@ -349,7 +467,7 @@ enum tensor_id tensor_id_of(const struct arch *a, const char *name, uint32_t n_l
 void tensor_name(const struct arch *a, enum tensor_id id, uint32_t layer, char *buf, size_t n)
 {
     if (id < T_LAYER)
-        snprintf(buf, n, "%s", specs[id].gguf);
+        snprintf(buf, n, "%s", gguf_name(a, id));
     else
         snprintf(buf, n, "blk.%u.%s", layer, gguf_name(a, id));
 }
@@ -363,6 +481,7 @@ static const struct {
     { "attn_post_norm.weight", "post_attention_norm.weight" },
     { "attn_sinks", "attn_sinks.weight" },
     { "ffn_gate_inp.per_expert_scale", "ffn_down_exps.scale" },
+    { "ffn_norm", "ffn_norm.weight" },
     { "ffn_post_norm.weight", "post_ffw_norm.weight" },
     { "ffn_post_norm_1.weight", "post_ffw_norm_1.weight" },
     { "ffn_post_norm_2.weight", "post_ffw_norm_2.weight" },
@@ -396,7 +515,7 @@ static const enum hparam_word dim_words[DIM_COUNT][MAX_DIM_WORD] = {
     [DIM_ONE] = { WORD_N_LAYER },
     [DIM_EMBD] = { WORD_N_EMBD },
     [DIM_VOCAB] = { WORD_N_VOCAB },
-    [DIM_Q] = { WORD_N_HEAD, WORD_HEAD_DIM_K },
+    [DIM_Q] = { WORD_N_HEAD, WORD_HEAD_DIM_K, WORD_HEAD_LATENT_K },
     [DIM_K] = { WORD_N_HEAD_KV, WORD_HEAD_DIM_K },
     [DIM_V] = { WORD_N_HEAD_KV, WORD_HEAD_DIM_V },
     [DIM_QKV] = { WORD_N_HEAD, WORD_N_HEAD_KV, WORD_HEAD_DIM_K, WORD_HEAD_DIM_V },
@@ -431,6 +550,17 @@ static const enum hparam_word dim_words[DIM_COUNT][MAX_DIM_WORD] = {
     [DIM_NGRAM_TABLE] = { WORD_NGRAM_ROWS },
     [DIM_NGRAM_ROWS] = { WORD_NGRAM_WIDTH, WORD_NGRAM_TOKENS, WORD_NGRAM_HASHES },
     [DIM_NGRAM_CONV] = { WORD_NGRAM_CONV },
+    [DIM_MAMBA_IN] = { WORD_DELTA_N_HEAD_K, WORD_DELTA_HEAD_DIM_K, WORD_DELTA_N_HEAD_V,
+                       WORD_DELTA_HEAD_DIM_V },
+    [DIM_EMBD_3] = { WORD_N_EMBD },
+    [DIM_KDA_LOW] = { WORD_DELTA_HEAD_DIM_V, WORD_DELTA_N_HEAD_V },
+    [DIM_Q_LATENT] = { WORD_Q_LATENT },
+    [DIM_KV_A] = { WORD_KV_LATENT, WORD_N_ROT },
+    [DIM_KV_LATENT] = { WORD_KV_LATENT },
+    [DIM_KV_B] = { WORD_N_HEAD, WORD_HEAD_LATENT_K, WORD_HEAD_LATENT_V },
+    [DIM_NOPE] = { WORD_HEAD_LATENT_K, WORD_N_ROT },
+    [DIM_V_LATENT] = { WORD_HEAD_LATENT_V },
+    [DIM_GATE] = { WORD_N_HEAD, WORD_HEAD_DIM_V },
 };
 
 const enum hparam_word *tensor_dim_words(enum tensor_dim d)
@@ -446,7 +576,10 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
     uint64_t v = (uint64_t)l->n_head_kv * l->head_dim_v;
     uint64_t delta_k = (uint64_t)h->delta.n_head_k * h->delta.head_dim_k;
     uint64_t delta_v = (uint64_t)h->delta.n_head_v * h->delta.head_dim_v;
+    const struct latent_hparams *m = &h->latent;
 
+    if (m->n_latent > 0)
+        q = (uint64_t)l->n_head * (m->n_nope + m->n_rot);
     switch (d) {
     case DIM_NONE:
     case DIM_ONE: return 1;
@@ -456,7 +589,7 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
     case DIM_K: return k;
     case DIM_V: return v;
     case DIM_QKV: return q + k + v;
-    case DIM_ATTN: return (uint64_t)l->n_head * l->head_dim_v;
+    case DIM_ATTN: return l->n_head * (uint64_t)(m->n_latent > 0 ? m->n_value : l->head_dim_v);
     case DIM_N_HEAD: return l->n_head;
     case DIM_Q_NORM: return arch_has(h->arch, TRAIT_WIDE_QK_NORM) ? q : l->head_dim_k;
     case DIM_K_NORM: return arch_has(h->arch, TRAIT_WIDE_QK_NORM) ? k : l->head_dim_k;
@@ -470,6 +603,17 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
     /* Rounded up, so that hparams_finish reports an odd n_rot and not the tensor. */
     case DIM_ROPE_PAIRS: return (h->rope.n_rot + 1) / 2;
     case DIM_DELTA_QKV: return 2 * delta_k + delta_v;
+    case DIM_MAMBA_IN: return 2 * (delta_k + delta_v) + h->delta.n_head_v;
+    case DIM_EMBD_3: return 3 * (uint64_t)h->n_embd;
+    case DIM_KDA_LOW: return arch_has(h->arch, TRAIT_KDA_LOW) ? h->delta.head_dim_v : delta_v;
+    case DIM_Q_LATENT: return m->n_query;
+    case DIM_KV_A: return (uint64_t)m->n_latent + m->n_rot;
+    case DIM_KV_LATENT: return m->n_latent;
+    case DIM_KV_B: return l->n_head * ((uint64_t)m->n_nope + m->n_value);
+    case DIM_NOPE: return m->n_nope;
+    case DIM_V_LATENT: return m->n_value;
+    case DIM_GATE:
+        return h->arch->gate == GATE_VALUES ? (uint64_t)l->n_head * l->head_dim_v : l->n_head;
     case DIM_DELTA_V: return delta_v;
     case DIM_DELTA_QKVZ: return 2 * (delta_k + delta_v);
     case DIM_DELTA_HEADS: return h->delta.n_head_v;
@@ -498,12 +642,17 @@ static unsigned fact(bool holds, enum tensor_fact f)
     return holds ? (unsigned)f : 0;
 }
 
-static const struct tensor_info *find_by_id(const struct catalogue *c, enum tensor_id id,
-                                            uint32_t layer)
+const struct tensor_info *tensor_own(const struct catalogue *c, enum tensor_id id,
+                                     uint32_t layer)
 {
     char name[96];
+    const struct tensor_info *t;
 
     tensor_name(c->hparams.arch, id, layer, name, sizeof name);
+    t = catalogue_find(c, name);
+    if (t != NULL || specs[id].alias == 0)
+        return t;
+    tensor_name(c->hparams.arch, specs[id].alias, layer, name, sizeof name);
     return catalogue_find(c, name);
 }
 
@@ -517,24 +666,36 @@ static unsigned facts_of(const struct catalogue *c, uint32_t layer, unsigned ask
     bool may_lack_v = arch_has(h->arch, TRAIT_KEYS_AS_VALUES) && !h->layers[layer].is_sliding &&
                       (is_gguf || h->no_values);
 
-    bool has_experts = h->n_expert > 0;
+    const struct layer_hparams *l = &h->layers[layer];
+    bool has_experts = h->n_expert > 0 && l->has_experts;
     enum expert_rule rule = has_experts ? arch_experts(h->arch, is_gguf) : EXPERTS_NONE;
+    const struct mixture *mixture = h->arch->mixture;
+    bool is_latent = h->latent.n_latent > 0;
+    /* Granite's snapshots call their dense branch a shared expert. */
+    bool is_shared = rule == EXPERTS_QWEN_SHARED || (rule == EXPERTS_ROUTED && l->n_ff > 0) ||
+                     (mixture != NULL && mixture->is_fused && !is_gguf && l->n_ff > 0);
 
     return fact(has_experts, FACT_HAS_EXPERTS) |
            fact(rule == EXPERTS_BESIDE, FACT_EXPERTS_BESIDE) |
            fact(rule == EXPERTS_GPT_OSS, FACT_EXPERT_BIAS) |
-           fact(h->layers[layer].n_ff > 0 && rule != EXPERTS_QWEN_SHARED, FACT_HAS_DENSE) |
-           fact(rule == EXPERTS_QWEN_SHARED, FACT_SHARED_EXPERT) |
-           fact(!h->layers[layer].is_recurrent, FACT_ATTENDS) |
+           fact(l->n_ff > 0 && !is_shared, FACT_HAS_DENSE) |
+           fact(is_shared, FACT_SHARED_EXPERT) |
+           fact(rule == EXPERTS_QWEN_SHARED || (mixture != NULL && mixture->has_shared_gate),
+                FACT_SHARED_GATE) |
+           fact(h->delta.has_norm, FACT_MAMBA_NORM) |
+           fact(!arch_has(h->arch, TRAIT_MAYBE_QK_NORM) &&
+                    (is_gguf || !arch_has(h->arch, TRAIT_UNIT_NORMS)),
+                FACT_NEEDS_QK_NORM) |
+           fact(!is_latent, FACT_NEEDS_Q) | fact(l->attends, FACT_ATTENDS) |
            fact(h->layers[layer].is_recurrent, FACT_RECURRENT) |
            fact(h->arch->delta == DELTA_JOINED, FACT_DELTA_JOINED) |
            fact(h->arch->delta == DELTA_APART, FACT_DELTA_APART) |
            fact(h->n_embd_per_layer > 0, FACT_HAS_PER_LAYER) |
            fact(h->own_head, FACT_NEEDS_HEAD) |
            fact(is_gguf && h->arch->rope_dims == ROPE_PROPORTIONAL, FACT_NEEDS_ROPE_FREQS) |
-           fact(layer < h->n_layer - h->n_layer_kv_shared, FACT_OWNS_KV) |
+           fact(layer < h->n_layer - h->n_layer_kv_shared && !is_latent, FACT_OWNS_KV) |
            fact(!(may_lack_v && h->no_values), FACT_READS_V) | fact(!may_lack_v, FACT_NEEDS_V) |
-           fact((asked & FACT_FUSED_QKV) != 0 && find_by_id(c, T_ATTN_QKV, layer) != NULL,
+           fact((asked & FACT_FUSED_QKV) != 0 && tensor_own(c, T_ATTN_QKV, layer) != NULL,
                 FACT_FUSED_QKV) |
            fact(!arch_has(h->arch, TRAIT_NO_PRE_NORMS) && h->n_stream == 0, FACT_PRE_NORMS) |
            fact(h->n_stream == 0, FACT_ONE_STREAM) |
@@ -554,7 +715,7 @@ enum tensor_role tensor_role(const struct catalogue *c, enum tensor_id id, uint3
     const struct tensor_spec *s = &specs[id];
     unsigned facts = facts_of(c, layer, s->when), missing = s->when & ~facts;
 
-    if (!arch_has(c->hparams.arch, s->traits))
+    if (!arch_has(c->hparams.arch, s->traits) || (c->hparams.arch->traits & s->unless) != 0)
         return ROLE_NONE;
     if ((missing & FACT_ATTENDS) != 0)
         return ROLE_NONE;
@@ -568,7 +729,7 @@ enum tensor_role tensor_role(const struct catalogue *c, enum tensor_id id, uint3
 /* Weights that stay in memory are counted in values, others in rows. */
 static bool is_in_values(const struct tensor_spec *s)
 {
-    return s->form == FORM_VECTOR || s->form == FORM_ROUTER;
+    return s->form == FORM_VECTOR || s->form == FORM_FLAT || s->form == FORM_ROUTER;
 }
 
 /* Returns the size of a tensor in the unit of tensor_part.first. */
@@ -577,6 +738,8 @@ static uint64_t part_size(const struct hparams *h, enum tensor_id id, uint32_t l
     const struct tensor_spec *s = &specs[id];
     uint64_t rows = tensor_dim(h, layer, s->dims[1]);
 
+    if (s->form == FORM_MATRIX) /* a matrix for each head */
+        rows *= tensor_dim(h, layer, s->dims[2]);
     return is_in_values(s) ? tensor_dim(h, layer, s->dims[0]) * rows : rows;
 }
 
@@ -587,7 +750,7 @@ const struct tensor_info *tensor_fused(const struct catalogue *c, enum tensor_id
 
     if (fused == 0 || tensor_role(c, fused, layer) < ROLE_OPTIONAL)
         return NULL;
-    return find_by_id(c, fused, layer);
+    return tensor_own(c, fused, layer);
 }
 
 bool tensor_find(const struct catalogue *c, enum tensor_id id, uint32_t layer,
@@ -598,7 +761,7 @@ bool tensor_find(const struct catalogue *c, enum tensor_id id, uint32_t layer,
         return false;
     out->tensor = tensor_fused(c, id, layer);
     if (out->tensor == NULL) {
-        out->tensor = find_by_id(c, id, layer);
+        out->tensor = tensor_own(c, id, layer);
         return out->tensor != NULL;
     }
     for (int i = specs[id].fused + 1; i < (int)id; i++)

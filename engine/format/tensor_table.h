@@ -53,6 +53,40 @@ enum tensor_id {
     T_DELTA_BIAS,
     T_DELTA_NORM,
     T_DELTA_OUT,
+    T_MAMBA_IN,
+    T_MAMBA_CONV,
+    T_MAMBA_CONV_BIAS,
+    T_MAMBA_BIAS,
+    T_MAMBA_DECAY,
+    T_MAMBA_SKIP,
+    T_MAMBA_NORM,
+    T_MAMBA_OUT,
+    T_CONV_IN,
+    T_CONV_FILTER,
+    T_CONV_OUT,
+    T_KDA_Q,
+    T_KDA_K,
+    T_KDA_V,
+    T_KDA_Q_CONV,
+    T_KDA_K_CONV,
+    T_KDA_V_CONV,
+    T_KDA_DECAY_A,
+    T_KDA_DECAY_B,
+    T_KDA_GATE_A,
+    T_KDA_GATE_B,
+    T_KDA_BETA,
+    T_KDA_RATE,
+    T_KDA_BIAS,
+    T_KDA_NORM,
+    T_KDA_OUT,
+    T_Q_A,
+    T_Q_A_NORM,
+    T_Q_B,
+    T_KV_A,
+    T_KV_A_NORM,
+    T_KV_B,
+    T_K_B,
+    T_V_B,
     T_ATTN_QKV,
     T_ATTN_Q,
     T_ATTN_K,
@@ -68,6 +102,7 @@ enum tensor_id {
     T_INDEX_K,
     T_INDEX_Q_NORM,
     T_INDEX_K_NORM,
+    T_ATTN_GATE,
     T_ATTN_OUT,
     T_ATTN_OUT_BIAS,
     T_ATTN_SINKS,
@@ -81,6 +116,7 @@ enum tensor_id {
     T_FFN_GATE,
     T_FFN_UP,
     T_FFN_DOWN,
+    T_SHARED_GATE_UP,
     T_SHARED_GATE,
     T_SHARED_UP,
     T_SHARED_DOWN,
@@ -91,6 +127,7 @@ enum tensor_id {
     T_POST_FFN_NORM,
     T_ROUTER,
     T_ROUTER_BIAS,
+    T_CHOICE_BIAS,
     T_ROUTER_SCALE,
     T_EXPERT_SCALE,
     T_EXPERTS_GATE_UP,
@@ -114,6 +151,7 @@ enum tensor_id {
 /* How a tensor is stored and used. */
 enum tensor_form {
     FORM_VECTOR,  /* floats, always in memory: norms, biases, scales */
+    FORM_FLAT,    /* the same, in as many dimensions as the file likes */
     FORM_ROUTER,  /* a matrix, always in memory: routers, biases of experts */
     FORM_MATRIX,  /* read by every token */
     FORM_EXPERTS, /* one matrix per expert, of which a token reads some */
@@ -161,6 +199,16 @@ enum tensor_dim {
     DIM_NGRAM_TABLE, /* rows of the table */
     DIM_NGRAM_ROWS,  /* values of all rows of a token */
     DIM_NGRAM_CONV,
+    DIM_MAMBA_IN, /* gates, what the convolution runs over, and a number for each head */
+    DIM_EMBD_3,
+    DIM_KDA_LOW,  /* between two matrices, or what one matrix gives */
+    DIM_Q_LATENT, /* rank of the matrices of queries */
+    DIM_KV_A,     /* a latent key: its values, and those that rotate */
+    DIM_KV_LATENT,
+    DIM_KV_B, /* what all heads make of it: keys and values */
+    DIM_NOPE,
+    DIM_V_LATENT, /* values of a head */
+    DIM_GATE,     /* factors of attention's output */
     DIM_COUNT,
 };
 
@@ -192,6 +240,10 @@ enum tensor_fact {
     FACT_SHARED_EXPERT = 1 << 23,   /* all tokens use one expert more */
     FACT_ONE_STREAM = 1 << 24,      /* one residual stream, so the output has a norm */
     FACT_NGRAMS = 1 << 25,          /* the layer adds rows of the table of n-grams */
+    FACT_SHARED_GATE = 1 << 26,     /* which has a gate */
+    FACT_NEEDS_QK_NORM = 1 << 27,   /* queries and keys must have norms */
+    FACT_NEEDS_Q = 1 << 28,         /* queries must have one matrix */
+    FACT_MAMBA_NORM = 1 << 30,      /* Mamba's output is normed */
 };
 
 struct tensor_spec {
@@ -205,6 +257,8 @@ struct tensor_spec {
     enum tensor_id fused;    /* the tensor that may hold this one as a part; 0: none */
     const char *late;        /* the name in GGUF files of architectures with TRAIT_LATE_NAME */
     const char *plain; /* the name in snapshots of architectures without TRAIT_POST_NORMS */
+    uint64_t unless;   /* architectures with one of these traits do not have it */
+    enum tensor_id alias; /* has its place in snapshots that call both alike; 0: none */
 };
 
 const struct tensor_spec *tensor_spec(enum tensor_id id);
@@ -239,6 +293,10 @@ enum tensor_role {
     ROLE_NEEDED,
 };
 enum tensor_role tensor_role(const struct catalogue *c, enum tensor_id id, uint32_t layer);
+
+/* Returns the tensor of this id, or NULL if the file does not have it. */
+const struct tensor_info *tensor_own(const struct catalogue *c, enum tensor_id id,
+                                     uint32_t layer);
 
 /* Returns the fused tensor that holds this one as a part, or NULL if the file does not have
  * it. */

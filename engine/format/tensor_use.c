@@ -10,6 +10,7 @@
 
 #include "engine/format/tensor_use.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/format/catalogue_build.h"
@@ -66,17 +67,32 @@ static bool ends(const char *name, const char *const *list, size_t n)
     return false;
 }
 
+/* Whether "layers.N." of a snapshot is a layer that only drafts, with names of its own. */
+static bool is_draft_layer(const struct catalogue *c, const char *name)
+{
+    unsigned long n;
+    char *end;
+
+    if (strncmp(name, "layers.", 7) != 0)
+        return false;
+    n = strtoul(name + 7, &end, 10);
+    return *end == '.' && n >= c->hparams.n_layer &&
+           n < (unsigned long)c->hparams.n_layer + c->hparams.n_layer_draft;
+}
+
 static bool is_outside(const struct catalogue *c, const char *name)
 {
     uint32_t layer;
 
+    if (layer_suffix(name, c->hparams.n_layer + c->hparams.n_layer_draft, &layer) != NULL &&
+        layer >= c->hparams.n_layer)
+        return true;
     if (c->kind == CATALOGUE_GGUF)
-        return begins(name, outside_gguf, COUNT(outside_gguf)) ||
-               (layer_suffix(name, c->hparams.n_layer + c->hparams.n_layer_draft, &layer) !=
-                    NULL &&
-                layer >= c->hparams.n_layer);
+        return begins(name, outside_gguf, COUNT(outside_gguf));
     if (strncmp(name, "model.", 6) == 0)
         name += 6;
+    if (is_draft_layer(c, name))
+        return true;
     return begins(name, outside_snapshot, COUNT(outside_snapshot));
 }
 

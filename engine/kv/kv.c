@@ -15,6 +15,7 @@ static_assert(KV_PAGE % ATTN_BLOCK == 0, "a block of positions never straddles p
 
 struct kv_layer {
     struct kv_spec spec;
+    enum kv_type type_v;
     uint32_t k_run, v_run;     /* values rotated together, 0: none */
     size_t k_row, v_row;       /* bytes of one head */
     size_t k_stride, v_stride; /* bytes of one position, all heads */
@@ -41,8 +42,9 @@ struct kv {
 
 uint64_t kv_token_bytes(const struct kv_spec *spec, enum kv_type k, enum kv_type v)
 {
-    return spec->n_head_kv *
-           ((uint64_t)kv_row_bytes(k, spec->head_dim_k) + kv_row_bytes(v, spec->head_dim_v));
+    uint64_t v_row = spec->has_latent ? 0 : kv_row_bytes(v, spec->head_dim_v);
+
+    return spec->n_head_kv * ((uint64_t)kv_row_bytes(k, spec->head_dim_k) + v_row);
 }
 
 static enum kv_type index_type(enum kv_type k)
@@ -65,7 +67,7 @@ int kv_check_types(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k
 {
     for (uint32_t i = 0; i < n_layer; i++) {
         bool bad_k = k >= KV_Q8_0 && specs[i].head_dim_k % 32 != 0;
-        bool bad_v = v >= KV_Q8_0 && specs[i].head_dim_v % 32 != 0;
+        bool bad_v = (specs[i].has_latent ? k : v) >= KV_Q8_0 && specs[i].head_dim_v % 32 != 0;
 
         if (bad_k || bad_v)
             return err_set(
@@ -112,10 +114,13 @@ static int layer_new(struct kv_layer *l, const struct kv *kv, const struct kv_sp
     uint32_t whole = (kv->n_ctx + KV_PAGE - 1) / KV_PAGE * KV_PAGE;
 
     l->spec = *spec;
+    l->type_v = spec->has_latent ? kv->type_k : kv->type_v;
     l->k_run = run_of(kv->type_k, spec->head_dim_k);
-    l->v_run = run_of(kv->type_v, spec->head_dim_v);
+    l->v_run = run_of(l->type_v, spec->head_dim_v);
+    if (spec->has_latent) /* runs that both consist of */
+        l->k_run = l->v_run = run_of(kv->type_k, spec->head_dim_k | spec->head_dim_v);
     l->k_row = kv_row_bytes(kv->type_k, spec->head_dim_k);
-    l->v_row = kv_row_bytes(kv->type_v, spec->head_dim_v);
+    l->v_row = spec->has_latent ? 0 : kv_row_bytes(l->type_v, spec->head_dim_v);
     l->k_stride = l->k_row * spec->n_head_kv;
     l->v_stride = l->v_row * spec->n_head_kv;
     l->n_slot = spec->is_sliding ? kv->n_slot : whole;
@@ -126,6 +131,8 @@ static int layer_new(struct kv_layer *l, const struct kv *kv, const struct kv_sp
     if (reserve(&l->k, l->k_bytes, spec->is_sliding, e) != 0 ||
         (l->index_bytes > 0 && reserve(&l->index, l->index_bytes, false, e) != 0))
         return -1;
+    if (spec->has_latent)
+        return 0;
     return reserve(&l->v, l->v_bytes, spec->is_sliding, e);
 }
 
@@ -269,15 +276,17 @@ void kv_write(struct kv *kv, const struct kernels *kern, uint32_t layer, uint32_
     struct kv_layer *l = &kv->layers[layer];
     uint32_t slot = l->spec.is_sliding ? pos % l->n_slot : pos;
     unsigned char *to_k = l->k + slot * l->k_stride;
-    unsigned char *to_v = l->v + slot * l->v_stride;
+    unsigned char *to_v = l->spec.has_latent ? NULL : l->v + slot * l->v_stride;
 
     if (l->k_run > 0)
         kern->rotate(k, (size_t)l->spec.n_head_kv * l->spec.head_dim_k, l->k_run);
-    if (l->v_run > 0)
+    if (l->v_run > 0 && !l->spec.has_latent)
         kern->rotate(v, (size_t)l->spec.n_head_kv * l->spec.head_dim_v, l->v_run);
     for (uint32_t h = 0; h < l->spec.n_head_kv; h++) {
         kern->kv_store(kv->type_k, k + (size_t)h * l->spec.head_dim_k, l->spec.head_dim_k,
                        to_k + h * l->k_row);
+        if (l->spec.has_latent)
+            continue;
         kern->kv_store(kv->type_v, v + (size_t)h * l->spec.head_dim_v, l->spec.head_dim_v,
                        to_v + h * l->v_row);
     }
@@ -299,6 +308,8 @@ const void *kv_values(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_
     const struct kv_layer *l = &kv->layers[layer];
     uint32_t slot = l->spec.is_sliding ? pos % l->n_slot : pos;
 
+    if (l->spec.has_latent)
+        return kv_keys(kv, layer, pos, head, stride);
     *stride = l->v_stride;
     return l->v + slot * l->v_stride + head * l->v_row;
 }
@@ -329,9 +340,9 @@ enum kv_type kv_type_k(const struct kv *kv)
     return kv->type_k;
 }
 
-enum kv_type kv_type_v(const struct kv *kv)
+enum kv_type kv_type_v(const struct kv *kv, uint32_t layer)
 {
-    return kv->type_v;
+    return kv->layers[layer].type_v;
 }
 
 uint32_t kv_run_k(const struct kv *kv, uint32_t layer)
@@ -568,7 +579,7 @@ static int resize_global(struct kv *kv, uint32_t n_ctx, struct err *e)
         if (l->spec.is_sliding)
             continue;
         if (resize_pages(&l->k, &l->k_bytes, l->k_stride * n_slot, e) != 0 ||
-            resize_pages(&l->v, &l->v_bytes, l->v_stride * n_slot, e) != 0 ||
+            (l->v != NULL && resize_pages(&l->v, &l->v_bytes, l->v_stride * n_slot, e) != 0) ||
             (l->index_row > 0 &&
              resize_pages(&l->index, &l->index_bytes,
                           l->index_row * (n_slot / l->spec.index_block), e) != 0))

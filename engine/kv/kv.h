@@ -40,6 +40,7 @@ struct kv_spec {
     uint32_t n_head_kv, head_dim_k, head_dim_v;
     uint32_t index_dim;   /* values of an index key; 0: none.  Only of global layers */
     uint32_t index_block; /* positions that share one; divides KV_PAGE */
+    bool has_latent; /* the value is the beginning of the key and is not stored */
 };
 
 struct kv;
@@ -108,7 +109,7 @@ void kv_index_write(struct kv *kv, const struct kernels *kern, uint32_t layer, u
 const void *kv_index_keys(const struct kv *kv, uint32_t layer, uint32_t block);
 
 enum kv_type kv_type_k(const struct kv *kv);
-enum kv_type kv_type_v(const struct kv *kv);
+enum kv_type kv_type_v(const struct kv *kv, uint32_t layer);
 
 /*
  * The length of the runs in which a layer's keys or values are rotated, for kernels.rotate; 0

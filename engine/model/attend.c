@@ -114,7 +114,7 @@ static void attend_block(const struct attend_job *j, struct item *a, uint32_t g,
     uint32_t head_kv = (a->group + g) * j->n_q / (layer->n_head / layer->n_head_kv);
     size_t i = place(j, a, g, c, 1);
     struct attn_block b = { .k_type = kv_type_k(kv),
-                            .v_type = kv_type_v(kv),
+                            .v_type = kv_type_v(kv, layer->kv_layer),
                             .n_pos = end - at,
                             .n_q = (size_t)n_col * j->n_q,
                             .dk = layer->head_dim_k,

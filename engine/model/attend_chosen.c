@@ -38,7 +38,7 @@ static void attend_run(const struct chosen_job *j, struct item *a, uint32_t at, 
     const struct kv *kv = j->f->p.kv;
     uint32_t head_kv = a->head / (layer->n_head / layer->n_head_kv);
     struct attn_block b = { .k_type = kv_type_k(kv),
-                            .v_type = kv_type_v(kv),
+                            .v_type = kv_type_v(kv, layer->kv_layer),
                             .n_pos = end - at,
                             .n_q = j->n_q,
                             .dk = layer->head_dim_k,

@@ -64,7 +64,7 @@ static uint32_t first_seen(const struct layer_desc *layer, uint32_t pos)
 static void load_rows(struct item *a, uint32_t at, bool is_value)
 {
     const struct kv *kv = a->f->p.kv;
-    enum kv_type type = is_value ? kv_type_v(kv) : kv_type_k(kv);
+    enum kv_type type = is_value ? kv_type_v(kv, a->layer->kv_layer) : kv_type_k(kv);
     size_t n = is_value ? a->layer->head_dim_v : a->layer->head_dim_k, stride;
     uint32_t from = first_seen(a->layer, a->pos + a->place);
     uint32_t to = a->pos + a->place + a->n_col; /* the position after the last */

@@ -28,6 +28,7 @@ struct delta_job {
     const struct delta_hparams *d;
     uint32_t n_k, n_v, n_channel; /* keys and values of all heads; 2 * n_k + n_v */
     struct recurrent_side from, to;
+    struct conv conv;
 };
 
 /* Take the row of a joined projection apart: it has q, k, v and z of a key head, then of the
@@ -93,32 +94,6 @@ static int project(struct delta_job *j, struct err *e)
     return 0;
 }
 
-/* The input of the convolution `back` positions before column c. */
-static const float *input_at(const struct delta_job *j, uint32_t c, uint32_t back)
-{
-    uint32_t n_past = j->d->conv_width - 1;
-
-    return back <= c ? j->f->mix + (size_t)(c - back) * j->n_channel
-                     : j->from.past + (size_t)(n_past + c - back) * j->n_channel;
-}
-
-/* out[i] = sum over the filter of channel i, whose last value belongs to column c. */
-static void convolve(const struct delta_job *j, uint32_t c, float *out)
-{
-    uint32_t width = j->d->conv_width;
-    const float *input[MAX_CONV_WIDTH], *w = j->layer->delta_conv.w;
-
-    for (uint32_t t = 0; t < width; t++)
-        input[t] = input_at(j, c, width - 1 - t);
-    for (uint32_t i = 0; i < j->n_channel; i++, w += width) {
-        float sum = 0;
-
-        for (uint32_t t = 0; t < width; t++)
-            sum += w[t] * input[t][i];
-        out[i] = sum;
-    }
-}
-
 static void unit_heads(const struct delta_job *j, float *x, float by)
 {
     const struct kernels *kern = j->f->p.kernels;
@@ -130,12 +105,6 @@ static void unit_heads(const struct delta_job *j, float *x, float by)
     kern->scale(x, by, j->n_k);
 }
 
-/* log(1 + exp(x)) */
-static float softplus(float x)
-{
-    return x > 20 ? x : log1pf(expf(x));
-}
-
 static void mix_col(void *ctx, uint32_t c)
 {
     const struct delta_job *j = ctx;
@@ -145,7 +114,7 @@ static void mix_col(void *ctx, uint32_t c)
     float *beta = f->beta + (size_t)c * n_head, *decay = f->decay + (size_t)c * n_head;
     float unit = 1 / sqrtf((float)j->d->head_dim_k);
 
-    convolve(j, c, conv);
+    conv_apply(&j->conv, c, 0, j->n_channel, j->layer->delta_conv.w, conv);
     f->p.kernels->sigmoid_mul(conv, conv, j->n_channel);
     unit_heads(j, conv, unit * unit);
     unit_heads(j, conv + j->n_k, unit);
@@ -154,16 +123,6 @@ static void mix_col(void *ctx, uint32_t c)
         decay[h] =
             expf(j->layer->delta_decay.w[h] * softplus(decay[h] + j->layer->delta_bias.w[h]));
     }
-}
-
-/* Keep the last inputs for the next pass. */
-static void keep_past(const struct delta_job *j)
-{
-    uint32_t n_past = j->d->conv_width - 1, n = j->f->n_col;
-
-    for (uint32_t t = 0; t < n_past; t++)
-        memcpy(j->to.past + (size_t)t * j->n_channel, input_at(j, n - 1, n_past - 1 - t),
-               j->n_channel * sizeof(float));
 }
 
 static void run_head(const struct delta_job *j, uint32_t h)
@@ -222,11 +181,12 @@ int forward_delta(struct forward *f, const struct layer_desc *layer, struct err 
     j.n_v = d->n_head_v * d->head_dim_v;
     j.n_channel = 2 * j.n_k + j.n_v;
     recurrent_sides(kv_recurrent(f->p.kv), layer->recurrent_layer, &j.from, &j.to);
+    j.conv = conv_of(f, f->mix, &j.from, &j.to);
     if (project(&j, e) != 0)
         return -1;
     start = clock_ns();
     forward_each_col(f, mix_col, &j);
-    keep_past(&j);
+    conv_keep(&j.conv);
     pool_run(f->p.pool, pool_parts(f->p.pool, d->n_head_v), run_heads, &j);
     forward_each_col(f, gate_col, &j);
     f->attention_ns += clock_ns() - start;

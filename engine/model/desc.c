@@ -97,6 +97,25 @@ static const struct member layer_mats[] = {
     { T_DELTA_BETA, offsetof(struct layer_desc, delta_beta) },
     { T_DELTA_ALPHA, offsetof(struct layer_desc, delta_alpha) },
     { T_DELTA_OUT, offsetof(struct layer_desc, delta_out) },
+    { T_MAMBA_IN, offsetof(struct layer_desc, delta_qkvz) },
+    { T_MAMBA_OUT, offsetof(struct layer_desc, delta_out) },
+    { T_CONV_IN, offsetof(struct layer_desc, delta_qkvz) },
+    { T_CONV_OUT, offsetof(struct layer_desc, delta_out) },
+    { T_KDA_Q, offsetof(struct layer_desc, kda_q) },
+    { T_KDA_K, offsetof(struct layer_desc, kda_k) },
+    { T_KDA_V, offsetof(struct layer_desc, kda_v) },
+    { T_KDA_DECAY_A, offsetof(struct layer_desc, kda_decay_a) },
+    { T_KDA_DECAY_B, offsetof(struct layer_desc, kda_decay_b) },
+    { T_KDA_GATE_A, offsetof(struct layer_desc, kda_gate_a) },
+    { T_KDA_GATE_B, offsetof(struct layer_desc, kda_gate_b) },
+    { T_KDA_BETA, offsetof(struct layer_desc, delta_beta) },
+    { T_KDA_OUT, offsetof(struct layer_desc, delta_out) },
+    { T_KV_A, offsetof(struct layer_desc, kv_a) },
+    { T_Q_A, offsetof(struct layer_desc, q_a) },
+    { T_Q_B, offsetof(struct layer_desc, q_b) },
+    { T_K_B, offsetof(struct layer_desc, k_b) },
+    { T_V_B, offsetof(struct layer_desc, v_b) },
+    { T_ATTN_GATE, offsetof(struct layer_desc, gate_out) },
     { T_ATTN_Q, offsetof(struct layer_desc, q) },
     { T_ATTN_OUT, offsetof(struct layer_desc, o) },
     { T_FFN_GATE, offsetof(struct layer_desc, gate) },
@@ -141,6 +160,22 @@ static const struct member layer_vecs[] = {
     { T_DELTA_DECAY, offsetof(struct layer_desc, delta_decay) },
     { T_DELTA_BIAS, offsetof(struct layer_desc, delta_bias) },
     { T_DELTA_NORM, offsetof(struct layer_desc, delta_norm) },
+    { T_MAMBA_CONV, offsetof(struct layer_desc, delta_conv) },
+    { T_MAMBA_CONV_BIAS, offsetof(struct layer_desc, conv_bias) },
+    { T_MAMBA_BIAS, offsetof(struct layer_desc, delta_bias) },
+    { T_MAMBA_DECAY, offsetof(struct layer_desc, delta_decay) },
+    { T_MAMBA_SKIP, offsetof(struct layer_desc, mamba_skip) },
+    { T_MAMBA_NORM, offsetof(struct layer_desc, delta_norm) },
+    { T_CONV_FILTER, offsetof(struct layer_desc, delta_conv) },
+    { T_KDA_Q_CONV, offsetof(struct layer_desc, kda_q_conv) },
+    { T_KDA_K_CONV, offsetof(struct layer_desc, kda_k_conv) },
+    { T_KDA_V_CONV, offsetof(struct layer_desc, kda_v_conv) },
+    { T_KDA_RATE, offsetof(struct layer_desc, delta_decay) },
+    { T_KDA_BIAS, offsetof(struct layer_desc, delta_bias) },
+    { T_KDA_NORM, offsetof(struct layer_desc, delta_norm) },
+    { T_Q_A_NORM, offsetof(struct layer_desc, q_a_norm) },
+    { T_KV_A_NORM, offsetof(struct layer_desc, kv_a_norm) },
+    { T_CHOICE_BIAS, offsetof(struct layer_desc, experts.choice_bias) },
     { T_SHARED_ROUTER, offsetof(struct layer_desc, experts.shared_router) },
     { T_ROUTER_BIAS, offsetof(struct layer_desc, experts.router_bias) },
     { T_EXPERTS_GATE_UP_BIAS, offsetof(struct layer_desc, experts.gate_up_bias) },
@@ -199,6 +234,14 @@ static void describe_experts(struct finder *f, const struct hparams *hp, struct 
     x->is_beside = rule == EXPERTS_BESIDE;
     x->keeps_weights = hp->keeps_expert_weights;
     x->limit = hp->swiglu_limit;
+    x->is_routed = rule == EXPERTS_ROUTED;
+    x->is_shared = rule == EXPERTS_QWEN_SHARED || (x->is_routed && hp->layers[l].n_ff > 0);
+    x->score = hp->router_score;
+    x->n_group = hp->n_expert_group;
+    x->n_group_used = hp->n_expert_group_used;
+    x->groups_by_max = hp->groups_by_max;
+    x->factor = hp->expert_factor;
+    x->guard = hp->expert_guard;
     x->n_expert = hp->n_expert;
     x->n_used = hp->n_expert_used;
     x->n_ff = hp->n_ff_expert;
@@ -214,10 +257,24 @@ static void describe_experts(struct finder *f, const struct hparams *hp, struct 
     choose_biases(f, x, rule);
     if (x->gate_up != NULL)
         return;
-    if (f->failed || x->gate->type == x->up->type)
+    if (f->failed || x->gate == NULL || x->gate->type == x->up->type)
         return;
     err_set(f->e, ERR_UNSUPPORTED, "has another type than the experts' gate");
     fail_at(f, x->up);
+}
+
+/* The matrices that lead from the latent vector to heads, and from heads to it.  Old files and
+ * snapshots have one tensor with the rows of keys and then of values of each head; it is read
+ * twice. */
+static void describe_latent(struct finder *f, struct layer_desc *layer, uint32_t l)
+{
+    struct mat both = find_mat(f, T_KV_B, l);
+
+    if (layer->k_b.tensor == NULL && layer->v_b.tensor == NULL) {
+        layer->k_b = layer->v_b = both;
+        layer->has_joined_kv_b = true;
+    }
+    layer->k_b.n_head = layer->v_b.n_head = layer->n_head;
 }
 
 /* A delta net has its projections joined or apart.  The joined one is not read if both others
@@ -228,6 +285,16 @@ static void choose_projections(struct layer_desc *layer)
         layer->delta_qkvz = (struct mat){ 0 };
     else
         layer->delta_qkv = layer->delta_z = (struct mat){ 0 };
+}
+
+/* Of the tensors for one member, a layer has at most one. */
+static void add_vec(struct finder *f, struct layer_desc *layer, const struct member *m,
+                    uint32_t l)
+{
+    struct vec v = find_vec(f, m->id, l);
+
+    if (v.tensor != NULL)
+        *(struct vec *)member_of(layer, m) = v;
 }
 
 static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
@@ -244,7 +311,13 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
     layer->head_dim_v = from->head_dim_v;
     layer->n_ff = from->n_ff;
     layer->is_ropeless = from->is_ropeless;
+    layer->attends = from->attends;
     layer->is_recurrent = from->is_recurrent;
+    layer->is_latent = hp->latent.n_latent > 0 && from->attends;
+    layer->has_late_norms = arch_has(hp->arch, TRAIT_LATE_QK_NORM);
+    layer->has_unit_norms = arch_has(hp->arch, TRAIT_UNIT_NORMS);
+    layer->is_parallel = arch_has(hp->arch, TRAIT_PARALLEL);
+    layer->out_gate = from->attends ? hp->arch->gate : GATE_NONE;
     layer->is_gated = arch_has(hp->arch, TRAIT_DELTA) && !from->is_recurrent;
     layer->is_indexed = hp->index.n_head > 0 && !from->is_recurrent;
     layer->has_v_norm = arch_has(hp->arch, TRAIT_V_NORM);
@@ -255,15 +328,21 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
             *(struct mat *)member_of(layer, &layer_mats[i]) = m;
     }
     for (size_t i = 0; i < N_MEMBER(layer_vecs); i++)
-        *(struct vec *)member_of(layer, &layer_vecs[i]) = find_vec(f, layer_vecs[i].id, l);
-    layer->v_is_k = layer->owns_kv && layer->v.tensor == NULL;
+        add_vec(f, layer, &layer_vecs[i], l);
+    layer->v_is_k = layer->owns_kv && layer->v.tensor == NULL && !layer->is_latent;
+    if (arch_has(hp->arch, TRAIT_ONE_BLOCK) && !from->attends && !from->is_recurrent) {
+        layer->ffn_norm = layer->attn_norm; /* the layer's only norm */
+        layer->attn_norm = (struct vec){ 0 };
+    }
     /* One tensor has the rows of all layers. */
     layer->ple_proj = find_mat(f, T_PER_LAYER_PROJ, l);
     layer->ple_proj.n_row = d->n_embd_per_layer;
     layer->ple_proj.row0 = (uint64_t)l * d->n_embd_per_layer;
-    if (layer->is_recurrent)
+    if (layer->is_recurrent && d->recurrence == RECUR_DELTA)
         choose_projections(layer);
-    if (hp->n_expert > 0)
+    if (layer->is_latent)
+        describe_latent(f, layer, l);
+    if (hp->n_expert > 0 && from->has_experts)
         describe_experts(f, hp, &layer->experts, l);
 }
 
@@ -282,9 +361,12 @@ static void assign_kv(struct model_desc *d)
         bool is_sliding = d->hp->layers[l].is_sliding;
 
         if (d->hp->layers[l].is_recurrent) {
-            layer->kind = MW_LAYER_RECURRENT;
             layer->recurrent_layer = d->recurrent.n_layer++;
             d->last_kv_layer = l;
+        }
+        if (!d->hp->layers[l].attends) {
+            layer->kind =
+                d->hp->layers[l].is_recurrent ? MW_LAYER_RECURRENT : MW_LAYER_FEED_FORWARD;
             continue;
         }
         layer->owns_kv = l < first_shared;
@@ -332,8 +414,7 @@ static int make_kv_specs(struct model_desc *d, struct err *e)
     const struct delta_hparams *delta = &d->hp->delta;
 
     d->recurrent.n_past = delta->conv_width > 0 ? delta->conv_width - 1 : 0;
-    d->recurrent.n_channel =
-        2 * delta->n_head_k * delta->head_dim_k + delta->n_head_v * delta->head_dim_v;
+    d->recurrent.n_channel = delta->n_channel;
     d->recurrent.n_head = delta->n_head_v;
     d->recurrent.head_dim_k = delta->head_dim_k;
     d->recurrent.head_dim_v = delta->head_dim_v;
@@ -347,6 +428,7 @@ static int make_kv_specs(struct model_desc *d, struct err *e)
             d->kv_specs[layer->kv_layer] =
                 (struct kv_spec){ .is_sliding = layer->is_sliding && layer->window > 0,
                                   .n_head_kv = layer->n_head_kv,
+                                  .has_latent = layer->is_latent,
                                   .head_dim_k = layer->head_dim_k,
                                   .head_dim_v = layer->head_dim_v,
                                   .index_dim = layer->is_indexed ? d->hp->index.head_dim : 0,
@@ -379,6 +461,7 @@ static void add_span(struct span_list *list, struct mat *m)
             .row_bytes = row_bytes,
             .n_row = m->n_row,
             .layer = list->layer,
+            .is_by_head = m->n_head > 0,
             .in_prompt = list->in_prompt,
         };
     list->n++;
@@ -519,6 +602,15 @@ static int check_use(struct model_desc *d, struct err *e)
 
 /* --- the whole --- */
 
+static enum recurrence recurrence_of(const struct arch *a)
+{
+    return arch_has(a, TRAIT_DELTA)        ? RECUR_DELTA
+           : arch_has(a, TRAIT_MAMBA)      ? RECUR_MAMBA
+           : arch_has(a, TRAIT_SHORT_CONV) ? RECUR_CONV
+           : arch_has(a, TRAIT_KDA)        ? RECUR_KDA
+                                           : RECUR_NONE;
+}
+
 int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
 {
     const struct hparams *hp = &c->hparams;
@@ -543,11 +635,17 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
     d->embd_scale = hp->embd_scale;
     d->residual_scale = hp->residual_scale;
     d->logit_scale = hp->logit_scale;
-    d->act = arch_has(hp->arch, TRAIT_GELU) ? ACT_KIND_GELU : ACT_KIND_SILU;
+    d->act = arch_has(hp->arch, TRAIT_GELU)    ? ACT_KIND_GELU
+             : arch_has(hp->arch, TRAIT_RELU2) ? ACT_KIND_RELU2
+                                               : ACT_KIND_SILU;
+    d->recurrence = recurrence_of(hp->arch);
+    d->has_mean_norms = arch_has(hp->arch, TRAIT_MEAN_NORM);
+    d->has_unit_embd = arch_has(hp->arch, TRAIT_UNIT_NORMS);
     d->attn_scale = hp->attn_scale;
     d->softcap_attn = hp->softcap_attn;
     d->softcap_final = hp->softcap_final;
     d->rms_eps = hp->rms_eps;
+    d->post_eps = hp->post_eps;
     assign_kv(d);
     place_others(d);
 

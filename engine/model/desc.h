@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
+#include "engine/format/arch.h"
 #include "engine/format/catalogue.h"
 #include "engine/kv/kv.h"
 #include "engine/stream/stream.h"
@@ -25,6 +26,8 @@ struct mat {
     uint64_t row0; /* first row: fused tensors are used in slices */
     uint32_t n_row;
     uint32_t n_k;  /* row length */
+    uint32_t n_head; /* 0: every row is multiplied with one column; else the rows of a head with
+                        a part of it, see forward_mul_heads() */
     uint32_t span; /* index in the order of the pass, set by desc_spans() */
 };
 
@@ -42,6 +45,13 @@ struct experts_desc {
     bool keeps_weights;  /* softmax over all experts; else the chosen ones' sum is 1 */
     bool rows_alternate; /* gate_up has rows of gate and up in turn; else gate's come first */
     float limit;         /* clamp of gate and up, see forward_clamped_mul(); 0: none */
+    bool is_routed;      /* scores, bias and groups as in choose_routed() */
+    bool is_shared; /* beside a dense branch that is one more expert; its gate may be absent */
+    enum router_score score;
+    uint32_t n_group, n_group_used;
+    bool groups_by_max;
+    float factor, guard;
+    struct vec choice_bias; /* [n_expert] added to scores for the choice only */
     struct vec router;   /* [n_expert][n_embd] */
     struct vec router_bias;        /* [n_expert] */
     struct vec router_scale;       /* [n_embd] */
@@ -61,7 +71,7 @@ struct experts_desc {
 /* Weights of experts that are not in rows are unpacked in pieces of this size. */
 #define UNPACK_BYTES (32 * 1024)
 
-enum { N_END_MAT = 3, N_STATE_MAT = 14, N_LAYER_MAT = 25 };
+enum { N_END_MAT = 3, N_STATE_MAT = 22, N_LAYER_MAT = 38 };
 
 /*
  * The mixer of several residual streams (streams.c): it makes the input of a branch from all of
@@ -81,8 +91,16 @@ struct layer_desc {
     bool v_is_k;       /* values are the keys before norm and rope */
     bool has_v_norm;   /* values are normed without weights */
     bool is_ropeless;  /* queries and keys do not rotate */
-    bool is_recurrent; /* a gated delta net (delta.c) instead of attention */
+    bool attends;      /* it has attention */
+    bool is_recurrent; /* a part of model_desc.recurrence instead of attention, or beside it */
     bool is_indexed;   /* attention reads the blocks that its index keys choose (index.c) */
+    bool is_latent;    /* keys and values are one latent vector (latent.c) */
+    bool has_late_norms;  /* queries and keys are normed after rope */
+    bool has_unit_norms;  /* they are normed without weights, if there are none */
+    bool is_parallel;     /* the feed-forward reads what attention reads */
+    bool has_joined_kv_b; /* k_b and v_b are both the same tensor, with keys and values in turn
+                           */
+    enum gate_rule out_gate; /* of attention's output, from a matrix of its own */
     bool is_gated; /* each head of q is followed by gates, and its output times their sigmoid */
     uint32_t n_head, n_head_kv, head_dim_k, head_dim_v;
     uint32_t n_ff;     /* 0: experts only */
@@ -101,7 +119,11 @@ struct layer_desc {
     struct vec bias_gate, bias_up, bias_down;
     struct vec delta_conv;              /* [2 * keys + values][conv_width] */
     struct vec delta_decay, delta_bias; /* [n_head_v] */
-    struct vec delta_norm;              /* [head_dim_v] */
+    struct vec delta_norm;              /* [head_dim_v]; Mamba-2: [n_head_v * head_dim_v] */
+    struct vec conv_bias;               /* [n_channel] of Mamba-2 */
+    struct vec mamba_skip;              /* [n_head_v] */
+    struct vec kda_q_conv, kda_k_conv, kda_v_conv; /* [n_head_v * head_dim_v][conv_width] */
+    struct vec q_a_norm, kv_a_norm;                /* of latent attention */
     struct vec sinks;                   /* [n_head] scores that take weight and have no value */
     struct vec out_scale;               /* one factor for the residual stream, at the end */
     /* The matrices that are streamed, in the order in which a pass multiplies with them.  Only
@@ -109,11 +131,14 @@ struct layer_desc {
     union {
         struct {
             /* The first N_STATE_MAT write keys, values and recurrent state.  A delta net has
-             * qkvz, or qkv and z; and ba, or beta and alpha. */
+             * qkvz, or qkv and z; and ba, or beta and alpha.  Mamba-2 and short convolutions
+             * have their joined projection as qkvz. */
             struct mat ngram_key, ngram_value, attn_mix_down, attn_mix_up;
-            struct mat k, v, index_k, delta_qkvz, delta_qkv, delta_z;
-            struct mat delta_ba, delta_beta, delta_alpha, delta_out;
-            struct mat index_q, q, o, ffn_mix_down, ffn_mix_up, gate, up, down;
+            struct mat k, v, index_k, kv_a, kda_q, kda_k, kda_v;
+            struct mat delta_qkvz, delta_qkv, delta_z, delta_ba, delta_beta, delta_alpha;
+            struct mat kda_decay_a, kda_decay_b, kda_gate_a, kda_gate_b, delta_out;
+            struct mat index_q, q_a, q_b, q, k_b, gate_out, v_b, o;
+            struct mat ffn_mix_down, ffn_mix_up, gate, up, down;
             struct mat ple_proj, ple_gate, ple_out; /* per-layer input */
         };
         struct mat mats[N_LAYER_MAT];
@@ -125,7 +150,10 @@ _Static_assert(offsetof(struct layer_desc, experts) - offsetof(struct layer_desc
                    N_LAYER_MAT * sizeof(struct mat),
                "every matrix of a layer is one of mats[]");
 
-enum act_kind { ACT_KIND_SILU, ACT_KIND_GELU };
+enum act_kind { ACT_KIND_SILU, ACT_KIND_GELU, ACT_KIND_RELU2 };
+
+/* What recurrent layers are. */
+enum recurrence { RECUR_NONE, RECUR_DELTA, RECUR_MAMBA, RECUR_CONV, RECUR_KDA };
 
 struct model_desc {
     const struct catalogue *catalogue;
@@ -133,8 +161,11 @@ struct model_desc {
     uint32_t n_layer, n_embd, n_vocab, n_embd_per_layer;
     uint32_t n_stream; /* residual streams; 1: without mixers */
     float embd_scale, residual_scale, logit_scale;
-    float attn_scale, softcap_attn, softcap_final, rms_eps;
+    float attn_scale, softcap_attn, softcap_final, rms_eps, post_eps;
     enum act_kind act;
+    enum recurrence recurrence;
+    bool has_mean_norms;      /* norms subtract the mean */
+    bool has_unit_embd;       /* embeddings are normed */
     uint32_t n_kv;            /* layers that own keys and values */
     uint32_t last_kv_layer;   /* with KV or recurrent state; after it, only tokens with
                                  requested logits continue */
@@ -163,6 +194,12 @@ struct model_desc {
 int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e);
 void desc_free(struct model_desc *d);
 
+/* The first tensor that an expert's input is multiplied with. */
+static inline const struct tensor_info *experts_inner(const struct experts_desc *x)
+{
+    return x->gate_up != NULL ? x->gate_up : x->gate != NULL ? x->gate : x->up;
+}
+
 /* Number of matrices of layer l that a prompt pass uses.  After the last keys and values, a
  * prompt token computes nothing that other tokens read. */
 uint32_t desc_n_prompt_mat(const struct model_desc *d, uint32_t l);
@@ -170,7 +207,8 @@ uint32_t desc_n_prompt_mat(const struct model_desc *d, uint32_t l);
  * last layer that writes those, fewer columns may go on. */
 static inline bool desc_joins_queries(const struct model_desc *d, uint32_t l)
 {
-    return d->layers[l].owns_kv && !d->layers[l].is_recurrent && l != d->last_kv_layer;
+    return d->layers[l].owns_kv && !d->layers[l].is_recurrent && !d->layers[l].is_latent &&
+           l != d->last_kv_layer;
 }
 
 /*

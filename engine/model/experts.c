@@ -168,6 +168,82 @@ static void choose(const struct experts_desc *x, float *p)
     }
 }
 
+/* Leave the best groups of experts in the choice: others get -INFINITY. */
+static void mask_groups(const struct experts_desc *x, float *choice)
+{
+    uint32_t n = x->n_expert / x->n_group, n_left = x->n_group_used;
+    float score[MAX_EXPERT_GROUP];
+
+    for (uint32_t g = 0; g < x->n_group; g++) {
+        float first = -INFINITY, second = -INFINITY;
+
+        for (uint32_t i = g * n; i < (g + 1) * n; i++) {
+            if (choice[i] > first) {
+                second = first;
+                first = choice[i];
+            } else if (choice[i] > second) {
+                second = choice[i];
+            }
+        }
+        score[g] = x->groups_by_max || n == 1 ? first : first + second;
+    }
+    for (uint32_t g; n_left > 0; n_left--) {
+        g = 0;
+        for (uint32_t i = 1; i < x->n_group; i++)
+            if (score[g] == INFINITY || (score[i] > score[g] && score[i] != INFINITY))
+                g = i;
+        score[g] = INFINITY; /* marks it as chosen */
+    }
+    for (uint32_t i = 0; i < x->n_group * n; i++)
+        if (score[i / n] != INFINITY)
+            choice[i] = -INFINITY;
+}
+
+/* Turn the products p[n_expert] into scores, all of which are above 0 or equal to it. */
+static void score_experts(const struct experts_desc *x, float *p)
+{
+    float top = -INFINITY, all = 0;
+
+    for (uint32_t i = 0; i < x->n_expert; i++)
+        top = fmaxf(top, p[i]);
+    for (uint32_t i = 0; i < x->n_expert; i++) {
+        p[i] = x->score == SCORE_SIGMOID ? 1 / (1 + expf(-p[i])) : expf(p[i] - top);
+        all += p[i];
+    }
+    for (uint32_t i = 0; x->score == SCORE_SOFTMAX && i < x->n_expert; i++)
+        p[i] /= all;
+}
+
+/*
+ * The weights of the experts in p, from their products: n_used experts have the best scores
+ * plus biases, in the best groups.  Their weights are their scores, divided by the sum of those
+ * unless keeps_weights, times a factor.  choice: scratch for n_expert values.
+ */
+static void choose_routed(const struct experts_desc *x, float *p, float *choice)
+{
+    float sum = 0;
+
+    score_experts(x, p);
+    for (uint32_t i = 0; i < x->n_expert; i++)
+        choice[i] = p[i] + (x->choice_bias.w != NULL ? x->choice_bias.w[i] : 0);
+    if (x->n_group > 1)
+        mask_groups(x, choice);
+    for (uint32_t n_left = x->n_used; n_left > 0; n_left--) {
+        uint32_t best = 0;
+
+        for (uint32_t i = 1; i < x->n_expert; i++)
+            if (choice[best] == INFINITY || (choice[i] > choice[best] && choice[i] != INFINITY))
+                best = i;
+        choice[best] = INFINITY; /* marks it as chosen */
+    }
+    for (uint32_t i = 0; i < x->n_expert; i++) {
+        p[i] = choice[i] == INFINITY ? p[i] : 0;
+        sum += p[i];
+    }
+    for (uint32_t i = 0; i < x->n_expert; i++)
+        p[i] *= x->keeps_weights ? x->factor : x->factor / (sum + x->guard);
+}
+
 /* Set the moe_weight of one column, and moe_h, the input of the experts. */
 static void route_col(void *ctx, uint32_t c)
 {
@@ -183,7 +259,10 @@ static void route_col(void *ctx, uint32_t c)
     forward_mul_resident(kern, x->router.w, x->n_expert, z, d->n_embd, p);
     if (x->router_bias.w != NULL)
         kern->add(p, x->router_bias.w, x->n_expert);
-    choose(x, p);
+    if (x->is_routed)
+        choose_routed(x, p, f->moe_choose + (size_t)c * x->n_expert);
+    else
+        choose(x, p);
     if (x->is_beside)
         kern->rms_norm(f->x + (size_t)c * d->n_embd, x->pre_norm.w, d->n_embd, d->rms_eps, z);
 }
@@ -264,6 +343,8 @@ static void act_col(void *ctx, uint32_t i)
         clamped_mul(kern, gate, up, n, x->limit);
     else if (j->f->p.desc->act == ACT_KIND_GELU)
         kern->gelu_mul(gate, up, n);
+    else if (j->f->p.desc->act == ACT_KIND_RELU2)
+        relu2(gate, n);
     else
         kern->silu_mul(gate, up, n);
 }
@@ -291,6 +372,8 @@ static void run_expert(struct forward *f, const struct layer_desc *layer,
         forward_mul_expert(f, x->gate_up, part, 2 * n_ff, f->h, n_embd, n_col, f->gate,
                            2 * n_ff);
         part += x->gate_up->layout == LAYOUT_SPLIT ? 2 : 1;
+    } else if (x->gate == NULL) { /* there is one product, in the place of the gate's */
+        forward_mul_expert(f, x->up, part++, n_ff, f->h, n_embd, n_col, f->gate, 2 * n_ff);
     } else {
         forward_mul_expert(f, x->gate, part++, n_ff, f->h, n_embd, n_col, f->gate, 2 * n_ff);
         forward_mul_expert(f, x->up, part++, n_ff, f->h, n_embd, n_col, f->gate + n_ff,
@@ -372,15 +455,18 @@ static int run_group(struct group *g, struct err *e)
     return 0;
 }
 
-/* y = sigmoid(r.h) * y + sum of experts, with the expert that all tokens share in y. */
+/* y = sigmoid(r.h) * y + sum of experts, with the expert that all tokens share in y.  Without r
+ * it has no factor. */
 static void add_shared(const struct forward *f, const struct experts_desc *x, uint32_t c)
 {
     const struct kernels *kern = f->p.kernels;
     size_t n = f->p.desc->n_embd, at = c * n;
     float gate;
 
-    forward_mul_resident(kern, x->shared_router.w, 1, f->moe_h + at, n, &gate);
-    kern->scale(f->y + at, 1 / (1 + expf(-gate)), n);
+    if (x->shared_router.w != NULL) {
+        forward_mul_resident(kern, x->shared_router.w, 1, f->moe_h + at, n, &gate);
+        kern->scale(f->y + at, 1 / (1 + expf(-gate)), n);
+    }
     kern->add(f->y + at, f->moe_sum + at, n);
 }
 
@@ -393,7 +479,7 @@ static void join_col(void *ctx, uint32_t c)
     const struct model_desc *d = f->p.desc;
     float *y = f->y + (size_t)c * d->n_embd, *sum = f->moe_sum + (size_t)c * d->n_embd;
 
-    if (x->shared_router.w != NULL) {
+    if (x->is_shared) {
         add_shared(f, x, c);
         return;
     }

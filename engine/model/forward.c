@@ -45,13 +45,31 @@ struct layer_job {
     float *from, *to;
 };
 
+/* out = (x - mean) / sqrt(mean((x - mean)^2) + eps) * w */
+static void mean_norm(const float *x, const float *w, size_t n, float eps, float *out)
+{
+    double sum = 0, squares = 0;
+    float mean, by;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i];
+    mean = (float)(sum / (double)n);
+    for (size_t i = 0; i < n; i++)
+        squares += (double)(x[i] - mean) * (double)(x[i] - mean);
+    by = (float)(1 / sqrt(squares / (double)n + (double)eps));
+    for (size_t i = 0; i < n; i++)
+        out[i] = (x[i] - mean) * by * w[i];
+}
+
 static void norm_col(void *ctx, uint32_t c)
 {
     const struct layer_job *s = ctx;
     const struct model_desc *d = s->f->p.desc;
     size_t at = (size_t)c * d->n_embd;
 
-    if (s->w != NULL)
+    if (s->w != NULL && d->has_mean_norms)
+        mean_norm(s->from + at, s->w, d->n_embd, d->rms_eps, s->to + at);
+    else if (s->w != NULL)
         s->f->p.kernels->rms_norm(s->from + at, s->w, d->n_embd, d->rms_eps, s->to + at);
     else
         memcpy(s->to + at, s->from + at, d->n_embd * sizeof *s->to);
@@ -92,7 +110,7 @@ static void residual_col(void *ctx, uint32_t c)
     if (r->bias != NULL && r->bias->w != NULL)
         kern->add(y, r->bias->w, d->n_embd);
     if (r->post_norm->w != NULL)
-        kern->rms_norm(y, r->post_norm->w, d->n_embd, d->rms_eps, y);
+        kern->rms_norm(y, r->post_norm->w, d->n_embd, d->post_eps, y);
     if (d->residual_scale != 1)
         kern->scale(y, d->residual_scale, d->n_embd);
     if (d->hp->n_stream > 0)
@@ -108,6 +126,19 @@ static void add_residual(struct forward *f, const struct vec *bias, const struct
     forward_each_col(f, residual_col, &r);
 }
 
+/* Norm the heads of one column.  A norm has weights for one head, or for all heads in a row. */
+static void norm_heads(const struct forward *f, const struct layer_desc *layer,
+                       const struct vec *w, float *x, uint32_t n_head)
+{
+    size_t n = w->w != NULL ? w->n : layer->head_dim_k;
+
+    if (w->w == NULL && !layer->has_unit_norms)
+        return;
+    for (size_t at = 0; at < (size_t)n_head * layer->head_dim_k; at += n)
+        f->p.kernels->rms_norm(x + at, w->w, n, f->p.desc->rms_eps, x + at);
+}
+
+/* Norm and rotate the heads of one column. */
 static void rope_heads(struct forward *f, const struct layer_desc *layer, const struct vec *w,
                        float *x, uint32_t n_head, uint32_t col)
 {
@@ -116,11 +147,12 @@ static void rope_heads(struct forward *f, const struct layer_desc *layer, const 
     const float *cosine = f->cosine[kind] + (size_t)col * (rope->n_rot / 2);
     const float *sine = f->sine[kind] + (size_t)col * (rope->n_rot / 2);
 
-    /* A norm has weights for one head, or for all heads in a row. */
-    for (size_t at = 0; w->w != NULL && at < (size_t)n_head * layer->head_dim_k; at += w->n)
-        f->p.kernels->rms_norm(x + at, w->w, w->n, f->p.desc->rms_eps, x + at);
+    if (!layer->has_late_norms)
+        norm_heads(f, layer, w, x, n_head);
     for (uint32_t h = 0; !layer->is_ropeless && h < n_head; h++)
         rope_apply(rope, cosine, sine, x + (size_t)h * layer->head_dim_k);
+    if (layer->has_late_norms)
+        norm_heads(f, layer, w, x, n_head);
 }
 
 /* Apply bias, norms and rope to the keys and values of one column, and write them to the store.
@@ -223,6 +255,70 @@ static void rope_q_col(void *ctx, uint32_t c)
             q, 1 + hp->temp_scale * log1pf((float)(s->f->pos[c] / hp->temp_len)), n_q);
 }
 
+/* The factors of heads or of single values from a matrix of their own. */
+static void out_gate_col(void *ctx, uint32_t c)
+{
+    const struct layer_job *s = ctx;
+    const struct layer_desc *layer = s->layer;
+    const struct kernels *kern = s->f->p.kernels;
+    uint32_t n_head = layer->n_head;
+    uint32_t n = layer->is_latent ? s->f->p.desc->hp->latent.n_value : layer->head_dim_v;
+    float *x = (layer->is_latent ? s->f->wide : s->f->att) + (size_t)c * n_head * n;
+    const float *gate = s->f->gates + (size_t)c * layer->gate_out.n_row;
+
+    if (layer->out_gate == GATE_VALUES) {
+        kern->sigmoid_mul(x, gate, (size_t)n_head * n);
+        return;
+    }
+    for (uint32_t h = 0; h < n_head; h++)
+        kern->scale(
+            x + (size_t)h * n,
+            layer->out_gate == GATE_SOFTPLUS ? softplus(gate[h]) : 1 / (1 + expf(-gate[h])), n);
+}
+
+/* x *= by */
+struct scaling {
+    struct forward *f;
+    float *x;
+    size_t n;
+    float by;
+};
+
+static void scaling_col(void *ctx, uint32_t c)
+{
+    const struct scaling *s = ctx;
+
+    s->f->p.kernels->scale(s->x + c * s->n, s->by, s->n);
+}
+
+void forward_scale_cols(struct forward *f, float *x, size_t n, float by)
+{
+    struct scaling s = { f, x, n, by };
+
+    if (by != 1)
+        forward_each_col(f, scaling_col, &s);
+}
+
+static int queries(struct forward *f, const struct layer_desc *layer, bool has_queries,
+                   struct err *e)
+{
+    struct layer_job s = { .f = f, .layer = layer };
+    struct product q[2];
+    uint32_t n_embd = f->p.desc->n_embd;
+
+    if (layer->is_latent) {
+        if (forward_latent_queries(f, layer, e) != 0)
+            return -1;
+    } else {
+        if (!has_queries && forward_mul_all(f, q, query_products(f, layer, q), f->h, n_embd, e) != 0)
+            return -1;
+        forward_each_col(f, rope_q_col, &s);
+    }
+    if (layer->out_gate == GATE_NONE)
+        return 0;
+    return forward_mul(f, &layer->gate_out, f->h, n_embd, f->gates, layer->gate_out.n_row, e);
+}
+
 static void attend_all(struct forward *f, const struct layer_desc *layer)
 {
     if (f->in_tiles && !f->is_tail)
@@ -251,13 +347,11 @@ static int attention(struct forward *f, const struct layer_desc *layer, bool has
 {
     uint32_t n_embd = f->p.desc->n_embd;
     struct layer_job s = { .f = f, .layer = layer };
-    struct product q[2];
+    const float *out = layer->is_latent ? f->wide : f->att;
     uint64_t start;
 
-    if (!has_queries &&
-        forward_mul_all(f, q, query_products(f, layer, q), f->h, n_embd, e) != 0)
+    if (queries(f, layer, has_queries, e) != 0)
         return -1;
-    forward_each_col(f, rope_q_col, &s);
     start = clock_ns();
     if (layer->is_indexed)
         attend_indexed(f, layer);
@@ -266,9 +360,13 @@ static int attention(struct forward *f, const struct layer_desc *layer, bool has
     if (layer->is_gated)
         forward_each_col(f, gate_heads_col, &s);
     f->attention_ns += clock_ns() - start;
-    if (forward_mul(f, &layer->o, f->att, (size_t)layer->n_head * layer->head_dim_v, f->y,
-                    n_embd, e) != 0)
+    if (layer->is_latent && forward_latent_values(f, layer, e) != 0)
         return -1;
+    if (layer->out_gate != GATE_NONE)
+        forward_each_col(f, out_gate_col, &s);
+    if (forward_mul(f, &layer->o, out, layer->o.n_k, f->y, n_embd, e) != 0)
+        return -1;
+    forward_scale_cols(f, f->y, n_embd, f->p.desc->hp->factors.attn);
     add_residual(f, &layer->bias_o, &layer->post_attn_norm);
     return 0;
 }
@@ -284,9 +382,13 @@ static void gate_col(void *ctx, uint32_t c)
         kern->add(gate, s->layer->bias_gate.w, n);
     if (s->layer->bias_up.w != NULL)
         kern->add(up, s->layer->bias_up.w, n);
+    if (s->f->p.desc->hp->factors.gate != 1)
+        kern->scale(gate, s->f->p.desc->hp->factors.gate, n);
 
     if (s->f->p.desc->act == ACT_KIND_GELU)
         kern->gelu_mul(gate, up, n);
+    else if (s->f->p.desc->act == ACT_KIND_RELU2)
+        relu2(gate, n);
     else
         kern->silu_mul(gate, up, n);
 }
@@ -297,11 +399,16 @@ static int dense_branch(struct forward *f, const struct layer_desc *layer, struc
     struct layer_job s = { .f = f, .layer = layer };
     const struct product p[2] = { { &layer->gate, f->gate, layer->n_ff },
                                   { &layer->up, f->up, layer->n_ff } };
+    const struct product only_up = { &layer->up, f->gate, layer->n_ff };
+    bool has_gate = layer->gate.tensor != NULL;
 
-    if (forward_mul_all(f, p, 2, f->h, n_embd, e) != 0)
+    if (forward_mul_all(f, has_gate ? p : &only_up, has_gate ? 2 : 1, f->h, n_embd, e) != 0)
         return -1;
     forward_each_col(f, gate_col, &s);
-    return forward_mul(f, &layer->down, f->gate, layer->n_ff, f->y, n_embd, e);
+    if (forward_mul(f, &layer->down, f->gate, layer->n_ff, f->y, n_embd, e) != 0)
+        return -1;
+    forward_scale_cols(f, f->y, n_embd, f->p.desc->hp->factors.ffn);
+    return 0;
 }
 
 static int feed_forward(struct forward *f, const struct layer_desc *layer, uint32_t l,
@@ -309,11 +416,11 @@ static int feed_forward(struct forward *f, const struct layer_desc *layer, uint3
 {
     const struct mixer mixer = desc_ffn_mixer(layer);
 
-    if (branch_input(f, &layer->ffn_norm, &mixer, e) != 0)
+    if (!layer->is_parallel && branch_input(f, &layer->ffn_norm, &mixer, e) != 0)
         return -1;
     if (layer->experts.n_expert > 0)
         forward_route(f, layer, l);
-    if (layer->gate.tensor != NULL && dense_branch(f, layer, e) != 0)
+    if (layer->down.tensor != NULL && dense_branch(f, layer, e) != 0)
         return -1;
     if (layer->experts.n_expert > 0 && forward_experts(f, layer, e) != 0)
         return -1;
@@ -418,6 +525,28 @@ static void keep_last_col(struct forward *f)
     f->n_col = 1;
 }
 
+/* The part of a layer that has a recurrent state. */
+static int recurrent_part(struct forward *f, const struct layer_desc *layer, struct err *e)
+{
+    int rc = -1;
+
+    switch (f->p.desc->recurrence) {
+    case RECUR_DELTA: rc = forward_delta(f, layer, e); break;
+    case RECUR_MAMBA: rc = forward_mamba(f, layer, e); break;
+    case RECUR_CONV: rc = forward_short_conv(f, layer, e); break;
+    case RECUR_KDA: rc = forward_kda(f, layer, e); break;
+    case RECUR_NONE: break;
+    }
+    if (rc == 0)
+        add_residual(f, NULL, &layer->post_attn_norm);
+    return rc;
+}
+
+static bool has_feed_forward(const struct layer_desc *layer)
+{
+    return layer->down.tensor != NULL || layer->experts.n_expert > 0;
+}
+
 static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *e)
 {
     const struct model_desc *d = f->p.desc;
@@ -430,13 +559,11 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
         return -1;
     if (branch_input(f, &layer->attn_norm, &mixer, e) != 0)
         return -1;
-    if (layer->owns_kv && store_keys(f, layer, has_queries, e) != 0)
+    if (layer->owns_kv && (layer->is_latent ? forward_latent_store(f, layer, e)
+                                            : store_keys(f, layer, has_queries, e)) != 0)
         return -1;
-    if (layer->is_recurrent) {
-        if (forward_delta(f, layer, e) != 0)
-            return -1;
-        add_residual(f, NULL, &layer->post_attn_norm);
-    }
+    if (layer->is_recurrent && recurrent_part(f, layer, e) != 0)
+        return -1;
     if (l == d->last_kv_layer) {
         f->is_tail = true;
         if (want == WANT_NONE)
@@ -444,9 +571,9 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
         if (want == WANT_LAST)
             keep_last_col(f);
     }
-    if (!layer->is_recurrent && attention(f, layer, has_queries, e) != 0)
+    if (layer->attends && attention(f, layer, has_queries, e) != 0)
         return -1;
-    if (feed_forward(f, layer, l, e) != 0)
+    if (has_feed_forward(layer) && feed_forward(f, layer, l, e) != 0)
         return -1;
     if (d->n_embd_per_layer > 0 && per_layer_input(f, layer, l, e) != 0)
         return -1;
@@ -507,6 +634,8 @@ static void embed_col(void *ctx, uint32_t c)
 
     kern->dequant(d->token_embd->type, f->embd_rows + c * f->embd_row_bytes, x, d->n_embd);
     kern->scale(x, d->embd_scale, d->n_embd);
+    if (d->has_unit_embd)
+        kern->rms_norm(x, NULL, d->n_embd, d->rms_eps, x);
     for (uint32_t s = 1; s < d->n_stream; s++)
         memcpy(x + (size_t)s * d->n_embd, x, d->n_embd * sizeof *x);
     if (d->n_embd_per_layer > 0)

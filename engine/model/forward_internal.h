@@ -2,6 +2,8 @@
 #ifndef MEMWALL_ENGINE_MODEL_FORWARD_INTERNAL_H
 #define MEMWALL_ENGINE_MODEL_FORWARD_INTERNAL_H
 
+#include <math.h>
+
 #include "engine/compute/blas.h"
 #include "engine/model/forward.h"
 #include "engine/model/rope.h"
@@ -37,7 +39,8 @@ struct forward {
     struct scored *scored;    /* [threads][n_block] the best blocks so far */
     uint32_t *chosen;         /* [chunk][n_block] blocks in rising order */
     float *z;          /* [chunk][values] */
-    float *beta, *decay;  /* [chunk][n_head_v] */
+    float *beta, *decay;  /* [chunk][n_head_v]; the decay of KDA: [chunk][values] */
+    float *gates;         /* [chunk][...] of attention's output, from a matrix of their own */
     float *ple, *ple_row; /* [chunk][n_embd_per_layer] */
     float *ple_blocks;    /* [chunk][n_embd_per_layer + 512] decoded blocks of the table */
     float *cosine[2], *sine[2]; /* [chunk][n_rot / 2], global and sliding */
@@ -47,6 +50,7 @@ struct forward {
     unsigned char *tile_scratch;   /* [threads][tiles_scratch_bytes()] */
     uint32_t *pos;                 /* [chunk] */
     float *moe_weight;             /* [chunk][n_expert], 0: not chosen */
+    float *moe_choose;             /* [chunk][n_expert] what a router chooses by */
     float *moe_sum;                /* [chunk][n_embd] */
     float *moe_h;                  /* [chunk][n_embd] input of the experts */
     float *moe_out;                /* [moe_out_rows][n_embd] outputs of a group of experts */
@@ -88,6 +92,20 @@ struct product {
 
 int forward_mul_all(struct forward *f, const struct product *p, size_t n, const float *x,
                     size_t ldx, struct err *e);
+
+/*
+ * A matrix with n_row rows for each head, which have the columns x[c][head][n_in] of that head.
+ * Its rows from .. to - 1 give y[c][head][n_out], beginning at the first; others are left out.
+ * Transposed, they are added with the values of x as factors, and n_k values become y.
+ */
+struct by_head {
+    uint32_t n_row, from, to;
+    bool is_transposed;
+    uint32_t n_in, n_out;
+};
+
+int forward_mul_heads(struct forward *f, const struct mat *m, const struct by_head *heads,
+                      const float *x, float *y, struct err *e);
 
 /* The same for n_col columns with the weights of one expert, which are in memory as t->layout
  * says.  w: its parts, of which LAYOUT_SPLIT has two. */
@@ -162,8 +180,48 @@ void forward_index_choose(struct forward *f, const struct layer_desc *layer, uin
 /* Attention of the columns from `first` on to their chosen blocks: q -> att.  Changes q. */
 void forward_attend_chosen(struct forward *f, const struct layer_desc *layer, uint32_t first);
 
-/* A gated delta net: h -> y.  Writes the next side of its recurrent state. */
+/* Recurrent layers: h -> y.  They write the next side of their recurrent state. */
 int forward_delta(struct forward *f, const struct layer_desc *layer, struct err *e);
+int forward_mamba(struct forward *f, const struct layer_desc *layer, struct err *e);
+int forward_short_conv(struct forward *f, const struct layer_desc *layer, struct err *e);
+int forward_kda(struct forward *f, const struct layer_desc *layer, struct err *e);
+
+/* A convolution over positions, see conv.c. */
+struct conv {
+    const float *inputs; /* [n_col][n_channel] */
+    const float *past;   /* [width - 1][n_channel] before them, oldest first */
+    float *next;         /* the same for the next pass */
+    uint32_t n_channel, width, n_col;
+};
+
+struct conv conv_of(struct forward *f, const float *inputs, const struct recurrent_side *from,
+                    const struct recurrent_side *to);
+/* Channels first … first + n - 1 of column c, with filters w[n][width]. */
+void conv_apply(const struct conv *v, uint32_t c, uint32_t first, uint32_t n, const float *w,
+                float *out);
+void conv_keep(const struct conv *v); /* the last inputs for the next pass */
+
+/* Latent attention: keys of all columns into the store, queries as the store has keys: h -> q,
+ * and the values of heads: att -> wide. */
+int forward_latent_store(struct forward *f, const struct layer_desc *layer, struct err *e);
+int forward_latent_queries(struct forward *f, const struct layer_desc *layer, struct err *e);
+int forward_latent_values(struct forward *f, const struct layer_desc *layer, struct err *e);
+
+/* log(1 + exp(x)) */
+static inline float softplus(float x)
+{
+    return x > 20 ? x : log1pf(expf(x));
+}
+
+/* x = max(x, 0)^2 */
+static inline void relu2(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] > 0 ? x[i] * x[i] : 0;
+}
+
+/* Multiply n values of each column by a factor. */
+void forward_scale_cols(struct forward *f, float *x, size_t n, float by);
 
 /* Attention of all columns over the positions of the layer's store: q -> att. */
 void forward_attend(struct forward *f, const struct layer_desc *layer);

@@ -9,12 +9,26 @@
 #include "engine/model/forward_internal.h"
 
 struct widths {
-    uint32_t q, k, v, att, ff, wide, mix, z, heads, rows, packed_k, rot[2];
+    uint32_t q, k, v, att, ff, wide, mix, z, heads, decay, gates, rows, packed_k, rot[2];
+    uint64_t packed_heads; /* bytes of a column that is packed head by head */
 };
 
 static uint32_t max_u32(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
+}
+
+static void widen_latent(struct widths *w, const struct model_desc *d,
+                         const struct layer_desc *layer)
+{
+    const struct latent_hparams *m = &d->hp->latent;
+    uint32_t head = max_u32(m->n_nope + m->n_rot, m->n_value);
+    uint64_t packed = act_bytes(ACT_Q8, max_u32(m->n_nope, m->n_latent));
+
+    w->wide = max_u32(w->wide, layer->n_head * head);
+    w->att = max_u32(w->att, m->n_query);
+    if (packed * layer->n_head > w->packed_heads)
+        w->packed_heads = packed * layer->n_head;
 }
 
 static struct widths widest(const struct model_desc *d)
@@ -32,13 +46,23 @@ static struct widths widest(const struct model_desc *d)
                                                       layer->v_is_k ? layer->head_dim_k : 0));
         if (layer->is_gated)
             w.wide = max_u32(w.wide, 2 * layer->n_head * layer->head_dim_k);
+        if (layer->is_latent)
+            widen_latent(&w, d, layer);
+        w.gates = max_u32(w.gates, layer->gate_out.n_row);
         w.ff = max_u32(w.ff, max_u32(layer->n_ff, 2 * layer->experts.n_ff));
     }
     if (d->recurrent.n_layer > 0) {
         w.heads = delta->n_head_v;
         w.z = delta->n_head_v * delta->head_dim_v;
         w.mix = d->recurrent.n_channel;
-        w.wide = max_u32(w.wide, max_u32(w.mix + w.z, 2 * w.heads));
+        w.decay = d->recurrence == RECUR_KDA ? w.z : w.heads;
+        w.wide =
+            max_u32(w.wide, d->recurrence == RECUR_CONV    ? 3 * w.mix
+                            : d->recurrence == RECUR_MAMBA ? w.mix + w.z + w.heads
+                                                           : max_u32(w.mix + w.z, 2 * w.heads));
+        for (uint32_t l = 0; l < d->n_layer; l++)
+            w.wide = max_u32(
+                w.wide, max_u32(d->layers[l].kda_decay_a.n_row, d->layers[l].kda_gate_a.n_row));
         w.att = max_u32(w.att, w.z);
     }
     w.rows = ngram_rows(&d->hp->ngram);
@@ -52,6 +76,8 @@ static struct widths widest(const struct model_desc *d)
     }
     w.packed_k = max_u32(w.packed_k, max_u32(w.ff, w.att));
     w.packed_k = max_u32(w.packed_k, max_u32(d->n_embd, d->n_embd_per_layer));
+    w.packed_k = max_u32(w.packed_k, d->hp->latent.n_latent > 0 ? w.wide : 0);
+    w.packed_k = max_u32(w.packed_k, d->recurrence == RECUR_CONV ? w.mix : 0);
     w.rot[0] = d->hp->rope.n_rot;
     w.rot[1] = d->hp->rope_swa.n_rot;
     return w;
@@ -135,7 +161,8 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->chosen = carve(c, index->n_block * sizeof(uint32_t));
     f->z = carve_floats(c, w.z);
     f->beta = carve_floats(c, w.heads);
-    f->decay = carve_floats(c, w.heads);
+    f->decay = carve_floats(c, w.decay);
+    f->gates = carve_floats(c, w.gates);
     f->ple = carve_floats(c, d->n_embd_per_layer);
     f->ple_row = carve_floats(c, d->n_embd_per_layer);
     f->ple_blocks = carve_floats(c, d->n_embd_per_layer > 0 ? d->n_embd_per_layer + 512u : 0);
@@ -143,12 +170,15 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
         f->cosine[i] = carve_floats(c, w.rot[i] / 2);
         f->sine[i] = carve_floats(c, w.rot[i] / 2);
     }
-    f->packed = carve(c, act_bytes(ACT_Q8, w.packed_k));
+    f->packed = carve(c, w.packed_heads > act_bytes(ACT_Q8, w.packed_k)
+                             ? w.packed_heads
+                             : act_bytes(ACT_Q8, w.packed_k));
     carve_tiles(f, d, w.packed_k, c);
     f->pos = carve(c, sizeof(uint32_t));
     f->row_of = carve(c, sizeof(uint32_t));
     f->lookups = carve(c, max_u32(2, w.rows) * sizeof(struct stream_lookup));
     f->moe_weight = carve_floats(c, n_expert);
+    f->moe_choose = carve_floats(c, arch_has(d->hp->arch, TRAIT_ROUTED) ? n_expert : 0);
     f->moe_sum = carve_floats(c, n_expert > 0 ? d->n_embd : 0);
     f->moe_h = carve_floats(c, n_expert > 0 ? d->n_embd : 0);
     /* The outputs of all experts of one token fit. */

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "engine/base/units.h"
 #include "engine/compute/interleave.h"
@@ -344,4 +345,154 @@ int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t l
                 size_t ldy, struct err *e)
 {
     return forward_mul_all(f, &(struct product){ m, y, ldy }, 1, x, ldx, e);
+}
+
+/* --- matrices whose heads have columns of their own --- */
+
+struct heads_job {
+    struct forward *f;
+    const struct mat *m;
+    const struct by_head *by;
+    struct mul_job job; /* with the columns of all heads; one block without a row offset */
+    struct stream_block block;
+    const float *x;
+    float *y;
+    size_t x_col, y_col; /* values of a column */
+};
+
+/* Columns are packed head by head: blocks of 8-bit values do not straddle heads. */
+static void pack_heads_col(void *ctx, uint32_t c)
+{
+    const struct heads_job *j = ctx;
+    size_t bytes = act_bytes(j->job.form, j->job.n_k);
+
+    for (uint32_t h = 0; h < j->m->n_head; h++)
+        j->f->p.kernels->act_pack(j->job.form, j->x + c * j->x_col + (size_t)h * j->by->n_in,
+                                  j->job.n_k, j->f->packed + c * j->job.x_stride + h * bytes);
+}
+
+static void prepare_heads(struct heads_job *j)
+{
+    enum tensor_type type = j->m->tensor->type;
+    struct mul_job *job = &j->job;
+
+    *job = (struct mul_job){ .f = j->f,
+                             .kern = j->f->p.kernels,
+                             .form = act_form_of(type, j->f->p.exact),
+                             .n_k = j->m->n_k,
+                             .n_col = j->f->n_col,
+                             .x = j->x,
+                             .x_stride = j->x_col * sizeof(float) };
+    if (job->form == ACT_F32 || j->by->is_transposed)
+        return;
+    job->x = j->f->packed;
+    job->x_stride = j->m->n_head * act_bytes(job->form, job->n_k);
+    forward_each_col(j->f, pack_heads_col, j);
+}
+
+/* The rows of head h that are in the block and used: from .. to - 1 of the block. */
+static void head_rows(const struct heads_job *j, uint32_t h, size_t *from, size_t *to)
+{
+    size_t first = (size_t)h * j->by->n_row, row = j->block.row, end = row + j->block.n_row;
+    size_t a = first + j->by->from, b = first + j->by->to;
+
+    *from = (a > row ? a : row) - row;
+    *to = (b < end ? b : end) - row;
+    if (a >= end || b <= row)
+        *from = *to = 0;
+}
+
+static void mul_head(const struct heads_job *j, uint32_t h, size_t from, size_t to)
+{
+    size_t first = (size_t)h * j->by->n_row + j->by->from, n_k = j->job.n_k;
+    size_t head_bytes =
+        j->job.form == ACT_F32 ? j->by->n_in * sizeof(float) : act_bytes(j->job.form, n_k);
+    struct matmul m = {
+        .type = j->m->tensor->type,
+        .form = j->job.form,
+        .n_row = to - from,
+        .n_k = n_k,
+        .n_col = j->job.n_col,
+        .w = (const unsigned char *)j->block.data +
+             from * tensor_row_bytes(j->m->tensor->type, n_k),
+        .x = (const unsigned char *)j->job.x + h * head_bytes,
+        .x_stride = j->job.x_stride,
+        .y = j->y + (size_t)h * j->by->n_out + (j->block.row + from - first),
+        .ldy = j->y_col,
+    };
+
+    j->job.kern->mul(&m);
+}
+
+/* y += x[row] * row, for the rows of one head in order. */
+static void add_rows(const struct heads_job *j, uint32_t h, size_t from, size_t to)
+{
+    enum tensor_type type = j->m->tensor->type;
+    size_t n_k = j->job.n_k, bytes = tensor_row_bytes(type, n_k);
+    size_t first = (size_t)h * j->by->n_row + j->by->from;
+    const unsigned char *w = j->block.data;
+    float row[MAX_LATENT];
+
+    for (size_t r = from; r < to; r++) {
+        size_t i = j->block.row + r - first;
+
+        j->job.kern->dequant(type, w + r * bytes, row, n_k);
+        for (size_t c = 0; c < j->job.n_col; c++) {
+            float by = j->x[c * j->x_col + (size_t)h * j->by->n_in + i];
+            float *y = j->y + c * j->y_col + (size_t)h * j->by->n_out;
+
+            for (size_t k = 0; k < n_k; k++)
+                y[k] += by * row[k];
+        }
+    }
+}
+
+static void heads_part(void *ctx, int part, int n_part)
+{
+    const struct heads_job *j = ctx;
+
+    for (uint32_t h = (uint32_t)part; h < j->m->n_head; h += (uint32_t)n_part) {
+        size_t from, to;
+
+        head_rows(j, h, &from, &to);
+        if (from == to)
+            continue;
+        if (j->by->is_transposed)
+            add_rows(j, h, from, to);
+        else
+            mul_head(j, h, from, to);
+    }
+}
+
+static void clear_heads_col(void *ctx, uint32_t c)
+{
+    const struct heads_job *j = ctx;
+
+    for (uint32_t h = 0; h < j->m->n_head; h++)
+        memset(j->y + c * j->y_col + (size_t)h * j->by->n_out, 0, j->job.n_k * sizeof *j->y);
+}
+
+int forward_mul_heads(struct forward *f, const struct mat *m, const struct by_head *heads,
+                      const float *x, float *y, struct err *e)
+{
+    struct heads_job j = { .f = f,
+                           .m = m,
+                           .by = heads,
+                           .x = x,
+                           .y = y,
+                           .x_col = (size_t)m->n_head * heads->n_in,
+                           .y_col = (size_t)m->n_head * heads->n_out };
+
+    prepare_heads(&j);
+    if (heads->is_transposed)
+        forward_each_col(f, clear_heads_col, &j);
+    for (uint64_t done = 0; done < m->n_row; done += j.block.n_row) {
+        if (cancel_check(f->p.cancel, e) != 0 ||
+            stream_next(f->p.stream, &j.block, &f->stall_ns, e) != 0)
+            return -1;
+        assert(j.block.span == m->span && j.block.row == done && j.block.form == FORM_FILE);
+        pool_run(f->p.pool, pool_parts(f->p.pool, m->n_head), heads_part, &j);
+        stream_give(f->p.stream, &j.block);
+    }
+    return 0;
 }

@@ -46,11 +46,12 @@ static void count(struct list *list, enum tensor_type type, double n_row, double
 static void count_experts(struct list *list, const struct model_desc *d,
                           const struct experts_desc *x, bool in_prompt)
 {
-    const struct tensor_info *inner = x->gate_up != NULL ? x->gate_up : x->gate;
+    const struct tensor_info *inner = experts_inner(x);
+    double n_inner = x->gate_up != NULL || x->gate != NULL ? 2 : 1;
 
     if (x->n_expert == 0)
         return;
-    count(list, inner->type, 2.0 * x->n_ff, d->n_embd, x->n_used, in_prompt);
+    count(list, inner->type, n_inner * x->n_ff, d->n_embd, x->n_used, in_prompt);
     count(list, x->down->type, d->n_embd, x->n_ff, x->n_used, in_prompt);
 }
 

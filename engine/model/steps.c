@@ -51,6 +51,8 @@ static void count_store(const struct model_desc *d, const struct layer_desc *lay
     s->n_value += d->n_embd; /* the norm before */
     if (!layer->owns_kv)
         return;
+    if (layer->is_latent)
+        n_v = 0;
     s->n_value += head_values(layer, &layer->bias_k, &layer->k_norm, layer->n_head_kv);
     s->n_value += (layer->has_v_norm ? n_v : 0) + seen_once(&layer->bias_v, n_v) + n_k + n_v;
 }
@@ -107,19 +109,20 @@ static void count_delta(const struct model_desc *d, struct plan_steps *s)
 static void count_experts(const struct model_desc *d, const struct experts_desc *x, bool exact,
                           struct plan_steps *s)
 {
-    const struct tensor_info *inner = x->gate_up != NULL ? x->gate_up : x->gate;
+    const struct tensor_info *inner = experts_inner(x);
+    uint32_t n_inner = x->gate_up != NULL || x->gate == NULL ? 1 : 2;
     double packed = 0;
 
     if (x->n_expert == 0)
         return;
     if (act_form_of(inner->type, exact) != ACT_F32)
-        packed += (x->gate_up != NULL ? 1 : 2) * (double)d->n_embd;
+        packed += n_inner * (double)d->n_embd;
     if (act_form_of(x->down->type, exact) != ACT_F32)
         packed += x->n_ff;
     /* An expert gathers its column, and its output is scaled and added. */
     s->n_value += x->n_used * (packed + 3.0 * d->n_embd);
     s->n_curve += (double)x->n_used * x->n_ff;
-    s->n_round += x->n_used * (x->gate_up != NULL ? 2 : 3);
+    s->n_round += x->n_used * (n_inner + 1);
     /* The router: a product with float weights, which are small, and a choice. */
     s->n_value += (x->is_beside ? 5.0 : 2.0) * d->n_embd + x->n_used * (double)x->n_expert;
     s->n_value += (double)x->n_expert * d->n_embd;
@@ -134,7 +137,7 @@ static void count_rest(const struct model_desc *d, const struct layer_desc *laye
     s->n_value += 3 * n; /* the norm before the feed-forward, and two sums */
     s->n_value += seen_once(&layer->post_attn_norm, n) + seen_once(&layer->post_ffn_norm, n) +
                   seen_once(&layer->out_scale, n);
-    if (layer->gate.tensor != NULL)
+    if (layer->down.tensor != NULL)
         s->n_curve += layer->n_ff;
     count_experts(d, &layer->experts, exact, s);
     if (ple > 0) {
@@ -222,7 +225,7 @@ void steps_count(const struct model_desc *d, bool exact, int n_thread, uint32_t 
         count_store(d, layer, &out[first]);
         if (layer->is_recurrent)
             count_delta(d, &out[first]);
-        else
+        if (layer->attends)
             count_attention(d, layer, n_thread, &out[then]);
         count_rest(d, layer, exact, &out[then]);
     }

@@ -99,7 +99,7 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
         const struct kv_spec *spec;
         double bytes;
 
-        if (layer->is_recurrent)
+        if (!layer->attends)
             continue;
         spec = &d->kv_specs[layer->kv_layer];
         bytes = (double)kv_token_bytes(spec, k, v);
@@ -377,10 +377,11 @@ static int basis_of(struct mw_model *m, const struct mw_options *o, struct plan_
     mw_model_limits(m, &out->limits);
     for (uint32_t i = 0; i < m->desc->n_kv; i++) {
         const struct kv_spec *s = &m->desc->kv_specs[i];
-        struct plan_kv_group g = { 1, s->n_head_kv,
-                                   kv_row_bytes(options_kv_type(o->kv_k), s->head_dim_k),
-                                   kv_row_bytes(options_kv_type(o->kv_v), s->head_dim_v),
-                                   s->is_sliding };
+        struct plan_kv_group g = {
+            1, s->n_head_kv, kv_row_bytes(options_kv_type(o->kv_k), s->head_dim_k),
+            s->has_latent ? 0 : kv_row_bytes(options_kv_type(o->kv_v), s->head_dim_v),
+            s->is_sliding
+        };
         uint32_t at = 0;
 
         while (at < out->n_kv && !is_same_group(&out->kv[at], &g))

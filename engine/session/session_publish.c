@@ -44,10 +44,10 @@ void publish_memory(struct mw_session *s)
     for (uint32_t l = 0; l < s->m->desc->n_layer; l++) {
         const struct layer_desc *layer = &s->m->desc->layers[l];
 
-        counter_set(&t->layer[l].kv_bytes,
-                    layer->owns_kv        ? kv_layer_bytes(s->kv, layer->kv_layer)
-                    : layer->is_recurrent ? recurrent_layer_bytes(&s->m->desc->recurrent)
-                                          : 0);
+        counter_set(
+            &t->layer[l].kv_bytes,
+            (layer->owns_kv ? kv_layer_bytes(s->kv, layer->kv_layer) : 0) +
+                (layer->is_recurrent ? recurrent_layer_bytes(&s->m->desc->recurrent) : 0));
     }
 }
 

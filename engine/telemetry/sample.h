@@ -48,8 +48,9 @@ enum mw_layer_kind {
     MW_LAYER_GLOBAL,
     MW_LAYER_SHARED_SLIDING,
     MW_LAYER_SHARED_GLOBAL,
-    MW_LAYER_RECURRENT,
+    MW_LAYER_RECURRENT,    /* with a recurrent state; it may have attention, too */
     MW_LAYER_INDEXED, /* attends to the positions that its index keys choose */
+    MW_LAYER_FEED_FORWARD, /* neither attention nor a state */
     MW_LAYER_HEAD,
 };
 const char *mw_layer_kind_name(enum mw_layer_kind k);

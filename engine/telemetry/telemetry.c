@@ -17,7 +17,7 @@ static const char *const row_labels[MW_PLAN_ROWS] = {
     "experts",    "pinned weights", "kernel",
 };
 static const char *const kind_names[] = { "sliding",       "global",    "shared sliding",
-                                          "shared global", "recurrent", "indexed",
+                                          "shared global", "recurrent", "indexed", "feed-forward",
                                           "head" };
 static const char *const binds_names[] = { "none", "disk", "memory", "compute",
                                            "kv",   "swap", "others" };

@@ -109,10 +109,7 @@ static void layers(struct json *j, const struct summary *s)
         const struct summary_layer *y = &s->layers[i];
 
         json_object(j, NULL);
-        json_string(j, "kind",
-                    y->is_recurrent ? "recurrent"
-                    : y->is_sliding ? "sliding"
-                                    : "global");
+        json_string(j, "kind", summary_layer_kind(y));
         json_u64(j, "n_head", y->n_head);
         json_u64(j, "n_head_kv", y->n_head_kv);
         json_u64(j, "head_dim_k", y->head_dim_k);

@@ -186,11 +186,6 @@ static void print_types(FILE *to, const struct summary *s)
     }
 }
 
-static const char *kind_of(const struct summary_layer *y)
-{
-    return y->is_recurrent ? "recurrent" : y->is_sliding ? "sliding" : "global";
-}
-
 static void print_layers(FILE *to, const struct summary *s)
 {
     char a[16], b[16], kv[32];
@@ -204,12 +199,12 @@ static void print_layers(FILE *to, const struct summary *s)
             snprintf(kv, sizeof kv, "%10s", units_size(b, sizeof b, 2 * y->kv_values));
         else
             snprintf(kv, sizeof kv, "%10s", "");
-        fprintf(to, "%5u  %-9s %6u %9u %5u %6u  %10s", i, kind_of(y), y->n_head, y->n_head_kv,
-                y->head_dim_k, y->n_ff, units_size(a, sizeof a, y->bytes));
+        fprintf(to, "%5u  %-9s %6u %9u %5u %6u  %10s", i, summary_layer_kind(y), y->n_head,
+                y->n_head_kv, y->head_dim_k, y->n_ff, units_size(a, sizeof a, y->bytes));
         if (s->n_expert > 0) /* bytes that one token reads */
             fprintf(to, "  %10s", units_size(a, sizeof a, y->hot_bytes));
         fprintf(to, " %s", kv);
-        if (y->kv_values == 0 && !y->is_recurrent)
+        if (y->kv_values == 0 && y->attends)
             fprintf(to, "shared with %d", y->kv_from);
         fprintf(to, "\n");
     }

@@ -121,8 +121,8 @@ static void any_walk_gives_the_bits_of_its_ids(void **state)
     walk("in memory and on disk", folder);
 }
 
-/* Families with windows, of which one has experts and sinks, and families with recurrent state,
- * of which one has experts. */
+/* Families with windows, of which one has experts and sinks, families with recurrent state of
+ * every kind, and families whose keys and values are one latent vector. */
 static void any_walk_of_a_family_gives_the_bits_of_its_ids(void **state)
 {
     const char *path = model_path(*state);
@@ -323,6 +323,12 @@ int main(void)
         FAMILY("f-qwen35"),
         FAMILY("f-qwen35moe"),
         FAMILY("q4e-a.gguf"),
+        FAMILY("f-laguna.gguf"),        /* heads of queries that differ by layer, windows */
+        FAMILY("f-deepseek3.gguf"),     /* latent attention */
+        FAMILY("f-lfm2moe.gguf"),       /* short convolutions */
+        FAMILY("f-nemotronh-moe.gguf"), /* Mamba-2 */
+        FAMILY("f-falconh1.gguf"),      /* the same beside attention */
+        FAMILY("f-ling3.gguf"),         /* Kimi's delta attention, and latent attention */
     };
 
     return cmocka_run_group_tests_name("rewind", tests, begin, end);

@@ -46,7 +46,7 @@ static void make(struct made *m, enum tensor_type type, uint32_t n)
     for (int l = 0; l < N_LAYER; l++) {
         struct layer_desc *layer = &m->d->layers[l];
 
-        layer->owns_kv = true;
+        layer->owns_kv = layer->attends = true;
         layer->n_head = 4;
         layer->n_head_kv = 2;
         layer->head_dim_k = layer->head_dim_v = 4 * n;

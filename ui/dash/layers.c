@@ -57,7 +57,7 @@
 
 static const char *kind_mark(const struct mw_sample_layer *l)
 {
-    static const char *const marks[] = { " s ", " G ", "(s)", "(G)", " r ", " I ", "   " };
+    static const char *const marks[] = { " s ", " G ", "(s)", "(G)", " r ", " I ", " f ", "   " };
 
     return l->kind <= MW_LAYER_HEAD ? marks[l->kind] : " ? ";
 }

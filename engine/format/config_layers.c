@@ -1,0 +1,275 @@
+/* See config_layers.h. */
+#include "config.h"
+
+#include "engine/format/config_layers.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/format/arch.h"
+#include "engine/format/hparams_fill.h"
+
+/* --- kinds of layers --- */
+
+/* Nemotron: one letter or one word for each layer. */
+static const char pattern[] = "hybrid_override_pattern", block_types[] = "layers_block_type";
+
+int64_t config_n_layer(struct config_lookup *l, const struct arch *a)
+{
+    const struct json_node *list = json_get(l->node, block_types);
+    const char *letters = arch_has(a, TRAIT_ONE_BLOCK) ? config_string(l, pattern) : NULL;
+    int64_t n = CONFIG_NEEDED;
+
+    if (arch_has(a, TRAIT_ONE_BLOCK) && letters == NULL && list != NULL &&
+        list->kind == JSON_IS_ARRAY)
+        n = list->n;
+    else if (letters != NULL)
+        n = (int64_t)strlen(letters);
+    n = config_int(l, "num_hidden_layers", 1, MAX_LAYER, n);
+    if (arch_has(a, TRAIT_ONE_BLOCK))
+        defaults_drop(l->defaults, "num_hidden_layers");
+    return n;
+}
+
+bool config_kind(struct hparams *h, uint32_t layer, const char *word)
+{
+    struct layer_hparams *to = &h->layers[layer];
+    bool is_one = arch_has(h->arch, TRAIT_ONE_BLOCK);
+
+    if ((arch_has(h->arch, TRAIT_DELTA) && strcmp(word, "linear_attention") == 0) ||
+        (arch_has(h->arch, TRAIT_MAMBA) && strcmp(word, "mamba") == 0) ||
+        (arch_has(h->arch, TRAIT_SHORT_CONV) && strcmp(word, "conv") == 0)) {
+        to->is_recurrent = true;
+        return true;
+    }
+    to->attends = strcmp(word, "attention") == 0;
+    to->has_experts = is_one && strcmp(word, "moe") == 0;
+    return (to->attends && arch_has(h->arch, TRAIT_MAMBA)) || to->has_experts ||
+           (is_one && strcmp(word, "mlp") == 0);
+}
+
+static void nemotron_kinds(struct config_lookup *l, struct hparams *h)
+{
+    static const char *const words[] = {
+        ['M'] = "mamba", ['-'] = "mlp", ['*'] = "attention", ['E'] = "moe"
+    };
+    const char *letters = config_string(l, pattern);
+    const struct json_node *list = json_get(l->node, block_types), *n;
+    const char *key = letters != NULL ? pattern : block_types;
+
+    n = list != NULL && list->kind == JSON_IS_ARRAY ? list->first : NULL;
+    for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
+        const char *word = letters == NULL ? json_as_string(n) : NULL;
+
+        if (letters != NULL && (unsigned char)letters[i] < sizeof words / sizeof words[0])
+            word = words[(unsigned char)letters[i]];
+        if (word == NULL || !config_kind(h, i, word)) {
+            err_set(l->e, ERR_UNSUPPORTED,
+                    "does not state a kind of layer that is known for %u", i);
+            config_fail(l, key);
+        }
+        n = n != NULL ? n->next : NULL;
+    }
+}
+
+/* Kimi's lists count layers from 1. */
+static void kimi_kinds(struct config_lookup *l, struct hparams *h)
+{
+    const struct json_node *in = json_get(l->node, "linear_attn_config"), *n;
+    const struct json_node *list = json_get(in, "full_attn_layers");
+    int64_t layer;
+
+    if (list == NULL || list->kind != JSON_IS_ARRAY) {
+        err_set(l->e, ERR_FORMAT, "full_attn_layers is missing");
+        config_fail(l, "linear_attn_config");
+        return;
+    }
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        h->layers[i].is_recurrent = true;
+    for (n = list->first; n != NULL; n = n->next) {
+        if (!json_as_int(n, &layer) || layer < 1 || layer > h->n_layer) {
+            err_set(l->e, ERR_FORMAT, "full_attn_layers has entries outside 1 to %u",
+                    h->n_layer);
+            config_fail(l, "linear_attn_config");
+            return;
+        }
+        h->layers[layer - 1].is_recurrent = false;
+    }
+}
+
+/* Ling 3: the last of each group has attention, and so do all layers of an incomplete group. */
+static void ling_kinds(struct config_lookup *l, struct hparams *h)
+{
+    int64_t group = config_int(l, "layer_group_size", 1, MAX_LAYER, CONFIG_NEEDED);
+
+    for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
+        h->layers[i].is_recurrent = (i + 1) % group != 0 && i < h->n_layer / group * group;
+}
+
+/* Old configurations of LFM2 list the layers with attention. */
+static void lfm_kinds(struct config_lookup *l, struct hparams *h)
+{
+    const struct json_node *list = json_get(l->node, "full_attn_idxs"), *n;
+    int64_t layer;
+
+    if (list == NULL || list->kind != JSON_IS_ARRAY) {
+        err_set(l->e, ERR_FORMAT, "is missing, and full_attn_idxs, too");
+        config_fail(l, "layer_types");
+        return;
+    }
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        h->layers[i].is_recurrent = true;
+    for (n = list->first; n != NULL; n = n->next)
+        if (json_as_int(n, &layer) && layer >= 0 && layer < h->n_layer)
+            h->layers[layer].is_recurrent = false;
+}
+
+void config_kinds(struct config_lookup *l, struct hparams *h)
+{
+    if (arch_has(h->arch, TRAIT_ONE_BLOCK))
+        nemotron_kinds(l, h);
+    else if (arch_has(h->arch, TRAIT_KDA | TRAIT_KDA_LOW))
+        kimi_kinds(l, h);
+    else if (arch_has(h->arch, TRAIT_KDA))
+        ling_kinds(l, h);
+    else if (arch_has(h->arch, TRAIT_SHORT_CONV) && json_get(l->node, "layer_types") == NULL)
+        lfm_kinds(l, h);
+    for (uint32_t i = 0; arch_has(h->arch, TRAIT_SIDE_BY_SIDE) && i < h->n_layer; i++)
+        h->layers[i].is_recurrent = true;
+}
+
+/* --- recurrent layers --- */
+
+static void mamba_sizes(struct config_lookup *l, struct hparams *h)
+{
+    struct delta_hparams *d = &h->delta;
+    bool is_nemotron = arch_has(h->arch, TRAIT_ONE_BLOCK);
+    const char *heads = is_nemotron ? "mamba_num_heads" : "mamba_n_heads";
+    const char *dim = is_nemotron ? "mamba_head_dim" : "mamba_d_head";
+    const char *groups = is_nemotron ? "n_groups" : "mamba_n_groups";
+    const char *state = is_nemotron ? "ssm_state_size" : "mamba_d_state";
+    const char *width = is_nemotron ? "conv_kernel" : "mamba_d_conv";
+    static const char *const biases[] = { "mamba_proj_bias", "use_bias", "projectors_bias" };
+
+    d->n_head_v = (uint32_t)config_int(l, heads, 1, MAX_N_HEAD, 128);
+    d->head_dim_v = (uint32_t)config_int(l, dim, 1, MAX_HEAD_DIM, 64);
+    d->n_head_k = (uint32_t)config_int(l, groups, 1, MAX_N_HEAD, is_nemotron ? 8 : 1);
+    d->head_dim_k = (uint32_t)config_int(l, state, 1, MAX_HEAD_DIM, is_nemotron ? 128 : 256);
+    d->conv_width = (uint32_t)config_int(l, width, 2, MAX_CONV_WIDTH, 4);
+    d->has_norm =
+        !arch_has(h->arch, TRAIT_SIDE_BY_SIDE) || config_bool(l, "mamba_rms_norm", false);
+    for (size_t i = 0; i < sizeof biases / sizeof biases[0]; i++) {
+        if (!config_bool(l, biases[i], false) || l->failed)
+            continue;
+        err_set(l->e, ERR_UNSUPPORTED, "is true, which is not supported");
+        config_fail(l, biases[i]);
+    }
+}
+
+static void kda_sizes(struct config_lookup *l, struct hparams *h)
+{
+    struct delta_hparams *d = &h->delta;
+    struct config_lookup in = { .node = json_get(l->node, "linear_attn_config"),
+                                .e = l->e,
+                                .failed = l->failed };
+
+    if (arch_has(h->arch, TRAIT_KDA_LOW)) {
+        d->n_head_v = (uint32_t)config_int(&in, "num_heads", 1, MAX_N_HEAD, CONFIG_NEEDED);
+        d->head_dim_v = (uint32_t)config_int(&in, "head_dim", 1, MAX_HEAD_DIM, CONFIG_NEEDED);
+        d->conv_width = (uint32_t)config_int(&in, "short_conv_kernel_size", 2, MAX_CONV_WIDTH,
+                                             CONFIG_NEEDED);
+        l->failed = in.failed;
+    } else {
+        d->n_head_v = h->layers[0].n_head;
+        d->head_dim_v = (uint32_t)config_int(l, "head_dim", 1, MAX_HEAD_DIM, CONFIG_NEEDED);
+        d->conv_width = (uint32_t)config_int(l, "short_conv_kernel_size", 2, MAX_CONV_WIDTH, 4);
+        if (json_get(l->node, "kda_safe_gate") == NULL)
+            defaults_note(l->defaults, "kda_safe_gate", 0);
+        if (config_bool(l, "kda_safe_gate", false))
+            d->gate_bound = (float)config_float(l, "kda_lower_bound", -1e6, -5);
+    }
+    d->n_head_k = d->n_head_v;
+    d->head_dim_k = d->head_dim_v;
+}
+
+void config_recurrent(struct config_lookup *l, struct hparams *h)
+{
+    bool has_some = false;
+
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        has_some |= h->layers[i].is_recurrent;
+    if (!has_some || l->failed)
+        return;
+    if (arch_has(h->arch, TRAIT_SHORT_CONV))
+        h->delta.conv_width =
+            (uint32_t)config_int(l, "conv_L_cache", 2, MAX_CONV_WIDTH, CONFIG_NEEDED);
+    else if (arch_has(h->arch, TRAIT_KDA))
+        kda_sizes(l, h);
+    else if (arch_has(h->arch, TRAIT_MAMBA))
+        mamba_sizes(l, h);
+    hparams_channels(h);
+}
+
+/* --- latent attention --- */
+
+void config_latent(struct config_lookup *l, struct hparams *h)
+{
+    struct latent_hparams *m = &h->latent;
+
+    m->n_latent = (uint32_t)config_int(l, "kv_lora_rank", 1, MAX_LATENT, CONFIG_NEEDED);
+    m->n_rot = (uint32_t)config_int(l, "qk_rope_head_dim", 2, MAX_HEAD_DIM, CONFIG_NEEDED);
+    m->n_nope = (uint32_t)config_int(l, "qk_nope_head_dim", 1, MAX_HEAD_DIM, CONFIG_NEEDED);
+    m->n_value = (uint32_t)config_int(l, "v_head_dim", 1, MAX_HEAD_DIM, CONFIG_NEEDED);
+    m->n_query = (uint32_t)config_int(l, "q_lora_rank", 1, MAX_N_EMBD, 0);
+    defaults_drop(l->defaults, "q_lora_rank"); /* its tensors say so, too */
+    if (!l->failed)
+        hparams_latent(h);
+}
+
+/* --- Falcon-H1's factors --- */
+
+/* Reads n numbers. */
+static void factor_list(struct config_lookup *l, const char *key, uint32_t n, float *out)
+{
+    const struct json_node *list = json_get(l->node, key), *node;
+    double v;
+    uint32_t i = 0;
+
+    if (list == NULL) {
+        defaults_note(l->defaults, key, 1);
+        return;
+    }
+    if (list->kind == JSON_IS_ARRAY && list->n == n)
+        for (node = list->first; node != NULL && json_as_float(node, &v); node = node->next)
+            out[i++] = (float)v;
+    if (i == n)
+        return;
+    err_set(l->e, ERR_FORMAT, "is not a list of %u numbers", n);
+    config_fail(l, key);
+}
+
+void config_factors(struct config_lookup *l, struct hparams *h)
+{
+    struct branch_factors *f = &h->factors;
+    float ffn[2] = { 1, 1 };
+    double in, mamba_in;
+
+    if (!arch_has(h->arch, TRAIT_SIDE_BY_SIDE))
+        return;
+    for (int i = 0; i < 5; i++)
+        f->mamba_parts[i] = 1;
+    in = config_float(l, "attention_in_multiplier", 1e-6, 1);
+    mamba_in = config_float(l, "ssm_in_multiplier", 1e-6, 1);
+    h->attn_scale *= (float)(in * in * config_float(l, "key_multiplier", 1e-6, 1));
+    f->attn = (float)(in * config_float(l, "attention_out_multiplier", 1e-6, 1));
+    f->mamba = (float)config_float(l, "ssm_out_multiplier", 1e-6, 1);
+    h->embd_scale = (float)config_float(l, "embedding_multiplier", 1e-6, 1);
+    h->logit_scale = (float)config_float(l, "lm_head_multiplier", 1e-6, 1);
+    factor_list(l, "ssm_multipliers", 5, f->mamba_parts);
+    factor_list(l, "mlp_multipliers", 2, ffn);
+    for (int i = 0; i < 5; i++)
+        f->mamba_parts[i] *= (float)mamba_in;
+    f->gate = ffn[0];
+    f->ffn = ffn[1];
+}

@@ -1,0 +1,160 @@
+/*
+ * Kimi's delta attention: a gated delta net whose decay is a vector, one value per key channel,
+ * and whose queries, keys and values have convolutions of their own.
+ *
+ *   q, k, v = silu(convolution of Q.h), silu(convolution of K.h), silu(convolution of V.h)
+ *   q, k = normed to length 1, per head;  q is also divided by sqrt(head_dim)
+ *   decay = exp(-rate * softplus(F.h + bias)), or exp(bound * sigmoid(rate * (F.h + bias)))
+ *   beta = sigmoid(b.h)                                            per head
+ *   state = state diag(decay);  state += beta * (v - state.k) k^T;  out = state.q
+ *   y = O.(norm(out) * sigmoid(G.h))
+ *
+ * F and G are two matrices each, or one.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/base/clock.h"
+#include "engine/model/forward_internal.h"
+
+#define LENGTH_EPS 1e-6f /* added to a squared length before it divides */
+
+struct kda_job {
+    struct forward *f;
+    const struct layer_desc *layer;
+    const struct delta_hparams *d;
+    uint32_t n; /* values of all heads */
+    struct recurrent_side from, to;
+    struct conv conv;
+};
+
+/* out = B.(A.h), or A.h where there is no B. */
+static int two_matrices(struct forward *f, const struct mat *a, const struct mat *b, float *out,
+                        uint32_t n, struct err *e)
+{
+    uint32_t n_embd = f->p.desc->n_embd;
+
+    if (b->tensor == NULL)
+        return forward_mul(f, a, f->h, n_embd, out, n, e);
+    if (forward_mul(f, a, f->h, n_embd, f->wide, a->n_row, e) != 0)
+        return -1;
+    return forward_mul(f, b, f->wide, a->n_row, out, n, e);
+}
+
+static int project(struct kda_job *j, struct err *e)
+{
+    struct forward *f = j->f;
+    const struct layer_desc *layer = j->layer;
+    uint32_t n_embd = f->p.desc->n_embd, ld = 3 * j->n;
+    const struct product p[3] = { { &layer->kda_q, f->mix, ld },
+                                  { &layer->kda_k, f->mix + j->n, ld },
+                                  { &layer->kda_v, f->mix + 2 * (size_t)j->n, ld } };
+
+    if (forward_mul_all(f, p, 3, f->h, n_embd, e) != 0 ||
+        forward_mul(f, &layer->delta_beta, f->h, n_embd, f->beta, j->d->n_head_v, e) != 0)
+        return -1;
+    if (two_matrices(f, &layer->kda_decay_a, &layer->kda_decay_b, f->decay, j->n, e) != 0)
+        return -1;
+    return two_matrices(f, &layer->kda_gate_a, &layer->kda_gate_b, f->z, j->n, e);
+}
+
+static void unit_heads(const struct kda_job *j, float *x, float by)
+{
+    const struct kernels *kern = j->f->p.kernels;
+    uint32_t n = j->d->head_dim_k;
+
+    /* x / sqrt(sum + eps) is the rms norm with eps / n, divided by sqrt(n). */
+    for (uint32_t at = 0; at < j->n; at += n)
+        kern->rms_norm(x + at, NULL, n, LENGTH_EPS / (float)n, x + at);
+    kern->scale(x, by, j->n);
+}
+
+static void mix_col(void *ctx, uint32_t c)
+{
+    const struct kda_job *j = ctx;
+    const struct layer_desc *layer = j->layer;
+    const struct vec *filters[] = { &layer->kda_q_conv, &layer->kda_k_conv,
+                                    &layer->kda_v_conv };
+    float *conv = j->f->conv + (size_t)c * 3 * j->n;
+    float *decay = j->f->decay + (size_t)c * j->n;
+    float *beta = j->f->beta + (size_t)c * j->d->n_head_v;
+    float unit = 1 / sqrtf((float)j->d->head_dim_k), bound = j->d->gate_bound;
+
+    for (uint32_t i = 0; i < 3; i++)
+        conv_apply(&j->conv, c, i * j->n, j->n, filters[i]->w, conv + (size_t)i * j->n);
+    j->f->p.kernels->sigmoid_mul(conv, conv, 3 * (size_t)j->n);
+    unit_heads(j, conv, unit * unit);
+    unit_heads(j, conv + j->n, unit);
+    for (uint32_t h = 0; h < j->d->n_head_v; h++)
+        beta[h] = 1 / (1 + expf(-beta[h]));
+    for (uint32_t i = 0; i < j->n; i++) {
+        /* Converters write the rate with either sign. */
+        float rate = fabsf(layer->delta_decay.w[i / j->d->head_dim_k]);
+        float x = decay[i] + layer->delta_bias.w[i];
+
+        decay[i] = expf(bound < 0 ? bound / (1 + expf(-rate * x)) : -rate * softplus(x));
+    }
+}
+
+static void run_head(const struct kda_job *j, uint32_t h)
+{
+    const struct delta_hparams *d = j->d;
+    const struct forward *f = j->f;
+    uint32_t n = d->head_dim_k;
+    size_t at = (size_t)h * d->head_dim_v * n, first = (size_t)h * n;
+
+    for (uint32_t c = 0; c < f->n_col; c++) {
+        const float *conv = f->conv + (size_t)c * 3 * j->n + first;
+        const float *from = (c == 0 ? j->from.state : j->to.state) + at;
+        const float *decay = f->decay + (size_t)c * j->n + first;
+        float *to = j->to.state + at;
+
+        for (uint32_t r = 0; r < d->head_dim_v; r++)
+            for (uint32_t i = 0; i < n; i++)
+                to[(size_t)r * n + i] = from[(size_t)r * n + i] * decay[i];
+        f->p.kernels->delta(to, to, conv, conv + j->n, conv + 2 * (size_t)j->n, n,
+                            d->head_dim_v, 1, f->beta[(size_t)c * d->n_head_v + h],
+                            f->att + (size_t)c * j->n + first);
+    }
+}
+
+static void run_heads(void *ctx, int part, int n_part)
+{
+    const struct kda_job *j = ctx;
+
+    for (uint32_t h = (uint32_t)part; h < j->d->n_head_v; h += (uint32_t)n_part)
+        run_head(j, h);
+}
+
+static void gate_col(void *ctx, uint32_t c)
+{
+    const struct kda_job *j = ctx;
+    const struct kernels *kern = j->f->p.kernels;
+    uint32_t n = j->d->head_dim_v;
+    float *out = j->f->att + (size_t)c * j->n;
+
+    for (uint32_t at = 0; at < j->n; at += n)
+        kern->rms_norm(out + at, j->layer->delta_norm.w, n, j->f->p.desc->rms_eps, out + at);
+    kern->sigmoid_mul(out, j->f->z + (size_t)c * j->n, j->n);
+}
+
+int forward_kda(struct forward *f, const struct layer_desc *layer, struct err *e)
+{
+    const struct delta_hparams *d = &f->p.desc->hp->delta;
+    struct kda_job j = { .f = f, .layer = layer, .d = d, .n = d->n_head_v * d->head_dim_v };
+    uint64_t start;
+
+    recurrent_sides(kv_recurrent(f->p.kv), layer->recurrent_layer, &j.from, &j.to);
+    j.conv = conv_of(f, f->mix, &j.from, &j.to);
+    if (project(&j, e) != 0)
+        return -1;
+    start = clock_ns();
+    forward_each_col(f, mix_col, &j);
+    conv_keep(&j.conv);
+    pool_run(f->p.pool, pool_parts(f->p.pool, d->n_head_v), run_heads, &j);
+    forward_each_col(f, gate_col, &j);
+    f->attention_ns += clock_ns() - start;
+    return forward_mul(f, &layer->delta_out, f->att, j.n, f->y, f->p.desc->n_embd, e);
+}
