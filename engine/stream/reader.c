@@ -215,6 +215,7 @@ static void start_lookups(struct stream *s)
 
     if (s->state == READER_DEAD || s->state == READER_QUITTING)
         return;
+    lookup_next_batch(s);
     while ((op = lookup_next(&s->lookup)) != NULL || (op = fetch_next(&s->fetches)) != NULL) {
         op->start_ns = clock_ns();
         submit_read(s, op);

@@ -131,9 +131,7 @@ struct stream {
     /* Engine thread. */
     uint64_t pass; /* number of the current pass, or of the next one */
     struct schedule_at next;
-    uint64_t taken, given;               /* slots, counted */
-    const struct stream_lookup *lookups; /* waiting for their batch */
-    size_t n_lookup;
+    uint64_t taken, given; /* slots, counted */
 
     const char *_Atomic io_name, *_Atomic io_reason;
 
@@ -151,6 +149,8 @@ struct stream {
     uint64_t filled;
     struct lookup lookup;
     enum lookup_state lookup_state;
+    const struct stream_lookup *lookups; /* waiting for their batch */
+    size_t n_lookup;
     struct err lookup_failure;
     struct fetch_queue fetches;
     struct err fetch_failure; /* of the last fetch that failed */
@@ -198,6 +198,11 @@ void reader_load(struct stream *s);
 /* Let go of the slots with blocks of passes up to `last`, taken ones included.  Under the
  * lock. */
 void stream_discard(struct stream *s, uint64_t last);
+
+/* --- stream_lookup.c --- */
+
+/* Begin the next batch of rows if the one before it is done.  Under the lock. */
+void lookup_next_batch(struct stream *s);
 
 /* --- stream_memory.c --- */
 

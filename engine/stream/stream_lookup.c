@@ -1,4 +1,7 @@
-/* Lookups, on the engine's side: rows go to lookup.c in batches and are waited for. */
+/*
+ * Lookups, on the engine's side: rows go to lookup.c in batches and are waited for.  The reader
+ * begins the next batch when one is done, so that all rows may arrive before they are waited for.
+ */
 #include "config.h"
 
 #include <assert.h>
@@ -21,15 +24,15 @@ static bool is_in_file(const struct stream *s, const struct stream_lookup *l)
            end <= s->source.files[l->file].size;
 }
 
-/* Pass the next waiting rows to the reader; under the lock. */
-static void begin_batch(struct stream *s)
+void lookup_next_batch(struct stream *s)
 {
     size_t n = s->n_lookup < LOOKUP_BATCH ? s->n_lookup : LOOKUP_BATCH;
 
+    if (n == 0 || s->is_mapped || s->lookup_state != LOOKUP_READING || !lookup_is_done(&s->lookup))
+        return;
     lookup_begin(&s->lookup, s->lookups, n);
     s->lookups += n;
     s->n_lookup -= n;
-    reader_wake(s);
 }
 
 void stream_lookup_start(struct stream *s, const struct stream_lookup *lookups, size_t n)
@@ -41,8 +44,9 @@ void stream_lookup_start(struct stream *s, const struct stream_lookup *lookups, 
     s->lookup_state = LOOKUP_READING;
     s->lookups = lookups;
     s->n_lookup = n;
+    lookup_next_batch(s);
     if (!s->is_mapped)
-        begin_batch(s);
+        reader_wake(s);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -61,10 +65,16 @@ static int copy_mapped(struct stream *s, struct err *e)
     return mapping_check(&s->mapping, e);
 }
 
+static bool rows_are_missing(const struct stream *s)
+{
+    return !lookup_is_done(&s->lookup) ||
+           (s->lookup_state == LOOKUP_READING && s->n_lookup > 0);
+}
+
 /* A dead reader starts no lookup, so the rows that are left never come. */
 static void fail_unread(struct stream *s)
 {
-    if (s->state != READER_DEAD || s->lookup.n_flying > 0 || lookup_is_done(&s->lookup))
+    if (s->state != READER_DEAD || s->lookup.n_flying > 0 || !rows_are_missing(s))
         return;
     s->lookup_failure = s->failure;
     s->lookup_state = LOOKUP_FAILED;
@@ -75,12 +85,9 @@ static int await_rows(struct stream *s, struct err *e)
 {
     for (;;) {
         fail_unread(s);
-        if (!lookup_is_done(&s->lookup))
-            pthread_cond_wait(&s->news, &s->lock);
-        else if (s->lookup_state == LOOKUP_FAILED || s->n_lookup == 0)
+        if (!rows_are_missing(s))
             break;
-        else
-            begin_batch(s);
+        pthread_cond_wait(&s->news, &s->lock);
     }
     if (s->lookup_state != LOOKUP_FAILED)
         return 0;

@@ -276,7 +276,7 @@ int main(void)
 {
     static char names[][32] = { "llama-tiny.gguf", "gemma4-moe-tiny-q4_0.gguf",
                                 "f-mixtral.gguf",  "f-qwen3moe.gguf",
-                                "f-qwen35moe",     "f-qwen3next",
+                                "f-qwen35moe",     "f-qwen3next",    "q4e-a.gguf",
                                 "gemma3-tiny.gguf" };
     enum { N = sizeof names / sizeof names[0] };
     struct CMUnitTest tests[N];
