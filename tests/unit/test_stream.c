@@ -1,6 +1,7 @@
 /* The stream: with any options, a pass delivers exactly the bytes of the files. */
 #include "config.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -343,6 +344,37 @@ static void the_counters_add_up(void **state)
     model_remove(&m);
 }
 
+/* More rows than are sorted together, in ascending order. */
+static void rows_arrive_before_they_are_waited_for(void **state)
+{
+    enum { N = 5000, BYTES = 8 };
+    static struct stream_lookup rows[N];
+    static unsigned char dst[N][BYTES];
+    struct stream_options o = { .n_slot = 2 };
+    struct stream_model m;
+    struct err e = ERR_INIT;
+    struct stream *s;
+    uint64_t size;
+
+    (void)state;
+    model_seed(24);
+    model_make(&m, 1000000);
+    three_layers(&m);
+    memset(&telemetry, 0, sizeof telemetry);
+    assert_true(open_stream(&s, &m, &modes[3], 20000, 4, &o));
+    size = m.files[0].size;
+    for (uint64_t i = 0; i < N; i++)
+        rows[i] = (struct stream_lookup){ 0, i * (size - BYTES) / N, BYTES, dst[i] };
+    stream_lookup_start(s, rows, N);
+    while (counter_get(&telemetry.lookup_bytes) < size / 10 * 9)
+        sched_yield(); /* the limit of the test ends it if they do not come */
+    no_error(stream_lookup_wait(s, &e), &e);
+    for (size_t i = 0; i < N; i++)
+        assert_memory_equal(dst[i], m.bytes[0] + rows[i].offset, BYTES);
+    stream_close(s);
+    model_remove(&m);
+}
+
 static void pinned_blocks_of_a_span_follow_each_other(void **state)
 {
     struct stream_options o = { .n_slot = 0 };
@@ -646,6 +678,7 @@ int main(void)
     enum { MODES = sizeof modes / sizeof modes[0] };
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(the_counters_add_up),
+        cmocka_unit_test(rows_arrive_before_they_are_waited_for),
         cmocka_unit_test(pinned_blocks_of_a_span_follow_each_other),
         cmocka_unit_test(pinned_blocks_are_read_once),
         cmocka_unit_test(borrowed_memory_goes_and_nothing_else),
