@@ -274,11 +274,11 @@ def write(path, s, name, kind):
         f.write(head + bytes(-len(head) % 32))
         for t, sigma, centre, size in listed:
             if sigma is None:
-                f.seek(size, os.SEEK_CUR)
+                f.seek(size + -size % 32, os.SEEK_CUR)
                 continue
             if centre:
                 f.write(b"".join(struct.pack("<f", centre + rng.gauss(0, sigma))
-                                 for _ in range(size // 4)))
+                                 for _ in range(size // 4)) + bytes(-size % 32))
                 continue
             if (t, sigma) not in tiles:
                 one = tile(t, sigma, rng)
