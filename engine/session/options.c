@@ -117,7 +117,7 @@ static bool same_text(const char *a, const char *b)
 
 bool options_draft(const struct mw_model *m, const struct mw_options *o)
 {
-    return o->draft != MW_DRAFT_OFF && m->desc->recurrent.n_layer == 0;
+    return o->draft != MW_DRAFT_OFF && recurrent_bytes(&m->desc->recurrent) == 0;
 }
 
 unsigned options_reach(const struct mw_model *m, const struct mw_options *now,

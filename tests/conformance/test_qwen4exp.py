@@ -11,10 +11,12 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import memwall  # noqa: E402
+from chain_model import chain  # noqa: E402
+from program import SRCDIR, memwall  # noqa: E402
 
 FOLDER = os.path.join(os.environ.get("MW_SHARED", ""), "conformance", "families2")
 LIMIT = 1e-3
+TEMPLATE = os.path.join(SRCDIR, "tests", "data", "templates", "qwen3.8-like.jinja")
 
 
 class Qwen4exp(unittest.TestCase):
@@ -117,6 +119,40 @@ class Qwen4exp(unittest.TestCase):
         # Two layers with attention; a key of 8 values for each 4 positions, in pages of 256.
         self.assertEqual(2 * 64 * 8 * 4, item("f32", 100))
         self.assertEqual(2 * 64 * 8 * 2 * 4, item("f16", 1000))
+
+    def render(self, messages, *args):
+        path = os.path.join(self.folder, "messages")
+        with open(path, "w") as f:
+            json.dump(messages, f)
+        r = memwall("tokenize", "-m", self.model("q4e-a.gguf"), "--template", TEMPLATE, "--chat",
+                    "--text", *args, path)
+        self.assertEqual(0, r.returncode, r.stderr)
+        return r.stdout.rstrip("\n")
+
+    def test_the_chat_format(self):
+        """A template with the rules of the published one: the effort is stated in a system
+        message, and earlier thinking stays."""
+        effort = "Reasoning effort is set to xhigh. Think long."
+        talk = [{"role": "user", "content": " hi "},
+                {"role": "assistant", "content": "there", "reasoning_content": "hmm"},
+                {"role": "user", "content": "so?"}]
+        said = ("<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n<think>\nhmm\n</think>"
+                "\n\nthere<|im_end|>\n<|im_start|>user\nso?<|im_end|>\n<|im_start|>assistant\n")
+        self.assertEqual(f"<|im_start|>system\n{effort}<|im_end|>\n{said}<think>",
+                         self.render(talk))
+        self.assertEqual(said + "<think>\n\n</think>", self.render(talk, "--no-think"))
+        talk.insert(0, {"role": "system", "content": "Be kind."})
+        self.assertEqual(f"<|im_start|>system\n{effort}\n\nBe kind.<|im_end|>\n{said}<think>",
+                         self.render(talk))
+
+    def test_an_answer_begins_inside_its_thinking(self):
+        with open(TEMPLATE) as f:
+            model = chain(self.folder, "m", {"\n": "a", "a": "</think>", "</think>": "c"},
+                          user=("<think>", "</think>"), pre="qwen35", template=f.read())
+        r = memwall("run", "-m", model.path, "--temp", "0", "-c", "256", "--json", "-n", "9", "hi")
+        self.assertEqual(0, r.returncode, r.stderr)
+        last = json.loads(r.stdout.splitlines()[-1])
+        self.assertEqual(("c", "a"), (last["text"], last["thinking"]))
 
 
 if __name__ == "__main__":
