@@ -128,10 +128,11 @@ class Table(ModelCase):
     def folders(self):
         """The snapshots of all families, each with a tokenizer that `inspect` can read."""
         tokenizer = os.path.join(SHARED, "models", "llama-tiny-hf", "tokenizer.json")
-        for group in ("families", "models"):
+        for group, names in (("families", "f-"), ("models", ""), ("families2", "q4e-")):
             for name in sorted(os.listdir(os.path.join(SHARED, group))):
                 folder = os.path.join(SHARED, group, name)
-                if not os.path.isdir(folder) or "assistant" in name:
+                if (not os.path.isdir(folder) or "assistant" in name or
+                        not name.startswith(names)):
                     continue
                 copy = self.path(name)
                 os.mkdir(copy)
