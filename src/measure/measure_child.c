@@ -28,10 +28,8 @@
 #define IO_FILE_MAX    4096 /* of /proc/PID/io */
 
 /* Options that a process gets as they are. */
-static const enum option_id common[] = {
-    OPT_EXACT,    OPT_ISA,       OPT_BLAS, OPT_PACK,
-    OPT_NO_URING, OPT_DISK_RATE, OPT_COLD, OPT_TIME_LIMIT
-};
+static const enum option_id common[] = { OPT_EXACT,     OPT_BLAS, OPT_PACK,      OPT_NO_URING,
+                                         OPT_DISK_RATE, OPT_COLD, OPT_TIME_LIMIT };
 
 /* The command line of a process. */
 struct args {

@@ -27,6 +27,7 @@ const struct dimension_row dimension_table[N_DIMENSION] = {
     [DIM_GEN] = { OPT_N_GEN, "n_gen", "n", false, false, false },
     [DIM_DEPTH] = { OPT_DEPTH, "depth", "d", false, false, false },
     [DIM_BLOCK] = { OPT_BENCH_BLOCK, "block_bytes", "block", false, true, true },
+    [DIM_ISA] = { OPT_BENCH_ISA, "isa", "isa", true, false, false },
 };
 
 const char *point_status_name(enum point_status s)
@@ -145,10 +146,11 @@ char *setting_text(const struct point *p, enum dimension d, char *buf, size_t n)
         number = p->chunk;
     else if (d == DIM_THREADS && number == 0)
         number = p->n_thread;
-    if (dimension_table[d].is_text)
-        return setting_print(p, d, buf, n);
-    if (dimension_table[d].has_default && number == 0)
+    if (dimension_table[d].is_text ? p->setting[d].text[0] == '\0'
+                                   : dimension_table[d].has_default && number == 0)
         snprintf(buf, n, "auto");
+    else if (dimension_table[d].is_text)
+        setting_print(p, d, buf, n);
     else if (dimension_table[d].is_size)
         units_size(buf, n, number);
     else

@@ -28,6 +28,7 @@ enum dimension {
     DIM_GEN,
     DIM_DEPTH,
     DIM_BLOCK,
+    DIM_ISA,
     N_DIMENSION,
 };
 

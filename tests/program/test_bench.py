@@ -18,7 +18,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from bench_case import GUIDE, TIMEOUT_S, Case  # noqa: E402
-from program import budget, read_terminal  # noqa: E402
+from program import MEMWALL, budget, read_terminal  # noqa: E402
 
 QUICK = ("-p", "4", "-n", "3", "-r", "1")
 
@@ -63,6 +63,22 @@ class Bench(Case):
                 self.assertAlmostEqual(
                     p["spread"]["decode_tps"],
                     abs(p["runs"][0]["decode_tps"] - p["runs"][1]["decode_tps"]) / 2, 4)
+
+    def test_all_kernel_sets_are_measured(self):
+        version = subprocess.run([MEMWALL, "--version"], text=True, check=True,
+                                 stdout=subprocess.PIPE).stdout
+        sets = version.splitlines()[-1].split(None, 1)[1].split(", ")
+        self.assertEqual("generic", sets[-1])
+        r = self.check(json.loads(self.bench("--json", *QUICK, "--isa", "all").stdout))
+        self.assertEqual(sets, [p["settings"]["isa"] for p in r["points"]])
+        self.assertEqual({"ok"}, {p["status"] for p in r["points"]})
+        out = self.bench(*QUICK, "--isa", f"generic,{sets[0]}", "--memory", budget(100)).stdout
+        table = [line.split("|")[2].strip() for line in out.splitlines() if line.startswith("|")]
+        self.assertEqual(["isa", "generic", sets[0]], [table[0], *table[2:]])
+        r = json.loads(self.bench("--json", *QUICK).stdout)
+        self.assertEqual("", r["points"][0]["settings"]["isa"])
+        self.assertIn('"abacus" is not available',
+                      self.bench("--isa", "generic,abacus", code=2).stderr)
 
     def test_prompt_and_answer_can_be_left_out(self):
         for p, n, absent in ((0, 3, {"prompt_tps", "first_token_s"}),

@@ -502,12 +502,26 @@ static int set_item(struct options *o, const struct option *row, const char *lis
     return set_value(o, &one, item, e);
 }
 
+/* "amx,avx512vnni,avx2": the sets of kernels of this machine */
+static const char *all_isa(void)
+{
+    static char all[160];
+    size_t used = 0;
+
+    for (int i = 0; mw_isa(i) != NULL && used < sizeof all; i++)
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? "," : "",
+                                 mw_isa(i));
+    return all;
+}
+
 /* Check every item, so that a wrong one is reported before anything is measured. */
 static int set_list(struct options *o, const struct option *row, const char *text,
                     struct err *e)
 {
     struct options unused = *o;
 
+    if (row->item == KIND_ISA && strcmp(text, "all") == 0)
+        text = all_isa();
     for (size_t i = 0; i < count_items(text); i++)
         if (set_item(&unused, row, text, i, e) != 0)
             return -1;

@@ -75,6 +75,7 @@ enum option_id {
     OPT_BENCH_THREADS,
     OPT_BENCH_CHUNK,
     OPT_BENCH_BLOCK,
+    OPT_BENCH_ISA,
     OPT_N_PROMPT,
     OPT_N_GEN,
     OPT_DEPTH,
