@@ -18,8 +18,8 @@
 
 #include "engine/compute/kernels.h"
 
-extern const struct kernels kernels_avx512vnni, kernels_avx512, kernels_avx2, kernels_sse41,
-    kernels_neondot, kernels_neon, kernels_generic;
+extern const struct kernels kernels_avx512vnni, kernels_avx512, kernels_avxvnni, kernels_avx2,
+    kernels_sse41, kernels_neondot, kernels_neon, kernels_generic;
 
 static bool runs_anywhere(void)
 {
@@ -44,6 +44,14 @@ static bool has_f16c(void)
 static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+}
+
+/* Leaf 7, subleaf 1 of cpuid.  Some compilers' __builtin_cpu_supports does not know avxvnni. */
+static bool has_avxvnni(void)
+{
+    unsigned a, b, c, d;
+
+    return has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & 1u << 4) != 0;
 }
 
 static bool has_avx512(void)
@@ -73,6 +81,7 @@ static const struct {
 #ifdef __x86_64__
     { &kernels_avx512vnni, has_avx512vnni },
     { &kernels_avx512, has_avx512 },
+    { &kernels_avxvnni, has_avxvnni },
     { &kernels_avx2, has_avx2 },
     { &kernels_sse41, has_sse41 },
 #endif

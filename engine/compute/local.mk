@@ -31,10 +31,10 @@ EXTRA_DIST += engine/compute/README.md $(KERNEL_SET) engine/compute/vec_avx2.h \
 if CPU_X86_64
 AVX2_FLAGS = -mavx2 -mfma -mf16c
 AVX512_FLAGS = $(AVX2_FLAGS) -mavx512f -mavx512bw -mavx512dq -mavx512vl
-noinst_LIBRARIES += libkernels_sse41.a libkernels_avx2.a libkernels_avx512.a \
-	libkernels_avx512vnni.a
-KERNEL_LIBS += libkernels_sse41.a libkernels_avx2.a libkernels_avx512.a \
-	libkernels_avx512vnni.a libengine.a
+noinst_LIBRARIES += libkernels_sse41.a libkernels_avx2.a libkernels_avxvnni.a \
+	libkernels_avx512.a libkernels_avx512vnni.a
+KERNEL_LIBS += libkernels_sse41.a libkernels_avx2.a libkernels_avxvnni.a \
+	libkernels_avx512.a libkernels_avx512vnni.a libengine.a
 
 # Runs of 32 bytes are passed to inlined functions only: no ABI is affected.
 libkernels_sse41_a_SOURCES = $(KERNEL_SET)
@@ -44,6 +44,10 @@ libkernels_sse41_a_CFLAGS = $(AM_CFLAGS) -mssse3 -msse4.1 -Wno-psabi
 libkernels_avx2_a_SOURCES = $(KERNEL_SET)
 libkernels_avx2_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=avx2 -DVECTORS='"engine/compute/vec_avx2.h"'
 libkernels_avx2_a_CFLAGS = $(AM_CFLAGS) $(AVX2_FLAGS)
+libkernels_avxvnni_a_SOURCES = $(KERNEL_SET)
+libkernels_avxvnni_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=avxvnni \
+	-DVECTORS='"engine/compute/vec_avx2.h"'
+libkernels_avxvnni_a_CFLAGS = $(AM_CFLAGS) $(AVX2_FLAGS) -mavxvnni
 libkernels_avx512_a_SOURCES = $(KERNEL_SET)
 libkernels_avx512_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=avx512 \
 	-DVECTORS='"engine/compute/vec_avx512.h"'

@@ -23,7 +23,7 @@
 
 struct row {
     char name[96];
-    const struct kernels *set;
+    const struct kernels *set, *other;
     enum tensor_type type;
     enum act_form form;
     enum kv_type kt, vt;
@@ -185,6 +185,43 @@ static void multiplies_any_shape(void **state)
         check_cuts(&p, t->set, y, ldy);
         free(y);
         problem_drop(&p);
+    }
+}
+
+/* Vectors of the same size add in the same order, whatever multiplies their bytes. */
+static void multiplies_to_the_bits_of_another(void **state)
+{
+    static const struct {
+        size_t n_row, n_k, n_col;
+    } shapes[] = { { 9, 256, 1 }, { 17, 1536, 13 }, { 35, 1184, 68 }, { 97, 256, 39 } };
+    const struct row *t = *state;
+    size_t block = tensor_type_info(t->type)->block_elems;
+
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        const size_t n_y = shapes[i].n_row * shapes[i].n_col;
+        float *y[2] = { calloc(n_y, sizeof(float)), calloc(n_y, sizeof(float)) };
+        struct problem p;
+
+        if (shapes[i].n_k % block == 0) {
+            problem_make(&p, t->set, t->type, ACT_Q8, shapes[i].n_row, shapes[i].n_k,
+                         shapes[i].n_col);
+            for (int j = 0; j < 2; j++)
+                (j == 0 ? t->set : t->other)
+                    ->mul(&(struct matmul){ .type = p.type,
+                                            .form = p.form,
+                                            .n_row = p.n_row,
+                                            .n_k = p.n_k,
+                                            .n_col = p.n_col,
+                                            .w = p.w,
+                                            .x = p.x,
+                                            .x_stride = p.x_stride,
+                                            .y = y[j],
+                                            .ldy = p.n_row });
+            assert_memory_equal(y[0], y[1], n_y * sizeof(float));
+            problem_drop(&p);
+        }
+        free(y[0]);
+        free(y[1]);
     }
 }
 
@@ -672,8 +709,8 @@ static void kv_types_have_names_and_sizes(void **state)
 
 /* The table */
 
-static struct row rows[600];
-static struct CMUnitTest tests[600];
+static struct row rows[1000];
+static struct CMUnitTest tests[1000];
 static size_t n_test;
 
 static struct row *add_test(CMUnitTestFunction fn, const struct kernels *set)
@@ -729,6 +766,32 @@ static void add_set(const struct kernels *set)
     }
 }
 
+/* Sets whose vectors have the same size */
+static void add_pairs(void)
+{
+    static const char *const pairs[][2] = { { "avx2", "avxvnni" },
+                                            { "avx512", "avx512vnni" },
+                                            { "avx512", "amx" },
+                                            { "neon", "neondot" } };
+
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const struct kernels *set = kernels_by_name(pairs[i][0]);
+        const struct kernels *other = kernels_by_name(pairs[i][1]);
+
+        for (int t = 0; set != NULL && other != NULL && computed_types[t] != TYPE_COUNT; t++) {
+            struct row *r;
+
+            if (act_form_of(computed_types[t], false) != ACT_Q8)
+                continue;
+            r = add_test(multiplies_to_the_bits_of_another, set);
+            r->other = other;
+            r->type = computed_types[t];
+            snprintf(r->name, sizeof r->name, "%s and %s give the same bits with %s", set->name,
+                     other->name, tensor_type_info(r->type)->name);
+        }
+    }
+}
+
 int main(void)
 {
     add_named(sets_are_found_by_name, NULL, "found by name");
@@ -736,5 +799,6 @@ int main(void)
     add_named(kv_types_have_names_and_sizes, NULL, "types of keys and values");
     for (const char *const *name = kernels_names(); *name != NULL; name++)
         add_set(kernels_by_name(*name));
+    add_pairs();
     return _cmocka_run_group_tests("kernels", tests, n_test, NULL, NULL);
 }
