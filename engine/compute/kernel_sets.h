@@ -17,9 +17,10 @@
 #endif
 
 #include "engine/compute/kernels.h"
+#include "engine/compute/processor.h"
 
-extern const struct kernels kernels_avx512vnni, kernels_avx512, kernels_avxvnni, kernels_avx2,
-    kernels_sse41, kernels_neondot, kernels_neon, kernels_generic;
+extern const struct kernels kernels_amx, kernels_avx512vnni, kernels_avx512, kernels_avxvnni,
+    kernels_avx2, kernels_sse41, kernels_neondot, kernels_neon, kernels_generic;
 
 static bool runs_anywhere(void)
 {
@@ -65,6 +66,11 @@ static bool has_avx512vnni(void)
 {
     return has_avx512() && __builtin_cpu_supports("avx512vnni");
 }
+
+static bool has_amx(void)
+{
+    return has_avx512vnni() && processor_has_amx() && processor_amx_denied() == NULL;
+}
 #endif
 
 #ifdef __aarch64__
@@ -79,6 +85,7 @@ static const struct {
     bool (*runs_here)(void);
 } kernel_sets[] = {
 #ifdef __x86_64__
+    { &kernels_amx, has_amx },
     { &kernels_avx512vnni, has_avx512vnni },
     { &kernels_avx512, has_avx512 },
     { &kernels_avxvnni, has_avxvnni },

@@ -11,6 +11,7 @@ libengine_a_SOURCES += \
 	engine/compute/kv_types.c engine/compute/kv_types.h \
 	engine/compute/packed.c engine/compute/packed.h \
 	engine/compute/pool.c engine/compute/pool.h \
+	engine/compute/processor.c engine/compute/processor.h \
 	engine/compute/quants.h
 
 # Each instruction set is a library of its own: the same files with its name, vectors and flags.
@@ -18,7 +19,8 @@ libengine_a_SOURCES += \
 KERNEL_SET = engine/compute/kernel_set.h engine/compute/set_attn.c engine/compute/set_curves.h \
 	engine/compute/set_delta.c engine/compute/set_interleaved.h \
 	engine/compute/set_mul_float.c engine/compute/set_mul_float.h \
-	engine/compute/set_mul_lanes.h engine/compute/set_mul_q8.c \
+	engine/compute/set_mul_amx.h engine/compute/set_mul_lanes.h \
+	engine/compute/set_mul_q8.c \
 	engine/compute/set_mul_rows.h engine/compute/set_mul_tile.h \
 	engine/compute/set_packed.h engine/compute/set_rotate.c engine/compute/set_steps.c \
 	engine/compute/set_tiles.h engine/compute/set_unpack.h \
@@ -32,9 +34,9 @@ if CPU_X86_64
 AVX2_FLAGS = -mavx2 -mfma -mf16c
 AVX512_FLAGS = $(AVX2_FLAGS) -mavx512f -mavx512bw -mavx512dq -mavx512vl
 noinst_LIBRARIES += libkernels_sse41.a libkernels_avx2.a libkernels_avxvnni.a \
-	libkernels_avx512.a libkernels_avx512vnni.a
+	libkernels_avx512.a libkernels_avx512vnni.a libkernels_amx.a
 KERNEL_LIBS += libkernels_sse41.a libkernels_avx2.a libkernels_avxvnni.a \
-	libkernels_avx512.a libkernels_avx512vnni.a libengine.a
+	libkernels_avx512.a libkernels_avx512vnni.a libkernels_amx.a libengine.a
 
 # Runs of 32 bytes are passed to inlined functions only: no ABI is affected.
 libkernels_sse41_a_SOURCES = $(KERNEL_SET)
@@ -56,6 +58,9 @@ libkernels_avx512vnni_a_SOURCES = $(KERNEL_SET)
 libkernels_avx512vnni_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=avx512vnni \
 	-DVECTORS='"engine/compute/vec_avx512.h"'
 libkernels_avx512vnni_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS) -mavx512vnni
+libkernels_amx_a_SOURCES = $(KERNEL_SET)
+libkernels_amx_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=amx -DVECTORS='"engine/compute/vec_avx512.h"'
+libkernels_amx_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS) -mavx512vnni -mamx-tile -mamx-int8
 endif
 
 if CPU_AARCH64

@@ -59,9 +59,9 @@ struct lane_scales {
     vf s[16][TILE_VECTORS], m[16][TILE_VECTORS];
 };
 
-/* K-quants and IQ4_XS: scales and minima of a span, to vector v of *to. */
+/* K-quants and IQ4_XS: scales and minima of a span, to vector v of s and m. */
 INLINE void scales_of_lanes(enum tensor_type type, const struct lanes *l, size_t v,
-                            struct lane_scales *to)
+                            vf (*s)[TILE_VECTORS], vf (*m)[TILE_VECTORS])
 {
     vb head[4];
 
@@ -69,12 +69,12 @@ INLINE void scales_of_lanes(enum tensor_type type, const struct lanes *l, size_t
         UNROLL
         for (size_t i = 0; i < 4; i++)
             head[i] = dword_at(type, l, 0, i);
-        q4_k_scales_of(head, to->s, to->m, v);
+        q4_k_scales_of(head, s, m, v);
     } else if (type == TYPE_Q6_K) {
         UNROLL
         for (size_t i = 0; i < 4; i++)
             head[i] = dword_at(type, l, 0, offsetof(struct block_q6_k, scales) / 4 + i);
-        i8_scales_of(head, head_at(type, l, 0), to->s, v);
+        i8_scales_of(head, head_at(type, l, 0), s, v);
     } else if (type == TYPE_IQ4_XS) {
         vb low = dword_at(type, l, 0, 1), d_high = dword_at(type, l, 0, 0);
         vf d = vf_of_low_f16(d_high, true);
@@ -85,7 +85,7 @@ INLINE void scales_of_lanes(enum tensor_type type, const struct lanes *l, size_t
                                    : vi_shift_right(vi_byte(low, b / 2), 4);
             vb two = bits_at(vi_byte(d_high, 2 + b / 4), 2 * (b % 4), 3, 4);
 
-            to->s[b][v] = vf_mul(vf_sub(vf_of_vi(vb_or(nibble, two)), vf_all(32)), d);
+            s[b][v] = vf_mul(vf_sub(vf_of_vi(vb_or(nibble, two)), vf_all(32)), d);
         }
     }
 }
@@ -248,7 +248,7 @@ INLINE void add_lanes(enum tensor_type type, size_t n_g, bool fetches,
     for (size_t g = 0; g < n_g; g++) {
         l[g] = lanes_of(type, p, group[g], i);
         if (!has_heads(type))
-            scales_of_lanes(type, &l[g], g, &scales);
+            scales_of_lanes(type, &l[g], g, scales.s, scales.m);
         if (type == TYPE_Q6_K && fetches)
             __builtin_prefetch(l[g].heads + INTERLEAVED_ROWS * p->w_stride, 0, 0);
     }
@@ -299,10 +299,84 @@ INLINE void mul_lane_tile(enum tensor_type type, size_t n_g, const struct q8_pro
         vf_store(p->y + (c + j) * p->ldy + r[g], vf_fold_sums(&sums[j].of[0][g], TILE_VECTORS));
 }
 
+/* Columns from which tiles of AMX are faster: they have to be unpacked to memory. */
+#define AMX_FROM 32
+
+/* The bytes of tile_bytes() from those of dot_bytes(). */
+INLINE vb signed_bytes(enum tensor_type type, vb w)
+{
+    return traits_of(type).is_signed ? vb_xor(w, vb_all(-128)) : tile_bytes(type, w);
+}
+
+/* Unpack span i of n_g groups for tiles of AMX. */
+INLINE void unpack_lanes(enum tensor_type type, size_t n_g, const struct q8_product *p,
+                         const uint8_t *const *group, size_t i, struct tile_span *to)
+{
+    const size_t n_run = at_most((p->n_k - i * SPAN) / 32, 8);
+
+    if (n_run < 8) /* the row ends here */
+        memset(to, 0, sizeof *to);
+    for (size_t g = 0; g < n_g; g++) {
+        struct lanes l = lanes_of(type, p, group[g], i);
+
+        if (!has_heads(type))
+            scales_of_lanes(type, &l, g, to->s, to->m);
+        for (size_t b = 0; b < n_run; b++) {
+            vb w[8];
+
+            run_of_lanes(type, &l, b, w);
+            UNROLL
+            for (size_t j = 0; j < 8; j++)
+                to->w[8 * b + j][g] = signed_bytes(type, w[j]);
+            if (has_heads(type))
+                scales_of_run(type, &l, b, &to->s[b][g], &to->m[b][g]);
+        }
+    }
+}
+
+/* mul_lane_tile() with tiles of AMX and at most PANEL_COLS columns. */
+INLINE void mul_amx_tile(enum tensor_type type, size_t n_g, const struct q8_product *p,
+                         const size_t *r, size_t c, size_t n_c)
+{
+    const struct tile t = { .p = p, .c = c, .n_c = n_c };
+    const size_t n_span = (p->n_k + SPAN - 1) / SPAN;
+    const uint8_t *group[TILE_VECTORS];
+    struct tile_sums sums[PANEL_COLS];
+    struct tile_span span[TILE_SPANS];
+    struct tile_next next = { .n = c == 0 ? n_g : 0,
+                              .bytes = TILE_SPANS * INTERLEAVED_ROWS * traits_of(type).bytes };
+
+    UNROLL
+    for (size_t g = 0; g < n_g; g++)
+        group[g] = p->w + r[g] * p->w_stride;
+    for (size_t j = 0; j < n_c; j++)
+        for (size_t k = 0; k < GROUPS; k++)
+            for (size_t g = 0; g < n_g; g++)
+                sums[j].of[k][g] = vf_zero();
+    for (size_t i = 0; i < n_span; i += TILE_SPANS) {
+        const size_t n = at_most(n_span - i, TILE_SPANS);
+
+        for (size_t s = 0; s < n; s++)
+            unpack_lanes(type, n_g, p, group, i + s, &span[s]);
+        UNROLL
+        for (size_t g = 0; g < n_g; g++)
+            next.from[g] = lanes_of(type, p, group[g], i + n).dwords;
+        amx_add_spans(n_g, &t, i, n, span, &next, sums);
+    }
+    for (size_t j = 0; j < n_c; j++)
+        UNROLL
+    for (size_t g = 0; g < n_g; g++)
+        vf_store(p->y + (c + j) * p->ldy + r[g], vf_fold_sums(&sums[j].of[0][g], TILE_VECTORS));
+}
+
 /* n_g groups times columns c .. end - 1, while their weights are in the second-level cache. */
 INLINE void mul_groups(enum tensor_type type, size_t n_g, const struct q8_product *p,
                        const size_t *r, size_t c, size_t end)
 {
+    if (tiles_take(type) && end - c >= AMX_FROM) {
+        mul_amx_tile(type, n_g, p, r, c, end - c);
+        return;
+    }
     for (size_t at = c; at < end; at += NEAR_COLS)
         mul_lane_tile(type, n_g, p, r, at, at_most(end - at, NEAR_COLS), at == c);
 }
@@ -321,6 +395,7 @@ INLINE void mul_interleaved_q8(enum tensor_type type, const struct q8_product *p
         if (part * TILE_VECTORS < p->n_row)
             mul_groups(type, 1, p, (const size_t[]){ part * TILE_VECTORS }, c, end);
     }
+    AMX_RELEASE();
 }
 
 /* clang-format off */

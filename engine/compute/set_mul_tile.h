@@ -30,6 +30,12 @@ struct tile {
     size_t r, c, n_c;
 };
 
+/* Weights that are unpacked next: `bytes` from each of n addresses. */
+struct tile_next {
+    const uint8_t *from[TILE_VECTORS];
+    size_t n, bytes;
+};
+
 /* 32 values of a tile. */
 struct tile_run {
     vb w[8][TILE_VECTORS];
@@ -138,16 +144,6 @@ INLINE void add_columns(enum tensor_type type, size_t n_v, const struct tile_spa
         add_run(type, tile_offset(type), n_v, &u, column_span(p, c + j, i), b, &sums[j]);
 }
 
-/* Copy the ends of rows, shorter than a span, to spans filled with zeros. */
-static NOINLINE struct rows copy_ends(struct span_traits t, size_t n_k, struct rows p,
-                                      union span end[VN])
-{
-    memset(end, 0, VN * sizeof end[0]);
-    for (size_t r = 0; r < VN; r++)
-        memcpy(&end[r], p.first + r * p.stride, n_k % SPAN / 32 * (t.bytes / 8));
-    return (struct rows){ (const uint8_t *)end, sizeof end[0] };
-}
-
 /*
  * Prefetch a part of the next tile, which follows in memory.  A span has n_v + 8 parts: one
  * before each vector of rows is unpacked, and one before each run is multiplied.  With a span
@@ -162,6 +158,40 @@ INLINE void fetch_next(enum tensor_type type, const struct tile *t, size_t n_v, 
 
     for (size_t k = lines * part / n; k < lines * (part + 1) / n; k++)
         __builtin_prefetch(next + 64 * k, 0, 2);
+}
+
+#include "engine/compute/set_mul_amx.h"
+
+/* Add spans i .. i + n - 1 of n_v vectors of rows, unpacked, to the sums of the columns. */
+INLINE void add_spans(enum tensor_type type, size_t n_v, const struct tile *t, size_t i,
+                      size_t n, const struct tile_span *span, struct tile_sums *sums)
+{
+    if (tiles_take(type)) {
+        const size_t bytes = n_v * VN * traits_of(type).bytes;
+        const uint8_t *next = t->p->w + (t->r + n_v * VN) * t->p->w_stride + i * bytes;
+
+        amx_add_spans(n_v, t, i, n, span,
+                      &(struct tile_next){ { next }, t->c == 0 ? 1 : 0, n * bytes }, sums);
+        return;
+    }
+    for (size_t j = 0; j < t->n_c; j += NEAR_COLS)
+        for (size_t s = 0; s < n; s++)
+            for (int b = 0; b < 8; b++) {
+                if (t->c + j == 0)
+                    fetch_next(type, t, n_v, i + s, n_v + (size_t)b);
+                add_columns(type, n_v, &span[s], b, t->p, i + s, t->c + j,
+                            at_most(t->n_c - j, NEAR_COLS), sums + j);
+            }
+}
+
+/* Copy the ends of rows, shorter than a span, to spans filled with zeros. */
+static NOINLINE struct rows copy_ends(struct span_traits t, size_t n_k, struct rows p,
+                                      union span end[VN])
+{
+    memset(end, 0, VN * sizeof end[0]);
+    for (size_t r = 0; r < VN; r++)
+        memcpy(&end[r], p.first + r * p.stride, n_k % SPAN / 32 * (t.bytes / 8));
+    return (struct rows){ (const uint8_t *)end, sizeof end[0] };
 }
 
 INLINE void store_tile(const struct tile *t, size_t n_v, const struct tile_sums *sums)
@@ -182,7 +212,7 @@ INLINE void unpack_span(enum tensor_type type, size_t n_v, const struct tile *t,
     const struct q8_product *p = t->p;
 
     for (size_t v = 0; v < n_v; v++) {
-        if (t->c == 0)
+        if (t->c == 0 && !tiles_take(type))
             fetch_next(type, t, n_v, i, v);
 
         struct rows rows = { p->w + (t->r + v * VN) * p->w_stride + i * traits_of(type).bytes,
@@ -212,14 +242,7 @@ INLINE void mul_tile_q8(enum tensor_type type, size_t n_v, const struct tile *t)
 
         for (size_t s = 0; s < n; s++)
             unpack_span(type, n_v, t, i + s, &span[s]);
-        for (size_t j = 0; j < t->n_c; j += NEAR_COLS)
-            for (size_t s = 0; s < n; s++)
-                for (int b = 0; b < 8; b++) {
-                    if (t->c + j == 0)
-                        fetch_next(type, t, n_v, i + s, n_v + (size_t)b);
-                    add_columns(type, n_v, &span[s], b, p, i + s, t->c + j,
-                                at_most(t->n_c - j, NEAR_COLS), sums + j);
-                }
+        add_spans(type, n_v, t, i, n, span, sums);
     }
     store_tile(t, n_v, sums);
 }
@@ -243,6 +266,7 @@ INLINE void mul_panel(enum tensor_type type, const struct q8_product *p, size_t 
         t.r = at_most(t.r, p->n_row - VN);
         mul_tile_q8(type, 1, &t);
     }
+    AMX_RELEASE();
 }
 
 #endif

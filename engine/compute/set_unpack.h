@@ -25,6 +25,10 @@
 #include "engine/compute/quants.h"
 #include VECTORS
 
+#ifndef HAS_AMX
+#define HAS_AMX 0
+#endif
+
 #define SPAN   256
 #define CHUNK  (4 * VN) /* bytes of a vector */
 #define CHUNKS (SPAN / CHUNK)

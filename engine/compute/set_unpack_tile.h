@@ -28,11 +28,24 @@ struct rows {
 };
 
 /*
+ * Whether tiles of AMX multiply a type.  With minima, or a scale for each 16 values, they take
+ * as long as vectors, or longer: a product and a group take the time of 7 operations of
+ * vectors, and scales and minima come on top.
+ */
+INLINE bool tiles_take(enum tensor_type type)
+{
+    return HAS_AMX && !by_16(type) && !traits_of(type).has_minima;
+}
+
+/*
  * Returns what is added to the numbers of a type in a tile.  A product of bytes that takes 0 ..
- * 255 needs no signs, and all types have 128 then, which the packed columns allow for.
+ * 255 needs no signs, and all types have 128 then, which the packed columns allow for.  Tiles
+ * of AMX take signed numbers.
  */
 INLINE int tile_offset(enum tensor_type type)
 {
+    if (tiles_take(type))
+        return 0;
     if (DOT_TAKES_255 && (traits_of(type).is_signed || traits_of(type).offset != 0))
         return 128;
     return traits_of(type).offset;

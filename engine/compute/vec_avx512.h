@@ -1,6 +1,7 @@
 /*
  * vec_avx512.h - vectors of 16 floats or 64 bytes (AVX-512 F, BW, DQ, VL).  With VNNI the
- * dot products of bytes take fewer instructions and give the same integers.
+ * dot products of bytes take fewer instructions and give the same integers, and so do tiles of
+ * AMX (set_mul_amx.h).
  *
  * Every vec_*.h defines the same names, and the set_*.h use nothing else:
  *   vf, vi, vb   vectors of VN floats, VN int32, 4 * VN bytes
@@ -29,6 +30,10 @@
 
 /* 8-bit products, registers: 16 of weights, 4 scales and minima, 2 sums. */
 #define TILE_VECTORS 2
+
+#ifdef __AMX_INT8__
+#define HAS_AMX 1
+#endif
 
 typedef __m512 vf;
 typedef __m512i vi;

@@ -10,6 +10,7 @@
 #include "engine/base/clock.h"
 #include "engine/compute/blas.h"
 #include "engine/compute/kernels.h"
+#include "engine/compute/processor.h"
 #include "engine/machine/machine.h"
 #include "engine/machine/probe.h"
 #include "engine/machine/survey.h"
@@ -312,6 +313,11 @@ int mw_doctor_arithmetic(const struct mw_doctor *d, struct err *e)
     survey_processor("", d->fact, d->ctx);
     snprintf(f.text, sizeof f.text, "%s", kernels->name);
     put(d, &f);
+    if (processor_amx_denied() != NULL) {
+        f = (struct mw_fact){ .key = "kernels_denied", .label = "other kernels" };
+        snprintf(f.text, sizeof f.text, "%s", processor_amx_denied());
+        put(d, &f);
+    }
     blas = blas_open(1);
     f = (struct mw_fact){ .key = "openblas", .label = "OpenBLAS" };
     snprintf(f.text, sizeof f.text, "%s", blas_name());

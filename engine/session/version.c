@@ -6,6 +6,7 @@
 
 #include "engine/compute/blas.h"
 #include "engine/compute/kernels.h"
+#include "engine/compute/processor.h"
 #include "engine/memwall.h"
 #include "engine/text/chat_format.h"
 
@@ -51,6 +52,11 @@ const char *mw_feature(int i)
 const char *mw_chat_format(int i)
 {
     return chat_format_at(i);
+}
+
+const char *mw_isa_denied(void)
+{
+    return processor_amx_denied();
 }
 
 const char *mw_isa(int i)

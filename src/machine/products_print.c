@@ -36,6 +36,8 @@ static void print_table(FILE *to, const struct mw_products *table, const char *c
             print_line(to, table, i, true);
     }
     fprintf(to, "\nproducts by %s\n", choice);
+    if (mw_isa_denied() != NULL)
+        fprintf(to, "%s\n", mw_isa_denied());
 }
 
 static void json_rates(struct json *j, const struct mw_products *table, uint32_t i,
@@ -57,6 +59,8 @@ static void print_json(FILE *to, const struct mw_products *table, const char *ch
     json_bool(&j, "exact", table[0].exact);
     json_string(&j, "openblas", table[0].blas);
     json_string(&j, "products", choice);
+    if (mw_isa_denied() != NULL)
+        json_string(&j, "denied", mw_isa_denied());
     json_array(&j, "columns");
     for (int c = 0; c < N_COLUMNS; c++)
         json_u64(&j, NULL, columns[c]);

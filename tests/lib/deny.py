@@ -11,7 +11,8 @@ PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
 NUMBERS = {
     "poll": 7, "pread64": 17, "mremap": 25, "madvise": 28, "uname": 63, "flock": 73, "fsync": 74,
     "fdatasync": 75, "ftruncate": 77, "link": 86, "symlink": 88, "chmod": 90, "fchmod": 91,
-    "sysinfo": 99, "statfs": 137, "fstatfs": 138, "mlock": 149, "prctl": 157, "sched_setaffinity": 203,
+    "sysinfo": 99, "statfs": 137, "fstatfs": 138, "mlock": 149, "prctl": 157, "arch_prctl": 158,
+    "sched_setaffinity": 203,
     "sched_getaffinity": 204, "fadvise64": 221, "set_mempolicy": 238, "linkat": 265,
     "symlinkat": 266, "ppoll": 271, "sync_file_range": 277, "timerfd_create": 283,
     "fallocate": 285, "signalfd4": 289, "eventfd2": 290, "preadv": 295, "getcpu": 309,
@@ -25,11 +26,16 @@ class _Program(ctypes.Structure):
     _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
 
 
-def deny(numbers, error):
-    """Returns a preexec_fn that makes system calls with these numbers fail with error."""
+def deny(numbers, error, first=None):
+    """Returns a preexec_fn that makes system calls with these numbers fail with error; only those
+    with this first argument, if one is given."""
     steps = [(BPF_LD_W_ABS, 0, 0, 0)]
     for n in numbers:
-        steps += [(BPF_JEQ, 0, 1, n), (BPF_RET, 0, 0, SECCOMP_RET_ERRNO | error)]
+        if first is None:
+            steps += [(BPF_JEQ, 0, 1, n), (BPF_RET, 0, 0, SECCOMP_RET_ERRNO | error)]
+        else:
+            steps += [(BPF_JEQ, 0, 4, n), (BPF_LD_W_ABS, 0, 0, 16), (BPF_JEQ, 0, 1, first),
+                      (BPF_RET, 0, 0, SECCOMP_RET_ERRNO | error), (BPF_LD_W_ABS, 0, 0, 0)]
     steps.append((BPF_RET, 0, 0, SECCOMP_RET_ALLOW))
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *s) for s in steps))
     program = _Program(len(steps), ctypes.addressof(code))

@@ -174,6 +174,28 @@ class EndlessLibrary(unittest.TestCase):
                     self.assertIn(p.wait(TIMEOUT_S), (-sig, 128 + sig), args)
 
 
+class Tiles(Surroundings):
+    """Linux may refuse the registers of AMX, which the best kernels of some processors need."""
+    ARCH_REQ_XCOMP_PERM = 0x1023
+    WHY = "amx is not used: the system refuses permission"
+
+    def test_other_kernels_multiply_to_the_same_bits(self):
+        if " amx," not in start("--version").stdout:
+            self.skipTest("no AMX")
+        refused = deny([NUMBERS["arch_prctl"]], errno.EPERM, self.ARCH_REQ_XCOMP_PERM)
+        ids = " ".join(str(i % 90 + 5) for i in range(150))
+        want = start(*IDS, "--blas", "never", stdin=None, input=ids).stdout
+        r = start(*IDS, "--blas", "never", stdin=None, input=ids, preexec_fn=refused)
+        self.assertEqual((0, want), (r.returncode, r.stdout), r.stderr)
+        self.assertNotIn("amx", start("--version", preexec_fn=refused).stdout)
+        for args in (("inspect", "--products", MODEL), ("doctor", "--no-disk")):
+            self.assertIn(self.WHY, start(*args, preexec_fn=refused).stdout)
+            self.assertNotIn(self.WHY, start(*args).stdout)
+        r = start(*RUN, "--isa", "amx", preexec_fn=refused)
+        self.assertEqual(2, r.returncode, r)
+        self.assertIn('"amx" is not available', r.stderr)
+
+
 class Limits(Surroundings):
     @unittest.skipIf(SANITIZED, "a sanitizer needs more stack")
     def test_a_small_stack_is_enough(self):
