@@ -206,17 +206,15 @@ INLINE void unpack_run(enum tensor_type type, size_t n_g, const struct lanes *l,
  *     MXFP4      11.0    9.8    9.5    9.7    9.8     9.8        11.8             7.9
  *
  * Without it, Q4_0 takes 1.3 times and Q6_K 2.4 times as long.  Prefetching into the
- * second-level cache only takes 1.2 times as long.
+ * second-level cache only takes 1.2 times as long.  All that is on Zen: see processor_reads_once().
  */
 #define LANES_AHEAD 4352
 
-INLINE void fetch_lines(const uint8_t *p, size_t bytes, size_t b)
+INLINE void fetch_lines(const uint8_t *p, size_t bytes, size_t b, bool reads_once)
 {
     const size_t lines = (bytes + 63) / 64;
 
-    UNROLL
-    for (size_t k = lines * b / 8; k < lines * (b + 1) / 8; k++)
-        __builtin_prefetch(p + 64 * k, 0, 0);
+    fetch_stream(p, lines * b / 8, lines * (b + 1) / 8, reads_once);
 }
 
 /* Span i of a group. */
@@ -261,7 +259,8 @@ INLINE void add_lanes(enum tensor_type type, size_t n_g, bool fetches,
         if (fetches)
             UNROLL
         for (size_t g = 0; g < n_g; g++)
-            fetch_lines(l[g].dwords + LANES_AHEAD, INTERLEAVED_ROWS * traits_of(type).bytes, b);
+            fetch_lines(l[g].dwords + LANES_AHEAD, INTERLEAVED_ROWS * traits_of(type).bytes, b,
+                        p->reads_once);
         /*
          * Runs of these types share dwords, which gcc would load once and keep on the stack.
          * Hiding that the address is the same makes one column of Q5_K 1.5 times as fast from

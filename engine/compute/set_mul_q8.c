@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "engine/compute/processor.h"
 #include "engine/compute/set_mul_float.h"
 
 struct q8_product {
@@ -18,6 +19,7 @@ struct q8_product {
     size_t x_stride, n_col;
     float *y;
     size_t ldy;
+    bool reads_once; /* how weights are prefetched: processor.h */
 };
 
 /* Span i of column c. */
@@ -121,7 +123,8 @@ static struct q8_product product_of(const struct matmul *m)
                                 .x_stride = m->x_stride,
                                 .n_col = m->n_col,
                                 .y = m->y,
-                                .ldy = m->ldy };
+                                .ldy = m->ldy,
+                                .reads_once = processor_reads_once() };
 }
 
 void set_mul_q8(const struct matmul *m)

@@ -310,15 +310,28 @@ static NOINLINE void copy_tails(struct span_traits t, const struct q8_product *p
  * prefetches, too, but probably starts again at each page of 4096 bytes.  Gains in the products
  * of whole tokens, with and without in turn: Q8_0 18 %, Q4_0 7 %, Q4_K with Q6_K 7 % (AVX-512),
  * 1 % (AVX2). 512 bytes ahead are slower than no prefetch, 1024 to 3072 are alike.  Prefetching
- * into the second-level cache as well gains 2 to 4 % less.
+ * into the second-level cache as well gains 2 to 4 % less.  All that is on Zen: see
+ * processor_reads_once().
  */
 #define PREFETCH_AHEAD 1536
 
-INLINE void prefetch_span(enum tensor_type type, const uint8_t *p)
+/* Prefetch lines `from` to `to` of p, which are constants. */
+INLINE void fetch_stream(const uint8_t *p, size_t from, size_t to, bool reads_once)
 {
+    if (!reads_once) {
+        UNROLL
+        for (size_t k = from; k < to; k++)
+            __builtin_prefetch(p + 64 * k, 0, 2);
+        return;
+    }
     UNROLL
-    for (size_t at = 0; at < traits_of(type).bytes; at += 64)
-        __builtin_prefetch(p + PREFETCH_AHEAD + at, 0, 0);
+    for (size_t k = from; k < to; k++)
+        __builtin_prefetch(p + 64 * k, 0, 0);
+}
+
+INLINE void prefetch_span(enum tensor_type type, const uint8_t *p, bool reads_once)
+{
+    fetch_stream(p + PREFETCH_AHEAD, 0, (traits_of(type).bytes + 63) / 64, reads_once);
 }
 
 /* n_r <= 4 rows from r on, n_between rows apart, times columns c .. c + n_c - 1. */
@@ -337,7 +350,7 @@ INLINE void mul_four(enum tensor_type type, const struct q8_product *p, size_t r
     for (size_t i = 0; i * SPAN < p->n_k; i++) {
         UNROLL
         for (int k = 0; k < 4; k++)
-            prefetch_span(type, at[k]);
+            prefetch_span(type, at[k], p->reads_once);
         if ((i + 1) * SPAN > p->n_k)
             copy_tails(traits_of(type), p, at, tail);
         add_span(type, at, p, i, c, n_c, acc);

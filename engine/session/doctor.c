@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/api/program.h"
 #include "engine/base/clock.h"
 #include "engine/compute/blas.h"
 #include "engine/compute/kernels.h"
@@ -312,6 +313,9 @@ int mw_doctor_arithmetic(const struct mw_doctor *d, struct err *e)
     step(d, "arithmetic");
     survey_processor("", d->fact, d->ctx);
     snprintf(f.text, sizeof f.text, "%s", kernels->name);
+    put(d, &f);
+    f = (struct mw_fact){ .key = "prefetch", .label = "prefetch of weights" };
+    snprintf(f.text, sizeof f.text, "%s", mw_prefetch());
     put(d, &f);
     if (processor_amx_denied() != NULL) {
         f = (struct mw_fact){ .key = "kernels_denied", .label = "other kernels" };

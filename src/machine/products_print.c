@@ -35,7 +35,7 @@ static void print_table(FILE *to, const struct mw_products *table, const char *c
         if (table[0].blas[0] != '\0')
             print_line(to, table, i, true);
     }
-    fprintf(to, "\nproducts by %s\n", choice);
+    fprintf(to, "\nproducts by %s\nweights are prefetched %s\n", choice, mw_prefetch());
     if (mw_isa_denied() != NULL)
         fprintf(to, "%s\n", mw_isa_denied());
 }
@@ -59,6 +59,7 @@ static void print_json(FILE *to, const struct mw_products *table, const char *ch
     json_bool(&j, "exact", table[0].exact);
     json_string(&j, "openblas", table[0].blas);
     json_string(&j, "products", choice);
+    json_string(&j, "prefetch", mw_prefetch());
     if (mw_isa_denied() != NULL)
         json_string(&j, "denied", mw_isa_denied());
     json_array(&j, "columns");
