@@ -183,6 +183,8 @@ static const struct row option_rows[] = {
     { "/shift", "when the context is full, the answer ends", NULL, NULL },
     { "/shift on", "the oldest turns are dropped", NULL, NULL },
     { "/shift maybe", "/shift: \"maybe\" is not on or off", NULL, NULL },
+    { "/draft", "drafts: off", NULL, NULL },
+    { "/draft fast", "\"fast\" is not off, auto or ngram", NULL, NULL },
     { "/think", "thinking: default", NULL, NULL },
     { "/think on", "thinking: on", NULL, NULL },
     { "/think hard", "\"hard\" is not on, off or default", NULL, NULL },

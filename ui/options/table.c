@@ -196,8 +196,8 @@ const struct option options_table[N_OPTION] = {
     [OPT_DRAFT] = { "draft", 0, IN(ANSWER, CMD_PLANS),
         .kind = KIND_CHOICE, AT(chat.engine.draft), .arg = "HOW", .words = "off auto ngram",
         .asks = "speculative decoding several tokens faster repeat",
-        .help = "guess tokens ahead, and verify them in the pass of the one before",
-        .more = "ngram goes on as the conversation did after the same words, so answers that "
+        .help = "guess tokens, verified with the one before",
+        .more = "ngram continues as the conversation did after the same words, so answers that "
                 "repeat or edit a text need fewer passes over the weights. The tokens are the "
                 "same as with off. How many are guessed follows from what passes cost and how "
                 "often the guesses were right.",
