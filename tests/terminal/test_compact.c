@@ -34,7 +34,7 @@ static void say(const char *word)
 /* Begin a chat with three exchanges; the first message is this one. */
 static void begin(const char *first)
 {
-    fake_begin(&run, 60, 120, NULL, NULL);
+    fake_begin(&run, 64, 120, NULL, NULL);
     program_line(&run, first);
     sees(&run, "disk wait");
     say("two");
@@ -121,6 +121,34 @@ static void it_keeps_as_many_exchanges_as_are_asked_for(void **state)
     ask("/compact some", "is not a number of exchanges");
 }
 
+/* A question that came after a rewind is the newest thing, however many messages there are. */
+static void undo_takes_back_a_question_after_a_rewind(void **state)
+{
+    (void)state;
+    begin("say one");
+    ask("/compact", "are replaced by a summary");
+    program_line(&run, "/undo");
+    sees(&run, "the summary is taken back");
+    ask("/compact", "are replaced by a summary");
+    program_line(&run, "/rewind 1");
+    loses(&run, "You said: three");
+    pty_send(run.s, "\025");
+    tell("four", "You said: four");
+    program_line(&run, "/undo");
+    loses(&run, "You said: four");
+    assert_true(pty_shows(run.s, "In short: one."));
+    pty_send(run.s, "\025");
+    /* The same in a chat that is opened again. */
+    tell("five", "You said: five");
+    program_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 0);
+    fake_again(&run, 50, 120, (const char *[]){ "--continue", NULL });
+    sees(&run, "You said: five");
+    program_line(&run, "/undo");
+    loses(&run, "You said: five");
+    assert_true(pty_shows(run.s, "In short: one."));
+}
+
 /* A later summary has the earlier one, and undo takes one after the other back. */
 static void summaries_can_follow_each_other(void **state)
 {
@@ -129,7 +157,8 @@ static void summaries_can_follow_each_other(void **state)
     ask("/compact", "4 messages are replaced");
     say("four");
     say("five");
-    ask("/compact", "10 messages are replaced");
+    ask("/compact", "the earlier summary and 4 messages are replaced");
+    assert_true(pty_shows(run.s, "> [/compact] Summarise our conversation so far: the"));
     assert_true(pty_shows(run.s, "x [/compact] Summarise our conversation so far: 4 messages."));
     ask("/undo", "the summary is taken back");
     loses(&run, "x [/compact]");
@@ -172,6 +201,7 @@ int main(void)
         { "escape_leaves_everything_as_it_was", stopping_it_leaves_everything_as_it_was, NULL,
           end_run, (void *)(uintptr_t)'\033' },
         cmocka_unit_test_teardown(it_keeps_as_many_exchanges_as_are_asked_for, end_run),
+        cmocka_unit_test_teardown(undo_takes_back_a_question_after_a_rewind, end_run),
         cmocka_unit_test_teardown(summaries_can_follow_each_other, end_run),
         cmocka_unit_test_teardown(a_full_context_offers_it, end_run),
         cmocka_unit_test_teardown(plain_mode_has_it, end_run),

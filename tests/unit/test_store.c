@@ -326,8 +326,77 @@ static void changes_that_belong_together_are_written_at_once(void **state)
     store_close(s);
 }
 
+/* As an answer that is shown: with the ids and the text that was held back. */
+static void other_answers_go_on_where_they_were_cut(void **state)
+{
+    const struct mw_cut cut = { .ids = (const uint32_t[]){ 7, 0, 4000000000u }, .n_ids = 3 };
+    struct store_item item = { .kind = STORE_ANSWER, .done = MW_DONE_CANCELLED };
+    struct store_text text, said = { .text = (char *)(uintptr_t)"text<en", .len = 7,
+                                     .thinking = (char *)(uintptr_t)"hm", .thinking_len = 2 };
+    struct store *s = begin();
+    uint32_t *ids;
+    size_t n_ids;
+
+    (void)state;
+    user_says(s, "one");
+    for (int i = 0; i < 2; i++) {
+        item.holds_thinking = i == 1;
+        item.n_held = i == 1 ? 1 : 3;
+        ok(store_add_other(s, (uint32_t)i + 1, &said, &item, &cut, &e));
+    }
+    for (int i = 0; i < 2; i++) {
+        ok(store_other(s, (uint32_t)i, &text, &item, &ids, &n_ids, &e));
+        assert_string_equal(text.text, "text<en");
+        assert_string_equal(text.thinking, "hm");
+        assert_int_equal(item.n_held, i == 1 ? 1 : 3);
+        assert_true(item.holds_thinking == (i == 1));
+        assert_int_equal(n_ids, 3);
+        assert_memory_equal(ids, cut.ids, 3 * sizeof *ids);
+        free(ids);
+        store_text_free(&text);
+    }
+    store_close(s);
+}
+
+/* Only what does not fit a line that can be read again is too long. */
+static void long_answers_are_kept_beside_others(void **state)
+{
+    struct store_item item = { .kind = STORE_ANSWER, .done = MW_DONE_STOP };
+    struct store_text text, said = { .len = 1500000 };
+    const struct mw_cut whole = { 0 };
+    struct store *s = begin();
+    char path[4096];
+    uint32_t *ids;
+    size_t n_ids;
+
+    (void)state;
+    said.text = malloc(said.len + 1);
+    assert_non_null(said.text);
+    memset(said.text, 'a', said.len);
+    said.text[said.len] = '\0';
+    user_says(s, "one");
+    assert_true(store_can_be_other(&said));
+    ok(store_add_other(s, 1, &said, &item, &whole, &e));
+    memset(said.text, '\n', said.len / 2);
+    assert_false(store_can_be_other(&said));
+    answer_says(s, "shown", false);
+    ok(store_done(s, &receipt, 10, NULL, &e));
+    strcpy(path, store_path(s));
+    store_close(s);
+    ok(store_open(&s, path, &e));
+    ok(store_other(s, 0, &text, &item, &ids, &n_ids, &e));
+    assert_int_equal(text.len, said.len);
+    assert_int_equal(n_ids, 0);
+    store_text_free(&text);
+    store_close(s);
+    free(said.text);
+}
+
 static void other_answers_are_read_again(void **state)
 {
+    const struct mw_cut whole = { 0 };
+    uint32_t *ids;
+    size_t n_ids;
     struct store_item item = { .kind = STORE_ANSWER, .done = MW_DONE_LENGTH };
     struct store_text first = { .text = (char *)(uintptr_t)"first", .len = 5 }, text;
     struct store *s = begin();
@@ -338,7 +407,7 @@ static void other_answers_are_read_again(void **state)
     item.receipt = receipt;
     user_says(s, "one");
     for (uint32_t i = 1; i <= STORE_MAX_OTHERS + 2; i++)
-        ok(store_add_other(s, i, &first, &item, &e));
+        ok(store_add_other(s, i, &first, &item, &whole, &e));
     answer_says(s, "shown", false);
     ok(store_done(s, &receipt, 10, NULL, &e));
     strcpy(path, store_path(s));
@@ -346,7 +415,8 @@ static void other_answers_are_read_again(void **state)
     ok(store_open(&s, path, &e));
     assert_int_equal(store_others(s), STORE_MAX_OTHERS); /* without the oldest */
     assert_int_equal(store_other_number(s, 0), 3);
-    ok(store_other(s, 0, &text, &item, &e));
+    ok(store_other(s, 0, &text, &item, &ids, &n_ids, &e));
+    assert_null(ids);
     assert_string_equal(text.text, "first");
     assert_int_equal(item.done, MW_DONE_LENGTH);
     assert_int_equal(item.receipt.n_decoded, receipt.n_decoded);
@@ -887,6 +957,8 @@ int main(void)
         TEST(rewinding_keeps_the_lines_but_not_the_messages),
         TEST(settings_are_kept),
         TEST(changes_that_belong_together_are_written_at_once),
+        TEST(other_answers_go_on_where_they_were_cut),
+        TEST(long_answers_are_kept_beside_others),
         TEST(other_answers_are_read_again),
         TEST(an_answer_that_is_interrupted_or_continued_is_one),
         TEST(attached_files_are_read_again),

@@ -313,7 +313,7 @@ static uint64_t end_of(const struct store *s)
     return s->size + s->out.used;
 }
 
-static void print_cut(struct store *s, const struct store_end *end)
+void store_print_cut(struct store *s, const struct store_end *end)
 {
     const struct mw_cut *cut = &end->cut;
 
@@ -343,7 +343,7 @@ static void end_line(struct store *s, const char *done, const struct store_end *
     if (done != NULL)
         json_print(&s->out, ",\"done\":\"%s\"", done);
     if (end != NULL)
-        print_cut(s, end);
+        store_print_cut(s, end);
     json_print(&s->out, "}");
     s->piece[r->last].bytes = (uint32_t)(end_of(s) - s->line_at);
     json_print(&s->out, "\n");

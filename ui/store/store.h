@@ -165,17 +165,19 @@ int store_done_bare(struct store *s, enum mw_done done, const struct store_end *
                     struct err *e);
 /* ---- other answers to the last question, oldest first ---- */
 
-/* Keep an earlier answer, which a rewind has removed.  One that is too long for a line, and the
- * oldest beyond STORE_MAX_OTHERS, are not kept. */
+/* Is a text short enough for the line of another answer?  Some 1.7 million bytes are. */
+bool store_can_be_other(const struct store_text *text);
+/* Keep an earlier answer, which a rewind has removed; of cut only the ids count.  One that is too
+ * long for a line, and the oldest beyond STORE_MAX_OTHERS, are not kept. */
 int store_add_other(struct store *s, uint32_t number, const struct store_text *text,
-                    const struct store_item *item, struct err *e);
+                    const struct store_item *item, const struct mw_cut *cut, struct err *e);
 /* One of them will be written again. */
 int store_choose_other(struct store *s, uint32_t number, struct err *e);
 uint32_t store_others(const struct store *s);
 uint32_t store_other_number(const struct store *s, uint32_t i);
-/* Read one of them; only its texts and its receipt are known. */
+/* Read one of them with its receipt, and with the ids of one that was cut, for free(). */
 int store_other(const struct store *s, uint32_t i, struct store_text *text,
-                struct store_item *item, struct err *e);
+                struct store_item *item, uint32_t **ids, size_t *n_ids, struct err *e);
 
 /* Note the settings that the chat is held with from now on; "": none of its own. */
 int store_set_settings(struct store *s, const char *text, struct err *e);

@@ -145,6 +145,8 @@ void store_keep_others(struct store *s, uint64_t n);
 void store_close_line(struct store *s);
 /* Add the receipt to the object that is open. */
 void store_print_figures(struct store *s, const struct mw_receipt *r, uint64_t context);
+/* Add how an answer was cut. */
+void store_print_cut(struct store *s, const struct store_end *end);
 
 struct store *store_blank(struct err *e); /* without file and items; NULL with *e */
 void store_drop(struct store *s);         /* s may be NULL */
@@ -174,6 +176,11 @@ int store_rescue(struct store *s, struct err *e);
  * Returns false if nothing is usable. */
 bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l, size_t *used,
                      const char **more);
+/* The same with texts and ids. */
+bool store_read_ids_line(const char *s, size_t n, struct chatline *l, size_t *used,
+                         const char **more);
+/* Append the text that was held back to its text.  Returns false without memory. */
+bool store_join_held(struct chatline *l);
 
 /* Read all lines of s->fd; damaged lines are counted and passed over.  *keep: end of the part
  * of the file to keep; *more must follow it (NULL: nothing to repair). */

@@ -392,6 +392,25 @@ static int keep_in_view(struct store *s, uint64_t n, struct err *e)
     return 0;
 }
 
+/* Messages that are removed do not come back: fewer of those after the last summary were there
+ * before it. */
+static void count_carried(struct store *s)
+{
+    uint32_t n_after = 0; /* the request, with the summary */
+
+    for (uint32_t i = s->n_record; i-- > 0;) {
+        struct store_item *item = &s->record[i].item;
+
+        if (item->is_summary) {
+            uint32_t left = n_after > 0 ? n_after - 1 : 0;
+
+            item->n_carried = item->n_carried < left ? item->n_carried : left;
+            return;
+        }
+        n_after += is_message(item->kind);
+    }
+}
+
 int store_keep_messages(struct store *s, uint64_t n, struct err *e)
 {
     uint32_t count, p;
@@ -412,6 +431,7 @@ int store_keep_messages(struct store *s, uint64_t n, struct err *e)
         s->n_record = count - s->first;
     s->n_part = count > 0 ? p + 1 : 0;
     s->n_message = (uint32_t)n;
+    count_carried(s);
     if (s->old->number >= s->kept)
         forget_view(s);
     return 0;

@@ -249,6 +249,12 @@ bool store_read_line(const char *s, size_t n, bool keep_text, struct chatline *l
     return parse_line(s, n, keep_text, false, l, used, more);
 }
 
+bool store_read_ids_line(const char *s, size_t n, struct chatline *l, size_t *used,
+                         const char **more)
+{
+    return parse_line(s, n, true, true, l, used, more);
+}
+
 /* Is s[0 .. n) damaged, and not only incomplete?  *l: what was read. */
 static bool is_damaged(struct reading *in, const char *s, size_t n, struct chatline *l)
 {
@@ -431,6 +437,13 @@ static bool join(char **to, size_t *n, struct text_of *more)
     *to = all;
     *n += more->n;
     return true;
+}
+
+bool store_join_held(struct chatline *l)
+{
+    struct text_of *to = l->holds_thinking ? &l->thinking : &l->text;
+
+    return l->held.n == 0 || join(&to->s, &to->n, &l->held);
 }
 
 /* Read the line of a piece.  The caller frees *l. */

@@ -56,7 +56,8 @@ int carried_read_other(struct carried *c, const struct store *s, uint32_t i, str
         c->n = 0;
         return err_memory(e, "an answer");
     }
-    if (store_other(s, i, &c->message[0].text, &c->message[0].item, e) == 0)
+    if (store_other(s, i, &c->message[0].text, &c->message[0].item, &c->message[0].ids,
+                    &c->message[0].n_ids, e) == 0)
         return 0;
     carried_free(c);
     return -1;
@@ -64,7 +65,14 @@ int carried_read_other(struct carried *c, const struct store *s, uint32_t i, str
 
 int carried_keep_other(const struct carried *c, struct store *s, uint32_t number, struct err *e)
 {
-    return store_add_other(s, number, &c->message[0].text, &c->message[0].item, e);
+    const struct mw_cut cut = { .ids = c->message[0].ids, .n_ids = c->message[0].n_ids };
+
+    return store_add_other(s, number, &c->message[0].text, &c->message[0].item, &cut, e);
+}
+
+bool carried_can_be_other(const struct carried *c)
+{
+    return store_can_be_other(&c->message[0].text);
 }
 
 bool carried_is_user(const struct carried *c, size_t i)

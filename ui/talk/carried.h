@@ -22,6 +22,8 @@ int carried_read_other(struct carried *c, const struct store *s, uint32_t i, str
 /* Keep the only message, an answer, as another answer with this number. */
 int carried_keep_other(const struct carried *c, struct store *s, uint32_t number,
                        struct err *e);
+/* Is it short enough for that? */
+bool carried_can_be_other(const struct carried *c);
 /* Write them at the end of the chat. */
 int carried_write(const struct carried *c, struct store *s, struct err *e);
 bool carried_is_user(const struct carried *c, size_t i);

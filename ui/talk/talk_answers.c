@@ -45,6 +45,8 @@ bool answers_keep(struct talk *t)
     if (s == NULL || store_messages(s) != t->ledger.n || ledger_ends_with_user(&t->ledger) ||
         carried_read(&old, s, t->ledger.n - 1, 1, &e) != 0)
         return false;
+    if (!carried_can_be_other(&old))
+        talk_notice(t, "the answer before it is too long to be kept beside another one");
     number = number_shown(s);
     store_begin_together(s);
     rc = store_rewind(s, t->ledger.n - 1, &e) != 0 ? -1 : carried_keep_other(&old, s, number, &e);

@@ -22,7 +22,8 @@
 
 #define LEAST_TOKENS 64 /* of a summary */
 #define MOST_TOKENS  1024
-#define REQUEST_BYTES 80
+#define REPLACED_BYTES 64
+#define REQUEST_BYTES (REPLACED_BYTES + 64)
 #define TURN_TOKENS  8   /* marks around a message */
 
 /* The screen folds these before the request, and only the request is kept. */
@@ -32,10 +33,20 @@
     "numbers, code and open questions.  Leave out greetings and repetitions, and write "       \
     "nothing but the summary.\n\n"
 
-static char *request_text(char *buf, size_t n, size_t n_message)
+/* "4 messages", "the summary before it and 4 messages" */
+static char *replaced_text(char *buf, size_t n, const struct compact *c)
 {
-    snprintf(buf, n, "[/compact] Summarise our conversation so far: %zu message%s.", n_message,
-             n_message == 1 ? "" : "s");
+    snprintf(buf, n, "%s%zu message%s", c->has_earlier ? "the earlier summary and " : "",
+             c->n_replaced, c->n_replaced == 1 ? "" : "s");
+    return buf;
+}
+
+static char *request_text(char *buf, size_t n, const struct compact *c)
+{
+    char replaced[REPLACED_BYTES];
+
+    snprintf(buf, n, "[/compact] Summarise our conversation so far: %s.",
+             replaced_text(replaced, sizeof replaced, c));
     return buf;
 }
 
@@ -210,7 +221,9 @@ void talk_compact(struct talk *t, uint64_t n_keep, bool then_continue)
                       "all messages",
                    n_keep > 1 ? "exchanges" : "exchange");
     } else {
-        request_text(asked + sizeof INSTRUCTIONS - 1, REQUEST_BYTES, n);
+        t->compact.has_earlier = is_summary(t, t->ledger.n_dropped);
+        t->compact.n_replaced = n - t->ledger.n_dropped - (t->compact.has_earlier ? 2 : 0);
+        request_text(asked + sizeof INSTRUCTIONS - 1, REQUEST_BYTES, &t->compact);
         if (ask(t, n, asked, &e) != 0) {
             talk_report(t, &e);
             forget(t);
@@ -278,7 +291,7 @@ static int write_all(struct talk *t, const struct mw_event *ev, struct err *e)
     char request[REQUEST_BYTES];
     int rc;
 
-    request_text(request, sizeof request, c->n_old);
+    request_text(request, sizeof request, c);
     store_begin_together(s);
     if (store_rewind(s, c->n_old, e) != 0 ||
         store_add_summary(s, request, strlen(request), NULL, (uint32_t)c->tail.n, e) != 0 ||
@@ -296,7 +309,7 @@ static uint32_t tokens_after(const struct talk *t)
     const struct compact *c = &t->compact;
     char request[REQUEST_BYTES];
 
-    request_text(request, sizeof request, c->n_old);
+    request_text(request, sizeof request, c);
     return tokens_of_text(t, request, strlen(request)) + tokens_of_text(t, c->text, c->len) +
            tokens_of_messages(t, &c->tail);
 }
@@ -304,16 +317,16 @@ static uint32_t tokens_after(const struct talk *t)
 static void say_freed(struct talk *t, const struct mw_event *ev)
 {
     uint32_t before = t->compact.n_token, after = tokens_after(t);
-    char count[24], left[24], cut[48] = "";
+    char count[24], left[24], cut[48] = "", replaced[REPLACED_BYTES];
 
     if (ev->receipt.done == MW_DONE_LENGTH)
         snprintf(cut, sizeof cut, ", which was cut after %u tokens", ev->receipt.n_decoded);
-    talk_notice(
-        t,
-        "%zu messages are replaced by a summary%s: about %s tokens instead of %s; /undo "
-        "brings them back",
-        t->compact.n_old, cut, numbers_count(left, sizeof left, after),
-        numbers_count(count, sizeof count, before));
+    talk_notice(t,
+                "%s are replaced by a summary%s: about %s tokens instead of %s; /undo brings them "
+                "back",
+                replaced_text(replaced, sizeof replaced, &t->compact), cut,
+                numbers_count(left, sizeof left, after),
+                numbers_count(count, sizeof count, before));
 }
 
 /* Give the conversation that is saved to the engine and to the screen. */

@@ -65,7 +65,9 @@ struct switching {
 /* The model makes a summary. */
 struct compact {
     bool is_on, then_continue, has_failed;
-    size_t n_old;        /* messages that it replaces, with those that the model no longer sees */
+    size_t n_old;        /* messages before it, with those that the model no longer sees */
+    size_t n_replaced;   /* messages that the model sees until now */
+    bool has_earlier;    /* and the summary before them */
     uint32_t n_token;    /* that the model sees before, about */
     struct carried tail; /* the messages after them */
     char *text;          /* of the summary so far */
