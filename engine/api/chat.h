@@ -162,6 +162,13 @@ int mw_chat_aside(struct mw_chat *c, struct err *e);
 /* Keep the first n messages, not counting the system message.  Posts no event. */
 int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e);
 /*
+ * The same, to try something else: mw_chat_unstash() replaces all messages after the first n by
+ * those of n_all that were there, with the ids that the model has seen.  mw_chat_restore() and
+ * another stash forget them.  Both post no event.
+ */
+int mw_chat_stash(struct mw_chat *c, size_t n, size_t n_all, struct err *e);
+int mw_chat_unstash(struct mw_chat *c, struct err *e);
+/*
  * Continue a saved conversation.  It is evaluated with the next message.  Of a long
  * conversation pass only the newest messages, up to mw_text_bytes() of text, and in n_before
  * the number of older ones.  Those cannot fit the context, unless the first message is a

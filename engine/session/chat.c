@@ -38,7 +38,17 @@
 /* This thread computes beside the workers of the pool and needs a stack as large. */
 #define STACK_BYTES ((size_t)8 << 20)
 
-enum command_kind { DO_SEND, DO_CONTINUE, DO_RETRY, DO_ASIDE, DO_REWIND, DO_RESTORE, DO_SET };
+enum command_kind {
+    DO_SEND,
+    DO_CONTINUE,
+    DO_RETRY,
+    DO_ASIDE,
+    DO_REWIND,
+    DO_STASH,
+    DO_UNSTASH,
+    DO_RESTORE,
+    DO_SET
+};
 
 struct command {
     struct command *next;
@@ -48,6 +58,8 @@ struct command {
     char *text;
     size_t len;
     size_t n;
+    struct turn *turns; /* [room] for those that are stashed */
+    size_t room;
     struct conversation restored;
     struct settings settings;
 };
@@ -335,6 +347,7 @@ static void change_answerer(struct mw_chat *c)
 static void command_free(struct command *command)
 {
     free(command->text);
+    free(command->turns);
     conversation_free(&command->restored);
     settings_free(&command->settings);
     free(command);
@@ -441,6 +454,11 @@ static void run_command(struct mw_chat *c, struct command *command)
             post_error(c, &e);
         break;
     case DO_REWIND: conversation_rewind(&c->conversation, command->n); break;
+    case DO_STASH:
+        conversation_stash(&c->conversation, command->n, command->turns, command->room);
+        command->turns = NULL;
+        break;
+    case DO_UNSTASH: conversation_unstash(&c->conversation); break;
     case DO_RESTORE: {
         struct conversation old = c->conversation;
 
@@ -717,6 +735,27 @@ int mw_chat_aside(struct mw_chat *c, struct err *e)
 int mw_chat_rewind(struct mw_chat *c, size_t n, struct err *e)
 {
     return push_kind(c, DO_REWIND, n, e);
+}
+
+int mw_chat_stash(struct mw_chat *c, size_t n, size_t n_all, struct err *e)
+{
+    struct command *command = command_new(DO_STASH, e);
+
+    if (command == NULL)
+        return -1;
+    command->n = n;
+    command->room = n_all - n;
+    command->turns = calloc(command->room + 1, sizeof *command->turns);
+    if (command->turns == NULL) {
+        command_free(command);
+        return err_memory(e, "messages");
+    }
+    return push(c, command);
+}
+
+int mw_chat_unstash(struct mw_chat *c, struct err *e)
+{
+    return push_kind(c, DO_UNSTASH, 0, e);
 }
 
 int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,

@@ -35,6 +35,50 @@ void conversation_rewind(struct conversation *c, size_t n)
         c->is_partial = false;
 }
 
+static void free_stash(struct conversation *c)
+{
+    while (c->n_stash > 0)
+        turn_free(&c->stash[--c->n_stash]);
+    free(c->stash);
+    c->stash = NULL;
+}
+
+void conversation_stash(struct conversation *c, size_t n, struct turn *turns, size_t room)
+{
+    size_t at = n > c->n_before ? n - c->n_before : 0;
+
+    free_stash(c);
+    at = at < c->n_turn ? at : c->n_turn;
+    room = room < c->n_turn - at ? room : c->n_turn - at;
+    if (room > 0)
+        memcpy(turns, c->turns + at, room * sizeof *turns);
+    c->stash = turns;
+    c->n_stash = room;
+    c->stash_at = c->n_before + at;
+    c->stash_dropped = c->n_dropped;
+    c->stash_kept = c->kept;
+    c->stash_partial = c->is_partial;
+    memset(c->turns + at, 0, room * sizeof *turns); /* they have moved */
+    conversation_rewind(c, c->stash_at);
+}
+
+void conversation_unstash(struct conversation *c)
+{
+    if (c->stash == NULL)
+        return;
+    if (c->stash_at >= c->n_before) {
+        conversation_rewind(c, c->stash_at);
+        /* There is space for them: the array never shrinks. */
+        memcpy(c->turns + c->n_turn, c->stash, c->n_stash * sizeof *c->turns);
+        c->n_turn += c->n_stash;
+        c->n_stash = 0;
+        c->n_dropped = c->stash_dropped;
+        c->kept = c->stash_kept;
+        c->is_partial = c->stash_partial;
+    }
+    free_stash(c);
+}
+
 size_t conversation_forget(struct conversation *c, uint64_t max_bytes)
 {
     uint64_t bytes = 0;
@@ -59,6 +103,7 @@ size_t conversation_forget(struct conversation *c, uint64_t max_bytes)
 void conversation_free(struct conversation *c)
 {
     conversation_cut(c, 0);
+    free_stash(c);
     free(c->turns);
     *c = (struct conversation){ 0 };
 }

@@ -27,6 +27,10 @@ struct conversation {
     size_t kept;      /* 1 + a dropped question that the template needs; 0: none */
     size_t n_before;  /* older messages of the chat, which are not in memory */
     bool is_partial;  /* the model would need those, too: without them there is no answer */
+    /* Turns that were stashed, and the conversation until then. */
+    struct turn *stash; /* [n_stash] */
+    size_t n_stash, stash_at, stash_dropped, stash_kept;
+    bool stash_partial;
 };
 
 void conversation_free(struct conversation *c);
@@ -36,6 +40,12 @@ struct turn *conversation_add(struct conversation *c, enum chat_role role, const
 void conversation_cut(struct conversation *c, size_t n_turn); /* keep the first n */
 /* Keep the first n messages of the chat, counting those that are not in memory. */
 void conversation_rewind(struct conversation *c, size_t n);
+/* Move all messages of the chat from the n-th on to turns[room], from malloc, which then belongs
+ * to c; those beyond room are freed.  Messages that were stashed before are freed, too. */
+void conversation_stash(struct conversation *c, size_t n, struct turn *turns, size_t room);
+/* Replace the messages since then by those that were stashed, which have their ids; nothing if
+ * there are none. */
+void conversation_unstash(struct conversation *c);
 /* Free dropped turns while all turns together have more than max_bytes of text.  Returns their
  * number.  To go back to one of them, the caller must restore its text. */
 size_t conversation_forget(struct conversation *c, uint64_t max_bytes);

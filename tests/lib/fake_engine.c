@@ -29,7 +29,7 @@ uint64_t fake_engine_counted;
 uint32_t fake_engine_token_us = 1000;
 double fake_engine_disk = 2;
 
-enum command_kind { SEND, RESUME, RETRY, REWIND, RESTORE, SET };
+enum command_kind { SEND, RESUME, RETRY, REWIND, STASH, UNSTASH, RESTORE, SET };
 
 struct command {
     enum command_kind kind;
@@ -62,6 +62,8 @@ struct fake {
     size_t n_command;
     char message[MAX_MESSAGES][MAX_TEXT];
     size_t n_message;
+    char stash[MAX_MESSAGES][MAX_TEXT]; /* messages from stash_at on */
+    size_t n_stash, stash_at;
     struct answer answer;
     uint32_t tokens;
     pthread_mutex_t lock; /* of sample, which the thread of a recorder reads */
@@ -572,6 +574,17 @@ static bool run_command(struct fake *f, const struct command *c, struct mw_event
         begin_answer(f, again, false, out);
         return true;
     case REWIND: keep_messages(f, c->n); return false;
+    case STASH:
+        f->stash_at = c->n;
+        f->n_stash = f->n_message > c->n ? f->n_message - c->n : 0;
+        memcpy(f->stash, f->message[c->n], f->n_stash * MAX_TEXT);
+        keep_messages(f, c->n);
+        return false;
+    case UNSTASH:
+        keep_messages(f, f->stash_at);
+        for (size_t i = 0; i < f->n_stash; i++)
+            add_message(f, f->stash[i]);
+        return false;
     case RESTORE:
         keep_messages(f, 0);
         for (size_t i = 0; i < c->n; i++)
@@ -677,6 +690,18 @@ static int fake_rewind(struct engine *g, size_t n, struct err *e)
     return queue(of(g), &(struct command){ .kind = REWIND, .n = n });
 }
 
+static int fake_stash(struct engine *g, size_t n, size_t n_all, struct err *e)
+{
+    (void)n_all, (void)e;
+    return queue(of(g), &(struct command){ .kind = STASH, .n = n });
+}
+
+static int fake_unstash(struct engine *g, struct err *e)
+{
+    (void)e;
+    return queue(of(g), &(struct command){ .kind = UNSTASH });
+}
+
 static int fake_restore(struct engine *g, const struct mw_message *messages, size_t n,
                         size_t n_before, struct err *e)
 {
@@ -726,8 +751,8 @@ static uint32_t fake_tokens(struct engine *g)
     .close = fake_close, .info = fake_info, .text_bytes = fake_text_bytes,                     \
     .start = fake_start, .fd = fake_fd, .next = fake_next, .tokens = fake_tokens,              \
     .sample = fake_sample, .send = fake_send, .resume = fake_resume, .retry = fake_retry,      \
-    .aside = fake_aside, .rewind = fake_rewind, .restore = fake_restore, .set = fake_set,      \
-    .cancel = fake_cancel
+    .aside = fake_aside, .rewind = fake_rewind, .stash = fake_stash,                           \
+    .unstash = fake_unstash, .restore = fake_restore, .set = fake_set, .cancel = fake_cancel
 
 const struct engine_calls fake_engine = {
     CHAT,

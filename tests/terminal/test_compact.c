@@ -180,6 +180,19 @@ static void a_full_context_offers_it(void **state)
     sees(&run, "and so on to the end"); /* the answer goes on */
 }
 
+/* A summary that was stopped has nothing to resume. */
+static void plain_mode_says_only_that_it_was_stopped(void **state)
+{
+    (void)state;
+    fake_begin(&run, 50, 120, NULL, (const char *[]){ "--plain", NULL });
+    ask("say ten", "* 1 token");
+    ask("hello", "* 3 tokens");
+    ask("/compact", "word5 ");
+    pty_send(run.s, "\003");
+    sees(&run, "stopped; the conversation is as it was");
+    assert_false(pty_shows(run.s, "/continue"));
+}
+
 static void plain_mode_has_it(void **state)
 {
     (void)state;
@@ -204,6 +217,7 @@ int main(void)
         cmocka_unit_test_teardown(undo_takes_back_a_question_after_a_rewind, end_run),
         cmocka_unit_test_teardown(summaries_can_follow_each_other, end_run),
         cmocka_unit_test_teardown(a_full_context_offers_it, end_run),
+        cmocka_unit_test_teardown(plain_mode_says_only_that_it_was_stopped, end_run),
         cmocka_unit_test_teardown(plain_mode_has_it, end_run),
     };
 

@@ -350,6 +350,39 @@ static void a_context_shorter_than_the_held_tokens_drops_only_rewound_ones(void 
     mw_chat_close(c);
 }
 
+/* The tokens of an answer need not come out of its text, so its ids come back, too. */
+static void stashed_messages_come_back_with_their_ids(void **state)
+{
+    static const char *const questions[] = { "one", "two", "three" };
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c, *plain;
+    struct said said[3], trial, after, expected;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    o.engine.n_ctx = 512;
+    c = open_chat(model, &o);
+    plain = open_chat(model, &o);
+    for (size_t i = 0; i < 3; i++) {
+        ask(c, questions[i], &said[i]);
+        ask(plain, questions[i], &trial);
+        assert_string_equal(said[i].text, trial.text);
+    }
+    assert_int_equal(mw_chat_unstash(c, &e), 0); /* nothing was stashed */
+    for (int i = 0; i < 2; i++) { /* the second replaces the first */
+        assert_int_equal(mw_chat_stash(c, i == 0 ? 4 : 2, 6, &e), 0);
+        ask(c, "something else", &trial);
+        assert_int_equal(mw_chat_unstash(c, &e), 0);
+    }
+    ask(c, "four", &after);
+    ask(plain, "four", &expected);
+    assert_string_equal(after.text, expected.text);
+    assert_int_equal(after.receipt.n_prompt + after.receipt.n_reused,
+                     expected.receipt.n_prompt + expected.receipt.n_reused);
+    mw_chat_close(c);
+    mw_chat_close(plain);
+}
+
 static const struct mw_message earlier[] = {
     { .role = MW_USER, .text = "What is a ring?", .len = 15 },
     { .role = MW_ASSISTANT,
@@ -826,6 +859,7 @@ int main(void)
         cmocka_unit_test(an_answer_goes_on_with_the_same_words_after_a_change),
         cmocka_unit_test(a_context_shorter_than_the_held_tokens_drops_only_rewound_ones),
         cmocka_unit_test(a_saved_answer_that_was_cut_goes_on_after_its_text),
+        cmocka_unit_test(stashed_messages_come_back_with_their_ids),
         cmocka_unit_test(another_kv_type_gives_the_same_as_a_fresh_start),
         cmocka_unit_test(the_cost_of_a_message_counts_what_must_be_evaluated_again),
         cmocka_unit_test(a_cost_leaves_the_tokens_that_the_sample_leaves),

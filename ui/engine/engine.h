@@ -61,6 +61,8 @@ struct engine_calls {
     int (*retry)(struct engine *g, struct err *e);
     int (*aside)(struct engine *g, struct err *e);
     int (*rewind)(struct engine *g, size_t n, struct err *e);
+    int (*stash)(struct engine *g, size_t n, size_t n_all, struct err *e);
+    int (*unstash)(struct engine *g, struct err *e);
     int (*restore)(struct engine *g, const struct mw_message *messages, size_t n,
                    size_t n_before, struct err *e);
     int (*set)(struct engine *g, const struct mw_chat_options *o, struct err *e);

@@ -173,6 +173,16 @@ static int local_rewind(struct engine *g, size_t n, struct err *e)
     return mw_chat_rewind(of(g)->chat, n, e);
 }
 
+static int local_stash(struct engine *g, size_t n, size_t n_all, struct err *e)
+{
+    return mw_chat_stash(of(g)->chat, n, n_all, e);
+}
+
+static int local_unstash(struct engine *g, struct err *e)
+{
+    return mw_chat_unstash(of(g)->chat, e);
+}
+
 static int local_restore(struct engine *g, const struct mw_message *messages, size_t n,
                          size_t n_before, struct err *e)
 {
@@ -276,6 +286,8 @@ const struct engine_calls engine_local = {
     .retry = local_retry,
     .aside = local_aside,
     .rewind = local_rewind,
+    .stash = local_stash,
+    .unstash = local_unstash,
     .restore = local_restore,
     .set = local_set,
     .cancel = local_cancel,

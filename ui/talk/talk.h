@@ -201,6 +201,7 @@ void talk_compact(struct talk *t, uint64_t n_keep, bool then_continue);
 /* Returns the tokens that the answer being made, or the next one, may have; 0: no limit. */
 uint32_t talk_answer_limit(const struct talk *t);
 bool talk_can_compact(const struct talk *t); /* with one exchange that stays */
+bool talk_is_compacting(const struct talk *t); /* the answer that is made is a summary */
 /* Take the last summary back, if there was no message since. */
 void talk_undo_summary(struct talk *t);
 bool talk_can_undo_summary(const struct talk *t);

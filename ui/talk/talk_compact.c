@@ -130,6 +130,11 @@ bool talk_can_compact(const struct talk *t)
     return t->saving.store != NULL && t->ledger.n_absent == 0 && messages_to_replace(t, 1) > 0;
 }
 
+bool talk_is_compacting(const struct talk *t)
+{
+    return t->compact.is_on;
+}
+
 /* ---- tokens, with the marks around messages ---- */
 
 static uint32_t tokens_of_text(const struct talk *t, const char *text, size_t len)
@@ -191,14 +196,15 @@ static void show_request(struct talk *t, size_t n, const char *asked)
 static int ask(struct talk *t, size_t n, const char *text, struct err *e)
 {
     size_t n_tail = t->ledger.n - n;
+    struct err ignored = ERR_INIT;
 
     if (carried_read(&t->compact.tail, t->saving.store, n, n_tail, e) != 0)
         return -1;
-    if (t->engine->calls->rewind(t->engine, n, e) != 0)
+    if (t->engine->calls->stash(t->engine, n, t->ledger.n, e) != 0)
         return -1;
     if (t->engine->calls->send(t->engine, text, strlen(text), most_tokens(t), e) == 0)
         return 0;
-    (void)saved_restore(t, e);
+    (void)t->engine->calls->unstash(t->engine, &ignored);
     return -1;
 }
 
@@ -232,6 +238,7 @@ void talk_compact(struct talk *t, uint64_t n_keep, bool then_continue)
         t->compact.is_on = true;
         t->compact.then_continue = then_continue;
         t->compact.n_old = n;
+        t->compact.n_dropped = t->ledger.n_dropped;
         t->compact.n_token = tokens_now(t);
         show_request(t, n, asked);
         messages_begin_answer(t, false);
@@ -340,6 +347,22 @@ static void show_saved(struct talk *t)
         t->front.restored(t->front.ctx);
 }
 
+/* There is no summary: the engine has the messages with the tokens that the model has seen, which
+ * the text of a saved chat may not give again. */
+static void show_old(struct talk *t)
+{
+    struct err e = ERR_INIT;
+
+    if (t->ledger.n_dropped != t->compact.n_dropped) { /* the request took their place */
+        show_saved(t);
+        return;
+    }
+    if (t->engine->calls->unstash(t->engine, &e) != 0)
+        talk_report(t, &e);
+    if (talk_has_screen(t))
+        t->front.restored(t->front.ctx);
+}
+
 static void use_summary(struct talk *t, const struct mw_event *ev)
 {
     struct compact *c = &t->compact;
@@ -384,7 +407,7 @@ void compact_done(struct talk *t, const struct mw_event *ev)
     if (why == NULL) {
         use_summary(t, ev);
     } else {
-        show_saved(t);
+        show_old(t);
         talk_notice(t, "%s; the conversation is as it was", why);
     }
     forget(t);
@@ -398,7 +421,7 @@ void compact_failed(struct talk *t)
 {
     if (!t->compact.is_on)
         return;
-    show_saved(t);
+    show_old(t);
     forget(t);
 }
 

@@ -66,6 +66,7 @@ struct switching {
 struct compact {
     bool is_on, then_continue, has_failed;
     size_t n_old;        /* messages before it, with those that the model no longer sees */
+    size_t n_dropped;    /* that the model no longer sees, when it began */
     size_t n_replaced;   /* messages that the model sees until now */
     bool has_earlier;    /* and the summary before them */
     uint32_t n_token;    /* that the model sees before, about */
