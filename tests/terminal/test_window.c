@@ -82,10 +82,10 @@ static void a_running_answer_is_in_the_title(void **state)
     program_quit(&run);
 }
 
-/* Terminals that are not known may print such sequences. */
+/* Terminals that are not known may print such sequences, or move the cursor. */
 static void nothing_is_sent_to_other_terminals(void **state)
 {
-    static const char *const names[] = { "vt220", "linux", "ansi" };
+    static const char *const names[] = { "vt100", "vt220", "linux", "ansi" };
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -97,6 +97,10 @@ static void nothing_is_sent_to_other_terminals(void **state)
         assert_false(was_sent(0, "\033[22;0t"));
         assert_false(was_sent(0, "\033[23;0t"));
         assert_false(was_sent(0, "\033]9;"));
+        assert_false(was_sent(0, "\033[>")); /* modes of keys */
+        assert_false(was_sent(0, "\033[<"));
+        assert_false(was_sent(0, "\033[=0;1u"));
+        assert_false(was_sent(0, "\033]11;")); /* the background */
         program_end(&run);
     }
 }

@@ -241,6 +241,9 @@ static void the_console_and_screen_are_not_asked(void **state)
     assert_true(background_can_ask("screen-256color", true)); /* tmux under its older name */
     assert_false(background_can_ask("screen-256color", false));
     assert_false(background_can_ask("linux", false));
+    assert_false(background_can_ask("ansi", false));
+    assert_false(background_can_ask("vt220", false));
+    assert_true(background_can_ask("vte-256color", false));
 }
 
 enum { N_REPLY = sizeof replies / sizeof replies[0] };

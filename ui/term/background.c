@@ -6,12 +6,11 @@
 #include <string.h>
 
 #include "engine/memwall.h"
+#include "ui/term/window.h"
 
 bool background_can_ask(const char *term, bool in_tmux)
 {
-    if (strncmp(term, "linux", 5) == 0)
-        return false;
-    return in_tmux || strncmp(term, "screen", 6) != 0;
+    return window_is_known(term) && (in_tmux || strncmp(term, "screen", 6) != 0);
 }
 
 /* Read 1 to 4 hexadecimal digits as a share of their maximum, 0 to 255, or -1. */

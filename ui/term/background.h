@@ -13,6 +13,7 @@
  *     the console of Linux    before 5.x it printed what follows ESC ]
  *     GNU screen              passes OSC 11 on, and the answer comes as typed text
  *     terminals without colour
+ *     names like ansi and vt220, whose terminals may print the question
  */
 #ifndef MEMWALL_UI_TERM_BACKGROUND_H
 #define MEMWALL_UI_TERM_BACKGROUND_H

@@ -2,9 +2,7 @@
 
 #include "ui/term/modes.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
+#include "ui/term/window.h"
 
 #define KEYS_KNOWN                                                                             \
     "\033>"                        /* the keypad sends digits */                               \
@@ -31,37 +29,27 @@
     OTHER_KEYS_OFF                                                                             \
     "\033[?9001l"
 
-/* Older consoles of Linux print the end of sequences with '>' and '<'. */
-static bool is_console(const char *term)
-{
-    return strncmp(term, "linux", 5) == 0;
-}
+/* Terminals that have no modes of keys may read these sequences as others: the 'u' of a vt220 or
+ * ansi terminal moves the cursor, and older consoles of Linux print what follows '>' and '<'.
+ * So only those get them whose names are known. */
 
 const char *modes_known(const char *term)
 {
     /* Some terminals read OTHER_KEYS_OFF as attributes, so these are reset after it. */
-    return is_console(term) ? KEYS_KNOWN TEXT_KNOWN : KEYS_KNOWN OTHER_KEYS_OFF TEXT_KNOWN;
+    return window_is_known(term) ? KEYS_KNOWN OTHER_KEYS_OFF TEXT_KNOWN : KEYS_KNOWN TEXT_KNOWN;
 }
 
 const char *modes_push_keys(const char *term)
 {
-    return is_console(term) ? "" : "\033[>0u";
+    return window_is_known(term) ? "\033[>0u" : "";
 }
 
 const char *modes_pop_keys(const char *term)
 {
-    return is_console(term) ? "" : "\033[<u";
+    return window_is_known(term) ? "\033[<u" : "";
 }
 
 const char *modes_control_keys(const char *term)
 {
-    /* They print such sequences, or have no modes of keys. */
-    static const char *const older[] = { "dumb", "ansi", "vt", "eterm", "emacs", "unknown" };
-
-    if (term == NULL || *term == '\0' || is_console(term))
-        return "";
-    for (size_t i = 0; i < sizeof older / sizeof older[0]; i++)
-        if (strncmp(term, older[i], strlen(older[i])) == 0)
-            return "";
-    return CONTROL_KEYS_KNOWN;
+    return window_is_known(term) ? CONTROL_KEYS_KNOWN : "";
 }
