@@ -207,11 +207,43 @@ static void a_file_without_a_size_is_read_to_its_end(void **state)
     assert_true(is_saved("/proc/version:\\n```\\nLinux version"));
 }
 
+static void a_file_that_cannot_be_read_is_named(void **state)
+{
+    (void)state;
+    begin((const char *[]){ "-n", "4", NULL });
+    program_ask(&run, "/file /proc/self/mem",
+                "could not read \"/proc/self/mem\": Input/output error");
+    program_ask(&run, "/file", "no file is attached");
+    program_quit(&run);
+}
+
+/* The label of many files has whole names, their number, and their size. */
+static void the_label_of_many_files_is_whole(void **state)
+{
+    char line[200] = "see";
+
+    (void)state;
+    begin((const char *[]){ "-n", "4", NULL });
+    for (int i = 0; i < 8; i++) {
+        char name[40];
+
+        snprintf(name, sizeof name, "a-longer-name-%d.txt", i);
+        program_write(&run, name, "text\n");
+        snprintf(line + strlen(line), sizeof line - strlen(line), " @~/%s", name);
+    }
+    program_line(&run, line);
+    sees(&run, "8 files: ~/a-longer-name-0.txt, ~/a-longer-name-1.txt, and 6 ");
+    sees(&run, " more, 40 B, 40 tokens");
+    program_quit(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_file_without_a_size_is_read_to_its_end, end_run),
         cmocka_unit_test_teardown(processes_that_left_the_group_are_not_waited_for, end_run),
+        cmocka_unit_test_teardown(a_file_that_cannot_be_read_is_named, end_run),
+        cmocka_unit_test_teardown(the_label_of_many_files_is_whole, end_run),
         cmocka_unit_test_teardown(files_that_a_message_names_go_with_it, end_run),
         cmocka_unit_test_teardown(other_names_stay_text, end_run),
         cmocka_unit_test_teardown(names_that_were_meant_as_files_are_named, end_run),

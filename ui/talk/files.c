@@ -34,15 +34,24 @@ static char *tokens_text(struct talk *t, FILE *f, uint64_t size, char *buf, size
     return buf;
 }
 
-/* Read a file to its end, but at most room + 1 bytes.  Files of /proc have no size. */
-static char *read_whole(FILE *f, size_t size, size_t room, size_t *n)
+/* Read a file to its end, but at most room + 1 bytes; NULL with *e.  Files of /proc have no
+ * size. */
+static char *read_whole(FILE *f, const char *path, size_t size, size_t room, size_t *n,
+                        struct err *e)
 {
     size_t most = size > 0 ? size : room + 1;
     char *text = malloc(most + 1), *less;
 
-    if (text == NULL)
+    if (text == NULL) {
+        err_memory(e, "\"%s\"", path);
         return NULL;
+    }
     *n = fread(text, 1, most, f);
+    if (ferror(f)) {
+        err_sys(e, "could not read \"%s\"", path);
+        free(text);
+        return NULL;
+    }
     less = realloc(text, *n + 1);
     return less != NULL ? less : text;
 }
@@ -66,8 +75,8 @@ static char *read_text(struct talk *t, const char *path, size_t *n, struct err *
         err_set(e, ERR_CONTEXT, "\"%.200s\" has %s%s; it does not fit the context of %u tokens",
                 path, size, tokens_text(t, f, (uint64_t)st.st_size, tokens, sizeof tokens),
                 talk_plan(t)->n_ctx);
-    } else if ((text = read_whole(f, (size_t)st.st_size, room, n)) == NULL) {
-        err_memory(e, "\"%s\"", path);
+    } else if ((text = read_whole(f, path, (size_t)st.st_size, room, n, e)) == NULL) {
+        ; /* *e says why */
     } else if (*n > room) {
         free(text);
         text = NULL;

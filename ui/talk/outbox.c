@@ -80,11 +80,25 @@ void outbox_forget_tokens(struct outbox *b)
         b->file[i].n_token = 0;
 }
 
-/* If a text of n bytes was cut, it may end within a character: cut that one, too. */
-static void cut_whole(char *text, size_t n)
+#define MORE_BYTES 16 /* of ", and 99 more" */
+
+/* Append a part of a list of n, or how many more there are if the rest does not fit whole.  Only
+ * the first part may be cut.  Returns whether there is room for others. */
+static bool list_add(char *list, size_t room, const char *between, const char *part, size_t i,
+                     size_t n)
 {
-    if (strlen(text) == n - 1)
-        text[utf8_start(text, 0, n - 2)] = '\0';
+    size_t used = strlen(list), left = room - used, most;
+    size_t len = strlen(part) + (i > 0 ? strlen(between) : 0);
+
+    most = i + 1 == n ? left : left - MORE_BYTES; /* with a NUL */
+    if (i > 0 && len >= most) {
+        snprintf(list + used, left, "%sand %zu more", between, n - i);
+        return false;
+    }
+    snprintf(list + used, most, "%s%s", i > 0 ? between : "", part);
+    if (len >= most) /* not within a character */
+        list[utf8_start(list, 0, most - 2)] = '\0';
+    return true;
 }
 
 /* "notes.txt, 1.2 KiB, 312 tokens", or "2 files: a, b, 12.0 KiB, 3,100 tokens" */
@@ -95,16 +109,16 @@ static void describe(const struct outbox_file *file, size_t n_file, struct attac
     size_t bytes = 0;
     bool is_counted = true;
 
+    for (size_t i = 0; i < n_file; i++)
+        if (!list_add(names, sizeof names, ", ", file[i].name, i, n_file))
+            break;
     for (size_t i = 0; i < n_file; i++) {
         const struct outbox_file *f = &file[i];
-        size_t used = strlen(names);
 
-        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", f->name);
         bytes += f->n;
         n_token += f->n_token;
         is_counted = is_counted && f->n_token > 0;
     }
-    cut_whole(names, sizeof names);
     if (is_counted)
         snprintf(tokens, sizeof tokens, ", %s token%s",
                  numbers_count(count, sizeof count, n_token), n_token == 1 ? "" : "s");
@@ -129,15 +143,14 @@ static void describe_all(const struct outbox *b, struct attached *out)
         return;
     }
     for (size_t i = 0; i < b->n_file; i++) {
-        size_t used = strlen(out->label);
         struct attached one = { 0 };
 
         if (!b->file[i].is_returned)
             describe(&b->file[i], 1, &one);
-        snprintf(out->label + used, sizeof out->label - used, "%s%s", i > 0 ? "; " : "",
-                 b->file[i].is_returned ? b->file[i].name : one.label);
+        if (!list_add(out->label, sizeof out->label, "; ",
+                      b->file[i].is_returned ? b->file[i].name : one.label, i, b->n_file))
+            break;
     }
-    cut_whole(out->label, sizeof out->label);
 }
 
 /* Write a file as the model gets it.  Returns the end. */
