@@ -6,7 +6,7 @@
 
 #include "ui/store/store_internal.h"
 
-/* What a line has beside the texts: the ids of an answer that was cut, and the receipt. */
+/* Bytes of a line beside the texts: the ids of an answer that was cut, and the receipt. */
 #define REST_OF_LINE ((size_t)MW_CUT_IDS * 11 + 4096)
 
 /* ---- lines ---- */
