@@ -201,9 +201,10 @@ static void draw_growth(const struct dash *d, const struct canvas *c, int y)
     if (y >= c->height)
         return;
     x = draw_left(d, c, y, x);
-    if (s->verdict.full_tps > 0 && c->width - x >= 17)
-        canvas_printf(c, y, x, style_of(ROLE_DIM), "then %s tok/s",
-                      figure_rate6(-1, s->verdict.full_tps).text);
+    if (s->verdict.full_tps > 0 && c->width - x >= 18)
+        canvas_printf(c, y, x, style_of(ROLE_DIM), "then %s%s tok/s",
+                      figure_rate6(-1, s->verdict.full_tps).text,
+                      d->wall.is_doubtful ? "?" : "");
 }
 
 /* ---- the widget ---- */

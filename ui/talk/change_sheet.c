@@ -55,29 +55,28 @@ static void word_row(struct sheet *s, const char *name, const char *now, const c
         sheet_line(s, ROLE_TEXT, "%-14s %10s %10s", name, now, then);
 }
 
-static char *rate_text(char *buf, size_t n, double tps, bool is_measured)
+static char *rate_text(char *buf, size_t n, double tps, bool is_measured, bool is_doubtful)
 {
-    char rate[22];
-
-    if (tps > 0 && is_measured)
-        snprintf(buf, n, "%s", numbers_measured(rate, sizeof rate, tps));
-    else if (tps > 0) /* two digits, as all predictions */
-        snprintf(buf, n, "~%s", numbers_rough(rate, sizeof rate, tps));
-    else
+    if (!(tps > 0))
         snprintf(buf, n, "-");
+    else if (is_measured)
+        numbers_measured(buf, n, tps);
+    else
+        numbers_predicted(buf, n, tps, is_doubtful);
     return buf;
 }
 
-/* now may be measured. */
+/* now may be measured; predictions may be in doubt. */
 static void speed_row(struct sheet *s, const char *name, double now, double then,
-                      bool is_measured)
+                      bool is_measured, bool is_doubtful)
 {
     char a[24], b[24], change[16];
 
     if (!(now > 0) && !(then > 0))
         return;
-    sheet_line(s, ROLE_TEXT, "%-14s %10s %10s", name, rate_text(a, sizeof a, now, is_measured),
-               rate_text(b, sizeof b, then, false));
+    sheet_line(s, ROLE_TEXT, "%-14s %10s %10s", name,
+               rate_text(a, sizeof a, now, is_measured, is_doubtful),
+               rate_text(b, sizeof b, then, false, is_doubtful));
     if (now > 0 && then > 0 && (then / now > 1.01 || then / now < 0.99))
         sheet_more(s, then > now ? ROLE_GOOD : ROLE_WARN, "  %s, %s",
                    units_change(change, sizeof change, then / now),
@@ -94,8 +93,8 @@ static void answer_row(struct talk *t, struct sheet *s, const struct mw_options 
     then_o.memory_bytes = plan->budget_bytes;
     talk_diagnose_now(t, &now);
     talk_diagnose(t, &then_o, &then);
-    speed_row(s, "tokens/s", now.tps, then.tps, now.is_measured);
-    speed_row(s, "  when full", now.full_tps, then.full_tps, false);
+    speed_row(s, "tokens/s", now.tps, then.tps, now.is_measured, then.is_doubtful);
+    speed_row(s, "  when full", now.full_tps, then.full_tps, false, then.is_doubtful);
     if (talk_plan(t)->budget_bytes != plan->budget_bytes &&
         talk_plan(t)->streamed_bytes == 0 && plan->streamed_bytes == 0)
         sheet_text(s, ROLE_DIM,
@@ -172,7 +171,7 @@ static void option_rows(struct talk *t, struct sheet *s, const struct mw_options
     if (a->n_thread != b->n_thread)
         word_row(s, "threads", threads_text(x, sizeof x, a), threads_text(y, sizeof y, b));
     answer_row(t, s, b, then);
-    speed_row(s, "prompt tok/s", now->prefill_tps, then->prefill_tps, false);
+    speed_row(s, "prompt tok/s", now->prefill_tps, then->prefill_tps, false, then->is_doubtful);
     if (then->decode_tps > 0)
         limits_line(t, s, b->disk_rate);
 }
