@@ -17,7 +17,7 @@ static void the_cursor_chooses_a_budget(void **state)
     (void)state;
     fake_begin(&run, 50, 160, NULL, NULL);
     sees(&run, "\u2500 wall \u2500");
-    sees(&run, "1500M");
+    sees(&run, "1.46 GiB ~");
     pty_send(run.s, TAB "w");
     sees(&run, "Left, Right: move  Enter: apply  c: context");
     pty_send(run.s, "\r");
@@ -38,7 +38,7 @@ static void c_turns_to_the_context(void **state)
 {
     (void)state;
     fake_begin(&run, 50, 160, NULL, NULL);
-    sees(&run, "1500M");
+    sees(&run, "1.46 GiB ~");
     pty_send(run.s, TAB "wc");
     sees(&run, "wall: context");
     sees(&run, "KV ");
@@ -64,7 +64,7 @@ static void up_and_down_leave_the_wall(void **state)
 {
     (void)state;
     fake_begin(&run, 50, 160, NULL, NULL);
-    sees(&run, "1500M");
+    sees(&run, "1.46 GiB ~");
     pty_send(run.s, TAB "w");
     sees(&run, "c: context");
     pty_send(run.s, DOWN);
@@ -89,7 +89,7 @@ static void a_click_moves_the_cursor(void **state)
 
     (void)state;
     fake_begin(&run, 50, 160, NULL, NULL);
-    sees(&run, "1500M");
+    sees(&run, "1.46 GiB ~");
     y = pty_find(run.s, "\u2500 wall \u2500");
     assert_true(y > 0);
     snprintf(click, sizeof click, "\033[<0;%d;%dM\033[<0;%d;%dm", 140, y + 3, 140, y + 3);
@@ -123,7 +123,7 @@ static void ascii_and_no_colour_have_the_same_content(void **state)
 {
     (void)state;
     fake_begin(&run, 50, 160, "vt100", (const char *[]){ "--ascii", NULL });
-    sees(&run, "1500M");
+    sees(&run, "1.46 GiB ~");
     sees(&run, "@");
     pty_send(run.s, TAB "w" RIGHT);
     sees(&run, "tok/s, +");

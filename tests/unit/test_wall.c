@@ -237,20 +237,20 @@ static void the_cursor_walks_over_budgets(void **state)
     char setting[40];
 
     (void)state;
-    shows(d, "600M 1.00 tok/s");
-    shows(d, "1500M ~10 tok/s, 10 times, nothing is read");
+    shows(d, "600 MiB 1.00 tok/s");
+    shows(d, "1.46 GiB ~10 tok/s, 10 times, nothing is read");
     assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "");
     dash_wall_move(d, 1);
-    shows(d, "700M ~1.1 tok/s, +11 %");
+    shows(d, "700 MiB ~1.1 tok/s, +11 %");
     assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "memory 700M");
     dash_wall_move(d, 5);
-    shows(d, "1200M ~2.5 tok/s, +150 %, was 2.25");
+    shows(d, "1.17 GiB ~2.5 tok/s, +150 %, was 2.25");
     dash_wall_move(d, 99);
     assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "memory 1600M");
     dash_wall_move(d, -99);
-    shows(d, "200M ~0.71 tok/s, -29 %");
+    shows(d, "200 MiB ~0.71 tok/s, -29 %");
     dash_wall_move(d, 4);
-    shows(d, "600M 1.00 tok/s, in use");
+    shows(d, "600 MiB 1.00 tok/s, in use");
     assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "");
     dash_wall_move(d, 1);
     dash_wall_leave(d);
@@ -341,7 +341,7 @@ static void a_prediction_is_marked(void **state)
     w.is_measured = false;
     w.is_doubtful = true;
     dash_set_wall(d, &w);
-    shows(d, "600M ~1.0? tok/s");
+    shows(d, "600 MiB ~1.0? tok/s");
     dash_set_wall(d, NULL);
     shows(d, "not predicted yet"); /* below the head, which has the word */
     assert_non_null(strstr(drawn(d, 1, 60, true), "wall -"));
@@ -391,17 +391,17 @@ static void on_few_lines_it_is_one(void **state)
     (void)state;
     text = drawn(d, 1, 80, false);
     assert_non_null(strstr(text, "wall "));
-    assert_non_null(strstr(text, "600M 1.00 tok/s, in use\n"));
+    assert_non_null(strstr(text, "600 MiB 1.00 tok/s, in use\n"));
     dash_wall_move(d, 6);
     text = drawn(d, 1, 80, false);
-    assert_non_null(strstr(text, "1200M ~2.5 tok/s, +150 %, was 2.25\n"));
+    assert_non_null(strstr(text, "1.17 GiB ~2.5 tok/s, +150 %, was 2.25\n"));
     assert_int_equal(count(text, "\u25c6"), 1);
     assert_int_equal(count(text, "\u00d7"), 1);
     text = drawn(d, 1, 40, false); /* the figures come first */
-    assert_non_null(strstr(text, "1200M ~2.5 tok/s, +150 %, was 2.25\n"));
+    assert_non_null(strstr(text, "1.17 GiB ~2.5 tok/s, +150 %, was 2.25\n"));
     text = drawn(d, 2, 80, false);
-    assert_non_null(strstr(text, "600M 1.00 tok/s"));
-    assert_non_null(strstr(text, "1200M ~2.5 tok/s, +150 %, was 2.25\n"));
+    assert_non_null(strstr(text, "600 MiB 1.00 tok/s"));
+    assert_non_null(strstr(text, "1.17 GiB ~2.5 tok/s, +150 %, was 2.25\n"));
     dash_wall_turn(d);
     dash_wall_move(d, 1);
     text = drawn(d, 1, 34, false); /* what does not fit is left out, whole */
@@ -447,21 +447,21 @@ static void the_end_of_the_wall_is_named(void **state)
     (void)state;
     w.nothing_bytes = 20000 * MIB; /* more than this machine can give */
     dash_set_wall(d, &w);
-    shows(d, "1600M ~10 tok/s, 10 times, the most here");
+    shows(d, "1.56 GiB ~10 tok/s, 10 times, the most here");
     /* In a narrow panel, whole parts are left out. */
-    assert_non_null(strstr(drawn(d, 8, 36, true), "1600M ~10 tok/s, 10 times"));
+    assert_non_null(strstr(drawn(d, 8, 36, true), "1.56 GiB ~10 tok/s, 10 times"));
     assert_null(strstr(drawn(d, 8, 36, true), ", t"));
-    assert_non_null(strstr(drawn(d, 8, 24, true), "1600M ~10 tok/s"));
+    assert_non_null(strstr(drawn(d, 8, 24, true), "1.56 GiB ~10 tok/s"));
     assert_null(strstr(drawn(d, 8, 24, true), "times"));
     w.here[MW_WALL_BUDGET] = 1600 * MIB;
     dash_set_wall(d, &w);
     shows(d, "this machine gives no more");
     w.nothing_bytes = 1500 * MIB;
     dash_set_wall(d, &w);
-    shows(d, "nothing is read from 1500M on");
+    shows(d, "nothing is read from 1.46 GiB on");
     w.nothing_bytes = 1501 * MIB; /* nearer to a point with which something is read */
     dash_set_wall(d, &w);
-    shows(d, "nothing is read from 1600M on");
+    shows(d, "nothing is read from 1.56 GiB on");
     for (uint32_t i = 0; i < w.n[MW_WALL_BUDGET]; i++)
         w.point[MW_WALL_BUDGET][i].tps = 0;
     dash_set_wall(d, &w);

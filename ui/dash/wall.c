@@ -1,13 +1,13 @@
 /*
  * The wall: tokens per second over the budget, or over the context.
  *
- *     wall ───────────────────────── 600M  2.05 tok/s
+ *     wall ───────────────────── 600 MiB  2.05 tok/s
  *                          :        .--───────     12
  *                          :    .--'
  *               o      x--'
  *         @.---'                                    0
- *     172M 600M                               1.63G
- *     1152M ~6.8 tok/s, +40 %
+ *     172 MiB 600 MiB                      1.63 GiB
+ *     1.12 GiB ~6.8 tok/s, +40 %
  *
  * The line is predicted, and goes through the settings in use (@), which are measured.  Each o
  * was measured with a budget of its own; a small one had other settings beside, too.  The
@@ -128,11 +128,11 @@ char *dash_wall_setting(const struct dash *d, char *buf, size_t n)
 
 /* ---- in words ---- */
 
-/* "1152M", as it is typed; a context "4096", "32k". */
+/* "1.12 GiB", as all panels and sheets write a budget; a context "4096", "32k". */
 static char *value_text(char *buf, size_t n, enum mw_wall_axis axis, uint64_t at)
 {
     if (axis == MW_WALL_BUDGET)
-        snprintf(buf, n, "%lluM", (unsigned long long)(at / MIB));
+        units_size(buf, n, at);
     else if (at >= 16384 && at % 1024 == 0)
         snprintf(buf, n, "%lluk", (unsigned long long)(at / 1024));
     else
@@ -161,7 +161,7 @@ static double measured_at(const struct dash *d, uint64_t at)
     return 0;
 }
 
-/* "600M 2.05 tok/s" */
+/* "600 MiB 2.05 tok/s" */
 static char *here_text(char *buf, size_t n, const struct dash *d)
 {
     const struct mw_wall_point *p = point_at(d, here(d));
@@ -258,7 +258,7 @@ static char *end_text(char *buf, size_t n, const struct dash *d)
     return buf;
 }
 
-/* "1152M ~6.8 tok/s, +40 %", and what was measured there. */
+/* "1.12 GiB ~6.8 tok/s, +40 %", and what was measured there. */
 static char *cursor_text(char *buf, size_t n, const struct dash *d)
 {
     const struct mw_wall_point *p = cursor(d), *now = point_at(d, here(d));

@@ -171,7 +171,9 @@ static void option_rows(struct talk *t, struct sheet *s, const struct mw_options
     if (a->n_thread != b->n_thread)
         word_row(s, "threads", threads_text(x, sizeof x, a), threads_text(y, sizeof y, b));
     answer_row(t, s, b, then);
-    speed_row(s, "prompt tok/s", now->prefill_tps, then->prefill_tps, false, then->is_doubtful);
+    snprintf(x, sizeof x, "  prompt (%d)", PLAN_PROMPT_TOKENS); /* shorter ones are slower */
+    speed_row(s, x, now->prefill_tps, then->prefill_tps, false,
+              then->is_doubtful);
     if (then->decode_tps > 0)
         limits_line(t, s, b->disk_rate);
 }
