@@ -205,6 +205,29 @@ class Reopened(SharedHome):
         chat.close()
         return saved(self.home)[0]
 
+    def test_an_answer_that_was_shown_again_with_its_ids(self):
+        """/retry keeps the answer that was cut, and /answer shows it again."""
+        model = self.script(*"abcde")
+        self.forget_chats()
+        chat = Chat(model, self.home, "-n", "2")
+        for line in "hi", "/retry", "/answer back":
+            chat.say(line)
+        chat.close()
+        name, = glob.glob(os.path.join(chats(self.home), "*.jsonl"))
+        with open(name, encoding="utf-8") as f:
+            ids = [x["ids"] for x in map(json.loads, f) if x.get("role") == "assistant"]
+        self.assertEqual(2, len(ids[0]))
+        self.assertEqual(ids[0], ids[-1])
+        chat = Chat(model, self.home, "--continue")
+        chat.say("/continue")
+        chat.close()
+        with open(name, encoding="utf-8") as f:
+            lines = [json.loads(line) for line in f]
+        last = max(i for i, x in enumerate(lines) if "rewind" in x)
+        answer = [x for x in lines[last:] if x.get("role") == "assistant"]
+        self.assertEqual(["abcde", "stop"],
+                         ["".join(x.get("text", "") for x in answer), answer[-1]["done"]])
+
     def test_without_ids(self):
         script = ["<think>", "x", "y", "</think>", "A", "B"]
         for change in old_file, torn:
