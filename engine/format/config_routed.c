@@ -38,7 +38,7 @@ static int64_t field_int(struct config_lookup *l, const char *key, int64_t min, 
     return key != NULL ? same_int(l, key, min, max, absent) : absent;
 }
 
-/* Which layers have experts: a list of words, or a number of layers that have none. */
+/* Reads which layers have experts: a list of words, or a number of layers that have none. */
 static void place(struct config_lookup *l, struct hparams *h, const struct mixture *m)
 {
     const struct json_node *list = json_get(l->node, "mlp_layer_types"), *n;

@@ -43,7 +43,7 @@ struct rope_hparams {
     float factors_long[MAX_ROPE_FACTOR];
 };
 
-/* What a router makes of its products before it chooses. */
+/* The scores that a router makes of its products before it chooses. */
 enum router_score { SCORE_SOFTMAX, SCORE_SIGMOID };
 
 /* Whether matrices have biases.  GGUF files show it by their tensors, configurations by a

@@ -3,7 +3,7 @@
  *
  * The router of all of them works alike, see experts.c in engine/model: scores, a choice among
  * scores plus biases, weights.  A row has what differs: the words of files, and the values that
- * files leave out.  What a file states wins over its row.
+ * files leave out.  Values that a file states win over its row.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_MIXTURE_H
 #define MEMWALL_ENGINE_FORMAT_MIXTURE_H

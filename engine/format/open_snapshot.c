@@ -21,10 +21,13 @@
 #include "engine/format/file_open.h"
 #include "engine/format/foreign_files.h"
 #include "engine/format/hparams_fill.h"
+#include "engine/format/reader.h"
 #include "engine/format/safetensors.h"
 #include "engine/format/snapshot.h"
 #include "engine/format/snapshot_index.h"
 #include "engine/format/tensor_table.h"
+
+#define MAX_CONFIG ((uint64_t)1 << 20) /* of a configuration that may have Python's numbers */
 
 static bool ends_in(const char *s, const char *tail)
 {
@@ -103,6 +106,41 @@ static void missing_file(const struct catalogue *c, const char *name, const char
     free(path);
 }
 
+/*
+ * Read a configuration.  Python writes numbers without an end as Infinity, which is not JSON:
+ * outside of strings, the word becomes null, which counts as absent.
+ */
+static int read_config(const struct model_file *f, struct json_doc **out, struct err *e)
+{
+    static const char word[] = "Infinity", absent[] = "null    ";
+    const size_t n = sizeof word - 1;
+    bool in_string = false;
+    struct reader r;
+    char *text = NULL;
+    int rc = -1;
+
+    if (reader_open(&r, f->fd, f->size, (size_t)f->size, e) != 0)
+        return -1;
+    text = malloc((size_t)f->size + 1);
+    if (text == NULL)
+        err_memory(e, "a JSON text");
+    else
+        rc = reader_copy(&r, text, (size_t)f->size, e);
+    reader_close(&r);
+    for (size_t i = 0; rc == 0 && i < f->size; i++) {
+        if (in_string && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            in_string = !in_string;
+        else if (!in_string && f->size - i >= n && memcmp(text + i, word, n) == 0)
+            memcpy(text + i, absent, n);
+    }
+    if (rc == 0)
+        rc = json_parse(out, text, (size_t)f->size, e);
+    free(text);
+    return rc;
+}
+
 int snapshot_json(const struct catalogue *c, const char *name, bool need, struct json_doc **out,
                   struct err *e)
 {
@@ -118,7 +156,10 @@ int snapshot_json(const struct catalogue *c, const char *name, bool need, struct
             missing_file(c, name, "fetch it into the folder of the snapshot", e);
         return -1;
     }
-    rc = json_read(out, f.fd, f.size, e);
+    if (strcmp(name, "config.json") == 0 && f.size > 0 && f.size <= MAX_CONFIG)
+        rc = read_config(&f, out, e);
+    else
+        rc = json_read(out, f.fd, f.size, e);
     if (rc != 0) {
         says = file_says(&f);
         if (says != NULL && strncmp(says, "a JSON text", 11) != 0)

@@ -287,7 +287,7 @@ static void choose_projections(struct layer_desc *layer)
         layer->delta_qkv = layer->delta_z = (struct mat){ 0 };
 }
 
-/* Of the tensors for one member, a layer has at most one. */
+/* Set a member to its tensor, if the layer has it; a layer has at most one of those for a member. */
 static void add_vec(struct finder *f, struct layer_desc *layer, const struct member *m,
                     uint32_t l)
 {

@@ -152,7 +152,7 @@ _Static_assert(offsetof(struct layer_desc, experts) - offsetof(struct layer_desc
 
 enum act_kind { ACT_KIND_SILU, ACT_KIND_GELU, ACT_KIND_RELU2 };
 
-/* What recurrent layers are. */
+/* The kinds of recurrent layers; a model has one. */
 enum recurrence { RECUR_NONE, RECUR_DELTA, RECUR_MAMBA, RECUR_CONV, RECUR_KDA };
 
 struct model_desc {

@@ -1,5 +1,6 @@
 /*
- * The forward pass.  Each layer computes for all columns, which are the tokens of the chunk:
+ * The forward pass.  Each layer computes for all columns, which are the tokens of the chunk.
+ * README.md has a table of the parts; a layer has some of these, in this order:
  *
  *   x += n-grams                       rows of a table, in one layer (ngrams.c)
  *   h = norm(x)                        x: residual stream, at first the embedding; with several
@@ -10,9 +11,10 @@
  *   q = Q.h                            bias, norm, rope
  *   att = softmax(q.k) . v             over the positions of the store (attend.c), or over the
  *                                      blocks that index keys choose (index.c, attend_chosen.c)
- *   att *= sigmoid(g)                  where q has gates
+ *   att *= sigmoid(g)                  where q has gates, or a matrix of their own gives g
  *   x += norm(O.att)                   the norm only where the architecture has it
- *                                      layers with a delta net have that instead (delta.c)
+ *                                      recurrent layers have delta nets, Mamba-2 or the like
+ *                                      instead, or beside it (delta.c, mamba.c, kda.c)
  *   h = norm(x)
  *   x += norm(D.(act(G.h) * U.h))      feed-forward, or experts, or both (experts.c)
  *   x += norm(P.(gelu(I.x) * ple))     per-layer input, Gemma 4
