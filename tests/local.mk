@@ -15,6 +15,8 @@ dist_check_SCRIPTS += \
 	tests/conformance/test_chat_templates.py \
 	tests/conformance/test_families.py \
 	tests/conformance/test_family_types.py \
+	tests/conformance/test_dense_families.py \
+	tests/conformance/test_family_files.py \
 	tests/conformance/test_inspect.py \
 	tests/conformance/test_jinja.py \
 	tests/conformance/test_qwen4exp.py \

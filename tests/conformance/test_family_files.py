@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""Files of one model in several forms: what converters leave in them or wrote differently in other
+years changes nothing.
+
+The models are those of test_families.py."""
+import array
+import copy
+import math
+import os
+import re
+import struct
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import snapshot_gguf  # noqa: E402
+from gguf_edit import ARR, BOOL, F32, I32, U32, Gguf, f32  # noqa: E402
+from model_case import SHARED, ModelCase  # noqa: E402
+from test_families import write_snapshot  # noqa: E402
+
+LIMIT = 1e-4
+
+
+def floats(raw):
+    """Returns the values of BF16 bytes."""
+    return [x for x, in struct.iter_unpack("<f", b"".join(b"\0\0" + raw[i:i + 2]
+                                                          for i in range(0, len(raw), 2)))]
+
+
+class FamilyFiles(ModelCase):
+    def close(self, want, got):
+        self.assertIsInstance(want, tuple, want)
+        self.assertIsInstance(got, tuple, got)
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(want, got)), LIMIT)
+
+    def test_granite_files_with_keys_of_other_parts(self):
+        """Granite 4 models with attention only have keys of Mamba layers and experts."""
+        g = self.gguf("granite")
+        want = self.eval(g)
+        ff = g.get("granite.feed_forward_length")
+        for key, value in {"expert_count": (U32, 0), "expert_used_count": (U32, 0),
+                           "expert_shared_feed_forward_length": (U32, ff),
+                           "ssm.conv_kernel": (U32, 4), "ssm.state_size": (U32, 128),
+                           "ssm.group_count": (U32, 1), "ssm.inner_size": (U32, 64),
+                           "ssm.time_step_rank": (U32, 4),
+                           "rope.scaling.finetuned": (BOOL, True)}.items():
+            g.keys["granite." + key] = value
+        self.same(want, self.eval(g))
+
+    def test_granite_snapshots_with_attention_only(self):
+        """Their class is that of hybrid models, and their dense branch a shared expert."""
+        folder = self.snapshot("granite")
+        config, tensors = snapshot_gguf.read_snapshot(folder)
+        n = config["num_hidden_layers"]
+        other = {}
+        for name, (shape, values) in tensors.items():
+            if ".mlp.gate_proj." in name:
+                up_shape, up = tensors[name.replace("gate_proj", "up_proj")]
+                name = name.replace("mlp.gate_proj", "shared_mlp.input_linear")
+                shape, values = [shape[0] + up_shape[0], shape[1]], [*values, *up]
+            elif ".mlp.up_proj." in name:
+                continue
+            other[name.replace("mlp.down_proj", "shared_mlp.output_linear")] = (shape, values)
+        path = write_snapshot(self.path("hybrid"), other, {}, {
+            **config, "model_type": "granitemoehybrid", "num_local_experts": 0,
+            "architectures": ["GraniteMoeHybridForCausalLM"], "layer_types": ["attention"] * n,
+            "shared_intermediate_size": config["intermediate_size"], "intermediate_size": 7,
+            "position_embedding_type": "rope"})
+        self.same(self.eval(folder), self.eval(path))
+        with self.subTest("without rotation"):
+            path = write_snapshot(self.path("nope"), other, {}, {
+                **config, "model_type": "granitemoehybrid", "num_local_experts": 0,
+                "layer_types": ["attention"] * n, "intermediate_size": 7,
+                "shared_intermediate_size": config["intermediate_size"],
+                "position_embedding_type": "nope"})
+            self.differs(self.eval(folder), self.eval(path))
+
+    def test_latent_attention_with_joined_keys_and_values(self):
+        """Files of before April 2025 have attn_kv_b, and the sizes of heads in other keys."""
+        g = self.gguf("deepseek3")
+        want = self.eval(g)
+        arch, heads = "deepseek2.", g.get("deepseek2.attention.head_count")
+        for name in [n for n in g.tensors if n.endswith("attn_k_b.weight")]:
+            (nope, rank, _), kind, k = g.tensors.pop(name)
+            (_, n_v, _), _, v = g.tensors.pop(name.replace("attn_k_b", "attn_v_b"))
+            k, v, joined = floats(k), floats(v), []
+            for h in range(heads):  # keys are stored transposed
+                joined += [k[(h * rank + j) * nope + i] for i in range(nope) for j in range(rank)]
+                joined += v[h * n_v * rank:(h + 1) * n_v * rank]
+            g.tensors[name.replace("attn_k_b", "attn_kv_b")] = (
+                [rank, heads * (nope + n_v)], 0, f32(joined))
+        for old, new in (("key_length", "key_length_mla"), ("value_length", "value_length_mla")):
+            g.keys[arch + "attention." + old] = g.keys.pop(arch + "attention." + new)
+        g.keys[arch + "attention.head_count_kv"] = (U32, heads)
+        self.close(want, self.eval(g))
+        del g.tensors["blk.1.attn_kv_b.weight"]
+        self.refused(g, "blk.1.attn_k_b.weight", "missing")
+
+    def test_sigmoid_is_the_score_of_files_with_a_bias(self):
+        """GLM-4.7-Flash files of January 2026 do not state it."""
+        for name, score in (("glm47flash", 2), ("deepseek2lite", 1)):
+            with self.subTest(name):
+                g = self.gguf_or_skip(name)
+                want = self.eval(g)
+                self.assertEqual(score, g.get("deepseek2.expert_gating_func"))
+                del g.keys["deepseek2.expert_gating_func"]
+                self.same(want, self.eval(g))
+
+    def gguf_or_skip(self, name):
+        if not os.path.isdir(os.path.join(SHARED, "families2")):
+            self.skipTest("MW_SHARED has no conformance/families2")
+        return self.gguf(name)
+
+    def test_layers_that_only_draft_are_ignored(self):
+        for name, arch in (("deepseek3", "deepseek2"), ("nemotronh-moe", "nemotron_h_moe"),
+                           ("glm45air", "glm4moe"), ("ling2", "bailingmoe2")):
+            with self.subTest(name):
+                g = self.gguf_or_skip(name)
+                want = self.eval(g)
+                n = g.get(arch + ".block_count")
+                for tensor, value in list(g.tensors.items()):
+                    if tensor.startswith("blk.%d." % (n - 1)):
+                        g.tensors[tensor.replace("blk.%d." % (n - 1), "blk.%d." % n)] = value
+                g.tensors["blk.%d.nextn.eh_proj.weight" % n] = ([64, 32], 0, f32([0.5] * 2048))
+                for key, (kind, value) in list(g.keys.items()):
+                    if kind == ARR and key.startswith(arch) and len(value[1]) == n:
+                        g.keys[key] = (ARR, (value[0], [*value[1], value[1][-1]]))
+                g.keys[arch + ".block_count"] = (U32, n + 1)
+                self.refused(g, "blk.%d.nextn" % n)
+                g.keys[arch + ".nextn_predict_layers"] = (U32, 1)
+                self.same(want, self.eval(g))
+
+    def test_draft_layers_of_snapshots_are_ignored(self):
+        folder = os.path.join(SHARED, "families2", "f-deepseek3")
+        if not os.path.isdir(folder):
+            self.skipTest("MW_SHARED has no conformance/families2/f-deepseek3")
+        config, tensors = snapshot_gguf.read_snapshot(folder)
+        n = config["num_hidden_layers"]
+        more = dict(tensors)
+        for name, value in tensors.items():
+            if ".layers.%d." % (n - 1) in name:
+                more[name.replace(".layers.%d." % (n - 1), ".layers.%d." % n)] = value
+        more["model.layers.%d.eh_proj.weight" % n] = ([32, 64], [0.5] * 2048)
+        path = write_snapshot(self.path("draft"), more, {},
+                              {**config, "num_nextn_predict_layers": 1})
+        self.same(self.eval(folder), self.eval(path))
+
+    def test_configurations_with_python_numbers(self):
+        """Nemotron's have a bare Infinity."""
+        folder = os.path.join(SHARED, "families2", "f-nemotronh")
+        if not os.path.isdir(folder):
+            self.skipTest("MW_SHARED has no conformance/families2/f-nemotronh")
+        path = self.path("infinite")
+        os.mkdir(path)
+        os.symlink(os.path.join(folder, "model.safetensors"),
+                   os.path.join(path, "model.safetensors"))
+        with open(os.path.join(folder, "config.json")) as f:
+            text = f.read()
+        other = text.replace('{"__float__": "Infinity"}', "Infinity")
+        other = other.replace('"time_step_limit"', '"a \\" Infinity": 1, "time_step_limit"')
+        if other.count("Infinity") != 2:
+            other = re.sub(r'\{\s*"__float__": "Infinity"\s*\}', "Infinity", other)
+        self.assertEqual(2, other.count("Infinity"))
+        with open(os.path.join(path, "config.json"), "w") as f:
+            f.write(other)
+        self.same(self.eval(folder), self.eval(path))
+
+    def test_parts_that_are_missing_are_named(self):
+        for name, words in (("deepseek3", ("attn_kv_a_mqa", "attn_q_b", "attn_kv_a_norm")),
+                            ("nemotronh-moe", ("ssm_d", "ssm_conv1d.bias", "ssm_norm",
+                                               "ffn_up_shexp")),
+                            ("ling3", ("ssm_f_a", "ssm_conv1d_k", "attn_gate", "ssm_beta")),
+                            ("lfm2moe", ("shortconv.conv", "shortconv.in_proj")),
+                            ("laguna", ("attn_gate",)), ("museglimmer", ("attn_q_norm",))):
+            g = self.gguf(name)
+            for word in words:
+                with self.subTest(name=name, word=word):
+                    at = next(t for t in g.tensors if "." + word in t)
+                    changed = copy.copy(g)
+                    changed.tensors = {k: v for k, v in g.tensors.items() if k != at}
+                    if word != "ffn_up_shexp":  # only its other half is read then
+                        self.refused(changed, at, "missing")
+                    else:
+                        self.refused(changed, "shexp")
+
+
+class Blocks(ModelCase):
+    """Latent attention in sizes that blocks of weights and of keys fit: the reference's weights,
+    repeated."""
+
+    def model(self):
+        g = self.gguf("deepseek3")
+        embd, heads, rank, rot, nope, value = 64, 4, 64, 32, 32, 32
+        sizes = {"attn_q_a": (embd, 32), "attn_q_b": (32, heads * (nope + rot)),
+                 "attn_kv_a_mqa": (embd, rank + rot), "attn_k_b": (nope, rank, heads),
+                 "attn_v_b": (rank, value, heads), "attn_output": (heads * value, embd),
+                 "attn_q_a_norm": (32,), "attn_kv_a_norm": (rank,), "ffn_gate": (embd, 64),
+                 "ffn_up": (embd, 64), "ffn_down": (64, embd)}
+        out = copy.copy(g)
+        out.keys, out.tensors = dict(g.keys), {}
+        for key, value_of in (("embedding_length", embd), ("feed_forward_length", 64),
+                              ("attention.q_lora_rank", 32), ("attention.kv_lora_rank", rank),
+                              ("attention.key_length", rank + rot),
+                              ("attention.value_length", rank),
+                              ("attention.key_length_mla", nope + rot),
+                              ("attention.value_length_mla", value),
+                              ("rope.dimension_count", rot), ("block_count", 1)):
+            out.keys["deepseek2." + key] = (U32, value_of)
+        for name, (dims, kind, raw) in g.tensors.items():
+            if name.startswith("blk.") and not name.startswith("blk.0."):
+                continue
+            word = name.split(".")[-2]
+            dims = list(sizes.get(word, [embd if d == 32 and i == 0 else d
+                                         for i, d in enumerate(dims)]))
+            values = floats(raw) if kind == 30 else [x for x, in struct.iter_unpack("<f", raw)]
+            n = math.prod(dims)
+            # An odd step, so that no row repeats another one.
+            values = [values[(i * 7 + i // len(values)) % len(values)] for i in range(n)]
+            out.tensors[name] = (dims, 0, f32(values))
+        return out
+
+    def rows(self, g, *args):
+        from program import memwall
+        path, out = g.write(self.path("m.gguf")), self.path("logits")
+        r = memwall("eval", path, "--ids", "-", "--logits", out, "--force", "--blas", "never", *args,
+                    stdin=" ".join(str((7 * i * i + 3) % 200) for i in range(48)))
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        with open(out, "rb") as f:
+            return f.read()
+
+    def rms(self, want, got):
+        a, b = array.array("f"), array.array("f")
+        a.frombytes(want)
+        b.frombytes(got)
+        mean = sum(a) / len(a)
+        return math.sqrt(sum((x - y) ** 2 for x, y in zip(a, b)) / sum((x - mean) ** 2 for x in a))
+
+    def test_keys_in_blocks(self):
+        g = self.model()
+        want = self.rows(g, "--exact", "--kv", "f32")
+        for kv, bound in (("f16", 0.002), ("q8_0", 0.03), ("q4_0", 0.03 * 127 / 8 * 2 / 3)):
+            got = self.rows(g, "--exact", "--kv", kv)
+            self.assertGreater(self.rms(want, got), 0, kv)
+            self.assertLessEqual(self.rms(want, got), bound, kv)
+            self.assertTrue(got == self.rows(g, "--exact", "--kv", kv, "--chunk", "7"), kv)
+
+    def test_the_plan_has_one_vector_per_position(self):
+        import json
+        from program import memwall
+        path = self.model().write(self.path("m.gguf"))
+        plan = json.loads(memwall("plan", path, "-c", "512", "--kv", "f16", "--json").stdout)
+        self.assertEqual(512 * (64 + 32) * 2, plan["kv_global"] if "kv_global" in plan
+                         else plan["rows"]["kv_global"])
+
+    def test_weights_in_blocks(self):
+        import test_family_types as types
+        g = self.model()
+        packed, decoded = copy.copy(g), copy.copy(g)
+        packed.tensors, decoded.tensors = {}, {}
+        for name, (dims, kind, raw) in g.tensors.items():
+            packed.tensors[name] = decoded.tensors[name] = (dims, kind, raw)
+            if len(dims) < 2 or "norm" in name:
+                continue
+            values = [x for x, in struct.iter_unpack("<f", raw)]
+            blocks = [types.q8_0(values[i:i + 32]) for i in range(0, len(values), 32)]
+            packed.tensors[name] = (dims, types.Q8_0, b"".join(b for b, _ in blocks))
+            decoded.tensors[name] = (dims, 0, f32(v for _, x in blocks for v in x))
+        want = self.rows(decoded, "--exact", "--kv", "f32")
+        self.assertLessEqual(self.rms(want, self.rows(packed, "--exact", "--kv", "f32")), 2e-4)
+        bits = self.rows(packed)
+        self.assertLessEqual(self.rms(want, bits), 0.05)
+        for args in (("--chunk", "1", "-t", "1"), ("--chunk", "7", "-t", "3"), ("--chunk", "512")):
+            self.assertTrue(bits == self.rows(packed, *args), args)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
