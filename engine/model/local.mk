@@ -1,4 +1,5 @@
 # engine/model: descriptions of architectures, the forward pass that walks them.
+EXTRA_DIST += engine/model/README.md
 libengine_a_SOURCES += \
 	engine/model/desc.c engine/model/desc.h \
 	engine/model/rope.c engine/model/rope.h \
