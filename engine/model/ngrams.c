@@ -1,7 +1,8 @@
 /*
  * A table of n-grams that one layer adds to its residual streams.  Which rows a token needs
  * follows from its id and those before it, so they are requested before the first layer and
- * arrive while the layers before this one are computed.
+ * arrive while the layers before this one are computed.  They are not kept in memory: nothing
+ * waits for them, and hashes spread them over a table that is much larger than memory.
  *
  *   e = the rows of the token, one after the other
  *   key = norm(K.e), query = norm(x)                for each stream; v = V.e for all of them
