@@ -276,6 +276,7 @@ void config_rope(struct config_lookup *l, struct hparams *h)
     const struct json_node *all = json_get(l->node, "rope_parameters");
     const struct json_node *global = json_get(all, "full_attention");
     const struct json_node *sliding = json_get(all, "sliding_attention");
+    struct default_list *defaults;
     double base = config_float(l, "rope_theta", 1.001, h->arch->absent.rope_base);
     double local = config_float(l, "rope_local_base_freq", 1.001, 1e4);
     double partial =
@@ -306,6 +307,8 @@ void config_rope(struct config_lookup *l, struct hparams *h)
     }
     if (json_get(sliding, "rope_theta") != NULL)
         defaults_drop(l->defaults, "rope_local_base_freq");
+    defaults = l->defaults;
     l->defaults = NULL; /* its fields have the names of those of global layers */
     one_table(l, sliding, h, &h->rope_swa, dim_of(h, true), local, 1);
+    l->defaults = defaults;
 }
