@@ -161,7 +161,6 @@ int catalogue_finish(struct catalogue *c, struct err *e)
 {
     const struct tensor_info *embd, *ngrams;
 
-    hparams_parts(&c->hparams);
     catalogue_mark_text(c);
     ngrams =
         c->hparams.ngram.n_token > 0 ? catalogue_find(c, "per_layer_token_embd.weight") : NULL;

@@ -732,6 +732,8 @@ int hparams_from_trees(struct catalogue *c, const struct json_node *config,
     if (!l.failed)
         read_model(&l, &c->hparams);
     read_head(&l, config, &c->hparams);
+    if (!l.failed)
+        hparams_parts(&c->hparams);
     if (!l.failed && config_check_fields(&c->hparams, l.node, e) != 0)
         l.failed = true;
     if (!l.failed)

@@ -71,8 +71,8 @@ bool hparam_is_default(const struct catalogue *c, enum hparam_word w);
  * from the tensors.  Returns 0, or -1 with *e naming the key. */
 int hparams_from_gguf(struct catalogue *c, struct err *e);
 
-/* State the parts of layers where the architecture leaves no choice; before tensors are
- * checked. */
+/* State the parts of layers where the architecture leaves no choice.  The readers of
+ * hyper-parameters end with this, because the roles of tensors depend on it. */
 void hparams_parts(struct hparams *h);
 
 /*

@@ -940,6 +940,7 @@ int hparams_from_gguf(struct catalogue *c, struct err *e)
     read_model(&l, c, h);
     if (l.failed)
         return -1;
+    hparams_parts(h);
     if (gguf_check_keys(c, e) != 0)
         return -1;
     read_generation(&c->generation, c->gguf);
