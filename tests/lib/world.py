@@ -95,7 +95,7 @@ def make(folder):
     save("eps-0.gguf", _keys(attention__layer_norm_rms_epsilon=(F32, 0.0)),
          "layer_norm_rms_epsilon")
     save("other-family.gguf", _edited(lambda g: g.keys.update(
-        {"general.architecture": (STR, "cohere2")})), 'architecture "cohere2"')
+        {"general.architecture": (STR, "command-r")})), 'architecture "command-r"')
     save("no-vocabulary.gguf", _edited(lambda g: [
         g.keys.pop(k) for k in list(g.keys) if k.startswith("tokenizer.ggml")]), "tokenizer", True)
     # Tensors and vocabularies that do not fit.
