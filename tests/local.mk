@@ -110,6 +110,7 @@ endif
 
 EXTRA_DIST += \
 	tests/README.md tests/leaks_of_others tests/skip.sh tests/summary.sh \
+	tests/arm64/cmocka.h tests/arm64/run.sh \
 	tests/data \
 	tests/lib/bench_case.py tests/lib/browser.py tests/lib/chain_model.py \
 	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
