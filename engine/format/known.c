@@ -249,7 +249,6 @@ static int make(struct catalogue *c, const struct known_model *m, const char *la
         return fail(e, "vocab_size", "is not a number of tokens");
     c->hparams.n_vocab = (uint32_t)n_vocab;
     visible_line(c->hparams.name, sizeof c->hparams.name, m->name, strlen(m->name));
-    hparams_parts(&c->hparams);
     if (add_file(c, m->name, e) != 0 || add_tensors(c, e) != 0 ||
         known_set_types(c, m, label, e) != 0)
         return -1;

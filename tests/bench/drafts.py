@@ -6,7 +6,7 @@
 
 The weights of MODEL are random (a made file), and so are its answers, in which nothing is drafted.
 So its norms in the layers are set to zero, in place: the layers then add nothing, and a model whose
-head is its embedding repeats the last token for ever.  Its weights are read and multiplied as
+head is its embedding repeats the last token without end.  Its weights are read and multiplied as
 before.  Every draft is accepted then, which shows the most that drafting can gain; with --draft-depth
 N, the time of a pass over N drafts, which a rejected draft costs, too.
 

@@ -75,7 +75,7 @@ class Jinja(unittest.TestCase):
         for key, template in templates.items():
             for title, variables in conversations.items():
                 name = f"{key}:{title}"
-                self.assertIn(name, recorded, "record it with make_cases.py")
+                self.assertTrue(name in recorded, f"record {name} with make_cases.py")
                 cases.append({**recorded[name], "template": template, "variables": variables})
         self.compare(cases)
 
