@@ -66,7 +66,7 @@ struct engine_calls {
     int (*restore)(struct engine *g, const struct mw_message *messages, size_t n,
                    size_t n_before, struct err *e);
     int (*set)(struct engine *g, const struct mw_chat_options *o, struct err *e);
-    void (*cancel)(struct engine *g);
+    void (*cancel)(struct engine *g); /* also before start(), when there is nothing to stop */
 
     /* ---- NULL: this cannot be known of the engine ---- */
 

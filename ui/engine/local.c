@@ -196,7 +196,8 @@ static int local_set(struct engine *g, const struct mw_chat_options *o, struct e
 
 static void local_cancel(struct engine *g)
 {
-    mw_chat_cancel(of(g)->chat);
+    if (of(g)->chat != NULL)
+        mw_chat_cancel(of(g)->chat);
 }
 
 /* ---- predictions ---- */
