@@ -112,7 +112,7 @@ class Doctor(unittest.TestCase):
         rows = lines[at + 2:]
         self.assertTrue(any(row.split()[0] == "Mistral-Small-3.1-24B" for row in rows))
         for row in rows:
-            self.assertRegex(row[lines[at].index("type") - 1:], r"^ [A-Z0-9_]+ ")
+            self.assertRegex(row[lines[at].index("type") - 1:], r"^ [A-Z0-9_-]+ ")
 
     def test_advice_is_never_an_empty_heading(self):
         """Without the disk, a machine that is idle gives no reason for advice."""
