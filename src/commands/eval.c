@@ -194,6 +194,7 @@ static int run_eval(const struct options *o)
     }
     settings_engine(o, &engine, &notice);
     settings_no_screen(&engine);
+    engine.draft = MW_DRAFT_OFF; /* only answers have drafts */
     settings_report(o, &notice);
     if (mw_model_open_within(&m, o->model, engine.memory_bytes, engine.caller_bytes, &e) != 0)
         return report_error(&e);

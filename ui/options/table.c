@@ -193,20 +193,20 @@ const struct option options_table[N_OPTION] = {
         .says = "when the context is full, the oldest turns are dropped and a notice names "
                 "them",
         .says_none = "when the context is full, the answer ends" },
-    [OPT_DRAFT] = { "draft", 0, IN(ANSWER, CMD_PLANS),
+    [OPT_DRAFT] = { "draft", 0, IN(ANSWER, CMD_PLANS & ~CMD_EVAL),
         .kind = KIND_CHOICE, AT(chat.engine.draft), .arg = "HOW", .words = "off auto ngram",
         .asks = "speculative decoding several tokens faster repeat",
-        .help = "guess tokens, verified with the one before",
-        .more = "ngram continues as the conversation did after the same words, so answers that "
-                "repeat or edit a text need fewer passes over the weights. The tokens are the "
-                "same as with off. How many are guessed follows from what passes cost and how "
-                "often the guesses were right.",
+        .help = "draft tokens from earlier text, and verify them in one pass",
+        .more = "ngram drafts what followed the same words earlier in the conversation, so answers "
+                "that repeat or edit a text need fewer passes over the weights. The tokens are the "
+                "same as with off. The number of drafts follows from the cost of passes and "
+                "from how often drafts were right.",
         .otherwise = "auto: ngram, except with recurrent state",
         .reach = REACH_PLAN, .slash = "draft", .slash_also = "drafts speculative",
         .says = "drafts: %" },
-    [OPT_DRAFT_DEPTH] = { "draft-depth", 0, IN(ADVANCED, CMD_ENGINE),
+    [OPT_DRAFT_DEPTH] = { "draft-depth", 0, IN(ADVANCED, CMD_TALK),
         .kind = KIND_U32, AT(chat.engine.draft_depth), RANGE(0, 15), .arg = "N",
-        .help = "draft N tokens for a pass, whether that pays or not",
+        .help = "draft up to N tokens for each pass, even if that is slower",
         .otherwise = "0, as many as pay", .reach = REACH_TOKEN },
 
     [OPT_IDS_FILE] = { "ids", 0, IN(EVAL, CMD_EVAL),
