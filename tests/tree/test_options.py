@@ -215,6 +215,25 @@ class Tables(unittest.TestCase):
             listed = page.split("Weights can have the types ")[1].split(".")[0]
             self.assertEqual(sorted(types), sorted(re.findall(r"\b[A-Z]\w+", listed)))
 
+    def test_the_architectures_that_run_are_listed(self):
+        def read(*path):
+            with open(os.path.join(SRCDIR, *path), encoding="utf-8") as f:
+                return f.read()
+
+        table = read("engine", "format", "arch.c").split("archs[] = {")[1].split("\n};")[0]
+        names = sorted(set(re.findall(r'\.name = "([^"]+)"', table)))
+        types = set(re.findall(r'\{ "([^"]+)", "[^"]+" \}', table))
+        self.assertGreater(len(names), 40)
+        page = read("man", "memwall.1").replace("\\-", "-")
+        listed = page.split("by their names in GGUF files:")[1].split(".SS")[0].rstrip(".\n")
+        self.assertEqual(names, re.split(r",\s+|\sand\s", listed.strip()))
+        rows = [row.split("|") for row in read("README.md").split("\n") if
+                row.startswith("| ") and row.count("|") == 6 and "`" in row.split("|")[2]]
+        self.assertEqual(names, sorted({x for r in rows for x in re.findall("`([^`]+)`", r[2])}))
+        known = {x for r in rows for x in re.findall("`([^`]+)`", r[3])}
+        # "and their `_text`" names two of Gemma 4.
+        self.assertEqual(set(), (types ^ known) - {"gemma4_text", "gemma4_unified_text", "_text"})
+
     def test_keys_of_the_chat_are_listed(self):
         def read(*path):
             with open(os.path.join(SRCDIR, *path), encoding="utf-8") as f:
