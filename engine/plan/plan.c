@@ -333,9 +333,9 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
 }
 
 /*
- * Give memory to the ring, then the experts that are read at the same time, then the chunk,
- * then scores of drafted tokens, then copies of turns, and pin with the rest.  If any of the others is below its target, leave
- * the remainder unused; otherwise a larger budget could pin less.
+ * Give memory to the ring, then the experts that are read at the same time, then the chunk, then
+ * scores of drafted tokens, then copies of turns, and pin with the rest.  If any of the others is
+ * below its target, leave the remainder unused; otherwise a larger budget could pin less.
  */
 static void give_in_order(const struct plan_input *in, uint32_t most, struct plan *out)
 {

@@ -2,8 +2,7 @@
  * engine.h - the table of functions through which the screen talks to an engine.
  *
  *     app ──> talk ──> struct engine_calls ──┬─> local.c: the engine in this process
- *                                            └─> another row: an object and functions of its
- * own
+ *                                            └─> another row: its own object and functions
  *
  * Options, events, samples and plans are those of engine/memwall.h, and the functions do what
  * the ones named beside them do there.  The object of an engine begins with struct engine.
