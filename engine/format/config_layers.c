@@ -29,7 +29,12 @@ int64_t config_n_layer(struct config_lookup *l, const struct arch *a)
     n = config_int(l, "num_hidden_layers", 1, MAX_LAYER, n);
     if (arch_has(a, TRAIT_ONE_BLOCK))
         defaults_drop(l->defaults, "num_hidden_layers");
-    return n;
+    if (l->failed || (n >= 1 && n <= MAX_LAYER))
+        return n;
+    err_set(l->e, ERR_FORMAT, "has %lld entries; expected 1 to %d layers", (long long)n,
+            MAX_LAYER);
+    config_fail(l, letters != NULL ? pattern : block_types);
+    return 1;
 }
 
 bool config_kind(struct hparams *h, uint32_t layer, const char *word)

@@ -109,6 +109,11 @@ void config_routed(struct config_lookup *l, struct hparams *h)
             (uint32_t)config_int(l, "intermediate_size", 1, MAX_N_FF, CONFIG_NEEDED);
     if (shared == 0)
         shared = h->n_ff_expert * field_int(l, f->n_shared, 0, 1024, 0);
+    if (!l->failed && shared > MAX_N_FF) {
+        err_set(l->e, ERR_FORMAT, "makes the shared expert %lld wide; expected up to %lld",
+                (long long)shared, (long long)MAX_N_FF);
+        config_fail(l, f->n_shared);
+    }
     place(l, h, m);
     h->n_expert_group = (uint32_t)field_int(l, f->n_group, 1, MAX_EXPERT_GROUP, 1);
     h->n_expert_group_used = (uint32_t)field_int(l, f->n_group_used, 1, h->n_expert_group, 1);

@@ -229,10 +229,15 @@ static int64_t adjusted_ff(struct config_lookup *l, int64_t ff)
     int64_t unit = config_int(l, "block_multiple_of", 1, MAX_N_FF, 256);
     double by = config_float(l, "block_ffn_dim_multiplier", 1e-6, 1);
 
-    if (!config_bool(l, "block_auto_adjust_ff_dim", true))
+    if (l->failed || !config_bool(l, "block_auto_adjust_ff_dim", true))
         return ff;
-    ff = (int64_t)(by * (double)(2 * ff / 3));
-    return (ff + unit - 1) / unit * unit;
+    by *= (double)(2 * ff / 3);
+    if (by >= 1 && by <= (double)(MAX_N_FF - unit))
+        return ((int64_t)by + unit - 1) / unit * unit;
+    err_set(l->e, ERR_FORMAT, "makes intermediate_size %g; expected 1 to %lld", by,
+            (long long)(MAX_N_FF - unit));
+    config_fail(l, "block_ffn_dim_multiplier");
+    return ff;
 }
 
 static void read_layers(struct config_lookup *l, struct hparams *h)

@@ -22,6 +22,7 @@ static const struct {
     [WORD_HEAD_DIM_V] = { "attention.value_length", "head_dim" },
     [WORD_N_FF] = { "feed_forward_length", "intermediate_size" },
     [WORD_N_VOCAB] = { "vocab_size", "vocab_size" },
+    [WORD_N_SWA] = { "attention.sliding_window", "sliding_window" },
     [WORD_N_ROT] = { "rope.dimension_count", "partial_rotary_factor" },
     [WORD_ROPE_MAGNITUDE] = { "rope.scaling.original_context_length",
                               "original_max_position_embeddings" },
@@ -201,17 +202,42 @@ static int check_heads(const struct catalogue *c, struct err *e)
                     layer->head_dim_k);
             return at_word(c, WORD_N_HEAD, e);
         }
+        /* A gate has as many values as a query, and is multiplied with values. */
+        if (arch_has(h->arch, TRAIT_DELTA) && layer->head_dim_k != layer->head_dim_v) {
+            err_set(e, ERR_FORMAT, "is %u, but gates of a head have %u values",
+                    layer->head_dim_v, layer->head_dim_k);
+            return at_word(c, WORD_HEAD_DIM_V, e);
+        }
     }
     return 0;
 }
 
-/* Delta nets need heads that divide, sizes whose products stay small, and layers with attention
- * beside them. */
+/* A model without any key has no positions.  A ring of a window has no place for index keys,
+ * which belong to all positions before, and none for latent keys, which are values, too. */
+static int check_attention(const struct catalogue *c, struct err *e)
+{
+    const struct hparams *h = &c->hparams;
+    bool has_rings = h->index.n_head == 0 && h->latent.n_latent == 0, has_attention = false;
+
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        has_attention |= h->layers[i].attends;
+        if (!h->layers[i].is_sliding || has_rings)
+            continue;
+        err_set(e, ERR_UNSUPPORTED, "is %u, but %s models have no windows", h->n_swa,
+                h->arch->name);
+        return at_word(c, WORD_N_SWA, e);
+    }
+    if (has_attention)
+        return 0;
+    err_set(e, ERR_UNSUPPORTED, "no layer has attention, which is not supported");
+    return at_word(c, WORD_N_LAYER, e);
+}
+
+/* Delta nets need heads that divide, and sizes whose products stay small. */
 static int check_delta(const struct catalogue *c, struct err *e)
 {
     const struct hparams *h = &c->hparams;
     const struct delta_hparams *d = &h->delta;
-    bool has_attention = false;
 
     if (!arch_recurs(h->arch) || d->conv_width == 0)
         return 0;
@@ -226,12 +252,7 @@ static int check_delta(const struct catalogue *c, struct err *e)
                 d->head_dim_v);
         return at_word(c, WORD_DELTA_N_HEAD_V, e);
     }
-    for (uint32_t i = 0; i < h->n_layer; i++)
-        has_attention |= h->layers[i].attends;
-    if (has_attention)
-        return 0;
-    err_set(e, ERR_UNSUPPORTED, "no layer has attention, which is not supported");
-    return at_word(c, WORD_N_LAYER, e);
+    return 0;
 }
 
 /* Every row of the n-grams is in the table, and products of sizes stay small. */
@@ -409,8 +430,8 @@ int hparams_finish(struct catalogue *c, struct err *e)
                 h->n_expert_group);
         return at_word(c, WORD_N_EXPERT, e);
     }
-    if (check_heads(c, e) != 0 || check_delta(c, e) != 0 || check_parts(c, e) != 0 ||
-        check_shared(c, e) != 0)
+    if (check_heads(c, e) != 0 || check_attention(c, e) != 0 || check_delta(c, e) != 0 ||
+        check_parts(c, e) != 0 || check_shared(c, e) != 0)
         return -1;
     if (check_rope(c, &h->rope, false, e) != 0 || check_rope(c, &h->rope_swa, true, e) != 0)
         return -1;

@@ -34,6 +34,7 @@ enum hparam_word {
     WORD_HEAD_DIM_V,
     WORD_N_FF,
     WORD_N_VOCAB,
+    WORD_N_SWA,
     WORD_N_ROT,
     WORD_ROPE_MAGNITUDE, /* the field that it follows from */
     WORD_N_LAYER_KV_SHARED,

@@ -6,6 +6,7 @@ Most models are in MW_SHARED/conformance."""
 import json
 import os
 import re
+import shutil
 import sys
 import unittest
 
@@ -190,6 +191,84 @@ class Table(ModelCase):
         self.assertIn("rope_parameters: the field is missing", self.eval(config))
         config = self.snapshot_with("ministral3", lambda c: c["rope_parameters"].pop("rope_type"))
         self.assertIn("rope_type: the field is missing", self.eval(config))
+
+
+class Sizes(ModelCase):
+    """Sizes that other sizes of the model do not allow."""
+
+    def of_snapshot(self, name, change):
+        """The error of a snapshot with another configuration."""
+        folder = self.snapshot_with(name, change)
+        error = self.eval(folder)
+        shutil.rmtree(folder)
+        self.assertIsInstance(error, str)
+        return error
+
+    def test_kinds_of_layers_give_a_number_of_layers_in_range(self):
+        kinds = {"hybrid_override_pattern": lambda n: "M" * n,
+                 "layers_block_type": lambda n: ["mamba"] * n}
+        for key, of in kinds.items():
+            for n in 0, 513:
+                def change(config, key=key, of=of, n=n):
+                    for k in "num_hidden_layers", *kinds:
+                        config.pop(k, None)
+                    config[key] = of(n)
+                with self.subTest(key=key, n=n):
+                    self.assertIn(f"config.json: {key}: has {n} entries; expected 1 to 512 layers",
+                                  self.of_snapshot("nemotronh", change))
+
+    def test_a_computed_width_is_in_range(self):
+        for by in 1e30, 1e-6:
+            with self.subTest(by=by):
+                error = self.of_snapshot(
+                    "lfm2", lambda c, by=by: c.update(block_ffn_dim_multiplier=by,
+                                                      block_auto_adjust_ff_dim=True))
+                self.assertIn("config.json: block_ffn_dim_multiplier: makes intermediate_size",
+                              error)
+        error = self.of_snapshot("deepseek3", lambda c: c.update(moe_intermediate_size=1 << 23,
+                                                                 n_shared_experts=512))
+        self.assertIn("config.json: n_shared_experts: makes the shared expert 4294967296 wide",
+                      error)
+
+    def test_index_keys_and_latent_keys_have_no_windows(self):
+        for name in "q4e-a", "deepseek3", "kimilinear":
+            with self.subTest(name=name):
+                g = self.gguf(name)
+                arch = g.get("general.architecture")
+                n = g.get(f"{arch}.block_count")
+                g.keys[f"{arch}.attention.sliding_window"] = (U32, 8)
+                g.keys[f"{arch}.attention.sliding_window_pattern"] = (ARR, (BOOL, [True] * n))
+                self.refused(g, f"{arch}.attention.sliding_window: is 8, but {arch} models have "
+                             "no windows")
+
+    def test_gates_of_queries_have_the_size_of_values(self):
+        g, wide = self.gguf("qwen35"), 64
+        n = g.get("qwen35.attention.value_length")
+        g.keys["qwen35.attention.value_length"] = (U32, wide)
+        for name, (dims, kind, _) in list(g.tensors.items()):
+            if name.endswith("attn_v.weight"):
+                dims = [dims[0], dims[1] // n * wide]
+            elif name.endswith("attn_output.weight"):
+                dims = [dims[0] // n * wide, dims[1]]
+            else:
+                continue
+            g.tensors[name] = (dims, 0, bytes(4 * dims[0] * dims[1]))
+        self.refused(g, "qwen35.attention.value_length: is 64, but gates of a head have")
+
+    def test_a_model_without_attention(self):
+        g = self.gguf("nemotronh")
+        arch = g.get("general.architecture")
+        n = g.get(f"{arch}.block_count")
+        ff = max(g.get(f"{arch}.feed_forward_length")[1])
+        layer = next(name.split(".")[1] for name in g.tensors if name.endswith("ffn_up.weight"))
+        model = {k: v for k, v in g.tensors.items() if not k.startswith("blk.")}
+        for name, tensor in g.tensors.items():
+            if name.startswith(f"blk.{layer}."):
+                for i in range(n):
+                    model[f"blk.{i}.{name.split('.', 2)[2]}"] = tensor
+        g.tensors = model
+        g.keys[f"{arch}.feed_forward_length"] = (ARR, (I32, [ff] * n))
+        self.refused(g, f"{arch}.block_count: no layer has attention")
 
 
 if __name__ == "__main__":
