@@ -423,7 +423,10 @@ static void read_routed(struct gguf_lookup *l, const struct catalogue *c, struct
     for (uint32_t i = 0; i < h->n_layer; i++) {
         struct layer_hparams *layer = &h->layers[i];
 
-        layer->has_experts = rows_of(c, i, "ffn_gate_inp.weight") > 0;
+        /* A layer of one block that has another part has none; their tensors are reported. */
+        layer->has_experts =
+            rows_of(c, i, "ffn_gate_inp.weight") > 0 &&
+            !(arch_has(h->arch, TRAIT_ONE_BLOCK) && (layer->attends || layer->is_recurrent));
         has_some |= layer->has_experts;
         if (!layer->has_experts)
             continue;

@@ -270,6 +270,21 @@ class Sizes(ModelCase):
         g.keys[f"{arch}.feed_forward_length"] = (ARR, (I32, [ff] * n))
         self.refused(g, f"{arch}.block_count: no layer has attention")
 
+    def test_a_layer_of_one_block_has_no_experts_beside_it(self):
+        g = self.gguf("nemotronh-moe")
+        layers = {name.split(".")[1] for name in g.tensors if name.startswith("blk.")}
+        from_layer = next(n.split(".")[1] for n in g.tensors if n.endswith("ffn_gate_inp.weight"))
+        for to in sorted(layers):
+            if f"blk.{to}.ffn_gate_inp.weight" in g.tensors:
+                continue
+            with self.subTest(layer=to):
+                kept = dict(g.tensors)
+                for name, tensor in kept.items():
+                    if name.startswith(f"blk.{from_layer}.ffn") or ".exp_probs_b" in name:
+                        g.tensors[name.replace(f"blk.{from_layer}.", f"blk.{to}.")] = tensor
+                self.refused(g, f"blk.{to}.", "do not use this tensor")
+                g.tensors = kept
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
