@@ -321,8 +321,8 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
     if (!choice_fits(in, &c))
         return false;
     add_experts(in, in->n_expert_read, &c);
-    widen_chunk(in, most, &c);
     add_drafts(in, draft_target(in, &c), &c);
+    widen_chunk(in, most, &c);
     add_copies(in, copy_target(in), &c);
     add_experts(in, in->n_expert_all, &c);
     c.keeps_rows = in->streams && in->tables_bytes > 0;
@@ -333,9 +333,10 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
 }
 
 /*
- * Give memory to the ring, then the experts that are read at the same time, then the chunk, then
- * scores of drafted tokens, then copies of turns, and pin with the rest.  If any of the others is
- * below its target, leave the remainder unused; otherwise a larger budget could pin less.
+ * Give memory to the ring, then the experts that are read at the same time, then scores of
+ * drafted tokens, then the chunk, then copies of turns, and pin with the rest.  If any of the
+ * others is below its target, leave the remainder unused; otherwise a larger budget could pin
+ * less.
  */
 static void give_in_order(const struct plan_input *in, uint32_t most, struct plan *out)
 {
@@ -349,12 +350,12 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     while (c.n_slot > 2 && !choice_fits(in, &c))
         c.n_slot--;
     add_experts(in, in->n_expert_read, &c);
-    widen_chunk(in, most, &c);
     drafts = draft_target(in, &c);
     /* They take their memory from pinned weights: a token reads at most this much more. */
     if (product(in->draft_bytes, drafts) > in->hot_bytes / DRAFT_SHARE)
         drafts = (uint32_t)(in->hot_bytes / DRAFT_SHARE / in->draft_bytes);
     add_drafts(in, drafts, &c);
+    widen_chunk(in, most, &c);
     add_copies(in, copies, &c);
     fill(in, &c, out);
     used = out->sum_bytes - out->row[MW_ROW_RESERVE];

@@ -65,11 +65,11 @@ class Drafts(FolderCase):
         size = os.path.getsize(model)
         least = int(re.search(r"It fits a budget of (\d+) MiB", memwall(
             "run", "-m", model, "-b", "1M", "x").stderr).group(1))
-        # Scores of drafts have room, and most of the output matrix has not.
+        # Scores of drafts fit, and most of the output matrix does not.
         on = self.ask(model, "--draft-depth", "0", "-b", f"{least + 4}M", "--disk-rate",
                       str(10 * size))
-        self.assertGreater(on["bytes_read"], 10 * size)
-        self.assertLess(on["n_pass"], 80)
+        self.assertGreater(on["bytes_read"], 4 * size)
+        self.assertLess(on["n_pass"], 60)
 
     def test_answers_of_a_real_format_are_the_same(self):
         for temp in "0", "0.7", "1.3":
