@@ -196,7 +196,7 @@ const struct option options_table[N_OPTION] = {
     [OPT_DRAFT] = { "draft", 0, IN(ANSWER, CMD_PLANS & ~CMD_EVAL),
         .kind = KIND_CHOICE, AT(chat.engine.draft), .arg = "HOW", .words = "off auto ngram",
         .asks = "speculative decoding several tokens faster repeat",
-        .help = "draft tokens from earlier text, and verify them in one pass",
+        .help = "draft tokens from earlier text, verify in one pass",
         .more = "ngram drafts what followed the same words earlier in the conversation, so answers "
                 "that repeat or edit a text need fewer passes over the weights. The tokens are the "
                 "same as with off. The number of drafts follows from the cost of passes and "

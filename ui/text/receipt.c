@@ -262,9 +262,6 @@ static void why_done(struct text *t, const struct mw_receipt *r, double promised
                 units_change(second, sizeof second, came / promised_tps));
         add(t, ")");
     }
-    if (r->n_accepted > 0)
-        add(t, "; %s of them were drafted, and needed no pass of their own",
-            numbers_count(word, sizeof word, r->n_accepted));
     if (r->n_prompt > 0)
         add(t, ", after %s for %s token%s of the prompt",
             numbers_time(word, sizeof word, (double)r->prefill_ns / NS),
@@ -273,6 +270,9 @@ static void why_done(struct text *t, const struct mw_receipt *r, double promised
         add(t, "; %s more %s still in the KV cache",
             numbers_count(word, sizeof word, r->n_reused), r->n_reused == 1 ? "was" : "were");
     add(t, ".");
+    if (r->n_accepted > 0)
+        add(t, " %s of the tokens of the answer were drafted, and needed no pass of their own.",
+            numbers_count(word, sizeof word, r->n_accepted));
 }
 
 /* The bound of the newest tokens, and the advice that the screen shows, too. */
