@@ -28,8 +28,9 @@ struct mw_model_info {
  * no weights. */
 int mw_model_open(struct mw_model **out, const char *path, struct err *e);
 /*
- * The same under a budget of memory_bytes, of which the caller needs caller_bytes itself (struct
- * mw_options); a budget of 0 means no limit.  If the program and the headers do not fit it, *e (ERR_BUDGET) names the bytes they need and a budget that fits.
+ * The same under a budget of memory_bytes; 0: no limit.  caller_bytes of it are left to the caller
+ * (struct mw_options).  If the program and the headers do not fit, *e (ERR_BUDGET) has the bytes
+ * that they need and a budget that fits.
  */
 int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memory_bytes,
                          uint64_t caller_bytes, struct err *e);

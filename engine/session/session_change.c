@@ -126,7 +126,8 @@ static int make(struct mw_session *s, struct change *c, struct err *e)
     if (c->works && s->work != NULL)
         workspace_release(s->work);
     if (pool_set_threads(s->pool, o->n_thread, e) != 0 ||
-        (o->n_ctx > s->settled.o.n_ctx && tokens_resize(&s->tokens, o->n_ctx, plan->n_draft > 0, e) != 0))
+        (o->n_ctx > s->settled.o.n_ctx &&
+         tokens_resize(&s->tokens, o->n_ctx, plan->n_draft > 0, e) != 0))
         return -1;
     if ((c->replaces ? session_kv(&c->kv, s, o, plan, e)
                      : kv_resize(s->kv, o->n_ctx, n_slot, e)) != 0)
