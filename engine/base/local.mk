@@ -3,6 +3,7 @@ libengine_a_SOURCES += \
 	engine/base/err.c engine/base/err.h \
 	engine/base/cancel.c engine/base/cancel.h \
 	engine/base/clock.c engine/base/clock.h \
+	engine/base/cpu_cache.c engine/base/cpu_cache.h \
 	engine/base/encoding.c engine/base/encoding.h \
 	engine/base/arena.c engine/base/arena.h \
 	engine/base/folder.c engine/base/folder.h \

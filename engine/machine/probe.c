@@ -9,12 +9,14 @@
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/cpu_cache.h"
 #include "engine/base/thread.h"
 #include "engine/base/units.h"
 #include "engine/machine/load.h"
@@ -56,6 +58,11 @@ struct crew {
     double full_s;
     uint64_t full_bytes;
     _Atomic uint64_t read_ns; /* processor time of the reads */
+
+    /* memory */
+    _Atomic uint64_t n_met;  /* arrivals at the points where the threads wait for each other */
+    _Atomic bool is_ending;  /* a thread has left, so the others no longer wait for it */
+    _Atomic uint64_t sum_ns; /* of all threads, while they read */
 };
 
 struct member {
@@ -125,8 +132,9 @@ static void unmap_crew(struct crew *c)
 }
 
 /*
- * The rate of a slice, without the time until the first reads are done.  A disk may report all
- * reads in flight together, and in a short slice the first of these groups counts for much.
+ * The rate of a slice.  Of disks it is without the time until the first reads are done: a disk may
+ * report all reads in flight together, and in a short slice the first of these groups counts for
+ * much.  Of memory it is without the time in which buffers were dropped from the caches.
  */
 static double slice_rate(const struct crew *c, double start_s, double end_s)
 {
@@ -134,7 +142,18 @@ static double slice_rate(const struct crew *c, double start_s, double end_s)
     double from_s = is_long ? c->full_s : start_s;
     uint64_t bytes = c->bytes - (is_long ? c->full_bytes : 0);
 
+    if (c->sum_ns > 0)
+        return (double)c->bytes * c->n / ((double)c->sum_ns / 1e9);
     return end_s > from_s ? (double)bytes / (end_s - from_s) : 0;
+}
+
+/* Begin a slice. */
+static void prepare(struct crew *c, int n, double end_s)
+{
+    c->n = n;
+    c->bytes = c->n_read = c->n_met = c->sum_ns = 0;
+    c->is_ending = false;
+    c->end_s = end_s;
 }
 
 /* Run fn on n threads for the given time: one slice, which is added to *out and *slices. */
@@ -145,9 +164,7 @@ static int run_slice(struct crew *c, int n, double seconds, struct probe_rate *o
     double start_s = clock_s(), end_s;
     int started, result = 0;
 
-    c->n = n;
-    c->bytes = c->n_read = 0;
-    c->end_s = start_s + seconds;
+    prepare(c, n, start_s + seconds);
     started = start(c, members, n);
     if (started < n) {
         c->error = EAGAIN;
@@ -537,16 +554,37 @@ static uint64_t sum_of(const unsigned char *p, uint64_t bytes)
     return a[0] + a[1];
 }
 
+/* Wait until all threads are here; false: one has left. */
+static bool meet(struct crew *c, uint64_t *n_met)
+{
+    *n_met += (uint64_t)c->n;
+    c->n_met++;
+    while (c->n_met < *n_met && !c->is_ending && c->error == 0)
+        sched_yield();
+    return c->n_met >= *n_met;
+}
+
+/* All threads drop their parts of the buffer from the caches, and then all read them: so each
+ * has its share of memory's rate, and no cache answers. */
 static void sum_buffer(struct crew *c, int i)
 {
-    uint64_t share = align_down(c->buffer_bytes / (uint64_t)c->n, 64);
+    uint64_t share = align_down(c->buffer_bytes / (uint64_t)c->n, 64), n_met = 0;
+    unsigned char *p = c->buffer + (uint64_t)i * share;
     volatile uint64_t kept = 0; /* keeps the compiler from removing the loop */
 
     /* At least once: on a busy machine the time may be over before a thread starts. */
     do {
-        kept = kept + sum_of(c->buffer + (uint64_t)i * share, share);
+        double start_s;
+
+        (void)cpu_cache_drop(p, share);
+        if (!meet(c, &n_met))
+            break;
+        start_s = clock_s();
+        kept = kept + sum_of(p, share);
+        c->sum_ns += (uint64_t)((clock_s() - start_s) * 1e9);
         c->bytes += share;
-    } while (!is_over(c));
+    } while (meet(c, &n_met) && !is_over(c));
+    c->is_ending = true;
 }
 
 int probe_memory(int n_thread, const struct probe_options *options, struct probe_rate *out,
@@ -580,7 +618,7 @@ int probe_memory(int n_thread, const struct probe_options *options, struct probe
 /* --- disk and memory at once --- */
 
 #define PAIR_ROUNDS 4
-#define PAIR_MEMORY (48 * MIB) /* more than a last-level cache */
+#define PAIR_MEMORY (16 * MIB) /* less is read in too short a time */
 
 /* The disk, and memory.  Without threads, one of them does nothing. */
 struct pair {
@@ -588,13 +626,6 @@ struct pair {
     int n_disk, n_memory;
     double seconds; /* of a slice */
 };
-
-static void prepare(struct crew *c, int n, double end_s)
-{
-    c->n = n;
-    c->bytes = c->n_read = 0;
-    c->end_s = end_s;
-}
 
 /* Bytes per second of both, in one slice.  Returns whether all threads started. */
 static bool run_pair(struct pair *p, bool has_disk, bool has_memory, double *disk,
@@ -615,7 +646,7 @@ static bool run_pair(struct pair *p, bool has_disk, bool has_memory, double *dis
     *disk = slice_rate(&p->disk, start_s, end_s);
     for (int i = 0; i < m; i++)
         pthread_join(members[1][i].thread, NULL);
-    *memory = (double)p->memory.bytes / (clock_s() - start_s);
+    *memory = slice_rate(&p->memory, start_s, clock_s());
     return d == n_disk && m == n_memory;
 }
 

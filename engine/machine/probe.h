@@ -82,8 +82,9 @@ int probe_mapped(int fd, const struct probe_options *options, struct probe_rate 
 
 /*
  * Sum a buffer repeatedly with n_thread threads, each as four streams, which is the fastest
- * plain reading found.  The buffer must be much larger than the last-level cache, or the cache
- * is measured in part: with a cache of 32 MiB, 64 MiB seem 1.3 times as fast as 256 MiB.
+ * plain reading found.  The buffer is dropped from the caches before each sum, or a cache would
+ * be measured in part: with one of 480 MiB, 160 MiB seemed 1.2 times as fast as memory, and
+ * 48 MiB 1.5 times.
  */
 int probe_memory(int n_thread, const struct probe_options *options, struct probe_rate *out,
                  struct err *e);

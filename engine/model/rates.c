@@ -8,6 +8,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/base/clock.h"
+#include "engine/base/cpu_cache.h"
 #include "engine/base/units.h"
 #include "engine/compute/packed.h"
 #include "engine/compute/pool.h"
@@ -16,7 +17,7 @@
 #include "engine/stream/area.h"
 
 #define N_K          ((size_t)2048)
-#define MOST_WEIGHT  (160 * MIB) /* several times a last-level cache */
+#define MOST_WEIGHT  (160 * MIB) /* more than most caches, where they cannot be dropped */
 #define COLUMN_PIECE (2 * MIB)   /* of weights: a block of the stream has 1 to 4 MiB */
 #define CHUNK_PIECE  (256 * KIB)
 
@@ -170,15 +171,29 @@ static void multiply_part(void *ctx, int part, int n_part)
         t->kernels->mul(&m);
 }
 
-/* Multiply with the next rows of the buffer, which is larger than a cache. */
-static void multiply_next(struct trial *t)
+static void drop_part(void *ctx, int part, int n_part)
+{
+    const struct trial *t = ctx;
+    size_t from, to;
+
+    pool_rows(t->pool, t->w_bytes, part, n_part, &from, &to);
+    (void)cpu_cache_drop(t->w + from, to - from);
+}
+
+/* Multiply with the next rows of the buffer, which no cache holds.  Returns the seconds. */
+static double multiply_next(struct trial *t)
 {
     size_t bytes = t->n_row * t->row_bytes;
+    double start_s;
 
     if (t->at + bytes > t->w_bytes)
         t->at = 0;
+    if (t->at == 0)
+        pool_run(t->pool, pool_threads(t->pool), drop_part, t);
+    start_s = clock_s();
     pool_run(t->pool, pool_row_parts(t->pool, bytes * t->n_col), multiply_part, t);
     t->at += bytes;
+    return clock_s() - start_s;
 }
 
 /* Prepare products of one type with n_col columns.  Zeros are as slow as other numbers, and they
@@ -209,15 +224,13 @@ struct measured {
 static void add_slice(struct trial *t, const struct rates_options *o, double unit,
                       struct measured *m, struct probe_rate *out)
 {
-    double start, took;
+    double took = 0;
     uint64_t n = 0;
 
-    multiply_next(t);
-    start = clock_s();
+    (void)multiply_next(t);
     do {
-        multiply_next(t);
+        took += multiply_next(t);
         n++;
-        took = clock_s() - start;
     } while (took < o->seconds / PROBE_SLICES);
     out->seconds += took;
     /* A round is a small part of a product, unless the threads were disturbed. */

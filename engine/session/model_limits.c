@@ -26,11 +26,8 @@
 #include "engine/stream/io_choice.h"
 #include "engine/stream/shape.h"
 
-/* Several times a last-level cache: half of a buffer of 64 MiB would come from a cache of 32.
- */
+/* Larger than most caches, for processors whose caches a program cannot drop. */
 #define MOST_BUFFER (256 * MIB)
-/* A smaller buffer comes from a cache, so its rates are doubtful. */
-#define LEAST_BUFFER (64 * MIB)
 /* Fewer bytes of either kind of read compare nothing: 32 MiB take some 10 ms. */
 #define COMPARE_BYTES (32 * MIB)
 #define DISK_BUFFER   (64 * MIB) /* to read a file that is written to measure a disk */
@@ -197,7 +194,6 @@ int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double sec
     reads = reads_of(m, &resolved);
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
-    out->is_doubtful |= p.buffer_bytes < LEAST_BUFFER;
     if ((mw_model_has_file(m) && measure_disk(limits_file(m), o->io, &reads, seconds * 2 / 3,
                                               &p, out, &is_direct, e) != 0) ||
         probe_memory(resolved.n_thread, &p, &memory, e) != 0 ||
@@ -322,8 +318,8 @@ int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err
 
         r->column_bytes_s = types[i].column.bytes_s;
         r->chunk_flops_s = types[i].chunk.bytes_s;
-        r->is_doubtful = probe_is_doubtful(&types[i].column) ||
-                         probe_is_doubtful(&types[i].chunk) || how.buffer_bytes < LEAST_BUFFER;
+        r->is_doubtful =
+            probe_is_doubtful(&types[i].column) || probe_is_doubtful(&types[i].chunk);
         r->measured_s = (int64_t)time(NULL);
     }
     return 0;

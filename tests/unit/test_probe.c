@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/cpu_cache.h"
 #include "engine/base/units.h"
 #include "engine/machine/pagecache.h"
 #include "engine/machine/probe.h"
@@ -279,6 +280,26 @@ static void memory_is_summed_by_all_threads(void **state)
     }
 }
 
+static void bytes_dropped_from_the_caches_stay_in_memory(void **state)
+{
+    enum { N = 100000 };
+    unsigned char *p = test_malloc(N);
+    uint32_t sum = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        p[i] = (unsigned char)(i * 7);
+#if defined(__x86_64__) || defined(__aarch64__)
+    assert_true(cpu_cache_drop(p + 3, N - 7)); /* not at the bounds of lines */
+#else
+    assert_false(cpu_cache_drop(p + 3, N - 7));
+#endif
+    for (size_t i = 0; i < N; i++)
+        sum += p[i] != (unsigned char)(i * 7);
+    assert_int_equal(sum, 0);
+    test_free(p);
+}
+
 static void a_small_buffer_or_file_shows_no_contention(void **state)
 {
     struct probe_options o = { .seconds = 0.01, .buffer_bytes = MIB };
@@ -312,6 +333,7 @@ int main(void)
         TEST(a_cancelled_probe_ends),
         TEST(a_file_shorter_than_a_block_measures_nothing),
         TEST(memory_is_summed_by_all_threads),
+        TEST(bytes_dropped_from_the_caches_stay_in_memory),
         TEST(a_small_buffer_or_file_shows_no_contention),
     };
 
