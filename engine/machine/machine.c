@@ -105,26 +105,60 @@ static void count_cpus(const char *root, struct mw_machine *out)
         out->n_core = 1;
 }
 
-/* Get "model name : AMD EPYC" on x86.  Other architectures do not have this line. */
-static void cpu_name(const char *root, char *name, size_t n)
+/* The value in the first line "KEY : VALUE" of /proc/cpuinfo, up to the end of the line; NULL:
+ * there is none. */
+static const char *cpu_value(const char *text, const char *key)
 {
-    static const char key[] = "model name";
-    char text[4096];
-    struct utsname system;
-    const char *at;
+    size_t n = strlen(key);
 
-    name[0] = '\0';
-    if (kernel_file_slurp(root, "/proc/cpuinfo", text, sizeof text) > 0 &&
-        (at = strstr(text, key)) != NULL) {
-        at += sizeof key - 1;
-        at += strspn(at, " \t:");
-        snprintf(name, n, "%.*s", (int)strcspn(at, "\n"), at);
+    for (const char *line = text; line != NULL && *line != '\0';) {
+        const char *after = line + n;
+
+        if (strncmp(line, key, n) == 0) {
+            after += strspn(after, " \t");
+            if (*after == ':')
+                return after + 1 + strspn(after + 1, " \t");
+        }
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
     }
-    if (name[0] == '\0' && uname(&system) == 0)
-        snprintf(name, n, "%.*s", (int)(n - 1), system.machine);
-    for (char *c = name; *c != '\0'; c++)
+    return NULL;
+}
+
+static void printable(char *text)
+{
+    for (char *c = text; *c != '\0'; c++)
         if (!isprint((unsigned char)*c))
             *c = '?';
+}
+
+/* The name, as "AMD EPYC", and the kind.  Architectures other than x86 have no names. */
+static void read_cpu(const char *root, struct mw_machine *out)
+{
+    static const char *const kind[] = { "cpu family", "model", "stepping",
+                                        "CPU implementer", "CPU variant", "CPU part",
+                                        "CPU revision" };
+    char text[4096];
+    struct utsname system;
+    size_t n = 0;
+
+    out->cpu[0] = out->cpu_kind[0] = '\0';
+    if (kernel_file_slurp(root, "/proc/cpuinfo", text, sizeof text) > 0) {
+        const char *at = cpu_value(text, "model name");
+
+        if (at != NULL)
+            snprintf(out->cpu, sizeof out->cpu, "%.*s", (int)strcspn(at, "\n"), at);
+        for (size_t i = 0; i < sizeof kind / sizeof kind[0] && n < sizeof out->cpu_kind; i++) {
+            at = cpu_value(text, kind[i]);
+            if (at != NULL)
+                n += (size_t)snprintf(out->cpu_kind + n, sizeof out->cpu_kind - n, "%s%.*s",
+                                      n > 0 ? "-" : "", (int)strcspn(at, " \n"), at);
+        }
+    }
+    if (out->cpu[0] == '\0' && uname(&system) == 0)
+        snprintf(out->cpu, sizeof out->cpu, "%.*s", (int)(sizeof out->cpu - 1), system.machine);
+    printable(out->cpu);
+    printable(out->cpu_kind);
 }
 
 static uint64_t or_zero(struct mw_os_value v)
@@ -221,7 +255,7 @@ void machine_read(const char *root, struct mw_machine *out)
         (out->available_bytes == 0 || memory.room.value < out->available_bytes))
         out->available_bytes = memory.room.value;
     count_cpus(root, out);
-    cpu_name(root, out->cpu, sizeof out->cpu);
+    read_cpu(root, out);
 }
 
 void mw_machine_read(struct mw_machine *out)

@@ -23,6 +23,9 @@ struct mw_machine {
     /* Parts of the difference that no program uses: 0 if the limit does not count them. */
     uint64_t zfs_stays, huge_free;
     char cpu[64];
+    /* Family, model and stepping of the processor, as "6-143-8".  Many virtual machines, and all
+     * of ARM, give processors of different kinds one name. */
+    char cpu_kind[24];
 };
 
 /* Read all figures now. */

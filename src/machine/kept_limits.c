@@ -31,10 +31,12 @@ struct place {
     double anchor_s; /* the time of the anchor that is kept */
 };
 
-/* The processor as one word. */
+/* The processor as one word: its kind, and as much of its name as there is space for. */
 static void make_cpu(char *cpu, size_t n, const struct mw_machine *machine)
 {
-    snprintf(cpu, n, "%s", machine->cpu[0] != '\0' ? machine->cpu : "?");
+    snprintf(cpu, n, "%s%s%.*s", machine->cpu_kind, machine->cpu_kind[0] != '\0' ? "_" : "",
+             (int)(n - sizeof machine->cpu_kind - 2),
+             machine->cpu[0] != '\0' ? machine->cpu : "?");
     for (char *c = cpu; *c != '\0'; c++)
         if (*c == ' ' || *c == '\t')
             *c = '_';

@@ -324,11 +324,35 @@ static void the_machine_is_as_large_as_its_limits(void **state)
     assert_int_equal(m.n_cpu, 1);
     assert_int_equal(m.n_core, 1);
     assert_string_equal(m.cpu, "Some CPU");
+    assert_string_equal(m.cpu_kind, "");
 
     machine_read("", &m);
     assert_true(m.n_cpu >= 1);
     assert_true(m.memory_bytes > 0);
     assert_true(m.available_bytes <= m.memory_bytes);
+}
+
+/* Different processors with one name. */
+static void processors_have_a_kind(void **state)
+{
+    struct mw_machine m;
+
+    (void)state;
+    tree_put("/proc/cpuinfo", "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 143\n"
+                              "model name\t: Xeon\nstepping\t: 8\n\n"
+                              "processor\t: 1\ncpu family\t: 6\nmodel\t\t: 7\n");
+    machine_read(tree_root, &m);
+    assert_string_equal(m.cpu, "Xeon");
+    assert_string_equal(m.cpu_kind, "6-143-8");
+
+    tree_put("/proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\n"
+                              "CPU variant\t: 0x4\nCPU part\t: 0xd0b\nCPU revision\t: 1\n");
+    machine_read(tree_root, &m);
+    assert_string_equal(m.cpu_kind, "0x41-0x4-0xd0b-1");
+
+    tree_put("/proc/cpuinfo", "cpu family\t: 6\x1b[2J and more\nmodel");
+    machine_read(tree_root, &m);
+    assert_string_equal(m.cpu_kind, "6?[2J");
 }
 
 /* Write the cores of all CPUs that a mask can hold: two threads each, as a range or as a list. */
@@ -749,6 +773,7 @@ int main(void)
         in_a_tree(broken_files_of_the_kernel_give_no_figures),
         in_a_tree(pressure_is_read_in_hundredths),
         in_a_tree(the_machine_is_as_large_as_its_limits),
+        in_a_tree(processors_have_a_kind),
         in_a_tree(threads_of_a_core_count_once),
         in_a_tree(nonsense_about_cores_counts_cpus),
         in_a_tree(a_budget_above_the_limit_of_a_group_is_lowered),
