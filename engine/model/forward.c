@@ -763,6 +763,9 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
         f->row_of[i] = i;
     }
     stream_pass_begin(f->p.stream, want == WANT_NONE);
+    /* Logits end a prompt; then come tokens, one by one. */
+    if (f->p.experts != NULL)
+        expert_cache_expect(f->p.experts, want == WANT_NONE ? n : 1);
     kv_begin(f->p.kv, n);
     if (embed(f, ids, n, e) == 0 && run_layers(f, n, want, e) == 0)
         return stream_pass_end(f->p.stream, e);

@@ -490,6 +490,11 @@ void expert_cache_choice(const struct expert_cache *c, struct mw_expert_choice *
     expert_policy_choice(&c->policy, out);
 }
 
+void expert_cache_expect(struct expert_cache *c, uint32_t n_token)
+{
+    expert_policy_expect(&c->policy, n_token);
+}
+
 void expert_cache_begin(struct expert_cache *c, uint32_t layer, uint32_t n_token,
                         const uint32_t *experts, const uint32_t *n_choice, uint32_t n)
 {

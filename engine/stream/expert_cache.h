@@ -96,6 +96,9 @@ void expert_cache_close(struct expert_cache *c); /* NULL is fine */
  */
 int expert_cache_set_memory(struct expert_cache *c, uint64_t bytes, struct err *e);
 
+/* Before a pass: those after it have n_token tokens.  The cache keeps experts for them. */
+void expert_cache_expect(struct expert_cache *c, uint32_t n_token);
+
 /*
  * Request n experts of a layer, in ascending order, in a pass of n_token tokens, of which
  * n_choice[i] chose experts[i].  A request that is not finished is dropped.  Both arrays are

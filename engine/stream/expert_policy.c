@@ -20,7 +20,7 @@
 int expert_policy_open(struct expert_policy *p, const uint32_t *n_expert,
                        const uint32_t *n_used, uint32_t n_layer, struct err *e)
 {
-    *p = (struct expert_policy){ .n_layer = n_layer, .weight = 1 };
+    *p = (struct expert_policy){ .n_layer = n_layer, .weight = 1, .n_next = 1 };
     p->first = malloc((n_layer + 1) * sizeof *p->first);
     p->tokens = calloc(n_layer + 1, sizeof *p->tokens);
     p->prior = calloc(n_layer + 1, sizeof *p->prior);
@@ -71,6 +71,11 @@ static void scale_down(struct expert_policy *p)
     p->weight = 1;
 }
 
+void expert_policy_expect(struct expert_policy *p, uint32_t n_token)
+{
+    p->n_next = n_token;
+}
+
 void expert_policy_layer(struct expert_policy *p, uint32_t layer, uint32_t n_token)
 {
     if (layer <= p->layer) { /* a new pass */
@@ -118,11 +123,13 @@ float expert_policy_wait(const struct expert_policy *p, uint32_t layer, uint32_t
     uint32_t ahead = layer > p->layer ? layer - p->layer : layer + p->n_layer - p->layer;
     float distance = (float)ahead / (float)p->n_layer;
     float unused = 1 - share(p, layer, expert);
+    /* Layers ahead are still those of this pass. */
+    uint32_t n_token = layer > p->layer ? p->n_token : p->n_next;
 
     if (!(unused > 0))
         return distance;
-    if (p->n_token > 1)
-        unused = powf(unused, (float)p->n_token);
+    if (n_token > 1)
+        unused = powf(unused, (float)n_token);
     return distance + unused / (1 - unused);
 }
 

@@ -10,9 +10,10 @@
  * that chose the expert: a mean of a share in which a token counts half after a few hundred
  * others, and of one in which it does after a few.  The first knows the experts that are
  * popular, the second those that the text needs now.  An expert that is seldom used goes again
- * soon after it was read: that is the admission.  In a prompt, whose passes use nearly all
- * experts, q is close to 1 and the distance decides, which is the best order for a loop over
- * everything.
+ * soon after it was read: that is the admission.  Between the chunks of a prompt, which use
+ * nearly all experts, q is close to 1 and the distance decides, which is the best order for a
+ * loop over everything.  The last chunk is followed by tokens, one at a time, and leaves the
+ * experts for them.
  *
  * Hits in percent with an eighth and a half of all experts in memory (tests/bench/expert_sim,
  * 30 layers, 8 of 128 experts per token; `optimum` knows the future):
@@ -47,6 +48,7 @@ struct expert_policy {
     uint32_t clock;  /* tokens */
     float decay[64]; /* of recent, by age in tokens; 0 after that */
     uint32_t layer, n_token; /* of the pass that is computed */
+    uint32_t n_next;         /* tokens of the next pass */
 };
 
 /* n_expert and n_used of each layer; n_expert 0: a dense layer.  Returns 0, or -1 with *e. */
@@ -54,6 +56,9 @@ int expert_policy_open(struct expert_policy *p, const uint32_t *n_expert,
                        const uint32_t *n_used, uint32_t n_layer, struct err *e);
 void expert_policy_close(struct expert_policy *p); /* safe on a zeroed struct */
 uint64_t expert_policy_bytes(uint32_t n_expert_all, uint32_t n_layer);
+
+/* Passes after this one have n_token tokens; 1 at first. */
+void expert_policy_expect(struct expert_policy *p, uint32_t n_token);
 
 /* A pass of n_token tokens gets to this layer. */
 void expert_policy_layer(struct expert_policy *p, uint32_t layer, uint32_t n_token);

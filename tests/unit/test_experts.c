@@ -435,8 +435,19 @@ static void the_expert_that_is_used_last_goes_first(void **state)
     assert_true(expert_policy_wait(&p, 1, 6) < expert_policy_wait(&p, 1, 7));
     assert_true(expert_policy_heat(&p, 1, 5) > 1 && expert_policy_heat(&p, 1, 7) < 1);
     /* A prompt uses nearly all of them, so they are needed in the order of the layers. */
+    expert_policy_expect(&p, 500);
     expert_policy_layer(&p, 1, 500);
     assert_true(expert_policy_wait(&p, 2, 7) < expert_policy_wait(&p, 0, 5));
+    assert_true(expert_policy_wait(&p, 0, 5) < expert_policy_wait(&p, 1, 5));
+    /* Its last chunk needs those of the layers ahead, and leaves the popular ones of the layers
+     * that it has passed. */
+    expert_policy_expect(&p, 1);
+    expert_policy_layer(&p, 1, 500);
+    expert_policy_use(&p, 5, 400);
+    expert_policy_use(&p, 6, 20);
+    assert_true(expert_policy_wait(&p, 2, 7) < expert_policy_wait(&p, 1, 5));
+    assert_true(expert_policy_wait(&p, 1, 5) < expert_policy_wait(&p, 1, 6));
+    assert_true(expert_policy_wait(&p, 1, 5) < expert_policy_wait(&p, 0, 7));
     /* Weights of tokens do not overflow. */
     for (int i = 0; i < 1000; i++) {
         expert_policy_layer(&p, 0, 512);
