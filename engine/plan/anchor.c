@@ -127,6 +127,18 @@ static double factor_in_memory(const struct plan_anchor *a, const struct plan_in
     return factor + fmin(more, a->stall_s / 2) / products;
 }
 
+/* The processors' factor without the time that threads need to wake.  After a stall one thread
+ * begins with the block, and the others wake meanwhile; at worst, it computes all of it alone.
+ * A factor above 1 is explained by that first. */
+static double factor_without_waking(const struct plan_input *in, const struct plan_time *t,
+                                    double products, double factor)
+{
+    double most = in->n_thread > 1 ? (in->n_thread - 1) * t->held_s : 0;
+
+    most += t->n_streamed * in->costs.wake_s;
+    return factor <= 1 ? factor : fmax(factor - most / products, 1);
+}
+
 /* The processors' factors from the time without stalls. */
 static void set_processors(const struct plan_anchor *a, const struct plan_input *in,
                            const struct plan_time *t, struct plan_factors *f)
@@ -150,6 +162,8 @@ static void set_processors(const struct plan_anchor *a, const struct plan_input 
     both = rest / (products + in->costs.contention * t->memory_s);
     if (both * t->memory_s > disk)
         both = fmax(rest - in->costs.contention * disk, rest / 2) / products;
+    if (was_bound_by_disk(a))
+        both = factor_without_waking(in, t, products, both);
     both = factor_in_memory(a, in, t, products, both);
     f->processors = within(both, 1 / MOST_FACTOR, MOST_FACTOR);
     f->crowded = f->others;

@@ -454,7 +454,20 @@ static void explain_disk(FILE *to, const struct run *r, struct formula *processo
                 "missed experts");
         line(to, "missed experts", &missed, t->missed_s, "s");
     }
-    add(processors, " + max(%.10g, %.10g)", t->experts_s, t->missed_s);
+    if (t->missing_layers > 0) {
+        struct formula layers = { "" }, overlap = { "" };
+
+        add(&layers, "%u * (1 - exp(-%u * %.10g / %" PRIu64 "))", in->n_moe_layer,
+            in->n_expert_used, t->missed_bytes, in->experts_token_bytes);
+        fprintf(to, "  %-14s : layers in which an expert is read while others are computed\n",
+                "missing layers");
+        line(to, "missing layers", &layers, t->missing_layers, "");
+        add(&overlap, "%.10g * min(%.10g / %u, %.10g / %.10g)", t->missing_layers, t->experts_s,
+            in->n_moe_layer, t->missed_s, t->missing_layers);
+        line(to, "overlap", &overlap, t->overlap_s, "s");
+    }
+    if (t->experts_s > 0)
+        add(processors, " + %.10g + %.10g - %.10g", t->experts_s, t->missed_s, t->overlap_s);
     line(to, "processors", processors, t->processors_s, "s");
     if (t->disk_s > 0)
         add(&disk, "(%.10g + %.10g) / %.10g", t->streamed_bytes, t->missed_bytes,

@@ -310,7 +310,7 @@ static bool add_part(const struct plan_input *in, const struct plan_pass *pass,
 /* Divide the time as that of measured tokens is divided. */
 static void divide(const struct plan_input *in, double whole, struct plan_time *t)
 {
-    double missed = fmax(t->missed_s - t->experts_s, 0);
+    double missed = t->missed_s - t->overlap_s;
     double stalls = fmax(fmax(t->disk_s, t->ring_s) - t->processors_s, 0) + missed;
     double slowed = in->costs.contention * fmin(t->disk_s, t->memory_s);
     double computing = t->processors_s - missed - t->lookups_s;
@@ -384,6 +384,19 @@ static double ring_s(const struct plan_input *in, const struct plan_pass *pass,
                 (read_s + wake_s + t->held_s) / SPEED_SLOTS(pass->n_slot));
 }
 
+/* The time in which experts are read and computed at once. */
+static void overlap(const struct plan_input *in, struct plan_time *t)
+{
+    double n = in->n_moe_layer, read;
+
+    t->overlap_s = fmin(t->experts_s, t->missed_s);
+    if (t->missed_bytes < 1 || in->n_moe_layer == 0 || in->experts_token_bytes == 0)
+        return;
+    read = t->missed_bytes / (double)in->experts_token_bytes * in->n_expert_used; /* of a layer */
+    t->missing_layers = n * (1 - exp(-read));
+    t->overlap_s = t->missing_layers * fmin(t->experts_s / n, t->missed_s / t->missing_layers);
+}
+
 /* Complete the sums of *t.  n_token rows are looked up in each table. */
 static double finish(const struct plan_input *in, const struct plan_pass *pass,
                      uint32_t n_token, bool is_token, struct plan_time *t)
@@ -403,8 +416,9 @@ static double finish(const struct plan_input *in, const struct plan_pass *pass,
     t->reading_s = disk_bytes * speed_read_cpu(in);
     t->memory_s += t->small_s + t->kv_bytes / in->memory_bytes_s;
     correct(&in->factors, is_token, t);
+    overlap(in, t);
     t->processors_s = t->products_s + t->small_s + t->rounds_s + t->steps_s + t->attention_s +
-                      t->reading_s + t->lookups_s + fmax(t->experts_s, t->missed_s);
+                      t->reading_s + t->lookups_s + t->experts_s + t->missed_s - t->overlap_s;
     t->ring_s = ring_s(in, pass, t);
     t->wall_s = t->fixed_s + whole * (fmax(fmax(t->processors_s, t->disk_s), t->ring_s) +
                                       in->costs.contention * fmin(t->disk_s, t->memory_s));

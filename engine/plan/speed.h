@@ -6,7 +6,10 @@
  *   time       = max(disk, ring, processors) + K * min(disk, memory)
  *   disk       = (S + N) / D
  *   processors = products + small + rounds + steps + attention + reading + lookups
- *                + max(experts, N / D + one small read per layer with experts)
+ *                + experts + missed - overlap
+ *   missed     = N / D + one small read per layer with experts
+ *   overlap    = M * min(experts / L, missed / M)
+ *   M          = L * (1 - exp(-experts missed / L))      L: layers with experts
  *
  *   ring       = max(reads / in flight, (reads + blocks * 2 * wake + held) / (slots - 0.1))
  *   reads      = S / D + blocks * small read
@@ -38,6 +41,8 @@
  *   lookups    rows of lookup tables, of which SPEED_LOOKUPS are read at once.  Then three
  *              threads have to wake up: the reader, the engine, its workers.
  *   experts    as products, with the columns that choose each of them
+ *   overlap    in the M layers that miss an expert, the others are computed while it is read.
+ *              Nothing is read in the other layers
  *
  * The E experts of a layer are ranked by popularity and divided in parts.  A token that chooses
  * u experts chooses one of the i-th part with the probability p_i = u * share_i * parts / E
@@ -46,8 +51,8 @@
  * a context starts cold, those that it holds are missed the first time a token chooses them.
  *
  * Blocks are read ahead over the end of a pass and over the layers, so disk and processors work
- * at the same time.  Experts are read when the router has chosen them.  Meanwhile only other
- * experts are computed; nothing is while lookup rows are read.
+ * at the same time.  Experts are read when the router has chosen them, and meanwhile only other
+ * experts of that layer are computed.  Nothing is computed while lookup rows are read.
  *
  * A decoded token runs through both parts as one.  A chunk of a prompt runs through the first;
  * only the last token of a prompt runs through the second, alone.

@@ -27,7 +27,8 @@ struct plan_time {
     double streamed_bytes, missed_bytes, kv_bytes;
     double attend_cpu_s; /* attention_s without the bound of memory */
     double products_s, small_s, rounds_s, steps_s, attention_s, reading_s, lookups_s;
-    double experts_s, missed_s;
+    double experts_s, missed_s, overlap_s;
+    double missing_layers; /* layers in which an expert is missed; 0: none, or not a mixture */
     double n_streamed, held_s; /* streamed blocks, and the part of products_s that is theirs */
     double processors_s, disk_s, ring_s;
     double memory_s; /* part of processors_s */

@@ -10,10 +10,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from test_plan_table import TINY, Plans  # noqa: E402
 
 LINE = re.compile(r"^  (\S.*?) += (\S.*) = (\S+) ?(\S*)$")
-FORMULA = re.compile(r"(?:[-+*/(), .0-9]|e[-+]|\bmax\b|\bmin\b|\bceil\b)+")
+FORMULA = re.compile(r"(?:[-+*/(), .0-9]|e[-+]|\bmax\b|\bmin\b|\bceil\b|\bexp\b)+")
 
 
-FUNCTIONS = {"max": max, "min": min, "ceil": math.ceil}
+FUNCTIONS = {"max": max, "min": min, "ceil": math.ceil, "exp": math.exp}
 
 
 class Explain(Plans):
