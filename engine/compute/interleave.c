@@ -31,17 +31,8 @@ static struct parts parts_of(enum tensor_type type)
 bool interleave_takes(enum tensor_type type)
 {
     switch ((int)type) {
-    case TYPE_Q4_0:
-    case TYPE_Q4_1:
-    case TYPE_Q5_0:
-    case TYPE_Q5_1:
-    case TYPE_Q8_0:
-    case TYPE_IQ4_NL:
-    case TYPE_IQ4_XS:
-    case TYPE_MXFP4:
-    case TYPE_Q4_K:
-    case TYPE_Q5_K:
-    case TYPE_Q6_K: return true;
+        INTERLEAVED_TYPES(CASE_OF)
+        return true;
     default: return false;
     }
 }

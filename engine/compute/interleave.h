@@ -29,7 +29,14 @@
 
 #define INTERLEAVED_ROWS 16
 
-/* Whether rows of this type can be interleaved: the types with a kernel. */
+/* The types with a kernel for interleaved rows (set_interleaved.h). */
+/* clang-format off */
+#define INTERLEAVED_TYPES(X)                                                                   \
+    X(Q4_0, q4_0) X(Q4_1, q4_1) X(Q5_0, q5_0) X(Q5_1, q5_1) X(Q8_0, q8_0) X(IQ4_NL, iq4_nl)    \
+    X(IQ4_XS, iq4_xs) X(MXFP4, mxfp4) X(Q4_K, q4_k) X(Q5_K, q5_k) X(Q6_K, q6_k)
+/* clang-format on */
+
+/* Whether rows of this type can be interleaved. */
 bool interleave_takes(enum tensor_type type);
 
 /*

@@ -397,12 +397,6 @@ INLINE void mul_interleaved_q8(enum tensor_type type, const struct q8_product *p
     AMX_RELEASE();
 }
 
-/* clang-format off */
-#define INTERLEAVED_TYPES(X)                                                                   \
-    X(Q4_0, q4_0) X(Q4_1, q4_1) X(Q5_0, q5_0) X(Q5_1, q5_1) X(Q8_0, q8_0) X(IQ4_NL, iq4_nl)    \
-    X(IQ4_XS, iq4_xs) X(MXFP4, mxfp4) X(Q4_K, q4_k) X(Q5_K, q5_k) X(Q6_K, q6_k)
-/* clang-format on */
-
 #define MUL_INTERLEAVED(TYPE, name)                                                            \
     static NOINLINE void mul_interleaved_##name(const struct q8_product *p)                    \
     {                                                                                          \
@@ -419,7 +413,7 @@ static void mul_interleaved_columns(enum tensor_type type, const struct q8_produ
         INTERLEAVED_TYPES(CALL_MUL_INTERLEAVED)
     default: break;
     }
-    assert(false && "interleave_takes() names the types");
+    assert(false && "only interleaved types get here");
 }
 
 #endif

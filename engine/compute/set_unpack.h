@@ -480,23 +480,25 @@ INLINE void scales_iq1_m(const struct block_iq1_m *p, vf *s, vf *m)
 struct span_traits {
     size_t bytes;       /* per span */
     size_t scale_bytes; /* of a block of 32: 2 for f16, 1 for E8M0 */
+    int group;          /* values that share a scale: 16 or 32 */
     bool is_signed;     /* bytes are -128 .. 127, otherwise 0 .. 127 */
     bool has_minima;
     uint8_t offset;
 };
 
-#define TRAITS(TYPE, span_bytes, d_bytes, sign, off, minima)                                   \
+#define TRAITS(TYPE, span_bytes, d_bytes, n_same, sign, off, minima)                           \
     case TYPE_##TYPE:                                                                          \
         return (struct span_traits){ .bytes = span_bytes,                                      \
                                      .scale_bytes = d_bytes,                                   \
+                                     .group = n_same,                                          \
                                      .is_signed = sign,                                        \
                                      .has_minima = minima,                                     \
                                      .offset = off };
-#define TRAITS_32(TYPE, name, id, bytes, sign, off, minima, ...)                               \
-    TRAITS(TYPE, sizeof(struct block_##name[8]), sizeof((struct block_##name *)0)->d, sign,    \
-           off, minima)
-#define TRAITS_256(TYPE, name, id, bytes, sign, off, minima, ...)                              \
-    TRAITS(TYPE, sizeof(struct block_##name), 0, sign, off, minima)
+#define TRAITS_32(TYPE, name, id, bytes, group, sign, off, minima, ...)                        \
+    TRAITS(TYPE, sizeof(struct block_##name[8]), sizeof((struct block_##name *)0)->d, group,   \
+           sign, off, minima)
+#define TRAITS_256(TYPE, name, id, bytes, group, sign, off, minima, ...)                       \
+    TRAITS(TYPE, sizeof(struct block_##name), 0, group, sign, off, minima)
 
 INLINE struct span_traits traits_of(enum tensor_type type)
 {
@@ -513,15 +515,7 @@ INLINE struct span_traits traits_of(enum tensor_type type)
 /* Do the scales of this type stand for 16 values each? */
 INLINE bool by_16(enum tensor_type type)
 {
-    switch ((int)type) {
-    case TYPE_Q2_K:
-    case TYPE_Q3_K:
-    case TYPE_Q6_K:
-    case TYPE_IQ2_XS:
-    case TYPE_IQ2_S:
-    case TYPE_IQ1_M: return true;
-    default: return false;
-    }
+    return traits_of(type).group == 16;
 }
 
 /* Is this a type of 32, whose scales are in front of each block? */

@@ -307,9 +307,11 @@ INLINE void tile_other(enum tensor_type type, struct rows p, struct tile_span *t
 /* Unpack a span of VN rows to vector v of *t. */
 INLINE void unpack_tile(enum tensor_type type, struct rows p, struct tile_span *t, size_t v)
 {
+    size_t stride;
+
     if (type == TYPE_Q8_0) {
         tile_q8_0(p, t, v);
-    } else if (has_heads(type)) {
+    } else if (has_heads(type) && nibbles_at(type, &stride) != 0) {
         tile_nibbles(type, p, t, v);
     } else if (type == TYPE_Q4_K) {
         tile_q4_k_scales(p, t, v);

@@ -21,8 +21,6 @@ enum tensor_type {
 #undef ID_OTHER
 };
 
-#define TYPE_COUNT (TYPE_Q2_0 + 1) /* one more than the largest id */
-
 struct tensor_type_info {
     const char *name;     /* "Q4_K" */
     uint16_t block_elems; /* values per block; 0 for a removed or unknown type */
