@@ -181,6 +181,7 @@ struct arch {
      * has this many layers, and head_dim in all others. */
     uint32_t n_layer_wide_scale;
     enum rope_dims rope_dims;
+    double rotates; /* the share of a head, in snapshots that leave it out; 0: all of it */
     enum expert_rule experts;
     const struct mixture *mixture; /* of EXPERTS_ROUTED */
     const struct snapshot_name

@@ -16,8 +16,7 @@
 #include "engine/format/arch.h"
 #include "engine/format/hparams_fill.h"
 
-#define STILL      1e30f /* a divisor that stops a pair from rotating */
-#define PROPORTION 0.25  /* default share of pairs that rotate, where not all do */
+#define STILL 1e30f /* a divisor that stops a pair from rotating */
 
 /* llama3: divides the frequency of long waves by factor and leaves short ones; a ramp connects
  * the two. */
@@ -197,8 +196,8 @@ static void scale(struct config_lookup *s, struct config_lookup *l, struct hpara
 }
 
 /*
- * transformers rotates part of a head only in phi3 and Gemma 4.  Its other classes ignore the
- * field with plain rope, as converters do, and fail if there is a scaling.
+ * transformers' classes that rotate whole heads ignore the field with plain rope, as converters
+ * do, and fail if there is a scaling.
  */
 static double whole_heads(struct config_lookup *s, double partial)
 {
@@ -267,7 +266,7 @@ static void proportional_default(struct hparams *h)
     struct err ignored = ERR_INIT;
     struct config_lookup none = { .e = &ignored };
 
-    proportional_factors(&none, r, PROPORTION);
+    proportional_factors(&none, r, h->arch->rotates);
 }
 
 void config_rope(struct config_lookup *l, struct hparams *h)
@@ -279,9 +278,8 @@ void config_rope(struct config_lookup *l, struct hparams *h)
     struct default_list *defaults;
     double base = config_float(l, "rope_theta", 1.001, h->arch->absent.rope_base);
     double local = config_float(l, "rope_local_base_freq", 1.001, 1e4);
-    double partial =
-        config_float(l, "partial_rotary_factor", 1e-6,
-                     is_proportional || arch_has(h->arch, TRAIT_DELTA) ? PROPORTION : 1);
+    double partial = config_float(l, "partial_rotary_factor", 1e-6,
+                                  h->arch->rotates > 0 ? h->arch->rotates : 1);
     int64_t n_rot = config_int(l, "rotary_dim", 2, MAX_HEAD_DIM, 0); /* MiniMax */
 
     defaults_drop(l->defaults, "rotary_dim");

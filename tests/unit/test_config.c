@@ -290,7 +290,7 @@ static void settings_that_change_nothing_are_accepted(void **state)
 {
     (void)state;
     accept(LLAMA(
-        ",\"partial_rotary_factor\":0.5")); /* as transformers does: only phi3 sets a part */
+        ",\"partial_rotary_factor\":0.5")); /* as transformers does: a llama rotates it all */
     assert_int_equal(c.hparams.rope.n_rot, 128);
     accept(LLAMA(",\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":1e4,"
                  "\"partial_rotary_factor\":0.5}"));
@@ -304,6 +304,21 @@ static void settings_that_change_nothing_are_accepted(void **state)
     assert_true(c.hparams.softcap_attn == 0 && c.hparams.softcap_final == 30);
     accept(GEMMA4(",\"use_bidirectional_attention\":\"vision\""));
     assert_true(c.hparams.softcap_final == 30);
+}
+
+/* Without the field, the class of an architecture decides. */
+static void a_part_of_a_head_rotates_by_default(void **state)
+{
+    (void)state;
+    accept("{\"model_type\":\"glm4_moe\",\"hidden_size\":4096,\"num_hidden_layers\":2,"
+           "\"intermediate_size\":10944,\"num_attention_heads\":32,\"head_dim\":128,"
+           "\"n_routed_experts\":8,\"num_experts_per_tok\":2,\"moe_intermediate_size\":64}");
+    assert_int_equal(c.hparams.rope.n_rot, 64);
+    accept("{\"model_type\":\"qwen3_5_text\",\"hidden_size\":1024,\"num_hidden_layers\":4,"
+           "\"intermediate_size\":3584}");
+    assert_int_equal(c.hparams.rope.n_rot, 64);
+    accept(LLAMA(""));
+    assert_int_equal(c.hparams.rope.n_rot, 128);
 }
 
 struct refusal {
@@ -410,6 +425,7 @@ int main(void)
         cmocka_unit_test(numbers_of_ngrams_follow_from_their_rule),
         cmocka_unit_test(llama3_divisors_are_the_published_ones),
         cmocka_unit_test(settings_that_change_nothing_are_accepted),
+        cmocka_unit_test(a_part_of_a_head_rotates_by_default),
         cmocka_unit_test(yarn_computes_its_magnitude),
         cmocka_unit_test(a_stated_magnitude_replaces_yarns),
         cmocka_unit_test(longrope_computes_its_magnitude),
