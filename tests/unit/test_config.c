@@ -382,7 +382,7 @@ static struct refusal refusals[] = {
     { "shared layers without a donor", GEMMA4(",\"num_kv_shared_layers\":11"),
       "num_kv_shared_layers", "no earlier layer" },
     { "a neighbour of a known family", "{\"model_type\":\"gemma3n\"}", "model_type",
-      "architecture \"gemma3n\" is not supported; memwall runs: arcee, bailingmoe2, " },
+      "architecture \"gemma3n\" is not supported; memwall runs: " },
     { "an assistant", "{\"model_type\":\"gemma4_assistant\"}", "model_type",
       "a drafting model" },
     { "no architecture at all", "{}", "model_type", "does not name an architecture" },
