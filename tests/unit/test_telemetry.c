@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "engine/telemetry/fields.h"
 #include "engine/telemetry/rates.h"
 #include "engine/telemetry/telemetry.h"
 
@@ -110,6 +111,46 @@ static void a_sample_knows_the_last_tokens_in_order(void **state)
 
 enum { N_TOKEN = 200000 };
 
+/* Fails unless the number at p is set. */
+static void assert_set(const void *p, size_t bytes, const struct field *f)
+{
+    uint64_t n = 0;
+
+    memcpy(&n, p, bytes);
+    if (n == 0)
+        fail_msg("\"%s\" of \"%s\" does not get from the counters into the sample", f->key,
+                 f->group);
+}
+
+/* All counters are set to one value, so a field that nobody copies is 0. */
+static void every_counter_gets_into_a_sample(void **state)
+{
+    struct telemetry *t = *state;
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct mw_run run;
+
+    memset((void *)t, 2, sizeof *t);
+    memset(&run, 2, sizeof run);
+    run.n_layer = 1;
+    telemetry_set_run(t, &run);
+    telemetry_token(t, 2);
+    telemetry_sample(t, s);
+    for (size_t i = 0; i < n_sample_fields; i++) {
+        const struct field *f = &sample_fields[i];
+
+        /* watch.h fills these two groups. */
+        if (strcmp(f->group, "os") != 0 && strcmp(f->group, "verdict") != 0)
+            assert_set((const char *)s + f->offset, sizeof(uint32_t), f);
+    }
+    for (size_t i = 0; i < n_token_fields; i++)
+        assert_set((const char *)&s->recent[(s->n_token - 1) % MW_RECENT] +
+                       token_fields[i].offset,
+                   sizeof(uint64_t), &token_fields[i]);
+    for (size_t i = 0; i < n_layer_fields; i++)
+        assert_set((const char *)&s->layer[0] + layer_fields[i].offset, 1, &layer_fields[i]);
+    free(s);
+}
+
 static void *decode(void *block)
 {
     telemetry_answer(block, 1);
@@ -149,6 +190,7 @@ int main(void)
         with_a_block(a_token_is_kept_with_the_pass_that_made_it),
         with_a_block(a_new_plan_forgets_the_rates_of_the_old_one),
         with_a_block(a_sample_knows_the_last_tokens_in_order),
+        with_a_block(every_counter_gets_into_a_sample),
         with_a_block(a_reader_never_sees_half_a_token),
     };
 
