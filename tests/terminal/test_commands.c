@@ -73,11 +73,7 @@ static void without_a_conversation_commands_name_what_is_missing(void **state)
 {
     (void)state;
     begin(NULL);
-    for (size_t i = 0; i + 1 < sizeof empty_rows / sizeof empty_rows[0]; i++)
-        go_through(&empty_rows[i], 1);
-    program_line(&run, empty_rows[8].line);
-    sees(&run, empty_rows[8].shows);
-    program_sync(&run);
+    go_through(empty_rows, sizeof empty_rows / sizeof empty_rows[0]);
     program_ask(&run, "/memroy", "did you mean /memory?");
     program_sync(&run);
     program_quit(&run);
