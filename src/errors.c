@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/command.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 void report_notice(const char *text, size_t n)
 {

@@ -7,10 +7,12 @@ EXTRA_DIST += ui/README.md
 # The libraries of a program that draws, before ENGINE_LIBS.
 UI_LIBS = libui.a $(READLINE_LIBS) $(NCURSES_LIBS) $(MD4C_LIBS) $(UTF8PROC_LIBS) $(YAJL_LIBS)
 
+include ui/words/local.mk
+include ui/look/local.mk
+include ui/options/local.mk
 include ui/term/local.mk
 include ui/chart/local.mk
 include ui/engine/local.mk
-include ui/options/local.mk
 include ui/text/local.mk
 include ui/pick/local.mk
 include ui/store/local.mk

@@ -4,7 +4,7 @@
  * Names in model files, of files and of folders may have characters that reorder a line, hide a
  * part of it or look like nothing.  They never help a reader and can make a name look like
  * another one.  All outputs that quote such a name share this rule.  Text of a chat has its own
- * (ui/text/clean.h), because some languages and emoji need joiners and selectors.
+ * (ui/words/clean.h), because some languages and emoji need joiners and selectors.
  */
 #ifndef MEMWALL_ENGINE_BASE_VISIBLE_H
 #define MEMWALL_ENGINE_BASE_VISIBLE_H

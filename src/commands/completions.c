@@ -15,9 +15,9 @@
 #include "engine/base/lookalike.h"
 #include "src/base/paths.h"
 #include "src/command.h"
+#include "ui/look/theme.h"
 #include "ui/store/store.h"
 #include "ui/talk/commands.h"
-#include "ui/term/theme.h"
 
 static bool is_shown(const struct option *row, const struct command *c)
 {

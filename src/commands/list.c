@@ -17,8 +17,8 @@
 #include "src/machine/limits_print.h"
 #include "src/models/models.h"
 #include "src/settings.h"
-#include "ui/term/cluster.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
+#include "ui/words/cluster.h"
 
 /* The columns, in the order in which they are printed. */
 enum column {

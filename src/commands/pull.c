@@ -23,8 +23,8 @@
 #include "src/models/hub.h"
 #include "src/models/pull_print.h"
 #include "src/settings.h"
-#include "ui/text/clean.h"
-#include "ui/text/quote.h"
+#include "ui/words/clean.h"
+#include "ui/words/quote.h"
 
 #define LINE_EVERY_S 10 /* without a terminal, progress is a line so often */
 #define WAIT_EVERY_S 60 /* the same for a long pause */

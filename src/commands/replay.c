@@ -10,8 +10,8 @@
 #include "src/settings.h"
 #include "src/text/once.h"
 #include "ui/dash/player.h"
-#include "ui/term/path.h"
 #include "ui/ui.h"
+#include "ui/words/path.h"
 
 static int print(const struct options *o, struct err *e)
 {

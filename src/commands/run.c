@@ -30,7 +30,7 @@
 #include "src/text/prompt.h"
 #include "src/text/summary.h"
 #include "ui/talk/help_answer.h"
-#include "ui/text/receipt.h"
+#include "ui/words/receipt.h"
 
 #define STOP_MS 500 /* time to stop after a signal */
 

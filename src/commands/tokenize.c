@@ -18,8 +18,8 @@
 #include "src/command.h"
 #include "src/text/id_list.h"
 #include "src/text/prompt.h"
-#include "ui/term/path.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
+#include "ui/words/path.h"
 
 #define IDS_MAX_BYTES      ((size_t)256 << 20) /* ids for --decode are read completely */
 #define CHAT_MAX_BYTES     ((size_t)64 << 20)

@@ -8,7 +8,7 @@
 #include "src/command.h"
 #include "src/machine/kept_limits.h"
 #include "src/settings.h"
-#include "ui/text/tried.h"
+#include "ui/words/tried.h"
 
 static void print_record(struct json *j, const struct mw_tried *t,
                          const struct mw_tried *slowest)

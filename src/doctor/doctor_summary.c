@@ -7,7 +7,7 @@
 
 #include "engine/base/numbers.h"
 #include "src/machine/limit_words.h"
-#include "ui/text/receipt.h"
+#include "ui/words/receipt.h"
 
 /* The limit that most of the models have. */
 static enum mw_binds most_common(const uint32_t n[MW_BINDS_COUNT])

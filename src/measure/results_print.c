@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "src/base/statistics.h"
-#include "ui/text/clean.h"
-#include "ui/text/quote.h"
+#include "ui/words/clean.h"
+#include "ui/words/quote.h"
 
 #define SIGNIFICANT 0.05
 #define MIN_WIDTH   40

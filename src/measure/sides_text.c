@@ -8,7 +8,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/numbers.h"
 #include "src/measure/sides.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 #define ABOUT 1.1 /* times as fast that make no difference */
 

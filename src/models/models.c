@@ -19,8 +19,8 @@
 #include "src/machine/kept_limits.h"
 #include "src/models/stores.h"
 #include "ui/store/store.h"
-#include "ui/term/path.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
+#include "ui/words/path.h"
 
 #define MAX_PLACES 40
 

@@ -8,8 +8,8 @@
 
 #include "engine/base/json_write.h"
 #include "engine/base/visible.h"
-#include "ui/term/cluster.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
+#include "ui/words/cluster.h"
 
 void pull_outlook(const struct mw_pull_choice *c, char *buf, size_t n)
 {

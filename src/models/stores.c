@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "engine/base/small_file.h"
-#include "ui/term/path.h"
+#include "ui/words/path.h"
 
 #define MAX_FILE (256 * KIB)
 

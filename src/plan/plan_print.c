@@ -11,7 +11,7 @@
 #include "src/machine/limit_words.h"
 #include "src/machine/limits_print.h"
 #include "src/plan/plan_table.h"
-#include "ui/text/receipt.h"
+#include "ui/words/receipt.h"
 
 static const char *const row_texts[MW_PLAN_ROWS] = {
     [MW_ROW_PROGRAM] = "code, libraries and their buffers, screen",

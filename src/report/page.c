@@ -12,7 +12,7 @@
 #include "engine/base/numbers.h"
 #include "src/report/page_html.h"
 #include "src/report/page_results.h"
-#include "ui/chart/markup.h"
+#include "ui/words/markup.h"
 
 #define WALL_POINTS 64
 

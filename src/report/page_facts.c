@@ -10,7 +10,7 @@
 
 #include "src/doctor/doctor_print.h"
 #include "src/report/page_html.h"
-#include "ui/chart/markup.h"
+#include "ui/words/markup.h"
 
 /* --- names that do not belong into a report --- */
 

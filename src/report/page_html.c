@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "ui/chart/markup.h"
+#include "ui/words/markup.h"
 
 #define TEXT_BYTES 2048 /* of a paragraph; a longer one is cut */
 

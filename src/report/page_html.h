@@ -3,7 +3,7 @@
  *
  * The page has its style inside, no script, and a policy that forbids a browser to load or run
  * anything.  It follows the light or dark setting of the reader, fits narrow screens, and
- * prints in dark on white.  All texts are foreign: they are written with ui/chart/markup.h.
+ * prints in dark on white.  All texts are foreign: they are written with ui/words/markup.h.
  */
 #ifndef MEMWALL_SRC_REPORT_PAGE_HTML_H
 #define MEMWALL_SRC_REPORT_PAGE_HTML_H

@@ -11,7 +11,7 @@
 #include "src/machine/limit_words.h"
 #include "src/report/page.h"
 #include "src/report/page_html.h"
-#include "ui/chart/markup.h"
+#include "ui/words/markup.h"
 
 struct text {
     char s[48];

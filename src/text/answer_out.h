@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "engine/memwall.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 struct answer_text {
     char *bytes;

@@ -16,7 +16,7 @@
 
 #include "engine/base/encoding.h"
 #include "engine/base/lookalike.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 #define PIECE_BYTES 65536
 #define HINT_MS     1500

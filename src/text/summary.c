@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "engine/base/numbers.h"
-#include "ui/text/receipt.h"
+#include "ui/words/receipt.h"
 
 const char *summary_done_name(enum mw_done done)
 {

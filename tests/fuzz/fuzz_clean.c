@@ -9,7 +9,7 @@
 
 #include <utf8proc.h>
 
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/term/cluster.h"
 #include "ui/text/body.h"
 #include "ui/text/markdown.h"
+#include "ui/words/cluster.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

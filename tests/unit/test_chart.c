@@ -15,8 +15,8 @@
 
 #include "tests/lib/xml_read.h"
 #include "ui/chart/chart.h"
-#include "ui/chart/markup.h"
 #include "ui/chart/ticks.h"
+#include "ui/words/markup.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define MI       (1024.0 * 1024)

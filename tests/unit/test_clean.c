@@ -16,8 +16,8 @@
 
 #include "engine/base/visible.h"
 #include "tests/lib/random_text.h"
-#include "ui/text/clean.h"
-#include "ui/text/quote.h"
+#include "ui/words/clean.h"
+#include "ui/words/quote.h"
 
 #define BAD "\xef\xbf\xbd"
 

@@ -21,9 +21,9 @@
 #include "ui/dash/figure.h"
 #include "ui/dash/state.h"
 #include "ui/dash/widget.h"
+#include "ui/look/theme.h"
 #include "ui/term/box.h"
-#include "ui/term/cluster.h"
-#include "ui/term/theme.h"
+#include "ui/words/cluster.h"
 
 #define assert_near_figure(a, b) assert_true(fabs((a) - (b)) <= 1)
 

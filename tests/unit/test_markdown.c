@@ -13,11 +13,11 @@
 #include <cmocka.h>
 
 #include "tests/lib/random_text.h"
-#include "ui/term/cluster.h"
 #include "ui/text/body.h"
 #include "ui/text/entity.h"
 #include "ui/text/highlight.h"
 #include "ui/text/markdown.h"
+#include "ui/words/cluster.h"
 
 struct row {
     const char *name;

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "engine/base/numbers.h"
-#include "ui/text/receipt.h"
+#include "ui/words/receipt.h"
 
 static const struct mw_receipt some = {
     .done = MW_DONE_STOP,

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "ui/look/theme.h"
 #include "ui/term/background.h"
-#include "ui/term/theme.h"
 
 /* ---- contrast, as WCAG 2.1 defines it ---- */
 

@@ -17,7 +17,7 @@
 #include "engine/limits/store.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/tree.h"
-#include "ui/text/tried.h"
+#include "ui/words/tried.h"
 
 #define NOW 1800000000
 #define DAY (24 * 3600)

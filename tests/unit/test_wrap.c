@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "tests/lib/random_text.h"
-#include "ui/term/cluster.h"
-#include "ui/text/clean.h"
 #include "ui/text/wrap.h"
+#include "ui/words/clean.h"
+#include "ui/words/cluster.h"
 
 struct row {
     const char *name;

@@ -16,7 +16,7 @@
 #include "ui/app/plain.h"
 #include "ui/dash/dash.h"
 #include "ui/talk/commands.h"
-#include "ui/text/receipt.h"
+#include "ui/words/receipt.h"
 
 #define FRAME_NS     ((uint64_t)33 * 1000 * 1000) /* at most 30 frames a second */
 #define IDLE_NS      ((uint64_t)1000 * 1000 * 1000)

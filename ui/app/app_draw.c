@@ -9,7 +9,7 @@
 #include "ui/dash/dash.h"
 #include "ui/talk/commands.h"
 #include "ui/term/box.h"
-#include "ui/text/receipt.h"
+#include "ui/words/receipt.h"
 
 #define MAX_OFFERS  16 /* rows of the menu */
 #define KEYS_WIDTH  60 /* the size from which keys are shown */

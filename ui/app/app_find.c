@@ -5,7 +5,7 @@
 
 #include "engine/base/utf8.h"
 #include "ui/app/app.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 #define CTRL(c) ((c)-64)
 

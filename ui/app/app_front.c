@@ -9,8 +9,8 @@
 #include "ui/dash/state.h"
 #include "ui/store/store.h"
 #include "ui/talk/context_full.h"
-#include "ui/text/clean.h"
 #include "ui/text/copy.h"
+#include "ui/words/clean.h"
 
 #define ECHO_MARGIN 4 /* columns of a row of the chat that a notice leaves free */
 

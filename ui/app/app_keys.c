@@ -11,7 +11,7 @@
 #include "ui/dash/dash.h"
 #include "ui/talk/commands.h"
 #include "ui/talk/files.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 #define LONG_PASTE    ((size_t)8192) /* bytes from which a paste is attached */
 #define COST_PAUSE_NS ((uint64_t)150 * 1000 * 1000)

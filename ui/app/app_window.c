@@ -9,8 +9,8 @@
 #include "ui/app/app.h"
 #include "ui/app/status.h"
 #include "ui/term/window.h"
-#include "ui/text/clean.h"
-#include "ui/text/receipt.h"
+#include "ui/words/clean.h"
+#include "ui/words/receipt.h"
 
 #define TITLE_NS ((uint64_t)1000 * 1000 * 1000) /* a new rate is shown no sooner */
 

@@ -22,9 +22,9 @@
 #include "ui/talk/context_full.h"
 #include "ui/talk/talk.h"
 #include "ui/term/keys.h"
-#include "ui/text/clean.h"
-#include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
+#include "ui/words/clean.h"
+#include "ui/words/receipt.h"
 
 #define LEAVE_NS ((uint64_t)2000 * 1000 * 1000)
 

@@ -7,8 +7,8 @@
 
 #include "engine/base/numbers.h"
 #include "ui/dash/state.h"
-#include "ui/term/cluster.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
+#include "ui/words/cluster.h"
 
 /* Returns the memory that the kernel counts, as in the dashboard, or that of the plan's items
  * until it has been read. */

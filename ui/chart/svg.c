@@ -14,7 +14,7 @@
 
 #include "engine/base/utf8.h"
 #include "ui/chart/chart.h"
-#include "ui/chart/markup.h"
+#include "ui/words/markup.h"
 
 #define FONT        13  /* height of text */
 #define CHAR_WIDTH  7.0 /* mean width of a character, to place texts */

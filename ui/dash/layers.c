@@ -34,7 +34,7 @@
 
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
-#include "ui/term/cluster.h"
+#include "ui/words/cluster.h"
 
 #define COLUMN_MIN 16                    /* width of a column with its gap */
 #define FIGURES    22                    /* width: the headings and a blank on both sides */

@@ -9,7 +9,7 @@
 
 #include "engine/base/lookalike.h"
 #include "engine/base/near.h"
-#include "ui/term/path.h"
+#include "ui/words/path.h"
 
 #define PLAIN_BYTES 256 /* of a value of words and numbers, with its NUL */
 

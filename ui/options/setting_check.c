@@ -6,8 +6,8 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "ui/term/path.h"
-#include "ui/term/theme.h"
+#include "ui/look/theme.h"
+#include "ui/words/path.h"
 
 static int check_theme(const char *name, const char *config_dir, struct err *e)
 {

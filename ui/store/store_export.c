@@ -7,8 +7,8 @@
 
 #include "engine/base/new_file.h"
 #include "ui/store/store_internal.h"
-#include "ui/text/quote.h"
-#include "ui/text/receipt.h"
+#include "ui/words/quote.h"
+#include "ui/words/receipt.h"
 
 enum store_format store_format_of(const char *path)
 {

@@ -15,7 +15,7 @@
 #include "engine/base/near.h"
 #include "engine/base/visible.h"
 #include "ui/store/store_internal.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 #define LOOK 16384 /* bytes read at both ends */
 

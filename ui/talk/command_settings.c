@@ -11,14 +11,14 @@
 
 #include "engine/base/lookalike.h"
 #include "engine/base/utf8.h"
+#include "ui/look/theme.h"
 #include "ui/options/config_file.h"
 #include "ui/options/setting_check.h"
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/theme_sheet.h"
-#include "ui/term/theme.h"
-#include "ui/text/clean.h"
 #include "ui/text/sheet.h"
+#include "ui/words/clean.h"
 
 /* ---- showing ---- */
 

@@ -9,7 +9,7 @@
 #include "engine/base/utf8.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/talk_internal.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 #define SHOWN_LINES 24 /* of the output; all of it is attached */
 #define SHOWN_BYTES 3000

@@ -8,9 +8,9 @@
 #include "engine/base/numbers.h"
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/command_list.h"
-#include "ui/text/clean.h"
-#include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
+#include "ui/words/clean.h"
+#include "ui/words/receipt.h"
 
 /* ---- figures ---- */
 

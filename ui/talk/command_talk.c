@@ -9,9 +9,9 @@
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/commands.h"
-#include "ui/term/path.h"
-#include "ui/text/clean.h"
 #include "ui/text/sheet.h"
+#include "ui/words/clean.h"
+#include "ui/words/path.h"
 
 bool command_is_busy(struct talk *t)
 {

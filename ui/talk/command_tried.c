@@ -9,7 +9,7 @@
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/command_list.h"
 #include "ui/text/sheet.h"
-#include "ui/text/tried.h"
+#include "ui/words/tried.h"
 
 struct choices {
     struct talk *t;

@@ -9,12 +9,12 @@
 #include "engine/base/lookalike.h"
 #include "engine/base/near.h"
 #include "engine/base/utf8.h"
+#include "ui/look/theme.h"
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/command_settings.h"
 #include "ui/talk/files.h"
-#include "ui/term/path.h"
-#include "ui/term/theme.h"
+#include "ui/words/path.h"
 
 /* Rows without words for questions end before them. */
 #pragma GCC diagnostic push

@@ -14,8 +14,8 @@
 #include "engine/base/numbers.h"
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/commands.h"
-#include "ui/text/clean.h"
 #include "ui/text/sheet.h"
+#include "ui/words/clean.h"
 
 #define MAX_OFFERS 3
 

@@ -14,8 +14,8 @@
 #include "engine/base/numbers.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/too_long.h"
-#include "ui/term/path.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
+#include "ui/words/path.h"
 
 /* "about 38,000 tokens", from the beginning of a text file that is too large to be read; "":
  * not known. */

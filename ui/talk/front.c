@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ui/store/store.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 void front_vsay(const struct talk_front *f, enum talk_say kind, const char *fmt, va_list ap)
 {

@@ -9,7 +9,7 @@
 #include "engine/base/numbers.h"
 #include "engine/base/units.h"
 #include "engine/base/utf8.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 void outbox_free(struct outbox *b)
 {

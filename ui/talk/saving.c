@@ -13,8 +13,8 @@
 
 #include "engine/base/clock.h"
 #include "ui/options/options.h"
-#include "ui/text/quote.h"
 #include "ui/ui.h"
+#include "ui/words/quote.h"
 
 static_assert(UI_STORE_BYTES >= 2 * STORE_MEMORY_BYTES, "a buffer that doubles");
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 #define SECOND_NS ((uint64_t)1000 * 1000 * 1000)
 #define GRACE_NS  (2 * SECOND_NS)  /* between asking to stop and killing */

@@ -10,8 +10,8 @@
 #include "engine/base/numbers.h"
 #include "ui/talk/help_answer.h"
 #include "ui/talk/talk_internal.h"
-#include "ui/text/clean.h"
-#include "ui/text/receipt.h"
+#include "ui/words/clean.h"
+#include "ui/words/receipt.h"
 
 /* ---- the model ---- */
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/term/theme.h"
-#include "ui/text/clean.h"
+#include "ui/look/theme.h"
 #include "ui/text/sheet.h"
+#include "ui/words/clean.h"
 
 #define MAX_THEMES 64
 

@@ -10,8 +10,8 @@
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/talk_internal.h"
 #include "ui/talk/tokens.h"
-#include "ui/text/receipt.h"
 #include "ui/text/sheet.h"
+#include "ui/words/receipt.h"
 
 #define CTX_STEP   1024 /* a context that is offered is a multiple of it */
 #define MIN_ANSWER 512  /* tokens that it leaves for the answer */

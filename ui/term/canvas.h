@@ -21,8 +21,8 @@
 #include <wchar.h>
 
 #include "engine/memwall.h"
-#include "ui/term/cluster.h"
-#include "ui/term/role.h"
+#include "ui/look/role.h"
+#include "ui/words/cluster.h"
 
 struct canvas_target;
 

@@ -16,7 +16,7 @@
 
 #include "engine/base/folder.h"
 #include "engine/base/small_file.h"
-#include "ui/term/path.h"
+#include "ui/words/path.h"
 
 struct history {
     char *path;

@@ -7,8 +7,8 @@
 #ifndef MEMWALL_UI_TERM_INK_H
 #define MEMWALL_UI_TERM_INK_H
 
+#include "ui/look/theme.h"
 #include "ui/term/canvas.h"
-#include "ui/term/theme.h"
 
 struct ink {
     enum ui_colors colors; /* of the terminal, limited by the options */

@@ -5,7 +5,6 @@ libui_a_SOURCES += \
 	ui/term/canvas.c ui/term/canvas.h \
 	ui/term/capability.c ui/term/capability.h \
 	ui/term/catch.c ui/term/catch.h \
-	ui/term/cluster.c ui/term/cluster.h \
 	ui/term/direct.c ui/term/direct.h \
 	ui/term/edit.c ui/term/edit.h \
 	ui/term/fatal.c ui/term/fatal.h \
@@ -16,18 +15,7 @@ libui_a_SOURCES += \
 	ui/term/key_unit.c ui/term/key_unit.h \
 	ui/term/keys.c ui/term/keys.h \
 	ui/term/modes.c ui/term/modes.h \
-	ui/term/path.c ui/term/path.h \
-	ui/term/role.c ui/term/role.h \
 	ui/term/screen.c ui/term/screen.h \
 	ui/term/sgr.c ui/term/sgr.h \
 	ui/term/term.c ui/term/term.h \
-	ui/term/theme.c ui/term/theme.h \
 	ui/term/window.c ui/term/window.h
-
-# The themes that come with the program are compiled in from their files.
-nodist_libui_a_SOURCES = ui/term/theme_text.c
-CLEANFILES += ui/term/theme_text.c
-EXTRA_DIST += ui/term/theme_text.awk
-ui/term/theme_text.c: $(THEMES) ui/term/theme_text.awk
-	$(AM_V_GEN)$(MKDIR_P) ui/term && cd $(srcdir) && \
-	  $(AWK) -f ui/term/theme_text.awk $(THEMES) > $(abs_builddir)/ui/term/theme_text.c

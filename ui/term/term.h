@@ -20,9 +20,9 @@
 #include <stdio.h>
 
 #include "engine/memwall.h"
+#include "ui/look/theme.h"
 #include "ui/term/canvas.h"
 #include "ui/term/keys.h"
-#include "ui/term/theme.h"
 #include "ui/ui.h"
 
 struct term;

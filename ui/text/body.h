@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ui/term/role.h"
+#include "ui/look/role.h"
 #include "ui/text/rich.h"
 #include "ui/text/segment.h"
 

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/term/cluster.h"
-#include "ui/text/clean.h"
 #include "ui/text/highlight.h"
+#include "ui/words/clean.h"
+#include "ui/words/cluster.h"
 
 #define LABEL_WIDTH 40 /* columns of the label and of the line below */
 

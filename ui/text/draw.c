@@ -6,8 +6,8 @@
 
 #include "engine/base/utf8.h"
 #include "ui/term/canvas.h"
-#include "ui/term/cluster.h"
 #include "ui/text/transcript_internal.h"
+#include "ui/words/cluster.h"
 
 #define BAR_WIDTH 16
 

@@ -6,8 +6,8 @@
 #include <utf8proc.h>
 
 #include "engine/base/utf8.h"
-#include "ui/text/clean.h"
 #include "ui/text/transcript_internal.h"
+#include "ui/words/clean.h"
 
 /* Text in which matches are counted: less than 10 ms. */
 #define COUNT_BYTES ((size_t)2 << 20)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ui/term/role.h"
+#include "ui/look/role.h"
 
 /* Returns the language of a fence's label ("python", "C++", "{.rust}"); 0: unknown. */
 uint8_t highlight_language(const char *label, size_t n);

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-#include "ui/text/clean.h"
 #include "ui/text/rich.h"
+#include "ui/words/clean.h"
 
 struct inlines {
     struct rich *r;

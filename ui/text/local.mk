@@ -1,7 +1,6 @@
 # ui/text: text on the screen: cleaned, wrapped, as Markdown, selected, scrolled.
 libui_a_SOURCES += \
 	ui/text/body.c ui/text/body.h \
-	ui/text/clean.c ui/text/clean.h \
 	ui/text/codeblock.c ui/text/codeblock.h \
 	ui/text/codecopy.c \
 	ui/text/copy.c ui/text/copy.h \
@@ -11,14 +10,11 @@ libui_a_SOURCES += \
 	ui/text/highlight.c ui/text/highlight.h \
 	ui/text/inline.c ui/text/inline.h \
 	ui/text/markdown.c ui/text/markdown.h \
-	ui/text/quote.c ui/text/quote.h \
-	ui/text/receipt.c ui/text/receipt.h \
 	ui/text/rich.c ui/text/rich.h \
 	ui/text/segment.c ui/text/segment.h \
 	ui/text/select.c \
 	ui/text/sheet.c ui/text/sheet.h \
 	ui/text/table.c ui/text/table.h \
-	ui/text/tried.c ui/text/tried.h \
 	ui/text/transcript.c ui/text/transcript.h \
 	ui/text/transcript_internal.h \
 	ui/text/view.c \

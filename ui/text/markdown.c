@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/term/cluster.h"
 #include "ui/text/codeblock.h"
 #include "ui/text/entity.h"
 #include "ui/text/highlight.h"
 #include "ui/text/inline.h"
 #include "ui/text/table.h"
+#include "ui/words/cluster.h"
 
 #define MAX_TEXT  (16 * SEGMENT_MAX)
 #define MAX_LINES (4 * SEGMENT_MAX)

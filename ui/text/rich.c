@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/term/cluster.h"
+#include "ui/words/cluster.h"
 
 /* Make room for n_more elements of size bytes in the array *items.  Sizes fit 32 bits. */
 static bool grow(struct rich *r, void *items, uint32_t n, uint32_t n_more, uint32_t *room,

@@ -18,9 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ui/term/role.h"
-#include "ui/text/clean.h"
+#include "ui/look/role.h"
 #include "ui/text/wrap.h"
+#include "ui/words/clean.h"
 
 enum rich_kind {
     RICH_SAME,  /* bytes of the source */

@@ -8,10 +8,10 @@
 #include <utf8proc.h>
 
 #include "engine/base/utf8.h"
-#include "ui/term/cluster.h"
-#include "ui/text/clean.h"
 #include "ui/text/markdown.h"
 #include "ui/text/transcript_internal.h"
+#include "ui/words/clean.h"
+#include "ui/words/cluster.h"
 
 /* ---- from the pane to the text ---- */
 

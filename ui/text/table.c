@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/term/cluster.h"
+#include "ui/words/cluster.h"
 
 struct grid {
     const struct table *t;

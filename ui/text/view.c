@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "engine/base/numbers.h"
-#include "ui/term/cluster.h"
-#include "ui/text/receipt.h"
 #include "ui/text/transcript_internal.h"
+#include "ui/words/cluster.h"
+#include "ui/words/receipt.h"
 
 /* ---- parts ---- */
 

@@ -6,7 +6,7 @@
 #include <wchar.h>
 #include <wctype.h>
 
-#include "ui/term/cluster.h"
+#include "ui/words/cluster.h"
 
 /* The last place where the current row can be broken: the row ends at end, the next one begins
  * at next. */

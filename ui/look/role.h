@@ -5,8 +5,8 @@
  * RGB, 256 colours, 16, or attributes alone.  Only themes name colours, and golden tests
  * compare roles.
  */
-#ifndef MEMWALL_UI_TERM_ROLE_H
-#define MEMWALL_UI_TERM_ROLE_H
+#ifndef MEMWALL_UI_LOOK_ROLE_H
+#define MEMWALL_UI_LOOK_ROLE_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "ui/term/path.h"
+#include "ui/words/path.h"
 
 #include <sys/stat.h>
 

@@ -1,7 +1,7 @@
 # Theme files in, a C table of their names and texts out.
 BEGIN {
     print "/* Made from share/themes. */"
-    print "#include \"config.h\"\n\n#include <stddef.h>\n\n#include \"ui/term/theme.h\"\n"
+    print "#include \"config.h\"\n\n#include <stddef.h>\n\n#include \"ui/look/theme.h\"\n"
     print "const struct theme_text theme_texts[] = {"
 }
 FNR == 1 {

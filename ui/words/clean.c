@@ -3,12 +3,12 @@
  * Adjacent unchanged characters are passed on as one piece, so plain text costs one call of
  * the sink.
  *
- * Widths come from wcwidth (ui/term/cluster.h).  The column is only needed for tabs and uses
+ * Widths come from wcwidth (ui/words/cluster.h).  The column is only needed for tabs and uses
  * the same clusters.
  */
 #include "config.h"
 
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 #include <stdio.h>
 #include <string.h>

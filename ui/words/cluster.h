@@ -10,8 +10,8 @@
  * Control characters and invalid UTF-8 are shown as U+FFFD, so a cluster is always safe to
  * draw.
  */
-#ifndef MEMWALL_UI_TERM_CLUSTER_H
-#define MEMWALL_UI_TERM_CLUSTER_H
+#ifndef MEMWALL_UI_WORDS_CLUSTER_H
+#define MEMWALL_UI_WORDS_CLUSTER_H
 
 #include <stddef.h>
 #include <wchar.h>

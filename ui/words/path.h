@@ -1,8 +1,8 @@
 /*
  * path.h - paths as users type them.
  */
-#ifndef MEMWALL_UI_TERM_PATH_H
-#define MEMWALL_UI_TERM_PATH_H
+#ifndef MEMWALL_UI_WORDS_PATH_H
+#define MEMWALL_UI_WORDS_PATH_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "ui/term/role.h"
+#include "ui/look/role.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  * and characters that XML forbids become U+FFFD, and invisible formatting characters are
  * removed.
  */
-#ifndef MEMWALL_UI_CHART_MARKUP_H
-#define MEMWALL_UI_CHART_MARKUP_H
+#ifndef MEMWALL_UI_WORDS_MARKUP_H
+#define MEMWALL_UI_WORDS_MARKUP_H
 
 #include <stdarg.h>
 #include <stddef.h>

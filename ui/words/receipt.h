@@ -4,8 +4,8 @@
  * Memory sizes are in KiB, MiB and GiB, disk traffic in kB, MB and GB.  Figures come from the
  * counters; an estimate begins with "about".  ascii: use ASCII characters only.
  */
-#ifndef MEMWALL_UI_TEXT_RECEIPT_H
-#define MEMWALL_UI_TEXT_RECEIPT_H
+#ifndef MEMWALL_UI_WORDS_RECEIPT_H
+#define MEMWALL_UI_WORDS_RECEIPT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,8 +43,8 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, double promis
 char *receipt_cost(char *buf, size_t n, const struct mw_cost *c, int columns);
 
 /* "prompt 24 % · 43 s left · 512 of 2,140 tokens · 38 tok/s", the most useful part first, since
- * the last ones may not fit.  elapsed_ns since
- * the prompt was begun; 0 of total is allowed.  *share: 0 to 1, for a bar. */
+ * the last ones may not fit.  elapsed_ns is counted from the start of the prompt; a total of 0 is
+ * allowed.  *share: 0 to 1, for a bar. */
 char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64_t elapsed_ns,
                       bool ascii, double *share);
 

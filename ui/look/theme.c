@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "ui/term/theme.h"
+#include "ui/look/theme.h"
 
 #include <errno.h>
 #include <stdio.h>

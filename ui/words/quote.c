@@ -1,13 +1,13 @@
 #include "config.h"
 
-#include "ui/text/quote.h"
+#include "ui/words/quote.h"
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "engine/base/utf8.h"
-#include "ui/text/clean.h"
+#include "ui/words/clean.h"
 
 #define NAME_ROOM 4096
 

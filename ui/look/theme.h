@@ -24,16 +24,16 @@
  * 100 kB with nord.
  * "auto" is dark or light, as the background of the terminal is (background.h).
  */
-#ifndef MEMWALL_UI_TERM_THEME_H
-#define MEMWALL_UI_TERM_THEME_H
+#ifndef MEMWALL_UI_LOOK_THEME_H
+#define MEMWALL_UI_LOOK_THEME_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "engine/memwall.h"
-#include "ui/term/path.h"
-#include "ui/term/role.h"
+#include "ui/look/role.h"
+#include "ui/words/path.h"
 
 enum ui_colors { UI_COLOR_NONE, UI_COLOR_16, UI_COLOR_256, UI_COLOR_RGB };
 

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "ui/text/receipt.h"
+#include "ui/words/receipt.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * zero-width joiner and is 2 wide, or if it is the second of a pair of regional indicators. */
 #include "config.h"
 
-#include "ui/term/cluster.h"
+#include "ui/words/cluster.h"
 
 #include <stdbool.h>
 #include <stdint.h>

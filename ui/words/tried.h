@@ -7,8 +7,8 @@
  *
  * With two more columns for a mark, a row fits a sheet on a screen of 80 columns.
  */
-#ifndef MEMWALL_UI_TEXT_TRIED_H
-#define MEMWALL_UI_TEXT_TRIED_H
+#ifndef MEMWALL_UI_WORDS_TRIED_H
+#define MEMWALL_UI_WORDS_TRIED_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "ui/text/tried.h"
+#include "ui/words/tried.h"
 
 #include <stdio.h>
 #include <string.h>

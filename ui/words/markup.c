@@ -1,7 +1,7 @@
 /* See markup.h. */
 #include "config.h"
 
-#include "ui/chart/markup.h"
+#include "ui/words/markup.h"
 
 #include <stdarg.h>
 #include <stdint.h>

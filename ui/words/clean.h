@@ -17,8 +17,8 @@
  *
  * The cleaner is a stream: pieces may end anywhere, also inside a character.
  */
-#ifndef MEMWALL_UI_TEXT_CLEAN_H
-#define MEMWALL_UI_TEXT_CLEAN_H
+#ifndef MEMWALL_UI_WORDS_CLEAN_H
+#define MEMWALL_UI_WORDS_CLEAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
