@@ -43,8 +43,14 @@ RANK = {
     },
 }
 # Headers outside the rooms, and the only rooms that may include them (None: every room).
-FACES = {"engine/memwall.h": {"session", "hub"}, "ui/ui.h": None, "src/command.h": None,
-         "src/settings.h": {"measure", "commands"}}
+FACES = {"engine/memwall.h": {"session", "hub"}, "ui/ui.h": {"pick", "talk", "app"},
+         "src/command.h": None, "src/settings.h": {"measure", "commands"}}
+# The rooms of ui that know no terminal.  src/ may include all of their headers.
+SHARED = {"words", "look", "options"}
+# The headers of other rooms of ui that src/ may include: the screen, and parts of it that print.
+UI_PUBLIC = {"ui/ui.h", "ui/chart/chart.h", "ui/dash/dash.h", "ui/dash/player.h",
+             "ui/engine/local.h", "ui/store/store.h", "ui/talk/commands.h",
+             "ui/talk/help_answer.h"}
 # Public headers are memwall.h, those of api/, and these, which describe plain data or a separate
 # service.  Only these and base/ come with a public header.
 PUBLIC = {
@@ -167,6 +173,20 @@ class Tree(unittest.TestCase):
     def test_ui_does_not_include_src(self):
         self.none([f"{f}: {i}" for f in files("ui") for i in includes(f)
                    if i.startswith("src/")])
+
+    def test_src_includes_shared_rooms_and_public_headers_of_ui(self):
+        used = {i for f in files("src") for i in includes(f) if i.startswith("ui/")}
+        self.none([i for i in sorted(used)
+                   if i not in UI_PUBLIC and i.split("/")[1] not in SHARED])
+        self.assertEqual(set(), UI_PUBLIC - used, "src/ does not use them; remove them")
+
+    def test_shared_rooms_know_no_terminal(self):
+        rooms = [f"ui/{room}" for room in sorted(SHARED)]
+        self.none([f"{f}: {i}" for f in files(*rooms) for i in includes(f)
+                   if i.startswith("ui/") and i.split("/")[1] not in SHARED] +
+                  [f"{f}: <{i}>" for f in files(*rooms)
+                   for i in re.findall(r"^\s*#\s*include\s+<((?:n?curses|term|readline)[^>]*)>",
+                                       read(f), flags=re.M)])
 
     def test_rooms_include_only_rooms_below_them(self):
         bad = []

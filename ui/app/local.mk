@@ -18,4 +18,5 @@ libui_a_SOURCES += \
 	ui/app/replay.c \
 	ui/app/sides.c \
 	ui/app/status.c ui/app/status.h \
+	ui/app/terminal.c \
 	ui/app/tour.c ui/app/tour.h

@@ -22,8 +22,8 @@
 #include <stdio.h>
 
 #include "ui/chart/ticks.h"
+#include "ui/options/appearance.h"
 #include "ui/term/canvas.h"
-#include "ui/ui.h"
 
 struct chart_axis {
     const char *label;  /* "memory budget"; NULL: none */

@@ -14,7 +14,7 @@
 
 #include "engine/memwall.h"
 #include "ui/dash/panels.h"
-#include "ui/ui.h"
+#include "ui/options/appearance.h"
 
 #define DASH_TOKENS       512
 #define DASH_SECONDS      512

@@ -1,5 +1,7 @@
 # ui/options: everything that can be set: the table, values, the configuration file.
+# src includes it, too.
 libui_a_SOURCES += \
+	ui/options/appearance.h \
 	ui/options/config_file.c ui/options/config_file.h \
 	ui/options/kept.c ui/options/kept.h \
 	ui/options/options.c ui/options/options.h \

@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 #include "engine/memwall.h"
+#include "ui/options/appearance.h"
 #include "ui/options/subcommands.h"
-#include "ui/ui.h"
 
 enum option_id {
     OPT_MODEL,

@@ -7,6 +7,7 @@
 #include "ui/dash/explain.h"
 #include "ui/talk/commands.h"
 #include "ui/talk/help.h"
+#include "ui/ui.h"
 
 static void add(struct help_list *l, const struct help_entry *entry)
 {

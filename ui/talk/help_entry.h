@@ -12,6 +12,8 @@
 
 #include "ui/options/options.h"
 
+struct ui_subcommand;
+
 enum help_kind { HELP_SLASH, HELP_OPTION, HELP_KEY, HELP_NOTE, HELP_SUBCOMMAND };
 
 struct help_entry {

@@ -21,9 +21,9 @@
 
 #include "engine/memwall.h"
 #include "ui/look/theme.h"
+#include "ui/options/appearance.h"
 #include "ui/term/canvas.h"
 #include "ui/term/keys.h"
-#include "ui/ui.h"
 
 struct term;
 

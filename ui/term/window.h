@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "ui/ui.h"
+#include "ui/options/appearance.h"
 
 /* Does a terminal of this name (TERM) take these sequences, or drop them? */
 bool window_is_known(const char *term);
