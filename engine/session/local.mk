@@ -22,7 +22,9 @@ libengine_a_SOURCES += \
 	engine/session/answer.c engine/session/answer.h \
 	engine/session/events.c engine/session/events.h \
 	engine/session/settings.c engine/session/settings.h \
-	engine/session/chat.c \
+	engine/session/chat.c engine/session/chat_internal.h \
+	engine/session/chat_queue.c engine/session/chat_thread.c \
+	engine/session/chat_options.c engine/session/chat_cost.c \
 	engine/session/cost_basis.c \
 	engine/session/prompt_cost.c engine/session/prompt_cost.h \
 	engine/session/vocab.c engine/session/vocab.h \

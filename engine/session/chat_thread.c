@@ -1,0 +1,162 @@
+/* The engine thread: loads the model, then runs one command after the other. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "engine/session/chat_internal.h"
+
+static void post_error(struct mw_chat *c, const struct err *e)
+{
+    events_post(c->events, &(struct mw_event){ .kind = MW_EVENT_ERROR, .err = *e });
+}
+
+void chat_set_session(struct mw_chat *c, struct mw_session *s)
+{
+    pthread_mutex_lock(&c->lock);
+    c->session = s;
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void do_answer(struct mw_chat *c, bool is_continued)
+{
+    c->answerer.session = c->session;
+    c->answerer.change = chat_change_now;
+    c->answerer.change_ctx = c;
+    answer_run(&c->answerer, is_continued);
+}
+
+static void do_send(struct mw_chat *c, struct chat_command *command)
+{
+    struct answerer *a = &c->answerer;
+    struct err e = ERR_INIT;
+
+    if (command->is_cancelled) {
+        events_post(c->events, &(struct mw_event){ .kind = MW_EVENT_DONE,
+                                                   .receipt.done = MW_DONE_CANCELLED,
+                                                   .err = ERR_INIT });
+        return;
+    }
+    if (conversation_add(&c->conversation, CHAT_USER, command->text, command->len, &e) ==
+        NULL) {
+        post_error(c, &e);
+        return;
+    }
+    free(command->text); /* the conversation has a copy */
+    command->text = NULL;
+    if (command->n > 0)
+        a->n_predict = (uint32_t)command->n;
+    do_answer(c, false);
+    a->n_predict = c->settings.o.n_predict;
+}
+
+static void do_continue(struct mw_chat *c)
+{
+    struct err e = ERR_INIT;
+    struct conversation *v = &c->conversation;
+
+    if (v->n_turn == 0 || conversation_ends_aside(v)) {
+        err_set(&e, ERR_ARGUMENT, "there is nothing to continue");
+        post_error(c, &e);
+    } else {
+        do_answer(c, v->turns[v->n_turn - 1].role == CHAT_ASSISTANT);
+    }
+}
+
+static void do_retry(struct mw_chat *c)
+{
+    struct err e = ERR_INIT;
+    struct conversation *v = &c->conversation;
+
+    if (v->n_turn > 0 && v->turns[v->n_turn - 1].role == CHAT_ASSISTANT &&
+        !conversation_ends_aside(v))
+        conversation_cut(v, v->n_turn - 1);
+    if (v->n_turn == 0 || conversation_ends_aside(v)) {
+        err_set(&e, ERR_ARGUMENT, "there is no answer to make again");
+        post_error(c, &e);
+    } else {
+        do_answer(c, false);
+    }
+}
+
+static void run_command(struct mw_chat *c, struct chat_command *command)
+{
+    struct err e = ERR_INIT;
+
+    if (c->session == NULL && command->kind != DO_SET && command->kind != DO_RESTORE) {
+        err_set(&e, ERR_BUDGET, "no model is loaded");
+        post_error(c, &e);
+        return;
+    }
+    switch (command->kind) {
+    case DO_SEND: do_send(c, command); break;
+    case DO_CONTINUE: do_continue(c); break;
+    case DO_RETRY: do_retry(c); break;
+    case DO_ASIDE:
+        if (conversation_add_aside(&c->conversation, &e) != 0)
+            post_error(c, &e);
+        break;
+    case DO_REWIND: conversation_rewind(&c->conversation, command->n); break;
+    case DO_STASH:
+        conversation_stash(&c->conversation, command->n, command->turns, command->room);
+        command->turns = NULL;
+        break;
+    case DO_UNSTASH: conversation_unstash(&c->conversation); break;
+    case DO_RESTORE: {
+        struct conversation old = c->conversation;
+
+        c->conversation = command->restored;
+        c->conversation.system = old.system;
+        command->restored = old; /* freed with the command */
+        break;
+    }
+    case DO_SET: chat_do_set(c, command); break;
+    }
+}
+
+static void load(struct mw_chat *c)
+{
+    struct err e = ERR_INIT;
+    struct answerer answerer;
+    struct mw_session *s;
+
+    if (session_open(&s, c->m, &c->settings.o.engine, &c->quits, &c->cancel, &e) != 0) {
+        post_error(c, &e);
+        return;
+    }
+    chat_set_session(c, s);
+    /* The stream already reads the first blocks while the tokenizer is built. */
+    if (chat_prepare_answerer(c, &c->settings.o, &answerer, &e) != 0) {
+        chat_set_session(c, NULL);
+        mw_session_close(s);
+        post_error(c, &e);
+        return;
+    }
+    chat_take_answerer(c, &answerer);
+    chat_post_plan(c, MW_EVENT_READY);
+    chat_post_notice(c, mw_model_notice(c->m)); /* what the vocabulary's file leaves open */
+    chat_post_notice(c, mw_products_notice(c->m, &c->settings.o.engine));
+    chat_post_format_notice(c);
+}
+
+void *chat_thread(void *ctx)
+{
+    struct mw_chat *c = ctx;
+    struct chat_command *command;
+    struct mw_session *session;
+
+    load(c);
+    while ((command = chat_take_command(c)) != NULL) {
+        run_command(c, command);
+        chat_look_ahead(c);
+        chat_command_free(command);
+    }
+    /* Close on this thread: closing waits for reads in flight. */
+    session = c->session;
+    chat_set_session(c, NULL);
+    mw_session_close(session);
+    pthread_mutex_lock(&c->lock);
+    c->is_over = true;
+    pthread_cond_broadcast(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
