@@ -19,7 +19,9 @@ libengine_a_SOURCES += \
 	engine/session/copies.c engine/session/copies.h \
 	engine/session/sampler.c engine/session/sampler.h \
 	engine/session/conversation.c engine/session/conversation.h \
-	engine/session/answer.c engine/session/answer.h \
+	engine/session/answer.c engine/session/answer.h engine/session/answer_internal.h \
+	engine/session/answer_prompt.c engine/session/answer_resume.c \
+	engine/session/answer_text.c engine/session/answer_end.c \
 	engine/session/events.c engine/session/events.h \
 	engine/session/settings.c engine/session/settings.h \
 	engine/session/chat.c engine/session/chat_internal.h \
