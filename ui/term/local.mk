@@ -17,5 +17,6 @@ libui_a_SOURCES += \
 	ui/term/modes.c ui/term/modes.h \
 	ui/term/screen.c ui/term/screen.h \
 	ui/term/sgr.c ui/term/sgr.h \
-	ui/term/term.c ui/term/term.h \
+	ui/term/term.c ui/term/term.h ui/term/term_internal.h \
+	ui/term/term_curses.c ui/term/term_leave.c ui/term/term_theme.c \
 	ui/term/window.c ui/term/window.h
