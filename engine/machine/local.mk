@@ -6,7 +6,8 @@ libengine_a_SOURCES += \
 	engine/machine/pagecache.c engine/machine/pagecache.h \
 	engine/machine/cgroup.c engine/machine/cgroup.h \
 	engine/machine/machine.c engine/machine/machine.h \
-	engine/machine/probe.c engine/machine/probe.h \
+	engine/machine/probe.c engine/machine/probe.h engine/machine/probe_internal.h \
+	engine/machine/probe_disk.c engine/machine/probe_memory.c \
 	engine/machine/slices.c engine/machine/slices.h \
 	engine/machine/load.c engine/machine/load.h \
 	engine/machine/load_meter.c engine/machine/load_meter.h \
