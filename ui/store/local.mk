@@ -12,4 +12,5 @@ libui_a_SOURCES += \
 	ui/store/store_other.c \
 	ui/store/store_others.c \
 	ui/store/store_read.c \
-	ui/store/store_rescue.c
+	ui/store/store_rescue.c \
+	ui/store/store_write.c

@@ -1,7 +1,7 @@
 /*
- * store_internal.h - shared by the file (store.c), items (store_items.c), reading
- * (store_read.c), damaged files (store_rescue.c), lists of chats (store_list.c), their names
- * (store_name.c) and export (store_export.c).
+ * store_internal.h - shared by the file (store.c), writing (store_write.c), items
+ * (store_items.c), reading (store_read.c), damaged files (store_rescue.c), lists of chats
+ * (store_list.c), their names (store_name.c) and export (store_export.c).
  *
  *     file      head line │ lines … │ open line of the answer
  *     out                                           │ bytes not written yet
@@ -139,7 +139,7 @@ void store_apply_other(struct store *s, const struct chatline *l, uint64_t offse
 /* Only the first n messages are left. */
 void store_keep_others(struct store *s, uint64_t n);
 
-/* ---- store.c ---- */
+/* ---- store_write.c ---- */
 
 /* End the open line of an answer that goes on with another line. */
 void store_close_line(struct store *s);
@@ -147,12 +147,16 @@ void store_close_line(struct store *s);
 void store_print_figures(struct store *s, const struct mw_receipt *r, uint64_t context);
 /* Add how an answer was cut. */
 void store_print_cut(struct store *s, const struct store_end *end);
+void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t context);
 
+/* ---- store.c ---- */
+
+/* "2026-08-01T12:00:00Z", or "20260801-120000" as a sortable name */
+void store_now(char buf[32], bool as_name);
 struct store *store_blank(struct err *e); /* without file and items; NULL with *e */
 void store_drop(struct store *s);         /* s may be NULL */
 void store_print_head(struct store *s);
 void store_print_settings(struct store *s);
-void store_print_receipt(struct store *s, const struct mw_receipt *r, uint64_t context);
 /* Create a file for s: at path if it does not exist (NULL: not tried), else in s->dir with a
  * name made from the time. */
 int store_make_file(struct store *s, const char *path, struct err *e);
