@@ -9,13 +9,6 @@
  * The text is copied as a whole only if it is broken UTF-8.  Words repeat, so a small table
  * of pieces makes English three times faster.  Each encoder has its own table, so threads can
  * share a tokenizer.
- *
- * An encoder that receives text in pieces keeps the text that is not encoded yet.  It cuts it
- * where the ids before and after the cut do not depend on each other:
- *
- *     pending   ... the quick brown| fox <start_of  ...
- *                                  cut   ^ closer to the end than the longest added token:
- *                                          undecided until more text arrives
  */
 #include "config.h"
 
@@ -25,9 +18,9 @@
 
 #include "engine/base/utf8.h"
 #include "engine/text/bpe.h"
+#include "engine/text/encode_internal.h"
 #include "engine/text/nfc.h"
 #include "engine/text/split.h"
-#include "engine/text/tokenizer_internal.h"
 
 #define BLOCK "\xe2\x96\x81" /* U+2581 */
 
@@ -41,29 +34,6 @@ struct seen {
     uint8_t len, n;
     char text[SEEN_TEXT];
     uint32_t id[SEEN_IDS];
-};
-
-/* The position of a text, which decides whether a space is inserted before it. */
-enum begins { AT_START, AT_SEGMENT, INSIDE };
-
-struct encoder {
-    const struct tokenizer *t;
-    struct ids *out;
-    struct bpe bpe;
-    struct arena table;
-    struct seen *seen; /* [SEEN_SLOTS] or NULL */
-    size_t per_byte;   /* maximum symbols per byte: 3 if U+2581 is not a token */
-
-    /* State of a text that comes in pieces. */
-    bool parse_special;
-    bool may_be_token;  /* a text without a piece is complete, so it may be one token */
-    bool ends_unknown;  /* the last id of the segment is the unknown token */
-    enum begins begins; /* position of the pending text */
-    size_t run_max;     /* limit of text without a cut; 0: no limit */
-    size_t longest;     /* bytes of the longest added token */
-    uint64_t offset;    /* offset of pending in the text */
-    char *pending;
-    size_t n, room;
 };
 
 static struct seen *seen_slot(const struct encoder *x, const char *text, size_t len)
@@ -110,10 +80,11 @@ static int refuse_bytes(const char *bytes, size_t n, struct err *e)
 
     for (size_t i = 0; i < n && i < 4; i++)
         snprintf(hex + 3 * i, 4, " %02x", (unsigned char)bytes[i]);
-    return err_set(e, ERR_UNSUPPORTED,
-                   "the vocabulary has no token for the character with the byte%s%s of the text, "
-                   "and no unknown token; leave the character out",
-                   n > 1 ? "s" : "", hex);
+    return err_set(
+        e, ERR_UNSUPPORTED,
+        "the vocabulary has no token for the character with the byte%s%s of the text, "
+        "and no unknown token; leave the character out",
+        n > 1 ? "s" : "", hex);
 }
 
 static bool has_bytes(const struct tokenizer *t, const char *bytes, size_t n)
@@ -219,8 +190,8 @@ static bool wants_prefix(const struct tokenizer *t, const char *text, size_t len
         return false;
     if (begins == INSIDE || (info->prefix_scheme == PREFIX_FIRST && begins != AT_START))
         return false;
-    return !info->prefix_unless_space ||
-           (text[0] != ' ' && (info->model == VOCAB_BPE_BYTES || !begins_with_block(text, len)));
+    return !info->prefix_unless_space || (text[0] != ' ' && (info->model == VOCAB_BPE_BYTES ||
+                                                             !begins_with_block(text, len)));
 }
 
 static int encode_chars(struct encoder *x, const char *text, size_t len, enum begins begins,
@@ -470,7 +441,7 @@ static size_t strip_start(const char *text, size_t from, size_t to)
     return from;
 }
 
-static const struct added *added_of(const struct encoder *x)
+const struct added *encoder_added(const struct encoder *x)
 {
     return x->parse_special ? &x->t->all : &x->t->plain;
 }
@@ -479,7 +450,7 @@ static int encode_all(struct encoder *x, const char *text, size_t len, enum begi
                       struct err *e)
 {
     const struct tokenizer *t = x->t;
-    const struct added *added = added_of(x);
+    const struct added *added = encoder_added(x);
     size_t from = 0, at, n;
     uint32_t id;
 
@@ -500,9 +471,8 @@ static int encode_all(struct encoder *x, const char *text, size_t len, enum begi
     return encode_segment(x, text + from, len - from, from == 0 ? begins : AT_SEGMENT, e);
 }
 
-/* The same for text that may be broken UTF-8. */
-static int encode_repaired(struct encoder *x, const char *text, size_t len, enum begins begins,
-                           struct err *e)
+int encoder_encode(struct encoder *x, const char *text, size_t len, enum begins begins,
+                   struct err *e)
 {
     char *copy;
     size_t n;
@@ -520,8 +490,8 @@ static int encode_repaired(struct encoder *x, const char *text, size_t len, enum
     return rc;
 }
 
-static int start(struct encoder *x, const struct tokenizer *t, bool parse_special,
-                 bool has_table, struct err *e)
+int encoder_start(struct encoder *x, const struct tokenizer *t, bool parse_special,
+                  bool has_table, struct err *e)
 {
     size_t bytes = SEEN_SLOTS * sizeof *x->seen;
 
@@ -536,7 +506,7 @@ static int start(struct encoder *x, const struct tokenizer *t, bool parse_specia
     return x->seen != NULL ? 0 : -1;
 }
 
-static void finish(struct encoder *x)
+void encoder_finish(struct encoder *x)
 {
     bpe_free(&x->bpe);
     arena_unmap(&x->table);
@@ -548,12 +518,12 @@ static int encode(const struct tokenizer *t, const char *text, size_t len, bool 
 {
     struct encoder x;
     size_t before = out->n;
-    int rc = start(&x, t, parse_special, len >= SEEN_FROM, e);
+    int rc = encoder_start(&x, t, parse_special, len >= SEEN_FROM, e);
 
     x.out = out;
     if (rc == 0)
-        rc = encode_repaired(&x, text, len, begins, e);
-    finish(&x);
+        rc = encoder_encode(&x, text, len, begins, e);
+    encoder_finish(&x);
     if (rc != 0)
         out->n = before;
     return rc;
@@ -563,217 +533,6 @@ int tokenizer_encode(const struct tokenizer *t, const char *text, size_t len,
                      bool parse_special, bool is_start, struct ids *out, struct err *e)
 {
     return encode(t, text, len, parse_special, is_start ? AT_START : AT_SEGMENT, out, e);
-}
-
-/* ---- text that comes in pieces ---- */
-
-int encoder_new(struct encoder **out, const struct tokenizer *t, bool parse_special,
-                size_t run_max, struct err *e)
-{
-    struct encoder *x = malloc(sizeof *x);
-    const struct added *added;
-
-    *out = NULL;
-    if (x == NULL)
-        return err_memory(e, "reading a text");
-    if (start(x, t, parse_special, true, e) != 0) {
-        encoder_free(x);
-        return -1;
-    }
-    x->run_max = run_max;
-    added = added_of(x);
-    for (uint32_t i = 0; i < added->n; i++) {
-        size_t len;
-
-        token_text(t, added->id[i], &len);
-        x->longest = len > x->longest ? len : x->longest;
-    }
-    *out = x;
-    return 0;
-}
-
-void encoder_free(struct encoder *x)
-{
-    if (x == NULL)
-        return;
-    finish(x);
-    free(x);
-}
-
-/* Returns the character that ends before text[at], or UTF8_BAD if none does. */
-static uint32_t char_before(const char *text, size_t at)
-{
-    size_t from = utf8_start(text, at > 4 ? at - 4 : 0, at - 1);
-    uint32_t cp;
-
-    return utf8_decode(text + from, at - from, &cp) == at - from && cp < UTF8_SHORT ? cp
-                                                                                    : UTF8_BAD;
-}
-
-static bool is_ascii_word(uint32_t cp)
-{
-    return (cp >= '0' && cp <= '9') || (cp >= 'A' && cp <= 'Z') || (cp >= 'a' && cp <= 'z');
-}
-
-/* Returns true for letters of scripts without spaces: kana, Chinese characters and Hangul that
- * normalisation does not change. */
-static bool is_dense_letter(uint32_t cp)
-{
-    return (cp >= 0x3041 && cp <= 0x3096) || (cp >= 0x30a1 && cp <= 0x30fa) ||
-           (cp >= 0x4e00 && cp <= 0x9fa5) || (cp >= 0xac00 && cp <= 0xd7a3);
-}
-
-/*
- * Returns true if every published pattern (split.c) ends a piece between these two characters
- * in any text.  No pattern has a blank inside a piece after anything but white
- * space, and none continues a word or number with punctuation other than an apostrophe.  No
- * pattern looks back, and only the rules for white space look ahead.  Normalisation never
- * joins these two characters.
- */
-static bool is_seam_of_patterns(uint32_t before, uint32_t after)
-{
-    if (after == ' ' || after == '\t')
-        return true;
-    if (!is_ascii_word(before) && !is_dense_letter(before))
-        return false;
-    return (after < 0x80 && after != '\'' && !is_ascii_word(after)) || after == 0x3001 ||
-           after == 0x3002 || after == 0xff0c;
-}
-
-static bool is_seam_of_bytes(const struct tokenizer *t, const char *text, size_t at,
-                             uint32_t before, uint32_t after)
-{
-    bool is_cut = is_seam_of_patterns(before, after);
-
-    if (split_cuts_words(t->split))
-        return is_cut;
-    return (is_cut || !t->info.nfc) &&
-           !seam_has(t->seams,
-                     seam_of_bytes((unsigned char)text[at - 1], (unsigned char)text[at]));
-}
-
-static bool is_seam_of_chars(const struct tokenizer *t, uint32_t before, uint32_t after)
-{
-    const struct vocab_info *info = &t->info;
-    bool is_cut = is_seam_of_patterns(before, after);
-
-    if (t->split != NULL && split_cuts_words(t->split)) {
-        /* A pattern that sees U+2581 for a space takes it for punctuation. */
-        if (info->pieces == PIECES_OF_BLOCKS)
-            return is_cut && (is_ascii_word(before) || is_dense_letter(before));
-        /* The next piece gets a prefix unless it begins with a space. */
-        return is_cut && (!info->add_space_prefix || after == ' ');
-    }
-    if (info->nfc && !is_cut)
-        return false;
-    after = after == ' ' ? BLOCK_CP : after;
-    return (info->split_at_space && after == BLOCK_CP) ||
-           !seam_has(t->seams, seam_of_chars(before, after));
-}
-
-/*
- * Returns true if no merge can join text[0..at) with the rest.  Always false after white
- * space, because the next token may absorb it.
- */
-static bool is_seam(const struct encoder *x, const char *text, size_t len, size_t at)
-{
-    const struct tokenizer *t = x->t;
-    uint32_t before, after;
-
-    if (utf8_is_inside(text[at]))
-        return false;
-    utf8_decode(text + at, len - at, &after);
-    before = char_before(text, at);
-    if (before >= UTF8_SHORT || after >= UTF8_SHORT || utf8_is_white(before))
-        return false;
-    return t->info.model == VOCAB_BPE_BYTES ? is_seam_of_bytes(t, text, at, before, after)
-                                            : is_seam_of_chars(t, before, after);
-}
-
-/* Returns the last position where pending can be cut, or 0.  Added tokens that begin before
- * the last `longest` bytes are complete. */
-static size_t find_cut(const struct encoder *x)
-{
-    const struct added *added = added_of(x);
-    size_t ahead = x->longest > 4 ? x->longest : 4, limit = x->n > ahead ? x->n - ahead : 0;
-    size_t from = 0, best = 0;
-
-    while (from < limit) {
-        size_t at, len, end = limit;
-        uint32_t id;
-        bool found = added_find(added, x->t, x->pending, from, x->n, &at, &len, &id);
-
-        if (found && at < limit)
-            end = at;
-        for (size_t cut = end; cut > from; cut--)
-            if (is_seam(x, x->pending, x->n, cut)) {
-                best = cut;
-                break;
-            }
-        if (end == limit)
-            break;
-        from = at + len;
-    }
-    return best;
-}
-
-static int encode_pending(struct encoder *x, size_t n, struct ids *out, struct err *e)
-{
-    if (n == 0)
-        return 0;
-    x->out = out;
-    if (encode_repaired(x, x->pending, n, x->begins, e) != 0)
-        return -1;
-    memmove(x->pending, x->pending + n, x->n - n);
-    x->n -= n;
-    x->offset += n;
-    x->begins = INSIDE;
-    return 0;
-}
-
-/* Make room by encoding the text before a cut, or by growing the buffer. */
-static int make_room(struct encoder *x, struct ids *out, struct err *e)
-{
-    size_t cut = find_cut(x), room = x->room == 0 ? ENCODER_BLOCK : x->room * 2;
-    char *more;
-
-    if (cut > 0)
-        return encode_pending(x, cut, out, e);
-    if (x->run_max > 0 && x->n >= x->run_max)
-        return err_set(e, ERR_UNSUPPORTED,
-                       "%zu bytes from byte %llu on cannot be split; insert spaces or "
-                       "line breaks",
-                       x->n, (unsigned long long)x->offset);
-    if (x->run_max > 0 && room > x->run_max)
-        room = x->run_max;
-    more = realloc(x->pending, room);
-    if (more == NULL)
-        return err_memory(e, "a text of %zu bytes", room);
-    x->pending = more;
-    x->room = room;
-    return 0;
-}
-
-int encoder_push(struct encoder *x, const char *text, size_t len, struct ids *out,
-                 struct err *e)
-{
-    while (len > 0) {
-        size_t n = x->room - x->n < len ? x->room - x->n : len;
-
-        if (n > 0)
-            memcpy(x->pending + x->n, text, n);
-        x->n += n;
-        text += n;
-        len -= n;
-        if (len > 0 && make_room(x, out, e) != 0)
-            return -1;
-    }
-    return 0;
-}
-
-int encoder_end(struct encoder *x, struct ids *out, struct err *e)
-{
-    return encode_pending(x, x->n, out, e);
 }
 
 int tokenizer_encode_on(const struct tokenizer *t, const char *text, size_t len,

@@ -14,7 +14,7 @@ libengine_a_SOURCES += \
 	engine/text/chat_trial.c engine/text/chat_trial.h \
 	engine/text/chat_writer.c \
 	engine/text/decode.c \
-	engine/text/encode.c \
+	engine/text/encode.c engine/text/encode_internal.h engine/text/encode_pieces.c \
 	engine/text/ids.c \
 	engine/text/jinja.h engine/text/jinja_internal.h \
 	engine/text/jinja_attr.c \
