@@ -14,7 +14,8 @@ libui_a_SOURCES += \
 	ui/app/latency.c ui/app/latency.h \
 	ui/app/layout.c ui/app/layout.h \
 	ui/app/picker.c \
-	ui/app/plain.c ui/app/plain.h \
+	ui/app/plain.c ui/app/plain.h ui/app/plain_internal.h \
+	ui/app/plain_lines.c ui/app/plain_show.c \
 	ui/app/replay.c \
 	ui/app/sides.c \
 	ui/app/status.c ui/app/status.h \
