@@ -13,7 +13,7 @@ libui_a_SOURCES += \
 	ui/text/rich.c ui/text/rich.h \
 	ui/text/segment.c ui/text/segment.h \
 	ui/text/select.c \
-	ui/text/sheet.c ui/text/sheet.h \
+	ui/text/sheet.c ui/text/sheet.h ui/text/sheet_draw.c ui/text/sheet_internal.h \
 	ui/text/table.c ui/text/table.h \
 	ui/text/transcript.c ui/text/transcript.h \
 	ui/text/transcript_internal.h \
