@@ -367,9 +367,9 @@ static int resolve_file(const struct mw_places *places, const char *name, struct
     struct repo r;
     size_t found;
 
-    if (repo_parse(&r, name, NULL, NULL, &ignored) != 0 || r.choice[0] == '\0')
+    if (repo_parse(&r, name, NULL, NULL, &ignored) != 0 || r.variant[0] == '\0')
         return 0;
-    snprintf(whole, sizeof whole, "%s:%s", r.name, r.choice);
+    snprintf(whole, sizeof whole, "%s:%s", r.name, r.variant);
     if (mw_models_find(m, places, e) != 0)
         return -1;
     if (match(*m, whole, &found, 1, &is_part) == 1 && !is_part)

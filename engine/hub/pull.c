@@ -12,10 +12,10 @@
 #include "engine/base/units.h"
 #include "engine/format/vocab.h"
 #include "engine/hub/pull_blob.h"
-#include "engine/hub/pull_choice.h"
 #include "engine/hub/pull_header.h"
 #include "engine/hub/pull_nothing.h"
 #include "engine/hub/pull_place.h"
+#include "engine/hub/pull_variant.h"
 #include "engine/hub/repo_elsewhere.h"
 #include "engine/memwall.h"
 
@@ -25,11 +25,11 @@ struct mw_pull {
     bool has_token;
     struct repo repo;
     struct pull_list list;
-    struct pull_choices choices;
-    struct mw_pull_choice *shown; /* [choices.n] */
+    struct pull_variants variants;
+    struct mw_pull_variant *shown; /* [variants.n] */
     struct pull_place place;
     struct pull_header header; /* of the first GGUF model that was described */
-    uint32_t header_of;        /* its choice */
+    uint32_t header_of;        /* its variant */
     uint64_t header_left;
     void (*on_notice)(void *ctx, const char *text);
     void *ctx;
@@ -44,9 +44,10 @@ bool mw_hub_name(const char *text, char *buf, size_t n)
     if (repo_parse(&r, text, NULL, NULL, &ignored) != 0 || r.is_plain)
         return false;
     /* The files of a snapshot are one model, which has the name of the repository. */
-    if (find_ends_in(r.choice, ".safetensors") || find_ends_in(r.choice, ".json"))
-        r.choice[0] = '\0';
-    return snprintf(buf, n, "%s%s%s", r.name, r.choice[0] != '\0' ? ":" : "", r.choice) < (int)n;
+    if (find_ends_in(r.variant, ".safetensors") || find_ends_in(r.variant, ".json"))
+        r.variant[0] = '\0';
+    return snprintf(buf, n, "%s%s%s", r.name, r.variant[0] != '\0' ? ":" : "", r.variant) <
+           (int)n;
 }
 
 bool mw_ollama_name(const char *text, char *buf, size_t n)
@@ -56,11 +57,11 @@ bool mw_ollama_name(const char *text, char *buf, size_t n)
 
 /* ---- the list ---- */
 
-static void show_choices(struct mw_pull *p)
+static void show_variants(struct mw_pull *p)
 {
-    for (uint32_t i = 0; i < p->choices.n; i++) {
-        const struct pull_choice *c = &p->choices.all[i];
-        struct mw_pull_choice *s = &p->shown[i];
+    for (uint32_t i = 0; i < p->variants.n; i++) {
+        const struct pull_variant *c = &p->variants.all[i];
+        struct mw_pull_variant *s = &p->shown[i];
 
         s->label = c->folder != NULL ? "" : c->label;
         s->file = c->folder != NULL ? c->folder : p->list.files[c->files[0]].name;
@@ -130,15 +131,15 @@ static int list_models(struct mw_pull *p, struct err *e)
     const struct pull_look look = { read_index, is_model, p };
 
     if (pull_list_get(&p->list, p->http, p->endpoint, &p->repo, p->has_token, e) != 0 ||
-        pull_choices_make(&p->choices, &p->list, &look, e) != 0)
+        pull_variants_make(&p->variants, &p->list, &look, e) != 0)
         return -1;
-    if (p->choices.n == 0)
-        return pull_nothing(p->repo.name, &p->list, &p->choices, e);
-    p->shown = calloc(p->choices.n, sizeof *p->shown);
+    if (p->variants.n == 0)
+        return pull_nothing(p->repo.name, &p->list, &p->variants, e);
+    p->shown = calloc(p->variants.n, sizeof *p->shown);
     if (p->shown == NULL)
-        return err_memory(e, "a list of %u models", p->choices.n);
+        return err_memory(e, "a list of %u models", p->variants.n);
     p->place = (struct pull_place){ p->cache, &p->repo, p->list.commit };
-    show_choices(p);
+    show_variants(p);
     return 0;
 }
 
@@ -181,7 +182,7 @@ void mw_pull_close(struct mw_pull *p)
     if (p == NULL)
         return;
     pull_header_free(&p->header);
-    pull_choices_free(&p->choices);
+    pull_variants_free(&p->variants);
     pull_list_free(&p->list);
     http_close(p->http);
     free(p->shown);
@@ -197,19 +198,19 @@ void mw_pull_info(const struct mw_pull *p, struct mw_pull_info *out)
         .repo = p->repo.name,
         .revision = p->repo.revision,
         .commit = p->list.commit,
-        .choice = p->repo.choice,
+        .variant = p->repo.variant,
         .free_bytes = pull_place_free(&p->place),
         .n_unsafe = p->list.n_unsafe,
-        .n_broken = p->choices.n_broken,
+        .n_broken = p->variants.n_broken,
     };
 }
 
 size_t mw_pull_count(const struct mw_pull *p)
 {
-    return p->choices.n;
+    return p->variants.n;
 }
 
-const struct mw_pull_choice *mw_pull_at(const struct mw_pull *p, size_t i)
+const struct mw_pull_variant *mw_pull_at(const struct mw_pull *p, size_t i)
 {
     return &p->shown[i];
 }
@@ -217,7 +218,7 @@ const struct mw_pull_choice *mw_pull_at(const struct mw_pull *p, size_t i)
 size_t mw_pull_match(const struct mw_pull *p, const char *text, size_t *first)
 {
     uint32_t found = 0;
-    uint32_t n = pull_choices_match(&p->choices, &p->list, text, &found);
+    uint32_t n = pull_variants_match(&p->variants, &p->list, text, &found);
 
     *first = found;
     return n;
@@ -225,22 +226,23 @@ size_t mw_pull_match(const struct mw_pull *p, const char *text, size_t *first)
 
 const char *mw_pull_broken(const struct mw_pull *p, size_t i)
 {
-    return i < PULL_BROKEN ? p->choices.broken[i] : NULL;
+    return i < PULL_BROKEN ? p->variants.broken[i] : NULL;
 }
 
 /* ---- descriptions ---- */
 
 /* Is another header of the same model there?  Its files have the same name but for the type. */
-static struct pull_header *known_header(struct mw_pull *p, uint32_t choice)
+static struct pull_header *known_header(struct mw_pull *p, uint32_t variant)
 {
-    const struct pull_choice *c = &p->choices.all[choice], *k = &p->choices.all[p->header_of];
+    const struct pull_variant *c = &p->variants.all[variant],
+                              *k = &p->variants.all[p->header_of];
     const char *own = p->list.files[c->files[0]].name;
     const char *known = p->list.files[k->files[0]].name;
 
     if (c->n_file > 1)
         return NULL;
     if (p->header.bytes == NULL)
-        p->header_of = choice;
+        p->header_of = variant;
     else if (c->n_stem != k->n_stem || strncmp(own, known, c->n_stem) != 0)
         return NULL;
     return &p->header;
@@ -260,9 +262,9 @@ static bool is_for_plan(const char *name)
            find_ends_in(name, ".index.json") || strcmp(name, "config.json") == 0;
 }
 
-static int fetch_headers(struct mw_pull *p, uint32_t choice, const char *folder, struct err *e)
+static int fetch_headers(struct mw_pull *p, uint32_t variant, const char *folder, struct err *e)
 {
-    const struct pull_choice *c = &p->choices.all[choice];
+    const struct pull_variant *c = &p->variants.all[variant];
     char url[HTTP_URL_MAX], path[PULL_PATH_MAX];
 
     for (uint32_t i = 0; i < c->n_file; i++) {
@@ -276,7 +278,7 @@ static int fetch_headers(struct mw_pull *p, uint32_t choice, const char *folder,
             snprintf(path, sizeof path, "%s/%s", folder, base_of(f->name)) >= (int)sizeof path)
             return err_set(e, ERR_ARGUMENT, "\"%.100s\" is too long", f->name);
         if (!c->is_snapshot)
-            rc = pull_header_gguf(&r, path, known_header(p, choice), e);
+            rc = pull_header_gguf(&r, path, known_header(p, variant), e);
         else if (find_ends_in(f->name, ".safetensors"))
             rc = pull_header_safetensors(&r, path, e);
         else
@@ -287,9 +289,9 @@ static int fetch_headers(struct mw_pull *p, uint32_t choice, const char *folder,
     return 0;
 }
 
-static void delete_headers(const struct mw_pull *p, uint32_t choice, const char *folder)
+static void delete_headers(const struct mw_pull *p, uint32_t variant, const char *folder)
 {
-    const struct pull_choice *c = &p->choices.all[choice];
+    const struct pull_variant *c = &p->variants.all[variant];
     char path[PULL_PATH_MAX];
 
     for (uint32_t i = 0; i < c->n_file; i++) {
@@ -300,7 +302,7 @@ static void delete_headers(const struct mw_pull *p, uint32_t choice, const char 
 }
 
 /* Describe the model in the folder like any other on this machine. */
-static int describe(struct mw_pull_choice *s, struct mw_describer *d, const char *folder,
+static int describe(struct mw_pull_variant *s, struct mw_describer *d, const char *folder,
                     struct err *e)
 {
     const struct mw_place place = { MW_STORE_FOLDER, folder };
@@ -322,7 +324,7 @@ static int describe(struct mw_pull_choice *s, struct mw_describer *d, const char
 }
 
 /* A snapshot without a tokenizer can be planned, but neither reads nor writes text. */
-static void describe_tokenizer(struct mw_pull_choice *s)
+static void describe_tokenizer(struct mw_pull_variant *s)
 {
     s->model.fit = MW_FIT_UNSUPPORTED;
     snprintf(s->model.why, sizeof s->model.why, "the repository has no " SNAPSHOT_TOKENIZER);
@@ -342,14 +344,14 @@ static int describe_from(struct mw_pull *p, uint32_t i, struct mw_describer *d, 
     if (rc == 0)
         rc = describe(&p->shown[i], d, folder, e);
     delete_headers(p, i, folder);
-    if (rc == 0 && p->shown[i].is_snapshot && !p->choices.all[i].has_tokenizer)
+    if (rc == 0 && p->shown[i].is_snapshot && !p->variants.all[i].has_tokenizer)
         describe_tokenizer(&p->shown[i]);
     return rc;
 }
 
 int mw_pull_describe(struct mw_pull *p, size_t i, struct mw_describer *d, struct err *e)
 {
-    struct mw_pull_choice *s = &p->shown[i];
+    struct mw_pull_variant *s = &p->shown[i];
     struct err why = ERR_INIT;
 
     if (s->is_described || describe_from(p, (uint32_t)i, d, &why) == 0)
@@ -368,7 +370,7 @@ int mw_pull_describe(struct mw_pull *p, size_t i, struct mw_describer *d, struct
 
 /* ---- fetching ---- */
 
-static int check_space(const struct mw_pull *p, const struct pull_choice *c, struct err *e)
+static int check_space(const struct mw_pull *p, const struct pull_variant *c, struct err *e)
 {
     uint64_t need = 0, free_bytes = pull_place_free(&p->place);
     uint64_t most = pull_place_most(&p->place);
@@ -457,7 +459,7 @@ static int fetch_file(struct mw_pull *p, const struct pull_file *f, struct relay
  */
 static void check_vocab(struct mw_pull *p, uint32_t i, const char *path)
 {
-    struct mw_pull_choice *s = &p->shown[i];
+    struct mw_pull_variant *s = &p->shown[i];
     struct err why = ERR_INIT;
     struct vocab_info info;
     struct catalogue *c;
@@ -484,7 +486,7 @@ static void check_vocab(struct mw_pull *p, uint32_t i, const char *path)
 }
 
 /* Write the path of the model in the cache. */
-static int path_of(const struct mw_pull *p, const struct pull_choice *c, char *path, size_t n,
+static int path_of(const struct mw_pull *p, const struct pull_variant *c, char *path, size_t n,
                    struct err *e)
 {
     char first[PULL_PATH_MAX];
@@ -501,7 +503,7 @@ static int path_of(const struct mw_pull *p, const struct pull_choice *c, char *p
 int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *path,
                   size_t n_path, struct err *e)
 {
-    const struct pull_choice *c = &p->choices.all[i];
+    const struct pull_variant *c = &p->variants.all[i];
     struct relay r = { .shown.total = c->bytes, .fn = fn, .ctx = ctx };
     bool is_link;
 

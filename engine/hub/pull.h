@@ -35,8 +35,8 @@ struct mw_hub {
     void *ctx;
 };
 
-/* Write "ORG/NAME" or "ORG/NAME:CHOICE" for an address or a command that names a model on a hub.
- * Returns false for any other text. */
+/* Write "ORG/NAME" or "ORG/NAME:VARIANT" for an address or a command that names a model on a
+ * hub. Returns false for any other text. */
 bool mw_hub_name(const char *text, char *buf, size_t n);
 
 /* Write the name in Ollama's library, "gemma3:4b" or "USER/NAME", of an address of its site or of
@@ -46,7 +46,7 @@ bool mw_ollama_name(const char *text, char *buf, size_t n);
 struct mw_pull;
 
 /* A model of a repository: a GGUF file, a split set, or a snapshot of safetensors files. */
-struct mw_pull_choice {
+struct mw_pull_variant {
     const char *label; /* "Q4_K_M", "safetensors", or "" */
     const char *file;  /* the first file, or the folder of a snapshot in one; safe to print */
     bool is_snapshot;
@@ -61,7 +61,7 @@ struct mw_pull_choice {
 
 struct mw_pull_info {
     const char *repo, *revision, *commit;
-    const char *choice;  /* what follows the colon in the name: a file or type, or "" */
+    const char *variant; /* what follows the colon in the name: a file or type, or "" */
     uint64_t free_bytes; /* on the disk of the cache; UINT64_MAX: unknown */
     uint32_t n_unsafe;   /* files left out because of their names */
     uint32_t n_broken;   /* models left out because a file is missing */
@@ -84,7 +84,7 @@ const char *mw_pull_broken(const struct mw_pull *p, size_t i);
 
 /* The models, the smallest first. */
 size_t mw_pull_count(const struct mw_pull *p);
-const struct mw_pull_choice *mw_pull_at(const struct mw_pull *p, size_t i);
+const struct mw_pull_variant *mw_pull_at(const struct mw_pull *p, size_t i);
 /* Find the models that a type or file names.  Returns their number; *first is one of them. */
 size_t mw_pull_match(const struct mw_pull *p, const char *text, size_t *first);
 

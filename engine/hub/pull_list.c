@@ -236,8 +236,8 @@ static int refuse_bare(const struct repo *r, const char *endpoint, struct err *e
 {
     char name[160];
 
-    snprintf(name, sizeof name, "%.80s%s%.70s", r->name, r->choice[0] != '\0' ? ":" : "",
-             r->choice);
+    snprintf(name, sizeof name, "%.80s%s%.70s", r->name, r->variant[0] != '\0' ? ":" : "",
+             r->variant);
     return err_set(e, ERR_IO,
                    "%.40s has no repository %.60s, which has no ORG/; if it is a name of Ollama's "
                    "library, \"ollama pull %.70s\" fetches it, and -m opens it",

@@ -42,7 +42,7 @@ static const struct foreign_kind *kind_of(const struct pull_list *l, const char 
     return NULL;
 }
 
-int pull_nothing(const char *name, const struct pull_list *l, const struct pull_choices *c,
+int pull_nothing(const char *name, const struct pull_list *l, const struct pull_variants *c,
                  struct err *e)
 {
     const char *file = "";

@@ -5,15 +5,15 @@
 #define MEMWALL_ENGINE_HUB_PULL_NOTHING_H
 
 #include "engine/base/err.h"
-#include "engine/hub/pull_choice.h"
 #include "engine/hub/pull_list.h"
+#include "engine/hub/pull_variant.h"
 
 /*
- * Fill *e with what the repository `name`, which has no choices, holds instead of a model, and
+ * Fill *e with what the repository `name`, which has no variants, holds instead of a model, and
  * what to do.  A model with a missing file comes first: the sentence names the file.
  * Returns -1.
  */
-int pull_nothing(const char *name, const struct pull_list *l, const struct pull_choices *c,
+int pull_nothing(const char *name, const struct pull_list *l, const struct pull_variants *c,
                  struct err *e);
 
 #endif

@@ -389,7 +389,7 @@ static bool is_ollama(const struct named *n)
 static int parse(struct repo *out, struct named *n, struct repo_words *w, const char *endpoint,
                  struct err *e)
 {
-    const char *choice = n->file;
+    const char *variant = n->file;
     char shown[100];
 
     snprintf(shown, sizeof shown, "%.99s", w->repo);
@@ -410,13 +410,13 @@ static int parse(struct repo *out, struct named *n, struct repo_words *w, const 
     if (w->revision != NULL)
         snprintf(n->revision, sizeof n->revision, "%.127s", w->revision);
     if (w->file != NULL)
-        choice = middle_of(w->file);
+        variant = middle_of(w->file);
     else if (n->tag != NULL && (out->is_plain || strcasecmp(n->tag, "latest") != 0))
-        choice = n->tag;
-    if ((choice[0] != '\0' || choice == n->tag) && !cache_is_file(choice))
+        variant = n->tag;
+    if ((variant[0] != '\0' || variant == n->tag) && !cache_is_file(variant))
         return err_set(e, ERR_ARGUMENT, "\"%.80s\" is not a file or a type; give one like Q4_0",
-                       choice);
-    snprintf(out->choice, sizeof out->choice, "%s", choice);
+                       variant);
+    snprintf(out->variant, sizeof out->variant, "%s", variant);
     return 0;
 }
 

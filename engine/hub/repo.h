@@ -26,7 +26,7 @@
 struct repo {
     char name[CACHE_MAX_REPO + 1];   /* "ORG/NAME" or "NAME" */
     char revision[128];              /* a branch, tag or commit: "main" */
-    char choice[CACHE_MAX_FILE + 1]; /* a file, a folder or a type; "": none */
+    char variant[CACHE_MAX_FILE + 1]; /* a file, a folder or a type; "": none */
     bool is_plain;                   /* not an address or a command */
 };
 

@@ -93,7 +93,7 @@ static int describe(struct pull *p, size_t only, struct err *e)
     return rc;
 }
 
-static bool runs(const struct mw_pull_choice *c)
+static bool runs(const struct mw_pull_variant *c)
 {
     return c->is_described && (c->model.fit == MW_FIT_FITS || c->model.fit == MW_FIT_STREAMS);
 }
@@ -104,7 +104,7 @@ static size_t best_of(const struct mw_pull *list)
     size_t best = SIZE_MAX;
 
     for (size_t i = 0; i < mw_pull_count(list); i++) {
-        const struct mw_pull_choice *c = mw_pull_at(list, i);
+        const struct mw_pull_variant *c = mw_pull_at(list, i);
 
         if (runs(c) && (best == SIZE_MAX || c->model.fit == MW_FIT_FITS))
             best = i;
@@ -112,12 +112,12 @@ static size_t best_of(const struct mw_pull *list)
     return best;
 }
 
-/* ---- the choice ---- */
+/* ---- the variant ---- */
 
 /* The type of a model, or its file if that is not the only one of the type. */
 static const char *name_of(const struct mw_pull *list, size_t i)
 {
-    const struct mw_pull_choice *c = mw_pull_at(list, i);
+    const struct mw_pull_variant *c = mw_pull_at(list, i);
     size_t first;
 
     return c->label[0] != '\0' && mw_pull_match(list, c->label, &first) == 1 ? c->label
@@ -132,17 +132,17 @@ static size_t named(const struct pull *p, struct err *e)
     size_t first, n;
 
     mw_pull_info(p->list, &info);
-    if (info.choice[0] == '\0')
+    if (info.variant[0] == '\0')
         return mw_pull_count(p->list) == 1 ? 0 : SIZE_MAX;
-    n = mw_pull_match(p->list, info.choice, &first);
+    n = mw_pull_match(p->list, info.variant, &first);
     if (n == 1)
         return first;
     if (n == 0)
         err_set(e, ERR_ARGUMENT, "%.100s has no model \"%.80s\"; choose one of these",
-                info.repo, info.choice);
+                info.repo, info.variant);
     else
         err_set(e, ERR_ARGUMENT, "%.100s has %zu models \"%.80s\"; name the file", info.repo, n,
-                info.choice);
+                info.variant);
     return SIZE_MAX;
 }
 
@@ -165,7 +165,7 @@ static int read_answer(const struct pull *p, char *line, size_t n, struct err *e
     return 0;
 }
 
-static int ask_which(const struct pull *p, size_t best, size_t *choice, struct err *e)
+static int ask_which(const struct pull *p, size_t best, size_t *variant, struct err *e)
 {
     uint64_t n = mw_pull_count(p->list), answer;
     char line[64];
@@ -175,23 +175,23 @@ static int ask_which(const struct pull *p, size_t best, size_t *choice, struct e
         if (read_answer(p, line, sizeof line, e) != 0)
             return -1;
         if (line[0] == '\0' && best != SIZE_MAX) {
-            *choice = best;
+            *variant = best;
             return 0;
         }
         if (units_parse_whole(line, false, 1, n, &answer)) {
-            *choice = (size_t)answer - 1;
+            *variant = (size_t)answer - 1;
             return 0;
         }
-        if (mw_pull_match(p->list, line, choice) == 1)
+        if (mw_pull_match(p->list, line, variant) == 1)
             return 0;
         fprintf(stderr, "Type a number from 1 to %zu.\n", (size_t)n);
     }
 }
 
 /* A model that does not run here is fetched only if the user insists. */
-static int confirm(const struct pull *p, size_t choice, bool can_ask, struct err *e)
+static int confirm(const struct pull *p, size_t variant, bool can_ask, struct err *e)
 {
-    const struct mw_pull_choice *c = mw_pull_at(p->list, choice);
+    const struct mw_pull_variant *c = mw_pull_at(p->list, variant);
     char outlook[300], line[16];
 
     if (!c->is_described || runs(c) || p->o->yes)
@@ -199,7 +199,7 @@ static int confirm(const struct pull *p, size_t choice, bool can_ask, struct err
     pull_outlook(c, outlook, sizeof outlook);
     if (!can_ask)
         return err_set(e, c->model.fit == MW_FIT_TOO_LARGE ? ERR_BUDGET : ERR_UNSUPPORTED,
-                       "%.60s: %.150s; --yes fetches it anyway", name_of(p->list, choice),
+                       "%.60s: %.150s; --yes fetches it anyway", name_of(p->list, variant),
                        outlook);
     fputs("This model does not run here.  Fetch it anyway? [y/N] ", stderr);
     if (read_answer(p, line, sizeof line, e) != 0)
@@ -260,22 +260,22 @@ static void on_progress(void *ctx, const struct mw_pull_progress *now)
             units_size(b, sizeof b, now->total));
 }
 
-static int fetch(struct pull *p, size_t choice, struct err *e)
+static int fetch(struct pull *p, size_t variant, struct err *e)
 {
-    const struct mw_pull_choice *c = mw_pull_at(p->list, choice);
+    const struct mw_pull_variant *c = mw_pull_at(p->list, variant);
     struct mw_pull_info info;
     bool is_repo = c->is_snapshot && c->label[0] != '\0'; /* not in a folder */
     char path[4096], outlook[300], name[1400], word[2 * sizeof name];
     int rc;
 
     p->line_s = clock_s();
-    rc = mw_pull_fetch(p->list, choice, on_progress, p, path, sizeof path, e);
+    rc = mw_pull_fetch(p->list, variant, on_progress, p, path, sizeof path, e);
     progress_clear(&p->progress);
     if (rc != 0)
         return -1;
     mw_pull_info(p->list, &info);
     if (p->o->json) {
-        pull_print_json(stdout, p->list, p->hub.cache, choice, path);
+        pull_print_json(stdout, p->list, p->hub.cache, variant, path);
         return 0;
     }
     puts(path);
@@ -283,7 +283,7 @@ static int fetch(struct pull *p, size_t choice, struct err *e)
         return 0;
     pull_outlook(c, outlook, sizeof outlook);
     snprintf(name, sizeof name, "%s%s%s", info.repo, is_repo ? "" : ":",
-             is_repo ? "" : name_of(p->list, choice));
+             is_repo ? "" : name_of(p->list, variant));
     quote_shell(name, word, sizeof word);
     if (c->is_described && !runs(c))
         fprintf(stderr, "memwall: fetched and checked, but it does not run here: %s\n", outlook);
@@ -294,7 +294,7 @@ static int fetch(struct pull *p, size_t choice, struct err *e)
 }
 
 /* Choose a model.  e->code is set if the user named one that is not there. */
-static int choose(struct pull *p, size_t *choice, struct err *e)
+static int choose(struct pull *p, size_t *variant, struct err *e)
 {
     bool can_ask = isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !p->o->json;
     size_t best = best_of(p->list);
@@ -302,9 +302,9 @@ static int choose(struct pull *p, size_t *choice, struct err *e)
     struct mw_pull_info info;
 
     mw_pull_info(p->list, &info);
-    if (*choice == SIZE_MAX && e->code == ERR_NONE && p->o->yes)
-        *choice = best;
-    if (*choice == SIZE_MAX) {
+    if (*variant == SIZE_MAX && e->code == ERR_NONE && p->o->yes)
+        *variant = best;
+    if (*variant == SIZE_MAX) {
         pull_print(stderr, p->list, p->hub.cache, best);
         if (e->code != ERR_NONE)
             return -1;
@@ -314,12 +314,12 @@ static int choose(struct pull *p, size_t *choice, struct err *e)
         if (!can_ask || p->o->yes)
             return err_set(e, ERR_ARGUMENT,
                            "there are several models; name one, for example %.200s", word);
-        if (ask_which(p, best, choice, e) != 0)
+        if (ask_which(p, best, variant, e) != 0)
             return -1;
     } else if (!p->o->quiet) {
-        pull_print_one(stderr, p->list, *choice);
+        pull_print_one(stderr, p->list, *variant);
     }
-    return confirm(p, *choice, can_ask, e);
+    return confirm(p, *variant, can_ask, e);
 }
 
 /* Ask the hub.  Pasted names may hold characters that cannot be seen, which no name has. */
@@ -346,16 +346,17 @@ static int ask_hub(struct pull *p, struct err *e)
 /* List, choose and fetch. */
 static int pull(struct pull *p, struct err *e)
 {
-    size_t choice;
+    size_t variant;
 
     if (ask_hub(p, e) != 0)
         return -1;
-    choice = named(p, e);
+    variant = named(p, e);
     if (e->code != ERR_NONE)
-        return describe(p, SIZE_MAX, e) != 0 ? -1 : choose(p, &choice, e);
+        return describe(p, SIZE_MAX, e) != 0 ? -1 : choose(p, &variant, e);
     if (!p->o->list_only)
-        return describe(p, choice, e) != 0 || choose(p, &choice, e) != 0 ? -1
-                                                                         : fetch(p, choice, e);
+        return describe(p, variant, e) != 0 || choose(p, &variant, e) != 0
+                   ? -1
+                   : fetch(p, variant, e);
     if (describe(p, SIZE_MAX, e) != 0)
         return -1;
     if (p->o->json)

@@ -11,7 +11,7 @@
 #include "ui/words/clean.h"
 #include "ui/words/cluster.h"
 
-void pull_outlook(const struct mw_pull_choice *c, char *buf, size_t n)
+void pull_outlook(const struct mw_pull_variant *c, char *buf, size_t n)
 {
     char text[512];
 
@@ -24,7 +24,7 @@ void pull_outlook(const struct mw_pull_choice *c, char *buf, size_t n)
 
 #define NAME_ROOM 1100 /* for the longest path in a repository */
 
-static const char *name_of(const struct mw_pull_choice *c, char buf[NAME_ROOM])
+static const char *name_of(const struct mw_pull_variant *c, char buf[NAME_ROOM])
 {
     const char *name = c->label[0] != '\0' ? c->label : c->file;
 
@@ -33,7 +33,7 @@ static const char *name_of(const struct mw_pull_choice *c, char buf[NAME_ROOM])
 }
 
 /* How much is there already: "", ", 45 % fetched". */
-static void have_text(const struct mw_pull_choice *c, char *buf, size_t n)
+static void have_text(const struct mw_pull_variant *c, char *buf, size_t n)
 {
     buf[0] = '\0';
     if (c->bytes > 0 && c->have_bytes == c->bytes)
@@ -42,7 +42,7 @@ static void have_text(const struct mw_pull_choice *c, char *buf, size_t n)
         snprintf(buf, n, ", %.0f %% fetched", 100 * (double)c->have_bytes / (double)c->bytes);
 }
 
-static void print_line(FILE *to, const struct mw_pull_choice *c, int width)
+static void print_line(FILE *to, const struct mw_pull_variant *c, int width)
 {
     char outlook[512], have[32], size[16], buf[NAME_ROOM];
     const char *name = name_of(c, buf);
@@ -102,7 +102,7 @@ void pull_print(FILE *to, const struct mw_pull *p, const char *cache, size_t bes
     print_left_out(to, p, &info);
 }
 
-static void json_model(struct json *j, const struct mw_pull_choice *c, const char *path)
+static void json_model(struct json *j, const struct mw_pull_variant *c, const char *path)
 {
     char outlook[512];
 

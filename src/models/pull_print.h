@@ -21,6 +21,6 @@ void pull_print_json(FILE *to, const struct mw_pull *p, const char *cache, size_
                      const char *path);
 
 /* Write what the model would do here: "fits, about 6 tok/s", "size only: why". */
-void pull_outlook(const struct mw_pull_choice *c, char *buf, size_t n);
+void pull_outlook(const struct mw_pull_variant *c, char *buf, size_t n);
 
 #endif

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/hub/pull_choice.h"
 #include "engine/hub/pull_list.h"
+#include "engine/hub/pull_variant.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -43,11 +43,11 @@ static const struct pull_look look = { read_index, is_model, NULL };
 
 static void check_choices(const struct pull_list *l)
 {
-    struct pull_choices c = { .n = 0 };
+    struct pull_variants c = { .n = 0 };
     struct err e = ERR_INIT;
     uint32_t first;
 
-    if (pull_choices_make(&c, l, &look, &e) != 0)
+    if (pull_variants_make(&c, l, &look, &e) != 0)
         abort();
     for (uint32_t i = 0; i < c.n; i++) {
         uint64_t bytes = 0;
@@ -55,11 +55,11 @@ static void check_choices(const struct pull_list *l)
         for (uint32_t k = 0; k < c.all[i].n_file; k++)
             bytes += l->files[c.all[i].files[k]].size;
         if (c.all[i].n_file == 0 || bytes != c.all[i].bytes ||
-            pull_choices_match(&c, l, l->files[c.all[i].files[0]].name, &first) >
+            pull_variants_match(&c, l, l->files[c.all[i].files[0]].name, &first) >
                 (c.all[i].is_snapshot ? c.n : 1))
             abort();
     }
-    pull_choices_free(&c);
+    pull_variants_free(&c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (e.code != ERR_ARGUMENT || e.what[0] == '\0')
                 abort();
         } else if (!cache_is_repo(r.name) || !cache_is_file(r.revision) ||
-                   (r.choice[0] != '\0' && !cache_is_file(r.choice))) {
+                   (r.variant[0] != '\0' && !cache_is_file(r.variant))) {
             abort();
         }
     }

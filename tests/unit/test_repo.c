@@ -17,7 +17,7 @@
 #define HUB "https://huggingface.co"
 
 struct row {
-    const char *text, *name, *revision, *choice;
+    const char *text, *name, *revision, *variant;
 };
 
 static void check(const struct row *rows, size_t n, const char *endpoint)
@@ -29,8 +29,9 @@ static void check(const struct row *rows, size_t n, const char *endpoint)
         if (repo_parse(&r, rows[i].text, NULL, endpoint, &e) != 0)
             fail_msg("%s: %s", rows[i].text, e.what);
         if (strcmp(r.name, rows[i].name) != 0 || strcmp(r.revision, rows[i].revision) != 0 ||
-            strcmp(r.choice, rows[i].choice) != 0)
-            fail_msg("%s: \"%s\" at \"%s\", \"%s\"", rows[i].text, r.name, r.revision, r.choice);
+            strcmp(r.variant, rows[i].variant) != 0)
+            fail_msg("%s: \"%s\" at \"%s\", \"%s\"", rows[i].text, r.name, r.revision,
+                     r.variant);
     }
 }
 
@@ -40,7 +41,7 @@ static void check_refused(const char *text, const char *says)
     struct repo r;
 
     if (repo_parse(&r, text, NULL, HUB, &e) == 0)
-        fail_msg("%s: %s %s", text, r.name, r.choice);
+        fail_msg("%s: %s %s", text, r.name, r.variant);
     assert_int_equal(e.code, ERR_ARGUMENT);
     if (strstr(e.what, says) == NULL)
         fail_msg("%s: %s", text, e.what);

@@ -1,14 +1,14 @@
 /*
- * pull_choice.h - the models among the files of a repository.
+ * pull_variant.h - the models among the files of a repository.
  *
  * A GGUF file, a split set, or a snapshot (safetensors files with configuration and tokenizer)
- * is one choice.  Its files are those that opening the model needs, and all of them are in the
+ * is one variant.  Its files are those that opening the model needs, and all of them are in the
  * repository: a model with a missing file is left out, and the file is named.
  * Projectors of images and files of other kinds are left out, too.  Snapshots in folders are
- * choices if the repository has no other model.
+ * variants if the repository has no other model.
  */
-#ifndef MEMWALL_ENGINE_HUB_PULL_CHOICE_H
-#define MEMWALL_ENGINE_HUB_PULL_CHOICE_H
+#ifndef MEMWALL_ENGINE_HUB_PULL_VARIANT_H
+#define MEMWALL_ENGINE_HUB_PULL_VARIANT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,22 +18,22 @@
 #include "engine/hub/find.h"
 #include "engine/hub/pull_list.h"
 
-struct pull_choice {
+struct pull_variant {
     char label[FIND_LABEL]; /* "Q4_0", "safetensors", or "" if the name has none */
     size_t n_stem;          /* length of the first file's name without label and ".gguf" */
     bool is_snapshot;
-    bool has_tokenizer; /* of a snapshot */
-    char *folder;       /* of a snapshot in one; NULL: none */
+    bool has_tokenizer;     /* of a snapshot */
+    char *folder;           /* of a snapshot in one; NULL: none */
     uint32_t first_weights; /* of a snapshot: the small files come before it */
     uint32_t n_file;
-    uint32_t *files; /* [n_file], indices in the list; the first names the choice */
+    uint32_t *files; /* [n_file], indices in the list; the first names the variant */
     uint64_t bytes;  /* of all files */
 };
 
 #define PULL_BROKEN 8 /* sentences that are kept */
 
-struct pull_choices {
-    struct pull_choice *all; /* [n], the smallest first */
+struct pull_variants {
+    struct pull_variant *all; /* [n], the smallest first */
     uint32_t n;
     uint32_t n_broken;         /* models that cannot be opened, because a file is missing */
     char *broken[PULL_BROKEN]; /* what is missing of the first of them */
@@ -50,16 +50,16 @@ struct pull_look {
 
 /* The caller frees *out in any case; it starts as zero.  Fails if memory is short, the user
  * stops, or the index of a snapshot could not be read. */
-int pull_choices_make(struct pull_choices *out, const struct pull_list *l,
-                      const struct pull_look *look, struct err *e);
-void pull_choices_free(struct pull_choices *c);
+int pull_variants_make(struct pull_variants *out, const struct pull_list *l,
+                       const struct pull_look *look, struct err *e);
+void pull_variants_free(struct pull_variants *c);
 
 /*
- * Find the choices that `text` names: a file, a file without ".gguf", a type, or a folder with
- * models; upper and lower case are the same for types.  Returns their number and the index of the first in
- * *first.
+ * Find the variants that `text` names: a file, a file without ".gguf", a type, or a folder with
+ * models; upper and lower case are the same for types.  Returns their number and the index of
+ * the first in *first.
  */
-uint32_t pull_choices_match(const struct pull_choices *c, const struct pull_list *l,
-                            const char *text, uint32_t *first);
+uint32_t pull_variants_match(const struct pull_variants *c, const struct pull_list *l,
+                             const char *text, uint32_t *first);
 
 #endif

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "engine/hub/pull_choice.h"
+#include "engine/hub/pull_variant.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 #include "engine/format/split_name.h"
 
-#define MAX_FOLDERS 64 /* with snapshots, whose indices are read */
-#define MIXTURE "UD-" /* begins the label of a mixture of types, and may be left out */
+#define MAX_FOLDERS 64    /* with snapshots, whose indices are read */
+#define MIXTURE     "UD-" /* begins the label of a mixture of types, and may be left out */
 
 /* Files of a snapshot besides the weights; only the first is needed to plan it. */
 static const char *const snapshot_files[] = { SNAPSHOT_CONFIG,
@@ -39,10 +39,10 @@ static uint32_t find_file(const struct pull_list *l, const char *name)
     return f != NULL && strcmp(f->name, name) == 0 ? (uint32_t)(f - l->files) : UINT32_MAX;
 }
 
-static struct pull_choice *add_choice(struct pull_choices *c, uint32_t n_file, struct err *e)
+static struct pull_variant *add_variant(struct pull_variants *c, uint32_t n_file, struct err *e)
 {
-    struct pull_choice *larger = realloc(c->all, (c->n + 1) * sizeof *larger);
-    struct pull_choice *new;
+    struct pull_variant *larger = realloc(c->all, (c->n + 1) * sizeof *larger);
+    struct pull_variant *new;
 
     if (larger != NULL) {
         c->all = larger;
@@ -58,16 +58,16 @@ static struct pull_choice *add_choice(struct pull_choices *c, uint32_t n_file, s
     return NULL;
 }
 
-static void add_file(struct pull_choice *c, const struct pull_list *l, uint32_t file)
+static void add_file(struct pull_variant *c, const struct pull_list *l, uint32_t file)
 {
     c->files[c->n_file++] = file;
     c->bytes += l->files[file].size;
 }
 
 /* Note a model that cannot be opened, and why. */
-static int add_broken(struct pull_choices *c, struct err *e, const char *fmt, ...)
+static int add_broken(struct pull_variants *c, struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-static int add_broken(struct pull_choices *c, struct err *e, const char *fmt, ...)
+static int add_broken(struct pull_variants *c, struct err *e, const char *fmt, ...)
 {
     int n = 0;
     va_list ap;
@@ -101,7 +101,7 @@ static bool begins_without_first(const struct pull_list *l, uint32_t i,
            before.number < 1 || strncmp(l->files[i - 1].name, name, split->prefix) != 0;
 }
 
-static int add_gguf(struct pull_choices *c, const struct pull_list *l, uint32_t file,
+static int add_gguf(struct pull_variants *c, const struct pull_list *l, uint32_t file,
                     struct err *e)
 {
     const char *name = l->files[file].name;
@@ -109,11 +109,11 @@ static int add_gguf(struct pull_choices *c, const struct pull_list *l, uint32_t 
     bool is_split = split_name_parse(name, &split);
     uint32_t n_part = is_split ? split.count : 1;
     char part[CACHE_MAX_FILE + 1];
-    struct pull_choice *new;
+    struct pull_variant *new;
 
     if (n_part == 0)
         return add_broken(c, e, "\"%s\" is a part of a set of 0 files", name);
-    new = add_choice(c, n_part < l->n ? n_part : l->n, e);
+    new = add_variant(c, n_part < l->n ? n_part : l->n, e);
     if (new == NULL)
         return -1;
     new->n_stem = find_stem(name, new->label);
@@ -133,15 +133,15 @@ static int add_gguf(struct pull_choices *c, const struct pull_list *l, uint32_t 
     return 0;
 }
 
-/* The name and the kind of the last file with a doubtful name.  Files that differ in their weight
- * type only are of one kind, so one header is read for all of them. */
+/* The name and the kind of the last file with a doubtful name.  Files that differ in their
+ * weight type only are of one kind, so one header is read for all of them. */
 struct doubt {
     const char *name;
     size_t n_stem;
     bool is_model;
 };
 
-static int look_into(struct pull_choices *c, const struct pull_list *l,
+static int look_into(struct pull_variants *c, const struct pull_list *l,
                      const struct pull_look *look, uint32_t file, struct doubt *last,
                      struct err *e)
 {
@@ -163,7 +163,7 @@ static int look_into(struct pull_choices *c, const struct pull_list *l,
     return -1;
 }
 
-static int add_ggufs(struct pull_choices *c, const struct pull_list *l,
+static int add_ggufs(struct pull_variants *c, const struct pull_list *l,
                      const struct pull_look *look, struct err *e)
 {
     struct doubt doubt = { .name = NULL };
@@ -233,11 +233,11 @@ static const char *missing_of(struct repository *r, const struct shard_list *wei
     return NULL;
 }
 
-static int add_complete(struct pull_choices *c, struct repository *r,
+static int add_complete(struct pull_variants *c, struct repository *r,
                         const struct shard_list *weights, struct err *e)
 {
     uint32_t n_extra = sizeof snapshot_files / sizeof snapshot_files[0];
-    struct pull_choice *new = add_choice(c, weights->n + n_extra + 1, e);
+    struct pull_variant *new = add_variant(c, weights->n + n_extra + 1, e);
 
     if (new == NULL)
         return -1;
@@ -257,7 +257,7 @@ static int add_complete(struct pull_choices *c, struct repository *r,
     return 0;
 }
 
-static int add_snapshot(struct pull_choices *c, struct repository *r, struct err *e)
+static int add_snapshot(struct pull_variants *c, struct repository *r, struct err *e)
 {
     const struct snapshot_place place = { has_file, read_index, r };
     struct shard_list weights = { .n = 0 };
@@ -287,7 +287,7 @@ static int add_snapshot(struct pull_choices *c, struct repository *r, struct err
 
 /* Add the snapshots in folders, which have a configuration each.  A model of images consists of
  * several folders, none of which works alone. */
-static int add_folders(struct pull_choices *c, const struct pull_list *l,
+static int add_folders(struct pull_variants *c, const struct pull_list *l,
                        const struct pull_look *look, struct err *e)
 {
     static const char config[] = "/" SNAPSHOT_CONFIG;
@@ -311,13 +311,13 @@ static int add_folders(struct pull_choices *c, const struct pull_list *l,
 
 static int by_size(const void *a, const void *b)
 {
-    const struct pull_choice *x = a, *y = b;
+    const struct pull_variant *x = a, *y = b;
 
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-int pull_choices_make(struct pull_choices *out, const struct pull_list *l,
-                      const struct pull_look *look, struct err *e)
+int pull_variants_make(struct pull_variants *out, const struct pull_list *l,
+                       const struct pull_look *look, struct err *e)
 {
     struct repository r = { l, look, "", 0 };
 
@@ -330,7 +330,7 @@ int pull_choices_make(struct pull_choices *out, const struct pull_list *l,
     return 0;
 }
 
-void pull_choices_free(struct pull_choices *c)
+void pull_variants_free(struct pull_variants *c)
 {
     for (uint32_t i = 0; i < c->n; i++) {
         free(c->all[i].files);
@@ -342,7 +342,8 @@ void pull_choices_free(struct pull_choices *c)
     memset(c, 0, sizeof *c);
 }
 
-static bool is_file_of(const struct pull_choice *c, const struct pull_list *l, const char *text)
+static bool is_file_of(const struct pull_variant *c, const struct pull_list *l,
+                       const char *text)
 {
     for (uint32_t i = 0; i < c->n_file; i++) {
         const char *name = l->files[c->files[i]].name;
@@ -357,8 +358,8 @@ static bool is_file_of(const struct pull_choice *c, const struct pull_list *l, c
     return false;
 }
 
-/* Count the choices in the folder, and store the first. */
-static uint32_t match_folder(const struct pull_choices *c, const struct pull_list *l,
+/* Count the variants in the folder, and store the first. */
+static uint32_t match_folder(const struct pull_variants *c, const struct pull_list *l,
                              const char *text, uint32_t *first)
 {
     size_t len = strlen(text);
@@ -375,8 +376,8 @@ static uint32_t match_folder(const struct pull_choices *c, const struct pull_lis
     return n;
 }
 
-/* Count the choices whose label is `before` and the text, and store the first. */
-static uint32_t match_label(const struct pull_choices *c, const char *text, const char *before,
+/* Count the variants whose label is `before` and the text, and store the first. */
+static uint32_t match_label(const struct pull_variants *c, const char *text, const char *before,
                             uint32_t *first)
 {
     uint32_t n = 0;
@@ -390,8 +391,8 @@ static uint32_t match_label(const struct pull_choices *c, const char *text, cons
     return n;
 }
 
-uint32_t pull_choices_match(const struct pull_choices *c, const struct pull_list *l,
-                            const char *text, uint32_t *first)
+uint32_t pull_variants_match(const struct pull_variants *c, const struct pull_list *l,
+                             const char *text, uint32_t *first)
 {
     uint32_t n;
 
