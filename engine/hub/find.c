@@ -256,5 +256,5 @@ void mw_fit_text(const struct mw_found *f, char *buf, size_t n)
     }
     if (f->fit == MW_FIT_STREAMS && f->plan.decode_tps > 0 && f->plan.n_expert_all > 0 &&
         !f->plan.hits_measured && strlen(buf) < n)
-        snprintf(buf + strlen(buf), n - strlen(buf), "; an even choice of experts is assumed");
+        snprintf(buf + strlen(buf), n - strlen(buf), "; even use of experts is assumed");
 }

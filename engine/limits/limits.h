@@ -12,7 +12,7 @@
  *   5. Work that is slower than 9/10 of a rate, OBSERVE_SLOW times without a fast one between
  *      them, lowers it to their mean.  Only work that waited for this limit alone counts, and
  *      only once in OBSERVE_APART_S seconds: one slow minute of the machine is one slow time.
- *   6. Rates are forgotten after a day, and choices of experts after a month.
+ *   6. Rates are forgotten after a day, and the use of experts after a month.
  *   7. Disk, memory and their contention are measured in one go and kept together; so are the
  *      weight types of a model if two of them contradict each other (limits_agree()).
  */
@@ -54,15 +54,15 @@ struct mw_steps {
 };
 
 /*
- * The choices of the routers of a model, as sessions saw them: the experts of each layer,
- * ranked by the tokens that chose them, in MW_CHOICE_PARTS equal parts.  With an even choice,
- * all parts have the same share.
+ * How often the routers of a model use its experts, as sessions saw it: the experts of each
+ * layer, ranked by the tokens that chose them, in MW_USE_PARTS equal parts.  With even use, all
+ * parts have the same share.
  */
-#define MW_CHOICE_PARTS 16
-struct mw_expert_choice {
-    double share[MW_CHOICE_PARTS]; /* of all choices, the most popular part first */
+#define MW_USE_PARTS 16
+struct mw_expert_use {
+    double share[MW_USE_PARTS];    /* of all uses, the most popular part first */
     double n_token;                /* that were watched */
-    int64_t observed_s;            /* Unix time; 0: never, and an even choice is assumed */
+    int64_t observed_s;            /* Unix time; 0: never, and even use is assumed */
 };
 
 /*
@@ -83,7 +83,7 @@ struct mw_limits {
     struct mw_steps steps;
     struct mw_rate rate[MW_RATES_MAX]; /* [n_rate] of the weight types that the model uses */
     uint32_t n_rate;
-    struct mw_expert_choice choice; /* of the model's experts */
+    struct mw_expert_use expert_use; /* of the model */
 };
 
 /*

@@ -70,17 +70,17 @@ bool observe_memory(uint64_t bytes, uint64_t wall_ns, int64_t now_s, struct mw_l
     return true;
 }
 
-bool observe_choice(const struct mw_expert_choice *choice, int64_t now_s, struct mw_limits *l)
+bool observe_use(const struct mw_expert_use *use, int64_t now_s, struct mw_limits *l)
 {
-    struct mw_expert_choice *to = &l->choice;
-    double before = to->observed_s > 0 ? fmin(to->n_token, OBSERVE_CHOICES_KEPT) : 0;
+    struct mw_expert_use *to = &l->expert_use;
+    double before = to->observed_s > 0 ? fmin(to->n_token, OBSERVE_USES_KEPT) : 0;
 
-    if (choice->n_token < OBSERVE_CHOICES)
+    if (use->n_token < OBSERVE_USES)
         return false;
-    for (int i = 0; i < MW_CHOICE_PARTS; i++)
-        to->share[i] = (before * to->share[i] + choice->n_token * choice->share[i]) /
-                       (before + choice->n_token);
-    to->n_token = before + choice->n_token;
+    for (int i = 0; i < MW_USE_PARTS; i++)
+        to->share[i] =
+            (before * to->share[i] + use->n_token * use->share[i]) / (before + use->n_token);
+    to->n_token = before + use->n_token;
     to->observed_s = now_s;
     return true;
 }

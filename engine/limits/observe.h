@@ -35,8 +35,8 @@
 
 /* Tokens of a session that tell how its routers choose, and the most that earlier ones count
  * for: texts differ. */
-#define OBSERVE_CHOICES      64
-#define OBSERVE_CHOICES_KEPT 1024.0
+#define OBSERVE_USES      64
+#define OBSERVE_USES_KEPT 1024.0
 
 /* Counters of the stream at some moment. */
 struct observe_at {
@@ -72,7 +72,7 @@ bool observe_memory(uint64_t bytes, uint64_t wall_ns, int64_t now_s, struct mw_l
 
 /* A session chose experts like this.  The mean with earlier sessions is kept, by tokens.
  * Returns whether that changed *l. */
-bool observe_choice(const struct mw_expert_choice *choice, int64_t now_s, struct mw_limits *l);
+bool observe_use(const struct mw_expert_use *use, int64_t now_s, struct mw_limits *l);
 
 enum observed_products { OBSERVE_COLUMN, OBSERVE_CHUNK };
 

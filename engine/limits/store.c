@@ -452,12 +452,12 @@ static void get_rate(const struct limits_store *s, const struct limits_key *k, i
     r->measured_s = found->time_s;
 }
 
-static void get_choice(const struct limits_store *s, const struct limits_key *k, int64_t now_s,
-                       struct mw_expert_choice *c)
+static void get_use(const struct limits_store *s, const struct limits_key *k, int64_t now_s,
+                    struct mw_expert_use *c)
 {
     const struct limits_line *found;
 
-    *c = (struct mw_expert_choice){ 0 };
+    *c = (struct mw_expert_use){ 0 };
     if (k->model[0] == '\0')
         return;
     found = limits_store_find(s, LIMITS_MODEL, k->model, now_s);
@@ -476,7 +476,7 @@ bool limits_store_get(const struct limits_store *s, const struct limits_key *k, 
     l->n_thread = k->n_thread;
     get_disk(s, k, now_s, l);
     get_steps(s, k, now_s, &l->steps);
-    get_choice(s, k, now_s, &l->choice);
+    get_use(s, k, now_s, &l->expert_use);
     has_all = l->memory_bytes_s > 0 && l->steps.measured_s != 0;
     for (uint32_t i = 0; i < l->n_rate; i++) {
         get_rate(s, k, now_s, &l->rate[i]);
@@ -518,10 +518,10 @@ size_t limits_store_lines(const struct limits_key *k, const struct mw_limits *l,
             lines[n].value[i] = *cost[i];
         n++;
     }
-    if (l->choice.observed_s != 0 && k->model[0] != '\0') {
-        lines[n] = line_of(k, LIMITS_MODEL, "", l->choice.observed_s, false);
-        lines[n].value[0] = l->choice.n_token;
-        memcpy(lines[n++].value + 1, l->choice.share, sizeof l->choice.share);
+    if (l->expert_use.observed_s != 0 && k->model[0] != '\0') {
+        lines[n] = line_of(k, LIMITS_MODEL, "", l->expert_use.observed_s, false);
+        lines[n].value[0] = l->expert_use.n_token;
+        memcpy(lines[n++].value + 1, l->expert_use.share, sizeof l->expert_use.share);
     }
     if (l->measured_s != 0) {
         const double values[] = { l->disk_bytes_s,     l->memory_bytes_s, l->direct_bytes_s,

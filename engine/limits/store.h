@@ -25,7 +25,7 @@ enum limits_kind {
     LIMITS_TYPE,    /* struct mw_rate */
     LIMITS_STEPS,   /* struct mw_steps */
     LIMITS_PRODUCT, /* products by the kernels and by OpenBLAS, whose name is the text */
-    LIMITS_MODEL,   /* struct mw_expert_choice */
+    LIMITS_MODEL,   /* struct mw_expert_use */
     LIMITS_ANCHOR,  /* the newest tokens of a model, struct plan_anchor, as its numbers */
     LIMITS_TRIED,   /* settings with which a model answered, struct mw_tried; many of a model */
     LIMITS_KINDS
@@ -96,9 +96,9 @@ void limits_name(const struct limits_key *k, enum limits_kind kind, const char *
                  char of[200]);
 
 /*
- * Set the limits of *l from the store: disk and memory, the rates of the types that it lists and
- * that have none, the costs of steps, and the choice of experts.  A disk that was measured with
- * reads of another size is better than none.  Returns whether all but the choice are known.
+ * Set the limits of *l from the store: disk and memory, the rates of the types that it lists
+ * and that have none, the costs of steps, and the use of experts.  A disk that was measured
+ * with reads of another size is better than none.  Returns whether all but that use are known.
  */
 bool limits_store_get(const struct limits_store *s, const struct limits_key *k, int64_t now_s,
                       struct mw_limits *l);

@@ -203,7 +203,7 @@ static void explain_memory(FILE *to, const struct plan_basis *b)
     if (p->n_expert_all > 0)
         fprintf(to, "  Experts: %u of %u are cached; %.7g of the used ones hit (%s).\n",
                 p->n_expert, p->n_expert_all, p->expert_hits,
-                p->hits_measured ? "by an observed choice" : "an even choice is assumed");
+                p->hits_measured ? "by observed use" : "even use is assumed");
 }
 
 /* The experts of a chunk of n tokens, as a multiple of those of one token. */
@@ -219,13 +219,13 @@ static void explain_share(FILE *to, const struct plan_basis *b, uint32_t n, doub
             in->n_expert_layer, n, in->n_expert_used);
     } else {
         fprintf(to,
-                "  %-14s : experts * (parts - sum of (1 - choice of a part) ** tokens) / parts "
+                "  %-14s : experts * (parts - sum of (1 - use of a part) ** tokens) / parts "
                 "/ used, in %.0f tokens\n",
-                "", in->choice.n_token);
-        add(&f, "%u * (%d", in->n_expert_layer, MW_CHOICE_PARTS);
-        for (int i = 0; i < MW_CHOICE_PARTS; i++)
-            add(&f, " - %.7g ** %u", 1 - speed_choice(in, i), n);
-        add(&f, ") / %d / %u", MW_CHOICE_PARTS, in->n_expert_used);
+                "", in->expert_use.n_token);
+        add(&f, "%u * (%d", in->n_expert_layer, MW_USE_PARTS);
+        for (int i = 0; i < MW_USE_PARTS; i++)
+            add(&f, " - %.7g ** %u", 1 - speed_use(in, i), n);
+        add(&f, ") / %d / %u", MW_USE_PARTS, in->n_expert_used);
     }
     line(to, "expert share", &f, share, "");
 }

@@ -68,7 +68,7 @@ struct plan_factors {
     double fixed_s; /* is added */
 };
 
-/* The input of a plan: sums over the model, and the user's choices. */
+/* The input of a plan: sums over the model, and the user's settings. */
 struct plan_input {
     uint64_t budget_bytes;
     uint32_t n_ctx;
@@ -117,7 +117,7 @@ struct plan_input {
     uint64_t expert_fixed_bytes, expert_slot_bytes;
     uint32_t n_expert_min, n_expert_read, n_expert_all;
     uint64_t experts_token_bytes; /* of experts that a decoded token uses */
-    struct mw_expert_choice choice; /* an even one is assumed if it was never observed */
+    struct mw_expert_use expert_use; /* even use is assumed if it was never observed */
     uint64_t tables_bytes;   /* to keep every lookup row once it was read */
 
     /* Limits of this machine, in bytes or operations per second; 0: not measured. */

@@ -110,8 +110,8 @@ uint64_t plan_pinned_most(const struct plan_input *in)
                in->landing_bytes);
 }
 
-/* The plan's choices; everything else follows from the input. */
-struct choice {
+/* How a plan divides the budget; everything else follows from the input. */
+struct division {
     uint32_t n_ctx, chunk, n_draft, n_slot, n_copy;
     uint32_t n_expert;
     uint64_t pinned_bytes;
@@ -132,8 +132,8 @@ static void add_building(const struct plan_input *in, uint64_t *row)
             sum(row[MW_ROW_TOKENIZER], in->tokenizer_build_bytes - later);
 }
 
-/* Fill the table for these choices, whether or not it fits the budget. */
-static void fill(const struct plan_input *in, const struct choice *c, struct plan *out)
+/* Fill the table for this division, whether or not it fits the budget. */
+static void fill(const struct plan_input *in, const struct division *c, struct plan *out)
 {
     uint64_t *row = out->row;
     uint64_t rows = 0;
@@ -202,10 +202,10 @@ static uint32_t chunk_limit(const struct plan_input *in, uint32_t n_ctx, uint32_
  */
 static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan *out)
 {
-    struct choice c = { .n_ctx = n_ctx,
-                        .chunk = chunk_limit(in, n_ctx, PLAN_CHUNK_MIN),
-                        .n_slot = in->streams && in->n_block > 0 ? 2 : 0,
-                        .n_expert = in->n_expert_min };
+    struct division c = { .n_ctx = n_ctx,
+                          .chunk = chunk_limit(in, n_ctx, PLAN_CHUNK_MIN),
+                          .n_slot = in->streams && in->n_block > 0 ? 2 : 0,
+                          .n_expert = in->n_expert_min };
     struct plan pinned;
 
     fill(in, &c, out);
@@ -247,7 +247,7 @@ static uint32_t widest_chunk(const struct plan_input *in)
                        in->chunk_target != 0 ? in->chunk_target : plan_chunk_target(in));
 }
 
-static bool choice_fits(const struct plan_input *in, const struct choice *c)
+static bool division_fits(const struct plan_input *in, const struct division *c)
 {
     struct plan p;
 
@@ -256,13 +256,13 @@ static bool choice_fits(const struct plan_input *in, const struct choice *c)
 }
 
 /* Choose the largest chunk from the current one up to `most` with which the table fits. */
-static void widen_chunk(const struct plan_input *in, uint32_t most, struct choice *c)
+static void widen_chunk(const struct plan_input *in, uint32_t most, struct division *c)
 {
     uint32_t least = c->chunk;
 
     while (least < most) {
         c->chunk = least + (most - least + 1) / 2;
-        if (choice_fits(in, c))
+        if (division_fits(in, c))
             least = c->chunk;
         else
             most = c->chunk - 1;
@@ -271,35 +271,35 @@ static void widen_chunk(const struct plan_input *in, uint32_t most, struct choic
 }
 
 /* The most tokens that may be drafted: a pass verifies them in one chunk. */
-static uint32_t draft_target(const struct plan_input *in, const struct choice *c)
+static uint32_t draft_target(const struct plan_input *in, const struct division *c)
 {
     return in->n_draft < c->chunk ? in->n_draft : c->chunk - 1;
 }
 
 /* Verify as many drafted tokens as fit, up to n. */
-static void add_drafts(const struct plan_input *in, uint32_t n, struct choice *c)
+static void add_drafts(const struct plan_input *in, uint32_t n, struct division *c)
 {
     for (c->n_draft = n; c->n_draft > 0; c->n_draft--)
-        if (choice_fits(in, c))
+        if (division_fits(in, c))
             return;
 }
 
 /* Choose as many copies as fit, up to n. */
-static void add_copies(const struct plan_input *in, uint32_t n, struct choice *c)
+static void add_copies(const struct plan_input *in, uint32_t n, struct division *c)
 {
     for (c->n_copy = n; c->n_copy > 0; c->n_copy--)
-        if (choice_fits(in, c))
+        if (division_fits(in, c))
             return;
 }
 
 /* Cache as many experts as fit, up to `most`. */
-static void add_experts(const struct plan_input *in, uint32_t most, struct choice *c)
+static void add_experts(const struct plan_input *in, uint32_t most, struct division *c)
 {
     uint32_t least = c->n_expert;
 
     while (least < most) {
         c->n_expert = least + (most - least + 1) / 2;
-        if (choice_fits(in, c))
+        if (division_fits(in, c))
             least = c->n_expert;
         else
             most = c->n_expert - 1;
@@ -312,13 +312,13 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
 {
     uint32_t most =
         chunk_limit(in, in->n_ctx, in->chunk_max != 0 ? in->chunk_max : PLAN_CHUNK_DEFAULT);
-    struct choice c = { .n_ctx = in->n_ctx,
-                        .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
-                        .n_slot = in->saved_bytes > 0 ? 2 : 0,
-                        .n_expert = in->n_expert_min,
-                        .pinned_bytes = in->streams ? plan_pinned_most(in) : 0 };
+    struct division c = { .n_ctx = in->n_ctx,
+                          .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
+                          .n_slot = in->saved_bytes > 0 ? 2 : 0,
+                          .n_expert = in->n_expert_min,
+                          .pinned_bytes = in->streams ? plan_pinned_most(in) : 0 };
 
-    if (!choice_fits(in, &c))
+    if (!division_fits(in, &c))
         return false;
     add_experts(in, in->n_expert_read, &c);
     add_drafts(in, draft_target(in, &c), &c);
@@ -326,7 +326,7 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
     add_copies(in, copy_target(in), &c);
     add_experts(in, in->n_expert_all, &c);
     c.keeps_rows = in->streams && in->tables_bytes > 0;
-    if (!choice_fits(in, &c))
+    if (!division_fits(in, &c))
         c.keeps_rows = false;
     fill(in, &c, out);
     return true;
@@ -340,14 +340,14 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
  */
 static void give_in_order(const struct plan_input *in, uint32_t most, struct plan *out)
 {
-    struct choice c = { .n_ctx = in->n_ctx,
-                        .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
-                        .n_slot = in->n_slot,
-                        .n_expert = in->n_expert_min };
+    struct division c = { .n_ctx = in->n_ctx,
+                          .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
+                          .n_slot = in->n_slot,
+                          .n_expert = in->n_expert_min };
     uint32_t copies = copy_target(in), drafts;
     uint64_t used, room;
 
-    while (c.n_slot > 2 && !choice_fits(in, &c))
+    while (c.n_slot > 2 && !division_fits(in, &c))
         c.n_slot--;
     add_experts(in, in->n_expert_read, &c);
     drafts = draft_target(in, &c);
@@ -373,7 +373,7 @@ static void predict_hits(const struct plan_input *in, struct plan *out)
 
     if (in->n_expert_all == 0)
         return;
-    out->hits_measured = in->choice.observed_s > 0;
+    out->hits_measured = in->expert_use.observed_s > 0;
     out->expert_hits = 1 - speed_missed_experts(in, &pass, 0, 1);
 }
 
@@ -440,10 +440,10 @@ static uint64_t sum_without_tables(const struct plan_input *in)
 /* Experts come after the chunk and copies of turns, blocks come before. */
 uint64_t plan_reads_nothing_budget(const struct plan_input *in)
 {
-    const struct choice c = { .n_ctx = in->n_ctx,
-                              .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
-                              .n_slot = in->saved_bytes > 0 ? 2 : 0,
-                              .pinned_bytes = plan_pinned_most(in) };
+    const struct division c = { .n_ctx = in->n_ctx,
+                                .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
+                                .n_slot = in->saved_bytes > 0 ? 2 : 0,
+                                .pinned_bytes = plan_pinned_most(in) };
     struct plan p;
 
     if (!in->streams)

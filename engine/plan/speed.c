@@ -26,10 +26,10 @@ static double threads_of(const struct plan_input *in)
     return in->n_thread > 0 ? in->n_thread : 1;
 }
 
-double speed_choice(const struct plan_input *in, int i)
+double speed_use(const struct plan_input *in, int i)
 {
-    double even = 1.0 / MW_CHOICE_PARTS;
-    double share = in->choice.observed_s > 0 ? in->choice.share[i] : even;
+    double even = 1.0 / MW_USE_PARTS;
+    double share = in->expert_use.observed_s > 0 ? in->expert_use.share[i] : even;
 
     return fmin(in->n_expert_used * share / even / in->n_expert_layer, 1);
 }
@@ -38,9 +38,9 @@ double speed_choice(const struct plan_input *in, int i)
  * layer. */
 static double part_share(const struct plan_input *in, int i, double n)
 {
-    double part = (double)in->n_expert_layer / MW_CHOICE_PARTS;
+    double part = (double)in->n_expert_layer / MW_USE_PARTS;
 
-    return part * (1 - pow(1 - speed_choice(in, i), n)) / in->n_expert_used;
+    return part * (1 - pow(1 - speed_use(in, i), n)) / in->n_expert_used;
 }
 
 static bool has_experts(const struct plan_input *in)
@@ -54,7 +54,7 @@ double speed_expert_share(const struct plan_input *in, uint32_t n)
 
     if (!has_experts(in))
         return 1;
-    for (int i = 0; i < MW_CHOICE_PARTS; i++)
+    for (int i = 0; i < MW_USE_PARTS; i++)
         sum += part_share(in, i, n);
     return sum;
 }
@@ -62,11 +62,11 @@ double speed_expert_share(const struct plan_input *in, uint32_t n)
 double speed_missed_experts(const struct plan_input *in, const struct plan_pass *pass,
                             uint32_t n_before, uint32_t n)
 {
-    double held = (1 - pass->missed_share) * MW_CHOICE_PARTS, sum = 0;
+    double held = (1 - pass->missed_share) * MW_USE_PARTS, sum = 0;
 
     if (!has_experts(in))
         return pass->missed_share;
-    for (int i = 0; i < MW_CHOICE_PARTS; i++) {
+    for (int i = 0; i < MW_USE_PARTS; i++) {
         double in_memory = fmin(fmax(held - i, 0), 1); /* share of this part */
 
         sum += (1 - in_memory) * part_share(in, i, n);

@@ -26,19 +26,16 @@
  *              Pinned weights in another form have two rates of their own; packed ones have
  *              fewer bytes.
  *   small      norms and other small weights at the rate of memory
- *   rounds     jobs that are handed to the threads.  Each streamed block is one job.  So is each
- *              run of pinned blocks of a product
- *   steps      norms, sums, packing; activation functions.  One thread takes one token.
- *   attention  keys and values are loaded, and multiplied with each query.  At least the time
- *              to read them from memory once.
- *   reading    the processors' time for the reads of S + N.  Nothing else went on when the disk
- *              was measured, so it is at most (S + N) / D, however many processors it took
- *   ring       the time in which the slots of the ring come round: in each, a block is read, the
- *              engine is woken, the block is computed, and the reader is woken.  With few slots,
- *              disk and processors wait for that in turn.  The latencies of reads in flight
- *              overlap
- *   held       the products with streamed blocks, which keep their slots
- *   lookups    rows of lookup tables, of which SPEED_LOOKUPS are read at once.  Then three
+ *   rounds     jobs that are handed to the threads.  Each streamed block is one job.  So is
+ * each run of pinned blocks of a product steps      norms, sums, packing; activation functions.
+ * One thread takes one token. attention  keys and values are loaded, and multiplied with each
+ * query.  At least the time to read them from memory once. reading    the processors' time for
+ * the reads of S + N.  Nothing else went on when the disk was measured, so it is at most (S +
+ * N) / D, however many processors it took ring       the time in which the slots of the ring
+ * come round: in each, a block is read, the engine is woken, the block is computed, and the
+ * reader is woken.  With few slots, disk and processors wait for that in turn.  The latencies
+ * of reads in flight overlap held       the products with streamed blocks, which keep their
+ * slots lookups    rows of lookup tables, of which SPEED_LOOKUPS are read at once.  Then three
  *              threads have to wake up: the reader, the engine, its workers.
  *   experts    as products, with the columns that choose each of them
  *   overlap    in the M layers that miss an expert, the others are computed while it is read.
@@ -46,7 +43,7 @@
  *
  * The E experts of a layer are ranked by popularity and divided in parts.  A token that chooses
  * u experts chooses one of the i-th part with the probability p_i = u * share_i * parts / E
- * (struct mw_expert_choice; u / E if the choice is even), so n tokens use E / parts * (1 - (1 -
+ * (struct mw_expert_use; u / E if the use is even), so n tokens use E / parts * (1 - (1 -
  * p_i)^n) of the part.  The cache holds the most popular experts, and the others are missed. If
  * a context starts cold, those that it holds are missed the first time a token chooses them.
  *
@@ -132,7 +129,7 @@ double speed_mean_seen(uint32_t n_before, uint32_t n, uint32_t most);
 double speed_rounds(const struct plan_steps *s, double streamed_share);
 
 /* The probability that a token chooses an expert of the i-th part of a layer. */
-double speed_choice(const struct plan_input *in, int i);
+double speed_use(const struct plan_input *in, int i);
 
 /* Experts that n tokens use together, as a multiple of those that one uses; 1: dense. */
 double speed_expert_share(const struct plan_input *in, uint32_t n);

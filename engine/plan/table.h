@@ -29,7 +29,7 @@ struct plan {
     uint32_t n_expert;     /* experts that the cache holds, */
     uint32_t n_expert_all; /* of all experts; 0: a dense model */
     double expert_hits;    /* predicted share of used experts that are in memory */
-    bool hits_measured;    /* from an observed choice; otherwise an even one is assumed */
+    bool hits_measured;    /* from observed use; otherwise even use is assumed */
     uint64_t
         pinned_bytes; /* for pinned blocks, rounding and landing included, without resident */
     uint64_t saved_bytes;    /* more, if these blocks were not packed */

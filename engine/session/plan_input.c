@@ -183,7 +183,7 @@ void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
     in->disk_bytes_s = l->disk_bytes_s;
     in->memory_bytes_s = l->memory_bytes_s;
     in->lookup_s = l->lookup_s;
-    in->choice = l->choice;
+    in->expert_use = l->expert_use;
     in->is_doubtful = mw_limits_doubtful(l);
     in->costs = (struct plan_costs){ .round_s = l->steps.round_s,
                                      .wake_s = l->steps.wake_s,

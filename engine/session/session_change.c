@@ -20,15 +20,15 @@
 
 /* --- planning --- */
 
-const struct mw_expert_choice *session_choice(const struct mw_session *s, struct mw_limits *l)
+const struct mw_expert_use *session_expert_use(const struct mw_session *s, struct mw_limits *l)
 {
-    struct mw_expert_choice choice;
+    struct mw_expert_use use;
 
     *l = limits_of(s->m);
     if (s->weights.cache == NULL)
         return NULL;
-    expert_cache_choice(s->weights.cache, &choice);
-    return observe_choice(&choice, (int64_t)time(NULL), l) ? &l->choice : NULL;
+    expert_cache_observed(s->weights.cache, &use);
+    return observe_use(&use, (int64_t)time(NULL), l) ? &l->expert_use : NULL;
 }
 
 static bool same_speed(const struct plan *a, const struct plan *b)
@@ -252,7 +252,7 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
         s->settled = c.settled;
         return 0;
     }
-    if (settled_plan(s->m, &c.settled, session_choice(s, &l), &c.plan, e) != 0)
+    if (settled_plan(s->m, &c.settled, session_expert_use(s, &l), &c.plan, e) != 0)
         return -1;
     find_reach(s, &c);
     if (!c.replaces && c.settled.o.n_ctx < mw_session_tokens(s))

@@ -155,7 +155,7 @@ void publish_plan(struct mw_session *s);
 
 /* --- session_change.c --- */
 
-/* The choices of this session's routers; NULL if they tell too little.  *l has the memory. */
-const struct mw_expert_choice *session_choice(const struct mw_session *s, struct mw_limits *l);
+/* The use of experts in this session; NULL if too few tokens were seen.  *l has the memory. */
+const struct mw_expert_use *session_expert_use(const struct mw_session *s, struct mw_limits *l);
 
 #endif

@@ -70,7 +70,7 @@ void weights_close(struct mw_session *s)
     struct weights *w = &s->weights;
     struct mw_limits l;
 
-    if (session_choice(s, &l) != NULL)
+    if (session_expert_use(s, &l) != NULL)
         limits_correct(s->m, &l);
     expert_cache_close(w->cache);
     stream_close(w->stream);

@@ -38,32 +38,32 @@ int settled_options(struct mw_model *m, const struct settled *before,
     return 0;
 }
 
-static int try_plan(struct mw_model *m, struct settled *s, const struct mw_expert_choice *choice,
+static int try_plan(struct mw_model *m, struct settled *s, const struct mw_expert_use *use,
                     struct plan *plan, struct err *e)
 {
     struct plan_input in;
 
     if (plan_input_of(m, &s->o, &in, e) != 0)
         return -1;
-    if (choice != NULL)
-        in.choice = *choice;
+    if (use != NULL)
+        in.expert_use = *use;
     if (s->chunk_target == 0)
         s->chunk_target = plan_chunk_target(&in);
     in.chunk_target = s->chunk_target;
     return plan_of(m, &s->o, &in, plan, e);
 }
 
-int settled_plan(struct mw_model *m, struct settled *s, const struct mw_expert_choice *choice,
+int settled_plan(struct mw_model *m, struct settled *s, const struct mw_expert_use *use,
                  struct plan *plan, struct err *e)
 {
     struct err first = ERR_INIT;
-    int rc = try_plan(m, s, choice, plan, &first);
+    int rc = try_plan(m, s, use, plan, &first);
 
     *e = first;
     if (rc != 0 && first.code == ERR_BUDGET && s->o.block_bytes != s->asked.block_bytes) {
         *e = (struct err)ERR_INIT;
         s->o.block_bytes = s->asked.block_bytes;
-        rc = try_plan(m, s, choice, plan, e);
+        rc = try_plan(m, s, use, plan, e);
     }
     s->o.block_bytes = (uint32_t)options_block(&s->o);
     return rc;

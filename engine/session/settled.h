@@ -25,10 +25,10 @@ int settled_options(struct mw_model *m, const struct settled *before,
                     const struct mw_options *o, struct settled *out, struct err *e);
 
 /*
- * Plan with them.  choice: of experts, as observed; NULL: that of the limits.  Blocks keep their
+ * Plan with them.  use: of experts, as observed; NULL: that of the limits.  Blocks keep their
  * size, unless the budget fits only the size that it would get by itself: then *s changes.
  */
-int settled_plan(struct mw_model *m, struct settled *s, const struct mw_expert_choice *choice,
+int settled_plan(struct mw_model *m, struct settled *s, const struct mw_expert_use *use,
                  struct plan *plan, struct err *e);
 
 #endif

@@ -123,7 +123,7 @@ static uint32_t *place_of(struct expert_cache *c, uint32_t layer, uint32_t exper
     return &c->slot_of[c->policy.first[layer] + expert];
 }
 
-/* The level of a share relative to an even choice: 8 is even, a step is a factor of 2^0.5. */
+/* The level of a share relative to even use: 8 is even, a step is a factor of 2^0.5. */
 static uint8_t level_of(float heat)
 {
     float level = heat > 0 ? 8 + 2 * log2f(heat) : 0;
@@ -485,9 +485,9 @@ static void count_request(struct expert_cache *c)
     counter_add(&t->expert_misses, c->n_entry - n_hit);
 }
 
-void expert_cache_choice(const struct expert_cache *c, struct mw_expert_choice *out)
+void expert_cache_observed(const struct expert_cache *c, struct mw_expert_use *out)
 {
-    expert_policy_choice(&c->policy, out);
+    expert_policy_observed(&c->policy, out);
 }
 
 void expert_cache_expect(struct expert_cache *c, uint32_t n_token)

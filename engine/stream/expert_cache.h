@@ -123,7 +123,7 @@ uint64_t expert_cache_held(const struct expert_cache *c);
 /* The same with memory that was fetched from the kernel for slots to come. */
 uint64_t expert_cache_charged(const struct expert_cache *c);
 
-/* The choices so far: see expert_policy_choice(). */
-void expert_cache_choice(const struct expert_cache *c, struct mw_expert_choice *out);
+/* The use so far: see expert_policy_observed(). */
+void expert_cache_observed(const struct expert_cache *c, struct mw_expert_use *out);
 
 #endif

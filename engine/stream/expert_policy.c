@@ -12,7 +12,7 @@
 #define HALF_LIFE_RECENT 4
 #define PART_RECENT      0.3f
 #define DECAYS           (sizeof((struct expert_policy *)0)->decay / sizeof(float))
-/* Tokens of an even choice that every estimate begins with. */
+/* Tokens of even use that every estimate begins with. */
 #define PRIOR_TOKENS 16
 /* Weights are scaled down before a float loses their differences. */
 #define WEIGHT_MAX 1e9f
@@ -141,8 +141,8 @@ float expert_policy_heat(const struct expert_policy *p, uint32_t layer, uint32_t
 /* The part of rank `rank` of n that part i of the ranks covers, as a share of the rank. */
 static double overlap(double rank, double n, int i)
 {
-    double from = fmax(rank, i * n / MW_CHOICE_PARTS);
-    double to = fmin(rank + 1, (i + 1) * n / MW_CHOICE_PARTS);
+    double from = fmax(rank, i * n / MW_USE_PARTS);
+    double to = fmin(rank + 1, (i + 1) * n / MW_USE_PARTS);
 
     return fmax(to - from, 0);
 }
@@ -157,11 +157,11 @@ static uint32_t rank_of(const float *uses, uint32_t n, uint32_t i)
     return rank;
 }
 
-void expert_policy_choice(const struct expert_policy *p, struct mw_expert_choice *out)
+void expert_policy_observed(const struct expert_policy *p, struct mw_expert_use *out)
 {
     double all = 0;
 
-    *out = (struct mw_expert_choice){ .n_token = p->clock };
+    *out = (struct mw_expert_use){ .n_token = p->clock };
     for (uint32_t l = 0; l < p->n_layer; l++) {
         uint32_t n = p->first[l + 1] - p->first[l];
         const float *uses = p->uses + p->first[l];
@@ -170,10 +170,10 @@ void expert_policy_choice(const struct expert_policy *p, struct mw_expert_choice
             uint32_t rank = rank_of(uses, n, e);
 
             all += (double)uses[e];
-            for (int i = 0; i < MW_CHOICE_PARTS; i++)
+            for (int i = 0; i < MW_USE_PARTS; i++)
                 out->share[i] += (double)uses[e] * overlap(rank, n, i);
         }
     }
-    for (int i = 0; i < MW_CHOICE_PARTS; i++)
+    for (int i = 0; i < MW_USE_PARTS; i++)
         out->share[i] = all > 0 ? out->share[i] / all : 0;
 }

@@ -69,10 +69,10 @@ void expert_policy_use(struct expert_policy *p, uint32_t expert, uint32_t n);
 /* Expected passes until the expert is used, seen from the current layer. */
 float expert_policy_wait(const struct expert_policy *p, uint32_t layer, uint32_t expert);
 
-/* Share of recent tokens of the layer that chose the expert, relative to an even choice. */
+/* Share of recent tokens of the layer that chose the expert, relative to even use. */
 float expert_policy_heat(const struct expert_policy *p, uint32_t layer, uint32_t expert);
 
 /* Set *out to what the tokens so far have chosen, the last few hundred above all. */
-void expert_policy_choice(const struct expert_policy *p, struct mw_expert_choice *out);
+void expert_policy_observed(const struct expert_policy *p, struct mw_expert_use *out);
 
 #endif

@@ -294,7 +294,7 @@ static int measure_rest(struct mw_model *m, const char *folder, const struct mw_
     if (rc != 0)
         return -1;
     fresh.steps = l->steps;
-    fresh.choice = l->choice;
+    fresh.expert_use = l->expert_use;
     fresh.n_rate = l->n_rate;
     memcpy(fresh.rate, l->rate, sizeof fresh.rate);
     *l = fresh;
@@ -326,7 +326,7 @@ static int ensure(struct limits_store *s, const struct place *p, struct mw_model
     is_complete = limits_store_get(s, &p->key, now(), &known) && limits_agree(&known);
     if (effort == LIMITS_AGAIN || (effort == LIMITS_FRESH && !is_fresh(&known))) {
         is_complete = false;
-        l.choice = known.choice; /* cannot be measured */
+        l.expert_use = known.expert_use; /* cannot be measured */
     } else {
         l = known;
     }

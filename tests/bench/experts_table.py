@@ -13,7 +13,7 @@ is about the others:
     cached      share of all experts that fit into the cache
     hits        share of the chosen experts that were in memory
     read        bytes that a token reads, experts and streamed dense weights
-    of even     bytes of experts read, as a share of those that an even choice would read with
+    of even     bytes of experts read, as a share of those that even use would read with
                 as many experts in memory; at most 100 % is better than proportional
     disk        rate of the disk / bytes that a token reads.  The disk is measured just before
                 and just after, in pieces and with as many in flight as experts are read
@@ -110,7 +110,7 @@ def row(o, size, texts):
     missed = total("expert_misses") / (total("expert_hits") + total("expert_misses"))
     cached = plan["n_expert"] / plan["n_expert_all"]
     read = total("bytes_pass") / n
-    # An even choice misses 1 - cached of the experts, which were read at the same size.
+    # Even use misses 1 - cached of the experts, which were read at the same size.
     even = (1 - cached) / missed if missed > 0 else 0
     speed = n / seconds
     disk = rate / read if read > 0 else float("inf")

@@ -245,32 +245,32 @@ static void popular_experts_stay(void **state)
 /* 32 experts of a layer: one is chosen by all tokens, one by half of them.  Each part of the
  * ranks has two experts, so the first part has everything; of 8 experts, a part is half of one.
  */
-static void choices_are_ranked_by_popularity(void **state)
+static void use_is_ranked_by_popularity(void **state)
 {
     const uint32_t n_expert[] = { 32, 0 }, n_used[] = { 2, 0 }, few[] = { 8 };
     struct expert_policy p;
     struct err e = ERR_INIT;
-    struct mw_expert_choice choice;
+    struct mw_expert_use use;
 
     (void)state;
     no_error(expert_policy_open(&p, n_expert, n_used, 2, &e), &e);
     expert_policy_layer(&p, 0, 1000);
     expert_policy_use(&p, 7, 1000);
     expert_policy_use(&p, 20, 500);
-    expert_policy_choice(&p, &choice);
-    assert_true(fabs(choice.n_token - 1000) < 1e-9);
-    assert_true(fabs(choice.share[0] - 1) < 1e-9);
-    assert_int_equal(choice.observed_s, 0); /* the caller knows the time */
+    expert_policy_observed(&p, &use);
+    assert_true(fabs(use.n_token - 1000) < 1e-9);
+    assert_true(fabs(use.share[0] - 1) < 1e-9);
+    assert_int_equal(use.observed_s, 0); /* the caller knows the time */
     expert_policy_close(&p);
     no_error(expert_policy_open(&p, few, n_used, 1, &e), &e);
     expert_policy_layer(&p, 0, 1000);
     expert_policy_use(&p, 3, 1000);
     expert_policy_use(&p, 5, 600);
-    expert_policy_choice(&p, &choice);
-    assert_true(fabs(choice.share[0] - 5.0 / 16) < 1e-6);
-    assert_true(fabs(choice.share[1] - 5.0 / 16) < 1e-6);
-    assert_true(fabs(choice.share[3] - 3.0 / 16) < 1e-6);
-    assert_true(fabs(choice.share[4]) < 1e-9);
+    expert_policy_observed(&p, &use);
+    assert_true(fabs(use.share[0] - 5.0 / 16) < 1e-6);
+    assert_true(fabs(use.share[1] - 5.0 / 16) < 1e-6);
+    assert_true(fabs(use.share[3] - 3.0 / 16) < 1e-6);
+    assert_true(fabs(use.share[4]) < 1e-9);
     expert_policy_close(&p);
 }
 
@@ -481,7 +481,7 @@ int main(void)
             tests[n].name = names[n];
         }
     }
-    tests[n++] = (struct CMUnitTest)cmocka_unit_test(choices_are_ranked_by_popularity);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(use_is_ranked_by_popularity);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate_setup_teardown(
         memory_follows_the_size, set_up, tear_down, &modes[0]);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test_prestate_setup_teardown(

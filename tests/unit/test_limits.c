@@ -340,26 +340,26 @@ static void faster_products_raise_the_limit_of_memory(void **state)
 
 static void sessions_are_averaged_by_their_tokens(void **state)
 {
-    struct mw_expert_choice choice = { .share = { 1 }, .n_token = OBSERVE_CHOICES - 1 };
+    struct mw_expert_use use = { .share = { 1 }, .n_token = OBSERVE_USES - 1 };
     struct mw_limits l = { 0 };
 
     (void)state;
-    assert_false(observe_choice(&choice, NOW, &l)); /* too few */
-    assert_int_equal(l.choice.observed_s, 0);
-    choice.n_token = 300;
-    assert_true(observe_choice(&choice, NOW, &l));
-    assert_near(l.choice.share[0], 1.0);
-    choice.share[0] = choice.share[1] = 0.5;
-    choice.n_token = 100;
-    assert_true(observe_choice(&choice, NOW + 5, &l));
-    assert_near(l.choice.share[0], 0.875);
-    assert_near(l.choice.share[1], 0.125);
-    assert_near(l.choice.n_token, 400.0);
-    assert_int_equal(l.choice.observed_s, NOW + 5);
-    l.choice.n_token = 1e6; /* old texts do not count forever */
-    choice.n_token = OBSERVE_CHOICES_KEPT;
-    assert_true(observe_choice(&choice, NOW, &l));
-    assert_near(l.choice.share[0], 0.6875);
+    assert_false(observe_use(&use, NOW, &l)); /* too few */
+    assert_int_equal(l.expert_use.observed_s, 0);
+    use.n_token = 300;
+    assert_true(observe_use(&use, NOW, &l));
+    assert_near(l.expert_use.share[0], 1.0);
+    use.share[0] = use.share[1] = 0.5;
+    use.n_token = 100;
+    assert_true(observe_use(&use, NOW + 5, &l));
+    assert_near(l.expert_use.share[0], 0.875);
+    assert_near(l.expert_use.share[1], 0.125);
+    assert_near(l.expert_use.n_token, 400.0);
+    assert_int_equal(l.expert_use.observed_s, NOW + 5);
+    l.expert_use.n_token = 1e6; /* old texts do not count forever */
+    use.n_token = OBSERVE_USES_KEPT;
+    assert_true(observe_use(&use, NOW, &l));
+    assert_near(l.expert_use.share[0], 0.6875);
 }
 
 /* --- products at work --- */

@@ -66,9 +66,9 @@ static struct mw_limits made(int64_t age_s)
         l.steps.load_s[i] = (i + 1) * 1e-11;
         l.steps.mac_s[i] = (i + 1) * 1e-12;
     }
-    l.choice = (struct mw_expert_choice){ .n_token = 288, .observed_s = NOW - age_s };
-    for (int i = 0; i < MW_CHOICE_PARTS; i++)
-        l.choice.share[i] = (i + 1) / 136.0;
+    l.expert_use = (struct mw_expert_use){ .n_token = 288, .observed_s = NOW - age_s };
+    for (int i = 0; i < MW_USE_PARTS; i++)
+        l.expert_use.share[i] = (i + 1) / 136.0;
     return l;
 }
 
@@ -123,10 +123,10 @@ static void limits_come_back_from_their_file(void **state)
         assert_near(1e11 * again.steps.load_s[i], i + 1.0);
         assert_near(1e12 * again.steps.mac_s[i], i + 1.0);
     }
-    assert_near(again.choice.n_token, 288.0);
-    for (int i = 0; i < MW_CHOICE_PARTS; i++)
-        assert_near(again.choice.share[i], (i + 1) / 136.0);
-    assert_int_equal(again.choice.observed_s, NOW - 60);
+    assert_near(again.expert_use.n_token, 288.0);
+    for (int i = 0; i < MW_USE_PARTS; i++)
+        assert_near(again.expert_use.share[i], (i + 1) / 136.0);
+    assert_int_equal(again.expert_use.observed_s, NOW - 60);
 }
 
 static void limits_hold_only_for_what_they_are_of(void **state)
@@ -147,12 +147,12 @@ static void limits_hold_only_for_what_they_are_of(void **state)
     assert_true(WITH(kernels[0], 'b').rate[1].measured_s == 0);
     assert_false(has_all);
     /* The file was replaced: other routers. */
-    assert_int_equal(WITH(model[0], '8').choice.observed_s, 0);
+    assert_int_equal(WITH(model[0], '8').expert_use.observed_s, 0);
     assert_true(has_all);
-    /* Without a file, no choice is found, and none is kept. */
-    assert_int_equal(WITH(model[0], '\0').choice.observed_s, 0);
+    /* Without a file, no use of experts is found, and none is kept. */
+    assert_int_equal(WITH(model[0], '\0').expert_use.observed_s, 0);
     keep_as(&other, &l);
-    assert_int_equal(found(&other, NOW, NULL).choice.observed_s, 0);
+    assert_int_equal(found(&other, NOW, NULL).expert_use.observed_s, 0);
 }
 
 static void each_kind_is_forgotten_in_its_time(void **state)
@@ -165,8 +165,8 @@ static void each_kind_is_forgotten_in_its_time(void **state)
     assert_true(found(&key, NOW + DAY + 1, NULL).memory_bytes_s == 0);
     assert_true(found(&key, NOW + DAY + 1, NULL).rate[0].measured_s == 0);
     assert_true(found(&key, NOW + DAY + 1, NULL).steps.measured_s == 0);
-    assert_true(found(&key, NOW + 30 * DAY, NULL).choice.observed_s != 0);
-    assert_true(found(&key, NOW + 30 * DAY + 1, NULL).choice.observed_s == 0);
+    assert_true(found(&key, NOW + 30 * DAY, NULL).expert_use.observed_s != 0);
+    assert_true(found(&key, NOW + 30 * DAY + 1, NULL).expert_use.observed_s == 0);
     assert_true(found(&key, NOW - 1, NULL).memory_bytes_s == 0); /* the clock was set back */
 }
 

@@ -89,9 +89,9 @@ static void lookups_and_experts_take_time(void **state)
     assert_int_equal(p.streamed_bytes, 937500000);
     assert_near(p.decode_tps, 1 / (4.531 / 15 + 0.625));
     /* Half of the experts are three times as popular as the others; 3 of 8 are 6 parts. */
-    in.choice.observed_s = 1;
-    for (int i = 0; i < MW_CHOICE_PARTS; i++)
-        in.choice.share[i] = i < 8 ? 3.0 / 32 : 1.0 / 32;
+    in.expert_use.observed_s = 1;
+    for (int i = 0; i < MW_USE_PARTS; i++)
+        in.expert_use.share[i] = i < 8 ? 3.0 / 32 : 1.0 / 32;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_true(p.hits_measured);
     assert_near(p.expert_hits, 18.0 / 32);
@@ -230,10 +230,10 @@ static void popular_experts_are_in_memory(void **state)
     (void)state;
     in.n_expert_layer = 8;
     in.n_expert_used = 2;
-    in.choice.observed_s = 1;
-    for (int i = 0; i < MW_CHOICE_PARTS; i++)
-        in.choice.share[i] = i < 8 ? 3.0 / 32 : 1.0 / 32;
-    assert_near(speed_choice(&in, 0), 3.0 / 8);
+    in.expert_use.observed_s = 1;
+    for (int i = 0; i < MW_USE_PARTS; i++)
+        in.expert_use.share[i] = i < 8 ? 3.0 / 32 : 1.0 / 32;
+    assert_near(speed_use(&in, 0), 3.0 / 8);
     assert_near(speed_expert_share(&in, 1), 1);
     assert_near(speed_expert_share(&in, 3), 4.34375 / 2);
     /* The half in memory has the popular ones. */
@@ -242,8 +242,8 @@ static void popular_experts_are_in_memory(void **state)
     /* Cold: those too that the 3 tokens before did not choose. */
     pass.starts_cold = true;
     assert_near(speed_missed_experts(&in, &pass, 3, 1), 1.0 / 4 + 4 * 0.244140625 * 3 / 8 / 2);
-    in.choice.share[0] = 1; /* never more often than always */
-    assert_near(speed_choice(&in, 0), 1);
+    in.expert_use.share[0] = 1; /* never more often than always */
+    assert_near(speed_use(&in, 0), 1);
 }
 
 /* No kernel is more than a quarter faster than the memory that it reads from. */
