@@ -51,7 +51,7 @@ extern const struct command *const command_table[N_COMMAND];
 /* The texts of all that help shows, for questions about them. */
 const struct ui_subcommand *command_texts(void);
 
-/* Find a subcommand by name, hidden ones too; NULL if there is none. */
+/* Returns the subcommand of this name, also if it is hidden; NULL if there is none. */
 const struct command *command_named(const char *name);
 
 /* Walk the subcommands that help and completions show: start with *i = 0; NULL at the end. */

@@ -216,8 +216,8 @@ void mw_chat_cancel(struct mw_chat *c);
 void mw_chat_sample(struct mw_chat *c, struct mw_sample *out);
 bool mw_chat_is_busy(struct mw_chat *c);
 
-/* Tokens of the conversation.  While the chat works, the tokens whose keys and values are held;
- * otherwise those that come before the next message, which are fewer after going back. */
+/* Tokens of the conversation.  While the chat works, it counts the tokens whose keys and values
+ * are held.  Otherwise it counts those before the next message, which are fewer after a rewind. */
 uint32_t mw_chat_tokens(struct mw_chat *c);
 
 /* The cost of sending a text of n_token tokens, from the plan and from rates measured so far.

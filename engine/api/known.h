@@ -13,8 +13,8 @@
 struct mw_model;
 
 /*
- * Published models by their shape, without a file.  A data file states the facts (known.h); the
- * plan of such a model is that of its file.
+ * Published models by their shape, without a file.  A data file states their sizes (known.h).
+ * The plan of such a model equals the plan of its file.
  */
 struct mw_known;
 

@@ -39,10 +39,10 @@ void mw_model_anchor(const struct mw_model *m, struct plan_anchor *out);
 void mw_model_set_anchor(struct mw_model *m, const struct plan_anchor *a);
 
 /*
- * The settings with which m answered, the newest first (limits/tried.h).  A session adds those
- * of an answer with at least MW_TRIED_TOKENS tokens after its first one, as it goes on; tokens
- * do not count while weights are still being pinned, or if the settings changed since.  A program
- * can keep them with the model and set them in a later run.  Any thread.
+ * The settings with which m answered, the newest first (limits/tried.h).  A session adds the
+ * settings of an answer once it has MW_TRIED_TOKENS tokens after the first one.  Tokens before
+ * the last change of the settings do not count, nor do those before all weights were pinned.  A
+ * program can keep them with the model and set them in a later run.  Any thread.
  */
 size_t mw_model_tried(const struct mw_model *m, struct mw_tried *list); /* [MW_TRIED_MOST] */
 void mw_model_set_tried(struct mw_model *m, const struct mw_tried *list, size_t n);

@@ -26,8 +26,8 @@ char *mw_age_text(char *buf, size_t n, int64_t seconds);
  * comes from such limits. */
 bool mw_limits_doubtful(const struct mw_limits *l);
 
-/* The mean size of the reads with which these options stream weights, which is that of the
- * reads that measure the disk; 0: unknown. */
+/* Returns the mean size of the reads with which these options stream weights.  The disk is
+ * measured with reads of this size.  0: unknown. */
 size_t mw_read_bytes(struct mw_model *m, const struct mw_options *o);
 
 /* Measure for about `seconds`, and up to two thirds longer if the result is doubtful, in

@@ -37,9 +37,9 @@ const float *mw_session_logits(const struct mw_session *s);
 /* Number of tokens that the session holds. */
 uint32_t mw_session_tokens(const struct mw_session *s);
 
-/* Keep only the first n tokens.  If the rings of sliding layers no longer have the keys and
- * values that this needs, the session goes back further, to its last copy of them.  *kept is
- * the number of tokens that it then holds. */
+/* Keep only the first n tokens.  If the rings of sliding layers no longer hold the keys and
+ * values for this, the session rewinds further, to its last copy of the rings.  *kept is the
+ * number of tokens that it then holds. */
 int mw_session_rewind(struct mw_session *s, uint32_t n, uint32_t *kept, struct err *e);
 
 /* Change the budget.  Memory beyond a smaller budget is returned to the system; the tokens that

@@ -87,9 +87,9 @@ struct kernels {
      * ones.  The columns are floats.  m->w is not used. */
     void (*mul_packed)(const struct packed_block *b, size_t first, const struct matmul *m);
 
-    /* The same for interleaved weights (interleave.h), whose rows are a multiple of
-     * INTERLEAVED_ROWS: the bits of those in the file.  The columns are ACT_Q8.  NULL if the set
-     * has no such kernels. */
+    /* The same for interleaved weights (interleave.h), with the same bits as from the weights
+     * in the file.  The number of rows is a multiple of INTERLEAVED_ROWS.  The columns are
+     * ACT_Q8.  NULL if the set has no such kernels. */
     void (*mul_interleaved)(const struct matmul *m);
 
     /* Values k .. k + n - 1 of a packed row; k is a multiple of 256, n of 64. */

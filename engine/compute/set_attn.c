@@ -523,7 +523,7 @@ INLINE void score_tile(enum tensor_type type, size_t n_r, size_t n_c, const stru
 /*
  * Scores of rows that are loaded as `type`.  If there are two tiles, each of them prefetches
  * half of the rows from `ahead` on, which have type `stored`.  If wide is not NULL, the first
- * tile stores the rows that it decodes there for the other ones.
+ * tile stores the rows that it decodes in it, and the other tiles read them there.
  */
 INLINE void score_tiles(enum tensor_type type, enum tensor_type stored, size_t n_r,
                         const struct product *p, const uint8_t *ahead, size_t stride,

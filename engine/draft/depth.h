@@ -1,17 +1,17 @@
 /*
  * depth.h - how many tokens to draft for the next pass.
  *
- * A pass over d drafts costs more than one over none, and yields 1 + a + a^2 + … + a^d tokens if
- * each draft is accepted with the probability a.  The depth is the one with the most tokens per
- * second by what was measured until now:
+ * A pass over d drafts costs more than one over none, and yields 1 + a + a^2 + … + a^d tokens
+ * if each draft is accepted with the probability a.  The depth with the most tokens per second
+ * is chosen, by these measured values:
  *
  *     narrow_s   a pass for one token
  *     column_s   what each drafted token adds to it: next to nothing while the disk is the
  *                limit, much if all weights are in memory and arithmetic is the limit
  *     a          for each length of a match, since longer ones are right more often
  *
- * It falls to 0 where drafting loses.  Estimates of matches that are not used return slowly to
- * where they began, so that they are tried again.
+ * It falls to 0 where drafting loses.  Estimates for lengths that are not drafted drift back to
+ * their initial values, so they are tried again.
  */
 #ifndef MEMWALL_ENGINE_DRAFT_DEPTH_H
 #define MEMWALL_ENGINE_DRAFT_DEPTH_H

@@ -463,8 +463,8 @@ static void refuse_unknown(struct config_lookup *l, const struct json_node *root
 
 /*
  * transformers ignores biases that the configuration does not state; converters keep those that
- * they find.  A snapshot in which the two differ is refused: missing biases when tensors are
- * checked, unexpected ones because nothing reads them.
+ * they find.  A snapshot whose biases differ from its configuration is refused: a missing bias
+ * fails the check of tensors, and an unexpected one is a tensor that nothing reads.
  */
 static void read_biases(struct config_lookup *l, struct hparams *h)
 {

@@ -212,8 +212,8 @@ static int check_heads(const struct catalogue *c, struct err *e)
     return 0;
 }
 
-/* A model without any key has no positions.  A ring of a window has no place for index keys,
- * which belong to all positions before, and none for latent keys, which are values, too. */
+/* A model without any key has no positions.  Sliding layers cannot have index keys, which cover
+ * all earlier positions, nor latent keys, which are also values. */
 static int check_attention(const struct catalogue *c, struct err *e)
 {
     const struct hparams *h = &c->hparams;

@@ -86,8 +86,7 @@ int hparams_finish(struct catalogue *c, struct err *e);
 /* Make the last of every period layers global and give the others a window. */
 void hparams_slide(struct hparams *h, int64_t period);
 
-/* Give the layers without experts and those with them their place: all of them but the first
- * n_dense, of which every interval-th. */
+/* Mark the layers that have experts: every interval-th one after the first n_dense layers. */
 void hparams_place_experts(struct hparams *h, int64_t n_dense, int64_t interval);
 
 /* Set the heads of keys and values as they are stored, from the sizes of latent attention. */
@@ -96,7 +95,7 @@ void hparams_latent(struct hparams *h);
 /* Returns the factor of q.k of latent attention, with the mscale_all_dim of its yarn. */
 double hparams_latent_scale(const struct hparams *h, double mscale);
 
-/* Set n_channel, and whether the sizes are those of Mamba-2, from the other sizes. */
+/* Compute n_channel from the other sizes, and whether the layers are Mamba-2. */
 void hparams_channels(struct hparams *h);
 
 /* Stop every period-th layer from rotating; 0: none. */

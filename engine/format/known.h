@@ -20,7 +20,7 @@
 struct json_doc;
 struct json_node;
 
-/* A published file whose tensors have other types than the rule gives them. */
+/* A published file with weight types that differ from the rule. */
 struct known_mix {
     const char *label; /* "UD-Q4_K_XL" */
     /* The types of matrices, of gate and up of experts, of their down, and of the table of

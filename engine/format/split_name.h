@@ -11,7 +11,8 @@ struct split_name {
     uint32_t number, count;
 };
 
-/* Returns whether the path ends in such a name, whose PREFIX has a character of the file itself. */
+/* Returns whether the path ends in such a name.  PREFIX must have a character after the last
+ * slash. */
 bool split_name_parse(const char *path, struct split_name *s);
 
 /* Write the path of file `number` of the set, which takes as many bytes as the given one. */

@@ -83,7 +83,7 @@ static size_t read_snapshots(const char *folder, const char *main_commit,
     return n;
 }
 
-/* Take back the entries from `from` on whose file is among those from `first` to `from`. */
+/* Remove the entries from index `from` on whose file is listed by an entry in [first, from). */
 static void drop_repeated(struct mw_models *m, size_t first, size_t from)
 {
     size_t kept = from;

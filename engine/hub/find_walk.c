@@ -50,7 +50,7 @@ static bool add_file(struct find_id *id, const char *path)
     return true;
 }
 
-/* A set of which files are missing is listed, too: opening it names the first missing one. */
+/* A set with missing files is listed, too.  Opening it reports the first missing one. */
 static void add_split_files(struct find_id *id, const char *path, const struct split_name *s)
 {
     char other[PATH_MAX];
@@ -91,8 +91,8 @@ static int read_index(void *ctx, struct shard_list *s, struct err *e)
 
 /*
  * The weights of a snapshot, and config.json, which is where the identity comes from.  A
- * snapshot with a broken index, or of which a file is missing, is listed, too: opening it says
- * what is wrong.
+ * snapshot with a broken index or a missing file is listed, too.  Opening it reports what is
+ * wrong.
  */
 static bool identify_snapshot(char *folder, struct find_id *id)
 {

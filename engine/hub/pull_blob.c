@@ -192,7 +192,7 @@ static void store(struct fetch *f, uint64_t at, const char *data, size_t n)
     }
 }
 
-/* Write the bytes that follow those in the file.  all: few ones too. */
+/* Append the bytes that follow those already in the file.  all: even if they are few. */
 static int write_ready(struct fetch *f, bool all, struct err *e)
 {
     while (f->written < f->size) {

@@ -10,7 +10,7 @@
 #include "engine/hub/cache_layout.h"
 #include "engine/hub/find.h"
 
-/* Sites whose addresses people take for those of a hub. */
+/* Sites whose addresses people paste as if they were hubs. */
 static const struct {
     const char *host;
     bool is_ollama;

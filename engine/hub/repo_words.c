@@ -43,7 +43,7 @@ static char *without_quotes(char *text)
     return text;
 }
 
-/* Remove the marks of a sentence around an address or a name, too, which has none there. */
+/* Remove punctuation around an address or a name, neither of which begins or ends with it. */
 static char *without_marks(char *text)
 {
     size_t n;

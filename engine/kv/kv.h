@@ -140,8 +140,9 @@ typedef recurrent_bytes_fn kv_bytes_fn;
 
 uint64_t kv_copy_bytes(const struct kv *kv); /* upper bound */
 int kv_copy_save(const struct kv *kv, kv_bytes_fn *fn, void *ctx, struct err *e);
-/* n: the positions held when the copy was saved, at most those held now; none of them may have
- * been written again since.  After a failure no position is held. */
+/* Restore a copy.  n is the number of positions held when it was saved.  At least as many must
+ * be held now, and none of them may have been written since.  After a failure no position is
+ * held. */
 int kv_copy_restore(struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e);
 
 /* Change the context and the slots of the rings.  Held positions stay; n_ctx is at least their

@@ -30,7 +30,7 @@ struct mw_tried {
     bool is_session; /* of this run of the program */
 };
 
-/* Numbers of a record in a line, and those of them that are settings. */
+/* The count of numbers in the line of a record, and how many of them are settings. */
 #define TRIED_VALUES   14
 #define TRIED_SETTINGS 9
 
@@ -38,8 +38,9 @@ bool mw_tried_same_settings(const struct mw_tried *a, const struct mw_tried *b);
 /* Whether these numbers can be a record: a file may have any. */
 bool mw_tried_is_plausible(const struct mw_tried *t);
 
-/* Put a record first in list[*n], an array of MW_TRIED_MOST.  It replaces the record
- * with the same settings, whose peak it keeps if it has none; the oldest one may go. */
+/* Put a record first in list[*n], an array of MW_TRIED_MOST.  It replaces the record with the
+ * same settings, and takes the peak of that record if it has none.  The oldest record is
+ * dropped if the array is full. */
 void mw_tried_put(struct mw_tried *list, size_t *n, const struct mw_tried *t);
 
 /* Returns the record with the smallest rate, to compare the others with; NULL if n is 0. */

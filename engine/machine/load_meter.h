@@ -34,8 +34,8 @@ void load_meter_begin(struct load_meter *m, uint64_t now_ns, const char *root);
 /* Work ended: read the counters if the last reading is old enough. */
 void load_meter_end(struct load_meter *m, uint64_t now_ns, const char *root);
 
-/* A thread waited for waited_ns of the wall_ns that the work took.  Returns the time in which
- * other programs or the host kept it from working; waited_ns if their use is unknown. */
+/* A thread waited for waited_ns of the wall_ns that the work took.  Returns how much of the
+ * wait other programs or the host caused; waited_ns if their use of the processors is unknown. */
 uint64_t load_meter_others_ns(const struct load_meter *m, uint64_t waited_ns, uint64_t wall_ns);
 
 #endif

@@ -277,8 +277,9 @@ static void describe_latent(struct finder *f, struct layer_desc *layer, uint32_t
     layer->k_b.n_head = layer->v_b.n_head = layer->n_head;
 }
 
-/* A delta net has its projections joined or apart.  The joined one is not read if both others
- * exist, so that a file with all of them is refused. */
+/* A delta net has its projections joined or apart.  If both separate projections exist, the
+ * joined one is not read.  A file with all three is then refused for a tensor that nothing
+ * reads. */
 static void choose_projections(struct layer_desc *layer)
 {
     if (layer->delta_qkv.tensor != NULL && layer->delta_z.tensor != NULL)

@@ -291,9 +291,9 @@ static void add_streamed(struct mul_job *j, const struct product *p,
         b->packed = packed_open(b->w, b->n_row, j->n_k);
 }
 
-/* Add the blocks that follow and are in memory, also those of the next matrices, so that threads
- * do not wait for each other after each block.  *p becomes the matrix of the last block, and
- * *done the number of its rows so far. */
+/* Add the next blocks that are already in memory, including those of the next matrices.
+ * Otherwise the threads would wait for each other after each block.  *p becomes the matrix of
+ * the last block, and *done the number of its rows so far. */
 static void add_held(struct mul_job *j, const struct product **p, const struct product *end,
                      uint64_t *done)
 {

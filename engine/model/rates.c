@@ -27,7 +27,7 @@ struct list {
     struct type_rate of[TYPE_COUNT];
 };
 
-/* n_used: experts per token with such a matrix; 0: it is not one of an expert. */
+/* n_used: how many experts a token uses; 0: the matrix does not belong to an expert. */
 static void count(struct list *list, enum tensor_type type, double n_row, double n_k,
                   uint32_t n_used, bool in_prompt)
 {

@@ -27,9 +27,9 @@ double advice_token(const struct plan_input *in, uint32_t n_seen, struct plan_ti
  */
 double advice_least(const struct plan_input *in, const struct plan_time *now);
 
-/* The smallest budget between that of *in and `most` with which the n_seen-th token comes at
- * ADVICE_ENOUGH of the best rate that these budgets give, so that a second proposal would gain
- * nothing.  Returns 0 if none is faster, or if the disk is not the bound. */
+/* Returns the smallest budget, from that of *in up to `most`, that reaches ADVICE_ENOUGH of the
+ * best rate of all these budgets at token n_seen.  A second proposal would then gain nothing.
+ * Returns 0 if none is faster, or if the disk is not the bound. */
 uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most);
 
 #endif

@@ -194,8 +194,8 @@ static double further_s(const struct speed_product *p)
            (SPEED_COLUMNS - 1);
 }
 
-/* The share of a product that is streamed.  If some weights are laid out, the others are the
- * streamed ones, and come first. */
+/* The share of a product that is streamed.  If some weights are pinned in another form, form 0
+ * is the weights that are streamed. */
 static double streamed_part(int n_form, int form, const struct plan_pass *pass)
 {
     return n_form == 1 ? pass->streamed_share : form == 0 ? 1 : 0;
@@ -336,8 +336,8 @@ static double lookups_s(const struct plan_input *in, uint32_t n_token)
     return in->lookup_s > 0 && n > 0 ? n * in->lookup_s + 3 * in->costs.wake_s : 0;
 }
 
-/* Multiply the terms by what was measured (anchor.h); those of a prompt only by what it has in
- * common with tokens. */
+/* Multiply the terms by the measured factors (anchor.h).  A prompt gets only the factors that
+ * also apply to it. */
 static void correct(const struct plan_factors *f, bool is_token, struct plan_time *t)
 {
     double others = 1 + (is_token ? f->crowded : f->others);

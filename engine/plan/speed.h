@@ -97,11 +97,12 @@ double speed_column_rate(const struct plan_input *in, double rate);
  * Scale the rates of products, which `measured` threads reached, to in->n_thread; 0: they are
  * those of in->n_thread.  The disk stays as it is.
  *
- * Threads share the work evenly, and those above the number of cores add nothing.  One column is
- * limited by the threads or by memory: it scales with the threads, but not above the rate of
- * memory.  If it reached that, fewer threads may still reach it.  Then the threads' own part of
- * its time is between that of its arithmetic, by the rate of a chunk, and all of it; the
- * geometric mean is assumed.  Other costs are those of a thread already.
+ * Threads share the work evenly, and those above the number of cores add nothing.  One column
+ * is limited by the threads or by memory: it scales with the threads, but not above the rate of
+ * memory.  If it reached that, fewer threads may still reach it.  The part of its time that
+ * depends on the threads is then unknown: at least the arithmetic, at the rate of a chunk, and
+ * at most all of it.  The geometric mean of the two is assumed.  Other costs are those of a
+ * thread already.
  */
 void speed_scale_threads(struct plan_input *in, int measured);
 
@@ -116,13 +117,13 @@ struct speed_product {
     double chunk_flops_s;  /* SPEED_COLUMNS columns; 0: unknown */
 };
 
-/* Divide the weights of type i, of which `bytes` are in the file, into those that are as in the
- * file and those that are laid out in another form.  Returns their number, 1 or 2. */
+/* Divide the weights of type i, which take `bytes` in the file, into those that stay as in the
+ * file and those that are pinned in another form.  Returns their number, 1 or 2. */
 int speed_products(const struct plan_input *in, uint32_t i, double streamed_share,
                    bool of_experts, double bytes, struct speed_product out[2]);
 
-/* The mean number of positions that n tokens after n_before others see, at most `most` of them
- * each (0: all). */
+/* Returns the mean number of positions that n tokens attend to after n_before earlier tokens.
+ * Each sees at most `most` positions (0: all). */
 double speed_mean_seen(uint32_t n_before, uint32_t n, uint32_t most);
 
 /* The jobs of a part of which streamed_share of the blocks are streamed. */

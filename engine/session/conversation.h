@@ -43,8 +43,8 @@ void conversation_rewind(struct conversation *c, size_t n);
 /* Move all messages of the chat from the n-th on to turns[room], from malloc, which then belongs
  * to c; those beyond room are freed.  Messages that were stashed before are freed, too. */
 void conversation_stash(struct conversation *c, size_t n, struct turn *turns, size_t room);
-/* Replace the messages since then by those that were stashed, which have their ids; nothing if
- * there are none. */
+/* Replace the messages since the stash by the stashed ones, which still have their ids.  Does
+ * nothing if there is no stash. */
 void conversation_unstash(struct conversation *c);
 /* Free dropped turns while all turns together have more than max_bytes of text.  Returns their
  * number.  To go back to one of them, the caller must restore its text. */

@@ -18,7 +18,7 @@
 #include "engine/session/plan_input.h"
 #include "engine/telemetry/shares.h"
 
-/* Left to the rest of the machine by a proposed budget, and at most this share of it. */
+/* A proposed budget leaves this much memory to the rest of the machine, but at most this share. */
 #define KEEP_FREE  (512 * MIB)
 #define KEEP_SHARE 16
 /* A proposed size stays while the new one is within a quarter of it. */
@@ -310,7 +310,8 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
         d.read_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes);
     }
     d.full_tps = rate_at(&b, token_of(m, &resolved, resolved.n_ctx, &full, &full_time));
-    /* The tokens of d.tps and of the anchor may be others: more context makes none faster. */
+    /* d.tps and the anchor may be of different tokens, but no token gets faster with more
+     * context. */
     if (d.tps > 0)
         d.full_tps = fmin(d.full_tps, d.tps);
     d.is_fast = d.tps >= ADVICE_READING_TPS;

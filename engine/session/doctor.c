@@ -68,10 +68,10 @@ static struct probe_options probe_for(const struct mw_doctor *d, double seconds,
 /* --- memory --- */
 
 /*
- * The time to get and clear fresh memory, of which a start takes much.  advice is one of
- * madvise(2), which the system may refuse where it has no huge pages.  Returns the mapping, for
- * munmap(): memory that was given back a moment ago is not fresh, because the host of a virtual
- * machine still has it.
+ * Measure how long it takes to get and clear fresh memory.  Loading a model takes much of it.
+ * advice is one of madvise(2), which the system may refuse where it has no huge pages.  Returns
+ * the mapping, for munmap(): memory that was given back a moment ago is not fresh, because the
+ * host of a virtual machine still has it.
  */
 static void *measure_fresh(const struct mw_doctor *d, const char *key, const char *label,
                            int advice)

@@ -48,9 +48,8 @@ static_assert(SPEED_LOOKUPS == LOOKUP_CELLS, "as many lookups are read at once")
  * answers).
  *
  * TEXT_FIXED does not depend on the context.  A parsed template takes at most 2 MiB and its
- * values 1 MiB.  Encoding a run of TOKENIZER_RUN_MAX bytes takes 13 bytes for each of
- * them; an encoder keeps such a run, a table of 256 KiB, and one id for each of ENCODER_BLOCK
- * bytes.
+ * values 1 MiB.  An encoder takes 13 bytes for each byte of a run of TOKENIZER_RUN_MAX bytes.
+ * It also keeps the run itself, a table of 256 KiB, and one id for each of ENCODER_BLOCK bytes.
  */
 /* A limited disk delivers one read after the other: one slot is computed, one is read, and one
  * is ready. */

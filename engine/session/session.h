@@ -42,8 +42,8 @@ void session_mark(struct mw_session *s);
  * Other models need no copy within a turn: keys and values stay. */
 void session_mark_at(struct mw_session *s, uint32_t n);
 
-/* Receives the number of evaluated tokens after each chunk of a prompt, and an estimate of it
- * after each layer (is_within).  After a chunk, it may call session_set(). */
+/* Called with the number of evaluated tokens after each chunk of a prompt, and with an estimate
+ * of that number after each layer (is_within).  After a chunk, it may call session_set(). */
 typedef void session_progress_fn(void *ctx, uint32_t done, uint32_t total, bool is_within);
 void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *ctx);
 

@@ -25,7 +25,8 @@ struct tokens {
     struct ngram places; /* where runs of ids stand, for drafts; without memory: no drafts */
 };
 
-/* Room for n_ctx ids, of which those in use stay.  drafts: with an index of their places. */
+/* Make the list fit n_ctx ids, and keep those in use.  drafts: also keep an index of their
+ * positions. */
 int tokens_resize(struct tokens *t, uint32_t n_ctx, bool drafts, struct err *e);
 void tokens_free(struct tokens *t);
 /* All entries are forgotten. */

@@ -25,8 +25,8 @@ static void add(struct mw_wall *w, enum mw_wall_axis axis, uint64_t at)
     w->n[axis]++;
 }
 
-/* The largest budget that this machine can give now, in steps of 3 to 6 %: if other programs
- * use a little more memory, the axis stays as it is.  0: unknown. */
+/* Returns the largest budget that this machine can give now, rounded to steps of 3 to 6 %.  The
+ * axis then stays the same if other programs use a little more memory.  0: unknown. */
 static uint64_t largest_budget(void)
 {
     struct mw_machine machine;

@@ -301,9 +301,10 @@ static void populate_ahead(struct expert_cache *c)
 }
 
 /*
- * An empty slot whose memory is ready, or the one whose expert is expected to be used last.  To
- * read that expert again takes less time than to wait for new memory (populate.h).  If all of
- * them are part of the request, an empty slot whose memory is not ready; NO_SLOT: none.
+ * Returns an empty slot whose memory is ready, or else the slot whose expert is expected to be
+ * used last.  To read that expert again takes less time than to wait for new memory
+ * (populate.h).  If all these experts are part of the request, returns an empty slot whose
+ * memory is not ready, or NO_SLOT.
  */
 static uint32_t find_victim(struct expert_cache *c)
 {

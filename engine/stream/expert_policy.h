@@ -6,14 +6,14 @@
  *
  *     distance to the layer (0 to 1)  +  (1 - q) / q      q: probability of a use in a pass
  *
- * and the expert with the longest expected time goes first.  q follows from the share of tokens
- * that chose the expert: a mean of a share in which a token counts half after a few hundred
- * others, and of one in which it does after a few.  The first knows the experts that are
- * popular, the second those that the text needs now.  An expert that is seldom used goes again
- * soon after it was read: that is the admission.  Between the chunks of a prompt, which use
- * nearly all experts, q is close to 1 and the distance decides, which is the best order for a
- * loop over everything.  The last chunk is followed by tokens, one at a time, and leaves the
- * experts for them.
+ * and the expert with the longest expected time is evicted first.  q is estimated from two
+ * shares of the tokens that chose the expert.  The weight of a token halves after a few hundred
+ * tokens in the first share, and after a few in the second.  The first knows the experts that
+ * are popular, the second those that the text needs now.  An expert that is seldom used is
+ * evicted soon after it was read, so no other rule of admission is needed.  Between the chunks
+ * of a prompt, which use nearly all experts, q is close to 1 and the distance decides, which is
+ * the best order for a loop over everything.  The last chunk is followed by tokens, one at a
+ * time, and leaves the experts for them.
  *
  * Hits in percent with an eighth and a half of all experts in memory (tests/bench/expert_sim,
  * 30 layers, 8 of 128 experts per token; `optimum` knows the future):

@@ -123,8 +123,8 @@ static void start_read(struct stream *s, const struct schedule_block *b, enum re
     submit_read(s, op);
 }
 
-/* Blocks that may be read at once while one of them goes into a slot.  The plan may have given
- * the ring fewer slots than its shape has. */
+/* Returns how many blocks may be in flight if one of them is read into a slot.  The plan may
+ * have given the ring fewer slots than its shape has. */
 static uint32_t slot_depth(const struct stream *s)
 {
     uint32_t most = shape_flying(s->n_slot);

@@ -165,8 +165,8 @@ struct mw_sample {
     uint64_t t_start_ns, t_first_ns, t_last_ns; /* 0 if not reached */
     uint64_t prefill_ns, decode_ns;
 
-    /* Passes for the tokens of this answer after its first one, drafted tokens that they
-     * verified, and those of them that became tokens of the answer. */
+    /* The passes of this answer after its first token, the drafted tokens that they verified,
+     * and those that were accepted. */
     struct {
         uint64_t passes, drafted, accepted;
     } draft;

@@ -129,8 +129,9 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt);
  */
 void telemetry_token(struct telemetry *t, uint64_t sample_ns);
 
-/* Engine thread: a pass for the next token of an answer verified n drafted ones with it; one of
- * them was accepted, so the next token needs no pass: pass is without time. */
+/* Engine thread.  The first: a pass for the next token of an answer also verified n drafted
+ * tokens.  The second: a draft was accepted, so the next token needs no pass, and `pass` has no
+ * time. */
 void telemetry_drafted(struct telemetry *t, uint64_t n);
 void telemetry_accepted(struct telemetry *t);
 

@@ -16,7 +16,7 @@ static struct {
     bool is_reported;
 } said;
 
-/* Ollama's parameters.  The others of its parameters are those of the machine, or unknown. */
+/* Ollama's parameters.  Parameters that are not listed describe the machine, or are unknown. */
 static const struct {
     const char *name;
     int id;            /* enum option_id, or -1: of the machine, without a word */

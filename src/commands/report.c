@@ -152,8 +152,8 @@ static double run_seconds(const struct job *j, const struct plan *p, uint32_t n_
     return j->o->time_limit > 0 && s > j->o->time_limit ? j->o->time_limit : s;
 }
 
-/* The budgets of the sweep: from the smallest to the one with which nothing is read for each
- * token, or to what the machine can give. */
+/* List the budgets of the sweep: from the smallest one to the one from which on no weights are
+ * read per token, or to the largest that the machine can give. */
 static size_t sweep_budgets(const struct job *j, uint64_t budget[SWEEP_POINTS])
 {
     const struct page_plan *p = j->page.plan;

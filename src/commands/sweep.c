@@ -51,8 +51,8 @@ static int plan_once(struct sweep *s, struct results *probe)
     return code == EXIT_NO_FIT ? EXIT_OK : code; /* it is refused, but it is a plan */
 }
 
-/* From the smallest budget to the one with which nothing is read for each token, or to what this
- * machine has. */
+/* List budgets from the smallest one to the one from which on no weights are read per token, or
+ * to the memory of this machine. */
 static int list_budgets(struct sweep *s)
 {
     uint64_t low, high, budget[POINTS_MAX];

@@ -33,8 +33,8 @@ typedef void advice_fn(void *ctx, const char *key, const char *text);
 
 void advice_machine(const struct advice_facts *a, advice_fn *fn, void *ctx);
 
-/* The advice of mw_diagnose() for answers of m with this plan, or why there is none; key is that of
- * the advice, "doubt", or "none". */
+/* Call fn with the advice of mw_diagnose() for answers of m with this plan, or with the reason
+ * why there is none.  key is the key of the advice, "doubt" or "none". */
 void advice_model(struct mw_model *m, const struct mw_options *o, const struct plan *plan,
                   advice_fn *fn, void *ctx);
 

@@ -68,8 +68,8 @@ static bool is_open(const struct point *p, uint32_t round)
     return p->status != POINT_REFUSED && p->status != POINT_FAILED && p->n_run <= round;
 }
 
-/* The seconds that are left: measured runs repeat, and others take as much longer than planned
- * as the measured ones.  0: unknown. */
+/* Returns an estimate of the seconds left.  A point that was measured takes as long again.
+ * Other points exceed their plans by the same factor as the measured ones.  0: unknown. */
 static double left_s(const struct work *w)
 {
     const struct results *r = w->m->results;
@@ -299,7 +299,7 @@ static void close_work(struct work *w, const sigset_t *before)
     free(w->wall_s);
 }
 
-/* Report a plan that failed: every other point would fail, too. */
+/* Returns whether a plan failed, and reports it: every other point would fail, too. */
 static bool has_failed_plan(const struct results *r)
 {
     for (size_t i = 0; i < r->n_point; i++)

@@ -68,8 +68,8 @@ static void add_authorities(struct mw_hub *out, const char *path)
         out->ca_files[n] = path;
 }
 
-/* Find the certificates that the user's company trusts.  Each program reads another variable, and
- * where several are set, one of them may be that of the system: so all of them count. */
+/* Find the certificates that the user's company trusts.  Programs read different variables.  If
+ * several are set, one may name the certificates of the system only, so all of them are read. */
 static int read_authorities(struct mw_hub *out, struct err *e)
 {
     static const char *const names[] = { "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE",

@@ -20,7 +20,7 @@ int known_open_model(struct mw_model **out, const char *name, struct err *e);
  * found, on standard error.  Upper and lower case are the same; prints nothing if none does. */
 void known_suggest(const char *name);
 
-/* Write the folder in which models are kept: their disk is the one that limits them. */
+/* Write the folder where models are kept.  Its disk is the one that limits them. */
 void known_folder(char *buf, size_t n);
 
 #endif

@@ -83,7 +83,8 @@ static uint32_t next_ctx(const struct group *g, uint32_t n_ctx)
     return n_ctx < g->n_ctx_most ? n_ctx : g->n_ctx_most;
 }
 
-/* The pairs of types: those of the options first, unless they are among the usual ones. */
+/* List the pairs of KV types: the usual ones, and the types of the options before them if they
+ * are another pair. */
 static int list_types(const struct mw_options *o, enum mw_kv k[MAX_TYPES],
                       enum mw_kv v[MAX_TYPES])
 {

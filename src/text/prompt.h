@@ -39,10 +39,11 @@ struct prompt_source {
 
 /*
  * Build the text to send in *out; the caller frees it.  PROMPT_STDIN_AUTO reads standard input
- * unless it is a terminal, or there is an argument and standard input is that of the parent
- * process, too, and not a file at its start: it belongs to a loop or a script then.  The input
- * follows the argument as attached text, after an empty line.  Returns -1 with *e if there is
- * no prompt (ERR_ARGUMENT), it cannot be read, or it is longer than max_bytes (ERR_CONTEXT).
+ * unless it is a terminal.  It also leaves it alone if there is an argument and the parent
+ * process has the same standard input, which then belongs to a loop or a script; a file at its
+ * start is read in any case.  The input follows the argument as attached text, after an empty
+ * line.  Returns -1 with *e if there is no prompt (ERR_ARGUMENT), it cannot be read, or it is
+ * longer than max_bytes (ERR_CONTEXT).
  */
 int prompt_make(struct prompt_source *from, size_t max_bytes, char **out, size_t *len,
                 struct err *e);

@@ -143,7 +143,8 @@ static void escape(struct app *a)
     app_dirty(a, DIRT_CHAT | DIRT_INPUT);
 }
 
-/* Enter a line.  The first reply to a command names it; that of a sheet comes after Enter. */
+/* Enter a line.  The first reply to a command repeats the command.  A sheet replies after
+ * Enter. */
 void app_command(struct app *a, const char *line)
 {
     a->echo[0] = '\0';

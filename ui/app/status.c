@@ -24,8 +24,8 @@ static uint64_t held(const struct mw_sample *s)
     return sum;
 }
 
-/* Returns the rate of the newest tokens during an answer, then that of the answer, as in the
- * border of the dashboard; 0 if none was made with this plan. */
+/* Returns the rate of the newest tokens during an answer, and the rate of the whole answer
+ * after it, as the border of the dashboard shows them.  0: there was no answer with this plan. */
 double status_rate(const struct talk *t, const struct mw_sample *s)
 {
     struct mw_rates rates;
@@ -115,7 +115,7 @@ char *status_state(const struct talk *t, const struct mw_sample *s, char *buf, s
     return buf;
 }
 
-/* Cut a name after columns, and show that it was cut: the rest may be that of another model. */
+/* Cut a name after columns, and mark the cut: another model may have the same beginning. */
 static void cut_name(char *buf, size_t n, const char *name, int columns)
 {
     bool fits = cluster_width(name, strlen(name)) <= columns;
@@ -307,7 +307,7 @@ static void grow(struct bar *b, int width)
     }
 }
 
-/* A name that is cut may be that of another model: show all of it where it fits. */
+/* Another model may have the same beginning of its name: show the whole name where it fits. */
 static void grow_name(struct bar *b, int width)
 {
     char *text = b->text[PART_MODEL][0], cut[sizeof b->text[0][0]];

@@ -168,7 +168,7 @@ static bool is_answered(const struct tour *t)
     return talk_state(t->talk) == TALK_READY && talk_outbox(t->talk)->n_queue == 0;
 }
 
-/* Returns whether somebody chose other settings than those of the step, as F10 does. */
+/* Returns whether the settings are no longer those of the step, for example after F10. */
 static bool is_taken_over(const struct tour *t)
 {
     const struct mw_options *o = &talk_options(t->talk)->engine;

@@ -55,7 +55,7 @@ static double share_of(const struct dash *d, const struct part *p)
     return amount(d, p) / sum_of(d);
 }
 
-/* A prompt has parts, too, but none of a token. */
+/* A prompt has parts, too, but they are not those of a token. */
 static bool is_predicted(const struct dash *d)
 {
     return d->now.verdict.binds == MW_BINDS_NONE;

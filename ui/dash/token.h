@@ -20,7 +20,7 @@ bool token_is_known(const struct dash *d);
 void token_bar(const struct dash *d, const struct canvas *c, int y);
 /* Returns the lines of the names and times of all parts. */
 int token_key_lines(int width);
-/* Draw those of the parts that take time, the largest ones if n lines are too few. */
+/* Draw the parts that take time.  If they need more than n lines, draw only the largest. */
 void token_key(const struct dash *d, const struct canvas *c, int y, int n);
 
 #endif

@@ -60,7 +60,7 @@ static uint64_t here(const struct dash *d)
     return d->wall.here[d->wall_axis];
 }
 
-/* Returns the point of the cursor; that of the settings in use without one. */
+/* Returns the point at the cursor, or that of the settings in use if there is no cursor. */
 static const struct mw_wall_point *cursor(const struct dash *d)
 {
     uint64_t at = d->wall_at[d->wall_axis];
@@ -376,7 +376,8 @@ static void put_mark(const struct canvas *c, const struct dash *d, uint64_t at, 
                 x, style, canvas_is_ascii(c) || d->graph == UI_GRAPH_ASCII ? ascii : mark);
 }
 
-/* Draw the tried settings; those that differ in this axis alone go over the others. */
+/* Draw the tried settings.  Those that differ only along this axis are drawn last, over the
+ * others. */
 static void draw_marks(const struct canvas *c, const struct dash *d, float top)
 {
     const struct mw_wall_point *p;

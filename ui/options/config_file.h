@@ -22,10 +22,10 @@ struct config_skipped {
 };
 
 /*
- * Read the settings of a subcommand (enum command_bit) into *o; those of others are only
- * checked.  A missing file is not an error.  *o points into *text, which the caller frees after
- * the last use of *o.  If skipped is NULL, a wrong line is an error: -1 with *e naming file,
- * line and key.  Otherwise it is added to *skipped, and the default stays.
+ * Read the settings of a subcommand (enum command_bit) into *o.  Settings of other subcommands
+ * are only checked.  A missing file is not an error.  *o points into *text, which the caller
+ * frees after the last use of *o.  If skipped is NULL, a wrong line is an error: -1 with *e
+ * naming file, line and key.  Otherwise it is added to *skipped, and the default stays.
  */
 int config_file_read(struct options *o, unsigned command, const char *path, char **text,
                      struct config_skipped *skipped, struct err *e);

@@ -178,8 +178,8 @@ static void option_rows(struct talk *t, struct sheet *s, const struct mw_options
         limits_line(t, s, b->disk_rate);
 }
 
-/* Only rows whose sizes read differently, so that the sheet leaves the answer visible; /plan
- * shows the others. */
+/* Show only the rows whose printed sizes change, so that the sheet leaves the answer visible.
+ * /plan shows all rows. */
 static void memory_rows(struct sheet *s, const struct plan *now, const struct plan *then)
 {
     for (int i = 0; i < MW_PLAN_ROWS; i++)
@@ -266,7 +266,7 @@ static void apply(void *ctx, long row)
 }
 
 /* The error of the planner names the budget that its plan needs.  Buffers grow with the budget,
- * so that one may be refused, too: name the one that fits instead. */
+ * so that budget may be refused as well: name one that fits instead. */
 static void say_why_not(struct talk *t, const struct mw_options *wanted, const struct err *e)
 {
     uint64_t smallest = 0, budget = wanted->memory_bytes;

@@ -99,7 +99,8 @@ static void value_row(struct sheet *sheet, const char *name, const struct mw_os_
                    units_size(size, sizeof size, v->value));
 }
 
-/* Both shares, since receipts show that of the answer, and the dashboard the other one. */
+/* Show both shares: the receipt has the share of the answer, the dashboard that of the newest
+ * tokens. */
 static void wait_row(struct sheet *sheet, const struct talk *t, double newest)
 {
     const struct mw_receipt *r = talk_is_answering(t) ? NULL : talk_last(t);

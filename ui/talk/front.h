@@ -53,8 +53,8 @@ struct talk_front {
     char *(*text_of)(void *ctx, size_t n);
     /* -1 with *e if this front cannot do it. */
     int (*act)(void *ctx, enum talk_action action, const char *arg, struct err *e);
-    /* The options of the screen as they are now; and a change of one of them.  -1 with *e if
-     * this front cannot do it. */
+    /* Write the current options of the screen; change one of them.  The latter returns -1 with
+     * *e if this front cannot do it. */
     void (*look)(void *ctx, struct ui_options *out);
     int (*set_look)(void *ctx, enum option_id what, const struct ui_options *look,
                     struct err *e);

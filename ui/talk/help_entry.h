@@ -33,7 +33,7 @@ struct help_list {
     size_t n;
 };
 
-/* Gather all entries.  The first of those with equal names is the one of the chat.  Returns
+/* Gather all entries.  Of entries with equal names, that of the chat comes first.  Returns
  * false if there is not enough memory. */
 bool help_list_make(struct help_list *out, const struct ui_subcommand *subcommands);
 void help_list_free(struct help_list *l);

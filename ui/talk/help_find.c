@@ -42,7 +42,8 @@ struct score {
     int n_name, n_asks, n_text, n_sign; /* words by how they are explained */
 };
 
-/* Do the words of a name follow each other in the question, common ones, too: "budget in"? */
+/* Returns whether the words of a name follow each other in the question, including common
+ * words: "budget in". */
 static bool has_phrase(const struct question *q, const char *name)
 {
     for (size_t from = 0; name != NULL && from < q->n; from++) {

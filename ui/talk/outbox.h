@@ -58,8 +58,8 @@ struct outbox_message outbox_message(const struct outbox *b, const char *text);
 bool outbox_push(struct outbox *b, const struct outbox_message *message);
 /* Remove the first of the messages that wait; the caller frees its text. */
 struct outbox_message outbox_next(struct outbox *b);
-/* Attach the files of a message again.  Returns the rest of its text, which is all of it if the
- * files cannot be attached. */
+/* Attach the files of a message again.  Returns the text without the attached files; if they
+ * cannot be attached, the whole text. */
 const char *outbox_return(struct outbox *b, const struct outbox_message *m);
 /* Remove all messages: attach their files again, and join the rest of their texts by newlines.
  * The caller frees the text.  NULL if none waits or memory is out; then they stay. */

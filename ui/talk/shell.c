@@ -245,7 +245,7 @@ size_t shell_plain(char *text, size_t n)
     return to;
 }
 
-/* The end of the output comes a moment before that of the process, whose status is shown. */
+/* The output ends a moment before the process, whose exit status is shown.  Wait for it. */
 static void let_it_exit(pid_t pid)
 {
     struct timespec pause = { 0, 2 * 1000 * 1000 };

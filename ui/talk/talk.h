@@ -127,8 +127,8 @@ bool talk_try_outlook(struct talk *t, const struct mw_options *o, const struct p
 /* Predict the speed of the current plan from the limits of the machine as they are known now:
  * forward passes correct them. */
 void talk_predict_again(struct talk *t);
-/* Diagnose answers with other options, which begins at what was measured with the present ones,
- * at this place of the conversation.  False: nothing is known. */
+/* Diagnose answers with other options at this point of the conversation, starting from what was
+ * measured with the options in use.  False: nothing is known. */
 bool talk_diagnose(struct talk *t, const struct mw_options *o, struct mw_diagnosis *out);
 /* The same with the options in use. */
 bool talk_diagnose_now(struct talk *t, struct mw_diagnosis *out);

@@ -23,8 +23,8 @@ int box_inset(int width);
 /* Draw a line or the sides of a box along the edges of c. */
 void box_line(const struct canvas *c, int y, enum box_line line, enum ui_role border);
 void box_sides(const struct canvas *c, int y, int height, enum ui_role border);
-/* Draw over a line in row 0 of c, whose columns are those inside the box.  A figure that does
- * not fit is not drawn. */
+/* Draw a title over the line in row 0 of c.  The columns of c are those inside the box.  A
+ * figure that does not fit is not drawn. */
 void box_title(const struct canvas *c, const char *title, const char *figure,
                struct ui_style figure_style);
 

@@ -271,8 +271,9 @@ static bool find_named(struct key *out, const struct named_key *keys, int code, 
     return false;
 }
 
-/* Returns the control character that a terminal without modes sends for Ctrl with a key: that
- * of letters, a few others, and else the character itself; 0xffff: it has none. */
+/* Returns the character that a terminal without modes sends for Ctrl with a key: a control
+ * character for letters and a few other keys, otherwise the character of the key itself.
+ * 0xffff: it sends none. */
 static uint32_t control_of(uint32_t c)
 {
     static const char digits[] = "2345678", controls[] = "\0\033\034\035\036\037\177";

@@ -37,8 +37,8 @@ bool key_unit_is_short(const unsigned char *p, size_t n);
 size_t key_unit_rest(const unsigned char *first, const unsigned char *p, size_t n,
                      bool *is_over);
 
-/* Read a unit of n > 0 bytes.  The bytes of a key are written to plain[KEY_PLAIN_MAX], those of
- * other units are p.  KEYS_PASTE: a paste begins. */
+/* Read a unit of n > 0 bytes.  out->bytes is plain[KEY_PLAIN_MAX] for a key, and p for other
+ * units.  KEYS_PASTE: a paste begins. */
 void key_unit_read(struct key *out, const unsigned char *p, size_t n, unsigned char *plain);
 
 #endif

@@ -29,9 +29,9 @@
     OTHER_KEYS_OFF                                                                             \
     "\033[?9001l"
 
-/* Terminals that have no modes of keys may read these sequences as others: the 'u' of a vt220 or
- * ansi terminal moves the cursor, and older consoles of Linux print what follows '>' and '<'.
- * So only those get them whose names are known. */
+/* Terminals that have no modes of keys may read these sequences as others: the 'u' of a vt220
+ * or ansi terminal moves the cursor, and older consoles of Linux print what follows '>' and
+ * '<'.  So they are sent only to terminals whose names are known. */
 
 const char *modes_known(const char *term)
 {

@@ -48,8 +48,9 @@ void sheet_set_unasked(struct sheet *s);
 /* Add a paragraph, which is wrapped when drawn. */
 void sheet_text(struct sheet *s, enum ui_role role, const char *text);
 
-/* Let typing filter the lines: those stay that contain every word, or whose heading (a line in
- * ROLE_HEADING above them) does, and their headings.  Returns whether any line matches. */
+/* Let typing filter the lines.  A line stays if it, read with its heading, contains every word;
+ * the heading (a line in ROLE_HEADING above it) stays with it.  Returns whether any line
+ * matches. */
 bool sheet_filter(struct sheet *s, const char *words);
 /* Wrap the lines rather than cover the dashboard beside the chat. */
 void sheet_set_narrow(struct sheet *s);
@@ -86,9 +87,8 @@ enum sheet_result {
     SHEET_ENTERS,
     SHEET_TYPED, /* the key is text for the input line, and the sheet closes */
 };
-/* Process a key.  A sheet with an action takes no printable key but its letters and digits, so
- * that it cannot act on what was meant for the line; the other sheets scroll with those of a
- * pager. */
+/* Process a key.  A sheet with an action takes only its own letters and digits, so it does not
+ * act on text that was typed for the input line.  Other sheets scroll with the keys of a pager. */
 enum sheet_result sheet_key(struct sheet *s, const struct key *key);
 /* Run the action of Enter. */
 void sheet_enter(const struct sheet *s);

@@ -100,7 +100,7 @@ struct held *transcript_held(struct transcript *t, uint32_t item);
 /* Account for a change of its memory from before. */
 void transcript_counted(struct transcript *t, const struct held *h, size_t before);
 size_t transcript_held_bytes(const struct held *h);
-/* Beyond the limit, drop texts and rows other than those of items first .. last. */
+/* If the limit is exceeded, drop the texts and rows of all items but first .. last. */
 void transcript_keep(struct transcript *t, uint32_t first, uint32_t last);
 /* Drop all rows, after a change of the width or of what is shown. */
 void transcript_forget_rows(struct transcript *t);
