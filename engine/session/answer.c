@@ -5,7 +5,7 @@
 #include "engine/base/clock.h"
 #include "engine/session/answer_internal.h"
 
-#define PACE_MIN 64 /* prompts of fewer tokens do not show the speed of arithmetic */
+#define PACE_MIN 64 /* shorter prompts are too short to measure the speed of arithmetic */
 
 struct turn *answer_turn(struct answer_state *r)
 {
@@ -25,8 +25,8 @@ static void post_progress(struct answer_state *r, uint32_t done, uint32_t total)
                 &(struct mw_event){ .kind = MW_EVENT_PROGRESS, .n = done, .total = total });
 }
 
-/* A chunk or a layer of the prompt was evaluated.  After the last chunk nothing changes before
- * its logits were sampled. */
+/* A chunk or a layer of the prompt was evaluated.  After the last chunk, options may change
+ * only once its logits were sampled. */
 static void on_progress(void *ctx, uint32_t done, uint32_t total, bool is_within)
 {
     struct answer_state *r = ctx;

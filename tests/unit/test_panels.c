@@ -110,7 +110,7 @@ static void the_legend_has_the_marks_and_colours_of_the_bars(void **state)
         assert_int_not_equal(role_of(t, 0, 64, marks[i]), -1);
         assert_int_equal(role_of(t, 0, 64, marks[i]), role_of(t, 3, 64, marks[i]));
     }
-    /* The mark of reading differs by its shape: it has the colour of what it is beside. */
+    /* The mark of reading has the colour of the bar under it, and differs from it by its shape. */
     assert_int_equal(role_of(t, 0, 64, marks[0]), ROLE_TEXT);
     assert_int_not_equal(role_of(t, 0, 64, marks[1]), role_of(t, 0, 64, marks[2]));
     dash_free(d);
