@@ -17,10 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/base/clock.h"
 #include "engine/model/forward_internal.h"
-
-#define LENGTH_EPS 1e-6f /* added to a squared length before it divides */
 
 struct delta_job {
     struct forward *f;
@@ -94,17 +91,6 @@ static int project(struct delta_job *j, struct err *e)
     return 0;
 }
 
-static void unit_heads(const struct delta_job *j, float *x, float by)
-{
-    const struct kernels *kern = j->f->p.kernels;
-    uint32_t n = j->d->head_dim_k;
-
-    /* x / sqrt(sum + eps) is the rms norm with eps / n, divided by sqrt(n). */
-    for (uint32_t g = 0; g < j->d->n_head_k; g++)
-        kern->rms_norm(x + (size_t)g * n, NULL, n, LENGTH_EPS / (float)n, x + (size_t)g * n);
-    kern->scale(x, by, j->n_k);
-}
-
 static void mix_col(void *ctx, uint32_t c)
 {
     const struct delta_job *j = ctx;
@@ -116,8 +102,8 @@ static void mix_col(void *ctx, uint32_t c)
 
     conv_apply(&j->conv, c, 0, j->n_channel, j->layer->delta_conv.w, conv);
     f->p.kernels->sigmoid_mul(conv, conv, j->n_channel);
-    unit_heads(j, conv, unit * unit);
-    unit_heads(j, conv + j->n_k, unit);
+    heads_unit(f->p.kernels, conv, j->d->n_head_k, j->d->head_dim_k, unit * unit);
+    heads_unit(f->p.kernels, conv + j->n_k, j->d->n_head_k, j->d->head_dim_k, unit);
     for (uint32_t h = 0; h < n_head; h++) {
         beta[h] = 1 / (1 + expf(-beta[h]));
         decay[h] =
@@ -125,8 +111,9 @@ static void mix_col(void *ctx, uint32_t c)
     }
 }
 
-static void run_head(const struct delta_job *j, uint32_t h)
+static void run_head(void *ctx, uint32_t h)
 {
+    const struct delta_job *j = ctx;
     const struct delta_hparams *d = j->d;
     const struct forward *f = j->f;
     uint32_t g = d->is_tiled ? h % d->n_head_k : h / (d->n_head_v / d->n_head_k);
@@ -144,25 +131,15 @@ static void run_head(const struct delta_job *j, uint32_t h)
     }
 }
 
-static void run_heads(void *ctx, int part, int n_part)
-{
-    const struct delta_job *j = ctx;
-
-    for (uint32_t h = (uint32_t)part; h < j->d->n_head_v; h += (uint32_t)n_part)
-        run_head(j, h);
-}
-
 /* The result is in z. */
 static void gate_col(void *ctx, uint32_t c)
 {
     const struct delta_job *j = ctx;
     const struct kernels *kern = j->f->p.kernels;
-    uint32_t n = j->d->head_dim_v;
     float *out = j->f->att + (size_t)c * j->n_v, *z = j->f->z + (size_t)c * j->n_v;
 
-    for (uint32_t h = 0; h < j->d->n_head_v; h++)
-        kern->rms_norm(out + (size_t)h * n, j->layer->delta_norm.w, n, j->f->p.desc->rms_eps,
-                       out + (size_t)h * n);
+    heads_norm(kern, out, j->d->n_head_v, j->d->head_dim_v, j->layer->delta_norm.w,
+               j->f->p.desc->rms_eps);
     if (j->d->is_sigmoid) {
         kern->sigmoid_mul(out, z, j->n_v);
         memcpy(z, out, j->n_v * sizeof *z);
@@ -173,9 +150,9 @@ static void gate_col(void *ctx, uint32_t c)
 
 int forward_delta(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
+    static const struct recur_steps steps = { NULL, mix_col, run_head, gate_col };
     const struct delta_hparams *d = &f->p.desc->hp->delta;
     struct delta_job j = { .f = f, .layer = layer, .d = d };
-    uint64_t start;
 
     j.n_k = d->n_head_k * d->head_dim_k;
     j.n_v = d->n_head_v * d->head_dim_v;
@@ -184,11 +161,6 @@ int forward_delta(struct forward *f, const struct layer_desc *layer, struct err 
     j.conv = conv_of(f, f->mix, &j.from, &j.to);
     if (project(&j, e) != 0)
         return -1;
-    start = clock_ns();
-    forward_each_col(f, mix_col, &j);
-    conv_keep(&j.conv);
-    pool_run(f->p.pool, pool_parts(f->p.pool, d->n_head_v), run_heads, &j);
-    forward_each_col(f, gate_col, &j);
-    f->attention_ns += clock_ns() - start;
+    forward_recur(f, &steps, &j.conv, &j);
     return forward_mul(f, &layer->delta_out, f->z, j.n_v, f->y, f->p.desc->n_embd, e);
 }

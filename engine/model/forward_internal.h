@@ -201,6 +201,27 @@ void conv_apply(const struct conv *v, uint32_t c, uint32_t first, uint32_t n, co
                 float *out);
 void conv_keep(const struct conv *v); /* the last inputs for the next pass */
 
+/*
+ * The steps of a recurrent layer between its projections: for each column, take the projections
+ * apart (NULL: they are apart), then convolve; for each head, update its state over all columns;
+ * for each column, norm and gate the result.
+ */
+struct recur_steps {
+    void (*part_col)(void *ctx, uint32_t c);
+    void (*mix_col)(void *ctx, uint32_t c);
+    void (*run_head)(void *ctx, uint32_t head);
+    void (*gate_col)(void *ctx, uint32_t c);
+};
+
+void forward_recur(struct forward *f, const struct recur_steps *steps, const struct conv *conv,
+                   void *ctx);
+
+/* x[n_head][n]: give each head the length 1, then multiply it by a factor. */
+void heads_unit(const struct kernels *kern, float *x, uint32_t n_head, uint32_t n, float by);
+/* The same with an rms norm with the weights w[n]. */
+void heads_norm(const struct kernels *kern, float *x, uint32_t n_head, uint32_t n,
+                const float *w, float eps);
+
 /* Latent attention: keys of all columns into the store, queries as the store has keys: h -> q,
  * and the values of heads: att -> wide. */
 int forward_latent_store(struct forward *f, const struct layer_desc *layer, struct err *e);

@@ -14,12 +14,8 @@
 #include "config.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "engine/base/clock.h"
 #include "engine/model/forward_internal.h"
-
-#define LENGTH_EPS 1e-6f /* added to a squared length before it divides */
 
 struct kda_job {
     struct forward *f;
@@ -60,20 +56,10 @@ static int project(struct kda_job *j, struct err *e)
     return two_matrices(f, &layer->kda_gate_a, &layer->kda_gate_b, f->z, j->n, e);
 }
 
-static void unit_heads(const struct kda_job *j, float *x, float by)
-{
-    const struct kernels *kern = j->f->p.kernels;
-    uint32_t n = j->d->head_dim_k;
-
-    /* x / sqrt(sum + eps) is the rms norm with eps / n, divided by sqrt(n). */
-    for (uint32_t at = 0; at < j->n; at += n)
-        kern->rms_norm(x + at, NULL, n, LENGTH_EPS / (float)n, x + at);
-    kern->scale(x, by, j->n);
-}
-
 static void mix_col(void *ctx, uint32_t c)
 {
     const struct kda_job *j = ctx;
+    const struct kernels *kern = j->f->p.kernels;
     const struct layer_desc *layer = j->layer;
     const struct vec *filters[] = { &layer->kda_q_conv, &layer->kda_k_conv,
                                     &layer->kda_v_conv };
@@ -84,9 +70,9 @@ static void mix_col(void *ctx, uint32_t c)
 
     for (uint32_t i = 0; i < 3; i++)
         conv_apply(&j->conv, c, i * j->n, j->n, filters[i]->w, conv + (size_t)i * j->n);
-    j->f->p.kernels->sigmoid_mul(conv, conv, 3 * (size_t)j->n);
-    unit_heads(j, conv, unit * unit);
-    unit_heads(j, conv + j->n, unit);
+    kern->sigmoid_mul(conv, conv, 3 * (size_t)j->n);
+    heads_unit(kern, conv, j->d->n_head_v, j->d->head_dim_k, unit * unit);
+    heads_unit(kern, conv + j->n, j->d->n_head_v, j->d->head_dim_k, unit);
     for (uint32_t h = 0; h < j->d->n_head_v; h++)
         beta[h] = 1 / (1 + expf(-beta[h]));
     for (uint32_t i = 0; i < j->n; i++) {
@@ -98,8 +84,9 @@ static void mix_col(void *ctx, uint32_t c)
     }
 }
 
-static void run_head(const struct kda_job *j, uint32_t h)
+static void run_head(void *ctx, uint32_t h)
 {
+    const struct kda_job *j = ctx;
     const struct delta_hparams *d = j->d;
     const struct forward *f = j->f;
     uint32_t n = d->head_dim_k;
@@ -120,41 +107,27 @@ static void run_head(const struct kda_job *j, uint32_t h)
     }
 }
 
-static void run_heads(void *ctx, int part, int n_part)
-{
-    const struct kda_job *j = ctx;
-
-    for (uint32_t h = (uint32_t)part; h < j->d->n_head_v; h += (uint32_t)n_part)
-        run_head(j, h);
-}
-
 static void gate_col(void *ctx, uint32_t c)
 {
     const struct kda_job *j = ctx;
     const struct kernels *kern = j->f->p.kernels;
-    uint32_t n = j->d->head_dim_v;
     float *out = j->f->att + (size_t)c * j->n;
 
-    for (uint32_t at = 0; at < j->n; at += n)
-        kern->rms_norm(out + at, j->layer->delta_norm.w, n, j->f->p.desc->rms_eps, out + at);
+    heads_norm(kern, out, j->d->n_head_v, j->d->head_dim_v, j->layer->delta_norm.w,
+               j->f->p.desc->rms_eps);
     kern->sigmoid_mul(out, j->f->z + (size_t)c * j->n, j->n);
 }
 
 int forward_kda(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
+    static const struct recur_steps steps = { NULL, mix_col, run_head, gate_col };
     const struct delta_hparams *d = &f->p.desc->hp->delta;
     struct kda_job j = { .f = f, .layer = layer, .d = d, .n = d->n_head_v * d->head_dim_v };
-    uint64_t start;
 
     recurrent_sides(kv_recurrent(f->p.kv), layer->recurrent_layer, &j.from, &j.to);
     j.conv = conv_of(f, f->mix, &j.from, &j.to);
     if (project(&j, e) != 0)
         return -1;
-    start = clock_ns();
-    forward_each_col(f, mix_col, &j);
-    conv_keep(&j.conv);
-    pool_run(f->p.pool, pool_parts(f->p.pool, d->n_head_v), run_heads, &j);
-    forward_each_col(f, gate_col, &j);
-    f->attention_ns += clock_ns() - start;
+    forward_recur(f, &steps, &j.conv, &j);
     return forward_mul(f, &layer->delta_out, f->att, j.n, f->y, f->p.desc->n_embd, e);
 }

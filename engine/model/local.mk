@@ -7,7 +7,8 @@ libengine_a_SOURCES += \
 	engine/model/forward.c engine/model/forward.h engine/model/forward_internal.h \
 	engine/model/forward_memory.c engine/model/forward_mul.c \
 	engine/model/attend.c engine/model/attend_chosen.c engine/model/latent.c \
-	engine/model/conv.c engine/model/delta.c engine/model/kda.c engine/model/mamba.c \
+	engine/model/conv.c engine/model/delta.c engine/model/heads.c engine/model/kda.c \
+	engine/model/mamba.c \
 	engine/model/experts.c engine/model/index.c engine/model/ngrams.c engine/model/numbers.c \
 	engine/model/streams.c \
 	engine/model/products.c engine/model/products.h engine/model/tiles.c engine/model/attend_tiles.c \

@@ -17,7 +17,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/base/clock.h"
 #include "engine/model/forward_internal.h"
 
 struct mamba_job {
@@ -68,8 +67,9 @@ static void mix_col(void *ctx, uint32_t c)
         dt[h] = softplus(dt[h] + j->layer->delta_bias.w[h]);
 }
 
-static void run_head(const struct mamba_job *j, uint32_t h)
+static void run_head(void *ctx, uint32_t h)
 {
+    const struct mamba_job *j = ctx;
     const struct delta_hparams *d = j->d;
     uint32_t group = h / (d->n_head_v / d->n_head_k), n = d->head_dim_k;
     size_t at = (size_t)h * d->head_dim_v * n;
@@ -93,14 +93,6 @@ static void run_head(const struct mamba_job *j, uint32_t h)
     }
 }
 
-static void run_heads(void *ctx, int part, int n_part)
-{
-    const struct mamba_job *j = ctx;
-
-    for (uint32_t h = (uint32_t)part; h < j->d->n_head_v; h += (uint32_t)n_part)
-        run_head(j, h);
-}
-
 static void gate_col(void *ctx, uint32_t c)
 {
     const struct mamba_job *j = ctx;
@@ -116,10 +108,10 @@ static void gate_col(void *ctx, uint32_t c)
 
 int forward_mamba(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
+    static const struct recur_steps steps = { part_col, mix_col, run_head, gate_col };
     const struct delta_hparams *d = &f->p.desc->hp->delta;
     uint32_t n_embd = f->p.desc->n_embd;
     struct mamba_job j = { .f = f, .layer = layer, .d = d };
-    uint64_t start;
 
     j.n_bc = d->n_head_k * d->head_dim_k;
     j.n_x = d->n_head_v * d->head_dim_v;
@@ -128,13 +120,7 @@ int forward_mamba(struct forward *f, const struct layer_desc *layer, struct err 
     j.conv = conv_of(f, f->mix, &j.from, &j.to);
     if (forward_mul(f, &layer->delta_qkvz, f->h, n_embd, f->wide, j.n_in, e) != 0)
         return -1;
-    start = clock_ns();
-    forward_each_col(f, part_col, &j);
-    forward_each_col(f, mix_col, &j);
-    conv_keep(&j.conv);
-    pool_run(f->p.pool, pool_parts(f->p.pool, d->n_head_v), run_heads, &j);
-    forward_each_col(f, gate_col, &j);
-    f->attention_ns += clock_ns() - start;
+    forward_recur(f, &steps, &j.conv, &j);
     if (forward_mul(f, &layer->delta_out, f->z, j.n_x, f->y, n_embd, e) != 0)
         return -1;
     forward_scale_cols(f, f->y, n_embd, f->p.desc->hp->factors.mamba);
