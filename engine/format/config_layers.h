@@ -1,4 +1,11 @@
-/* config_layers.h - kinds and sizes of layers other than attention, from config.json. */
+/*
+ * config_layers.h - kinds and sizes of layers, from config.json.
+ *
+ *     config_attention.c    windows, heads, widths
+ *     config_state.c        delta nets, residual streams, index keys, n-grams
+ *     config_layers.c       kinds, other recurrent layers, latent attention, factors
+ *     config_routed.c       experts of EXPERTS_ROUTED
+ */
 #ifndef MEMWALL_ENGINE_FORMAT_CONFIG_LAYERS_H
 #define MEMWALL_ENGINE_FORMAT_CONFIG_LAYERS_H
 
@@ -27,5 +34,19 @@ void config_routed(struct config_lookup *l, struct hparams *h);
 
 /* Read the factors of branches that Falcon-H1 states, as factors of scores and outputs. */
 void config_factors(struct config_lookup *l, struct hparams *h);
+
+/* Find the layers that have a window. */
+void config_windows(struct config_lookup *l, struct hparams *h);
+
+/* Read the heads of all layers, and the widths of their feed-forward networks. */
+void config_attention(struct config_lookup *l, struct hparams *h);
+
+/* Read the sizes of delta nets, which are apart from those of config_recurrent(). */
+void config_delta(struct config_lookup *l, struct hparams *h);
+
+/* Read the residual streams and their mixers, the index keys, and the table of n-grams. */
+void config_streams(struct config_lookup *l, struct hparams *h);
+void config_index(struct config_lookup *l, struct hparams *h);
+void config_ngrams(struct config_lookup *l, struct hparams *h);
 
 #endif

@@ -18,7 +18,6 @@
 #include "engine/format/config_rope.h"
 #include "engine/format/foreign_files.h"
 #include "engine/format/hparams_fill.h"
-#include "engine/format/ngram_numbers.h"
 #include "engine/format/snapshot.h"
 #include "engine/format/value_rules.h"
 
@@ -43,327 +42,6 @@ const struct arch *snapshot_arch(const struct json_node *config, struct err *e)
     err_at(e, NULL, ERR_NO_OFFSET,
            type != NULL || class == NULL ? "model_type" : "architectures");
     return NULL;
-}
-
-/* Reads layer_types.  Returns whether the file has it. */
-static bool read_layer_types(struct config_lookup *l, struct hparams *h)
-{
-    const struct json_node *list = json_get(l->node, "layer_types"), *n;
-    uint32_t i = 0;
-
-    if (list == NULL)
-        return false;
-    if (list->kind != JSON_IS_ARRAY || list->n != h->n_layer) {
-        err_set(l->e, ERR_FORMAT, "has %u entries for %u layers", list->n, h->n_layer);
-        config_fail(l, "layer_types");
-        return true;
-    }
-    for (n = list->first; n != NULL && !l->failed; n = n->next, i++) {
-        const char *type = json_as_string(n);
-
-        if (type != NULL && strcmp(type, "sliding_attention") == 0) {
-            h->layers[i].is_sliding = true;
-        } else if (type != NULL && strcmp(type, "indexed_attention") == 0 &&
-                   arch_has(h->arch, TRAIT_INDEX)) {
-            continue;
-        } else if (type == NULL ||
-                   (strcmp(type, "full_attention") != 0 && !config_kind(h, i, type))) {
-            err_set(l->e, ERR_UNSUPPORTED, "attention \"%.60s\" is not supported",
-                    type != NULL ? type : "");
-            config_fail(l, "layer_types");
-        }
-    }
-    return true;
-}
-
-/* Chooses the layers with a window by the architecture's rule, for files without
- * layer_types. */
-static void slide_by_rule(struct config_lookup *l, struct hparams *h)
-{
-    const struct arch *a = h->arch;
-    int64_t from = 0, period = a->window_period;
-
-    switch (a->window) {
-    case WINDOW_PERIOD_FIRST:
-        for (uint32_t i = 0; i < h->n_layer; i++)
-            h->layers[i].is_sliding = i % period != 0;
-        return;
-    case WINDOW_PERIOD:
-    case WINDOW_PERIOD_OR_LAST:
-        if (arch_has(a, TRAIT_PERIOD_FIELD))
-            period = config_int(l, "sliding_window_pattern", 1, MAX_LAYER, period);
-        if (json_get(l->node, "sliding_window_pattern") == NULL)
-            defaults_note(l->defaults, "layer_types, every n-th global", (double)period);
-        hparams_slide(h, period);
-        if (a->window == WINDOW_PERIOD_OR_LAST)
-            h->layers[h->n_layer - 1].is_sliding = false;
-        return;
-    case WINDOW_UPPER: from = config_int(l, "max_window_layers", 0, INT32_MAX, 28); break;
-    case WINDOW_LISTED:
-        err_set(l->e, ERR_FORMAT, "is missing, and sliding_window is set");
-        config_fail(l, "layer_types");
-        return;
-    case WINDOW_ALL:
-    case WINDOW_ALL_GGUF: break;
-    }
-    for (uint32_t i = 0; i < h->n_layer; i++)
-        h->layers[i].is_sliding = i >= from;
-}
-
-static void read_windows(struct config_lookup *l, struct hparams *h)
-{
-    enum window_rule rule = h->arch->window;
-    bool stated = json_member(l->node, "sliding_window") != NULL;
-    bool has_types;
-    int64_t window =
-        config_int(l, "sliding_window", 0, MAX_N_CTX, stated ? 0 : h->arch->absent.n_swa);
-
-    if ((rule == WINDOW_UPPER || rule == WINDOW_LISTED) && !h->arch->gguf.needs_window &&
-        !config_bool(l, "use_sliding_window", false))
-        window = 0;
-    h->n_swa = (uint32_t)window;
-    if (stated)
-        defaults_drop(l->defaults, "sliding_window"); /* null is a statement, too */
-    if (l->failed)
-        return;
-    if (rule == WINDOW_ALL_GGUF && window > 0 && window < h->n_ctx_train) {
-        err_set(l->e, ERR_UNSUPPORTED, "is %lld, but transformers' llama has no window",
-                (long long)window);
-        config_fail(l, "sliding_window");
-        return;
-    }
-    has_types = read_layer_types(l, h);
-    if (!has_types && arch_has(h->arch, TRAIT_DELTA))
-        hparams_recur(h, config_int(l, "full_attention_interval", 1, MAX_LAYER, 4));
-    for (uint32_t i = 0; i < h->n_layer && window == 0; i++)
-        h->layers[i].is_sliding = false;
-    if (window == 0 || l->failed)
-        return;
-    if (!has_types)
-        slide_by_rule(l, h);
-    for (uint32_t i = 0; i < h->n_layer; i++) {
-        if (h->layers[i].is_sliding || (rule != WINDOW_ALL && rule != WINDOW_ALL_GGUF))
-            continue;
-        err_set(l->e, ERR_UNSUPPORTED,
-                "layer %u has no window, but every layer of this architecture must have one",
-                i);
-        config_fail(l, "layer_types");
-        return;
-    }
-}
-
-/* Refuses settings of a single layer other than the sizes that are read. */
-static void refuse_members(struct config_lookup *l)
-{
-    const struct json_node *n =
-        l->node != NULL && l->node->kind == JSON_IS_OBJECT ? l->node->first : NULL;
-
-    for (; n != NULL && !l->failed; n = n->next) {
-        if (strcmp(n->key, "head_dim") == 0 || strcmp(n->key, "num_key_value_heads") == 0 ||
-            strcmp(n->key, "layer_type") == 0)
-            continue;
-        err_set(l->e, ERR_UNSUPPORTED, "\"%.40s\" of a single layer is not supported", n->key);
-        config_fail(l, "per_layer_config");
-    }
-}
-
-/* Reads the heads of layers that differ by kind. */
-static void read_heads_by_kind(struct config_lookup *l, struct hparams *h)
-{
-    int64_t dim = h->layers[0].head_dim_k;
-    int64_t global_dim = config_int(l, "global_head_dim", 1, MAX_HEAD_DIM, 512);
-    int64_t kv = h->layers[0].n_head_kv;
-    int64_t global_kv = config_int(l, "num_global_key_value_heads", 1, MAX_N_HEAD, kv);
-    const struct json_node *own = json_get(l->node, "per_layer_config");
-
-    for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
-        struct layer_hparams *layer = &h->layers[i];
-        struct config_lookup one = { .e = l->e };
-        char index[16];
-
-        snprintf(index, sizeof index, "%u", i);
-        one.node = json_get(own, index);
-        refuse_members(&one);
-        layer->head_dim_k = (uint32_t)config_int(&one, "head_dim", 1, MAX_HEAD_DIM,
-                                                 layer->is_sliding ? dim : global_dim);
-        layer->head_dim_v = layer->head_dim_k;
-        layer->n_head_kv = (uint32_t)config_int(&one, "num_key_value_heads", 1, MAX_N_HEAD,
-                                                layer->is_sliding ? kv : global_kv);
-        l->failed = l->failed || one.failed;
-    }
-}
-
-/* Layers that share KV may have a feed-forward of twice the width. */
-static void widen_shared(struct config_lookup *l, struct hparams *h)
-{
-    if (!config_bool(l, "use_double_wide_mlp", false))
-        return;
-    for (uint32_t i = h->n_layer - h->n_layer_kv_shared; i < h->n_layer; i++)
-        h->layers[i].n_ff *= 2;
-}
-
-/* Heads of queries, one number per layer. */
-static void read_heads_list(struct config_lookup *l, struct hparams *h)
-{
-    static const char key[] = "num_attention_heads_per_layer";
-    const struct json_node *list = json_get(l->node, key), *n;
-    uint32_t i = 0;
-    int64_t heads;
-
-    if (list == NULL || l->failed)
-        return;
-    if (list->kind == JSON_IS_ARRAY && list->n == h->n_layer)
-        for (n = list->first;
-             n != NULL && json_as_int(n, &heads) && heads >= 1 && heads <= MAX_N_HEAD;
-             n = n->next)
-            h->layers[i++].n_head = (uint32_t)heads;
-    if (i == h->n_layer)
-        return;
-    err_set(l->e, ERR_FORMAT, "is not a list of %u numbers of heads", h->n_layer);
-    config_fail(l, key);
-}
-
-/* The width that LFM2 computes from the one that it states. */
-static int64_t adjusted_ff(struct config_lookup *l, int64_t ff)
-{
-    int64_t unit = config_int(l, "block_multiple_of", 1, MAX_N_FF, 256);
-    double by = config_float(l, "block_ffn_dim_multiplier", 1e-6, 1);
-
-    if (l->failed || !config_bool(l, "block_auto_adjust_ff_dim", true))
-        return ff;
-    by *= (double)(2 * ff / 3);
-    if (by >= 1 && by <= (double)(MAX_N_FF - unit))
-        return ((int64_t)by + unit - 1) / unit * unit;
-    err_set(l->e, ERR_FORMAT, "makes intermediate_size %g; expected 1 to %lld", by,
-            (long long)(MAX_N_FF - unit));
-    config_fail(l, "block_ffn_dim_multiplier");
-    return ff;
-}
-
-static void read_layers(struct config_lookup *l, struct hparams *h)
-{
-    const struct arch_defaults *d = &h->arch->absent;
-    enum expert_rule d_rule = arch_experts(h->arch, false);
-    int64_t heads = config_int(l, "num_attention_heads", 1, MAX_N_HEAD,
-                               d->n_head != 0 ? d->n_head : CONFIG_NEEDED);
-    int64_t kv = config_int(l, "num_key_value_heads", 1, MAX_N_HEAD,
-                            d->n_head_kv != 0 ? d->n_head_kv : heads);
-    int64_t dim = config_int(l, "head_dim", 1, MAX_HEAD_DIM,
-                             d->head_dim != 0 ? d->head_dim : h->n_embd / heads);
-    bool is_dense = d_rule == EXPERTS_NONE || d_rule == EXPERTS_BESIDE;
-    int64_t ff = config_int(l, "intermediate_size", 1, MAX_N_FF, is_dense ? CONFIG_NEEDED : 1);
-
-    if (arch_has(h->arch, TRAIT_SHORT_CONV) && !arch_has(h->arch, TRAIT_ROUTED))
-        ff = adjusted_ff(l, ff);
-    if (!l->failed && dim == 0) {
-        err_set(l->e, ERR_FORMAT,
-                "is missing, and hidden_size is smaller than the number of heads");
-        config_fail(l, "head_dim");
-    }
-    for (uint32_t i = 0; i < h->n_layer; i++) {
-        struct layer_hparams *layer = &h->layers[i];
-
-        layer->n_head = (uint32_t)heads;
-        layer->n_head_kv = (uint32_t)kv;
-        layer->head_dim_k = layer->head_dim_v = (uint32_t)dim;
-        layer->n_ff = (uint32_t)ff;
-        if (arch_has(h->arch, TRAIT_ONE_BLOCK) && (layer->is_recurrent || layer->attends))
-            layer->n_ff = 0;
-    }
-    read_heads_list(l, h);
-    if (arch_has(h->arch, TRAIT_HEADS_BY_KIND) && !l->failed)
-        read_heads_by_kind(l, h);
-    if (arch_has(h->arch, TRAIT_SHARED_KV) && !l->failed)
-        widen_shared(l, h);
-}
-
-static void read_delta(struct config_lookup *l, struct hparams *h)
-{
-    struct delta_hparams *d = &h->delta;
-    const char *gate = config_string(l, "output_gate_type");
-
-    d->is_sigmoid = arch_has(h->arch, TRAIT_SIGMOID_GATE);
-    if (gate != NULL && (strcmp(gate, "sigmoid") == 0) != d->is_sigmoid) {
-        err_set(l->e, ERR_UNSUPPORTED, "\"%.40s\" is not supported for %s", gate,
-                h->arch->name);
-        config_fail(l, "output_gate_type");
-    }
-    d->n_head_k = (uint32_t)config_int(l, "linear_num_key_heads", 1, MAX_N_HEAD, 16);
-    d->n_head_v = (uint32_t)config_int(l, "linear_num_value_heads", 1, MAX_N_HEAD, 32);
-    d->head_dim_k = (uint32_t)config_int(l, "linear_key_head_dim", 1, MAX_HEAD_DIM, 128);
-    d->head_dim_v = (uint32_t)config_int(l, "linear_value_head_dim", 1, MAX_HEAD_DIM, 128);
-    d->conv_width = (uint32_t)config_int(l, "linear_conv_kernel_dim", 2, MAX_CONV_WIDTH, 4);
-    hparams_channels(h);
-}
-
-static void read_streams(struct config_lookup *l, struct hparams *h)
-{
-    h->n_stream = (uint32_t)config_int(l, "hc_count", 1, MAX_STREAM, CONFIG_NEEDED);
-    h->n_mix = (uint32_t)config_int(l, "hc_lowrank", 1, MAX_N_EMBD, CONFIG_NEEDED);
-}
-
-static void read_index(struct config_lookup *l, struct hparams *h)
-{
-    struct index_hparams *x = &h->index;
-    int64_t budget;
-
-    x->n_head = (uint32_t)config_int(l, "indexer_n_heads", 1, MAX_INDEX_HEAD, CONFIG_NEEDED);
-    x->head_dim = (uint32_t)config_int(l, "indexer_head_dim", 1, MAX_INDEX_DIM, CONFIG_NEEDED);
-    x->block =
-        (uint32_t)config_int(l, "indexer_compress_ratio", 2, MAX_INDEX_BLOCK, CONFIG_NEEDED);
-    budget = config_int(l, "indexer_budget", 1, MAX_N_CTX, CONFIG_NEEDED);
-    config_int(l, "indexer_kv_heads", 1, 1, 1);
-    if (!l->failed && hparams_index_budget(h, budget, l->e) != 0)
-        config_fail(l, "indexer_budget");
-}
-
-/* The end of a text is the first id if there are several. */
-static int64_t end_id(struct config_lookup *l)
-{
-    const struct json_node *n = json_get(l->node, "eos_token_id");
-    int64_t id;
-
-    if (n != NULL && n->kind == JSON_IS_ARRAY && json_as_int(n->first, &id) && id >= 0 &&
-        id <= MAX_N_VOCAB)
-        return id;
-    return config_int(l, "eos_token_id", 0, MAX_N_VOCAB, CONFIG_NEEDED);
-}
-
-/* The table of n-grams.  Layers count from 1. */
-static void read_ngrams(struct config_lookup *l, struct hparams *h)
-{
-    const struct json_node *layers = json_get(l->node, "ple_layer_ids");
-    struct ngram_hparams *g = &h->ngram;
-    int64_t width, vocab, base, multiple, seed, layer = 0;
-
-    g->n_token = (uint32_t)config_int(l, "ngram_size", 2, MAX_NGRAM, CONFIG_NEEDED);
-    g->n_hash = (uint32_t)config_int(l, "heads_per_ngram", 1, MAX_NGRAM_ROW / (MAX_NGRAM - 1),
-                                     CONFIG_NEEDED);
-    g->conv_width =
-        (uint32_t)config_int(l, "ple_conv_kernel_size", 1, MAX_CONV_WIDTH, CONFIG_NEEDED);
-    width = config_int(l, "ple_embed_dim", 1, MAX_N_EMBD, CONFIG_NEEDED);
-    vocab = config_int(l, "vocab_size", 1, MAX_N_VOCAB, CONFIG_NEEDED);
-    base = config_int(l, "ngram_vocab_size_base", 1, UINT32_MAX / MAX_NGRAM_ROW, CONFIG_NEEDED);
-    multiple = config_int(l, "make_ngram_vocab_size_divisible_by", 1, 1 << 20, 128);
-    seed = config_int(l, "seed", 0, INT32_MAX, 1234);
-    g->end_id = (uint32_t)end_id(l);
-    if (!l->failed &&
-        (layers == NULL || layers->kind != JSON_IS_ARRAY || layers->n != 1 ||
-         !json_as_int(layers->first, &layer) || layer < 1 || layer > h->n_layer)) {
-        err_set(l->e, ERR_UNSUPPORTED, "is not a list of one layer of %u", h->n_layer);
-        config_fail(l, "ple_layer_ids");
-    }
-    if (!l->failed && width % ngram_rows(g) != 0) {
-        err_set(l->e, ERR_FORMAT, "is %lld, which is not a multiple of %u rows",
-                (long long)width, ngram_rows(g));
-        config_fail(l, "ple_embed_dim");
-    }
-    if (l->failed)
-        return;
-    g->layer = (uint32_t)layer - 1;
-    g->width = (uint32_t)width / ngram_rows(g);
-    ngram_numbers_derive(g, (uint64_t)seed, (uint64_t)vocab, (uint64_t)base,
-                         (uint64_t)multiple);
 }
 
 /* Reads the experts of models without a dense branch. */
@@ -611,23 +289,23 @@ static void read_model(struct config_lookup *l, struct hparams *h)
     if (arch_has(h->arch, TRAIT_PER_LAYER_INPUT))
         h->n_embd_per_layer =
             (uint32_t)config_int(l, "hidden_size_per_layer_input", 0, MAX_N_EMBD, 0);
-    read_windows(l, h);
+    config_windows(l, h);
     if (!l->failed)
-        read_layers(l, h);
+        config_attention(l, h);
     read_caps(l, h);
     read_experts(l, h);
     if (arch_has(h->arch, TRAIT_DELTA))
-        read_delta(l, h);
+        config_delta(l, h);
     else
         config_recurrent(l, h);
     if (arch_has(h->arch, TRAIT_LATENT))
         config_latent(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_STREAMS))
-        read_streams(l, h);
+        config_streams(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_INDEX))
-        read_index(l, h);
+        config_index(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_NGRAMS))
-        read_ngrams(l, h);
+        config_ngrams(l, h);
     if (l->failed)
         return;
     read_biases(l, h);

@@ -5,6 +5,7 @@ libengine_a_SOURCES += \
 	engine/format/mixture.c engine/format/mixture.h \
 	engine/format/catalogue.c engine/format/catalogue.h \
 	engine/format/catalogue_build.h \
+	engine/format/config_attention.c engine/format/config_state.c \
 	engine/format/config_fields.c \
 	engine/format/config_layers.c engine/format/config_layers.h engine/format/config_routed.c \
 	engine/format/config_lookup.c engine/format/config_lookup.h \
