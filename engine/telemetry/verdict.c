@@ -38,9 +38,9 @@ static bool reads_rows_only(const struct mw_sample *s, const struct mw_rates *r)
     return r->read_per_token > 0 && r->read_per_token < ROWS_ONLY * (double)s->run.hot_bytes;
 }
 
-/* A thread without a processor may be one for which nothing is ready, so the time that others
- * took is at most that of computing.  All parts are relative to the time
- * of the passes, and the time between two of them is added. */
+/* A thread without a processor may have had nothing to compute, so the time that others took is
+ * at most the time of computing.  All parts are relative to the time of the passes, and the
+ * time between two of them is added. */
 static struct mw_shares divide(const struct mw_sample *s, const struct mw_rates *r)
 {
     double computing = 1 - r->stall_share, others = fmin(r->wait_share, computing);

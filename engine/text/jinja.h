@@ -16,9 +16,8 @@
  * statements if, for, set, macro, filter, generation, break and continue, the filters in
  * jinja_filters.c, the tests in jinja_tests.c, the methods in jinja_methods.c.  All else is
  * refused by name.  An example is formatting with "%" or format().  Integers have 64 bits.
- * Text that is marked as safe can be joined and printed, no
- * more.  map, select and the like compute all of their values at once, so an error in a value
- * that is never read is an error here.
+ * Text that is marked as safe can only be joined and printed.  map, select and the like compute
+ * all of their values at once, so an error in a value that is never read is an error here.
  */
 #ifndef MEMWALL_ENGINE_TEXT_JINJA_H
 #define MEMWALL_ENGINE_TEXT_JINJA_H
