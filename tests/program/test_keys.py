@@ -129,10 +129,15 @@ class Table(ModelCase):
                 g.keys[key] = (kind, value)
 
     def test_the_table_has_every_key(self):
-        with open(os.path.join(SRCDIR, "engine", "format", "hparams_gguf.c")) as f:
-            read = set(re.findall(r'(?:lookup_\w+|get_factor)\(\s*l,(?: h,)?\s*"([^"]+)"',
-                                  f.read()))
-        self.assertIn("rope.freq_base", read)
+        read, folder = set(), os.path.join(SRCDIR, "engine", "format")
+        for name in (n for n in os.listdir(folder) if n.endswith(".c")):
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                text = f.read()
+            if '"engine/format/gguf_hparams.h"' in text:
+                read |= set(re.findall(r'(?:lookup_\w+|get_factor)\(\s*l,(?: h,)?\s*"([^"]+)"',
+                                       text))
+        for suffix in ("block_count", "rope.freq_base", "attention.head_count", "expert_count"):
+            self.assertIn(suffix, read)
         stated = set()
         for name in FAMILIES:
             g, arch = self.model(name)

@@ -194,7 +194,7 @@ class Tables(unittest.TestCase):
                     self.assertIn(f'"memwall {version}"', f.readline(), name)
 
     def test_the_roles_of_themes_are_listed(self):
-        with open(os.path.join(SRCDIR, "ui", "term", "role.c"), encoding="utf-8") as f:
+        with open(os.path.join(SRCDIR, "ui", "look", "role.c"), encoding="utf-8") as f:
             roles = re.findall(r'\[ROLE_\w+\] = "(\w+)"', f.read())
         with open(os.path.join(SRCDIR, "man", "memwall.conf.5"), encoding="utf-8") as f:
             page = f.read()
