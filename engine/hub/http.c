@@ -344,7 +344,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 
 /* ---- requests ---- */
 
-static void set_limits(const struct libcurl *lib, CURL *c, bool is_https)
+static void set_bounds(const struct libcurl *lib, CURL *c, bool is_https)
 {
     lib->easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
     lib->easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);
@@ -403,7 +403,7 @@ int http_start(struct http *h, struct http_request *r, struct err *e)
     clear_reply(&r->reply);
     if (c == NULL)
         return err_memory(e, "a request");
-    set_limits(lib, c, strncasecmp(r->url, "https:", 6) == 0);
+    set_bounds(lib, c, strncasecmp(r->url, "https:", 6) == 0);
     set_range(lib, c, r);
     set_authorities(h, c);
     lib->easy_setopt(c, CURLOPT_URL, r->url);
