@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@
 
 #define NAME_CAGE "memwall-cage."
 #define NAME_SELF "memwall-self."
+#define WAIT_MS   1000          /* between two attempts to remove a group, at most */
+#define PATIENCE  (600 * 1000) /* milliseconds: a process whose disk hangs cannot die */
 
 struct mw_cage {
     enum cgroup_version version;
@@ -286,16 +289,11 @@ void mw_cage_use(const struct mw_cage *c, struct mw_cage_use *out)
     out->reread.value *= (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void mw_cage_close(struct mw_cage *c)
+/* Remove what make() did beside the folder of the cage. */
+static void leave(const struct mw_cage *c)
 {
     char pid[24];
 
-    if (c == NULL)
-        return;
-    if (c->procs >= 0)
-        close(c->procs);
-    if (c->folder[0] != '\0')
-        rmdir(c->folder);
     if (c->has_switched)
         (void)put(c->own, "cgroup.subtree_control", "-memory");
     if (c->self[0] != '\0') {
@@ -303,5 +301,34 @@ void mw_cage_close(struct mw_cage *c)
         (void)put(c->own, "cgroup.procs", pid);
         rmdir(c->self);
     }
+}
+
+void mw_cage_outlive(const struct mw_cage *c, int parent)
+{
+    int ms = 1;
+    ssize_t n;
+    char ignored;
+
+    do
+        n = read(parent, &ignored, 1);
+    while (n > 0 || (n < 0 && errno == EINTR));
+    /* The processes of the group die with their parent, but not at the same moment. */
+    for (int waited = 0; rmdir(c->folder) != 0 && errno == EBUSY && waited < PATIENCE;
+         waited += ms) {
+        ms = 2 * ms < WAIT_MS ? 2 * ms : WAIT_MS;
+        (void)poll(NULL, 0, ms);
+    }
+    leave(c);
+}
+
+void mw_cage_close(struct mw_cage *c)
+{
+    if (c == NULL)
+        return;
+    if (c->procs >= 0)
+        close(c->procs);
+    if (c->folder[0] != '\0')
+        rmdir(c->folder);
+    leave(c);
     free(c);
 }

@@ -9,6 +9,9 @@
  * processes or is the root; so, for a group with a limit, a process that is alone in its group
  * moves itself one level down until the cage is closed.  Root may also use a group above our
  * own one.
+ *
+ * A process that is killed cannot close its cage.  A second child, which calls
+ * mw_cage_outlive(), does it instead.
  */
 #ifndef MEMWALL_ENGINE_MACHINE_CAGE_H
 #define MEMWALL_ENGINE_MACHINE_CAGE_H
@@ -42,6 +45,12 @@ int mw_cage_enter(const struct mw_cage *c);
 uint64_t mw_cage_peak(const struct mw_cage *c);
 /* Read what the group holds now. */
 void mw_cage_use(const struct mw_cage *c, struct mw_cage_use *out);
+/*
+ * For a second child after fork(): wait until no process has the other end of the pipe `parent`
+ * open, then remove the group as soon as the processes in it have ended.  The parent ends this
+ * child before it closes the cage itself.
+ */
+void mw_cage_outlive(const struct mw_cage *c, int parent);
 /* Remove the group, whose processes have ended.  c may be NULL. */
 void mw_cage_close(struct mw_cage *c);
 

@@ -17,6 +17,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/small_file.h"
 #include "src/base/signals.h"
+#include "src/measure/cage_keeper.h"
 
 #define PROGRAM        "/proc/self/exe"
 #define KILL_MS        2000 /* to wait for a killed process whose disk may hang */
@@ -385,6 +386,7 @@ int measure_child(struct measure_child *c, const struct point *p, enum options_o
 {
     struct process process = { 0 };
     struct err ignored = ERR_INIT;
+    struct cage_keeper keeper = { 0, -1 };
     struct mw_cage *cage = NULL;
     struct args args;
     int r;
@@ -400,6 +402,8 @@ int measure_child(struct measure_child *c, const struct point *p, enum options_o
         p->is_caged)
         return -1;
     r = start(&process, cage, c->before, args.arg, e);
+    if (cage != NULL)
+        cage_keeper_start(&keeper, cage);
     if (r == 0) {
         r = follow(c, &process, cage, part == ONE_RUN ? deadline(c->o) : 0, e);
         if (r == 0)
@@ -413,6 +417,7 @@ int measure_child(struct measure_child *c, const struct point *p, enum options_o
     }
     if (r == 0 && cage != NULL)
         *charge = mw_cage_peak(cage);
+    cage_keeper_stop(&keeper);
     mw_cage_close(cage);
     free(process.line);
     free(process.answer);

@@ -1,6 +1,7 @@
 """Run memwall bench and memwall sweep on the guide, and read their results."""
 import json
 import os
+import re
 import subprocess
 import tempfile
 
@@ -9,6 +10,7 @@ from program import MEMWALL, SRCDIR, FolderCase, environment
 
 GUIDE = os.path.join(SRCDIR, "share", "models", "memwall-guide.gguf")
 TIMEOUT_S = 300
+KEEPER = "cage-keeper"  # src/measure/cage_keeper.c
 with open(os.path.join(SRCDIR, "share", "schemas", "measurements.schema.json"),
           encoding="utf-8") as f:
     SCHEMA = json.load(f)
@@ -42,9 +44,9 @@ class Case(FolderCase):
         with open(self.path(name)) as f:
             return self.check(json.load(f))
 
-    def start(self, *args, model=GUIDE):
+    def start(self, *args, model=GUIDE, **more):
         """Start without waiting; killed at the end of the test."""
-        p = subprocess.Popen([MEMWALL, self.command, model, *args], text=True,
+        p = subprocess.Popen([MEMWALL, self.command, model, *args], text=True, **more,
                              env=environment(self.home), stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(p.stdout.close)
@@ -59,13 +61,31 @@ class Case(FolderCase):
             os.sched_yield()
         return value
 
-    def child(self, p):
+    def children(self, p):
         try:
             with open(f"/proc/{p.pid}/task/{p.pid}/children") as f:
-                found = f.read().split()
+                return [int(pid) for pid in f.read().split()]
         except FileNotFoundError:
             self.skipTest("this kernel does not list children")
-        return int(found[0]) if found else None
+
+    def child(self, p):
+        """The process that measures, which is started before the one that keeps its cage."""
+        for pid in self.children(p)[:1]:
+            if self.name(pid) not in (KEEPER, None):
+                return pid
+        return None
+
+    def keeper(self, p):
+        return next((pid for pid in self.children(p) if self.name(pid) == KEEPER), None)
+
+    def name(self, pid):
+        """The name of a process; None if it has ended, whether or not its parent knows."""
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                name, state = re.match(r"\d+ \((.*)\) (.)", f.read()).groups()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        return name if state not in "ZX" else None
 
     def runs(self, name):
         """The number of runs in a file of results."""

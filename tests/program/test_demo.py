@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -122,6 +123,28 @@ class Demo(Case):
         out, _ = p.communicate(timeout=TIMEOUT_S)
         self.assertEqual((130, ""), (p.returncode, out))
         self.assertEqual(set(), leftovers() - self.left_before)
+
+    def test_a_killed_demo_leaves_nothing(self):
+        """The keeper of the cage lives on, until the measured process has died, too."""
+        for kill in (lambda p: p.kill(), lambda p: os.killpg(p.pid, signal.SIGKILL)):
+            p = self.start("-n", "0", "-b", budget(100), start_new_session=True)
+            keeper = self.wait_for(p, lambda: self.keeper(p))
+            child = self.child(p)
+            kill(p)
+            self.assertEqual(-signal.SIGKILL, p.wait(TIMEOUT_S))
+            end = time.monotonic() + TIMEOUT_S
+            while self.name(keeper) is not None:
+                self.assertLess(time.monotonic(), end, "the keeper does not end")
+                os.sched_yield()
+            self.assertIsNone(self.name(child))
+            self.assertEqual(set(), leftovers() - self.left_before)
+
+    def test_the_keeper_does_not_outlive_its_cage(self):
+        p = self.start("-n", "4", "-b", budget(100))
+        keeper = self.wait_for(p, lambda: self.keeper(p))
+        p.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(0, p.returncode)
+        self.assertIsNone(self.name(keeper))
 
     # --- the screen ---
 

@@ -30,6 +30,8 @@
 #define TOP      "/sys/fs/cgroup"
 #define OWN      TOP "/a/b"
 
+/* How often a cage cannot be removed yet, because processes in it are just ending. */
+static int n_ending;
 /* The group that has processes, so that its controllers cannot be switched on; "": none. */
 static char busy[64];
 
@@ -60,6 +62,11 @@ int mkdir(const char *path, mode_t mode)
 
 int rmdir(const char *path)
 {
+    if (strstr(path, "/memwall-cage.") != NULL && n_ending > 0) {
+        n_ending--;
+        errno = EBUSY;
+        return -1;
+    }
     for (size_t i = 0; is_cage(path) && i < sizeof files / sizeof files[0]; i++) {
         char name[1024];
 
@@ -219,6 +226,43 @@ static void a_process_that_is_alone_moves_and_returns(void **state)
     assert_file(OWN, "cgroup.procs", mine(""));
 }
 
+/* The process that made the cage is killed when the pipe closes without a word. */
+static void a_cage_is_removed_after_its_process(void **state)
+{
+    char self[128], procs[80];
+    struct mw_cage *c;
+    int ends[2], status;
+    pid_t keeper;
+
+    (void)state;
+    snprintf(procs, sizeof procs, "%s\n", mine(""));
+    put_groups(procs, "", "");
+    snprintf(busy, sizeof busy, "/a/b/");
+    c = opened(64 * MIB);
+    assert_int_equal(pipe(ends), 0);
+    keeper = fork();
+    if (keeper == 0) {
+        close(ends[1]);
+        n_ending = 3;
+        mw_cage_outlive(c, ends[0]);
+        _exit(n_ending);
+    }
+    close(ends[0]);
+    snprintf(self, sizeof self, OWN "/%s", mine("memwall-self."));
+    assert_true(exists(OWN, mine("memwall-cage.")));
+    tree_put(OWN "/cgroup.procs", ""); /* as the kernel does after the move */
+    close(ends[1]);
+    assert_int_equal(waitpid(keeper, &status, 0), keeper);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0); /* it waited for the others */
+    assert_false(exists(OWN, mine("memwall-cage.")));
+    assert_false(exists(self, ""));
+    assert_file(OWN, "cgroup.subtree_control", "-memory");
+    snprintf(procs, sizeof procs, "%ld", (long)keeper); /* it has left the group as well */
+    assert_file(OWN, "cgroup.procs", procs);
+    mw_cage_close(c);
+}
+
 static void a_group_above_is_used_if_others_are_in_ours(void **state)
 {
     struct mw_cage *c;
@@ -303,6 +347,7 @@ int main(void)
         in_a_tree(a_cage_below_our_group_has_the_limit),
         in_a_tree(its_memory_is_read_while_it_works),
         in_a_tree(a_process_that_is_alone_moves_and_returns),
+        in_a_tree(a_cage_is_removed_after_its_process),
         in_a_tree(a_group_above_is_used_if_others_are_in_ours),
         in_a_tree(processes_of_others_are_a_reason),
         in_a_tree(nobody_moves_without_a_limit),
