@@ -21,6 +21,7 @@ libengine_a_SOURCES += \
 	engine/hub/pull.c engine/hub/pull.h \
 	engine/hub/pull_blob.c engine/hub/pull_blob.h \
 	engine/hub/pull_variant.c engine/hub/pull_variant.h \
+	engine/hub/pull_folder.c engine/hub/pull_folder.h \
 	engine/hub/pull_header.c engine/hub/pull_header.h \
 	engine/hub/pull_list.c engine/hub/pull_list.h \
 	engine/hub/pull_nothing.c engine/hub/pull_nothing.h \

@@ -12,6 +12,7 @@
 #include "engine/base/units.h"
 #include "engine/format/vocab.h"
 #include "engine/hub/pull_blob.h"
+#include "engine/hub/pull_folder.h"
 #include "engine/hub/pull_header.h"
 #include "engine/hub/pull_nothing.h"
 #include "engine/hub/pull_place.h"
@@ -289,18 +290,6 @@ static int fetch_headers(struct mw_pull *p, uint32_t variant, const char *folder
     return 0;
 }
 
-static void delete_headers(const struct mw_pull *p, uint32_t variant, const char *folder)
-{
-    const struct pull_variant *c = &p->variants.all[variant];
-    char path[PULL_PATH_MAX];
-
-    for (uint32_t i = 0; i < c->n_file; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, base_of(p->list.files[c->files[i]].name));
-        unlink(path);
-    }
-    rmdir(folder);
-}
-
 /* Describe the model in the folder like any other on this machine. */
 static int describe(struct mw_pull_variant *s, struct mw_describer *d, const char *folder,
                     struct err *e)
@@ -333,17 +322,15 @@ static void describe_tokenizer(struct mw_pull_variant *s)
 /* Describe a model from headers in a folder of their own. */
 static int describe_from(struct mw_pull *p, uint32_t i, struct mw_describer *d, struct err *e)
 {
-    char folder[PULL_PATH_MAX / 2];
+    struct pull_folder folder;
     int rc;
 
-    if (snprintf(folder, sizeof folder, "%s/memwall-XXXXXX", p->temp) >= (int)sizeof folder)
-        return err_set(e, ERR_ARGUMENT, "the name of the folder for headers is too long");
-    if (mkdtemp(folder) == NULL)
-        return err_sys(e, "could not make \"%.100s\"", folder);
-    rc = fetch_headers(p, i, folder, e);
+    if (pull_folder_make(&folder, p->temp, e) != 0)
+        return -1;
+    rc = fetch_headers(p, i, folder.path, e);
     if (rc == 0)
-        rc = describe(&p->shown[i], d, folder, e);
-    delete_headers(p, i, folder);
+        rc = describe(&p->shown[i], d, folder.path, e);
+    pull_folder_remove(&folder);
     if (rc == 0 && p->shown[i].is_snapshot && !p->variants.all[i].has_tokenizer)
         describe_tokenizer(&p->shown[i]);
     return rc;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """memwall pull: the cache, tokens, choices, and predictions from headers."""
+import fcntl
 import hashlib
 import json
 import os
@@ -464,6 +465,26 @@ class Headers(Case):
         for name, data in files.items():
             self.assertLess(self.hub.sent(name), len(data))
         self.assertEqual([], os.listdir(self.temp))
+
+    def test_folders_of_killed_processes_are_removed(self):
+        def folder(name):
+            path = os.path.join(self.temp, name)
+            os.mkdir(path)
+            content_of = os.path.join(path, "a.gguf")
+            with open(content_of, "wb") as f:
+                f.write(b"GGUF")
+            return path
+        left, used = folder("memwall-pull-killed"), folder("memwall-pull-in.use")
+        others = folder("memwall-tries")
+        fd = os.open(used, os.O_RDONLY)
+        self.addCleanup(os.close, fd)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        self.hub.add("org/name", {"a-Q8_0.gguf": self.model(1)})
+        self.assertTrue(self.listed("org/name")["models"][0]["supported"])
+        self.assertFalse(os.path.exists(left))
+        self.assertEqual({os.path.basename(used), os.path.basename(others)},
+                         set(os.listdir(self.temp)))
+        self.assertEqual(["a.gguf"], os.listdir(used))
 
     def test_a_split_set_is_described_from_all_its_headers(self):
         made = tiny_model.Model()
