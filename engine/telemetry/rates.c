@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-#define LOOK_BACK_NS 2000000000u
-#define LOOK_BACK    16u /* maximum number of passes */
+#define LOOK_BACK 16u /* maximum number of passes */
 
 static const struct mw_token *token_at(const struct mw_sample *s, uint64_t i)
 {
@@ -40,29 +39,6 @@ static uint64_t prefill_ns(const struct mw_sample *s)
 bool mw_token_is_draft(const struct mw_token *k)
 {
     return k->n_col == 0 && k->wall_ns == 0;
-}
-
-/* The rate of the tokens of the last 2 seconds, or of the last pass if it is longer.  Accepted
- * drafts come at once, so only complete passes count. */
-static double decode_last(const struct mw_sample *s)
-{
-    uint64_t known = known_tokens(s), n = 0, n_pass = 0, newest, ns = 0;
-
-    if (known < 2)
-        return MW_RATE_UNKNOWN;
-    newest = token_at(s, s->n_token - 1)->t_ns;
-    for (uint64_t back = 1; back < known && n_pass < LOOK_BACK; back++) {
-        uint64_t from = newest - token_at(s, s->n_token - 1 - back)->t_ns;
-
-        if (mw_token_is_draft(token_at(s, s->n_token - back)))
-            continue;
-        if (n_pass > 0 && from > LOOK_BACK_NS)
-            break;
-        n = back;
-        ns = from;
-        n_pass++;
-    }
-    return per_second((double)n, ns);
 }
 
 struct sums {
@@ -134,7 +110,6 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
 {
     struct sums sum = { 0 };
 
-    out->decode_last = decode_last(s);
     out->decode_mean = s->n_decoded > 1 ? per_second((double)(s->n_decoded - 1), s->decode_ns)
                                         : MW_RATE_UNKNOWN;
     out->prefill = per_second((double)s->n_prompt_done, prefill_ns(s));
@@ -157,7 +132,8 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
                             ? sum.expert_bytes / out->n_token
                             : MW_RATE_UNKNOWN;
     if (sum.wall <= 0) {
-        out->read_bytes_s = out->wall_s = out->token_s = MW_RATE_UNKNOWN;
+        out->read_bytes_s = out->wall_s = MW_RATE_UNKNOWN;
+        out->token_s = out->decode_last = MW_RATE_UNKNOWN;
         out->stall_share = out->attention_share = out->wait_share = MW_RATE_UNKNOWN;
         out->overlap = out->read_per_token = MW_RATE_UNKNOWN;
         return;
@@ -170,5 +146,6 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
     out->wall_s = out->n_token > 0 ? sum.wall / 1e9 / out->n_token : MW_RATE_UNKNOWN;
     out->token_s =
         out->n_token > 0 ? (sum.wall + sum.sample) / 1e9 / out->n_token : MW_RATE_UNKNOWN;
+    out->decode_last = out->n_token > 0 ? 1 / out->token_s : MW_RATE_UNKNOWN;
     out->read_per_token = out->n_token > 0 ? sum.bytes / out->n_token : MW_RATE_UNKNOWN;
 }

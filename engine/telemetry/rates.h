@@ -14,8 +14,7 @@
 #define MW_RATE_UNKNOWN (-1.0)
 
 struct mw_rates {
-    double decode_last;  /* tokens per second, from the passes of the last 2 seconds or the
-                            last one */
+    double decode_last;  /* tokens per second of the newest passes, at most 16: 1 / token_s */
     double decode_mean;  /* the same from the first to the last token of the answer */
     double prefill;      /* prompt tokens per second */
     double first_s;      /* from the question to the first token */

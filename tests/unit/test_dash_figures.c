@@ -410,6 +410,27 @@ static void pinned_layers_go_quiet_in_the_waterfall(void **state)
     dash_free(d);
 }
 
+/* Strip, border and large figure have the rate of the newest tokens, as the wall and the bar of
+ * a token have it; that of the whole answer has the name "mean". */
+static void one_rate_is_shown_after_an_answer(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    const char *text;
+
+    (void)state;
+    made_decode(&sample, 60); /* 320 ms a token */
+    sample.state = MW_IDLE;
+    sample.decode_ns *= 2; /* the first ones were slower */
+    dash_push(d, &sample);
+    text = text_of(d, 4, 80);
+    assert_non_null(strstr(text, "idle  3.12 tok/s"));
+    assert_null(strstr(text, "1.56"));
+    text = text_of(d, 60, 200);
+    assert_non_null(strstr(text, "idle  3.12 tok/s"));
+    assert_non_null(strstr(text, "last   3.12  mean   1.56"));
+    dash_free(d);
+}
+
 static void the_budget_is_known_while_a_model_is_loaded(void **state)
 {
     struct dash *d = new_dash(UI_GRAPH_ASCII);
@@ -460,6 +481,7 @@ int main(void)
         cmocka_unit_test(curves_have_four_rows_where_others_have_figures),
         cmocka_unit_test(scales_are_close_to_the_largest_value),
         cmocka_unit_test(pinned_layers_go_quiet_in_the_waterfall),
+        cmocka_unit_test(one_rate_is_shown_after_an_answer),
         cmocka_unit_test(the_budget_is_known_while_a_model_is_loaded),
         cmocka_unit_test(predictions_have_two_digits),
     };

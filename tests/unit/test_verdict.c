@@ -162,10 +162,8 @@ static void rates_are_those_of_the_newest_tokens(void **state)
     struct mw_rates r;
 
     tokens(s, 200, 70, 5, GIB);
-    for (uint64_t i = 195; i < 200; i++) /* a slow end: one token per second */
-        s->recent[i % MW_RECENT].t_ns = 19500 * MS + (i - 194) * 1000 * MS;
     mw_rates(s, &r);
-    assert_near(r.decode_last, 1);
+    assert_near(r.decode_last, 10);
     assert_near(r.decode_mean, 10);
     assert_near(r.read_bytes_s, 10.0 * (double)GIB);
     assert_int_equal(r.n_token, 16);
@@ -176,6 +174,13 @@ static void rates_are_those_of_the_newest_tokens(void **state)
     mw_rates(s, &r);
     assert_near(r.wall_s, 0.1);
     assert_near(r.token_s, 0.12);
+    assert_near(r.decode_last, 1 / 0.12);
+    for (uint64_t i = 192; i < 200; i++) /* a slow end: half of the newest 16 */
+        s->recent[i % MW_RECENT].wall_ns = 980 * MS;
+    mw_rates(s, &r);
+    assert_near(r.token_s, (0.12 + 1) / 2);
+    assert_near(r.decode_last, 1 / r.token_s); /* one rate for the bar of a token and the figure */
+    assert_near(r.decode_mean, 10);
 
     made_decode(s, 40);
     mw_rates(s, &r);
@@ -197,6 +202,8 @@ static void accepted_drafts_share_the_time_of_their_pass(void **state)
         uint64_t pass = (i + 3) / 4;
 
         k->t_ns = s->recent[0].t_ns + pass * 1000 * MS + (i - 1) % 4;
+        k->wall_ns = 1000 * MS;
+        k->stall_ns = 600 * MS;
         if (i % 4 != 1)
             k->wall_ns = k->stall_ns = k->compute_ns = k->bytes_pass = k->n_col = 0;
     }
@@ -204,7 +211,7 @@ static void accepted_drafts_share_the_time_of_their_pass(void **state)
     assert_near(r.decode_last, 4);
     assert_int_equal(r.n_token, 12);
     assert_near(r.passes_per_token, 0.25);
-    assert_near(r.wall_s, 0.025);
+    assert_near(r.wall_s, 0.25);
     assert_near(r.read_per_token, (double)GIB / 4);
     assert_near(r.stall_share, 0.6);
 }

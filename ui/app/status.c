@@ -24,14 +24,14 @@ static uint64_t held(const struct mw_sample *s)
     return sum;
 }
 
-/* Returns the rate of the newest tokens during an answer, and the rate of the whole answer
- * after it, as the border of the dashboard shows them.  0: there was no answer with this plan. */
+/* Returns the rate of the newest tokens, as in the border of the dashboard; that of the answer
+ * where they are not known; 0 if none was made with this plan. */
 double status_rate(const struct talk *t, const struct mw_sample *s)
 {
     struct mw_rates rates;
 
     mw_rates(s, &rates);
-    if (talk_is_answering(t) && rates.decode_last > 0)
+    if (rates.decode_last > 0 && (talk_is_answering(t) || talk_measured(t) > 0))
         return rates.decode_last;
     return talk_measured(t) > 0 && rates.decode_mean > 0 ? rates.decode_mean : talk_measured(t);
 }

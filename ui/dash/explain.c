@@ -36,7 +36,7 @@ static const struct dash_note notes[] = {
     { "verdict", "o others", "waiting for a processor that other programs use" },
     { "verdict", "f fixed", "choosing the token, and its text: the same at every budget" },
 
-    { "speed", "tok/s", "tokens per second of the newest tokens" },
+    { "speed", "tok/s", "tokens per second of the newest 16; receipts have all tokens" },
     { "speed", "now, last", "the newest tokens, while they are made and after it" },
     { "speed", "next", "the next answer, predicted: nothing was measured yet" },
     { "speed", "mean", "all tokens of the answer" },

@@ -100,7 +100,8 @@ static void draw_first(const struct dash *d, const struct canvas *c, int y)
         draw_rate(c, y, x, "prompt", r->prefill, -1);
 }
 
-/* The rate in the border: that of the prompt, of the newest tokens, or of the last answer. */
+/* The rate in the border: that of the prompt, or of the newest tokens, as the bar of a token and
+ * the wall have it. */
 struct figure speed_now(const struct dash *d)
 {
     const struct mw_rates *r = &d->rates;
@@ -108,9 +109,7 @@ struct figure speed_now(const struct dash *d)
 
     if (d->now.state == MW_PREFILL)
         return figure_rate6(r->prefill, run->predicted_prefill);
-    if (d->now.state == MW_IDLE)
-        return figure_rate6(is_outdated(&d->now) ? -1 : r->decode_mean, run->predicted_decode);
-    return figure_rate6(r->decode_last, run->predicted_decode);
+    return figure_rate6(is_outdated(&d->now) ? -1 : r->decode_last, run->predicted_decode);
 }
 
 /* ---- progress ---- */
