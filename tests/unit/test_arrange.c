@@ -98,7 +98,7 @@ static void boxes_share_lines_where_lines_are_few(void **state)
     assert_int_equal(p[3].y, 8);
     assert_true(p[3].is_row);
     assert_int_equal(p[3].bottom, 9);
-    assert_int_equal(arrange(p, widgets, d, ARRANGE_APART, 64), 4);
+    assert_int_equal(arrange(p, widgets, d, ARRANGE_HIGH, 64), 4);
     assert_int_equal(p[0].bottom, 3);
     assert_int_equal(p[1].y, 4);
     assert_false(p[1].joins);

@@ -308,18 +308,18 @@ static void a_click_on_a_layer_inspects_it(void **state)
 
     (void)state;
     push_decode(d);
-    n = arrange_panels(place, d, 60, 64);
+    n = arrange_panels(place, d, 90, 64);
     for (int i = 0; i < n; i++) {
         const struct place *p = &place[i];
 
         if (p->widget != &dash_layers_widget)
             continue;
-        assert_true(dash_click(d, 60, 64, p->y + 1 + 5, p->x + 2));
+        assert_true(dash_click(d, 90, 64, p->y + 1 + 5, p->x + 2));
         assert_int_equal(dash_cursor(d), 5);
         n_hit++;
     }
     assert_int_equal(n_hit, 1);
-    assert_false(dash_click(d, 60, 64, 0, 0));
+    assert_false(dash_click(d, 90, 64, 0, 0));
     dash_set_cursor(d, -1);
     dash_move_cursor(d, -1);
     assert_int_equal(dash_cursor(d), 35); /* the head */

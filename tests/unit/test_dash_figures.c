@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/lib/made_sample.h"
+#include "ui/app/layout.h"
 #include "ui/dash/arrange.h"
 #include "ui/dash/curve.h"
 #include "ui/dash/dash.h"
@@ -406,7 +407,134 @@ static void pinned_layers_go_quiet_in_the_waterfall(void **state)
     /* beside the chat on a screen of 250x70, in place of two figures */
     text = text_of(d, 67, 100);
     assert_true(count_cells(text, "  8  s") > 8 && strstr(text, "|read -wait #compute") != NULL);
-    assert_int_equal(count_cells(text_of(d, 40, 90), "  8  s"), 0); /* no room for it */
+    assert_null(strstr(text_of(d, 30, 90), ":::")); /* no room for it */
+    dash_free(d);
+}
+
+/* Returns the cells of a row that have one of the dots. */
+static int count_dots(const char *text, const char *row, unsigned dots)
+{
+    const unsigned char *at = (const unsigned char *)strstr(text, row);
+    int n = 0;
+
+    assert_non_null(at);
+    for (; *at != '\n'; at++)
+        if (at[0] == 0xe2 && (at[1] & 0xfc) == 0xa0)
+            n += (((at[1] & 3u) << 6 | (at[2] & 0x3fu)) & dots) != 0;
+    return n;
+}
+
+/* Returns the text of a dashboard that can draw braille. */
+static const char *text_with_dots(const struct dash *d, int height, int width)
+{
+    static char text[1 << 17];
+    struct err e = ERR_INIT;
+    struct canvas_target *t = canvas_on_grid(height, width, false, &e);
+    struct canvas c = canvas_of(t);
+    FILE *f = fmemopen(text, sizeof text, "w");
+
+    dash_draw(d, &c);
+    canvas_write_text(t, f);
+    fclose(f);
+    canvas_target_free(t);
+    return text;
+}
+
+/* Waits of all layers, the last 60 tokens without those of layers 6 and 7. */
+static void push_with_pinned_layers(struct dash *d)
+{
+    for (uint64_t n = 1; n <= 100; n++) {
+        made_decode(&sample, n);
+        if (n > 40)
+            sample.layer[6].stall_ns = sample.layer[7].stall_ns = 0;
+        dash_push(d, &sample);
+    }
+}
+
+static void the_waterfall_is_beside_the_chat_from_160x50_on(void **state)
+{
+    static const int sizes[][2] = { { 160, 50 }, { 180, 54 }, { 200, 60 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+        struct place place[ARRANGE_MAX];
+        struct layout l;
+        const char *text;
+        int n;
+
+        dash_set_wall(d, NULL);
+        push_with_pinned_layers(d);
+        layout_make(&l, sizes[i][1], sizes[i][0], UI_VIEW_BOTH, 0, 1);
+        assert_true(l.is_beside);
+        text = text_with_dots(d, l.dash.height, l.dash.width);
+        if (strstr(text, " 4- 7 ") != NULL) { /* a dot for each layer: 4 and 5, then 6 and 7 */
+            assert_true(count_dots(text, " 4- 7", 0x09) >= 10);
+            assert_true(count_dots(text, " 4- 7", 0x12) >= 10);
+            assert_int_equal(count_dots(text, " 4- 7", 0xe4), 0);
+            assert_true(count_dots(text, " 8-11", 0xe4) >= 10);
+        } else { /* a dot for two layers */
+            assert_true(count_dots(text, " 0- 7", 0x09) >= 10);
+            assert_true(count_dots(text, " 0- 7", 0x24) >= 10);
+            assert_int_equal(count_dots(text, " 0- 7", 0xc0), 0);
+            assert_true(count_dots(text, " 8-15", 0xc0) >= 10);
+        }
+        assert_int_equal(count_dots(text, "32-34", 0xc0), 0); /* there is no layer 35 */
+        assert_true(count_dots(text, " head ", 0xff) >= 10);
+        /* Not at the cost of the curves, which have four rows, or of the wall. */
+        n = arrange_panels(place, d, l.dash.height, l.dash.width);
+        for (int k = 0; k < n; k++) {
+            const struct dash_widget *w = place[k].widget;
+            int inside = place[k].width - 2 * box_inset(place[k].width);
+
+            if (w == &dash_speed_widget || w == &dash_memory_widget)
+                assert_true(place[k].height >= w->enough(d, inside) + 5);
+            if (w == &dash_wall_widget)
+                assert_true(place[k].height >= 7);
+            if (w == &dash_verdict_widget) /* with the large figure */
+                assert_true(place[k].height >= 6);
+        }
+        dash_free(d);
+    }
+}
+
+/* Without braille, a cell is the mean of the layers in its row. */
+static void a_waterfall_without_dots_shows_means(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+
+    (void)state;
+    dash_set_wall(d, NULL);
+    push_with_pinned_layers(d);
+    assert_true(count_cells(text_of(d, 48, 64), " 0- 7") > 8);
+    for (uint64_t n = 101; n <= 160; n++) {
+        made_decode(&sample, n);
+        for (int i = 0; i < 8; i++)
+            sample.layer[i].stall_ns = 0;
+        dash_push(d, &sample);
+    }
+    assert_int_equal(count_cells(text_of(d, 48, 64), " 0- 7"), 0);
+    assert_true(count_cells(text_of(d, 48, 64), " 8-15") > 8);
+    dash_free(d);
+}
+
+/* A click on a row with several layers inspects the first, a second one ends it. */
+static void layers_in_one_row_can_be_inspected(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    const struct dash_widget *w = &dash_layers_widget;
+    int height = 2 + 9;
+
+    (void)state;
+    push_with_pinned_layers(d);
+    assert_true(w->click(d, height, 60, 3, 5)); /* the third row: 8 to 11 */
+    assert_int_equal(dash_cursor(d), 8);
+    dash_move_cursor(d, 1);
+    /* The details took four lines, so rows have eight layers now. */
+    assert_true(w->click(d, height, 60, 2, 5));
+    assert_int_equal(dash_cursor(d), -1);
+    assert_true(w->click(d, height, 60, 10, 5));
+    assert_int_equal(dash_cursor(d), 35); /* the head */
     dash_free(d);
 }
 
@@ -481,6 +609,9 @@ int main(void)
         cmocka_unit_test(curves_have_four_rows_where_others_have_figures),
         cmocka_unit_test(scales_are_close_to_the_largest_value),
         cmocka_unit_test(pinned_layers_go_quiet_in_the_waterfall),
+        cmocka_unit_test(the_waterfall_is_beside_the_chat_from_160x50_on),
+        cmocka_unit_test(a_waterfall_without_dots_shows_means),
+        cmocka_unit_test(layers_in_one_row_can_be_inspected),
         cmocka_unit_test(one_rate_is_shown_after_an_answer),
         cmocka_unit_test(the_budget_is_known_while_a_model_is_loaded),
         cmocka_unit_test(predictions_have_two_digits),

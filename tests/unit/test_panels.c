@@ -65,7 +65,7 @@ static unsigned count(const char *text, const char *part)
 /* Beside the chat on a screen of 160x50, and on larger and smaller ones. */
 static void every_layer_has_a_bar(void **state)
 {
-    static const int sizes[][2] = { { 64, 58 }, { 60, 60 }, { 100, 66 }, { 120, 40 } };
+    static const int sizes[][2] = { { 64, 90 }, { 48, 60 }, { 100, 66 }, { 120, 40 } };
     struct dash *d = new_dash();
 
     (void)state;
@@ -143,7 +143,7 @@ static void figures_and_circles_of_layers_are_explained(void **state)
         { 120, 40, 35, "ms: \u2503read \u2592wait \u2588compute", "41       11 ", NULL },
         { 64, 62, 6, "ms: \u2503read \u2592wait \u2588compute", "41       11 ",
           "\u25cf pinned \u25d0 part \u25cb on disk" },
-        { 64, 46, 35, "\u2503 read \u2592 wait \u2588 compute", "52 ms ", NULL },
+        { 64, 46, 35, "\u25cf\u25d0\u25cb pinned \u2503read \u2592wait \u2588compute", "52 ", NULL },
         { 200, 20, 35, "slowest is", "compute   11 ms",
           "\u25cf pinned \u25d0 part \u25cb on disk" },
         { 80, 24, 35, "slowest is", "52 ms ", NULL },

@@ -136,20 +136,43 @@ static int next_height(const struct column *c, int i, const struct dash *d, bool
     return next;
 }
 
-/* Give widgets one step at a time, so that all grow together. */
+/* Give a widget one step.  Returns whether it fits. */
+static bool grow(struct column *c, int i, const struct dash *d, int height, bool only_figures)
+{
+    int now = c->height[i], next = next_height(c, i, d, only_figures);
+
+    if (next <= now || lines(c, d) + next - now > height)
+        return false;
+    c->height[i] = next;
+    return true;
+}
+
+/* The importance of the tall widget of a column; INT_MAX if there is none. */
+static int tall_of(const struct column *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->widget[i]->is_tall)
+            return c->widget[i]->importance;
+    return INT_MAX;
+}
+
+/* Give widgets one step at a time, so that all grow together.  Rows of the tall one are worth
+ * more than taller curves, so it gets all that fit once those that are more important had a step. */
 static void give_more(struct column *c, const struct dash *d, int height, bool only_figures)
 {
     bool grew = true;
 
-    while (grew) {
+    for (int round = 0; grew || round == 1; round++) {
         grew = false;
         for (int k = 0; k < c->n; k++) {
-            int i = c->order[k], now = c->height[i];
-            int next = next_height(c, i, d, only_figures);
+            int i = c->order[k];
 
-            if (next > now && lines(c, d) + next - now <= height) {
-                c->height[i] = next;
+            if (round == 0 && !only_figures && c->widget[i]->importance > tall_of(c))
+                continue;
+            while (grow(c, i, d, height, only_figures)) {
                 grew = true;
+                if (round == 0 || !c->widget[i]->is_tall)
+                    break;
             }
         }
     }
@@ -216,7 +239,7 @@ int arrange(struct place out[ARRANGE_MAX], const struct dash_widget *const widge
     for (int k = 0; k < columns; k++) {
         struct column c = { .x = k * wide,
                             .width = k + 1 < columns ? wide : width - k * wide,
-                            .is_apart = height >= ARRANGE_APART,
+                            .is_apart = height >= (columns > 1 ? ARRANGE_APART : ARRANGE_HIGH),
                             .is_tall = columns == 2 };
         unsigned here = columns == 1 ? all : k == 0 ? all & ~right : right;
         int n;

@@ -23,6 +23,7 @@
 #define ARRANGE_STRIP 4   /* maximum height of the strip */
 #define ARRANGE_LEAST 32  /* narrower dashboards are a strip */
 #define ARRANGE_APART 36  /* minimum height for boxes that share no lines */
+#define ARRANGE_HIGH  56  /* the same where all are in one column, which has more of them */
 #define ARRANGE_TWO   100 /* minimum width for two columns */
 #define ARRANGE_SPARE 9   /* free lines below the layers that other widgets need */
 

@@ -9,18 +9,21 @@
  *   head ○ ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███┃              44    40       12
  *
  * With more space, a waterfall between the bars and the figures shows how long each layer waited
- * for the disk, one column for each token.  Its columns stay where they are, and the newest one
- * is below a mark in the head: if all moved, a token would change most of their cells.
+ * for the disk, one column for each token.
  *
  *    7 s ◐ ▒▒▒▒▒▒▒▒┃██  ▒▓▒░▓▒▒▒▓▒            12     9      2.1
  *   >8 s ●  ██          ▒▓▒░▓▒                ‐      ‐      2.1
  *
- * With less space columns get narrower and have one figure, the time of the layer.  With little
- * space it shows a strip with one cell per layer.  The row of the head explains both.
+ * With less space columns get narrower and have one figure, the time of the layer.  With still
+ * less, a row has four layers or eight, with a waterfall.  With little space it shows a strip with
+ * one cell per layer.  The row of the head explains both.
  *
  *   layers ┃ read ▒ wait █ compute
  *    7 s ◐ ▒▒▒▒▒┃██  11  8 G ○ ▒▒▒▒▒▒┃█  13
  *   head ○ ▒▒▒▒▒▒▒▒▒┃█   52 ms   ●◐○ pinned
+ *
+ *   layers ┃ read ▒ wait █ compute   ▼       ms
+ *   > 4- 7 ◐ ▒▒▒▒▒┃██   ⣿⢿⡇⠀⠃⣿⣷⢿⡇⠀⠃⣿⣷        35
  *
  * Reading goes on beside the rest, so it is a mark on the bar.  Kinds: s sliding, G global, in
  * brackets if the layer uses the KV entries of another layer.  The bar of the head has its own
@@ -33,10 +36,12 @@
 #include <string.h>
 
 #include "ui/dash/curve.h"
+#include "ui/dash/waterfall.h"
 #include "ui/dash/widget.h"
 #include "ui/words/cluster.h"
 
 #define COLUMN_MIN 16                    /* width of a column with its gap */
+#define COLUMN_WIDE 30                   /* of one whose bars show more than a waterfall */
 #define FIGURES    22                    /* width: the headings and a blank on both sides */
 #define NAMED      38                    /* width: a blank and three figures with their names */
 #define CIRCLES    11                    /* width: their meaning and a blank */
@@ -51,7 +56,12 @@
 #define RATE_WIDE    13 /* "at 5.06 MB/s" */
 #define TIMES_WIDE   43
 #define FALL_ROOM  32 /* width of bars and a waterfall, with a gap on both sides of it */
-#define QUIET_MS   1.0F /* shorter waits are not drawn */
+#define FALL_TIGHT 28 /* the same beside three figures */
+#define GROUP      4  /* layers in a row with several, or twice as many */
+#define GROUP_MOST 8
+#define GROUP_HEAD 43 /* columns of the head of the widget with everything that it explains */
+#define GROUP_FALL 13 /* columns that a waterfall beside that should have */
+#define GROUP_WIDE (9 + 1 + FALL_ROOM + TOTAL) /* width for that */
 
 /* ---- one layer ---- */
 
@@ -205,89 +215,133 @@ static int label_width(const struct dash *d)
     return d->now.n_layer > 100 ? 9 : 8;
 }
 
-/*
- * "> 7 s  ◐ ▒▒▒▒▒██  12   9 2.1": mark, number, kind, pinned, bar, figures.  The running
- * layer has a highlighted '>', the slowest one '!', the inspected one is reversed.
- */
-static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint32_t i,
-                       double top, enum figures f, int fall)
+/* Draw the circle, the bar and the figures of a row.  A waterfall is between the two. */
+static void draw_values(const struct dash *d, const struct canvas *c, int y,
+                        const struct mw_sample_layer *l, double top, enum figures f,
+                        const struct fall *fall)
 {
-    int x = label_width(d), end = c->width - figures_width(f) - (fall > 0 ? fall + 1 : 0);
-    const struct mw_sample_layer *l = &d->now.layer[i];
-    bool is_head = i == d->now.n_layer, runs = is_running(d, i);
-    bool is_slowest = (int)i == dash_slowest(d);
-    unsigned attr = (int)i == d->cursor ? UI_REVERSE : 0u;
-    struct ui_style style = style_with(is_slowest ? ROLE_WARN : ROLE_TEXT, attr);
-    char label[16];
+    int x = label_width(d);
+    int end = fall->width > 0 ? fall->x - 1 : c->width - figures_width(f);
 
-    if (is_head)
-        snprintf(label, sizeof label, "%c head ", runs ? '>' : ' ');
-    else
-        snprintf(label, sizeof label, "%c%*u %s",
-                 runs         ? '>'
-                 : is_slowest ? '!'
-                              : ' ',
-                 x - 6, (unsigned)i, kind_mark(l));
-    canvas_text(c, y, 0, style, label);
-    if (runs) /* only one cell, since it changes several times per token */
-        canvas_cell(c, y, 0, style_with(ROLE_GRAPH_2, attr), L'>');
     canvas_cell(c, y, x - 1, style_of(pin_role(l)), pin_glyph(l, canvas_is_ascii(c)));
     draw_figures(c, y, l, f);
     if (l->passes > 0)
         draw_times(c, y, x + 1, end - x - 1, l, top);
 }
 
+/* Draw the label of a row.  Only one cell says that a layer runs, since it changes several times
+ * per token. */
+static void draw_label(const struct canvas *c, int y, const char *label, bool is_slowest,
+                       bool runs, bool has_cursor)
+{
+    unsigned attr = has_cursor ? UI_REVERSE : 0u;
+
+    canvas_text(c, y, 0, style_with(is_slowest ? ROLE_WARN : ROLE_TEXT, attr), label);
+    if (runs)
+        canvas_cell(c, y, 0, style_with(ROLE_GRAPH_2, attr), L'>');
+    else if (is_slowest)
+        canvas_cell(c, y, 0, style_with(ROLE_WARN, attr), L'!');
+}
+
+/*
+ * "> 7 s  ◐ ▒▒▒▒▒██  12   9 2.1": mark, number, kind, pinned, bar, figures.  The running
+ * layer has a highlighted '>', the slowest one '!', the inspected one is reversed.
+ */
+static void draw_layer(const struct dash *d, const struct canvas *c, int y, uint32_t i,
+                       double top, enum figures f, const struct fall *fall)
+{
+    const struct mw_sample_layer *l = &d->now.layer[i];
+    char label[16] = "  head ";
+
+    if (i < d->now.n_layer)
+        snprintf(label, sizeof label, " %*u %s", label_width(d) - 6, (unsigned)i, kind_mark(l));
+    draw_label(c, y, label, (int)i == dash_slowest(d), is_running(d, i), (int)i == d->cursor);
+    draw_values(d, c, y, l, top, f, fall);
+    if (fall->width > 0)
+        fall_row(d, c, y, fall, i, 1);
+}
+
+/* ---- several layers in a row ---- */
+
+/* Returns the lines of all rows with n layers and of the head. */
+static int group_lines(const struct dash *d, int n)
+{
+    return ((int)d->now.n_layer + n - 1) / n + 1;
+}
+
+/* Returns the layers in a row, beside this number of columns for one layer in each (0: they do
+ * not fit); 0: rows with several are not better.  A waterfall is worth more than short bars. */
+static uint32_t group_for(const struct dash *d, int columns, int height, int width)
+{
+    if (d->now.n_layer == 0 || width < GROUP_WIDE ||
+        (columns > 0 && width / columns >= COLUMN_WIDE))
+        return 0;
+    if (group_lines(d, GROUP) <= height)
+        return GROUP;
+    return columns == 0 && group_lines(d, GROUP_MOST) <= height ? GROUP_MOST : 0;
+}
+
+/* Returns the sums of n layers. */
+static struct mw_sample_layer sum_of(const struct dash *d, uint32_t first, uint32_t n)
+{
+    struct mw_sample_layer sum = { 0 };
+
+    for (uint32_t i = first; i < first + n; i++) {
+        const struct mw_sample_layer *l = &d->now.layer[i];
+
+        sum.bytes += l->bytes;
+        sum.pinned_bytes += l->pinned_bytes;
+        sum.read_ns += l->read_ns;
+        sum.stall_ns += l->stall_ns;
+        sum.compute_ns += l->compute_ns;
+        sum.passes += l->passes;
+    }
+    return sum;
+}
+
+static bool is_between(int layer, uint32_t first, uint32_t n)
+{
+    return layer >= (int)first && layer < (int)(first + n);
+}
+
+/* "> 4- 7 ◐ ▒▒▒▒▒██  ⣿⢿⡇⠀⠃  35" */
+static void draw_group(const struct dash *d, const struct canvas *c, int y, uint32_t first,
+                       uint32_t n, const struct fall *fall)
+{
+    struct mw_sample_layer sum = sum_of(d, first, n);
+    int digits = (label_width(d) - 4) / 2;
+    char label[16];
+    bool runs = false;
+
+    for (uint32_t i = first; i < first + n; i++)
+        runs |= is_running(d, i);
+    snprintf(label, sizeof label, " %*u-%*u", digits, (unsigned)first, digits,
+             (unsigned)(first + n - 1));
+    draw_label(c, y, label, is_between(dash_slowest(d), first, n), runs,
+               is_between(d->cursor, first, n));
+    draw_values(d, c, y, &sum, d->layers_top_ms * fall->per_row, FIGURE_TOTAL, fall);
+    if (fall->width > 0)
+        fall_row(d, c, y, fall, first, n);
+}
+
 /* ---- the waterfall ---- */
 
-/* Did any layer wait in the last passes? */
-static bool has_waits(const struct dash *d)
-{
-    for (uint32_t i = 0; i <= d->now.n_layer; i++)
-        for (uint64_t k = 0; k < d->n_wait && k < DASH_LAYER_PASSES; k++)
-            if (d->wait_value[i][k] >= QUIET_MS)
-                return true;
-    return false;
-}
-
-/* The columns of the waterfall, in a panel with one layer in a row. */
-static int fall_width(const struct dash *d, enum figures f, int width)
+/* Returns where it is in a panel with this many layers in a row. */
+static struct fall fall_for(const struct dash *d, enum figures f, int width, uint32_t per_row)
 {
     int room = width - label_width(d) - 1 - figures_width(f);
+    int most = fall_most(d, per_row);
+    struct fall fall = { .per_row = per_row };
 
-    if ((f != FIGURE_THREE && f != FIGURE_TOTAL) || room < FALL_ROOM || !has_waits(d))
-        return 0;
-    return room / 2 - 3 < DASH_LAYER_PASSES ? room / 2 - 3 : DASH_LAYER_PASSES;
-}
-
-/* From 1, 4, 16 and 64 ms on.  Levels are far apart and do not depend on the other layers, so
- * that few cells change when a column is written again. */
-static wchar_t fall_glyph(float ms, bool ascii)
-{
-    static const wchar_t marks[2][5] = { L" \u2591\u2592\u2593\u2588", L" .:+#" };
-    int level = 0;
-
-    for (float least = QUIET_MS; ms >= least && level < 4; least *= 4)
-        level++;
-    return marks[ascii][level];
-}
-
-/* Draw the waits of layer i in a row of the waterfall, from column x on. */
-static void draw_fall(const struct dash *d, const struct canvas *c, int y, int x, int width,
-                      uint32_t i)
-{
-    uint64_t kept = d->n_wait < (uint64_t)width ? d->n_wait : (uint64_t)width;
-
-    for (uint64_t k = d->n_wait - kept; k < d->n_wait; k++)
-        canvas_cell(c, y, x + (int)(k % (uint64_t)width), style_of(ROLE_FILL_WORK),
-                    fall_glyph(d->wait_value[i][k % DASH_LAYER_PASSES], canvas_is_ascii(c)));
-}
-
-/* Mark the newest column in the head. */
-static void draw_fall_head(const struct dash *d, const struct canvas *c, int x, int width)
-{
-    int at = (int)((d->n_wait - 1) % (uint64_t)width);
-
-    canvas_cell(c, 0, x + at, style_of(ROLE_GRAPH_2), canvas_is_ascii(c) ? L'v' : L'\u25bc');
+    if ((f != FIGURE_THREE && f != FIGURE_TOTAL) ||
+        room < (f == FIGURE_THREE ? FALL_TIGHT : FALL_ROOM) || !fall_has_waits(d))
+        return fall;
+    fall.width = room / 2 - 3 < most ? room / 2 - 3 : most;
+    if (per_row > 1 && width - TOTAL - GROUP_HEAD >= GROUP_FALL &&
+        fall.width > width - TOTAL - GROUP_HEAD)
+        fall.width = width - TOTAL - GROUP_HEAD;
+    fall.x = width - figures_width(f) - fall.width;
+    return fall;
 }
 
 /* ---- bars in columns ---- */
@@ -317,7 +371,8 @@ static enum figures figures_for(const struct dash *d, int columns, int width)
         return FIGURE_NONE;
     bar = width / columns - (columns > 1) - label_width(d) - 1;
     /* Where three figures leave no room for a waterfall, it says more than they do. */
-    if (columns == 1 && bar >= FALL_ROOM + TOTAL && bar < BAR_SHORT + FIGURES && has_waits(d))
+    if (columns == 1 && bar >= FALL_ROOM + TOTAL && bar < BAR_SHORT + FIGURES &&
+        fall_has_waits(d))
         return FIGURE_TOTAL;
     return bar >= BAR_MIN + FIGURES ? FIGURE_THREE
            : bar >= BAR_MIN + TOTAL ? FIGURE_TOTAL
@@ -345,7 +400,7 @@ static void draw_bars(const struct dash *d, const struct canvas *c, int columns,
     enum figures f = figures_for(d, columns, c->width);
     struct canvas row = canvas_sub(c, high, 0, 1, c->width);
     double top_of_head = fmax(layer_longest_ms(&d->now.layer[d->now.n_layer]), top);
-    int fall = columns == 1 ? fall_width(d, f, c->width) : 0;
+    struct fall fall = columns == 1 ? fall_for(d, f, c->width, 1) : (struct fall){ 0 };
 
     for (uint32_t i = 0; i < d->now.n_layer; i++) {
         int column = (int)i / high;
@@ -354,13 +409,21 @@ static void draw_bars(const struct dash *d, const struct canvas *c, int columns,
             canvas_sub(c, (int)i % high, column * wide, 1,
                        (column + 1 < columns ? wide : c->width - column * wide) - gap);
 
-        draw_layer(d, &cell, 0, i, top, f, fall);
-        if (fall > 0)
-            draw_fall(d, &cell, 0, cell.width - figures_width(f) - fall, fall, i);
+        draw_layer(d, &cell, 0, i, top, f, &fall);
     }
-    draw_layer(d, &row, 0, d->now.n_layer, top_of_head, head, fall);
-    if (fall > 0)
-        draw_fall(d, &row, 0, row.width - figures_width(f) - fall, fall, d->now.n_layer);
+    draw_layer(d, &row, 0, d->now.n_layer, top_of_head, head, &fall);
+}
+
+static void draw_groups(const struct dash *d, const struct canvas *c, uint32_t per_row)
+{
+    struct fall fall = fall_for(d, FIGURE_TOTAL, c->width, per_row);
+    double top = d->layers_top_ms * per_row;
+    uint32_t n = d->now.n_layer;
+    int y = 0;
+
+    for (uint32_t i = 0; i < n; i += per_row)
+        draw_group(d, c, y++, i, i + per_row < n ? per_row : n - i, &fall);
+    draw_layer(d, c, y, n, fmax(layer_longest_ms(&d->now.layer[n]), top), FIGURE_TOTAL, &fall);
 }
 
 /* ---- the strip ---- */
@@ -426,7 +489,7 @@ static void draw_small(const struct dash *d, const struct canvas *c, enum figure
 
     row = canvas_sub(c, used, 0, 1, c->width);
     if (row.height > 0)
-        draw_layer(d, &row, 0, head, top, of_head, 0);
+        draw_layer(d, &row, 0, head, top, of_head, &(struct fall){ 0 });
 }
 
 /* ---- the layer under the cursor ---- */
@@ -557,15 +620,20 @@ static void draw_headings(const struct canvas *c)
     draw_legend(c, x, 0, N_TIMES, 0);
 }
 
-/* Draw the head above a waterfall and one figure. */
-static void draw_fall_legend(const struct dash *d, const struct canvas *c, int fall)
+/* Draw the head above bars, a waterfall and one figure. */
+static void draw_fall_legend(const struct dash *d, const struct canvas *c,
+                             const struct fall *fall)
 {
-    int x = c->width - TOTAL - fall;
+    int end = c->width - TOTAL - fall->width, x = LEGEND_AT;
 
     widget_head(c, "layers", "");
-    if (LEGEND_AT + legend_width(0, N_TIMES) - N_TIMES <= x)
-        draw_legend(c, LEGEND_AT, 0, N_TIMES, 0);
-    draw_fall_head(d, c, x, fall);
+    if (fall->per_row > 1 && end >= GROUP_HEAD) {
+        draw_circles(c, 0, LEGEND_AT + CIRCLES - 1);
+        x += CIRCLES;
+    }
+    if (x + legend_width(0, N_TIMES) - N_TIMES <= end)
+        draw_legend(c, x, 0, N_TIMES, 0);
+    fall_mark(d, c, 0, fall);
     canvas_blank(c, 0, c->width - TOTAL + 1, TOTAL - 1, style_of(ROLE_DIM));
     canvas_right(c, 0, c->width, style_of(ROLE_DIM), "ms");
 }
@@ -574,13 +642,13 @@ static void draw_fall_legend(const struct dash *d, const struct canvas *c, int f
 static bool draw_head(const struct dash *d, const struct canvas *c, int columns)
 {
     enum figures f = figures_for(d, columns, c->width);
-    int fall = columns == 1 ? fall_width(d, f, c->width) : 0;
+    struct fall fall = columns == 1 ? fall_for(d, f, c->width, 1) : (struct fall){ 0 };
     int slowest = dash_slowest(d), room, from = 0, end = N_LEGEND;
     bool has_headings = f == FIGURE_THREE;
     char head[64] = "";
 
-    if (fall > 0 && !has_headings) {
-        draw_fall_legend(d, c, fall);
+    if (fall.width > 0 && !has_headings) {
+        draw_fall_legend(d, c, &fall);
         return true;
     }
     if (slowest >= 0 && !has_headings)
@@ -596,9 +664,9 @@ static bool draw_head(const struct dash *d, const struct canvas *c, int columns)
     if (has_headings) {
         draw_headings(c);
         room = c->width - FIGURES - 4;
-        if (fall > 0) {
-            room = c->width - FIGURES - fall - 1;
-            draw_fall_head(d, c, room + 1, fall);
+        if (fall.width > 0) {
+            room = fall.x - 1;
+            fall_mark(d, c, 0, &fall);
         }
         from = N_TIMES;
     } else {
@@ -632,20 +700,35 @@ static int layers_enough(const struct dash *d, int width)
     return 2 + 2 * strip_rows((int)d->now.n_layer, width) + layers_wants(d, width);
 }
 
-/* Heights: the strip, then bars in as few columns as possible. */
+/* Returns the smaller one of two heights that are above `height`; 0: none. */
+static int least_above(int a, int b, int height)
+{
+    return b <= height || (a > 0 && a < b) ? a : b;
+}
+
+/* Heights: the strip, bars in as few columns as possible or several layers in a row, then one. */
 static int layers_step(const struct dash *d, int width, int height)
 {
     int n = (int)d->now.n_layer, most = width / COLUMN_MIN > 0 ? width / COLUMN_MIN : 1;
-    int inspect = inspects(d) ? INSPECT + 2 : 0;
+    int inspect = inspects(d) ? INSPECT + 2 : 0, best = 0;
 
     if (n == 0)
         return 0;
     if (height < layers_enough(d, width))
         return layers_enough(d, width);
-    for (int columns = most; columns >= 1; columns--)
-        if ((n + columns - 1) / columns + 2 + inspect > height)
-            return (n + columns - 1) / columns + 2 + inspect;
-    return 0;
+    for (int columns = most; columns >= 1; columns--) {
+        int rows = (n + columns - 1) / columns + 1;
+
+        if (group_for(d, columns, rows, width) == 0)
+            best = least_above(best, 1 + rows + inspect, height);
+    }
+    for (int per = GROUP; width >= GROUP_WIDE && per <= GROUP_MOST; per += GROUP) {
+        int rows = group_lines(d, per);
+
+        if (group_for(d, columns_for(d, rows, width), rows, width) == (uint32_t)per)
+            best = least_above(best, 1 + rows + inspect, height);
+    }
+    return best;
 }
 
 static void layers_draw(const struct dash *d, const struct canvas *c)
@@ -653,18 +736,27 @@ static void layers_draw(const struct dash *d, const struct canvas *c)
     int inspect = inspect_lines(d, c->height), columns;
     struct canvas body = canvas_sub(c, 1, 0, c->height - 1 - inspect, c->width);
     enum figures head, f;
+    uint32_t group;
 
     columns = columns_for(d, body.height, body.width);
-    f = figures_for(d, columns, c->width);
-    head = figures_of_head(d, f, c->width, !draw_head(d, c, columns));
-    if (columns == 1 && fall_width(d, f, c->width) > 0)
-        head = f; /* the waterfall goes on */
-    if (d->now.n_layer == 0)
-        return;
-    if (columns > 0)
-        draw_bars(d, &body, columns, head);
-    else
-        draw_small(d, &body, head);
+    group = group_for(d, columns, body.height, body.width);
+    if (group > 0) {
+        struct fall fall = fall_for(d, FIGURE_TOTAL, c->width, group);
+
+        draw_fall_legend(d, c, &fall);
+        draw_groups(d, &body, group);
+    } else {
+        f = figures_for(d, columns, c->width);
+        head = figures_of_head(d, f, c->width, !draw_head(d, c, columns));
+        if (columns == 1 && fall_for(d, f, c->width, 1).width > 0)
+            head = f; /* the waterfall goes on */
+        if (d->now.n_layer == 0)
+            return;
+        if (columns > 0)
+            draw_bars(d, &body, columns, head);
+        else
+            draw_small(d, &body, head);
+    }
     if (inspect > 0) {
         struct canvas below = canvas_sub(c, c->height - inspect, 0, inspect, c->width);
 
@@ -684,15 +776,30 @@ static int layer_in_strip(int n, int height, int width, int y, int x)
     return y < rows * lines && x / cell < wide && layer < n ? layer : -1;
 }
 
+/* Returns the layer at y of rows with several: the inspected one, or the first. */
+static int layer_in_group(const struct dash *d, int group, int y)
+{
+    int n = (int)d->now.n_layer, first = y * group;
+
+    if (y == (n + group - 1) / group)
+        return n;
+    if (first >= n)
+        return -1;
+    return is_between(d->cursor, (uint32_t)first, (uint32_t)group) ? d->cursor : first;
+}
+
 /* Returns the layer that layers_draw drew at y, x; -1: none. */
 static int layer_at(const struct dash *d, int height, int width, int y, int x)
 {
     int body = height - 1 - inspect_lines(d, height), n = (int)d->now.n_layer;
-    int columns = columns_for(d, body, width), high, column, layer;
+    int columns = columns_for(d, body, width), high, column, layer, group;
 
     y--; /* the widget's head */
     if (y < 0 || y >= body || n == 0 || width < COLUMN_MIN)
         return -1;
+    group = (int)group_for(d, columns, body, width);
+    if (group > 0)
+        return layer_in_group(d, group, y);
     if (columns == 0)
         return layer_in_strip(n, body, width, y, x);
     high = column_height(d, columns);

@@ -18,5 +18,6 @@ libui_a_SOURCES += \
 	ui/dash/strip.c \
 	ui/dash/token.c ui/dash/token.h \
 	ui/dash/verdict.c \
+	ui/dash/waterfall.c ui/dash/waterfall.h \
 	ui/dash/widget.h \
 	ui/dash/wall.c ui/dash/widgets.c
