@@ -117,10 +117,17 @@ bool units_parse_number(const char *text, double low, double high, double *out)
     return true;
 }
 
-char *units_size(char *buf, size_t n, uint64_t bytes)
+/* The digits after the point of a size. */
+static int size_decimals(double value)
+{
+    return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+}
+
+/* Write a size that `to` rounds to the digits that are shown. */
+static char *size_text(char *buf, size_t n, uint64_t bytes, double (*to)(double))
 {
     static const char *const names[] = { "KiB", "MiB", "GiB", "TiB", "PiB" };
-    double value = (double)bytes / 1024;
+    double value = (double)bytes / 1024, unit;
     size_t i = 0;
 
     if (bytes < 1024) {
@@ -131,7 +138,65 @@ char *units_size(char *buf, size_t n, uint64_t bytes)
         value /= 1024;
         i++;
     }
-    snprintf(buf, n, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, names[i]);
+    unit = pow(10, size_decimals(value));
+    value = to(value * unit) / unit;
+    if (value >= 1023.5 && i + 1 < sizeof names / sizeof names[0]) {
+        value /= 1024;
+        i++;
+    }
+    snprintf(buf, n, "%.*f %s", size_decimals(value), value, names[i]);
+    return buf;
+}
+
+char *units_size(char *buf, size_t n, uint64_t bytes)
+{
+    return size_text(buf, n, bytes, rint);
+}
+
+char *units_size_down(char *buf, size_t n, uint64_t bytes)
+{
+    return size_text(buf, n, bytes, floor);
+}
+
+char *units_size_up(char *buf, size_t n, uint64_t bytes)
+{
+    return size_text(buf, n, bytes, ceil);
+}
+
+char *units_size_like(char *buf, size_t n, uint64_t bytes, const char *size)
+{
+    static const char letters[] = "KMGTP";
+    const char *unit = strchr(size, ' ') + 1, *point = strchr(size, '.');
+    const char *letter = strchr(letters, unit[0]);
+    double by = letter != NULL ? pow(1024, (double)(letter - letters + 1)) : 1;
+
+    snprintf(buf, n, "%.*f", point != NULL ? (int)(unit - point) - 2 : 0, (double)bytes / by);
+    return buf;
+}
+
+char *units_option(char *buf, size_t n, uint64_t bytes)
+{
+    struct err ignored = ERR_INIT;
+    uint64_t shown = 0;
+    char text[16];
+    size_t len;
+
+    units_size(text, sizeof text, bytes);
+    if (units_parse_size(text, 0, &shown, &ignored) != 0 || shown != bytes || bytes < MIB) {
+        snprintf(buf, n, "%lluM", (unsigned long long)(bytes / MIB + (bytes % MIB != 0)));
+        return buf;
+    }
+    len = strcspn(text, " ");
+    snprintf(buf, n, "%.*s", (int)len, text);
+    if (strchr(buf, '.') != NULL) {
+        size_t end = strlen(buf);
+
+        while (buf[end - 1] == '0')
+            end--;
+        end -= buf[end - 1] == '.';
+        buf[end] = '\0';
+    }
+    snprintf(buf + strlen(buf), n - strlen(buf), "%c", text[len + 1]);
     return buf;
 }
 

@@ -40,6 +40,19 @@ bool units_parse_number(const char *text, double low, double high, double *out);
 /* Write "1.46 GiB", "512 MiB", "17 B": at most 10 characters.  Returns buf. */
 char *units_size(char *buf, size_t n, uint64_t bytes);
 
+/* The same, but never more, or never less, than there is: a budget that is too small is always
+ * below what is needed.  units_parse_size() takes both. */
+char *units_size_down(char *buf, size_t n, uint64_t bytes);
+char *units_size_up(char *buf, size_t n, uint64_t bytes);
+
+/* Write a number of bytes in the unit of another size, which units_size() wrote, and with its
+ * digits: "0.40" beside "1.12 GiB".  Returns buf. */
+char *units_size_like(char *buf, size_t n, uint64_t bytes, const char *size);
+
+/* Write a budget as --memory takes it, with the figures of units_size(): "600M", "1.15G".  If it
+ * has more figures than those, it is in MiB, rounded up: "1472M".  Returns buf. */
+char *units_option(char *buf, size_t n, uint64_t bytes);
+
 /* Write "23.4 MB/s", "1.5 GB/s": at most 15 characters.  Returns buf. */
 char *units_rate(char *buf, size_t n, double bytes_s);
 

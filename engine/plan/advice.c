@@ -4,6 +4,7 @@
 #include "engine/plan/advice.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "engine/base/units.h"
 #include "engine/plan/outlook.h"
@@ -63,4 +64,30 @@ uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t mo
             low = middle;
     }
     return high * MIB;
+}
+
+uint64_t advice_round_up(uint64_t bytes)
+{
+    double gib = (double)bytes / (double)GIB, power = pow(10, floor(log10(gib))), step_gib;
+    struct err ignored = ERR_INIT;
+    uint64_t step = MIB;
+    char text[40];
+
+    while (step * 32 <= bytes)
+        step *= 2;
+    if (bytes < GIB)
+        return align_up(bytes, step);
+    step_gib = power * (gib < 2 * power ? 0.05 : gib < 5 * power ? 0.1 : 0.2);
+    snprintf(text, sizeof text, "%.2fG", ceil(gib / step_gib - 1e-9) * step_gib);
+    (void)units_parse_size(text, 0, &bytes, &ignored);
+    return bytes;
+}
+
+uint64_t advice_within(uint64_t limit)
+{
+    struct err ignored = ERR_INIT;
+    char text[16];
+
+    (void)units_parse_size(units_size_down(text, sizeof text, limit), 0, &limit, &ignored);
+    return limit;
 }

@@ -32,4 +32,10 @@ double advice_least(const struct plan_input *in, const struct plan_time *now);
  * Returns 0 if none is faster, or if the disk is not the bound. */
 uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most);
 
+/* Round a proposed budget up, in steps of 2 to 6 %.  From 1 GiB on, a step has the two or three
+ * figures with which all panels write a budget, so that a command has the same ones. */
+uint64_t advice_round_up(uint64_t bytes);
+/* Returns the largest budget up to a limit that all panels write with these figures. */
+uint64_t advice_within(uint64_t limit);
+
 #endif

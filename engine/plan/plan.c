@@ -480,26 +480,19 @@ uint32_t plan_largest_ctx(const struct plan_input *in)
     return least;
 }
 
-/* Rounded up, so that the proposed budget is large enough. */
-static uint64_t whole_mib(uint64_t bytes)
-{
-    return bytes / MIB + (bytes % MIB != 0);
-}
-
 static int refuse(const struct plan_input *in, const struct plan *p, struct err *e)
 {
     uint32_t ctx = plan_largest_ctx(in);
-    char other[64] = "";
+    char other[64] = "", need[16], has[16];
 
     /* A context below a page of positions is of no use. */
     if (ctx >= in->kv_page_tokens && ctx > 0 && ctx < in->n_ctx)
         snprintf(other, sizeof other, ", or a context of %u", ctx);
     return err_set(e, ERR_BUDGET,
-                   "needs %llu MiB for a context of %u, but the budget is %llu MiB. "
-                   "It fits a budget of %llu MiB%s%s",
-                   (unsigned long long)whole_mib(p->sum_bytes), in->n_ctx,
-                   (unsigned long long)(in->budget_bytes / MIB),
-                   (unsigned long long)whole_mib(p->sum_bytes), other,
+                   "needs %s for a context of %u, but the budget is %s. It fits a budget of "
+                   "%s%s%s",
+                   units_size_up(need, sizeof need, p->sum_bytes), in->n_ctx,
+                   units_size_down(has, sizeof has, in->budget_bytes), need, other,
                    in->blas_bytes > 0 ? "; OpenBLAS takes part of it (--blas never)" : "");
 }
 

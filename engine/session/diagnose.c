@@ -137,16 +137,6 @@ static bool is_worth(const struct mw_diagnosis *d, double to_tps)
     return to_tps >= ADVICE_GAIN * d->tps;
 }
 
-/* In steps of 3 to 6 %, rounded up. */
-static uint64_t round_size(uint64_t bytes)
-{
-    uint64_t step = MIB;
-
-    while (step * 32 <= bytes)
-        step *= 2;
-    return align_up(bytes, step);
-}
-
 static bool is_near(uint64_t a, uint64_t b)
 {
     return (double)a < SAME_SIZE * (double)b && (double)b < SAME_SIZE * (double)a;
@@ -199,8 +189,8 @@ static void try_budget(struct mw_model *m, const struct mw_options *o, const str
     bytes = advice_budget(in, n_seen, most);
     if (bytes == 0)
         return;
-    bytes = round_size(bytes);
-    bytes = bytes < most ? bytes : most / MIB * MIB;
+    bytes = advice_round_up(bytes);
+    bytes = bytes < most ? bytes : advice_within(most);
     if (strcmp(last->advice, "more_budget") == 0 && last->budget_bytes <= most &&
         is_near(last->budget_bytes, bytes) &&
         propose_budget(m, o, b, last->budget_bytes, least_s, d))

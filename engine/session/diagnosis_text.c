@@ -1,7 +1,6 @@
 /* A diagnosis in words and in samples. */
 #include "config.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,9 +57,11 @@ static const struct {
 
 char *mw_diagnosis_command(const struct mw_diagnosis *d, char *buf, size_t n)
 {
+    char size[24];
+
     buf[0] = '\0';
     if (d->budget_bytes > 0)
-        snprintf(buf, n, "memory %" PRIu64 "M", (d->budget_bytes + MIB - 1) / MIB);
+        snprintf(buf, n, "memory %s", units_option(size, sizeof size, d->budget_bytes));
     else if (strcmp(d->advice, "smaller_kv") == 0)
         snprintf(buf, n, "kv %s", mw_kv_name(MW_KV_Q8_0));
     else if (strcmp(d->advice, "direct_io") == 0)

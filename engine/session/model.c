@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/units.h"
 #include "engine/compute/kernels.h"
 #include "engine/format/arch.h"
 #include "engine/format/known.h"
@@ -92,17 +93,18 @@ static int refuse_header(const struct mw_model *m, const char *path, uint64_t me
                          uint64_t caller_bytes, struct err *e)
 {
     uint64_t need = m->header.expected, budget;
+    char needs[16], has[16], fits[16];
 
     if (need <= m->header.limit) /* unknown: assume the most that format/ ever keeps */
         need = HEADER_MOST;
     budget = need + program_bytes(m, caller_bytes);
     budget += plan_reserve_bytes(budget, 1);
-    err_set(
-        e, ERR_BUDGET,
-        "its header needs up to %llu MiB beside the program, the budget is %llu MiB. It would "
-        "fit with a budget of %llu MiB",
-        (unsigned long long)((need + MIB - 1) / MIB), (unsigned long long)(memory_bytes / MIB),
-        (unsigned long long)((budget + MIB - 1) / MIB));
+    err_set(e, ERR_BUDGET,
+            "its header needs up to %s beside the program, the budget is %s. It would fit with a "
+            "budget of %s",
+            units_size_up(needs, sizeof needs, need),
+            units_size_down(has, sizeof has, memory_bytes),
+            units_size_up(fits, sizeof fits, budget));
     return err_at(e, path, ERR_NO_OFFSET, NULL);
 }
 

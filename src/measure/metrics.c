@@ -65,6 +65,7 @@ void metrics_read(struct metrics *f, const struct json_node *n)
     }
 }
 
+/* Sizes have a unit each, as everywhere: a budget of 600 MiB never becomes 0.59 GiB. */
 struct metric_unit metric_unit(enum metric_id id, double largest)
 {
     switch (metric_table[id].kind) {
@@ -73,9 +74,7 @@ struct metric_unit metric_unit(enum metric_id id, double largest)
     case METRIC_IS_JOULES: return (struct metric_unit){ "J", 1 };
     case METRIC_IS_COUNT: return (struct metric_unit){ "times", 1 };
     case METRIC_IS_SHARE: return (struct metric_unit){ "%", 0.01 };
-    case METRIC_IS_SIZE:
-        return largest < 0.1 * (double)GIB ? (struct metric_unit){ "MiB", (double)MIB }
-                                           : (struct metric_unit){ "GiB", (double)GIB };
+    case METRIC_IS_SIZE: return (struct metric_unit){ "", 0 };
     case METRIC_IS_TRAFFIC:
         return largest < 1e6   ? (struct metric_unit){ "kB", 1e3 }
                : largest < 1e8 ? (struct metric_unit){ "MB", 1e6 }
@@ -90,6 +89,8 @@ char *metric_text(char *buf, size_t n, struct metric_unit unit, double value, bo
 
     if (isnan(value))
         snprintf(buf, n, "%s", ascii ? "-" : "–");
+    else if (!(unit.divisor > 0))
+        units_size(buf, n, (uint64_t)value);
     else if (size == 0)
         snprintf(buf, n, "0");
     else if (size >= 999.5)

@@ -66,15 +66,15 @@ void metrics_json(struct json *j, const char *key, const struct metrics *f,
 /* Read such an object; n may be NULL.  Members that are missing or no numbers are NAN. */
 void metrics_read(struct metrics *f, const struct json_node *n);
 
-/* The unit in which a metric is shown: MiB or GiB, kB, MB or GB, and others. */
+/* The unit in which a metric is shown: kB, MB or GB, and others. */
 struct metric_unit {
-    const char *name; /* "tok/s" */
-    double divisor;
+    const char *name; /* "tok/s"; "" if each value has its own */
+    double divisor;   /* 0: the same */
 };
 /* The unit for values up to `largest`, which may be NAN. */
 struct metric_unit metric_unit(enum metric_id id, double largest);
 
-/* Write a value for people in this unit: "12.3", "0.734"; a dash for NAN.  Returns buf. */
+/* Write a value for people in this unit: "12.3", "0.734", "600 MiB"; a dash for NAN.  Returns buf. */
 char *metric_text(char *buf, size_t n, struct metric_unit unit, double value, bool ascii);
 
 #endif

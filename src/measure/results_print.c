@@ -104,7 +104,7 @@ static bool is_rate(enum metric_id id)
     return metric_table[id].kind == METRIC_IS_RATE;
 }
 
-/* "12.3 ±0.4": the spread only if there is more than one run; "12.3! ±4": a disturbed one. */
+/* "12.3 ±0.4", "600 ±2 MiB": the spread only if there is more than one run; "12.3! ±4": a disturbed one. */
 static void measured_text(char *buf, size_t n, const struct point *p, enum metric_id id,
                           struct metric_unit unit, bool ascii)
 {
@@ -121,6 +121,11 @@ static void measured_text(char *buf, size_t n, const struct point *p, enum metri
         return;
     }
     metric_text(a, sizeof a, unit, middle, ascii);
+    if (!isnan(middle) && p->n_run >= 2 && metric_table[id].kind == METRIC_IS_SIZE) {
+        snprintf(buf, n, "%.*s %s%s%s", (int)strcspn(a, " "), a, ascii ? "+-" : "±",
+                 units_size_like(b, sizeof b, (uint64_t)point_spread(p, id), a), strchr(a, ' '));
+        return;
+    }
     if (!isnan(middle) && is_rate(id) && point_disturbance(p, why, sizeof why)[0] != '\0')
         mark = "!";
     if (isnan(middle) || p->n_run < 2)
@@ -378,8 +383,8 @@ static void change_row(struct text_table *t, size_t row, const struct results *r
                 name + used, TEXT_TABLE_CELL - used, "%s%s%s%s", used > 0 ? ", " : "",
                 d == DIM_MEMORY ? "" : dimension_table[d].heading, d == DIM_MEMORY ? "" : " ",
                 setting_text(now, (enum dimension)d, text, sizeof text));
-    snprintf(text_table_cell(t, row, 1), TEXT_TABLE_CELL, "%s, %s", metric_table[id].heading,
-             unit.name);
+    snprintf(text_table_cell(t, row, 1), TEXT_TABLE_CELL, "%s%s%s", metric_table[id].heading,
+             unit.name[0] != '\0' ? ", " : "", unit.name);
     measured_text(text_table_cell(t, row, 2), TEXT_TABLE_CELL, before, id, unit, ascii);
     measured_text(text_table_cell(t, row, 3), TEXT_TABLE_CELL, now, id, unit, ascii);
     if (a > 0)

@@ -37,8 +37,9 @@ static struct text rate_of(double tps)
 static struct text option_of(uint64_t bytes)
 {
     struct text t;
+    char size[24];
 
-    snprintf(t.s, sizeof t.s, "--memory %lluM", (unsigned long long)((bytes + MIB - 1) / MIB));
+    snprintf(t.s, sizeof t.s, "--memory %s", units_option(size, sizeof size, bytes));
     return t;
 }
 

@@ -29,6 +29,11 @@ def cell(p):
     return speed if p["streamed_bytes"] > 0 else f"**{speed}**"
 
 
+def size(mib):
+    """As the program writes it."""
+    return f"{mib} MiB" if mib < 1024 else f"{mib / 1024:.2f} GiB"
+
+
 def main():
     memwall, rate, files = sys.argv[1], sys.argv[2], sys.argv[3:]
     print("| model | file | smallest budget |" + "".join(f" {m} GB |" for m in MACHINES))
@@ -37,7 +42,7 @@ def main():
         plans = [plan(memwall, rate, path, m * GB * 3 // 4) for m in MACHINES]
         p = plans[0]
         print(f"| {p['model']} | {p['file_bytes'] / 1e9:.1f} GB "
-              f"| {p['smallest_budget_bytes'] / (1 << 20):.0f} MiB |"
+              f"| {size(p['smallest_budget_bytes'] >> 20)} |"
               + "".join(f" {cell(p)} |" for p in plans))
 
 

@@ -193,7 +193,7 @@ class Bench(Case):
         r = json.loads(self.bench("--json", *QUICK, "--memory", "8M,500M").stdout)
         self.check(r)
         self.assertEqual(["refused", "ok"], [p["status"] for p in r["points"]])
-        self.assertIn("8 MiB", r["points"][0]["error"])
+        self.assertIn("8.00 MiB", r["points"][0]["error"])
         out = self.bench(*QUICK, "--memory", "8M", code=3).stdout
         self.assertIn("| refused |", out)
         self.assertIn("It fits a budget of", out)

@@ -2,6 +2,7 @@
 """The memory budget: the items of the plan, and budgets that cannot be kept."""
 import fcntl
 import json
+import math
 import os
 import pty
 import re
@@ -127,9 +128,9 @@ class TooSmall(unittest.TestCase):
                 with self.subTest(model=model, budget=budget):
                     r = memwall("plan", model, "-b", budget, *KERNELS)
                     self.assertEqual(3, r.returncode, r.stderr)
-                    proposed = re.search(r"It fits a budget of ([0-9]+) MiB", r.stderr)
+                    proposed = re.search(r"It fits a budget of ([0-9.]+ [MG]iB)", r.stderr)
                     self.assertIsNotNone(proposed, r.stderr)
-                    r = memwall("plan", model, "-b", proposed.group(1) + "M", *KERNELS)
+                    r = memwall("plan", model, "-b", proposed.group(1), *KERNELS)
                     self.assertEqual(0, r.returncode, r.stderr)
 
 
@@ -160,7 +161,8 @@ class Experts(FolderCase):
                 self.assertEqual(0, want.returncode, want.stderr)
                 r = self.evaluate(model, n_id, n_greedy, "-b", "8M")
                 self.assertEqual(3, r.returncode, r.stderr)
-                least = int(re.search(r"It fits a budget of ([0-9]+) MiB", r.stderr).group(1))
+                least = math.ceil(float(
+                    re.search(r"It fits a budget of ([0-9.]+) MiB", r.stderr).group(1)))
                 for mib in least, least + 1:
                     r = self.evaluate(model, n_id, n_greedy, "-b", f"{mib}M")
                     self.assertEqual((0, want.stdout), (r.returncode, r.stdout), r.stderr)
@@ -311,12 +313,13 @@ class Header(unittest.TestCase):
                                (["plan", self.path], thin["smallest_budget_bytes"])):
             r = memwall(*command, *KERNELS, "-b", str(small))
             self.assertEqual((3, ""), (r.returncode, r.stdout))
-            found = re.search(r"fat.gguf: its header needs up to (\d+) MiB beside the program, the "
-                              r"budget is (\d+) MiB. It would fit with a budget of (\d+) MiB$",
-                              r.stderr, re.M)
+            found = re.search(r"fat.gguf: its header needs up to ([\d.]+) MiB beside the program, "
+                              r"the budget is ([\d.]+) MiB. It would fit with a budget of ([\d.]+) "
+                              r"MiB$", r.stderr, re.M)
             self.assertTrue(found, r.stderr)
-            need, budget, fits = map(int, found.groups())
-            self.assertEqual(small // MIB, budget)
+            need, budget, fits = map(float, found.groups())
+            self.assertLessEqual(budget * MIB, small)
+            self.assertAlmostEqual(small / MIB, budget, 0)
             self.assertGreater(need * MIB, self.N * 150)
             r = memwall("run", "-n", "1", "-m", self.path, *KERNELS, "-b", f"{fits}M", "hi")
             self.assertEqual(0, r.returncode, r.stderr)

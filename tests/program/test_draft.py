@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """memwall run --draft: the same text with fewer passes over the weights."""
 import json
+import math
 import os
 import re
 import sys
@@ -63,8 +64,8 @@ class Drafts(FolderCase):
         marks = [f"<|{i}|>" for i in range(2000)]
         model = chain(self.folder, "wide", {**spell(*"abcdefg"), "g": "a"}, user=marks).path
         size = os.path.getsize(model)
-        least = int(re.search(r"It fits a budget of (\d+) MiB", memwall(
-            "run", "-m", model, "-b", "1M", "x").stderr).group(1))
+        least = math.ceil(float(re.search(r"It fits a budget of ([\d.]+) MiB", memwall(
+            "run", "-m", model, "-b", "1M", "x").stderr).group(1)))
         # Scores of drafts fit, and most of the output matrix does not.
         on = self.ask(model, "--draft-depth", "0", "-b", f"{least + 4}M", "--disk-rate",
                       str(10 * size))

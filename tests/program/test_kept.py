@@ -16,6 +16,12 @@ from terminal import Terminal  # noqa: E402
 FIXED = ("--color", "never", "--temp", "0", "--blas", "never")
 WORDS = ["\n", "a", "b", "<|im_end|>"]
 SMALL, LARGE = budget(64), budget(80)
+
+
+def said(size):
+    """Returns a budget as all sentences write it."""
+    mib = int(size.removesuffix("M"))
+    return f"{mib:.{1 if mib < 100 else 0}f} MiB"
 MODEL = "as last time with this model"
 CHAT = "as in this chat before"
 
@@ -76,7 +82,7 @@ class Kept(FolderCase):
                 self.assertNotIn("--memory", seen)  # the command to resume needs no options
                 self.put_kept("")  # those of the model
                 seen = self.run_chat("--continue", mode=mode)
-                for words in (f"budget {SMALL}, context 512, keys and values q8_0 q4_0, threads 1,"
+                for words in (f"budget {said(SMALL)}, context 512, keys and values q8_0 q4_0, threads 1,"
                               f" io buffered, {CHAT}"):
                     self.assertIn(words, seen)
                 self.assertIn("context 512", seen)
@@ -84,14 +90,14 @@ class Kept(FolderCase):
     def test_the_command_line_wins_over_a_chat(self):
         self.run_chat("-b", SMALL, "-c", "512", lines=[self.SAY])
         seen = self.run_chat("--continue", "-c", "256", lines=[("/ctx", "the context is 256")])
-        self.assertIn(f"budget {SMALL}, {CHAT}", seen)
+        self.assertIn(f"budget {said(SMALL)}, {CHAT}", seen)
 
     def test_a_change_in_the_chat_is_kept(self):
         self.run_chat("-b", LARGE, "-c", "512",
                       lines=[self.SAY, ("/ctx 1k", "y or n"), ("y", "now: context 1024")])
         self.put_kept("")
         seen = self.run_chat("--continue", lines=[("/ctx", "the context is 1024")])
-        self.assertIn(f"budget {LARGE}, context 1024, {CHAT}", seen)
+        self.assertIn(f"budget {said(LARGE)}, context 1024, {CHAT}", seen)
 
     def test_a_chat_opened_on_the_screen_has_its_settings(self):
         self.run_chat("-b", LARGE, "-c", "512", lines=[self.SAY])
@@ -114,9 +120,9 @@ class Kept(FolderCase):
     def test_a_model_keeps_the_last_settings(self):
         self.run_chat("-b", SMALL, "-c", "512")
         seen = self.run_chat(lines=[("/ctx 256", "y or n"), ("y", "now: context 256")])
-        self.assertIn(f"budget {SMALL}, context 512, {MODEL}", seen)
+        self.assertIn(f"budget {said(SMALL)}, context 512, {MODEL}", seen)
         seen = self.run_chat(lines=[("/ctx", "the context is 256")])
-        self.assertIn(f"budget {SMALL}, context 256, {MODEL}", seen)
+        self.assertIn(f"budget {said(SMALL)}, context 256, {MODEL}", seen)
         self.assertNotIn(MODEL, self.run_chat(model=self.make("other")))
 
     def test_options_and_configuration_win_over_a_model(self):
@@ -126,7 +132,7 @@ class Kept(FolderCase):
         with open(config, "w", encoding="utf-8") as f:
             f.write("ctx = 300\n")
         seen = self.run_chat(lines=[("/ctx", "the context is 300")])
-        self.assertIn(f"budget {SMALL}, {MODEL}", seen)
+        self.assertIn(f"budget {said(SMALL)}, {MODEL}", seen)
         self.assertNotIn(MODEL, self.run_chat("-b", LARGE))
 
     def test_forget(self):
@@ -138,17 +144,17 @@ class Kept(FolderCase):
 
     def test_a_budget_that_does_not_fit_is_not_kept(self):
         self.run_chat("-b", SMALL, lines=[("/memory 1M", "needs")])
-        self.assertIn(f"budget {SMALL}, {MODEL}", self.run_chat())
+        self.assertIn(f"budget {said(SMALL)}, {MODEL}", self.run_chat())
 
     def test_a_kept_budget_that_does_not_fit_is_named(self):
         self.put_kept(f"memory 1M\t{os.path.realpath(self.model)}\n")
         seen = self.run_chat(first="options such as --memory auto replace them")
-        self.assertIn(f"budget 1M, {MODEL}", seen)
+        self.assertIn(f"budget 1.00 MiB, {MODEL}", seen)
 
     def test_a_kept_budget_that_the_machine_cannot_give_is_lowered(self):
         self.put_kept(f"memory 900000G\t{os.path.realpath(self.model)}\n")
         seen = self.run_chat(lines=[self.SAY])
-        self.assertIn("900000G", seen)
+        self.assertIn("budget 879 TiB, ", seen)
         self.assertIn("lowered", seen)
         with open(self.chats()[0], encoding="utf-8") as f:  # the wish stays
             settings, = [json.loads(x)["settings"] for x in f if x.startswith('{"settings"')]
@@ -162,7 +168,7 @@ class Kept(FolderCase):
         self.run_chat("-b", budget(90), model=guide)
         t = Terminal(home=self.home, rows=24, cols=80)
         self.addCleanup(t.close)
-        self.assertTrue(t.sees("> memwall-guide", f"< budget {budget(90)} >", " tok/s"),
+        self.assertTrue(t.sees("> memwall-guide", f"< budget {said(budget(90))} >", " tok/s"),
                         t.screen())
         self.assertRegex(t.screen(), r"> memwall-guide .* ~[0-9,.]+\?? tok/s")
         t.send("\033[B")

@@ -201,7 +201,7 @@ static const struct row option_rows[] = {
     { "/memory", "the budget is", NULL, NULL },
     { "/memory lots", "\"lots\" is not a size", NULL, NULL },
     { "/memory 3", "smaller than 1 MiB; units are M and G", NULL, NULL },
-    { "/memory 1M", "the budget is 1 MiB", NULL, NULL },
+    { "/memory 1M", "the budget is 1.00 MiB", NULL, NULL },
     { "/model /nowhere.gguf", "/nowhere.gguf: cannot open", NULL, NULL },
     { "/mouse off", "mouse released", NULL, NULL },
     { "/mouse on", "mouse captured", NULL, NULL },

@@ -186,7 +186,7 @@ static void settings_are_chosen_before_loading(void **state)
     assert_true(pty_sees(s, "1 of "));
     assert_true(pty_sees(s, "< budget auto >"));
     pty_send(s, "\033[C\033[C\033[C");
-    assert_true(pty_sees(s, "< budget 128M >"));
+    assert_true(pty_sees(s, "< budget 128 MiB >"));
     assert_true(pty_sees(s, "of 128 MiB for 4096 tokens"));
     pty_send(s, "\033[D");
     assert_true(pty_sees(s, "of 96.0 MiB for 4096 tokens"));
@@ -208,7 +208,7 @@ static void settings_are_chosen_before_loading(void **state)
     /* They are the defaults of this model now, and of no other. */
     start(30, 120);
     assert_true(pty_sees_at(s, 2, "> talker:BF16"));
-    assert_true(pty_sees(s, "< budget 96M >"));
+    assert_true(pty_sees(s, "< budget 96.0 MiB >"));
     assert_true(pty_shows(s, "context 1,024"));
     pty_send(s, "gemma-4-t");
     assert_true(pty_sees(s, "< budget auto >"));

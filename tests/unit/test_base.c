@@ -164,6 +164,7 @@ static void sizes_are_read_as_people_write_them(void **state)
     };
     static const char *const bad[] = { "", "M", "-1G", "12X", "101%", "1e30T", "nan" };
     struct err e = ERR_INIT;
+    uint64_t exact;
     char buf[16];
 
     (void)state;
@@ -182,6 +183,30 @@ static void sizes_are_read_as_people_write_them(void **state)
     assert_string_equal(units_size(buf, sizeof buf, 3 * GIB / 2), "1.50 GiB");
     assert_string_equal(units_size(buf, sizeof buf, 17), "17 B");
     assert_string_equal(units_size(buf, sizeof buf, 1023 * MIB + 900 * KIB), "1.00 GiB");
+    assert_string_equal(units_size_up(buf, sizeof buf, 1023 * MIB + 1), "1.00 GiB");
+    assert_string_equal(units_size_up(buf, sizeof buf, GIB + 1), "1.01 GiB");
+    assert_string_equal(units_size_up(buf, sizeof buf, 99 * MIB + 950 * KIB), "100 MiB");
+    assert_string_equal(units_size_down(buf, sizeof buf, GIB - 1), "0.99 GiB");
+    assert_string_equal(units_size_like(buf, sizeof buf, 410 * MIB, "1.12 GiB"), "0.40");
+    assert_string_equal(units_size_like(buf, sizeof buf, 410 * MIB, "600 MiB"), "410");
+    assert_string_equal(units_size_like(buf, sizeof buf, 17, "20 B"), "17");
+    assert_string_equal(units_option(buf, sizeof buf, 600 * MIB), "600M");
+    assert_string_equal(units_option(buf, sizeof buf, 2 * GIB), "2G");
+    assert_string_equal(units_option(buf, sizeof buf, 3 * GIB / 2), "1.5G");
+    assert_string_equal(units_option(buf, sizeof buf, 1472 * MIB), "1472M"); /* 1.4375 GiB */
+    assert_string_equal(units_option(buf, sizeof buf, 600 * MIB + 1), "601M");
+    assert_int_equal(units_parse_size("1.15 GiB", 0, &exact, &e), 0);
+    assert_string_equal(units_option(buf, sizeof buf, exact), "1.15G");
+    for (uint64_t i = 1; i < 4000; i += 7) { /* what is proposed is enough, and no much more */
+        uint64_t bytes = i * i * 1237 + i, up, down;
+
+        assert_int_equal(
+            units_parse_size(units_size_up(buf, sizeof buf, bytes), 0, &up, &e), 0);
+        assert_int_equal(
+            units_parse_size(units_size_down(buf, sizeof buf, bytes), 0, &down, &e), 0);
+        assert_true(down <= bytes && bytes <= up);
+        assert_true((double)(up - down) <= 0.011 * (double)bytes + 1);
+    }
 }
 
 static void predictions_say_when_they_are_doubtful(void **state)

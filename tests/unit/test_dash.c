@@ -663,7 +663,7 @@ static void the_verdict_is_one_sentence(void **state)
     sample.verdict.advice_to = 3.1;
     sample.verdict.advice_amount = 0.8 * (double)GIB;
     assert_string_equal(dash_verdict(text, sizeof text, &sample, false),
-                        "disk-bound: 71 % of each token waits; --memory 2868M for ~3.1 tok/s");
+                        "disk-bound: 71 % of each token waits; --memory 2.8G for ~3.1 tok/s");
     snprintf(sample.verdict.advice, sizeof sample.verdict.advice, "of_tomorrow");
     assert_string_equal(dash_verdict(text, sizeof text, &sample, false),
                         "disk-bound: 71 % of each token waits");

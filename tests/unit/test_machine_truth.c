@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -340,6 +341,29 @@ static void proposals_hold(void **state)
                  n, n_worse, n_half, n_again);
 }
 
+/* "--memory 1.15G" is "1.15 GiB" on all panels, where 1178M would be, too. */
+static void proposals_have_the_figures_of_panels(void **state)
+{
+    (void)state;
+    for (double b = MIB; b < 0x1p38; b *= 1.013) {
+        uint64_t bytes = (uint64_t)b, up = advice_round_up(bytes), most = advice_within(bytes);
+        char shown[24], typed[24], *end;
+
+        assert_true(up >= bytes && (double)up <= 1.07 * b + (double)MIB);
+        assert_true(most <= bytes && (double)most >= 0.98 * b);
+        units_size(shown, sizeof shown, up);
+        units_option(typed, sizeof typed, up);
+        if (up >= GIB) {
+            assert_float_equal(strtod(typed, &end), strtod(shown, NULL), 1e-9);
+            assert_string_equal(end, "G");
+        }
+        units_size(shown, sizeof shown, most);
+        units_option(typed, sizeof typed, most);
+        if (most >= GIB)
+            assert_float_equal(strtod(typed, NULL), strtod(shown, NULL), 1e-9);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +372,7 @@ int main(void)
         cmocka_unit_test(the_smallest_budgets_are_predicted),
         cmocka_unit_test(the_bound_is_that_of_the_tokens),
         cmocka_unit_test(proposals_hold),
+        cmocka_unit_test(proposals_have_the_figures_of_panels),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,7 +147,7 @@ static void the_explanation_has_three_sentences(void **state)
         buf, "12 tokens came in 3.4 s (3.2 tok/s), after 1.2 s for 34 tokens of the prompt; "
              "20 more were still in the KV cache. 71 % of that time was spent waiting for the "
              "disk: the last token read 3.17 GiB of weights that were not in memory, with a "
-             "budget of 2.00 GiB. Now: disk-bound: 68 % of each token waits; /memory 2868M for "
+             "budget of 2.00 GiB. Now: disk-bound: 68 % of each token waits; /memory 2.8G for "
              "~3.1 tok/s.");
 }
 

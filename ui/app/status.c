@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/numbers.h"
+#include "engine/base/units.h"
 #include "ui/dash/state.h"
 #include "ui/words/clean.h"
 #include "ui/words/cluster.h"
@@ -33,7 +34,7 @@ double status_rate(const struct talk *t, const struct mw_sample *s)
     mw_rates(s, &rates);
     if (rates.decode_last > 0 && (talk_is_answering(t) || talk_measured(t) > 0))
         return rates.decode_last;
-    return talk_measured(t) > 0 && rates.decode_mean > 0 ? rates.decode_mean : talk_measured(t);
+    return talk_measured(t);
 }
 
 /* ---- the parts ---- */
@@ -158,12 +159,8 @@ static void memory_text(struct bar *b, const struct talk *t, const struct mw_sam
     units_size(all, sizeof all, budget);
     snprintf(b->text[PART_MEMORY][0], sizeof b->text[0][0], "%s of %s", have, all);
     snprintf(b->text[PART_MEMORY][1], sizeof b->text[0][0], "%s/%s", have, all);
-    if (budget < GIB)
-        snprintf(b->text[PART_MEMORY][2], sizeof b->text[0][0], "%.0f/%.0fM",
-                 (double)used / (double)MIB, (double)budget / (double)MIB);
-    else
-        snprintf(b->text[PART_MEMORY][2], sizeof b->text[0][0], "%.1f/%.1fG",
-                 (double)used / (double)GIB, (double)budget / (double)GIB);
+    snprintf(b->text[PART_MEMORY][2], sizeof b->text[0][0], "%s/%s",
+             units_size_like(have, sizeof have, used, all), all);
 }
 
 static void kv_text(struct bar *b, const struct mw_sample *s)

@@ -369,13 +369,14 @@ static void report(struct tour *t)
 
 /* ---- the end ---- */
 
-/* Choose the budget of the chat after the tour, and describe it: "60.7M now, enough for the
+/* Choose the budget of the chat after the tour, and describe it: "60.7 MiB now, enough for the
  * weights and the KV cache; the disk stays slow until /disk-rate none". */
 static void leave(struct tour *t, struct mw_chat_options *o, char *budget, size_t n)
 {
     struct err ignored = ERR_INIT;
     struct plan plan = { .streamed_bytes = 1 };
     uint64_t all;
+    char size[16];
 
     *o = *talk_options(t->talk);
     o->n_predict = t->n_predict;
@@ -384,7 +385,7 @@ static void leave(struct tour *t, struct mw_chat_options *o, char *budget, size_
     if (o->engine.memory_bytes < all)
         o->engine.memory_bytes = all;
     talk_try_plan(t->talk, &o->engine, &plan, &ignored);
-    snprintf(budget, n, "%.1fM now%s%s", (double)o->engine.memory_bytes / (double)MIB,
+    snprintf(budget, n, "%s now%s%s", units_size(size, sizeof size, o->engine.memory_bytes),
              plan.streamed_bytes == 0 ? ", enough for the weights and the KV cache" : "",
              o->engine.disk_rate > 0 ? "; the disk stays slow until /disk-rate none" : "");
     t->phase = PHASE_OVER;

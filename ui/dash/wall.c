@@ -113,14 +113,19 @@ void dash_wall_leave(struct dash *d)
 char *dash_wall_setting(const struct dash *d, char *buf, size_t n)
 {
     const struct mw_wall_point *p = cursor(d);
+    struct err ignored = ERR_INIT;
+    uint64_t bytes;
+    char size[24];
 
     buf[0] = '\0';
     if (p == NULL || p->at == here(d) || !(p->tps > 0))
         return buf;
-    if (d->wall_axis == MW_WALL_BUDGET && p->at % MIB == 0)
-        snprintf(buf, n, "memory %lluM", (unsigned long long)(p->at / MIB));
+    units_option(size, sizeof size, p->at);
+    if (d->wall_axis == MW_WALL_BUDGET &&
+        (units_parse_size(size, 0, &bytes, &ignored) != 0 || bytes != p->at))
+        snprintf(buf, n, "memory %llu", (unsigned long long)p->at); /* one that was tried */
     else if (d->wall_axis == MW_WALL_BUDGET)
-        snprintf(buf, n, "memory %llu", (unsigned long long)p->at);
+        snprintf(buf, n, "memory %s", size);
     else
         snprintf(buf, n, "ctx %llu", (unsigned long long)p->at);
     return buf;

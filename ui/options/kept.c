@@ -49,7 +49,13 @@ static char *print(const struct options *o, const bool use[N_OPTION], bool is_sa
         enum option_id id = kept[i].id;
         char value[40];
 
-        if (!has(use, id) || options_print(o, id, value, sizeof value)[0] == '\0')
+        if (!has(use, id))
+            continue;
+        if (is_said)
+            options_say(o, id, value, sizeof value);
+        else
+            options_print(o, id, value, sizeof value);
+        if (value[0] == '\0')
             continue;
         used += (size_t)snprintf(buf + used, n - used, "%s%s %s", used > 0 ? ", " : "",
                                  is_said ? kept[i].word : options_table[id].name, value);

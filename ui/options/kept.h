@@ -32,7 +32,7 @@ char *kept_print(const struct options *o, const bool use[N_OPTION], char buf[KEP
 bool kept_apply(struct options *o, const char *text, const bool fixed[N_OPTION],
                 bool taken[N_OPTION]);
 
-/* Write them for a person: "budget 600M, context 8192, keys and values q8_0".  Returns buf. */
+/* Write them for a person: "budget 600 MiB, context 8192, keys and values q8_0".  Returns buf. */
 char *kept_say(const struct options *o, const bool use[N_OPTION], char *buf, size_t n);
 
 /* Read the text of a model from the file; "" if there is none.  Returns buf. */

@@ -118,3 +118,15 @@ char *options_print(const struct options *o, enum option_id id, char *buf, size_
     }
     return buf;
 }
+
+char *options_say(const struct options *o, enum option_id id, char *buf, size_t n)
+{
+    const struct option *row = &options_table[id];
+    const void *from = (const char *)o + row->at;
+
+    if (row->kind == KIND_SIZE && *(const uint64_t *)from > 0)
+        return units_size(buf, n, *(const uint64_t *)from);
+    if (row->kind == KIND_RATE && *(const uint64_t *)from > 0)
+        return units_rate(buf, n, (double)*(const uint64_t *)from);
+    return options_print(o, id, buf, n);
+}

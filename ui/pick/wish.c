@@ -128,7 +128,7 @@ static void field_text(const struct options *o, int field, char *buf, size_t n)
 {
     char value[32];
 
-    options_print(o, fields[field].id, value, sizeof value);
+    options_say(o, fields[field].id, value, sizeof value);
     if (fields[field].id == OPT_CTX)
         numbers_count(value, sizeof value,
                       o->chat.engine.n_ctx > 0 ? o->chat.engine.n_ctx : USUAL_CTX);

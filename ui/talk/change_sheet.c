@@ -271,7 +271,7 @@ static void say_why_not(struct talk *t, const struct mw_options *wanted, const s
 {
     uint64_t smallest = 0, budget = wanted->memory_bytes;
     uint32_t largest = 0;
-    char has[16];
+    char has[16], fits[24];
 
     if (e->code != ERR_BUDGET || !talk_try_fit(t, wanted, &smallest, &largest) ||
         largest == 0 || smallest == 0) {
@@ -280,9 +280,9 @@ static void say_why_not(struct talk *t, const struct mw_options *wanted, const s
     }
     if (budget == 0)
         budget = talk_plan(t)->budget_bytes;
-    talk_error(t, "this needs more than the budget of %s: /memory %lluM or /ctx %u would fit",
-               units_size(has, sizeof has, budget),
-               (unsigned long long)((smallest + MIB - 1) / MIB), largest);
+    talk_error(t, "this needs more than the budget of %s: /memory %s or /ctx %u would fit",
+               units_size(has, sizeof has, budget), units_option(fits, sizeof fits, smallest),
+               largest);
 }
 
 static struct sheet *proposal_sheet(struct talk *t, const struct mw_chat_options *wanted,

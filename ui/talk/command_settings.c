@@ -40,9 +40,7 @@ static void values_in_force(struct talk *t, struct options *o, struct mw_sample 
 /* The value of an option as people read it. */
 static void value_text(const struct options *o, enum option_id id, char *buf, size_t n)
 {
-    if (id == OPT_MEMORY && o->chat.engine.memory_bytes > 0)
-        units_size(buf, n, o->chat.engine.memory_bytes);
-    else if (options_print(o, id, buf, n)[0] == '\0')
+    if (options_say(o, id, buf, n)[0] == '\0')
         option_default(&options_table[id], "chat", buf, n);
 }
 
@@ -172,7 +170,7 @@ static void use(struct talk *t, enum option_id id, const struct options *o)
     bool waits = row->reach == REACH_TOKEN && talk_would_wait(t, &o->chat);
     char value[1800], text[2000], what[48];
 
-    options_print(o, id, value, sizeof value);
+    options_say(o, id, value, sizeof value);
     snprintf(what, sizeof what, "%s %.30s", row->name, value);
     talk_choose(t, id, o, what);
     sentence(row, value, text, sizeof text);

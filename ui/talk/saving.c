@@ -35,11 +35,12 @@ static void add_options(const struct mw_options *o, char *buf, size_t n)
 {
     struct mw_options usual;
     size_t used = strlen(buf);
+    char size[24];
 
     mw_options_default(&usual);
     if (o->memory_bytes > 0 && used < n)
-        used += (size_t)snprintf(buf + used, n - used, " --memory %lluM",
-                                 (unsigned long long)((o->memory_bytes + MIB - 1) / MIB));
+        used += (size_t)snprintf(buf + used, n - used, " --memory %s",
+                                 units_option(size, sizeof size, o->memory_bytes));
     if (o->n_ctx > 0 && used < n)
         used += (size_t)snprintf(buf + used, n - used, " --ctx %u", o->n_ctx);
     if (o->kv_k == o->kv_v && o->kv_k != usual.kv_k && used < n)

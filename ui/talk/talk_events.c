@@ -118,8 +118,8 @@ static void changed_text(char *buf, size_t n, const struct mw_options *was,
 
         if (!is_announced((enum option_id)id))
             continue;
-        options_print(&before, (enum option_id)id, old, sizeof old);
-        options_print(&now, (enum option_id)id, value, sizeof value);
+        options_say(&before, (enum option_id)id, old, sizeof old);
+        options_say(&now, (enum option_id)id, value, sizeof value);
         if (strcmp(old, value) == 0)
             continue;
         if (value[0] == '\0')
