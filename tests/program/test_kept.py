@@ -125,6 +125,24 @@ class Kept(FolderCase):
         self.assertIn(f"budget {said(SMALL)}, context 256, {MODEL}", seen)
         self.assertNotIn(MODEL, self.run_chat(model=self.make("other")))
 
+    def test_another_model_gets_the_settings_of_the_chat_and_says_so(self):
+        other = self.make("other")
+        self.run_chat("-b", LARGE, "-c", "256", model=other)
+        seen = self.run_chat("-b", SMALL, "-c", "512",
+                             lines=[(f"/model {other}", "the last chat with this model had"),
+                                    ("/ctx", "the context is 512"),
+                                    ("/memory", f"the budget is {said(SMALL)}")])
+        words = " ".join(seen.replace("*", " ").split())
+        self.assertIn("with the settings of this chat, "
+                      f"budget {said(SMALL)}, context 512; the next message evaluates", words)
+        self.assertIn(f"the last chat with this model had budget {said(LARGE)}, context 256", words)
+        # Settings that nobody chose are not named, and neither are equal ones.
+        other = self.make("third")
+        seen = self.run_chat(lines=[("/forget", "are forgotten"),
+                                    (f"/model {other}", "the next message evaluates")])
+        self.assertNotIn("settings of this chat,", seen)
+        self.assertNotIn("the last chat with this model", seen)
+
     def test_options_and_configuration_win_over_a_model(self):
         self.run_chat("-b", SMALL, "-c", "512")
         config = os.path.join(self.home, ".config", "memwall", "config")

@@ -181,5 +181,7 @@ void kept_changed(struct talk *t, const struct mw_options *was, bool is_of_chat)
 void kept_save(struct talk *t);
 /* A saved chat was opened: use its settings. */
 void kept_of_chat(struct talk *t);
+/* Say with which settings another model is loaded (/model). */
+void kept_say_switched(struct talk *t);
 
 #endif

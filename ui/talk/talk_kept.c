@@ -104,6 +104,27 @@ void kept_of_chat(struct talk *t)
     talk_change(t, &o.chat, THEN_ANNOUNCE | THEN_OF_CHAT, what);
 }
 
+/* Another model takes over the settings of the chat: a budget is that of the person, whatever
+ * answers.  Those that its last chat had are named. */
+void kept_say_switched(struct talk *t)
+{
+    char with[KEPT_BYTES], text[KEPT_BYTES], before[KEPT_BYTES] = "";
+    bool none[N_OPTION] = { false }, taken[N_OPTION];
+    struct options o, last;
+
+    values(t, &o);
+    kept_say(&o, t->given, with, sizeof with);
+    talk_notice(t, "loading %s%s%s; the next message evaluates the conversation", t->info.name,
+                with[0] != '\0' ? " with the settings of this chat, " : "", with);
+    last = o;
+    if (t->o->kept_file == NULL ||
+        !kept_apply(&last, kept_read(t->o->kept_file, t->model_path, text), none, taken))
+        return;
+    kept_say(&last, taken, before, sizeof before);
+    if (strcmp(with, before) != 0)
+        talk_notice(t, "the last chat with this model had %s", before);
+}
+
 int talk_forget_settings(struct talk *t, struct err *e)
 {
     for (int id = 0; id < N_OPTION; id++)

@@ -162,7 +162,7 @@ static void use_new_model(struct talk *t)
     free(t->model_path);
     t->model_path = t->switching.path;
     t->switching.path = NULL;
-    talk_notice(t, "loading %s; the next message evaluates the conversation", t->info.name);
+    kept_say_switched(t);
     if (saved_restore(t, &e) != 0)
         talk_report(t, &e);
     t->front.dropped(t->front.ctx, t->ledger.n_dropped);
