@@ -217,6 +217,30 @@ class Diagnosis(unittest.TestCase):
         t.send("\r")
         self.assertTrue(t.sees("now: "), t.screen())
 
+    def test_after_a_change_in_an_answer_its_newest_tokens_are_known(self):
+        """The bar has their rate, as the border and the wall, and predicts no other."""
+        plan = self.plans[MODEL]
+        t = Terminal("-m", MODEL, "--ctx", "512", "--memory", str(plan["smallest_budget_bytes"]),
+                     "--disk-rate", str(int(plan["hot_bytes"] / TOKEN_S)), "--temp", "0",
+                     "-n", "300", home=self.home, rows=50, cols=170)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("ready", "/help"), t.screen())
+        t.send("hello\r")
+        self.assertTrue(t.sees("answering", "now "), t.screen())
+        t.send("/ctx 400\r")
+        self.assertTrue(t.sees("Change: ctx"), t.screen())
+        t.send("\r")
+        self.assertTrue(t.sees("now: context 400"), t.screen())
+        self.assertTrue(t.sees("now  "), t.screen())
+        t.send("\033")
+        self.assertTrue(t.sees("stopped", "last  ", " ready"), t.screen())
+        self.assertTrue(t.loses("next ~"), t.screen())
+        bar = re.search(r"([\d.]+) tok/s", t.screen().splitlines()[-1])
+        border = re.search(r"idle +([\d.]+) tok/s", t.screen())
+        wall = re.search(r"wall \u2500+ [\d.]+ .iB ([\d.]+) tok/s", t.screen())
+        self.assertIsNotNone(wall, t.screen())
+        self.assertEqual([border.group(1)] * 2, [bar.group(1), wall.group(1)], t.screen())
+
     def test_a_change_has_one_speed(self):
         """Also the sheet of the next one: what was measured does not hold for other threads."""
         t = self.answer()

@@ -29,10 +29,12 @@ static uint64_t held(const struct mw_sample *s)
  * where they are not known; 0 if none was made with this plan. */
 double status_rate(const struct talk *t, const struct mw_sample *s)
 {
+    const struct plan *p = talk_plan(t);
+    bool is_old = s->run.budget_bytes != p->budget_bytes || s->run.ctx != p->n_ctx;
     struct mw_rates rates;
 
     mw_rates(s, &rates);
-    if (rates.decode_last > 0 && (talk_is_answering(t) || talk_measured(t) > 0))
+    if (rates.decode_last > 0 && (talk_is_answering(t) || !is_old))
         return rates.decode_last;
     return talk_measured(t);
 }

@@ -166,6 +166,18 @@ static double measured_at(const struct dash *d, uint64_t at)
     return 0;
 }
 
+/* The rate with the settings in use.  The wall is made again when it has changed by a little, and
+ * the border of the speed panel follows each token: both show that one. */
+static double rate_here(const struct dash *d, const struct mw_wall_point *p)
+{
+    const struct mw_run *run = &d->now.run;
+    bool is_same = run->budget_bytes == d->wall.here[MW_WALL_BUDGET] &&
+                   run->ctx == d->wall.here[MW_WALL_CTX];
+
+    return d->wall.is_measured && is_same && d->rates.decode_last > 0 ? d->rates.decode_last
+                                                                      : p->tps;
+}
+
 /* "600 MiB 2.05 tok/s" */
 static char *here_text(char *buf, size_t n, const struct dash *d)
 {
@@ -176,7 +188,7 @@ static char *here_text(char *buf, size_t n, const struct dash *d)
     if (p == NULL || !(p->tps > 0))
         return buf;
     if (d->wall.is_measured)
-        snprintf(rate, sizeof rate, "%s", figure_trim(figure_rate5(p->tps).text));
+        snprintf(rate, sizeof rate, "%s", figure_trim(figure_rate5(rate_here(d, p)).text));
     else
         predicted_text(rate, sizeof rate, d, p->tps);
     snprintf(buf, n, "%s %s tok/s", value_text(value, sizeof value, d->wall_axis, p->at), rate);
