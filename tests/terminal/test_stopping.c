@@ -256,6 +256,39 @@ static void control_z_during_an_answer_keeps_the_answer(void **state)
     expect_ordinary_terminal();
 }
 
+/* Sheets and the search. */
+static void control_z_suspends_in_every_mode(void **state)
+{
+    static const struct {
+        const char *keys, *shown;
+    } modes[] = {
+        { "/plan\r", "held now" },
+        { "/ctx 16k\r", "Change: ctx" },
+        { "/help\r", "Esc: close" },
+        { "/find\r", "Enter: search" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        begin(script);
+        pty_send(run.s, modes[i].keys);
+        sees(&run, modes[i].shown);
+        pty_send(run.s, "\032");
+        sees(&run, "shell has it");
+        expect_ordinary_terminal();
+        pty_send(run.s, "\r");
+        loses(&run, "shell has it");
+        sees(&run, modes[i].shown);
+        pty_send(run.s, "\033");
+        loses(&run, modes[i].shown);
+        program_line(&run, "/quit");
+        sees(&run, "ended with 0");
+        assert_int_equal(pty_end(run.s), 0);
+        expect_ordinary_terminal();
+        program_end(&run);
+    }
+}
+
 static void sigtstp_suspends_as_the_key_does(void **state)
 {
     (void)state;
@@ -292,7 +325,7 @@ int main(void)
         N_STOP = sizeof stops / sizeof stops[0],
         N_LEAVE = sizeof leaves / sizeof leaves[0],
         N_DEADLY = sizeof deadlies / sizeof deadlies[0],
-        N_REST = 8
+        N_REST = 9
     };
     struct CMUnitTest tests[N_REST + N_STOP + N_LEAVE + N_DEADLY] = {
         WITH_END(a_prompt_that_is_stopped_comes_back_into_the_line),
@@ -301,6 +334,7 @@ int main(void)
         WITH_END(ends_when_the_window_is_closed),
         WITH_END(control_z_suspends_and_comes_back),
         WITH_END(control_z_during_an_answer_keeps_the_answer),
+        WITH_END(control_z_suspends_in_every_mode),
         WITH_END(sigtstp_suspends_as_the_key_does),
         WITH_END(comes_back_after_sigstop),
     };

@@ -261,6 +261,26 @@ static bool has_function_key(const struct app *a, enum key_name name)
     return name == KEYS_F6;
 }
 
+/* Keys of the screen as a whole, which every mode has. */
+static bool screen_key(struct app *a, const struct key *key)
+{
+    if (key->kind != KEYS_CHAR || key->mods != 0)
+        return false;
+    switch (key->ch) {
+    case CTRL('L'):
+        term_redraw(a->term);
+        app_dirty(a, DIRT_ALL | DIRT_LARGE);
+        return true;
+    case CTRL('Z'):
+        term_stop(a->term);
+        app_layout(a);
+        app_dirty(a, DIRT_ALL | DIRT_LARGE);
+        return true;
+    case CTRL('\\'): a->is_leaving = true; return true;
+    }
+    return false;
+}
+
 static bool control_key(struct app *a, const struct key *key)
 {
     if (key->kind != KEYS_CHAR)
@@ -275,17 +295,7 @@ static bool control_key(struct app *a, const struct key *key)
         return false;
     switch (key->ch) {
     case CTRL('C'): app_stop_or_leave(a); return true;
-    case CTRL('L'):
-        term_redraw(a->term);
-        app_dirty(a, DIRT_ALL | DIRT_LARGE);
-        return true;
     case CTRL('T'): next_view(a); return true;
-    case CTRL('Z'):
-        term_stop(a->term);
-        app_layout(a);
-        app_dirty(a, DIRT_ALL | DIRT_LARGE);
-        return true;
-    case CTRL('\\'): a->is_leaving = true; return true;
     case CTRL('S'):
     case CTRL('Q'): return !edit_is_searching();
     case CTRL('D'):
@@ -641,7 +651,7 @@ void app_key(struct app *a, const struct key *key)
         app_dirty(a, DIRT_INPUT);
     }
     a->has_asked_to_leave = a->has_asked_to_leave && key->kind == KEYS_CHAR && key->ch == '\r';
-    if (mode_function_key(a, key))
+    if (screen_key(a, key) || mode_function_key(a, key))
         return;
     if (!mode_keys[a->mode](a, key) && !mode_function_key(a, key))
         line_mode_key(a, key);

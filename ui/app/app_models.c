@@ -51,7 +51,6 @@ bool app_models_key(struct app *a, const struct key *key)
     app_dirty(a, DIRT_ALL);
     switch (pick_key(a->models.pick, &local)) {
     case PICK_IGNORES:
-        return key->kind != KEYS_CHAR || (key->ch != 'L' - 64 && key->ch != 'Z' - 64);
     case PICK_STAYS: break;
     case PICK_LEAVES: app_enter(a, MODE_LINE); break;
     case PICK_OPENS: open_chosen(a); break;
