@@ -46,6 +46,9 @@ struct mw_message {
     bool is_summary;   /* the first message: its answer is a summary of the older ones, which
                           the model no longer needs */
     bool is_aside;     /* an answer of mw_chat_aside(); its text and its question are not used */
+    /* How many answers to its question were made before this one, the last, as its receipt has
+     * it; of the question, how many were made.  See mw_chat_retry(). */
+    uint32_t attempt;
 };
 
 enum mw_done {
@@ -80,6 +83,7 @@ struct mw_receipt {
     uint32_t n_prompt_done; /* of them: fewer if the answer was stopped before its first token */
     uint32_t n_reused; /* tokens whose keys and values were still there */
     uint32_t n_decoded;
+    uint32_t attempt; /* answers to the same message before this one */
     /* Passes for tokens after the first, tokens drafted for them, and those accepted. */
     uint32_t n_pass, n_drafted, n_accepted;
     uint64_t first_ns; /* from the start of the work to the first token */
@@ -152,7 +156,12 @@ int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e)
 int mw_chat_send_within(struct mw_chat *c, const char *text, size_t len, uint32_t n_predict,
                         struct err *e);
 int mw_chat_continue(struct mw_chat *c, struct err *e); /* go on with a stopped answer */
-int mw_chat_retry(struct mw_chat *c, struct err *e);    /* replace the last answer */
+/*
+ * Replace the last answer.  The seed gives another sequence of random numbers for each answer to
+ * the same message, so this one differs from all before it, and the n-th one is the same each
+ * time.  At temperature 0 all of them are the same.
+ */
+int mw_chat_retry(struct mw_chat *c, struct err *e);
 /*
  * Add a question and an answer that did not come from the model.  They count as messages, but
  * the model does not see them, so that they take no tokens.  Their texts are the caller's.

@@ -46,7 +46,7 @@ struct mw_options {
 /* The defaults, with keys and values in F16. */
 void mw_options_default(struct mw_options *o);
 
-/* The seed of a sampler.  Every number is one; not set: a new random one for each sampler. */
+/* The seed of a sampler.  Every number is one; not set: a new random one for each answer. */
 struct mw_seed {
     bool is_set;
     uint64_t value;

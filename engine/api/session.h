@@ -51,7 +51,10 @@ void mw_session_sample(const struct mw_session *s, struct mw_sample *out); /* an
 /* Stop the evaluation that is running within one block; it fails with ERR_CANCELLED. */
 void mw_session_cancel(struct mw_session *s); /* any thread */
 
-/* A sampler chooses the next id from a row of logits, which it changes, and the ids before. */
+/*
+ * A sampler chooses the next id from a row of logits, which it changes, and the ids before.  It
+ * has no state: the same values, seed, logits and n_before give the same id.
+ */
 struct mw_sampler;
 int mw_sampler_new(struct mw_sampler **out, const struct mw_model *m,
                    const struct mw_sampling *s, struct err *e);

@@ -4,6 +4,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/session/answer_internal.h"
+#include "engine/session/sampler.h"
 
 #define PACE_MIN 64 /* shorter prompts are too short to measure the speed of arithmetic */
 
@@ -235,6 +236,8 @@ static int start_turn(struct answer_state *r, bool is_continued, struct err *e)
     r->turn = c->n_turn;
     if (conversation_add(c, CHAT_ASSISTANT, "", 0, e) == NULL)
         return -1;
+    if (r->turn > 0)
+        answer_turn(r)->attempt = c->turns[r->turn - 1].attempt;
     if (reserve_answer(r, e) == 0)
         return 0;
     conversation_cut(c, r->turn);
@@ -254,6 +257,10 @@ void answer_run(struct answerer *a, bool is_continued)
     bool has_answer, started = start_turn(&r, is_continued, &r.err) == 0;
 
     telemetry_answer(t, 0);
+    if (started) {
+        r.receipt.attempt = answer_turn(&r)->attempt;
+        sampler_begin(a->sampler, r.receipt.attempt);
+    }
     r.receipt.done = started ? begin_and_generate(&r, is_continued) : MW_DONE_ERROR;
     has_answer = started && answer_end_turn(&r, is_continued);
     r.receipt.bytes_read = counter_get(&t->bytes_read) - r.bytes_before;

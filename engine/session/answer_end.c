@@ -93,7 +93,10 @@ bool answer_end_turn(struct answer_state *r, bool is_continued)
     if (is_continued || t->len > 0 || t->thinking_len > 0 ||
         (t->ids.n > 0 && (*done == MW_DONE_LENGTH || *done == MW_DONE_CONTEXT)))
         return true;
-    conversation_cut(r->a->conversation, r->turn);
+    if (*done == MW_DONE_STOP) /* the next one must differ from it */
+        conversation_cut_answer(r->a->conversation);
+    else
+        conversation_cut(r->a->conversation, r->turn);
     return false;
 }
 

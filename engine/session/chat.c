@@ -211,6 +211,7 @@ int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t
             return -1;
         }
         t->is_aside = messages[i].is_aside;
+        t->attempt = messages[i].attempt;
     }
     return chat_push(c, command);
 }

@@ -69,7 +69,7 @@ static void do_retry(struct mw_chat *c)
 
     if (v->n_turn > 0 && v->turns[v->n_turn - 1].role == CHAT_ASSISTANT &&
         !conversation_ends_aside(v))
-        conversation_cut(v, v->n_turn - 1);
+        conversation_cut_answer(v);
     if (v->n_turn == 0 || conversation_ends_aside(v)) {
         err_set(&e, ERR_ARGUMENT, "there is no answer to make again");
         post_error(c, &e);

@@ -22,6 +22,15 @@ void conversation_cut(struct conversation *c, size_t n_turn)
         c->n_dropped = c->kept = 0; /* the other turns fit again */
 }
 
+void conversation_cut_answer(struct conversation *c)
+{
+    uint32_t made = c->turns[c->n_turn - 1].attempt + 1;
+
+    conversation_cut(c, c->n_turn - 1);
+    if (c->n_turn > 0 && c->turns[c->n_turn - 1].attempt < made)
+        c->turns[c->n_turn - 1].attempt = made;
+}
+
 void conversation_rewind(struct conversation *c, size_t n)
 {
     size_t was_dropped = c->n_dropped;

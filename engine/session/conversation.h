@@ -17,6 +17,7 @@ struct turn {
     size_t n_held;              /* bytes at the end of the text that struct mw_cut describes */
     bool holds_thinking;        /* they are at the end of the thinking */
     bool is_aside;              /* see mw_chat_aside(); so is the question before it */
+    uint32_t attempt; /* answers to its question before it; of a question: all of them */
 };
 
 struct conversation {
@@ -38,6 +39,8 @@ void conversation_free(struct conversation *c);
 struct turn *conversation_add(struct conversation *c, enum chat_role role, const char *text,
                               size_t len, struct err *e);
 void conversation_cut(struct conversation *c, size_t n_turn); /* keep the first n */
+/* Remove the last turn, an answer; its question remembers that it had one. */
+void conversation_cut_answer(struct conversation *c);
 /* Keep the first n messages of the chat, counting those that are not in memory. */
 void conversation_rewind(struct conversation *c, size_t n);
 /* Move all messages of the chat from the n-th on to turns[room], from malloc, which then belongs

@@ -5,6 +5,13 @@
  * never all sorted: a heap gives the most likely ones one after the other, as many as needed.
  * Order: suppressed ids, repetition penalty, temperature, top-k, top-p, min-p, draw.
  *
+ * The draw has no state.  Each candidate gets a random number u in (0, 1) from the seed, the
+ * position and its id, and the least -log(u) / share wins.  These times are exponential with
+ * the shares as rates, so a candidate wins with its share of the sum: the Gumbel-max trick
+ * (Gumbel 1954) with one logarithm less.  Hence the same seed gives the same id at a position
+ * however the session came there, and two models whose shares are alike mostly choose the same
+ * id: a draft is accepted at any temperature if it was drawn with the same numbers.
+ *
  * The id with the greatest logit is a candidate in every step, whatever the values are, so no
  * list is ever empty.  Logits may be so large, or the temperature so small, that the difference
  * to the next candidate is lost in rounding.
@@ -29,7 +36,8 @@
 
 struct mw_sampler {
     struct mw_sampling s;
-    uint64_t state[2];
+    uint32_t attempt;
+    uint64_t key; /* of the random numbers of this answer */
     uint32_t n_vocab;
     uint64_t *never; /* one bit per id: must not be sampled */
     uint64_t *seen;  /* one bit per id: has its penalty; all clear between rows */
@@ -72,34 +80,33 @@ void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s)
         s->min_p = 0;
 }
 
-/* xorshift128+ (Vigna 2014), seeded by splitmix64. */
-static uint64_t splitmix(uint64_t *x)
+/* The output function of splitmix64 (Steele, Lea and Flood 2014). */
+static uint64_t mix(uint64_t z)
 {
-    uint64_t z = *x += 0x9e3779b97f4a7c15u;
-
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;
 }
 
-static double draw(struct mw_sampler *p)
+/* Number n of the sequence with this key. */
+static uint64_t random_at(uint64_t key, uint64_t n)
 {
-    uint64_t a = p->state[0], b = p->state[1];
-
-    p->state[0] = b;
-    a ^= a << 23;
-    p->state[1] = a ^ b ^ a >> 17 ^ b >> 26;
-    return (double)((p->state[1] + b) >> 11) * 0x1p-53;
+    return mix(key + (n + 1) * 0x9e3779b97f4a7c15u);
 }
 
-static void seed(struct mw_sampler *p)
+static void make_key(struct mw_sampler *p)
 {
     uint64_t x = p->s.seed.value;
 
     if (!p->s.seed.is_set && getrandom(&x, sizeof x, 0) != (ssize_t)sizeof x)
         x = 1;
-    p->state[0] = splitmix(&x);
-    p->state[1] = splitmix(&x);
+    p->key = random_at(mix(x), p->attempt);
+}
+
+void sampler_begin(struct mw_sampler *p, uint32_t attempt)
+{
+    p->attempt = attempt;
+    make_key(p);
 }
 
 /* Suppress ids that no text has: those that the model names, and those without a usable token.
@@ -126,7 +133,7 @@ int mw_sampler_new(struct mw_sampler **out, const struct mw_model *m,
         return err_memory(e, "the sampler");
     p->s = *s;
     p->n_vocab = m->desc->n_vocab;
-    seed(p);
+    make_key(p);
     p->never = calloc(words_of(p->n_vocab), sizeof *p->never);
     p->seen = calloc(words_of(p->n_vocab), sizeof *p->seen);
     p->heap = calloc(p->n_vocab, sizeof *p->heap);
@@ -146,7 +153,7 @@ void sampler_set(struct mw_sampler *p, const struct mw_sampling *s)
 
     p->s = *s;
     if (is_new)
-        seed(p);
+        make_key(p);
 }
 
 void mw_sampler_free(struct mw_sampler *p)
@@ -278,38 +285,54 @@ static double to_shares(const struct heap *h, float *logits, float top, float te
 }
 
 /*
- * Select the smallest set of candidates whose shares add up to top_p of *sum, without those
- * below min_p.  They are left after the heap in ascending order.  Returns the end index and
- * stores their sum in *sum.  Candidates too small to matter to top_p are dropped before
- * sorting.
+ * Select the smallest set of candidates whose shares add up to top_p of sum, without those
+ * below min_p.  They are left after the heap in ascending order.  Returns the end index.
+ * Candidates too small to matter to top_p are dropped before sorting.
  */
-static size_t keep(struct heap *h, float top_p, float min_p, double *sum)
+static size_t keep(struct heap *h, float top_p, float min_p, double sum)
 {
-    double wanted = top_p * *sum;
-    double floor = (*sum - wanted) / (double)h->n;
+    double wanted = top_p * sum;
+    double floor = (sum - wanted) / (double)h->n;
     size_t n = 0;
 
     if (floor < min_p)
         floor = min_p;
     if (!(floor <= 1)) /* the share of the greatest */
         floor = 1;
-    *sum = 0;
-    for (size_t i = 0; i < h->n; i++) {
-        if (!(h->logits[h->id[i]] >= floor))
-            continue;
-        *sum += h->logits[h->id[i]];
-        h->id[n++] = h->id[i];
-    }
+    for (size_t i = 0; i < h->n; i++)
+        if (h->logits[h->id[i]] >= floor)
+            h->id[n++] = h->id[i];
     h->n = 0;
     if (top_p >= 1)
         return n;
     h->n = n;
     make_heap(h, false);
-    *sum = 0;
+    sum = 0;
     do
-        *sum += h->logits[pop(h)];
-    while (h->n > 0 && *sum < wanted);
+        sum += h->logits[pop(h)];
+    while (h->n > 0 && sum < wanted);
     return n;
+}
+
+/* Draw one of the candidates that keep() left in id[0 .. n), by their shares. */
+static uint32_t draw(const uint32_t *id, size_t n, const float *shares, uint64_t key)
+{
+    double least = INFINITY;
+    uint32_t first = id[0];
+
+    for (size_t i = 0; i < n; i++) {
+        double share = shares[id[i]], time;
+        double u = ((double)(random_at(key, id[i]) >> 12) + 0.5) * 0x1p-52;
+
+        if (1 - u > least * share) /* -log(u) is larger still, so most need no logarithm */
+            continue;
+        time = -log(u) / share;
+        if (time < least || (time == least && id[i] < first)) {
+            least = time;
+            first = id[i];
+        }
+    }
+    return first;
 }
 
 uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *before,
@@ -321,7 +344,6 @@ uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *be
     float temp = fminf(p->s.temp, FLT_MAX), floor;
     uint32_t best;
     size_t end;
-    double sum, at;
 
     for (size_t w = 0; w < words_of(p->n_vocab); w++)
         for (uint64_t bits = p->never[w]; bits != 0; bits &= bits - 1)
@@ -332,13 +354,6 @@ uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *be
         return best;
     floor = fmaxf(logits[best] - temp * REACH, -FLT_MAX); /* above suppressed ids */
     take_greatest(&h, k, p->n_vocab, floor);
-    sum = to_shares(&h, logits, logits[best], temp);
-    end = keep(&h, p->s.top_p, p->s.min_p, &sum);
-    at = draw(p) * sum;
-    for (size_t i = end; i-- > h.n;) {
-        at -= logits[p->heap[i]];
-        if (at < 0)
-            return p->heap[i];
-    }
-    return best;
+    end = keep(&h, p->s.top_p, p->s.min_p, to_shares(&h, logits, logits[best], temp));
+    return draw(p->heap + h.n, end - h.n, logits, random_at(p->key, n_before));
 }

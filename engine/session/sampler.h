@@ -9,7 +9,14 @@
 /* Bytes that mw_sampler_new() allocates for a vocabulary; part of the plan item "logits". */
 uint64_t sampler_bytes(uint32_t n_vocab);
 
-/* Sample with other values from now on.  Only another seed begins a new sequence. */
+/*
+ * Begin an answer.  Its random numbers follow from the seed, the position of a token, and
+ * `attempt`: how many answers to the same message came before, so that each of them differs.
+ * Without a seed they are new ones for each answer.
+ */
+void sampler_begin(struct mw_sampler *p, uint32_t attempt);
+
+/* Sample with other values from now on.  Another seed applies at once. */
 void sampler_set(struct mw_sampler *p, const struct mw_sampling *s);
 
 #endif

@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 """Values of the sampler: tiny temperatures, huge logits, and seeds."""
+import glob
+import json
 import os
+import pty
+import shutil
 import struct
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain, spell  # noqa: E402
 from gguf_edit import F32, I32  # noqa: E402
-from program import FolderCase, memwall  # noqa: E402
+from program import (FolderCase, MEMWALL, TIMEOUT_S, environment, memwall,  # noqa: E402
+                     read_terminal)
 
 
 class Candidates(FolderCase):
@@ -78,6 +84,38 @@ class Seeds(FolderCase):
         self.assertEqual(3, len(self.answers()))
         self.assertEqual(3, len(self.answers("--seed", "random", config="seed = 0\n")))
         self.assertEqual(3, len(self.answers(config="seed = random\n")))
+
+    def chat(self, model, *lines, args=()):
+        """The answers of a chat, from its file, as they came."""
+        main, side = pty.openpty()
+        p = subprocess.Popen([MEMWALL, "chat", "--plain", "-m", model, "--temp", "1", "-n", "20",
+                              "-b", "256M", "--seed", "3", *args],
+                             stdin=subprocess.PIPE, stdout=side, stderr=side,
+                             env=environment(self.folder))
+        os.close(side)
+        p.stdin.write("".join(line + "\n" for line in lines).encode())
+        p.stdin.close()
+        shown = read_terminal(main)
+        self.assertEqual(0, p.wait(TIMEOUT_S), shown)
+        name, = glob.glob(self.path(".local/share/memwall/chats/*.jsonl"))
+        with open(name, encoding="utf-8") as f:
+            lines = [json.loads(line) for line in f]
+        return [x["text"] for x in lines if x.get("role") == "assistant"]
+
+    def test_a_chat_that_is_opened_again_goes_on_with_the_next_answer(self):
+        """/retry makes the answer that no earlier one was, also of a shown one that is not the
+        last."""
+        m = chain(self.folder, "flat", spell("\n", "a", "<|im_end|>"))
+        dims, kind, raw = m.tensors["output.weight"]
+        m.tensors["output.weight"] = dims, kind, bytes(len(raw))
+        m.write(m.path)
+        at_once = self.chat(m.path, "hi", "/retry", "/retry", "so")
+        self.assertEqual(4, len(set(at_once)))
+        shutil.rmtree(self.path(".local/share/memwall/chats"))
+        self.chat(m.path, "hi", "/retry", "/answer back")
+        again = self.chat(m.path, "/retry", "so", args=("--continue",))
+        self.assertEqual(at_once[0], again[-3])  # written again, to be shown
+        self.assertEqual(at_once[2:], again[-2:])
 
     def test_other_words_are_refused(self):
         for word in "-1", "none", "x", "":

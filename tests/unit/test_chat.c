@@ -121,6 +121,95 @@ static void an_answer_made_again_is_the_same(void **state)
     mw_chat_close(c);
 }
 
+static void retry(struct mw_chat *c, struct said *said)
+{
+    struct err e = ERR_INIT;
+
+    assert_int_equal(mw_chat_retry(c, &e), 0);
+    assert_int_equal(wait_for_end(c, said), MW_EVENT_DONE);
+}
+
+static struct mw_chat_options seeded_options(uint64_t seed)
+{
+    struct mw_chat_options o = base_options();
+
+    o.sampling.temp = 1.2f;
+    o.sampling.seed = (struct mw_seed){ true, seed };
+    return o;
+}
+
+/* The n-th answer to a message follows from the seed, and no two of them are the same. */
+static void a_seed_gives_the_same_answers_each_time(void **state)
+{
+    struct mw_chat_options o = seeded_options(7), other = o;
+    struct mw_chat *c = open_chat(model, &o);
+    struct said answer[3], next, said, tail;
+    struct err e = ERR_INIT;
+    struct mw_message saved[2];
+
+    (void)state;
+    ask(c, "one", &answer[0]);
+    retry(c, &answer[1]);
+    retry(c, &answer[2]);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(answer[i].receipt.attempt, i);
+        assert_string_not_equal(answer[i].text, answer[(i + 1) % 3].text);
+    }
+    /* After going back, in the middle of a longer chat. */
+    ask(c, "two", &next);
+    assert_int_equal(next.receipt.attempt, 0);
+    assert_int_equal(mw_chat_rewind(c, 0, &e), 0);
+    ask(c, "one", &said);
+    assert_string_equal(said.text, answer[0].text);
+    retry(c, &said);
+    assert_string_equal(said.text, answer[1].text);
+    mw_chat_close(c);
+    /* In another chat with another budget and without drafts, and cut in the middle. */
+    other.engine.memory_bytes = smallest_budget(model, &o.engine);
+    other.engine.draft = MW_DRAFT_OFF;
+    other.n_predict = o.n_predict / 2;
+    c = open_chat(model, &other);
+    ask(c, "one", &said);
+    assert_memory_equal(said.text, answer[0].text, said.len);
+    retry(c, &said);
+    assert_int_equal(mw_chat_continue(c, &e), 0);
+    assert_int_equal(wait_for_end(c, &tail), MW_EVENT_DONE);
+    assert_int_equal(tail.receipt.attempt, 1);
+    assert_int_equal(said.len + tail.len, answer[1].len);
+    assert_memory_equal(said.text, answer[1].text, said.len);
+    assert_memory_equal(tail.text, answer[1].text + said.len, tail.len);
+    mw_chat_close(c);
+    /* In a chat that was saved: two answers were made, and the first is shown. */
+    saved[0] = (struct mw_message){ .role = MW_USER, .text = "one", .len = 3, .attempt = 2 };
+    saved[1] = (struct mw_message){ .role = MW_ASSISTANT, .text = answer[0].text,
+                                    .len = answer[0].len };
+    c = open_chat(model, &o);
+    assert_int_equal(mw_chat_restore(c, saved, 2, 0, &e), 0);
+    retry(c, &said);
+    assert_string_equal(said.text, answer[2].text);
+    assert_int_equal(said.receipt.attempt, 2);
+    mw_chat_close(c);
+}
+
+static void without_a_seed_every_answer_is_another_one(void **state)
+{
+    struct mw_chat_options o = seeded_options(7);
+    struct mw_chat *c;
+    struct said first, second;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    o.sampling.seed.is_set = false;
+    c = open_chat(model, &o);
+    ask(c, "one", &first);
+    assert_int_equal(mw_chat_rewind(c, 0, &e), 0);
+    ask(c, "one", &second);
+    assert_string_not_equal(first.text, second.text);
+    retry(c, &first);
+    assert_string_not_equal(first.text, second.text);
+    mw_chat_close(c);
+}
+
 static void the_model_does_not_see_asides(void **state)
 {
     struct mw_chat_options o = base_options();
@@ -851,6 +940,8 @@ int main(void)
         cmocka_unit_test(a_follow_up_evaluates_only_what_is_new),
         cmocka_unit_test(every_turn_of_a_template_extends_the_last_one),
         cmocka_unit_test(an_answer_made_again_is_the_same),
+        cmocka_unit_test(a_seed_gives_the_same_answers_each_time),
+        cmocka_unit_test(without_a_seed_every_answer_is_another_one),
         cmocka_unit_test(the_model_does_not_see_asides),
         cmocka_unit_test(a_saved_aside_is_not_seen_either),
         cmocka_unit_test(a_cut_answer_goes_on_where_it_was),

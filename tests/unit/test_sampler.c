@@ -118,31 +118,71 @@ static void expect(const struct mw_sampling *s, const float *logits, double *p)
         p[all[i].id] = all[i].share / sum;
 }
 
+/* The ids before a draw: only their number counts without a penalty. */
+static const uint32_t before[N_DRAW];
+
+static uint32_t draw_at(struct mw_sampler *sampler, const float *logits, size_t pos)
+{
+    float row[N_MAX];
+
+    memcpy(row, logits, n_vocab * sizeof *row);
+    return mw_sampler_next(sampler, row, before, pos);
+}
+
+static struct mw_sampler *new_sampler(const struct mw_sampling *s)
+{
+    struct err e = ERR_INIT;
+    struct mw_sampler *sampler;
+
+    assert_int_equal(mw_sampler_new(&sampler, model, s, &e), 0);
+    return sampler;
+}
+
+#define EXPECTED_LEAST 8 /* draws of a cell; rarer ids are counted together */
+
+/* How many standard deviations the chi-squared of these counts is from its mean. */
+static double deviation_of(const uint32_t *count, const double *p, size_t n, double n_draw)
+{
+    double sum = 0, rare = 0, rare_counted = 0, cells = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double expected = n_draw * p[i];
+
+        if (expected < EXPECTED_LEAST) {
+            rare += expected;
+            rare_counted += count[i];
+        } else {
+            sum += (count[i] - expected) * (count[i] - expected) / expected;
+            cells++;
+        }
+    }
+    if (rare > 0) {
+        sum += (rare_counted - rare) * (rare_counted - rare) / fmax(rare, 1);
+        cells++;
+    } else {
+        assert_true(rare_counted == 0); /* ids that no step keeps */
+    }
+    return cells > 1 ? (sum - (cells - 1)) / sqrt(2 * (cells - 1)) : 0;
+}
+
+/* Draw at many positions of an answer. */
 static void check_draws(const struct mw_sampling *s, int shape)
 {
     static uint32_t count[N_MAX];
-    float logits[N_MAX], row[N_MAX];
-    double p[N_MAX];
-    struct err e = ERR_INIT;
-    struct mw_sampler *sampler;
+    float logits[N_MAX];
+    double p[N_MAX], deviation;
+    struct mw_sampler *sampler = new_sampler(s);
 
     memset(count, 0, sizeof count);
     fill(logits, shape);
     expect(s, logits, p);
-    assert_int_equal(mw_sampler_new(&sampler, model, s, &e), 0);
-    for (int i = 0; i < N_DRAW; i++) {
-        memcpy(row, logits, sizeof row);
-        count[mw_sampler_next(sampler, row, NULL, 0)]++;
-    }
+    for (size_t i = 0; i < N_DRAW; i++)
+        count[draw_at(sampler, logits, i)]++;
     mw_sampler_free(sampler);
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        double deviation = sqrt(N_DRAW * p[id] * (1 - p[id]));
-
-        if (fabs(count[id] - N_DRAW * p[id]) > 6 * deviation + (p[id] > 0 ? 3 : 0))
-            fail_msg("shape %d, top-k %d, top-p %g, min-p %g: id %u drawn %u times, not %.1f",
-                     shape, s->top_k, (double)s->top_p, (double)s->min_p, id, count[id],
-                     N_DRAW * p[id]);
-    }
+    deviation = deviation_of(count, p, n_vocab, N_DRAW);
+    if (!(fabs(deviation) < 5))
+        fail_msg("shape %d, top-k %d, top-p %g, min-p %g: chi-squared is off by %.1f", shape,
+                 s->top_k, (double)s->top_p, (double)s->min_p, deviation);
 }
 
 static void ids_are_drawn_as_often_as_their_shares_say(void **state)
@@ -167,6 +207,96 @@ static void ids_are_drawn_as_often_as_their_shares_say(void **state)
             check_draws(&all[i], shape);
     check_draws(&all[0], 0);
     check_draws(&all[2], 0);
+}
+
+/* The same for many seeds, and for many answers with one seed, at one position. */
+static void seeds_and_attempts_are_drawn_alike(void **state)
+{
+    static uint32_t count[N_MAX];
+    struct mw_sampling s = { .temp = 1, .top_p = 1, .seed = { true, 0 } };
+    struct mw_sampler *sampler = new_sampler(&s);
+    float logits[N_MAX];
+    double p[N_MAX];
+
+    (void)state;
+    fill(logits, 2);
+    expect(&s, logits, p);
+    for (int by_seed = 0; by_seed < 2; by_seed++) {
+        memset(count, 0, sizeof count);
+        for (uint32_t i = 0; i < N_DRAW; i++) {
+            s.seed.value = by_seed ? i : 5;
+            sampler_set(sampler, &s);
+            sampler_begin(sampler, by_seed ? 0 : i);
+            count[draw_at(sampler, logits, 77)]++;
+        }
+        assert_true(fabs(deviation_of(count, p, n_vocab, N_DRAW)) < 5);
+    }
+    mw_sampler_free(sampler);
+}
+
+/* A draw says nothing about the one at the next position, with another seed or of another
+ * answer: pairs of draws are as frequent as the product of their shares. */
+static void draws_do_not_depend_on_each_other(void **state)
+{
+    enum { KINDS = 8 };
+    struct mw_sampling s = { .temp = 1, .top_p = 1, .seed = { true, 9 } };
+    struct mw_sampler *sampler = new_sampler(&s), *other;
+    float logits[N_MAX];
+    double p[N_MAX], of_kind[KINDS] = { 0 }, pair[KINDS * KINDS];
+
+    (void)state;
+    s.seed.value = 10;
+    other = new_sampler(&s);
+    fill(logits, 1);
+    expect(&s, logits, p);
+    for (uint32_t id = 0; id < n_vocab; id++)
+        of_kind[id % KINDS] += p[id];
+    for (int i = 0; i < KINDS * KINDS; i++)
+        pair[i] = of_kind[i / KINDS] * of_kind[i % KINDS];
+    for (int how = 0; how < 3; how++) {
+        uint32_t count[KINDS * KINDS] = { 0 };
+
+        for (uint32_t i = 0; i + 1 < N_DRAW; i++) {
+            uint32_t first = draw_at(sampler, logits, i), second;
+
+            if (how == 0) {
+                second = draw_at(sampler, logits, i + 1);
+            } else if (how == 1) {
+                second = draw_at(other, logits, i);
+            } else {
+                sampler_begin(sampler, 1);
+                second = draw_at(sampler, logits, i);
+                sampler_begin(sampler, 0);
+            }
+            count[first % KINDS * KINDS + second % KINDS]++;
+        }
+        assert_true(fabs(deviation_of(count, pair, KINDS * KINDS, N_DRAW - 1)) < 5);
+    }
+    mw_sampler_free(sampler);
+    mw_sampler_free(other);
+}
+
+/* A model whose logits are nearly those of another one draws nearly always the same id. */
+static void similar_rows_share_their_draws(void **state)
+{
+    struct mw_sampling s = { .temp = 1, .top_k = 40, .top_p = 0.95f, .seed = { true, 3 } };
+    struct mw_sampler *sampler = new_sampler(&s);
+    float logits[N_MAX], similar[N_MAX];
+    uint32_t same = 0, same_later = 0;
+
+    (void)state;
+    fill(logits, 2);
+    for (uint32_t id = 0; id < n_vocab; id++)
+        similar[id] = logits[id] + 0.1f * (float)(id * 7 % 11) / 11;
+    for (uint32_t i = 0; i + 1 < N_DRAW; i++) {
+        uint32_t id = draw_at(sampler, logits, i);
+
+        same += draw_at(sampler, similar, i) == id;
+        same_later += draw_at(sampler, similar, i + 1) == id;
+    }
+    assert_true(same > 0.9 * N_DRAW);
+    assert_true(same_later < 0.1 * N_DRAW);
+    mw_sampler_free(sampler);
 }
 
 /* Rows that no sum, difference or share survives unchanged: huge, steep, infinite, or not a
@@ -242,7 +372,7 @@ static void every_row_and_every_value_gives_an_id(void **state)
                                  .repeat_last = 64,
                                  .seed = { true, (uint64_t)i } };
         int kind = i / (N_TEMP * N_SHARE * N_PENALTY);
-        uint32_t before[] = { first_usable(200), 7, first_usable(300), UINT32_MAX };
+        uint32_t earlier[] = { first_usable(200), 7, first_usable(300), UINT32_MAX };
         float row[N_MAX], asked[N_MAX], top;
         struct mw_sampler *sampler;
         uint32_t id;
@@ -250,7 +380,7 @@ static void every_row_and_every_value_gives_an_id(void **state)
         fill_hostile(row, kind);
         memcpy(asked, row, sizeof row);
         assert_int_equal(mw_sampler_new(&sampler, model, &s, &e), 0);
-        id = mw_sampler_next(sampler, row, before, s.repeat_penalty == 1 ? 0 : 4);
+        id = mw_sampler_next(sampler, row, earlier, s.repeat_penalty == 1 ? 0 : 4);
         mw_sampler_free(sampler);
         assert_true(id < n_vocab);
         top = top_of(asked);
@@ -263,15 +393,12 @@ static void every_row_and_every_value_gives_an_id(void **state)
     }
 }
 
-static uint32_t best_of(const struct mw_sampling *s, float *row, const uint32_t *before,
-                        size_t n_before)
+static uint32_t best_of(const struct mw_sampling *s, float *row, const uint32_t *earlier,
+                        size_t n_earlier)
 {
-    struct err e = ERR_INIT;
-    struct mw_sampler *sampler;
-    uint32_t id;
+    struct mw_sampler *sampler = new_sampler(s);
+    uint32_t id = mw_sampler_next(sampler, row, earlier, n_earlier);
 
-    assert_int_equal(mw_sampler_new(&sampler, model, s, &e), 0);
-    id = mw_sampler_next(sampler, row, before, n_before);
     mw_sampler_free(sampler);
     return id;
 }
@@ -306,7 +433,7 @@ static void an_id_of_the_window_is_penalised_once(void **state)
 {
     struct mw_sampling s = { .temp = 0, .repeat_penalty = 2, .repeat_last = 4 };
     uint32_t a = first_usable(100), b = first_usable(a + 1), c = first_usable(b + 1);
-    uint32_t before[6] = { c, a, a, b, a, 4000000000u };
+    uint32_t earlier[6] = { c, a, a, b, a, 4000000000u };
     float row[N_MAX];
 
     (void)state;
@@ -314,47 +441,53 @@ static void an_id_of_the_window_is_penalised_once(void **state)
     row[a] = 8;
     row[b] = -3;
     row[c] = 5;
-    assert_int_equal(best_of(&s, row, before, 6), c); /* c has left the window */
+    assert_int_equal(best_of(&s, row, earlier, 6), c); /* c has left the window */
     assert_true(row[a] == 4 && row[b] == -6 && row[c] == 5);
 }
 
-static uint32_t first_drawn(struct mw_sampler *sampler)
+/* The ids at the first positions, from the last one if is_backward. */
+static uint64_t drawn(struct mw_sampler *sampler, bool is_backward)
 {
-    uint32_t sum = 0;
+    static const float flat[N_MAX];
+    uint64_t sum = 0;
 
-    for (int i = 0; i < 8; i++) {
-        float row[N_MAX] = { 0 };
+    for (uint32_t i = 0; i < 8; i++) {
+        uint32_t pos = is_backward ? 7 - i : i;
 
-        sum = sum * 31 + mw_sampler_next(sampler, row, NULL, 0);
+        sum += (uint64_t)draw_at(sampler, flat, pos) << 8 * pos;
     }
     return sum;
 }
 
-/* Every number is a seed, and only a seed that is not set is a new one. */
+/* Every number is a seed.  The ids follow from it and from the answer, whatever was drawn
+ * before; without a seed they are others each time. */
 static void the_same_seed_gives_the_same_ids(void **state)
 {
     static const uint64_t seeds[] = { 0, 1, UINT64_MAX };
-    struct err e = ERR_INIT;
-    struct mw_sampler *sampler;
-    uint32_t got[3];
+    uint64_t got[9];
 
     (void)state;
     for (int i = 0; i < 3; i++) {
         struct mw_sampling s = { .temp = 1, .top_p = 1, .seed = { true, seeds[i] } };
+        struct mw_sampler *sampler = new_sampler(&s);
 
-        assert_int_equal(mw_sampler_new(&sampler, model, &s, &e), 0);
-        got[i] = first_drawn(sampler);
-        mw_sampler_free(sampler);
-        for (int k = 0; k < i; k++)
-            assert_int_not_equal(got[i], got[k]);
+        for (uint32_t attempt = 0; attempt < 3; attempt++) {
+            uint64_t *now = &got[3 * i + (int)attempt];
+
+            sampler_begin(sampler, attempt);
+            *now = drawn(sampler, false);
+            assert_true(drawn(sampler, true) == *now);
+            for (const uint64_t *one = got; one < now; one++)
+                assert_true(*one != *now);
+        }
         s.seed.is_set = false;
-        assert_int_equal(mw_sampler_new(&sampler, model, &s, &e), 0);
-        assert_int_not_equal(first_drawn(sampler), got[i]);
+        sampler_set(sampler, &s);
+        got[3 * i + 1] = drawn(sampler, false);
+        sampler_begin(sampler, 2);
+        assert_true(drawn(sampler, false) != got[3 * i + 1]);
         s.seed.is_set = true; /* another seed, although its number is the same */
         sampler_set(sampler, &s);
-        assert_int_equal(first_drawn(sampler), got[i]);
-        sampler_set(sampler, &s);
-        assert_int_not_equal(first_drawn(sampler), got[i]); /* the sequence goes on */
+        assert_true(drawn(sampler, false) == got[3 * i + 2]);
         mw_sampler_free(sampler);
     }
 }
@@ -364,6 +497,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_seed_gives_the_same_ids),
         cmocka_unit_test(ids_are_drawn_as_often_as_their_shares_say),
+        cmocka_unit_test(seeds_and_attempts_are_drawn_alike),
+        cmocka_unit_test(draws_do_not_depend_on_each_other),
+        cmocka_unit_test(similar_rows_share_their_draws),
         cmocka_unit_test(every_row_and_every_value_gives_an_id),
         cmocka_unit_test(without_a_temperature_the_first_of_the_greatest_is_taken),
         cmocka_unit_test(ids_without_a_text_are_never_drawn),

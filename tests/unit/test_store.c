@@ -406,13 +406,20 @@ static void other_answers_are_read_again(void **state)
     item.has_receipt = true;
     item.receipt = receipt;
     user_says(s, "one");
-    for (uint32_t i = 1; i <= STORE_MAX_OTHERS + 2; i++)
+    assert_int_equal(store_attempts(s), 0);
+    for (uint32_t i = 1; i <= STORE_MAX_OTHERS + 2; i++) {
+        item.receipt.attempt = i;
         ok(store_add_other(s, i, &first, &item, &whole, &e));
+    }
+    assert_int_equal(store_attempts(s), STORE_MAX_OTHERS + 3);
     answer_says(s, "shown", false);
-    ok(store_done(s, &receipt, 10, NULL, &e));
+    item.receipt.attempt = 12;
+    ok(store_done(s, &item.receipt, 10, NULL, &e));
     strcpy(path, store_path(s));
     store_close(s);
     ok(store_open(&s, path, &e));
+    assert_int_equal(store_attempts(s), STORE_MAX_OTHERS + 3);
+    assert_int_equal(store_item(s, store_count(s) - 1)->receipt.attempt, 12);
     assert_int_equal(store_others(s), STORE_MAX_OTHERS); /* without the oldest */
     assert_int_equal(store_other_number(s, 0), 3);
     ok(store_other(s, 0, &text, &item, &ids, &n_ids, &e));

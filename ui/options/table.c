@@ -154,6 +154,10 @@ const struct option options_table[N_OPTION] = {
         .kind = KIND_SEED, AT(chat.sampling.seed), .arg = "N", .tips = "random",
         .asks = "same every time reproducible",
         .help = "set the random seed; same number, same answer",
+        .more = "The random numbers of a token follow from the seed, its position and the number "
+                "of the answer. So an answer is the same after going back, in a chat that is "
+                "continued, and with and without drafts. /retry gives another answer, the same "
+                "one each time.",
         .otherwise = "random, another each time", .reach = REACH_TOKEN, .slash = "seed",
         .says = "the seed is %", .says_none = "every answer gets a new random seed" },
     [OPT_SYSTEM] = { "system", 0, IN(ANSWER, CMD_TALK),

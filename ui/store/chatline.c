@@ -310,6 +310,7 @@ static bool receipt_number(struct chatline *l, const char *name, long long v)
         { "n_prompt", .narrow = &p->n_prompt },
         { "n_reused", .narrow = &p->n_reused },
         { "n_decoded", .narrow = &p->n_decoded },
+        { "attempt", .narrow = &p->attempt },
         { "first_ns", .wide = &p->first_ns },
         { "prefill_ns", .wide = &p->prefill_ns },
         { "decode_ns", .wide = &p->decode_ns },

@@ -175,6 +175,8 @@ int store_add_other(struct store *s, uint32_t number, const struct store_text *t
 int store_choose_other(struct store *s, uint32_t number, struct err *e);
 uint32_t store_others(const struct store *s);
 uint32_t store_other_number(const struct store *s, uint32_t i);
+/* Returns a number above the attempts of them, as their receipts have it; 0: there are none. */
+uint32_t store_attempts(const struct store *s);
 /* Read one of them with its receipt, and with the ids of one that was cut, for free(). */
 int store_other(const struct store *s, uint32_t i, struct store_text *text,
                 struct store_item *item, uint32_t **ids, size_t *n_ids, struct err *e);

@@ -84,6 +84,7 @@ struct store {
     struct {
         uint64_t offset;
         uint32_t bytes, number;
+        uint32_t attempt; /* of its receipt */
     } other[STORE_MAX_OTHERS]; /* [n_other] lines */
     uint32_t n_other, others_at; /* the number of messages before these answers */
 

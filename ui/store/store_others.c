@@ -37,6 +37,7 @@ void store_apply_other(struct store *s, const struct chatline *l, uint64_t offse
     s->others_at = s->n_message;
     s->other[s->n_other].offset = offset;
     s->other[s->n_other].bytes = bytes;
+    s->other[s->n_other].attempt = l->receipt.attempt;
     s->other[s->n_other++].number = l->number;
 }
 
@@ -67,7 +68,7 @@ int store_add_other(struct store *s, uint32_t number, const struct store_text *t
                     const struct store_item *item, const struct mw_cut *cut, struct err *e)
 {
     size_t held = item->n_held, of = item->holds_thinking ? text->thinking_len : text->len;
-    struct chatline l = { .is_other = true, .number = number };
+    struct chatline l = { .is_other = true, .number = number, .receipt = item->receipt };
     struct store_end end = { .cut = *cut };
     struct json *j = &s->out;
     uint64_t at;
@@ -120,6 +121,16 @@ uint32_t store_others(const struct store *s)
 uint32_t store_other_number(const struct store *s, uint32_t i)
 {
     return s->other[i].number;
+}
+
+uint32_t store_attempts(const struct store *s)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < store_others(s); i++)
+        if (s->other[i].attempt >= n)
+            n = s->other[i].attempt + 1;
+    return n;
 }
 
 int store_other(const struct store *s, uint32_t i, struct store_text *text,

@@ -315,6 +315,8 @@ void store_print_figures(struct store *s, const struct mw_receipt *r, uint64_t c
     json_u64(j, "n_prompt", r->n_prompt);
     json_u64(j, "n_reused", r->n_reused);
     json_u64(j, "n_decoded", r->n_decoded);
+    if (r->attempt > 0)
+        json_u64(j, "attempt", r->attempt);
     json_u64(j, "first_ns", r->first_ns);
     json_u64(j, "prefill_ns", r->prefill_ns);
     json_u64(j, "decode_ns", r->decode_ns);

@@ -191,6 +191,20 @@ void saved_held(struct talk *t)
     store_text_free(&text);
 }
 
+/* Set how many answers to the last question came before the last answer, and how many all are. */
+static void count_attempts(const struct store *s, const struct store_item *answer,
+                           struct mw_message *messages, size_t n)
+{
+    struct mw_message *last = &messages[n - 1];
+
+    last->attempt = answer->receipt.attempt;
+    if (n > 1 && messages[n - 2].role == MW_USER) {
+        uint32_t others = store_attempts(s);
+
+        messages[n - 2].attempt = others > last->attempt ? others : last->attempt + 1;
+    }
+}
+
 /* Read the messages from item `from` on.  *n: how many were read, also on failure. */
 static int read_messages(const struct store *s, uint32_t from, struct mw_message *messages,
                          struct store_text *texts, uint32_t **ids, size_t *n, struct err *e)
@@ -215,7 +229,10 @@ static int read_messages(const struct store *s, uint32_t from, struct mw_message
                                                 .is_aside = item->is_help };
         last = role == MW_ASSISTANT ? i : STORE_NO_ITEM;
     }
-    return last == STORE_NO_ITEM ? 0 : read_cut(s, last, ids, &messages[*n - 1].cut, e);
+    if (last == STORE_NO_ITEM)
+        return 0;
+    count_attempts(s, store_item(s, last), messages, *n);
+    return read_cut(s, last, ids, &messages[*n - 1].cut, e);
 }
 
 int saved_restore(struct talk *t, struct err *e)
