@@ -14,13 +14,8 @@
  * that was missed. */
 #define GAIN_LEAST 1.03
 
-/* By the length of the match: 3, 4 to 7, 8 to 15, more. */
+/* By the quality of drafts. */
 static const double first_accept[DEPTH_CLASSES] = { 0.5, 0.65, 0.8, 0.9 };
-
-static int class_of(uint32_t match)
-{
-    return match < 4 ? 0 : match < 8 ? 1 : match < 16 ? 2 : 3;
-}
 
 void depth_begin(struct depth *d)
 {
@@ -30,7 +25,7 @@ void depth_begin(struct depth *d)
 
 void depth_forget_costs(struct depth *d)
 {
-    d->narrow_s = d->column_s = 0;
+    d->narrow_s = d->column_s = d->draft_s = 0;
 }
 
 static void move(double *to, double by, double weight)
@@ -50,9 +45,17 @@ void depth_pass(struct depth *d, uint32_t n_draft, double seconds)
         move(&d->column_s, column_s > 0 ? column_s : 0, PASS_WEIGHT);
 }
 
-void depth_result(struct depth *d, uint32_t match, uint32_t n_accepted, int is_rejected)
+void depth_drafted(struct depth *d, uint32_t n, double seconds)
 {
-    double *accept = &d->accept[class_of(match)];
+    if (n > 0 && d->draft_s > 0)
+        move(&d->draft_s, seconds / n, PASS_WEIGHT);
+    else if (n > 0)
+        d->draft_s = seconds / n;
+}
+
+void depth_result(struct depth *d, uint32_t quality, uint32_t n_accepted, bool is_rejected)
+{
+    double *accept = &d->accept[quality];
 
     for (uint32_t i = 0; i < n_accepted; i++)
         move(accept, 1, DRAFT_WEIGHT);
@@ -60,9 +63,9 @@ void depth_result(struct depth *d, uint32_t match, uint32_t n_accepted, int is_r
         move(accept, 0, DRAFT_WEIGHT);
 }
 
-uint32_t depth_choose(struct depth *d, uint32_t match, uint32_t most)
+uint32_t depth_choose(struct depth *d, uint32_t quality, uint32_t most)
 {
-    double *accept = &d->accept[class_of(match)];
+    double *accept = &d->accept[quality];
     double tokens = 1, next = 1, best = GAIN_LEAST;
     uint32_t depth = 0;
 
@@ -73,13 +76,16 @@ uint32_t depth_choose(struct depth *d, uint32_t match, uint32_t most)
 
         next *= *accept;
         tokens += next;
-        gain = tokens / (1 + n * d->column_s / d->narrow_s);
+        gain = tokens / (1 + n * (d->column_s + d->draft_s) / d->narrow_s);
         if (gain > best) {
             best = gain;
             depth = n;
         }
     }
-    if (depth == 0)
-        move(accept, first_accept[class_of(match)], RETURN_WEIGHT);
+    if (depth == 0) { /* try again one day */
+        move(accept, first_accept[quality], RETURN_WEIGHT);
+        move(&d->column_s, 0, RETURN_WEIGHT);
+        move(&d->draft_s, 0, RETURN_WEIGHT);
+    }
     return depth;
 }

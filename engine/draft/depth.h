@@ -8,21 +8,24 @@
  *     narrow_s   a pass for one token
  *     column_s   what each drafted token adds to it: next to nothing while the disk is the
  *                limit, much if all weights are in memory and arithmetic is the limit
- *     a          for each length of a match, since longer ones are right more often
+ *     draft_s    what it takes to draft a token
+ *     a          for each quality of drafts; a long match is right more often than a short one
  *
- * It falls to 0 where drafting loses.  Estimates for lengths that are not drafted drift back to
- * their initial values, so they are tried again.
+ * It falls to 0 where drafting loses.  Then the estimate for this quality returns slowly to where
+ * it began, and the measured costs fall as slowly, so that drafts are tried again: one pass may
+ * have been slow for another reason.
  */
 #ifndef MEMWALL_ENGINE_DRAFT_DEPTH_H
 #define MEMWALL_ENGINE_DRAFT_DEPTH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define DRAFT_MOST    15 /* tokens for one pass, so that it has at most 16 columns */
-#define DEPTH_CLASSES 4
+#define DEPTH_CLASSES 4  /* qualities of drafts, from 0 */
 
 struct depth {
-    double narrow_s, column_s; /* 0: not measured yet */
+    double narrow_s, column_s, draft_s; /* 0: not measured yet */
     double accept[DEPTH_CLASSES];
 };
 
@@ -35,12 +38,15 @@ void depth_forget_costs(struct depth *d);
 /* A pass over one sampled token and n_draft drafted ones took this long. */
 void depth_pass(struct depth *d, uint32_t n_draft, double seconds);
 
-/* Drafts after a match of this length were verified: n_accepted were what was sampled, and one
- * was not, if is_rejected. */
-void depth_result(struct depth *d, uint32_t match, uint32_t n_accepted, int is_rejected);
+/* Drafting n tokens took this long. */
+void depth_drafted(struct depth *d, uint32_t n, double seconds);
 
-/* Returns how many of at most `most` tokens to draft after a match of this length.  0 until a
- * pass over one token was measured. */
-uint32_t depth_choose(struct depth *d, uint32_t match, uint32_t most);
+/* Drafts of this quality were verified: n_accepted were what was sampled, and one was not, if
+ * is_rejected. */
+void depth_result(struct depth *d, uint32_t quality, uint32_t n_accepted, bool is_rejected);
+
+/* Returns how many of at most `most` tokens of this quality to draft.  0 until a pass over one
+ * token was measured. */
+uint32_t depth_choose(struct depth *d, uint32_t quality, uint32_t most);
 
 #endif

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
+#include "engine/draft/drafter.h"
 
 #define NGRAM_MIN    3  /* ids that must be the same */
 #define NGRAM_MATCH  32 /* longer matches are not told apart */
@@ -31,7 +32,8 @@ struct ngram {
     uint32_t n; /* positions in the index, from 0 */
 };
 
-#define NGRAM_TOKEN_BYTES 12 /* of the index, for each of many ids; at most */
+#define NGRAM_TOKEN_BYTES 12   /* of the index, for each id, at most, */
+#define NGRAM_BYTES       4096 /* besides what it has for a few ids */
 
 /* Make an empty index for n_ctx ids; an earlier one is lost.  -1 with *e: it is as before. */
 int ngram_new(struct ngram *g, uint32_t n_ctx, struct err *e);
@@ -48,5 +50,8 @@ void ngram_cut(struct ngram *g, const uint32_t *ids, uint32_t n);
  */
 uint32_t ngram_draft(struct ngram *g, const uint32_t *ids, uint32_t n, uint32_t most,
                      uint32_t *out, uint32_t *match);
+
+/* The same as a drafter, which belongs to the caller. */
+int ngram_drafter_new(struct drafter **out, uint32_t n_ctx, struct err *e);
 
 #endif

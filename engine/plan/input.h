@@ -85,8 +85,9 @@ struct plan_input {
     uint64_t tokenizer_bytes;     /* upper bound, from the counts */
     uint64_t tokenizer_build_bytes; /* in addition, before the items below are allocated */
     uint64_t logits_bytes;
-    uint64_t draft_bytes; /* the row of scores of one drafted token, */
-    uint32_t n_draft;     /* of which a pass verifies at most so many; 0: none are drafted */
+    uint32_t n_draft;     /* tokens that a pass verifies at most; 0: none are drafted */
+    uint64_t draft_bytes; /* the row of scores of one of them */
+    uint64_t drafter_bytes, drafter_token_bytes; /* of the drafter, and per token of the context */
     uint64_t act_fixed_bytes; /* activations(chunk) = fixed + chunk * col */
     uint64_t act_col_bytes;
     uint64_t rows_col_bytes; /* lookup rows of one token, rounded out */

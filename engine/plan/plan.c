@@ -132,6 +132,14 @@ static void add_building(const struct plan_input *in, uint64_t *row)
             sum(row[MW_ROW_TOKENIZER], in->tokenizer_build_bytes - later);
 }
 
+/* The item `drafter`. */
+static uint64_t drafter_bytes(const struct plan_input *in, const struct division *c)
+{
+    if (c->n_draft == 0)
+        return 0;
+    return sum(in->drafter_bytes, product(in->drafter_token_bytes, c->n_ctx));
+}
+
 /* Fill the table for this division, whether or not it fits the budget. */
 static void fill(const struct plan_input *in, const struct division *c, struct plan *out)
 {
@@ -159,6 +167,7 @@ static void fill(const struct plan_input *in, const struct division *c, struct p
         row[MW_ROW_KV_INDEX] =
             product(in->kv_index_page_bytes,
                     round_up(c->n_ctx, in->kv_page_tokens) / in->kv_page_tokens);
+    row[MW_ROW_DRAFTER] = drafter_bytes(in, c);
     row[plan_copy_row(in)] =
         sum(row[plan_copy_row(in)], product(plan_copy_bytes(in), c->n_copy));
     row[MW_ROW_EXPERTS] =
@@ -270,10 +279,18 @@ static void widen_chunk(const struct plan_input *in, uint32_t most, struct divis
     c->chunk = least;
 }
 
-/* The most tokens that may be drafted: a pass verifies them in one chunk. */
-static uint32_t draft_target(const struct plan_input *in, const struct division *c)
+/* The most tokens that may be drafted: a pass verifies them in one chunk.  If weights are read
+ * from disk, drafts take their memory from pinned ones: a token reads at most a hundredth more. */
+static uint32_t draft_target(const struct plan_input *in, const struct division *now, bool reads)
 {
-    return in->n_draft < c->chunk ? in->n_draft : c->chunk - 1;
+    struct division c = *now;
+
+    c.n_draft = in->n_draft < c.chunk ? in->n_draft : c.chunk - 1;
+    while (reads && c.n_draft > 0 &&
+           sum(drafter_bytes(in, &c), product(in->draft_bytes, c.n_draft)) >
+               in->hot_bytes / DRAFT_SHARE)
+        c.n_draft--;
+    return c.n_draft;
 }
 
 /* Verify as many drafted tokens as fit, up to n. */
@@ -321,7 +338,7 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
     if (!division_fits(in, &c))
         return false;
     add_experts(in, in->n_expert_read, &c);
-    add_drafts(in, draft_target(in, &c), &c);
+    add_drafts(in, draft_target(in, &c, false), &c);
     widen_chunk(in, most, &c);
     add_copies(in, copy_target(in), &c);
     add_experts(in, in->n_expert_all, &c);
@@ -333,10 +350,9 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
 }
 
 /*
- * Give memory to the ring, then the experts that are read at the same time, then scores of
- * drafted tokens, then the chunk, then copies of turns, and pin with the rest.  If any of the
- * others is below its target, leave the remainder unused; otherwise a larger budget could pin
- * less.
+ * Give memory to the ring, then the experts that are read at the same time, then drafts, then
+ * the chunk, then copies of turns, and pin with the rest.  If any of the others is below its
+ * target, leave the remainder unused; otherwise a larger budget could pin less.
  */
 static void give_in_order(const struct plan_input *in, uint32_t most, struct plan *out)
 {
@@ -350,10 +366,7 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     while (c.n_slot > 2 && !division_fits(in, &c))
         c.n_slot--;
     add_experts(in, in->n_expert_read, &c);
-    drafts = draft_target(in, &c);
-    /* They take their memory from pinned weights: a token reads at most this much more. */
-    if (product(in->draft_bytes, drafts) > in->hot_bytes / DRAFT_SHARE)
-        drafts = (uint32_t)(in->hot_bytes / DRAFT_SHARE / in->draft_bytes);
+    drafts = draft_target(in, &c, true);
     add_drafts(in, drafts, &c);
     widen_chunk(in, most, &c);
     add_copies(in, copies, &c);

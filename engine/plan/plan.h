@@ -8,8 +8,8 @@
  * that are always resident.  The rest of the budget goes, in this order, to
  *
  *   1. the ring, up to the number of slots that adds bandwidth (engine/stream/shape.h);
- *   2. scores of drafted tokens, and the chunk, until computing it takes as long as reading its
- *      weights;
+ *   2. the drafter and the scores of drafted tokens, and the chunk, until computing it takes as
+ *      long as reading its weights;
  *   3. copies of the sliding rings and the recurrent state, one per turn, for going back;
  *   4. pinned weights, up to the hot bytes (the weights that one decoded token reads).  Packed
  *      ones take less; the size of their blocks is a prediction, so a ring of two slots stays

@@ -260,6 +260,7 @@ void answer_run(struct answerer *a, bool is_continued)
     if (started) {
         r.receipt.attempt = answer_turn(&r)->attempt;
         sampler_begin(a->sampler, r.receipt.attempt);
+        session_set_sampler(a->session, a->sampler);
     }
     r.receipt.done = started ? begin_and_generate(&r, is_continued) : MW_DONE_ERROR;
     has_answer = started && answer_end_turn(&r, is_continued);
@@ -268,6 +269,7 @@ void answer_run(struct answerer *a, bool is_continued)
     r.receipt.n_drafted = (uint32_t)counter_get(&t->drafted);
     r.receipt.n_accepted = (uint32_t)counter_get(&t->accepted);
     session_drop_drafts(a->session);
+    session_set_sampler(a->session, NULL);
     counter_set(&t->state, r.receipt.done == MW_DONE_ERROR ? MW_ERROR : MW_IDLE);
     answer_post_done(&r, has_answer);
     ids_free(&r.prompt);

@@ -68,8 +68,10 @@ static int make_parts(struct mw_session *s, const struct cancel *quits, struct e
     room = session_room(s, &s->plan, 0);
     if (weights_open(s, o, &s->plan, &room, e) != 0 ||
         (s->plan.keeps_rows && kept_rows_open(&s->kept, s->m->desc, e) != 0) ||
-        workspace_new(&s->work, s, o, &s->plan, s->kv, e) != 0)
+        workspace_new(&s->work, s, o, &s->plan, s->kv, e) != 0 ||
+        session_drafter(&s->drafter, s, o, &s->plan, e) != 0)
         return -1;
+    s->tokens.drafter = s->drafter;
     workspace_touch(s->work);
     return 0;
 }
@@ -96,7 +98,7 @@ int session_open(struct mw_session **out, struct mw_model *m, const struct mw_op
     counter_set(&s->telemetry->state, MW_LOADING);
     s->kernels = kernels_of(&s->settled.o, e);
     if (s->kernels == NULL || settled_plan(m, &s->settled, NULL, &s->plan, e) != 0 ||
-        tokens_resize(&s->tokens, s->settled.o.n_ctx, s->plan.n_draft > 0, e) != 0)
+        tokens_resize(&s->tokens, s->settled.o.n_ctx, e) != 0)
         goto fail;
     build_early(s, quits);
     if (make_parts(s, quits, e) != 0)
@@ -127,6 +129,7 @@ void mw_session_close(struct mw_session *s)
     copies_free(s->copies);
     kv_free(s->kv);
     pool_free(s->pool);
+    drafter_free(s->drafter);
     tokens_free(&s->tokens);
     free(s->telemetry);
     cancel_destroy(&s->own_cancel);
@@ -331,6 +334,10 @@ static int eval_tokens(struct mw_session *s, uint32_t n, mw_row_fn *row, void *c
             return -1;
         }
         done += chunk;
+        if (follow_pass(s, kv_tokens(s->kv) - chunk, chunk, e) != 0) {
+            cancel_clear(&s->own_cancel);
+            return -1;
+        }
         if (s->mark_at > 0 && kv_tokens(s->kv) == s->mark_at)
             session_mark(s);
         if (s->progress != NULL)
@@ -350,7 +357,7 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
     s->has_logits = false;
     session_drop_drafts(s);
     s->drafts.n = 0;
-    if (check_parts(s, e) != 0 || check_ids(s, ids, n, e) != 0)
+    if (check_parts(s, e) != 0 || check_ids(s, ids, n, e) != 0 || follow_drafts(s, e) != 0)
         return -1;
     if (s->work->choice.has_blas)
         products = &s->work->choice.products;
@@ -362,12 +369,18 @@ int session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e)
 {
     if (take_draft(s, id))
         return 0;
-    session_drop_drafts(s);
+    reject_drafts(s);
     s->has_logits = false;
-    if (check_parts(s, e) != 0 || check_ids(s, &id, 1, e) != 0 || eval_with_drafts(s, id, e) != 0)
+    if (check_parts(s, e) != 0 || check_ids(s, &id, 1, e) != 0 || follow_drafts(s, e) != 0 ||
+        eval_with_drafts(s, id, e) != 0)
         return -1;
     s->has_logits = true;
     return 0;
+}
+
+void session_set_sampler(struct mw_session *s, struct mw_sampler *p)
+{
+    s->sampler = p;
 }
 
 /* The row of the last token that was sampled or evaluated. */

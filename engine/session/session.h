@@ -27,8 +27,12 @@ const uint32_t *session_ids(const struct mw_session *s);
  */
 int session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e);
 
-/* Forget drafts that were not sampled. */
+/* Forget drafts that were not sampled, at the end of an answer. */
 void session_drop_drafts(struct mw_session *s);
+
+/* Let this sampler choose drafts, too, until the next call; NULL: drafts are the most likely
+ * ids.  It must be the one that chooses the ids of session_eval_sampled(). */
+void session_set_sampler(struct mw_session *s, struct mw_sampler *p);
 
 /* The row of logits of the last token.  A sampler may change it; the next evaluation overwrites
  * it. */

@@ -45,8 +45,10 @@ struct change {
     bool opens;    /* the weights again */
     bool replaces; /* keys and values */
     bool works;    /* with another workspace */
+    bool drafts; /* with another drafter */
     struct kv *kv;
     struct workspace *work;
+    struct drafter *drafter;
 };
 
 /* Memory that keys and values use while a change is made.  The old ones stay beside the new
@@ -126,8 +128,7 @@ static int make(struct mw_session *s, struct change *c, struct err *e)
     if (c->works && s->work != NULL)
         workspace_release(s->work);
     if (pool_set_threads(s->pool, o->n_thread, e) != 0 ||
-        (o->n_ctx > s->settled.o.n_ctx &&
-         tokens_resize(&s->tokens, o->n_ctx, plan->n_draft > 0, e) != 0))
+        (o->n_ctx > s->settled.o.n_ctx && tokens_resize(&s->tokens, o->n_ctx, e) != 0))
         return -1;
     if ((c->replaces ? session_kv(&c->kv, s, o, plan, e)
                      : kv_resize(s->kv, o->n_ctx, n_slot, e)) != 0)
@@ -136,7 +137,8 @@ static int make(struct mw_session *s, struct change *c, struct err *e)
         return -1;
     if ((c->works &&
          workspace_new(&c->work, s, o, plan, c->kv != NULL ? c->kv : s->kv, e) != 0) ||
-        set_kept(s, plan->keeps_rows, e) != 0)
+        set_kept(s, plan->keeps_rows, e) != 0 ||
+        (c->drafts && session_drafter(&c->drafter, s, o, plan, e) != 0))
         return -1;
     room = session_room(s, plan, kv_used(s, c));
     return session_set_room(s, &room, e);
@@ -163,9 +165,10 @@ static void undo(struct mw_session *s, struct change *c)
 
     workspace_free(c->work);
     kv_free(c->kv);
+    drafter_free(c->drafter);
     (void)pool_set_threads(s->pool, o->n_thread, &ignored);
     (void)set_kept(s, s->plan.keeps_rows, &ignored);
-    if (tokens_resize(&s->tokens, o->n_ctx, s->plan.n_draft > 0, &ignored) != 0 ||
+    if (tokens_resize(&s->tokens, o->n_ctx, &ignored) != 0 ||
         (!c->replaces && kv_resize(s->kv, o->n_ctx, n_slot, &ignored) != 0) ||
         (c->opens && !reopen(s))) {
         workspace_free(s->work);
@@ -195,8 +198,11 @@ static void take(struct mw_session *s, struct change *c)
         s->work = c->work;
         workspace_touch(s->work);
     }
-    /* Perhaps to fewer, and without memory for drafts there are none. */
-    (void)tokens_resize(&s->tokens, c->settled.o.n_ctx, c->plan.n_draft > 0, &ignored);
+    if (c->drafts) {
+        drafter_free(s->drafter);
+        s->tokens.drafter = s->drafter = c->drafter;
+    }
+    (void)tokens_resize(&s->tokens, c->settled.o.n_ctx, &ignored); /* perhaps to fewer */
     copies_set_room(s->copies, c->plan.n_copy);
     s->kernels = kernels_of(&c->settled.o, &ignored);
     s->settled = c->settled;
@@ -230,6 +236,8 @@ static void find_reach(const struct mw_session *s, struct change *c)
     c->replaces = (reach & MW_REACH_KV) != 0;
     c->works = c->opens || c->replaces || (reach & MW_REACH_WORKSPACE) != 0 ||
                c->plan.chunk != s->plan.chunk || c->plan.n_draft != s->plan.n_draft;
+    c->drafts = c->settled.o.n_ctx != s->settled.o.n_ctx ||
+                (c->plan.n_draft > 0) != (s->plan.n_draft > 0);
 }
 
 /* The passes of these settings go away.  Let predictions begin at the tokens whose rate the
@@ -243,6 +251,7 @@ static void remember_newest(struct mw_session *s)
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
 {
     struct change c = { .kv = NULL };
+    struct err ignored = ERR_INIT;
     struct mw_limits l;
     int rc;
 
@@ -260,6 +269,7 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
                        "the session holds %u tokens, which do not fit a context of %u",
                        mw_session_tokens(s), c.settled.o.n_ctx);
     session_drop_drafts(s);
+    (void)follow_drafts(s, &ignored); /* its values go with the workspace */
     depth_forget_costs(&s->drafts.depth);
     if (c.works || !same_speed(&s->plan, &c.plan)) {
         remember_newest(s);

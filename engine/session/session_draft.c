@@ -5,14 +5,16 @@
  *     logits      r0 r1 r2 r3        r0 is the row for what follows x
  *
  * The sampler looks at r0.  If it takes d1, no pass is needed for it: r1 is there already.
- * Otherwise d1 to d3 are forgotten.  A row has the same bits whatever else is in its pass, so the
- * tokens of an answer are those of a session without drafts.
+ * Otherwise d1 to d3 are forgotten.  A row has the same bits whatever else is in its pass, and
+ * the sampler's random numbers belong to positions, so the tokens of an answer are those of a
+ * session without drafts.
  */
 #include "config.h"
 
 #include "engine/session/session_internal.h"
 
 #include "engine/base/clock.h"
+#include "engine/base/greatest.h"
 
 /* Drafts that the next pass may verify. */
 static uint32_t drafts_most(const struct mw_session *s)
@@ -22,22 +24,53 @@ static uint32_t drafts_most(const struct mw_session *s)
     return s->plan.n_draft < left ? s->plan.n_draft : left;
 }
 
-/* Draft after the id at the end of the list. */
-static void draft(struct mw_session *s)
+/* Choose a draft with the random numbers that the verifier will use. */
+static uint32_t choose(void *ctx, float *logits, const uint32_t *before, size_t n_before)
+{
+    struct mw_session *s = ctx;
+
+    return s->sampler != NULL ? mw_sampler_next(s->sampler, logits, before, n_before)
+                              : greatest_of(logits, s->m->desc->n_vocab);
+}
+
+/* How many tokens to draft after n. */
+static uint32_t choose_depth(struct mw_session *s, uint32_t n)
 {
     struct drafts *d = &s->drafts;
-    uint32_t n = kv_tokens(s->kv) + 1, most;
+    uint32_t most = drafts_most(s), wanted = s->settled.o.draft_depth;
+    struct draft_look look;
 
-    d->n = tokens_draft(&s->tokens, n, drafts_most(s), &d->match);
-    if (d->n == 0)
-        return;
-    most = s->settled.o.draft_depth;
+    if (s->drafter == NULL || most == 0)
+        return 0;
+    look = s->drafter->calls->look(s->drafter, s->tokens.id, n);
+    d->quality = look.quality;
+    if (look.most < most)
+        most = look.most;
     if (most == 0)
-        most = depth_choose(&d->depth, d->match, d->n);
-    if (most > d->n)
-        most = d->n;
-    tokens_drop(&s->tokens, n + most);
-    d->n = most;
+        return 0;
+    if (wanted == 0)
+        return depth_choose(&d->depth, d->quality, most);
+    return wanted < most ? wanted : most;
+}
+
+/* Draft after the id at the end of the list. */
+static int draft(struct mw_session *s, struct err *e)
+{
+    struct drafts *d = &s->drafts;
+    struct draft_choose by = { choose, s };
+    uint32_t n = kv_tokens(s->kv) + 1, most = choose_depth(s, n);
+    uint64_t start = clock_ns();
+
+    d->n = 0;
+    if (most == 0)
+        return 0;
+    if (s->drafter->calls->propose(s->drafter, s->tokens.id, n, most, &by, &d->n, e) != 0) {
+        d->n = 0;
+        return -1;
+    }
+    tokens_add_drafts(&s->tokens, n, d->n);
+    depth_drafted(&d->depth, d->n, (double)(clock_ns() - start) / 1e9);
+    return 0;
 }
 
 /* One pass over the id and its drafts. */
@@ -48,23 +81,24 @@ static int run(struct mw_session *s, struct err *e)
 
     s->step_from = 0;
     s->step_n = s->step_total = 1;
-    if (eval_chunk(s, d->n + 1, d->n > 0 ? WANT_ALL : WANT_LAST, e) != 0) {
-        cancel_clear(&s->own_cancel);
+    if (eval_chunk(s, d->n + 1, d->n > 0 ? WANT_ALL : WANT_LAST, e) != 0)
         return -1;
-    }
     d->n_left = d->n;
+    d->n_pass = d->n + 1;
+    d->pos = kv_tokens(s->kv) - d->n_pass;
     depth_pass(&d->depth, d->n, (double)(clock_ns() - start) / 1e9);
     telemetry_drafted(s->telemetry, d->n);
     return 0;
 }
 
-int eval_with_drafts(struct mw_session *s, uint32_t id, struct err *e)
+static int draft_and_run(struct mw_session *s, uint32_t id, struct err *e)
 {
     uint32_t held = kv_tokens(s->kv);
     struct err first = ERR_INIT;
 
     tokens_add_sampled(&s->tokens, held, id);
-    draft(s);
+    if (draft(s, e) != 0)
+        return -1;
     if (s->drafts.n == 0)
         return run(s, e);
     if (run(s, &first) == 0)
@@ -78,6 +112,15 @@ int eval_with_drafts(struct mw_session *s, uint32_t id, struct err *e)
     return -1;
 }
 
+int eval_with_drafts(struct mw_session *s, uint32_t id, struct err *e)
+{
+    int rc = draft_and_run(s, id, e);
+
+    if (rc != 0)
+        cancel_clear(&s->own_cancel);
+    return rc;
+}
+
 bool take_draft(struct mw_session *s, uint32_t id)
 {
     struct drafts *d = &s->drafts;
@@ -85,7 +128,7 @@ bool take_draft(struct mw_session *s, uint32_t id)
     if (d->n_left == 0 || s->tokens.id[mw_session_tokens(s)] != id)
         return false;
     d->n_left--;
-    depth_result(&d->depth, d->match, 1, false);
+    depth_result(&d->depth, d->quality, 1, false);
     telemetry_accepted(s->telemetry);
     return true;
 }
@@ -97,10 +140,39 @@ void session_drop_drafts(struct mw_session *s)
 
     if (d->n_left == 0)
         return;
-    depth_result(&d->depth, d->match, 0, true);
     d->n -= d->n_left; /* the row of logits stays that of the last token */
     d->n_left = 0;
     tokens_drop(&s->tokens, n);
     kv_take_back(s->kv, n);
     publish_memory(s);
+}
+
+void reject_drafts(struct mw_session *s)
+{
+    struct drafts *d = &s->drafts;
+
+    if (d->n_left > 0)
+        depth_result(&d->depth, d->quality, 0, true);
+    session_drop_drafts(s);
+}
+
+int follow_pass(struct mw_session *s, uint32_t pos, uint32_t n, struct err *e)
+{
+    struct draft_pass pass = { .ids = s->tokens.id, .pos = pos, .n = n };
+
+    if (s->drafter == NULL || s->drafter->calls->follow == NULL || n == 0)
+        return 0;
+    return s->drafter->calls->follow(s->drafter, &pass, e);
+}
+
+int follow_drafts(struct mw_session *s, struct err *e)
+{
+    struct drafts *d = &s->drafts;
+    uint32_t held = mw_session_tokens(s), n = held > d->pos ? held - d->pos : 0;
+
+    /* After going back, less of the pass is text. */
+    if (n > d->n_pass)
+        n = d->n_pass;
+    d->n_pass = 0;
+    return follow_pass(s, d->pos, n, e);
 }

@@ -17,6 +17,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/draft/depth.h"
+#include "engine/draft/drafter.h"
 #include "engine/kv/kv.h"
 #include "engine/limits/observe.h"
 #include "engine/model/forward.h"
@@ -54,7 +55,8 @@ struct workspace {
 struct drafts {
     struct depth depth;
     uint32_t n, n_left; /* of the last pass, and those that nobody sampled yet */
-    uint32_t match;     /* the length of the match that they follow */
+    uint32_t quality;   /* as the drafter expected it */
+    uint32_t pos, n_pass; /* the last pass, which the drafter did not follow yet; n_pass 0: none */
 };
 
 struct mw_session {
@@ -70,6 +72,8 @@ struct mw_session {
     struct workspace *work; /* NULL: a change failed, and so did going back */
     struct telemetry *telemetry;
     struct tokens tokens; /* the first kv_tokens() are held */
+    struct drafter *drafter;    /* NULL: nothing is drafted */
+    struct mw_sampler *sampler; /* chooses drafts; NULL: the most likely id */
     struct drafts drafts;
     struct observer observer;
     struct product_observer column_observer, chunk_observer;
@@ -93,6 +97,12 @@ struct mw_session {
 int eval_with_drafts(struct mw_session *s, uint32_t id, struct err *e);
 /* Take id for the next token if it is the next draft: its keys, values and logits are there. */
 bool take_draft(struct mw_session *s, uint32_t id);
+/* Another id was sampled than the next draft, if there is one. */
+void reject_drafts(struct mw_session *s);
+/* Report to the drafter that a pass evaluated n positions of the text from pos on. */
+int follow_pass(struct mw_session *s, uint32_t pos, uint32_t n, struct err *e);
+/* The same for the last pass over a sampled token, once its drafts are accepted or dropped. */
+int follow_drafts(struct mw_session *s, struct err *e);
 
 /* --- session.c --- */
 
@@ -114,6 +124,10 @@ void workspace_free(struct workspace *w); /* NULL is fine */
 void workspace_touch(struct workspace *w);
 /* Give the memory back; w can be used again once it is touched. */
 void workspace_release(struct workspace *w);
+
+/* The drafter of these options; NULL if the plan has no drafts. */
+int session_drafter(struct drafter **out, struct mw_session *s, const struct mw_options *o,
+                    const struct plan *plan, struct err *e);
 
 /* A store without recurrent state and without memory. */
 int session_kv(struct kv **out, const struct mw_session *s, const struct mw_options *o,

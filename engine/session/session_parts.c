@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "engine/draft/ngram.h"
 #include "engine/plan/plan.h"
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
@@ -151,6 +152,16 @@ void workspace_release(struct workspace *w)
     arena_release(&w->activations);
     arena_release(&w->rows);
     arena_release(&w->logits);
+}
+
+/* --- drafts --- */
+
+int session_drafter(struct drafter **out, struct mw_session *s, const struct mw_options *o,
+                    const struct plan *plan, struct err *e)
+{
+    (void)s;
+    *out = NULL;
+    return plan->n_draft > 0 ? ngram_drafter_new(out, o->n_ctx, e) : 0;
 }
 
 /* --- keys and values --- */

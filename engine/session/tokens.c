@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tokens_resize(struct tokens *t, uint32_t n_ctx, bool drafts, struct err *e)
+int tokens_resize(struct tokens *t, uint32_t n_ctx, struct err *e)
 {
     uint32_t *id = realloc(t->id, n_ctx * sizeof *id);
     bool *in_tiles;
@@ -19,10 +19,6 @@ int tokens_resize(struct tokens *t, uint32_t n_ctx, bool drafts, struct err *e)
         return err_memory(e, "the list of %u tokens", n_ctx);
     if (t->n > n_ctx)
         t->n = n_ctx;
-    if (!drafts)
-        ngram_free(&t->places);
-    else if (t->places.room != n_ctx)
-        return ngram_new(&t->places, n_ctx, e);
     return 0;
 }
 
@@ -30,20 +26,19 @@ void tokens_free(struct tokens *t)
 {
     free(t->id);
     free(t->in_tiles);
-    ngram_free(&t->places);
     memset(t, 0, sizeof *t);
 }
 
 void tokens_clear(struct tokens *t)
 {
-    ngram_cut(&t->places, t->id, 0);
+    drafter_rewind(t->drafter, t->id, 0);
     t->n = 0;
 }
 
-/* Set an id.  Places are found by ids, so they are taken out before these change. */
+/* Set an id. */
 static void set(struct tokens *t, uint32_t pos, uint32_t id, bool in_tiles)
 {
-    ngram_cut(&t->places, t->id, pos);
+    drafter_rewind(t->drafter, t->id, pos);
     t->id[pos] = id;
     t->in_tiles[pos] = in_tiles;
 }
@@ -70,24 +65,18 @@ void tokens_add_sampled(struct tokens *t, uint32_t pos, uint32_t id)
     t->n = pos + 1;
 }
 
-uint32_t tokens_draft(struct tokens *t, uint32_t n, uint32_t most, uint32_t *match)
+void tokens_add_drafts(struct tokens *t, uint32_t pos, uint32_t n_draft)
 {
-    uint32_t n_draft = 0;
-
-    *match = 0;
-    if (most > 0)
-        n_draft = ngram_draft(&t->places, t->id, n, most, t->id + n, match);
     for (uint32_t i = 0; i < n_draft; i++)
-        t->in_tiles[n + i] = false;
-    t->n = n + n_draft;
-    return n_draft;
+        t->in_tiles[pos + i] = false;
+    t->n = pos + n_draft;
 }
 
 void tokens_drop(struct tokens *t, uint32_t pos)
 {
     if (t->n <= pos)
         return;
-    ngram_cut(&t->places, t->id, pos);
+    drafter_rewind(t->drafter, t->id, pos);
     t->n = pos;
 }
 

@@ -15,19 +15,18 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
-#include "engine/draft/ngram.h"
+#include "engine/draft/drafter.h"
 #include "engine/model/products.h"
 
 struct tokens {
     uint32_t *id; /* [n_ctx] */
     bool *in_tiles;
     uint32_t n; /* entries: those held and those cut off */
-    struct ngram places; /* where runs of ids stand, for drafts; without memory: no drafts */
+    struct drafter *drafter; /* not owned: learns of ids that are about to change; or NULL */
 };
 
-/* Make the list fit n_ctx ids, and keep those in use.  drafts: also keep an index of their
- * positions. */
-int tokens_resize(struct tokens *t, uint32_t n_ctx, bool drafts, struct err *e);
+/* Room for n_ctx ids, of which those in use stay. */
+int tokens_resize(struct tokens *t, uint32_t n_ctx, struct err *e);
 void tokens_free(struct tokens *t);
 /* All entries are forgotten. */
 void tokens_clear(struct tokens *t);
@@ -39,11 +38,8 @@ void tokens_add_prompt(struct tokens *t, const struct products *products, uint32
 /* An id that was sampled will be evaluated at pos, by the kernels: it comes alone. */
 void tokens_add_sampled(struct tokens *t, uint32_t pos, uint32_t id);
 
-/*
- * Ids that may follow are drafted after the n sampled or evaluated ones: up to `most`, which
- * go the way of sampled ids.  Returns their number, and the length of the match in *match.
- */
-uint32_t tokens_draft(struct tokens *t, uint32_t n, uint32_t most, uint32_t *match);
+/* The n_draft ids from pos on were drafted; they go the way of sampled ids. */
+void tokens_add_drafts(struct tokens *t, uint32_t pos, uint32_t n_draft);
 /* Forget entries from pos on: they were drafted, and are not part of the text. */
 void tokens_drop(struct tokens *t, uint32_t pos);
 

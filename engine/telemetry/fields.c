@@ -105,6 +105,7 @@ const struct field sample_fields[] = {
     PLAN(MW_ROW_KV_SLIDING, "kv_sliding"),
     PLAN(MW_ROW_KV_RECURRENT, "kv_recurrent"),
     PLAN(MW_ROW_KV_INDEX, "kv_index"),
+    PLAN(MW_ROW_DRAFTER, "drafter"),
     PLAN(MW_ROW_EXPERTS, "experts"),
     PLAN(MW_ROW_PINNED, "pinned"),
     PLAN(MW_ROW_RESERVE, "reserve"),

@@ -35,6 +35,7 @@ enum mw_plan_row {
     MW_ROW_KV_SLIDING,
     MW_ROW_KV_RECURRENT,
     MW_ROW_KV_INDEX,
+    MW_ROW_DRAFTER,
     MW_ROW_EXPERTS,
     MW_ROW_PINNED,
     MW_ROW_RESERVE,

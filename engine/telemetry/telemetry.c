@@ -9,12 +9,12 @@
 static const char *const state_names[] = { "idle", "loading", "prefill", "decode", "error" };
 static const char *const row_names[MW_PLAN_ROWS] = {
     "program",    "tokenizer",    "activations", "logits",  "ring",   "rows",    "kv_global",
-    "kv_sliding", "kv_recurrent", "kv_index",    "experts", "pinned", "reserve",
+    "kv_sliding", "kv_recurrent", "kv_index",    "drafter", "experts", "pinned", "reserve",
 };
 static const char *const row_labels[MW_PLAN_ROWS] = {
     "program",    "tokenizer",      "activations", "token scores", "read buffers",
     "table rows", "full KV",        "sliding KV",  "recurrent KV", "index keys",
-    "experts",    "pinned weights", "kernel",
+    "drafts",     "experts",        "pinned weights", "kernel",
 };
 static const char *const kind_names[] = { "sliding",       "global",    "shared sliding",
                                           "shared global", "recurrent", "indexed", "feed-forward",

@@ -24,6 +24,7 @@ static const char *const row_texts[MW_PLAN_ROWS] = {
     [MW_ROW_KV_SLIDING] = "keys and values, sliding window",
     [MW_ROW_KV_RECURRENT] = "state of layers without keys and values",
     [MW_ROW_KV_INDEX] = "keys that choose the positions to read",
+    [MW_ROW_DRAFTER] = "what drafts tokens",
     [MW_ROW_EXPERTS] = "cache of expert weights",
     [MW_ROW_PINNED] = "weights kept in memory",
     [MW_ROW_RESERVE] = "page tables, other kernel memory",

@@ -40,8 +40,8 @@ static void fill_run(struct mw_sample *s)
 
 static void fill_memory(struct mw_sample *s)
 {
-    static const uint32_t plan_mib[MW_PLAN_ROWS] = { 48, 62, 40, 3, 32,   2, 48,
-                                                     11, 0,  0,  0, 1778, 24 };
+    static const uint32_t plan_mib[MW_PLAN_ROWS] = { 48, 62, 40, 3, 32, 2,    48,
+                                                     11, 0,  0,  0, 0,  1778, 24 };
 
     for (int i = 0; i < MW_PLAN_ROWS; i++) {
         s->mem.plan[i] = plan_mib[i] * MIB;

@@ -40,7 +40,7 @@ static const struct segment segments[] = {
     { MW_ROW_EXPERTS, 'm', ROLE_FILL_PINNED },   { MW_ROW_PINNED, 'w', ROLE_FILL_PINNED },
     { MW_ROW_KV_GLOBAL, 'k', ROLE_FILL_KV },     { MW_ROW_KV_SLIDING, 's', ROLE_FILL_KV },
     { MW_ROW_KV_RECURRENT, 'n', ROLE_FILL_KV },  { MW_ROW_KV_INDEX, 'i', ROLE_FILL_KV },
-    { MW_ROW_RESERVE, 'x', ROLE_FILL_OTHER },
+    { MW_ROW_DRAFTER, 'd', ROLE_FILL_WORK },     { MW_ROW_RESERVE, 'x', ROLE_FILL_OTHER },
 };
 #define N_SEGMENT (sizeof segments / sizeof segments[0])
 

@@ -72,7 +72,7 @@ int widget_lines(const char *text, int width);
 void memory_bar(const struct dash *d, const struct canvas *c, int y, const char *letters);
 /* Draw the key of its letters in n lines, the largest segments first, as far as they fit.
  * Writes the letters that have a key. */
-#define MEMORY_LETTERS 18
+#define MEMORY_LETTERS 19
 void memory_key(const struct dash *d, const struct canvas *c, int y, int n,
                 char letters[MEMORY_LETTERS]);
 
