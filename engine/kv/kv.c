@@ -426,9 +426,12 @@ bool kv_rewind(struct kv *kv, uint32_t n)
 
 void kv_take_back(struct kv *kv, uint32_t n)
 {
-    assert(n <= kv->n_token && kv->recurrent == NULL);
-    assert(!has_rings(kv) || seen_before(kv, n) == 0 || n - seen_before(kv, n) >= ring_begin(kv));
-    kv->n_token = n;
+    assert(n <= kv->n_token);
+    kv->n_token -= n;
+    assert(!has_rings(kv) || seen_before(kv, kv->n_token) == 0 ||
+           kv->n_token - seen_before(kv, kv->n_token) >= ring_begin(kv));
+    if (kv->recurrent != NULL)
+        recurrent_take_back(kv->recurrent);
 }
 
 uint64_t kv_copy_bytes(const struct kv *kv)

@@ -126,8 +126,9 @@ uint32_t kv_run_v(const struct kv *kv, uint32_t layer);
  */
 bool kv_rewind(struct kv *kv, uint32_t n);
 
-/* Keep the first n positions; the last pass began before n, so the rings have all that n sees.
- * Pages stay, since the next pass writes there.  Not with recurrent state. */
+/* Undo the commit of the last pass, over n positions.  Pages and rings stay, so kv_commit() of
+ * some of these positions, the first ones, brings them back; a recurrent state has to be written
+ * for them again. */
 void kv_take_back(struct kv *kv, uint32_t n);
 
 /*

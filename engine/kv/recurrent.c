@@ -104,6 +104,11 @@ void recurrent_commit(struct recurrent *r)
     r->committed = 1 - r->committed;
 }
 
+void recurrent_take_back(struct recurrent *r)
+{
+    recurrent_commit(r);
+}
+
 void recurrent_clear(struct recurrent *r)
 {
     memset(r->side[r->committed], 0, recurrent_copy_bytes(&r->spec));

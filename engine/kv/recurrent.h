@@ -7,7 +7,8 @@
  *
  * The state has a fixed size, whatever the context.  A pass reads the committed side and writes
  * the other one, and committing swaps the two.  A pass that fails or is cancelled therefore
- * changes nothing.  Earlier positions cannot be reconstructed: going back needs a copy.
+ * changes nothing.  Earlier positions cannot be reconstructed: going back needs a copy, or, if it
+ * is to a position within the last pass, the inputs of that pass (model/replay.c).
  */
 #ifndef MEMWALL_ENGINE_KV_RECURRENT_H
 #define MEMWALL_ENGINE_KV_RECURRENT_H
@@ -51,6 +52,9 @@ void recurrent_sides(const struct recurrent *r, uint32_t layer, struct recurrent
 /* The same for other parts: [n_other] values of both sides. */
 void recurrent_others(const struct recurrent *r, const float **from, float **to);
 void recurrent_commit(struct recurrent *r);
+/* Undo the last commit: the committed side is the one that the last pass read.  It is still
+ * there, as long as no other pass has begun. */
+void recurrent_take_back(struct recurrent *r);
 void recurrent_clear(struct recurrent *r); /* back to position 0 */
 
 /* Pass the committed side to fn, which stores it or fills it. */

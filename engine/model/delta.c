@@ -148,9 +148,10 @@ static void gate_col(void *ctx, uint32_t c)
     }
 }
 
-int forward_delta(struct forward *f, const struct layer_desc *layer, struct err *e)
+static const struct recur_steps steps = { NULL, mix_col, run_head, gate_col };
+
+static struct delta_job job_of(struct forward *f, const struct layer_desc *layer)
 {
-    static const struct recur_steps steps = { NULL, mix_col, run_head, gate_col };
     const struct delta_hparams *d = &f->p.desc->hp->delta;
     struct delta_job j = { .f = f, .layer = layer, .d = d };
 
@@ -159,8 +160,22 @@ int forward_delta(struct forward *f, const struct layer_desc *layer, struct err 
     j.n_channel = 2 * j.n_k + j.n_v;
     recurrent_sides(kv_recurrent(f->p.kv), layer->recurrent_layer, &j.from, &j.to);
     j.conv = conv_of(f, f->mix, &j.from, &j.to);
+    return j;
+}
+
+void forward_delta_again(struct forward *f, const struct layer_desc *layer)
+{
+    struct delta_job j = job_of(f, layer);
+
+    forward_recur_again(f, &steps, &j.conv, &j);
+}
+
+int forward_delta(struct forward *f, const struct layer_desc *layer, struct err *e)
+{
+    struct delta_job j = job_of(f, layer);
+
     if (project(&j, e) != 0)
         return -1;
-    forward_recur(f, &steps, &j.conv, &j);
+    forward_recur(f, layer, &steps, &j.conv, &j);
     return forward_mul(f, &layer->delta_out, f->z, j.n_v, f->y, f->p.desc->n_embd, e);
 }

@@ -762,6 +762,7 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
         f->pos[i] = kv_tokens(f->p.kv) + i;
         f->row_of[i] = i;
     }
+    f->n_taken_back = want == WANT_ALL && n <= f->p.n_replay ? n : 0;
     stream_pass_begin(f->p.stream, want == WANT_NONE);
     /* Logits end a prompt; then come tokens, one by one. */
     if (f->p.experts != NULL)
@@ -838,6 +839,7 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
     if (run_pass(f, ids, n, want, e) != 0) {
         if (f->is_damaged)
             find_damage(f, ids, n, want, e);
+        f->n_taken_back = 0;
         return -1;
     }
     kv_commit(f->p.kv, n);

@@ -47,10 +47,12 @@ struct forward_parts {
     struct arena *activations; /* forward_bytes() */
     struct arena *rows;
     struct arena *logits; /* forward_logit_bytes() */
+    struct arena *replay; /* forward_bytes.replay_fixed + n_replay * replay_col */
     struct kept_rows *kept; /* may be opened and closed between passes */
     struct expert_cache *experts; /* of experts_open(); NULL: a dense model */
     uint32_t chunk;               /* maximum tokens per pass */
     uint32_t n_logit_row;         /* maximum rows of logits per pass */
+    uint32_t n_replay;            /* passes of at most so many tokens can be taken back */
     uint32_t n_ctx;
     bool exact;
     const struct products *products; /* choice of OpenBLAS for long prompts; NULL: never */
@@ -61,6 +63,7 @@ struct forward_parts {
 struct forward_bytes {
     uint64_t act_fixed, act_col;
     uint64_t rows_fixed, rows_col; /* lookup rows of a chunk, as in the file */
+    uint64_t replay_fixed, replay_col; /* of inputs for forward_take_back(); 0: none needed */
     uint64_t lookup;               /* the stream's buffers for lookups */
     uint64_t tables;               /* of kept_rows */
     struct expert_sizes experts;   /* of the cache of expert weights */
@@ -93,6 +96,12 @@ void forward_free(struct forward *f);
  */
 int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
                 bool in_tiles, struct err *e);
+
+/*
+ * Keep the first n (>= 1) tokens of the last run, which had at most n_replay and want WANT_ALL.
+ * ids are those of the run.  Everything is then as if it had been of n tokens.
+ */
+void forward_take_back(struct forward *f, const uint32_t *ids, uint32_t n);
 
 /* [rows][n_vocab], soft-capped.  Valid until the next run. */
 float *forward_logits(struct forward *f);

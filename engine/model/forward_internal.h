@@ -69,6 +69,8 @@ struct forward {
     uint32_t *row_of;              /* [chunk] row of ple_rows that a column reads */
 
     float *logits; /* [n_logit_row][n_vocab] */
+    float *replay; /* inputs of recurrent parts in the last pass, see replay.c */
+    uint32_t n_taken_back; /* columns of the last pass, if it can be taken back; 0: it cannot */
 
     uint32_t n_col;
     bool in_tiles; /* these columns are multiplied in tiles by OpenBLAS */
@@ -186,6 +188,22 @@ int forward_mamba(struct forward *f, const struct layer_desc *layer, struct err 
 int forward_short_conv(struct forward *f, const struct layer_desc *layer, struct err *e);
 int forward_kda(struct forward *f, const struct layer_desc *layer, struct err *e);
 
+/* Advance their recurrent state again, from their inputs: mix, beta and decay. */
+void forward_delta_again(struct forward *f, const struct layer_desc *layer);
+void forward_mamba_again(struct forward *f, const struct layer_desc *layer);
+void forward_short_conv_again(struct forward *f, const struct layer_desc *layer);
+void forward_kda_again(struct forward *f, const struct layer_desc *layer);
+void forward_ngrams_again(struct forward *f, const struct layer_desc *layer); /* conv */
+void forward_ngram_ids_again(struct forward *f, const uint32_t *ids, uint32_t n);
+void forward_index_again(struct forward *f, const struct layer_desc *layer); /* index_k */
+
+/* Keep these inputs of the columns of this pass, if it may be taken back. */
+void forward_keep_recurrent(struct forward *f, const struct layer_desc *layer);
+void forward_keep_ngrams(struct forward *f);
+void forward_keep_index(struct forward *f, const struct layer_desc *layer);
+/* Values of a column that are kept. */
+uint64_t replay_values(const struct model_desc *d);
+
 /* A convolution over positions, see conv.c. */
 struct conv {
     const float *inputs; /* [n_col][n_channel] */
@@ -213,8 +231,11 @@ struct recur_steps {
     void (*gate_col)(void *ctx, uint32_t c);
 };
 
-void forward_recur(struct forward *f, const struct recur_steps *steps, const struct conv *conv,
-                   void *ctx);
+void forward_recur(struct forward *f, const struct layer_desc *layer,
+                   const struct recur_steps *steps, const struct conv *conv, void *ctx);
+/* The steps that advance the state, from the inputs of replay.c. */
+void forward_recur_again(struct forward *f, const struct recur_steps *steps,
+                         const struct conv *conv, void *ctx);
 
 /* x[n_head][n]: give each head the length 1, then multiply it by a factor. */
 void heads_unit(const struct kernels *kern, float *x, uint32_t n_head, uint32_t n, float by);

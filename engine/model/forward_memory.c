@@ -215,6 +215,8 @@ void forward_bytes(const struct model_desc *d, int n_thread, bool has_blas,
     out->rows_col = rows[0] + rows[1] + ngrams;
     out->rows_fixed = 3 * arena_size(1);
     out->lookup = stream_lookup_bytes(rows, rows[1] > 0 ? 2 : 1, 4096);
+    out->replay_col = replay_values(d) * sizeof(float);
+    out->replay_fixed = out->replay_col > 0 ? arena_size(1) : 0;
     out->tables = table_cache_bytes(d->token_embd) + table_cache_bytes(d->ple_embd);
     out->experts_token = experts_token_bytes(d);
     experts_sizes(d, &out->experts);
@@ -256,6 +258,12 @@ int forward_new(struct forward **out, const struct forward_parts *parts, struct 
         parts->rows, parts->chunk * ngram_rows(&d->hp->ngram) * f->ngram_row_bytes, e);
     f->logits =
         arena_take(parts->logits, (size_t)parts->n_logit_row * d->n_vocab * sizeof(float), e);
+    if (replay_values(d) > 0 && parts->n_replay > 0) {
+        f->replay =
+            arena_take(parts->replay, parts->n_replay * replay_values(d) * sizeof(float), e);
+        if (f->replay == NULL)
+            goto fail;
+    }
     if (f->embd_rows == NULL || f->ple_rows == NULL || f->ngram_rows == NULL ||
         f->logits == NULL)
         goto fail;

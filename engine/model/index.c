@@ -73,19 +73,41 @@ static void store_block_col(void *ctx, uint32_t c)
     kv_index_write(f->p.kv, kern, j->layer->kv_layer, pos / j->x->block, key);
 }
 
-void forward_index_store(struct forward *f, const struct layer_desc *layer)
+static struct index_job keys_job(struct forward *f, const struct layer_desc *layer, float **to)
 {
     struct index_job j = job_of(f, layer);
-    uint32_t n = j.x->head_dim, end = f->pos[f->n_col - 1] + 1;
-    const float *from;
-    float *to;
 
-    recurrent_others(kv_recurrent(f->p.kv), &from, &to);
-    j.from = from + open_at(&j);
-    to += open_at(&j);
+    recurrent_others(kv_recurrent(f->p.kv), &j.from, to);
+    j.from += open_at(&j);
+    *to += open_at(&j);
+    return j;
+}
+
+/* Keep the keys of the block that is still open after the last column. */
+static void keep_open(const struct index_job *j, float *to)
+{
+    uint32_t n = j->x->head_dim, end = j->f->pos[0] + j->f->n_col;
+
+    for (uint32_t p = end / j->x->block * j->x->block; p < end; p++)
+        memcpy(to + (size_t)(p % j->x->block) * n, key_at(j, p), n * sizeof *to);
+}
+
+void forward_index_again(struct forward *f, const struct layer_desc *layer)
+{
+    float *to;
+    struct index_job j = keys_job(f, layer, &to);
+
+    keep_open(&j, to);
+}
+
+void forward_index_store(struct forward *f, const struct layer_desc *layer)
+{
+    float *to;
+    struct index_job j = keys_job(f, layer, &to);
+
+    forward_keep_index(f, layer);
     forward_each_col(f, store_block_col, &j);
-    for (uint32_t p = end / j.x->block * j.x->block; p < end; p++)
-        memcpy(to + (size_t)(p % j.x->block) * n, key_at(&j, p), n * sizeof *to);
+    keep_open(&j, to);
 }
 
 /* --- the choice --- */

@@ -118,16 +118,31 @@ static void gate_col(void *ctx, uint32_t c)
     kern->sigmoid_mul(out, j->f->z + (size_t)c * j->n, j->n);
 }
 
-int forward_kda(struct forward *f, const struct layer_desc *layer, struct err *e)
+static const struct recur_steps steps = { NULL, mix_col, run_head, gate_col };
+
+static struct kda_job job_of(struct forward *f, const struct layer_desc *layer)
 {
-    static const struct recur_steps steps = { NULL, mix_col, run_head, gate_col };
     const struct delta_hparams *d = &f->p.desc->hp->delta;
     struct kda_job j = { .f = f, .layer = layer, .d = d, .n = d->n_head_v * d->head_dim_v };
 
     recurrent_sides(kv_recurrent(f->p.kv), layer->recurrent_layer, &j.from, &j.to);
     j.conv = conv_of(f, f->mix, &j.from, &j.to);
+    return j;
+}
+
+void forward_kda_again(struct forward *f, const struct layer_desc *layer)
+{
+    struct kda_job j = job_of(f, layer);
+
+    forward_recur_again(f, &steps, &j.conv, &j);
+}
+
+int forward_kda(struct forward *f, const struct layer_desc *layer, struct err *e)
+{
+    struct kda_job j = job_of(f, layer);
+
     if (project(&j, e) != 0)
         return -1;
-    forward_recur(f, &steps, &j.conv, &j);
+    forward_recur(f, layer, &steps, &j.conv, &j);
     return forward_mul(f, &layer->delta_out, f->att, j.n, f->y, f->p.desc->n_embd, e);
 }

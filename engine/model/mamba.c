@@ -106,11 +106,11 @@ static void gate_col(void *ctx, uint32_t c)
                        z + g * n);
 }
 
-int forward_mamba(struct forward *f, const struct layer_desc *layer, struct err *e)
+static const struct recur_steps steps = { part_col, mix_col, run_head, gate_col };
+
+static struct mamba_job job_of(struct forward *f, const struct layer_desc *layer)
 {
-    static const struct recur_steps steps = { part_col, mix_col, run_head, gate_col };
     const struct delta_hparams *d = &f->p.desc->hp->delta;
-    uint32_t n_embd = f->p.desc->n_embd;
     struct mamba_job j = { .f = f, .layer = layer, .d = d };
 
     j.n_bc = d->n_head_k * d->head_dim_k;
@@ -118,9 +118,24 @@ int forward_mamba(struct forward *f, const struct layer_desc *layer, struct err 
     j.n_in = j.n_x + d->n_channel + d->n_head_v;
     recurrent_sides(kv_recurrent(f->p.kv), layer->recurrent_layer, &j.from, &j.to);
     j.conv = conv_of(f, f->mix, &j.from, &j.to);
+    return j;
+}
+
+void forward_mamba_again(struct forward *f, const struct layer_desc *layer)
+{
+    struct mamba_job j = job_of(f, layer);
+
+    forward_recur_again(f, &steps, &j.conv, &j);
+}
+
+int forward_mamba(struct forward *f, const struct layer_desc *layer, struct err *e)
+{
+    uint32_t n_embd = f->p.desc->n_embd;
+    struct mamba_job j = job_of(f, layer);
+
     if (forward_mul(f, &layer->delta_qkvz, f->h, n_embd, f->wide, j.n_in, e) != 0)
         return -1;
-    forward_recur(f, &steps, &j.conv, &j);
+    forward_recur(f, layer, &steps, &j.conv, &j);
     if (forward_mul(f, &layer->delta_out, f->z, j.n_x, f->y, n_embd, e) != 0)
         return -1;
     forward_scale_cols(f, f->y, n_embd, f->p.desc->hp->factors.mamba);
@@ -152,16 +167,22 @@ static void short_out_col(void *ctx, uint32_t c)
         out[i] *= by[i];
 }
 
+void forward_short_conv_again(struct forward *f, const struct layer_desc *layer)
+{
+    struct mamba_job j = job_of(f, layer);
+
+    conv_keep(&j.conv);
+}
+
 int forward_short_conv(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
-    struct mamba_job j = { .f = f, .layer = layer, .d = &f->p.desc->hp->delta };
+    struct mamba_job j = job_of(f, layer);
     uint32_t n = f->p.desc->n_embd;
 
-    recurrent_sides(kv_recurrent(f->p.kv), layer->recurrent_layer, &j.from, &j.to);
-    j.conv = conv_of(f, f->mix, &j.from, &j.to);
     if (forward_mul(f, &layer->delta_qkvz, f->h, n, f->wide, 3 * (size_t)n, e) != 0)
         return -1;
     forward_each_col(f, short_in_col, &j);
+    forward_keep_recurrent(f, layer);
     forward_each_col(f, short_out_col, &j);
     conv_keep(&j.conv);
     return forward_mul(f, &layer->delta_out, f->conv, n, f->y, n, e);

@@ -210,29 +210,56 @@ static void keep_past(const struct ngram_job *j, float *to)
                j->n_all * sizeof *to);
 }
 
-int forward_ngrams(struct forward *f, const struct layer_desc *layer, struct err *e)
+static struct ngram_job job_of(struct forward *f, const struct layer_desc *layer, float **to)
 {
     const struct model_desc *d = f->p.desc;
-    const struct ngram_hparams *g = &d->hp->ngram;
-    struct ngram_job j = { .f = f, .layer = layer, .g = g };
-    const struct product p[2] = { { &layer->ngram_key, f->wide, layer->ngram_key.n_row },
-                                  { &layer->ngram_value, f->y, d->n_embd } };
+    struct ngram_job j = { .f = f, .layer = layer, .g = &d->hp->ngram };
     const float *from;
-    float *to;
 
     j.n_stream = d->n_stream;
     j.n_embd = d->n_embd;
     j.n_all = desc_n_residual(d);
-    j.n_past = (g->conv_width - 1) * g->n_token;
-    recurrent_others(kv_recurrent(f->p.kv), &from, &to);
+    j.n_past = (j.g->conv_width - 1) * j.g->n_token;
+    recurrent_others(kv_recurrent(f->p.kv), &from, to);
     j.past = from + d->others.ngram_past;
+    *to += d->others.ngram_past;
+    return j;
+}
+
+void forward_ngrams_again(struct forward *f, const struct layer_desc *layer)
+{
+    float *to;
+    struct ngram_job j = job_of(f, layer, &to);
+
+    keep_past(&j, to);
+}
+
+void forward_ngram_ids_again(struct forward *f, const uint32_t *ids, uint32_t n)
+{
+    const struct model_desc *d = f->p.desc;
+    const float *from;
+    float *to;
+
+    recurrent_others(kv_recurrent(f->p.kv), &from, &to);
+    keep_ids(&d->hp->ngram, ids, n, from + d->others.ngram_ids, to + d->others.ngram_ids);
+}
+
+int forward_ngrams(struct forward *f, const struct layer_desc *layer, struct err *e)
+{
+    const struct model_desc *d = f->p.desc;
+    const struct product p[2] = { { &layer->ngram_key, f->wide, layer->ngram_key.n_row },
+                                  { &layer->ngram_value, f->y, d->n_embd } };
+    float *to;
+    struct ngram_job j = job_of(f, layer, &to);
+
     if (forward_ngrams_wait(f, e) != 0)
         return -1;
     forward_each_col(f, decode_rows_col, &j);
-    if (forward_mul_all(f, p, 2, f->att, (size_t)ngram_rows(g) * g->width, e) != 0)
+    if (forward_mul_all(f, p, 2, f->att, (size_t)ngram_rows(j.g) * j.g->width, e) != 0)
         return -1;
     forward_each_col(f, gate_col, &j);
-    keep_past(&j, to + d->others.ngram_past);
+    forward_keep_ngrams(f);
+    keep_past(&j, to);
     forward_each_col(f, add_ngrams_col, &j);
     return 0;
 }

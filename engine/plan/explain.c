@@ -113,8 +113,10 @@ static void explain_item(const struct plan_basis *b, enum mw_plan_row row, struc
         add(f, "%" PRIu64 " * ceil(%u / %u)", in->kv_index_page_bytes, p->n_ctx, page);
         break;
     case MW_ROW_DRAFTER:
-        add(f, "%" PRIu64 " + %" PRIu64 " * %u", p->n_draft > 0 ? in->drafter_bytes : 0,
-            in->drafter_token_bytes, p->n_draft > 0 ? p->n_ctx : 0);
+        add(f, "%" PRIu64 " + %" PRIu64 " * %u + %" PRIu64 " * %u",
+            p->n_draft > 0 ? in->drafter_bytes : 0, in->drafter_token_bytes,
+            p->n_draft > 0 ? p->n_ctx : 0, in->replay_col_bytes,
+            p->n_draft > 0 ? p->n_draft + 1 : 0);
         break;
     case MW_ROW_EXPERTS:
         add(f, "%" PRIu64 " + %" PRIu64 " * %u", in->expert_fixed_bytes, in->expert_slot_bytes,
@@ -142,7 +144,7 @@ static const char *const item_notes[MW_PLAN_ROWS] = {
     [MW_ROW_KV_SLIDING] = "a token, near * slots of the window and a chunk + copy * copies",
     [MW_ROW_KV_RECURRENT] = "state of the recurrent layers + copy * copies",
     [MW_ROW_KV_INDEX] = "keys of a page of positions * pages",
-    [MW_ROW_DRAFTER] = "fixed + a token * context",
+    [MW_ROW_DRAFTER] = "fixed + a token * context + inputs of recurrent layers * tokens of a pass",
     [MW_ROW_EXPERTS] = "fixed + expert * cached experts",
     [MW_ROW_PINNED] = "norms and other small weights + blocks",
     [MW_ROW_RESERVE] = "fixed and stacks + page tables: 8 bytes for 4096",

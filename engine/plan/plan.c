@@ -137,7 +137,8 @@ static uint64_t drafter_bytes(const struct plan_input *in, const struct division
 {
     if (c->n_draft == 0)
         return 0;
-    return sum(in->drafter_bytes, product(in->drafter_token_bytes, c->n_ctx));
+    return sum(sum(in->drafter_bytes, product(in->drafter_token_bytes, c->n_ctx)),
+               product(in->replay_col_bytes, c->n_draft + 1));
 }
 
 /* Fill the table for this division, whether or not it fits the budget. */

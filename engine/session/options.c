@@ -115,11 +115,6 @@ static bool same_text(const char *a, const char *b)
         reach |= (bits);
 #define PART_DIFFERS(type, name, bits)
 
-bool options_draft(const struct mw_model *m, const struct mw_options *o)
-{
-    return o->draft != MW_DRAFT_OFF && recurrent_bytes(&m->desc->recurrent) == 0;
-}
-
 unsigned options_reach(const struct mw_model *m, const struct mw_options *now,
                        const struct mw_options *then)
 {

@@ -16,10 +16,6 @@
  */
 int options_resolve(struct mw_model *m, struct mw_options *o, struct err *e);
 
-/* Whether tokens are drafted with these options: recurrent state cannot take single positions
- * back. */
-bool options_draft(const struct mw_model *m, const struct mw_options *o);
-
 /* Compare options: the bits of enum mw_reach of the fields that differ.  0: a session has nothing
  * to do.  m: the model, or NULL. */
 unsigned options_reach(const struct mw_model *m, const struct mw_options *now,

@@ -143,7 +143,7 @@ void session_drop_drafts(struct mw_session *s)
     d->n -= d->n_left; /* the row of logits stays that of the last token */
     d->n_left = 0;
     tokens_drop(&s->tokens, n);
-    kv_take_back(s->kv, n);
+    forward_take_back(s->work->forward, s->tokens.id + d->pos, n - d->pos);
     publish_memory(s);
 }
 

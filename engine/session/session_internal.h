@@ -45,7 +45,7 @@ struct weights {
 };
 
 struct workspace {
-    struct arena activations, rows, logits;
+    struct arena activations, rows, logits, replay;
     struct product_choice choice;
     struct forward *forward;
 };

@@ -102,9 +102,11 @@ int workspace_new(struct workspace **out, struct mw_session *s, const struct mw_
         .activations = &w->activations,
         .rows = &w->rows,
         .logits = &w->logits,
+        .replay = &w->replay,
         .kept = &s->kept,
         .chunk = plan->chunk,
         .n_logit_row = plan->n_draft + 1 > o->n_logit_row ? plan->n_draft + 1 : o->n_logit_row,
+        .n_replay = plan->n_draft > 0 ? plan->n_draft + 1 : 0,
         .n_ctx = o->n_ctx,
         .exact = o->exact,
         .cancel = s->cancel,
@@ -119,6 +121,8 @@ int workspace_new(struct workspace **out, struct mw_session *s, const struct mw_
         arena_map(&w->rows, "rows", plan->chunk * bytes.rows_col + bytes.rows_fixed, false,
                   e) != 0 ||
         arena_map(&w->logits, "logits", plan->row[MW_ROW_LOGITS], false, e) != 0 ||
+        arena_map(&w->replay, "drafter",
+                  bytes.replay_fixed + parts.n_replay * bytes.replay_col, false, e) != 0 ||
         forward_new(&w->forward, &parts, e) != 0)
         goto fail;
     *out = w;
@@ -137,6 +141,7 @@ void workspace_free(struct workspace *w)
     arena_unmap(&w->activations);
     arena_unmap(&w->rows);
     arena_unmap(&w->logits);
+    arena_unmap(&w->replay);
     free(w);
 }
 
@@ -145,6 +150,7 @@ void workspace_touch(struct workspace *w)
     arena_touch(&w->activations);
     arena_touch(&w->rows);
     arena_touch(&w->logits);
+    arena_touch(&w->replay);
 }
 
 void workspace_release(struct workspace *w)
@@ -152,6 +158,7 @@ void workspace_release(struct workspace *w)
     arena_release(&w->activations);
     arena_release(&w->rows);
     arena_release(&w->logits);
+    arena_release(&w->replay);
 }
 
 /* --- drafts --- */

@@ -205,7 +205,7 @@ const struct option options_table[N_OPTION] = {
                 "that repeat or edit a text need fewer passes over the weights. The tokens are the "
                 "same as with off. The number of drafts follows from the cost of passes and "
                 "from how often drafts were right.",
-        .otherwise = "auto: ngram, except with recurrent state",
+        .otherwise = "auto: ngram",
         .reach = REACH_PLAN, .slash = "draft", .slash_also = "drafts speculative",
         .says = "drafts: %" },
     [OPT_DRAFT_DEPTH] = { "draft-depth", 0, IN(ADVANCED, CMD_TALK),
