@@ -87,8 +87,8 @@ void summary_model(const char *name, const struct mw_limits *l, const struct pla
     else if (p->binds == MW_BINDS_MEMORY || p->binds == MW_BINDS_KV)
         snprintf(rate, sizeof rate, ", which is read at %s",
                  units_rate(a, sizeof a, l->memory_bytes_s));
-    snprintf(text, sizeof text, "Answers: %s tokens per second, limited by %s%s.",
+    snprintf(text, sizeof text, "Answers: %s tokens per second%s, limited by %s%s.",
              numbers_predicted(b, sizeof b, p->decode_tps, p->is_doubtful),
-             limit_words(p->binds), rate);
+             p->n_draft > 0 ? " if no draft is accepted" : "", limit_words(p->binds), rate);
     fn(ctx, "binds", text);
 }

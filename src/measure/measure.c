@@ -199,6 +199,7 @@ static int make_plan(struct measure *x, struct err *e)
 
     x->engine = x->o->chat.engine;
     settings_no_screen(&x->engine);
+    x->engine.draft = MW_DRAFT_OFF; /* the ids of an answer are random, so nothing repeats */
     if (x->engine.n_ctx == 0)
         x->engine.n_ctx = n_ctx > UINT32_MAX ? UINT32_MAX : n_ctx > 0 ? (uint32_t)n_ctx : 1;
     if (n_ctx > x->engine.n_ctx)

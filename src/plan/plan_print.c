@@ -105,6 +105,10 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
             fprintf(to, "  Prompts %s tok/s.",
                     numbers_predicted(rate, sizeof rate, p->prefill_tps, p->is_doubtful));
         fputc('\n', to);
+        if (p->n_draft > 0)
+            fprintf(to, "A pass verifies up to %u drafts; this prediction assumes that none is "
+                        "accepted.\n",
+                    p->n_draft);
         if (mw_diagnosis_advice(more->diagnosis, "--", advice, sizeof advice)[0] != '\0')
             fprintf(to, "To make them faster: %s.\n", advice);
         else
