@@ -59,6 +59,8 @@ enum mw_reach {
     NUMBER(uint32_t, chunk, MW_REACH_WORKSPACE)                                                \
     /* tokens that are guessed and verified in the pass of the one before them */              \
     NUMBER(enum mw_draft, draft, MW_REACH_WORKSPACE)                                           \
+    /* the model of MW_DRAFT_FILE.  Must outlive the session */                               \
+    TEXT(draft_file, MW_REACH_WEIGHTS)                                                         \
     /* so many at a time if there is room; 0: as many as pay by what was measured */           \
     NUMBER(uint32_t, draft_depth, MW_REACH_NOTHING)                                            \
     /* rows of logits computed together; 0: 1 */                                               \

@@ -281,13 +281,14 @@ static void widen_chunk(const struct plan_input *in, uint32_t most, struct divis
 }
 
 /* The most tokens that may be drafted: a pass verifies them in one chunk.  If weights are read
- * from disk, drafts take their memory from pinned ones: a token reads at most a hundredth more. */
+ * from disk, drafts take their memory from pinned ones: a token reads at most a hundredth more,
+ * or more than that if a model drafts, see plan_make(). */
 static uint32_t draft_target(const struct plan_input *in, const struct division *now, bool reads)
 {
     struct division c = *now;
 
     c.n_draft = in->n_draft < c.chunk ? in->n_draft : c.chunk - 1;
-    while (reads && c.n_draft > 0 &&
+    while (reads && in->drafter_hot_bytes == 0 && c.n_draft > 0 &&
            sum(drafter_bytes(in, &c), product(in->draft_bytes, c.n_draft)) >
                in->hot_bytes / DRAFT_SHARE)
         c.n_draft--;
@@ -411,6 +412,8 @@ void plan_predict(const struct plan_input *in, struct plan *p)
     s = speed_prompt(in, &pass, 0, n_prompt);
     p->prefill_tps = s > 0 ? n_prompt / s : 0;
     p->is_doubtful = plan_is_doubtful(in);
+    if (in->drafter_hot_bytes > 0 && p->n_draft > 0)
+        p->drafted_tps = speed_drafted(in, p, p->n_draft, PLAN_ACCEPTANCE, &p->draft_depth);
 }
 
 bool plan_is_doubtful(const struct plan_input *in)
@@ -510,6 +513,28 @@ static int refuse(const struct plan_input *in, const struct plan *p, struct err 
                    in->blas_bytes > 0 ? "; OpenBLAS takes part of it (--blas never)" : "");
 }
 
+static void divide_budget(const struct plan_input *in, struct plan *out)
+{
+    if (!pin_everything(in, out))
+        give_in_order(in, widest_chunk(in), out);
+    plan_predict(in, out);
+}
+
+/* A model that drafts takes its memory from pinned weights: leave it out if that is faster. */
+static void weigh_drafter(const struct plan_input *in, struct plan *out)
+{
+    struct plan_input other = *in;
+    struct plan without;
+
+    other.n_draft = 0;
+    divide_budget(&other, &without);
+    out->undrafted_tps = without.undrafted_tps = without.decode_tps;
+    without.drafted_tps = out->drafted_tps;
+    without.draft_depth = out->draft_depth;
+    if (out->drafted_tps > 0 && out->drafted_tps < without.decode_tps)
+        *out = without;
+}
+
 int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
 {
     fill_floor(in, in->n_ctx, out);
@@ -517,8 +542,8 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
         plan_predict(in, out);
         return refuse(in, out, e);
     }
-    if (!pin_everything(in, out))
-        give_in_order(in, widest_chunk(in), out);
-    plan_predict(in, out);
+    divide_budget(in, out);
+    if (in->drafter_hot_bytes > 0 && out->n_draft > 0)
+        weigh_drafter(in, out);
     return 0;
 }

@@ -468,6 +468,31 @@ double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, ui
     return t->wall_s += rest.wall_s;
 }
 
+double speed_drafted(const struct plan_input *in, const struct plan *p, uint32_t most,
+                     double acceptance, uint32_t *depth)
+{
+    struct plan_pass pass = speed_pass(in, p);
+    double draft_s = in->memory_bytes_s > 0 ? (double)in->drafter_hot_bytes / in->memory_bytes_s : 0;
+    double tokens = 1, next = 1, best = 0;
+    struct plan_time t;
+
+    *depth = 0;
+    for (uint32_t n = 0; n <= most && n < p->n_ctx; n++) {
+        double pass_s = speed_chunk(in, &pass, p->n_ctx - n - 1, n + 1, true, &t), tps;
+
+        if (!(pass_s > 0))
+            return 0;
+        tps = tokens / (pass_s + n * draft_s);
+        if (tps > best) {
+            best = tps;
+            *depth = n;
+        }
+        next *= acceptance;
+        tokens += next;
+    }
+    return best;
+}
+
 double speed_prompt(const struct plan_input *in, const struct plan_pass *pass,
                     uint32_t n_before, uint32_t n)
 {

@@ -82,6 +82,14 @@ double speed_token(const struct plan_input *in, const struct plan_pass *pass, ui
 double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_before,
                    uint32_t n, bool is_last, struct plan_time *t);
 
+/*
+ * Tokens per second at the full context if a model drafts up to `most` tokens for a pass, and
+ * each is accepted with this probability.  *depth is the number of drafts with which it is
+ * largest.  0: a limit was not measured.
+ */
+double speed_drafted(const struct plan_input *in, const struct plan *p, uint32_t most,
+                     double acceptance, uint32_t *depth);
+
 /* Time of a prompt of n tokens after n_before others; 0: a limit was not measured. */
 double speed_prompt(const struct plan_input *in, const struct plan_pass *pass,
                     uint32_t n_before, uint32_t n);

@@ -12,6 +12,9 @@
 
 #include "engine/telemetry/sample.h"
 
+/* Drafts of a smaller model that are assumed to be right. */
+#define PLAN_ACCEPTANCE 0.7
+
 /* Tokens of the prompt that prefill_tps is predicted for. */
 #define PLAN_PROMPT_TOKENS 512
 
@@ -39,6 +42,10 @@ struct plan {
     /* Predictions (shown with `~`) by speed.h: a token at the full context, and a prompt of
      * PLAN_PROMPT_TOKENS; 0 if a limit was not measured. */
     double decode_tps, prefill_tps;
+    /* If a model drafts: decode_tps with draft_depth drafts for a pass, each of them accepted
+     * with the probability PLAN_ACCEPTANCE, and decode_tps without a drafter and its memory. */
+    double drafted_tps, undrafted_tps;
+    uint32_t draft_depth;
     enum mw_binds binds;
 };
 

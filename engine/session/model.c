@@ -16,6 +16,7 @@
 #include "engine/machine/program.h"
 #include "engine/model/rope.h"
 #include "engine/plan/plan.h"
+#include "engine/session/draft_model.h"
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
 #include "engine/session/plan_input.h"
@@ -227,6 +228,7 @@ void mw_model_close(struct mw_model *m)
 
     if (m == NULL)
         return;
+    draft_models_close(m);
     limits_let_keep(m);
     limits_free(m->limits);
     anchors_free(m->anchors);

@@ -42,6 +42,7 @@ struct mw_model {
     struct limits_box *limits;      /* of this machine and this model's file */
     struct anchor_box *anchors;     /* what tokens of this model measured */
     struct tried_box *tried;        /* the same, for each combination of settings */
+    struct draft_list *drafts;      /* models that may draft for it, see draft_model.h */
     int n_core;                  /* of this machine */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool has_blas;               /* OpenBLAS is loaded for this model */

@@ -18,6 +18,7 @@
 #include "engine/plan/outlook.h"
 #include "engine/plan/speed.h"
 #include "engine/session/anchors.h"
+#include "engine/session/draft_model.h"
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
 #include "engine/session/product_choice.h"
@@ -212,6 +213,30 @@ void plan_input_limits(struct plan_input *in, const struct mw_limits *l)
     speed_scale_threads(in, l->n_thread);
 }
 
+/* Where drafts come from, and what they need. */
+static int add_drafter(struct mw_model *m, const struct mw_options *o,
+                       const struct forward_bytes *bytes, struct plan_input *in, struct err *e)
+{
+    struct mw_model *draft;
+
+    in->n_draft = DRAFT_MOST;
+    in->draft_bytes = forward_logit_bytes(m->desc, 1);
+    in->replay_col_bytes = bytes->replay_col;
+    in->drafter_bytes = NGRAM_BYTES;
+    in->drafter_token_bytes = NGRAM_TOKEN_BYTES;
+    if (o->draft == MW_DRAFT_FILE) {
+        if (o->io == MW_IO_MMAP)
+            return err_set(e, ERR_ARGUMENT,
+                           "a model that drafts is read into memory; use another --io");
+        if (draft_model_open(&draft, m, o->draft_file, e) != 0)
+            return -1;
+        draft_model_bytes(draft, o, &in->drafter_bytes, &in->drafter_token_bytes);
+        in->drafter_hot_bytes = draft->hot_bytes;
+    }
+    in->drafter_bytes += bytes->replay_fixed;
+    return 0;
+}
+
 uint64_t program_bytes(const struct mw_model *m, uint64_t caller_bytes)
 {
     return PROGRAM_BYTES + caller_bytes + m->file_bytes;
@@ -257,11 +282,6 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
         .tokenizer_bytes = m->has_vocab ? tokenizer_bytes_bound(&m->vocab) : 0,
         .tokenizer_build_bytes = m->has_vocab ? tokenizer_build_bytes(&m->vocab) : 0,
         .logits_bytes = forward_logit_bytes(d, o->n_logit_row) + sampler_bytes(d->n_vocab),
-        .n_draft = o->draft != MW_DRAFT_OFF ? DRAFT_MOST : 0,
-        .draft_bytes = forward_logit_bytes(d, 1),
-        .replay_col_bytes = bytes.replay_col,
-        .drafter_bytes = bytes.replay_fixed + NGRAM_BYTES,
-        .drafter_token_bytes = NGRAM_TOKEN_BYTES,
         .act_fixed_bytes = bytes.act_fixed,
         .act_col_bytes = bytes.act_col,
         .rows_col_bytes = bytes.rows_col,
@@ -294,6 +314,8 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
     add_weights(m, &choice, in);
     packing_choose(m, o, &packing);
     add_packing(&packing, in);
+    if (o->draft != MW_DRAFT_OFF && add_drafter(m, o, &bytes, in, e) != 0)
+        return -1;
     limits = limits_of(m);
     limits.disk_bytes_s = limits_disk(m, o);
     plan_input_limits(in, &limits);

@@ -124,12 +124,12 @@ void mw_session_close(struct mw_session *s)
     if (s == NULL)
         return;
     workspace_free(s->work);
+    drafter_free(s->drafter); /* it may be a guest of the weights */
     weights_close(s);
     kept_rows_close(&s->kept);
     copies_free(s->copies);
     kv_free(s->kv);
     pool_free(s->pool);
-    drafter_free(s->drafter);
     tokens_free(&s->tokens);
     free(s->telemetry);
     cancel_destroy(&s->own_cancel);

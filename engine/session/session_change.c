@@ -111,6 +111,12 @@ static int set_kept(struct mw_session *s, bool keeps, struct err *e)
     return 0;
 }
 
+static void use_drafter(struct mw_session *s, struct drafter *d)
+{
+    drafter_free(s->drafter);
+    s->tokens.drafter = s->drafter = d;
+}
+
 /* Steps 1 to 3. */
 static int make(struct mw_session *s, struct change *c, struct err *e)
 {
@@ -121,6 +127,8 @@ static int make(struct mw_session *s, struct change *c, struct err *e)
 
     if (plan->n_copy < s->plan.n_copy)
         copies_set_room(s->copies, plan->n_copy);
+    if (c->drafts)
+        use_drafter(s, NULL);
     if (c->opens)
         weights_close(s);
     else if (shrink_weights(s, c, e) != 0)
@@ -175,6 +183,8 @@ static void undo(struct mw_session *s, struct change *c)
         s->work = NULL;
         return;
     }
+    if (c->drafts && session_drafter(&s->drafter, s, o, &s->plan, &ignored) == 0)
+        s->tokens.drafter = s->drafter; /* without one, nothing is drafted */
     workspace_touch(s->work);
     copies_set_room(s->copies, s->plan.n_copy);
     (void)settle_memory(s, 0, &ignored);
@@ -198,10 +208,8 @@ static void take(struct mw_session *s, struct change *c)
         s->work = c->work;
         workspace_touch(s->work);
     }
-    if (c->drafts) {
-        drafter_free(s->drafter);
-        s->tokens.drafter = s->drafter = c->drafter;
-    }
+    if (c->drafts)
+        use_drafter(s, c->drafter);
     (void)tokens_resize(&s->tokens, c->settled.o.n_ctx, &ignored); /* perhaps to fewer */
     copies_set_room(s->copies, c->plan.n_copy);
     s->kernels = kernels_of(&c->settled.o, &ignored);
@@ -232,12 +240,17 @@ static void find_reach(const struct mw_session *s, struct change *c)
 {
     unsigned reach = options_reach(s->m, &s->settled.o, &c->settled.o);
 
-    c->opens = s->work == NULL || (reach & MW_REACH_WEIGHTS) != 0;
+    bool has_file = c->settled.o.draft == MW_DRAFT_FILE;
+
+    c->opens = s->work == NULL || (reach & MW_REACH_WEIGHTS) != 0 ||
+               has_file != (s->settled.o.draft == MW_DRAFT_FILE);
     c->replaces = (reach & MW_REACH_KV) != 0;
     c->works = c->opens || c->replaces || (reach & MW_REACH_WORKSPACE) != 0 ||
                c->plan.chunk != s->plan.chunk || c->plan.n_draft != s->plan.n_draft;
+    /* A model that drafts has a pass of its own. */
     c->drafts = c->settled.o.n_ctx != s->settled.o.n_ctx ||
-                (c->plan.n_draft > 0) != (s->plan.n_draft > 0);
+                (c->plan.n_draft > 0) != (s->plan.n_draft > 0) || c->opens ||
+                (has_file && c->settled.o.n_thread != s->settled.o.n_thread);
 }
 
 /* The passes of these settings go away.  Let predictions begin at the tokens whose rate the

@@ -7,6 +7,7 @@
 
 #include "engine/draft/ngram.h"
 #include "engine/plan/plan.h"
+#include "engine/session/draft_model.h"
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
 
@@ -50,8 +51,15 @@ int weights_open(struct mw_session *s, const struct mw_options *o, const struct 
         .buffered_bytes_s = limits.buffered_bytes_s,
     };
 
+    struct mw_model *draft;
+
     forward_bytes(s->m->desc, o->n_thread, false, &bytes);
     so.lookup_bytes = bytes.lookup;
+    if (o->draft == MW_DRAFT_FILE) {
+        if (draft_model_open(&draft, s->m, o->draft_file, e) != 0)
+            return -1;
+        so.guest = draft->catalogue;
+    }
     shape_make(&w->shape, s->m->spans, s->m->n_span, options_block(o));
     if (open_stream(s, o, &so, e) != 0)
         return -1;
@@ -166,9 +174,19 @@ void workspace_release(struct workspace *w)
 int session_drafter(struct drafter **out, struct mw_session *s, const struct mw_options *o,
                     const struct plan *plan, struct err *e)
 {
-    (void)s;
+    struct draft_model_parts parts = { .o = o,
+                                       .pool = s->pool,
+                                       .stream = s->weights.stream,
+                                       .cancel = s->cancel };
+
     *out = NULL;
-    return plan->n_draft > 0 ? ngram_drafter_new(out, o->n_ctx, e) : 0;
+    if (plan->n_draft == 0)
+        return 0;
+    if (o->draft != MW_DRAFT_FILE)
+        return ngram_drafter_new(out, o->n_ctx, e);
+    return draft_model_open(&parts.draft, s->m, o->draft_file, e) != 0
+               ? -1
+               : model_drafter_new(out, &parts, e);
 }
 
 /* --- keys and values --- */

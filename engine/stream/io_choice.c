@@ -36,13 +36,13 @@ static int open_auto(struct io_choice *out, struct source *s, const struct catal
 {
     give_reason(out, o);
     if (!io_prefers_buffered(o->direct_bytes_s, o->buffered_bytes_s)) {
-        if (source_open(s, c, true, e) == 0)
+        if (source_open(s, c, o->guest, true, e) == 0)
             return 0;
         if (e->code != ERR_UNSUPPORTED)
             return -1;
         snprintf(out->reason, sizeof out->reason, "%.150s", e->what);
     }
-    return source_open(s, c, false, e);
+    return source_open(s, c, o->guest, false, e);
 }
 
 int io_choice_open(struct io_choice *out, struct source *s, const struct catalogue *c,
@@ -56,7 +56,7 @@ int io_choice_open(struct io_choice *out, struct source *s, const struct catalog
     if (options->io == STREAM_AUTO)
         result = open_auto(out, s, c, options, e);
     else
-        result = source_open(s, c, options->io == STREAM_DIRECT, e);
+        result = source_open(s, c, options->guest, options->io == STREAM_DIRECT, e);
     if (result == 0 && options->bytes_s > 0) {
         len = strlen(out->reason);
         snprintf(out->reason + len, sizeof out->reason - len, "; limited to %s",

@@ -20,6 +20,7 @@ libengine_a_SOURCES += \
 	engine/stream/stream.h \
 	engine/stream/stream_internal.h \
 	engine/stream/stream_fetch.c \
+	engine/stream/stream_guest.c \
 	engine/stream/stream_lookup.c \
 	engine/stream/stream_memory.c \
 	engine/stream/stream_open.c \

@@ -78,10 +78,12 @@ static void sort(struct lookup *l)
     }
 }
 
-void lookup_begin(struct lookup *l, const struct stream_lookup *rows, size_t n_row)
+void lookup_begin(struct lookup *l, const struct stream_lookup *rows, size_t n_row,
+                  uint32_t first_file)
 {
     assert(n_row <= LOOKUP_BATCH && lookup_is_done(l));
     l->rows = rows;
+    l->first_file = first_file;
     l->n_row = n_row;
     l->next = 0;
     l->next_at = 0;
@@ -147,7 +149,7 @@ static bool next_straight(struct lookup *l, struct lookup_cell *c,
     c->first = c->end = l->next;
     c->op = (struct read_op){ .kind = READ_LOOKUP,
                               .target = (uint32_t)(c - l->cells),
-                              .file = r->file,
+                              .file = l->first_file + r->file,
                               .is_urgent = true,
                               .offset = at,
                               .bytes = n,
@@ -189,7 +191,7 @@ struct read_op *lookup_next(struct lookup *l)
     c->op = (struct read_op){
         .kind = READ_LOOKUP,
         .target = (uint32_t)(c - l->cells),
-        .file = r->file,
+        .file = l->first_file + r->file,
         .is_urgent = true,
         .offset = base,
         .bytes = (size_t)(align_up(c->hi, SCHEDULE_ALIGN) - base),

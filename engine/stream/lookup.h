@@ -39,6 +39,7 @@ struct lookup {
     struct lookup_cell cells[LOOKUP_CELLS];
     uint32_t n_cell, n_flying;
     const struct stream_lookup *rows; /* of the batch */
+    uint32_t first_file;              /* added to their files */
     size_t n_row;
     size_t next;      /* in order: the row that the next read begins with, */
     uint64_t next_at; /* and the byte of that row */
@@ -50,8 +51,10 @@ uint32_t lookup_cells(const uint64_t *row_bytes, size_t n_table, size_t n_token)
 uint64_t lookup_bytes(uint32_t n_cell);
 void lookup_init(struct lookup *l, void *memory, uint32_t n_cell);
 
-/* Begin a batch of at most LOOKUP_BATCH rows; they must stay until it is done. */
-void lookup_begin(struct lookup *l, const struct stream_lookup *rows, size_t n_row);
+/* Begin a batch of at most LOOKUP_BATCH rows, whose files count from first_file on; they must
+ * stay until it is done. */
+void lookup_begin(struct lookup *l, const struct stream_lookup *rows, size_t n_row,
+                  uint32_t first_file);
 /* The next read; NULL: no cell is free, or every read has begun. */
 struct read_op *lookup_next(struct lookup *l);
 /* Copy the rows of a finished read and free its cell.  After a failed read no more begin. */

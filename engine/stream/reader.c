@@ -289,6 +289,8 @@ static void count_read(struct stream *s, const struct read_op *op)
         counter_add(&t->lookup_bytes, op->got);
         return;
     }
+    if (op->kind == READ_FETCH && s->fetches.fetch_of[op->target]->is_guest)
+        return;
     if (op->kind == READ_FETCH)
         counter_add(&t->expert_bytes, op->got);
     counter_add(&layer_of(s, op)->read_ns, ns);

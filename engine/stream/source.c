@@ -106,24 +106,33 @@ int source_open_file(const struct model_file *f, bool is_direct, struct err *e)
     return fd;
 }
 
-int source_open(struct source *s, const struct catalogue *c, bool is_direct, struct err *e)
+static int open_files(struct source *s, const struct catalogue *c, struct err *e)
 {
-    *s = (struct source){ .is_direct = is_direct };
-    s->files = calloc(c->n_file > 0 ? c->n_file : 1, sizeof *s->files);
-    if (s->files == NULL)
-        return err_memory(e, "%u files", c->n_file);
     for (uint32_t i = 0; i < c->n_file; i++) {
         const struct model_file *f = &c->files[i];
-        int fd = source_open_file(f, is_direct, e);
+        int fd = source_open_file(f, s->is_direct, e);
 
-        if (fd < 0) {
-            source_close(s);
+        if (fd < 0)
             return -1;
-        }
-        s->files[i] = (struct source_file){ .fd = fd, .size = f->size, .path = f->path };
-        s->n_file++;
+        s->files[s->n_file++] =
+            (struct source_file){ .fd = fd, .size = f->size, .path = f->path };
     }
     return 0;
+}
+
+int source_open(struct source *s, const struct catalogue *c, const struct catalogue *more,
+                bool is_direct, struct err *e)
+{
+    uint32_t n = c->n_file + (more != NULL ? more->n_file : 0);
+
+    *s = (struct source){ .is_direct = is_direct };
+    s->files = calloc(n > 0 ? n : 1, sizeof *s->files);
+    if (s->files == NULL)
+        return err_memory(e, "%u files", n);
+    if (open_files(s, c, e) == 0 && (more == NULL || open_files(s, more, e) == 0))
+        return 0;
+    source_close(s);
+    return -1;
 }
 
 void source_close(struct source *s)

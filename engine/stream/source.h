@@ -27,11 +27,12 @@ struct source {
 };
 
 /*
- * Open the files of c.  With is_direct they are opened with O_DIRECT, and each is read once to
+ * Open the files of c, and then those of `more`, which may be NULL.  With is_direct they are opened with O_DIRECT, and each is read once to
  * be sure that this works.  Returns 0; or -1 with *e (ERR_UNSUPPORTED: no direct reads here)
  * and nothing open.
  */
-int source_open(struct source *s, const struct catalogue *c, bool is_direct, struct err *e);
+int source_open(struct source *s, const struct catalogue *c, const struct catalogue *more,
+                bool is_direct, struct err *e);
 void source_close(struct source *s); /* safe on a zeroed struct */
 
 /* The same for one file; returns a descriptor, or -1 with *e. */

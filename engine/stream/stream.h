@@ -79,6 +79,8 @@ struct stream_options {
      * no limit.  Uses pread threads.  Mapped reads cannot be slowed down. */
     uint64_t bytes_s;
     struct cancel *cancel; /* ends passes while it is set; outlives the stream; may be NULL */
+    /* The files of a second model, see stream_open_guest(); NULL: none. */
+    const struct catalogue *guest;
     /* Measured on this file system, 0 if not: auto compares them (io_choice.h). */
     double direct_bytes_s, buffered_bytes_s;
 };
@@ -103,6 +105,20 @@ int stream_open(struct stream **out, const struct catalogue *c, const struct str
                 uint32_t n_span, const struct stream_shape *shape,
                 const struct stream_options *options, struct telemetry *t, struct err *e);
 void stream_close(struct stream *s); /* joins the reader; NULL is fine */
+
+/*
+ * Open the weights of a second model, whose files the host has opened as its guest, and read all
+ * of them into memory.  Passes and lookups are as of any stream, while no pass of the host runs.
+ * The host is not STREAM_MMAP, and is closed after its guest.  ERR_CANCELLED: the host's token
+ * was set.
+ */
+int stream_open_guest(struct stream **out, struct stream *host, const struct catalogue *c,
+                      const struct stream_span *spans, uint32_t n_span,
+                      const struct stream_shape *shape, struct telemetry *t, struct err *e);
+
+/* Memory of a guest with these spans, at most.  Pure. */
+uint64_t stream_guest_bytes(const struct stream_span *spans, uint32_t n_span,
+                            const struct stream_shape *shape);
 
 /* How the stream reads ("direct/io_uring", "direct/pread", "buffered", "mmap") and why.
  * Valid as long as the stream. */
@@ -182,6 +198,7 @@ struct stream_fetch {
     struct stream_range range[FETCH_RANGES];
     uint32_t n_range;
     uint32_t layer; /* for accounting */
+    bool is_guest;  /* weights of a guest, which count for no layer */
     /* Under the stream's lock. */
     enum fetch_state state;
     uint32_t range_now;

@@ -110,6 +110,8 @@ enum lookup_state { LOOKUP_NONE, LOOKUP_READING, LOOKUP_FAILED };
 
 struct stream {
     /* Set by stream_open(), constant afterwards. */
+    struct stream *host;   /* whose guest this is; NULL: none */
+    uint32_t first_file;   /* of a guest, in the host's source */
     struct cancel *cancel; /* wakes the engine thread */
     const struct catalogue *catalogue;
     struct telemetry *telemetry;
@@ -151,6 +153,7 @@ struct stream {
     enum lookup_state lookup_state;
     const struct stream_lookup *lookups; /* waiting for their batch */
     size_t n_lookup;
+    uint32_t lookup_file; /* the first file of those that ask for them */
     struct err lookup_failure;
     struct fetch_queue fetches;
     struct err fetch_failure; /* of the last fetch that failed */
@@ -198,6 +201,15 @@ void reader_load(struct stream *s);
 /* Let go of the slots with blocks of passes up to `last`, taken ones included.  Under the
  * lock. */
 void stream_discard(struct stream *s, uint64_t last);
+
+/* --- stream_open.c --- */
+
+int stream_open_tables(struct stream *s, const struct stream_span *spans, uint32_t n_span,
+                       size_t target, struct err *e);
+
+/* --- stream_guest.c --- */
+
+void stream_close_guest(struct stream *s);
 
 /* --- stream_lookup.c --- */
 

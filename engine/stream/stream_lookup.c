@@ -15,13 +15,15 @@ uint64_t stream_lookup_bytes(const uint64_t *row_bytes, size_t n_table, size_t n
     return align_up(lookup_bytes(lookup_cells(row_bytes, n_table, n_token)), SCHEDULE_ALIGN);
 }
 
-static bool is_in_file(const struct stream *s, const struct stream_lookup *l)
+static bool is_in_file(const struct stream *s, const struct stream_lookup *l,
+                       uint32_t first_file)
 {
+    uint32_t file = first_file + l->file;
     uint64_t end;
 
-    return l->file < s->source.n_file && l->bytes > 0 &&
+    return file < s->source.n_file && l->bytes > 0 &&
            !__builtin_add_overflow(l->offset, l->bytes, &end) &&
-           end <= s->source.files[l->file].size;
+           end <= s->source.files[file].size;
 }
 
 void lookup_next_batch(struct stream *s)
@@ -30,17 +32,22 @@ void lookup_next_batch(struct stream *s)
 
     if (n == 0 || s->is_mapped || s->lookup_state != LOOKUP_READING || !lookup_is_done(&s->lookup))
         return;
-    lookup_begin(&s->lookup, s->lookups, n);
+    lookup_begin(&s->lookup, s->lookups, n, s->lookup_file);
     s->lookups += n;
     s->n_lookup -= n;
 }
 
 void stream_lookup_start(struct stream *s, const struct stream_lookup *lookups, size_t n)
 {
+    uint32_t first_file = s->first_file;
+
+    if (s->host != NULL)
+        s = s->host;
     for (size_t i = 0; i < n; i++)
-        assert(is_in_file(s, &lookups[i]));
+        assert(is_in_file(s, &lookups[i], first_file));
     pthread_mutex_lock(&s->lock);
     assert(s->lookup_state == LOOKUP_NONE);
+    s->lookup_file = first_file;
     s->lookup_state = LOOKUP_READING;
     s->lookups = lookups;
     s->n_lookup = n;
@@ -99,6 +106,8 @@ int stream_lookup_wait(struct stream *s, struct err *e)
 {
     int result;
 
+    if (s->host != NULL)
+        s = s->host;
     if (s->is_mapped) {
         assert(s->lookup_state != LOOKUP_NONE);
         s->lookup_state = LOOKUP_NONE;

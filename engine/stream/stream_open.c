@@ -33,7 +33,7 @@ static int check_spans(const struct stream *s, struct err *e)
     return 0;
 }
 
-static int open_tables(struct stream *s, const struct stream_span *spans, uint32_t n_span,
+int stream_open_tables(struct stream *s, const struct stream_span *spans, uint32_t n_span,
                        size_t target, struct err *e)
 {
     s->spans = calloc(n_span > 0 ? n_span : 1, (size_t)(schedule_bytes(1)));
@@ -118,7 +118,7 @@ static int open_parts(struct stream *s, const struct stream_span *spans, uint32_
 {
     struct io_choice choice;
 
-    if (open_tables(s, spans, n_span, shape->target, e) != 0 ||
+    if (stream_open_tables(s, spans, n_span, shape->target, e) != 0 ||
         io_choice_open(&choice, &s->source, s->catalogue, o, e) != 0)
         return -1;
     count_layers(s);
@@ -198,6 +198,10 @@ void stream_close(struct stream *s)
 {
     if (s == NULL)
         return;
+    if (s->host != NULL) {
+        stream_close_guest(s);
+        return;
+    }
     cancel_lets_sleep(s->cancel, s);
     stop_reader(s);
     mapping_close(&s->mapping);

@@ -41,13 +41,22 @@ static void forget_failure(struct stream *s)
         s->ops[i].tries = 0;
 }
 
-void stream_pass_begin(struct stream *s, bool is_prompt)
+static void begin_walk(struct stream *s, bool is_prompt)
 {
-    assert(!s->in_pass);
-    pthread_mutex_lock(&s->lock);
     s->in_pass = true;
     s->pass_blocks = is_prompt ? s->schedule.n_prompt_block : s->schedule.n_block;
     s->next = schedule_begin(&s->schedule);
+}
+
+void stream_pass_begin(struct stream *s, bool is_prompt)
+{
+    assert(!s->in_pass);
+    if (s->host != NULL) {
+        begin_walk(s, is_prompt);
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    begin_walk(s, is_prompt);
     if (!s->is_mapped) {
         forget_failure(s);
         reader_wake(s);
@@ -229,6 +238,10 @@ static void end_pass(struct stream *s)
 int stream_pass_end(struct stream *s, struct err *e)
 {
     assert(s->in_pass);
+    if (s->host != NULL) { /* its reader knows nothing of this pass */
+        s->in_pass = false;
+        return catalogue_check_files(s->catalogue, e);
+    }
     pthread_mutex_lock(&s->lock);
     s->in_pass = false;
     if (!s->is_mapped)

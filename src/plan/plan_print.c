@@ -64,6 +64,30 @@ static const char *rotated_text(enum mw_kv t)
     return mw_kv_is_rotated(t) ? " (rotated)" : "";
 }
 
+/* The drafts that the predictions assume. */
+static void print_drafts(FILE *to, const struct plan *p)
+{
+    char rate[24], without[24], size[16];
+
+    if (p->n_draft > 0)
+        fprintf(to, "A pass verifies up to %u drafts; this prediction assumes that none is "
+                    "accepted.\n",
+                p->n_draft);
+    if (!(p->drafted_tps > 0))
+        return;
+    numbers_predicted(rate, sizeof rate, p->drafted_tps, p->is_doubtful);
+    numbers_predicted(without, sizeof without, p->undrafted_tps, p->is_doubtful);
+    if (p->n_draft > 0)
+        fprintf(to, "If %.0f %% of them are, answers make %s tok/s with %u for a pass. The %s for "
+                    "drafts would pin more weights without a drafter: %s tok/s.\n",
+                100 * PLAN_ACCEPTANCE, rate, p->draft_depth,
+                units_size(size, sizeof size, p->row[MW_ROW_DRAFTER]), without);
+    else
+        fprintf(to, "Nothing is drafted: even if %.0f %% of the drafts were accepted, answers would "
+                    "make %s tok/s, since the drafter takes memory from pinned weights.\n",
+                100 * PLAN_ACCEPTANCE, rate);
+}
+
 void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
                 const struct mw_options *o, const struct plan_print_more *more)
 {
@@ -105,10 +129,7 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
             fprintf(to, "  Prompts %s tok/s.",
                     numbers_predicted(rate, sizeof rate, p->prefill_tps, p->is_doubtful));
         fputc('\n', to);
-        if (p->n_draft > 0)
-            fprintf(to, "A pass verifies up to %u drafts; this prediction assumes that none is "
-                        "accepted.\n",
-                    p->n_draft);
+        print_drafts(to, p);
         if (mw_diagnosis_advice(more->diagnosis, "--", advice, sizeof advice)[0] != '\0')
             fprintf(to, "To make them faster: %s.\n", advice);
         else

@@ -61,6 +61,8 @@ const char *setting_value(const struct option *row, bool is_valid, size_t i)
         [KIND_CHOICE] = { { "", "sideways" } },
         [KIND_KV_ONE] = { { "", "sideways", "f16 f16" } },
         [KIND_IO] = { { "", "sideways", "mmap:" } },
+        [KIND_DRAFT] = { { "", "sideways" },
+                         { "off", "auto", "ngram", "/a folder/small.gguf" } },
         [KIND_NUMBER] = { { NULL } },
     };
 

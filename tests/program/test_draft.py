@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
 import unittest
 
@@ -71,6 +72,34 @@ class Drafts(FolderCase):
                       str(10 * size))
         self.assertGreater(on["bytes_read"], 4 * size)
         self.assertLess(on["n_pass"], 60)
+
+    def test_a_model_drafts_for_another(self):
+        """The same chain drafts what it will choose; its memory is an item of the plan."""
+        model, other = self.circle(), os.path.join(self.folder, "other.gguf")
+        shutil.copy(model, other)
+        off, on = self.ask(model, "--draft", "off"), self.ask(model, "--draft", other)
+        self.assertEqual(off["text"], on["text"])
+        self.assertGreater(on["n_accepted"], 100)
+        self.assertLess(on["n_pass"], 120 / 8 + 2)
+        plan = [json.loads(memwall("plan", "-m", model, "-b", "256M", "--json", "--draft", how).stdout)
+                for how in ("off", other)]
+        self.assertEqual(0, plan[0]["rows"]["drafter"])
+        self.assertGreater(plan[1]["rows"]["drafter"], os.path.getsize(model) / 2)
+
+    def test_a_model_that_cannot_draft_is_refused_with_the_reason(self):
+        model = self.circle()
+        other = chain(self.folder, "words", spell(*"abc"), user=["<|one|>"]).path
+        folder = os.path.join(SRCDIR, "tests", "data", "models")
+        for other, why in ((other, "is another one in its vocabulary"),
+                           (os.path.join(folder, "gemma4-tiny-q4_0.gguf"), "its vocabulary has"),
+                           (os.path.join(folder, "f-lfm2moe.gguf"), "recurrent state cannot go back"),
+                           (os.path.join(folder, "f-mixtral.gguf"), "a mixture of experts"),
+                           (os.path.join(folder, "none.gguf"), "No such file")):
+            r = memwall("run", "-m", model, "--draft", other, "-n", "3", "x")
+            self.assertEqual(1, r.returncode, r.stderr)
+            self.assertIn(why, r.stderr)
+        r = memwall("run", "-m", model, "--draft", "sideways", "x")
+        self.assertEqual(2, r.returncode)
 
     def test_answers_of_a_real_format_are_the_same(self):
         for temp in "0", "0.7", "1.3":

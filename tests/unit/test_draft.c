@@ -282,8 +282,9 @@ static void disturb(struct mw_session *s, int how, const uint32_t *text, uint32_
         fail_with(&e);
 }
 
+/* is_own: the text goes on with what is sampled. */
 static void show(struct mw_model *m, const struct mw_options *o,
-                 const struct mw_sampling *sampling, int how, struct shown *to)
+                 const struct mw_sampling *sampling, int how, bool is_own, struct shown *to)
 {
     struct mw_session *s = open_session(m, o);
     struct err e = ERR_INIT;
@@ -304,6 +305,8 @@ static void show(struct mw_model *m, const struct mw_options *o,
         to->logits[i] = hash_of(mw_session_logits(s), info.n_vocab);
         to->sampled[i] = mw_sampler_next(sampler, session_logits(s), session_ids(s),
                                          mw_session_tokens(s));
+        if (is_own)
+            text[N_PROMPT + i] = to->sampled[i];
         if (session_eval_sampled(s, text[N_PROMPT + i], &e) != 0)
             fail_with(&e);
         disturb(s, how, text, N_PROMPT + i);
@@ -342,10 +345,10 @@ static void same_bits(const char *name, int n_kv, int n_round)
         o.n_thread = 1 + i % 2;
         o.memory_bytes = i % 4 < 2 ? 192 * MIB : least + 3 * MIB;
         o.draft = MW_DRAFT_OFF;
-        show(m, &o, &sampling, i % 6, &without);
+        show(m, &o, &sampling, i % 6, false, &without);
         o.draft = MW_DRAFT_NGRAM;
         o.draft_depth = 1 + (uint32_t)i % DRAFT_MOST;
-        show(m, &o, &sampling, i % 6, &with);
+        show(m, &o, &sampling, i % 6, false, &with);
         assert_memory_equal(with.logits, without.logits, sizeof with.logits);
         assert_memory_equal(with.sampled, without.sampled, sizeof with.sampled);
         assert_int_equal(with.held, without.held);
@@ -386,6 +389,53 @@ static void drafts_that_nobody_asked_for_do_not_count(void **state)
     assert_memory_not_equal(before.accept, s->drafts.depth.accept, sizeof before.accept);
     mw_session_close(s);
     mw_model_close(m);
+}
+
+/* Another model drafts: the answer is the same, and most drafts are right if the two models
+ * are.  At every temperature, since both draw with the same numbers. */
+static void draft_with(const char *name, const char *draft, double least_accepted)
+{
+    struct mw_model *m = open_model(name);
+    struct mw_options o = small_options(256);
+    uint64_t drafted = 0, accepted = 0;
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s", model_path(draft));
+    for (int i = 0; i < 18; i++) {
+        struct mw_sampling sampling = { .temp = (float)(i % 3) * 0.5f,
+                                        .top_p = 0.95f,
+                                        .repeat_penalty = 1,
+                                        .repeat_last = 64,
+                                        .seed = { true, (uint64_t)i } };
+        struct shown without, with;
+
+        o.n_thread = 1 + i % 2;
+        o.memory_bytes = 192 * MIB;
+        o.draft = MW_DRAFT_OFF;
+        o.draft_file = NULL;
+        show(m, &o, &sampling, i % 6, true, &without);
+        o.draft = MW_DRAFT_FILE;
+        o.draft_file = path;
+        o.draft_depth = 1 + (uint32_t)i % DRAFT_MOST;
+        show(m, &o, &sampling, i % 6, true, &with);
+        assert_memory_equal(with.logits, without.logits, sizeof with.logits);
+        assert_memory_equal(with.sampled, without.sampled, sizeof with.sampled);
+        assert_int_equal(with.held, without.held);
+        drafted += with.drafted;
+        accepted += with.accepted;
+    }
+    assert_true(drafted > 500);
+    assert_true((double)accepted >= least_accepted * (double)drafted);
+    mw_model_close(m);
+}
+
+static void a_model_drafts_for_another(void **state)
+{
+    (void)state;
+    /* The same logits; drafts that a change or the end leaves over are not accepted. */
+    draft_with("llama-tiny.gguf", "llama-tiny.gguf", 0.8);
+    draft_with("llama-tiny.gguf", "llama-tiny-q4_k.gguf", 0); /* other weights */
+    draft_with("gemma4-tiny-q4_0.gguf", "gemma4-tiny-q4_0.gguf", 0.8);
 }
 
 static void a_dense_model_has_the_same_bits(void **state)
@@ -448,6 +498,7 @@ int main(void)
         cmocka_unit_test(a_bad_measurement_is_forgotten),
         cmocka_unit_test(drafting_never_loses_much),
         cmocka_unit_test(drafts_that_nobody_asked_for_do_not_count),
+        cmocka_unit_test(a_model_drafts_for_another),
         cmocka_unit_test(a_dense_model_has_the_same_bits),
         cmocka_unit_test(quantised_keys_and_values_have_the_same_bits),
         cmocka_unit_test(a_mixture_of_experts_has_the_same_bits),

@@ -372,7 +372,7 @@ static void lookups_fetch_every_row_from_few_reads(void **state)
             }
         }
         memset(dst, 0, sizeof dst);
-        lookup_begin(&l, rows, n);
+        lookup_begin(&l, rows, n, 0);
         while (!lookup_is_done(&l)) {
             while ((op = lookup_next(&l)) != NULL) {
                 op->is_flying = true;
@@ -411,7 +411,7 @@ static void neighbours_share_a_read(void **state)
                                           .bytes = 3072,
                                           .dst = dst[i] };
     lookup_init(&l, memory, 4);
-    lookup_begin(&l, rows, 5);
+    lookup_begin(&l, rows, 5, 0);
     op = lookup_next(&l);
     assert_non_null(op);
     assert_int_equal(op->offset, align_down(1000000, 4096));

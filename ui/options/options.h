@@ -217,6 +217,7 @@ enum option_kind {
     KIND_KV_ONE,   /* enum mw_kv: a word of words */
     KIND_KV,       /* kv_k and kv_v: a word of words, or one for each */
     KIND_IO,       /* enum mw_io and mmap_drop: a word of words */
+    KIND_DRAFT,    /* enum mw_draft and draft_file: a word of words, or a path with / or . */
     KIND_ISA,      /* const char *: a kernel set of this CPU */
     KIND_U32,      /* uint32_t or int from min to max */
     KIND_COUNT,    /* the same; 32k is 32768 */

@@ -107,6 +107,12 @@ char *options_print(const struct options *o, enum option_id id, char *buf, size_
     case KIND_KV: print_kv(buf, n, &o->chat.engine); break;
     case KIND_KV_ONE: snprintf(buf, n, "%s", mw_kv_name(*(const enum mw_kv *)from)); break;
     case KIND_IO: print_io(buf, n, &o->chat.engine); break;
+    case KIND_DRAFT:
+        if (o->chat.engine.draft == MW_DRAFT_FILE)
+            snprintf(buf, n, "%s", o->chat.engine.draft_file);
+        else
+            print_word(buf, n, row->words, (int)o->chat.engine.draft);
+        break;
     case KIND_U32:
     case KIND_COUNT:
         if (*(const uint32_t *)from > 0 || !(row->min > 0)) /* else the default */

@@ -182,6 +182,19 @@ static int set_io(struct mw_options *o, const struct option *row, const char *te
     return 0;
 }
 
+/* A word of the table is one, whatever files there are. */
+static int set_draft(struct mw_options *o, const struct option *row, const char *text,
+                     struct err *e)
+{
+    int word = word_index(row->words, text);
+
+    if (word < 0 && strpbrk(text, "/.") == NULL)
+        return bad_word(row, text, e);
+    o->draft = word < 0 ? MW_DRAFT_FILE : (enum mw_draft)word;
+    o->draft_file = word < 0 ? path_kept(text) : NULL;
+    return 0;
+}
+
 static int set_isa(const char **to, const char *text, struct err *e)
 {
     for (int i = 0; mw_isa(i) != NULL; i++)
@@ -304,6 +317,7 @@ static int set_value(struct options *o, const struct option *row, const char *te
     case KIND_KV: return set_kv(o, row, text, e);
     case KIND_KV_ONE: return set_kv_one(row, to, text, e);
     case KIND_IO: return set_io(&o->chat.engine, row, text, e);
+    case KIND_DRAFT: return set_draft(&o->chat.engine, row, text, e);
     case KIND_ISA: return set_isa(to, text, e);
     case KIND_FORMAT: return set_format(to, text, e);
     case KIND_U32:
@@ -404,7 +418,7 @@ void options_set_item(struct options *o, enum option_id id, size_t i)
 bool option_is_text(const struct option *row)
 {
     return row->kind == KIND_TEXT || row->kind == KIND_TEXTS || row->kind == KIND_OPTIONAL ||
-           row->kind == KIND_FILE;
+           row->kind == KIND_FILE || row->kind == KIND_DRAFT;
 }
 
 /* Set a value of words and numbers.  Characters without a width do not count.  A message about

@@ -73,7 +73,7 @@ char *path_expand(char *buf, size_t n, const char *path)
     return buf;
 }
 
-const char *path_expanded(const char *path)
+const char *path_kept(const char *path)
 {
     static struct kept {
         struct kept *next;
@@ -81,14 +81,17 @@ const char *path_expanded(const char *path)
     } * all;
     struct kept *one;
 
-    if (after_home(path) == NULL && after_file(path) == NULL)
-        return path;
     one = malloc(sizeof *one);
     if (one == NULL)
         return path;
     one->next = all;
     all = one;
     return path_expand(one->path, sizeof one->path, path);
+}
+
+const char *path_expanded(const char *path)
+{
+    return after_home(path) == NULL && after_file(path) == NULL ? path : path_kept(path);
 }
 
 void path_complete(const char *path, path_add_fn *add, void *list)

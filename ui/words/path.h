@@ -16,6 +16,8 @@ char *path_expand(char *buf, size_t n, const char *path);
 /* The same where the result is kept: returns path itself if it has no such start, or else a text
  * that is never freed. */
 const char *path_expanded(const char *path);
+/* The same, and a copy in any case. */
+const char *path_kept(const char *path);
 
 /* Calls add(list, whole path) for each file whose path begins with path, with a slash after
  * folders.  Names with characters that cannot be seen are left out.  Hidden files are included

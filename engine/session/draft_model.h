@@ -1,0 +1,40 @@
+/*
+ * draft_model.h - a smaller model that drafts for another one (--draft FILE).
+ *
+ * It has the same vocabulary, so that its ids are those of the model, and no recurrent state and
+ * no experts: it goes back after each draft that was wrong, and all its weights stay in memory.
+ */
+#ifndef MEMWALL_ENGINE_SESSION_DRAFT_MODEL_H
+#define MEMWALL_ENGINE_SESSION_DRAFT_MODEL_H
+
+#include "engine/draft/drafter.h"
+#include "engine/session/model.h"
+
+struct pool;
+struct stream;
+
+/*
+ * Open the model at path as a drafter of m, which owns it until m is closed; a second call
+ * returns the same one.  Returns 0, or -1 with *e: it cannot be read, or cannot draft for m.
+ */
+int draft_model_open(struct mw_model **out, struct mw_model *m, const char *path, struct err *e);
+void draft_models_close(struct mw_model *m); /* all of them, when m is closed */
+
+/* Memory of its drafter with these options of a session: besides the context, and per token. */
+void draft_model_bytes(struct mw_model *draft, const struct mw_options *o, uint64_t *fixed,
+                       uint64_t *token);
+
+/* The parts of a session that a drafter uses.  They outlive it. */
+struct draft_model_parts {
+    struct mw_model *draft;
+    const struct mw_options *o;
+    struct pool *pool;
+    struct stream *stream; /* opened with draft's catalogue as its guest */
+    const struct cancel *cancel;
+};
+
+/* Read its weights.  Returns 0; or -1 with *e, ERR_CANCELLED if the stream's token was set. */
+int model_drafter_new(struct drafter **out, const struct draft_model_parts *parts,
+                      struct err *e);
+
+#endif

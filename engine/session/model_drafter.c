@@ -1,0 +1,246 @@
+/*
+ * A model as a drafter.  It evaluates the text after the model has, with the threads and the reader
+ * of the session, and keys and values of its own.
+ *
+ *     text       … x        the model sampled x
+ *     propose    x -> d1, d1 -> d2, d2 -> d3
+ *     rewind     d2 was wrong: its keys and values are forgotten
+ *
+ * A draft is chosen from its logits with the random numbers of that position, as the sampler
+ * will choose.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/draft/depth.h"
+#include "engine/model/forward.h"
+#include "engine/plan/plan.h"
+#include "engine/session/draft_model.h"
+#include "engine/session/options.h"
+#include "engine/session/product_choice.h"
+
+#define CHUNK   32 /* tokens of a text that are evaluated together */
+#define QUALITY 2  /* of its drafts, before any was verified */
+#define SLACK   (64 * KIB) /* tables of arenas and keys */
+
+struct model_drafter {
+    struct drafter drafter;
+    struct mw_model *m;
+    uint32_t n_ctx;
+    struct telemetry *telemetry; /* of its passes, which nobody shows */
+    struct stream *stream;
+    struct kv *kv;
+    struct arena activations, rows, logits, replay;
+    struct kept_rows kept; /* empty */
+    struct forward *forward;
+    uint64_t weights_bytes;
+};
+
+/* --- memory --- */
+
+static void make_shape(const struct mw_model *m, const struct mw_options *o,
+                       struct stream_shape *shape)
+{
+    shape_make(shape, m->spans, m->n_span, options_block(o));
+}
+
+static uint32_t ring_slots(const struct mw_model *m, uint32_t n_ctx)
+{
+    return plan_sliding_slots(m->desc->hp->n_swa, CHUNK, n_ctx);
+}
+
+void draft_model_bytes(struct mw_model *m, const struct mw_options *o, uint64_t *fixed,
+                       uint64_t *token)
+{
+    const struct model_desc *d = m->desc;
+    struct forward_bytes bytes;
+    struct stream_shape shape;
+    uint64_t sliding = 0, global = 0;
+
+    forward_bytes(d, o->n_thread, false, &bytes);
+    make_shape(m, o, &shape);
+    for (uint32_t i = 0; i < d->n_kv; i++)
+        *(d->kv_specs[i].is_sliding ? &sliding : &global) +=
+            kv_token_bytes(&d->kv_specs[i], KV_F16, KV_F16);
+    *token = global;
+    *fixed = m->header.used + sizeof(struct telemetry) + SLACK +
+             stream_guest_bytes(m->spans, m->n_span, &shape) + desc_resident_bytes(m->desc) +
+             bytes.act_fixed + CHUNK * bytes.act_col + bytes.rows_fixed +
+             CHUNK * bytes.rows_col + forward_logit_bytes(d, 1) +
+             sliding * ring_slots(m, o->n_ctx) + global * KV_PAGE;
+}
+
+static uint64_t used(const struct drafter *d)
+{
+    const struct model_drafter *x = (const struct model_drafter *)(const void *)d;
+
+    return x->m->header.used + sizeof *x->telemetry + x->m->resident.used + x->weights_bytes +
+           x->activations.used + x->rows.used + x->logits.used + kv_page_bytes(x->kv) +
+           kv_sliding_bytes(x->kv);
+}
+
+/* --- drafting --- */
+
+static struct model_drafter *of(struct drafter *d)
+{
+    return (struct model_drafter *)(void *)d;
+}
+
+/* Evaluate the ids up to n; has_logits: with those of the last one. */
+static int evaluate(struct model_drafter *x, const uint32_t *ids, uint32_t n, bool has_logits,
+                    struct err *e)
+{
+    for (uint32_t held; (held = kv_tokens(x->kv)) < n;) {
+        uint32_t chunk = n - held < CHUNK ? n - held : CHUNK;
+        bool is_last = held + chunk == n;
+
+        if (forward_run(x->forward, ids + held, chunk,
+                        is_last && has_logits ? WANT_LAST : WANT_NONE, false, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static struct draft_look look(struct drafter *d, const uint32_t *ids, uint32_t n)
+{
+    (void)d;
+    (void)ids;
+    (void)n;
+    return (struct draft_look){ .most = DRAFT_MOST, .quality = QUALITY };
+}
+
+static int propose(struct drafter *d, uint32_t *ids, uint32_t n, uint32_t most,
+                   const struct draft_choose *choose, uint32_t *n_draft, struct err *e)
+{
+    struct model_drafter *x = of(d);
+
+    for (*n_draft = 0; *n_draft < most; ++*n_draft) {
+        uint32_t at = n + *n_draft;
+
+        if (evaluate(x, ids, at, true, e) != 0)
+            return -1;
+        ids[at] = choose->next(choose->ctx, forward_logits(x->forward), ids, at);
+    }
+    return 0;
+}
+
+/* A text is evaluated as it comes, so that drafts need not wait for it.  A few tokens are left
+ * to the next draft, which evaluates them with its first one. */
+static int follow(struct drafter *d, const struct draft_pass *pass, struct err *e)
+{
+    struct model_drafter *x = of(d);
+    uint32_t end = pass->pos + pass->n;
+
+    return end - kv_tokens(x->kv) >= CHUNK / 2 && end > kv_tokens(x->kv)
+               ? evaluate(x, pass->ids, end, false, e)
+               : 0;
+}
+
+static void rewind_to(struct drafter *d, const uint32_t *ids, uint32_t n)
+{
+    struct model_drafter *x = of(d);
+
+    (void)ids;
+    if (n < kv_tokens(x->kv) && !kv_rewind(x->kv, n))
+        (void)kv_rewind(x->kv, 0);
+}
+
+/* --- life --- */
+
+static void free_all(struct drafter *d)
+{
+    struct model_drafter *x = of(d);
+
+    forward_free(x->forward);
+    arena_unmap(&x->activations);
+    arena_unmap(&x->rows);
+    arena_unmap(&x->logits);
+    if (x->kv != NULL)
+        kv_free(x->kv);
+    stream_close(x->stream);
+    free(x->telemetry);
+    free(x);
+}
+
+static const struct drafter_calls calls = { .name = "model",
+                                            .look = look,
+                                            .propose = propose,
+                                            .follow = follow,
+                                            .rewind = rewind_to,
+                                            .used = used,
+                                            .free = free_all };
+
+static int open_weights(struct model_drafter *x, const struct draft_model_parts *p,
+                        struct err *e)
+{
+    struct stream_shape shape;
+
+    make_shape(x->m, p->o, &shape);
+    x->weights_bytes = stream_guest_bytes(x->m->spans, x->m->n_span, &shape);
+    return model_load_small(x->m, p->cancel, e) != 0
+               ? -1
+               : stream_open_guest(&x->stream, p->stream, x->m->catalogue, x->m->spans,
+                                   x->m->n_span, &shape, x->telemetry, e);
+}
+
+static int open_pass(struct model_drafter *x, const struct draft_model_parts *p, struct err *e)
+{
+    const struct model_desc *d = x->m->desc;
+    struct forward_bytes bytes;
+    struct forward_parts parts = { .desc = x->m->desc,
+                                   .kernels = kernels_of(p->o, e),
+                                   .pool = p->pool,
+                                   .stream = x->stream,
+                                   .kv = x->kv,
+                                   .telemetry = x->telemetry,
+                                   .activations = &x->activations,
+                                   .rows = &x->rows,
+                                   .logits = &x->logits,
+                                   .replay = &x->replay,
+                                   .kept = &x->kept,
+                                   .chunk = CHUNK,
+                                   .n_logit_row = 1,
+                                   .n_ctx = p->o->n_ctx,
+                                   .cancel = p->cancel };
+
+    forward_bytes(d, p->o->n_thread, false, &bytes);
+    if (parts.kernels == NULL ||
+        arena_map(&x->activations, "drafter", bytes.act_fixed + CHUNK * bytes.act_col, true,
+                  e) != 0 ||
+        arena_map(&x->rows, "drafter", bytes.rows_fixed + CHUNK * bytes.rows_col, true, e) !=
+            0 ||
+        arena_map(&x->logits, "drafter", forward_logit_bytes(d, 1), true, e) != 0)
+        return -1;
+    return forward_new(&x->forward, &parts, e);
+}
+
+int model_drafter_new(struct drafter **out, const struct draft_model_parts *p, struct err *e)
+{
+    struct model_drafter *x = calloc(1, sizeof *x);
+    const struct model_desc *d = p->draft->desc;
+
+    *out = NULL;
+    if (x == NULL)
+        return err_memory(e, "the drafter");
+    x->drafter.calls = &calls;
+    x->m = p->draft;
+    x->telemetry = calloc(1, sizeof *x->telemetry);
+    if (x->telemetry == NULL) {
+        err_memory(e, "the drafter");
+        goto fail;
+    }
+    if (kv_new(&x->kv, d->kv_specs, d->n_kv, KV_F16, KV_F16, p->o->n_ctx,
+               ring_slots(x->m, p->o->n_ctx), d->hp->n_swa, e) != 0)
+        goto fail;
+    kv_touch(x->kv);
+    if (open_weights(x, p, e) != 0 || open_pass(x, p, e) != 0)
+        goto fail;
+    *out = &x->drafter;
+    return 0;
+
+fail:
+    free_all(&x->drafter);
+    return -1;
+}
