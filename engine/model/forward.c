@@ -749,6 +749,22 @@ static int embed(struct forward *f, const uint32_t *ids, uint32_t n, struct err 
                : 0;
 }
 
+static void begin_stream(struct forward *f, enum want want)
+{
+    if (f->is_low)
+        stream_low_pass_begin(f->p.stream);
+    else
+        stream_pass_begin(f->p.stream, want == WANT_NONE);
+}
+
+static int end_stream(struct forward *f, struct err *e)
+{
+    if (!f->is_low)
+        return stream_pass_end(f->p.stream, e);
+    stream_low_pass_end(f->p.stream);
+    return 0;
+}
+
 /* Run one pass over the model.  Keys and values are written, but not committed. */
 static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
                     struct err *e)
@@ -763,15 +779,15 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
         f->row_of[i] = i;
     }
     f->n_taken_back = want == WANT_ALL && n <= f->p.n_replay ? n : 0;
-    stream_pass_begin(f->p.stream, want == WANT_NONE);
+    begin_stream(f, want);
     /* Logits end a prompt; then come tokens, one by one. */
     if (f->p.experts != NULL)
         expert_cache_expect(f->p.experts, want == WANT_NONE ? n : 1);
     kv_begin(f->p.kv, n);
     if (embed(f, ids, n, e) == 0 && run_layers(f, n, want, e) == 0)
-        return stream_pass_end(f->p.stream, e);
+        return end_stream(f, e);
     (void)forward_ngrams_wait(f, &ignored);
-    stream_pass_end(f->p.stream, &ignored);
+    (void)end_stream(f, &ignored);
     return -1;
 }
 
@@ -845,4 +861,17 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
     kv_commit(f->p.kv, n);
     publish(f, n, &before);
     return 0;
+}
+
+int forward_run_low(struct forward *f, uint32_t id, struct telemetry *t, struct err *e)
+{
+    struct telemetry *own = f->p.telemetry;
+    int rc;
+
+    f->p.telemetry = t;
+    f->is_low = true;
+    rc = forward_run(f, &id, 1, WANT_LAST, false, e);
+    f->is_low = false;
+    f->p.telemetry = own;
+    return rc;
 }

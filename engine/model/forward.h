@@ -98,6 +98,16 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
                 bool in_tiles, struct err *e);
 
 /*
+ * The same for one id and its logits, with the copies of stream_keep_low() in place of weights
+ * that would be read: a guess.  Its figures go to t, not to the telemetry of the pass.
+ */
+int forward_run_low(struct forward *f, uint32_t id, struct telemetry *t, struct err *e);
+
+/* Bytes of a row of n_k weights, row_bytes in the file, in such a copy: Q4_0, or as in the file
+ * if that is not more. */
+uint64_t forward_low_row_bytes(uint64_t n_k, uint64_t row_bytes);
+
+/*
  * Keep the first n (>= 1) tokens of the last run, which had at most n_replay and want WANT_ALL.
  * ids are those of the run.  Everything is then as if it had been of n tokens.
  */

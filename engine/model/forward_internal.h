@@ -75,6 +75,7 @@ struct forward {
     uint32_t n_col;
     bool in_tiles; /* these columns are multiplied in tiles by OpenBLAS */
     bool is_tail;  /* no tiles after the last keys and values */
+    bool is_low;   /* a pass over copies of blocks */
     uint64_t stall_ns, attention_ns, lookup_ns;
     bool is_damaged; /* a pass had values that are not numbers; a repeated pass finds where */
     uint32_t damaged_pos; /* position of the token whose logits are not numbers */

@@ -223,10 +223,9 @@ static struct mul_job mul_prepare(struct forward *f, enum tensor_type type, size
 }
 
 /* The same for all columns of a streamed matrix, which OpenBLAS may multiply. */
-static struct mul_job mul_prepare_mat(struct forward *f, const struct mat *m, const float *x,
-                                      size_t ldx)
+static struct mul_job mul_prepare_mat(struct forward *f, const struct mat *m,
+                                      enum tensor_type type, const float *x, size_t ldx)
 {
-    enum tensor_type type = m->tensor->type;
     struct mul_job job = { .f = f,
                            .form = act_form_of(type, f->p.exact),
                            .n_k = m->n_k,
@@ -239,11 +238,9 @@ static struct mul_job mul_prepare_mat(struct forward *f, const struct mat *m, co
     return job;
 }
 
-/* Whether the columns of the job are as the weights of m need them. */
-static bool has_columns_for(const struct mul_job *j, const struct mat *m)
+/* Whether the columns of the job are as weights of this type need them. */
+static bool has_columns_for(const struct mul_job *j, enum tensor_type type)
 {
-    enum tensor_type type = m->tensor->type;
-
     return j->f != NULL && j->form == act_form_of(type, j->f->p.exact) &&
            j->in_tiles == tiles_take(j->f, type);
 }
@@ -279,11 +276,88 @@ void forward_mul_expert(struct forward *f, const struct tensor_info *t,
     multiply(&job);
 }
 
+/* --- copies of streamed blocks in few bits --- */
+
+#define LOW_VALUES 1024 /* of a row that are converted at once */
+
+uint64_t forward_low_row_bytes(uint64_t n_k, uint64_t row_bytes)
+{
+    uint64_t low = n_k % 32 == 0 ? kv_row_bytes(KV_Q4_0, n_k) : row_bytes;
+
+    return low < row_bytes ? low : row_bytes;
+}
+
+static uint64_t low_row_bytes(const struct mat *m)
+{
+    return forward_low_row_bytes(m->n_k, tensor_row_bytes(m->tensor->type, m->n_k));
+}
+
+/* The type of the weights of a block of m. */
+static enum tensor_type type_of(const struct mat *m, const struct stream_block *block)
+{
+    enum tensor_type type = m->tensor->type;
+
+    return block->is_low && low_row_bytes(m) < tensor_row_bytes(type, m->n_k) ? TYPE_Q4_0 : type;
+}
+
+struct low_job {
+    const struct forward *f;
+    const struct mat *m;
+    const struct stream_block *block;
+    unsigned char *to;
+    uint64_t row_bytes, low_bytes;
+};
+
+static void low_row(const struct low_job *j, uint64_t row)
+{
+    const unsigned char *from = (const unsigned char *)j->block->data + row * j->row_bytes;
+    unsigned char *to = j->to + row * j->low_bytes;
+    enum tensor_type type = j->m->tensor->type;
+    float values[LOW_VALUES];
+
+    if (j->low_bytes == j->row_bytes) {
+        memcpy(to, from, j->row_bytes);
+        return;
+    }
+    for (size_t k = 0; k < j->m->n_k; k += LOW_VALUES) {
+        size_t n = j->m->n_k - k < LOW_VALUES ? j->m->n_k - k : LOW_VALUES;
+
+        j->f->p.kernels->dequant(type, from + tensor_row_bytes(type, k), values, n);
+        j->f->p.kernels->kv_store(KV_Q4_0, values, n, to + kv_row_bytes(KV_Q4_0, k));
+    }
+}
+
+static void low_part(void *ctx, int part, int n_part)
+{
+    const struct low_job *j = ctx;
+    size_t from, to;
+
+    pool_rows(j->f->p.pool, (size_t)j->block->n_row, part, n_part, &from, &to);
+    for (; from < to; from++)
+        low_row(j, from);
+}
+
+/* Make the copy of a block that was read, if one is to be kept. */
+static void keep_low(struct forward *f, const struct mat *m, const struct stream_block *block)
+{
+    struct low_job j = { .f = f,
+                         .m = m,
+                         .block = block,
+                         .to = stream_low_place(f->p.stream, block),
+                         .row_bytes = tensor_row_bytes(m->tensor->type, m->n_k),
+                         .low_bytes = low_row_bytes(m) };
+
+    if (j.to == NULL)
+        return;
+    pool_run(f->p.pool, pool_row_parts(f->p.pool, block->n_row * j.row_bytes), low_part, &j);
+    stream_low_made(f->p.stream, block);
+}
+
 static void add_streamed(struct mul_job *j, const struct product *p,
                          const struct stream_block *block)
 {
     struct mul_block *b =
-        add_block(j, p->m->tensor->type, block->data, block->n_row, p->y, p->ldy);
+        add_block(j, type_of(p->m, block), block->data, block->n_row, p->y, p->ldy);
 
     b->row = block->row;
     b->form = (enum weight_form)block->form;
@@ -301,13 +375,20 @@ static void add_held(struct mul_job *j, const struct product **p, const struct p
         const struct product *q = *done < (*p)->m->n_row ? *p : *p + 1;
         struct stream_block held;
 
-        if (q == end || !has_columns_for(j, q->m) ||
+        if (q == end || !has_columns_for(j, q->m->tensor->type) ||
             !stream_next_pinned(j->f->p.stream, q->m->span, &held))
             return;
         add_streamed(j, q, &held);
         *done = held.row + held.n_row;
         *p = q;
     }
+}
+
+static void need_columns(struct mul_job *j, struct forward *f, const struct mat *m,
+                         enum tensor_type type, const float *x, size_t ldx)
+{
+    if (!has_columns_for(j, type))
+        *j = mul_prepare_mat(f, m, type, x, ldx);
 }
 
 int forward_mul_all(struct forward *f, const struct product *p, size_t n, const float *x,
@@ -320,11 +401,14 @@ int forward_mul_all(struct forward *f, const struct product *p, size_t n, const 
     while (p < end) {
         struct stream_block block;
 
-        if (!has_columns_for(&job, p->m))
-            job = mul_prepare_mat(f, p->m, x, ldx);
+        /* Of a copy, the type is known with the block. */
+        if (!f->is_low)
+            need_columns(&job, f, p->m, p->m->tensor->type, x, ldx);
         if (cancel_check(f->p.cancel, e) != 0 ||
             stream_next(f->p.stream, &block, &f->stall_ns, e) != 0)
             return -1;
+        if (f->is_low)
+            need_columns(&job, f, p->m, type_of(p->m, &block), x, ldx);
         assert(block.span == p->m->span && block.row == done);
         job.n_block = job.n_row = job.bytes = 0;
         add_streamed(&job, p, &block);
@@ -332,6 +416,7 @@ int forward_mul_all(struct forward *f, const struct product *p, size_t n, const 
         if (!job.in_tiles && block.is_pinned)
             add_held(&job, &p, end, &done);
         multiply(&job);
+        keep_low(f, p->m, &block);
         stream_give(f->p.stream, &block);
         if (done == p->m->n_row) {
             done = 0;

@@ -523,6 +523,22 @@ static void explain_terms(FILE *to, const struct run *r)
     explain_disk(to, r, &sum);
 }
 
+/* Answers if a model drafts: a pass over a token and n drafts, and what follows from it. */
+static void explain_drafts(FILE *to, const struct plan_basis *b)
+{
+    struct plan_pass pass = speed_pass(&b->in, &b->plan);
+    uint32_t n = b->plan.draft_depth;
+    struct plan_time t;
+    struct formula f = { "" };
+
+    if (b->plan.n_draft == 0 || !(b->plan.drafted_tps > 0) || n == 0)
+        return;
+    speed_chunk(&b->in, &pass, b->plan.n_ctx - n - 1, n + 1, true, &t);
+    add(&f, "(1 - %.10g ^ %u) / (1 - %.10g) / (%.10g + %u * %.10g)", PLAN_ACCEPTANCE, n + 1,
+        PLAN_ACCEPTANCE, t.wall_s, n, speed_draft(&b->in, &b->plan));
+    line(to, "drafted", &f, b->plan.drafted_tps, "tok/s");
+}
+
 static void explain_decode(FILE *to, const struct plan_basis *b)
 {
     struct plan_pass pass = speed_pass(&b->in, &b->plan);
@@ -541,6 +557,7 @@ static void explain_decode(FILE *to, const struct plan_basis *b)
     add_wall(&f, b, &t);
     add(&f, ")");
     line(to, "answers", &f, b->plan.decode_tps, "tok/s");
+    explain_drafts(to, b);
 }
 
 /* The first chunk of a prompt in full, and the times of all. */

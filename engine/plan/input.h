@@ -89,7 +89,10 @@ struct plan_input {
     uint64_t draft_bytes; /* the row of scores of one of them */
     uint64_t replay_col_bytes; /* what recurrent layers keep of each token of such a pass */
     uint64_t drafter_bytes, drafter_token_bytes; /* of the drafter, and per token of the context */
-    uint64_t drafter_hot_bytes; /* weights of a model that drafts a token; 0: no model drafts */
+    uint64_t drafter_hot_bytes; /* weights of another model that drafts; 0: none does */
+    /* Copies of all blocks in few bits, of which those that stream have one, so that the model
+     * drafts for itself; 0: it does not. */
+    uint64_t low_all_bytes;
     uint64_t act_fixed_bytes; /* activations(chunk) = fixed + chunk * col */
     uint64_t act_col_bytes;
     uint64_t rows_col_bytes; /* lookup rows of one token, rounded out */

@@ -10,6 +10,8 @@
 #include "engine/plan/speed.h"
 
 #define DRAFT_SHARE        100 /* of the weights that a token reads, for drafts */
+#define LOW_SLACK_SHARE    64  /* of copies of streamed blocks, for what they may take more */
+#define LOW_SLACK_BLOCKS   8
 #define RESERVE_BASE       (2 * MIB)
 #define RESERVE_THREAD     (96 * KIB)
 #define RESERVE_PAGE_SHARE 512 /* a page table entry has 8 bytes per 4096 */
@@ -114,7 +116,7 @@ uint64_t plan_pinned_most(const struct plan_input *in)
 struct division {
     uint32_t n_ctx, chunk, n_draft, n_slot, n_copy;
     uint32_t n_expert;
-    uint64_t pinned_bytes;
+    uint64_t pinned_bytes, low_bytes;
     bool keeps_rows;
 };
 
@@ -137,8 +139,8 @@ static uint64_t drafter_bytes(const struct plan_input *in, const struct division
 {
     if (c->n_draft == 0)
         return 0;
-    return sum(sum(in->drafter_bytes, product(in->drafter_token_bytes, c->n_ctx)),
-               product(in->replay_col_bytes, c->n_draft + 1));
+    return sum(c->low_bytes, sum(sum(in->drafter_bytes, product(in->drafter_token_bytes, c->n_ctx)),
+               product(in->replay_col_bytes, c->n_draft + 1)));
 }
 
 /* Fill the table for this division, whether or not it fits the budget. */
@@ -190,6 +192,7 @@ static void fill(const struct plan_input *in, const struct division *c, struct p
     out->n_expert = c->n_expert;
     out->n_expert_all = in->n_expert_all;
     out->pinned_bytes = c->pinned_bytes;
+    out->low_bytes = c->low_bytes;
 }
 
 static bool fits(const struct plan *p)
@@ -288,7 +291,9 @@ static uint32_t draft_target(const struct plan_input *in, const struct division 
     struct division c = *now;
 
     c.n_draft = in->n_draft < c.chunk ? in->n_draft : c.chunk - 1;
-    while (reads && in->drafter_hot_bytes == 0 && c.n_draft > 0 &&
+    if (!reads && in->low_all_bytes > 0) /* a draft would cost as much as a token */
+        return 0;
+    while (reads && in->drafter_hot_bytes == 0 && in->low_all_bytes == 0 && c.n_draft > 0 &&
            sum(drafter_bytes(in, &c), product(in->draft_bytes, c.n_draft)) >
                in->hot_bytes / DRAFT_SHARE)
         c.n_draft--;
@@ -352,6 +357,28 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
 }
 
 /*
+ * Divide `rest` between pinned blocks and copies of the others:
+ *
+ *     pinned + (1 - pinned / all) * copies of all + slack = rest
+ *
+ * Which blocks are pinned follows from their order, so the copies of the others may take a
+ * little more than their share.
+ */
+static void share_with_copies(const struct plan_input *in, uint64_t rest, struct choice *c)
+{
+    double all = (double)plan_pinned_most(in), low_all = (double)in->low_all_bytes;
+    double slack = low_all / LOW_SLACK_SHARE + LOW_SLACK_BLOCKS * (double)in->slot_bytes, pinned;
+
+    pinned = ((double)rest - low_all - slack) / (1 - low_all / all);
+    if (!(low_all < all) || !(pinned >= 0) || pinned > all) {
+        c->n_draft = 0;
+        return;
+    }
+    c->pinned_bytes = (uint64_t)pinned;
+    c->low_bytes = rest - c->pinned_bytes;
+}
+
+/*
  * Give memory to the ring, then the experts that are read at the same time, then drafts, then
  * the chunk, then copies of turns, and pin with the rest.  If any of the others is below its
  * target, leave the remainder unused; otherwise a larger budget could pin less.
@@ -376,9 +403,19 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     used = out->sum_bytes - out->row[MW_ROW_RESERVE];
     room = largest_sum(in->budget_bytes, in->n_thread);
     if (c.n_slot == in->n_slot && c.n_expert >= in->n_expert_read && c.chunk == most &&
-        c.n_draft == drafts && c.n_copy == copies && room > used)
+        c.n_draft == drafts && c.n_copy == copies && room > used) {
         c.pinned_bytes = smaller(room - used, plan_pinned_most(in));
+        if (in->low_all_bytes > 0 && c.n_draft > 0)
+            share_with_copies(in, room - used, &c);
+    } else if (in->low_all_bytes > 0) {
+        c.n_draft = 0;
+    }
     fill(in, &c, out);
+}
+
+static bool drafts_with_model(const struct plan_input *in)
+{
+    return in->drafter_hot_bytes > 0 || in->low_all_bytes > 0;
 }
 
 /* The share of used experts that are in memory, once the cache has settled. */
@@ -412,7 +449,7 @@ void plan_predict(const struct plan_input *in, struct plan *p)
     s = speed_prompt(in, &pass, 0, n_prompt);
     p->prefill_tps = s > 0 ? n_prompt / s : 0;
     p->is_doubtful = plan_is_doubtful(in);
-    if (in->drafter_hot_bytes > 0 && p->n_draft > 0)
+    if (drafts_with_model(in) && p->n_draft > 0)
         p->drafted_tps = speed_drafted(in, p, p->n_draft, PLAN_ACCEPTANCE, &p->draft_depth);
 }
 
@@ -543,7 +580,7 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
         return refuse(in, out, e);
     }
     divide_budget(in, out);
-    if (in->drafter_hot_bytes > 0 && out->n_draft > 0)
+    if (drafts_with_model(in) && out->n_draft > 0)
         weigh_drafter(in, out);
     return 0;
 }

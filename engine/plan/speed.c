@@ -468,11 +468,19 @@ double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, ui
     return t->wall_s += rest.wall_s;
 }
 
+double speed_draft(const struct plan_input *in, const struct plan *p)
+{
+    double bytes = in->low_all_bytes > 0 ? (double)(p->pinned_bytes + p->low_bytes)
+                                         : (double)in->drafter_hot_bytes;
+
+    return in->memory_bytes_s > 0 ? bytes / in->memory_bytes_s : 0;
+}
+
 double speed_drafted(const struct plan_input *in, const struct plan *p, uint32_t most,
                      double acceptance, uint32_t *depth)
 {
     struct plan_pass pass = speed_pass(in, p);
-    double draft_s = in->memory_bytes_s > 0 ? (double)in->drafter_hot_bytes / in->memory_bytes_s : 0;
+    double draft_s = speed_draft(in, p);
     double tokens = 1, next = 1, best = 0;
     struct plan_time t;
 

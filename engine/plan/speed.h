@@ -82,6 +82,9 @@ double speed_token(const struct plan_input *in, const struct plan_pass *pass, ui
 double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_before,
                    uint32_t n, bool is_last, struct plan_time *t);
 
+/* Time to draft a token: its weights are read from memory. */
+double speed_draft(const struct plan_input *in, const struct plan *p);
+
 /*
  * Tokens per second at the full context if a model drafts up to `most` tokens for a pass, and
  * each is accepted with this probability.  *depth is the number of drafts with which it is

@@ -35,6 +35,7 @@ struct plan {
     bool hits_measured;    /* from observed use; otherwise even use is assumed */
     uint64_t
         pinned_bytes; /* for pinned blocks, rounding and landing included, without resident */
+    uint64_t low_bytes;      /* for copies of the other blocks, part of the item `drafter` */
     uint64_t saved_bytes;    /* more, if these blocks were not packed */
     uint64_t streamed_bytes; /* read from disk per decoded token, at the full context, with
                                 experts and without lookup rows */

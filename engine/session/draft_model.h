@@ -24,6 +24,13 @@ void draft_models_close(struct mw_model *m); /* all of them, when m is closed */
 void draft_model_bytes(struct mw_model *draft, const struct mw_options *o, uint64_t *fixed,
                        uint64_t *token);
 
+/* Bytes of a row of a span, and of all blocks, in the copies of a model that drafts for itself.
+ * *all is 0 with *e and -1 if it cannot. */
+uint64_t self_row_bytes(const struct mw_model *m, uint32_t span);
+int self_bytes(const struct mw_model *m, uint32_t n_block, uint64_t *all, struct err *e);
+int self_drafter_new(struct drafter **out, struct mw_session *s, const struct plan *plan,
+                     struct err *e);
+
 /* The parts of a session that a drafter uses.  They outlive it. */
 struct draft_model_parts {
     struct mw_model *draft;

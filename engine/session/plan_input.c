@@ -233,6 +233,15 @@ static int add_drafter(struct mw_model *m, const struct mw_options *o,
         draft_model_bytes(draft, o, &in->drafter_bytes, &in->drafter_token_bytes);
         in->drafter_hot_bytes = draft->hot_bytes;
     }
+    if (o->draft == MW_DRAFT_SELF) {
+        if (o->io == MW_IO_MMAP)
+            return err_set(e, ERR_ARGUMENT,
+                           "a model drafts for itself with weights in memory; use another --io");
+        if (self_bytes(m, in->n_block, &in->low_all_bytes, e) != 0)
+            return -1;
+        in->drafter_bytes = sizeof(struct telemetry) + NGRAM_BYTES;
+        in->drafter_token_bytes = 0;
+    }
     in->drafter_bytes += bytes->replay_fixed;
     return 0;
 }

@@ -250,6 +250,8 @@ static void find_reach(const struct mw_session *s, struct change *c)
     /* A model that drafts has a pass of its own. */
     c->drafts = c->settled.o.n_ctx != s->settled.o.n_ctx ||
                 (c->plan.n_draft > 0) != (s->plan.n_draft > 0) || c->opens ||
+                c->settled.o.draft != s->settled.o.draft ||
+                c->plan.low_bytes != s->plan.low_bytes ||
                 (has_file && c->settled.o.n_thread != s->settled.o.n_thread);
 }
 

@@ -26,6 +26,8 @@ static int open_stream(struct mw_session *s, const struct mw_options *o,
         return err_memory(e, "the schedule of %u spans", s->m->n_span);
     packing_choose(s->m, o, &packing);
     packing_spans(s->m, &packing, spans);
+    for (uint32_t i = 0; i < s->m->n_span; i++)
+        spans[i].low_row_bytes = self_row_bytes(s->m, i);
     rc = stream_open(&w->stream, s->m->catalogue, spans, s->m->n_span, &w->shape, so,
                      s->telemetry, e);
     free(spans);
@@ -182,6 +184,8 @@ int session_drafter(struct drafter **out, struct mw_session *s, const struct mw_
     *out = NULL;
     if (plan->n_draft == 0)
         return 0;
+    if (o->draft == MW_DRAFT_SELF)
+        return self_drafter_new(out, s, plan, e);
     if (o->draft != MW_DRAFT_FILE)
         return ngram_drafter_new(out, o->n_ctx, e);
     return draft_model_open(&parts.draft, s->m, o->draft_file, e) != 0

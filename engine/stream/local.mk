@@ -21,6 +21,7 @@ libengine_a_SOURCES += \
 	engine/stream/stream_internal.h \
 	engine/stream/stream_fetch.c \
 	engine/stream/stream_guest.c \
+	engine/stream/stream_low.c \
 	engine/stream/stream_lookup.c \
 	engine/stream/stream_memory.c \
 	engine/stream/stream_open.c \

@@ -133,6 +133,12 @@ int pinned_set(struct pinned *p, uint64_t bytes, struct err *e)
     return rc;
 }
 
+bool pinned_is_within(const struct pinned *p, uint32_t block, uint64_t place_bytes,
+                      uint64_t bytes)
+{
+    return (uint64_t)p->page[block] * SCHEDULE_ALIGN + place_bytes <= align_down(bytes, 4096);
+}
+
 unsigned char *pinned_place(const struct pinned *p, uint32_t block)
 {
     return p->area.base + (uint64_t)p->page[block] * SCHEDULE_ALIGN;

@@ -62,6 +62,10 @@ void pinned_close(struct pinned *p); /* safe on a zeroed struct */
  */
 int pinned_set(struct pinned *p, uint64_t bytes, struct err *e);
 
+/* Whether a block of place_bytes is among those that fit the first `bytes` of the area. */
+bool pinned_is_within(const struct pinned *p, uint32_t block, uint64_t place_bytes,
+                      uint64_t bytes);
+
 unsigned char *pinned_place(const struct pinned *p, uint32_t block);
 
 static inline enum block_state pinned_state(const struct pinned *p, uint32_t block)

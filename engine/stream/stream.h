@@ -51,6 +51,7 @@ struct stream_span {
     uint32_t form;
     uint32_t type; /* of the weights; only stream_lay_fn uses it */
     uint64_t laid_row_bytes, scratch_bytes;
+    uint64_t low_row_bytes; /* of a copy, see stream_keep_low() */
 };
 
 enum stream_io { STREAM_AUTO, STREAM_DIRECT, STREAM_BUFFERED, STREAM_MMAP };
@@ -133,6 +134,7 @@ struct stream_block {
     uint64_t row, n_row; /* rows row … row + n_row of the span */
     const void *data;    /* of row `row`; any alignment */
     bool is_pinned;
+    bool is_low;   /* data is a copy of stream_keep_low() */
     uint32_t form; /* how the rows are laid out; 0: as in the file */
 };
 
@@ -156,6 +158,25 @@ void stream_give(struct stream *s, const struct stream_block *block);
 
 /* End a pass, finished or not.  Returns -1 with *e if a file is not what it was at open. */
 int stream_pass_end(struct stream *s, struct err *e);
+
+/* --- passes without reads: engine thread only --- */
+
+/*
+ * Keep copies of the blocks that are streamed if pinned ones take pinned_bytes, in at most
+ * `bytes`.  They have low_row_bytes for a row.  The caller makes each of them while it has the
+ * block of a pass: stream_low_place() returns its place, or NULL if there is nothing to do.
+ * Returns 0, or -1 with *e and no copies.
+ */
+int stream_keep_low(struct stream *s, uint64_t pinned_bytes, uint64_t bytes, struct err *e);
+void stream_drop_low(struct stream *s); /* also without copies */
+void *stream_low_place(struct stream *s, const struct stream_block *block);
+void stream_low_made(struct stream *s, const struct stream_block *block);
+uint64_t stream_low_bytes(const struct stream *s);
+
+/* Whether each block is pinned and in memory, or has its copy.  Then a pass can use these. */
+bool stream_low_ready(const struct stream *s);
+void stream_low_pass_begin(struct stream *s);
+void stream_low_pass_end(struct stream *s);
 
 /* --- lookups: engine thread only --- */
 

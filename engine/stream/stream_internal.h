@@ -134,6 +134,8 @@ struct stream {
     uint64_t pass; /* number of the current pass, or of the next one */
     struct schedule_at next;
     uint64_t taken, given; /* slots, counted */
+    struct low *low;       /* copies of blocks; NULL: none */
+    bool in_low_pass;
 
     const char *_Atomic io_name, *_Atomic io_reason;
 
@@ -206,6 +208,10 @@ void stream_discard(struct stream *s, uint64_t last);
 
 int stream_open_tables(struct stream *s, const struct stream_span *spans, uint32_t n_span,
                        size_t target, struct err *e);
+
+/* --- stream_low.c --- */
+
+int stream_find_low(struct stream *s, struct stream_block *block, struct err *e);
 
 /* --- stream_guest.c --- */
 

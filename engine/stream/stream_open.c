@@ -204,6 +204,7 @@ void stream_close(struct stream *s)
     }
     cancel_lets_sleep(s->cancel, s);
     stop_reader(s);
+    stream_drop_low(s);
     mapping_close(&s->mapping);
     if (!s->source.is_direct && (!s->is_mapped || s->drops))
         for (uint32_t i = 0; i < s->source.n_file; i++)

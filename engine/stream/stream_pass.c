@@ -150,6 +150,8 @@ static int find_block(struct stream *s, const struct schedule_block *b,
         block->data = mapping_at(&s->mapping, b->file, b->offset, b->bytes, e);
         return block->data != NULL ? 0 : -1;
     }
+    if (s->in_low_pass && pinned_state(&s->pinned, s->next.block) != BLOCK_HELD)
+        return stream_find_low(s, block, e);
     /* A pinned block in memory takes no lock. */
     if (pinned_state(&s->pinned, s->next.block) != BLOCK_HELD &&
         await_block(s, stall_ns, e) != 0)
@@ -167,7 +169,8 @@ int stream_next(struct stream *s, struct stream_block *block, uint64_t *stall_ns
 {
     struct schedule_block b;
 
-    assert(s->in_pass && s->next.block < s->pass_blocks);
+    assert(s->in_low_pass ? s->next.block < s->schedule.n_block
+                          : s->in_pass && s->next.block < s->pass_blocks);
     if (cancel_check(s->cancel, e) != 0)
         return -1;
     schedule_get(&s->schedule, &s->next, &b);
@@ -186,7 +189,8 @@ bool stream_next_pinned(struct stream *s, uint32_t span, struct stream_block *bl
     struct err never = ERR_INIT;
     uint64_t no_stall = 0;
 
-    if (s->is_mapped || s->next.block == s->pass_blocks ||
+    if (s->is_mapped ||
+        s->next.block == (s->in_low_pass ? s->schedule.n_block : s->pass_blocks) ||
         pinned_state(&s->pinned, s->next.block) != BLOCK_HELD)
         return false;
     schedule_get(&s->schedule, &s->next, &b);
@@ -208,7 +212,7 @@ void stream_give(struct stream *s, const struct stream_block *block)
         give_mapped(s, block);
         return;
     }
-    if (block->is_pinned)
+    if (block->is_pinned || block->is_low)
         return;
     pthread_mutex_lock(&s->lock);
     assert(s->given < s->taken && slot_at(s, s->given)->block == block->index);

@@ -429,6 +429,64 @@ static void draft_with(const char *name, const char *draft, double least_accepte
     mw_model_close(m);
 }
 
+/* The largest budget below `most` with which a part of the weights streams and has copies. */
+static bool budget_with_copies(struct mw_model *m, struct mw_options *o)
+{
+    uint64_t least = smallest_budget(m, o);
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    for (uint64_t more = 8 * MIB; more > 0; more -= 16 * KIB) {
+        o->memory_bytes = least + more;
+        if (mw_plan(m, o, &p, &e) == 0 && p.low_bytes > 0 && p.streamed_share > 0.2)
+            return true;
+    }
+    return false;
+}
+
+/* The model drafts with copies of its streamed weights: the answer is that of the file. */
+static void draft_with_itself(const char *name, double least_accepted)
+{
+    struct mw_model *m = open_model(name);
+    struct mw_options o = small_options(256);
+    uint64_t drafted = 0, accepted = 0;
+
+    o.block_bytes = 4096;
+    o.chunk = 16;
+    for (int i = 0; i < 18; i++) {
+        struct mw_sampling sampling = { .temp = (float)(i % 3) * 0.5f,
+                                        .top_p = 0.95f,
+                                        .repeat_penalty = 1,
+                                        .repeat_last = 64,
+                                        .seed = { true, (uint64_t)i } };
+        struct shown without, with;
+        int how = i % 6 == 3 || i % 6 == 4 ? 0 : i % 6; /* budget and chunk stay */
+
+        o.n_thread = 1 + i % 2;
+        o.draft = MW_DRAFT_SELF;
+        o.draft_depth = 1 + (uint32_t)i % DRAFT_MOST;
+        assert_true(budget_with_copies(m, &o));
+        show(m, &o, &sampling, how, true, &with);
+        o.draft = MW_DRAFT_OFF;
+        show(m, &o, &sampling, how, true, &without);
+        assert_memory_equal(with.logits, without.logits, sizeof with.logits);
+        assert_memory_equal(with.sampled, without.sampled, sizeof with.sampled);
+        assert_int_equal(with.held, without.held);
+        drafted += with.drafted;
+        accepted += with.accepted;
+    }
+    assert_true(drafted > 300);
+    assert_true((double)accepted >= least_accepted * (double)drafted);
+    mw_model_close(m);
+}
+
+static void a_model_drafts_for_itself(void **state)
+{
+    (void)state;
+    draft_with_itself("llama-tiny.gguf", 0.3);
+    draft_with_itself("gemma2-tiny.gguf", 0.3);
+}
+
 static void a_model_drafts_for_another(void **state)
 {
     (void)state;
@@ -499,6 +557,7 @@ int main(void)
         cmocka_unit_test(drafting_never_loses_much),
         cmocka_unit_test(drafts_that_nobody_asked_for_do_not_count),
         cmocka_unit_test(a_model_drafts_for_another),
+        cmocka_unit_test(a_model_drafts_for_itself),
         cmocka_unit_test(a_dense_model_has_the_same_bits),
         cmocka_unit_test(quantised_keys_and_values_have_the_same_bits),
         cmocka_unit_test(a_mixture_of_experts_has_the_same_bits),

@@ -487,6 +487,55 @@ static void packed_weights_take_less(void **state)
     assert_true(packed.prefill_tps > 0.75 * plain.prefill_tps);
 }
 
+/* Copies in few bits and pinned blocks together cover all blocks, if that is faster. */
+static void a_model_drafts_for_itself_where_it_reads(void **state)
+{
+    struct plan_input in = plan_example();
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    (void)state;
+    in.budget_bytes = 2048 * MIB;
+    in.n_draft = 15;
+    in.draft_bytes = 1 * MIB;
+    in.low_all_bytes = in.hot_bytes / 32 * 9;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.n_draft, 15);
+    assert_true(p.sum_bytes <= p.budget_bytes);
+    assert_true(p.low_bytes >= (uint64_t)(p.streamed_share * (double)in.low_all_bytes));
+    assert_true(p.row[MW_ROW_DRAFTER] >= p.low_bytes);
+    assert_true(p.drafted_tps > 1.5 * p.undrafted_tps && p.draft_depth > 0);
+    /* Nothing is read, or the copies do not fit. */
+    in.budget_bytes = 8192 * MIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.n_draft == 0 && p.low_bytes == 0 && p.streamed_share == 0);
+    in.budget_bytes = 1024 * MIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.n_draft == 0 && p.low_bytes == 0 && p.pinned_bytes > 0);
+}
+
+static void a_model_that_drafts_is_left_out_if_that_is_faster(void **state)
+{
+    struct plan_input in = plan_example();
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    (void)state;
+    in.budget_bytes = 2048 * MIB;
+    in.n_draft = 15;
+    in.draft_bytes = 1 * MIB;
+    in.drafter_bytes = 300 * MIB;
+    in.drafter_hot_bytes = 250 * MIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.n_draft > 0 && p.row[MW_ROW_DRAFTER] >= 300 * MIB);
+    assert_true(p.drafted_tps > p.undrafted_tps);
+    in.drafter_hot_bytes = 200000 * MIB; /* a draft takes seconds */
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.n_draft, 0);
+    assert_int_equal(p.row[MW_ROW_DRAFTER], 0);
+    assert_true(p.pinned_bytes > 1500 * MIB);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -506,6 +555,8 @@ int main(void)
         cmocka_unit_test(the_default_budget_holds_the_complete_model),
         cmocka_unit_test(one_budget_is_the_first_that_reads_nothing),
         cmocka_unit_test(sliding_rings_are_whole_blocks_of_attention),
+        cmocka_unit_test(a_model_drafts_for_itself_where_it_reads),
+        cmocka_unit_test(a_model_that_drafts_is_left_out_if_that_is_faster),
     };
 
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

@@ -198,13 +198,15 @@ const struct option options_table[N_OPTION] = {
                 "them",
         .says_none = "when the context is full, the answer ends" },
     [OPT_DRAFT] = { "draft", 0, IN(ANSWER, CMD_PLANS & ~CMD_EVAL),
-        .kind = KIND_DRAFT, AT(chat.engine.draft), .arg = "HOW", .words = "off auto ngram",
+        .kind = KIND_DRAFT, AT(chat.engine.draft), .arg = "HOW", .words = "off auto ngram self",
         .asks = "speculative decoding several tokens faster repeat",
         .help = "draft tokens by HOW or a FILE, verify in one pass",
         .more = "ngram drafts what followed the same words earlier in the conversation, so answers "
                 "that repeat or edit a text need fewer passes over the weights. The tokens are the "
                 "same as with off. The number of drafts follows from the cost of passes and "
                 "from how often drafts were right.\n"
+                "self: the model drafts with copies in few bits of the weights that stream, "
+                "without reading; the answer is still that of the file.\n"
                 "The path of a smaller model with the same vocabulary: it drafts, and its memory "
                 "is part of the budget. It may be the same model with fewer bits.",
         .otherwise = "auto: ngram",

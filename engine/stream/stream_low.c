@@ -1,0 +1,136 @@
+/*
+ * Copies of streamed blocks in few bits, with which a pass can be made that reads nothing.
+ *
+ *     blocks:   b0      b1      b2      b3        pinned blocks are used as they are,
+ *     memory:   pinned  copy    copy    pinned    others by their copy
+ *
+ * The engine makes a copy when it has used a block that was read, once.  A pass over copies is
+ * no pass for the reader, which goes on reading ahead for the next real one.
+ */
+#include "config.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "engine/base/units.h"
+#include "engine/stream/stream_internal.h"
+
+#define NO_PLACE UINT64_MAX
+
+struct low {
+    struct area area;
+    uint64_t *place; /* [n_block] in the area; NO_PLACE: the block has none */
+    bool *is_made;   /* [n_block] */
+};
+
+static uint64_t copy_bytes(const struct stream *s, const struct schedule_block *b)
+{
+    return align_up(b->n_row * s->schedule.spans[b->span].span.low_row_bytes, 64);
+}
+
+/* Give a place to each block that is not among the pinned ones of pinned_bytes. */
+static uint64_t place_copies(const struct stream *s, uint64_t pinned_bytes, struct low *low)
+{
+    struct schedule_at at = schedule_begin(&s->schedule);
+    uint64_t used = 0;
+
+    pinned_bytes = pinned_bytes > s->landing.reserved ? pinned_bytes - s->landing.reserved : 0;
+    for (; at.block < s->schedule.n_block; schedule_next(&s->schedule, &at)) {
+        struct schedule_block b;
+
+        schedule_get(&s->schedule, &at, &b);
+        if (pinned_is_within(&s->pinned, at.block, b.place_bytes, pinned_bytes)) {
+            low->place[at.block] = NO_PLACE;
+            continue;
+        }
+        low->place[at.block] = used;
+        used += copy_bytes(s, &b);
+    }
+    return used;
+}
+
+int stream_keep_low(struct stream *s, uint64_t pinned_bytes, uint64_t bytes, struct err *e)
+{
+    struct low *low = calloc(1, sizeof *low);
+    uint64_t need = 0;
+
+    stream_drop_low(s);
+    if (low == NULL)
+        return err_memory(e, "copies of blocks");
+    s->low = low;
+    low->place = calloc(s->schedule.n_block + 1, sizeof *low->place);
+    low->is_made = calloc(s->schedule.n_block + 1, sizeof *low->is_made);
+    if (low->place == NULL || low->is_made == NULL)
+        err_memory(e, "copies of blocks");
+    else if ((need = place_copies(s, pinned_bytes, low)) > bytes)
+        err_set(e, ERR_BUDGET, "copies of blocks need %llu bytes, but the plan has %llu",
+                (unsigned long long)need, (unsigned long long)bytes);
+    else if (area_reserve(&low->area, "drafter", need, e) == 0 &&
+             area_hold(&low->area, need, false, e) == 0)
+        return 0;
+    stream_drop_low(s);
+    return -1;
+}
+
+void stream_drop_low(struct stream *s)
+{
+    if (s->low == NULL)
+        return;
+    area_unmap(&s->low->area);
+    free(s->low->place);
+    free(s->low->is_made);
+    free(s->low);
+    s->low = NULL;
+}
+
+void *stream_low_place(struct stream *s, const struct stream_block *block)
+{
+    const struct low *low = s->low;
+
+    if (low == NULL || s->in_low_pass || block->is_pinned ||
+        low->place[block->index] == NO_PLACE || low->is_made[block->index])
+        return NULL;
+    return low->area.base + low->place[block->index];
+}
+
+void stream_low_made(struct stream *s, const struct stream_block *block)
+{
+    s->low->is_made[block->index] = true;
+}
+
+bool stream_low_ready(const struct stream *s)
+{
+    if (s->low == NULL)
+        return false;
+    for (uint32_t i = 0; i < s->schedule.n_block; i++)
+        if (pinned_state(&s->pinned, i) != BLOCK_HELD && !s->low->is_made[i])
+            return false;
+    return true;
+}
+
+uint64_t stream_low_bytes(const struct stream *s)
+{
+    return s->low != NULL ? s->low->area.held : 0;
+}
+
+void stream_low_pass_begin(struct stream *s)
+{
+    assert(!s->in_pass && !s->in_low_pass && !s->is_mapped);
+    s->in_low_pass = true;
+    s->next = schedule_begin(&s->schedule);
+}
+
+void stream_low_pass_end(struct stream *s)
+{
+    s->in_low_pass = false;
+}
+
+/* Use the copy of the next block. */
+int stream_find_low(struct stream *s, struct stream_block *block, struct err *e)
+{
+    if (!s->low->is_made[block->index])
+        return err_set(e, ERR_MEMORY, "block %u has no copy", block->index);
+    block->is_low = true;
+    block->data = s->low->area.base + s->low->place[block->index];
+    return 0;
+}
