@@ -23,6 +23,9 @@ iconsdir = $(datadir)/icons/hicolor/scalable/apps
 dist_icons_DATA = share/icons/memwall.svg
 applicationsdir = $(datadir)/applications
 dist_applications_DATA = share/applications/memwall.desktop
+# "systemctl --user enable --now memwall" serves the configured model.
+systemdunitsdir = $(prefix)/lib/systemd/user
+dist_systemdunits_DATA = share/systemd/memwall.service
 metainfodir = $(datadir)/metainfo
 dist_metainfo_DATA = share/metainfo/org.memwall.memwall.metainfo.xml
 

@@ -12,5 +12,6 @@ include src/plan/local.mk
 include src/doctor/local.mk
 include src/measure/local.mk
 include src/report/local.mk
+include src/serve/local.mk
 include src/commands/local.mk
 memwall_LDADD = $(UI_LIBS) $(ENGINE_LIBS)

@@ -62,6 +62,10 @@ dist_check_SCRIPTS += \
 	tests/program/test_report.py \
 	tests/program/test_run.py \
 	tests/program/test_sampling.py \
+	tests/program/test_serve.py \
+	tests/program/test_serve_hostile.py \
+	tests/program/test_serve_protocols.py \
+	tests/program/test_serve_tools.py \
 	tests/program/test_stores.py \
 	tests/program/test_stdin.py \
 	tests/program/test_surroundings.py \
@@ -116,7 +120,7 @@ EXTRA_DIST += \
 	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/html_page.py tests/lib/hub.py tests/lib/model_case.py tests/lib/pull_case.py \
 	tests/lib/program.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
-	tests/lib/store_case.py tests/lib/terminal.py tests/lib/tiny_model.py tests/lib/world.py \
+	tests/lib/server.py tests/lib/store_case.py tests/lib/terminal.py tests/lib/tiny_model.py tests/lib/world.py \
 	tests/lib/tokenizer_json.py \
 	tests/tree/references.py tests/tree/words.py
 

@@ -186,6 +186,27 @@ int mw_chat_unstash(struct mw_chat *c, struct err *e);
  */
 int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
                     size_t n_before, struct err *e);
+
+/*
+ * A request: messages that are given whole, as a server gets them.  Texts need no NUL.
+ */
+struct mw_request {
+    const char *messages; /* a JSON array as for mw_vocab_chat(), messages_len bytes; or NULL */
+    size_t messages_len;
+    const char *tools; /* a JSON array of definitions that the template prints, or NULL */
+    size_t tools_len;
+    const char *text; /* without messages: the text to continue, with o->raw; len bytes */
+    size_t len;
+};
+/*
+ * Answer a request with options of its own, which stay in force as after mw_chat_set().  The
+ * messages of the chat are forgotten, but the tokens that the prompt begins like are used on.
+ * Posts the events of an answer (and MW_EVENT_READY if the model was not loaded); if the options or the messages are
+ * refused, its MW_EVENT_DONE has the error.  Nothing is dropped from the messages.  With tools,
+ * marks of calls are a part of the answer's text.
+ */
+int mw_chat_ask(struct mw_chat *c, const struct mw_request *r, const struct mw_chat_options *o,
+                struct err *e);
 /*
  * Change any options.  Posts MW_EVENT_PLAN (MW_EVENT_READY if the model was not loaded), or
  * MW_EVENT_REFUSED.

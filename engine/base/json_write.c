@@ -191,6 +191,12 @@ void json_double(struct json *j, const char *key, double value, int decimals)
     json_raw(j, text, (size_t)n);
 }
 
+void json_number(struct json *j, const char *key, const char *text, size_t n)
+{
+    lead(j, key);
+    json_raw(j, text, n);
+}
+
 void json_bool(struct json *j, const char *key, bool value)
 {
     lead(j, key);

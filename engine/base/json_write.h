@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define JSON_WRITE_DEPTH 16
+#define JSON_WRITE_DEPTH 40 /* a tree that was read (JSON_MAX_DEPTH) can be written in another one */
 
 struct json {
     FILE *to;  /* the stream, or NULL */
@@ -52,6 +52,8 @@ void json_string(struct json *j, const char *key, const char *text);
 void json_string_n(struct json *j, const char *key, const char *text, size_t n);
 void json_u64(struct json *j, const char *key, uint64_t value);
 void json_double(struct json *j, const char *key, double value, int decimals);
+/* Write the text of a number of n bytes, which must be one of JSON. */
+void json_number(struct json *j, const char *key, const char *text, size_t n);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 

@@ -127,7 +127,7 @@ int answer_fit_prompt(struct answer_state *r, struct err *e)
     struct conversation *c = a->conversation;
     uint32_t n_ctx = session_options(a->session)->n_ctx;
     size_t before = c->is_partial ? 0 : c->n_before + c->n_dropped, n_dropped;
-    bool is_full = c->is_partial;
+    bool is_full = c->is_partial, is_whole = c->asked != NULL;
 
     if (c->is_partial && !a->ctx_shift)
         return err_set(e, ERR_CONTEXT,
@@ -137,7 +137,7 @@ int answer_fit_prompt(struct answer_state *r, struct err *e)
     c->is_partial = false;
     if (make_prompt(r, e) != 0 || is_full || (a->ctx_shift && r->prompt.n >= n_ctx)) {
         is_full = is_full || !is_refusal(e);
-        if ((is_full && !a->ctx_shift) || make_shorter(r, before, is_full, e) != 0)
+        if (is_whole || (is_full && !a->ctx_shift) || make_shorter(r, before, is_full, e) != 0)
             return -1;
     }
     if (r->prompt.n >= n_ctx)

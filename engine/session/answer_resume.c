@@ -5,6 +5,14 @@
 
 #include "engine/session/answer_internal.h"
 
+/* With tools the marks of calls are a part of the text, where the caller reads them. */
+static bool has_tools(const struct answer_state *r)
+{
+    const struct asked *asked = r->a->conversation->asked;
+
+    return asked != NULL && asked->tools != NULL;
+}
+
 /* Bring the parser and the search for stop strings to the end of the prompt.  An answer begins
  * inside its thinking if the prompt opens it; one that continues may be past it.  Returns
  * whether a stop string ends the answer at once. */
@@ -15,7 +23,8 @@ static bool replay(struct answer_state *r)
     do {
         was_inside = r->is_inside;
         r->parser = (struct answer_parser){ .format = r->a->parser_format,
-                                            .tokenizer = r->a->rendering.tokenizer };
+                                            .tokenizer = r->a->rendering.tokenizer,
+                                            .shows_marks = has_tools(r) };
         r->n_held = r->n_said[false] = r->n_said[true] = 0;
         r->differs = r->found_stop = false;
         answer_parser_start(&r->parser, r->prompt.id, r->prompt.n - r->answer.n, was_inside);

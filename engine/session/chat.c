@@ -112,6 +112,18 @@ static int push_kind(struct mw_chat *c, enum chat_command_kind kind, size_t n, s
     return chat_push(c, command);
 }
 
+static int copy_text(struct chat_command *command, const char *text, size_t len, struct err *e)
+{
+    command->text = malloc(len + 1);
+    if (command->text == NULL)
+        return err_memory(e, "a message of %zu bytes", len);
+    if (len > 0)
+        memcpy(command->text, text, len);
+    command->text[len] = '\0';
+    command->len = len;
+    return 0;
+}
+
 int mw_chat_send(struct mw_chat *c, const char *text, size_t len, struct err *e)
 {
     return mw_chat_send_within(c, text, len, 0, e);
@@ -134,14 +146,10 @@ int mw_chat_send_within(struct mw_chat *c, const char *text, size_t len, uint32_
     command = chat_command_new(DO_SEND, e);
     if (command == NULL)
         return -1;
-    command->text = malloc(len + 1);
-    if (command->text == NULL) {
+    if (copy_text(command, text, len, e) != 0) {
         chat_command_free(command);
-        return err_memory(e, "a message of %zu bytes", len);
+        return -1;
     }
-    memcpy(command->text, text, len);
-    command->text[len] = '\0';
-    command->len = len;
     command->n = n_predict;
     return chat_push(c, command);
 }
@@ -212,6 +220,40 @@ int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t
         }
         t->is_aside = messages[i].is_aside;
         t->attempt = messages[i].attempt;
+    }
+    return chat_push(c, command);
+}
+
+/* Read the texts of a request. */
+static int take_request(struct chat_command *command, const struct mw_request *r, struct err *e)
+{
+    if (r->messages == NULL)
+        return copy_text(command, r->text, r->len, e);
+    if (json_parse(&command->asked.messages, r->messages, r->messages_len, e) != 0)
+        return err_at(e, NULL, ERR_NO_OFFSET, "messages");
+    if (r->tools != NULL && json_parse(&command->asked.tools, r->tools, r->tools_len, e) != 0)
+        return err_at(e, NULL, ERR_NO_OFFSET, "tools");
+    return 0;
+}
+
+int mw_chat_ask(struct mw_chat *c, const struct mw_request *r, const struct mw_chat_options *o,
+                struct err *e)
+{
+    uint64_t most = mw_text_bytes(c->m, &o->engine);
+    size_t len = r->messages != NULL ? r->messages_len + r->tools_len : r->len;
+    struct chat_command *command;
+
+    if (len > most)
+        return err_set(e, ERR_CONTEXT,
+                       "a request of %zu bytes is too long for the context; at most %llu bytes "
+                       "are held",
+                       len, (unsigned long long)most);
+    command = chat_command_new(DO_ASK, e);
+    if (command == NULL)
+        return -1;
+    if (take_request(command, r, e) != 0 || settings_copy(&command->settings, o, e) != 0) {
+        chat_command_free(command);
+        return -1;
     }
     return chat_push(c, command);
 }

@@ -43,7 +43,8 @@ enum chat_command_kind {
     DO_STASH,
     DO_UNSTASH,
     DO_RESTORE,
-    DO_SET
+    DO_SET,
+    DO_ASK
 };
 
 struct chat_command {
@@ -58,6 +59,7 @@ struct chat_command {
     size_t room;
     struct conversation restored;
     struct settings settings;
+    struct asked asked;
 };
 
 struct mw_chat {
@@ -126,7 +128,9 @@ void chat_take_answerer(struct mw_chat *c, struct answerer *a);
 /* Free an answerer; the chat format may be the one of the answerer that stays. */
 void chat_answerer_free(struct answerer *a, const struct answerer *stays);
 
-/* Apply the options of a command, or refuse them with an event. */
+/* Make the options of a command those in force.  -1 with *e: nothing has changed. */
+int chat_apply_settings(struct mw_chat *c, struct chat_command *command, struct err *e);
+/* The same with an event that reports what came of it. */
 void chat_do_set(struct mw_chat *c, struct chat_command *command);
 
 /* Apply the changes that were queued during an answer, between two of its passes. */

@@ -158,23 +158,30 @@ static void take_settings(struct mw_chat *c, struct chat_command *command)
     command->settings = old;
 }
 
+int chat_apply_settings(struct mw_chat *c, struct chat_command *command, struct err *e)
+{
+    struct answerer answerer;
+
+    if (chat_prepare_answerer(c, &command->settings.o, &answerer, e) != 0)
+        return -1;
+    if (apply_engine(c, &command->settings.o.engine, e) != 0) {
+        chat_answerer_free(&answerer, &c->answerer);
+        return -1;
+    }
+    take_settings(c, command);
+    chat_take_answerer(c, &answerer);
+    return 0;
+}
+
 void chat_do_set(struct mw_chat *c, struct chat_command *command)
 {
     struct err e = ERR_INIT;
     bool was_loaded = c->session != NULL;
-    struct answerer answerer;
 
-    if (chat_prepare_answerer(c, &command->settings.o, &answerer, &e) != 0) {
+    if (chat_apply_settings(c, command, &e) != 0) {
         refuse(c, command, &e);
         return;
     }
-    if (apply_engine(c, &command->settings.o.engine, &e) != 0) {
-        chat_answerer_free(&answerer, &c->answerer);
-        refuse(c, command, &e);
-        return;
-    }
-    take_settings(c, command);
-    chat_take_answerer(c, &answerer);
     chat_post_plan(c, was_loaded ? MW_EVENT_PLAN : MW_EVENT_READY);
     chat_post_format_notice(c);
 }

@@ -21,6 +21,7 @@ void chat_command_free(struct chat_command *command)
 {
     free(command->text);
     free(command->turns);
+    asked_free(&command->asked);
     conversation_free(&command->restored);
     settings_free(&command->settings);
     free(command);
@@ -94,7 +95,7 @@ void mw_chat_cancel(struct mw_chat *c)
 {
     pthread_mutex_lock(&c->lock);
     for (struct chat_command *command = c->first; command != NULL; command = command->next)
-        command->is_cancelled = command->kind == DO_SEND;
+        command->is_cancelled = command->kind == DO_SEND || command->kind == DO_ASK;
     cancel_set(&c->cancel);
     pthread_mutex_unlock(&c->lock);
 }

@@ -25,15 +25,20 @@ static void do_answer(struct mw_chat *c, bool is_continued)
     answer_run(&c->answerer, is_continued);
 }
 
+/* The end of an answer that never began. */
+static void post_done(struct mw_chat *c, enum mw_done done, const struct err *e)
+{
+    events_post(c->events,
+                &(struct mw_event){ .kind = MW_EVENT_DONE, .receipt.done = done, .err = *e });
+}
+
 static void do_send(struct mw_chat *c, struct chat_command *command)
 {
     struct answerer *a = &c->answerer;
     struct err e = ERR_INIT;
 
     if (command->is_cancelled) {
-        events_post(c->events, &(struct mw_event){ .kind = MW_EVENT_DONE,
-                                                   .receipt.done = MW_DONE_CANCELLED,
-                                                   .err = ERR_INIT });
+        post_done(c, MW_DONE_CANCELLED, &e);
         return;
     }
     if (conversation_add(&c->conversation, CHAT_USER, command->text, command->len, &e) ==
@@ -47,6 +52,33 @@ static void do_send(struct mw_chat *c, struct chat_command *command)
         a->n_predict = (uint32_t)command->n;
     do_answer(c, false);
     a->n_predict = c->settings.o.n_predict;
+}
+
+static void do_ask(struct mw_chat *c, struct chat_command *command)
+{
+    struct conversation *v = &c->conversation;
+    bool was_loaded = c->session != NULL;
+    struct err e = ERR_INIT;
+
+    if (command->is_cancelled) {
+        post_done(c, MW_DONE_CANCELLED, &e);
+        return;
+    }
+    conversation_free(v);
+    v->system = c->settings.o.system;
+    if (chat_apply_settings(c, command, &e) != 0 ||
+        (command->asked.messages == NULL &&
+         conversation_add(v, CHAT_USER, command->text, command->len, &e) == NULL)) {
+        post_done(c, MW_DONE_ERROR, &e);
+        return;
+    }
+    if (!was_loaded)
+        chat_post_plan(c, MW_EVENT_READY);
+    if (command->asked.messages != NULL)
+        v->asked = &command->asked;
+    do_answer(c, false);
+    conversation_free(v);
+    v->system = c->settings.o.system;
 }
 
 static void do_continue(struct mw_chat *c)
@@ -82,7 +114,8 @@ static void run_command(struct mw_chat *c, struct chat_command *command)
 {
     struct err e = ERR_INIT;
 
-    if (c->session == NULL && command->kind != DO_SET && command->kind != DO_RESTORE) {
+    if (c->session == NULL && command->kind != DO_SET && command->kind != DO_ASK &&
+        command->kind != DO_RESTORE) {
         err_set(&e, ERR_BUDGET, "no model is loaded");
         post_error(c, &e);
         return;
@@ -110,6 +143,7 @@ static void run_command(struct mw_chat *c, struct chat_command *command)
         break;
     }
     case DO_SET: chat_do_set(c, command); break;
+    case DO_ASK: do_ask(c, command); break;
     }
 }
 

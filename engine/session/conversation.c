@@ -298,6 +298,32 @@ static struct chat_message message_of(const struct turn *t)
                                   .n_ids = as_generated ? t->ids.n : 0 };
 }
 
+void asked_free(struct asked *a)
+{
+    json_free(a->messages);
+    json_free(a->tools);
+    *a = (struct asked){ 0 };
+}
+
+static int render_asked(const struct asked *a, const struct rendering *r, struct ids *out,
+                        struct err *e)
+{
+    struct chat_options o = { .add_generation_prompt = true };
+    struct chat_prompt p = { .ids.max = out->max };
+    int rc;
+
+    if (r->format == NULL)
+        return err_set(e, ERR_UNSUPPORTED, "the model has no chat template");
+    if (a->tools != NULL)
+        o.tools = json_root(a->tools);
+    options_think(r->think, &o);
+    if (chat_format_render_json(r->format, r->tokenizer, json_root(a->messages), &o, &p, e) != 0)
+        return -1;
+    rc = ids_append(out, p.ids.id, p.ids.n, e);
+    chat_prompt_free(&p);
+    return rc;
+}
+
 int conversation_render(const struct conversation *c, const struct rendering *r, size_t n_turn,
                         struct ids *out, struct err *e)
 {
@@ -306,6 +332,8 @@ int conversation_render(const struct conversation *c, const struct rendering *r,
     size_t n = 0;
     int rc;
 
+    if (c->asked != NULL)
+        return render_asked(c->asked, r, out, e);
     if (r->format == NULL)
         return render_raw(c, r, n_turn, out, e);
     options_think(r->think, &o);

@@ -4,6 +4,7 @@
 #ifndef MEMWALL_ENGINE_SESSION_CONVERSATION_H
 #define MEMWALL_ENGINE_SESSION_CONVERSATION_H
 
+#include "engine/format/json.h"
 #include "engine/memwall.h"
 #include "engine/text/chat_format.h"
 
@@ -20,8 +21,17 @@ struct turn {
     uint32_t attempt; /* answers to its question before it; of a question: all of them */
 };
 
+/* Messages that are given whole, and definitions of tools.  The documents are owned. */
+struct asked {
+    struct json_doc *messages, *tools; /* NULL: none */
+};
+void asked_free(struct asked *a);
+
 struct conversation {
     const char *system; /* NULL: none; not owned */
+    /* The messages before the turns, in their place: there is no system message then, and
+     * nothing is dropped.  NULL: there are only turns.  Not owned. */
+    const struct asked *asked;
     struct turn *turns;
     size_t n_turn, cap;
     size_t n_dropped; /* the oldest of these turns, which no longer fit the context */

@@ -9,6 +9,8 @@
  */
 #include "config.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/text/chat_internal.h"
@@ -248,6 +250,48 @@ static int after_harmony(const struct answer_parser *p, uint32_t id)
     return NO_MARK;
 }
 
+static bool is_in_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
+}
+
+/* gpt-oss: the role or the channel of a message to a tool has its name, which is cut if it is too
+ * long. */
+static void note_tool(struct answer_parser *p)
+{
+    static const char to[] = "to=functions.";
+    size_t at, n = 0;
+
+    if (!chat_find((struct span){ p->held, p->n_held }, to, false, &at))
+        return;
+    at += sizeof to - 1;
+    while (at + n < p->n_held && is_in_name(p->held[at + n]))
+        n++;
+    if (at + n == sizeof p->held)
+        return;
+    memcpy(p->tool, p->held + at, n);
+    p->tool[n] = '\0';
+}
+
+/* gpt-oss with tools: returns the text that begins a message to one of them; 0: it is another
+ * message, or it has not begun. */
+static size_t begin_tool(struct answer_parser *p, uint32_t id, char *buf)
+{
+    bool is_begun = is_token(p, id, HARMONY_MESSAGE);
+    size_t n = 0;
+
+    if (p->format->think != THINK_HARMONY || !p->shows_marks)
+        return 0;
+    if (p->state == IN_LABEL || p->state == IN_ROLE)
+        note_tool(p);
+    if (is_begun && p->tool[0] != '\0')
+        n = (size_t)sprintf(buf, HARMONY_CHANNEL "commentary to=functions.%s" HARMONY_MESSAGE,
+                            p->tool);
+    if (is_begun || is_token(p, id, HARMONY_END))
+        p->tool[0] = '\0';
+    return n;
+}
+
 static int64_t find_mark(const struct answer_parser *p, const char *mark)
 {
     return mark[0] != '\0' ? tokenizer_find(p->tokenizer, mark, strlen(mark)) : -1;
@@ -349,6 +393,7 @@ void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t
     if (is_inside)
         p->state = IN_THOUGHT;
     p->has_thought = is_inside;
+    p->decoder.show_control = p->shows_marks;
 }
 
 size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool *is_thinking)
@@ -359,6 +404,14 @@ size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool 
     if (next != NO_MARK) {
         bool is_unopened = next == AFTER && !p->has_thought;
 
+        n = begin_tool(p, id, buf);
+        if (n > 0) {
+            p->n_held = 0;
+            p->state = IN_ANSWER;
+            p->has_thought = true;
+            *is_thinking = false;
+            return n;
+        }
         p->is_over = is_other_role(p);
         n = release_before_mark(p, buf, is_thinking);
         *is_thinking = *is_thinking || is_unopened;

@@ -27,10 +27,15 @@ struct chat_message {
     size_t n_ids;
 };
 
+struct json_node;
+
 struct chat_options {
     bool add_generation_prompt;
     enum { CHAT_THINK_DEFAULT, CHAT_THINK_ON, CHAT_THINK_OFF } think;
     bool is_strict;   /* do not join messages that a template refuses */
+    /* An array of definitions that the template prints; NULL: none.  Its text is encoded like
+     * that of a message. */
+    const struct json_node *tools;
     const char *date; /* today's date if a format prints it, "26 Jul 2024"; NULL: its own */
 };
 
@@ -91,8 +96,6 @@ int chat_format_render(const struct chat_format *f, const struct tokenizer *t,
                        const struct chat_message *messages, size_t n_message,
                        const struct chat_options *options, struct ids *out, struct err *e);
 
-struct json_node;
-
 /* A prompt: the text that the template prints, and its ids. */
 struct chat_prompt {
     char *text; /* owned, a NUL follows */
@@ -104,7 +107,8 @@ void chat_prompt_free(struct chat_prompt *p);
 /*
  * Render a JSON array of messages.  An evaluated template sees every member of a message.
  * Built-in formats accept role, content (a string or parts of type "text") and
- * reasoning_content, and refuse any other member.
+ * reasoning_content, and refuse any other member, and tools.  *out is empty before, but its
+ * ids.max bounds the ids.
  */
 int chat_format_render_json(const struct chat_format *f, const struct tokenizer *t,
                             const struct json_node *messages,
@@ -136,6 +140,9 @@ const char *chat_turn_word(const struct chat_format *f, size_t i);
 struct answer_parser {
     const struct chat_format *format;
     const struct tokenizer *tokenizer;
+    /* Control tokens that are not marks of thinking are part of the text, and so are messages of
+     * gpt-oss to a tool: "<|channel|>commentary to=functions.NAME<|message|>", and what follows. */
+    bool shows_marks;
     bool has_marks;
     int64_t open, close; /* ids of the marks around thinking, -1: not tokens */
     bool is_in_reply;    /* the answer began with a mark and ends with its partner */
@@ -147,6 +154,7 @@ struct answer_parser {
     int state;
     char held[64];
     size_t n_held;
+    char tool[64]; /* gpt-oss: the tool that the message is for; "": none */
 };
 
 /* Begin an answer after this prompt.  It begins inside thinking if the prompt ends there, or if

@@ -137,6 +137,9 @@ struct span chat_trim_newlines(struct span s, bool start, bool end);
 
 bool chat_same(struct span a, struct span b);
 
+/* The bytes of all strings below a node, and a share for each value. */
+size_t chat_json_bytes(const struct json_node *n);
+
 /* Find the first or the last position of what in s.  Returns false if it does not occur. */
 bool chat_find(struct span s, const char *what, bool last, size_t *at);
 

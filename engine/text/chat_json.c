@@ -161,13 +161,13 @@ static struct jinja_value *json_list(struct jinja_data *d, const void *ctx)
     return jinja_messages(d, ctx);
 }
 
-static size_t json_bytes(const struct json_node *n)
+size_t chat_json_bytes(const struct json_node *n)
 {
     size_t bytes = n->len;
 
     /* The JSON reader bounds the depth. */
     for (const struct json_node *in = n->first; in != NULL; in = in->next)
-        bytes += json_bytes(in) + 16;
+        bytes += chat_json_bytes(in) + 16;
     return bytes;
 }
 
@@ -196,12 +196,14 @@ int chat_format_render_json(const struct chat_format *f, const struct tokenizer 
     struct err rich = ERR_INIT;
     struct plain p = { 0 };
 
-    *out = (struct chat_prompt){ 0 };
+    *out = (struct chat_prompt){ .ids.max = out->ids.max };
     if (chat_format_check_json(messages, e) != 0)
         return -1;
+    if (options->tools != NULL && f->template == NULL)
+        return err_set(e, ERR_UNSUPPORTED, "the chat format %s prints no tools", f->name);
     if (strcmp(f->name, CHAT_TEMPLATE_NAME) == 0 && !is_chat(messages)) {
-        chat_template_render_list(&w, f, json_list, messages, messages->n, json_bytes(messages),
-                                  options);
+        chat_template_render_list(&w, f, json_list, messages, messages->n,
+                                  chat_json_bytes(messages), options);
     } else if (make_plain(&p, messages, &rich) == 0) {
         f->render(&w, f, p.m, p.n, options);
     } else if (rich.code == ERR_UNSUPPORTED) {

@@ -24,6 +24,11 @@
 #define MEMORY_BASE        ((size_t)1 << 20)
 #define MEMORY_PER_MESSAGE 1024
 #define MEMORY_PER_BYTE    2
+/* Templates print a definition of a tool several times over before it is a part of the prompt. */
+#define MEMORY_PER_TOOL_BYTE 8
+
+/* No message has this source. */
+#define TOOLS_SOURCE UINT32_MAX
 
 #define N_THOUGHT     8
 #define THOUGHT_BYTES 32
@@ -70,7 +75,8 @@ static void define_common(const struct chat_template *x, struct jinja_data *d,
     if (x->n_pad > 0)
         define_token(d, "pad_token", x->pad, x->n_pad);
     jinja_define(d, "add_generation_prompt", jinja_bool(d, o->add_generation_prompt));
-    jinja_define(d, "tools", jinja_none(d));
+    jinja_define(d, "tools",
+                 o->tools != NULL ? jinja_from_json(d, o->tools, TOOLS_SOURCE) : jinja_none(d));
     jinja_define(d, "documents", jinja_none(d));
     for (size_t i = 0; i < 2 && o->think != CHAT_THINK_DEFAULT; i++)
         jinja_define(d, thinking[i], jinja_bool(d, o->think == CHAT_THINK_ON));
@@ -116,6 +122,14 @@ static struct jinja_value *message_list(struct jinja_data *d, const void *ctx)
     return list;
 }
 
+static bool has_source(const struct jinja_text *text, uint32_t source)
+{
+    for (size_t i = 0; i < text->n_run; i++)
+        if (text->runs[i].source == source)
+            return true;
+    return false;
+}
+
 static int render(const struct chat_template *x, chat_list_fn *list, const void *ctx, size_t n,
                   size_t bytes, const struct chat_options *o, struct jinja_text *out,
                   struct err *e)
@@ -127,12 +141,18 @@ static int render(const struct chat_template *x, chat_list_fn *list, const void 
                       : SIZE_MAX;
     int rc;
 
+    if (o->tools != NULL && most < SIZE_MAX)
+        most += chat_json_bytes(o->tools) * MEMORY_PER_TOOL_BYTE;
     *out = (struct jinja_text){ 0 };
     if (jinja_data_new(&d, most, e) != 0)
         return -1;
     jinja_define(d, "messages", list(d, ctx));
     define_common(x, d, o);
     rc = jinja_render(x->jinja, d, &x->now, out, e);
+    if (rc == 0 && o->tools != NULL && !has_source(out, TOOLS_SOURCE)) {
+        jinja_text_free(out);
+        rc = err_set(e, ERR_UNSUPPORTED, "the chat template prints no tools");
+    }
     if (rc != 0 && e->code == ERR_ARGUMENT) {
         struct err own = *e;
 

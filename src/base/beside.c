@@ -66,7 +66,7 @@ static void add(char *list, size_t n, const char *fmt, ...)
 static bool takes(unsigned command, enum option_id id)
 {
     return (options_table[id].commands & command) != 0 &&
-           (command & (id == OPT_CTX ? CMD_TALK | CMD_PLAN : CMD_TALK)) != 0;
+           (command & (id == OPT_CTX ? CMD_ANSWERS | CMD_PLAN : CMD_ANSWERS)) != 0;
 }
 
 static void apply_param(struct options *o, const struct mw_beside_param *p, unsigned command,

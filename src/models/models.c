@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "engine/base/lookalike.h"
@@ -218,6 +219,35 @@ bool models_similar(const char *name, char *buf, size_t n)
         snprintf(buf, n, "%s", mw_models_at(m, found)->name);
     mw_models_free(m);
     return any;
+}
+
+/* The last part of a path, without the ending of a GGUF file. */
+static void name_of_file(const char *path, char *buf, size_t n)
+{
+    size_t len = strlen(path), from;
+
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    for (from = len; from > 0 && path[from - 1] != '/'; from--)
+        continue;
+    if (len - from > 5 && strncasecmp(path + len - 5, ".gguf", 5) == 0)
+        len -= 5;
+    clean_line(buf, n, path + from, len - from);
+}
+
+void models_name_of(const char *path, char *buf, size_t n)
+{
+    struct err ignored = ERR_INIT;
+    const struct mw_found *found;
+    struct mw_models *m;
+
+    name_of_file(path, buf, n);
+    if (mw_models_find(&m, models_places(), &ignored) != 0)
+        return;
+    found = mw_models_of(m, path);
+    if (found != NULL)
+        snprintf(buf, n, "%s", found->name);
+    mw_models_free(m);
 }
 
 /* ---- the model of a chat ---- */

@@ -53,6 +53,9 @@ enum model_word models_word(const char *word);
 /* Write the name of the model that is most like name to buf.  Returns false if none is. */
 bool models_similar(const char *name, char *buf, size_t n);
 
+/* Write the name that the model at path has in the list, or the name of its file. */
+void models_name_of(const char *path, char *buf, size_t n);
+
 /* Remember that a model was opened. */
 void models_used(const char *path);
 

@@ -22,10 +22,12 @@ fuzz_programs = \
 	tests/fuzz/fuzz_markdown \
 	tests/fuzz/fuzz_mutate \
 	tests/fuzz/fuzz_repo \
+	tests/fuzz/fuzz_request \
 	tests/fuzz/fuzz_safetensors \
 	tests/fuzz/fuzz_telemetry \
 	tests/fuzz/fuzz_tokenizer_config \
 	tests/fuzz/fuzz_tokenizer_json \
+	tests/fuzz/fuzz_tool_calls \
 	tests/fuzz/fuzz_vocab_gguf
 tests_fuzz_fuzz_chatlog_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_clean_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
@@ -41,14 +43,23 @@ tests_fuzz_fuzz_limits_store_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_markdown_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_mutate_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_repo_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_request_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_safetensors_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_telemetry_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_tokenizer_config_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_tokenizer_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_tool_calls_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_vocab_gguf_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 
 tests_fuzz_fuzz_mutate_SOURCES = tests/fuzz/fuzz_mutate.c \
 	tests/fuzz/fuzz_model.c tests/fuzz/fuzz_model.h
+
+tests_fuzz_fuzz_request_SOURCES = tests/fuzz/fuzz_request.c \
+	src/serve/request.c src/serve/request_anthropic.c src/serve/request_ollama.c \
+	src/serve/request_openai.c
+tests_fuzz_fuzz_tool_calls_SOURCES = tests/fuzz/fuzz_tool_calls.c \
+	src/serve/request.c src/serve/request_anthropic.c src/serve/request_ollama.c \
+	src/serve/request_openai.c src/serve/tool_calls.c src/serve/tool_forms.c
 
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/jinja.dict tests/fuzz/fuzz_file.h \
 	tests/fuzz/fuzz_folder.h tests/fuzz/fuzz_vocab_check.h tests/fuzz/replay.c

@@ -10,7 +10,6 @@ import re
 # name: the reason.  A name that is used or gone must be removed from the list.
 ONLY_TESTS_CALL = {
     "jinja_data_used": "shows that a template stays within its memory",
-    "jinja_from_json": "sets any variable; the program only sets messages and tools",
     "mw_chat_is_busy": "for programs that poll instead of waiting for events",
     "mw_session_set_memory": "for programs with a session but no chat",
     "transcript_bytes": "shows that the transcript stays within its memory",

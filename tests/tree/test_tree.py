@@ -38,7 +38,7 @@ RANK = {
         "base": 0,
         "machine": 1, "models": 2, "text": 2,
         "plan": 3, "doctor": 3, "measure": 3,
-        "report": 4,
+        "report": 4, "serve": 4,
         "commands": 5,
     },
 }

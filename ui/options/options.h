@@ -48,6 +48,9 @@ enum option_id {
     OPT_CTX_SHIFT,
     OPT_DRAFT,
     OPT_DRAFT_DEPTH,
+    OPT_LISTEN,
+    OPT_API_KEY_FILE,
+    OPT_REQUEST_TIME,
     OPT_IDS_FILE,
     OPT_LOGITS,
     OPT_GREEDY,
@@ -180,6 +183,8 @@ struct options {
     const char *output[OPTIONS_TEXTS + 1]; /* then NULL */
     const char *compare;
 
+    const char *listen, *api_key_file; /* of serve; NULL: the default, no key */
+    uint32_t request_s;                /* seconds; 0: the default */
     bool tour;           /* of demo */
     const char *what_if; /* of plan */
     bool explain;        /* of plan */

@@ -11,6 +11,7 @@
     X(CHAT, chat) \
     X(DEMO, demo) \
     X(RUN, run) \
+    X(SERVE, serve) \
     X(LIST, list) \
     X(PULL, pull) \
     X(PLAN, plan) \
@@ -38,9 +39,10 @@ enum command_bit {
     COMMANDS(X)
 #undef X
     CMD_EVERY = (1 << N_COMMAND) - 1,
-    CMD_ENGINE = CMD_CHAT | CMD_RUN | CMD_PLAN | CMD_EVAL, /* load a model and compute */
+    CMD_ENGINE = CMD_CHAT | CMD_RUN | CMD_SERVE | CMD_PLAN | CMD_EVAL, /* load a model and compute */
     CMD_PLANS = CMD_ENGINE | CMD_LIST | CMD_PULL | CMD_DOCTOR | CMD_REPORT, /* show or use a plan */
     CMD_TALK = CMD_CHAT | CMD_RUN,
+    CMD_ANSWERS = CMD_TALK | CMD_SERVE, /* with values of the sampler */
     CMD_MEASURES = CMD_BENCH | CMD_SWEEP, /* measure points in processes of their own */
     CMD_SCREEN = CMD_CHAT | CMD_DEMO | CMD_REPLAY,
 };

@@ -1,0 +1,113 @@
+/* See access.h. */
+#include "config.h"
+
+#include "src/serve/access.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/base/small_file.h"
+#include "src/serve/listen.h"
+
+#define KEYS_BYTES 65536 /* of a file of keys */
+
+/* Compare without showing by the time how much of a key was right. */
+static bool same_key(const char *a, const char *b)
+{
+    size_t n = strlen(a);
+    unsigned char differs = 0;
+
+    if (n != strlen(b))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        differs |= (unsigned char)(a[i] ^ b[i]);
+    return differs == 0;
+}
+
+static bool has_key(const struct access *a, const char *const *keys)
+{
+    static const char bearer[] = "Bearer ";
+    const char *given = a->key;
+
+    if (given == NULL && a->authorization != NULL &&
+        strncasecmp(a->authorization, bearer, sizeof bearer - 1) == 0)
+        given = a->authorization + sizeof bearer - 1;
+    if (given == NULL)
+        return false;
+    for (size_t i = 0; keys[i] != NULL; i++)
+        if (same_key(given, keys[i]))
+            return true;
+    return false;
+}
+
+static bool is_local_origin(const char *origin)
+{
+    const char *host = strstr(origin, "://");
+
+    return host != NULL && listen_is_local_name(host + 3);
+}
+
+unsigned access_check(const struct access *a, bool is_loopback, const char *const *keys,
+                      bool is_open, bool is_preflight, struct err *e)
+{
+    if (keys != NULL) {
+        if (is_open || is_preflight || has_key(a, keys))
+            return 0;
+        err_set(e, ERR_ARGUMENT, "this server needs one of its keys: \"Authorization: Bearer "
+                                 "KEY\"");
+        return 401;
+    }
+    if (is_loopback && a->host != NULL && !listen_is_local_name(a->host)) {
+        err_set(e, ERR_ARGUMENT, "the Host header names another machine");
+        return 403;
+    }
+    if (a->origin != NULL && !is_local_origin(a->origin)) {
+        err_set(e, ERR_ARGUMENT, "pages of other machines need a server with keys");
+        return 403;
+    }
+    return 0;
+}
+
+int access_keys_read(char ***out, const char *path, struct err *e)
+{
+    size_t n = 0;
+    char *text = small_file_read(path, KEYS_BYTES, NULL, e), *rest = text, *line;
+
+    *out = NULL;
+    if (text == NULL)
+        return -1;
+    /* Each key takes two bytes of the text at least. */
+    *out = calloc(strlen(text) / 2 + 3, sizeof **out);
+    if (*out == NULL) {
+        free(text);
+        return err_memory(e, "keys");
+    }
+    while ((line = strsep(&rest, "\r\n")) != NULL) {
+        line += strspn(line, " \t");
+        line[strcspn(line, " \t")] = '\0';
+        if (line[0] == '\0' || line[0] == '#')
+            continue;
+        (*out)[n] = strdup(line);
+        if ((*out)[n++] == NULL) {
+            free(text);
+            access_keys_free(*out);
+            *out = NULL;
+            return err_memory(e, "keys");
+        }
+    }
+    free(text);
+    if (n > 0)
+        return 0;
+    free(*out);
+    *out = NULL;
+    err_set(e, ERR_FORMAT, "there is no key in this file");
+    return err_at(e, path, ERR_NO_OFFSET, NULL);
+}
+
+void access_keys_free(char **keys)
+{
+    for (size_t i = 0; keys != NULL && keys[i] != NULL; i++)
+        free(keys[i]);
+    free(keys);
+}

@@ -1,0 +1,159 @@
+/* See job.h. */
+#include "config.h"
+
+#include "src/serve/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_FIXED 64 /* bytes of a piece beside its text */
+
+struct job *job_new(struct request *request, struct room *room, struct err *e)
+{
+    uint64_t bytes = sizeof(struct job) + request->messages.size + request->text_len +
+                     request->tools.size;
+    struct job *j;
+
+    if (!room_take(room, bytes)) {
+        err_set(e, ERR_MEMORY, "too many requests are held");
+        return NULL;
+    }
+    j = calloc(1, sizeof *j);
+    if (j == NULL) {
+        room_give(room, bytes);
+        err_memory(e, "a request");
+        return NULL;
+    }
+    j->request = *request;
+    *request = (struct request){ .n_stop = 0 };
+    j->room = room;
+    j->n_held = bytes;
+    j->created = time(NULL);
+    j->err = (struct err)ERR_INIT;
+    return j;
+}
+
+void piece_free(struct piece *p)
+{
+    free(p->text);
+    free(p);
+}
+
+void job_free(struct job *j)
+{
+    struct piece *p;
+
+    while ((p = job_take(j)) != NULL)
+        piece_free(p);
+    room_give(j->room, j->n_held);
+    request_free(&j->request);
+    free(j);
+}
+
+static struct piece *add_piece(struct job *j, enum piece_kind kind)
+{
+    struct piece *p;
+
+    if (!room_take(j->room, PIECE_FIXED))
+        return NULL;
+    p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        room_give(j->room, PIECE_FIXED);
+        return NULL;
+    }
+    p->kind = kind;
+    j->n_held += PIECE_FIXED;
+    if (j->last != NULL)
+        j->last->next = p;
+    else
+        j->first = p;
+    j->last = p;
+    return p;
+}
+
+/* Make space for len more bytes. */
+static bool grow(struct job *j, struct piece *p, size_t len)
+{
+    size_t size = p->len + len > 2 * p->size ? p->len + len : 2 * p->size;
+    char *more;
+
+    if (p->len + len <= p->size)
+        return true;
+    if (!room_take(j->room, size - p->size))
+        return false;
+    more = realloc(p->text, size);
+    if (more == NULL) {
+        room_give(j->room, size - p->size);
+        return false;
+    }
+    j->n_held += size - p->size;
+    p->text = more;
+    p->size = size;
+    return true;
+}
+
+int job_add(struct job *j, enum piece_kind kind, const char *text, size_t len, struct err *e)
+{
+    struct piece *p = j->last;
+
+    if (len == 0)
+        return 0;
+    if (p == NULL || p->kind != kind)
+        p = add_piece(j, kind);
+    if (p == NULL || !grow(j, p, len))
+        return err_set(e, ERR_MEMORY, "the answers that are not read yet take too much memory");
+    memcpy(p->text + p->len, text, len);
+    p->len += len;
+    return 0;
+}
+
+int job_add_call(struct job *j, const char *name, const char *arguments, size_t len,
+                 struct err *e)
+{
+    struct piece *p = add_piece(j, PIECE_CALL);
+    size_t n = strlen(name) + 1;
+
+    if (p == NULL || !grow(j, p, n + len))
+        return err_set(e, ERR_MEMORY, "the answers that are not read yet take too much memory");
+    memcpy(p->text, name, n);
+    memcpy(p->text + n, arguments, len);
+    p->len = n + len;
+    j->n_call++;
+    return 0;
+}
+
+const char *piece_arguments(const struct piece *p, size_t *n)
+{
+    size_t name = strlen(p->text) + 1;
+
+    *n = p->len - name;
+    return p->text + name;
+}
+
+void job_was_thinking(struct job *j)
+{
+    for (struct piece *p = j->first; p != NULL; p = p->next)
+        if (p->kind == PIECE_TEXT)
+            p->kind = PIECE_THINKING;
+}
+
+struct piece *job_take(struct job *j)
+{
+    struct piece *p = j->first;
+
+    if (p == NULL)
+        return NULL;
+    j->first = p->next;
+    if (j->first == NULL)
+        j->last = NULL;
+    room_give(j->room, PIECE_FIXED + p->size);
+    j->n_held -= PIECE_FIXED + p->size;
+    p->next = NULL;
+    return p;
+}
+
+bool job_has_error(const struct job *j)
+{
+    return j->state == JOB_ENDED && j->err.code != ERR_NONE &&
+           !(j->has_begun && j->receipt.done == MW_DONE_CONTEXT);
+}

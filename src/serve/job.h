@@ -1,0 +1,75 @@
+/*
+ * job.h - a request that is being answered: its place in the queue, and the answer so far.
+ *
+ * The server adds pieces of the answer, and the connection takes them out.  A slow client makes
+ * pieces wait: they are joined, so the memory is that of the text, and it is counted (room.h).
+ */
+#ifndef MEMWALL_SRC_SERVE_JOB_H
+#define MEMWALL_SRC_SERVE_JOB_H
+
+#include <time.h>
+
+#include "engine/memwall.h"
+#include "src/serve/request.h"
+#include "src/serve/room.h"
+
+enum job_state {
+    JOB_WAITS, /* in the queue */
+    JOB_RUNS,  /* the engine answers it */
+    JOB_ENDED, /* receipt and err say how */
+};
+
+/* The text of a call is the name of the tool, a NUL, and the arguments as JSON. */
+enum piece_kind { PIECE_THINKING, PIECE_TEXT, PIECE_CALL };
+
+struct piece {
+    struct piece *next;
+    enum piece_kind kind;
+    char *text;
+    size_t len, size;
+};
+
+struct job {
+    struct job *next; /* in the queue */
+    void *exchange;   /* of the connection that reads the answer (web.c) */
+    struct request request;
+    char id[40];         /* unique, for the reply */
+    time_t created;
+    uint64_t client;     /* equal for requests from one address */
+    uint32_t position;   /* in the queue when it arrived; 0: it began at once */
+    uint32_t ahead;      /* jobs before it now */
+    enum job_state state;
+    bool is_gone;        /* the client is; nobody reads the answer */
+    uint64_t arrived_ns, started_ns, ended_ns;
+
+    bool has_begun;      /* the prompt was accepted: n_prompt is known */
+    uint64_t n_prompt;   /* tokens of the prompt, */
+    uint64_t n_cached;   /* and of them those whose keys and values were still there */
+    uint32_t n_call;     /* of tools, in the answer */
+    struct room *room;
+    struct piece *first, *last;
+    uint64_t n_held;     /* bytes of the pieces */
+    struct mw_receipt receipt;
+    struct err err;
+};
+
+/* Takes the request, which job_free() frees. */
+struct job *job_new(struct request *request, struct room *room, struct err *e);
+void job_free(struct job *j);
+
+/* Add a piece of the answer.  -1 with *e if there is no memory for it. */
+int job_add(struct job *j, enum piece_kind kind, const char *text, size_t len, struct err *e);
+int job_add_call(struct job *j, const char *name, const char *arguments, size_t len,
+                 struct err *e);
+/* The arguments of a call, *n bytes. */
+const char *piece_arguments(const struct piece *p, size_t *n);
+/* All text that came until now was thinking. */
+void job_was_thinking(struct job *j);
+/* Take the first piece out; NULL if there is none.  piece_free() frees it. */
+struct piece *job_take(struct job *j);
+void piece_free(struct piece *p);
+
+/* Has it ended with an error?  An answer that filled the context is one that was cut. */
+bool job_has_error(const struct job *j);
+
+#endif

@@ -1,0 +1,180 @@
+/* See pages.h. */
+#include "config.h"
+
+#include "src/serve/pages.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/command.h"
+#include "src/serve/request.h"
+
+void pages_health(bool is_ready, struct json *out)
+{
+    json_object(out, NULL);
+    json_string(out, "status", is_ready ? "ok" : "loading");
+    json_end(out);
+    json_line(out);
+}
+
+static void write_models(const struct reply_model *m, struct json *out)
+{
+    json_object(out, NULL);
+    json_string(out, "object", "list");
+    json_array(out, "data");
+    json_object(out, NULL);
+    json_string(out, "id", m->id);
+    json_string(out, "object", "model");
+    json_u64(out, "created", (uint64_t)m->loaded);
+    json_string(out, "owned_by", "memwall");
+    json_u64(out, "max_model_len", m->n_ctx);
+    json_end(out);
+    json_end(out);
+    json_end(out);
+    json_line(out);
+}
+
+/* "7.6B", "135M" */
+static void parameters(uint64_t n, char *buf, size_t size)
+{
+    if (n >= 1000000000)
+        snprintf(buf, size, "%.1fB", (double)n / 1e9);
+    else
+        snprintf(buf, size, "%.0fM", (double)n / 1e6);
+}
+
+static void write_details(const struct reply_model *m, struct json *out)
+{
+    char size[24];
+
+    parameters(m->info.n_param, size, sizeof size);
+    json_object(out, "details");
+    json_string(out, "format", "gguf");
+    json_string(out, "family", m->info.arch);
+    json_array(out, "families");
+    json_string(out, NULL, m->info.arch);
+    json_end(out);
+    json_string(out, "parameter_size", size);
+    json_string(out, "quantization_level", m->info.type);
+    json_end(out);
+}
+
+static void write_tags(const struct reply_model *m, bool is_loaded, struct json *out)
+{
+    char at[40];
+
+    json_object(out, NULL);
+    json_array(out, "models");
+    json_object(out, NULL);
+    json_string(out, "name", m->id);
+    json_string(out, "model", m->id);
+    if (is_loaded)
+        json_u64(out, "context_length", m->n_ctx);
+    else
+        json_string(out, "modified_at", reply_time(m->loaded, at));
+    json_u64(out, "size", m->info.file_bytes);
+    json_string(out, "digest", "");
+    write_details(m, out);
+    json_end(out);
+    json_end(out);
+    json_end(out);
+    json_line(out);
+}
+
+static void write_show(const struct reply_model *m, struct json *out)
+{
+    char key[64], at[40];
+
+    json_object(out, NULL);
+    write_details(m, out);
+    json_object(out, "model_info");
+    json_string(out, "general.architecture", m->info.arch);
+    json_string(out, "general.basename", m->info.name);
+    json_u64(out, "general.parameter_count", m->info.n_param);
+    snprintf(key, sizeof key, "%s.context_length", m->info.arch);
+    json_u64(out, key, m->n_ctx);
+    snprintf(key, sizeof key, "%s.block_count", m->info.arch);
+    json_u64(out, key, m->info.n_layer);
+    snprintf(key, sizeof key, "%s.embedding_length", m->info.arch);
+    json_u64(out, key, m->info.n_embd);
+    json_end(out);
+    json_array(out, "capabilities");
+    json_string(out, NULL, "completion");
+    json_end(out);
+    json_string(out, "modified_at", reply_time(m->loaded, at));
+    json_end(out);
+    json_line(out);
+}
+
+/* {"model": NAME}; older clients write "name". */
+static unsigned show(const struct reply_model *m, const char *body, size_t len,
+                     struct json *out, struct err *e)
+{
+    struct json_doc *doc = NULL;
+    const struct json_node *name;
+    unsigned status = 200;
+
+    if (json_parse(&doc, body, len, e) != 0)
+        return 400;
+    name = json_get(json_root(doc), "model");
+    if (name == NULL)
+        name = json_get(json_root(doc), "name");
+    if (json_as_string(name) == NULL) {
+        err_set(e, ERR_ARGUMENT, "this field is missing");
+        err_at(e, NULL, ERR_NO_OFFSET, "model");
+        status = 400;
+    } else if (!request_names_model(json_as_string(name), m->id)) {
+        err_set(e, ERR_ARGUMENT, "there is no model \"%.100s\"; this server has \"%.150s\"",
+                json_as_string(name), m->id);
+        status = 404;
+    } else {
+        write_show(m, out);
+    }
+    json_free(doc);
+    return status;
+}
+
+unsigned pages_write(enum web_page page, const struct reply_model *m, const char *body,
+                     size_t len, struct json *out, struct err *e)
+{
+    switch (page) {
+    case PAGE_ROOT: json_print(out, "memwall is running\n"); break;
+    case PAGE_MODELS: write_models(m, out); break;
+    case PAGE_OLLAMA_TAGS: write_tags(m, false, out); break;
+    case PAGE_OLLAMA_PS: write_tags(m, true, out); break;
+    case PAGE_OLLAMA_SHOW: return show(m, body, len, out, e);
+    case PAGE_OLLAMA_VERSION:
+        json_object(out, NULL);
+        json_string(out, "version", mw_version());
+        json_end(out);
+        json_line(out);
+        break;
+    case PAGE_HEALTH:
+    case PAGE_METRICS: break; /* of the server */
+    }
+    return 200;
+}
+
+/* "2026-11-27T06:00:00Z 127.0.0.1 POST /v1/chat/completions 200 prompt 12 + 30 reused, answer 20
+ * in 3.41 s, stop" */
+void pages_log(const struct web_record *r)
+{
+    char line[900], at[40];
+    const struct job *j = r->job;
+    int n = snprintf(line, sizeof line, "%s %s %s %.200s ", reply_time(time(NULL), at), r->peer,
+                     r->method, r->path);
+
+    if (r->status > 0)
+        n += snprintf(line + n, sizeof line - (size_t)n, "%u", r->status);
+    else
+        n += snprintf(line + n, sizeof line - (size_t)n, "-");
+    if (j != NULL && j->has_begun)
+        n += snprintf(line + n, sizeof line - (size_t)n,
+                      " prompt %" PRIu64 " + %" PRIu64 " reused, answer %" PRIu32,
+                      j->n_prompt - j->n_cached, j->n_cached, j->receipt.n_decoded);
+    n += snprintf(line + n, sizeof line - (size_t)n, " in %.2f s", (double)r->ns / 1e9);
+    if (r->is_cut)
+        n += snprintf(line + n, sizeof line - (size_t)n, ", the client went away");
+    report_notice(line, (size_t)n);
+}

@@ -1,0 +1,637 @@
+/* See request.h. */
+#include "config.h"
+
+#include "src/serve/request.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "src/serve/request_field.h"
+
+/* Arguments of a call may be text that is nested itself, so a copy still has a depth that is read
+ * again (JSON_MAX_DEPTH). */
+#define REQUEST_DEPTH 20
+
+/* ---- values ---- */
+
+int value_number(const struct json_node *n, double low, double high, double *out, struct err *e)
+{
+    if (!json_as_float(n, out))
+        return err_set(e, ERR_ARGUMENT, "expected a number");
+    if (*out < low || *out > high)
+        return err_set(e, ERR_ARGUMENT, "%g is not from %g to %g", *out, low, high);
+    return 0;
+}
+
+int value_integer(const struct json_node *n, int64_t low, int64_t high, int64_t *out,
+                  struct err *e)
+{
+    if (!json_as_int(n, out))
+        return err_set(e, ERR_ARGUMENT, "expected a whole number");
+    if (*out < low || *out > high)
+        return err_set(e, ERR_ARGUMENT, "%lld is not from %lld to %lld", (long long)*out,
+                       (long long)low, (long long)high);
+    return 0;
+}
+
+int value_bool(const struct json_node *n, bool *out, struct err *e)
+{
+    return json_as_bool(n, out) ? 0 : err_set(e, ERR_ARGUMENT, "expected true or false");
+}
+
+const char *value_text(const struct json_node *n, struct err *e)
+{
+    const char *text = json_as_string(n);
+
+    if (text == NULL)
+        err_set(e, ERR_ARGUMENT, n != NULL && n->kind == JSON_IS_STRING
+                                     ? "the text contains a NUL"
+                                     : "expected a text");
+    return text;
+}
+
+char *value_copy(const char *text, size_t n, struct err *e)
+{
+    char *copy = malloc(n + 1);
+
+    if (copy == NULL) {
+        err_memory(e, "a request");
+        return NULL;
+    }
+    if (n > 0)
+        memcpy(copy, text, n);
+    copy[n] = '\0';
+    return copy;
+}
+
+bool value_is(const struct json_node *n, const char *word)
+{
+    const char *text = json_as_string(n);
+
+    return text != NULL && strcmp(text, word) == 0;
+}
+
+/* ---- fields that protocols share ---- */
+
+int take_model(struct request *r, const struct json_node *n, struct err *e)
+{
+    const char *text = value_text(n, e);
+
+    if (text == NULL)
+        return -1;
+    free(r->model);
+    r->model = value_copy(text, strlen(text), e);
+    return r->model != NULL ? 0 : -1;
+}
+
+int take_temperature(struct request *r, const struct json_node *n, struct err *e)
+{
+    double v;
+
+    if (value_number(n, 0, 100, &v, e) != 0)
+        return -1;
+    r->sampling.temp = (float)v;
+    return 0;
+}
+
+static int take_share(const struct json_node *n, float *out, struct err *e)
+{
+    double v;
+
+    if (value_number(n, 0, 1, &v, e) != 0)
+        return -1;
+    *out = (float)v;
+    return 0;
+}
+
+int take_top_p(struct request *r, const struct json_node *n, struct err *e)
+{
+    return take_share(n, &r->sampling.top_p, e);
+}
+
+int take_min_p(struct request *r, const struct json_node *n, struct err *e)
+{
+    return take_share(n, &r->sampling.min_p, e);
+}
+
+/* -1 means all tokens in other programs, as 0 does. */
+int take_top_k(struct request *r, const struct json_node *n, struct err *e)
+{
+    int64_t v;
+
+    if (value_integer(n, -1, INT32_MAX, &v, e) != 0)
+        return -1;
+    r->sampling.top_k = v < 0 ? 0 : (int)v;
+    return 0;
+}
+
+int take_repeat_penalty(struct request *r, const struct json_node *n, struct err *e)
+{
+    double v;
+
+    if (value_number(n, 0.01, 100, &v, e) != 0)
+        return -1;
+    r->sampling.repeat_penalty = (float)v;
+    return 0;
+}
+
+/* -1 means the context. */
+int take_repeat_last(struct request *r, const struct json_node *n, struct err *e)
+{
+    int64_t v;
+
+    if (value_integer(n, -1, UINT32_MAX, &v, e) != 0)
+        return -1;
+    r->sampling.repeat_last = v < 0 ? UINT32_MAX : (uint32_t)v;
+    return 0;
+}
+
+/* -1 means a random seed in other programs. */
+int take_seed(struct request *r, const struct json_node *n, struct err *e)
+{
+    int64_t v;
+
+    if (value_integer(n, -1, INT64_MAX, &v, e) != 0)
+        return -1;
+    r->sampling.seed = v < 0 ? (struct mw_seed){ .is_set = false }
+                             : (struct mw_seed){ .is_set = true, .value = (uint64_t)v };
+    return 0;
+}
+
+int take_max_tokens(struct request *r, const struct json_node *n, struct err *e)
+{
+    int64_t v;
+
+    if (value_integer(n, 1, UINT32_MAX, &v, e) != 0)
+        return -1;
+    r->n_predict = (uint32_t)v;
+    return 0;
+}
+
+static int add_stop(struct request *r, const struct json_node *n, struct err *e)
+{
+    const char *text = value_text(n, e);
+
+    if (text == NULL)
+        return -1;
+    if (text[0] == '\0' || strlen(text) > MW_STOP_BYTES)
+        return err_set(e, ERR_ARGUMENT, "a text of %zu bytes is not of 1 to %d bytes",
+                       strlen(text), MW_STOP_BYTES);
+    if (r->n_stop == REQUEST_STOPS)
+        return err_set(e, ERR_ARGUMENT, "more than %d texts", REQUEST_STOPS);
+    r->stop[r->n_stop] = value_copy(text, strlen(text), e);
+    return r->stop[r->n_stop] != NULL ? (r->n_stop++, 0) : -1;
+}
+
+int take_stop(struct request *r, const struct json_node *n, struct err *e)
+{
+    while (r->n_stop > 0) {
+        free(r->stop[--r->n_stop]);
+        r->stop[r->n_stop] = NULL;
+    }
+    if (n->kind != JSON_IS_ARRAY)
+        return add_stop(r, n, e);
+    for (const struct json_node *one = n->first; one != NULL; one = one->next)
+        if (add_stop(r, one, e) != 0)
+            return -1;
+    return 0;
+}
+
+int take_stream(struct request *r, const struct json_node *n, struct err *e)
+{
+    return value_bool(n, &r->stream, e);
+}
+
+int take_label(struct request *r, const struct json_node *n, struct err *e)
+{
+    (void)r, (void)n, (void)e;
+    return 0;
+}
+
+static int take_only(const struct json_node *n, double only, struct err *e)
+{
+    double v;
+
+    if (!json_as_float(n, &v) || v != only)
+        return err_set(e, ERR_UNSUPPORTED, "only %g is supported", only);
+    return 0;
+}
+
+int take_zero(struct request *r, const struct json_node *n, struct err *e)
+{
+    (void)r;
+    return take_only(n, 0, e);
+}
+
+int take_one(struct request *r, const struct json_node *n, struct err *e)
+{
+    (void)r;
+    return take_only(n, 1, e);
+}
+
+int take_false(struct request *r, const struct json_node *n, struct err *e)
+{
+    bool v;
+
+    (void)r;
+    if (!json_as_bool(n, &v) || v)
+        return err_set(e, ERR_UNSUPPORTED, "only false is supported");
+    return 0;
+}
+
+int take_empty(struct request *r, const struct json_node *n, struct err *e)
+{
+    (void)r;
+    if (n->kind == JSON_IS_STRING ? n->len > 0
+                                  : (n->kind != JSON_IS_OBJECT && n->kind != JSON_IS_ARRAY) ||
+                                        n->n > 0)
+        return err_set(e, ERR_UNSUPPORTED, "this field is not supported");
+    return 0;
+}
+
+/* ---- messages ---- */
+
+/* The depth is that of the JSON reader, which bounds it. */
+void request_copy(struct json *j, const char *key, const struct json_node *n)
+{
+    switch (n->kind) {
+    case JSON_IS_NULL: json_null(j, key); break;
+    case JSON_IS_BOOL: json_bool(j, key, n->truth); break;
+    case JSON_IS_NUMBER: json_number(j, key, n->text, n->len); break;
+    case JSON_IS_STRING: json_string_n(j, key, n->text, n->len); break;
+    case JSON_IS_OBJECT:
+    case JSON_IS_ARRAY:
+        if (n->kind == JSON_IS_OBJECT)
+            json_object(j, key);
+        else
+            json_array(j, key);
+        for (const struct json_node *in = n->first; in != NULL; in = in->next)
+            request_copy(j, n->kind == JSON_IS_OBJECT ? in->key : NULL, in);
+        json_end(j);
+        break;
+    }
+}
+
+int request_known(const struct json_node *object, const char *const *names, struct err *e)
+{
+    for (const struct json_node *m = object->first; m != NULL; m = m->next) {
+        size_t i = 0;
+
+        while (names[i] != NULL && strcmp(names[i], m->key) != 0)
+            i++;
+        if (names[i] == NULL && m->kind != JSON_IS_NULL) {
+            err_set(e, ERR_UNSUPPORTED, "this field is not supported");
+            return err_at(e, NULL, ERR_NO_OFFSET, m->key);
+        }
+    }
+    return 0;
+}
+
+int request_wrong(struct err *e, const char *field, const char *what)
+{
+    err_set(e, ERR_ARGUMENT, "%s", what);
+    return err_at(e, NULL, ERR_NO_OFFSET, field);
+}
+
+int request_in(struct err *e, const char *outer)
+{
+    char field[sizeof e->field], inner[sizeof e->field];
+
+    snprintf(inner, sizeof inner, "%s", e->field);
+    snprintf(field, sizeof field, "%.40s%s%.50s", outer,
+             inner[0] != '\0' && inner[0] != '[' ? "." : "", inner);
+    e->field[0] = '\0';
+    return err_at(e, NULL, ERR_NO_OFFSET, field);
+}
+
+int request_at(struct err *e, size_t i)
+{
+    char index[24];
+
+    snprintf(index, sizeof index, "[%zu]", i);
+    return request_in(e, index);
+}
+
+int request_part(struct json *text, const struct json_node *part, const char *const *also,
+                 struct err *e)
+{
+    const struct json_node *in = json_get(part, "text");
+
+    if (!value_is(json_get(part, "type"), "text"))
+        return request_wrong(e, "type", "only parts of type \"text\" are supported");
+    if (in == NULL || in->kind != JSON_IS_STRING)
+        return request_wrong(e, "text", "expected a text");
+    if (request_known(part, also, e) != 0)
+        return -1;
+    json_raw(text, in->text, in->len);
+    return 0;
+}
+
+int request_text(struct json *text, const struct json_node *content,
+                 const char *const *also, struct err *e)
+{
+    size_t i = 0;
+
+    if (content == NULL || content->kind == JSON_IS_NULL)
+        return 0;
+    if (content->kind == JSON_IS_STRING) {
+        json_raw(text, content->text, content->len);
+        return 0;
+    }
+    if (content->kind != JSON_IS_ARRAY)
+        return err_set(e, ERR_ARGUMENT, "expected a text or a list of parts");
+    for (const struct json_node *part = content->first; part != NULL; part = part->next, i++)
+        if (request_part(text, part, also, e) != 0)
+            return request_at(e, i);
+    return 0;
+}
+
+int request_content(struct json *j, const char *key, const struct json_node *content,
+                    const char *const *also, struct err *e)
+{
+    struct json text;
+    int rc;
+
+    json_start(&text);
+    rc = request_text(&text, content, also, e);
+    if (rc != 0)
+        request_in(e, key);
+    json_string_n(j, key, text.buf != NULL ? text.buf : "", text.used);
+    j->failed = j->failed || text.failed;
+    json_release(&text);
+    return rc;
+}
+
+void request_begin_messages(struct request *r)
+{
+    json_release(&r->messages);
+    json_array(&r->messages, NULL);
+    r->has_messages = true;
+}
+
+/* ---- tools ---- */
+
+static unsigned depth_of(const struct json_node *n)
+{
+    unsigned most = 0;
+
+    for (const struct json_node *in = n->first; in != NULL; in = in->next) {
+        unsigned depth = depth_of(in);
+
+        most = depth > most ? depth : most;
+    }
+    return most + 1;
+}
+
+/* Arguments as an object: templates print it, and some look into it. */
+static int write_arguments(struct json *j, const struct json_node *n, struct err *e)
+{
+    struct json_doc *doc = NULL;
+    const struct json_node *object = n;
+    struct err wrong = ERR_INIT;
+    int rc = 0;
+
+    if (n != NULL && n->kind == JSON_IS_STRING && n->len > 0)
+        object = json_parse(&doc, n->text, n->len, &wrong) == 0 ? json_root(doc) : NULL;
+    else if (n == NULL || n->kind == JSON_IS_STRING) {
+        json_object(j, "arguments");
+        json_end(j);
+        return 0;
+    }
+    if (object == NULL || object->kind != JSON_IS_OBJECT)
+        rc = request_wrong(e, "arguments", "expected a JSON object");
+    else if (depth_of(object) > REQUEST_DEPTH / 2)
+        rc = request_wrong(e, "arguments", "objects and lists are nested too deep");
+    else
+        request_copy(j, "arguments", object);
+    json_free(doc);
+    return rc;
+}
+
+int request_call(struct json *j, const struct json_node *id, const struct json_node *name,
+                 const struct json_node *arguments, struct err *e)
+{
+    const char *text = json_as_string(name);
+
+    if (text == NULL || text[0] == '\0')
+        return request_wrong(e, "name", "expected a text");
+    json_object(j, NULL);
+    if (id != NULL && id->kind == JSON_IS_STRING)
+        json_string_n(j, "id", id->text, id->len);
+    json_string(j, "type", "function");
+    json_object(j, "function");
+    json_string(j, "name", text);
+    if (write_arguments(j, arguments, e) != 0)
+        return -1;
+    json_end(j);
+    json_end(j);
+    return 0;
+}
+
+void request_begin_tools(struct request *r)
+{
+    json_release(&r->tools);
+    json_array(&r->tools, NULL);
+}
+
+int request_tool(struct request *r, const struct json_node *name,
+                 const struct json_node *description, const struct json_node *parameters,
+                 struct err *e)
+{
+    const char *text = json_as_string(name);
+    struct json *j = &r->tools;
+
+    if (text == NULL || text[0] == '\0')
+        return request_wrong(e, "name", "expected a text");
+    if (parameters != NULL && parameters->kind != JSON_IS_OBJECT)
+        return request_wrong(e, "parameters", "expected a JSON schema");
+    json_object(j, NULL);
+    json_string(j, "type", "function");
+    json_object(j, "function");
+    json_string(j, "name", text);
+    json_string_n(j, "description",
+                  description != NULL && description->kind == JSON_IS_STRING ? description->text
+                                                                            : "",
+                  description != NULL && description->kind == JSON_IS_STRING ? description->len
+                                                                            : 0);
+    if (parameters != NULL) {
+        request_copy(j, "parameters", parameters);
+    } else {
+        json_object(j, "parameters");
+        json_string(j, "type", "object");
+        json_object(j, "properties");
+        json_end(j);
+        json_end(j);
+    }
+    json_end(j);
+    json_end(j);
+    return 0;
+}
+
+static int take_tool(struct request *r, const struct json_node *tool, struct err *e)
+{
+    static const char *const members[] = { "type", "function", NULL };
+    static const char *const inner[] = { "name", "description", "parameters", "strict", NULL };
+    const struct json_node *f = json_get(tool, "function");
+    bool strict = false;
+
+    if (!value_is(json_get(tool, "type"), "function"))
+        return request_wrong(e, "type", "only \"function\" is supported");
+    if (f == NULL || f->kind != JSON_IS_OBJECT)
+        return request_wrong(e, "function", "expected an object");
+    if (request_known(tool, members, e) != 0)
+        return -1;
+    if (request_known(f, inner, e) != 0)
+        return request_in(e, "function");
+    if (json_get(f, "strict") != NULL &&
+        (!json_as_bool(json_get(f, "strict"), &strict) || strict))
+        return request_wrong(e, "function.strict", "only false is supported");
+    if (request_tool(r, json_get(f, "name"), json_get(f, "description"),
+                     json_get(f, "parameters"), e) != 0)
+        return request_in(e, "function");
+    return 0;
+}
+
+int take_tools(struct request *r, const struct json_node *n, struct err *e)
+{
+    size_t i = 0;
+
+    if (n->kind != JSON_IS_ARRAY)
+        return err_set(e, ERR_ARGUMENT, "expected a list of tools");
+    request_begin_tools(r);
+    for (const struct json_node *t = n->first; t != NULL; t = t->next, i++)
+        if (take_tool(r, t, e) != 0)
+            return request_at(e, i);
+    json_end(&r->tools);
+    r->has_tools = n->n > 0;
+    return 0;
+}
+
+void request_add_system(struct request *r)
+{
+    struct json all;
+
+    if (r->system.used == 0 || r->messages.failed)
+        return;
+    json_start(&all);
+    json_array(&all, NULL);
+    json_object(&all, NULL);
+    json_string(&all, "role", "system");
+    json_string_n(&all, "content", r->system.buf, r->system.used);
+    json_end(&all);
+    /* The messages follow, without the bracket that opens their array. */
+    if (r->messages.used > 2)
+        json_raw(&all, ",", 1);
+    json_raw(&all, r->messages.buf + 1, r->messages.used - 1);
+    all.failed = all.failed || r->messages.failed || r->system.failed;
+    json_release(&r->messages);
+    r->messages = all;
+}
+
+/* ---- requests ---- */
+
+int request_fields(struct request *r, const struct json_node *object,
+                   const struct request_field *table, struct err *e)
+{
+    if (object == NULL || object->kind != JSON_IS_OBJECT)
+        return err_set(e, ERR_ARGUMENT, "expected a JSON object");
+    for (const struct json_node *m = object->first; m != NULL; m = m->next) {
+        const struct request_field *f = table;
+
+        if (m->kind == JSON_IS_NULL)
+            continue; /* as if it were not there */
+        while (f->name != NULL && strcmp(f->name, m->key) != 0)
+            f++;
+        if (f->name == NULL) {
+            err_set(e, ERR_UNSUPPORTED, "this field is not supported");
+            return err_at(e, NULL, ERR_NO_OFFSET, m->key);
+        }
+        if (f->take(r, m, e) != 0)
+            return request_in(e, m->key);
+    }
+    return 0;
+}
+
+struct form {
+    const struct request_field *fields;
+    int (*check)(struct request *r, struct err *e);
+};
+
+static const struct form forms[N_FORM] = {
+    [FORM_CHAT] = { request_chat_fields, request_check_openai },
+    [FORM_COMPLETION] = { request_completion_fields, request_check_openai },
+    [FORM_MESSAGES] = { request_messages_fields, request_check_anthropic },
+    [FORM_OLLAMA_CHAT] = { request_ollama_chat_fields, request_check_ollama },
+    [FORM_OLLAMA_GENERATE] = { request_ollama_generate_fields, request_check_ollama },
+};
+
+int request_parse(struct request *out, enum request_form form, const struct request_defaults *d,
+                  const char *json, size_t len, struct err *e)
+{
+    struct json_doc *doc = NULL;
+    int rc = -1;
+
+    *out = (struct request){ .form = form,
+                             .sampling = d->sampling,
+                             .think = d->think,
+                             .n_predict = d->n_predict };
+    json_start(&out->messages);
+    json_start(&out->system);
+    json_start(&out->tools);
+    out->stream = form == FORM_OLLAMA_CHAT || form == FORM_OLLAMA_GENERATE;
+    if (json_parse(&doc, json, len, e) != 0)
+        return -1;
+    if (json_root(doc) != NULL && depth_of(json_root(doc)) > REQUEST_DEPTH)
+        err_set(e, ERR_ARGUMENT, "objects and lists are nested more than %d deep",
+                REQUEST_DEPTH);
+    else
+        rc = request_fields(out, json_root(doc), forms[form].fields, e);
+    if (rc == 0)
+        rc = forms[form].check(out, e);
+    if (out->no_tools)
+        out->has_tools = false;
+    if (rc == 0 && (out->messages.failed || out->tools.failed))
+        rc = err_memory(e, "the messages of a request");
+    json_release(&out->system);
+    json_free(doc);
+    return rc;
+}
+
+void request_free(struct request *r)
+{
+    for (size_t i = 0; i < r->n_stop; i++)
+        free(r->stop[i]);
+    free(r->model);
+    free(r->text);
+    json_release(&r->messages);
+    json_release(&r->system);
+    json_release(&r->tools);
+    *r = (struct request){ .n_stop = 0 };
+}
+
+/* ---- names ---- */
+
+static size_t without_latest(const char *name)
+{
+    static const char latest[] = ":latest";
+    size_t n = strlen(name), tail = sizeof latest - 1;
+
+    return n > tail && strcasecmp(name + n - tail, latest) == 0 ? n - tail : n;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    size_t n = without_latest(a);
+
+    return n == without_latest(b) && strncasecmp(a, b, n) == 0;
+}
+
+bool request_names_model(const char *name, const char *model)
+{
+    const char *slash = strrchr(model, '/');
+
+    return same_name(name, model) || (slash != NULL && same_name(name, slash + 1));
+}

@@ -1,0 +1,75 @@
+/*
+ * request.h - a request for an answer, read from the JSON of one of the protocols.
+ *
+ *     OpenAI      /v1/chat/completions, /v1/completions     request_openai.c
+ *     Anthropic   /v1/messages                              request_anthropic.c
+ *     Ollama      /api/chat, /api/generate                  request_ollama.c
+ *
+ * Each protocol has a table of fields.  A field that is not in the table, or whose value asks for
+ * something that memwall does not do, is an error that names the field: nothing is ignored that
+ * would change an answer.  Messages become those that chat templates read.
+ *
+ * The text comes from the network.  It is bounded in length, depth and number of values before
+ * anything else is done with it.
+ */
+#ifndef MEMWALL_SRC_SERVE_REQUEST_H
+#define MEMWALL_SRC_SERVE_REQUEST_H
+
+#include "engine/base/json_write.h"
+#include "engine/memwall.h"
+
+enum request_form {
+    FORM_CHAT,       /* OpenAI: messages */
+    FORM_COMPLETION, /* OpenAI: a text to continue */
+    FORM_MESSAGES,   /* Anthropic */
+    FORM_OLLAMA_CHAT,
+    FORM_OLLAMA_GENERATE,
+    N_FORM,
+};
+
+#define REQUEST_STOPS 16
+
+struct request {
+    enum request_form form;
+    struct mw_sampling sampling;
+    enum mw_think think;
+    uint32_t n_predict;
+    char *stop[REQUEST_STOPS + 1]; /* then NULL; owned */
+    size_t n_stop;
+    char *model; /* owned; NULL: not named */
+    bool stream;
+    bool with_usage; /* at the end of a stream */
+    bool is_load;    /* only to have the model loaded: there is nothing to answer */
+    uint32_t n_ctx;  /* the context that is expected at least; 0: any */
+    /* A JSON array of messages, or else a text to continue; owned. */
+    bool has_messages;
+    struct json messages;
+    char *text;
+    size_t text_len;
+    /* Definitions of tools, a JSON array of OpenAI's form; owned. */
+    bool has_tools;
+    struct json tools;
+    /* While it is read: the system message, which is a field beside the messages, as text. */
+    struct json system;
+    bool is_raw;   /* the text stays one, also where messages could be made of it */
+    bool no_tools; /* the definitions are not used */
+};
+
+/* The values of a request that does not give them. */
+struct request_defaults {
+    struct mw_sampling sampling;
+    enum mw_think think;
+    uint32_t n_predict;
+};
+
+/* Read a request.  Returns 0, or -1 with *e, whose field is the one that is wrong.
+ * request_free() frees *out in both cases. */
+int request_parse(struct request *out, enum request_form form, const struct request_defaults *d,
+                  const char *json, size_t len, struct err *e);
+void request_free(struct request *r);
+
+/* Does a request for the model `name` mean this one?  Names without ":latest" and without the
+ * organisation mean it, too. */
+bool request_names_model(const char *name, const char *model);
+
+#endif

@@ -1,0 +1,270 @@
+/* The fields of OpenAI's requests.  See request.h. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/serve/request_field.h"
+
+/* ---- messages ---- */
+
+static const char *const part_members[] = { "type", "text", "cache_control", NULL };
+
+static const char *const message_members[] = {
+    "role",       "content",      "name",    "reasoning",   "reasoning_content",
+    "tool_calls", "tool_call_id", "refusal", "annotations", NULL
+};
+
+static int write_role(struct json *j, const struct json_node *role, struct err *e)
+{
+    static const char *const roles[] = { "system", "user", "assistant", "tool" };
+    const char *name = json_as_string(role);
+
+    if (value_is(role, "developer"))
+        name = "system";
+    for (size_t i = 0; name != NULL && i < sizeof roles / sizeof roles[0]; i++)
+        if (strcmp(name, roles[i]) == 0) {
+            json_string(j, "role", name);
+            return 0;
+        }
+    return request_wrong(e, "role", "expected system, developer, user, assistant or tool");
+}
+
+static int write_calls(struct json *j, const struct json_node *calls, struct err *e)
+{
+    size_t i = 0;
+
+    if (calls->kind != JSON_IS_ARRAY)
+        return request_wrong(e, "tool_calls", "expected a list");
+    json_array(j, "tool_calls");
+    for (const struct json_node *c = calls->first; c != NULL; c = c->next, i++) {
+        const struct json_node *f = json_get(c, "function");
+
+        if (f == NULL || request_call(j, json_get(c, "id"), json_get(f, "name"),
+                                      json_get(f, "arguments"), e) != 0) {
+            if (f == NULL)
+                err_set(e, ERR_ARGUMENT, "only calls of functions are supported");
+            request_at(e, i);
+            return request_in(e, "tool_calls");
+        }
+    }
+    json_end(j);
+    return 0;
+}
+
+/* The result of a call: templates want the name of the tool, which the call has. */
+static int write_result(struct json *j, const struct json_node *m, const struct json_node *all,
+                        struct err *e)
+{
+    const struct json_node *id = json_get(m, "tool_call_id"), *name = json_get(m, "name");
+
+    if (id == NULL || id->kind != JSON_IS_STRING)
+        return request_wrong(e, "tool_call_id", "expected a text");
+    json_string_n(j, "tool_call_id", id->text, id->len);
+    for (const struct json_node *o = all->first; name == NULL && o != m; o = o->next) {
+        const struct json_node *calls = json_get(o, "tool_calls");
+
+        for (const struct json_node *c = calls != NULL ? calls->first : NULL; c != NULL;
+             c = c->next)
+            if (value_is(json_get(c, "id"), id->text))
+                name = json_get(json_get(c, "function"), "name");
+    }
+    if (name != NULL && name->kind == JSON_IS_STRING)
+        json_string_n(j, "name", name->text, name->len);
+    return 0;
+}
+
+static int write_message(struct json *j, const struct json_node *all, const struct json_node *m, struct err *e)
+{
+    const struct json_node *thinking = json_get(m, "reasoning_content");
+
+    if (m->kind != JSON_IS_OBJECT)
+        return err_set(e, ERR_ARGUMENT, "expected an object");
+    if (request_known(m, message_members, e) != 0)
+        return -1;
+    if (thinking == NULL)
+        thinking = json_get(m, "reasoning");
+    json_object(j, NULL);
+    if (write_role(j, json_get(m, "role"), e) != 0 ||
+        request_content(j, "content", json_get(m, "content"), part_members, e) != 0)
+        return -1;
+    if (thinking != NULL && thinking->kind == JSON_IS_STRING)
+        json_string_n(j, "reasoning_content", thinking->text, thinking->len);
+    if (json_get(m, "tool_calls") != NULL && json_get(m, "tool_calls")->n > 0 &&
+        write_calls(j, json_get(m, "tool_calls"), e) != 0)
+        return -1;
+    if (value_is(json_get(m, "role"), "tool") && write_result(j, m, all, e) != 0)
+        return -1;
+    json_end(j);
+    return 0;
+}
+
+static int take_messages(struct request *r, const struct json_node *n, struct err *e)
+{
+    size_t i = 0;
+
+    if (n->kind != JSON_IS_ARRAY || n->n == 0)
+        return err_set(e, ERR_ARGUMENT, "expected a list of messages");
+    request_begin_messages(r);
+    for (const struct json_node *m = n->first; m != NULL; m = m->next, i++)
+        if (write_message(&r->messages, n, m, e) != 0)
+            return request_at(e, i);
+    json_end(&r->messages);
+    return 0;
+}
+
+static int take_prompt(struct request *r, const struct json_node *n, struct err *e)
+{
+    if (n->kind == JSON_IS_ARRAY && n->n == 1)
+        n = n->first;
+    if (n->kind != JSON_IS_STRING)
+        return err_set(e, ERR_UNSUPPORTED, "only one text is supported");
+    free(r->text);
+    r->text = value_copy(n->text, n->len, e);
+    r->text_len = n->len;
+    return r->text != NULL ? 0 : -1;
+}
+
+/* ---- other fields ---- */
+
+static int take_include_usage(struct request *r, const struct json_node *n, struct err *e)
+{
+    return value_bool(n, &r->with_usage, e);
+}
+
+static int take_stream_options(struct request *r, const struct json_node *n, struct err *e)
+{
+    static const struct request_field fields[] = {
+        { "include_usage", take_include_usage },
+        { "include_obfuscation", take_false },
+        { NULL, NULL },
+    };
+
+    return request_fields(r, n, fields, e);
+}
+
+static int take_thinking(struct request *r, const struct json_node *n, struct err *e)
+{
+    bool on;
+
+    if (value_bool(n, &on, e) != 0)
+        return -1;
+    r->think = on ? MW_THINK_ON : MW_THINK_OFF;
+    return 0;
+}
+
+static int take_template_values(struct request *r, const struct json_node *n, struct err *e)
+{
+    static const struct request_field fields[] = {
+        { "enable_thinking", take_thinking },
+        { "thinking", take_thinking },
+        { NULL, NULL },
+    };
+
+    return request_fields(r, n, fields, e);
+}
+
+static int take_effort(struct request *r, const struct json_node *n, struct err *e)
+{
+    if (!value_is(n, "none"))
+        return err_set(e, ERR_UNSUPPORTED,
+                       "only \"none\" is supported; chat_template_kwargs.enable_thinking "
+                       "switches thinking on");
+    r->think = MW_THINK_OFF;
+    return 0;
+}
+
+static int take_response_format(struct request *r, const struct json_node *n, struct err *e)
+{
+    (void)r;
+    if (!value_is(json_get(n, "type"), "text"))
+        return request_wrong(e, "type", "only \"text\" is supported");
+    return 0;
+}
+
+static int take_tool_choice(struct request *r, const struct json_node *n, struct err *e)
+{
+    r->no_tools = value_is(n, "none");
+    if (!r->no_tools && !value_is(n, "auto"))
+        return err_set(e, ERR_UNSUPPORTED, "only \"none\" and \"auto\" are supported");
+    return 0;
+}
+
+/* How many calls an answer has is up to the model. */
+static int take_true(struct request *r, const struct json_node *n, struct err *e)
+{
+    bool v;
+
+    (void)r;
+    if (!json_as_bool(n, &v) || !v)
+        return err_set(e, ERR_UNSUPPORTED, "only true is supported");
+    return 0;
+}
+
+static int take_tier(struct request *r, const struct json_node *n, struct err *e)
+{
+    (void)r;
+    if (!value_is(n, "auto") && !value_is(n, "default"))
+        return err_set(e, ERR_UNSUPPORTED, "only \"auto\" and \"default\" are supported");
+    return 0;
+}
+
+static int take_modalities(struct request *r, const struct json_node *n, struct err *e)
+{
+    (void)r;
+    if (n->kind != JSON_IS_ARRAY || n->n != 1 || !value_is(n->first, "text"))
+        return err_set(e, ERR_UNSUPPORTED, "only [\"text\"] is supported");
+    return 0;
+}
+
+/* clang-format off */
+#define SHARED_FIELDS                                                                          \
+    { "model", take_model }, { "temperature", take_temperature }, { "top_p", take_top_p },     \
+    { "top_k", take_top_k }, { "min_p", take_min_p },                                          \
+    { "repetition_penalty", take_repeat_penalty }, { "repeat_penalty", take_repeat_penalty },  \
+    { "repeat_last_n", take_repeat_last }, { "seed", take_seed },                              \
+    { "max_tokens", take_max_tokens }, { "stop", take_stop }, { "stream", take_stream },       \
+    { "stream_options", take_stream_options }, { "n", take_one }, { "user", take_label },      \
+    { "presence_penalty", take_zero }, { "frequency_penalty", take_zero },                     \
+    { "logit_bias", take_empty }
+
+const struct request_field request_chat_fields[] = {
+    SHARED_FIELDS,
+    { "messages", take_messages },
+    { "max_completion_tokens", take_max_tokens },
+    { "logprobs", take_false },
+    { "top_logprobs", take_zero },
+    { "response_format", take_response_format },
+    { "tools", take_tools },
+    { "tool_choice", take_tool_choice },
+    { "parallel_tool_calls", take_true },
+    { "reasoning_effort", take_effort },
+    { "chat_template_kwargs", take_template_values },
+    { "metadata", take_label },
+    { "modalities", take_modalities },
+    { "prompt_cache_key", take_label },
+    { "safety_identifier", take_label },
+    { "service_tier", take_tier },
+    { "store", take_false },
+    { NULL, NULL },
+};
+
+const struct request_field request_completion_fields[] = {
+    SHARED_FIELDS,
+    { "prompt", take_prompt },
+    { "best_of", take_one },
+    { "echo", take_false },
+    { "logprobs", take_zero },
+    { "suffix", take_empty },
+    { NULL, NULL },
+};
+/* clang-format on */
+
+int request_check_openai(struct request *r, struct err *e)
+{
+    if (r->form == FORM_CHAT && !r->has_messages)
+        return request_wrong(e, "messages", "this field is missing");
+    if (r->form == FORM_COMPLETION && r->text == NULL)
+        return request_wrong(e, "prompt", "this field is missing");
+    return 0;
+}

@@ -1,0 +1,467 @@
+/* See server.h. */
+#include "config.h"
+
+#include "src/serve/server.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "src/base/signals.h"
+#include "src/command.h"
+#include "src/serve/access.h"
+#include "src/serve/listen.h"
+#include "src/serve/metrics.h"
+#include "src/serve/pages.h"
+#include "src/serve/queue.h"
+#include "src/serve/tool_calls.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+/* libmicrohttpd with the libraries that it needs, as they are charged. */
+#define LIBRARY_BYTES (10 * MIB)
+/* JSON trees of the request that is read and of the one that is answered. */
+#define TREE_BYTES (2 * 6 * MIB)
+/* Room of all requests and answers, in largest requests. */
+#define ROOM_REQUESTS 4
+/* Texts of a request or an answer in other forms: escaped, joined, as JSON. */
+#define COPIES 3
+
+#define STOP_MS 500 /* for the engine, at the end */
+
+struct server {
+    const struct server_options *o;
+    struct web *web;
+    struct reply_model model;
+    char address[LISTEN_TEXT];
+    struct mw_chat *chat;
+    struct mw_watch *watch;
+    struct queue queue;
+    struct job *running;      /* NULL: none */
+    struct tool_calls *calls; /* in its answer; NULL: it has no tools */
+    struct room room;
+    struct metrics metrics;
+    struct mw_sample sample;
+    int signals;
+    bool is_ready, is_over;
+    int stopped_by;   /* the first signal; 0: none */
+    uint64_t stop_ns; /* then the time when all must have ended */
+    int code;
+};
+
+/* A request of a context's text may have every character escaped. */
+static size_t request_bytes(const struct mw_model *m, const struct mw_options *o)
+{
+    uint64_t bytes = 4 * mw_text_bytes(m, o) + 65536;
+
+    return (size_t)(bytes < JSON_MAX_TREE ? bytes : JSON_MAX_TREE);
+}
+
+uint64_t server_bytes(const struct mw_model *m, const struct mw_options *o)
+{
+    return LIBRARY_BYTES + TREE_BYTES +
+           (uint64_t)WEB_CONNECTIONS * (WEB_HEADER_BYTES + 4 * LISTEN_BUFFER) +
+           (ROOM_REQUESTS + COPIES) * (uint64_t)request_bytes(m, o);
+}
+
+/* ---- jobs ---- */
+
+static int add_text(void *ctx, const char *text, size_t len, struct err *e)
+{
+    return job_add(ctx, PIECE_TEXT, text, len, e);
+}
+
+static int add_call(void *ctx, const char *name, const char *arguments, size_t len,
+                    struct err *e)
+{
+    return job_add_call(ctx, name, arguments, len, e);
+}
+
+static void end_job(struct server *s, struct job *j)
+{
+    j->state = JOB_ENDED;
+    j->ended_ns = clock_ns();
+    if (s->running == j) {
+        s->running = NULL;
+        tool_calls_free(s->calls);
+        s->calls = NULL;
+    }
+    if (j->is_gone)
+        job_free(j);
+    else
+        web_changed(j);
+}
+
+static int ask(struct server *s, struct job *j, struct err *e)
+{
+    const struct request *r = &j->request;
+    struct mw_chat_options o = *s->o->chat;
+    struct mw_request request = { .text = r->text, .len = r->text_len };
+
+    o.sampling = r->sampling;
+    o.think = r->think;
+    o.n_predict = r->n_predict;
+    o.stop = (const char *const *)r->stop;
+    o.raw = !r->has_messages;
+    if (r->has_messages)
+        request = (struct mw_request){ .messages = r->messages.buf,
+                                       .messages_len = r->messages.used,
+                                       .tools = r->has_tools ? r->tools.buf : NULL,
+                                       .tools_len = r->has_tools ? r->tools.used : 0 };
+    if (r->has_tools && tool_calls_new(&s->calls, r->tools.buf, r->tools.used, add_text,
+                                       add_call, j, e) != 0)
+        return -1;
+    return mw_chat_ask(s->chat, &request, &o, e);
+}
+
+/* Streams of waiting requests name their place. */
+static void report_places(struct server *s)
+{
+    for (struct job *j = s->queue.first; j != NULL; j = j->next)
+        web_changed(j);
+}
+
+static void start_jobs(struct server *s)
+{
+    bool has_moved = false;
+    struct job *j;
+
+    while (s->is_ready && s->running == NULL && (j = queue_take(&s->queue)) != NULL) {
+        has_moved = true;
+        j->started_ns = clock_ns();
+        if (ask(s, j, &j->err) == 0) {
+            j->state = JOB_RUNS;
+            s->running = j;
+        } else {
+            tool_calls_free(s->calls);
+            s->calls = NULL;
+            end_job(s, j);
+        }
+    }
+    if (has_moved)
+        report_places(s);
+}
+
+static bool take_job(void *ctx, struct job *j)
+{
+    struct server *s = ctx;
+
+    if (!queue_add(&s->queue, j))
+        return false;
+    if (s->running == NULL && s->queue.n == 1)
+        j->position = 0;
+    start_jobs(s);
+    return true;
+}
+
+/* The connection of a job is over, with or without the answer. */
+static void job_gone(void *ctx, struct job *j)
+{
+    struct server *s = ctx;
+
+    j->is_gone = true;
+    if (j->state == JOB_RUNS) {
+        mw_chat_cancel(s->chat); /* its last event frees it */
+        return;
+    }
+    if (j->state == JOB_WAITS) {
+        queue_remove(&s->queue, j);
+        report_places(s);
+    }
+    job_free(j);
+}
+
+/* ---- events of the engine ---- */
+
+static void take_text(struct server *s, const struct mw_event *ev)
+{
+    struct job *j = s->running;
+    int rc;
+
+    if (j == NULL || j->is_gone || j->err.code != ERR_NONE || ev->len == 0)
+        return;
+    if (ev->is_thinking)
+        rc = job_add(j, PIECE_THINKING, ev->text, ev->len, &j->err);
+    else if (s->calls != NULL)
+        rc = tool_calls_push(s->calls, ev->text, ev->len, &j->err);
+    else
+        rc = add_text(j, ev->text, ev->len, &j->err);
+    if (rc != 0)
+        mw_chat_cancel(s->chat);
+}
+
+static void finish_job(struct server *s, const struct mw_event *ev)
+{
+    struct job *j = s->running;
+
+    if (j == NULL)
+        return;
+    /* Nobody continues this answer: text that was held back belongs to it. */
+    take_text(s, ev);
+    if (s->calls != NULL && j->err.code == ERR_NONE)
+        tool_calls_end(s->calls, &j->err);
+    j->receipt = ev->receipt;
+    if (j->err.code == ERR_NONE && ev->receipt.done == MW_DONE_CANCELLED)
+        err_set(&j->err, ERR_CANCELLED, "the server is stopping");
+    else if (j->err.code == ERR_NONE)
+        j->err = ev->err;
+    metrics_answer(&s->metrics, &ev->receipt);
+    end_job(s, j);
+}
+
+static void take_event(struct server *s, const struct mw_event *ev)
+{
+    struct job *j = s->running;
+
+    switch (ev->kind) {
+    case MW_EVENT_READY:
+        if (!s->is_ready)
+            fprintf(stderr, "memwall: serving %s on http://%s\n", s->model.id, s->address);
+        s->is_ready = true;
+        break;
+    case MW_EVENT_STARTED:
+        if (j == NULL)
+            break;
+        j->has_begun = true;
+        j->n_prompt = ev->total;
+        j->n_cached = ev->total - ev->n;
+        web_changed(j);
+        break;
+    case MW_EVENT_TEXT:
+        take_text(s, ev);
+        if (j != NULL)
+            web_changed(j);
+        break;
+    case MW_EVENT_THOUGHT:
+        if (j != NULL)
+            job_was_thinking(j);
+        break;
+    case MW_EVENT_DONE: finish_job(s, ev); break;
+    case MW_EVENT_NOTICE:
+        if (!s->o->quiet)
+            report_notice(ev->text, ev->len);
+        break;
+    case MW_EVENT_ERROR:
+    case MW_EVENT_REFUSED:
+        s->code = report_error(&ev->err);
+        s->is_over = true;
+        break;
+    case MW_EVENT_PROGRESS:
+    case MW_EVENT_PLAN: break;
+    }
+}
+
+/* ---- pages ---- */
+
+static void take_sample(struct server *s)
+{
+    mw_chat_sample(s->chat, &s->sample);
+    mw_watch_complete(s->watch, &s->sample);
+}
+
+static unsigned page(void *ctx, enum web_page which, const char *body, size_t len,
+                     struct json *out, struct err *e)
+{
+    struct server *s = ctx;
+    struct metrics_now now = { .waiting = s->queue.n,
+                               .connections = (uint32_t)web_connections(s->web),
+                               .is_running = s->running != NULL,
+                               .held_bytes = s->room.used,
+                               .held_most_bytes = s->room.most,
+                               .sample = &s->sample };
+
+    switch (which) {
+    case PAGE_METRICS:
+        take_sample(s);
+        metrics_write(&s->metrics, &now, out);
+        return 200;
+    case PAGE_HEALTH: pages_health(s->is_ready, out); return s->is_ready ? 200 : 503;
+    default: return pages_write(which, &s->model, body, len, out, e);
+    }
+}
+
+/* ---- the log ---- */
+
+static void record(void *ctx, const struct web_record *r)
+{
+    struct server *s = ctx;
+
+    metrics_request(&s->metrics, r->status);
+    if (!s->o->quiet)
+        pages_log(r);
+}
+
+/* ---- the loop ---- */
+
+/* The first signal ends the answer and refuses those that wait; a second one exits at once. */
+static void take_signal(struct server *s)
+{
+    int signo = signals_take(s->signals);
+    struct job *j;
+
+    if (signo == 0)
+        return;
+    if (s->stopped_by != 0)
+        _exit(128 + signo);
+    s->stopped_by = signo;
+    s->stop_ns = clock_ns() + SIGNALS_STOP_S * 1000000000ull;
+    web_stop(s->web);
+    if (s->running != NULL)
+        mw_chat_cancel(s->chat);
+    while ((j = queue_take(&s->queue)) != NULL) {
+        err_set(&j->err, ERR_CANCELLED, "the server is stopping");
+        end_job(s, j);
+    }
+}
+
+static int wait_ms(const struct server *s)
+{
+    int ms = web_wait_ms(s->web);
+    uint64_t now = clock_ns(), left;
+
+    if (s->stopped_by == 0)
+        return ms;
+    left = s->stop_ns > now ? (s->stop_ns - now) / 1000000 + 1 : 0;
+    return ms >= 0 && (uint64_t)ms < left ? ms : (int)left;
+}
+
+/* All replies are sent, or there is no more time for them. */
+static bool has_stopped(const struct server *s)
+{
+    return s->stopped_by != 0 && ((s->running == NULL && web_active(s->web) == 0) ||
+                                  clock_ns() >= s->stop_ns);
+}
+
+enum { FD_SIGNALS, FD_CHAT, FD_WEB, N_FD };
+
+static int loop(struct server *s)
+{
+    struct pollfd fds[N_FD + WEB_CONNECTIONS] = {
+        [FD_SIGNALS] = { s->signals, POLLIN, 0 },
+        [FD_CHAT] = { mw_chat_fd(s->chat), POLLIN, 0 },
+        [FD_WEB] = { web_fd(s->web), POLLIN, 0 },
+    };
+    static struct mw_event ev; /* static: it is large */
+    struct err e = ERR_INIT;
+
+    while (!s->is_over && !has_stopped(s)) {
+        size_t n = web_watch(s->web, fds + N_FD, WEB_CONNECTIONS);
+
+        if (poll(fds, N_FD + n, wait_ms(s)) < 0 && errno != EINTR) {
+            err_sys(&e, "cannot wait for requests");
+            return report_error(&e);
+        }
+        if ((fds[FD_SIGNALS].revents & POLLIN) != 0)
+            take_signal(s);
+        web_hung_up(s->web, fds + N_FD, n);
+        while (!s->is_over && mw_chat_next(s->chat, &ev))
+            take_event(s, &ev);
+        start_jobs(s);
+        web_run(s->web);
+    }
+    return s->stopped_by != 0 ? 128 + s->stopped_by : s->code;
+}
+
+/* ---- start and end ---- */
+
+int server_check(const char *address, const char *key_file, struct err *e)
+{
+    struct listen_address a;
+
+    if (listen_parse(&a, address, e) != 0)
+        return err_at(e, NULL, ERR_NO_OFFSET, "--listen");
+    if (key_file == NULL && !a.is_loopback) {
+        err_set(e, ERR_ARGUMENT,
+                "without --api-key-file only this machine may use the server: 127.0.0.1:PORT");
+        return err_at(e, NULL, ERR_NO_OFFSET, "--listen");
+    }
+    return 0;
+}
+
+static int open_web(struct server *s, char **keys, struct err *e)
+{
+    static const struct web_calls calls = { take_job, job_gone, page, record };
+    struct web_options o = { .keys = (const char *const *)keys,
+                              .request_bytes = request_bytes(s->o->model, &s->o->chat->engine),
+                              .request_s = s->o->request_s,
+                              .defaults = { .sampling = s->o->chat->sampling,
+                                            .think = s->o->chat->think,
+                                            .n_predict = s->o->chat->n_predict },
+                              .model = &s->model,
+                              .room = &s->room,
+                              .calls = &calls,
+                              .ctx = s };
+    struct listen_address a;
+
+    if (listen_parse(&a, s->o->address, e) != 0)
+        return -1;
+    o.is_loopback = a.is_loopback;
+    o.listen_fd = listen_open(&a, e);
+    if (o.listen_fd < 0)
+        return -1;
+    listen_text(&a, s->address); /* with the port that was free */
+    s->room.most = ROOM_REQUESTS * (uint64_t)o.request_bytes;
+    return web_open(&s->web, &o, e);
+}
+
+static int start(struct server *s, char **keys, struct err *e)
+{
+    struct plan plan;
+
+    mw_model_info(s->o->model, &s->model.info);
+    snprintf(s->model.id, sizeof s->model.id, "%s", s->o->model_name);
+    s->model.loaded = time(NULL);
+    if (mw_plan(s->o->model, &s->o->chat->engine, &plan, e) != 0 || open_web(s, keys, e) != 0)
+        return -1;
+    s->model.n_ctx = plan.n_ctx;
+    /* Start watching before the engine: memory in use now belongs to the program. */
+    if (mw_watch_new(&s->watch, s->o->model, e) != 0)
+        return -1;
+    return mw_chat_open(&s->chat, s->o->model, s->o->chat, e);
+}
+
+int server_run(const struct server_options *o, bool *is_stuck)
+{
+    struct server *s = calloc(1, sizeof *s);
+    char **keys = NULL;
+    struct err e = ERR_INIT;
+    sigset_t before;
+    int code;
+
+    *is_stuck = false;
+    if (s == NULL) {
+        err_memory(&e, "a server");
+        return report_error(&e);
+    }
+    s->o = o;
+    s->code = EXIT_FAILED;
+    s->signals = signals_block(&before);
+    if (o->key_file != NULL && access_keys_read(&keys, o->key_file, &e) != 0)
+        code = report_error(&e);
+    else if (start(s, keys, &e) != 0)
+        code = report_error(&e);
+    else
+        code = loop(s);
+    /* Closing joins threads.  Restore signals first, so that Ctrl-C ends the program now. */
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (s->running != NULL && s->chat != NULL)
+        mw_chat_cancel(s->chat);
+    web_close(s->web);
+    if (s->chat != NULL)
+        *is_stuck = !mw_chat_stop(s->chat, STOP_MS);
+    mw_watch_free(s->watch);
+    if (!*is_stuck)
+        mw_chat_close(s->chat);
+    tool_calls_free(s->calls);
+    if (s->running != NULL)
+        job_free(s->running); /* its connection is closed */
+    if (s->signals >= 0)
+        close(s->signals);
+    access_keys_free(keys);
+    free(s);
+    return code;
+}

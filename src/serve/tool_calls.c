@@ -1,0 +1,236 @@
+/* See tool_calls.h. */
+#include "config.h"
+
+#include "src/serve/tool_calls.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/serve/request_field.h"
+#include "src/serve/tool_forms.h"
+
+/* A mark that opens calls, and the one that closes them; NULL: the end of the answer. */
+static const struct mark {
+    const char *open, *close;
+    tool_form_fn *read;
+} marks[] = {
+    { "<tool_call>", "</tool_call>", tool_form_tagged },
+    { "<|tool_call>", "<tool_call|>", tool_form_gemma },
+    { "[TOOL_CALLS]", NULL, tool_form_mistral },
+    { "<|python_tag|>", NULL, tool_form_json },
+    { "<|channel|>commentary to=functions.", NULL, tool_form_harmony },
+};
+#define N_MARK (sizeof marks / sizeof marks[0])
+
+struct tool_calls {
+    struct json_doc *tools;
+    tool_text_fn *text;
+    tool_call_fn *call;
+    void *ctx;
+    struct json held;         /* text that is not passed on yet */
+    const struct mark *inside; /* held begins with this mark; NULL: it is text */
+    bool is_json;             /* the answer begins with a brace: it may be a call as a whole */
+    bool has_text;            /* something that is not white space came before */
+    bool has_call;
+};
+
+int tool_calls_new(struct tool_calls **out, const char *tools, size_t len, tool_text_fn *text,
+                   tool_call_fn *call, void *ctx, struct err *e)
+{
+    struct tool_calls *t = calloc(1, sizeof *t);
+
+    *out = NULL;
+    if (t == NULL)
+        return err_memory(e, "tools");
+    *t = (struct tool_calls){ .text = text, .call = call, .ctx = ctx };
+    json_start(&t->held);
+    if (json_parse(&t->tools, tools, len, e) != 0) {
+        tool_calls_free(t);
+        return -1;
+    }
+    *out = t;
+    return 0;
+}
+
+void tool_calls_free(struct tool_calls *t)
+{
+    if (t == NULL)
+        return;
+    json_free(t->tools);
+    json_release(&t->held);
+    free(t);
+}
+
+static void drop(struct tool_calls *t, size_t n)
+{
+    memmove(t->held.buf, t->held.buf + n, t->held.used - n);
+    t->held.used -= n;
+}
+
+static size_t white(const char *s, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && isspace((unsigned char)s[i]))
+        i++;
+    return i;
+}
+
+/* Pass on the first n bytes that are held.  White space after a call separates it from the next
+ * one, and is not a part of the text. */
+static int pass_text(struct tool_calls *t, size_t n, struct err *e)
+{
+    size_t skip = t->has_call && !t->has_text ? white(t->held.buf, n) : 0;
+
+    if (n > skip) {
+        if (t->text(t->ctx, t->held.buf + skip, n - skip, e) != 0)
+            return -1;
+        t->has_text = true;
+    }
+    drop(t, n);
+    return 0;
+}
+
+static bool find(const char *s, size_t n, const char *what, size_t *at)
+{
+    const char *found = n > 0 ? memmem(s, n, what, strlen(what)) : NULL;
+
+    if (found != NULL)
+        *at = (size_t)(found - s);
+    return found != NULL;
+}
+
+/* Find the first mark.  Returns the number of bytes before it, or before the end that may be the
+ * beginning of one. */
+static size_t find_mark(const char *s, size_t n, const struct mark **out)
+{
+    size_t first = n, at;
+
+    *out = NULL;
+    for (size_t i = 0; i < N_MARK; i++) {
+        size_t len = strlen(marks[i].open), tail = len - 1 < n ? len - 1 : n;
+
+        if (find(s, n, marks[i].open, &at)) {
+            if (*out == NULL || at < first)
+                *out = &marks[i];
+            first = at < first ? at : first;
+            continue;
+        }
+        while (tail > 0 && memcmp(s + n - tail, marks[i].open, tail) != 0)
+            tail--;
+        if (n - tail < first) {
+            first = n - tail;
+            *out = NULL;
+        }
+    }
+    return first;
+}
+
+static int take_call(void *ctx, const char *name, const char *arguments, size_t len,
+                     struct err *e)
+{
+    struct tool_calls *t = ctx;
+
+    t->has_call = true;
+    t->has_text = false;
+    return t->call(t->ctx, name, arguments, len, e);
+}
+
+/* Read the calls of a body.  false: they are none.  *rc: of the functions that took them. */
+static bool read_calls(struct tool_calls *t, tool_form_fn *form, const char *body, size_t n,
+                       int *rc, struct err *e)
+{
+    struct tool_list list = { .tools = json_root(t->tools) };
+    bool is_call;
+
+    tool_list_start(&list);
+    is_call = form(&list, body, n) && list.n > 0;
+    *rc = 0;
+    for (size_t i = 0; is_call && i < list.n && *rc == 0; i++)
+        *rc = take_call(t, list.call[i].name, list.call[i].arguments.buf,
+                        list.call[i].arguments.used, e);
+    tool_list_free(&list);
+    return is_call;
+}
+
+/* The held text begins with a mark.  Returns 1 if more of it must come. */
+static int take_marked(struct tool_calls *t, bool is_end, struct err *e)
+{
+    const struct mark *m = t->inside;
+    size_t from = strlen(m->open), n = t->held.used - from, at = n, after = n;
+    int rc;
+
+    if (m->close != NULL && find(t->held.buf + from, n, m->close, &at))
+        after = at + strlen(m->close);
+    else if (!is_end)
+        return 1;
+    t->inside = NULL;
+    if (read_calls(t, m->read, t->held.buf + from, at, &rc, e)) {
+        if (rc == 0)
+            drop(t, from + after);
+        return rc;
+    }
+    /* It is text, which may have another mark. */
+    return pass_text(t, from, e);
+}
+
+/* The answer begins with a brace. */
+static int take_json(struct tool_calls *t, struct err *e)
+{
+    int rc;
+
+    t->is_json = false;
+    if (!read_calls(t, tool_form_json, t->held.buf, t->held.used, &rc, e))
+        return 0;
+    if (rc == 0)
+        drop(t, t->held.used);
+    return rc;
+}
+
+static int take(struct tool_calls *t, bool is_end, struct err *e)
+{
+    for (;;) {
+        size_t n;
+        int rc;
+
+        if (t->inside != NULL) {
+            rc = take_marked(t, is_end, e);
+            if (rc != 0)
+                return rc < 0 ? -1 : 0;
+            continue;
+        }
+        n = find_mark(t->held.buf, t->held.used, &t->inside);
+        if (t->inside == NULL && is_end)
+            n = t->held.used;
+        if (n > 0 && pass_text(t, n, e) != 0)
+            return -1;
+        if (t->inside == NULL)
+            return 0;
+    }
+}
+
+int tool_calls_push(struct tool_calls *t, const char *text, size_t len, struct err *e)
+{
+    size_t space;
+
+    json_raw(&t->held, text, len);
+    if (t->held.failed)
+        return err_memory(e, "a call of a tool");
+    if (!t->has_text && !t->has_call && t->inside == NULL) {
+        space = white(t->held.buf, t->held.used);
+        if (space == t->held.used)
+            return 0;
+        t->is_json = t->held.buf[space] == '{' || t->is_json;
+    }
+    return t->is_json ? 0 : take(t, false, e);
+}
+
+int tool_calls_end(struct tool_calls *t, struct err *e)
+{
+    if (t->held.used == 0)
+        return 0;
+    if (t->is_json && take_json(t, e) != 0)
+        return -1;
+    return t->held.used > 0 ? take(t, true, e) : 0;
+}

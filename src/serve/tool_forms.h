@@ -1,0 +1,30 @@
+/*
+ * tool_forms.h - read the calls between the marks of one form (tool_calls.h has all of them).
+ */
+#ifndef MEMWALL_SRC_SERVE_TOOL_FORMS_H
+#define MEMWALL_SRC_SERVE_TOOL_FORMS_H
+
+#include "engine/base/json_write.h"
+#include "engine/memwall.h"
+
+#define TOOL_CALLS_MOST 32 /* in one pair of marks */
+#define TOOL_NAME_BYTES 128
+
+struct tool_list {
+    const struct json_node *tools; /* the definitions */
+    struct {
+        char name[TOOL_NAME_BYTES];
+        struct json arguments; /* a JSON object */
+    } call[TOOL_CALLS_MOST];
+    size_t n;
+};
+
+void tool_list_start(struct tool_list *l);
+void tool_list_free(struct tool_list *l);
+
+/* Add the calls of n bytes.  false: they are not calls of these tools. */
+typedef bool tool_form_fn(struct tool_list *l, const char *s, size_t n);
+tool_form_fn tool_form_json, tool_form_tagged, tool_form_mistral, tool_form_gemma,
+    tool_form_harmony;
+
+#endif

@@ -1,0 +1,789 @@
+/* See web.h. */
+#include "config.h"
+
+#include "src/serve/web.h"
+
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "src/serve/access.h"
+#include "src/serve/libmicrohttpd.h"
+#include "src/serve/listen.h"
+
+#define BLOCK_BYTES  4096
+#define SECOND_NS    1000000000ull
+#define HEADER_BYTES 128
+
+/* A connection, which may carry several requests. */
+struct link {
+    struct link *next, **at;
+    struct web *h;
+    int fd;
+    struct exchange *exchange; /* the request that began; NULL: none */
+    uint64_t since_ns; /* when it began to wait for a request, or for the rest of one */
+    bool is_complete;  /* a request is: its answer is what takes time */
+};
+
+/* One request, and its reply. */
+struct exchange {
+    struct web *h;
+    struct link *link;
+    struct MHD_Connection *connection;
+    const struct route *route;
+    char *path; /* owned */
+    const char *method;
+    char peer[LISTEN_TEXT];
+    uint64_t client;
+    char origin[HEADER_BYTES]; /* that may read the reply; "": none is named */
+    uint64_t arrived_ns;
+    unsigned status;
+    bool is_asleep, is_gone;
+    char *body; /* [room] */
+    size_t len, room;
+    bool is_too_long, is_without_room;
+    struct job *job;
+    /* a stream */
+    struct reply reply;
+    struct json out;
+    size_t sent;
+    uint32_t said_ahead; /* the place in the queue that was sent last */
+    bool has_head, is_over;
+};
+
+struct web {
+    struct web_options o;
+    const struct libmicrohttpd *lib;
+    struct MHD_Daemon *daemon;
+    struct link *links;
+    size_t n_link, n_exchange;
+    uint64_t n_request; /* for ids */
+    bool is_stopping;
+};
+
+struct route {
+    const char *path, *method;
+    bool is_page;
+    enum web_page page;
+    enum request_form form;
+    bool is_open; /* no key is needed */
+};
+
+static const struct route routes[] = {
+    { "/", "GET", true, PAGE_ROOT, 0, true },
+    { "/health", "GET", true, PAGE_HEALTH, 0, true },
+    { "/metrics", "GET", true, PAGE_METRICS, 0, false },
+    { "/v1/models", "GET", true, PAGE_MODELS, 0, false },
+    { "/v1/chat/completions", "POST", false, 0, FORM_CHAT, false },
+    { "/v1/completions", "POST", false, 0, FORM_COMPLETION, false },
+    { "/v1/messages", "POST", false, 0, FORM_MESSAGES, false },
+    { "/api/tags", "GET", true, PAGE_OLLAMA_TAGS, 0, false },
+    { "/api/show", "POST", true, PAGE_OLLAMA_SHOW, 0, false },
+    { "/api/ps", "GET", true, PAGE_OLLAMA_PS, 0, false },
+    { "/api/version", "GET", true, PAGE_OLLAMA_VERSION, 0, false },
+    { "/api/chat", "POST", false, 0, FORM_OLLAMA_CHAT, false },
+    { "/api/generate", "POST", false, 0, FORM_OLLAMA_GENERATE, false },
+};
+#define N_ROUTE (sizeof routes / sizeof routes[0])
+
+static char nothing[1]; /* the library takes pointers to bytes that it does not change */
+
+/* ---- replies ---- */
+
+static void add_headers(struct exchange *x, struct MHD_Response *response, const char *type)
+{
+    const struct libmicrohttpd *lib = x->h->lib;
+    char position[16];
+
+    lib->add_response_header(response, "Content-Type", type);
+    lib->add_response_header(response, "Cache-Control", "no-store");
+    if (x->origin[0] != '\0') {
+        lib->add_response_header(response, "Access-Control-Allow-Origin", x->origin);
+        lib->add_response_header(response, "Vary", "Origin");
+    }
+    if (x->job != NULL) {
+        snprintf(position, sizeof position, "%u", x->job->position);
+        lib->add_response_header(response, "X-Queue-Position", position);
+    }
+    if (x->status == 401)
+        lib->add_response_header(response, "WWW-Authenticate", "Bearer");
+    if (x->status == 503)
+        lib->add_response_header(response, "Retry-After", "1");
+    if (x->status == 405)
+        lib->add_response_header(response, "Allow", x->route->method);
+    if (x->h->is_stopping)
+        lib->add_response_header(response, "Connection", "close");
+}
+
+static enum MHD_Result queue(struct exchange *x, struct MHD_Response *response,
+                             const char *type)
+{
+    enum MHD_Result rc;
+
+    if (response == NULL)
+        return MHD_NO;
+    add_headers(x, response, type);
+    x->link->is_complete = true; /* also without the rest of a body */
+    rc = x->h->lib->queue_response(x->connection, x->status, response);
+    x->h->lib->destroy_response(response);
+    return rc;
+}
+
+/* Send the text of out, which is freed. */
+static enum MHD_Result send_text(struct exchange *x, unsigned status, const char *type,
+                                 struct json *out)
+{
+    struct MHD_Response *response = NULL;
+
+    x->status = status;
+    if (!out->failed)
+        response = x->h->lib->create_response_from_buffer(
+            out->used, out->used > 0 ? out->buf : nothing, MHD_RESPMEM_MUST_COPY);
+    json_release(out);
+    return queue(x, response, type);
+}
+
+static enum MHD_Result send_error(struct exchange *x, unsigned status, const struct err *e)
+{
+    struct json out;
+
+    json_start(&out);
+    if (x->route != NULL && !x->route->is_page)
+        reply_form_of(x->route->form)->error((int)status, e, &out);
+    else
+        reply_error((int)status, e, &out);
+    json_line(&out);
+    return send_text(x, status, "application/json", &out);
+}
+
+static enum MHD_Result refuse(struct exchange *x, unsigned status, enum err_code code,
+                              const char *what)
+{
+    struct err e = ERR_INIT;
+
+    err_set(&e, code, "%s", what);
+    return send_error(x, status, &e);
+}
+
+/* ---- sleeping ---- */
+
+static void fall_asleep(struct exchange *x)
+{
+    if (!x->is_asleep)
+        x->h->lib->suspend_connection(x->connection);
+    x->is_asleep = true;
+}
+
+static void wake(struct exchange *x)
+{
+    if (x->is_asleep)
+        x->h->lib->resume_connection(x->connection);
+    x->is_asleep = false;
+}
+
+static bool sleeps(const struct link *l)
+{
+    return l->exchange != NULL && l->exchange->is_asleep;
+}
+
+size_t web_watch(struct web *h, struct pollfd *fds, size_t n)
+{
+    size_t used = 0;
+
+    for (struct link *l = h->links; l != NULL && used < n; l = l->next)
+        if (!l->is_complete || sleeps(l))
+            fds[used++] = (struct pollfd){ l->fd, POLLRDHUP, 0 };
+    return used;
+}
+
+/*
+ * The other side has closed l.  A request whose rest was not sent can never be complete, but the
+ * library overlooks that if the end came together with the bytes before it.
+ */
+static void close_half(struct link *l)
+{
+    int unread = 0;
+
+    if (sleeps(l)) {
+        l->exchange->is_gone = true;
+        wake(l->exchange);
+    } else if (!l->is_complete && ioctl(l->fd, FIONREAD, &unread) == 0 && unread == 0) {
+        shutdown(l->fd, SHUT_RDWR);
+    }
+}
+
+void web_hung_up(struct web *h, const struct pollfd *fds, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (struct link *l = h->links; l != NULL && fds[i].revents != 0; l = l->next)
+            if (l->fd == fds[i].fd)
+                close_half(l);
+}
+
+/* ---- streams ---- */
+
+static void say_place(struct exchange *x)
+{
+    if (x->job->state != JOB_WAITS || x->said_ahead == x->job->ahead ||
+        !reply_form_of(x->job->request.form)->has_comments)
+        return;
+    x->said_ahead = x->job->ahead;
+    json_print(&x->out, ": %u in the queue\n\n", x->said_ahead);
+}
+
+/* Write all that can be sent now. */
+static void fill(struct exchange *x)
+{
+    const struct reply_form *form = reply_form_of(x->job->request.form);
+    struct piece *p;
+
+    say_place(x);
+    if (!x->has_head && (x->job->has_begun || x->job->state == JOB_ENDED)) {
+        x->has_head = true;
+        if (x->job->has_begun)
+            form->begin(&x->reply, &x->out);
+    }
+    while ((p = job_take(x->job)) != NULL) {
+        form->piece(&x->reply, p, &x->out);
+        piece_free(p);
+    }
+    if (x->job->state == JOB_ENDED && !x->is_over) {
+        x->is_over = true;
+        form->end(&x->reply, &x->out);
+    }
+}
+
+static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
+{
+    struct exchange *x = cls;
+    size_t n;
+
+    (void)pos;
+    if (x->is_gone || x->out.failed)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (x->sent == x->out.used) {
+        x->sent = x->out.used = 0;
+        fill(x);
+    }
+    n = x->out.used - x->sent;
+    if (n == 0 && x->is_over)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    if (n == 0) {
+        fall_asleep(x);
+        return 0;
+    }
+    n = n < max ? n : max;
+    memcpy(buf, x->out.buf + x->sent, n);
+    x->sent += n;
+    return (ssize_t)n;
+}
+
+static enum MHD_Result send_stream(struct exchange *x)
+{
+    struct MHD_Response *response = x->h->lib->create_response_from_callback(
+        MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, x, NULL);
+
+    x->status = 200;
+    x->reply = (struct reply){ .job = x->job, .model = x->h->o.model };
+    return queue(x, response, reply_form_of(x->job->request.form)->stream_type);
+}
+
+/* ---- answers ---- */
+
+static enum MHD_Result send_whole(struct exchange *x)
+{
+    struct reply reply = { .job = x->job, .model = x->h->o.model };
+    struct json out;
+
+    json_start(&out);
+    reply_form_of(x->job->request.form)->whole(&reply, &out);
+    return send_text(x, 200, "application/json", &out);
+}
+
+/* Reply as far as the job allows; otherwise wait for its next change. */
+static enum MHD_Result reply_job(struct exchange *x)
+{
+    struct job *j = x->job;
+
+    if (x->is_gone)
+        return MHD_NO;
+    if (job_has_error(j) && (!j->request.stream || !j->has_begun))
+        return send_error(x, (unsigned)reply_status(&j->err), &j->err);
+    if (j->request.stream && (j->has_begun || j->position > 0))
+        return send_stream(x);
+    if (j->state == JOB_ENDED)
+        return send_whole(x);
+    fall_asleep(x);
+    return MHD_YES;
+}
+
+void web_changed(struct job *j)
+{
+    struct exchange *x = j->exchange;
+
+    if (x != NULL && (j->request.stream || j->state == JOB_ENDED))
+        wake(x);
+}
+
+/* Is the request for this model, and does it fit it? */
+static int check_request(const struct web *h, const struct request *r, unsigned *status,
+                         struct err *e)
+{
+    const struct reply_model *m = h->o.model;
+
+    if (r->model != NULL && !request_names_model(r->model, m->id) &&
+        strcmp(r->model, m->info.name) != 0) {
+        *status = 404;
+        err_set(e, ERR_ARGUMENT, "there is no model \"%.100s\"; this server has \"%.150s\"",
+                r->model, m->id);
+        return err_at(e, NULL, ERR_NO_OFFSET, "model");
+    }
+    if (r->n_ctx > m->n_ctx) {
+        *status = 400;
+        err_set(e, ERR_ARGUMENT, "the context of this server is %u tokens", m->n_ctx);
+        return err_at(e, NULL, ERR_NO_OFFSET, "num_ctx");
+    }
+    return 0;
+}
+
+static void free_body(struct exchange *x)
+{
+    free(x->body);
+    room_give(x->h->o.room, x->room);
+    x->body = NULL;
+    x->len = x->room = 0;
+}
+
+static const char *const id_starts[N_FORM] = {
+    [FORM_CHAT] = "chatcmpl-",
+    [FORM_COMPLETION] = "cmpl-",
+    [FORM_MESSAGES] = "msg_",
+    [FORM_OLLAMA_CHAT] = "",
+    [FORM_OLLAMA_GENERATE] = "",
+};
+
+static int make_job(struct exchange *x, unsigned *status, struct err *e)
+{
+    struct web *h = x->h;
+    struct request request;
+    int rc = request_parse(&request, x->route->form, &h->o.defaults,
+                           x->body != NULL ? x->body : "", x->len, e);
+
+    free_body(x);
+    *status = e->code == ERR_MEMORY ? 503 : 400;
+    if (rc == 0)
+        rc = check_request(h, &request, status, e);
+    if (rc == 0) {
+        *status = 503;
+        x->job = job_new(&request, h->o.room, e);
+    }
+    request_free(&request);
+    if (x->job == NULL)
+        return -1;
+    snprintf(x->job->id, sizeof x->job->id, "%s%llx%05llx", id_starts[x->route->form],
+             (unsigned long long)x->job->created, (unsigned long long)++h->n_request);
+    x->job->client = x->client;
+    x->job->arrived_ns = x->arrived_ns;
+    x->job->exchange = x;
+    return 0;
+}
+
+static enum MHD_Result answer_form(struct exchange *x)
+{
+    struct err e = ERR_INIT;
+    unsigned status;
+
+    if (make_job(x, &status, &e) != 0)
+        return send_error(x, status, &e);
+    if (x->job->request.is_load) {
+        x->job->state = JOB_ENDED;
+        x->job->has_begun = true;
+        return x->job->request.stream ? send_stream(x) : send_whole(x);
+    }
+    if (!x->h->o.calls->take(x->h->o.ctx, x->job)) {
+        x->job->state = JOB_ENDED;
+        return refuse(x, 503, ERR_MEMORY, "too many requests are waiting");
+    }
+    return reply_job(x);
+}
+
+static enum MHD_Result answer_page(struct exchange *x)
+{
+    struct err e = ERR_INIT;
+    struct json out;
+    unsigned status;
+
+    json_start(&out);
+    status = x->h->o.calls->page(x->h->o.ctx, x->route->page, x->body != NULL ? x->body : "",
+                                 x->len, &out, &e);
+    if (e.code != ERR_NONE) {
+        json_release(&out);
+        return send_error(x, status, &e);
+    }
+    return send_text(x, status,
+                     x->route->page == PAGE_METRICS ? "text/plain; version=0.0.4"
+                     : x->route->page == PAGE_ROOT  ? "text/plain; charset=utf-8"
+                                                    : "application/json",
+                     &out);
+}
+
+/* The request is complete. */
+static enum MHD_Result answer(struct exchange *x)
+{
+    x->link->is_complete = true;
+    if (x->is_too_long)
+        return refuse(x, 413, ERR_ARGUMENT, "the request is too long");
+    if (x->is_without_room)
+        return refuse(x, 503, ERR_MEMORY, "too many requests are held");
+    if (x->h->is_stopping)
+        return refuse(x, 503, ERR_CANCELLED, "the server is stopping");
+    return x->route->is_page ? answer_page(x) : answer_form(x);
+}
+
+/* ---- requests ---- */
+
+/* Make space for a body of len bytes. */
+static void make_room(struct exchange *x, size_t len)
+{
+    size_t most = x->h->o.request_bytes, room = len > 2 * x->room ? len : 2 * x->room;
+    char *more;
+
+    if (len > most) {
+        x->is_too_long = true;
+        return;
+    }
+    if (len <= x->room)
+        return;
+    room = room < most ? room : most;
+    if (!room_take(x->h->o.room, room - x->room)) {
+        x->is_without_room = true;
+        return;
+    }
+    more = realloc(x->body, room);
+    if (more == NULL) {
+        room_give(x->h->o.room, room - x->room);
+        x->is_without_room = true;
+        return;
+    }
+    x->body = more;
+    x->room = room;
+}
+
+/* Take a part of the body.  The rest of one that is refused is read and dropped, so that the
+ * client gets the reason; the time of the request bounds that. */
+static enum MHD_Result take_body(struct exchange *x, const char *data, size_t len)
+{
+    if (!x->is_too_long && !x->is_without_room)
+        make_room(x, x->len + len);
+    if (x->is_too_long || x->is_without_room) {
+        free_body(x);
+        return MHD_YES;
+    }
+    memcpy(x->body + x->len, data, len);
+    x->len += len;
+    return MHD_YES;
+}
+
+static const char *header(const struct exchange *x, const char *name)
+{
+    return x->h->lib->lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+/* Preflight of a page in a browser, which asks whether it may send the request. */
+static enum MHD_Result answer_options(struct exchange *x)
+{
+    struct MHD_Response *response =
+        x->h->lib->create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
+
+    if (response != NULL) {
+        x->h->lib->add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
+        x->h->lib->add_response_header(response, "Access-Control-Allow-Headers",
+                                       "authorization, content-type, x-api-key, "
+                                       "anthropic-version");
+    }
+    x->status = 204;
+    return queue(x, response, "text/plain");
+}
+
+/* Find the route of a path.  *is_other_method: there is only one with another method. */
+static const struct route *find_route(const char *path, const char *method,
+                                      bool *is_other_method)
+{
+    const struct route *found = NULL;
+
+    *is_other_method = false;
+    if (strcmp(method, "HEAD") == 0)
+        method = "GET";
+    for (size_t i = 0; i < N_ROUTE; i++) {
+        if (strcmp(routes[i].path, path) != 0)
+            continue;
+        found = &routes[i];
+        *is_other_method = strcmp(routes[i].method, method) != 0;
+        if (!*is_other_method)
+            break;
+    }
+    return found;
+}
+
+/* Check the headers of a request, and reply at once if its body need not come. */
+static enum MHD_Result check_headers(struct exchange *x)
+{
+    const struct web_options *o = &x->h->o;
+    struct access a = { .host = header(x, "Host"),
+                        .origin = header(x, "Origin"),
+                        .authorization = header(x, "Authorization"),
+                        .key = header(x, "x-api-key") };
+    const char *length = header(x, "Content-Length");
+    bool is_preflight = strcmp(x->method, "OPTIONS") == 0, is_other_method;
+    struct err e = ERR_INIT;
+    unsigned status;
+
+    x->route = find_route(x->path, x->method, &is_other_method);
+    status = access_check(&a, o->is_loopback, o->keys, x->route != NULL && x->route->is_open,
+                          is_preflight, &e);
+    if (status != 0)
+        return send_error(x, status, &e);
+    if (a.origin != NULL && strlen(a.origin) < sizeof x->origin)
+        strcpy(x->origin, a.origin);
+    if (is_preflight)
+        return answer_options(x);
+    if (x->route == NULL)
+        return refuse(x, 404, ERR_ARGUMENT, "there is no such path");
+    if (is_other_method)
+        return refuse(x, 405, ERR_ARGUMENT, "this path has another method");
+    if (length != NULL && strtoull(length, NULL, 10) > o->request_bytes)
+        return refuse(x, 413, ERR_ARGUMENT, "the request is too long");
+    return MHD_YES;
+}
+
+static enum MHD_Result begin_exchange(struct web *h, struct MHD_Connection *connection,
+                                      const char *url, const char *method, void **con_cls)
+{
+    const union MHD_ConnectionInfo *link =
+        h->lib->get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *peer =
+        h->lib->get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    struct exchange *x = link != NULL && link->socket_context != NULL ? calloc(1, sizeof *x)
+                                                                      : NULL;
+
+    if (x == NULL)
+        return MHD_NO;
+    *con_cls = x;
+    h->n_exchange++;
+    x->h = h;
+    x->link = link->socket_context;
+    x->link->exchange = x;
+    x->connection = connection;
+    x->arrived_ns = clock_ns();
+    x->method = method;
+    json_start(&x->out);
+    listen_peer(peer != NULL ? peer->client_addr : NULL, x->peer, &x->client);
+    x->path = strdup(url);
+    if (x->path == NULL)
+        return MHD_NO;
+    return check_headers(x);
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *len, void **con_cls)
+{
+    struct exchange *x = *con_cls;
+
+    (void)version;
+    if (x == NULL)
+        return begin_exchange(cls, connection, url, method, con_cls);
+    if (*len > 0) {
+        size_t n = *len;
+
+        *len = 0;
+        return take_body(x, data, n);
+    }
+    return x->job != NULL ? reply_job(x) : answer(x);
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **con_cls,
+                         enum MHD_RequestTerminationCode how)
+{
+    struct web *h = cls;
+    struct exchange *x = *con_cls;
+    struct web_record record;
+
+    (void)connection;
+    if (x == NULL)
+        return;
+    record = (struct web_record){ .peer = x->peer,
+                                   .method = x->method,
+                                   .path = x->path != NULL ? x->path : "",
+                                   .status = x->status,
+                                   .is_cut = how != MHD_REQUEST_TERMINATED_COMPLETED_OK,
+                                   .ns = clock_ns() - x->arrived_ns,
+                                   .job = x->job };
+    h->o.calls->record(h->o.ctx, &record);
+    if (x->job != NULL) {
+        x->job->exchange = NULL;
+        h->o.calls->gone(h->o.ctx, x->job);
+    }
+    x->link->exchange = NULL;
+    x->link->is_complete = false;
+    x->link->since_ns = clock_ns();
+    free_body(x);
+    json_release(&x->out);
+    free(x->path);
+    free(x);
+    *con_cls = NULL;
+    h->n_exchange--;
+}
+
+/* ---- connections ---- */
+
+static void open_link(struct web *h, struct MHD_Connection *connection, void **context)
+{
+    const union MHD_ConnectionInfo *info =
+        h->lib->get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct link *l = info != NULL ? calloc(1, sizeof *l) : NULL;
+
+    *context = l;
+    if (l == NULL)
+        return;
+    *l = (struct link){ .next = h->links, .at = &h->links, .h = h, .fd = info->connect_fd,
+                        .since_ns = clock_ns() };
+    if (l->next != NULL)
+        l->next->at = &l->next;
+    h->links = l;
+    h->n_link++;
+}
+
+static void close_link(struct link *l)
+{
+    *l->at = l->next;
+    if (l->next != NULL)
+        l->next->at = l->at;
+    l->h->n_link--;
+    free(l);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        open_link(cls, connection, context);
+    else if (*context != NULL)
+        close_link(*context);
+}
+
+/* End connections whose request does not become complete in time.  Returns the milliseconds until
+ * the next one is due; -1: none is. */
+static int end_late(const struct web *h, bool is_only_asked)
+{
+    uint64_t now = clock_ns(), time_ns = h->o.request_s * SECOND_NS, next = UINT64_MAX;
+
+    for (const struct link *l = h->links; l != NULL; l = l->next) {
+        uint64_t age = now - l->since_ns;
+
+        if (l->is_complete)
+            continue;
+        if (age < time_ns)
+            next = time_ns - age < next ? time_ns - age : next;
+        else if (is_only_asked)
+            next = 0;
+        else
+            shutdown(l->fd, SHUT_RDWR);
+    }
+    return next == UINT64_MAX ? -1 : (int)(next / 1000000 + 1);
+}
+
+int web_fd(const struct web *h)
+{
+    const union MHD_DaemonInfo *info =
+        h->lib->get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+
+    return info != NULL ? info->epoll_fd : -1;
+}
+
+int web_wait_ms(const struct web *h)
+{
+    int late = end_late(h, true);
+    MHD_UNSIGNED_LONG_LONG ms;
+
+    if (h->lib->get_timeout(h->daemon, &ms) != MHD_YES)
+        return late;
+    return late >= 0 && (unsigned)late < ms ? late : (int)(ms < 60000 ? ms : 60000);
+}
+
+void web_run(struct web *h)
+{
+    size_t before = h->n_link;
+
+    end_late(h, false);
+    h->lib->run(h->daemon);
+    /* At its limit of connections the library listens again only in the run after a close. */
+    if (h->n_link < before)
+        h->lib->run(h->daemon);
+}
+
+void web_stop(struct web *h)
+{
+    h->is_stopping = true;
+}
+
+size_t web_active(const struct web *h)
+{
+    return h->n_exchange;
+}
+
+size_t web_connections(const struct web *h)
+{
+    return h->n_link;
+}
+
+int web_open(struct web **out, const struct web_options *o, struct err *e)
+{
+    struct web *h = calloc(1, sizeof *h);
+
+    *out = NULL;
+    if (h == NULL) {
+        close(o->listen_fd);
+        return err_memory(e, "a server");
+    }
+    h->o = *o;
+    h->lib = libmicrohttpd_load(e);
+    if (h->lib == NULL) {
+        close(o->listen_fd);
+        free(h);
+        return -1;
+    }
+    h->daemon = h->lib->start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, h,
+        MHD_OPTION_LISTEN_SOCKET, o->listen_fd, MHD_OPTION_CONNECTION_LIMIT, WEB_CONNECTIONS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)WEB_HEADER_BYTES,
+        MHD_OPTION_CONNECTION_TIMEOUT, o->request_s, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        h, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
+    if (h->daemon == NULL) {
+        err_sys(e, "cannot start the server");
+        close(o->listen_fd);
+        free(h);
+        return -1;
+    }
+    *out = h;
+    return 0;
+}
+
+void web_close(struct web *h)
+{
+    if (h == NULL)
+        return;
+    for (struct link *l = h->links; l != NULL; l = l->next)
+        if (sleeps(l)) {
+            l->exchange->is_gone = true;
+            wake(l->exchange);
+        }
+    h->lib->run(h->daemon);
+    h->lib->stop_daemon(h->daemon);
+    free(h);
+}

@@ -1,0 +1,490 @@
+#!/usr/bin/env python3
+"""memwall serve: the protocols, the queue, clients that go away, and the end of the server."""
+import json
+import os
+import re
+import signal
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from chain_model import chain, spell  # noqa: E402
+from gguf_edit import U32  # noqa: E402
+from program import TIMEOUT_S, FolderCase, memwall  # noqa: E402
+from server import Server, comment, events_of, user  # noqa: E402
+
+CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
+
+
+class ServeCase(FolderCase):
+    def says(self, *parts, name="chain", **more):
+        """Returns the path of a model that says these parts."""
+        return chain(self.folder, name, spell("\n", *parts, "<|im_end|>"), **more).path
+
+    def endless(self):
+        """Returns the path of a model whose answers do not end before a long context is full."""
+        m = chain(self.folder, "endless", {"\n": "a", "a": "b", "b": "a"},
+                  keys={"qwen2.context_length": (U32, 1 << 20)})
+        return m.path
+
+    def flat(self):
+        """Returns the path of a model whose tokens are all equally likely."""
+        m = chain(self.folder, "flat", spell("\n", "a", "<|im_end|>"))
+        dims, kind, raw = m.tensors["output.weight"]
+        m.tensors["output.weight"] = dims, kind, bytes(len(raw))
+        return m.write(m.path)
+
+
+class Chat(ServeCase):
+    def test_an_answer(self):
+        with Server("-m", self.says("Hey.")) as s:
+            status, r = s.post(CHAT, user(model=s.model))
+            self.assertEqual(200, status)
+            self.assertEqual("chat.completion", r["object"])
+            self.assertEqual(s.model, r["model"])
+            self.assertTrue(r["id"].startswith("chatcmpl-"))
+            choice = r["choices"][0]
+            self.assertEqual({"role": "assistant", "content": "Hey."}, choice["message"])
+            self.assertEqual("stop", choice["finish_reason"])
+            usage = r["usage"]
+            self.assertEqual(5, usage["completion_tokens"])
+            self.assertEqual(usage["prompt_tokens"] + 5, usage["total_tokens"])
+            self.assertNotEqual(r["id"], s.post(CHAT, user())[1]["id"])
+
+    def test_a_stream(self):
+        with Server("-m", self.says("Hey.")) as s:
+            events = s.stream(CHAT, user(stream=True, stream_options={"include_usage": True}))
+            self.assertEqual("[DONE]", events.pop())
+            last = events.pop()
+            self.assertEqual([], last["choices"])
+            self.assertEqual(5, last["usage"]["completion_tokens"])
+            self.assertTrue(all(e["usage"] is None for e in events))
+            deltas = [e["choices"][0]["delta"] for e in events]
+            self.assertEqual({"role": "assistant", "content": ""}, deltas[0])
+            self.assertEqual("Hey.", "".join(d.get("content", "") for d in deltas))
+            self.assertEqual(["stop"], [e["choices"][0]["finish_reason"] for e in events
+                                        if e["choices"][0]["finish_reason"]])
+            self.assertEqual(1, len({e["id"] for e in events}))
+            self.assertNotIn("usage", s.stream(CHAT, user(stream=True))[0])
+
+    def test_thinking_is_apart(self):
+        model = self.says("<think>", "ab", "</think>", "c", name="thinker",
+                          user=("<think>", "</think>"))
+        with Server("-m", model) as s:
+            message = s.post(CHAT, user())[1]["choices"][0]["message"]
+            self.assertEqual(("ab", "c"), (message["reasoning_content"], message["content"]))
+            deltas = [e["choices"][0]["delta"] for e in s.stream(CHAT, user(stream=True))[:-1]]
+            self.assertEqual("ab", "".join(d.get("reasoning_content", "") for d in deltas))
+            self.assertEqual("c", "".join(d.get("content", "") for d in deltas))
+
+    def test_limits_and_stop_texts(self):
+        with Server("-m", self.says("Hey, Mo.")) as s:
+            for field in "max_tokens", "max_completion_tokens":
+                r = s.post(CHAT, user(**{field: 3}))[1]
+                choice = r["choices"][0]
+                self.assertEqual(("Hey", "length"),
+                                 (choice["message"]["content"], choice["finish_reason"]))
+                self.assertEqual(3, r["usage"]["completion_tokens"])
+            for stop in "y, M", ["x", "y, M"]:
+                choice = s.post(CHAT, user(stop=stop))[1]["choices"][0]
+                self.assertEqual(("He", "stop"),
+                                 (choice["message"]["content"], choice["finish_reason"]))
+            # A limit cuts where a stop text may begin: its bytes belong to the answer.
+            choice = s.post(CHAT, user(stop="y, M", max_tokens=3))[1]["choices"][0]
+            self.assertEqual("Hey", choice["message"]["content"])
+
+    def test_messages_of_all_roles_reach_the_template(self):
+        with Server("-m", self.says("Hey.")) as s:
+            messages = [{"role": "developer", "content": "be brief"},
+                        {"role": "user", "content": [{"type": "text", "text": "a"},
+                                                     {"type": "text", "text": "b"}]},
+                        {"role": "assistant", "content": "c"},
+                        {"role": "user", "content": "d"}]
+            n = s.post(CHAT, {"messages": messages})[1]["usage"]["prompt_tokens"]
+            text = "".join(f"<|im_start|>{r}\n{c}<|im_end|>\n" for r, c in (
+                ("system", "be brief"), ("user", "ab"), ("assistant", "c"), ("user", "d")))
+            text += "<|im_start|>assistant\n"
+            r = memwall("tokenize", "-m", self.path("chain.gguf"), "--ids", "--special", "-",
+                        stdin=text)
+            self.assertEqual(len(r.stdout.split()), n, r.stderr)
+
+    def test_a_text_is_continued(self):
+        with Server("-m", self.says("Hey.")) as s:
+            r = s.post(TEXT, {"prompt": "a\n", "max_tokens": 4})[1]
+            self.assertEqual("text_completion", r["object"])
+            self.assertEqual("Hey.", r["choices"][0]["text"])
+            events = s.stream(TEXT, {"prompt": ["a\n"], "max_tokens": 4, "stream": True})
+            self.assertEqual("Hey.", "".join(e["choices"][0]["text"] for e in events[:-1]))
+
+    def test_the_common_beginning_is_not_evaluated_again(self):
+        with Server("-m", self.says("Hey.")) as s:
+            first = s.post(CHAT, user("a" * 300))[1]["usage"]
+            self.assertEqual(0, first["prompt_tokens_details"]["cached_tokens"])
+            again = s.post(CHAT, user("a" * 300))[1]["usage"]
+            self.assertEqual(first["prompt_tokens"] - 1,
+                             again["prompt_tokens_details"]["cached_tokens"])
+            longer = s.post(CHAT, user("a" * 200 + "b" * 100))[1]["usage"]
+            cached = longer["prompt_tokens_details"]["cached_tokens"]
+            self.assertTrue(200 < cached < 230, cached)
+            self.assertEqual("Hey.", s.post(CHAT, user("a" * 200 + "c"))[1]["choices"][0][
+                "message"]["content"])
+
+    def test_the_answer_is_that_of_run(self):
+        model = self.flat()
+        values = [("--seed", "5"), ("--seed", "6", "--top-k", "7"),
+                  ("--seed", "7", "--temp", "1.5", "--min-p", "0.001"),
+                  ("--seed", "8", "--top-p", "0.5", "--repeat-penalty", "1.5",
+                   "--repeat-last", "9")]
+        names = {"--seed": ("seed", int), "--top-k": ("top_k", int), "--temp": (
+            "temperature", float), "--min-p": ("min_p", float), "--top-p": ("top_p", float),
+            "--repeat-penalty": ("repetition_penalty", float),
+            "--repeat-last": ("repeat_last_n", int)}
+        with Server("-m", model) as s:
+            for args in values:
+                r = memwall("run", "-m", model, "--json", "-q", "-n", "40", *args, "hi")
+                want = json.loads(r.stdout.splitlines()[-1])
+                given = {names[n][0]: names[n][1](v) for n, v in zip(args[::2], args[1::2])}
+                for _ in range(2):
+                    status, got = s.post(CHAT, user(max_tokens=40, **given))
+                    self.assertEqual(200, status, got)
+                    self.assertEqual(want["text"], got["choices"][0]["message"]["content"])
+                    self.assertEqual(want["n_decoded"], got["usage"]["completion_tokens"])
+
+    def test_values_of_the_command_line_are_defaults(self):
+        model = self.flat()
+        with Server("-m", model, "--seed", "5", "-n", "9") as s:
+            want = s.post(CHAT, user())[1]
+            self.assertEqual(9, want["usage"]["completion_tokens"])
+            self.assertEqual(want["choices"], s.post(CHAT, user())[1]["choices"])
+            self.assertNotEqual(want["choices"], s.post(CHAT, user(seed=6))[1]["choices"])
+            self.assertEqual(want["choices"], s.post(CHAT, user())[1]["choices"])
+
+    def test_the_guide_is_served_without_a_model(self):
+        with Server("--seed", "3", "-n", "20") as s:
+            status, r = s.post(CHAT, user("How are you?", temperature=0))
+            self.assertEqual(200, status, r)
+            run = memwall("run", "--json", "-q", "-n", "20", "--temp", "0", "--telemetry",
+                          "/dev/null", "How are you?")
+            want = json.loads(run.stdout.splitlines()[-1])
+            self.assertEqual(want["text"], r["choices"][0]["message"]["content"])
+            self.assertEqual(want["n_decoded"], r["usage"]["completion_tokens"])
+            raw = memwall("run", "--json", "-q", "-n", "20", "--temp", "0", "--raw", "Once")
+            want = json.loads(raw.stdout.splitlines()[-1])
+            r = s.post(TEXT, {"prompt": "Once", "temperature": 0})[1]
+            self.assertEqual(want["text"], r["choices"][0]["text"])
+
+
+class Refusals(ServeCase):
+    def refused(self, s, body, field, *words, path=CHAT, status=400):
+        got, r = s.post(path, body)
+        self.assertEqual(status, got, r)
+        error = r["error"]
+        if field is not None:
+            self.assertEqual(field, error["param"], r)
+        for word in words:
+            self.assertIn(word, error["message"])
+
+    def test_fields_that_are_not_supported_are_named(self):
+        with Server("-m", self.says("Hey.")) as s:
+            for name, value in (("n", 2), ("logprobs", True), ("presence_penalty", 0.5),
+                                ("frequency_penalty", 1), ("logit_bias", {"5": 1}),
+                                ("response_format", {"type": "json_object"}),
+                                ("tools", [{"type": "function"}]), ("tool_choice", "required"),
+                                ("reasoning_effort", "high"), ("store", True),
+                                ("modalities", ["text", "audio"]), ("audio", {}),
+                                ("banana", 1), ("service_tier", "flex"),
+                                ("stream_options", {"banana": True})):
+                with self.subTest(name=name):
+                    got, r = s.post(CHAT, user(**{name: value}))
+                    self.assertEqual(400, got, r)
+                    self.assertTrue(r["error"]["param"].startswith(name), r)
+            for name, value in (("echo", True), ("suffix", "x"), ("best_of", 2),
+                                ("logprobs", 1), ("messages", [])):
+                with self.subTest(name=name):
+                    self.refused(s, {"prompt": "a", name: value}, name, path=TEXT)
+            # A value that asks for nothing is none.
+            self.assertEqual(200, s.post(CHAT, user(n=1, logprobs=False, presence_penalty=0,
+                                                    logit_bias={}, tools=[], user="me",
+                                                    response_format={"type": "text"},
+                                                    stop=None, audio=None))[0])
+
+    def test_wrong_values_are_named(self):
+        with Server("-m", self.says("Hey.")) as s:
+            for name, value in (("temperature", -1), ("temperature", "hot"), ("top_p", 1.1),
+                                ("top_k", 1.5), ("max_tokens", 0), ("stop", ""),
+                                ("stop", ["x"] * 17), ("stop", "x" * 257), ("stream", 1),
+                                ("seed", 0.5), ("model", 5), ("messages", "hi"),
+                                ("messages", [])):
+                with self.subTest(name=name, value=value):
+                    self.refused(s, user(**{name: value}), name)
+
+    def test_wrong_messages_are_named(self):
+        hi = {"role": "user", "content": "hi"}
+        with Server("-m", self.says("Hey.")) as s:
+            for message, field in (
+                    ({"role": "robot", "content": "x"}, "messages[1].role"),
+                    ({"content": "x"}, "messages[1].role"),
+                    ({"role": "user", "content": 5}, "messages[1].content"),
+                    ({"role": "user", "content": [{"type": "image_url"}]},
+                     "messages[1].content[0].type"),
+                    ({"role": "user", "content": [{"type": "text"}]},
+                     "messages[1].content[0].text"),
+                    ({"role": "user", "content": "x", "audio": {}}, "messages[1].audio"),
+                    ("x", "messages[1]")):
+                with self.subTest(message=message):
+                    self.refused(s, {"messages": [hi, message]}, field)
+            self.refused(s, {}, "messages", "missing")
+            self.refused(s, {}, "prompt", "missing", path=TEXT)
+
+    def test_the_template_may_refuse(self):
+        template = "{{ raise_exception('no rain here') if 'rain' in messages[0]['content'] }}" \
+                   "{{ messages[0]['content'] + '\n' }}"
+        with Server("-m", self.says("Hey.", template=template)) as s:
+            for stream in False, True:
+                self.refused(s, user("rain", stream=stream), None, "no rain here")
+            self.assertEqual(200, s.post(CHAT, user())[0])
+
+    def test_a_prompt_that_is_too_long(self):
+        with Server("-m", self.says("Hey."), "--ctx", "64") as s:
+            for stream in False, True:
+                got, r = s.post(CHAT, user("a" * 100, stream=stream))
+                self.assertEqual((400, "context_length_exceeded"), (got, r["error"]["code"]))
+            got, r = s.post(CHAT, user("a" * 200000))
+            self.assertEqual((400, "context_length_exceeded"), (got, r["error"]["code"]), r)
+            self.assertEqual(200, s.post(CHAT, user())[0])
+
+    def test_a_full_context_cuts_the_answer(self):
+        with Server("-m", self.endless(), "--ctx", "64") as s:
+            r = s.post(CHAT, user())[1]
+            self.assertEqual("length", r["choices"][0]["finish_reason"])
+            self.assertEqual("length", s.stream(CHAT, user(stream=True))[-2]["choices"][0][
+                "finish_reason"])
+
+    def test_other_models_paths_and_methods(self):
+        with Server("-m", self.says("Hey.")) as s:
+            self.refused(s, user(model="gpt-4"), "model", "gpt-4", s.model, status=404)
+            self.assertEqual(200, s.post(CHAT, user(model=s.model.upper() + ":latest"))[0])
+            self.assertEqual(404, s.get("/v2/x")[0])
+            self.assertEqual(405, s.get(CHAT)[0])
+            self.assertEqual(405, s.post("/metrics", {})[0])
+
+    def test_json_that_is_broken(self):
+        deep = '{"messages":' + "[" * 500 + "]" * 500 + "}"
+        many = json.dumps(user(stop=["x"] * 70000))
+        nested = '{"messages":[{"role":"user","content":"a"}],"metadata":' + '{"a":' * 28 + \
+            "1" + "}" * 28 + "}"
+        with Server("-m", self.says("Hey.")) as s:
+            for body in ("", "{", "[]", "null", '"x"', b'{"messages": "\xff"}', "{} x", deep,
+                         many, nested, b"\x00" * 100):
+                with self.subTest(body=body[:40]):
+                    got, r = s.post(CHAT, body)
+                    self.assertEqual(400, got, r)
+                    self.assertTrue(r["error"]["message"])
+            self.assertEqual(200, s.post(CHAT, user("\x00\u202e\ud83d\ude00"))[0])
+
+
+class Keys(ServeCase):
+    def test_a_key_is_needed(self):
+        with open(self.path("keys"), "w") as f:
+            f.write("# keys\n\nalpha\n  beta \n")
+        with Server("-m", self.says("Hey."), "--api-key-file", self.path("keys")) as s:
+            for headers in ({}, {"Authorization": "Bearer gamma"}, {"Authorization": "alpha"},
+                            {"x_api_key": "alph"}):
+                status, r = s.post(CHAT, user(), **headers)
+                self.assertEqual((401, "authentication_error"), (status, r["error"]["type"]))
+            for headers in ({"Authorization": "Bearer alpha"}, {"Authorization": "bearer beta"},
+                            {"x_api_key": "beta"}):
+                self.assertEqual(200, s.post(CHAT, user(), **headers)[0])
+            self.assertEqual(401, s.get("/metrics")[0])
+            self.assertEqual(200, s.get("/health")[0])
+
+    def test_without_a_key_only_this_machine_may_ask(self):
+        for address in "0.0.0.0:0", "[::]:0", "192.0.2.1:0":
+            r = memwall("serve", "-m", self.says("Hey."), "--listen", address)
+            self.assertEqual(2, r.returncode)
+            self.assertIn("--api-key-file", r.stderr)
+        for address in "8080", "localhost", "x:1", "127.0.0.1:70000", "127.0.0.1:":
+            r = memwall("serve", "-m", self.says("Hey."), "--listen", address)
+            self.assertEqual(2, r.returncode, address)
+            self.assertIn("--listen", r.stderr)
+        for text in None, "", "# none\n":
+            if text is not None:
+                with open(self.path("keys"), "w") as f:
+                    f.write(text)
+            r = memwall("serve", "-m", self.says("Hey."), "--api-key-file", self.path("keys"))
+            self.assertEqual(1, r.returncode)
+            self.assertIn("keys", r.stderr)
+
+    def test_pages_of_other_machines_may_not(self):
+        with Server("-m", self.says("Hey.")) as s:
+            self.assertEqual(403, s.post(CHAT, user(), Origin="http://evil.example")[0])
+            self.assertEqual(403, s.post(CHAT, user(), Origin="null")[0])
+            self.assertEqual(403, s.get("/health", Host="evil.example:80")[0])
+            for origin in "http://localhost:3000", "http://127.0.0.1", "http://[::1]:5":
+                c, r = s.open(CHAT, user(), Origin=origin)
+                self.assertEqual((200, origin),
+                                 (r.status, r.headers["Access-Control-Allow-Origin"]))
+                r.read()
+                c.close()
+            c, r = s.open(CHAT, method="OPTIONS", Origin="http://localhost:3000")
+            self.assertEqual(204, r.status)
+            self.assertIn("POST", r.headers["Access-Control-Allow-Methods"])
+            c.close()
+
+
+class Queue(ServeCase):
+    def begin(self, s, **more):
+        """Begin an answer that does not end; returns the connection and the response."""
+        c, r = s.open(CHAT, user(stream=True, **more))
+        self.assertEqual(200, r.status)
+        next(events_of(r))
+        return c, r
+
+    def test_a_client_that_goes_away_ends_its_answer(self):
+        with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0") as s:
+            for n in 1, 2, 3:
+                c, r = self.begin(s)
+                r.close()
+                c.close()
+                # It would have to wait for the end of the first one otherwise.
+                self.assertEqual(200, s.post(CHAT, user(max_tokens=2))[0])
+                self.assertEqual(n, s.metric("answers_cancelled_total"))
+            # And one that never gets a byte.
+            c = s.connect()
+            c.request("POST", CHAT, json.dumps(user()))
+            while s.metric("requests_running") != 1:
+                pass
+            c.close()
+            self.assertEqual(200, s.post(CHAT, user(max_tokens=2))[0])
+            self.assertEqual(4, s.metric("answers_cancelled_total"))
+            self.assertIsNotNone(s.line("client went away"))
+
+    def test_a_place_in_the_queue(self):
+        with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0") as s:
+            c, r = self.begin(s)
+            self.assertEqual("0", r.headers["X-Queue-Position"])
+            waiting = []
+            for place in "1", "2":
+                w = s.open(CHAT, user(stream=True, max_tokens=2))
+                self.assertEqual(place, w[1].headers["X-Queue-Position"])
+                self.assertEqual(f"{place} in the queue", comment(w[1]))
+                waiting.append(w)
+            self.assertEqual(2, s.metric("requests_waiting"))
+            r.close()
+            c.close()
+            self.assertEqual("1 in the queue", comment(waiting[1][1]))
+            for c, r in waiting:
+                text = "".join(e["choices"][0]["delta"].get("content", "")
+                               for e in events_of(r) if e != "[DONE]")
+                self.assertEqual("ab", text)
+                c.close()
+
+    def test_clients_take_turns(self):
+        with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0") as s:
+            c, r = self.begin(s)
+            mine = [s.open(CHAT, user(stream=True, max_tokens=2)) for _ in range(2)]
+            self.assertEqual(["1 in the queue", "2 in the queue"],
+                             [comment(m[1]) for m in mine])
+            other = s.open(CHAT, user(stream=True, max_tokens=2), source=("127.0.0.2", 0))
+            self.assertEqual("1", other[1].headers["X-Queue-Position"])
+            r.close()
+            c.close()
+            for c, r in mine + [other]:
+                self.assertEqual("[DONE]", list(events_of(r))[-1])
+                c.close()
+
+    def test_a_full_queue(self):
+        with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0") as s:
+            c, r = self.begin(s)
+            waiting = [s.open(CHAT, user(stream=True, max_tokens=1)) for _ in range(32)]
+            one, refused = s.open(CHAT, user())
+            self.assertEqual((503, "1"), (refused.status, refused.headers["Retry-After"]))
+            self.assertIn("waiting", json.loads(refused.read())["error"]["message"])
+            one.close()
+            for i, (w, answer) in enumerate(waiting):
+                if i % 2 == 0: # these go away while they wait
+                    answer.close()
+                    w.close()
+            r.close()
+            c.close()
+            for w, answer in waiting[1::2]:
+                self.assertEqual("[DONE]", list(events_of(answer))[-1])
+                w.close()
+            self.assertEqual(0, s.metric("requests_waiting"))
+
+    def test_a_signal_ends_the_server_in_order(self):
+        with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0") as s:
+            running, waiting = self.begin(s), s.open(CHAT, user(stream=True))
+            whole = s.connect()
+            whole.request("POST", CHAT, json.dumps(user()))
+            while s.metric("requests_waiting") != 2:
+                pass
+            s.process.send_signal(signal.SIGTERM)
+            for c, r in running, waiting:
+                last = list(events_of(r))[-1]
+                self.assertIn("stopping", last["error"]["message"])
+                c.close()
+            r = whole.getresponse()
+            self.assertEqual(503, r.status)
+            r.read()
+            whole.close()
+            self.assertEqual(128 + signal.SIGTERM, s.process.wait(TIMEOUT_S))
+
+    def test_a_line_for_each_request(self):
+        with Server("-m", self.says("Hey.")) as s:
+            s.post(CHAT, user())
+            self.assertIsNotNone(s.line(r"127\.0\.0\.1 POST /v1/chat/completions 200 prompt \d+ "
+                                        r"\+ 0 reused, answer 5 in \d"))
+            s.get("/x\x1b[31m".replace("\x1b", "%1b"))
+            self.assertIsNotNone(s.line(r"GET /x\S*\[31m 404"))
+            self.assertFalse([line for line in s.lines if "\x1b" in line])
+        with Server("-m", self.says("Hey."), "-q") as s:
+            s.post(CHAT, user())
+            s.end()
+            self.assertFalse([line for line in s.lines if "POST" in line])
+
+
+class Pages(ServeCase):
+    def test_health_and_models(self):
+        with Server("-m", self.says("Hey.")) as s:
+            self.assertEqual((200, {"status": "ok"}),
+                             (lambda a: (a[0], json.loads(a[1])))(s.get("/health")))
+            model = json.loads(s.get("/v1/models")[1])["data"][0]
+            self.assertEqual((s.model, "model"), (model["id"], model["object"]))
+            c, r = s.open("/health", method="HEAD")
+            self.assertEqual((200, b""), (r.status, r.read()))
+            c.close()
+
+    def test_metrics(self):
+        with Server("-m", self.says("Hey."), "-b", "256M") as s:
+            s.post(CHAT, user())
+            s.post(CHAT, "{")
+            text = s.get("/metrics")[1]
+            seen = set()
+            for line in text.splitlines():
+                self.assertRegex(line, r"^(# (HELP|TYPE) memwall_\w+ .+|"
+                                       r"memwall_\w+(\{\w+=\"[^\"]*\"(,\w+=\"[^\"]*\")*\})? "
+                                       r"-?[\d.e+-]+)$")
+                if not line.startswith("#"):
+                    name = re.match(r"\w+", line).group()
+                    self.assertIn(f"# TYPE {name} ", text)
+                    key = line.rsplit(" ", 1)[0]
+                    self.assertNotIn(key, seen)
+                    seen.add(key)
+            self.assertIn('memwall_requests_total{status="2xx"} 1\n', text)
+            self.assertIn('memwall_requests_total{status="4xx"} 1\n', text)
+            self.assertEqual(256 << 20, s.metric("budget_bytes"))
+            self.assertEqual(5, s.metric("answer_tokens_total"))
+            self.assertGreater(s.metric("kv_tokens"), 5)
+            self.assertGreater(s.metric("pinned_bytes"), 1000)
+            self.assertGreater(s.metric("disk_read_bytes_total"), 1000)
+            plan = json.loads(memwall("plan", "--json", "-m", self.path("chain.gguf"), "-b",
+                                      "256M").stdout)
+            for item in plan["items"] if isinstance(plan.get("items"), list) else []:
+                self.assertIn(f'memwall_plan_bytes{{item="{item["name"]}"}}', text)
+            verdicts = re.findall(r'^memwall_verdict\{binds="(\w+)"\} (\d)$', text, re.M)
+            self.assertEqual(1, sum(int(v) for _, v in verdicts))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""memwall serve: clients that flood, cut, stall, or send what is not HTTP."""
+import json
+import os
+import random
+import re
+import socket
+import sys
+import threading
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from chain_model import chain, spell  # noqa: E402
+from gguf_edit import U32  # noqa: E402
+from program import FolderCase, memwall  # noqa: E402
+from server import Server, events_of, user  # noqa: E402
+
+CHAT = "/v1/chat/completions"
+MIB = 1 << 20
+
+
+def head(length, *more):
+    return "\r\n".join((f"POST {CHAT} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {length}",
+                        *more, "", "")).encode()
+
+
+def send_all(s, blocks):
+    """Send until the other side has closed.  Returns the bytes that were taken."""
+    n = 0
+    try:
+        for block in blocks:
+            s.sendall(block)
+            n += len(block)
+    except OSError:
+        pass
+    return n
+
+
+def read_all(s):
+    """Everything until the other side closes."""
+    data = b""
+    try:
+        while block := s.recv(65536):
+            data += block
+    except OSError:
+        pass
+    s.close()
+    return data
+
+
+class Hostile(FolderCase):
+    def says(self, *parts):
+        return chain(self.folder, "chain", spell("\n", *parts, "<|im_end|>")).path
+
+    def endless(self):
+        return chain(self.folder, "endless", {"\n": "a", "a": "b", "b": "a"},
+                     keys={"qwen2.context_length": (U32, 1 << 20)}).path
+
+    def lives(self, s):
+        self.assertEqual("Hey.", s.post(CHAT, user())[1]["choices"][0]["message"]["content"])
+
+    def test_a_flood_of_headers(self):
+        with Server("-m", self.says("Hey.")) as s:
+            self.lives(s)
+            before = s.status("VmRSS")
+            for line in b"X-A: b\r\n", b"X-" + b"a" * 60000 + b": b\r\n", b"a" * 70000, \
+                    b"X: " + b"\xff" * 70000:
+                c = s.socket()
+                send_all(c, [f"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n".encode()] +
+                         [line] * (4 * MIB // len(line)))
+                answer = read_all(c)
+                self.assertRegex(answer[:12].decode() or "HTTP/1.1 431", r"^HTTP/1.[01] 4")
+            self.assertLess(s.status("VmRSS"), before + 4 * MIB)
+            self.lives(s)
+
+    def test_a_body_of_100_MB(self):
+        with Server("-m", self.says("Hey.")) as s:
+            self.lives(s)
+            before = s.status("VmHWM")
+            block = b'{"messages":[' + b" " * MIB
+            c = s.socket()
+            c.sendall(head(100 * MIB))
+            self.assertIn(b"413", c.recv(64))
+            send_all(c, [block] * 100)
+            c.close()
+            c = s.socket()
+            c.sendall(head(0).replace(b"Content-Length: 0", b"Transfer-Encoding: chunked"))
+            send_all(c, [b"%x\r\n%s\r\n" % (len(block), block)] * 100 + [b"0\r\n\r\n"])
+            self.assertIn(b"413", read_all_until(c, b"413"))
+            c.close()
+            self.assertLess(s.status("VmHWM"), before + 6 * MIB)
+            self.lives(s)
+
+    def test_many_bodies_at_once_share_their_memory(self):
+        with Server("-m", self.says("Hey.")) as s:
+            self.lives(s)
+            before = s.status("VmHWM")
+            clients = [s.socket() for _ in range(40)]
+            for c in clients:
+                c.sendall(head(500000) + b"x" * 490000)
+            # All of it was sent; the server has read it or has refused it.
+            self.lives(s)
+            for c in clients:
+                send_all(c, [b"x" * 10000])
+            statuses = {c.recv(12) for c in clients}
+            self.assertIn(b"HTTP/1.1 503", statuses)
+            self.assertEqual(set(), statuses - {b"HTTP/1.1 503", b"HTTP/1.1 400"})
+            for c in clients:
+                c.close()
+            self.assertLess(s.status("VmHWM"), before + 16 * MIB)
+            self.lives(s)
+
+    def test_connections_that_are_cut_anywhere(self):
+        chance = random.Random(1)
+        with Server("-m", self.says("Hey.")) as s:
+            self.lives(s)
+            fds = len(os.listdir(f"/proc/{s.process.pid}/fd"))
+            for stream in False, True:
+                body = json.dumps(user(stream=stream)).encode()
+                request = head(len(body)) + body
+                for cut in range(0, len(request) + 1, 3):
+                    c = s.socket()
+                    c.sendall(request[:cut])
+                    if chance.random() < 0.5:
+                        c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                    c.close()
+                for cut in range(0, 150, 10):
+                    c = s.socket()
+                    c.sendall(request)
+                    while cut > 0 and (block := c.recv(cut)):
+                        cut -= len(block)
+                    c.close()
+            self.lives(s)
+            for _ in range(1000):
+                if len(os.listdir(f"/proc/{s.process.pid}/fd")) <= fds:
+                    break
+                self.lives(s)
+            self.assertLessEqual(len(os.listdir(f"/proc/{s.process.pid}/fd")), fds)
+            self.assertEqual((0, 0), (s.metric("held_bytes"), s.metric("requests_waiting")))
+
+    def test_slow_readers_hold_up_nobody(self):
+        with Server("-m", self.endless(), "--ctx", "40k", "--kv", "q4_0") as s:
+            slow = []
+            for _ in range(2):
+                c = s.connect()
+                c.request("POST", CHAT, json.dumps(user(stream=True, max_tokens=8000)))
+                slow.append(c)
+            c, r = s.open(CHAT, user(stream=True, max_tokens=4))
+            self.assertEqual("abab", self.text(r))
+            c.close()
+            # The system takes some megabytes for them; the server keeps the rest as text.
+            self.assertGreater(s.metric("held_bytes"), 1000)
+            for c in slow:
+                self.assertEqual("ab" * 4000, self.text(c.getresponse()))
+                c.close()
+            self.assertEqual(0, s.metric("held_bytes"))
+
+    def text(self, response):
+        return "".join(e["choices"][0]["delta"].get("content", "")
+                       for e in events_of(response) if e != "[DONE]")
+
+    def test_answers_of_many_clients_are_not_mixed_up(self):
+        """The last letter of a text decides how it goes on."""
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        model = chain(self.folder, "letters", spell(letters + "A")).path
+        wrong = []
+
+        def ask(s, seed):
+            chance = random.Random(seed)
+            for _ in range(40):
+                n, at = chance.randrange(1, 9), chance.randrange(16)
+                body = {"prompt": f"{seed} {letters[at]}", "max_tokens": n}
+                want = letters[at + 1:at + 1 + n]
+                kind = chance.randrange(4)
+                if kind == 0:
+                    got = s.post("/v1/completions", body)[1]["choices"][0]["text"]
+                elif kind == 1:
+                    got = s.post("/api/generate", {
+                        "prompt": body["prompt"], "raw": True, "stream": False,
+                        "options": {"num_predict": n}})[1]["response"]
+                elif kind == 2:
+                    got = "".join(e["choices"][0]["text"] for e in s.stream(
+                        "/v1/completions", dict(body, stream=True))[:-1])
+                else:  # one that goes away at some point
+                    c = s.connect()
+                    c.request("POST", "/v1/completions", json.dumps(body))
+                    if chance.randrange(2) == 0:
+                        c.getresponse().read(chance.randrange(1, 200))
+                    c.close()
+                    continue
+                if got != want:
+                    wrong.append((body, got, want))
+
+        with Server("-m", model) as s:
+            threads = [threading.Thread(target=ask, args=(s, i)) for i in range(24)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            self.assertEqual([], wrong)
+            self.assertEqual((0, 0), (s.metric("requests_waiting"), s.metric("held_bytes")))
+
+    def test_a_request_has_a_time_limit(self):
+        with Server("-m", self.says("Hey."), "--request-time", "1") as s:
+            for part in b"", b"GET /hea", head(1000), head(1000) + b"{", b"\x16\x03\x01\x02":
+                c = s.socket()
+                c.sendall(part)
+                self.assertEqual(b"", read_all(c))
+            # Bytes that come one by one do not extend it.
+            c = s.socket()
+            for n in range(16000):
+                if send_all(c, [b"GET /health HTTP/1.1\r\nX: "[n:n + 1] or b"a"]) == 0:
+                    break
+                self.lives(s)
+                try:
+                    if c.recv(100, socket.MSG_DONTWAIT) == b"":
+                        break
+                except BlockingIOError:
+                    pass
+            self.assertLess(n, 15999)
+            c.close()
+            self.lives(s)
+
+    def test_bytes_that_are_not_http(self):
+        chance = random.Random(2)
+        with Server("-m", self.says("Hey."), "--request-time", "1") as s:
+            for line in (b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\0" * 3000,
+                         b"POST " + CHAT.encode() + b" HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+                         head("99999999999999999999999"), head("5x") + b"{}",
+                         head(2, "Transfer-Encoding: chunked") + b"zz\r\n\r\n",
+                         b"GET /%00%ff/../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                         bytes(chance.randrange(256) for _ in range(5000))):
+                c = s.socket()
+                c.sendall(line)
+                c.shutdown(socket.SHUT_WR)
+                read_all(c)
+            self.lives(s)
+
+    def test_more_connections_than_there_may_be(self):
+        with Server("-m", self.says("Hey."), "--request-time", "1") as s:
+            idle = [s.socket() for _ in range(100)]
+            self.lives(s)  # once the idle ones are cut
+            for c in idle:
+                c.close()
+
+    def test_the_budget_holds(self):
+        """With a small budget, under all of this at once."""
+        model = self.says("Hey.")
+        r = memwall("serve", "-m", model, "-b", "20M")
+        self.assertEqual(3, r.returncode, r.stderr)
+        smallest = int(re.search(r"fits a budget of (\d+) MiB", r.stderr).group(1)) * MIB
+        with Server("-m", model, "-b", str(smallest)) as s:
+            clients = [s.socket() for _ in range(30)]
+            deep = json.dumps(user(stop=["x"] * 60000))
+            for c in clients:
+                c.sendall(head(len(deep)) + deep.encode())
+            for c in clients:
+                self.assertRegex(c.recv(12), rb"^HTTP/1.1 (400|503)$")
+                c.close()
+            self.lives(s)
+            self.assertLess(s.status("VmHWM"), smallest)
+
+
+def read_all_until(c, end):
+    data = b""
+    while end not in data and (block := c.recv(65536)):
+        data += block
+    return data
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

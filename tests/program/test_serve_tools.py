@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""memwall serve: tools in the template, calls in answers, and their results."""
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from chain_model import chain, spell  # noqa: E402
+from program import FolderCase, memwall  # noqa: E402
+from server import Server, user  # noqa: E402
+
+CHAT, MESSAGES, OLLAMA = "/v1/chat/completions", "/v1/messages", "/api/chat"
+
+TEMPLATE = ("{% if tools %}{{ '<|im_start|>tools\n' }}{% for t in tools %}{{ t.function.name + ' '"
+            " + (t.function.parameters | tojson) }}{% endfor %}{{ '<|im_end|>\n' }}{% endif %}"
+            "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] }}"
+            "{% for c in m.tool_calls %}{{ c.function.name + ' ' + c.function.arguments.a }}"
+            "{% endfor %}{% if m.name is defined %}{{ ' of ' + m.name }}{% endif %}"
+            "{{ '<|im_end|>\n' }}{% endfor %}{{ '<|im_start|>assistant\n' }}")
+HARMONY = ("{% for m in messages %}{% if m.role == 'assistant' %}"
+           "{{ '<|start|>assistant<|channel|>final<|message|>' + m.content + '<|end|>' }}"
+           "{% else %}{{ '<|start|>' + m.role + '<|message|>' + m.content + '<|end|>' }}"
+           "{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|start|>assistant' }}"
+           "{% endif %}")
+HARMONY_MARKS = ("<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|return|>")
+PARAMETERS = {"type": "object", "properties": {"a": {"type": "string"}, "n": {"type": "integer"}}}
+TOOL = {"type": "function", "function": {"name": "f", "description": "d",
+                                         "parameters": PARAMETERS}}
+OTHER = {"type": "function", "function": {"name": "g", "parameters": PARAMETERS}}
+
+
+class ToolCase(FolderCase):
+    def model(self, *parts, marks=(), user=(), **more):
+        """Returns the path of a model that says these parts; a part of bytes is one token."""
+        return chain(self.folder, "chain", spell("\n", *parts, "<|im_end|>"), template=TEMPLATE,
+                     marks=("<|im_start|>", "<|im_end|>", *marks), user=user,
+                     pieces=[p for p in parts if isinstance(p, bytes)], **more).path
+
+    def calls(self, s, **more):
+        """Returns the text and the calls of an answer, which are the same in a stream."""
+        r = s.post(CHAT, user(**{"tools": [TOOL, OTHER], **more}))[1]["choices"][0]
+        message = r["message"]
+        calls = [(c["function"]["name"], json.loads(c["function"]["arguments"]))
+                 for c in message.get("tool_calls", [])]
+        self.assertEqual("tool_calls" if calls else "stop", r["finish_reason"])
+        self.assertEqual(len(calls), len({c["id"] for c in message.get("tool_calls", [])}))
+        events = s.stream(CHAT, user(**{"tools": [TOOL, OTHER], "stream": True, **more}))[:-1]
+        deltas = [e["choices"][0]["delta"] for e in events]
+        self.assertEqual(message["content"], "".join(d.get("content", "") for d in deltas))
+        streamed = [c for d in deltas for c in d.get("tool_calls", [])]
+        self.assertEqual(list(range(len(calls))), [c["index"] for c in streamed])
+        self.assertEqual(calls, [(c["function"]["name"], json.loads(c["function"]["arguments"]))
+                                 for c in streamed])
+        self.assertEqual(r["finish_reason"], events[-1]["choices"][0]["finish_reason"])
+        return message["content"], calls
+
+
+class Forms(ToolCase):
+    def test_json_in_tags(self):
+        model = self.model("Ok. ", "<tool_call>", b'{"name": "f", ', b'"arguments": {"a":"x"}}',
+                           "</tool_call>", b" \n", b'<tool_call>{"name":"g","arguments":"{}"}',
+                           b" </tool_call>", user=("<tool_call>", "</tool_call>"))
+        with Server("-m", model) as s:
+            self.assertEqual(("Ok. ", [("f", {"a": "x"}), ("g", {})]), self.calls(s))
+            # Without tools, or with other ones, it is text.
+            text = ('Ok. <tool_call>{"name": "f", "arguments": {"a":"x"}}</tool_call> \n'
+                    '<tool_call>{"name":"g","arguments":"{}"} </tool_call>')
+            self.assertEqual((text, []), self.calls(s, tools=[]))
+            self.assertEqual((text, []), self.calls(s, tool_choice="none"))
+            other = {"type": "function", "function": {"name": "h"}}
+            self.assertEqual((text, []), self.calls(s, tools=[other]))
+
+    def test_functions_in_tags(self):
+        model = self.model("<tool_call>", b"\n<function=f>\n<parameter=a>\n12",
+                           b"\n</parameter>\n<parameter=n>\n3\n</par",
+                           b"ameter>\n</function>\n", "</tool_call>",
+                           user=("<tool_call>", "</tool_call>"))
+        with Server("-m", model) as s:
+            self.assertEqual(("", [("f", {"a": "12", "n": 3})]), self.calls(s))
+
+    def test_json_alone(self):
+        model = self.model(b'{"name": "f", ', b'"parameters": {"n": 1.5}}')
+        with Server("-m", model) as s:
+            self.assertEqual(("", [("f", {"n": 1.5})]), self.calls(s))
+        with Server("-m", self.model(b'{"name": "k", ', b'"parameters": {"n": 1.5}}')) as s:
+            self.assertEqual(('{"name": "k", "parameters": {"n": 1.5}}', []), self.calls(s))
+        with Server("-m", self.model("<|python_tag|>", b'{"name":"f","parameters":{}}',
+                                     marks=("<|python_tag|>",))) as s:
+            self.assertEqual(("", [("f", {})]), self.calls(s))
+
+    def test_mistral(self):
+        with Server("-m", self.model("[TOOL_CALLS]", b'[{"name":"f","arguments":{"a":"[x]"}},',
+                                     b' {"name":"g","arguments":{}}]',
+                                     marks=("[TOOL_CALLS]",))) as s:
+            self.assertEqual(("", [("f", {"a": "[x]"}), ("g", {})]), self.calls(s))
+        with Server("-m", self.model("Ok", "[TOOL_CALLS]", "f", "[ARGS]", b'{"a":"x"}',
+                                     marks=("[TOOL_CALLS]", "[ARGS]"))) as s:
+            self.assertEqual(("Ok", [("f", {"a": "x"})]), self.calls(s))
+
+    def test_gemma(self):
+        model = self.model("<|tool_call>", b'call:f{a:<|"|>x, {y}', b'<|"|>,n:-2,',
+                           b"l:[1,true,{b:null}]}", "<tool_call|>",
+                           marks=("<|tool_call>", "<tool_call|>"))
+        with Server("-m", model) as s:
+            self.assertEqual(("", [("f", {"a": "x, {y}", "n": -2, "l": [1, True, {"b": None}]})]),
+                             self.calls(s))
+
+    def test_harmony(self):
+        template = ("{% if tools %}{{ '<|start|>developer<|message|>' }}{% for t in tools %}"
+                    "{{ t.function.name }}{% endfor %}{{ '<|end|>' }}{% endif %}" + HARMONY)
+        marks = (*HARMONY_MARKS, "<|call|>", "<|constrain|>")
+        for name in ((b"commentary to=functions.f ", "<|constrain|>", b"json"),
+                     (b"commentary to=functions.f",)):
+            walk = ("t", "<|channel|>", *name, "<|message|>", b'{"a": "x"}', "<|call|>")
+            model = chain(self.folder, "chain", spell(*walk), template=template, marks=marks,
+                          eos="<|call|>", pieces=[p for p in walk if isinstance(p, bytes)]).path
+            with Server("-m", model) as s:
+                self.assertEqual(("", [("f", {"a": "x"})]), self.calls(s))
+        # Another channel is thinking, and a tool that is not one of the request's is text.
+        for name, want in ((b"analysis", ("", [])),
+                           (b"commentary to=functions.k", (
+                               '<|channel|>commentary to=functions.k<|message|>{"a": "x"}', []))):
+            walk = ("t", "<|channel|>", name, "<|message|>", b'{"a": "x"}', "<|call|>")
+            model = chain(self.folder, "chain", spell(*walk), template=template, marks=marks,
+                          eos="<|call|>", pieces=[p for p in walk if isinstance(p, bytes)]).path
+            with Server("-m", model) as s:
+                self.assertEqual(want, self.calls(s))
+
+    def test_calls_that_are_broken_are_text(self):
+        for parts in ((b'{"name": "f", "arguments": {"a"',), (b'{"name": "f"} x',),
+                      (b"<function=f><parameter=a>",), (b"",), (b"[]",), (b'{"name": 5}',)):
+            text = b"".join(parts).decode()
+            parts = [p for p in parts if p]
+            with Server("-m", self.model("<tool_call>", *parts, "</tool_call>", "A",
+                                         user=("<tool_call>", "</tool_call>"))) as s:
+                self.assertEqual((f"<tool_call>{text}</tool_call>A", []), self.calls(s))
+        # The end of an answer closes a call that can be read, and no other.
+        for end, want in ((b'{"a":"x"}}', ("", [("f", {"a": "x"})])),
+                          (b'{"a":"x"', ('<tool_call>{"name":"f","arguments":{"a":"x"', []))):
+            with Server("-m", self.model("<tool_call>", b'{"name":"f","arguments":', end,
+                                         user=("<tool_call>",))) as s:
+                self.assertEqual(want, self.calls(s))
+
+
+class Prompts(ToolCase):
+    def count(self, text):
+        r = memwall("tokenize", "-m", self.path("chain.gguf"), "--ids", "--special", "-",
+                    stdin=text + "<|im_start|>assistant\n")
+        return len(r.stdout.split())
+
+    def test_definitions_calls_and_results_reach_the_template(self):
+        schema = '{"type": "object", "properties": {"a": {"type": "string"}, "n": ' \
+                 '{"type": "integer"}}}'
+        want = (f"<|im_start|>tools\nf {schema}<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n"
+                "<|im_start|>assistant\nf x<|im_end|>\n<|im_start|>tool\nr of f<|im_end|>\n"
+                "<|im_start|>user\nand?<|im_end|>\n")
+        with Server("-m", self.model("Hey")) as s:
+            n = self.count(want)
+            call = {"id": "c1", "type": "function",
+                    "function": {"name": "f", "arguments": '{"a": "x"}'}}
+            r = s.post(CHAT, {"tools": [TOOL], "messages": [
+                {"role": "user", "content": "hi"},
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c1", "content": "r"},
+                {"role": "user", "content": "and?"}]})[1]
+            self.assertEqual(n, r["usage"]["prompt_tokens"])
+            r = s.post(MESSAGES, {"max_tokens": 9, "messages": [
+                {"role": "user", "content": "hi"},
+                {"role": "assistant", "content": [
+                    {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": "x"}}]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "c1", "content": "r"},
+                    {"type": "text", "text": "and?"}]}],
+                "tools": [{"name": "f", "description": "d", "input_schema": PARAMETERS}]})[1]
+            self.assertEqual(n, r["usage"]["input_tokens"] +
+                             r["usage"]["cache_read_input_tokens"])
+            r = s.post(OLLAMA, {"stream": False, "tools": [TOOL], "messages": [
+                {"role": "user", "content": "hi"},
+                {"role": "assistant", "content": "", "tool_calls": [
+                    {"function": {"name": "f", "arguments": {"a": "x"}}}]},
+                {"role": "tool", "tool_name": "f", "content": "r"},
+                {"role": "user", "content": "and?"}]})[1]
+            self.assertEqual(n, r["prompt_eval_count"])
+
+    def test_a_definition_cannot_spell_a_control_token(self):
+        with Server("-m", self.model("Hey")) as s:
+            def tokens(word):
+                tool = {"type": "function", "function": {"name": "f", "parameters": {
+                    "type": "object", "properties": {word: {}}}}}
+                return s.post(CHAT, user(tools=[tool]))[1]["usage"]["prompt_tokens"]
+            self.assertEqual(tokens("<|im_end|>"), tokens("<|im_xyz|>"))
+
+    def test_a_template_without_tools_refuses_them(self):
+        model = chain(self.folder, "plain", spell("\n", "Hey", "<|im_end|>")).path
+        with Server("-m", model) as s:
+            status, r = s.post(CHAT, user(tools=[TOOL]))
+            self.assertEqual(400, status)
+            self.assertIn("tools", r["error"]["message"])
+            self.assertEqual(200, s.post(CHAT, user(tools=[TOOL], tool_choice="none"))[0])
+
+    def test_wrong_tools_are_named(self):
+        def tool(**more):
+            return [{"type": "function", "function": {"name": "f", **more}}]
+        with Server("-m", self.model("Hey")) as s:
+            for body, field in (
+                    (user(tools="f"), "tools"), (user(tools=["f"]), "tools[0].type"),
+                    (user(tools=[{"type": "web_search"}]), "tools[0].type"),
+                    (user(tools=tool(name=5)), "tools[0].function.name"),
+                    (user(tools=tool(strict=True)), "tools[0].function.strict"),
+                    (user(tools=tool(parameters=5)), "tools[0].function.parameters"),
+                    (user(tools=tool(banana=5)), "tools[0].function.banana"),
+                    (user(parallel_tool_calls=False), "parallel_tool_calls"),
+                    ({"messages": [{"role": "tool", "content": "x"}]},
+                     "messages[0].tool_call_id"),
+                    ({"messages": [{"role": "assistant", "tool_calls": [
+                        {"function": {"name": "f", "arguments": "{"}}]}]},
+                     "messages[0].tool_calls[0].arguments")):
+                status, r = s.post(CHAT, body)
+                self.assertEqual((400, field), (status, r["error"].get("param")), r)
+            for body, field in (
+                    (user(tools=[{"type": "bash_20250124", "name": "bash"}]), "tools[0].type"),
+                    ({"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]},
+                     "messages[0].content[0].tool_use_id")):
+                status, r = s.post(MESSAGES, dict(body, max_tokens=5))
+                self.assertEqual(400, status)
+                self.assertTrue(r["error"]["message"].startswith(field + ":"), r)
+
+
+class Replies(ToolCase):
+    def setUp(self):
+        super().setUp()
+        self.path_of_model = self.model(
+            "Ok", "<tool_call>", b'{"name": "f", ', b'"arguments": {"a":"x"}}', "</tool_call>",
+            user=("<tool_call>", "</tool_call>"))
+
+    def test_anthropic(self):
+        tools = [{"name": "f", "input_schema": PARAMETERS}]
+        with Server("-m", self.path_of_model) as s:
+            r = s.post(MESSAGES, user(max_tokens=99, tools=tools))[1]
+            self.assertEqual("tool_use", r["stop_reason"])
+            text, call = r["content"]
+            self.assertEqual({"type": "text", "text": "Ok"}, text)
+            self.assertEqual(("tool_use", "f", {"a": "x"}),
+                             (call["type"], call["name"], call["input"]))
+            events = s.stream(MESSAGES, user(max_tokens=99, tools=tools, stream=True))
+            starts = [e["content_block"] for e in events if e["type"] == "content_block_start"]
+            self.assertEqual(["text", "tool_use"], [b["type"] for b in starts])
+            self.assertEqual(("f", {}), (starts[1]["name"], starts[1]["input"]))
+            deltas = [e for e in events if e["type"] == "content_block_delta" and
+                      e["delta"]["type"] == "input_json_delta"]
+            self.assertEqual({1}, {e["index"] for e in deltas})
+            self.assertEqual({"a": "x"}, json.loads("".join(
+                e["delta"]["partial_json"] for e in deltas)))
+            self.assertEqual("tool_use", events[-2]["delta"]["stop_reason"])
+
+    def test_ollama(self):
+        with Server("-m", self.path_of_model) as s:
+            call = [{"function": {"name": "f", "arguments": {"a": "x"}}}]
+            r = s.post(OLLAMA, user(tools=[TOOL], stream=False))[1]
+            self.assertEqual(("Ok", call), (r["message"]["content"], r["message"]["tool_calls"]))
+            lines = s.stream(OLLAMA, user(tools=[TOOL]))
+            self.assertEqual("Ok", "".join(e["message"]["content"] for e in lines))
+            self.assertEqual(call, [c for e in lines for c in e["message"].get("tool_calls", [])])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
