@@ -116,6 +116,7 @@ EXTRA_DIST += \
 	tests/README.md tests/leaks_of_others tests/skip.sh tests/summary.sh \
 	tests/arm64/cmocka.h tests/arm64/run.sh \
 	tests/data \
+	tests/clients/clients.js tests/clients/package.json tests/clients/run.py \
 	tests/lib/bench_case.py tests/lib/browser.py tests/lib/chain_model.py \
 	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/html_page.py tests/lib/hub.py tests/lib/model_case.py tests/lib/pull_case.py \

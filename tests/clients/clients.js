@@ -1,0 +1,133 @@
+// The packages that programs use, against a server whose model says what run.py has chosen.
+// Arguments: the address and the case.
+import assert from "node:assert/strict";
+
+import Anthropic from "@anthropic-ai/sdk";
+import { Ollama } from "ollama";
+import OpenAI from "openai";
+
+const [url, name] = process.argv.slice(2);
+const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
+const anthropic = new Anthropic({ baseURL: url, apiKey: "none", maxRetries: 0 });
+const ollama = new Ollama({ host: url });
+const messages = [{ role: "user", content: "hi" }];
+const parameters = { type: "object", properties: { a: { type: "string" } } };
+const tools = ["f", "g"].map((n) => ({
+    type: "function", function: { name: n, description: n, parameters } }));
+
+const model = (await openai.models.list()).data[0].id;
+
+const cases = {
+    // thinks "ab", answers "Hey."
+    async text() {
+        const whole = await openai.chat.completions.create({ model, messages });
+        assert.equal(whole.choices[0].message.content, "Hey.");
+        assert.equal(whole.choices[0].message.reasoning_content, "ab");
+        assert.ok(whole.usage.prompt_tokens > 0);
+
+        let text = "", usage;
+        for await (const part of await openai.chat.completions.create(
+            { model, messages, stream: true, stream_options: { include_usage: true } })) {
+            text += part.choices[0]?.delta?.content ?? "";
+            usage = part.usage ?? usage;
+        }
+        assert.equal(text, "Hey.");
+        assert.equal(usage.total_tokens, usage.prompt_tokens + usage.completion_tokens);
+
+        const runner = openai.chat.completions.stream({ model, messages });
+        assert.equal((await runner.finalChatCompletion()).choices[0].message.content, "Hey.");
+
+        const message = await anthropic.messages.create({ model, messages, max_tokens: 50 });
+        assert.deepEqual(message.content.map((b) => b.type), ["thinking", "text"]);
+        assert.equal(message.content[1].text, "Hey.");
+        assert.equal(message.stop_reason, "end_turn");
+        const stream = anthropic.messages.stream({ model, messages, max_tokens: 50 });
+        const final = await stream.finalMessage();
+        assert.equal(final.content[1].text, "Hey.");
+        assert.equal(final.content[0].thinking, "ab");
+        assert.ok(final.usage.output_tokens > 0);
+
+        assert.equal((await ollama.chat({ model, messages })).message.content, "Hey.");
+        text = "";
+        for await (const part of await ollama.chat({ model, messages, stream: true }))
+            text += part.message.content;
+        assert.equal(text, "Hey.");
+        assert.equal((await ollama.generate({ model, prompt: "hi" })).response, "Hey.");
+        assert.equal((await ollama.list()).models[0].name, model);
+        assert.ok((await ollama.show({ model })).capabilities.includes("completion"));
+
+        const completion = await openai.completions.create({ model, prompt: "a\n</think>",
+            max_tokens: 4 });
+        assert.equal(completion.choices[0].text, "Hey.");
+    },
+
+    // says "Ok" and calls f and g
+    async tools() {
+        const first = (await openai.chat.completions.create({ model, messages, tools }))
+            .choices[0];
+        assert.equal(first.finish_reason, "tool_calls");
+        assert.deepEqual(first.message.tool_calls.map((c) =>
+            [c.function.name, JSON.parse(c.function.arguments)]), [["f", { a: "x" }], ["g", {}]]);
+        const results = first.message.tool_calls.map((c) =>
+            ({ role: "tool", tool_call_id: c.id, content: "42" }));
+        await openai.chat.completions.create(
+            { model, messages: [...messages, first.message, ...results], tools });
+
+        const runner = openai.chat.completions.stream({ model, messages, tools });
+        const streamed = (await runner.finalChatCompletion()).choices[0].message.tool_calls;
+        assert.deepEqual(streamed.map((c) => c.function.name), ["f", "g"]);
+
+        const own = tools.map((t) => ({ name: t.function.name, description: "d",
+            input_schema: parameters }));
+        const whole = await anthropic.messages.create(
+            { model, messages, max_tokens: 99, tools: own });
+        assert.equal(whole.stop_reason, "tool_use");
+        const uses = (await anthropic.messages.stream(
+            { model, messages, max_tokens: 99, tools: own }).finalMessage()).content
+            .filter((b) => b.type === "tool_use");
+        assert.deepEqual(uses.map((u) => [u.name, u.input]), [["f", { a: "x" }], ["g", {}]]);
+        await anthropic.messages.create({ model, max_tokens: 99, tools: own, messages: [
+            ...messages, { role: "assistant", content: whole.content },
+            { role: "user", content: uses.map((u) =>
+                ({ type: "tool_result", tool_use_id: u.id, content: "42" })) }] });
+
+        const calls = (await ollama.chat({ model, messages, tools })).message.tool_calls;
+        assert.deepEqual(calls.map((c) => [c.function.name, c.function.arguments]),
+            [["f", { a: "x" }], ["g", {}]]);
+    },
+
+    // never ends
+    async cancel() {
+        await assert.rejects(openai.chat.completions.create({ model, messages, n: 2 }),
+            (e) => e instanceof OpenAI.BadRequestError && e.param === "n");
+        await assert.rejects(openai.chat.completions.create({ model: "x", messages }),
+            OpenAI.NotFoundError);
+        await assert.rejects(anthropic.messages.create(
+            { model, messages, max_tokens: 9, container: "x" }), Anthropic.BadRequestError);
+        await assert.rejects(ollama.chat({ model: "x", messages }), /no model/);
+
+        const stream = await openai.chat.completions.create({ model, messages, stream: true });
+        for await (const part of stream)
+            if (part.choices[0].delta.content)
+                break;
+        const abort = new AbortController();
+        const other = openai.chat.completions.create({ model, messages },
+            { signal: abort.signal });
+        abort.abort();
+        await assert.rejects(other, OpenAI.APIUserAbortError);
+        const events = anthropic.messages.stream({ model, messages, max_tokens: 1 << 20 });
+        events.on("text", () => events.abort());
+        await assert.rejects(events.finalMessage(), Anthropic.APIUserAbortError);
+        const parts = await ollama.chat({ model, messages, stream: true });
+        await assert.rejects(async () => {
+            for await (const part of parts)
+                if (part.message.content)
+                    parts.abort();
+        }, { name: "AbortError" });
+        const next = await openai.chat.completions.create({ model, messages, max_tokens: 2 });
+        assert.equal(next.choices[0].message.content, "ab");
+    },
+};
+
+await cases[name]();
+console.log(`${name}: passed`);

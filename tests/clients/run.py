@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Clients from the npm registry against memwall serve: `python3 tests/clients/run.py`.
+
+It installs the packages of package.json in a temporary folder, or in the one that is named, which
+is kept.  It needs node, npm and the registry, so `make check` leaves it out."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+from chain_model import CHATML, chain, spell  # noqa: E402
+from gguf_edit import U32  # noqa: E402
+from server import Server  # noqa: E402
+
+TOOLS = "{% if tools %}{{ tools | tojson }}{% endif %}"
+
+
+def models(folder):
+    """Yields (case, path of a model, options)."""
+    yield "text", chain(folder, "thinker", spell("\n", "<think>", "ab", "</think>", "Hey.",
+                                                 "<|im_end|>"), user=("<think>", "</think>")).path, ()
+    parts = ("Ok", b'<tool_call>{"name": "f", ', b'"arguments": {"a":"x"}}</tool_call>', b" \n",
+             b'<tool_call>{"name": "g", "arguments": {}}</tool_call>')
+    yield "tools", chain(folder, "caller", spell("\n", *parts, "<|im_end|>"),
+                         template=TOOLS + CHATML,
+                         pieces=[p for p in parts if isinstance(p, bytes)]).path, ()
+    yield "cancel", chain(folder, "endless", {"\n": "a", "a": "b", "b": "a"},
+                          keys={"qwen2.context_length": (U32, 1 << 20)}).path, (
+                              "--ctx", "500k", "--kv", "q4_0")
+
+
+def run(folder):
+    for name in "package.json", "clients.js":
+        shutil.copy(os.path.join(HERE, name), folder)
+    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent"], cwd=folder,
+                   check=True)
+    code = 0
+    with tempfile.TemporaryDirectory() as home:
+        for case, path, options in models(home):
+            with Server("-m", path, *options) as s:
+                done = subprocess.run(["node", "clients.js", f"http://127.0.0.1:{s.port}", case],
+                                      cwd=folder, timeout=300)
+                if done.returncode != 0:
+                    sys.stderr.write("".join(s.lines))
+                    code = 1
+    return code
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        os.makedirs(sys.argv[1], exist_ok=True)
+        sys.exit(run(sys.argv[1]))
+    with tempfile.TemporaryDirectory() as temporary:
+        sys.exit(run(temporary))
