@@ -401,7 +401,7 @@ int forward_mul_all(struct forward *f, const struct product *p, size_t n, const 
     while (p < end) {
         struct stream_block block;
 
-        /* Of a copy, the type is known with the block. */
+        /* The type of a copy is known with the block. */
         if (!f->is_low)
             need_columns(&job, f, p->m, p->m->tensor->type, x, ldx);
         if (cancel_check(f->p.cancel, e) != 0 ||

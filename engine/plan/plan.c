@@ -364,7 +364,7 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
  * Which blocks are pinned follows from their order, so the copies of the others may take a
  * little more than their share.
  */
-static void share_with_copies(const struct plan_input *in, uint64_t rest, struct choice *c)
+static void share_with_copies(const struct plan_input *in, uint64_t rest, struct division *c)
 {
     double all = (double)plan_pinned_most(in), low_all = (double)in->low_all_bytes;
     double slack = low_all / LOW_SLACK_SHARE + LOW_SLACK_BLOCKS * (double)in->slot_bytes, pinned;

@@ -4,8 +4,8 @@
  *     blocks:   b0      b1      b2      b3        pinned blocks are used as they are,
  *     memory:   pinned  copy    copy    pinned    others by their copy
  *
- * The engine makes a copy when it has used a block that was read, once.  A pass over copies is
- * no pass for the reader, which goes on reading ahead for the next real one.
+ * The engine makes a copy when it has used a block that was read, once.  The reader knows nothing
+ * of a pass over copies, and goes on reading ahead for the next real one.
  */
 #include "config.h"
 
