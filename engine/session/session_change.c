@@ -181,6 +181,7 @@ static void undo(struct mw_session *s, struct change *c)
         (c->opens && !reopen(s))) {
         workspace_free(s->work);
         s->work = NULL;
+        s->has_logits = false;
         return;
     }
     if (c->drafts && session_drafter(&s->drafter, s, o, &s->plan, &ignored) == 0)

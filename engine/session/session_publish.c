@@ -10,9 +10,12 @@
 /* Lookup rows in flight take their part of the item from the start, kept ones as they come. */
 static uint64_t rows_used(const struct mw_session *s)
 {
-    const struct arena *rows = &s->work->rows;
+    const struct arena *rows;
     uint64_t tables = s->plan.keeps_rows ? s->kept.arena.size : 0;
 
+    if (s->work == NULL) /* a change of options failed, and could not be undone */
+        return kept_rows_bytes(&s->kept);
+    rows = &s->work->rows;
     return s->plan.row[MW_ROW_ROWS] - (rows->size - rows->used) - tables +
            kept_rows_bytes(&s->kept);
 }

@@ -27,6 +27,7 @@ void inject_nothing(void)
     inject.init_error = inject.register_error = inject.enter_error = inject.enter_skip = 0;
     inject.enter_times = INT_MAX;
     inject.resource_skip = -1;
+    inject.resource_lasts = inject.resource_gone = false;
 }
 
 /* Count down to 0 and then for `times` more calls.  Returns whether this call is one of
@@ -76,7 +77,11 @@ static bool refuses(void)
 {
     int left = atomic_load(&inject.resource_skip);
 
-    return left >= 0 && atomic_fetch_sub(&inject.resource_skip, 1) == 0;
+    if (left >= 0 && atomic_fetch_sub(&inject.resource_skip, 1) == 0) {
+        atomic_store(&inject.resource_gone, atomic_load(&inject.resource_lasts));
+        return true;
+    }
+    return atomic_load(&inject.resource_gone);
 }
 
 void *__real_malloc(size_t n);

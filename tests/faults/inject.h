@@ -29,6 +29,8 @@ struct inject {
 
     /* the n-th call from now that takes memory or a thread fails; negative: none */
     atomic_int resource_skip;
+    atomic_bool resource_lasts; /* all calls after it fail, too */
+    atomic_bool resource_gone;  /* they do now */
     atomic_int n_alloc; /* number of calls of malloc, calloc, realloc and free */
 };
 

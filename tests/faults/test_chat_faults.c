@@ -393,6 +393,58 @@ static void options_change_completely_or_not_at_all(void **state)
     assert_true(n_refused > 3);
 }
 
+/*
+ * From call n of a change on, all of them fail, so it cannot always be undone.  The next answer
+ * is as before, or ends with an error.  The options can be set as soon as there is memory.
+ * Returns whether the answer ended with an error.
+ */
+static bool change_without_way_back(const struct mw_chat_options *old,
+                                    const struct mw_chat_options *new, int n, bool *is_over)
+{
+    struct mw_chat *c = open_mode(&uring);
+    struct said said, again;
+    struct err e = ERR_INIT;
+
+    greet(c, &said);
+    while (mw_chat_is_busy(c))
+        usleep(100);
+    atomic_store(&inject.resource_lasts, true);
+    atomic_store(&inject.resource_skip, n);
+    if (mw_chat_set(c, new, &e) == 0)
+        wait_for_end(c, &said);
+    *is_over = atomic_load(&inject.resource_skip) >= 0;
+    inject_nothing();
+    forget(c);
+    if (greet(c, &said) == MW_DONE_ERROR)
+        assert_int_equal(said.err.code, ERR_MEMORY);
+    else
+        assert_as_wanted(&said);
+    assert_int_equal(mw_chat_set(c, old, &e), 0);
+    assert_int_equal(wait_for_end(c, &again), MW_EVENT_PLAN);
+    forget(c);
+    greet(c, &again);
+    assert_as_wanted(&again);
+    mw_chat_close(c);
+    return said.receipt.done == MW_DONE_ERROR;
+}
+
+static void a_chat_survives_a_change_that_cannot_be_undone(void **state)
+{
+    struct mw_chat_options old = options(&uring), new = old;
+    bool is_over = false;
+    int n = 0, n_lost = 0;
+
+    (void)state;
+    new.engine.memory_bytes += 8 * MIB;
+    new.engine.n_ctx = 256;
+    new.engine.n_thread = 3;
+    for (; !is_over; n++)
+        n_lost += change_without_way_back(&old, &new, n, &is_over);
+    print_message("%d allocations, all failed from each on: %d changes could not be undone\n", n,
+                  n_lost);
+    assert_true(n_lost > 3);
+}
+
 /* --- during an answer --- */
 
 static void wait_for_text(struct mw_chat *c)
@@ -605,6 +657,7 @@ int main(void)
         with(a_replaced_file_ends_the_answer, mapped),
         cmocka_unit_test_teardown(each_allocation_may_fail, calm),
         cmocka_unit_test_teardown(options_change_completely_or_not_at_all, calm),
+        cmocka_unit_test_teardown(a_chat_survives_a_change_that_cannot_be_undone, calm),
         cmocka_unit_test_teardown(an_answer_survives_a_change_without_memory, calm),
         with(nothing_is_allocated_between_two_tokens, uring),
         with(nothing_is_allocated_between_two_tokens, threads),
