@@ -32,16 +32,16 @@ static const struct tensor_spec specs[T_COUNT] = {
         .needed = FACT_NEVER },
     [T_NGRAM_EMBD] = {
         "per_layer_token_embd.weight", NULL, FORM_LOOKUP, { DIM_NGRAM_ROW, DIM_NGRAM_TABLE },
-        TRAIT_NGRAMS },
+        .traits = TRAIT_NGRAMS },
     [T_OUT_MIX_NORM] = {
         "output_hc_norm.weight", "hyper_connection_mixer.hc_norm.weight",
-        FORM_VECTOR, { DIM_STREAMS }, TRAIT_STREAMS },
+        FORM_VECTOR, { DIM_STREAMS }, .traits = TRAIT_STREAMS },
     [T_OUT_MIX_DOWN] = {
         "output_hc_down.weight", "hyper_connection_mixer.input_mix_weight_down.weight",
-        FORM_MATRIX, { DIM_STREAMS, DIM_MIX }, TRAIT_STREAMS },
+        FORM_MATRIX, { DIM_STREAMS, DIM_MIX }, .traits = TRAIT_STREAMS },
     [T_OUT_MIX_UP] = {
         "output_hc_up.weight", "hyper_connection_mixer.input_mix_weight_up.weight",
-        FORM_MATRIX, { DIM_MIX, DIM_STREAMS }, TRAIT_STREAMS },
+        FORM_MATRIX, { DIM_MIX, DIM_STREAMS }, .traits = TRAIT_STREAMS },
     [T_OUTPUT_NORM] = {
         "output_norm.weight", "norm.weight", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_ONE_STREAM },
@@ -69,16 +69,16 @@ static const struct tensor_spec specs[T_COUNT] = {
         TRAIT_NGRAMS, .when = FACT_NGRAMS },
     [T_ATTN_MIX_NORM] = {
         "hc_attn_norm.weight", "attn_hyper_connection.hc_norm.weight",
-        FORM_VECTOR, { DIM_STREAMS }, TRAIT_STREAMS },
+        FORM_VECTOR, { DIM_STREAMS }, .traits = TRAIT_STREAMS },
     [T_ATTN_MIX_DOWN] = {
         "hc_attn_down.weight", "attn_hyper_connection.input_mix_weight_down.weight",
-        FORM_MATRIX, { DIM_STREAMS, DIM_MIX }, TRAIT_STREAMS },
+        FORM_MATRIX, { DIM_STREAMS, DIM_MIX }, .traits = TRAIT_STREAMS },
     [T_ATTN_MIX_UP] = {
         "hc_attn_up.weight", "attn_hyper_connection.input_mix_weight_up.weight",
-        FORM_MATRIX, { DIM_MIX, DIM_STREAMS }, TRAIT_STREAMS },
+        FORM_MATRIX, { DIM_MIX, DIM_STREAMS }, .traits = TRAIT_STREAMS },
     [T_ATTN_MIX_INJECT] = {
         "hc_attn_inject.weight", "attn_hyper_connection.block_inject_weight.weight",
-        FORM_ROUTER, { DIM_STREAMS, DIM_N_STREAM }, TRAIT_STREAMS },
+        FORM_ROUTER, { DIM_STREAMS, DIM_N_STREAM }, .traits = TRAIT_STREAMS },
     [T_ATTN_NORM] = {
         "attn_norm.weight", "input_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_PRE_NORMS },
@@ -289,16 +289,16 @@ static const struct tensor_spec specs[T_COUNT] = {
 
     [T_FFN_MIX_NORM] = {
         "hc_ffn_norm.weight", "mlp_hyper_connection.hc_norm.weight",
-        FORM_VECTOR, { DIM_STREAMS }, TRAIT_STREAMS },
+        FORM_VECTOR, { DIM_STREAMS }, .traits = TRAIT_STREAMS },
     [T_FFN_MIX_DOWN] = {
         "hc_ffn_down.weight", "mlp_hyper_connection.input_mix_weight_down.weight",
-        FORM_MATRIX, { DIM_STREAMS, DIM_MIX }, TRAIT_STREAMS },
+        FORM_MATRIX, { DIM_STREAMS, DIM_MIX }, .traits = TRAIT_STREAMS },
     [T_FFN_MIX_UP] = {
         "hc_ffn_up.weight", "mlp_hyper_connection.input_mix_weight_up.weight",
-        FORM_MATRIX, { DIM_MIX, DIM_STREAMS }, TRAIT_STREAMS },
+        FORM_MATRIX, { DIM_MIX, DIM_STREAMS }, .traits = TRAIT_STREAMS },
     [T_FFN_MIX_INJECT] = {
         "hc_ffn_inject.weight", "mlp_hyper_connection.block_inject_weight.weight",
-        FORM_ROUTER, { DIM_STREAMS, DIM_N_STREAM }, TRAIT_STREAMS },
+        FORM_ROUTER, { DIM_STREAMS, DIM_N_STREAM }, .traits = TRAIT_STREAMS },
     [T_FFN_NORM] = {
         "ffn_norm.weight", "pre_feedforward_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_PRE_NORMS, .late = "post_attention_norm.weight",
