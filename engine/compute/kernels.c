@@ -2,6 +2,7 @@
 
 #include "engine/compute/kernels.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "engine/compute/kernel_sets.h"
@@ -9,15 +10,22 @@
 
 enum { N_SET = sizeof kernel_sets / sizeof kernel_sets[0] };
 
-const char *const *kernels_names(void)
+static const char *names[N_SET + 1];
+
+static void list_names(void)
 {
-    /* Threads that get here together store the same values. */
-    static const char *names[N_SET + 1];
     size_t n = 0;
 
     for (size_t i = 0; i < N_SET; i++)
         if (kernel_sets[i].runs_here())
-            __atomic_store_n(&names[n++], kernel_sets[i].set->name, __ATOMIC_RELAXED);
+            names[n++] = kernel_sets[i].set->name;
+}
+
+const char *const *kernels_names(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, list_names);
     return names;
 }
 

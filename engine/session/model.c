@@ -253,10 +253,14 @@ void mw_model_close(struct mw_model *m)
  * kept. */
 static void build_tokenizer(struct mw_model *m, struct err *e)
 {
-    if (model_needs_file(m, e) != 0 || tokenizer_open(&m->tokenizer, m->catalogue, e) != 0) {
+    struct tokenizer *t;
+
+    if (model_needs_file(m, e) != 0 || tokenizer_open(&t, m->catalogue, e) != 0) {
         catalogue_note_form(m->catalogue, e);
-        m->tokenizer = NULL;
-    } else if (!vocab_source_is(m->catalogue, &m->vocab_from)) {
+        return;
+    }
+    m->tokenizer = t;
+    if (!vocab_source_is(m->catalogue, &m->vocab_from)) {
         free(m->keep_tokenizer);
         m->keep_tokenizer = NULL;
     }
@@ -297,13 +301,15 @@ int mw_model_check_text(struct mw_model *m, struct err *e)
 void model_keep_tokenizer(struct mw_model *m, const char *folder)
 {
     struct err ignored = ERR_INIT;
+    struct tokenizer *t;
 
     pthread_mutex_lock(&m->lock);
     if (m->tokenizer == NULL && m->keep_tokenizer == NULL && m->has_vocab &&
-        vocab_source_is(m->catalogue, &m->vocab_from) &&
-        tokenizer_kept_open(&m->tokenizer, &m->vocab_from, &m->vocab, folder, &ignored) != 0) {
-        m->tokenizer = NULL;
-        m->keep_tokenizer = strdup(folder);
+        vocab_source_is(m->catalogue, &m->vocab_from)) {
+        if (tokenizer_kept_open(&t, &m->vocab_from, &m->vocab, folder, &ignored) == 0)
+            m->tokenizer = t;
+        else
+            m->keep_tokenizer = strdup(folder);
     }
     pthread_mutex_unlock(&m->lock);
 }

@@ -6,6 +6,7 @@
 #define MEMWALL_ENGINE_SESSION_MODEL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "engine/base/arena.h"
 #include "engine/format/catalogue.h"
@@ -33,10 +34,13 @@ struct mw_model {
     uint64_t
         program_bytes; /* resident when the model was opened, before the items of the plan */
     uint64_t program_files_bytes; /* part of program_bytes: pages of files */
-    uint64_t file_bytes;   /* of the program and its libraries: page cache of a first start */
-    pthread_mutex_t lock;  /* of what is loaded at first use: tokenizer, small weights */
-    struct arena resident; /* small weights, part of the item "pinned" */
-    struct tokenizer *tokenizer;
+    /* Parts that are loaded at first use change under the lock.  Other threads read the atomic
+     * ones without it. */
+    pthread_mutex_t lock;
+    /* The program and its libraries: page cache of a first start. */
+    _Atomic uint64_t file_bytes;
+    struct arena resident;       /* small weights, part of the item "pinned" */
+    struct tokenizer *_Atomic tokenizer;
     struct vocab_source vocab_from; /* before the first byte of the vocabulary was read */
     char *keep_tokenizer;           /* the folder to write it to at the end; NULL: none */
     struct limits_box *limits;      /* of this machine and this model's file */
@@ -46,7 +50,7 @@ struct mw_model {
     int n_core;                  /* of this machine */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool has_blas;               /* OpenBLAS is loaded for this model */
-    bool is_blas_denied;         /* it should be, but the system refused its buffers */
+    atomic_bool is_blas_denied;  /* it should be, but the system refused its buffers */
 };
 
 /* mw_model_open_within() without the samples of packing.h: no weight is read, so the file may

@@ -1,6 +1,7 @@
 /* The version of the program, and the features of the build and the CPU. */
 #include "config.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,12 +18,15 @@ const char *mw_version(void)
 
 const char *mw_blas_name(void)
 {
-    static char name[64];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char name[64]; /* never changes once it is known */
 
+    pthread_mutex_lock(&lock);
     if (name[0] == '\0' && blas_open(1) == BLAS_OPEN) {
         snprintf(name, sizeof name, "%s", blas_name());
         blas_close();
     }
+    pthread_mutex_unlock(&lock);
     return name;
 }
 

@@ -117,11 +117,12 @@ static struct mw_os_value own_peak(const struct peak *p, struct mw_os_value kern
     return kernel;
 }
 
+/* charged_peak is the kernel's: own_peak() makes it ours, under the lock. */
 static void read_group(const struct mw_watch *w, struct mw_os *out, struct cgroup_memory *m)
 {
     cgroup_read_memory(&w->group, m);
     out->charged = if_alone(m->charged, m->is_alone);
-    out->charged_peak = own_peak(&w->charged, if_alone(m->peak, m->is_alone));
+    out->charged_peak = if_alone(m->peak, m->is_alone);
     out->charged_kernel = if_alone(m->kernel, m->is_alone);
     out->charged_file = if_alone(m->file, m->is_alone);
     out->limit = m->limit;
@@ -189,7 +190,8 @@ static void read_process(const struct mw_watch *w, struct mw_os *out)
     out->t_ns = clock_ns();
 }
 
-void watch_read(struct mw_watch *w, struct mw_os *out)
+/* Read everything.  Other threads note peaks meanwhile, so this leaves the kernel's. */
+static void read_all(struct mw_watch *w, struct mw_os *out)
 {
     struct proc_system system;
     struct cgroup_memory m;
@@ -211,6 +213,14 @@ void watch_read(struct mw_watch *w, struct mw_os *out)
     out->n_thread = thread_use_read(&w->threads, out->thread);
     out->model_cached = model_cached(w);
     out->model_charged = model_charged(w, out);
+}
+
+void watch_read(struct mw_watch *w, struct mw_os *out)
+{
+    read_all(w, out);
+    pthread_mutex_lock(&w->lock);
+    out->charged_peak = own_peak(&w->charged, out->charged_peak);
+    pthread_mutex_unlock(&w->lock);
 }
 
 /* Sleep for a period.  Returns false when the watch ends. */
@@ -245,8 +255,9 @@ static void *watch(void *arg)
         struct mw_os os;
 
         pthread_mutex_unlock(&w->lock);
-        watch_read(w, &os);
+        read_all(w, &os);
         pthread_mutex_lock(&w->lock);
+        os.charged_peak = own_peak(&w->charged, os.charged_peak);
         w->os = os;
         note_peaks(w, &os);
     }
@@ -388,6 +399,7 @@ void mw_watch_complete(struct mw_watch *w, struct mw_sample *sample)
         struct mw_os_value refaults = sample->os.refaults;
 
         read_group(w, &sample->os, &m);
+        sample->os.charged_peak = own_peak(&w->charged, sample->os.charged_peak);
         sample->os.refaults = refaults;
     }
     note_peaks(w, &sample->os);

@@ -80,6 +80,7 @@ check_PROGRAMS += \
 	tests/unit/test_telemetry \
 	tests/unit/test_tensor_table \
 	tests/unit/test_theme \
+	tests/unit/test_threads \
 	tests/unit/test_tiles \
 	tests/unit/test_tokenizer \
 	tests/unit/test_tokenizer_kept \
