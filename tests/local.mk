@@ -8,7 +8,7 @@ AM_TESTS_ENVIRONMENT = LC_ALL=C.UTF-8; export LC_ALL; \
 	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE;
 if ENABLE_SANITIZER
 AM_TESTS_ENVIRONMENT += MW_SANITIZED=1; export MW_SANITIZED; \
-	LSAN_OPTIONS='suppressions=$(abs_top_srcdir)/tests/leaks_of_others'; export LSAN_OPTIONS;
+	LSAN_OPTIONS='suppressions=$(abs_top_srcdir)/tests/leaks_of_others:print_suppressions=0'; export LSAN_OPTIONS;
 endif
 
 dist_check_SCRIPTS += \
@@ -73,10 +73,14 @@ dist_check_SCRIPTS += \
 	tests/program/test_world.py \
 	tests/program/test_tried.py \
 	tests/program/test_vocabularies.py \
-	tests/terminal/test_tmux.py \
+	tests/terminal/test_tmux.py
+# These look at the sources, where a sanitizer has nothing to do.
+if !ENABLE_SANITIZER
+dist_check_SCRIPTS += \
 	tests/tree/test_options.py \
 	tests/tree/test_package.py \
 	tests/tree/test_tree.py
+endif
 
 # Programs without libraries of their own, which are the tests, link with these.  The linker
 # drops those that a test does not use.
@@ -113,7 +117,7 @@ endif
 endif
 
 EXTRA_DIST += \
-	tests/README.md tests/leaks_of_others tests/skip.sh tests/summary.sh \
+	tests/README.md tests/leaks_of_others tests/sanitize.sh tests/skip.sh tests/summary.sh \
 	tests/arm64/cmocka.h tests/arm64/run.sh \
 	tests/data \
 	tests/clients/clients.js tests/clients/package.json tests/clients/run.py \

@@ -275,14 +275,14 @@ static void gives_the_terminal_back(void **state)
 {
     const struct deadly *d = *state;
 
+    if ((d->signal == SIGSEGV || d->signal == SIGABRT) && getenv("MW_SANITIZED") != NULL) {
+        print_message("a sanitizer has handlers of its own for this signal\n");
+        skip();
+    }
     fake_begin(&run, 24, 80, NULL, NULL);
     program_line(&run, "endless");
     sees(&run, "word20");
     pty_signal(run.s, d->signal);
-    if ((d->signal == SIGSEGV || d->signal == SIGABRT) && getenv("MW_SANITIZED") != NULL) {
-        pty_end(run.s); /* sanitizers keep these handlers */
-        return;
-    }
     assert_int_equal(pty_end(run.s), d->status);
     assert_false(pty_is_alternate(run.s));
     assert_true(pty_is_cooked(run.s));
