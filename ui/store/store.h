@@ -254,8 +254,8 @@ struct store_entry {
     uint64_t bytes;
 };
 
-/* List the chats in dir, newest first, for free().  A missing folder has none; other files are
- * skipped. */
+/* List the chats in dir, newest first, for free(); NULL if there are none.  A missing folder has
+ * none; other files are skipped. */
 int store_list(const char *dir, struct store_entry **out, size_t *n, struct err *e);
 /* Returns the chat of a list with this name, or with this unique start of a name; "" is the
  * first that is not damaged.  NULL with *e: there is none. */

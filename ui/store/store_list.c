@@ -252,8 +252,11 @@ int store_list(const char *dir, struct store_entry **out, size_t *n, struct err 
             ++*n;
     }
     closedir(d);
-    if (*n > 0)
-        qsort(all, *n, sizeof *all, newest_first);
+    if (*n == 0) { /* all files were skipped */
+        free(all);
+        return 0;
+    }
+    qsort(all, *n, sizeof *all, newest_first);
     *out = all;
     return 0;
 }
