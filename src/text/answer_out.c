@@ -31,7 +31,7 @@ static void write_clean(void *ctx, const char *text, size_t n, size_t src, size_
 
 static void keep(struct answer_text *t, const char *text, size_t n)
 {
-    if (t->is_cut)
+    if (t->is_cut || n == 0)
         return;
     if (n > t->room - t->n) {
         size_t room = (t->n + n) * 2;

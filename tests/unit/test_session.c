@@ -421,6 +421,9 @@ static void no_row_uses_more_than_planned(void **state)
         eval(s, ids, 1);
         mw_session_sample(s, sample);
         for (int i = 0; i < MW_PLAN_ROWS; i++) {
+            /* A sanitizer takes memory of its own. */
+            if (i == MW_ROW_PROGRAM && getenv("MW_SANITIZED") != NULL)
+                continue;
             /* These two borrow from each other, so only their sum is bounded. */
             if (i == MW_ROW_PINNED || i == MW_ROW_KV_GLOBAL) {
                 kv_and_pinned += sample->mem.used[i];

@@ -56,7 +56,8 @@ bool body_append(struct body *b, const char *text, size_t n)
         b->text = more;
         b->room = room;
     }
-    memcpy(b->text + b->n, text, n);
+    if (n > 0) /* an empty text may be NULL */
+        memcpy(b->text + b->n, text, n);
     b->n += (uint32_t)n;
     b->text[b->n] = '\0';
     return true;

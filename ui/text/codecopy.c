@@ -30,6 +30,8 @@ struct blocks {
 
 static bool add(struct blocks *b, const char *s, size_t n)
 {
+    if (n == 0)
+        return true;
     if (b->n + n > b->room) {
         size_t room = (b->n + n) * 2;
         char *more = realloc(b->code, room);
