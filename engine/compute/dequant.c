@@ -27,6 +27,12 @@ static void widen_bf16(const uint8_t *p, float *dst, size_t n)
         dst[i] = f32_of_bf16(load_u16(p + 2 * i));
 }
 
+static void widen_f8_e4m3(const uint8_t *p, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = f32_of_e4m3(p[i]);
+}
+
 /* In blocks of 32, low nibbles are values 0 .. 15 and high nibbles are values 16 .. 31. */
 
 static void decode_q4_0(const struct block_q4_0 *b, float *dst)
@@ -209,6 +215,19 @@ static void decode_mxfp4(const struct block_mxfp4 *b, float *dst)
     for (int j = 0; j < 16; j++) {
         dst[j] = (float)mxfp4_values[b->q[j] & 15] * d;
         dst[16 + j] = (float)mxfp4_values[b->q[j] >> 4] * d;
+    }
+}
+
+/* Each 16 values have a scale, and 8 bytes whose low nibbles are the first 8. */
+static void decode_nvfp4(const struct block_nvfp4 *b, float *dst)
+{
+    for (int g = 0; g < 4; g++) {
+        float d = half_of_e4m3(b->scales[g]);
+
+        for (int j = 0; j < 8; j++) {
+            dst[16 * g + j] = (float)mxfp4_values[b->q[8 * g + j] & 15] * d;
+            dst[16 * g + 8 + j] = (float)mxfp4_values[b->q[8 * g + j] >> 4] * d;
+        }
     }
 }
 
@@ -414,6 +433,7 @@ static void decode_iq1_m(const struct block_iq1_m *b, float *dst)
             decode_##name(b, dst);                                                             \
         return;
 #define DECODE_32(TYPE, name, ...)  DECODE(32, TYPE, name)
+#define DECODE_64(TYPE, name, ...)  DECODE(64, TYPE, name)
 #define DECODE_256(TYPE, name, ...) DECODE(256, TYPE, name)
 
 void dequant_row(enum tensor_type type, const void *src, float *dst, size_t n)
@@ -421,6 +441,7 @@ void dequant_row(enum tensor_type type, const void *src, float *dst, size_t n)
     switch (type) {
         FLOAT_TYPES(WIDEN)
         TYPES_OF_32(DECODE_32)
+        TYPES_OF_64(DECODE_64)
         TYPES_OF_256(DECODE_256)
         OTHER_TYPES(CASE_OF)
         break;

@@ -1,5 +1,5 @@
 /*
- * half.h - small floats (f16, BF16, E8M0) and little-endian bytes.
+ * half.h - small floats (f16, BF16, E4M3, E8M0) and little-endian bytes.
  *
  * All conversions use integers, so every compiler and CPU gives the same bits.  Subnormals
  * are kept, and rounding is to the nearest even value.
@@ -85,6 +85,27 @@ static inline uint16_t f16_of_f32(float f)
 static inline float half_of_e8m0(uint8_t e)
 {
     return float_of_bits(e < 2 ? (uint32_t)0x00200000 << e : (uint32_t)(e - 1) << 23);
+}
+
+/*
+ * 8 bits: a sign, 4 bits of exponent and 3 of fraction.  There is no infinity.  The two codes of
+ * NaN, which weights do not have, count as 480 and -480.
+ */
+static inline float f32_of_e4m3(uint8_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x80) << 24;
+    uint32_t rest = h & 0x7f;
+
+    if (rest >= 8)
+        return float_of_bits(sign | ((rest << 20) + ((127 - 7) << 23)));
+    return float_of_bits(sign | bits_of_float((float)rest * 0x1p-9f));
+}
+
+/* Half of an E4M3 scale, whose sign does not count: the values that it scales are stored doubled.
+ * The code 0x7f is 0, as in ggml. */
+static inline float half_of_e4m3(uint8_t h)
+{
+    return h == 0x7f ? 0 : f32_of_e4m3(h & 0x7f) * 0.5f;
 }
 
 /* The f16 at p, widened. */

@@ -43,6 +43,21 @@ size_t kv_row_bytes(enum kv_type t, size_t n); /* n values of one head */
 
 #define ATTN_BLOCK 32 /* maximum positions per attn() call */
 
+/*
+ * Scales beside the weights of a matrix, each for `rows` rows and `cols` values of them.  Rows of
+ * scales are `stride` scales apart.  cols is a multiple of 16, or all values of a row.
+ */
+struct weight_scales {
+    const float *w; /* NULL: none, which counts as 1 */
+    size_t stride, rows, cols;
+    size_t first; /* the row of the matrix that is row 0 of a product */
+};
+
+static inline float weight_scale(const struct weight_scales *s, size_t row, size_t k)
+{
+    return s->w != NULL ? s->w[(s->first + row) / s->rows * s->stride + k / s->cols] : 1;
+}
+
 /* A matrix times columns: y[c * ldy + r] = sum_k W[r][k] * x[c][k] for r < n_row, c < n_col. */
 struct matmul {
     enum tensor_type type; /* of the weights */
@@ -53,6 +68,7 @@ struct matmul {
     size_t x_stride;
     float *y;
     size_t ldy;
+    struct weight_scales scales; /* of F8_E4M3 */
 };
 
 /*

@@ -127,6 +127,8 @@ static void mul_row(const struct matmul *m, size_t r, size_t c, size_t n_col)
         size_t n = min_size(TILE, m->n_k - k);
 
         dequant_row(m->type, w + tensor_row_bytes(m->type, k), wt, n);
+        for (size_t j = 0; m->scales.w != NULL && j < n; j++)
+            wt[j] *= weight_scale(&m->scales, r, k + j);
         for (size_t j = 0; j < n_col; j++)
             dot_add(wt, column_tile(m->form, x + j * m->x_stride, k, n, xt), n, sum[j]);
     }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The values of a nibble in IQ4_NL and IQ4_XS, and, doubled, in MXFP4 (E2M1). */
+/* The values of a nibble in IQ4_NL and IQ4_XS, and, doubled, in MXFP4 and NVFP4 (E2M1). */
 extern const int8_t iq4_values[16], mxfp4_values[16];
 
 /*

@@ -12,9 +12,11 @@
         decoder(TYPE_##TYPE, src, dst, n);                                                     \
     }
 #define DEQUANT_32(TYPE, name, ...)    DEQUANT_OF(dequant_blocks, TYPE, name)
+#define DEQUANT_64(TYPE, name, ...)    DEQUANT_OF(dequant_parts, TYPE, name)
 #define DEQUANT_256(TYPE, name, ...)   DEQUANT_OF(dequant_spans, TYPE, name)
 #define DEQUANT_FLOAT(TYPE, name, ...) DEQUANT_OF(widen_floats, TYPE, name)
 TYPES_OF_32(DEQUANT_32)
+TYPES_OF_64(DEQUANT_64)
 TYPES_OF_256(DEQUANT_256)
 FLOAT_TYPES(DEQUANT_FLOAT)
 
@@ -60,7 +62,8 @@ static struct product product_of(const struct matmul *m)
                              .ldx = m->x_stride / sizeof(float),
                              .n_col = m->n_col,
                              .y = m->y,
-                             .ldy = m->ldy };
+                             .ldy = m->ldy,
+                             .scales = m->scales };
 }
 
 void set_mul_float(const struct matmul *m)

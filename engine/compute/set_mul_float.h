@@ -5,7 +5,8 @@
  * multiply-add, and the lanes are folded in halves at the end.  A tile has one such vector
  * per row and column, so tiles of any size give the same bits.
  *
- * Floats are widened as they are loaded, once for all columns of a tile.  Blocks are decoded
+ * Floats are widened as they are loaded, once for all columns of a tile, and multiplied with
+ * their scale if the type has scales.  Blocks are decoded
  * to a small buffer, MUL_DEPTH values of TILE_ROWS rows at a time, while the sums of up to
  * WAITING_COLS columns are in memory.
  *
@@ -33,6 +34,7 @@ struct product {
     size_t ldx, n_col;
     float *y;
     size_t ldy;
+    struct weight_scales scales;       /* of F8_E4M3 */
     const struct packed_block *packed; /* instead of w: its rows from `first` on; else NULL */
     size_t first;
 };
@@ -51,7 +53,7 @@ INLINE void fetch_ahead(const uint8_t *p, size_t n)
 INLINE void fetch_rows_ahead(enum tensor_type type, size_t n_r, const uint8_t *w,
                              size_t w_stride, size_t k)
 {
-    const size_t bytes = type == TYPE_F32 ? 4 : 2;
+    const size_t bytes = type == TYPE_F32 ? 4 : type == TYPE_F8_E4M3 ? 1 : 2;
     const size_t step = VN * bytes < 64 && n_r % 2 == 0 ? 2 : 1;
 
     if (step == 2)
@@ -62,10 +64,10 @@ INLINE void fetch_rows_ahead(enum tensor_type type, size_t n_r, const uint8_t *w
 }
 
 /* acc[r * n_c + c] += w[r][0 .. n) * x[c][0 .. n)
- * Prefetches `ahead` bytes further, if not 0. */
-INLINE void add_tile(enum tensor_type type, size_t n_r, size_t n_c, const uint8_t *w,
-                     size_t w_stride, const float *x, size_t ldx, size_t n, size_t ahead,
-                     vf *acc)
+ * Prefetches `ahead` bytes further, if not 0.  unit: of each row, see load_scaled(). */
+INLINE void add_scaled_tile(enum tensor_type type, size_t n_r, size_t n_c, const uint8_t *w,
+                            size_t w_stride, const float *x, size_t ldx, size_t n, size_t ahead,
+                            const vf *unit, vf *acc)
 {
     vf xc[TILE_COLS];
     size_t k = 0;
@@ -78,7 +80,7 @@ INLINE void add_tile(enum tensor_type type, size_t n_r, size_t n_c, const uint8_
             xc[c] = vf_load(x + c * ldx + k);
         UNROLL
         for (size_t r = 0; r < n_r; r++) {
-            vf wr = load_weights(type, w + r * w_stride, k);
+            vf wr = load_scaled(type, w + r * w_stride, k, unit[r]);
 
             UNROLL
             for (size_t c = 0; c < n_c; c++)
@@ -92,7 +94,7 @@ INLINE void add_tile(enum tensor_type type, size_t n_r, size_t n_c, const uint8_
         xc[c] = vf_load_part(x + c * ldx + k, n - k);
     UNROLL
     for (size_t r = 0; r < n_r; r++) {
-        vf wr = load_weights_part(type, w + r * w_stride, k, n - k);
+        vf wr = load_scaled_part(type, w + r * w_stride, k, n - k, unit[r]);
 
         UNROLL
         for (size_t c = 0; c < n_c; c++)
@@ -100,17 +102,41 @@ INLINE void add_tile(enum tensor_type type, size_t n_r, size_t n_c, const uint8_
     }
 }
 
+/* The same of weights without scales. */
+INLINE void add_tile(enum tensor_type type, size_t n_r, size_t n_c, const uint8_t *w,
+                     size_t w_stride, const float *x, size_t ldx, size_t n, size_t ahead,
+                     vf *acc)
+{
+    vf unit[ROWS_OF_ONE];
+
+    UNROLL
+    for (size_t r = 0; r < n_r; r++)
+        unit[r] = vf_all(F8_UNIT);
+    add_scaled_tile(type, n_r, n_c, w, w_stride, x, ldx, n, ahead, unit, acc);
+}
+
 /* n_r rows from r on, n_between rows apart, times n_c columns from c on. */
 INLINE void mul_tile(enum tensor_type type, size_t n_r, size_t n_c, const struct product *p,
                      size_t r, size_t n_between, size_t c)
 {
-    vf acc[ROWS_OF_ONE * TILE_COLS];
+    const size_t ahead = n_r > 1 && n_c > 1 ? ROWS_AHEAD : 0;
+    const bool is_scaled = type == TYPE_F8_E4M3 && p->scales.w != NULL;
+    const uint8_t *w = p->w + r * p->w_stride;
+    const float *x = p->x + c * p->ldx;
+    vf acc[ROWS_OF_ONE * TILE_COLS], unit[ROWS_OF_ONE];
 
     UNROLL
     for (size_t i = 0; i < n_r * n_c; i++)
         acc[i] = vf_zero();
-    add_tile(type, n_r, n_c, p->w + r * p->w_stride, n_between * p->w_stride, p->x + c * p->ldx,
-             p->ldx, p->n_k, n_r > 1 && n_c > 1 ? ROWS_AHEAD : 0, acc);
+    if (!is_scaled)
+        add_tile(type, n_r, n_c, w, n_between * p->w_stride, x, p->ldx, p->n_k, ahead, acc);
+    for (size_t k = 0; is_scaled && k < p->n_k; k += p->scales.cols) {
+        UNROLL
+        for (size_t i = 0; i < n_r; i++)
+            unit[i] = vf_all(F8_UNIT * weight_scale(&p->scales, r + i * n_between, k));
+        add_scaled_tile(type, n_r, n_c, w + k, n_between * p->w_stride, x + k, p->ldx,
+                        at_most(p->n_k - k, p->scales.cols), ahead, unit, acc);
+    }
     fold_tile(acc, n_r, n_c, p->y + c * p->ldy + r, p->ldy, n_between);
 }
 

@@ -1,7 +1,7 @@
 /*
  * set_unpack.h - packed weights as vectors of 8-bit numbers with float scales.
  *
- * A span is 256 values: one block of the types of 256, 8 blocks of the types of 32.  It
+ * A span is 256 values: a block of the types of 256, 4 of those of 64, 8 of those of 32.  It
  * has 8 runs of 32 bytes and, for each 16 values, a scale s and a minimum m:
  *     value = s * (byte - offset) - m
  * The scale of a block times the scale of a group within it is exact, so nothing is
@@ -9,7 +9,7 @@
  *
  * Each type has a section below.  A type of 32 has one function:
  *     run_NAME(block)          the 32 bytes of a block; scales come from the layout
- * A type of 256 has two:
+ * A type of 64 or 256 has two, which get the first block of a span:
  *     run_NAME(block, b)       bytes 32 * b .. 32 * b + 31
  *     scales_NAME(block, s, m) s and, where the type has minima, m of 16 groups of 16
  */
@@ -106,6 +106,29 @@ INLINE void same_scales(float d, vf *s)
 {
     for (int i = 0; i < NS; i++)
         s[i] = vf_all(d);
+}
+
+typedef uint8_t u8xv __attribute__((vector_size(VN)));
+typedef int32_t i32xv __attribute__((vector_size(4 * VN)));
+typedef uint32_t u32xv __attribute__((vector_size(4 * VN)));
+typedef float f32xv __attribute__((vector_size(4 * VN)));
+
+/* half_of_e4m3 of 16 bytes */
+INLINE void scales_of_e4m3(u8x16 e, vf *s)
+{
+    u8xv bytes[NS];
+
+    memcpy(bytes, &e, sizeof e);
+    UNROLL
+    for (int i = 0; i < NS; i++) {
+        i32xv code = __builtin_convertvector(bytes[i], i32xv), w = code & 0x7f;
+        f32xv small = __builtin_convertvector(w, f32xv) * 0x1p-10f;
+        u32xv is_small = (u32xv)(w < 8), is_number = (u32xv)(code != 0x7f);
+        u32xv bits = (is_small & (u32xv)small) |
+                     (~is_small & is_number & ((u32xv)(w << 20) + (119u << 23)));
+
+        memcpy(&s[i], &bits, sizeof bits);
+    }
 }
 
 /* Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 */
@@ -249,6 +272,28 @@ INLINE void scales_iq4_xs(const struct block_iq4_xs *p, vf *s, vf *m)
 INLINE u8x32 run_mxfp4(const struct block_mxfp4 *p)
 {
     return lookup_16(mxfp4_values, nibbles(p->q));
+}
+
+/* NVFP4: 16 bytes of nibbles are two groups of 16 values. */
+
+INLINE u8x32 run_nvfp4(const struct block_nvfp4 *p, int b)
+{
+    u8x16 q = load_16(p[b / 2].q + 16 * (b % 2)), low = q & 15, high = q >> 4;
+    u8x16 first = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20,
+                                          21, 22, 23);
+    u8x16 second = __builtin_shufflevector(low, high, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26,
+                                           27, 28, 29, 30, 31);
+
+    return lookup_16(mxfp4_values, join_16(first, second));
+}
+
+INLINE void scales_nvfp4(const struct block_nvfp4 *p, vf *s, vf *m)
+{
+    u32x4 four = { load_u32(p[0].scales), load_u32(p[1].scales), load_u32(p[2].scales),
+                   load_u32(p[3].scales) };
+
+    (void)m;
+    scales_of_e4m3((u8x16)four, s);
 }
 
 /* TQ1_0: runs 0 .. 4 are digits 0 .. 4 of 32 bytes, runs 5 .. 7 consist of parts. */
@@ -497,6 +542,8 @@ struct span_traits {
 #define TRAITS_32(TYPE, name, id, bytes, group, sign, off, minima, ...)                        \
     TRAITS(TYPE, sizeof(struct block_##name[8]), sizeof((struct block_##name *)0)->d, group,   \
            sign, off, minima)
+#define TRAITS_64(TYPE, name, id, bytes, group, sign, off, minima, ...)                        \
+    TRAITS(TYPE, sizeof(struct block_##name[4]), 0, group, sign, off, minima)
 #define TRAITS_256(TYPE, name, id, bytes, group, sign, off, minima, ...)                       \
     TRAITS(TYPE, sizeof(struct block_##name), 0, group, sign, off, minima)
 
@@ -504,6 +551,7 @@ INLINE struct span_traits traits_of(enum tensor_type type)
 {
     switch (type) {
         TYPES_OF_32(TRAITS_32)
+        TYPES_OF_64(TRAITS_64)
         TYPES_OF_256(TRAITS_256)
         FLOAT_TYPES(CASE_OF)
         OTHER_TYPES(CASE_OF)
@@ -553,10 +601,12 @@ INLINE size_t nibbles_at(enum tensor_type type, size_t *stride)
 }
 
 #define SPAN_OF_32(TYPE, name, ...)  struct block_##name name[8];
+#define SPAN_OF_64(TYPE, name, ...)  struct block_##name name[4];
 #define SPAN_OF_256(TYPE, name, ...) struct block_##name name;
 
 union span {
     TYPES_OF_32(SPAN_OF_32)
+    TYPES_OF_64(SPAN_OF_64)
     TYPES_OF_256(SPAN_OF_256)
 };
 
@@ -571,6 +621,7 @@ INLINE u8x32 run_of(enum tensor_type type, const uint8_t *p, int b)
 {
     switch (type) {
         TYPES_OF_32(RUN_32)
+        TYPES_OF_64(RUN_256)
         TYPES_OF_256(RUN_256)
         FLOAT_TYPES(CASE_OF)
         OTHER_TYPES(CASE_OF)
@@ -605,9 +656,6 @@ INLINE u16x8 halves_of_blocks(const uint8_t *p, size_t block_bytes, size_t at)
         h[b] = load_u16(p + b * block_bytes + at);
     return h;
 }
-
-typedef uint8_t u8xv __attribute__((vector_size(VN)));
-typedef uint32_t u32xv __attribute__((vector_size(4 * VN)));
 
 /* half_of_e8m0 of 16 bytes */
 INLINE void scales_of_e8m0(u8x16 e, vf *s)
@@ -649,6 +697,7 @@ INLINE void scales_of(enum tensor_type type, const uint8_t *p, vf *s, vf *m)
         TYPES_OF_32(CASE_OF)
         scales_of_blocks(traits_of(type), p, s, m);
         return;
+        TYPES_OF_64(SCALES_256)
         TYPES_OF_256(SCALES_256)
         FLOAT_TYPES(CASE_OF)
         OTHER_TYPES(CASE_OF)
@@ -698,6 +747,22 @@ INLINE void dequant_spans(enum tensor_type type, const uint8_t *p, float *dst, s
     }
 }
 
+/* Decode a type of 64.  n is a multiple of 64. */
+INLINE void dequant_parts(enum tensor_type type, const uint8_t *p, float *dst, size_t n)
+{
+    const size_t whole = n / SPAN * SPAN, bytes = traits_of(type).bytes;
+    union span end;
+    float last[SPAN];
+
+    dequant_spans(type, p, dst, whole);
+    if (whole == n)
+        return;
+    memset(&end, 0, sizeof end);
+    memcpy(&end, p + whole / SPAN * bytes, (n - whole) / 64 * (bytes / 4));
+    dequant_spans(type, (const uint8_t *)&end, last, SPAN);
+    memcpy(dst + whole, last, (n - whole) * sizeof *dst);
+}
+
 /* Decode a type of 32.  n is a multiple of 32. */
 INLINE void dequant_blocks(enum tensor_type type, const uint8_t *p, float *dst, size_t n)
 {
@@ -715,7 +780,20 @@ INLINE void dequant_blocks(enum tensor_type type, const uint8_t *p, float *dst, 
     }
 }
 
-/* Floats of 16 and 32 bits */
+/* Floats of 8, 16 and 32 bits.  Those of 8 bits are loaded as a fraction of their value. */
+
+INLINE vf vf_load_f8_e4m3(const void *p)
+{
+    return vf_mul(vf_load_f8(p), vf_all(F8_UNIT));
+}
+
+INLINE vf vf_load_f8_e4m3_part(const void *p, size_t n)
+{
+    uint8_t bytes[VN] = { 0 };
+
+    memcpy(bytes, p, n);
+    return vf_load_f8_e4m3(bytes);
+}
 
 INLINE vf vf_load_f32(const void *p)
 {
@@ -755,6 +833,24 @@ INLINE vf load_weights_part(enum tensor_type type, const uint8_t *row, size_t k,
         break;
     }
     __builtin_unreachable();
+}
+
+/* The same with a scale, if the type has scales; `unit` is F8_UNIT times the scale. */
+INLINE vf load_scaled(enum tensor_type type, const uint8_t *row, size_t k, vf unit)
+{
+    return type == TYPE_F8_E4M3 ? vf_mul(vf_load_f8(row + k), unit)
+                                : load_weights(type, row, k);
+}
+
+INLINE vf load_scaled_part(enum tensor_type type, const uint8_t *row, size_t k, size_t n,
+                           vf unit)
+{
+    uint8_t bytes[VN] = { 0 };
+
+    if (type != TYPE_F8_E4M3)
+        return load_weights_part(type, row, k, n);
+    memcpy(bytes, row + k, n);
+    return vf_mul(vf_load_f8(bytes), unit);
 }
 
 INLINE void widen_floats(enum tensor_type type, const uint8_t *p, float *dst, size_t n)

@@ -135,6 +135,17 @@ INLINE float f32_of_half(const uint8_t *p)
     return _cvtsh_ss(load_u16(p));
 }
 
+/* See vec_avx512.h. */
+#define F8_UNIT 256.0f
+
+INLINE vf vf_load_f8(const void *p)
+{
+    __m128i w = _mm_cvtepi8_epi16(_mm_loadl_epi64(p));
+
+    return _mm256_cvtph_ps(
+        _mm_and_si128(_mm_slli_epi16(w, 7), _mm_set1_epi16((short)0xbf80)));
+}
+
 INLINE vf vf_all_f16(const uint8_t *p)
 {
     return _mm256_cvtph_ps(_mm_set1_epi16((short)load_u16(p)));

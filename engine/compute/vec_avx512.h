@@ -129,6 +129,17 @@ INLINE float f32_of_half(const uint8_t *p)
     return _cvtsh_ss(load_u16(p));
 }
 
+/* E4M3, divided by F8_UNIT: its bits are those of an f16 with a shorter fraction. */
+#define F8_UNIT 256.0f
+
+INLINE vf vf_load_f8(const void *p)
+{
+    __m256i w = _mm256_cvtepi8_epi16(_mm_loadu_si128(p));
+
+    w = _mm256_and_si256(_mm256_slli_epi16(w, 7), _mm256_set1_epi16((short)0xbf80));
+    return _mm512_cvtph_ps(w);
+}
+
 /* The f16 at p in all lanes */
 INLINE vf vf_all_f16(const uint8_t *p)
 {

@@ -132,6 +132,21 @@ INLINE float f32_of_half(const uint8_t *p)
     return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(load_u16(p)))), 0);
 }
 
+/* See vec_avx512.h. */
+#define F8_UNIT 256.0f
+
+INLINE vf vf_load_f8(const void *p)
+{
+    int8_t eight[8] = { 0 };
+
+    memcpy(eight, p, VN);
+
+    uint16x4_t w = vreinterpret_u16_s16(vget_low_s16(vmovl_s8(vld1_s8(eight))));
+
+    w = vand_u16(vshl_n_u16(w, 7), vdup_n_u16(0xbf80));
+    return vcvt_f32_f16(vreinterpret_f16_u16(w));
+}
+
 INLINE vf vf_load_u8(const uint8_t *p)
 {
     uint16x8_t h = vmovl_u8(vcreate_u8(load_u32(p)));

@@ -189,6 +189,22 @@ INLINE vf vf_all_f16(const uint8_t *p)
     return vf_all(f32_of_half(p));
 }
 
+/* E4M3.  Its bits are those of a float with a shorter fraction, divided by 2^120.  Few weights
+ * are so small that this float is subnormal, which would be slow. */
+#define F8_UNIT 1.0f
+
+INLINE vf vf_load_f8(const void *p)
+{
+    int four;
+
+    memcpy(&four, p, sizeof four);
+
+    __m128i w = _mm_slli_epi32(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(four)), 20);
+
+    return _mm_mul_ps(_mm_castsi128_ps(_mm_and_si128(w, _mm_set1_epi32((int)0x87f00000))),
+                      _mm_set1_ps(0x1p120f));
+}
+
 INLINE vf vf_load_u8(const uint8_t *p)
 {
     return _mm_cvtepi32_ps(_mm_cvtepu8_epi32(_mm_cvtsi32_si128((int)load_u32(p))));

@@ -296,7 +296,7 @@ static const char *foreign_type(uint32_t id)
 
 static int check_type(uint32_t type, const uint64_t ne[4], uint64_t *bytes, struct err *e)
 {
-    const struct tensor_type_info *t = tensor_type_info(type);
+    const struct tensor_type_info *t = type < TYPE_COUNT_GGUF ? tensor_type_info(type) : NULL;
     uint64_t rows = ne[1] * ne[2] * ne[3];
     char list[TYPES_COMPUTED_BYTES];
 

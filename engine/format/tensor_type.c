@@ -10,11 +10,12 @@
     },
 #define ROW_FLOAT(TYPE, name, id, bytes)    ROW(TYPE, 1, bytes, true)
 #define ROW_32(TYPE, name, id, bytes, ...)  ROW(TYPE, 32, bytes, true)
+#define ROW_64(TYPE, name, id, bytes, ...)  ROW(TYPE, 64, bytes, true)
 #define ROW_256(TYPE, name, id, bytes, ...) ROW(TYPE, 256, bytes, true)
 #define ROW_OTHER(TYPE, id, values, bytes)  ROW(TYPE, values, bytes, false)
 
 static const struct tensor_type_info types[TYPE_COUNT] = { FLOAT_TYPES(ROW_FLOAT) TYPES_OF_32(
-    ROW_32) TYPES_OF_256(ROW_256) OTHER_TYPES(ROW_OTHER) };
+    ROW_32) TYPES_OF_64(ROW_64) TYPES_OF_256(ROW_256) OTHER_TYPES(ROW_OTHER) };
 
 const struct tensor_type_info *tensor_type_info(uint32_t id)
 {

@@ -21,6 +21,9 @@ enum tensor_type {
 #undef ID_OTHER
 };
 
+/* One more than the largest id of types in GGUF files. */
+#define TYPE_COUNT_GGUF (TYPE_Q2_0 + 1)
+
 struct tensor_type_info {
     const char *name;     /* "Q4_K" */
     uint16_t block_elems; /* values per block; 0 for a removed or unknown type */

@@ -8,7 +8,7 @@
  *
  * Columns:
  *   TYPE, name   TYPE_Q4_0 in C and in files, q4_0 in names of functions and structs
- *   id           ggml's id, the value in a GGUF file
+ *   id           ggml's id, the value in a GGUF file; types of snapshots alone follow ggml's
  *   bytes        bytes per block (per value for floats)
  *   group        values that share a scale: 16 or 32 (32 if even more do)
  *   signed, offset, minima
@@ -18,11 +18,14 @@
  *   layout       the fields of a block in file order, each an array of bytes
  *
  * An offset is 0 or a power of 2 up to 128.  Ids have no gaps: a type that is not computed is a
- * row of OTHER_TYPES.  A block of another size than 32 or 256 values (Q1_0, Q2_0, NVFP4) needs
+ * row of OTHER_TYPES.  A block of another size than 32, 64 or 256 values (Q1_0, Q2_0) needs
  * a list of its own, with its parts of set_unpack.h.
  *
  * Blocks of 32 values start with their scale d: an f16 if it has 2 bytes, a power of two
  * (half.h) if it has 1.  In types with minima an f16 m follows, which is minus the minimum.
+ *
+ * F8_E4M3 and NVFP4 weights have further scales in tensors of their own (struct tensor_scales in
+ * catalogue.h).
  */
 #ifndef MEMWALL_ENGINE_FORMAT_TYPE_TABLE_H
 #define MEMWALL_ENGINE_FORMAT_TYPE_TABLE_H
@@ -35,7 +38,8 @@
 #define FLOAT_TYPES(X) \
     X(F32,  f32,   0, 4) \
     X(F16,  f16,   1, 2) \
-    X(BF16, bf16, 30, 2)
+    X(BF16, bf16, 30, 2) \
+    X(F8_E4M3, f8_e4m3, 43, 1)
 
 /* Blocks of 32.     TYPE    name    id bytes group signed offset minima  layout */
 #define TYPES_OF_32(X) \
@@ -46,6 +50,10 @@
     X(Q8_0,   q8_0,    8, 34, 32, 1,  0, 0, d[2], q[32]) \
     X(IQ4_NL, iq4_nl, 20, 18, 32, 1,  0, 0, d[2], q[16]) \
     X(MXFP4,  mxfp4,  39, 17, 32, 1,  0, 0, d[1], q[16])
+
+/* Blocks of 64.     TYPE   name   id bytes group signed offset minima  layout */
+#define TYPES_OF_64(X) \
+    X(NVFP4, nvfp4, 40, 36, 16, 1, 0, 0, scales[4], q[32])
 
 /* Blocks of 256.    TYPE    name    id bytes group signed offset minima  layout */
 #define TYPES_OF_256(X) \
@@ -83,13 +91,13 @@
     X(IQ4_NL_4_4, 36,   0,   0) \
     X(IQ4_NL_4_8, 37,   0,   0) \
     X(IQ4_NL_8_8, 38,   0,   0) \
-    X(NVFP4,      40,  64,  36) \
     X(Q1_0,       41, 128,  18) \
-    X(Q2_0,       42,  64,  18)
+    X(Q2_0,       42,  64,  18) \
+    X(F8_E8M0,    44,   1,   1)
 
 /* clang-format on */
 
-#define BLOCK_TYPES(X) TYPES_OF_32(X) TYPES_OF_256(X)
+#define BLOCK_TYPES(X) TYPES_OF_32(X) TYPES_OF_64(X) TYPES_OF_256(X)
 
 /* The number of types, which is one more than the largest id. */
 #define ONE_MORE(...) +1

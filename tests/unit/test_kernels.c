@@ -39,7 +39,13 @@ struct problem {
     uint8_t *w; /* [n_row] rows of the type */
     float *xf;  /* [n_col][n_k] */
     uint8_t *x; /* [n_col] packed columns */
+    struct weight_scales scales;
+    float *scale; /* of scales, or NULL */
+    size_t n_scale;
 };
+
+/* Rows and columns that share a scale. */
+enum scaled { SCALED_NOT, SCALED_ALL, SCALED_ROWS, SCALED_BLOCKS, N_SCALED };
 
 static void problem_make(struct problem *p, const struct kernels *set, enum tensor_type type,
                          enum act_form form, size_t n_row, size_t n_k, size_t n_col)
@@ -61,8 +67,28 @@ static void problem_make(struct problem *p, const struct kernels *set, enum tens
         set->act_pack(form, p->xf + c * n_k, n_k, p->x + c * p->x_stride);
 }
 
+/* Give the weights scales; the product has rows of a larger matrix. */
+static void problem_scale(struct problem *p, enum scaled kind)
+{
+    uint64_t seed = p->n_k + kind;
+    struct weight_scales *s = &p->scales;
+
+    if (kind == SCALED_NOT)
+        return;
+    s->first = kind == SCALED_ALL ? 0 : 7;
+    s->rows = kind == SCALED_ALL ? p->n_row : kind == SCALED_ROWS ? 1 : 4;
+    s->cols = kind == SCALED_BLOCKS ? 128 : p->n_k;
+    s->stride = (p->n_k + s->cols - 1) / s->cols;
+    p->n_scale = ((s->first + p->n_row + s->rows - 1) / s->rows) * s->stride;
+    s->w = p->scale = fenced_new(p->n_scale * sizeof *p->scale);
+    for (size_t i = 0; i < p->n_scale; i++)
+        p->scale[i] = 0.01f + fabsf(random_float(&seed));
+}
+
 static void problem_drop(struct problem *p)
 {
+    if (p->scale != NULL)
+        fenced_free(p->scale, p->n_scale * sizeof *p->scale);
     fenced_free(p->w, p->w_bytes);
     fenced_free(p->xf, p->n_col * p->n_k * sizeof *p->xf);
     fenced_free(p->x, p->n_col * p->x_stride);
@@ -92,7 +118,8 @@ static void check_against_double(const struct problem *p, const float *y, size_t
             double sum = 0, size = 0;
 
             for (size_t k = 0; k < p->n_k; k++) {
-                double term = (double)wr[k] * column_value(p, c, k);
+                double term = (double)wr[k] * (double)weight_scale(&p->scales, r, k) *
+                              column_value(p, c, k);
 
                 sum += term;
                 size += fabs(term);
@@ -122,6 +149,9 @@ static void check_cuts(const struct problem *p, const struct kernels *set, const
             for (size_t c = 0; c < p->n_col; c += step_c) {
                 size_t nr = p->n_row - r < step_r ? p->n_row - r : step_r;
                 size_t nc = p->n_col - c < step_c ? p->n_col - c : step_c;
+                struct weight_scales scales = p->scales;
+
+                scales.first += r;
 
                 set->mul(&(struct matmul){ .type = p->type,
                                            .form = p->form,
@@ -132,7 +162,8 @@ static void check_cuts(const struct problem *p, const struct kernels *set, const
                                            .x = p->x + c * p->x_stride,
                                            .x_stride = p->x_stride,
                                            .y = part,
-                                           .ldy = nr });
+                                           .ldy = nr,
+                                           .scales = scales });
                 for (size_t i = 0; i < nc; i++)
                     assert_memory_equal(part + i * nr, y + (c + i) * ldy + r,
                                         nr * sizeof *part);
@@ -142,7 +173,7 @@ static void check_cuts(const struct problem *p, const struct kernels *set, const
     }
 }
 
-static void multiplies_any_shape(void **state)
+static void multiplies(const struct row *t, enum scaled kind)
 {
     static const struct {
         size_t n_row, n_k, n_col;
@@ -150,9 +181,8 @@ static void multiplies_any_shape(void **state)
         { 1, 256, 1 },  { 9, 512, 2 },    { 6, 768, 5 },    { 17, 1536, 13 }, { 4, 2048, 33 },
         { 7, 32, 3 },   { 5, 96, 6 },     { 13, 1184, 29 }, { 3, 2880, 7 },   { 3, 1, 1 },
         { 5, 56, 7 },   { 9, 72, 14 },    { 8, 1000, 9 },   { 2, 15, 31 },    { 51, 768, 5 },
-        { 32, 288, 8 }, { 35, 1184, 68 }, { 97, 256, 39 },
+        { 32, 288, 8 }, { 35, 1184, 68 }, { 97, 256, 39 }, { 11, 448, 21 }, { 6, 64, 9 },
     };
-    const struct row *t = *state;
     size_t block = tensor_type_info(t->type)->block_elems;
 
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -164,6 +194,7 @@ static void multiplies_any_shape(void **state)
             continue;
         problem_make(&p, t->set, t->type, t->form, shapes[i].n_row, shapes[i].n_k,
                      shapes[i].n_col);
+        problem_scale(&p, kind);
 
         float *y = calloc(n_y, sizeof *y);
 
@@ -177,7 +208,8 @@ static void multiplies_any_shape(void **state)
                                       .x = p.x,
                                       .x_stride = p.x_stride,
                                       .y = y,
-                                      .ldy = ldy });
+                                      .ldy = ldy,
+                                      .scales = p.scales });
         check_against_double(&p, y, ldy);
         for (size_t c = 0; c < p.n_col; c++) /* nothing is written between columns */
             for (size_t r = p.n_row; r < ldy; r++)
@@ -186,6 +218,17 @@ static void multiplies_any_shape(void **state)
         free(y);
         problem_drop(&p);
     }
+}
+
+static void multiplies_any_shape(void **state)
+{
+    multiplies(*state, SCALED_NOT);
+}
+
+static void multiplies_weights_with_scales(void **state)
+{
+    for (int kind = SCALED_ALL; kind < N_SCALED; kind++)
+        multiplies(*state, (enum scaled)kind);
 }
 
 /* Vectors of the same size add in the same order, whatever multiplies their bytes. */
@@ -745,6 +788,10 @@ static void add_set(const struct kernels *set)
             snprintf(r->name, sizeof r->name, "%s multiplies %s with columns of %s", set->name,
                      tensor_type_info(r->type)->name, form == ACT_F32 ? "floats" : "8 bits");
         }
+    r = add_test(multiplies_weights_with_scales, set);
+    r->type = TYPE_F8_E4M3;
+    r->form = ACT_F32;
+    snprintf(r->name, sizeof r->name, "%s multiplies F8_E4M3 with scales", set->name);
     add_named(packs_columns_in_eight_bits, set, "packs columns in eight bits");
     add_named(norms_vectors, set, "norms vectors");
     add_named(adds_and_scales, set, "adds and scales");

@@ -89,8 +89,8 @@ int main(void)
 {
     static char local[900], shared[900];
     const char *const folders[] = { local, shared };
-    static struct row rows[512];
-    static struct CMUnitTest tests[512];
+    static struct row rows[1024];
+    static struct CMUnitTest tests[1024];
     const char *srcdir = getenv("MW_SRCDIR");
     const char *mw_shared = getenv("MW_SHARED");
     size_t n = 0;

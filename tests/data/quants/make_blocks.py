@@ -72,6 +72,27 @@ def mxfp4(b):
         yield sign * e2m1[nibble % 8] * 2.0 ** (b[0] - 127)
 
 
+def e4m3(byte):
+    """Returns the value of 8 bits; the codes of NaN count as the next number."""
+    exponent, fraction = byte >> 3 & 15, byte & 7
+    value = fraction * 2.0 ** -9 if exponent == 0 else (8 + fraction) * 2.0 ** (exponent - 10)
+    return -value if byte & 128 else value
+
+
+def f8_e4m3(b):
+    return [e4m3(b[0])]
+
+
+def nvfp4(b):
+    # doubled values, and half of a scale whose sign does not count; 127 is 0
+    for g in range(4):
+        scale = 0.0 if b[g] == 127 else e4m3(b[g] & 127) / 2
+        q = b[4 + 8 * g:12 + 8 * g]
+        for n in [x & 15 for x in q] + [x >> 4 for x in q]:
+            value = (0, 1, 2, 3, 4, 6, 8, 12)[n & 7]
+            yield (-value if n > 8 else value) * scale
+
+
 def tq1_0(b):
     """48 bytes and 4 bytes of base-3 digits, scale."""
     d = f16(b, 52)
@@ -154,6 +175,8 @@ def iq1_m(b):
 # type: values and bytes per block, offset of the f16 scale (None: it is not an f16), decoder
 TYPES = {
     "MXFP4": (32, 17, None, mxfp4),
+    "NVFP4": (64, 36, None, nvfp4),
+    "F8_E4M3": (1, 1, None, f8_e4m3),
     "TQ1_0": (256, 54, 52, tq1_0),
     "TQ2_0": (256, 66, 64, tq2_0),
     "IQ2_XXS": (256, 66, 0, iq2_xxs),
