@@ -20,6 +20,7 @@ dist_check_SCRIPTS += \
 	tests/conformance/test_inspect.py \
 	tests/conformance/test_jinja.py \
 	tests/conformance/test_qwen4exp.py \
+	tests/conformance/test_scaled_weights.py \
 	tests/conformance/test_tokenize_command.py \
 	tests/conformance/test_tokenizers.py \
 	tests/conformance/test_whole_model.py \
@@ -124,7 +125,7 @@ EXTRA_DIST += \
 	tests/lib/bench_case.py tests/lib/browser.py tests/lib/chain_model.py \
 	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/html_page.py tests/lib/hub.py tests/lib/model_case.py tests/lib/pull_case.py \
-	tests/lib/program.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
+	tests/lib/program.py tests/lib/same_values.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
 	tests/lib/server.py tests/lib/store_case.py tests/lib/terminal.py tests/lib/tiny_model.py tests/lib/world.py \
 	tests/lib/tokenizer_json.py \
 	tests/tree/references.py tests/tree/words.py

@@ -136,6 +136,8 @@ void catalogue_close(struct catalogue *c)
         free(c->index->folder);
         header_room_give(c->index->room, c->index->n_piece * sizeof *c->index->pieces);
         free(c->index->pieces);
+        header_room_give(c->index->room, c->index->n_scales * sizeof *c->index->scales);
+        free(c->index->scales);
     }
     free(c->index);
     free(c->files);
@@ -255,6 +257,18 @@ const struct tensor_info *catalogue_find(const struct catalogue *c, const char *
 uint64_t tensor_rows(const struct tensor_info *t)
 {
     return t->ne[1] * t->ne[2] * t->ne[3];
+}
+
+uint64_t tensor_n_scales(const struct tensor_info *t)
+{
+    const struct tensor_scales *s = t->scales;
+
+    return s != NULL ? (uint64_t)s->n_piece * s->n_row * s->n_col : 0;
+}
+
+uint64_t tensor_scales_bytes(const struct tensor_info *t)
+{
+    return t->scales != NULL ? tensor_row_bytes(t->scales->type, tensor_n_scales(t)) : 0;
 }
 
 int catalogue_check_files(const struct catalogue *c, struct err *e)

@@ -36,17 +36,29 @@ struct model_file {
 };
 
 /* How a tensor is stored.  Only tensors with the weights of experts, and the table of n-grams,
- * are not LAYOUT_ROWS. */
+ * are neither LAYOUT_ROWS nor LAYOUT_SPLIT. */
 enum tensor_layout {
     LAYOUT_ROWS,       /* one row after the other */
     LAYOUT_PIECES,     /* the same; each expert or piece of the table has its own place */
     LAYOUT_TRANSPOSED, /* one column of an expert after the other */
-    LAYOUT_SPLIT,      /* MXFP4: the values of all blocks, and at another place all scales */
+    LAYOUT_SPLIT,      /* MXFP4, NVFP4: the values of all blocks, and elsewhere all scales */
 };
 
 struct tensor_piece {
     uint32_t file;
     uint64_t offset;
+};
+
+/*
+ * Scales of weights that are in a tensor of their own and stay in memory.  Each matrix of the
+ * weights has n_row x n_col of them, one for each `rows` rows and `cols` values of a row.
+ */
+struct tensor_scales {
+    enum tensor_type type; /* F32, F16, BF16 or F8_E8M0 */
+    bool is_divisor;       /* weights are divided by them, else multiplied */
+    uint32_t n_row, n_col, rows, cols;
+    uint32_t n_piece;                  /* matrices: one, or one per expert */
+    const struct tensor_piece *pieces; /* [n_piece] */
 };
 
 struct tensor_info {
@@ -58,8 +70,10 @@ struct tensor_info {
     uint64_t offset; /* of the first byte, from the start of that file */
     uint64_t bytes;
     enum tensor_layout layout;
-    uint32_t n_piece;                  /* one per expert; of LAYOUT_SPLIT: values, scales */
+    /* One per expert; of LAYOUT_SPLIT all values and then all scales, or those of each expert. */
+    uint32_t n_piece;
     const struct tensor_piece *pieces; /* [n_piece]; NULL: all bytes are at offset */
+    const struct tensor_scales *scales; /* NULL: none */
     bool is_text; /* belongs to the text model; sums leave out all others */
     bool add_one; /* a norm of a snapshot that stores weight - 1 */
     bool is_log;  /* the decay of a delta net in a snapshot, stored as log(-weight) */
@@ -111,6 +125,10 @@ const struct tensor_info *catalogue_find(const struct catalogue *c, const char *
 
 /* Returns the rows of a tensor: the product of all dimensions but the first. */
 uint64_t tensor_rows(const struct tensor_info *t);
+
+/* Returns how many scales of its own a tensor has, and their bytes in the file. */
+uint64_t tensor_n_scales(const struct tensor_info *t);
+uint64_t tensor_scales_bytes(const struct tensor_info *t);
 
 /*
  * Check that every file has the device, inode, size and modification time that it had when it

@@ -24,6 +24,8 @@ struct catalogue_index {
     char *folder;                /* snapshot: the folder of its files */
     struct tensor_piece *pieces; /* [n_piece] of joined tensors */
     uint32_t n_piece;
+    struct tensor_scales *scales; /* [n_scales] the same */
+    uint32_t n_scales;
 };
 
 /* Make an empty catalogue for this path.  Returns NULL with *e. */
@@ -45,6 +47,10 @@ int catalogue_add_tensor(struct catalogue *c, const struct tensor_info *t, struc
 void tensor_piece_name(int kind, uint32_t layer, uint32_t expert, char *buf, size_t n);
 #define MXFP4_VALUES ".values"
 #define MXFP4_SCALES ".scales"
+/* The same of "blk.7.ffn_up.weight": scales of parts of it, a factor or a divisor of all. */
+#define SCALES_TAIL  ".scales"
+#define SCALE_TAIL   ".scale"
+#define DIVISOR_TAIL ".divisor"
 
 /* Join tensors that are stored in pieces.  c->hparams.arch must be known. */
 int catalogue_join_tensors(struct catalogue *c, struct err *e);

@@ -106,6 +106,33 @@ static void read_experts(struct config_lookup *l, struct hparams *h)
                                           old > 0 ? old : CONFIG_NEEDED);
 }
 
+/*
+ * Whether memwall knows how a snapshot is quantised.  The types of its tensors, and those of the
+ * scales beside them, say the rest (join_scales.c).
+ */
+static bool is_quantised_as_known(const struct arch *a, const struct json_node *q)
+{
+    static const char *const known[] = { "fp8", "fbgemm_fp8", "modelopt" };
+    static const char *const formats[] = { "float-quantized", "nvfp4-pack-quantized",
+                                           "mixed-precision" };
+    const char *method = json_as_string(json_get(q, "quant_method"));
+    const char *format = json_as_string(json_get(q, "format"));
+
+    if (method == NULL)
+        return false;
+    if (strcmp(method, "mxfp4") == 0)
+        return a->experts == EXPERTS_GPT_OSS;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(method, known[i]) == 0)
+            return true;
+    if (strcmp(method, "compressed-tensors") != 0 || format == NULL)
+        return false;
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (strcmp(format, formats[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Refuses parts of a model that would be computed wrongly. */
 static void refuse_unknown(struct config_lookup *l, const struct json_node *root,
                            const struct hparams *h)
@@ -128,9 +155,7 @@ static void refuse_unknown(struct config_lookup *l, const struct json_node *root
     if (q == NULL)
         q = json_get(root, "quantization");
     method = json_as_string(json_get(q, "quant_method"));
-    if (q != NULL && !l->failed &&
-        !(h->arch->experts == EXPERTS_GPT_OSS && method != NULL &&
-          strcmp(method, "mxfp4") == 0)) {
+    if (q != NULL && !l->failed && !is_quantised_as_known(h->arch, q)) {
         err_set(l->e, ERR_UNSUPPORTED,
                 "the snapshot is quantised (%.40s), which is not supported; use a GGUF file or "
                 "the original snapshot",

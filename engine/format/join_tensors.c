@@ -3,9 +3,9 @@
  *
  * Snapshots, and the first GGUF files of Mixtral, have one tensor per expert; a model has one
  * for all experts of a layer.  Snapshots have the table of n-grams in pieces of as many rows.
- * Snapshots with MXFP4 weights keep the values of all blocks in
- * one tensor and the scales in another.  The catalogue gets the joined tensor instead of its
- * pieces, and remembers where they are.
+ * Snapshots of gpt-oss keep the values of all MXFP4 blocks in one tensor and the scales in
+ * another.  The catalogue gets the joined tensor instead of its pieces, and remembers where they
+ * are.  join_scales.c has the scales of other weights.
  */
 #include "config.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/format/catalogue_build.h"
+#include "engine/format/join_tensors.h"
 #include "engine/format/tensor_table.h"
 
 #define MAX_PIECE 65535
@@ -68,17 +68,55 @@ static bool is_mxfp4_piece(const char *name, const char *tail)
     return layer_suffix(name, 0, NULL) != NULL && n > m && strcmp(name + n - m, tail) == 0;
 }
 
-struct joining {
-    struct catalogue *c;
-    struct tensor_piece *pieces; /* of all joined tensors */
-    uint32_t n_piece;
-    bool *is_piece; /* [n_tensor] becomes part of another one */
-    struct err *e;
-};
-
-static int fail(const struct joining *j, const struct tensor_info *t)
+int join_fail(const struct joining *j, const struct tensor_info *t)
 {
     return err_at(j->e, j->c->files[t->file].path, t->offset, t->name);
+}
+
+static bool has_same_scales(const struct tensor_scales *a, const struct tensor_scales *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    return a->type == b->type && a->is_divisor == b->is_divisor && a->n_row == b->n_row &&
+           a->n_col == b->n_col && a->rows == b->rows && a->cols == b->cols;
+}
+
+static bool is_alike(const struct tensor_info *a, const struct tensor_info *b)
+{
+    return a->type == b->type && a->n_dims == 2 && b->n_dims == 2 && a->ne[0] == b->ne[0] &&
+           a->ne[1] == b->ne[1] && a->layout == b->layout &&
+           has_same_scales(a->scales, b->scales);
+}
+
+/* Where the scales of the pieces are: those of LAYOUT_SPLIT, and those that stay in memory. */
+static void join_their_scales(struct joining *j, struct tensor_info *whole, int kind,
+                              uint32_t layer)
+{
+    const uint32_t n = whole->n_piece;
+    struct tensor_piece *groups = j->pieces + j->n_piece + n;
+    struct tensor_piece *pieces = groups + (whole->layout == LAYOUT_SPLIT ? n : 0);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct tensor_info *x;
+        char name[96];
+
+        tensor_piece_name(kind, layer, i, name, sizeof name);
+        x = catalogue_find(j->c, name);
+        if (whole->layout == LAYOUT_SPLIT)
+            groups[i] = x->pieces[1];
+        if (whole->scales != NULL)
+            pieces[i] = x->scales->pieces[0];
+    }
+    if (whole->layout == LAYOUT_SPLIT)
+        whole->n_piece += n;
+    j->n_piece += whole->n_piece;
+    if (whole->scales == NULL)
+        return;
+    j->scales[j->n_scales] = *whole->scales;
+    j->scales[j->n_scales].n_piece = n;
+    j->scales[j->n_scales].pieces = pieces;
+    whole->scales = &j->scales[j->n_scales++];
+    j->n_piece += n;
 }
 
 /* Join the experts of one layer and kind, or the table.  t is piece 0, which becomes the joined
@@ -91,7 +129,7 @@ static int join_pieces(struct joining *j, struct tensor_info *t, int kind, uint3
 
     if (t->n_dims != 2) {
         err_set(j->e, ERR_FORMAT, "a piece has %u dimensions, expected 2", t->n_dims);
-        return fail(j, t);
+        return join_fail(j, t);
     }
     for (whole.n_piece = 0;; whole.n_piece++) {
         const struct tensor_info *x;
@@ -100,18 +138,18 @@ static int join_pieces(struct joining *j, struct tensor_info *t, int kind, uint3
         x = catalogue_find(j->c, name);
         if (x == NULL)
             break;
-        if (x->type != t->type || x->n_dims != 2 || x->ne[0] != t->ne[0] ||
-            x->ne[1] != t->ne[1]) {
+        if (!is_alike(x, t)) {
             err_set(j->e, ERR_UNSUPPORTED,
                     kind == PIECE_TABLE
                         ? "its type or shape is not that of the first piece of the table"
                         : "its type or shape is not that of expert 0 of the layer");
-            return fail(j, x);
+            return join_fail(j, x);
         }
         pieces[whole.n_piece] = (struct tensor_piece){ x->file, x->offset };
         j->is_piece[x - j->c->tensors] = true;
     }
-    whole.layout = LAYOUT_PIECES;
+    if (whole.layout == LAYOUT_ROWS)
+        whole.layout = LAYOUT_PIECES;
     whole.pieces = pieces;
     whole.bytes = t->bytes * whole.n_piece;
     if (kind == PIECE_TABLE) {
@@ -126,7 +164,7 @@ static int join_pieces(struct joining *j, struct tensor_info *t, int kind, uint3
     if (whole.name == NULL)
         return -1;
     j->is_piece[t - j->c->tensors] = false;
-    j->n_piece += whole.n_piece;
+    join_their_scales(j, &whole, kind, layer);
     *t = whole;
     return 0;
 }
@@ -147,7 +185,7 @@ static int join_mxfp4(struct joining *j, struct tensor_info *t)
         err_set(j->e, ERR_FORMAT,
                 scales == NULL ? "the scales of these blocks are missing"
                                : "its shape does not fit that of the scales of its blocks");
-        return fail(j, t);
+        return join_fail(j, t);
     }
     pieces[0] = (struct tensor_piece){ t->file, t->offset };
     pieces[1] = (struct tensor_piece){ scales->file, scales->offset };
@@ -170,6 +208,8 @@ static int join_mxfp4(struct joining *j, struct tensor_info *t)
 
 static int join_all(struct joining *j)
 {
+    if (join_scales(j) != 0)
+        return -1;
     for (uint32_t i = 0; i < j->c->n_tensor; i++) {
         struct tensor_info *t = &j->c->tensors[i];
         uint32_t layer, piece;
@@ -201,39 +241,56 @@ static int drop_pieces(struct joining *j)
         if (entered > 0)
             err_set(j->e, ERR_FORMAT, "the tensor exists whole and in pieces");
         if (entered != 0)
-            return fail(j, &c->tensors[i]);
+            return join_fail(j, &c->tensors[i]);
         n++;
     }
     c->n_tensor = n;
     return 0;
 }
 
-static uint32_t count_pieces(const struct catalogue *c)
+/* Count the pieces that tensors may become, and in *n_scales the scales. */
+static uint64_t count_pieces(const struct catalogue *c, uint32_t *n_scales)
 {
-    uint32_t layer, piece, n = 0;
+    uint32_t layer, piece;
+    uint64_t n = 0;
 
-    for (uint32_t i = 0; i < c->n_tensor; i++)
-        n += parse_piece(c->tensors[i].name, &layer, &piece) >= 0 ||
-             is_mxfp4_piece(c->tensors[i].name, MXFP4_VALUES) ||
-             is_mxfp4_piece(c->tensors[i].name, MXFP4_SCALES);
+    *n_scales = 0;
+    for (uint32_t i = 0; i < c->n_tensor; i++) {
+        const char *name = c->tensors[i].name;
+
+        if (join_is_scales(c, &c->tensors[i], &piece)) {
+            n += piece;
+            *n_scales += 2; /* of a matrix, and of the experts that it belongs to */
+        }
+        if (parse_piece(name, &layer, &piece) >= 0)
+            n += 3; /* with those of its scales */
+        n += is_mxfp4_piece(name, MXFP4_VALUES) || is_mxfp4_piece(name, MXFP4_SCALES);
+    }
     return n;
 }
 
 int catalogue_join_tensors(struct catalogue *c, struct err *e)
 {
     struct joining j = { .c = c, .e = e };
-    uint32_t n = count_pieces(c);
+    uint32_t n_scales;
+    uint64_t n = count_pieces(c, &n_scales);
     int rc;
 
     if (n == 0)
         return 0;
+    if (n > UINT32_MAX)
+        return err_set(e, ERR_FORMAT, "more than %u pieces of tensors", UINT32_MAX);
     if (header_room_take(c->index->room, n * sizeof *j.pieces, e) != 0)
         return -1;
-    c->index->n_piece = n;
+    c->index->n_piece = (uint32_t)n;
+    if (header_room_take(c->index->room, n_scales * sizeof *j.scales, e) != 0)
+        return -1;
+    c->index->n_scales = n_scales;
     c->index->pieces = j.pieces = calloc(n, sizeof *j.pieces);
+    c->index->scales = j.scales = calloc(n_scales > 0 ? n_scales : 1, sizeof *j.scales);
     j.is_piece = calloc(c->n_tensor, sizeof *j.is_piece);
-    if (j.pieces == NULL || j.is_piece == NULL)
-        rc = err_memory(e, "the places of %u tensors", n);
+    if (j.pieces == NULL || j.scales == NULL || j.is_piece == NULL)
+        rc = err_memory(e, "the places of %u tensors", (uint32_t)n);
     else
         rc = join_all(&j);
     if (rc == 0)

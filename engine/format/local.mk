@@ -25,7 +25,8 @@ libengine_a_SOURCES += \
 	engine/format/hparams_gguf.c engine/format/gguf_hparams.h \
 	engine/format/gguf_experts.c engine/format/gguf_layers.c \
 	engine/format/gguf_recurrent.c engine/format/gguf_rope.c \
-	engine/format/join_tensors.c \
+	engine/format/join_scales.c \
+	engine/format/join_tensors.c engine/format/join_tensors.h \
 	engine/format/json.h engine/format/json_stream.c engine/format/json_tree.c \
 	engine/format/known.c engine/format/known.h engine/format/known_types.c \
 	engine/format/names.c engine/format/names.h \

@@ -212,6 +212,40 @@ static void note_delta(const struct arch *arch, struct tensor_info *t)
     t->n_dims = 2;
 }
 
+/* Ends of the names of scales beside weights, and of weights with another name. */
+static const struct {
+    const char *tail, *canonical;
+} beside_weights[] = {
+    { ".weight_scale_inv", SCALES_TAIL },     /* DeepSeek, Qwen, GLM: of 128 x 128 weights */
+    { ".weight_scale", SCALES_TAIL },         /* compressed-tensors, ModelOpt */
+    { ".scale", SCALES_TAIL },                /* DeepSeek V4 */
+    { ".weight_scale_2", SCALE_TAIL },        /* ModelOpt */
+    { ".weight_global_scale", DIVISOR_TAIL }, /* compressed-tensors */
+    { ".weight_packed", ".weight" },
+};
+
+/* The same for names in that table. */
+static bool beside_to_canonical(const struct arch *arch, const char *name, char *buf, size_t n,
+                                char *prefix)
+{
+    char weights[SAFETENSORS_MAX_NAME + 8];
+
+    for (size_t i = 0; i < sizeof beside_weights / sizeof beside_weights[0]; i++) {
+        const char *tail = beside_weights[i].tail;
+        size_t used;
+
+        if (!ends_in(name, tail))
+            continue;
+        snprintf(weights, sizeof weights, "%.*s.weight", (int)(strlen(name) - strlen(tail)), name);
+        if (!snapshot_to_canonical(arch, weights, buf, n, prefix) || !ends_in(buf, ".weight"))
+            continue;
+        used = strlen(buf) - strlen(".weight");
+        snprintf(buf + used, n - used, "%s", beside_weights[i].canonical);
+        return true;
+    }
+    return false;
+}
+
 static int add_entry(void *ctx, const struct safetensors_entry *s, struct err *e)
 {
     struct adding *a = ctx;
@@ -228,8 +262,11 @@ static int add_entry(void *ctx, const struct safetensors_entry *s, struct err *e
                              .is_text = true };
 
     memcpy(t.ne, s->ne, sizeof t.ne);
-    if (a->named &&
-        snapshot_to_canonical(arch, s->name, canonical, sizeof canonical, c->index->prefix)) {
+    if (a->named && s->has_type &&
+        beside_to_canonical(arch, s->name, canonical, sizeof canonical, c->index->prefix))
+        t.name = canonical;
+    else if (a->named &&
+             snapshot_to_canonical(arch, s->name, canonical, sizeof canonical, c->index->prefix)) {
         if (!s->has_type)
             return err_set(e, ERR_UNSUPPORTED, "dtype %s is not supported", s->dtype);
         t.add_one = arch_has(arch, TRAIT_NORM_ADD_ONE) && n >= 11 &&

@@ -25,8 +25,8 @@ static const struct {
     { "I32", 32, TYPE_I32 },   { "U32", 32, TYPE_I32 },  { "I64", 64, TYPE_I64 },
     { "U64", 64, TYPE_I64 },   { "C64", 64, -1 },        { "F4", 4, -1 },
     { "F6_E2M3", 6, -1 },      { "F6_E3M2", 6, -1 },     { "F8_E5M2", 8, -1 },
-    { "F8_E4M3", 8, -1 },      { "F8_E8M0", 8, -1 },     { "F8_E4M3FNUZ", 8, -1 },
-    { "F8_E5M2FNUZ", 8, -1 },
+    { "F8_E4M3", 8, TYPE_F8_E4M3 },                      { "F8_E8M0", 8, TYPE_F8_E8M0 },
+    { "F8_E4M3FNUZ", 8, -1 },  { "F8_E5M2FNUZ", 8, -1 },
 };
 /* clang-format on */
 

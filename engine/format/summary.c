@@ -129,6 +129,7 @@ static void add_used(struct summary *s, const struct catalogue *c, const struct 
     uint64_t n = params_of(t), hot = t->bytes, active = n;
 
     s->n_param += n;
+    s->resident_bytes += tensor_scales_bytes(t);
     if (use == SUMMARY_LOOKUP) {
         add_table(s, c, t);
         return;

@@ -22,9 +22,18 @@ static const char *const idle_names[] = {
     "attn_rot_embd.weight", /* in the first GGUF files; the frequencies follow from the base */
 };
 
+/* The same by the end of their names: scales of activations, which are not quantised here. */
+static const char *const idle_layer_tails[] = {
+    ".input_scale",
+};
+
 /* Leftovers in snapshots, by the end of their names. */
 static const char *const idle_tails[] = {
     ".rotary_emb.inv_freq", /* buffers that transformers saved until version 4.31 */
+    ".input_scale",         /* of activations, keys and values */
+    ".input_global_scale",
+    ".k_scale",
+    ".v_scale",
 };
 
 /* Beginnings of names outside the text model.  GGUF files made by Ollama contain the towers,
@@ -106,7 +115,10 @@ enum tensor_kind catalogue_tensor_kind(const struct catalogue *c, const struct t
     if (id != T_COUNT)
         return tensor_role(c, id, layer) == ROLE_IDLE ? TENSOR_IDLE : TENSOR_TEXT;
     if (suffix != NULL)
-        return is_listed(suffix, idle_names, COUNT(idle_names)) ? TENSOR_IDLE : TENSOR_UNKNOWN;
+        return is_listed(suffix, idle_names, COUNT(idle_names)) ||
+                       ends(suffix, idle_layer_tails, COUNT(idle_layer_tails))
+                   ? TENSOR_IDLE
+                   : TENSOR_UNKNOWN;
     if (is_outside(c, t->name))
         return TENSOR_OUTSIDE;
     if (ngram_numbers_are(t->name)) /* read when the model is opened */

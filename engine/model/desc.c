@@ -33,6 +33,11 @@ static bool find(struct finder *f, enum tensor_id id, uint32_t l, struct tensor_
     if (f->failed || !tensor_find(f->c, id, l, p))
         return false;
     type = tensor_type_info(p->tensor->type);
+    if (p->tensor->type == TYPE_F8_E4M3 && p->tensor->scales == NULL) {
+        err_set(f->e, ERR_FORMAT, "the scales of these weights are missing");
+        fail_at(f, p->tensor);
+        return false;
+    }
     if (type->is_computed)
         return true;
     tensor_types_computed(list, sizeof list);
@@ -40,6 +45,13 @@ static bool find(struct finder *f, enum tensor_id id, uint32_t l, struct tensor_
             type->name, list);
     fail_at(f, p->tensor);
     return false;
+}
+
+static struct vec scales_of(const struct tensor_info *t)
+{
+    if (t == NULL || t->scales == NULL)
+        return (struct vec){ 0 };
+    return (struct vec){ .tensor = t, .is_scales = true, .n = tensor_n_scales(t) };
 }
 
 static struct mat find_mat(struct finder *f, enum tensor_id id, uint32_t l)
@@ -51,7 +63,17 @@ static struct mat find_mat(struct finder *f, enum tensor_id id, uint32_t l)
     return (struct mat){ .tensor = p.tensor,
                          .row0 = p.first,
                          .n_row = (uint32_t)p.n,
-                         .n_k = (uint32_t)p.tensor->ne[0] };
+                         .n_k = (uint32_t)p.tensor->ne[0],
+                         .scales = scales_of(p.tensor) };
+}
+
+/* Tables, weights that are always in memory and the rows of heads are read without scales. */
+static void refuse_scales(struct finder *f, const struct tensor_info *t)
+{
+    if (f->failed || t == NULL || (t->scales == NULL && t->layout != LAYOUT_SPLIT))
+        return;
+    err_set(f->e, ERR_UNSUPPORTED, "scales of a tensor that is used like this are not supported");
+    fail_at(f, t);
 }
 
 static struct vec find_vec(struct finder *f, enum tensor_id id, uint32_t l)
@@ -60,6 +82,7 @@ static struct vec find_vec(struct finder *f, enum tensor_id id, uint32_t l)
 
     if (!find(f, id, l, &p))
         return (struct vec){ 0 };
+    refuse_scales(f, p.tensor);
     return (struct vec){ .tensor = p.tensor, .first = p.first, .n = p.n };
 }
 
@@ -247,12 +270,18 @@ static void describe_experts(struct finder *f, const struct hparams *hp, struct 
     x->n_ff = hp->n_ff_expert;
     x->gate_up = find_tensor(f, T_EXPERTS_GATE_UP, l);
     x->down = find_tensor(f, T_EXPERTS_DOWN, l);
+    x->gate_up_scales = scales_of(x->gate_up);
+    x->down_scales = scales_of(x->down);
     x->rows_alternate = x->gate_up != NULL && rule == EXPERTS_GPT_OSS;
     check_unpacked(f, x->gate_up);
     check_unpacked(f, x->down);
     if (x->gate_up == NULL) {
         x->gate = find_tensor(f, T_EXPERTS_GATE, l);
         x->up = find_tensor(f, T_EXPERTS_UP, l);
+        x->gate_scales = scales_of(x->gate);
+        x->up_scales = scales_of(x->up);
+        check_unpacked(f, x->gate);
+        check_unpacked(f, x->up);
     }
     choose_biases(f, x, rule);
     if (x->gate_up != NULL)
@@ -275,6 +304,8 @@ static void describe_latent(struct finder *f, struct layer_desc *layer, uint32_t
         layer->has_joined_kv_b = true;
     }
     layer->k_b.n_head = layer->v_b.n_head = layer->n_head;
+    if (mat_is_split(&layer->k_b) || mat_is_split(&layer->v_b))
+        refuse_scales(f, mat_is_split(&layer->k_b) ? layer->k_b.tensor : layer->v_b.tensor);
 }
 
 /* A delta net has its projections joined or apart.  If both separate projections exist, the
@@ -327,6 +358,7 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
 
         if (m.tensor != NULL)
             *(struct mat *)member_of(layer, &layer_mats[i]) = m;
+        check_unpacked(f, m.tensor);
     }
     for (size_t i = 0; i < N_MEMBER(layer_vecs); i++)
         add_vec(f, layer, &layer_vecs[i], l);
@@ -447,25 +479,38 @@ struct span_list {
     bool in_prompt;
 };
 
+/* Rows of m that are row_bytes long and begin at `at`. */
+static void add_rows(struct span_list *list, struct mat *m, struct tensor_piece at,
+                     uint64_t row_bytes)
+{
+    m->span = list->n;
+    if (list->spans != NULL)
+        list->spans[list->n] = (struct stream_span){
+            .file = at.file,
+            .offset = at.offset + m->row0 * row_bytes,
+            .row_bytes = row_bytes,
+            .n_row = m->n_row,
+            .layer = list->layer,
+            .stays_as_in_file = m->n_head > 0 || mat_is_split(m),
+            .in_prompt = list->in_prompt,
+        };
+    list->n++;
+}
+
 static void add_span(struct span_list *list, struct mat *m)
 {
-    uint64_t row_bytes;
+    uint64_t row_bytes, values;
 
     if (m->tensor == NULL)
         return;
     row_bytes = tensor_row_bytes(m->tensor->type, m->n_k);
-    m->span = list->n;
-    if (list->spans != NULL)
-        list->spans[list->n] = (struct stream_span){
-            .file = m->tensor->file,
-            .offset = m->tensor->offset + m->row0 * row_bytes,
-            .row_bytes = row_bytes,
-            .n_row = m->n_row,
-            .layer = list->layer,
-            .is_by_head = m->n_head > 0,
-            .in_prompt = list->in_prompt,
-        };
-    list->n++;
+    if (!mat_is_split(m)) {
+        add_rows(list, m, (struct tensor_piece){ m->tensor->file, m->tensor->offset }, row_bytes);
+        return;
+    }
+    values = split_value_bytes(m->n_k);
+    add_rows(list, m, m->tensor->pieces[1], row_bytes - values);
+    add_rows(list, m, m->tensor->pieces[0], values);
 }
 
 uint32_t desc_n_prompt_mat(const struct model_desc *d, uint32_t l)
@@ -506,6 +551,21 @@ void desc_span_types(struct model_desc *d, enum tensor_type *types)
 
 /* --- small weights --- */
 
+static int each_scales(struct layer_desc *layer,
+                       int (*fn)(void *ctx, struct vec *v, struct err *e), void *ctx,
+                       struct err *e)
+{
+    struct experts_desc *x = &layer->experts;
+
+    for (uint32_t i = 0; i < N_LAYER_MAT; i++)
+        if (fn(ctx, &layer->mats[i].scales, e) != 0)
+            return -1;
+    return fn(ctx, &x->gate_up_scales, e) != 0 || fn(ctx, &x->gate_scales, e) != 0 ||
+                   fn(ctx, &x->up_scales, e) != 0 || fn(ctx, &x->down_scales, e) != 0
+               ? -1
+               : 0;
+}
+
 int desc_each_vec(struct model_desc *d, int (*fn)(void *ctx, struct vec *v, struct err *e),
                   void *ctx, struct err *e)
 {
@@ -517,7 +577,12 @@ int desc_each_vec(struct model_desc *d, int (*fn)(void *ctx, struct vec *v, stru
         for (size_t i = 0; i < N_MEMBER(layer_vecs); i++)
             if (fn(ctx, member_of(layer, &layer_vecs[i]), e) != 0)
                 return -1;
+        if (each_scales(layer, fn, ctx, e) != 0)
+            return -1;
     }
+    for (uint32_t i = 0; i < N_END_MAT; i++)
+        if (fn(ctx, &d->end_mats[i].scales, e) != 0)
+            return -1;
     return 0;
 }
 
@@ -563,7 +628,8 @@ static void add_read_whole(struct reading *r, const struct tensor_info *t)
 static int add_read_vec(void *ctx, struct vec *v, struct err *e)
 {
     (void)e;
-    add_read(ctx, v->tensor, v->n);
+    if (!v->is_scales)
+        add_read(ctx, v->tensor, v->n);
     return 0;
 }
 
@@ -661,8 +727,12 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
     d->head = find_mat(&f, T_OUTPUT, 0);
     if (d->head.tensor == NULL)
         d->head = find_mat(&f, T_TOKEN_EMBD, 0);
+    check_unpacked(&f, d->head.tensor);
     for (uint32_t l = 0; l < d->n_layer; l++)
         describe_layer(&f, d, l);
+    refuse_scales(&f, d->token_embd);
+    refuse_scales(&f, d->ple_embd);
+    refuse_scales(&f, d->ngram_embd);
     if (f.failed || make_kv_specs(d, e) != 0 || check_use(d, e) != 0)
         goto fail;
     *out = d;

@@ -20,6 +20,15 @@
 #include "engine/stream/stream.h"
 #include "engine/telemetry/sample.h"
 
+/* A small weight that is always in memory as floats.  Absent if tensor is NULL. */
+struct vec {
+    const struct tensor_info *tensor;
+    bool is_scales; /* not the values of the tensor, but its scales: struct tensor_scales */
+    uint64_t first; /* first value: fused biases are used in slices */
+    uint64_t n;
+    const float *w; /* [n], set when the weights are loaded */
+};
+
 /* A matrix: rows of a tensor that is streamed.  Absent if tensor is NULL. */
 struct mat {
     const struct tensor_info *tensor;
@@ -28,16 +37,21 @@ struct mat {
     uint32_t n_k;  /* row length */
     uint32_t n_head; /* 0: every row is multiplied with one column; else the rows of a head with
                         a part of it, see forward_mul_heads() */
-    uint32_t span; /* index in the order of the pass, set by desc_spans() */
+    uint32_t span; /* index in the order of the pass, set by desc_spans(); of LAYOUT_SPLIT, the
+                      one of the values, and the span before it has the scales */
+    struct vec scales; /* of the whole tensor */
 };
 
-/* A small weight that is always in memory as floats.  Absent if tensor is NULL. */
-struct vec {
-    const struct tensor_info *tensor;
-    uint64_t first; /* first value: fused biases are used in slices */
-    uint64_t n;
-    const float *w; /* [n], set when the weights are loaded */
-};
+static inline bool mat_is_split(const struct mat *m)
+{
+    return m->tensor != NULL && m->tensor->layout == LAYOUT_SPLIT;
+}
+
+/* Bytes of the values of a row of LAYOUT_SPLIT; all its other bytes are scales. */
+static inline uint64_t split_value_bytes(uint64_t n_k)
+{
+    return n_k / 2;
+}
 
 struct experts_desc {
     uint32_t n_expert, n_used, n_ff; /* n_expert 0: a dense layer */
@@ -63,6 +77,7 @@ struct experts_desc {
     /* Three-dimensional, one slab per expert; gate_up fused (gate rows first), or up is
      * a tensor of its own. */
     const struct tensor_info *gate_up, *gate, *up, *down;
+    struct vec gate_up_scales, gate_scales, up_scales, down_scales; /* of all experts */
     /* [n_embd] of a dense branch beside the experts that is an expert, too: it is multiplied
      * with the sigmoid of this vector's product with its input. */
     struct vec shared_router;

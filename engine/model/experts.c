@@ -28,7 +28,7 @@ static uint64_t slab_bytes(const struct tensor_info *t, uint32_t n_expert)
 
 static void add_part(struct expert_layer *out, const struct tensor_info *t)
 {
-    uint64_t bytes = slab_bytes(t, out->n_expert), scales;
+    uint64_t bytes = slab_bytes(t, out->n_expert), values;
 
     if (t == NULL)
         return;
@@ -36,11 +36,14 @@ static void add_part(struct expert_layer *out, const struct tensor_info *t)
         out->part[out->n_part++] = (struct expert_part){ t->file, t->offset, bytes, t->pieces };
         return;
     }
-    scales = bytes / tensor_row_bytes(TYPE_MXFP4, 32); /* one byte of each block */
-    for (int i = 0; i < 2; i++)
+    values = t->ne[1] * split_value_bytes(t->ne[0]);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct tensor_piece *at = t->pieces + i * (t->n_piece / 2);
+
         out->part[out->n_part++] =
-            (struct expert_part){ t->pieces[i].file, t->pieces[i].offset,
-                                  i == 0 ? bytes - scales : scales, NULL };
+            (struct expert_part){ at->file, at->offset, i == 0 ? values : bytes - values,
+                                  t->n_piece > 2 ? at : NULL };
+    }
 }
 
 void experts_layer(const struct experts_desc *x, struct expert_layer *out)
@@ -357,6 +360,18 @@ static void down_bias_col(void *ctx, uint32_t i)
     j->f->p.kernels->add(j->out + i * n, j->layer->experts.down_bias.w + j->expert * n, n);
 }
 
+/* Multiply with the next of an expert's matrices.  Returns the parts after its own. */
+static const unsigned char *const *mul_part(struct forward *f, const struct tensor_info *t,
+                                            const struct vec *scales, uint32_t expert,
+                                            const unsigned char *const *part, size_t n_row,
+                                            const float *x, size_t ldx, uint32_t n_col, float *y,
+                                            size_t ldy)
+{
+    forward_mul_expert(f, &(struct expert_mat){ t, scales, expert, part }, n_row, x, ldx, n_col,
+                       y, ldy);
+    return part + (t->layout == LAYOUT_SPLIT ? 2 : 1);
+}
+
 /* out[i] = D.(act(G.h) * U.h) for the i-th of the columns that chose this expert. */
 static void run_expert(struct forward *f, const struct layer_desc *layer,
                        const struct expert_weights *w, float *out)
@@ -369,18 +384,20 @@ static void run_expert(struct forward *f, const struct layer_desc *layer,
 
     forward_each(f, n_col, gather_col, &j);
     if (x->gate_up != NULL) {
-        forward_mul_expert(f, x->gate_up, part, 2 * n_ff, f->h, n_embd, n_col, f->gate,
-                           2 * n_ff);
-        part += x->gate_up->layout == LAYOUT_SPLIT ? 2 : 1;
+        part = mul_part(f, x->gate_up, &x->gate_up_scales, w->expert, part, 2 * n_ff, f->h,
+                        n_embd, n_col, f->gate, 2 * n_ff);
     } else if (x->gate == NULL) { /* there is one product, in the place of the gate's */
-        forward_mul_expert(f, x->up, part++, n_ff, f->h, n_embd, n_col, f->gate, 2 * n_ff);
+        part = mul_part(f, x->up, &x->up_scales, w->expert, part, n_ff, f->h, n_embd, n_col,
+                        f->gate, 2 * n_ff);
     } else {
-        forward_mul_expert(f, x->gate, part++, n_ff, f->h, n_embd, n_col, f->gate, 2 * n_ff);
-        forward_mul_expert(f, x->up, part++, n_ff, f->h, n_embd, n_col, f->gate + n_ff,
-                           2 * n_ff);
+        part = mul_part(f, x->gate, &x->gate_scales, w->expert, part, n_ff, f->h, n_embd, n_col,
+                        f->gate, 2 * n_ff);
+        part = mul_part(f, x->up, &x->up_scales, w->expert, part, n_ff, f->h, n_embd, n_col,
+                        f->gate + n_ff, 2 * n_ff);
     }
     forward_each(f, n_col, act_col, &j);
-    forward_mul_expert(f, x->down, part, n_embd, f->gate, 2 * n_ff, n_col, out, n_embd);
+    mul_part(f, x->down, &x->down_scales, w->expert, part, n_embd, f->gate, 2 * n_ff, n_col, out,
+             n_embd);
     if (x->down_bias.w != NULL)
         forward_each(f, n_col, down_bias_col, &j);
 }

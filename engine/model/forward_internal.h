@@ -45,6 +45,7 @@ struct forward {
     float *ple_blocks;    /* [chunk][n_embd_per_layer + 512] decoded blocks of the table */
     float *cosine[2], *sine[2]; /* [chunk][n_rot / 2], global and sliding */
     unsigned char *packed;      /* [chunk][widest packed column] */
+    unsigned char *groups;      /* scales of the rows of a matrix of LAYOUT_SPLIT */
     float *tile_cols;           /* [chunk + TILES_SPARE][widest column], tiles for OpenBLAS */
     unsigned char *attend_scratch; /* [threads][attend_tiles_bytes()] */
     unsigned char *tile_scratch;   /* [threads][tiles_scratch_bytes()] */
@@ -110,11 +111,17 @@ struct by_head {
 int forward_mul_heads(struct forward *f, const struct mat *m, const struct by_head *heads,
                       const float *x, float *y, struct err *e);
 
-/* The same for n_col columns with the weights of one expert, which are in memory as t->layout
- * says.  w: its parts, of which LAYOUT_SPLIT has two. */
-void forward_mul_expert(struct forward *f, const struct tensor_info *t,
-                        const unsigned char *const *w, size_t n_row, const float *x, size_t ldx,
-                        uint32_t n_col, float *y, size_t ldy);
+/* A matrix of one expert, which is in memory as the layout of its tensor says. */
+struct expert_mat {
+    const struct tensor_info *tensor;
+    const struct vec *scales; /* of all experts */
+    uint32_t expert;
+    const unsigned char *const *w; /* its parts: LAYOUT_SPLIT has two */
+};
+
+/* The same for n_col columns with the weights of one expert. */
+void forward_mul_expert(struct forward *f, const struct expert_mat *m, size_t n_row,
+                        const float *x, size_t ldx, uint32_t n_col, float *y, size_t ldy);
 
 /* Copy rows of an expert's weights so that one follows the other; n bytes of rows at most
  * UNPACK_BYTES. */

@@ -132,6 +132,28 @@ static void carve_tiles(struct forward *f, const struct model_desc *d, uint32_t 
                                  n_thread * (tiles_scratch_bytes(TILES_SPARE + 1) - fixed));
 }
 
+/* Bytes of the scales of a matrix of LAYOUT_SPLIT. */
+static uint64_t groups_bytes(const struct mat *m)
+{
+    if (!mat_is_split(m))
+        return 0;
+    return m->n_row * (tensor_row_bytes(m->tensor->type, m->n_k) - split_value_bytes(m->n_k));
+}
+
+static uint64_t most_groups(const struct model_desc *d)
+{
+    uint64_t most = 0;
+
+    for (uint32_t l = 0; l <= d->n_layer; l++) {
+        const struct mat *mats = l < d->n_layer ? d->layers[l].mats : d->end_mats;
+
+        for (uint32_t i = 0; i < (l < d->n_layer ? N_LAYER_MAT : N_END_MAT); i++)
+            if (groups_bytes(&mats[i]) > most)
+                most = groups_bytes(&mats[i]);
+    }
+    return most;
+}
+
 static void carve_all(struct forward *f, const struct model_desc *d, struct carver *c)
 {
     struct widths w = widest(d);
@@ -173,6 +195,7 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->packed = carve(c, w.packed_heads > act_bytes(ACT_Q8, w.packed_k)
                              ? w.packed_heads
                              : act_bytes(ACT_Q8, w.packed_k));
+    f->groups = carve_both(c, most_groups(d), 0);
     carve_tiles(f, d, w.packed_k, c);
     f->pos = carve(c, sizeof(uint32_t));
     f->row_of = carve(c, sizeof(uint32_t));

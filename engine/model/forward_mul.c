@@ -22,6 +22,7 @@ struct mul_block {
     enum tensor_type type;
     enum weight_form form;
     size_t row_bytes;
+    struct weight_scales scales;
     struct packed_block packed; /* w in FORM_PACKED */
     float *y;                   /* of row 0 of the matrix */
     size_t ldy;
@@ -43,20 +44,58 @@ struct mul_job {
     const unsigned char *const *parts;
 };
 
-/* n_row rows at w, in the form of the file, into y. */
-static struct matmul product_of(const struct mul_job *j, const struct mul_block *b,
+/* The scales of a tensor's matrix (of an expert), whose row `first` is the first of a block. */
+static struct weight_scales scales_from(const struct vec *v, uint32_t matrix, uint64_t first)
+{
+    const struct tensor_scales *s;
+
+    if (v->w == NULL)
+        return (struct weight_scales){ 0 };
+    s = v->tensor->scales;
+    return (struct weight_scales){ .w = v->w + (size_t)matrix * s->n_row * s->n_col,
+                                   .stride = s->n_col,
+                                   .rows = s->rows,
+                                   .cols = s->cols,
+                                   .first = first };
+}
+
+/* Whether products are multiplied with a scale, and not the weights. */
+static bool scales_products(const struct vec *v)
+{
+    return v->w != NULL && v->tensor->type != TYPE_F8_E4M3;
+}
+
+struct scale_job {
+    const struct kernels *kern;
+    float *y, by;
+    size_t ldy, n;
+};
+
+static void scale_col(void *ctx, uint32_t c)
+{
+    const struct scale_job *j = ctx;
+
+    j->kern->scale(j->y + c * j->ldy, j->by, j->n);
+}
+
+/* Rows from `from` on of block b, at w as in the file, into y. */
+static struct matmul product_of(const struct mul_job *j, const struct mul_block *b, size_t from,
                                 const void *w, size_t n_row, float *y)
 {
-    return (struct matmul){ .type = b->type,
-                            .form = j->form,
-                            .n_row = n_row,
-                            .n_k = j->n_k,
-                            .n_col = j->n_col,
-                            .w = w,
-                            .x = j->x,
-                            .x_stride = j->x_stride,
-                            .y = y,
-                            .ldy = b->ldy };
+    struct matmul m = { .type = b->type,
+                        .form = j->form,
+                        .n_row = n_row,
+                        .n_k = j->n_k,
+                        .n_col = j->n_col,
+                        .w = w,
+                        .x = j->x,
+                        .x_stride = j->x_stride,
+                        .y = y,
+                        .ldy = b->ldy,
+                        .scales = b->scales };
+
+    m.scales.first += from;
+    return m;
 }
 
 /* Unpack a few rows at a time, and multiply them while they are in the CPU's cache. */
@@ -71,7 +110,7 @@ static void mul_unpacked(const struct mul_job *j, size_t from, size_t to)
     for (size_t r = from; r < to; r += n) {
         n = to - r < n ? to - r : n;
         unpack_rows(j->packed, j->parts, r, n, rows);
-        m = product_of(j, b, rows, n, b->y + r);
+        m = product_of(j, b, r, rows, n, b->y + b->row + r);
         j->kern->mul(&m);
     }
 }
@@ -102,7 +141,7 @@ static void mul_groups(const struct mul_job *j, const struct mul_block *b, size_
     first = first < end ? first : end;
     last = last < end ? last : end;
     if (first < last) {
-        struct matmul m = product_of(j, b, b->w + first * b->row_bytes, last - first,
+        struct matmul m = product_of(j, b, first, b->w + first * b->row_bytes, last - first,
                                      b->y + b->row + first);
 
         j->kern->mul_interleaved(&m);
@@ -119,7 +158,7 @@ static void mul_rows(const struct mul_job *j, const struct mul_block *b, size_t 
         mul_groups(j, b, &from, to);
     if (from >= to)
         return;
-    m = product_of(j, b, b->w + from * b->row_bytes, to - from, b->y + b->row + from);
+    m = product_of(j, b, from, b->w + from * b->row_bytes, to - from, b->y + b->row + from);
     if (b->form == FORM_PACKED)
         j->kern->mul_packed(&b->packed, from, &m);
     else
@@ -222,6 +261,12 @@ static struct mul_job mul_prepare(struct forward *f, enum tensor_type type, size
     return job;
 }
 
+/* Whether OpenBLAS multiplies m now.  It takes rows as they are in memory. */
+static bool mat_in_tiles(const struct forward *f, const struct mat *m, enum tensor_type type)
+{
+    return !mat_is_split(m) && tiles_take(f, type);
+}
+
 /* The same for all columns of a streamed matrix, which OpenBLAS may multiply. */
 static struct mul_job mul_prepare_mat(struct forward *f, const struct mat *m,
                                       enum tensor_type type, const float *x, size_t ldx)
@@ -232,17 +277,18 @@ static struct mul_job mul_prepare_mat(struct forward *f, const struct mat *m,
                            .n_col = f->n_col,
                            .in_tiles = true };
 
-    if (!tiles_take(f, type))
+    if (!mat_in_tiles(f, m, type))
         return mul_prepare(f, type, m->n_k, x, ldx, f->n_col);
     tiles_lay(f, job.form, x, ldx, m->n_k, &job.tiles);
     return job;
 }
 
-/* Whether the columns of the job are as weights of this type need them. */
-static bool has_columns_for(const struct mul_job *j, enum tensor_type type)
+/* Whether the columns of the job are as weights of m, in this type, need them. */
+static bool has_columns_for(const struct mul_job *j, const struct mat *m,
+                            enum tensor_type type)
 {
     return j->f != NULL && j->form == act_form_of(type, j->f->p.exact) &&
-           j->in_tiles == tiles_take(j->f, type);
+           j->in_tiles == mat_in_tiles(j->f, m, type);
 }
 
 static struct mul_block *add_block(struct mul_job *j, enum tensor_type type, const void *w,
@@ -262,18 +308,22 @@ static struct mul_block *add_block(struct mul_job *j, enum tensor_type type, con
     return b;
 }
 
-void forward_mul_expert(struct forward *f, const struct tensor_info *t,
-                        const unsigned char *const *w, size_t n_row, const float *x, size_t ldx,
-                        uint32_t n_col, float *y, size_t ldy)
+void forward_mul_expert(struct forward *f, const struct expert_mat *m, size_t n_row,
+                        const float *x, size_t ldx, uint32_t n_col, float *y, size_t ldy)
 {
+    const struct tensor_info *t = m->tensor;
     struct mul_job job = mul_prepare(f, t->type, t->ne[0], x, ldx, n_col);
+    struct mul_block *b = add_block(&job, t->type, m->w[0], n_row, y, ldy);
 
-    add_block(&job, t->type, w[0], n_row, y, ldy);
+    b->scales = scales_from(m->scales, m->expert, 0);
     if (t->layout >= LAYOUT_TRANSPOSED) {
         job.packed = t;
-        job.parts = w;
+        job.parts = m->w;
     }
     multiply(&job);
+    if (scales_products(m->scales))
+        forward_each(f, n_col, scale_col,
+                     &(struct scale_job){ job.kern, y, m->scales->w[m->expert], ldy, n_row });
 }
 
 /* --- copies of streamed blocks in few bits --- */
@@ -361,6 +411,7 @@ static void add_streamed(struct mul_job *j, const struct product *p,
 
     b->row = block->row;
     b->form = (enum weight_form)block->form;
+    b->scales = scales_from(&p->m->scales, 0, p->m->row0 + block->row);
     if (b->form == FORM_PACKED)
         b->packed = packed_open(b->w, b->n_row, j->n_k);
 }
@@ -375,7 +426,7 @@ static void add_held(struct mul_job *j, const struct product **p, const struct p
         const struct product *q = *done < (*p)->m->n_row ? *p : *p + 1;
         struct stream_block held;
 
-        if (q == end || !has_columns_for(j, q->m->tensor->type) ||
+        if (q == end || !has_columns_for(j, q->m, q->m->tensor->type) ||
             !stream_next_pinned(j->f->p.stream, q->m->span, &held))
             return;
         add_streamed(j, q, &held);
@@ -387,8 +438,73 @@ static void add_held(struct mul_job *j, const struct product **p, const struct p
 static void need_columns(struct mul_job *j, struct forward *f, const struct mat *m,
                          enum tensor_type type, const float *x, size_t ldx)
 {
-    if (!has_columns_for(j, type))
+    if (!has_columns_for(j, m, type))
         *j = mul_prepare_mat(f, m, type, x, ldx);
+}
+
+/* Take the next block of a span, waiting until it is in memory. */
+static int take_block(struct forward *f, uint32_t span, uint64_t row, struct stream_block *block,
+                      struct err *e)
+{
+    if (cancel_check(f->p.cancel, e) != 0 ||
+        stream_next(f->p.stream, block, &f->stall_ns, e) != 0)
+        return -1;
+    assert(block->span == span && block->row == row);
+    return 0;
+}
+
+/* Keep the scales of a matrix of LAYOUT_SPLIT, which come before its values: -> groups. */
+static int keep_groups(struct forward *f, const struct mat *m, struct err *e)
+{
+    const uint64_t row_bytes =
+        tensor_row_bytes(m->tensor->type, m->n_k) - split_value_bytes(m->n_k);
+    struct stream_block block;
+
+    for (uint64_t done = 0; done < m->n_row; done += block.n_row) {
+        if (take_block(f, m->span - 1, done, &block, e) != 0)
+            return -1;
+        memcpy(f->groups + done * row_bytes, block.data, block.n_row * row_bytes);
+        stream_give(f->p.stream, &block);
+    }
+    return 0;
+}
+
+/* The same for a matrix of LAYOUT_SPLIT. */
+static int mul_split(struct forward *f, const struct product *p, const float *x, size_t ldx,
+                     struct err *e)
+{
+    const struct mat *m = p->m;
+    const uint64_t row_bytes =
+        tensor_row_bytes(m->tensor->type, m->n_k) - split_value_bytes(m->n_k);
+    struct mul_job job = mul_prepare_mat(f, m, m->tensor->type, x, ldx);
+    struct stream_block block;
+
+    if (keep_groups(f, m, e) != 0)
+        return -1;
+    for (uint64_t done = 0; done < m->n_row; done += block.n_row) {
+        const unsigned char *parts[2];
+
+        if (take_block(f, m->span, done, &block, e) != 0)
+            return -1;
+        parts[0] = block.data;
+        parts[1] = f->groups + done * row_bytes;
+        job.n_block = job.n_row = job.bytes = 0;
+        job.packed = m->tensor;
+        job.parts = parts;
+        add_streamed(&job, p, &block);
+        multiply(&job);
+        stream_give(f->p.stream, &block);
+    }
+    return 0;
+}
+
+/* Multiply the finished products with the scale of their matrix, if it has one. */
+static void scale_products(struct forward *f, const struct product *p)
+{
+    if (scales_products(&p->m->scales))
+        forward_each_col(f, scale_col,
+                         &(struct scale_job){ f->p.kernels, p->y, p->m->scales.w[0], p->ldy,
+                                              p->m->n_row });
 }
 
 int forward_mul_all(struct forward *f, const struct product *p, size_t n, const float *x,
@@ -399,17 +515,23 @@ int forward_mul_all(struct forward *f, const struct product *p, size_t n, const 
     uint64_t done = 0; /* rows of *p */
 
     while (p < end) {
+        const struct product *first = p;
         struct stream_block block;
 
+        if (mat_is_split(p->m)) {
+            if (mul_split(f, p, x, ldx, e) != 0)
+                return -1;
+            scale_products(f, p++);
+            job.f = NULL; /* its columns may be in the place of others */
+            continue;
+        }
         /* The type of a copy is known with the block. */
         if (!f->is_low)
             need_columns(&job, f, p->m, p->m->tensor->type, x, ldx);
-        if (cancel_check(f->p.cancel, e) != 0 ||
-            stream_next(f->p.stream, &block, &f->stall_ns, e) != 0)
+        if (take_block(f, p->m->span, done, &block, e) != 0)
             return -1;
         if (f->is_low)
             need_columns(&job, f, p->m, type_of(p->m, &block), x, ldx);
-        assert(block.span == p->m->span && block.row == done);
         job.n_block = job.n_row = job.bytes = 0;
         add_streamed(&job, p, &block);
         done += block.n_row;
@@ -422,6 +544,8 @@ int forward_mul_all(struct forward *f, const struct product *p, size_t n, const 
             done = 0;
             p++;
         }
+        while (first < p)
+            scale_products(f, first++);
     }
     return 0;
 }
@@ -504,6 +628,7 @@ static void mul_head(const struct heads_job *j, uint32_t h, size_t from, size_t 
         .x_stride = j->job.x_stride,
         .y = j->y + (size_t)h * j->by->n_out + (j->block.row + from - first),
         .ldy = j->y_col,
+        .scales = scales_from(&j->m->scales, 0, j->m->row0 + j->block.row + from),
     };
 
     j->job.kern->mul(&m);
@@ -516,12 +641,16 @@ static void add_rows(const struct heads_job *j, uint32_t h, size_t from, size_t 
     size_t n_k = j->job.n_k, bytes = tensor_row_bytes(type, n_k);
     size_t first = (size_t)h * j->by->n_row + j->by->from;
     const unsigned char *w = j->block.data;
+    const struct weight_scales scales =
+        scales_from(&j->m->scales, 0, j->m->row0 + j->block.row);
     float row[MAX_LATENT];
 
     for (size_t r = from; r < to; r++) {
         size_t i = j->block.row + r - first;
 
         j->job.kern->dequant(type, w + r * bytes, row, n_k);
+        for (size_t k = 0; scales.w != NULL && k < n_k; k++)
+            row[k] *= weight_scale(&scales, r, k);
         for (size_t c = 0; c < j->job.n_col; c++) {
             float by = j->x[c * j->x_col + (size_t)h * j->by->n_in + i];
             float *y = j->y + c * j->y_col + (size_t)h * j->by->n_out;
@@ -572,10 +701,9 @@ int forward_mul_heads(struct forward *f, const struct mat *m, const struct by_he
     if (heads->is_transposed)
         forward_each_col(f, clear_heads_col, &j);
     for (uint64_t done = 0; done < m->n_row; done += j.block.n_row) {
-        if (cancel_check(f->p.cancel, e) != 0 ||
-            stream_next(f->p.stream, &j.block, &f->stall_ns, e) != 0)
+        if (take_block(f, m->span, done, &j.block, e) != 0)
             return -1;
-        assert(j.block.span == m->span && j.block.row == done && j.block.form == FORM_FILE);
+        assert(j.block.form == FORM_FILE);
         pool_run(f->p.pool, pool_parts(f->p.pool, m->n_head), heads_part, &j);
         stream_give(f->p.stream, &j.block);
     }

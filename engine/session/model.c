@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/base/units.h"
+#include "engine/compute/half.h"
 #include "engine/compute/kernels.h"
 #include "engine/format/arch.h"
 #include "engine/format/known.h"
@@ -339,6 +340,40 @@ static int check_finite(const struct mw_model *m, const struct vec *v, struct er
     return 0;
 }
 
+/* n values of a type from the first on, which is at `at`. */
+static int load_values(struct vec_load *load, enum tensor_type type, struct tensor_piece at,
+                       uint64_t first, uint64_t n, float *w, struct err *e)
+{
+    for (uint64_t done = 0; done < n;) {
+        uint64_t now = n - done < LOAD_VALUES ? n - done : LOAD_VALUES;
+
+        if (catalogue_go_on(load->m->catalogue, e) != 0 ||
+            read_now(&load->reads, at.file, at.offset + tensor_row_bytes(type, first + done),
+                     tensor_row_bytes(type, now), load->raw, e) != 0)
+            return -1;
+        for (uint64_t i = 0; type == TYPE_F8_E8M0 && i < now; i++)
+            w[done + i] = 2 * half_of_e8m0(load->raw[i]);
+        if (type != TYPE_F8_E8M0)
+            kernels_best()->dequant(type, load->raw, w + done, now);
+        done += now;
+    }
+    return 0;
+}
+
+/* The scales of each matrix of v->tensor. */
+static int load_scales(struct vec_load *load, const struct vec *v, float *w, struct err *e)
+{
+    const struct tensor_scales *s = v->tensor->scales;
+    const uint64_t n = (uint64_t)s->n_row * s->n_col;
+
+    for (uint32_t i = 0; i < s->n_piece; i++)
+        if (load_values(load, s->type, s->pieces[i], 0, n, w + i * n, e) != 0)
+            return -1;
+    for (uint64_t i = 0; s->is_divisor && i < v->n; i++)
+        w[i] = 1 / w[i];
+    return 0;
+}
+
 static int load_vec(void *ctx, struct vec *v, struct err *e)
 {
     struct vec_load *load = ctx;
@@ -350,22 +385,16 @@ static int load_vec(void *ctx, struct vec *v, struct err *e)
     w = arena_take(&load->m->resident, v->n * sizeof *w, e);
     if (w == NULL)
         return -1;
-    for (uint64_t done = 0; done < v->n;) {
-        uint64_t n = v->n - done < LOAD_VALUES ? v->n - done : LOAD_VALUES;
-
-        if (catalogue_go_on(load->m->catalogue, e) != 0 ||
-            read_now(&load->reads, t->file,
-                     t->offset + tensor_row_bytes(t->type, v->first + done),
-                     tensor_row_bytes(t->type, n), load->raw, e) != 0)
-            return -1;
-        kernels_best()->dequant(t->type, load->raw, w + done, n);
-        done += n;
-    }
+    v->w = w;
+    if (v->is_scales)
+        return load_scales(load, v, w, e) == 0 ? check_finite(load->m, v, e) : -1;
+    if (load_values(load, t->type, (struct tensor_piece){ t->file, t->offset }, v->first, v->n, w,
+                    e) != 0)
+        return -1;
     for (uint64_t i = 0; t->add_one && i < v->n; i++)
         w[i] += 1;
     for (uint64_t i = 0; t->is_log && i < v->n; i++)
         w[i] = -expf(w[i]);
-    v->w = w;
     return check_finite(load->m, v, e);
 }
 

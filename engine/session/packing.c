@@ -22,7 +22,7 @@ static size_t packable(const struct mw_model *m, uint32_t span)
     enum tensor_type type = m->span_types[span];
     uint64_t n_k = m->spans[span].row_bytes / sizeof(uint16_t);
 
-    return type == TYPE_BF16 && m->spans[span].n_row > 0 && !m->spans[span].is_by_head &&
+    return type == TYPE_BF16 && m->spans[span].n_row > 0 && !m->spans[span].stays_as_in_file &&
                    packed_takes((size_t)n_k)
                ? (size_t)n_k
                : 0;
@@ -132,7 +132,7 @@ static struct stream_span span_of(const struct mw_model *m, const struct packing
     struct stream_span span = p->packs ? m->packed_spans[i] : m->spans[i];
 
     span.type = (uint32_t)m->span_types[i];
-    if (packing_interleaves(p, m->span_types[i]) && !span.is_by_head &&
+    if (packing_interleaves(p, m->span_types[i]) && !span.stays_as_in_file &&
         span.n_row >= INTERLEAVED_ROWS) {
         span.form = FORM_INTERLEAVED;
         span.scratch_bytes = INTERLEAVED_ROWS * span.row_bytes;

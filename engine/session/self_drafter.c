@@ -30,9 +30,10 @@ int self_bytes(const struct mw_model *m, uint32_t n_block, uint64_t *all, struct
     if (m->desc->hp->n_expert > 0)
         return err_set(e, ERR_UNSUPPORTED, "a mixture of experts cannot draft for itself");
     for (uint32_t i = 0; i < m->n_span; i++)
-        if (m->spans[i].is_by_head)
+        if (m->spans[i].stays_as_in_file || m->span_types[i] == TYPE_F8_E4M3)
             return err_set(e, ERR_UNSUPPORTED,
-                           "a model with latent attention cannot draft for itself");
+                           "a model with latent attention, or with weights whose scales are "
+                           "apart, cannot draft for itself");
     for (uint32_t i = 0; i < m->n_span; i++)
         *all += m->spans[i].n_row * self_row_bytes(m, i);
     *all += (uint64_t)n_block * 64; /* each copy is rounded up */

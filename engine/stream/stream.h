@@ -43,7 +43,7 @@ struct stream_span {
     uint64_t row_bytes; /* > 0 */
     uint64_t n_row;
     uint32_t layer; /* for accounting; n_layer: the head */
-    bool is_by_head; /* rows of a head have columns of their own, so they stay as in the file */
+    bool stays_as_in_file; /* pinned rows, too: the caller reads them one by one */
     bool in_prompt; /* a prompt pass uses it; these spans come first */
     /* Pinned blocks are stored in this form of the caller; 0: as in the file.  Either they take
      * at most laid_row_bytes per row, or they are laid out in the bytes that were read, with

@@ -5,26 +5,22 @@ for, and give the same bits with any chunk, threads and budget.
 Rows of the references of families are too short for blocks, so their weights
 are drawn again for wider models."""
 import array
-import json
 import math
 import os
 import random
 import struct
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import snapshot_gguf  # noqa: E402
-from program import memwall, reference, smallest_without_screen  # noqa: E402
+from program import reference  # noqa: E402
+from same_values import SameValues  # noqa: E402
 from test_families import NAMES, write_snapshot  # noqa: E402
 
 Q4_0, Q8_0, MXFP4 = 2, 8, 39
 E2M1 = (0, 0.5, 1, 1.5, 2, 3, 4, 6)
 TYPES = {"q8_0": (Q8_0, Q8_0), "q4_0": (Q4_0, Q4_0), "mxfp4": (MXFP4, Q8_0)}  # experts, others
-# Relative rms of all logits: sums of the same values are taken in another order.
-LIMIT = 2e-4
-N_ID = 48
 
 
 def half(x):
@@ -90,43 +86,13 @@ def widen(name, path):
     return write_snapshot(path, wide, {}, {**config, "hidden_size": 64, **more})
 
 
-class FamilyTypes(unittest.TestCase):
-    def rows(self, model, *args):
-        out = os.path.join(self.folder, "logits")
-        r = memwall("eval", model, "--ids", "-", "--logits", out, "--force", *args,
-                    stdin=" ".join(str((7 * i * i + 3) % 291) for i in range(N_ID)))
-        self.assertEqual((0, ""), (r.returncode, r.stderr))
-        with open(out, "rb") as f:
-            return f.read()
-
-    def has_the_values_of_its_blocks(self, model, decoded):
-        want, got = array.array("f"), array.array("f")
-        want.frombytes(self.rows(decoded, "--exact", "--kv", "f32"))
-        got.frombytes(self.rows(model, "--exact", "--kv", "f32"))
-        mean = sum(want) / len(want)
-        spread = sum((x - mean) ** 2 for x in want)
-        self.assertGreater(spread, 0)
-        self.assertLessEqual(math.sqrt(sum((x - y) ** 2 for x, y in zip(want, got)) / spread), LIMIT)
-
-    def has_the_same_bits(self, model):
-        plan = json.loads(memwall("plan", model, "-b", "1G", "-c", str(N_ID), "--json", "--chunk",
-                                  "1").stdout)
-        least = str(smallest_without_screen(plan) + (4 << 20))
-        # Each run measures again whether OpenBLAS is faster, and it rounds differently.
-        want = self.rows(model, "--blas", "never")
-        for args in (("--chunk", "1", "-b", least), ("--chunk", "7", "-t", "1"),
-                     ("--chunk", "64", "-t", "3"), ("--chunk", "512")):
-            self.assertTrue(want == self.rows(model, "--blas", "never", *args), args)
-
+class FamilyTypes(SameValues):
     def check(self, name, kinds):
-        with tempfile.TemporaryDirectory() as self.folder:
-            wide = widen(name, os.path.join(self.folder, "wide"))
-            model = snapshot_gguf.convert(wide, os.path.join(self.folder, "blocks.gguf"),
-                                          packer(kinds, False))
-            decoded = snapshot_gguf.convert(wide, os.path.join(self.folder, "floats.gguf"),
-                                            packer(kinds, True))
-            self.has_the_values_of_its_blocks(model, decoded)
-            self.has_the_same_bits(model)
+        wide = widen(name, self.path("wide"))
+        model = snapshot_gguf.convert(wide, self.path("blocks.gguf"), packer(kinds, False))
+        decoded = snapshot_gguf.convert(wide, self.path("floats.gguf"), packer(kinds, True))
+        self.has_the_values_of(decoded, model)
+        self.has_the_same_bits(model)
 
 
 def add(name, word):

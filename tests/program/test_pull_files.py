@@ -279,7 +279,7 @@ class Nothing(Files):
                 ("quantization_config", {"quant_method": "gptq", "bits": 4}, "gptq"),
                 ("quantization_config", {"quant_method": "awq", "bits": 4}, "awq"),
                 ("quantization_config", {"quant_method": "bitsandbytes"}, "bitsandbytes"),
-                ("quantization_config", {"quant_method": "fp8"}, "fp8"),
+                ("quantization_config", {"quant_method": "hqq"}, "hqq"),
                 ("quantization", {"group_size": 64, "bits": 4}, "quantization")):
             self.hub.add("org/name", {"config.json": json.dumps(config | {key: value}).encode(),
                                       "tokenizer.json": tokenizer(), "model.safetensors": single})
