@@ -13,6 +13,16 @@
 
 static_assert(KV_PAGE % ATTN_BLOCK == 0, "a block of positions never straddles pages");
 
+/* Keys that belong to several positions. */
+enum { POOL_INDEX, POOL_ENTRIES, N_POOL };
+
+struct kv_pool {
+    size_t row;          /* bytes of one; 0: none */
+    uint32_t block;      /* positions that share it */
+    unsigned char *rows; /* [positions / block] */
+    size_t bytes;        /* mapped */
+};
+
 struct kv_layer {
     struct kv_spec spec;
     enum kv_type type_v;
@@ -22,9 +32,7 @@ struct kv_layer {
     uint32_t n_slot;           /* positions that the mappings fit */
     unsigned char *k, *v;      /* [n_slot][n_head_kv] rows */
     size_t k_bytes, v_bytes;   /* mapped */
-    size_t index_row;          /* bytes of an index key; 0: none */
-    unsigned char *index;      /* [n_slot / index_block] index keys */
-    size_t index_bytes;        /* mapped */
+    struct kv_pool pools[N_POOL];
 };
 
 struct kv {
@@ -59,7 +67,13 @@ static size_t index_row_bytes(const struct kv_spec *spec, enum kv_type k)
 
 uint64_t kv_index_page_bytes(const struct kv_spec *spec, enum kv_type k)
 {
-    return spec->index_dim > 0 ? index_row_bytes(spec, k) * (KV_PAGE / spec->index_block) : 0;
+    uint64_t sum = 0;
+
+    if (spec->index_dim > 0)
+        sum += index_row_bytes(spec, k) * (KV_PAGE / spec->index_block);
+    if (spec->entry_block > 0)
+        sum += kv_row_bytes(k, spec->head_dim_k) * (KV_PAGE / spec->entry_block);
+    return sum;
 }
 
 int kv_check_types(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k,
@@ -108,6 +122,28 @@ static uint32_t run_of(enum kv_type type, uint32_t head_dim)
     return kv_type_is_rotated(type) ? head_dim & (~head_dim + 1) : 0;
 }
 
+static int pools_new(struct kv_layer *l, const struct kv *kv, uint32_t n_pos, struct err *e)
+{
+    const struct kv_spec *spec = &l->spec;
+
+    if (spec->index_dim > 0)
+        l->pools[POOL_INDEX] = (struct kv_pool){ .row = index_row_bytes(spec, kv->type_k),
+                                                 .block = spec->index_block };
+    if (spec->entry_block > 0)
+        l->pools[POOL_ENTRIES] =
+            (struct kv_pool){ .row = l->k_row, .block = spec->entry_block };
+    for (int i = 0; i < N_POOL; i++) {
+        struct kv_pool *p = &l->pools[i];
+
+        if (p->row == 0)
+            continue;
+        if (reserve(&p->rows, p->row * (n_pos / p->block), false, e) != 0)
+            return -1;
+        p->bytes = p->row * (n_pos / p->block);
+    }
+    return 0;
+}
+
 static int layer_new(struct kv_layer *l, const struct kv *kv, const struct kv_spec *spec,
                      struct err *e)
 {
@@ -126,10 +162,8 @@ static int layer_new(struct kv_layer *l, const struct kv *kv, const struct kv_sp
     l->n_slot = spec->is_sliding ? kv->n_slot : whole;
     l->k_bytes = l->k_stride * l->n_slot;
     l->v_bytes = l->v_stride * l->n_slot;
-    l->index_row = index_row_bytes(spec, kv->type_k);
-    l->index_bytes = l->index_row > 0 ? l->index_row * (l->n_slot / spec->index_block) : 0;
     if (reserve(&l->k, l->k_bytes, spec->is_sliding, e) != 0 ||
-        (l->index_bytes > 0 && reserve(&l->index, l->index_bytes, false, e) != 0))
+        pools_new(l, kv, whole, e) != 0)
         return -1;
     if (spec->has_latent)
         return 0;
@@ -187,8 +221,9 @@ void kv_free(struct kv *kv)
             munmap(l->k, l->k_bytes);
         if (l->v != NULL)
             munmap(l->v, l->v_bytes);
-        if (l->index != NULL)
-            munmap(l->index, l->index_bytes);
+        for (int p = 0; p < N_POOL; p++)
+            if (l->pools[p].rows != NULL)
+                munmap(l->pools[p].rows, l->pools[p].bytes);
     }
     recurrent_free(kv->recurrent);
     free(kv);
@@ -325,14 +360,33 @@ void kv_index_write(struct kv *kv, const struct kernels *kern, uint32_t layer, u
     struct kv_layer *l = &kv->layers[layer];
 
     kern->kv_store(index_type(kv->type_k), key, l->spec.index_dim,
-                   l->index + block * l->index_row);
+                   l->pools[POOL_INDEX].rows + block * l->pools[POOL_INDEX].row);
 }
 
 const void *kv_index_keys(const struct kv *kv, uint32_t layer, uint32_t block)
 {
-    const struct kv_layer *l = &kv->layers[layer];
+    const struct kv_pool *p = &kv->layers[layer].pools[POOL_INDEX];
 
-    return l->index + block * l->index_row;
+    return p->rows + block * p->row;
+}
+
+void kv_entry_write(struct kv *kv, const struct kernels *kern, uint32_t layer, uint32_t entry,
+                    float *x)
+{
+    const struct kv_layer *l = &kv->layers[layer];
+    const struct kv_pool *p = &l->pools[POOL_ENTRIES];
+
+    if (l->k_run > 0)
+        kern->rotate(x, l->spec.head_dim_k, l->k_run);
+    kern->kv_store(kv->type_k, x, l->spec.head_dim_k, p->rows + entry * p->row);
+}
+
+const void *kv_entries(const struct kv *kv, uint32_t layer, uint32_t entry, size_t *stride)
+{
+    const struct kv_pool *p = &kv->layers[layer].pools[POOL_ENTRIES];
+
+    *stride = p->row;
+    return p->rows + entry * p->row;
 }
 
 enum kv_type kv_type_k(const struct kv *kv)
@@ -363,30 +417,33 @@ static bool has_rings(const struct kv *kv)
     return false;
 }
 
+/* Give back the memory after the first `used` bytes. */
+static void drop_after(unsigned char *p, size_t used, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), from = (used + page - 1) / page * page;
+
+    if (from < bytes)
+        madvise(p + from, bytes - from, MADV_DONTNEED);
+}
+
 /* Give back the pages after position n. */
 static void drop_pages(struct kv *kv, uint32_t n)
 {
     uint32_t end = page_round(n);
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
     if (end >= kv->page_end)
         return;
     for (uint32_t i = 0; i < kv->n_layer; i++) {
         struct kv_layer *l = &kv->layers[i];
-        size_t k_from = (end * l->k_stride + page - 1) / page * page;
-        size_t v_from = (end * l->v_stride + page - 1) / page * page;
-        size_t index_from = 0;
 
+        for (int p = 0; p < N_POOL; p++)
+            if (l->pools[p].row > 0)
+                drop_after(l->pools[p].rows, end / l->pools[p].block * l->pools[p].row,
+                           l->pools[p].bytes);
         if (l->spec.is_sliding)
             continue;
-        if (k_from < l->k_bytes)
-            madvise(l->k + k_from, l->k_bytes - k_from, MADV_DONTNEED);
-        if (v_from < l->v_bytes)
-            madvise(l->v + v_from, l->v_bytes - v_from, MADV_DONTNEED);
-        if (l->index_row > 0)
-            index_from = (end / l->spec.index_block * l->index_row + page - 1) / page * page;
-        if (index_from < l->index_bytes)
-            madvise(l->index + index_from, l->index_bytes - index_from, MADV_DONTNEED);
+        drop_after(l->k, end * l->k_stride, l->k_bytes);
+        drop_after(l->v, end * l->v_stride, l->v_bytes);
     }
     kv->page_end = end;
 }
@@ -512,7 +569,7 @@ static int reserve_rings(const struct kv *kv, uint32_t n_slot, struct kv_layer *
         new[i].k_bytes = l->k_stride *n_slot;
         new[i].v_bytes = l->v_stride *n_slot;
         if (reserve(&new[i].k, new[i].k_bytes, true, e) != 0 ||
-            reserve(&new[i].v, new[i].v_bytes, true, e) != 0)
+            (!l->spec.has_latent && reserve(&new[i].v, new[i].v_bytes, true, e) != 0))
             return -1;
     }
     return 0;
@@ -547,7 +604,8 @@ static void move_rings(struct kv *kv, struct kv_layer *new)
         if (to->k == NULL)
             continue;
         move_ring(kv, kv->ring_from, l->k_stride, l->n_slot, l->k, to->n_slot, to->k);
-        move_ring(kv, kv->ring_from, l->v_stride, l->n_slot, l->v, to->n_slot, to->v);
+        if (!l->spec.has_latent)
+            move_ring(kv, kv->ring_from, l->v_stride, l->n_slot, l->v, to->n_slot, to->v);
         l->k = to->k;
         l->v = to->v;
         l->k_bytes = to->k_bytes;
@@ -579,13 +637,15 @@ static int resize_global(struct kv *kv, uint32_t n_ctx, struct err *e)
     for (uint32_t i = 0; i < kv->n_layer; i++) {
         struct kv_layer *l = &kv->layers[i];
 
+        for (int p = 0; p < N_POOL; p++)
+            if (l->pools[p].row > 0 &&
+                resize_pages(&l->pools[p].rows, &l->pools[p].bytes,
+                             l->pools[p].row * (n_slot / l->pools[p].block), e) != 0)
+                return -1;
         if (l->spec.is_sliding)
             continue;
         if (resize_pages(&l->k, &l->k_bytes, l->k_stride * n_slot, e) != 0 ||
-            (l->v != NULL && resize_pages(&l->v, &l->v_bytes, l->v_stride * n_slot, e) != 0) ||
-            (l->index_row > 0 &&
-             resize_pages(&l->index, &l->index_bytes,
-                          l->index_row * (n_slot / l->spec.index_block), e) != 0))
+            (l->v != NULL && resize_pages(&l->v, &l->v_bytes, l->v_stride * n_slot, e) != 0))
             return -1;
         l->n_slot = n_slot;
     }
@@ -634,7 +694,7 @@ uint64_t kv_layer_bytes(const struct kv *kv, uint32_t layer)
     uint64_t positions = l->spec.is_sliding ? l->n_slot : kv->page_end;
 
     return positions * (l->k_stride + l->v_stride) +
-           positions / KV_PAGE * kv_index_page_bytes(&l->spec, kv->type_k);
+           kv->page_end / KV_PAGE * kv_index_page_bytes(&l->spec, kv->type_k);
 }
 
 uint64_t kv_global_bytes(const struct kv *kv)
@@ -658,7 +718,7 @@ uint64_t kv_sliding_bytes(const struct kv *kv)
 
     for (uint32_t i = 0; i < kv->n_layer; i++)
         if (kv->layers[i].spec.is_sliding)
-            sum += kv_layer_bytes(kv, i);
+            sum += (uint64_t)kv->layers[i].k_bytes + kv->layers[i].v_bytes;
     return sum;
 }
 
@@ -666,9 +726,13 @@ uint64_t kv_reserved_bytes(const struct kv *kv)
 {
     uint64_t sum = 0;
 
-    for (uint32_t i = 0; i < kv->n_layer; i++)
-        sum +=
-            (uint64_t)kv->layers[i].k_bytes + kv->layers[i].v_bytes + kv->layers[i].index_bytes;
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        const struct kv_layer *l = &kv->layers[i];
+
+        sum += (uint64_t)l->k_bytes + l->v_bytes;
+        for (int p = 0; p < N_POOL; p++)
+            sum += l->pools[p].bytes;
+    }
     return sum;
 }
 

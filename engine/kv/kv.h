@@ -5,7 +5,8 @@
  *   sliding layer:  ring of slots, position p is in slot p mod n_slot
  *   shared layer:   owns nothing, reads the entries of another layer
  *   delta net:      a state of fixed size, see recurrent.h
- *   index keys:     one for each block of a global layer's positions, in pages, too
+ *   index keys:     one for each block of positions, in pages, too
+ *   entries:        the same with a key that is a value, too, and that attention reads
  *
  * A global layer reserves addresses for the complete context.  Its pages of KV_PAGE positions
  * are charged when they are first written, and given back when a rewind leaves them.  A ring
@@ -38,8 +39,9 @@
 struct kv_spec {
     bool is_sliding;
     uint32_t n_head_kv, head_dim_k, head_dim_v;
-    uint32_t index_dim;   /* values of an index key; 0: none.  Only of global layers */
+    uint32_t index_dim;   /* values of an index key; 0: none */
     uint32_t index_block; /* positions that share one; divides KV_PAGE */
+    uint32_t entry_block; /* positions that share an entry, of head_dim_k values; 0: none */
     bool has_latent; /* the value is the beginning of the key and is not stored */
 };
 
@@ -51,7 +53,7 @@ bool kv_type_is_rotated(enum kv_type t);
 /* Bytes of one position in one layer, keys and values. */
 uint64_t kv_token_bytes(const struct kv_spec *spec, enum kv_type k, enum kv_type v);
 
-/* Bytes of the index keys of one page of positions in one layer. */
+/* Bytes of the index keys and entries of one page of positions in one layer. */
 uint64_t kv_index_page_bytes(const struct kv_spec *spec, enum kv_type k);
 
 /* Returns 0 if all head sizes are multiples of the types' blocks, or -1 with *e. */
@@ -108,6 +110,12 @@ void kv_index_write(struct kv *kv, const struct kernels *kern, uint32_t layer, u
 /* The keys from a block on, one after the other. */
 const void *kv_index_keys(const struct kv *kv, uint32_t layer, uint32_t block);
 
+/* Entries are stored like keys.  kv_entry_write() may overwrite x. */
+void kv_entry_write(struct kv *kv, const struct kernels *kern, uint32_t layer, uint32_t entry,
+                    float *x);
+/* The entries from one on, and the stride in bytes. */
+const void *kv_entries(const struct kv *kv, uint32_t layer, uint32_t entry, size_t *stride);
+
 enum kv_type kv_type_k(const struct kv *kv);
 enum kv_type kv_type_v(const struct kv *kv, uint32_t layer);
 
@@ -155,7 +163,7 @@ uint64_t kv_resize_bytes(const struct kv *kv, uint32_t n_slot);
 
 /* Bytes used now. */
 uint64_t kv_global_bytes(const struct kv *kv);  /* pages that were written */
-uint64_t kv_index_bytes(const struct kv *kv);   /* the same of index keys */
+uint64_t kv_index_bytes(const struct kv *kv);   /* the same of index keys and entries */
 uint64_t kv_page_bytes(const struct kv *kv);    /* of both */
 uint64_t kv_sliding_bytes(const struct kv *kv); /* rings */
 uint64_t kv_recurrent_bytes(const struct kv *kv);
