@@ -16,8 +16,8 @@
     (TRAIT_POST_NORMS | TRAIT_NO_PRE_NORMS | TRAIT_QK_NORM | TRAIT_WIDE_QK_NORM |              \
      TRAIT_ATTN_BIAS | TRAIT_SWA_UNSCALED)
 #define DEEPSEEK                                                                               \
-    (TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_LATENT | TRAIT_EXPERTS | TRAIT_ROUTED |   \
-     TRAIT_DRAFT)
+    (TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_LATENT | TRAIT_LOW_Q | TRAIT_EXPERTS |    \
+     TRAIT_ROUTED | TRAIT_DRAFT)
 #define NEMOTRON (TRAIT_RELU2 | TRAIT_NOPE | TRAIT_ONE_BLOCK | TRAIT_MAMBA | TRAIT_DRAFT)
 #define QWEN_DELTA                                                                             \
     (TRAIT_QK_NORM | TRAIT_ATTN_BIAS | TRAIT_NORM_ADD_ONE | TRAIT_LATE_NAME | TRAIT_DELTA)
@@ -44,8 +44,8 @@ static const struct arch archs[] = {
     {
         .name = "bailingmoe3",
         .snapshots = { { "bailing_hybrid", "BailingMoeV3ForCausalLM" } },
-        .traits = TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_LATENT | TRAIT_KDA |
-                  TRAIT_OUT_GATE | TRAIT_EXPERTS | TRAIT_ROUTED | TRAIT_DRAFT,
+        .traits = TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_LATENT | TRAIT_LOW_Q |
+                  TRAIT_KDA | TRAIT_OUT_GATE | TRAIT_EXPERTS | TRAIT_ROUTED | TRAIT_DRAFT,
         .window = WINDOW_ALL_GGUF,
         .experts = EXPERTS_ROUTED,
         .mixture = &mixture_bailing,
@@ -81,6 +81,20 @@ static const struct arch archs[] = {
         .experts = EXPERTS_ROUTED,
         .mixture = &mixture_deepseek2,
         .absent = { 32, 0, 0, 2048, 0, 1e-6, 1e4 },
+    },
+    {
+        .name = "deepseek4",
+        .snapshots = { { "deepseek_v4", "DeepseekV4ForCausalLM" } },
+        .traits = TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_LOW_Q | TRAIT_HYPER |
+                  TRAIT_ENTRIES | TRAIT_SCORED | TRAIT_SINKS | TRAIT_EXPERTS | TRAIT_ROUTED |
+                  TRAIT_DRAFT,
+        .window = WINDOW_ALL,
+        .rope_dims = ROPE_PARTIAL,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_deepseek4,
+        .names = names_deepseek4,
+        .absent = { 64, 1, 512, 1048576, 128, 1e-6, 1e4 },
+        .gguf = { .needs_window = true },
     },
     {
         .name = "ernie4_5",
@@ -182,6 +196,17 @@ static const struct arch archs[] = {
         .absent = { 96, 8, 0, 131072, 0, 1e-5, 1e6 },
     },
     {
+        .name = "glm5-next",
+        .snapshots = { { "glm5_next", "Glm5NextForConditionalGeneration" },
+                       { "glm5_next_text", "Glm5NextForCausalLM" } },
+        .traits = TRAIT_LATENT | TRAIT_LOW_Q | TRAIT_NOPE | TRAIT_KDA | TRAIT_KDA_LOW |
+                  TRAIT_HYPER | TRAIT_SCORED | TRAIT_EXPERTS | TRAIT_ROUTED | TRAIT_DRAFT,
+        .window = WINDOW_ALL_GGUF,
+        .experts = EXPERTS_ROUTED,
+        .mixture = &mixture_deepseek3,
+        .absent = { 0, 0, 0, 1048576, 0, 1e-6, 1e4 },
+    },
+    {
         .name = "gpt-oss",
         .other_name = "gptoss",
         .snapshots = { { "gpt_oss", "GptOssForCausalLM" } },
@@ -245,8 +270,8 @@ static const struct arch archs[] = {
     {
         .name = "kimi-linear",
         .snapshots = { { "kimi_linear", "KimiLinearForCausalLM" } },
-        .traits = TRAIT_LATENT | TRAIT_NOPE | TRAIT_KDA | TRAIT_KDA_LOW | TRAIT_EXPERTS |
-                  TRAIT_ROUTED,
+        .traits = TRAIT_LATENT | TRAIT_LOW_Q | TRAIT_NOPE | TRAIT_KDA | TRAIT_KDA_LOW |
+                  TRAIT_EXPERTS | TRAIT_ROUTED,
         .window = WINDOW_ALL_GGUF,
         .experts = EXPERTS_ROUTED,
         .mixture = &mixture_kimi,

@@ -78,6 +78,12 @@ enum arch_trait {
     ((uint64_t)1 << 53)                  /* rope pairs are neighbours in snapshots, too */
 #define TRAIT_ROUTED ((uint64_t)1 << 54) /* with EXPERTS: of EXPERTS_ROUTED */
 #define TRAIT_DRAFT  ((uint64_t)1 << 55) /* files may end with layers that only draft */
+#define TRAIT_HYPER  ((uint64_t)1 << 56) /* several residual streams, mixed by matrices */
+#define TRAIT_LOW_Q  ((uint64_t)1 << 57) /* queries may come from two matrices of low rank */
+#define TRAIT_SCORED                                                                           \
+    ((uint64_t)1 << 58) /* attention chooses by index keys; queries' heads have weights */
+#define TRAIT_ENTRIES                                                                          \
+    ((uint64_t)1 << 59) /* attention to a window and to entries, each of several positions */
 
 /* Recurrent layers of any kind. */
 #define TRAITS_RECURRENT (TRAIT_DELTA | TRAIT_MAMBA | TRAIT_SHORT_CONV | TRAIT_KDA)

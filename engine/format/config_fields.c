@@ -50,7 +50,7 @@ static const struct value_rule_row fields[] = {
     { .name = "moe_latent_size", .rule = RULE_OFF },
     { .name = "mlp_only_layers", .rule = RULE_OFF },
     { .name = "decoder_sparse_step", .rule = RULE_ONE },
-    { .name = "q_lora_rank", .rule = RULE_OFF, .read_if = TRAIT_LATENT },
+    { .name = "q_lora_rank", .rule = RULE_OFF, .read_if = TRAIT_LATENT | TRAIT_ENTRIES },
     { .name = "kv_lora_rank", .rule = RULE_OFF, .read_if = TRAIT_LATENT },
     { .name = "num_nextn_predict_layers", .rule = RULE_OFF, .read_if = TRAIT_DRAFT },
     { .name = "altup_num_inputs", .rule = RULE_OFF },

@@ -42,7 +42,8 @@ bool config_kind(struct hparams *h, uint32_t layer, const char *word)
     struct layer_hparams *to = &h->layers[layer];
     bool is_one = arch_has(h->arch, TRAIT_ONE_BLOCK);
 
-    if ((arch_has(h->arch, TRAIT_DELTA) && strcmp(word, "linear_attention") == 0) ||
+    if (((h->arch->traits & (TRAIT_DELTA | TRAIT_KDA)) != 0 &&
+         strcmp(word, "linear_attention") == 0) ||
         (arch_has(h->arch, TRAIT_MAMBA) && strcmp(word, "mamba") == 0) ||
         (arch_has(h->arch, TRAIT_SHORT_CONV) && strcmp(word, "conv") == 0)) {
         to->is_recurrent = true;
@@ -112,6 +113,15 @@ static void ling_kinds(struct config_lookup *l, struct hparams *h)
         h->layers[i].is_recurrent = (i + 1) % group != 0 && i < h->n_layer / group * group;
 }
 
+/* GLM 5: layer_types has the kinds. */
+static void glm_kinds(struct config_lookup *l)
+{
+    if (json_get(l->node, "layer_types") != NULL)
+        return;
+    err_set(l->e, ERR_FORMAT, "the field is missing");
+    config_fail(l, "layer_types");
+}
+
 /* Old configurations of LFM2 list the layers with attention. */
 static void lfm_kinds(struct config_lookup *l, struct hparams *h)
 {
@@ -134,6 +144,8 @@ void config_kinds(struct config_lookup *l, struct hparams *h)
 {
     if (arch_has(h->arch, TRAIT_ONE_BLOCK))
         nemotron_kinds(l, h);
+    else if (arch_has(h->arch, TRAIT_KDA | TRAIT_HYPER))
+        glm_kinds(l);
     else if (arch_has(h->arch, TRAIT_KDA | TRAIT_KDA_LOW))
         kimi_kinds(l, h);
     else if (arch_has(h->arch, TRAIT_KDA))
@@ -184,6 +196,8 @@ static void kda_sizes(struct config_lookup *l, struct hparams *h)
         d->head_dim_v = (uint32_t)config_int(&in, "head_dim", 1, MAX_HEAD_DIM, CONFIG_NEEDED);
         d->conv_width = (uint32_t)config_int(&in, "short_conv_kernel_size", 2, MAX_CONV_WIDTH,
                                              CONFIG_NEEDED);
+        if (arch_has(h->arch, TRAIT_HYPER))
+            d->gate_bound = (float)config_float(&in, "gate_lower_bound", -1e6, (double)NAN);
         l->failed = in.failed;
     } else {
         d->n_head_v = h->layers[0].n_head;
@@ -223,13 +237,104 @@ void config_latent(struct config_lookup *l, struct hparams *h)
     struct latent_hparams *m = &h->latent;
 
     m->n_latent = (uint32_t)config_int(l, "kv_lora_rank", 1, MAX_LATENT, CONFIG_NEEDED);
-    m->n_rot = (uint32_t)config_int(l, "qk_rope_head_dim", 2, MAX_HEAD_DIM, CONFIG_NEEDED);
+    m->n_rot = (uint32_t)config_int(l, "qk_rope_head_dim",
+                                    arch_has(h->arch, TRAIT_NOPE) ? 0 : 2, MAX_HEAD_DIM,
+                                    CONFIG_NEEDED);
     m->n_nope = (uint32_t)config_int(l, "qk_nope_head_dim", 1, MAX_HEAD_DIM, CONFIG_NEEDED);
     m->n_value = (uint32_t)config_int(l, "v_head_dim", 1, MAX_HEAD_DIM, CONFIG_NEEDED);
     m->n_query = (uint32_t)config_int(l, "q_lora_rank", 1, MAX_N_EMBD, 0);
     defaults_drop(l->defaults, "q_lora_rank"); /* its tensors say so, too */
     if (!l->failed)
         hparams_latent(h);
+}
+
+/* --- streams that matrices mix, entries, and index keys whose queries have weights --- */
+
+static void hyper(struct config_lookup *l, struct hparams *h)
+{
+    h->n_stream = (uint32_t)config_int(l, "hc_mult", 1, MAX_HYPER_STREAM, CONFIG_NEEDED);
+    h->hyper.n_round = (uint32_t)config_int(l, "hc_sinkhorn_iters", 1, 1000, CONFIG_NEEDED);
+    h->hyper.eps = (float)config_float(l, "hc_eps", 1e-30, (double)NAN);
+    hparams_hyper(h);
+}
+
+/* Reads a list of one number or word for each layer, and maybe for layers that only draft. */
+static bool layer_list(struct config_lookup *l, const struct hparams *h, const char *key,
+                       const char *word, int64_t *out)
+{
+    const struct json_node *list = json_get(l->node, key), *n;
+    uint32_t i = 0;
+
+    if (list != NULL && list->kind == JSON_IS_ARRAY && list->n >= h->n_layer)
+        for (n = list->first; n != NULL && i < h->n_layer; n = n->next, i++) {
+            const char *text = json_as_string(n);
+
+            if (word == NULL ? !json_as_int(n, &out[i]) || out[i] < 0 || out[i] > MAX_INDEX_BLOCK
+                             : text == NULL)
+                break;
+            if (word != NULL)
+                out[i] = strcmp(text, word) == 0;
+        }
+    if (i == h->n_layer)
+        return true;
+    err_set(l->e, ERR_FORMAT, "is not a list for %u layers", h->n_layer);
+    config_fail(l, key);
+    return false;
+}
+
+static void entries(struct config_lookup *l, struct hparams *h, int64_t top)
+{
+    int64_t ratio[MAX_LAYER];
+
+    if (l->failed || !layer_list(l, h, "compress_ratios", NULL, ratio))
+        return;
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        h->layers[i].ratio = (uint32_t)ratio[i];
+    if (hparams_entries(h, top, l->e) != 0)
+        config_fail(l, "compress_ratios");
+    h->out.n_group = (uint32_t)config_int(l, "o_groups", 1, MAX_N_HEAD, CONFIG_NEEDED);
+    h->out.rank = (uint32_t)config_int(l, "o_lora_rank", 1, MAX_N_EMBD, CONFIG_NEEDED);
+    h->latent.n_query = (uint32_t)config_int(l, "q_lora_rank", 1, MAX_N_EMBD, CONFIG_NEEDED);
+    h->latent.n_rot =
+        (uint32_t)config_int(l, "qk_rope_head_dim", 2, MAX_HEAD_DIM, CONFIG_NEEDED);
+    defaults_drop(l->defaults, "intermediate_size"); /* each layer has experts */
+    hparams_hash(h, config_int(l, "num_hash_layers", 0, h->n_layer, CONFIG_NEEDED));
+}
+
+static void pools(struct config_lookup *l, struct hparams *h, int64_t top)
+{
+    int64_t has_index[MAX_LAYER];
+
+    h->index.block = (uint32_t)config_int(l, "index_kpool", 2, MAX_INDEX_BLOCK, CONFIG_NEEDED);
+    if (!l->failed && !config_bool(l, "index_kpool_always_select_tail", true)) {
+        err_set(l->e, ERR_UNSUPPORTED, "is false, which is not supported");
+        config_fail(l, "index_kpool_always_select_tail");
+    }
+    if (!l->failed && hparams_index_budget(h, top, l->e) != 0)
+        config_fail(l, "index_topk");
+    if (l->failed || !layer_list(l, h, "indexer_types", "full", has_index))
+        return;
+    if (hparams_choices(h, has_index, l->e) != 0)
+        config_fail(l, "indexer_types");
+}
+
+void config_hyper(struct config_lookup *l, struct hparams *h)
+{
+    struct index_hparams *x = &h->index;
+    float clamp;
+    int64_t top;
+
+    hyper(l, h);
+    x->n_head = (uint32_t)config_int(l, "index_n_heads", 1, MAX_INDEX_HEAD, CONFIG_NEEDED);
+    x->head_dim = (uint32_t)config_int(l, "index_head_dim", 1, MAX_INDEX_DIM, CONFIG_NEEDED);
+    top = config_int(l, "index_topk", 1, MAX_N_CTX, CONFIG_NEEDED);
+    if (arch_has(h->arch, TRAIT_ENTRIES))
+        entries(l, h, top);
+    else
+        pools(l, h, top);
+    clamp = (float)config_float(l, "swiglu_limit", 0, (double)NAN);
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        h->layers[i].clamp = h->layers[i].clamp_dense = clamp;
 }
 
 /* --- Falcon-H1's factors --- */

@@ -29,6 +29,9 @@ void config_recurrent(struct config_lookup *l, struct hparams *h);
 /* Read the sizes of latent attention, before the rope tables. */
 void config_latent(struct config_lookup *l, struct hparams *h);
 
+/* Read streams that matrices mix, and entries or index keys whose queries have weights. */
+void config_hyper(struct config_lookup *l, struct hparams *h);
+
 /* Read the experts of EXPERTS_ROUTED.  The layers have their dense width. */
 void config_routed(struct config_lookup *l, struct hparams *h);
 

@@ -251,8 +251,10 @@ static void one_table(struct config_lookup *l, const struct json_node *node, str
 
 static uint32_t dim_of(const struct hparams *h, bool sliding)
 {
-    if (h->latent.n_latent > 0)
+    if (h->latent.n_rot > 0)
         return h->latent.n_rot;
+    if (h->latent.n_latent > 0)
+        return 2; /* nothing rotates */
     for (uint32_t i = h->n_layer; i > 0; i--)
         if (h->layers[i - 1].is_sliding == sliding)
             return h->layers[i - 1].head_dim_k;
@@ -297,8 +299,12 @@ void config_rope(struct config_lookup *l, struct hparams *h)
     if (is_proportional && global == NULL && !l->failed)
         proportional_default(h);
     h->rope_swa = h->rope;
-    if (arch_has(h->arch, TRAIT_SWA_UNSCALED))
+    if ((h->arch->traits & (TRAIT_SWA_UNSCALED | TRAIT_ENTRIES)) != 0)
         hparams_unscaled(&h->rope_swa, &h->rope);
+    if (arch_has(h->arch, TRAIT_ENTRIES)) {
+        h->rope.base = config_float(l, "compress_rope_theta", 1.001, (double)NAN);
+        hparams_entry_rope(h);
+    }
     if (!arch_has(h->arch, TRAIT_ROPE_BY_KIND)) {
         defaults_drop(l->defaults, "rope_local_base_freq");
         return;

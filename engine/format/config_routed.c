@@ -69,6 +69,8 @@ static void read_score(struct config_lookup *l, struct hparams *h, const struct 
         h->router_score = SCORE_SOFTMAX;
     else if (word != NULL && strcmp(word, "sigmoid") == 0)
         h->router_score = SCORE_SIGMOID;
+    else if (word != NULL && strcmp(word, "sqrtsoftplus") == 0)
+        h->router_score = SCORE_SQRT_SOFTPLUS;
     else if (word != NULL) {
         err_set(l->e, ERR_UNSUPPORTED, "router scores \"%.40s\" are not supported", word);
         config_fail(l, m->config.score);

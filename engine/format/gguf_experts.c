@@ -48,6 +48,9 @@ uint32_t gguf_rows_of(const struct catalogue *c, uint32_t layer, const char *suf
 /* How the router chooses and weighs. */
 static void read_router(struct gguf_lookup *l, struct hparams *h, bool has_bias)
 {
+    static const int64_t numbers[] = {
+        [SCORE_SOFTMAX] = 1, [SCORE_SIGMOID] = 2, [SCORE_SQRT_SOFTPLUS] = 4
+    };
     const struct mixture *m = h->arch->mixture;
     enum router_score score = m->score_by_bias && !has_bias ? SCORE_SOFTMAX : m->score;
     int64_t stated;
@@ -63,15 +66,42 @@ static void read_router(struct gguf_lookup *l, struct hparams *h, bool has_bias)
                 h->n_expert_group_used);
         lookup_fail(l);
     }
-    stated = lookup_int(l, "expert_gating_func", 1, 16, score == SCORE_SIGMOID ? 2 : 1);
-    if (!l->failed && stated > 2) {
-        err_set(l->e, ERR_UNSUPPORTED, "is %lld; memwall computes 1 (softmax) and 2 (sigmoid)",
+    stated = lookup_int(l, "expert_gating_func", 1, 16, numbers[score]);
+    if (!l->failed && stated != 1 && stated != 2 && stated != 4) {
+        err_set(l->e, ERR_UNSUPPORTED,
+                "is %lld; memwall computes 1 (softmax), 2 (sigmoid) and 4 (the root of softplus)",
                 (long long)stated);
         lookup_fail(l);
     }
-    h->router_score = stated == 2 ? SCORE_SIGMOID : SCORE_SOFTMAX;
+    h->router_score = stated == 4   ? SCORE_SQRT_SOFTPLUS
+                      : stated == 2 ? SCORE_SIGMOID
+                                    : SCORE_SOFTMAX;
     h->groups_by_max = h->router_score == SCORE_SOFTMAX;
     h->expert_guard = (float)m->guard;
+}
+
+/* Clamps of gate and up, one per layer; 0: none. */
+static void read_clamps(struct gguf_lookup *l, struct hparams *h, const char *suffix,
+                        bool of_experts)
+{
+    const struct gguf_value *v = lookup_find(l, suffix);
+    double by;
+
+    if (v == NULL && !l->failed)
+        defaults_note(l->defaults, suffix, 0);
+    if (v == NULL)
+        return;
+    for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {
+        struct layer_hparams *layer = &h->layers[i];
+
+        if (v->type == GGUF_ARRAY && v->count >= h->n_layer && gguf_elem_float(v, i, &by) &&
+            by >= 0 && by <= 1e6) {
+            *(of_experts ? &layer->clamp : &layer->clamp_dense) = (float)by;
+            continue;
+        }
+        err_set(l->e, ERR_FORMAT, "is not an array of %u numbers from 0 to 1e6", h->n_layer);
+        lookup_fail(l);
+    }
 }
 
 /* Reads the experts of EXPERTS_ROUTED.  Tensors show which layers have experts, and how wide a
@@ -113,6 +143,14 @@ static void read_routed(struct gguf_lookup *l, const struct catalogue *c, struct
     defaults_drop(l->defaults, "expert_feed_forward_length");
     if (!l->failed)
         read_router(l, h, has_bias);
+    if (!l->failed && arch_has(h->arch, TRAIT_HYPER)) {
+        read_clamps(l, h, "swiglu_clamp_exp", true);
+        read_clamps(l, h, "swiglu_clamp_shexp", false);
+    }
+    if (!l->failed && arch_has(h->arch, TRAIT_ENTRIES))
+        defaults_drop(l->defaults, "feed_forward_length"); /* each layer has experts */
+    if (!l->failed && arch_has(h->arch, TRAIT_ENTRIES))
+        hparams_hash(h, lookup_int(l, "hash_layer_count", 0, h->n_layer, GGUF_NEEDED));
 }
 
 void gguf_experts(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)

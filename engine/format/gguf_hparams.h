@@ -36,6 +36,12 @@ void gguf_delta(struct gguf_lookup *l, struct hparams *h);
 /* Read the residual streams and their mixers. */
 void gguf_streams(struct gguf_lookup *l, struct hparams *h);
 
+/* Read the residual streams that matrices mix. */
+void gguf_hyper(struct gguf_lookup *l, struct hparams *h);
+
+/* Read the index keys whose queries have weights: of entries, or of blocks of positions. */
+void gguf_scored(struct gguf_lookup *l, struct hparams *h);
+
 /* Read the index keys.  Layers with attention have the same block, others none. */
 void gguf_index(struct gguf_lookup *l, struct hparams *h);
 

@@ -113,7 +113,9 @@ static void read_latent(struct gguf_lookup *l, struct hparams *h, int64_t k, int
     m->n_query = (uint32_t)lookup_int(l, "attention.q_lora_rank", 1, MAX_N_EMBD, 0);
     defaults_drop(l->defaults, "attention.q_lora_rank"); /* its tensors say so, too */
     m->n_value = (uint32_t)lookup_int(l, "attention.value_length_mla", 1, MAX_HEAD_DIM, v);
-    m->n_rot = (uint32_t)lookup_int(l, "rope.dimension_count", 2, MAX_HEAD_DIM, GGUF_NEEDED);
+    m->n_rot = (uint32_t)lookup_int(l, "rope.dimension_count",
+                                    arch_has(h->arch, TRAIT_NOPE) ? 0 : 2, MAX_HEAD_DIM,
+                                    GGUF_NEEDED);
     n_head_k = lookup_int(l, "attention.key_length_mla", 1, MAX_HEAD_DIM, k);
     if (l->failed)
         return;

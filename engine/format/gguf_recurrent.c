@@ -1,6 +1,7 @@
 /* Layers with a recurrent state, residual streams, index keys and n-grams from GGUF keys. */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -137,6 +138,64 @@ void gguf_streams(struct gguf_lookup *l, struct hparams *h)
 {
     h->n_stream = (uint32_t)lookup_int(l, "hyper_connection.count", 1, MAX_STREAM, GGUF_NEEDED);
     h->n_mix = (uint32_t)lookup_int(l, "hyper_connection.low_rank", 1, MAX_N_EMBD, GGUF_NEEDED);
+}
+
+void gguf_hyper(struct gguf_lookup *l, struct hparams *h)
+{
+    h->n_stream =
+        (uint32_t)lookup_int(l, "hyper_connection.count", 1, MAX_HYPER_STREAM, GGUF_NEEDED);
+    h->hyper.n_round =
+        (uint32_t)lookup_int(l, "hyper_connection.sinkhorn_iterations", 1, 1000, GGUF_NEEDED);
+    h->hyper.eps =
+        (float)lookup_float(l, "hyper_connection.epsilon", 1e-30, 1, (double)NAN);
+    hparams_hyper(h);
+}
+
+void gguf_scored(struct gguf_lookup *l, struct hparams *h)
+{
+    struct index_hparams *x = &h->index;
+    int64_t list[MAX_LAYER], top;
+
+    x->n_head =
+        (uint32_t)lookup_int(l, "attention.indexer.head_count", 1, MAX_INDEX_HEAD, GGUF_NEEDED);
+    x->head_dim =
+        (uint32_t)lookup_int(l, "attention.indexer.key_length", 1, MAX_INDEX_DIM, GGUF_NEEDED);
+    top = lookup_int(l, "attention.indexer.top_k", 1, MAX_N_CTX, GGUF_NEEDED);
+    if (l->failed)
+        return;
+    if (arch_has(h->arch, TRAIT_ENTRIES)) {
+        lookup_per_layer(l, "attention.compress_ratios", h->n_layer,
+                         h->n_layer + h->n_layer_draft, 0, MAX_INDEX_BLOCK, GGUF_NEEDED, list);
+        for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
+            h->layers[i].ratio = (uint32_t)list[i];
+        if (!l->failed && hparams_entries(h, top, l->e) != 0) {
+            lookup_find(l, "attention.compress_ratios");
+            lookup_fail(l);
+        }
+        h->out.n_group =
+            (uint32_t)lookup_int(l, "attention.output_group_count", 1, MAX_N_HEAD, GGUF_NEEDED);
+        h->out.rank =
+            (uint32_t)lookup_int(l, "attention.output_lora_rank", 1, MAX_N_EMBD, GGUF_NEEDED);
+        h->latent.n_query =
+            (uint32_t)lookup_int(l, "attention.q_lora_rank", 1, MAX_N_EMBD, GGUF_NEEDED);
+        return;
+    }
+    x->block =
+        (uint32_t)lookup_int(l, "attention.indexer.kpool", 2, MAX_INDEX_BLOCK, GGUF_NEEDED);
+    if (!lookup_bool(l, "attention.indexer.kpool_select_tail", true) && !l->failed) {
+        err_set(l->e, ERR_UNSUPPORTED, "is false, which is not supported");
+        lookup_fail(l);
+    }
+    lookup_per_layer(l, "attention.indexer.types", h->n_layer, h->n_layer + h->n_layer_draft, 0,
+                     1, GGUF_NEEDED, list);
+    if (!l->failed && hparams_index_budget(h, top, l->e) != 0) {
+        lookup_find(l, "attention.indexer.top_k");
+        lookup_fail(l);
+    }
+    if (!l->failed && hparams_choices(h, list, l->e) != 0) {
+        lookup_find(l, "attention.indexer.types");
+        lookup_fail(l);
+    }
 }
 
 void gguf_index(struct gguf_lookup *l, struct hparams *h)

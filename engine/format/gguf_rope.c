@@ -145,14 +145,19 @@ void gguf_rope(struct gguf_lookup *l, const struct catalogue *c, struct hparams 
     h->rope.base = lookup_float(l, "rope.freq_base", 1.001, 1e15, absent_base(h->arch));
     /* llama.cpp rotates whole heads if the key is missing; models with delta nets do not. */
     h->rope.n_rot = (uint32_t)lookup_int(
-        l, "rope.dimension_count", 2, MAX_HEAD_DIM,
+        l, "rope.dimension_count", arch_has(h->arch, TRAIT_NOPE) ? 0 : 2, MAX_HEAD_DIM,
         arch_has(h->arch, TRAIT_DELTA) ? GGUF_NEEDED : (int64_t)global->head_dim_k);
-    if (arch_has(h->arch, TRAIT_NOPE) && h->latent.n_latent == 0)
+    if (arch_has(h->arch, TRAIT_NOPE) && h->latent.n_rot == 0)
         h->rope.n_rot = 2; /* files state some number that means nothing */
     read_rope_scaling(l, c, h);
     h->rope_swa = h->rope;
-    if (arch_has(h->arch, TRAIT_SWA_UNSCALED))
+    if ((h->arch->traits & (TRAIT_SWA_UNSCALED | TRAIT_ENTRIES)) != 0)
         hparams_unscaled(&h->rope_swa, &h->rope);
+    if (arch_has(h->arch, TRAIT_ENTRIES)) {
+        h->rope.base = lookup_float(l, "attention.compress_rope_freq_base", 1.001, 1e15,
+                                    (double)NAN);
+        hparams_entry_rope(h);
+    }
     if (!arch_has(h->arch, TRAIT_ROPE_BY_KIND))
         return;
 

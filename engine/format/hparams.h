@@ -20,6 +20,7 @@
 #define MAX_NGRAM       8  /* tokens of the longest n-gram */
 #define MAX_NGRAM_ROW   64 /* rows of a token in the table of n-grams */
 #define MAX_EXPERT_GROUP 64
+#define MAX_HYPER_STREAM 8 /* streams that matrices mix */
 #define MAX_LATENT       2048 /* values of a latent key */
 
 struct arch;
@@ -44,7 +45,7 @@ struct rope_hparams {
 };
 
 /* The scores that a router makes of its products before it chooses. */
-enum router_score { SCORE_SOFTMAX, SCORE_SIGMOID };
+enum router_score { SCORE_SOFTMAX, SCORE_SIGMOID, SCORE_SQRT_SOFTPLUS };
 
 /* Whether matrices have biases.  GGUF files show it by their tensors, configurations by a
  * field. */
@@ -59,6 +60,11 @@ struct layer_hparams {
     uint32_t n_head, n_head_kv;
     uint32_t head_dim_k, head_dim_v;
     uint32_t n_ff; /* of the dense branch, or of the shared expert; 0: none */
+    uint32_t ratio;     /* positions of an entry; 0: attention has no entries */
+    bool has_index;     /* it has index keys and chooses by them */
+    bool shares_choice; /* it attends to what an earlier layer chose */
+    bool is_hashed;     /* a table has the experts of each token */
+    float clamp, clamp_dense; /* of gate and up products of experts and others; 0: none */
 };
 
 /*
@@ -88,6 +94,20 @@ struct index_hparams {
     uint32_t head_dim;
     uint32_t block;   /* positions of a block, a power of two */
     uint32_t n_block; /* blocks that a token attends to */
+    bool overlaps;    /* blocks are pooled together with the block before */
+};
+
+/* Residual streams that matrices mix: streams.c in engine/model. */
+struct hyper_hparams {
+    uint32_t n_round; /* of rows and columns that are divided by their sums */
+    float eps;
+};
+
+/* The output of attention is multiplied by two matrices, of which the first has parts for groups
+ * of heads. */
+struct out_hparams {
+    uint32_t n_group; /* 0: one matrix */
+    uint32_t rank;    /* values of a group between both */
 };
 
 /* The table of n-grams that one layer adds: each n-gram of 2 to n_token tokens that ends at a
@@ -144,6 +164,8 @@ struct hparams {
     struct delta_hparams delta;
     uint32_t n_stream; /* residual streams of n_embd; 0: one, without mixers */
     uint32_t n_mix;    /* width of a mixer's middle */
+    struct hyper_hparams hyper;
+    struct out_hparams out;
     struct index_hparams index;
     struct ngram_hparams ngram;
     struct latent_hparams latent;
@@ -169,6 +191,21 @@ struct hparams {
     bool rope_interleaved;        /* pairs are neighbours (GGUF llama), not half a head apart */
     struct layer_hparams layers[MAX_LAYER];
 };
+
+/* Values of an open pool for each of its channels: maximum, sum of weights, weighted sum. */
+#define POOL_PARTS 3
+
+/* Whether blocks of so many positions are pooled together with those of the block before. */
+static inline bool hparams_overlaps(const struct hparams *h, uint32_t ratio)
+{
+    return h->index.overlaps && ratio == h->index.block;
+}
+
+/* Values of the open pools of n channels: of the next pool, too, if it overlaps. */
+static inline uint64_t hparams_open_pool(const struct hparams *h, uint32_t n, uint32_t ratio)
+{
+    return (uint64_t)POOL_PARTS * n * (hparams_overlaps(h, ratio) ? 2 : 1);
+}
 
 /* Settings for generation that the model's author recommends or requires. */
 struct generation_hparams {

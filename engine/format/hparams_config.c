@@ -329,6 +329,8 @@ static void read_model(struct config_lookup *l, struct hparams *h)
         config_streams(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_INDEX))
         config_index(l, h);
+    if (!l->failed && arch_has(h->arch, TRAIT_HYPER))
+        config_hyper(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_NGRAMS))
         config_ngrams(l, h);
     if (l->failed)

@@ -49,6 +49,10 @@ static const struct {
     [WORD_KV_LATENT] = { "attention.kv_lora_rank", "kv_lora_rank" },
     [WORD_HEAD_LATENT_K] = { "attention.key_length_mla", "qk_nope_head_dim" },
     [WORD_HEAD_LATENT_V] = { "attention.value_length_mla", "v_head_dim" },
+    [WORD_RATIO] = { "attention.compress_ratios", "compress_ratios" },
+    [WORD_OUT_GROUP] = { "attention.output_group_count", "o_groups" },
+    [WORD_OUT_RANK] = { "attention.output_lora_rank", "o_lora_rank" },
+    [WORD_N_EXPERT_USED] = { "expert_used_count", "num_experts_per_tok" },
 };
 
 void hparam_spell(const struct catalogue *c, enum hparam_word w, char *buf, size_t n)
@@ -126,6 +130,65 @@ void hparams_recur(struct hparams *h, int64_t period)
 {
     for (uint32_t i = 0; i < h->n_layer; i++)
         h->layers[i].is_recurrent = (i + 1) % period != 0;
+}
+
+void hparams_hyper(struct hparams *h)
+{
+    h->n_mix = (2 + h->n_stream) * h->n_stream;
+}
+
+int hparams_entries(struct hparams *h, int64_t n_chosen, struct err *e)
+{
+    struct index_hparams *x = &h->index;
+
+    x->block = 0;
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        uint32_t ratio = h->layers[i].ratio;
+
+        if (ratio > 0 && (ratio < 2 || (ratio & (ratio - 1)) != 0 || ratio > MAX_INDEX_BLOCK))
+            return err_set(e, ERR_UNSUPPORTED, "entries of %u positions are not supported",
+                           ratio);
+        if (ratio > 0 && (x->block == 0 || ratio < x->block))
+            x->block = ratio;
+    }
+    /* Layers with the shortest entries choose among them: 4 positions in all models. */
+    if (x->block != 4)
+        return err_set(e, ERR_UNSUPPORTED, "the shortest entries have %u positions; expected 4",
+                       x->block);
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        h->layers[i].has_index = h->layers[i].ratio == x->block;
+    x->n_block = (uint32_t)n_chosen;
+    x->overlaps = true;
+    return 0;
+}
+
+void hparams_entry_rope(struct hparams *h)
+{
+    h->rope.attn_factor = 1;
+}
+
+int hparams_choices(struct hparams *h, const int64_t *has_index, struct err *e)
+{
+    bool has_some = false;
+
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        struct layer_hparams *layer = &h->layers[i];
+
+        if (layer->is_recurrent)
+            continue;
+        layer->has_index = has_index[i] != 0;
+        layer->shares_choice = !layer->has_index;
+        has_some |= layer->has_index;
+        if (!has_some)
+            return err_set(e, ERR_FORMAT, "layer %u has no earlier layer that chooses", i);
+    }
+    return 0;
+}
+
+void hparams_hash(struct hparams *h, int64_t n)
+{
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        h->layers[i].is_hashed = i < n;
 }
 
 int hparams_index_budget(struct hparams *h, int64_t n_token, struct err *e)
@@ -217,7 +280,9 @@ static int check_heads(const struct catalogue *c, struct err *e)
 static int check_attention(const struct catalogue *c, struct err *e)
 {
     const struct hparams *h = &c->hparams;
-    bool has_rings = h->index.n_head == 0 && h->latent.n_latent == 0, has_attention = false;
+    bool has_rings = (h->index.n_head == 0 && h->latent.n_latent == 0) ||
+                     arch_has(h->arch, TRAIT_ENTRIES);
+    bool has_attention = false;
 
     for (uint32_t i = 0; i < h->n_layer; i++) {
         has_attention |= h->layers[i].attends;
@@ -231,6 +296,26 @@ static int check_attention(const struct catalogue *c, struct err *e)
         return 0;
     err_set(e, ERR_UNSUPPORTED, "no layer has attention, which is not supported");
     return at_word(c, WORD_N_LAYER, e);
+}
+
+/* Layers with entries have a window, and one key for all heads. */
+static int check_entries(const struct catalogue *c, struct err *e)
+{
+    const struct hparams *h = &c->hparams;
+
+    for (uint32_t i = 0; arch_has(h->arch, TRAIT_ENTRIES) && i < h->n_layer; i++) {
+        const struct layer_hparams *layer = &h->layers[i];
+
+        if (!layer->is_sliding) {
+            err_set(e, ERR_UNSUPPORTED, "layer %u has no window, which is not supported", i);
+            return at_word(c, WORD_N_SWA, e);
+        }
+        if (layer->n_head_kv != 1) {
+            err_set(e, ERR_UNSUPPORTED, "is %u; expected 1", layer->n_head_kv);
+            return at_word(c, WORD_N_HEAD_KV, e);
+        }
+    }
+    return 0;
 }
 
 /* Delta nets need heads that divide, and sizes whose products stay small. */
@@ -264,6 +349,16 @@ static int check_parts(const struct catalogue *c, struct err *e)
     if ((uint64_t)h->n_stream * h->n_embd > (1u << 24)) {
         err_set(e, ERR_FORMAT, "%u streams of %u values are too many", h->n_stream, h->n_embd);
         return at_word(c, WORD_N_STREAM, e);
+    }
+    if (h->out.n_group > 0 && h->layers[0].n_head % h->out.n_group != 0) {
+        err_set(e, ERR_FORMAT, "is %u, which does not divide %u heads", h->out.n_group,
+                h->layers[0].n_head);
+        return at_word(c, WORD_OUT_GROUP, e);
+    }
+    if ((uint64_t)h->out.n_group * h->out.rank > (1u << 24)) {
+        err_set(e, ERR_FORMAT, "%u groups of %u values are too many", h->out.n_group,
+                h->out.rank);
+        return at_word(c, WORD_OUT_RANK, e);
     }
     for (uint32_t i = 0; i < ngram_rows(g); i++) {
         if (g->n_row[i] > 0 && g->n_row[i] <= g->n_table &&
@@ -316,7 +411,9 @@ static int check_rope(const struct catalogue *c, const struct rope_hparams *r, b
         return at_word(c, WORD_N_ROT, e);
     }
     for (uint32_t i = 0; i < h->n_layer; i++) {
-        if (h->layers[i].is_sliding != sliding || r->n_rot <= h->layers[i].head_dim_k)
+        bool is_used = h->layers[i].is_sliding == sliding || h->layers[i].ratio > 0;
+
+        if (!is_used || r->n_rot <= h->layers[i].head_dim_k)
             continue;
         err_set(e, ERR_FORMAT, "%u dimensions rotate, but heads have only %u", r->n_rot,
                 h->layers[i].head_dim_k);
@@ -406,7 +503,8 @@ void hparams_parts(struct hparams *h)
 int hparams_finish(struct catalogue *c, struct err *e)
 {
     struct hparams *h = &c->hparams;
-    bool own_table = (h->arch->traits & (TRAIT_ROPE_BY_KIND | TRAIT_SWA_UNSCALED)) != 0;
+    bool own_table = (h->arch->traits & (TRAIT_ROPE_BY_KIND | TRAIT_SWA_UNSCALED |
+                                         TRAIT_ENTRIES)) != 0;
 
     /* A window as wide as the context hides nothing. */
     if (!own_table && h->n_swa >= h->n_ctx_train)
@@ -430,8 +528,8 @@ int hparams_finish(struct catalogue *c, struct err *e)
                 h->n_expert_group);
         return at_word(c, WORD_N_EXPERT, e);
     }
-    if (check_heads(c, e) != 0 || check_attention(c, e) != 0 || check_delta(c, e) != 0 ||
-        check_parts(c, e) != 0 || check_shared(c, e) != 0)
+    if (check_heads(c, e) != 0 || check_attention(c, e) != 0 || check_entries(c, e) != 0 ||
+        check_delta(c, e) != 0 || check_parts(c, e) != 0 || check_shared(c, e) != 0)
         return -1;
     if (check_rope(c, &h->rope, false, e) != 0 || check_rope(c, &h->rope_swa, true, e) != 0)
         return -1;

@@ -59,6 +59,10 @@ enum hparam_word {
     WORD_KV_LATENT,
     WORD_HEAD_LATENT_K,
     WORD_HEAD_LATENT_V,
+    WORD_RATIO,
+    WORD_OUT_GROUP,
+    WORD_OUT_RANK,
+    WORD_N_EXPERT_USED,
     WORD_COUNT,
 };
 
@@ -103,6 +107,23 @@ void hparams_skip_rope(struct hparams *h, int64_t period);
 
 /* Give every layer but each period-th a gated delta net. */
 void hparams_recur(struct hparams *h, int64_t period);
+
+/* Set the width of a mixer's middle from the streams that matrices mix. */
+void hparams_hyper(struct hparams *h);
+
+/* Set what follows from the ratios of layers, and from the number of entries that a token chooses:
+ * which layers choose.  Returns 0, or -1 with *e, without the place. */
+int hparams_entries(struct hparams *h, int64_t n_chosen, struct err *e);
+
+/* Set the rope table of layers with entries, whose yarn has no magnitude. */
+void hparams_entry_rope(struct hparams *h);
+
+/* Set which layers with attention choose, and which attend to what an earlier one chose.  Returns
+ * 0, or -1 with *e, without the place. */
+int hparams_choices(struct hparams *h, const int64_t *has_index, struct err *e);
+
+/* Let a table choose the experts of the first n layers. */
+void hparams_hash(struct hparams *h, int64_t n);
 
 /* Set the number of blocks that a token attends to, from the budget in tokens.  Returns 0, or
  * -1 with *e, without the place. */

@@ -106,8 +106,12 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
         gguf_recurrent(l, c, h);
     if (!l->failed && arch_has(h->arch, TRAIT_STREAMS))
         gguf_streams(l, h);
+    if (!l->failed && arch_has(h->arch, TRAIT_HYPER))
+        gguf_hyper(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_INDEX))
         gguf_index(l, h);
+    if (!l->failed && arch_has(h->arch, TRAIT_SCORED))
+        gguf_scored(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_NGRAMS))
         gguf_ngrams(l, h);
     if (l->failed)

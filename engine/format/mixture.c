@@ -41,6 +41,20 @@ const struct mixture mixture_deepseek3 = {
     DEEPSEEK_NAMES,
 };
 
+const struct mixture mixture_deepseek4 = {
+    .config = { DEEPSEEK_FIELDS },
+    .scale = 1.5,
+    .is_normed = true,
+    .score = SCORE_SQRT_SOFTPLUS,
+    .is_normed_gguf = true,
+    .router = "ffn.gate.weight",
+    .bias = "ffn.gate.bias",
+    .experts = "ffn.experts.",
+    .words = NUMBERED,
+    .shared = "ffn.shared_experts.",
+    .shared_words = NUMBERED,
+};
+
 const struct mixture mixture_glm4 = {
     .config = { DEEPSEEK_FIELDS },
     .n_dense = 1,
@@ -283,6 +297,22 @@ const struct snapshot_name names_bailing[] = {
     { T_KDA_BIAS, "attention.dt_bias" },
     { T_KDA_NORM, "attention.o_norm.weight" },
     { T_KDA_OUT, "attention.o_proj.weight" },
+    { T_COUNT, NULL },
+};
+
+const struct snapshot_name names_deepseek4[] = {
+    { T_TOKEN_EMBD, "embed.weight" },
+    { T_OUTPUT, "head.weight" },
+    { T_ATTN_NORM, "attn_norm.weight" },
+    { T_FFN_NORM, "ffn_norm.weight" },
+    { T_Q_A, "attn.wq_a.weight" },
+    { T_Q_A_NORM, "attn.q_norm.weight" },
+    { T_Q_B, "attn.wq_b.weight" },
+    { T_ATTN_SINKS, "attn.attn_sink" },
+    { T_SCORE_Q, "attn.indexer.wq_b.weight" },
+    { T_SCORE_WEIGHTS, "attn.indexer.weights_proj.weight" },
+    { T_SCORE_GATE, "attn.indexer.compressor.wgate.weight" },
+    { T_SCORE_PLACE, "attn.indexer.compressor.ape" },
     { T_COUNT, NULL },
 };
 

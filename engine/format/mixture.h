@@ -55,11 +55,12 @@ struct snapshot_name {
 };
 
 extern const struct mixture mixture_bailing, mixture_deepseek2, mixture_deepseek3,
+    mixture_deepseek4,
     mixture_ernie, mixture_glm4, mixture_granite, mixture_hunyuan, mixture_kimi, mixture_laguna,
     mixture_lfm2, mixture_mellum, mixture_minimax, mixture_nemotron, mixture_olmoe,
     mixture_qwen2;
 
-extern const struct snapshot_name names_bailing[], names_falcon[], names_hunyuan[],
-    names_lfm2[], names_muse[], names_nemotron[];
+extern const struct snapshot_name names_bailing[], names_deepseek4[], names_falcon[],
+    names_hunyuan[], names_lfm2[], names_muse[], names_nemotron[];
 
 #endif

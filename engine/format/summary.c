@@ -45,7 +45,8 @@ static enum summary_use use_of_form(enum tensor_form form)
     switch (form) {
     case FORM_VECTOR:
     case FORM_FLAT:
-    case FORM_ROUTER: return SUMMARY_RESIDENT;
+    case FORM_ROUTER:
+    case FORM_IDS: return SUMMARY_RESIDENT;
     case FORM_MATRIX: return SUMMARY_LAYER;
     case FORM_EXPERTS: return SUMMARY_EXPERT;
     case FORM_LOOKUP: return SUMMARY_LOOKUP;
@@ -187,6 +188,12 @@ static void add_tensor(struct summary *s, struct summary_type *types, const stru
     }
 }
 
+/* Whether the value of a position is a part of its key. */
+static bool keys_are_values(const struct hparams *h)
+{
+    return h->latent.n_latent > 0 || arch_has(h->arch, TRAIT_ENTRIES);
+}
+
 static void describe_layers(struct summary *s, const struct hparams *h)
 {
     uint32_t first = h->n_layer - h->n_layer_kv_shared;
@@ -220,13 +227,30 @@ static void describe_layers(struct summary *s, const struct hparams *h)
             last[from->is_sliding] = (int32_t)i;
             layer->kv_values =
                 (uint64_t)from->n_head_kv *
-                ((uint64_t)from->head_dim_k + (h->latent.n_latent > 0 ? 0 : from->head_dim_v));
+                ((uint64_t)from->head_dim_k + (keys_are_values(h) ? 0 : from->head_dim_v));
             if (from->is_sliding)
                 s->kv_sliding_values += layer->kv_values;
             else
                 s->kv_global_values += layer->kv_values;
         }
         layer->kv_from = last[from->is_sliding];
+    }
+}
+
+/* Index keys of models whose layers with them are marked, and entries. */
+static void describe_pools(struct summary *s, const struct hparams *h)
+{
+    for (uint32_t i = 0; i < h->n_layer; i++) {
+        const struct layer_hparams *from = &h->layers[i];
+
+        if (from->has_index) {
+            s->index_values += h->index.head_dim;
+            s->recurrent_values += hparams_open_pool(h, h->index.head_dim, h->index.block);
+        }
+        if (from->ratio > 0) {
+            s->entry_values += (from->head_dim_k + from->ratio - 1) / from->ratio;
+            s->recurrent_values += hparams_open_pool(h, from->head_dim_k, from->ratio);
+        }
     }
 }
 
@@ -243,9 +267,12 @@ static void describe_parts(struct summary *s, const struct hparams *h)
     if (x->n_head > 0) {
         s->index_block = x->block;
         s->index_tokens = x->block * x->n_block;
+    }
+    if (h->arch != NULL && arch_has(h->arch, TRAIT_INDEX)) {
         s->index_values = n_attend * x->head_dim;
         s->recurrent_values += s->index_values * (x->block - 1);
     }
+    describe_pools(s, h);
     if (g->n_token > 0) {
         s->n_ngram = g->n_token;
         s->ngram_layer = g->layer;

@@ -94,6 +94,7 @@ struct summary {
      * index_values in all layers together for each block; 0: attention sees all positions. */
     uint32_t index_block, index_tokens;
     uint64_t index_values;
+    uint64_t entry_values; /* of entries of all layers together, for each position */
     uint32_t n_ngram; /* tokens of the longest n-gram in a table; 0: no table */
     uint32_t ngram_layer;
 

@@ -104,16 +104,19 @@ static int check_type(const struct check *k, const struct tensor_info *t)
 {
     enum tensor_form form = tensor_spec(k->id)->form;
     bool is_vector = form == FORM_VECTOR || form == FORM_FLAT;
+    bool is_int = t->type == TYPE_I32 || t->type == TYPE_I64;
     bool is_float = t->type == TYPE_F32 || t->type == TYPE_F16 || t->type == TYPE_BF16;
     bool is_wrong = t->type == TYPE_I8 || t->type == TYPE_I16 || t->type == TYPE_I32 ||
                     t->type == TYPE_I64 || t->type == TYPE_F64 || t->type == TYPE_Q8_1 ||
                     t->type == TYPE_Q8_K;
 
-    if (is_vector ? is_float : !is_wrong)
+    if (form == FORM_IDS ? is_int : is_vector ? is_float : !is_wrong)
         return 0;
     err_set(k->e, ERR_UNSUPPORTED, "its type is %s, which %s cannot have",
             tensor_type_info(t->type)->name,
-            is_vector ? "norms, scales and biases" : "weights");
+            form == FORM_IDS ? "numbers of experts"
+            : is_vector      ? "norms, scales and biases"
+                             : "weights");
     return report(k, t);
 }
 
@@ -197,6 +200,8 @@ static int check_latent(const struct catalogue *c, uint32_t layer, struct err *e
                                 apart[] = { T_K_B, T_V_B };
     struct tensor_part p;
 
+    if (arch_has(c->hparams.arch, TRAIT_ENTRIES))
+        return check_all(c, two, 3, layer, e);
     if (c->hparams.latent.n_latent == 0 || !c->hparams.layers[layer].attends)
         return 0;
     if (!tensor_find(c, T_ATTN_Q, layer, &p) && check_all(c, two, 3, layer, e) != 0)

@@ -42,6 +42,15 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_OUT_MIX_UP] = {
         "output_hc_up.weight", "hyper_connection_mixer.input_mix_weight_up.weight",
         FORM_MATRIX, { DIM_MIX, DIM_STREAMS }, .traits = TRAIT_STREAMS },
+    [T_OUT_HYPER] = {
+        "output_hc_fn.weight", "hc_head_fn", FORM_MATRIX, { DIM_STREAMS, DIM_N_STREAM },
+        .traits = TRAIT_HYPER | TRAIT_ENTRIES },
+    [T_OUT_HYPER_BASE] = {
+        "output_hc_base.weight", "hc_head_base", FORM_VECTOR, { DIM_N_STREAM },
+        .traits = TRAIT_HYPER | TRAIT_ENTRIES },
+    [T_OUT_HYPER_SCALE] = {
+        "output_hc_scale.weight", "hc_head_scale", FORM_VECTOR, { DIM_ONE },
+        .traits = TRAIT_HYPER | TRAIT_ENTRIES },
     [T_OUTPUT_NORM] = {
         "output_norm.weight", "norm.weight", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_ONE_STREAM },
@@ -79,6 +88,13 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_ATTN_MIX_INJECT] = {
         "hc_attn_inject.weight", "attn_hyper_connection.block_inject_weight.weight",
         FORM_ROUTER, { DIM_STREAMS, DIM_N_STREAM }, .traits = TRAIT_STREAMS },
+    [T_ATTN_HYPER] = {
+        "hc_attn_fn.weight", "hc_attn_fn", FORM_MATRIX, { DIM_STREAMS, DIM_MIX },
+        .traits = TRAIT_HYPER },
+    [T_ATTN_HYPER_BASE] = {
+        "hc_attn_base.weight", "hc_attn_base", FORM_VECTOR, { DIM_MIX }, .traits = TRAIT_HYPER },
+    [T_ATTN_HYPER_SCALE] = {
+        "hc_attn_scale.weight", "hc_attn_scale", FORM_VECTOR, { DIM_3 }, .traits = TRAIT_HYPER },
     [T_ATTN_NORM] = {
         "attn_norm.weight", "input_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_PRE_NORMS },
@@ -201,13 +217,13 @@ static const struct tensor_spec specs[T_COUNT] = {
         TRAIT_KDA, .when = FACT_RECURRENT },
     [T_Q_A] = {
         "attn_q_a.weight", "self_attn.q_a_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_Q_LATENT },
-        TRAIT_LATENT, .when = FACT_ATTENDS, .needed = FACT_NEVER },
+        TRAIT_LOW_Q, .when = FACT_ATTENDS, .needed = FACT_NEVER },
     [T_Q_A_NORM] = {
         "attn_q_a_norm.weight", "self_attn.q_a_layernorm.weight", FORM_VECTOR,
-        { DIM_Q_LATENT }, TRAIT_LATENT, .when = FACT_ATTENDS, .needed = FACT_NEVER },
+        { DIM_Q_LATENT }, TRAIT_LOW_Q, .when = FACT_ATTENDS, .needed = FACT_NEVER },
     [T_Q_B] = {
         "attn_q_b.weight", "self_attn.q_b_proj.weight", FORM_MATRIX, { DIM_Q_LATENT, DIM_Q },
-        TRAIT_LATENT, .when = FACT_ATTENDS, .needed = FACT_NEVER },
+        TRAIT_LOW_Q, .when = FACT_ATTENDS, .needed = FACT_NEVER },
     [T_KV_A] = {
         "attn_kv_a_mqa.weight", "self_attn.kv_a_proj_with_mqa.weight", FORM_MATRIX,
         { DIM_EMBD, DIM_KV_A }, TRAIT_LATENT, .when = FACT_ATTENDS },
@@ -228,13 +244,15 @@ static const struct tensor_spec specs[T_COUNT] = {
         .when = FACT_ATTENDS, .needed = FACT_NEVER },
     [T_ATTN_Q] = {
         "attn_q.weight", "self_attn.q_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_Q },
-        .when = FACT_ATTENDS, .needed = FACT_NEEDS_Q, .fused = T_ATTN_QKV },
+        .when = FACT_ATTENDS, .needed = FACT_NEEDS_Q, .fused = T_ATTN_QKV,
+        .unless = TRAIT_ENTRIES },
     [T_ATTN_K] = {
         "attn_k.weight", "self_attn.k_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_K },
-        .when = FACT_ATTENDS | FACT_OWNS_KV, .fused = T_ATTN_QKV },
+        .when = FACT_ATTENDS | FACT_OWNS_KV, .fused = T_ATTN_QKV, .unless = TRAIT_ENTRIES },
     [T_ATTN_V] = {
         "attn_v.weight", "self_attn.v_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_V },
-        .when = FACT_ATTENDS | FACT_OWNS_KV | FACT_READS_V, .needed = FACT_NEEDS_V, .fused = T_ATTN_QKV },
+        .when = FACT_ATTENDS | FACT_OWNS_KV | FACT_READS_V, .needed = FACT_NEEDS_V,
+        .fused = T_ATTN_QKV, .unless = TRAIT_ENTRIES },
     [T_ATTN_QKV_BIAS] = {
         "attn_qkv.bias", "self_attn.qkv_proj.bias", FORM_VECTOR, { DIM_QKV },
         .when = FACT_ATTENDS | FACT_FUSED_QKV | FACT_READS_BIAS, .needed = FACT_NEEDS_BIAS },
@@ -271,12 +289,65 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_INDEX_K_NORM] = {
         "indexer.k_norm.weight", "self_attn.indexer.k_layernorm.weight",
         FORM_VECTOR, { DIM_INDEX_K }, TRAIT_INDEX, .when = FACT_ATTENDS },
+    [T_SCORE_Q] = {
+        "indexer.attn_q_b.weight", "self_attn.indexer.wq_b.weight", FORM_MATRIX,
+        { DIM_Q_LATENT, DIM_INDEX_Q }, TRAIT_SCORED, .when = FACT_HAS_INDEX },
+    [T_SCORE_WEIGHTS] = {
+        "indexer.proj.weight", "self_attn.indexer.weights_proj.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_INDEX_HEADS }, TRAIT_SCORED, .when = FACT_HAS_INDEX },
+    [T_SCORE_K] = {
+        "indexer.attn_k.weight", "self_attn.indexer.wk.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_INDEX_K }, TRAIT_SCORED, .when = FACT_HAS_INDEX,
+        .unless = TRAIT_ENTRIES },
+    [T_SCORE_K_NORM] = {
+        "indexer.k_norm.weight", "self_attn.indexer.k_norm.weight", FORM_VECTOR,
+        { DIM_INDEX_K }, TRAIT_SCORED, .when = FACT_HAS_INDEX, .unless = TRAIT_ENTRIES },
+    [T_SCORE_K_BIAS] = {
+        "indexer.k_norm.bias", "self_attn.indexer.k_norm.bias", FORM_VECTOR, { DIM_INDEX_K },
+        TRAIT_SCORED, .when = FACT_HAS_INDEX, .unless = TRAIT_ENTRIES },
+    [T_SCORE_POOL] = {
+        "indexer_compressor_kv.weight", "attn.indexer.compressor.wkv.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_INDEX_POOL }, TRAIT_SCORED | TRAIT_ENTRIES, .when = FACT_HAS_INDEX },
+    [T_SCORE_GATE] = {
+        "indexer_compressor_gate.weight", "self_attn.indexer.index_kpool_compress_gate",
+        FORM_MATRIX, { DIM_EMBD, DIM_INDEX_POOL }, TRAIT_SCORED, .when = FACT_HAS_INDEX },
+    [T_SCORE_PLACE] = {
+        "indexer_compressor_ape.weight", "self_attn.indexer.index_kpool_compress_ape",
+        FORM_ROUTER, { DIM_INDEX_POOL, DIM_INDEX_BLOCK }, TRAIT_SCORED,
+        .when = FACT_HAS_INDEX },
+    [T_SCORE_NORM] = {
+        "indexer_compressor_norm.weight", "attn.indexer.compressor.norm.weight", FORM_VECTOR,
+        { DIM_INDEX_K }, TRAIT_SCORED | TRAIT_ENTRIES, .when = FACT_HAS_INDEX },
+    [T_KV_ONE] = {
+        "attn_kv.weight", "attn.wkv.weight", FORM_MATRIX, { DIM_EMBD, DIM_K }, TRAIT_ENTRIES,
+        .when = FACT_ATTENDS },
+    [T_KV_ONE_NORM] = {
+        "attn_kv_a_norm.weight", "attn.kv_norm.weight", FORM_VECTOR, { DIM_K }, TRAIT_ENTRIES,
+        .when = FACT_ATTENDS },
+    [T_ENTRY_POOL] = {
+        "attn_compressor_kv.weight", "attn.compressor.wkv.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_ENTRY }, TRAIT_ENTRIES, .when = FACT_HAS_ENTRIES },
+    [T_ENTRY_GATE] = {
+        "attn_compressor_gate.weight", "attn.compressor.wgate.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_ENTRY }, TRAIT_ENTRIES, .when = FACT_HAS_ENTRIES },
+    [T_ENTRY_PLACE] = {
+        "attn_compressor_ape.weight", "attn.compressor.ape", FORM_ROUTER,
+        { DIM_ENTRY, DIM_RATIO }, TRAIT_ENTRIES, .when = FACT_HAS_ENTRIES },
+    [T_ENTRY_NORM] = {
+        "attn_compressor_norm.weight", "attn.compressor.norm.weight", FORM_VECTOR, { DIM_K },
+        TRAIT_ENTRIES, .when = FACT_HAS_ENTRIES },
+    [T_OUT_A] = {
+        "attn_output_a.weight", "attn.wo_a.weight", FORM_MATRIX, { DIM_OUT_GROUP, DIM_OUT_LOW },
+        TRAIT_ENTRIES, .when = FACT_ATTENDS },
+    [T_OUT_B] = {
+        "attn_output_b.weight", "attn.wo_b.weight", FORM_MATRIX, { DIM_OUT_LOW, DIM_EMBD },
+        TRAIT_ENTRIES, .when = FACT_ATTENDS },
     [T_ATTN_GATE] = {
         "attn_gate.weight", "self_attn.g_proj.weight", FORM_MATRIX, { DIM_EMBD, DIM_GATE },
         TRAIT_OUT_GATE, .when = FACT_ATTENDS },
     [T_ATTN_OUT] = {
         "attn_output.weight", "self_attn.o_proj.weight", FORM_MATRIX, { DIM_ATTN, DIM_EMBD },
-        .when = FACT_ATTENDS },
+        .when = FACT_ATTENDS, .unless = TRAIT_ENTRIES },
     [T_ATTN_OUT_BIAS] = {
         "attn_output.bias", "self_attn.o_proj.bias", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_ATTENDS | FACT_READS_BIAS_OUT, .needed = FACT_NEEDS_BIAS_OUT },
@@ -299,6 +370,13 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_FFN_MIX_INJECT] = {
         "hc_ffn_inject.weight", "mlp_hyper_connection.block_inject_weight.weight",
         FORM_ROUTER, { DIM_STREAMS, DIM_N_STREAM }, .traits = TRAIT_STREAMS },
+    [T_FFN_HYPER] = {
+        "hc_ffn_fn.weight", "hc_ffn_fn", FORM_MATRIX, { DIM_STREAMS, DIM_MIX },
+        .traits = TRAIT_HYPER },
+    [T_FFN_HYPER_BASE] = {
+        "hc_ffn_base.weight", "hc_ffn_base", FORM_VECTOR, { DIM_MIX }, .traits = TRAIT_HYPER },
+    [T_FFN_HYPER_SCALE] = {
+        "hc_ffn_scale.weight", "hc_ffn_scale", FORM_VECTOR, { DIM_3 }, .traits = TRAIT_HYPER },
     [T_FFN_NORM] = {
         "ffn_norm.weight", "pre_feedforward_layernorm.weight", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_PRE_NORMS, .late = "post_attention_norm.weight",
@@ -352,7 +430,10 @@ static const struct tensor_spec specs[T_COUNT] = {
         "ffn_gate_inp.bias", NULL, FORM_VECTOR, { DIM_EXPERT }, .when = FACT_EXPERT_BIAS },
     [T_CHOICE_BIAS] = {
         "exp_probs_b.bias", NULL, FORM_FLAT, { DIM_EXPERT }, TRAIT_ROUTED,
-        .when = FACT_HAS_EXPERTS, .needed = FACT_NEVER },
+        .when = FACT_HAS_EXPERTS | FACT_BY_SCORE, .needed = FACT_NEVER },
+    [T_EXPERT_IDS] = {
+        "ffn_gate_tid2eid.weight", "ffn.gate.tid2eid", FORM_IDS,
+        { DIM_EXPERT_USED, DIM_VOCAB }, TRAIT_ENTRIES, .when = FACT_HASHED },
     [T_ROUTER_SCALE] = {
         "ffn_gate_inp.scale", "router.scale", FORM_VECTOR, { DIM_EMBD },
         .when = FACT_EXPERTS_BESIDE },
@@ -561,6 +642,15 @@ static const enum hparam_word dim_words[DIM_COUNT][MAX_DIM_WORD] = {
     [DIM_NOPE] = { WORD_HEAD_LATENT_K, WORD_N_ROT },
     [DIM_V_LATENT] = { WORD_HEAD_LATENT_V },
     [DIM_GATE] = { WORD_N_HEAD, WORD_HEAD_DIM_V },
+    [DIM_3] = { WORD_N_LAYER },
+    [DIM_INDEX_HEADS] = { WORD_INDEX_N_HEAD },
+    [DIM_INDEX_POOL] = { WORD_INDEX_HEAD_DIM },
+    [DIM_INDEX_BLOCK] = { WORD_RATIO },
+    [DIM_ENTRY] = { WORD_HEAD_DIM_K, WORD_RATIO },
+    [DIM_RATIO] = { WORD_RATIO },
+    [DIM_OUT_GROUP] = { WORD_N_HEAD, WORD_HEAD_DIM_V, WORD_OUT_GROUP },
+    [DIM_OUT_LOW] = { WORD_OUT_GROUP, WORD_OUT_RANK },
+    [DIM_EXPERT_USED] = { WORD_N_EXPERT_USED },
 };
 
 const enum hparam_word *tensor_dim_words(enum tensor_dim d)
@@ -614,6 +704,17 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
     case DIM_V_LATENT: return m->n_value;
     case DIM_GATE:
         return h->arch->gate == GATE_VALUES ? (uint64_t)l->n_head * l->head_dim_v : l->n_head;
+    case DIM_3: return 3;
+    case DIM_INDEX_HEADS: return h->index.n_head;
+    case DIM_INDEX_POOL:
+        return (hparams_overlaps(h, h->index.block) ? 2 : 1) * (uint64_t)h->index.head_dim;
+    case DIM_INDEX_BLOCK: return h->index.block;
+    case DIM_ENTRY: return (hparams_overlaps(h, l->ratio) ? 2 : 1) * (uint64_t)l->head_dim_k;
+    case DIM_RATIO: return l->ratio;
+    case DIM_OUT_GROUP:
+        return h->out.n_group > 0 ? (uint64_t)l->n_head * l->head_dim_v / h->out.n_group : 0;
+    case DIM_OUT_LOW: return (uint64_t)h->out.n_group * h->out.rank;
+    case DIM_EXPERT_USED: return h->n_expert_used;
     case DIM_DELTA_V: return delta_v;
     case DIM_DELTA_QKVZ: return 2 * (delta_k + delta_v);
     case DIM_DELTA_HEADS: return h->delta.n_head_v;
@@ -637,9 +738,9 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
 
 /* --- conditions --- */
 
-static unsigned fact(bool holds, enum tensor_fact f)
+static uint64_t fact(bool holds, uint64_t f)
 {
-    return holds ? (unsigned)f : 0;
+    return holds ? f : 0;
 }
 
 const struct tensor_info *tensor_own(const struct catalogue *c, enum tensor_id id,
@@ -658,7 +759,7 @@ const struct tensor_info *tensor_own(const struct catalogue *c, enum tensor_id i
 
 /* Returns the facts that hold.  FACT_FUSED_QKV needs a search for its tensor, so it is checked
  * only if asked for. */
-static unsigned facts_of(const struct catalogue *c, uint32_t layer, unsigned asked)
+static uint64_t facts_of(const struct catalogue *c, uint32_t layer, uint64_t asked)
 {
     const struct hparams *h = &c->hparams;
     bool is_gguf = c->kind == CATALOGUE_GGUF;
@@ -697,8 +798,12 @@ static unsigned facts_of(const struct catalogue *c, uint32_t layer, unsigned ask
            fact(!(may_lack_v && h->no_values), FACT_READS_V) | fact(!may_lack_v, FACT_NEEDS_V) |
            fact((asked & FACT_FUSED_QKV) != 0 && tensor_own(c, T_ATTN_QKV, layer) != NULL,
                 FACT_FUSED_QKV) |
-           fact(!arch_has(h->arch, TRAIT_NO_PRE_NORMS) && h->n_stream == 0, FACT_PRE_NORMS) |
-           fact(h->n_stream == 0, FACT_ONE_STREAM) |
+           fact(!arch_has(h->arch, TRAIT_NO_PRE_NORMS) && !arch_has(h->arch, TRAIT_STREAMS),
+                FACT_PRE_NORMS) |
+           fact(!arch_has(h->arch, TRAIT_STREAMS), FACT_ONE_STREAM) |
+           fact(l->has_index, FACT_HAS_INDEX) | fact(l->ratio > 0, FACT_HAS_ENTRIES) |
+           fact(has_experts && l->is_hashed, FACT_HASHED) |
+           fact(has_experts && !l->is_hashed, FACT_BY_SCORE) |
            fact(h->ngram.n_token > 0 && h->ngram.layer == layer, FACT_NGRAMS) |
            fact(h->attn_bias != BIAS_NONE, FACT_READS_BIAS) |
            fact(arch_has(h->arch, TRAIT_QKV_BIAS) || h->attn_bias >= BIAS_QKV,
@@ -713,7 +818,7 @@ static unsigned facts_of(const struct catalogue *c, uint32_t layer, unsigned ask
 enum tensor_role tensor_role(const struct catalogue *c, enum tensor_id id, uint32_t layer)
 {
     const struct tensor_spec *s = &specs[id];
-    unsigned facts = facts_of(c, layer, s->when), missing = s->when & ~facts;
+    uint64_t facts = facts_of(c, layer, s->when), missing = s->when & ~facts;
 
     if (!arch_has(c->hparams.arch, s->traits) || (c->hparams.arch->traits & s->unless) != 0)
         return ROLE_NONE;
@@ -729,7 +834,8 @@ enum tensor_role tensor_role(const struct catalogue *c, enum tensor_id id, uint3
 /* Weights that stay in memory are counted in values, others in rows. */
 static bool is_in_values(const struct tensor_spec *s)
 {
-    return s->form == FORM_VECTOR || s->form == FORM_FLAT || s->form == FORM_ROUTER;
+    return s->form == FORM_VECTOR || s->form == FORM_FLAT || s->form == FORM_ROUTER ||
+           s->form == FORM_IDS;
 }
 
 /* Returns the size of a tensor in the unit of tensor_part.first. */

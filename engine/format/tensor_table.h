@@ -28,6 +28,9 @@ enum tensor_id {
     T_OUT_MIX_NORM,
     T_OUT_MIX_DOWN,
     T_OUT_MIX_UP,
+    T_OUT_HYPER,
+    T_OUT_HYPER_BASE,
+    T_OUT_HYPER_SCALE,
     T_OUTPUT_NORM,
     T_OUTPUT,
     T_LAYER, /* from here on: once per layer */
@@ -41,6 +44,9 @@ enum tensor_id {
     T_ATTN_MIX_DOWN,
     T_ATTN_MIX_UP,
     T_ATTN_MIX_INJECT,
+    T_ATTN_HYPER,
+    T_ATTN_HYPER_BASE,
+    T_ATTN_HYPER_SCALE,
     T_ATTN_NORM,
     T_DELTA_QKVZ,
     T_DELTA_QKV,
@@ -102,7 +108,24 @@ enum tensor_id {
     T_INDEX_K,
     T_INDEX_Q_NORM,
     T_INDEX_K_NORM,
+    T_SCORE_Q,
+    T_SCORE_WEIGHTS,
+    T_SCORE_K,
+    T_SCORE_K_NORM,
+    T_SCORE_K_BIAS,
+    T_SCORE_POOL,
+    T_SCORE_GATE,
+    T_SCORE_PLACE,
+    T_SCORE_NORM,
+    T_KV_ONE,
+    T_KV_ONE_NORM,
+    T_ENTRY_POOL,
+    T_ENTRY_GATE,
+    T_ENTRY_PLACE,
+    T_ENTRY_NORM,
     T_ATTN_GATE,
+    T_OUT_A,
+    T_OUT_B,
     T_ATTN_OUT,
     T_ATTN_OUT_BIAS,
     T_ATTN_SINKS,
@@ -111,6 +134,9 @@ enum tensor_id {
     T_FFN_MIX_DOWN,
     T_FFN_MIX_UP,
     T_FFN_MIX_INJECT,
+    T_FFN_HYPER,
+    T_FFN_HYPER_BASE,
+    T_FFN_HYPER_SCALE,
     T_FFN_NORM,
     T_FFN_GATE_UP,
     T_FFN_GATE,
@@ -128,6 +154,7 @@ enum tensor_id {
     T_ROUTER,
     T_ROUTER_BIAS,
     T_CHOICE_BIAS,
+    T_EXPERT_IDS,
     T_ROUTER_SCALE,
     T_EXPERT_SCALE,
     T_EXPERTS_GATE_UP,
@@ -153,6 +180,7 @@ enum tensor_form {
     FORM_VECTOR,  /* floats, always in memory: norms, biases, scales */
     FORM_FLAT,    /* the same, in as many dimensions as the file likes */
     FORM_ROUTER,  /* a matrix, always in memory: routers, biases of experts */
+    FORM_IDS,     /* the same, of integers */
     FORM_MATRIX,  /* read by every token */
     FORM_EXPERTS, /* one matrix per expert, of which a token reads some */
     FORM_LOOKUP,  /* a token reads one row */
@@ -209,6 +237,15 @@ enum tensor_dim {
     DIM_NOPE,
     DIM_V_LATENT, /* values of a head */
     DIM_GATE,     /* factors of attention's output */
+    DIM_3,
+    DIM_INDEX_HEADS,
+    DIM_INDEX_POOL,  /* what an index key is pooled from */
+    DIM_INDEX_BLOCK, /* positions of a block */
+    DIM_ENTRY,       /* what an entry is pooled from */
+    DIM_RATIO,       /* positions of an entry */
+    DIM_OUT_GROUP,   /* outputs of a group of heads */
+    DIM_OUT_LOW,     /* between the two matrices of attention's output */
+    DIM_EXPERT_USED,
     DIM_COUNT,
 };
 
@@ -243,8 +280,14 @@ enum tensor_fact {
     FACT_SHARED_GATE = 1 << 26,     /* which has a gate */
     FACT_NEEDS_QK_NORM = 1 << 27,   /* queries and keys must have norms */
     FACT_NEEDS_Q = 1 << 28,         /* queries must have one matrix */
+    FACT_HAS_INDEX = 1 << 29,       /* the layer chooses by index keys of its own */
     FACT_MAMBA_NORM = 1 << 30,      /* Mamba's output is normed */
 };
+
+/* Facts above the range of an enum's constants. */
+#define FACT_HAS_ENTRIES ((uint64_t)1 << 31) /* the layer has entries of several positions */
+#define FACT_HASHED      ((uint64_t)1 << 32) /* a table has the experts of each token */
+#define FACT_BY_SCORE    ((uint64_t)1 << 33) /* its experts are chosen by their scores */
 
 struct tensor_spec {
     const char *gguf;     /* after "blk.N." in layers */
@@ -252,8 +295,8 @@ struct tensor_spec {
     enum tensor_form form;
     enum tensor_dim dims[3]; /* the row length first */
     uint64_t traits;         /* of the architectures that have it; 0: all */
-    unsigned when;           /* facts that must all hold for a model to read it */
-    unsigned needed;         /* it must exist if these facts hold, too */
+    uint64_t when;           /* facts that must all hold for a model to read it */
+    uint64_t needed;         /* it must exist if these facts hold, too */
     enum tensor_id fused;    /* the tensor that may hold this one as a part; 0: none */
     const char *late;        /* the name in GGUF files of architectures with TRAIT_LATE_NAME */
     const char *plain; /* the name in snapshots of architectures without TRAIT_POST_NORMS */

@@ -33,6 +33,8 @@ static bool find(struct finder *f, enum tensor_id id, uint32_t l, struct tensor_
     if (f->failed || !tensor_find(f->c, id, l, p))
         return false;
     type = tensor_type_info(p->tensor->type);
+    if (tensor_spec(id)->form == FORM_IDS) /* converted when it is loaded */
+        return true;
     if (p->tensor->type == TYPE_F8_E4M3 && p->tensor->scales == NULL) {
         err_set(f->e, ERR_FORMAT, "the scales of these weights are missing");
         fail_at(f, p->tensor);
@@ -107,7 +109,19 @@ static const struct member layer_mats[] = {
     { T_NGRAM_VALUE, offsetof(struct layer_desc, ngram_value) },
     { T_ATTN_MIX_DOWN, offsetof(struct layer_desc, attn_mix_down) },
     { T_ATTN_MIX_UP, offsetof(struct layer_desc, attn_mix_up) },
+    { T_ATTN_HYPER, offsetof(struct layer_desc, attn_mix_down) },
+    { T_FFN_HYPER, offsetof(struct layer_desc, ffn_mix_down) },
     { T_INDEX_K, offsetof(struct layer_desc, index_k) },
+    { T_SCORE_K, offsetof(struct layer_desc, score_pool) },
+    { T_SCORE_POOL, offsetof(struct layer_desc, score_pool) },
+    { T_SCORE_GATE, offsetof(struct layer_desc, score_gate) },
+    { T_SCORE_WEIGHTS, offsetof(struct layer_desc, score_weights) },
+    { T_SCORE_Q, offsetof(struct layer_desc, score_q) },
+    { T_KV_ONE, offsetof(struct layer_desc, kv_a) },
+    { T_ENTRY_POOL, offsetof(struct layer_desc, entry_pool) },
+    { T_ENTRY_GATE, offsetof(struct layer_desc, entry_gate) },
+    { T_OUT_A, offsetof(struct layer_desc, out_a) },
+    { T_OUT_B, offsetof(struct layer_desc, o) },
     { T_INDEX_Q, offsetof(struct layer_desc, index_q) },
     { T_FFN_MIX_DOWN, offsetof(struct layer_desc, ffn_mix_down) },
     { T_FFN_MIX_UP, offsetof(struct layer_desc, ffn_mix_up) },
@@ -160,6 +174,18 @@ static const struct member layer_vecs[] = {
     { T_ATTN_MIX_INJECT, offsetof(struct layer_desc, attn_mix_inject) },
     { T_FFN_MIX_NORM, offsetof(struct layer_desc, ffn_mix_norm) },
     { T_FFN_MIX_INJECT, offsetof(struct layer_desc, ffn_mix_inject) },
+    { T_ATTN_HYPER_BASE, offsetof(struct layer_desc, attn_hyper_base) },
+    { T_ATTN_HYPER_SCALE, offsetof(struct layer_desc, attn_hyper_scale) },
+    { T_FFN_HYPER_BASE, offsetof(struct layer_desc, ffn_hyper_base) },
+    { T_FFN_HYPER_SCALE, offsetof(struct layer_desc, ffn_hyper_scale) },
+    { T_SCORE_K_NORM, offsetof(struct layer_desc, score_k_norm) },
+    { T_SCORE_K_BIAS, offsetof(struct layer_desc, score_k_bias) },
+    { T_SCORE_PLACE, offsetof(struct layer_desc, score_place) },
+    { T_SCORE_NORM, offsetof(struct layer_desc, score_norm) },
+    { T_KV_ONE_NORM, offsetof(struct layer_desc, kv_norm) },
+    { T_ENTRY_PLACE, offsetof(struct layer_desc, entry_place) },
+    { T_ENTRY_NORM, offsetof(struct layer_desc, entry_norm) },
+    { T_EXPERT_IDS, offsetof(struct layer_desc, experts.ids) },
     { T_INDEX_Q_NORM, offsetof(struct layer_desc, index_q_norm) },
     { T_INDEX_K_NORM, offsetof(struct layer_desc, index_k_norm) },
     { T_ATTN_NORM, offsetof(struct layer_desc, attn_norm) },
@@ -257,6 +283,7 @@ static void describe_experts(struct finder *f, const struct hparams *hp, struct 
     x->is_beside = rule == EXPERTS_BESIDE;
     x->keeps_weights = hp->keeps_expert_weights;
     x->limit = hp->swiglu_limit;
+    x->clamp = hp->layers[l].clamp;
     x->is_routed = rule == EXPERTS_ROUTED;
     x->is_shared = rule == EXPERTS_QWEN_SHARED || (x->is_routed && hp->layers[l].n_ff > 0);
     x->score = hp->router_score;
@@ -319,7 +346,7 @@ static void choose_projections(struct layer_desc *layer)
         layer->delta_qkv = layer->delta_z = (struct mat){ 0 };
 }
 
-/* Set a member to its tensor, if the layer has it; a layer has at most one of those for a member. */
+/* Set a member to its tensor, if the layer has it: it has at most one of those for a member. */
 static void add_vec(struct finder *f, struct layer_desc *layer, const struct member *m,
                     uint32_t l)
 {
@@ -351,7 +378,14 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
     layer->is_parallel = arch_has(hp->arch, TRAIT_PARALLEL);
     layer->out_gate = from->attends ? hp->arch->gate : GATE_NONE;
     layer->is_gated = arch_has(hp->arch, TRAIT_DELTA) && !from->is_recurrent;
-    layer->is_indexed = hp->index.n_head > 0 && !from->is_recurrent;
+    layer->has_entries = arch_has(hp->arch, TRAIT_ENTRIES);
+    layer->ratio = from->ratio;
+    layer->has_base_rope = from->is_sliding && from->ratio == 0;
+    layer->clamp = from->clamp_dense;
+    layer->has_index = arch_has(hp->arch, TRAIT_SCORED)
+                           ? from->has_index
+                           : hp->index.n_head > 0 && !from->is_recurrent;
+    layer->is_indexed = layer->has_index || from->shares_choice;
     layer->has_v_norm = arch_has(hp->arch, TRAIT_V_NORM);
     for (size_t i = 0; i < N_MEMBER(layer_mats); i++) {
         struct mat m = find_mat(f, layer_mats[i].id, l);
@@ -362,7 +396,9 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
     }
     for (size_t i = 0; i < N_MEMBER(layer_vecs); i++)
         add_vec(f, layer, &layer_vecs[i], l);
-    layer->v_is_k = layer->owns_kv && layer->v.tensor == NULL && !layer->is_latent;
+    layer->v_is_k = layer->owns_kv && layer->v.tensor == NULL && !layer->is_latent &&
+                    !layer->has_entries;
+    layer->out_a.n_head = hp->out.n_group;
     if (arch_has(hp->arch, TRAIT_ONE_BLOCK) && !from->attends && !from->is_recurrent) {
         layer->ffn_norm = layer->attn_norm; /* the layer's only norm */
         layer->attn_norm = (struct vec){ 0 };
@@ -404,9 +440,10 @@ static void assign_kv(struct model_desc *d)
         }
         layer->owns_kv = l < first_shared;
         if (layer->owns_kv) {
-            layer->kind = is_sliding                ? MW_LAYER_SLIDING
-                          : d->hp->index.n_head > 0 ? MW_LAYER_INDEXED
-                                                    : MW_LAYER_GLOBAL;
+            layer->kind = d->hp->layers[l].has_index ? MW_LAYER_INDEXED
+                          : is_sliding               ? MW_LAYER_SLIDING
+                          : d->hp->index.n_head > 0  ? MW_LAYER_INDEXED
+                                                     : MW_LAYER_GLOBAL;
             last[is_sliding] = d->n_kv++;
             d->last_kv_layer = l;
         } else {
@@ -430,8 +467,18 @@ static void place_others(struct model_desc *d)
     const struct index_hparams *x = &d->hp->index;
     const struct ngram_hparams *g = &d->hp->ngram;
 
-    if (x->n_head > 0)
+    if (arch_has(d->hp->arch, TRAIT_INDEX))
         d->others.index = add_other(d, (uint64_t)d->n_kv * (x->block - 1) * x->head_dim);
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        const struct layer_hparams *from = &d->hp->layers[l];
+
+        if (from->ratio > 0)
+            d->layers[l].entry_state =
+                add_other(d, hparams_open_pool(d->hp, from->head_dim_k, from->ratio));
+        if (from->has_index)
+            d->layers[l].index_state =
+                add_other(d, hparams_open_pool(d->hp, x->head_dim, x->block));
+    }
     if (g->n_token == 0)
         return;
     d->others.ngram_ids = add_other(d, g->n_token - 1);
@@ -461,10 +508,11 @@ static int make_kv_specs(struct model_desc *d, struct err *e)
             d->kv_specs[layer->kv_layer] =
                 (struct kv_spec){ .is_sliding = layer->is_sliding && layer->window > 0,
                                   .n_head_kv = layer->n_head_kv,
-                                  .has_latent = layer->is_latent,
+                                  .has_latent = layer->is_latent || layer->has_entries,
+                                  .entry_block = layer->ratio,
                                   .head_dim_k = layer->head_dim_k,
                                   .head_dim_v = layer->head_dim_v,
-                                  .index_dim = layer->is_indexed ? d->hp->index.head_dim : 0,
+                                  .index_dim = layer->has_index ? d->hp->index.head_dim : 0,
                                   .index_block = d->hp->index.block };
     }
     return 0;
@@ -570,7 +618,8 @@ int desc_each_vec(struct model_desc *d, int (*fn)(void *ctx, struct vec *v, stru
                   void *ctx, struct err *e)
 {
     if (fn(ctx, &d->ple_norm, e) != 0 || fn(ctx, &d->output_norm, e) != 0 ||
-        fn(ctx, &d->out_mix_norm, e) != 0)
+        fn(ctx, &d->out_mix_norm, e) != 0 || fn(ctx, &d->out_hyper_base, e) != 0 ||
+        fn(ctx, &d->out_hyper_scale, e) != 0)
         return -1;
     for (uint32_t l = 0; l < d->n_layer; l++) {
         struct layer_desc *layer = &d->layers[l];
@@ -699,6 +748,8 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
     d->n_vocab = hp->n_vocab;
     d->n_embd_per_layer = hp->n_embd_per_layer;
     d->n_stream = hp->n_stream > 0 ? hp->n_stream : 1;
+    d->has_hyper = arch_has(hp->arch, TRAIT_HYPER);
+    d->n_inject = hp->n_stream * (d->has_hyper ? 1 + hp->n_stream : 1);
     d->embd_scale = hp->embd_scale;
     d->residual_scale = hp->residual_scale;
     d->logit_scale = hp->logit_scale;
@@ -724,6 +775,10 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
     d->out_mix_norm = find_vec(&f, T_OUT_MIX_NORM, 0);
     d->out_mix_down = find_mat(&f, T_OUT_MIX_DOWN, 0);
     d->out_mix_up = find_mat(&f, T_OUT_MIX_UP, 0);
+    d->out_hyper_base = find_vec(&f, T_OUT_HYPER_BASE, 0);
+    d->out_hyper_scale = find_vec(&f, T_OUT_HYPER_SCALE, 0);
+    if (d->has_hyper)
+        d->out_mix_down = find_mat(&f, T_OUT_HYPER, 0);
     d->head = find_mat(&f, T_OUTPUT, 0);
     if (d->head.tensor == NULL)
         d->head = find_mat(&f, T_TOKEN_EMBD, 0);

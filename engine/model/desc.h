@@ -59,6 +59,7 @@ struct experts_desc {
     bool keeps_weights;  /* softmax over all experts; else the chosen ones' sum is 1 */
     bool rows_alternate; /* gate_up has rows of gate and up in turn; else gate's come first */
     float limit;         /* clamp of gate and up, see forward_clamped_mul(); 0: none */
+    float clamp;         /* the same without a shift of up, see clamp_products(); 0: none */
     bool is_routed;      /* scores, bias and groups as in choose_routed() */
     bool is_shared; /* beside a dense branch that is one more expert; its gate may be absent */
     enum router_score score;
@@ -66,6 +67,7 @@ struct experts_desc {
     bool groups_by_max;
     float factor, guard;
     struct vec choice_bias; /* [n_expert] added to scores for the choice only */
+    struct vec ids;      /* [n_vocab][n_used] the experts of each token, instead of a choice */
     struct vec router;   /* [n_expert][n_embd] */
     struct vec router_bias;        /* [n_expert] */
     struct vec router_scale;       /* [n_embd] */
@@ -86,7 +88,7 @@ struct experts_desc {
 /* Weights of experts that are not in rows are unpacked in pieces of this size. */
 #define UNPACK_BYTES (32 * 1024)
 
-enum { N_END_MAT = 3, N_STATE_MAT = 22, N_LAYER_MAT = 38 };
+enum { N_END_MAT = 3, N_STATE_MAT = 26, N_LAYER_MAT = 45 };
 
 /*
  * The mixer of several residual streams (streams.c): it makes the input of a branch from all of
@@ -97,6 +99,7 @@ struct mixer {
     const struct mat *down;   /* [n_stream * n_embd] -> [n_mix] */
     const struct mat *up;     /* [n_mix] -> [n_stream * n_embd] */
     const struct vec *inject; /* [n_stream][n_stream * n_embd]; NULL: no branch follows */
+    const struct vec *base, *scale; /* of a matrix that mixes streams, which is down */
 };
 
 struct layer_desc {
@@ -108,8 +111,11 @@ struct layer_desc {
     bool is_ropeless;  /* queries and keys do not rotate */
     bool attends;      /* it has attention */
     bool is_recurrent; /* a part of model_desc.recurrence instead of attention, or beside it */
-    bool is_indexed;   /* attention reads the blocks that its index keys choose (index.c) */
+    bool is_indexed;   /* attention reads the blocks that index keys choose (index.c) */
+    bool has_index;    /* by index keys of its own, else what an earlier layer chose */
     bool is_latent;    /* keys and values are one latent vector (latent.c) */
+    bool has_entries;  /* a window of keys that are values, too, and entries (entries.c) */
+    bool has_base_rope; /* it rotates as sliding layers do */
     bool has_late_norms;  /* queries and keys are normed after rope */
     bool has_unit_norms;  /* they are normed without weights, if there are none */
     bool is_parallel;     /* the feed-forward reads what attention reads */
@@ -122,9 +128,17 @@ struct layer_desc {
     uint32_t kv_layer; /* index of the KV store that it reads, and writes if it owns it */
     uint32_t recurrent_layer; /* index of its recurrent state */
     uint32_t window;          /* positions seen, itself included; 0: all */
+    uint32_t ratio;           /* positions of an entry; 0: none */
+    uint64_t entry_state, index_state; /* first values in the other parts of the state */
+    float clamp;              /* of gate and up of the dense branch; 0: none */
 
     struct vec attn_mix_norm, attn_mix_inject; /* of mixers, see struct mixer */
     struct vec ffn_mix_norm, ffn_mix_inject;
+    struct vec attn_hyper_base, attn_hyper_scale, ffn_hyper_base, ffn_hyper_scale;
+    struct vec score_k_norm, score_k_bias; /* [head_dim of the index] of keys before pooling */
+    struct vec score_place, score_norm;    /* [block][...] and [head_dim]: of their pools */
+    struct vec entry_place, entry_norm;    /* the same of entries */
+    struct vec kv_norm;                    /* [head_dim_k] of keys that are values, too */
     struct vec ngram_key_norm, ngram_query_norm, ngram_conv_norm; /* [n_stream][n_embd] */
     struct vec ngram_conv;                 /* [n_stream * n_embd][conv_width] */
     struct vec index_q_norm, index_k_norm; /* [head_dim of the index] */
@@ -149,10 +163,12 @@ struct layer_desc {
              * qkvz, or qkv and z; and ba, or beta and alpha.  Mamba-2 and short convolutions
              * have their joined projection as qkvz. */
             struct mat ngram_key, ngram_value, attn_mix_down, attn_mix_up;
-            struct mat k, v, index_k, kv_a, kda_q, kda_k, kda_v;
+            struct mat k, v, index_k, kv_a, entry_pool, entry_gate, score_pool, score_gate;
+            struct mat kda_q, kda_k, kda_v;
             struct mat delta_qkvz, delta_qkv, delta_z, delta_ba, delta_beta, delta_alpha;
             struct mat kda_decay_a, kda_decay_b, kda_gate_a, kda_gate_b, delta_out;
-            struct mat index_q, q_a, q_b, q, k_b, gate_out, v_b, o;
+            struct mat index_q, score_weights, q_a, q_b, score_q, q, k_b, gate_out, v_b;
+            struct mat out_a, o;
             struct mat ffn_mix_down, ffn_mix_up, gate, up, down;
             struct mat ple_proj, ple_gate, ple_out; /* per-layer input */
         };
@@ -175,6 +191,8 @@ struct model_desc {
     const struct hparams *hp;
     uint32_t n_layer, n_embd, n_vocab, n_embd_per_layer;
     uint32_t n_stream; /* residual streams; 1: without mixers */
+    uint32_t n_inject; /* factors of a branch's output and of streams, for each token */
+    bool has_hyper;    /* matrices mix the streams */
     float embd_scale, residual_scale, logit_scale;
     float attn_scale, softcap_attn, softcap_final, rms_eps, post_eps;
     enum act_kind act;
@@ -194,7 +212,7 @@ struct model_desc {
     const struct tensor_info *token_embd;
     const struct tensor_info *ple_embd; /* per-layer table; NULL: none */
     const struct tensor_info *ngram_embd; /* table of n-grams; NULL: none */
-    struct vec ple_norm, output_norm, out_mix_norm;
+    struct vec ple_norm, output_norm, out_mix_norm, out_hyper_base, out_hyper_scale;
     union { /* after the last layer */
         struct {
             struct mat out_mix_down, out_mix_up, head;
@@ -223,7 +241,7 @@ uint32_t desc_n_prompt_mat(const struct model_desc *d, uint32_t l);
 static inline bool desc_joins_queries(const struct model_desc *d, uint32_t l)
 {
     return d->layers[l].owns_kv && !d->layers[l].is_recurrent && !d->layers[l].is_latent &&
-           l != d->last_kv_layer;
+           !d->layers[l].has_entries && l != d->last_kv_layer;
 }
 
 /*
@@ -240,19 +258,22 @@ static inline size_t desc_n_residual(const struct model_desc *d)
 /* The mixers of a layer's two branches, and of the output. */
 static inline struct mixer desc_attn_mixer(const struct layer_desc *layer)
 {
-    return (struct mixer){ &layer->attn_mix_norm, &layer->attn_mix_down, &layer->attn_mix_up,
-                           &layer->attn_mix_inject };
+    return (struct mixer){ &layer->attn_mix_norm,   &layer->attn_mix_down,
+                           &layer->attn_mix_up,     &layer->attn_mix_inject,
+                           &layer->attn_hyper_base, &layer->attn_hyper_scale };
 }
 
 static inline struct mixer desc_ffn_mixer(const struct layer_desc *layer)
 {
-    return (struct mixer){ &layer->ffn_mix_norm, &layer->ffn_mix_down, &layer->ffn_mix_up,
-                           &layer->ffn_mix_inject };
+    return (struct mixer){ &layer->ffn_mix_norm,   &layer->ffn_mix_down,
+                           &layer->ffn_mix_up,     &layer->ffn_mix_inject,
+                           &layer->ffn_hyper_base, &layer->ffn_hyper_scale };
 }
 
 static inline struct mixer desc_out_mixer(const struct model_desc *d)
 {
-    return (struct mixer){ &d->out_mix_norm, &d->out_mix_down, &d->out_mix_up, NULL };
+    return (struct mixer){ &d->out_mix_norm,   &d->out_mix_down, &d->out_mix_up, NULL,
+                           &d->out_hyper_base, &d->out_hyper_scale };
 }
 
 /* The weight types of these spans. */

@@ -210,23 +210,27 @@ static void score_experts(const struct experts_desc *x, float *p)
     for (uint32_t i = 0; i < x->n_expert; i++)
         top = fmaxf(top, p[i]);
     for (uint32_t i = 0; i < x->n_expert; i++) {
-        p[i] = x->score == SCORE_SIGMOID ? 1 / (1 + expf(-p[i])) : expf(p[i] - top);
+        p[i] = x->score == SCORE_SIGMOID         ? 1 / (1 + expf(-p[i]))
+               : x->score == SCORE_SQRT_SOFTPLUS ? sqrtf(softplus(p[i]))
+                                                 : expf(p[i] - top);
         all += p[i];
     }
     for (uint32_t i = 0; x->score == SCORE_SOFTMAX && i < x->n_expert; i++)
         p[i] /= all;
 }
 
-/*
- * The weights of the experts in p, from their products: n_used experts have the best scores
- * plus biases, in the best groups.  Their weights are their scores, divided by the sum of those
- * unless keeps_weights, times a factor.  choice: scratch for n_expert values.
- */
-static void choose_routed(const struct experts_desc *x, float *p, float *choice)
+/* Mark with INFINITY the experts that the table has for a token. */
+static void choose_by_id(const struct experts_desc *x, uint32_t id, float *choice)
 {
-    float sum = 0;
+    for (uint32_t i = 0; i < x->n_expert; i++)
+        choice[i] = 0;
+    for (uint32_t i = 0; i < x->n_used; i++)
+        choice[(uint32_t)x->ids.w[(size_t)id * x->n_used + i]] = INFINITY;
+}
 
-    score_experts(x, p);
+/* Mark the n_used experts with the best scores plus biases, in the best groups. */
+static void choose_by_score(const struct experts_desc *x, const float *p, float *choice)
+{
     for (uint32_t i = 0; i < x->n_expert; i++)
         choice[i] = p[i] + (x->choice_bias.w != NULL ? x->choice_bias.w[i] : 0);
     if (x->n_group > 1)
@@ -239,6 +243,22 @@ static void choose_routed(const struct experts_desc *x, float *p, float *choice)
                 best = i;
         choice[best] = INFINITY; /* marks it as chosen */
     }
+}
+
+/*
+ * The weights of the experts in p, from their products: those of the chosen ones are their
+ * scores, divided by the sum of those unless keeps_weights, times a factor.  choice: scratch for
+ * n_expert values.  id: the token.
+ */
+static void choose_routed(const struct experts_desc *x, float *p, float *choice, uint32_t id)
+{
+    float sum = 0;
+
+    score_experts(x, p);
+    if (x->ids.w != NULL)
+        choose_by_id(x, id, choice);
+    else
+        choose_by_score(x, p, choice);
     for (uint32_t i = 0; i < x->n_expert; i++) {
         p[i] = choice[i] == INFINITY ? p[i] : 0;
         sum += p[i];
@@ -263,7 +283,7 @@ static void route_col(void *ctx, uint32_t c)
     if (x->router_bias.w != NULL)
         kern->add(p, x->router_bias.w, x->n_expert);
     if (x->is_routed)
-        choose_routed(x, p, f->moe_choose + (size_t)c * x->n_expert);
+        choose_routed(x, p, f->moe_choose + (size_t)c * x->n_expert, f->ids[c]);
     else
         choose(x, p);
     if (x->is_beside)
@@ -342,6 +362,8 @@ static void act_col(void *ctx, uint32_t i)
         kern->add(gate, x->gate_bias.w + first, n);
     if (x->up_bias.w != NULL)
         kern->add(up, x->up_bias.w + first, n);
+    if (x->clamp > 0)
+        clamp_products(gate, up, n, x->clamp);
     if (x->limit > 0)
         clamped_mul(kern, gate, up, n, x->limit);
     else if (j->f->p.desc->act == ACT_KIND_GELU)

@@ -10,7 +10,8 @@
  *                                      columns whose logits are requested go on
  *   q = Q.h                            bias, norm, rope
  *   att = softmax(q.k) . v             over the positions of the store (attend.c), or over the
- *                                      blocks that index keys choose (index.c, attend_chosen.c)
+ *                                      blocks that index keys choose (index.c, attend_chosen.c),
+ *                                      or over a window and entries (entries.c)
  *   att *= sigmoid(g)                  where q has gates, or a matrix of their own gives g
  *   x += norm(O.att)                   the norm only where the architecture has it
  *                                      recurrent layers have delta nets, Mamba-2 or the like
@@ -47,8 +48,8 @@ struct layer_job {
     float *from, *to;
 };
 
-/* out = (x - mean) / sqrt(mean((x - mean)^2) + eps) * w */
-static void mean_norm(const float *x, const float *w, size_t n, float eps, float *out)
+void forward_mean_norm(const float *x, const float *w, const float *b, size_t n, float eps,
+                       float *out)
 {
     double sum = 0, squares = 0;
     float mean, by;
@@ -60,7 +61,7 @@ static void mean_norm(const float *x, const float *w, size_t n, float eps, float
         squares += (double)(x[i] - mean) * (double)(x[i] - mean);
     by = (float)(1 / sqrt(squares / (double)n + (double)eps));
     for (size_t i = 0; i < n; i++)
-        out[i] = (x[i] - mean) * by * w[i];
+        out[i] = (x[i] - mean) * by * w[i] + (b != NULL ? b[i] : 0);
 }
 
 static void norm_col(void *ctx, uint32_t c)
@@ -70,7 +71,7 @@ static void norm_col(void *ctx, uint32_t c)
     size_t at = (size_t)c * d->n_embd;
 
     if (s->w != NULL && d->has_mean_norms)
-        mean_norm(s->from + at, s->w, d->n_embd, d->rms_eps, s->to + at);
+        forward_mean_norm(s->from + at, s->w, NULL, d->n_embd, d->rms_eps, s->to + at);
     else if (s->w != NULL)
         s->f->p.kernels->rms_norm(s->from + at, s->w, d->n_embd, d->rms_eps, s->to + at);
     else
@@ -90,9 +91,10 @@ static void norm(struct forward *f, float *from, const struct vec *w, float *to)
 static int branch_input(struct forward *f, const struct vec *w, const struct mixer *m,
                         struct err *e)
 {
-    if (m->down->tensor != NULL)
-        return forward_mix(f, m, e);
-    norm(f, f->x, w, f->h);
+    if (f->p.desc->hp->n_stream > 0 && forward_mix(f, m, e) != 0)
+        return -1;
+    if (f->p.desc->hp->n_stream == 0 || f->p.desc->has_hyper)
+        norm(f, f->p.desc->has_hyper ? f->h : f->x, w, f->h);
     return 0;
 }
 
@@ -311,6 +313,9 @@ static int queries(struct forward *f, const struct layer_desc *layer, bool has_q
     if (layer->is_latent) {
         if (forward_latent_queries(f, layer, e) != 0)
             return -1;
+    } else if (layer->has_entries) {
+        if (forward_entries_queries(f, layer, e) != 0)
+            return -1;
     } else {
         if (!has_queries && forward_mul_all(f, q, query_products(f, layer, q), f->h, n_embd, e) != 0)
             return -1;
@@ -340,7 +345,8 @@ static void attend_indexed(struct forward *f, const struct layer_desc *layer)
     f->n_col = n_col;
     if (n_dense == n_col)
         return;
-    forward_index_choose(f, layer, n_dense);
+    if (layer->has_index) /* else the choice of an earlier layer is still there */
+        forward_index_choose(f, layer, n_dense);
     forward_attend_chosen(f, layer, n_dense);
 }
 
@@ -349,20 +355,23 @@ static int attention(struct forward *f, const struct layer_desc *layer, bool has
 {
     uint32_t n_embd = f->p.desc->n_embd;
     struct layer_job s = { .f = f, .layer = layer };
-    const float *out = layer->is_latent ? f->wide : f->att;
+    const float *out = layer->is_latent || layer->has_entries ? f->wide : f->att;
     uint64_t start;
 
     if (queries(f, layer, has_queries, e) != 0)
         return -1;
     start = clock_ns();
-    if (layer->is_indexed)
+    if (layer->has_entries)
+        forward_attend_entries(f, layer);
+    else if (layer->is_indexed)
         attend_indexed(f, layer);
     else
         attend_all(f, layer);
     if (layer->is_gated)
         forward_each_col(f, gate_heads_col, &s);
     f->attention_ns += clock_ns() - start;
-    if (layer->is_latent && forward_latent_values(f, layer, e) != 0)
+    if ((layer->is_latent && forward_latent_values(f, layer, e) != 0) ||
+        (layer->has_entries && forward_entries_values(f, layer, e) != 0))
         return -1;
     if (layer->out_gate != GATE_NONE)
         forward_each_col(f, out_gate_col, &s);
@@ -386,6 +395,8 @@ static void gate_col(void *ctx, uint32_t c)
         kern->add(up, s->layer->bias_up.w, n);
     if (s->f->p.desc->hp->factors.gate != 1)
         kern->scale(gate, s->f->p.desc->hp->factors.gate, n);
+    if (s->layer->clamp > 0)
+        clamp_products(gate, up, n, s->layer->clamp);
 
     if (s->f->p.desc->act == ACT_KIND_GELU)
         kern->gelu_mul(gate, up, n);
@@ -511,8 +522,9 @@ static void keep_last_col(struct forward *f)
     if (last == 0)
         return;
     memcpy(f->x, f->x + last * desc_n_residual(d), desc_n_residual(d) * sizeof(float));
-    memcpy(f->inject, f->inject + (size_t)last * d->hp->n_stream,
-           d->hp->n_stream * sizeof(float));
+    memcpy(f->inject, f->inject + (size_t)last * d->n_inject, d->n_inject * sizeof(float));
+    memcpy(f->chosen, f->chosen + (size_t)last * d->hp->index.n_block,
+           d->hp->index.n_block * sizeof *f->chosen);
     memcpy(f->h, f->h + (size_t)last * d->n_embd, row);
     if (d->n_embd_per_layer > 0)
         memcpy(f->embd, f->embd + (size_t)last * d->n_embd, row);
@@ -523,6 +535,7 @@ static void keep_last_col(struct forward *f)
         memcpy(f->sine[i], f->sine[i] + (size_t)last * half, half * sizeof(float));
     }
     f->pos[0] = f->pos[last];
+    f->ids[0] = f->ids[last];
     f->row_of[0] = f->row_of[last];
     f->n_col = 1;
 }
@@ -561,8 +574,9 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
         return -1;
     if (branch_input(f, &layer->attn_norm, &mixer, e) != 0)
         return -1;
-    if (layer->owns_kv && (layer->is_latent ? forward_latent_store(f, layer, e)
-                                            : store_keys(f, layer, has_queries, e)) != 0)
+    if (layer->owns_kv && (layer->is_latent     ? forward_latent_store(f, layer, e)
+                           : layer->has_entries ? forward_entries_store(f, layer, e)
+                                                : store_keys(f, layer, has_queries, e)) != 0)
         return -1;
     if (layer->is_recurrent && recurrent_part(f, layer, e) != 0)
         return -1;
@@ -776,6 +790,7 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
     f->stall_ns = f->attention_ns = f->lookup_ns = 0;
     for (uint32_t i = 0; i < n; i++) {
         f->pos[i] = kv_tokens(f->p.kv) + i;
+        f->ids[i] = ids[i];
         f->row_of[i] = i;
     }
     f->n_taken_back = want == WANT_ALL && n <= f->p.n_replay ? n : 0;

@@ -33,9 +33,12 @@ struct forward {
     float *wide;       /* [chunk][...] joined projections: q with gates, those of delta nets */
     float *mix, *conv; /* [chunk][2 * keys + values] convolution of delta nets: in, out */
     /* Mixers and n-grams use wide, mix and conv, too, for [chunk][n_stream][n_embd]. */
-    float *inject;            /* [chunk][n_stream] factors of a branch's output */
+    float *inject; /* [chunk][n_inject] factors of a branch's output, and of streams */
     float *middle;            /* [chunk][n_mix] of a mixer */
     float *index_k, *index_q; /* [chunk][head_dim], [chunk][n_head][head_dim] of index keys */
+    float *index_w;           /* [chunk][n_head] weights of the heads */
+    float *pool_x, *pool_g;   /* [chunk][widest] what pools are made of, and its weights */
+    float *pooled;            /* [chunk][widest] the pool that ends with a column */
     struct scored *scored;    /* [threads][n_block] the best blocks so far */
     uint32_t *chosen;         /* [chunk][n_block] blocks in rising order */
     float *z;          /* [chunk][values] */
@@ -50,6 +53,7 @@ struct forward {
     unsigned char *attend_scratch; /* [threads][attend_tiles_bytes()] */
     unsigned char *tile_scratch;   /* [threads][tiles_scratch_bytes()] */
     uint32_t *pos;                 /* [chunk] */
+    uint32_t *ids;                 /* [chunk] tokens */
     float *moe_weight;             /* [chunk][n_expert], 0: not chosen */
     float *moe_choose;             /* [chunk][n_expert] what a router chooses by */
     float *moe_sum;                /* [chunk][n_embd] */
@@ -175,6 +179,9 @@ void forward_mul_resident(const struct kernels *kern, const float *w, size_t n_r
 int forward_mix(struct forward *f, const struct mixer *m, struct err *e);
 /* Add y of one column to its streams, times inject. */
 void forward_inject_col(struct forward *f, uint32_t c);
+/* The same where matrices mix the streams, see hyper.c. */
+int forward_mix_hyper(struct forward *f, const struct mixer *m, struct err *e);
+void forward_inject_hyper_col(struct forward *f, uint32_t c);
 
 /* Request the rows of n-grams of n ids; wait for them; add them in their layer. */
 void forward_ngrams_start(struct forward *f, const uint32_t *ids, uint32_t n);
@@ -183,6 +190,34 @@ int forward_ngrams(struct forward *f, const struct layer_desc *layer, struct err
 
 /* Write the index keys of the blocks that end with these columns: index_k -> store. */
 void forward_index_store(struct forward *f, const struct layer_desc *layer);
+/* The same of pools, for queries whose heads have weights: h -> store. */
+int forward_score_store(struct forward *f, const struct layer_desc *layer, struct err *e);
+
+/* A pool of each block of positions that ends with a column, see pools.c. */
+struct pooling {
+    struct forward *f;
+    const float *x, *g; /* [n_col][n], or [n_col][2 * n] if pools overlap */
+    size_t ld;          /* values from column to column */
+    const float *place; /* [block][n or 2 * n] */
+    const float *from;  /* the open pools before the pass, and after it */
+    float *to;
+    float *out; /* [n_col][n] */
+    uint32_t n, block;
+    bool overlaps;
+};
+
+void forward_pool(const struct pooling *p);
+
+/* Attention to a window and to entries: h -> store; h -> q; q -> att; att -> wide. */
+int forward_entries_store(struct forward *f, const struct layer_desc *layer, struct err *e);
+int forward_entries_queries(struct forward *f, const struct layer_desc *layer, struct err *e);
+void forward_attend_entries(struct forward *f, const struct layer_desc *layer);
+int forward_entries_values(struct forward *f, const struct layer_desc *layer, struct err *e);
+/* Rotate the last values of n at x as column c does, or back; or as position pos does. */
+void forward_rope_end(const struct forward *f, const struct layer_desc *layer, uint32_t c,
+                      bool back, float *x, uint32_t n);
+void forward_rope_end_at(const struct forward *f, const struct layer_desc *layer, uint32_t pos,
+                         float *x, uint32_t n);
 /* Returns how many of the columns, which are the first, see all positions before them. */
 uint32_t forward_index_dense(const struct forward *f);
 /* Choose the blocks of the columns from `first` on: index_q -> chosen. */
@@ -251,6 +286,10 @@ void heads_unit(const struct kernels *kern, float *x, uint32_t n_head, uint32_t 
 void heads_norm(const struct kernels *kern, float *x, uint32_t n_head, uint32_t n,
                 const float *w, float eps);
 
+/* Queries by two matrices: h -> out.  With them the queries and weights of index keys. */
+int forward_low_queries(struct forward *f, const struct layer_desc *layer, float *out,
+                        struct err *e);
+
 /* Latent attention: keys of all columns into the store, queries as the store has keys: h -> q,
  * and the values of heads: att -> wide. */
 int forward_latent_store(struct forward *f, const struct layer_desc *layer, struct err *e);
@@ -262,6 +301,20 @@ static inline float softplus(float x)
 {
     return x > 20 ? x : log1pf(expf(x));
 }
+
+/* Clamp gate from above, and up from both sides. */
+static inline void clamp_products(float *gate, float *up, size_t n, float limit)
+{
+    for (size_t i = 0; i < n; i++) {
+        gate[i] = gate[i] < limit ? gate[i] : limit;
+        up[i] = up[i] < limit ? up[i] : limit;
+        up[i] = up[i] > -limit ? up[i] : -limit;
+    }
+}
+
+/* out = (x - mean) / sqrt(mean((x - mean)^2) + eps) * w + b;  b may be NULL */
+void forward_mean_norm(const float *x, const float *w, const float *b, size_t n, float eps,
+                       float *out);
 
 /* x = max(x, 0)^2 */
 static inline void relu2(float *x, size_t n)

@@ -10,6 +10,7 @@
 
 struct widths {
     uint32_t q, k, v, att, ff, wide, mix, z, heads, decay, gates, rows, packed_k, rot[2];
+    uint32_t pool_x, pooled;
     uint64_t packed_heads; /* bytes of a column that is packed head by head */
 };
 
@@ -31,6 +32,28 @@ static void widen_latent(struct widths *w, const struct model_desc *d,
         w->packed_heads = packed * layer->n_head;
 }
 
+static void widen_entries(struct widths *w, const struct model_desc *d,
+                          const struct layer_desc *layer)
+{
+    const struct out_hparams *out = &d->hp->out;
+    uint64_t n = layer->n_head * layer->head_dim_v / out->n_group;
+    uint64_t packed = out->n_group * (uint64_t)act_bytes(ACT_Q8, n);
+
+    w->wide = max_u32(w->wide, out->n_group * out->rank);
+    w->att = max_u32(w->att, d->hp->latent.n_query);
+    w->packed_k = max_u32(w->packed_k, w->wide);
+    if (packed > w->packed_heads)
+        w->packed_heads = packed;
+}
+
+static void widen_pools(struct widths *w, const struct model_desc *d,
+                        const struct layer_desc *layer)
+{
+    w->pool_x = max_u32(w->pool_x, max_u32(layer->entry_pool.n_row, layer->score_gate.n_row));
+    w->pooled = max_u32(w->pooled, layer->ratio > 0 ? layer->head_dim_k : 0);
+    w->pooled = max_u32(w->pooled, layer->score_gate.n_row > 0 ? d->hp->index.head_dim : 0);
+}
+
 static struct widths widest(const struct model_desc *d)
 {
     const struct delta_hparams *delta = &d->hp->delta;
@@ -48,6 +71,9 @@ static struct widths widest(const struct model_desc *d)
             w.wide = max_u32(w.wide, 2 * layer->n_head * layer->head_dim_k);
         if (layer->is_latent)
             widen_latent(&w, d, layer);
+        if (layer->has_entries)
+            widen_entries(&w, d, layer);
+        widen_pools(&w, d, layer);
         w.gates = max_u32(w.gates, layer->gate_out.n_row);
         w.ff = max_u32(w.ff, max_u32(layer->n_ff, 2 * layer->experts.n_ff));
     }
@@ -70,9 +96,9 @@ static struct widths widest(const struct model_desc *d)
     if (d->hp->n_stream > 0) {
         uint32_t n_all = (uint32_t)desc_n_residual(d);
 
-        w.wide = max_u32(w.wide, n_all);
+        w.wide = max_u32(w.wide, d->has_hyper ? 0 : n_all);
         w.mix = max_u32(w.mix, n_all);
-        w.packed_k = max_u32(n_all, d->hp->n_mix);
+        w.packed_k = max_u32(w.packed_k, max_u32(n_all, d->hp->n_mix));
     }
     w.packed_k = max_u32(w.packed_k, max_u32(w.ff, w.att));
     w.packed_k = max_u32(w.packed_k, max_u32(d->n_embd, d->n_embd_per_layer));
@@ -174,10 +200,14 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->wide = carve_floats(c, w.wide);
     f->mix = carve_floats(c, w.mix);
     f->conv = carve_floats(c, w.mix);
-    f->inject = carve_floats(c, d->hp->n_stream);
+    f->inject = carve_floats(c, d->n_inject);
     f->middle = carve_floats(c, d->hp->n_mix);
     f->index_k = carve_floats(c, index->head_dim);
     f->index_q = carve_floats(c, (uint64_t)index->n_head * index->head_dim);
+    f->index_w = carve_floats(c, index->n_head);
+    f->pool_x = carve_floats(c, w.pool_x);
+    f->pool_g = carve_floats(c, w.pool_x);
+    f->pooled = carve_floats(c, w.pooled);
     f->scored =
         carve_both(c, (uint64_t)c->n_thread * index->n_block * sizeof(struct scored), 0);
     f->chosen = carve(c, index->n_block * sizeof(uint32_t));
@@ -198,6 +228,7 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->groups = carve_both(c, most_groups(d), 0);
     carve_tiles(f, d, w.packed_k, c);
     f->pos = carve(c, sizeof(uint32_t));
+    f->ids = carve(c, sizeof(uint32_t));
     f->row_of = carve(c, sizeof(uint32_t));
     f->lookups = carve(c, max_u32(2, w.rows) * sizeof(struct stream_lookup));
     f->moe_weight = carve_floats(c, n_expert);

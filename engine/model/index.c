@@ -6,6 +6,9 @@
  *   q = rope(norm(q))
  *   score of a block = sum over heads of max(0, q.key)
  *
+ * In models whose queries' heads have weights, keys are pools (pools.c), and the weights multiply
+ * the heads' parts of a score.
+ *
  * A token sees the n_block blocks with the highest scores, of equal ones the first, and the
  * positions after the last complete block.  Keys of complete blocks are in the KV store.  Those
  * of the open block's positions are in the recurrent state, so they are committed and copied
@@ -34,6 +37,66 @@ struct index_job {
 static struct index_job job_of(struct forward *f, const struct layer_desc *layer)
 {
     return (struct index_job){ .f = f, .layer = layer, .x = &f->p.desc->hp->index };
+}
+
+/* --- keys that are pools, for queries whose heads have weights --- */
+
+#define POOL_EPS 1e-6f /* of the norm of keys before they are pooled */
+
+static void norm_score_col(void *ctx, uint32_t c)
+{
+    const struct index_job *j = ctx;
+    float *x = j->f->pool_x + (size_t)c * j->x->head_dim;
+
+    forward_mean_norm(x, j->layer->score_k_norm.w, j->layer->score_k_bias.w, j->x->head_dim,
+                      POOL_EPS, x);
+}
+
+/* Store the key of the block that ends with column c. */
+static void store_score_col(void *ctx, uint32_t c)
+{
+    const struct index_job *j = ctx;
+    struct forward *f = j->f;
+    const struct kernels *kern = f->p.kernels;
+    uint32_t n = j->x->head_dim, block = f->pos[c] / j->x->block;
+    float *key = f->pooled + (size_t)c * n;
+
+    if ((f->pos[c] + 1) % j->x->block != 0)
+        return;
+    if (j->layer->score_norm.w != NULL)
+        kern->rms_norm(key, j->layer->score_norm.w, n, f->p.desc->rms_eps, key);
+    if (!j->layer->is_ropeless)
+        forward_rope_end_at(f, j->layer, block * j->x->block, key, n);
+    kv_index_write(f->p.kv, kern, j->layer->kv_layer, block, key);
+}
+
+int forward_score_store(struct forward *f, const struct layer_desc *layer, struct err *e)
+{
+    struct index_job j = job_of(f, layer);
+    const size_t ld = layer->score_pool.n_row;
+    const struct product p[2] = { { &layer->score_pool, f->pool_x, ld },
+                                  { &layer->score_gate, f->pool_g, layer->score_gate.n_row } };
+    const float *from;
+    float *to;
+
+    if (forward_mul_all(f, p, 2, f->h, f->p.desc->n_embd, e) != 0)
+        return -1;
+    if (layer->score_k_norm.w != NULL)
+        forward_each_col(f, norm_score_col, &j);
+    recurrent_others(kv_recurrent(f->p.kv), &from, &to);
+    forward_pool(&(struct pooling){ .f = f,
+                                    .x = f->pool_x,
+                                    .g = f->pool_g,
+                                    .ld = ld,
+                                    .place = layer->score_place.w,
+                                    .from = from + layer->index_state,
+                                    .to = to + layer->index_state,
+                                    .out = f->pooled,
+                                    .n = j.x->head_dim,
+                                    .block = j.x->block,
+                                    .overlaps = j.x->overlaps });
+    forward_each_col(f, store_score_col, &j);
+    return 0;
 }
 
 static uint64_t open_at(const struct index_job *j)
@@ -159,6 +222,8 @@ static void score_blocks(const struct index_job *j, uint32_t col, uint32_t from,
     const struct forward *f = j->f;
     uint32_t n_head = j->x->n_head, dim = j->x->head_dim;
     const float *q = f->index_q + (size_t)col * n_head * dim;
+    const float *w = f->index_w + (size_t)col * n_head;
+    bool has_weights = j->layer->score_weights.tensor != NULL;
     float scores[TILE_BLOCKS * MAX_INDEX_HEAD];
 
     for (uint32_t n; from < to; from += n) {
@@ -178,7 +243,7 @@ static void score_blocks(const struct index_job *j, uint32_t col, uint32_t from,
             struct scored s = { .block = from + i };
 
             for (uint32_t h = 0; h < n_head; h++)
-                s.score += fmaxf(scores[(size_t)h * n + i], 0);
+                s.score += (has_weights ? w[h] : 1) * fmaxf(scores[(size_t)h * n + i], 0);
             offer(best, s);
         }
     }
@@ -271,6 +336,11 @@ static void query_col(void *ctx, uint32_t i)
     for (uint32_t h = 0; h < j->x->n_head; h++) {
         float *q = f->index_q + ((size_t)c * j->x->n_head + h) * n;
 
+        if (j->layer->index_q_norm.w == NULL) {
+            if (!j->layer->is_ropeless)
+                forward_rope_end(f, j->layer, c, false, q, n);
+            continue;
+        }
         f->p.kernels->rms_norm(q, j->layer->index_q_norm.w, n, f->p.desc->rms_eps, q);
         rope_apply(&f->rope[0], f->cosine[0] + (size_t)c * half, f->sine[0] + (size_t)c * half,
                    q);

@@ -61,7 +61,7 @@ int forward_latent_store(struct forward *f, const struct layer_desc *layer, stru
                     (size_t)j.m->n_latent + j.m->n_rot, e) != 0)
         return -1;
     forward_each_col(f, store_col, &j);
-    return 0;
+    return layer->has_index ? forward_score_store(f, layer, e) : 0;
 }
 
 static void norm_query_col(void *ctx, uint32_t c)
@@ -86,6 +86,25 @@ static void rotate_queries_col(void *ctx, uint32_t c)
     }
 }
 
+int forward_low_queries(struct forward *f, const struct layer_desc *layer, float *out,
+                        struct err *e)
+{
+    struct latent_job j = job_of(f, layer);
+    uint32_t n_embd = f->p.desc->n_embd, rank = j.m->n_query;
+
+    if (layer->has_index && forward_mul(f, &layer->score_weights, f->h, n_embd, f->index_w,
+                                        layer->score_weights.n_row, e) != 0)
+        return -1;
+    if (forward_mul(f, &layer->q_a, f->h, n_embd, f->att, rank, e) != 0)
+        return -1;
+    forward_each_col(f, norm_query_col, &j);
+    if (forward_mul(f, &layer->q_b, f->att, rank, out, layer->q_b.n_row, e) != 0)
+        return -1;
+    return layer->has_index ? forward_mul(f, &layer->score_q, f->att, rank, f->index_q,
+                                          layer->score_q.n_row, e)
+                            : 0;
+}
+
 int forward_latent_queries(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
     struct latent_job j = job_of(f, layer);
@@ -103,13 +122,8 @@ int forward_latent_queries(struct forward *f, const struct layer_desc *layer, st
         if (forward_mul(f, &layer->q, f->h, n_embd, f->wide, (size_t)layer->n_head * n_in, e) !=
             0)
             return -1;
-    } else {
-        if (forward_mul(f, &layer->q_a, f->h, n_embd, f->att, j.m->n_query, e) != 0)
-            return -1;
-        forward_each_col(f, norm_query_col, &j);
-        if (forward_mul(f, &layer->q_b, f->att, j.m->n_query, f->wide,
-                        (size_t)layer->n_head * n_in, e) != 0)
-            return -1;
+    } else if (forward_low_queries(f, layer, f->wide, e) != 0) {
+        return -1;
     }
     forward_each_col(f, rotate_queries_col, &j);
     return forward_mul_heads(f, &layer->k_b, &heads, f->wide, f->q, e);

@@ -9,8 +9,9 @@ libengine_a_SOURCES += \
 	engine/model/attend.c engine/model/attend_chosen.c engine/model/latent.c \
 	engine/model/conv.c engine/model/delta.c engine/model/heads.c engine/model/kda.c \
 	engine/model/mamba.c \
+	engine/model/entries.c engine/model/pools.c \
 	engine/model/experts.c engine/model/index.c engine/model/ngrams.c engine/model/numbers.c \
-	engine/model/replay.c engine/model/streams.c \
+	engine/model/replay.c engine/model/streams.c engine/model/hyper.c \
 	engine/model/products.c engine/model/products.h engine/model/tiles.c engine/model/attend_tiles.c \
 	engine/model/rates.c engine/model/rates.h engine/model/steps.c \
 	engine/model/steps.h engine/model/unpack.c

@@ -77,7 +77,11 @@ static void count_attention(const struct model_desc *d, const struct layer_desc 
     s->n_value += head_values(layer, &layer->bias_q, &layer->q_norm, layer->n_head);
     s->n_value += (double)layer->n_head * layer->head_dim_v;
     s->n_round++;
-    if (layer->is_indexed) {
+    if (layer->ratio > 0 && !layer->is_indexed) {
+        s->far_load += load / layer->ratio;
+        s->far_mac += dim * layer->n_head / layer->ratio;
+    }
+    if (layer->has_index) {
         const struct index_hparams *x = &d->hp->index;
 
         s->far_load += (double)x->head_dim / x->block;
@@ -151,6 +155,10 @@ static void count_mixer(const struct model_desc *d, const struct mixer *m, struc
 {
     double n = (double)desc_n_residual(d);
 
+    if (d->has_hyper) {
+        s->n_value += (2.0 + d->n_stream) * n;
+        return;
+    }
     if (m->down->tensor == NULL)
         return;
     s->n_value += 3 * n + (m->inject != NULL ? (double)m->inject->n + 2 * n : 0);
@@ -190,7 +198,8 @@ static bool begins_product(const struct model_desc *d, uint32_t l, const struct 
         return m->tensor != NULL && !desc_joins_queries(d, l) &&
                (m == &layer->index_q || !layer->is_indexed);
     return m->tensor != NULL && m != &layer->v && m != &layer->up && m != &layer->index_k &&
-           m != &layer->ngram_value;
+           m != &layer->ngram_value && m != &layer->entry_pool && m != &layer->entry_gate &&
+           m != &layer->score_gate;
 }
 
 static double mat_bytes(const struct mat *m)

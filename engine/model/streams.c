@@ -9,6 +9,7 @@
  *   x_s += inject_s * branch(h)
  *
  * f->conv has n and f->wide has the gates: the other users of both begin after the mixer.
+ * Where matrices mix the streams, hyper.c does this.
  */
 #include "config.h"
 
@@ -70,8 +71,11 @@ int forward_mix(struct forward *f, const struct mixer *m, struct err *e)
 {
     const struct model_desc *d = f->p.desc;
     struct mix_job j = { .f = f, .m = m, .n_stream = d->n_stream, .n_embd = d->n_embd };
-    uint32_t n_mix = m->down->n_row;
+    uint32_t n_mix;
 
+    if (d->has_hyper)
+        return forward_mix_hyper(f, m, e);
+    n_mix = m->down->n_row;
     j.n_all = desc_n_residual(d);
     forward_each_col(f, norm_streams_col, &j);
     if (forward_mul(f, m->down, f->conv, j.n_all, f->middle, n_mix, e) != 0)
@@ -88,6 +92,10 @@ void forward_inject_col(struct forward *f, uint32_t c)
     const struct model_desc *d = f->p.desc;
     const float *y = f->y + (size_t)c * d->n_embd;
 
+    if (d->has_hyper) {
+        forward_inject_hyper_col(f, c);
+        return;
+    }
     for (uint32_t s = 0; s < d->n_stream; s++) {
         float by = f->inject[(size_t)c * d->n_stream + s];
         float *x = f->x + ((size_t)c * d->n_stream + s) * d->n_embd;

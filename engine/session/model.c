@@ -340,6 +340,42 @@ static int check_finite(const struct mw_model *m, const struct vec *v, struct er
     return 0;
 }
 
+/* Integers are numbers of experts. */
+static int check_experts(const struct mw_model *m, const struct vec *v, struct err *e)
+{
+    const struct tensor_info *t = v->tensor;
+    uint32_t n = m->desc->hp->n_expert;
+
+    for (uint64_t i = 0; i < v->n; i++) {
+        if (v->w[i] >= 0 && v->w[i] < (float)n)
+            continue;
+        err_set(e, ERR_FORMAT, "value %llu is %.0f; expected an expert from 0 to %u",
+                (unsigned long long)i, (double)v->w[i], n - 1);
+        return err_at(e, m->catalogue->files[t->file].path, t->offset, t->name);
+    }
+    return 0;
+}
+
+static void to_floats(enum tensor_type type, const unsigned char *raw, uint64_t n, float *w)
+{
+    switch ((int)type) {
+    case TYPE_F8_E8M0:
+        for (uint64_t i = 0; i < n; i++)
+            w[i] = 2 * half_of_e8m0(raw[i]);
+        return;
+    case TYPE_I32:
+        for (uint64_t i = 0; i < n; i++)
+            w[i] = (float)(int32_t)load_u32(raw + i * 4);
+        return;
+    case TYPE_I64:
+        for (uint64_t i = 0; i < n; i++)
+            w[i] = (float)(int64_t)(load_u32(raw + i * 8) |
+                                    (uint64_t)load_u32(raw + i * 8 + 4) << 32);
+        return;
+    default: kernels_best()->dequant(type, raw, w, n);
+    }
+}
+
 /* n values of a type from the first on, which is at `at`. */
 static int load_values(struct vec_load *load, enum tensor_type type, struct tensor_piece at,
                        uint64_t first, uint64_t n, float *w, struct err *e)
@@ -351,10 +387,7 @@ static int load_values(struct vec_load *load, enum tensor_type type, struct tens
             read_now(&load->reads, at.file, at.offset + tensor_row_bytes(type, first + done),
                      tensor_row_bytes(type, now), load->raw, e) != 0)
             return -1;
-        for (uint64_t i = 0; type == TYPE_F8_E8M0 && i < now; i++)
-            w[done + i] = 2 * half_of_e8m0(load->raw[i]);
-        if (type != TYPE_F8_E8M0)
-            kernels_best()->dequant(type, load->raw, w + done, now);
+        to_floats(type, load->raw, now, w + done);
         done += now;
     }
     return 0;
@@ -395,6 +428,8 @@ static int load_vec(void *ctx, struct vec *v, struct err *e)
         w[i] += 1;
     for (uint64_t i = 0; t->is_log && i < v->n; i++)
         w[i] = -expf(w[i]);
+    if (t->type == TYPE_I32 || t->type == TYPE_I64)
+        return check_experts(load->m, v, e);
     return check_finite(load->m, v, e);
 }
 
@@ -410,7 +445,7 @@ int model_load_small(struct mw_model *m, const struct cancel *cancel, struct err
         if (rc == 0)
             rc = read_now_open(&load.reads, m->catalogue, e);
         if (rc == 0) {
-            load.raw = malloc(LOAD_VALUES * sizeof(float));
+            load.raw = malloc(LOAD_VALUES * sizeof(int64_t));
             rc = load.raw != NULL ? desc_each_vec(m->desc, load_vec, &load, e)
                                   : err_memory(e, "a buffer for small weights");
         }

@@ -89,7 +89,7 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
     mw_kv_token_bytes(m, o, &in->kv_global_token_bytes, &in->kv_sliding_token_bytes);
     in->kv_page_tokens = KV_PAGE;
     in->n_near = in->n_swa = d->hp->n_swa;
-    if (d->hp->index.n_head > 0)
+    if (d->hp->index.n_head > 0 && d->hp->n_swa == 0)
         in->n_near = d->hp->index.n_block * d->hp->index.block;
     in->recurrent_bytes = recurrent_bytes(&d->recurrent);
     in->recurrent_copy_bytes = recurrent_copy_bytes(&d->recurrent);
@@ -103,6 +103,8 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
             continue;
         spec = &d->kv_specs[layer->kv_layer];
         bytes = (double)kv_token_bytes(spec, k, v);
+        if (layer->has_entries && layer->is_indexed)
+            bytes *= 1 + d->hp->index.n_block / fmax(in->n_near, 1);
         *(layer->window > 0 || layer->is_indexed ? &in->kv_near_bytes[part]
                                                  : &in->kv_far_bytes[part]) += bytes;
         in->kv_index_page_bytes += kv_index_page_bytes(spec, k);

@@ -36,6 +36,7 @@ static void sums(struct json *j, const struct summary *s)
         { "index_block", s->index_block },
         { "index_tokens", s->index_tokens },
         { "index_values", s->index_values },
+        { "entry_values", s->entry_values },
         { "n_ngram", s->n_ngram },
         { "ngram_layer", s->ngram_layer },
         { "n_unread", s->n_unread },

@@ -216,6 +216,8 @@ static void print_layers(FILE *to, const struct summary *s)
     if (s->index_block > 0)
         fprintf(to, "  %-9s %10s  one key for %u positions, grows with the context\n", "index",
                 units_size(a, sizeof a, 2 * s->index_values / s->index_block), s->index_block);
+    if (s->entry_values > 0)
+        print_sum(to, "entries", 2 * s->entry_values, "grows with the context");
     if (s->recurrent_values > 0)
         fprintf(to, "  %-9s %10s  in all, for any context\n", "recurrent",
                 units_size(a, sizeof a, sizeof(float) * s->recurrent_values));

@@ -4,9 +4,11 @@ logits stay the same, or `inspect` lists the value as a default.
 
 Most models are in MW_SHARED/conformance."""
 import json
+import math
 import os
 import re
 import shutil
+import struct
 import sys
 import unittest
 
@@ -45,7 +47,7 @@ FAMILIES = {
     "qwen3next": {"expert_weights_norm": (BOOL, False)},
     "q4e-a": {},
     "smollm3": YARN,
-    "deepseek3": {}, "falconh1": {}, "laguna": {}, "lfm2moe": {}, "museglimmer": {},
+    "deepseek3": {}, "deepseek4": {}, "falconh1": {}, "glm53flash": {}, "laguna": {}, "lfm2moe": {}, "museglimmer": {},
     "ling3": {"nextn_predict_layers": (U32, 0)}, "nemotronh-moe": {},
     **{name: {} for name in (
         "deepseek2lite", "ernie45moe", "glm45air", "granite4h", "granitemoe", "hunyuanmoe", "kimilinear",
@@ -60,6 +62,8 @@ NONE_AT_0 = {"attention.sliding_window", "attn_logit_softcapping", "final_logit_
              "residual_scale", "logit_scale", "expert_weights_norm", "ssm.v_head_reordered",
              "ple.eos_token_id",
              "expert_weights_scale", "rope.scaling.finetuned", "kda.gate_lower_bound"}
+
+SHOWN_BY_TENSORS = {"attention.recurrent_layers", "hash_layer_count"}
 
 # Numbers that are below 0 in files.
 NEGATIVE = {"kda.gate_lower_bound"}
@@ -120,8 +124,8 @@ class Table(ModelCase):
                 huge = (F32, 3e38) if kind == F32 else (U64, 1 << 50)
                 for damage in ((number, 0), (number, -1), huge, (STR, "seven"),
                                (ARR, (STR, ["a"])), (F32, float("nan"))):
-                    if damage[1] == 0 and suffix == "attention.recurrent_layers":
-                        continue  # no layer is recurrent; the tensors say otherwise
+                    if damage[1] == 0 and suffix in SHOWN_BY_TENSORS:
+                        continue  # no layer is of this kind; the tensors say otherwise
                     with self.subTest(name=name, key=key, damage=damage):
                         g.keys[key] = damage
                         self.check(g, want, suffix, damage[1] == 0 and suffix in NONE_AT_0 or
@@ -245,6 +249,60 @@ class Sizes(ModelCase):
                 g.keys[f"{arch}.attention.sliding_window_pattern"] = (ARR, (BOOL, [True] * n))
                 self.refused(g, f"{arch}.attention.sliding_window: is 8, but {arch} models have "
                              "no windows")
+
+    def test_sizes_of_entries(self):
+        name = "deepseek4"
+        for key, damage, word in (
+                ("attention.sliding_window", (U32, 0), "attention.sliding_window"),
+                ("attention.head_count_kv", (U32, 2), "attention.head_count_kv"),
+                ("attention.value_length", (U32, 12), "blk.0.attn_output_a.weight"),
+                ("rope.dimension_count", (U32, 26), "rotate, but"),
+                ("attention.indexer.key_length", (U32, 2), "attention.indexer."),
+                ("attention.output_group_count", (U32, 3), "blk.0.attn_output_a.weight"),
+                ("attention.output_lora_rank", (U32, 1 << 24), "attention.output_lora_rank"),
+                ("attention.compress_ratios", (ARR, (I32, [4, 4])), "attention.compress_ratios"),
+                ("attention.compress_ratios", (ARR, (I32, [0, 3, 4])), "3 positions"),
+                ("attention.compress_ratios", (ARR, (I32, [0, 0, 8])), "expected 4"),
+                ("hash_layer_count", (U32, 4), "hash_layer_count"),
+                ("hyper_connection.count", (U32, 9), "hyper_connection.count"),
+                ("hyper_connection.sinkhorn_iterations", (U32, 0), "sinkhorn_iterations"),
+                ("swiglu_clamp_exp", (ARR, (F32, [1.0, 1.0])), "swiglu_clamp_exp")):
+            with self.subTest(key=key, damage=damage):
+                g = self.gguf(name)
+                self.assertIn(f"{name}.{key}", list(g.keys) + [f"{name}.attention.value_length"])
+                g.keys[f"{name}.{key}"] = damage
+                self.refused(g, word)
+
+    def test_entries_have_one_key_head(self):
+        g = self.gguf("deepseek4")
+        g.keys["deepseek4.attention.head_count_kv"] = (U32, 2)
+        for name, (dims, _, _) in list(g.tensors.items()):
+            if ".attn_kv" in name or name.endswith(".attn_compressor_norm.weight"):
+                dims = [*dims[:-1], 2 * dims[-1]]
+                g.tensors[name] = dims, 0, bytes(4 * math.prod(dims))
+        self.refused(g, "deepseek4.attention.head_count_kv: is 2; expected 1")
+
+    def test_a_table_of_experts_names_experts_that_exist(self):
+        for bad in 6, -1, 1 << 30:
+            with self.subTest(id=bad):
+                g = self.gguf("deepseek4")
+                table = next(n for n in g.tensors if n.endswith("ffn_gate_tid2eid.weight"))
+                dims, kind, data = g.tensors[table]
+                g.tensors[table] = dims, kind, data[:40] + struct.pack("<i", bad) + data[44:]
+                self.refused(g, table)
+
+    def test_a_layer_that_shares_a_choice_has_one_before_it(self):
+        g = self.gguf("glm53flash")
+        arch = g.get("general.architecture")
+        key = f"{arch}.attention.indexer.types"
+        n = len(g.get(key)[1])
+        g.keys[key] = (ARR, (I32, [0] * n))
+        self.refused(g, "attention.indexer.types", "no earlier layer")
+        for suffix, bad in (("kpool", 3), ("kpool", 512), ("top_k", 3)):
+            with self.subTest(key=suffix):
+                g = self.gguf("glm53flash")
+                g.keys[f"{arch}.attention.indexer.{suffix}"] = (U32, bad)
+                self.refused(g, "attention.indexer.")
 
     def test_gates_of_queries_have_the_size_of_values(self):
         g, wide = self.gguf("qwen35"), 64

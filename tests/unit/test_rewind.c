@@ -329,6 +329,8 @@ int main(void)
         FAMILY("f-nemotronh-moe.gguf"), /* Mamba-2 */
         FAMILY("f-falconh1.gguf"),      /* the same beside attention */
         FAMILY("f-ling3.gguf"),         /* Kimi's delta attention, and latent attention */
+        FAMILY("f-deepseek4.gguf"),     /* windows and entries, which are open pools at first */
+        FAMILY("f-glm53flash.gguf"),    /* index keys that are pools */
     };
 
     return cmocka_run_group_tests_name("rewind", tests, begin, end);

@@ -134,6 +134,8 @@ static const char *const names[] = {
     "q4e-a.gguf",
     "q4e-q.gguf",
     "f-qwen3next",
+    "f-deepseek4.gguf",
+    "f-glm53flash.gguf",
 };
 
 static void a_model_gives_the_same_bits_in_all_ways(void **state)

@@ -1,0 +1,311 @@
+/*
+ * Attention to a window and to entries.
+ *
+ *   k = rope(norm(K.h))                  one head, whose keys are values, too; the end rotates
+ *   entries                              pools of as many positions as the layer's ratio (pools.c),
+ *                                        normed; they rotate at their first position
+ *   q = rope(norm(Q_b.norm(Q_a.h)))      without weights of the second norm
+ *   u = softmax(q.[window, entries]) . [window, entries], which rotates back
+ *   o = O.(A.u)                          A has a part for each group of heads
+ *
+ * A token sees the entries of complete blocks up to its position.  In layers with the shortest
+ * ones it chooses some of them by index keys, which are pools of their own (index.c).
+ *
+ * An item of work is a column and some query heads.  Positions and entries are attended to in
+ * runs that end at multiples of ATTN_BLOCK, so the result does not depend on how the work is cut.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/model/forward_internal.h"
+
+#define ITEM_Q 64 /* queries of an item */
+
+struct entries_job {
+    struct forward *f;
+    const struct layer_desc *layer;
+    uint32_t n_q; /* query heads of an item */
+};
+
+/* --- rotation: the last values of a head --- */
+
+static uint32_t table_of(const struct layer_desc *layer)
+{
+    return layer->has_base_rope ? 1 : 0;
+}
+
+/* Rotate the end of n values with these angles, or back. */
+static void rotate_end(const struct rope *rope, const float *cosine, const float *sine, bool back,
+                       float *x, uint32_t n)
+{
+    float turned[MAX_ROPE_FACTOR];
+
+    for (uint32_t i = 0; back && i < rope->n_rot / 2; i++)
+        turned[i] = -sine[i];
+    rope_apply(rope, cosine, back ? turned : sine, x + n - rope->n_rot);
+}
+
+void forward_rope_end(const struct forward *f, const struct layer_desc *layer, uint32_t c,
+                      bool back, float *x, uint32_t n)
+{
+    const uint32_t kind = table_of(layer);
+    const size_t at = (size_t)c * (f->rope[kind].n_rot / 2);
+
+    rotate_end(&f->rope[kind], f->cosine[kind] + at, f->sine[kind] + at, back, x, n);
+}
+
+void forward_rope_end_at(const struct forward *f, const struct layer_desc *layer, uint32_t pos,
+                         float *x, uint32_t n)
+{
+    const struct rope *rope = &f->rope[table_of(layer)];
+    float cosine[MAX_ROPE_FACTOR], sine[MAX_ROPE_FACTOR];
+
+    rope_angles(rope, pos, cosine, sine);
+    rotate_end(rope, cosine, sine, false, x, n);
+}
+
+/* --- keys and entries --- */
+
+static void store_key_col(void *ctx, uint32_t c)
+{
+    const struct entries_job *j = ctx;
+    struct forward *f = j->f;
+    uint32_t n = j->layer->head_dim_k;
+    float *k = f->k + (size_t)c * n;
+
+    f->p.kernels->rms_norm(k, j->layer->kv_norm.w, n, f->p.desc->rms_eps, k);
+    forward_rope_end(f, j->layer, c, false, k, n);
+    kv_write(f->p.kv, f->p.kernels, j->layer->kv_layer, f->pos[c], k, NULL);
+}
+
+/* Store the entry that ends with column c. */
+static void store_entry_col(void *ctx, uint32_t c)
+{
+    const struct entries_job *j = ctx;
+    struct forward *f = j->f;
+    uint32_t n = j->layer->head_dim_k, block = f->pos[c] / j->layer->ratio;
+    float *x = f->pooled + (size_t)c * n;
+
+    if ((f->pos[c] + 1) % j->layer->ratio != 0)
+        return;
+    f->p.kernels->rms_norm(x, j->layer->entry_norm.w, n, f->p.desc->rms_eps, x);
+    forward_rope_end_at(f, j->layer, block * j->layer->ratio, x, n);
+    kv_entry_write(f->p.kv, f->p.kernels, j->layer->kv_layer, block, x);
+}
+
+static void store_entries(struct forward *f, const struct layer_desc *layer)
+{
+    const struct hparams *hp = f->p.desc->hp;
+    struct entries_job j = { .f = f, .layer = layer };
+    const float *from;
+    float *to;
+
+    recurrent_others(kv_recurrent(f->p.kv), &from, &to);
+    forward_pool(&(struct pooling){ .f = f,
+                                    .x = f->pool_x,
+                                    .g = f->pool_g,
+                                    .ld = layer->entry_pool.n_row,
+                                    .place = layer->entry_place.w,
+                                    .from = from + layer->entry_state,
+                                    .to = to + layer->entry_state,
+                                    .out = f->pooled,
+                                    .n = layer->head_dim_k,
+                                    .block = layer->ratio,
+                                    .overlaps = hparams_overlaps(hp, layer->ratio) });
+    forward_each_col(f, store_entry_col, &j);
+}
+
+int forward_entries_store(struct forward *f, const struct layer_desc *layer, struct err *e)
+{
+    struct entries_job j = { .f = f, .layer = layer };
+    const struct product p[3] = { { &layer->kv_a, f->k, layer->head_dim_k },
+                                  { &layer->entry_pool, f->pool_x, layer->entry_pool.n_row },
+                                  { &layer->entry_gate, f->pool_g, layer->entry_gate.n_row } };
+
+    if (forward_mul_all(f, p, layer->ratio > 0 ? 3 : 1, f->h, f->p.desc->n_embd, e) != 0)
+        return -1;
+    forward_each_col(f, store_key_col, &j);
+    if (layer->ratio > 0)
+        store_entries(f, layer);
+    return layer->has_index ? forward_score_store(f, layer, e) : 0;
+}
+
+/* --- queries and outputs --- */
+
+static void query_col(void *ctx, uint32_t c)
+{
+    const struct entries_job *j = ctx;
+    const struct forward *f = j->f;
+    uint32_t n = j->layer->head_dim_k;
+    float *q = f->q + (size_t)c * j->layer->n_head * n;
+
+    for (uint32_t h = 0; h < j->layer->n_head; h++, q += n) {
+        f->p.kernels->rms_norm(q, NULL, n, f->p.desc->rms_eps, q);
+        forward_rope_end(f, j->layer, c, false, q, n);
+    }
+}
+
+int forward_entries_queries(struct forward *f, const struct layer_desc *layer, struct err *e)
+{
+    struct entries_job j = { .f = f, .layer = layer };
+
+    if (forward_low_queries(f, layer, f->q, e) != 0)
+        return -1;
+    forward_each_col(f, query_col, &j);
+    return 0;
+}
+
+static void turn_back_col(void *ctx, uint32_t c)
+{
+    const struct entries_job *j = ctx;
+    uint32_t n = j->layer->head_dim_v;
+    float *u = j->f->att + (size_t)c * j->layer->n_head * n;
+
+    for (uint32_t h = 0; h < j->layer->n_head; h++, u += n)
+        forward_rope_end(j->f, j->layer, c, true, u, n);
+}
+
+int forward_entries_values(struct forward *f, const struct layer_desc *layer, struct err *e)
+{
+    const struct out_hparams *out = &f->p.desc->hp->out;
+    struct entries_job j = { .f = f, .layer = layer };
+    const struct by_head groups = { .n_row = out->rank,
+                                    .from = 0,
+                                    .to = out->rank,
+                                    .n_in = layer->n_head * layer->head_dim_v / out->n_group,
+                                    .n_out = out->rank };
+
+    forward_each_col(f, turn_back_col, &j);
+    return forward_mul_heads(f, &layer->out_a, &groups, f->att, f->wide, e);
+}
+
+/* --- attention --- */
+
+/* The queries of an item. */
+struct item {
+    uint32_t col, head; /* the first query head */
+    float m[ITEM_Q], l[ITEM_Q];
+    float *q, *sum;
+};
+
+static void attend_run(const struct entries_job *j, struct item *a, const void *rows,
+                       size_t stride, uint32_t n)
+{
+    const struct layer_desc *layer = j->layer;
+    const struct kv *kv = j->f->p.kv;
+
+    j->f->p.kernels->attn(&(struct attn_block){ .k_type = kv_type_k(kv),
+                                                .v_type = kv_type_v(kv, layer->kv_layer),
+                                                .k = rows,
+                                                .v = rows,
+                                                .k_stride = stride,
+                                                .v_stride = stride,
+                                                .n_pos = n,
+                                                .n_q = j->n_q,
+                                                .dk = layer->head_dim_k,
+                                                .dv = layer->head_dim_v,
+                                                .q = a->q,
+                                                .scale = j->f->p.desc->attn_scale,
+                                                .m = a->m,
+                                                .l = a->l,
+                                                .acc = a->sum });
+}
+
+static uint32_t run_end(uint32_t at, uint32_t end)
+{
+    uint32_t next = (at / ATTN_BLOCK + 1) * ATTN_BLOCK;
+
+    return next < end ? next : end;
+}
+
+static void attend_window(const struct entries_job *j, struct item *a)
+{
+    const uint32_t end = j->f->pos[a->col] + 1, window = j->layer->window;
+
+    for (uint32_t at = end > window ? end - window : 0, next; at < end; at = next) {
+        size_t stride;
+        const void *rows = kv_keys(j->f->p.kv, j->layer->kv_layer, at, 0, &stride);
+
+        next = run_end(at, end);
+        attend_run(j, a, rows, stride, next - at);
+    }
+}
+
+/* Entries at .. end - 1 */
+static void attend_entries(const struct entries_job *j, struct item *a, uint32_t at, uint32_t end)
+{
+    for (uint32_t next; at < end; at = next) {
+        size_t stride;
+        const void *rows = kv_entries(j->f->p.kv, j->layer->kv_layer, at, &stride);
+
+        next = run_end(at, end);
+        attend_run(j, a, rows, stride, next - at);
+    }
+}
+
+/* The chosen entries of a column: those that follow each other are one run. */
+static void attend_chosen(const struct entries_job *j, struct item *a)
+{
+    const uint32_t n = j->f->p.desc->hp->index.n_block;
+    const uint32_t *chosen = j->f->chosen + (size_t)a->col * n;
+
+    for (uint32_t i = 0, first; i < n;) {
+        first = chosen[i++];
+        while (i < n && chosen[i] == chosen[i - 1] + 1)
+            i++;
+        attend_entries(j, a, first, chosen[i - 1] + 1);
+    }
+}
+
+static void attend_item(const struct entries_job *j, uint32_t col, uint32_t part)
+{
+    const struct forward *f = j->f;
+    const struct layer_desc *layer = j->layer;
+    const struct kernels *kern = f->p.kernels;
+    uint32_t run_k = kv_run_k(f->p.kv, layer->kv_layer);
+    uint32_t run_v = kv_run_v(f->p.kv, layer->kv_layer);
+    uint32_t n_seen = layer->ratio > 0 ? (f->pos[col] + 1) / layer->ratio : 0;
+    struct item a = { .col = col, .head = part * j->n_q };
+    size_t at = (size_t)col * layer->n_head + a.head, dv = layer->head_dim_v;
+
+    a.q = f->q + at * layer->head_dim_k;
+    a.sum = f->att + at * dv;
+    for (uint32_t i = 0; i < j->n_q; i++)
+        a.m[i] = -INFINITY;
+    memset(a.sum, 0, j->n_q * dv * sizeof *a.sum);
+    if (run_k > 0)
+        kern->rotate(a.q, (size_t)j->n_q * layer->head_dim_k, run_k);
+    attend_window(j, &a);
+    if (layer->has_index && n_seen > f->p.desc->hp->index.n_block)
+        attend_chosen(j, &a);
+    else
+        attend_entries(j, &a, 0, n_seen);
+    for (uint32_t i = 0; i < j->n_q; i++)
+        kern->scale(a.sum + i * dv, attend_factor(layer, a.head + i, a.m[i], a.l[i]), dv);
+    if (run_v > 0)
+        kern->rotate(a.sum, j->n_q * dv, run_v);
+}
+
+static void attend_items(void *ctx, int part, int n_part)
+{
+    const struct entries_job *j = ctx;
+    uint32_t n_each = j->layer->n_head / j->n_q, n = j->f->n_col * n_each;
+
+    for (uint32_t i = (uint32_t)part; i < n; i += (uint32_t)n_part)
+        attend_item(j, i / n_each, i % n_each);
+}
+
+void forward_attend_entries(struct forward *f, const struct layer_desc *layer)
+{
+    struct entries_job j = { .f = f, .layer = layer, .n_q = layer->n_head };
+    uint32_t n_thread = (uint32_t)pool_threads(f->p.pool), n_dense = forward_index_dense(f);
+
+    if (layer->has_index && n_dense < f->n_col)
+        forward_index_choose(f, layer, n_dense);
+    while (j.n_q > ITEM_Q || (j.n_q % 2 == 0 && f->n_col * (layer->n_head / j.n_q) < n_thread))
+        j.n_q = j.n_q % 2 == 0 ? j.n_q / 2 : 1;
+    pool_run(f->p.pool, pool_parts(f->p.pool, (size_t)f->n_col * (layer->n_head / j.n_q)),
+             attend_items, &j);
+}
