@@ -707,7 +707,7 @@ static void a_complete_name_wins_over_longer_ones(void **state)
     }
 }
 
-static void files_that_are_no_chats_leave_no_list(void **state)
+static void other_files_alone_make_no_list(void **state)
 {
     struct store_entry *all;
     char junk[128];
@@ -991,7 +991,7 @@ int main(void)
         TEST(unknown_lines_are_skipped),
         TEST(a_name_that_is_not_a_file_is_refused),
         TEST(a_complete_name_wins_over_longer_ones),
-        TEST(files_that_are_no_chats_leave_no_list),
+        TEST(other_files_alone_make_no_list),
         TEST(chats_are_listed_newest_first),
         TEST(a_name_survives_a_program_that_is_killed),
         TEST(a_chat_can_be_named_before_its_first_message),
