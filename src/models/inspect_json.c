@@ -181,7 +181,7 @@ void inspect_print_json(FILE *to, const struct mw_inspect *i, const struct mw_te
     const struct summary *s = mw_inspect_summary(i);
     const struct err *problem = mw_inspect_problem(i);
     struct json j;
-    char why[600];
+    char why[1024];
 
     json_start_stream(&j, to);
     json_object(&j, NULL);
