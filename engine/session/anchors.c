@@ -32,8 +32,36 @@ void anchors_free(struct anchor_box *b)
 {
     if (b == NULL)
         return;
+    while (b->texts != NULL) {
+        struct anchor_text *next = b->texts->next;
+
+        free(b->texts);
+        b->texts = next;
+    }
     pthread_mutex_destroy(&b->lock);
     free(b);
+}
+
+/* Returns a copy that lives as long as b; NULL for NULL, or without memory. */
+static const char *keep_text(struct anchor_box *b, const char *text)
+{
+    struct anchor_text *t = b->texts;
+    size_t n;
+
+    if (text == NULL)
+        return NULL;
+    while (t != NULL && strcmp(t->text, text) != 0)
+        t = t->next;
+    if (t != NULL)
+        return t->text;
+    n = strlen(text) + 1;
+    t = malloc(sizeof *t + n);
+    if (t == NULL)
+        return NULL;
+    memcpy(t->text, text, n);
+    t->next = b->texts;
+    b->texts = t;
+    return t->text;
 }
 
 void mw_model_anchor(const struct mw_model *m, struct plan_anchor *out)
@@ -77,11 +105,15 @@ bool anchors_in_use(const struct mw_model *m, struct mw_options *out)
 
 void anchors_use(const struct mw_model *m, const struct mw_options *o)
 {
-    pthread_mutex_lock(&m->anchors->lock);
-    m->anchors->in_use = *o;
-    m->anchors->in_use.cache_folder = NULL; /* it may be freed before the model */
-    m->anchors->is_used = true;
-    pthread_mutex_unlock(&m->anchors->lock);
+    struct anchor_box *b = m->anchors;
+
+    pthread_mutex_lock(&b->lock);
+    b->in_use = *o;
+#define NO_NUMBER(...)
+#define KEEP_TEXT(name, reach) b->in_use.name = keep_text(b, o->name);
+    MW_OPTION_FIELDS(NO_NUMBER, KEEP_TEXT)
+    b->is_used = true;
+    pthread_mutex_unlock(&b->lock);
 }
 
 /* ---- what an anchor holds for ---- */

@@ -14,11 +14,19 @@
 #include "engine/memwall.h"
 #include "engine/plan/input.h"
 
+/* A text of options.  The options may be freed while another thread plans with a copy of them, so
+ * their texts are kept as long as the model, each once. */
+struct anchor_text {
+    struct anchor_text *next;
+    char text[];
+};
+
 struct anchor_box {
     pthread_mutex_t lock;
     struct plan_anchor now;
     struct mw_options in_use; /* resolved, of the newest session */
     bool is_used;
+    struct anchor_text *texts;
 };
 
 /* Returns NULL without memory. */

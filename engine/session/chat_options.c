@@ -147,13 +147,15 @@ static int apply_engine(struct mw_chat *c, const struct mw_options *wanted, stru
     return 0;
 }
 
-/* Make the settings of a command those in force.  The old ones are freed with the command. */
+/* Make the settings of a command those in force.  The old ones are freed with the command, so the
+ * options that others see must have the texts of the new ones. */
 static void take_settings(struct mw_chat *c, struct chat_command *command)
 {
     struct settings old = c->settings;
 
     pthread_mutex_lock(&c->lock);
     c->settings = command->settings;
+    c->settled = *session_settled(c->session);
     pthread_mutex_unlock(&c->lock);
     command->settings = old;
 }

@@ -485,6 +485,16 @@ class Pages(ServeCase):
             verdicts = re.findall(r'^memwall_verdict\{binds="(\w+)"\} (\d)$', text, re.M)
             self.assertEqual(1, sum(int(v) for _, v in verdicts))
 
+    def test_figures_of_a_request_whose_options_are_gone(self):
+        """The sanitizers find texts of options that are read after they were freed."""
+        model = self.says("Hey.")
+        with Server("-m", model) as s:
+            isa = re.search(r'isa="(\w+)"', s.get("/metrics")[1]).group(1)
+        with Server("-m", model, "--isa", isa) as s:
+            for seed in 1, 2, 3:
+                self.assertEqual(200, s.post(CHAT, user("a" * 60, seed=seed))[0])
+                self.assertIn(f'isa="{isa}"', s.get("/metrics")[1])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
