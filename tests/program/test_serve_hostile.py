@@ -248,7 +248,8 @@ class Hostile(FolderCase):
         model = self.says("Hey.")
         r = memwall("serve", "-m", model, "-b", "20M")
         self.assertEqual(3, r.returncode, r.stderr)
-        smallest = int(re.search(r"fits a budget of (\d+) MiB", r.stderr).group(1)) * MIB
+        smallest = int(float(re.search(r"fits a budget of ([\d.]+) MiB", r.stderr).group(1)) *
+                       MIB)
         with Server("-m", model, "-b", str(smallest)) as s:
             clients = [s.socket() for _ in range(30)]
             deep = json.dumps(user(stop=["x"] * 60000))
