@@ -523,6 +523,44 @@ static const struct arch archs[] = {
     },
 };
 
+/* Draft heads in files of their own. */
+static const struct arch assistants[] = {
+    {
+        .name = "gemma4-assistant",
+        .snapshots = { { "gemma4_assistant", "Gemma4AssistantForCausalLM" },
+                       { "gemma4_unified_assistant", "Gemma4UnifiedAssistantForCausalLM" } },
+        .traits = GEMMA | TRAIT_QK_NORM | TRAIT_V_NORM | TRAIT_OUT_SCALE | TRAIT_HEADS_BY_KIND |
+                  TRAIT_ROPE_BY_KIND | TRAIT_PERIOD_FIELD | TRAIT_KEYS_AS_VALUES |
+                  TRAIT_ASSISTANT | TRAIT_ORDERED,
+        .window = WINDOW_PERIOD_OR_LAST,
+        .window_period = 6,
+        .scale = SCALE_ONE,
+        .rope_dims = ROPE_PROPORTIONAL,
+        .absent = { 8, 4, 256, 131072, 512, 1e-6, 1e6 },
+        .gguf = { .rms_eps = 1e-6, .rope_base = 1e6, .needs_window = true },
+    },
+};
+
+#define N_ASSISTANT (sizeof assistants / sizeof assistants[0])
+
+const struct arch *arch_assistant_by_name(const char *name)
+{
+    for (size_t i = 0; i < N_ASSISTANT; i++)
+        if (strcmp(assistants[i].name, name) == 0)
+            return &assistants[i];
+    return NULL;
+}
+
+const struct arch *arch_assistant_by_snapshot(const char *model_type)
+{
+    for (size_t i = 0; i < N_ASSISTANT; i++)
+        for (int k = 0; k < ARCH_MAX_SNAPSHOT && assistants[i].snapshots[k].class != NULL; k++)
+            if (model_type != NULL &&
+                strcmp(model_type, assistants[i].snapshots[k].model_type) == 0)
+                return &assistants[i];
+    return NULL;
+}
+
 const struct arch *arch_by_name(const char *name)
 {
     for (size_t i = 0; i < N_ARCH; i++)

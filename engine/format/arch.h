@@ -85,6 +85,11 @@ enum arch_trait {
 #define TRAIT_ENTRIES                                                                          \
     ((uint64_t)1 << 59) /* attention to a window and to entries, each of several positions */
 
+/* Traits of draft heads (draft_head.h). */
+#define TRAIT_NEXTN     ((uint64_t)1 << 56) /* one more layer of the model that it drafts for */
+#define TRAIT_ASSISTANT ((uint64_t)1 << 57) /* layers that read another model's KV */
+#define TRAIT_ORDERED   ((uint64_t)1 << 58) /* clusters of tokens choose which logits it computes */
+
 /* Recurrent layers of any kind. */
 #define TRAITS_RECURRENT (TRAIT_DELTA | TRAIT_MAMBA | TRAIT_SHORT_CONV | TRAIT_KDA)
 
@@ -221,6 +226,11 @@ const struct arch *arch_by_name(const char *name);
 /* Returns the architecture with this model_type, or with this class if model_type is NULL; NULL
  * if memwall does not run it. */
 const struct arch *arch_by_snapshot(const char *model_type, const char *class);
+
+/* The same for draft heads in files of their own.  These are not models, so arch_by_name() and
+ * arch_by_snapshot() do not find them. */
+const struct arch *arch_assistant_by_name(const char *name);
+const struct arch *arch_assistant_by_snapshot(const char *model_type);
 
 /* Returns the rule for the experts of its GGUF files or snapshots. */
 enum expert_rule arch_experts(const struct arch *a, bool is_gguf);

@@ -128,7 +128,10 @@ void catalogue_close(struct catalogue *c)
         model_file_close(&c->files[i]);
     if (c->dir_fd >= 0)
         close(c->dir_fd);
-    gguf_free(c->gguf);
+    if (c->trunk == NULL || c->gguf != c->trunk->gguf)
+        gguf_free(c->gguf);
+    free(c->head_arch);
+    free(c->token_order);
     if (c->index != NULL) {
         header_room_give(c->index->room, c->index->room_tensor * sizeof *c->tensors);
         name_index_free(&c->index->names);
@@ -159,6 +162,11 @@ static int open_container(struct catalogue *c, bool bare, struct err *e)
     return open_snapshot(c, bare, e);
 }
 
+int catalogue_open_files(struct catalogue *c, struct err *e)
+{
+    return open_container(c, false, e);
+}
+
 int catalogue_finish(struct catalogue *c, struct err *e)
 {
     const struct tensor_info *embd, *ngrams;
@@ -174,7 +182,7 @@ int catalogue_finish(struct catalogue *c, struct err *e)
     c->hparams.n_vocab =
         embd != NULL && tensor_rows(embd) <= MAX_N_VOCAB ? (uint32_t)tensor_rows(embd) : 0;
     if (catalogue_check_tensors(c, e) != 0 ||
-        (c->kind == CATALOGUE_GGUF && vocab_gguf_check(c, e) != 0))
+        (c->kind == CATALOGUE_GGUF && c->trunk == NULL && vocab_gguf_check(c, e) != 0))
         return -1;
     return hparams_finish(c, e);
 }

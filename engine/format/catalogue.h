@@ -94,6 +94,11 @@ struct catalogue {
     struct default_list defaults; /* hyper-parameters that the file leaves out */
     struct catalogue_index *index; /* by name; private */
     struct gguf *gguf;             /* parsed header of the first file; private to format/ */
+    /* A draft head (draft_head.h) has the model that it drafts for, which outlives it, and an
+     * architecture of its own.  NULL: a model. */
+    const struct catalogue *trunk;
+    struct arch *head_arch;
+    uint32_t *token_order; /* [n_vocab] the tokens of one cluster after those of another; or NULL */
     /* The token of the thread that loads now, under the lock of the model: once it is set, loading
      * ends with ERR_CANCELLED. */
     const struct cancel *cancel;

@@ -31,6 +31,9 @@ struct catalogue_index {
 /* Make an empty catalogue for this path.  Returns NULL with *e. */
 struct catalogue *catalogue_new(const char *path, struct header_room *room, struct err *e);
 
+/* Add the files and tensors at c->path: of a GGUF file, a split set, or a snapshot. */
+int catalogue_open_files(struct catalogue *c, struct err *e);
+
 /* Complete a catalogue whose tensors and hyper-parameters were read: count its vocabulary, and
  * check that the tensors form a model. */
 int catalogue_finish(struct catalogue *c, struct err *e);

@@ -15,7 +15,8 @@
 static const struct value_rule_row fields[] = {
     { .name = "attn_logit_softcapping", .rule = RULE_OFF, .read_if = TRAIT_CAP_ATTN },
     { .name = "final_logit_softcapping", .rule = RULE_OFF, .read_if = TRAIT_CAP_FINAL },
-    { .name = "num_kv_shared_layers", .rule = RULE_OFF, .read_if = TRAIT_SHARED_KV },
+    { .name = "num_kv_shared_layers", .rule = RULE_OFF,
+      .read_if = TRAIT_SHARED_KV | TRAIT_ASSISTANT },
     { .name = "hidden_size_per_layer_input", .rule = RULE_OFF, .read_if = TRAIT_PER_LAYER_INPUT },
     { .name = "attention_k_eq_v", .rule = RULE_OFF, .read_if = TRAIT_KEYS_AS_VALUES },
     { .name = "use_double_wide_mlp", .rule = RULE_OFF, .read_if = TRAIT_SHARED_KV },

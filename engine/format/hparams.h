@@ -138,6 +138,14 @@ struct latent_hparams {
     uint32_t n_query;  /* rank of the two matrices of queries; 0: one matrix */
 };
 
+/* A draft head, beside what it has as a model. */
+struct head_hparams {
+    uint32_t n_hidden;  /* values of a hidden row that it reads and writes; 0: not a head */
+    uint32_t n_embd_in; /* width of the token embedding, which is that of the other model */
+    /* Clusters of as many tokens each: a step computes the logits of n_cluster_used of them. */
+    uint32_t n_cluster, n_cluster_used;
+};
+
 /* Factors of branches that snapshots of Falcon-H1 state; converters multiply weights. */
 struct branch_factors {
     float attn, mamba, gate, ffn; /* of the outputs; gate: before its activation; 1: none */
@@ -153,7 +161,7 @@ struct hparams {
     uint32_t n_ctx_train;
     uint32_t n_swa;             /* window of sliding layers; 0: none */
     uint32_t n_layer_kv_shared; /* the last n layers share KV with an earlier one */
-    uint32_t n_layer_draft;     /* layers after the last one, which only draft; not read */
+    uint32_t n_layer_draft;     /* layers after the last one, which only draft (draft_head.h) */
     uint32_t n_embd_per_layer;  /* width of Gemma 4's per-layer inputs; 0: none */
     uint32_t n_expert, n_expert_used, n_ff_expert;
     uint32_t n_expert_group, n_expert_group_used; /* experts are chosen from some groups */
@@ -169,6 +177,7 @@ struct hparams {
     struct index_hparams index;
     struct ngram_hparams ngram;
     struct latent_hparams latent;
+    struct head_hparams head;
     struct branch_factors factors;
     bool keeps_expert_weights; /* softmax of all experts; else the chosen ones' sum is 1 */
     float swiglu_limit;        /* clamp of the gate and up products of gpt-oss; 0: none */

@@ -429,6 +429,28 @@ static void name_of_folder(struct catalogue *c)
     free(path);
 }
 
+/* Reads what an assistant states beside text_config.  All its layers read the keys and values of
+ * another model. */
+static void read_assistant(struct config_lookup *l, const struct json_node *root,
+                           struct hparams *h)
+{
+    struct config_lookup top = { .node = root, .e = l->e, .failed = l->failed };
+    struct head_hparams *head = &h->head;
+
+    config_int(l, "num_kv_shared_layers", 0, h->n_layer, h->n_layer);
+    h->n_layer_kv_shared = h->n_layer;
+    head->n_hidden =
+        (uint32_t)config_int(&top, "backbone_hidden_size", 1, MAX_N_EMBD, CONFIG_NEEDED);
+    head->n_embd_in = head->n_hidden;
+    if (config_bool(&top, "use_ordered_embeddings", false)) {
+        head->n_cluster =
+            (uint32_t)config_int(&top, "num_centroids", 1, MAX_N_VOCAB, CONFIG_NEEDED);
+        head->n_cluster_used = (uint32_t)config_int(&top, "centroid_intermediate_top_k", 1,
+                                                    head->n_cluster, CONFIG_NEEDED);
+    }
+    l->failed = l->failed || top.failed;
+}
+
 int hparams_from_trees(struct catalogue *c, const struct json_node *config,
                        const struct json_node *generation, struct err *e)
 {
@@ -441,6 +463,8 @@ int hparams_from_trees(struct catalogue *c, const struct json_node *config,
     refuse_unknown(&l, config, &c->hparams);
     if (!l.failed)
         read_model(&l, &c->hparams);
+    if (!l.failed && arch_has(c->hparams.arch, TRAIT_ASSISTANT))
+        read_assistant(&l, config, &c->hparams);
     read_head(&l, config, &c->hparams);
     if (!l.failed)
         hparams_parts(&c->hparams);

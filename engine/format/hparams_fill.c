@@ -53,6 +53,8 @@ static const struct {
     [WORD_OUT_GROUP] = { "attention.output_group_count", "o_groups" },
     [WORD_OUT_RANK] = { "attention.output_lora_rank", "o_lora_rank" },
     [WORD_N_EXPERT_USED] = { "expert_used_count", "num_experts_per_tok" },
+    [WORD_N_HIDDEN] = { "embedding_length_out", "backbone_hidden_size" },
+    [WORD_N_CLUSTER] = { "centroid_count", "num_centroids" },
 };
 
 void hparam_spell(const struct catalogue *c, enum hparam_word w, char *buf, size_t n)
@@ -378,6 +380,8 @@ static int check_shared(const struct catalogue *c, struct err *e)
     const struct hparams *h = &c->hparams;
     uint32_t first = h->n_layer - h->n_layer_kv_shared;
 
+    if (arch_has(h->arch, TRAIT_ASSISTANT)) /* draft_head.c looks for them in the other model */
+        return 0;
     for (uint32_t i = first; i < h->n_layer; i++) {
         const struct layer_hparams *layer = &h->layers[i], *donor = NULL;
 

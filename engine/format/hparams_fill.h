@@ -63,6 +63,8 @@ enum hparam_word {
     WORD_OUT_GROUP,
     WORD_OUT_RANK,
     WORD_N_EXPERT_USED,
+    WORD_N_HIDDEN,
+    WORD_N_CLUSTER,
     WORD_COUNT,
 };
 

@@ -67,6 +67,26 @@ static void read_scales(struct gguf_lookup *l, struct hparams *h)
         defaults_drop(l->defaults, "attention.temperature_length");
 }
 
+/* All layers of an assistant read the keys and values of another model. */
+static void read_assistant(struct gguf_lookup *l, struct hparams *h)
+{
+    struct head_hparams *head = &h->head;
+
+    h->n_layer_kv_shared = h->n_layer;
+    lookup_int(l, "attention.shared_kv_layers", h->n_layer, h->n_layer, h->n_layer);
+    lookup_int(l, "nextn_predict_layers", h->n_layer, h->n_layer, h->n_layer);
+    defaults_drop(l->defaults, "attention.shared_kv_layers");
+    defaults_drop(l->defaults, "nextn_predict_layers");
+    head->n_hidden =
+        (uint32_t)lookup_int(l, "embedding_length_out", 1, MAX_N_EMBD, GGUF_NEEDED);
+    head->n_embd_in = head->n_hidden;
+    if (lookup_find(l, "centroid_top_k") == NULL) /* then all logits are computed */
+        return;
+    head->n_cluster = (uint32_t)lookup_int(l, "centroid_count", 1, MAX_N_VOCAB, GGUF_NEEDED);
+    head->n_cluster_used =
+        (uint32_t)lookup_int(l, "centroid_top_k", 1, head->n_cluster, GGUF_NEEDED);
+}
+
 /* Nemotron's files call the epsilon of their rms norms that of layer norms. */
 static const char *eps_key(struct gguf_lookup *l, const struct arch *a)
 {
@@ -119,6 +139,8 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
     if (arch_has(h->arch, TRAIT_SHARED_KV))
         h->n_layer_kv_shared =
             (uint32_t)lookup_int(l, "attention.shared_kv_layers", 0, h->n_layer - 1, 0);
+    if (arch_has(h->arch, TRAIT_ASSISTANT))
+        read_assistant(l, h);
     if (arch_has(h->arch, TRAIT_PER_LAYER_INPUT)) {
         bool has_table = catalogue_find(c, "per_layer_token_embd.weight") != NULL;
 
@@ -252,7 +274,7 @@ int hparams_from_gguf(struct catalogue *c, struct err *e)
     };
     struct hparams *h = &c->hparams;
 
-    if (check_kind(c, e) != 0 || read_arch(h, c->gguf, e) != 0)
+    if (c->trunk == NULL && (check_kind(c, e) != 0 || read_arch(h, c->gguf, e) != 0))
         return -1;
     read_name(c);
     read_model(&l, c, h);

@@ -11,6 +11,7 @@ libengine_a_SOURCES += \
 	engine/format/config_lookup.c engine/format/config_lookup.h \
 	engine/format/config_rope.c engine/format/config_rope.h \
 	engine/format/defaults.c engine/format/defaults.h \
+	engine/format/draft_head.c engine/format/draft_head.h \
 	engine/format/file_open.c engine/format/file_open.h \
 	engine/format/foreign_files.c engine/format/foreign_files.h \
 	engine/format/foreign_gguf.c engine/format/foreign_piece.c \

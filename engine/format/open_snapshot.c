@@ -479,7 +479,11 @@ int open_snapshot(struct catalogue *c, bool bare, struct err *e)
     rc = snapshot_json(c, "config.json", !bare, &config, e);
     if (rc < 0 && !bare)
         return -1;
-    c->hparams.arch = rc == 1 ? snapshot_arch(json_root(config), &why) : NULL;
+    if (rc == 1 && c->trunk != NULL)
+        c->hparams.arch = arch_assistant_by_snapshot(
+            json_as_string(json_get(json_root(config), "model_type")));
+    if (rc == 1 && c->hparams.arch == NULL)
+        c->hparams.arch = snapshot_arch(json_root(config), &why);
     json_free(config);
     if (c->hparams.arch == NULL && !bare) {
         char *path = join(c->index->folder, "config.json", e);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/format/catalogue_build.h"
+#include "engine/format/draft_head.h"
 #include "engine/format/mixture.h"
 #include "engine/format/snapshot.h"
 #include "engine/format/tensor_table.h"
@@ -260,6 +261,8 @@ void catalogue_spell(const struct catalogue *c, const char *canonical, char *buf
 {
     if (c->kind == CATALOGUE_SNAPSHOT)
         snapshot_from_canonical(c->hparams.arch, c->index->prefix, canonical, buf, n);
+    else if (c->hparams.arch != NULL && arch_has(c->hparams.arch, TRAIT_NEXTN))
+        draft_head_spell(c, canonical, buf, n);
     else
         snprintf(buf, n, "%s", canonical);
 }

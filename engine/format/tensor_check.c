@@ -209,11 +209,26 @@ static int check_latent(const struct catalogue *c, uint32_t layer, struct err *e
     return tensor_find(c, T_KV_B, layer, &p) ? 0 : check_all(c, apart, 2, layer, e);
 }
 
+/* A nextn head joins embedding and hidden row with one matrix or with two. */
+static int check_join(const struct catalogue *c, struct err *e)
+{
+    static const enum tensor_id one[] = { T_HEAD_JOIN },
+                                two[] = { T_HEAD_JOIN_EMBD, T_HEAD_JOIN_HIDDEN };
+    struct tensor_part p;
+
+    if (!arch_has(c->hparams.arch, TRAIT_NEXTN))
+        return 0;
+    return tensor_find(c, T_HEAD_JOIN_EMBD, 0, &p) ? check_all(c, two, 2, 0, e)
+                                                   : check_all(c, one, 1, 0, e);
+}
+
 int catalogue_check_tensors(const struct catalogue *c, struct err *e)
 {
     for (int id = 0; id < T_LAYER; id++)
         if (check_tensor(c, (enum tensor_id)id, 0, e) != 0)
             return -1;
+    if (check_join(c, e) != 0)
+        return -1;
     for (uint32_t l = 0; l < c->hparams.n_layer; l++) {
         for (int id = T_LAYER; id < T_COUNT; id++)
             if (check_tensor(c, (enum tensor_id)id, l, e) != 0)

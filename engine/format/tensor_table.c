@@ -33,6 +33,33 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_NGRAM_EMBD] = {
         "per_layer_token_embd.weight", NULL, FORM_LOOKUP, { DIM_NGRAM_ROW, DIM_NGRAM_TABLE },
         .traits = TRAIT_NGRAMS },
+    [T_HEAD_EMBD] = {
+        "head_embd.weight", NULL, FORM_LOOKUP, { DIM_EMBD_IN, DIM_VOCAB },
+        .traits = TRAIT_ASSISTANT },
+    [T_HEAD_EMBD_NORM] = {
+        "nextn.enorm.weight", "pre_fc_norm_embedding.weight", FORM_VECTOR, { DIM_EMBD },
+        .traits = TRAIT_NEXTN },
+    [T_HEAD_HIDDEN_NORM] = {
+        "nextn.hnorm.weight", "pre_fc_norm_hidden.weight", FORM_VECTOR, { DIM_ROW },
+        .traits = TRAIT_NEXTN },
+    [T_HEAD_JOIN] = {
+        "nextn.eh_proj.weight", "fc.weight", FORM_MATRIX, { DIM_EMBD_2, DIM_EMBD },
+        .traits = TRAIT_NEXTN, .needed = FACT_NEVER },
+    [T_HEAD_JOIN_EMBD] = {
+        "nextn.e_proj.weight", "fc_embedding.weight", FORM_MATRIX, { DIM_EMBD, DIM_EMBD },
+        .traits = TRAIT_NEXTN, .needed = FACT_NEVER },
+    [T_HEAD_JOIN_HIDDEN] = {
+        "nextn.h_proj.weight", "fc_hidden.weight", FORM_MATRIX, { DIM_EMBD, DIM_EMBD },
+        .traits = TRAIT_NEXTN, .needed = FACT_NEVER },
+    [T_HEAD_IN] = {
+        "nextn.pre_projection.weight", "pre_projection.weight", FORM_MATRIX,
+        { DIM_JOINED, DIM_EMBD }, .traits = TRAIT_ASSISTANT },
+    [T_HEAD_CLUSTERS] = {
+        "masked_embd_centroids.weight", "masked_embedding.centroids.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_CLUSTER }, .traits = TRAIT_ORDERED },
+    [T_HEAD_OUT] = {
+        "nextn.post_projection.weight", "post_projection.weight", FORM_MATRIX,
+        { DIM_EMBD, DIM_HIDDEN }, .traits = TRAIT_ASSISTANT },
     [T_OUT_MIX_NORM] = {
         "output_hc_norm.weight", "hyper_connection_mixer.hc_norm.weight",
         FORM_VECTOR, { DIM_STREAMS }, .traits = TRAIT_STREAMS },
@@ -651,6 +678,12 @@ static const enum hparam_word dim_words[DIM_COUNT][MAX_DIM_WORD] = {
     [DIM_OUT_GROUP] = { WORD_N_HEAD, WORD_HEAD_DIM_V, WORD_OUT_GROUP },
     [DIM_OUT_LOW] = { WORD_OUT_GROUP, WORD_OUT_RANK },
     [DIM_EXPERT_USED] = { WORD_N_EXPERT_USED },
+    [DIM_EMBD_IN] = { WORD_N_HIDDEN },
+    [DIM_HIDDEN] = { WORD_N_HIDDEN },
+    [DIM_JOINED] = { WORD_N_HIDDEN },
+    [DIM_ROW] = { WORD_N_EMBD, WORD_N_STREAM },
+    [DIM_EMBD_2] = { WORD_N_EMBD },
+    [DIM_CLUSTER] = { WORD_N_CLUSTER },
 };
 
 const enum hparam_word *tensor_dim_words(enum tensor_dim d)
@@ -715,6 +748,12 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
         return h->out.n_group > 0 ? (uint64_t)l->n_head * l->head_dim_v / h->out.n_group : 0;
     case DIM_OUT_LOW: return (uint64_t)h->out.n_group * h->out.rank;
     case DIM_EXPERT_USED: return h->n_expert_used;
+    case DIM_EMBD_IN: return h->head.n_embd_in;
+    case DIM_HIDDEN: return h->head.n_hidden;
+    case DIM_JOINED: return 2 * (uint64_t)h->head.n_embd_in;
+    case DIM_ROW: return h->head.n_hidden;
+    case DIM_EMBD_2: return 2 * (uint64_t)h->n_embd;
+    case DIM_CLUSTER: return h->head.n_cluster;
     case DIM_DELTA_V: return delta_v;
     case DIM_DELTA_QKVZ: return 2 * (delta_k + delta_v);
     case DIM_DELTA_HEADS: return h->delta.n_head_v;

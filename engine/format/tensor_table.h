@@ -25,6 +25,15 @@ enum tensor_id {
     T_ROPE_SHORT,
     T_ROPE_LONG,
     T_NGRAM_EMBD,
+    T_HEAD_EMBD, /* of draft heads: what they make their input from */
+    T_HEAD_EMBD_NORM,
+    T_HEAD_HIDDEN_NORM,
+    T_HEAD_JOIN,
+    T_HEAD_JOIN_EMBD,
+    T_HEAD_JOIN_HIDDEN,
+    T_HEAD_IN,
+    T_HEAD_CLUSTERS,
+    T_HEAD_OUT,
     T_OUT_MIX_NORM,
     T_OUT_MIX_DOWN,
     T_OUT_MIX_UP,
@@ -246,6 +255,12 @@ enum tensor_dim {
     DIM_OUT_GROUP,   /* outputs of a group of heads */
     DIM_OUT_LOW,     /* between the two matrices of attention's output */
     DIM_EXPERT_USED,
+    DIM_EMBD_IN,  /* the token embedding of the model that a head drafts for */
+    DIM_HIDDEN,   /* a hidden row of that model */
+    DIM_JOINED,   /* both */
+    DIM_ROW,      /* a hidden row of the model that a nextn head belongs to */
+    DIM_EMBD_2,
+    DIM_CLUSTER,
     DIM_COUNT,
 };
 

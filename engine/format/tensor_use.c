@@ -36,6 +36,10 @@ static const char *const idle_tails[] = {
     ".v_scale",
 };
 
+/* The clusters of an assistant's tokens, which are read when it is opened. */
+static const char *const order_names[] = { "masked_embd_ordering",
+                                           "masked_embedding.token_ordering" };
+
 /* Beginnings of names outside the text model.  GGUF files made by Ollama contain the towers,
  * and so do snapshots of multimodal models, with or without "model." in front. */
 static const char *const outside_gguf[] = { "v.",   "a.",     "mm.",
@@ -112,6 +116,10 @@ enum tensor_kind catalogue_tensor_kind(const struct catalogue *c, const struct t
     enum tensor_id id = tensor_id_of(h->arch, t->name, h->n_layer, &layer);
     const char *suffix = layer_suffix(t->name, h->n_layer, NULL);
 
+    if (arch_has(h->arch, TRAIT_ASSISTANT) &&
+        (is_listed(t->name, order_names, COUNT(order_names)) ||
+         (id == T_HEAD_CLUSTERS && !arch_has(h->arch, TRAIT_ORDERED))))
+        return TENSOR_IDLE;
     if (id != T_COUNT)
         return tensor_role(c, id, layer) == ROLE_IDLE ? TENSOR_IDLE : TENSOR_TEXT;
     if (suffix != NULL)
