@@ -6,6 +6,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/format/arch.h"
+#include "engine/format/draft_head.h"
 #include "engine/format/tensor_table.h"
 #include "engine/format/tensor_use.h"
 
@@ -364,6 +365,8 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
 
     layer->is_sliding = from->is_sliding;
     layer->window = from->is_sliding ? hp->n_swa : 0;
+    if (d->reads_trunk_kv && from->is_sliding) /* its own position has no keys */
+        layer->window--;
     layer->n_head = from->n_head;
     layer->n_head_kv = from->n_head_kv;
     layer->head_dim_k = from->head_dim_k;
@@ -449,7 +452,7 @@ static void assign_kv(struct model_desc *d)
         } else {
             layer->kind = is_sliding ? MW_LAYER_SHARED_SLIDING : MW_LAYER_SHARED_GLOBAL;
         }
-        layer->kv_layer = last[is_sliding];
+        layer->kv_layer = d->reads_trunk_kv ? draft_head_store(d->catalogue, l) : last[is_sliding];
     }
 }
 
@@ -499,7 +502,7 @@ static int make_kv_specs(struct model_desc *d, struct err *e)
     d->recurrent.head_dim_k = delta->head_dim_k;
     d->recurrent.head_dim_v = delta->head_dim_v;
     d->kv_specs = calloc(d->n_kv, sizeof d->kv_specs[0]);
-    if (d->kv_specs == NULL)
+    if (d->kv_specs == NULL && d->n_kv > 0)
         return err_memory(e, "the table of %u KV layers", d->n_kv);
     for (uint32_t l = 0; l < d->n_layer; l++) {
         const struct layer_desc *layer = &d->layers[l];
@@ -570,8 +573,10 @@ uint32_t desc_n_prompt_mat(const struct model_desc *d, uint32_t l)
 
 uint32_t desc_spans(struct model_desc *d, struct stream_span *spans)
 {
-    struct span_list list = { .spans = spans };
+    struct span_list list = { .spans = spans, .in_prompt = true };
 
+    for (uint32_t i = 0; i < N_BEGIN_MAT; i++)
+        add_span(&list, &d->begin_mats[i]);
     for (uint32_t l = 0; l < d->n_layer; l++) {
         list.layer = l;
         for (uint32_t i = 0; i < N_LAYER_MAT; i++) {
@@ -588,6 +593,9 @@ uint32_t desc_spans(struct model_desc *d, struct stream_span *spans)
 
 void desc_span_types(struct model_desc *d, enum tensor_type *types)
 {
+    for (uint32_t i = 0; i < N_BEGIN_MAT; i++)
+        if (d->begin_mats[i].tensor != NULL)
+            types[d->begin_mats[i].span] = d->begin_mats[i].tensor->type;
     for (uint32_t l = 0; l < d->n_layer; l++)
         for (uint32_t i = 0; i < N_LAYER_MAT; i++)
             if (d->layers[l].mats[i].tensor != NULL)
@@ -619,7 +627,8 @@ int desc_each_vec(struct model_desc *d, int (*fn)(void *ctx, struct vec *v, stru
 {
     if (fn(ctx, &d->ple_norm, e) != 0 || fn(ctx, &d->output_norm, e) != 0 ||
         fn(ctx, &d->out_mix_norm, e) != 0 || fn(ctx, &d->out_hyper_base, e) != 0 ||
-        fn(ctx, &d->out_hyper_scale, e) != 0)
+        fn(ctx, &d->out_hyper_scale, e) != 0 || fn(ctx, &d->head_embd_norm, e) != 0 ||
+        fn(ctx, &d->head_hidden_norm, e) != 0)
         return -1;
     for (uint32_t l = 0; l < d->n_layer; l++) {
         struct layer_desc *layer = &d->layers[l];
@@ -695,6 +704,9 @@ static int check_use(struct model_desc *d, struct err *e)
     add_read_whole(&r, d->token_embd);
     add_read_whole(&r, d->ple_embd);
     add_read_whole(&r, d->ngram_embd);
+    for (uint32_t i = 0; i < N_BEGIN_MAT; i++)
+        add_read(&r, d->begin_mats[i].tensor,
+                 (uint64_t)d->begin_mats[i].n_row * d->begin_mats[i].n_k);
     for (uint32_t i = 0; i < N_END_MAT; i++)
         add_read(&r, d->end_mats[i].tensor,
                  (uint64_t)d->end_mats[i].n_row * d->end_mats[i].n_k);
@@ -725,6 +737,19 @@ static enum recurrence recurrence_of(const struct arch *a)
            : arch_has(a, TRAIT_SHORT_CONV) ? RECUR_CONV
            : arch_has(a, TRAIT_KDA)        ? RECUR_KDA
                                            : RECUR_NONE;
+}
+
+/* Find the parts of a draft head that are not in its layers. */
+static void describe_head(struct finder *f, struct model_desc *d)
+{
+    d->head_embd_norm = find_vec(f, T_HEAD_EMBD_NORM, 0);
+    d->head_hidden_norm = find_vec(f, T_HEAD_HIDDEN_NORM, 0);
+    d->head_in = find_mat(f, T_HEAD_IN, 0);
+    d->head_join = find_mat(f, T_HEAD_JOIN, 0);
+    d->head_join_embd = find_mat(f, T_HEAD_JOIN_EMBD, 0);
+    d->head_join_hidden = find_mat(f, T_HEAD_JOIN_HIDDEN, 0);
+    d->head_clusters = find_mat(f, T_HEAD_CLUSTERS, 0);
+    d->head_out = find_mat(f, T_HEAD_OUT, 0);
 }
 
 int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
@@ -764,10 +789,12 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
     d->softcap_final = hp->softcap_final;
     d->rms_eps = hp->rms_eps;
     d->post_eps = hp->post_eps;
+    d->n_hidden = hp->head.n_hidden;
+    d->reads_trunk_kv = arch_has(hp->arch, TRAIT_ASSISTANT);
     assign_kv(d);
     place_others(d);
 
-    d->token_embd = find_tensor(&f, T_TOKEN_EMBD, 0);
+    d->token_embd = find_tensor(&f, d->reads_trunk_kv ? T_HEAD_EMBD : T_TOKEN_EMBD, 0);
     d->ple_embd = find_tensor(&f, T_PER_LAYER_EMBD, 0);
     d->ple_norm = find_vec(&f, T_PER_LAYER_PROJ_NORM, 0);
     d->ngram_embd = find_tensor(&f, T_NGRAM_EMBD, 0);
@@ -783,6 +810,7 @@ int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e)
     if (d->head.tensor == NULL)
         d->head = find_mat(&f, T_TOKEN_EMBD, 0);
     check_unpacked(&f, d->head.tensor);
+    describe_head(&f, d);
     for (uint32_t l = 0; l < d->n_layer; l++)
         describe_layer(&f, d, l);
     refuse_scales(&f, d->token_embd);

@@ -88,7 +88,7 @@ struct experts_desc {
 /* Weights of experts that are not in rows are unpacked in pieces of this size. */
 #define UNPACK_BYTES (32 * 1024)
 
-enum { N_END_MAT = 3, N_STATE_MAT = 26, N_LAYER_MAT = 45 };
+enum { N_BEGIN_MAT = 4, N_END_MAT = 5, N_STATE_MAT = 26, N_LAYER_MAT = 45 };
 
 /*
  * The mixer of several residual streams (streams.c): it makes the input of a branch from all of
@@ -213,17 +213,28 @@ struct model_desc {
     const struct tensor_info *ple_embd; /* per-layer table; NULL: none */
     const struct tensor_info *ngram_embd; /* table of n-grams; NULL: none */
     struct vec ple_norm, output_norm, out_mix_norm, out_hyper_base, out_hyper_scale;
+    /* A draft head (head_input.c) has values of the rows that it reads and writes, and perhaps the
+     * keys and values of the model that it drafts for. */
+    uint32_t n_hidden; /* 0: a model */
+    bool reads_trunk_kv;
+    struct vec head_embd_norm, head_hidden_norm;
+    union { /* before the first layer: one matrix for embedding and hidden row, or two */
+        struct {
+            struct mat head_in, head_join, head_join_embd, head_join_hidden;
+        };
+        struct mat begin_mats[N_BEGIN_MAT];
+    };
     union { /* after the last layer */
         struct {
-            struct mat out_mix_down, out_mix_up, head;
+            struct mat out_mix_down, out_mix_up, head_clusters, head, head_out;
         };
         struct mat end_mats[N_END_MAT];
     };
     struct layer_desc layers[]; /* [n_layer] */
 };
 
-/* Describe the model of a catalogue.  Fails if a tensor has a type without kernels, or belongs
- * to the model and is not used; *e names it. */
+/* Describe the model or draft head of a catalogue.  Fails if a tensor has a type without kernels,
+ * or belongs to the model and is not used; *e names it. */
 int desc_new(struct model_desc **out, const struct catalogue *c, struct err *e);
 void desc_free(struct model_desc *d);
 
@@ -249,7 +260,7 @@ static inline bool desc_joins_queries(const struct model_desc *d, uint32_t l)
  * Returns their number; spans may be NULL to count only.
  */
 uint32_t desc_spans(struct model_desc *d, struct stream_span *spans);
-/* Values of all residual streams. */
+/* Values of all residual streams; a draft head takes as many of each token. */
 static inline size_t desc_n_residual(const struct model_desc *d)
 {
     return (size_t)d->n_stream * d->n_embd;

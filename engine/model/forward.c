@@ -582,9 +582,9 @@ static int run_layer(struct forward *f, uint32_t l, enum want want, struct err *
         return -1;
     if (l == d->last_kv_layer) {
         f->is_tail = true;
-        if (want == WANT_NONE)
+        if (want == WANT_NONE && !f->hides_all)
             return 0;
-        if (want == WANT_LAST)
+        if (want == WANT_LAST && !f->hides_all)
             keep_last_col(f);
     }
     if (layer->attends && attention(f, layer, has_queries, e) != 0)
@@ -641,6 +641,16 @@ static int look_up(struct forward *f, const uint32_t *ids, uint32_t n, struct er
     return 0;
 }
 
+void forward_angles(struct forward *f, uint32_t c)
+{
+    for (int i = 0; i < 2; i++) {
+        uint32_t half = f->rope[i].n_rot / 2;
+
+        rope_angles(&f->rope[i], f->pos[c], f->cosine[i] + (size_t)c * half,
+                    f->sine[i] + (size_t)c * half);
+    }
+}
+
 static void embed_col(void *ctx, uint32_t c)
 {
     struct forward *f = ctx;
@@ -656,24 +666,54 @@ static void embed_col(void *ctx, uint32_t c)
         memcpy(x + (size_t)s * d->n_embd, x, d->n_embd * sizeof *x);
     if (d->n_embd_per_layer > 0)
         memcpy(f->embd + (size_t)c * d->n_embd, x, d->n_embd * sizeof *x);
-    for (int i = 0; i < 2; i++) {
-        uint32_t half = f->rope[i].n_rot / 2;
-
-        rope_angles(&f->rope[i], f->pos[c], f->cosine[i] + (size_t)c * half,
-                    f->sine[i] + (size_t)c * half);
-    }
+    forward_angles(f, c);
 }
 
-static int make_logits(struct forward *f, struct err *e)
+/* Store what a draft head takes: the residual streams, or what the output head gets. */
+static void keep_hidden(struct forward *f, const float *from)
+{
+    if (f->hidden != NULL)
+        memcpy(f->hidden, from, f->n_col * desc_n_residual(f->p.desc) * sizeof *from);
+}
+
+/* The input of the output head in h, and hidden rows.  Afterwards only columns whose logits are
+ * requested are left. */
+static int last_norm(struct forward *f, enum want want, struct err *e)
 {
     const struct model_desc *d = f->p.desc;
     const struct mixer mixer = desc_out_mixer(d);
+    bool has_streams = d->hp->n_stream > 0;
 
+    if (has_streams)
+        keep_hidden(f, f->x);
+    if (has_streams && want == WANT_LAST)
+        keep_last_col(f);
+    if (has_streams && want == WANT_NONE)
+        return 0;
     if (branch_input(f, &d->output_norm, &mixer, e) != 0)
         return -1;
+    if (!has_streams && d->head_out.tensor == NULL)
+        keep_hidden(f, f->h);
+    if (want == WANT_LAST)
+        keep_last_col(f);
+    return 0;
+}
+
+static int make_logits(struct forward *f, enum want want, struct err *e)
+{
+    const struct model_desc *d = f->p.desc;
+
+    if (last_norm(f, want, e) != 0)
+        return -1;
+    if (want == WANT_NONE)
+        return 0;
     /* Before the head, too: products with 8-bit activations could hide such values. */
     if (forward_check_numbers(f, f->h, d->n_embd, "the output head", e) != 0 ||
-        forward_mul(f, &d->head, f->h, d->n_embd, f->logits, d->n_vocab, e) != 0 ||
+        (d->head_clusters.tensor != NULL
+             ? forward_clusters(f, e)
+             : forward_mul(f, &d->head, f->h, d->n_embd, f->logits, d->n_vocab, e)) != 0 ||
+        (d->head_out.tensor != NULL &&
+         forward_mul(f, &d->head_out, f->h, d->n_embd, f->hidden, d->n_hidden, e) != 0) ||
         forward_check_numbers(f, f->logits, d->n_vocab, "the output head", e) != 0)
         return -1;
     for (uint32_t c = 0; d->logit_scale != 1 && c < f->n_col; c++)
@@ -691,7 +731,7 @@ static int accounted(struct forward *f, uint32_t l, enum want want, struct err *
     int rc;
 
     counter_set(&f->p.telemetry->layer_gauge, l);
-    rc = l < f->p.desc->n_layer ? run_layer(f, l, want, e) : make_logits(f, e);
+    rc = l < f->p.desc->n_layer ? run_layer(f, l, want, e) : make_logits(f, want, e);
     stall = f->stall_ns - stall;
     counter_set(&t->stall_ns, stall);
     counter_set(&t->compute_ns, clock_ns() - start - stall);
@@ -707,7 +747,7 @@ static int accounted(struct forward *f, uint32_t l, enum want want, struct err *
 static void report_progress(const struct forward *f, uint32_t l, uint32_t n, uint32_t n_run,
                             enum want want)
 {
-    uint32_t n_wide = want == WANT_ALL ? n_run : f->p.desc->last_kv_layer + 1;
+    uint32_t n_wide = want == WANT_ALL || f->hides_all ? n_run : f->p.desc->last_kv_layer + 1;
     double wide = 1 + n / 32.0, total, done;
 
     if (f->progress == NULL)
@@ -724,6 +764,17 @@ void forward_set_progress(struct forward *f, forward_progress_fn *fn, void *ctx)
     f->progress_ctx = ctx;
 }
 
+void forward_set_hidden(struct forward *f, float *rows, bool of_all)
+{
+    f->hidden = rows;
+    f->hides_all = rows != NULL && of_all;
+}
+
+void forward_read_hidden(struct forward *f, const float *rows)
+{
+    f->hidden_in = rows;
+}
+
 /* When a pass is repeated to find damage, check the output of layer l. */
 static int check_layer(struct forward *f, uint32_t l, struct err *e)
 {
@@ -738,14 +789,15 @@ static int check_layer(struct forward *f, uint32_t l, struct err *e)
 static int run_layers(struct forward *f, uint32_t n, enum want want, struct err *e)
 {
     const struct model_desc *d = f->p.desc;
-    uint32_t n_run = want == WANT_NONE ? d->last_kv_layer + 1 : d->n_layer;
+    bool is_whole = want != WANT_NONE || f->hides_all;
+    uint32_t n_run = is_whole ? d->n_layer : d->last_kv_layer + 1;
 
     for (uint32_t l = 0; l < n_run; l++) {
         if (accounted(f, l, want, e) != 0 || check_layer(f, l, e) != 0)
             return -1;
         report_progress(f, l, n, n_run, want);
     }
-    return want == WANT_NONE ? 0 : accounted(f, d->n_layer, want, e);
+    return is_whole ? accounted(f, d->n_layer, want, e) : 0;
 }
 
 static int embed(struct forward *f, const uint32_t *ids, uint32_t n, struct err *e)
@@ -757,6 +809,8 @@ static int embed(struct forward *f, const uint32_t *ids, uint32_t n, struct err 
     if (f->p.desc->ngram_embd != NULL)
         forward_ngrams_start(f, ids, n);
     f->lookup_ns = clock_ns() - start;
+    if (f->p.desc->n_hidden > 0)
+        return forward_head_input(f, e);
     forward_each_col(f, embed_col, f);
     return f->is_damaged
                ? forward_check_numbers(f, f->x, desc_n_residual(f->p.desc), "the embedding", e)
@@ -768,7 +822,7 @@ static void begin_stream(struct forward *f, enum want want)
     if (f->is_low)
         stream_low_pass_begin(f->p.stream);
     else
-        stream_pass_begin(f->p.stream, want == WANT_NONE);
+        stream_pass_begin(f->p.stream, want == WANT_NONE && !f->hides_all);
 }
 
 static int end_stream(struct forward *f, struct err *e)
@@ -798,7 +852,8 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
     /* Logits end a prompt; then come tokens, one by one. */
     if (f->p.experts != NULL)
         expert_cache_expect(f->p.experts, want == WANT_NONE ? n : 1);
-    kv_begin(f->p.kv, n);
+    if (!f->p.desc->reads_trunk_kv)
+        kv_begin(f->p.kv, n);
     if (embed(f, ids, n, e) == 0 && run_layers(f, n, want, e) == 0)
         return end_stream(f, e);
     (void)forward_ngrams_wait(f, &ignored);
@@ -873,7 +928,8 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
         f->n_taken_back = 0;
         return -1;
     }
-    kv_commit(f->p.kv, n);
+    if (!f->p.desc->reads_trunk_kv)
+        kv_commit(f->p.kv, n);
     publish(f, n, &before);
     return 0;
 }

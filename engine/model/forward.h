@@ -113,6 +113,18 @@ uint64_t forward_low_row_bytes(uint64_t n_k, uint64_t row_bytes);
  */
 void forward_take_back(struct forward *f, const uint32_t *ids, uint32_t n);
 
+/*
+ * Store the hidden rows of each pass, from which a draft head makes its input: rows[i] is that of
+ * row i of the logits, or, with of_all, of token i, also where no logits are computed.  Each has
+ * desc_n_residual() values, or n_hidden of a head.  rows[chunk] is the caller's and outlives its
+ * use; NULL: store none.
+ */
+void forward_set_hidden(struct forward *f, float *rows, bool of_all);
+
+/* Let the next passes of a draft head read these hidden rows, one for each token.  An assistant
+ * reads one token a pass. */
+void forward_read_hidden(struct forward *f, const float *rows);
+
 /* [rows][n_vocab], soft-capped.  Valid until the next run. */
 float *forward_logits(struct forward *f);
 

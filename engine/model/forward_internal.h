@@ -76,6 +76,11 @@ struct forward {
     float *logits; /* [n_logit_row][n_vocab] */
     float *replay; /* inputs of recurrent parts in the last pass, see replay.c */
     uint32_t n_taken_back; /* columns of the last pass, if it can be taken back; 0: it cannot */
+    float *hidden; /* [chunk][...] of forward_set_hidden(); NULL: not stored */
+    bool hides_all;
+    const float *hidden_in; /* of forward_read_hidden() */
+    float *cluster_score;   /* [n_cluster] of a head that computes some of the logits */
+    unsigned char *marks;   /* [n_vocab / 8 + 1] a bit for each of these */
 
     uint32_t n_col;
     bool in_tiles; /* these columns are multiplied in tiles by OpenBLAS */
@@ -174,6 +179,18 @@ float attend_factor(const struct layer_desc *layer, uint32_t head, float m, floa
 /* y[n_row] = W x[n_k], with weights that are always in memory as floats. */
 void forward_mul_resident(const struct kernels *kern, const float *w, size_t n_row,
                           const float *x, size_t n_k, float *y);
+
+/* Join embedding and hidden row of all columns, in a draft head: -> x. */
+int forward_head_input(struct forward *f, struct err *e);
+/* Compute the logits of the best clusters of tokens; those of others are less than all of these. */
+int forward_clusters(struct forward *f, struct err *e);
+
+/* y[r] = m[r] . x for the rows r whose bit is set in marks; f has one column. */
+int forward_mul_marked(struct forward *f, const struct mat *m, const float *x,
+                       const unsigned char *marks, float *y, struct err *e);
+
+/* Compute the rotations of column c at pos[c]. */
+void forward_angles(struct forward *f, uint32_t c);
 
 /* Mix the residual streams: x -> h, and inject if a branch follows. */
 int forward_mix(struct forward *f, const struct mixer *m, struct err *e);

@@ -91,6 +91,8 @@ static struct widths widest(const struct model_desc *d)
                 w.wide, max_u32(d->layers[l].kda_decay_a.n_row, d->layers[l].kda_gate_a.n_row));
         w.att = max_u32(w.att, w.z);
     }
+    if (d->n_hidden > 0) /* embeddings beside hidden rows */
+        w.wide = max_u32(w.wide, d->n_stream * 2 * d->hp->head.n_embd_in);
     w.rows = ngram_rows(&d->hp->ngram);
     w.att = max_u32(w.att, w.rows * d->hp->ngram.width);
     if (d->hp->n_stream > 0) {
@@ -104,6 +106,11 @@ static struct widths widest(const struct model_desc *d)
     w.packed_k = max_u32(w.packed_k, max_u32(d->n_embd, d->n_embd_per_layer));
     w.packed_k = max_u32(w.packed_k, d->hp->latent.n_latent > 0 ? w.wide : 0);
     w.packed_k = max_u32(w.packed_k, d->recurrence == RECUR_CONV ? w.mix : 0);
+    if (d->n_hidden > 0) {
+        uint64_t joined = act_bytes(ACT_Q8, 2 * d->hp->head.n_embd_in) * d->n_stream;
+
+        w.packed_heads = joined > w.packed_heads ? joined : w.packed_heads;
+    }
     w.rot[0] = d->hp->rope.n_rot;
     w.rot[1] = d->hp->rope_swa.n_rot;
     return w;
@@ -243,6 +250,8 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->moe_cols = carve(c, n_expert > 0 ? sizeof(uint32_t) : 0);
     f->moe_list = carve_both(c, n_expert * sizeof(uint32_t), 0);
     f->moe_choice = carve_both(c, n_expert * sizeof(uint32_t), 0);
+    f->cluster_score = carve_both(c, d->hp->head.n_cluster * sizeof(float), 0);
+    f->marks = carve_both(c, d->hp->head.n_cluster > 0 ? d->n_vocab / 8 + 1 : 0, 0);
 }
 
 static uint64_t table_row_bytes(const struct tensor_info *t)

@@ -556,6 +556,64 @@ int forward_mul(struct forward *f, const struct mat *m, const float *x, size_t l
     return forward_mul_all(f, &(struct product){ m, y, ldy }, 1, x, ldx, e);
 }
 
+/* --- some rows of a matrix --- */
+
+struct marked_job {
+    struct mul_job job; /* with the column */
+    const struct mat *m;
+    const struct stream_block *block;
+    const unsigned char *marks;
+    float *y;
+};
+
+static void marked_part(void *ctx, int part, int n_part)
+{
+    const struct marked_job *j = ctx;
+    enum tensor_type type = j->m->tensor->type;
+    size_t n = j->block->n_row, bytes = tensor_row_bytes(type, j->job.n_k);
+    size_t from = n * (size_t)part / (size_t)n_part, to = n * (size_t)(part + 1) / (size_t)n_part;
+
+    for (size_t r = from; r < to; r++) {
+        size_t row = j->block->row + r;
+        struct matmul m = { .type = type,
+                            .form = j->job.form,
+                            .n_row = 1,
+                            .n_k = j->job.n_k,
+                            .n_col = 1,
+                            .w = (const unsigned char *)j->block->data + r * bytes,
+                            .x = j->job.x,
+                            .x_stride = j->job.x_stride,
+                            .y = j->y + row,
+                            .ldy = 1 };
+
+        if ((j->marks[row / 8] >> row % 8 & 1) != 0)
+            j->job.kern->mul(&m);
+    }
+}
+
+int forward_mul_marked(struct forward *f, const struct mat *m, const float *x,
+                       const unsigned char *marks, float *y, struct err *e)
+{
+    struct marked_job j = { .job = mul_prepare(f, m->tensor->type, m->n_k, x, m->n_k, 1),
+                            .m = m,
+                            .marks = marks,
+                            .y = y };
+
+    for (uint64_t done = 0; done < m->n_row;) {
+        struct stream_block block;
+
+        if (cancel_check(f->p.cancel, e) != 0 ||
+            stream_next(f->p.stream, &block, &f->stall_ns, e) != 0)
+            return -1;
+        assert(block.span == m->span && block.row == done && block.form == FORM_FILE);
+        j.block = &block;
+        pool_run(f->p.pool, pool_parts(f->p.pool, block.n_row), marked_part, &j);
+        done += block.n_row;
+        stream_give(f->p.stream, &block);
+    }
+    return 0;
+}
+
 /* --- matrices whose heads have columns of their own --- */
 
 struct heads_job {

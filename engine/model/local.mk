@@ -11,7 +11,7 @@ libengine_a_SOURCES += \
 	engine/model/mamba.c \
 	engine/model/entries.c engine/model/pools.c \
 	engine/model/experts.c engine/model/index.c engine/model/ngrams.c engine/model/numbers.c \
-	engine/model/replay.c engine/model/streams.c engine/model/hyper.c \
+	engine/model/head_input.c engine/model/replay.c engine/model/streams.c engine/model/hyper.c \
 	engine/model/products.c engine/model/products.h engine/model/tiles.c engine/model/attend_tiles.c \
 	engine/model/rates.c engine/model/rates.h engine/model/steps.c \
 	engine/model/steps.h engine/model/unpack.c
