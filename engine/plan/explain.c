@@ -76,7 +76,7 @@ static void explain_item(const struct plan_basis *b, enum mw_plan_row row, struc
     const struct plan_input *in = &b->in;
     const struct plan *p = &b->plan;
     uint32_t page = in->kv_page_tokens > 0 ? in->kv_page_tokens : 1;
-    uint64_t rows = p->sum_bytes - p->row[MW_ROW_RESERVE];
+    uint64_t rows = p->sum_bytes - p->row[MW_ROW_RESERVE], index;
 
     switch (row) {
     case MW_ROW_PROGRAM:
@@ -113,10 +113,15 @@ static void explain_item(const struct plan_basis *b, enum mw_plan_row row, struc
         add(f, "%" PRIu64 " * ceil(%u / %u)", in->kv_index_page_bytes, p->n_ctx, page);
         break;
     case MW_ROW_DRAFTER:
+        index = p->n_draft > 0 ? in->drafter_bytes + in->drafter_token_bytes * p->n_ctx +
+                                     in->replay_col_bytes * (p->n_draft + 1)
+                               : 0;
         add(f, "%" PRIu64 " + %" PRIu64 " * %u + %" PRIu64 " * %u",
             p->n_draft > 0 ? in->drafter_bytes : 0, in->drafter_token_bytes,
             p->n_draft > 0 ? p->n_ctx : 0, in->replay_col_bytes,
             p->n_draft > 0 ? p->n_draft + 1 : 0);
+        if (p->has_head)
+            add(f, " + %" PRIu64 " of the head", p->row[row] - index);
         break;
     case MW_ROW_EXPERTS:
         add(f, "%" PRIu64 " + %" PRIu64 " * %u", in->expert_fixed_bytes, in->expert_slot_bytes,

@@ -68,6 +68,18 @@ struct plan_factors {
     double fixed_s; /* is added */
 };
 
+/* A draft head, which has weights, buffers, and perhaps keys and values of its own. */
+struct plan_head {
+    uint64_t fixed_bytes; /* of buffers and tables; 0: there is no head */
+    uint64_t col_bytes;   /* of the hidden row of each token of a chunk */
+    uint64_t kv_token_bytes, kv_index_page_bytes; /* in pages like those of the model */
+    uint64_t ring_bytes;  /* of two slots, while not all of its weights are pinned */
+    uint64_t pinned_most; /* memory that pins all of them, rounding included */
+    uint64_t expert_slot_bytes;
+    uint32_t n_expert_min, n_expert_all;
+    bool is_needed; /* without it, there is no plan */
+};
+
 /* The input of a plan: sums over the model, and the user's settings. */
 struct plan_input {
     uint64_t budget_bytes;
@@ -90,6 +102,7 @@ struct plan_input {
     uint64_t replay_col_bytes; /* what recurrent layers keep of each token of such a pass */
     uint64_t drafter_bytes, drafter_token_bytes; /* of the drafter, and per token of the context */
     uint64_t drafter_hot_bytes; /* weights of another model that drafts; 0: none does */
+    struct plan_head head;
     /* Copies of all blocks in few bits, of which those that stream have one, so that the model
      * drafts for itself; 0: it does not. */
     uint64_t low_all_bytes;

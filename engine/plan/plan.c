@@ -118,7 +118,33 @@ struct division {
     uint32_t n_expert;
     uint64_t pinned_bytes, low_bytes;
     bool keeps_rows;
+    bool has_head;
+    uint64_t head_pinned_bytes;
+    uint32_t n_head_expert;
 };
+
+static uint32_t head_slots(const struct plan_input *in, const struct division *c)
+{
+    return c->has_head && c->head_pinned_bytes < in->head.pinned_most ? 2 : 0;
+}
+
+/* The item of the draft head. */
+static uint64_t head_bytes(const struct plan_input *in, const struct division *c)
+{
+    const struct plan_head *h = &in->head;
+    uint64_t pages = 0, bytes = h->fixed_bytes;
+
+    if (!c->has_head)
+        return 0;
+    if (in->kv_page_tokens > 0)
+        pages = round_up(c->n_ctx, in->kv_page_tokens) / in->kv_page_tokens;
+    bytes = sum(bytes, product(h->col_bytes, c->chunk));
+    bytes = sum(bytes, product(product(h->kv_token_bytes, in->kv_page_tokens), pages));
+    bytes = sum(bytes, product(h->kv_index_page_bytes, pages));
+    bytes = sum(bytes, head_slots(in, c) > 0 ? h->ring_bytes : 0);
+    bytes = sum(bytes, product(h->expert_slot_bytes, c->n_head_expert));
+    return sum(bytes, c->head_pinned_bytes);
+}
 
 /* The tokenizer is built before most items are allocated, in their memory.  If building needs
  * more than that, the rest counts as memory of the tokenizer. */
@@ -170,7 +196,7 @@ static void fill(const struct plan_input *in, const struct division *c, struct p
         row[MW_ROW_KV_INDEX] =
             product(in->kv_index_page_bytes,
                     round_up(c->n_ctx, in->kv_page_tokens) / in->kv_page_tokens);
-    row[MW_ROW_DRAFTER] = drafter_bytes(in, c);
+    row[MW_ROW_DRAFTER] = sum(drafter_bytes(in, c), head_bytes(in, c));
     row[plan_copy_row(in)] =
         sum(row[plan_copy_row(in)], product(plan_copy_bytes(in), c->n_copy));
     row[MW_ROW_EXPERTS] =
@@ -186,6 +212,10 @@ static void fill(const struct plan_input *in, const struct division *c, struct p
     out->n_ctx = c->n_ctx;
     out->chunk = c->chunk;
     out->n_draft = c->n_draft;
+    out->has_head = c->has_head;
+    out->head_pinned_bytes = c->head_pinned_bytes;
+    out->n_head_slot = head_slots(in, c);
+    out->n_head_expert = c->n_head_expert;
     out->n_slot = c->n_slot;
     out->n_copy = c->n_copy;
     out->keeps_rows = c->keeps_rows;
@@ -218,7 +248,9 @@ static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan 
     struct division c = { .n_ctx = n_ctx,
                           .chunk = chunk_limit(in, n_ctx, PLAN_CHUNK_MIN),
                           .n_slot = in->streams && in->n_block > 0 ? 2 : 0,
-                          .n_expert = in->n_expert_min };
+                          .n_expert = in->n_expert_min,
+                          .has_head = in->head.is_needed,
+                          .n_head_expert = in->head.n_expert_min };
     struct plan pinned;
 
     fill(in, &c, out);
@@ -300,6 +332,41 @@ static uint32_t draft_target(const struct plan_input *in, const struct division 
     return c.n_draft;
 }
 
+/*
+ * Give the draft head memory: for all of its weights, or, if the plan needs it, as much as fits.
+ * A weight of the head is read for each drafted token, one of the model for each pass, so the
+ * head's come first.  Returns false if the head is needed and does not fit.
+ */
+static bool add_head(const struct plan_input *in, struct division *c)
+{
+    uint64_t least = 0, most = in->head.pinned_most;
+
+    if (in->head.fixed_bytes == 0)
+        return true;
+    c->has_head = true;
+    c->head_pinned_bytes = most;
+    c->n_head_expert = in->head.n_expert_all;
+    if (division_fits(in, c))
+        return true;
+    c->n_head_expert = in->head.n_expert_min;
+    if (division_fits(in, c))
+        return true;
+    if (!in->head.is_needed) {
+        c->has_head = false;
+        c->head_pinned_bytes = c->n_head_expert = 0;
+        return true;
+    }
+    while (least < most) {
+        c->head_pinned_bytes = least + (most - least + 1) / 2;
+        if (division_fits(in, c))
+            least = c->head_pinned_bytes;
+        else
+            most = c->head_pinned_bytes - 1;
+    }
+    c->head_pinned_bytes = least;
+    return division_fits(in, c);
+}
+
 /* Verify as many drafted tokens as fit, up to n. */
 static void add_drafts(const struct plan_input *in, uint32_t n, struct division *c)
 {
@@ -342,7 +409,7 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
                           .n_expert = in->n_expert_min,
                           .pinned_bytes = in->streams ? plan_pinned_most(in) : 0 };
 
-    if (!division_fits(in, &c))
+    if (!division_fits(in, &c) || !add_head(in, &c))
         return false;
     add_experts(in, in->n_expert_read, &c);
     add_drafts(in, draft_target(in, &c, false), &c);
@@ -392,8 +459,11 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     uint32_t copies = copy_target(in), drafts;
     uint64_t used, room;
 
+    c.has_head = in->head.is_needed;
+    c.n_head_expert = in->head.is_needed ? in->head.n_expert_min : 0;
     while (c.n_slot > 2 && !division_fits(in, &c))
         c.n_slot--;
+    (void)add_head(in, &c);
     add_experts(in, in->n_expert_read, &c);
     drafts = draft_target(in, &c, true);
     add_drafts(in, drafts, &c);
@@ -497,7 +567,10 @@ uint64_t plan_reads_nothing_budget(const struct plan_input *in)
     const struct division c = { .n_ctx = in->n_ctx,
                                 .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
                                 .n_slot = in->saved_bytes > 0 ? 2 : 0,
-                                .pinned_bytes = plan_pinned_most(in) };
+                                .pinned_bytes = plan_pinned_most(in),
+                                .has_head = in->head.is_needed,
+                                .head_pinned_bytes = in->head.pinned_most,
+                                .n_head_expert = in->head.n_expert_all };
     struct plan p;
 
     if (!in->streams)

@@ -25,6 +25,11 @@ struct plan {
     uint32_t n_ctx;
     uint32_t chunk;        /* prompt tokens evaluated together */
     uint32_t n_draft;      /* drafted tokens that a pass verifies, at most */
+    /* The draft head, if the plan has memory for it: its pinned weights, slots for the others, and
+     * cached experts. */
+    bool has_head;
+    uint64_t head_pinned_bytes;
+    uint32_t n_head_slot, n_head_expert;
     uint32_t n_slot;       /* of the ring; 0: everything is pinned */
     double streamed_share; /* of the blocks, at the full context */
     bool keeps_rows;       /* lookup rows stay in memory once they were read */

@@ -326,8 +326,8 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
     out->prefill_ns = counter_get(&t->prefill_ns);
     sample_pass(t, out);
     sample_tokens(t, out);
-    out->io.bytes_read = counter_get(&t->bytes_read);
-    out->io.reads = counter_get(&t->reads);
+    out->io.bytes_read = counter_get(&t->bytes_read) + counter_get(&t->head_bytes_read);
+    out->io.reads = counter_get(&t->reads) + counter_get(&t->head_reads);
     out->io.read_ns = counter_get(&t->read_ns);
     out->io.lookup_bytes = counter_get(&t->lookup_bytes);
     out->io.retries = counter_get(&t->retries);

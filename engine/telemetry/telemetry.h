@@ -77,6 +77,7 @@ struct telemetry {
     counter passes, drafted, accepted; /* of the current answer: passes for its tokens, drafts */
     counter kv_tokens, kv_global_used, kv_sliding_used, kv_reserved;
     counter used[MW_PLAN_ROWS]; /* bytes really used of each plan item */
+    counter head_bytes_read, head_reads; /* by the stream of a draft head */
     counter lent_experts; /* KV space that experts borrow; pinned blocks borrow the rest */
     counter expert_hits, expert_misses; /* experts that a layer requested, since the start */
     counter expert_slots, expert_held;  /* experts that fit in memory, and those there now */
