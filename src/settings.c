@@ -80,3 +80,15 @@ void settings_screen(const struct options *o, struct ui_options *out)
     *out = o->ui;
     out->plain = out->plain || is_plain_terminal();
 }
+
+int settings_open(const char *path, const struct mw_options *engine, struct mw_model **out,
+                  struct err *e)
+{
+    if (mw_model_open_within(out, path, engine->memory_bytes, engine->caller_bytes, e) != 0)
+        return -1;
+    if (mw_head_attach(*out, path, engine, e) == 0)
+        return 0;
+    mw_model_close(*out);
+    *out = NULL;
+    return -1;
+}

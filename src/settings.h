@@ -24,6 +24,11 @@ void settings_no_screen(struct mw_options *engine);
 /* Print the notices to standard error; with --quiet only that the budget is lowered. */
 void settings_report(const struct options *o, const struct settings_notice *notice);
 
+/* Open a model within the engine's budget, with the draft head that the options name or that is
+ * beside the model.  -1 with *e. */
+int settings_open(const char *path, const struct mw_options *engine, struct mw_model **out,
+                  struct err *e);
+
 /* Report a context that is longer than those the model was trained with. */
 void settings_report_context(const struct options *o, const struct mw_model_info *info);
 

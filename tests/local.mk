@@ -16,6 +16,7 @@ dist_check_SCRIPTS += \
 	tests/conformance/test_families.py \
 	tests/conformance/test_family_types.py \
 	tests/conformance/test_dense_families.py \
+	tests/conformance/test_drafts.py \
 	tests/conformance/test_family_files.py \
 	tests/conformance/test_inspect.py \
 	tests/conformance/test_jinja.py \
@@ -43,6 +44,8 @@ dist_check_SCRIPTS += \
 	tests/program/test_damaged_chats.py \
 	tests/program/test_demo.py \
 	tests/program/test_draft.py \
+	tests/program/test_draft_by_head.py \
+	tests/program/test_draft_heads.py \
 	tests/program/test_doctor.py \
 	tests/program/test_once.py \
 	tests/program/test_one_diagnosis.py \
@@ -122,7 +125,7 @@ EXTRA_DIST += \
 	tests/arm64/cmocka.h tests/arm64/run.sh \
 	tests/data \
 	tests/clients/clients.js tests/clients/package.json tests/clients/run.py \
-	tests/lib/bench_case.py tests/lib/browser.py tests/lib/chain_model.py \
+	tests/lib/bench_case.py tests/lib/browser.py tests/lib/chain_head.py tests/lib/chain_model.py \
 	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/html_page.py tests/lib/hub.py tests/lib/model_case.py tests/lib/pull_case.py \
 	tests/lib/program.py tests/lib/same_values.py tests/lib/schema.py tests/lib/snapshot_gguf.py \

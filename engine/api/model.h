@@ -24,6 +24,15 @@ struct mw_model_info {
     uint64_t hot_bytes;  /* weights that one decoded token uses */
 };
 
+/* A draft head: a part that guesses the tokens after the next one, from what the model computed. */
+struct mw_head_info {
+    bool is_in_model; /* in the model's own files */
+    char name[128];   /* safe to print on a terminal; may be "" */
+    char file[128];   /* the last part of its path */
+    uint32_t n_layer;
+    uint64_t hot_bytes; /* weights that one drafted token uses, without experts */
+};
+
 /* Open a GGUF file, the first file of a split set, or a snapshot folder.  Reads the headers and
  * no weights. */
 int mw_model_open(struct mw_model **out, const char *path, struct err *e);
@@ -36,6 +45,17 @@ int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memor
                          uint64_t caller_bytes, struct err *e);
 void mw_model_close(struct mw_model *m);
 void mw_model_info(const struct mw_model *m, struct mw_model_info *out);
+/* Let a draft head in a file or folder of its own draft for the model, instead of one in the
+ * model's files.  Before a session is opened.  -1 with *e: it is not one for this model. */
+int mw_model_attach(struct mw_model *m, const char *path, struct err *e);
+/* Returns whether a file or folder holds a draft head, perhaps of another model, and no whole
+ * model. */
+bool mw_is_head(const struct mw_model *m, const char *path);
+/* Returns whether the model has a draft head, and describes it. */
+bool mw_model_head(const struct mw_model *m, struct mw_head_info *out);
+/* Returns why the draft head in the model's files cannot be used; NULL: it can, or there is none.
+ */
+const struct err *mw_model_no_head(const struct mw_model *m);
 /* Drop the pages of the model's files from the page cache.  Pages that a process has mapped
  * stay. */
 void mw_model_drop_cache(const struct mw_model *m);

@@ -20,10 +20,18 @@ enum mw_blas { MW_BLAS_AUTO, MW_BLAS_ALWAYS, MW_BLAS_NEVER };
 /*
  * Where drafts come from: tokens that are guessed, and verified together with the sampled token
  * before them in one pass over the weights.  The tokens of an answer are the same with all of
- * them.  auto: ngram.  self: the model itself, with copies in few bits of the weights that
- * stream.  file: a smaller model with the same vocabulary, mw_options.draft_file.
+ * them.  mtp: the draft head of the model.  auto: mtp or ngram.  self: the model itself, with
+ * copies in few bits of the weights that stream.  file: a smaller model with the same vocabulary,
+ * mw_options.draft_file, or the head that mw_model_attach() took from there.
  */
-enum mw_draft { MW_DRAFT_OFF, MW_DRAFT_AUTO, MW_DRAFT_NGRAM, MW_DRAFT_SELF, MW_DRAFT_FILE };
+enum mw_draft {
+    MW_DRAFT_OFF,
+    MW_DRAFT_AUTO,
+    MW_DRAFT_NGRAM,
+    MW_DRAFT_SELF,
+    MW_DRAFT_MTP,
+    MW_DRAFT_FILE
+};
 enum mw_kv { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
 
 const char *mw_kv_name(enum mw_kv t);               /* "q8_0" */

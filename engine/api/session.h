@@ -34,6 +34,13 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
                     void *ctx, struct err *e);
 /* [n_vocab] of the last id, valid until the session changes; NULL if there are none. */
 const float *mw_session_logits(const struct mw_session *s);
+/*
+ * Draft n tokens after the most likely one that follows the last id, each the most likely one by
+ * the model's draft head, and give row the logits [n_vocab] of each of them.  Needs the logits of
+ * the last id, and MW_DRAFT_MTP.  The session holds what it held before.
+ */
+int mw_session_draft(struct mw_session *s, uint32_t n, mw_row_fn *row, void *ctx,
+                     struct err *e);
 /* Number of tokens that the session holds. */
 uint32_t mw_session_tokens(const struct mw_session *s);
 

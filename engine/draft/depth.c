@@ -15,7 +15,7 @@
 #define GAIN_LEAST 1.03
 
 /* By the quality of drafts. */
-static const double first_accept[DEPTH_CLASSES] = { 0.5, 0.65, 0.8, 0.9 };
+static const double first_accept[DEPTH_CLASSES] = { 0.5, 0.65, 0.8, 0.9, 0.7 };
 
 void depth_begin(struct depth *d)
 {
@@ -25,7 +25,8 @@ void depth_begin(struct depth *d)
 
 void depth_forget_costs(struct depth *d)
 {
-    d->narrow_s = d->column_s = d->draft_s = 0;
+    d->narrow_s = d->column_s = 0;
+    memset(d->draft_s, 0, sizeof d->draft_s);
 }
 
 static void move(double *to, double by, double weight)
@@ -45,12 +46,14 @@ void depth_pass(struct depth *d, uint32_t n_draft, double seconds)
         move(&d->column_s, column_s > 0 ? column_s : 0, PASS_WEIGHT);
 }
 
-void depth_drafted(struct depth *d, uint32_t n, double seconds)
+void depth_drafted(struct depth *d, uint32_t quality, uint32_t n, double seconds)
 {
-    if (n > 0 && d->draft_s > 0)
-        move(&d->draft_s, seconds / n, PASS_WEIGHT);
+    double *draft_s = &d->draft_s[quality];
+
+    if (n > 0 && *draft_s > 0)
+        move(draft_s, seconds / n, PASS_WEIGHT);
     else if (n > 0)
-        d->draft_s = seconds / n;
+        *draft_s = seconds / n;
 }
 
 void depth_result(struct depth *d, uint32_t quality, uint32_t n_accepted, bool is_rejected)
@@ -76,7 +79,7 @@ uint32_t depth_choose(struct depth *d, uint32_t quality, uint32_t most)
 
         next *= *accept;
         tokens += next;
-        gain = tokens / (1 + n * (d->column_s + d->draft_s) / d->narrow_s);
+        gain = tokens / (1 + n * (d->column_s + d->draft_s[quality]) / d->narrow_s);
         if (gain > best) {
             best = gain;
             depth = n;
@@ -85,7 +88,7 @@ uint32_t depth_choose(struct depth *d, uint32_t quality, uint32_t most)
     if (depth == 0) { /* try again one day */
         move(accept, first_accept[quality], RETURN_WEIGHT);
         move(&d->column_s, 0, RETURN_WEIGHT);
-        move(&d->draft_s, 0, RETURN_WEIGHT);
+        move(&d->draft_s[quality], 0, RETURN_WEIGHT);
     }
     return depth;
 }

@@ -8,7 +8,7 @@
  *     narrow_s   a pass for one token
  *     column_s   what each drafted token adds to it: next to nothing while the disk is the
  *                limit, much if all weights are in memory and arithmetic is the limit
- *     draft_s    what it takes to draft a token
+ *     draft_s    what it takes to draft a token, for each quality of drafts
  *     a          for each quality of drafts; a long match is right more often than a short one
  *
  * It falls to 0 where drafting loses.  Then the estimate for this quality returns slowly to where
@@ -22,10 +22,13 @@
 #include <stdint.h>
 
 #define DRAFT_MOST    15 /* tokens for one pass, so that it has at most 16 columns */
-#define DEPTH_CLASSES 4  /* qualities of drafts, from 0 */
+/* Qualities of drafts: 0 to 3 for matches in earlier text, and one for those of a head. */
+#define DEPTH_CLASSES 5
+#define DEPTH_HEAD    4
 
 struct depth {
-    double narrow_s, column_s, draft_s; /* 0: not measured yet */
+    double narrow_s, column_s; /* 0: not measured yet */
+    double draft_s[DEPTH_CLASSES];
     double accept[DEPTH_CLASSES];
 };
 
@@ -38,8 +41,8 @@ void depth_forget_costs(struct depth *d);
 /* A pass over one sampled token and n_draft drafted ones took this long. */
 void depth_pass(struct depth *d, uint32_t n_draft, double seconds);
 
-/* Drafting n tokens took this long. */
-void depth_drafted(struct depth *d, uint32_t n, double seconds);
+/* Drafting n tokens of this quality took this long. */
+void depth_drafted(struct depth *d, uint32_t quality, uint32_t n, double seconds);
 
 /* Drafts of this quality were verified: n_accepted were what was sampled, and one was not, if
  * is_rejected. */

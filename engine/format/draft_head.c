@@ -530,6 +530,24 @@ static int open_path(struct catalogue *c, struct err *e)
     return catalogue_open_files(c, e) == 0 ? build_assistant(c, arch, e) : -1;
 }
 
+bool draft_head_is(const struct catalogue *trunk, const char *path)
+{
+    struct err ignored = ERR_INIT;
+    struct catalogue *c = catalogue_new(path, trunk->index->room, &ignored);
+    bool is_head = false;
+
+    if (c != NULL && catalogue_open_files(c, &ignored) == 0) {
+        if (c->kind == CATALOGUE_SNAPSHOT)
+            is_head = arch_has(c->hparams.arch, TRAIT_ASSISTANT);
+        else
+            is_head = arch_assistant_by_name(gguf_prefix(c->gguf)) != NULL ||
+                      (arch_by_name(gguf_prefix(c->gguf)) == trunk->hparams.arch &&
+                       catalogue_find(c, "blk.0.attn_norm.weight") == NULL);
+    }
+    catalogue_close(c);
+    return is_head;
+}
+
 int draft_head_open(struct catalogue **out, const struct catalogue *trunk, const char *path,
                     struct err *e)
 {

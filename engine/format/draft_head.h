@@ -22,6 +22,9 @@
 /* Returns whether the model's own files have a draft head. */
 bool draft_head_is_in(const struct catalogue *trunk);
 
+/* Returns whether a file or folder holds a draft head, which need not fit the trunk. */
+bool draft_head_is(const struct catalogue *trunk, const char *path);
+
 /*
  * Open the draft head in a file or folder; path NULL: the one in the trunk's own files.  The trunk
  * must outlive it.  Returns 0, or -1 with *e naming file and field: it is not a draft head, or

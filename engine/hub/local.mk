@@ -4,6 +4,7 @@ libengine_a_SOURCES += \
 	engine/hub/find.c engine/hub/find.h \
 	engine/hub/find_beside.c \
 	engine/hub/find_describe.c \
+	engine/hub/find_head.c \
 	engine/hub/find_hub.c \
 	engine/hub/find_match.c \
 	engine/hub/find_name.c \

@@ -134,6 +134,16 @@ int mw_beside_read(struct mw_beside **out, const struct mw_found *f, struct err 
 void mw_beside_free(struct mw_beside *b);
 
 /*
+ * Attach a draft head to a model that was opened at path: o->draft_file, if that is one, or, if the
+ * options may use one, what is found beside a model that has none of its own.  Returns 0, or -1
+ * with *e: the named one is not a head of this model.
+ */
+struct mw_model;
+struct mw_options;
+int mw_head_attach(struct mw_model *m, const char *path, const struct mw_options *o,
+                   struct err *e);
+
+/*
  * Write the path of the model that the user means: an existing file, the one model in an
  * existing folder, or else the one model that matches the name.  A path that does not exist is
  * copied, so that opening it reports it.  Returns -1 with *e if several models match

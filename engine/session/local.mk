@@ -1,6 +1,9 @@
 # engine/session: the interface of chat, run and eval: evaluate, sample, rewind, converse.
 libengine_a_SOURCES += \
 	engine/session/model.c engine/session/model.h engine/session/known_model.c \
+	engine/session/model_head.c engine/session/model_head.h \
+	engine/session/session_head.c engine/session/session_head.h \
+	engine/session/head_drafter.c \
 	engine/session/options.c engine/session/resolve.c engine/session/options.h \
 	engine/session/plan_input.c engine/session/plan_input.h \
 	engine/session/anchors.c engine/session/anchors.h \

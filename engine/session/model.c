@@ -12,6 +12,7 @@
 #include "engine/compute/half.h"
 #include "engine/compute/kernels.h"
 #include "engine/format/arch.h"
+#include "engine/format/draft_head.h"
 #include "engine/format/known.h"
 #include "engine/machine/proc.h"
 #include "engine/machine/program.h"
@@ -145,10 +146,17 @@ static struct mw_model *new_model(uint64_t memory_bytes, uint64_t caller_bytes, 
 /* Describe a model with a catalogue.  Closes m if that fails. */
 static int describe_model(struct mw_model **out, struct mw_model *m, struct err *e)
 {
+    struct err why_not = ERR_INIT;
+
     if (desc_new(&m->desc, m->catalogue, e) != 0 || make_spans(m, e) != 0) {
         mw_model_close(m);
         return -1;
     }
+    /* A model whose head cannot be used answers without it. */
+    m->head.why_not = (struct err)ERR_INIT;
+    if (mw_model_has_file(m) && draft_head_is_in(m->catalogue) &&
+        model_head_open(m, NULL, &why_not) != 0)
+        m->head.why_not = why_not;
 #ifdef HAVE_MALLOC_TRIM
     malloc_trim(0); /* reading the header took more than it keeps */
 #endif
@@ -241,6 +249,7 @@ void mw_model_close(struct mw_model *m)
     arena_unmap(&m->resident);
     if (m->has_blas)
         blas_close();
+    model_head_close(m);
     desc_free(m->desc);
     free(m->spans);
     free(m->packed_spans);
@@ -321,12 +330,14 @@ void model_keep_tokenizer(struct mw_model *m, const char *folder)
     ((uint64_t)1 << 18) /* decoded at once; a multiple of the block of every type */
 
 struct vec_load {
-    struct mw_model *m;
+    const struct mw_model *m;
+    const struct catalogue *c;
+    struct arena *to;
     struct read_now reads;
     unsigned char *raw; /* encoded, of at most LOAD_VALUES values */
 };
 
-static int check_finite(const struct mw_model *m, const struct vec *v, struct err *e)
+static int check_finite(const struct catalogue *c, const struct vec *v, struct err *e)
 {
     const struct tensor_info *t = v->tensor;
 
@@ -335,23 +346,23 @@ static int check_finite(const struct mw_model *m, const struct vec *v, struct er
             continue;
         err_set(e, ERR_FORMAT, "value %llu is %g; the file is damaged",
                 (unsigned long long)(v->first + i), (double)v->w[i]);
-        return err_at(e, m->catalogue->files[t->file].path, t->offset, t->name);
+        return err_at(e, c->files[t->file].path, t->offset, t->name);
     }
     return 0;
 }
 
 /* Integers are numbers of experts. */
-static int check_experts(const struct mw_model *m, const struct vec *v, struct err *e)
+static int check_experts(const struct catalogue *c, const struct vec *v, struct err *e)
 {
     const struct tensor_info *t = v->tensor;
-    uint32_t n = m->desc->hp->n_expert;
+    uint32_t n = c->hparams.n_expert;
 
     for (uint64_t i = 0; i < v->n; i++) {
         if (v->w[i] >= 0 && v->w[i] < (float)n)
             continue;
         err_set(e, ERR_FORMAT, "value %llu is %.0f; expected an expert from 0 to %u",
                 (unsigned long long)i, (double)v->w[i], n - 1);
-        return err_at(e, m->catalogue->files[t->file].path, t->offset, t->name);
+        return err_at(e, c->files[t->file].path, t->offset, t->name);
     }
     return 0;
 }
@@ -415,12 +426,12 @@ static int load_vec(void *ctx, struct vec *v, struct err *e)
 
     if (t == NULL)
         return 0;
-    w = arena_take(&load->m->resident, v->n * sizeof *w, e);
+    w = arena_take(load->to, v->n * sizeof *w, e);
     if (w == NULL)
         return -1;
     v->w = w;
     if (v->is_scales)
-        return load_scales(load, v, w, e) == 0 ? check_finite(load->m, v, e) : -1;
+        return load_scales(load, v, w, e) == 0 ? check_finite(load->c, v, e) : -1;
     if (load_values(load, t->type, (struct tensor_piece){ t->file, t->offset }, v->first, v->n, w,
                     e) != 0)
         return -1;
@@ -429,34 +440,40 @@ static int load_vec(void *ctx, struct vec *v, struct err *e)
     for (uint64_t i = 0; t->is_log && i < v->n; i++)
         w[i] = -expf(w[i]);
     if (t->type == TYPE_I32 || t->type == TYPE_I64)
-        return check_experts(load->m, v, e);
-    return check_finite(load->m, v, e);
+        return check_experts(load->c, v, e);
+    return check_finite(load->c, v, e);
 }
 
-int model_load_small(struct mw_model *m, const struct cancel *cancel, struct err *e)
+int model_load_vecs(struct mw_model *m, struct model_desc *d, struct arena *to,
+                    const struct cancel *cancel, struct err *e)
 {
-    struct vec_load load = { .m = m };
+    struct vec_load load = { .m = m, .c = d->catalogue, .to = to };
     int rc = 0;
 
     pthread_mutex_lock(&m->lock);
     m->catalogue->cancel = cancel;
-    if (m->resident.base == NULL) {
-        rc = arena_map(&m->resident, "pinned", desc_resident_bytes(m->desc), true, e);
+    if (to->base == NULL) {
+        rc = arena_map(to, "pinned", desc_resident_bytes(d), true, e);
         if (rc == 0)
-            rc = read_now_open(&load.reads, m->catalogue, e);
+            rc = read_now_open(&load.reads, load.c, e);
         if (rc == 0) {
             load.raw = malloc(LOAD_VALUES * sizeof(int64_t));
-            rc = load.raw != NULL ? desc_each_vec(m->desc, load_vec, &load, e)
+            rc = load.raw != NULL ? desc_each_vec(d, load_vec, &load, e)
                                   : err_memory(e, "a buffer for small weights");
         }
         read_now_close(&load.reads);
         if (rc != 0)
-            arena_unmap(&m->resident);
+            arena_unmap(to);
     }
     m->catalogue->cancel = NULL;
     pthread_mutex_unlock(&m->lock);
     free(load.raw);
     return rc;
+}
+
+int model_load_small(struct mw_model *m, const struct cancel *cancel, struct err *e)
+{
+    return model_load_vecs(m, m->desc, &m->resident, cancel, e);
 }
 
 void mw_model_info(const struct mw_model *m, struct mw_model_info *out)

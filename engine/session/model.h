@@ -15,6 +15,7 @@
 #include "engine/model/desc.h"
 #include "engine/model/products.h"
 #include "engine/session/anchors.h"
+#include "engine/session/model_head.h"
 #include "engine/session/model_limits.h"
 #include "engine/text/chat_format.h"
 #include "engine/text/tokenizer.h"
@@ -47,6 +48,7 @@ struct mw_model {
     struct anchor_box *anchors;     /* what tokens of this model measured */
     struct tried_box *tried;        /* the same, for each combination of settings */
     struct draft_list *drafts;      /* models that may draft for it, see draft_model.h */
+    struct model_head head;      /* that drafts for it */
     int n_core;                  /* of this machine */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool has_blas;               /* OpenBLAS is loaded for this model */
@@ -75,5 +77,10 @@ void model_keep_tokenizer(struct mw_model *m, const char *folder);
 /* Load norms and other small weights as floats, until cancel is set.  They stay until the model
  * is closed, so later calls do nothing.  Any thread. */
 int model_load_small(struct mw_model *m, const struct cancel *cancel, struct err *e);
+
+/* Load the small weights of a description into an arena that is mapped for them, until cancel is
+ * set; if it is mapped already, do nothing.  Any thread. */
+int model_load_vecs(struct mw_model *m, struct model_desc *d, struct arena *to,
+                    const struct cancel *cancel, struct err *e);
 
 #endif

@@ -7,6 +7,10 @@
 
 #define DEFAULT_CTX 4096
 
+/* A draft head is used unasked if its weights are at most this part of the model's.  Where weights
+ * are streamed, it makes a pass longer by that much, and several tokens come with a pass. */
+#define HEAD_SHARE 8
+
 /* --- names of option values --- */
 
 _Static_assert((int)MW_KV_F32 == KV_F32 && (int)MW_KV_F16 == KV_F16 &&
@@ -114,6 +118,15 @@ static bool same_text(const char *a, const char *b)
     if (!same_text(now->name, then->name))                                                     \
         reach |= (bits);
 #define PART_DIFFERS(type, name, bits)
+
+enum head_use options_head(const struct mw_model *m, const struct mw_options *o)
+{
+    if (m->head.catalogue == NULL || (o->draft != MW_DRAFT_MTP && o->draft != MW_DRAFT_AUTO))
+        return HEAD_UNUSED;
+    if (o->draft == MW_DRAFT_MTP)
+        return HEAD_NEEDED;
+    return m->head.hot_bytes <= m->hot_bytes / HEAD_SHARE ? HEAD_IF_IT_FITS : HEAD_UNUSED;
+}
 
 unsigned options_reach(const struct mw_model *m, const struct mw_options *now,
                        const struct mw_options *then)

@@ -16,6 +16,10 @@
  */
 int options_resolve(struct mw_model *m, struct mw_options *o, struct err *e);
 
+/* Whether a draft head is used with these options. */
+enum head_use { HEAD_UNUSED, HEAD_IF_IT_FITS, HEAD_NEEDED };
+enum head_use options_head(const struct mw_model *m, const struct mw_options *o);
+
 /* Compare options: the bits of enum mw_reach of the fields that differ.  0: a session has nothing
  * to do.  m: the model, or NULL. */
 unsigned options_reach(const struct mw_model *m, const struct mw_options *now,

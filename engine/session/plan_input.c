@@ -24,6 +24,7 @@
 #include "engine/session/packing.h"
 #include "engine/session/product_choice.h"
 #include "engine/session/sampler.h"
+#include "engine/session/session_head.h"
 #include "engine/stream/lookup.h"
 #include "engine/stream/schedule.h"
 
@@ -232,8 +233,10 @@ static int add_drafter(struct mw_model *m, const struct mw_options *o,
     in->n_draft = DRAFT_MOST;
     in->draft_bytes = forward_logit_bytes(m->desc, 1);
     in->replay_col_bytes = bytes->replay_col;
-    in->drafter_bytes = NGRAM_BYTES;
-    in->drafter_token_bytes = NGRAM_TOKEN_BYTES;
+    if (o->draft != MW_DRAFT_MTP) {
+        in->drafter_bytes = NGRAM_BYTES;
+        in->drafter_token_bytes = NGRAM_TOKEN_BYTES;
+    }
     if (o->draft == MW_DRAFT_FILE) {
         if (o->io == MW_IO_MMAP)
             return err_set(e, ERR_ARGUMENT,
@@ -267,6 +270,45 @@ static uint64_t program_item(const struct mw_model *m, const struct mw_options *
     uint64_t allowance = program_bytes(m, o->caller_bytes) + m->header.used + TEXT_FIXED;
 
     return o->program_bytes > 0 && o->program_bytes < allowance ? o->program_bytes : allowance;
+}
+
+/* The draft head: what session_head.c takes. */
+static int add_head(const struct mw_model *m, const struct mw_options *o, struct plan_input *in,
+                    struct err *e)
+{
+    const struct model_head *head = &m->head;
+    enum head_use use = options_head(m, o);
+    struct plan_head *h = &in->head;
+    struct forward_bytes bytes;
+    struct stream_shape shape;
+    const struct kv_spec *spec;
+
+    if (use == HEAD_UNUSED)
+        return 0;
+    if (kv_check_types(head->desc->kv_specs, head->desc->n_kv, options_kv_type(o->kv_k),
+                       options_kv_type(o->kv_v), e) != 0)
+        return -1;
+    forward_bytes(head->desc, o->n_thread, false, &bytes);
+    shape_make(&shape, head->spans, head->n_span, options_block(o));
+    h->is_needed = use == HEAD_NEEDED;
+    h->fixed_bytes = head_fixed_bytes(m, o, &bytes, &shape);
+    h->col_bytes = head_col_bytes(m);
+    for (uint32_t i = 0; i < head->desc->n_kv; i++) {
+        spec = &head->desc->kv_specs[i];
+        h->kv_token_bytes +=
+            kv_token_bytes(spec, options_kv_type(o->kv_k), options_kv_type(o->kv_v));
+        h->kv_index_page_bytes += kv_index_page_bytes(spec, options_kv_type(o->kv_k));
+    }
+    h->ring_bytes = whole_huge_pages(2 * shape.slot_bytes);
+    h->pinned_most = head->hot_bytes + (uint64_t)shape.n_block * PLAN_BLOCK_ROUNDING;
+    h->expert_slot_bytes = bytes.experts.slot_bytes;
+    h->n_expert_min = bytes.experts.n_min;
+    h->n_expert_all = bytes.experts.n_all;
+    if (o->io == MW_IO_MMAP) { /* weights are used where they are mapped */
+        h->ring_bytes = h->pinned_most = h->expert_slot_bytes = 0;
+        h->n_expert_min = h->n_expert_all = 0;
+    }
+    return 0;
 }
 
 int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
@@ -329,6 +371,8 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
     in->kv_k = options_kv_type(o->kv_k);
     in->kv_v = options_kv_type(o->kv_v);
     add_kv(m, o, in);
+    if (add_head(m, o, in, e) != 0)
+        return -1;
     add_steps(m, o, in);
     add_weights(m, &choice, in);
     packing_choose(m, o, &packing);

@@ -1,8 +1,11 @@
 /* resolve.c - the defaults that depend on the machine and the model (options.h). */
 #include "config.h"
 
-#include "engine/plan/plan.h"
 #include "engine/session/options.h"
+
+#include <string.h>
+
+#include "engine/plan/plan.h"
 #include "engine/session/plan_input.h"
 
 /* Blocks grow with the budget, and the plan with them: choose until it does not change. */
@@ -69,6 +72,17 @@ int options_resolve(struct mw_model *m, struct mw_options *o, struct err *e)
     if (o->disk_rate > 0 && o->io == MW_IO_MMAP)
         return err_set(e, ERR_ARGUMENT,
                        "a disk rate cannot be set for mapped weights; use another --io");
+    if (o->draft == MW_DRAFT_FILE && m->head.path != NULL &&
+        strcmp(o->draft_file, m->head.path) == 0)
+        o->draft = MW_DRAFT_MTP;
+    if (o->draft == MW_DRAFT_MTP && m->head.catalogue == NULL) {
+        if (m->head.why_not.code == ERR_NONE)
+            return err_set(e, ERR_ARGUMENT,
+                           "the model has no draft head, in its own files or beside them; name "
+                           "the file of one with --draft FILE");
+        *e = m->head.why_not;
+        return -1;
+    }
     o->n_ctx = options_ctx(m, o);
     if (o->n_logit_row == 0)
         o->n_logit_row = 1;

@@ -73,7 +73,7 @@ static int make_parts(struct mw_session *s, const struct cancel *quits, struct e
         return -1;
     s->tokens.drafter = s->drafter;
     workspace_touch(s->work);
-    return 0;
+    return s->plan.has_head ? head_open(&s->head, s, e) : 0;
 }
 
 int session_open(struct mw_session **out, struct mw_model *m, const struct mw_options *o,
@@ -123,6 +123,7 @@ void mw_session_close(struct mw_session *s)
 {
     if (s == NULL)
         return;
+    head_close(s->head);
     workspace_free(s->work);
     drafter_free(s->drafter); /* it may be a guest of the weights */
     weights_close(s);
@@ -272,9 +273,11 @@ int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct err *e)
         if (plan_input_formula(s->m, &s->settled.o, &s->input, &ignored) != 0)
             s->input = (struct plan_input){ 0 };
     }
-    if (settle_memory(s, n, e) != 0 || forward_run(s->work->forward, s->tokens.id + held, n,
-                                                   want, s->tokens.in_tiles[held], e) != 0)
+    if (settle_memory(s, n, e) != 0 || head_before_pass(s, e) != 0 ||
+        forward_run(s->work->forward, s->tokens.id + held, n, want, s->tokens.in_tiles[held], e) !=
+            0)
         return -1;
+    head_after_pass(s, held, n, want);
     observe_pass(s, n, want, from_ns);
     publish_memory(s);
     return 0;

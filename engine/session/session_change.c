@@ -34,7 +34,14 @@ const struct mw_expert_use *session_expert_use(const struct mw_session *s, struc
 static bool same_speed(const struct plan *a, const struct plan *b)
 {
     return a->budget_bytes == b->budget_bytes && a->n_ctx == b->n_ctx &&
-           a->pinned_bytes == b->pinned_bytes && a->n_expert == b->n_expert;
+           a->pinned_bytes == b->pinned_bytes && a->n_expert == b->n_expert &&
+           a->has_head == b->has_head;
+}
+
+static bool same_head(const struct plan *a, const struct plan *b)
+{
+    return a->has_head == b->has_head && a->head_pinned_bytes == b->head_pinned_bytes &&
+           a->n_head_expert == b->n_head_expert;
 }
 
 /* --- changing --- */
@@ -218,17 +225,32 @@ static void take(struct mw_session *s, struct change *c)
     s->plan = c->plan;
 }
 
+/* Without its head, a session drafts nothing. */
+static void reopen_head(struct mw_session *s)
+{
+    struct err ignored = ERR_INIT;
+
+    if (s->plan.has_head && s->head == NULL && s->work != NULL)
+        (void)head_open(&s->head, s, &ignored);
+}
+
 static int change(struct mw_session *s, struct change *c, struct err *e)
 {
     struct err ignored = ERR_INIT;
 
-    if (c->works)
+    /* The head is made for a workspace: it is opened again, and its weights are read again. */
+    if (c->works) {
         s->has_logits = false;
+        head_close(s->head);
+        s->head = NULL;
+    }
     if (make(s, c, e) != 0) {
         undo(s, c);
+        reopen_head(s);
         return -1;
     }
     take(s, c);
+    reopen_head(s);
     /* The old keys and values have left memory over.  After an error the next pass tries again.
      */
     if (c->replaces)
@@ -247,10 +269,12 @@ static void find_reach(const struct mw_session *s, struct change *c)
                has_file != (s->settled.o.draft == MW_DRAFT_FILE);
     c->replaces = (reach & MW_REACH_KV) != 0;
     c->works = c->opens || c->replaces || (reach & MW_REACH_WORKSPACE) != 0 ||
-               c->plan.chunk != s->plan.chunk || c->plan.n_draft != s->plan.n_draft;
+               c->plan.chunk != s->plan.chunk || c->plan.n_draft != s->plan.n_draft ||
+               !same_head(&s->plan, &c->plan);
     /* A model that drafts has a pass of its own. */
     c->drafts = c->settled.o.n_ctx != s->settled.o.n_ctx ||
                 (c->plan.n_draft > 0) != (s->plan.n_draft > 0) || c->opens ||
+                c->plan.has_head != s->plan.has_head ||
                 c->settled.o.draft != s->settled.o.draft ||
                 c->plan.low_bytes != s->plan.low_bytes ||
                 (has_file && c->settled.o.n_thread != s->settled.o.n_thread);

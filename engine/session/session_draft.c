@@ -69,7 +69,7 @@ static int draft(struct mw_session *s, struct err *e)
         return -1;
     }
     tokens_add_drafts(&s->tokens, n, d->n);
-    depth_drafted(&d->depth, d->n, (double)(clock_ns() - start) / 1e9);
+    depth_drafted(&d->depth, d->quality, d->n, (double)(clock_ns() - start) / 1e9);
     return 0;
 }
 

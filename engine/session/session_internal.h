@@ -25,6 +25,7 @@
 #include "engine/session/model.h"
 #include "engine/session/product_choice.h"
 #include "engine/session/session.h"
+#include "engine/session/session_head.h"
 #include "engine/session/settled.h"
 #include "engine/session/tokens.h"
 #include "engine/session/tried.h"
@@ -75,6 +76,7 @@ struct mw_session {
     struct drafter *drafter;    /* NULL: nothing is drafted */
     struct mw_sampler *sampler; /* chooses drafts; NULL: the most likely id */
     struct drafts drafts;
+    struct head *head; /* of the model; NULL: not used */
     struct observer observer;
     struct product_observer column_observer, chunk_observer;
     struct plan_input input; /* when the window began */

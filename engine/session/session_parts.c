@@ -180,17 +180,23 @@ int session_drafter(struct drafter **out, struct mw_session *s, const struct mw_
                                        .pool = s->pool,
                                        .stream = s->weights.stream,
                                        .cancel = s->cancel };
+    struct drafter *text = NULL;
 
     *out = NULL;
     if (plan->n_draft == 0)
         return 0;
     if (o->draft == MW_DRAFT_SELF)
         return self_drafter_new(out, s, plan, e);
-    if (o->draft != MW_DRAFT_FILE)
-        return ngram_drafter_new(out, o->n_ctx, e);
-    return draft_model_open(&parts.draft, s->m, o->draft_file, e) != 0
-               ? -1
-               : model_drafter_new(out, &parts, e);
+    if (o->draft == MW_DRAFT_FILE)
+        return draft_model_open(&parts.draft, s->m, o->draft_file, e) != 0
+                   ? -1
+                   : model_drafter_new(out, &parts, e);
+    if (o->draft != MW_DRAFT_MTP && ngram_drafter_new(&text, o->n_ctx, e) != 0)
+        return -1;
+    if (plan->has_head)
+        return head_drafter_new(out, s, text, e);
+    *out = text;
+    return 0;
 }
 
 /* --- keys and values --- */

@@ -40,7 +40,9 @@ void publish_memory(struct mw_session *s)
     counter_set(&t->used[MW_ROW_KV_RECURRENT],
                 recurrent + (recurrent > 0 ? copies_bytes(s->copies) : 0));
     counter_set(&t->used[MW_ROW_KV_INDEX], kv_index_bytes(s->kv));
-    counter_set(&t->used[MW_ROW_DRAFTER], drafter_used(s->drafter) + s->work->replay.used);
+    counter_set(&t->used[MW_ROW_DRAFTER],
+                drafter_used(s->drafter) + s->work->replay.used +
+                    (s->head != NULL ? head_used_bytes(s->head) : 0));
     counter_set(&t->used[MW_ROW_ROWS], rows_used(s));
     counter_set(&t->used[MW_ROW_PINNED], s->m->resident.used); /* the stream adds its blocks */
     counter_set(&t->used[MW_ROW_EXPERTS], w->expert_sizes.fixed_bytes + experts);

@@ -349,7 +349,7 @@ static void examine_as_text(struct visit *v)
 
 static int open_within_budget(struct visit *v, const char *path, struct err *e)
 {
-    return mw_model_open_within(&v->m, path, v->engine.memory_bytes, v->engine.caller_bytes, e);
+    return settings_open(path, &v->engine, &v->m, e);
 }
 
 /* The argument is a model, or a folder where models will be.  Without one, it is the folder in

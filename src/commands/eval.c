@@ -3,6 +3,8 @@
  *
  *   --ids FILE --logits OUT   one row of float32 per id, in the machine's byte order
  *   --ids FILE --greedy N     the next N ids, always the most likely one
+ *   --ids FILE --draft-logits OUT
+ *                             a row for each of the first drafts after the next id
  *   --text FILE               see eval_text.h
  */
 #include "config.h"
@@ -26,6 +28,7 @@
 #include "src/text/id_list.h"
 
 #define LOGIT_ROWS 16 /* computed together with --logits */
+#define N_DRAFT    6  /* of --draft-logits */
 
 struct rows {
     FILE *to; /* NULL: only count */
@@ -95,6 +98,42 @@ static int write_logits(struct mw_session *s, const struct mw_model *m, const st
     return r == 0 ? 0 : err_at(e, o->logits, ERR_NO_OFFSET, NULL);
 }
 
+struct draft_rows {
+    FILE *to;
+    uint32_t n_vocab;
+};
+
+static int write_draft(void *ctx, uint32_t pos, const float *logits, struct err *e)
+{
+    const struct draft_rows *r = ctx;
+
+    (void)pos;
+    if (fwrite(logits, sizeof *logits, r->n_vocab, r->to) != r->n_vocab)
+        return err_sys(e, "could not write logits");
+    return 0;
+}
+
+/* Write the logits of the drafts that follow the next id. */
+static int write_drafts(struct mw_session *s, const struct mw_model *m, const struct options *o,
+                        uint32_t n_vocab, struct err *e)
+{
+    struct mw_output file = { o->draft_logits, o->force, "--force" };
+    struct draft_rows rows = { .n_vocab = n_vocab };
+    int r, fd = mw_output_open(m, &file, e);
+
+    if (fd < 0)
+        return -1;
+    rows.to = fdopen(fd, "wb");
+    if (rows.to == NULL) {
+        close(fd);
+        return err_memory(e, "writing logits");
+    }
+    r = mw_session_draft(s, N_DRAFT, write_draft, &rows, e);
+    if (fclose(rows.to) != 0 && r == 0)
+        r = err_sys(e, "could not write");
+    return r == 0 ? 0 : err_at(e, o->draft_logits, ERR_NO_OFFSET, NULL);
+}
+
 /* Print the greedy ids, if requested.  With --json, print one object in any case. */
 static int print_result(struct mw_session *s, const struct options *o, const struct rows *rows,
                         uint64_t from_ns, struct err *e)
@@ -141,7 +180,7 @@ static int eval_id_list(struct mw_model *m, struct mw_options *engine, const str
     progress_open(&p, o->quiet);
     rows = (struct rows){ NULL, info.n_vocab, n, 0, &p };
     if (engine->n_ctx == 0) {
-        uint64_t n_ctx = (uint64_t)n + o->greedy;
+        uint64_t n_ctx = (uint64_t)n + o->greedy + (o->draft_logits != NULL ? N_DRAFT : 0);
 
         engine->n_ctx = n_ctx < UINT32_MAX ? (uint32_t)n_ctx : UINT32_MAX;
     }
@@ -154,6 +193,8 @@ static int eval_id_list(struct mw_model *m, struct mw_options *engine, const str
         r = mw_session_eval(s, ids, n, NULL, NULL, e);
     if (r == 0 && o->logits == NULL)
         rows.best = greatest_of(mw_session_logits(s), info.n_vocab);
+    if (r == 0 && o->draft_logits != NULL)
+        r = write_drafts(s, m, o, info.n_vocab, e);
     if (r == 0)
         r = print_result(s, o, &rows, from_ns, e);
 done:
@@ -168,8 +209,8 @@ done:
 
 static bool has_output(const struct options *o)
 {
-    return o->text != NULL || o->logits != NULL || o->greedy > 0 || o->telemetry != NULL ||
-           o->json;
+    return o->text != NULL || o->logits != NULL || o->draft_logits != NULL || o->greedy > 0 ||
+           o->telemetry != NULL || o->json;
 }
 
 static int run_eval(const struct options *o)
@@ -188,16 +229,30 @@ static int run_eval(const struct options *o)
                                 : "nothing to evaluate; use --ids or --text");
         return report_usage(&cmd_eval, &e);
     }
-    if (o->text != NULL && (o->logits != NULL || o->greedy > 0)) {
-        err_set(&e, ERR_ARGUMENT, "--logits and --greedy need --ids");
+    if (o->text != NULL && (o->logits != NULL || o->draft_logits != NULL || o->greedy > 0)) {
+        err_set(&e, ERR_ARGUMENT, "--logits, --draft-logits and --greedy need --ids");
+        return report_usage(&cmd_eval, &e);
+    }
+    if (o->draft_logits != NULL &&
+        (o->logits != NULL || (o->chat.engine.draft != MW_DRAFT_MTP &&
+                               o->chat.engine.draft != MW_DRAFT_FILE))) {
+        err_set(&e, ERR_ARGUMENT,
+                o->logits != NULL ? "--draft-logits and --logits cannot be combined"
+                                  : "--draft-logits needs --draft mtp, or the file of a head");
         return report_usage(&cmd_eval, &e);
     }
     settings_engine(o, &engine, &notice);
     settings_no_screen(&engine);
-    engine.draft = MW_DRAFT_OFF; /* only answers have drafts */
+    if (o->draft_logits == NULL)
+        engine.draft = MW_DRAFT_OFF; /* only answers have drafts */
     settings_report(o, &notice);
-    if (mw_model_open_within(&m, o->model, engine.memory_bytes, engine.caller_bytes, &e) != 0)
+    if (settings_open(o->model, &engine, &m, &e) != 0)
         return report_error(&e);
+    if (o->draft_logits != NULL && engine.draft == MW_DRAFT_FILE &&
+        mw_model_attach(m, engine.draft_file, &e) != 0) { /* no other file has these logits */
+        mw_model_close(m);
+        return report_error(&e);
+    }
     limits_ensure(m, o->model, &engine, LIMITS_KEPT);
     if (o->text != NULL && !o->quiet && mw_model_notice(m)[0] != '\0')
         report_notice(mw_model_notice(m), strlen(mw_model_notice(m)));

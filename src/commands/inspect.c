@@ -14,11 +14,12 @@
 static int list_anyway(const struct options *o, const struct err *why)
 {
     struct err ignored = ERR_INIT;
+    const struct inspect_head none = { .has_head = false };
     struct mw_inspect *i = NULL;
 
     if (o->tensors && mw_inspect_open_bare(&i, o->model, &ignored) == 0) {
         if (o->json)
-            inspect_print_json(stdout, i, NULL, true);
+            inspect_print_json(stdout, i, NULL, &none, true);
         else
             inspect_print_tensors(stdout, i);
         mw_inspect_close(i);
@@ -64,8 +65,26 @@ static int inspect_exponents(const struct options *o)
     return code;
 }
 
+/* Find what drafts for the model. */
+static void find_head(const struct options *o, struct inspect_head *out)
+{
+    const struct mw_options engine = { .draft = MW_DRAFT_AUTO };
+    struct mw_model *m = NULL;
+    struct err ignored = ERR_INIT;
+
+    *out = (struct inspect_head){ .has_head = false };
+    if (mw_model_open(&m, o->model, &ignored) != 0)
+        return;
+    (void)mw_head_attach(m, o->model, &engine, &ignored);
+    out->has_head = mw_model_head(m, &out->info);
+    if (mw_model_no_head(m) != NULL)
+        err_text(mw_model_no_head(m), out->why_not, sizeof out->why_not);
+    mw_model_close(m);
+}
+
 static int run_inspect(const struct options *o)
 {
+    struct inspect_head head;
     struct err e = ERR_INIT, no_text = ERR_INIT;
     struct mw_inspect *i = NULL;
     struct mw_text_info text, *has_text = NULL;
@@ -80,12 +99,13 @@ static int run_inspect(const struct options *o)
         return list_anyway(o, &e);
     if ((o->json || !o->tensors) && mw_inspect_text(i, &text, &no_text) == 0)
         has_text = &text;
+    find_head(o, &head);
     if (o->json)
-        inspect_print_json(stdout, i, has_text, o->tensors);
+        inspect_print_json(stdout, i, has_text, &head, o->tensors);
     else if (o->tensors)
         inspect_print_tensors(stdout, i);
     else
-        inspect_print(stdout, mw_inspect_summary(i), has_text, &no_text);
+        inspect_print(stdout, mw_inspect_summary(i), has_text, &no_text, &head);
     problem = mw_inspect_problem(i);
     /* An unknown tokenizer is not an error; a broken one is. */
     if (problem != NULL)

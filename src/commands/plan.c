@@ -60,7 +60,7 @@ static int open_model(struct mw_model **m, struct options *o, const struct mw_op
     }
     beside_report(o);
     e = (struct err)ERR_INIT;
-    if (mw_model_open_within(m, o->model, engine->memory_bytes, engine->caller_bytes, &e) != 0)
+    if (settings_open(o->model, engine, m, &e) != 0)
         return report_error(&e);
     report_no_text(*m);
     snprintf(place, n, "%s", o->model);

@@ -334,8 +334,7 @@ static int open_model(struct job *j, struct options *o)
     o->model = o->arg;
     if (models_resolve(o, CMD_REPORT) != EXIT_OK)
         return EXIT_FAILED;
-    if (mw_model_open_within(&j->m, o->model, j->engine.memory_bytes, j->engine.caller_bytes,
-                             &e) != 0)
+    if (settings_open(o->model, &j->engine, &j->m, &e) != 0)
         return report_error(&e);
     name = strrchr(o->model, '/');
     snprintf(j->page.file, sizeof j->page.file, "%s", name != NULL ? name + 1 : o->model);

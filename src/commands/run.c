@@ -383,8 +383,7 @@ static int run_run(const struct options *given)
     settings_report(o, &notice);
     if (paths_find(&r->paths, &ignored) == 0 && folder_make(r->paths.cache_dir) == 0)
         engine->cache_folder = r->paths.cache_dir;
-    if (mw_model_open_within(&r->model, o->model, engine->memory_bytes, engine->caller_bytes,
-                             &e) != 0)
+    if (settings_open(o->model, engine, &r->model, &e) != 0)
         code = report_error(&e);
     else if (prompt_make(&from, mw_text_bytes(r->model, engine), &text, &len,
                          &e) != 0)

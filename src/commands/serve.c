@@ -77,7 +77,7 @@ static int run_serve(const struct options *given)
     settings_report(o, &notice);
     if (paths_find(&paths, &ignored) == 0 && folder_make(paths.cache_dir) == 0)
         engine.cache_folder = paths.cache_dir;
-    if (mw_model_open_within(&m, o->model, engine.memory_bytes, engine.caller_bytes, &e) != 0)
+    if (settings_open(o->model, &engine, &m, &e) != 0)
         return report_error(&e);
     code = serve(o, m, &engine, &is_stuck);
     if (!is_stuck)

@@ -186,8 +186,7 @@ static int check_weights(struct measure *x, struct err *e)
 
 static int open_model(struct measure *x, struct err *e)
 {
-    if (mw_model_open_within(&x->m, x->o->model, x->engine.memory_bytes, x->engine.caller_bytes,
-                             e) != 0)
+    if (settings_open(x->o->model, &x->engine, &x->m, e) != 0)
         return -1;
     mw_model_info(x->m, &x->info);
     return check_weights(x, e);

@@ -175,8 +175,23 @@ static void vocabulary(struct json *j, const struct mw_text_info *text)
     json_string(j, "chat_format_choice", text->chat_choice);
 }
 
+static void draft_head(struct json *j, const struct inspect_head *head)
+{
+    if (head->why_not[0] != '\0')
+        json_string(j, "no_draft_head", head->why_not);
+    if (!head->has_head)
+        return;
+    json_object(j, "draft_head");
+    json_string(j, "name", head->info.name);
+    json_string(j, "file", head->info.file);
+    json_bool(j, "in_model", head->info.is_in_model);
+    json_u64(j, "n_layer", head->info.n_layer);
+    json_u64(j, "hot_bytes", head->info.hot_bytes);
+    json_end(j);
+}
+
 void inspect_print_json(FILE *to, const struct mw_inspect *i, const struct mw_text_info *text,
-                        bool with_tensors)
+                        const struct inspect_head *head, bool with_tensors)
 {
     const struct summary *s = mw_inspect_summary(i);
     const struct err *problem = mw_inspect_problem(i);
@@ -199,6 +214,7 @@ void inspect_print_json(FILE *to, const struct mw_inspect *i, const struct mw_te
     defaults(&j, s);
     if (s->n_unknown_key > 0)
         json_string(&j, "unknown_keys", s->unknown_keys);
+    draft_head(&j, head);
     if (text != NULL)
         vocabulary(&j, text);
     types(&j, s);

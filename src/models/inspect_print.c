@@ -65,8 +65,23 @@ static void print_defaults(FILE *to, const struct summary *s)
         fprintf(to, "\n");
 }
 
+/* Name the draft head of the model. */
+static void print_drafts(FILE *to, const struct inspect_head *head)
+{
+    const struct mw_head_info *h = &head->info;
+    char a[16];
+
+    if (head->has_head)
+        fprintf(to, "  draft head    %s%s, %u layer%s; a draft uses %s\n",
+                h->is_in_model ? "in the file" : "beside it: ", h->is_in_model ? "" : h->file,
+                h->n_layer, h->n_layer == 1 ? "" : "s",
+                units_size(a, sizeof a, h->hot_bytes));
+    else if (head->why_not[0] != '\0')
+        fprintf(to, "  draft head    not used: %s\n", head->why_not);
+}
+
 static void print_head(FILE *to, const struct summary *s, const struct mw_text_info *text,
-                       const struct err *no_text)
+                       const struct err *no_text, const struct inspect_head *head)
 {
     char a[16], b[16], c[16];
 
@@ -79,6 +94,7 @@ static void print_head(FILE *to, const struct summary *s, const struct mw_text_i
             numbers_parameters(b, sizeof b, s->n_param_active),
             numbers_parameters(c, sizeof c, s->n_param_embd));
     print_experts_and_context(to, s);
+    print_drafts(to, head);
     print_text(to, text, no_text);
     print_defaults(to, s);
     if (s->n_unknown_key > 0)
@@ -224,7 +240,7 @@ static void print_layers(FILE *to, const struct summary *s)
 }
 
 void inspect_print(FILE *to, const struct summary *s, const struct mw_text_info *text,
-                   const struct err *no_text)
+                   const struct err *no_text, const struct inspect_head *head)
 {
     if (s->is_foreign) {
         print_foreign(to, s, text, no_text);
@@ -232,7 +248,7 @@ void inspect_print(FILE *to, const struct summary *s, const struct mw_text_info 
         print_foreign_layers(to, s);
         return;
     }
-    print_head(to, s, text, no_text);
+    print_head(to, s, text, no_text, head);
     print_sums(to, s);
     print_tables(to, s);
     print_types(to, s);

@@ -93,6 +93,7 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
 {
     char a[16], b[16], c[16], rate[24], experts[128], advice[MW_DIAGNOSIS_TEXT];
     struct mw_model_info info;
+    struct mw_head_info head;
 
     mw_model_info(m, &info);
     plan_print_model(to, &info);
@@ -119,6 +120,11 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
     if (p->saved_bytes > 0)
         fprintf(to, "Packing BF16 weights saves ~%s of memory, by a sample of the file.\n",
                 units_size(a, sizeof a, p->saved_bytes));
+    if (p->has_head && mw_model_head(m, &head))
+        fprintf(to, "Tokens are drafted by the head in %s%s; a draft uses %s, %s of them pinned.\n",
+                head.is_in_model ? "the model's file" : "",
+                head.is_in_model ? "" : head.file, units_size(a, sizeof a, head.hot_bytes),
+                p->n_head_slot > 0 ? units_size(b, sizeof b, p->head_pinned_bytes) : "all");
     if (p->n_expert_all > 0)
         fprintf(to, "%s.\n", receipt_experts(experts, sizeof experts, p));
     if (p->decode_tps > 0) {
@@ -203,6 +209,7 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
                      const struct mw_options *o, const struct plan_print_more *more)
 {
     struct mw_model_info model, *info = &model;
+    struct mw_head_info head;
     struct mw_limits limits;
     struct json j;
 
@@ -231,6 +238,8 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
     plan_print_kv_json(&j, m, o);
     json_u64(&j, "chunk", p->chunk);
     json_u64(&j, "n_draft", p->n_draft);
+    if (p->has_head && mw_model_head(m, &head))
+        json_string(&j, "draft_head", head.file);
     json_u64(&j, "n_slot", p->n_slot);
     plan_print_rows_json(&j, p);
     json_u64(&j, "chat_bytes", o->caller_bytes);

@@ -62,7 +62,7 @@ const char *setting_value(const struct option *row, bool is_valid, size_t i)
         [KIND_KV_ONE] = { { "", "sideways", "f16 f16" } },
         [KIND_IO] = { { "", "sideways", "mmap:" } },
         [KIND_DRAFT] = { { "", "sideways" },
-                         { "off", "auto", "ngram", "/a folder/small.gguf" } },
+                         { "off", "auto", "ngram", "mtp", "/a folder/small.gguf" } },
         [KIND_NUMBER] = { { NULL } },
     };
 
@@ -73,6 +73,7 @@ const char *setting_value(const struct option *row, bool is_valid, size_t i)
     case KIND_COUNT:
     case KIND_NUMBER: return number(row, is_valid, i);
     case KIND_CHOICE:
+    case KIND_DRAFT:
     case KIND_KV_ONE:
     case KIND_IO:
         if (is_valid)

@@ -136,7 +136,7 @@ static uint32_t depth_with(double narrow_s, double column_s, double draft_s, dou
     for (int i = 0; i < 200; i++) {
         uint32_t n = 1 + (uint32_t)i % DRAFT_MOST;
 
-        depth_drafted(&d, n, n * draft_s);
+        depth_drafted(&d, quality, n, n * draft_s);
         depth_pass(&d, n, narrow_s + n * column_s);
         sum += accepted;
         depth_result(&d, quality, sum >= 1, sum < 1);
@@ -176,7 +176,7 @@ static void a_bad_measurement_is_forgotten(void **state)
     (void)state;
     depth_begin(&d);
     depth_pass(&d, 0, 1);
-    depth_drafted(&d, 1, 3);
+    depth_drafted(&d, 3, 1, 3);
     depth_pass(&d, 1, 40);
     assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), 0);
     while (depth_choose(&d, 3, DRAFT_MOST) == 0)

@@ -31,7 +31,9 @@ static int local_open(struct engine **out, const struct engine_model *m, struct 
         return err_memory(e, "the engine");
     l->engine.calls = &engine_local;
     if (mw_model_open_within(&l->model, m->path, m->options.memory_bytes,
-                             m->options.caller_bytes, e) != 0) {
+                             m->options.caller_bytes, e) != 0 ||
+        mw_head_attach(l->model, m->path, &m->options, e) != 0) {
+        mw_model_close(l->model);
         free(l);
         return -1;
     }

@@ -53,6 +53,7 @@ enum option_id {
     OPT_REQUEST_TIME,
     OPT_IDS_FILE,
     OPT_LOGITS,
+    OPT_DRAFT_LOGITS,
     OPT_GREEDY,
     OPT_TEXT,
     OPT_SORT,
@@ -156,7 +157,7 @@ struct options {
     struct ui_options ui;
     uint64_t memory_wish; /* the budget before it was lowered; 0: it was not */
     const char *model;
-    const char *ids_file, *logits, *text;
+    const char *ids_file, *logits, *draft_logits, *text;
     uint32_t greedy;
     bool exponents; /* count the exponents of weights */
     bool products;  /* measure whether our kernels or OpenBLAS multiply faster */

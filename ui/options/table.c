@@ -197,9 +197,10 @@ const struct option options_table[N_OPTION] = {
         .says = "when the context is full, the oldest turns are dropped and a notice names "
                 "them",
         .says_none = "when the context is full, the answer ends" },
-    [OPT_DRAFT] = { "draft", 0, IN(ANSWER, CMD_PLANS & ~CMD_EVAL),
-        .kind = KIND_DRAFT, AT(chat.engine.draft), .arg = "HOW", .words = "off auto ngram self",
-        .asks = "speculative decoding several tokens faster repeat",
+    [OPT_DRAFT] = { "draft", 0, IN(ANSWER, CMD_PLANS),
+        .kind = KIND_DRAFT, AT(chat.engine.draft), .arg = "HOW",
+        .words = "off auto ngram self mtp",
+        .asks = "speculative decoding several tokens faster repeat assistant mtp",
         .help = "draft tokens by HOW or a FILE, verify in one pass",
         .more = "ngram drafts what followed the same words earlier in the conversation, so answers "
                 "that repeat or edit a text need fewer passes over the weights. The tokens are the "
@@ -207,9 +208,12 @@ const struct option options_table[N_OPTION] = {
                 "from how often drafts were right.\n"
                 "self: the model drafts with copies in few bits of the weights that stream, "
                 "without reading; the answer is still that of the file.\n"
+                "mtp drafts with the head that the model comes with: one in its own files, or "
+                "an assistant (Gemma 4) that is found beside it. The path of a head uses that one; "
+                "a chat takes it at the start only.\n"
                 "The path of a smaller model with the same vocabulary: it drafts, and its memory "
                 "is part of the budget. It may be the same model with fewer bits.",
-        .otherwise = "auto: ngram",
+        .otherwise = "auto: mtp or ngram",
         .reach = REACH_PLAN, .slash = "draft", .slash_also = "drafts speculative",
         .says = "drafts: %" },
     [OPT_DRAFT_DEPTH] = { "draft-depth", 0, IN(ADVANCED, CMD_ANSWERS),
@@ -238,6 +242,9 @@ const struct option options_table[N_OPTION] = {
     [OPT_LOGITS] = { "logits", 0, IN(EVAL, CMD_EVAL),
         .kind = KIND_FILE, AT(logits), .arg = "FILE",
         .help = "write a row of float32 logits for each id" },
+    [OPT_DRAFT_LOGITS] = { "draft-logits", 0, IN(EVAL, CMD_EVAL),
+        .kind = KIND_FILE, AT(draft_logits), .arg = "FILE",
+        .help = "write the float32 logits of six drafts after the next token" },
     [OPT_GREEDY] = { "greedy", 0, IN(EVAL, CMD_EVAL),
         .kind = KIND_U32, AT(greedy), RANGE(0, UINT32_MAX), .arg = "N",
         .help = "print the next N ids, always the most likely one" },

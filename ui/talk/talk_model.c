@@ -57,7 +57,8 @@ static int start_engine(struct talk *t, struct engine *g, struct err *e)
  * or on disk yet: a signal ends the program as it would without a handler. */
 static int open_model(struct engine **out, const struct ui_chat_options *o, struct err *e)
 {
-    const struct engine_model model = { o->options->model, o->options->chat.engine, o->limits };
+    const struct engine_model model = { o->options->model, o->options->chat.engine,
+                                        o->limits };
     sigset_t ending, before;
     int rc;
 
