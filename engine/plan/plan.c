@@ -463,10 +463,10 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     c.n_head_expert = in->head.is_needed ? in->head.n_expert_min : 0;
     while (c.n_slot > 2 && !division_fits(in, &c))
         c.n_slot--;
-    (void)add_head(in, &c);
     add_experts(in, in->n_expert_read, &c);
     drafts = draft_target(in, &c, true);
     add_drafts(in, drafts, &c);
+    (void)add_head(in, &c);
     widen_chunk(in, most, &c);
     add_copies(in, copies, &c);
     fill(in, &c, out);
