@@ -87,7 +87,7 @@ static int run(struct mw_session *s, struct err *e)
     d->n_pass = d->n + 1;
     d->pos = kv_tokens(s->kv) - d->n_pass;
     depth_pass(&d->depth, d->n, (double)(clock_ns() - start) / 1e9);
-    telemetry_drafted(s->telemetry, d->n);
+    telemetry_drafted(s->telemetry, d->n, d->n > 0 && d->quality == DEPTH_HEAD);
     return 0;
 }
 

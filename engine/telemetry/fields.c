@@ -60,6 +60,7 @@ const struct field sample_fields[] = {
     DRAFT(passes),
     DRAFT(drafted),
     DRAFT(accepted),
+    DRAFT(by_head),
 
     TIME(wall_ns),
     TIME(stall_ns),

@@ -167,9 +167,9 @@ struct mw_sample {
     uint64_t prefill_ns, decode_ns;
 
     /* The passes of this answer after its first token, the drafted tokens that they verified,
-     * and those that were accepted. */
+     * those that were accepted, and those that a draft head made. */
     struct {
-        uint64_t passes, drafted, accepted;
+        uint64_t passes, drafted, accepted, by_head;
     } draft;
 
     struct {

@@ -89,14 +89,16 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt)
     counter_set(&t->passes, 0);
     counter_set(&t->drafted, 0);
     counter_set(&t->accepted, 0);
+    counter_set(&t->by_head, 0);
     telemetry_end(t);
 }
 
-void telemetry_drafted(struct telemetry *t, uint64_t n)
+void telemetry_drafted(struct telemetry *t, uint64_t n, bool by_head)
 {
     telemetry_begin(t);
     counter_add(&t->passes, 1);
     counter_add(&t->drafted, n);
+    counter_add(&t->by_head, by_head ? n : 0);
     telemetry_end(t);
 }
 
@@ -264,6 +266,7 @@ static void sample_pass(const struct telemetry *t, struct mw_sample *out)
         out->draft.passes = counter_get(&t->passes);
         out->draft.drafted = counter_get(&t->drafted);
         out->draft.accepted = counter_get(&t->accepted);
+        out->draft.by_head = counter_get(&t->by_head);
         atomic_thread_fence(memory_order_acquire);
         after = counter_get(&t->seq);
     } while (before != after || (before & 1) != 0);

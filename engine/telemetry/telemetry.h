@@ -74,7 +74,8 @@ struct telemetry {
     counter layer_gauge; /* layer being computed; n_layer for the head */
     counter n_prompt, n_prompt_done, n_decoded, t_start_ns, t_first_ns, t_last_ns;
     counter prefill_ns, decode_ns; /* of the current answer */
-    counter passes, drafted, accepted; /* of the current answer: passes for its tokens, drafts */
+    /* of the current answer: passes for its tokens, drafts, those that a draft head made */
+    counter passes, drafted, accepted, by_head;
     counter kv_tokens, kv_global_used, kv_sliding_used, kv_reserved;
     counter used[MW_PLAN_ROWS]; /* bytes really used of each plan item */
     counter head_bytes_read, head_reads; /* by the stream of a draft head */
@@ -133,7 +134,7 @@ void telemetry_token(struct telemetry *t, uint64_t sample_ns);
 /* Engine thread.  The first: a pass for the next token of an answer also verified n drafted
  * tokens.  The second: a draft was accepted, so the next token needs no pass, and `pass` has no
  * time. */
-void telemetry_drafted(struct telemetry *t, uint64_t n);
+void telemetry_drafted(struct telemetry *t, uint64_t n, bool by_head);
 void telemetry_accepted(struct telemetry *t);
 
 /* Engine thread: a pass of n_token tokens begins; a layer of it chose these experts for its

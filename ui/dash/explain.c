@@ -44,7 +44,7 @@ static const struct dash_note notes[] = {
     { "speed", "prompt", "tokens of a prompt evaluated per second" },
     { "speed", "first token", "time from Enter to the first token of the answer" },
     { "speed", "answer", "tokens of this answer; with a limit (-n), the time left" },
-    { "speed", "drafts", "tokens that came with one pass, and the share of drafts accepted" },
+    { "speed", "drafts", "tokens that came with one pass, share of drafts accepted; mtp: by a head" },
     { "speed", "disk", "bytes read per second, of the most that was measured" },
     { "speed", "overlap", "share of reading that went on while the CPU computed" },
     { "speed", "waiting %", "share of a token in which the CPU waited for the disk" },
