@@ -86,9 +86,9 @@ enum arch_trait {
     ((uint64_t)1 << 59) /* attention to a window and to entries, each of several positions */
 
 /* Traits of draft heads (draft_head.h). */
-#define TRAIT_NEXTN     ((uint64_t)1 << 56) /* one more layer of the model that it drafts for */
-#define TRAIT_ASSISTANT ((uint64_t)1 << 57) /* layers that read another model's KV */
-#define TRAIT_ORDERED   ((uint64_t)1 << 58) /* clusters of tokens choose which logits it computes */
+#define TRAIT_NEXTN     ((uint64_t)1 << 60) /* one more layer of the model that it drafts for */
+#define TRAIT_ASSISTANT ((uint64_t)1 << 61) /* layers that read another model's KV */
+#define TRAIT_ORDERED   ((uint64_t)1 << 62) /* clusters of tokens choose which logits it computes */
 
 /* Recurrent layers of any kind. */
 #define TRAITS_RECURRENT (TRAIT_DELTA | TRAIT_MAMBA | TRAIT_SHORT_CONV | TRAIT_KDA)
