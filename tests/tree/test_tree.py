@@ -287,6 +287,14 @@ class Tree(unittest.TestCase):
                     bad.append(f"{f}:{n}: {line.strip()}")
         self.none(bad)
 
+    def test_each_trait_of_architectures_has_a_bit_of_its_own(self):
+        names = {}
+        for name, bit in re.findall(r"\b(TRAIT_\w+)[\s=\\(]+(?:\(uint64_t\))?1 << (\d+)",
+                                    read("engine/format/arch.h")):
+            names.setdefault(int(bit), []).append(name)
+        self.assertEqual(set(range(len(names))), set(names))
+        self.none([f"bit {bit}: {', '.join(n)}" for bit, n in names.items() if len(n) > 1])
+
     def test_every_source_file_is_listed(self):
         lists = ""
         for f in ["Makefile.am"] + list(files("engine", "src", "ui", "tests", ext=(".mk",))):
