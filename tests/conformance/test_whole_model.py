@@ -140,11 +140,14 @@ class Leftovers(Case):
     def test_an_unused_tensor_of_a_snapshot_is_named(self):
         model, t = Model(), ((32,), [1.0] * 32)
         for name in ("model.layers.1.self_attn.q_norm.weight", "model.layers.0.mlp.scale",
-                     "model.layers.0.self_attn.k_proj.weight_scale", "lm_head.bias",
-                     "model.norm.bias", "model.layers.2.input_layernorm.weight",
+                     "lm_head.bias", "model.norm.bias", "model.layers.2.input_layernorm.weight",
                      "score.weight", "model.layers.0.self_attn.sinks"):
             self.refused(model.snapshot(self.path("m"), more={name: t}),
                          self.path("m") + "/model.safetensors", name, "do not use this tensor")
+        self.refused(
+            model.snapshot(self.path("m"),
+                           more={"model.layers.0.self_attn.k_proj.weight_scale": t}),
+            self.path("m") + "/model.safetensors", "blk.0.attn_k.scales", "its shape is 32 x 1")
 
     def test_a_missing_separate_head_is_named(self):
         model = Model()
