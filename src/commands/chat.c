@@ -11,6 +11,7 @@
 #include "engine/base/folder.h"
 #include "src/base/beside.h"
 #include "src/base/paths.h"
+#include "src/base/progress.h"
 #include "src/command.h"
 #include "src/machine/kept_limits.h"
 #include "src/models/models.h"
@@ -22,9 +23,18 @@
 #include "ui/store/store.h"
 #include "ui/ui.h"
 
+/* The first model is opened before the chat draws.  On a new machine that takes some seconds, so
+ * a line says why. */
 static void limits(struct mw_model *m, const char *path, const struct mw_options *o)
 {
+    static bool is_drawing; /* the chat, since then */
+    struct progress line;
+
+    progress_open(&line, is_drawing);
+    progress_text(&line, "measuring disk, memory and processors of this machine");
     limits_ensure(m, path, o, LIMITS_MEASURE);
+    progress_clear(&line);
+    is_drawing = true;
     models_used(path);
 }
 

@@ -289,5 +289,16 @@ class Diagnosis(unittest.TestCase):
         self.assertAlmostEqual(float(then.group(1)), shown, delta=0.11 * shown, msg=t.screen())
 
 
+class FirstStart(unittest.TestCase):
+    def test_a_line_says_why_the_screen_is_not_there_yet(self):
+        with tempfile.TemporaryDirectory() as home:
+            t = Terminal("-m", MODEL, home=home)
+            self.addCleanup(t.close)
+            self.assertTrue(t.sees("ready"), t.screen())
+            before = t.raw[:t.raw.index(b"\033[?1049h")]
+            self.assertIn(b"measuring disk, memory and processors of this machine", before)
+            self.assertNotIn("measuring disk", t.screen())
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
