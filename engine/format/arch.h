@@ -213,6 +213,12 @@ static inline bool arch_has(const struct arch *a, uint64_t traits)
     return (a->traits & traits) == traits;
 }
 
+/* Whether latent keys may have no values that rotate. */
+static inline bool arch_may_not_rotate(const struct arch *a)
+{
+    return arch_has(a, TRAIT_NOPE) && arch_has(a, TRAIT_SCORED);
+}
+
 /* Returns whether the architecture has recurrent layers. */
 static inline bool arch_recurs(const struct arch *a)
 {

@@ -238,7 +238,7 @@ void config_latent(struct config_lookup *l, struct hparams *h)
 
     m->n_latent = (uint32_t)config_int(l, "kv_lora_rank", 1, MAX_LATENT, CONFIG_NEEDED);
     m->n_rot = (uint32_t)config_int(l, "qk_rope_head_dim",
-                                    arch_has(h->arch, TRAIT_NOPE) ? 0 : 2, MAX_HEAD_DIM,
+                                    arch_may_not_rotate(h->arch) ? 0 : 2, MAX_HEAD_DIM,
                                     CONFIG_NEEDED);
     m->n_nope = (uint32_t)config_int(l, "qk_nope_head_dim", 1, MAX_HEAD_DIM, CONFIG_NEEDED);
     m->n_value = (uint32_t)config_int(l, "v_head_dim", 1, MAX_HEAD_DIM, CONFIG_NEEDED);

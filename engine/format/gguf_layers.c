@@ -114,7 +114,7 @@ static void read_latent(struct gguf_lookup *l, struct hparams *h, int64_t k, int
     defaults_drop(l->defaults, "attention.q_lora_rank"); /* its tensors say so, too */
     m->n_value = (uint32_t)lookup_int(l, "attention.value_length_mla", 1, MAX_HEAD_DIM, v);
     m->n_rot = (uint32_t)lookup_int(l, "rope.dimension_count",
-                                    arch_has(h->arch, TRAIT_NOPE) ? 0 : 2, MAX_HEAD_DIM,
+                                    arch_may_not_rotate(h->arch) ? 0 : 2, MAX_HEAD_DIM,
                                     GGUF_NEEDED);
     n_head_k = lookup_int(l, "attention.key_length_mla", 1, MAX_HEAD_DIM, k);
     if (l->failed)

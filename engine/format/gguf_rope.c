@@ -145,7 +145,7 @@ void gguf_rope(struct gguf_lookup *l, const struct catalogue *c, struct hparams 
     h->rope.base = lookup_float(l, "rope.freq_base", 1.001, 1e15, absent_base(h->arch));
     /* llama.cpp rotates whole heads if the key is missing; models with delta nets do not. */
     h->rope.n_rot = (uint32_t)lookup_int(
-        l, "rope.dimension_count", arch_has(h->arch, TRAIT_NOPE) ? 0 : 2, MAX_HEAD_DIM,
+        l, "rope.dimension_count", arch_may_not_rotate(h->arch) ? 0 : 2, MAX_HEAD_DIM,
         arch_has(h->arch, TRAIT_DELTA) ? GGUF_NEEDED : (int64_t)global->head_dim_k);
     if (arch_has(h->arch, TRAIT_NOPE) && h->latent.n_rot == 0)
         h->rope.n_rot = 2; /* files state some number that means nothing */

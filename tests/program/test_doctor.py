@@ -165,7 +165,7 @@ class Doctor(unittest.TestCase):
         self.assertGreater(d["largest_ctx"], 0)
         d = self.figures(MODEL, "--memory", "1M")
         self.assertFalse(d["complete"])
-        self.assertIn("the budget is 1 MiB", d["model"]["error"])
+        self.assertIn("the budget is 1.00 MiB", d["model"]["error"])
         self.assertEqual([("refused", d["model"]["error"])],
                          [(a["key"], a["text"]) for a in d["summary"] if a["key"] != "busy"])
 
