@@ -18,10 +18,7 @@ static const struct {
     { "check diagnose", "doctor", NULL },
     { "estimate fit", "plan", NULL },
     { "cli repl interactive", "chat", NULL },
-    { "serve server start api daemon", NULL,
-      "memwall has no server: \"memwall chat\" talks in the terminal, \"memwall run\" answers "
-      "in "
-      "scripts" },
+    { "server start api daemon", "serve", NULL },
     { "ps stop unload", NULL,
       "memwall keeps no model in memory after its command has ended, so there is nothing to "
       "list "

@@ -340,7 +340,7 @@ class Models(Home):
         for word, says in (("ls", 'did you mean "memwall list"?'),
                            ("download", 'did you mean "memwall pull"?'),
                            ("show", 'did you mean "memwall inspect"?'),
-                           ("serve", "memwall has no server"),
+                           ("api", 'did you mean "memwall serve"?'),
                            ("ps", "memwall keeps no model in memory"),
                            ("rm", "memwall deletes no models")):
             for args in [word], ["help", word]:
