@@ -124,7 +124,7 @@ static const struct dash_note notes[] = {
     { "layers", "wait", "milliseconds in which the CPU waited for them (a stall)" },
     { "layers", "compute", "milliseconds of arithmetic" },
     { "layers", "the waterfall", "waits of 1, 4, 16 and 64 ms or more, a column for each token" },
-    { "layers", "0- 3", "four layers in a row, or eight: sums of their times" },
+    { "layers", "row of 0- 3", "four layers in a row, or eight: sums of their times" },
     { "layers", "dots", "the waterfall of such a row: a dot is a layer, or two, that waited" },
     { "layers", "\u25bc, v", "the column of the newest token, in the line above" },
     { "layers", ">, !", "runs now; was the slowest" },
