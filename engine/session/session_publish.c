@@ -28,6 +28,7 @@ void publish_memory(struct mw_session *s)
     uint64_t experts = w->cache != NULL ? expert_cache_charged(w->cache) : 0;
     uint64_t experts_plan = p->n_expert * w->expert_sizes.slot_bytes;
     uint64_t recurrent = kv_recurrent_bytes(s->kv);
+    uint64_t replay = s->work != NULL ? s->work->replay.used : 0; /* NULL: see rows_used() */
 
     counter_set(&t->used[MW_ROW_TOKENIZER],
                 s->m->tokenizer != NULL ? tokenizer_bytes(s->m->tokenizer) : 0);
@@ -41,7 +42,7 @@ void publish_memory(struct mw_session *s)
                 recurrent + (recurrent > 0 ? copies_bytes(s->copies) : 0));
     counter_set(&t->used[MW_ROW_KV_INDEX], kv_index_bytes(s->kv));
     counter_set(&t->used[MW_ROW_DRAFTER],
-                drafter_used(s->drafter) + s->work->replay.used +
+                drafter_used(s->drafter) + replay +
                     (s->head != NULL ? head_used_bytes(s->head) : 0));
     counter_set(&t->used[MW_ROW_ROWS], rows_used(s));
     counter_set(&t->used[MW_ROW_PINNED], s->m->resident.used); /* the stream adds its blocks */
