@@ -227,13 +227,23 @@ static bool is_one_too_many(const struct limits_line *old, const struct limits_l
            strcmp(old->of, l->of) == 0 && ++*n_tried > MW_TRIED_MOST;
 }
 
+/* Does an old line keep a new one out: a trusted one a doubtful one, and the first choice of
+ * products with an OpenBLAS any later one?  Two programs that measured at the same time would
+ * otherwise choose differently, and answers would change. */
+static bool is_kept(const struct limits_line *old, const struct limits_line *l)
+{
+    bool is_first = l->kind == LIMITS_PRODUCT && strcmp(old->text, l->text) == 0;
+
+    return is_replaced(old, l) && is_valid(old, l->time_s) && !old->is_doubtful &&
+           (l->is_doubtful || is_first);
+}
+
 bool limits_store_add(struct limits_store *s, const struct limits_line *l)
 {
     size_t kept = 0, n_tried = 1;
 
-    for (size_t i = 0; i < s->n && l->is_doubtful; i++)
-        if (is_replaced(&s->line[i], l) && !s->line[i].is_doubtful &&
-            is_valid(&s->line[i], l->time_s))
+    for (size_t i = 0; i < s->n; i++)
+        if (is_kept(&s->line[i], l))
             return false;
     if (!grow(s))
         return false;

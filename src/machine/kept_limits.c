@@ -166,14 +166,19 @@ static void ensure_products(const struct limits_store *s, const struct place *p,
                             struct mw_model *m, const struct mw_options *o, bool may_measure)
 {
     struct err ignored = ERR_INIT;
+    struct limits_store kept;
     struct mw_products all;
 
     if (o->blas != MW_BLAS_AUTO || find_products(s, p, m, o) || !may_measure ||
         mw_products_measure(m, o, MW_PRODUCT_COLS, &all, &ignored) != 0)
         return;
     mw_model_set_products(m, &all);
-    if (!all.is_blas_denied)
-        keep_products(p, &all);
+    if (all.is_blas_denied)
+        return;
+    keep_products(p, &all);
+    read_store(&kept, p); /* another program may have been first */
+    (void)find_products(&kept, p, m, o);
+    limits_store_free(&kept);
 }
 
 /* --- limits --- */

@@ -159,8 +159,7 @@ class QuantisedKv(unittest.TestCase):
 
     def rows(self, path, *args):
         out = path + ".logits"
-        r = memwall("eval", path, "--ids", "-", "--logits", out, "--force",
-                    "--blas", "never", *args,
+        r = memwall("eval", path, "--ids", "-", "--logits", out, "--force", *args,
                     stdin=" ".join(str((7 * i * i + 3) % 291) for i in range(48)))
         self.assertEqual((0, ""), (r.returncode, r.stderr))
         with open(out, "rb") as f:

@@ -203,6 +203,31 @@ static void doubtful_limits_never_replace_trusted_ones(void **state)
 }
 
 /* A file must not hold rates of moments that contradict each other. */
+/* Two programs measured at the same time: both take the choice of the first, as the next ones do.
+ * Another OpenBLAS is another choice. */
+static void the_first_choice_of_products_stays(void **state)
+{
+    struct limits_line l = { .kind = LIMITS_PRODUCT, .of = "a processor F32", .time_s = 100,
+                             .text = "openblas 1", .value = { 3, 2 } };
+    const struct limits_line *found;
+    struct limits_store s = { 0 };
+
+    (void)state;
+    assert_true(limits_store_add(&s, &l));
+    l.value[0] = 1;
+    l.time_s = 101;
+    assert_false(limits_store_add(&s, &l));
+    found = limits_store_find(&s, LIMITS_PRODUCT, l.of, 101);
+    assert_non_null(found);
+    assert_true(found->value[0] > 2);
+    snprintf(l.text, sizeof l.text, "openblas 2");
+    assert_true(limits_store_add(&s, &l));
+    found = limits_store_find(&s, LIMITS_PRODUCT, l.of, 101);
+    assert_non_null(found);
+    assert_true(found->value[0] < 2);
+    limits_store_free(&s);
+}
+
 static void types_that_contradict_each_other_are_not_kept_together(void **state)
 {
     struct mw_limits l = made(60);
@@ -448,6 +473,7 @@ int main(void)
         in_a_tree(limits_hold_only_for_what_they_are_of),
         in_a_tree(each_kind_is_forgotten_in_its_time),
         in_a_tree(doubtful_limits_never_replace_trusted_ones),
+        in_a_tree(the_first_choice_of_products_stays),
         in_a_tree(types_that_contradict_each_other_are_not_kept_together),
         in_a_tree(reads_of_another_size_are_better_than_none),
         in_a_tree(a_small_file_has_a_rate_of_its_own),
