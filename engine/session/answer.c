@@ -218,6 +218,9 @@ static int reserve_answer(struct answer_state *r, struct err *e)
         n = MOST_RESERVED;
     if (ids_reserve(&r->answer, r->answer.n + n, e) != 0)
         return -1;
+    /* A closing mark of thinking that nothing opened moves the text. */
+    if (turn_reserve(answer_turn(r), true, (size_t)n * TOKEN_BYTES, e) != 0)
+        return -1;
     return turn_reserve(answer_turn(r), false, (size_t)n * TOKEN_BYTES, e);
 }
 

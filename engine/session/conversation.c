@@ -154,6 +154,7 @@ int turn_reserve(struct turn *t, bool is_thinking, size_t len, struct err *e)
     if (grown == NULL)
         return err_memory(e, "a message of %zu bytes", n + len);
     *to = grown;
+    grown[n] = '\0';
     *room = n + len + 1;
     return 0;
 }
@@ -177,6 +178,11 @@ void turn_trim(struct turn *t)
         t->ids.cap = t->ids.n;
     }
     trim(&t->text, t->len, &t->room);
+    if (t->thinking_len == 0) { /* NULL: the message has none */
+        free(t->thinking);
+        t->thinking = NULL;
+        t->thinking_room = 0;
+    }
     trim(&t->thinking, t->thinking_len, &t->thinking_room);
 }
 
