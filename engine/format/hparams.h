@@ -103,8 +103,8 @@ struct hyper_hparams {
     float eps;
 };
 
-/* The output of attention is multiplied by two matrices, of which the first has parts for groups
- * of heads. */
+/* The output of attention is multiplied by two matrices.  The first has a part for each group of
+ * heads. */
 struct out_hparams {
     uint32_t n_group; /* 0: one matrix */
     uint32_t rank;    /* values of a group between both */

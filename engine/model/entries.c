@@ -11,22 +11,19 @@
  * A token sees the entries of complete blocks up to its position.  In layers with the shortest
  * ones it chooses some of them by index keys, which are pools of their own (index.c).
  *
- * An item of work is a column and some query heads.  Positions and entries are attended to in
- * runs that end at multiples of ATTN_BLOCK, so the result does not depend on how the work is cut.
+ * Positions and entries are attended to in runs, which are cut as attend_item.h says.
  */
 #include "config.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "engine/model/attend_item.h"
 #include "engine/model/forward_internal.h"
-
-#define ITEM_Q 64 /* queries of an item */
 
 struct entries_job {
     struct forward *f;
     const struct layer_desc *layer;
-    uint32_t n_q; /* query heads of an item */
 };
 
 /* --- rotation: the last values of a head --- */
@@ -183,129 +180,69 @@ int forward_entries_values(struct forward *f, const struct layer_desc *layer, st
 
 /* --- attention --- */
 
-/* The queries of an item. */
-struct item {
-    uint32_t col, head; /* the first query head */
-    float m[ITEM_Q], l[ITEM_Q];
-    float *q, *sum;
-};
-
-static void attend_run(const struct entries_job *j, struct item *a, const void *rows,
-                       size_t stride, uint32_t n)
+/* A key is its value, too. */
+static void attend_rows(struct forward *f, const struct layer_desc *layer, struct attend_item *a,
+                        const void *rows, size_t stride, uint32_t n)
 {
-    const struct layer_desc *layer = j->layer;
-    const struct kv *kv = j->f->p.kv;
-
-    j->f->p.kernels->attn(&(struct attn_block){ .k_type = kv_type_k(kv),
-                                                .v_type = kv_type_v(kv, layer->kv_layer),
-                                                .k = rows,
-                                                .v = rows,
-                                                .k_stride = stride,
-                                                .v_stride = stride,
-                                                .n_pos = n,
-                                                .n_q = j->n_q,
-                                                .dk = layer->head_dim_k,
-                                                .dv = layer->head_dim_v,
-                                                .q = a->q,
-                                                .scale = j->f->p.desc->attn_scale,
-                                                .m = a->m,
-                                                .l = a->l,
-                                                .acc = a->sum });
+    attend_item_run(f, layer, a, rows, stride, rows, stride, n);
 }
 
-static uint32_t run_end(uint32_t at, uint32_t end)
+static void attend_window(struct forward *f, const struct layer_desc *layer, struct attend_item *a)
 {
-    uint32_t next = (at / ATTN_BLOCK + 1) * ATTN_BLOCK;
-
-    return next < end ? next : end;
-}
-
-static void attend_window(const struct entries_job *j, struct item *a)
-{
-    const uint32_t end = j->f->pos[a->col] + 1, window = j->layer->window;
+    const uint32_t end = f->pos[a->col] + 1, window = layer->window;
 
     for (uint32_t at = end > window ? end - window : 0, next; at < end; at = next) {
         size_t stride;
-        const void *rows = kv_keys(j->f->p.kv, j->layer->kv_layer, at, 0, &stride);
+        const void *rows = kv_keys(f->p.kv, layer->kv_layer, at, 0, &stride);
 
-        next = run_end(at, end);
-        attend_run(j, a, rows, stride, next - at);
+        next = attend_run_end(at, end);
+        attend_rows(f, layer, a, rows, stride, next - at);
     }
 }
 
 /* Entries at .. end - 1 */
-static void attend_entries(const struct entries_job *j, struct item *a, uint32_t at, uint32_t end)
+static void attend_entries(struct forward *f, const struct layer_desc *layer,
+                           struct attend_item *a, uint32_t at, uint32_t end)
 {
     for (uint32_t next; at < end; at = next) {
         size_t stride;
-        const void *rows = kv_entries(j->f->p.kv, j->layer->kv_layer, at, &stride);
+        const void *rows = kv_entries(f->p.kv, layer->kv_layer, at, &stride);
 
-        next = run_end(at, end);
-        attend_run(j, a, rows, stride, next - at);
+        next = attend_run_end(at, end);
+        attend_rows(f, layer, a, rows, stride, next - at);
     }
 }
 
 /* The chosen entries of a column: those that follow each other are one run. */
-static void attend_chosen(const struct entries_job *j, struct item *a)
+static void attend_chosen(struct forward *f, const struct layer_desc *layer, struct attend_item *a)
 {
-    const uint32_t n = j->f->p.desc->hp->index.n_block;
-    const uint32_t *chosen = j->f->chosen + (size_t)a->col * n;
+    const uint32_t n = f->p.desc->hp->index.n_block;
+    const uint32_t *chosen = f->chosen + (size_t)a->col * n;
 
     for (uint32_t i = 0, first; i < n;) {
         first = chosen[i++];
         while (i < n && chosen[i] == chosen[i - 1] + 1)
             i++;
-        attend_entries(j, a, first, chosen[i - 1] + 1);
+        attend_entries(f, layer, a, first, chosen[i - 1] + 1);
     }
 }
 
-static void attend_item(const struct entries_job *j, uint32_t col, uint32_t part)
+static void attend_all(struct forward *f, const struct layer_desc *layer, struct attend_item *a)
 {
-    const struct forward *f = j->f;
-    const struct layer_desc *layer = j->layer;
-    const struct kernels *kern = f->p.kernels;
-    uint32_t run_k = kv_run_k(f->p.kv, layer->kv_layer);
-    uint32_t run_v = kv_run_v(f->p.kv, layer->kv_layer);
-    uint32_t n_seen = layer->ratio > 0 ? (f->pos[col] + 1) / layer->ratio : 0;
-    struct item a = { .col = col, .head = part * j->n_q };
-    size_t at = (size_t)col * layer->n_head + a.head, dv = layer->head_dim_v;
+    uint32_t n_seen = layer->ratio > 0 ? (f->pos[a->col] + 1) / layer->ratio : 0;
 
-    a.q = f->q + at * layer->head_dim_k;
-    a.sum = f->att + at * dv;
-    for (uint32_t i = 0; i < j->n_q; i++)
-        a.m[i] = -INFINITY;
-    memset(a.sum, 0, j->n_q * dv * sizeof *a.sum);
-    if (run_k > 0)
-        kern->rotate(a.q, (size_t)j->n_q * layer->head_dim_k, run_k);
-    attend_window(j, &a);
+    attend_window(f, layer, a);
     if (layer->has_index && n_seen > f->p.desc->hp->index.n_block)
-        attend_chosen(j, &a);
+        attend_chosen(f, layer, a);
     else
-        attend_entries(j, &a, 0, n_seen);
-    for (uint32_t i = 0; i < j->n_q; i++)
-        kern->scale(a.sum + i * dv, attend_factor(layer, a.head + i, a.m[i], a.l[i]), dv);
-    if (run_v > 0)
-        kern->rotate(a.sum, j->n_q * dv, run_v);
-}
-
-static void attend_items(void *ctx, int part, int n_part)
-{
-    const struct entries_job *j = ctx;
-    uint32_t n_each = j->layer->n_head / j->n_q, n = j->f->n_col * n_each;
-
-    for (uint32_t i = (uint32_t)part; i < n; i += (uint32_t)n_part)
-        attend_item(j, i / n_each, i % n_each);
+        attend_entries(f, layer, a, 0, n_seen);
 }
 
 void forward_attend_entries(struct forward *f, const struct layer_desc *layer)
 {
-    struct entries_job j = { .f = f, .layer = layer, .n_q = layer->n_head };
-    uint32_t n_thread = (uint32_t)pool_threads(f->p.pool), n_dense = forward_index_dense(f);
+    uint32_t n_dense = forward_index_dense(f);
 
     if (layer->has_index && n_dense < f->n_col)
         forward_index_choose(f, layer, n_dense);
-    while (j.n_q > ITEM_Q || (j.n_q % 2 == 0 && f->n_col * (layer->n_head / j.n_q) < n_thread))
-        j.n_q = j.n_q % 2 == 0 ? j.n_q / 2 : 1;
-    pool_run(f->p.pool, pool_parts(f->p.pool, (size_t)f->n_col * (layer->n_head / j.n_q)),
-             attend_items, &j);
+    attend_items(f, layer, 0, attend_all);
 }
