@@ -431,7 +431,7 @@ int request_call(struct json *j, const struct json_node *id, const struct json_n
     return 0;
 }
 
-void request_begin_tools(struct request *r)
+static void begin_tools(struct request *r)
 {
     json_release(&r->tools);
     json_array(&r->tools, NULL);
@@ -495,19 +495,25 @@ static int take_tool(struct request *r, const struct json_node *tool, struct err
     return 0;
 }
 
-int take_tools(struct request *r, const struct json_node *n, struct err *e)
+int request_tools(struct request *r, const struct json_node *n, request_tool_fn *take,
+                  struct err *e)
 {
     size_t i = 0;
 
     if (n->kind != JSON_IS_ARRAY)
         return err_set(e, ERR_ARGUMENT, "expected a list of tools");
-    request_begin_tools(r);
+    begin_tools(r);
     for (const struct json_node *t = n->first; t != NULL; t = t->next, i++)
-        if (take_tool(r, t, e) != 0)
+        if (take(r, t, e) != 0)
             return request_at(e, i);
     json_end(&r->tools);
     r->has_tools = n->n > 0;
     return 0;
+}
+
+int take_tools(struct request *r, const struct json_node *n, struct err *e)
+{
+    return request_tools(r, n, take_tool, e);
 }
 
 void request_add_system(struct request *r)

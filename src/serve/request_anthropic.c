@@ -256,17 +256,7 @@ static int take_tool(struct request *r, const struct json_node *t, struct err *e
 
 static int take_definitions(struct request *r, const struct json_node *n, struct err *e)
 {
-    size_t i = 0;
-
-    if (n->kind != JSON_IS_ARRAY)
-        return err_set(e, ERR_ARGUMENT, "expected a list of tools");
-    request_begin_tools(r);
-    for (const struct json_node *t = n->first; t != NULL; t = t->next, i++)
-        if (take_tool(r, t, e) != 0)
-            return request_at(e, i);
-    json_end(&r->tools);
-    r->has_tools = n->n > 0;
-    return 0;
+    return request_tools(r, n, take_tool, e);
 }
 
 static int take_tier(struct request *r, const struct json_node *n, struct err *e)

@@ -83,8 +83,11 @@ int request_content(struct json *j, const char *key, const struct json_node *con
 int request_call(struct json *j, const struct json_node *id, const struct json_node *name,
                  const struct json_node *arguments, struct err *e);
 
-/* Begin r->tools again, and write the definition of one: its name, and the rest if it is there. */
-void request_begin_tools(struct request *r);
+/* Write a list of definitions to r->tools, in place of those before.  `take` reads one and calls
+ * request_tool(), which writes its name, and the rest if it is there. */
+typedef int request_tool_fn(struct request *r, const struct json_node *tool, struct err *e);
+int request_tools(struct request *r, const struct json_node *n, request_tool_fn *take,
+                  struct err *e);
 int request_tool(struct request *r, const struct json_node *name,
                  const struct json_node *description, const struct json_node *parameters,
                  struct err *e);
