@@ -151,16 +151,22 @@ void gguf_hyper(struct gguf_lookup *l, struct hparams *h)
     hparams_hyper(h);
 }
 
+/* Read the heads of index keys.  Returns how many positions they choose. */
+static int64_t read_index_heads(struct gguf_lookup *l, struct index_hparams *x)
+{
+    x->n_head =
+        (uint32_t)lookup_int(l, "attention.indexer.head_count", 1, MAX_INDEX_HEAD, GGUF_NEEDED);
+    x->head_dim =
+        (uint32_t)lookup_int(l, "attention.indexer.key_length", 1, MAX_INDEX_DIM, GGUF_NEEDED);
+    return lookup_int(l, "attention.indexer.top_k", 1, MAX_N_CTX, GGUF_NEEDED);
+}
+
 void gguf_scored(struct gguf_lookup *l, struct hparams *h)
 {
     struct index_hparams *x = &h->index;
     int64_t list[MAX_LAYER], top;
 
-    x->n_head =
-        (uint32_t)lookup_int(l, "attention.indexer.head_count", 1, MAX_INDEX_HEAD, GGUF_NEEDED);
-    x->head_dim =
-        (uint32_t)lookup_int(l, "attention.indexer.key_length", 1, MAX_INDEX_DIM, GGUF_NEEDED);
-    top = lookup_int(l, "attention.indexer.top_k", 1, MAX_N_CTX, GGUF_NEEDED);
+    top = read_index_heads(l, x);
     if (l->failed)
         return;
     if (arch_has(h->arch, TRAIT_ENTRIES)) {
@@ -203,11 +209,7 @@ void gguf_index(struct gguf_lookup *l, struct hparams *h)
     struct index_hparams *x = &h->index;
     int64_t block[MAX_LAYER], budget;
 
-    x->n_head =
-        (uint32_t)lookup_int(l, "attention.indexer.head_count", 1, MAX_INDEX_HEAD, GGUF_NEEDED);
-    x->head_dim =
-        (uint32_t)lookup_int(l, "attention.indexer.key_length", 1, MAX_INDEX_DIM, GGUF_NEEDED);
-    budget = lookup_int(l, "attention.indexer.top_k", 1, MAX_N_CTX, GGUF_NEEDED);
+    budget = read_index_heads(l, x);
     lookup_per_layer(l, "attention.compress_ratios", h->n_layer, h->n_layer + h->n_layer_draft,
                      0, MAX_INDEX_BLOCK, GGUF_NEEDED, block);
     for (uint32_t i = 0; i < h->n_layer && !l->failed; i++) {

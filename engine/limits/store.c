@@ -227,9 +227,9 @@ static bool is_one_too_many(const struct limits_line *old, const struct limits_l
            strcmp(old->of, l->of) == 0 && ++*n_tried > MW_TRIED_MOST;
 }
 
-/* Does an old line keep a new one out: a trusted one a doubtful one, and the first choice of
- * products with an OpenBLAS any later one?  Two programs that measured at the same time would
- * otherwise choose differently, and answers would change. */
+/* Does this old line keep the new one out?  A trusted line does so if the new one is doubtful.  The
+ * first choice of products with an OpenBLAS always does: if two programs measured at the same time,
+ * the second would otherwise change the answers of the first. */
 static bool is_kept(const struct limits_line *old, const struct limits_line *l)
 {
     bool is_first = l->kind == LIMITS_PRODUCT && strcmp(old->text, l->text) == 0;

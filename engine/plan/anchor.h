@@ -17,7 +17,7 @@
  *               products, small weights, rounds, steps, reading and experts.  Blocks that were
  *               just read come from the processor's cache; if that made them faster than memory,
  *               the time that memory takes is put back, since tokens that read nothing need it.
- *               Threads that wake after a stall are late, which tokens that read nothing are not
+ *               After a stall, threads lose time waking up; tokens that read nothing do not
  *   attention   its own time, as far as it is a considerable part of the processors' time;
  *               below that, it is as much slower than the formula as the rest
  *   lookups     their own time

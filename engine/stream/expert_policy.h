@@ -12,8 +12,8 @@
  * are popular, the second those that the text needs now.  An expert that is seldom used is
  * evicted soon after it was read, so no other rule of admission is needed.  Between the chunks
  * of a prompt, which use nearly all experts, q is close to 1 and the distance decides, which is
- * the best order for a loop over everything.  The last chunk is followed by tokens, one at a
- * time, and leaves the experts for them.
+ * the best order for a loop over everything.  After the last chunk come single tokens, so it
+ * leaves the experts that those need.
  *
  * Hits in percent with an eighth and a half of all experts in memory (tests/bench/expert_sim,
  * 30 layers, 8 of 128 experts per token; `optimum` knows the future):

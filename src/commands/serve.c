@@ -92,8 +92,8 @@ const struct command cmd_serve = {
         "Editors, agents and web pages that speak the protocols of OpenAI, Anthropic or\n"
         "Ollama use the model at http://127.0.0.1:8080.  One request is answered at a\n"
         "time; others wait in a queue.  A request that begins like the one before it\n"
-        "evaluates only the rest.  Options such as --temp are the values for requests\n"
-        "that give none.  Without a key only programs of this machine may ask.  Each\n"
+        "evaluates only the rest.  Options such as --temp are the defaults of\n"
+        "requests.  Without a key, only programs on this machine may ask.  Each\n"
         "request is a line on standard error.  Ctrl-C ends the server.",
     .examples = "memwall serve -m model.gguf\n"
                 "memwall serve -m model.gguf --memory 2G --ctx 16k\n"
