@@ -244,12 +244,12 @@ static void mistyped_commands_do_not_stay(void **state)
     begin((const char *[]){ "-n", "4", NULL });
     program_ask(&run, "/nonsense", "there is no command \"/nonsense\"");
     program_ask(&run, "/temp hot", "\"hot\" is not a number");
-    assert_false(pty_shows(run.s, "/nonsense"));
+    assert_true(pty_loses(run.s, "/nonsense"));
     program_ask(&run, "/temp 0.5", "the temperature is 0.5");
-    assert_false(pty_shows(run.s, "\"hot\""));
+    assert_true(pty_loses(run.s, "\"hot\""));
     program_ask(&run, "/nonsense", "there is no command \"/nonsense\"");
     program_say(&run, "hello");
-    assert_false(pty_shows(run.s, "/nonsense"));
+    assert_true(pty_loses(run.s, "/nonsense"));
     assert_true(pty_shows(run.s, "the temperature is 0.5"));
     /* An error that nobody typed stays. */
     program_ask(&run, "/set split 99", "\"99\" is not");

@@ -18,6 +18,15 @@
 #include "tests/terminal/program.h"
 #include "ui/term/modes.h"
 
+/* Whether the program has printed text, on the screen or past its upper edge. */
+static bool has_printed(const char *text)
+{
+    size_t n;
+    const char *raw = pty_raw(run.s, &n);
+
+    return memmem(raw, n, text, strlen(text)) != NULL;
+}
+
 /* None but those that make Ctrl-C a signal, before anything is printed. */
 static void expect_no_escapes(void)
 {
@@ -67,8 +76,9 @@ static void chats_line_by_line(void **state)
     program_ask(&run, "!echo from the shell", "with the next message");
     program_ask(&run, "/file -", "no file is attached");
     program_ask(&run, "exit", "Enter sends \"exit\" to the model");
-    program_ask(&run, "/help", "/theme [NAME]");
+    program_line(&run, "/help");
     program_ask(&run, "/ctx 8k", "apply? y or n:");
+    assert_true(has_printed("/theme [NAME]"));
     program_ask(&run, "y", "now: context 8192");
     program_ask(&run, "/kv q8_0", "Change: kv q8_0");
     program_ask(&run, "n", "nothing was changed");

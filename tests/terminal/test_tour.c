@@ -93,7 +93,7 @@ static void space_stops_an_answer_and_esc_ends_the_tour(void **state)
 {
     (void)state;
     begin_tour(20, 60);
-    sees(&run, "<="); /* the limit of the disk */
+    sees(&run, "Memory is");
     pty_send(run.s, " ");
     sees(&run, "stopped");
     sees(&run, "tour 2/4");
@@ -112,7 +112,7 @@ static void the_chat_after_the_tour_pins_all_weights(void **state)
     sees(&run, "disk-bound");
     pty_send(run.s, ESC);
     sees(&run, "The tour has ended");
-    sees(&run, "enough for the");
+    sees(&run, "The budget is set to");
     sees(&run, "nothing is read from ");
     sees(&run, "disk limited to ");
     program_quit(&run);
