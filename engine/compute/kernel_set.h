@@ -34,8 +34,7 @@ void set_unpack(const struct packed_block *b, size_t row, size_t k, size_t n, fl
 void set_mul_packed(const struct packed_block *b, size_t first, const struct matmul *m);
 void set_mul_interleaved(const struct matmul *m);
 void set_attn(const struct attn_block *a);
-void set_delta(const float *from, float *to, const float *q, const float *k, const float *v,
-               size_t dk, size_t dv, float decay, float beta, float *out);
+void set_delta(const struct delta_step *d);
 void set_rotate(float *x, size_t n, size_t run);
 
 /* Its parts by the form of the columns */

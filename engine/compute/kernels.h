@@ -88,6 +88,21 @@ struct attn_block {
     float *acc;   /* [n_q][dv] */
 };
 
+/*
+ * One token of one head of a gated delta net.  The state has a row of dk values for each of the
+ * dv values; row r becomes decay * row + change * k, where change is
+ * beta * (v[r] - decay * row . k), and out[r] is the new row . q.
+ */
+struct delta_step {
+    const float *from; /* [dv][dk] */
+    float *to;         /* [dv][dk]; may be from */
+    const float *q, *k; /* [dk] */
+    const float *v;     /* [dv] */
+    size_t dk, dv;
+    float decay, beta;
+    float *out; /* [dv] */
+};
+
 struct kernels {
     const char *name; /* "avx512vnni", "avx2", "neon", "generic" … */
 
@@ -143,14 +158,7 @@ struct kernels {
      */
     void (*attn)(const struct attn_block *a);
 
-    /*
-     * One token of one head of a gated delta net.  The state has a row of dk values for each
-     * of the dv values; row r becomes decay * row + change * k, where change is
-     * beta * (v[r] - decay * row . k), and out[r] is the new row . q.
-     *   from, to [dv][dk], which may be the same;  q, k [dk];  v, out [dv]
-     */
-    void (*delta)(const float *from, float *to, const float *q, const float *k, const float *v,
-                  size_t dk, size_t dv, float decay, float beta, float *out);
+    void (*delta)(const struct delta_step *d);
 };
 
 /* Returns the best set for this CPU. */

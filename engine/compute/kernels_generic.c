@@ -342,15 +342,17 @@ static float dot(const float *a, const float *b, size_t n)
     return fold(sum);
 }
 
-static void delta(const float *from, float *to, const float *q, const float *k, const float *v,
-                  size_t dk, size_t dv, float decay, float beta, float *out)
+static void delta(const struct delta_step *d)
 {
-    for (size_t r = 0; r < dv; r++, from += dk, to += dk) {
-        float change = beta * (v[r] - decay * dot(from, k, dk));
+    const float *from = d->from;
+    float *to = d->to;
 
-        for (size_t i = 0; i < dk; i++)
-            to[i] = decay * from[i] + change * k[i];
-        out[r] = dot(to, q, dk);
+    for (size_t r = 0; r < d->dv; r++, from += d->dk, to += d->dk) {
+        float change = d->beta * (d->v[r] - d->decay * dot(from, d->k, d->dk));
+
+        for (size_t i = 0; i < d->dk; i++)
+            to[i] = d->decay * from[i] + change * d->k[i];
+        d->out[r] = dot(to, d->q, d->dk);
     }
 }
 

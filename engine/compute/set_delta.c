@@ -45,12 +45,15 @@ INLINE void delta_dots(size_t n_r, const float *a, const float *b, size_t n, flo
         out[r] = vf_sum(vf_add(even[r], odd[r]));
 }
 
-/* to[r] = decay * from[r] + change[r] * k;  out[r] = the sum of to[r][i] * q[i]. */
-INLINE void delta_update(size_t n_r, const float *from, float *to, const float *q,
-                         const float *k, size_t n, float decay, const float *change, float *out)
+/* to[r] = decay * from[r] + change[r] * k;  out[r] = the sum of to[r][i] * q[i]; n_r rows from
+ * `first` on. */
+INLINE void delta_update(size_t n_r, const struct delta_step *d, size_t first,
+                         const float *change)
 {
-    vf by = vf_all(decay), even[DELTA_ROWS], odd[DELTA_ROWS];
-    size_t i = 0;
+    const float *from = d->from + first * d->dk, *q = d->q, *k = d->k;
+    float *to = d->to + first * d->dk, *out = d->out + first;
+    vf by = vf_all(d->decay), even[DELTA_ROWS], odd[DELTA_ROWS];
+    size_t n = d->dk, i = 0;
 
     UNROLL
     for (size_t r = 0; r < n_r; r++)
@@ -90,26 +93,23 @@ INLINE void delta_update(size_t n_r, const float *from, float *to, const float *
         out[r] = vf_sum(vf_add(even[r], odd[r]));
 }
 
-INLINE void delta_rows(size_t n_r, const float *from, float *to, const float *q, const float *k,
-                       const float *v, size_t dk, float decay, float beta, float *out)
+INLINE void delta_rows(size_t n_r, const struct delta_step *d, size_t first)
 {
     float change[DELTA_ROWS];
 
-    delta_dots(n_r, from, k, dk, change);
+    delta_dots(n_r, d->from + first * d->dk, d->k, d->dk, change);
     UNROLL
     for (size_t r = 0; r < n_r; r++)
-        change[r] = beta * (v[r] - decay * change[r]);
-    delta_update(n_r, from, to, q, k, dk, decay, change, out);
+        change[r] = d->beta * (d->v[first + r] - d->decay * change[r]);
+    delta_update(n_r, d, first, change);
 }
 
-void set_delta(const float *from, float *to, const float *q, const float *k,
-                      const float *v, size_t dk, size_t dv, float decay, float beta, float *out)
+void set_delta(const struct delta_step *d)
 {
     size_t r = 0;
 
-    for (; r + DELTA_ROWS <= dv; r += DELTA_ROWS)
-        delta_rows(DELTA_ROWS, from + r * dk, to + r * dk, q, k, v + r, dk, decay, beta,
-                   out + r);
-    for (; r < dv; r++)
-        delta_rows(1, from + r * dk, to + r * dk, q, k, v + r, dk, decay, beta, out + r);
+    for (; r + DELTA_ROWS <= d->dv; r += DELTA_ROWS)
+        delta_rows(DELTA_ROWS, d, r);
+    for (; r < d->dv; r++)
+        delta_rows(1, d, r);
 }

@@ -122,12 +122,18 @@ static void run_head(void *ctx, uint32_t h)
     for (uint32_t c = 0; c < f->n_col; c++) {
         const float *conv = f->conv + (size_t)c * j->n_channel;
 
-        f->p.kernels->delta(
-            (c == 0 ? j->from.state : j->to.state) + at, j->to.state + at,
-            conv + (size_t)g * d->head_dim_k, conv + j->n_k + (size_t)g * d->head_dim_k,
-            conv + 2 * (size_t)j->n_k + (size_t)h * d->head_dim_v, d->head_dim_k, d->head_dim_v,
-            f->decay[(size_t)c * d->n_head_v + h], f->beta[(size_t)c * d->n_head_v + h],
-            f->att + (size_t)c * j->n_v + (size_t)h * d->head_dim_v);
+        f->p.kernels->delta(&(struct delta_step){
+            .from = (c == 0 ? j->from.state : j->to.state) + at,
+            .to = j->to.state + at,
+            .q = conv + (size_t)g * d->head_dim_k,
+            .k = conv + j->n_k + (size_t)g * d->head_dim_k,
+            .v = conv + 2 * (size_t)j->n_k + (size_t)h * d->head_dim_v,
+            .dk = d->head_dim_k,
+            .dv = d->head_dim_v,
+            .decay = f->decay[(size_t)c * d->n_head_v + h],
+            .beta = f->beta[(size_t)c * d->n_head_v + h],
+            .out = f->att + (size_t)c * j->n_v + (size_t)h * d->head_dim_v,
+        });
     }
 }
 

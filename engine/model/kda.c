@@ -101,9 +101,18 @@ static void run_head(void *ctx, uint32_t h)
         for (uint32_t r = 0; r < d->head_dim_v; r++)
             for (uint32_t i = 0; i < n; i++)
                 to[(size_t)r * n + i] = from[(size_t)r * n + i] * decay[i];
-        f->p.kernels->delta(to, to, conv, conv + j->n, conv + 2 * (size_t)j->n, n,
-                            d->head_dim_v, 1, f->beta[(size_t)c * d->n_head_v + h],
-                            f->att + (size_t)c * j->n + first);
+        f->p.kernels->delta(&(struct delta_step){
+            .from = to,
+            .to = to,
+            .q = conv,
+            .k = conv + j->n,
+            .v = conv + 2 * (size_t)j->n,
+            .dk = n,
+            .dv = d->head_dim_v,
+            .decay = 1,
+            .beta = f->beta[(size_t)c * d->n_head_v + h],
+            .out = f->att + (size_t)c * j->n + first,
+        });
     }
 }
 

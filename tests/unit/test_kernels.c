@@ -498,7 +498,8 @@ static void follows_the_gated_delta_rule(void **state)
             }
             for (size_t r = 0; r < dv; r++)
                 v[r] = random_float(&seed);
-            t->set->delta(token == 0 ? from : to, to, q, k, v, dk, dv, decay, beta, out);
+            t->set->delta(&(struct delta_step){ token == 0 ? from : to, to, q, k, v, dk, dv,
+                                                decay, beta, out });
             for (size_t r = 0; r < dv; r++) {
                 double seen = 0, sum = 0;
 
