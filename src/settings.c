@@ -1,6 +1,7 @@
 /* See settings.h. */
 #include "config.h"
 
+#include "engine/base/numbers.h"
 #include "src/settings.h"
 
 #include <stdio.h>
@@ -34,14 +35,15 @@ void settings_report(const struct options *o, const struct settings_notice *noti
 void settings_report_context(const struct options *o, const struct mw_model_info *info)
 {
     uint32_t n_ctx = o->chat.engine.n_ctx;
-    char text[120];
+    char text[120], ctx[24], trained[24];
     int n;
 
     if (o->quiet || info->n_ctx_train == 0 || n_ctx <= info->n_ctx_train)
         return;
     n = snprintf(text, sizeof text,
-                 "a context of %u is more than the %u tokens that the model was trained for",
-                 n_ctx, info->n_ctx_train);
+                 "a context of %s is more than the %s tokens that the model was trained for",
+                 numbers_count(ctx, sizeof ctx, n_ctx),
+                 numbers_count(trained, sizeof trained, info->n_ctx_train));
     report_notice(text, (size_t)n);
 }
 

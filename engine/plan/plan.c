@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "engine/base/numbers.h"
 #include "engine/plan/plan.h"
 
 #include <math.h>
@@ -610,15 +611,17 @@ uint32_t plan_largest_ctx(const struct plan_input *in)
 static int refuse(const struct plan_input *in, const struct plan *p, struct err *e)
 {
     uint32_t ctx = plan_largest_ctx(in);
-    char other[64] = "", need[16], has[16];
+    char other[64] = "", need[16], has[16], wants[24], largest[24];
 
     /* A context below a page of positions is of no use. */
     if (ctx >= in->kv_page_tokens && ctx > 0 && ctx < in->n_ctx)
-        snprintf(other, sizeof other, ", or a context of %u", ctx);
+        snprintf(other, sizeof other, ", or a context of %s",
+                 numbers_count(largest, sizeof largest, ctx));
     return err_set(e, ERR_BUDGET,
-                   "needs %s for a context of %u, but the budget is %s. It fits a budget of "
+                   "needs %s for a context of %s, but the budget is %s. It fits a budget of "
                    "%s%s%s",
-                   units_size_up(need, sizeof need, p->sum_bytes), in->n_ctx,
+                   units_size_up(need, sizeof need, p->sum_bytes),
+                   numbers_count(wants, sizeof wants, in->n_ctx),
                    units_size_down(has, sizeof has, in->budget_bytes), need, other,
                    in->blas_bytes > 0 ? "; OpenBLAS takes part of it (--blas never)" : "");
 }

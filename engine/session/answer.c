@@ -3,6 +3,7 @@
 #include "engine/session/answer.h"
 
 #include "engine/base/clock.h"
+#include "engine/base/numbers.h"
 #include "engine/session/answer_internal.h"
 #include "engine/session/sampler.h"
 
@@ -143,9 +144,12 @@ static int decode_one(struct answer_state *r, uint32_t id, struct err *e)
 /* The context is full in the middle of an answer.  With ctx_shift, go on with fewer turns. */
 static int make_room(struct answer_state *r, struct err *e)
 {
+    char ctx[24];
+
     if (!r->a->ctx_shift || r->a->rendering.format == NULL)
-        return err_set(e, ERR_CONTEXT, "the context of %u tokens is full",
-                       session_options(r->a->session)->n_ctx);
+        return err_set(
+            e, ERR_CONTEXT, "the context of %s tokens is full",
+            numbers_count(ctx, sizeof ctx, session_options(r->a->session)->n_ctx));
     if (answer_fit_prompt(r, e) != 0)
         return -1;
     return prefill(r, e);

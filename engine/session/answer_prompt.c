@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "engine/base/numbers.h"
 #include "engine/session/answer_internal.h"
 
 static int make_prompt(struct answer_state *r, struct err *e)
@@ -128,12 +129,14 @@ int answer_fit_prompt(struct answer_state *r, struct err *e)
     uint32_t n_ctx = session_options(a->session)->n_ctx;
     size_t before = c->is_partial ? 0 : c->n_before + c->n_dropped, n_dropped;
     bool is_full = c->is_partial, is_whole = c->asked != NULL;
+    char has[32], ctx[24];
 
+    numbers_count(ctx, sizeof ctx, n_ctx);
     if (c->is_partial && !a->ctx_shift)
         return err_set(e, ERR_CONTEXT,
                        "the oldest %zu messages of the conversation do not fit the context of "
-                       "%u tokens",
-                       c->n_before, n_ctx);
+                       "%s tokens",
+                       c->n_before, ctx);
     c->is_partial = false;
     if (make_prompt(r, e) != 0 || is_full || (a->ctx_shift && r->prompt.n >= n_ctx)) {
         is_full = is_full || !is_refusal(e);
@@ -142,8 +145,9 @@ int answer_fit_prompt(struct answer_state *r, struct err *e)
     }
     if (r->prompt.n >= n_ctx)
         return err_set(e, ERR_CONTEXT,
-                       "a prompt of %zu tokens does not fit the context of %u tokens",
-                       r->prompt.n, n_ctx);
+                       "a prompt of %s tokens does not fit the context of %s tokens",
+                       numbers_count(has, sizeof has, r->prompt.n),
+                       ctx);
     n_dropped = c->n_before + c->n_dropped;
     r->turn -= conversation_forget(c, mw_text_bytes(a->m, session_options(a->session)));
     if (n_dropped != before)

@@ -1,6 +1,7 @@
 /* See plan_input.h. */
 #include "config.h"
 
+#include "engine/base/numbers.h"
 #include "engine/session/plan_input.h"
 
 #include <assert.h>
@@ -315,6 +316,7 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
                        struct err *e)
 {
     const struct model_desc *d = m->desc;
+    char most[24], wants[24];
     struct mw_limits limits;
     struct product_choice choice;
     struct forward_bytes bytes;
@@ -322,8 +324,9 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
     struct packing packing;
 
     if (o->n_ctx > MAX_CTX)
-        return err_set(e, ERR_ARGUMENT, "a context has at most %u tokens, not %u", MAX_CTX,
-                       o->n_ctx);
+        return err_set(e, ERR_ARGUMENT, "a context has at most %s tokens, not %s",
+                       numbers_count(most, sizeof most, MAX_CTX),
+                       numbers_count(wants, sizeof wants, o->n_ctx));
     if (kv_check_types(d->kv_specs, d->n_kv, options_kv_type(o->kv_k), options_kv_type(o->kv_v),
                        e) != 0)
         return -1;

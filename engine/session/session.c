@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/numbers.h"
 #include "engine/plan/speed.h"
 #include "engine/session/options.h"
 
@@ -142,11 +143,14 @@ void mw_session_close(struct mw_session *s)
 static int check_ids(const struct mw_session *s, const uint32_t *ids, size_t n, struct err *e)
 {
     uint32_t held = kv_tokens(s->kv);
+    char more[32], all[24], used[24];
 
     if (n > s->settled.o.n_ctx - held)
         return err_set(e, ERR_CONTEXT,
-                       "%zu tokens do not fit the context of %u tokens, of which %u are used",
-                       n, s->settled.o.n_ctx, held);
+                       "%s tokens do not fit the context of %s tokens, of which %s are used",
+                       numbers_count(more, sizeof more, n),
+                       numbers_count(all, sizeof all, s->settled.o.n_ctx),
+                       numbers_count(used, sizeof used, held));
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= s->m->desc->n_vocab)
             return err_set(

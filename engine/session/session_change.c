@@ -12,6 +12,7 @@
  */
 #include "config.h"
 
+#include "engine/base/numbers.h"
 #include "engine/session/session_internal.h"
 
 #include <time.h>
@@ -293,6 +294,7 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     struct change c = { .kv = NULL };
     struct err ignored = ERR_INIT;
     struct mw_limits l;
+    char has[24], holds[24];
     int rc;
 
     if (settled_options(s->m, &s->settled, o, &c.settled, e) != 0)
@@ -306,8 +308,9 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     find_reach(s, &c);
     if (!c.replaces && c.settled.o.n_ctx < mw_session_tokens(s))
         return err_set(e, ERR_CONTEXT,
-                       "the session holds %u tokens, which do not fit a context of %u",
-                       mw_session_tokens(s), c.settled.o.n_ctx);
+                       "the session holds %s tokens, which do not fit a context of %s",
+                       numbers_count(has, sizeof has, mw_session_tokens(s)),
+                       numbers_count(holds, sizeof holds, c.settled.o.n_ctx));
     session_drop_drafts(s);
     (void)follow_drafts(s, &ignored); /* its values go with the workspace */
     depth_forget_costs(&s->drafts.depth);

@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/json_write.h"
+#include "engine/base/numbers.h"
 #include "src/base/progress.h"
 #include "src/command.h"
 #include "src/machine/limits_print.h"
@@ -50,10 +50,8 @@ static void cell_text(const struct mw_found *f, enum column column, char *buf, s
     case COLUMN_SIZE: units_size(buf, n, f->file_bytes); break;
     case COLUMN_TYPE: snprintf(buf, n, "%s", f->type); break;
     case COLUMN_CONTEXT:
-        if (f->n_ctx_train > 0 && f->n_ctx_train % 1024 == 0)
-            snprintf(buf, n, "%" PRIu32 "k", f->n_ctx_train / 1024);
-        else if (f->n_ctx_train > 0)
-            snprintf(buf, n, "%" PRIu32, f->n_ctx_train);
+        if (f->n_ctx_train > 0)
+            numbers_count(buf, n, f->n_ctx_train);
         break;
     case COLUMN_WHERE: snprintf(buf, n, "%s", mw_store_name(f->store)); break;
     case COLUMN_HERE:

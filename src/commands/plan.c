@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/base/numbers.h"
 #include "src/base/beside.h"
 #include "src/command.h"
 #include "src/machine/kept_limits.h"
@@ -92,13 +93,14 @@ static void engine_options(const struct options *o, const struct what_if *w,
 static void print(struct mw_model *m, const struct plan *p, const struct mw_options *engine,
                   const struct plan_print_more *more)
 {
-    char size[16];
+    char size[16], ctx[24];
 
     if (more->fits) {
         plan_print(stdout, m, p, engine, more);
         printf("The smallest budget for this context is %s; the largest context for this "
-               "budget is %u.\n",
-               units_size(size, sizeof size, more->smallest_budget), more->largest_ctx);
+               "budget is %s.\n",
+               units_size(size, sizeof size, more->smallest_budget),
+               numbers_count(ctx, sizeof ctx, more->largest_ctx));
     } else {
         struct mw_model_info info;
 

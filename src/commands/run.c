@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/folder.h"
+#include "engine/base/numbers.h"
 #include "src/base/paths.h"
 #include "src/base/progress.h"
 #include "src/base/signals.h"
@@ -107,6 +107,7 @@ static int finish(struct run *r, const struct mw_event *ev)
 {
     static const struct mw_sample none;
     struct mw_sample *s = &r->sample;
+    char ctx[24];
     bool is_said;
 
     *s = none;
@@ -130,9 +131,9 @@ static int finish(struct run *r, const struct mw_event *ev)
             return report_error(&ev->err);
         if (!is_said)
             fprintf(stderr,
-                    "memwall: the answer is incomplete, the context of %" PRIu32 " tokens is "
-                    "full; use a larger --ctx, or --ctx-shift\n",
-                    s->run.ctx);
+                    "memwall: the answer is incomplete, the context of %s tokens is full; use a "
+                    "larger --ctx, or --ctx-shift\n",
+                    numbers_count(ctx, sizeof ctx, s->run.ctx));
         return EXIT_FAILED;
     case MW_DONE_ERROR: return report_error(&ev->err);
     }

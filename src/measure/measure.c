@@ -12,6 +12,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/greatest.h"
+#include "engine/base/numbers.h"
 #include "engine/base/small_file.h"
 #include "src/command.h"
 #include "src/machine/kept_limits.h"
@@ -195,6 +196,7 @@ static int open_model(struct measure *x, struct err *e)
 static int make_plan(struct measure *x, struct err *e)
 {
     uint64_t n_ctx = (uint64_t)x->o->depth + x->o->n_prompt + x->o->n_gen;
+    char has[32], ctx[24];
 
     x->engine = x->o->chat.engine;
     settings_no_screen(&x->engine);
@@ -203,8 +205,9 @@ static int make_plan(struct measure *x, struct err *e)
         x->engine.n_ctx = n_ctx > UINT32_MAX ? UINT32_MAX : n_ctx > 0 ? (uint32_t)n_ctx : 1;
     if (n_ctx > x->engine.n_ctx)
         return err_set(e, ERR_ARGUMENT,
-                       "depth, prompt and answer have %llu tokens, the context has %u",
-                       (unsigned long long)n_ctx, x->engine.n_ctx);
+                       "depth, prompt and answer have %s tokens, the context has %s",
+                       numbers_count(has, sizeof has, n_ctx),
+                       numbers_count(ctx, sizeof ctx, x->engine.n_ctx));
     if (n_ctx == 0)
         return err_set(e, ERR_ARGUMENT,
                        "nothing to measure: neither prompt nor answer has a token");

@@ -27,6 +27,8 @@ static void print_text(FILE *to, const struct mw_text_info *text, const struct e
 
 static void print_experts_and_context(FILE *to, const struct summary *s)
 {
+    char ctx[24];
+
     if (s->n_expert > 0)
         fprintf(to, "  experts       %u, %u used per token\n", s->n_expert, s->n_expert_used);
     if (s->n_stream > 1)
@@ -39,7 +41,7 @@ static void print_experts_and_context(FILE *to, const struct summary *s)
     if (s->n_ngram > 0)
         fprintf(to, "  n-grams       of up to %u tokens, from a table that layer %u adds\n",
                 s->n_ngram, s->ngram_layer);
-    fprintf(to, "  context       %u tokens", s->n_ctx_train);
+    fprintf(to, "  context       %s tokens", numbers_count(ctx, sizeof ctx, s->n_ctx_train));
     if (s->n_swa > 0)
         fprintf(to, ", window of sliding layers %u", s->n_swa);
     fprintf(to, "\n");

@@ -99,7 +99,8 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
     plan_print_model(to, &info);
     if (more->what_if != NULL)
         what_if_print(to, more->what_if);
-    fprintf(to, "context %u tokens, prompts in chunks of %u tokens\n", p->n_ctx, p->chunk);
+    fprintf(to, "context %s tokens, prompts in chunks of %u tokens\n",
+            numbers_count(a, sizeof a, p->n_ctx), p->chunk);
     fprintf(to, "keys %s%s, values %s%s\n", mw_kv_name(o->kv_k), rotated_text(o->kv_k),
             mw_kv_name(o->kv_v), rotated_text(o->kv_v));
     fprintf(to, "io %s (%s)\n", more->io->name, more->io->reason);

@@ -125,16 +125,17 @@ static void print_rate(FILE *to, double tps, bool is_doubtful)
 
 static void print_case(FILE *to, struct group *g, uint32_t n_ctx)
 {
-    char kv[16], other[16], pinned[16], total[16];
+    char ctx[24], kv[16], other[16], pinned[16], total[16];
     struct plan p;
 
+    numbers_count(ctx, sizeof ctx, n_ctx);
     if (plan_of(g, n_ctx, &p) != 1) {
-        fprintf(to, "  %8u %9s  does not fit: needs %s\n", n_ctx,
+        fprintf(to, "  %8s %9s  does not fit: needs %s\n", ctx,
                 units_size(kv, sizeof kv, kv_bytes(&p)),
                 units_size(total, sizeof total, p.sum_bytes));
         return;
     }
-    fprintf(to, "  %8u %9s %9s %9s %3.0f%% %9s", n_ctx, units_size(kv, sizeof kv, kv_bytes(&p)),
+    fprintf(to, "  %8s %9s %9s %9s %3.0f%% %9s", ctx, units_size(kv, sizeof kv, kv_bytes(&p)),
             units_size(other, sizeof other, p.sum_bytes - kv_bytes(&p) - p.row[MW_ROW_PINNED]),
             units_size(pinned, sizeof pinned, p.row[MW_ROW_PINNED]), 100 * pinned_share(g, &p),
             units_size(total, sizeof total, p.sum_bytes));

@@ -1,6 +1,7 @@
 /* See page_plan.h. */
 #include "config.h"
 
+#include "engine/base/numbers.h"
 #include "src/report/page_plan.h"
 
 #include <math.h>
@@ -103,7 +104,7 @@ static void put(FILE *to, const char *heading, const char *text)
 
 static void write_model(const struct page_plan *p, FILE *to)
 {
-    char text[MW_LIMITS_TEXT + 64], size[16];
+    char text[MW_LIMITS_TEXT + 64], size[16], ctx[24], trained[24];
 
     page_html_table(to, "The model and how it is run", "Figure|Value");
     put(to, "model", p->info.name[0] != '\0' ? p->info.name : p->info.arch);
@@ -113,8 +114,9 @@ static void write_model(const struct page_plan *p, FILE *to)
     put(to, "weight type", p->info.type);
     put(to, "files", units_size(size, sizeof size, p->info.file_bytes));
     put(to, "weights that a token uses", units_size(size, sizeof size, p->info.hot_bytes));
-    snprintf(text, sizeof text, "%u tokens; trained for %u", p->plan.n_ctx,
-             p->info.n_ctx_train);
+    snprintf(text, sizeof text, "%s tokens; trained for %s",
+             numbers_count(ctx, sizeof ctx, p->plan.n_ctx),
+             numbers_count(trained, sizeof trained, p->info.n_ctx_train));
     put(to, "context", text);
     snprintf(text, sizeof text, "keys %s, values %s", mw_kv_name(p->engine.kv_k),
              mw_kv_name(p->engine.kv_v));

@@ -117,12 +117,14 @@ static void fit_words(const struct page *p, FILE *to)
 {
     const struct page_plan *a = p->plan;
     const char *name = a->info.name[0] != '\0' ? a->info.name : a->info.arch;
+    char ctx[24];
 
     if (!a->fits) {
         page_html_text(to,
-                       "%s does not fit a budget of %s with a context of %u tokens: the "
+                       "%s does not fit a budget of %s with a context of %s tokens: the "
                        "smallest budget for that is %s.",
-                       name, size_of(a->plan.budget_bytes).s, a->plan.n_ctx,
+                       name, size_of(a->plan.budget_bytes).s,
+                       numbers_count(ctx, sizeof ctx, a->plan.n_ctx),
                        size_of(a->smallest_budget).s);
         return;
     }
@@ -145,7 +147,7 @@ static void speed_words(const struct page *p, FILE *to)
 {
     const struct plan *plan = &p->plan->plan;
     double measured, predicted, at_end = p->plan->diagnosis.tps;
-    char change[16];
+    char change[16], ctx[24];
 
     if (!p->plan->fits)
         return;
@@ -157,9 +159,9 @@ static void speed_words(const struct page *p, FILE *to)
                        units_change(change, sizeof change, measured / predicted));
     if (at_end > 0)
         page_html_text(to,
-                       "At the end of the context of %u tokens, answers are predicted to come at "
+                       "At the end of the context of %s tokens, answers are predicted to come at "
                        "about %s tokens per second. They are limited by %s.%s%s%s",
-                       plan->n_ctx, rate_of(at_end).s,
+                       numbers_count(ctx, sizeof ctx, plan->n_ctx), rate_of(at_end).s,
                        limit_words(p->plan->diagnosis.binds),
                        plan->prefill_tps > 0 ? " Prompts are read at about " : "",
                        plan->prefill_tps > 0 ? rate_of(plan->prefill_tps).s : "",

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/numbers.h"
 #include "src/serve/access.h"
 #include "src/serve/libmicrohttpd.h"
 #include "src/serve/listen.h"
@@ -335,6 +336,7 @@ static int check_request(const struct web *h, const struct request *r, unsigned 
                          struct err *e)
 {
     const struct reply_model *m = h->o.model;
+    char ctx[24];
 
     if (r->model != NULL && !request_names_model(r->model, m->id) &&
         strcmp(r->model, m->info.name) != 0) {
@@ -345,7 +347,8 @@ static int check_request(const struct web *h, const struct request *r, unsigned 
     }
     if (r->n_ctx > m->n_ctx) {
         *status = 400;
-        err_set(e, ERR_ARGUMENT, "the context of this server is %u tokens", m->n_ctx);
+        err_set(e, ERR_ARGUMENT, "the context of this server is %s tokens",
+                numbers_count(ctx, sizeof ctx, m->n_ctx));
         return err_at(e, NULL, ERR_NO_OFFSET, "num_ctx");
     }
     return 0;

@@ -94,10 +94,10 @@ class Kept(FolderCase):
 
     def test_a_change_in_the_chat_is_kept(self):
         self.run_chat("-b", LARGE, "-c", "512",
-                      lines=[self.SAY, ("/ctx 1k", "y or n"), ("y", "now: context 1024")])
+                      lines=[self.SAY, ("/ctx 1k", "y or n"), ("y", "now: context 1,024")])
         self.put_kept("")
         seen = self.run_chat("--continue", lines=[("/ctx", "the context is 1024")])
-        self.assertIn(f"budget {said(LARGE)}, context 1024, {CHAT}", seen)
+        self.assertIn(f"budget {said(LARGE)}, context 1,024, {CHAT}", seen)
 
     def test_a_chat_opened_on_the_screen_has_its_settings(self):
         self.run_chat("-b", LARGE, "-c", "512", lines=[self.SAY])

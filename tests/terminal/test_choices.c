@@ -18,11 +18,11 @@ static void a_change_is_compared_with_the_current_plan_and_applied_by_enter(void
     program_line(&run, "say something");
     sees(&run, "disk wait");
     program_line(&run, "/ctx 8k");
-    sees(&run, "Change: ctx 8192");
-    sees(&run, "4096       8192");
+    sees(&run, "Change: ctx 8,192");
+    sees(&run, "4,096      8,192");
     sees(&run, "nothing is evaluated again");
     pty_send(run.s, "\r");
-    sees(&run, "now: context 8192");
+    sees(&run, "now: context 8,192");
     program_line(&run, "/kv q8_0");
     sees(&run, "computed again");
     pty_send(run.s, "\033");
@@ -66,14 +66,14 @@ static void a_sheet_is_a_box_that_leaves_the_rest_visible(void **state)
     program_line(&run, "say something");
     sees(&run, "disk wait");
     program_line(&run, "/ctx 8k");
-    sees(&run, "\u256d\u2500 Change: ctx 8192 \u2500");
+    sees(&run, "\u256d\u2500 Change: ctx 8,192 \u2500");
     assert_true(pty_shows(run.s, "\u2570\u2500 Enter: apply   Esc: close \u2500"));
     assert_true(pty_shows(run.s, "disk wait"));
     assert_true(pty_shows(run.s, "verdict"));
     pty_send(run.s, "\033[<0;1;2M\033[<0;1;2m"); /* a click beside it */
-    loses(&run, "Change: ctx 8192");
+    loses(&run, "Change: ctx 8,192");
     program_line(&run, "/ctx");
-    sees(&run, "the context is 4096 tokens");
+    sees(&run, "the context is 4,096 tokens");
 }
 
 static void f10_proposes_what_the_verdict_advises(void **state)
@@ -153,10 +153,10 @@ static void a_full_context_waits_for_a_choice(void **state)
     sees(&run, "Arrows or a digit: choose");
     pty_send(run.s, "\r\r1");
     sees(&run, "Enter: choose");
-    assert_false(pty_shows(run.s, "now: context 8192"));
+    assert_false(pty_shows(run.s, "now: context 8,192"));
     pty_send(run.s, "\r");
     sees(&run, "and so on to the end");
-    sees(&run, "now: context 8192");
+    sees(&run, "now: context 8,192");
 }
 
 /* The context is as long as the model was trained for. */
@@ -270,11 +270,11 @@ static void keys_of_a_line_close_a_sheet_and_change_nothing(void **state)
     pty_send(run.s, "\r");
     sees(&run, "You said: bjq okay");
     program_line(&run, "/ctx 8k");
-    sees(&run, "Change: ctx 8192");
+    sees(&run, "Change: ctx 8,192");
     program_line(&run, "/ctx");
-    sees(&run, "the context is 4096 tokens");
+    sees(&run, "the context is 4,096 tokens");
     program_line(&run, "/ctx 8k");
-    sees(&run, "Change: ctx 8192");
+    sees(&run, "Change: ctx 8,192");
     pty_send(run.s, "\033[200~pasted\033[201~");
     assert_true(pty_sees_at(run.s, -2, "> pasted"));
 }
@@ -298,15 +298,15 @@ static void a_change_that_is_not_applied_is_reported(void **state)
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         fake_begin(&run, 40, 160, NULL, NULL);
         program_line(&run, "/ctx 8k");
-        sees(&run, "Change: ctx 8192");
+        sees(&run, "Change: ctx 8,192");
         pty_send(run.s, ways[i].keys);
-        loses(&run, "Change: ctx 8192");
+        loses(&run, "Change: ctx 8,192");
         if (ways[i].is_answer) {
             program_line(&run, "/stats");
             sees(&run, "Statistics");
             assert_false(pty_shows(run.s, "was not applied"));
         } else {
-            sees(&run, "ctx 8192 was not applied");
+            sees(&run, "ctx 8,192 was not applied");
         }
         program_end(&run);
     }
@@ -318,9 +318,9 @@ static void no_choice_that_removes_something_is_the_default(void **state)
     (void)state;
     fake_begin(&run, 24, 80, NULL, NULL);
     program_line(&run, "/ctx 8k");
-    sees(&run, "Change: ctx 8192");
+    sees(&run, "Change: ctx 8,192");
     pty_send(run.s, "\r");
-    sees(&run, "now: context 8192");
+    sees(&run, "now: context 8,192");
     program_line(&run, "/kv q4_0");
     sees(&run, "Change: kv q4_0");
     pty_send(run.s, "\r");
@@ -389,7 +389,7 @@ static void a_command_typed_while_reading_is_run(void **state)
     pty_send(run.s, "\033[5~");
     sees(&run, "more below");
     pty_send(run.s, "/ctx 8k\r");
-    sees(&run, "Change: ctx 8192");
+    sees(&run, "Change: ctx 8,192");
 }
 
 static void the_strip_of_a_small_screen_grows_by_keys(void **state)

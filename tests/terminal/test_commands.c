@@ -105,12 +105,12 @@ static void a_command_and_its_reply_share_a_row(void **state)
     assert_true(pty_shows(run.s, "there is nothing to copy"));
     pty_send(run.s, "\003");
     program_sync(&run);
-    program_ask(&run, "/ctx 8k", "Change: ctx 8192");
+    program_ask(&run, "/ctx 8k", "Change: ctx 8,192");
     /* Nobody asked for a gain. */
     assert_false(pty_shows(run.s, "No gain"));
     assert_true(pty_shows(run.s, "No weights are read from the disk, before and after."));
     pty_send(run.s, ENTER);
-    sees(&run, "now: context 8192");
+    sees(&run, "now: context 8,192");
     assert_true(pty_shows(run.s, "- /ctx 8k"));
     program_quit(&run);
 }
@@ -196,7 +196,7 @@ static const struct row option_rows[] = {
     { "/io sideways", "\"sideways\" is not one of auto, direct", NULL, NULL },
     { "/kv", "keys and values are stored as f16", NULL, NULL },
     { "/kv q3", "\"q3\" is not one of f32, f16, q8_0, q4_0", NULL, NULL },
-    { "/ctx", "the context is 4096 tokens", NULL, NULL },
+    { "/ctx", "the context is 4,096 tokens", NULL, NULL },
     { "/ctx wide", "\"wide\" is not a whole number from 1 to", NULL, NULL },
     { "/memory", "the budget is", NULL, NULL },
     { "/memory lots", "\"lots\" is not a size", NULL, NULL },
@@ -263,8 +263,8 @@ static const struct row sheet_rows[] = {
     { "/plan", "held now", "q", NULL },
     { "/chats", "Enter: open", ESC, NULL },
     { "/set", "/set NAME VALUE   Esc: close", ESC, NULL },
-    { "/ctx 8k", "Change: ctx 8192", ESC, NULL },
-    { "/ctx 8k", "Change: ctx 8192", ENTER, "now: context 8192" },
+    { "/ctx 8k", "Change: ctx 8,192", ESC, NULL },
+    { "/ctx 8k", "Change: ctx 8,192", ENTER, "now: context 8,192" },
     { "/memory 200M", "Change: memory 200 MiB", ENTER, "budget 200 MiB" },
     { "/kv q8_0", "Change: kv q8_0", ENTER, "200 MiB, kv q8_0" },
     { "/io buffered", "Change: io buffered", ENTER, "200 MiB, io buffered" },
@@ -290,7 +290,7 @@ static void sheets_open_close_and_apply(void **state)
             { "/kv", "keys and values are stored as q8_0 (rotated)" },
             { "/io", "weights are read by buffered (as requested)" },
             { "/threads", "the number of threads is 2" },
-            { "/ctx", "the context is 8192 tokens" },
+            { "/ctx", "the context is 8,192 tokens" },
         };
 
         program_ask(&run, lines[i][0], lines[i][1]);
@@ -309,7 +309,7 @@ static void the_dashboard_knows_a_new_limit_of_answers(void **state)
     program_begin(&run, &start);
     sees(&run, "ready");
     program_ask(&run, "/predict 1", "answers are limited to 1 token,");
-    program_ask(&run, "/predict 1500", "answers are limited to 1500 tokens");
+    program_ask(&run, "/predict 1500", "answers are limited to 1,500 tokens");
     program_line(&run, "hello");
     sees(&run, " / 1,500 "); /* during the answer */
     program_quit(&run);
@@ -340,7 +340,7 @@ static void a_change_after_a_new_kv_type_counts_what_is_evaluated(void **state)
     program_ask(&run, "/kv q8_0", "Change: kv q8_0");
     pty_send(run.s, ENTER);
     sees(&run, "MiB, kv q8_0");
-    program_ask(&run, "/ctx 8k", "Change: ctx 8192");
+    program_ask(&run, "/ctx 8k", "Change: ctx 8,192");
     sees(&run, "without this change");
     pty_send(run.s, ESC);
     loses(&run, "without this change");

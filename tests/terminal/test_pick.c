@@ -187,12 +187,12 @@ static void settings_are_chosen_before_loading(void **state)
     assert_true(pty_sees(s, "< budget auto >"));
     pty_send(s, "\033[C\033[C\033[C");
     assert_true(pty_sees(s, "< budget 128 MiB >"));
-    assert_true(pty_sees(s, "of 128 MiB for 4096 tokens"));
+    assert_true(pty_sees(s, "of 128 MiB for 4,096 tokens"));
     pty_send(s, "\033[D");
-    assert_true(pty_sees(s, "of 96.0 MiB for 4096 tokens"));
+    assert_true(pty_sees(s, "of 96.0 MiB for 4,096 tokens"));
     pty_send(s, "\033OQ\033[D\033[D"); /* F2 */
     assert_true(pty_sees(s, "< context 1,024 >"));
-    assert_true(pty_sees(s, "of 96.0 MiB for 1024 tokens"));
+    assert_true(pty_sees(s, "of 96.0 MiB for 1,024 tokens"));
     pty_send(s, "\033OQ\033[C");
     assert_true(pty_sees(s, "< kv q8_0 >"));
     pty_send(s, "\r");
@@ -200,7 +200,7 @@ static void settings_are_chosen_before_loading(void **state)
     pty_send(s, "/memory\r");
     assert_true(pty_sees(s, "the budget is 96.0 MiB"));
     pty_send(s, "/ctx\r");
-    assert_true(pty_sees(s, "the context is 1024 tokens"));
+    assert_true(pty_sees(s, "the context is 1,024 tokens"));
     pty_send(s, "/kv\r");
     assert_true(pty_sees(s, "keys and values are stored as q8_0"));
     pty_send(s, "/quit\r");
@@ -393,7 +393,7 @@ static void the_guide_names_questions_that_it_answers(void **state)
     assert_true(pty_sees(s, "ask it, for example: what is the memory wall?"));
     assert_true(pty_sees(s, "ready"));
     pty_send(s, "/ctx 8k\r"); /* a sheet that would hide a notice in the chat */
-    assert_true(pty_sees(s, "The model was trained for 4096 tokens, fewer than"));
+    assert_true(pty_sees(s, "The model was trained for 4,096 tokens, fewer than"));
     pty_send(s, "\033");
     assert_true(pty_loses(s, "The model was trained"));
     pty_send(s, "/quit\r");

@@ -79,7 +79,7 @@ static void chats_line_by_line(void **state)
     program_line(&run, "/help");
     program_ask(&run, "/ctx 8k", "apply? y or n:");
     assert_true(has_printed("/theme [NAME]"));
-    program_ask(&run, "y", "now: context 8192");
+    program_ask(&run, "y", "now: context 8,192");
     program_ask(&run, "/kv q8_0", "Change: kv q8_0");
     program_ask(&run, "n", "nothing was changed");
     program_line(&run, "/kv q8_0");

@@ -31,7 +31,7 @@ static void the_cursor_chooses_a_budget(void **state)
     pty_send(run.s, "\r");
     sees(&run, "Change: memory");
     pty_send(run.s, "\r");
-    sees(&run, "now: context 4096, budget");
+    sees(&run, "now: context 4,096, budget");
 }
 
 static void c_turns_to_the_context(void **state)
@@ -43,18 +43,18 @@ static void c_turns_to_the_context(void **state)
     sees(&run, "wall: context");
     sees(&run, "KV ");
     pty_send(run.s, END);
-    sees(&run, "8192 ~");
+    sees(&run, "8,192 ~");
     pty_send(run.s, "\r");
-    sees(&run, "Change: ctx 8192");
+    sees(&run, "Change: ctx 8,192");
     pty_send(run.s, ESC);
-    loses(&run, "Change: ctx 8192");
+    loses(&run, "Change: ctx 8,192");
     /* The cursor is where it was: the keys go on moving it. */
     sees(&run, "Left, Right: move  Enter: apply  c: budget");
-    sees(&run, "8192 ~");
+    sees(&run, "8,192 ~");
     pty_send(run.s, "\r");
-    sees(&run, "Change: ctx 8192");
+    sees(&run, "Change: ctx 8,192");
     pty_send(run.s, ESC);
-    loses(&run, "Change: ctx 8192");
+    loses(&run, "Change: ctx 8,192");
     pty_send(run.s, "c");
     loses(&run, "wall: context");
 }
@@ -141,24 +141,24 @@ static void an_answer_leaves_a_row_and_a_mark(void **state)
     program_line(&run, "/memory 2G");
     sees(&run, "Change: memory");
     pty_send(run.s, "\r");
-    sees(&run, "now: context 4096, budget 2.00 GiB");
+    sees(&run, "now: context 4,096, budget 2.00 GiB");
     sees(&run, "\u25cf"); /* the budget before */
     program_line(&run, "say something else");
     sees(&run, "something else");
     loses(&run, "answering");
     program_line(&run, "/tried");
     sees(&run, "Tried settings");
-    sees(&run, "> 2.00 GiB    4096 f16");
-    sees(&run, "* 1.46 GiB    4096 f16");
+    sees(&run, "> 2.00 GiB   4,096 f16");
+    sees(&run, "* 1.46 GiB   4,096 f16");
     pty_send(run.s, "\r");
     sees(&run, "these settings are in use");
     program_line(&run, "/tried");
     sees(&run, "Tried settings");
     pty_send(run.s, DOWN "\r");
-    sees(&run, "Change: budget 1.46 GiB, context 4096, kv f16");
+    sees(&run, "Change: budget 1.46 GiB, context 4,096, kv f16");
     sees(&run, "was measured with these settings just now");
     pty_send(run.s, "\r");
-    sees(&run, "now: context 4096, budget 1.46 GiB");
+    sees(&run, "now: context 4,096, budget 1.46 GiB");
 }
 
 int main(void)

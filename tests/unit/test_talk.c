@@ -296,7 +296,7 @@ static void a_change_is_in_force_when_the_engine_has_applied_it(void **state)
         assert_true(poll(&fd, 1, 20000) > 0);
         talk_pump(t);
     }
-    expect_said("now: context 2048");
+    expect_said("now: context 2,048");
 }
 
 static void pump_once(void)
@@ -329,7 +329,7 @@ static void a_change_during_an_answer_is_in_force_before_its_end(void **state)
     while (talk_plan(t)->budget_bytes != (uint64_t)6 << 30)
         pump_once();
     assert_int_equal(talk_state(t), TALK_PREFILL);
-    expect_said("now: context 131072, budget 6.00 GiB");
+    expect_said("now: context 131,072, budget 6.00 GiB");
     while (talk_options(t)->sampling.temp != 0.25f)
         pump_once();
     pump_until(TALK_READY);
@@ -380,8 +380,8 @@ static void another_kv_type_waits_for_the_end_of_an_answer(void **state)
     command_enter(t, "/ctx 65536");
     expect_said("kv q8_0 applies after this answer; the next message then evaluates the "
                 "conversation again, at least ");
-    expect_said("ctx 65536 applies after this answer");
-    expect_pending("after the answer: kv q8_0, ctx 65536");
+    expect_said("ctx 65,536 applies after this answer");
+    expect_pending("after the answer: kv q8_0, ctx 65,536");
     pump_until(TALK_READY);
     while (talk_plan(t)->n_ctx != 65536)
         pump_once();
@@ -413,7 +413,7 @@ static void a_message_waits_until_a_change_is_applied(void **state)
 {
     (void)state;
     command_enter(t, "/ctx 2048");
-    expect_pending("applying ctx 2048");
+    expect_pending("applying ctx 2,048");
     command_enter(t, "say hello");
     assert_int_equal(talk_state(t), TALK_READY);
     assert_int_equal(talk_outbox(t)->n_queue, 1);
@@ -582,7 +582,7 @@ static void unknown_figures_are_left_out(void **state)
     struct mw_cost cost;
 
     (void)state;
-    expect_said("Fake Gemma E2B (gemma4, BF16): context 131072. /help");
+    expect_said("Fake Gemma E2B (gemma4, BF16): context 131,072. /help");
     command_enter(t, "say one");
     pump_until_answered(2);
     assert_false(talk_cost(t, "what is this?", &cost));

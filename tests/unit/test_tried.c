@@ -276,24 +276,24 @@ static void rows_name_the_gain_against_the_slowest(void **state)
     tried_table(&table, list, 3, NOW + 240);
     assert_string_equal(
         tried_row(row, sizeof row, &table, &list[0]),
-        "1.18 GiB    4096 f16        3.67  +79 % 68 %     70        - 5 min ago");
+        "1.18 GiB   4,096 f16        3.67  +79 % 68 %     70        - 5 min ago");
     assert_string_equal(
         tried_row(row, sizeof row, &table, &list[1]),
-        " 600 MiB    4096 f16        2.05      - 68 %     70  626 MiB 5 min ago");
+        " 600 MiB   4,096 f16        2.05      - 68 %     70  626 MiB 5 min ago");
     assert_true(strlen(row) <= 74 - 2); /* of a sheet on 80 columns */
     assert_non_null(strstr(tried_row(row, sizeof row, &table, &list[2]), "   x40 "));
     assert_string_equal(tried_settings(what, sizeof what, &table, &list[1]),
-                        "budget 600 MiB, context 4096, kv f16");
+                        "budget 600 MiB, context 4,096, kv f16");
     list[0].n_thread = 1;
     list[0].kv_v = MW_KV_Q8_0;
     list[0].io = MW_IO_MMAP;
     list[0].disk_rate = 5e8;
     tried_table(&table, list, 3, NOW);
     assert_string_equal(tried_settings(what, sizeof what, &table, &list[0]),
-                        "budget 1.18 GiB, context 4096, kv f16/q8_0, threads 1, io mmap, disk "
+                        "budget 1.18 GiB, context 4,096, kv f16/q8_0, threads 1, io mmap, disk "
                         "rate 500 MB/s");
     assert_int_equal(strlen(tried_heading()),
-                     strlen(" 600 MiB    4096 f16        2.05      - 68 %     70  626 MiB"));
+                     strlen(" 600 MiB   4,096 f16        2.05      - 68 %     70  626 MiB"));
 }
 
 int main(void)

@@ -268,7 +268,7 @@ static void the_context_has_a_wall_of_its_own(void **state)
     shows(d, "wall: context");
     shows(d, "full ~2.8, KV 48.0 MiB"); /* as the KV panel */
     dash_wall_move(d, 1);
-    shows(d, "8192 ~1.0 tok/s, full ~0.50, KV 96.0 MiB");
+    shows(d, "8,192 ~1.0 tok/s, full ~0.50, KV 96.0 MiB");
     assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "ctx 8192");
     dash_wall_turn(d);
     assert_string_equal(dash_wall_setting(d, setting, sizeof setting), "");
@@ -405,7 +405,7 @@ static void on_few_lines_it_is_one(void **state)
     dash_wall_turn(d);
     dash_wall_move(d, 1);
     text = drawn(d, 1, 34, false); /* what does not fit is left out, whole */
-    assert_non_null(strstr(text, "8192 ~1.0 tok/s\n"));
+    assert_non_null(strstr(text, "8,192 ~1.0 tok/s\n"));
     n = arrange_panels(place, d, 22, 80);
     for (int i = 0; i < n; i++)
         if (place[i].widget == &dash_wall_widget)

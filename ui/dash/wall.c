@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "ui/dash/curve.h"
 #include "ui/dash/dash.h"
 #include "ui/dash/widget.h"
@@ -133,15 +134,13 @@ char *dash_wall_setting(const struct dash *d, char *buf, size_t n)
 
 /* ---- in words ---- */
 
-/* "1.12 GiB", as all panels and sheets write a budget; a context "4096", "32k". */
+/* "1.12 GiB" and "32,768", as all panels and sheets write a budget and a context. */
 static char *value_text(char *buf, size_t n, enum mw_wall_axis axis, uint64_t at)
 {
     if (axis == MW_WALL_BUDGET)
         units_size(buf, n, at);
-    else if (at >= 16384 && at % 1024 == 0)
-        snprintf(buf, n, "%lluk", (unsigned long long)(at / 1024));
     else
-        snprintf(buf, n, "%llu", (unsigned long long)at);
+        numbers_count(buf, n, at);
     return buf;
 }
 

@@ -328,8 +328,8 @@ void options_clear(struct options *o, enum option_id id);
  * buf. */
 char *options_print(const struct options *o, enum option_id id, char *buf, size_t n);
 
-/* Write the value as people read it: sizes and rates as all panels and sheets do, "600 MiB" and
- * "20 MB/s"; the others as options_print().  Returns buf. */
+/* Write the value as people read it: sizes, rates and counts as all panels and sheets do,
+ * "600 MiB", "20 MB/s" and "32,768"; the others as options_print().  Returns buf. */
 char *options_say(const struct options *o, enum option_id id, char *buf, size_t n);
 
 /* Whether a printed value means that there is none: 0, off, none, or random of a seed. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "ui/options/options.h"
 
 /* Print with as few digits as give the same float. */
@@ -132,6 +133,8 @@ char *options_say(const struct options *o, enum option_id id, char *buf, size_t 
 
     if (row->kind == KIND_SIZE && *(const uint64_t *)from > 0)
         return units_size(buf, n, *(const uint64_t *)from);
+    if (row->kind == KIND_COUNT && *(const uint32_t *)from > 0)
+        return numbers_count(buf, n, *(const uint32_t *)from);
     if (row->kind == KIND_RATE && *(const uint64_t *)from > 0)
         return units_rate(buf, n, (double)*(const uint64_t *)from);
     return options_print(o, id, buf, n);

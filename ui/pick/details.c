@@ -52,13 +52,14 @@ static int draw_wrapped(const struct canvas *c, int y, int rows, struct ui_style
 
 static int draw_figures(const struct canvas *c, int y, const struct mw_found *f)
 {
-    char text[160], count[24];
+    char text[160], count[24], ctx[24];
 
     if (f->arch[0] == '\0')
         return y;
     numbers_parameters(count, sizeof count, f->n_param);
-    snprintf(text, sizeof text, "%s, %s, %s parameters, trained for %" PRIu32 " tokens",
-             f->arch, f->type[0] != '\0' ? f->type : "type unknown", count, f->n_ctx_train);
+    snprintf(text, sizeof text, "%s, %s, %s parameters, trained for %s tokens", f->arch,
+             f->type[0] != '\0' ? f->type : "type unknown", count,
+             numbers_count(ctx, sizeof ctx, f->n_ctx_train));
     return draw_wrapped(c, y, 3, style_of(ROLE_TEXT), text);
 }
 
@@ -152,11 +153,12 @@ static void draw_items(const struct canvas *c, int y, const struct plan *p)
 static void draw_plan(const struct canvas *c, int y, const struct mw_found *f)
 {
     const struct plan *p = &f->plan;
-    char budget[16], sum[16], read[16], rate[24];
+    char budget[16], sum[16], read[16], rate[24], ctx[24];
 
     canvas_printf(c, y++, 0, style_with(ROLE_ACCENT, UI_BOLD),
-                  "%s of %s for %" PRIu32 " tokens", units_size(sum, sizeof sum, p->sum_bytes),
-                  units_size(budget, sizeof budget, p->budget_bytes), p->n_ctx);
+                  "%s of %s for %s tokens", units_size(sum, sizeof sum, p->sum_bytes),
+                  units_size(budget, sizeof budget, p->budget_bytes),
+                  numbers_count(ctx, sizeof ctx, p->n_ctx));
     if (p->decode_tps > 0 && y < c->height) {
         int x =
             canvas_printf(c, y, 0, style_of(ROLE_TEXT), "answers %s tok/s",

@@ -46,7 +46,10 @@ static void size_row(struct sheet *s, const char *name, uint64_t now, uint64_t t
 
 static void count_row(struct sheet *s, const char *name, uint32_t now, uint32_t then)
 {
-    sheet_line(s, now == then ? ROLE_DIM : ROLE_TEXT, "%-14s %10u %10u", name, now, then);
+    char a[24], b[24];
+
+    sheet_line(s, now == then ? ROLE_DIM : ROLE_TEXT, "%-14s %10s %10s", name,
+               numbers_count(a, sizeof a, now), numbers_count(b, sizeof b, then));
 }
 
 static void word_row(struct sheet *s, const char *name, const char *now, const char *then)
@@ -311,6 +314,7 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
                     const char *note)
 {
     const struct mw_options *b = &wanted->engine;
+    char has[24], holds[24];
     struct err e = ERR_INIT;
     struct plan then;
     struct sheet *s;
@@ -327,9 +331,10 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
     talk_predict_again(t); /* both columns from the same limits */
     if (talk_tokens(t) > then.n_ctx && !b->ctx_shift) {
         talk_error(t,
-                   "the conversation has %u tokens, more than a context of %u holds: take some "
+                   "the conversation has %s tokens, more than a context of %s holds: take some "
                    "back (/undo, /rewind) or let the oldest turns be dropped (/shift on) first",
-                   talk_tokens(t), then.n_ctx);
+                   numbers_count(has, sizeof has, talk_tokens(t)),
+                   numbers_count(holds, sizeof holds, then.n_ctx));
         return;
     }
     s = proposal_sheet(t, wanted, what);
@@ -343,8 +348,8 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
     say_what_is_kept(t, s, b, &then);
     if (talk_info(t)->n_ctx_train > 0 && then.n_ctx > talk_info(t)->n_ctx_train) {
         snprintf(line, sizeof line,
-                 "The model was trained for %u tokens, fewer than this context.",
-                 talk_info(t)->n_ctx_train);
+                 "The model was trained for %s tokens, fewer than this context.",
+                 numbers_count(has, sizeof has, talk_info(t)->n_ctx_train));
         sheet_text(s, ROLE_WARN, line);
     }
     if (b->io == MW_IO_MMAP) {

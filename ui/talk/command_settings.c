@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/base/lookalike.h"
+#include "engine/base/numbers.h"
 #include "engine/base/utf8.h"
 #include "ui/look/theme.h"
 #include "ui/options/config_file.h"
@@ -63,10 +64,12 @@ static void note(struct talk *t, enum option_id id, const struct options *o,
                  const struct mw_sample *s, char *buf, size_t n)
 {
     const struct mw_options *engine = &o->chat.engine;
+    char trained[24];
 
     buf[0] = '\0';
     if (id == OPT_CTX)
-        snprintf(buf, n, "; the model was trained for %u", talk_info(t)->n_ctx_train);
+        snprintf(buf, n, "; the model was trained for %s",
+                 numbers_count(trained, sizeof trained, talk_info(t)->n_ctx_train));
     else if (id == OPT_IO)
         snprintf(buf, n, " (%s)", s->run.io_reason);
     else if (id == OPT_KV && (mw_kv_is_rotated(engine->kv_k) || mw_kv_is_rotated(engine->kv_v)))

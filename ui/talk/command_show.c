@@ -46,7 +46,7 @@ void run_plan(struct talk *t, const char *args)
     const struct plan *plan = talk_plan(t);
     uint64_t used = 0;
     struct mw_diagnosis d;
-    char rate[24], streamed[16], hot[16], experts[128];
+    char ctx[24], rate[24], streamed[16], hot[16], experts[128];
 
     (void)args;
     if (s == NULL || sheet == NULL) {
@@ -67,8 +67,8 @@ void run_plan(struct talk *t, const char *args)
     size_row(sheet, "total", plan->sum_bytes, used);
     size_row(sheet, "budget", plan->budget_bytes, plan->budget_bytes);
     sheet_line(sheet, ROLE_TEXT, "%s", "");
-    sheet_line(sheet, ROLE_TEXT, "context %u tokens, prompts in chunks of %u", plan->n_ctx,
-               plan->chunk);
+    sheet_line(sheet, ROLE_TEXT, "context %s tokens, prompts in chunks of %u",
+               numbers_count(ctx, sizeof ctx, plan->n_ctx), plan->chunk);
     if (plan->n_slot > 0)
         sheet_more(sheet, ROLE_TEXT, ", %u read buffers", plan->n_slot);
     sheet_line(sheet, ROLE_TEXT, "a token reads %s of the %s of weights it uses",
@@ -155,8 +155,9 @@ void run_stats(struct talk *t, const char *args)
     sheet_line(sheet, ROLE_TEXT, "io %s (%s)", s->run.io, s->run.io_reason);
     sheet_line(sheet, ROLE_TEXT, "%s", "");
     sheet_line(sheet, ROLE_TEXT, "messages         %10zu", talk_ledger(t)->n);
-    sheet_line(sheet, ROLE_TEXT, "context          %10llu of %u tokens",
-               (unsigned long long)talk_tokens(t), talk_plan(t)->n_ctx);
+    sheet_line(sheet, ROLE_TEXT, "context          %10s of %s tokens",
+               numbers_count(a, sizeof a, talk_tokens(t)),
+               numbers_count(b, sizeof b, talk_plan(t)->n_ctx));
     sheet_line(sheet, ROLE_TEXT, "read from disk   %10s since the model was opened",
                units_size(a, sizeof a, s->io.bytes_read));
     rate_rows(sheet, t, s);

@@ -41,9 +41,10 @@ static void choose(void *ctx, long number)
     } else if (number >= 0) {
         const struct mw_chat_options *chosen = &o->options[number];
         bool shifts = chosen->engine.ctx_shift && !talk_options(o->t)->engine.ctx_shift;
-        char what[24];
+        char what[40], count[24];
 
-        snprintf(what, sizeof what, shifts ? "shift on" : "ctx %u", chosen->engine.n_ctx);
+        numbers_count(count, sizeof count, chosen->engine.n_ctx);
+        snprintf(what, sizeof what, shifts ? "shift on" : "ctx %s", count);
         talk_change(o->t, chosen, shifts ? THEN_CONTINUE : THEN_CONTINUE | THEN_ANNOUNCE, what);
         if (shifts)
             talk_notice(o->t,
@@ -179,12 +180,14 @@ static void offer_summary(struct offers *all, struct sheet *s)
 
 void context_full_say(struct talk *t)
 {
+    char ctx[24];
+
     talk_error(
         t,
-        "the context of %u tokens is full; nothing was dropped. Use /ctx for a longer "
+        "the context of %s tokens is full; nothing was dropped. Use /ctx for a longer "
         "context, /kv for smaller keys and values, /compact for a summary of the oldest "
         "messages, /shift on to drop the oldest turns, or /undo to take back the last one. /continue shows what each would cost",
-        talk_plan(t)->n_ctx);
+        numbers_count(ctx, sizeof ctx, talk_plan(t)->n_ctx));
 }
 
 void context_full_offer(struct talk *t)

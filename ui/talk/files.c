@@ -62,7 +62,7 @@ static char *read_text(struct talk *t, const char *path, size_t *n, struct err *
     size_t room = talk_text_room(t);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* never waits: FIFOs */
     FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-    char *text = NULL, size[16], tokens[48];
+    char *text = NULL, size[16], tokens[48], ctx[24];
     struct stat st;
     int mark;
 
@@ -72,16 +72,16 @@ static char *read_text(struct talk *t, const char *path, size_t *n, struct err *
         err_set(e, ERR_ARGUMENT, "\"%s\" is not a file", path);
     } else if ((uint64_t)st.st_size > room) {
         units_size(size, sizeof size, (uint64_t)st.st_size);
-        err_set(e, ERR_CONTEXT, "\"%.200s\" has %s%s; it does not fit the context of %u tokens",
+        err_set(e, ERR_CONTEXT, "\"%.200s\" has %s%s; it does not fit the context of %s tokens",
                 path, size, tokens_text(t, f, (uint64_t)st.st_size, tokens, sizeof tokens),
-                talk_plan(t)->n_ctx);
+                numbers_count(ctx, sizeof ctx, talk_plan(t)->n_ctx));
     } else if ((text = read_whole(f, path, (size_t)st.st_size, room, n, e)) == NULL) {
         ; /* *e says why */
     } else if (*n > room) {
         free(text);
         text = NULL;
-        err_set(e, ERR_CONTEXT, "\"%.200s\" does not fit the context of %u tokens", path,
-                talk_plan(t)->n_ctx);
+        err_set(e, ERR_CONTEXT, "\"%.200s\" does not fit the context of %s tokens", path,
+                numbers_count(ctx, sizeof ctx, talk_plan(t)->n_ctx));
     } else {
         mark = encoding_mark(text, *n, e);
         *n -= mark > 0 ? (size_t)mark : 0;

@@ -61,17 +61,17 @@ static char *budget_text(const struct talk *t, const char *before, const char *a
 static void introduce(struct talk *t)
 {
     const char *name = t->info.name[0] != '\0' ? t->info.name : t->model_path;
-    char budget[40], clean[200], speed[80];
+    char budget[40], clean[200], speed[80], ctx[24];
 
     if (t->o->options->quiet)
         return;
     clean_line(clean, sizeof clean, name, strlen(name));
-    talk_notice(t, "%s (%s, %s): %scontext %u%s. /help lists commands and keys.", clean,
+    talk_notice(t, "%s (%s, %s): %scontext %s%s. /help lists commands and keys.", clean,
                 t->info.arch, t->info.type, budget_text(t, "", ", ", budget, sizeof budget),
-                t->plan.n_ctx, speed_text(t, speed, sizeof speed));
+                numbers_count(ctx, sizeof ctx, t->plan.n_ctx), speed_text(t, speed, sizeof speed));
     if (t->info.n_ctx_train > 0 && t->plan.n_ctx > t->info.n_ctx_train)
-        talk_notice(t, "that context is more than the %u tokens that the model was trained for",
-                    t->info.n_ctx_train);
+        talk_notice(t, "that context is more than the %s tokens that the model was trained for",
+                    numbers_count(ctx, sizeof ctx, t->info.n_ctx_train));
     say_how_weights_are_read(t);
     if (help_is_guide(&t->info) && t->ledger.n == 0)
         talk_notice(t,
@@ -130,9 +130,9 @@ static void changed_text(char *buf, size_t n, const struct mw_options *was,
 
 static void announce_plan(struct talk *t, const char *changed)
 {
-    char budget[40], speed[80];
+    char budget[40], speed[80], ctx[24];
 
-    talk_notice(t, "now: context %u%s%s%s", t->plan.n_ctx,
+    talk_notice(t, "now: context %s%s%s%s", numbers_count(ctx, sizeof ctx, t->plan.n_ctx),
                 budget_text(t, ", ", "", budget, sizeof budget), changed,
                 speed_text(t, speed, sizeof speed));
 }

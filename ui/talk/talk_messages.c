@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "ui/talk/talk_internal.h"
 #include "ui/talk/tokens.h"
 #include "ui/talk/too_long.h"
@@ -170,14 +171,14 @@ static bool send_now(struct talk *t, const struct outbox_message *m, bool from_q
 void talk_send(struct talk *t, const char *text)
 {
     size_t room = talk_text_room(t), n = strlen(text);
-    char size[16], most[16];
+    char size[16], most[16], ctx[24];
     struct mw_cost cost;
 
     if (n > room) {
         units_size(size, sizeof size, n);
         units_size(most, sizeof most, room);
-        talk_error(t, "the message has %s; at most %s still fit the context of %u tokens", size,
-                   most, t->plan.n_ctx);
+        talk_error(t, "the message has %s; at most %s still fit the context of %s tokens", size,
+                   most, numbers_count(ctx, sizeof ctx, t->plan.n_ctx));
         talk_draft(t, text);
         return;
     }

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "engine/base/numbers.h"
 #include "ui/talk/too_long.h"
 
 #include <stdio.h>
@@ -88,15 +89,15 @@ static void cut_file(struct too_long *l)
 static void choose(void *ctx, long number)
 {
     struct too_long *l = ctx;
-    char what[24];
+    char what[40], count[24];
 
     if (number >= 0 && number == l->cut) {
         cut_file(l); /* the line comes back, so that the person sees what is sent */
     } else if (number >= 0 && (size_t)number < l->n) {
         const struct mw_chat_options *o = &l->options[number];
 
-        snprintf(what, sizeof what, number == l->shift ? "shift on" : "ctx %u",
-                 o->engine.n_ctx);
+        numbers_count(count, sizeof count, o->engine.n_ctx);
+        snprintf(what, sizeof what, number == l->shift ? "shift on" : "ctx %s", count);
         talk_change(l->t, o, THEN_ANNOUNCE, what);
         l->is_chosen = true;
         if (l->text != NULL)
@@ -115,7 +116,7 @@ static uint32_t needed(const struct too_long *l, const struct mw_cost *c)
 static bool offer(struct too_long *l, struct sheet *s, const struct mw_chat_options *o,
                   const char *says)
 {
-    char price[160];
+    char price[160], trained[24];
 
     if (l->n == MAX_OFFERS || !change_price(l->t, o, price, sizeof price))
         return false;
@@ -123,8 +124,8 @@ static bool offer(struct too_long *l, struct sheet *s, const struct mw_chat_opti
     sheet_choice(s, (long)l->n);
     sheet_line(s, ROLE_DIM, "    %s", price);
     if (talk_info(l->t)->n_ctx_train > 0 && o->engine.n_ctx > talk_info(l->t)->n_ctx_train)
-        sheet_line(s, ROLE_WARN, "    more than the %u tokens that the model was trained for",
-                   talk_info(l->t)->n_ctx_train);
+        sheet_line(s, ROLE_WARN, "    more than the %s tokens that the model was trained for",
+                   numbers_count(trained, sizeof trained, talk_info(l->t)->n_ctx_train));
     l->options[l->n++] = *o;
     return true;
 }
@@ -147,8 +148,8 @@ static void offer_context(struct too_long *l, struct sheet *s, const struct mw_c
         if (offer(l, s, &o, says))
             return;
     }
-    sheet_line(s, ROLE_DIM, "A context of %u tokens needs a larger budget (/memory).",
-               o.engine.n_ctx);
+    sheet_line(s, ROLE_DIM, "A context of %s tokens needs a larger budget (/memory).",
+               numbers_count(says, sizeof says, o.engine.n_ctx));
 }
 
 /* The oldest turns go, if the message fits then. */

@@ -64,13 +64,14 @@ static char *other_settings(char *buf, size_t n, const struct tried_table *table
 
 char *tried_row(char *buf, size_t n, const struct tried_table *table, const struct mw_tried *t)
 {
-    char size[16], kv[16], rate[24], gain[16], peak[16] = "-", age[32], others[120];
+    char size[16], ctx[24], kv[16], rate[24], gain[16], peak[16] = "-", age[32], others[120];
 
     if (t->peak_bytes > 0)
         units_size(peak, sizeof peak, (uint64_t)t->peak_bytes);
-    snprintf(buf, n, "%8s %7.0f %-8s %6s %6s %2.0f %% %6.0f %8s %s%s",
-             units_size(size, sizeof size, (uint64_t)t->memory_bytes), t->n_ctx,
-             kv_text(kv, sizeof kv, t), numbers_measured(rate, sizeof rate, t->tps),
+    snprintf(buf, n, "%8s %7s %-8s %6s %6s %2.0f %% %6.0f %8s %s%s",
+             units_size(size, sizeof size, (uint64_t)t->memory_bytes),
+             numbers_count(ctx, sizeof ctx, (uint64_t)t->n_ctx), kv_text(kv, sizeof kv, t),
+             numbers_measured(rate, sizeof rate, t->tps),
              gain_text(gain, sizeof gain, table, t), t->wait_share * 100, t->n_token, peak,
              mw_age_text(age, sizeof age, table->now_s - (int64_t)t->measured_s),
              other_settings(others, sizeof others, table, t));
@@ -80,10 +81,11 @@ char *tried_row(char *buf, size_t n, const struct tried_table *table, const stru
 char *tried_settings(char *buf, size_t n, const struct tried_table *table,
                      const struct mw_tried *t)
 {
-    char size[16], kv[16], others[120];
+    char size[16], ctx[24], kv[16], others[120];
 
-    snprintf(buf, n, "budget %s, context %.0f, kv %s%s",
-             units_size(size, sizeof size, (uint64_t)t->memory_bytes), t->n_ctx,
+    snprintf(buf, n, "budget %s, context %s, kv %s%s",
+             units_size(size, sizeof size, (uint64_t)t->memory_bytes),
+             numbers_count(ctx, sizeof ctx, (uint64_t)t->n_ctx),
              kv_text(kv, sizeof kv, t), other_settings(others, sizeof others, table, t));
     return buf;
 }
