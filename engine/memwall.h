@@ -72,4 +72,7 @@
 #include "engine/api/output.h"
 #include "engine/format/json.h"
 
+/* Grammars and JSON schemas of answers. */
+#include "engine/grammar/grammar.h"
+
 #endif

@@ -33,6 +33,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_encodings.py \
 	tests/program/test_eval.py \
 	tests/program/test_foreign.py \
+	tests/program/test_grammar.py \
 	tests/program/test_guide.py tests/program/test_guide_words.py \
 	tests/program/test_kept.py \
 	tests/program/test_keyboard.py \

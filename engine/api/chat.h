@@ -141,6 +141,9 @@ bool mw_chat_stop(struct mw_chat *c, unsigned ms);
 /* Stop loading or answering, wait for the thread, and free the chat. */
 void mw_chat_close(struct mw_chat *c);
 
+/* The most memory that answers with a grammar take, for mw_options.caller_bytes. */
+uint64_t mw_grammar_bytes(const struct mw_model *m);
+
 /* A descriptor that is readable while an event is queued.  Do not read from it. */
 int mw_chat_fd(struct mw_chat *c);
 /* Take the next event; false if none is queued.  Queued pieces of text are joined into one. */

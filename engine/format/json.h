@@ -94,4 +94,8 @@ bool json_as_bool(const struct json_node *n, bool *out);
 /* Returns NULL if the node is not a string or contains a NUL. */
 const char *json_as_string(const struct json_node *n);
 
+/* Write a value with all that is below it. */
+struct json;
+void json_copy(struct json *to, const char *key, const struct json_node *n);
+
 #endif

@@ -28,7 +28,7 @@ libengine_a_SOURCES += \
 	engine/format/gguf_recurrent.c engine/format/gguf_rope.c \
 	engine/format/join_scales.c \
 	engine/format/join_tensors.c engine/format/join_tensors.h \
-	engine/format/json.h engine/format/json_stream.c engine/format/json_tree.c \
+	engine/format/json.h engine/format/json_copy.c engine/format/json_stream.c engine/format/json_tree.c \
 	engine/format/known.c engine/format/known.h engine/format/known_types.c \
 	engine/format/names.c engine/format/names.h \
 	engine/format/ngram_numbers.c engine/format/ngram_numbers.h \

@@ -5,6 +5,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/numbers.h"
 #include "engine/session/answer_internal.h"
+#include "engine/session/constraint.h"
 #include "engine/session/sampler.h"
 
 #define PACE_MIN 64 /* shorter prompts are too short to measure the speed of arithmetic */
@@ -76,6 +77,8 @@ static int prefill(struct answer_state *r, struct err *e)
         same++;
     if (mw_session_rewind(s, same, &kept, e) != 0)
         return -1;
+    if (r->a->constraint != NULL)
+        constraint_begin(r->a->constraint, r->prompt.id, r->prompt.n - r->answer.n);
     if (r->answer.n == 0)
         session_mark(s);
     if (r->prompt.n > kept + (size_t)(2 * OPENING))
@@ -124,6 +127,15 @@ static uint32_t sample(struct answer_state *r)
     return id;
 }
 
+/* Whether the grammar of the answer allows nothing after this token. */
+static bool is_complete(const struct answer_state *r, uint32_t id)
+{
+    struct mw_session *s = r->a->session;
+
+    return r->a->constraint != NULL &&
+           constraint_ends_with(r->a->constraint, session_ids(s), mw_session_tokens(s), id);
+}
+
 static int decode_one(struct answer_state *r, uint32_t id, struct err *e)
 {
     struct telemetry *t = session_telemetry(r->a->session);
@@ -167,6 +179,8 @@ static enum mw_done generate(struct answer_state *r)
         if (is_cancelled(r))
             return MW_DONE_CANCELLED;
         id = sample(r);
+        if (sampler_failed(a->sampler, &r->err))
+            return MW_DONE_ERROR;
         if (answer_is_stop_id(a, id))
             return MW_DONE_STOP;
         if (ids_push(&r->answer, id, &r->err) != 0)
@@ -175,6 +189,8 @@ static enum mw_done generate(struct answer_state *r)
             return MW_DONE_STOP;
         if (r->is_lost)
             return MW_DONE_ERROR;
+        if (is_complete(r, id))
+            return MW_DONE_STOP;
         if (r->n_predict > 0 && r->receipt.n_decoded >= r->n_predict)
             return MW_DONE_LENGTH;
         /* The logits were used, and this token is evaluated with the new options. */

@@ -22,6 +22,7 @@ struct answerer {
     struct chat_choice *choice;              /* owned, and so is sampler */
     const struct chat_format *parser_format; /* "raw" if rendering has none */
     struct mw_sampler *sampler;
+    struct constraint *constraint; /* owned; NULL: any text */
     uint32_t stop_ids[64];
     size_t n_stop_id;
     const char *const *stop; /* strings that end an answer, then NULL; not owned */

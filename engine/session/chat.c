@@ -81,6 +81,7 @@ void mw_chat_close(struct mw_chat *c)
         c->first = next;
     }
     chat_answerer_free(&c->answerer, &(struct answerer){ 0 });
+    token_tree_close(&c->tokens);
     mw_session_close(c->session);
     conversation_free(&c->conversation);
     settings_free(&c->settings);

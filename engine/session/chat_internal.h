@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/grammar/token_tree.h"
 #include "engine/session/answer.h"
 #include "engine/session/settings.h"
 #include "engine/session/settled.h"
@@ -85,6 +86,7 @@ struct mw_chat {
     struct cancel quits;  /* the chat is being closed: loading ends early, too */
 
     /* engine thread only */
+    struct token_tree tokens; /* of the vocabulary, for grammars; empty before the first one */
     struct answerer answerer;
     char said[512]; /* the last notice about its chat format */
     struct conversation conversation;

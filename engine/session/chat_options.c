@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/session/chat_internal.h"
+#include "engine/session/constraint.h"
 #include "engine/session/model.h"
 #include "engine/session/sampler.h"
 
@@ -78,8 +79,31 @@ void chat_post_format_notice(struct mw_chat *c)
 void chat_answerer_free(struct answerer *a, const struct answerer *stays)
 {
     mw_sampler_free(a->sampler);
+    constraint_free(a->constraint);
     if (a->choice != stays->choice)
         chat_choice_free(a->choice);
+}
+
+/* The order of the vocabulary is made for the first grammar, and stays. */
+static int add_constraint(struct mw_chat *c, const struct mw_chat_options *o, struct answerer *a,
+                          struct err *e)
+{
+    struct constraint_options x = { .grammar = o->grammar,
+                                    .tree = &c->tokens,
+                                    .tokenizer = a->rendering.tokenizer,
+                                    .format = a->parser_format,
+                                    .stop_ids = a->stop_ids,
+                                    .n_stop_id = a->n_stop_id,
+                                    .may_think = o->think != MW_THINK_OFF };
+
+    if (o->grammar == NULL)
+        return 0;
+    if (c->tokens.n == 0 && constraint_tree(&c->tokens, x.tokenizer, e) != 0)
+        return -1;
+    if (constraint_new(&a->constraint, &x, e) != 0)
+        return -1;
+    sampler_constrain(a->sampler, a->constraint);
+    return 0;
 }
 
 int chat_prepare_answerer(struct mw_chat *c, const struct mw_chat_options *o,
@@ -105,7 +129,8 @@ int chat_prepare_answerer(struct mw_chat *c, const struct mw_chat_options *o,
         a.rendering.format = a.parser_format;
     a.n_stop_id = chat_stop_ids(c->m->catalogue, a.rendering.tokenizer, a.rendering.format,
                                 a.stop_ids, sizeof a.stop_ids / sizeof a.stop_ids[0]);
-    if (mw_sampler_new(&a.sampler, c->m, &o->sampling, e) != 0) {
+    if (mw_sampler_new(&a.sampler, c->m, &o->sampling, e) != 0 ||
+        add_constraint(c, o, &a, e) != 0) {
         chat_answerer_free(&a, &c->answerer);
         return -1;
     }

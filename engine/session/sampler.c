@@ -3,7 +3,8 @@
  *
  * A vocabulary has 262144 entries and a token takes a few milliseconds, so the entries are
  * never all sorted: a heap gives the most likely ones one after the other, as many as needed.
- * Order: suppressed ids, repetition penalty, temperature, top-k, top-p, min-p, draw.
+ * Order: suppressed ids, those that a constraint forbids, repetition penalty, temperature,
+ * top-k, top-p, min-p, draw.
  *
  * The draw has no state.  Each candidate gets a random number u in (0, 1) from the seed, the
  * position and its id, and the least -log(u) / share wins.  These times are exponential with
@@ -28,6 +29,7 @@
 #include <string.h>
 
 #include "engine/base/greatest.h"
+#include "engine/session/constraint.h"
 #include "engine/session/model.h"
 
 /* Candidates whose share is below e^-REACH of the greatest are ignored: all of them together,
@@ -42,6 +44,8 @@ struct mw_sampler {
     uint64_t *never; /* one bit per id: must not be sampled */
     uint64_t *seen;  /* one bit per id: has its penalty; all clear between rows */
     uint32_t *heap;  /* ids, [n_vocab] */
+    struct constraint *constraint; /* NULL: none */
+    struct err failure;            /* of the last token */
 };
 
 static size_t words_of(uint32_t n_vocab)
@@ -145,6 +149,18 @@ int mw_sampler_new(struct mw_sampler **out, const struct mw_model *m,
     collect_never(p, m);
     *out = p;
     return 0;
+}
+
+void sampler_constrain(struct mw_sampler *p, struct constraint *c)
+{
+    p->constraint = c;
+}
+
+bool sampler_failed(const struct mw_sampler *p, struct err *e)
+{
+    if (p->failure.code != ERR_NONE)
+        *e = p->failure;
+    return p->failure.code != ERR_NONE;
 }
 
 void sampler_set(struct mw_sampler *p, const struct mw_sampling *s)
@@ -348,6 +364,9 @@ uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *be
     for (size_t w = 0; w < words_of(p->n_vocab); w++)
         for (uint64_t bits = p->never[w]; bits != 0; bits &= bits - 1)
             logits[w * 64 + (size_t)__builtin_ctzll(bits)] = -INFINITY;
+    p->failure = (struct err)ERR_INIT;
+    if (p->constraint != NULL)
+        constraint_mask(p->constraint, before, n_before, logits, p->n_vocab, &p->failure);
     penalise(p, logits, before, n_before);
     best = greatest_of(logits, p->n_vocab);
     if (!(p->s.temp > 0) || !(fabsf(logits[best]) < INFINITY))

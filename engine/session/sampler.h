@@ -16,6 +16,14 @@ uint64_t sampler_bytes(uint32_t n_vocab);
  */
 void sampler_begin(struct mw_sampler *p, uint32_t attempt);
 
+/*
+ * Choose only tokens that a constraint allows from now on; NULL: any token.  Not owned.
+ * sampler_failed() reports whether the last token could not be chosen, with *e: it is any one then.
+ */
+struct constraint;
+void sampler_constrain(struct mw_sampler *p, struct constraint *c);
+bool sampler_failed(const struct mw_sampler *p, struct err *e);
+
 /* Sample with other values from now on.  Another seed applies at once. */
 void sampler_set(struct mw_sampler *p, const struct mw_sampling *s);
 

@@ -328,6 +328,28 @@ bool answer_parser_thinks(const struct answer_parser *p)
     return p->state == IN_THOUGHT || p->state == IN_LABEL;
 }
 
+bool answer_parser_hides(const struct answer_parser *p)
+{
+    return answer_parser_thinks(p) || p->state == IN_ROLE;
+}
+
+bool answer_parser_mark(struct answer_parser *p, uint32_t i, uint32_t *id)
+{
+    enum think_kind kind = p->format->think;
+    int64_t open;
+
+    find_marks(p);
+    open = kind == THINK_HARMONY ? find_mark(p, HARMONY_CHANNEL)
+           : kind == THINK_NONE  ? -1
+                                 : p->open;
+    if (i == 0 && open >= 0) {
+        *id = (uint32_t)open;
+        return true;
+    }
+    *id = p->format->other_open;
+    return i == (open >= 0) && kind != THINK_NONE && kind != THINK_HARMONY && p->format->has_other;
+}
+
 /* Store the text that is held back, because a mark or the end of the answer follows. */
 static size_t release(struct answer_parser *p, char *buf, bool *is_thinking)
 {

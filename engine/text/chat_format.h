@@ -174,6 +174,10 @@ size_t answer_parser_end(struct answer_parser *p, char *buf, bool *is_thinking);
 size_t answer_parser_cut(struct answer_parser *p, char *buf, bool *is_thinking);
 /* Whether the answer is inside its thinking. */
 bool answer_parser_thinks(const struct answer_parser *p);
+/* The same, or between two messages of gpt-oss: what comes now is not text. */
+bool answer_parser_hides(const struct answer_parser *p);
+/* Store token i of those that an answer may begin its thinking with; false: there are fewer. */
+bool answer_parser_mark(struct answer_parser *p, uint32_t i, uint32_t *id);
 
 /*
  * Append the ids of an answer, made from its content and reasoning alone, so that

@@ -27,6 +27,7 @@
 #include "src/plan/plan_print.h"
 #include "src/settings.h"
 #include "src/text/answer_out.h"
+#include "src/text/form.h"
 #include "src/text/prompt.h"
 #include "src/text/summary.h"
 #include "ui/talk/help_answer.h"
@@ -313,8 +314,8 @@ static bool answer_from_help(struct run *r, const struct mw_model_info *info, co
     static struct mw_sample none;
     struct mw_receipt nothing = { .done = MW_DONE_STOP };
 
-    if (!help_is_guide(info) || r->o->chat.raw || r->o->telemetry != NULL ||
-        !help_answer(command_texts(), &text, 1, answer))
+    if (!help_is_guide(info) || r->o->chat.raw || r->chat_options.grammar != NULL ||
+        r->o->telemetry != NULL || !help_answer(command_texts(), &text, 1, answer))
         return false;
     answer_out_open(&r->out, r->o->json, false);
     r->out.is_help = true;
@@ -360,7 +361,7 @@ static int run_run(const struct options *given)
     struct mw_model_info info;
     struct settings_notice notice;
     struct err e = ERR_INIT, ignored = ERR_INIT;
-    char *text = NULL;
+    char *text = NULL, *grammar = NULL;
     size_t len = 0;
     int code;
 
@@ -375,6 +376,10 @@ static int run_run(const struct options *given)
     if (models_choose(o, &e) != 0) {
         free(r);
         return report_usage(&cmd_run, &e);
+    }
+    if (form_read(&grammar, o, &e) != 0) {
+        free(r);
+        return report_error(&e);
     }
     r->o = o;
     r->from = &from;
@@ -391,6 +396,9 @@ static int run_run(const struct options *given)
         code = e.code == ERR_ARGUMENT ? report_usage(&cmd_run, &e) : report_error(&e);
     else {
         settings_chat(o, r->model, &r->chat_options);
+        r->chat_options.grammar = grammar;
+        if (grammar != NULL)
+            engine->caller_bytes = mw_grammar_bytes(r->model);
         mw_model_info(r->model, &info);
         if (answer_from_help(r, &info, text)) {
             code = report_end(EXIT_OK);
@@ -405,6 +413,7 @@ static int run_run(const struct options *given)
     }
 done:
     free(text);
+    free(grammar);
     if (r->model != NULL && !r->is_stuck)
         mw_model_close(r->model);
     free(r);

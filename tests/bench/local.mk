@@ -6,6 +6,7 @@ tests_bench_bench_tokenize_LDADD = $(ENGINE_LIBS)
 EXTRA_PROGRAMS += \
 	tests/bench/bench_answer \
 	tests/bench/bench_attend \
+	tests/bench/bench_grammar \
 	tests/bench/bench_kernels \
 	tests/bench/bench_limits \
 	tests/bench/bench_pass \
@@ -17,6 +18,7 @@ tests_bench_bench_answer_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_attend_SOURCES = tests/bench/bench_attend.c \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h
 tests_bench_bench_attend_LDADD = $(ENGINE_LIBS)
+tests_bench_bench_grammar_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_kernels_SOURCES = tests/bench/bench_kernels.c \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h
 tests_bench_bench_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS)
@@ -33,6 +35,7 @@ tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 # speed_table.py BUILD RESULTS.json MODEL...: prompts and answers beside limits and llama.cpp.
 # bench_streamed MODEL MIB...: streaming answers beside the limits of disk and memory.
 # bench_predict [--busy] MODEL...: predictions before and after the first answer.
+# bench_grammar VOCABULARY: the mask of a grammar for one token.
 # bench_attend: attention over long contexts; bench_pass MODEL...: several columns over one.
 # token_profile.py MEMWALL MODEL...: where the time of a token goes (perf).
 # experts_table.py (root): a mixture of experts in cages; expert_sim RECORDING... its recordings.

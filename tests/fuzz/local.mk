@@ -15,6 +15,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_find \
 	tests/fuzz/fuzz_gguf \
 	tests/fuzz/fuzz_gguf_walk \
+	tests/fuzz/fuzz_grammar \
 	tests/fuzz/fuzz_hub_list \
 	tests/fuzz/fuzz_index_json \
 	tests/fuzz/fuzz_jinja \
@@ -36,6 +37,7 @@ tests_fuzz_fuzz_decoder_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_find_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_gguf_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_gguf_walk_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_grammar_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_hub_list_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_index_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_jinja_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)

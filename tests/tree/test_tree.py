@@ -17,7 +17,7 @@ RANK = {
     "engine": {
         "base": 0,
         "draft": 1, "format": 1, "limits": 1, "machine": 1, "telemetry": 1,
-        "plan": 2,
+        "grammar": 2, "plan": 2,
         "stream": 3, "kv": 3, "compute": 3, "text": 3,
         "model": 4,
         "api": 5,
@@ -55,6 +55,7 @@ UI_PUBLIC = {"ui/ui.h", "ui/chart/chart.h", "ui/dash/dash.h", "ui/dash/player.h"
 # service.  Only these and base/ come with a public header.
 PUBLIC = {
     "engine/format/": {"defaults", "json", "summary"},
+    "engine/grammar/": {"grammar"},
     "engine/hub/": {"models", "pull"},
     "engine/limits/": {"limits", "store", "tried"},
     "engine/machine/": {"cage", "disturb", "energy", "fact", "load", "machine", "os_value"},

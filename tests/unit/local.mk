@@ -30,6 +30,7 @@ check_PROGRAMS += \
 	tests/unit/test_files \
 	tests/unit/test_find \
 	tests/unit/test_gguf \
+	tests/unit/test_grammar \
 	tests/unit/test_help \
 	tests/unit/test_history \
 	tests/unit/test_interleave \
@@ -63,6 +64,7 @@ check_PROGRAMS += \
 	tests/unit/test_same_bits \
 	tests/unit/test_sampler \
 	tests/unit/test_schedule \
+	tests/unit/test_schema \
 	tests/unit/test_session \
 	tests/unit/test_settings \
 	tests/unit/test_sides \

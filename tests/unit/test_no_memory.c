@@ -9,10 +9,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
+#include "engine/base/json_write.h"
 #include "engine/format/catalogue.h"
+#include "engine/grammar/gbnf.h"
+#include "engine/grammar/token_tree.h"
 #include "engine/memwall.h"
 #include "tests/lib/model_path.h"
 #include "tests/lib/tree.h"
@@ -103,6 +107,52 @@ static void finding_models_may_fail(void **state)
     mw_models_free(m);
 }
 
+static size_t text_of(const void *ctx, uint32_t id, char *buf, size_t n)
+{
+    (void)ctx;
+    return (size_t)snprintf(buf, n, "t%u", id);
+}
+
+/* A grammar, its states, and the order of a vocabulary. */
+static void grammars_may_fail(void **state)
+{
+    static const char schema[] =
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#/$defs/d\"},\"b\":{\"enum\":"
+        "[1,\"x\"]}},\"required\":[\"a\"],\"$defs\":{\"d\":{\"type\":\"array\",\"items\":{}}}}";
+    bool is_done = false;
+    long n = 0;
+
+    (void)state;
+    for (; !is_done; n++) {
+        struct json grammar;
+        struct program *p = NULL;
+        struct machine m = { .program = NULL };
+        struct token_tree tree = { .n = 0 };
+        struct err e = ERR_INIT;
+        int rc;
+
+        left = n;
+        json_start(&grammar);
+        rc = mw_grammar_of_schema(&grammar, schema, sizeof schema - 1, &e);
+        if (rc == 0)
+            rc = gbnf_parse(&p, grammar.buf, grammar.used, NULL, NULL, &e);
+        if (rc == 0)
+            rc = machine_open(&m, p, &e);
+        if (rc == 0)
+            rc = token_tree_open(&tree, 1000, text_of, NULL, &e);
+        is_done = left >= 0;
+        left = -1;
+        assert_int_equal(rc, is_done ? 0 : -1);
+        if (!is_done)
+            assert_int_equal(e.code, ERR_MEMORY);
+        token_tree_close(&tree);
+        machine_close(&m);
+        program_free(p);
+        json_release(&grammar);
+    }
+    assert_true(n > 30);
+}
+
 static char gemma[] = "gemma4-tiny-q4_0.gguf", llama[] = "llama31-tiny.gguf";
 static char snapshot[] = "gemma4-tiny-hf";
 
@@ -112,6 +162,7 @@ int main(void)
         { "gemma4-tiny-q4_0.gguf", every_allocation_may_fail, NULL, NULL, gemma },
         { "llama31-tiny.gguf", every_allocation_may_fail, NULL, NULL, llama },
         cmocka_unit_test_setup_teardown(finding_models_may_fail, tree_make, tree_drop),
+        cmocka_unit_test(grammars_may_fail),
         { "gemma4-tiny-hf", every_allocation_may_fail, NULL, NULL, snapshot },
     };
 

@@ -45,6 +45,8 @@ enum option_id {
     OPT_THINK,
     OPT_NO_THINK,
     OPT_STOP,
+    OPT_SCHEMA,
+    OPT_GRAMMAR,
     OPT_CTX_SHIFT,
     OPT_DRAFT,
     OPT_DRAFT_DEPTH,
@@ -190,6 +192,7 @@ struct options {
     const char *what_if; /* of plan */
     bool explain;        /* of plan */
     const char *telemetry;
+    const char *schema, *grammar; /* files; NULL: any text */
     bool force; /* outputs may replace files */
     bool stats, json, quiet;
     bool last_chat;

@@ -1,0 +1,43 @@
+/*
+ * grammar.h - grammars for answers: check one, and make one of a JSON schema.
+ *
+ * A grammar is a text in GBNF, the notation of llama.cpp (gbnf.h shows it).  An answer with a
+ * grammar (mw_chat_options.grammar) has only tokens with which it is still the beginning of a
+ * text of the grammar, and ends only where the grammar may end.
+ *
+ * Grammars and schemas may come from the network.  All work with them is bounded in time and
+ * memory, and one that is too large or too ambiguous is an error.
+ */
+#ifndef MEMWALL_ENGINE_GRAMMAR_GRAMMAR_H
+#define MEMWALL_ENGINE_GRAMMAR_GRAMMAR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/err.h"
+
+struct json;
+struct json_node;
+
+/* Check a grammar.  -1 with *e, whose offset is a byte of the text. */
+int mw_grammar_check(const char *text, size_t len, struct err *e);
+
+/*
+ * Write the rule `name` and others whose names begin with it: JSON texts that match a schema.
+ * They use rules that mw_grammar_json() writes, once for any number of schemas.
+ *
+ * Every answer matches the schema, but not every JSON text that does can be an answer: the
+ * members of an object come in the order of the schema, and white space is limited.  A keyword
+ * that is not supported is an error that names it and its place in the schema.
+ */
+int mw_grammar_schema(struct json *out, const char *name, const struct json_node *schema,
+                      struct err *e);
+void mw_grammar_json(struct json *out);
+
+/* Write a complete grammar of the text of a JSON schema.  -1 with *e. */
+int mw_grammar_of_schema(struct json *out, const char *schema, size_t len, struct err *e);
+
+/* Write a text in quotes. */
+void mw_grammar_literal(struct json *out, const char *text, size_t len);
+
+#endif

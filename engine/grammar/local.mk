@@ -1,0 +1,10 @@
+# engine/grammar: texts that follow a grammar or a JSON schema.
+libengine_a_SOURCES += \
+	engine/grammar/gbnf.c engine/grammar/gbnf.h engine/grammar/gbnf_internal.h \
+	engine/grammar/gbnf_set.c \
+	engine/grammar/grammar.c engine/grammar/grammar.h \
+	engine/grammar/machine.c engine/grammar/machine.h \
+	engine/grammar/program.c engine/grammar/program.h \
+	engine/grammar/schema.c engine/grammar/schema_internal.h engine/grammar/schema_numbers.c \
+	engine/grammar/schema_values.c \
+	engine/grammar/token_tree.c engine/grammar/token_tree.h

@@ -1,0 +1,617 @@
+/*
+ * The keywords of a JSON schema.
+ *
+ * A schema inside another one is read where it is, and its depth is that of the JSON text, which
+ * the reader bounds.  A reference names a rule that is written later, once, so references may form
+ * circles, and chains of them do not nest.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/grammar/schema_internal.h"
+
+#define TARGETS_MOST 512
+#define COUNT_MOST   1000000000
+#define WORK_MOST    20000000
+
+/* ---- errors, names, counts ---- */
+
+int schema_wrong(struct schema *s, const char *keyword, enum err_code code, const char *what)
+{
+    return err_set(s->e, code, "the keyword \"%.60s\" at %.200s %s", keyword, s->path, what);
+}
+
+int schema_work(struct schema *s, uint64_t n)
+{
+    s->work += n;
+    return s->work <= WORK_MOST ? 0
+                                : err_set(s->e, ERR_UNSUPPORTED,
+                                          "the schema takes too much time: it has too many "
+                                          "names, at %.200s",
+                                          s->path);
+}
+
+void schema_name(struct schema *s, uint32_t rule)
+{
+    if (rule == SCHEMA_VALUE)
+        json_print(s->out, "json-value");
+    else if (rule == 0)
+        json_print(s->out, "%s", s->name);
+    else
+        json_print(s->out, "%s-%u", s->name, rule);
+}
+
+uint32_t schema_begin(struct schema *s)
+{
+    schema_name(s, s->n_rule);
+    json_raw(s->out, " ::= ", 5);
+    return s->n_rule++;
+}
+
+int schema_count(struct schema *s, const struct json_node *n, const char *key, uint32_t *out)
+{
+    const struct json_node *m = json_member(n, key);
+    int64_t v;
+
+    if (m == NULL)
+        return 0;
+    if (!json_as_int(m, &v) || v < 0 || v > COUNT_MOST)
+        return schema_wrong(s, key, ERR_ARGUMENT, "is not a whole number from 0 to 1000000000");
+    *out = (uint32_t)v;
+    return 0;
+}
+
+/* ---- keywords ---- */
+
+enum {
+    IS_NOTE = 1, /* it describes, and constrains nothing */
+    IS_TYPE = 2,
+    IS_OBJECT = 4,
+    IS_ARRAY = 8,
+    IS_STRING = 16,
+    IS_VALUES = 32, /* enum, const */
+    IS_CHOICE = 64, /* of schemas: nothing may be beside it */
+    IS_NUMBER = 128,
+};
+
+struct keyword {
+    const char *name;
+    unsigned use;
+};
+
+static const struct keyword keywords[] = {
+    { "title", IS_NOTE },
+    { "description", IS_NOTE },
+    { "default", IS_NOTE },
+    { "examples", IS_NOTE },
+    { "deprecated", IS_NOTE },
+    { "readOnly", IS_NOTE },
+    { "writeOnly", IS_NOTE },
+    { "$schema", IS_NOTE },
+    { "$id", IS_NOTE },
+    { "$comment", IS_NOTE },
+    { "$defs", IS_NOTE },
+    { "definitions", IS_NOTE },
+    { "type", IS_TYPE },
+    { "properties", IS_OBJECT },
+    { "required", IS_OBJECT },
+    { "additionalProperties", IS_OBJECT },
+    { "items", IS_ARRAY },
+    { "prefixItems", IS_ARRAY },
+    { "minItems", IS_ARRAY },
+    { "maxItems", IS_ARRAY },
+    { "minLength", IS_STRING },
+    { "maxLength", IS_STRING },
+    { "format", IS_STRING },
+    { "minimum", IS_NUMBER },
+    { "maximum", IS_NUMBER },
+    { "exclusiveMinimum", IS_NUMBER },
+    { "exclusiveMaximum", IS_NUMBER },
+    { "enum", IS_VALUES },
+    { "const", IS_VALUES },
+    { "$ref", IS_CHOICE },
+    { "anyOf", IS_CHOICE },
+    { "oneOf", IS_CHOICE },
+    { "allOf", IS_CHOICE },
+};
+
+/* Returns the kind of a keyword; 0: it is unknown. */
+static unsigned use_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
+        if (strcmp(keywords[i].name, name) == 0)
+            return keywords[i].use;
+    return 0;
+}
+
+/* Returns the kinds of keywords that a schema has; 0 with an error for an unknown one. */
+static unsigned uses_of(struct schema *s, const struct json_node *n)
+{
+    unsigned uses = IS_NOTE;
+
+    for (const struct json_node *m = n->first; m != NULL; m = m->next) {
+        if (use_of(m->key) == 0) {
+            schema_wrong(s, m->key, ERR_UNSUPPORTED, "is not supported");
+            return 0;
+        }
+        uses |= use_of(m->key);
+    }
+    return uses;
+}
+
+/* The keyword beside one that must be alone. */
+static int wrong_beside(struct schema *s, const struct json_node *n, const char *alone,
+                        unsigned allowed)
+{
+    char what[120];
+
+    for (const struct json_node *m = n->first; m != NULL; m = m->next)
+        if (strcmp(m->key, alone) != 0 && (use_of(m->key) & allowed) == 0) {
+            snprintf(what, sizeof what, "is not supported beside \"%s\"", alone);
+            return schema_wrong(s, m->key, ERR_UNSUPPORTED, what);
+        }
+    return 0;
+}
+
+/* ---- types ---- */
+
+enum { T_OBJECT = 1, T_ARRAY = 2, T_STRING = 4, T_NUMBER = 8, T_INTEGER = 16, T_BOOL = 32,
+       T_NULL = 64 };
+
+static const struct type {
+    const char *name;
+    unsigned bit;
+} types[] = {
+    { "object", T_OBJECT },   { "array", T_ARRAY },  { "string", T_STRING },
+    { "number", T_NUMBER },   { "integer", T_INTEGER }, { "boolean", T_BOOL },
+    { "null", T_NULL },
+};
+#define N_TYPE (sizeof types / sizeof types[0])
+
+static unsigned type_bit(const struct json_node *n)
+{
+    const char *name = json_as_string(n);
+
+    for (size_t i = 0; name != NULL && i < N_TYPE; i++)
+        if (strcmp(types[i].name, name) == 0)
+            return types[i].bit;
+    return 0;
+}
+
+/* The types of a schema; all of them if it names none; 0 with an error. */
+static unsigned types_of(struct schema *s, const struct json_node *n)
+{
+    const struct json_node *type = json_member(n, "type");
+    unsigned all = 0;
+
+    if (type == NULL)
+        return T_OBJECT | T_ARRAY | T_STRING | T_NUMBER | T_INTEGER | T_BOOL | T_NULL;
+    if (type->kind != JSON_IS_ARRAY)
+        all = type_bit(type);
+    for (const struct json_node *t = type->kind == JSON_IS_ARRAY ? type->first : NULL;
+         t != NULL; t = t->next) {
+        unsigned bit = type_bit(t);
+
+        if (bit == 0) {
+            all = 0;
+            break;
+        }
+        all |= bit;
+    }
+    if (all == 0)
+        schema_wrong(s, "type", ERR_ARGUMENT, "does not name types of JSON");
+    return all;
+}
+
+/* ---- values ---- */
+
+static bool is_of_types(const struct json_node *n, unsigned bits)
+{
+    int64_t v;
+
+    switch (n->kind) {
+    case JSON_IS_NULL: return (bits & T_NULL) != 0;
+    case JSON_IS_BOOL: return (bits & T_BOOL) != 0;
+    case JSON_IS_NUMBER:
+        return (bits & T_NUMBER) != 0 || ((bits & T_INTEGER) != 0 && json_as_int(n, &v));
+    case JSON_IS_STRING: return (bits & T_STRING) != 0;
+    case JSON_IS_OBJECT: return (bits & T_OBJECT) != 0;
+    case JSON_IS_ARRAY: return (bits & T_ARRAY) != 0;
+    }
+    return false;
+}
+
+static void write_constant(struct schema *s, const struct json_node *n)
+{
+    struct json text;
+
+    json_start(&text);
+    json_copy(&text, NULL, n);
+    mw_grammar_literal(s->out, text.buf != NULL ? text.buf : "", text.used);
+    s->out->failed = s->out->failed || text.failed;
+    json_release(&text);
+}
+
+static int write_values(struct schema *s, const struct json_node *n, uint32_t *rule)
+{
+    const struct json_node *one = json_member(n, "const"), *list = json_member(n, "enum");
+    unsigned bits = types_of(s, n);
+    size_t written = 0;
+
+    if (bits == 0)
+        return -1;
+    if (one != NULL && list != NULL)
+        return schema_wrong(s, "const", ERR_UNSUPPORTED, "is not supported beside \"enum\"");
+    if (list != NULL && list->kind != JSON_IS_ARRAY)
+        return schema_wrong(s, "enum", ERR_ARGUMENT, "is not a list of values");
+    *rule = schema_begin(s);
+    for (const struct json_node *v = one != NULL ? one : list->first; v != NULL;
+         v = one != NULL ? NULL : v->next) {
+        if (!is_of_types(v, bits))
+            continue;
+        if (written++ > 0)
+            json_raw(s->out, " | ", 3);
+        write_constant(s, v);
+    }
+    json_raw(s->out, "\n", 1);
+    return written > 0 ? 0
+                       : schema_wrong(s, one != NULL ? "const" : "enum", ERR_ARGUMENT,
+                                      "has no value of the type");
+}
+
+/* ---- references ---- */
+
+/* Read "%41" and "~1" of a part of a reference.  false: it is too long. */
+static bool read_part(const char *at, size_t n, char *out, size_t room)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        unsigned code;
+        char c = at[i];
+
+        if (used + 1 == room)
+            return false;
+        if (c == '%' && i + 2 < n && sscanf(at + i + 1, "%2x", &code) == 1 && code != 0) {
+            c = (char)code;
+            i += 2;
+        }
+        if (c == '~' && i + 1 < n && (at[i + 1] == '0' || at[i + 1] == '1'))
+            c = at[++i] == '0' ? '~' : '/';
+        out[used++] = c;
+    }
+    out[used] = '\0';
+    return true;
+}
+
+static const struct json_node *item_of(const struct json_node *list, const char *index)
+{
+    const struct json_node *n = list->first;
+    char *end;
+    unsigned long i = strtoul(index, &end, 10);
+
+    if (end == index || *end != '\0' || i >= list->n)
+        return NULL;
+    while (i-- > 0)
+        n = n->next;
+    return n;
+}
+
+static const struct json_node *find(struct schema *s, const char *ref)
+{
+    const struct json_node *n = s->root;
+    char part[256];
+
+    for (const char *at = ref + 1; n != NULL && *at != '\0';) {
+        size_t len = strcspn(at + 1, "/");
+
+        s->work += n->n;
+        if (*at != '/' || !read_part(at + 1, len, part, sizeof part))
+            return NULL;
+        n = n->kind == JSON_IS_ARRAY ? item_of(n, part) : json_member(n, part);
+        at += 1 + len;
+    }
+    return n;
+}
+
+static int add_target(struct schema *s, const struct json_node *n, uint32_t rule,
+                      const char *path)
+{
+    struct schema_target *more = realloc(s->target, (s->n_target + 1) * sizeof *more);
+
+    if (more == NULL)
+        return err_memory(s->e, "a schema");
+    s->target = more;
+    more += s->n_target++;
+    *more = (struct schema_target){ .node = n, .rule = rule };
+    snprintf(more->path, sizeof more->path, "%s", path);
+    return 0;
+}
+
+static int refer(struct schema *s, const struct json_node *n, uint32_t *rule)
+{
+    const char *ref = json_as_string(json_member(n, "$ref"));
+    const struct json_node *target;
+
+    if (wrong_beside(s, n, "$ref", IS_NOTE) != 0)
+        return -1;
+    if (ref == NULL || ref[0] != '#')
+        return schema_wrong(s, "$ref", ERR_UNSUPPORTED,
+                            "is supported inside the schema only: \"#/$defs/NAME\"");
+    target = find(s, ref);
+    if (schema_work(s, s->n_target) != 0)
+        return -1;
+    if (target == NULL)
+        return schema_wrong(s, "$ref", ERR_ARGUMENT, "names nothing in the schema");
+    for (size_t i = 0; i < s->n_target; i++)
+        if (s->target[i].node == target) {
+            *rule = s->target[i].rule;
+            return 0;
+        }
+    if (s->n_target == TARGETS_MOST)
+        return schema_wrong(s, "$ref", ERR_UNSUPPORTED, "names too many different schemas");
+    *rule = s->n_rule++;
+    return add_target(s, target, *rule, ref);
+}
+
+/* ---- alternatives ---- */
+
+/* Values of a member that an object must have, to tell alternatives apart. */
+static const struct json_node *only_value(const struct json_node *n, const char *key)
+{
+    const struct json_node *required = json_member(n, "required"),
+                           *p = json_member(json_member(n, "properties"), key), *values;
+
+    for (const struct json_node *r = required != NULL ? required->first : NULL; r != NULL;
+         r = r->next)
+        if (json_as_string(r) != NULL && strcmp(r->text, key) == 0) {
+            values = json_member(p, "const");
+            if (values == NULL && json_member(p, "enum") != NULL &&
+                json_member(p, "enum")->n == 1)
+                values = json_member(p, "enum")->first;
+            return values != NULL && values->kind == JSON_IS_STRING ? values : NULL;
+        }
+    return NULL;
+}
+
+/* The members that only_value() looks at. */
+static uint64_t n_name(const struct json_node *n)
+{
+    const struct json_node *required = json_member(n, "required"),
+                           *all = json_member(n, "properties");
+
+    return (required != NULL ? required->n : 0) + (all != NULL ? all->n : 0) + 1;
+}
+
+/* Can no value match both schemas?  Types or a member with one value show it. */
+static bool are_apart(struct schema *s, const struct json_node *a, const struct json_node *b)
+{
+    const struct json_node *all = json_member(a, "properties");
+    unsigned x, y;
+
+    if (json_member(a, "type") == NULL || json_member(b, "type") == NULL)
+        return false;
+    x = types_of(s, a);
+    y = types_of(s, b);
+    x |= (x & T_NUMBER) != 0 ? T_INTEGER : 0;
+    y |= (y & T_NUMBER) != 0 ? T_INTEGER : 0;
+    if ((x & y) == 0)
+        return true;
+    if (x != T_OBJECT || y != T_OBJECT)
+        return false;
+    for (const struct json_node *m = all != NULL ? all->first : NULL; m != NULL; m = m->next) {
+        const struct json_node *v = only_value(a, m->key), *w = only_value(b, m->key);
+
+        if (v != NULL && w != NULL && (v->len != w->len || memcmp(v->text, w->text, v->len) != 0))
+            return true;
+    }
+    return false;
+}
+
+/* A reference leads to the schema that it names. */
+static const struct json_node *without_ref(struct schema *s, const struct json_node *n)
+{
+    const char *ref = json_as_string(json_member(n, "$ref"));
+    const struct json_node *target = ref != NULL && ref[0] == '#' ? find(s, ref) : NULL;
+
+    return target != NULL ? target : n;
+}
+
+/* With oneOf exactly one alternative must match, so they must exclude each other. */
+static int check_apart(struct schema *s, const struct json_node *list)
+{
+    for (const struct json_node *a = list->first; a != NULL; a = a->next)
+        for (const struct json_node *b = a->next; b != NULL; b = b->next) {
+            const struct json_node *x = without_ref(s, a), *y = without_ref(s, b);
+
+            if (schema_work(s, n_name(x) * (n_name(x) + n_name(y))) != 0)
+                return -1;
+            if (!are_apart(s, x, y))
+                return schema_wrong(s, "oneOf", ERR_UNSUPPORTED,
+                                    "has alternatives that one value may match both; use "
+                                    "\"anyOf\", other types, or a required member with a "
+                                    "\"const\"");
+        }
+    return 0;
+}
+
+#define ALTERNATIVES_MOST 256
+
+static int choose(struct schema *s, const struct json_node *n, const char *key, uint32_t *rule)
+{
+    const struct json_node *list = json_member(n, key);
+    uint32_t of[ALTERNATIVES_MOST], i = 0;
+
+    if (wrong_beside(s, n, key, IS_NOTE) != 0)
+        return -1;
+    if (list->kind != JSON_IS_ARRAY || list->n == 0)
+        return schema_wrong(s, key, ERR_ARGUMENT, "is not a list of schemas");
+    if (list->n > ALTERNATIVES_MOST || (strcmp(key, "allOf") == 0 && list->n > 1))
+        return schema_wrong(s, key, ERR_UNSUPPORTED,
+                            strcmp(key, "allOf") == 0 ? "is supported for one schema only"
+                                                      : "has more than 256 schemas");
+    if (strcmp(key, "oneOf") == 0 && check_apart(s, list) != 0)
+        return -1;
+    for (const struct json_node *one = list->first; one != NULL; one = one->next, i++)
+        if (schema_member(s, one, key, i, &of[i]) != 0)
+            return -1;
+    *rule = schema_begin(s);
+    for (uint32_t k = 0; k < i; k++) {
+        json_raw(s->out, " | ", k > 0 ? 3 : 0);
+        schema_name(s, of[k]);
+    }
+    json_raw(s->out, "\n", 1);
+    return 0;
+}
+
+/* ---- schemas ---- */
+
+static void write_fixed(struct schema *s, const char *name, uint32_t *rule)
+{
+    *rule = schema_begin(s);
+    json_print(s->out, "%s\n", name);
+}
+
+/* Numbers with fractions have no bounds. */
+static int number(struct schema *s, const struct json_node *n, uint32_t *rule)
+{
+    for (const struct json_node *m = n->first; m != NULL; m = m->next)
+        if (use_of(m->key) == IS_NUMBER)
+            return schema_wrong(s, m->key, ERR_UNSUPPORTED,
+                                "is supported for the type \"integer\" only");
+    write_fixed(s, "json-number", rule);
+    return 0;
+}
+
+static int of_type(struct schema *s, const struct json_node *n, unsigned bit, uint32_t *rule)
+{
+    switch (bit) {
+    case T_OBJECT: return schema_object(s, n, rule);
+    case T_ARRAY: return schema_array(s, n, rule);
+    case T_STRING: return schema_string(s, n, rule);
+    case T_NUMBER: return number(s, n, rule);
+    case T_INTEGER: return schema_integer(s, n, rule);
+    case T_BOOL: write_fixed(s, "\"true\" | \"false\"", rule); return 0;
+    default: write_fixed(s, "\"null\"", rule); return 0;
+    }
+}
+
+/* A schema without a type that speaks of members is one of an object, and so on. */
+static unsigned meant(unsigned uses, unsigned bits)
+{
+    unsigned only = ((uses & IS_OBJECT) != 0 ? T_OBJECT : 0) |
+                    ((uses & IS_ARRAY) != 0 ? T_ARRAY : 0) |
+                    ((uses & IS_STRING) != 0 ? T_STRING : 0) |
+                    ((uses & IS_NUMBER) != 0 ? T_NUMBER : 0);
+
+    return (uses & IS_TYPE) == 0 && only != 0 ? only : bits;
+}
+
+static int by_type(struct schema *s, const struct json_node *n, unsigned uses, uint32_t *rule)
+{
+    unsigned bits = types_of(s, n);
+    uint32_t of[N_TYPE], n_of = 0;
+
+    if (bits == 0)
+        return -1;
+    if (uses == IS_NOTE) {
+        write_fixed(s, "json-value", rule);
+        return 0;
+    }
+    bits = meant(uses, bits);
+    if ((bits & T_NUMBER) != 0)
+        bits &= ~(unsigned)T_INTEGER;
+    for (size_t i = 0; i < N_TYPE; i++)
+        if ((bits & types[i].bit) != 0 && of_type(s, n, types[i].bit, &of[n_of++]) != 0)
+            return -1;
+    *rule = of[0];
+    if (n_of == 1)
+        return 0;
+    *rule = schema_begin(s);
+    for (uint32_t i = 0; i < n_of; i++) {
+        json_raw(s->out, " | ", i > 0 ? 3 : 0);
+        schema_name(s, of[i]);
+    }
+    json_raw(s->out, "\n", 1);
+    return 0;
+}
+
+int schema_value(struct schema *s, const struct json_node *n, uint32_t *rule)
+{
+    static const char *const choices[] = { "anyOf", "oneOf", "allOf" };
+    unsigned uses;
+    bool any;
+
+    if (json_as_bool(n, &any)) {
+        if (!any)
+            return err_set(s->e, ERR_ARGUMENT, "the schema at %.200s allows no value", s->path);
+        write_fixed(s, "json-value", rule);
+        return 0;
+    }
+    if (n->kind != JSON_IS_OBJECT)
+        return err_set(s->e, ERR_ARGUMENT, "the schema at %.200s is not an object", s->path);
+    uses = uses_of(s, n);
+    if (uses == 0)
+        return -1;
+    if (json_member(n, "$ref") != NULL)
+        return refer(s, n, rule);
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
+        if (json_member(n, choices[i]) != NULL)
+            return choose(s, n, choices[i], rule);
+    if ((uses & IS_VALUES) != 0) {
+        if (wrong_beside(s, n, json_member(n, "const") != NULL ? "const" : "enum",
+                         IS_NOTE | IS_TYPE | IS_VALUES) != 0)
+            return -1;
+        return write_values(s, n, rule);
+    }
+    return by_type(s, n, uses, rule);
+}
+
+int schema_member(struct schema *s, const struct json_node *n, const char *key, int64_t i,
+                  uint32_t *rule)
+{
+    const struct json_node *in = i < 0 ? json_member(n, key) : n;
+    size_t used = strlen(s->path);
+    int rc;
+
+    if (i >= 0 && in->key != NULL)
+        snprintf(s->path + used, sizeof s->path - used, "/%s/%.60s", key, in->key);
+    else if (i >= 0)
+        snprintf(s->path + used, sizeof s->path - used, "/%s/%lld", key, (long long)i);
+    else
+        snprintf(s->path + used, sizeof s->path - used, "/%s", key);
+    rc = schema_value(s, in, rule);
+    if (rc == 0)
+        s->path[used] = '\0';
+    return rc;
+}
+
+/* "name-3 ::= name-7" */
+static void write_link(struct schema *s, uint32_t from, uint32_t to)
+{
+    schema_name(s, from);
+    json_raw(s->out, " ::= ", 5);
+    schema_name(s, to);
+    json_raw(s->out, "\n", 1);
+}
+
+int mw_grammar_schema(struct json *out, const char *name, const struct json_node *schema,
+                      struct err *e)
+{
+    struct schema s = { .out = out, .name = name, .root = schema, .n_rule = 1, .e = e };
+    int rc = add_target(&s, schema, 0, "#");
+
+    for (; rc == 0 && s.n_written < s.n_target; s.n_written++) {
+        uint32_t from = s.target[s.n_written].rule, to;
+
+        memcpy(s.path, s.target[s.n_written].path, sizeof s.path);
+        rc = schema_value(&s, s.target[s.n_written].node, &to);
+        if (rc == 0)
+            write_link(&s, from, to);
+    }
+    free(s.target);
+    return rc;
+}

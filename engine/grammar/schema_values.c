@@ -1,0 +1,350 @@
+/*
+ * The rules of objects, arrays and texts.
+ *
+ * The members of an object come in the order of the schema.  Rule f-i is for members i and later,
+ * if none was written; a-i is the same after one, so a comma comes first:
+ *
+ *     o   ::= "{" space o-f1 space "}"
+ *     o-f1 ::= o-m1 o-a2 | o-f2        member 1 may be left out
+ *     o-a1 ::= ("," space o-m1)? o-a2
+ *     o-f2 ::= o-m2 o-a3               member 2 must be there
+ *     o-a2 ::= "," space o-m2 o-a3
+ *
+ * Two rules for each member, whatever may be left out.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "engine/grammar/schema_internal.h"
+
+#define MEMBERS_MOST 1024
+
+static void raw(struct schema *s, const char *text)
+{
+    json_raw(s->out, text, strlen(text));
+}
+
+/* ---- objects ---- */
+
+/* A member is the last one of its name, as readers of JSON have it. */
+static bool is_last(const struct json_node *all, const struct json_node *m)
+{
+    return json_member(all, m->key) == m;
+}
+
+static bool is_required(const struct json_node *required, const char *key)
+{
+    for (const struct json_node *r = required != NULL ? required->first : NULL; r != NULL;
+         r = r->next)
+        if (json_as_string(r) != NULL && strcmp(r->text, key) == 0)
+            return true;
+    return false;
+}
+
+/* "o-m1 ::= "\"key\"" ":" " "? value" */
+static void write_member(struct schema *s, uint32_t object, size_t i, const char *key,
+                         uint32_t value)
+{
+    struct json text;
+
+    json_start(&text);
+    json_string(&text, NULL, key);
+    schema_name(s, object);
+    json_print(s->out, "-m%zu ::= ", i);
+    mw_grammar_literal(s->out, text.buf != NULL ? text.buf : "", text.used);
+    raw(s, " \":\" \" \"? ");
+    schema_name(s, value);
+    raw(s, "\n");
+    s->out->failed = s->out->failed || text.failed;
+    json_release(&text);
+}
+
+static void write_step(struct schema *s, uint32_t object, size_t i, bool must)
+{
+    schema_name(s, object);
+    json_print(s->out, "-f%zu ::= ", i);
+    schema_name(s, object);
+    json_print(s->out, "-m%zu ", i);
+    schema_name(s, object);
+    json_print(s->out, "-a%zu", i + 1);
+    if (!must) {
+        raw(s, " | ");
+        schema_name(s, object);
+        json_print(s->out, "-f%zu", i + 1);
+    }
+    raw(s, "\n");
+    schema_name(s, object);
+    json_print(s->out, "-a%zu ::= %s\",\" json-space ", i, must ? "" : "(");
+    schema_name(s, object);
+    json_print(s->out, "-m%zu%s ", i, must ? "" : ")?");
+    schema_name(s, object);
+    json_print(s->out, "-a%zu\n", i + 1);
+}
+
+static void write_end(struct schema *s, uint32_t object, size_t n)
+{
+    for (int after = 0; after < 2; after++) {
+        schema_name(s, object);
+        json_print(s->out, "-%c%zu ::= \"\"\n", after ? 'a' : 'f', n);
+    }
+}
+
+/* An object whose members are not named: any names, and values of one kind. */
+static int write_map(struct schema *s, const struct json_node *n, uint32_t object)
+{
+    const struct json_node *more = json_member(n, "additionalProperties");
+    uint32_t value = SCHEMA_VALUE;
+    bool is_allowed = true;
+
+    if (more != NULL && json_as_bool(more, &is_allowed))
+        more = NULL;
+    if (more != NULL && schema_member(s, n, "additionalProperties", -1, &value) != 0)
+        return -1;
+    schema_name(s, object);
+    if (!is_allowed) {
+        raw(s, " ::= \"{\" json-space \"}\"\n");
+        return 0;
+    }
+    raw(s, " ::= \"{\" json-space (");
+    schema_name(s, object);
+    raw(s, "-m (\",\" json-space ");
+    schema_name(s, object);
+    raw(s, "-m)* json-space)? \"}\"\n");
+    schema_name(s, object);
+    raw(s, "-m ::= json-string \":\" \" \"? ");
+    schema_name(s, value);
+    raw(s, "\n");
+    return 0;
+}
+
+/* Members that are required, but not described. */
+static int add_others(struct schema *s, const struct json_node *n, uint32_t object, size_t *i)
+{
+    const struct json_node *more = json_member(n, "additionalProperties"),
+                           *required = json_member(n, "required");
+    uint32_t value = SCHEMA_VALUE;
+    bool is_allowed = true;
+
+    if (more != NULL && json_as_bool(more, &is_allowed))
+        more = NULL;
+    for (const struct json_node *r = required != NULL ? required->first : NULL; r != NULL;
+         r = r->next) {
+        bool is_again = false;
+
+        for (const struct json_node *o = required->first; o != r; o = o->next)
+            is_again = is_again || strcmp(o->text, r->text) == 0;
+        if (is_again || json_member(json_member(n, "properties"), r->text) != NULL)
+            continue;
+        if (!is_allowed)
+            return schema_wrong(s, "required", ERR_ARGUMENT,
+                                "names a member that additionalProperties forbids");
+        if (*i == MEMBERS_MOST)
+            return schema_wrong(s, "required", ERR_UNSUPPORTED, "has too many members");
+        if (more != NULL && value == SCHEMA_VALUE &&
+            schema_member(s, n, "additionalProperties", -1, &value) != 0)
+            return -1;
+        ++*i;
+        write_member(s, object, *i, r->text, value);
+        write_step(s, object, *i, true);
+    }
+    return 0;
+}
+
+static int check_required(struct schema *s, const struct json_node *required)
+{
+    size_t i = 0;
+
+    if (required == NULL)
+        return 0;
+    if (required->kind != JSON_IS_ARRAY)
+        return schema_wrong(s, "required", ERR_ARGUMENT, "is not a list of names");
+    for (const struct json_node *r = required->first; r != NULL; r = r->next, i++)
+        if (json_as_string(r) == NULL)
+            return schema_wrong(s, "required", ERR_ARGUMENT, "is not a list of names");
+    return i <= MEMBERS_MOST ? 0 : schema_wrong(s, "required", ERR_UNSUPPORTED,
+                                                "has too many members");
+}
+
+int schema_object(struct schema *s, const struct json_node *n, uint32_t *rule)
+{
+    const struct json_node *all = json_member(n, "properties"),
+                           *required = json_member(n, "required");
+    uint32_t object = *rule = s->n_rule++;
+    size_t i = 0;
+
+    if (all != NULL && all->kind != JSON_IS_OBJECT)
+        return schema_wrong(s, "properties", ERR_ARGUMENT, "is not an object");
+    if (all != NULL && all->n > MEMBERS_MOST)
+        return schema_wrong(s, "properties", ERR_UNSUPPORTED, "has too many members");
+    if (check_required(s, required) != 0)
+        return -1;
+    if (schema_work(s, (uint64_t)(all != NULL ? all->n : 0) *
+                           ((all != NULL ? all->n : 0) + (required != NULL ? required->n : 0)) +
+                       (required != NULL ? (uint64_t)required->n * required->n : 0)) != 0)
+        return -1;
+    if ((all == NULL || all->n == 0) && (required == NULL || required->n == 0))
+        return write_map(s, n, object);
+    for (const struct json_node *m = all != NULL ? all->first : NULL; m != NULL; m = m->next) {
+        uint32_t value;
+
+        if (!is_last(all, m))
+            continue;
+        if (schema_member(s, m, "properties", 0, &value) != 0)
+            return -1;
+        i++;
+        write_member(s, object, i, m->key, value);
+        write_step(s, object, i, is_required(required, m->key));
+    }
+    if (add_others(s, n, object, &i) != 0)
+        return -1;
+    write_end(s, object, i + 1);
+    schema_name(s, object);
+    raw(s, " ::= \"{\" json-space ");
+    schema_name(s, object);
+    raw(s, "-f1 json-space \"}\"\n");
+    return 0;
+}
+
+/* ---- arrays ---- */
+
+/* The items after those that have schemas of their own. */
+struct rest {
+    uint32_t value, min, max;
+};
+
+static void write_comma(struct schema *s, size_t i)
+{
+    if (i > 0)
+        raw(s, " \",\" json-space");
+}
+
+static void write_count(struct schema *s, uint32_t min, uint32_t max)
+{
+    if (max == UINT32_MAX)
+        json_print(s->out, "{%u,}", min);
+    else
+        json_print(s->out, "{%u,%u}", min, max);
+}
+
+/* n items were written. */
+static void write_rest(struct schema *s, const struct rest *r, size_t n)
+{
+    uint32_t less = n == 0;
+
+    if (r->max == 0)
+        return;
+    if (n == 0) {
+        raw(s, r->min == 0 ? " (" : " ");
+        schema_name(s, r->value);
+    }
+    raw(s, " (\",\" json-space ");
+    schema_name(s, r->value);
+    raw(s, ")");
+    write_count(s, r->min > less ? r->min - less : 0,
+                r->max == UINT32_MAX ? r->max : r->max - less);
+    raw(s, n == 0 && r->min == 0 ? " json-space)?" : " json-space");
+}
+
+int schema_array(struct schema *s, const struct json_node *n, uint32_t *rule)
+{
+    const struct json_node *first = json_member(n, "prefixItems"),
+                           *items = json_member(n, "items");
+    struct rest rest = { SCHEMA_VALUE, 0, UINT32_MAX };
+    uint32_t own[64], n_own = 0;
+    bool is_allowed = true;
+
+    if (schema_count(s, n, "minItems", &rest.min) != 0 ||
+        schema_count(s, n, "maxItems", &rest.max) != 0)
+        return -1;
+    if (rest.max < rest.min)
+        return schema_wrong(s, "maxItems", ERR_ARGUMENT, "is smaller than minItems");
+    if (first != NULL && first->kind != JSON_IS_ARRAY)
+        return schema_wrong(s, "prefixItems", ERR_ARGUMENT, "is not a list of schemas");
+    if (first != NULL && first->n > sizeof own / sizeof own[0])
+        return schema_wrong(s, "prefixItems", ERR_UNSUPPORTED, "has more than 64 items");
+    for (const struct json_node *i = first != NULL ? first->first : NULL;
+         i != NULL && n_own < rest.max; i = i->next, n_own++)
+        if (schema_member(s, i, "prefixItems", n_own, &own[n_own]) != 0)
+            return -1;
+    if (items != NULL && json_as_bool(items, &is_allowed))
+        items = NULL;
+    if (items != NULL && schema_member(s, n, "items", -1, &rest.value) != 0)
+        return -1;
+    rest.min -= rest.min < n_own ? rest.min : n_own;
+    rest.max = !is_allowed ? 0 : rest.max == UINT32_MAX ? rest.max : rest.max - n_own;
+    if (rest.min > rest.max)
+        return schema_wrong(s, "minItems", ERR_ARGUMENT, "asks for items that are not allowed");
+    /* Without a schema for them, no more items come than must. */
+    if (first != NULL && items == NULL)
+        rest.max = rest.min;
+    *rule = schema_begin(s);
+    raw(s, "\"[\" json-space");
+    for (uint32_t i = 0; i < n_own; i++) {
+        write_comma(s, i);
+        raw(s, " ");
+        schema_name(s, own[i]);
+    }
+    write_rest(s, &rest, n_own);
+    raw(s, rest.max == 0 && n_own > 0 ? " json-space \"]\"\n" : " \"]\"\n");
+    return 0;
+}
+
+/* ---- texts ---- */
+
+struct format {
+    const char *name, *rule;
+};
+
+#define DATE                                                                                   \
+    "[0-9]{4} \"-\" (\"0\" [1-9] | \"1\" [0-2]) \"-\" "                                         \
+    "(\"0\" [1-9] | [12] [0-9] | \"3\" [01])"
+#define TIME                                                                                   \
+    "([01] [0-9] | \"2\" [0-3]) \":\" [0-5] [0-9] \":\" [0-5] [0-9] (\".\" [0-9]{1,6})? "      \
+    "(\"Z\" | [-+] ([01] [0-9] | \"2\" [0-3]) \":\" [0-5] [0-9])"
+
+static const struct format formats[] = {
+    { "date", DATE },
+    { "time", TIME },
+    { "date-time", DATE " \"T\" " TIME },
+    { "uuid", "json-hex{8} \"-\" json-hex{4} \"-\" json-hex{4} \"-\" json-hex{4} \"-\" "
+              "json-hex{12}" },
+};
+
+static int write_format(struct schema *s, const struct json_node *format, uint32_t *rule)
+{
+    const char *name = json_as_string(format);
+    size_t i = 0;
+
+    if (name == NULL)
+        return schema_wrong(s, "format", ERR_ARGUMENT, "is not a text");
+    while (i < sizeof formats / sizeof formats[0] && strcmp(formats[i].name, name) != 0)
+        i++;
+    if (i == sizeof formats / sizeof formats[0])
+        return schema_wrong(s, "format", ERR_UNSUPPORTED,
+                            "is supported for date, time, date-time and uuid only");
+    *rule = schema_begin(s);
+    json_print(s->out, "\"\\\"\" %s \"\\\"\"\n", formats[i].rule);
+    return 0;
+}
+
+int schema_string(struct schema *s, const struct json_node *n, uint32_t *rule)
+{
+    const struct json_node *format = json_member(n, "format");
+    uint32_t min = 0, max = UINT32_MAX;
+
+    if (schema_count(s, n, "minLength", &min) != 0 || schema_count(s, n, "maxLength", &max) != 0)
+        return -1;
+    if (max < min)
+        return schema_wrong(s, "maxLength", ERR_ARGUMENT, "is smaller than minLength");
+    if (format != NULL && (min > 0 || max < UINT32_MAX))
+        return schema_wrong(s, "format", ERR_UNSUPPORTED,
+                            "is not supported together with a length");
+    if (format != NULL)
+        return write_format(s, format, rule);
+    *rule = schema_begin(s);
+    raw(s, "\"\\\"\" json-char");
+    write_count(s, min, max);
+    raw(s, " \"\\\"\"\n");
+    return 0;
+}

@@ -1,0 +1,374 @@
+/*
+ * JSON schemas as grammars: which JSON texts an answer may be, and what is refused with its place.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/base/json_write.h"
+#include "engine/format/json.h"
+#include "engine/grammar/gbnf.h"
+#include "engine/grammar/grammar.h"
+#include "engine/grammar/machine.h"
+
+/* The grammar of a schema, ready to run. */
+struct form {
+    struct json grammar;
+    struct program *program;
+    struct machine machine;
+};
+
+static void form_open(struct form *f, const char *schema)
+{
+    struct err e = ERR_INIT;
+
+    json_start(&f->grammar);
+    if (mw_grammar_of_schema(&f->grammar, schema, strlen(schema), &e) != 0)
+        fail_msg("%s: %s\n%.*s", schema, e.what, (int)f->grammar.used, f->grammar.buf);
+    assert_int_equal(
+        gbnf_parse(&f->program, f->grammar.buf, f->grammar.used, NULL, NULL, &e), 0);
+    assert_int_equal(machine_open(&f->machine, f->program, &e), 0);
+}
+
+static void form_close(struct form *f)
+{
+    machine_close(&f->machine);
+    program_free(f->program);
+    json_release(&f->grammar);
+}
+
+static bool is_text(struct form *f, const char *text)
+{
+    struct machine *m = &f->machine;
+    uint32_t at = machine_start(m);
+
+    for (; *text != '\0' && at != MACHINE_NONE; text++) {
+        machine_begin(m);
+        at = machine_byte(m, at, *text);
+    }
+    assert_int_not_equal(at, MACHINE_NONE);
+    return machine_may_end(m, at);
+}
+
+/* Texts that match end with NULL, and then those that do not. */
+struct example {
+    const char *schema;
+    const char *texts[16];
+};
+
+static const struct example examples[] = {
+    { "{}", { "1", "\"a\"", "[1, {\"a\":null}]", "{}", "true", NULL, "", "[", "1 2", "tru" } },
+    { "true", { "null", NULL, "nul" } },
+    { "{\"title\":\"T\",\"description\":\"D\",\"$comment\":\"C\",\"default\":1}",
+      { "12", NULL, "x" } },
+    { "{\"type\":\"null\"}", { "null", NULL, "0" } },
+    { "{\"type\":\"boolean\"}", { "true", "false", NULL, "\"true\"" } },
+    { "{\"type\":\"integer\"}", { "0", "-12", "9007199254740993", NULL, "01", "1.5", "1e3", "-" } },
+    { "{\"type\":\"number\"}", { "0", "-1.5e+10", "2E3", NULL, ".5", "1.", "+1", "NaN" } },
+    { "{\"type\":\"string\"}",
+      { "\"\"", "\"a\\n\\u00e9\xc3\xa9\\\"\"", NULL, "\"\n\"", "\"\\x\"", "\"\\ud800\"", "'a'" } },
+    { "{\"type\":\"string\",\"minLength\":2,\"maxLength\":3}",
+      { "\"ab\"", "\"\xc3\xa9\xe2\x82\xac\\n\"", NULL, "\"a\"", "\"abcd\"" } },
+    { "{\"type\":\"string\",\"format\":\"date\"}",
+      { "\"2026-11-27\"", NULL, "\"2026-13-01\"", "\"26-11-27\"" } },
+    { "{\"type\":\"string\",\"format\":\"date-time\"}",
+      { "\"2026-11-27T10:00:00Z\"", "\"2026-11-27T10:00:00.5+01:00\"", NULL,
+        "\"2026-11-27 10:00:00\"" } },
+    { "{\"type\":\"string\",\"format\":\"time\"}", { "\"23:59:59Z\"", NULL, "\"24:00:00Z\"" } },
+    { "{\"type\":\"string\",\"format\":\"uuid\"}",
+      { "\"123e4567-e89b-12d3-a456-426614174000\"", NULL, "\"123\"" } },
+    { "{\"type\":[\"string\",\"null\"]}", { "\"a\"", "null", NULL, "1" } },
+    { "{\"enum\":[\"red\",\"\\\"q\\\"\",1,null,[1,{\"a\":true}]]}",
+      { "\"red\"", "\"\\\"q\\\"\"", "1", "null", "[1,{\"a\":true}]", NULL, "\"blue\"", "2" } },
+    { "{\"type\":\"integer\",\"enum\":[1,\"a\",2.5,3]}", { "1", "3", NULL, "\"a\"", "2.5" } },
+    { "{\"const\":\"x y\"}", { "\"x y\"", NULL, "\"x\"" } },
+    { "{\"type\":\"array\"}", { "[]", "[1, \"a\"]", "[\n  1,\n  2\n]", NULL, "[1,]", "[,1]" } },
+    { "{\"type\":\"array\",\"items\":{\"type\":\"boolean\"},\"minItems\":1,\"maxItems\":3}",
+      { "[true]", "[true,false]", "[ true, false, true ]", NULL, "[]", "[1]",
+        "[true,true,true,true]" } },
+    { "{\"type\":\"array\",\"items\":{\"type\":\"boolean\"},\"maxItems\":1}",
+      { "[]", "[true]", NULL, "[true,true]" } },
+    { "{\"type\":\"array\",\"maxItems\":0}", { "[]", NULL, "[1]" } },
+    { "{\"type\":\"array\",\"items\":false}", { "[]", NULL, "[1]" } },
+    { "{\"type\":\"array\",\"prefixItems\":[{\"const\":1},{\"const\":2}]}",
+      { "[1,2]", NULL, "[1]", "[1,2,3]", "[2,1]" } },
+    { "{\"prefixItems\":[{\"const\":1}],\"items\":{\"const\":2},\"minItems\":2,\"maxItems\":3}",
+      { "[1,2]", "[1,2,2]", NULL, "[1]", "[1,2,2,2]", "[2]" } },
+    { "{\"prefixItems\":[{\"const\":1},{\"const\":2}],\"maxItems\":1}", { "[1]", NULL, "[1,2]" } },
+    { "{\"prefixItems\":[{\"const\":1}],\"minItems\":2}", { "[1,\"x\"]", NULL, "[1]" } },
+    { "{\"type\":\"object\"}", { "{}", "{\"a\": 1, \"b\": []}", NULL, "{a:1}", "{\"a\":1,}" } },
+    { "{\"type\":\"object\",\"additionalProperties\":false}", { "{}", NULL, "{\"a\":1}" } },
+    { "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}}",
+      { "{}", "{\"x\":1,\"y\": 2}", NULL, "{\"x\":\"1\"}" } },
+    { "{\"properties\":{\"a\":{\"const\":1},\"b\":{\"const\":2},\"c\":{\"const\":3}},"
+      "\"required\":[\"b\"],\"type\":\"object\"}",
+      { "{\"b\":2}", "{\"a\":1,\"b\":2}", "{\"b\":2,\"c\":3}",
+        "{ \"a\": 1, \"b\": 2,\n  \"c\": 3 }", NULL, "{}", "{\"a\":1}", "{\"c\":3,\"b\":2}",
+        "{\"b\":2,\"b\":2}" } },
+    { "{\"properties\":{\"a\":{\"const\":1},\"b\":{\"const\":2}}}",
+      { "{}", "{\"a\":1}", "{\"b\":2}", "{\"a\":1,\"b\":2}", NULL, "{,\"b\":2}" } },
+    { "{\"properties\":{\"a\\\"\\u00e9\":{\"const\":1}},\"required\":[\"a\\\"\\u00e9\"]}",
+      { "{\"a\\\"\xc3\xa9\":1}", NULL, "{}" } },
+    { "{\"properties\":{\"a\":{\"const\":1},\"a\":{\"const\":2}},\"required\":[\"a\"]}",
+      { "{\"a\":2}", NULL, "{\"a\":1}" } },
+    { "{\"type\":\"object\",\"required\":[\"x\",\"x\"]}", { "{\"x\":[1]}", NULL, "{}" } },
+    { "{\"required\":[\"x\"],\"additionalProperties\":{\"type\":\"null\"}}",
+      { "{\"x\":null}", NULL, "{\"x\":1}" } },
+    { "{\"anyOf\":[{\"type\":\"null\"},{\"const\":3}]}", { "null", "3", NULL, "4" } },
+    { "{\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"string\"}]}",
+      { "1", "\"a\"", NULL, "null" } },
+    { "{\"oneOf\":[{\"$ref\":\"#/$defs/p\"},{\"$ref\":\"#/$defs/q\"}],\"$defs\":{"
+      "\"p\":{\"type\":\"object\",\"properties\":{\"k\":{\"const\":\"p\"}},\"required\":[\"k\"]},"
+      "\"q\":{\"type\":\"object\",\"properties\":{\"k\":{\"enum\":[\"q\"]}},"
+      "\"required\":[\"k\"]}}}",
+      { "{\"k\":\"p\"}", "{\"k\":\"q\"}", NULL, "{\"k\":\"r\"}" } },
+    { "{\"allOf\":[{\"type\":\"integer\"}]}", { "1", NULL, "\"a\"" } },
+    { "{\"type\":\"object\",\"properties\":{\"next\":{\"$ref\":\"#\"},\"v\":{\"const\":1}}}",
+      { "{}", "{\"next\":{\"next\":{\"v\":1}},\"v\":1}", NULL, "{\"next\":1}" } },
+    { "{\"$ref\":\"#/definitions/a~1b~0c%20d\",\"definitions\":{\"a/b~c d\":{\"const\":7}}}",
+      { "7", NULL, "8" } },
+    { "{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/l/1\"},"
+      "\"$defs\":{\"l\":[0,{\"const\":5}]}}",
+      { "[5,5]", NULL, "[0]" } },
+};
+
+static void answers_match_the_schema(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
+        const struct example *x = &examples[i];
+        struct form form;
+        bool expected = true;
+
+        form_open(&form, x->schema);
+        for (size_t k = 0; k < 16 && (expected || x->texts[k] != NULL); k++) {
+            if (x->texts[k] == NULL)
+                expected = false;
+            else if (is_text(&form, x->texts[k]) != expected)
+                fail_msg("%s %s %s", x->schema, expected ? "lacks" : "has", x->texts[k]);
+        }
+        form_close(&form);
+    }
+}
+
+static void names_what_is_not_supported_and_its_place(void **state)
+{
+    static const struct {
+        const char *schema, *what;
+    } wrong[] = {
+        { "1", "the schema at # is not an object" },
+        { "null", "the schema at # is not an object" },
+        { "false", "the schema at # allows no value" },
+        { "{\"type\":\"string\",\"pattern\":\"a+\"}",
+          "the keyword \"pattern\" at # is not supported" },
+        { "{\"properties\":{\"a\":{\"items\":{\"multipleOf\":1}}}}",
+          "the keyword \"multipleOf\" at #/properties/a/items is not supported" },
+        { "{\"type\":\"number\",\"minimum\":1}",
+          "the keyword \"minimum\" at # is supported for the type \"integer\" only" },
+        { "{\"type\":\"integer\",\"minimum\":1.5}",
+          "the keyword \"minimum\" at # is not a whole number of at most 16 digits" },
+        { "{\"type\":\"integer\",\"minimum\":5,\"exclusiveMaximum\":5}",
+          "the keyword \"maximum\" at # leaves no whole number" },
+        { "{\"anyOf\":[{},{\"not\":{}}]}", "the keyword \"not\" at #/anyOf/1 is not supported" },
+        { "{\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"uniqueItems\":true}}}",
+          "the keyword \"uniqueItems\" at #/$defs/a is not supported" },
+        { "{\"type\":\"strnig\"}", "the keyword \"type\" at # does not name types of JSON" },
+        { "{\"type\":[]}", "the keyword \"type\" at # does not name types of JSON" },
+        { "{\"type\":[\"string\",1]}", "the keyword \"type\" at # does not name types of JSON" },
+        { "{\"enum\":[]}", "the keyword \"enum\" at # has no value of the type" },
+        { "{\"enum\":1}", "the keyword \"enum\" at # is not a list of values" },
+        { "{\"type\":\"null\",\"const\":1}",
+          "the keyword \"const\" at # has no value of the type" },
+        { "{\"enum\":[1],\"minLength\":1}",
+          "the keyword \"minLength\" at # is not supported beside \"enum\"" },
+        { "{\"$ref\":\"#\",\"type\":\"null\"}",
+          "the keyword \"type\" at # is not supported beside \"$ref\"" },
+        { "{\"$ref\":\"other.json#/a\"}",
+          "the keyword \"$ref\" at # is supported inside the schema only: \"#/$defs/NAME\"" },
+        { "{\"$ref\":\"https://example.com/s\"}",
+          "the keyword \"$ref\" at # is supported inside the schema only: \"#/$defs/NAME\"" },
+        { "{\"$ref\":\"#/$defs/a\"}", "the keyword \"$ref\" at # names nothing in the schema" },
+        { "{\"$ref\":\"#a\"}", "the keyword \"$ref\" at # names nothing in the schema" },
+        { "{\"$ref\":\"#\"}", "the rule \"root\" refers to itself before any character" },
+        { "{\"anyOf\":[{\"$ref\":\"#/$defs/a\"}],\"$defs\":{\"a\":{\"$ref\":\"#/$defs/b\"},"
+          "\"b\":{\"$ref\":\"#/$defs/a\"}}}",
+          "the rule \"root-1\" refers to itself before any character" },
+        { "{\"anyOf\":[]}", "the keyword \"anyOf\" at # is not a list of schemas" },
+        { "{\"allOf\":[{},{}]}", "the keyword \"allOf\" at # is supported for one schema only" },
+        { "{\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"number\"}]}",
+          "the keyword \"oneOf\" at # has alternatives that one value may match both; use "
+          "\"anyOf\", other types, or a required member with a \"const\"" },
+        { "{\"oneOf\":[{\"type\":\"object\"},{\"type\":\"object\"}]}",
+          "the keyword \"oneOf\" at # has alternatives that one value may match both; use "
+          "\"anyOf\", other types, or a required member with a \"const\"" },
+        { "{\"type\":\"string\",\"minLength\":-1}",
+          "the keyword \"minLength\" at # is not a whole number from 0 to 1000000000" },
+        { "{\"type\":\"string\",\"maxLength\":1e300}",
+          "the keyword \"maxLength\" at # is not a whole number from 0 to 1000000000" },
+        { "{\"type\":\"string\",\"minLength\":2,\"maxLength\":1}",
+          "the keyword \"maxLength\" at # is smaller than minLength" },
+        { "{\"type\":\"string\",\"format\":\"email\"}",
+          "the keyword \"format\" at # is supported for date, time, date-time and uuid only" },
+        { "{\"type\":\"array\",\"minItems\":3,\"maxItems\":2}",
+          "the keyword \"maxItems\" at # is smaller than minItems" },
+        { "{\"prefixItems\":[{}],\"items\":false,\"minItems\":2}",
+          "the keyword \"minItems\" at # asks for items that are not allowed" },
+        { "{\"properties\":[]}", "the keyword \"properties\" at # is not an object" },
+        { "{\"required\":[1]}", "the keyword \"required\" at # is not a list of names" },
+        { "{\"required\":[\"a\"],\"additionalProperties\":false}",
+          "the keyword \"required\" at # names a member that additionalProperties forbids" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct json grammar;
+        struct err e = ERR_INIT;
+
+        json_start(&grammar);
+        assert_int_equal(
+            mw_grammar_of_schema(&grammar, wrong[i].schema, strlen(wrong[i].schema), &e), -1);
+        assert_string_equal(e.what, wrong[i].what);
+        json_release(&grammar);
+    }
+}
+
+/* Every number near the bounds is in the right set. */
+static void integers_keep_their_bounds(void **state)
+{
+    static const int64_t bounds[] = { -1205, -1000, -999, -100, -10, -9, -1, 0,
+                                      1,     7,     9,    10,   99,  100, 238, 1000, 99999 };
+    const size_t n = sizeof bounds / sizeof bounds[0];
+
+    (void)state;
+    for (size_t i = 0; i <= n; i++)
+        for (size_t j = i; j <= n; j++) {
+            struct form form;
+            char text[200];
+            size_t len = (size_t)sprintf(text, "{\"type\":\"integer\"");
+
+            if (i > 0)
+                len += (size_t)sprintf(text + len, ",\"minimum\":%lld",
+                                       (long long)bounds[i - 1]);
+            if (j < n)
+                len += (size_t)sprintf(text + len, ",\"exclusiveMaximum\":%lld",
+                                       (long long)bounds[j] + 1);
+            sprintf(text + len, "}");
+            form_open(&form, text);
+            for (size_t k = 0; k < 3 * n; k++) {
+                int64_t v = bounds[k / 3] + (int64_t)(k % 3) - 1;
+                char number[24];
+
+                sprintf(number, "%lld", (long long)v);
+                if (is_text(&form, number) !=
+                    ((i == 0 || v >= bounds[i - 1]) && (j == n || v <= bounds[j])))
+                    fail_msg("%s and %s", text, number);
+            }
+            assert_false(is_text(&form, "00"));
+            assert_false(is_text(&form, "-0") && i > 0);
+            assert_false(is_text(&form, "07"));
+            form_close(&form);
+        }
+}
+
+/* ---- hostile schemas ---- */
+
+static int grammar_of(const char *schema, size_t n, struct err *e)
+{
+    struct json grammar;
+    int rc;
+
+    *e = (struct err)ERR_INIT;
+    json_start(&grammar);
+    rc = mw_grammar_of_schema(&grammar, schema, n, e);
+    json_release(&grammar);
+    return rc;
+}
+
+static void bounds_what_hostile_schemas_cost(void **state)
+{
+    char *text = malloc(1 << 20);
+    struct err e;
+    size_t n;
+
+    (void)state;
+    assert_non_null(text);
+    /* references to references, each named twice: 2^400 values if they were copied */
+    n = (size_t)sprintf(text, "{\"$ref\":\"#/$defs/d0\",\"$defs\":{");
+    for (int i = 0; i < 400; i++)
+        n += (size_t)sprintf(text + n,
+                             "\"d%d\":{\"prefixItems\":[{\"$ref\":\"#/$defs/d%d\"},"
+                             "{\"$ref\":\"#/$defs/d%d\"}]},",
+                             i, i + 1, i + 1);
+    n += (size_t)sprintf(text + n, "\"d400\":{\"const\":0}}}");
+    assert_int_equal(grammar_of(text, n, &e), 0);
+    /* too many of them */
+    n = (size_t)sprintf(text, "{\"$ref\":\"#/$defs/d0\",\"$defs\":{");
+    for (int i = 0; i < 600; i++)
+        n += (size_t)sprintf(text + n, "\"d%d\":{\"items\":{\"$ref\":\"#/$defs/d%d\"}},", i,
+                             i + 1);
+    n += (size_t)sprintf(text + n, "\"d600\":{}}}");
+    assert_int_equal(grammar_of(text, n, &e), -1);
+    assert_int_equal(e.code, ERR_UNSUPPORTED);
+    /* depth */
+    n = 0;
+    for (int i = 0; i < 1000; i++)
+        n += (size_t)sprintf(text + n, "{\"items\":");
+    assert_int_equal(grammar_of(text, n, &e), -1);
+    /* members that may all be left out */
+    n = (size_t)sprintf(text, "{\"properties\":{");
+    for (int i = 0; i < 1000; i++)
+        n += (size_t)sprintf(text + n, "\"m%d\":{\"type\":\"null\"},", i);
+    n += (size_t)sprintf(text + n, "\"z\":{}}}");
+    assert_int_equal(grammar_of(text, n, &e), 0);
+    /* one more than is supported */
+    n = (size_t)sprintf(text, "{\"properties\":{");
+    for (int i = 0; i < 1100; i++)
+        n += (size_t)sprintf(text + n, "\"m%d\":{},", i);
+    n += (size_t)sprintf(text + n, "\"z\":{}}}");
+    assert_int_equal(grammar_of(text, n, &e), -1);
+    assert_string_equal(e.what, "the keyword \"properties\" at # has too many members");
+    /* alternatives that many names tell apart */
+    n = (size_t)sprintf(text, "{\"oneOf\":[");
+    for (int i = 0; i < 100; i++) {
+        n += (size_t)sprintf(text + n, "%s{\"type\":\"object\",\"properties\":{",
+                             i > 0 ? "," : "");
+        for (int k = 0; k < 60; k++)
+            n += (size_t)sprintf(text + n, "%s\"m%d\":{\"type\":\"null\"}", k > 0 ? "," : "", k);
+        n += (size_t)sprintf(text + n, ",\"k\":{\"const\":\"%d\"}},\"required\":[\"k\"]}", i);
+    }
+    n += (size_t)sprintf(text + n, "]}");
+    assert_int_equal(grammar_of(text, n, &e), -1);
+    assert_non_null(strstr(e.what, "the schema takes too much time"));
+    /* counts */
+    n = (size_t)sprintf(text, "{\"type\":\"array\",\"minItems\":1000000000,\"items\":{\"type\":"
+                              "\"string\",\"minLength\":1000000000}}");
+    assert_int_equal(grammar_of(text, n, &e), 0);
+    /* a text of a value that does not fit a grammar */
+    n = (size_t)sprintf(text, "{\"const\":\"");
+    memset(text + n, 'a', 100000);
+    n += 100000;
+    n += (size_t)sprintf(text + n, "\"}");
+    assert_int_equal(grammar_of(text, n, &e), -1);
+    assert_string_equal(e.what, "the grammar is too large");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_match_the_schema),
+        cmocka_unit_test(names_what_is_not_supported_and_its_place),
+        cmocka_unit_test(integers_keep_their_bounds),
+        cmocka_unit_test(bounds_what_hostile_schemas_cost),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
