@@ -68,8 +68,10 @@ dist_check_SCRIPTS += \
 	tests/program/test_run.py \
 	tests/program/test_sampling.py \
 	tests/program/test_serve.py \
+	tests/program/test_serve_grammar.py \
 	tests/program/test_serve_hostile.py \
 	tests/program/test_serve_protocols.py \
+	tests/program/test_serve_tokens.py \
 	tests/program/test_serve_tools.py \
 	tests/program/test_stores.py \
 	tests/program/test_stdin.py \

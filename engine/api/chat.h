@@ -97,11 +97,20 @@ struct mw_receipt {
     uint64_t peak_resident; /* bytes, if peak_charged is unknown; 0: unknown, too */
 };
 
+/* A token, and the natural logarithm of its probability.  id UINT32_MAX: there is none. */
+struct mw_logprob {
+    uint32_t id;
+    float logprob;
+};
+#define MW_LOGPROBS 21 /* the token that was chosen, and the most likely ones */
+
 enum mw_event_kind {
     MW_EVENT_READY,    /* the model is loaded; plan and sample are meaningful */
     MW_EVENT_STARTED,  /* work on a message begins: n of total prompt tokens are evaluated */
     MW_EVENT_PROGRESS, /* n of total of these tokens are done */
     MW_EVENT_TEXT,     /* a piece of the answer */
+    MW_EVENT_LOGPROBS, /* before the text of a token: text is an array of mw_chat_options.n_logprob
+                          struct mw_logprob, the token first; thinking has none */
     MW_EVENT_THOUGHT,  /* all pieces of the answer that came as text were thinking: the model
                           closed its thinking without having opened it */
     MW_EVENT_DONE,     /* the answer is over: receipt, err, has_answer, cut; text: the bytes
@@ -141,8 +150,10 @@ bool mw_chat_stop(struct mw_chat *c, unsigned ms);
 /* Stop loading or answering, wait for the thread, and free the chat. */
 void mw_chat_close(struct mw_chat *c);
 
-/* The most memory that answers with a grammar take, for mw_options.caller_bytes. */
+/* The most memory that answers with a grammar take, and those with n_logprob: for
+ * mw_options.caller_bytes. */
 uint64_t mw_grammar_bytes(const struct mw_model *m);
+uint64_t mw_logprob_bytes(const struct mw_model *m);
 
 /* A descriptor that is readable while an event is queued.  Do not read from it. */
 int mw_chat_fd(struct mw_chat *c);
@@ -200,6 +211,8 @@ struct mw_request {
     size_t tools_len;
     const char *text; /* without messages: the text to continue, with o->raw; len bytes */
     size_t len;
+    const uint32_t *ids; /* [n_ids] or its tokens instead of a text; nothing is added to them */
+    size_t n_ids;
 };
 /*
  * Answer a request with options of its own, which stay in force as after mw_chat_set().  The

@@ -84,6 +84,8 @@ enum mw_reach {
     NUMBER(enum mw_think, think, MW_REACH_ANSWER)                                              \
     /* maximum tokens of an answer; 0: until the context is full */                            \
     NUMBER(uint32_t, n_predict, MW_REACH_TOKEN)                                                \
+    /* report how likely each token is, and the n_logprob - 1 most likely ones; 0: neither */  \
+    NUMBER(uint32_t, n_logprob, MW_REACH_ANSWER)                                               \
     /* GBNF that all of the answer's text must follow, or NULL */                              \
     TEXT(grammar, MW_REACH_ANSWER)                                                             \
     /* Texts that end an answer, of 1 to MW_STOP_BYTES bytes, then NULL; or NULL.  Neither the \

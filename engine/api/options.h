@@ -67,6 +67,8 @@ struct mw_sampling {
     float top_p, min_p;
     float repeat_penalty; /* 1: off */
     uint32_t repeat_last; /* number of last tokens that are penalised */
+    /* Subtracted from the logit of a token that the answer has, once, and for each time. */
+    float presence_penalty, frequency_penalty;
     struct mw_seed seed;
 };
 /* The model's own recommendation, or else temp 0.8, top_k 40, top_p 0.95, min_p 0.05. */

@@ -32,6 +32,14 @@ int mw_encoder_push(struct mw_encoder *x, const char *text, size_t len, const ui
 /* The id that begins every text of this model, or -1 if texts begin without one. */
 int64_t mw_begin_id(const struct mw_model *m);
 
+/* Copy at most n bytes of a token of the model to buf, as mw_vocab_piece() does.  0: the tokenizer
+ * is not loaded. */
+size_t mw_token_piece(const struct mw_model *m, uint32_t id, char *buf, size_t n);
+
+/* Get the source of the model's chat template, which the caller frees; *out is NULL if it has
+ * none. */
+int mw_model_template(const struct mw_model *m, char **out, size_t *len, struct err *e);
+
 /*
  * A vocabulary without a model.  The path names a model, a GGUF file that has only a
  * vocabulary, a folder with tokenizer.json, or that file.  Any thread.

@@ -6,6 +6,7 @@
 #include "engine/base/numbers.h"
 #include "engine/session/answer_internal.h"
 #include "engine/session/constraint.h"
+#include "engine/session/logprobs.h"
 #include "engine/session/sampler.h"
 
 #define PACE_MIN 64 /* shorter prompts are too short to measure the speed of arithmetic */
@@ -77,6 +78,7 @@ static int prefill(struct answer_state *r, struct err *e)
         same++;
     if (mw_session_rewind(s, same, &kept, e) != 0)
         return -1;
+    sampler_set_from(r->a->sampler, r->prompt.n - r->answer.n);
     if (r->a->constraint != NULL)
         constraint_begin(r->a->constraint, r->prompt.id, r->prompt.n - r->answer.n);
     if (r->answer.n == 0)
@@ -117,14 +119,34 @@ static uint32_t sample(struct answer_state *r)
     uint64_t start = clock_ns(), now;
     /* The sampler may change the row: the next evaluation overwrites it. */
     float *logits = session_logits(s);
-    uint32_t id = mw_sampler_next(r->a->sampler, logits, session_ids(s), mw_session_tokens(s));
+    uint32_t id;
 
+    if (r->a->logprobs != NULL)
+        logprobs_take(r->a->logprobs, logits);
+    id = mw_sampler_next(r->a->sampler, logits, session_ids(s), mw_session_tokens(s));
     now = clock_ns();
     r->receipt.n_decoded++;
     if (r->receipt.n_decoded == 1)
         r->receipt.first_ns = now - r->start_ns;
     telemetry_token(t, now - start);
     return id;
+}
+
+/* Report how likely a token was, if its text is not thinking. */
+static void post_logprobs(struct answer_state *r, uint32_t id)
+{
+    struct mw_logprob list[MW_LOGPROBS];
+    uint32_t n, mark;
+
+    if (r->a->logprobs == NULL || answer_parser_hides(&r->parser))
+        return;
+    for (uint32_t i = 0; answer_parser_mark(&r->parser, i, &mark); i++)
+        if (mark == id)
+            return;
+    n = logprobs_of(r->a->logprobs, id, list);
+    events_post(r->a->events, &(struct mw_event){ .kind = MW_EVENT_LOGPROBS,
+                                                  .text = (const char *)list,
+                                                  .len = n * sizeof *list });
 }
 
 /* Whether the grammar of the answer allows nothing after this token. */
@@ -185,6 +207,7 @@ static enum mw_done generate(struct answer_state *r)
             return MW_DONE_STOP;
         if (ids_push(&r->answer, id, &r->err) != 0)
             return MW_DONE_ERROR;
+        post_logprobs(r, id);
         if (answer_say_id(r, id))
             return MW_DONE_STOP;
         if (r->is_lost)

@@ -23,6 +23,7 @@ struct answerer {
     const struct chat_format *parser_format; /* "raw" if rendering has none */
     struct mw_sampler *sampler;
     struct constraint *constraint; /* owned; NULL: any text */
+    struct logprobs *logprobs;     /* owned; NULL: they are not reported */
     uint32_t stop_ids[64];
     size_t n_stop_id;
     const char *const *stop; /* strings that end an answer, then NULL; not owned */

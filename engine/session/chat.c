@@ -228,6 +228,8 @@ int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t
 /* Read the texts of a request. */
 static int take_request(struct chat_command *command, const struct mw_request *r, struct err *e)
 {
+    if (r->n_ids > 0)
+        return ids_append(&command->asked.ids, r->ids, r->n_ids, e);
     if (r->messages == NULL)
         return copy_text(command, r->text, r->len, e);
     if (json_parse(&command->asked.messages, r->messages, r->messages_len, e) != 0)

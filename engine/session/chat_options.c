@@ -8,6 +8,7 @@
 
 #include "engine/session/chat_internal.h"
 #include "engine/session/constraint.h"
+#include "engine/session/logprobs.h"
 #include "engine/session/model.h"
 #include "engine/session/sampler.h"
 
@@ -80,6 +81,7 @@ void chat_answerer_free(struct answerer *a, const struct answerer *stays)
 {
     mw_sampler_free(a->sampler);
     constraint_free(a->constraint);
+    logprobs_free(a->logprobs);
     if (a->choice != stays->choice)
         chat_choice_free(a->choice);
 }
@@ -130,7 +132,9 @@ int chat_prepare_answerer(struct mw_chat *c, const struct mw_chat_options *o,
     a.n_stop_id = chat_stop_ids(c->m->catalogue, a.rendering.tokenizer, a.rendering.format,
                                 a.stop_ids, sizeof a.stop_ids / sizeof a.stop_ids[0]);
     if (mw_sampler_new(&a.sampler, c->m, &o->sampling, e) != 0 ||
-        add_constraint(c, o, &a, e) != 0) {
+        add_constraint(c, o, &a, e) != 0 ||
+        (o->n_logprob > 0 &&
+         logprobs_new(&a.logprobs, c->m->desc->n_vocab, o->n_logprob, e) != 0)) {
         chat_answerer_free(&a, &c->answerer);
         return -1;
     }

@@ -67,14 +67,14 @@ static void do_ask(struct mw_chat *c, struct chat_command *command)
     conversation_free(v);
     v->system = c->settings.o.system;
     if (chat_apply_settings(c, command, &e) != 0 ||
-        (command->asked.messages == NULL &&
+        (command->asked.messages == NULL && command->asked.ids.n == 0 &&
          conversation_add(v, CHAT_USER, command->text, command->len, &e) == NULL)) {
         post_done(c, MW_DONE_ERROR, &e);
         return;
     }
     if (!was_loaded)
         chat_post_plan(c, MW_EVENT_READY);
-    if (command->asked.messages != NULL)
+    if (command->asked.messages != NULL || command->asked.ids.n > 0)
         v->asked = &command->asked;
     do_answer(c, false);
     conversation_free(v);

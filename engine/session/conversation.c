@@ -308,7 +308,20 @@ void asked_free(struct asked *a)
 {
     json_free(a->messages);
     json_free(a->tools);
+    ids_free(&a->ids);
     *a = (struct asked){ 0 };
+}
+
+static int render_ids(const struct asked *a, const struct rendering *r, struct ids *out,
+                      struct err *e)
+{
+    uint32_t n_token = tokenizer_info(r->tokenizer)->n_token;
+
+    for (size_t i = 0; i < a->ids.n; i++)
+        if (a->ids.id[i] >= n_token)
+            return err_set(e, ERR_ARGUMENT, "token %u is not one of the %u of the vocabulary",
+                           a->ids.id[i], n_token);
+    return ids_append(out, a->ids.id, a->ids.n, e);
 }
 
 static int render_asked(const struct asked *a, const struct rendering *r, struct ids *out,
@@ -318,6 +331,8 @@ static int render_asked(const struct asked *a, const struct rendering *r, struct
     struct chat_prompt p = { .ids.max = out->max };
     int rc;
 
+    if (a->ids.n > 0)
+        return render_ids(a, r, out, e);
     if (r->format == NULL)
         return err_set(e, ERR_UNSUPPORTED, "the model has no chat template");
     if (a->tools != NULL)

@@ -21,9 +21,10 @@ struct turn {
     uint32_t attempt; /* answers to its question before it; of a question: all of them */
 };
 
-/* Messages that are given whole, and definitions of tools.  The documents are owned. */
+/* Messages that are given whole, and definitions of tools; or the ids of a prompt.  All owned. */
 struct asked {
     struct json_doc *messages, *tools; /* NULL: none */
+    struct ids ids;                    /* n 0: none */
 };
 void asked_free(struct asked *a);
 

@@ -24,6 +24,7 @@ libengine_a_SOURCES += \
 	engine/session/copies.c engine/session/copies.h \
 	engine/session/sampler.c engine/session/sampler.h \
 	engine/session/constraint.c engine/session/constraint.h \
+	engine/session/logprobs.c engine/session/logprobs.h \
 	engine/session/conversation.c engine/session/conversation.h \
 	engine/session/answer.c engine/session/answer.h engine/session/answer_internal.h \
 	engine/session/answer_prompt.c engine/session/answer_resume.c \

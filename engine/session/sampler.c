@@ -3,8 +3,8 @@
  *
  * A vocabulary has 262144 entries and a token takes a few milliseconds, so the entries are
  * never all sorted: a heap gives the most likely ones one after the other, as many as needed.
- * Order: suppressed ids, those that a constraint forbids, repetition penalty, temperature,
- * top-k, top-p, min-p, draw.
+ * Order: suppressed ids, those that a constraint forbids, penalties, temperature, top-k, top-p,
+ * min-p, draw.
  *
  * The draw has no state.  Each candidate gets a random number u in (0, 1) from the seed, the
  * position and its id, and the least -log(u) / share wins.  These times are exponential with
@@ -44,6 +44,7 @@ struct mw_sampler {
     uint64_t *never; /* one bit per id: must not be sampled */
     uint64_t *seen;  /* one bit per id: has its penalty; all clear between rows */
     uint32_t *heap;  /* ids, [n_vocab] */
+    size_t from;     /* position of the answer's first token */
     struct constraint *constraint; /* NULL: none */
     struct err failure;            /* of the last token */
 };
@@ -151,6 +152,11 @@ int mw_sampler_new(struct mw_sampler **out, const struct mw_model *m,
     return 0;
 }
 
+void sampler_set_from(struct mw_sampler *p, size_t from)
+{
+    p->from = from;
+}
+
 void sampler_constrain(struct mw_sampler *p, struct constraint *c)
 {
     p->constraint = c;
@@ -207,6 +213,30 @@ static void penalise(struct mw_sampler *p, float *logits, const uint32_t *before
         logits[id] = penalised(logits[id], p->s.repeat_penalty);
     }
     for (size_t i = from; i < n_before; i++)
+        if (before[i] < p->n_vocab)
+            p->seen[before[i] / 64] = 0;
+}
+
+/*
+ * The penalties of OpenAI's protocol: one for each time that the answer has the token, and one if
+ * it has it at all.
+ */
+static void penalise_answer(struct mw_sampler *p, float *logits, const uint32_t *before,
+                            size_t n_before)
+{
+    if (p->s.presence_penalty == 0 && p->s.frequency_penalty == 0)
+        return;
+    for (size_t i = p->from; i < n_before; i++) {
+        uint32_t id = before[i];
+
+        if (id >= p->n_vocab)
+            continue;
+        logits[id] -= p->s.frequency_penalty;
+        if (!has_bit(p->seen, id))
+            logits[id] -= p->s.presence_penalty;
+        set_bit(p->seen, id);
+    }
+    for (size_t i = p->from; i < n_before; i++)
         if (before[i] < p->n_vocab)
             p->seen[before[i] / 64] = 0;
 }
@@ -368,6 +398,7 @@ uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *be
     if (p->constraint != NULL)
         constraint_mask(p->constraint, before, n_before, logits, p->n_vocab, &p->failure);
     penalise(p, logits, before, n_before);
+    penalise_answer(p, logits, before, n_before);
     best = greatest_of(logits, p->n_vocab);
     if (!(p->s.temp > 0) || !(fabsf(logits[best]) < INFINITY))
         return best;

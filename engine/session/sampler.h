@@ -16,6 +16,9 @@ uint64_t sampler_bytes(uint32_t n_vocab);
  */
 void sampler_begin(struct mw_sampler *p, uint32_t attempt);
 
+/* The answer's first token is at this position: penalties for its tokens count from there. */
+void sampler_set_from(struct mw_sampler *p, size_t from);
+
 /*
  * Choose only tokens that a constraint allows from now on; NULL: any token.  Not owned.
  * sampler_failed() reports whether the last token could not be chosen, with *e: it is any one then.

@@ -111,6 +111,18 @@ const char *mw_model_notice(const struct mw_model *m)
     return m->tokenizer != NULL ? tokenizer_info(m->tokenizer)->notice : m->vocab.notice;
 }
 
+size_t mw_token_piece(const struct mw_model *m, uint32_t id, char *buf, size_t n)
+{
+    const struct tokenizer *t = m->tokenizer;
+
+    return t != NULL ? tokenizer_piece(t, id, true, buf, n) : 0;
+}
+
+int mw_model_template(const struct mw_model *m, char **out, size_t *len, struct err *e)
+{
+    return vocab_chat_template(m->catalogue, out, len, e);
+}
+
 int64_t mw_begin_id(const struct mw_model *m)
 {
     return m->has_vocab && m->vocab.add_bos ? m->vocab.bos : -1;

@@ -180,6 +180,7 @@ static bool take_event(struct run *r, const struct mw_event *ev, int *code)
         if (!r->o->quiet)
             report_notice(ev->text, ev->len);
         return false;
+    case MW_EVENT_LOGPROBS: return false;
     case MW_EVENT_DONE: *code = finish(r, ev); return true;
     case MW_EVENT_REFUSED:
     case MW_EVENT_ERROR:

@@ -11,7 +11,8 @@
 struct job *job_new(struct request *request, struct room *room, struct err *e)
 {
     uint64_t bytes = sizeof(struct job) + request->messages.size + request->text_len +
-                     request->tools.size;
+                     request->tools.size + request->grammar_len +
+                     request->n_ids * sizeof *request->ids;
     struct job *j;
 
     if (!room_take(room, bytes)) {
@@ -135,6 +136,8 @@ void job_was_thinking(struct job *j)
     for (struct piece *p = j->first; p != NULL; p = p->next)
         if (p->kind == PIECE_TEXT)
             p->kind = PIECE_THINKING;
+        else if (p->kind == PIECE_LOGPROBS)
+            p->len = 0;
 }
 
 struct piece *job_take(struct job *j)

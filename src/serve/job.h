@@ -19,8 +19,12 @@ enum job_state {
     JOB_ENDED, /* receipt and err say how */
 };
 
-/* The text of a call is the name of the tool, a NUL, and the arguments as JSON. */
-enum piece_kind { PIECE_THINKING, PIECE_TEXT, PIECE_CALL };
+/*
+ * The text of a call is the name of the tool, a NUL, and the arguments as JSON.  That of
+ * probabilities is an array of struct mw_logprob, request.n_logprob for each token of the text
+ * that follows.
+ */
+enum piece_kind { PIECE_THINKING, PIECE_TEXT, PIECE_CALL, PIECE_LOGPROBS };
 
 struct piece {
     struct piece *next;

@@ -16,6 +16,7 @@
 struct reply_model {
     char id[160]; /* the name that clients use */
     struct mw_model_info info;
+    const struct mw_model *m; /* for the texts of tokens */
     uint32_t n_ctx;
     time_t loaded;
 };
@@ -27,6 +28,7 @@ struct reply {
     uint32_t n_block; /* Anthropic: blocks that were begun; others: calls */
     bool is_open;     /* and whether the last one is */
     enum piece_kind kind; /* of this block */
+    uint64_t offset;      /* bytes of text until now, with the probabilities of their tokens */
 };
 
 struct reply_form {
@@ -55,6 +57,11 @@ char *reply_error_text(const struct err *err, char buf[REPLY_ERROR_TEXT]);
 
 /* Join all pieces of one kind to a text of *n bytes, for free(); NULL: there is none. */
 char *reply_join(const struct job *j, enum piece_kind kind, size_t *n);
+
+/* Write the probabilities of tokens in OpenAI's form, n bytes of them; null if there are none.
+ * For the text of a completion, *offset is where it begins, and is advanced. */
+void reply_logprobs(const struct reply *r, const char *list, size_t n, uint64_t *offset,
+                    struct json *out);
 
 /* Write "2026-11-27T06:00:00Z" to buf and return it. */
 char *reply_time(time_t t, char buf[40]);

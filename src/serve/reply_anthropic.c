@@ -78,7 +78,7 @@ static void write_call(const struct job *j, const struct piece *p, uint32_t i, b
     json_string(out, "id", id);
     json_string(out, "name", p->text);
     if (!is_stream && json_parse(&doc, arguments, n, &ignored) == 0) {
-        request_copy(out, "input", json_root(doc));
+        json_copy(out, "input", json_root(doc));
     } else {
         json_object(out, "input");
         json_end(out);

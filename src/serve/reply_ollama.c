@@ -33,7 +33,7 @@ static void write_call(const struct piece *p, struct json *out)
     json_object(out, "function");
     json_string(out, "name", p->text);
     if (json_parse(&doc, arguments, n, &ignored) == 0)
-        request_copy(out, "arguments", json_root(doc));
+        json_copy(out, "arguments", json_root(doc));
     json_free(doc);
     json_end(out);
     json_end(out);

@@ -87,6 +87,17 @@ static void write_calls(const struct job *j, struct json *out)
     json_end(out);
 }
 
+/* Those of all tokens. */
+static void write_logprobs(struct reply *r, struct json *out)
+{
+    size_t n;
+    char *list = reply_join(r->job, PIECE_LOGPROBS, &n);
+
+    out->failed = out->failed || (n > 0 && list == NULL);
+    reply_logprobs(r, list, list != NULL ? n : 0, &r->offset, out);
+    free(list);
+}
+
 static void whole(struct reply *r, struct json *out)
 {
     const struct job *j = r->job;
@@ -106,7 +117,7 @@ static void whole(struct reply *r, struct json *out)
     } else {
         write_text(j, PIECE_TEXT, "text", out);
     }
-    json_null(out, "logprobs");
+    write_logprobs(r, out);
     json_string(out, "finish_reason", finish_of(j));
     json_end(out);
     json_end(out);
@@ -132,7 +143,6 @@ static void end_chunk(struct json *out)
 
 static void end_choice(const struct reply *r, const char *finish, struct json *out)
 {
-    json_null(out, "logprobs");
     if (finish != NULL)
         json_string(out, "finish_reason", finish);
     else
@@ -168,7 +178,23 @@ static void write_choice(const struct reply *r, const char *key, const char *tex
     } else {
         json_string_n(out, "text", text, len);
     }
+    json_null(out, "logprobs");
     end_choice(r, finish, out);
+}
+
+/* The probabilities of tokens whose text follows. */
+static void logprobs_choice(struct reply *r, const struct piece *p, struct json *out)
+{
+    begin_choice(r, out);
+    if (is_chat(r)) {
+        json_object(out, "delta");
+        json_string(out, "content", "");
+        json_end(out);
+    } else {
+        json_string(out, "text", "");
+    }
+    reply_logprobs(r, p->text, p->len, &r->offset, out);
+    end_choice(r, NULL, out);
 }
 
 static void begin(struct reply *r, struct json *out)
@@ -186,7 +212,12 @@ static void piece(struct reply *r, const struct piece *p, struct json *out)
         write_call(r->job, p, r->n_block++, true, out);
         json_end(out);
         json_end(out);
+        json_null(out, "logprobs");
         end_choice(r, NULL, out);
+        return;
+    }
+    if (p->kind == PIECE_LOGPROBS) {
+        logprobs_choice(r, p, out);
         return;
     }
     write_choice(r, p->kind == PIECE_THINKING ? "reasoning_content" : "content", p->text, p->len,

@@ -220,6 +220,26 @@ static int take_only(const struct json_node *n, double only, struct err *e)
     return 0;
 }
 
+static int take_penalty(const struct json_node *n, float *out, struct err *e)
+{
+    double v;
+
+    if (value_number(n, -2, 2, &v, e) != 0)
+        return -1;
+    *out = (float)v;
+    return 0;
+}
+
+int take_presence_penalty(struct request *r, const struct json_node *n, struct err *e)
+{
+    return take_penalty(n, &r->sampling.presence_penalty, e);
+}
+
+int take_frequency_penalty(struct request *r, const struct json_node *n, struct err *e)
+{
+    return take_penalty(n, &r->sampling.frequency_penalty, e);
+}
+
 int take_zero(struct request *r, const struct json_node *n, struct err *e)
 {
     (void)r;
@@ -253,27 +273,6 @@ int take_empty(struct request *r, const struct json_node *n, struct err *e)
 }
 
 /* ---- messages ---- */
-
-/* The depth is that of the JSON reader, which bounds it. */
-void request_copy(struct json *j, const char *key, const struct json_node *n)
-{
-    switch (n->kind) {
-    case JSON_IS_NULL: json_null(j, key); break;
-    case JSON_IS_BOOL: json_bool(j, key, n->truth); break;
-    case JSON_IS_NUMBER: json_number(j, key, n->text, n->len); break;
-    case JSON_IS_STRING: json_string_n(j, key, n->text, n->len); break;
-    case JSON_IS_OBJECT:
-    case JSON_IS_ARRAY:
-        if (n->kind == JSON_IS_OBJECT)
-            json_object(j, key);
-        else
-            json_array(j, key);
-        for (const struct json_node *in = n->first; in != NULL; in = in->next)
-            request_copy(j, n->kind == JSON_IS_OBJECT ? in->key : NULL, in);
-        json_end(j);
-        break;
-    }
-}
 
 int request_known(const struct json_node *object, const char *const *names, struct err *e)
 {
@@ -406,7 +405,7 @@ static int write_arguments(struct json *j, const struct json_node *n, struct err
     else if (depth_of(object) > REQUEST_DEPTH / 2)
         rc = request_wrong(e, "arguments", "objects and lists are nested too deep");
     else
-        request_copy(j, "arguments", object);
+        json_copy(j, "arguments", object);
     json_free(doc);
     return rc;
 }
@@ -458,7 +457,7 @@ int request_tool(struct request *r, const struct json_node *name,
                   description != NULL && description->kind == JSON_IS_STRING ? description->len
                                                                             : 0);
     if (parameters != NULL) {
-        request_copy(j, "parameters", parameters);
+        json_copy(j, "parameters", parameters);
     } else {
         json_object(j, "parameters");
         json_string(j, "type", "object");
@@ -597,6 +596,8 @@ int request_parse(struct request *out, enum request_form form, const struct requ
         rc = request_fields(out, json_root(doc), forms[form].fields, e);
     if (rc == 0)
         rc = forms[form].check(out, e);
+    if (rc == 0)
+        rc = request_check_form(out, d, e);
     if (out->no_tools)
         out->has_tools = false;
     if (rc == 0 && (out->messages.failed || out->tools.failed))
@@ -612,6 +613,9 @@ void request_free(struct request *r)
         free(r->stop[i]);
     free(r->model);
     free(r->text);
+    free(r->grammar);
+    free(r->ids);
+    free(r->call_name);
     json_release(&r->messages);
     json_release(&r->system);
     json_release(&r->tools);

@@ -17,6 +17,7 @@
 
 #include "engine/base/json_write.h"
 #include "engine/memwall.h"
+#include "src/serve/tool_grammar.h"
 
 enum request_form {
     FORM_CHAT,       /* OpenAI: messages */
@@ -46,6 +47,14 @@ struct request {
     struct json messages;
     char *text;
     size_t text_len;
+    uint32_t *ids; /* [n_ids] or the tokens of that text; owned */
+    size_t n_ids;
+    uint32_t n_logprob; /* mw_chat_options.n_logprob */
+    bool has_logprobs;  /* while it is read: they are asked for */
+    /* The grammar that the answer must follow, or NULL; owned.  The field that asked for it. */
+    char *grammar;
+    size_t grammar_len;
+    const char *grammar_field;
     /* Definitions of tools, a JSON array of OpenAI's form; owned. */
     bool has_tools;
     struct json tools;
@@ -53,6 +62,8 @@ struct request {
     struct json system;
     bool is_raw;   /* the text stays one, also where messages could be made of it */
     bool no_tools; /* the definitions are not used */
+    bool must_call;  /* the answer is a call of one of them, */
+    char *call_name; /* of this one; owned; NULL: any */
 };
 
 /* The values of a request that does not give them. */
@@ -60,6 +71,7 @@ struct request_defaults {
     struct mw_sampling sampling;
     enum mw_think think;
     uint32_t n_predict;
+    enum call_form calls; /* of the model */
 };
 
 /* Read a request.  Returns 0, or -1 with *e, whose field is the one that is wrong.

@@ -225,17 +225,22 @@ static int take_thinking(struct request *r, const struct json_node *n, struct er
 
 static int take_tool_choice(struct request *r, const struct json_node *n, struct err *e)
 {
-    const struct json_node *type = json_get(n, "type");
+    static const char *const members[] = { "type", "name", "disable_parallel_tool_use", NULL };
+    const struct json_node *type = json_get(n, "type"), *name = json_get(n, "name");
+    bool one = false, is_tool = value_is(type, "tool");
 
-    static const char *const members[] = { "type", "disable_parallel_tool_use", NULL };
-    bool one = false;
-
-    if (n->kind != JSON_IS_OBJECT || (!value_is(type, "none") && !value_is(type, "auto")))
-        return request_wrong(e, "type", "only none and auto are supported");
+    if (n->kind != JSON_IS_OBJECT || (!is_tool && !value_is(type, "none") &&
+                                      !value_is(type, "auto") && !value_is(type, "any")))
+        return request_wrong(e, "type", "expected none, auto, any or tool");
+    if (is_tool != (name != NULL))
+        return request_wrong(e, "name", "the type \"tool\" has a name, and no other type has one");
     if (json_as_bool(json_get(n, "disable_parallel_tool_use"), &one) && one)
         return request_wrong(e, "disable_parallel_tool_use", "only false is supported");
+    if (request_known(n, members, e) != 0)
+        return -1;
     r->no_tools = value_is(type, "none");
-    return request_known(n, members, e);
+    r->must_call = false;
+    return is_tool || value_is(type, "any") ? request_must_call(r, name, e) : 0;
 }
 
 static int take_tool(struct request *r, const struct json_node *t, struct err *e)

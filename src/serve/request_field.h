@@ -25,6 +25,8 @@ int take_min_p(struct request *r, const struct json_node *n, struct err *e);
 int take_top_k(struct request *r, const struct json_node *n, struct err *e);
 int take_repeat_penalty(struct request *r, const struct json_node *n, struct err *e);
 int take_repeat_last(struct request *r, const struct json_node *n, struct err *e);
+int take_presence_penalty(struct request *r, const struct json_node *n, struct err *e);
+int take_frequency_penalty(struct request *r, const struct json_node *n, struct err *e);
 int take_seed(struct request *r, const struct json_node *n, struct err *e);
 int take_max_tokens(struct request *r, const struct json_node *n, struct err *e);
 int take_stop(struct request *r, const struct json_node *n, struct err *e);
@@ -52,9 +54,6 @@ bool value_is(const struct json_node *n, const char *word);
 char *value_copy(const char *text, size_t n, struct err *e);
 
 /* ---- messages ---- */
-
-/* Copy a value with all that is below it. */
-void request_copy(struct json *j, const char *key, const struct json_node *n);
 
 /* Begin r->messages again: a field may be given twice, and the last one counts. */
 void request_begin_messages(struct request *r);
@@ -93,6 +92,18 @@ int request_tool(struct request *r, const struct json_node *name,
                  struct err *e);
 /* Read a list of definitions {"type":"function","function":{…}}. */
 int take_tools(struct request *r, const struct json_node *n, struct err *e);
+
+/* ---- request_grammar.c ---- */
+
+/* Read a grammar in GBNF, the response format of OpenAI's requests, or the format of Ollama's. */
+int take_grammar(struct request *r, const struct json_node *n, struct err *e);
+int take_response_format(struct request *r, const struct json_node *n, struct err *e);
+int take_format(struct request *r, const struct json_node *n, struct err *e);
+/* Check that nothing else in the request contradicts it. */
+int request_check_form(struct request *r, const struct request_defaults *d, struct err *e);
+
+/* The answer must call a tool: the one of this name, or any for NULL. */
+int request_must_call(struct request *r, const struct json_node *name, struct err *e);
 
 /* Say what is wrong with a field.  Returns -1. */
 int request_wrong(struct err *e, const char *field, const char *what);

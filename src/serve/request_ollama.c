@@ -154,8 +154,8 @@ static int take_options(struct request *r, const struct json_node *n, struct err
         { "num_ctx", take_ctx },
         { "repeat_penalty", take_repeat_penalty },
         { "repeat_last_n", take_repeat_last },
-        { "presence_penalty", take_zero },
-        { "frequency_penalty", take_zero },
+        { "presence_penalty", take_presence_penalty },
+        { "frequency_penalty", take_frequency_penalty },
         { "typical_p", take_one },
         { "tfs_z", take_one },
         { "mirostat", take_zero },
@@ -168,7 +168,7 @@ static int take_options(struct request *r, const struct json_node *n, struct err
 /* clang-format off */
 #define SHARED_FIELDS                                                                          \
     { "model", take_model }, { "stream", take_stream }, { "options", take_options },           \
-    { "think", take_think }, { "keep_alive", take_keep_alive }, { "format", take_empty }
+    { "think", take_think }, { "keep_alive", take_keep_alive }, { "format", take_format }
 
 const struct request_field request_ollama_chat_fields[] = {
     SHARED_FIELDS,

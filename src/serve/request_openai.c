@@ -74,7 +74,8 @@ static int write_result(struct json *j, const struct json_node *m, const struct 
     return 0;
 }
 
-static int write_message(struct json *j, const struct json_node *all, const struct json_node *m, struct err *e)
+static int write_message(struct json *j, const struct json_node *all, const struct json_node *m,
+                         struct err *e)
 {
     const struct json_node *thinking = json_get(m, "reasoning_content");
 
@@ -113,12 +114,41 @@ static int take_messages(struct request *r, const struct json_node *n, struct er
     return 0;
 }
 
+/* A prompt as a list of tokens. */
+static int take_ids(struct request *r, const struct json_node *n, struct err *e)
+{
+    size_t i = 0;
+
+    free(r->ids);
+    r->n_ids = 0;
+    r->ids = calloc(n->n, sizeof *r->ids);
+    if (r->ids == NULL)
+        return err_memory(e, "a request");
+    for (const struct json_node *id = n->first; id != NULL; id = id->next, i++) {
+        int64_t v;
+
+        if (value_integer(id, 0, INT32_MAX, &v, e) != 0)
+            return request_at(e, i);
+        r->ids[r->n_ids++] = (uint32_t)v;
+    }
+    free(r->text);
+    r->text = NULL;
+    r->text_len = 0;
+    return 0;
+}
+
+/* A text or its tokens, or a list of one of them. */
 static int take_prompt(struct request *r, const struct json_node *n, struct err *e)
 {
-    if (n->kind == JSON_IS_ARRAY && n->n == 1)
+    if (n->kind == JSON_IS_ARRAY && n->n == 1 && n->first->kind != JSON_IS_NUMBER)
         n = n->first;
+    if (n->kind == JSON_IS_ARRAY && n->n > 0 && n->first->kind == JSON_IS_NUMBER)
+        return take_ids(r, n, e);
     if (n->kind != JSON_IS_STRING)
-        return err_set(e, ERR_UNSUPPORTED, "only one text is supported");
+        return err_set(e, ERR_UNSUPPORTED, "only one text or one list of tokens is supported");
+    free(r->ids);
+    r->ids = NULL;
+    r->n_ids = 0;
     free(r->text);
     r->text = value_copy(n->text, n->len, e);
     r->text_len = n->len;
@@ -174,20 +204,56 @@ static int take_effort(struct request *r, const struct json_node *n, struct err 
     return 0;
 }
 
-static int take_response_format(struct request *r, const struct json_node *n, struct err *e)
+static int take_tool_choice(struct request *r, const struct json_node *n, struct err *e)
 {
-    (void)r;
-    if (!value_is(json_get(n, "type"), "text"))
-        return request_wrong(e, "type", "only \"text\" is supported");
+    static const char *const members[] = { "type", "function", NULL };
+    static const char *const inner[] = { "name", NULL };
+    const struct json_node *f = json_get(n, "function");
+
+    r->must_call = false;
+    r->no_tools = value_is(n, "none");
+    if (r->no_tools || value_is(n, "auto"))
+        return 0;
+    if (value_is(n, "required"))
+        return request_must_call(r, NULL, e);
+    if (n->kind != JSON_IS_OBJECT || !value_is(json_get(n, "type"), "function") || f == NULL ||
+        f->kind != JSON_IS_OBJECT || json_get(f, "name") == NULL)
+        return err_set(e, ERR_UNSUPPORTED,
+                       "only \"none\", \"auto\", \"required\" and the name of a function are "
+                       "supported");
+    if (request_known(n, members, e) != 0)
+        return -1;
+    if (request_known(f, inner, e) != 0 || request_must_call(r, json_get(f, "name"), e) != 0)
+        return request_in(e, "function");
     return 0;
 }
 
-static int take_tool_choice(struct request *r, const struct json_node *n, struct err *e)
+/* The number of the most likely tokens beside the one that was chosen. */
+static int take_n_logprob(struct request *r, const struct json_node *n, int64_t most,
+                          struct err *e)
 {
-    r->no_tools = value_is(n, "none");
-    if (!r->no_tools && !value_is(n, "auto"))
-        return err_set(e, ERR_UNSUPPORTED, "only \"none\" and \"auto\" are supported");
+    int64_t v;
+
+    if (value_integer(n, 0, most, &v, e) != 0)
+        return -1;
+    r->n_logprob = (uint32_t)v + 1;
     return 0;
+}
+
+static int take_top_logprobs(struct request *r, const struct json_node *n, struct err *e)
+{
+    return take_n_logprob(r, n, MW_LOGPROBS - 1, e);
+}
+
+static int take_text_logprobs(struct request *r, const struct json_node *n, struct err *e)
+{
+    r->has_logprobs = true;
+    return take_n_logprob(r, n, 5, e);
+}
+
+static int take_logprobs(struct request *r, const struct json_node *n, struct err *e)
+{
+    return value_bool(n, &r->has_logprobs, e);
 }
 
 /* How many calls an answer has is up to the model. */
@@ -225,16 +291,16 @@ static int take_modalities(struct request *r, const struct json_node *n, struct 
     { "repeat_last_n", take_repeat_last }, { "seed", take_seed },                              \
     { "max_tokens", take_max_tokens }, { "stop", take_stop }, { "stream", take_stream },       \
     { "stream_options", take_stream_options }, { "n", take_one }, { "user", take_label },      \
-    { "presence_penalty", take_zero }, { "frequency_penalty", take_zero },                     \
-    { "logit_bias", take_empty }
+    { "presence_penalty", take_presence_penalty },                                             \
+    { "frequency_penalty", take_frequency_penalty }, { "grammar", take_grammar },              \
+    { "response_format", take_response_format }, { "logit_bias", take_empty }
 
 const struct request_field request_chat_fields[] = {
     SHARED_FIELDS,
     { "messages", take_messages },
     { "max_completion_tokens", take_max_tokens },
-    { "logprobs", take_false },
-    { "top_logprobs", take_zero },
-    { "response_format", take_response_format },
+    { "logprobs", take_logprobs },
+    { "top_logprobs", take_top_logprobs },
     { "tools", take_tools },
     { "tool_choice", take_tool_choice },
     { "parallel_tool_calls", take_true },
@@ -254,7 +320,7 @@ const struct request_field request_completion_fields[] = {
     { "prompt", take_prompt },
     { "best_of", take_one },
     { "echo", take_false },
-    { "logprobs", take_zero },
+    { "logprobs", take_text_logprobs },
     { "suffix", take_empty },
     { NULL, NULL },
 };
@@ -264,7 +330,10 @@ int request_check_openai(struct request *r, struct err *e)
 {
     if (r->form == FORM_CHAT && !r->has_messages)
         return request_wrong(e, "messages", "this field is missing");
-    if (r->form == FORM_COMPLETION && r->text == NULL)
+    if (r->form == FORM_COMPLETION && r->text == NULL && r->n_ids == 0)
         return request_wrong(e, "prompt", "this field is missing");
+    if (r->n_logprob > 1 && !r->has_logprobs)
+        return request_wrong(e, "top_logprobs", "this field needs \"logprobs\": true");
+    r->n_logprob = !r->has_logprobs ? 0 : r->n_logprob > 0 ? r->n_logprob : 1;
     return 0;
 }

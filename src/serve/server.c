@@ -65,7 +65,8 @@ uint64_t server_bytes(const struct mw_model *m, const struct mw_options *o)
 {
     return LIBRARY_BYTES + TREE_BYTES +
            (uint64_t)WEB_CONNECTIONS * (WEB_HEADER_BYTES + 4 * LISTEN_BUFFER) +
-           (ROOM_REQUESTS + COPIES) * (uint64_t)request_bytes(m, o);
+           (ROOM_REQUESTS + COPIES) * (uint64_t)request_bytes(m, o) + mw_grammar_bytes(m) +
+           mw_logprob_bytes(m);
 }
 
 /* ---- jobs ---- */
@@ -100,12 +101,16 @@ static int ask(struct server *s, struct job *j, struct err *e)
 {
     const struct request *r = &j->request;
     struct mw_chat_options o = *s->o->chat;
-    struct mw_request request = { .text = r->text, .len = r->text_len };
+    struct mw_request request = {
+        .text = r->text, .len = r->text_len, .ids = r->ids, .n_ids = r->n_ids
+    };
 
     o.sampling = r->sampling;
     o.think = r->think;
     o.n_predict = r->n_predict;
     o.stop = (const char *const *)r->stop;
+    o.grammar = r->grammar;
+    o.n_logprob = r->n_logprob;
     o.raw = !r->has_messages;
     if (r->has_messages)
         request = (struct mw_request){ .messages = r->messages.buf,
@@ -235,6 +240,11 @@ static void take_event(struct server *s, const struct mw_event *ev)
         take_text(s, ev);
         if (j != NULL)
             web_changed(j);
+        break;
+    case MW_EVENT_LOGPROBS:
+        if (j != NULL && !j->is_gone && j->err.code == ERR_NONE &&
+            job_add(j, PIECE_LOGPROBS, ev->text, ev->len, &j->err) != 0)
+            mw_chat_cancel(s->chat);
         break;
     case MW_EVENT_THOUGHT:
         if (j != NULL)
@@ -382,6 +392,20 @@ int server_check(const char *address, const char *key_file, struct err *e)
     return 0;
 }
 
+/* The form in which the model calls tools.  Without a template that can be read there is none. */
+static enum call_form call_form(const struct mw_model *m)
+{
+    struct err ignored = ERR_INIT;
+    enum call_form form = CALLS_UNKNOWN;
+    char *text = NULL;
+    size_t len = 0;
+
+    if (mw_model_template(m, &text, &len, &ignored) == 0)
+        form = call_form_of(text, len);
+    free(text);
+    return form;
+}
+
 static int open_web(struct server *s, char **keys, struct err *e)
 {
     static const struct web_calls calls = { take_job, job_gone, page, record };
@@ -390,7 +414,8 @@ static int open_web(struct server *s, char **keys, struct err *e)
                               .request_s = s->o->request_s,
                               .defaults = { .sampling = s->o->chat->sampling,
                                             .think = s->o->chat->think,
-                                            .n_predict = s->o->chat->n_predict },
+                                            .n_predict = s->o->chat->n_predict,
+                                            .calls = call_form(s->o->model) },
                               .model = &s->model,
                               .room = &s->room,
                               .calls = &calls,
@@ -415,6 +440,7 @@ static int start(struct server *s, char **keys, struct err *e)
     mw_model_info(s->o->model, &s->model.info);
     snprintf(s->model.id, sizeof s->model.id, "%s", s->o->model_name);
     s->model.loaded = time(NULL);
+    s->model.m = s->o->model;
     if (mw_plan(s->o->model, &s->o->chat->engine, &plan, e) != 0 || open_web(s, keys, e) != 0)
         return -1;
     s->model.n_ctx = plan.n_ctx;

@@ -105,7 +105,7 @@ static bool copy_arguments(struct json *to, const struct json_node *n)
 
     if (n == NULL || n->kind == JSON_IS_OBJECT) {
         if (n != NULL)
-            request_copy(to, NULL, n);
+            json_copy(to, NULL, n);
         else
             json_raw(to, "{}", 2);
         return !to->failed;
@@ -114,7 +114,7 @@ static bool copy_arguments(struct json *to, const struct json_node *n)
         return false;
     is_object = json_root(doc) != NULL && json_root(doc)->kind == JSON_IS_OBJECT;
     if (is_object)
-        request_copy(to, NULL, json_root(doc));
+        json_copy(to, NULL, json_root(doc));
     json_free(doc);
     return is_object && !to->failed;
 }
@@ -230,7 +230,7 @@ static void write_value(struct json *to, const char *key, struct scan v, bool is
     if (v.n > 0 && v.s[v.n - 1] == '\n')
         v.n--;
     if (!is_string && json_parse(&doc, v.s, v.n, &ignored) == 0 && json_root(doc) != NULL)
-        request_copy(to, key, json_root(doc));
+        json_copy(to, key, json_root(doc));
     else
         json_string_n(to, key, v.s, v.n);
     json_free(doc);
@@ -319,7 +319,7 @@ static bool gemma_word(struct scan *x, struct json *to, const char *key)
         n++;
     is_right = json_parse(&doc, x->s, n, &ignored) == 0 && json_root(doc) != NULL;
     if (is_right)
-        request_copy(to, key, json_root(doc));
+        json_copy(to, key, json_root(doc));
     json_free(doc);
     skip(x, n);
     return is_right;

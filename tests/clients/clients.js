@@ -96,6 +96,42 @@ const cases = {
             [["f", { a: "x" }], ["g", {}]]);
     },
 
+    // says tokens at random: only the form that is demanded makes sense of them
+    async forms() {
+        const schema = { type: "object", required: ["kind", "n"], additionalProperties: false,
+            properties: { kind: { enum: ["a", "bc"] }, n: { type: "integer", minimum: 1,
+                maximum: 12 } } };
+        const check = (text) => {
+            const v = JSON.parse(text);
+            assert.ok(["a", "bc"].includes(v.kind) && v.n >= 1 && v.n <= 12, text);
+        };
+        const response_format = { type: "json_schema",
+            json_schema: { name: "s", strict: true, schema } };
+        const whole = await openai.chat.completions.create(
+            { model, messages, response_format, logprobs: true, top_logprobs: 2 });
+        check(whole.choices[0].message.content);
+        const tokens = whole.choices[0].logprobs.content;
+        assert.equal(tokens.map((t) => t.token).join(""), whole.choices[0].message.content);
+        assert.equal(tokens[0].top_logprobs.length, 2);
+        const runner = openai.chat.completions.stream({ model, messages, response_format });
+        check((await runner.finalChatCompletion()).choices[0].message.content);
+        check((await ollama.chat({ model, messages, format: schema })).message.content);
+
+        const tool = [{ type: "function", function: { name: "f", parameters: schema } }];
+        for (const tool_choice of ["required", { type: "function", function: { name: "f" } }]) {
+            const r = await openai.chat.completions.create(
+                { model, messages, tools: tool, tool_choice });
+            assert.equal(r.choices[0].finish_reason, "tool_calls");
+            check(r.choices[0].message.tool_calls[0].function.arguments);
+        }
+        const use = await anthropic.messages.create({ model, messages, max_tokens: 1500,
+            tools: [{ name: "f", input_schema: schema }], tool_choice: { type: "any" } });
+        assert.equal(use.stop_reason, "tool_use");
+        await assert.rejects(openai.chat.completions.create({ model, messages, response_format: {
+            type: "json_schema", json_schema: { name: "s", schema: { pattern: "a" } } } }),
+            (e) => e.status === 400 && e.message.includes('"pattern" at #'));
+    },
+
     // never ends
     async cancel() {
         await assert.rejects(openai.chat.completions.create({ model, messages, n: 2 }),

@@ -27,6 +27,12 @@ def models(folder):
     yield "tools", chain(folder, "caller", spell("\n", *parts, "<|im_end|>"),
                          template=TOOLS + CHATML,
                          pieces=[p for p in parts if isinstance(p, bytes)]).path, ()
+    flat = chain(folder, "flat", spell("\n", "a", "<|im_end|>"),
+                 template=TOOLS + CHATML + "{# <tool_call> #}",
+                 user=("<tool_call>", "</tool_call>"))
+    dims, kind, raw = flat.tensors["output.weight"]
+    flat.tensors["output.weight"] = dims, kind, bytes(len(raw))
+    yield "forms", flat.write(flat.path), ("--temp", "1", "--predict", "1500")
     yield "cancel", chain(folder, "endless", {"\n": "a", "a": "b", "b": "a"},
                           keys={"qwen2.context_length": (U32, 1 << 20)}).path, (
                               "--ctx", "500k", "--kv", "q4_0")

@@ -186,9 +186,9 @@ class Refusals(ServeCase):
 
     def test_fields_that_are_not_supported_are_named(self):
         with Server("-m", self.says("Hey.")) as s:
-            for name, value in (("n", 2), ("logprobs", True), ("presence_penalty", 0.5),
-                                ("frequency_penalty", 1), ("logit_bias", {"5": 1}),
-                                ("response_format", {"type": "json_object"}),
+            for name, value in (("n", 2), ("top_logprobs", 3), ("presence_penalty", 2.5),
+                                ("frequency_penalty", -3), ("logit_bias", {"5": 1}),
+                                ("response_format", {"type": "xml"}),
                                 ("tools", [{"type": "function"}]), ("tool_choice", "required"),
                                 ("reasoning_effort", "high"), ("store", True),
                                 ("modalities", ["text", "audio"]), ("audio", {}),
@@ -199,7 +199,7 @@ class Refusals(ServeCase):
                     self.assertEqual(400, got, r)
                     self.assertTrue(r["error"]["param"].startswith(name), r)
             for name, value in (("echo", True), ("suffix", "x"), ("best_of", 2),
-                                ("logprobs", 1), ("messages", [])):
+                                ("logprobs", 6), ("messages", [])):
                 with self.subTest(name=name):
                     self.refused(s, {"prompt": "a", name: value}, name, path=TEXT)
             # A value that asks for nothing is none.

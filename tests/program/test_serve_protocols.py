@@ -96,7 +96,8 @@ class Anthropic(ProtocolCase):
             for body, field in (({}, "messages"), (user(tools=[{"name": 5}]), "tools[0].name"),
                                 (user(max_tokens=0), "max_tokens"),
                                 (user(thinking={"type": "maybe"}), "thinking.type"),
-                                (user(tool_choice={"type": "any"}), "tool_choice.type"),
+                                (user(tool_choice={"type": "all"}), "tool_choice.type"),
+                                (user(tool_choice={"type": "any"}), "tool_choice"),
                                 (user(container="x"), "container"),
                                 ({"messages": [{"role": "system", "content": "x"}]},
                                  "messages[0].role"),
@@ -159,7 +160,7 @@ class Ollama(ProtocolCase):
             r = s.post(GENERATE, {"prompt": "hi\n", "raw": True, "stream": False})[1]
             self.assertEqual(("Hey.", 3), (r["response"], r["prompt_eval_count"]))
             for body in {"prompt": "x", "raw": True, "system": "y"}, {"prompt": "x", "images": [
-                    "y"]}, {"prompt": "x", "format": "json"}, {"prompt": "x", "template": "y"}:
+                    "y"]}, {"prompt": "x", "format": "xml"}, {"prompt": "x", "template": "y"}:
                 self.assertEqual(400, s.post(GENERATE, body)[0], body)
 
     def test_nothing_to_answer_loads_the_model(self):

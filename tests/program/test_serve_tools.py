@@ -7,6 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain, spell  # noqa: E402
+from gguf_template import with_template  # noqa: E402
 from program import FolderCase, memwall  # noqa: E402
 from server import Server, user  # noqa: E402
 
@@ -262,6 +263,108 @@ class Replies(ToolCase):
             lines = s.stream(OLLAMA, user(tools=[TOOL]))
             self.assertEqual("Ok", "".join(e["message"]["content"] for e in lines))
             self.assertEqual(call, [c for e in lines for c in e["message"].get("tool_calls", [])])
+
+
+class Forced(ToolCase):
+    """tool_choice "required" and the name of a tool: the grammar forces the form of the family."""
+
+    FAMILIES = (
+        ("<tool_call>", (), ("<tool_call>", "</tool_call>")),
+        ("<tool_call> <function=", (), ("<tool_call>", "</tool_call>")),
+        ("<|python_tag|>", ("<|python_tag|>",), ()),
+        ("[TOOL_CALLS]", ("[TOOL_CALLS]",), ()),
+        ("[TOOL_CALLS] [ARGS]", ("[TOOL_CALLS]", "[ARGS]"), ()),
+        ("<|tool_call>", ("<|tool_call>", "<tool_call|>", '<|"|>'), ()))
+    TOOLS = [{"type": "function", "function": {"name": name, "parameters": {
+        "type": "object", "properties": {"a": {"enum": ["x", "y"]}, "n": {"type": "integer"}},
+        "required": ["a"]}}} for name in ("f", "gg")]
+
+    def flat(self, word, marks, user):
+        """A model whose tokens are all equally likely, with a template of a family."""
+        m = chain(self.folder, "flat", spell("\n", "a", "<|im_end|>"),
+                  template=TEMPLATE + "{# " + word + " #}",
+                  marks=("<|im_start|>", "<|im_end|>", *marks), user=user)
+        dims, kind, raw = m.tensors["output.weight"]
+        m.tensors["output.weight"] = dims, kind, bytes(len(raw))
+        return m.write(m.path)
+
+    def ask(self, s, seed, choice, path=CHAT):
+        status, r = s.post(path, user(tools=self.TOOLS, tool_choice=choice, temperature=1,
+                                      seed=seed, max_tokens=1500))
+        self.assertEqual(200, status, r)
+        return r["choices"][0]
+
+    def test_an_answer_is_a_call(self):
+        for family in self.FAMILIES:
+            with self.subTest(family=family), Server("-m", self.flat(*family)) as s:
+                ends = 0
+                for seed in range(6):
+                    only = seed % 2 == 1
+                    choice = self.ask(s, seed, {"type": "function", "function": {"name": "gg"}}
+                                      if only else "required")
+                    if choice["finish_reason"] == "length":  # random text need not end
+                        self.assertTrue(choice["message"]["content"].startswith(
+                            family[0].split()[0]), choice)
+                        continue
+                    ends += 1
+                    self.assertEqual("tool_calls", choice["finish_reason"], choice)
+                    calls = [c["function"] for c in choice["message"]["tool_calls"]]
+                    self.assertEqual("", choice["message"]["content"].strip())
+                    self.assertLessEqual(1, len(calls))
+                    if only:
+                        self.assertEqual(["gg"], [c["name"] for c in calls])
+                    for c in calls:
+                        arguments = json.loads(c["arguments"])
+                        self.assertLessEqual(set(arguments), {"a", "n"})
+                        if "{" not in family[0] and family[0] not in (
+                                "<tool_call> <function=", "<|tool_call>"):
+                            self.assertIn(arguments["a"], ("x", "y"))
+                self.assertTrue(ends > 0 or "<function=" in family[0])
+
+    def test_the_model_chooses_parameters_in_tags(self):
+        says = self.model("<tool_call>", b"\n<function=gg>\n<parameter=a>\n1 </param",
+                          b"\n</parameter>\n</function>\n", "</tool_call>",
+                          user=("<tool_call>", "</tool_call>"))
+        path = self.path("tagged.gguf")
+        with_template(says, path, TEMPLATE + "{# <tool_call> <function= #}")
+        with Server("-m", path) as s:
+            call = self.ask(s, 0, "required")["message"]["tool_calls"][0]["function"]
+            self.assertEqual(("gg", {"a": "1 </param"}), (call["name"],
+                                                          json.loads(call["arguments"])))
+
+    def test_the_model_chooses_the_call(self):
+        says = self.model("<tool_call>", b'\n{"name": "gg", ', b'"arguments": {"a": "x"}}\n',
+                          "</tool_call>", user=("<tool_call>", "</tool_call>"))
+        path = self.path("hermes.gguf")
+        with_template(says, path, TEMPLATE + "{# <tool_call> #}")
+        with Server("-m", path) as s:
+            choice = self.ask(s, 0, "required")
+            self.assertEqual("gg", choice["message"]["tool_calls"][0]["function"]["name"])
+            choice = self.ask(s, 0, {"type": "function", "function": {"name": "f"}})
+            self.assertEqual("f", choice["message"]["tool_calls"][0]["function"]["name"])
+            status, r = s.post(MESSAGES, {
+                **user(), "max_tokens": 400, "temperature": 1,
+                "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+                "tool_choice": {"type": "tool", "name": "f"}})
+            self.assertEqual((200, "tool_use"), (status, r["stop_reason"]), r)
+
+    def test_wrong_choices_are_named(self):
+        with Server("-m", self.flat(*self.FAMILIES[0])) as s:
+            for choice, tools, param, words in (
+                    ("required", None, "tool_choice", "no tools"),
+                    ("always", self.TOOLS, "tool_choice", "supported"),
+                    ({"type": "function", "function": {"name": "h"}}, self.TOOLS, "tool_choice",
+                     'no tool "h"'),
+                    ({"type": "function", "function": {"name": 5}}, self.TOOLS,
+                     "tool_choice.function.name", "text"),
+                    ({"type": "function", "function": {"name": "f", "x": 1}}, self.TOOLS,
+                     "tool_choice.function.x", "not supported")):
+                status, r = s.post(CHAT, user(tools=tools, tool_choice=choice))
+                self.assertEqual((400, param), (status, r["error"]["param"]), r)
+                self.assertIn(words, r["error"]["message"])
+        with Server("-m", self.model("Hey")) as s:  # a template without a form
+            status, r = s.post(CHAT, user(tools=self.TOOLS, tool_choice="required"))
+            self.assertEqual((400, "tool_choice"), (status, r["error"]["param"]))
 
 
 if __name__ == "__main__":

@@ -401,6 +401,7 @@ static void on_event(struct talk *t, const struct mw_event *ev)
     case MW_EVENT_NOTICE: on_notice(t, ev); break;
     case MW_EVENT_REFUSED: on_refused(t, ev); break;
     case MW_EVENT_ERROR: on_error(t, ev); break;
+    case MW_EVENT_LOGPROBS: break; /* chats do not ask for them */
     }
     t->front.changed(t->front.ctx);
 }
