@@ -57,6 +57,7 @@
 /* During a run: figures, recordings (memwall-telemetry(5)) and their replay. */
 #include "engine/api/watch.h"
 #include "engine/telemetry/json.h"
+#include "engine/telemetry/lines.h"
 #include "engine/telemetry/rates.h"
 #include "engine/telemetry/recorder.h"
 #include "engine/telemetry/replay.h"

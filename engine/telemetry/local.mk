@@ -5,6 +5,7 @@ libengine_a_SOURCES += \
 	engine/telemetry/verdict.c engine/telemetry/verdict.h \
 	engine/telemetry/fields.c engine/telemetry/fields.h \
 	engine/telemetry/json.c engine/telemetry/json.h \
+	engine/telemetry/lines.c engine/telemetry/lines.h \
 	engine/telemetry/recorder.c engine/telemetry/recorder.h \
 	engine/telemetry/replay.c engine/telemetry/replay.h \
 	engine/telemetry/watch.c engine/telemetry/watch.h \

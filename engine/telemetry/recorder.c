@@ -1,7 +1,5 @@
 /* The recorder is a reader like the dashboard: on its own thread it takes a sample ten times
- * per second and writes the new figures.  A sample has the last MW_RECENT tokens, so up to 640
- * tokens per second each get a line.  Above that a line "lost" has the number of tokens
- * without one. */
+ * per second and writes the lines of the new figures. */
 #include "config.h"
 
 #include "engine/telemetry/recorder.h"
@@ -14,10 +12,8 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/thread.h"
-#include "engine/telemetry/json.h"
+#include "engine/telemetry/lines.h"
 
-#define LOOK_NS     100000000u
-#define SECOND_NS   1000000000u
 #define STACK_BYTES ((size_t)1 << 20)
 
 struct mw_recorder {
@@ -32,25 +28,21 @@ struct mw_recorder {
 
     /* used by the thread alone after it has started */
     struct mw_sample sample;
-    struct mw_run run; /* as written last */
-    uint64_t plan[MW_PLAN_ROWS];
-    bool has_start;
-    uint64_t n_token; /* tokens that have a line or were lost */
-    uint64_t next_second_ns;
-    struct json line; /* being written */
+    struct mw_lines lines;
+    struct json text; /* of lines that are being written */
     struct err err;   /* of the first failed write, after which nothing is written */
 };
 
-/* Write r->line to the file. */
-static void write_line(struct mw_recorder *r)
+/* Write the lines of the sample to the file. */
+static void write_lines(struct mw_recorder *r, bool is_last)
 {
     size_t done = 0;
 
-    json_line(&r->line);
-    if (r->line.failed && r->err.code == ERR_NONE)
+    mw_lines_add(&r->lines, &r->sample, is_last, &r->text);
+    if (r->text.failed && r->err.code == ERR_NONE)
         err_memory(&r->err, "a line of the recording");
-    while (done < r->line.used && r->err.code == ERR_NONE) {
-        ssize_t got = write(r->fd, r->line.buf + done, r->line.used - done);
+    while (done < r->text.used && r->err.code == ERR_NONE) {
+        ssize_t got = write(r->fd, r->text.buf + done, r->text.used - done);
 
         if (got > 0) {
             done += (size_t)got;
@@ -59,83 +51,14 @@ static void write_line(struct mw_recorder *r)
             err_at(&r->err, r->path, ERR_NO_OFFSET, NULL);
         }
     }
-    r->line.used = 0;
-}
-
-static void write_sample(struct mw_recorder *r, const char *event)
-{
-    mw_sample_json(&r->line, &r->sample, event);
-    write_line(r);
-}
-
-static void write_lost(struct mw_recorder *r, uint64_t n)
-{
-    struct json *j = &r->line;
-
-    json_object(j, NULL);
-    json_string(j, "event", "lost");
-    json_u64(j, "t_ns", r->sample.t_ns);
-    json_u64(j, "n", n);
-    json_end(j);
-    write_line(r);
-}
-
-/* Write a line for each token that does not have one. */
-static void write_tokens(struct mw_recorder *r)
-{
-    const struct mw_sample *s = &r->sample;
-
-    if (s->n_token > r->n_token + MW_RECENT) {
-        write_lost(r, s->n_token - r->n_token - MW_RECENT);
-        r->n_token = s->n_token - MW_RECENT;
-    }
-    for (; r->n_token < s->n_token && r->err.code == ERR_NONE; r->n_token++) {
-        token_json(&r->line, &s->recent[r->n_token % MW_RECENT],
-                   &s->trace[r->n_token % MW_RECENT]);
-        write_line(r);
-    }
-}
-
-static bool plan_changed(const struct mw_recorder *r)
-{
-    return memcmp(&r->run, &r->sample.run, sizeof r->run) != 0 ||
-           memcmp(r->plan, r->sample.mem.plan, sizeof r->plan) != 0;
-}
-
-/* Write the plan of the sample as a line. */
-static void write_plan(struct mw_recorder *r, const char *event)
-{
-    write_sample(r, event);
-    r->run = r->sample.run;
-    memcpy(r->plan, r->sample.mem.plan, sizeof r->plan);
-}
-
-/* Write the start line, which contains the plan, as soon as there is a plan. */
-static bool has_start(struct mw_recorder *r, bool is_last)
-{
-    if (!r->has_start && (r->sample.run.n_layer > 0 || is_last)) {
-        write_plan(r, "start");
-        r->next_second_ns = r->sample.t_ns;
-        r->has_start = true;
-    }
-    return r->has_start;
+    r->text.used = 0;
 }
 
 static void look(struct mw_recorder *r, bool is_last)
 {
     memset(&r->sample, 0, sizeof r->sample);
     r->take(r->ctx, &r->sample);
-    if (!has_start(r, is_last))
-        return;
-    if (plan_changed(r))
-        write_plan(r, "plan");
-    write_tokens(r);
-    if (is_last || r->sample.t_ns >= r->next_second_ns) {
-        write_sample(r, "second");
-        r->next_second_ns += SECOND_NS;
-        if (r->next_second_ns <= r->sample.t_ns) /* the machine was suspended */
-            r->next_second_ns = r->sample.t_ns + SECOND_NS;
-    }
+    write_lines(r, is_last);
 }
 
 /* Wait until the next sample is due.  Returns false if the recorder is closing. */
@@ -143,7 +66,7 @@ static bool wait_for_next(struct mw_recorder *r, uint64_t *until_ns)
 {
     bool closing;
 
-    *until_ns += LOOK_NS;
+    *until_ns += MW_LINES_NS;
     pthread_mutex_lock(&r->lock);
     while (!r->closing && clock_cond_wait(&r->wake, &r->lock, *until_ns))
         continue;
@@ -169,7 +92,7 @@ static void recorder_free(struct mw_recorder *r)
         close(r->fd);
     pthread_cond_destroy(&r->wake);
     pthread_mutex_destroy(&r->lock);
-    json_release(&r->line);
+    json_release(&r->text);
     free(r->path);
     free(r);
 }
@@ -196,8 +119,8 @@ int mw_recorder_open(struct mw_recorder **out, int fd, const char *name, mw_take
         return -1;
     }
     take(ctx, &r->sample);
-    r->n_token = r->sample.n_token;
-    has_start(r, false);
+    mw_lines_start(&r->lines, &r->sample);
+    write_lines(r, false);
     if (r->err.code != ERR_NONE) {
         *e = r->err;
         recorder_free(r);

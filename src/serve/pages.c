@@ -151,7 +151,8 @@ unsigned pages_write(enum web_page page, const struct reply_model *m, const char
         json_line(out);
         break;
     case PAGE_HEALTH:
-    case PAGE_METRICS: break; /* of the server */
+    case PAGE_METRICS:
+    case PAGE_TELEMETRY: break; /* of the server */
     }
     return 200;
 }

@@ -46,6 +46,7 @@ struct server {
     struct room room;
     struct metrics metrics;
     struct mw_sample sample;
+    uint64_t next_feed_ns; /* of telemetry */
     int signals;
     bool is_ready, is_over;
     int stopped_by;   /* the first signal; 0: none */
@@ -65,6 +66,7 @@ uint64_t server_bytes(const struct mw_model *m, const struct mw_options *o)
 {
     return LIBRARY_BYTES + TREE_BYTES +
            (uint64_t)WEB_CONNECTIONS * (WEB_HEADER_BYTES + 4 * LISTEN_BUFFER) +
+           (uint64_t)WEB_FEEDS * WEB_FEED_BYTES +
            (ROOM_REQUESTS + COPIES) * (uint64_t)request_bytes(m, o) + mw_grammar_bytes(m) +
            mw_logprob_bytes(m);
 }
@@ -328,15 +330,33 @@ static void take_signal(struct server *s)
     }
 }
 
+/* The smaller of the milliseconds (-1: any) and those until a moment. */
+static int until(int ms, uint64_t at_ns)
+{
+    uint64_t now = clock_ns(), left = at_ns > now ? (at_ns - now) / 1000000 + 1 : 0;
+
+    return ms >= 0 && (uint64_t)ms < left ? ms : (int)left;
+}
+
 static int wait_ms(const struct server *s)
 {
     int ms = web_wait_ms(s->web);
-    uint64_t now = clock_ns(), left;
 
-    if (s->stopped_by == 0)
-        return ms;
-    left = s->stop_ns > now ? (s->stop_ns - now) / 1000000 + 1 : 0;
-    return ms >= 0 && (uint64_t)ms < left ? ms : (int)left;
+    if (web_feeds(s->web) > 0)
+        ms = until(ms, s->next_feed_ns);
+    return s->stopped_by != 0 ? until(ms, s->stop_ns) : ms;
+}
+
+/* Send telemetry, while somebody reads it. */
+static void send_telemetry(struct server *s)
+{
+    uint64_t now = clock_ns();
+
+    if (web_feeds(s->web) == 0 || now < s->next_feed_ns)
+        return;
+    s->next_feed_ns = now + MW_LINES_NS;
+    take_sample(s);
+    web_feed(s->web, &s->sample);
 }
 
 /* All replies are sent, or there is no more time for them. */
@@ -371,6 +391,7 @@ static int loop(struct server *s)
         while (!s->is_over && mw_chat_next(s->chat, &ev))
             take_event(s, &ev);
         start_jobs(s);
+        send_telemetry(s);
         web_run(s->web);
     }
     return s->stopped_by != 0 ? 128 + s->stopped_by : s->code;

@@ -55,6 +55,7 @@ struct exchange {
     size_t sent;
     uint32_t said_ahead; /* the place in the queue that was sent last */
     bool has_head, is_over;
+    struct mw_lines *feed; /* of telemetry; NULL: it is another reply */
 };
 
 struct web {
@@ -62,7 +63,7 @@ struct web {
     const struct libmicrohttpd *lib;
     struct MHD_Daemon *daemon;
     struct link *links;
-    size_t n_link, n_exchange;
+    size_t n_link, n_exchange, n_feed;
     uint64_t n_request; /* for ids */
     bool is_stopping;
 };
@@ -79,6 +80,7 @@ static const struct route routes[] = {
     { "/", "GET", true, PAGE_ROOT, 0, true },
     { "/health", "GET", true, PAGE_HEALTH, 0, true },
     { "/metrics", "GET", true, PAGE_METRICS, 0, false },
+    { "/memwall/telemetry", "GET", true, PAGE_TELEMETRY, 0, false },
     { "/v1/models", "GET", true, PAGE_MODELS, 0, false },
     { "/v1/chat/completions", "POST", false, 0, FORM_CHAT, false },
     { "/v1/completions", "POST", false, 0, FORM_COMPLETION, false },
@@ -269,7 +271,8 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     if (x->sent == x->out.used) {
         x->sent = x->out.used = 0;
-        fill(x);
+        if (x->job != NULL)
+            fill(x);
     }
     n = x->out.used - x->sent;
     if (n == 0 && x->is_over)
@@ -292,6 +295,73 @@ static enum MHD_Result send_stream(struct exchange *x)
     x->status = 200;
     x->reply = (struct reply){ .job = x->job, .model = x->h->o.model };
     return queue(x, response, reply_form_of(x->job->request.form)->stream_type);
+}
+
+/* ---- telemetry ---- */
+
+static enum MHD_Result send_feed(struct exchange *x)
+{
+    if (x->h->n_feed == WEB_FEEDS)
+        return refuse(x, 503, ERR_MEMORY, "too many clients read telemetry");
+    x->feed = calloc(1, sizeof *x->feed);
+    if (x->feed == NULL)
+        return refuse(x, 503, ERR_MEMORY, "there is no memory for another client");
+    x->h->n_feed++;
+    x->feed->n_token = UINT64_MAX; /* that of its first sample */
+    x->status = 200;
+    return queue(x,
+                 x->h->lib->create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES,
+                                                          read_stream, x, NULL),
+                 "text/event-stream");
+}
+
+size_t web_feeds(const struct web *h)
+{
+    return h->n_feed;
+}
+
+/* Append lines as events. */
+static void add_events(struct exchange *x, const struct json *lines)
+{
+    const char *at = lines->buf, *end = at + lines->used;
+
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+        json_raw(&x->out, "data: ", 6);
+        json_raw(&x->out, at, (size_t)(newline + 1 - at));
+        json_raw(&x->out, "\n", 1);
+        at = newline + 1;
+    }
+}
+
+static void feed(struct exchange *x, const struct mw_sample *s)
+{
+    struct json lines;
+
+    if (x->feed->n_token == UINT64_MAX)
+        mw_lines_start(x->feed, s);
+    if (x->sent > 0)
+        memmove(x->out.buf, x->out.buf + x->sent, x->out.used - x->sent);
+    x->out.used -= x->sent;
+    x->sent = 0;
+    json_start(&lines);
+    mw_lines_add(x->feed, s, false, &lines);
+    if (lines.used > 0)
+        add_events(x, &lines);
+    x->out.failed = x->out.failed || lines.failed;
+    json_release(&lines);
+    /* The buffer may be twice as large, and grows into a copy. */
+    x->is_gone = x->is_gone || x->out.used > WEB_FEED_BYTES / 4;
+    if (x->out.used > 0 || x->is_gone)
+        wake(x);
+}
+
+void web_feed(struct web *h, const struct mw_sample *s)
+{
+    for (struct link *l = h->links; l != NULL; l = l->next)
+        if (l->exchange != NULL && l->exchange->feed != NULL && !l->exchange->is_over)
+            feed(l->exchange, s);
 }
 
 /* ---- answers ---- */
@@ -421,6 +491,8 @@ static enum MHD_Result answer_page(struct exchange *x)
     struct json out;
     unsigned status;
 
+    if (x->route->page == PAGE_TELEMETRY)
+        return send_feed(x);
     json_start(&out);
     status = x->h->o.calls->page(x->h->o.ctx, x->route->page, x->body != NULL ? x->body : "",
                                  x->len, &out, &e);
@@ -632,6 +704,8 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
         x->job->exchange = NULL;
         h->o.calls->gone(h->o.ctx, x->job);
     }
+    h->n_feed -= x->feed != NULL;
+    free(x->feed);
     x->link->exchange = NULL;
     x->link->is_complete = false;
     x->link->since_ns = clock_ns();
@@ -733,6 +807,11 @@ void web_run(struct web *h)
 void web_stop(struct web *h)
 {
     h->is_stopping = true;
+    for (struct link *l = h->links; l != NULL; l = l->next)
+        if (l->exchange != NULL && l->exchange->feed != NULL) {
+            l->exchange->is_over = true;
+            wake(l->exchange);
+        }
 }
 
 size_t web_active(const struct web *h)

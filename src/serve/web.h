@@ -19,6 +19,8 @@
 
 #define WEB_CONNECTIONS   64
 #define WEB_HEADER_BYTES  16384 /* of a connection, for headers and its buffers */
+#define WEB_FEEDS         4     /* clients that read telemetry */
+#define WEB_FEED_BYTES    (1 << 20) /* memory of each of them */
 
 /* Pages that need no engine. */
 enum web_page {
@@ -30,6 +32,7 @@ enum web_page {
     PAGE_OLLAMA_SHOW,
     PAGE_OLLAMA_PS,
     PAGE_OLLAMA_VERSION,
+    PAGE_TELEMETRY, /* a stream without an end, see web_feed() */
 };
 
 /* A request that is over, for a log. */
@@ -86,6 +89,14 @@ void web_hung_up(struct web *h, const struct pollfd *fds, size_t n);
 
 /* The job has other pieces, another place in the queue, or another state. */
 void web_changed(struct job *j);
+
+/*
+ * Clients that read telemetry get the lines that a recording has.  web_feeds() returns their
+ * number, and web_feed() sends them what is new in a sample.  One that does not read for long is
+ * cut.
+ */
+size_t web_feeds(const struct web *h);
+void web_feed(struct web *h, const struct mw_sample *s);
 
 /* Take no more connections and requests. */
 void web_stop(struct web *h);

@@ -60,7 +60,7 @@ PUBLIC = {
     "engine/limits/": {"limits", "store", "tried"},
     "engine/machine/": {"cage", "disturb", "energy", "fact", "load", "machine", "os_value"},
     "engine/plan/": {"anchor", "table", "times"},
-    "engine/telemetry/": {"json", "rates", "recorder", "replay", "sample", "shares"},
+    "engine/telemetry/": {"json", "lines", "rates", "recorder", "replay", "sample", "shares"},
 }
 MESSAGES_SINCE = "2026-11-26T23:00:00Z"
 LONGEST_SUBJECT = 72
