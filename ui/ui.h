@@ -127,4 +127,33 @@ void ui_sides_wait(struct ui_sides_screen *s, const struct ui_sides *all);
 /* 0, or 128 + n if signal n ended it. */
 int ui_sides_status(const struct ui_sides_screen *s);
 
+/* ---- a server (memwall serve) ---- */
+
+#define UI_SERVING_LINES 32
+#define UI_SERVING_TEXT  240
+
+/* Rows below the dashboard; they are cut to the width. */
+struct ui_serving {
+    char title[UI_SERVING_TEXT]; /* the model, the address, the queue */
+    char now[UI_SERVING_TEXT];   /* the request that is being answered */
+    char line[UI_SERVING_LINES][UI_SERVING_TEXT]; /* [n_line] requests before it, newest last */
+    size_t n_line;
+};
+
+struct ui_serving_screen;
+
+/* Take the terminal.  Returns -1 with *e if it cannot; then nothing was drawn. */
+int ui_serving_open(struct ui_serving_screen **out, const struct ui_options *o,
+                    const struct ui_paths *paths, struct err *e);
+void ui_serving_close(struct ui_serving_screen *s); /* s may be NULL */
+
+/* The descriptors after which ui_serving_draw() is due. */
+void ui_serving_watch(const struct ui_serving_screen *s, int fd[2]);
+/* Take keys and signals, and draw.  sample NULL: the figures are those of before.  Returns false if
+ * the person leaves. */
+bool ui_serving_draw(struct ui_serving_screen *s, const struct ui_serving *x,
+                     const struct mw_sample *sample);
+/* 0, or 128 + n if signal n ended it. */
+int ui_serving_status(const struct ui_serving_screen *s);
+
 #endif

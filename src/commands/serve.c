@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/folder.h"
 #include "src/base/paths.h"
@@ -31,7 +32,7 @@ static int refuse(struct mw_model *m, const struct mw_options *o, const struct e
 }
 
 static int serve(const struct options *o, struct mw_model *m, const struct mw_options *engine,
-                 bool *is_stuck)
+                 const struct ui_options *ui, const struct ui_paths *paths, bool *is_stuck)
 {
     struct mw_chat_options chat = { .engine = *engine };
     char name[160];
@@ -41,14 +42,16 @@ static int serve(const struct options *o, struct mw_model *m, const struct mw_op
                                      .address = o->listen != NULL ? o->listen : LISTEN_DEFAULT,
                                      .key_file = o->api_key_file,
                                      .request_s = o->request_s > 0 ? o->request_s : REQUEST_S,
-                                     .quiet = o->quiet };
+                                     .quiet = o->quiet,
+                                     .ui = ui,
+                                     .paths = paths };
     struct mw_model_info info;
     struct plan plan;
     struct err e = ERR_INIT;
 
     models_name_of(o->model, name, sizeof name);
     settings_chat(o, m, &chat);
-    chat.engine.caller_bytes = server_bytes(m, engine);
+    chat.engine.caller_bytes = server_bytes(m, engine) + (ui != NULL ? UI_SCREEN_BYTES : 0);
     mw_model_info(m, &info);
     settings_report_context(o, &info);
     limits_ensure(m, o->model, &chat.engine, LIMITS_KEPT);
@@ -65,8 +68,10 @@ static int run_serve(const struct options *given)
     struct settings_notice notice;
     struct paths paths;
     struct mw_model *m = NULL;
+    struct ui_options ui;
+    struct ui_paths of_ui;
     struct err e = ERR_INIT, ignored = ERR_INIT;
-    bool is_stuck = false;
+    bool is_stuck = false, has_screen;
     int code;
 
     if (server_check(o->listen != NULL ? o->listen : LISTEN_DEFAULT, o->api_key_file, &e) != 0 ||
@@ -75,11 +80,16 @@ static int run_serve(const struct options *given)
     settings_engine(o, &engine, &notice);
     settings_no_screen(&engine);
     settings_report(o, &notice);
+    paths = (struct paths){ 0 };
     if (paths_find(&paths, &ignored) == 0 && folder_make(paths.cache_dir) == 0)
         engine.cache_folder = paths.cache_dir;
+    settings_screen(o, &ui);
+    of_ui = (struct ui_paths){ paths.config_file, paths.config_dir, paths.state_dir,
+                               paths.data_dir };
+    has_screen = !o->quiet && !ui.plain && ui_can_draw() && isatty(STDERR_FILENO) == 1;
     if (settings_open(o->model, &engine, &m, &e) != 0)
         return report_error(&e);
-    code = serve(o, m, &engine, &is_stuck);
+    code = serve(o, m, &engine, has_screen ? &ui : NULL, &of_ui, &is_stuck);
     if (!is_stuck)
         mw_model_close(m);
     return code;
@@ -93,8 +103,9 @@ const struct command cmd_serve = {
         "Ollama use the model at http://127.0.0.1:8080.  One request is answered at a\n"
         "time; others wait in a queue.  A request that begins like the one before it\n"
         "evaluates only the rest.  Options such as --temp are the defaults of\n"
-        "requests.  Without a key, only programs on this machine may ask.  Each\n"
-        "request is a line on standard error.  Ctrl-C ends the server.",
+        "requests.  Without a key, only programs on this machine may ask.  A terminal\n"
+        "shows the dashboard with the queue and the requests; without one, or with\n"
+        "2> FILE, each request is a line on standard error.  Ctrl-C ends the server.",
     .examples = "memwall serve -m model.gguf\n"
                 "memwall serve -m model.gguf --memory 2G --ctx 16k\n"
                 "memwall serve -m model.gguf --listen 0.0.0.0:8080 --api-key-file keys\n",

@@ -159,23 +159,23 @@ unsigned pages_write(enum web_page page, const struct reply_model *m, const char
 
 /* "2026-11-27T06:00:00Z 127.0.0.1 POST /v1/chat/completions 200 prompt 12 + 30 reused, answer 20
  * in 3.41 s, stop" */
-void pages_log(const struct web_record *r)
+size_t pages_log(const struct web_record *r, char buf[PAGES_LOG_BYTES])
 {
-    char line[900], at[40];
+    char at[40];
     const struct job *j = r->job;
-    int n = snprintf(line, sizeof line, "%s %s %s %.200s ", reply_time(time(NULL), at), r->peer,
+    int n = snprintf(buf, PAGES_LOG_BYTES, "%s %s %s %.200s ", reply_time(time(NULL), at), r->peer,
                      r->method, r->path);
 
     if (r->status > 0)
-        n += snprintf(line + n, sizeof line - (size_t)n, "%u", r->status);
+        n += snprintf(buf + n, PAGES_LOG_BYTES - (size_t)n, "%u", r->status);
     else
-        n += snprintf(line + n, sizeof line - (size_t)n, "-");
+        n += snprintf(buf + n, PAGES_LOG_BYTES - (size_t)n, "-");
     if (j != NULL && j->has_begun)
-        n += snprintf(line + n, sizeof line - (size_t)n,
+        n += snprintf(buf + n, PAGES_LOG_BYTES - (size_t)n,
                       " prompt %" PRIu64 " + %" PRIu64 " reused, answer %" PRIu32,
                       j->n_prompt - j->n_cached, j->n_cached, j->receipt.n_decoded);
-    n += snprintf(line + n, sizeof line - (size_t)n, " in %.2f s", (double)r->ns / 1e9);
+    n += snprintf(buf + n, PAGES_LOG_BYTES - (size_t)n, " in %.2f s", (double)r->ns / 1e9);
     if (r->is_cut)
-        n += snprintf(line + n, sizeof line - (size_t)n, ", the client went away");
-    report_notice(line, (size_t)n);
+        n += snprintf(buf + n, PAGES_LOG_BYTES - (size_t)n, ", the client went away");
+    return (size_t)n;
 }

@@ -12,7 +12,8 @@ unsigned pages_write(enum web_page page, const struct reply_model *m, const char
 
 void pages_health(bool is_ready, struct json *out);
 
-/* Print a line about a request that is over to standard error. */
-void pages_log(const struct web_record *r);
+/* Write a line about a request that is over to buf.  Returns its length. */
+#define PAGES_LOG_BYTES 900
+size_t pages_log(const struct web_record *r, char buf[PAGES_LOG_BYTES]);
 
 #endif

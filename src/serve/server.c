@@ -18,6 +18,7 @@
 #include "src/serve/metrics.h"
 #include "src/serve/pages.h"
 #include "src/serve/queue.h"
+#include "src/serve/show.h"
 #include "src/serve/tool_calls.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -45,13 +46,14 @@ struct server {
     struct tool_calls *calls; /* in its answer; NULL: it has no tools */
     struct room room;
     struct metrics metrics;
+    struct show show;
     struct mw_sample sample;
     uint64_t next_feed_ns; /* of telemetry */
     int signals;
     bool is_ready, is_over;
     int stopped_by;   /* the first signal; 0: none */
     uint64_t stop_ns; /* then the time when all must have ended */
-    int code;
+    struct err err; /* why it cannot go on */
 };
 
 /* A request of a context's text may have every character escaped. */
@@ -226,7 +228,7 @@ static void take_event(struct server *s, const struct mw_event *ev)
 
     switch (ev->kind) {
     case MW_EVENT_READY:
-        if (!s->is_ready)
+        if (!s->is_ready && s->show.screen == NULL)
             fprintf(stderr, "memwall: serving %s on http://%s\n", s->model.id, s->address);
         s->is_ready = true;
         break;
@@ -253,13 +255,10 @@ static void take_event(struct server *s, const struct mw_event *ev)
             job_was_thinking(j);
         break;
     case MW_EVENT_DONE: finish_job(s, ev); break;
-    case MW_EVENT_NOTICE:
-        if (!s->o->quiet)
-            report_notice(ev->text, ev->len);
-        break;
+    case MW_EVENT_NOTICE: show_line(&s->show, ev->text, ev->len); break;
     case MW_EVENT_ERROR:
     case MW_EVENT_REFUSED:
-        s->code = report_error(&ev->err);
+        s->err = ev->err;
         s->is_over = true;
         break;
     case MW_EVENT_PROGRESS:
@@ -301,22 +300,22 @@ static unsigned page(void *ctx, enum web_page which, const char *body, size_t le
 static void record(void *ctx, const struct web_record *r)
 {
     struct server *s = ctx;
+    char line[PAGES_LOG_BYTES];
 
     metrics_request(&s->metrics, r->status);
-    if (!s->o->quiet)
-        pages_log(r);
+    show_line(&s->show, line, pages_log(r, line));
 }
 
 /* ---- the loop ---- */
 
 /* The first signal ends the answer and refuses those that wait; a second one exits at once. */
-static void take_signal(struct server *s)
+static void stop(struct server *s, int signo)
 {
-    int signo = signals_take(s->signals);
     struct job *j;
 
     if (signo == 0)
         return;
+    show_close(&s->show);
     if (s->stopped_by != 0)
         _exit(128 + signo);
     s->stopped_by = signo;
@@ -344,6 +343,8 @@ static int wait_ms(const struct server *s)
 
     if (web_feeds(s->web) > 0)
         ms = until(ms, s->next_feed_ns);
+    if (s->show.screen != NULL)
+        ms = until(ms, s->show.next_ns);
     return s->stopped_by != 0 ? until(ms, s->stop_ns) : ms;
 }
 
@@ -359,6 +360,27 @@ static void send_telemetry(struct server *s)
     web_feed(s->web, &s->sample);
 }
 
+/* Draw the screen, if there is one; is_touched: there are keys or signals for it. */
+static void draw(struct server *s, bool is_touched)
+{
+    struct show_now now = { .model = s->model.id,
+                            .address = s->address,
+                            .is_ready = s->is_ready,
+                            .connections = (uint32_t)web_connections(s->web),
+                            .waiting = s->queue.n,
+                            .running = s->running };
+    bool is_due = show_is_due(&s->show);
+    int status;
+
+    if (s->show.screen == NULL || (!is_due && !is_touched))
+        return;
+    if (is_due)
+        take_sample(s);
+    status = show_draw(&s->show, &now, is_due ? &s->sample : NULL);
+    if (status != 0)
+        stop(s, status - 128);
+}
+
 /* All replies are sent, or there is no more time for them. */
 static bool has_stopped(const struct server *s)
 {
@@ -366,7 +388,7 @@ static bool has_stopped(const struct server *s)
                                   clock_ns() >= s->stop_ns);
 }
 
-enum { FD_SIGNALS, FD_CHAT, FD_WEB, N_FD };
+enum { FD_SIGNALS, FD_CHAT, FD_WEB, FD_KEYS, FD_SCREEN, N_FD };
 
 static int loop(struct server *s)
 {
@@ -376,17 +398,19 @@ static int loop(struct server *s)
         [FD_WEB] = { web_fd(s->web), POLLIN, 0 },
     };
     static struct mw_event ev; /* static: it is large */
-    struct err e = ERR_INIT;
 
     while (!s->is_over && !has_stopped(s)) {
         size_t n = web_watch(s->web, fds + N_FD, WEB_CONNECTIONS);
 
+        fds[FD_KEYS] = (struct pollfd){ s->show.fd[0], POLLIN, 0 };
+        fds[FD_SCREEN] = (struct pollfd){ s->show.fd[1], POLLIN, 0 };
         if (poll(fds, N_FD + n, wait_ms(s)) < 0 && errno != EINTR) {
-            err_sys(&e, "cannot wait for requests");
-            return report_error(&e);
+            err_sys(&s->err, "cannot wait for requests");
+            break;
         }
         if ((fds[FD_SIGNALS].revents & POLLIN) != 0)
-            take_signal(s);
+            stop(s, signals_take(s->signals));
+        draw(s, fds[FD_KEYS].revents != 0 || fds[FD_SCREEN].revents != 0);
         web_hung_up(s->web, fds + N_FD, n);
         while (!s->is_over && mw_chat_next(s->chat, &ev))
             take_event(s, &ev);
@@ -394,7 +418,8 @@ static int loop(struct server *s)
         send_telemetry(s);
         web_run(s->web);
     }
-    return s->stopped_by != 0 ? 128 + s->stopped_by : s->code;
+    show_close(&s->show);
+    return s->stopped_by != 0 ? 128 + s->stopped_by : report_error(&s->err);
 }
 
 /* ---- start and end ---- */
@@ -485,14 +510,17 @@ int server_run(const struct server_options *o, bool *is_stuck)
         return report_error(&e);
     }
     s->o = o;
-    s->code = EXIT_FAILED;
-    s->signals = signals_block(&before);
-    if (o->key_file != NULL && access_keys_read(&keys, o->key_file, &e) != 0)
+    s->err = (struct err)ERR_INIT;
+    /* The screen takes signals itself. */
+    sigprocmask(SIG_SETMASK, NULL, &before);
+    s->signals = o->ui == NULL ? signals_block(&before) : -1;
+    if ((o->key_file != NULL && access_keys_read(&keys, o->key_file, &e) != 0) ||
+        show_open(&s->show, o->quiet, o->ui, o->paths, &e) != 0 || start(s, keys, &e) != 0) {
+        show_close(&s->show);
         code = report_error(&e);
-    else if (start(s, keys, &e) != 0)
-        code = report_error(&e);
-    else
+    } else {
         code = loop(s);
+    }
     /* Closing joins threads.  Restore signals first, so that Ctrl-C ends the program now. */
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (s->running != NULL && s->chat != NULL)

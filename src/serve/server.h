@@ -10,6 +10,7 @@
 #define MEMWALL_SRC_SERVE_SERVER_H
 
 #include "src/serve/web.h"
+#include "ui/ui.h"
 
 struct server_options {
     struct mw_model *model;
@@ -19,6 +20,8 @@ struct server_options {
     const char *key_file;               /* NULL: no key is needed, on loopback only */
     unsigned request_s;
     bool quiet; /* no line per request */
+    const struct ui_options *ui; /* NULL, or show the dashboard in the terminal */
+    const struct ui_paths *paths;
 };
 
 /* The memory that a server needs beside the engine, for mw_options.caller_bytes. */

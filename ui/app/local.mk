@@ -17,6 +17,7 @@ libui_a_SOURCES += \
 	ui/app/plain.c ui/app/plain.h ui/app/plain_internal.h \
 	ui/app/plain_lines.c ui/app/plain_show.c \
 	ui/app/replay.c \
+	ui/app/serving.c \
 	ui/app/sides.c \
 	ui/app/status.c ui/app/status.h \
 	ui/app/terminal.c \
