@@ -17,8 +17,6 @@ libengine_a_SOURCES += \
 # Models fetched from a hub.
 libengine_a_SOURCES += \
 	engine/hub/gguf_walk.c engine/hub/gguf_walk.h \
-	engine/hub/http.c engine/hub/http.h engine/hub/http_get.c \
-	engine/hub/libcurl.c engine/hub/libcurl.h \
 	engine/hub/pull.c engine/hub/pull.h \
 	engine/hub/pull_blob.c engine/hub/pull_blob.h \
 	engine/hub/pull_variant.c engine/hub/pull_variant.h \

@@ -148,7 +148,16 @@ int mw_pull_open(struct mw_pull **out, const struct mw_hub *hub, const char *rep
                  const char *revision, struct err *e)
 {
     struct mw_pull *p = calloc(1, sizeof *p);
-    struct http_options o = { .endpoint = hub->endpoint,
+    static const struct http_words words = {
+        .setting = "HF_ENDPOINT",
+        .server = "a hub",
+        .that = "the hub",
+        .example = "https://huggingface.co",
+        .token = "HF_TOKEN or the file with the token",
+        .trust = "set SSL_CERT_FILE to your company's certificate",
+    };
+    struct http_options o = { .words = &words,
+                              .endpoint = hub->endpoint,
                               .token = hub->token,
                               .stop_fd = hub->stop_fd,
                               .ca_folder = hub->ca_folder,

@@ -234,7 +234,7 @@ static bool check_reply(struct range *g)
 
 static void keep_url(struct fetch *f, const char *url)
 {
-    if (!http_is_hub(f->b->http, url))
+    if (!http_is_own(f->b->http, url))
         snprintf(f->url, sizeof f->url, "%s", url);
     f->is_known = true;
 }
@@ -337,7 +337,7 @@ static int retry(struct fetch *f, struct range *g, struct err *e)
     if (r->is_stopped)
         return give_up(f, g, e);
     g->n_failed++;
-    if (is_refused && !http_is_hub(f->b->http, g->url))
+    if (is_refused && !http_is_own(f->b->http, g->url))
         f->url[0] = '\0'; /* addresses of other hosts expire: ask the hub for another */
     else if (is_refused && !http_is_transient(r))
         return give_up(f, g, e);

@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
-#include "engine/hub/http.h"
+#include "engine/http/http.h"
 #include "engine/hub/pull_list.h"
 
 #define PULL_CONNECTIONS 4

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
-#include "engine/hub/http.h"
+#include "engine/http/http.h"
 #include "engine/hub/pull_list.h"
 #include "engine/hub/repo.h"
 

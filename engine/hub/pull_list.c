@@ -285,7 +285,7 @@ int pull_list_get(struct pull_list *l, struct http *h, const char *endpoint,
     if (http_get_text(h, url, PULL_LIST_BYTES, &text, &len, &reply, e) != 0)
         return -1;
     rc = reply.status == 511 || is_page(text)
-             ? http_refuse_page(&reply, e)
+             ? http_refuse_page(h, &reply, e)
          : text != NULL
              ? pull_list_parse(l, text, len, e)
                       : explain_missing(h, &reply, endpoint, r, has_token, e);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
-#include "engine/hub/http.h"
+#include "engine/http/http.h"
 #include "engine/hub/repo.h"
 
 #define PULL_LIST_BYTES ((size_t)32 << 20) /* of the answer */

@@ -2,7 +2,7 @@
  * libmicrohttpd.h - the functions of libmicrohttpd, loaded when a server starts.
  *
  * The library needs GnuTLS, which has some 8 MB in ten files.  A chat must not load them, so the
- * program is not linked with it (engine/hub/libcurl.h does the same).
+ * program is not linked with it (engine/http/libcurl.h does the same).
  */
 #ifndef MEMWALL_SRC_SERVE_LIBMICROHTTPD_H
 #define MEMWALL_SRC_SERVE_LIBMICROHTTPD_H

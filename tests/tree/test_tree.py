@@ -16,8 +16,8 @@ SRCDIR = os.environ.get("MW_SRCDIR") or os.path.join(os.path.dirname(__file__), 
 RANK = {
     "engine": {
         "base": 0,
-        "draft": 1, "format": 1, "limits": 1, "machine": 1, "telemetry": 1,
-        "grammar": 2, "plan": 2,
+         "draft": 1, "format": 1, "http": 1, "limits": 1, "machine": 1, "telemetry": 1,
+         "grammar": 2, "plan": 2,
         "stream": 3, "kv": 3, "compute": 3, "text": 3,
         "model": 4,
         "api": 5,

@@ -1,20 +1,22 @@
 /*
- * http.h - GET requests to a hub, several at once, on the caller's thread.
+ * http.h - requests to a server, several at once, on the caller's thread.
  *
- * Redirects are followed, at most HTTP_REDIRECTS of them, and never from https to http.  The
- * access token goes to the hub itself and to no other host.  Proxies come from the environment
- * (https_proxy, http_proxy, all_proxy, no_proxy), which libcurl reads.
+ * Redirects of GET requests are followed, at most HTTP_REDIRECTS of them, and never from https
+ * to http.  Those of a request with a body are not: what was written for one server must not go
+ * to another.  The access token goes to the server itself and to no other host.  Proxies come
+ * from the environment (https_proxy, http_proxy, all_proxy, no_proxy), which libcurl reads.
  *
  *     http_start(h, &r, e);
  *     while (!r.is_done && http_wait(h, 1000, e) == 0)
  *         ;                      r.sink was called with the bytes
  *     http_end(h, &r);
  *
- * A server may send anything.  The sink receives the body of a 2xx reply only.  It must end the
- * request with HTTP_STOP when it has enough, because a server can send more than it promised.
+ * A server may send anything.  The sink receives the body of a 2xx reply only, unless the
+ * request takes_errors.  It must end the request with HTTP_STOP when it has enough, because a
+ * server can send more than it promised.
  */
-#ifndef MEMWALL_ENGINE_HUB_HTTP_H
-#define MEMWALL_ENGINE_HUB_HTTP_H
+#ifndef MEMWALL_ENGINE_HTTP_HTTP_H
+#define MEMWALL_ENGINE_HTTP_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +35,18 @@
 
 struct http;
 
+/* Names of the server and of its settings for messages.  All are static texts. */
+struct http_words {
+    const char *setting; /* that has the address: "HF_ENDPOINT" */
+    const char *server;  /* "a hub" */
+    const char *that;    /* "the hub" */
+    const char *example; /* an address of one */
+    const char *token;   /* the settings that have the access token */
+    const char *trust;   /* what to do to trust a certificate */
+};
+
 struct http_options {
+    const struct http_words *words;
     const char *endpoint; /* "https://huggingface.co", without a slash at the end */
     const char *token;    /* or NULL */
     int stop_fd;          /* readable once the user wants to stop; -1: never */
@@ -57,7 +70,9 @@ struct http_reply {
     uint64_t length;          /* Content-Length, or HTTP_UNKNOWN */
     uint64_t from, to, total; /* Content-Range: [from, to) of total; HTTP_UNKNOWN */
     char error_code[32];      /* X-Error-Code: "GatedRepo" */
-    bool is_page;             /* Content-Type: HTML, which no answer of a hub is */
+    bool is_page;             /* Content-Type: HTML, which no answer of a server is */
+    char type[64];            /* Content-Type in lower case, without parameters: "text/plain" */
+    char location[256];       /* where a redirect leads that is not followed, as it was sent */
     uint32_t retry_after_s;   /* how long the server asks to wait; 0: it does not */
     int64_t date_s, retry_at_s; /* private: Date, and a Retry-After that is a date */
     uint32_t limited_s;         /* private: RateLimit */
@@ -76,6 +91,10 @@ struct http_request {
     /* Set by the caller; the rest starts as zero. */
     const char *url;
     uint64_t from, to; /* bytes [from, to); to 0: all, without asking for a range */
+    const char *body;  /* JSON to POST, body_len bytes that stay until the end; NULL: GET */
+    size_t body_len;
+    bool takes_errors; /* the sink gets the body of a reply of any status and type */
+    bool is_patient;   /* there may be any time between two bytes */
     http_sink *sink;
     void *ctx;
 
@@ -99,11 +118,14 @@ void http_resume(struct http_request *r);
 /* Free what http_start() took; ends the request if it still runs. */
 void http_end(struct http_request *r);
 
-/* Is this URL at the hub, which may see the token? */
-bool http_is_hub(const struct http *h, const char *url);
+/* Returns "the hub", for messages. */
+const char *http_that(const struct http *h);
+
+/* Is this URL at the server, which may see the token? */
+bool http_is_own(const struct http *h, const char *url);
 
 /* Explain that a page for people came instead of data.  Returns -1. */
-int http_refuse_page(const struct http_reply *reply, struct err *e);
+int http_refuse_page(const struct http *h, const struct http_reply *reply, struct err *e);
 
 /* May another attempt succeed, after a network error or with this status? */
 bool http_is_transient(const struct http_request *r);

@@ -6,8 +6,8 @@
  * for `memwall pull` would also do, but it would have to find its way from the build folder and
  * from an installed tree, and to return errors as text.
  */
-#ifndef MEMWALL_ENGINE_HUB_LIBCURL_H
-#define MEMWALL_ENGINE_HUB_LIBCURL_H
+#ifndef MEMWALL_ENGINE_HTTP_LIBCURL_H
+#define MEMWALL_ENGINE_HTTP_LIBCURL_H
 
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>

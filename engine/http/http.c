@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "engine/hub/http.h"
+#include "engine/http/http.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/lookalike.h"
 #include "engine/base/small_file.h"
-#include "engine/hub/libcurl.h"
+#include "engine/http/libcurl.h"
 
 #define CONNECT_S      20
 #define ERROR_BODY_MAX 65536               /* bytes of a page that goes with an error */
@@ -23,8 +23,10 @@
 
 struct http {
     const struct libcurl *lib;
+    const struct http_words *words;
     CURLM *multi;
     struct curl_slist *token; /* the header with the token, or NULL */
+    struct curl_slist *post;  /* the headers of requests with a body */
     char *endpoint;
     size_t origin_len; /* of endpoint: "https://huggingface.co" */
     int stop_fd;
@@ -45,7 +47,7 @@ static size_t origin_length(const char *url)
     return host == NULL ? 0 : (size_t)(host - url) + 3 + strcspn(host + 3, "/?#");
 }
 
-static int check_endpoint(const char *url, struct err *e)
+static int check_endpoint(const struct http_words *w, const char *url, struct err *e)
 {
     size_t scheme = strncasecmp(url, "https://", 8) == 0  ? 8
                     : strncasecmp(url, "http://", 7) == 0 ? 7
@@ -56,29 +58,42 @@ static int check_endpoint(const char *url, struct err *e)
             scheme = 0;
     if (scheme == 0 || url[scheme] == '\0' || url[scheme] == '/' || strlen(url) > 512 ||
         strpbrk(url, "@?#") != NULL) {
-        err_set(e, ERR_FORMAT,
-                "HF_ENDPOINT: \"%.80s\" is not the address of a hub; give one like "
-                "https://huggingface.co",
-                url);
+        err_set(e, ERR_FORMAT, "%s: \"%.80s\" is not the address of %s; give one like %s",
+                w->setting, url, w->server, w->example);
         return lookalike_explain(e, url);
     }
     return 0;
 }
 
-static int make_token(struct http *h, const char *token, struct err *e)
+/* Append a header.  Returns false without memory. */
+static bool add_header(const struct http *h, struct curl_slist **list, const char *header)
+{
+    struct curl_slist *longer = h->lib->slist_append(*list, header);
+
+    if (longer != NULL)
+        *list = longer;
+    return longer != NULL;
+}
+
+static int make_headers(struct http *h, const char *token, struct err *e)
 {
     char header[1200];
 
+    /* Without "Expect:", libcurl waits for a leave to send a long body. */
+    if (!add_header(h, &h->post, "Content-Type: application/json") ||
+        !add_header(h, &h->post, "Expect:"))
+        return err_memory(e, "a request");
     if (token == NULL || token[0] == '\0')
         return 0;
     for (const char *c = token; *c != '\0'; c++)
         if (*c <= ' ' || *c >= 0x7f || c - token > 1000)
             return err_set(e, ERR_FORMAT,
-                           "the access token has a character that tokens do not have; check "
-                           "HF_TOKEN or the file with the token");
+                           "the access token has a character that tokens do not have; check %s",
+                           h->words->token);
     snprintf(header, sizeof header, "Authorization: Bearer %s", token);
-    h->token = h->lib->slist_append(NULL, header);
-    return h->token != NULL ? 0 : err_memory(e, "a request");
+    return add_header(h, &h->token, header) && add_header(h, &h->post, header)
+               ? 0
+               : err_memory(e, "a request");
 }
 
 /* Join the files of certificates: libcurl takes one file, or one text. */
@@ -120,7 +135,7 @@ int http_open(struct http **out, const struct http_options *o, struct err *e)
     struct http *h;
 
     *out = NULL;
-    if (check_endpoint(o->endpoint, e) != 0)
+    if (check_endpoint(o->words, o->endpoint, e) != 0)
         return -1;
     lib = libcurl_load(e);
     if (lib == NULL)
@@ -129,6 +144,7 @@ int http_open(struct http **out, const struct http_options *o, struct err *e)
     if (h == NULL)
         return err_memory(e, "a connection");
     h->lib = lib;
+    h->words = o->words;
     h->stop_fd = o->stop_fd;
     h->on_wait = o->on_wait;
     h->ctx = o->ctx;
@@ -141,7 +157,7 @@ int http_open(struct http **out, const struct http_options *o, struct err *e)
     h->origin_len = origin_length(h->endpoint);
     /* Several ranges over one connection would share its rate. */
     lib->multi_setopt(h->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
-    if (make_token(h, o->token, e) != 0 || copy_text(&h->ca_file, o->ca_files[0], e) != 0 ||
+    if (make_headers(h, o->token, e) != 0 || copy_text(&h->ca_file, o->ca_files[0], e) != 0 ||
         copy_text(&h->ca_folder, o->ca_folder, e) != 0 || read_authorities(h, o, e) != 0) {
         http_close(h);
         return -1;
@@ -157,6 +173,7 @@ void http_close(struct http *h)
     if (h->multi != NULL)
         h->lib->multi_cleanup(h->multi);
     h->lib->slist_free_all(h->token);
+    h->lib->slist_free_all(h->post);
     free(h->endpoint);
     free(h->ca_file);
     free(h->ca_folder);
@@ -164,7 +181,12 @@ void http_close(struct http *h)
     free(h);
 }
 
-bool http_is_hub(const struct http *h, const char *url)
+const char *http_that(const struct http *h)
+{
+    return h->words->that;
+}
+
+bool http_is_own(const struct http *h, const char *url)
 {
     return origin_length(url) == h->origin_len &&
            strncasecmp(url, h->endpoint, h->origin_len) == 0;
@@ -215,6 +237,17 @@ static uint32_t read_seconds(const char *value)
     return parse_number(&value, &n) && n < most ? (uint32_t)n : most;
 }
 
+/* "Text/Event-Stream; charset=utf-8" is "text/event-stream". */
+static void read_type(struct http_reply *r, const char *value)
+{
+    size_t n = strcspn(value, "; \t");
+
+    n = n < sizeof r->type ? n : sizeof r->type - 1;
+    for (size_t i = 0; i < n; i++)
+        r->type[i] = (char)(value[i] >= 'A' && value[i] <= 'Z' ? value[i] + 32 : value[i]);
+    r->type[n] = '\0';
+}
+
 static void read_header(const struct libcurl *lib, struct http_reply *r, const char *name,
                         const char *value)
 {
@@ -228,6 +261,9 @@ static void read_header(const struct libcurl *lib, struct http_reply *r, const c
         read_range(r, value);
     } else if (strcasecmp(name, "Content-Type") == 0) {
         r->is_page = strncasecmp(value, "text/html", 9) == 0;
+        read_type(r, value);
+    } else if (strcasecmp(name, "Location") == 0) {
+        snprintf(r->location, sizeof r->location, "%.255s", value);
     } else if (strcasecmp(name, "X-Error-Code") == 0) {
         snprintf(r->error_code, sizeof r->error_code, "%.31s", value);
     } else if (strcasecmp(name, "Retry-After") == 0) {
@@ -325,11 +361,11 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
     size_t len = size * n, taken;
 
     read_info(r);
-    if (r->reply.status / 100 != 2) {
+    if (r->reply.status / 100 != 2 && !r->takes_errors) {
         r->n_ignored += len;
         return r->n_ignored <= ERROR_BODY_MAX ? len : 0;
     }
-    if (r->reply.is_page) /* finish() explains it */
+    if (r->reply.is_page && !r->takes_errors) /* finish() explains it */
         return 0;
     /* libcurl goes on reading as long as bytes arrive fast enough: only a pause ends that. */
     taken = wants_stop(r->http->stop_fd) ? HTTP_PAUSE : r->sink(r, data, len);
@@ -344,15 +380,23 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 
 /* ---- requests ---- */
 
-static void set_bounds(const struct libcurl *lib, CURL *c, bool is_https)
+static void set_bounds(const struct libcurl *lib, CURL *c, const struct http_request *r)
 {
+    bool is_https = strncasecmp(r->url, "https:", 6) == 0;
+
     lib->easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
     lib->easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);
     lib->easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
-    lib->easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    lib->easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)HTTP_STALL_S);
+    if (r->is_patient) { /* a server that is gone without a word is noticed by the kernel */
+        lib->easy_setopt(c, CURLOPT_TCP_KEEPALIVE, 1L);
+        lib->easy_setopt(c, CURLOPT_TCP_KEEPIDLE, (long)HTTP_STALL_S);
+        lib->easy_setopt(c, CURLOPT_TCP_KEEPINTVL, (long)HTTP_STALL_S / 3);
+    } else {
+        lib->easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        lib->easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)HTTP_STALL_S);
+    }
     lib->easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    lib->easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
+    lib->easy_setopt(c, CURLOPT_FOLLOWLOCATION, r->body == NULL ? 1L : 0L);
     lib->easy_setopt(c, CURLOPT_MAXREDIRS, (long)HTTP_REDIRECTS);
     lib->easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
     lib->easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, is_https ? "https" : "http,https");
@@ -389,6 +433,15 @@ static void set_range(const struct libcurl *lib, CURL *c, const struct http_requ
     lib->easy_setopt(c, CURLOPT_RANGE, range);
 }
 
+static void set_body(const struct libcurl *lib, CURL *c, const struct http_request *r)
+{
+    if (r->body == NULL)
+        return;
+    lib->easy_setopt(c, CURLOPT_POST, 1L);
+    lib->easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_len);
+    lib->easy_setopt(c, CURLOPT_POSTFIELDS, r->body); /* not copied */
+}
+
 int http_start(struct http *h, struct http_request *r, struct err *e)
 {
     const struct libcurl *lib = h->lib;
@@ -403,8 +456,9 @@ int http_start(struct http *h, struct http_request *r, struct err *e)
     clear_reply(&r->reply);
     if (c == NULL)
         return err_memory(e, "a request");
-    set_bounds(lib, c, strncasecmp(r->url, "https:", 6) == 0);
+    set_bounds(lib, c, r);
     set_range(lib, c, r);
+    set_body(lib, c, r);
     set_authorities(h, c);
     lib->easy_setopt(c, CURLOPT_URL, r->url);
     lib->easy_setopt(c, CURLOPT_USERAGENT, "memwall/" PACKAGE_VERSION);
@@ -415,8 +469,8 @@ int http_start(struct http *h, struct http_request *r, struct err *e)
     lib->easy_setopt(c, CURLOPT_WRITEDATA, r);
     lib->easy_setopt(c, CURLOPT_PRIVATE, r);
     /* libcurl drops this header when a redirect leads to another host, port or scheme. */
-    if (http_is_hub(h, r->url))
-        lib->easy_setopt(c, CURLOPT_HTTPHEADER, h->token);
+    if (http_is_own(h, r->url))
+        lib->easy_setopt(c, CURLOPT_HTTPHEADER, r->body == NULL ? h->token : h->post);
     if (lib->multi_add_handle(h->multi, c) != CURLM_OK) {
         lib->easy_cleanup(c);
         r->handle = NULL;
@@ -460,9 +514,9 @@ static void finish(struct http_request *r, CURLcode code)
     read_info(r);
     read_wait(&r->reply);
     r->is_done = true;
-    if (r->reply.is_page && r->reply.status / 100 == 2) {
+    if (r->reply.is_page && r->reply.status / 100 == 2 && !r->takes_errors) {
         r->is_fatal = true;
-        http_refuse_page(&r->reply, &r->err);
+        http_refuse_page(r->http, &r->reply, &r->err);
         return;
     }
     if (code == CURLE_OK || r->is_stopped || r->n_ignored > ERROR_BODY_MAX)
@@ -471,13 +525,12 @@ static void finish(struct http_request *r, CURLcode code)
                   code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_TOO_MANY_REDIRECTS ||
                   code == CURLE_COULDNT_RESOLVE_PROXY;
     host_of(r->reply.url[0] != '\0' ? r->reply.url : r->url, host, sizeof host);
-    err_set(&r->err, ERR_IO, "%.60s: %.90s%s", host,
+    err_set(&r->err, ERR_IO, "%.60s: %.90s%s%s", host,
             r->n_header > HEADERS_MAX ? "the headers of the answer are too long"
             : r->message[0] != '\0'   ? r->message
                                       : r->http->lib->easy_strerror(code),
-            is_certificate ? "; check the clock and the package ca-certificates, or set "
-                             "SSL_CERT_FILE to your company's certificate"
-                           : "");
+            is_certificate ? "; check the clock and the package ca-certificates, or " : "",
+            is_certificate ? r->http->words->trust : "");
 }
 
 /* Returns whether a request is done. */
@@ -531,15 +584,15 @@ int http_wait(struct http *h, int ms, struct err *e)
     return 0;
 }
 
-int http_refuse_page(const struct http_reply *reply, struct err *e)
+int http_refuse_page(const struct http *h, const struct http_reply *reply, struct err *e)
 {
     char host[100];
 
     host_of(reply->url, host, sizeof host);
     return err_set(e, ERR_IO,
-                   "%.60s answered with a web page, not with data of a hub; a proxy or a login "
-                   "page may be in between, or HF_ENDPOINT is not the address of a hub",
-                   host);
+                   "%.60s answered with a web page, not with data of %s; a proxy or a login "
+                   "page may be in between, or %s is not the address of %s",
+                   host, h->words->server, h->words->setting, h->words->server);
 }
 
 bool http_is_transient(const struct http_request *r)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/hub/http.h"
+#include "engine/http/http.h"
 
 #define TEXT_ATTEMPTS 4
 
@@ -88,10 +88,11 @@ int http_get_text(struct http *h, const char *url, size_t max, char **text, size
     *reply = r.reply;
     if (rc == 0 && r.is_stopped)
         rc = t.is_too_long
-                 ? err_set(e, ERR_FORMAT, "the answer of the hub is longer than %zu bytes", max)
-                 : err_memory(e, "the answer of the hub");
+                 ? err_set(e, ERR_FORMAT, "the answer of %s is longer than %zu bytes",
+                           http_that(h), max)
+                 : err_memory(e, "the answer of %s", http_that(h));
     if (rc == 0 && r.reply.status == 200 && t.bytes == NULL) /* an empty text */
-        rc = (t.bytes = calloc(1, 1)) != NULL ? 0 : err_memory(e, "the answer of the hub");
+        rc = (t.bytes = calloc(1, 1)) != NULL ? 0 : err_memory(e, "the answer of %s", http_that(h));
     if (rc != 0 || r.reply.status != 200) {
         free(t.bytes);
         return rc;

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "engine/hub/libcurl.h"
+#include "engine/http/libcurl.h"
 
 #include <dlfcn.h>
 #include <string.h>
