@@ -54,6 +54,9 @@
 #include "engine/api/wall.h"
 #include "engine/limits/store.h"
 
+/* A model at a server. */
+#include "engine/remote/remote.h"
+
 /* During a run: figures, recordings (memwall-telemetry(5)) and their replay. */
 #include "engine/api/watch.h"
 #include "engine/telemetry/json.h"

@@ -75,6 +75,9 @@ struct mw_receipt {
     enum mw_done done;
     enum mw_empty empty;
     bool is_continuation; /* it goes on with an answer that was cut; n_decoded is this part */
+    /* A server made it: memory, reads and stalls are not known.  is_in_pieces: neither are
+     * tokens, and n_decoded counts the pieces in which its text came. */
+    bool is_remote, is_in_pieces;
     bool has_stop_text;   /* a stop string ended it */
     /* If it is empty because of its thinking: thinking can still be switched off, or the chat
      * format has no switch for it. */

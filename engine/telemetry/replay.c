@@ -410,7 +410,7 @@ static const yajl_callbacks callbacks = {
 
 /* ---- lines ---- */
 
-static int parse(struct mw_replay *r, size_t n)
+static int parse(struct mw_replay *r, const char *text, size_t n)
 {
     yajl_handle h = yajl_alloc(&callbacks, NULL, r);
     yajl_status status;
@@ -424,7 +424,7 @@ static int parse(struct mw_replay *r, size_t n)
     r->at_event = r->at_version = r->in_reasons = false;
     r->n_layer = r->n_thread = 0;
     memset(&r->token, 0, sizeof r->token);
-    status = yajl_parse(h, (const unsigned char *)r->text, n);
+    status = yajl_parse(h, (const unsigned char *)text, n);
     if (status == yajl_status_ok)
         status = yajl_complete_parse(h);
     yajl_free(h);
@@ -557,21 +557,14 @@ static FILE *open_file(const char *path, struct err *e)
     return f;
 }
 
-int mw_replay_open(struct mw_replay **out, const char *path, struct err *e)
+int mw_replay_begin(struct mw_replay **out, const char *name, struct err *e)
 {
     struct mw_replay *r = calloc(1, sizeof *r);
-    size_t n;
-    int got;
 
     *out = NULL;
-    if (r == NULL || (r->path = strdup(path)) == NULL) {
+    if (r == NULL || (r->path = strdup(name)) == NULL) {
         free(r);
         return err_memory(e, "a recording");
-    }
-    r->file = open_file(path, e);
-    if (r->file == NULL) {
-        mw_replay_close(r);
-        return -1;
     }
     for (size_t i = 0; i < n_sample_fields; i++)
         if (sample_fields[i].type == FIELD_OS) {
@@ -579,10 +572,28 @@ int mw_replay_open(struct mw_replay **out, const char *path, struct err *e)
 
             memcpy((char *)&r->sample + sample_fields[i].offset, &none, sizeof none);
         }
+    *out = r;
+    return 0;
+}
+
+int mw_replay_open(struct mw_replay **out, const char *path, struct err *e)
+{
+    struct mw_replay *r;
+    size_t n;
+    int got;
+
+    *out = NULL;
+    if (mw_replay_begin(&r, path, e) != 0)
+        return -1;
+    r->file = open_file(path, e);
+    if (r->file == NULL) {
+        mw_replay_close(r);
+        return -1;
+    }
     got = read_line(r, &n);
     if (got == 0)
         fail(r, ERR_FORMAT, "the recording is empty");
-    if (got != 1 || parse(r, n) != 0 || check_start(r) != 0 || check_sample(r) != 0) {
+    if (got != 1 || parse(r, r->text, n) != 0 || check_start(r) != 0 || check_sample(r) != 0) {
         *e = r->err;
         mw_replay_close(r);
         return -1;
@@ -602,6 +613,16 @@ void mw_replay_close(struct mw_replay *r)
     free(r);
 }
 
+/* Take the line of n bytes.  Returns 1 if the sample is a new one, 0, or -1 with r->err. */
+static int take_line(struct mw_replay *r, const char *text, size_t n)
+{
+    if (parse(r, text, n) != 0 || check_sample(r) != 0)
+        return -1;
+    if (r->event == EVENT_TOKEN)
+        apply_token(r);
+    return r->event == EVENT_TOKEN || r->event == EVENT_SECOND;
+}
+
 int mw_replay_next(struct mw_replay *r, struct mw_sample *out, struct err *e)
 {
     size_t n;
@@ -611,15 +632,34 @@ int mw_replay_next(struct mw_replay *r, struct mw_sample *out, struct err *e)
 
         if (got == 0)
             return 0;
-        if (got < 0 || parse(r, n) != 0 || check_sample(r) != 0)
-            break;
-        if (r->event == EVENT_TOKEN)
-            apply_token(r);
-        if (r->event == EVENT_TOKEN || r->event == EVENT_SECOND) {
+        if (got > 0)
+            got = take_line(r, r->text, n);
+        if (got > 0)
             *out = r->sample;
-            return 1;
-        }
+        if (got != 0)
+            break;
     }
+    if (r->err.code == ERR_NONE)
+        return 1;
     *e = r->err;
     return -1;
+}
+
+int mw_replay_line(struct mw_replay *r, const char *line, size_t n, struct mw_sample *out,
+                   struct err *e)
+{
+    bool is_first = r->line == 0;
+    int got = -1;
+
+    if (r->err.code == ERR_NONE) {
+        r->line++;
+        got = take_line(r, line, n);
+    }
+    if (got >= 0 && is_first && check_start(r) != 0)
+        got = -1;
+    if (got > 0)
+        *out = r->sample;
+    if (got < 0)
+        *e = r->err;
+    return got;
 }

@@ -8,6 +8,7 @@
 #
 # To add a target: its name in this list, and a line with its LDFLAGS.
 fuzz_programs = \
+	tests/fuzz/fuzz_answers \
 	tests/fuzz/fuzz_chatlog \
 	tests/fuzz/fuzz_clean \
 	tests/fuzz/fuzz_config_json \
@@ -30,6 +31,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_tokenizer_json \
 	tests/fuzz/fuzz_tool_calls \
 	tests/fuzz/fuzz_vocab_gguf
+tests_fuzz_fuzz_answers_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_chatlog_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_clean_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_config_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)

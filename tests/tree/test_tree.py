@@ -22,7 +22,7 @@ RANK = {
         "model": 4,
         "api": 5,
         "session": 6,
-        "hub": 7,
+        "hub": 7, "remote": 7,
     },
     "ui": {
         "words": 0,
@@ -43,7 +43,7 @@ RANK = {
     },
 }
 # Headers outside the rooms, and the only rooms that may include them (None: every room).
-FACES = {"engine/memwall.h": {"session", "hub"}, "ui/ui.h": {"pick", "talk", "app"},
+FACES = {"engine/memwall.h": {"session", "hub", "remote"}, "ui/ui.h": {"pick", "talk", "app"},
          "src/command.h": None, "src/settings.h": {"measure", "commands"}}
 # The rooms of ui that know no terminal.  src/ may include all of their headers.
 SHARED = {"words", "look", "options"}
@@ -60,6 +60,7 @@ PUBLIC = {
     "engine/limits/": {"limits", "store", "tried"},
     "engine/machine/": {"cage", "disturb", "energy", "fact", "load", "machine", "os_value"},
     "engine/plan/": {"anchor", "table", "times"},
+    "engine/remote/": {"remote"},
     "engine/telemetry/": {"json", "lines", "rates", "recorder", "replay", "sample", "shares"},
 }
 MESSAGES_SINCE = "2026-11-26T23:00:00Z"
