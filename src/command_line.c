@@ -219,13 +219,14 @@ static int take_prompt(struct options *o, const struct command *c, struct err *e
     if (o->prompt != NULL && o->arg != NULL && o->on_line[OPT_MODEL])
         return err_set(e, ERR_ARGUMENT, "unexpected argument \"%.60s\"", o->arg);
     if (o->arg != NULL && !o->on_line[OPT_MODEL] &&
-        (o->prompt != NULL || (o->stdin_too && is_model_path(o->arg)))) {
+        (o->prompt != NULL ||
+         (o->stdin_too && o->server == NULL && is_model_path(o->arg)))) {
         if (take_value(o, OPT_MODEL, o->arg, e) != 0)
             return -1;
         o->arg = NULL;
     }
     if (c->bit == CMD_RUN && o->prompt == NULL && o->arg != NULL && !o->on_line[OPT_MODEL] &&
-        is_model_path(o->arg))
+        o->server == NULL && is_model_path(o->arg))
         return err_set(e, ERR_ARGUMENT,
                        "\"%.60s\" is a model; for a chat: memwall -m %.60s; for an answer: "
                        "memwall run -m %.60s PROMPT",
@@ -320,8 +321,23 @@ int command_line_parse(struct options *o, const struct command *c, int argc, cha
     return take_prompt(o, c, e);
 }
 
+/* The options about a server need one. */
+static int check_server(const struct options *o, const struct command *c, struct err *e)
+{
+    const char *without = o->on_line[OPT_CA_FILE]        ? "--ca-file"
+                          : o->on_line[OPT_API_KEY_FILE] ? "--api-key-file"
+                                                         : NULL;
+
+    if (without == NULL || o->server != NULL || (c->bit & CMD_TALK) == 0)
+        return 0;
+    return err_set(e, ERR_ARGUMENT, "%s is of a server; give its address with --server URL",
+                   without);
+}
+
 int command_line_check(const struct options *o, const struct command *c, struct err *e)
 {
+    if (check_server(o, c, e) != 0)
+        return -1;
     if (c->needs_model && !c->has_guide && o->model == NULL)
         return err_set(e, ERR_ARGUMENT,
                        "no model given. Use -m FILE, or run \"memwall list\" to see the models "

@@ -91,7 +91,7 @@ static int check_config(struct config *f, const struct command *c, struct option
 
     if (!f->is_there)
         return EXIT_OK;
-    if (c->needs_model && !c->resolves && o->line[OPT_MODEL] != 0)
+    if (c->needs_model && !c->resolves && o->line[OPT_MODEL] != 0 && o->server == NULL)
         in.models = models_places();
     if (config_file_check(o, f->paths.config_file, &in, f->skips ? &f->skipped : NULL, &e) != 0)
         return report_error(&e);
@@ -114,7 +114,8 @@ static int run_with(const struct command *c, struct options *o, struct config *f
         code = check_config(f, c, o);
     if (code == EXIT_OK && command_line_check(o, c, &e) != 0)
         return report_usage(c, &e);
-    if (code == EXIT_OK && c->needs_model && !c->resolves && o->model != NULL)
+    if (code == EXIT_OK && c->needs_model && !c->resolves && o->model != NULL &&
+        o->server == NULL) /* else it is the name of a model there */
         code = models_resolve(o, c->bit);
     if (code == EXIT_OK && c->bit != CMD_CHAT) /* the screen shows it */
         beside_report(o);

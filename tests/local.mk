@@ -75,6 +75,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_serve_telemetry.py \
 	tests/program/test_serve_tokens.py \
 	tests/program/test_serve_tools.py \
+	tests/program/test_server.py \
 	tests/program/test_stores.py \
 	tests/program/test_stdin.py \
 	tests/program/test_surroundings.py \
@@ -82,6 +83,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_world.py \
 	tests/program/test_tried.py \
 	tests/program/test_vocabularies.py \
+	tests/terminal/test_server.py \
 	tests/terminal/test_tmux.py
 # These look at the sources, where a sanitizer has nothing to do.
 if !ENABLE_SANITIZER
@@ -133,7 +135,7 @@ EXTRA_DIST += \
 	tests/lib/bench_case.py tests/lib/browser.py tests/lib/chain_head.py tests/lib/chain_model.py \
 	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/html_page.py tests/lib/hub.py tests/lib/model_case.py tests/lib/pull_case.py \
-	tests/lib/program.py tests/lib/same_values.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
+	tests/lib/openai_server.py tests/lib/program.py tests/lib/same_values.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
 	tests/lib/server.py tests/lib/store_case.py tests/lib/terminal.py tests/lib/tiny_model.py tests/lib/world.py \
 	tests/lib/tokenizer_json.py \
 	tests/tree/references.py tests/tree/words.py

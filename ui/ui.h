@@ -39,7 +39,8 @@ struct ui_subcommand {
 struct ui_chat_options {
     const struct options *options; /* options.h; the budget is one that the machine can give */
     struct ui_paths paths;
-    const struct engine_calls *engine; /* to open models with: ui/engine/local.h */
+    const struct engine_calls *engine; /* to open models with: ui/engine/local.h, remote.h */
+    const struct mw_server *server;    /* that has the models; NULL: this process */
     /* NULL, or gives the model the limits of this machine, for predictions.  May be called on
      * another thread. */
     void (*limits)(struct mw_model *m, const char *path, const struct mw_options *o);

@@ -20,7 +20,7 @@ static const char *const paths[] = {
     "SSL_CERT_FILE", "SSL_CERT_DIR",  "REQUESTS_CA_BUNDLE",    "CURL_CA_BUNDLE",
 };
 static const char *const others[] = {
-    "HF_ENDPOINT", "HF_TOKEN",  "http_proxy", "https_proxy", "HTTPS_PROXY",
+    "HF_ENDPOINT", "HF_TOKEN",  "MEMWALL_API_KEY", "http_proxy", "https_proxy", "HTTPS_PROXY",
     "all_proxy",   "ALL_PROXY", "no_proxy",   "NO_PROXY",    "TERM",
     "COLORTERM",   "EDITOR",    "VISUAL",
 };

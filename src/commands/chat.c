@@ -15,10 +15,12 @@
 #include "src/command.h"
 #include "src/machine/kept_limits.h"
 #include "src/models/models.h"
+#include "src/models/remote.h"
 #include "src/plan/plan_print.h"
 #include "src/settings.h"
 #include "src/text/once.h"
 #include "ui/engine/local.h"
+#include "ui/engine/remote.h"
 #include "ui/options/kept.h"
 #include "ui/store/store.h"
 #include "ui/ui.h"
@@ -187,6 +189,30 @@ static int run_screen(struct options *o, struct ui_chat_options *c)
     return rc;
 }
 
+/* The same chat with a model of a server. */
+static int run_at_server(const struct options *o, struct options *used,
+                         struct ui_chat_options *c)
+{
+    struct mw_server server;
+    struct err e = ERR_INIT;
+    int rc;
+
+    if (o->json || o->telemetry != NULL) {
+        err_set(&e, ERR_ARGUMENT, "--%s shows a model in this process",
+                o->json ? "json" : "telemetry");
+        return report_usage(&cmd_chat, &e);
+    }
+    if (remote_settings(used, &server, &e) != 0)
+        return report_usage(&cmd_chat, &e);
+    used->chat.stop = o->stop;
+    c->engine = &engine_remote;
+    c->limits = NULL;
+    c->server = &server;
+    c->kept_file = NULL; /* it has settings of models in this process */
+    rc = ui_chat(c, &e);
+    return rc < 0 ? report_error(&e) : rc;
+}
+
 static int run_chat(const struct options *o)
 {
     struct options used = *o;
@@ -198,7 +224,7 @@ static int run_chat(const struct options *o)
     struct paths paths;
 
     settings_screen(o, &used.ui);
-    if (o->once || o->json) {
+    if (o->server == NULL && (o->once || o->json)) {
         beside_report(o);
         settings_engine(o, engine, &notice);
         settings_report(o, &notice);
@@ -207,7 +233,8 @@ static int run_chat(const struct options *o)
         return once_chat(&used, engine, &e) == 0 ? EXIT_OK : refuse(&used, engine, &e);
     }
     if (!isatty(STDOUT_FILENO) || (!used.ui.plain && !ui_can_draw())) {
-        beside_report(o);
+        if (o->server == NULL)
+            beside_report(o);
         return cmd_run.run(o);
     }
     if (o->stdin_too) {
@@ -229,6 +256,8 @@ static int run_chat(const struct options *o)
     snprintf(kept_file, sizeof kept_file, "%s/settings", paths.state_dir);
     c.kept_file = kept_file;
     c.models = (struct ui_models){ models_places(), models_describe_options() };
+    if (o->server != NULL)
+        return run_at_server(o, &used, &c);
     return run_screen(&used, &c);
 }
 
@@ -242,7 +271,8 @@ const struct command cmd_chat = {
     .examples = "memwall -m model.gguf\n"
                 "memwall -m model.gguf --memory 2G --ctx 16k --kv q8_0\n"
                 "memwall -m model.gguf --continue\n"
-                "memwall -m model.gguf --memory 2G --once\n",
+                "memwall -m model.gguf --memory 2G --once\n"
+                "memwall --server http://127.0.0.1:8080\n",
     .bit = CMD_CHAT,
     .needs_model = true,
     .has_guide = true,

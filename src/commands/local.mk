@@ -3,7 +3,8 @@ memwall_SOURCES += src/commands/bench.c src/commands/chat.c src/commands/complet
 	src/commands/demo.c src/commands/doctor.c src/commands/eval.c \
 	src/commands/inspect.c src/commands/list.c src/commands/plan.c \
 	src/commands/pull.c src/commands/replay.c src/commands/report.c \
-	src/commands/run.c src/commands/serve.c src/commands/sweep.c src/commands/tokenize.c \
+	src/commands/run.c src/commands/run_server.c src/commands/run_server.h \
+	src/commands/serve.c src/commands/sweep.c src/commands/tokenize.c \
 	src/commands/tried.c
 dist_man_MANS += \
 	man/memwall-chat.1 man/memwall-demo.1 man/memwall-run.1 man/memwall-list.1 \

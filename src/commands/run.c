@@ -21,6 +21,7 @@
 #include "src/base/progress.h"
 #include "src/base/signals.h"
 #include "src/command.h"
+#include "src/commands/run_server.h"
 #include "src/machine/kept_limits.h"
 #include "src/machine/limits_print.h"
 #include "src/models/models.h"
@@ -350,7 +351,7 @@ static int take_model(struct options *o)
 static int run_run(const struct options *given)
 {
     struct options used = *given, *o = &used;
-    int named = take_model(o);
+    int named = o->server != NULL ? run_server(o) : take_model(o);
     struct prompt_source from = { .arg = o->arg,
                                   .stdin_use = o->stdin_too  ? PROMPT_STDIN_READ
                                                : o->no_stdin ? PROMPT_STDIN_NEVER
@@ -434,7 +435,8 @@ const struct command cmd_run = {
         "second Ctrl-C exits at once.",
     .examples = "memwall run model.gguf \"Why is the sky blue?\"\n"
                 "memwall run -m model.gguf \"Sum this up.\" < notes.txt\n"
-                "git diff | memwall run -m model.gguf -q \"Write a commit message.\"\n",
+                "git diff | memwall run -m model.gguf -q \"Write a commit message.\"\n"
+                "memwall run --server http://127.0.0.1:8080 \"Why is the sky blue?\"\n",
     .bit = CMD_RUN,
     .needs_model = true,
     .has_guide = true,

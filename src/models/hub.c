@@ -70,7 +70,7 @@ static void add_authorities(struct mw_hub *out, const char *path)
 
 /* Find the certificates that the user's company trusts.  Programs read different variables.  If
  * several are set, one may name the certificates of the system only, so all of them are read. */
-static int read_authorities(struct mw_hub *out, struct err *e)
+int hub_authorities(struct mw_hub *out, struct err *e)
 {
     static const char *const names[] = { "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE",
                                          "CURL_CA_BUNDLE", "SSL_CERT_DIR" };
@@ -120,5 +120,5 @@ int hub_settings(struct mw_hub *out, struct err *e)
                        "the cache of the hub would be \"%.150s\", with a variable that is not "
                        "set; correct HF_HUB_CACHE or HF_HOME",
                        out->cache);
-    return read_authorities(out, e);
+    return hub_authorities(out, e);
 }

@@ -14,4 +14,7 @@
  * *e if there is no folder for the cache, or certificates cannot be read. */
 int hub_settings(struct mw_hub *out, struct err *e);
 
+/* Fill in the certificates alone: ca_files and ca_folder. */
+int hub_authorities(struct mw_hub *out, struct err *e);
+
 #endif

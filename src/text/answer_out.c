@@ -117,7 +117,8 @@ void answer_out_done(struct answer_out *a, const struct mw_receipt *r,
         if (a->input_left)
             json_bool(&j, "input_left", true);
         summary_json(&j, r, s);
-        limits_json(&j, predicted);
+        if (predicted != NULL)
+            limits_json(&j, predicted);
         json_end(&j);
         json_line(&j);
     } else {

@@ -35,7 +35,7 @@ void answer_out_open(struct answer_out *a, bool json, bool raw);
 /* All text so far was thinking. */
 void answer_out_thought(struct answer_out *a);
 void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_thinking);
-/* predicted: the limits that the predictions in s used. */
+/* predicted: the limits that the predictions in s used; NULL: none were. */
 void answer_out_done(struct answer_out *a, const struct mw_receipt *r,
                      const struct mw_sample *s, const struct mw_limits *predicted);
 void answer_out_close(struct answer_out *a);

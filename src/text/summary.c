@@ -92,6 +92,36 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
                 units_size(b, sizeof b, s->run.budget_bytes));
 }
 
+void summary_server(FILE *to, const struct mw_receipt *r)
+{
+    char tps[24];
+
+    fprintf(to, "first      after %.2f s, with the network and the server's queue\n",
+            seconds(r->first_ns));
+    fprintf(to, "total      %" PRIu32 " %s%s in %.1f s", r->n_decoded,
+            r->is_in_pieces ? "piece" : "token", r->n_decoded == 1 ? "" : "s",
+            seconds(r->first_ns + r->decode_ns));
+    if (receipt_decode_tps(r) > 0)
+        fprintf(to, " (%s tok/s after the first)",
+                numbers_measured(tps, sizeof tps, receipt_decode_tps(r)));
+    fputc('\n', to);
+}
+
+/* Write the members that are known of an answer of a server. */
+static void server_json(struct json *j, const struct mw_receipt *r, const struct mw_sample *s)
+{
+    json_string(j, "model", s->run.model);
+    if (r->is_in_pieces) {
+        json_u64(j, "n_piece", r->n_decoded);
+    } else {
+        json_u64(j, "n_prompt", r->n_prompt);
+        json_u64(j, "n_reused", r->n_reused);
+        json_u64(j, "n_decoded", r->n_decoded);
+    }
+    json_u64(j, "first_ns", r->first_ns);
+    json_u64(j, "decode_ns", r->decode_ns);
+}
+
 void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sample *s)
 {
     char reason[200];
@@ -100,6 +130,10 @@ void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sa
     if (r->empty != MW_NOT_EMPTY) {
         json_string(j, "empty", empty_name(r->empty));
         json_string(j, "reason", receipt_empty(reason, sizeof reason, r, false));
+    }
+    if (r->is_remote) {
+        server_json(j, r, s);
+        return;
     }
     json_u64(j, "n_prompt", r->n_prompt);
     json_u64(j, "n_reused", r->n_reused);

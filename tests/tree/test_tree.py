@@ -49,7 +49,7 @@ FACES = {"engine/memwall.h": {"session", "hub", "remote"}, "ui/ui.h": {"pick", "
 SHARED = {"words", "look", "options"}
 # The headers of other rooms of ui that src/ may include: the screen, and parts of it that print.
 UI_PUBLIC = {"ui/ui.h", "ui/chart/chart.h", "ui/dash/dash.h", "ui/dash/player.h",
-             "ui/engine/local.h", "ui/store/store.h", "ui/talk/commands.h",
+             "ui/engine/local.h", "ui/engine/remote.h", "ui/store/store.h", "ui/talk/commands.h",
              "ui/talk/help_answer.h"}
 # Public headers are memwall.h, those of api/, and these, which describe plain data or a separate
 # service.  Only these and base/ come with a public header.

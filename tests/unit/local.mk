@@ -57,6 +57,7 @@ check_PROGRAMS += \
 	tests/unit/test_quants \
 	tests/unit/test_receipt \
 	tests/unit/test_record \
+	tests/unit/test_remote \
 	tests/unit/test_repo \
 	tests/unit/test_reread \
 	tests/unit/test_rewind \

@@ -159,6 +159,16 @@ static uint64_t wait_ns(const struct app *a, uint64_t now)
     return keys < wait ? keys : wait;
 }
 
+/* Show what a server reports in place of the panels, unless it sends its samples. */
+static void take_server(struct app *a)
+{
+    struct mw_server_figures f;
+    bool has_server = talk_server(a->talk, &f);
+
+    dash_set_server(a->dash, has_server && !f.is_live ? &f : NULL, talk_info(a->talk));
+    dash_set_keys(a->dash, !has_server);
+}
+
 static void take_sample(struct app *a)
 {
     uint64_t now = clock_ns();
@@ -167,6 +177,7 @@ static void take_sample(struct app *a)
         return;
     talk_sample(a->talk, &a->sample);
     dash_push(a->dash, &a->sample);
+    take_server(a);
     app_title(a);
     a->sample_ns = now;
     app_dirty(a,
@@ -373,6 +384,7 @@ int ui_chat(const struct ui_chat_options *o, struct err *e)
         if (o->options->open_chat != NULL)
             app_show_saved(a);
         talk_greet(a->talk);
+        command_begin(a->talk);
         if (o->first != NULL)
             talk_send(a->talk, o->first);
         if (o->tour)

@@ -143,11 +143,12 @@ static void keys_of_line(const struct app *a, char *buf, size_t n, int width)
     if (a->layout.height > LAYOUT_MIN_HEIGHT)
         add_key(buf, n, width, "F2 view");
     mw_diagnosis_of_sample(&a->sample, &d);
-    if (mw_diagnosis_command(&d, setting, sizeof setting)[0] != '\0')
+    if (!talk_has_server(a->talk) &&
+        mw_diagnosis_command(&d, setting, sizeof setting)[0] != '\0')
         add_key(buf, n, width, "F10 advice");
     if (!answers && ledger_user(talk_ledger(a->talk), 1) >= 0)
         add_key(buf, n, width, "F9 go back");
-    if (a->layout.dash.height > 0)
+    if (a->layout.dash.height > 0 && !dash_has_server(a->dash))
         add_key(buf, n, width, "Tab dashboard");
     add_key(buf, n, width, "@ file");
     add_key(buf, n, width, "! shell");

@@ -208,6 +208,10 @@ static void follow_advice(struct app *a)
     struct mw_diagnosis d;
     char setting[40], text[MW_DIAGNOSIS_TEXT];
 
+    if (talk_has_server(a->talk)) {
+        app_hint(a, "what limits a server cannot be changed from here");
+        return;
+    }
     mw_diagnosis_of_sample(&a->sample, &d);
     if (mw_diagnosis_command(&d, setting, sizeof setting)[0] != '\0') {
         snprintf(text, sizeof text, "/%s", setting);
@@ -520,6 +524,10 @@ static bool enter_dash(struct app *a, const struct key *key)
     if (key->kind != KEYS_CHAR || key->ch != '\t' || key->mods != 0 || !edit_is_empty() ||
         a->layout.dash.height == 0)
         return false;
+    if (dash_has_server(a->dash)) {
+        app_hint(a, "the dashboard of a server has no panels to choose");
+        return true;
+    }
     app_enter(a, MODE_DASH);
     if (dash_cursor(a->dash) < 0)
         dash_set_cursor(a->dash, 0);

@@ -52,8 +52,9 @@ static void done_text(const struct mw_receipt *r, char *buf, size_t n)
     };
     char count[24], rate[80];
 
-    snprintf(buf, n, "%s: %s token%s, %s", ends[r->done],
-             numbers_count(count, sizeof count, r->n_decoded), r->n_decoded == 1 ? "" : "s",
+    snprintf(buf, n, "%s: %s %s%s, %s", ends[r->done],
+             numbers_count(count, sizeof count, r->n_decoded),
+             r->is_in_pieces ? "piece" : "token", r->n_decoded == 1 ? "" : "s",
              receipt_short(rate, sizeof rate, r));
 }
 

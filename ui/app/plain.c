@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "ui/app/plain_internal.h"
+#include "ui/talk/commands.h"
 
 static void on_signal(struct plain *p)
 {
@@ -176,6 +177,7 @@ int plain_chat(const struct ui_chat_options *o, struct err *e)
         if (p.is_tty && !o->options->quiet)
             plain_put_line(&p, "* memwall in plain mode; /help lists the commands");
         talk_greet(p.talk);
+        command_begin(p.talk);
         if (o->first != NULL)
             talk_send(p.talk, o->first);
         if (o->tour)

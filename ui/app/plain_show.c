@@ -198,7 +198,7 @@ static void on_done(void *ctx, const struct mw_receipt *r, bool had_text, uint32
         receipt_line(line + 2, sizeof line - 2, r, !p->is_utf8);
         plain_put_line(p, line);
         if ((r->done == MW_DONE_CANCELLED || r->done == MW_DONE_LENGTH) &&
-            !talk_is_compacting(p->talk))
+            !talk_is_compacting(p->talk) && talk_can_resume(p->talk))
             plain_put_line(p, "* " TALK_CONTINUE_HINT);
     }
 }

@@ -98,6 +98,10 @@ static void state_text(struct bar *b, const struct talk *t, const struct mw_samp
     mw_rates(s, &rates);
     snprintf(word, sizeof word, "%s", words[state][0]);
     snprintf(shorter, sizeof shorter, "%s", words[state][1]);
+    if (state == TALK_PREFILL && talk_has_server(t)) { /* it may be in the server's queue */
+        snprintf(word, sizeof word, "waiting");
+        snprintf(shorter, sizeof shorter, "waiting");
+    }
     if (state == TALK_READY && rates.loading >= 0) {
         unsigned percent = (unsigned)(s->mem.ahead_done_bytes * 100 / s->mem.ahead_bytes);
 
@@ -145,8 +149,8 @@ static void model_text(struct bar *b, const struct talk *t)
     if (opening != NULL)
         cut_name(b->text[PART_MODEL][0], sizeof b->text[0][0], name, 50);
     else
-        snprintf(b->text[PART_MODEL][0], sizeof b->text[0][0], "%.50s %s",
-                 b->text[PART_MODEL][1], info->type);
+        snprintf(b->text[PART_MODEL][0], sizeof b->text[0][0], "%.50s%s%s",
+                 b->text[PART_MODEL][1], info->type[0] != '\0' ? " " : "", info->type);
     b->type = opening != NULL ? NULL : info->type;
 }
 
@@ -184,6 +188,13 @@ static void context_text(struct bar *b, const struct talk *t, const struct mw_sa
     uint64_t tokens = s->kv.context;
     char used[24], left[24], of[24];
 
+    numbers_count(used, sizeof used, tokens);
+    if (all == 0) { /* a server may report neither */
+        for (int i = 0; i < WORDINGS && tokens > 0; i++)
+            snprintf(b->text[PART_CONTEXT][i], sizeof b->text[0][0], "%s %s",
+                     i == 0 ? "context" : "ctx", used);
+        return;
+    }
     if (tokens > all) /* the next message drops turns */
         tokens = all;
     numbers_count(used, sizeof used, tokens);
@@ -316,7 +327,7 @@ static void grow_name(struct bar *b, int width)
         strlen(b->name) > 90 || strlen(b->type) > 16)
         return;
     memcpy(cut, text, sizeof cut);
-    snprintf(text, sizeof cut, "%.90s %.16s", b->name, b->type);
+    snprintf(text, sizeof cut, "%.90s%s%.16s", b->name, b->type[0] != '\0' ? " " : "", b->type);
     if (bar_width(b) > width)
         memcpy(text, cut, sizeof cut);
 }

@@ -284,5 +284,5 @@ int arrange_panels(struct place out[ARRANGE_MAX], const struct dash *d, int heig
                 visible[n++] = w;
         }
     visible[n] = NULL;
-    return d->has_sample ? arrange(out, visible, d, height, width) : 0;
+    return d->has_sample && !d->has_server ? arrange(out, visible, d, height, width) : 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ui/dash/arrange.h"
+#include "ui/dash/server.h"
 #include "ui/term/box.h"
 
 static int index_of(const struct dash_widget *w)
@@ -72,6 +73,10 @@ void dash_draw(const struct dash *d, const struct canvas *c)
     int n = arrange_panels(place, d, c->height, c->width);
 
     canvas_clear(c, style_of(ROLE_TEXT));
+    if (d->has_server) {
+        server_draw(d, c);
+        return;
+    }
     if (!d->has_sample)
         return;
     if (n == 0)

@@ -13,6 +13,7 @@ libui_a_SOURCES += \
 	ui/dash/memory.c \
 	ui/dash/panels.c ui/dash/panels.h \
 	ui/dash/player.c ui/dash/player.h \
+	ui/dash/server.c ui/dash/server.h \
 	ui/dash/speed.c \
 	ui/dash/state.c ui/dash/state.h \
 	ui/dash/strip.c \

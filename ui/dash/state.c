@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
+
 #define SECOND_NS    1000000000u
 #define LAYERS_NS    ((uint64_t)SECOND_NS)
 #define STEADY       1.1 /* times the slowest layer before another one is the slowest */
@@ -60,6 +62,7 @@ static void begin_anew(struct dash *d)
     past_init(&d->read_rate, d->read_value, DASH_SECONDS);
     past_init(&d->model_cached, d->cached_value, DASH_SECONDS);
     past_init(&d->memory, d->memory_value, DASH_SECONDS);
+    past_init(&d->piece_rate, d->piece_value, DASH_SECONDS);
     for (int i = 0; i <= MW_MAX_LAYER; i++) {
         past_init(&d->layer[i], d->layer_value[i], DASH_LAYER_PASSES);
         d->layer_passes[i] = 0;
@@ -360,6 +363,40 @@ void dash_push(struct dash *d, const struct mw_sample *s)
         d->fastest_read = d->rates.read_bytes_s;
     if (d->cursor > (int)s->n_layer)
         d->cursor = -1;
+}
+
+/* ---- a server ---- */
+
+/* Add the rate of pieces in the last second, if an answer is being made. */
+static void push_pieces(struct dash *d, const struct mw_server_figures *f)
+{
+    uint64_t now = clock_ns(), ns = now - d->piece_ns;
+    bool is_same = f->n_piece >= d->piece_n;
+
+    if (d->piece_ns != 0 && ns < SECOND_NS)
+        return;
+    if (d->piece_ns != 0 && is_same && f->n_piece > d->piece_n)
+        past_push(&d->piece_rate, (float)((double)(f->n_piece - d->piece_n) * 1e9 / (double)ns));
+    else
+        past_gap(&d->piece_rate);
+    d->piece_ns = now;
+    d->piece_n = f->n_piece;
+}
+
+void dash_set_server(struct dash *d, const struct mw_server_figures *f,
+                     const struct mw_model_info *m)
+{
+    d->has_server = f != NULL;
+    if (f == NULL)
+        return;
+    d->server = *f;
+    d->server_model = *m;
+    push_pieces(d, f);
+}
+
+bool dash_has_server(const struct dash *d)
+{
+    return d->has_server;
 }
 
 /* ---- cursor ---- */

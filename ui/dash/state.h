@@ -38,6 +38,14 @@ struct dash {
     int cursor;      /* inspected layer, -1: none */
     struct panels panels;
 
+    /* Figures of a server that has the model, which take the place of the panels. */
+    bool has_server;
+    struct mw_server_figures server;
+    struct mw_model_info server_model;
+    struct past piece_rate;         /* per second: pieces of an answer per second */
+    float piece_value[DASH_SECONDS];
+    uint64_t piece_ns, piece_n;     /* of the last entry */
+
     struct mw_wall wall;
     enum mw_wall_axis wall_axis;
     uint64_t wall_at[MW_WALL_AXES]; /* of the cursor; 0: none */
@@ -93,6 +101,12 @@ void dash_free(struct dash *d);
 /* Add a sample; the histories keep earlier tokens and seconds.  Samples come in the order of
  * their time; a sample from an earlier time (another recording) clears the histories. */
 void dash_push(struct dash *d, const struct mw_sample *s);
+
+/* Show what a server reports about itself, of this model, in place of the panels; NULL: the
+ * panels. */
+void dash_set_server(struct dash *d, const struct mw_server_figures *f,
+                     const struct mw_model_info *m);
+bool dash_has_server(const struct dash *d);
 
 /* Set the maximum number of tokens of the current answer, for the time left; 0: until the
  * context is full. */

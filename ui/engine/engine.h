@@ -2,6 +2,7 @@
  * engine.h - the table of functions through which the screen talks to an engine.
  *
  *     app ──> talk ──> struct engine_calls ──┬─> local.c: the engine in this process
+ *                                            ├─> remote.c: a server
  *                                            └─> another row: its own object and functions
  *
  * Options, events, samples and plans are those of engine/memwall.h, and the functions do what
@@ -26,6 +27,7 @@ struct engine_model {
     const char *path;
     struct mw_options options; /* memory_bytes limits the header */
     engine_limits_fn *limits;  /* or NULL; a model in another process has its own limits */
+    const struct mw_server *server; /* that has the model; NULL: this process */
 };
 
 struct engine {
@@ -67,7 +69,18 @@ struct engine_calls {
     int (*set)(struct engine *g, const struct mw_chat_options *o, struct err *e);
     void (*cancel)(struct engine *g); /* also before start(), when there is nothing to stop */
 
+    /* An answer goes on with the options that it began with. */
+    bool keeps_options;
+
+    /* NULL, or returns whether resume() can go on with an answer. */
+    bool (*can_resume)(struct engine *g);
+
     /* ---- NULL: this cannot be known of the engine ---- */
+
+    /* Figures that a server reports about itself, and the name of its model i, not safe to
+     * print; NULL after the last. */
+    void (*server)(struct engine *g, struct mw_server_figures *out);
+    const char *(*server_model)(struct engine *g, size_t i);
 
     /* The model, if it is in this process: for questions about its files and options. */
     const struct mw_model *(*model)(struct engine *g);

@@ -52,6 +52,8 @@ enum option_id {
     OPT_DRAFT_DEPTH,
     OPT_LISTEN,
     OPT_API_KEY_FILE,
+    OPT_SERVER,
+    OPT_CA_FILE,
     OPT_REQUEST_TIME,
     OPT_IDS_FILE,
     OPT_LOGITS,
@@ -186,7 +188,9 @@ struct options {
     const char *output[OPTIONS_TEXTS + 1]; /* then NULL */
     const char *compare;
 
-    const char *listen, *api_key_file; /* of serve; NULL: the default, no key */
+    const char *server, *ca_file; /* that has the model, and authorities to trust; or NULL */
+    const char *listen; /* of serve; NULL: the default */
+    const char *api_key_file; /* of serve, and on the command line of a chat with a server */
     uint32_t request_s;                /* seconds; 0: the default */
     bool tour;           /* of demo */
     const char *what_if; /* of plan */

@@ -116,11 +116,16 @@ char *options_print(const struct options *o, enum option_id id, char *buf, size_
         break;
     case KIND_U32:
     case KIND_COUNT:
+        if (id == OPT_TOP_K && *(const int *)from < 0)
+            break; /* the server's own */
         if (*(const uint32_t *)from > 0 || !(row->min > 0)) /* else the default */
             snprintf(buf, n, "%u", *(const uint32_t *)from);
         break;
     case KIND_SEED: print_seed(buf, n, from); break;
-    case KIND_NUMBER: print_number(buf, n, *(const float *)from); break;
+    case KIND_NUMBER:
+        if (*(const float *)from >= 0) /* else the server's own */
+            print_number(buf, n, *(const float *)from);
+        break;
     case KIND_LIST: break; /* there are no lists of lists */
     }
     return buf;

@@ -21,6 +21,26 @@
 #include "ui/text/sheet.h"
 #include "ui/words/clean.h"
 
+/* Is it a setting that only a model in this process has? */
+static bool is_of_process(const struct talk *t, enum option_id id)
+{
+    const struct option *row = &options_table[id];
+    const size_t begin = offsetof(struct options, chat.engine);
+
+    return talk_has_server(t) &&
+           (id == OPT_RAW || id == OPT_FORMAT ||
+            (row->at >= begin && row->at < begin + sizeof(struct mw_options)));
+}
+
+static int refuse_server(struct talk *t, struct err *e)
+{
+    struct mw_server_figures f = { .address = "the server" };
+
+    talk_server(t, &f);
+    return err_set(e, ERR_UNSUPPORTED,
+                   "this is a setting of a model in this process; %s has its own", f.address);
+}
+
 /* ---- showing ---- */
 
 /* The values of the chat, with what the engine has chosen where it was free to choose. */
@@ -132,7 +152,8 @@ static void show_all(struct talk *t)
             const struct option *row = &options_table[i];
             char value[1800], line[40];
 
-            if ((int)row->group != g || row->reach == REACH_LINE)
+            if ((int)row->group != g || row->reach == REACH_LINE ||
+                is_of_process(t, (enum option_id)i))
                 continue;
             if (!any)
                 sheet_line(sheet, ROLE_HEADING, "%s", option_group_title(row->group));
@@ -196,6 +217,8 @@ static int apply(struct talk *t, enum option_id id, const char *value, struct er
 {
     struct options o;
 
+    if (is_of_process(t, id))
+        return refuse_server(t, e);
     talk_values(t, &o);
     /* A new kv replaces kv-k and kv-v, too. */
     memset(o.given, 0, sizeof o.given);
@@ -248,7 +271,7 @@ void setting_enter(struct talk *t, enum option_id id, const char *value)
 
     if (value[0] == '\0' && id == OPT_THEME && talk_has_screen(t)) {
         theme_sheet(t, keep);
-    } else if (value[0] == '\0') {
+    } else if (value[0] == '\0' && !is_of_process(t, id)) {
         show(t, id);
     } else if (apply(t, id, value, &e) != 0) {
         snprintf(name, sizeof name, "/%s",

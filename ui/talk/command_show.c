@@ -11,6 +11,7 @@
 #include "ui/text/sheet.h"
 #include "ui/words/clean.h"
 #include "ui/words/receipt.h"
+#include "ui/words/server.h"
 
 /* ---- figures ---- */
 
@@ -132,14 +133,40 @@ static void rate_rows(struct sheet *sheet, const struct talk *t, const struct mw
                    units_rate(rate, sizeof rate, r.read_bytes_s));
 }
 
-void run_stats(struct talk *t, const char *args)
+static void say_saved(struct talk *t, struct sheet *sheet)
+{
+    if (saving_path(talk_saving(t))[0] != '\0')
+        sheet_line(sheet, ROLE_DIM, "%s in %s",
+                   talk_saving(t)->state == SAVING_WORKS ? "saved" : "not all saved",
+                   saving_path(talk_saving(t)));
+}
+
+/* Show what a server reports, and what was measured here. */
+static void show_server(struct talk *t, const struct mw_server_figures *f)
+{
+    struct sheet *sheet = sheet_new("Statistics", NULL);
+    struct server_row rows[SERVER_ROWS];
+    size_t n = server_rows(f, talk_info(t), rows);
+
+    if (sheet == NULL)
+        return;
+    for (size_t i = 0; i < n; i++)
+        sheet_line(sheet, rows[i].is_unknown ? ROLE_DIM : ROLE_TEXT, "%-12s%s", rows[i].label,
+                   rows[i].text);
+    sheet_line(sheet, ROLE_TEXT, "%-12s%zu", "messages", talk_ledger(t)->n);
+    if (talk_tokens(t) > 0)
+        sheet_line(sheet, ROLE_TEXT, "%-12s%u tokens", "context", talk_tokens(t));
+    say_saved(t, sheet);
+    talk_show(t, sheet);
+}
+
+static void show_process(struct talk *t)
 {
     struct mw_sample *s = malloc(sizeof *s);
     struct sheet *sheet = sheet_new("Statistics", NULL);
     const struct mw_model_info *info = talk_info(t);
     char a[16], b[16];
 
-    (void)args;
     if (s == NULL || sheet == NULL) {
         free(s);
         sheet_free(sheet);
@@ -168,10 +195,18 @@ void run_stats(struct talk *t, const char *args)
     value_row(sheet, "model in cache", &s->os.model_cached);
     value_row(sheet, "available", &s->os.available);
     value_row(sheet, "swap", &s->os.swap_used);
-    if (saving_path(talk_saving(t))[0] != '\0')
-        sheet_line(sheet, ROLE_DIM, "%s in %s",
-                   talk_saving(t)->state == SAVING_WORKS ? "saved" : "not all saved",
-                   saving_path(talk_saving(t)));
+    say_saved(t, sheet);
     free(s);
     talk_show(t, sheet);
+}
+
+void run_stats(struct talk *t, const char *args)
+{
+    struct mw_server_figures server;
+
+    (void)args;
+    if (talk_server(t, &server))
+        show_server(t, &server);
+    else
+        show_process(t);
 }

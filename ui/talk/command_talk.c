@@ -305,6 +305,58 @@ static void report_beside(struct talk *t, const struct mw_beside *b)
                     mw_parts_text(lost, words, sizeof words));
 }
 
+/* Show the models of the server, to choose one. */
+static void list_server_models(struct talk *t)
+{
+    struct mw_server_figures f;
+    char title[200], name[256], hint[] = "Enter: use it   Esc: close";
+    const char *id;
+    struct choices *c;
+
+    if (!talk_server(t, &f))
+        return;
+    snprintf(title, sizeof title, "Models at %s", f.address);
+    c = choices_new(t, title, hint);
+    if (c == NULL)
+        return;
+    for (size_t i = 0; (id = talk_server_model(t, i)) != NULL; i++) {
+        bool is_used;
+
+        clean_line(name, sizeof name, id, strlen(id));
+        is_used = strcmp(name, talk_info(t)->name) == 0;
+        sheet_line(c->sheet, ROLE_TEXT, "%s", name);
+        if (is_used)
+            sheet_more(c->sheet, ROLE_DIM, "  in use");
+        choice(c, "/model %s", id);
+        if (is_used)
+            sheet_set_cursor(c->sheet, (long)c->n - 1);
+    }
+    talk_show(t, c->sheet);
+}
+
+void command_begin(struct talk *t)
+{
+    const struct ui_chat_options *o = talk_settings(t);
+
+    if (o->server != NULL && o->options->model[0] == '\0' && o->first == NULL &&
+        talk_server_model(t, 1) != NULL)
+        list_server_models(t);
+}
+
+static void run_server_model(struct talk *t, const char *args)
+{
+    struct err e = ERR_INIT;
+
+    if (command_is_busy(t))
+        return;
+    if (args[0] == '\0')
+        list_server_models(t);
+    else if (strcmp(args, talk_info(t)->name) == 0)
+        talk_notice(t, "%s is in use", talk_info(t)->name);
+    else if (talk_open_model(t, args, &e) != 0)
+        talk_report(t, &e);
+}
+
 void run_model(struct talk *t, const char *args)
 {
     const struct mw_model_info *info = talk_info(t);
@@ -312,6 +364,10 @@ void run_model(struct talk *t, const char *args)
     struct mw_beside *beside = NULL;
     char path[4096], size[16];
 
+    if (talk_has_server(t)) {
+        run_server_model(t, args);
+        return;
+    }
     if (args[0] == '\0' && !talk_has_screen(t)) /* the list of models shows the same */
         talk_notice(t, "%s: %s, %s, %u layers, %s; /model NAME opens another", info->name,
                     info->arch, info->type, info->n_layer,

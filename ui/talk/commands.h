@@ -58,6 +58,9 @@ struct slash_command {
 /* All commands, sorted by name; a NULL name ends. */
 const struct slash_command *command_list(void);
 
+/* The chat begins: if nobody has chosen one of several models of a server, show them. */
+void command_begin(struct talk *t);
+
 /* Run a line that was entered: a command, or a message.  A second slash in front sends a line
  * that begins with a slash as a message. */
 void command_enter(struct talk *t, const char *line);

@@ -56,13 +56,26 @@ static char *read_whole(FILE *f, const char *path, size_t size, size_t room, siz
     return less != NULL ? less : text;
 }
 
+/* "the context of 4,096 tokens"; a server may not report it. */
+static char *context_text(const struct talk *t, char *buf, size_t n)
+{
+    uint32_t n_ctx = talk_plan(t)->n_ctx;
+    char count[24];
+
+    if (n_ctx > 0)
+        snprintf(buf, n, "the context of %s tokens", numbers_count(count, sizeof count, n_ctx));
+    else
+        snprintf(buf, n, "into a message");
+    return buf;
+}
+
 /* Read all of a text file that fits the context; NULL with *e. */
 static char *read_text(struct talk *t, const char *path, size_t *n, struct err *e)
 {
     size_t room = talk_text_room(t);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* never waits: FIFOs */
     FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-    char *text = NULL, size[16], tokens[48], ctx[24];
+    char *text = NULL, size[16], tokens[48], context[48];
     struct stat st;
     int mark;
 
@@ -72,16 +85,16 @@ static char *read_text(struct talk *t, const char *path, size_t *n, struct err *
         err_set(e, ERR_ARGUMENT, "\"%s\" is not a file", path);
     } else if ((uint64_t)st.st_size > room) {
         units_size(size, sizeof size, (uint64_t)st.st_size);
-        err_set(e, ERR_CONTEXT, "\"%.200s\" has %s%s; it does not fit the context of %s tokens",
-                path, size, tokens_text(t, f, (uint64_t)st.st_size, tokens, sizeof tokens),
-                numbers_count(ctx, sizeof ctx, talk_plan(t)->n_ctx));
+        err_set(e, ERR_CONTEXT, "\"%.200s\" has %s%s; it does not fit %s", path, size,
+                tokens_text(t, f, (uint64_t)st.st_size, tokens, sizeof tokens),
+                context_text(t, context, sizeof context));
     } else if ((text = read_whole(f, path, (size_t)st.st_size, room, n, e)) == NULL) {
         ; /* *e says why */
     } else if (*n > room) {
         free(text);
         text = NULL;
-        err_set(e, ERR_CONTEXT, "\"%.200s\" does not fit the context of %s tokens", path,
-                numbers_count(ctx, sizeof ctx, talk_plan(t)->n_ctx));
+        err_set(e, ERR_CONTEXT, "\"%.200s\" does not fit %s", path,
+                context_text(t, context, sizeof context));
     } else {
         mark = encoding_mark(text, *n, e);
         *n -= mark > 0 ? (size_t)mark : 0;

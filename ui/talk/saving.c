@@ -50,6 +50,15 @@ static void add_options(const struct mw_options *o, char *buf, size_t n)
                  mw_kv_name(o->kv_v));
 }
 
+static void add_server(const char *url, char *buf, size_t n)
+{
+    size_t used = strlen(buf);
+    char word[600];
+
+    quote_shell(url, word, sizeof word);
+    snprintf(buf + used, n - used, " --server %s", word);
+}
+
 void saving_resume(const struct saving *s, const char *path, const struct mw_options *o,
                    char *buf, size_t n)
 {
@@ -65,7 +74,9 @@ void saving_resume(const struct saving *s, const char *path, const struct mw_opt
         snprintf(name, sizeof name, "%s", path);
     quote_shell(name, word, sizeof word);
     snprintf(buf, n, "memwall --open %s", word);
-    if (s->store == NULL || store_settings(s->store)[0] == '\0') /* else they come back */
+    if (s->o->options->server != NULL && strlen(buf) < n)
+        add_server(s->o->options->server, buf, n);
+    else if (s->store == NULL || store_settings(s->store)[0] == '\0') /* else they come back */
         add_options(o, buf, n);
 }
 

@@ -117,9 +117,15 @@ bool talk_is_loaded(const struct talk *t)
     return t->state >= TALK_READY;
 }
 
+bool talk_can_resume(const struct talk *t)
+{
+    return t->engine->calls->can_resume == NULL || t->engine->calls->can_resume(t->engine);
+}
+
 bool talk_can_continue(const struct talk *t)
 {
-    return t->state == TALK_READY && t->n_unfinished > 0 && t->n_unfinished == t->ledger.n;
+    return t->state == TALK_READY && t->n_unfinished > 0 && t->n_unfinished == t->ledger.n &&
+           talk_can_resume(t);
 }
 
 bool talk_has_text(const struct talk *t)
@@ -151,6 +157,26 @@ const struct mw_model *talk_model(const struct talk *t)
     return t->engine == NULL || t->engine->calls->model == NULL
                ? NULL
                : t->engine->calls->model(t->engine);
+}
+
+bool talk_server(const struct talk *t, struct mw_server_figures *out)
+{
+    if (t->engine == NULL || t->engine->calls->server == NULL)
+        return false;
+    t->engine->calls->server(t->engine, out);
+    return true;
+}
+
+bool talk_has_server(const struct talk *t)
+{
+    return t->o->server != NULL;
+}
+
+const char *talk_server_model(const struct talk *t, size_t i)
+{
+    return t->engine == NULL || t->engine->calls->server_model == NULL
+               ? NULL
+               : t->engine->calls->server_model(t->engine, i);
 }
 
 uint32_t talk_engine(const struct talk *t)

@@ -77,6 +77,8 @@ bool talk_is_answering(const struct talk *t); /* PREFILL, ANSWERING or STOPPING 
 bool talk_is_loaded(const struct talk *t);    /* READY or answering */
 bool talk_has_text(const struct talk *t);     /* the answer, so far; or the last one had */
 #define TALK_CONTINUE_HINT "/continue resumes the answer"
+/* Can this engine go on with an answer? */
+bool talk_can_resume(const struct talk *t);
 /* The chat ends with an answer that was stopped or met its limit, and nothing is being done. */
 bool talk_can_continue(const struct talk *t);
 
@@ -84,6 +86,12 @@ const struct ui_chat_options *talk_settings(const struct talk *t); /* as for tal
 const struct mw_chat_options *talk_options(const struct talk *t);  /* requested */
 /* The model, if it is in this process, or NULL. */
 const struct mw_model *talk_model(const struct talk *t);
+/* Copy what the server reports about itself.  Returns false if the model is in this process. */
+bool talk_server(const struct talk *t, struct mw_server_figures *out);
+bool talk_has_server(const struct talk *t);
+/* The name of model i of the server, not safe to print; NULL after the last, and without a
+ * server. */
+const char *talk_server_model(const struct talk *t, size_t i);
 /* The number of the engine that answers: each one that is opened has another.  0: none. */
 uint32_t talk_engine(const struct talk *t);
 const struct mw_model_info *talk_info(const struct talk *t);

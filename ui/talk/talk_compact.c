@@ -67,7 +67,7 @@ static uint64_t context_before(const struct talk *t, size_t n)
 /* Tokens that a summary may have. */
 static uint32_t most_tokens(const struct talk *t)
 {
-    uint32_t most = t->plan.n_ctx / 8;
+    uint32_t most = t->plan.n_ctx > 0 ? t->plan.n_ctx / 8 : MOST_TOKENS;
 
     return most < LEAST_TOKENS ? LEAST_TOKENS : most > MOST_TOKENS ? MOST_TOKENS : most;
 }
@@ -120,7 +120,7 @@ static size_t messages_to_replace(const struct talk *t, uint64_t n_keep)
         if (user <= 0 || !has_something(t, (size_t)user))
             return 0;
         before = context_before(t, (size_t)user);
-        if (!is_question && before + room <= t->plan.n_ctx)
+        if (!is_question && (t->plan.n_ctx == 0 || before + room <= t->plan.n_ctx))
             return (size_t)user;
     }
 }
@@ -141,7 +141,8 @@ static uint32_t tokens_of_text(const struct talk *t, const char *text, size_t le
 {
     uint32_t n;
 
-    return (tokens_of(t->engine, text, len, &n) ? n : 0) + TURN_TOKENS;
+    /* Where tokens cannot be counted, bytes are enough to see which text is shorter. */
+    return (tokens_of(t->engine, text, len, &n) ? n : (uint32_t)(len / 4)) + TURN_TOKENS;
 }
 
 static uint32_t tokens_of_messages(const struct talk *t, const struct carried *c)
@@ -328,6 +329,11 @@ static void say_freed(struct talk *t, const struct mw_event *ev)
 
     if (ev->receipt.done == MW_DONE_LENGTH)
         snprintf(cut, sizeof cut, ", which was cut after %u tokens", ev->receipt.n_decoded);
+    if (t->engine->calls->count == NULL) {
+        talk_notice(t, "%s are replaced by a summary%s; /undo brings them back",
+                    replaced_text(replaced, sizeof replaced, &t->compact), cut);
+        return;
+    }
     talk_notice(t,
                 "%s are replaced by a summary%s: about %s tokens instead of %s; /undo brings them "
                 "back",

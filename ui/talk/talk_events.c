@@ -12,6 +12,7 @@
 #include "ui/talk/talk_internal.h"
 #include "ui/words/clean.h"
 #include "ui/words/receipt.h"
+#include "ui/words/server.h"
 
 /* ---- the model ---- */
 
@@ -57,14 +58,33 @@ static char *budget_text(const struct talk *t, const char *before, const char *a
     return buf;
 }
 
+/* Introduce a model at a server. */
+static void introduce_server(struct talk *t, const struct mw_server_figures *f)
+{
+    char name[200], count[24], ctx[60] = "", others[60] = "";
+
+    if (t->plan.n_ctx > 0)
+        snprintf(ctx, sizeof ctx, ", context %u", t->plan.n_ctx);
+    if (f->n_model > 1)
+        snprintf(others, sizeof others, " It has %s models; /model lists them.",
+                 numbers_count(count, sizeof count, f->n_model));
+    talk_notice(t, "%s at %s%s. /help lists commands and keys.%s", t->info.name,
+                server_name(f, name, sizeof name), ctx, others);
+}
+
 /* Introduce the model that was loaded. */
 static void introduce(struct talk *t)
 {
     const char *name = t->info.name[0] != '\0' ? t->info.name : t->model_path;
     char budget[40], clean[200], speed[80], ctx[24];
+    struct mw_server_figures server;
 
     if (t->o->options->quiet)
         return;
+    if (talk_server(t, &server)) {
+        introduce_server(t, &server);
+        return;
+    }
     clean_line(clean, sizeof clean, name, strlen(name));
     talk_notice(t, "%s (%s, %s): %scontext %s%s. /help lists commands and keys.", clean,
                 t->info.arch, t->info.type, budget_text(t, "", ", ", budget, sizeof budget),

@@ -88,7 +88,7 @@ void kept_of_chat(struct talk *t)
     bool taken[N_OPTION];
     char why[320] = "", what[48], said[KEPT_BYTES];
 
-    if (t->saving.store == NULL || !is_of_this_model(t))
+    if (t->saving.store == NULL || talk_has_server(t) || !is_of_this_model(t))
         return;
     talk_values(t, &o);
     if (!kept_apply(&o, store_settings(t->saving.store), t->o->options->on_line, taken))
@@ -112,6 +112,10 @@ void kept_say_switched(struct talk *t)
     bool none[N_OPTION] = { false }, taken[N_OPTION];
     struct options o, last;
 
+    if (talk_has_server(t)) {
+        talk_notice(t, "%s answers from now on", t->info.name);
+        return;
+    }
     values(t, &o);
     kept_say(&o, t->given, with, sizeof with);
     talk_notice(t, "loading %s%s%s; the next message evaluates the conversation", t->info.name,

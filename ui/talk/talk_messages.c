@@ -177,8 +177,11 @@ void talk_send(struct talk *t, const char *text)
     if (n > room) {
         units_size(size, sizeof size, n);
         units_size(most, sizeof most, room);
-        talk_error(t, "the message has %s; at most %s still fit the context of %s tokens", size,
-                   most, numbers_count(ctx, sizeof ctx, t->plan.n_ctx));
+        if (t->plan.n_ctx > 0)
+            talk_error(t, "the message has %s; at most %s still fit the context of %u tokens",
+                       size, most, t->plan.n_ctx);
+        else
+            talk_error(t, "the message has %s; at most %s can be sent", size, most);
         talk_draft(t, text);
         return;
     }
@@ -401,7 +404,7 @@ bool talk_would_wait(const struct talk *t, const struct mw_chat_options *o)
     uint64_t n_ctx = o->engine.n_ctx;
 
     return talk_is_answering(t) &&
-           (changes_wait(&t->changes) || !mw_keeps_answer(talk_model(t), talk_options(t), o) ||
+           (changes_wait(&t->changes) || t->engine->calls->keeps_options || !mw_keeps_answer(talk_model(t), talk_options(t), o) ||
             (n_ctx > 0 && n_ctx <= tokens_needed(t) + 1));
 }
 

@@ -58,7 +58,7 @@ static int start_engine(struct talk *t, struct engine *g, struct err *e)
 static int open_model(struct engine **out, const struct ui_chat_options *o, struct err *e)
 {
     const struct engine_model model = { o->options->model, o->options->chat.engine,
-                                        o->limits };
+                                        o->limits, o->server };
     sigset_t ending, before;
     int rc;
 
@@ -97,7 +97,9 @@ void model_close(struct talk *t)
 static int start_step(struct talk *t, enum switch_step step, const char *path, struct err *e)
 {
     struct opening_job job = { t->o->engine,
-                               { .path = path, .options = talk_options(t)->engine },
+                               { .path = path,
+                                 .options = talk_options(t)->engine,
+                                 .server = t->o->server },
                                NULL };
     uint64_t budget = t->plan.budget_bytes, sum = t->plan.sum_bytes;
 

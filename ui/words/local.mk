@@ -7,4 +7,5 @@ libui_a_SOURCES += \
 	ui/words/path.c ui/words/path.h \
 	ui/words/quote.c ui/words/quote.h \
 	ui/words/receipt.c ui/words/receipt.h \
+	ui/words/server.c ui/words/server.h \
 	ui/words/tried.c ui/words/tried.h

@@ -58,7 +58,7 @@ static double rate(uint64_t n, uint64_t ns)
 
 double receipt_decode_tps(const struct mw_receipt *r)
 {
-    return r->n_decoded < 2 ? 0 : rate(r->n_decoded - 1, r->decode_ns);
+    return r->n_decoded < 2 || r->is_in_pieces ? 0 : rate(r->n_decoded - 1, r->decode_ns);
 }
 
 /* Where the reader can change options: on the command line, or in the chat. */
@@ -143,6 +143,12 @@ static const char *plural(uint64_t n)
     return n == 1 ? "" : "s";
 }
 
+/* Returns the name of the things that n_decoded counts. */
+static const char *unit(const struct mw_receipt *r)
+{
+    return r->is_in_pieces ? "piece" : "token";
+}
+
 char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
 {
     static const char *const ended[] = {
@@ -155,8 +161,8 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
     struct text t = begin(buf, n);
     char word[32];
 
-    add(&t, "%s %stoken%s%s", numbers_count(word, sizeof word, r->n_decoded),
-        r->is_continuation ? "more " : "", plural(r->n_decoded),
+    add(&t, "%s %s%s%s%s", numbers_count(word, sizeof word, r->n_decoded),
+        r->is_continuation ? "more " : "", unit(r), plural(r->n_decoded),
         r->done == MW_DONE_LENGTH ? ", token limit" : "");
     if (r->decode_ns > 0) {
         part(&t, ascii);
@@ -166,9 +172,14 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
         part(&t, ascii);
         add_rate(&t, receipt_decode_tps(r));
     }
-    part(&t, ascii);
-    add(&t, "%s read", units_size(word, sizeof word, r->bytes_read));
-    if (r->decode_ns > 0) {
+    if (r->is_remote) {
+        part(&t, ascii);
+        add(&t, "first after %s", numbers_time(word, sizeof word, (double)r->first_ns / NS));
+    } else {
+        part(&t, ascii);
+        add(&t, "%s read", units_size(word, sizeof word, r->bytes_read));
+    }
+    if (r->decode_ns > 0 && !r->is_remote) {
         part(&t, ascii);
         add(&t, "%.0f %% disk wait", receipt_stall_share(r) * 100);
     }
@@ -214,9 +225,10 @@ char *receipt_short(char *buf, size_t n, const struct mw_receipt *r)
 
     if (receipt_decode_tps(r) > 0) {
         add_rate(&t, receipt_decode_tps(r));
-        add(&t, ", %.0f %% disk", receipt_stall_share(r) * 100);
+        if (!r->is_remote)
+            add(&t, ", %.0f %% disk", receipt_stall_share(r) * 100);
     } else {
-        add(&t, "%u token%s", r->n_decoded, plural(r->n_decoded));
+        add(&t, "%u %s%s", r->n_decoded, unit(r), plural(r->n_decoded));
     }
     if (r->done == MW_DONE_CANCELLED)
         add(&t, ", stopped");
@@ -306,11 +318,41 @@ static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw
         add(t, " Now: %s.", sentence);
 }
 
+/* Only times and counts are known of a server. */
+static void why_remote(struct text *t, const struct mw_receipt *r)
+{
+    char word[32], second[32];
+
+    add(t, "%s %s%s came", numbers_count(word, sizeof word, r->n_decoded), unit(r),
+        plural(r->n_decoded));
+    if (r->decode_ns > 0)
+        add(t, " in %s", numbers_time(word, sizeof word, (double)r->decode_ns / NS));
+    if (receipt_decode_tps(r) > 0) {
+        add(t, " (");
+        add_rate(t, receipt_decode_tps(r));
+        add(t, ")");
+    }
+    add(t, ", the first after %s", numbers_time(word, sizeof word, (double)r->first_ns / NS));
+    if (r->n_prompt > 0)
+        add(t, " for %s token%s of the prompt", numbers_count(word, sizeof word, r->n_prompt),
+            plural(r->n_prompt));
+    if (r->n_reused > 0)
+        add(t, " and %s from the server's cache", numbers_count(second, sizeof second,
+                                                                r->n_reused));
+    add(t, ". Times were measured here, with the network and the server's queue in them; %s. A "
+           "server does not report where its time goes.",
+        r->is_in_pieces ? "the server counts no tokens" : "the server counts the tokens");
+}
+
 char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, double promised_tps,
                   const struct mw_sample *s)
 {
     struct text t = begin(buf, n);
 
+    if (r->is_remote) {
+        why_remote(&t, r);
+        return buf;
+    }
     if (r->n_decoded == 0) {
         why_prompt(&t, r);
         return buf;
