@@ -97,6 +97,8 @@ static void add_answer(struct rows *to, const struct mw_server_figures *f)
         if (f->has_cached)
             more(r, "%s of them in its cache", count_text((double)f->n_cached, b));
     }
+    if (!f->has_usage && f->n_piece == 0)
+        return;
     r = add(to, "answer", "%s %s",
             count_text((double)(f->has_usage ? f->n_decoded : f->n_piece), a),
             f->has_usage ? "tokens" : "pieces");
