@@ -178,8 +178,8 @@ void talk_send(struct talk *t, const char *text)
         units_size(size, sizeof size, n);
         units_size(most, sizeof most, room);
         if (t->plan.n_ctx > 0)
-            talk_error(t, "the message has %s; at most %s still fit the context of %u tokens",
-                       size, most, t->plan.n_ctx);
+            talk_error(t, "the message has %s; at most %s still fit the context of %s tokens",
+                       size, most, numbers_count(ctx, sizeof ctx, t->plan.n_ctx));
         else
             talk_error(t, "the message has %s; at most %s can be sent", size, most);
         talk_draft(t, text);
