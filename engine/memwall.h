@@ -42,6 +42,7 @@
 
 /* Running a model. */
 #include "engine/api/chat.h"
+#include "engine/api/kv_files.h"
 #include "engine/api/options.h"
 #include "engine/api/session.h"
 

@@ -22,6 +22,7 @@ void settings_engine(const struct options *o, struct mw_options *out,
 void settings_no_screen(struct mw_options *engine)
 {
     engine->caller_bytes = 0;
+    engine->saves_kv = false;
 }
 
 void settings_report(const struct options *o, const struct settings_notice *notice)

@@ -65,6 +65,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_pull_waits.py \
 	tests/program/test_refusals.py \
 	tests/program/test_report.py \
+	tests/program/test_resume.py \
 	tests/program/test_run.py \
 	tests/program/test_sampling.py \
 	tests/program/test_serve.py \

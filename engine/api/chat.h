@@ -122,6 +122,11 @@ enum mw_event_kind {
     MW_EVENT_NOTICE,   /* a sentence to show to the user: text */
     MW_EVENT_REFUSED,  /* new options were refused, and the old ones are in force: err */
     MW_EVENT_ERROR,    /* another command failed and changed nothing: err */
+    /* Keys and values of n tokens are in the file, total bytes were written in ns; or err. */
+    MW_EVENT_KV_SAVED,
+    /* n tokens of the conversation need no evaluation, total bytes were read in ns; or err says
+     * why not. */
+    MW_EVENT_KV_LOADED,
 };
 
 struct mw_event {
@@ -129,7 +134,7 @@ struct mw_event {
     const char *text; /* valid UTF-8, unsafe for a terminal; valid until the next event */
     size_t len;
     bool is_thinking;
-    uint64_t n, total;
+    uint64_t n, total, ns;
     struct mw_receipt receipt;
     struct mw_cut cut; /* valid until the next event */
     bool has_answer;   /* the conversation has an answer, which may be without text */
@@ -203,6 +208,23 @@ int mw_chat_unstash(struct mw_chat *c, struct err *e);
  */
 int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t n,
                     size_t n_before, struct err *e);
+
+/*
+ * Save the keys and values of the chat to a KV file (kv_files.h) as soon as it is idle, with the
+ * ids of its answers: what is new since the last time is written.  A command that is queued
+ * meanwhile goes first, and it is tried again after it.  All files of the folder together then
+ * have at most max_bytes: the least recently used ones are deleted.  Posts MW_EVENT_KV_SAVED.
+ *
+ * mw_chat_load_kv() loads them for a conversation that mw_chat_restore() has given, so that only
+ * what follows is evaluated.  Answers are then the same as if the chat had never stopped.  A file
+ * of another model, other KV types or another conversation is not used.  Posts MW_EVENT_KV_LOADED,
+ * or nothing if there is no such file.  Other commands wait for it; mw_chat_cancel() stops it.
+ */
+int mw_chat_save_kv(struct mw_chat *c, const char *path, uint64_t max_bytes, struct err *e);
+int mw_chat_load_kv(struct mw_chat *c, const char *path, struct err *e);
+/* Before the chat is stopped: wait until they are saved, if they are to be, for at most ms
+ * milliseconds. */
+void mw_chat_finish_kv(struct mw_chat *c, unsigned ms);
 
 /*
  * A request: messages that are given whole, as a server gets them.  Texts need no NUL.

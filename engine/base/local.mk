@@ -19,4 +19,5 @@ libengine_a_SOURCES += \
 	engine/base/json_write.c engine/base/json_write.h \
 	engine/base/thread.c engine/base/thread.h \
 	engine/base/keyed_hash.c engine/base/keyed_hash.h \
-	engine/base/digest.c engine/base/digest.h
+	engine/base/digest.c engine/base/digest.h \
+	engine/base/checksum.c engine/base/checksum.h

@@ -491,26 +491,30 @@ void kv_take_back(struct kv *kv, uint32_t n)
         recurrent_take_back(kv->recurrent);
 }
 
-uint64_t kv_copy_bytes(const struct kv *kv)
+uint64_t kv_copy_bytes_at(const struct kv *kv, uint32_t n)
 {
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < kv->n_layer; i++)
         if (kv->layers[i].spec.is_sliding)
             sum += kv->layers[i].k_stride + kv->layers[i].v_stride;
-    sum *= seen_before(kv, kv->n_ctx);
+    sum *= seen_before(kv, n);
     return kv->recurrent != NULL ? sum + recurrent_copy_bytes(recurrent_spec(kv->recurrent))
                                  : sum;
 }
 
-/* Pass the keys and values of the positions that n sees to fn, layer by layer, then the
- * recurrent state. */
-static int each_seen(const struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e)
+uint64_t kv_copy_bytes(const struct kv *kv)
+{
+    return kv_copy_bytes_at(kv, kv->n_ctx);
+}
+
+int kv_each_ring(const struct kv *kv, uint32_t from, uint32_t n, kv_bytes_fn *fn, void *ctx,
+                 struct err *e)
 {
     for (uint32_t i = 0; i < kv->n_layer; i++) {
         const struct kv_layer *l = &kv->layers[i];
 
-        for (uint32_t pos = n - seen_before(kv, n); l->spec.is_sliding && pos < n; pos++) {
+        for (uint32_t pos = from; l->spec.is_sliding && pos < n; pos++) {
             uint32_t slot = pos % l->n_slot;
 
             if (fn(ctx, l->k + slot * l->k_stride, l->k_stride, e) != 0 ||
@@ -518,7 +522,21 @@ static int each_seen(const struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx
                 return -1;
         }
     }
+    return 0;
+}
+
+int kv_each_state(const struct kv *kv, kv_bytes_fn *fn, void *ctx, struct err *e)
+{
     return kv->recurrent != NULL ? recurrent_each(kv->recurrent, fn, ctx, e) : 0;
+}
+
+/* Pass the keys and values of the positions that n sees to fn, layer by layer, then the
+ * recurrent state. */
+static int each_seen(const struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e)
+{
+    if (kv_each_ring(kv, n - seen_before(kv, n), n, fn, ctx, e) != 0)
+        return -1;
+    return kv_each_state(kv, fn, ctx, e);
 }
 
 int kv_copy_save(const struct kv *kv, kv_bytes_fn *fn, void *ctx, struct err *e)
@@ -540,6 +558,69 @@ int kv_copy_restore(struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struc
     kv->ring_from = kv->n_token - seen_before(kv, kv->n_token);
     drop_pages(kv, kv->n_token);
     return rc;
+}
+
+/* --- the store as bytes --- */
+
+uint32_t kv_page_count(const struct kv *kv, uint32_t n)
+{
+    return global_token_bytes(kv) + index_page_bytes(kv) > 0 ? page_round(n) / KV_PAGE : 0;
+}
+
+/* Rows [from .. to) of `row` bytes. */
+static int each_rows(unsigned char *rows, size_t row, uint32_t from, uint32_t to,
+                     kv_bytes_fn *fn, void *ctx, struct err *e)
+{
+    return row > 0 ? fn(ctx, rows + from * row, (to - from) * row, e) : 0;
+}
+
+int kv_each_page(const struct kv *kv, uint32_t page, uint32_t n, kv_bytes_fn *fn, void *ctx,
+                 struct err *e)
+{
+    uint32_t from = page * KV_PAGE, to = n - from < KV_PAGE ? n : from + KV_PAGE;
+
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        const struct kv_layer *l = &kv->layers[i];
+
+        for (int p = 0; p < N_POOL; p++) {
+            const struct kv_pool *pool = &l->pools[p];
+
+            /* A block of which only some positions are held may have a row. */
+            if (pool->row > 0 &&
+                each_rows(pool->rows, pool->row, from / pool->block,
+                          (to + pool->block - 1) / pool->block, fn, ctx, e) != 0)
+                return -1;
+        }
+        if (l->spec.is_sliding)
+            continue;
+        if (each_rows(l->k, l->k_stride, from, to, fn, ctx, e) != 0 ||
+            each_rows(l->v, l->v_stride, from, to, fn, ctx, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+uint32_t kv_ring_from(const struct kv *kv)
+{
+    return has_rings(kv) ? ring_begin(kv) : kv->n_token;
+}
+
+uint32_t kv_ring_needed(const struct kv *kv, uint32_t n)
+{
+    return has_rings(kv) ? n - seen_before(kv, n) : n;
+}
+
+void kv_fill_begin(struct kv *kv, uint32_t n)
+{
+    assert(kv->n_token == 0 && n <= kv->n_ctx);
+    if (page_round(n) > kv->page_end)
+        kv->page_end = page_round(n);
+}
+
+void kv_fill_end(struct kv *kv, uint32_t n, uint32_t ring_from)
+{
+    kv->n_token = kv->ring_end = n;
+    kv->ring_from = ring_from;
 }
 
 uint64_t kv_resize_bytes(const struct kv *kv, uint32_t n_slot)

@@ -154,6 +154,30 @@ int kv_copy_save(const struct kv *kv, kv_bytes_fn *fn, void *ctx, struct err *e)
  * held. */
 int kv_copy_restore(struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e);
 
+/* Bytes of a copy at position n. */
+uint64_t kv_copy_bytes_at(const struct kv *kv, uint32_t n);
+
+/*
+ * The store as bytes, page by page: those of positions page * KV_PAGE on, up to n.  Layers without
+ * pages have none here; the rings of sliding layers have positions from .. n - 1, and the state is
+ * the committed one.  fn is as for copies.
+ */
+uint32_t kv_page_count(const struct kv *kv, uint32_t n); /* 0: no layer has pages */
+int kv_each_page(const struct kv *kv, uint32_t page, uint32_t n, kv_bytes_fn *fn, void *ctx,
+                 struct err *e);
+int kv_each_ring(const struct kv *kv, uint32_t from, uint32_t n, kv_bytes_fn *fn, void *ctx,
+                 struct err *e);
+int kv_each_state(const struct kv *kv, kv_bytes_fn *fn, void *ctx, struct err *e);
+/* The oldest position in the rings; the number of positions held if there are no rings. */
+uint32_t kv_ring_from(const struct kv *kv);
+/* The greatest kv_ring_from() with which position n can be evaluated. */
+uint32_t kv_ring_needed(const struct kv *kv, uint32_t n);
+
+/* An empty store is filled with n positions, from these functions: kv_fill_begin(), the bytes, then
+ * kv_fill_end(), also if not all of them came; then go back to 0. */
+void kv_fill_begin(struct kv *kv, uint32_t n);
+void kv_fill_end(struct kv *kv, uint32_t n, uint32_t ring_from);
+
 /* Change the context and the slots of the rings.  Held positions stay; n_ctx is at least their
  * number.  Returns 0, or -1 with *e and the store as before. */
 int kv_resize(struct kv *kv, uint32_t n_ctx, uint32_t n_slot, struct err *e);

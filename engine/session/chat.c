@@ -86,6 +86,7 @@ void mw_chat_close(struct mw_chat *c)
     conversation_free(&c->conversation);
     settings_free(&c->settings);
     events_free(c->events);
+    free(c->kv_wish);
     pthread_cond_destroy(&c->wake);
     cancel_destroy(&c->quits);
     cancel_destroy(&c->cancel);
@@ -223,6 +224,45 @@ int mw_chat_restore(struct mw_chat *c, const struct mw_message *messages, size_t
         t->attempt = messages[i].attempt;
     }
     return chat_push(c, command);
+}
+
+static int push_path(struct mw_chat *c, enum chat_command_kind kind, const char *path, size_t n,
+                     struct err *e)
+{
+    struct chat_command *command = chat_command_new(kind, e);
+
+    if (command == NULL)
+        return -1;
+    command->n = n;
+    if (copy_text(command, path, strlen(path), e) != 0) {
+        chat_command_free(command);
+        return -1;
+    }
+    return chat_push(c, command);
+}
+
+int mw_chat_save_kv(struct mw_chat *c, const char *path, uint64_t max_bytes, struct err *e)
+{
+    pthread_mutex_lock(&c->lock);
+    c->kv_asked++;
+    pthread_mutex_unlock(&c->lock);
+    return push_path(c, DO_SAVE_KV, path, max_bytes, e);
+}
+
+void mw_chat_finish_kv(struct mw_chat *c, unsigned ms)
+{
+    uint64_t until_ns = clock_ns() + ms * (uint64_t)1000000;
+
+    pthread_mutex_lock(&c->lock);
+    while (c->kv_done != c->kv_asked && !c->is_over &&
+           clock_cond_wait(&c->wake, &c->lock, until_ns))
+        continue;
+    pthread_mutex_unlock(&c->lock);
+}
+
+int mw_chat_load_kv(struct mw_chat *c, const char *path, struct err *e)
+{
+    return push_path(c, DO_LOAD_KV, path, 0, e);
 }
 
 /* Read the texts of a request. */

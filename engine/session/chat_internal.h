@@ -20,6 +20,7 @@
  *     chat_queue.c     the queue
  *     chat_thread.c    the engine thread: one command after the other
  *     chat_options.c   the options on that thread, and their changes during an answer
+ *     chat_kv.c        keys and values in a file
  *     chat_cost.c      figures that the program asks for while the thread works
  */
 #ifndef MEMWALL_ENGINE_SESSION_CHAT_INTERNAL_H
@@ -44,6 +45,8 @@ enum chat_command_kind {
     DO_STASH,
     DO_UNSTASH,
     DO_RESTORE,
+    DO_SAVE_KV,
+    DO_LOAD_KV,
     DO_SET,
     DO_ASK
 };
@@ -80,6 +83,7 @@ struct mw_chat {
     uint32_t n_again;        /* those of them that must be evaluated again */
     double prompt_compute_s; /* as answer.h has it */
     bool is_working;
+    uint32_t kv_asked, kv_done; /* requests to save keys and values, and those that are over */
     uint64_t n_taken;     /* commands, with the one that runs */
     bool is_over;         /* the engine thread uses nothing any longer */
     struct cancel cancel; /* of the command that is running */
@@ -90,6 +94,11 @@ struct mw_chat {
     struct answerer answerer;
     char said[512]; /* the last notice about its chat format */
     struct conversation conversation;
+    char *kv_wish; /* the file to save keys and values to when there is nothing else; or NULL */
+    uint64_t kv_limit;
+    uint32_t kv_taken;    /* requests that were taken out of the queue */
+    int64_t saved_time_s; /* the time that the prompts of a KV file have, until others begin */
+    int64_t own_time_s;   /* and the time before it; 0: there is no such file */
 };
 
 /* ---- the queue ---- */
@@ -146,6 +155,17 @@ void chat_post_notice(struct mw_chat *c, const char *text);
 
 /* Report once that the model's template is not used, or not as it was written. */
 void chat_post_format_notice(struct mw_chat *c);
+
+/* ---- keys and values in a file, on the engine thread ---- */
+
+/* Save them to the command's file as soon as no other command waits. */
+void chat_wish_kv(struct mw_chat *c, struct chat_command *command);
+/* The conversation is another one now. */
+void chat_forget_kv(struct mw_chat *c);
+/* Save them now, unless a command waits; one that comes meanwhile ends this, to be tried again. */
+void chat_save_kv(struct mw_chat *c);
+/* Load those of the command's file for the conversation. */
+void chat_load_kv(struct mw_chat *c, const struct chat_command *command);
 
 /* ---- figures, on the engine thread ---- */
 

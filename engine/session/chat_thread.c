@@ -115,7 +115,8 @@ static void run_command(struct mw_chat *c, struct chat_command *command)
     struct err e = ERR_INIT;
 
     if (c->session == NULL && command->kind != DO_SET && command->kind != DO_ASK &&
-        command->kind != DO_RESTORE) {
+        command->kind != DO_RESTORE && command->kind != DO_SAVE_KV &&
+        command->kind != DO_LOAD_KV) {
         err_set(&e, ERR_BUDGET, "no model is loaded");
         post_error(c, &e);
         return;
@@ -128,7 +129,11 @@ static void run_command(struct mw_chat *c, struct chat_command *command)
         if (conversation_add_aside(&c->conversation, &e) != 0)
             post_error(c, &e);
         break;
-    case DO_REWIND: conversation_rewind(&c->conversation, command->n); break;
+    case DO_REWIND:
+        conversation_rewind(&c->conversation, command->n);
+        if (command->n == 0)
+            chat_forget_kv(c);
+        break;
     case DO_STASH:
         conversation_stash(&c->conversation, command->n, command->turns, command->room);
         command->turns = NULL;
@@ -140,8 +145,11 @@ static void run_command(struct mw_chat *c, struct chat_command *command)
         c->conversation = command->restored;
         c->conversation.system = old.system;
         command->restored = old; /* freed with the command */
+        chat_forget_kv(c);
         break;
     }
+    case DO_SAVE_KV: chat_wish_kv(c, command); break;
+    case DO_LOAD_KV: chat_load_kv(c, command); break;
     case DO_SET: chat_do_set(c, command); break;
     case DO_ASK: do_ask(c, command); break;
     }
@@ -183,6 +191,7 @@ void *chat_thread(void *ctx)
         run_command(c, command);
         chat_look_ahead(c);
         chat_command_free(command);
+        chat_save_kv(c);
     }
     /* Close on this thread: closing waits for reads in flight. */
     session = c->session;

@@ -324,6 +324,113 @@ bool copies_restore(struct copies *c)
     return false;
 }
 
+/* --- as bytes --- */
+
+uint32_t copies_count(const struct copies *c)
+{
+    return c->n;
+}
+
+uint32_t copies_at(const struct copies *c, uint32_t i)
+{
+    return c->copy[i].n_token;
+}
+
+/* The bytes of a copy in the file, piece by piece. */
+static int each_in_file(struct piece *p, uint64_t bytes, kv_bytes_fn *fn, void *ctx,
+                        struct err *e)
+{
+    for (uint64_t left = bytes; left > 0;) {
+        size_t part = left < PIECE ? (size_t)left : PIECE;
+
+        if (read_piece(p, e) != 0 || fn(ctx, p->buf, part, e) != 0)
+            return -1;
+        left -= part;
+    }
+    return 0;
+}
+
+int copies_each(struct copies *c, uint32_t i, kv_bytes_fn *fn, void *ctx, struct err *e)
+{
+    const struct copy *copy = &c->copy[i];
+    uint64_t bytes = kv_copy_bytes_at(c->kv, copy->n_token);
+    struct piece p;
+    int rc;
+
+    if (copy->memory.base != NULL)
+        return fn(ctx, copy->memory.base, bytes, e);
+    if (!open_piece(c, copy, &p))
+        return err_memory(e, "a copy of the sliding layers");
+    rc = each_in_file(&p, bytes, fn, ctx, e);
+    free(p.buf);
+    return rc;
+}
+
+/* Fill a copy in memory.  Returns false if it has no place there; *rc is the result of fn. */
+static bool fill_memory(struct copies *c, struct copy *copy, kv_bytes_fn *fn, void *ctx, int *rc,
+                        struct err *e)
+{
+    uint64_t bytes = kv_copy_bytes_at(c->kv, copy->n_token);
+    struct err ignored = ERR_INIT;
+    void *to;
+
+    if (c->n_memory == 0 ||
+        arena_map(&copy->memory, "copies", arena_size(bytes), false, &ignored) != 0)
+        return false;
+    to = arena_take(&copy->memory, bytes, &ignored);
+    if (to == NULL) {
+        arena_unmap(&copy->memory);
+        return false;
+    }
+    copy->bytes = bytes;
+    *rc = fn(ctx, to, bytes, e);
+    if (*rc != 0)
+        arena_unmap(&copy->memory);
+    return true;
+}
+
+/* Fill a copy in the file.  *is_kept: all of it was written. */
+static int fill_file(struct copies *c, struct copy *copy, kv_bytes_fn *fn, void *ctx,
+                     bool *is_kept, struct err *e)
+{
+    uint64_t left = kv_copy_bytes_at(c->kv, copy->n_token);
+    struct err ignored = ERR_INIT;
+    struct piece p;
+    int rc = 0;
+
+    copy->place = free_place(c);
+    *is_kept = open_file(c);
+    if (!open_piece(c, copy, &p))
+        return err_memory(e, "a copy of the sliding layers");
+    while (rc == 0 && left > 0) {
+        size_t part = left < PIECE ? (size_t)left : PIECE;
+
+        rc = fn(ctx, p.buf, part, e);
+        if (rc == 0 && *is_kept)
+            *is_kept = write_piece(&p, &ignored) == 0;
+        left -= part;
+    }
+    free(p.buf);
+    return rc;
+}
+
+int copies_fill(struct copies *c, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e)
+{
+    struct copy new = { .n_token = n };
+    bool is_kept = true;
+    int rc = 0;
+
+    if (c->n == MAX_COPY)
+        forget(c, 0);
+    if (c->n_memory > 0)
+        make_room(c, c->n_memory - 1);
+    if (!fill_memory(c, &new, fn, ctx, &rc, e))
+        rc = fill_file(c, &new, fn, ctx, &is_kept, e);
+    if (rc == 0 && is_kept)
+        c->copy[c->n++] = new;
+    return rc;
+}
+
 uint64_t copies_bytes(const struct copies *c)
 {
     return n_in_memory(c) * kv_copy_bytes(c->kv);

@@ -36,6 +36,15 @@ void copies_cut(struct copies *c, uint32_t n);
  * store is then empty. */
 bool copies_restore(struct copies *c);
 
+/* The copies, oldest first, and the position of one. */
+uint32_t copies_count(const struct copies *c);
+uint32_t copies_at(const struct copies *c, uint32_t i);
+/* Pass the bytes of a copy to fn, kv_copy_bytes_at() of its position; or make a copy of position
+ * n from bytes that fn fills.  -1 with *e: fn failed, or the copy cannot be read.  A copy that has
+ * no place is left out, and its bytes are taken all the same. */
+int copies_each(struct copies *c, uint32_t i, kv_bytes_fn *fn, void *ctx, struct err *e);
+int copies_fill(struct copies *c, uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e);
+
 /* Bytes of all copies in memory. */
 uint64_t copies_bytes(const struct copies *c);
 

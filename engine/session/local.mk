@@ -22,6 +22,7 @@ libengine_a_SOURCES += \
 	engine/session/settled.c engine/session/settled.h \
 	engine/session/tokens.c engine/session/tokens.h \
 	engine/session/copies.c engine/session/copies.h \
+	engine/session/saved_kv.c engine/session/saved_kv.h engine/session/kv_files.c \
 	engine/session/sampler.c engine/session/sampler.h \
 	engine/session/constraint.c engine/session/constraint.h \
 	engine/session/logprobs.c engine/session/logprobs.h \
@@ -34,6 +35,7 @@ libengine_a_SOURCES += \
 	engine/session/chat.c engine/session/chat_internal.h \
 	engine/session/chat_queue.c engine/session/chat_thread.c \
 	engine/session/chat_options.c engine/session/chat_cost.c \
+	engine/session/chat_kv.c \
 	engine/session/cost_basis.c \
 	engine/session/prompt_cost.c engine/session/prompt_cost.h \
 	engine/session/vocab.c engine/session/vocab.h \

@@ -322,6 +322,15 @@ void head_after_pass(struct mw_session *s, uint32_t held, uint32_t n, enum want 
     }
 }
 
+void head_forget(struct head *h)
+{
+    if (h == NULL)
+        return;
+    h->from = h->n_row = 0;
+    if (h->kv != NULL)
+        forget_rows(h, 0);
+}
+
 /* --- drafting --- */
 
 struct cursor {

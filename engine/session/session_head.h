@@ -44,6 +44,9 @@ int head_before_pass(struct mw_session *s, struct err *e);
 /* A pass over n tokens from position held has given hidden rows. */
 void head_after_pass(struct mw_session *s, uint32_t held, uint32_t n, enum want want);
 
+/* The trunk holds other tokens now: the rows of before are of no use. */
+void head_forget(struct head *h); /* NULL is fine */
+
 /* Whether drafts can be asked for.  A head that failed is not asked again. */
 bool head_is_ready(const struct head *h); /* NULL: no */
 void head_give_up(struct head *h);

@@ -105,6 +105,17 @@ bool chat_choice_is_named(const struct chat_choice *x, const char *name)
     return strcmp(x->own.name, name) == 0;
 }
 
+int64_t chat_choice_time(const struct chat_choice *choice)
+{
+    return choice->own.template != NULL ? chat_template_time(choice->own.template) : 0;
+}
+
+bool chat_choice_set_time(struct chat_choice *choice, int64_t time_s)
+{
+    return choice->own.template == NULL ||
+           chat_template_set_time(choice->own.template, time_s);
+}
+
 enum chat_source chat_choice_source(const struct chat_choice *x)
 {
     return x->source;

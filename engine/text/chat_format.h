@@ -78,6 +78,11 @@ const struct chat_format *chat_choice_format(const struct chat_choice *choice);
 /* Returns true if the caller named this format, or for NULL if the caller named none. */
 bool chat_choice_is_named(const struct chat_choice *choice, const char *name);
 enum chat_source chat_choice_source(const struct chat_choice *choice);
+/* The time that the template prints (seconds since 1970; 0: there is no template), which is when it
+ * was chosen, and the same with a chat that began at another time.  Returns false for a time that
+ * cannot be printed. */
+int64_t chat_choice_time(const struct chat_choice *choice);
+bool chat_choice_set_time(struct chat_choice *choice, int64_t time_s);
 /* Describe the choice on one line: "the model's template (evaluated)".  Returns buf. */
 const char *chat_choice_text(const struct chat_choice *choice, char *buf, size_t n);
 /*

@@ -75,6 +75,10 @@ void chat_template_close(struct chat_format *f);
 bool chat_template_use_thought(struct chat_template *x, size_t i);
 /* Add the marks that a template writes in trial conversations.  It needs no vocabulary. */
 void chat_template_words(const char *text, size_t len, struct mark_words *out);
+/* The time that the template prints: when it was opened, or another one (seconds since 1970).
+ * Returns false for a time that has no date of four digits. */
+int64_t chat_template_time(const struct chat_template *x);
+bool chat_template_set_time(struct chat_template *x, int64_t time_s);
 /* How the template treats a system message. */
 enum system_kind { SYSTEM_PRINTED, SYSTEM_REFUSED, SYSTEM_LEFT_OUT };
 enum system_kind chat_template_system(const struct chat_template *x);

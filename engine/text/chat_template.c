@@ -33,10 +33,13 @@
 #define N_THOUGHT     8
 #define THOUGHT_BYTES 32
 
+#define LAST_TIME_S INT64_C(253402300799) /* the end of the year 9999 */
+
 struct chat_template {
     struct jinja *jinja;
     const struct tokenizer *t;
-    struct tm now; /* time of opening: a date that changes would change old prompts */
+    int64_t now_s; /* time of opening: a date that changes would change old prompts */
+    struct tm now; /* the same, here */
     char bos[VOCAB_MAX_TEXT], eos[VOCAB_MAX_TEXT], unk[VOCAB_MAX_TEXT], pad[VOCAB_MAX_TEXT];
     size_t n_bos, n_eos, n_unk, n_pad;
     char gap[8]; /* white space before old answers that the generation prompt lacks */
@@ -580,13 +583,29 @@ void chat_template_words(const char *text, size_t len, struct mark_words *out)
 
 /* ---- opening ---- */
 
+int64_t chat_template_time(const struct chat_template *x)
+{
+    return x->now_s;
+}
+
+bool chat_template_set_time(struct chat_template *x, int64_t time_s)
+{
+    time_t now = (time_t)time_s;
+    struct tm tm;
+
+    if (time_s < 0 || time_s > LAST_TIME_S || localtime_r(&now, &tm) == NULL)
+        return false;
+    x->now_s = time_s;
+    x->now = tm;
+    return true;
+}
+
 int chat_template_open(struct chat_format *f, const char *name, const struct tokenizer *t,
                        const char *text, size_t len, struct err *e)
 {
     const struct vocab_info *info = tokenizer_info(t);
     bool is_own = strcmp(name, CHAT_TEMPLATE_NAME) == 0;
     struct chat_template *x = calloc(1, sizeof *x);
-    time_t now = time(NULL);
 
     *f = (struct chat_format){ .name = name,
                                .render = chat_render_template,
@@ -598,7 +617,7 @@ int chat_template_open(struct chat_format *f, const char *name, const struct tok
     x->n_eos = token_text(t, info->eos, x->eos);
     x->n_unk = token_text(t, info->unk, x->unk);
     x->n_pad = token_text(t, info->pad, x->pad);
-    localtime_r(&now, &x->now);
+    (void)chat_template_set_time(x, (int64_t)time(NULL));
     find_thoughts(x, text, len);
     if (jinja_parse(&x->jinja, text, len, e) != 0 || try_messages(x, e) != 0) {
         chat_template_close(f);

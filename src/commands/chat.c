@@ -223,6 +223,7 @@ static int run_chat(const struct options *o)
     struct err e = ERR_INIT;
     struct paths paths;
 
+    engine->saves_kv = !o->no_save && o->kv_space != OPTIONS_NO_SPACE;
     settings_screen(o, &used.ui);
     if (o->server == NULL && (o->once || o->json)) {
         beside_report(o);

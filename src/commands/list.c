@@ -15,6 +15,7 @@
 #include "src/base/progress.h"
 #include "src/command.h"
 #include "src/machine/limits_print.h"
+#include "src/models/kv_files_print.h"
 #include "src/models/models.h"
 #include "src/settings.h"
 #include "ui/words/clean.h"
@@ -317,6 +318,8 @@ static int run_list(const struct options *o)
     struct mw_models *m;
     int rc = 0;
 
+    if (o->kv_files)
+        return kv_files_print(o->json, &e) == 0 ? report_end(EXIT_OK) : report_error(&e);
     if (mw_models_find(&m, in_folder ? &one : models_places(), &e) != 0)
         return report_error(&e);
     if (o->names) {
@@ -347,7 +350,8 @@ const struct command cmd_list = {
     .examples = "memwall list\n"
                 "memwall list \"gemma q4\" --memory 2G\n"
                 "memwall list ./\n"
-                "memwall list --sort recent --json\n",
+                "memwall list --sort recent --json\n"
+                "memwall list --kv-files\n",
     .asks = "models installed",
     .bit = CMD_LIST,
     .takes_arg = true,

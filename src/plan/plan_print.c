@@ -243,7 +243,7 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
         json_string(&j, "draft_head", head.file);
     json_u64(&j, "n_slot", p->n_slot);
     plan_print_rows_json(&j, p);
-    json_u64(&j, "chat_bytes", o->caller_bytes);
+    json_u64(&j, "chat_bytes", o->caller_bytes + mw_kv_file_bytes(m, o));
     json_u64(&j, "pinned_bytes", p->pinned_bytes);
     json_u64(&j, "saved_bytes", p->saved_bytes);
     json_u64(&j, "streamed_bytes", p->streamed_bytes);

@@ -262,6 +262,8 @@ static void take_event(struct server *s, const struct mw_event *ev)
         s->is_over = true;
         break;
     case MW_EVENT_PROGRESS:
+    case MW_EVENT_KV_SAVED:
+    case MW_EVENT_KV_LOADED:
     case MW_EVENT_PLAN: break;
     }
 }

@@ -20,6 +20,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_hub_list \
 	tests/fuzz/fuzz_index_json \
 	tests/fuzz/fuzz_jinja \
+	tests/fuzz/fuzz_kv_file \
 	tests/fuzz/fuzz_limits_store \
 	tests/fuzz/fuzz_markdown \
 	tests/fuzz/fuzz_mutate \
@@ -43,6 +44,7 @@ tests_fuzz_fuzz_grammar_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_hub_list_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_index_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_jinja_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_kv_file_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_limits_store_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_markdown_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_mutate_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)

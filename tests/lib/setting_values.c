@@ -53,6 +53,8 @@ const char *setting_value(const struct option *row, bool is_valid, size_t i)
         [KIND_FILE] = { { "" }, { "/a folder/file.x", "name" } },
         [KIND_SIZE] = { { "", "lots", "0", "3X", "-1G", "101%", "nan" },
                         { "512M", "1536K", "1G", "1000000001", "auto" } },
+        [KIND_SPACE] = { { "", "lots", "0", "3X", "-1G", "50%", "1000" },
+                         { "512M", "1536K", "4G", "none", "auto" } },
         [KIND_RATE] = { { "", "fast", "0", "-1M", "20M/h" }, { "20M", "1G", "999", "none" } },
         [KIND_KV] = { { "", "q8", "f16 q8", "f16 f16 f16", "F16" }, { "q8_0", "f16 q4_0" } },
         [KIND_ISA] = { { "", "abacus" }, { "generic" } },

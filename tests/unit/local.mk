@@ -16,6 +16,7 @@ check_PROGRAMS += \
 	tests/unit/test_chart \
 	tests/unit/test_chat \
 	tests/unit/test_chat_format \
+	tests/unit/test_chat_kv \
 	tests/unit/test_chat_template \
 	tests/unit/test_clean \
 	tests/unit/test_config \
@@ -38,6 +39,7 @@ check_PROGRAMS += \
 	tests/unit/test_json \
 	tests/unit/test_kernels \
 	tests/unit/test_keys \
+	tests/unit/test_kv_file \
 	tests/unit/test_layout \
 	tests/unit/test_limits \
 	tests/unit/test_limits_store \
@@ -64,6 +66,7 @@ check_PROGRAMS += \
 	tests/unit/test_rotate \
 	tests/unit/test_same_bits \
 	tests/unit/test_sampler \
+	tests/unit/test_saved_kv \
 	tests/unit/test_schedule \
 	tests/unit/test_schema \
 	tests/unit/test_session \

@@ -7,6 +7,7 @@
 #include "engine/base/clock.h"
 
 #define STOP_MS 500
+#define SAVE_MS 3000
 
 struct local {
     struct engine engine; /* the first member */
@@ -47,6 +48,8 @@ static void local_close(struct engine *g)
 {
     struct local *l = of(g);
 
+    if (l->chat != NULL)
+        mw_chat_finish_kv(l->chat, SAVE_MS);
     if (l->chat == NULL || mw_chat_stop(l->chat, STOP_MS)) {
         mw_chat_close(l->chat);
         mw_watch_free(l->watch);
@@ -202,6 +205,16 @@ static void local_cancel(struct engine *g)
         mw_chat_cancel(of(g)->chat);
 }
 
+static int local_save_kv(struct engine *g, const char *path, uint64_t max_bytes, struct err *e)
+{
+    return mw_chat_save_kv(of(g)->chat, path, max_bytes, e);
+}
+
+static int local_load_kv(struct engine *g, const char *path, struct err *e)
+{
+    return mw_chat_load_kv(of(g)->chat, path, e);
+}
+
 /* ---- predictions ---- */
 
 static int local_plan(struct engine *g, const struct mw_options *o, struct plan *out,
@@ -298,6 +311,8 @@ const struct engine_calls engine_local = {
     .recommend = local_recommend,
     .count = local_count,
     .io = local_io,
+    .save_kv = local_save_kv,
+    .load_kv = local_load_kv,
     .plan = local_plan,
     .fit = local_fit,
     .outlook = local_outlook,

@@ -15,7 +15,8 @@ void options_default(struct options *o)
     *o = (struct options){ .speed = 1, .n_prompt = 512, .n_gen = 64, .n_repeat = 3 };
     mw_options_default(&o->chat.engine);
     o->chat.engine.draft = MW_DRAFT_AUTO;
-    o->chat.engine.caller_bytes = UI_MEMORY_BYTES; /* commands without a screen take it away */
+    o->chat.engine.caller_bytes = UI_MEMORY_BYTES; /* commands without a screen take it away, */
+    o->chat.engine.saves_kv = true;                /* and this */
 }
 
 bool options_given(const struct options *o, enum option_id id)

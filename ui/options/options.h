@@ -62,6 +62,7 @@ enum option_id {
     OPT_TEXT,
     OPT_SORT,
     OPT_NAMES,
+    OPT_KV_FILES,
     OPT_TENSORS,
     OPT_PRODUCTS,
     OPT_EXPONENTS,
@@ -116,6 +117,7 @@ enum option_id {
     OPT_CONTINUE,
     OPT_OPEN,
     OPT_NO_SAVE,
+    OPT_KV_SPACE,
     OPT_THEME,
     OPT_COLOR,
     OPT_GRAPH,
@@ -146,6 +148,7 @@ enum option_id {
     N_OPTION,
 };
 
+#define OPTIONS_NO_SPACE UINT64_MAX
 #define OPTIONS_TEXTS 16 /* maximum values of an option that may be given several times */
 
 /* The part of a measurement that a process of its own does. */
@@ -167,6 +170,7 @@ struct options {
     bool products;  /* measure whether our kernels or OpenBLAS multiply faster */
     int sort;       /* enum mw_models_order */
     bool names;
+    bool kv_files; /* of list */
     bool tensors, ids, special, decode;
     bool render, text_out, no_prompt;
     const char *template;
@@ -202,6 +206,7 @@ struct options {
     bool last_chat;
     const char *open_chat; /* for ui_chat(): NULL: a new one; "": the last one */
     bool no_save;
+    uint64_t kv_space; /* bytes of all KV files; 0: as mw_kv_limit(); OPTIONS_NO_SPACE: none */
     float speed;
     bool once, help, version;
 
@@ -225,6 +230,7 @@ enum option_kind {
     KIND_FORMAT,   /* const char *: the name of a chat format; "none" is NULL */
     KIND_FILE,     /* const char *: a path, for completion */
     KIND_SIZE,     /* uint64_t: 512M, 2G, 50% of memory; "auto" is 0 */
+    KIND_SPACE,    /* uint64_t: of a disk, 512M, 4G; "auto" is 0, "none" OPTIONS_NO_SPACE */
     KIND_RATE,     /* uint64_t: bytes per second, 20M; "none" is 0 */
     KIND_CHOICE,   /* int: index of a word in words */
     KIND_KV_ONE,   /* enum mw_kv: a word of words */

@@ -103,6 +103,12 @@ char *options_print(const struct options *o, enum option_id id, char *buf, size_
     case KIND_FORMAT:
     case KIND_ISA: print_text(buf, n, row, *(const char *const *)from); break;
     case KIND_SIZE: print_units(buf, n, *(const uint64_t *)from, 1024, "auto"); break;
+    case KIND_SPACE:
+        if (*(const uint64_t *)from == OPTIONS_NO_SPACE)
+            snprintf(buf, n, "none");
+        else
+            print_units(buf, n, *(const uint64_t *)from, 1024, "auto");
+        break;
     case KIND_RATE: print_units(buf, n, *(const uint64_t *)from, 1000, "none"); break;
     case KIND_CHOICE: print_word(buf, n, row->words, *(const int *)from); break;
     case KIND_KV: print_kv(buf, n, &o->chat.engine); break;
@@ -140,6 +146,9 @@ char *options_say(const struct options *o, enum option_id id, char *buf, size_t 
         return units_size(buf, n, *(const uint64_t *)from);
     if (row->kind == KIND_COUNT && *(const uint32_t *)from > 0)
         return numbers_count(buf, n, *(const uint32_t *)from);
+    if (row->kind == KIND_SPACE && *(const uint64_t *)from > 0 &&
+        *(const uint64_t *)from < OPTIONS_NO_SPACE)
+        return units_size(buf, n, *(const uint64_t *)from);
     if (row->kind == KIND_RATE && *(const uint64_t *)from > 0)
         return units_rate(buf, n, (double)*(const uint64_t *)from);
     return options_print(o, id, buf, n);

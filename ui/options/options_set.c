@@ -129,6 +129,19 @@ static int set_size(uint64_t *to, const char *text, struct err *e)
     return 0;
 }
 
+static int set_space(uint64_t *to, const char *text, struct err *e)
+{
+    uint64_t bytes = 0;
+
+    if (strcmp(text, "none") == 0 || strcmp(text, "off") == 0)
+        bytes = OPTIONS_NO_SPACE;
+    else if (strcmp(text, "auto") != 0 &&
+             (units_parse_size(text, 0, &bytes, e) != 0 || bytes < MIB))
+        return bad_value(text, "a size of at least 1M (512M, 4G, auto or none)", e);
+    *to = bytes;
+    return 0;
+}
+
 static int set_rate(uint64_t *to, const char *text, struct err *e)
 {
     uint64_t rate = 0;
@@ -312,6 +325,7 @@ static int set_value(struct options *o, const struct option *row, const char *te
     case KIND_FILE: return set_text(row, to, text, e);
     case KIND_TEXTS: return add_text(row, to, text, e);
     case KIND_SIZE: return set_size(to, text, e);
+    case KIND_SPACE: return set_space(to, text, e);
     case KIND_RATE: return set_rate(to, text, e);
     case KIND_CHOICE: return set_choice(row, to, text, e);
     case KIND_KV: return set_kv(o, row, text, e);

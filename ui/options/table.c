@@ -275,6 +275,9 @@ const struct option options_table[N_OPTION] = {
         .otherwise = "name" },
     [OPT_NAMES] = { "names", 0, .is_hidden = true, IN(EVAL, CMD_LIST),
         .kind = KIND_FLAG, AT(names), .help = "print only the names, for completion" },
+    [OPT_KV_FILES] = { "kv-files", 0, IN(EVAL, CMD_LIST),
+        .kind = KIND_FLAG, AT(kv_files),
+        .help = "list the keys and values of saved chats instead" },
     [OPT_TENSORS] = { "tensors", 0, IN(EVAL, CMD_INSPECT),
         .kind = KIND_FLAG, AT(tensors), .help = "list every tensor" },
     [OPT_PRODUCTS] = { "products", 0, IN(EVAL, CMD_INSPECT),
@@ -440,7 +443,19 @@ const struct option options_table[N_OPTION] = {
     [OPT_NO_SAVE] = { "no-save", 0, IN(SCREEN, CMD_CHAT),
         .kind = KIND_FLAG, AT(no_save),
         .asks = "saving saved stop private",
-        .help = "do not save the chat",
+        .help = "do not save the chat, nor its keys and values",
+        .reach = REACH_FILE },
+    [OPT_KV_SPACE] = { "kv-space", 0, IN(SCREEN, CMD_CHAT),
+        .kind = KIND_SPACE, AT(kv_space), .arg = "SIZE",
+        .tips = "auto none 512M 1G 4G 16G",
+        .asks = "resume disk files saved keys values",
+        .help = "keep keys and values of chats in SIZE of disk space: 512M, 4G, auto or none",
+        .more = "A chat whose keys and values are on the disk resumes in about the time that "
+                "reading them takes. Without them, the whole conversation is evaluated again.\n"
+                "They are in a folder of the cache, and contain the conversation. The least "
+                "recently used ones go first.\n"
+                "none keeps no keys and values; chats are saved all the same.",
+        .otherwise = "auto: 4 GiB, or a tenth of the free disk",
         .reach = REACH_FILE },
     [OPT_THEME] = { "theme", 0, IN(SCREEN, CMD_SCREEN),
         .kind = KIND_FILE, AT(ui.theme), .arg = "NAME",

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/base/numbers.h"
 #include "ui/store/store.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/commands.h"
@@ -42,6 +43,25 @@ static bool is_own(struct talk *t, const char *name)
 
 /* ---- open ---- */
 
+/* Say how long resuming takes, as predicted. */
+static void say_opened(struct talk *t)
+{
+    char count[32], load[24] = "", again[40] = "", time[24];
+    struct talk_kv_cost cost;
+
+    if (!talk_kv_cost(t, saving_path(talk_saving(t)), &cost) || !cost.is_of_model) {
+        talk_notice(t, "opened; it is evaluated with the next message");
+        return;
+    }
+    if (cost.load_s > 0)
+        snprintf(load, sizeof load, " in ~%s", numbers_time(time, sizeof time, cost.load_s));
+    if (talk_evaluation_s(t, cost.n_token) > 0)
+        snprintf(again, sizeof again, " (~%s to evaluate again)",
+                 numbers_time(time, sizeof time, talk_evaluation_s(t, cost.n_token)));
+    talk_notice(t, "opened; %s tokens come back from disk%s%s",
+                numbers_count(count, sizeof count, cost.n_token), load, again);
+}
+
 static void open_chat(struct talk *t, const char *name)
 {
     struct err e = ERR_INIT;
@@ -56,7 +76,7 @@ static void open_chat(struct talk *t, const char *name)
         talk_report(t, &e);
         return;
     }
-    talk_notice(t, "opened; it is evaluated with the next message");
+    say_opened(t);
     talk_send_waiting(t);
 }
 
@@ -84,10 +104,12 @@ static void delete_chat(void *ctx, long answer)
         talk_clear(q->t);
     }
     saving_folder(talk_saving(q->t), dir, sizeof dir);
-    if (store_delete(dir, q->name, &e) != 0)
+    if (store_delete(dir, q->name, &e) != 0) {
         talk_report(q->t, &e);
-    else
+    } else {
+        saving_kv_moved(talk_saving(q->t), q->name, NULL);
         talk_notice(q->t, "deleted \"%s\"", q->name);
+    }
     if (q->from_menu)
         run_chats(q->t, "");
 }
@@ -181,14 +203,16 @@ void run_rename(struct talk *t, const char *args)
     snprintf(line, sizeof line, "%s", args);
     new = cut_names(line);
     saving_folder(talk_saving(t), dir, sizeof dir);
-    if (new == NULL)
+    if (new == NULL) {
         rename_own(t, args);
-    else if (is_own(t, line))
+    } else if (is_own(t, line)) {
         rename_own(t, new);
-    else if (store_rename_saved(dir, line, new, &e) != 0)
+    } else if (store_rename_saved(dir, line, new, &e) != 0) {
         talk_report(t, &e);
-    else
+    } else {
+        saving_kv_moved(talk_saving(t), line, new);
         talk_notice(t, "\"%s\" is now \"%s\"", line, new);
+    }
 }
 
 /* ---- the list ---- */
@@ -254,6 +278,30 @@ static int widest_name(const struct menu *m)
     return widest > 24 ? 24 : (int)widest;
 }
 
+/* "  resumes in ~0.4 s, 123 MiB" with a KV file, "  ~4 min to evaluate" without; "": not known. */
+static char *resume_text(struct talk *t, const char *dir, const struct store_entry *chat,
+                         char *buf, size_t n)
+{
+    bool is_of_model = strcmp(chat->model, talk_info(t)->name) == 0;
+    double again_s = is_of_model ? talk_evaluation_s(t, chat->context) : 0;
+    struct talk_kv_cost cost;
+    char path[4400], size[16], time[24];
+
+    buf[0] = '\0';
+    snprintf(path, sizeof path, "%.4200s/%s" STORE_SUFFIX, dir, chat->name);
+    if (talk_kv_cost(t, path, &cost)) {
+        units_size(size, sizeof size, cost.bytes);
+        if (cost.is_of_model && cost.load_s > 0)
+            snprintf(buf, n, "  resumes in ~%s, %s",
+                     numbers_time(time, sizeof time, cost.load_s), size);
+        else
+            snprintf(buf, n, "  %s of keys and values", size);
+    } else if (again_s > 0) {
+        snprintf(buf, n, "  ~%s to evaluate", numbers_time(time, sizeof time, again_s));
+    }
+    return buf;
+}
+
 static void fill_menu(const struct menu *m, struct sheet *s, const char *dir)
 {
     int width = widest_name(m);
@@ -263,7 +311,7 @@ static void fill_menu(const struct menu *m, struct sheet *s, const char *dir)
                "model", "first words");
     for (size_t i = 0; i < m->n && i < MAX_SHOWN; i++) {
         const struct store_entry *chat = &m->list[i];
-        char when[32], count[16] = "-";
+        char when[32], count[16] = "-", resume[64];
         uint32_t n;
 
         bytes += chat->bytes;
@@ -276,8 +324,10 @@ static void fill_menu(const struct menu *m, struct sheet *s, const char *dir)
             sheet_more(s, ROLE_WARN, "damaged: it cannot be read");
         else
             sheet_more(s, ROLE_TEXT, "%s", chat->title);
-        if (is_own(m->t, chat->name))
-            sheet_more(s, ROLE_DIM, " (on the screen)");
+        sheet_more(s, ROLE_DIM, "%s",
+                   is_own(m->t, chat->name)
+                       ? " (on the screen)"
+                       : resume_text(m->t, dir, chat, resume, sizeof resume));
         sheet_choice(s, (long)i);
     }
     if (m->n > MAX_SHOWN)

@@ -32,6 +32,7 @@ libui_a_SOURCES += \
 	ui/talk/talk_help.c \
 	ui/talk/talk_internal.h \
 	ui/talk/talk_kept.c \
+	ui/talk/talk_kv.c \
 	ui/talk/talk_messages.c \
 	ui/talk/talk_model.c \
 	ui/talk/talk_saved.c \

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/digest.h"
 #include "ui/options/options.h"
 #include "ui/ui.h"
 #include "ui/words/quote.h"
@@ -25,9 +26,66 @@ void saving_folder(const struct saving *s, char *buf, size_t n)
     snprintf(buf, n, "%s/chats", s->o->paths.data_dir);
 }
 
+/* Write the name of a chat in the folder of all chats.  False: path is not there. */
+static bool own_name(const struct saving *s, const char *path, char *buf, size_t n)
+{
+    size_t len = strlen(path), suffix = strlen(STORE_SUFFIX), in;
+    char dir[4096];
+
+    saving_folder(s, dir, sizeof dir);
+    in = strlen(dir);
+    return len > in + 1 + suffix && strncmp(path, dir, in) == 0 && path[in] == '/' &&
+           strchr(path + in + 1, '/') == NULL &&
+           strcmp(path + len - suffix, STORE_SUFFIX) == 0 &&
+           (size_t)snprintf(buf, n, "%.*s", (int)(len - in - 1 - suffix), path + in + 1) < n;
+}
+
 const char *saving_path(const struct saving *s)
 {
     return s->store == NULL ? "" : store_path(s->store);
+}
+
+/* ---- the KV file of a chat ---- */
+
+bool saving_kv_folder(const struct saving *s, char *buf, size_t n)
+{
+    const char *cache = s->o->options->chat.engine.cache_folder;
+
+    return cache != NULL && !s->o->options->no_save &&
+           s->o->options->kv_space != OPTIONS_NO_SPACE &&
+           (size_t)snprintf(buf, n, "%s/kv", cache) < n;
+}
+
+/* A chat in another folder has a name that no chat in the folder can have. */
+bool saving_kv_path(const struct saving *s, const char *chat_path, char *buf, size_t n)
+{
+    char folder[KV_PATH_BYTES], name[DIGEST_HEX + 8], digest[DIGEST_HEX], *real;
+
+    if (chat_path[0] == '\0' || !saving_kv_folder(s, folder, sizeof folder))
+        return false;
+    if (own_name(s, chat_path, name, sizeof name))
+        return (size_t)snprintf(buf, n, "%s/%s" MW_KV_SUFFIX, folder, name) < n;
+    real = realpath(chat_path, NULL);
+    if (real == NULL)
+        return false;
+    digest_sha256(real, strlen(real), digest);
+    free(real);
+    return (size_t)snprintf(buf, n, "%s/.%.32s" MW_KV_SUFFIX, folder, digest) < n;
+}
+
+void saving_kv_moved(const struct saving *s, const char *old, const char *name)
+{
+    char folder[KV_PATH_BYTES], from[KV_PATH_BYTES + 100], to[KV_PATH_BYTES + 100];
+
+    if (!saving_kv_folder(s, folder, sizeof folder))
+        return;
+    snprintf(from, sizeof from, "%s/%.80s" MW_KV_SUFFIX, folder, old);
+    if (name == NULL) {
+        unlink(from);
+        return;
+    }
+    snprintf(to, sizeof to, "%s/%.80s" MW_KV_SUFFIX, folder, name);
+    (void)!rename(from, to);
 }
 
 /* Append the options of a chat that a later run would choose again otherwise. */
@@ -62,15 +120,9 @@ static void add_server(const char *url, char *buf, size_t n)
 void saving_resume(const struct saving *s, const char *path, const struct mw_options *o,
                    char *buf, size_t n)
 {
-    size_t len = strlen(path), suffix = strlen(STORE_SUFFIX), in;
-    char dir[4096], name[4400], word[4800];
+    char name[4400], word[4800];
 
-    saving_folder(s, dir, sizeof dir);
-    in = strlen(dir);
-    if (len > in + 1 + suffix && strncmp(path, dir, in) == 0 && path[in] == '/' &&
-        strchr(path + in + 1, '/') == NULL && strcmp(path + len - suffix, STORE_SUFFIX) == 0)
-        snprintf(name, sizeof name, "%.*s", (int)(len - in - 1 - suffix), path + in + 1);
-    else
+    if (!own_name(s, path, name, sizeof name))
         snprintf(name, sizeof name, "%s", path);
     quote_shell(name, word, sizeof word);
     snprintf(buf, n, "memwall --open %s", word);
@@ -311,13 +363,18 @@ int saving_finish(struct saving *s, char *path, size_t n, struct err *e)
 
 int saving_rename(struct saving *s, const char *name, struct err *e)
 {
+    char old[STORE_NAME_BYTES], new[STORE_NAME_BYTES];
+    bool has_name;
     int rc;
 
     if (s->store == NULL)
         return err_set(e, ERR_ARGUMENT, "this chat is not saved");
+    has_name = own_name(s, saving_path(s), old, sizeof old);
     rc = store_rename(s->store, name, e);
     if (rc == 0)
         s->is_new = false; /* a name is worth keeping */
+    if (rc == 0 && has_name && own_name(s, saving_path(s), new, sizeof new))
+        saving_kv_moved(s, old, new);
     report_losses(s);
     return rc;
 }

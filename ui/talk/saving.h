@@ -53,6 +53,13 @@ void saving_close(struct saving *s);
 /* The folder of all chats, and the file of this one ("" if there is none). */
 void saving_folder(const struct saving *s, char *buf, size_t n);
 const char *saving_path(const struct saving *s);
+/* The folder of KV files, and that of the chat in chat_path, which need not exist.  False: keys
+ * and values are not saved. */
+#define KV_PATH_BYTES 4400
+bool saving_kv_folder(const struct saving *s, char *buf, size_t n);
+bool saving_kv_path(const struct saving *s, const char *chat_path, char *buf, size_t n);
+/* A chat in the folder was renamed (NULL: deleted), and its KV file goes along. */
+void saving_kv_moved(const struct saving *s, const char *old, const char *name);
 /* Write the command that opens the chat in path again: "memwall --open NAME".  Options that were
  * chosen follow, unless the chat keeps them: "--memory 600M --kv q8_0". */
 void saving_resume(const struct saving *s, const char *path, const struct mw_options *o,

@@ -157,6 +157,17 @@ uint32_t talk_file_tokens(struct talk *t);
 /* Estimate the cost of evaluating all of the conversation again under another plan. */
 void talk_cost_again(const struct talk *t, const struct plan *plan, struct mw_cost *out);
 
+/* The cost of resuming a saved chat with its KV file.  False: it has none. */
+struct talk_kv_cost {
+    uint32_t n_token;
+    uint64_t bytes;   /* on the disk */
+    bool is_of_model; /* that answers now */
+    double load_s;    /* to read it, predicted; 0: not known */
+};
+bool talk_kv_cost(const struct talk *t, const char *chat_path, struct talk_kv_cost *out);
+/* Predict the seconds to evaluate so many tokens; 0: not known. */
+double talk_evaluation_s(const struct talk *t, uint64_t n_token);
+
 /* ---- messages to the person; cleaned here ---- */
 
 void talk_notice(struct talk *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

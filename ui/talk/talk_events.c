@@ -323,6 +323,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
         id = saving_done(&t->saving, &t->last, ev, talk_tokens(t), t->answer.resumes);
         if (!t->answer.resumes)
             ledger_add(&t->ledger, false);
+        kv_save(t);
     }
     t->front.done(t->front.ctx, &t->last, t->answer.has_text, id);
     restore_more(t);
@@ -422,6 +423,8 @@ static void on_event(struct talk *t, const struct mw_event *ev)
     case MW_EVENT_REFUSED: on_refused(t, ev); break;
     case MW_EVENT_ERROR: on_error(t, ev); break;
     case MW_EVENT_LOGPROBS: break; /* chats do not ask for them */
+    case MW_EVENT_KV_SAVED: kv_saved(t, ev); break;
+    case MW_EVENT_KV_LOADED: kv_loaded(t, ev); break;
     }
     t->front.changed(t->front.ctx);
 }

@@ -11,6 +11,7 @@
  *     command_shell.c  a command of the shell that runs
  *     talk_saved.c     a saved chat becomes the conversation
  *     talk_kept.c      settings that come back with the chat and with the model
+ *     talk_kv.c        the keys and values of a saved chat
  */
 #ifndef MEMWALL_UI_TALK_TALK_INTERNAL_H
 #define MEMWALL_UI_TALK_TALK_INTERNAL_H
@@ -75,6 +76,11 @@ struct compact {
     size_t len;
 };
 
+/* The KV file of the chat. */
+struct kv_state {
+    bool said_failed; /* that it cannot be written */
+};
+
 struct talk {
     const struct ui_chat_options *o;
     struct talk_front front;
@@ -98,6 +104,7 @@ struct talk {
     struct saving saving;
     struct answer answer;
     struct compact compact;
+    struct kv_state kv;
     struct held held;
     size_t n_unfinished; /* messages when the last answer was stopped, or met its limit; or 0 */
     struct mw_receipt last; /* of the last answer */
@@ -153,6 +160,15 @@ int saved_begin(struct talk *t, struct err *e);
 void saved_held(struct talk *t);
 /* Give the engine the newest messages that fit the context. */
 int saved_restore(struct talk *t, struct err *e);
+
+/* ---- talk_kv.c ---- */
+
+/* An answer is over: let the engine save the keys and values of the chat when it has time. */
+void kv_save(struct talk *t);
+void kv_saved(struct talk *t, const struct mw_event *ev);
+/* The engine has the messages of the chat: let it load their keys and values. */
+void kv_load(struct talk *t);
+void kv_loaded(struct talk *t, const struct mw_event *ev);
 
 /* ---- talk_answers.c ---- */
 

@@ -90,7 +90,10 @@ int saved_begin(struct talk *t, struct err *e)
 
     if (name == NULL)
         return saving_begin(&t->saving, t->info.name, e);
-    return open_saved(t, name, e) != 0 ? -1 : saved_restore(t, e);
+    if (open_saved(t, name, e) != 0 || saved_restore(t, e) != 0)
+        return -1;
+    kv_load(t);
+    return 0;
 }
 
 int talk_open_saved(struct talk *t, const char *name, struct err *e)
@@ -100,6 +103,7 @@ int talk_open_saved(struct talk *t, const char *name, struct err *e)
     t->front.restored(t->front.ctx);
     saving_say_opened(&t->saving);
     kept_of_chat(t);
+    kv_load(t); /* with the KV types of the chat */
     t->front.changed(t->front.ctx);
     return 0;
 }

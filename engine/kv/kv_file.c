@@ -1,0 +1,648 @@
+#include "config.h"
+
+#include "engine/kv/kv_file.h"
+
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/new_file.h"
+#include "engine/kv/kv_file_format.h"
+
+/* Parts and pieces: the index on disk is first the bytes of the parts, then the pieces. */
+struct contents {
+    uint32_t n_part, n_piece;
+    uint64_t *part;         /* [n_part] bytes */
+    uint32_t *first;        /* [n_part] their first pieces */
+    struct kv_piece *piece; /* [n_piece] */
+};
+
+struct kv_file {
+    int fd;
+    char *path;
+    bool is_direct;
+    bool is_changing;        /* there may be pieces in slots that nothing in force uses */
+    uint32_t most;           /* pieces, and parts */
+    struct kv_header header; /* in force; number 0: none */
+    int header_at;
+    struct contents now, next;
+    unsigned char *used; /* [KV_SLOT_MOST / 8] a bit for each slot that is in use */
+    uint32_t free_from;  /* no slot before it is free */
+    unsigned char *buf;  /* [KV_PIECE] */
+    size_t buf_used, buf_len;
+    const struct kv_piece *read_next; /* after the one in buf */
+    uint64_t read_left;               /* bytes of it and those after it */
+    uint64_t part_bytes;              /* of the part that is written */
+    kv_file_stops_fn *stops;
+    void *stops_ctx;
+    uint64_t written, read;
+};
+
+static size_t round_up(size_t n)
+{
+    return (n + KV_ALIGN - 1) / KV_ALIGN * KV_ALIGN;
+}
+
+static uint64_t pieces_of(uint64_t bytes)
+{
+    return (bytes + KV_PIECE - 1) / KV_PIECE;
+}
+
+uint64_t kv_file_memory(uint32_t n_piece)
+{
+    uint64_t one =
+        (uint64_t)n_piece * (sizeof(uint64_t) + sizeof(uint32_t) + sizeof(struct kv_piece));
+
+    return sizeof(struct kv_file) + KV_PIECE + KV_ALIGN + 2 * one + KV_SLOT_MOST / 8;
+}
+
+static int damaged(const struct kv_file *f, uint64_t offset, const char *what, struct err *e)
+{
+    err_set(e, ERR_FORMAT, "%s", what);
+    return err_at(e, f->path, offset, NULL);
+}
+
+/* --- opening --- */
+
+static bool is_in_memory(int fd)
+{
+    struct statfs fs;
+
+    return fstatfs(fd, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+}
+
+static int open_fd(struct kv_file *f, int flags, struct err *e)
+{
+    struct stat st;
+
+    flags |= O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    f->is_direct = true;
+    f->fd = open(f->path, flags | O_DIRECT, 0600);
+    if (f->fd < 0 && errno == EINVAL) { /* a file system without O_DIRECT */
+        f->is_direct = false;
+        f->fd = open(f->path, flags, 0600);
+    }
+    if (f->fd < 0) {
+        err_sys(e, "cannot open the keys and values of a chat");
+        return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+    }
+    if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return damaged(f, ERR_NO_OFFSET, "not a file", e);
+    if (is_in_memory(f->fd)) {
+        if ((flags & O_CREAT) != 0 && st.st_size == 0)
+            unlink(f->path);
+        err_set(e, ERR_UNSUPPORTED,
+                "the folder of saved keys and values is in memory, not on a disk");
+        return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+    }
+    return 0;
+}
+
+static int contents_new(struct contents *c, uint32_t most, struct err *e)
+{
+    c->part = calloc(most, sizeof *c->part);
+    c->first = calloc(most, sizeof *c->first);
+    c->piece = calloc(most, sizeof *c->piece);
+    return c->part != NULL && c->first != NULL && c->piece != NULL
+               ? 0
+               : err_memory(e, "the places of keys and values");
+}
+
+static void contents_free(struct contents *c)
+{
+    free(c->part);
+    free(c->first);
+    free(c->piece);
+}
+
+static int file_new(struct kv_file **out, const char *path, uint32_t n_piece, struct err *e)
+{
+    struct kv_file *f = calloc(1, sizeof *f);
+    void *buf = NULL;
+
+    *out = NULL;
+    if (f == NULL)
+        return err_memory(e, "a file of keys and values");
+    f->fd = -1;
+    f->most = n_piece;
+    f->path = strdup(path);
+    f->used = calloc(KV_SLOT_MOST / 8, 1);
+    if (posix_memalign(&buf, KV_ALIGN, KV_PIECE) == 0)
+        f->buf = buf;
+    *out = f;
+    if (f->path == NULL || f->used == NULL || f->buf == NULL)
+        return err_memory(e, "a file of keys and values");
+    return contents_new(&f->now, n_piece, e) != 0 ? -1 : contents_new(&f->next, n_piece, e);
+}
+
+/* Bytes of the file up to the last slot that contents use. */
+static uint64_t end_of(const struct kv_header *h, const struct contents *c)
+{
+    uint32_t end = 0;
+
+    for (uint32_t i = 0; i < c->n_piece; i++)
+        if (c->piece[i].slot >= end)
+            end = c->piece[i].slot + 1;
+    for (uint32_t i = 0; i < h->n_index; i++)
+        if (h->index[i].slot >= end)
+            end = h->index[i].slot + 1;
+    return kv_slot_at(end);
+}
+
+/* Give back the space of a change that was not committed. */
+static void forget_change(const struct kv_file *f)
+{
+    if (f->now.n_part > 0)
+        (void)!ftruncate(f->fd, (off_t)end_of(&f->header, &f->now));
+    else
+        unlink(f->path);
+}
+
+void kv_file_close(struct kv_file *f)
+{
+    if (f == NULL)
+        return;
+    if (f->fd >= 0) {
+        if (f->is_changing)
+            forget_change(f);
+        if (!f->is_direct)
+            (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
+        close(f->fd);
+    }
+    contents_free(&f->now);
+    contents_free(&f->next);
+    free(f->used);
+    free(f->buf);
+    free(f->path);
+    free(f);
+}
+
+void kv_file_set_stop(struct kv_file *f, kv_file_stops_fn *stops, void *ctx)
+{
+    f->stops = stops;
+    f->stops_ctx = ctx;
+}
+
+static int check_stop(const struct kv_file *f, struct err *e)
+{
+    if (f->stops == NULL || !f->stops(f->stops_ctx))
+        return 0;
+    return err_set(e, ERR_CANCELLED, "stopped");
+}
+
+/* --- blocks of the disk --- */
+
+/* Read n bytes, a multiple of KV_ALIGN, into buf; bytes after the end of the file are zeros. */
+static int read_block(struct kv_file *f, uint64_t at, size_t n, struct err *e)
+{
+    size_t got = 0;
+    ssize_t r;
+
+    while (got < n) {
+        r = pread(f->fd, f->buf + got, n - got, (off_t)(at + got));
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r < 0) {
+            err_sys(e, "cannot read keys and values");
+            return err_at(e, f->path, at + got, NULL);
+        }
+        got += (size_t)r;
+        /* A read past the page cache stays aligned up to the end of the file. */
+        if (r == 0 || (size_t)r % KV_ALIGN != 0)
+            break;
+    }
+    memset(f->buf + got, 0, n - got);
+    f->read += n;
+    if (!f->is_direct)
+        (void)posix_fadvise(f->fd, (off_t)at, (off_t)n, POSIX_FADV_DONTNEED);
+    return 0;
+}
+
+static int write_block(struct kv_file *f, uint64_t at, size_t n, struct err *e)
+{
+    size_t done = 0;
+
+    while (done < n) {
+        ssize_t r = pwrite(f->fd, f->buf + done, n - done, (off_t)(at + done));
+
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r == 0 || (r > 0 && (size_t)r % KV_ALIGN != 0)) {
+            errno = ENOSPC;
+            r = -1;
+        }
+        if (r < 0) {
+            err_sys(e, "cannot write keys and values");
+            return err_at(e, f->path, at + done, NULL);
+        }
+        done += (size_t)r;
+    }
+    f->written += n;
+    if (f->is_direct)
+        return 0;
+    /* Pages in the page cache would be charged to this process. */
+    if (new_file_sync(f->fd) != 0) {
+        err_sys(e, "cannot write keys and values");
+        return err_at(e, f->path, at, NULL);
+    }
+    (void)posix_fadvise(f->fd, (off_t)at, (off_t)n, POSIX_FADV_DONTNEED);
+    return 0;
+}
+
+/* --- reading what is in force --- */
+
+static bool is_header(const struct kv_header *h)
+{
+    uint64_t index_bytes =
+        h->n_part * (uint64_t)sizeof(uint64_t) + h->n_piece * (uint64_t)sizeof(struct kv_piece);
+
+    return h->magic == KV_MAGIC && h->sum == kv_header_sum(h) && h->number > 0 &&
+           h->n_part > 0 && h->n_part <= KV_SLOT_MOST && h->n_piece <= KV_SLOT_MOST &&
+           h->n_index == pieces_of(index_bytes) && h->n_index <= KV_INDEX_MOST &&
+           memchr(h->head.facts, '\0', sizeof h->head.facts) != NULL &&
+           memchr(h->head.name, '\0', sizeof h->head.name) != NULL;
+}
+
+/* Find the header in force. */
+static int read_headers(struct kv_file *f, struct err *e)
+{
+    struct kv_header h;
+
+    if (read_block(f, 0, KV_HEADERS * KV_ALIGN, e) != 0)
+        return -1;
+    for (int i = 0; i < KV_HEADERS; i++) {
+        memcpy(&h, f->buf + (size_t)i * KV_ALIGN, sizeof h);
+        if (is_header(&h) && h.number > f->header.number) {
+            f->header = h;
+            f->header_at = i;
+        }
+    }
+    return f->header.number > 0 ? 0
+                                : damaged(f, 0, "this is not a KV file, or it is damaged", e);
+}
+
+static void use_slot(struct kv_file *f, uint32_t slot)
+{
+    f->used[slot / 8] |= (unsigned char)(1u << slot % 8);
+}
+
+/* Read `bytes` of a piece into buf and compare its checksum. */
+static int read_piece(struct kv_file *f, const struct kv_piece *p, size_t bytes, struct err *e)
+{
+    if (check_stop(f, e) != 0)
+        return -1;
+    if (p->slot >= KV_SLOT_MOST)
+        return damaged(f, ERR_NO_OFFSET, "a piece is beyond the end", e);
+    if (read_block(f, kv_slot_at(p->slot), round_up(bytes), e) != 0)
+        return -1;
+    return checksum(f->buf, bytes) == p->sum
+               ? 0
+               : damaged(f, kv_slot_at(p->slot), "keys and values are damaged", e);
+}
+
+/* Read the bytes of these pieces next. */
+static void begin_read(struct kv_file *f, const struct kv_piece *pieces, uint64_t bytes)
+{
+    f->read_next = pieces;
+    f->read_left = bytes;
+    f->buf_used = f->buf_len = 0;
+}
+
+int kv_file_read(struct kv_file *f, void *bytes, size_t n, struct err *e)
+{
+    unsigned char *at = bytes;
+
+    while (n > 0) {
+        size_t part = f->buf_len - f->buf_used;
+
+        if (part == 0 && f->read_left == 0)
+            return damaged(f, ERR_NO_OFFSET, "a part ends early", e);
+        if (part == 0) {
+            size_t next = f->read_left < KV_PIECE ? (size_t)f->read_left : KV_PIECE;
+
+            if (read_piece(f, f->read_next++, next, e) != 0)
+                return -1;
+            f->read_left -= next;
+            f->buf_used = 0;
+            f->buf_len = part = next;
+        }
+        part = part < n ? part : n;
+        memcpy(at, f->buf + f->buf_used, part);
+        f->buf_used += part;
+        at += part;
+        n -= part;
+    }
+    return 0;
+}
+
+void kv_file_seek(struct kv_file *f, uint32_t part)
+{
+    begin_read(f, &f->now.piece[f->now.first[part]], f->now.part[part]);
+}
+
+/* Set the first pieces of the parts.  Returns false if they do not make n_piece. */
+static bool place_parts(struct contents *c)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < c->n_part; i++) {
+        c->first[i] = (uint32_t)n;
+        if (c->part[i] == 0 || c->part[i] > (uint64_t)KV_SLOT_MOST * KV_PIECE)
+            return false;
+        n += pieces_of(c->part[i]);
+        if (n > c->n_piece)
+            return false;
+    }
+    return n == c->n_piece;
+}
+
+static int read_index(struct kv_file *f, struct err *e)
+{
+    const struct kv_header *h = &f->header;
+    struct contents *c = &f->now;
+    size_t part_bytes = h->n_part * sizeof *c->part,
+           piece_bytes = h->n_piece * sizeof *c->piece;
+
+    if (h->n_part > f->most || h->n_piece > f->most) {
+        err_set(e, ERR_BUDGET, "it holds more tokens than the context");
+        return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+    }
+    begin_read(f, h->index, part_bytes + piece_bytes);
+    if (kv_file_read(f, c->part, part_bytes, e) != 0 ||
+        kv_file_read(f, c->piece, piece_bytes, e) != 0)
+        return -1;
+    c->n_part = h->n_part;
+    c->n_piece = h->n_piece;
+    for (uint32_t i = 0; i < c->n_piece; i++)
+        if (c->piece[i].slot >= KV_SLOT_MOST)
+            return damaged(f, ERR_NO_OFFSET, "a piece is beyond the end", e);
+    return place_parts(c) ? 0 : damaged(f, ERR_NO_OFFSET, "its parts do not fit its pieces", e);
+}
+
+int kv_file_open(struct kv_file **out, const char *path, uint32_t n_piece, struct err *e)
+{
+    struct kv_file *f;
+
+    if (file_new(&f, path, n_piece, e) == 0 && open_fd(f, O_RDONLY, e) == 0 &&
+        read_headers(f, e) == 0 && read_index(f, e) == 0) {
+        *out = f;
+        return 0;
+    }
+    kv_file_close(f);
+    *out = NULL;
+    return -1;
+}
+
+int kv_file_look(const char *path, struct kv_file_head *head, struct err *e)
+{
+    struct kv_file *f;
+    int rc = -1;
+
+    if (file_new(&f, path, 1, e) == 0 && open_fd(f, O_RDONLY, e) == 0 &&
+        read_headers(f, e) == 0) {
+        *head = f->header.head;
+        rc = 0;
+    }
+    kv_file_close(f);
+    return rc;
+}
+
+const struct kv_file_head *kv_file_head(const struct kv_file *f)
+{
+    return &f->header.head;
+}
+
+uint32_t kv_file_parts(const struct kv_file *f)
+{
+    return f->now.n_part;
+}
+
+/* --- changing --- */
+
+/* Nothing in the file can be used: all of it may be written over.  The next header still needs
+ * a higher number. */
+static void begin_empty(struct kv_file *f)
+{
+    f->header.n_index = 0;
+    f->now.n_part = f->now.n_piece = 0;
+}
+
+static int begin_change(struct kv_file *f, struct err *e)
+{
+    if (read_headers(f, e) != 0 || read_index(f, e) != 0) {
+        if (e->code == ERR_IO || e->code == ERR_CANCELLED)
+            return -1;
+        *e = (struct err)ERR_INIT;
+        begin_empty(f);
+    }
+    return 0;
+}
+
+int kv_file_change(struct kv_file **out, const char *path, uint32_t n_piece, struct err *e)
+{
+    struct kv_file *f;
+
+    *out = NULL;
+    if (file_new(&f, path, n_piece, e) != 0)
+        goto fail;
+    if (open_fd(f, O_RDWR | O_CREAT, e) != 0)
+        goto fail;
+    if (flock(f->fd, LOCK_EX | LOCK_NB) != 0) {
+        err_sys(e, "another process writes the keys and values of this chat");
+        goto fail;
+    }
+    (void)fchmod(f->fd, 0600); /* it may be older than the umask of its writer */
+    if (begin_change(f, e) != 0)
+        goto fail;
+    *out = f;
+    return 0;
+
+fail:
+    kv_file_close(f);
+    return -1;
+}
+
+void kv_file_begin(struct kv_file *f)
+{
+    memset(f->used, 0, KV_SLOT_MOST / 8);
+    f->free_from = 0;
+    for (uint32_t i = 0; i < f->now.n_piece; i++)
+        use_slot(f, f->now.piece[i].slot);
+    for (uint32_t i = 0; i < f->header.n_index; i++)
+        use_slot(f, f->header.index[i].slot);
+    f->is_changing = true;
+    f->next.n_part = f->next.n_piece = 0;
+    f->buf_used = 0;
+    f->part_bytes = 0;
+}
+
+static int next_part(struct kv_file *f, uint64_t bytes, struct err *e)
+{
+    struct contents *c = &f->next;
+
+    if (c->n_part == f->most)
+        return err_set(e, ERR_BUDGET, "keys and values have more than %u parts", f->most);
+    c->part[c->n_part++] = bytes;
+    return 0;
+}
+
+static int add_piece(struct kv_file *f, const struct kv_piece *p, struct err *e)
+{
+    struct contents *c = &f->next;
+
+    if (c->n_piece == f->most)
+        return err_set(e, ERR_BUDGET, "keys and values have more than %u pieces", f->most);
+    c->piece[c->n_piece++] = *p;
+    return 0;
+}
+
+int kv_file_keep(struct kv_file *f, uint32_t part, struct err *e)
+{
+    uint64_t n = pieces_of(f->now.part[part]);
+
+    for (uint64_t i = 0; i < n; i++)
+        if (add_piece(f, &f->now.piece[f->now.first[part] + i], e) != 0)
+            return -1;
+    return next_part(f, f->now.part[part], e);
+}
+
+/* Write the bytes of buf into a free slot. */
+static int write_piece(struct kv_file *f, struct kv_piece *p, struct err *e)
+{
+    size_t n = f->buf_used;
+    uint32_t slot = f->free_from;
+
+    if (check_stop(f, e) != 0)
+        return -1;
+    while (slot < KV_SLOT_MOST && (f->used[slot / 8] & 1u << slot % 8) != 0)
+        slot++;
+    if (slot == KV_SLOT_MOST)
+        return err_set(e, ERR_BUDGET, "keys and values have no place left in the file");
+    use_slot(f, slot);
+    f->free_from = slot + 1;
+    *p = (struct kv_piece){ .sum = checksum(f->buf, n), .slot = slot };
+    memset(f->buf + n, 0, round_up(n) - n);
+    f->buf_used = 0;
+    return write_block(f, kv_slot_at(slot), round_up(n), e);
+}
+
+static int flush(struct kv_file *f, struct err *e)
+{
+    struct kv_piece p;
+
+    return write_piece(f, &p, e) != 0 ? -1 : add_piece(f, &p, e);
+}
+
+int kv_file_write(struct kv_file *f, const void *bytes, size_t n, struct err *e)
+{
+    const unsigned char *at = bytes;
+
+    while (n > 0) {
+        size_t part = KV_PIECE - f->buf_used < n ? KV_PIECE - f->buf_used : n;
+
+        memcpy(f->buf + f->buf_used, at, part);
+        f->buf_used += part;
+        f->part_bytes += part;
+        at += part;
+        n -= part;
+        if (f->buf_used == KV_PIECE && flush(f, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int kv_file_end_part(struct kv_file *f, struct err *e)
+{
+    uint64_t bytes = f->part_bytes;
+
+    f->part_bytes = 0;
+    if (f->buf_used > 0 && flush(f, e) != 0)
+        return -1;
+    return next_part(f, bytes, e);
+}
+
+/* Write bytes of the index; the pieces go to the header. */
+static int write_index_bytes(struct kv_file *f, struct kv_header *h, const void *bytes,
+                             size_t n, bool is_end, struct err *e)
+{
+    const unsigned char *at = bytes;
+
+    while (n > 0 || (is_end && f->buf_used > 0)) {
+        size_t part = KV_PIECE - f->buf_used < n ? KV_PIECE - f->buf_used : n;
+
+        if (part > 0)
+            memcpy(f->buf + f->buf_used, at, part);
+        f->buf_used += part;
+        at += part;
+        n -= part;
+        if (f->buf_used < KV_PIECE && !(is_end && n == 0))
+            continue;
+        if (h->n_index == KV_INDEX_MOST)
+            return err_set(e, ERR_BUDGET, "keys and values have too many pieces");
+        if (write_piece(f, &h->index[h->n_index++], e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int sync_file(const struct kv_file *f, struct err *e)
+{
+    if (new_file_sync(f->fd) == 0)
+        return 0;
+    err_sys(e, "cannot write keys and values");
+    return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+}
+
+static int write_header(struct kv_file *f, const struct kv_header *h, int at, struct err *e)
+{
+    memset(f->buf, 0, KV_ALIGN);
+    memcpy(f->buf, h, sizeof *h);
+    return write_block(f, (uint64_t)at * KV_ALIGN, KV_ALIGN, e);
+}
+
+int kv_file_commit(struct kv_file *f, const struct kv_file_head *head, struct err *e)
+{
+    struct contents *c = &f->next, old = f->now;
+    struct kv_header h;
+    int at = f->header.number > 0 ? 1 - f->header_at : 0;
+
+    memset(&h, 0, sizeof h); /* its padding is written, too */
+    h.magic = KV_MAGIC;
+    h.number = f->header.number + 1;
+    h.head = *head;
+    h.n_part = c->n_part;
+    h.n_piece = c->n_piece;
+    if (write_index_bytes(f, &h, c->part, c->n_part * sizeof *c->part, false, e) != 0 ||
+        write_index_bytes(f, &h, c->piece, c->n_piece * sizeof *c->piece, true, e) != 0 ||
+        sync_file(f, e) != 0)
+        return -1;
+    h.sum = kv_header_sum(&h);
+    if (write_header(f, &h, at, e) != 0 || sync_file(f, e) != 0)
+        return -1;
+    f->header = h;
+    f->header_at = at;
+    f->now = *c;
+    f->next = old;
+    f->is_changing = false;
+    (void)place_parts(&f->now);
+    /* The slots at the end that only the old contents used. */
+    (void)!ftruncate(f->fd, (off_t)end_of(&f->header, &f->now));
+    return 0;
+}
+
+uint64_t kv_file_written(const struct kv_file *f)
+{
+    return f->written;
+}
+
+uint64_t kv_file_bytes_read(const struct kv_file *f)
+{
+    return f->read;
+}

@@ -1,0 +1,108 @@
+/* The KV file of a saved chat: its keys and values, so that it goes on without being evaluated.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/numbers.h"
+#include "ui/talk/talk_internal.h"
+
+/* ---- saving ---- */
+
+void kv_save(struct talk *t)
+{
+    const struct engine_calls *calls = t->engine->calls;
+    uint64_t space = t->o->options->kv_space;
+    char path[KV_PATH_BYTES], folder[KV_PATH_BYTES];
+    struct err e = ERR_INIT;
+
+    if (calls->save_kv == NULL || !saving_kv_folder(&t->saving, folder, sizeof folder) ||
+        !saving_kv_path(&t->saving, saving_path(&t->saving), path, sizeof path))
+        return;
+    if (calls->save_kv(t->engine, path, space > 0 ? space : mw_kv_limit(folder), &e) != 0)
+        talk_report(t, &e);
+}
+
+void kv_saved(struct talk *t, const struct mw_event *ev)
+{
+    char why[300];
+
+    if (ev->err.code == ERR_NONE) {
+        t->kv.said_failed = false;
+        return;
+    }
+    /* A folder in memory was chosen by a person, and keeps nothing anyway. */
+    if (t->kv.said_failed || ev->err.code == ERR_UNSUPPORTED || t->o->options->quiet)
+        return;
+    t->kv.said_failed = true;
+    err_text(&ev->err, why, sizeof why);
+    talk_notice(t,
+                "the keys and values of this chat are not saved: %s. The chat is, and is "
+                "evaluated again when it is resumed",
+                why);
+}
+
+/* ---- loading ---- */
+
+void kv_load(struct talk *t)
+{
+    const struct engine_calls *calls = t->engine->calls;
+    char path[KV_PATH_BYTES];
+    struct err e = ERR_INIT;
+
+    t->kv.said_failed = false;
+    if (calls->load_kv != NULL &&
+        saving_kv_path(&t->saving, saving_path(&t->saving), path, sizeof path) &&
+        calls->load_kv(t->engine, path, &e) != 0)
+        talk_report(t, &e);
+}
+
+void kv_loaded(struct talk *t, const struct mw_event *ev)
+{
+    char count[32], time[24], again[24], instead[60] = "", why[300];
+    double again_s = talk_evaluation_s(t, ev->n);
+    struct err e = ev->err;
+
+    if (e.code == ERR_CANCELLED || t->o->options->quiet)
+        return;
+    if (e.code == ERR_NONE) {
+        if (again_s > 0)
+            snprintf(instead, sizeof instead, "; evaluating them takes ~%s",
+                     numbers_time(again, sizeof again, again_s));
+        talk_notice(t, "%s tokens of this chat were read from disk in %s%s",
+                    numbers_count(count, sizeof count, ev->n),
+                    numbers_time(time, sizeof time, (double)ev->ns / 1e9), instead);
+        return;
+    }
+    err_text(&e, why, sizeof why);
+    talk_notice(t,
+                "the saved keys and values of this chat are not used: %s. The next message "
+                "evaluates the conversation",
+                why);
+}
+
+/* ---- what resuming costs ---- */
+
+bool talk_kv_cost(const struct talk *t, const char *chat_path, struct talk_kv_cost *out)
+{
+    char path[KV_PATH_BYTES];
+    struct mw_limits limits;
+    struct mw_kv_file file;
+
+    *out = (struct talk_kv_cost){ .n_token = 0 };
+    if (!saving_kv_path(&t->saving, chat_path, path, sizeof path) || !mw_kv_look(path, &file))
+        return false;
+    talk_limits(t, &limits);
+    out->n_token = file.n_token;
+    out->bytes = file.bytes;
+    out->is_of_model = strcmp(file.model, t->info.name) == 0;
+    if (limits.disk_bytes_s > 0)
+        out->load_s = (double)file.bytes / limits.disk_bytes_s;
+    return true;
+}
+
+double talk_evaluation_s(const struct talk *t, uint64_t n_token)
+{
+    return t->plan.prefill_tps > 0 ? (double)n_token / t->plan.prefill_tps : 0;
+}
