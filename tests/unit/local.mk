@@ -112,6 +112,7 @@ tests_unit_test_talk_SOURCES = tests/unit/test_talk.c \
 # These make calls of the engine fail: the linker replaces the calls by functions of the test.
 check_PROGRAMS += \
 	tests/faults/test_chat_faults \
+	tests/faults/test_kv_faults \
 	tests/faults/test_memory_out \
 	tests/faults/test_stream_faults
 tests_unit_test_no_memory_LDFLAGS = $(AM_LDFLAGS) \
@@ -122,6 +123,9 @@ tests_faults_test_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=ca
 tests_faults_test_chat_faults_SOURCES = tests/faults/test_chat_faults.c \
 	tests/faults/inject.c tests/faults/inject.h
 tests_faults_test_chat_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
+tests_faults_test_kv_faults_SOURCES = tests/faults/test_kv_faults.c \
+	tests/faults/inject.c tests/faults/inject.h
+tests_faults_test_kv_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
 tests_faults_test_stream_faults_SOURCES = tests/faults/test_stream_faults.c \
 	tests/faults/inject.c tests/faults/inject.h
 tests_faults_test_stream_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
