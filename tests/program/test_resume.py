@@ -3,6 +3,7 @@
 stopped.  The chat itself opens whatever happened to them."""
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -126,6 +127,18 @@ class Resume(unittest.TestCase):
         self.say(t, "why?")
         self.leave(t)
 
+    def test_another_model_leaves_the_file_for_the_way_back(self):
+        t = self.chat()
+        self.say(t, "hello there")
+        while not self.files():
+            t.pump(0.01)
+        other = os.path.join(MODELS, "llama-tiny.gguf")
+        shown = self.say(t, "/model " + other, b"/help lists commands and keys")
+        self.assertNotIn(BACK, shown)
+        self.assertNotIn(NOT_USED, shown)
+        self.say(t, "/model " + MODEL, BACK)
+        self.leave(t)
+
     def test_nothing_is_written_unless_wanted(self):
         for option in ("--no-save",), ("--kv-space", "none"):
             t = self.chat(*option)
@@ -178,6 +191,31 @@ class Resume(unittest.TestCase):
         self.leave(t)
         first, second = self.receipts()
         self.assertGreaterEqual(second["n_reused"], first["n_prompt"] + first["n_decoded"] - 1)
+
+    @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
+    def test_saving_and_resuming_stay_within_the_smallest_budget(self):
+        ctx = ("-c", "4096", "--kv", "f32", "--blas", "never")
+        least = json.loads(self.memwall("plan", MODEL, *ctx, "--json"))["smallest_budget_bytes"]
+        for args in (), ("--continue",):
+            t = self.chat(*ctx, "-b", str(least), *args)
+            if args:
+                self.wait(t, BACK, 0)
+            self.say(t, "a wall of words " * 180)
+            self.leave_after(t, least)
+        self.assertGreater(os.stat(os.path.join(self.kv, self.files()[0])).st_size, 1 << 20)
+
+    def leave_after(self, t, most):
+        """Leave once the KV file of the first answer is written, and compare the peak so far."""
+        while self.kv_tokens() == 0:
+            t.pump(0.01)
+        with open(f"/proc/{t.process.pid}/status", encoding="utf-8") as f:
+            peak = int(re.search(r"VmHWM:\s+(\d+) kB", f.read())[1]) * 1024
+        self.assertLessEqual(peak, most)
+        self.leave(t)
+
+    def kv_tokens(self):
+        listed = json.loads(self.memwall("list", "--kv-files", "--json"))
+        return listed[0]["tokens"] if listed else 0
 
     def test_the_space_is_limited(self):
         for i in range(3):

@@ -101,8 +101,10 @@ static void introduce(struct talk *t)
 
 static void on_ready(struct talk *t, const struct mw_event *ev)
 {
-    if (t->state == TALK_FAILED) /* other options made it fit */
+    if (t->state == TALK_FAILED) { /* other options made it fit */
         changes_done(&t->changes);
+        kv_load_if_own(t);
+    }
     t->state = TALK_READY;
     t->measured_tps = 0;
     model_set_plan(t, &ev->plan);

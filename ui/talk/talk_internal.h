@@ -168,6 +168,8 @@ void kv_save(struct talk *t);
 void kv_saved(struct talk *t, const struct mw_event *ev);
 /* The engine has the messages of the chat: let it load their keys and values. */
 void kv_load(struct talk *t);
+/* The same after another model was opened, if the KV file is of that one. */
+void kv_load_if_own(struct talk *t);
 void kv_loaded(struct talk *t, const struct mw_event *ev);
 
 /* ---- talk_answers.c ---- */

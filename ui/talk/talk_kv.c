@@ -58,6 +58,14 @@ void kv_load(struct talk *t)
         talk_report(t, &e);
 }
 
+void kv_load_if_own(struct talk *t)
+{
+    struct talk_kv_cost cost;
+
+    if (talk_kv_cost(t, saving_path(&t->saving), &cost) && cost.is_of_model)
+        kv_load(t);
+}
+
 void kv_loaded(struct talk *t, const struct mw_event *ev)
 {
     char count[32], time[24], again[24], instead[60] = "", why[300];

@@ -168,6 +168,7 @@ static void use_new_model(struct talk *t)
     kept_say_switched(t);
     if (saved_restore(t, &e) != 0)
         talk_report(t, &e);
+    kv_load_if_own(t);
     t->front.dropped(t->front.ctx, t->ledger.n_dropped);
 }
 
@@ -201,6 +202,8 @@ void model_opened(struct talk *t)
             use_new_model(t);
         else if (saved_restore(t, &e) != 0)
             talk_report(t, &e);
+        else
+            kv_load_if_own(t);
     } else if (step == SWITCH_NEW) {
         go_back(t, &e);
     } else { /* neither model can be opened */
