@@ -795,6 +795,7 @@ static int run_layers(struct forward *f, uint32_t n, enum want want, struct err 
     for (uint32_t l = 0; l < n_run; l++) {
         if (accounted(f, l, want, e) != 0 || check_layer(f, l, e) != 0)
             return -1;
+        forward_between(f, true);
         report_progress(f, l, n, n_run, want);
     }
     return is_whole ? accounted(f, d->n_layer, want, e) : 0;

@@ -57,6 +57,10 @@ struct forward_parts {
     bool exact;
     const struct products *products; /* choice of OpenBLAS for long prompts; NULL: never */
     const struct cancel *cancel;     /* checked at every block */
+    /* Called in a pass while no block is in use; after a layer, no expert is either, and is_layer
+     * is set.  May change the memory of the stream, and of experts after a layer.  NULL: nothing */
+    void (*between)(void *ctx, bool is_layer);
+    void *between_ctx;
 };
 
 /* Bytes that forward_new() takes from its arenas: fixed + chunk * col. */

@@ -103,6 +103,10 @@ struct product {
     size_t ldy;
 };
 
+/* Let the caller of the pass change the memory of weights: no block is in use, and after a layer
+ * no expert. */
+void forward_between(const struct forward *f, bool is_layer);
+
 int forward_mul_all(struct forward *f, const struct product *p, size_t n, const float *x,
                     size_t ldx, struct err *e);
 

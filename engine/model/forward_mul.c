@@ -442,10 +442,17 @@ static void need_columns(struct mul_job *j, struct forward *f, const struct mat 
         *j = mul_prepare_mat(f, m, type, x, ldx);
 }
 
+void forward_between(const struct forward *f, bool is_layer)
+{
+    if (f->p.between != NULL && !f->is_low)
+        f->p.between(f->p.between_ctx, is_layer);
+}
+
 /* Take the next block of a span, waiting until it is in memory. */
 static int take_block(struct forward *f, uint32_t span, uint64_t row, struct stream_block *block,
                       struct err *e)
 {
+    forward_between(f, false);
     if (cancel_check(f->p.cancel, e) != 0 ||
         stream_next(f->p.stream, block, &f->stall_ns, e) != 0)
         return -1;

@@ -23,6 +23,10 @@
 #define POPULATE_AHEAD (512 * MIB)
 #define POPULATE_STEP  (64 * MIB)
 
+/* A smaller cache copies at most so much, which takes some 50 ms: another program may be waiting
+ * for the memory. */
+#define MOVE_MOST (256 * MIB)
+
 enum slot_kind { SLOT_EMPTY, SLOT_FETCHING, SLOT_HOLDS };
 
 struct expert_slot {
@@ -328,8 +332,8 @@ static uint32_t find_victim(struct expert_cache *c)
 /* --- memory --- */
 
 /* Keep the expert of slot `from` in one of the first n_kept slots if one of them is empty, or has
- * an expert that is expected to be used later.  Otherwise it leaves. */
-static void keep_sooner(struct expert_cache *c, uint32_t from, uint32_t n_kept)
+ * an expert that is expected to be used later.  Otherwise it leaves.  Returns whether it stays. */
+static bool keep_sooner(struct expert_cache *c, uint32_t from, uint32_t n_kept)
 {
     uint32_t to = NO_SLOT;
 
@@ -338,7 +342,7 @@ static void keep_sooner(struct expert_cache *c, uint32_t from, uint32_t n_kept)
             to = i;
     if (to == NO_SLOT || (c->slots[to].kind != SLOT_EMPTY && c->wait[to] <= c->wait[from])) {
         empty_slot(c, from);
-        return;
+        return false;
     }
     empty_slot(c, to);
     memcpy(slot_at(c, to), slot_at(c, from), c->slot_bytes);
@@ -346,18 +350,24 @@ static void keep_sooner(struct expert_cache *c, uint32_t from, uint32_t n_kept)
     c->wait[to] = c->wait[from];
     *place_of(c, c->slots[to].layer, c->slots[to].expert) = to;
     c->slots[from] = (struct expert_slot){ 0 };
+    return true;
 }
 
 /* Let experts leave the slots that lose their content as the area gets smaller. */
 static void leave_slots(struct expert_cache *c, uint64_t bytes)
 {
-    uint64_t kept = area_kept(&c->area, bytes);
+    uint64_t kept = area_kept(&c->area, bytes), moved = 0;
     uint32_t n = (uint32_t)(kept / c->slot_bytes);
 
     measure_waits(c);
-    for (uint32_t i = n; i < c->n_slot; i++)
-        if (c->slots[i].kind != SLOT_EMPTY)
-            keep_sooner(c, i, n);
+    for (uint32_t i = n; i < c->n_slot; i++) {
+        if (c->slots[i].kind == SLOT_EMPTY)
+            continue;
+        if (moved + c->slot_bytes > MOVE_MOST)
+            empty_slot(c, i);
+        else if (keep_sooner(c, i, n))
+            moved += c->slot_bytes;
+    }
     if (c->populate.target > kept)
         populate_to(stream_populator(c->stream), &c->populate, c->area.base, kept);
 }

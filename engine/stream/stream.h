@@ -251,7 +251,7 @@ const void *stream_mapped_at(struct stream *s, uint32_t file, uint64_t offset, u
 /* They were used; with mmap_drop, drop their pages. */
 void stream_mapped_give(struct stream *s, uint32_t file, uint64_t offset, uint64_t bytes);
 
-/* --- memory: between passes --- */
+/* --- memory: between passes, or in one while no block is taken --- */
 
 /* Fetches memory ahead of reads, for the areas of this stream. */
 struct populator *stream_populator(struct stream *s);

@@ -105,6 +105,11 @@ uint64_t stream_ring_bytes(const struct stream *s, uint32_t n_slot)
     return whole_huge_pages((uint64_t)n_slot * s->slot_bytes);
 }
 
+static bool ring_is_lost(const struct stream *s)
+{
+    return s->n_slot > 0 && s->ring.held == 0;
+}
+
 /*
  * Give the ring n_slot slots.  No block is being read and no slot is in use.  A smaller ring
  * is mapped again from nothing, because a huge page at its end would stay charged in full.
@@ -112,9 +117,8 @@ uint64_t stream_ring_bytes(const struct stream *s, uint32_t n_slot)
 static int resize_ring(struct stream *s, uint32_t n_slot, struct err *e)
 {
     uint64_t bytes = stream_ring_bytes(s, n_slot);
-    bool is_lost = s->n_slot > 0 && s->ring.held == 0;
 
-    if (n_slot == s->n_slot && !is_lost)
+    if (n_slot == s->n_slot && !ring_is_lost(s))
         return 0;
     if (n_slot < s->n_slot && area_hold(&s->ring, 0, false, e) != 0)
         return -1;
@@ -148,14 +152,25 @@ static int resize(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, stru
     return pinned_bytes > before ? stream_set_pinned(s, pinned_bytes, e) : 0;
 }
 
-/* Discard everything that was read ahead, since slots hold only blocks that are not to be
- * pinned, and wait until nothing is being read. */
-static void hold_reader(struct stream *s)
+static bool is_pinning(const struct stream *s)
+{
+    for (uint32_t i = 0; i < s->depth; i++)
+        if (s->ops[i].is_flying && s->ops[i].kind == READ_PINNED)
+            return true;
+    return false;
+}
+
+/*
+ * Discard everything that was read ahead, since slots hold only blocks that are not to be pinned,
+ * and wait until nothing is being read that the change moves: reads into slots go on if the ring
+ * stays, so that a slow disk does not keep memory from being given back.
+ */
+static void hold_reader(struct stream *s, uint32_t n_slot)
 {
     reader_change(s, EVENT_HOLD);
     if (s->n_slot > 0)
         stream_discard(s, UINT64_MAX);
-    while (s->n_flying > 0)
+    while (n_slot == s->n_slot && !ring_is_lost(s) ? is_pinning(s) : s->n_flying > 0)
         pthread_cond_wait(&s->news, &s->lock);
 }
 
@@ -163,6 +178,8 @@ static void release_reader(struct stream *s)
 {
     reader_change(s, EVENT_RELEASE);
     reader_restart(s);
+    if (s->in_pass) /* which goes on at the next block */
+        s->walk = s->next;
     reader_wake(s);
     while (s->ring_moved)
         pthread_cond_wait(&s->news, &s->lock);
@@ -172,13 +189,13 @@ int stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes, 
 {
     int result;
 
-    assert(!s->in_pass);
+    assert(!s->in_low_pass && s->given == s->taken);
     if (s->is_mapped)
         return 0;
     if (stream_check_memory(s, n_slot, pinned_bytes, e) != 0)
         return -1;
     pthread_mutex_lock(&s->lock);
-    hold_reader(s);
+    hold_reader(s, n_slot);
     result = resize(s, n_slot, pinned_bytes, e);
     count_pinned(s);
     reader_load(s);
