@@ -35,3 +35,32 @@ struct mw_os_value psi_some10(int fd)
                               : "the pressure file cannot be read");
     return psi_parse(text);
 }
+
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=41818994": the number at the end of the line. */
+static bool total_of(const char *text, const char *kind, uint64_t *us)
+{
+    static const char key[] = " total=";
+    const char *line = strstr(text, kind), *at = line != NULL ? strstr(line, key) : NULL;
+
+    if (at == NULL || !isdigit((unsigned char)at[sizeof key - 1]))
+        return false;
+    *us = strtoull(at + sizeof key - 1, NULL, 10);
+    return true;
+}
+
+bool psi_parse_total(const char *text, struct psi_total *out)
+{
+    *out = (struct psi_total){ 0 };
+    if (!total_of(text, "some avg10=", &out->some_us))
+        return false;
+    (void)total_of(text, "full avg10=", &out->full_us); /* older kernels have none of processors */
+    return true;
+}
+
+bool psi_read_total(int fd, struct psi_total *out)
+{
+    char text[512];
+
+    *out = (struct psi_total){ 0 };
+    return fd >= 0 && kernel_file_read(fd, text, sizeof text) > 0 && psi_parse_total(text, out);
+}

@@ -660,3 +660,88 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
         weigh_drafter(in, out);
     return 0;
 }
+
+/* --- another budget while a session works --- */
+
+/* The part of a plan that stays, with the least of everything else. */
+static struct division least_of(const struct plan_input *in, const struct plan *from)
+{
+    return (struct division){ .n_ctx = from->n_ctx,
+                              .chunk = from->chunk,
+                              .n_draft = from->n_draft,
+                              .n_slot = in->streams && in->n_block > 0 ? 2 : 0,
+                              .n_expert = in->n_expert_min,
+                              .low_bytes = from->low_bytes,
+                              .has_head = from->has_head,
+                              .head_pinned_bytes = from->head_pinned_bytes,
+                              .n_head_expert = from->n_head_expert };
+}
+
+/* As pin_everything() does. */
+static bool all_pinned(const struct plan_input *in, struct division *c)
+{
+    struct division all = *c;
+
+    all.n_slot = in->saved_bytes > 0 ? 2 : 0;
+    all.pinned_bytes = plan_pinned_most(in);
+    if (!division_fits(in, &all))
+        return false;
+    *c = all;
+    add_experts(in, in->n_expert_read, c);
+    add_copies(in, copy_target(in), c);
+    add_experts(in, in->n_expert_all, c);
+    c->keeps_rows = in->tables_bytes > 0;
+    if (!division_fits(in, c))
+        c->keeps_rows = false;
+    return true;
+}
+
+/* As give_in_order() does. */
+static void some_pinned(const struct plan_input *in, struct division *c)
+{
+    uint64_t room = largest_sum(in->budget_bytes, in->n_thread), used;
+    struct plan p;
+
+    for (c->n_slot = in->n_slot > 2 ? in->n_slot : 2; c->n_slot > 2; c->n_slot--)
+        if (division_fits(in, c))
+            break;
+    add_experts(in, in->n_expert_read, c);
+    add_copies(in, copy_target(in), c);
+    fill(in, c, &p);
+    used = p.sum_bytes - p.row[MW_ROW_RESERVE];
+    if (c->n_slot >= in->n_slot && c->n_expert >= in->n_expert_read &&
+        c->n_copy == copy_target(in) && room > used)
+        c->pinned_bytes = smaller(room - used, plan_pinned_most(in));
+}
+
+bool plan_with_budget(const struct plan_input *in, const struct plan *from,
+                      uint64_t budget_bytes, struct plan *out)
+{
+    struct plan_input then = *in;
+    struct division c = least_of(in, from);
+    bool is_enough;
+
+    then.budget_bytes = budget_bytes;
+    is_enough = division_fits(&then, &c);
+    if (is_enough && in->streams && !all_pinned(&then, &c))
+        some_pinned(&then, &c);
+    fill(&then, &c, out);
+    plan_predict(&then, out);
+    out->undrafted_tps = from->undrafted_tps > 0 ? out->decode_tps : 0;
+    return is_enough;
+}
+
+enum mw_plan_row plan_next_to_give(const struct plan_input *in, const struct plan *p)
+{
+    if (p->keeps_rows)
+        return MW_ROW_ROWS;
+    if (p->n_expert > in->n_expert_read)
+        return MW_ROW_EXPERTS;
+    if (p->pinned_bytes > 0)
+        return MW_ROW_PINNED;
+    if (p->n_copy > 0)
+        return plan_copy_row(in);
+    if (p->n_expert > in->n_expert_min)
+        return MW_ROW_EXPERTS;
+    return p->n_slot > 2 ? MW_ROW_RING : MW_PLAN_ROWS;
+}

@@ -67,6 +67,21 @@ void plan_predict(const struct plan_input *in, struct plan *p);
  */
 int plan_make(const struct plan_input *in, struct plan *out, struct err *e);
 
+/*
+ * The plan of a session whose budget became budget_bytes while it works: *from with another
+ * amount of what may come and go between two passes.  The least is a ring of two slots and the
+ * experts that a request needs.  More goes to the ring, to the experts that a token uses of a
+ * layer, to copies of turns, to pinned weights, to all experts, and to lookup rows if all of them
+ * fit; less is given back in the opposite order.  Everything else stays: context, chunk, drafts.
+ * Returns false, with the least in *out, if the budget is below it.  Mapped weights, which are
+ * not part of the budget, stay as they are.
+ */
+bool plan_with_budget(const struct plan_input *in, const struct plan *from,
+                      uint64_t budget_bytes, struct plan *out);
+
+/* The item that such a plan would give back next; MW_PLAN_ROWS: none. */
+enum mw_plan_row plan_next_to_give(const struct plan_input *in, const struct plan *p);
+
 /* The chunk that takes as long to compute as its weights take to read, by the limits.  A larger
  * one would only take memory from pinned weights. */
 uint32_t plan_chunk_target(const struct plan_input *in);

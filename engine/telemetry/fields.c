@@ -16,6 +16,9 @@
 #define PLAN(row, name)     { "mem", "plan_" name, OF(mem.plan[row]), 0, FIELD_U64, IN_ALL }, \
                             { "mem", "used_" name, OF(mem.used[row]), 0, FIELD_U64, IN_SECOND }
 #define MEM(member)         { "mem", #member, OF(mem.member), 0, FIELD_U64, IN_SECOND }
+#define BUDGET(member)      { "budget", #member, OF(budget.member), 0, FIELD_U64, IN_SECOND }
+#define BUDGET_TEXT(member) { "budget", #member, OF(budget.member), \
+                              sizeof ((struct mw_sample *)0)->budget.member, FIELD_TEXT, IN_SECOND }
 #define KV(member)          { "kv", #member, OF(kv.member), 0, FIELD_U64, IN_SECOND }
 #define OS(member)          { "os", #member, OF(os.member), 0, FIELD_OS, IN_SECOND }
 #define VERDICT(member)     { "verdict", #member, OF(verdict.member), 0, FIELD_DOUBLE, IN_SECOND }
@@ -114,6 +117,17 @@ const struct field sample_fields[] = {
     MEM(saved_bytes),
     MEM(ahead_bytes),
     MEM(ahead_done_bytes),
+
+    BUDGET(chosen),
+    BUDGET(least),
+    BUDGET(most),
+    BUDGET(reserve),
+    BUDGET(spare),
+    BUDGET(step),
+    BUDGET(changed_ns),
+    BUDGET(delay_ns),
+    BUDGET_TEXT(signal),
+    BUDGET_TEXT(next),
 
     KV(context),
     KV(tokens),

@@ -44,6 +44,18 @@ enum mw_plan_row {
 const char *mw_plan_row_name(enum mw_plan_row r);  /* "kv_global", as in JSON */
 const char *mw_plan_row_label(enum mw_plan_row r); /* "full KV", for people */
 
+/* Why a budget that follows the free memory has changed. */
+enum mw_signal {
+    MW_SIGNAL_NONE,
+    MW_SIGNAL_AVAILABLE, /* the machine has less free memory than the reserve */
+    MW_SIGNAL_GROUP,     /* the control group has */
+    MW_SIGNAL_PRESSURE,  /* tasks waited for memory (PSI) while little was spare */
+    MW_SIGNAL_SWAP,      /* pages of this process went to swap */
+    MW_SIGNAL_FREE,      /* there was memory to take */
+    MW_SIGNALS
+};
+const char *mw_signal_name(enum mw_signal s); /* "available", as in JSON; "": none */
+
 enum mw_layer_kind {
     MW_LAYER_SLIDING,
     MW_LAYER_GLOBAL,
@@ -209,6 +221,20 @@ struct mw_sample {
          * is evaluated, and by the first passes. */
         uint64_t ahead_bytes, ahead_done_bytes;
     } mem;
+
+    /* A budget of `auto`, which follows the free memory; all 0: a fixed budget.
+     * run.budget_bytes is the budget now. */
+    struct {
+        uint64_t chosen;      /* when it was last chosen; with less, memory was given back */
+        uint64_t least, most; /* it stays between them */
+        uint64_t reserve;     /* bytes that are left free */
+        uint64_t spare;       /* bytes that stay free beside the budget, as last read */
+        uint64_t step;        /* bytes of the last change */
+        uint64_t changed_ns;  /* when it was decided; 0: never */
+        uint64_t delay_ns;    /* until memory was given back, at the last time */
+        char signal[12];      /* why: "available", "group", "pressure", "swap", "free" */
+        char next[16];        /* the plan item that gives back next; "": none does */
+    } budget;
 
     struct {
         /* Tokens of the conversation.  They differ from `tokens` after turns were taken back or

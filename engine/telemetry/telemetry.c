@@ -2,6 +2,7 @@
 
 #include "engine/telemetry/telemetry.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/base/clock.h"
@@ -16,6 +17,8 @@ static const char *const row_labels[MW_PLAN_ROWS] = {
     "table rows", "full KV",        "sliding KV",  "recurrent KV", "index keys",
     "drafts",     "experts",        "pinned weights", "kernel",
 };
+static const char *const signal_names[MW_SIGNALS] = { "",         "available", "group",
+                                                       "pressure", "swap",      "free" };
 static const char *const kind_names[] = { "sliding",       "global",    "shared sliding",
                                           "shared global", "recurrent", "indexed", "feed-forward",
                                           "head" };
@@ -41,6 +44,11 @@ const char *mw_plan_row_name(enum mw_plan_row r)
 const char *mw_plan_row_label(enum mw_plan_row r)
 {
     return row_labels[r];
+}
+
+const char *mw_signal_name(enum mw_signal s)
+{
+    return s < MW_SIGNALS ? signal_names[s] : "";
 }
 
 const char *mw_layer_kind_name(enum mw_layer_kind k)
@@ -304,6 +312,28 @@ static void sample_experts(const struct telemetry *t, struct mw_sample *out)
         out->experts.heat[i] = atomic_load_explicit(&t->heat[i], memory_order_relaxed);
 }
 
+static void sample_budget(const struct telemetry *t, struct mw_sample *out)
+{
+    uint64_t signal = counter_get(&t->budget_signal), next = counter_get(&t->budget_next);
+
+    out->budget.most = counter_get(&t->budget_most);
+    if (out->budget.most == 0)
+        return;
+    out->budget.chosen = counter_get(&t->budget_chosen);
+    out->budget.least = counter_get(&t->budget_least);
+    out->budget.reserve = counter_get(&t->budget_reserve);
+    out->budget.spare = counter_get(&t->budget_spare);
+    out->budget.step = counter_get(&t->budget_step);
+    out->budget.changed_ns = counter_get(&t->budget_changed_ns);
+    out->budget.delay_ns = counter_get(&t->budget_delay_ns);
+    if (signal < MW_SIGNALS)
+        snprintf(out->budget.signal, sizeof out->budget.signal, "%s",
+                 mw_signal_name((enum mw_signal)signal));
+    if (next < MW_PLAN_ROWS)
+        snprintf(out->budget.next, sizeof out->budget.next, "%s",
+                 mw_plan_row_name((enum mw_plan_row)next));
+}
+
 static void copy_run(const struct telemetry *t, struct mw_run *out)
 {
     unsigned char *to = (unsigned char *)out;
@@ -347,6 +377,7 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
     out->mem.saved_bytes = counter_get(&t->saved_bytes);
     out->mem.ahead_done_bytes = counter_get(&t->ahead_done_bytes);
     out->mem.ahead_bytes = counter_get(&t->ahead_bytes);
+    sample_budget(t, out);
     out->kv.tokens = out->kv.context = counter_get(&t->kv_tokens);
     out->kv.capacity = counter_get(&t->kv_capacity);
     out->kv.global_bytes = counter_get(&t->kv_global_used);

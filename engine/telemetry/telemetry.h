@@ -84,7 +84,15 @@ struct telemetry {
     counter expert_slots, expert_held;  /* experts that fit in memory, and those there now */
     counter expert_all, n_expert, heat_bins;
     _Atomic uint8_t heat[MW_HEAT];
+    /* A budget that follows the free memory: the one that the person's choice gave, the plan item
+     * that gives back next, and how long that took the last time. */
+    counter budget_chosen, budget_next, budget_delay_ns;
     struct mw_expert_trace trace_now; /* of the pass that runs; read by no other thread */
+
+    /* thread of breathing.h; budget_most 0: the budget is fixed */
+    counter budget_least, budget_most, budget_reserve, budget_spare;
+    counter budget_signal; /* enum mw_signal, of the last change */
+    counter budget_step, budget_changed_ns;
 
     /* reader thread */
     counter bytes_read, reads, read_ns, lookup_bytes, expert_bytes, retries, depth_gauge;

@@ -297,6 +297,8 @@ static void broken_files_of_the_kernel_give_no_figures(void **state)
 
 static void pressure_is_read_in_hundredths(void **state)
 {
+    struct psi_total total;
+
     (void)state;
     assert_value(psi_parse("some avg10=0.00 avg60=1.00\n"), 0);
     assert_value(psi_parse("some avg10=100.00 avg60=1.00\nfull avg10=3.00"), 10000);
@@ -304,6 +306,16 @@ static void pressure_is_read_in_hundredths(void **state)
     assert_non_null(psi_parse("some avg10=").why_not);
     assert_non_null(psi_parse("some avg10=nan").why_not);
     assert_non_null(psi_some10(-1).why_not);
+    assert_true(psi_parse_total("some avg10=0.00 avg60=1.00 avg300=0.00 total=41818994\n"
+                                "full avg10=0.00 avg60=0.00 avg300=0.00 total=18136580\n",
+                                &total));
+    assert_true(total.some_us == 41818994 && total.full_us == 18136580);
+    assert_true(psi_parse_total("some avg10=0.00 total=7\n", &total));
+    assert_true(total.some_us == 7 && total.full_us == 0);
+    assert_false(psi_parse_total("", &total));
+    assert_false(psi_parse_total("some avg10=0.00 total=", &total));
+    assert_false(psi_parse_total("full avg10=0.00 total=7\n", &total));
+    assert_false(psi_read_total(-1, &total));
 }
 
 static void the_machine_is_as_large_as_its_limits(void **state)

@@ -536,6 +536,56 @@ static void a_model_that_drafts_is_left_out_if_that_is_faster(void **state)
     assert_true(p.pinned_bytes > 1500 * MIB);
 }
 
+/* The plan of a session whose budget changes keeps what cannot change, and is never larger. */
+static void a_plan_follows_its_budget(void **state)
+{
+    uint32_t n_plan = 0;
+
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        struct plan_input in = random_input();
+        struct plan p, least, most, same, before = { 0 };
+        struct err e = ERR_INIT;
+
+        if (random_below(3) == 0) {
+            in.n_expert_min = 2;
+            in.n_expert_read = 2 + (uint32_t)random_below(8);
+            in.n_expert_all = in.n_expert_read + (uint32_t)random_below(500);
+            in.expert_slot_bytes = 4096 * (1 + random_below(1000));
+        }
+        if (random_below(3) == 0)
+            in.tables_bytes = random_below(GIB);
+        if (!in.streams || plan_make(&in, &p, &e) != 0) /* mapped weights cannot be given back */
+            continue;
+        n_plan++;
+        (void)plan_with_budget(&in, &p, 0, &least);
+        assert_sums(&least);
+        assert_true(plan_with_budget(&in, &p, UINT64_MAX, &most));
+        assert_true(plan_next_to_give(&in, &least) == MW_PLAN_ROWS);
+        if (plan_with_budget(&in, &p, p.budget_bytes, &same)) {
+            assert_true(same.pinned_bytes >= p.pinned_bytes && same.n_copy >= p.n_copy);
+            assert_int_equal(same.keeps_rows, p.keeps_rows);
+        }
+        for (uint64_t step = 0; step <= 40; step++) {
+            struct plan_input then = in;
+            struct plan q;
+
+            then.budget_bytes = least.sum_bytes + (most.sum_bytes - least.sum_bytes) * step / 40;
+            assert_true(plan_with_budget(&in, &p, then.budget_bytes, &q));
+            assert_sound(&then, &q);
+            assert_int_equal(q.chunk, p.chunk);
+            assert_int_equal(q.n_ctx, p.n_ctx);
+            assert_int_equal(q.n_draft, p.n_draft);
+            assert_true(q.pinned_bytes >= before.pinned_bytes);
+            before = q;
+        }
+        assert_int_equal(before.n_expert, in.n_expert_all);
+        assert_int_equal(before.pinned_bytes, most.pinned_bytes);
+        assert_false(plan_with_budget(&in, &p, least.sum_bytes - 1, &same));
+    }
+    assert_true(n_plan > 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -557,6 +607,7 @@ int main(void)
         cmocka_unit_test(sliding_rings_are_whole_blocks_of_attention),
         cmocka_unit_test(a_model_drafts_for_itself_where_it_reads),
         cmocka_unit_test(a_model_that_drafts_is_left_out_if_that_is_faster),
+        cmocka_unit_test(a_plan_follows_its_budget),
     };
 
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

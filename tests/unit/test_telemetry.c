@@ -130,6 +130,8 @@ static void every_counter_gets_into_a_sample(void **state)
     struct mw_run run;
 
     memset((void *)t, 2, sizeof *t);
+    counter_set(&t->budget_signal, MW_SIGNAL_PRESSURE);
+    counter_set(&t->budget_next, MW_ROW_EXPERTS);
     memset(&run, 2, sizeof run);
     run.n_layer = 1;
     telemetry_set_run(t, &run);
