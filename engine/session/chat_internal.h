@@ -113,6 +113,9 @@ int chat_push(struct mw_chat *c, struct chat_command *command);
 /* Wait for the next command.  Returns NULL if the chat is being closed. */
 struct chat_command *chat_take_command(struct mw_chat *c);
 
+/* Let the thread that waits for a command look at its session.  ctx is a struct mw_chat. */
+void chat_wake(void *ctx);
+
 /* Take the next change out of the queue, or return NULL if there is none for now. */
 struct chat_command *chat_take_change(struct mw_chat *c, size_t n_token);
 

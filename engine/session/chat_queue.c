@@ -41,6 +41,24 @@ int chat_push(struct mw_chat *c, struct chat_command *command)
     return 0;
 }
 
+/* Nothing is to do, and a budget of `auto` has changed.  The lock is held, but not meanwhile. */
+static void breathe(struct mw_chat *c)
+{
+    pthread_mutex_unlock(&c->lock);
+    session_settle(c->session);
+    pthread_mutex_lock(&c->lock);
+    mw_session_plan(c->session, &c->plan);
+}
+
+void chat_wake(void *ctx)
+{
+    struct mw_chat *c = ctx;
+
+    pthread_mutex_lock(&c->lock);
+    pthread_cond_broadcast(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+}
+
 struct chat_command *chat_take_command(struct mw_chat *c)
 {
     struct chat_command *command;
@@ -48,7 +66,10 @@ struct chat_command *chat_take_command(struct mw_chat *c)
     pthread_mutex_lock(&c->lock);
     c->is_working = false;
     while (c->first == NULL && !cancel_is_set(&c->quits))
-        pthread_cond_wait(&c->wake, &c->lock);
+        if (c->session != NULL && session_has_breath(c->session))
+            breathe(c);
+        else
+            pthread_cond_wait(&c->wake, &c->lock);
     if (cancel_is_set(&c->quits)) {
         pthread_mutex_unlock(&c->lock);
         return NULL;

@@ -15,6 +15,8 @@ void chat_set_session(struct mw_chat *c, struct mw_session *s)
     pthread_mutex_lock(&c->lock);
     c->session = s;
     pthread_mutex_unlock(&c->lock);
+    if (s != NULL)
+        session_set_wake(s, chat_wake, c);
 }
 
 static void do_answer(struct mw_chat *c, bool is_continued)

@@ -105,6 +105,7 @@ int session_open(struct mw_session **out, struct mw_model *m, const struct mw_op
     if (make_parts(s, quits, e) != 0)
         goto fail;
     publish_plan(s);
+    session_follow_memory(s, true);
     counter_set(&s->telemetry->state, MW_IDLE);
     *out = s;
     return 0;
@@ -124,6 +125,7 @@ void mw_session_close(struct mw_session *s)
 {
     if (s == NULL)
         return;
+    session_stop_following(s);
     head_close(s->head);
     workspace_free(s->work);
     drafter_free(s->drafter); /* it may be a guest of the weights */
@@ -228,11 +230,13 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
         token.token_ns < token.wall_ns) {
         begin_answer(s);
     } else {
+        struct mw_options o = session_options_now(s);
+
         s->answer.crowding = pool_crowding(s->pool);
         s->answer.n_seen = kv_tokens(s->kv);
-        tried_add(&s->tried, token.token_ns, token.stall_ns, s->m, &s->settled.o);
+        tried_add(&s->tried, token.token_ns, token.stall_ns, s->m, &o);
         if (anchors_add(&s->answer, &token))
-            anchors_take(&s->answer, ANCHORS_KEPT, s->m, &s->settled.o, &s->input, &s->plan);
+            anchors_take(&s->answer, ANCHORS_KEPT, s->m, &o, &s->input, &s->plan);
     }
     s->answer_pinned_bytes = now->pinned_bytes;
 }

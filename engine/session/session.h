@@ -51,6 +51,15 @@ void session_mark_at(struct mw_session *s, uint32_t n);
 typedef void session_progress_fn(void *ctx, uint32_t done, uint32_t total, bool is_within);
 void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *ctx);
 
+/*
+ * A budget of `auto` follows the free memory.  While a session evaluates, it does so by itself.  At
+ * other times, its owner waits for fn(ctx), which another thread calls, and then for
+ * session_has_breath(): session_settle() gives memory back or takes it.
+ */
+void session_set_wake(struct mw_session *s, void (*fn)(void *ctx), void *ctx);
+bool session_has_breath(const struct mw_session *s);
+void session_settle(struct mw_session *s);
+
 /* The options in force, and without zeros that ask for a default. */
 const struct settled *session_settled(const struct mw_session *s);
 const struct mw_options *session_options(const struct mw_session *s);

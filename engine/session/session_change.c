@@ -110,7 +110,7 @@ static int open_weights(struct mw_session *s, const struct settled *settled,
     return weights_open(s, &settled->o, plan, &room, e);
 }
 
-static int set_kept(struct mw_session *s, bool keeps, struct err *e)
+int session_keep_rows(struct mw_session *s, bool keeps, struct err *e)
 {
     if (!keeps)
         kept_rows_close(&s->kept);
@@ -153,7 +153,7 @@ static int make(struct mw_session *s, struct change *c, struct err *e)
         return -1;
     if ((c->works &&
          workspace_new(&c->work, s, o, plan, c->kv != NULL ? c->kv : s->kv, e) != 0) ||
-        set_kept(s, plan->keeps_rows, e) != 0 ||
+        session_keep_rows(s, plan->keeps_rows, e) != 0 ||
         (c->drafts && session_drafter(&c->drafter, s, o, plan, e) != 0))
         return -1;
     room = session_room(s, plan, kv_used(s, c));
@@ -183,7 +183,7 @@ static void undo(struct mw_session *s, struct change *c)
     kv_free(c->kv);
     drafter_free(c->drafter);
     (void)pool_set_threads(s->pool, o->n_thread, &ignored);
-    (void)set_kept(s, s->plan.keeps_rows, &ignored);
+    (void)session_keep_rows(s, s->plan.keeps_rows, &ignored);
     if (tokens_resize(&s->tokens, o->n_ctx, &ignored) != 0 ||
         (!c->replaces && kv_resize(s->kv, o->n_ctx, n_slot, &ignored) != 0) ||
         (c->opens && !reopen(s))) {
@@ -285,8 +285,10 @@ static void find_reach(const struct mw_session *s, struct change *c)
  * screen and the sheet of the change have shown, so that they give the same figure after it. */
 static void remember_newest(struct mw_session *s)
 {
+    struct mw_options now = session_options_now(s);
+
     if (s->answer.n >= ANCHOR_TOKENS)
-        anchors_take(&s->answer, ANCHORS_SHOWN, s->m, &s->settled.o, &s->input, &s->plan);
+        anchors_take(&s->answer, ANCHORS_SHOWN, s->m, &now, &s->input, &s->plan);
 }
 
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
@@ -295,16 +297,23 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     struct err ignored = ERR_INIT;
     struct mw_limits l;
     char has[24], holds[24];
+    bool is_new;
     int rc;
 
     if (settled_options(s->m, &s->settled, o, &c.settled, e) != 0)
         return -1;
-    if (s->work != NULL && options_reach(s->m, &s->settled.o, &c.settled.o) == MW_REACH_NOTHING) {
+    is_new = c.settled.asked.memory_choice != s->settled.asked.memory_choice ||
+             c.settled.asked.memory_bytes != s->settled.asked.memory_bytes;
+    if (s->work != NULL && (!is_new || s->plan.budget_bytes == c.settled.o.memory_bytes) &&
+        options_reach(s->m, &s->settled.o, &c.settled.o) == MW_REACH_NOTHING) {
         s->settled = c.settled;
+        if (is_new)
+            session_follow_memory(s, true);
         return 0;
     }
     if (settled_plan(s->m, &c.settled, session_expert_use(s, &l), &c.plan, e) != 0)
         return -1;
+    session_keep_breath(s, &c.settled, &c.plan);
     find_reach(s, &c);
     if (!c.replaces && c.settled.o.n_ctx < mw_session_tokens(s))
         return err_set(e, ERR_CONTEXT,
@@ -318,8 +327,12 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
         remember_newest(s);
         telemetry_new_plan(s->telemetry);
     }
+    s->breath.is_paused = true; /* the budget in force is that of the options before */
     rc = change(s, &c, e);
+    s->breath.is_paused = false;
     s->pass_end_ns = 0; /* what is observed of a pass begins again */
+    if (rc == 0 || s->work == NULL)
+        session_follow_memory(s, is_new);
     if (s->work != NULL)
         publish_plan(s);
     session_set_progress(s, s->progress, s->progress_ctx); /* of a new forward pass, too */

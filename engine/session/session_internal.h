@@ -21,6 +21,7 @@
 #include "engine/kv/kv.h"
 #include "engine/limits/observe.h"
 #include "engine/model/forward.h"
+#include "engine/session/breathing.h"
 #include "engine/session/copies.h"
 #include "engine/session/model.h"
 #include "engine/session/product_choice.h"
@@ -51,6 +52,18 @@ struct workspace {
     struct forward *forward;
 };
 
+/* The part of a session about a budget that follows the free memory (session_breath.c). */
+struct breath_state {
+    uint64_t seen;     /* the last budget that was planned with */
+    uint64_t kv_bytes; /* of keys and values in the pass that runs */
+    bool is_paused;    /* options change */
+    bool is_less;      /* the last change gave memory back */
+    bool is_half;      /* in a pass, only weights were given back */
+    bool has_experts;  /* between two blocks, experts were not */
+    void (*wake)(void *ctx); /* after a change, on another thread; NULL: nobody waits */
+    void *wake_ctx;
+};
+
 /* Tokens that the last pass evaluated after a sampled one.  The store holds their keys and
  * values, and logits has their rows; they belong to the text once they are sampled, too. */
 struct drafts {
@@ -77,6 +90,8 @@ struct mw_session {
     struct mw_sampler *sampler; /* chooses drafts; NULL: the most likely id */
     struct drafts drafts;
     struct head *head; /* of the model; NULL: not used */
+    struct breathing *breathing; /* NULL: the budget is fixed */
+    struct breath_state breath;
     struct observer observer;
     struct product_observer column_observer, chunk_observer;
     struct plan_input input; /* when the window began */
@@ -163,6 +178,27 @@ int session_set_room(struct mw_session *s, const struct room *to, struct err *e)
  * weights borrow the freed space. */
 int settle_memory(struct mw_session *s, uint32_t n, struct err *e);
 
+/* --- session_breath.c: a budget that follows the free memory --- */
+
+/* Begin to follow it, or follow it within other bounds, or stop, as the options in force say.
+ * is_new: the budget was chosen again. */
+void session_follow_memory(struct mw_session *s, bool is_new);
+void session_stop_following(struct mw_session *s);
+
+/* Before options change to `then`: take out of its plan what was given back. */
+void session_keep_breath(struct mw_session *s, const struct settled *then, struct plan *p);
+
+/* Between two passes: plan with the budget to have now.  Returns whether the plan changed; the
+ * caller then settles the memory and calls session_breathed(), which publishes it. */
+bool session_breathe(struct mw_session *s);
+void session_breathed(struct mw_session *s);
+
+/* In a pass, while no block is in use: the `between` of forward.h.  ctx is the session. */
+void session_between(void *ctx, bool is_layer);
+
+/* The options in force with the budget in force. */
+struct mw_options session_options_now(const struct mw_session *s);
+
 /* --- session_publish.c: to the telemetry --- */
 
 void publish_memory(struct mw_session *s);
@@ -170,6 +206,9 @@ void publish_limits(struct mw_session *s);
 void publish_plan(struct mw_session *s);
 
 /* --- session_change.c --- */
+
+/* Keep lookup rows in memory, or no longer. */
+int session_keep_rows(struct mw_session *s, bool keeps, struct err *e);
 
 /* The use of experts in this session; NULL if too few tokens were seen.  *l has the memory. */
 const struct mw_expert_use *session_expert_use(const struct mw_session *s, struct mw_limits *l);

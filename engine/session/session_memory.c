@@ -102,7 +102,15 @@ int session_set_room(struct mw_session *s, const struct room *to, struct err *e)
 
 int settle_memory(struct mw_session *s, uint32_t n, struct err *e)
 {
-    struct room to = session_room(s, &s->plan, kv_page_bytes(s->kv) + kv_grow_bytes(s->kv, n));
+    bool has_breathed = session_breathe(s);
+    struct room to;
 
-    return session_set_room(s, &to, e);
+    s->breath.kv_bytes = kv_page_bytes(s->kv) + kv_grow_bytes(s->kv, n);
+    to = session_room(s, &s->plan, s->breath.kv_bytes);
+    if (session_set_room(s, &to, e) != 0)
+        return -1;
+    s->breath.has_experts = false;
+    if (has_breathed)
+        session_breathed(s);
+    return 0;
 }

@@ -120,6 +120,8 @@ int workspace_new(struct workspace **out, struct mw_session *s, const struct mw_
         .n_ctx = o->n_ctx,
         .exact = o->exact,
         .cancel = s->cancel,
+        .between = session_between,
+        .between_ctx = s,
     };
     if (parts.kernels == NULL || product_choice_of(s->m, o, &w->choice, e) != 0)
         goto fail;

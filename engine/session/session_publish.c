@@ -68,7 +68,7 @@ void publish_plan(struct mw_session *s)
 {
     struct telemetry *t = s->telemetry;
     const struct plan *p = &s->plan;
-    const struct mw_options *o = &s->settled.o;
+    const struct mw_options now = session_options_now(s), *o = &now;
     struct mw_model_info info;
     struct mw_run run = { 0 };
 

@@ -7,7 +7,8 @@
  * Free memory and measured limits are different each time they are read.  If a session chose
  * again by them whenever an option changes, "/threads 2" would move the budget, and with it
  * pinned weights.  So a choice stays until the person changes the very option that it is for.  A
- * budget that follows from the free memory may still grow with the context.
+ * budget that follows from the free memory may still grow with the context.  Memory that such a
+ * budget gives back meanwhile does not change the choice: breathing.h.
  */
 #ifndef MEMWALL_ENGINE_SESSION_SETTLED_H
 #define MEMWALL_ENGINE_SESSION_SETTLED_H

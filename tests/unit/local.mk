@@ -8,6 +8,8 @@ check_PROGRAMS += \
 	tests/unit/test_base \
 	tests/unit/test_blas \
 	tests/unit/test_bpe \
+	tests/unit/test_breath \
+	tests/unit/test_breathing \
 	tests/unit/test_cache_layout \
 	tests/unit/test_cage \
 	tests/unit/test_canvas \

@@ -63,7 +63,9 @@ const struct option options_table[N_OPTION] = {
         .more = "Everything counts: program, buffers, keys and values, pinned weights. More "
                 "budget pins more weights, so a token reads less from disk.\n"
                 "auto takes what the complete model needs, at most three quarters of the limit of this "
-                "machine. A chat reads that limit once; \"/memory auto\" reads it again.",
+                "machine. Then it follows the free memory: it gives weights back as soon as other "
+                "programs need memory, and takes them again slowly. The tokens stay the same. A "
+                "number is fixed; \"/memory auto\" chooses again.",
         .otherwise = "auto; demo: half of the weights fit",
         .reach = REACH_PLAN, .slash = "memory",
         .slash_also = "budget ram", .says = "the budget is %" },

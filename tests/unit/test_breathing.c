@@ -1,0 +1,344 @@
+/*
+ * A session whose budget follows the free memory gives weights back in the middle of a pass, and
+ * its logits keep every bit.  A folder takes the place of /proc.
+ */
+#include "config.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/machine/proc.h"
+#include "engine/plan/plan.h"
+#include "engine/session/plan_input.h"
+#include "engine/session/session_internal.h"
+#include "tests/lib/calls.h"
+#include "tests/lib/fail_with.h"
+#include "tests/lib/model_path.h"
+#include "tests/lib/tree.h"
+
+#define N_PROMPT 24
+#define N_TOKEN  6
+#define N_ALL    (N_PROMPT + N_TOKEN)
+
+static struct mw_model_info info;
+static uint32_t ids[N_ALL];
+
+/* ---- a machine ---- */
+
+/* Fill /proc/meminfo and /proc/self/status of the folder. */
+static void machine_is(uint64_t available, uint64_t own)
+{
+    char text[200];
+
+    snprintf(text, sizeof text, "MemTotal: %llu kB\nMemAvailable: %llu kB\n",
+             (unsigned long long)((available + own) / KIB),
+             (unsigned long long)(available / KIB));
+    tree_put("/proc/meminfo", text);
+    snprintf(text, sizeof text, "VmRSS: %llu kB\nRssAnon: %llu kB\nRssShmem: 0 kB\nVmSwap: 0 kB\n",
+             (unsigned long long)(own / KIB), (unsigned long long)(own / KIB));
+    tree_put("/proc/self/status", text);
+}
+
+/* Follow the memory of that machine, of which a third of the budget is free.  Returns the least
+ * budget. */
+static uint64_t follow(struct mw_session *s)
+{
+    struct breathing_bounds to = { .most = s->plan.budget_bytes,
+                                   .budget = s->plan.budget_bytes,
+                                   .free_bytes = s->plan.budget_bytes / 3 * 4 };
+    struct plan_input in;
+    struct err e = ERR_INIT;
+    struct plan least;
+
+    machine_is(to.budget / 3, to.budget);
+    no_error(plan_input_of(s->m, &s->settled.o, &in, &e), &e);
+    (void)plan_with_budget(&in, &s->plan, 0, &least);
+    to.least = least.sum_bytes;
+    s->breath.seen = to.budget;
+    s->settled.free_bytes = to.free_bytes;
+    no_error(breathing_start(&s->breathing, tree_root, &to, s->telemetry, &e), &e);
+    return to.least < to.budget ? to.least : to.budget;
+}
+
+/* Wait until the budget is below `bytes`. */
+static void await_less(const struct mw_session *s, uint64_t bytes)
+{
+    for (int i = 0; breathing_budget(s->breathing) >= bytes; i++) {
+        assert_true(i < 60000);
+        poll(NULL, 0, 1);
+    }
+}
+
+static uint64_t own_bytes(void)
+{
+    struct proc_self self;
+    struct proc proc;
+
+    proc_open(&proc, "");
+    proc_read_self(&proc, &self);
+    proc_close(&proc);
+    return self.rss_anon.why_not == NULL ? self.rss_anon.value : 0;
+}
+
+/* ---- passes ---- */
+
+static const struct mw_sample *sample_now(const struct mw_session *s)
+{
+    static struct mw_sample sample;
+
+    mw_session_sample(s, &sample);
+    return &sample;
+}
+
+/* Others take memory after a layer of a pass. */
+struct squeeze {
+    struct mw_session *s;
+    uint32_t n_layer; /* layers until others take memory; 0: they did */
+    uint64_t budget;  /* before that */
+    uint64_t pinned_before, pinned_after, own_before, own_after;
+    uint64_t experts_before, experts_after;
+};
+
+static void after_layer(void *ctx, uint32_t done, uint32_t total, bool is_within)
+{
+    struct squeeze *q = ctx;
+    const struct mw_sample *sample = sample_now(q->s);
+
+    (void)done;
+    (void)total;
+    if (!is_within)
+        return;
+    if (q->n_layer == 0) { /* a layer later, and still in the pass */
+        if (q->pinned_after == UINT64_MAX) {
+            q->pinned_after = sample->mem.used[MW_ROW_PINNED];
+            q->experts_after = sample->experts.slots;
+            q->own_after = own_bytes();
+        }
+        return;
+    }
+    if (--q->n_layer > 0)
+        return;
+    q->pinned_before = sample->mem.used[MW_ROW_PINNED];
+    q->experts_before = sample->experts.slots;
+    q->own_before = own_bytes();
+    q->budget = q->s->plan.budget_bytes;
+    machine_is(0, q->budget);
+    await_less(q->s, q->budget);
+}
+
+static float *logits_of(struct mw_session *s, struct squeeze *q)
+{
+    float *logits = calloc((size_t)N_ALL * info.n_vocab, sizeof *logits);
+
+    assert_non_null(logits);
+    for (uint32_t i = 0; i < N_ALL; i++) {
+        if (i == 1)
+            i = N_PROMPT;
+        if (q != NULL && i > N_PROMPT + 1)
+            session_set_progress(s, after_layer, q);
+        eval(s, ids + i, i == 0 ? N_PROMPT : 1);
+        session_set_progress(s, NULL, NULL);
+        memcpy(logits + (size_t)i * info.n_vocab, mw_session_logits(s),
+               info.n_vocab * sizeof *logits);
+    }
+    return logits;
+}
+
+static void assert_same(const float *a, const float *b)
+{
+    assert_memory_equal(a, b, (size_t)N_ALL * info.n_vocab * sizeof *a);
+}
+
+static struct mw_options options_of(uint64_t memory_bytes)
+{
+    struct mw_options o = small_options(256);
+
+    o.block_bytes = 64 * KIB;
+    o.memory_bytes = memory_bytes;
+    return o;
+}
+
+/* The budget of auto: everything is in memory. */
+static uint64_t all_pinned(struct mw_model *m)
+{
+    struct mw_options o = options_of(0);
+
+    return mw_default_budget(m, &o, 64 * GIB);
+}
+
+/* The budget with which half of the weights are pinned. */
+static uint64_t half_pinned(struct mw_model *m)
+{
+    struct mw_options o = options_of(0);
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    mw_model_info(m, &info);
+    o.memory_bytes = smallest_budget(m, &o);
+    do {
+        o.memory_bytes += 64 * KIB;
+        no_error(mw_plan(m, &o, &p, &e), &e);
+    } while (p.pinned_bytes < info.hot_bytes / 2);
+    return o.memory_bytes;
+}
+
+/* Weights are in memory, and then others need it. */
+static void check_model(struct mw_model *m, uint64_t memory_bytes)
+{
+    struct mw_options o = options_of(memory_bytes);
+    struct squeeze q = { .n_layer = 1, .pinned_after = UINT64_MAX };
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+    uint64_t whole, chosen, least;
+    uint32_t n_expert;
+    float *want, *got;
+    uint32_t kept;
+
+    mw_model_info(m, &info);
+    for (uint32_t i = 0; i < N_ALL; i++)
+        ids[i] = (3 + i * 7919) % (info.n_vocab - 3);
+    s = open_session(m, &o);
+    want = logits_of(s, NULL);
+    mw_session_close(s);
+
+    s = open_session(m, &o);
+    least = follow(s);
+    q.s = s;
+    whole = s->plan.pinned_bytes;
+    n_expert = s->plan.n_expert;
+    chosen = s->plan.budget_bytes;
+    got = logits_of(s, &q);
+    assert_same(want, got);
+    free(got);
+    assert_int_equal(q.n_layer, 0);
+    assert_true(s->plan.budget_bytes < chosen);
+    assert_true(q.pinned_after <= q.pinned_before);
+    assert_true(s->plan.pinned_bytes < whole || s->plan.n_expert < n_expert);
+    if (s->plan.pinned_bytes < whole)
+        assert_true(q.pinned_after < q.pinned_before);
+    if (s->plan.n_expert < n_expert)
+        assert_true(q.experts_after < q.experts_before);
+    /* It really went back to the system; the counters of Linux are exact to some 100 KiB. */
+    if (q.pinned_before - q.pinned_after > 4 * MIB && q.own_before > 0)
+        assert_true(q.own_before - q.own_after >
+                    (q.pinned_before - q.pinned_after) / 10 * 8);
+    print_message("pinned %lu -> %lu KiB, own %lu -> %lu KiB, experts %lu -> %lu, after %lu us\n",
+                  (unsigned long)(q.pinned_before >> 10), (unsigned long)(q.pinned_after >> 10),
+                  (unsigned long)(q.own_before >> 10), (unsigned long)(q.own_after >> 10),
+                  (unsigned long)q.experts_before, (unsigned long)q.experts_after,
+                  (unsigned long)(sample_now(s)->budget.delay_ns / 1000));
+    assert_string_equal(sample_now(s)->budget.signal, "available");
+
+    /* Between two passes, to the least. */
+    mw_session_rewind(s, 0, &kept, &e);
+    machine_is(0, chosen / 100);
+    await_less(s, least + 1);
+    got = logits_of(s, NULL);
+    assert_same(want, got);
+    free(got);
+
+    /* And memory comes back. */
+    assert_int_equal(s->plan.budget_bytes, least);
+    machine_is(chosen, chosen);
+    breathing_rebound(s->breathing, &(struct breathing_bounds){ .least = s->plan.sum_bytes,
+                                                                .most = chosen,
+                                                                .budget = chosen });
+    mw_session_rewind(s, 0, &kept, &e);
+    got = logits_of(s, NULL);
+    assert_same(want, got);
+    free(got);
+    assert_int_equal(s->plan.budget_bytes, chosen);
+    assert_int_equal(s->plan.pinned_bytes, whole);
+    mw_session_close(s);
+    free(want);
+}
+
+static void the_guide_gives_back(void **state)
+{
+    const char *src = getenv("MW_SRCDIR");
+    struct err e = ERR_INIT;
+    struct mw_model *m;
+    char path[4096];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/share/models/memwall-guide.gguf", src != NULL ? src : ".");
+    no_error(mw_model_open(&m, path, &e), &e);
+    check_model(m, all_pinned(m));
+    check_model(m, half_pinned(m));
+    mw_model_close(m);
+}
+
+static void models_of_all_kinds_give_back(void **state)
+{
+    static const char *const models[] = {
+        "gemma4-tiny-q4_0.gguf",     "llama-tiny.gguf",        "f-mixtral.gguf",
+        "gemma4-moe-tiny-q4_0.gguf", "f-nemotronh-moe.gguf", "f-deepseek3.gguf",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        struct mw_model *m = open_model(models[i]);
+
+        print_message("%s: ", models[i]);
+        check_model(m, all_pinned(m));
+        mw_model_close(m);
+    }
+}
+
+/* Options that change keep what was given back; a number is fixed. */
+static void options_keep_what_was_given_back(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_options o = small_options(256);
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+    uint64_t chosen, given;
+
+    (void)state;
+    o.memory_bytes = 0;
+    s = open_session(m, &o);
+    assert_non_null(s->breathing);
+    assert_true(sample_now(s)->budget.most > 0);
+    chosen = s->settled.o.memory_bytes;
+    session_stop_following(s);
+    follow(s);
+    machine_is(0, chosen);
+    await_less(s, chosen);
+    session_settle(s);
+    given = chosen - s->plan.budget_bytes;
+    assert_true(given > 0);
+    o.n_thread = 1;
+    no_error(session_set(s, &o, &e), &e);
+    assert_true(s->plan.budget_bytes <= s->settled.o.memory_bytes - given / 2);
+    assert_non_null(s->breathing);
+    o.memory_bytes = chosen;
+    no_error(session_set(s, &o, &e), &e);
+    assert_null(s->breathing);
+    assert_int_equal(s->plan.budget_bytes, chosen);
+    assert_int_equal(sample_now(s)->budget.most, 0);
+    o.memory_bytes = 0;
+    o.memory_choice++;
+    no_error(session_set(s, &o, &e), &e);
+    assert_non_null(s->breathing);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_guide_gives_back, tree_make, tree_drop),
+        cmocka_unit_test_setup_teardown(models_of_all_kinds_give_back, tree_make, tree_drop),
+        cmocka_unit_test_setup_teardown(options_keep_what_was_given_back, tree_make, tree_drop),
+    };
+
+    return cmocka_run_group_tests_name("breathing", tests, NULL, NULL);
+}
