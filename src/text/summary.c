@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "engine/base/numbers.h"
+#include "ui/words/budget.h"
 #include "ui/words/receipt.h"
 
 const char *summary_done_name(enum mw_done done)
@@ -62,7 +63,7 @@ static uint64_t peak(const struct mw_receipt *r, const struct mw_sample *s)
 
 void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample *s)
 {
-    char a[16], b[16], tps[24];
+    char a[16], b[16], tps[24], last[128], next[128];
 
     fprintf(to, "prompt   %" PRIu32 " token%s in %.1f s (%s tok/s)", r->n_prompt,
             r->n_prompt == 1 ? "" : "s", seconds(r->prefill_ns),
@@ -90,6 +91,9 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
         fprintf(to, "memory   %s resident at its peak, budget %s\n",
                 units_size(a, sizeof a, s->os.rss_peak.value),
                 units_size(b, sizeof b, s->run.budget_bytes));
+    if (budget_given(s) > 0)
+        fprintf(to, "auto     %s; %s\n", budget_last(last, sizeof last, s),
+                budget_next(next, sizeof next, s));
 }
 
 void summary_server(FILE *to, const struct mw_receipt *r)
@@ -150,6 +154,7 @@ void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sa
     json_u64(j, "expert_misses", r->expert_misses);
     json_u64(j, "expert_bytes", r->expert_bytes);
     json_u64(j, "budget_bytes", s->run.budget_bytes);
+    json_u64(j, "given_bytes", budget_given(s));
     if (peak(r, s) > 0)
         json_u64(j, "peak_charged", peak(r, s));
     else

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "engine/base/numbers.h"
+#include "engine/base/units.h"
+#include "ui/words/budget.h"
 #include "ui/words/receipt.h"
 
 static const struct mw_receipt some = {
@@ -208,6 +210,52 @@ static void other_programs_are_named_as_the_cause(void **state)
     free(s);
 }
 
+/* A budget of auto says what it gave back, why, and what is next; a fixed one says nothing. */
+static void a_budget_that_follows_the_memory_explains_itself(void **state)
+{
+    struct mw_receipt r = { .n_decoded = 5, .decode_ns = 1000000000u, .done = MW_DONE_STOP };
+    struct mw_sample *s = calloc(1, sizeof *s);
+    char buf[600];
+
+    (void)state;
+    assert_non_null(s);
+    s->t_ns = 20000000000u;
+    s->run.budget_bytes = 6 * GIB;
+    assert_string_equal(budget_last(buf, sizeof buf, s), "");
+    assert_string_equal(budget_next(buf, sizeof buf, s), "");
+    s->budget.chosen = 6 * GIB;
+    s->budget.most = 9 * GIB;
+    s->budget.least = GIB;
+    s->budget.reserve = GIB;
+    s->budget.spare = 3 * GIB;
+    strcpy(s->budget.next, mw_plan_row_name(MW_ROW_PINNED));
+    assert_string_equal(budget_last(buf, sizeof buf, s), "auto: nothing was given back");
+    assert_string_equal(budget_next(buf, sizeof buf, s),
+                        "next: pinned weights, below 1.00 GiB spare (now 3.00 GiB)");
+    assert_string_equal(budget_sentence(buf, sizeof buf, s), "");
+    s->run.budget_bytes = 4 * GIB + GIB / 2;
+    s->budget.changed_ns = 8000000000u;
+    strcpy(s->budget.signal, mw_signal_name(MW_SIGNAL_AVAILABLE));
+    assert_int_equal(budget_given(s), GIB + GIB / 2);
+    assert_string_equal(budget_last(buf, sizeof buf, s),
+                        "given back 1.50 GiB, 12 s ago: little free memory");
+    receipt_why(buf, sizeof buf, &r, 0, s);
+    assert_non_null(strstr(buf, " The budget follows the free memory: given back 1.50 GiB, 12 s "
+                                "ago: little free memory; next: pinned weights, below 1.00 GiB "
+                                "spare (now 3.00 GiB)."));
+    s->run.budget_bytes = s->budget.least;
+    assert_string_equal(budget_next(buf, sizeof buf, s), "next: nothing is left to give back");
+    s->run.budget_bytes = 6 * GIB;
+    strcpy(s->budget.signal, mw_signal_name(MW_SIGNAL_FREE));
+    assert_string_equal(budget_last(buf, sizeof buf, s),
+                        "all taken again, 12 s ago: memory is free again");
+    for (int i = 1; i < MW_SIGNALS; i++) {
+        strcpy(s->budget.signal, mw_signal_name((enum mw_signal)i));
+        assert_string_not_equal(strchr(budget_last(buf, sizeof buf, s), ':'), ": ");
+    }
+    free(s);
+}
+
 static void the_cost_is_predicted(void **state)
 {
     struct mw_cost c = {
@@ -271,6 +319,7 @@ int main(void)
         cmocka_unit_test(the_explanation_compares_with_what_was_predicted),
         cmocka_unit_test(a_stopped_prompt_is_explained_as_a_prompt),
         cmocka_unit_test(other_programs_are_named_as_the_cause),
+        cmocka_unit_test(a_budget_that_follows_the_memory_explains_itself),
         cmocka_unit_test(the_cost_is_predicted),
         cmocka_unit_test(a_full_context_has_one_figure),
         cmocka_unit_test(a_prompt_shows_its_progress_and_remaining_time),

@@ -94,6 +94,10 @@ static const struct dash_note notes[] = {
     { "memory", "available", "memory that programs can still get on this machine" },
     { "memory", "limit", "the smallest limit of the control group and those above it" },
     { "memory", "loading", "a model that is loaded takes more memory, and gives it back" },
+    { "memory", "given back", "memory that a budget of auto gave to other programs, and why",
+      .asks = "auto elastic breathe follow less" },
+    { "memory", "next", "what auto gives back next, once less than its reserve is spare" },
+    { "memory", "spare", "free memory beside the budget; auto leaves its reserve to others" },
     { "memory", "the curve", "memory in each second, below the line of the budget" },
     { "memory", "pressure", "share of time in which the system waited for memory" },
 

@@ -5,6 +5,8 @@
  *     p██a██r█w█████████████████████████████l██k███x·····
  *     p program        44.0 MiB/ 48 MiB  w pinned weights 1.70 GiB …
  *     charged 1.98 GiB  peak 1.99 GiB  other 3.00 MiB 0.1 %
+ *     given back 1.50 GiB, 12 s ago: little free memory
+ *     next: pinned weights, below 1.00 GiB spare (now 1.40 GiB)
  *
  *      ── budget 2.00 GiB ────────────────────────────────
  *     ⣿⣿⣿⣿⣿⣿ …                     charged, each second 0
@@ -25,6 +27,7 @@
 
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
+#include "ui/words/budget.h"
 
 /* In the order of the bar, with the names of the plan. */
 struct segment {
@@ -392,6 +395,26 @@ static void draw_kernel(const struct dash *d, const struct canvas *c, int y)
     }
 }
 
+/* ---- a budget of auto ---- */
+
+static int ladder_rows(const struct dash *d)
+{
+    return budget_is_elastic(&d->now) && d->now.budget.changed_ns > 0 ? 2 : 0;
+}
+
+/* Draw how much was given back and why, and the next step; nothing if there was no change. */
+static void draw_ladder(const struct dash *d, const struct canvas *c, int y)
+{
+    bool is_less = d->now.run.budget_bytes < d->now.budget.chosen;
+    char text[128];
+
+    if (ladder_rows(d) == 0)
+        return;
+    canvas_text(c, y, 0, style_of(is_less ? ROLE_WARN : ROLE_DIM),
+                budget_last(text, sizeof text, &d->now));
+    canvas_text(c, y + 1, 0, style_of(ROLE_DIM), budget_next(text, sizeof text, &d->now));
+}
+
 /* ---- the curve ---- */
 
 #define CURVE_MIN 5 /* lines: the budget, and four of the curve */
@@ -434,10 +457,10 @@ static void draw_curve(const struct dash *d, const struct canvas *c)
 
 /* ---- the widget ---- */
 
-/* Bar, key and kernel figures. */
+/* Bar, key, kernel figures, and what auto gave back. */
 static int memory_enough(const struct dash *d, int width)
 {
-    return 2 + LARGEST + pair_rows(d, width);
+    return 2 + LARGEST + pair_rows(d, width) + ladder_rows(d);
 }
 
 /* Heights: bar and key, the kernel's figures, the curve, all rows, a taller curve. */
@@ -458,7 +481,7 @@ static int draw_parts(const struct dash *d, const struct canvas *c)
     int rows = row_lines(d, c->width), lines = c->height - 2;
     char letters[MEMORY_LETTERS] = "";
 
-    if (c->height >= 2 + rows + pair_rows(d, c->width) + CURVE_MIN) {
+    if (c->height >= 2 + rows + pair_rows(d, c->width) + ladder_rows(d) + CURVE_MIN) {
         memory_bar(d, c, 1, NULL);
         draw_rows(d, c, 2);
         return 2 + rows;
@@ -488,6 +511,8 @@ static void memory_draw(const struct dash *d, const struct canvas *c)
         canvas_text(c, y++, 0, style_of(ROLE_DIM), "loading takes more, and gives it back");
     draw_kernel(d, c, y);
     y += pair_rows(d, c->width);
+    draw_ladder(d, c, y);
+    y += ladder_rows(d);
     if (c->height - y >= CURVE_MIN) {
         struct canvas curve = canvas_sub(c, y, 0, c->height - y, c->width);
 

@@ -9,6 +9,7 @@
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/command_list.h"
 #include "ui/text/sheet.h"
+#include "ui/words/budget.h"
 #include "ui/words/clean.h"
 #include "ui/words/receipt.h"
 #include "ui/words/server.h"
@@ -47,7 +48,7 @@ void run_plan(struct talk *t, const char *args)
     const struct plan *plan = talk_plan(t);
     uint64_t used = 0;
     struct mw_diagnosis d;
-    char ctx[24], rate[24], streamed[16], hot[16], experts[128];
+    char ctx[24], rate[24], streamed[16], hot[16], experts[128], line[128];
 
     (void)args;
     if (s == NULL || sheet == NULL) {
@@ -66,7 +67,11 @@ void run_plan(struct talk *t, const char *args)
         used += s->mem.used[i];
     }
     size_row(sheet, "total", plan->sum_bytes, used);
-    size_row(sheet, "budget", plan->budget_bytes, plan->budget_bytes);
+    size_row(sheet, "budget", plan->budget_bytes, s->run.budget_bytes);
+    if (budget_is_elastic(s)) {
+        sheet_line(sheet, ROLE_TEXT, "%s", budget_last(line, sizeof line, s));
+        sheet_line(sheet, ROLE_TEXT, "%s", budget_next(line, sizeof line, s));
+    }
     sheet_line(sheet, ROLE_TEXT, "%s", "");
     sheet_line(sheet, ROLE_TEXT, "context %s tokens, prompts in chunks of %u",
                numbers_count(ctx, sizeof ctx, plan->n_ctx), plan->chunk);

@@ -1,6 +1,7 @@
 # ui/words: text that needs no terminal: cleaned, quoted, measured; paths; receipts in words.
 # src includes it, too.
 libui_a_SOURCES += \
+	ui/words/budget.c ui/words/budget.h \
 	ui/words/clean.c ui/words/clean.h \
 	ui/words/cluster.c ui/words/cluster.h \
 	ui/words/markup.c ui/words/markup.h \

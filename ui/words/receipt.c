@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/numbers.h"
+#include "ui/words/budget.h"
 
 #define NS 1e9
 
@@ -348,6 +349,7 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, double promis
                   const struct mw_sample *s)
 {
     struct text t = begin(buf, n);
+    char budget[280];
 
     if (r->is_remote) {
         why_remote(&t, r);
@@ -359,6 +361,8 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, double promis
     }
     why_done(&t, r, promised_tps);
     why_slow(&t, r, s);
+    if (s != NULL && budget_sentence(budget, sizeof budget, s)[0] != '\0')
+        add(&t, " %s", budget);
     return buf;
 }
 

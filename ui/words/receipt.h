@@ -33,8 +33,8 @@ double receipt_stall_share(const struct mw_receipt *r);
 char *receipt_short(char *buf, size_t n, const struct mw_receipt *r);
 
 /* Three sentences about the time of an answer: the work, the stalls, and the diagnosis of s, a
- * sample taken after it; NULL leaves that one out.  promised_tps: what was predicted for it; 0:
- * not known. */
+ * sample taken after it, with the memory that `auto` has given back; NULL leaves those out.
+ * promised_tps: what was predicted for it; 0: not known. */
 char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, double promised_tps,
                   const struct mw_sample *s);
 
