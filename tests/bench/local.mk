@@ -38,9 +38,10 @@ tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 # bench_grammar VOCABULARY: the mask of a grammar for one token.
 # bench_attend: attention over long contexts; bench_pass MODEL...: several columns over one.
 # token_profile.py MEMWALL MODEL...: where the time of a token goes (perf).
+# waves.py MEMWALL MODEL (root): a budget of auto beside a program that takes memory in waves.
 # experts_table.py (root): a mixture of experts in cages; expert_sim RECORDING... its recordings.
 EXTRA_DIST += tests/bench/README.md tests/bench/cage.py tests/bench/experts_table.py \
 	tests/bench/guide_quality.py tests/bench/kv_error.py \
 	tests/bench/drafts.py tests/bench/list_many.py tests/bench/predictions.py tests/bench/ram_table.py tests/bench/resume.py \
 	tests/bench/screen.py tests/bench/speed_table.py tests/bench/synth_families.py \
-	tests/bench/token_profile.py tests/bench/turns.h
+	tests/bench/token_profile.py tests/bench/turns.h tests/bench/waves.py
