@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "engine/base/clock.h"
 #include "engine/session/chat_internal.h"
 #include "engine/session/options.h"
 
@@ -50,6 +51,20 @@ static void breathe(struct mw_chat *c)
     mw_session_plan(c->session, &c->plan);
 }
 
+#define WARM_AGAIN_NS 20000000u
+
+/* The same while experts are read that the first prompt will probably use. */
+static void warm(struct mw_chat *c)
+{
+    bool is_early;
+
+    pthread_mutex_unlock(&c->lock);
+    is_early = !session_warm(c->session);
+    pthread_mutex_lock(&c->lock);
+    if (is_early && c->first == NULL && !cancel_is_set(&c->quits))
+        (void)clock_cond_wait(&c->wake, &c->lock, clock_ns() + WARM_AGAIN_NS);
+}
+
 void chat_wake(void *ctx)
 {
     struct mw_chat *c = ctx;
@@ -68,6 +83,8 @@ struct chat_command *chat_take_command(struct mw_chat *c)
     while (c->first == NULL && !cancel_is_set(&c->quits))
         if (c->session != NULL && session_has_breath(c->session))
             breathe(c);
+        else if (c->session != NULL && session_has_favourites(c->session))
+            warm(c);
         else
             pthread_cond_wait(&c->wake, &c->lock);
     if (cancel_is_set(&c->quits)) {

@@ -8,6 +8,7 @@ libengine_a_SOURCES += \
 	engine/session/plan_input.c engine/session/plan_input.h \
 	engine/session/anchors.c engine/session/anchors.h \
 	engine/session/breathing.c engine/session/breathing.h engine/session/session_breath.c \
+	engine/session/favourites.c engine/session/favourites.h \
 	engine/session/tried.c engine/session/tried.h \
 	engine/session/diagnose.c engine/session/diagnosis_text.c \
 	engine/session/model_limits.c engine/session/model_limits.h engine/session/limits_text.c \

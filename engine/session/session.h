@@ -60,6 +60,14 @@ void session_set_wake(struct mw_session *s, void (*fn)(void *ctx), void *ctx);
 bool session_has_breath(const struct mw_session *s);
 void session_settle(struct mw_session *s);
 
+/*
+ * Before the first evaluation: are experts that earlier sessions used left to read?  The second
+ * reads some of them, for some milliseconds.  It returns false if pinned weights, which are more
+ * useful, are still being read; then it is called again a little later.
+ */
+bool session_has_favourites(const struct mw_session *s);
+bool session_warm(struct mw_session *s);
+
 /* The options in force, and without zeros that ask for a default. */
 const struct settled *session_settled(const struct mw_session *s);
 const struct mw_options *session_options(const struct mw_session *s);

@@ -43,6 +43,7 @@ struct weights {
     struct stream *stream;
     struct expert_cache *cache; /* of experts; NULL: a dense model */
     struct room room;           /* of both */
+    bool warms;                 /* favourites of earlier sessions are left to read */
     bool has_failed;            /* to change the memory of the stream: its ring may be lost */
 };
 

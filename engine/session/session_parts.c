@@ -6,10 +6,64 @@
 #include <stdlib.h>
 
 #include "engine/draft/ngram.h"
+#include "engine/limits/store.h"
 #include "engine/plan/plan.h"
 #include "engine/session/draft_model.h"
+#include "engine/session/favourites.h"
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
+
+/* --- experts that earlier sessions used --- */
+
+static bool has_favourites(const struct mw_session *s, const struct mw_options *o)
+{
+    return s->weights.cache != NULL && o->cache_folder != NULL &&
+           !stream_is_mapped(s->weights.stream);
+}
+
+/* Let the cache of experts know what earlier sessions used. */
+static void read_favourites(struct mw_session *s, const struct mw_options *o)
+{
+    uint32_t n = s->weights.expert_sizes.n_all;
+    uint8_t *use = has_favourites(s, o) ? malloc(n) : NULL;
+    char model[128];
+
+    limits_model_of(s->m->catalogue->files[0].path, model, sizeof model);
+    if (use != NULL && favourites_read(o->cache_folder, model, n, use))
+        expert_cache_seed(s->weights.cache, use);
+    free(use);
+}
+
+static void keep_favourites(const struct mw_session *s, const struct mw_expert_use *seen)
+{
+    uint32_t n = s->weights.expert_sizes.n_all;
+    uint8_t *use = has_favourites(s, &s->settled.o) ? malloc(n) : NULL;
+    char model[128];
+
+    if (use == NULL)
+        return;
+    limits_model_of(s->m->catalogue->files[0].path, model, sizeof model);
+    expert_cache_uses(s->weights.cache, use);
+    favourites_keep(s->settled.o.cache_folder, model, n, use, (uint32_t)seen->n_token);
+    free(use);
+}
+
+bool session_has_favourites(const struct mw_session *s)
+{
+    return s->weights.warms;
+}
+
+bool session_warm(struct mw_session *s)
+{
+    const struct telemetry *t = s->telemetry;
+
+    /* Pinned weights are used by every token. */
+    if (counter_get(&t->ahead_done_bytes) < counter_get(&t->ahead_bytes))
+        return false;
+    s->weights.warms = expert_cache_warm(s->weights.cache);
+    publish_memory(s);
+    return true;
+}
 
 /* --- weights --- */
 
@@ -73,6 +127,8 @@ int weights_open(struct mw_session *s, const struct mw_options *o, const struct 
     }
     w->room = *room;
     w->has_failed = false;
+    read_favourites(s, o);
+    w->warms = w->cache != NULL;
     return 0;
 }
 
@@ -81,8 +137,14 @@ void weights_close(struct mw_session *s)
     struct weights *w = &s->weights;
     struct mw_limits l;
 
-    if (session_expert_use(s, &l) != NULL)
+    if (session_expert_use(s, &l) != NULL) {
+        struct mw_expert_use seen;
+
         limits_correct(s->m, &l);
+        expert_cache_observed(w->cache, &seen);
+        keep_favourites(s, &seen);
+    }
+    w->warms = false;
     expert_cache_close(w->cache);
     stream_close(w->stream);
     w->cache = NULL;

@@ -65,6 +65,9 @@ struct expert_cache {
     uint32_t returned;            /* the entry of the last expert_cache_next() */
     struct stream_fetch **flying; /* [most experts of a layer] scratch */
     uint32_t *flying_entry;
+
+    uint32_t *favourites; /* [n_favourite] in the order of the file, of expert_cache_warm() */
+    uint32_t n_favourite, n_warmed;
 };
 
 /* --- sizes --- */
@@ -114,7 +117,7 @@ void expert_sizes_of(const struct expert_layer *layers, uint32_t n_layer,
     out->n_read = out->n_read < out->n_all ? out->n_read : out->n_all;
     out->fixed_bytes =
         sizeof(struct expert_cache) + n_layer * sizeof *layers +
-        n_all * (sizeof(struct expert_slot) + sizeof(float) + sizeof(uint32_t)) +
+        n_all * (sizeof(struct expert_slot) + sizeof(float) + 2 * sizeof(uint32_t)) +
         most_experts(layers, n_layer) *
             (sizeof(struct entry) + sizeof(struct stream_fetch *) + sizeof(uint32_t)) +
         expert_policy_bytes(out->n_all, n_layer);
@@ -255,6 +258,7 @@ void expert_cache_close(struct expert_cache *c)
     free(c->entries);
     free(c->flying);
     free(c->flying_entry);
+    free(c->favourites);
     free(c);
 }
 
@@ -437,19 +441,19 @@ static void drop_request(struct expert_cache *c)
     c->returned = NO_SLOT;
 }
 
-/* Read an expert into a slot, which is empty. */
-static void fetch_into(struct expert_cache *c, struct entry *x, uint32_t slot)
+/* Read an expert of a layer into a slot, which is empty. */
+static void fetch_into(struct expert_cache *c, uint32_t layer, struct entry *x, uint32_t slot)
 {
-    const struct expert_layer *l = &c->layers[c->layer];
+    const struct expert_layer *l = &c->layers[layer];
     unsigned char *to = slot_at(c, slot);
 
-    c->slots[slot] = (struct expert_slot){ SLOT_FETCHING, true, c->layer, x->expert };
-    *place_of(c, c->layer, x->expert) = slot;
+    c->slots[slot] = (struct expert_slot){ SLOT_FETCHING, true, layer, x->expert };
+    *place_of(c, layer, x->expert) = slot;
     c->n_held++;
-    c->wait[slot] = expert_policy_wait(&c->policy, c->layer, x->expert);
+    c->wait[slot] = expert_policy_wait(&c->policy, layer, x->expert);
     x->slot = slot;
     x->state = ENTRY_FETCHING;
-    x->fetch = (struct stream_fetch){ .n_range = l->n_part, .layer = c->layer };
+    x->fetch = (struct stream_fetch){ .n_range = l->n_part, .layer = layer };
     for (uint32_t i = 0; i < l->n_part; i++) {
         const struct expert_part *p = &l->part[i];
         struct tensor_piece at = expert_part_at(p, x->expert);
@@ -479,7 +483,7 @@ static void fetch_waiting(struct expert_cache *c)
         if (slot == NO_SLOT)
             break;
         empty_slot(c, slot);
-        fetch_into(c, &c->entries[i], slot);
+        fetch_into(c, c->layer, &c->entries[i], slot);
     }
     populate_ahead(c);
     publish(c);
@@ -510,6 +514,7 @@ void expert_cache_begin(struct expert_cache *c, uint32_t layer, uint32_t n_token
                         const uint32_t *experts, const uint32_t *n_choice, uint32_t n)
 {
     assert(layer < c->n_layer && n <= c->layers[layer].n_expert);
+    c->n_warmed = c->n_favourite;
     drop_request(c);
     expert_policy_layer(&c->policy, layer, n_token);
     c->layer = layer;
@@ -648,4 +653,141 @@ void expert_cache_give(struct expert_cache *c)
     c->slots[x->slot].is_requested = false;
     x->slot = NO_SLOT;
     fetch_waiting(c);
+}
+
+/* --- favourites of earlier sessions --- */
+
+static uint32_t layer_of(const struct expert_cache *c, uint32_t which)
+{
+    uint32_t l = 0;
+
+    while (which >= c->policy.first[l + 1])
+        l++;
+    return l;
+}
+
+struct favourite {
+    uint32_t which, file;
+    uint64_t offset;
+    float use; /* share of the tokens of its layer */
+};
+
+static int by_use(const void *a, const void *b)
+{
+    const struct favourite *x = a, *y = b;
+
+    return x->use < y->use ? 1 : x->use > y->use ? -1 : x->which < y->which ? -1 : 1;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct favourite *x = a, *y = b;
+
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static void find_favourite(const struct expert_cache *c, uint32_t which, struct favourite *out)
+{
+    uint32_t l = layer_of(c, which), expert = which - c->policy.first[l];
+    struct tensor_piece at = expert_part_at(&c->layers[l].part[0], expert);
+
+    *out = (struct favourite){ which, at.file, at.offset, c->policy.uses[which] };
+}
+
+void expert_cache_seed(struct expert_cache *c, const uint8_t *use)
+{
+    struct favourite *all = malloc((c->n_all + 1) * sizeof *all);
+    uint32_t n = 0;
+
+    expert_policy_seed(&c->policy, use);
+    c->favourites = malloc((c->n_all + 1) * sizeof *c->favourites);
+    if (all == NULL || c->favourites == NULL || stream_is_mapped(c->stream)) {
+        free(all);
+        return;
+    }
+    for (uint32_t i = 0; i < c->n_all; i++)
+        if (use[i] > 0)
+            find_favourite(c, i, &all[n++]);
+    qsort(all, n, sizeof *all, by_use);
+    n = n < c->n_slot ? n : c->n_slot;
+    qsort(all, n, sizeof *all, by_place);
+    for (uint32_t i = 0; i < n; i++)
+        c->favourites[i] = all[i].which;
+    c->n_favourite = n;
+    free(all);
+}
+
+void expert_cache_uses(const struct expert_cache *c, uint8_t *use)
+{
+    expert_policy_uses(&c->policy, use);
+}
+
+/* How many are read at once: enough to keep the disk busy. */
+#define WARM_MOST 4
+
+/* Begin to read a favourite into an empty slot.  Returns false if there is none. */
+static bool warm_one(struct expert_cache *c, struct entry *x, uint32_t which)
+{
+    uint32_t layer = layer_of(c, which), slot = 0;
+
+    while (slot < c->n_slot && c->slots[slot].kind != SLOT_EMPTY)
+        slot++;
+    if (slot == c->n_slot)
+        return false;
+    x->expert = which - c->policy.first[layer];
+    fetch_into(c, layer, x, slot);
+    return true;
+}
+
+/* Wait for one of n reads.  Returns whether it was read. */
+static bool warm_wait(struct expert_cache *c, struct entry *entries, uint32_t n)
+{
+    struct stream_fetch *flying[WARM_MOST];
+    struct err ignored = ERR_INIT;
+    uint64_t no_stall = 0;
+    uint32_t left = 0, of[WARM_MOST];
+    int found;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (entries[i].state == ENTRY_FETCHING) {
+            of[left] = i;
+            flying[left++] = &entries[i].fetch;
+        }
+    found = stream_fetch_wait(c->stream, flying, left, &no_stall, &ignored);
+    if (found < 0)
+        return false;
+    entries[of[found]].state = ENTRY_RETURNED;
+    c->slots[entries[of[found]].slot].kind = SLOT_HOLDS;
+    c->slots[entries[of[found]].slot].is_requested = false;
+    return true;
+}
+
+bool expert_cache_warm(struct expert_cache *c)
+{
+    struct entry entries[WARM_MOST];
+    uint32_t n = 0;
+    bool works = true;
+
+    while (n < WARM_MOST && c->n_warmed < c->n_favourite) {
+        uint32_t which = c->favourites[c->n_warmed++];
+
+        if (c->slot_of[which] == NO_SLOT && !warm_one(c, &entries[n++], which)) {
+            c->n_warmed = c->n_favourite; /* the cache is smaller than it was */
+            n--;
+        }
+    }
+    for (uint32_t i = 0; i < n && works; i++)
+        works = warm_wait(c, entries, n);
+    if (!works) {
+        stream_fetch_drain(c->stream);
+        for (uint32_t i = 0; i < n; i++)
+            if (entries[i].state == ENTRY_FETCHING)
+                empty_slot(c, entries[i].slot);
+        c->n_warmed = c->n_favourite;
+    }
+    populate_ahead(c);
+    publish(c);
+    return c->n_warmed < c->n_favourite;
 }

@@ -25,6 +25,9 @@
  * right in 26 %.  Reading such guesses while the disk was idle changed the rate by -2 to +1 %
  * with a disk of 1 GB/s (tests/bench/README.md).
  *
+ * The favourites of earlier chats are different: they are read once, while the first prompt is
+ * typed, and hits rise by 0.4 to 8 % (tests/bench/README.md).
+ *
  * All calls are of the engine thread.
  */
 #ifndef MEMWALL_ENGINE_STREAM_EXPERT_CACHE_H
@@ -122,6 +125,18 @@ void expert_cache_give(struct expert_cache *c);
 uint64_t expert_cache_held(const struct expert_cache *c);
 /* The same with memory that was fetched from the kernel for slots to come. */
 uint64_t expert_cache_charged(const struct expert_cache *c);
+
+/* The experts that earlier sessions used, and those that this one did: [expert_sizes.n_all] of all
+ * layers, see expert_policy_seed().  Seeding is for a cache that was just opened. */
+void expert_cache_seed(struct expert_cache *c, const uint8_t *use);
+void expert_cache_uses(const struct expert_cache *c, uint8_t *use);
+
+/*
+ * Before the first request, read some of the experts that earlier sessions used most, those that
+ * fit, in the order of the file.  Returns whether there are more; false also after an error, which
+ * the request meets again, and without expert_cache_seed().
+ */
+bool expert_cache_warm(struct expert_cache *c);
 
 /* The use so far: see expert_policy_observed(). */
 void expert_cache_observed(const struct expert_cache *c, struct mw_expert_use *out);

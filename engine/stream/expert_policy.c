@@ -138,6 +138,36 @@ float expert_policy_heat(const struct expert_policy *p, uint32_t layer, uint32_t
     return p->prior[layer] > 0 ? share(p, layer, expert) / p->prior[layer] : 0;
 }
 
+void expert_policy_seed(struct expert_policy *p, const uint8_t *use)
+{
+    for (uint32_t l = 0; l < p->n_layer; l++) {
+        uint32_t from = p->first[l], n = p->first[l + 1] - from;
+        float sum = 0, scale;
+
+        for (uint32_t i = 0; i < n; i++)
+            sum += use[from + i];
+        if (!(sum > 0))
+            continue;
+        scale = p->weight * EXPERT_SEED_TOKENS * p->prior[l] * (float)n / sum;
+        for (uint32_t i = 0; i < n; i++)
+            p->uses[from + i] += scale * use[from + i];
+        p->tokens[l] += p->weight * EXPERT_SEED_TOKENS;
+    }
+}
+
+void expert_policy_uses(const struct expert_policy *p, uint8_t *use)
+{
+    for (uint32_t l = 0; l < p->n_layer; l++) {
+        uint32_t from = p->first[l], n = p->first[l + 1] - from;
+        float most = 0;
+
+        for (uint32_t i = 0; i < n; i++)
+            most = fmaxf(most, p->uses[from + i]);
+        for (uint32_t i = 0; i < n; i++)
+            use[from + i] = most > 0 ? (uint8_t)(255 * p->uses[from + i] / most + 0.5f) : 0;
+    }
+}
+
 /* The part of rank `rank` of n that part i of the ranks covers, as a share of the rank. */
 static double overlap(double rank, double n, int i)
 {

@@ -19,6 +19,14 @@
  *   memwall  engine/stream/expert_policy.c
  *   belady   the expert that is used again last goes: the optimum, needs the future
  *
+ *     expert_sim --start RECORDING…
+ *
+ * shows what it brings to know at the start what earlier texts used: for each recording, the hits
+ * in its first 64 tokens with an empty cache, with one that has the favourites of all the others
+ * (never its own), and the optimum from an empty and from a perfect cache.  Without recordings,
+ * pieces of generated traces are texts: of one order of popularity (zipf), and each of another
+ * (topics), where there is nothing to learn.
+ *
  * All policies see the same requests: the experts of a layer together, none of which may go.
  */
 #include "config.h"
@@ -196,6 +204,8 @@ static const char *const rule_names[RULES] = { "lru", "lfu", "static", "memwall"
 
 struct cache {
     const struct trace *trace;
+    const uint8_t *seed; /* of the policy, whose favourites are in memory; NULL: an empty cache */
+    bool begins_perfect; /* with the experts that are used first */
     enum rule rule;
     uint32_t n_slot, n_held, now;            /* now: token * n_layer + layer */
     uint32_t *slots;                         /* layer * n_expert + expert */
@@ -280,11 +290,41 @@ static void open_policy(struct cache *c)
     free(counts);
 }
 
-/* Returns the share of hits. */
-static double simulate(const struct trace *t, enum rule rule, uint32_t n_slot)
+/* Put the n_slot experts with the least badness into the cache. */
+static void fill(struct cache *c)
 {
-    uint32_t n = t->n_layer * t->n_expert, counted = t->n_token / 6;
-    struct cache c = { .trace = t, .rule = rule, .n_slot = n_slot };
+    uint32_t n = c->trace->n_layer * c->trace->n_expert;
+
+    while (c->n_held < c->n_slot && c->n_held < n) {
+        uint32_t best = UINT32_MAX;
+        double least = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+            double b = c->is_held[i] ? 0 : c->seed != NULL ? -(double)c->seed[i] : badness(c, i);
+
+            if (!c->is_held[i] && (best == UINT32_MAX || b < least)) {
+                best = i;
+                least = b;
+            }
+        }
+        c->is_held[best] = true;
+        c->slots[c->n_held++] = best;
+    }
+}
+
+/* How a simulation begins, and which of its tokens count. */
+struct begin {
+    const uint8_t *seed; /* or NULL */
+    bool is_perfect;
+    uint32_t from, to; /* tokens that count */
+};
+
+/* Returns the share of hits. */
+static double simulate(const struct trace *t, enum rule rule, uint32_t n_slot,
+                       const struct begin *begin)
+{
+    uint32_t n = t->n_layer * t->n_expert;
+    struct cache c = { .trace = t, .rule = rule, .n_slot = n_slot, .seed = begin->seed };
     uint64_t hits = 0, all = 0;
 
     c.slots = take(n_slot, sizeof *c.slots);
@@ -296,7 +336,11 @@ static double simulate(const struct trace *t, enum rule rule, uint32_t n_slot)
     open_policy(&c);
     for (size_t i = 0; i < (size_t)t->n_token * t->n_layer * t->n_used; i++)
         c.all_uses[i / t->n_used % t->n_layer * t->n_expert + t->id[i]]++;
-    for (c.now = 0; c.now < t->n_token * t->n_layer; c.now++) {
+    if (begin->seed != NULL)
+        expert_policy_seed(&c.policy, begin->seed);
+    if (begin->seed != NULL || begin->is_perfect)
+        fill(&c);
+    for (c.now = 0; c.now < begin->to * t->n_layer; c.now++) {
         uint32_t layer = c.now % t->n_layer, token = c.now / t->n_layer;
         const uint16_t *ids = ids_at(t, token, layer);
 
@@ -308,8 +352,8 @@ static double simulate(const struct trace *t, enum rule rule, uint32_t n_slot)
 
             c.last[which] = c.now + 1;
             c.uses[which]++;
-            all += token >= counted;
-            hits += token >= counted && c.is_held[which];
+            all += token >= begin->from;
+            hits += token >= begin->from && c.is_held[which];
         }
         for (uint32_t i = 0; i < t->n_used; i++)
             if (!c.is_held[layer * t->n_expert + ids[i]])
@@ -341,14 +385,119 @@ static void compare(const char *name, const struct trace *t)
             continue;
         printf("  %6.1f %% ", 100.0 * sixteenths[i] / 16);
         for (int r = 0; r < RULES; r++)
-            printf("%7.1f %%", 100 * simulate(t, (enum rule)r, n_slot));
+            printf("%7.1f %%", 100 * simulate(t, (enum rule)r, n_slot,
+                                              &(struct begin){ .from = t->n_token / 6,
+                                                               .to = t->n_token }));
         putchar('\n');
         fflush(stdout);
     }
 }
 
+/* ---- starts ---- */
+
+enum { FIRST = 64, TEXTS_MAX = 32 };
+
+/* Returns the experts that all texts but one use, as the program keeps them. */
+static uint8_t *learn(const struct trace *texts, size_t n_text, size_t but)
+{
+    const struct trace *t = &texts[but];
+    uint8_t *uses = take((size_t)t->n_layer * t->n_expert, 1);
+    struct cache c = { .trace = t };
+
+    open_policy(&c);
+    for (size_t i = 0; i < n_text; i++)
+        for (uint32_t k = 0; i != but && k < texts[i].n_token; k++)
+            for (uint32_t l = 0; l < t->n_layer; l++) {
+                expert_policy_layer(&c.policy, l, 1);
+                for (uint32_t u = 0; u < t->n_used; u++)
+                    expert_policy_use(&c.policy, ids_at(&texts[i], k, l)[u], 1);
+            }
+    expert_policy_uses(&c.policy, uses);
+    expert_policy_close(&c.policy);
+    return uses;
+}
+
+static void compare_starts(const char *name, struct trace *texts, size_t n)
+{
+    static const uint32_t sixteenths[] = { 1, 2, 4, 8 };
+    uint32_t n_expert = 0;
+
+    for (size_t i = 0; i < n; i++)
+        n_expert = texts[i].n_expert > n_expert ? texts[i].n_expert : n_expert;
+    for (size_t i = 0; i < n; i++)
+        texts[i].n_expert = n_expert;
+    printf("%s: %zu texts, the first %d tokens of each\n  cached      cold  favourites   "
+           "belady  from a perfect start  texts that gain\n",
+           name, n, FIRST);
+    for (size_t k = 0; k < sizeof sixteenths / sizeof sixteenths[0]; k++) {
+        double cold = 0, seeded = 0, belady = 0, perfect = 0;
+        uint32_t n_slot = texts[0].n_layer * n_expert * sixteenths[k] / 16, n_gain = 0;
+
+        if (n_slot <= texts[0].n_used)
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            const struct trace *t = &texts[i];
+            uint8_t *uses = learn(texts, n, i);
+            struct begin b = { .to = t->n_token < FIRST ? t->n_token : FIRST };
+            double without = simulate(t, MEMWALL, n_slot, &b), with;
+
+            belady += simulate(t, BELADY, n_slot, &b) / (double)n;
+            b.is_perfect = true;
+            perfect += simulate(t, BELADY, n_slot, &b) / (double)n;
+            b.is_perfect = false;
+            b.seed = uses;
+            with = simulate(t, MEMWALL, n_slot, &b);
+            cold += without / (double)n;
+            seeded += with / (double)n;
+            n_gain += with > without;
+            free(uses);
+        }
+        printf("  %5.1f %%  %5.1f %%     %5.1f %%  %5.1f %%               %5.1f %%  %u of %zu\n",
+               100.0 * sixteenths[k] / 16, 100 * cold, 100 * seeded, 100 * belady, 100 * perfect,
+               n_gain, n);
+        fflush(stdout);
+    }
+}
+
+/* Pieces of 150 tokens of a trace. */
+static void compare_pieces(enum kind kind)
+{
+    struct trace whole = generate(kind), texts[TOKENS / 150];
+
+    for (size_t i = 0; i < TOKENS / 150; i++) {
+        texts[i] = whole;
+        texts[i].n_token = 150;
+        texts[i].id = ids_at(&whole, (uint32_t)i * 150, 0);
+    }
+    compare_starts(kind_names[kind], texts, TOKENS / 150);
+    free(whole.id);
+}
+
+static int starts(int n, char **paths)
+{
+    static struct trace texts[TEXTS_MAX];
+
+    if (n == 0) {
+        compare_pieces(ZIPF);
+        compare_pieces(TOPICS);
+        return 0;
+    }
+    for (int i = 0; i < n && i < TEXTS_MAX; i++)
+        if (!read_trace(&texts[i], paths[i]) || texts[i].n_layer != texts[0].n_layer ||
+            texts[i].n_used != texts[0].n_used) {
+            fprintf(stderr, "expert_sim: \"%s\" has no tokens of the same model\n", paths[i]);
+            return 1;
+        }
+    compare_starts("recordings", texts, (size_t)(n < TEXTS_MAX ? n : TEXTS_MAX));
+    for (int i = 0; i < n && i < TEXTS_MAX; i++)
+        free(texts[i].id);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "--start") == 0)
+        return starts(argc - 2, argv + 2);
     for (int i = 1; i < argc; i++) {
         struct trace t;
 

@@ -50,7 +50,7 @@ def taker(o):
     for _ in range(o.waves):
         time.sleep(FREE_S)
         print(json.dumps({"begins": True}), flush=True)
-        start = time.monotonic()
+        start, worked = time.monotonic(), time.process_time()
         area = libc.mmap(None, o.wave, mmap.PROT_READ | mmap.PROT_WRITE,
                          mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
         for at in range(0, o.wave, STEP):
@@ -58,7 +58,8 @@ def taker(o):
             ahead = (at + STEP) / o.rate - (time.monotonic() - start)
             if ahead > 0:
                 time.sleep(ahead)
-        print(json.dumps({"took": time.monotonic() - start}), flush=True)
+        print(json.dumps({"took": time.monotonic() - start, "worked": time.process_time() - worked}),
+              flush=True)
         time.sleep(KEPT_S)
         print(json.dumps({"free": True}), flush=True)
         libc.munmap(area, o.wave)
@@ -97,6 +98,13 @@ def end(*processes):
             p.wait()
 
 
+def hits(cage):
+    """Returns how often a process of the group met its limit, and had to wait for memory."""
+    if cage.v1:
+        return int(read(f"{cage.path}/memory.failcnt"))
+    return int(re.search(r"^max (\d+)", read(f"{cage.path}/memory.events"), re.M)[1])
+
+
 def run_waves(o, p, cage, broken):
     """Let another process take memory beside p.  Returns the bytes that were swapped out."""
     t = start(o, [sys.executable, os.path.abspath(__file__), "--taker", "--wave", str(o.wave),
@@ -110,12 +118,13 @@ def run_waves(o, p, cage, broken):
             if not line:
                 broken.append(f"wave {n + 1}: the other process ended")
                 break
-            took = json.loads(line)["took"]
+            took, worked = (json.loads(line)[key] for key in ("took", "worked"))
             inside = status(p.pid, "RssAnon")
             t.stdout.readline()
             kept = status(p.pid, "RssAnon")
             swapped = max(swapped, status(p.pid, "VmSwap"), status(t.pid, "VmSwap"))
-            print(f"wave {n + 1}: {o.wave / 2**20:.0f} MiB took {took:.2f} s; memwall held "
+            print(f"wave {n + 1}: {o.wave / 2**20:.0f} MiB took {took:.2f} s, {worked:.2f} s of a "
+                  f"processor; the limit was met {hits(cage)} times so far; memwall held "
                   f"{before / 2**20:.0f} MiB before it, {inside / 2**20:.0f} MiB when it was "
                   f"complete, {kept / 2**20:.0f} MiB at its end", flush=True)
             if took > o.wave / o.rate + 1:

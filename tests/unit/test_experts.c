@@ -457,6 +457,66 @@ static void the_expert_that_is_used_last_goes_first(void **state)
     expert_policy_close(&p);
 }
 
+/* A cache that knows what earlier sessions used reads that before the first request, as much as
+ * fits. */
+static void favourites_are_read_before_the_first_request(void **state)
+{
+    uint8_t use[LAYERS * EXPERTS] = { 0 }, after[LAYERS * EXPERTS] = { 0 };
+    static const uint32_t favourite[] = { 3, 7, 11 };
+    uint32_t n_choice[] = { 1, 1, 1 };
+    struct stream *s = open_stream(*state);
+    struct expert_cache *c = open_cache(s, 8);
+    struct err e = ERR_INIT;
+    struct expert_weights w;
+    uint64_t stall = 0, before;
+
+    memset(use, 1, sizes.n_all);
+    for (uint32_t l = 0, at = 0; l < LAYERS; at += layers[l++].n_expert)
+        for (uint32_t i = 0; layers[l].n_expert > 0 && i < 3; i++)
+            use[at + favourite[i]] = 200;
+    assert_false(expert_cache_warm(c)); /* it knows nothing */
+    expert_cache_seed(c, use);
+    while (expert_cache_warm(c))
+        continue;
+    assert_int_equal(counter_get(&telemetry.expert_held), 8);
+    assert_int_equal(counter_get(&telemetry.expert_hits), 0);
+    before = counter_get(&telemetry.bytes_read);
+    expert_cache_begin(c, 0, 1, favourite, n_choice, 3);
+    for (int i = 0; i < 3; i++) {
+        no_error(expert_cache_next(c, 3, &w, &stall, &e), &e);
+        check_weights(0, &w);
+        expert_cache_give(c);
+    }
+    /* 9 favourites, and 8 slots: at least two of each layer */
+    assert_true(counter_get(&telemetry.expert_hits) >= 2);
+    assert_true(counter_get(&telemetry.bytes_read) - before < 32768);
+    assert_false(expert_cache_warm(c));
+    expert_cache_uses(c, after);
+    assert_true(after[3] > after[4] && after[3] == 255);
+    run_passes(c, 40);
+    expert_cache_close(c);
+    stream_close(s);
+}
+
+/* A smaller cache, or a disk that fails, ends it without an error. */
+static void favourites_that_do_not_fit_are_left_out(void **state)
+{
+    uint8_t use[LAYERS * EXPERTS];
+    struct stream *s = open_stream(*state);
+    struct expert_cache *c = open_cache(s, 30);
+    struct err e = ERR_INIT;
+
+    memset(use, 9, sizeof use);
+    expert_cache_seed(c, use);
+    assert_true(expert_cache_warm(c));
+    no_error(expert_cache_set_memory(c, 3 * sizes.slot_bytes, &e), &e);
+    while (expert_cache_warm(c))
+        continue;
+    run_passes(c, 10);
+    expert_cache_close(c);
+    stream_close(s);
+}
+
 int main(void)
 {
     static struct CMUnitTest tests[64];
@@ -473,9 +533,13 @@ int main(void)
                                                      tear_down, &modes[i]),
             cmocka_unit_test_prestate_setup_teardown(popular_experts_stay, set_up, tear_down,
                                                      &modes[i]),
+            cmocka_unit_test_prestate_setup_teardown(
+                favourites_are_read_before_the_first_request, set_up, tear_down, &modes[i]),
+            cmocka_unit_test_prestate_setup_teardown(
+                favourites_that_do_not_fit_are_left_out, set_up, tear_down, &modes[i]),
         };
 
-        for (size_t k = 0; k < (modes[i].io == STREAM_MMAP ? 2 : 4); k++, n++) {
+        for (size_t k = 0; k < (modes[i].io == STREAM_MMAP ? 2 : 6); k++, n++) {
             tests[n] = here[k];
             snprintf(names[n], sizeof names[n], "%s: %s", here[k].name, modes[i].name);
             tests[n].name = names[n];
