@@ -6,7 +6,7 @@
 
 #include "engine/memwall.h"
 
-/* "reading weights from disk", which follows "limited by" or is the value of a row. */
+/* "reading from disk", which follows "limited by" or is the value of a row. */
 const char *limit_words(enum mw_binds b);
 
 #endif

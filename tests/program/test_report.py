@@ -167,7 +167,7 @@ class Measured(Report):
         waits = float(re.search(r"waited for the disk (\d+) % of their time", words).group(1))
         limit = re.search(r"limited by ([a-z ]+)\.", words).group(1)
         if page.json("plan")["streamed_bytes"] == 0:
-            self.assertNotIn("weights from disk", limit)
+            self.assertNotIn("weights from disk", words)
         elif waits >= 60:
             self.assertIn("disk", limit)
         elif waits <= 20:
