@@ -184,6 +184,7 @@ void mw_remote_figures(struct mw_remote *r, struct mw_server_figures *out)
     snprintf(out->address, sizeof out->address, "%s", r->server.shown);
     out->kind = r->server.kind;
     out->n_model = r->server.n_model;
+    out->used = r->server.used;
     pthread_mutex_lock(&r->lock);
     out->has_usage = r->now.has_usage;
     out->has_cached = r->now.has_cached;

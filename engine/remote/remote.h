@@ -51,7 +51,7 @@ const char *mw_server_kind_name(enum mw_server_kind k); /* "llama.cpp"; "" for O
 struct mw_server_figures {
     char address[128]; /* "127.0.0.1:8080" */
     enum mw_server_kind kind;
-    size_t n_model;
+    size_t n_model, used; /* used: index of the model */
     bool is_asked;        /* for its metrics, at least once */
     char no_metrics[160]; /* why there are none; "": there are */
     uint64_t metrics_ns;  /* when they were read; 0: never */

@@ -231,6 +231,8 @@ int server_look(struct server *s, struct http *h, const char *name, struct err *
     if (get_models(s, h, name, e) != 0 || choose(s, name, e) != 0)
         return -1;
     id = s->model[s->used];
+    if (id[0] == '/' && strrchr(id, '/')[1] != '\0') /* the path of a file on that machine */
+        id = strrchr(id, '/') + 1;
     visible_line(s->info.name, sizeof s->info.name, id, strlen(id));
     if (s->kind == MW_SERVER_LLAMA)
         look_at_llama(s, h);

@@ -99,6 +99,12 @@ class Answers(Case):
                        args=("-m", "gamma", "hi"))
             self.fails(f.url, 'more than one model "beta"', args=("-m", "beta", "hi"))
 
+    def test_a_path_is_shown_as_the_name_of_its_file(self):
+        with Fake(["/srv/models/alpha.gguf"]) as f:
+            err = self.ask(f.url, "--stats", "hi").stderr
+            self.assertRegex(err, r"model +alpha\.gguf")
+            self.assertEqual("/srv/models/alpha.gguf", f.chats[0].json["model"])
+
     def test_a_server_without_a_list_takes_a_name(self):
         with Fake() as f:
             f.on("/v1/models", reply({"error": "no"}, 404))

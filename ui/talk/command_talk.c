@@ -320,10 +320,9 @@ static void list_server_models(struct talk *t)
     if (c == NULL)
         return;
     for (size_t i = 0; (id = talk_server_model(t, i)) != NULL; i++) {
-        bool is_used;
+        bool is_used = i == f.used;
 
         clean_line(name, sizeof name, id, strlen(id));
-        is_used = strcmp(name, talk_info(t)->name) == 0;
         sheet_line(c->sheet, ROLE_TEXT, "%s", name);
         if (is_used)
             sheet_more(c->sheet, ROLE_DIM, "  in use");
@@ -345,13 +344,14 @@ void command_begin(struct talk *t)
 
 static void run_server_model(struct talk *t, const char *args)
 {
+    struct mw_server_figures f;
     struct err e = ERR_INIT;
 
-    if (command_is_busy(t))
+    if (command_is_busy(t) || !talk_server(t, &f))
         return;
     if (args[0] == '\0')
         list_server_models(t);
-    else if (strcmp(args, talk_info(t)->name) == 0)
+    else if (strcmp(args, talk_server_model(t, f.used)) == 0)
         talk_notice(t, "%s is in use", talk_info(t)->name);
     else if (talk_open_model(t, args, &e) != 0)
         talk_report(t, &e);

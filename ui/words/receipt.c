@@ -59,7 +59,10 @@ static double rate(uint64_t n, uint64_t ns)
 
 double receipt_decode_tps(const struct mw_receipt *r)
 {
-    return r->n_decoded < 2 || r->is_in_pieces ? 0 : rate(r->n_decoded - 1, r->decode_ns);
+    if (r->n_decoded < 2 || r->is_in_pieces ||
+        (r->is_remote && r->decode_ns < RECEIPT_REMOTE_NS))
+        return 0;
+    return rate(r->n_decoded - 1, r->decode_ns);
 }
 
 /* Where the reader can change options: on the command line, or in the chat. */

@@ -49,7 +49,9 @@ char *receipt_prefill(char *buf, size_t n, uint64_t done, uint64_t total, uint64
                       bool ascii, double *share);
 
 /* Returns the tokens per second of an answer; 0: not known.  The pass of the prompt makes the
- * first token, so n tokens take n - 1 passes. */
+ * first token, so n tokens take n - 1 passes.  The pieces of a server may arrive together, so a
+ * rate over less than RECEIPT_REMOTE_NS would be that of the network. */
+#define RECEIPT_REMOTE_NS 50000000
 double receipt_decode_tps(const struct mw_receipt *r);
 /* Returns the largest memory of an answer; 0: not known. */
 uint64_t receipt_peak(const struct mw_receipt *r);

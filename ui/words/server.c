@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/base/numbers.h"
+#include "ui/words/receipt.h"
 
 struct rows {
     struct server_row *row;
@@ -76,7 +77,7 @@ double server_rate(const struct mw_server_figures *f, const char **unit)
     uint64_t n = f->has_usage ? f->n_decoded : f->n_piece;
 
     *unit = f->has_usage ? "tok/s" : "pieces/s";
-    return n > 1 && f->last_ns > f->first_ns
+    return n > 1 && f->last_ns >= f->first_ns + RECEIPT_REMOTE_NS
                ? (double)(n - 1) * 1e9 / (double)(f->last_ns - f->first_ns)
                : 0;
 }
