@@ -203,6 +203,7 @@ class Options(Case):
         with Fake() as f:
             for args in (["--memory", "1G"], ["--ctx", "4k"], ["--kv", "q8_0"], ["--raw"],
                          ["--format", "chatml"], ["--threads", "2"], ["--ctx-shift"],
+                         ["--schema", "s"], ["--grammar", "g"],
                          ["--telemetry", self.path("t")]):
                 self.fails(f.url, args[0], "in this process", args=(*args, "hi"), code=2)
             self.assertEqual([], f.asked)

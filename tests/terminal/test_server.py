@@ -277,9 +277,23 @@ class Memwall(Case):
         with Server("-m", model) as s:
             s.url = f"http://127.0.0.1:{s.port}"
             t = self.chat(s)
-            self.sees(t, "(memwall)", "qwen2", "0 running, 0 waiting", " of ", "pinned")
+            self.sees(t, "chain", "verdict", "layers", "of 2,048 tokens", "ready")
             t.send("hi\r")
-            self.sees(t, "Hey, folks.", "12 tokens")
+            self.sees(t, "Hey, folks.", "12 tokens", "tok/s")
+            t.send("/stats\r")
+            self.sees(t, "(memwall)", "qwen2", "0 running, 0 waiting", "pinned")
+
+    def test_metrics_of_one_that_sends_no_samples(self):
+        with Fake(owner="memwall") as f:
+            f.on("/metrics", reply("memwall_budget_bytes 2147483648\n"
+                                   "memwall_charged_bytes 1073741824\n"
+                                   "memwall_pinned_bytes 536870912\n"
+                                   "memwall_read_bytes_per_token 1048576\n"
+                                   "memwall_stall_share 0.71\n"
+                                   'memwall_verdict{binds="disk"} 1\n', kind="text/plain"))
+            t = self.chat(f)
+            self.sees(t, "1.00 GiB charged of 2.00 GiB", "1.00 MiB a token", "stalls 71 %",
+                      "disk-bound")
 
 
 if __name__ == "__main__":
