@@ -154,8 +154,13 @@ void mw_remote_sample(struct mw_remote *r, struct mw_sample *out)
 {
     struct remote_progress now;
 
-    if (watcher_sample(r->watcher, out))
+    if (watcher_sample(r->watcher, out)) {
+        uint32_t n_token = mw_remote_tokens(r);
+
+        if (n_token > 0) /* of this conversation; the server forgets one after its answer */
+            out->kv.context = n_token;
         return;
+    }
     *out = (struct mw_sample){ .t_ns = clock_ns() };
     snprintf(out->run.model, sizeof out->run.model, "%s", r->server.info.name);
     snprintf(out->run.arch, sizeof out->run.arch, "%s", r->server.info.arch);

@@ -272,6 +272,13 @@ class Live(Case):
 
 
 class Memwall(Case):
+    def used(self, s):
+        """The tokens of an exchange with "hi"."""
+        status, r = s.post("/v1/chat/completions",
+                           {"messages": [{"role": "user", "content": "hi"}]})
+        self.assertEqual(200, status)
+        return r["usage"]["total_tokens"]
+
     def test_the_dashboard_of_a_memwall_server(self):
         model = chain(self.home, "chain", spell("\n", "Hey, folks.", "<|im_end|>")).path
         with Server("-m", model) as s:
@@ -280,6 +287,8 @@ class Memwall(Case):
             self.sees(t, "chain", "verdict", "layers", "of 2,048 tokens", "ready")
             t.send("hi\r")
             self.sees(t, "Hey, folks.", "12 tokens", "tok/s")
+            used = f"context {self.used(s)} of 2,048"
+            self.sees(t, used)
             t.send("/stats\r")
             self.sees(t, "(memwall)", "qwen2", "0 running, 0 waiting", "pinned")
 
