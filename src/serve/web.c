@@ -351,16 +351,19 @@ static void feed(struct exchange *x, const struct mw_sample *s)
         add_events(x, &lines);
     x->out.failed = x->out.failed || lines.failed;
     json_release(&lines);
-    /* The buffer may be twice as large, and grows into a copy. */
-    x->is_gone = x->is_gone || x->out.used > WEB_FEED_BYTES / 4;
-    if (x->out.used > 0 || x->is_gone)
+    if (x->out.used > WEB_FEED_MOST) {
+        x->is_gone = true;
+        shutdown(x->link->fd, SHUT_RDWR); /* it does not read, so nothing else would end it */
+    }
+    if (x->out.used > 0)
         wake(x);
 }
 
 void web_feed(struct web *h, const struct mw_sample *s)
 {
     for (struct link *l = h->links; l != NULL; l = l->next)
-        if (l->exchange != NULL && l->exchange->feed != NULL && !l->exchange->is_over)
+        if (l->exchange != NULL && l->exchange->feed != NULL && !l->exchange->is_over &&
+            !l->exchange->is_gone)
             feed(l->exchange, s);
 }
 

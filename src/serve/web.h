@@ -20,7 +20,8 @@
 #define WEB_CONNECTIONS   64
 #define WEB_HEADER_BYTES  16384 /* of a connection, for headers and its buffers */
 #define WEB_FEEDS         4     /* clients that read telemetry */
-#define WEB_FEED_BYTES    (1 << 20) /* memory of each of them */
+#define WEB_FEED_MOST     (1 << 18) /* bytes that wait for one of them, then it is cut */
+#define WEB_FEED_BYTES    (1 << 20) /* memory of each: a buffer that doubles, and its copy */
 
 /* Pages that need no engine. */
 enum web_page {

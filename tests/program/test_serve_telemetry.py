@@ -8,6 +8,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain, spell  # noqa: E402
+from gguf_edit import U32  # noqa: E402
 from program import TIMEOUT_S, FolderCase, memwall  # noqa: E402
 from server import Server, events_of, user  # noqa: E402
 
@@ -67,6 +68,20 @@ class Telemetry(FolderCase):
             self.assertTrue(all(line["event"] != "start" for line in lines))
             c.close()
             self.assertEqual(128 + signal.SIGTERM, s.process.wait(TIMEOUT_S))
+
+    def test_a_client_that_does_not_read_is_cut(self):
+        model = chain(self.folder, "endless", {"\n": "a", "a": "b", "b": "a"},
+                      keys={"qwen2.context_length": (U32, 1 << 20)}).path
+        with Server("-m", model, "-c", "500k", "--kv", "q4_0") as s:
+            silent = s.socket()
+            silent.sendall(b"GET /memwall/telemetry HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            c, r = s.open(CHAT, user(stream=True))
+            for _ in events_of(r):  # the answer goes on meanwhile
+                if any("/memwall/telemetry" in line for line in s.lines):
+                    break
+            self.assertIsNotNone(s.line(r"/memwall/telemetry 200 .*the client went away"))
+            c.close()
+            silent.close()
 
     def test_a_key_is_needed(self):
         with open(self.path("keys"), "w") as f:
