@@ -64,6 +64,7 @@ struct request {
     bool no_tools; /* the definitions are not used */
     bool must_call;  /* the answer is a call of one of them, */
     char *call_name; /* of this one; owned; NULL: any */
+    bool one_call;   /* and not more than one */
 };
 
 /* The values of a request that does not give them. */

@@ -227,20 +227,25 @@ static int take_tool_choice(struct request *r, const struct json_node *n, struct
 {
     static const char *const members[] = { "type", "name", "disable_parallel_tool_use", NULL };
     const struct json_node *type = json_get(n, "type"), *name = json_get(n, "name");
-    bool one = false, is_tool = value_is(type, "tool");
+    bool is_tool = value_is(type, "tool"), must_call = is_tool || value_is(type, "any");
 
     if (n->kind != JSON_IS_OBJECT || (!is_tool && !value_is(type, "none") &&
                                       !value_is(type, "auto") && !value_is(type, "any")))
         return request_wrong(e, "type", "expected none, auto, any or tool");
     if (is_tool != (name != NULL))
         return request_wrong(e, "name", "the type \"tool\" has a name, and no other type has one");
-    if (json_as_bool(json_get(n, "disable_parallel_tool_use"), &one) && one)
-        return request_wrong(e, "disable_parallel_tool_use", "only false is supported");
+    r->one_call = false;
+    if (json_get(n, "disable_parallel_tool_use") != NULL &&
+        value_bool(json_get(n, "disable_parallel_tool_use"), &r->one_call, e) != 0)
+        return request_in(e, "disable_parallel_tool_use");
+    if (r->one_call && !must_call)
+        return request_wrong(e, "disable_parallel_tool_use",
+                             "only false is supported, except with a call that must come");
     if (request_known(n, members, e) != 0)
         return -1;
     r->no_tools = value_is(type, "none");
     r->must_call = false;
-    return is_tool || value_is(type, "any") ? request_must_call(r, name, e) : 0;
+    return must_call ? request_must_call(r, name, e) : 0;
 }
 
 static int take_tool(struct request *r, const struct json_node *t, struct err *e)

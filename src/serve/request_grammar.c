@@ -167,7 +167,7 @@ static int force_call(struct request *r, enum call_form form, struct err *e)
     if (json_parse(&doc, r->tools.buf, r->tools.used, e) != 0)
         return request_in(e, "tools");
     json_start(&grammar);
-    rc = tool_grammar(&grammar, form, json_root(doc), r->call_name, e);
+    rc = tool_grammar(&grammar, form, json_root(doc), r->call_name, r->one_call, e);
     if (rc == 0)
         rc = set_form(r, field, &grammar, e);
     json_release(&grammar);

@@ -256,14 +256,13 @@ static int take_logprobs(struct request *r, const struct json_node *n, struct er
     return value_bool(n, &r->has_logprobs, e);
 }
 
-/* How many calls an answer has is up to the model. */
-static int take_true(struct request *r, const struct json_node *n, struct err *e)
+static int take_parallel(struct request *r, const struct json_node *n, struct err *e)
 {
     bool v;
 
-    (void)r;
-    if (!json_as_bool(n, &v) || !v)
-        return err_set(e, ERR_UNSUPPORTED, "only true is supported");
+    if (value_bool(n, &v, e) != 0)
+        return -1;
+    r->one_call = !v;
     return 0;
 }
 
@@ -303,7 +302,7 @@ const struct request_field request_chat_fields[] = {
     { "top_logprobs", take_top_logprobs },
     { "tools", take_tools },
     { "tool_choice", take_tool_choice },
-    { "parallel_tool_calls", take_true },
+    { "parallel_tool_calls", take_parallel },
     { "reasoning_effort", take_effort },
     { "chat_template_kwargs", take_template_values },
     { "metadata", take_label },
@@ -334,6 +333,9 @@ int request_check_openai(struct request *r, struct err *e)
         return request_wrong(e, "prompt", "this field is missing");
     if (r->n_logprob > 1 && !r->has_logprobs)
         return request_wrong(e, "top_logprobs", "this field needs \"logprobs\": true");
+    if (r->one_call && !r->must_call)
+        return request_wrong(e, "parallel_tool_calls",
+                             "only true is supported, except with a call that must come");
     r->n_logprob = !r->has_logprobs ? 0 : r->n_logprob > 0 ? r->n_logprob : 1;
     return 0;
 }

@@ -209,7 +209,7 @@ static void write_root(struct json *out, enum call_form form, unsigned more)
 }
 
 int tool_grammar(struct json *out, enum call_form form, const struct json_node *tools,
-                 const char *only, struct err *e)
+                 const char *only, bool one, struct err *e)
 {
     size_t i = 0, n = 0;
 
@@ -217,7 +217,7 @@ int tool_grammar(struct json *out, enum call_form form, const struct json_node *
         return err_set(e, ERR_UNSUPPORTED,
                        "only \"none\" and \"auto\" are supported: calls cannot be forced in the "
                        "form of this model's chat template");
-    write_root(out, form, only != NULL ? 0 : MORE_CALLS);
+    write_root(out, form, only != NULL || one ? 0 : MORE_CALLS);
     raw(out, "call ::= ");
     for (const struct json_node *t = tools->first; t != NULL; t = t->next, i++)
         if (only == NULL || strcmp(only, name_of(t)) == 0)

@@ -23,11 +23,11 @@ enum call_form call_form_of(const char *chat_template, size_t len);
 
 /*
  * Write a grammar.  tools: definitions, a JSON array of OpenAI's form.  only: the name of the one
- * that is called, once; NULL: any of them, up to 8 times.  Arguments match the parameters of a
+ * that is called, once; NULL: any of them, up to 8 times, or once with `one`.  Arguments match the parameters of a
  * tool if their schema has only keywords that grammars support; otherwise they are any JSON
  * object.  Those in marks that are not JSON have the names of parameters and any values.
  */
 int tool_grammar(struct json *out, enum call_form form, const struct json_node *tools,
-                 const char *only, struct err *e);
+                 const char *only, bool one, struct err *e);
 
 #endif

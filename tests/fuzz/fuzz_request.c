@@ -1,6 +1,7 @@
 /* Requests of other programs: what is accepted can be asked, and what is not is named. */
 #include "config.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ static void check_messages(const struct request *r)
 static void check(const struct request *r)
 {
     const struct mw_sampling *s = &r->sampling;
+    struct err e = ERR_INIT;
 
     if (!(s->temp >= 0 && s->temp <= 100) || s->top_k < 0 || !(s->top_p >= 0 && s->top_p <= 1) ||
         !(s->min_p >= 0 && s->min_p <= 1) ||
@@ -37,7 +39,12 @@ static void check(const struct request *r)
     for (size_t i = 0; i < r->n_stop; i++)
         if (r->stop[i][0] == '\0' || strlen(r->stop[i]) > MW_STOP_BYTES)
             abort();
-    if (!r->is_load && !r->has_messages && r->text == NULL)
+    if (!r->is_load && !r->has_messages && r->text == NULL && r->n_ids == 0)
+        abort();
+    if (!(fabsf(s->presence_penalty) <= 2) || !(fabsf(s->frequency_penalty) <= 2) ||
+        r->n_logprob > MW_LOGPROBS || (r->must_call && r->grammar == NULL))
+        abort();
+    if (r->grammar != NULL && mw_grammar_check(r->grammar, r->grammar_len, &e) != 0)
         abort();
     if (r->has_messages)
         check_messages(r);
@@ -47,8 +54,9 @@ static void check(const struct request *r)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct request_defaults defaults = {
-        .sampling = { .temp = 1, .top_p = 1, .repeat_penalty = 1 }
+    struct request_defaults defaults = {
+        .sampling = { .temp = 1, .top_p = 1, .repeat_penalty = 1 },
+        .calls = (enum call_form)(size % (CALLS_GEMMA + 1)),
     };
     struct request r;
     struct err e = ERR_INIT;

@@ -348,6 +348,14 @@ class Forced(ToolCase):
                 "tool_choice": {"type": "tool", "name": "f"}})
             self.assertEqual((200, "tool_use"), (status, r["stop_reason"]), r)
 
+    def test_one_call_only(self):
+        with Server("-m", self.flat(*self.FAMILIES[0])) as s:
+            n = [len(s.post(CHAT, user(tools=self.TOOLS, tool_choice="required", temperature=1,
+                                       seed=seed, parallel_tool_calls=parallel))[1]["choices"][0]
+                     ["message"]["tool_calls"]) for parallel in (False, True) for seed in range(6)]
+            self.assertEqual([1] * 6, n[:6])
+            self.assertGreater(max(n[6:]), 1)
+
     def test_wrong_choices_are_named(self):
         with Server("-m", self.flat(*self.FAMILIES[0])) as s:
             for choice, tools, param, words in (
