@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/greatest.h"
 #include "engine/machine/proc.h"
 #include "engine/plan/plan.h"
 #include "engine/session/plan_input.h"
@@ -261,16 +262,23 @@ static void check_model(struct mw_model *m, uint64_t memory_bytes)
     free(want);
 }
 
-static void the_guide_gives_back(void **state)
+static struct mw_model *open_guide(void)
 {
     const char *src = getenv("MW_SRCDIR");
     struct err e = ERR_INIT;
     struct mw_model *m;
     char path[4096];
 
-    (void)state;
     snprintf(path, sizeof path, "%s/share/models/memwall-guide.gguf", src != NULL ? src : ".");
     no_error(mw_model_open(&m, path, &e), &e);
+    return m;
+}
+
+static void the_guide_gives_back(void **state)
+{
+    struct mw_model *m = open_guide();
+
+    (void)state;
     check_model(m, all_pinned(m));
     check_model(m, half_pinned(m));
     mw_model_close(m);
@@ -291,6 +299,101 @@ static void models_of_all_kinds_give_back(void **state)
         check_model(m, all_pinned(m));
         mw_model_close(m);
     }
+}
+
+/* The largest budget with which a model drafts with copies of weights that it streams. */
+static uint64_t with_copies(struct mw_model *m, struct mw_options o)
+{
+    struct err ignored = ERR_INIT;
+    uint64_t bytes = 0, all = all_pinned(m) + MIB;
+    struct plan p;
+
+    for (o.memory_bytes = smallest_budget(m, &o); o.memory_bytes < all;
+         o.memory_bytes += 16 * KIB)
+        if (mw_plan(m, &o, &p, &ignored) == 0 && p.low_bytes > 0)
+            bytes = o.memory_bytes;
+    assert_true(bytes > 0);
+    return bytes;
+}
+
+#define N_ANSWER 40
+
+/* Answer with the most likely tokens.  Others take memory at token `at`, if q is given. */
+static void answer(struct mw_session *s, struct squeeze *q, uint32_t at, uint32_t *out)
+{
+    struct err e = ERR_INIT;
+
+    eval(s, ids, N_PROMPT);
+    for (uint32_t i = 0; i < N_ANSWER; i++) {
+        out[i] = greatest_of(mw_session_logits(s), info.n_vocab);
+        if (q != NULL && i == at)
+            session_set_progress(s, after_layer, q);
+        no_error(session_eval_sampled(s, out[i], &e), &e);
+    }
+    session_set_progress(s, NULL, NULL);
+}
+
+/* Whatever drafts, and however keys and values are stored. */
+static void check_drafts(struct mw_model *m, const enum mw_kv types[2],
+                         const enum mw_draft *drafts, size_t n_draft)
+{
+    uint64_t budget = all_pinned(m) - 128 * KIB;
+
+    mw_model_info(m, &info);
+    for (uint32_t i = 0; i < N_PROMPT; i++)
+        ids[i] = 30 + i % 5; /* the index of the text finds something to draft */
+    for (size_t k = 0; k < 2; k++)
+        for (size_t d = 0; d < n_draft; d++) {
+            struct squeeze q = { .n_layer = 2, .pinned_after = UINT64_MAX };
+            struct mw_options o = options_of(budget);
+            uint32_t want[N_ANSWER], got[N_ANSWER];
+            struct mw_session *s;
+            uint64_t chosen;
+
+            o.kv_k = o.kv_v = types[k];
+            o.block_bytes = 4096;
+            o.chunk = 16;
+            s = open_session(m, &o);
+            answer(s, NULL, 0, want);
+            mw_session_close(s);
+            o.draft = drafts[d];
+            o.draft_depth = 3;
+            o.memory_bytes = drafts[d] == MW_DRAFT_SELF ? with_copies(m, o) : o.memory_bytes;
+            s = open_session(m, &o);
+            (void)follow(s);
+            chosen = s->plan.budget_bytes;
+            q.s = s;
+            answer(s, &q, 5 + (uint32_t)(7 * d), got);
+            assert_memory_equal(want, got, sizeof want);
+            assert_int_equal(q.n_layer, 0);
+            assert_true(s->plan.budget_bytes < chosen);
+            /* Copies of weights stay, and so little is pinned beside them that KV space holds it. */
+            if (drafts[d] == MW_DRAFT_SELF)
+                assert_true(s->plan.low_bytes > 0 && q.pinned_after <= q.pinned_before);
+            else
+                assert_true(q.pinned_after < q.pinned_before);
+            print_message("%s, draft %d: %lu passes for %d tokens, pinned %lu -> %lu KiB\n",
+                          mw_kv_name(types[k]), (int)drafts[d],
+                          (unsigned long)sample_now(s)->draft.passes, N_ANSWER,
+                          (unsigned long)(q.pinned_before >> 10),
+                          (unsigned long)(q.pinned_after >> 10));
+            mw_session_close(s);
+        }
+}
+
+static void drafts_and_kv_types_change_nothing(void **state)
+{
+    static const enum mw_draft drafts[] = { MW_DRAFT_OFF, MW_DRAFT_NGRAM, MW_DRAFT_SELF };
+    static const enum mw_kv wide[] = { MW_KV_F32, MW_KV_F16 }, small[] = { MW_KV_Q8_0,
+                                                                           MW_KV_Q4_0 };
+    struct mw_model *m = open_model("llama-tiny.gguf");
+
+    (void)state;
+    check_drafts(m, wide, drafts, 3);
+    mw_model_close(m);
+    m = open_guide(); /* its heads have whole blocks of 32 values */
+    check_drafts(m, small, drafts, 2);
+    mw_model_close(m);
 }
 
 /* Options that change keep what was given back; a number is fixed. */
@@ -337,6 +440,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_guide_gives_back, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(models_of_all_kinds_give_back, tree_make, tree_drop),
+        cmocka_unit_test_setup_teardown(drafts_and_kv_types_change_nothing, tree_make,
+                                        tree_drop),
         cmocka_unit_test_setup_teardown(options_keep_what_was_given_back, tree_make, tree_drop),
     };
 
