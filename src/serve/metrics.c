@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/words/budget.h"
+
 #define SECOND 1e9
 
 void metrics_request(struct metrics *m, unsigned status)
@@ -101,6 +103,8 @@ static void write_info(const struct mw_run *r, struct json *out)
 static void write_memory(const struct mw_sample *s, struct json *out)
 {
     gauge(out, "budget_bytes", "The memory budget.", (double)s->run.budget_bytes);
+    gauge(out, "given_bytes", "Memory that a budget of auto has given back to other programs.",
+          (double)budget_given(s));
     gauge_os(out, "charged_bytes", "Memory that the kernel charges to the control group.", s,
              &s->os.charged);
     gauge_os(out, "charged_peak_bytes", "The largest charge.", s, &s->os.charged_peak);

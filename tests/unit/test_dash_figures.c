@@ -136,6 +136,38 @@ static void the_list_of_memory_adds_up(void **state)
     dash_free(d);
 }
 
+/* A budget of auto that has given memory back says how much, why, and what is next. */
+static void the_memory_panel_has_the_ladder(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    static const int size[][2] = { { 60, 200 }, { 70, 250 }, { 60, 100 } };
+
+    (void)state;
+    push_decode(d);
+    sample.budget.most = 4 * GIB;
+    sample.budget.chosen = sample.run.budget_bytes;
+    sample.budget.reserve = GIB;
+    sample.budget.spare = GIB + GIB / 2;
+    snprintf(sample.budget.next, sizeof sample.budget.next, "%s",
+             mw_plan_row_name(MW_ROW_PINNED));
+    dash_push(d, &sample);
+    assert_null(strstr(text_of(d, 60, 200), "next:")); /* nothing happened yet */
+    sample.run.budget_bytes -= 300 * MIB;
+    sample.budget.changed_ns = sample.t_ns - 12000000000u;
+    snprintf(sample.budget.signal, sizeof sample.budget.signal, "%s",
+             mw_signal_name(MW_SIGNAL_PRESSURE));
+    dash_push(d, &sample);
+    for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
+        const char *text = text_of(d, size[i][0], size[i][1]);
+
+        assert_non_null(strstr(text, "given back 300 MiB, 12 s ago"));
+        assert_non_null(strstr(text, "next: pinned weights, below 1.00 GiB spare"));
+    }
+    sample.budget.most = 0;
+    sample.run.budget_bytes += 300 * MIB;
+    dash_free(d);
+}
+
 static void the_kv_panel_counts_what_the_conversation_fills(void **state)
 {
     struct dash *d = new_dash(UI_GRAPH_ASCII);
@@ -599,6 +631,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(items_have_the_names_of_the_plan),
         cmocka_unit_test(the_list_of_memory_adds_up),
+        cmocka_unit_test(the_memory_panel_has_the_ladder),
         cmocka_unit_test(the_kv_panel_counts_what_the_conversation_fills),
         cmocka_unit_test(details_of_a_layer_are_whole),
         cmocka_unit_test(a_sentence_is_cut_between_its_clauses),
