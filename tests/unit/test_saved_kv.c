@@ -390,7 +390,7 @@ static void a_full_disk_leaves_the_old_file(void **state)
     make_ids(m, 16);
     eval(a, ids, 100);
     unlink(path);
-    for (rlim_t n = 0; n <= 512 * KIB; n += 128 * KIB) { /* no file at all */
+    for (rlim_t n = 0; n <= 2 * KV_PIECE; n += KV_PIECE / 2) { /* no file at all */
         limit_files(n);
         assert_int_equal(session_save_kv(a, path, &usual, &out, &e), -1);
         limit_files(RLIM_INFINITY);
@@ -400,8 +400,8 @@ static void a_full_disk_leaves_the_old_file(void **state)
     save(a);
     assert_int_equal(stat(path, &before), 0);
     eval(a, ids + 100, N_HELD - 100);
-    for (rlim_t n = (rlim_t)before.st_size; n < (rlim_t)before.st_size + MIB; n += 300 * KIB) {
-        limit_files(n);
+    for (rlim_t more = 0; more < 4 * KV_PIECE; more += KV_PIECE * 6 / 5) {
+        limit_files((rlim_t)before.st_size + more);
         assert_int_equal(session_save_kv(a, path, &usual, &out, &e), -1);
         limit_files(RLIM_INFINITY);
         assert_int_equal(stat(path, &after), 0);
