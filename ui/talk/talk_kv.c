@@ -99,7 +99,8 @@ bool talk_kv_cost(const struct talk *t, const char *chat_path, struct talk_kv_co
     struct mw_kv_file file;
 
     *out = (struct talk_kv_cost){ .n_token = 0 };
-    if (!saving_kv_path(&t->saving, chat_path, path, sizeof path) || !mw_kv_look(path, &file))
+    if (t->engine == NULL || t->engine->calls->load_kv == NULL ||
+        !saving_kv_path(&t->saving, chat_path, path, sizeof path) || !mw_kv_look(path, &file))
         return false;
     talk_limits(t, &limits);
     out->n_token = file.n_token;
