@@ -290,7 +290,9 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
     if (formula_s > 0 && in.factors.is_set && b.measured.kv_k == resolved.kv_k &&
         b.measured.kv_v == resolved.kv_v && b.measured.n_thread == resolved.n_thread)
         formula_s = fmax(formula_s, b.least_s);
-    if (s != NULL && s->verdict.binds != MW_BINDS_NONE && has_settings(s, &resolved)) {
+    /* While a prompt is read there is a verdict, but no token yet. */
+    if (s != NULL && s->verdict.binds != MW_BINDS_NONE && b.tps > 0 &&
+        has_settings(s, &resolved)) {
         take_measured(s, &b, &d);
     } else {
         d.tps = rate_at(&b, formula_s);

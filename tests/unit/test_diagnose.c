@@ -412,6 +412,29 @@ static void nothing_is_said_of_the_bound_of_fast_answers(void **state)
     assert_non_null(strstr(text, "the plan predicts ~3.3 tok/s"));
 }
 
+/* The passes of a prompt have a verdict, but say nothing about answers. */
+static void answers_are_predicted_while_a_prompt_is_read(void **state)
+{
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct mw_options o = slow_disk();
+    struct mw_chat *chat;
+    struct mw_diagnosis d;
+
+    (void)state;
+    assert_non_null(s);
+    chat = answer(&o);
+    sample_of(chat, s);
+    assert_true(diagnose(&o, s).is_measured);
+    s->state = MW_PREFILL;
+    memset(s->recent, 0, sizeof s->recent);
+    assert_int_not_equal(s->verdict.binds, MW_BINDS_NONE);
+    d = diagnose(&o, s);
+    assert_false(d.is_measured);
+    assert_true(d.tps > 0);
+    mw_chat_close(chat);
+    free(s);
+}
+
 /* Nobody reads faster. */
 static void fast_answers_need_no_advice(void **state)
 {
@@ -471,6 +494,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_threads_promise_nothing, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_proposed_size_stays, open_all, close_all),
         cmocka_unit_test(nothing_is_said_of_the_bound_of_fast_answers),
+        cmocka_unit_test_setup_teardown(answers_are_predicted_while_a_prompt_is_read, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(fast_answers_need_no_advice, open_all, close_all),
     };
 
