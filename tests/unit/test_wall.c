@@ -380,6 +380,24 @@ static void marks_differ_without_colour(void **state)
     dash_free(d);
 }
 
+/* Settings that were tried off the axis have no place on it. */
+static void marks_off_the_axis_are_not_drawn(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_BRAILLE);
+    struct mw_wall w = made();
+    const char *text;
+
+    (void)state;
+    w.mark[1].at[MW_WALL_BUDGET] = 64 * GIB;
+    w.mark[2].at[MW_WALL_BUDGET] = 50 * MIB;
+    dash_set_wall(d, &w);
+    text = drawn(d, 9, 60, false);
+    assert_int_equal(count(text, "\u25c6"), 1);
+    assert_int_equal(count(text, "\u25cf"), 0);
+    assert_int_equal(count(text, "\u00b7"), 0);
+    dash_free(d);
+}
+
 /* The line on a strip has the same content. */
 static void on_few_lines_it_is_one(void **state)
 {
@@ -536,6 +554,7 @@ int main(void)
         cmocka_unit_test(a_point_that_does_not_fit_ends_the_walk),
         cmocka_unit_test(a_prediction_is_marked),
         cmocka_unit_test(marks_differ_without_colour),
+        cmocka_unit_test(marks_off_the_axis_are_not_drawn),
         cmocka_unit_test(on_few_lines_it_is_one),
         cmocka_unit_test(the_same_inputs_predict_nothing_again),
         cmocka_unit_test(the_end_of_the_wall_is_named),

@@ -337,6 +337,14 @@ static double place(const struct dash *d, uint64_t at)
                                        : (value - low) / (high - low);
 }
 
+/* Tried settings may be anywhere; the curve has the budgets of interest. */
+static bool is_on_axis(const struct dash *d, uint64_t at)
+{
+    const struct mw_wall_point *p = d->wall.point[d->wall_axis];
+
+    return at >= p[0].at && at <= p[n_points(d) - 1].at;
+}
+
 static int column(const struct dash *d, uint64_t at, int width)
 {
     return (int)lround(place(d, at) * (width - 1));
@@ -372,7 +380,8 @@ static float top_of(const struct dash *d)
     for (uint32_t i = 0; i < n_points(d); i++)
         most = fmax(most, p[i].tps);
     for (uint32_t i = 0; i < d->wall.n_mark; i++)
-        if (d->wall.mark[i].is_same[d->wall_axis])
+        if (d->wall.mark[i].is_same[d->wall_axis] &&
+            is_on_axis(d, d->wall.mark[i].at[d->wall_axis]))
             most = fmax(most, d->wall.mark[i].tps);
     return curve_top((float)most);
 }
@@ -402,7 +411,7 @@ static void draw_marks(const struct canvas *c, const struct dash *d, float top)
         for (uint32_t i = d->wall.n_mark; i-- > 0;) {
             const struct mw_wall_mark *m = &d->wall.mark[i];
 
-            if (m->is_same[d->wall_axis] != (same == 1))
+            if (m->is_same[d->wall_axis] != (same == 1) || !is_on_axis(d, m->at[d->wall_axis]))
                 continue;
             if (same == 1)
                 put_mark(c, d, m->at[d->wall_axis], m->tps, top,
