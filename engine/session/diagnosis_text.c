@@ -51,7 +51,7 @@ static const struct {
     { "shorter_context", "a shorter conversation would help" },
     { "less_budget", "a smaller budget would stop it" },
     { "rows_only", "for rows of tables alone, all weights are in memory" },
-    { "other_programs", "stop other programs, or use fewer threads" },
+    { "other_programs", "stop other programs" },
     { "direct_io", "reading without the page cache would help" },
 };
 

@@ -206,7 +206,7 @@ static void other_programs_are_named_as_the_cause(void **state)
     assert_string_equal(buf,
                         "5 tokens came in 1.0 s (4.0 tok/s). Nothing had to be read while it "
                         "answered. Now: others-bound: 45 % of each token waits for a processor "
-                        "that others use; stop other programs, or use fewer threads.");
+                        "that others use; stop other programs.");
     free(s);
 }
 
