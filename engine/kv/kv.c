@@ -517,7 +517,9 @@ int kv_each_ring(const struct kv *kv, uint32_t from, uint32_t n, kv_bytes_fn *fn
         for (uint32_t pos = from; l->spec.is_sliding && pos < n; pos++) {
             uint32_t slot = pos % l->n_slot;
 
-            if (fn(ctx, l->k + slot * l->k_stride, l->k_stride, e) != 0 ||
+            if (fn(ctx, l->k + slot * l->k_stride, l->k_stride, e) != 0)
+                return -1;
+            if (!l->spec.has_latent &&
                 fn(ctx, l->v + slot * l->v_stride, l->v_stride, e) != 0)
                 return -1;
         }
