@@ -26,6 +26,7 @@
 #include "tests/lib/chance.h"
 #include "tests/lib/fail_with.h"
 #include "tests/lib/model_path.h"
+#include "tests/lib/tree.h"
 
 #define N_CTX 160
 
@@ -293,15 +294,9 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    char path[sizeof folder + 32];
-
     (void)state;
     mw_model_close(model); /* keeps its tokenizer */
-    for (int i = 0; i < 16; i++) {
-        snprintf(path, sizeof path, "%s/tokenizer.%d", folder, i);
-        unlink(path);
-    }
-    return rmdir(folder);
+    return tree_remove(folder);
 }
 
 #define FAMILY(name)                                                                           \
