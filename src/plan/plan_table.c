@@ -120,7 +120,7 @@ static void print_rate(FILE *to, double tps, bool is_doubtful)
 {
     char rate[24];
 
-    fprintf(to, " %9s", tps > 0 ? numbers_predicted(rate, sizeof rate, tps, is_doubtful) : "-");
+    fprintf(to, " %7s", tps > 0 ? numbers_predicted(rate, sizeof rate, tps, is_doubtful) : "-");
 }
 
 static void print_case(FILE *to, struct group *g, uint32_t n_ctx)
@@ -130,12 +130,12 @@ static void print_case(FILE *to, struct group *g, uint32_t n_ctx)
 
     numbers_count(ctx, sizeof ctx, n_ctx);
     if (plan_of(g, n_ctx, &p) != 1) {
-        fprintf(to, "  %8s %9s  does not fit: needs %s\n", ctx,
+        fprintf(to, " %8s %8s  does not fit: needs %s\n", ctx,
                 units_size(kv, sizeof kv, kv_bytes(&p)),
                 units_size(total, sizeof total, p.sum_bytes));
         return;
     }
-    fprintf(to, "  %8s %9s %9s %9s %3.0f%% %9s", ctx, units_size(kv, sizeof kv, kv_bytes(&p)),
+    fprintf(to, " %8s %8s %8s %8s %3.0f%% %8s", ctx, units_size(kv, sizeof kv, kv_bytes(&p)),
             units_size(other, sizeof other, p.sum_bytes - kv_bytes(&p) - p.row[MW_ROW_PINNED]),
             units_size(pinned, sizeof pinned, p.row[MW_ROW_PINNED]), 100 * pinned_share(g, &p),
             units_size(total, sizeof total, p.sum_bytes));
@@ -147,7 +147,7 @@ static void print_case(FILE *to, struct group *g, uint32_t n_ctx)
 static void print_bounds(FILE *to, const struct group *g)
 {
     uint64_t global, sliding;
-    char a[16], b[16];
+    char a[24], b[24];
 
     mw_kv_token_bytes(g->m, &g->o, &global, &sliding);
     fprintf(to, "%s a token", units_size(a, sizeof a, global));
@@ -156,11 +156,13 @@ static void print_bounds(FILE *to, const struct group *g)
     if (g->largest == 0)
         fputs("; no context fits\n", to);
     else if (g->largest_pin == g->largest)
-        fprintf(to, "; up to %u fit, with all weights\n", g->largest);
+        fprintf(to, "; up to %s fit, with all weights\n", numbers_count(a, sizeof a, g->largest));
     else if (g->largest_pin > 0)
-        fprintf(to, "; up to %u fit, up to %u with all weights\n", g->largest, g->largest_pin);
+        fprintf(to, "; up to %s fit, up to %s with all weights\n",
+                numbers_count(a, sizeof a, g->largest),
+                numbers_count(b, sizeof b, g->largest_pin));
     else
-        fprintf(to, "; up to %u fit\n", g->largest);
+        fprintf(to, "; up to %s fit\n", numbers_count(a, sizeof a, g->largest));
 }
 
 void plan_table_print(FILE *to, struct mw_model *m, const struct mw_options *o)
@@ -171,7 +173,8 @@ void plan_table_print(FILE *to, struct mw_model *m, const struct mw_options *o)
 
     fprintf(to, "\nWith %s, by context in tokens:\n",
             units_size(budget, sizeof budget, o->memory_bytes));
-    fprintf(to, "  %8s %9s %9s %14s %9s %9s %9s  %s\n", "context", "KV", "other",
+    /* No row has more than 80 columns. */
+    fprintf(to, " %8s %8s %8s %13s %8s %7s %7s  %s\n", "context", "KV", "other",
             "pinned weights", "total", "prompts", "answers", "limit");
     for (int i = 0; i < n; i++) {
         struct group g;

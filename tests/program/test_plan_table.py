@@ -105,14 +105,16 @@ class Table(Plans):
         args = "gemma-4-E2B:Q4_0", "--memory", "1G"
         out = self.run_plan(*args).stdout
         groups = self.groups(*args)
-        rows = re.findall(r"(?m)^ +(\d+) +[\d.]+ [KMG]iB +[\d.]+ [KMG]iB +[\d.]+ [KMG]iB +(\d+)%",
+        rows = re.findall(r"(?m)^ +([\d,]+) +[\d.]+ [KMG]iB +[\d.]+ [KMG]iB +[\d.]+ [KMG]iB +(\d+)%",
                           out)
         cells = [c for g in groups.values() for c in g["contexts"]]
         self.assertEqual(len(cells), len(rows))
         for (ctx, share), c in zip(rows, cells):
-            self.assertEqual(int(ctx), c["ctx"])
+            self.assertEqual(int(ctx.replace(",", "")), c["ctx"])
             self.assertAlmostEqual(int(share), 100 * c["pinned_share"], delta=0.6)
         self.assertIn("KV in q8_0: 3.19 KiB a token and 6.38 KiB in windows", out)
+        table = out[out.index("by context in tokens"):].splitlines()
+        self.assertLessEqual(max(len(line) for line in table), 80)
 
 
 class WhatIf(Plans):
