@@ -21,7 +21,7 @@
 /* A proposed budget leaves this much memory to the rest of the machine, but at most this share. */
 #define KEEP_FREE  (512 * MIB)
 #define KEEP_SHARE 16
-/* A proposed size stays while the new one is within a quarter of it. */
+/* A proposed size stays while the new one is within a quarter of it and hardly faster. */
 #define SAME_SIZE 1.25
 
 /* Where the conversation is, and how fast it is there. */
@@ -182,20 +182,24 @@ static void try_budget(struct mw_model *m, const struct mw_options *o, const str
     uint32_t n_seen = b->n_seen > 0 ? b->n_seen : o->n_ctx;
     char why[sizeof d->held_back];
     uint64_t most = most_budget(why, sizeof why), bytes, nothing;
+    struct mw_diagnosis same;
+    bool is_proposed;
 
     nothing = plan_reads_nothing_budget(in);
     if (nothing > most && nothing != UINT64_MAX)
         snprintf(d->held_back, sizeof d->held_back, "%s", why);
+    same = *d;
     bytes = advice_budget(in, n_seen, most);
     if (bytes == 0)
         return;
     bytes = advice_round_up(bytes);
     bytes = bytes < most ? bytes : advice_within(most);
+    is_proposed = propose_budget(m, o, b, bytes, least_s, d);
     if (strcmp(last->advice, "more_budget") == 0 && last->budget_bytes <= most &&
         is_near(last->budget_bytes, bytes) &&
-        propose_budget(m, o, b, last->budget_bytes, least_s, d))
-        return;
-    (void)propose_budget(m, o, b, bytes, least_s, d);
+        propose_budget(m, o, b, last->budget_bytes, least_s, &same) &&
+        (!is_proposed || same.to_tps >= ADVICE_ENOUGH * d->to_tps))
+        *d = same;
 }
 
 /* Half the bytes of a value: the types that have more than five bits. */

@@ -375,6 +375,9 @@ static void a_proposed_size_stays(void **state)
     d.budget_bytes = first;
     assert_int_equal(mw_diagnose(model, &o, s, &d, &e), 0);
     assert_int_equal(d.budget_bytes, first);
+    d.budget_bytes = first - first / 6; /* near, but much slower */
+    assert_int_equal(mw_diagnose(model, &o, s, &d, &e), 0);
+    assert_int_equal(d.budget_bytes, first - MIB / 4);
     d.budget_bytes = 10 * first; /* not near */
     assert_int_equal(mw_diagnose(model, &o, s, &d, &e), 0);
     assert_true(d.budget_bytes < 2 * first);
