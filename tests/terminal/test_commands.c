@@ -259,6 +259,7 @@ static const struct row sheet_rows[] = {
     { "/help sampling", "set the random seed", ESC, NULL },
     { "/help keys", "edit the line in $EDITOR", ESC, NULL },
     { "/help dashboard", "a token waits for weights that are not", ESC, NULL },
+    { "/help waits for weights", "a token waits for weights that are not", ESC, NULL },
     { "/stats", "context          ", ESC, NULL },
     { "/plan", "held now", "q", NULL },
     { "/chats", "Enter: open", ESC, NULL },

@@ -114,7 +114,22 @@ static void help_settings(struct sheet *s)
     }
 }
 
-/* All of it, or the part that contains the words. */
+/* The figures of the dashboard by panels. */
+static void put_figures(struct sheet *s)
+{
+    const char *panel = "";
+
+    for (const struct dash_note *n = dash_notes(); n->panel != NULL; n++) {
+        if (strcmp(n->panel, panel) != 0)
+            sheet_line(s, ROLE_HEADING, "%s", n->panel);
+        panel = n->panel;
+        sheet_line(s, ROLE_ACCENT, "  %-12s", n->figure);
+        sheet_more(s, ROLE_TEXT, " %s", n->meaning);
+    }
+}
+
+/* All commands, settings and keys, or the part that contains the words, here and in the help of
+ * the dashboard. */
 static void help_all(struct talk *t, const char *words)
 {
     struct sheet *s = sheet_new("Help", HINT);
@@ -127,6 +142,8 @@ static void help_all(struct talk *t, const char *words)
     help_settings(s);
     if (talk_has_screen(t))
         put_keys(s);
+    if (words[0] != '\0' && talk_has_screen(t))
+        put_figures(s);
     if (sheet_filter(s, words)) {
         talk_show(t, s);
         return;
@@ -138,19 +155,12 @@ static void help_all(struct talk *t, const char *words)
 struct sheet *help_dashboard_sheet(void)
 {
     struct sheet *s = sheet_new("The dashboard", HINT);
-    const char *panel = "";
 
     if (s == NULL)
         return NULL;
     sheet_set_narrow(s);
     sheet_line(s, ROLE_DIM, "Figures are measured. ~ marks an estimate, - is not measured.");
-    for (const struct dash_note *n = dash_notes(); n->panel != NULL; n++) {
-        if (strcmp(n->panel, panel) != 0)
-            sheet_line(s, ROLE_HEADING, "%s", n->panel);
-        panel = n->panel;
-        sheet_line(s, ROLE_ACCENT, "  %-12s", n->figure);
-        sheet_more(s, ROLE_TEXT, " %s", n->meaning);
-    }
+    put_figures(s);
     sheet_filter(s, "");
     return s;
 }
