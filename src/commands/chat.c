@@ -142,9 +142,15 @@ static int refuse_kept(const struct options *o, const struct first_notice *f,
  * Returns an exit code, or -1 to go on. */
 static int choose_model(struct options *o, struct ui_chat_options *c, struct first_notice *f)
 {
+    char dir[PATH_MAX + 8], path[PATH_MAX + 200];
     struct err e = ERR_INIT;
     int rc;
 
+    /* A wrong name is said before anybody chooses a model. */
+    snprintf(dir, sizeof dir, "%s/chats", c->paths.data_dir);
+    if (o->open_chat != NULL && o->open_chat[0] != '\0' &&
+        store_find(dir, o->open_chat, path, sizeof path, &e) != 0)
+        return report_error(&e);
     if (o->model == NULL && o->open_chat != NULL)
         models_use_chat(o, c->paths.data_dir, o->open_chat);
     if (o->model == NULL && !o->ui.plain && models_has_others()) {

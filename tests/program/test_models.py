@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import tiny_model  # noqa: E402
 from program import (MEMWALL, MODELS, SRCDIR, TIMEOUT_S, budget, environment,  # noqa: E402
                      read_terminal)
+from terminal import Terminal  # noqa: E402
 from tokenizer_json import byte_letters, byte_level  # noqa: E402
 
 DIGEST = "7" * 64
@@ -408,6 +409,17 @@ class Models(Home):
                          [m["name"] for m in self.listed("--sort", "recent")
                           if m["where"] != "guide"])
         self.assertEqual("recent", self.listed("far")[0]["where"])
+
+
+class Picker(Home):
+    def test_a_wrong_chat_is_refused_before_a_model_is_chosen(self):
+        self.fill()
+        t = Terminal("--open", "no-such-chat", home=self.home)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees('no saved chat "no-such-chat"'), t.screen())
+        while t.pump(0.1):
+            pass
+        self.assertEqual(1, t.process.wait(TIMEOUT_S))
 
 
 class Guide(Home):
