@@ -96,7 +96,7 @@ class Kept(FolderCase):
         self.run_chat("-b", LARGE, "-c", "512",
                       lines=[self.SAY, ("/ctx 1k", "y or n"), ("y", "now: context 1,024")])
         self.put_kept("")
-        seen = self.run_chat("--continue", lines=[("/ctx", "the context is 1024")])
+        seen = self.run_chat("--continue", lines=[("/ctx", "the context is 1,024")])
         self.assertIn(f"budget {said(LARGE)}, context 1,024, {CHAT}", seen)
 
     def test_a_chat_opened_on_the_screen_has_its_settings(self):
@@ -200,7 +200,7 @@ class Kept(FolderCase):
                      f"{'ctx 1,' * 100}ctx 512\t{path}\n", f"ctx 512\t{path}", "\0\xff\n" * 99,
                      b"\xff\xfe\0" * 1000, "ctx 512\t" + "/" * 70000 + "\n"):
             self.put_kept(text)
-            seen = self.run_chat(lines=[("/ctx", "the context is 2048")])
+            seen = self.run_chat(lines=[("/ctx", "the context is 2,048")])
             self.assertNotIn(MODEL, seen)
         chat = self.path("share", "memwall", "chats", "bad.jsonl")
         os.makedirs(os.path.dirname(chat), exist_ok=True)
@@ -212,7 +212,7 @@ class Kept(FolderCase):
             with open(chat, "w", encoding="utf-8") as f:
                 f.write(whole + '{"settings":' + value + "}\n")
             self.put_kept("")
-            seen = self.run_chat("--open", "bad", lines=[("/ctx", "the context is 2048")])
+            seen = self.run_chat("--open", "bad", lines=[("/ctx", "the context is 2,048")])
             self.assertNotIn(CHAT, seen)
 
 

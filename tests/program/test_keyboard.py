@@ -382,7 +382,7 @@ class Overlays(KeyboardCase):
             ("9", "\033[20~", "choose a message"), ("10", "\033[21~", "Change: |to change|measured yet|bad moment|budget is possible|faster"))
     # Keys that open each overlay, text in it, and the function keys that it has itself.
     OVERLAYS = (("/help temp\r", "at start", "1"), ("/help dashboard\r", "~ marks an estimate", "1"),
-                ("/ctx 8k\r", "Change: ctx 8192", ""), ("/chats\r", "d: delete", ""),
+                ("/ctx 8k\r", "Change: ctx 8,192", ""), ("/chats\r", "d: delete", ""),
                 ("/theme\r", "Enter: keep", ""), ("/delete first\r", "Delete this chat?", ""),
                 ("/model\r", "Enter opens", ""), ("/find\r", "Enter: search", ""))
 

@@ -44,7 +44,7 @@ class Chat(Case):
     def test_a_conversation(self):
         with Fake(max_model_len=4096) as f:
             t = self.chat(f, "--seed", "7")
-            self.sees(t, f"alpha at 127.0.0.1:{f.port}, context 4096", "ready", "server")
+            self.sees(t, f"alpha at 127.0.0.1:{f.port}, context 4,096", "ready", "server")
             f.says("One", " two.")
             t.send("first\r")
             self.sees(t, "> first", "One two.", "2 tokens")

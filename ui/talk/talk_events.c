@@ -64,7 +64,8 @@ static void introduce_server(struct talk *t, const struct mw_server_figures *f)
     char name[200], count[24], ctx[60] = "", others[60] = "";
 
     if (t->plan.n_ctx > 0)
-        snprintf(ctx, sizeof ctx, ", context %u", t->plan.n_ctx);
+        snprintf(ctx, sizeof ctx, ", context %s",
+                 numbers_count(count, sizeof count, t->plan.n_ctx));
     if (f->n_model > 1)
         snprintf(others, sizeof others, " It has %s models; /model lists them.",
                  numbers_count(count, sizeof count, f->n_model));
