@@ -136,8 +136,7 @@ static const struct dash_note notes[] = {
 
     { "experts", "hits", "share of the experts chosen lately that were in memory" },
     { "experts", "in memory", "experts in memory, of those of all layers; at first those that "
-                              "earlier chats used most",
-      .asks = "favourites known start" },
+                              "earlier chats used most" },
     { "experts", "read/tok", "bytes of experts that a token reads from disk" },
     { "experts", "the map", "a row per layer, a column per expert or for a few" },
     { "experts", "glyphs", "the denser, the more of them are in memory" },
