@@ -180,7 +180,7 @@ class Measured(Report):
         end of the context, which the advice repeats."""
         card = re.search(r"answers, measured\s*(\S+) tok/s", words)[1]
         came = re.search(r"Measured: answers come at (\S+) tokens per second", words)[1]
-        end = re.search(r"At the end of the context of \d+ tokens, answers are predicted to come "
+        end = re.search(r"At the end of the context of [\d,]+ tokens, answers are predicted to come "
                         r"at about (\S+) tokens per second", words)[1]
         self.assertEqual(card, came)
         for rate in re.findall(r"instead of ~(\S+?)\.? ", words):
