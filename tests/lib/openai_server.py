@@ -95,11 +95,15 @@ class Fake:
         self.says("Hey.")
 
     def __enter__(self):
-        threading.Thread(target=self.run, daemon=True).start()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
         return self
 
     def __exit__(self, *args):
         self.is_over = True
+        # A thread that accepts keeps the socket open: it has to come back first.
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
         self.socket.close()
 
     def on(self, path, answer):

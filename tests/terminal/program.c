@@ -114,12 +114,12 @@ void program_again(struct program *p, const struct program_start *o)
     if (is_fake) {
         argv[n++] = p->home;
     } else {
+        argv[n++] = "--kv-space"; /* figures stay as they are while nobody does anything */
+        argv[n++] = "none";
         argv[n++] = "--model";
         argv[n++] = o->model == NULL ? program_model() : o->model;
         argv[n++] = "--threads"; /* more threads would wait for each other on a busy machine */
         argv[n++] = "1";
-        argv[n++] = "--kv-space"; /* figures stay as they are while nobody does anything */
-        argv[n++] = "none";
     }
     argv[n++] = "--sync-frames";
     for (const char *const *a = o->args; a != NULL && *a != NULL && n < MAX_ARGS - 1; a++)

@@ -16,7 +16,7 @@
 #include "tests/lib/talker.h"
 #include "tests/terminal/program.h"
 
-#define DEMO "program=$1; model=$4; shift 4; "
+#define DEMO "program=$1; model=$6; shift 6; "
 #define F10  "\033[21~"
 
 /* An answer of some tokens, so that a step at three tokens a second takes a few seconds. */
