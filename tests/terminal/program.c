@@ -197,7 +197,8 @@ void program_say(struct program *p, const char *text)
     pty_send(p->s, text);
     assert_true(pty_sees_at(p->s, -2, text));
     pty_send(p->s, "\r");
-    assert_true(pty_loses_at(p->s, -2, text)); /* the status bar has noticed the answer */
+    assert_true(pty_loses_at(p->s, -2, text));
+    program_sync(p); /* the status bar has noticed the answer */
     assert_true(pty_sees_at(p->s, -1, "ready"));
 }
 
