@@ -63,8 +63,8 @@ struct mw_server_figures {
     double prompt_tps, answer_tps; /* as it measured them */
 
     /* A memwall server has these, too. */
-    double budget_bytes, charged_bytes, resident_bytes, pinned_bytes, kv_bytes, kv_tokens, read_per_token,
-        stall_share, verdict_share;
+    double budget_bytes, charged_bytes, resident_bytes, pinned_bytes, kv_bytes, kv_tokens,
+        read_per_token, stall_share, verdict_share;
     enum mw_binds verdict;
 
     /* The last answer.  Pieces are parts of the text as they came. */

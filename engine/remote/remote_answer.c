@@ -147,7 +147,6 @@ static size_t take_body(struct http_request *request, const char *data, size_t n
 {
     struct answer *a = request->ctx;
     size_t most = is_json(a) ? SERVER_TEXT : ERROR_MOST;
-    char *longer;
 
     if (is_stream(a)) {
         struct err e = ERR_INIT;
@@ -167,15 +166,10 @@ static size_t take_body(struct http_request *request, const char *data, size_t n
     }
     if (n > most - a->n_body) /* of an error; its beginning is enough */
         return HTTP_STOP;
-    longer = realloc(a->body, a->n_body + n + 1);
-    if (longer == NULL) {
+    if (!server_append(&a->body, &a->n_body, data, n)) {
         err_memory(&a->err, "the reply of a server");
         return HTTP_STOP;
     }
-    memcpy(longer + a->n_body, data, n);
-    a->body = longer;
-    a->n_body += n;
-    longer[a->n_body] = '\0';
     return n;
 }
 

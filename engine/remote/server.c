@@ -100,18 +100,24 @@ void server_url(const char *base, const char *path, char url[HTTP_URL_MAX])
 
 /* ---- a request with one text ---- */
 
+bool server_append(char **text, size_t *have, const char *data, size_t n)
+{
+    char *longer = realloc(*text, *have + n + 1);
+
+    if (longer == NULL)
+        return false;
+    memcpy(longer + *have, data, n);
+    *text = longer;
+    *have += n;
+    longer[*have] = '\0';
+    return true;
+}
+
 static size_t keep(struct http_request *r, const char *data, size_t n)
 {
     struct server_reply *to = r->ctx;
-    char *longer = n <= SERVER_TEXT - to->n ? realloc(to->text, to->n + n + 1) : NULL;
 
-    if (longer == NULL)
-        return HTTP_STOP;
-    memcpy(longer + to->n, data, n);
-    to->text = longer;
-    to->n += n;
-    longer[to->n] = '\0';
-    return n;
+    return n <= SERVER_TEXT - to->n && server_append(&to->text, &to->n, data, n) ? n : HTTP_STOP;
 }
 
 int server_ask(struct http *h, const char *url, const char *body, struct server_reply *out,

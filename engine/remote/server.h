@@ -44,6 +44,10 @@ struct server_reply {
     size_t n;
 };
 
+/* Append n bytes and a NUL to a text of *have bytes.  Returns false if memory is too small; then
+ * the text stays as it is. */
+bool server_append(char **text, size_t *have, const char *data, size_t n);
+
 /* Send one request, with a body of JSON or NULL, and take its reply of any status.  The caller
  * frees out->text.  -1 with *e: there was no reply, or it is too long. */
 int server_ask(struct http *h, const char *url, const char *body, struct server_reply *out,
