@@ -242,9 +242,9 @@ struct mw_request {
 /*
  * Answer a request with options of its own, which stay in force as after mw_chat_set().  The
  * messages of the chat are forgotten, but the tokens that the prompt begins like are used on.
- * Posts the events of an answer (and MW_EVENT_READY if the model was not loaded); if the options or the messages are
- * refused, its MW_EVENT_DONE has the error.  Nothing is dropped from the messages.  With tools,
- * marks of calls are a part of the answer's text.
+ * Posts the events of an answer (and MW_EVENT_READY if the model was not loaded); if the options
+ * or the messages are refused, its MW_EVENT_DONE has the error.  Nothing is dropped from the
+ * messages.  With tools, marks of calls are a part of the answer's text.
  */
 int mw_chat_ask(struct mw_chat *c, const struct mw_request *r, const struct mw_chat_options *o,
                 struct err *e);

@@ -50,7 +50,8 @@ static int64_t spare_of(const struct breath *b, const struct breath_sample *s)
     return (int64_t)s->available + (int64_t)s->own - (int64_t)b->budget;
 }
 
-/* Returns what other programs will take in BREATH_AHEAD_NS if they go on as since the last sample. */
+/* Returns what other programs take in the next BREATH_AHEAD_NS if they go on as they did since
+ * the last sample. */
 static uint64_t taken_soon(const struct breath *b, const struct breath_sample *s)
 {
     uint64_t before = b->last.available + b->last.own, now = s->available + s->own;

@@ -14,8 +14,8 @@
 /* Read use[n] from the folder.  Returns false if none is kept for this model. */
 bool favourites_read(const char *folder, const char *model, uint32_t n, uint8_t *use);
 
-/* Keep the mean of use[n], which n_token tokens chose, with those of earlier sessions.  A failure is
- * silent: then the next start knows less. */
+/* Keep the mean of use[n], which n_token tokens chose, and of earlier sessions.  A failure is
+ * silent: the next start only knows less. */
 void favourites_keep(const char *folder, const char *model, uint32_t n, const uint8_t *use,
                      uint32_t n_token);
 

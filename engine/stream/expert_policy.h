@@ -73,10 +73,10 @@ float expert_policy_wait(const struct expert_policy *p, uint32_t layer, uint32_t
 float expert_policy_heat(const struct expert_policy *p, uint32_t layer, uint32_t expert);
 
 /*
- * Take over which experts earlier sessions chose: use[first[n_layer]], each relative to the most popular
- * expert of its layer, from 0 to 255.  They count as EXPERT_SEED_TOKENS tokens before the first
- * one, so what this text needs soon counts more.  With 32, texts gained half a percent more where
- * they have popular experts in common, and lost 2 % where they have none; with 8 they lose nothing
+ * Take over which experts earlier sessions chose: use[first[n_layer]], each relative to the most
+ * popular expert of its layer, from 0 to 255.  They count as EXPERT_SEED_TOKENS tokens before the
+ * first one, so what this text needs soon counts more.  With 32, texts that have popular experts in
+ * common gained half a percent more, and those that have none lost 2 %; with 8 they lose nothing
  * (tests/bench/expert_sim --start).
  */
 #define EXPERT_SEED_TOKENS 8

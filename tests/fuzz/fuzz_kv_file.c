@@ -32,7 +32,7 @@ static void must(bool ok)
         abort();
 }
 
-/* A file of three parts, of which the second has two pieces. */
+/* A file of three parts; the second one has two pieces. */
 static void make_file(void)
 {
     static unsigned char bytes[KV_PIECE + 100];
