@@ -412,9 +412,7 @@ uint64_t pool_wait_ns(struct pool *p, uint64_t computing_ns)
 
 double pool_crowding(const struct pool *p)
 {
-    double wanted = n_thread(p) + p->meter.others_s;
-
-    return p->meter.is_known && wanted > p->n_cpu ? wanted / p->n_cpu - 1 : 0;
+    return load_meter_crowding(&p->meter, n_thread(p), p->n_cpu);
 }
 
 int pool_row_parts(const struct pool *p, uint64_t bytes)

@@ -46,7 +46,7 @@ void pool_run(struct pool *p, int n_part, pool_fn *fn, void *ctx);
  */
 void pool_wait_begin(struct pool *p);
 /* How much longer threads that never sleep would take, because more programs want processors than
- * there are: with two threads and another program on two processors, 0.5.  0: not known. */
+ * there are (load_meter_crowding()).  0: not known. */
 double pool_crowding(const struct pool *p);
 uint64_t pool_wait_ns(struct pool *p, uint64_t computing_ns);
 

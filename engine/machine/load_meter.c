@@ -9,6 +9,7 @@
 #define FIRST_NS 100000000u  /* some ticks of each processor */
 #define NEXT_NS  500000000u  /* between later readings */
 #define PAUSE_NS 2000000000u /* between work, before the meter begins again */
+#define MOST_STOLEN 0.9
 
 static void add(struct load_meter *m, uint64_t now_ns, const char *root)
 {
@@ -67,4 +68,15 @@ uint64_t load_meter_others_ns(const struct load_meter *m, uint64_t waited_ns, ui
     if (m->is_known)
         ns = fmin(ns, m->others_s * most) + m->stolen * most;
     return (uint64_t)fmin(ns, most);
+}
+
+double load_meter_crowding(const struct load_meter *m, int n_thread, int n_cpu)
+{
+    double more, fullest;
+
+    if (!m->is_known || n_cpu < 1)
+        return 0;
+    more = fmax(n_thread + m->others_s - n_cpu, 0);
+    fullest = fmax(fmin(more, 1), more / n_cpu); /* programs there, besides the thread */
+    return (1 + fullest) / (1 - fmin(m->stolen, MOST_STOLEN)) - 1;
 }

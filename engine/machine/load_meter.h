@@ -38,4 +38,10 @@ void load_meter_end(struct load_meter *m, uint64_t now_ns, const char *root);
  * wait other programs or the host caused; waited_ns if their use of the processors is unknown. */
 uint64_t load_meter_others_ns(const struct load_meter *m, uint64_t waited_ns, uint64_t wall_ns);
 
+/* How much longer n_thread threads that never sleep and wait for each other would take beside
+ * what runs now on n_cpu processors: the slowest of them shares the fullest processor fairly.
+ * With two threads and one other program on two processors, 1; with two others, 1, too.  All
+ * threads lose the share of the host.  0: every thread has a processor, or nothing is known. */
+double load_meter_crowding(const struct load_meter *m, int n_thread, int n_cpu);
+
 #endif

@@ -167,8 +167,8 @@ static void set_processors(const struct plan_anchor *a, const struct plan_input 
     both = factor_in_memory(a, in, t, products, both);
     f->processors = within(both, 1 / MOST_FACTOR, MOST_FACTOR);
     f->crowded = f->others;
-    if (was_bound_by_disk(a)) /* the tokens were not longer, so their threads were not later */
-        f->crowded = fmax(f->others, fmin(a->crowding, (computing + a->stall_s) / own - 1));
+    if (was_bound_by_disk(a) && a->crowding > 0) /* threads were not later than the tokens */
+        f->crowded = fmin(a->crowding, (computing + a->stall_s) / own - 1);
     f->attention = within(f->attention, 1 / MOST_FACTOR, MOST_FACTOR);
 }
 

@@ -22,9 +22,9 @@
  *               below that, it is as much slower than the formula as the rest
  *   lookups     their own time
  *   others      time in which a thread had no processor, as a share of the computing: other
- *               programs, or the host.  Threads that wait for the disk find a processor when they
- *               wake, so tokens that waited show less of it than tokens that do not wait will
- *               meet: then the crowding counts.
+ *               programs, or the host.  Threads that wait for the disk are woken onto a free
+ *               processor, or late, so tokens that waited show less or more of it than tokens
+ *               that do not wait will meet: then the crowding counts.
  *   whole       so that the formula gives exactly the measured time under the same settings
  *   fixed_s     between two passes: the sampler and the text
  *

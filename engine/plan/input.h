@@ -63,7 +63,7 @@ struct plan_factors {
     bool is_doubtful; /* the tokens were few */
     double disk, processors, attention, lookups;
     double others;  /* of the processors' time is added to that of prompts */
-    double crowded; /* and this to that of tokens; not less */
+    double crowded; /* and this to that of tokens */
     double whole;   /* on the time without fixed_s */
     double fixed_s; /* is added */
 };

@@ -319,6 +319,36 @@ static void waiting_hides_that_processors_are_crowded(void **state)
     assert_true(n > DRAWS / 10);
 }
 
+/* Threads that wait for blocks can also lose more than their share, as they wake late.  Tokens
+ * that never wait lose their share. */
+static void tokens_that_never_wait_lose_only_their_share(void **state)
+{
+    struct chance c = { 14 };
+    struct drawn d;
+    int n = 0;
+
+    (void)state;
+    for (int i = 0; i < DRAWS; i++) {
+        double rest;
+
+        draw(&c, &d);
+        rest = d.anchor.token_s - d.anchor.fixed_s - d.anchor.stall_s - d.anchor.lookup_s;
+        d.anchor.others_s = 0.6 * rest; /* 1.5 times what the threads computed */
+        d.anchor.crowding = 1;
+        d.in.factors = (struct plan_factors){ 0 };
+        d.in.factors = plan_factors_of(&d.in, &d.anchor);
+        assert_close(d.in.factors.others, 1.5);
+        if (d.anchor.stall_s < ANCHOR_STALLS * d.anchor.token_s || d.anchor.disk_bytes < 1) {
+            assert_close(d.in.factors.crowded, 1.5);
+            continue;
+        }
+        n++;
+        assert_close(d.in.factors.crowded, 1);
+        assert_close(seconds(&d, &d.in, d.pass.streamed_share), d.anchor.token_s);
+    }
+    assert_true(n > DRAWS / 10);
+}
+
 static void too_few_tokens_measure_nothing(void **state)
 {
     struct chance c = { 12 };
@@ -401,6 +431,7 @@ int main(void)
         cmocka_unit_test(threads_scale_what_processors_do),
         cmocka_unit_test(the_disk_is_known_only_as_the_bound),
         cmocka_unit_test(waiting_hides_that_processors_are_crowded),
+        cmocka_unit_test(tokens_that_never_wait_lose_only_their_share),
         cmocka_unit_test(too_few_tokens_measure_nothing),
         cmocka_unit_test(settings_that_cannot_be_measure_nothing),
         cmocka_unit_test(a_measurement_changes_no_chunk),

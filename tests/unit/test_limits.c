@@ -141,6 +141,47 @@ static void the_time_of_the_host_counts_as_another_program(void **state)
     assert_int_equal(load_meter_others_ns(&m, SECOND_NS, SECOND_NS), 0);
 }
 
+/* Two seconds beside other programs. */
+static double crowding_beside(double others_s, double stolen_s, int n_thread)
+{
+    struct load_meter m = { .n = 0 };
+
+    for (int i = 1; i <= 2; i++) {
+        put_second(i, others_s, stolen_s);
+        load_meter_begin(&m, (uint64_t)i * SECOND_NS, tree_root);
+        load_meter_end(&m, (uint64_t)i * SECOND_NS, tree_root);
+    }
+    return load_meter_crowding(&m, n_thread, 2);
+}
+
+static void the_slowest_thread_shares_the_fullest_processor(void **state)
+{
+    static const struct {
+        double others_s, stolen_s;
+        int n_thread;
+        double crowding;
+    } rows[] = {
+        { 0, 0, 2, 0 },
+        { 1, 0, 1, 0 }, /* on the other processor */
+        { 0.25, 0, 2, 0.25 },
+        { 1, 0, 2, 1 },
+        { 2, 0, 2, 1 },
+        { 0, 0, 5, 1.5 },
+        { 0, 0.4, 2, 0.25 }, /* the host takes a fifth */
+        { 1, 0.4, 2, 1.5 },
+    };
+    const struct load_meter unknown = { .n = 0 };
+
+    (void)state;
+    assert_true(load_meter_crowding(&unknown, 2, 2) == 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double got = crowding_beside(rows[i].others_s, rows[i].stolen_s, rows[i].n_thread);
+
+        if (fabs(got - rows[i].crowding) > 1e-3)
+            fail_msg("row %zu: %g", i, got);
+    }
+}
+
 static void pressure_is_the_larger_of_processors_and_disk(void **state)
 {
     (void)state;
@@ -488,6 +529,7 @@ int main(void)
         in_a_tree(without_figures_the_load_is_unknown),
         in_a_tree(only_other_programs_take_time_from_threads),
         in_a_tree(the_time_of_the_host_counts_as_another_program),
+        in_a_tree(the_slowest_thread_shares_the_fullest_processor),
         in_a_tree(pressure_is_the_larger_of_processors_and_disk),
         cmocka_unit_test(a_faster_rate_counts_at_once),
         cmocka_unit_test(three_slow_rates_lower_it_to_their_mean),
