@@ -56,6 +56,17 @@ static void a_refusal_names_one_budget(void **state)
     sees(&run, "this needs more than the budget of 100 MiB");
     assert_true(pty_shows(run.s, "256M"));
     assert_false(pty_shows(run.s, "the budget is"));
+    assert_false(pty_shows(run.s, "/kv")); /* no smaller type would be enough */
+}
+
+static void a_refusal_names_smaller_keys_and_values(void **state)
+{
+    (void)state;
+    fake_begin(&run, 40, 160, NULL, NULL);
+    program_line(&run, "/ctx 131072");
+    sees(&run, "/memory 256M, /kv q8_0 or /ctx 8192 would fit");
+    program_line(&run, "/ctx 250000");
+    sees(&run, "/memory 256M, /kv q4_0 or /ctx 8192 would fit");
 }
 
 /* The box is over the chat; the dashboard beside it and the ends of the rows below it stay. */
@@ -433,6 +444,7 @@ int main(void)
             a_change_is_compared_with_the_current_plan_and_applied_by_enter, end_run),
         cmocka_unit_test_teardown(a_change_of_an_empty_chat_names_only_differences, end_run),
         cmocka_unit_test_teardown(a_refusal_names_one_budget, end_run),
+        cmocka_unit_test_teardown(a_refusal_names_smaller_keys_and_values, end_run),
         cmocka_unit_test_teardown(a_sheet_is_a_box_that_leaves_the_rest_visible, end_run),
         cmocka_unit_test_teardown(f10_proposes_what_the_verdict_advises, end_run),
         cmocka_unit_test_teardown(a_narrow_screen_shows_the_keys_of_a_sheet, end_run),

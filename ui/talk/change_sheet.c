@@ -268,13 +268,30 @@ static void apply(void *ctx, long row)
     talk_change(p->t, &p->options, THEN_ANNOUNCE, p->what);
 }
 
+/* ", /kv q8_0": the first smaller type of keys and values that makes room for the rest, or "". */
+static const char *fitting_kv(struct talk *t, const struct mw_options *wanted, char *buf, size_t n)
+{
+    static const enum mw_kv smaller[] = { MW_KV_Q8_0, MW_KV_Q4_0 };
+    struct mw_options o = *wanted;
+    struct err ignored = ERR_INIT;
+    struct plan plan;
+
+    buf[0] = '\0';
+    for (size_t i = 0; i < sizeof smaller / sizeof *smaller && buf[0] == '\0'; i++) {
+        o.kv_k = o.kv_v = smaller[i];
+        if (talk_try_plan(t, &o, &plan, &ignored) == 0)
+            snprintf(buf, n, ", /kv %s", mw_kv_name(smaller[i]));
+    }
+    return buf;
+}
+
 /* The error of the planner names the budget that its plan needs.  Buffers grow with the budget,
  * so that budget may be refused as well: name one that fits instead. */
 static void say_why_not(struct talk *t, const struct mw_options *wanted, const struct err *e)
 {
     uint64_t smallest = 0, budget = wanted->memory_bytes;
     uint32_t largest = 0;
-    char has[16], fits[24];
+    char has[16], fits[24], kv[24];
 
     if (e->code != ERR_BUDGET || !talk_try_fit(t, wanted, &smallest, &largest) ||
         largest == 0 || smallest == 0) {
@@ -283,9 +300,9 @@ static void say_why_not(struct talk *t, const struct mw_options *wanted, const s
     }
     if (budget == 0)
         budget = talk_plan(t)->budget_bytes;
-    talk_error(t, "this needs more than the budget of %s: /memory %s or /ctx %u would fit",
+    talk_error(t, "this needs more than the budget of %s: /memory %s%s or /ctx %u would fit",
                units_size(has, sizeof has, budget), units_option(fits, sizeof fits, smallest),
-               largest);
+               fitting_kv(t, wanted, kv, sizeof kv), largest);
 }
 
 static struct sheet *proposal_sheet(struct talk *t, const struct mw_chat_options *wanted,
