@@ -173,6 +173,7 @@ static void a_full_context_offers_it(void **state)
     say("two");
     ask("full", "The context is full");
     sees(&run, "4: a summary of the oldest messages in their place");
+    sees(&run, "the model writes at most 512 tokens");
     pty_send(run.s, "4");
     sees(&run, "Enter: choose");
     pty_send(run.s, "\r");

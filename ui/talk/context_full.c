@@ -168,14 +168,17 @@ static void offer_shift(struct offers *all, struct sheet *s)
 /* The options are complete, so the numbers after them are known. */
 static void offer_summary(struct offers *all, struct sheet *s)
 {
+    char price[80];
+
     all->compact = talk_can_compact(all->t) ? (long)all->n : -1;
     all->undo = (long)all->n + (all->compact >= 0);
     all->clear = all->undo + 1;
     if (all->compact < 0)
         return;
+    talk_compact_price(all->t, price, sizeof price);
     sheet_line(s, ROLE_TEXT, "a summary of the oldest messages in their place");
     sheet_choice(s, all->compact);
-    sheet_line(s, ROLE_DIM, "    the same context; the model writes it, and /undo takes it back");
+    sheet_line(s, ROLE_DIM, "    the same context; the model writes %s; /undo takes it back", price);
 }
 
 void context_full_say(struct talk *t)
@@ -186,7 +189,8 @@ void context_full_say(struct talk *t)
         t,
         "the context of %s tokens is full; nothing was dropped. Use /ctx for a longer "
         "context, /kv for smaller keys and values, /compact for a summary of the oldest "
-        "messages, /shift on to drop the oldest turns, or /undo to take back the last one. /continue shows what each would cost",
+        "messages, /shift on to drop the oldest turns, or /undo to take back the last one. "
+        "/continue shows what each would cost",
         numbers_count(ctx, sizeof ctx, talk_plan(t)->n_ctx));
 }
 

@@ -220,6 +220,8 @@ void talk_compact(struct talk *t, uint64_t n_keep, bool then_continue);
 /* Returns the tokens that the answer being made, or the next one, may have; 0: no limit. */
 uint32_t talk_answer_limit(const struct talk *t);
 bool talk_can_compact(const struct talk *t); /* with one exchange that stays */
+/* "at most 512 tokens, ~40 s": the summary that talk_can_compact() allows.  Returns buf. */
+char *talk_compact_price(struct talk *t, char *buf, size_t n);
 bool talk_is_compacting(const struct talk *t); /* the answer that is made is a summary */
 /* Take the last summary back, if there was no message since. */
 void talk_undo_summary(struct talk *t);

@@ -130,6 +130,38 @@ bool talk_can_compact(const struct talk *t)
     return t->saving.store != NULL && t->ledger.n_absent == 0 && messages_to_replace(t, 1) > 0;
 }
 
+/* Seconds until the summary of the first n messages is written, and the rest evaluated again; 0:
+ * not predicted. */
+static double summary_seconds(struct talk *t, size_t n)
+{
+    uint64_t before = context_before(t, n), again;
+    struct mw_diagnosis now;
+    struct mw_cost cost;
+
+    talk_cost_again(t, talk_plan(t), &cost);
+    if (!talk_diagnose_now(t, &now) || cost.n_again == 0 || cost.n_again < before)
+        return 0;
+    again = cost.n_again - before + most_tokens(t) + request_tokens(t);
+    return most_tokens(t) / now.tps + cost.seconds * (double)again / cost.n_again;
+}
+
+static char *summary_price(struct talk *t, size_t n_replaced, char *buf, size_t n)
+{
+    double seconds = summary_seconds(t, n_replaced);
+    char count[24], time[32], takes[48] = "";
+
+    if (seconds > 0)
+        snprintf(takes, sizeof takes, ", ~%s", numbers_time(time, sizeof time, seconds));
+    snprintf(buf, n, "at most %s tokens%s", numbers_count(count, sizeof count, most_tokens(t)),
+             takes);
+    return buf;
+}
+
+char *talk_compact_price(struct talk *t, char *buf, size_t n)
+{
+    return summary_price(t, messages_to_replace(t, 1), buf, n);
+}
+
 bool talk_is_compacting(const struct talk *t)
 {
     return t->compact.is_on;
@@ -211,7 +243,7 @@ static int ask(struct talk *t, size_t n, const char *text, struct err *e)
 
 void talk_compact(struct talk *t, uint64_t n_keep, bool then_continue)
 {
-    char asked[sizeof INSTRUCTIONS + REQUEST_BYTES] = INSTRUCTIONS;
+    char asked[sizeof INSTRUCTIONS + REQUEST_BYTES] = INSTRUCTIONS, price[80];
     struct err e = ERR_INIT;
     size_t n;
 
@@ -231,6 +263,7 @@ void talk_compact(struct talk *t, uint64_t n_keep, bool then_continue)
         t->compact.has_earlier = is_summary(t, t->ledger.n_dropped);
         t->compact.n_replaced = n - t->ledger.n_dropped - (t->compact.has_earlier ? 2 : 0);
         request_text(asked + sizeof INSTRUCTIONS - 1, REQUEST_BYTES, &t->compact);
+        summary_price(t, n, price, sizeof price);
         if (ask(t, n, asked, &e) != 0) {
             talk_report(t, &e);
             forget(t);
@@ -243,6 +276,7 @@ void talk_compact(struct talk *t, uint64_t n_keep, bool then_continue)
         t->compact.n_token = tokens_now(t);
         show_request(t, n, asked);
         messages_begin_answer(t, false);
+        talk_notice(t, "the model writes a summary: %s", price);
     }
 }
 
