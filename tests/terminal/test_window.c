@@ -193,9 +193,18 @@ static void the_way_of_messages_is_that_of_the_terminal(void **state)
     assert_int_equal(window_way(UI_NOTIFY_OSC777), UI_NOTIFY_OFF); /* on a vt100 */
 }
 
+static void a_hint_is_cut_after_a_word(void **state)
+{
+    (void)state;
+    fake_begin(&run, 24, 52, NULL, NULL);
+    pty_send(run.s, "/memory ");
+    sees(&run, "/memory [SIZE]: set the memory budget: 512M, .. ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_hint_is_cut_after_a_word, end_run),
         cmocka_unit_test_teardown(the_title_shows_the_state_and_is_restored, end_run),
         cmocka_unit_test_teardown(a_running_answer_is_in_the_title, end_run),
         cmocka_unit_test_teardown(nothing_is_sent_to_other_terminals, end_run),

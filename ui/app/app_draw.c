@@ -187,6 +187,32 @@ static void uncover_dash(struct app *a, const char *hint)
     a->hint_covers_dash = covers;
 }
 
+/* Cut a hint that is too wide after a word, so that no number loses digits.  Returns its bytes. */
+static size_t cut_hint(const char *hint, int width)
+{
+    size_t n = strlen(hint);
+
+    while (n > 0 && cluster_width(hint, n) > width - 3) {
+        do
+            n--;
+        while (n > 0 && hint[n] != ' ');
+    }
+    return n;
+}
+
+/* Returns its columns. */
+static int draw_hint(const struct canvas *c, const char *hint, struct ui_style style)
+{
+    size_t n = strlen(hint);
+    bool fits = cluster_width(hint, n) <= c->width;
+    size_t whole = fits ? n : cut_hint(hint, c->width);
+    int x = canvas_put(c, 0, 0, c->width, style, hint, whole > 0 ? whole : n);
+
+    if (!fits && whole > 0)
+        x += canvas_put(c, 0, x, c->width - x, style, " ..", 3);
+    return x;
+}
+
 static void draw_rule(struct app *a, const struct canvas *screen, const char *hint,
                       enum ui_role role)
 {
@@ -198,10 +224,10 @@ static void draw_rule(struct app *a, const struct canvas *screen, const char *hi
     else
         canvas_hline(&own, 0, 0, own.width, style_of(ROLE_BORDER));
     if (hint[0] != '\0' && c.width > 6) {
-        int x = canvas_put(&c, 0, 3, c.width - 5, style_of(role), hint, strlen(hint)) + 3;
+        struct canvas place = canvas_sub(&c, 0, 3, 1, c.width - 5);
 
         canvas_blank(&c, 0, 2, 1, style_of(role));
-        canvas_blank(&c, 0, x, 1, style_of(role));
+        canvas_blank(&c, 0, 3 + draw_hint(&place, hint, style_of(role)), 1, style_of(role));
     }
 }
 
