@@ -187,7 +187,8 @@ static void uncover_dash(struct app *a, const char *hint)
     a->hint_covers_dash = covers;
 }
 
-/* Cut a hint that is too wide after a word, so that no number loses digits.  Returns its bytes. */
+/* Cut a hint that is too wide after a word, so that no number loses digits.  Returns its bytes;
+ * 0: its words are too long for that. */
 static size_t cut_hint(const char *hint, int width)
 {
     size_t n = strlen(hint);
@@ -197,7 +198,7 @@ static size_t cut_hint(const char *hint, int width)
             n--;
         while (n > 0 && hint[n] != ' ');
     }
-    return n;
+    return cluster_width(hint, n) > width / 2 ? n : 0;
 }
 
 /* Returns its columns. */

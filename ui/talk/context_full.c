@@ -15,7 +15,6 @@
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/commands.h"
 #include "ui/text/sheet.h"
-#include "ui/words/clean.h"
 
 #define MAX_OFFERS 3
 
@@ -151,13 +150,10 @@ static void price_of_shift(struct talk *t, char *buf, size_t n)
 static void offer_shift(struct offers *all, struct sheet *s)
 {
     struct mw_chat_options o = *talk_options(all->t);
-    char *text, first[48] = "", price[100];
+    char first[48], price[100];
 
-    text = talk_text_of(all->t, talk_ledger(all->t)->n_dropped);
-    if (text == NULL)
+    if (talk_oldest_text(all->t, first, sizeof first)[0] == '\0')
         return;
-    clean_line(first, sizeof first, text, strnlen(text, 40));
-    free(text);
     o.engine.ctx_shift = true;
     price_of_shift(all->t, price, sizeof price);
     sheet_line(s, ROLE_TEXT, "drop the oldest turns, \"%s\" first", first);

@@ -9,6 +9,7 @@
 
 #include "engine/base/clock.h"
 #include "ui/talk/talk_internal.h"
+#include "ui/words/clean.h"
 
 /* ---- open and close ---- */
 
@@ -423,6 +424,17 @@ void talk_quit(struct talk *t)
 char *talk_text_of(struct talk *t, size_t n)
 {
     return t->front.text_of(t->front.ctx, n);
+}
+
+char *talk_oldest_text(struct talk *t, char *buf, size_t n)
+{
+    char *text = talk_text_of(t, t->ledger.n_dropped);
+
+    buf[0] = '\0';
+    if (text != NULL)
+        clean_line(buf, n, text, strnlen(text, 40));
+    free(text);
+    return buf;
 }
 
 /* ---- recording ---- */

@@ -232,6 +232,9 @@ int talk_open_saved(struct talk *t, const char *name, struct err *e);
 char *talk_saved_text(const struct talk *t, size_t n);
 /* Message n from wherever the front finds it; to be freed, or NULL. */
 char *talk_text_of(struct talk *t, size_t n);
+/* The beginning of the oldest message that the model sees, in one line; "": it is not known.
+ * Returns buf. */
+char *talk_oldest_text(struct talk *t, char *buf, size_t n);
 
 /* ---- options and model ---- */
 

@@ -157,6 +157,7 @@ static void offer_shift(struct too_long *l, struct sheet *s, const struct mw_cos
 {
     const struct ledger *ledger = talk_ledger(l->t);
     uint32_t n_ctx = talk_plan(l->t)->n_ctx;
+    char first[48];
 
     if (talk_options(l->t)->engine.ctx_shift || ledger->n < ledger->n_dropped + 2 ||
         l->text == NULL || c->n_token > n_ctx - n_ctx / 8) /* the engine frees an eighth */
@@ -164,8 +165,8 @@ static void offer_shift(struct too_long *l, struct sheet *s, const struct mw_cos
     l->options[l->n] = *talk_options(l->t);
     l->options[l->n].engine.ctx_shift = true;
     l->shift = (long)l->n++;
-    sheet_line(s, ROLE_TEXT,
-               "/shift on, and send: the oldest turns are dropped when necessary");
+    sheet_line(s, ROLE_TEXT, "/shift on, and send: the oldest turns are dropped, \"%s\" first",
+               talk_oldest_text(l->t, first, sizeof first));
     sheet_choice(s, l->shift);
 }
 
