@@ -139,6 +139,16 @@ static double factor_without_waking(const struct plan_input *in, const struct pl
     return factor <= 1 ? factor : fmax(factor - most / products, 1);
 }
 
+/* The processors' factor without other programs, as far as the kernel does not count them: a
+ * thread that wakes finds a processor whose caches others filled, or shares its core with them.
+ * That is at most the crowding, and a factor above 1 is explained by it first. */
+static double factor_without_crowding(double factor, double others, double crowding)
+{
+    if (factor <= 1 || others >= crowding)
+        return factor;
+    return fmax(factor * (1 + others) / (1 + crowding), 1);
+}
+
 /* The processors' factors from the time without stalls. */
 static void set_processors(const struct plan_anchor *a, const struct plan_input *in,
                            const struct plan_time *t, struct plan_factors *f)
@@ -162,8 +172,10 @@ static void set_processors(const struct plan_anchor *a, const struct plan_input 
     both = rest / (products + in->costs.contention * t->memory_s);
     if (both * t->memory_s > disk)
         both = fmax(rest - in->costs.contention * disk, rest / 2) / products;
-    if (was_bound_by_disk(a))
+    if (was_bound_by_disk(a)) {
         both = factor_without_waking(in, t, products, both);
+        both = factor_without_crowding(both, f->others, a->crowding);
+    }
     both = factor_in_memory(a, in, t, products, both);
     f->processors = within(both, 1 / MOST_FACTOR, MOST_FACTOR);
     f->crowded = f->others;

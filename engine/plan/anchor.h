@@ -17,7 +17,8 @@
  *               products, small weights, rounds, steps, reading and experts.  Blocks that were
  *               just read come from the processor's cache; if that made them faster than memory,
  *               the time that memory takes is put back, since tokens that read nothing need it.
- *               After a stall, threads lose time waking up; tokens that read nothing do not
+ *               After a stall, threads lose time waking up, and beside other programs more than
+ *               the kernel counts as theirs; tokens that read nothing do not
  *   attention   its own time, as far as it is a considerable part of the processors' time;
  *               below that, it is as much slower than the formula as the rest
  *   lookups     their own time
