@@ -62,12 +62,17 @@
  */
 static const size_t shares[POOL_SIZES] = { 9, 3, 1 };
 
+/* What the kernel counts for a thread. */
+struct thread_time {
+    uint64_t ran_ns, waited_ns; /* on a processor; ready for one */
+};
+
 struct worker {
     struct pool *pool;
     pthread_t id;
     int index;
     atomic_int statistics; /* its own schedstat; -1: not open yet, or unknown */
-    uint64_t waited_ns;    /* at pool_wait_begin() */
+    struct thread_time begin; /* at pool_wait_begin() */
 };
 
 struct pool {
@@ -77,6 +82,7 @@ struct pool {
     atomic_int spin;
     /* At pool_wait_begin(); the last two are of the caller. */
     uint64_t begin_ns, begin_cpu_ns, begin_own_ns, waited_ns;
+    uint64_t ran_ns; /* of all threads, between pool_wait_begin() and pool_wait_ns() */
     struct load_meter meter;
     pool_fn *fn; /* for this round, stored before it can be claimed */
     void *ctx;
@@ -340,25 +346,27 @@ void pool_run(struct pool *p, int n_part, pool_fn *fn, void *ctx)
     wait_for_workers(p);
 }
 
-/* Read the time that a thread has waited for a processor: the second number of its file. */
-static uint64_t waited_ns(int fd)
+/* The first two numbers of its file. */
+static struct thread_time thread_time(int fd)
 {
+    struct thread_time t = { 0 };
     char text[80], *end;
 
     if (fd < 0 || kernel_file_read(fd, text, sizeof text) <= 0)
-        return 0;
-    (void)strtoull(text, &end, 10);
-    return strtoull(end, NULL, 10);
+        return t;
+    t.ran_ns = strtoull(text, &end, 10);
+    t.waited_ns = strtoull(end, NULL, 10);
+    return t;
 }
 
 /* The caller may be another thread each time, so its file is opened each time. */
 static uint64_t caller_waited_ns(void)
 {
     int fd = kernel_file_open("", STATISTICS);
-    uint64_t ns = waited_ns(fd);
+    struct thread_time t = thread_time(fd);
 
     kernel_file_close(fd);
-    return ns;
+    return t.waited_ns;
 }
 
 static uint64_t cpu_ns(clockid_t clock)
@@ -378,7 +386,7 @@ void pool_wait_begin(struct pool *p)
     p->begin_own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
     p->waited_ns = caller_waited_ns();
     for (int i = 0; i < p->n_started; i++)
-        p->worker[i].waited_ns = waited_ns(p->worker[i].statistics);
+        p->worker[i].begin = thread_time(p->worker[i].statistics);
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -399,15 +407,22 @@ uint64_t pool_wait_ns(struct pool *p, uint64_t computing_ns)
     uint64_t used_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - p->begin_cpu_ns;
     uint64_t own_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - p->begin_own_ns;
 
+    p->ran_ns = own_ns;
     for (int i = 0; i < p->n_started; i++) {
-        uint64_t now = waited_ns(p->worker[i].statistics), before = p->worker[i].waited_ns;
+        struct thread_time now = thread_time(p->worker[i].statistics), *at = &p->worker[i].begin;
 
-        if (now > before && now - before > most)
-            most = now - before;
+        p->ran_ns += without(now.ran_ns, at->ran_ns);
+        if (now.waited_ns > at->waited_ns && now.waited_ns - at->waited_ns > most)
+            most = now.waited_ns - at->waited_ns;
     }
     load_meter_end(&p->meter, now_ns, "");
     most = less(most, less(without(all_ns, used_ns), without(computing_ns, own_ns)));
     return less(load_meter_others_ns(&p->meter, most, wall_ns), computing_ns);
+}
+
+uint64_t pool_ran_ns(const struct pool *p)
+{
+    return p->ran_ns;
 }
 
 double pool_crowding(const struct pool *p)

@@ -49,6 +49,9 @@ void pool_wait_begin(struct pool *p);
  * there are (load_meter_crowding()).  0: not known. */
 double pool_crowding(const struct pool *p);
 uint64_t pool_wait_ns(struct pool *p, uint64_t computing_ns);
+/* The processor time of all threads between the last two of these calls; without the workers'
+ * if the kernel does not report it. */
+uint64_t pool_ran_ns(const struct pool *p);
 
 /*
  * Parts of a product with n_row rows.  pool_row_parts() returns their number for weights of

@@ -31,7 +31,7 @@ enum limits_kind {
     LIMITS_KINDS
 };
 
-#define LIMITS_VALUES 27
+#define LIMITS_VALUES 28
 
 struct limits_line {
     enum limits_kind kind;

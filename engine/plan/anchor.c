@@ -19,6 +19,7 @@
 #define MOST_FACTOR 64.0
 #define MOST_LOST   0.9 /* of the computing, to other programs */
 #define MOST_CROWDING 1e4
+#define MOST_RAN_S  1e9
 #define BISECTIONS  60
 #define MOST_BYTES  0x1p62
 
@@ -42,7 +43,7 @@ static bool has_settings(const struct plan_anchor *a)
            is_up_to(a->n_seen, UINT32_MAX) && is_up_to(a->kv_k, MW_STEPS_KV - 1) &&
            is_up_to(a->kv_v, MW_STEPS_KV - 1) && is_up_to(a->streamed_share, 1) &&
            is_up_to(a->missed_share, 1) &&
-           is_up_to(a->crowding, MOST_CROWDING);
+           is_up_to(a->crowding, MOST_CROWDING) && is_up_to(a->ran_s, MOST_RAN_S);
 }
 
 bool plan_anchor_is_plausible(const struct plan_anchor *a)
@@ -80,18 +81,40 @@ static bool was_bound_by_disk(const struct plan_anchor *a)
     return a->disk_bytes >= 1 && a->stall_s >= ANCHOR_STALLS * a->token_s;
 }
 
+/* Seconds of a token without stalls, the text and lookups. */
+static double computing_of(const struct plan_anchor *a)
+{
+    return a->token_s - a->fixed_s - a->stall_s - a->lookup_s;
+}
+
+/* The computing that other programs took.  A token that waits for the disk can begin a block on
+ * one thread while they keep the others from waking: no thread that has work then waits for a
+ * processor, and only the processor time of all threads shows how long the work takes.  Tokens
+ * that never wait would lose no more than the crowding. */
+static double lost_to_others(const struct plan_anchor *a, double computing)
+{
+    double hidden = 0;
+
+    if (was_bound_by_disk(a) && a->crowding > 0 && a->ran_s > 0 && a->n_thread > 0)
+        hidden = fmin(computing - a->ran_s / a->n_thread,
+                      computing * a->crowding / (1 + a->crowding));
+    return within(fmax(a->others_s, hidden), 0, MOST_LOST * computing);
+}
+
 struct plan_anchor plan_anchor_alone(const struct plan_anchor *a)
 {
     struct plan_anchor alone = *a;
+    double lost;
 
     if (!plan_anchor_is_plausible(a))
         return alone;
+    lost = lost_to_others(a, computing_of(a));
     /* A token that waits for the disk waits longer if its threads are ready earlier. */
     alone.others_s = alone.crowding = 0;
     if (was_bound_by_disk(a))
-        alone.stall_s += a->others_s;
+        alone.stall_s += lost;
     else
-        alone.token_s -= a->others_s;
+        alone.token_s -= lost;
     return plan_anchor_is_plausible(&alone) ? alone : *a;
 }
 
@@ -139,24 +162,14 @@ static double factor_without_waking(const struct plan_input *in, const struct pl
     return factor <= 1 ? factor : fmax(factor - most / products, 1);
 }
 
-/* The processors' factor without other programs, as far as the kernel does not count them: a
- * thread that wakes finds a processor whose caches others filled, or shares its core with them.
- * That is at most the crowding, and a factor above 1 is explained by it first. */
-static double factor_without_crowding(double factor, double others, double crowding)
-{
-    if (factor <= 1 || others >= crowding)
-        return factor;
-    return fmax(factor * (1 + others) / (1 + crowding), 1);
-}
-
 /* The processors' factors from the time without stalls. */
 static void set_processors(const struct plan_anchor *a, const struct plan_input *in,
                            const struct plan_time *t, struct plan_factors *f)
 {
-    double computing = a->token_s - a->fixed_s - a->stall_s - a->lookup_s, own, attention, rest;
+    double computing = computing_of(a), own, attention, rest;
     double products = t->products_s + t->small_s + t->rounds_s + t->steps_s + t->reading_s +
                       t->experts_s;
-    double lost = within(a->others_s, 0, MOST_LOST * computing), both, weight, disk;
+    double lost = lost_to_others(a, computing), both, weight, disk;
 
     own = computing - lost;
     f->others = lost / own;
@@ -172,10 +185,8 @@ static void set_processors(const struct plan_anchor *a, const struct plan_input 
     both = rest / (products + in->costs.contention * t->memory_s);
     if (both * t->memory_s > disk)
         both = fmax(rest - in->costs.contention * disk, rest / 2) / products;
-    if (was_bound_by_disk(a)) {
+    if (was_bound_by_disk(a))
         both = factor_without_waking(in, t, products, both);
-        both = factor_without_crowding(both, f->others, a->crowding);
-    }
     both = factor_in_memory(a, in, t, products, both);
     f->processors = within(both, 1 / MOST_FACTOR, MOST_FACTOR);
     f->crowded = f->others;

@@ -17,8 +17,7 @@
  *               products, small weights, rounds, steps, reading and experts.  Blocks that were
  *               just read come from the processor's cache; if that made them faster than memory,
  *               the time that memory takes is put back, since tokens that read nothing need it.
- *               After a stall, threads lose time waking up, and beside other programs more than
- *               the kernel counts as theirs; tokens that read nothing do not
+ *               After a stall, threads lose time waking up; tokens that read nothing do not
  *   attention   its own time, as far as it is a considerable part of the processors' time;
  *               below that, it is as much slower than the formula as the rest
  *   lookups     their own time
@@ -63,6 +62,7 @@ struct plan_anchor {
     double disk_bytes;   /* read by a token */
     double disk_bytes_s; /* rate of the disk when it was the bound, perhaps earlier; 0: never */
     double crowding;     /* how much longer threads that never wait would take: see pool.h */
+    double ran_s;        /* processor time of all threads in a token; 0: unknown */
 };
 
 /* Whether the tokens are a measurement, and all settings can be: an anchor from a file may have

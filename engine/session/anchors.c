@@ -239,6 +239,7 @@ static struct plan_anchor mean(const struct anchor_tokens *t, uint32_t n)
         a.lookup_s += (double)k->lookup_ns / NS / n;
         a.attention_s += (double)k->attention_ns / NS / n;
         a.others_s += (double)k->wait_ns / NS / n;
+        a.ran_s += (double)k->ran_ns / NS / n;
         a.fixed_s += (double)(k->token_ns - k->wall_ns) / NS / n;
         a.disk_bytes += (double)k->bytes / n;
     }

@@ -73,6 +73,7 @@ bool anchors_diagnose(struct mw_model *m, const struct mw_sample *s, struct mw_d
 struct anchor_token {
     uint64_t token_ns; /* since the end of the pass before */
     uint64_t wall_ns, stall_ns, lookup_ns, attention_ns, wait_ns, bytes;
+    uint64_t ran_ns; /* processor time of all threads */
 };
 
 struct anchor_tokens {

@@ -219,6 +219,7 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
         .lookup_ns = counter_get(&pass->lookup_ns),
         .attention_ns = counter_get(&pass->attention_ns),
         .wait_ns = counter_get(&pass->wait_ns),
+        .ran_ns = pool_ran_ns(s->pool),
         .bytes = counter_get(&pass->bytes_pass),
     };
 

@@ -285,12 +285,12 @@ static void waiting_hides_that_processors_are_crowded(void **state)
 {
     struct chance c = { 13 };
     struct drawn d;
-    int n = 0, n_slow = 0;
+    int n = 0;
 
     (void)state;
     for (int i = 0; i < DRAWS; i++) {
         double alone, computing, crowded;
-        bool is_explained, is_slow; /* slower than the limits allow */
+        bool is_explained;
 
         draw(&c, &d);
         d.pass.keeps_rows = true; /* no lookups */
@@ -303,16 +303,12 @@ static void waiting_hides_that_processors_are_crowded(void **state)
         d.in.factors = plan_factors_of(&d.in, &d.anchor);
         is_explained = fabs(d.in.factors.whole - 1) < 1e-6; /* the disk can be so slow */
         alone = seconds(&d, &d.in, 0) - d.anchor.fixed_s;
-        is_slow = d.in.factors.processors > 1;
         d.anchor.crowding = 0.5;
         d.in.factors = (struct plan_factors){ 0 };
         d.in.factors = plan_factors_of(&d.in, &d.anchor);
         is_explained &= fabs(d.in.factors.whole - 1) < 1e-6;
         crowded = seconds(&d, &d.in, 0) - d.anchor.fixed_s;
-        if (d.anchor.stall_s > computing && is_explained && is_slow) { /* the others, first */
-            assert_true(crowded >= (1 - 1e-6) * alone && crowded <= (1 + 1e-6) * 1.5 * alone);
-            n_slow += crowded < 1.4 * alone;
-        } else if (d.anchor.stall_s > computing && is_explained) { /* half as much again */
+        if (d.anchor.stall_s > computing && is_explained) { /* room for half as much again */
             assert_close(crowded, 1.5 * alone);
             n++;
         } else if (d.anchor.stall_s < ANCHOR_STALLS * d.anchor.token_s) {
@@ -320,7 +316,7 @@ static void waiting_hides_that_processors_are_crowded(void **state)
         }
         assert_close(seconds(&d, &d.in, d.pass.streamed_share), d.anchor.token_s);
     }
-    assert_true(n > DRAWS / 20 && n_slow > DRAWS / 20);
+    assert_true(n > DRAWS / 10);
 }
 
 /* Threads that wait for blocks can also lose more than their share, as they wake late.  Tokens
@@ -349,6 +345,41 @@ static void tokens_that_never_wait_lose_only_their_share(void **state)
         n++;
         assert_close(d.in.factors.crowded, 1);
         assert_close(seconds(&d, &d.in, d.pass.streamed_share), d.anchor.token_s);
+    }
+    assert_true(n > DRAWS / 10);
+}
+
+/* One thread computed what others did not wake for: the processor time shows how little it is. */
+static void the_processor_time_shows_hidden_others(void **state)
+{
+    struct chance c = { 15 };
+    struct drawn d;
+    int n = 0;
+
+    (void)state;
+    for (int i = 0; i < DRAWS; i++) {
+        double rest;
+
+        draw(&c, &d);
+        rest = d.anchor.token_s - d.anchor.fixed_s - d.anchor.stall_s - d.anchor.lookup_s;
+        d.anchor.others_s = 0;
+        d.anchor.n_thread = 2;
+        d.anchor.crowding = 1;
+        d.anchor.ran_s = 2 * rest / 1.6;
+        d.in.factors = (struct plan_factors){ 0 };
+        d.in.factors = plan_factors_of(&d.in, &d.anchor);
+        if (d.anchor.stall_s < ANCHOR_STALLS * d.anchor.token_s || d.anchor.disk_bytes < 1) {
+            assert_close(d.in.factors.others, 0);
+            continue;
+        }
+        n++;
+        assert_close(d.in.factors.others, 0.6);
+        assert_close(seconds(&d, &d.in, d.pass.streamed_share), d.anchor.token_s);
+        d.anchor.ran_s = 2 * rest / 8; /* more than others can take */
+        d.in.factors = (struct plan_factors){ 0 };
+        assert_close(plan_factors_of(&d.in, &d.anchor).others, 1);
+        d.anchor.crowding = 0; /* there are no others */
+        assert_close(plan_factors_of(&d.in, &d.anchor).others, 0);
     }
     assert_true(n > DRAWS / 10);
 }
@@ -436,6 +467,7 @@ int main(void)
         cmocka_unit_test(the_disk_is_known_only_as_the_bound),
         cmocka_unit_test(waiting_hides_that_processors_are_crowded),
         cmocka_unit_test(tokens_that_never_wait_lose_only_their_share),
+        cmocka_unit_test(the_processor_time_shows_hidden_others),
         cmocka_unit_test(too_few_tokens_measure_nothing),
         cmocka_unit_test(settings_that_cannot_be_measure_nothing),
         cmocka_unit_test(a_measurement_changes_no_chunk),
