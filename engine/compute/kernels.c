@@ -10,40 +10,48 @@
 
 enum { N_SET = sizeof kernel_sets / sizeof kernel_sets[0] };
 
+/* Those that run here, best first.  The last set runs everywhere. */
+static const struct kernels *sets[N_SET + 1];
 static const char *names[N_SET + 1];
 
-static void list_names(void)
+static void list_sets(void)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < N_SET; i++)
-        if (kernel_sets[i].runs_here())
+        if (kernel_sets[i].runs_here()) {
+            sets[n] = kernel_sets[i].set;
             names[n++] = kernel_sets[i].set->name;
+        }
+}
+
+/* The processor is asked once: cpuid takes many microseconds in a virtual machine. */
+static void know_sets(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, list_sets);
 }
 
 const char *const *kernels_names(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, list_names);
+    know_sets();
     return names;
 }
 
 const struct kernels *kernels_by_name(const char *name)
 {
-    for (size_t i = 0; i < N_SET; i++)
-        if (strcmp(kernel_sets[i].set->name, name) == 0 && kernel_sets[i].runs_here())
-            return kernel_sets[i].set;
+    know_sets();
+    for (size_t i = 0; sets[i] != NULL; i++)
+        if (strcmp(sets[i]->name, name) == 0)
+            return sets[i];
     return NULL;
 }
 
 const struct kernels *kernels_best(void)
 {
-    size_t i = 0;
-
-    while (!kernel_sets[i].runs_here()) /* the last set runs everywhere */
-        i++;
-    return kernel_sets[i].set;
+    know_sets();
+    return sets[0];
 }
 
 enum act_form act_form_of(enum tensor_type weight, bool exact)
