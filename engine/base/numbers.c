@@ -81,7 +81,7 @@ char *numbers_measured(char *buf, size_t n, double per_s)
 
 char *numbers_rough(char *buf, size_t n, double per_s)
 {
-    double rounded = units_two_digits(per_s);
+    double rounded = units_two_digits(per_s > 1e12 ? 1e12 : per_s);
 
     if (rounded >= 9.95)
         return numbers_count(buf, n, (uint64_t)rounded);

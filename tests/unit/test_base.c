@@ -246,6 +246,8 @@ static void numbers_are_rounded_for_reading(void **state)
     assert_string_equal(numbers_measured(buf, sizeof buf, 24249), "24,200");
     assert_string_equal(numbers_rough(buf, sizeof buf, 123.4), "120");
     assert_string_equal(numbers_rough(buf, sizeof buf, 0.01666), "0.017");
+    assert_string_equal(numbers_rough(buf, sizeof buf, 1e300), "1,000,000,000,000");
+    assert_string_equal(numbers_rough(buf, sizeof buf, NAN), "0.000");
 }
 
 static void rates_are_read_in_powers_of_1000(void **state)

@@ -626,11 +626,30 @@ static void predictions_have_two_digits(void **state)
     assert_string_equal(figure_left10(-1).text, "         -");
 }
 
+/* A recording names its experts, and has no map of them. */
+static void a_cache_of_experts_may_have_no_map(void **state)
+{
+    static const uint64_t bins[] = { 0, (uint64_t)1 << 32, UINT64_MAX, MW_HEAT_BINS };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bins / sizeof bins[0]; i++) {
+        struct dash *d = new_dash(UI_GRAPH_ASCII);
+
+        made_decode(&sample, 20);
+        sample.experts.all = sample.experts.held = 64;
+        sample.experts.bins = bins[i];
+        dash_push(d, &sample);
+        assert_non_null(strstr(text_of(d, 60, 120), "64 of 64"));
+        dash_free(d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(items_have_the_names_of_the_plan),
         cmocka_unit_test(the_list_of_memory_adds_up),
+        cmocka_unit_test(a_cache_of_experts_may_have_no_map),
         cmocka_unit_test(the_memory_panel_has_the_ladder),
         cmocka_unit_test(the_kv_panel_counts_what_the_conversation_fills),
         cmocka_unit_test(details_of_a_layer_are_whole),

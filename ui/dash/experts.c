@@ -71,12 +71,14 @@ static wchar_t share_glyph(double share, bool ascii)
 static void draw_map(const struct dash *d, const struct canvas *c)
 {
     const struct mw_sample *s = &d->now;
-    int rows = map_rows(d), bins = (int)s->experts.bins;
+    int rows = map_rows(d);
     int lines = c->height < rows ? c->height : rows, wide = c->width - LABEL;
-    int cell = wide / bins > 2 ? 2 : wide / bins, columns;
+    int bins, cell, columns;
 
     if (rows == 0 || lines <= 0 || wide < 1)
         return;
+    bins = (int)s->experts.bins;
+    cell = wide / bins > 2 ? 2 : wide / bins;
     columns = cell > 0 ? bins : wide;
     cell = cell > 0 ? cell : 1;
     for (int y = 0; y < lines; y++) {

@@ -112,9 +112,10 @@ static void draw_times(const struct canvas *c, int y, int x, int width,
 {
     bool ascii = canvas_is_ascii(c);
     double scale = top > 0 ? width / top / 1e6 : 0, read_ns = read_time(l);
-    int wait = (int)lround((double)l->stall_ns * scale);
-    int both = (int)lround((double)(l->stall_ns + l->compute_ns) * scale);
-    int mark = (int)lround(read_ns * scale) - 1;
+    double stall_ns = (double)l->stall_ns, both_ns = stall_ns + (double)l->compute_ns;
+    int wait = (int)lround(fmin(stall_ns * scale, width));
+    int both = (int)lround(fmin(both_ns * scale, width));
+    int mark = (int)lround(fmin(read_ns * scale, width)) - 1;
 
     both = both > width ? width : both < 1 ? 1 : both;
     wait = wait > both ? both : wait;
