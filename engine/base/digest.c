@@ -149,6 +149,8 @@ void digest_add(struct digest *d, const void *data, size_t len)
     const unsigned char *p = data;
     size_t held = d->n % BLOCK;
 
+    if (len == 0) /* an empty text may be NULL */
+        return;
     d->n += len;
     if (held > 0) {
         size_t n = len < BLOCK - held ? len : BLOCK - held;

@@ -596,8 +596,9 @@ static int parse(struct gbnf *g)
 int gbnf_parse(struct program **out, const char *text, size_t len, gbnf_token_fn *find,
                const void *ctx, struct err *e)
 {
+    const char *start = len > 0 ? text : ""; /* an empty text may be NULL */
     struct gbnf g = {
-        .text = text, .at = text, .end = text + len, .find = find, .ctx = ctx, .e = e
+        .text = start, .at = start, .end = start + len, .find = find, .ctx = ctx, .e = e
     };
     int rc = -1;
 

@@ -272,7 +272,8 @@ int mw_remote_send(struct mw_remote *r, const char *text, size_t len, uint32_t n
         remote_command_free(c);
         return err_memory(e, "a message of %zu bytes", len);
     }
-    memcpy(c->text, text, len);
+    if (len > 0)
+        memcpy(c->text, text, len);
     c->text[len] = '\0';
     c->len = len;
     return push(r, c);

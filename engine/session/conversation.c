@@ -59,15 +59,16 @@ void conversation_stash(struct conversation *c, size_t n, struct turn *turns, si
     free_stash(c);
     at = at < c->n_turn ? at : c->n_turn;
     room = room < c->n_turn - at ? room : c->n_turn - at;
-    if (room > 0)
+    if (room > 0) {
         memcpy(turns, c->turns + at, room * sizeof *turns);
+        memset(c->turns + at, 0, room * sizeof *turns); /* they have moved */
+    }
     c->stash = turns;
     c->n_stash = room;
     c->stash_at = c->n_before + at;
     c->stash_dropped = c->n_dropped;
     c->stash_kept = c->kept;
     c->stash_partial = c->is_partial;
-    memset(c->turns + at, 0, room * sizeof *turns); /* they have moved */
     conversation_rewind(c, c->stash_at);
 }
 
@@ -78,7 +79,8 @@ void conversation_unstash(struct conversation *c)
     if (c->stash_at >= c->n_before) {
         conversation_rewind(c, c->stash_at);
         /* There is space for them: the array never shrinks. */
-        memcpy(c->turns + c->n_turn, c->stash, c->n_stash * sizeof *c->turns);
+        if (c->n_stash > 0)
+            memcpy(c->turns + c->n_turn, c->stash, c->n_stash * sizeof *c->turns);
         c->n_turn += c->n_stash;
         c->n_stash = 0;
         c->n_dropped = c->stash_dropped;

@@ -452,6 +452,8 @@ static void stashed_messages_come_back_with_their_ids(void **state)
     o.engine.n_ctx = 512;
     c = open_chat(model, &o);
     plain = open_chat(model, &o);
+    assert_int_equal(mw_chat_stash(c, 0, 0, &e), 0); /* there is no message yet */
+    assert_int_equal(mw_chat_unstash(c, &e), 0);
     for (size_t i = 0; i < 3; i++) {
         ask(c, questions[i], &said[i]);
         ask(plain, questions[i], &trial);

@@ -287,6 +287,18 @@ static void names_what_is_wrong_and_where(void **state)
 
 /* ---- hostile grammars ---- */
 
+/* As the buffer of a request without a byte has it. */
+static void refuses_a_text_of_no_bytes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        e = (struct err)ERR_INIT;
+        assert_int_equal(mw_grammar_check(i == 0 ? "" : NULL, 0, &e), -1);
+        assert_string_equal(e.what, "the grammar has no rule \"root\"");
+        assert_int_equal(e.offset, 0);
+    }
+}
+
 static void refuses_what_is_too_large(void **state)
 {
     struct program *p;
@@ -682,6 +694,7 @@ int main(void)
         cmocka_unit_test(reads_lines_and_comments),
         cmocka_unit_test(matches_recursion),
         cmocka_unit_test(names_what_is_wrong_and_where),
+        cmocka_unit_test(refuses_a_text_of_no_bytes),
         cmocka_unit_test(refuses_what_is_too_large),
         cmocka_unit_test(follows_long_chains),
         cmocka_unit_test(counts_do_not_cost_memory),
