@@ -30,7 +30,7 @@ static const char *const folders[] = { "blobs",
                                        "models--o--n",
                                        "models--o--n/refs",
                                        "models--o--n/snapshots",
-                                       "models--o--n/snapshots/" COMMIT };
+                                       ("models--o--n/snapshots/" COMMIT) };
 /* The first three have the input, the others are models. */
 static const char *const files[] = { "manifests/h/n/m/t", "models--o--n/refs/main", "recent",
                                      "blobs/sha256-" DIGEST,

@@ -429,8 +429,8 @@ static const char *const json_values[] = {
     "4294967296", "-1", "0.5", "1e30", "1e-30", "1e400", "\"x\"", "\"silu\"", "\"gelu\"",
     "\"llama\"", "[]", "{}", "[1,2]", "9223372036854775807", "2.0", "[[[[]]]]", "1e-5",
     "{\"rope_type\":\"yarn\",\"factor\":4.0,\"original_max_position_embeddings\":32}",
-    "{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\""
-    ":1.0,\"high_freq_factor\":4.0,\"original_max_position_embeddings\":32}",
+    ("{\"rope_type\":\"llama3\",\"factor\":8.0,\"low_freq_factor\""
+     ":1.0,\"high_freq_factor\":4.0,\"original_max_position_embeddings\":32}"),
     "{\"type\":\"linear\",\"factor\":2.0}", "{\"rope_type\":\"default\"}",
     "[\"full_attention\",\"sliding_attention\"]",
 };

@@ -44,7 +44,7 @@ tests_fuzz_fuzz_grammar_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_hub_list_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_index_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_jinja_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
-tests_fuzz_fuzz_kv_file_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_kv_file_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS) -Wl,--wrap=fstatfs
 tests_fuzz_fuzz_limits_store_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_markdown_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_mutate_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
@@ -71,6 +71,10 @@ tests_fuzz_fuzz_tool_calls_SOURCES = tests/fuzz/fuzz_tool_calls.c \
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/jinja.dict tests/fuzz/fuzz_file.h \
 	tests/fuzz/fuzz_folder.h tests/fuzz/fuzz_vocab_check.h tests/fuzz/replay.c
 
+# Freed memory is used again after 8 MiB, calls are named four deep, and the shadow of large blocks
+# is cleared without a system call: targets run up to twice as often.
+FUZZ_ASAN_OPTIONS = quarantine_size_mb=8:malloc_context_size=4:clear_shadow_mmap_threshold=8388608
+
 RUNS = 10000000
 FUZZ = $(fuzz_programs:tests/fuzz/fuzz_%=%)
 
@@ -81,7 +85,7 @@ fuzz: $(FUZZ:%=tests/fuzz/fuzz_%)
 	@for name in $(FUZZ); do \
 	    mkdir -p fuzz-new/$$name && \
 	    echo "$$name: $(RUNS) executions" && \
-	    nice ./tests/fuzz/fuzz_$$name -runs=$(RUNS) -max_len=8192 -timeout=10 \
+	    ASAN_OPTIONS="$(FUZZ_ASAN_OPTIONS):$$ASAN_OPTIONS" nice ./tests/fuzz/fuzz_$$name -runs=$(RUNS) -max_len=8192 -timeout=10 \
 	        -rss_limit_mb=1024 -print_final_stats=1 -verbosity=0 \
 	        -artifact_prefix=fuzz-new/$$name- \
 	        $$(ls -1 $(srcdir)/tests/fuzz/$$name.dict 2>/dev/null | sed 's/^/-dict=/') \
