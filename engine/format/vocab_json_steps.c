@@ -92,14 +92,16 @@ static int end_metaspace(struct steps *s, struct err *e)
 
 static int end_split(struct steps *s, struct err *e)
 {
-    bool keeps_all =
-        is(s->behavior, "Isolated") || (is(s->behavior, "Removed") && s->invert);
+    bool is_right =
+        is(s->text, VOCAB_REGEX_LINES)
+            ? is(s->behavior, "MergedWithNext") && !s->invert
+            : is(s->behavior, "Isolated") || (is(s->behavior, "Removed") && s->invert);
 
     if (is(s->text, " ") && !s->is_regex) {
         s->splits_spaces = s->splits_spaces || !s->has_metaspace;
         return 0;
     }
-    if (!s->is_regex || !keeps_all)
+    if (!s->is_regex || !is_right)
         return unknown(s, "the pre-tokenizer", e);
     if (s->has_metaspace || s->has_byte_level)
         return misplaced(s, s->has_metaspace ? "Metaspace" : "ByteLevel", e);

@@ -41,6 +41,11 @@ static const struct pre_name pre_names[] = {
     { "hunyuan", "qwen2", false },
     { "grok-2", "qwen2", false },
     { "solar-open", "qwen2", false },
+    { "bailingmoe", "qwen2", false },
+    { "bailingmoe2", "qwen2", false },
+    { "llada-moe", "qwen2", false },
+    { "laguna", "lines+qwen2", false },
+    { "seed-coder", "seed-coder", false },
     { "qwen35", "qwen35", false },
     { "gpt-2", "gpt2", false },
     { "phi-2", "gpt2", false },
@@ -66,6 +71,8 @@ static const struct pre_name pre_names[] = {
     { "llama4", "gpt-4o", false },
     { "kanana2", "gpt-4o", false },
     { "minimax-m2", "gpt-4o", false },
+    { "kimi-k2", "kimi-k2", false },
+    { "deepseek-llm", "deepseek-llm", false },
     { "deepseek-v3", "deepseek-v3", false },
     { "hunyuan-dense", "deepseek-v3", false },
     { "joyai-llm", "deepseek-v3", false },
@@ -111,26 +118,55 @@ static const struct {
 static const struct {
     const char *arch, *mark, *pre;
 } family_rules[] = {
+    { "arcee", NULL, "llama-bpe" },
+    { "bailingmoe2", NULL, "bailingmoe2" },
+    { "bailingmoe3", NULL, "bailingmoe2" },
+    { "cohere2", NULL, "command-r" },
+    { "deepseek2", "[gMASK]", "glm4" },
+    { "deepseek2", "<|im_middle|>", "kimi-k2" },
+    { "deepseek2", "<\uff5cUser\uff5c>", "deepseek-v3" },
+    { "deepseek2", NULL, "deepseek-llm" },
+    { "deepseek4", NULL, "deepseek-v3" },
+    { "exaone4", NULL, "exaone4" },
+    { "falcon-h1", NULL, "falcon-h1" },
+    { "glm4moe", NULL, "glm4" },
+    { "glm5-next", NULL, "glm4" },
     { "gpt-oss", NULL, "gpt-4o" },
     { "granite", NULL, "refact" },
+    { "granitehybrid", NULL, "dbrx" },
+    { "granitemoe", NULL, "refact" },
+    { "hunyuan-dense", NULL, "hunyuan-dense" },
+    { "hunyuan-moe", NULL, "hunyuan" },
+    { "kimi-linear", NULL, "kimi-k2" },
+    { "laguna", NULL, "laguna" },
+    { "lfm2", NULL, "lfm2" },
+    { "lfm2moe", NULL, "lfm2" },
     { "llama", "<|start_header_id|>", "llama-bpe" },
     { "llama", "[INST]", "tekken" },
     { "llama", "<gh_stars>", "smollm" }, /* SmolLM 1 and 2, Granite Code */
     { "llama", ">>TITLE<<", "falcon3" },
+    { "mellum", NULL, "mellum2" },
+    { "minimax-m2", NULL, "minimax-m2" },
     { "mistral3", NULL, "tekken" },
+    { "muse-glimmer", NULL, "llama4" },
+    { "nemotron_h", NULL, "pixtral" },
+    { "nemotron_h_moe", NULL, "pixtral" },
     { "olmo2", NULL, "dbrx" },
+    { "olmoe", NULL, "olmo" },
     { "phi3", NULL, "dbrx" },
     { "qwen2", NULL, "qwen2" },
+    { "qwen2moe", NULL, "qwen2" },
     { "qwen3", NULL, "qwen2" },
     { "qwen35", NULL, "qwen35" },
     { "qwen35moe", NULL, "qwen35" },
     { "qwen4exp", NULL, "qwen35" },
     { "qwen3moe", NULL, "qwen2" },
     { "qwen3next", NULL, "qwen2" },
+    { "seed_oss", NULL, "seed-coder" },
     { "smollm3", NULL, "llama-bpe" },
 };
 
-_Static_assert(sizeof family_rules / sizeof family_rules[0] <= 8 * sizeof(uint32_t),
+_Static_assert(sizeof family_rules / sizeof family_rules[0] <= 8 * sizeof(uint64_t),
                "struct vocab_signs has a bit for each");
 
 void vocab_signs_look(struct vocab_signs *s, uint32_t id, const char *text, size_t len,
@@ -145,7 +181,7 @@ void vocab_signs_look(struct vocab_signs *s, uint32_t id, const char *text, size
     for (size_t i = 0; i < sizeof family_rules / sizeof family_rules[0]; i++)
         if (family_rules[i].mark != NULL && strlen(family_rules[i].mark) == len &&
             memcmp(family_rules[i].mark, text, len) == 0)
-            s->marks |= (uint32_t)1 << i;
+            s->marks |= (uint64_t)1 << i;
 }
 
 static const char *family_rule(const struct vocab_signs *s, const char *arch)
@@ -193,9 +229,27 @@ void vocab_pre_guess(struct vocab_info *info, const struct vocab_signs *s, const
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define START "[^\\r\\n\\p{L}\\p{N}]?"
 
+/* The letters that DeepSeek's first tokenizer lists; engine/text/split.c has them in short. */
+#define CASED                                                                                  \
+    "A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba\u01bc-\u01bf\u01c4-\u0293" \
+    "\u0295-\u02af\u0370-\u0373\u0376\u0377\u037b-\u037d\u037f\u0386\u0388-\u038a\u038c" \
+    "\u038e-\u03a1\u03a3-\u03f5\u03f7-\u0481\u048a-\u052f\u0531-\u0556\u10a0-\u10c5" \
+    "\u13a0-\u13f5\u13f8-\u13fd\u1c90-\u1cba\u1cbd-\u1cbf\u1d00-\u1d2b\u1d6b-\u1d77" \
+    "\u1d79-\u1d9a\u1e00-\u1f15\u1f18-\u1f1d\u1f20-\u1f45\u1f48-\u1f4d\u1f50-\u1f57\u1f59" \
+    "\u1f5b\u1f5d\u1f5f-\u1f7d\u1f80-\u1fb4\u1fb6-\u1fbc\u1fbe\u1fc2-\u1fc4\u1fc6-\u1fcc" \
+    "\u1fd0-\u1fd3\u1fd6-\u1fdb\u1fe0-\u1fec\u1ff2-\u1ff4\u1ff6-\u1ffc\u2102\u2107" \
+    "\u210a-\u2113\u2115\u2119-\u211d\u2124\u2126\u2128\u212a-\u212d\u212f-\u2134\u2139" \
+    "\u213c-\u213f\u2145-\u2149\u214e\u2183\u2184\u2c00-\u2c7b\u2c7e-\u2ce4\u2ceb-\u2cee" \
+    "\u2cf2\u2cf3\ua640-\ua66d\ua680-\ua69b\ua722-\ua76f\ua771-\ua787\ua78b-\ua78e" \
+    "\uab70-\uabbf\ufb00-\ufb06\ufb13-\ufb17\uff21-\uff3a\uff41-\uff5a\U00010400-\U0001044f" \
+    "\U000104b0-\U000104d3\U000104d8-\U000104fb\U00010c80-\U00010cb2\U00010cc0-\U00010cf2" \
+    "\U000118a0-\U000118df\U0001e900-\U0001e943"
+
+#define MAX_STEP 6 /* of a row */
+
 struct pre_regex {
     const char *pattern;
-    const char *regex[3];
+    const char *regex[MAX_STEP];
 };
 
 static const struct pre_regex pre_regexes[] = {
@@ -219,6 +273,17 @@ static const struct pre_regex pre_regexes[] = {
         "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
         "[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|"
         "\\s*[\r\n]+|\\s+(?!\\S)|\\s+" } },
+    { "deepseek-llm",
+      { "[\r\n]", "\\s?[" CASED "]+",
+        "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+", "\\s+$",
+        "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", VOCAB_REGEX_DIGITS } },
+    { "lines", { VOCAB_REGEX_LINES } },
+    { "qwen2", /* Ling: the same pieces */
+      { "'(?i:[sdmt]|ll|ve|re)|" START "+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|"
+        "\\s*[\\r\\n]|\\s+(?!\\S)|\\s+" } },
+    { "seed-coder",
+      { SHORT "|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|"
+        "\\s*[\r\n]+|\\s+(?!\\S)|\\s+" } },
 };
 
 /* Returns the number of steps of a row that regex[0 .. n) begins with; 0: not all of them. */
@@ -226,7 +291,7 @@ static size_t matches(const struct pre_regex *row, const char *const *regex, siz
 {
     size_t same = 0;
 
-    while (same < 3 && row->regex[same] != NULL) {
+    while (same < MAX_STEP && row->regex[same] != NULL) {
         if (same == n || strcmp(row->regex[same], regex[same]) != 0)
             return 0;
         same++;

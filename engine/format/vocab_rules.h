@@ -37,7 +37,7 @@ bool vocab_pre_name(struct vocab_info *info, const char *pre);
 /* The tokens by which a vocabulary is recognised.  Start from { 0 }. */
 struct vocab_signs {
     const char *pre; /* the rule of the vocabulary that has a token; NULL: none is known */
-    uint32_t marks;  /* a bit for each control token that narrows down a family */
+    uint64_t marks;  /* a bit for each control token that narrows down a family */
 };
 
 /* Look at a token.  The tokens come in the order of their ids. */
@@ -55,6 +55,8 @@ int vocab_pre_regex(struct vocab_info *info, const char *const *regex, size_t n,
 
 #define VOCAB_REGEX_DIGITS  "\\p{N}"
 #define VOCAB_REGEX_NUMBERS "\\p{N}+"
+/* Line breaks, which are joined with the text after them. */
+#define VOCAB_REGEX_LINES "(?:\\r?\\n)+(?!\\r?\\n)"
 #define VOCAB_REGEX_GPT2                                                                       \
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 

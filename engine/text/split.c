@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_STEP 4 /* of a pattern */
+#define MAX_STEP 6 /* of a pattern */
 #define MAX_ALL  12 /* of patterns that are joined */
 
 /* W: white space inside a class.  B: the same without \r and \n. */
@@ -26,6 +26,22 @@
 #define U       "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define L       "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define ONE     "[^\\r\\n\\p{L}\\p{N}]"
+#define BREAK   "(?:\\r?\\n)"
+#define LINE    "(?:[^\\r\\n]|\\r(?!\\n))" /* a character that begins no BREAK */
+
+/* Kimi cuts Chinese from all other letters. */
+#define NOT_HAN "(?!\\p{sc:Han})"
+#define UPPER   "(?:" NOT_HAN U ")"
+#define LOWER   "(?:" NOT_HAN L ")"
+
+/* Letters with case that existed when DeepSeek's first tokenizer was made: its pattern lists them,
+ * without those of Georgian, Glagolitic and mathematics. */
+#define CASED                                                                                  \
+    "(?:(?![\\x{560}-\\x{588}\\x{10c7}-\\x{10ff}\\x{1c80}-\\x{1c88}\\x{2d00}-\\x{2d2d}"           \
+    "\\x{a790}-\\x{a7fa}\\x{ab30}-\\x{ab68}\\x{10570}-\\x{105bc}\\x{16e40}-\\x{16e7f}"            \
+    "\\x{1d400}-\\x{1d7cb}\\x{1df00}-\\x{1df1e}])[\\p{Lu}\\p{Ll}\\p{Lt}])"
+#define PUNCTUATION                                                                            \
+    "[!-/:-~\\x{ff01}-\\x{ff0f}\\x{ff1a}-\\x{ff5e}\\x{2018}-\\x{201f}\\x{3000}-\\x{3002}]"
 
 #define GPT2_WORDS "'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| ?[^" W "\\p{L}\\p{N}]++"
 #define GPT2_OPEN  GPT2_WORDS "|[" W "]+(?![^" W "])"
@@ -63,6 +79,19 @@ static const struct pattern patterns[] = {
       { "\\p{N}{1,3}", "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}]+",
         "[!-/:-@\\[-`{-~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| "
         "?[\\p{P}\\p{S}]+[\\r\\n]*|" T } },
+    { "deepseek-llm",
+      false,
+      { "[\\r\\n]", "[" W "]?" CASED "++", "[" W "]?" PUNCTUATION "++", "[" W "]+$",
+        "[\\x{800}-\\x{9fa5}\\x{ac00}-\\x{d7ff}]+", "\\p{N}" } },
+    { "kimi-k2",
+      false,
+      { "\\p{sc:Han}++|" ONE "?" UPPER "*" LOWER "+" C "?|" ONE "?" UPPER "+" LOWER "*" C
+        "?|\\p{N}{1,3}+| ?[^" W "\\p{L}\\p{N}]++[\\r\\n]*+|" T } },
+    /* A line and the breaks before it are one piece. */
+    { "lines", true, { BREAK "++" LINE "*+|" LINE "++" } },
+    { "seed-coder",
+      false,
+      { C "|" ONE "?+\\p{L}++|\\p{N}| ?[^" W "\\p{L}\\p{N}]++|" T } },
     { "default", false, { "[\\p{P}$+<=>^~|]+", GPT2_OPEN, "\\p{N}+", "[0-9][0-9][0-9]" } },
 };
 

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import unicodedata
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
@@ -11,7 +12,8 @@ from gguf_edit import ARR, BOOL, I32, STR, U32, Gguf  # noqa: E402
 from program import MODELS, FolderCase, budget, memwall, notices  # noqa: E402
 from terminal import Terminal  # noqa: E402
 from tokenizer_json import (GEMMA_SPLIT, LLAMA3, NFC, REPLACE, TEKKEN, byte_letters,  # noqa: E402
-                            byte_level, characters, digits, metaspace, prepend, sequence, split)
+                            byte_level, characters, digits, make, metaspace, prepend,
+                            sequence, split)
 
 U64 = 10
 PRE = "tokenizer.ggml.pre"
@@ -25,6 +27,20 @@ KNOWN = (("gpt-2", 50255, " gazed"), ("dbrx", 100255, " Conveyor"), ("llama-bpe"
          ("gpt-4o", 199997, " cocos"))
 # The rule that published models of an architecture have.
 FAMILIES = (("gpt-oss", (), "gpt-4o"), ("granite", (), "refact"),
+            ("arcee", (), "llama-bpe"), ("bailingmoe2", (), "bailingmoe2"),
+            ("bailingmoe3", (), "bailingmoe2"), ("cohere2", (), "command-r"),
+            ("deepseek2", (), "deepseek-llm"), ("deepseek2", ("[gMASK]",), "glm4"),
+            ("deepseek2", ("<|im_middle|>",), "kimi-k2"),
+            ("deepseek2", ("<\uff5cUser\uff5c>",), "deepseek-v3"), ("deepseek4", (), "deepseek-v3"),
+            ("exaone4", (), "exaone4"), ("falcon-h1", (), "falcon-h1"), ("glm4moe", (), "glm4"),
+            ("glm5-next", (), "glm4"), ("granitehybrid", (), "dbrx"),
+            ("granitemoe", (), "refact"), ("hunyuan-dense", (), "hunyuan-dense"),
+            ("hunyuan-moe", (), "hunyuan"), ("kimi-linear", (), "kimi-k2"),
+            ("laguna", (), "laguna"), ("lfm2", (), "lfm2"), ("lfm2moe", (), "lfm2"),
+            ("mellum", (), "mellum2"), ("minimax-m2", (), "minimax-m2"),
+            ("muse-glimmer", (), "llama4"), ("nemotron_h", (), "pixtral"),
+            ("nemotron_h_moe", (), "pixtral"), ("olmoe", (), "olmo"), ("qwen2moe", (), "qwen2"),
+            ("qwen4exp", (), "qwen35"), ("seed_oss", (), "seed-coder"),
             ("llama", ("<|start_header_id|>",), "llama-bpe"), ("llama", ("[INST]",), "tekken"),
             ("llama", ("<gh_stars>",), "smollm"), ("llama", (">>TITLE<<",), "falcon3"),
             ("llama", (), "default"), ("mistral3", (), "tekken"), ("olmo2", (), "dbrx"),
@@ -330,6 +346,43 @@ SAVED_AGAIN = (
      "256 32 258 265 266 261 260 32 263 263 105 116 262 32 100 195 169 101 204 129 258 99 10 "
      "256 259 32 99 228 184 128"),
 )
+# Patterns of the tokenizer.json of newer families, with their name in GGUF files.
+SHORT = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+LINES = split(r"(?:\r?\n)+(?!\r?\n)", "MergedWithNext")
+QWEN2 = LLAMA3.replace("{1,3}", "")
+SEED = (SHORT + "|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|"
+        "\\s*[\r\n]+|\\s+(?!\\S)|\\s+")
+LING = (r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|"
+        r"\s*[\r\n]|\s+(?!\S)|\s+")
+
+
+def cased():
+    """The letters with case that the pattern of DeepSeek V2 lists: those of Unicode 12 without
+    some scripts."""
+    left_out = ((0x560, 0x588), (0x10c7, 0x10ff), (0x1c80, 0x1c8f), (0x2d00, 0x2d2d),
+                (0xa790, 0xa7fa), (0xab30, 0xab68), (0x10570, 0x105bc), (0x10d50, 0x10d85),
+                (0x16e40, 0x16e7f), (0x1d400, 0x1d7cb), (0x1df00, 0x1df2a))
+    runs = []
+    for c in range(0x80, 0x110000):
+        if (unicodedata.category(chr(c)) in ("Lu", "Ll", "Lt") and
+                not any(a <= c <= b for a, b in left_out)):
+            if runs and runs[-1][-1] == c - 1:
+                runs[-1].append(c)
+            else:
+                runs.append([c])
+    return "A-Za-z" + "".join("".join(map(chr, r)) if len(r) < 3 else chr(r[0]) + "-" + chr(r[-1])
+                              for r in runs)
+
+
+PUBLISHED = (
+    ("laguna", (LINES, split(QWEN2), byte_level())),
+    ("seed-coder", (split(SEED), byte_level())),
+    ("bailingmoe2", (split(LING), byte_level())),
+    ("deepseek-llm", (split("[\r\n]"), split(r"\s?[" + cased() + "]+"),
+                      split("\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"),
+                      split(r"\s+$"), split("[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"),
+                      digits(), byte_level())),
+)
 TAKE_ANOTHER = ("if this file was saved again or changed, take the original tokenizer.json, or a "
                 "GGUF file of the model")
 
@@ -346,6 +399,19 @@ class SavedAgain(FolderCase):
         for tokenizer, want in SAVED_AGAIN:
             self.assertEqual((0, want.split(), ""), self.ids(tokenizer),
                              (tokenizer["normalizer"], tokenizer["pre_tokenizer"]))
+
+    def test_patterns_of_newer_families(self):
+        """A tokenizer.json gives the ids of a GGUF file with the name of its patterns."""
+        text = TEXT + "a \nb"
+        seen = set()
+        for pre, steps in PUBLISHED:
+            g = chain(self.folder, "m", {}, pieces=PIECES + (b" \n",), pre=pre)
+            want = tokenize(g.path, text)
+            tokens, merges = (g.get("tokenizer.ggml." + key)[1] for key in ("tokens", "merges"))
+            self.assertEqual(want, self.ids(make(tokens, merges, None, sequence(*steps), {}), text),
+                             pre)
+            seen.add(" ".join(want[1]))
+        self.assertEqual(len(PUBLISHED), len(seen))
 
     def test_merges_may_be_pairs(self):
         t = characters()
@@ -407,6 +473,8 @@ class SavedAgain(FolderCase):
         for tokenizer in (
                 characters(pre_tokenizer=split("[abc]+")),
                 characters(pre_tokenizer=split(TEKKEN, "MergedWithNext")),
+                byte_letters(sequence(LINES | {"behavior": "Isolated"}, byte_level())),
+                byte_letters(sequence(LINES | {"invert": True}, byte_level())),
                 characters(pre_tokenizer={"type": "Whitespace"}),
                 characters(sequence({"type": "Lowercase"}, REPLACE)),
                 characters({"type": "NFKC"}),

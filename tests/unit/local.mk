@@ -82,6 +82,7 @@ check_PROGRAMS += \
 	tests/unit/test_store_damage \
 	tests/unit/test_store_parts \
 	tests/unit/test_store_rescue \
+	tests/unit/test_split \
 	tests/unit/test_steps \
 	tests/unit/test_stream \
 	tests/unit/test_summary \

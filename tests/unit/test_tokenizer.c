@@ -407,7 +407,9 @@ static struct tokenizer *open_all_pairs(void)
 static void text_in_pieces_gives_the_same_ids_with_every_pattern(void **state)
 {
     static const char *const names[] = { "llama3", "qwen2",  "qwen35",      "gpt2",   "smollm",
-                                         "tekken", "gpt-4o", "deepseek-v3", "default" };
+                                         "tekken", "gpt-4o", "deepseek-v3", "default",
+                                         "kimi-k2", "lines+qwen2", "deepseek-llm",
+                                         "seed-coder" };
     static const char *const parts[] = { "a",       "B",
                                          "s",       "1",
                                          "11",      " ",
