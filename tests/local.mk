@@ -83,6 +83,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_sweep.py \
 	tests/program/test_world.py \
 	tests/program/test_tried.py \
+	tests/program/test_family_formats.py \
 	tests/program/test_vocabularies.py \
 	tests/terminal/test_server.py \
 	tests/terminal/test_tmux.py

@@ -43,6 +43,26 @@ static void harmony(struct chat_writer *w, const struct chat_message *m)
     chat_bytes(w, m->content, m->len);
 }
 
+/* The prompt has begun the header of the first message. */
+static void recipient(struct chat_writer *w, const struct chat_message *m)
+{
+    if (m->reasoning_len > 0) {
+        chat_text(w, " " RECIPIENT_SELF);
+        put_mark(w, HARMONY_MESSAGE);
+        chat_bytes(w, m->reasoning, m->reasoning_len);
+    }
+    if (m->reasoning_len > 0 && m->len > 0) {
+        put_mark(w, RECIPIENT_END);
+        put_mark(w, HARMONY_START);
+        chat_text(w, "assistant");
+    }
+    if (m->len > 0) {
+        chat_text(w, " to=user");
+        put_mark(w, HARMONY_MESSAGE);
+    }
+    chat_bytes(w, m->content, m->len);
+}
+
 /* Thinking between two marks.  It has no end yet if no text follows. */
 static void between_marks(struct chat_writer *w, const struct chat_message *m, bool is_inside)
 {
@@ -72,6 +92,8 @@ int chat_answer_again(const struct chat_format *f, const struct tokenizer *t,
 
     if (f->think == THINK_HARMONY)
         harmony(&w, m);
+    else if (f->think == THINK_RECIPIENT)
+        recipient(&w, m);
     else if (f->think == THINK_NONE)
         chat_bytes(&w, m->content, m->len);
     else

@@ -2,8 +2,8 @@
  * Split an answer into thinking and text.
  *
  * Gemma 4 marks thinking with control tokens, Qwen 3 with tokens that decode to tags.  gpt-oss
- * writes messages, each with the name of its channel; all but those in "final" are thinking.  A
- * vocabulary without such tokens spells the tags, so they may arrive in pieces.  The parser
+ * writes messages, each with the name of its channel; all but those in "final" are thinking.  Muse
+ * writes messages to a recipient; those to itself are thinking.  A vocabulary without such tokens spells the tags, so they may arrive in pieces.  The parser
  * therefore holds back the end of a text while it could be the beginning of a tag.  The format
  * has the marks of the model.
  */
@@ -21,7 +21,7 @@ enum {
     IN_THOUGHT,
     AFTER, /* right after thinking: newlines are dropped */
     IN_ANSWER,
-    IN_ROLE, /* gpt-oss: between two messages, dropped */
+    IN_ROLE, /* before a message, dropped */
 };
 
 #define NO_MARK (-1)
@@ -235,19 +235,39 @@ static bool is_other_role(const struct answer_parser *p)
 }
 
 /* Returns the state after id if it is a mark of a message, or NO_MARK. */
-static int after_harmony(const struct answer_parser *p, uint32_t id)
+static int after_message_mark(const struct answer_parser *p, uint32_t id)
 {
-    static const char final[] = HARMONY_FINAL;
-    bool is_answer = p->state != IN_LABEL ||
-                     (p->n_held >= strlen(final) && memcmp(p->held, final, strlen(final)) == 0);
+    bool is_harmony = p->format->think == THINK_HARMONY;
+    bool has_header = p->state == (is_harmony ? IN_LABEL : IN_ROLE);
+    struct span header = { p->held, p->n_held };
 
-    if (is_token(p, id, HARMONY_CHANNEL))
+    if (is_harmony && is_token(p, id, HARMONY_CHANNEL))
         return IN_LABEL;
     if (is_token(p, id, HARMONY_MESSAGE))
-        return is_answer ? IN_ANSWER : IN_THOUGHT;
-    if (is_token(p, id, HARMONY_START) || is_token(p, id, HARMONY_END))
+        return !has_header || chat_shows_message(p->format->think, header) ? IN_ANSWER
+                                                                          : IN_THOUGHT;
+    if (is_token(p, id, HARMONY_START) ||
+        is_token(p, id, is_harmony ? HARMONY_END : RECIPIENT_END))
         return IN_ROLE;
     return NO_MARK;
+}
+
+/* Muse: the text of a header that is no header, because it names no recipient, belongs to the
+ * answer.  Returns its length. */
+static size_t take_header(struct answer_parser *p, char *buf)
+{
+    static const char begins[] = "assistant to=";
+    size_t n = p->n_held < sizeof begins - 1 ? p->n_held : sizeof begins - 1;
+    size_t role = strlen("assistant");
+
+    if (p->format->think != THINK_RECIPIENT || p->state != IN_ROLE || p->n_held <= role ||
+        memcmp(p->held, begins, n) == 0 || memcmp(p->held, begins, role) != 0)
+        return 0;
+    n = p->n_held - role;
+    memcpy(buf, p->held + role, n);
+    p->n_held = 0;
+    p->state = IN_ANSWER;
+    return n;
 }
 
 static bool is_in_name(char c)
@@ -312,8 +332,8 @@ static int after_mark(struct answer_parser *p, uint32_t id)
 {
     if (p->format->think == THINK_NONE)
         return NO_MARK;
-    if (p->format->think == THINK_HARMONY)
-        return after_harmony(p, id);
+    if (chat_has_messages(p->format->think))
+        return after_message_mark(p, id);
     find_marks(p);
     if (id == p->open)
         return p->format->think == THINK_CHANNEL ? IN_LABEL : IN_THOUGHT;
@@ -339,15 +359,16 @@ bool answer_parser_mark(struct answer_parser *p, uint32_t i, uint32_t *id)
     int64_t open;
 
     find_marks(p);
-    open = kind == THINK_HARMONY ? find_mark(p, HARMONY_CHANNEL)
-           : kind == THINK_NONE  ? -1
-                                 : p->open;
+    open = kind == THINK_HARMONY                             ? find_mark(p, HARMONY_CHANNEL)
+           : kind == THINK_NONE || kind == THINK_RECIPIENT ? -1
+                                                           : p->open;
     if (i == 0 && open >= 0) {
         *id = (uint32_t)open;
         return true;
     }
     *id = p->format->other_open;
-    return i == (open >= 0) && kind != THINK_NONE && kind != THINK_HARMONY && p->format->has_other;
+    return i == (open >= 0) && kind != THINK_NONE && !chat_has_messages(kind) &&
+           p->format->has_other;
 }
 
 /* Store the text that is held back, because a mark or the end of the answer follows. */
@@ -382,6 +403,33 @@ static bool opens_channel(struct answer_parser *p, const uint32_t *prompt, size_
     return n > 0 && prompt[n - 1] == p->open;
 }
 
+/* Muse: begin inside the header that the prompt ends with, or after one. */
+static void begin_in_header(struct answer_parser *p, const uint32_t *prompt, size_t n)
+{
+    size_t from = n;
+
+    while (from > 0 && !is_token(p, prompt[from - 1], HARMONY_START))
+        from--;
+    if (from == 0)
+        return;
+    p->state = IN_ROLE;
+    for (size_t i = from; i < n; i++) {
+        char piece[sizeof p->held];
+        int next = after_message_mark(p, prompt[i]);
+
+        if (next == NO_MARK) {
+            size_t len = tokenizer_piece(p->tokenizer, prompt[i], false, piece, sizeof piece);
+
+            take_name(p, piece, len < sizeof piece ? len : sizeof piece);
+            continue;
+        }
+        p->state = next;
+        p->n_held = 0;
+    }
+    if (p->state != IN_ROLE)
+        p->n_held = 0;
+}
+
 /* Whether the prompt ends with the opening mark. */
 static bool opens_tag(struct answer_parser *p, const uint32_t *prompt, size_t n)
 {
@@ -414,6 +462,8 @@ void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t
                 (kind == THINK_TAGS && opens_tag(p, prompt, n));
     if (is_inside)
         p->state = IN_THOUGHT;
+    else if (kind == THINK_RECIPIENT)
+        begin_in_header(p, prompt, n);
     p->has_thought = is_inside;
     p->decoder.show_control = p->shows_marks;
 }
@@ -444,9 +494,10 @@ size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool 
     }
     *is_thinking = answer_parser_thinks(p);
     n = decoder_push(&p->decoder, p->tokenizer, id, buf);
-    if (p->format->think == THINK_HARMONY && (p->state == IN_LABEL || p->state == IN_ROLE)) {
+    if (chat_has_messages(p->format->think) &&
+        (p->state == IN_LABEL || p->state == IN_ROLE)) {
         take_name(p, buf, n);
-        return 0;
+        return take_header(p, buf);
     }
     if (p->state == IN_LABEL)
         return take_label(p, buf, n);

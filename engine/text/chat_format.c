@@ -186,6 +186,7 @@ size_t chat_stop_ids(const struct catalogue *c, const struct tokenizer *t,
         "<eos>",      "</s>",       "<|endoftext|>", "<|end_of_text|>",  "<|eot_id|>",
         "<|eom_id|>", "<|im_end|>", "<|end|>",       "<end_of_turn>",    "<turn|>",
         "<|return|>", "<|call|>",   "<EOT>",         "<|tool_response>", "[EOS]",
+        "<|observation|>",
     };
     const struct vocab_info *info = tokenizer_info(t);
     size_t used = 0;
@@ -206,8 +207,10 @@ size_t chat_stop_ids(const struct catalogue *c, const struct tokenizer *t,
         used = add_stop(out, used, n, f->end);
     for (size_t i = 0; f != NULL && i < f->n_turn_id; i++)
         used = add_stop(out, used, n, f->turn_id[i]);
-    /* In harmony it only ends a message: another one follows. */
+    /* These only end a message: another one follows. */
     if (f != NULL && f->think == THINK_HARMONY)
         used = drop_stop(out, used, tokenizer_find(t, HARMONY_END, strlen(HARMONY_END)));
+    if (f != NULL && f->think == THINK_RECIPIENT)
+        used = drop_stop(out, used, tokenizer_find(t, RECIPIENT_END, strlen(RECIPIENT_END)));
     return used;
 }

@@ -15,6 +15,7 @@ enum think_kind {
     THINK_CHANNEL, /* between two tokens, with a label */
     THINK_TAGS,    /* between two tokens or texts */
     THINK_HARMONY, /* gpt-oss: <|channel|>LABEL<|message|>…<|end|>, more than one per answer */
+    THINK_RECIPIENT, /* Muse: <|start|>assistant to=NAME<|message|>…<|eom|>, the same */
 };
 
 #define CHAT_N_TURN 16 /* marks that open a turn */
@@ -53,6 +54,15 @@ struct chat_format {
 #define HARMONY_MESSAGE "<|message|>"
 #define HARMONY_END     "<|end|>"
 #define HARMONY_FINAL   "final"
+/* Those of THINK_RECIPIENT are its start and message, and these.  Messages to itself are
+ * thinking. */
+#define RECIPIENT_END  "<|eom|>"
+#define RECIPIENT_SELF "to=self"
+
+/* Whether an answer consists of messages with a header. */
+bool chat_has_messages(enum think_kind kind);
+/* Whether a message with this header belongs to the answer. */
+bool chat_shows_message(enum think_kind kind, struct span header);
 
 /* ---- evaluated templates: chat_template.c ---- */
 

@@ -396,10 +396,14 @@ static void find_thinking(struct chat_format *f, const struct tokenizer *t, stru
         strcpy(f->close, CHANNEL_CLOSE);
         return;
     }
-    if (chat_has_token(t, HARMONY_CHANNEL) && chat_has_token(t, HARMONY_MESSAGE)) {
-        f->think = THINK_HARMONY;
-        return;
+    if (chat_has_token(t, HARMONY_MESSAGE)) {
+        f->think = chat_has_token(t, HARMONY_CHANNEL)                             ? THINK_HARMONY
+                   : chat_has_token(t, HARMONY_START) && chat_has_token(t, RECIPIENT_END)
+                       ? THINK_RECIPIENT
+                       : f->think;
     }
+    if (chat_has_messages(f->think))
+        return;
     f->think = THINK_TAGS;
     find_reply(f, text);
     if (opened_by_prompt(f, t, text) || (f->template != NULL && around_thinking(f, t)) ||
@@ -419,6 +423,19 @@ static void find_thinking(struct chat_format *f, const struct tokenizer *t, stru
         f->other_open = (uint32_t)tokenizer_find(t, UNUSED_OPEN, strlen(UNUSED_OPEN));
         f->other_close = (uint32_t)tokenizer_find(t, UNUSED_CLOSE, strlen(UNUSED_CLOSE));
     }
+}
+
+bool chat_has_messages(enum think_kind kind)
+{
+    return kind == THINK_HARMONY || kind == THINK_RECIPIENT;
+}
+
+bool chat_shows_message(enum think_kind kind, struct span header)
+{
+    size_t at;
+
+    return kind == THINK_HARMONY ? mark_begins(header, HARMONY_FINAL)
+                                 : !chat_find(header, RECIPIENT_SELF, false, &at);
 }
 
 void chat_find_marks(struct chat_format *f, const struct tokenizer *t, const char *text,

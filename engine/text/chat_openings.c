@@ -15,10 +15,7 @@
 static bool is_mark(const struct chat_format *f, const struct tokenizer *t, uint32_t id)
 {
     static const char *const harmony[] = {
-        HARMONY_START,
-        HARMONY_CHANNEL,
-        HARMONY_MESSAGE,
-        HARMONY_END,
+        HARMONY_START, HARMONY_CHANNEL, HARMONY_MESSAGE, HARMONY_END, RECIPIENT_END,
     };
     char text[MARK_BYTES];
     size_t n = tokenizer_piece(t, id, true, text, sizeof text);
@@ -26,7 +23,7 @@ static bool is_mark(const struct chat_format *f, const struct tokenizer *t, uint
 
     if (n >= sizeof text)
         return false;
-    for (size_t i = 0; i < 4 && f->think == THINK_HARMONY; i++)
+    for (size_t i = 0; i < sizeof harmony / sizeof harmony[0] && chat_has_messages(f->think); i++)
         if (n == strlen(harmony[i]) && mark_begins(s, harmony[i]))
             return true;
     return (n == strlen(f->open) && mark_begins(s, f->open)) ||

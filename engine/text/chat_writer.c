@@ -176,33 +176,43 @@ static bool is_newlines(const struct tokenizer *t, uint32_t id)
     return len > 0 && len <= 2 && piece[0] == '\n' && piece[len - 1] == '\n';
 }
 
-/* Write the messages of the channel "final"; an answer without any mark is written whole. */
-static void harmony_ids(struct chat_writer *w, const struct chat_message *m)
+static bool has_token(const struct chat_writer *w, const struct chat_message *m, const char *text)
 {
-    char label[16];
-    size_t n_label = 0;
-    bool in_label = false, shows = true;
+    for (size_t i = 0; i < m->n_ids; i++)
+        if (is_token(w, m->ids[i], text))
+            return true;
+    return false;
+}
+
+/* Write the messages that belong to the answer.  One without any mark is written whole. */
+static void message_ids(struct chat_writer *w, const struct chat_message *m)
+{
+    enum think_kind think = w->format->think;
+    const char *opens = think == THINK_HARMONY ? HARMONY_CHANNEL : HARMONY_START;
+    bool has_header = think == THINK_RECIPIENT && has_token(w, m, HARMONY_MESSAGE);
+    bool in_header = has_header, shows = !has_header;
+    char header[64];
+    size_t n_header = 0;
 
     for (size_t i = 0; i < m->n_ids; i++) {
         uint32_t id = m->ids[i];
-        char piece[16];
+        char piece[sizeof header];
 
-        if (is_token(w, id, HARMONY_CHANNEL)) {
-            in_label = true;
+        if (is_token(w, id, opens)) {
+            in_header = true;
             shows = false;
-            n_label = 0;
+            n_header = 0;
         } else if (is_token(w, id, HARMONY_MESSAGE)) {
-            shows = n_label >= strlen(HARMONY_FINAL) &&
-                    memcmp(label, HARMONY_FINAL, strlen(HARMONY_FINAL)) == 0;
-            in_label = false;
+            shows = chat_shows_message(think, (struct span){ header, n_header });
+            in_header = false;
         } else if (tokenizer_kind(w->t, id) == TOKEN_CONTROL) {
-            shows = in_label = false;
-        } else if (in_label) {
+            shows = in_header = false;
+        } else if (in_header) {
             size_t n = tokenizer_piece(w->t, id, false, piece, sizeof piece);
 
-            if (n <= sizeof label - n_label) {
-                memcpy(label + n_label, piece, n);
-                n_label += n;
+            if (n <= sizeof header - n_header) {
+                memcpy(header + n_header, piece, n);
+                n_header += n;
             }
         } else if (shows) {
             chat_ids(w, &id, 1);
@@ -222,8 +232,8 @@ void chat_answer_ids(struct chat_writer *w, const struct chat_message *m)
     size_t n = m->n_ids, i = 0;
     bool thinks = false;
 
-    if (think == THINK_HARMONY) {
-        harmony_ids(w, m);
+    if (chat_has_messages(think)) {
+        message_ids(w, m);
         return;
     }
     while (n > 0 && tokenizer_kind(w->t, m->ids[n - 1]) == TOKEN_CONTROL &&

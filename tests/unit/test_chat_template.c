@@ -61,6 +61,15 @@ static const char harmony_tokens[] =
     C(256, "<|start|>") "," C(257, "<|end|>") "," C(258, "<|message|>") "," C(
         259, "<|channel|>") "," C(260, "<|return|>") "," C(261, "<|call|>");
 
+/* The turns of Muse, without its tools. */
+static const char muse[] =
+    "{{ bos_token }}{% for m in messages %}{{ '<|start|>' + m.role + (' to=user' if m.role == "
+    "'assistant' else '') + '<|message|>' + m.content + '<|eot|>' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|start|>assistant' }}{% endif %}";
+static const char muse_tokens[] =
+    C(256, "<|begin_of_text|>") "," C(257, "<|start|>") "," C(258, "<|message|>") "," C(
+        259, "<|eom|>") "," C(260, "<|eot|>");
+
 struct model {
     const char *name;     /* name of a file in tests/data/templates, or NULL */
     const char *template; /* the template itself, if there is no file */
@@ -318,12 +327,12 @@ static void the_token_after_an_answer_ends_one(void **state)
     }
 }
 
-static void parse_after(const struct opened *x, const struct chat_options *o, const char *text,
-                        char *thought, char *answer)
+static void parse_said(const struct opened *x, const struct chat_options *o,
+                       const struct ids *said, char *thought, char *answer)
 {
     const struct chat_message m = say(CHAT_USER, "why?");
     struct answer_parser p = { .format = x->f, .tokenizer = x->t };
-    struct ids prompt = { 0 }, said = { 0 };
+    struct ids prompt = { 0 };
     char buf[DECODE_MAX + 64];
     bool is_thinking;
     struct err e;
@@ -331,15 +340,24 @@ static void parse_after(const struct opened *x, const struct chat_options *o, co
 
     thought[0] = answer[0] = '\0';
     assert_int_equal(render(x, &m, 1, o, &prompt, &e), 0);
-    assert_int_equal(tokenizer_encode_on(x->t, text, strlen(text), &said, &e), 0);
     answer_parser_start(&p, prompt.id, prompt.n, false);
-    for (size_t i = 0; i < said.n; i++) {
-        n = answer_parser_push(&p, said.id[i], buf, &is_thinking);
+    for (size_t i = 0; i < said->n; i++) {
+        n = answer_parser_push(&p, said->id[i], buf, &is_thinking);
         strncat(is_thinking ? thought : answer, buf, n);
     }
     n = answer_parser_end(&p, buf, &is_thinking);
     strncat(is_thinking ? thought : answer, buf, n);
     ids_free(&prompt);
+}
+
+static void parse_after(const struct opened *x, const struct chat_options *o, const char *text,
+                        char *thought, char *answer)
+{
+    struct ids said = { 0 };
+    struct err e;
+
+    assert_int_equal(tokenizer_encode_on(x->t, text, strlen(text), &said, &e), 0);
+    parse_said(x, o, &said, thought, answer);
     ids_free(&said);
 }
 
@@ -348,6 +366,17 @@ static void encode_marks(const struct opened *x, const char *text, struct ids *o
     struct err e;
 
     assert_int_equal(tokenizer_encode(x->t, text, strlen(text), true, false, out, &e), 0);
+}
+
+/* The same for a text with control tokens. */
+static void parse_marks_after(const struct opened *x, const struct chat_options *o,
+                              const char *text, char *thought, char *answer)
+{
+    struct ids said = { 0 };
+
+    encode_marks(x, text, &said);
+    parse_said(x, o, &said, thought, answer);
+    ids_free(&said);
 }
 
 static void parse_ids(const struct opened *x, const struct ids *said, char *thought,
@@ -413,6 +442,74 @@ static void only_the_final_channel_of_gpt_oss_is_the_answer(void **state)
     ids_free(&got);
     ids_free(&generated);
     ids_free(&cut);
+    close_model(&x);
+}
+
+static void parse_muse(const struct opened *x, const char *said, const char *thought,
+                       const char *answer)
+{
+    const struct chat_options o = { .add_generation_prompt = true };
+    char got_thought[256], got_answer[256];
+
+    parse_marks_after(x, &o, said, got_thought, got_answer);
+    assert_string_equal(got_thought, thought);
+    assert_string_equal(got_answer, answer);
+}
+
+static void messages_of_muse_to_itself_are_thinking(void **state)
+{
+    static const struct model model = {
+        .template = muse,
+        .added = muse_tokens,
+        .config = "{\"bos_token\":\"<|begin_of_text|>\",\"eos_token\":\"<|eom|>\"}",
+    };
+    static const char said[] = " to=self<|message|>hm<|eom|><|start|>assistant to=user"
+                               "<|message|>yes";
+    const struct chat_options o = { .add_generation_prompt = true };
+    struct chat_message m[] = { say(CHAT_USER, "why?"), say(CHAT_ASSISTANT, "yes"),
+                                say(CHAT_USER, "why?") };
+    struct chat_message again = say(CHAT_ASSISTANT, "yes");
+    struct ids want = { 0 }, got = { 0 }, generated = { 0 };
+    uint32_t stop[16];
+    struct opened x;
+    struct err e;
+    size_t n;
+
+    (void)state;
+    open_model(&x, &model);
+    parse_muse(&x, said, "hm", "yes");
+    parse_muse(&x, " to=user<|message|>yes<|eot|>", "", "yes");
+    parse_muse(&x, " to=self<|message|>h", "h", "");
+    parse_muse(&x, " to=weather.today<|message|>{}<|eot|>", "", "{}");
+    parse_muse(&x, "<|message|>yes", "", "yes");
+    /* A model that forgets the header, and words that only begin like one. */
+    parse_muse(&x, "yes, it is", "", "yes, it is");
+    parse_muse(&x, " to be", "", " to be");
+
+    /* The end of a message does not end an answer, whatever the file says. */
+    n = chat_stop_ids(x.c, x.t, x.f, stop, 16);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_not_equal(stop[i], 256 + 3);
+        assert_int_not_equal(stop[i], 256 + 1);
+    }
+    assert_true(n > 0);
+
+    encode_marks(&x, said, &generated);
+    assert_int_equal(render(&x, m, 3, &o, &want, &e), 0);
+    m[1].ids = generated.id;
+    m[1].n_ids = generated.n;
+    assert_int_equal(render(&x, m, 3, &o, &got, &e), 0);
+    assert_same_ids(&want, &got, "an answer of two messages");
+
+    /* The same answer, made again from its parts. */
+    again.reasoning = "hm";
+    again.reasoning_len = 2;
+    got.n = 0;
+    assert_int_equal(chat_answer_again(x.f, x.t, &again, false, &got, &e), 0);
+    assert_same_ids(&generated, &got, "an answer from its parts");
+    ids_free(&want);
+    ids_free(&got);
+    ids_free(&generated);
     close_model(&x);
 }
 
@@ -529,6 +626,7 @@ int main(void)
         cmocka_unit_test(kept_ids_are_those_of_the_text),
         cmocka_unit_test(the_token_after_an_answer_ends_one),
         cmocka_unit_test(only_the_final_channel_of_gpt_oss_is_the_answer),
+        cmocka_unit_test(messages_of_muse_to_itself_are_thinking),
         cmocka_unit_test(a_prompt_that_opens_thinking_begins_the_answer_there),
         cmocka_unit_test(questions_in_a_row_are_joined_where_roles_must_alternate),
         cmocka_unit_test(a_refusal_has_the_message_of_the_template),
