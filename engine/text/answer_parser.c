@@ -2,10 +2,11 @@
  * Split an answer into thinking and text.
  *
  * Gemma 4 marks thinking with control tokens, Qwen 3 with tokens that decode to tags.  gpt-oss
- * writes messages, each with the name of its channel; all but those in "final" are thinking.  Muse
- * writes messages to a recipient; those to itself are thinking.  A vocabulary without such tokens spells the tags, so they may arrive in pieces.  The parser
- * therefore holds back the end of a text while it could be the beginning of a tag.  The format
- * has the marks of the model.
+ * writes messages, each with the name of its channel; all but those in "final" are thinking.
+ * Muse writes messages to a recipient; those to itself are thinking.  A vocabulary without such
+ * tokens spells the tags, so they may arrive in pieces.  The parser therefore holds back the
+ * end of a text while it could be the beginning of a tag.  The format has the marks of the
+ * model.
  */
 #include "config.h"
 
@@ -245,7 +246,7 @@ static int after_message_mark(const struct answer_parser *p, uint32_t id)
         return IN_LABEL;
     if (is_token(p, id, HARMONY_MESSAGE))
         return !has_header || chat_shows_message(p->format->think, header) ? IN_ANSWER
-                                                                          : IN_THOUGHT;
+                                                                           : IN_THOUGHT;
     if (is_token(p, id, HARMONY_START) ||
         is_token(p, id, is_harmony ? HARMONY_END : RECIPIENT_END))
         return IN_ROLE;
@@ -275,8 +276,8 @@ static bool is_in_name(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
 }
 
-/* gpt-oss: the role or the channel of a message to a tool has its name, which is cut if it is too
- * long. */
+/* gpt-oss: the role or the channel of a message to a tool has its name, which is cut if it is
+ * too long. */
 static void note_tool(struct answer_parser *p)
 {
     static const char to[] = "to=functions.";
@@ -359,7 +360,7 @@ bool answer_parser_mark(struct answer_parser *p, uint32_t i, uint32_t *id)
     int64_t open;
 
     find_marks(p);
-    open = kind == THINK_HARMONY                             ? find_mark(p, HARMONY_CHANNEL)
+    open = kind == THINK_HARMONY                           ? find_mark(p, HARMONY_CHANNEL)
            : kind == THINK_NONE || kind == THINK_RECIPIENT ? -1
                                                            : p->open;
     if (i == 0 && open >= 0) {
@@ -494,8 +495,7 @@ size_t answer_parser_push(struct answer_parser *p, uint32_t id, char *buf, bool 
     }
     *is_thinking = answer_parser_thinks(p);
     n = decoder_push(&p->decoder, p->tokenizer, id, buf);
-    if (chat_has_messages(p->format->think) &&
-        (p->state == IN_LABEL || p->state == IN_ROLE)) {
+    if (chat_has_messages(p->format->think) && (p->state == IN_LABEL || p->state == IN_ROLE)) {
         take_name(p, buf, n);
         return take_header(p, buf);
     }

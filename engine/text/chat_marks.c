@@ -397,7 +397,7 @@ static void find_thinking(struct chat_format *f, const struct tokenizer *t, stru
         return;
     }
     if (chat_has_token(t, HARMONY_MESSAGE)) {
-        f->think = chat_has_token(t, HARMONY_CHANNEL)                             ? THINK_HARMONY
+        f->think = chat_has_token(t, HARMONY_CHANNEL) ? THINK_HARMONY
                    : chat_has_token(t, HARMONY_START) && chat_has_token(t, RECIPIENT_END)
                        ? THINK_RECIPIENT
                        : f->think;

@@ -176,7 +176,8 @@ static bool is_newlines(const struct tokenizer *t, uint32_t id)
     return len > 0 && len <= 2 && piece[0] == '\n' && piece[len - 1] == '\n';
 }
 
-static bool has_token(const struct chat_writer *w, const struct chat_message *m, const char *text)
+static bool has_token(const struct chat_writer *w, const struct chat_message *m,
+                      const char *text)
 {
     for (size_t i = 0; i < m->n_ids; i++)
         if (is_token(w, m->ids[i], text))

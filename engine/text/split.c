@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_STEP 6 /* of a pattern */
+#define MAX_STEP 6  /* of a pattern */
 #define MAX_ALL  12 /* of patterns that are joined */
 
 /* W: white space inside a class.  B: the same without \r and \n. */
@@ -34,11 +34,11 @@
 #define UPPER   "(?:" NOT_HAN U ")"
 #define LOWER   "(?:" NOT_HAN L ")"
 
-/* Letters with case that existed when DeepSeek's first tokenizer was made: its pattern lists them,
- * without those of Georgian, Glagolitic and mathematics. */
+/* Letters with case that existed when DeepSeek's first tokenizer was made: its pattern lists
+ * them, without those of Georgian, Glagolitic and mathematics. */
 #define CASED                                                                                  \
-    "(?:(?![\\x{560}-\\x{588}\\x{10c7}-\\x{10ff}\\x{1c80}-\\x{1c88}\\x{2d00}-\\x{2d2d}"           \
-    "\\x{a790}-\\x{a7fa}\\x{ab30}-\\x{ab68}\\x{10570}-\\x{105bc}\\x{16e40}-\\x{16e7f}"            \
+    "(?:(?![\\x{560}-\\x{588}\\x{10c7}-\\x{10ff}\\x{1c80}-\\x{1c88}\\x{2d00}-\\x{2d2d}"        \
+    "\\x{a790}-\\x{a7fa}\\x{ab30}-\\x{ab68}\\x{10570}-\\x{105bc}\\x{16e40}-\\x{16e7f}"         \
     "\\x{1d400}-\\x{1d7cb}\\x{1df00}-\\x{1df1e}])[\\p{Lu}\\p{Ll}\\p{Lt}])"
 #define PUNCTUATION                                                                            \
     "[!-/:-~\\x{ff01}-\\x{ff0f}\\x{ff1a}-\\x{ff5e}\\x{2018}-\\x{201f}\\x{3000}-\\x{3002}]"
@@ -89,9 +89,7 @@ static const struct pattern patterns[] = {
         "?|\\p{N}{1,3}+| ?[^" W "\\p{L}\\p{N}]++[\\r\\n]*+|" T } },
     /* A line and the breaks before it are one piece. */
     { "lines", true, { BREAK "++" LINE "*+|" LINE "++" } },
-    { "seed-coder",
-      false,
-      { C "|" ONE "?+\\p{L}++|\\p{N}| ?[^" W "\\p{L}\\p{N}]++|" T } },
+    { "seed-coder", false, { C "|" ONE "?+\\p{L}++|\\p{N}| ?[^" W "\\p{L}\\p{N}]++|" T } },
     { "default", false, { "[\\p{P}$+<=>^~|]+", GPT2_OPEN, "\\p{N}+", "[0-9][0-9][0-9]" } },
 };
 

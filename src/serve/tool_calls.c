@@ -10,6 +10,8 @@
 #include "src/serve/request_field.h"
 #include "src/serve/tool_forms.h"
 
+#define DSML "\uff5cDSML\uff5c" /* DeepSeek V3.2 and V4 */
+
 /* A mark that opens calls, and the one that closes them; NULL: the end of the answer. */
 static const struct mark {
     const char *open, *close;
@@ -20,6 +22,16 @@ static const struct mark {
     { "[TOOL_CALLS]", NULL, tool_form_mistral },
     { "<|python_tag|>", NULL, tool_form_json },
     { "<|channel|>commentary to=functions.", NULL, tool_form_harmony },
+    { "<seed:tool_call>", "</seed:tool_call>", tool_form_tagged },
+    { "<|START_ACTION|>", "<|END_ACTION|>", tool_form_json },
+    { "<|tool_call_start|>", "<|tool_call_end|>", tool_form_python },
+    { "<minimax:tool_call>", "</minimax:tool_call>", tool_form_invoke },
+    { "<atem:function_calls>", "</atem:function_calls>", tool_form_invoke },
+    { "<" DSML "tool_calls>", "</" DSML "tool_calls>", tool_form_invoke },
+    { "<" DSML "function_calls>", "</" DSML "function_calls>", tool_form_invoke },
+    { TOOL_BARS("tool\u2581calls\u2581begin"), TOOL_BARS("tool\u2581calls\u2581end"),
+      tool_form_deepseek },
+    { "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", tool_form_kimi },
 };
 #define N_MARK (sizeof marks / sizeof marks[0])
 

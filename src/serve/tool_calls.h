@@ -10,6 +10,13 @@
  *                        [TOOL_CALLS]f[ARGS]{"a": 1}
  *     Gemma 4            <|tool_call>call:f{a:1,b:<|"|>text<|"|>}<tool_call|>
  *     gpt-oss            <|channel|>commentary to=functions.f<|message|>{"a": 1}
+ *     GLM, Laguna        <tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>
+ *     LFM2               <|tool_call_start|>[f(a=1)]<|tool_call_end|>
+ *     MiniMax, Muse, DeepSeek V4
+ *                        <minimax:tool_call><invoke name="f"><parameter name="a">1</parameter>
+ *                        </invoke></minimax:tool_call>
+ *     Seed-OSS, Command R, DeepSeek V3, Kimi
+ *                        functions in tags or JSON, in marks of their own
  *
  * A call counts only if it names a tool of the request and can be read.  Everything else is text,
  * with its marks, so nothing that a model writes is lost.

@@ -3,20 +3,13 @@
 
 #include "src/serve/tool_forms.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/serve/request_field.h"
+#include "src/serve/tool_scan.h"
 
 #define GEMMA_QUOTE "<|\"|>"
 #define GEMMA_DEPTH 16
-
-/* A part of the text that is not read yet. */
-struct scan {
-    const char *s;
-    size_t n;
-};
 
 void tool_list_start(struct tool_list *l)
 {
@@ -31,48 +24,7 @@ void tool_list_free(struct tool_list *l)
         json_release(&l->call[i].arguments);
 }
 
-static void skip(struct scan *x, size_t n)
-{
-    x->s += n;
-    x->n -= n;
-}
-
-static void skip_white(struct scan *x)
-{
-    while (x->n > 0 && isspace((unsigned char)*x->s))
-        skip(x, 1);
-}
-
-static void trim_end(struct scan *x)
-{
-    while (x->n > 0 && isspace((unsigned char)x->s[x->n - 1]))
-        x->n--;
-}
-
-static bool takes(struct scan *x, const char *word)
-{
-    size_t n = strlen(word);
-
-    if (x->n < n || memcmp(x->s, word, n) != 0)
-        return false;
-    skip(x, n);
-    return true;
-}
-
-/* Take everything up to a word, and the word. */
-static bool take_until(struct scan *x, const char *word, struct scan *out)
-{
-    const char *at = x->n > 0 ? memmem(x->s, x->n, word, strlen(word)) : NULL;
-
-    if (at == NULL)
-        return false;
-    *out = (struct scan){ x->s, (size_t)(at - x->s) };
-    skip(x, out->n + strlen(word));
-    return true;
-}
-
-/* The definition of a tool; NULL: there is none of this name. */
-static const struct json_node *find_tool(const struct tool_list *l, const char *name, size_t n)
+const struct json_node *tool_find(const struct tool_list *l, const char *name, size_t n)
 {
     for (const struct json_node *t = l->tools->first; t != NULL; t = t->next) {
         const struct json_node *f = json_get(t, "function"), *its = json_get(f, "name");
@@ -84,10 +36,9 @@ static const struct json_node *find_tool(const struct tool_list *l, const char *
     return NULL;
 }
 
-/* Begin a call.  Returns its arguments, to be written; NULL: it is not one of these tools. */
-static struct json *add(struct tool_list *l, const char *name, size_t n)
+struct json *tool_add(struct tool_list *l, const char *name, size_t n)
 {
-    if (n == 0 || n >= TOOL_NAME_BYTES || l->n == TOOL_CALLS_MOST || find_tool(l, name, n) == NULL)
+    if (n == 0 || n >= TOOL_NAME_BYTES || l->n == TOOL_CALLS_MOST || tool_find(l, name, n) == NULL)
         return NULL;
     memcpy(l->call[l->n].name, name, n);
     l->call[l->n].name[n] = '\0';
@@ -124,11 +75,13 @@ static bool add_object(struct tool_list *l, const struct json_node *n)
     const struct json_node *name = json_get(n, "name"), *arguments = json_get(n, "arguments");
     struct json *to;
 
+    if (name == NULL) /* Command R */
+        name = json_get(n, "tool_name");
     if (name == NULL || name->kind != JSON_IS_STRING)
         return false;
     if (arguments == NULL)
         arguments = json_get(n, "parameters");
-    to = add(l, name->text, name->len);
+    to = tool_add(l, name->text, name->len);
     return to != NULL && copy_arguments(to, arguments);
 }
 
@@ -155,16 +108,15 @@ bool tool_form_json(struct tool_list *l, const char *s, size_t n)
     return is_call;
 }
 
-/* Arguments as the text of an object alone. */
-static bool add_named(struct tool_list *l, struct scan name, struct scan arguments)
+bool tool_add_named(struct tool_list *l, struct scan name, struct scan arguments)
 {
     struct json_doc *doc = NULL;
     struct err ignored = ERR_INIT;
     struct json *to;
     bool is_call;
 
-    trim_end(&name);
-    to = add(l, name.s, name.n);
+    scan_trim_end(&name);
+    to = tool_add(l, name.s, name.n);
     if (to == NULL || json_parse(&doc, arguments.s, arguments.n, &ignored) != 0)
         return false;
     is_call = json_root(doc) != NULL && json_root(doc)->kind == JSON_IS_OBJECT &&
@@ -177,21 +129,21 @@ bool tool_form_mistral(struct tool_list *l, const char *s, size_t n)
 {
     struct scan x = { s, n }, name, one, ignored;
 
-    skip_white(&x);
+    scan_skip_white(&x);
     if (x.n > 0 && *x.s == '[')
         return tool_form_json(l, x.s, x.n);
     /* Each call begins with the mark; the first one was taken. */
     while (x.n > 0) {
-        if (!take_until(&x, "[ARGS]", &name))
+        if (!scan_take_until(&x, "[ARGS]", &name))
             return false;
         if (memmem(name.s, name.n, "[CALL_ID]", 9) != NULL)
-            take_until(&name, "[CALL_ID]", &ignored), name = ignored;
-        if (!take_until(&x, "[TOOL_CALLS]", &one)) {
+            scan_take_until(&name, "[CALL_ID]", &ignored), name = ignored;
+        if (!scan_take_until(&x, "[TOOL_CALLS]", &one)) {
             one = x;
             x.n = 0;
         }
-        skip_white(&name);
-        if (!add_named(l, name, one))
+        scan_skip_white(&name);
+        if (!tool_add_named(l, name, one))
             return false;
     }
     return true;
@@ -201,80 +153,68 @@ bool tool_form_harmony(struct tool_list *l, const char *s, size_t n)
 {
     struct scan x = { s, n }, name;
 
-    return take_until(&x, "<|message|>", &name) && add_named(l, name, x);
+    return scan_take_until(&x, "<|message|>", &name) && tool_add_named(l, name, x);
 }
 
-/* ---- tags: Qwen 3 Coder ---- */
+/* ---- names and JSON between marks: DeepSeek, Kimi ---- */
 
-/* Is the parameter a text by its definition? */
-static bool is_text(const struct json_node *tool, const char *name, size_t n)
+struct marked {
+    const char *open, *between, *close;
+};
+
+/* DeepSeek V3 writes a type before the name, and JSON in a block of code. */
+static void drop_type(struct scan *name, struct scan *arguments)
 {
-    const struct json_node *all = json_get(json_get(tool, "parameters"), "properties");
+    struct scan x = *arguments, line, type = *name, block;
 
-    for (const struct json_node *p = all != NULL ? all->first : NULL; p != NULL; p = p->next)
-        if (p->key != NULL && strlen(p->key) == n && memcmp(p->key, name, n) == 0) {
-            const struct json_node *type = json_get(p, "type");
+    scan_trim_end(&type);
+    if (type.n != 8 || memcmp(type.s, "function", 8) != 0)
+        return;
+    if (scan_take_until(&x, "\n", &line) && scan_takes(&x, "```json") &&
+        scan_take_until(&x, "```", &block)) {
+        *name = line;
+        *arguments = block;
+    }
+}
 
-            return type == NULL || value_is(type, "string");
-        }
+static bool add_marked(struct tool_list *l, const char *s, size_t n, const struct marked *m)
+{
+    struct scan x = { s, n }, name, one;
+
+    for (scan_skip_white(&x); x.n > 0; scan_skip_white(&x)) {
+        const char *colon;
+
+        if (!scan_takes(&x, m->open) || !scan_take_until(&x, m->between, &name) ||
+            !scan_take_until(&x, m->close, &one))
+            return false;
+        drop_type(&name, &one);
+        scan_skip_white(&name);
+        /* Kimi: "functions.f:0" */
+        scan_takes(&name, "functions.");
+        colon = name.n > 0 ? memrchr(name.s, ':', name.n) : NULL;
+        if (colon != NULL)
+            name.n = (size_t)(colon - name.s);
+        if (!tool_add_named(l, name, one))
+            return false;
+    }
     return true;
 }
 
-/* The value of a parameter has a line of its own.  One that is not a text is JSON. */
-static void write_value(struct json *to, const char *key, struct scan v, bool is_string)
+bool tool_form_deepseek(struct tool_list *l, const char *s, size_t n)
 {
-    struct json_doc *doc = NULL;
-    struct err ignored = ERR_INIT;
+    static const struct marked m = { TOOL_BARS("tool\u2581call\u2581begin"),
+                                     TOOL_BARS("tool\u2581sep"),
+                                     TOOL_BARS("tool\u2581call\u2581end") };
 
-    takes(&v, "\n");
-    if (v.n > 0 && v.s[v.n - 1] == '\n')
-        v.n--;
-    if (!is_string && json_parse(&doc, v.s, v.n, &ignored) == 0 && json_root(doc) != NULL)
-        json_copy(to, key, json_root(doc));
-    else
-        json_string_n(to, key, v.s, v.n);
-    json_free(doc);
+    return add_marked(l, s, n, &m);
 }
 
-static bool add_function(struct tool_list *l, struct scan name, struct scan body)
+bool tool_form_kimi(struct tool_list *l, const char *s, size_t n)
 {
-    const struct json_node *tool;
-    struct json *to = add(l, name.s, name.n);
-    struct scan key, v;
-    char *copy;
+    static const struct marked m = { "<|tool_call_begin|>", "<|tool_call_argument_begin|>",
+                                     "<|tool_call_end|>" };
 
-    if (to == NULL)
-        return false;
-    tool = find_tool(l, name.s, name.n);
-    json_object(to, NULL);
-    for (skip_white(&body); body.n > 0; skip_white(&body)) {
-        if (!takes(&body, "<parameter=") || !take_until(&body, ">", &key) ||
-            !take_until(&body, "</parameter>", &v))
-            return false;
-        copy = strndup(key.s, key.n);
-        if (copy == NULL)
-            return false;
-        write_value(to, copy, v, is_text(tool, key.s, key.n));
-        free(copy);
-    }
-    json_end(to);
-    return !to->failed;
-}
-
-bool tool_form_tagged(struct tool_list *l, const char *s, size_t n)
-{
-    struct scan x = { s, n }, name, body;
-
-    skip_white(&x);
-    if (!takes(&x, "<function="))
-        return tool_form_json(l, x.s, x.n);
-    do {
-        if (!take_until(&x, ">", &name) || !take_until(&x, "</function>", &body) ||
-            !add_function(l, name, body))
-            return false;
-        skip_white(&x);
-    } while (takes(&x, "<function="));
-    return x.n == 0;
+    return add_marked(l, s, n, &m);
 }
 
 /* ---- Gemma 4 ---- */
@@ -288,23 +228,25 @@ static bool gemma_members(struct scan *x, struct json *to, char closer, unsigned
     char *name = NULL;
     bool is_right = true;
 
-    for (skip_white(x); x->n > 0 && *x->s != closer && is_right; skip_white(x)) {
+    for (scan_skip_white(x); x->n > 0 && *x->s != closer && is_right; scan_skip_white(x)) {
         if (closer == '}') {
-            if (takes(x, GEMMA_QUOTE) ? !take_until(x, GEMMA_QUOTE, &key) || !takes(x, ":")
-                                      : !take_until(x, ":", &key))
+            bool is_quoted = scan_takes(x, GEMMA_QUOTE);
+
+            if (!scan_take_until(x, is_quoted ? GEMMA_QUOTE : ":", &key) ||
+                (is_quoted && !scan_takes(x, ":")))
                 return false;
-            trim_end(&key);
+            scan_trim_end(&key);
             name = strndup(key.s, key.n);
             is_right = name != NULL;
         }
         is_right = is_right && gemma_value(x, to, name, depth + 1);
         free(name);
         name = NULL;
-        skip_white(x);
-        if (!takes(x, ","))
+        scan_skip_white(x);
+        if (!scan_takes(x, ","))
             break;
     }
-    return is_right && takes(x, (char[]){ closer, '\0' });
+    return is_right && scan_takes(x, (char[]){ closer, '\0' });
 }
 
 /* A number or a word, which JSON has in the same way. */
@@ -321,7 +263,7 @@ static bool gemma_word(struct scan *x, struct json *to, const char *key)
     if (is_right)
         json_copy(to, key, json_root(doc));
     json_free(doc);
-    skip(x, n);
+    scan_skip(x, n);
     return is_right;
 }
 
@@ -330,11 +272,11 @@ static bool gemma_value(struct scan *x, struct json *to, const char *key, unsign
     struct scan text;
     bool is_right;
 
-    skip_white(x);
+    scan_skip_white(x);
     if (depth > GEMMA_DEPTH || x->n == 0)
         return false;
-    if (takes(x, GEMMA_QUOTE)) {
-        if (!take_until(x, GEMMA_QUOTE, &text))
+    if (scan_takes(x, GEMMA_QUOTE)) {
+        if (!scan_take_until(x, GEMMA_QUOTE, &text))
             return false;
         json_string_n(to, key, text.s, text.n);
         return true;
@@ -345,8 +287,8 @@ static bool gemma_value(struct scan *x, struct json *to, const char *key, unsign
         json_object(to, key);
     else
         json_array(to, key);
-    is_right = takes(x, "{") ? gemma_members(x, to, '}', depth)
-                             : takes(x, "[") && gemma_members(x, to, ']', depth);
+    is_right = scan_takes(x, "{") ? gemma_members(x, to, '}', depth)
+                             : scan_takes(x, "[") && gemma_members(x, to, ']', depth);
     json_end(to);
     return is_right;
 }
@@ -356,17 +298,17 @@ bool tool_form_gemma(struct tool_list *l, const char *s, size_t n)
     struct scan x = { s, n }, name;
     struct json *to;
 
-    skip_white(&x);
-    if (!takes(&x, "call:") || !take_until(&x, "{", &name))
+    scan_skip_white(&x);
+    if (!scan_takes(&x, "call:") || !scan_take_until(&x, "{", &name))
         return false;
-    trim_end(&name);
-    to = add(l, name.s, name.n);
+    scan_trim_end(&name);
+    to = tool_add(l, name.s, name.n);
     if (to == NULL)
         return false;
     json_object(to, NULL);
     if (!gemma_members(&x, to, '}', 0))
         return false;
     json_end(to);
-    skip_white(&x);
+    scan_skip_white(&x);
     return x.n == 0 && !to->failed;
 }

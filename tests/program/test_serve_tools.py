@@ -128,6 +128,62 @@ class Forms(ToolCase):
             with Server("-m", model) as s:
                 self.assertEqual(want, self.calls(s))
 
+    # A family, what its model says, and the arguments of the call.
+    FAMILIES = (
+        ("GLM", ("<tool_call>", b"f\n<arg_key>a</arg_key>", b"<arg_value>x y</arg_value>\n<arg_key>",
+                 b"n</arg_key><arg_value>3</arg_value>", "</tool_call>"), {"a": "x y", "n": 3}),
+        ("GLM without arguments", ("<tool_call>", b"f\n", "</tool_call>"), {}),
+        ("Seed-OSS", ("<seed:tool_call>", b"\n<function=f>\n<parameter=a>x</parameter>",
+                      b"\n<parameter=n>3</parameter>\n</function>\n", "</seed:tool_call>"),
+         {"a": "x", "n": 3}),
+        ("Command R", ("<|START_ACTION|>", b'[{"tool_call_id": "0", "tool_name": "f", ',
+                       b'"parameters": {"a": "x"}}]', "<|END_ACTION|>"), {"a": "x"}),
+        ("LFM2", ("<|tool_call_start|>", b"[f(a='it\\'s (x)', n=-3, l=[True, None, ",
+                  b"{'k': \"v\"}])]", "<|tool_call_end|>"),
+         {"a": "it's (x)", "n": -3, "l": [True, None, {"k": "v"}]}),
+        ("MiniMax", ("<minimax:tool_call>", b'\n<invoke name="f">\n<parameter name="a">x',
+                     b'</parameter>\n<parameter name="n">3</parameter>\n</invoke>\n',
+                     "</minimax:tool_call>"), {"a": "x", "n": 3}),
+        ("Muse", (b'<atem:function_calls>\n<atem:invoke name="f">\n<atem:parameter name="a">x',
+                  b'</atem:parameter>\n</atem:invoke>\n</atem:function_calls>'), {"a": "x"}),
+        ("DeepSeek V4", ("<\uff5cDSML\uff5ctool_calls>".encode(),
+                         '\n<\uff5cDSML\uff5cinvoke name="f">\n<\uff5cDSML\uff5cparameter name="n" '
+                         'string="false">3</\uff5cDSML\uff5cparameter>\n</\uff5cDSML\uff5cinvoke>\n'
+                         .encode(), "</\uff5cDSML\uff5ctool_calls>".encode()), {"n": 3}),
+        ("DeepSeek V3.1", ("<\uff5ctool\u2581calls\u2581begin\uff5c>",
+                           "<\uff5ctool\u2581call\u2581begin\uff5c>", b"f",
+                           "<\uff5ctool\u2581sep\uff5c>", b'{"a": "x"}',
+                           "<\uff5ctool\u2581call\u2581end\uff5c>",
+                           "<\uff5ctool\u2581calls\u2581end\uff5c>"), {"a": "x"}),
+        ("DeepSeek V3", ("<\uff5ctool\u2581calls\u2581begin\uff5c>",
+                         "<\uff5ctool\u2581call\u2581begin\uff5c>", b"function",
+                         "<\uff5ctool\u2581sep\uff5c>", b'f\n```json\n{"a": "x"}\n```',
+                         "<\uff5ctool\u2581call\u2581end\uff5c>",
+                         "<\uff5ctool\u2581calls\u2581end\uff5c>"), {"a": "x"}),
+        ("Kimi", ("<|tool_calls_section_begin|>", "<|tool_call_begin|>", b"functions.f:0",
+                  "<|tool_call_argument_begin|>", b'{"a": "x"}', "<|tool_call_end|>",
+                  "<|tool_calls_section_end|>"), {"a": "x"}),
+    )
+
+    def test_calls_of_newer_families(self):
+        for name, parts, want in self.FAMILIES:
+            marks = tuple(p for p in parts if isinstance(p, str))
+            with self.subTest(family=name), Server("-m", self.model(*parts, marks=marks)) as s:
+                self.assertEqual(("", [("f", want)]), self.calls(s))
+
+    def test_broken_calls_of_newer_families_are_text(self):
+        for parts in (("<tool_call>", b"f<arg_key>a", "</tool_call>"),
+                      ("<tool_call>", b"h", "</tool_call>"),
+                      ("<|tool_call_start|>", b"[f(a=1", "<|tool_call_end|>"),
+                      ("<|tool_call_start|>", b"[f(1)]", "<|tool_call_end|>"),
+                      ("<minimax:tool_call>", b'<invoke name="f"><x>', "</minimax:tool_call>"),
+                      ("<minimax:tool_call>", b'<invoke name="f">', "</minimax:tool_call>"),
+                      ("<|tool_calls_section_begin|>", b"f", "<|tool_calls_section_end|>")):
+            marks = tuple(p for p in parts if isinstance(p, str))
+            text = "".join(p if isinstance(p, str) else p.decode() for p in parts)
+            with self.subTest(text=text), Server("-m", self.model(*parts, marks=marks)) as s:
+                self.assertEqual((text, []), self.calls(s))
+
     def test_calls_that_are_broken_are_text(self):
         for parts in ((b'{"name": "f", "arguments": {"a"',), (b'{"name": "f"} x',),
                       (b"<function=f><parameter=a>",), (b"",), (b"[]",), (b'{"name": 5}',)):

@@ -1,5 +1,6 @@
-/* How the vocabularies of each family cut text, by the name that its GGUF files state.  The pieces
- * are those of the patterns in the tokenizer.json of the models, which another engine applied. */
+/* How the vocabularies of each family cut text, by the name that its GGUF files state.  The
+ * pieces are those of the patterns in the tokenizer.json of the models, which another engine
+ * applied. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -13,8 +14,9 @@
 #include "engine/format/vocab_rules.h"
 #include "engine/text/split.h"
 
-static const char text[] = "He'LL 1234 aBcDe\u0301 \u4e2d\u6587\u304b\u306a\ud55c\u2163;\r\n\r\n"
-                           "\tx_y.\n\n  //\n";
+static const char text[] =
+    "He'LL 1234 aBcDe\u0301 \u4e2d\u6587\u304b\u306a\ud55c\u2163;\r\n\r\n"
+    "\tx_y.\n\n  //\n";
 
 /* The same text with a bar between two pieces. */
 #define END   "|;\r\n\r\n|\tx|_y|.\n\n| | //\n"
@@ -28,8 +30,7 @@ static const char text[] = "He'LL 1234 aBcDe\u0301 \u4e2d\u6587\u304b\u306a\ud55
 #define GPT4O "He'LL| |123|4| a|Bc|De\u0301| " CJK END
 #define KIMI  "He'LL| |123|4| a|Bc|De\u0301| |\u4e2d\u6587|\u304b\u306a\ud55c|\u2163" END
 #define DEEP3 "He|'LL| |123|4| aBcDe\u0301| |\u4e2d\u6587\u304b\u306a|\ud55c|\u2163" END
-#define DEEP2                                                                                  \
-    "He|'|LL| |1|2|3|4| aBcDe|\u0301 |" CJK "|;|\r|\n|\r|\n|\tx|_|y|.|\n|\n| | //|\n"
+#define DEEP2 "He|'|LL| |1|2|3|4| aBcDe|\u0301 |" CJK "|;|\r|\n|\r|\n|\tx|_|y|.|\n|\n| | //|\n"
 
 static const struct {
     const char *family, *pre, *pieces;

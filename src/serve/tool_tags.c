@@ -1,0 +1,181 @@
+/*
+ * Calls in tags: a function and its parameters.
+ *
+ *     Qwen 3 Coder, Nemotron 3, Seed-OSS   <function=f><parameter=a>1</parameter></function>
+ *     GLM, Laguna                          f<arg_key>a</arg_key><arg_value>1</arg_value>
+ *     MiniMax, DeepSeek V4, Muse           <invoke name="f"><parameter name="a">1</parameter>
+ *                                          </invoke>, each tag with a prefix
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/serve/request_field.h"
+#include "src/serve/tool_scan.h"
+
+/* Is the parameter a text by its definition? */
+static bool is_text(const struct json_node *tool, const char *name, size_t n)
+{
+    const struct json_node *all = json_get(json_get(tool, "parameters"), "properties");
+
+    for (const struct json_node *p = all != NULL ? all->first : NULL; p != NULL; p = p->next)
+        if (p->key != NULL && strlen(p->key) == n && memcmp(p->key, name, n) == 0) {
+            const struct json_node *type = json_get(p, "type");
+
+            return type == NULL || value_is(type, "string");
+        }
+    return true;
+}
+
+/* The value of a parameter has a line of its own.  One that is not a text is JSON. */
+static void write_value(struct json *to, const char *key, struct scan v, bool is_string)
+{
+    struct json_doc *doc = NULL;
+    struct err ignored = ERR_INIT;
+
+    scan_takes(&v, "\n");
+    if (v.n > 0 && v.s[v.n - 1] == '\n')
+        v.n--;
+    if (!is_string && json_parse(&doc, v.s, v.n, &ignored) == 0 && json_root(doc) != NULL)
+        json_copy(to, key, json_root(doc));
+    else
+        json_string_n(to, key, v.s, v.n);
+    json_free(doc);
+}
+
+/* Write a parameter by the definition of its tool. */
+static bool write_parameter(struct json *to, const struct json_node *tool, struct scan key,
+                            struct scan v)
+{
+    char *copy = strndup(key.s, key.n);
+
+    if (copy == NULL)
+        return false;
+    write_value(to, copy, v, is_text(tool, key.s, key.n));
+    free(copy);
+    return true;
+}
+
+static bool add_function(struct tool_list *l, struct scan name, struct scan body)
+{
+    const struct json_node *tool;
+    struct json *to = tool_add(l, name.s, name.n);
+    struct scan key, v;
+
+    if (to == NULL)
+        return false;
+    tool = tool_find(l, name.s, name.n);
+    json_object(to, NULL);
+    for (scan_skip_white(&body); body.n > 0; scan_skip_white(&body)) {
+        if (!scan_takes(&body, "<parameter=") || !scan_take_until(&body, ">", &key) ||
+            !scan_take_until(&body, "</parameter>", &v) || !write_parameter(to, tool, key, v))
+            return false;
+    }
+    json_end(to);
+    return !to->failed;
+}
+
+/* ---- GLM ---- */
+
+static bool add_keyed(struct tool_list *l, struct scan x)
+{
+    struct scan name = x, key, v, ignored;
+    const struct json_node *tool;
+    struct json *to;
+
+    if (!scan_take_until(&x, "<arg_key>", &name))
+        x.n = 0; /* no arguments */
+    scan_trim_end(&name);
+    tool = tool_find(l, name.s, name.n);
+    to = tool_add(l, name.s, name.n);
+    if (to == NULL)
+        return false;
+    json_object(to, NULL);
+    while (x.n > 0) {
+        if (!scan_take_until(&x, "</arg_key>", &key) ||
+            !scan_take_until(&x, "<arg_value>", &ignored) ||
+            !scan_take_until(&x, "</arg_value>", &v) || !write_parameter(to, tool, key, v))
+            return false;
+        scan_skip_white(&x);
+        if (x.n > 0 && !scan_takes(&x, "<arg_key>"))
+            return false;
+    }
+    json_end(to);
+    return !to->failed;
+}
+
+bool tool_form_tagged(struct tool_list *l, const char *s, size_t n)
+{
+    struct scan x = { s, n }, name, body;
+
+    scan_skip_white(&x);
+    if (x.n > 0 && *x.s != '<' && *x.s != '{' && *x.s != '[')
+        return add_keyed(l, x);
+    if (!scan_takes(&x, "<function="))
+        return tool_form_json(l, x.s, x.n);
+    do {
+        if (!scan_take_until(&x, ">", &name) || !scan_take_until(&x, "</function>", &body) ||
+            !add_function(l, name, body))
+            return false;
+        scan_skip_white(&x);
+    } while (scan_takes(&x, "<function="));
+    return x.n == 0;
+}
+
+/* ---- tags with names in quotes ---- */
+
+#define TAG_BYTES 64
+
+/* Take <PREFIXword name="NAME" ...>. */
+static bool take_named_tag(struct scan *x, const char *prefix, const char *word,
+                           struct scan *name)
+{
+    char tag[TAG_BYTES];
+    struct scan ignored;
+
+    snprintf(tag, sizeof tag, "<%s%s name=\"", prefix, word);
+    return scan_takes(x, tag) && scan_take_until(x, "\"", name) &&
+           scan_take_until(x, ">", &ignored);
+}
+
+static bool add_invoke(struct tool_list *l, struct scan *x, const char *prefix)
+{
+    char close[TAG_BYTES], end[TAG_BYTES];
+    struct scan name, key, v;
+    const struct json_node *tool;
+    struct json *to;
+
+    snprintf(close, sizeof close, "</%sparameter>", prefix);
+    snprintf(end, sizeof end, "</%sinvoke>", prefix);
+    if (!take_named_tag(x, prefix, "invoke", &name) ||
+        (to = tool_add(l, name.s, name.n)) == NULL)
+        return false;
+    tool = tool_find(l, name.s, name.n);
+    json_object(to, NULL);
+    for (scan_skip_white(x); !scan_takes(x, end); scan_skip_white(x))
+        if (!take_named_tag(x, prefix, "parameter", &key) || !scan_take_until(x, close, &v) ||
+            !write_parameter(to, tool, key, v))
+            return false;
+    json_end(to);
+    return !to->failed;
+}
+
+bool tool_form_invoke(struct tool_list *l, const char *s, size_t n)
+{
+    static const char word[] = "invoke name=";
+    struct scan x = { s, n };
+    char prefix[TAG_BYTES / 2] = "";
+    const char *at;
+
+    scan_skip_white(&x);
+    at = x.n > 0 ? memmem(x.s, x.n, word, sizeof word - 1) : NULL;
+    if (at == NULL || at == x.s || (size_t)(at - x.s) > sizeof prefix)
+        return false;
+    memcpy(prefix, x.s + 1, (size_t)(at - x.s) - 1);
+    for (; x.n > 0; scan_skip_white(&x))
+        if (!add_invoke(l, &x, prefix))
+            return false;
+    return true;
+}
