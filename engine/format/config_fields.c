@@ -48,7 +48,7 @@ static const struct value_rule_row fields[] = {
     { .name = "rotary_pct", .rule = RULE_ONE },
     { .name = "rope_interleave", .rule = RULE_OFF, .read_if = TRAIT_INTERLEAVED_2 },
     { .name = "n_routed_experts", .rule = RULE_OFF, .read_if = TRAIT_ROUTED },
-    { .name = "moe_latent_size", .rule = RULE_OFF },
+    { .name = "moe_latent_size", .rule = RULE_OFF, .read_if = TRAIT_ONE_BLOCK },
     { .name = "mlp_only_layers", .rule = RULE_OFF },
     { .name = "decoder_sparse_step", .rule = RULE_ONE },
     { .name = "q_lora_rank", .rule = RULE_OFF, .read_if = TRAIT_LATENT | TRAIT_ENTRIES },

@@ -106,6 +106,8 @@ void config_routed(struct config_lookup *l, struct hparams *h)
     h->n_expert_used = (uint32_t)same_int(l, f->n_used, 1, h->n_expert, CONFIG_NEEDED);
     h->n_ff_expert =
         (uint32_t)field_int(l, f->n_ff, 1, MAX_N_FF, l->failed ? 1 : h->layers[0].n_ff);
+    if (!l->failed && arch_has(h->arch, TRAIT_ONE_BLOCK))
+        h->n_expert_in = (uint32_t)config_int(l, "moe_latent_size", 0, h->n_embd, 0);
     if (h->n_ff_expert == 0)
         h->n_ff_expert =
             (uint32_t)config_int(l, "intermediate_size", 1, MAX_N_FF, CONFIG_NEEDED);

@@ -141,6 +141,9 @@ static void read_routed(struct gguf_lookup *l, const struct catalogue *c, struct
     h->n_ff_expert = (uint32_t)lookup_int(l, "expert_feed_forward_length", 1, MAX_N_FF,
                                           n_ff > 0 ? n_ff : GGUF_NEEDED);
     defaults_drop(l->defaults, "expert_feed_forward_length");
+    if (!l->failed && arch_has(h->arch, TRAIT_ONE_BLOCK))
+        h->n_expert_in = (uint32_t)lookup_int(l, "moe_latent_size", 0, h->n_embd, 0);
+    defaults_drop(l->defaults, "moe_latent_size");
     if (!l->failed)
         read_router(l, h, has_bias);
     if (!l->failed && arch_has(h->arch, TRAIT_HYPER)) {

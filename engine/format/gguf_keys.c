@@ -118,7 +118,7 @@ static const struct value_rule_row keys[] = {
     { .name = "leading_dense_block_count", .rule = RULE_OFF, .read_if = TRAIT_ROUTED },
     { .name = "interleave_moe_layer_step", .rule = RULE_ONE, .read_if = TRAIT_ROUTED },
     { .name = "moe_every_n_layers", .rule = RULE_ONE },
-    { .name = "moe_latent_size", .rule = RULE_OFF },
+    { .name = "moe_latent_size", .rule = RULE_OFF, .read_if = TRAIT_ONE_BLOCK },
     { .name = "expert_latent_length", .rule = RULE_OFF },
     { .name = "expert_gating_func", .rule = RULE_ONE, .read_if = TRAIT_ROUTED }, /* 1 is softmax */
     { .name = "expert_group_count", .rule = RULE_ONE, .read_if = TRAIT_ROUTED },

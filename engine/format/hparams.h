@@ -164,6 +164,7 @@ struct hparams {
     uint32_t n_layer_draft;     /* layers after the last one, which only draft (draft_head.h) */
     uint32_t n_embd_per_layer;  /* width of Gemma 4's per-layer inputs; 0: none */
     uint32_t n_expert, n_expert_used, n_ff_expert;
+    uint32_t n_expert_in; /* values of an expert's input that is not n_embd wide; 0: it is */
     uint32_t n_expert_group, n_expert_group_used; /* experts are chosen from some groups */
     enum router_score router_score;
     bool groups_by_max;  /* a group counts by its best expert, else by the sum of two */

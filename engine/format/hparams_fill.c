@@ -31,6 +31,7 @@ static const struct {
                                 "hidden_size_per_layer_input" },
     [WORD_N_EXPERT] = { "expert_count", "num_experts" },
     [WORD_N_FF_EXPERT] = { "expert_feed_forward_length", "moe_intermediate_size" },
+    [WORD_N_EXPERT_IN] = { "moe_latent_size", "moe_latent_size" },
     [WORD_DELTA_N_HEAD_K] = { "ssm.group_count", "linear_num_key_heads" },
     [WORD_DELTA_N_HEAD_V] = { "ssm.time_step_rank", "linear_num_value_heads" },
     [WORD_DELTA_HEAD_DIM_K] = { "ssm.state_size", "linear_key_head_dim" },

@@ -360,6 +360,8 @@ const struct snapshot_name names_nemotron[] = {
     { T_ATTN_OUT, "mixer.o_proj.weight" },
     { T_FFN_UP, "mixer.up_proj.weight" },
     { T_FFN_DOWN, "mixer.down_proj.weight" },
+    { T_EXPERT_IN, "mixer.fc1_latent_proj.weight" },
+    { T_EXPERT_OUT, "mixer.fc2_latent_proj.weight" },
     { T_MAMBA_IN, "mixer.in_proj.weight" },
     { T_MAMBA_CONV, "mixer.conv1d.weight" },
     { T_MAMBA_CONV_BIAS, "mixer.conv1d.bias" },

@@ -467,20 +467,26 @@ static const struct tensor_spec specs[T_COUNT] = {
     [T_EXPERT_SCALE] = {
         "ffn_down_exps.scale", "router.per_expert_scale", FORM_VECTOR, { DIM_EXPERT },
         .when = FACT_EXPERTS_BESIDE },
+    [T_EXPERT_IN] = {
+        "ffn_latent_down.weight", NULL, FORM_MATRIX, { DIM_EMBD, DIM_EXPERT_IN }, TRAIT_ROUTED,
+        .when = FACT_HAS_EXPERTS | FACT_LATENT },
+    [T_EXPERT_OUT] = {
+        "ffn_latent_up.weight", NULL, FORM_MATRIX, { DIM_EXPERT_IN, DIM_EMBD }, TRAIT_ROUTED,
+        .when = FACT_HAS_EXPERTS | FACT_LATENT },
     [T_EXPERTS_GATE_UP] = {
         "ffn_gate_up_exps.weight", "experts.gate_up_proj",
-        FORM_EXPERTS, { DIM_EMBD, DIM_FF_EXPERT_TWICE, DIM_EXPERT },
+        FORM_EXPERTS, { DIM_EXPERT_IN, DIM_FF_EXPERT_TWICE, DIM_EXPERT },
         .when = FACT_HAS_EXPERTS, .needed = FACT_NEVER },
     [T_EXPERTS_GATE] = {
-        "ffn_gate_exps.weight", NULL, FORM_EXPERTS, { DIM_EMBD, DIM_FF_EXPERT, DIM_EXPERT },
+        "ffn_gate_exps.weight", NULL, FORM_EXPERTS, { DIM_EXPERT_IN, DIM_FF_EXPERT, DIM_EXPERT },
         .when = FACT_HAS_EXPERTS, .fused = T_EXPERTS_GATE_UP, .unless = TRAIT_RELU2 },
     [T_EXPERTS_UP] = {
         "ffn_up_exps.weight", NULL, FORM_EXPERTS,
-        { DIM_EMBD, DIM_FF_EXPERT, DIM_EXPERT },
+        { DIM_EXPERT_IN, DIM_FF_EXPERT, DIM_EXPERT },
         .when = FACT_HAS_EXPERTS, .fused = T_EXPERTS_GATE_UP },
     [T_EXPERTS_DOWN] = {
         "ffn_down_exps.weight", "experts.down_proj",
-        FORM_EXPERTS, { DIM_FF_EXPERT, DIM_EMBD, DIM_EXPERT }, .when = FACT_HAS_EXPERTS },
+        FORM_EXPERTS, { DIM_FF_EXPERT, DIM_EXPERT_IN, DIM_EXPERT }, .when = FACT_HAS_EXPERTS },
     [T_EXPERTS_GATE_UP_BIAS] = {
         "ffn_gate_up_exps.bias", NULL, FORM_ROUTER, { DIM_FF_EXPERT_TWICE, DIM_EXPERT },
         .when = FACT_EXPERT_BIAS, .needed = FACT_NEVER },
@@ -636,6 +642,7 @@ static const enum hparam_word dim_words[DIM_COUNT][MAX_DIM_WORD] = {
     [DIM_EXPERT] = { WORD_N_EXPERT },
     [DIM_FF_EXPERT] = { WORD_N_FF_EXPERT },
     [DIM_FF_EXPERT_TWICE] = { WORD_N_FF_EXPERT },
+    [DIM_EXPERT_IN] = { WORD_N_EMBD, WORD_N_EXPERT_IN },
     [DIM_PER_LAYER] = { WORD_N_EMBD_PER_LAYER },
     [DIM_PER_LAYER_ALL] = { WORD_N_EMBD_PER_LAYER },
     [DIM_ROPE_PAIRS] = { WORD_N_ROT },
@@ -721,6 +728,7 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
     case DIM_EXPERT: return h->n_expert;
     case DIM_FF_EXPERT: return h->n_ff_expert;
     case DIM_FF_EXPERT_TWICE: return 2 * (uint64_t)h->n_ff_expert;
+    case DIM_EXPERT_IN: return h->n_expert_in > 0 ? h->n_expert_in : h->n_embd;
     case DIM_PER_LAYER: return h->n_embd_per_layer;
     case DIM_PER_LAYER_ALL: return (uint64_t)h->n_layer * h->n_embd_per_layer;
     /* Rounded up, so that hparams_finish reports an odd n_rot and not the tensor. */
@@ -843,6 +851,7 @@ static uint64_t facts_of(const struct catalogue *c, uint32_t layer, uint64_t ask
            fact(l->has_index, FACT_HAS_INDEX) | fact(l->ratio > 0, FACT_HAS_ENTRIES) |
            fact(has_experts && l->is_hashed, FACT_HASHED) |
            fact(has_experts && !l->is_hashed, FACT_BY_SCORE) |
+           fact(h->n_expert_in > 0, FACT_LATENT) |
            fact(h->ngram.n_token > 0 && h->ngram.layer == layer, FACT_NGRAMS) |
            fact(h->attn_bias != BIAS_NONE, FACT_READS_BIAS) |
            fact(arch_has(h->arch, TRAIT_QKV_BIAS) || h->attn_bias >= BIAS_QKV,

@@ -166,6 +166,8 @@ enum tensor_id {
     T_EXPERT_IDS,
     T_ROUTER_SCALE,
     T_EXPERT_SCALE,
+    T_EXPERT_IN,
+    T_EXPERT_OUT,
     T_EXPERTS_GATE_UP,
     T_EXPERTS_GATE,
     T_EXPERTS_UP,
@@ -216,6 +218,7 @@ enum tensor_dim {
     DIM_EXPERT,
     DIM_FF_EXPERT,
     DIM_FF_EXPERT_TWICE,
+    DIM_EXPERT_IN, /* the input of an expert */
     DIM_PER_LAYER,
     DIM_PER_LAYER_ALL,
     DIM_ROPE_PAIRS,
@@ -303,6 +306,7 @@ enum tensor_fact {
 #define FACT_HAS_ENTRIES ((uint64_t)1 << 31) /* the layer has entries of several positions */
 #define FACT_HASHED      ((uint64_t)1 << 32) /* a table has the experts of each token */
 #define FACT_BY_SCORE    ((uint64_t)1 << 33) /* its experts are chosen by their scores */
+#define FACT_LATENT      ((uint64_t)1 << 34) /* their input has a width of its own */
 
 struct tensor_spec {
     const char *gguf;     /* after "blk.N." in layers */

@@ -162,6 +162,8 @@ static const struct member layer_mats[] = {
     { T_SHARED_GATE, offsetof(struct layer_desc, gate) },
     { T_SHARED_UP, offsetof(struct layer_desc, up) },
     { T_SHARED_DOWN, offsetof(struct layer_desc, down) },
+    { T_EXPERT_IN, offsetof(struct layer_desc, expert_in) },
+    { T_EXPERT_OUT, offsetof(struct layer_desc, expert_out) },
     { T_PER_LAYER_GATE, offsetof(struct layer_desc, ple_gate) },
     { T_PER_LAYER_OUT, offsetof(struct layer_desc, ple_out) },
 };
@@ -296,6 +298,7 @@ static void describe_experts(struct finder *f, const struct hparams *hp, struct 
     x->n_expert = hp->n_expert;
     x->n_used = hp->n_expert_used;
     x->n_ff = hp->n_ff_expert;
+    x->n_in = hp->n_expert_in > 0 ? hp->n_expert_in : hp->n_embd;
     x->gate_up = find_tensor(f, T_EXPERTS_GATE_UP, l);
     x->down = find_tensor(f, T_EXPERTS_DOWN, l);
     x->gate_up_scales = scales_of(x->gate_up);

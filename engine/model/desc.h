@@ -55,6 +55,7 @@ static inline uint64_t split_value_bytes(uint64_t n_k)
 
 struct experts_desc {
     uint32_t n_expert, n_used, n_ff; /* n_expert 0: a dense layer */
+    uint32_t n_in;                   /* values of an expert's input and output */
     bool is_beside; /* beside a dense branch, and router and experts have norms of their own */
     bool keeps_weights;  /* softmax over all experts; else the chosen ones' sum is 1 */
     bool rows_alternate; /* gate_up has rows of gate and up in turn; else gate's come first */
@@ -88,7 +89,7 @@ struct experts_desc {
 /* Weights of experts that are not in rows are unpacked in pieces of this size. */
 #define UNPACK_BYTES (32 * 1024)
 
-enum { N_BEGIN_MAT = 4, N_END_MAT = 5, N_STATE_MAT = 26, N_LAYER_MAT = 45 };
+enum { N_BEGIN_MAT = 4, N_END_MAT = 5, N_STATE_MAT = 26, N_LAYER_MAT = 47 };
 
 /*
  * The mixer of several residual streams (streams.c): it makes the input of a branch from all of
@@ -169,7 +170,8 @@ struct layer_desc {
             struct mat kda_decay_a, kda_decay_b, kda_gate_a, kda_gate_b, delta_out;
             struct mat index_q, score_weights, q_a, q_b, score_q, q, k_b, gate_out, v_b;
             struct mat out_a, o;
-            struct mat ffn_mix_down, ffn_mix_up, gate, up, down;
+            struct mat ffn_mix_down, ffn_mix_up;
+            struct mat expert_in, gate, up, down, expert_out;
             struct mat ple_proj, ple_gate, ple_out; /* per-layer input */
         };
         struct mat mats[N_LAYER_MAT];

@@ -2,10 +2,11 @@
  * Mixtures of experts: instead of the dense branch, or beside it (Gemma 4 26B-A4B).  Beside it,
  * the dense branch may be one more expert, which all tokens use with a gate of its own.
  *
- * The router reads what the dense branch would read.  With a dense branch beside it, it reads
- * the residual stream, normed without weights, times a vector and 1/sqrt(n_embd).  Only the
- * weights of the experts that it chooses are read.  It runs before the dense branch, so that
- * the reads have begun while that is computed.
+ * The router reads what the dense branch would read, and so do the experts, unless a matrix
+ * makes their input narrower; another one widens the sum of their outputs then.  With a dense
+ * branch beside it, the router reads the residual stream, normed without weights, times a vector
+ * and 1/sqrt(n_embd).  Only the weights of the experts that it chooses are read.  It runs before
+ * the dense branch, so that the reads have begun while that is computed.
  *
  * Each expert is multiplied with all columns that chose it at once, when its weights are in
  * memory.  Experts come in any order, so their outputs are kept until the experts of a group
@@ -126,6 +127,7 @@ void forward_mul_resident(const struct kernels *kern, const float *w, size_t n_r
 struct route {
     struct forward *f;
     const struct layer_desc *layer;
+    float *sum; /* [chunk][n_embd] of the experts' outputs */
 };
 
 /* z: the input of the router of one column. */
@@ -297,7 +299,7 @@ struct chosen {
     struct forward *f;
     const struct layer_desc *layer;
     uint32_t expert;
-    float *out; /* [columns][n_embd] */
+    float *out; /* [columns][n_in] */
 };
 
 static uint32_t list_cols(struct forward *f, const struct experts_desc *x, uint32_t expert)
@@ -314,9 +316,9 @@ static void gather_col(void *ctx, uint32_t i)
 {
     const struct chosen *j = ctx;
     struct forward *f = j->f;
-    size_t n = f->p.desc->n_embd;
+    size_t n = j->layer->experts.n_in;
 
-    memcpy(f->h + i * n, f->moe_h + f->moe_cols[i] * n, n * sizeof *f->h);
+    memcpy(f->h + i * n, f->moe_in + f->moe_cols[i] * n, n * sizeof *f->h);
 }
 
 /* gate, up: n values each, in turn at first; u is scratch. */
@@ -377,7 +379,7 @@ static void act_col(void *ctx, uint32_t i)
 static void down_bias_col(void *ctx, uint32_t i)
 {
     const struct chosen *j = ctx;
-    size_t n = j->f->p.desc->n_embd;
+    size_t n = j->layer->experts.n_in;
 
     j->f->p.kernels->add(j->out + i * n, j->layer->experts.down_bias.w + j->expert * n, n);
 }
@@ -399,7 +401,7 @@ static void run_expert(struct forward *f, const struct layer_desc *layer,
                        const struct expert_weights *w, float *out)
 {
     const struct experts_desc *x = &layer->experts;
-    uint32_t n_embd = f->p.desc->n_embd, n_ff = x->n_ff;
+    uint32_t n_in = x->n_in, n_ff = x->n_ff;
     uint32_t n_col = list_cols(f, x, w->expert);
     struct chosen j = { f, layer, w->expert, out };
     const unsigned char *const *part = w->part;
@@ -407,19 +409,19 @@ static void run_expert(struct forward *f, const struct layer_desc *layer,
     forward_each(f, n_col, gather_col, &j);
     if (x->gate_up != NULL) {
         part = mul_part(f, x->gate_up, &x->gate_up_scales, w->expert, part, 2 * n_ff, f->h,
-                        n_embd, n_col, f->gate, 2 * n_ff);
+                        n_in, n_col, f->gate, 2 * n_ff);
     } else if (x->gate == NULL) { /* there is one product, in the place of the gate's */
-        part = mul_part(f, x->up, &x->up_scales, w->expert, part, n_ff, f->h, n_embd, n_col,
+        part = mul_part(f, x->up, &x->up_scales, w->expert, part, n_ff, f->h, n_in, n_col,
                         f->gate, 2 * n_ff);
     } else {
-        part = mul_part(f, x->gate, &x->gate_scales, w->expert, part, n_ff, f->h, n_embd, n_col,
+        part = mul_part(f, x->gate, &x->gate_scales, w->expert, part, n_ff, f->h, n_in, n_col,
                         f->gate, 2 * n_ff);
-        part = mul_part(f, x->up, &x->up_scales, w->expert, part, n_ff, f->h, n_embd, n_col,
+        part = mul_part(f, x->up, &x->up_scales, w->expert, part, n_ff, f->h, n_in, n_col,
                         f->gate + n_ff, 2 * n_ff);
     }
     forward_each(f, n_col, act_col, &j);
-    mul_part(f, x->down, &x->down_scales, w->expert, part, n_embd, f->gate, 2 * n_ff, n_col, out,
-             n_embd);
+    mul_part(f, x->down, &x->down_scales, w->expert, part, n_in, f->gate, 2 * n_ff, n_col, out,
+             n_in);
     if (x->down_bias.w != NULL)
         forward_each(f, n_col, down_bias_col, &j);
 }
@@ -456,7 +458,7 @@ static void add_outputs_col(void *ctx, uint32_t c)
     const struct group *g = ctx;
     const struct forward *f = g->f;
     const struct kernels *kern = f->p.kernels;
-    size_t n_embd = f->p.desc->n_embd, first = (size_t)c * g->layer->experts.n_expert;
+    size_t n_in = g->layer->experts.n_in, first = (size_t)c * g->layer->experts.n_expert;
 
     for (uint32_t i = g->first; i < g->end; i++) {
         float weight = f->moe_weight[first + f->moe_list[i]];
@@ -464,9 +466,9 @@ static void add_outputs_col(void *ctx, uint32_t c)
 
         if (weight == 0)
             continue;
-        out = f->moe_out + f->moe_row[first + f->moe_list[i]] * n_embd;
-        kern->scale(out, weight, n_embd);
-        kern->add(f->moe_sum + c * n_embd, out, n_embd);
+        out = f->moe_out + f->moe_row[first + f->moe_list[i]] * n_in;
+        kern->scale(out, weight, n_in);
+        kern->add(f->moe_sum + c * n_in, out, n_in);
     }
 }
 
@@ -487,7 +489,7 @@ static int run_group(struct group *g, struct err *e)
         run_expert(f, g->layer, &w,
                    f->moe_out +
                        (size_t)f->moe_row[(size_t)f->moe_cols[0] * n_expert + w.expert] *
-                           f->p.desc->n_embd);
+                           g->layer->experts.n_in);
         expert_cache_give(f->p.experts);
     }
     forward_each_col(f, add_outputs_col, g);
@@ -496,7 +498,8 @@ static int run_group(struct group *g, struct err *e)
 
 /* y = sigmoid(r.h) * y + sum of experts, with the expert that all tokens share in y.  Without r
  * it has no factor. */
-static void add_shared(const struct forward *f, const struct experts_desc *x, uint32_t c)
+static void add_shared(const struct forward *f, const struct experts_desc *x, uint32_t c,
+                       const float *sum)
 {
     const struct kernels *kern = f->p.kernels;
     size_t n = f->p.desc->n_embd, at = c * n;
@@ -506,7 +509,7 @@ static void add_shared(const struct forward *f, const struct experts_desc *x, ui
         forward_mul_resident(kern, x->shared_router.w, 1, f->moe_h + at, n, &gate);
         kern->scale(f->y + at, 1 / (1 + expf(-gate)), n);
     }
-    kern->add(f->y + at, f->moe_sum + at, n);
+    kern->add(f->y + at, sum, n);
 }
 
 /* y = norm_1(dense branch) + norm_2(sum of experts), or the sum alone. */
@@ -516,10 +519,10 @@ static void join_col(void *ctx, uint32_t c)
     struct forward *f = r->f;
     const struct experts_desc *x = &r->layer->experts;
     const struct model_desc *d = f->p.desc;
-    float *y = f->y + (size_t)c * d->n_embd, *sum = f->moe_sum + (size_t)c * d->n_embd;
+    float *y = f->y + (size_t)c * d->n_embd, *sum = r->sum + (size_t)c * d->n_embd;
 
     if (x->is_shared) {
-        add_shared(f, x, c);
+        add_shared(f, x, c, sum);
         return;
     }
     if (!x->is_beside) {
@@ -548,26 +551,36 @@ static uint32_t list_experts(struct forward *f, const struct experts_desc *x)
     return n;
 }
 
-void forward_route(struct forward *f, const struct layer_desc *layer, uint32_t l)
+int forward_route(struct forward *f, const struct layer_desc *layer, uint32_t l, struct err *e)
 {
-    struct route r = { f, layer };
+    struct route r = { .f = f, .layer = layer };
+    uint32_t n_in = layer->experts.n_in;
 
     forward_each_col(f, route_col, &r);
     f->n_moe_list = list_experts(f, &layer->experts);
     if (f->n_col == 1)
         telemetry_trace(f->p.telemetry, f->moe_list, f->n_moe_list);
     expert_cache_begin(f->p.experts, l, f->n_col, f->moe_list, f->moe_choice, f->n_moe_list);
+    if (layer->expert_in.tensor == NULL)
+        return 0;
+    return forward_mul(f, &layer->expert_in, f->moe_h, f->p.desc->n_embd, f->moe_in, n_in, e);
 }
 
 int forward_experts(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
     struct group g = { .f = f, .layer = layer };
-    struct route r = { f, layer };
+    struct route r = { f, layer, f->moe_sum };
+    uint32_t n_in = layer->experts.n_in, n_embd = f->p.desc->n_embd;
 
-    memset(f->moe_sum, 0, (size_t)f->n_col * f->p.desc->n_embd * sizeof *f->moe_sum);
+    memset(f->moe_sum, 0, (size_t)f->n_col * n_in * sizeof *f->moe_sum);
     for (; g.first < f->n_moe_list; g.first = g.end) {
         fill_group(&g, f->n_moe_list);
         if (run_group(&g, e) != 0)
+            return -1;
+    }
+    if (layer->expert_out.tensor != NULL) {
+        r.sum = f->h; /* which no expert needs now */
+        if (forward_mul(f, &layer->expert_out, f->moe_sum, n_in, r.sum, n_embd, e) != 0)
             return -1;
     }
     forward_each_col(f, join_col, &r);

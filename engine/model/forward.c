@@ -431,8 +431,8 @@ static int feed_forward(struct forward *f, const struct layer_desc *layer, uint3
 
     if (!layer->is_parallel && branch_input(f, &layer->ffn_norm, &mixer, e) != 0)
         return -1;
-    if (layer->experts.n_expert > 0)
-        forward_route(f, layer, l);
+    if (layer->experts.n_expert > 0 && forward_route(f, layer, l, e) != 0)
+        return -1;
     if (layer->down.tensor != NULL && dense_branch(f, layer, e) != 0)
         return -1;
     if (layer->experts.n_expert > 0 && forward_experts(f, layer, e) != 0)

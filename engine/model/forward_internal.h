@@ -57,7 +57,8 @@ struct forward {
     float *moe_weight;             /* [chunk][n_expert], 0: not chosen */
     float *moe_choose;             /* [chunk][n_expert] what a router chooses by */
     float *moe_sum;                /* [chunk][n_embd] */
-    float *moe_h;                  /* [chunk][n_embd] input of the experts */
+    float *moe_h;                  /* [chunk][n_embd] input of the experts, or of expert_in */
+    float *moe_in;                 /* [chunk][n_in] what expert_in makes of it; else moe_h */
     float *moe_out;                /* [moe_out_rows][n_embd] outputs of a group of experts */
     uint32_t *moe_row;             /* [chunk][n_expert] the row of moe_out */
     uint32_t *moe_cols;            /* [chunk] columns that chose an expert */
@@ -352,7 +353,7 @@ void forward_attend(struct forward *f, const struct layer_desc *layer);
 
 /* Choose the experts of layer l for all columns and request their weights.  x has the residual,
  * h is its norm. */
-void forward_route(struct forward *f, const struct layer_desc *layer, uint32_t l);
+int forward_route(struct forward *f, const struct layer_desc *layer, uint32_t l, struct err *e);
 /* Add the branch of the chosen experts to the dense one, which y has if there is one.
  * Overwrites h, gate and up. */
 int forward_experts(struct forward *f, const struct layer_desc *layer, struct err *e);

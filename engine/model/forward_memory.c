@@ -242,6 +242,7 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->moe_choose = carve_floats(c, arch_has(d->hp->arch, TRAIT_ROUTED) ? n_expert : 0);
     f->moe_sum = carve_floats(c, n_expert > 0 ? d->n_embd : 0);
     f->moe_h = carve_floats(c, n_expert > 0 ? d->n_embd : 0);
+    f->moe_in = d->hp->n_expert_in > 0 ? carve_floats(c, d->hp->n_expert_in) : f->moe_h;
     /* The outputs of all experts of one token fit. */
     f->moe_out_rows = d->hp->n_expert_used + c->chunk;
     f->moe_out = carve_both(c, (uint64_t)d->hp->n_expert_used * d->n_embd * sizeof(float),

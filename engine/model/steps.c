@@ -120,11 +120,11 @@ static void count_experts(const struct model_desc *d, const struct experts_desc 
     if (x->n_expert == 0)
         return;
     if (act_form_of(inner->type, exact) != ACT_F32)
-        packed += n_inner * (double)d->n_embd;
+        packed += n_inner * (double)x->n_in;
     if (act_form_of(x->down->type, exact) != ACT_F32)
         packed += x->n_ff;
     /* An expert gathers its column, and its output is scaled and added. */
-    s->n_value += x->n_used * (packed + 3.0 * d->n_embd);
+    s->n_value += x->n_used * (packed + 3.0 * x->n_in);
     s->n_curve += (double)x->n_used * x->n_ff;
     s->n_round += x->n_used * (n_inner + 1);
     /* The router: a product with float weights, which are small, and a choice. */

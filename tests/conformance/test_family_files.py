@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import snapshot_gguf  # noqa: E402
 from gguf_edit import ARR, BOOL, F32, I32, U32, Gguf, f32  # noqa: E402
 from model_case import SHARED, ModelCase  # noqa: E402
+from program import memwall  # noqa: E402
 from test_families import write_snapshot  # noqa: E402
 
 LIMIT = 1e-4
@@ -25,6 +26,11 @@ def floats(raw):
     """Returns the values of BF16 bytes."""
     return [x for x, in struct.iter_unpack("<f", b"".join(b"\0\0" + raw[i:i + 2]
                                                           for i in range(0, len(raw), 2)))]
+
+
+def layer_name(g, suffix):
+    """Returns the name of the first tensor with this end."""
+    return next(t for t in g.tensors if t.endswith(suffix))
 
 
 class FamilyFiles(ModelCase):
@@ -105,6 +111,70 @@ class FamilyFiles(ModelCase):
                 self.assertEqual(score, g.get("deepseek2.expert_gating_func"))
                 del g.keys["deepseek2.expert_gating_func"]
                 self.same(want, self.eval(g))
+
+    def test_experts_with_a_narrower_input(self):
+        """Nemotron 3 Super: a matrix before the experts, and one after their sum.  Experts whose
+        weights were multiplied with these matrices do the same without them."""
+        def product(a, b, n):  # a: rows of n values; b: n rows
+            width = len(b) // n
+            return [sum(a[i * n + k] * b[k * width + j] for k in range(n))
+                    for i in range(len(a) // n) for j in range(width)]
+
+        def values(n, seed):  # which BF16 has
+            return [((seed + 37 * i * i + 11 * i) % 101 - 50) / 256 for i in range(n)]
+
+        g = self.gguf_or_skip("nemotronh-moe")
+        plain, n, config_of = copy.deepcopy(g), 12, {}
+        for name in [t for t in g.tensors if t.endswith("ffn_up_exps.weight")]:
+            layer = name[:name.index(".ffn")]
+            (wide, ff, n_expert), _, _ = g.tensors[name]
+            into, out = values(n * wide, 5), values(wide * n, 70)
+            up, down = [values(ff * n, 9 + e) for e in range(n_expert)], \
+                [values(n * ff, 51 + e) for e in range(n_expert)]
+            g.tensors.update({
+                layer + ".ffn_latent_down.weight": ([wide, n], 0, f32(into)),
+                layer + ".ffn_latent_up.weight": ([n, wide], 0, f32(out)),
+                name: ([n, ff, n_expert], 0, f32(sum(up, []))),
+                layer + ".ffn_down_exps.weight": ([ff, n, n_expert], 0, f32(sum(down, [])))})
+            plain.tensors.update({
+                name: ([wide, ff, n_expert], 0,
+                       f32([x for u in up for x in product(u, into, n)])),
+                layer + ".ffn_down_exps.weight": (
+                    [ff, wide, n_expert], 0, f32([x for d in down for x in product(out, d, n)]))})
+            config_of[layer[4:]] = (wide, ff, into, out, up, down)
+        g.keys["nemotron_h_moe.moe_latent_size"] = (U32, n)
+        want = self.eval(plain)
+        self.close(want, self.eval(g))
+        self.assertGreater(max(abs(a - b) for a, b in zip(want, self.eval(
+            self.gguf("nemotronh-moe")))), 0.1)
+        path = self.path("m.gguf")
+        g.write(path)
+        for args in ("--chunk", "1"), ("--chunk", "7"), ("-b", "100M"):
+            self.assertEqual(self.logits(path, "--chunk", "32"), self.logits(path, *args), args)
+
+        config, tensors = snapshot_gguf.read_snapshot(self.snapshot("nemotronh-moe"))
+        for layer, (wide, ff, into, out, up, down) in config_of.items():
+            at = f"backbone.layers.{layer}.mixer."
+            tensors[at + "fc1_latent_proj.weight"] = ([n, wide], into)
+            tensors[at + "fc2_latent_proj.weight"] = ([wide, n], out)
+            for e, (u, d) in enumerate(zip(up, down)):
+                tensors[f"{at}experts.{e}.up_proj.weight"] = ([ff, n], u)
+                tensors[f"{at}experts.{e}.down_proj.weight"] = ([n, ff], d)
+        folder = write_snapshot(self.path("latent"), tensors, {}, {**config, "moe_latent_size": n})
+        self.close(want, self.eval(folder))
+
+        del g.tensors[layer_name(g, "ffn_latent_up.weight")]
+        self.refused(g, "ffn_latent_up.weight", "missing")
+        g.keys["nemotron_h_moe.moe_latent_size"] = (U32, 5000)
+        self.refused(g, "nemotron_h_moe.moe_latent_size", "5000")
+
+    def logits(self, path, *args):
+        out = self.path("bits")
+        r = memwall("eval", path, "--ids", "-", "--logits", out, "--force", "-t", "1", *args,
+                    stdin=" ".join(str(5 * i % 90) for i in range(20)))
+        self.assertEqual(0, r.returncode, r.stderr)
+        with open(out, "rb") as f:
+            return f.read()
 
     def gguf_or_skip(self, name):
         if not os.path.isdir(os.path.join(SHARED, "families2")):
