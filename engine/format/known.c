@@ -184,6 +184,15 @@ static bool is_usual(const struct catalogue *c, enum tensor_id id)
     case T_DELTA_QKV:
     case T_DELTA_Z: return true;
     case T_EXPERTS_GATE_UP: return c->hparams.arch->experts == EXPERTS_BESIDE;
+    /* Latent attention: queries by two matrices if they have a rank, and one for each of keys and
+     * values. */
+    case T_Q_A:
+    case T_Q_A_NORM:
+    case T_Q_B: return c->hparams.latent.n_query > 0;
+    case T_ATTN_Q: return c->hparams.latent.n_latent > 0 && c->hparams.latent.n_query == 0;
+    case T_K_B:
+    case T_V_B: return true;
+    case T_CHOICE_BIAS: return c->hparams.router_score != SCORE_SOFTMAX;
     default: return false;
     }
 }

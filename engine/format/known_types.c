@@ -136,8 +136,9 @@ static enum tensor_type type_of(struct mixture *m, enum tensor_id id, uint32_t l
     enum tensor_form form = tensor_spec(id)->form;
     enum tensor_type type;
 
-    if (form == FORM_VECTOR || form == FORM_FLAT || form == FORM_ROUTER ||
-        form == FORM_IDS)
+    if (form == FORM_IDS)
+        return TYPE_I32;
+    if (form == FORM_VECTOR || form == FORM_FLAT || form == FORM_ROUTER)
         return TYPE_F32;
     if (m->mix == NULL && (m->type == TYPE_BF16 || m->type == TYPE_F16 || m->type == TYPE_F32))
         return m->type;

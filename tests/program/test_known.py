@@ -102,7 +102,19 @@ class Known(unittest.TestCase):
                   "Mistral-Small-3.1-24B": 23572403200, "SmolLM3-3B": 3075098624,
                   "gemma-2b": 2506172416, "gemma-7b": 8537680896,
                   "Qwen3-Next-80B-A3B": 79674391296,
-                  "Qwen3.8-Flash-Next": 176943899520}
+                  "Qwen3.8-Flash-Next": 176943899520,
+                  # Of these, billions are published; the sums are those of their tensors.
+                  "GLM-4.7-Flash": 29943393920, "DeepSeek-V2-Lite": 15706484224,
+                  "Moonlight-16B-A3B": 15960110208, "DeepSeek-V3": 671026419200,
+                  "Nemotron-3-Nano-30B-A3B": 31577940288, "Nemotron-Nano-9B-v2": 8888227328,
+                  "LFM2-8B-A1B": 8339930560, "LFM2-1.2B": 1170340608, "LFM2-350M": 354483968,
+                  "Granite-4.0-H-Tiny": 6939037248, "Granite-4.0-H-Small": 32207337984,
+                  "Granite-4.0-H-Micro": 3191396096, "Granite-3.1-1B-A400M": 1334628352,
+                  "GLM-4.5-Air": 106852251264, "Kimi-Linear-48B-A3B": 49122681728,
+                  "Ling-mini-2.0": 16255643392, "DeepSeek-V4-Flash": 284334567511,
+                  "ERNIE-4.5-21B-A3B": 21825436160, "Hunyuan-A13B": 80393183232,
+                  "Qwen1.5-MoE-A2.7B": 14315784192, "OLMoE-1B-7B": 6919161856,
+                  "MiniMax-M2": 228689764864}
         for name, n in params.items():
             with self.subTest(name=name):
                 self.assertEqual(n, plan(name)["n_param"])
@@ -120,17 +132,34 @@ class Known(unittest.TestCase):
                 self.assertEqual(kib * KIB, kv["global"] + kv["sliding"])
 
     def test_only_published_windows_are_planned(self):
-        """Layers with a window are those of Gemma 2 to 4 and gpt-oss; all others grow with the
-        context."""
+        """Layers with a window are those of Gemma 2 to 4, gpt-oss and DeepSeek V4; all others grow
+        with the context."""
         grows = {"Mistral-Small-3.1-24B": 160, "Mixtral-8x7B": 128, "SmolLM3-3B": 72,
                  "Qwen3-30B-A3B": 96, "Qwen3-235B-A22B": 188, "Phi-4": 200, "gemma-7b": 448}
         for m in facts()["models"]:
-            has_window = m["name"].startswith(("gemma-2-", "gemma-3-", "gemma-4-", "gpt-oss"))
+            has_window = m["name"].startswith(("gemma-2-", "gemma-3-", "gemma-4-", "gpt-oss",
+                                               "DeepSeek-V4"))
             with self.subTest(name=m["name"]):
                 kv = plan(m["name"])["kv_token_bytes"]
                 self.assertEqual(has_window, kv["sliding"] > 0)
                 if m["name"] in grows:
                     self.assertEqual(grows[m["name"]] * KIB, kv["global"])
+
+    def test_latent_keys_and_recurrent_layers_take_little(self):
+        """Bytes per token in F16: latent attention has 576 values in each layer, and layers with a
+        state have none."""
+        for name, size in {"GLM-4.7-Flash": 54144, "DeepSeek-V2-Lite": 31104,
+                           "Moonlight-16B-A3B": 31104, "DeepSeek-V3": 70272,
+                           "Nemotron-3-Nano-30B-A3B": 6144, "Nemotron-Nano-9B-v2": 16384,
+                           "LFM2-8B-A1B": 12288, "LFM2-1.2B": 12288, "LFM2-350M": 12288,
+                           "Granite-4.0-H-Tiny": 8192, "Granite-4.0-H-Small": 16384,
+                           "Granite-3.1-1B-A400M": 49152, "GLM-4.5-Air": 188416,
+                           "Kimi-Linear-48B-A3B": 8064, "Ling-mini-2.0": 40960,
+                           "ERNIE-4.5-21B-A3B": 57344, "Hunyuan-A13B": 131072,
+                           "Qwen1.5-MoE-A2.7B": 196608, "OLMoE-1B-7B": 131072,
+                           "MiniMax-M2": 253952}.items():
+            with self.subTest(name=name):
+                self.assertEqual(size, plan(name, "--kv", "f16")["kv_token_bytes"]["global"])
 
     def test_entries_state_what_decides_their_plan(self):
         """A field that an entry leaves out has the default of transformers' class, which need not
@@ -140,6 +169,13 @@ class Known(unittest.TestCase):
                  "tie_word_embeddings")
         experts = ("num_experts_per_tok", "moe_intermediate_size", "num_experts",
                    "norm_topk_prob")
+        latent = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+        routed = ("n_routed_experts", "num_experts_per_tok", "moe_intermediate_size",
+                  "n_shared_experts", "first_k_dense_replace", "norm_topk_prob")
+        # Latent attention has sizes of heads in other fields, and DeepSeek V4 only experts.
+        without = {"glm4_moe_lite": {"head_dim"}, "deepseek_v2": {"head_dim"},
+                   "deepseek_v3": {"head_dim"}, "kimi_linear": {"head_dim"},
+                   "deepseek_v4": {"intermediate_size"}}
         more = {"gemma": (), "llama": (), "smollm3": ("no_rope_layer_interval",),
                 "gemma2": ("sliding_window",),
                 "gemma3_text": ("sliding_window", "sliding_window_pattern"),
@@ -161,6 +197,33 @@ class Known(unittest.TestCase):
                                    "indexer_compress_ratio", "ple_layer_ids", "ple_embed_dim",
                                    "ple_conv_kernel_size", "ngram_size", "heads_per_ngram",
                                    "ngram_vocab_size_base", "eos_token_id", *experts),
+                "qwen2_moe": ("use_sliding_window", "shared_expert_intermediate_size", *experts),
+                "glm4_moe_lite": ("q_lora_rank", *latent, *routed),
+                "deepseek_v2": ("q_lora_rank", "rope_scaling", *latent, *routed),
+                "deepseek_v3": ("q_lora_rank", *latent, *routed),
+                "glm4_moe": ("head_dim", "partial_rotary_factor", "use_qk_norm", *routed),
+                "nemotron_h": ("hybrid_override_pattern", "mamba_num_heads", "mamba_head_dim",
+                               "n_groups", "ssm_state_size", "conv_kernel"),
+                "lfm2": ("layer_types", "conv_L_cache", "block_auto_adjust_ff_dim"),
+                "lfm2_moe": ("layer_types", "conv_L_cache", "num_dense_layers", *experts),
+                "granitemoehybrid": ("layer_types", "mamba_n_heads", "mamba_d_head",
+                                     "mamba_d_state", "mamba_n_groups", "num_local_experts",
+                                     "num_experts_per_tok", "shared_intermediate_size"),
+                "granitemoe": ("num_local_experts", "num_experts_per_tok"),
+                "kimi_linear": ("linear_attn_config", "num_experts", "num_experts_per_token",
+                                "moe_intermediate_size", "num_shared_experts", *latent),
+                "bailing_moe_v2": ("num_shared_experts", "n_group", "topk_group",
+                                   "first_k_dense_replace", *experts),
+                "deepseek_v4": ("q_lora_rank", "o_lora_rank", "o_groups", "sliding_window",
+                                "compress_ratios", "index_n_heads", "index_head_dim", "index_topk",
+                                "hc_mult", "n_routed_experts", "num_experts_per_tok",
+                                "moe_intermediate_size", "n_shared_experts", "num_hash_layers"),
+                "ernie4_5_moe": ("moe_k", "moe_num_experts", "moe_num_shared_experts",
+                                 "moe_intermediate_size", "moe_layer_start_index"),
+                "hunyuan_v1_moe": ("moe_topk", "num_experts", "num_shared_expert",
+                                   "moe_intermediate_size"),
+                "olmoe": ("num_experts", "num_experts_per_tok", "norm_topk_prob"),
+                "minimax_m2": ("num_local_experts", "num_experts_per_tok", "rotary_dim"),
                 "qwen3_next": ("use_sliding_window", "full_attention_interval",
                                "linear_conv_kernel_dim", "linear_key_head_dim",
                                "linear_value_head_dim", "linear_num_key_heads",
@@ -169,7 +232,9 @@ class Known(unittest.TestCase):
         for m in facts()["models"]:
             config = m["config"]
             with self.subTest(name=m["name"]):
-                lacks = [f for f in every + more[config["model_type"]] if f not in config]
+                kind = config["model_type"]
+                lacks = [f for f in every + more[kind]
+                         if f not in config and f not in without.get(kind, ())]
                 self.assertEqual([], lacks)
 
     def test_published_files(self):
@@ -220,7 +285,7 @@ class Known(unittest.TestCase):
                     self.assertIn("is not supported", r.stderr)
                     self.assertIn(m["config"]["model_type"], ("qwen3_moe", "gpt_oss"))
                 else:
-                    self.assertGreater(json.loads(r.stdout)["hot_bytes"], 1e8)
+                    self.assertGreater(json.loads(r.stdout)["hot_bytes"], 5e7)
 
     def test_a_known_model_is_only_planned(self):
         r = memwall("run", "-m", "gemma-4-E2B:Q4_0", "hello")
