@@ -90,6 +90,9 @@ enum mw_reach {
     NUMBER(uint32_t, n_logprob, MW_REACH_ANSWER)                                               \
     /* GBNF that all of the answer's text must follow, or NULL */                              \
     TEXT(grammar, MW_REACH_ANSWER)                                                             \
+    /* added to logits before a token is chosen: [n_logit_bias], of different tokens */           \
+    PART(uint32_t, n_logit_bias, MW_REACH_TOKEN)                                               \
+    PART(const struct mw_logit_bias *, logit_bias, MW_REACH_TOKEN)                             \
     /* Texts that end an answer, of 1 to MW_STOP_BYTES bytes, then NULL; or NULL.  Neither the \
      * answer nor the conversation has the text.  Thinking is not searched. */                 \
     PART(const char *const *, stop, MW_REACH_TOKEN)

@@ -71,6 +71,13 @@ struct mw_sampling {
     float presence_penalty, frequency_penalty;
     struct mw_seed seed;
 };
+/* Added to the logit of a token, before penalties. */
+struct mw_logit_bias {
+    uint32_t id;
+    float bias;
+};
+#define MW_LOGIT_BIASES 1024 /* at most */
+
 /* The model's own recommendation, or else temp 0.8, top_k 40, top_p 0.95, min_p 0.05. */
 void mw_sampling_default(const struct mw_model *m, struct mw_sampling *s);
 

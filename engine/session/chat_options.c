@@ -108,6 +108,18 @@ static int add_constraint(struct mw_chat *c, const struct mw_chat_options *o, st
     return 0;
 }
 
+static int add_bias(struct mw_chat *c, const struct mw_chat_options *o, struct answerer *a,
+                    struct err *e)
+{
+    for (uint32_t i = 0; i < o->n_logit_bias; i++)
+        if (o->logit_bias[i].id >= c->m->desc->n_vocab) {
+            err_set(e, ERR_ARGUMENT, "the vocabulary has no token %u", o->logit_bias[i].id);
+            return err_at(e, NULL, ERR_NO_OFFSET, "logit_bias");
+        }
+    sampler_bias(a->sampler, o->logit_bias, o->n_logit_bias);
+    return 0;
+}
+
 int chat_prepare_answerer(struct mw_chat *c, const struct mw_chat_options *o,
                           struct answerer *out, struct err *e)
 {
@@ -132,7 +144,7 @@ int chat_prepare_answerer(struct mw_chat *c, const struct mw_chat_options *o,
     a.n_stop_id = chat_stop_ids(c->m->catalogue, a.rendering.tokenizer, a.rendering.format,
                                 a.stop_ids, sizeof a.stop_ids / sizeof a.stop_ids[0]);
     if (mw_sampler_new(&a.sampler, c->m, &o->sampling, e) != 0 ||
-        add_constraint(c, o, &a, e) != 0 ||
+        add_bias(c, o, &a, e) != 0 || add_constraint(c, o, &a, e) != 0 ||
         (o->n_logprob > 0 &&
          logprobs_new(&a.logprobs, c->m->desc->n_vocab, o->n_logprob, e) != 0)) {
         chat_answerer_free(&a, &c->answerer);
@@ -227,6 +239,7 @@ static void change_answerer(struct mw_chat *c)
     a->n_predict = o->n_predict;
     a->ctx_shift = o->engine.ctx_shift;
     sampler_set(a->sampler, &o->sampling);
+    sampler_bias(a->sampler, o->logit_bias, o->n_logit_bias);
     c->conversation.system = o->system;
 }
 

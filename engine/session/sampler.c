@@ -3,8 +3,8 @@
  *
  * A vocabulary has 262144 entries and a token takes a few milliseconds, so the entries are
  * never all sorted: a heap gives the most likely ones one after the other, as many as needed.
- * Order: suppressed ids, those that a constraint forbids, penalties, temperature, top-k, top-p,
- * min-p, draw.
+ * Order: suppressed ids, those that a constraint forbids, biases, penalties, temperature, top-k,
+ * top-p, min-p, draw.
  *
  * The draw has no state.  Each candidate gets a random number u in (0, 1) from the seed, the
  * position and its id, and the least -log(u) / share wins.  These times are exponential with
@@ -46,6 +46,8 @@ struct mw_sampler {
     uint32_t *heap;  /* ids, [n_vocab] */
     size_t from;     /* position of the answer's first token */
     struct constraint *constraint; /* NULL: none */
+    const struct mw_logit_bias *bias; /* [n_bias] */
+    uint32_t n_bias;
     struct err failure;            /* of the last token */
 };
 
@@ -160,6 +162,12 @@ void sampler_set_from(struct mw_sampler *p, size_t from)
 void sampler_constrain(struct mw_sampler *p, struct constraint *c)
 {
     p->constraint = c;
+}
+
+void sampler_bias(struct mw_sampler *p, const struct mw_logit_bias *bias, uint32_t n)
+{
+    p->bias = bias;
+    p->n_bias = n;
 }
 
 bool sampler_failed(const struct mw_sampler *p, struct err *e)
@@ -397,6 +405,9 @@ uint32_t mw_sampler_next(struct mw_sampler *p, float *logits, const uint32_t *be
     p->failure = (struct err)ERR_INIT;
     if (p->constraint != NULL)
         constraint_mask(p->constraint, before, n_before, logits, p->n_vocab, &p->failure);
+    for (uint32_t i = 0; i < p->n_bias; i++)
+        if (p->bias[i].id < p->n_vocab)
+            logits[p->bias[i].id] += p->bias[i].bias;
     penalise(p, logits, before, n_before);
     penalise_answer(p, logits, before, n_before);
     best = greatest_of(logits, p->n_vocab);

@@ -27,6 +27,9 @@ struct constraint;
 void sampler_constrain(struct mw_sampler *p, struct constraint *c);
 bool sampler_failed(const struct mw_sampler *p, struct err *e);
 
+/* Add these to logits from now on; n: 0 for none.  Not owned. */
+void sampler_bias(struct mw_sampler *p, const struct mw_logit_bias *bias, uint32_t n);
+
 /* Sample with other values from now on.  Another seed applies at once. */
 void sampler_set(struct mw_sampler *p, const struct mw_sampling *s);
 

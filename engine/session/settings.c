@@ -40,7 +40,8 @@ static int count_stops(const char *const *stop, size_t *n, size_t *bytes, struct
 
 int settings_copy(struct settings *out, const struct mw_chat_options *o, struct err *e)
 {
-    size_t n_stop, bytes;
+    size_t n_stop, bytes, n_bias = o->n_logit_bias;
+    struct mw_logit_bias *bias;
     const char **stop;
     char *at;
 
@@ -51,13 +52,15 @@ int settings_copy(struct settings *out, const struct mw_chat_options *o, struct 
 #define COUNT_ENGINE_TEXT(name, reach) bytes += string_bytes(o->engine.name);
     MW_CHAT_OPTION_FIELDS(NO_TEXT, COUNT_TEXT, NO_TEXT)
     MW_OPTION_FIELDS(NO_TEXT, COUNT_ENGINE_TEXT)
-    stop = malloc((n_stop + 1) * sizeof *stop + bytes);
+    stop = malloc((n_stop + 1) * sizeof *stop + n_bias * sizeof *bias + bytes);
     if (stop == NULL)
         return err_memory(e, "the options");
     out->block = stop;
     out->o = *o;
     out->o.stop = stop;
-    at = (char *)(stop + n_stop + 1);
+    bias = (struct mw_logit_bias *)(stop + n_stop + 1);
+    out->o.logit_bias = n_bias > 0 ? memcpy(bias, o->logit_bias, n_bias * sizeof *bias) : NULL;
+    at = (char *)(bias + n_bias);
     for (size_t i = 0; i < n_stop; i++)
         stop[i] = put_string(&at, o->stop[i]);
     stop[n_stop] = NULL;

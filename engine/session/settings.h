@@ -1,5 +1,5 @@
 /*
- * settings.h - the options of a chat with their strings.
+ * settings.h - the options of a chat with their strings and lists.
  */
 #ifndef MEMWALL_ENGINE_SESSION_SETTINGS_H
 #define MEMWALL_ENGINE_SESSION_SETTINGS_H

@@ -12,7 +12,8 @@ struct job *job_new(struct request *request, struct room *room, struct err *e)
 {
     uint64_t bytes = sizeof(struct job) + request->messages.size + request->text_len +
                      request->tools.size + request->grammar_len +
-                     request->n_ids * sizeof *request->ids;
+                     request->n_ids * sizeof *request->ids +
+                     request->n_bias * sizeof *request->bias;
     struct job *j;
 
     if (!room_take(room, bytes)) {

@@ -617,6 +617,7 @@ void request_free(struct request *r)
     free(r->ids);
     free(r->call_name);
     json_release(&r->messages);
+    free(r->bias);
     json_release(&r->system);
     json_release(&r->tools);
     *r = (struct request){ .n_stop = 0 };

@@ -49,6 +49,8 @@ struct request {
     size_t text_len;
     uint32_t *ids; /* [n_ids] or the tokens of that text; owned */
     size_t n_ids;
+    struct mw_logit_bias *bias; /* [n_bias] owned */
+    uint32_t n_bias;
     uint32_t n_logprob; /* mw_chat_options.n_logprob */
     bool has_logprobs;  /* while it is read: they are asked for */
     /* The grammar that the answer must follow, or NULL; owned.  The field that asked for it. */

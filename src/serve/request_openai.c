@@ -251,6 +251,47 @@ static int take_text_logprobs(struct request *r, const struct json_node *n, stru
     return take_n_logprob(r, n, 5, e);
 }
 
+/* The id of a token, as the name of a member. */
+static bool is_id(const char *name, uint32_t *id)
+{
+    char *end;
+    unsigned long long v;
+
+    if (name[0] < '0' || name[0] > '9')
+        return false;
+    v = strtoull(name, &end, 10);
+    *id = (uint32_t)v;
+    return *end == '\0' && v <= INT32_MAX;
+}
+
+/* {"50256": -100}: the last member of a token counts. */
+static int take_bias(struct request *r, const struct json_node *n, struct err *e)
+{
+    if (n->kind != JSON_IS_OBJECT)
+        return err_set(e, ERR_ARGUMENT, "expected an object with ids of tokens");
+    if (n->n > MW_LOGIT_BIASES)
+        return err_set(e, ERR_UNSUPPORTED, "more than %d tokens", MW_LOGIT_BIASES);
+    free(r->bias);
+    r->n_bias = 0;
+    r->bias = calloc(n->n + 1, sizeof *r->bias);
+    if (r->bias == NULL)
+        return err_memory(e, "a request");
+    for (const struct json_node *m = n->first; m != NULL; m = m->next) {
+        uint32_t id, i = 0;
+        double bias;
+
+        if (!is_id(m->key, &id))
+            return request_wrong(e, m->key, "expected the id of a token");
+        if (value_number(m, -100, 100, &bias, e) != 0)
+            return err_at(e, NULL, ERR_NO_OFFSET, m->key);
+        while (i < r->n_bias && r->bias[i].id != id)
+            i++;
+        r->n_bias += i == r->n_bias;
+        r->bias[i] = (struct mw_logit_bias){ id, (float)bias };
+    }
+    return 0;
+}
+
 static int take_logprobs(struct request *r, const struct json_node *n, struct err *e)
 {
     return value_bool(n, &r->has_logprobs, e);
@@ -292,7 +333,7 @@ static int take_modalities(struct request *r, const struct json_node *n, struct 
     { "stream_options", take_stream_options }, { "n", take_one }, { "user", take_label },      \
     { "presence_penalty", take_presence_penalty },                                             \
     { "frequency_penalty", take_frequency_penalty }, { "grammar", take_grammar },              \
-    { "response_format", take_response_format }, { "logit_bias", take_empty }
+    { "response_format", take_response_format }, { "logit_bias", take_bias }
 
 const struct request_field request_chat_fields[] = {
     SHARED_FIELDS,

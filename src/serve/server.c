@@ -116,6 +116,8 @@ static int ask(struct server *s, struct job *j, struct err *e)
     o.grammar = r->grammar;
     o.n_logprob = r->n_logprob;
     o.raw = !r->has_messages;
+    o.logit_bias = r->bias;
+    o.n_logit_bias = r->n_bias;
     if (r->has_messages)
         request = (struct mw_request){ .messages = r->messages.buf,
                                        .messages_len = r->messages.used,

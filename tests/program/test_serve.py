@@ -187,7 +187,7 @@ class Refusals(ServeCase):
     def test_fields_that_are_not_supported_are_named(self):
         with Server("-m", self.says("Hey.")) as s:
             for name, value in (("n", 2), ("top_logprobs", 3), ("presence_penalty", 2.5),
-                                ("frequency_penalty", -3), ("logit_bias", {"5": 1}),
+                                ("frequency_penalty", -3), ("logit_bias", {"5": 101}),
                                 ("response_format", {"type": "xml"}),
                                 ("tools", [{"type": "function"}]), ("tool_choice", "required"),
                                 ("reasoning_effort", "high"), ("store", True),

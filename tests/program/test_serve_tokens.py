@@ -140,6 +140,41 @@ class Penalties(TokenCase):
             self.assertEqual("aba", r["choices"][0]["text"])
 
 
+class Bias(TokenCase):
+    def test_it_is_added_to_the_logits(self):
+        model, ids = self.flat({"a": 9.0, "b": 8.0, "c": 6.0})
+        a, b, c = (str(ids[t]) for t in "abc")
+
+        def text(s, path, body, bias, **more):
+            r = s.post(path, {**body, "max_tokens": 3, "temperature": 0, "logit_bias": bias,
+                              **more})[1]["choices"][0]
+            return r["message"]["content"] if path == CHAT else r["text"]
+        with Server("-m", model) as s:
+            for path, body in ((CHAT, user()), (TEXT, {"prompt": "x"})):
+                for bias, want in (({}, "aaa"), ({b: 0.9}, "aaa"), ({b: 1.1}, "bbb"),
+                                   ({a: -2, b: -3.5}, "aaa"), ({a: -100}, "bbb"),
+                                   ({a: -100, b: -100}, "ccc"), ({c: 1, b: 2, a: 0}, "bbb")):
+                    self.assertEqual(want, text(s, path, body, bias), bias)
+                # Before penalties, and without a way around a grammar.
+                self.assertEqual("bab", text(s, path, body, {b: 1.5}, presence_penalty=1))
+                self.assertEqual("aca", text(s, path, body, {b: 100}, grammar='root ::= "aca"'))
+                self.assertEqual("aaa", text(s, path, body, None))
+            r = s.post(CHAT, user(logit_bias={a: -100}, logprobs=True, top_logprobs=1,
+                                  max_tokens=1, temperature=0))[1]["choices"][0]
+            self.assertEqual("a", r["logprobs"]["content"][0]["top_logprobs"][0]["token"])
+
+    def test_faults_are_named(self):
+        with Server("-m", self.says("Hey.")) as s:
+            for bias, param in (([1], "logit_bias"), ({"x": 1}, "logit_bias.x"),
+                                ({"-1": 1}, "logit_bias.-1"), ({"5 ": 1}, "logit_bias.5 "),
+                                ({"5": 101}, "logit_bias.5"), ({"5": "a"}, "logit_bias.5"),
+                                ({"4294967296": 1}, "logit_bias.4294967296"),
+                                ({"5000": 1}, "logit_bias"),
+                                ({str(i): 1 for i in range(1025)}, "logit_bias")):
+                status, r = s.post(CHAT, user(logit_bias=bias))
+                self.assertEqual((400, param), (status, r["error"]["param"]), r)
+
+
 class Prompts(TokenCase):
     def test_tokens_are_a_prompt(self):
         with Server("-m", self.says("Hey.")) as s:
