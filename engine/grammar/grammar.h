@@ -22,22 +22,37 @@ struct json_node;
 /* Check a grammar.  -1 with *e, whose offset is a byte of the text. */
 int mw_grammar_check(const char *text, size_t len, struct err *e);
 
+/* How values are written. */
+enum mw_notation {
+    MW_NOTATION_JSON,
+    MW_NOTATION_TAGGED, /* JSON between tags: texts have \u003c in place of "<" */
+    MW_NOTATION_BARE,   /* {a:1,b:<|"|>text<|"|>}, without white space: calls of Gemma 4 */
+};
+
 /*
- * Write the rule `name` and others whose names begin with it: JSON texts that match a schema.
- * They use rules that mw_grammar_json() writes, once for any number of schemas.
+ * Write the rule `name` and others whose names begin with it: values that match a schema.
+ * They use rules that mw_grammar_values() writes, once for any number of schemas.  References
+ * name schemas in root.
  *
  * Every answer matches the schema, but not every JSON text that does can be an answer: the
  * members of an object come in the order of the schema, and white space is limited.  A keyword
  * that is not supported is an error that names it and its place in the schema.
  */
-int mw_grammar_schema(struct json *out, const char *name, const struct json_node *schema,
+int mw_grammar_schema(struct json *out, const char *name, enum mw_notation notation,
+                      const struct json_node *schema, const struct json_node *root,
                       struct err *e);
-void mw_grammar_json(struct json *out);
+/* Write the rules of values without a schema: json-object, json-string, json-value, ...; with
+ * the other notations, tagged-object or bare-object. */
+void mw_grammar_values(struct json *out, enum mw_notation notation);
+const char *mw_notation_prefix(enum mw_notation notation); /* "json" */
 
 /* Write a complete grammar of the text of a JSON schema.  -1 with *e. */
 int mw_grammar_of_schema(struct json *out, const char *schema, size_t len, struct err *e);
 
 /* Write a text in quotes. */
 void mw_grammar_literal(struct json *out, const char *text, size_t len);
+/* Write rules name-0, name-1, ...: any text, from name-0, in which a mark does not occur.  The
+ * first byte of the mark is not in the rest of it. */
+void mw_grammar_without(struct json *out, const char *name, const char *mark);
 
 #endif

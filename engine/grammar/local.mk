@@ -6,5 +6,5 @@ libengine_a_SOURCES += \
 	engine/grammar/machine.c engine/grammar/machine.h \
 	engine/grammar/program.c engine/grammar/program.h \
 	engine/grammar/schema.c engine/grammar/schema_internal.h engine/grammar/schema_numbers.c \
-	engine/grammar/schema_values.c \
+	engine/grammar/schema_texts.c engine/grammar/schema_values.c \
 	engine/grammar/token_tree.c engine/grammar/token_tree.h

@@ -34,10 +34,15 @@ int schema_work(struct schema *s, uint64_t n)
                                           s->path);
 }
 
+void schema_raw(struct schema *s, const char *text)
+{
+    grammar_write(s->out, s->notation, text);
+}
+
 void schema_name(struct schema *s, uint32_t rule)
 {
     if (rule == SCHEMA_VALUE)
-        json_print(s->out, "json-value");
+        schema_raw(s, "@-value");
     else if (rule == 0)
         json_print(s->out, "%s", s->name);
     else
@@ -224,17 +229,6 @@ static bool is_of_types(const struct json_node *n, unsigned bits)
     return false;
 }
 
-static void write_constant(struct schema *s, const struct json_node *n)
-{
-    struct json text;
-
-    json_start(&text);
-    json_copy(&text, NULL, n);
-    mw_grammar_literal(s->out, text.buf != NULL ? text.buf : "", text.used);
-    s->out->failed = s->out->failed || text.failed;
-    json_release(&text);
-}
-
 static int write_values(struct schema *s, const struct json_node *n, uint32_t *rule)
 {
     const struct json_node *one = json_member(n, "const"), *list = json_member(n, "enum");
@@ -254,7 +248,7 @@ static int write_values(struct schema *s, const struct json_node *n, uint32_t *r
             continue;
         if (written++ > 0)
             json_raw(s->out, " | ", 3);
-        write_constant(s, v);
+        schema_constant(s, v);
     }
     json_raw(s->out, "\n", 1);
     return written > 0 ? 0
@@ -469,10 +463,11 @@ static int choose(struct schema *s, const struct json_node *n, const char *key, 
 
 /* ---- schemas ---- */
 
-static void write_fixed(struct schema *s, const char *name, uint32_t *rule)
+static void write_fixed(struct schema *s, const char *text, uint32_t *rule)
 {
     *rule = schema_begin(s);
-    json_print(s->out, "%s\n", name);
+    schema_raw(s, text);
+    json_raw(s->out, "\n", 1);
 }
 
 /* Numbers with fractions have no bounds. */
@@ -482,7 +477,7 @@ static int number(struct schema *s, const struct json_node *n, uint32_t *rule)
         if (use_of(m->key) == IS_NUMBER)
             return schema_wrong(s, m->key, ERR_UNSUPPORTED,
                                 "is supported for the type \"integer\" only");
-    write_fixed(s, "json-number", rule);
+    write_fixed(s, "@-number", rule);
     return 0;
 }
 
@@ -518,7 +513,7 @@ static int by_type(struct schema *s, const struct json_node *n, unsigned uses, u
     if (bits == 0)
         return -1;
     if (uses == IS_NOTE) {
-        write_fixed(s, "json-value", rule);
+        write_fixed(s, "@-value", rule);
         return 0;
     }
     bits = meant(uses, bits);
@@ -548,7 +543,7 @@ int schema_value(struct schema *s, const struct json_node *n, uint32_t *rule)
     if (json_as_bool(n, &any)) {
         if (!any)
             return err_set(s->e, ERR_ARGUMENT, "the schema at %.200s allows no value", s->path);
-        write_fixed(s, "json-value", rule);
+        write_fixed(s, "@-value", rule);
         return 0;
     }
     if (n->kind != JSON_IS_OBJECT)
@@ -598,10 +593,13 @@ static void write_link(struct schema *s, uint32_t from, uint32_t to)
     json_raw(s->out, "\n", 1);
 }
 
-int mw_grammar_schema(struct json *out, const char *name, const struct json_node *schema,
+int mw_grammar_schema(struct json *out, const char *name, enum mw_notation notation,
+                      const struct json_node *schema, const struct json_node *root,
                       struct err *e)
 {
-    struct schema s = { .out = out, .name = name, .root = schema, .n_rule = 1, .e = e };
+    struct schema s = {
+        .out = out, .name = name, .notation = notation, .root = root, .n_rule = 1, .e = e
+    };
     int rc = add_target(&s, schema, 0, "#");
 
     for (; rc == 0 && s.n_written < s.n_target; s.n_written++) {

@@ -3,6 +3,7 @@
  *
  *     schema.c           keywords, types, references, alternatives
  *     schema_values.c    objects, arrays, texts
+ *     schema_texts.c     names and constants in the notations
  *     schema_numbers.c   whole numbers between bounds
  */
 #ifndef MEMWALL_ENGINE_GRAMMAR_SCHEMA_INTERNAL_H
@@ -17,6 +18,7 @@
 struct schema {
     struct json *out;
     const char *name; /* of the rules */
+    enum mw_notation notation;
     const struct json_node *root;
     uint32_t n_rule;
     /* Definitions that references name.  The rules of those from n_written on are not written. */
@@ -39,6 +41,10 @@ int schema_value(struct schema *s, const struct json_node *n, uint32_t *rule);
 int schema_member(struct schema *s, const struct json_node *n, const char *key, int64_t i,
                   uint32_t *rule);
 
+/* Write a part of a rule, in which @ stands for the prefix of the notation: "@-space". */
+void schema_raw(struct schema *s, const char *text);
+void grammar_write(struct json *out, enum mw_notation notation, const char *text);
+
 /* Begin a new rule: "name-3 ::= ".  Write the name of a rule. */
 uint32_t schema_begin(struct schema *s);
 void schema_name(struct schema *s, uint32_t rule);
@@ -57,6 +63,13 @@ int schema_count(struct schema *s, const struct json_node *n, const char *key, u
 int schema_object(struct schema *s, const struct json_node *n, uint32_t *rule);
 int schema_array(struct schema *s, const struct json_node *n, uint32_t *rule);
 int schema_string(struct schema *s, const struct json_node *n, uint32_t *rule);
+
+/* ---- schema_texts.c ---- */
+
+/* Write a value, the name of a member, or what opens and closes a text. */
+void schema_constant(struct schema *s, const struct json_node *n);
+void schema_key(struct schema *s, const char *key);
+void schema_quote(struct schema *s);
 
 /* ---- schema_numbers.c ---- */
 

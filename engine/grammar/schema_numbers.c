@@ -98,7 +98,7 @@ int schema_integer(struct schema *s, const struct json_node *n, uint32_t *rule)
         return schema_wrong(s, "maximum", ERR_ARGUMENT, "leaves no whole number");
     *rule = schema_begin(s);
     if (least == -LARGEST && most == LARGEST) {
-        json_print(s->out, "json-integer\n");
+        schema_raw(s, "@-integer\n");
         return 0;
     }
     if (least < 0) {

@@ -20,11 +20,6 @@
 
 #define MEMBERS_MOST 1024
 
-static void raw(struct schema *s, const char *text)
-{
-    json_raw(s->out, text, strlen(text));
-}
-
 /* ---- objects ---- */
 
 /* A member is the last one of its name, as readers of JSON have it. */
@@ -42,22 +37,16 @@ static bool is_required(const struct json_node *required, const char *key)
     return false;
 }
 
-/* "o-m1 ::= "\"key\"" ":" " "? value" */
+/* "o-m1 ::= "\"key\"" json-colon value" */
 static void write_member(struct schema *s, uint32_t object, size_t i, const char *key,
                          uint32_t value)
 {
-    struct json text;
-
-    json_start(&text);
-    json_string(&text, NULL, key);
     schema_name(s, object);
     json_print(s->out, "-m%zu ::= ", i);
-    mw_grammar_literal(s->out, text.buf != NULL ? text.buf : "", text.used);
-    raw(s, " \":\" \" \"? ");
+    schema_key(s, key);
+    schema_raw(s, " @-colon ");
     schema_name(s, value);
-    raw(s, "\n");
-    s->out->failed = s->out->failed || text.failed;
-    json_release(&text);
+    schema_raw(s, "\n");
 }
 
 static void write_step(struct schema *s, uint32_t object, size_t i, bool must)
@@ -69,13 +58,14 @@ static void write_step(struct schema *s, uint32_t object, size_t i, bool must)
     schema_name(s, object);
     json_print(s->out, "-a%zu", i + 1);
     if (!must) {
-        raw(s, " | ");
+        schema_raw(s, " | ");
         schema_name(s, object);
         json_print(s->out, "-f%zu", i + 1);
     }
-    raw(s, "\n");
+    schema_raw(s, "\n");
     schema_name(s, object);
-    json_print(s->out, "-a%zu ::= %s\",\" json-space ", i, must ? "" : "(");
+    json_print(s->out, "-a%zu ::= ", i);
+    schema_raw(s, must ? "\",\" @-space " : "(\",\" @-space ");
     schema_name(s, object);
     json_print(s->out, "-m%zu%s ", i, must ? "" : ")?");
     schema_name(s, object);
@@ -103,18 +93,18 @@ static int write_map(struct schema *s, const struct json_node *n, uint32_t objec
         return -1;
     schema_name(s, object);
     if (!is_allowed) {
-        raw(s, " ::= \"{\" json-space \"}\"\n");
+        schema_raw(s, " ::= \"{\" @-space \"}\"\n");
         return 0;
     }
-    raw(s, " ::= \"{\" json-space (");
+    schema_raw(s, " ::= \"{\" @-space (");
     schema_name(s, object);
-    raw(s, "-m (\",\" json-space ");
+    schema_raw(s, "-m (\",\" @-space ");
     schema_name(s, object);
-    raw(s, "-m)* json-space)? \"}\"\n");
+    schema_raw(s, "-m)* @-space)? \"}\"\n");
     schema_name(s, object);
-    raw(s, "-m ::= json-string \":\" \" \"? ");
+    schema_raw(s, "-m ::= @-name @-colon ");
     schema_name(s, value);
-    raw(s, "\n");
+    schema_raw(s, "\n");
     return 0;
 }
 
@@ -200,9 +190,9 @@ int schema_object(struct schema *s, const struct json_node *n, uint32_t *rule)
         return -1;
     write_end(s, object, i + 1);
     schema_name(s, object);
-    raw(s, " ::= \"{\" json-space ");
+    schema_raw(s, " ::= \"{\" @-space ");
     schema_name(s, object);
-    raw(s, "-f1 json-space \"}\"\n");
+    schema_raw(s, "-f1 @-space \"}\"\n");
     return 0;
 }
 
@@ -216,7 +206,7 @@ struct rest {
 static void write_comma(struct schema *s, size_t i)
 {
     if (i > 0)
-        raw(s, " \",\" json-space");
+        schema_raw(s, " \",\" @-space");
 }
 
 static void write_count(struct schema *s, uint32_t min, uint32_t max)
@@ -235,15 +225,15 @@ static void write_rest(struct schema *s, const struct rest *r, size_t n)
     if (r->max == 0)
         return;
     if (n == 0) {
-        raw(s, r->min == 0 ? " (" : " ");
+        schema_raw(s, r->min == 0 ? " (" : " ");
         schema_name(s, r->value);
     }
-    raw(s, " (\",\" json-space ");
+    schema_raw(s, " (\",\" @-space ");
     schema_name(s, r->value);
-    raw(s, ")");
+    schema_raw(s, ")");
     write_count(s, r->min > less ? r->min - less : 0,
                 r->max == UINT32_MAX ? r->max : r->max - less);
-    raw(s, n == 0 && r->min == 0 ? " json-space)?" : " json-space");
+    schema_raw(s, n == 0 && r->min == 0 ? " @-space)?" : " @-space");
 }
 
 int schema_array(struct schema *s, const struct json_node *n, uint32_t *rule)
@@ -279,14 +269,14 @@ int schema_array(struct schema *s, const struct json_node *n, uint32_t *rule)
     if (first != NULL && items == NULL)
         rest.max = rest.min;
     *rule = schema_begin(s);
-    raw(s, "\"[\" json-space");
+    schema_raw(s, "\"[\" @-space");
     for (uint32_t i = 0; i < n_own; i++) {
         write_comma(s, i);
-        raw(s, " ");
+        schema_raw(s, " ");
         schema_name(s, own[i]);
     }
     write_rest(s, &rest, n_own);
-    raw(s, rest.max == 0 && n_own > 0 ? " json-space \"]\"\n" : " \"]\"\n");
+    schema_raw(s, rest.max == 0 && n_own > 0 ? " @-space \"]\"\n" : " \"]\"\n");
     return 0;
 }
 
@@ -307,8 +297,8 @@ static const struct format formats[] = {
     { "date", DATE },
     { "time", TIME },
     { "date-time", DATE " \"T\" " TIME },
-    { "uuid", "json-hex{8} \"-\" json-hex{4} \"-\" json-hex{4} \"-\" json-hex{4} \"-\" "
-              "json-hex{12}" },
+    { "uuid", "@-hex{8} \"-\" @-hex{4} \"-\" @-hex{4} \"-\" @-hex{4} \"-\" "
+              "@-hex{12}" },
 };
 
 static int write_format(struct schema *s, const struct json_node *format, uint32_t *rule)
@@ -324,7 +314,10 @@ static int write_format(struct schema *s, const struct json_node *format, uint32
         return schema_wrong(s, "format", ERR_UNSUPPORTED,
                             "is supported for date, time, date-time and uuid only");
     *rule = schema_begin(s);
-    json_print(s->out, "\"\\\"\" %s \"\\\"\"\n", formats[i].rule);
+    schema_quote(s);
+    schema_raw(s, formats[i].rule);
+    schema_quote(s);
+    schema_raw(s, "\n");
     return 0;
 }
 
@@ -343,8 +336,14 @@ int schema_string(struct schema *s, const struct json_node *n, uint32_t *rule)
     if (format != NULL)
         return write_format(s, format, rule);
     *rule = schema_begin(s);
-    raw(s, "\"\\\"\" json-char");
+    if (min == 0 && max == UINT32_MAX) {
+        schema_raw(s, "@-string\n");
+        return 0;
+    }
+    schema_quote(s);
+    schema_raw(s, "@-char");
     write_count(s, min, max);
-    raw(s, " \"\\\"\"\n");
+    schema_quote(s);
+    schema_raw(s, "\n");
     return 0;
 }

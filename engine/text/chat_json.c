@@ -199,8 +199,10 @@ int chat_format_render_json(const struct chat_format *f, const struct tokenizer 
     *out = (struct chat_prompt){ .ids.max = out->ids.max };
     if (chat_format_check_json(messages, e) != 0)
         return -1;
-    if (options->tools != NULL && f->template == NULL)
-        return err_set(e, ERR_UNSUPPORTED, "the chat format %s prints no tools", f->name);
+    if (options->tools != NULL && f->template == NULL) {
+        err_set(e, ERR_UNSUPPORTED, "the chat format %s prints no tools", f->name);
+        return err_at(e, NULL, ERR_NO_OFFSET, "tools");
+    }
     if (strcmp(f->name, CHAT_TEMPLATE_NAME) == 0 && !is_chat(messages)) {
         chat_template_render_list(&w, f, json_list, messages, messages->n,
                                   chat_json_bytes(messages), options);

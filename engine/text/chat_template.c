@@ -154,7 +154,8 @@ static int render(const struct chat_template *x, chat_list_fn *list, const void 
     rc = jinja_render(x->jinja, d, &x->now, out, e);
     if (rc == 0 && o->tools != NULL && !has_source(out, TOOLS_SOURCE)) {
         jinja_text_free(out);
-        rc = err_set(e, ERR_UNSUPPORTED, "the chat template prints no tools");
+        err_set(e, ERR_UNSUPPORTED, "the chat template prints no tools");
+        rc = err_at(e, NULL, ERR_NO_OFFSET, "tools");
     }
     if (rc != 0 && e->code == ERR_ARGUMENT) {
         struct err own = *e;

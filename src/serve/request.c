@@ -433,20 +433,25 @@ int request_call(struct json *j, const struct json_node *id, const struct json_n
 static void begin_tools(struct request *r)
 {
     json_release(&r->tools);
+    json_release(&r->strict);
     json_array(&r->tools, NULL);
 }
 
 int request_tool(struct request *r, const struct json_node *name,
                  const struct json_node *description, const struct json_node *parameters,
-                 struct err *e)
+                 const struct json_node *strict, struct err *e)
 {
     const char *text = json_as_string(name);
     struct json *j = &r->tools;
+    bool is_strict = false;
 
     if (text == NULL || text[0] == '\0')
         return request_wrong(e, "name", "expected a text");
     if (parameters != NULL && parameters->kind != JSON_IS_OBJECT)
         return request_wrong(e, "parameters", "expected a JSON schema");
+    if (strict != NULL && strict->kind != JSON_IS_NULL && !json_as_bool(strict, &is_strict))
+        return request_wrong(e, "strict", "expected true or false");
+    json_raw(&r->strict, is_strict ? "1" : "0", 1);
     json_object(j, NULL);
     json_string(j, "type", "function");
     json_object(j, "function");
@@ -475,7 +480,6 @@ static int take_tool(struct request *r, const struct json_node *tool, struct err
     static const char *const members[] = { "type", "function", NULL };
     static const char *const inner[] = { "name", "description", "parameters", "strict", NULL };
     const struct json_node *f = json_get(tool, "function");
-    bool strict = false;
 
     if (!value_is(json_get(tool, "type"), "function"))
         return request_wrong(e, "type", "only \"function\" is supported");
@@ -485,11 +489,8 @@ static int take_tool(struct request *r, const struct json_node *tool, struct err
         return -1;
     if (request_known(f, inner, e) != 0)
         return request_in(e, "function");
-    if (json_get(f, "strict") != NULL &&
-        (!json_as_bool(json_get(f, "strict"), &strict) || strict))
-        return request_wrong(e, "function.strict", "only false is supported");
     if (request_tool(r, json_get(f, "name"), json_get(f, "description"),
-                     json_get(f, "parameters"), e) != 0)
+                     json_get(f, "parameters"), json_get(f, "strict"), e) != 0)
         return request_in(e, "function");
     return 0;
 }
@@ -586,6 +587,7 @@ int request_parse(struct request *out, enum request_form form, const struct requ
     json_start(&out->messages);
     json_start(&out->system);
     json_start(&out->tools);
+    json_start(&out->strict);
     out->stream = form == FORM_OLLAMA_CHAT || form == FORM_OLLAMA_GENERATE;
     if (json_parse(&doc, json, len, e) != 0)
         return -1;
@@ -603,6 +605,7 @@ int request_parse(struct request *out, enum request_form form, const struct requ
     if (rc == 0 && (out->messages.failed || out->tools.failed))
         rc = err_memory(e, "the messages of a request");
     json_release(&out->system);
+    json_release(&out->strict);
     json_free(doc);
     return rc;
 }
@@ -614,11 +617,12 @@ void request_free(struct request *r)
     free(r->model);
     free(r->text);
     free(r->grammar);
+    free(r->bias);
     free(r->ids);
     free(r->call_name);
     json_release(&r->messages);
-    free(r->bias);
     json_release(&r->system);
+    json_release(&r->strict);
     json_release(&r->tools);
     *r = (struct request){ .n_stop = 0 };
 }

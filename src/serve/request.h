@@ -57,9 +57,14 @@ struct request {
     char *grammar;
     size_t grammar_len;
     const char *grammar_field;
+    size_t n_form_rule; /* while it is read: bytes of the rules of a form */
     /* Definitions of tools, a JSON array of OpenAI's form; owned. */
     bool has_tools;
     struct json tools;
+    struct json strict; /* while it is read: '1' for each tool whose arguments must be right */
+    /* The grammar has calls in this form, and not only them, but another form of text. */
+    enum call_form calls;
+    bool is_form_or_calls;
     /* While it is read: the system message, which is a field beside the messages, as text. */
     struct json system;
     bool is_raw;   /* the text stays one, also where messages could be made of it */

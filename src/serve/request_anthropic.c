@@ -238,9 +238,6 @@ static int take_tool_choice(struct request *r, const struct json_node *n, struct
     if (json_get(n, "disable_parallel_tool_use") != NULL &&
         value_bool(json_get(n, "disable_parallel_tool_use"), &r->one_call, e) != 0)
         return request_in(e, "disable_parallel_tool_use");
-    if (r->one_call && !must_call)
-        return request_wrong(e, "disable_parallel_tool_use",
-                             "only false is supported, except with a call that must come");
     if (request_known(n, members, e) != 0)
         return -1;
     r->no_tools = value_is(type, "none");
@@ -250,8 +247,9 @@ static int take_tool_choice(struct request *r, const struct json_node *n, struct
 
 static int take_tool(struct request *r, const struct json_node *t, struct err *e)
 {
-    static const char *const members[] = { "type", "name", "description", "input_schema",
-                                           "cache_control", NULL };
+    static const char *const members[] = { "type",         "name",          "description",
+                                           "input_schema", "cache_control", "strict",
+                                           NULL };
     const struct json_node *type = json_get(t, "type");
 
     if (t->kind != JSON_IS_OBJECT)
@@ -261,7 +259,7 @@ static int take_tool(struct request *r, const struct json_node *t, struct err *e
     if (request_known(t, members, e) != 0)
         return -1;
     return request_tool(r, json_get(t, "name"), json_get(t, "description"),
-                        json_get(t, "input_schema"), e);
+                        json_get(t, "input_schema"), json_get(t, "strict"), e);
 }
 
 static int take_definitions(struct request *r, const struct json_node *n, struct err *e)
@@ -283,6 +281,8 @@ const struct request_field request_messages_fields[] = {
     { "system", take_system },
     { "max_tokens", take_max_tokens },
     { "metadata", take_label },
+    { "cache_control", take_label },
+    { "output_config", take_output_config },
     { "service_tier", take_tier },
     { "stop_sequences", take_stop },
     { "stream", take_stream },

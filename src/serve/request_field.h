@@ -89,15 +89,17 @@ int request_tools(struct request *r, const struct json_node *n, request_tool_fn 
                   struct err *e);
 int request_tool(struct request *r, const struct json_node *name,
                  const struct json_node *description, const struct json_node *parameters,
-                 struct err *e);
+                 const struct json_node *strict, struct err *e);
 /* Read a list of definitions {"type":"function","function":{…}}. */
 int take_tools(struct request *r, const struct json_node *n, struct err *e);
 
 /* ---- request_grammar.c ---- */
 
-/* Read a grammar in GBNF, the response format of OpenAI's requests, or the format of Ollama's. */
+/* Read a grammar in GBNF, the response format of OpenAI's requests, the output configuration of
+ * Anthropic's, or the format of Ollama's. */
 int take_grammar(struct request *r, const struct json_node *n, struct err *e);
 int take_response_format(struct request *r, const struct json_node *n, struct err *e);
+int take_output_config(struct request *r, const struct json_node *n, struct err *e);
 int take_format(struct request *r, const struct json_node *n, struct err *e);
 /* Check that nothing else in the request contradicts it. */
 int request_check_form(struct request *r, const struct request_defaults *d, struct err *e);

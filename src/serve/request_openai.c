@@ -349,6 +349,7 @@ const struct request_field request_chat_fields[] = {
     { "metadata", take_label },
     { "modalities", take_modalities },
     { "prompt_cache_key", take_label },
+    { "prompt_cache_retention", take_label },
     { "safety_identifier", take_label },
     { "service_tier", take_tier },
     { "store", take_false },
@@ -374,9 +375,6 @@ int request_check_openai(struct request *r, struct err *e)
         return request_wrong(e, "prompt", "this field is missing");
     if (r->n_logprob > 1 && !r->has_logprobs)
         return request_wrong(e, "top_logprobs", "this field needs \"logprobs\": true");
-    if (r->one_call && !r->must_call)
-        return request_wrong(e, "parallel_tool_calls",
-                             "only true is supported, except with a call that must come");
     r->n_logprob = !r->has_logprobs ? 0 : r->n_logprob > 0 ? r->n_logprob : 1;
     return 0;
 }

@@ -108,6 +108,7 @@ static int ask(struct server *s, struct job *j, struct err *e)
     struct mw_request request = {
         .text = r->text, .len = r->text_len, .ids = r->ids, .n_ids = r->n_ids
     };
+    struct tool_reading how;
 
     o.sampling = r->sampling;
     o.think = r->think;
@@ -115,16 +116,18 @@ static int ask(struct server *s, struct job *j, struct err *e)
     o.stop = (const char *const *)r->stop;
     o.grammar = r->grammar;
     o.n_logprob = r->n_logprob;
-    o.raw = !r->has_messages;
     o.logit_bias = r->bias;
     o.n_logit_bias = r->n_bias;
+    o.raw = !r->has_messages;
     if (r->has_messages)
         request = (struct mw_request){ .messages = r->messages.buf,
                                        .messages_len = r->messages.used,
                                        .tools = r->has_tools ? r->tools.buf : NULL,
                                        .tools_len = r->has_tools ? r->tools.used : 0 };
-    if (r->has_tools && tool_calls_new(&s->calls, r->tools.buf, r->tools.used, add_text,
-                                       add_call, j, e) != 0)
+    how = (struct tool_reading){
+        r->tools.buf, r->tools.used, r->calls, r->is_form_or_calls
+    };
+    if (r->has_tools && tool_calls_new(&s->calls, &how, add_text, add_call, j, e) != 0)
         return -1;
     return mw_chat_ask(s->chat, &request, &o, e);
 }

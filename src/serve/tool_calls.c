@@ -35,8 +35,26 @@ static const struct mark {
 };
 #define N_MARK (sizeof marks / sizeof marks[0])
 
+/* The only mark of a form. */
+static const struct mark *mark_of(enum call_form form)
+{
+    switch (form) {
+    case CALLS_HERMES:
+    case CALLS_TAGGED: return &marks[0];
+    case CALLS_GEMMA: return &marks[1];
+    case CALLS_MISTRAL:
+    case CALLS_MISTRAL_ARGS: return &marks[2];
+    case CALLS_LLAMA:
+    case CALLS_UNKNOWN: break;
+    }
+    return NULL;
+}
+
 struct tool_calls {
     struct json_doc *tools;
+    const struct mark *first, *end; /* marks that count */
+    bool reads_json;                /* an answer that begins with a brace may be a call */
+    bool is_whole;
     tool_text_fn *text;
     tool_call_fn *call;
     void *ctx;
@@ -47,17 +65,26 @@ struct tool_calls {
     bool has_call;
 };
 
-int tool_calls_new(struct tool_calls **out, const char *tools, size_t len, tool_text_fn *text,
+int tool_calls_new(struct tool_calls **out, const struct tool_reading *how, tool_text_fn *text,
                    tool_call_fn *call, void *ctx, struct err *e)
 {
+    const struct mark *only = mark_of(how->form);
     struct tool_calls *t = calloc(1, sizeof *t);
 
     *out = NULL;
     if (t == NULL)
         return err_memory(e, "tools");
-    *t = (struct tool_calls){ .text = text, .call = call, .ctx = ctx };
+    *t = (struct tool_calls){ .first = only != NULL ? only : marks,
+                              .end = only != NULL ? only + 1 : marks + N_MARK,
+                              .reads_json = only == NULL,
+                              .is_whole = how->is_whole,
+                              .text = text,
+                              .call = call,
+                              .ctx = ctx };
+    if (how->form == CALLS_LLAMA)
+        t->end = t->first;
     json_start(&t->held);
-    if (json_parse(&t->tools, tools, len, e) != 0) {
+    if (json_parse(&t->tools, how->tools, how->len, e) != 0) {
         tool_calls_free(t);
         return -1;
     }
@@ -115,21 +142,22 @@ static bool find(const char *s, size_t n, const char *what, size_t *at)
 
 /* Find the first mark.  Returns the number of bytes before it, or before the end that may be the
  * beginning of one. */
-static size_t find_mark(const char *s, size_t n, const struct mark **out)
+static size_t find_mark(const struct tool_calls *t, const struct mark **out)
 {
-    size_t first = n, at;
+    const char *s = t->held.buf;
+    size_t n = t->held.used, first = n, at;
 
     *out = NULL;
-    for (size_t i = 0; i < N_MARK; i++) {
-        size_t len = strlen(marks[i].open), tail = len - 1 < n ? len - 1 : n;
+    for (const struct mark *m = t->first; m < t->end; m++) {
+        size_t len = strlen(m->open), tail = len - 1 < n ? len - 1 : n;
 
-        if (find(s, n, marks[i].open, &at)) {
+        if (find(s, n, m->open, &at)) {
             if (*out == NULL || at < first)
-                *out = &marks[i];
+                *out = m;
             first = at < first ? at : first;
             continue;
         }
-        while (tail > 0 && memcmp(s + n - tail, marks[i].open, tail) != 0)
+        while (tail > 0 && memcmp(s + n - tail, m->open, tail) != 0)
             tail--;
         if (n - tail < first) {
             first = n - tail;
@@ -212,7 +240,7 @@ static int take(struct tool_calls *t, bool is_end, struct err *e)
                 return rc < 0 ? -1 : 0;
             continue;
         }
-        n = find_mark(t->held.buf, t->held.used, &t->inside);
+        n = find_mark(t, &t->inside);
         if (t->inside == NULL && is_end)
             n = t->held.used;
         if (n > 0 && pass_text(t, n, e) != 0)
@@ -220,6 +248,15 @@ static int take(struct tool_calls *t, bool is_end, struct err *e)
         if (t->inside == NULL)
             return 0;
     }
+}
+
+/* The answer begins here.  If it is not a call, nothing in it is one. */
+static void choose(struct tool_calls *t, const char *s, size_t n)
+{
+    size_t len = t->first < t->end ? strlen(t->first->open) : 0;
+
+    if (t->is_whole && memcmp(s, t->first->open, n < len ? n : len) != 0)
+        t->end = t->first;
 }
 
 int tool_calls_push(struct tool_calls *t, const char *text, size_t len, struct err *e)
@@ -233,7 +270,8 @@ int tool_calls_push(struct tool_calls *t, const char *text, size_t len, struct e
         space = white(t->held.buf, t->held.used);
         if (space == t->held.used)
             return 0;
-        t->is_json = t->held.buf[space] == '{' || t->is_json;
+        t->is_json = t->reads_json && (t->held.buf[space] == '{' || t->is_json);
+        choose(t, t->held.buf + space, t->held.used - space);
     }
     return t->is_json ? 0 : take(t, false, e);
 }

@@ -26,6 +26,7 @@
 
 #include "engine/base/json_write.h"
 #include "engine/memwall.h"
+#include "src/serve/tool_grammar.h"
 
 /* Takes a part of the answer: text, or a call of `name` with its arguments, a JSON object.
  * Returns -1 with *e to stop. */
@@ -35,8 +36,16 @@ typedef int tool_call_fn(void *ctx, const char *name, const char *arguments, siz
 
 struct tool_calls;
 
-/* tools: the definitions, a JSON array of OpenAI's form, which is copied.  -1 with *e. */
-int tool_calls_new(struct tool_calls **out, const char *tools, size_t len, tool_text_fn *text,
+/* How calls are found. */
+struct tool_reading {
+    const char *tools; /* definitions, a JSON array of OpenAI's form, which is copied */
+    size_t len;
+    enum call_form form; /* the answer's grammar has calls in this form only; CALLS_UNKNOWN: any */
+    bool is_whole;       /* and an answer that does not begin with a call has none */
+};
+
+/* -1 with *e. */
+int tool_calls_new(struct tool_calls **out, const struct tool_reading *how, tool_text_fn *text,
                    tool_call_fn *call, void *ctx, struct err *e);
 void tool_calls_free(struct tool_calls *t);
 

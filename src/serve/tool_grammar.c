@@ -9,6 +9,7 @@
 #include "src/serve/request_field.h"
 
 #define MORE_CALLS 7
+#define PARAMETER_END "</parameter>"
 
 static void raw(struct json *out, const char *text)
 {
@@ -54,47 +55,58 @@ static const char *name_of(const struct json_node *tool)
     return json_get(json_get(tool, "function"), "name")->text;
 }
 
-/* A JSON object: "args-3 ::= ..." */
-static void write_json_arguments(struct json *out, const struct json_node *tool, size_t i)
+static enum mw_notation notation_of(enum call_form form)
 {
-    struct err ignored = ERR_INIT;
-    struct json rules, all;
-    char name[32];
-    int rc = -1;
-
-    snprintf(name, sizeof name, "args-%zu", i);
-    json_start(&rules);
-    json_start(&all);
-    if (parameters_of(tool) != NULL && value_is(json_get(parameters_of(tool), "type"), "object"))
-        rc = mw_grammar_schema(&rules, name, parameters_of(tool), &ignored);
-    json_raw(&all, rules.used > 0 ? rules.buf : "", rules.used);
-    json_print(&all, "root ::= %s\n", name);
-    mw_grammar_json(&all);
-    if (rc == 0 && !all.failed)
-        rc = mw_grammar_check(all.buf, all.used, &ignored);
-    if (rc == 0)
-        json_raw(out, rules.buf, rules.used);
-    else
-        json_print(out, "%s ::= json-object\n", name);
-    out->failed = out->failed || rules.failed || all.failed;
-    json_release(&rules);
-    json_release(&all);
+    return form == CALLS_GEMMA    ? MW_NOTATION_BARE
+           : form == CALLS_TAGGED ? MW_NOTATION_TAGGED
+                                  : MW_NOTATION_JSON;
 }
 
-/* A text that does not contain the mark that ends it: rule k has matched k bytes of the mark. */
-static void write_value_text(struct json *out)
+/* Write the rules "args-3" of a value by its schema, after having checked them. */
+static int write_schema(struct json *out, const char *name, enum mw_notation notation,
+                        const struct json_node *schema, const struct json_node *root,
+                        struct err *e)
 {
-    static const char mark[] = "</parameter>";
-    const size_t n = sizeof mark - 1;
+    struct json rules, all;
+    int rc;
 
-    for (size_t k = 0; k < n; k++) {
-        json_print(out, "value-%zu ::= \"\" | [^<%c] value-0", k, k > 0 ? mark[k] : '<');
-        if (k > 0)
-            json_print(out, " | \"<\" value-1");
-        if (k + 1 < n)
-            json_print(out, " | \"%c\" value-%zu", mark[k], k + 1);
-        raw(out, "\n");
-    }
+    json_start(&rules);
+    json_start(&all);
+    rc = mw_grammar_schema(&rules, name, notation, schema, root, e);
+    json_raw(&all, rules.used > 0 ? rules.buf : "", rules.used);
+    json_print(&all, "root ::= %s\n", name);
+    mw_grammar_values(&all, notation);
+    if (rc == 0 && (rules.failed || all.failed))
+        rc = err_memory(e, "a grammar");
+    if (rc == 0)
+        rc = mw_grammar_check(all.buf, all.used, e);
+    if (rc == 0)
+        json_raw(out, rules.buf, rules.used);
+    json_release(&rules);
+    json_release(&all);
+    return rc;
+}
+
+/* Arguments in one value: "args-3 ::= ..." */
+static int write_arguments(struct json *out, const struct tool_use *u,
+                           const struct json_node *tool, size_t i, struct err *e)
+{
+    const struct json_node *parameters = parameters_of(tool);
+    enum mw_notation notation = notation_of(u->form);
+    bool is_object = value_is(json_get(parameters, "type"), "object");
+    struct err ignored = ERR_INIT;
+    char name[32];
+
+    snprintf(name, sizeof name, "args-%zu", i);
+    if (is_object && write_schema(out, name, notation, parameters, parameters,
+                                  u->is_strict[i] == '1' ? e : &ignored) == 0)
+        return 0;
+    if (u->is_strict[i] == '1')
+        return is_object ? -1
+                         : err_set(e, ERR_ARGUMENT,
+                                   "expected a schema with \"type\": \"object\"");
+    json_print(out, "%s ::= %s-object\n", name, mw_notation_prefix(notation));
+    return 0;
 }
 
 static bool must_have(const struct json_node *parameters, const char *key)
@@ -108,30 +120,92 @@ static bool must_have(const struct json_node *parameters, const char *key)
     return false;
 }
 
-/* "<parameter=a>\nVALUE\n</parameter>\n", in the order of the definition. */
-static void write_tagged_arguments(struct json *out, const struct json_node *tool, size_t i)
+/* A text that is not in quotes: one of a list, or any.  tool_forms.c reads a parameter as a text
+ * if its type is "string" or not given. */
+static int write_text_value(struct json *out, const struct json_node *p, struct err *e)
 {
-    const struct json_node *all = json_get(parameters_of(tool), "properties");
+    static const char *const known[] = { "type", "enum", "const", "title", "description",
+                                         "default", "examples", NULL };
+    const struct json_node *one = json_get(p, "const"), *list = json_get(p, "enum");
+    const char *bar = "";
 
-    json_print(out, "args-%zu ::= \"\"", i);
-    for (const struct json_node *p = all != NULL ? all->first : NULL; p != NULL; p = p->next) {
-        raw(out, " (\"<parameter=\" ");
-        mw_grammar_literal(out, p->key, strlen(p->key));
-        raw(out, " \">\\n\" value-0 \"\\n</parameter>\\n\")");
-        raw(out, must_have(parameters_of(tool), p->key) ? "" : "?");
+    if (p->kind == JSON_IS_OBJECT && request_known(p, known, e) != 0)
+        return err_set(e, ERR_UNSUPPORTED,
+                       "the keyword \"%.60s\" at #/properties/%.60s is not supported in a text of "
+                       "this model's form of calls",
+                       e->field, p->key);
+    if (one == NULL && list == NULL) {
+        raw(out, "value-0\n");
+        return 0;
+    }
+    for (const struct json_node *v = one != NULL ? one : list->first; v != NULL;
+         v = one != NULL ? NULL : v->next) {
+        if (v->kind != JSON_IS_STRING || has(v->text, v->len, PARAMETER_END))
+            return err_set(e, ERR_UNSUPPORTED,
+                           "a value at #/properties/%.60s is not a text that this model's form "
+                           "of calls can have",
+                           p->key);
+        raw(out, bar);
+        mw_grammar_literal(out, v->text, v->len);
+        bar = " | ";
     }
     raw(out, "\n");
+    return bar[0] != '\0' ? 0 : err_set(e, ERR_ARGUMENT, "the list at #/properties/%.60s is empty",
+                                        p->key);
 }
 
-/* "{a:1,b:<|"|>text<|"|>}" */
-static void write_gemma_arguments(struct json *out, const struct json_node *tool, size_t i)
+/* The value of parameter k of tool i: "args-3-p1 ::= ..." */
+static int write_tagged_value(struct json *out, const struct json_node *tool,
+                              const struct json_node *p, const char *name, struct err *e)
+{
+    const struct json_node *type = json_get(p, "type");
+
+    if (type != NULL && !value_is(type, "string"))
+        return write_schema(out, name, MW_NOTATION_TAGGED, p, parameters_of(tool), e);
+    json_print(out, "%s ::= ", name);
+    return write_text_value(out, p, e);
+}
+
+/* "<parameter=a>\nVALUE\n</parameter>\n", in the order of the definition. */
+static int write_tagged_arguments(struct json *out, const struct tool_use *u,
+                                  const struct json_node *tool, size_t i, struct err *e)
+{
+    const struct json_node *all = json_get(parameters_of(tool), "properties");
+    bool is_strict = u->is_strict[i] == '1';
+    struct json values;
+    size_t k = 0;
+    int rc = 0;
+
+    json_start(&values);
+    json_print(out, "args-%zu ::= \"\"", i);
+    for (const struct json_node *p = all != NULL ? all->first : NULL; p != NULL && rc == 0;
+         p = p->next, k++) {
+        char name[48];
+
+        snprintf(name, sizeof name, "args-%zu-p%zu", i, k);
+        raw(out, " (\"<parameter=\" ");
+        mw_grammar_literal(out, p->key, strlen(p->key));
+        json_print(out, " \">\\n\" %s \"\\n" PARAMETER_END "\\n\")", is_strict ? name : "value-0");
+        raw(out, must_have(parameters_of(tool), p->key) ? "" : "?");
+        if (is_strict)
+            rc = write_tagged_value(&values, tool, p, name, e);
+    }
+    raw(out, "\n");
+    json_raw(out, values.used > 0 ? values.buf : "", values.used);
+    out->failed = out->failed || values.failed;
+    json_release(&values);
+    return rc;
+}
+
+/* "{a:1,b:<|"|>text<|"|>}" in any order. */
+static void write_bare_arguments(struct json *out, const struct json_node *tool, size_t i)
 {
     const struct json_node *all = json_get(parameters_of(tool), "properties");
 
-    json_print(out, "args-%zu ::= \"{\" (key-%zu \":\" gemma (\",\" key-%zu \":\" gemma)*)? "
-                    "\"}\"\nkey-%zu ::= ", i, i, i, i);
+    json_print(out, "args-%zu ::= \"{\" (key-%zu \":\" bare-value (\",\" key-%zu \":\" "
+                    "bare-value)*)? \"}\"\nkey-%zu ::= ", i, i, i, i);
     if (all == NULL || all->n == 0)
-        raw(out, "gemma-key");
+        raw(out, "bare-name");
     for (const struct json_node *p = all != NULL ? all->first : NULL; p != NULL; p = p->next) {
         raw(out, p != all->first ? " | " : "");
         mw_grammar_literal(out, p->key, strlen(p->key));
@@ -139,11 +213,16 @@ static void write_gemma_arguments(struct json *out, const struct json_node *tool
     raw(out, "\n");
 }
 
-static void write_gemma_values(struct json *out)
+static int write_args(struct json *out, const struct tool_use *u, const struct json_node *tool,
+                      size_t i, struct err *e)
 {
-    raw(out, "gemma ::= <|\"|> .* <|\"|> | json-number | json-other | \"{\" (gemma-key \":\" gemma "
-             "(\",\" gemma-key \":\" gemma)*)? \"}\" | \"[\" (gemma (\",\" gemma)*)? \"]\"\n"
-             "gemma-key ::= [a-zA-Z0-9_]+\n");
+    if (u->form == CALLS_TAGGED)
+        return write_tagged_arguments(out, u, tool, i, e);
+    if (u->form == CALLS_GEMMA && u->is_strict[i] != '1') {
+        write_bare_arguments(out, tool, i);
+        return 0;
+    }
+    return write_arguments(out, u, tool, i, e);
 }
 
 /* ---- calls ---- */
@@ -189,7 +268,26 @@ static void write_call(struct json *out, enum call_form form, const struct json_
     json_release(&text);
 }
 
-static void write_root(struct json *out, enum call_form form, unsigned more)
+/* A text, and then calls or none.  A call of Llama 3 is the whole answer, and begins with a brace.
+ */
+static void write_free_root(struct json *out, enum call_form form)
+{
+    static const char *const openers[] = {
+        [CALLS_HERMES] = "<tool_call>",        [CALLS_TAGGED] = "<tool_call>",
+        [CALLS_MISTRAL] = "[TOOL_CALLS]",      [CALLS_MISTRAL_ARGS] = "[TOOL_CALLS]",
+        [CALLS_GEMMA] = "<|tool_call>",        [CALLS_LLAMA] = NULL,
+    };
+
+    if (form == CALLS_LLAMA) {
+        raw(out, "root ::= calls | \"\" | plain\n"
+                 "plain ::= [ \\t\\n\\x0b\\x0c\\r] plain | [^{ \\t\\n\\x0b\\x0c\\r] .*\n");
+        return;
+    }
+    raw(out, "root ::= free-0 calls?\n");
+    mw_grammar_without(out, "free", openers[form]);
+}
+
+static void write_root(struct json *out, const struct tool_use *u)
 {
     static const struct {
         const char *open, *between, *close; /* of all calls */
@@ -202,45 +300,55 @@ static void write_root(struct json *out, enum call_form form, unsigned more)
         [CALLS_GEMMA] = { "", "", "", "<|tool_call>", "<tool_call|>" },
         [CALLS_LLAMA] = { "", "", "", "", "" },
     };
+    unsigned more = u->only != NULL || u->one_call || u->form == CALLS_LLAMA ? 0 : MORE_CALLS;
 
-    json_print(out, "one ::= %s call %s\n", marks[form].before, marks[form].after);
-    json_print(out, "root ::= %s one (%s one){0,%u} %s\n", marks[form].open, marks[form].between,
-               form == CALLS_LLAMA ? 0 : more, marks[form].close);
+    json_print(out, "one ::= %s call %s\n", marks[u->form].before, marks[u->form].after);
+    json_print(out, "calls ::= %s one (%s one){0,%u} %s\n", marks[u->form].open,
+               marks[u->form].between, more, marks[u->form].close);
+    if (u->must_call)
+        raw(out, "root ::= calls\n");
+    else if (u->rules != NULL)
+        raw(out, "root ::= calls | form\n");
+    else
+        write_free_root(out, u->form);
+    if (!u->must_call && u->rules != NULL)
+        json_raw(out, u->rules, u->rules_len);
 }
 
-int tool_grammar(struct json *out, enum call_form form, const struct json_node *tools,
-                 const char *only, bool one, struct err *e)
+static bool is_used(const struct tool_use *u, const struct json_node *tool)
+{
+    return u->only == NULL || strcmp(u->only, name_of(tool)) == 0;
+}
+
+int tool_grammar(struct json *out, const struct tool_use *u, bool *is_schema, struct err *e)
 {
     size_t i = 0, n = 0;
 
-    if (form == CALLS_UNKNOWN)
-        return err_set(e, ERR_UNSUPPORTED,
-                       "only \"none\" and \"auto\" are supported: calls cannot be forced in the "
-                       "form of this model's chat template");
-    write_root(out, form, only != NULL || one ? 0 : MORE_CALLS);
+    *is_schema = false;
+    write_root(out, u);
     raw(out, "call ::= ");
-    for (const struct json_node *t = tools->first; t != NULL; t = t->next, i++)
-        if (only == NULL || strcmp(only, name_of(t)) == 0)
+    for (const struct json_node *t = u->tools->first; t != NULL; t = t->next, i++)
+        if (is_used(u, t))
             json_print(out, "%scall-%zu", n++ > 0 ? " | " : "", i);
     raw(out, "\n");
     if (n == 0)
-        return err_set(e, ERR_ARGUMENT, "there is no tool \"%.100s\"", only != NULL ? only : "");
+        return err_set(e, ERR_ARGUMENT, "there is no tool \"%.100s\"",
+                       u->only != NULL ? u->only : "");
     i = 0;
-    for (const struct json_node *t = tools->first; t != NULL; t = t->next, i++) {
-        if (only != NULL && strcmp(only, name_of(t)) != 0)
+    for (const struct json_node *t = u->tools->first; t != NULL; t = t->next, i++) {
+        if (!is_used(u, t))
             continue;
-        write_call(out, form, t, i);
-        if (form == CALLS_TAGGED)
-            write_tagged_arguments(out, t, i);
-        else if (form == CALLS_GEMMA)
-            write_gemma_arguments(out, t, i);
-        else
-            write_json_arguments(out, t, i);
+        write_call(out, u->form, t, i);
+        if (write_args(out, u, t, i, e) != 0) {
+            *is_schema = true;
+            e->field[0] = '\0';
+            return request_at(e, i);
+        }
     }
-    if (form == CALLS_TAGGED)
-        write_value_text(out);
-    if (form == CALLS_GEMMA)
-        write_gemma_values(out);
-    mw_grammar_json(out);
+    if (u->form == CALLS_TAGGED)
+        mw_grammar_without(out, "value", PARAMETER_END);
+    if (notation_of(u->form) != MW_NOTATION_JSON)
+        mw_grammar_values(out, notation_of(u->form));
+    mw_grammar_values(out, MW_NOTATION_JSON);
     return out->failed ? err_memory(e, "a grammar") : 0;
 }

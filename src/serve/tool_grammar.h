@@ -1,6 +1,6 @@
 /*
- * tool_grammar.h - answers that must call a tool, as a grammar of the form in which the model
- * writes calls (tool_calls.h has the forms).
+ * tool_grammar.h - answers that call tools, as a grammar of the form in which the model writes
+ * calls (tool_calls.h has the forms).
  */
 #ifndef MEMWALL_SRC_SERVE_TOOL_GRAMMAR_H
 #define MEMWALL_SRC_SERVE_TOOL_GRAMMAR_H
@@ -22,12 +22,29 @@ enum call_form {
 enum call_form call_form_of(const char *chat_template, size_t len);
 
 /*
- * Write a grammar.  tools: definitions, a JSON array of OpenAI's form.  only: the name of the one
- * that is called, once; NULL: any of them, up to 8 times, or once with `one`.  Arguments match the parameters of a
- * tool if their schema has only keywords that grammars support; otherwise they are any JSON
- * object.  Those in marks that are not JSON have the names of parameters and any values.
+ * An answer is one of these:
+ *
+ *     must_call        calls
+ *     rules            calls, or a text that the rule "form" of these rules describes
+ *     otherwise        any text, then calls or none
  */
-int tool_grammar(struct json *out, enum call_form form, const struct json_node *tools,
-                 const char *only, bool one, struct err *e);
+struct tool_use {
+    enum call_form form;
+    const struct json_node *tools; /* definitions, a JSON array of OpenAI's form */
+    const char *is_strict; /* [tools] '1': the arguments must match the schema */
+    const char *only;      /* the name of the tool that is called, once; NULL: any of them, */
+    bool one_call;         /* up to 8 times, or once */
+    bool must_call;
+    const char *rules; /* [rules_len] or NULL; they may use those of json-object */
+    size_t rules_len;
+};
+
+/*
+ * Write a grammar.  The arguments of a tool that is not strict match its parameters if their
+ * schema has only keywords that grammars support, where arguments are JSON; otherwise they are any
+ * JSON object, or have the names of parameters and any values.  -1 with *e, whose field is the
+ * tool, "[3]", and *is_schema if its schema is at fault.
+ */
+int tool_grammar(struct json *out, const struct tool_use *u, bool *is_schema, struct err *e);
 
 #endif

@@ -42,11 +42,13 @@ static int take_call(void *ctx, const char *name, const char *arguments, size_t 
 /* Write all texts and calls to out. */
 static void run(struct json *out, const char *text, size_t len, size_t step)
 {
+    struct tool_reading how = { tools, sizeof tools - 1, (enum call_form)(len % (CALLS_GEMMA + 1)),
+                                len % 2 == 1 };
     struct tool_calls *t;
     struct err e = ERR_INIT;
 
     json_start(out);
-    if (tool_calls_new(&t, tools, sizeof tools - 1, take_text, take_call, out, &e) != 0)
+    if (tool_calls_new(&t, &how, take_text, take_call, out, &e) != 0)
         abort();
     for (size_t i = 0; i < len; i += step)
         if (tool_calls_push(t, text + i, len - i < step ? len - i : step, &e) != 0)

@@ -208,6 +208,73 @@ class Refusals(ServeCase):
                                                     response_format={"type": "text"},
                                                     stop=None, audio=None))[0])
 
+    def test_each_field_of_the_protocols_is_supported_or_named(self):
+        schema = {"type": "json_schema", "json_schema": {"name": "s", "schema": {"const": 1}}}
+        tool = {"type": "function", "function": {"name": "f"}}
+        message = {"messages": [{"role": "user", "content": "hi"}]}
+        shared = {"model": "chain", "temperature": 1, "top_p": 0.9, "seed": 7, "stream": False,
+                  "stop": ["x"], "max_tokens": 3, "presence_penalty": 1, "frequency_penalty": 1,
+                  "logit_bias": {"5": 1}, "n": 1, "user": "u",
+                  "stream_options": {"include_usage": True}}
+        protocols = (
+            (CHAT, message, {
+                **shared, "max_completion_tokens": 3, "logprobs": True, "metadata": {"a": "b"},
+                "modalities": ["text"], "parallel_tool_calls": True, "prompt_cache_key": "k",
+                "prompt_cache_retention": "24h", "reasoning_effort": "none",
+                "response_format": schema, "safety_identifier": "s", "service_tier": "auto",
+                "store": False, "tool_choice": "none", "tools": []},
+             {"audio": {"format": "wav", "voice": "x"}, "function_call": "auto",
+              "functions": [{"name": "f"}], "moderation": {}, "prediction": {"type": "content"},
+              "prompt_cache_options": {}, "verbosity": "low", "web_search_options": {},
+              "n": 2, "reasoning_effort": "high", "store": True, "tools": [tool],
+              "modalities": ["audio"], "service_tier": "flex", "top_logprobs": 2}),
+            (TEXT, {"prompt": "hi"}, {
+                **shared, "best_of": 1, "echo": False, "logprobs": 2, "suffix": ""},
+             {"best_of": 2, "echo": True, "suffix": "x", "messages": [], "tools": [tool]}),
+            ("/v1/messages", {**message, "max_tokens": 3}, {
+                "model": "chain", "cache_control": {"type": "ephemeral"},
+                "metadata": {"user_id": "u"}, "service_tier": "auto", "stop_sequences": ["x"],
+                "output_config": {"format": {"type": "json_schema", "schema": {"const": 1}}},
+                "stream": False, "system": "s", "temperature": 1, "top_k": 5, "top_p": 0.9,
+                "thinking": {"type": "disabled"}, "tool_choice": {"type": "auto"}, "tools": []},
+             {"container": "c", "context_management": {}, "diagnostics": {}, "speed": "fast",
+              "inference_geo": "eu", "mcp_servers": [], "output_config": {"effort": "low"},
+              "tools": [{"name": "f"}], "tool_choice": {"type": "any"}}),
+            ("/api/chat", message, {
+                "model": "chain", "stream": False, "format": "json", "keep_alive": "5m",
+                "think": False, "tools": [], "options": {
+                    "temperature": 1, "top_p": 0.9, "top_k": 5, "min_p": 0.1, "seed": 1,
+                    "stop": ["x"], "num_predict": 3, "num_ctx": 64, "repeat_penalty": 1.1,
+                    "repeat_last_n": 8, "presence_penalty": 1, "frequency_penalty": 1}},
+             {"logprobs": True, "top_logprobs": 2, "think": "high", "tools": [tool], **{
+                 f"options.{name}": 8 for name in (
+                     "numa", "num_batch", "num_gpu", "main_gpu", "low_vram", "use_mmap",
+                     "use_mlock", "num_thread", "num_keep", "mirostat", "mirostat_tau",
+                     "mirostat_eta", "penalize_newline", "tfs_z", "typical_p")}}),
+            ("/api/generate", {"prompt": "hi"}, {
+                "model": "chain", "stream": False, "system": "s", "raw": False, "suffix": "",
+                "template": "", "context": [], "images": [], "format": {"const": 1}},
+             {"suffix": "x", "template": "t", "context": [1], "images": ["aGk="], "width": 5,
+              "height": 5, "steps": 5, "logprobs": True, "top_logprobs": 1}))
+        with Server("-m", self.says("Hey.")) as s:
+            for path, base, good, bad in protocols:
+                for name, value in good.items():
+                    with self.subTest(path=path, name=name):
+                        status, r = s.post(path, {"stream": False, **base, name: value})
+                        self.assertEqual(200, status, r)
+                for name, value in bad.items():
+                    with self.subTest(path=path, name=name):
+                        outer, _, inner = name.partition(".")
+                        more = {outer: {inner: value} if inner else value}
+                        status, r = s.post(path, {"stream": False, **base, **more})
+                        self.assertEqual(400, status, r)
+                        error = r["error"]
+                        text = error if isinstance(error, str) else error["message"]
+                        if path in (CHAT, TEXT):
+                            self.assertTrue(error["param"].startswith(name), r)
+                        else:
+                            self.assertTrue(text.startswith(name), r)
+
     def test_wrong_values_are_named(self):
         with Server("-m", self.says("Hey.")) as s:
             for name, value in (("temperature", -1), ("temperature", "hot"), ("top_p", 1.1),

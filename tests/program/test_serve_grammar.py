@@ -94,7 +94,8 @@ class OpenAi(FormCase):
                         "name": "x", "schema": {"$ref": "#"}}}},
                      "response_format.json_schema.schema", "refers to itself"),
                     ({"response_format": FORMAT, "tools": [TOOL]}, "response_format",
-                     "beside tools")):
+                     "beside tools"),
+                    ({"grammar": 'root ::= "a"', "tools": [TOOL]}, "grammar", "beside tools")):
                 status, r = s.post(CHAT, user(**more))
                 self.assertEqual((400, param), (status, r["error"]["param"]), r)
                 self.assertIn(words, r["error"]["message"])
@@ -109,6 +110,26 @@ class OpenAi(FormCase):
             self.assertEqual(400, status)
             self.assertIn("the grammar takes too much", r["error"]["message"])
             self.assertEqual("aa", self.content(s, grammar='root ::= "aa"'))
+
+
+class Anthropic(FormCase):
+    def test_a_schema(self):
+        with Server("-m", self.flat()) as s:
+            config = {"format": {"type": "json_schema", "schema": SCHEMA}}
+            for more in {}, {"output_config": {}}, {"output_config": {"format": None}}:
+                self.assertEqual(200, s.post("/v1/messages", user(max_tokens=3, **more))[0])
+            r = s.post("/v1/messages", user(max_tokens=400, temperature=1,
+                                            output_config=config))[1]
+            self.check(r["content"][0]["text"])
+            for bad, field in (("x", ""), ({"effort": "low"}, ".effort"),
+                               ({"format": {"type": "x"}}, ".format.type"),
+                               ({"format": {"type": "json_schema"}}, ".format.schema"),
+                               ({"format": {"type": "json_schema", "schema": {"contains": {}}}},
+                                ".format.schema"),
+                               ({"format": {**config["format"], "x": 1}}, ".format.x")):
+                status, r = s.post("/v1/messages", user(max_tokens=9, output_config=bad))
+                self.assertEqual(400, status)
+                self.assertTrue(r["error"]["message"].startswith(f"output_config{field}: "), r)
 
 
 class Ollama(FormCase):

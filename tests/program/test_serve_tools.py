@@ -252,8 +252,8 @@ class Prompts(ToolCase):
         model = chain(self.folder, "plain", spell("\n", "Hey", "<|im_end|>")).path
         with Server("-m", model) as s:
             status, r = s.post(CHAT, user(tools=[TOOL]))
-            self.assertEqual(400, status)
-            self.assertIn("tools", r["error"]["message"])
+            self.assertEqual((400, "tools"), (status, r["error"]["param"]), r)
+            self.assertIn("prints no tools", r["error"]["message"])
             self.assertEqual(200, s.post(CHAT, user(tools=[TOOL], tool_choice="none"))[0])
 
     def test_wrong_tools_are_named(self):
@@ -264,10 +264,12 @@ class Prompts(ToolCase):
                     (user(tools="f"), "tools"), (user(tools=["f"]), "tools[0].type"),
                     (user(tools=[{"type": "web_search"}]), "tools[0].type"),
                     (user(tools=tool(name=5)), "tools[0].function.name"),
-                    (user(tools=tool(strict=True)), "tools[0].function.strict"),
+                    (user(tools=tool(strict=5)), "tools[0].function.strict"),
                     (user(tools=tool(parameters=5)), "tools[0].function.parameters"),
                     (user(tools=tool(banana=5)), "tools[0].function.banana"),
-                    (user(parallel_tool_calls=False), "parallel_tool_calls"),
+                    (user(tools=[TOOL], parallel_tool_calls=False), "parallel_tool_calls"),
+                    (user(tools=[OTHER, *tool(strict=True)]), "tools[1].function.strict"),
+                    (user(tools=[TOOL], grammar='root ::= "a"'), "grammar"),
                     ({"messages": [{"role": "tool", "content": "x"}]},
                      "messages[0].tool_call_id"),
                     ({"messages": [{"role": "assistant", "tool_calls": [
@@ -321,8 +323,8 @@ class Replies(ToolCase):
             self.assertEqual(call, [c for e in lines for c in e["message"].get("tool_calls", [])])
 
 
-class Forced(ToolCase):
-    """tool_choice "required" and the name of a tool: the grammar forces the form of the family."""
+class FlatCase(ToolCase):
+    """Models that say anything, with the templates of families."""
 
     FAMILIES = (
         ("<tool_call>", (), ("<tool_call>", "</tool_call>")),
@@ -331,9 +333,6 @@ class Forced(ToolCase):
         ("[TOOL_CALLS]", ("[TOOL_CALLS]",), ()),
         ("[TOOL_CALLS] [ARGS]", ("[TOOL_CALLS]", "[ARGS]"), ()),
         ("<|tool_call>", ("<|tool_call>", "<tool_call|>", '<|"|>'), ()))
-    TOOLS = [{"type": "function", "function": {"name": name, "parameters": {
-        "type": "object", "properties": {"a": {"enum": ["x", "y"]}, "n": {"type": "integer"}},
-        "required": ["a"]}}} for name in ("f", "gg")]
 
     def flat(self, word, marks, user):
         """A model whose tokens are all equally likely, with a template of a family."""
@@ -343,6 +342,14 @@ class Forced(ToolCase):
         dims, kind, raw = m.tensors["output.weight"]
         m.tensors["output.weight"] = dims, kind, bytes(len(raw))
         return m.write(m.path)
+
+
+class Forced(FlatCase):
+    """tool_choice "required" and the name of a tool: the grammar forces the form of the family."""
+
+    TOOLS = [{"type": "function", "function": {"name": name, "parameters": {
+        "type": "object", "properties": {"a": {"enum": ["x", "y"]}, "n": {"type": "integer"}},
+        "required": ["a"]}}} for name in ("f", "gg")]
 
     def ask(self, s, seed, choice, path=CHAT):
         status, r = s.post(path, user(tools=self.TOOLS, tool_choice=choice, temperature=1,
@@ -429,6 +436,144 @@ class Forced(ToolCase):
         with Server("-m", self.model("Hey")) as s:  # a template without a form
             status, r = s.post(CHAT, user(tools=self.TOOLS, tool_choice="required"))
             self.assertEqual((400, "tool_choice"), (status, r["error"]["param"]))
+
+
+class Strict(FlatCase):
+    """Arguments that must match: the answer is text, and then calls in a form with a grammar."""
+
+    SCHEMA = {"type": "object", "additionalProperties": False, "required": ["a", "l"],
+              "properties": {"a": {"type": "string", "enum": ["x", "<y>"]},
+                             "l": {"$ref": "#/$defs/l"}, "o": {"type": ["object", "null"]}},
+              "$defs": {"l": {"type": "array", "items": {"type": "integer", "maximum": 99},
+                              "minItems": 1, "maxItems": 2}}}
+    FORMAT = {"type": "json_schema", "json_schema": {"name": "s", "schema": {
+        "type": "object", "properties": {"t": {"const": "<tool_call>[TOOL_CALLS]"}},
+        "required": ["t"]}}}
+
+    def tools(self, tagged=False):
+        schema = json.loads(json.dumps(self.SCHEMA))
+        if tagged:  # a parameter without a type is a text
+            schema["properties"]["l"]["type"] = "array"
+            del schema["properties"]["l"]["$ref"]
+            schema["properties"]["l"].update(schema["$defs"]["l"])
+        return [{"type": "function", "function": {"name": n, "strict": True, "parameters": schema}}
+                for n in ("f", "gg")]
+
+    def check(self, choice):
+        """Returns the number of calls."""
+        calls = choice["message"].get("tool_calls", [])
+        for c in calls:
+            self.assertIn(c["function"]["name"], ("f", "gg"))
+            v = json.loads(c["function"]["arguments"])
+            self.assertIn(set(v), ({"a", "l"}, {"a", "l", "o"}), c)
+            self.assertIn(v["a"], ("x", "<y>"))
+            self.assertTrue(1 <= len(v["l"]) <= 2 and all(
+                isinstance(n, int) and n < 100 for n in v["l"]), c)
+            self.assertIsInstance(v.get("o"), (dict, type(None)))
+        return len(calls)
+
+    def family(self, family):
+        """The likelier tokens: those that begin and end a call, and those of short values."""
+        ids = self.ids
+        words = ["<tool_call>", "</tool_call>", "[TOOL_CALLS]", "<|tool_call>", "<tool_call|>"]
+        return {str(ids[w]): 6 for w in words if w in ids} | {
+            str(ids[c]): 4 for c in '"}]'} | ({str(ids["{"]): 7} if "python" in family[0] else {})
+
+    def ask(self, s, seed, family, **more):
+        tools = self.tools("function=" in family[0])
+        status, r = s.post(CHAT, user(**{"tools": tools, "temperature": 1, "seed": seed,
+                                         "max_tokens": 1500, "logit_bias": self.family(family),
+                                         **more}))
+        self.assertEqual(200, status, r)
+        return r["choices"][0]
+
+    def flat(self, word, marks, user):
+        path = super().flat(word, marks, user)
+        self.ids = chain(self.folder, "ids", spell("\n", "a", "<|im_end|>"),
+                         marks=("<|im_start|>", "<|im_end|>", *marks), user=user).id_of
+        return path
+
+    def test_an_answer_is_a_call(self):
+        for family in self.FAMILIES:
+            with self.subTest(family=family), Server("-m", self.flat(*family)) as s:
+                self.assertGreater(sum(self.check(self.ask(s, seed, family, tool_choice="required"))
+                                       for seed in range(6)), 0)
+
+    def test_calls_after_text_match_the_schema(self):
+        for family in self.FAMILIES:
+            with self.subTest(family=family), Server("-m", self.flat(*family)) as s:
+                choices = [self.ask(s, seed, family) for seed in range(8)]
+                self.assertGreater(sum(self.check(c) for c in choices), 0)
+                if "python" not in family[0]:
+                    self.assertTrue(any(c["message"]["content"] for c in choices), choices)
+                one = [self.check(self.ask(s, seed, family, parallel_tool_calls=False))
+                       for seed in range(8)]
+                self.assertEqual(1, max(one))
+
+    def test_an_answer_is_a_call_or_of_another_form(self):
+        for family in self.FAMILIES:
+            with self.subTest(family=family), Server("-m", self.flat(*family)) as s:
+                bias = self.family(family)
+                bias[str(self.ids["{"])] = 6
+                texts = calls = 0
+                for seed in range(10):
+                    c = self.ask(s, seed, family, response_format=self.FORMAT, logit_bias=bias)
+                    if self.check(c) > 0:
+                        self.assertEqual("", c["message"]["content"])
+                        calls += 1
+                    elif c["finish_reason"] == "stop":
+                        self.assertEqual({"t": "<tool_call>[TOOL_CALLS]"},
+                                         json.loads(c["message"]["content"]))
+                        texts += 1
+                self.assertTrue(texts > 0 and calls > 0, (texts, calls))
+
+    def test_the_model_cannot_leave_the_schema(self):
+        says = self.model("<tool_call>", b'\n{"name": "gg", ', b'"arguments": {"a":"z"}}\n',
+                          "</tool_call>", user=("<tool_call>", "</tool_call>"))
+        path = self.path("hermes.gguf")
+        with_template(says, path, TEMPLATE + "{# <tool_call> #}")
+        with Server("-m", path) as s:
+            schema = {"type": "object", "properties": {"a": {"enum": ["xyz"]}},
+                      "required": ["a"]}
+            strict = [{"type": "function", "function": {"name": "gg", "strict": True,
+                                                        "parameters": schema}}]
+            c = s.post(CHAT, user(tools=strict))[1]["choices"][0]
+            self.assertEqual({"a": "xyz"}, json.loads(
+                c["message"]["tool_calls"][0]["function"]["arguments"]))
+            strict[0]["function"]["strict"] = False
+            c = s.post(CHAT, user(tools=strict))[1]["choices"][0]
+            self.assertEqual({"a": "z"}, json.loads(
+                c["message"]["tool_calls"][0]["function"]["arguments"]))
+            own = [{"name": "gg", "strict": True, "input_schema": schema}]
+            r = s.post(MESSAGES, user(max_tokens=400, tools=own))[1]
+            self.assertEqual([{"a": "xyz"}], [b["input"] for b in r["content"]
+                                              if b["type"] == "tool_use"])
+
+    def test_faults_are_named(self):
+        def tool(parameters):
+            return [{"type": "function", "function": {"name": "f"}},
+                    {"type": "function", "function": {"name": "g", "strict": True,
+                                                      "parameters": parameters}}]
+        bad = {"type": "object", "properties": {"a": {"type": "array", "contains": {}}}}
+        text = {"type": "object", "properties": {"a": {"type": "string", "minLength": 2}}}
+        for family, schema, words in (
+                (0, bad, '"contains" at #/properties/a'), (0, {}, '"type": "object"'),
+                (1, bad, '"contains" at #'), (1, text, '"minLength" at #/properties/a'),
+                (5, bad, '"contains" at #/properties/a')):
+            with Server("-m", self.flat(*self.FAMILIES[family])) as s:
+                status, r = s.post(CHAT, user(tools=tool(schema)))
+                self.assertEqual((400, "tools[1].function.parameters"),
+                                 (status, r["error"]["param"]), r)
+                self.assertIn(words, r["error"]["message"])
+                status, r = s.post(MESSAGES, user(max_tokens=9, tools=[
+                    {"name": "g", "strict": True, "input_schema": schema}]))
+                self.assertEqual(400, status)
+                self.assertTrue(r["error"]["message"].startswith("tools[0].input_schema: "), r)
+        with Server("-m", self.model("Hey")) as s:  # a template without a form
+            for more, param in (({"response_format": self.FORMAT}, "response_format"),
+                                ({"tools": tool(text)}, "tools[1].function.strict")):
+                status, r = s.post(CHAT, user(**{"tools": [TOOL], **more}))
+                self.assertEqual((400, param), (status, r["error"]["param"]), r)
 
 
 if __name__ == "__main__":
