@@ -80,6 +80,7 @@ enum {
     IS_VALUES = 32, /* enum, const */
     IS_CHOICE = 64, /* of schemas: nothing may be beside it */
     IS_NUMBER = 128,
+    IS_NOT = 256,
 };
 
 struct keyword {
@@ -108,13 +109,17 @@ static const struct keyword keywords[] = {
     { "prefixItems", IS_ARRAY },
     { "minItems", IS_ARRAY },
     { "maxItems", IS_ARRAY },
+    { "uniqueItems", IS_ARRAY },
     { "minLength", IS_STRING },
     { "maxLength", IS_STRING },
     { "format", IS_STRING },
+    { "pattern", IS_STRING },
     { "minimum", IS_NUMBER },
     { "maximum", IS_NUMBER },
     { "exclusiveMinimum", IS_NUMBER },
     { "exclusiveMaximum", IS_NUMBER },
+    { "multipleOf", IS_NUMBER },
+    { "not", IS_NOT },
     { "enum", IS_VALUES },
     { "const", IS_VALUES },
     { "$ref", IS_CHOICE },
@@ -130,6 +135,11 @@ static unsigned use_of(const char *name)
         if (strcmp(keywords[i].name, name) == 0)
             return keywords[i].use;
     return 0;
+}
+
+bool schema_is_note(const char *keyword)
+{
+    return use_of(keyword) == IS_NOTE;
 }
 
 /* Returns the kinds of keywords that a schema has; 0 with an error for an unknown one. */
@@ -187,7 +197,7 @@ static unsigned type_bit(const struct json_node *n)
 }
 
 /* The types of a schema; all of them if it names none; 0 with an error. */
-static unsigned types_of(struct schema *s, const struct json_node *n)
+unsigned schema_types(struct schema *s, const struct json_node *n)
 {
     const struct json_node *type = json_member(n, "type");
     unsigned all = 0;
@@ -229,13 +239,19 @@ static bool is_of_types(const struct json_node *n, unsigned bits)
     return false;
 }
 
+bool schema_has_type(struct schema *s, const struct json_node *n, const struct json_node *v)
+{
+    return is_of_types(v, schema_types(s, n));
+}
+
 static int write_values(struct schema *s, const struct json_node *n, uint32_t *rule)
 {
     const struct json_node *one = json_member(n, "const"), *list = json_member(n, "enum");
-    unsigned bits = types_of(s, n);
+    unsigned bits = schema_types(s, n);
+    struct schema_not not;
     size_t written = 0;
 
-    if (bits == 0)
+    if (bits == 0 || schema_not(s, n, &not) != 0)
         return -1;
     if (one != NULL && list != NULL)
         return schema_wrong(s, "const", ERR_UNSUPPORTED, "is not supported beside \"enum\"");
@@ -244,7 +260,8 @@ static int write_values(struct schema *s, const struct json_node *n, uint32_t *r
     *rule = schema_begin(s);
     for (const struct json_node *v = one != NULL ? one : list->first; v != NULL;
          v = one != NULL ? NULL : v->next) {
-        if (!is_of_types(v, bits))
+        if (!is_of_types(v, bits) || (not.types != 0 && is_of_types(v, not.types)) ||
+            schema_is_out(&not, v))
             continue;
         if (written++ > 0)
             json_raw(s->out, " | ", 3);
@@ -388,8 +405,8 @@ static bool are_apart(struct schema *s, const struct json_node *a, const struct 
 
     if (json_member(a, "type") == NULL || json_member(b, "type") == NULL)
         return false;
-    x = types_of(s, a);
-    y = types_of(s, b);
+    x = schema_types(s, a);
+    y = schema_types(s, b);
     x |= (x & T_NUMBER) != 0 ? T_INTEGER : 0;
     y |= (y & T_NUMBER) != 0 ? T_INTEGER : 0;
     if ((x & y) == 0)
@@ -470,24 +487,13 @@ static void write_fixed(struct schema *s, const char *text, uint32_t *rule)
     json_raw(s->out, "\n", 1);
 }
 
-/* Numbers with fractions have no bounds. */
-static int number(struct schema *s, const struct json_node *n, uint32_t *rule)
-{
-    for (const struct json_node *m = n->first; m != NULL; m = m->next)
-        if (use_of(m->key) == IS_NUMBER)
-            return schema_wrong(s, m->key, ERR_UNSUPPORTED,
-                                "is supported for the type \"integer\" only");
-    write_fixed(s, "@-number", rule);
-    return 0;
-}
-
 static int of_type(struct schema *s, const struct json_node *n, unsigned bit, uint32_t *rule)
 {
     switch (bit) {
     case T_OBJECT: return schema_object(s, n, rule);
     case T_ARRAY: return schema_array(s, n, rule);
     case T_STRING: return schema_string(s, n, rule);
-    case T_NUMBER: return number(s, n, rule);
+    case T_NUMBER: return schema_number(s, n, rule);
     case T_INTEGER: return schema_integer(s, n, rule);
     case T_BOOL: write_fixed(s, "\"true\" | \"false\"", rule); return 0;
     default: write_fixed(s, "\"null\"", rule); return 0;
@@ -505,22 +511,67 @@ static unsigned meant(unsigned uses, unsigned bits)
     return (uses & IS_TYPE) == 0 && only != 0 ? only : bits;
 }
 
+/* Take out the types of "not".  0 with an error. */
+static unsigned without(struct schema *s, const struct schema_not *not, unsigned bits)
+{
+    bool splits_numbers = (bits & T_NUMBER) != 0 && (not->types & T_INTEGER) != 0 &&
+                          (not->types & T_NUMBER) == 0;
+
+    if (splits_numbers || (not->has_number && (bits & (T_NUMBER | T_INTEGER)) != 0)) {
+        schema_wrong(s, "not", ERR_UNSUPPORTED, "is not supported for numbers");
+        return 0;
+    }
+    bits &= ~not->types;
+    if ((not->types & T_NUMBER) != 0)
+        bits &= ~(unsigned)T_INTEGER;
+    if (schema_is_out(not, &(struct json_node){ .kind = JSON_IS_NULL }))
+        bits &= ~(unsigned)T_NULL;
+    if (bits == 0)
+        schema_wrong(s, "not", ERR_ARGUMENT, "leaves no type");
+    return bits;
+}
+
+/* One type, without the values of "not". */
+static int some_of_type(struct schema *s, const struct json_node *n, unsigned uses, unsigned bit,
+                        const struct schema_not *not, uint32_t *rule)
+{
+    bool no_true = schema_is_out(not, &(struct json_node){ JSON_IS_BOOL, .truth = true });
+    bool no_false = schema_is_out(not, &(struct json_node){ JSON_IS_BOOL, .truth = false });
+
+    if (bit == T_BOOL && no_true && no_false)
+        return schema_wrong(s, "not", ERR_UNSUPPORTED, "leaves neither true nor false");
+    if (bit == T_BOOL && (no_true || no_false)) {
+        write_fixed(s, no_true ? "\"false\"" : "\"true\"", rule);
+        return 0;
+    }
+    if (bit == T_STRING && not->has_text)
+        return (uses & IS_STRING) != 0
+                   ? schema_wrong(s, "not", ERR_UNSUPPORTED,
+                                  "is not supported beside other keywords of texts")
+                   : schema_other_texts(s, not, rule);
+    return of_type(s, n, bit, rule);
+}
+
 static int by_type(struct schema *s, const struct json_node *n, unsigned uses, uint32_t *rule)
 {
-    unsigned bits = types_of(s, n);
+    unsigned bits = schema_types(s, n);
     uint32_t of[N_TYPE], n_of = 0;
+    struct schema_not not;
 
-    if (bits == 0)
+    if (bits == 0 || schema_not(s, n, &not) != 0)
         return -1;
     if (uses == IS_NOTE) {
         write_fixed(s, "@-value", rule);
         return 0;
     }
-    bits = meant(uses, bits);
+    bits = without(s, &not, meant(uses, bits));
+    if (bits == 0)
+        return -1;
     if ((bits & T_NUMBER) != 0)
         bits &= ~(unsigned)T_INTEGER;
     for (size_t i = 0; i < N_TYPE; i++)
-        if ((bits & types[i].bit) != 0 && of_type(s, n, types[i].bit, &of[n_of++]) != 0)
+        if ((bits & types[i].bit) != 0 &&
+            some_of_type(s, n, uses, types[i].bit, &not, &of[n_of++]) != 0)
             return -1;
     *rule = of[0];
     if (n_of == 1)
@@ -558,7 +609,7 @@ int schema_value(struct schema *s, const struct json_node *n, uint32_t *rule)
             return choose(s, n, choices[i], rule);
     if ((uses & IS_VALUES) != 0) {
         if (wrong_beside(s, n, json_member(n, "const") != NULL ? "const" : "enum",
-                         IS_NOTE | IS_TYPE | IS_VALUES) != 0)
+                         IS_NOTE | IS_TYPE | IS_VALUES | IS_NOT) != 0)
             return -1;
         return write_values(s, n, rule);
     }

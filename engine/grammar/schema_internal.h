@@ -4,7 +4,11 @@
  *     schema.c           keywords, types, references, alternatives
  *     schema_values.c    objects, arrays, texts
  *     schema_texts.c     names and constants in the notations
- *     schema_numbers.c   whole numbers between bounds
+ *     schema_pattern.c   texts that match a regular expression
+ *     schema_unique.c    lists of different values
+ *     schema_not.c       what is left out
+ *     schema_numbers.c   numbers between bounds
+ *     schema_multiples.c multiples of a number
  */
 #ifndef MEMWALL_ENGINE_GRAMMAR_SCHEMA_INTERNAL_H
 #define MEMWALL_ENGINE_GRAMMAR_SCHEMA_INTERNAL_H
@@ -55,6 +59,12 @@ int schema_work(struct schema *s, uint64_t n);
 /* Report what is wrong with a keyword of this schema.  Returns -1. */
 int schema_wrong(struct schema *s, const char *keyword, enum err_code code, const char *what);
 
+/* The types of a schema as bits, all of them if it names none; 0 with an error.  Does a value have
+ * one of them?  Does a keyword constrain nothing? */
+unsigned schema_types(struct schema *s, const struct json_node *n);
+bool schema_has_type(struct schema *s, const struct json_node *n, const struct json_node *v);
+bool schema_is_note(const char *keyword);
+
 /* Read a count; *out stays if there is none. */
 int schema_count(struct schema *s, const struct json_node *n, const char *key, uint32_t *out);
 
@@ -71,8 +81,61 @@ void schema_constant(struct schema *s, const struct json_node *n);
 void schema_key(struct schema *s, const char *key);
 void schema_quote(struct schema *s);
 
+/* ---- schema_pattern.c ---- */
+
+/* keyword: where the pattern comes from. */
+int schema_pattern(struct schema *s, const char *keyword, const char *pattern, uint32_t *rule);
+
+/* ---- schema_not.c ---- */
+
+/* Types, or plain values, that a schema leaves out. */
+struct schema_not {
+    unsigned types; /* 0: none */
+    const struct json_node *first; /* NULL: none */
+    bool is_one;                   /* there is no other one */
+    bool has_text, has_number;
+};
+
+/* Read the keyword of a schema, which may lack it. */
+int schema_not(struct schema *s, const struct json_node *n, struct schema_not *out);
+/* Is a value one of those? */
+bool schema_is_out(const struct schema_not *x, const struct json_node *v);
+/* Texts other than those. */
+int schema_other_texts(struct schema *s, const struct schema_not *x, uint32_t *rule);
+/* Are two plain values the same?  Objects and lists never are. */
+bool schema_same(const struct json_node *a, const struct json_node *b);
+
+/* ---- schema_unique.c ---- */
+
+/* Lists of `min` to `max` different values that `items` lists. */
+int schema_unique(struct schema *s, const struct json_node *items, uint32_t min, uint32_t max,
+                  uint32_t *rule);
+
+
 /* ---- schema_numbers.c ---- */
 
+#define NUMBER_DIGITS 16
+
+/* A bound of numbers: its digits before the point, and those after it without zeros at the end. */
+struct number_bound {
+    int64_t whole;
+    char part[NUMBER_DIGITS + 1];
+    bool is_negative;
+    bool is_open; /* the number itself is outside */
+    bool is_free; /* there is no bound */
+};
+
 int schema_integer(struct schema *s, const struct json_node *n, uint32_t *rule);
+int schema_number(struct schema *s, const struct json_node *n, uint32_t *rule);
+int schema_bounds(struct schema *s, const struct json_node *n, struct number_bound *least,
+                  struct number_bound *most);
+/* Read a number.  -1: it has too many digits. */
+int schema_decimal(const char *text, struct number_bound *out);
+
+/* ---- schema_multiples.c ---- */
+
+int schema_multiples(struct schema *s, const struct json_node *n,
+                     const struct number_bound *least, const struct number_bound *most,
+                     bool is_integer, uint32_t *rule);
 
 #endif

@@ -14,6 +14,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/grammar/schema_internal.h"
@@ -242,7 +243,7 @@ int schema_array(struct schema *s, const struct json_node *n, uint32_t *rule)
                            *items = json_member(n, "items");
     struct rest rest = { SCHEMA_VALUE, 0, UINT32_MAX };
     uint32_t own[64], n_own = 0;
-    bool is_allowed = true;
+    bool is_allowed = true, is_unique = false;
 
     if (schema_count(s, n, "minItems", &rest.min) != 0 ||
         schema_count(s, n, "maxItems", &rest.max) != 0)
@@ -257,8 +258,16 @@ int schema_array(struct schema *s, const struct json_node *n, uint32_t *rule)
          i != NULL && n_own < rest.max; i = i->next, n_own++)
         if (schema_member(s, i, "prefixItems", n_own, &own[n_own]) != 0)
             return -1;
+    if (json_member(n, "uniqueItems") != NULL &&
+        !json_as_bool(json_member(n, "uniqueItems"), &is_unique))
+        return schema_wrong(s, "uniqueItems", ERR_ARGUMENT, "is not true or false");
+    if (is_unique && rest.max > 1 && first != NULL)
+        return schema_wrong(s, "uniqueItems", ERR_UNSUPPORTED,
+                            "is not supported together with \"prefixItems\"");
     if (items != NULL && json_as_bool(items, &is_allowed))
         items = NULL;
+    if (is_unique && is_allowed && rest.max > 1)
+        return schema_unique(s, items, rest.min, rest.max, rule);
     if (items != NULL && schema_member(s, n, "items", -1, &rest.value) != 0)
         return -1;
     rest.min -= rest.min < n_own ? rest.min : n_own;
@@ -282,8 +291,9 @@ int schema_array(struct schema *s, const struct json_node *n, uint32_t *rule)
 
 /* ---- texts ---- */
 
+/* Formats as rules, or as patterns. */
 struct format {
-    const char *name, *rule;
+    const char *name, *rule, *pattern;
 };
 
 #define DATE                                                                                   \
@@ -292,13 +302,22 @@ struct format {
 #define TIME                                                                                   \
     "([01] [0-9] | \"2\" [0-3]) \":\" [0-5] [0-9] \":\" [0-5] [0-9] (\".\" [0-9]{1,6})? "      \
     "(\"Z\" | [-+] ([01] [0-9] | \"2\" [0-3]) \":\" [0-5] [0-9])"
+#define BYTE "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+#define HOST "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?){0,3}"
+#define URI_CHAR "([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
 
 static const struct format formats[] = {
-    { "date", DATE },
-    { "time", TIME },
-    { "date-time", DATE " \"T\" " TIME },
-    { "uuid", "@-hex{8} \"-\" @-hex{4} \"-\" @-hex{4} \"-\" @-hex{4} \"-\" "
-              "@-hex{12}" },
+    { "date", DATE, NULL },
+    { "time", TIME, NULL },
+    { "date-time", DATE " \"T\" " TIME, NULL },
+    { "uuid", "@-hex{8} \"-\" @-hex{4} \"-\" @-hex{4} \"-\" @-hex{4} \"-\" @-hex{12}", NULL },
+    { "ipv4", NULL, "^(" BYTE "\\.){3}" BYTE "$" },
+    { "ipv6", NULL, "^([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}$" },
+    { "hostname", NULL, "^" HOST "$" },
+    { "email", NULL, "^[A-Za-z0-9_+-]{1,32}(\\.[A-Za-z0-9_+-]{1,31})?@" HOST "$" },
+    { "uri", NULL,
+      "^[a-z][a-z0-9+.-]{0,15}://" HOST "(:[1-9][0-9]{0,3})?(/" URI_CHAR "*)*"
+      "(\\?(" URI_CHAR "|[/?])*)?(#(" URI_CHAR "|[/?])*)?$" },
 };
 
 static int write_format(struct schema *s, const struct json_node *format, uint32_t *rule)
@@ -312,7 +331,10 @@ static int write_format(struct schema *s, const struct json_node *format, uint32
         i++;
     if (i == sizeof formats / sizeof formats[0])
         return schema_wrong(s, "format", ERR_UNSUPPORTED,
-                            "is supported for date, time, date-time and uuid only");
+                            "is supported for date, time, date-time, uuid, ipv4, ipv6, hostname, "
+                            "email and uri only");
+    if (formats[i].pattern != NULL)
+        return schema_pattern(s, "format", formats[i].pattern, rule);
     *rule = schema_begin(s);
     schema_quote(s);
     schema_raw(s, formats[i].rule);
@@ -321,20 +343,39 @@ static int write_format(struct schema *s, const struct json_node *format, uint32
     return 0;
 }
 
+/* Only one of these can be satisfied at a time. */
+static int check_alone(struct schema *s, const struct json_node *n, const char *key)
+{
+    static const char *const others[] = { "format", "pattern", "minLength", "maxLength" };
+    char what[80];
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(key, others[i]) != 0 && json_member(n, others[i]) != NULL) {
+            snprintf(what, sizeof what, "is not supported together with \"%s\"", others[i]);
+            return schema_wrong(s, key, ERR_UNSUPPORTED, what);
+        }
+    return 0;
+}
+
 int schema_string(struct schema *s, const struct json_node *n, uint32_t *rule)
 {
-    const struct json_node *format = json_member(n, "format");
+    const struct json_node *format = json_member(n, "format"),
+                           *pattern = json_member(n, "pattern");
     uint32_t min = 0, max = UINT32_MAX;
 
     if (schema_count(s, n, "minLength", &min) != 0 || schema_count(s, n, "maxLength", &max) != 0)
         return -1;
     if (max < min)
         return schema_wrong(s, "maxLength", ERR_ARGUMENT, "is smaller than minLength");
-    if (format != NULL && (min > 0 || max < UINT32_MAX))
-        return schema_wrong(s, "format", ERR_UNSUPPORTED,
-                            "is not supported together with a length");
+    if (pattern != NULL && json_as_string(pattern) == NULL)
+        return schema_wrong(s, "pattern", ERR_ARGUMENT, "is not a text");
+    if ((format != NULL && check_alone(s, n, "format") != 0) ||
+        (pattern != NULL && check_alone(s, n, "pattern") != 0))
+        return -1;
     if (format != NULL)
         return write_format(s, format, rule);
+    if (pattern != NULL)
+        return schema_pattern(s, "pattern", pattern->text, rule);
     *rule = schema_begin(s);
     if (min == 0 && max == UINT32_MAX) {
         schema_raw(s, "@-string\n");

@@ -138,6 +138,72 @@ static const struct example examples[] = {
     { "{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/l/1\"},"
       "\"$defs\":{\"l\":[0,{\"const\":5}]}}",
       { "[5,5]", NULL, "[0]" } },
+    /* patterns: searched in the text, whose characters may be escaped */
+    { "{\"pattern\":\"b+\"}", { "\"b\"", "\"xbbx\"", "\"\\nb\"", NULL, "\"\"", "\"x\"", "1" } },
+    { "{\"type\":\"string\",\"pattern\":\"^[a-c]{2,3}$\"}",
+      { "\"ab\"", "\"ccc\"", NULL, "\"a\"", "\"abca\"", "\"abd\"", "\"ab\\n\"" } },
+    { "{\"pattern\":\"^a|b$\"}", { "\"ax\"", "\"xb\"", NULL, "\"bx\"", "\"xa\"" } },
+    { "{\"pattern\":\"^(?:|x(?<n>yz)*?)$\"}", { "\"\"", "\"x\"", "\"xyzyz\"", NULL, "\"xy\"" } },
+    { "{\"pattern\":\"^\\\\d{3}-\\\\w+\\\\s\\\\S$\"}",
+      { "\"123-a_9 x\"", "\"123-a\\tx\"", "\"123-a \xc3\xa9\"", NULL, "\"12-a x\"", "\"123- x\"",
+        "\"123-a  \"" } },
+    { "{\"pattern\":\"^[\\\"\\\\\\\\/]$\"}",
+      { "\"\\\"\"", "\"\\\\\"", "\"/\"", NULL, "\"a\"", "\"\"\"", "\"\\/\"" } },
+    { "{\"pattern\":\"^[^\\\\n\\\\d]\\\\.$\"}",
+      { "\"a.\"",
+        "\"\\t.\"", "\"\\\".\"", "\"\xe2\x82\xac.\"", NULL, "\"\\n.\"", "\"1.\"", "\"aa\"" } },
+    { "{\"pattern\":\"^.\\\\u00e9\\\\u{1f600}\\\\ud83d\\\\ude00[\\u00e0-\\u00ff]$\"}",
+      { "\"x\xc3\xa9\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xc3\xa0\"", NULL, "\"\\n\xc3\xa9\"" } },
+    { "{\"pattern\":\"^[^]$|^[a\\\\-z]-[+-]$\"}",
+      { "\"--+\"", "\"z--\"", NULL, "\"b-+\"", "\"\"" } },
+    { "{\"format\":\"ipv4\"}",
+      { "\"10.0.255.1\"", NULL, "\"10.0.256.1\"", "\"1.2.3\"", "\"01.2.3.4\"" } },
+    { "{\"format\":\"ipv6\"}", { "\"0:0:0:0:0:0:0:1\"", NULL, "\"1:2\"" } },
+    { "{\"format\":\"email\"}", { "\"a.b@example.com\"", NULL, "\"a@\"", "\".a@b\"", "\"a\"" } },
+    { "{\"format\":\"hostname\"}", { "\"a-b.example\"", NULL, "\"-a\"", "\"a.\"", "\"\"" } },
+    { "{\"format\":\"uri\"}",
+      { "\"https://example.com:80/a/b?c=d#e\"",
+        "\"a://b/%20\"", NULL, "\"example.com\"", "\"a://b/%2\"" } },
+    /* multiples */
+    { "{\"type\":\"integer\",\"multipleOf\":7}",
+      { "0", "7", "-14", "98", "100002", NULL, "1", "8", "100003", "07", "-7.0" } },
+    { "{\"type\":\"integer\",\"multipleOf\":0.75}", { "3", "-9", "0", NULL, "1", "4" } },
+    { "{\"type\":\"integer\",\"multipleOf\":5,\"exclusiveMinimum\":0}",
+      { "5", "100", NULL, "0", "-5", "6" } },
+    { "{\"type\":\"integer\",\"multipleOf\":100,\"minimum\":-250,\"maximum\":300}",
+      { "-200", "0", "300", NULL, "-300", "250", "400" } },
+    { "{\"type\":\"number\",\"multipleOf\":0.01}",
+      { "0", "1.25", "-3.1", "7.00", "0.01", NULL, "1.255", "1.", "1e2" } },
+    { "{\"multipleOf\":0.25,\"minimum\":0}",
+      { "0", "0.0", "0.25", "3.5", "3.50", "12", "0.75", NULL, "-1", "0.2", "3.3", "0.1" } },
+    { "{\"multipleOf\":2.5,\"exclusiveMinimum\":0}",
+      { "2.5", "5", "7.5", "10.0", NULL, "0", "0.0", "2", "0.5" } },
+    { "{\"multipleOf\":0.5,\"exclusiveMinimum\":0}", { "0.5", "1", NULL, "0", "0.0" } },
+    { "{\"multipleOf\":0.1,\"minimum\":-0.25,\"exclusiveMaximum\":0.3}",
+      { "-0.2", "-0.1", "0", "0.1", "0.2", NULL, "-0.3", "0.3", "0.25" } },
+    /* different values */
+    { "{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"enum\":[\"a\",\"b\",\"a\",1,1.0]}}",
+      { "[]",
+        "[\"a\"]", "[\"b\",\"a\"]", "[1,\"b\", \"a\"]", NULL, "[\"a\",\"a\"]", "[1.0]", "[,1]" } },
+    { "{\"uniqueItems\":true,\"items\":{\"enum\":[1,2,3]},\"minItems\":1,\"maxItems\":2}",
+      { "[3]", "[3,1]", NULL, "[]", "[1,2,3]", "[2,2]" } },
+    { "{\"uniqueItems\":true,\"items\":{\"type\":\"string\",\"enum\":[1,\"x\"]}}",
+      { "[\"x\"]", NULL, "[1]" } },
+    { "{\"type\":\"array\",\"uniqueItems\":true,\"maxItems\":1}", { "[5]", NULL, "[5,5]" } },
+    { "{\"type\":\"array\",\"uniqueItems\":false,\"maxItems\":2}", { "[5,5]", NULL, "[1,1,1]" } },
+    /* what is left out */
+    { "{\"not\":{\"type\":[\"object\",\"number\",\"null\"]}}",
+      { "\"a\"", "true", "[1]", NULL, "1", "1.5", "null", "{}" } },
+ 
+    { "{\"type\":[\"string\",\"null\",\"boolean\"],"
+      "\"not\":{\"enum\":[null,\"ab\",\"b\",\"\",true]}}",
+      { "\"a\"", "\"abc\"", "\"ba\"", "false", "\"\\n\"", NULL, "null", "\"ab\"", "\"b\"", "\"\"",
+        "true" } },
+    { "{\"type\":\"string\",\"not\":{\"const\":\"\xc3\xa9\\\"\"}}",
+      { "\"\xc3\xa9\"", "\"x\"", "\"\"", NULL, "\"\xc3\xa9\\\"\"" } },
+    { "{\"enum\":[1,2,\"a\"],\"not\":{\"enum\":[\"a\",1.0]}}", { "2", NULL, "1", "\"a\"" } },
+    { "{\"enum\":[1,\"a\"],\"not\":{\"type\":\"string\"}}", { "1", NULL, "\"a\"" } },
+    { "{\"type\":\"null\",\"not\":false}", { "null", NULL, "1" } },
 };
 
 static void answers_match_the_schema(void **state)
@@ -167,19 +233,97 @@ static void names_what_is_not_supported_and_its_place(void **state)
         { "1", "the schema at # is not an object" },
         { "null", "the schema at # is not an object" },
         { "false", "the schema at # allows no value" },
-        { "{\"type\":\"string\",\"pattern\":\"a+\"}",
-          "the keyword \"pattern\" at # is not supported" },
-        { "{\"properties\":{\"a\":{\"items\":{\"multipleOf\":1}}}}",
-          "the keyword \"multipleOf\" at #/properties/a/items is not supported" },
-        { "{\"type\":\"number\",\"minimum\":1}",
-          "the keyword \"minimum\" at # is supported for the type \"integer\" only" },
-        { "{\"type\":\"integer\",\"minimum\":1.5}",
-          "the keyword \"minimum\" at # is not a whole number of at most 16 digits" },
+        { "{\"properties\":{\"a\":{\"items\":{\"contains\":1}}}}",
+          "the keyword \"contains\" at #/properties/a/items is not supported" },
+        { "{\"type\":\"number\",\"minimum\":\"1\"}",
+          "the keyword \"minimum\" at # is not a number" },
+        { "{\"type\":\"number\",\"minimum\":12345678901234567}",
+          "the keyword \"minimum\" at # has more than 16 digits before or after the point" },
+        { "{\"type\":\"number\",\"maximum\":1e-17}",
+          "the keyword \"maximum\" at # has more than 16 digits before or after the point" },
+        { "{\"type\":\"number\",\"minimum\":1.5,\"exclusiveMaximum\":1.5}",
+          "the keyword \"maximum\" at # leaves no number" },
+        { "{\"type\":\"integer\",\"minimum\":1.5,\"maximum\":1.75}",
+          "the keyword \"maximum\" at # leaves no whole number" },
+        { "{\"multipleOf\":0}", "the keyword \"multipleOf\" at # is not greater than 0" },
+        { "{\"multipleOf\":-2}", "the keyword \"multipleOf\" at # is not greater than 0" },
+        { "{\"multipleOf\":1e-7}",
+          "the keyword \"multipleOf\" at # is not at most 1000000000 with 6 "
+                                "digits after the point" },
+        { "{\"multipleOf\":3,\"minimum\":1}",
+          "the keyword \"multipleOf\" at # is not supported together with bounds that leave more "
+          "than 256 numbers" },
+        { "{\"multipleOf\":513}",
+          "the keyword \"multipleOf\" at # has too many remainders: without "
+                              "bounds, its digits may be a number up to 512" },
+        { "{\"multipleOf\":5,\"minimum\":1,\"maximum\":4}",
+          "the keyword \"multipleOf\" at # leaves no number" },
+        { "{\"pattern\":1}", "the keyword \"pattern\" at # is not a text" },
+        { "{\"pattern\":\"a\",\"maxLength\":5}",
+          "the keyword \"pattern\" at # is not supported together with \"maxLength\"" },
+        { "{\"pattern\":\"(?=a)b\"}", "the keyword \"pattern\" at # has a condition on the text "
+                                    "around it before byte 2, which is not supported" },
+        { "{\"pattern\":\"(a)\\\\1\"}",
+          "the keyword \"pattern\" at # has an escape before byte 5, which "
+                                     "is not supported" },
+        { "{\"pattern\":\"a\\\\b\"}",
+          "the keyword \"pattern\" at # has an escape before byte 3, which is "
+                                   "not supported" },
+        { "{\"pattern\":\"(^a)\"}",
+          "the keyword \"pattern\" at # has an anchor inside before byte 1, "
+                                  "which is not supported" },
+        { "{\"pattern\":\"a$b\"}",
+          "the keyword \"pattern\" at # has an anchor inside before byte 1, "
+                                 "which is not supported" },
+        { "{\"pattern\":\"*a\"}",
+          "the keyword \"pattern\" at # has a lone repetition before byte 0, "
+                                "which is not supported" },
+        { "{\"pattern\":\"a**\"}",
+          "the keyword \"pattern\" at # has a lone repetition before byte 2, "
+                                 "which is not supported" },
+        { "{\"pattern\":\"a{3,2}\"}",
+          "the keyword \"pattern\" at # has a wrong count before byte 6, "
+                                    "which is not supported" },
+        { "{\"pattern\":\"[b-a]\"}", "the keyword \"pattern\" at # has a range that ends before it "
+                                   "begins before byte 4, which is not supported" },
+        { "{\"pattern\":\"[a\"}",
+          "the keyword \"pattern\" at # has a \"[\" without \"]\" before byte 2, "
+                                "which is not supported" },
+        { "{\"pattern\":\"(a\"}",
+          "the keyword \"pattern\" at # has a \"(\" without \")\" before byte 2, "
+                                "which is not supported" },
+        { "{\"pattern\":\"a)\"}",
+          "the keyword \"pattern\" at # has a \")\" without \"(\" before byte 1, "
+                                "which is not supported" },
+        { "{\"pattern\":\"\\\\ud800\"}",
+          "the keyword \"pattern\" at # has half of a character before "
+                                     "byte 6, which is not supported" },
+        { "{\"uniqueItems\":1}", "the keyword \"uniqueItems\" at # is not true or false" },
+        { "{\"uniqueItems\":true,\"items\":{\"enum\":[1]},\"minItems\":2}",
+          "the keyword \"minItems\" at # asks for more items than there are" },
+        { "{\"not\":{}}", "the keyword \"not\" at # allows no value" },
+        { "{\"not\":{\"minimum\":1}}",
+          "the keyword \"not\" at # is supported with \"type\", or with "
+                                     "\"enum\" or \"const\" of texts, true, false and null only" },
+        { "{\"not\":{\"const\":{}}}",
+          "the keyword \"not\" at # is supported with \"type\", or with "
+                                    "\"enum\" or \"const\" of texts, true, false and null only" },
+        { "{\"type\":\"number\",\"not\":{\"type\":\"integer\"}}",
+          "the keyword \"not\" at # is not supported for numbers" },
+        { "{\"type\":\"integer\",\"not\":{\"const\":3}}",
+          "the keyword \"not\" at # is not supported for numbers" },
+        { "{\"type\":\"null\",\"not\":{\"type\":\"null\"}}",
+          "the keyword \"not\" at # leaves no type" },
+        { "{\"type\":\"string\",\"maxLength\":3,\"not\":{\"const\":\"a\"}}",
+          "the keyword \"not\" at # is not supported beside other keywords of texts" },
+        { "{\"if\":{},\"then\":{}}", "the keyword \"if\" at # is not supported" },
         { "{\"type\":\"integer\",\"minimum\":5,\"exclusiveMaximum\":5}",
           "the keyword \"maximum\" at # leaves no whole number" },
-        { "{\"anyOf\":[{},{\"not\":{}}]}", "the keyword \"not\" at #/anyOf/1 is not supported" },
+        { "{\"anyOf\":[{},{\"contains\":{}}]}",
+          "the keyword \"contains\" at #/anyOf/1 is not supported" },
         { "{\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"uniqueItems\":true}}}",
-          "the keyword \"uniqueItems\" at #/$defs/a is not supported" },
+          "the keyword \"uniqueItems\" at #/$defs/a is supported for items that are an \"enum\" of "
+          "up to 8 texts, numbers and the like only" },
         { "{\"type\":\"strnig\"}", "the keyword \"type\" at # does not name types of JSON" },
         { "{\"type\":[]}", "the keyword \"type\" at # does not name types of JSON" },
         { "{\"type\":[\"string\",1]}", "the keyword \"type\" at # does not name types of JSON" },
@@ -215,8 +359,9 @@ static void names_what_is_not_supported_and_its_place(void **state)
           "the keyword \"maxLength\" at # is not a whole number from 0 to 1000000000" },
         { "{\"type\":\"string\",\"minLength\":2,\"maxLength\":1}",
           "the keyword \"maxLength\" at # is smaller than minLength" },
-        { "{\"type\":\"string\",\"format\":\"email\"}",
-          "the keyword \"format\" at # is supported for date, time, date-time and uuid only" },
+        { "{\"type\":\"string\",\"format\":\"regex\"}",
+          "the keyword \"format\" at # is supported for date, time, date-time, uuid, ipv4, ipv6, "
+          "hostname, email and uri only" },
         { "{\"type\":\"array\",\"minItems\":3,\"maxItems\":2}",
           "the keyword \"maxItems\" at # is smaller than minItems" },
         { "{\"prefixItems\":[{}],\"items\":false,\"minItems\":2}",
@@ -274,6 +419,57 @@ static void integers_keep_their_bounds(void **state)
             assert_false(is_text(&form, "00"));
             assert_false(is_text(&form, "-0") && i > 0);
             assert_false(is_text(&form, "07"));
+            form_close(&form);
+        }
+}
+
+/* The same with digits after the point, in thousandths. */
+static void numbers_keep_their_bounds(void **state)
+{
+    static const int bounds[] = { -12050, -12000, -1999, -1500, -1000, -250, -1, 0,
+                                  1,      20,     250,   999,   1000,  1750, 2000, 12345 };
+    const size_t n = sizeof bounds / sizeof bounds[0];
+
+    (void)state;
+    for (size_t i = 0; i <= n; i++)
+        for (size_t j = i; j <= n; j++) {
+            bool is_open = (i + j) % 3 == 1 && i != j + 1;
+            struct form form;
+            char text[200];
+            size_t len = (size_t)sprintf(text, "{\"type\":\"number\"");
+
+            if (i > 0)
+                len += (size_t)sprintf(text + len, ",\"%s\":%.3f",
+                                       is_open ? "exclusiveMinimum" : "minimum",
+                                       bounds[i - 1] / 1000.0);
+            if (j < n)
+                len += (size_t)sprintf(text + len, ",\"%s\":%.3fe0",
+                                       is_open ? "exclusiveMaximum" : "maximum",
+                                       bounds[j] / 1000.0);
+            sprintf(text + len, "}");
+            form_open(&form, text);
+            for (size_t k = 0; k < 5 * n; k++) {
+                int v = bounds[k / 5] + (int)(k % 5) * 5 - 10;
+                bool is_in = (i == 0 || v > bounds[i - 1] - !is_open) &&
+                             (j == n || v < bounds[j] + !is_open);
+                char number[32];
+
+                sprintf(number, "%s%d.%03d", v < 0 ? "-" : "", abs(v) / 1000, abs(v) % 1000);
+                /* A bound is followed by no zeros. */
+                while (number[strlen(number) - 1] == '0')
+                    number[strlen(number) - 1] = '\0';
+                if (number[strlen(number) - 1] == '.')
+                    number[strlen(number) - 1] = '\0';
+                if ((i > 0 || j < n) && is_text(&form, number) != is_in)
+                    fail_msg("%s and %s", text, number);
+            }
+            if (i > 0 || j < n) {
+                assert_false(is_text(&form, "00"));
+                assert_false(is_text(&form, "1."));
+                assert_false(is_text(&form, ".5"));
+                assert_false(is_text(&form, "-"));
+                assert_false(is_text(&form, "1e3"));
+            }
             form_close(&form);
         }
 }
@@ -367,6 +563,7 @@ int main(void)
         cmocka_unit_test(answers_match_the_schema),
         cmocka_unit_test(names_what_is_not_supported_and_its_place),
         cmocka_unit_test(integers_keep_their_bounds),
+        cmocka_unit_test(numbers_keep_their_bounds),
         cmocka_unit_test(bounds_what_hostile_schemas_cost),
     };
 
