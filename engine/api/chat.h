@@ -114,6 +114,10 @@ enum mw_event_kind {
     MW_EVENT_TEXT,     /* a piece of the answer */
     MW_EVENT_LOGPROBS, /* before the text of a token: text is an array of mw_chat_options.n_logprob
                           struct mw_logprob, the token first; thinking has none */
+    /* With mw_chat_options.reports_ids, text is an array of uint32_t: all tokens of the prompt, and
+     * at the end those of the answer, without the one that ended it. */
+    MW_EVENT_PROMPT_IDS,
+    MW_EVENT_IDS,
     MW_EVENT_THOUGHT,  /* all pieces of the answer that came as text were thinking: the model
                           closed its thinking without having opened it */
     MW_EVENT_DONE,     /* the answer is over: receipt, err, has_answer, cut; text: the bytes

@@ -88,6 +88,8 @@ enum mw_reach {
     NUMBER(uint32_t, n_predict, MW_REACH_TOKEN)                                                \
     /* report how likely each token is, and the n_logprob - 1 most likely ones; 0: neither */  \
     NUMBER(uint32_t, n_logprob, MW_REACH_ANSWER)                                               \
+    /* report the tokens of the prompt and of the answer */                                    \
+    NUMBER(bool, reports_ids, MW_REACH_ANSWER)                                                 \
     /* GBNF that all of the answer's text must follow, or NULL */                              \
     TEXT(grammar, MW_REACH_ANSWER)                                                             \
     /* added to logits before a token is chosen: [n_logit_bias], of different tokens */           \

@@ -229,6 +229,14 @@ static enum mw_done generate(struct answer_state *r)
     }
 }
 
+static void post_ids(const struct answer_state *r, enum mw_event_kind kind, const struct ids *ids)
+{
+    if (r->a->reports_ids)
+        events_post(r->a->events, &(struct mw_event){ .kind = kind,
+                                                      .text = (const char *)ids->id,
+                                                      .len = ids->n * sizeof *ids->id });
+}
+
 static enum mw_done begin_and_generate(struct answer_state *r, bool is_continued)
 {
     bool is_over;
@@ -236,6 +244,7 @@ static enum mw_done begin_and_generate(struct answer_state *r, bool is_continued
     if (answer_begin(r, is_continued, &is_over, &r->err) == 0) {
         if (is_over)
             return MW_DONE_STOP;
+        post_ids(r, MW_EVENT_PROMPT_IDS, &r->prompt);
         if (prefill(r, &r->err) == 0)
             return generate(r);
     }
@@ -309,6 +318,7 @@ void answer_run(struct answerer *a, bool is_continued)
         session_set_sampler(a->session, a->sampler);
     }
     r.receipt.done = started ? begin_and_generate(&r, is_continued) : MW_DONE_ERROR;
+    post_ids(&r, MW_EVENT_IDS, &r.answer);
     has_answer = started && answer_end_turn(&r, is_continued);
     r.receipt.bytes_read = counter_get(&t->bytes_read) - r.bytes_before;
     r.receipt.n_pass = (uint32_t)counter_get(&t->passes);

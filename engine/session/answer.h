@@ -24,6 +24,7 @@ struct answerer {
     struct mw_sampler *sampler;
     struct constraint *constraint; /* owned; NULL: any text */
     struct logprobs *logprobs;     /* owned; NULL: they are not reported */
+    bool reports_ids;
     uint32_t stop_ids[64];
     size_t n_stop_id;
     const char *const *stop; /* strings that end an answer, then NULL; not owned */

@@ -130,6 +130,7 @@ int chat_prepare_answerer(struct mw_chat *c, const struct mw_chat_options *o,
                           .n_predict = o->n_predict,
                           .ctx_shift = o->engine.ctx_shift,
                           .cancel = &c->cancel };
+                          .reports_ids = o->reports_ids,
 
     a.rendering.tokenizer = model_tokenizer(c->m, &c->quits, e);
     a.rendering.think = o->think;

@@ -184,6 +184,8 @@ static bool take_event(struct run *r, const struct mw_event *ev, int *code)
             report_notice(ev->text, ev->len);
         return false;
     case MW_EVENT_LOGPROBS: return false;
+    case MW_EVENT_PROMPT_IDS: answer_out_ids(&r->out, true, ev->text, ev->len); return false;
+    case MW_EVENT_IDS: answer_out_ids(&r->out, false, ev->text, ev->len); return false;
     case MW_EVENT_DONE: *code = finish(r, ev); return true;
     case MW_EVENT_REFUSED:
     case MW_EVENT_ERROR:
@@ -276,6 +278,7 @@ static int run_chat(struct run *r, const char *text, size_t len)
     r->signals = signals_block(&before);
     progress_open(&r->progress, o->quiet || o->json);
     answer_out_open(&r->out, o->json, o->chat.raw);
+    r->out.only_ids = o->ids && !o->json;
     /* Start watching before the engine: memory in use now belongs to the program. */
     if (r->progress.is_on || o->stats || o->json || o->telemetry != NULL)
         if (mw_watch_new(&r->watch, r->model, &e) != 0)
@@ -318,7 +321,8 @@ static bool answer_from_help(struct run *r, const struct mw_model_info *info, co
     static struct mw_sample none;
     struct mw_receipt nothing = { .done = MW_DONE_STOP };
 
-    if (!help_is_guide(info) || r->o->chat.raw || r->chat_options.grammar != NULL ||
+    if (!help_is_guide(info) || r->o->chat.raw || r->o->ids ||
+        r->chat_options.grammar != NULL ||
         r->o->telemetry != NULL || !help_answer(command_texts(), &text, 1, answer))
         return false;
     answer_out_open(&r->out, r->o->json, false);
@@ -401,6 +405,7 @@ static int run_run(const struct options *given)
     else {
         settings_chat(o, r->model, &r->chat_options);
         r->chat_options.grammar = grammar;
+        r->chat_options.reports_ids = o->ids;
         if (grammar != NULL)
             engine->caller_bytes = mw_grammar_bytes(r->model);
         mw_model_info(r->model, &info);

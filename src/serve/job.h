@@ -24,7 +24,14 @@ enum job_state {
  * probabilities is an array of struct mw_logprob, request.n_logprob for each token of the text
  * that follows.
  */
-enum piece_kind { PIECE_THINKING, PIECE_TEXT, PIECE_CALL, PIECE_LOGPROBS };
+enum piece_kind {
+    PIECE_THINKING,
+    PIECE_TEXT,
+    PIECE_CALL,
+    PIECE_LOGPROBS,
+    PIECE_PROMPT_IDS, /* arrays of uint32_t */
+    PIECE_IDS,
+};
 
 struct piece {
     struct piece *next;

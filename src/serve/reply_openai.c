@@ -98,6 +98,30 @@ static void write_logprobs(struct reply *r, struct json *out)
     free(list);
 }
 
+/* The ids of a list of n bytes. */
+static void write_ids(const char *key, const char *list, size_t n, struct json *out)
+{
+    uint32_t id;
+
+    json_array(out, key);
+    for (size_t i = 0; i < n / sizeof id; i++) {
+        memcpy(&id, list + i * sizeof id, sizeof id);
+        json_u64(out, NULL, id);
+    }
+    json_end(out);
+}
+
+static void write_all_ids(const struct job *j, enum piece_kind kind, const char *key,
+                          struct json *out)
+{
+    size_t n;
+    char *list = reply_join(j, kind, &n);
+
+    out->failed = out->failed || (n > 0 && list == NULL);
+    write_ids(key, list, list != NULL ? n : 0, out);
+    free(list);
+}
+
 static void whole(struct reply *r, struct json *out)
 {
     const struct job *j = r->job;
@@ -118,6 +142,10 @@ static void whole(struct reply *r, struct json *out)
         write_text(j, PIECE_TEXT, "text", out);
     }
     write_logprobs(r, out);
+    if (j->request.has_ids) {
+        write_all_ids(j, PIECE_PROMPT_IDS, "prompt_token_ids", out);
+        write_all_ids(j, PIECE_IDS, "token_ids", out);
+    }
     json_string(out, "finish_reason", finish_of(j));
     json_end(out);
     json_end(out);
@@ -182,8 +210,7 @@ static void write_choice(const struct reply *r, const char *key, const char *tex
     end_choice(r, finish, out);
 }
 
-/* The probabilities of tokens whose text follows. */
-static void logprobs_choice(struct reply *r, const struct piece *p, struct json *out)
+static void begin_empty_choice(struct reply *r, struct json *out)
 {
     begin_choice(r, out);
     if (is_chat(r)) {
@@ -193,6 +220,20 @@ static void logprobs_choice(struct reply *r, const struct piece *p, struct json 
     } else {
         json_string(out, "text", "");
     }
+}
+
+static void ids_choice(struct reply *r, const struct piece *p, struct json *out)
+{
+    begin_empty_choice(r, out);
+    json_null(out, "logprobs");
+    write_ids(p->kind == PIECE_IDS ? "token_ids" : "prompt_token_ids", p->text, p->len, out);
+    end_choice(r, NULL, out);
+}
+
+/* The probabilities of tokens whose text follows. */
+static void logprobs_choice(struct reply *r, const struct piece *p, struct json *out)
+{
+    begin_empty_choice(r, out);
     reply_logprobs(r, p->text, p->len, &r->offset, out);
     end_choice(r, NULL, out);
 }
@@ -218,6 +259,10 @@ static void piece(struct reply *r, const struct piece *p, struct json *out)
     }
     if (p->kind == PIECE_LOGPROBS) {
         logprobs_choice(r, p, out);
+        return;
+    }
+    if (p->kind == PIECE_IDS || p->kind == PIECE_PROMPT_IDS) {
+        ids_choice(r, p, out);
         return;
     }
     write_choice(r, p->kind == PIECE_THINKING ? "reasoning_content" : "content", p->text, p->len,

@@ -52,6 +52,7 @@ struct request {
     struct mw_logit_bias *bias; /* [n_bias] owned */
     uint32_t n_bias;
     uint32_t n_logprob; /* mw_chat_options.n_logprob */
+    bool has_ids;       /* the reply has the tokens of prompt and answer */
     bool has_logprobs;  /* while it is read: they are asked for */
     /* The grammar that the answer must follow, or NULL; owned.  The field that asked for it. */
     char *grammar;

@@ -297,6 +297,11 @@ static int take_logprobs(struct request *r, const struct json_node *n, struct er
     return value_bool(n, &r->has_logprobs, e);
 }
 
+static int take_return_ids(struct request *r, const struct json_node *n, struct err *e)
+{
+    return value_bool(n, &r->has_ids, e);
+}
+
 static int take_parallel(struct request *r, const struct json_node *n, struct err *e)
 {
     bool v;
@@ -333,7 +338,8 @@ static int take_modalities(struct request *r, const struct json_node *n, struct 
     { "stream_options", take_stream_options }, { "n", take_one }, { "user", take_label },      \
     { "presence_penalty", take_presence_penalty },                                             \
     { "frequency_penalty", take_frequency_penalty }, { "grammar", take_grammar },              \
-    { "response_format", take_response_format }, { "logit_bias", take_bias }
+    { "response_format", take_response_format }, { "logit_bias", take_bias },    \
+    { "return_token_ids", take_return_ids }
 
 const struct request_field request_chat_fields[] = {
     SHARED_FIELDS,

@@ -116,6 +116,7 @@ static int ask(struct server *s, struct job *j, struct err *e)
     o.stop = (const char *const *)r->stop;
     o.grammar = r->grammar;
     o.n_logprob = r->n_logprob;
+    o.reports_ids = r->has_ids;
     o.logit_bias = r->bias;
     o.n_logit_bias = r->n_bias;
     o.raw = !r->has_messages;
@@ -208,6 +209,16 @@ static void take_text(struct server *s, const struct mw_event *ev)
         mw_chat_cancel(s->chat);
 }
 
+/* Numbers of the answer: probabilities, or ids. */
+static void take_array(struct server *s, enum piece_kind kind, const struct mw_event *ev)
+{
+    struct job *j = s->running;
+
+    if (j != NULL && !j->is_gone && j->err.code == ERR_NONE &&
+        job_add(j, kind, ev->text, ev->len, &j->err) != 0)
+        mw_chat_cancel(s->chat);
+}
+
 static void finish_job(struct server *s, const struct mw_event *ev)
 {
     struct job *j = s->running;
@@ -250,11 +261,9 @@ static void take_event(struct server *s, const struct mw_event *ev)
         if (j != NULL)
             web_changed(j);
         break;
-    case MW_EVENT_LOGPROBS:
-        if (j != NULL && !j->is_gone && j->err.code == ERR_NONE &&
-            job_add(j, PIECE_LOGPROBS, ev->text, ev->len, &j->err) != 0)
-            mw_chat_cancel(s->chat);
-        break;
+    case MW_EVENT_LOGPROBS: take_array(s, PIECE_LOGPROBS, ev); break;
+    case MW_EVENT_PROMPT_IDS: take_array(s, PIECE_PROMPT_IDS, ev); break;
+    case MW_EVENT_IDS: take_array(s, PIECE_IDS, ev); break;
     case MW_EVENT_THOUGHT:
         if (j != NULL)
             job_was_thinking(j);

@@ -59,7 +59,7 @@ void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_t
 {
     struct json j;
 
-    if (n == 0)
+    if (n == 0 || a->only_ids)
         return;
     if (a->json) {
         json_start_stream(&j, stdout);
@@ -74,6 +74,37 @@ void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_t
             clean_feed(&a->clean, text, n, write_clean, a);
         else
             write_out(a, text, n);
+    }
+    report_flush();
+}
+
+static uint32_t id_at(const char *ids, size_t i)
+{
+    uint32_t id;
+
+    memcpy(&id, ids + i * sizeof id, sizeof id);
+    return id;
+}
+
+void answer_out_ids(struct answer_out *a, bool is_prompt, const char *ids, size_t n)
+{
+    struct json j;
+    char text[16];
+
+    if (a->json) {
+        json_start_stream(&j, stdout);
+        json_object(&j, NULL);
+        json_string(&j, "event", is_prompt ? "prompt_ids" : "ids");
+        json_array(&j, "ids");
+        for (size_t i = 0; i < n / sizeof(uint32_t); i++)
+            json_u64(&j, NULL, id_at(ids, i));
+        json_end(&j);
+        json_end(&j);
+        json_line(&j);
+    } else if (!is_prompt) {
+        for (size_t i = 0; i < n / sizeof(uint32_t); i++)
+            write_out(a, text, (size_t)snprintf(text, sizeof text, "%s%u", i > 0 ? " " : "",
+                                                id_at(ids, i)));
     }
     report_flush();
 }

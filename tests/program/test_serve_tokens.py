@@ -175,6 +175,58 @@ class Bias(TokenCase):
                 self.assertEqual((400, param), (status, r["error"]["param"]), r)
 
 
+class Ids(TokenCase):
+    """The tokens of an answer are those of `memwall run` with the same values and seed."""
+
+    def run_ids(self, model, *args):
+        """Returns the ids of prompt and answer."""
+        r = memwall("run", "-m", model, "--json", "--ids", "-q", *args)
+        lines = [json.loads(line) for line in r.stdout.splitlines()]
+        ids = {e["event"]: e["ids"] for e in lines if "ids" in e}
+        plain = memwall("run", "-m", model, "--ids", "-q", *args).stdout
+        self.assertEqual(ids["ids"], [int(i) for i in plain.split()])
+        return ids["prompt_ids"], ids["ids"]
+
+    def streamed(self, events):
+        lists = {"prompt_token_ids": [], "token_ids": []}
+        for e in events:
+            for name in lists:
+                lists[name] += e["choices"][0].get(name, [])
+        return lists["prompt_token_ids"], lists["token_ids"]
+
+    def test_those_of_random_tokens(self):
+        model, _ = self.flat({"a": 3.0, "b": 2.0, "c": 1.0})
+        with Server("-m", model) as s:
+            for seed in range(4):
+                values = {"temperature": 1, "seed": seed, "max_tokens": 60, "top_k": 50,
+                          "top_p": 0.9, "min_p": 0.01, "return_token_ids": True}
+                args = ("--temp", "1", "--seed", str(seed), "-n", "60", "--top-k", "50",
+                        "--top-p", "0.9", "--min-p", "0.01")
+                for path, body, more in ((CHAT, user(), ("hi",)),
+                                         (TEXT, {"prompt": "hi"}, ("--raw", "hi"))):
+                    want = self.run_ids(model, *args, *more)
+                    self.assertGreater(len(set(want[1])), 5)
+                    r = s.post(path, {**body, **values})[1]["choices"][0]
+                    self.assertEqual(want, (r["prompt_token_ids"], r["token_ids"]))
+                    events = s.stream(path, {**body, **values, "stream": True})[:-1]
+                    self.assertEqual(want, self.streamed(events))
+
+    def test_thinking_has_its_tokens_and_the_end_has_none(self):
+        model = self.says("<think>", "ab", "</think>", "cd", user=("<think>", "</think>"))
+        with Server("-m", model) as s:
+            r = s.post(CHAT, user(return_token_ids=True))[1]
+            ids = r["choices"][0]["token_ids"]
+            self.assertEqual(self.run_ids(model, "hi"),
+                             (r["choices"][0]["prompt_token_ids"], ids))
+            self.assertEqual(r["usage"]["completion_tokens"] - 1, len(ids))
+            text = memwall("tokenize", "-m", model, "--decode", "-",
+                           stdin=" ".join(map(str, ids))).stdout
+            self.assertEqual("<think>ab</think>cd", text.strip())
+            self.assertNotIn("token_ids", s.post(CHAT, user())[1]["choices"][0])
+            status, r = s.post(CHAT, user(return_token_ids=1))
+            self.assertEqual((400, "return_token_ids"), (status, r["error"]["param"]))
+
+
 class Prompts(TokenCase):
     def test_tokens_are_a_prompt(self):
         with Server("-m", self.says("Hey.")) as s:

@@ -288,7 +288,7 @@ const struct option options_table[N_OPTION] = {
     [OPT_EXPONENTS] = { "exponents", 0, IN(EVAL, CMD_INSPECT),
         .kind = KIND_FLAG, AT(exponents),
         .help = "count the exponents of BF16 and F16 weights, and what packing them saves" },
-    [OPT_IDS] = { "ids", 0, IN(EVAL, CMD_TOKENIZE),
+    [OPT_IDS] = { "ids", 0, IN(EVAL, CMD_TOKENIZE | CMD_RUN),
         .kind = KIND_FLAG, AT(ids), .help = "print only the ids, separated by spaces" },
     [OPT_SPECIAL] = { "special", 0, IN(EVAL, CMD_TOKENIZE),
         .kind = KIND_FLAG, AT(special), .help = "recognise special tokens in the text" },

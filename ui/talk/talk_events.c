@@ -425,6 +425,8 @@ static void on_event(struct talk *t, const struct mw_event *ev)
     case MW_EVENT_NOTICE: on_notice(t, ev); break;
     case MW_EVENT_REFUSED: on_refused(t, ev); break;
     case MW_EVENT_ERROR: on_error(t, ev); break;
+    case MW_EVENT_PROMPT_IDS:
+    case MW_EVENT_IDS:
     case MW_EVENT_LOGPROBS: break; /* chats do not ask for them */
     case MW_EVENT_KV_SAVED: kv_saved(t, ev); break;
     case MW_EVENT_KV_LOADED: kv_loaded(t, ev); break;
