@@ -92,6 +92,8 @@ enum mw_reach {
     NUMBER(bool, reports_ids, MW_REACH_ANSWER)                                                 \
     /* GBNF that all of the answer's text must follow, or NULL */                              \
     TEXT(grammar, MW_REACH_ANSWER)                                                             \
+    /* a JSON schema in its place, which a server makes a grammar of; or NULL */               \
+    TEXT(schema, MW_REACH_ANSWER)                                                              \
     /* added to logits before a token is chosen: [n_logit_bias], of different tokens */           \
     PART(uint32_t, n_logit_bias, MW_REACH_TOKEN)                                               \
     PART(const struct mw_logit_bias *, logit_bias, MW_REACH_TOKEN)                             \

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "engine/format/json.h"
 #include "engine/remote/remote_internal.h"
 
 #define DECIMALS 6
@@ -86,6 +87,36 @@ static void write_stream(struct json *j, enum mw_server_kind kind)
     }
 }
 
+/* A grammar has no field in the protocol: these kinds have the same notation and the same name. */
+static int write_form(struct json *j, enum mw_server_kind kind, const struct mw_chat_options *o,
+                      struct err *e)
+{
+    struct json_doc *doc = NULL;
+
+    if (o->grammar != NULL && kind != MW_SERVER_LLAMA && kind != MW_SERVER_MEMWALL) {
+        err_set(e, ERR_UNSUPPORTED,
+                "only llama-server and memwall are known to take grammars; --schema is for all "
+                "servers");
+        return err_at(e, NULL, ERR_NO_OFFSET, "--grammar");
+    }
+    if (o->grammar != NULL)
+        json_string(j, "grammar", o->grammar);
+    if (o->schema == NULL)
+        return 0;
+    if (json_parse(&doc, o->schema, strlen(o->schema), e) != 0)
+        return -1;
+    json_object(j, "response_format");
+    json_string(j, "type", "json_schema");
+    json_object(j, "json_schema");
+    json_string(j, "name", "answer");
+    json_bool(j, "strict", true);
+    json_copy(j, "schema", json_root(doc));
+    json_end(j);
+    json_end(j);
+    json_free(doc);
+    return 0;
+}
+
 int body_write(struct json *j, const struct mw_remote *r, bool resumes, uint32_t n_predict,
                uint32_t attempt, struct err *e)
 {
@@ -111,6 +142,8 @@ int body_write(struct json *j, const struct mw_remote *r, bool resumes, uint32_t
             json_string(j, NULL, o->stop[i]);
         json_end(j);
     }
+    if (write_form(j, kind, o, e) != 0)
+        return -1;
     json_end(j);
     json_raw(j, "", 1); /* a NUL */
     return j->failed ? err_memory(e, "a request") : 0;

@@ -98,6 +98,8 @@ static int add_constraint(struct mw_chat *c, const struct mw_chat_options *o, st
                                     .n_stop_id = a->n_stop_id,
                                     .may_think = o->think != MW_THINK_OFF };
 
+    if (o->schema != NULL)
+        return err_set(e, ERR_UNSUPPORTED, "a schema needs to be made a grammar");
     if (o->grammar == NULL)
         return 0;
     if (c->tokens.n == 0 && constraint_tree(&c->tokens, x.tokenizer, e) != 0)
@@ -128,9 +130,9 @@ int chat_prepare_answerer(struct mw_chat *c, const struct mw_chat_options *o,
                           .events = c->events,
                           .stop = o->stop,
                           .n_predict = o->n_predict,
+                          .reports_ids = o->reports_ids,
                           .ctx_shift = o->engine.ctx_shift,
                           .cancel = &c->cancel };
-                          .reports_ids = o->reports_ids,
 
     a.rendering.tokenizer = model_tokenizer(c->m, &c->quits, e);
     a.rendering.think = o->think;

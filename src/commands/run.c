@@ -369,7 +369,8 @@ static int run_run(const struct options *given)
     struct mw_model_info info;
     struct settings_notice notice;
     struct err e = ERR_INIT, ignored = ERR_INIT;
-    char *text = NULL, *grammar = NULL;
+    struct form form;
+    char *text = NULL;
     size_t len = 0;
     int code;
 
@@ -385,7 +386,7 @@ static int run_run(const struct options *given)
         free(r);
         return report_usage(&cmd_run, &e);
     }
-    if (form_read(&grammar, o, &e) != 0) {
+    if (form_read(&form, o, false, &e) != 0) {
         free(r);
         return report_error(&e);
     }
@@ -404,9 +405,9 @@ static int run_run(const struct options *given)
         code = e.code == ERR_ARGUMENT ? report_usage(&cmd_run, &e) : report_error(&e);
     else {
         settings_chat(o, r->model, &r->chat_options);
-        r->chat_options.grammar = grammar;
+        r->chat_options.grammar = form.grammar;
         r->chat_options.reports_ids = o->ids;
-        if (grammar != NULL)
+        if (form.grammar != NULL)
             engine->caller_bytes = mw_grammar_bytes(r->model);
         mw_model_info(r->model, &info);
         if (answer_from_help(r, &info, text)) {
@@ -422,7 +423,7 @@ static int run_run(const struct options *given)
     }
 done:
     free(text);
-    free(grammar);
+    form_free(&form);
     if (r->model != NULL && !r->is_stuck)
         mw_model_close(r->model);
     free(r);

@@ -18,6 +18,7 @@
 #include "src/commands/run_server.h"
 #include "src/models/remote.h"
 #include "src/text/answer_out.h"
+#include "src/text/form.h"
 #include "src/text/prompt.h"
 #include "src/text/summary.h"
 #include "ui/engine/remote.h"
@@ -32,6 +33,7 @@ struct job {
     struct progress progress;
     int signals, stopped_by;
     bool is_answering;
+    struct form form;
 };
 
 static void print_stats(const struct job *j, const struct mw_receipt *r)
@@ -81,10 +83,10 @@ static bool take_event(struct job *j, const struct mw_event *ev, int *code)
     case MW_EVENT_READY:
     case MW_EVENT_PLAN:
     case MW_EVENT_LOGPROBS:
-    case MW_EVENT_KV_SAVED:
-    case MW_EVENT_KV_LOADED:
     case MW_EVENT_PROMPT_IDS:
     case MW_EVENT_IDS:
+    case MW_EVENT_KV_SAVED:
+    case MW_EVENT_KV_LOADED:
     case MW_EVENT_THOUGHT: return false;
     case MW_EVENT_STARTED: progress_text(&j->progress, "waiting for the server"); return false;
     case MW_EVENT_PROGRESS:
@@ -163,6 +165,8 @@ static int answer(struct job *j, const char *text, size_t len, struct err *e)
     progress_open(&j->progress, j->o->quiet || j->o->json);
     answer_out_open(&j->out, j->o->json, false);
     chat.stop = j->o->stop;
+    chat.grammar = j->form.grammar;
+    chat.schema = j->form.schema;
     calls->recommend(j->engine, &chat.sampling);
     options_overlay(j->o, &chat.sampling);
     if (calls->start(j->engine, &chat, e) == 0 && calls->send(j->engine, text, len, 0, e) == 0)
@@ -219,6 +223,7 @@ int run_server(const struct options *given)
     struct options used = *given;
     struct mw_server server;
     struct err e = ERR_INIT;
+    int code;
     struct job j = { .o = &used,
                      .from = { .arg = given->arg,
                                .stdin_use = given->stdin_too  ? PROMPT_STDIN_READ
@@ -232,5 +237,9 @@ int run_server(const struct options *given)
         err_set(&e, ERR_ARGUMENT, "--telemetry records a model in this process");
         return report_usage(&cmd_run, &e);
     }
-    return open_and_answer(&j, &server, used.model);
+    if (form_read(&j.form, &used, true, &e) != 0)
+        return report_error(&e);
+    code = open_and_answer(&j, &server, used.model);
+    form_free(&j.form);
+    return code;
 }

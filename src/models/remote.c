@@ -24,8 +24,7 @@ static bool is_of_process(enum option_id id)
     const struct option *row = &options_table[id];
     const size_t begin = offsetof(struct options, chat.engine);
 
-    return id == OPT_FORMAT || id == OPT_RAW || id == OPT_ONCE || id == OPT_SCHEMA ||
-           id == OPT_GRAMMAR || id == OPT_IDS ||
+    return id == OPT_FORMAT || id == OPT_RAW || id == OPT_ONCE || id == OPT_IDS ||
            (row->at >= begin && row->at < begin + sizeof(struct mw_options));
 }
 

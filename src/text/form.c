@@ -32,14 +32,29 @@ static int of_schema(char **out, const char *schema, size_t len, struct err *e)
     return 0;
 }
 
-int form_read(char **out, const struct options *o, struct err *e)
+/* A server may support other keywords and notations: its own message then says what is wrong. */
+static int check(const struct options *o, const char *text, size_t len, bool is_for_server,
+                 struct err *e)
+{
+    struct json_doc *doc = NULL;
+    int rc = 0;
+
+    if (o->schema == NULL)
+        return is_for_server ? 0 : mw_grammar_check(text, len, e);
+    if (is_for_server)
+        rc = json_parse(&doc, text, len, e);
+    json_free(doc);
+    return rc;
+}
+
+int form_read(struct form *out, const struct options *o, bool is_for_server, struct err *e)
 {
     const char *path = o->schema != NULL ? o->schema : o->grammar;
     char *text;
     size_t len;
     int rc;
 
-    *out = NULL;
+    *out = (struct form){ NULL, NULL };
     if (path == NULL)
         return 0;
     if (o->schema != NULL && o->grammar != NULL)
@@ -47,10 +62,19 @@ int form_read(char **out, const struct options *o, struct err *e)
     text = small_file_read(path, FILE_MOST, &len, e);
     if (text == NULL)
         return -1;
-    rc = o->schema != NULL ? of_schema(out, text, len, e) : mw_grammar_check(text, len, e);
-    if (rc == 0 && o->schema == NULL)
-        *out = text;
-    else
+    rc = check(o, text, len, is_for_server, e);
+    if (rc == 0 && o->schema != NULL && !is_for_server)
+        rc = of_schema(&out->grammar, text, len, e);
+    else if (rc == 0)
+        *(o->schema != NULL ? &out->schema : &out->grammar) = text;
+    if (out->schema != text && out->grammar != text)
         free(text);
     return rc == 0 ? 0 : err_at(e, path, ERR_NO_OFFSET, NULL);
+}
+
+void form_free(struct form *f)
+{
+    free(f->grammar);
+    free(f->schema);
+    *f = (struct form){ NULL, NULL };
 }

@@ -7,8 +7,14 @@
 #include "engine/base/err.h"
 #include "src/command.h"
 
-/* Read the file of the option and check it.  *out is a grammar for mw_chat_options.grammar, which
- * the caller frees, or NULL if no option was given.  -1 with *e. */
-int form_read(char **out, const struct options *o, struct err *e);
+/* Texts for mw_chat_options, which form_free() frees; NULL without the option. */
+struct form {
+    char *grammar, *schema;
+};
+
+/* Read the file of the option and check it.  A schema becomes a grammar, or stays one for a
+ * server.  -1 with *e. */
+int form_read(struct form *out, const struct options *o, bool is_for_server, struct err *e);
+void form_free(struct form *f);
 
 #endif

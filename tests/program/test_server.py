@@ -203,10 +203,39 @@ class Options(Case):
         with Fake() as f:
             for args in (["--memory", "1G"], ["--ctx", "4k"], ["--kv", "q8_0"], ["--raw"],
                          ["--format", "chatml"], ["--threads", "2"], ["--ctx-shift"],
-                         ["--schema", "s"], ["--grammar", "g"],
+                         ["--ids"],
                          ["--telemetry", self.path("t")]):
                 self.fails(f.url, args[0], "in this process", args=(*args, "hi"), code=2)
             self.assertEqual([], f.asked)
+
+    def test_schemas_and_grammars_are_sent(self):
+        schema = {"type": "object", "properties": {"a": {"contains": "<\u00e9"}}}
+        with open(self.path("s.json"), "w") as f:
+            json.dump(schema, f)
+        with open(self.path("g.gbnf"), "w") as f:
+            f.write('root ::= "a"\n')
+        with Fake() as f:
+            self.says("Hey.\n", f.url, "--schema", self.path("s.json"), "hi")
+            self.assertEqual({"type": "json_schema", "json_schema": {
+                "name": "answer", "strict": True, "schema": schema}},
+                f.chats[-1].json["response_format"])
+            self.fails(f.url, "--grammar", "only llama-server and memwall", "--schema",
+                       args=("--grammar", self.path("g.gbnf"), "hi"))
+            self.assertEqual(1, len(f.chats))
+            self.fails(f.url, "g.gbnf", args=("--schema", self.path("g.gbnf"), "hi"))
+            self.fails(f.url, "none.json", args=("--schema", self.path("none.json"), "hi"))
+        with Fake(owner="llamacpp") as f:
+            self.says("Hey.\n", f.url, "--grammar", self.path("g.gbnf"), "hi")
+            self.assertEqual('root ::= "a"\n', f.chats[0].json["grammar"])
+            self.assertNotIn("response_format", f.chats[0].json)
+        with Server("-m", chain(self.folder, "hey", spell("\n", "Hey.", "<|im_end|>")).path) as s:
+            url = f"http://127.0.0.1:{s.port}"
+            self.says("a\n", url, "--grammar", self.path("g.gbnf"), "hi")
+            with open(self.path("c.json"), "w") as f:
+                json.dump({"const": "xyz"}, f)
+            self.says('"xyz"\n', url, "--schema", self.path("c.json"), "hi")
+            self.fails(url, 'the keyword "contains" at #/properties/a',
+                       args=("--schema", self.path("s.json"), "hi"))
 
     def test_the_configuration_of_such_a_model_is_left_alone(self):
         with Fake() as f:
