@@ -2,7 +2,9 @@
 // Arguments: the address and the case.
 import assert from "node:assert/strict";
 
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import Anthropic from "@anthropic-ai/sdk";
+import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
 
@@ -10,12 +12,22 @@ const [url, name] = process.argv.slice(2);
 const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
 const anthropic = new Anthropic({ baseURL: url, apiKey: "none", maxRetries: 0 });
 const ollama = new Ollama({ host: url });
+const provider = createOpenAICompatible({ name: "memwall", baseURL: `${url}/v1`,
+    includeUsage: true, supportsStructuredOutputs: true });
 const messages = [{ role: "user", content: "hi" }];
 const parameters = { type: "object", properties: { a: { type: "string" } } };
 const tools = ["f", "g"].map((n) => ({
     type: "function", function: { name: n, description: n, parameters } }));
 
 const model = (await openai.models.list()).data[0].id;
+
+const vercel = { model: provider(model), messages, maxRetries: 0 };
+const parts = async (stream) => {
+    const all = [];
+    for await (const part of stream.fullStream)
+        all.push(part);
+    return all;
+};
 
 const cases = {
     // thinks "ab", answers "Hey."
@@ -59,6 +71,19 @@ const cases = {
         const completion = await openai.completions.create({ model, prompt: "a\n</think>",
             max_tokens: 4 });
         assert.equal(completion.choices[0].text, "Hey.");
+
+        const generated = await generateText(vercel);
+        assert.equal(generated.text, "Hey.");
+        assert.equal(generated.reasoningText, "ab");
+        assert.equal(generated.finishReason, "stop");
+        assert.ok(generated.usage.inputTokens > 0 && generated.usage.outputTokens > 0);
+        const streaming = streamText(vercel);
+        text = "";
+        for await (const part of streaming.textStream)
+            text += part;
+        assert.equal(text, "Hey.");
+        assert.equal(await streaming.reasoningText, "ab");
+        assert.equal((await streaming.usage).outputTokens, generated.usage.outputTokens);
     },
 
     // says "Ok" and calls f and g
@@ -94,6 +119,28 @@ const cases = {
         const calls = (await ollama.chat({ model, messages, tools })).message.tool_calls;
         assert.deepEqual(calls.map((c) => [c.function.name, c.function.arguments]),
             [["f", { a: "x" }], ["g", {}]]);
+
+        const done = [];
+        const set = Object.fromEntries(["f", "g"].map((n) => [n, tool({ description: n,
+            inputSchema: jsonSchema(parameters), execute: async (input) => {
+                done.push([n, input]);
+                return "42";
+            } })]));
+        const want = [["f", { a: "x" }], ["g", {}]];
+        const steps = (await generateText({ ...vercel, tools: set, stopWhen: stepCountIs(2) }))
+            .steps;
+        assert.equal(steps.length, 2); // the results went back
+        for (const step of steps) {
+            assert.deepEqual(step.toolCalls.map((c) => [c.toolName, c.input]), want);
+            assert.equal(step.text, "Ok");
+            assert.equal(step.finishReason, "tool-calls");
+        }
+        assert.deepEqual(done, [...want, ...want]);
+        const seen = await parts(streamText({ ...vercel, tools: set }));
+        assert.deepEqual(seen.filter((p) => p.type === "tool-call")
+            .map((p) => [p.toolName, p.input]), want);
+        assert.equal(seen.filter((p) => p.type === "tool-result").length, 2);
+        assert.equal(seen.filter((p) => p.type === "error").length, 0);
     },
 
     // says tokens at random: only the form that is demanded makes sense of them
@@ -117,13 +164,21 @@ const cases = {
         check((await runner.finalChatCompletion()).choices[0].message.content);
         check((await ollama.chat({ model, messages, format: schema })).message.content);
 
-        const tool = [{ type: "function", function: { name: "f", parameters: schema } }];
+        const called = [{ type: "function", function: { name: "f", parameters: schema } }];
         for (const tool_choice of ["required", { type: "function", function: { name: "f" } }]) {
             const r = await openai.chat.completions.create(
-                { model, messages, tools: tool, tool_choice });
+                { model, messages, tools: called, tool_choice });
             assert.equal(r.choices[0].finish_reason, "tool_calls");
             check(r.choices[0].message.tool_calls[0].function.arguments);
         }
+        const output = Output.object({ schema: jsonSchema(schema) });
+        check(JSON.stringify((await generateText({ ...vercel, output })).output));
+        const object = streamText({ ...vercel, output });
+        check(JSON.stringify(await object.output));
+        const forced = await generateText({ ...vercel, toolChoice: "required",
+            tools: { f: tool({ inputSchema: jsonSchema(schema), strict: true }) } });
+        check(JSON.stringify(forced.toolCalls[0].input));
+
         const use = await anthropic.messages.create({ model, messages, max_tokens: 1500,
             tools: [{ name: "f", input_schema: schema }], tool_choice: { type: "any" } });
         assert.equal(use.stop_reason, "tool_use");
@@ -160,6 +215,20 @@ const cases = {
                 if (part.message.content)
                     parts.abort();
         }, { name: "AbortError" });
+        await assert.rejects(generateText({ ...vercel, model: provider("x") }),
+            (e) => e.statusCode === 404 && /no model/.test(e.message));
+        await assert.rejects(generateText({ ...vercel, temperature: -1 }),
+            (e) => e.statusCode === 400 && e.data.error.param === "temperature");
+        const stop = new AbortController();
+        let n = 0;
+        const aborted = streamText({ ...vercel, abortSignal: stop.signal });
+        for await (const part of aborted.fullStream) {
+            if (part.type === "text-delta" && ++n === 1)
+                stop.abort();
+            if (part.type === "abort")
+                n = -1;
+        }
+        assert.equal(n, -1);
         const next = await openai.chat.completions.create({ model, messages, max_tokens: 2 });
         assert.equal(next.choices[0].message.content, "ab");
     },
