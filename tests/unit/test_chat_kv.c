@@ -5,8 +5,6 @@
  */
 #include "config.h"
 
-#include <sys/stat.h>
-
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,10 +20,10 @@
 #include "engine/memwall.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
+#include "tests/lib/kv_folder.h"
 #include "tests/lib/model_path.h"
 
 static struct mw_model *model;
-static char folder[400], path[440];
 
 static struct mw_chat_options base_options(void)
 {
@@ -59,7 +57,7 @@ static void save(struct mw_chat *c)
     struct err e = ERR_INIT;
     struct mw_event event;
 
-    no_error(mw_chat_save_kv(c, path, MW_KV_LIMIT, &e), &e);
+    no_error(mw_chat_save_kv(c, kv_path, MW_KV_LIMIT, &e), &e);
     event = wait_for(c, MW_EVENT_KV_SAVED);
     if (event.err.code != ERR_NONE)
         fail_with(&event.err);
@@ -104,7 +102,7 @@ static struct mw_event load(struct mw_chat *c)
 {
     struct err e = ERR_INIT;
 
-    no_error(mw_chat_load_kv(c, path, &e), &e);
+    no_error(mw_chat_load_kv(c, kv_path, &e), &e);
     return wait_for(c, MW_EVENT_KV_LOADED);
 }
 
@@ -139,7 +137,7 @@ static void a_resumed_chat_answers_as_one_that_never_stopped(void **state)
             assert_int_equal(parts->said[i].receipt.n_reused, whole->said[i].receipt.n_reused);
         }
         mw_chat_close(c);
-        unlink(path);
+        unlink(kv_path);
     }
     free(whole);
     free(parts);
@@ -174,7 +172,7 @@ static void an_answer_that_was_changed_is_evaluated(void **state)
     mw_chat_close(c);
     assert_string_equal(said.text, plain.text);
     assert_true(said.receipt.n_reused > 0 && plain.receipt.n_reused == 0);
-    unlink(path);
+    unlink(kv_path);
     free(t);
     mw_model_close(model);
 }
@@ -204,8 +202,8 @@ static void a_file_of_another_conversation_is_not_used(void **state)
     ask(c, "and", &said);
     assert_true(said.receipt.n_reused <= 1); /* the first token is a mark */
     /* Without a file nothing is reported, and the next command is done. */
-    unlink(path);
-    no_error(mw_chat_load_kv(c, path, &e), &e);
+    unlink(kv_path);
+    no_error(mw_chat_load_kv(c, kv_path, &e), &e);
     ask(c, "then", &said);
     assert_true(said.receipt.n_decoded > 0);
     mw_chat_close(c);
@@ -226,34 +224,17 @@ static void saving_waits_for_messages_and_is_finished_at_the_end(void **state)
     o = base_options();
     c = open_chat(model, &o);
     ask(c, questions[0], &said);
-    no_error(mw_chat_save_kv(c, path, MW_KV_LIMIT, &e), &e);
+    no_error(mw_chat_save_kv(c, kv_path, MW_KV_LIMIT, &e), &e);
     ask(c, questions[1], &said);
-    no_error(mw_chat_save_kv(c, path, MW_KV_LIMIT, &e), &e);
+    no_error(mw_chat_save_kv(c, kv_path, MW_KV_LIMIT, &e), &e);
     mw_chat_finish_kv(c, 60000);
     mw_chat_close(c);
-    assert_true(mw_kv_look(path, &file));
+    assert_true(mw_kv_look(kv_path, &file));
     /* All but the last token of the answer is evaluated. */
     assert_int_equal(file.n_token, said.receipt.n_reused + said.receipt.n_prompt +
                                        said.receipt.n_decoded - 1);
-    unlink(path);
+    unlink(kv_path);
     mw_model_close(model);
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "%s/chat-kv-XXXXXX", getenv("MW_BUILDDIR"));
-    if (mkdtemp(folder) == NULL)
-        return -1;
-    snprintf(path, sizeof path, "%s/chat.kv", folder);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    unlink(path);
-    return rmdir(folder);
 }
 
 #define MODEL(name)                                                                            \
@@ -273,5 +254,5 @@ int main(void)
         cmocka_unit_test(saving_waits_for_messages_and_is_finished_at_the_end),
     };
 
-    return cmocka_run_group_tests_name("chat_kv", tests, begin, end);
+    return cmocka_run_group_tests_name("chat_kv", tests, kv_folder_begin, kv_folder_end);
 }

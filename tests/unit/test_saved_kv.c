@@ -10,7 +10,6 @@
 
 #include <fcntl.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +25,7 @@
 #include "tests/lib/calls.h"
 #include "tests/lib/chance.h"
 #include "tests/lib/fail_with.h"
+#include "tests/lib/kv_folder.h"
 #include "tests/lib/model_path.h"
 
 #define N_CTX  720
@@ -34,7 +34,6 @@
 #define TINY   "gemma4-tiny-q4_0.gguf" /* windows of 16 tokens, shared layers */
 
 static const struct saved_kv_call usual = { .max_bytes = 0 };
-static char folder[400], path[440];
 static uint32_t ids[N_CTX];
 
 /* --- calls --- */
@@ -61,7 +60,7 @@ static struct saved_kv save(struct mw_session *s)
     struct err e = ERR_INIT;
     struct saved_kv out;
 
-    no_error(session_save_kv(s, path, &usual, &out, &e), &e);
+    no_error(session_save_kv(s, kv_path, &usual, &out, &e), &e);
     assert_int_equal(out.n_token, mw_session_tokens(s));
     return out;
 }
@@ -71,7 +70,7 @@ static uint32_t load(struct mw_session *s)
     struct err e = ERR_INIT;
     struct saved_kv out;
 
-    no_error(session_load_kv(s, path, &usual, &out, &e), &e);
+    no_error(session_load_kv(s, kv_path, &usual, &out, &e), &e);
     assert_int_equal(out.n_token, mw_session_tokens(s));
     return out.n_token;
 }
@@ -81,7 +80,7 @@ static void refuses(struct mw_session *s, enum err_code code, const char *why)
     struct err e = ERR_INIT;
     struct saved_kv out;
 
-    assert_int_equal(session_load_kv(s, path, &usual, &out, &e), -1);
+    assert_int_equal(session_load_kv(s, kv_path, &usual, &out, &e), -1);
     assert_int_equal(e.code, code);
     if (strstr(e.what, why) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", e.what, why);
@@ -193,7 +192,7 @@ static void only_new_pages_are_written(void **state)
     assert_true(third.bytes < first.bytes);
     assert_int_equal(load(b), 310);
     go_on_alike(a, b, 320, vocab_of(m));
-    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(stat(kv_path, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
     mw_session_close(a);
     mw_session_close(b);
@@ -243,9 +242,9 @@ static void a_file_that_does_not_fit_is_refused(void **state)
     (void)state;
     make_ids(m, 14);
     eval(a, ids, N_HELD);
-    unlink(path);
+    unlink(kv_path);
     refuses(a, ERR_IO, "No such file");
-    assert_int_equal(session_save_kv(a, path, &small, &out, &e), -1);
+    assert_int_equal(session_save_kv(a, kv_path, &small, &out, &e), -1);
     assert_int_equal(e.code, ERR_BUDGET);
     save(a);
     other.kv_v = MW_KV_F32;
@@ -278,7 +277,7 @@ static size_t file_size;
 static void keep_file(void)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(kv_path, O_RDONLY | O_CLOEXEC);
 
     assert_int_equal(fstat(fd, &st), 0);
     file_size = (size_t)st.st_size;
@@ -290,7 +289,7 @@ static void keep_file(void)
 
 static void put_file(const void *bytes, size_t n)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = open(kv_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
     assert_true(fd >= 0);
     assert_int_equal(write(fd, bytes, n), n);
@@ -303,7 +302,7 @@ static bool loads_right(struct mw_session *b, const float *row, uint32_t n, uint
     struct err e = ERR_INIT;
     struct saved_kv out;
     uint32_t held = go_back(b, 0);
-    bool ok = session_load_kv(b, path, &usual, &out, &e) == 0;
+    bool ok = session_load_kv(b, kv_path, &usual, &out, &e) == 0;
 
     held = mw_session_tokens(b);
 
@@ -327,7 +326,7 @@ static float *save_and_row(struct mw_model *m)
     eval(a, ids, 250);
     session_mark(a);
     eval(a, ids + 250, N_HELD - 250);
-    unlink(path);
+    unlink(kv_path);
     save(a);
     eval(a, ids + N_HELD, 1);
     memcpy(row, mw_session_logits(a), vocab_of(m) * sizeof *row);
@@ -368,15 +367,6 @@ static void damage_never_gives_other_bits(void **state)
 
 /* --- a disk that is full --- */
 
-/* Let files grow to n bytes. */
-static void limit_files(rlim_t n)
-{
-    struct rlimit limit = { n, RLIM_INFINITY };
-
-    signal(SIGXFSZ, n == RLIM_INFINITY ? SIG_DFL : SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
-
 static void a_full_disk_leaves_the_old_file(void **state)
 {
     struct mw_options o = small_options(N_CTX);
@@ -389,22 +379,22 @@ static void a_full_disk_leaves_the_old_file(void **state)
     (void)state;
     make_ids(m, 16);
     eval(a, ids, 100);
-    unlink(path);
+    unlink(kv_path);
     for (rlim_t n = 0; n <= 2 * KV_PIECE; n += KV_PIECE / 2) { /* no file at all */
-        limit_files(n);
-        assert_int_equal(session_save_kv(a, path, &usual, &out, &e), -1);
-        limit_files(RLIM_INFINITY);
+        kv_folder_limit(n);
+        assert_int_equal(session_save_kv(a, kv_path, &usual, &out, &e), -1);
+        kv_folder_limit(RLIM_INFINITY);
         assert_int_equal(e.code, ERR_IO);
-        assert_int_equal(access(path, F_OK), -1);
+        assert_int_equal(access(kv_path, F_OK), -1);
     }
     save(a);
-    assert_int_equal(stat(path, &before), 0);
+    assert_int_equal(stat(kv_path, &before), 0);
     eval(a, ids + 100, N_HELD - 100);
     for (rlim_t more = 0; more < 4 * KV_PIECE; more += KV_PIECE * 6 / 5) {
-        limit_files((rlim_t)before.st_size + more);
-        assert_int_equal(session_save_kv(a, path, &usual, &out, &e), -1);
-        limit_files(RLIM_INFINITY);
-        assert_int_equal(stat(path, &after), 0);
+        kv_folder_limit((rlim_t)before.st_size + more);
+        assert_int_equal(session_save_kv(a, kv_path, &usual, &out, &e), -1);
+        kv_folder_limit(RLIM_INFINITY);
+        assert_int_equal(stat(kv_path, &after), 0);
         assert_int_equal(after.st_size, before.st_size); /* the space is free again */
         assert_int_equal(load(b), 100);
         go_on_alike(a, b, mw_session_tokens(a) + 1, vocab_of(m));
@@ -430,7 +420,7 @@ static void read_parts(struct parts *p)
     struct err e = ERR_INIT;
     struct kv_file *f;
 
-    no_error(kv_file_open(&f, path, 4096, &e), &e);
+    no_error(kv_file_open(&f, kv_path, 4096, &e), &e);
     p->head = *kv_file_head(f);
     p->n_part = kv_file_parts(f);
     for (uint32_t i = 0; i < p->n_part; i++) {
@@ -448,7 +438,7 @@ static void write_parts(const struct parts *p)
     struct err e = ERR_INIT;
     struct kv_file *f;
 
-    no_error(kv_file_change(&f, path, 4096, &e), &e);
+    no_error(kv_file_change(&f, kv_path, 4096, &e), &e);
     kv_file_begin(f);
     for (uint32_t i = 0; i < p->n_part; i++) {
         no_error(kv_file_write(f, p->bytes[i], p->n[i], &e), &e);
@@ -530,7 +520,7 @@ static void a_forged_file_does_no_harm(void **state)
         }
         write_parts(&forged);
         e = (struct err)ERR_INIT;
-        (void)session_load_kv(b, path, &usual, &out, &e);
+        (void)session_load_kv(b, kv_path, &usual, &out, &e);
         use_what_was_taken(b);
         free(forged.bytes[which]);
     }
@@ -545,22 +535,10 @@ static void a_forged_file_does_no_harm(void **state)
 
 /* --- frame --- */
 
-static int begin(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "%s/saved-kv-XXXXXX", getenv("MW_BUILDDIR"));
-    if (mkdtemp(folder) == NULL)
-        return -1;
-    snprintf(path, sizeof path, "%s/chat.kv", folder);
-    return 0;
-}
-
 static int end(void **state)
 {
-    (void)state;
     free(file_bytes);
-    unlink(path);
-    return rmdir(folder);
+    return kv_folder_end(state);
 }
 
 #define OF(test, name)                                                                         \
@@ -609,5 +587,5 @@ int main(void)
         OF(a_forged_file_does_no_harm, "q4e-a.gguf"),
     };
 
-    return cmocka_run_group_tests_name("saved_kv", tests, begin, end);
+    return cmocka_run_group_tests_name("saved_kv", tests, kv_folder_begin, end);
 }
