@@ -67,6 +67,8 @@ enum mw_reach {
     NUMBER(uint32_t, n_logit_row, MW_REACH_WORKSPACE)                                          \
     /* keys and values will be written to files (mw_chat_save_kv()): a part of the plan */        \
     NUMBER(bool, saves_kv, MW_REACH_PLAN)                                                      \
+    /* the use of experts is not kept for later sessions: it depends on the text */            \
+    NUMBER(bool, forgets_experts, MW_REACH_NOTHING)                                            \
     /* drop the oldest turns when the context is full */                                       \
     NUMBER(bool, ctx_shift, MW_REACH_NOTHING)                                                  \
     /* folder for built tokenizers and copies of turns that do not fit memory; NULL: none.     \

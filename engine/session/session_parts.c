@@ -37,7 +37,8 @@ static void read_favourites(struct mw_session *s, const struct mw_options *o)
 static void keep_favourites(const struct mw_session *s, const struct mw_expert_use *seen)
 {
     uint32_t n = s->weights.expert_sizes.n_all;
-    uint8_t *use = has_favourites(s, &s->settled.o) ? malloc(n) : NULL;
+    bool keeps = has_favourites(s, &s->settled.o) && !s->settled.o.forgets_experts;
+    uint8_t *use = keeps ? malloc(n) : NULL;
     char model[128];
 
     if (use == NULL)

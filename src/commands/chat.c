@@ -230,6 +230,7 @@ static int run_chat(const struct options *o)
     struct paths paths;
 
     engine->saves_kv = !o->no_save && o->kv_space != OPTIONS_NO_SPACE;
+    engine->forgets_experts = o->no_save;
     settings_screen(o, &used.ui);
     if (o->server == NULL && (o->once || o->json)) {
         beside_report(o);

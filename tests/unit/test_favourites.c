@@ -1,6 +1,7 @@
 /* The experts that the chats of a model use, in a file (session/favourites.h). */
 #include "config.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include "engine/session/favourites.h"
+#include "tests/lib/calls.h"
 #include "tests/lib/tree.h"
 
 enum { N = 300 };
@@ -96,12 +98,50 @@ static void a_damaged_file_is_not_used(void **state)
     assert_true(favourites_read(tree_root, "model a", N, got));
 }
 
+static bool has_a_use(void)
+{
+    DIR *d = opendir(tree_root);
+    const struct dirent *f;
+    bool has = false;
+
+    assert_non_null(d);
+    while ((f = readdir(d)) != NULL)
+        has |= strncmp(f->d_name, "experts.", 8) == 0;
+    closedir(d);
+    return has;
+}
+
+static void a_session_that_is_forgotten_keeps_no_use(void **state)
+{
+    struct mw_model *m = open_model("f-mixtral.gguf");
+    uint32_t ids[64];
+
+    (void)state;
+    for (uint32_t i = 0; i < 64; i++)
+        ids[i] = i;
+    for (int keeps = 0; keeps < 2; keeps++) {
+        struct mw_options o = small_options(128);
+        struct mw_session *s;
+
+        o.cache_folder = tree_root;
+        o.forgets_experts = !keeps;
+        s = open_session(m, &o);
+        for (int i = 0; i < 64; i++)
+            eval(s, ids + i, 1);
+        mw_session_close(s);
+        assert_int_equal(has_a_use(), keeps);
+    }
+    mw_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(kept_uses_are_read_again, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(sessions_are_averaged, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(a_damaged_file_is_not_used, tree_make, tree_drop),
+        cmocka_unit_test_setup_teardown(a_session_that_is_forgotten_keeps_no_use, tree_make,
+                                        tree_drop),
     };
 
     return cmocka_run_group_tests_name("favourites", tests, NULL, NULL);
