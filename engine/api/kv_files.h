@@ -15,10 +15,15 @@
 #include "engine/base/err.h"
 
 #define MW_KV_SUFFIX ".kv"
+/* The name of a file with a beginning that chats share begins so.  The name of a chat does not
+ * begin with a dot. */
+#define MW_KV_BEGINNING        ".beginning-"
+#define MW_KV_BEGINNING_DIGITS 32 /* after it */
 
 struct mw_kv_file {
     char name[96];    /* of the file without MW_KV_SUFFIX; may be unsafe for a terminal */
     char model[128];  /* the same; "": not known */
+    bool is_beginning; /* that chats share, of no chat alone */
     uint32_t n_token; /* 0: the file cannot be read */
     uint64_t bytes;   /* on the disk */
     int64_t used_s;   /* when it was written or loaded */

@@ -5,6 +5,7 @@
 #ifndef MEMWALL_ENGINE_SESSION_ANSWER_H
 #define MEMWALL_ENGINE_SESSION_ANSWER_H
 
+#include "engine/session/beginnings.h"
 #include "engine/session/conversation.h"
 #include "engine/session/events.h"
 #include "engine/session/session.h"
@@ -23,6 +24,7 @@ struct answerer {
     const struct chat_format *parser_format; /* "raw" if rendering has none */
     struct mw_sampler *sampler;
     struct constraint *constraint; /* owned; NULL: any text */
+    struct beginnings *beginnings; /* not owned; NULL: none are used */
     struct logprobs *logprobs;     /* owned; NULL: they are not reported */
     bool reports_ids;
     uint32_t stop_ids[64];

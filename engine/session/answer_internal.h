@@ -3,6 +3,7 @@
  *
  *     answer.c           evaluate, sample, until something ends the answer
  *     answer_prompt.c    the prompt, with fewer turns if it does not fit
+ *     answer_beginning.c a beginning of it that other chats share
  *     answer_resume.c    an answer that goes on where it was cut
  *     answer_text.c      from ids to text, up to a stop string
  *     answer_end.c       the turn and the receipt at the end
@@ -53,6 +54,12 @@ bool answer_is_stop_id(const struct answerer *a, uint32_t id);
 
 /* Make a prompt that leaves room for a token.  With ctx_shift, drop the oldest turns for it. */
 int answer_fit_prompt(struct answer_state *r, struct err *e);
+
+/* ---- answer_beginning.c ---- */
+
+/* Before the prompt is evaluated, of which the session holds *kept tokens: read the beginning
+ * that is kept of it.  Returns 0, or -1 with ERR_CANCELLED. */
+int answer_use_beginning(struct answer_state *r, uint32_t *kept, struct err *e);
 
 /* ---- answer_resume.c ---- */
 

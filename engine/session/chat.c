@@ -87,6 +87,7 @@ void mw_chat_close(struct mw_chat *c)
     settings_free(&c->settings);
     events_free(c->events);
     free(c->kv_wish);
+    beginnings_free(&c->beginnings);
     pthread_cond_destroy(&c->wake);
     cancel_destroy(&c->quits);
     cancel_destroy(&c->cancel);
@@ -263,6 +264,11 @@ void mw_chat_finish_kv(struct mw_chat *c, unsigned ms)
 int mw_chat_load_kv(struct mw_chat *c, const char *path, struct err *e)
 {
     return push_path(c, DO_LOAD_KV, path, 0, e);
+}
+
+int mw_chat_share_kv(struct mw_chat *c, const char *folder, uint64_t max_bytes, struct err *e)
+{
+    return push_path(c, DO_SHARE_KV, folder, max_bytes, e);
 }
 
 /* Read the texts of a request. */

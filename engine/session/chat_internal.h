@@ -47,6 +47,7 @@ enum chat_command_kind {
     DO_RESTORE,
     DO_SAVE_KV,
     DO_LOAD_KV,
+    DO_SHARE_KV,
     DO_SET,
     DO_ASK
 };
@@ -97,6 +98,7 @@ struct mw_chat {
     char *kv_wish; /* the file to save keys and values to when there is nothing else; or NULL */
     uint64_t kv_limit;
     uint32_t kv_taken;    /* requests that were taken out of the queue */
+    struct beginnings beginnings; /* that other chats share */
     int64_t saved_time_s; /* the time that the prompts of a KV file have, until others begin */
     int64_t own_time_s;   /* and the time before it; 0: there is no such file */
 };
@@ -167,6 +169,8 @@ void chat_wish_kv(struct mw_chat *c, struct chat_command *command);
 void chat_forget_kv(struct mw_chat *c);
 /* Save them now, unless a command waits; one that comes meanwhile ends this, to be tried again. */
 void chat_save_kv(struct mw_chat *c);
+/* Keep and use beginnings in the command's folder. */
+void chat_share_kv(struct mw_chat *c, const struct chat_command *command);
 /* Load those of the command's file for the conversation. */
 void chat_load_kv(struct mw_chat *c, const struct chat_command *command);
 

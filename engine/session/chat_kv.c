@@ -193,7 +193,26 @@ static void trim_folder(const char *path, uint64_t limit)
     free(folder);
 }
 
-void chat_save_kv(struct mw_chat *c)
+void chat_share_kv(struct mw_chat *c, const struct chat_command *command)
+{
+    struct err ignored = ERR_INIT; /* without memory, beginnings are evaluated */
+
+    (void)beginnings_set(&c->beginnings, command->text, command->n, &ignored);
+}
+
+/* Write the new beginning of the last prompt, if there is one.  Returns false if something else
+ * is to be done first.  Whatever else fails is reported for the chat's own file, if at all. */
+static bool keep_beginning(struct mw_chat *c)
+{
+    struct saved_kv_call call = { .stops = is_wanted, .stops_ctx = c };
+    struct err e = ERR_INIT;
+
+    return c->session == NULL || beginnings_keep(&c->beginnings, c->session, &call, &e) == 0 ||
+           e.code != ERR_CANCELLED;
+}
+
+/* Save them to the file of the wish.  Returns false if something else is to be done first. */
+static bool save_wish(struct mw_chat *c)
 {
     struct saved_kv_call call = { .max_bytes = c->kv_limit,
                                   .stops = is_wanted,
@@ -204,23 +223,27 @@ void chat_save_kv(struct mw_chat *c)
     uint64_t start = clock_ns();
     struct saved_kv saved;
 
-    if (c->kv_wish == NULL || is_wanted(c))
-        return;
-    if (c->session == NULL) {
-        end_wish(c);
-        return;
-    }
+    if (c->kv_wish == NULL || c->session == NULL)
+        return true;
     (void)folder_make_parent(c->kv_wish);
     if (session_save_kv(c->session, c->kv_wish, &call, &saved, &event.err) != 0 &&
         event.err.code == ERR_CANCELLED)
-        return; /* once the other command is done, it is tried again */
+        return false; /* once the other command is done, it is tried again */
     if (event.err.code == ERR_NONE)
         trim_folder(c->kv_wish, c->kv_limit);
     event.n = saved.n_token;
     event.total = saved.bytes;
     event.ns = clock_ns() - start;
-    end_wish(c);
     events_post(c->events, &event);
+    free(c->kv_wish);
+    c->kv_wish = NULL;
+    return true;
+}
+
+void chat_save_kv(struct mw_chat *c)
+{
+    if (!is_wanted(c) && save_wish(c) && keep_beginning(c))
+        end_wish(c);
 }
 
 /* --- loading --- */

@@ -24,6 +24,7 @@ static void do_answer(struct mw_chat *c, bool is_continued)
     c->answerer.session = c->session;
     c->answerer.change = chat_change_now;
     c->answerer.change_ctx = c;
+    c->answerer.beginnings = &c->beginnings;
     answer_run(&c->answerer, is_continued);
 }
 
@@ -118,7 +119,7 @@ static void run_command(struct mw_chat *c, struct chat_command *command)
 
     if (c->session == NULL && command->kind != DO_SET && command->kind != DO_ASK &&
         command->kind != DO_RESTORE && command->kind != DO_SAVE_KV &&
-        command->kind != DO_LOAD_KV) {
+        command->kind != DO_LOAD_KV && command->kind != DO_SHARE_KV) {
         err_set(&e, ERR_BUDGET, "no model is loaded");
         post_error(c, &e);
         return;
@@ -152,6 +153,7 @@ static void run_command(struct mw_chat *c, struct chat_command *command)
     }
     case DO_SAVE_KV: chat_wish_kv(c, command); break;
     case DO_LOAD_KV: chat_load_kv(c, command); break;
+    case DO_SHARE_KV: chat_share_kv(c, command); break;
     case DO_SET: chat_do_set(c, command); break;
     case DO_ASK: do_ask(c, command); break;
     }

@@ -20,6 +20,15 @@
 #define DISK_SHARE  10  /* of the free space */
 #define BLOCK_BYTES 512 /* of st_blocks */
 
+static bool is_beginning(const char *name)
+{
+    size_t n = strlen(MW_KV_BEGINNING);
+
+    return strncmp(name, MW_KV_BEGINNING, n) == 0 &&
+           strlen(name + n) == MW_KV_BEGINNING_DIGITS &&
+           strspn(name + n, "0123456789abcdef") == MW_KV_BEGINNING_DIGITS;
+}
+
 bool mw_kv_look(const char *path, struct mw_kv_file *out)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
@@ -33,6 +42,7 @@ bool mw_kv_look(const char *path, struct mw_kv_file *out)
         len - suffix >= sizeof out->name || lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return false;
     snprintf(out->name, sizeof out->name, "%.*s", (int)(len - suffix), name);
+    out->is_beginning = is_beginning(out->name);
     out->bytes = (uint64_t)st.st_blocks * BLOCK_BYTES;
     out->used_s = st.st_mtim.tv_sec;
     out->used_ns = st.st_mtim.tv_nsec;

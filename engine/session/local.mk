@@ -25,6 +25,9 @@ libengine_a_SOURCES += \
 	engine/session/tokens.c engine/session/tokens.h \
 	engine/session/copies.c engine/session/copies.h \
 	engine/session/saved_kv.c engine/session/saved_kv.h engine/session/kv_files.c \
+	engine/session/saved_kv_internal.h \
+	engine/session/saved_beginning.c engine/session/saved_beginning.h \
+	engine/session/beginnings.c engine/session/beginnings.h \
 	engine/session/sampler.c engine/session/sampler.h \
 	engine/session/constraint.c engine/session/constraint.h \
 	engine/session/logprobs.c engine/session/logprobs.h \
@@ -32,6 +35,7 @@ libengine_a_SOURCES += \
 	engine/session/answer.c engine/session/answer.h engine/session/answer_internal.h \
 	engine/session/answer_prompt.c engine/session/answer_resume.c \
 	engine/session/answer_text.c engine/session/answer_end.c \
+	engine/session/answer_beginning.c \
 	engine/session/events.c engine/session/events.h \
 	engine/session/settings.c engine/session/settings.h \
 	engine/session/chat.c engine/session/chat_internal.h \

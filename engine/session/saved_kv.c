@@ -10,19 +10,12 @@
 #include "engine/base/units.h"
 #include "engine/model/rope.h"
 #include "engine/session/options.h"
-#include "engine/session/session_internal.h"
+#include "engine/session/saved_kv_internal.h"
 
 #define COPIES     2    /* that are saved: of the last turn, and before its answer */
 #define RING_MOST  8192 /* positions that a ring has beside its window, at most */
 #define NOTE_BYTES 16   /* of the caller, for a token */
 #define SPARE      16   /* pieces */
-#define IN_TILES   UINT32_C(0x80000000) /* of an id in the file: OpenBLAS multiplied the token \
-                                         */
-#define ENTRIES 512                     /* that are read at a time */
-
-struct tail {
-    uint32_t n_token, n_entry, ring_from, n_copy;
-};
 
 /* --- memory --- */
 
@@ -31,8 +24,7 @@ static uint32_t pieces_of(uint64_t bytes)
     return (uint32_t)((bytes + KV_PIECE - 1) / KV_PIECE);
 }
 
-/* The most pieces that a session of these options writes. */
-static uint32_t piece_bound(const struct mw_model *m, const struct mw_options *o)
+uint32_t saved_kv_pieces(const struct mw_model *m, const struct mw_options *o)
 {
     const struct model_desc *d = m->desc;
     uint64_t page = 0, global, sliding, state = recurrent_copy_bytes(&d->recurrent), tail;
@@ -51,7 +43,7 @@ static uint32_t piece_bound(const struct mw_model *m, const struct mw_options *o
 
 uint64_t mw_kv_file_bytes(const struct mw_model *m, const struct mw_options *o)
 {
-    return o->saves_kv ? kv_file_memory(piece_bound(m, o)) : 0;
+    return o->saves_kv ? kv_file_memory(saved_kv_pieces(m, o)) : 0;
 }
 
 /* --- facts --- */
@@ -119,7 +111,7 @@ static void fact_value(const struct mw_session *s, const char *key, char buf[FAC
         snprintf(buf, FACT_BYTES, "%s %s", mw_kv_name(o->kv_k), mw_kv_name(o->kv_v));
 }
 
-static void make_head(const struct mw_session *s, struct kv_file_head *h)
+void saved_kv_head(const struct mw_session *s, struct kv_file_head *h)
 {
     struct mw_model_info info;
     size_t used = 0;
@@ -139,8 +131,7 @@ static void make_head(const struct mw_session *s, struct kv_file_head *h)
 
 _Static_assert(N_FACT *(FACT_BYTES + 16) <= KV_FILE_FACTS, "all facts fit a header");
 
-/* Returns the reason why a file with other facts is not used; NULL: they are the same. */
-static const char *why_not(const struct kv_file_head *own, const struct kv_file_head *other)
+const char *saved_kv_why_not(const struct kv_file_head *own, const struct kv_file_head *other)
 {
     const char *a = own->facts, *b = other->facts;
 
@@ -157,19 +148,19 @@ static const char *why_not(const struct kv_file_head *own, const struct kv_file_
 
 /* --- bytes --- */
 
-static int put(void *ctx, void *bytes, size_t n, struct err *e)
+int saved_kv_put(void *ctx, void *bytes, size_t n, struct err *e)
 {
     return kv_file_write(ctx, bytes, n, e);
 }
 
-static int take(void *ctx, void *bytes, size_t n, struct err *e)
+int saved_kv_take(void *ctx, void *bytes, size_t n, struct err *e)
 {
     return kv_file_read(ctx, bytes, n, e);
 }
 
 /* --- saving --- */
 
-static uint32_t entry(const struct tokens *t, uint32_t i)
+uint32_t saved_kv_entry(const struct tokens *t, uint32_t i)
 {
     return t->id[i] | (t->in_tiles[i] ? IN_TILES : 0);
 }
@@ -194,7 +185,7 @@ static uint32_t count_same(struct mw_session *s, struct kv_file *f)
 
         if (kv_file_read(f, old, n * sizeof *old, &ignored) != 0)
             return 0;
-        while (i < n && old[i] == entry(t, same + i))
+        while (i < n && old[i] == saved_kv_entry(t, same + i))
             i++;
         same += i;
         if (i < n)
@@ -212,7 +203,8 @@ static int save_pages(struct mw_session *s, struct kv_file *f, uint32_t same, st
         if ((i + 1) * KV_PAGE <= same) {
             if (kv_file_keep(f, i, e) != 0)
                 return -1;
-        } else if (kv_each_page(s->kv, i, n, put, f, e) != 0 || kv_file_end_part(f, e) != 0) {
+        } else if (kv_each_page(s->kv, i, n, saved_kv_put, f, e) != 0 ||
+                   kv_file_end_part(f, e) != 0) {
             return -1;
         }
     }
@@ -222,7 +214,7 @@ static int save_pages(struct mw_session *s, struct kv_file *f, uint32_t same, st
 static int save_entries(const struct mw_session *s, struct kv_file *f, struct err *e)
 {
     for (uint32_t i = 0; i < s->tokens.n; i++) {
-        uint32_t one = entry(&s->tokens, i);
+        uint32_t one = saved_kv_entry(&s->tokens, i);
 
         if (kv_file_write(f, &one, sizeof one, e) != 0)
             return -1;
@@ -238,7 +230,7 @@ static int save_copies(const struct mw_session *s, struct kv_file *f, uint32_t n
         uint32_t at = copies_at(s->copies, i);
 
         if (kv_file_write(f, &at, sizeof at, e) != 0 ||
-            copies_each(s->copies, i, put, f, e) != 0)
+            copies_each(s->copies, i, saved_kv_put, f, e) != 0)
             return -1;
     }
     return 0;
@@ -254,10 +246,10 @@ static int save_tail(struct mw_session *s, struct kv_file *f, const struct saved
                          .n_copy = n_copy < COPIES ? n_copy : COPIES };
 
     if (kv_file_write(f, &tail, sizeof tail, e) != 0 || save_entries(s, f, e) != 0 ||
-        kv_each_ring(s->kv, tail.ring_from, tail.n_token, put, f, e) != 0 ||
-        kv_each_state(s->kv, put, f, e) != 0 || save_copies(s, f, tail.n_copy, e) != 0)
+        kv_each_ring(s->kv, tail.ring_from, tail.n_token, saved_kv_put, f, e) != 0 ||
+        kv_each_state(s->kv, saved_kv_put, f, e) != 0 || save_copies(s, f, tail.n_copy, e) != 0)
         return -1;
-    if (call->save_notes != NULL && call->save_notes(call->notes_ctx, put, f, e) != 0)
+    if (call->save_notes != NULL && call->save_notes(call->notes_ctx, saved_kv_put, f, e) != 0)
         return -1;
     return kv_file_end_part(f, e);
 }
@@ -294,11 +286,11 @@ int session_save_kv(struct mw_session *s, const char *path, const struct saved_k
     if (kv_tokens(s->kv) == 0)
         return 0;
     if (check_size(s, call->max_bytes, e) != 0 ||
-        kv_file_change(&f, path, piece_bound(s->m, &s->settled.o), e) != 0)
+        kv_file_change(&f, path, saved_kv_pieces(s->m, &s->settled.o), e) != 0)
         return -1;
     kv_file_set_stop(f, call->stops, call->stops_ctx);
-    make_head(s, &head);
-    if (kv_file_parts(f) > 0 && why_not(&head, kv_file_head(f)) == NULL)
+    saved_kv_head(s, &head);
+    if (kv_file_parts(f) > 0 && saved_kv_why_not(&head, kv_file_head(f)) == NULL)
         same = count_same(s, f);
     kv_file_begin(f);
     rc = save_pages(s, f, same, e) != 0 || save_tail(s, f, call, e) != 0
@@ -350,14 +342,13 @@ static int load_copies(struct mw_session *s, struct kv_file *f, const struct tai
         if (at <= before || at > tail->n_token)
             return refuse("a copy is of no position", e);
         before = at;
-        if (copies_fill(s->copies, at, take, f, e) != 0)
+        if (copies_fill(s->copies, at, saved_kv_take, f, e) != 0)
             return -1;
     }
     return 0;
 }
 
-/* Whether the state knows the ids before the next token as they are: a lookup uses them. */
-static bool has_own_ids(const struct mw_session *s, uint32_t n)
+bool saved_kv_has_own_ids(const struct mw_session *s, uint32_t n)
 {
     const struct model_desc *d = s->m->desc;
     const struct ngram_hparams *g = &d->hp->ngram;
@@ -388,14 +379,14 @@ static int load_tail(struct mw_session *s, struct kv_file *f, uint32_t *ring_fro
         return refuse("its parts contradict each other", e);
     *ring_from = tail.ring_from;
     if (load_entries(s, f, tail.n_entry, e) != 0 ||
-        kv_each_ring(s->kv, tail.ring_from, n, take, f, e) != 0 ||
-        kv_each_state(s->kv, take, f, e) != 0)
+        kv_each_ring(s->kv, tail.ring_from, n, saved_kv_take, f, e) != 0 ||
+        kv_each_state(s->kv, saved_kv_take, f, e) != 0)
         return -1;
-    if (!has_own_ids(s, n))
+    if (!saved_kv_has_own_ids(s, n))
         return refuse("the state is of other tokens", e);
     if (load_copies(s, f, &tail, e) != 0)
         return -1;
-    return call->load_notes == NULL ? 0 : call->load_notes(call->notes_ctx, take, f, e);
+    return call->load_notes == NULL ? 0 : call->load_notes(call->notes_ctx, saved_kv_take, f, e);
 }
 
 /* *n_good: the positions before the first damaged page. */
@@ -406,7 +397,7 @@ static int load_pages(struct mw_session *s, struct kv_file *f, uint32_t *n_good,
     *n_good = n;
     for (uint32_t i = 0; i < n_page; i++) {
         kv_file_seek(f, i);
-        if (kv_each_page(s->kv, i, n, take, f, e) == 0)
+        if (kv_each_page(s->kv, i, n, saved_kv_take, f, e) == 0)
             continue;
         if (e->code != ERR_FORMAT)
             return -1;
@@ -417,17 +408,22 @@ static int load_pages(struct mw_session *s, struct kv_file *f, uint32_t *n_good,
     return 0;
 }
 
-/* Hold nothing. */
-static void clear(struct mw_session *s)
+void saved_kv_empty(struct mw_session *s)
 {
     session_drop_drafts(s);
     s->drafts.n = s->drafts.n_pass = 0;
     s->has_logits = false;
-    s->mark_at = 0;
+    s->mark_at = s->beginning_at = 0;
     copies_cut(s->copies, 0);
     (void)kv_rewind(s->kv, 0);
-    tokens_clear(&s->tokens);
     head_forget(s->head);
+}
+
+/* Hold nothing, and forget the ids of before. */
+static void clear(struct mw_session *s)
+{
+    saved_kv_empty(s);
+    tokens_clear(&s->tokens);
 }
 
 static int check_file(const struct mw_session *s, const struct kv_file *f, struct err *e)
@@ -436,8 +432,8 @@ static int check_file(const struct mw_session *s, const struct kv_file *f, struc
     struct kv_file_head own;
     const char *why;
 
-    make_head(s, &own);
-    why = why_not(&own, h);
+    saved_kv_head(s, &own);
+    why = saved_kv_why_not(&own, h);
     if (why != NULL)
         return err_set(e, ERR_ARGUMENT, "%s", why);
     if (h->n_token == 0 || kv_file_parts(f) != kv_page_count(s->kv, h->n_token) + 1)
@@ -475,7 +471,7 @@ int session_load_kv(struct mw_session *s, const char *path, const struct saved_k
     *out = (struct saved_kv){ .n_token = 0 };
     if (check_session(s, e) != 0)
         return -1;
-    if (kv_file_open(&f, path, piece_bound(s->m, &s->settled.o), e) != 0) {
+    if (kv_file_open(&f, path, saved_kv_pieces(s->m, &s->settled.o), e) != 0) {
         if (e->code == ERR_FORMAT)
             unlink(path);
         return -1;

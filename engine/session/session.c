@@ -322,6 +322,32 @@ static uint32_t chunk_max(const struct mw_session *s, bool has_rows)
     return has_rows && most > s->settled.o.n_logit_row ? s->settled.o.n_logit_row : most;
 }
 
+/* The end of a chunk of n tokens, where a copy is due before it. */
+static uint32_t chunk_to_mark(const struct mw_session *s, uint32_t n)
+{
+    const uint32_t marks[] = { s->mark_at, s->beginning_at };
+    uint32_t held = kv_tokens(s->kv);
+
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (marks[i] > held && marks[i] - held < n)
+            n = marks[i] - held;
+    return n;
+}
+
+/* Make the copies that are due at this position. */
+static void mark_here(struct mw_session *s)
+{
+    uint32_t held = kv_tokens(s->kv);
+
+    if (s->beginning_at == held) {
+        s->beginning_at = 0;
+        copies_mark(s->copies);
+        publish_memory(s);
+    }
+    if (s->mark_at == held)
+        session_mark(s);
+}
+
 /* The n tokens that follow the held ones in the list.  The options may change after each chunk
  * but the last, whose logits are still used. */
 static int eval_tokens(struct mw_session *s, uint32_t n, mw_row_fn *row, void *ctx,
@@ -333,8 +359,7 @@ static int eval_tokens(struct mw_session *s, uint32_t n, mw_row_fn *row, void *c
         bool is_last;
         int rc;
 
-        if (s->mark_at > kv_tokens(s->kv) && s->mark_at - kv_tokens(s->kv) < chunk)
-            chunk = s->mark_at - kv_tokens(s->kv);
+        chunk = chunk_to_mark(s, chunk);
         is_last = done + chunk == n;
         s->step_from = done;
         s->step_n = chunk;
@@ -350,8 +375,7 @@ static int eval_tokens(struct mw_session *s, uint32_t n, mw_row_fn *row, void *c
             cancel_clear(&s->own_cancel);
             return -1;
         }
-        if (s->mark_at > 0 && kv_tokens(s->kv) == s->mark_at)
-            session_mark(s);
+        mark_here(s);
         if (s->progress != NULL)
             s->progress(s->progress_ctx, done, n, false);
         if (check_parts(s, e) != 0)

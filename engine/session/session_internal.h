@@ -104,6 +104,7 @@ struct mw_session {
     struct cancel *cancel;    /* ends an evaluation; of the chat, or the one below */
     struct cancel own_cancel; /* cleared by the thread that evaluates */
     uint32_t mark_at;         /* position of the next copy; 0: none */
+    uint32_t beginning_at;    /* the same for a beginning to keep (saved_beginning.h) */
     uint32_t step_from, step_n, step_total; /* of the chunk that is evaluated now */
     session_progress_fn *progress;
     void *progress_ctx;

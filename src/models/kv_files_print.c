@@ -28,11 +28,20 @@ static char *used_text(const struct mw_kv_file *f, char *buf, size_t n)
     return buf;
 }
 
+/* The name for people: a beginning has the first digits of its fingerprint. */
+static void shown_name(const struct mw_kv_file *f, char *buf, size_t n)
+{
+    if (f->is_beginning)
+        snprintf(buf, n, "(beginning %.8s)", f->name + strlen(MW_KV_BEGINNING));
+    else
+        clean_line(buf, n, f->name, strlen(f->name));
+}
+
 static void print_row(const struct mw_kv_file *f, int width)
 {
     char name[NAME_BYTES], model[NAME_BYTES], tokens[32] = "damaged", size[16], used[32];
 
-    clean_line(name, sizeof name, f->name, strlen(f->name));
+    shown_name(f, name, sizeof name);
     clean_line(model, sizeof model, f->model, strlen(f->model));
     if (f->n_token > 0)
         numbers_count(tokens, sizeof tokens, f->n_token);
@@ -48,7 +57,7 @@ static void print_table(const struct mw_kv_file *all, size_t n, const char *fold
     uint64_t sum = 0;
 
     for (size_t i = 0; i < n; i++) {
-        clean_line(name, sizeof name, all[i].name, strlen(all[i].name));
+        shown_name(&all[i], name, sizeof name);
         if (cluster_width(name, strlen(name)) > width)
             width = cluster_width(name, strlen(name));
         sum += all[i].bytes;
@@ -70,6 +79,7 @@ static void print_json(const struct mw_kv_file *all, size_t n)
     for (size_t i = 0; i < n; i++) {
         json_object(&j, NULL);
         json_string(&j, "chat", all[i].name);
+        json_bool(&j, "beginning", all[i].is_beginning);
         json_string(&j, "model", all[i].model);
         json_u64(&j, "tokens", all[i].n_token);
         json_u64(&j, "bytes", all[i].bytes);

@@ -278,6 +278,7 @@ static void take_event(struct server *s, const struct mw_event *ev)
     case MW_EVENT_PROGRESS:
     case MW_EVENT_KV_SAVED:
     case MW_EVENT_KV_LOADED:
+    case MW_EVENT_KV_SHARED:
     case MW_EVENT_PLAN: break;
     }
 }

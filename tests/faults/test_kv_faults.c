@@ -17,18 +17,18 @@
 
 #include <cmocka.h>
 
-#include "engine/session/saved_kv.h"
+#include "engine/session/beginnings.h"
 #include "tests/faults/inject.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/chance.h"
 #include "tests/lib/fail_with.h"
+#include "tests/lib/kv_folder.h"
 
 #define N_CTX 320
 #define N_OLD 100
 #define N_NEW 300 /* two pages */
 
 static const struct saved_kv_call usual = { .max_bytes = 0 };
-static char folder[400], path[440];
 static struct mw_model *model;
 static uint32_t ids[N_CTX], n_vocab;
 static float *row; /* after N_NEW + 1 tokens */
@@ -48,7 +48,7 @@ static void save(struct mw_session *s)
     struct err e = ERR_INIT;
     struct saved_kv out;
 
-    no_error(session_save_kv(s, path, &usual, &out, &e), &e);
+    no_error(session_save_kv(s, kv_path, &usual, &out, &e), &e);
 }
 
 /* Whatever the session holds, what follows has the bits. */
@@ -74,7 +74,7 @@ static bool load(struct mw_session *s, struct err *e)
     struct saved_kv out;
 
     *e = (struct err)ERR_INIT;
-    return session_load_kv(s, path, &usual, &out, e) == 0;
+    return session_load_kv(s, kv_path, &usual, &out, e) == 0;
 }
 
 static void each_read_may_fail(void **state)
@@ -102,7 +102,7 @@ static void each_read_may_fail(void **state)
         assert_true(ok ? mw_session_tokens(b) == N_NEW : mw_session_tokens(b) == 0);
         n_failed += !ok;
         goes_on(b);
-        assert_int_equal(access(path, F_OK), 0); /* the disk may be better the next time */
+        assert_int_equal(access(kv_path, F_OK), 0); /* the disk may be better the next time */
     }
     assert_true(n_failed >= 4); /* headers, index, what is beside pages, pages */
     mw_session_close(b);
@@ -147,11 +147,11 @@ static void each_allocation_of_saving_may_fail(void **state)
         struct saved_kv out;
         bool ok;
 
-        unlink(path);
+        unlink(kv_path);
         save(old);
         e = (struct err)ERR_INIT;
         atomic_store(&inject.resource_skip, n);
-        ok = session_save_kv(new, path, &usual, &out, &e) == 0;
+        ok = session_save_kv(new, kv_path, &usual, &out, &e) == 0;
         is_over = atomic_load(&inject.resource_skip) >= 0;
         inject_nothing();
         assert_true(ok || e.code == ERR_MEMORY);
@@ -166,37 +166,139 @@ static void each_allocation_of_saving_may_fail(void **state)
     mw_session_close(b);
 }
 
+/* --- beginnings, as a prompt uses and keeps them --- */
+
+/* A session that evaluated the prompt and may keep the beginning. */
+static struct mw_session *open_prompt(struct beginnings *b)
+{
+    struct mw_options o = small_options(N_CTX);
+    struct mw_session *s = open_session(model, &o);
+    struct beginning_use use;
+    struct err e = ERR_INIT;
+
+    kv_folder_clean();
+    no_error(beginnings_set(b, kv_folder, MW_KV_LIMIT, &e), &e);
+    beginnings_use(b, s, ids, N_NEW + 1, KV_PAGE, &usual, &use);
+    assert_int_equal(use.n_token, 0);
+    eval(s, ids, N_NEW);
+    return s;
+}
+
+/* Use the beginning, and evaluate what is left.  Returns how many tokens were read. */
+static uint32_t use_it(struct beginnings *b, struct mw_session *s, struct beginning_use *use)
+{
+    empty(s);
+    beginnings_use(b, s, ids, N_NEW + 1, KV_PAGE, &usual, use);
+    assert_int_equal(mw_session_tokens(s), use->n_token);
+    return use->n_token;
+}
+
+static void each_read_of_a_beginning_may_fail(void **state)
+{
+    struct beginnings b = { .folder = NULL };
+    struct mw_session *a = open_prompt(&b), *s = open_held(1);
+    struct beginning_use use;
+    struct err e = ERR_INIT;
+    uint32_t n_failed = 0;
+    bool is_over = false;
+
+    (void)state;
+    no_error(beginnings_keep(&b, a, &usual, &e), &e);
+    for (int n = 0; !is_over; n++) {
+        atomic_store(&inject.read_error, EIO);
+        atomic_store(&inject.read_skip, n);
+        atomic_store(&inject.read_times, 1);
+        if (use_it(&b, s, &use) == 0) {
+            assert_true(use.err.code == ERR_IO && use.err.sys == EIO);
+            n_failed++;
+        }
+        is_over = atomic_load(&inject.read_times) > 0;
+        inject_nothing();
+        goes_on(s);
+    }
+    assert_true(n_failed >= 4);
+    assert_int_equal(use_it(&b, s, &use), KV_PAGE);
+    beginnings_free(&b);
+    mw_session_close(a);
+    mw_session_close(s);
+}
+
+static void each_allocation_of_using_may_fail(void **state)
+{
+    struct beginnings b = { .folder = NULL };
+    struct mw_session *a = open_prompt(&b), *s = open_held(1);
+    struct beginning_use use;
+    struct err e = ERR_INIT;
+    uint32_t n_failed = 0;
+    bool is_over = false;
+
+    (void)state;
+    no_error(beginnings_keep(&b, a, &usual, &e), &e);
+    for (int n = 0; !is_over; n++) {
+        empty(s);
+        atomic_store(&inject.resource_skip, n);
+        n_failed += use_it(&b, s, &use) == 0;
+        is_over = atomic_load(&inject.resource_skip) >= 0;
+        inject_nothing();
+        goes_on(s);
+    }
+    assert_true(n_failed > 3);
+    beginnings_free(&b);
+    mw_session_close(a);
+    mw_session_close(s);
+}
+
+static void each_allocation_of_keeping_may_fail(void **state)
+{
+    struct beginnings b = { .folder = NULL };
+    struct mw_session *s = open_held(1);
+    uint32_t n_failed = 0;
+    bool is_over = false;
+
+    (void)state;
+    for (int n = 0; !is_over; n++) {
+        struct mw_session *a = open_prompt(&b);
+        struct beginning_use use;
+        struct err e = ERR_INIT;
+
+        atomic_store(&inject.resource_skip, n);
+        n_failed += beginnings_keep(&b, a, &usual, &e) != 0;
+        is_over = atomic_load(&inject.resource_skip) >= 0;
+        inject_nothing();
+        (void)use_it(&b, s, &use);
+        assert_int_equal(use.err.code, ERR_NONE); /* a whole file, or none */
+        goes_on(s);
+        mw_session_close(a);
+    }
+    assert_true(n_failed > 3);
+    beginnings_free(&b);
+    mw_session_close(s);
+}
+
 static int begin(void **state)
 {
     struct chance chance = { .state = 9 };
     struct mw_model_info info;
     struct mw_session *s;
 
-    (void)state;
     inject_nothing();
     model = open_model("gemma4-tiny-q4_0.gguf");
     mw_model_info(model, &info);
     n_vocab = info.n_vocab;
     for (uint32_t i = 0; i < N_CTX; i++)
         ids[i] = chance_below(&chance, n_vocab);
-    snprintf(folder, sizeof folder, "%s/kv-faults-XXXXXX", getenv("MW_BUILDDIR"));
-    if (mkdtemp(folder) == NULL)
-        return -1;
-    snprintf(path, sizeof path, "%s/chat.kv", folder);
     row = malloc(n_vocab * sizeof *row);
     s = open_held(N_NEW + 1);
     memcpy(row, mw_session_logits(s), n_vocab * sizeof *row);
     mw_session_close(s);
-    return 0;
+    return kv_folder_begin(state);
 }
 
 static int end(void **state)
 {
-    (void)state;
     free(row);
     mw_model_close(model);
-    unlink(path);
-    return rmdir(folder);
+    return kv_folder_end(state);
 }
 
 int main(void)
@@ -205,6 +307,9 @@ int main(void)
         cmocka_unit_test(each_read_may_fail),
         cmocka_unit_test(each_allocation_of_loading_may_fail),
         cmocka_unit_test(each_allocation_of_saving_may_fail),
+        cmocka_unit_test(each_read_of_a_beginning_may_fail),
+        cmocka_unit_test(each_allocation_of_using_may_fail),
+        cmocka_unit_test(each_allocation_of_keeping_may_fail),
     };
 
     return cmocka_run_group_tests_name("kv_faults", tests, begin, end);

@@ -14,6 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import CHATML, chain  # noqa: E402
+from gguf_edit import U32  # noqa: E402
 from program import BUILDDIR, MEMWALL, MODELS, TIMEOUT_S, budget, environment  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
@@ -21,6 +22,7 @@ MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 ARGUMENTS = ("--plain", "--color", "never", "--temp", "0", "-c", "1024", "-n", "12",
              "--memory", budget(100), "--blas", "never")
 BACK = b"tokens of this chat were read from disk"
+SHARED = b"tokens of this beginning, which other chats share, were read from disk"
 NOT_USED = b"keys and values of this chat are not used"
 
 
@@ -216,6 +218,39 @@ class Resume(unittest.TestCase):
     def kv_tokens(self):
         listed = json.loads(self.memwall("list", "--kv-files", "--json"))
         return listed[0]["tokens"] if listed else 0
+
+    def slow_model(self):
+        """Evaluating takes longer than reading: a token takes 40 million operations."""
+        m = chain(self.home, "slow", {"\n": "a", "a": "b"})
+        wide, n = 20000, m.tensors["output_norm.weight"][0][0]
+        m.keys["qwen2.feed_forward_length"] = (U32, wide)
+        for name, ne in ("gate", [n, wide]), ("up", [n, wide]), ("down", [wide, n]):
+            m.tensors[f"blk.0.ffn_{name}.weight"] = (ne, 0, bytes(4 * n * wide))
+        return m.write(m.path)
+
+    def test_a_beginning_is_read_by_the_next_chat(self):
+        model = self.slow_model()
+        system = ("--system", "Know this: " + " ".join(f"{i} is {i * i}." for i in range(40)))
+        t = self.chat("--no-save", *system, model=model)
+        plain = self.answer(self.say(t, "hello there"))
+        self.leave(t)
+        self.assertEqual([], self.files())
+        for shares in False, True:
+            t = self.chat(*system, model=model)
+            shown = self.say(t, "hello there")
+            self.assertEqual(shares, SHARED in shown)
+            self.assertEqual(plain.splitlines()[-1], self.answer(shown).splitlines()[-1])
+            self.leave(t)
+        listed = json.loads(self.memwall("list", "--kv-files", "--json"))
+        beginnings = [f for f in listed if f["beginning"]]
+        self.assertEqual((3, 1), (len(listed), len(beginnings)))
+        self.assertEqual(0, beginnings[0]["tokens"] % 256)
+        self.assertIn("(beginning ", self.memwall("list", "--kv-files"))
+        for name in self.files():
+            self.assertEqual(0o600, stat.S_IMODE(os.stat(os.path.join(self.kv, name)).st_mode))
+        t = self.chat("--no-save", *system, model=model)  # it does not even read it
+        self.assertNotIn(SHARED, self.say(t, "hello there"))
+        self.leave(t)
 
     def test_the_space_is_limited(self):
         for i in range(3):

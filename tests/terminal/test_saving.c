@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/tree.h"
 #include "tests/terminal/program.h"
 
 /* ---- the disk refuses ---- */
@@ -231,6 +232,44 @@ static void removed_messages_are_no_longer_queued(void **state)
     expect_in_file(program_chat(&run), "{\"unqueued\":1}");
 }
 
+/* ---- keys and values ---- */
+
+static void a_chat_comes_back_with_its_keys_and_values(void **state)
+{
+    static char system[1000];
+    char cache[200];
+    const char *args[] = { "--kv-space", "1G", "-c", "8k", "-n", "6", "--system", system, *state,
+                           NULL };
+    const char *again[] = { "--kv-space", "1G",       "-c",   "8k",         "-n", "6",
+                            "--system",   system, "--continue", *state, NULL };
+    const char *env[] = { cache, NULL };
+    struct program_start start = { 50, 200, NULL, program_slow_model(), args, env, NULL };
+
+    for (size_t n = 0; n < 900;)
+        n += (size_t)sprintf(system + n, "%zu, ", n);
+    /* On a disk: files in memory are refused. */
+    snprintf(cache, sizeof cache, "XDG_CACHE_HOME=%s/saving-cache", getenv("MW_BUILDDIR"));
+    program_begin(&run, &start);
+    sees(&run, "Talker (");
+    program_ask(&run, "first question", "token limit");
+    program_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 0);
+    program_again(&run, &start);
+    sees(&run, "Talker (");
+    program_ask(&run, "another chat",
+                "tokens of this beginning, which other chats share, were read");
+    sees(&run, "token limit");
+    program_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 0);
+    start.args = again;
+    program_again(&run, &start);
+    sees(&run, "tokens of this chat were read from disk");
+    program_ask(&run, "and then?", "token limit");
+    program_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 0);
+    tree_remove(cache + strlen("XDG_CACHE_HOME="));
+}
+
 #define BOTH(f)                                                                                \
     { #f " (screen)", f, NULL, end_run, NULL },                                                \
     {                                                                                          \
@@ -250,6 +289,7 @@ int main(void)
         BOTH(a_removed_chat_is_written_again),
         BOTH(queued_messages_survive_the_program),
         cmocka_unit_test_teardown(removed_messages_are_no_longer_queued, end_run),
+        BOTH(a_chat_comes_back_with_its_keys_and_values),
     };
 
     return cmocka_run_group_tests_name("saving", tests, program_group_setup,

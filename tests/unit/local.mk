@@ -6,6 +6,7 @@ check_PROGRAMS += \
 	tests/unit/test_arrange \
 	tests/unit/test_attend \
 	tests/unit/test_base \
+	tests/unit/test_beginning \
 	tests/unit/test_blas \
 	tests/unit/test_bpe \
 	tests/unit/test_breath \

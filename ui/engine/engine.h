@@ -95,6 +95,8 @@ struct engine_calls {
     /* mw_chat_save_kv(), mw_chat_load_kv() */
     int (*save_kv)(struct engine *g, const char *path, uint64_t max_bytes, struct err *e);
     int (*load_kv)(struct engine *g, const char *path, struct err *e);
+    /* mw_chat_share_kv(); NULL: beginnings of chats are not kept */
+    int (*share_kv)(struct engine *g, const char *folder, uint64_t max_bytes, struct err *e);
 
     /* mw_chat_plan(), or mw_plan() before start(); mw_plan_fit(), mw_plan_outlook() */
     int (*plan)(struct engine *g, const struct mw_options *o, struct plan *out, struct err *e);

@@ -215,6 +215,12 @@ static int local_load_kv(struct engine *g, const char *path, struct err *e)
     return mw_chat_load_kv(of(g)->chat, path, e);
 }
 
+static int local_share_kv(struct engine *g, const char *folder, uint64_t max_bytes,
+                          struct err *e)
+{
+    return mw_chat_share_kv(of(g)->chat, folder, max_bytes, e);
+}
+
 /* ---- predictions ---- */
 
 static int local_plan(struct engine *g, const struct mw_options *o, struct plan *out,
@@ -313,6 +319,7 @@ const struct engine_calls engine_local = {
     .io = local_io,
     .save_kv = local_save_kv,
     .load_kv = local_load_kv,
+    .share_kv = local_share_kv,
     .plan = local_plan,
     .fit = local_fit,
     .outlook = local_outlook,

@@ -454,6 +454,8 @@ const struct option options_table[N_OPTION] = {
         .help = "keep keys and values of chats in SIZE of disk space: 512M, 4G, auto or none",
         .more = "A chat whose keys and values are on the disk resumes in about the time that "
                 "reading them takes. Without them, the whole conversation is evaluated again.\n"
+                "The beginning that several chats share, such as a system message, is kept once, "
+                "and a new chat reads it.\n"
                 "They are in a folder of the cache, and contain the conversation. The least "
                 "recently used ones go first.\n"
                 "none keeps no keys and values; chats are saved all the same.",

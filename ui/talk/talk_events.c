@@ -110,6 +110,7 @@ static void on_ready(struct talk *t, const struct mw_event *ev)
     t->measured_tps = 0;
     model_set_plan(t, &ev->plan);
     kept_begin(t);
+    kv_share(t);
     introduce(t);
     talk_send_waiting(t);
 }
@@ -430,6 +431,7 @@ static void on_event(struct talk *t, const struct mw_event *ev)
     case MW_EVENT_LOGPROBS: break; /* chats do not ask for them */
     case MW_EVENT_KV_SAVED: kv_saved(t, ev); break;
     case MW_EVENT_KV_LOADED: kv_loaded(t, ev); break;
+    case MW_EVENT_KV_SHARED: kv_shared(t, ev); break;
     }
     t->front.changed(t->front.ctx);
 }

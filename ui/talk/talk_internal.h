@@ -171,6 +171,9 @@ void kv_load(struct talk *t);
 /* The same after another model was opened, if the KV file is of that one. */
 void kv_load_if_own(struct talk *t);
 void kv_loaded(struct talk *t, const struct mw_event *ev);
+/* Let the engine keep and use beginnings that chats share, if chats are saved. */
+void kv_share(struct talk *t);
+void kv_shared(struct talk *t, const struct mw_event *ev);
 
 /* ---- talk_answers.c ---- */
 

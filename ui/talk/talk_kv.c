@@ -10,17 +10,35 @@
 
 /* ---- saving ---- */
 
+/* The limit of all KV files of a folder. */
+static uint64_t space_of(const struct talk *t, const char *folder)
+{
+    uint64_t space = t->o->options->kv_space;
+
+    return space > 0 ? space : mw_kv_limit(folder);
+}
+
+void kv_share(struct talk *t)
+{
+    const struct engine_calls *calls = t->engine->calls;
+    char folder[KV_PATH_BYTES];
+    struct err e = ERR_INIT;
+
+    if (calls->share_kv != NULL && saving_kv_folder(&t->saving, folder, sizeof folder) &&
+        calls->share_kv(t->engine, folder, space_of(t, folder), &e) != 0)
+        talk_report(t, &e);
+}
+
 void kv_save(struct talk *t)
 {
     const struct engine_calls *calls = t->engine->calls;
-    uint64_t space = t->o->options->kv_space;
     char path[KV_PATH_BYTES], folder[KV_PATH_BYTES];
     struct err e = ERR_INIT;
 
     if (calls->save_kv == NULL || !saving_kv_folder(&t->saving, folder, sizeof folder) ||
         !saving_kv_path(&t->saving, saving_path(&t->saving), path, sizeof path))
         return;
-    if (calls->save_kv(t->engine, path, space > 0 ? space : mw_kv_limit(folder), &e) != 0)
+    if (calls->save_kv(t->engine, path, space_of(t, folder), &e) != 0)
         talk_report(t, &e);
 }
 
@@ -66,21 +84,29 @@ void kv_load_if_own(struct talk *t)
         kv_load(t);
 }
 
+/* "1,003 tokens of this chat were read from disk in 0.2 s; evaluating them takes ~4 s" */
+static void say_read(struct talk *t, const struct mw_event *ev, const char *of)
+{
+    char count[32], time[24], again[24], instead[60] = "";
+    double again_s = talk_evaluation_s(t, ev->n);
+
+    if (again_s > 0)
+        snprintf(instead, sizeof instead, "; evaluating them takes ~%s",
+                 numbers_time(again, sizeof again, again_s));
+    talk_notice(t, "%s tokens of %s were read from disk in %s%s",
+                numbers_count(count, sizeof count, ev->n), of,
+                numbers_time(time, sizeof time, (double)ev->ns / 1e9), instead);
+}
+
 void kv_loaded(struct talk *t, const struct mw_event *ev)
 {
-    char count[32], time[24], again[24], instead[60] = "", why[300];
-    double again_s = talk_evaluation_s(t, ev->n);
     struct err e = ev->err;
+    char why[300];
 
     if (e.code == ERR_CANCELLED || t->o->options->quiet)
         return;
     if (e.code == ERR_NONE) {
-        if (again_s > 0)
-            snprintf(instead, sizeof instead, "; evaluating them takes ~%s",
-                     numbers_time(again, sizeof again, again_s));
-        talk_notice(t, "%s tokens of this chat were read from disk in %s%s",
-                    numbers_count(count, sizeof count, ev->n),
-                    numbers_time(time, sizeof time, (double)ev->ns / 1e9), instead);
+        say_read(t, ev, "this chat");
         return;
     }
     err_text(&e, why, sizeof why);
@@ -88,6 +114,20 @@ void kv_loaded(struct talk *t, const struct mw_event *ev)
                 "the saved keys and values of this chat are not used: %s. The next message "
                 "evaluates the conversation",
                 why);
+}
+
+void kv_shared(struct talk *t, const struct mw_event *ev)
+{
+    char why[300];
+
+    if (t->o->options->quiet)
+        return;
+    if (ev->err.code == ERR_NONE) {
+        say_read(t, ev, "this beginning, which other chats share,");
+        return;
+    }
+    err_text(&ev->err, why, sizeof why);
+    talk_notice(t, "the kept beginning of this chat is not used: %s. It is evaluated", why);
 }
 
 /* ---- what resuming costs ---- */

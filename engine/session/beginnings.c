@@ -1,0 +1,236 @@
+#include "config.h"
+
+#include "engine/session/beginnings.h"
+
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/clock.h"
+#include "engine/base/folder.h"
+#include "engine/base/new_file.h"
+#include "engine/base/small_file.h"
+#include "engine/memwall.h"
+
+#define PATH_BYTES  4400
+#define LIST_NAME   "beginnings"
+#define LIST_DIGITS 16 /* of a fingerprint, in the list */
+#define LIST_LINES  4096
+#define LIST_BYTES  (LIST_LINES * (LIST_DIGITS + 1))
+
+static bool path_of(const struct beginnings *b, const char *print, char buf[PATH_BYTES])
+{
+    return (size_t)snprintf(buf, PATH_BYTES, "%s/" MW_KV_BEGINNING "%.*s" MW_KV_SUFFIX,
+                            b->folder, MW_KV_BEGINNING_DIGITS, print) < PATH_BYTES;
+}
+
+static void forget(struct beginnings *b)
+{
+    free(b->print);
+    b->print = NULL;
+    b->n_print = b->n_kept = 0;
+}
+
+int beginnings_set(struct beginnings *b, const char *folder, uint64_t max_bytes, struct err *e)
+{
+    char *copy = folder != NULL ? strdup(folder) : NULL;
+
+    if (folder != NULL && copy == NULL)
+        return err_memory(e, "the name of a folder");
+    beginnings_free(b);
+    b->folder = copy;
+    b->max_bytes = max_bytes;
+    return 0;
+}
+
+void beginnings_free(struct beginnings *b)
+{
+    forget(b);
+    free(b->folder);
+    b->folder = NULL;
+}
+
+/* --- the list of prompts --- */
+
+static bool list_path(const struct beginnings *b, char buf[PATH_BYTES])
+{
+    return (size_t)snprintf(buf, PATH_BYTES, "%s/" LIST_NAME, b->folder) < PATH_BYTES;
+}
+
+/* Returns the lines of the list, for free(); NULL: there are none. */
+static char *read_list(const struct beginnings *b)
+{
+    struct err ignored = ERR_INIT;
+    char path[PATH_BYTES];
+
+    return list_path(b, path) ? small_file_read_own(path, LIST_BYTES, NULL, &ignored) : NULL;
+}
+
+static bool is_in_list(const char *list, const char *print)
+{
+    char digits[LIST_DIGITS + 1];
+
+    snprintf(digits, sizeof digits, "%.*s", LIST_DIGITS, print);
+    return list != NULL && strstr(list, digits) != NULL;
+}
+
+/* Append the fingerprints that are not in the list.  The oldest lines go. */
+static int add_to_list(const struct beginnings *b, struct err *e)
+{
+    char path[PATH_BYTES], *list = read_list(b);
+    const char *old = list != NULL ? list : "";
+    size_t len = strlen(old), n_new = 0, all;
+    struct new_file file;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < b->n_print; i++)
+        n_new += !is_in_list(list, b->print[i]);
+    all = len + n_new * (LIST_DIGITS + 1);
+    if (all > LIST_BYTES) {
+        size_t gone = all - LIST_BYTES < len ? all - LIST_BYTES : len;
+
+        old += (gone + LIST_DIGITS) / (LIST_DIGITS + 1) * (LIST_DIGITS + 1);
+    }
+    if (n_new > 0 && list_path(b, path)) {
+        rc = new_file_begin(&file, path, true, e);
+        if (rc == 0) {
+            fputs(list != NULL && old < list + len ? old : "", file.f);
+            for (uint32_t i = 0; i < b->n_print; i++)
+                if (!is_in_list(list, b->print[i]))
+                    fprintf(file.f, "%.*s\n", LIST_DIGITS, b->print[i]);
+            rc = new_file_end(&file, e);
+        }
+    }
+    free(list);
+    return rc;
+}
+
+/* --- using --- */
+
+/* Returns the pages of the longest beginning that is kept and has more than `held` tokens. */
+static uint32_t find_kept(const struct beginnings *b, uint32_t held, char path[PATH_BYTES],
+                          uint64_t *bytes)
+{
+    struct stat st;
+
+    for (uint32_t n = b->n_print; n * KV_PAGE > held; n--) {
+        if (!path_of(b, b->print[n - 1], path) || lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
+            continue;
+        *bytes = (uint64_t)st.st_blocks * 512;
+        return n;
+    }
+    return 0;
+}
+
+/* Returns the pages that are shared with earlier prompts or with all. */
+static uint32_t find_shared(const struct beginnings *b, uint32_t n_common)
+{
+    uint32_t common = n_common / KV_PAGE, n = b->n_print;
+    char *list = read_list(b);
+
+    while (n > common && !is_in_list(list, b->print[n - 1]))
+        n--;
+    free(list);
+    return n;
+}
+
+static void load(struct mw_session *s, const char *path, uint32_t n,
+                 const struct saved_kv_call *call, struct beginning_use *use)
+{
+    uint64_t start = clock_ns();
+    struct saved_kv loaded;
+
+    if (session_load_beginning(s, path, n, call, &loaded, &use->err) != 0)
+        return;
+    (void)utimensat(AT_FDCWD, path, NULL, 0); /* it was used now */
+    use->n_token = loaded.n_token;
+    use->bytes = loaded.bytes;
+    use->ns = clock_ns() - start;
+}
+
+void beginnings_use(struct beginnings *b, struct mw_session *s, const uint32_t *ids, uint32_t n,
+                    uint32_t n_common, const struct saved_kv_call *call,
+                    struct beginning_use *use)
+{
+    uint32_t held = mw_session_tokens(s), n_page = (n - 1) / KV_PAGE, kept;
+    struct err ignored = ERR_INIT;
+    char path[PATH_BYTES];
+    uint64_t bytes = 0;
+
+    *use = (struct beginning_use){ .err = ERR_INIT };
+    forget(b);
+    session_mark_beginning(s, 0);
+    if (b->folder == NULL || n_page == 0 ||
+        session_expect(s, ids + held, n - held, &ignored) != 0)
+        return;
+    b->print = malloc(n_page * sizeof *b->print);
+    if (b->print == NULL)
+        return;
+    b->n_print = n_page;
+    session_fingerprints(s, n_page, b->print);
+    kept = find_kept(b, held, path, &bytes);
+    if (kept > 0 && session_reads_faster(s, bytes, kept * KV_PAGE - held))
+        load(s, path, kept * KV_PAGE, call, use);
+    b->n_kept = find_shared(b, n_common);
+    if (b->n_kept <= kept && use->err.code == ERR_NONE)
+        b->n_kept = 0;
+    session_mark_beginning(s, b->n_kept * KV_PAGE);
+}
+
+/* --- keeping --- */
+
+/* Whether the session still holds the beginning. */
+static bool is_held(const struct beginnings *b, const struct mw_session *s)
+{
+    uint32_t n = b->n_kept;
+    char(*print)[DIGEST_HEX];
+    bool is;
+
+    if (session_beginning_bytes(s, n * KV_PAGE) == 0)
+        return false;
+    print = malloc(n * sizeof *print);
+    if (print == NULL)
+        return false;
+    session_fingerprints(s, n, print);
+    is = strcmp(print[n - 1], b->print[n - 1]) == 0;
+    free(print);
+    return is;
+}
+
+static int keep(struct beginnings *b, struct mw_session *s, const struct saved_kv_call *call,
+                struct err *e)
+{
+    uint32_t n = b->n_kept * KV_PAGE;
+    uint64_t bytes = session_beginning_bytes(s, n);
+    char path[PATH_BYTES];
+    struct saved_kv saved;
+
+    if (bytes == 0 || !path_of(b, b->print[b->n_kept - 1], path) || !is_held(b, s) ||
+        (b->max_bytes > 0 && bytes > b->max_bytes) || !session_reads_faster(s, bytes, n))
+        return 0;
+    if (session_save_beginning(s, path, n, call, &saved, e) != 0)
+        return -1;
+    mw_kv_trim(b->folder, b->max_bytes, path);
+    return 0;
+}
+
+int beginnings_keep(struct beginnings *b, struct mw_session *s,
+                    const struct saved_kv_call *call, struct err *e)
+{
+    int rc = 0;
+
+    if (b->folder == NULL || b->n_print == 0)
+        return 0;
+    (void)folder_make(b->folder);
+    if (b->n_kept > 0)
+        rc = keep(b, s, call, e);
+    if (rc == 0)
+        rc = add_to_list(b, e);
+    if (rc == 0 || e->code != ERR_CANCELLED)
+        forget(b);
+    return rc;
+}
