@@ -87,8 +87,7 @@ struct mw_receipt {
     uint32_t n_reused; /* tokens whose keys and values were still there */
     uint32_t n_decoded;
     uint32_t attempt; /* answers to the same message before this one */
-    /* Passes for tokens after the first, tokens drafted for them, and those accepted. */
-    uint32_t n_pass, n_drafted, n_accepted;
+    struct mw_drafts drafts;
     uint64_t first_ns; /* from the start of the work to the first token */
     uint64_t prefill_ns, decode_ns;
     uint64_t bytes_read;

@@ -321,9 +321,7 @@ void answer_run(struct answerer *a, bool is_continued)
     post_ids(&r, MW_EVENT_IDS, &r.answer);
     has_answer = started && answer_end_turn(&r, is_continued);
     r.receipt.bytes_read = counter_get(&t->bytes_read) - r.bytes_before;
-    r.receipt.n_pass = (uint32_t)counter_get(&t->passes);
-    r.receipt.n_drafted = (uint32_t)counter_get(&t->drafted);
-    r.receipt.n_accepted = (uint32_t)counter_get(&t->accepted);
+    telemetry_drafts(t, &r.receipt.drafts);
     session_drop_drafts(a->session);
     session_set_sampler(a->session, NULL);
     counter_set(&t->state, r.receipt.done == MW_DONE_ERROR ? MW_ERROR : MW_IDLE);

@@ -13,8 +13,12 @@
 
 #include "engine/session/session_internal.h"
 
+#include <assert.h>
+
 #include "engine/base/clock.h"
 #include "engine/base/greatest.h"
+
+static_assert(DRAFT_MOST == MW_DRAFT_MOST, "telemetry counts all drafts of a pass");
 
 /* Drafts that the next pass may verify. */
 static uint32_t drafts_most(const struct mw_session *s)
@@ -58,8 +62,8 @@ static int draft(struct mw_session *s, struct err *e)
 {
     struct drafts *d = &s->drafts;
     struct draft_choose by = { choose, s };
+    uint64_t start = clock_ns(), ns;
     uint32_t n = kv_tokens(s->kv) + 1, most = choose_depth(s, n);
-    uint64_t start = clock_ns();
 
     d->n = 0;
     if (most == 0)
@@ -69,7 +73,9 @@ static int draft(struct mw_session *s, struct err *e)
         return -1;
     }
     tokens_add_drafts(&s->tokens, n, d->n);
-    depth_drafted(&d->depth, d->quality, d->n, (double)(clock_ns() - start) / 1e9);
+    ns = clock_ns() - start;
+    depth_drafted(&d->depth, d->quality, d->n, (double)ns / 1e9);
+    telemetry_drafting(s->telemetry, ns);
     return 0;
 }
 
@@ -77,7 +83,7 @@ static int draft(struct mw_session *s, struct err *e)
 static int run(struct mw_session *s, struct err *e)
 {
     struct drafts *d = &s->drafts;
-    uint64_t start = clock_ns();
+    uint64_t start = clock_ns(), ns;
 
     s->step_from = 0;
     s->step_n = s->step_total = 1;
@@ -86,8 +92,9 @@ static int run(struct mw_session *s, struct err *e)
     d->n_left = d->n;
     d->n_pass = d->n + 1;
     d->pos = kv_tokens(s->kv) - d->n_pass;
-    depth_pass(&d->depth, d->n, (double)(clock_ns() - start) / 1e9);
-    telemetry_drafted(s->telemetry, d->n, d->n > 0 && d->quality == DEPTH_HEAD);
+    ns = clock_ns() - start;
+    depth_pass(&d->depth, d->n, (double)ns / 1e9);
+    telemetry_drafted(s->telemetry, d->n, d->n > 0 && d->quality == DEPTH_HEAD, ns);
     return 0;
 }
 
@@ -127,9 +134,9 @@ bool take_draft(struct mw_session *s, uint32_t id)
 
     if (d->n_left == 0 || s->tokens.id[mw_session_tokens(s)] != id)
         return false;
+    telemetry_accepted(s->telemetry, d->n - d->n_left);
     d->n_left--;
     depth_result(&d->depth, d->quality, 1, false);
-    telemetry_accepted(s->telemetry);
     return true;
 }
 
@@ -156,23 +163,32 @@ void reject_drafts(struct mw_session *s)
     session_drop_drafts(s);
 }
 
+static bool follows(const struct mw_session *s)
+{
+    return s->drafter != NULL && s->drafter->calls->follow != NULL;
+}
+
 int follow_pass(struct mw_session *s, uint32_t pos, uint32_t n, struct err *e)
 {
     struct draft_pass pass = { .ids = s->tokens.id, .pos = pos, .n = n };
 
-    if (s->drafter == NULL || s->drafter->calls->follow == NULL || n == 0)
-        return 0;
-    return s->drafter->calls->follow(s->drafter, &pass, e);
+    return follows(s) && n > 0 ? s->drafter->calls->follow(s->drafter, &pass, e) : 0;
 }
 
 int follow_drafts(struct mw_session *s, struct err *e)
 {
     struct drafts *d = &s->drafts;
     uint32_t held = mw_session_tokens(s), n = held > d->pos ? held - d->pos : 0;
+    uint64_t start = clock_ns();
+    int rc;
 
     /* After going back, less of the pass is text. */
     if (n > d->n_pass)
         n = d->n_pass;
     d->n_pass = 0;
-    return follow_pass(s, d->pos, n, e);
+    if (!follows(s))
+        return 0;
+    rc = follow_pass(s, d->pos, n, e);
+    telemetry_drafting(s->telemetry, clock_ns() - start);
+    return rc;
 }

@@ -10,6 +10,9 @@
 #define TOP(member, type)   { "", #member, OF(member), 0, type, IN_SECOND }
 #define TOKEN(member)       { "token", #member, OF(member), 0, FIELD_U64, IN_SECOND }
 #define DRAFT(member)       { "draft", #member, OF(draft.member), 0, FIELD_U64, IN_SECOND }
+#define DRAFTS(member)      { "draft", #member, OF(draft.member), \
+                              sizeof ((struct mw_sample *)0)->draft.member / sizeof(uint64_t), \
+                              FIELD_LIST, IN_SECOND }
 #define TIME(member)        { "time", #member, OF(pass.member), 0, FIELD_U64, IN_SECOND }
 #define IO(member)          { "io", #member, OF(io.member), 0, FIELD_U64, IN_SECOND }
 #define EXPERTS(member)     { "experts", #member, OF(experts.member), 0, FIELD_U64, IN_SECOND }
@@ -64,6 +67,10 @@ const struct field sample_fields[] = {
     DRAFT(drafted),
     DRAFT(accepted),
     DRAFT(by_head),
+    DRAFT(draft_ns),
+    DRAFTS(accepted_at),
+    DRAFTS(passes_over),
+    DRAFTS(pass_ns),
 
     TIME(wall_ns),
     TIME(stall_ns),

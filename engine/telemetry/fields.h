@@ -21,6 +21,7 @@ enum field_type {
     FIELD_TEXT,  /* char[size] that ends with NUL */
     FIELD_HEX,   /* uint8_t[size], as two hexadecimal digits each; zeros at the end are left out
                   */
+    FIELD_LIST,  /* uint64_t[size], as an array of numbers; zeros at the end are left out */
     FIELD_STATE, /* enum mw_state by name */
     FIELD_BINDS, /* enum mw_binds by name */
     FIELD_KIND,  /* uint8_t, enum mw_layer_kind by name */
@@ -37,7 +38,7 @@ struct field {
     const char *group; /* "" for the line itself */
     const char *key;
     size_t offset; /* in struct mw_sample, mw_token, mw_sample_layer or mw_thread */
-    size_t size;   /* of FIELD_TEXT */
+    size_t size;   /* of FIELD_TEXT, FIELD_HEX and FIELD_LIST */
     enum field_type type;
     unsigned events;
 };

@@ -42,6 +42,16 @@ static void write_hex(struct json *j, const char *key, const unsigned char *p, s
     json_string_n(j, key, text, 2 * n);
 }
 
+static void write_list(struct json *j, const char *key, const char *p, size_t n)
+{
+    while (n > 0 && u64_at(p + (n - 1) * sizeof(uint64_t)) == 0)
+        n--;
+    json_array(j, key);
+    for (size_t i = 0; i < n; i++)
+        json_u64(j, NULL, u64_at(p + i * sizeof(uint64_t)));
+    json_end(j);
+}
+
 static void write_field(struct json *j, const struct field *f, const void *base)
 {
     const char *p = (const char *)base + f->offset;
@@ -62,6 +72,7 @@ static void write_field(struct json *j, const struct field *f, const void *base)
         break;
     case FIELD_TEXT: json_string_n(j, f->key, p, strnlen(p, f->size)); break;
     case FIELD_HEX: write_hex(j, f->key, (const unsigned char *)p, f->size); break;
+    case FIELD_LIST: write_list(j, f->key, p, f->size); break;
     case FIELD_STATE:
         memcpy(&state, p, sizeof state);
         json_string(j, f->key, mw_state_name(state));

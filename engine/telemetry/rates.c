@@ -149,3 +149,34 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
     out->decode_last = out->n_token > 0 ? 1 / out->token_s : MW_RATE_UNKNOWN;
     out->read_per_token = out->n_token > 0 ? sum.bytes / out->n_token : MW_RATE_UNKNOWN;
 }
+
+/* Mean time of a pass over n drafts; 0: there was none. */
+static double pass_ns(const struct mw_drafts *d, uint32_t n)
+{
+    return d->passes_over[n] > 0 ? (double)d->pass_ns[n] / (double)d->passes_over[n] : 0;
+}
+
+void mw_draft_rates(const struct mw_drafts *d, uint64_t decode_ns, struct mw_draft_rates *out)
+{
+    uint64_t drafted = 0; /* at a place: passes with at least as many drafts */
+    double alone = pass_ns(d, 0);
+
+    *out = (struct mw_draft_rates){ .drafter_share = MW_RATE_UNKNOWN };
+    out->tokens_per_pass = d->passes > 0
+                               ? (double)(d->passes + d->accepted) / (double)d->passes
+                               : MW_RATE_UNKNOWN;
+    for (uint32_t n = MW_DRAFT_MOST; n > 0; n--) {
+        drafted += d->passes_over[n];
+        out->accepted_at[n - 1] = drafted > 0
+                                      ? (double)d->accepted_at[n - 1] / (double)drafted
+                                      : MW_RATE_UNKNOWN;
+        if (out->depth == 0 && drafted > 0)
+            out->depth = out->usual = n;
+        if (d->passes_over[n] > d->passes_over[out->usual])
+            out->usual = n;
+    }
+    for (uint32_t n = 0; n <= MW_DRAFT_MOST; n++)
+        out->cost[n] = alone > 0 && d->passes_over[n] > 0 ? pass_ns(d, n) / alone : MW_RATE_UNKNOWN;
+    if (decode_ns > 0)
+        out->drafter_share = (double)d->draft_ns / (double)decode_ns;
+}

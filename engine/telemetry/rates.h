@@ -34,6 +34,20 @@ struct mw_rates {
     double passes_per_token; /* below 1 with accepted drafts */
 };
 
+/* Gain and cost of the drafts of an answer. */
+struct mw_draft_rates {
+    double tokens_per_pass;
+    uint32_t depth;                    /* the most drafts of a pass; 0: nothing was drafted */
+    double accepted_at[MW_DRAFT_MOST]; /* share of the drafts at this place of a pass, from 0 */
+    uint32_t usual; /* drafts of the most common pass that had some */
+    /* Time of a pass over i drafts, as a multiple of one over none. */
+    double cost[MW_DRAFT_MOST + 1];
+    double drafter_share; /* of the time from the first token to the last */
+};
+
+/* d: of an answer that took decode_ns from its first token to its last. */
+void mw_draft_rates(const struct mw_drafts *d, uint64_t decode_ns, struct mw_draft_rates *out);
+
 /* Whether a token was an accepted draft, whose time is in the pass of a token before it. */
 bool mw_token_is_draft(const struct mw_token *k);
 

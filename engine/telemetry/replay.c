@@ -49,7 +49,8 @@ struct mw_replay {
     const struct field *at; /* the field of the next value; NULL to skip it */
     bool at_event, at_version;
     uint64_t version;
-    bool in_reasons;
+    bool in_reasons, in_list;
+    size_t n_list; /* numbers of the list so far */
     uint32_t n_layer, n_thread; /* in the line so far; the last one is being read */
     struct mw_token token;
 
@@ -139,6 +140,11 @@ static bool set_number(struct mw_replay *r, const char *digits, size_t n)
         return false;
     switch (r->at->type) {
     case FIELD_U64: memcpy(target(r), &value, sizeof value); return true;
+    case FIELD_LIST:
+        if (!r->in_list || r->n_list == r->at->size)
+            return false;
+        memcpy((uint64_t *)target(r) + r->n_list++, &value, sizeof value);
+        return true;
     case FIELD_U32:
         small = (uint32_t)value;
         memcpy(target(r), &small, sizeof small);
@@ -232,6 +238,7 @@ static bool set_text(struct mw_replay *r, const char *text, size_t n)
     case FIELD_U64:
     case FIELD_U32:
     case FIELD_DOUBLE:
+    case FIELD_LIST:
     case FIELD_OS: break;
     }
     return false;
@@ -386,6 +393,7 @@ static int leave(void *ctx)
 
     r->depth--;
     r->at = NULL;
+    r->in_list = false;
     if (r->depth < 2)
         r->in_reasons = false;
     return 1;
@@ -393,7 +401,19 @@ static int leave(void *ctx)
 
 static int on_array(void *ctx)
 {
-    return enter(ctx);
+    struct mw_replay *r = ctx;
+    const struct field *list = r->at;
+
+    if (list == NULL || list->type != FIELD_LIST || r->in_list)
+        return enter(r);
+    memset(target(r), 0, list->size * sizeof(uint64_t));
+    r->at = NULL;
+    if (enter(r) == 0)
+        return 0;
+    r->at = list;
+    r->in_list = true;
+    r->n_list = 0;
+    return 1;
 }
 
 static const yajl_callbacks callbacks = {

@@ -121,6 +121,18 @@ struct mw_sample_layer {
     uint64_t read_ns, stall_ns, compute_ns; /* of the last pass */
 };
 
+#define MW_DRAFT_MOST 15 /* drafts that a pass verifies */
+
+/* The passes of an answer after its first token, and the drafts that they verified. */
+struct mw_drafts {
+    uint64_t passes, drafted, accepted;
+    uint64_t by_head;                        /* drafts that a draft head made */
+    uint64_t draft_ns;                       /* spent in the drafter */
+    uint64_t accepted_at[MW_DRAFT_MOST];     /* accepted as draft i of their pass, from 0 */
+    uint64_t passes_over[MW_DRAFT_MOST + 1]; /* passes over i drafts, */
+    uint64_t pass_ns[MW_DRAFT_MOST + 1];     /* and their time */
+};
+
 /* A finished token, and the pass that produced it. */
 struct mw_token {
     uint64_t t_ns; /* when it was sampled */
@@ -178,11 +190,7 @@ struct mw_sample {
     uint64_t t_start_ns, t_first_ns, t_last_ns; /* 0 if not reached */
     uint64_t prefill_ns, decode_ns;
 
-    /* The passes of this answer after its first token, the drafted tokens that they verified,
-     * those that were accepted, and those that a draft head made. */
-    struct {
-        uint64_t passes, drafted, accepted, by_head;
-    } draft;
+    struct mw_drafts draft; /* of this answer */
 
     struct {
         uint64_t wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns,

@@ -2,6 +2,7 @@
 
 #include "engine/telemetry/telemetry.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,6 +86,8 @@ void telemetry_end(struct telemetry *t)
 
 void telemetry_answer(struct telemetry *t, uint64_t n_prompt)
 {
+    counter *draft = (counter *)&t->draft;
+
     telemetry_begin(t);
     counter_set(&t->n_prompt, n_prompt);
     counter_set(&t->n_prompt_done, 0);
@@ -94,30 +97,39 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt)
     counter_set(&t->t_start_ns, clock_ns());
     counter_set(&t->t_first_ns, 0);
     counter_set(&t->t_last_ns, 0);
-    counter_set(&t->passes, 0);
-    counter_set(&t->drafted, 0);
-    counter_set(&t->accepted, 0);
-    counter_set(&t->by_head, 0);
+    for (size_t i = 0; i < sizeof t->draft / sizeof *draft; i++)
+        counter_set(&draft[i], 0);
     telemetry_end(t);
 }
 
-void telemetry_drafted(struct telemetry *t, uint64_t n, bool by_head)
+void telemetry_drafted(struct telemetry *t, uint32_t n, bool by_head, uint64_t ns)
+{
+    assert(n <= MW_DRAFT_MOST);
+    telemetry_begin(t);
+    counter_add(&t->draft.passes, 1);
+    counter_add(&t->draft.drafted, n);
+    counter_add(&t->draft.by_head, by_head ? n : 0);
+    counter_add(&t->draft.passes_over[n], 1);
+    counter_add(&t->draft.pass_ns[n], ns);
+    telemetry_end(t);
+}
+
+void telemetry_drafting(struct telemetry *t, uint64_t ns)
 {
     telemetry_begin(t);
-    counter_add(&t->passes, 1);
-    counter_add(&t->drafted, n);
-    counter_add(&t->by_head, by_head ? n : 0);
+    counter_add(&t->draft.draft_ns, ns);
     telemetry_end(t);
 }
 
-void telemetry_accepted(struct telemetry *t)
+void telemetry_accepted(struct telemetry *t, uint32_t place)
 {
     counter *figure = (counter *)&t->pass;
 
     telemetry_begin(t);
     for (size_t i = 0; i < sizeof t->pass / sizeof *figure; i++)
         counter_set(&figure[i], 0);
-    counter_add(&t->accepted, 1);
+    counter_add(&t->draft.accepted, 1);
+    counter_add(&t->draft.accepted_at[place], 1);
     telemetry_end(t);
 }
 
@@ -244,6 +256,16 @@ static void sample_tokens(const struct telemetry *t, struct mw_sample *out)
     out->n_token = n;
 }
 
+void telemetry_drafts(const struct telemetry *t, struct mw_drafts *out)
+{
+    const counter *from = (const counter *)&t->draft;
+    uint64_t *to = (uint64_t *)out;
+
+    static_assert(sizeof *out / sizeof *to == sizeof t->draft / sizeof *from, "the same figures");
+    for (size_t i = 0; i < sizeof *out / sizeof *to; i++)
+        to[i] = counter_get(&from[i]);
+}
+
 /* Copy figures that belong together, and repeat it until no writer interfered. */
 static void sample_pass(const struct telemetry *t, struct mw_sample *out)
 {
@@ -271,10 +293,7 @@ static void sample_pass(const struct telemetry *t, struct mw_sample *out)
         out->t_first_ns = counter_get(&t->t_first_ns);
         out->t_last_ns = counter_get(&t->t_last_ns);
         out->decode_ns = counter_get(&t->decode_ns);
-        out->draft.passes = counter_get(&t->passes);
-        out->draft.drafted = counter_get(&t->drafted);
-        out->draft.accepted = counter_get(&t->accepted);
-        out->draft.by_head = counter_get(&t->by_head);
+        telemetry_drafts(t, &out->draft);
         atomic_thread_fence(memory_order_acquire);
         after = counter_get(&t->seq);
     } while (before != after || (before & 1) != 0);

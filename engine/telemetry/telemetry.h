@@ -68,14 +68,20 @@ struct telemetry_token {
     counter field[sizeof(struct mw_token) / sizeof(uint64_t)];
 };
 
+/* The fields of struct mw_drafts. */
+struct telemetry_drafts {
+    counter passes, drafted, accepted, by_head, draft_ns;
+    counter accepted_at[MW_DRAFT_MOST];
+    counter passes_over[MW_DRAFT_MOST + 1], pass_ns[MW_DRAFT_MOST + 1];
+};
+
 struct telemetry {
     /* engine thread */
     counter state;       /* enum mw_state */
     counter layer_gauge; /* layer being computed; n_layer for the head */
     counter n_prompt, n_prompt_done, n_decoded, t_start_ns, t_first_ns, t_last_ns;
     counter prefill_ns, decode_ns; /* of the current answer */
-    /* of the current answer: passes for its tokens, drafts, those that a draft head made */
-    counter passes, drafted, accepted, by_head;
+    struct telemetry_drafts draft; /* of the current answer */
     counter kv_tokens, kv_global_used, kv_sliding_used, kv_reserved;
     counter used[MW_PLAN_ROWS]; /* bytes really used of each plan item */
     counter head_bytes_read, head_reads; /* by the stream of a draft head */
@@ -139,16 +145,20 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt);
  */
 void telemetry_token(struct telemetry *t, uint64_t sample_ns);
 
-/* Engine thread.  The first: a pass for the next token of an answer also verified n drafted
- * tokens.  The second: a draft was accepted, so the next token needs no pass, and `pass` has no
- * time. */
-void telemetry_drafted(struct telemetry *t, uint64_t n, bool by_head);
-void telemetry_accepted(struct telemetry *t);
+/* Engine thread.  The first: a pass for the next token of an answer also verified n <=
+ * MW_DRAFT_MOST drafts and took ns.  The second: its draft at this place was accepted, so the next token needs
+ * no pass, and `pass` has no time.  The third: the drafter worked for ns. */
+void telemetry_drafted(struct telemetry *t, uint32_t n, bool by_head, uint64_t ns);
+void telemetry_accepted(struct telemetry *t, uint32_t place);
+void telemetry_drafting(struct telemetry *t, uint64_t ns);
 
 /* Engine thread: a pass of n_token tokens begins; a layer of it chose these experts for its
  * only token.  Passes of several tokens are not traced. */
 void telemetry_trace_begin(struct telemetry *t, uint32_t n_token);
 void telemetry_trace(struct telemetry *t, const uint32_t *experts, uint32_t n);
+
+/* Engine thread: copy the figures of the answer's drafts. */
+void telemetry_drafts(const struct telemetry *t, struct mw_drafts *out);
 
 /* Copy all figures consistently, except os and verdict, which watch.h fills.  Never blocks a
  * writer. */

@@ -61,6 +61,26 @@ static uint64_t peak(const struct mw_receipt *r, const struct mw_sample *s)
     return 0;
 }
 
+/* Write "drafts   96 of 130 accepted (82, 71, 60 % by place); 1.84 tokens a pass", and what they
+ * cost. */
+static void print_drafts(FILE *to, const struct mw_receipt *r)
+{
+    const struct mw_drafts *d = &r->drafts;
+    struct mw_draft_rates rates;
+
+    mw_draft_rates(d, r->decode_ns, &rates);
+    fprintf(to, "drafts   %" PRIu64 " of %" PRIu64 " accepted; %.2f tokens a pass\n", d->accepted,
+            d->drafted, rates.tokens_per_pass);
+    fputs("         accepted by place:", to);
+    for (uint32_t i = 0; i < rates.depth; i++)
+        fprintf(to, "%s %.0f", i > 0 ? "," : "", 100 * rates.accepted_at[i]);
+    fputs(" %\n         ", to);
+    if (rates.cost[rates.usual] > 0)
+        fprintf(to, "a pass over %" PRIu32 " draft%s took %.2f times one over none; ", rates.usual,
+                rates.usual == 1 ? "" : "s", rates.cost[rates.usual]);
+    fprintf(to, "the drafter took %.1f %% of the answer's time\n", 100 * rates.drafter_share);
+}
+
 void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample *s)
 {
     char a[16], b[16], tps[24], last[128], next[128];
@@ -73,9 +93,8 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
     fprintf(to, "\nanswer   %" PRIu32 " token%s in %.1f s (%s tok/s), the first after %.1f s\n",
             r->n_decoded, r->n_decoded == 1 ? "" : "s", seconds(r->decode_ns),
             numbers_measured(tps, sizeof tps, receipt_decode_tps(r)), seconds(r->first_ns));
-    if (r->n_drafted > 0)
-        fprintf(to, "drafts   %" PRIu32 " of %" PRIu32 " accepted; %.2f tokens a pass\n",
-                r->n_accepted, r->n_drafted, share(r->n_pass + r->n_accepted, r->n_pass));
+    if (r->drafts.drafted > 0)
+        print_drafts(to, r);
     fprintf(to, "read     %s from disk; stalls took %.0f %% of the answer's time\n",
             units_size(a, sizeof a, r->bytes_read), 100 * share(r->stall_ns, r->decode_ns));
     if (r->expert_hits + r->expert_misses > 0 && r->n_decoded > 1)
@@ -126,6 +145,37 @@ static void server_json(struct json *j, const struct mw_receipt *r, const struct
     json_u64(j, "decode_ns", r->decode_ns);
 }
 
+static void known(struct json *j, const char *key, double value)
+{
+    if (value < 0)
+        json_null(j, key);
+    else
+        json_double(j, key, value, 6);
+}
+
+static void drafts_json(struct json *j, const struct mw_receipt *r)
+{
+    const struct mw_drafts *d = &r->drafts;
+    struct mw_draft_rates rates;
+
+    mw_draft_rates(d, r->decode_ns, &rates);
+    json_u64(j, "n_pass", d->passes);
+    json_u64(j, "n_drafted", d->drafted);
+    json_u64(j, "n_accepted", d->accepted);
+    if (d->drafted == 0)
+        return;
+    known(j, "tokens_per_pass", rates.tokens_per_pass);
+    json_array(j, "accepted_at");
+    for (uint32_t i = 0; i < rates.depth; i++)
+        known(j, NULL, rates.accepted_at[i]);
+    json_end(j);
+    json_array(j, "pass_cost");
+    for (uint32_t i = 0; i <= rates.depth; i++)
+        known(j, NULL, rates.cost[i]);
+    json_end(j);
+    known(j, "drafter_share", rates.drafter_share);
+}
+
 void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sample *s)
 {
     char reason[200];
@@ -142,9 +192,7 @@ void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sa
     json_u64(j, "n_prompt", r->n_prompt);
     json_u64(j, "n_reused", r->n_reused);
     json_u64(j, "n_decoded", r->n_decoded);
-    json_u64(j, "n_pass", r->n_pass);
-    json_u64(j, "n_drafted", r->n_drafted);
-    json_u64(j, "n_accepted", r->n_accepted);
+    drafts_json(j, r);
     json_u64(j, "first_ns", r->first_ns);
     json_u64(j, "prefill_ns", r->prefill_ns);
     json_u64(j, "decode_ns", r->decode_ns);

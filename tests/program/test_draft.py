@@ -36,6 +36,19 @@ class Drafts(FolderCase):
         self.assertLess(on["n_pass"], 10 + 110 / 8 + 2)
         self.assertEqual(120, on["n_decoded"])
 
+    def test_the_result_has_what_drafts_gained_and_cost(self):
+        off, on = (self.ask(self.circle(), "--draft", how) for how in ("off", "ngram"))
+        self.assertNotIn("accepted_at", off)
+        self.assertAlmostEqual((on["n_pass"] + on["n_accepted"]) / on["n_pass"],
+                               on["tokens_per_pass"], 3)
+        # All that is known to repeat is right, except for a draft after the end.
+        self.assertEqual(7, len(on["accepted_at"]))
+        self.assertGreater(on["accepted_at"][0], 0.9)
+        self.assertEqual(8, len(on["pass_cost"]))
+        self.assertEqual(1, on["pass_cost"][0])
+        self.assertGreater(on["pass_cost"][7], 0)
+        self.assertTrue(0 < on["drafter_share"] < 1, on["drafter_share"])
+
     def test_drafts_are_the_default(self):
         self.assertGreater(self.ask(self.circle())["n_accepted"], 0)
 
@@ -45,7 +58,10 @@ class Drafts(FolderCase):
     def test_the_statistics_say_how_many_were_accepted(self):
         r = memwall("run", "-m", self.circle(), "--raw", "--temp", "0", "-n", "60", "-b", "256M",
                     "--stats", "--draft-depth", "3", "xa")
-        self.assertRegex(r.stderr, r"drafts   \d+ of \d+ accepted; [2-9]\.\d\d tokens a pass")
+        self.assertRegex(r.stderr, r"drafts   \d+ of \d+ accepted; [2-9]\.\d\d tokens a pass\n"
+                                   r" +accepted by place: \d+, \d+, \d+ %\n"
+                                   r" +a pass over 3 drafts took \d+\.\d\d times one over none; "
+                                   r"the drafter took \d+\.\d % of the answer's time\n")
 
     def test_a_stop_text_ends_in_the_middle_of_a_draft(self):
         for stop in "c", "ga", "fgabcd":

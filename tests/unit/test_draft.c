@@ -282,6 +282,28 @@ static void disturb(struct mw_session *s, int how, const uint32_t *text, uint32_
         fail_with(&e);
 }
 
+/* The figures by number of drafts and by place add up to the others. */
+static void check_figures(const struct mw_drafts *d)
+{
+    uint64_t passes = 0, drafted = 0, accepted = 0, ns = 0;
+
+    for (uint32_t n = 0; n <= MW_DRAFT_MOST; n++) {
+        passes += d->passes_over[n];
+        drafted += n * d->passes_over[n];
+        ns += d->pass_ns[n];
+        assert_int_equal(d->passes_over[n] > 0, d->pass_ns[n] > 0);
+    }
+    for (uint32_t n = 0; n < MW_DRAFT_MOST; n++) {
+        accepted += d->accepted_at[n];
+        if (n > 0)
+            assert_true(d->accepted_at[n] <= d->accepted_at[n - 1]);
+    }
+    assert_int_equal(passes, d->passes);
+    assert_int_equal(drafted, d->drafted);
+    assert_int_equal(accepted, d->accepted);
+    assert_true(drafted == 0 || d->draft_ns > 0);
+}
+
 /* is_own: the text goes on with what is sampled. */
 static void show(struct mw_model *m, const struct mw_options *o,
                  const struct mw_sampling *sampling, int how, bool is_own, struct shown *to)
@@ -320,6 +342,7 @@ static void show(struct mw_model *m, const struct mw_options *o,
     to->drafted = sample.draft.drafted;
     to->accepted = sample.draft.accepted;
     assert_int_equal(sample.draft.passes + to->accepted, N_TOKEN);
+    check_figures(&sample.draft);
     mw_sampler_free(sampler);
     mw_session_close(s);
 }

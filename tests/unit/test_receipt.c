@@ -168,6 +168,28 @@ static void the_explanation_compares_with_what_was_predicted(void **state)
     assert_string_equal(buf, expected);
 }
 
+static void the_explanation_says_what_drafts_gained_and_cost(void **state)
+{
+    struct mw_receipt r = { .n_decoded = 21,
+                            .decode_ns = 1000000000u,
+                            .drafts = { .passes = 11,
+                                        .drafted = 14,
+                                        .accepted = 9,
+                                        .draft_ns = 13000000,
+                                        .accepted_at = { 6, 2, 1 },
+                                        .passes_over = { 5, 2, 0, 4 },
+                                        .pass_ns = { 50000, 22000, 0, 48000 } } };
+    char buf[600];
+
+    (void)state;
+    receipt_why(buf, sizeof buf, &r, 0, NULL);
+    assert_string_equal(
+        buf, "21 tokens came in 1.0 s (20 tok/s). 9 of its tokens were drafted, and needed no pass "
+             "of their own: 1.82 tokens a pass. Of the first drafts of a pass 100 % were accepted, "
+             "of those at place 3 25 %; a pass over 3 drafts took 1.20 times one over none; the "
+             "drafter took 1.3 % of the time. Nothing had to be read while it answered.");
+}
+
 /* Before the first token there is nothing that limits answers, and no advice. */
 static void a_stopped_prompt_is_explained_as_a_prompt(void **state)
 {
@@ -313,6 +335,7 @@ int main(void)
         cmocka_unit_test(a_receipt_is_one_line),
         cmocka_unit_test(figures_that_were_not_measured_are_left_out),
         cmocka_unit_test(an_answer_without_text_says_why),
+        cmocka_unit_test(the_explanation_says_what_drafts_gained_and_cost),
         cmocka_unit_test(an_empty_answer_names_only_what_helps),
         cmocka_unit_test(a_small_buffer_is_cut),
         cmocka_unit_test(the_explanation_has_three_sentences),

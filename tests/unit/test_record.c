@@ -268,6 +268,10 @@ static void write_token(FILE *f, const struct mw_token *token)
 
 static void replay_returns_the_recorded_samples(void **state)
 {
+    const struct mw_drafts drafts = { .passes = 40, .drafted = 45, .accepted = 29, .draft_ns = 5,
+                                      .accepted_at = { 14, 0, 15 },
+                                      .passes_over = { 25, 0, 0, 15 },
+                                      .pass_ns = { 900, 0, 0, UINT64_MAX } };
     struct mw_sample *was = calloc(1, sizeof *was), *is = calloc(1, sizeof *is);
     struct err e = ERR_INIT;
     struct mw_replay *r;
@@ -275,6 +279,7 @@ static void replay_returns_the_recorded_samples(void **state)
 
     (void)state;
     made_decode(was, 70);
+    was->draft = drafts;
     write_line(f, was, "start");
     for (uint64_t i = 70 - MW_RECENT; i < 70; i++)
         write_token(f, &was->recent[i % MW_RECENT]);
@@ -291,6 +296,7 @@ static void replay_returns_the_recorded_samples(void **state)
     assert_int_equal(mw_replay_next(r, was, &e), 0);
 
     made_decode(was, 70);
+    was->draft = drafts;
     assert_string_equal(is->os.limit.why_not, "no limit is set");
     is->os.limit = was->os.limit;            /* the same text at another address */
     for (uint64_t i = 0; i < MW_RECENT; i++) /* tokens are counted from the first line on */
@@ -336,6 +342,16 @@ static struct broken broken[] = {
       "line 2: invalid value of \"tokens\"" },
     { "an object for a number", START_LINE "{\"event\":\"token\",\"n\":{}}\n",
       "line 2: invalid value of \"n\"" },
+    { "a number for a list", START_LINE "{\"event\":\"second\",\"draft\":{\"pass_ns\":7}}\n",
+      "line 2: invalid value of \"pass_ns\"" },
+    { "a list in a list", START_LINE "{\"event\":\"second\",\"draft\":{\"pass_ns\":[[7]]}}\n",
+      "line 2: invalid value of \"pass_ns\"" },
+    { "a list that is too long",
+      START_LINE "{\"event\":\"second\",\"draft\":{\"accepted_at\":"
+                 "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]}}\n",
+      "line 2: invalid value of \"accepted_at\"" },
+    { "a list for a number", START_LINE "{\"event\":\"second\",\"draft\":{\"passes\":[7]}}\n",
+      "line 2: invalid value of \"passes\"" },
     { "a state that is none", START_LINE "{\"event\":\"second\",\"state\":\"fast\"}\n",
       "line 2: invalid value of \"state\"" },
     { "too many layers", "{\"event\":\"start\",\"version\":1,\"run\":{\"n_layer\":513}}\n",

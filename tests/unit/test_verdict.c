@@ -216,6 +216,40 @@ static void accepted_drafts_share_the_time_of_their_pass(void **state)
     assert_near(r.stall_share, 0.6);
 }
 
+static void drafts_have_a_share_by_place_and_a_cost(void **state)
+{
+    /* 5 passes over none took 10 ms each; 4 over three took 12, 2 over one 11. */
+    const struct mw_drafts d = { .passes = 11,
+                                 .drafted = 14,
+                                 .accepted = 9,
+                                 .draft_ns = 13 * MS,
+                                 .accepted_at = { 6, 2, 1 },
+                                 .passes_over = { 5, 2, 0, 4 },
+                                 .pass_ns = { 50 * MS, 22 * MS, 0, 48 * MS } },
+                           none = { .passes = 7, .passes_over = { 7 }, .pass_ns = { 70 * MS } };
+    struct mw_draft_rates r;
+
+    (void)state;
+    mw_draft_rates(&d, 130 * MS, &r);
+    assert_near(r.tokens_per_pass, 20.0 / 11);
+    assert_int_equal(r.depth, 3);
+    assert_int_equal(r.usual, 3);
+    assert_near(r.accepted_at[0], 1.0);
+    assert_near(r.accepted_at[1], 0.5);
+    assert_near(r.accepted_at[2], 0.25);
+    assert_true(r.accepted_at[3] < 0);
+    assert_near(r.cost[0], 1.0);
+    assert_near(r.cost[1], 1.1);
+    assert_true(r.cost[2] < 0);
+    assert_near(r.cost[3], 1.2);
+    assert_near(r.drafter_share, 0.1);
+
+    mw_draft_rates(&none, 70 * MS, &r);
+    assert_int_equal(r.depth, 0);
+    assert_near(r.tokens_per_pass, 1);
+    assert_near(r.drafter_share, 0);
+}
+
 /* The first token comes from the prompt's pass, which does not predict later tokens. */
 static void the_pass_of_the_prompt_is_not_a_token(void **state)
 {
@@ -336,6 +370,7 @@ int main(void)
         with_a_sample(the_shares_of_an_answer_stay_when_the_machine_gets_busy),
         with_a_sample(the_time_between_passes_is_a_part_of_a_token),
         with_a_sample(accepted_drafts_share_the_time_of_their_pass),
+        cmocka_unit_test(drafts_have_a_share_by_place_and_a_cost),
         with_a_sample(the_pass_of_the_prompt_is_not_a_token),
     };
 

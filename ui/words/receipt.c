@@ -260,6 +260,28 @@ static void why_prompt(struct text *t, const struct mw_receipt *r)
     add(t, ". No token of an answer came, so nothing says what limits its speed.");
 }
 
+/* How many drafts were accepted, and what they cost. */
+static void add_drafts(struct text *t, const struct mw_receipt *r)
+{
+    const struct mw_drafts *d = &r->drafts;
+    struct mw_draft_rates rates;
+    char word[32];
+
+    mw_draft_rates(d, r->decode_ns, &rates);
+    if (d->accepted > 0)
+        add(t, " %s of its tokens were drafted, and needed no pass of their own: %.2f tokens a "
+               "pass.",
+            numbers_count(word, sizeof word, (uint32_t)d->accepted), rates.tokens_per_pass);
+    add(t, " Of the first drafts of a pass %.0f %% were accepted", 100 * rates.accepted_at[0]);
+    if (rates.usual > 1)
+        add(t, ", of those at place %u %.0f %%", rates.usual,
+            100 * rates.accepted_at[rates.usual - 1]);
+    if (rates.cost[rates.usual] > 0)
+        add(t, "; a pass over %u draft%s took %.2f times one over none", rates.usual,
+            plural(rates.usual), rates.cost[rates.usual]);
+    add(t, "; the drafter took %.1f %% of the time.", 100 * rates.drafter_share);
+}
+
 static void why_done(struct text *t, const struct mw_receipt *r, double promised_tps)
 {
     double came = receipt_decode_tps(r);
@@ -286,9 +308,8 @@ static void why_done(struct text *t, const struct mw_receipt *r, double promised
         add(t, "; %s more %s still in the KV cache",
             numbers_count(word, sizeof word, r->n_reused), r->n_reused == 1 ? "was" : "were");
     add(t, ".");
-    if (r->n_accepted > 0)
-        add(t, " %s of the tokens of the answer were drafted, and needed no pass of their own.",
-            numbers_count(word, sizeof word, r->n_accepted));
+    if (r->drafts.drafted > 0)
+        add_drafts(t, r);
 }
 
 /* The bound of the newest tokens, and the advice that the screen shows, too. */
