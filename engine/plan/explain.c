@@ -116,10 +116,13 @@ static void explain_item(const struct plan_basis *b, enum mw_plan_row row, struc
         index = p->n_draft > 0 ? in->drafter_bytes + in->drafter_token_bytes * p->n_ctx +
                                      in->replay_col_bytes * (p->n_draft + 1)
                                : 0;
+        index += p->low_bytes;
         add(f, "%" PRIu64 " + %" PRIu64 " * %u + %" PRIu64 " * %u",
             p->n_draft > 0 ? in->drafter_bytes : 0, in->drafter_token_bytes,
             p->n_draft > 0 ? p->n_ctx : 0, in->replay_col_bytes,
             p->n_draft > 0 ? p->n_draft + 1 : 0);
+        if (p->low_bytes > 0)
+            add(f, " + %" PRIu64 " of copies", p->low_bytes);
         if (p->has_head)
             add(f, " + %" PRIu64 " of the head", p->row[row] - index);
         break;

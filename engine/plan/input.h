@@ -74,6 +74,7 @@ struct plan_head {
     uint64_t col_bytes;   /* of the hidden row of each token of a chunk */
     uint64_t kv_token_bytes, kv_index_page_bytes; /* in pages like those of the model */
     uint64_t ring_bytes;  /* of two slots, while not all of its weights are pinned */
+    uint64_t hot_bytes;   /* weights that a draft uses, without experts */
     uint64_t pinned_most; /* memory that pins all of them, rounding included */
     uint64_t expert_slot_bytes;
     uint32_t n_expert_min, n_expert_all;

@@ -520,7 +520,7 @@ void plan_predict(const struct plan_input *in, struct plan *p)
     s = speed_prompt(in, &pass, 0, n_prompt);
     p->prefill_tps = s > 0 ? n_prompt / s : 0;
     p->is_doubtful = plan_is_doubtful(in);
-    if (drafts_with_model(in) && p->n_draft > 0)
+    if ((drafts_with_model(in) || p->has_head) && p->n_draft > 0)
         p->drafted_tps = speed_drafted(in, p, p->n_draft, PLAN_ACCEPTANCE, &p->draft_depth);
 }
 

@@ -470,10 +470,18 @@ double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, ui
 
 double speed_draft(const struct plan_input *in, const struct plan *p)
 {
-    double bytes = in->low_all_bytes > 0 ? (double)(p->pinned_bytes + p->low_bytes)
-                                         : (double)in->drafter_hot_bytes;
+    double bytes = (double)in->drafter_hot_bytes, streamed = 0;
 
-    return in->memory_bytes_s > 0 ? bytes / in->memory_bytes_s : 0;
+    if (in->low_all_bytes > 0)
+        bytes = (double)(p->pinned_bytes + p->low_bytes);
+    else if (p->has_head) {
+        bytes = (double)in->head.hot_bytes;
+        if (p->head_pinned_bytes < in->head.pinned_most)
+            streamed = bytes * (1 - (double)p->head_pinned_bytes / (double)in->head.pinned_most);
+    }
+    if (!(in->memory_bytes_s > 0) || (streamed > 0 && !(in->disk_bytes_s > 0)))
+        return 0;
+    return bytes / in->memory_bytes_s + (streamed > 0 ? streamed / in->disk_bytes_s : 0);
 }
 
 double speed_drafted(const struct plan_input *in, const struct plan *p, uint32_t most,

@@ -82,7 +82,8 @@ double speed_token(const struct plan_input *in, const struct plan_pass *pass, ui
 double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_before,
                    uint32_t n, bool is_last, struct plan_time *t);
 
-/* Time to draft a token: its weights are read from memory. */
+/* Time to draft a token: its weights are read from memory, and those of a draft head that are not
+ * pinned from disk.  0: a limit was not measured. */
 double speed_draft(const struct plan_input *in, const struct plan *p);
 
 /*

@@ -12,7 +12,7 @@
 
 #include "engine/telemetry/sample.h"
 
-/* Drafts of a smaller model that are assumed to be right. */
+/* Share of the drafts of a model or a draft head that predictions assume to be accepted. */
 #define PLAN_ACCEPTANCE 0.7
 
 /* Tokens of the prompt that prefill_tps is predicted for. */
@@ -48,8 +48,9 @@ struct plan {
     /* Predictions (shown with `~`) by speed.h: a token at the full context, and a prompt of
      * PLAN_PROMPT_TOKENS; 0 if a limit was not measured. */
     double decode_tps, prefill_tps;
-    /* If a model drafts: decode_tps with draft_depth drafts for a pass, each of them accepted
-     * with the probability PLAN_ACCEPTANCE, and decode_tps without a drafter and its memory. */
+    /* If a model or a draft head drafts: decode_tps with draft_depth drafts for a pass, each of
+     * them accepted with the probability PLAN_ACCEPTANCE.  If a model does, also decode_tps
+     * without it and its memory. */
     double drafted_tps, undrafted_tps;
     uint32_t draft_depth;
     enum mw_binds binds;

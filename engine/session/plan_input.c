@@ -301,6 +301,7 @@ static int add_head(const struct mw_model *m, const struct mw_options *o, struct
         h->kv_index_page_bytes += kv_index_page_bytes(spec, options_kv_type(o->kv_k));
     }
     h->ring_bytes = whole_huge_pages(2 * shape.slot_bytes);
+    h->hot_bytes = head->hot_bytes;
     h->pinned_most = head->hot_bytes + (uint64_t)shape.n_block * PLAN_BLOCK_ROUNDING;
     h->expert_slot_bytes = bytes.experts.slot_bytes;
     h->n_expert_min = bytes.experts.n_min;

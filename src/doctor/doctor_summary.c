@@ -62,7 +62,7 @@ void summary_walls(const struct advice_facts *a, const struct doctor_walls_count
 void summary_model(const char *name, const struct mw_limits *l, const struct plan *p,
                    advice_fn *fn, void *ctx)
 {
-    char text[ADVICE_TEXT], a[24], b[48], rate[48] = "", experts[128];
+    char text[ADVICE_TEXT], a[24], b[48], rate[48] = "", experts[128], drafted[64] = "";
 
     if (p->streamed_bytes > 0)
         snprintf(text, sizeof text,
@@ -87,8 +87,13 @@ void summary_model(const char *name, const struct mw_limits *l, const struct pla
     else if (p->binds == MW_BINDS_MEMORY || p->binds == MW_BINDS_KV)
         snprintf(rate, sizeof rate, ", which is read at %s",
                  units_rate(a, sizeof a, l->memory_bytes_s));
-    snprintf(text, sizeof text, "Answers: %s tokens per second%s, limited by %s%s.",
+    if (p->drafted_tps > p->decode_tps && p->n_draft > 0)
+        snprintf(drafted, sizeof drafted, ", %s if %.0f %% of the drafts are",
+                 numbers_predicted(a, sizeof a, p->drafted_tps, p->is_doubtful),
+                 100 * PLAN_ACCEPTANCE);
+    snprintf(text, sizeof text, "Answers: %s tokens per second%s%s, limited by %s%s.",
              numbers_predicted(b, sizeof b, p->decode_tps, p->is_doubtful),
-             p->n_draft > 0 ? " if no draft is accepted" : "", limit_words(p->binds), rate);
+             p->n_draft > 0 ? " if no draft is accepted" : "", drafted, limit_words(p->binds),
+             rate);
     fn(ctx, "binds", text);
 }

@@ -1,6 +1,7 @@
 /* The memory plan: sums, refusals, predictions. */
 #include "config.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -536,6 +537,39 @@ static void a_model_that_drafts_is_left_out_if_that_is_faster(void **state)
     assert_true(p.pinned_bytes > 1500 * MIB);
 }
 
+/* The prediction reads the head's weights for each draft: from memory, or what of them is not
+ * pinned from disk. */
+static void a_draft_head_is_predicted_with_an_acceptance(void **state)
+{
+    struct plan_input in = plan_example();
+    struct err e = ERR_INIT;
+    struct plan pinned, streamed, without;
+
+    (void)state;
+    in.budget_bytes = 2048 * MIB;
+    in.n_draft = 15;
+    in.draft_bytes = 64 * KIB;
+    assert_int_equal(plan_make(&in, &without, &e), 0);
+    assert_false(without.has_head);
+    assert_true(without.drafted_tps <= 0);
+    in.head = (struct plan_head){ .fixed_bytes = 4 * MIB,
+                                  .ring_bytes = 8 * MIB,
+                                  .hot_bytes = 100 * MIB,
+                                  .pinned_most = 100 * MIB };
+    assert_int_equal(plan_make(&in, &pinned, &e), 0);
+    assert_true(pinned.has_head);
+    assert_true(pinned.drafted_tps > 1.5 * pinned.decode_tps && pinned.draft_depth > 0);
+    assert_true(pinned.undrafted_tps <= 0);
+    assert_true(fabs(speed_draft(&in, &pinned) - 100.0 * MIB / in.memory_bytes_s) < 1e-9);
+
+    streamed = pinned;
+    streamed.head_pinned_bytes = 25 * MIB;
+    plan_predict(&in, &streamed);
+    assert_true(fabs(speed_draft(&in, &streamed) - 100.0 * MIB / in.memory_bytes_s -
+                     75.0 * MIB / in.disk_bytes_s) < 1e-9);
+    assert_true(streamed.drafted_tps < pinned.drafted_tps);
+}
+
 /* The plan of a session whose budget changes keeps what cannot change, and is never larger. */
 static void a_plan_follows_its_budget(void **state)
 {
@@ -606,6 +640,7 @@ int main(void)
         cmocka_unit_test(one_budget_is_the_first_that_reads_nothing),
         cmocka_unit_test(sliding_rings_are_whole_blocks_of_attention),
         cmocka_unit_test(a_model_drafts_for_itself_where_it_reads),
+        cmocka_unit_test(a_draft_head_is_predicted_with_an_acceptance),
         cmocka_unit_test(a_model_that_drafts_is_left_out_if_that_is_faster),
         cmocka_unit_test(a_plan_follows_its_budget),
     };
