@@ -62,7 +62,7 @@
  */
 static const size_t shares[POOL_SIZES] = { 9, 3, 1 };
 
-/* What the kernel counts for a thread. */
+/* Times of a thread, as the kernel counts them. */
 struct thread_time {
     uint64_t ran_ns, waited_ns; /* on a processor; ready for one */
 };
@@ -346,7 +346,7 @@ void pool_run(struct pool *p, int n_part, pool_fn *fn, void *ctx)
     wait_for_workers(p);
 }
 
-/* The first two numbers of its file. */
+/* Returns the first two numbers of its file. */
 static struct thread_time thread_time(int fd)
 {
     struct thread_time t = { 0 };

@@ -103,7 +103,7 @@ class Known(unittest.TestCase):
                   "gemma-2b": 2506172416, "gemma-7b": 8537680896,
                   "Qwen3-Next-80B-A3B": 79674391296,
                   "Qwen3.8-Flash-Next": 176943899520,
-                  # Of these, billions are published; the sums are those of their tensors.
+                  # The sums of their tensors: only billions are published.
                   "GLM-4.7-Flash": 29943393920, "DeepSeek-V2-Lite": 15706484224,
                   "Moonlight-16B-A3B": 15960110208, "DeepSeek-V3": 671026419200,
                   "Nemotron-3-Nano-30B-A3B": 31577940288, "Nemotron-Nano-9B-v2": 8888227328,
