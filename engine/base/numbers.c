@@ -7,6 +7,13 @@
 
 #include "engine/base/units.h"
 
+uint64_t numbers_whole(double value)
+{
+    const double most = 9223372036854775808.0;
+
+    return value >= most ? (uint64_t)most : value > 0 ? (uint64_t)value : 0;
+}
+
 char *numbers_count(char *buf, size_t n, uint64_t value)
 {
     char digits[24];

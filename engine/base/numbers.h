@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Returns a figure as a whole number: 0 below 0 and for not-a-number, 2^63 for larger ones.  Those
+ * of a recording or a server may be anything. */
+uint64_t numbers_whole(double value);
+
 /* Write "2,140".  Returns buf. */
 char *numbers_count(char *buf, size_t n, uint64_t value);
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "engine/machine/machine.h"
 #include "engine/plan/advice.h"
 #include "engine/session/anchors.h"
@@ -270,8 +271,8 @@ static void take_measured(const struct mw_sample *s, const struct base *b,
     if (is_plain(s->verdict.advice))
         snprintf(d->advice, sizeof d->advice, "%s", s->verdict.advice);
     if (strcmp(d->advice, "less_budget") == 0 &&
-        s->run.budget_bytes > (uint64_t)s->verdict.advice_amount)
-        d->budget_bytes = s->run.budget_bytes - (uint64_t)s->verdict.advice_amount;
+        s->run.budget_bytes > numbers_whole(s->verdict.advice_amount))
+        d->budget_bytes = s->run.budget_bytes - numbers_whole(s->verdict.advice_amount);
 }
 
 int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_sample *s,

@@ -205,8 +205,8 @@ void mw_diagnosis_of_sample(const struct mw_sample *s, struct mw_diagnosis *d)
     d->to_tps = s->verdict.advice_to;
     d->full_tps = s->verdict.full_tps;
     if (strcmp(d->advice, "more_budget") == 0)
-        d->budget_bytes = s->run.budget_bytes + (uint64_t)s->verdict.advice_amount;
+        d->budget_bytes = s->run.budget_bytes + numbers_whole(s->verdict.advice_amount);
     else if (strcmp(d->advice, "less_budget") == 0 &&
              (double)s->run.budget_bytes > s->verdict.advice_amount)
-        d->budget_bytes = s->run.budget_bytes - (uint64_t)s->verdict.advice_amount;
+        d->budget_bytes = s->run.budget_bytes - numbers_whole(s->verdict.advice_amount);
 }

@@ -248,6 +248,10 @@ static void numbers_are_rounded_for_reading(void **state)
     assert_string_equal(numbers_rough(buf, sizeof buf, 0.01666), "0.017");
     assert_string_equal(numbers_rough(buf, sizeof buf, 1e300), "1,000,000,000,000");
     assert_string_equal(numbers_rough(buf, sizeof buf, NAN), "0.000");
+    assert_int_equal(numbers_whole(-INFINITY), 0);
+    assert_int_equal(numbers_whole(NAN), 0);
+    assert_int_equal(numbers_whole(2.9), 2);
+    assert_int_equal(numbers_whole(1e300), (uint64_t)1 << 63);
 }
 
 static void rates_are_read_in_powers_of_1000(void **state)

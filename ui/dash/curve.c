@@ -48,7 +48,7 @@ static int fill(float value, float top, int height, int levels, int from)
 
     if (isnan(value) || top <= 0)
         return 0;
-    level = (int)lroundf(value / top * (float)(height * levels));
+    level = (int)lroundf(fminf(value / top, 1) * (float)(height * levels));
     if (level == 0 && value > 0)
         level = 1;
     level -= from;
@@ -111,7 +111,7 @@ void curve_line(const struct canvas *c, enum ui_graph graph, const float *value,
         int low[2] = { -1, -1 }, high[2] = { -1, -1 };
 
         for (uint32_t k = 0; k < step && i + k < n; k++) {
-            int level = isnan(value[i + k]) ? -1 : (int)(value[i + k] / top * (float)all);
+            int level = isnan(value[i + k]) ? -1 : (int)(fminf(value[i + k] / top, 1) * (float)all);
 
             level = level >= all ? all - 1 : level;
             low[k] = high[k] = level;

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "engine/base/numbers.h"
 #include "ui/dash/widget.h"
 
 #define LABEL  4 /* width: three digits and a blank */
@@ -111,7 +112,7 @@ static void experts_draw(const struct dash *d, const struct canvas *c)
              figure_trim(figure_count7(s->experts.all).text));
     x = widget_pair(c, 1, 0, "in memory", text, ROLE_TEXT);
     if (r.expert_bytes >= 0 && c->width - x > 18)
-        widget_pair(c, 1, x, "read/tok", figure_size8((uint64_t)r.expert_bytes).text,
+        widget_pair(c, 1, x, "read/tok", figure_size8(numbers_whole(r.expert_bytes)).text,
                     ROLE_TEXT);
     draw_map(d, &map);
 }

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
 
@@ -101,14 +102,13 @@ static void draw_wall(const struct dash *d, const struct canvas *c)
     const struct mw_sample *s = &d->now;
     double budget = tokens_to_budget(d);
     double at = budget >= 0 ? (double)s->kv.tokens + budget : (double)s->kv.capacity;
-    int x = (int)(at / (double)s->kv.capacity * c->width), width;
+    int x = (int)fmin(at / (double)s->kv.capacity * c->width, c->width - 1), width;
     enum ui_role role = budget >= 0 ? ROLE_WARN : ROLE_LIMIT;
     char text[48];
 
-    x = x < c->width ? x : c->width - 1;
     canvas_vline(c, 0, x, c->height, style_of(role));
     snprintf(text, sizeof text, budget >= 0 ? "budget reached at ~%s" : "full at %s",
-             figure_trim(figure_count7((uint64_t)at).text));
+             figure_trim(figure_count7(numbers_whole(at)).text));
     width = (int)strlen(text);
     if (x > width) /* below the line, which is at the top there */
         canvas_text(c, c->height - 1, x - width - 1, style_of(role), text);
@@ -180,7 +180,7 @@ static int draw_left(const struct dash *d, const struct canvas *c, int y, int x)
     char text[FIGURE_MAX + 1];
 
     if (budget >= 0) {
-        snprintf(text, sizeof text, "~%s", figure_trim(figure_count7((uint64_t)budget).text));
+        snprintf(text, sizeof text, "~%s", figure_trim(figure_count7(numbers_whole(budget)).text));
         return widget_pair(c, y, x, "budget in", text, ROLE_WARN);
     }
     if (s->kv.context > s->kv.tokens)
@@ -195,7 +195,7 @@ static void draw_growth(const struct dash *d, const struct canvas *c, int y)
     const struct mw_sample *s = &d->now;
     int x = draw_label(c, y, "a token");
 
-    x += canvas_text(c, y, x, style_of(ROLE_TEXT), figure_size8((uint64_t)growth(s)).text) + 2;
+    x += canvas_text(c, y, x, style_of(ROLE_TEXT), figure_size8(numbers_whole(growth(s))).text) + 2;
     if (c->width < WIDE)
         y++, x = 0;
     if (y >= c->height)

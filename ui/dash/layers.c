@@ -35,6 +35,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/numbers.h"
 #include "ui/dash/curve.h"
 #include "ui/dash/waterfall.h"
 #include "ui/dash/widget.h"
@@ -132,9 +133,8 @@ static void draw_times(const struct canvas *c, int y, int x, int width,
 static wchar_t heat_glyph(double share, bool ascii)
 {
     static const wchar_t digits[] = L"123456789";
-    int step = (int)(share * 8);
+    int step = (int)fmax(fmin(share * 8, 7), 0);
 
-    step = step < 0 ? 0 : step > 7 ? 7 : step;
     return ascii ? digits[step] : (wchar_t)(0x2581 + step);
 }
 
@@ -521,7 +521,7 @@ static void draw_inspected_times(const struct canvas *c, int y, int x,
 
     for (size_t i = 0; i < sizeof ns / sizeof ns[0]; i++)
         x = draw_pair(c, y, x, labels[i],
-                      is_wide ? figure_ms6((uint64_t)ns[i]).text : figure_ms4(ns[i]).text,
+                      is_wide ? figure_ms6(numbers_whole(ns[i])).text : figure_ms4(ns[i]).text,
                       roles[i]);
     if (x + 1 <= c->width)
         canvas_text(c, y, x - 1, style_of(ROLE_DIM), "ms");

@@ -98,9 +98,7 @@ static void bar_add(struct bar *b, uint64_t bytes, char letter, enum ui_role rol
     int end, start = b->x;
 
     b->at += (double)bytes;
-    end = (int)lround(b->at * b->scale);
-    if (end > b->c->width)
-        end = b->c->width;
+    end = (int)lround(fmin(b->at * b->scale, b->c->width));
     if (end <= start)
         return;
     canvas_repeat(b->c, b->y, start, end - start, style_of(role), fill_of(b->c, letter));

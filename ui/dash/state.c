@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/numbers.h"
 
 #define SECOND_NS    1000000000u
 #define LAYERS_NS    ((uint64_t)SECOND_NS)
@@ -250,7 +251,7 @@ static struct mw_sample_layer elapsed(const struct dash *d, const struct mw_samp
     struct mw_sample_layer e = *l;
 
     e.read_ns =
-        d->reads_in_flight > 0 ? (uint64_t)((double)l->read_ns / d->reads_in_flight) : 0;
+        d->reads_in_flight > 0 ? numbers_whole((double)l->read_ns / d->reads_in_flight) : 0;
     return e;
 }
 

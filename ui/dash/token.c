@@ -100,8 +100,8 @@ void token_bar(const struct dash *d, const struct canvas *c, int y)
         int end;
 
         at += share_of(d, &parts[i]);
-        end = (int)lround(at * width); /* of all so far, so that roundings do not add up */
-        end = end < width ? end : width;
+        /* The sum of all so far is rounded, so that roundings do not add up. */
+        end = (int)lround(fmin(at * width, width));
         if (end <= x)
             continue;
         canvas_repeat(c, y, TOTAL_WIDE + x, end - x, style_of(parts[i].role),

@@ -55,12 +55,12 @@ __attribute__((format(printf, 2, 3))) static void more(struct server_row *r, con
 
 static char *size_text(double bytes, char buf[16])
 {
-    return units_size(buf, 16, bytes < 9e18 ? (uint64_t)bytes : UINT64_MAX / 2);
+    return units_size(buf, 16, numbers_whole(bytes));
 }
 
 static char *count_text(double n, char buf[32])
 {
-    return numbers_count(buf, 32, n < 9e18 ? (uint64_t)n : UINT64_MAX / 2);
+    return numbers_count(buf, 32, numbers_whole(n));
 }
 
 char *server_name(const struct mw_server_figures *f, char *buf, size_t n)
