@@ -12,6 +12,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_chatlog \
 	tests/fuzz/fuzz_clean \
 	tests/fuzz/fuzz_config_json \
+	tests/fuzz/fuzz_dash \
 	tests/fuzz/fuzz_decoder \
 	tests/fuzz/fuzz_find \
 	tests/fuzz/fuzz_gguf \
@@ -36,6 +37,7 @@ tests_fuzz_fuzz_answers_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_chatlog_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_clean_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_config_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_dash_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_decoder_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_find_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_gguf_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
@@ -56,6 +58,9 @@ tests_fuzz_fuzz_tokenizer_config_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_tokenizer_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_tool_calls_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_vocab_gguf_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+
+tests_fuzz_fuzz_dash_SOURCES = tests/fuzz/fuzz_dash.c \
+	tests/lib/made_sample.c tests/lib/made_sample.h
 
 tests_fuzz_fuzz_mutate_SOURCES = tests/fuzz/fuzz_mutate.c \
 	tests/fuzz/fuzz_model.c tests/fuzz/fuzz_model.h
