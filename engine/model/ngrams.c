@@ -32,10 +32,11 @@ struct ngram_job {
 
 /* --- the rows of a token --- */
 
-/* Ids are kept as floats, which have all of them: id + 1, or 0 before the first token. */
+/* Ids are kept as floats, which have all of them: id + 1, or 0 before the first token.  A KV file
+ * that somebody made may have any number in a copy. */
 static uint64_t kept_id(const struct ngram_hparams *g, float kept)
 {
-    return kept > 0 ? (uint64_t)kept - 1 : g->end_id;
+    return kept >= 1 && kept <= (float)UINT32_MAX ? (uint64_t)kept - 1 : g->end_id;
 }
 
 /* The id `back` tokens before column c. */
