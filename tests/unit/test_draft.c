@@ -285,12 +285,11 @@ static void disturb(struct mw_session *s, int how, const uint32_t *text, uint32_
 /* The figures by number of drafts and by place add up to the others. */
 static void check_figures(const struct mw_drafts *d)
 {
-    uint64_t passes = 0, drafted = 0, accepted = 0, ns = 0;
+    uint64_t passes = 0, drafted = 0, accepted = 0;
 
     for (uint32_t n = 0; n <= MW_DRAFT_MOST; n++) {
         passes += d->passes_over[n];
         drafted += n * d->passes_over[n];
-        ns += d->pass_ns[n];
         assert_int_equal(d->passes_over[n] > 0, d->pass_ns[n] > 0);
     }
     for (uint32_t n = 0; n < MW_DRAFT_MOST; n++) {

@@ -52,8 +52,8 @@ static int set_up(void **state)
             .n_expert = EXPERTS,
             .n_used = USED,
             .n_part = 2,
-            .part = { { 0, 11 + l * 400001, 15001 },
-                      { 1, l == 3 ? down : 5 + l * 100003, 2777 } },
+            .part = { { .file = 0, .offset = 11 + l * 400001, .bytes = 15001 },
+                      { .file = 1, .offset = l == 3 ? down : 5 + l * 100003, .bytes = 2777 } },
         };
     }
     expert_sizes_of(layers, LAYERS, &sizes);

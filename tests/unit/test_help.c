@@ -158,8 +158,8 @@ static void other_texts_are_for_the_model(void **state)
         "how do I open a bank account",
         "what is F10\nand F9",
         "\xff\xfe what \x80",
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-        "aa",
+        ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+         "aaa"),
         "a b c d e f g h i j k l m n o p q r s t u v w x y z what is F10",
         "/etc/passwd what is this",
     };
