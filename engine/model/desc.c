@@ -473,7 +473,8 @@ static void place_others(struct model_desc *d)
     const struct index_hparams *x = &d->hp->index;
     const struct ngram_hparams *g = &d->hp->ngram;
 
-    if (arch_has(d->hp->arch, TRAIT_INDEX))
+    d->others.has_index = arch_has(d->hp->arch, TRAIT_INDEX);
+    if (d->others.has_index)
         d->others.index = add_other(d, (uint64_t)d->n_kv * (x->block - 1) * x->head_dim);
     for (uint32_t l = 0; l < d->n_layer; l++) {
         const struct layer_hparams *from = &d->hp->layers[l];

@@ -207,6 +207,7 @@ struct model_desc {
     struct kv_spec *kv_specs; /* [n_kv] */
     struct recurrent_spec recurrent;
     struct {
+        bool has_index;
         uint64_t index;      /* [n_kv][block - 1][head_dim] index keys of the open block */
         uint64_t ngram_ids;  /* [n_token - 1] tokens before the next one, newest first */
         uint64_t ngram_past; /* [(conv_width - 1) * n_token][n_stream * n_embd] */

@@ -92,10 +92,9 @@ static void store_entry_col(void *ctx, uint32_t c)
     kv_entry_write(f->p.kv, f->p.kernels, j->layer->kv_layer, block, x);
 }
 
-static void store_entries(struct forward *f, const struct layer_desc *layer)
+void forward_entries_again(struct forward *f, const struct layer_desc *layer)
 {
     const struct hparams *hp = f->p.desc->hp;
-    struct entries_job j = { .f = f, .layer = layer };
     const float *from;
     float *to;
 
@@ -111,6 +110,14 @@ static void store_entries(struct forward *f, const struct layer_desc *layer)
                                     .n = layer->head_dim_k,
                                     .block = layer->ratio,
                                     .overlaps = hparams_overlaps(hp, layer->ratio) });
+}
+
+static void store_entries(struct forward *f, const struct layer_desc *layer)
+{
+    struct entries_job j = { .f = f, .layer = layer };
+
+    forward_keep_pool(f, layer, &layer->entry_pool);
+    forward_entries_again(f, layer);
     forward_each_col(f, store_entry_col, &j);
 }
 

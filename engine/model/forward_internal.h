@@ -214,6 +214,9 @@ int forward_ngrams(struct forward *f, const struct layer_desc *layer, struct err
 void forward_index_store(struct forward *f, const struct layer_desc *layer);
 /* The same of pools, for queries whose heads have weights: h -> store. */
 int forward_score_store(struct forward *f, const struct layer_desc *layer, struct err *e);
+/* Pool again what pool_x and pool_g have: the open pools after a pass of fewer columns. */
+void forward_score_again(struct forward *f, const struct layer_desc *layer);
+void forward_entries_again(struct forward *f, const struct layer_desc *layer);
 
 /* A pool of each block of positions that ends with a column, see pools.c. */
 struct pooling {
@@ -266,6 +269,7 @@ void forward_index_again(struct forward *f, const struct layer_desc *layer); /* 
 void forward_keep_recurrent(struct forward *f, const struct layer_desc *layer);
 void forward_keep_ngrams(struct forward *f);
 void forward_keep_index(struct forward *f, const struct layer_desc *layer);
+void forward_keep_pool(struct forward *f, const struct layer_desc *layer, const struct mat *pool);
 /* Values of a column that are kept. */
 uint64_t replay_values(const struct model_desc *d);
 

@@ -70,31 +70,45 @@ static void store_score_col(void *ctx, uint32_t c)
     kv_index_write(f->p.kv, kern, j->layer->kv_layer, block, key);
 }
 
+static void pool_scores(const struct index_job *j)
+{
+    struct forward *f = j->f;
+    const float *from;
+    float *to;
+
+    recurrent_others(kv_recurrent(f->p.kv), &from, &to);
+    forward_pool(&(struct pooling){ .f = f,
+                                    .x = f->pool_x,
+                                    .g = f->pool_g,
+                                    .ld = j->layer->score_pool.n_row,
+                                    .place = j->layer->score_place.w,
+                                    .from = from + j->layer->index_state,
+                                    .to = to + j->layer->index_state,
+                                    .out = f->pooled,
+                                    .n = j->x->head_dim,
+                                    .block = j->x->block,
+                                    .overlaps = j->x->overlaps });
+}
+
+void forward_score_again(struct forward *f, const struct layer_desc *layer)
+{
+    struct index_job j = job_of(f, layer);
+
+    pool_scores(&j);
+}
+
 int forward_score_store(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
     struct index_job j = job_of(f, layer);
-    const size_t ld = layer->score_pool.n_row;
-    const struct product p[2] = { { &layer->score_pool, f->pool_x, ld },
+    const struct product p[2] = { { &layer->score_pool, f->pool_x, layer->score_pool.n_row },
                                   { &layer->score_gate, f->pool_g, layer->score_gate.n_row } };
-    const float *from;
-    float *to;
 
     if (forward_mul_all(f, p, 2, f->h, f->p.desc->n_embd, e) != 0)
         return -1;
     if (layer->score_k_norm.w != NULL)
         forward_each_col(f, norm_score_col, &j);
-    recurrent_others(kv_recurrent(f->p.kv), &from, &to);
-    forward_pool(&(struct pooling){ .f = f,
-                                    .x = f->pool_x,
-                                    .g = f->pool_g,
-                                    .ld = ld,
-                                    .place = layer->score_place.w,
-                                    .from = from + layer->index_state,
-                                    .to = to + layer->index_state,
-                                    .out = f->pooled,
-                                    .n = j.x->head_dim,
-                                    .block = j.x->block,
-                                    .overlaps = j.x->overlaps });
+    forward_keep_pool(f, layer, &layer->score_pool);
+    pool_scores(&j);
     forward_each_col(f, store_score_col, &j);
     return 0;
 }

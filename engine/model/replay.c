@@ -14,6 +14,9 @@
  *              n-grams [n_replay][n_stream * n_embd]
  *              index keys of KV layer 0: [n_replay][head_dim]
  *              …
+ *              pools of layer 0: x [n_replay][entry_pool rows]  g [n_replay][…]
+ *                                x [n_replay][score_pool rows]  g [n_replay][…]
+ *              …
  */
 #include "config.h"
 
@@ -26,14 +29,14 @@
 struct parts {
     uint32_t mix, beta, decay; /* of each recurrent layer */
     uint32_t ngrams;
-    uint32_t index; /* of each KV layer */
+    uint32_t index; /* of each KV layer whose index keys are means */
 };
 
 static struct parts parts_of(const struct model_desc *d)
 {
     const struct delta_hparams *delta = &d->hp->delta;
     struct parts p = { .ngrams = d->ngram_embd != NULL ? (uint32_t)desc_n_residual(d) : 0,
-                       .index = d->hp->index.head_dim };
+                       .index = d->others.has_index ? d->hp->index.head_dim : 0 };
 
     if (d->recurrent.n_layer == 0)
         return p;
@@ -51,12 +54,28 @@ static struct parts parts_of(const struct model_desc *d)
     return p;
 }
 
-uint64_t replay_values(const struct model_desc *d)
+/* Values of the parts before the pools. */
+static uint64_t values_before_pools(const struct model_desc *d)
 {
     struct parts p = parts_of(d);
 
     return d->recurrent.n_layer * ((uint64_t)p.mix + p.beta + p.decay) + p.ngrams +
            (uint64_t)d->n_kv * p.index;
+}
+
+/* Values of what the pools of layers before l are made of. */
+static uint64_t pool_values(const struct model_desc *d, uint32_t l)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < l; i++)
+        n += 2 * ((uint64_t)d->layers[i].entry_pool.n_row + d->layers[i].score_pool.n_row);
+    return n;
+}
+
+uint64_t replay_values(const struct model_desc *d)
+{
+    return values_before_pools(d) + pool_values(d, d->n_layer);
 }
 
 /* Copy n_col columns between a buffer of the pass and its place, or back. */
@@ -101,6 +120,24 @@ static void copy_index(struct forward *f, const struct layer_desc *layer, bool i
          p.index, f->n_col, is_back);
 }
 
+static void copy_pool(struct forward *f, const struct layer_desc *layer, const struct mat *pool,
+                      bool is_back)
+{
+    const struct model_desc *d = f->p.desc;
+    size_t n = f->p.n_replay, first = pool == &layer->entry_pool ? 0 : layer->entry_pool.n_row;
+    float *place = f->replay + n * (values_before_pools(d) +
+                                    pool_values(d, (uint32_t)(layer - d->layers)) + 2 * first);
+
+    copy(f->pool_x, place, pool->n_row, f->n_col, is_back);
+    copy(f->pool_g, place + n * pool->n_row, pool->n_row, f->n_col, is_back);
+}
+
+void forward_keep_pool(struct forward *f, const struct layer_desc *layer, const struct mat *pool)
+{
+    if (f->n_taken_back > 0)
+        copy_pool(f, layer, pool, false);
+}
+
 void forward_keep_recurrent(struct forward *f, const struct layer_desc *layer)
 {
     if (f->n_taken_back > 0)
@@ -137,9 +174,17 @@ static void layer_again(struct forward *f, const struct layer_desc *layer)
         copy_ngrams(f, true);
         forward_ngrams_again(f, layer);
     }
-    if (layer->owns_kv && layer->is_indexed) {
+    if (layer->index_k.tensor != NULL) {
         copy_index(f, layer, true);
         forward_index_again(f, layer);
+    }
+    if (layer->entry_pool.tensor != NULL) {
+        copy_pool(f, layer, &layer->entry_pool, true);
+        forward_entries_again(f, layer);
+    }
+    if (layer->score_pool.tensor != NULL) {
+        copy_pool(f, layer, &layer->score_pool, true);
+        forward_score_again(f, layer);
     }
     if (layer->is_recurrent)
         recurrent_again(f, layer);

@@ -224,13 +224,6 @@ static int add_drafter(struct mw_model *m, const struct mw_options *o,
 {
     struct mw_model *draft;
 
-    if (arch_has(m->desc->hp->arch, TRAIT_SCORED)) {
-        /* The last pass can only be gone back in with the inputs of open pools, which no pass
-         * keeps. */
-        if (o->draft == MW_DRAFT_FILE)
-            return err_set(e, ERR_UNSUPPORTED, "a model with pools cannot verify drafts");
-        return 0;
-    }
     in->n_draft = DRAFT_MOST;
     in->draft_bytes = forward_logit_bytes(m->desc, 1);
     in->replay_col_bytes = bytes->replay_col;

@@ -548,6 +548,8 @@ static void recurrent_state_has_the_same_bits(void **state)
     same_bits("f-nemotronh-moe.gguf", 2, 24);
     same_bits("f-falconh1.gguf", 2, 24);
     same_bits("f-lfm2moe.gguf", 2, 24);
+    same_bits("f-deepseek4.gguf", 2, 24);
+    same_bits("f-glm53flash.gguf", 2, 24);
 }
 
 static void other_recurrent_families_have_the_same_bits(void **state)
