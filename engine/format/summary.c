@@ -254,6 +254,14 @@ static void describe_pools(struct summary *s, const struct hparams *h)
     }
 }
 
+static const char *recurrence_of(const struct arch *a)
+{
+    return arch_has(a, TRAIT_MAMBA)        ? "Mamba-2"
+           : arch_has(a, TRAIT_SHORT_CONV) ? "short convolutions"
+           : arch_has(a, TRAIT_KDA)        ? "Kimi's delta attention"
+                                           : "gated delta nets";
+}
+
 /* Fills in the parts that only some models have. */
 static void describe_parts(struct summary *s, const struct hparams *h)
 {
@@ -261,8 +269,14 @@ static void describe_parts(struct summary *s, const struct hparams *h)
     const struct ngram_hparams *g = &h->ngram;
     uint64_t n_attend = 0;
 
-    for (uint32_t i = 0; i < h->n_layer; i++)
+    for (uint32_t i = 0; i < h->n_layer; i++) {
         n_attend += h->layers[i].attends;
+        s->n_recurrent += h->layers[i].is_recurrent;
+    }
+    if (s->n_recurrent > 0)
+        s->recurrence = recurrence_of(h->arch);
+    if (h->latent.n_latent > 0)
+        s->latent_values = h->latent.n_latent + h->latent.n_rot;
     s->n_stream = h->n_stream > 0 ? h->n_stream : 1;
     if (x->n_head > 0) {
         s->index_block = x->block;

@@ -95,6 +95,9 @@ struct summary {
     uint32_t index_block, index_tokens;
     uint64_t index_values;
     uint64_t entry_values; /* of entries of all layers together, for each position */
+    const char *recurrence; /* what recurrent layers are: "Mamba-2"; NULL: there is none */
+    uint32_t n_recurrent;   /* such layers */
+    uint32_t latent_values; /* of a latent key, whose beginning is the value; 0: other keys */
     uint32_t n_ngram; /* tokens of the longest n-gram in a table; 0: no table */
     uint32_t ngram_layer;
 

@@ -37,6 +37,8 @@ static void sums(struct json *j, const struct summary *s)
         { "index_tokens", s->index_tokens },
         { "index_values", s->index_values },
         { "entry_values", s->entry_values },
+        { "latent_values", s->latent_values },
+        { "n_recurrent", s->n_recurrent },
         { "n_ngram", s->n_ngram },
         { "ngram_layer", s->ngram_layer },
         { "n_unread", s->n_unread },
@@ -209,6 +211,8 @@ void inspect_print_json(FILE *to, const struct mw_inspect *i, const struct mw_te
         json_string(&j, "problem", why);
     }
     sums(&j, s);
+    if (s->recurrence != NULL)
+        json_string(&j, "recurrence", s->recurrence);
     if (s->is_foreign)
         foreign_sizes(&j, s);
     defaults(&j, s);

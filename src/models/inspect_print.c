@@ -38,6 +38,13 @@ static void print_experts_and_context(FILE *to, const struct summary *s)
         fprintf(to,
                 "  attention     to %u positions, which index keys choose in blocks of %u\n",
                 s->index_tokens, s->index_block);
+    if (s->latent_values > 0)
+        fprintf(to,
+                "  latent keys   %u values for a position in a layer, which hold its value, too\n",
+                s->latent_values);
+    if (s->n_recurrent > 0)
+        fprintf(to, "  states        %u of %u layers keep one for any context: %s\n",
+                s->n_recurrent, s->n_layer, s->recurrence);
     if (s->n_ngram > 0)
         fprintf(to, "  n-grams       of up to %u tokens, from a table that layer %u adds\n",
                 s->n_ngram, s->ngram_layer);

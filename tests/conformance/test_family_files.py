@@ -5,6 +5,7 @@ years changes nothing.
 The models are those of test_families.py."""
 import array
 import copy
+import json
 import math
 import os
 import re
@@ -175,6 +176,21 @@ class FamilyFiles(ModelCase):
         self.assertEqual(0, r.returncode, r.stderr)
         with open(out, "rb") as f:
             return f.read()
+
+    def test_inspect_says_what_layers_keep(self):
+        for name, kind, n, latent in (
+                ("nemotronh-moe", "Mamba-2", 2, 0), ("lfm2moe", "short convolutions", 2, 0),
+                ("glm53flash", "Kimi's delta attention", 2, 16),
+                ("deepseek3", None, 0, 24), ("laguna", None, 0, 0)):
+            with self.subTest(name):
+                path = self.path("m.gguf")
+                self.gguf_or_skip(name).write(path)
+                s = json.loads(memwall("inspect", "--json", path).stdout)
+                self.assertEqual((kind, n, latent),
+                                 (s.get("recurrence"), s["n_recurrent"], s["latent_values"]))
+                text = memwall("inspect", path).stdout
+                self.assertEqual(n > 0, f"layers keep one for any context: {kind}" in text)
+                self.assertEqual(latent > 0, f"latent keys   {latent} values" in text)
 
     def gguf_or_skip(self, name):
         if not os.path.isdir(os.path.join(SHARED, "families2")):
