@@ -16,6 +16,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import snapshot_gguf  # noqa: E402
+from gguf_edit import U32, Gguf  # noqa: E402
 from program import memwall, reference, smallest_without_screen  # noqa: E402
 
 LIMIT = 1e-3
@@ -135,7 +136,7 @@ class QuantisedKv(unittest.TestCase):
     """Keys and values in blocks of 32, which need wider heads than the references have: weights
     of attention are drawn again from those of the reference, for heads of 32."""
 
-    DIM = 32
+    DIM, N_ID, N_TOKEN = 32, 48, 291
     # Relative rms of all logits.  The bound of q8_0 is that of tests/conformance/test_models.c.
     # Steps of q4_0 are 127 / 8 times as wide, but errors of that size add up less than in
     # proportion: two thirds of it.
@@ -160,7 +161,7 @@ class QuantisedKv(unittest.TestCase):
     def rows(self, path, *args):
         out = path + ".logits"
         r = memwall("eval", path, "--ids", "-", "--logits", out, "--force", *args,
-                    stdin=" ".join(str((7 * i * i + 3) % 291) for i in range(48)))
+                    stdin=" ".join(str((7 * i * i + 3) % self.N_TOKEN) for i in range(self.N_ID)))
         self.assertEqual((0, ""), (r.returncode, r.stderr))
         with open(out, "rb") as f:
             return f.read()
@@ -188,6 +189,69 @@ def add_quantised(name):
 
 for each in NAMES:
     add_quantised(each)
+
+
+class QuantisedPools(QuantisedKv):
+    """The same for keys that are values, too: latent ones, and those of windows and entries.  Index
+    keys choose all blocks.  Where two experts score nearly alike, the smallest change makes a
+    position choose another one, so the bounds are those of the position in the middle."""
+
+    N_ID, N_TOKEN = 140, 288  # a pool of 128 positions is complete
+    # The size of a head of the reference, the tensors and axes that have it, and its keys.
+    WIDE = {
+        "deepseek4": (24, {"attn_compressor_ape": 0, "attn_compressor_norm": 0, "attn_kv": 1,
+                           "attn_compressor_gate": 1, "attn_compressor_kv": 1,
+                           "attn_kv_a_norm": 0, "attn_output_a": 0, "attn_q_b": 1},
+                      ("attention.key_length", "attention.value_length")),
+        "glm53flash": (16, {"attn_kv_a_norm": 0, "attn_kv_a_mqa": 1, "attn_k_b": 1, "attn_v_b": 0},
+                       ("attention.key_length", "attention.value_length",
+                        "attention.kv_lora_rank"))}
+
+    def widen(self, name, path):
+        dim, axes, keys = self.WIDE[name]
+        source = reference("f-" + name + ".gguf")
+        if not os.path.exists(source):
+            self.skipTest(f"neither the tree nor MW_SHARED has f-{name}.gguf")
+        g, r = Gguf(source), random.Random(name)
+        for tensor, (dims, kind, raw) in g.tensors.items():
+            at = axes.get(tensor.rsplit(".weight", 1)[0].rsplit(".", 1)[-1])
+            if at is None or ".indexer." in tensor:
+                continue
+            self.assertEqual(0, dims[at] % dim, tensor)
+            dims = [*dims[:at], dims[at] // dim * self.DIM, *dims[at + 1:]]
+            n = {0: 4, 30: 2}[kind]
+            values = [raw[i:i + n] for i in range(0, len(raw), n)]
+            g.tensors[tensor] = (dims, kind, b"".join(r.choices(values, k=math.prod(dims))))
+        arch = g.get("general.architecture") + "."
+        for key in keys:
+            g.keys[arch + key] = (U32, self.DIM)
+        g.keys[arch + "attention.indexer.top_k"] = (U32, 512)
+        g.write(path)
+
+    def stays_close(self, name):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "wide.gguf")
+            self.widen(name, path)
+            want = array.array("f")
+            want.frombytes(self.rows(path, "--exact", "--kv", "f32"))
+            mean = sum(want) / len(want)
+            spread = sum((x - mean) ** 2 for x in want) / self.N_ID
+            n = len(want) // self.N_ID
+            for kv, bound in self.BOUNDS:
+                got, bits = array.array("f"), self.rows(path, "--exact", "--kv", kv)
+                got.frombytes(bits)
+                of = sorted(math.sqrt(sum((x - y) ** 2 for x, y in zip(
+                    want[i * n:i * n + n], got[i * n:i * n + n])) / spread)
+                            for i in range(self.N_ID))
+                self.assertGreater(of[0], 0)
+                self.assertLessEqual(of[self.N_ID // 2], bound, kv)
+                self.assertTrue(bits == self.rows(path, "--exact", "--kv", kv, "--chunk", "7"), kv)
+
+
+for each in NAMES:
+    setattr(QuantisedPools, "test_" + each, None)
+for each in QuantisedPools.WIDE:
+    setattr(QuantisedPools, "test_" + each, lambda self, name=each: self.stays_close(name))
 
 
 class Mxfp4(unittest.TestCase):
