@@ -7,6 +7,7 @@ EXTRA_PROGRAMS += \
 	tests/bench/bench_answer \
 	tests/bench/bench_attend \
 	tests/bench/bench_grammar \
+	tests/bench/bench_index \
 	tests/bench/bench_kernels \
 	tests/bench/bench_limits \
 	tests/bench/bench_pass \
@@ -19,6 +20,9 @@ tests_bench_bench_attend_SOURCES = tests/bench/bench_attend.c \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h
 tests_bench_bench_attend_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_grammar_LDADD = $(ENGINE_LIBS)
+tests_bench_bench_index_SOURCES = tests/bench/bench_index.c \
+	tests/lib/kernel_data.c tests/lib/kernel_data.h
+tests_bench_bench_index_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_kernels_SOURCES = tests/bench/bench_kernels.c \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h
 tests_bench_bench_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS)
@@ -36,6 +40,7 @@ tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 # bench_streamed MODEL MIB...: streaming answers beside the limits of disk and memory.
 # bench_predict [--busy] MODEL...: predictions before and after the first answer.
 # bench_grammar VOCABULARY: the mask of a grammar for one token.
+# bench_index: the choice of positions by index keys, 4k to 256k of them.
 # bench_attend: attention over long contexts; bench_pass MODEL...: several columns over one.
 # token_profile.py MEMWALL MODEL...: where the time of a token goes (perf).
 # waves.py MEMWALL MODEL (root): a budget of auto beside a program that takes memory in waves.
