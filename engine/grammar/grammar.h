@@ -19,6 +19,8 @@
 struct json;
 struct json_node;
 
+#define MW_GRAMMAR_BYTES ((size_t)1 << 20) /* a longer one is an error */
+
 /* Check a grammar.  -1 with *e, whose offset is a byte of the text. */
 int mw_grammar_check(const char *text, size_t len, struct err *e);
 

@@ -22,8 +22,9 @@
 #include <stdint.h>
 
 #include "engine/base/err.h"
+#include "engine/grammar/grammar.h"
 
-#define PROGRAM_MAX_TEXT    ((size_t)1 << 20) /* bytes of a grammar */
+#define PROGRAM_MAX_TEXT    MW_GRAMMAR_BYTES
 #define PROGRAM_MAX_ELEMENT 65536
 #define PROGRAM_MAX_RULE    16384
 #define PROGRAM_MAX_TOKEN   64 /* different ones that a grammar names */

@@ -34,6 +34,15 @@ int schema_work(struct schema *s, uint64_t n)
                                           s->path);
 }
 
+int schema_fits(struct schema *s)
+{
+    return s->out->used <= MW_GRAMMAR_BYTES
+               ? 0
+               : err_set(s->e, ERR_UNSUPPORTED,
+                         "the schema is too large: its grammar has more than 1 MiB at %.200s",
+                         s->path);
+}
+
 void schema_raw(struct schema *s, const char *text)
 {
     grammar_write(s->out, s->notation, text);
@@ -263,6 +272,8 @@ static int write_values(struct schema *s, const struct json_node *n, uint32_t *r
         if (!is_of_types(v, bits) || (not.types != 0 && is_of_types(v, not.types)) ||
             schema_is_out(&not, v))
             continue;
+        if (schema_fits(s) != 0)
+            return -1;
         if (written++ > 0)
             json_raw(s->out, " | ", 3);
         schema_constant(s, v);
@@ -600,7 +611,7 @@ int schema_value(struct schema *s, const struct json_node *n, uint32_t *rule)
     if (n->kind != JSON_IS_OBJECT)
         return err_set(s->e, ERR_ARGUMENT, "the schema at %.200s is not an object", s->path);
     uses = uses_of(s, n);
-    if (uses == 0)
+    if (uses == 0 || schema_fits(s) != 0)
         return -1;
     if (json_member(n, "$ref") != NULL)
         return refer(s, n, rule);

@@ -56,6 +56,10 @@ void schema_name(struct schema *s, uint32_t rule);
 /* Count work that grows with the square of a schema.  -1 with an error if it is too much. */
 int schema_work(struct schema *s, uint64_t n);
 
+/* Check that the rules are not too long yet: a part of a schema may be much shorter than its rule.
+ * -1 with an error. */
+int schema_fits(struct schema *s);
+
 /* Report what is wrong with a keyword of this schema.  Returns -1. */
 int schema_wrong(struct schema *s, const char *keyword, enum err_code code, const char *what);
 

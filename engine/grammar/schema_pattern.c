@@ -438,7 +438,7 @@ static int take_alternative(struct pattern *p)
         is_end = is_outer && *p->at == '$' && (p->at + 1 == p->end || p->at[1] == '|');
         if (is_end)
             p->at++;
-        else if (take_atom(p) != 0 || take_repetition(p) != 0)
+        else if (schema_fits(p->s) != 0 || take_atom(p) != 0 || take_repetition(p) != 0)
             return -1;
     }
     if (is_outer && !is_end)

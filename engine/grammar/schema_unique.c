@@ -12,6 +12,7 @@
 #include "engine/grammar/schema_internal.h"
 
 #define VALUES_MOST 8
+#define VALUE_BYTES 256 /* of each: it is in many rules */
 
 /* The different values of a list.  -1: they are too many, or not plain values. */
 static int take_values(struct schema *s, const struct json_node *items,
@@ -23,7 +24,8 @@ static int take_values(struct schema *s, const struct json_node *items,
     for (const struct json_node *v = list->first; v != NULL; v = v->next) {
         int i = 0;
 
-        if (v->kind == JSON_IS_OBJECT || v->kind == JSON_IS_ARRAY)
+        if (v->kind == JSON_IS_OBJECT || v->kind == JSON_IS_ARRAY ||
+            v->len > VALUE_BYTES)
             return -1;
         while (i < n && !schema_same(out[i], v))
             i++;
@@ -77,16 +79,19 @@ int schema_unique(struct schema *s, const struct json_node *items, uint32_t min,
         n = take_values(s, items, value);
     if (n < 0)
         return schema_wrong(s, "uniqueItems", ERR_UNSUPPORTED,
-                            "is supported for items that are an \"enum\" of up to 8 texts, numbers "
-                            "and the like only");
+                            "is supported for items that are an \"enum\" of up to 8 short texts, "
+                            "numbers and the like only");
     if (min > (unsigned)n)
         return schema_wrong(s, "minItems", ERR_ARGUMENT, "asks for more items than there are");
     *rule = schema_begin(s);
     schema_raw(s, "\"[\" @-space ");
     schema_name(s, *rule);
     schema_raw(s, "-u0 @-space \"]\"\n");
-    for (unsigned set = 0; set < 1u << n; set++)
+    for (unsigned set = 0; set < 1u << n; set++) {
+        if (schema_fits(s) != 0)
+            return -1;
         if ((unsigned)__builtin_popcount(set) <= max)
             write_set(s, *rule, value, (unsigned)n, set, min, max);
+    }
     return 0;
 }

@@ -267,7 +267,7 @@ int request_check_form(struct request *r, const struct request_defaults *d, stru
         return request_wrong(e, "tool_choice", "there are no tools to call");
     if (field == NULL)
         return 0;
-    if (r->grammar != NULL && r->n_form_rule == 0 && !r->must_call)
+    if (r->grammar != NULL && r->n_form_rule == 0)
         return request_wrong(e, "grammar", "this field is not supported beside tools");
     if (d->calls == CALLS_UNKNOWN)
         return request_wrong(e, field,

@@ -70,6 +70,8 @@ static int write_schema(struct json *out, const char *name, enum mw_notation not
     struct json rules, all;
     int rc;
 
+    if (out->used > MW_GRAMMAR_BYTES)
+        return err_set(e, ERR_UNSUPPORTED, "the grammar of all tools has more than 1 MiB");
     json_start(&rules);
     json_start(&all);
     rc = mw_grammar_schema(&rules, name, notation, schema, root, e);

@@ -270,6 +270,8 @@ class Prompts(ToolCase):
                     (user(tools=[TOOL], parallel_tool_calls=False), "parallel_tool_calls"),
                     (user(tools=[OTHER, *tool(strict=True)]), "tools[1].function.strict"),
                     (user(tools=[TOOL], grammar='root ::= "a"'), "grammar"),
+                    (user(tools=[TOOL], grammar='root ::= "a"', tool_choice="required"),
+                     "grammar"),
                     ({"messages": [{"role": "tool", "content": "x"}]},
                      "messages[0].tool_call_id"),
                     ({"messages": [{"role": "assistant", "tool_calls": [

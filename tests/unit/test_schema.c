@@ -323,7 +323,7 @@ static void names_what_is_not_supported_and_its_place(void **state)
           "the keyword \"contains\" at #/anyOf/1 is not supported" },
         { "{\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"uniqueItems\":true}}}",
           "the keyword \"uniqueItems\" at #/$defs/a is supported for items that are an \"enum\" of "
-          "up to 8 texts, numbers and the like only" },
+          "up to 8 short texts, numbers and the like only" },
         { "{\"type\":\"strnig\"}", "the keyword \"type\" at # does not name types of JSON" },
         { "{\"type\":[]}", "the keyword \"type\" at # does not name types of JSON" },
         { "{\"type\":[\"string\",1]}", "the keyword \"type\" at # does not name types of JSON" },
@@ -488,6 +488,14 @@ static int grammar_of(const char *schema, size_t n, struct err *e)
     return rc;
 }
 
+static const char *dots(void)
+{
+    static char text[1000];
+
+    memset(text, '.', sizeof text - 1);
+    return text;
+}
+
 static void bounds_what_hostile_schemas_cost(void **state)
 {
     char *text = malloc(1 << 20);
@@ -513,6 +521,30 @@ static void bounds_what_hostile_schemas_cost(void **state)
     n += (size_t)sprintf(text + n, "\"d600\":{}}}");
     assert_int_equal(grammar_of(text, n, &e), -1);
     assert_int_equal(e.code, ERR_UNSUPPORTED);
+    /* short keywords with long rules: patterns, multiples, lists of different values */
+    for (int kind = 0; kind < 3; kind++) {
+        struct json grammar;
+
+        n = (size_t)sprintf(text, "{\"properties\":{");
+        for (int i = 0; i < 400; i++) {
+            n += (size_t)sprintf(text + n, "%s\"m%d\":{\"type\":\"%s\",", i > 0 ? "," : "", i,
+                                 kind == 0 ? "string" : kind == 1 ? "integer" : "array");
+            if (kind == 0)
+                n += (size_t)sprintf(text + n, "\"pattern\":\"%.*s\"}", 900, dots());
+            else if (kind == 1)
+                n += (size_t)sprintf(text + n, "\"multipleOf\":509}");
+            else
+                n += (size_t)sprintf(text + n, "\"uniqueItems\":true,\"items\":{\"enum\":[\"%.*s\","
+                                               "1,2,3,4,5,6,7]}}", 200, dots());
+        }
+        n += (size_t)sprintf(text + n, "}}");
+        e = (struct err)ERR_INIT;
+        json_start(&grammar);
+        assert_int_equal(mw_grammar_of_schema(&grammar, text, n, &e), -1);
+        assert_non_null(strstr(e.what, "too large"));
+        assert_true(grammar.used < (2 << 20));
+        json_release(&grammar);
+    }
     /* depth */
     n = 0;
     for (int i = 0; i < 1000; i++)
