@@ -283,8 +283,9 @@ class Memwall(Case):
         model = chain(self.home, "chain", spell("\n", "Hey, folks.", "<|im_end|>")).path
         with Server("-m", model) as s:
             s.url = f"http://127.0.0.1:{s.port}"
-            t = self.chat(s)
-            self.sees(t, "chain", "verdict", "layers", "of 2,048 tokens", "ready")
+            t = self.chat(s, rows=50)
+            self.sees(t, "chain", "verdict", "layers", "of 2,048 tokens", "ready", "wall",
+                      "not known: a server does not report it")
             t.send("hi\r")
             self.sees(t, "Hey, folks.", "12 tokens", "tok/s")
             used = f"context {self.used(s)} of 2,048"

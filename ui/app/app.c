@@ -15,6 +15,7 @@
 #include "engine/base/folder.h"
 #include "ui/app/plain.h"
 #include "ui/dash/dash.h"
+#include "ui/engine/engine.h"
 #include "ui/talk/commands.h"
 #include "ui/words/receipt.h"
 
@@ -319,6 +320,8 @@ static int open_all(struct app *a, const struct ui_chat_options *o, struct err *
     dash_set_cap(a->dash, o->options->chat.n_predict);
     dash_set_keys(a->dash, true);
     dash_set_wall(a->dash, NULL);
+    if (o->engine->wall_begin == NULL)
+        dash_set_wall_unknown(a->dash);
     app_load_panels(a);
     edit_open(term_in(a->term), a->history, command_complete, a->talk);
     a->has_edit = true;

@@ -47,6 +47,7 @@ struct dash {
     uint64_t piece_ns, piece_n;     /* of the last entry */
 
     struct mw_wall wall;
+    bool is_wall_unknown; /* nobody predicts it */
     enum mw_wall_axis wall_axis;
     uint64_t wall_at[MW_WALL_AXES]; /* of the cursor; 0: none */
 
@@ -121,6 +122,8 @@ int dash_cursor(const struct dash *d);
 
 /* Show this wall, which is copied; NULL: it is not known yet.  The cursor stays where it is. */
 void dash_set_wall(struct dash *d, const struct mw_wall *w);
+/* Say that it will not be known. */
+void dash_set_wall_unknown(struct dash *d);
 /* Move the cursor of the wall by some points, from the settings in use if there is none. */
 void dash_wall_move(struct dash *d, int by);
 /* Show the wall over the context instead of the budget, or the other way round. */

@@ -44,6 +44,11 @@ void dash_set_wall(struct dash *d, const struct mw_wall *w)
         d->wall = (struct mw_wall){ 0 };
 }
 
+void dash_set_wall_unknown(struct dash *d)
+{
+    d->is_wall_unknown = true;
+}
+
 static uint32_t n_points(const struct dash *d)
 {
     return d->wall.n[d->wall_axis];
@@ -490,7 +495,10 @@ void wall_line(const struct dash *d, const struct canvas *c, int y, bool has_hea
     int width, x;
 
     if (n_points(d) == 0) {
-        canvas_text(c, y, 0, style_of(ROLE_DIM), has_head ? "not predicted yet" : "wall -");
+        canvas_text(c, y, 0, style_of(ROLE_DIM),
+                    !has_head            ? "wall -"
+                    : d->is_wall_unknown ? "not known: a server does not report it"
+                                         : "not predicted yet");
         return;
     }
     figures(text, sizeof text, d, c->width, has_head);
