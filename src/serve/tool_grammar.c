@@ -28,6 +28,10 @@ enum call_form call_form_of(const char *text, size_t len)
         enum call_form form;
     } words[] = {
         { "to=functions.", CALLS_UNKNOWN }, /* gpt-oss: its calls begin in the thinking */
+        { "<arg_key>", CALLS_UNKNOWN },     /* GLM: not JSON between the marks of Hermes */
+        { "<seed:tool_call>", CALLS_UNKNOWN },
+        { "<minimax:tool_call>", CALLS_UNKNOWN },
+        { "<|tool_call_start|>", CALLS_UNKNOWN },
         { "<|tool_call>", CALLS_GEMMA },
         { "[ARGS]", CALLS_MISTRAL_ARGS },
         { "[TOOL_CALLS]", CALLS_MISTRAL },

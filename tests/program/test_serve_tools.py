@@ -435,9 +435,11 @@ class Forced(FlatCase):
                 status, r = s.post(CHAT, user(tools=tools, tool_choice=choice))
                 self.assertEqual((400, param), (status, r["error"]["param"]), r)
                 self.assertIn(words, r["error"]["message"])
-        with Server("-m", self.model("Hey")) as s:  # a template without a form
-            status, r = s.post(CHAT, user(tools=self.TOOLS, tool_choice="required"))
-            self.assertEqual((400, "tool_choice"), (status, r["error"]["param"]))
+        # A template without a form, and forms that share a word with those that have a grammar.
+        for word in "", "<tool_call> <arg_key>", "<seed:tool_call> <function=":
+            with Server("-m", self.flat(word, (), ())) as s:
+                status, r = s.post(CHAT, user(tools=self.TOOLS, tool_choice="required"))
+                self.assertEqual((400, "tool_choice"), (status, r["error"]["param"]))
 
 
 class Strict(FlatCase):
