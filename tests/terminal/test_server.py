@@ -286,6 +286,11 @@ class Memwall(Case):
             t = self.chat(s, rows=50)
             self.sees(t, "chain", "verdict", "layers", "of 2,048 tokens", "ready", "wall",
                       "not known: a server does not report it")
+            t.send("\tw")
+            self.sees(t, "Up, Down: panels")
+            self.assertNotIn("Enter: apply", t.screen())
+            t.send("\t")
+            self.loses(t, "Up, Down: panels")
             t.send("hi\r")
             self.sees(t, "Hey, folks.", "12 tokens", "tok/s")
             used = f"context {self.used(s)} of 2,048"

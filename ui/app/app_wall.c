@@ -179,6 +179,10 @@ void app_wall_work(struct app *a)
 
 void app_wall_hint(struct app *a)
 {
+    if (dash_wall_is_unknown(a->dash)) {
+        app_hint(a, "Up, Down: panels  ?: explain");
+        return;
+    }
     app_hint(a, "Left, Right: move  Enter: apply  c: %s  Up, Down: panels  ?: explain",
              dash_wall_axis(a->dash) == MW_WALL_BUDGET ? "context" : "budget");
 }

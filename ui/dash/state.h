@@ -124,6 +124,7 @@ int dash_cursor(const struct dash *d);
 void dash_set_wall(struct dash *d, const struct mw_wall *w);
 /* Say that it will not be known. */
 void dash_set_wall_unknown(struct dash *d);
+bool dash_wall_is_unknown(const struct dash *d);
 /* Move the cursor of the wall by some points, from the settings in use if there is none. */
 void dash_wall_move(struct dash *d, int by);
 /* Show the wall over the context instead of the budget, or the other way round. */

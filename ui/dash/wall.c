@@ -49,6 +49,11 @@ void dash_set_wall_unknown(struct dash *d)
     d->is_wall_unknown = true;
 }
 
+bool dash_wall_is_unknown(const struct dash *d)
+{
+    return d->is_wall_unknown;
+}
+
 static uint32_t n_points(const struct dash *d)
 {
     return d->wall.n[d->wall_axis];
