@@ -48,11 +48,14 @@ void settings_report_context(const struct options *o, const struct mw_model_info
     report_notice(text, (size_t)n);
 }
 
-void settings_report_products(const struct options *o, const struct mw_model *m,
+void settings_report_products(const struct options *o, struct mw_model *m,
                               const struct mw_options *engine)
 {
     const char *text = mw_products_notice(m, engine);
 
+    if (!o->quiet && text[0] != '\0')
+        report_notice(text, strlen(text));
+    text = mw_mirror_notice(m, engine);
     if (!o->quiet && text[0] != '\0')
         report_notice(text, strlen(text));
 }

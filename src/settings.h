@@ -33,7 +33,7 @@ int settings_open(const char *path, const struct mw_options *engine, struct mw_m
 void settings_report_context(const struct options *o, const struct mw_model_info *info);
 
 /* After a plan or a session: report that the system refuses OpenBLAS its buffers. */
-void settings_report_products(const struct options *o, const struct mw_model *m,
+void settings_report_products(const struct options *o, struct mw_model *m,
                               const struct mw_options *engine);
 
 /* Fill in everything but out->engine from the options and the model's recommendation. */

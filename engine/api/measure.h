@@ -35,6 +35,11 @@ size_t mw_read_bytes(struct mw_model *m, const struct mw_options *o);
  * file, the disk is left out.  Rates of weight types are not measured. */
 int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double seconds,
                       struct mw_limits *out, struct err *e);
+/* Measure how fast o->mirror delivers weights.  0: all of it is in the page cache. */
+int mw_mirror_measure(struct mw_model *m, const struct mw_options *o, double seconds,
+                      double *bytes_s, struct err *e);
+/* Returns a sentence for the user about o->mirror, or "". */
+const char *mw_mirror_notice(struct mw_model *m, const struct mw_options *o);
 /* List the weight types in out->rate that the options use enough of, without rates. */
 void mw_rates_list(const struct mw_model *m, const struct mw_options *o, struct mw_limits *out);
 /* Measure the listed types whose measured_s is 0, with the threads and kernels of the options,

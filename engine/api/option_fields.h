@@ -44,8 +44,13 @@ enum mw_reach {
     NUMBER(bool, no_uring, MW_REACH_WEIGHTS)                                                   \
     /* of one read of weights, at most; 0: chosen by the budget */                             \
     NUMBER(uint32_t, block_bytes, MW_REACH_WEIGHTS)                                            \
-    /* read at most this many bytes a second; 0: no limit */                                   \
+    /* read at most this many bytes a second of each disk; 0: no limit */                      \
     NUMBER(uint64_t, disk_rate, MW_REACH_WEIGHTS)                                              \
+    /* a copy of the model's file or folder on another disk, which shares the reads; NULL:     \
+     * none.  Must outlive the session */                                                      \
+    TEXT(mirror, MW_REACH_WEIGHTS)                                                             \
+    /* the same as disk_rate for the mirror; 0: disk_rate */                                   \
+    NUMBER(uint64_t, mirror_rate, MW_REACH_WEIGHTS)                                            \
     /* 0: one for each CPU */                                                                  \
     NUMBER(int, n_thread, MW_REACH_WORKSPACE)                                                  \
     /* keep activations in float; pinned weights then have other forms */                      \

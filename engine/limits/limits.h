@@ -71,6 +71,7 @@ struct mw_expert_use {
  */
 struct mw_limits {
     double disk_bytes_s;   /* reading the model's file as the options ask; 0: not measured */
+    double mirror_bytes_s; /* the same of a copy on another disk; 0: not measured, or none */
     double memory_bytes_s; /* reading memory with the threads of the options */
     /* Both ways to read, from which MW_IO_AUTO chooses; 0: not compared. */
     double direct_bytes_s, buffered_bytes_s;

@@ -266,6 +266,9 @@ static void explain_limits(FILE *to, const struct plan_basis *b, int64_t now_s)
 
     fputs("\nLimits of this machine:\n", to);
     limit(to, "disk", in->disk_bytes_s, "bytes/s", l->measured_s, l->is_doubtful, now_s);
+    if (l->mirror_bytes_s > 0)
+        limit(to, "  of it, mirror", l->mirror_bytes_s, "bytes/s", l->measured_s, l->is_doubtful,
+              now_s);
     limit(to, "memory", in->memory_bytes_s, "bytes/s", l->measured_s, l->is_doubtful, now_s);
     limit(to, "small read", in->lookup_s, "s", l->measured_s, l->is_doubtful, now_s);
     limit(to, "read, cpu", in->costs.read_cpu_s, "s/byte", l->measured_s, l->is_doubtful, now_s);

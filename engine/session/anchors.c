@@ -132,7 +132,8 @@ static double kernels_number(const struct mw_options *o)
 
 bool anchors_hold(const struct plan_anchor *a, const struct mw_options *o)
 {
-    return a->measured_s > 0 && plan_anchor_is_plausible(a) && a->io == (double)o->io &&
+    /* Tokens of one disk say little about two. */
+    return o->mirror == NULL && a->measured_s > 0 && plan_anchor_is_plausible(a) && a->io == (double)o->io &&
            a->exact == (double)o->exact && a->kernels == kernels_number(o);
 }
 
@@ -254,7 +255,7 @@ void anchors_take(const struct anchor_tokens *t, uint32_t most, struct mw_model 
     struct plan_anchor a = mean(t, n), before;
     struct plan_outlook outlook;
 
-    if (in->n_weights == 0) /* it could not be made */
+    if (in->n_weights == 0 || o->mirror != NULL) /* it could not be made, or two disks read */
         return;
     plan_outlook(in, p, &run, &outlook);
     a.n_thread = o->n_thread;

@@ -2,6 +2,8 @@
 
 #include "engine/session/answer.h"
 
+#include <stdio.h>
+
 #include "engine/base/clock.h"
 #include "engine/base/numbers.h"
 #include "engine/session/answer_internal.h"
@@ -299,6 +301,25 @@ static int start_turn(struct answer_state *r, bool is_continued, struct err *e)
     return -1;
 }
 
+/* Report once that a copy on another disk is not used any longer. */
+static void post_lost_mirror(struct answer_state *r)
+{
+    char why[300], text[400];
+    struct err e = ERR_INIT;
+    int n;
+
+    if (!session_lost_mirror(r->a->session, &e))
+        return;
+    err_text(&e, why, sizeof why);
+    n = snprintf(text, sizeof text,
+                 "the mirror is not used any longer, and all weights come from the model's own "
+                 "disk: %s",
+                 why);
+    events_post(r->a->events,
+                &(struct mw_event){
+                    .kind = MW_EVENT_NOTICE, .text = text, .len = (size_t)n });
+}
+
 void answer_run(struct answerer *a, bool is_continued)
 {
     struct telemetry *t = session_telemetry(a->session);
@@ -325,6 +346,7 @@ void answer_run(struct answerer *a, bool is_continued)
     session_drop_drafts(a->session);
     session_set_sampler(a->session, NULL);
     counter_set(&t->state, r.receipt.done == MW_DONE_ERROR ? MW_ERROR : MW_IDLE);
+    post_lost_mirror(&r);
     answer_post_done(&r, has_answer);
     ids_free(&r.prompt);
     ids_free(&r.answer);

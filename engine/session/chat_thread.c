@@ -181,6 +181,7 @@ static void load(struct mw_chat *c)
     chat_post_plan(c, MW_EVENT_READY);
     chat_post_notice(c, mw_model_notice(c->m)); /* what the vocabulary's file leaves open */
     chat_post_notice(c, mw_products_notice(c->m, &c->settings.o.engine));
+    chat_post_notice(c, mw_mirror_notice(c->m, &c->settings.o.engine));
     chat_post_format_notice(c);
 }
 

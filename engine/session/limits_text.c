@@ -55,6 +55,7 @@ void mw_limits_text(const struct mw_limits *l, int64_t now_s, char *buf, size_t 
 
     buf[0] = '\0';
     rate_text(buf, n, "disk", l->disk_bytes_s);
+    rate_text(buf, n, "mirror", l->mirror_bytes_s);
     rate_text(buf, n, "memory", l->memory_bytes_s);
     if (buf[0] == '\0') {
         append(buf, n, "not measured");

@@ -2,6 +2,7 @@
 libengine_a_SOURCES += \
 	engine/session/model.c engine/session/model.h engine/session/known_model.c \
 	engine/session/model_head.c engine/session/model_head.h \
+	engine/session/model_mirror.c engine/session/model_mirror.h \
 	engine/session/session_head.c engine/session/session_head.h \
 	engine/session/head_drafter.c \
 	engine/session/options.c engine/session/resolve.c engine/session/options.h \

@@ -238,6 +238,7 @@ void mw_model_close(struct mw_model *m)
     if (m == NULL)
         return;
     draft_models_close(m);
+    model_mirror_close(m);
     limits_let_keep(m);
     limits_free(m->limits);
     anchors_free(m->anchors);

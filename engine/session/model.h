@@ -17,6 +17,7 @@
 #include "engine/session/anchors.h"
 #include "engine/session/model_head.h"
 #include "engine/session/model_limits.h"
+#include "engine/session/model_mirror.h"
 #include "engine/text/chat_format.h"
 #include "engine/text/tokenizer.h"
 
@@ -48,6 +49,7 @@ struct mw_model {
     struct anchor_box *anchors;     /* what tokens of this model measured */
     struct tried_box *tried;        /* the same, for each combination of settings */
     struct draft_list *drafts;      /* models that may draft for it, see draft_model.h */
+    struct model_mirror *mirrors;   /* copies of its files that were opened; NULL: none */
     struct model_head head;      /* that drafts for it */
     int n_core;                  /* of this machine */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */

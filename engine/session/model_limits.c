@@ -403,7 +403,28 @@ double limits_disk_within(double measured, const struct mw_options *o)
 
 double limits_disk(const struct mw_model *m, const struct mw_options *o)
 {
-    return limits_disk_within(limits_of(m).disk_bytes_s, o);
+    struct mw_options mirror = { .disk_rate = o->mirror_rate > 0 ? o->mirror_rate : o->disk_rate };
+    struct mw_limits l = limits_of(m);
+    double disk = limits_disk_within(l.disk_bytes_s, o);
+
+    if (o->mirror == NULL || !(disk > 0))
+        return disk;
+    return disk + limits_disk_within(l.mirror_bytes_s, &mirror);
+}
+
+int limits_probe(struct mw_model *m, const struct mw_options *o, int fd,
+                 const struct probe_options *p, struct probe_rate *out, struct err *e)
+{
+    struct probe_options q = *p;
+    struct reads reads;
+    struct mw_options resolved = *o;
+
+    if (options_resolve(m, &resolved, e) != 0)
+        return -1;
+    reads = reads_of(m, &resolved);
+    if (q.buffer_bytes < reads.depth * reads.bytes)
+        q.buffer_bytes = reads.depth * reads.bytes;
+    return probe_disk(fd, o->io != MW_IO_BUFFERED, reads.depth, reads.bytes, &q, out, e);
 }
 
 /* Some file systems have no files without a name.  There, the name is removed at once. */

@@ -47,8 +47,14 @@ int limits_file(const struct mw_model *m);
 #define DISK_FILE (128 * MIB)
 int limits_open_noise(const char *folder, struct err *e);
 
-/* Rate at which the disk delivers weights with these options: measured, or the limit they set
- * if that is lower.  0 if neither is known. */
+/* Read a file for a time as the stream of these options does.  p->buffer_bytes 0: enough. */
+struct probe_options;
+struct probe_rate;
+int limits_probe(struct mw_model *m, const struct mw_options *o, int fd,
+                 const struct probe_options *p, struct probe_rate *out, struct err *e);
+
+/* Rate at which the disk, or both disks, deliver weights with these options: measured, or the
+ * limit they set if that is lower.  0 if neither is known. */
 double limits_disk(const struct mw_model *m, const struct mw_options *o);
 double limits_disk_within(double measured, const struct mw_options *o);
 

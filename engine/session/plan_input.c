@@ -56,7 +56,7 @@ static_assert(SPEED_LOOKUPS == LOOKUP_CELLS, "as many lookups are read at once")
  * It also keeps the run itself, a table of 256 KiB, and one id for each of ENCODER_BLOCK bytes.
  */
 /* A limited disk delivers one read after the other: one slot is computed, one is read, and one
- * is ready. */
+ * is ready.  Two such disks need the ring of fast ones. */
 #define SLOTS_LIMITED    3
 #define TEXT_BASE        (64 * KIB)
 #define TEXT_TOKEN_BYTES 32
@@ -361,7 +361,8 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
     shape_make(&shape, m->spans, m->n_span, options_block(o));
     in->slot_bytes = shape.slot_bytes;
     in->n_slot =
-        o->disk_rate > 0 && shape.n_slot > SLOTS_LIMITED ? SLOTS_LIMITED : shape.n_slot;
+        o->disk_rate > 0 && o->mirror == NULL && shape.n_slot > SLOTS_LIMITED ? SLOTS_LIMITED
+                                                                             : shape.n_slot;
     in->n_block = shape.n_block;
     in->ring_fixed_bytes =
         stream_overhead_bytes(m->n_span, shape.n_block, m->catalogue->n_file);

@@ -69,9 +69,14 @@ int options_resolve(struct mw_model *m, struct mw_options *o, struct err *e)
         mw_machine_read(&machine);
         o->n_thread = machine.n_core;
     }
-    if (o->disk_rate > 0 && o->io == MW_IO_MMAP)
+    if ((o->disk_rate > 0 || o->mirror_rate > 0) && o->io == MW_IO_MMAP)
         return err_set(e, ERR_ARGUMENT,
                        "a disk rate cannot be set for mapped weights; use another --io");
+    if (o->mirror != NULL && o->io == MW_IO_MMAP)
+        return err_set(e, ERR_ARGUMENT,
+                       "mapped weights cannot be read from two disks; use another --io");
+    if (o->mirror != NULL && model_mirror(m, o->mirror, e) == NULL)
+        return -1;
     if (o->draft == MW_DRAFT_FILE && m->head.path != NULL &&
         strcmp(o->draft_file, m->head.path) == 0)
         o->draft = MW_DRAFT_MTP;

@@ -235,7 +235,8 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
 
         s->answer.crowding = pool_crowding(s->pool);
         s->answer.n_seen = kv_tokens(s->kv);
-        tried_add(&s->tried, token.token_ns, token.stall_ns, s->m, &o);
+        if (o.mirror == NULL) /* which is none of the settings that are remembered */
+            tried_add(&s->tried, token.token_ns, token.stall_ns, s->m, &o);
         if (anchors_add(&s->answer, &token))
             anchors_take(&s->answer, ANCHORS_KEPT, s->m, &o, &s->input, &s->plan);
     }
@@ -245,7 +246,9 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
 /* Correct the limits by the pass of n tokens that began at from_ns. */
 static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint64_t from_ns)
 {
-    bool is_throttled = s->settled.o.disk_rate > 0 || s->plan.n_slot < s->weights.shape.n_slot;
+    /* Two disks together are not the one whose rate is kept. */
+    bool is_throttled = s->settled.o.disk_rate > 0 || s->settled.o.mirror != NULL ||
+                        s->plan.n_slot < s->weights.shape.n_slot;
     struct observe_at now = observe_now(s);
     struct mw_limits l = limits_of(s->m);
     int64_t now_s = (int64_t)time(NULL);
@@ -491,6 +494,16 @@ void mw_session_cancel(struct mw_session *s)
 struct telemetry *session_telemetry(struct mw_session *s)
 {
     return s->telemetry;
+}
+
+bool session_lost_mirror(struct mw_session *s, struct err *why)
+{
+    struct weights *w = &s->weights;
+
+    if (w->stream == NULL || w->said_lost || !stream_lost_mirror(w->stream, why))
+        return false;
+    w->said_lost = true;
+    return true;
 }
 
 const uint32_t *session_ids(const struct mw_session *s)

@@ -38,6 +38,9 @@ void session_set_sampler(struct mw_session *s, struct mw_sampler *p);
  * it. */
 float *session_logits(struct mw_session *s);
 
+/* Returns whether a copy of the model on another disk was lost since the last call, and why. */
+bool session_lost_mirror(struct mw_session *s, struct err *why);
+
 /* Copy the rings of sliding layers, so that going back to this position is exact and cheap
  * (copies.h). */
 void session_mark(struct mw_session *s);

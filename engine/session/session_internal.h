@@ -44,6 +44,7 @@ struct weights {
     struct expert_cache *cache; /* of experts; NULL: a dense model */
     struct room room;           /* of both */
     bool warms;                 /* favourites of earlier sessions are left to read */
+    bool said_lost;             /* that the mirror is not used any longer */
     bool has_failed;            /* to change the memory of the stream: its ring may be lost */
 };
 

@@ -100,6 +100,7 @@ int weights_open(struct mw_session *s, const struct mw_options *o, const struct 
         .mmap_drop = o->mmap_drop,
         .no_uring = o->no_uring,
         .bytes_s = o->disk_rate,
+        .mirror_bytes_s = o->mirror_rate,
         .cancel = s->cancel,
         .lay = packing_lay,
         .n_slot = plan->n_slot,
@@ -110,6 +111,8 @@ int weights_open(struct mw_session *s, const struct mw_options *o, const struct 
 
     struct mw_model *draft;
 
+    if (o->mirror != NULL && (so.mirror = model_mirror(s->m, o->mirror, e)) == NULL)
+        return -1;
     forward_bytes(s->m->desc, o->n_thread, false, &bytes);
     so.lookup_bytes = bytes.lookup;
     if (o->draft == MW_DRAFT_FILE) {
@@ -127,7 +130,7 @@ int weights_open(struct mw_session *s, const struct mw_options *o, const struct 
         return -1;
     }
     w->room = *room;
-    w->has_failed = false;
+    w->has_failed = w->said_lost = false;
     read_favourites(s, o);
     w->warms = w->cache != NULL;
     return 0;

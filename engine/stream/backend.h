@@ -17,6 +17,9 @@
 
 enum read_kind { READ_SLOT, READ_PINNED, READ_LOOKUP, READ_FETCH };
 
+/* The disk with the model, or that with a copy of it (mirror.h). */
+enum read_disk { READ_MODEL, READ_MIRROR, READ_DISKS };
+
 struct stream_span;
 
 /* One read of a range, in one or several system reads. */
@@ -26,6 +29,8 @@ struct read_op {
     uint32_t layer;
     uint64_t pass; /* for which it was begun */
     uint32_t file;
+    enum read_disk disk;
+    bool is_stale;   /* the copy that it was read from has changed */
     bool is_flying;  /* submitted, not yet reported as done */
     bool is_urgent;  /* a lookup or fetch: goes ahead of waiting reads */
     uint64_t offset; /* multiple of SCHEDULE_ALIGN */
@@ -51,6 +56,12 @@ static inline size_t read_op_at(const struct read_op *op)
     return op->got & ~(size_t)4095;
 }
 
+/* The descriptor to read an op from. */
+static inline int read_op_fd(const struct source *s, const struct read_op *op)
+{
+    return op->disk == READ_MIRROR ? s->files[op->file].mirror_fd : s->files[op->file].fd;
+}
+
 /* Memory of all slots or all lookup cells, which a backend may register. */
 struct backend_buffer {
     void *base;
@@ -64,7 +75,7 @@ struct backend_options {
     struct backend_buffer buffers[BACKEND_BUFFERS];
     uint32_t n_op;    /* reads in flight at most */
     uint32_t depth;   /* of them, reads of blocks */
-    uint64_t bytes_s; /* see stream_options; 0: as fast as the disk */
+    uint64_t bytes_s[READ_DISKS]; /* see stream_options; 0: as fast as the disk */
 };
 
 struct backend;

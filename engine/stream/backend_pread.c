@@ -1,14 +1,15 @@
 /*
  * Reads by threads that call pread: works everywhere.
  *
- * A limit of the read rate makes them a slower disk: one that delivers one byte after the
- * other, so that a read is done when its last byte would have arrived there.
+ * A limit of the read rate makes them slower disks: each delivers one byte after the other, so
+ * that a read is done when its last byte would have arrived there.
  */
 #include "config.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
@@ -29,8 +30,8 @@ struct backend {
     pthread_cond_t news; /* something in done, or woken */
     struct queue todo, urgent, done;
     bool woken, quit;
-    uint64_t bytes_s;    /* limit of the read rate; 0: none */
-    uint64_t busy_ns;    /* until then the slower disk delivers reads that are done here */
+    uint64_t bytes_s[READ_DISKS]; /* limits of the read rate; 0: none */
+    uint64_t busy_ns[READ_DISKS]; /* until then the slower disk delivers what is done here */
     pthread_cond_t stop; /* quit is set; waits by the clock */
     uint32_t n_thread;
     pthread_t threads[THREADS_MAX];
@@ -57,16 +58,16 @@ static struct read_op *take(struct queue *q)
 
 /* Wait until a disk of the limited rate would have finished a read that began at start_ns.
  * Under the lock. */
-static void pace(struct backend *b, uint64_t start_ns, int64_t result)
+static void pace(struct backend *b, uint64_t start_ns, const struct read_op *op)
 {
-    uint64_t due_ns;
+    uint64_t *busy_ns = &b->busy_ns[op->disk], bytes_s = b->bytes_s[op->disk], due_ns;
 
-    if (b->bytes_s == 0 || result <= 0)
+    if (bytes_s == 0 || op->result <= 0)
         return;
-    if (b->busy_ns < start_ns)
-        b->busy_ns = start_ns;
-    b->busy_ns += (uint64_t)((double)result * 1e9 / (double)b->bytes_s);
-    due_ns = b->busy_ns;
+    if (*busy_ns < start_ns)
+        *busy_ns = start_ns;
+    *busy_ns += (uint64_t)((double)op->result * 1e9 / (double)bytes_s);
+    due_ns = *busy_ns;
     while (!b->quit && clock_cond_wait(&b->stop, &b->lock, due_ns))
         ;
 }
@@ -93,11 +94,11 @@ static void *thread_main(void *arg)
         pthread_mutex_unlock(&b->lock);
         start_ns = clock_ns();
         at = read_op_at(op);
-        n = pread(b->source->files[op->file].fd, op->dst + at, op->bytes - at,
+        n = pread(read_op_fd(b->source, op), op->dst + at, op->bytes - at,
                   (off_t)(op->offset + at));
         op->result = n < 0 ? -errno : n;
         pthread_mutex_lock(&b->lock);
-        pace(b, start_ns, op->result);
+        pace(b, start_ns, op);
         put(&b->done, op);
         pthread_cond_signal(&b->news);
     }
@@ -148,7 +149,7 @@ static int open_pread(struct backend **out, const struct backend_options *option
     pthread_cond_init(&b->work, NULL);
     pthread_cond_init(&b->news, NULL);
     clock_cond_init(&b->stop);
-    b->bytes_s = options->bytes_s;
+    memcpy(b->bytes_s, options->bytes_s, sizeof b->bytes_s);
     errno = start_threads(b, n > 0 ? n : 1);
     if (errno != 0) {
         err_sys(e, "cannot start a reading thread");

@@ -77,14 +77,16 @@ static int init_ring(struct backend *b, unsigned entries)
 static void register_files(struct backend *b)
 {
     uint32_t n = b->source->n_file;
-    int *fds = malloc(((size_t)n + 1) * sizeof *fds);
+    int *fds = malloc((2 * (size_t)n + 1) * sizeof *fds);
 
     if (fds == NULL)
         return;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         fds[i] = b->source->files[i].fd;
-    fds[n] = b->wake_fd;
-    b->has_files = io_uring_register_files(&b->ring, fds, n + 1) == 0;
+        fds[n + i] = b->source->files[i].mirror_fd; /* -1: none */
+    }
+    fds[2 * n] = b->wake_fd;
+    b->has_files = io_uring_register_files(&b->ring, fds, 2 * n + 1) == 0;
     free(fds);
 }
 
@@ -144,7 +146,7 @@ static bool arm_wake(struct backend *b)
     if (sqe == NULL)
         return false;
     io_uring_prep_read(sqe, b->wake_fd, &b->wake_value, sizeof b->wake_value, 0);
-    set_file(b, sqe, b->source->n_file);
+    set_file(b, sqe, 2 * b->source->n_file);
     io_uring_sqe_set_data(sqe, NULL);
     b->wake_flying = true;
     return true;
@@ -160,7 +162,7 @@ static void queue_reads(struct backend *b)
         size_t at = read_op_at(op);
         unsigned bytes = (unsigned)(op->bytes - at < READ_MAX ? op->bytes - at : READ_MAX);
         int buffer = buffer_of(b, op);
-        int fd = b->source->files[op->file].fd;
+        int fd = read_op_fd(b->source, op);
 
         if (sqe == NULL)
             return;
@@ -171,7 +173,7 @@ static void queue_reads(struct backend *b)
             io_uring_prep_read_fixed(sqe, fd, op->dst + at, bytes, op->offset + at, buffer);
         else
             io_uring_prep_read(sqe, fd, op->dst + at, bytes, op->offset + at);
-        set_file(b, sqe, op->file);
+        set_file(b, sqe, op->file + (op->disk == READ_MIRROR ? b->source->n_file : 0));
         io_uring_sqe_set_data(sqe, op);
         b->n_flying++;
     }

@@ -10,6 +10,7 @@ libengine_a_SOURCES += \
 	engine/stream/io_choice.c engine/stream/io_choice.h \
 	engine/stream/lookup.c engine/stream/lookup.h \
 	engine/stream/mapping.c engine/stream/mapping.h \
+	engine/stream/mirror.c engine/stream/mirror.h \
 	engine/stream/pinned.c engine/stream/pinned.h \
 	engine/stream/populate.c engine/stream/populate.h \
 	engine/stream/read_now.c engine/stream/read_now.h \

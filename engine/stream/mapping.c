@@ -178,5 +178,5 @@ void mapping_drop(const struct mapping *m, uint32_t file, uint64_t offset, uint6
     uint64_t lo = align_down(offset, page), hi = align_up(offset + bytes, page);
 
     (void)madvise(m->base[file] + lo, hi - lo, MADV_DONTNEED);
-    source_drop(&m->source->files[file], lo, hi - lo);
+    source_drop(m->source->files[file].fd, lo, hi - lo);
 }

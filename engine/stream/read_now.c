@@ -109,12 +109,9 @@ int read_now(struct read_now *r, uint32_t file, uint64_t offset, uint64_t bytes,
     if (open_file(r, file, e) != 0)
         return -1;
     result = read_pieces(r->fd, &r->c->files[file], offset, bytes, dst, r->buffer, e);
-    if (!r->is_direct) {
-        const struct source_file dropped = { .fd = r->fd };
-
-        source_drop(&dropped, align_down(offset, SCHEDULE_ALIGN),
+    if (!r->is_direct)
+        source_drop(r->fd, align_down(offset, SCHEDULE_ALIGN),
                     align_up(end, SCHEDULE_ALIGN) - align_down(offset, SCHEDULE_ALIGN));
-    }
     return result;
 }
 

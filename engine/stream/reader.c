@@ -62,8 +62,23 @@ void reader_load(struct stream *s)
 
 static void submit_read(struct stream *s, struct read_op *op)
 {
+    if (op->disk == READ_MIRROR && !s->disks.has_mirror) { /* all of it comes from the model */
+        op->disk = READ_MODEL;
+        op->got = 0;
+        op->tries = 0;
+    }
     op->is_flying = true;
+    disks_begin(&s->disks, op, clock_ns());
     s->kind->submit(s->backend, op);
+}
+
+/* The same for a read that has not begun. */
+static void submit_new(struct stream *s, struct read_op *op)
+{
+    op->start_ns = clock_ns();
+    if (s->source.files[op->file].mirror_fd >= 0)
+        op->disk = disks_choose(&s->disks, op, s->n_slot, op->start_ns);
+    submit_read(s, op);
 }
 
 /* --- starting reads --- */
@@ -117,10 +132,9 @@ static void start_read(struct stream *s, const struct schedule_block *b, enum re
         .place = kind == READ_PINNED ? pinned_place(&s->pinned, target) : NULL,
         .place_bytes = b->place_bytes,
         .fits = true,
-        .start_ns = clock_ns(),
     };
     s->n_flying++;
-    submit_read(s, op);
+    submit_new(s, op);
 }
 
 /* Returns how many blocks may be in flight if one of them is read into a slot.  The plan may
@@ -217,8 +231,7 @@ static void start_lookups(struct stream *s)
         return;
     lookup_next_batch(s);
     while ((op = lookup_next(&s->lookup)) != NULL || (op = fetch_next(&s->fetches)) != NULL) {
-        op->start_ns = clock_ns();
-        submit_read(s, op);
+        submit_new(s, op);
     }
 }
 
@@ -236,6 +249,13 @@ static void start_reads(struct stream *s)
 
 enum outcome { READ_DONE, READ_AGAIN, READ_FAILED };
 
+static const char *path_of(const struct stream *s, const struct read_op *op)
+{
+    const struct source_file *f = &s->source.files[op->file];
+
+    return op->disk == READ_MIRROR ? f->mirror->path : f->path;
+}
+
 static enum outcome outcome_of_error(struct stream *s, struct read_op *op, struct err *e)
 {
     int error = (int)-op->result;
@@ -250,7 +270,7 @@ static enum outcome outcome_of_error(struct stream *s, struct read_op *op, struc
     errno = error;
     err_sys(e, "could not read %zu bytes", op->need - op->got);
     e->code = ERR_IO;
-    err_at(e, s->source.files[op->file].path, op->offset + op->got, NULL);
+    err_at(e, path_of(s, op), op->offset + op->got, NULL);
     return READ_FAILED;
 }
 
@@ -260,6 +280,11 @@ static enum outcome outcome_of(struct stream *s, struct read_op *op, struct err 
 {
     size_t got;
 
+    if (op->is_stale) {
+        err_set(e, ERR_IO, "the file changed while it was in use");
+        err_at(e, path_of(s, op), ERR_NO_OFFSET, NULL);
+        return READ_FAILED;
+    }
     if (op->result < 0)
         return outcome_of_error(s, op, e);
     got = read_op_at(op) + (size_t)op->result;
@@ -273,7 +298,7 @@ static enum outcome outcome_of(struct stream *s, struct read_op *op, struct err 
     }
     err_set(e, ERR_IO, "the file changed while it was in use: it ends %zu bytes early",
             op->need - op->got);
-    err_at(e, s->source.files[op->file].path, op->offset + op->got, NULL);
+    err_at(e, path_of(s, op), op->offset + op->got, NULL);
     return READ_FAILED;
 }
 
@@ -397,10 +422,17 @@ static void handle_result(struct stream *s, struct read_op *op)
 {
     struct err e = ERR_INIT;
 
+    disks_end(&s->disks, op, clock_ns());
     switch (outcome_of(s, op, &e)) {
     case READ_DONE: finish_read(s, op, true); break;
     case READ_AGAIN: submit_read(s, op); break;
     case READ_FAILED:
+        if (op->disk == READ_MIRROR) { /* the model still has it */
+            disks_drop(&s->disks, &e);
+            op->is_stale = false;
+            submit_read(s, op);
+            break;
+        }
         if (starts_over(s, op)) {
             submit_read(s, op);
             break;
@@ -450,7 +482,7 @@ static struct backend_options backend_options(const struct stream *s)
                      { s->lookup_area.base, s->lookup_area.held } },
         .n_op = s->depth + LOOKUP_CELLS + FETCH_DEPTH,
         .depth = s->depth,
-        .bytes_s = s->bytes_s,
+        .bytes_s = { s->bytes_s, s->mirror_bytes_s },
     };
 }
 
@@ -484,6 +516,7 @@ static void fall_back(struct stream *s)
     }
     s->kind = &backend_pread;
     s->backend = new;
+    disks_stop(&s->disks);
     s->io_name = io_name(s);
     s->io_reason = "io_uring stopped working";
     each_flying(s, submit_read);
@@ -510,8 +543,18 @@ static int open_backend(struct stream *s, struct err *e)
 /* Drop the pages of finished reads from the page cache.  Called without the lock. */
 static void drop_pages(struct stream *s, struct read_op *const *done, int n)
 {
-    for (int i = 0; i < n && !s->source.is_direct; i++)
-        source_drop(&s->source.files[done[i]->file], done[i]->offset, done[i]->bytes);
+    for (int i = 0; i < n; i++)
+        if (!(done[i]->disk == READ_MIRROR ? s->source.is_mirror_direct : s->source.is_direct))
+            source_drop(read_op_fd(&s->source, done[i]), done[i]->offset, done[i]->bytes);
+}
+
+/* Find reads of a copy that somebody has changed: before it was read, perhaps.  Called without
+ * the lock. */
+static void check_mirror(const struct stream *s, struct read_op *const *done, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (done[i]->disk == READ_MIRROR)
+            done[i]->is_stale = mirror_has_changed(s->source.files[done[i]->file].mirror);
 }
 
 /*
@@ -523,7 +566,7 @@ static void lay_blocks(struct stream *s, struct read_op *const *done, int n)
     for (int i = 0; i < n; i++) {
         struct read_op *op = done[i];
 
-        if (op->kind == READ_PINNED && op->laid != NULL && op->result >= 0 &&
+        if (op->kind == READ_PINNED && op->laid != NULL && op->result >= 0 && !op->is_stale &&
             read_op_at(op) + (size_t)op->result >= op->need)
             op->fits = s->lay(op->laid, op->n_row, op->dst + op->lead, op->place,
                               (size_t)op->place_bytes,
@@ -572,6 +615,7 @@ static void reader_round(struct stream *s)
     if (was_busy)
         counter_add(&s->telemetry->busy_ns, clock_ns() - from_ns);
     drop_pages(s, done, n);
+    check_mirror(s, done, n);
     lay_blocks(s, done, n);
     pthread_mutex_lock(&s->lock);
     s->is_waiting = false;

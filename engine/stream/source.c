@@ -115,7 +115,7 @@ static int open_files(struct source *s, const struct catalogue *c, struct err *e
         if (fd < 0)
             return -1;
         s->files[s->n_file++] =
-            (struct source_file){ .fd = fd, .size = f->size, .path = f->path };
+            (struct source_file){ .fd = fd, .mirror_fd = -1, .size = f->size, .path = f->path };
     }
     return 0;
 }
@@ -135,15 +135,48 @@ int source_open(struct source *s, const struct catalogue *c, const struct catalo
     return -1;
 }
 
+static void close_mirror(struct source *s)
+{
+    for (uint32_t i = 0; i < s->n_file; i++) {
+        if (s->files[i].mirror_fd >= 0)
+            close(s->files[i].mirror_fd);
+        s->files[i].mirror_fd = -1;
+        s->files[i].mirror = NULL;
+    }
+}
+
+int source_open_mirror(struct source *s, const struct model_file *mirror, uint32_t n,
+                       struct err *e)
+{
+    s->is_mirror_direct = s->is_direct;
+    for (uint32_t i = 0; i < n; i++) {
+        int fd = source_open_file(&mirror[i], s->is_mirror_direct, e);
+
+        if (fd < 0 && s->is_mirror_direct && i == 0 && e->code == ERR_UNSUPPORTED) {
+            *e = (struct err)ERR_INIT;
+            s->is_mirror_direct = false;
+            fd = source_open_file(&mirror[i], false, e);
+        }
+        if (fd < 0) {
+            close_mirror(s);
+            return -1;
+        }
+        s->files[i].mirror_fd = fd;
+        s->files[i].mirror = &mirror[i];
+    }
+    return 0;
+}
+
 void source_close(struct source *s)
 {
+    close_mirror(s);
     for (uint32_t i = 0; i < s->n_file; i++)
         close(s->files[i].fd);
     free(s->files);
     *s = (struct source){ 0 };
 }
 
-void source_drop(const struct source_file *f, uint64_t offset, uint64_t bytes)
+void source_drop(int fd, uint64_t offset, uint64_t bytes)
 {
-    (void)posix_fadvise(f->fd, (off_t)offset, (off_t)bytes, POSIX_FADV_DONTNEED);
+    (void)posix_fadvise(fd, (off_t)offset, (off_t)bytes, POSIX_FADV_DONTNEED);
 }

@@ -15,15 +15,16 @@
 #include "engine/format/catalogue.h"
 
 struct source_file {
-    int fd;
+    int fd, mirror_fd; /* mirror_fd -1: there is no copy */
     uint64_t size;
     const char *path; /* for messages; the catalogue's */
+    const struct model_file *mirror; /* the copy; not owned */
 };
 
 struct source {
     struct source_file *files; /* [n_file], allocated */
     uint32_t n_file;
-    bool is_direct;
+    bool is_direct, is_mirror_direct;
 };
 
 /*
@@ -33,12 +34,16 @@ struct source {
  */
 int source_open(struct source *s, const struct catalogue *c, const struct catalogue *more,
                 bool is_direct, struct err *e);
+/* Open the copies of the first n files in the same way, or through the page cache if their file
+ * system needs that.  They must outlive s.  Returns 0, or -1 with *e and no copy open. */
+int source_open_mirror(struct source *s, const struct model_file *mirror, uint32_t n,
+                       struct err *e);
 void source_close(struct source *s); /* safe on a zeroed struct */
 
 /* The same for one file; returns a descriptor, or -1 with *e. */
 int source_open_file(const struct model_file *f, bool is_direct, struct err *e);
 
 /* Drop the pages inside a range from the page cache; bytes 0: to the end of the file. */
-void source_drop(const struct source_file *f, uint64_t offset, uint64_t bytes);
+void source_drop(int fd, uint64_t offset, uint64_t bytes);
 
 #endif

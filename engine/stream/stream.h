@@ -80,6 +80,9 @@ struct stream_options {
      * no limit.  Uses pread threads.  Mapped reads cannot be slowed down. */
     uint64_t bytes_s;
     struct cancel *cancel; /* ends passes while it is set; outlives the stream; may be NULL */
+    /* Copies of all files on another disk, see mirror.h; NULL: none.  They outlive the stream. */
+    const struct model_file *mirror;
+    uint64_t mirror_bytes_s; /* as bytes_s, for the mirror; 0: bytes_s */
     /* The files of a second model, see stream_open_guest(); NULL: none. */
     const struct catalogue *guest;
     /* Measured on this file system, 0 if not: auto compares them (io_choice.h). */
@@ -125,6 +128,9 @@ uint64_t stream_guest_bytes(const struct stream_span *spans, uint32_t n_span,
  * Valid as long as the stream. */
 const char *stream_io_name(const struct stream *s);
 const char *stream_io_reason(const struct stream *s);
+
+/* Returns whether the mirror was used and is not used any longer, and why. */
+bool stream_lost_mirror(struct stream *s, struct err *why);
 
 /* --- a pass: engine thread only --- */
 

@@ -61,6 +61,7 @@
 #include "engine/stream/fetch.h"
 #include "engine/stream/lookup.h"
 #include "engine/stream/mapping.h"
+#include "engine/stream/mirror.h"
 #include "engine/stream/pinned.h"
 #include "engine/stream/populate.h"
 #include "engine/stream/schedule.h"
@@ -125,7 +126,7 @@ struct stream {
     void *spans, *pinned_table;
     uint32_t depth;
     size_t slot_bytes, scratch_bytes;
-    uint64_t bytes_s; /* limit of the read rate; 0: none */
+    uint64_t bytes_s, mirror_bytes_s; /* limits of the read rate; 0: none */
     pthread_t thread;
     const struct backend_kind *first_kind; /* that the reader tries */
     char reason[MW_REASON_MAX];
@@ -164,6 +165,7 @@ struct stream {
     bool ring_moved; /* the reader has to give the backend the new ring */
 
     /* Reader, under the lock. */
+    struct disks disks;
     struct schedule_at walk;
     uint64_t walk_pass;
     struct schedule_at load; /* the walk that loads pinned blocks between passes */

@@ -121,6 +121,11 @@ static int open_parts(struct stream *s, const struct stream_span *spans, uint32_
     if (stream_open_tables(s, spans, n_span, shape->target, e) != 0 ||
         io_choice_open(&choice, &s->source, s->catalogue, o, e) != 0)
         return -1;
+    if (o->mirror != NULL && !s->is_mapped) {
+        if (source_open_mirror(&s->source, o->mirror, s->catalogue->n_file, e) != 0)
+            return -1;
+        disks_open(&s->disks, s->telemetry);
+    }
     count_layers(s);
     snprintf(s->reason, sizeof s->reason, "%s", choice.reason);
     s->io_name = choice.name;
@@ -160,10 +165,12 @@ int stream_open(struct stream **out, const struct catalogue *c, const struct str
     s->slot_bytes = shape->slot_bytes;
     s->depth = shape->depth;
     s->bytes_s = options->bytes_s;
+    s->mirror_bytes_s = options->mirror_bytes_s > 0 ? options->mirror_bytes_s : s->bytes_s;
     s->cancel = options->cancel;
     s->lay = options->lay;
     s->scratch_bytes = (size_t)stream_scratch_bytes(spans, n_span);
-    s->first_kind = options->no_uring || options->bytes_s > 0 || backend_uring == NULL
+    s->first_kind = options->no_uring || s->bytes_s > 0 || s->mirror_bytes_s > 0 ||
+                                backend_uring == NULL
                         ? &backend_pread
                         : backend_uring;
     pthread_mutex_init(&s->lock, NULL);
@@ -208,7 +215,7 @@ void stream_close(struct stream *s)
     mapping_close(&s->mapping);
     if (!s->source.is_direct && (!s->is_mapped || s->drops))
         for (uint32_t i = 0; i < s->source.n_file; i++)
-            source_drop(&s->source.files[i], 0, 0);
+            source_drop(s->source.files[i].fd, 0, 0);
     source_close(&s->source);
     pinned_close(&s->pinned);
     populator_close(&s->populator);
@@ -231,6 +238,18 @@ const char *stream_io_name(const struct stream *s)
 struct populator *stream_populator(struct stream *s)
 {
     return &s->populator;
+}
+
+bool stream_lost_mirror(struct stream *s, struct err *why)
+{
+    bool is_lost;
+
+    pthread_mutex_lock(&s->lock);
+    is_lost = s->disks.telemetry != NULL && !s->disks.has_mirror;
+    if (is_lost)
+        *why = s->disks.failure;
+    pthread_mutex_unlock(&s->lock);
+    return is_lost;
 }
 
 const char *stream_io_reason(const struct stream *s)

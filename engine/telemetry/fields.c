@@ -92,6 +92,11 @@ const struct field sample_fields[] = {
     IO(lookup_bytes),
     IO(retries),
     IO(depth_gauge),
+    IO(mirror),
+    { "io", "model_disk_bytes", OF(io.disk_bytes[0]), 0, FIELD_U64, IN_SECOND },
+    { "io", "model_disk_ns", OF(io.disk_ns[0]), 0, FIELD_U64, IN_SECOND },
+    { "io", "mirror_bytes", OF(io.disk_bytes[1]), 0, FIELD_U64, IN_SECOND },
+    { "io", "mirror_ns", OF(io.disk_ns[1]), 0, FIELD_U64, IN_SECOND },
 
     EXPERTS(n_expert),
     EXPERTS(all),

@@ -56,6 +56,12 @@ enum mw_signal {
 };
 const char *mw_signal_name(enum mw_signal s); /* "available", as in JSON; "": none */
 
+/* A copy of the model on another disk. */
+enum mw_mirror { MW_MIRROR_NONE, MW_MIRROR_USED, MW_MIRROR_LOST /* it failed */ };
+
+/* The disk of the model, and that of the copy. */
+enum { MW_DISKS = 2 };
+
 enum mw_layer_kind {
     MW_LAYER_SLIDING,
     MW_LAYER_GLOBAL,
@@ -206,6 +212,9 @@ struct mw_sample {
 
     struct {
         uint64_t bytes_read, reads, read_ns, lookup_bytes, retries, depth_gauge;
+        /* With a copy of the model on another disk: enum mw_mirror, bytes that each disk
+         * delivered, and the time in which it had something to read. */
+        uint64_t mirror, disk_bytes[MW_DISKS], disk_ns[MW_DISKS];
     } io;
 
     /* The cache of experts; all 0: a dense model. */

@@ -384,6 +384,11 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
     out->io.lookup_bytes = counter_get(&t->lookup_bytes);
     out->io.retries = counter_get(&t->retries);
     out->io.depth_gauge = counter_get(&t->depth_gauge);
+    out->io.mirror = counter_get(&t->mirror);
+    for (int i = 0; i < MW_DISKS; i++) {
+        out->io.disk_bytes[i] = counter_get(&t->disk_bytes[i]);
+        out->io.disk_ns[i] = counter_get(&t->disk_ns[i]);
+    }
     for (int i = 0; i < MW_PLAN_ROWS; i++) {
         out->mem.plan[i] = counter_get(&t->plan[i]);
         out->mem.used[i] = counter_get(&t->used[i]);

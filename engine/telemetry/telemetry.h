@@ -104,6 +104,9 @@ struct telemetry {
     counter bytes_read, reads, read_ns, lookup_bytes, expert_bytes, retries, depth_gauge;
     counter ahead_bytes, ahead_done_bytes; /* also set while the reader holds */
     counter busy_ns;     /* at least half of the possible reads of blocks were in flight */
+    /* With a copy on another disk: enum mw_mirror; bytes that the disk of the model and that of
+     * the copy delivered, and the time in which each had reads. */
+    counter mirror, disk_bytes[MW_DISKS], disk_ns[MW_DISKS];
     counter pinned_held; /* bytes of pinned blocks, not included in used[MW_ROW_PINNED] */
     counter saved_bytes; /* more, if these blocks were as in the file */
 

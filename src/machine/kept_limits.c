@@ -13,6 +13,7 @@
 #include "src/base/paths.h"
 
 #define MEASURE_SECONDS 1.6
+#define MIRROR_SECONDS  0.4
 #define FRESH_S         60
 #define LARGE_READ_KIB  2048 /* larger ones are not faster */
 #define SMALL_FILE      (32 * MIB) /* is read in some 10 ms, which measures no disk */
@@ -318,6 +319,37 @@ static bool is_fresh(const struct mw_limits *l)
     return !mw_limits_doubtful(l) && now() - oldest_s <= FRESH_S;
 }
 
+/* Set the rate of a copy on another disk: the one that is kept for that disk, or measure it. */
+static void add_mirror(const struct limits_store *s, const struct place *p, struct mw_model *m,
+                       const struct mw_options *o, enum limits_effort effort,
+                       struct mw_limits *l)
+{
+    struct mw_limits known = { 0 };
+    struct err ignored = ERR_INIT;
+    struct place mirror = *p;
+    struct stat st;
+
+    if (o->mirror == NULL || !mw_model_has_file(m) || stat(o->mirror, &st) != 0)
+        return;
+    mirror.key.dev = st.st_dev;
+    if (effort != LIMITS_AGAIN)
+        (void)limits_store_get(s, &mirror.key, now(), &known);
+    l->mirror_bytes_s = known.disk_bytes_s;
+    if (l->mirror_bytes_s > 0 || effort == LIMITS_KEPT || !(l->memory_bytes_s > 0) ||
+        mw_mirror_measure(m, o, MIRROR_SECONDS, &l->mirror_bytes_s, &ignored) != 0 ||
+        !(l->mirror_bytes_s > 0))
+        return;
+    known = (struct mw_limits){ .disk_bytes_s = l->mirror_bytes_s,
+                                .memory_bytes_s = l->memory_bytes_s,
+                                .lookup_s = l->lookup_s,
+                                .read_cpu_s = l->read_cpu_s,
+                                .contention = l->contention,
+                                .is_doubtful = l->is_doubtful,
+                                .measured_s = now() };
+    if (mirror.key.dev != p->key.dev)
+        keep(&mirror, &known);
+}
+
 /* Set the limits of m; s are the cached ones. */
 static int ensure(struct limits_store *s, const struct place *p, struct mw_model *m,
                   const struct mw_options *o, enum limits_effort effort, struct err *e)
@@ -343,6 +375,8 @@ static int ensure(struct limits_store *s, const struct place *p, struct mw_model
         if (!(l.disk_bytes_s > 0) && mw_model_has_file(m))
             l.disk_bytes_s = known.disk_bytes_s;
     }
+    if (rc == 0)
+        add_mirror(s, p, m, o, effort, &l);
     if (rc == 0 || l.memory_bytes_s > 0)
         use(m, s, p, &l);
     return rc;

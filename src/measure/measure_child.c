@@ -30,7 +30,8 @@
 
 /* Options that a process gets as they are. */
 static const enum option_id common[] = { OPT_EXACT,     OPT_BLAS, OPT_PACK,      OPT_NO_URING,
-                                         OPT_DISK_RATE, OPT_COLD, OPT_TIME_LIMIT };
+                                         OPT_DISK_RATE, OPT_MIRROR_RATE, OPT_COLD,
+                                         OPT_TIME_LIMIT };
 
 /* The command line of a process. */
 struct args {
@@ -71,6 +72,8 @@ static void add_common(struct args *a, const struct options *o)
         options_print(o, common[i], value, sizeof value);
         add_option(a, common[i], options_table[common[i]].arg != NULL ? value : NULL);
     }
+    if (o->chat.engine.mirror != NULL)
+        add_option(a, OPT_MIRROR, o->chat.engine.mirror);
 }
 
 void measure_child_options(const struct options *o, char *buf, size_t n)

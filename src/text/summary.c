@@ -7,6 +7,7 @@
 
 #include "engine/base/numbers.h"
 #include "ui/words/budget.h"
+#include "ui/words/disks.h"
 #include "ui/words/receipt.h"
 
 const char *summary_done_name(enum mw_done done)
@@ -83,7 +84,7 @@ static void print_drafts(FILE *to, const struct mw_receipt *r)
 
 void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample *s)
 {
-    char a[16], b[16], tps[24], last[128], next[128];
+    char a[16], b[16], tps[24], last[128], next[128], disks[DISKS_TEXT];
 
     fprintf(to, "prompt   %" PRIu32 " token%s in %.1f s (%s tok/s)", r->n_prompt,
             r->n_prompt == 1 ? "" : "s", seconds(r->prefill_ns),
@@ -102,6 +103,8 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
                 100 * share(r->expert_hits, r->expert_hits + r->expert_misses),
                 units_size(a, sizeof a, r->expert_bytes / (r->n_decoded - 1)));
     fprintf(to, "io       %s (%s)\n", s->run.io, s->run.io_reason);
+    if (disks_text(s, disks, sizeof disks)[0] != '\0')
+        fprintf(to, "disks    %s\n", disks);
     fprintf(to, "products %s\n", s->run.products);
     if (peak(r, s) > 0)
         fprintf(to, "memory   %s at its peak, budget %s\n", units_size(a, sizeof a, peak(r, s)),

@@ -9,12 +9,16 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #ifdef HAVE_LIBURING
 #include <liburing.h>
 #endif
+
+#include "engine/stream/backend.h"
 
 struct inject inject = { .resource_skip = -1, .enter_times = INT_MAX };
 
@@ -22,6 +26,7 @@ void inject_nothing(void)
 {
     inject.read_error = inject.read_skip = inject.read_times = 0;
     inject.short_one_in = 0;
+    inject.of_copies = false;
     inject.reads_wait = false;
     inject.direct_us = 0;
     inject.init_error = inject.register_error = inject.enter_error = inject.enter_skip = 0;
@@ -39,12 +44,25 @@ static bool is_due(atomic_int *skip, atomic_int *times)
     return atomic_load(times) > 0 && atomic_fetch_sub(times, 1) > 0;
 }
 
+static bool is_of_copy(int fd)
+{
+    char link[40], path[4096];
+    ssize_t n;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    n = readlink(link, path, sizeof path - 1);
+    path[n > 0 ? n : 0] = '\0';
+    return strstr(path, "/copy/") != NULL;
+}
+
 /* Change the result of a read of n bytes. */
-static int64_t spoil(int64_t n)
+static int64_t spoil(int64_t n, bool is_copy)
 {
     static atomic_uint count;
     unsigned one_in = inject.short_one_in;
 
+    if (inject.of_copies && !is_copy)
+        return n;
     if (inject.read_error != 0 && is_due(&inject.read_skip, &inject.read_times))
         return -inject.read_error;
     if (one_in != 0 && n > 8192 && atomic_fetch_add(&count, 1) % one_in == 0)
@@ -63,7 +81,7 @@ ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
         sched_yield();
     if (inject.direct_us > 0 && (fcntl(fd, F_GETFL) & O_DIRECT) != 0)
         usleep((useconds_t)inject.direct_us);
-    got = spoil(__real_pread(fd, p, n, at));
+    got = spoil(__real_pread(fd, p, n, at), inject.of_copies && is_of_copy(fd));
     if (got >= 0)
         return (ssize_t)got;
     if (inject.read_error != 0)
@@ -221,9 +239,12 @@ unsigned __wrap_io_uring_peek_batch_cqe(struct io_uring *ring, struct io_uring_c
 {
     unsigned n = __real_io_uring_peek_batch_cqe(ring, cqes, count);
 
-    for (unsigned i = 0; i < n; i++)
-        if (io_uring_cqe_get_data(cqes[i]) != NULL)
-            cqes[i]->res = (int)spoil(cqes[i]->res);
+    for (unsigned i = 0; i < n; i++) {
+        const struct read_op *op = io_uring_cqe_get_data(cqes[i]);
+
+        if (op != NULL)
+            cqes[i]->res = (int)spoil(cqes[i]->res, op->disk == READ_MIRROR);
+    }
     return n;
 }
 

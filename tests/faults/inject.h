@@ -17,6 +17,7 @@ struct inject {
     atomic_int read_skip;     /* reads that succeed first */
     atomic_int read_times;    /* reads that fail then */
     atomic_uint short_one_in; /* reads return less than requested now and then; 0: never */
+    atomic_bool of_copies;    /* only reads of files in a folder "copy" fail */
     atomic_bool reads_wait;   /* pread waits until it is false again */
     atomic_int direct_us;     /* extra time of pread on a file that was opened with O_DIRECT */
 

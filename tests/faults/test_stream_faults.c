@@ -26,6 +26,7 @@
 #include "engine/machine/pagecache.h"
 #include "engine/machine/probe.h"
 #include "engine/stream/expert_cache.h"
+#include "engine/stream/mirror.h"
 #include "engine/stream/read_now.h"
 #include "engine/stream/stream.h"
 #include "tests/faults/inject.h"
@@ -88,6 +89,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+static struct model_file *copies; /* of the files, on another disk; NULL: none */
+
 static struct cancel cancelled = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static int try_open(const struct mode *mode, uint32_t n_slot, uint64_t pinned_bytes,
@@ -98,6 +101,7 @@ static int try_open(const struct mode *mode, uint32_t n_slot, uint64_t pinned_by
                                 .mmap_drop = mode->drop,
                                 .n_slot = n_slot,
                                 .pinned_bytes = pinned_bytes,
+                                .mirror = copies,
                                 .cancel = &cancelled };
     struct stream_shape shape;
 
@@ -311,6 +315,123 @@ static void a_lost_cache_of_experts_fails_requests_until_memory_is_changed_again
     }
     expert_cache_close(cache);
     a_whole_pass_works();
+}
+
+/* --- a copy on another disk --- */
+
+static char copy_dir[80];
+
+static void write_copies(void)
+{
+    snprintf(copy_dir, sizeof copy_dir, "%s/copy", model.dir);
+    assert_int_equal(mkdir(copy_dir, 0700), 0);
+    for (int i = 0; i < MODEL_FILES; i++) {
+        char path[96];
+        int fd;
+
+        snprintf(path, sizeof path, "%s/%d", copy_dir, i);
+        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_int_equal(write(fd, model.bytes[i], model.files[i].size), model.files[i].size);
+        assert_int_equal(fsync(fd), 0);
+        close(fd);
+    }
+}
+
+static int remove_copies(void)
+{
+    for (int i = 0; i < MODEL_FILES; i++) {
+        char path[96];
+
+        snprintf(path, sizeof path, "%s/%d", copy_dir, i);
+        unlink(path);
+    }
+    return rmdir(copy_dir);
+}
+
+static void open_copies(void)
+{
+    struct err e = ERR_INIT;
+
+    if (mirror_open(&copies, &model.catalogue, copy_dir, &e) != 0)
+        fail_msg("%s", e.what);
+}
+
+static void close_copies(void)
+{
+    stream_close(stream);
+    stream = NULL;
+    mirror_close(copies, MODEL_FILES);
+    copies = NULL;
+}
+
+static void a_copy_that_cannot_be_read_is_dropped(void **state)
+{
+    struct err why = ERR_INIT;
+
+    write_copies();
+    for (int skip_reads = 0; skip_reads < 60; skip_reads += 7) {
+        open_copies();
+        open_or_skip(*state, 6, skip_reads % 2 == 0 ? 1500000 : 0);
+        inject.of_copies = true;
+        inject.read_skip = skip_reads;
+        inject.read_times = 1; /* tried again */
+        inject.read_error = EIO;
+        a_whole_pass_works();
+        a_whole_pass_works();
+        assert_false(stream_lost_mirror(stream, &why));
+        inject.read_skip = skip_reads;
+        inject.read_times = INT32_MAX;
+        /* A busy machine may leave the copy alone for a second. */
+        for (int i = 0; i < 100000 && !stream_lost_mirror(stream, &why); i++)
+            a_whole_pass_works();
+        inject_nothing();
+        assert_true(stream_lost_mirror(stream, &why));
+        assert_int_equal(why.code, ERR_IO);
+        assert_non_null(strstr(why.file, "/copy/"));
+        a_whole_pass_works();
+        close_copies();
+    }
+    assert_int_equal(remove_copies(), 0);
+}
+
+static void a_broken_ring_reads_from_both_disks(void **state)
+{
+    (void)state;
+    write_copies();
+    for (int skip_calls = 0; skip_calls < 40; skip_calls += 7) {
+        open_copies();
+        inject.enter_skip = skip_calls;
+        inject.enter_error = EBADF;
+        open_or_skip(&uring, 6, skip_calls % 2 == 0 ? 1000000 : 0);
+        for (int i = 0; i < 3; i++)
+            a_whole_pass_works();
+        inject_nothing();
+        close_copies();
+    }
+    assert_int_equal(remove_copies(), 0);
+}
+
+static void a_copy_needs_memory(void **state)
+{
+    bool is_open = false;
+    int n_failed = -1;
+
+    (void)state;
+    write_copies();
+    for (int n = 0; !is_open; n++) {
+        struct err e = ERR_INIT;
+
+        inject.resource_skip = n;
+        is_open = mirror_open(&copies, &model.catalogue, copy_dir, &e) == 0;
+        is_open &= inject.resource_skip >= 0;
+        inject_nothing();
+        assert_true(copies != NULL || e.code != ERR_NONE);
+        n_failed++;
+        mirror_close(copies, MODEL_FILES);
+        copies = NULL;
+    }
+    assert_true(n_failed > 3);
+    assert_int_equal(remove_copies(), 0);
 }
 
 static void a_failed_lookup_is_reported(void **state)
@@ -740,6 +861,7 @@ int main(void)
         TEST(short_and_interrupted_reads_are_completed, NULL),
         TEST(an_expert_that_cannot_be_read_is_reported, NULL),
         TEST(a_failed_lookup_is_reported, NULL),
+        TEST(a_copy_that_cannot_be_read_is_dropped, NULL),
         TEST(leaves_no_page_in_the_page_cache, NULL),
     };
     static const struct CMUnitTest of_all[] = {
@@ -752,6 +874,7 @@ int main(void)
     static const struct CMUnitTest once[] = {
         TEST(a_cancel_ends_a_wait_for_the_disk, NULL),
         TEST(shrinking_frees_memory_at_once, NULL),
+        TEST(a_copy_needs_memory, NULL),
         TEST(auto_measures_slow_direct_reads_and_avoids_them, NULL),
         TEST(leaves_no_page_in_the_page_cache, &mapped_drop),
         TEST(a_lost_ring_fails_passes_until_memory_is_changed_again, &uring),
@@ -762,6 +885,7 @@ int main(void)
         TEST(io_uring_reads_without_registration, NULL),
         TEST(a_ring_that_breaks_is_replaced_by_threads, NULL),
         TEST(a_ring_that_is_full_is_tried_again, NULL),
+        TEST(a_broken_ring_reads_from_both_disks, NULL),
         TEST(a_broken_ring_without_threads_is_an_error, NULL),
 #endif
     };

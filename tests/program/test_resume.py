@@ -13,8 +13,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from chain_model import CHATML, chain  # noqa: E402
-from gguf_edit import U32  # noqa: E402
+from chain_model import CHATML, chain, wide_chain  # noqa: E402
 from program import BUILDDIR, MEMWALL, MODELS, TIMEOUT_S, budget, environment  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
@@ -219,17 +218,8 @@ class Resume(unittest.TestCase):
         listed = json.loads(self.memwall("list", "--kv-files", "--json"))
         return listed[0]["tokens"] if listed else 0
 
-    def slow_model(self):
-        """Evaluating takes longer than reading: a token takes 40 million operations."""
-        m = chain(self.home, "slow", {"\n": "a", "a": "b"})
-        wide, n = 20000, m.tensors["output_norm.weight"][0][0]
-        m.keys["qwen2.feed_forward_length"] = (U32, wide)
-        for name, ne in ("gate", [n, wide]), ("up", [n, wide]), ("down", [wide, n]):
-            m.tensors[f"blk.0.ffn_{name}.weight"] = (ne, 0, bytes(4 * n * wide))
-        return m.write(m.path)
-
     def test_a_beginning_is_read_by_the_next_chat(self):
-        model = self.slow_model()
+        model = wide_chain(self.home, "slow")
         system = ("--system", "Know this: " + " ".join(f"{i} is {i * i}." for i in range(40)))
         t = self.chat("--no-save", *system, model=model)
         plain = self.answer(self.say(t, "hello there"))

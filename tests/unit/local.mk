@@ -52,6 +52,7 @@ check_PROGRAMS += \
 	tests/unit/test_malformed \
 	tests/unit/test_mapping \
 	tests/unit/test_markdown \
+	tests/unit/test_mirror \
 	tests/unit/test_no_memory \
 	tests/unit/test_packed \
 	tests/unit/test_packing \

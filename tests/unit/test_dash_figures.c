@@ -346,6 +346,27 @@ static void time_is_left_only_with_a_limit(void **state)
     dash_free(d);
 }
 
+static void both_disks_of_a_mirror_are_shown(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+
+    (void)state;
+    push_decode(d);
+    assert_null(strstr(text_of(d, 60, 200), "mirror"));
+    sample.io.mirror = MW_MIRROR_USED;
+    sample.io.disk_bytes[0] = 800000000;
+    sample.io.disk_bytes[1] = 395000000;
+    sample.io.disk_ns[0] = 2000000000;
+    sample.io.disk_ns[1] = 1000000000;
+    dash_push(d, &sample);
+    assert_non_null(strstr(text_of(d, 60, 200), "disks model 400 MB/s, mirror 395 MB/s"));
+    sample.io.mirror = MW_MIRROR_LOST;
+    dash_push(d, &sample);
+    assert_non_null(strstr(text_of(d, 60, 200), "disks model 400 MB/s, mirror lost"));
+    memset(&sample.io, 0, sizeof sample.io);
+    dash_free(d);
+}
+
 static void rows_of_zeros_fold_away(void **state)
 {
     static const char *const zeros[] = { "swap own", "rss anon", "page cache", "io ",
@@ -648,6 +669,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(items_have_the_names_of_the_plan),
+        cmocka_unit_test(both_disks_of_a_mirror_are_shown),
         cmocka_unit_test(the_list_of_memory_adds_up),
         cmocka_unit_test(a_cache_of_experts_may_have_no_map),
         cmocka_unit_test(the_memory_panel_has_the_ladder),

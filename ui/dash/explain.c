@@ -46,6 +46,7 @@ static const struct dash_note notes[] = {
     { "speed", "answer", "tokens of this answer; with a limit (-n), the time left" },
     { "speed", "drafts", "tokens that came with one pass, share of drafts accepted; mtp: by a head" },
     { "speed", "disk", "bytes read per second, of the most that was measured" },
+    { "speed", "disks", "with --mirror: what each disk delivered while it had reads" },
     { "speed", "overlap", "share of reading that went on while the CPU computed" },
     { "speed", "waiting %", "share of a token in which the CPU waited for the disk" },
     { "speed", "wait", "the same of the newest tokens; receipts have the answer's" },

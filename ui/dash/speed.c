@@ -20,6 +20,7 @@
 
 #include "ui/dash/curve.h"
 #include "ui/dash/widget.h"
+#include "ui/words/disks.h"
 
 #define CURVE_TALL  6  /* minimum height of a curve with another one below */
 #define CURVE_LEAST 5  /* its label and four rows */
@@ -33,8 +34,7 @@
 /* Rates, progress, CPU and disk. */
 static int speed_enough(const struct dash *d, int width)
 {
-    (void)d;
-    return width >= ONE_LINE ? 5 : 6;
+    return (width >= ONE_LINE ? 5 : 6) + (d->now.io.mirror != MW_MIRROR_NONE);
 }
 
 /* Heights: the figures, a curve of four rows, a taller one. */
@@ -340,6 +340,19 @@ static int draw_disk(const struct dash *d, const struct canvas *c, int y)
     return 1;
 }
 
+/* The rates of both disks of a model with a mirror. */
+static int draw_disks(const struct dash *d, const struct canvas *c, int y)
+{
+    char text[DISKS_TEXT];
+
+    if (disks_text(&d->now, text, sizeof text)[0] == '\0')
+        return 0;
+    canvas_text(c, y, 0, style_of(ROLE_DIM), "disks");
+    canvas_text(c, y, 6, style_of(d->now.io.mirror == MW_MIRROR_LOST ? ROLE_WARN : ROLE_TEXT),
+                text);
+    return 1;
+}
+
 /* How weights are read if it is not as usual, and why; the reason goes to a line of its own if it
  * does not fit. */
 static int draw_io(const struct dash *d, const struct canvas *c, int y)
@@ -412,6 +425,8 @@ static void speed_draw(const struct dash *d, const struct canvas *c)
         y += draw_drafts(d, c, y);
     if (y < c->height)
         y += draw_disk(d, c, y);
+    if (y < c->height)
+        y += draw_disks(d, c, y);
     if (y < c->height)
         y += draw_cpu(d, c, y);
     if (y < c->height && c->width < ONE_LINE && d->rates.first_s >= 0)

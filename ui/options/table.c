@@ -111,6 +111,15 @@ const struct option options_table[N_OPTION] = {
                 "are much slower.",
         .otherwise = "auto",
         .reach = REACH_PLAN, .slash = "io", .says = "weights are read by %" },
+    [OPT_MIRROR] = { "mirror", 0, IN(MODEL, CMD_ENGINE | CMD_MEASURES),
+        .kind = KIND_FILE, AT(chat.engine.mirror), .arg = "FILE",
+        .asks = "two disks second disk copy faster reads raid",
+        .help = "share the reads with a copy of the model on another disk",
+        .more = "The copy has the same bytes: a file, or a folder with files of the same names. Its "
+                "size, header and samples of its weights are compared first.\n"
+                "Each read goes to the disk that will have it first. A copy that fails or changes is "
+                "not used any longer, and the answer goes on with the same tokens.",
+        .reach = REACH_FILE },
     [OPT_THREADS] = { "threads", 't', IN(MODEL, CMD_PLANS | CMD_DEMO),
         .kind = KIND_U32, AT(chat.engine.n_thread), RANGE(1, 256), .arg = "N",
         .asks = "cores",
@@ -567,6 +576,11 @@ const struct option options_table[N_OPTION] = {
         .reach = REACH_PLAN, .slash = "disk-rate",
         .says = "reads are limited to % bytes per second",
         .says_none = "reads are as fast as the disk" },
+    [OPT_MIRROR_RATE] = { "mirror-rate", 0, IN(ADVANCED, CMD_ENGINE | CMD_MEASURES),
+        .kind = KIND_RATE, AT(chat.engine.mirror_rate), .arg = "RATE",
+        .help = "limit reads of the mirror to RATE bytes per second",
+        .otherwise = "as --disk-rate",
+        .reach = REACH_FILE },
     [OPT_SYNC_FRAMES] = { "sync-frames", 0, IN(ADVANCED, CMD_SCREEN),
         .is_hidden = true, .kind = KIND_FLAG, AT(ui.sync_frames),
         .help = "bracket every frame with synchronized output" },

@@ -11,6 +11,7 @@
 #include "ui/text/sheet.h"
 #include "ui/words/budget.h"
 #include "ui/words/clean.h"
+#include "ui/words/disks.h"
 #include "ui/words/receipt.h"
 #include "ui/words/server.h"
 
@@ -170,7 +171,7 @@ static void show_process(struct talk *t)
     struct mw_sample *s = malloc(sizeof *s);
     struct sheet *sheet = sheet_new("Statistics", NULL);
     const struct mw_model_info *info = talk_info(t);
-    char a[16], b[16];
+    char a[16], b[16], disks[DISKS_TEXT];
 
     if (s == NULL || sheet == NULL) {
         free(s);
@@ -192,6 +193,8 @@ static void show_process(struct talk *t)
                numbers_count(b, sizeof b, talk_plan(t)->n_ctx));
     sheet_line(sheet, ROLE_TEXT, "read from disk   %10s since the model was opened",
                units_size(a, sizeof a, s->io.bytes_read));
+    if (disks_text(s, disks, sizeof disks)[0] != '\0')
+        sheet_line(sheet, ROLE_TEXT, "disks            %s", disks);
     rate_rows(sheet, t, s);
     sheet_line(sheet, ROLE_TEXT, "%s", "");
     value_row(sheet, "charged", &s->os.charged);

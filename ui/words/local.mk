@@ -4,6 +4,7 @@ libui_a_SOURCES += \
 	ui/words/budget.c ui/words/budget.h \
 	ui/words/clean.c ui/words/clean.h \
 	ui/words/cluster.c ui/words/cluster.h \
+	ui/words/disks.c ui/words/disks.h \
 	ui/words/markup.c ui/words/markup.h \
 	ui/words/path.c ui/words/path.h \
 	ui/words/quote.c ui/words/quote.h \

@@ -9,6 +9,7 @@
 
 #include "engine/base/numbers.h"
 #include "ui/words/budget.h"
+#include "ui/words/disks.h"
 
 #define NS 1e9
 
@@ -373,7 +374,7 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, double promis
                   const struct mw_sample *s)
 {
     struct text t = begin(buf, n);
-    char budget[280];
+    char budget[280], disks[DISKS_TEXT];
 
     if (r->is_remote) {
         why_remote(&t, r);
@@ -385,6 +386,8 @@ char *receipt_why(char *buf, size_t n, const struct mw_receipt *r, double promis
     }
     why_done(&t, r, promised_tps);
     why_slow(&t, r, s);
+    if (s != NULL && disks_text(s, disks, sizeof disks)[0] != '\0')
+        add(&t, " Of two disks: %s.", disks);
     if (s != NULL && budget_sentence(budget, sizeof budget, s)[0] != '\0')
         add(&t, " %s", budget);
     return buf;
