@@ -47,7 +47,8 @@ tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 # experts_table.py (root): a mixture of experts in cages; expert_sim RECORDING... its recordings.
 EXTRA_DIST += tests/bench/README.md tests/bench/cage.py tests/bench/experts_table.py \
 	tests/bench/guide_quality.py tests/bench/kv_error.py \
-	tests/bench/drafts.py tests/bench/list_many.py tests/bench/predictions.py tests/bench/ram_table.py tests/bench/resume.py \
+	tests/bench/drafts.py tests/bench/list_many.py tests/bench/mirror.py \
+	tests/bench/predictions.py tests/bench/ram_table.py tests/bench/resume.py \
 	tests/bench/serve_load.py tests/bench/serve_overhead.py \
 	tests/bench/screen.py tests/bench/speed_table.py tests/bench/synth_families.py \
 	tests/bench/token_profile.py tests/bench/turns.h tests/bench/waves.py
