@@ -36,6 +36,8 @@ enum mw_reach {
     /* types of keys and of values */                                                          \
     NUMBER(enum mw_kv, kv_k, MW_REACH_KV)                                                      \
     NUMBER(enum mw_kv, kv_v, MW_REACH_KV)                                                      \
+    /* whether keys and values may go to a file in cache_folder if they do not fit */           \
+    NUMBER(enum mw_kv_disk, kv_disk, MW_REACH_PLAN)                                            \
     /* the way weights are read */                                                             \
     NUMBER(enum mw_io, io, MW_REACH_WEIGHTS)                                                   \
     /* with MW_IO_MMAP: drop pages after they were used */                                     \

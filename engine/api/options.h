@@ -32,6 +32,8 @@ enum mw_draft {
     MW_DRAFT_MTP,
     MW_DRAFT_FILE
 };
+/* Keys and values that do not fit memory; auto: a file in the cache folder has them meanwhile */
+enum mw_kv_disk { MW_KV_DISK_AUTO, MW_KV_DISK_NEVER };
 enum mw_kv { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
 
 const char *mw_kv_name(enum mw_kv t);               /* "q8_0" */

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "engine/kv/kv.h"
+#include "engine/kv/kv_internal.h"
 
 #include <sys/mman.h>
 
@@ -12,41 +12,6 @@
 #include "engine/base/arena.h"
 
 static_assert(KV_PAGE % ATTN_BLOCK == 0, "a block of positions never straddles pages");
-
-/* Keys that belong to several positions. */
-enum { POOL_INDEX, POOL_ENTRIES, N_POOL };
-
-struct kv_pool {
-    size_t row;          /* bytes of one; 0: none */
-    uint32_t block;      /* positions that share it */
-    unsigned char *rows; /* [positions / block] */
-    size_t bytes;        /* mapped */
-};
-
-struct kv_layer {
-    struct kv_spec spec;
-    enum kv_type type_v;
-    uint32_t k_run, v_run;     /* values rotated together, 0: none */
-    size_t k_row, v_row;       /* bytes of one head */
-    size_t k_stride, v_stride; /* bytes of one position, all heads */
-    uint32_t n_slot;           /* positions that the mappings fit */
-    unsigned char *k, *v;      /* [n_slot][n_head_kv] rows */
-    size_t k_bytes, v_bytes;   /* mapped */
-    struct kv_pool pools[N_POOL];
-};
-
-struct kv {
-    enum kv_type type_k, type_v;
-    uint32_t n_layer, n_ctx, n_slot, window;
-    uint32_t n_token;
-    /* Since the rings were last complete: one more than the highest position written, and the
-     * lowest position they were filled from.  Position q < n_token is still in its slot if and
-     * only if q >= ring_from and q + n_slot >= ring_end. */
-    uint32_t ring_end, ring_from;
-    struct recurrent *recurrent; /* NULL: none */
-    uint32_t page_end;           /* pages of positions below this are charged */
-    struct kv_layer layers[];
-};
 
 uint64_t kv_token_bytes(const struct kv_spec *spec, enum kv_type k, enum kv_type v)
 {
@@ -150,6 +115,7 @@ static int layer_new(struct kv_layer *l, const struct kv *kv, const struct kv_sp
     uint32_t whole = (kv->n_ctx + KV_PAGE - 1) / KV_PAGE * KV_PAGE;
 
     l->spec = *spec;
+    l->keep = l->want = UINT32_MAX;
     l->type_v = spec->has_latent ? kv->type_k : kv->type_v;
     l->k_run = run_of(kv->type_k, spec->head_dim_k);
     l->v_run = run_of(l->type_v, spec->head_dim_v);
@@ -188,6 +154,7 @@ int kv_new(struct kv **out, const struct kv_spec *specs, uint32_t n_layer, enum 
     kv->n_ctx = n_ctx;
     kv->n_slot = n_slot;
     kv->window = window;
+    kv->lost_page = NO_PAGE;
     for (uint32_t i = 0; i < n_layer; i++) {
         if (layer_new(&kv->layers[i], kv, &specs[i], e) != 0) {
             kv_free(kv);
@@ -214,6 +181,7 @@ void kv_free(struct kv *kv)
 {
     if (kv == NULL)
         return;
+    kv_disk_close(kv);
     for (uint32_t i = 0; i < kv->n_layer; i++) {
         struct kv_layer *l = &kv->layers[i];
 
@@ -257,13 +225,44 @@ static uint32_t page_round(uint32_t n)
     return (n + KV_PAGE - 1) / KV_PAGE * KV_PAGE;
 }
 
-static uint64_t global_token_bytes(const struct kv *kv)
+/* Positions of a layer in memory if the first n have pages and those from `keep` to the disk's end
+ * do not. */
+static uint64_t in_memory(const struct kv *kv, uint32_t n, uint32_t keep)
+{
+    uint32_t end = kv->disk_end < n ? kv->disk_end : n;
+
+    return n - (end > keep ? end - keep : 0);
+}
+
+/* Bytes of pages in memory. */
+static uint64_t pages_now(const struct kv *kv)
 {
     uint64_t sum = 0;
 
-    for (uint32_t i = 0; i < kv->n_layer; i++)
-        if (!kv->layers[i].spec.is_sliding)
-            sum += kv->layers[i].k_stride + kv->layers[i].v_stride;
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        const struct kv_layer *l = &kv->layers[i];
+
+        if (kv_has_pages(l))
+            sum += (l->k_stride + l->v_stride) * in_memory(kv, kv->page_end, l->keep);
+    }
+    return sum;
+}
+
+/* The same once n positions have pages.  Pages that are complete go to the disk before others are
+ * written, so besides those that stay there are only those of a pass. */
+static uint64_t pages_then(const struct kv *kv, uint32_t n)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        const struct kv_layer *l = &kv->layers[i];
+        uint64_t positions = in_memory(kv, n, l->want), most;
+
+        most = kv->disk != NULL && l->want < UINT32_MAX ? (uint64_t)l->want + kv_disk_tail(kv)
+                                                        : UINT64_MAX;
+        if (kv_has_pages(l))
+            sum += (l->k_stride + l->v_stride) * (positions < most ? positions : most);
+    }
     return sum;
 }
 
@@ -279,18 +278,20 @@ static uint64_t index_page_bytes(const struct kv *kv)
 uint64_t kv_grow_bytes(const struct kv *kv, uint32_t n)
 {
     uint32_t end = page_round(kv->n_token + n);
+    uint64_t now = pages_now(kv), then, index = 0;
 
-    if (end <= kv->page_end)
-        return 0;
-    return (end - kv->page_end) * global_token_bytes(kv) +
-           (end - kv->page_end) / KV_PAGE * index_page_bytes(kv);
+    if (end < kv->page_end)
+        end = kv->page_end;
+    then = pages_then(kv, end);
+    index = (end - kv->page_end) / KV_PAGE * index_page_bytes(kv);
+    return (then > now ? then - now : 0) + index;
 }
 
 void kv_begin(struct kv *kv, uint32_t n)
 {
     uint32_t end = kv->n_token + n;
 
-    assert(end <= kv->n_ctx);
+    assert(end <= kv->n_ctx && kv->n_token >= kv->disk_end && kv->lost_page == NO_PAGE);
     if (end > kv->ring_end)
         kv->ring_end = end;
     if (page_round(end) > kv->page_end)
@@ -334,6 +335,8 @@ const void *kv_keys(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_t 
     uint32_t slot = l->spec.is_sliding ? pos % l->n_slot : pos;
 
     *stride = l->k_stride;
+    if (kv_is_on_disk(kv, l, pos))
+        return kv_disk_page(kv, l, pos) + pos % KV_PAGE * l->k_stride + head * l->k_row;
     return l->k + slot * l->k_stride + head * l->k_row;
 }
 
@@ -346,6 +349,9 @@ const void *kv_values(const struct kv *kv, uint32_t layer, uint32_t pos, uint32_
     if (l->spec.has_latent)
         return kv_keys(kv, layer, pos, head, stride);
     *stride = l->v_stride;
+    if (kv_is_on_disk(kv, l, pos))
+        return kv_disk_page(kv, l, pos) + l->k_page + pos % KV_PAGE * l->v_stride +
+               head * l->v_row;
     return l->v + slot * l->v_stride + head * l->v_row;
 }
 
@@ -431,6 +437,7 @@ static void drop_pages(struct kv *kv, uint32_t n)
 {
     uint32_t end = page_round(n);
 
+    kv_disk_cut(kv, n);
     if (end >= kv->page_end)
         return;
     for (uint32_t i = 0; i < kv->n_layer; i++) {
@@ -483,7 +490,7 @@ bool kv_rewind(struct kv *kv, uint32_t n)
 
 void kv_take_back(struct kv *kv, uint32_t n)
 {
-    assert(n <= kv->n_token);
+    assert(n <= kv->n_token && kv->n_token - n >= kv->disk_end);
     kv->n_token -= n;
     assert(!has_rings(kv) || seen_before(kv, kv->n_token) == 0 ||
            kv->n_token - seen_before(kv, kv->n_token) >= ring_begin(kv));
@@ -566,7 +573,11 @@ int kv_copy_restore(struct kv *kv, uint32_t n, kv_bytes_fn *fn, void *ctx, struc
 
 uint32_t kv_page_count(const struct kv *kv, uint32_t n)
 {
-    return global_token_bytes(kv) + index_page_bytes(kv) > 0 ? page_round(n) / KV_PAGE : 0;
+    bool has_pages = index_page_bytes(kv) > 0;
+
+    for (uint32_t i = 0; i < kv->n_layer; i++)
+        has_pages |= kv_has_pages(&kv->layers[i]);
+    return has_pages ? page_round(n) / KV_PAGE : 0;
 }
 
 /* Rows [from .. to) of `row` bytes. */
@@ -574,6 +585,19 @@ static int each_rows(unsigned char *rows, size_t row, uint32_t from, uint32_t to
                      kv_bytes_fn *fn, void *ctx, struct err *e)
 {
     return row > 0 ? fn(ctx, rows + from * row, (to - from) * row, e) : 0;
+}
+
+/* The same of a page on the disk, which is read, or filled and written. */
+static int each_row_on_disk(const struct kv *kv, const struct kv_layer *l, uint32_t page,
+                            uint32_t n, kv_bytes_fn *fn, void *ctx, struct err *e)
+{
+    unsigned char *rows =
+        kv->is_filling ? kv_disk_spare(kv) : kv_disk_fetch(kv, l, page, e);
+
+    if (rows == NULL || each_rows(rows, l->k_stride, 0, n, fn, ctx, e) != 0 ||
+        each_rows(rows + l->k_page, l->v_stride, 0, n, fn, ctx, e) != 0)
+        return -1;
+    return kv->is_filling ? kv_disk_store(kv, l, page, e) : 0;
 }
 
 int kv_each_page(const struct kv *kv, uint32_t page, uint32_t n, kv_bytes_fn *fn, void *ctx,
@@ -595,6 +619,11 @@ int kv_each_page(const struct kv *kv, uint32_t page, uint32_t n, kv_bytes_fn *fn
         }
         if (l->spec.is_sliding)
             continue;
+        if (kv_is_on_disk(kv, l, from)) {
+            if (each_row_on_disk(kv, l, page, to - from, fn, ctx, e) != 0)
+                return -1;
+            continue;
+        }
         if (each_rows(l->k, l->k_stride, from, to, fn, ctx, e) != 0 ||
             each_rows(l->v, l->v_stride, from, to, fn, ctx, e) != 0)
             return -1;
@@ -617,10 +646,14 @@ void kv_fill_begin(struct kv *kv, uint32_t n)
     assert(kv->n_token == 0 && n <= kv->n_ctx);
     if (page_round(n) > kv->page_end)
         kv->page_end = page_round(n);
+    kv->is_filling = true;
+    if (kv->disk != NULL)
+        kv->disk_end = n / KV_PAGE * KV_PAGE;
 }
 
 void kv_fill_end(struct kv *kv, uint32_t n, uint32_t ring_from)
 {
+    kv->is_filling = false;
     kv->n_token = kv->ring_end = n;
     kv->ring_from = ring_from;
 }
@@ -774,7 +807,8 @@ int kv_resize(struct kv *kv, uint32_t n_ctx, uint32_t n_slot, struct err *e)
 uint64_t kv_layer_bytes(const struct kv *kv, uint32_t layer)
 {
     const struct kv_layer *l = &kv->layers[layer];
-    uint64_t positions = l->spec.is_sliding ? l->n_slot : kv->page_end;
+    uint64_t positions =
+        l->spec.is_sliding ? l->n_slot : in_memory(kv, kv->page_end, l->keep);
 
     return positions * (l->k_stride + l->v_stride) +
            kv->page_end / KV_PAGE * kv_index_page_bytes(&l->spec, kv->type_k);
@@ -782,7 +816,7 @@ uint64_t kv_layer_bytes(const struct kv *kv, uint32_t layer)
 
 uint64_t kv_global_bytes(const struct kv *kv)
 {
-    return kv->page_end * global_token_bytes(kv);
+    return pages_now(kv) + kv_disk_memory(kv);
 }
 
 uint64_t kv_index_bytes(const struct kv *kv)

@@ -178,6 +178,67 @@ uint32_t kv_ring_needed(const struct kv *kv, uint32_t n);
 void kv_fill_begin(struct kv *kv, uint32_t n);
 void kv_fill_end(struct kv *kv, uint32_t n, uint32_t ring_from);
 
+/*
+ * Pages on the disk (kv_disk.c).  Of each layer with pages, those of the first positions stay in
+ * memory, and so do those that a pass writes.  Complete ones in between are in a file without a
+ * name, which goes away with the process:
+ *
+ *     layer:   | stays in memory |     on the disk      | in memory |
+ *              0                keep                disk_end     tokens
+ *
+ * A pass reads them back in the order of its layers, ahead of attention: kv_disk_range() says
+ * from where and to which slot, and kv_disk_view() in which slots attention finds them.  Only
+ * layers without index keys and entries can have some.
+ */
+struct kv_disk_options {
+    const char *folder; /* of the file */
+    uint32_t n_slot;    /* pages on their way from the disk, at least 2 */
+    uint32_t tail;      /* positions in whole pages that a pass may write after complete ones */
+};
+
+/* Bytes of a slot for these layers; of a page of one layer on the disk. */
+uint64_t kv_disk_slot_bytes(const struct kv_spec *specs, uint32_t n_layer, enum kv_type k,
+                            enum kv_type v);
+uint64_t kv_disk_page_bytes(const struct kv_spec *spec, enum kv_type k, enum kv_type v);
+
+/* NULL if a folder can have such a file, otherwise why not. */
+const char *kv_disk_why_not(const char *folder, uint64_t *free_bytes);
+
+/* Make the file.  All pages stay in memory, until kv_disk_want() says otherwise. */
+int kv_disk_open(struct kv *kv, const struct kv_disk_options *o, struct err *e);
+void kv_disk_set_tail(struct kv *kv, uint32_t tail);
+/* No page is on the disk, or those that are there are lost. */
+void kv_disk_close(struct kv *kv);
+int kv_disk_fd(const struct kv *kv); /* -1: there is no file */
+uint32_t kv_disk_slots(const struct kv *kv);
+uint32_t kv_disk_tail(const struct kv *kv);
+
+/* How many positions of a layer shall stay in memory, a multiple of KV_PAGE; UINT32_MAX: all. */
+void kv_disk_want(struct kv *kv, uint32_t layer, uint32_t keep);
+/* Between two passes: write complete pages that shall not stay, and give their memory back.  After
+ * an error, those that are not written are still in memory. */
+int kv_disk_out(struct kv *kv, struct err *e);
+/* Then, with memory of kv_grow_bytes(): read those back that shall stay, and the page that a
+ * rewind left incomplete. */
+int kv_disk_in(struct kv *kv, struct err *e);
+
+/* The positions *from .. *to - 1 of a layer are on the disk; none if *from >= *to. */
+void kv_disk_positions(const struct kv *kv, uint32_t layer, uint32_t *from, uint32_t *to);
+struct kv_disk_range {
+    uint64_t offset;
+    size_t bytes;
+    unsigned char *dst;
+};
+struct kv_disk_range kv_disk_range(const struct kv *kv, uint32_t layer, uint32_t page,
+                                   uint32_t slot);
+/* Until the next call, the first page of a layer on the disk is in this slot, the second in the
+ * next one, and so on round the slots. */
+void kv_disk_view(struct kv *kv, uint32_t slot);
+
+/* Bytes of pages on the disk now, and what was written there. */
+uint64_t kv_disk_bytes(const struct kv *kv);
+uint64_t kv_disk_written(const struct kv *kv);
+
 /* Change the context and the slots of the rings.  Held positions stay; n_ctx is at least their
  * number.  Returns 0, or -1 with *e and the store as before. */
 int kv_resize(struct kv *kv, uint32_t n_ctx, uint32_t n_slot, struct err *e);

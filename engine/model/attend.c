@@ -19,17 +19,20 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "engine/model/forward_internal.h"
 
-#define SPAN        512   /* positions; a multiple of ATTN_BLOCK */
+#define SPAN        512   /* positions; a multiple of ATTN_BLOCK and of KV_PAGE */
 #define ITEM_FLOATS 16384 /* of the queries of an item, and of their weighted values */
 #define ITEM_Q      256   /* queries of an item */
 #define CALL_Q      64    /* queries that a kernel call has at most, if it can be chosen */
 #define ITEMS_EACH  4     /* items for each thread, so that threads end together */
+
+static_assert(SPAN % KV_PAGE == 0, "a span has whole pages");
 
 struct attend_job {
     struct forward *f;
@@ -41,17 +44,16 @@ struct attend_job {
     uint32_t tile, n_tile; /* columns of a tile, and the number of tiles */
     uint32_t from, to;     /* the spans of a round */
     uint32_t n_span;       /* the end of the last one */
-    bool is_whole;         /* an item has all spans */
-    /* Items of one span: [column][head] of the results, and the records of a round. */
-    float *all_m, *all_l, *records;
+    bool is_whole;         /* an item has all spans of a round */
+    float *all_m, *all_l;  /* [column][head] of the results */
+    float *records;        /* of a round, if items have one span */
 };
 
 /* Queries are [group][column][head of the group]. */
 struct item {
     uint32_t col, n_col, group, n_group;
     _Alignas(64) float q[ITEM_FLOATS], sum[ITEM_FLOATS];
-    float m[ITEM_Q], l[ITEM_Q];         /* of a span */
-    float all_m[ITEM_Q], all_l[ITEM_Q]; /* of all spans */
+    float m[ITEM_Q], l[ITEM_Q]; /* of a span */
 };
 
 float attend_factor(const struct layer_desc *layer, uint32_t head, float m, float l)
@@ -202,12 +204,12 @@ static void finish(const struct attend_job *j, uint32_t head, const struct seen 
         kern->rotate(s->sum, j->layer->head_dim_v, run);
 }
 
-/* The result of a query, whose m and l are at index i of these arrays. */
-static struct seen result_of(const struct attend_job *j, float *m, float *l, size_t i,
-                             size_t col, size_t head)
+/* The result of a query. */
+static struct seen result_of(const struct attend_job *j, size_t col, size_t head)
 {
-    return (struct seen){ m + i, l + i,
-                          j->f->att + (col * j->layer->n_head + head) * j->layer->head_dim_v };
+    size_t i = col * j->layer->n_head + head;
+
+    return (struct seen){ j->all_m + i, j->all_l + i, j->f->att + i * j->layer->head_dim_v };
 }
 
 /* The record of a span has m, l and sum of all queries of all columns. */
@@ -231,7 +233,7 @@ static void take_span(const struct attend_job *j, struct item *a, uint32_t span,
                 size_t i = place(j, a, g, c, 1) + h, col = a->col + c;
                 uint32_t head = (a->group + g) * j->n_q + h;
                 struct seen more = { a->m + i, a->l + i, a->sum + i * n };
-                struct seen to = result_of(j, a->all_m, a->all_l, i, col, head);
+                struct seen to = result_of(j, col, head);
 
                 if (!j->is_whole) {
                     to = record_of(j, span, col * j->layer->n_head + head);
@@ -253,11 +255,9 @@ static void attend_item(const struct attend_job *j, uint32_t tile, uint32_t part
     a.n_col = min_u32(j->f->n_col - a.col, j->tile);
     a.n_group = min_u32(j->n_group - a.group, j->item_group);
     take_queries(j, &a);
-    for (size_t i = 0; i < ITEM_Q; i++)
-        a.all_l[i] = 0;
     for (; span < end; span++) {
         attend_span(j, &a, span);
-        take_span(j, &a, span, j->is_whole && span + 1 == end);
+        take_span(j, &a, span, j->is_whole && span + 1 == j->n_span);
     }
 }
 
@@ -286,7 +286,7 @@ static void add_records(void *ctx, int part, int n_part)
     size_t n_head = j->layer->n_head, n = j->f->n_col * n_head;
 
     for (size_t i = (size_t)part; i < n; i += (size_t)n_part) {
-        struct seen to = result_of(j, j->all_m, j->all_l, i, i / n_head, i % n_head);
+        struct seen to = result_of(j, i / n_head, i % n_head);
 
         for (uint32_t span = j->from; span < j->to; span++) {
             struct seen more = record_of(j, span, i);
@@ -299,15 +299,11 @@ static void add_records(void *ctx, int part, int n_part)
 }
 
 /* Spans whose records fit.  Nothing else uses the memory of the gates during attention. */
-static uint32_t spans_that_fit(struct attend_job *j)
+static uint32_t spans_that_fit(const struct attend_job *j)
 {
     size_t n = (size_t)j->f->n_col * j->layer->n_head;
-    size_t spare = j->f->gate_floats > 2 * n ? j->f->gate_floats - 2 * n : 0;
 
-    j->all_m = j->f->gate;
-    j->all_l = j->all_m + n;
-    j->records = j->all_l + n;
-    return (uint32_t)(spare / (n * (j->layer->head_dim_v + 2)));
+    return (uint32_t)(j->f->gate_floats / (n * (j->layer->head_dim_v + 2)));
 }
 
 /* Cut the work of a round into items of query heads and columns. */
@@ -342,11 +338,22 @@ static void run_round(struct attend_job *j)
                  add_records, j);
 }
 
-void forward_attend(struct forward *f, const struct layer_desc *layer)
+/* Spans from j->from to the end of a round of positions. */
+static void attend_round(struct attend_job *j, uint32_t end, uint32_t most, bool has_many)
+{
+    while (j->from < end) {
+        j->to = min_u32(j->from + most, end);
+        cut_heads(j, has_many);
+        run_round(j);
+        j->from = j->to;
+    }
+}
+
+int forward_attend(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
     struct attend_job j = { .f = f, .layer = layer, .n_q = layer->n_head / layer->n_head_kv };
-    uint32_t most = ITEM_FLOATS / max_u32(layer->head_dim_k, layer->head_dim_v), fit, round;
-    uint32_t n_thread = (uint32_t)pool_threads(f->p.pool);
+    uint32_t most = ITEM_FLOATS / max_u32(layer->head_dim_k, layer->head_dim_v), fit, end;
+    uint32_t n_thread = (uint32_t)pool_threads(f->p.pool), n = f->pos[f->n_col - 1] + 1;
     bool has_many;
 
     while (j.n_q > min_u32(most, CALL_Q))
@@ -354,16 +361,21 @@ void forward_attend(struct forward *f, const struct layer_desc *layer)
     j.tile = min_u32(f->n_col, min_u32(most, CALL_Q) / j.n_q);
     j.n_tile = (f->n_col + j.tile - 1) / j.tile;
     j.from = first_seen(layer, f->pos[0]) / SPAN;
-    j.n_span = f->pos[f->n_col - 1] / SPAN + 1;
+    j.n_span = (n - 1) / SPAN + 1;
+    j.all_m = f->attend_state;
+    j.all_l = j.all_m + (size_t)f->n_col * layer->n_head;
+    j.records = f->gate;
     has_many = j.n_tile > 1 && j.n_tile * (layer->n_head / j.n_q) >= n_thread * ITEMS_EACH;
     fit = spans_that_fit(&j);
     j.is_whole = has_many || j.n_span - j.from == 1 || fit == 0;
-    round = j.is_whole ? j.n_span - j.from : fit;
-    if (!j.is_whole)
-        memset(j.all_l, 0, (size_t)f->n_col * layer->n_head * sizeof *j.all_l);
-    for (; j.from < j.n_span; j.from = j.to) {
-        j.to = min_u32(j.from + round, j.n_span);
-        cut_heads(&j, has_many);
-        run_round(&j);
+    memset(j.all_l, 0, (size_t)f->n_col * layer->n_head * sizeof *j.all_l);
+    kv_walk_layer(f, layer);
+    while (j.from < j.n_span) {
+        if (kv_walk_round(f, j.from * SPAN, SPAN, n, &end, e) != 0)
+            return -1;
+        end = (end + SPAN - 1) / SPAN;
+        attend_round(&j, end, j.is_whole ? j.n_span : fit, has_many);
+        kv_walk_give(f, end * SPAN);
     }
+    return 0;
 }

@@ -10,6 +10,7 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -18,10 +19,13 @@
 
 #define N BLAS_COLS
 
+static_assert(KV_PAGE % N == 0, "a round ends with whole tiles of positions");
+
 struct attend_tiles {
     struct forward *f;
     const struct layer_desc *layer;
     uint32_t n_tile; /* of columns */
+    uint32_t from, to; /* positions of a round */
 };
 
 /* The buffers of one item. */
@@ -128,8 +132,20 @@ static void attend_positions(struct item *a, uint32_t at)
     blas_gather(a->p, a->rows, a->layer->head_dim_v, a->out);
 }
 
+/* Maximum and sum of a query between two rounds; its values are where the results will be. */
+static float *state_of(const struct item *a, uint32_t c)
+{
+    return a->f->attend_state + 2 * ((size_t)(a->col + c) * a->layer->n_head + a->head);
+}
+
+static float *values_of(const struct item *a, uint32_t c)
+{
+    return a->f->att +
+           ((size_t)(a->col + c) * a->layer->n_head + a->head) * a->layer->head_dim_v;
+}
+
 /* Queries in, zeros at the other places. */
-static void take_queries(struct item *a)
+static void take_queries(struct item *a, bool is_first)
 {
     size_t dk = a->layer->head_dim_k;
     uint32_t run = kv_run_k(a->f->p.kv, a->layer->kv_layer);
@@ -143,8 +159,23 @@ static void take_queries(struct item *a)
                dk * sizeof *q);
         if (run > 0)
             a->f->p.kernels->rotate(q, dk, run);
-        a->top[a->place + c] = -INFINITY;
-        a->sum[a->place + c] = 0;
+        a->top[a->place + c] = is_first ? -INFINITY : state_of(a, c)[0];
+        a->sum[a->place + c] = is_first ? 0 : state_of(a, c)[1];
+        if (!is_first)
+            memcpy(a->out + (a->place + c) * a->layer->head_dim_v, values_of(a, c),
+                   a->layer->head_dim_v * sizeof *a->out);
+    }
+}
+
+/* The state for the next round. */
+static void keep_state(const struct item *a)
+{
+    size_t dv = a->layer->head_dim_v;
+
+    for (uint32_t c = 0; c < a->n_col; c++) {
+        state_of(a, c)[0] = a->top[a->place + c];
+        state_of(a, c)[1] = a->sum[a->place + c];
+        memcpy(values_of(a, c), a->out + (a->place + c) * dv, dv * sizeof *a->out);
     }
 }
 
@@ -154,7 +185,7 @@ static void give_results(const struct item *a)
     uint32_t run = kv_run_v(a->f->p.kv, a->layer->kv_layer);
 
     for (uint32_t c = 0; c < a->n_col; c++) {
-        float *to = a->f->att + ((size_t)(a->col + c) * a->layer->n_head + a->head) * dv;
+        float *to = values_of(a, c);
 
         memcpy(to, a->out + (a->place + c) * dv, dv * sizeof *to);
         a->f->p.kernels->scale(
@@ -171,7 +202,7 @@ static void attend_item(const struct attend_tiles *j, uint32_t tile, uint32_t he
     const struct layer_desc *layer = j->layer;
     const struct forward *f = j->f;
     uint32_t start = f->pos[0] / N * N + tile * N; /* of the tile */
-    uint32_t from = max_u32(start, f->pos[0]), end = f->pos[0] + f->n_col;
+    uint32_t from = max_u32(start, f->pos[0]), end = f->pos[0] + f->n_col, first;
     struct item a = { .f = f,
                       .layer = layer,
                       .head = head,
@@ -185,10 +216,17 @@ static void attend_item(const struct attend_tiles *j, uint32_t tile, uint32_t he
     a.out = a.q + (size_t)N * layer->head_dim_k;
     a.p = a.out + (size_t)N * layer->head_dim_v;
     a.rows = a.p + (size_t)N * N;
-    take_queries(&a);
-    for (uint32_t at = first_seen(layer, from) / N * N; at < from + a.n_col; at += N)
+    first = first_seen(layer, from) / N * N;
+    end = from + a.n_col;
+    if (j->from >= end) /* an earlier round had all positions that it sees */
+        return;
+    take_queries(&a, j->from <= first);
+    for (uint32_t at = max_u32(first, j->from); at < end && at < j->to; at += N)
         attend_positions(&a, at);
-    give_results(&a);
+    if (j->to < end)
+        keep_state(&a);
+    else
+        give_results(&a);
 }
 
 static void attend_part(void *ctx, int part, int n_part)
@@ -203,10 +241,20 @@ static void attend_part(void *ctx, int part, int n_part)
                     (float *)(void *)(j->f->attend_scratch + (size_t)part * bytes));
 }
 
-void forward_attend_tiles(struct forward *f, const struct layer_desc *layer)
+int forward_attend_tiles(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
-    struct attend_tiles j = { f, layer, (uint32_t)blas_tiles(f->pos[0] % N, f->n_col) };
+    struct attend_tiles j = { .f = f,
+                              .layer = layer,
+                              .n_tile = (uint32_t)blas_tiles(f->pos[0] % N, f->n_col) };
     int n_thread = pool_threads(f->p.pool);
+    uint32_t n = f->pos[0] + f->n_col;
 
-    pool_run(f->p.pool, n_thread < BLAS_THREADS ? n_thread : BLAS_THREADS, attend_part, &j);
+    kv_walk_layer(f, layer);
+    for (j.from = 0; j.from < n; j.from = j.to) {
+        if (kv_walk_round(f, j.from, KV_PAGE, n, &j.to, e) != 0)
+            return -1;
+        pool_run(f->p.pool, n_thread < BLAS_THREADS ? n_thread : BLAS_THREADS, attend_part, &j);
+        kv_walk_give(f, j.to);
+    }
+    return 0;
 }

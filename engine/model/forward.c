@@ -326,28 +326,27 @@ static int queries(struct forward *f, const struct layer_desc *layer, bool has_q
     return forward_mul(f, &layer->gate_out, f->h, n_embd, f->gates, layer->gate_out.n_row, e);
 }
 
-static void attend_all(struct forward *f, const struct layer_desc *layer)
+static int attend_all(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
-    if (f->in_tiles && !f->is_tail)
-        forward_attend_tiles(f, layer);
-    else
-        forward_attend(f, layer);
+    return f->in_tiles && !f->is_tail ? forward_attend_tiles(f, layer, e)
+                                      : forward_attend(f, layer, e);
 }
 
 /* The first columns see all positions, the others choose. */
-static void attend_indexed(struct forward *f, const struct layer_desc *layer)
+static int attend_indexed(struct forward *f, const struct layer_desc *layer, struct err *e)
 {
     uint32_t n_col = f->n_col, n_dense = forward_index_dense(f);
 
     f->n_col = n_dense;
-    if (n_dense > 0)
-        attend_all(f, layer);
+    if (n_dense > 0 && attend_all(f, layer, e) != 0)
+        return -1;
     f->n_col = n_col;
     if (n_dense == n_col)
-        return;
+        return 0;
     if (layer->has_index) /* else the choice of an earlier layer is still there */
         forward_index_choose(f, layer, n_dense);
     forward_attend_chosen(f, layer, n_dense);
+    return 0;
 }
 
 static int attention(struct forward *f, const struct layer_desc *layer, bool has_queries,
@@ -356,20 +355,19 @@ static int attention(struct forward *f, const struct layer_desc *layer, bool has
     uint32_t n_embd = f->p.desc->n_embd;
     struct layer_job s = { .f = f, .layer = layer };
     const float *out = layer->is_latent || layer->has_entries ? f->wide : f->att;
-    uint64_t start;
+    uint64_t start, stall;
 
     if (queries(f, layer, has_queries, e) != 0)
         return -1;
     start = clock_ns();
+    stall = f->stall_ns;
     if (layer->has_entries)
         forward_attend_entries(f, layer);
-    else if (layer->is_indexed)
-        attend_indexed(f, layer);
-    else
-        attend_all(f, layer);
+    else if ((layer->is_indexed ? attend_indexed(f, layer, e) : attend_all(f, layer, e)) != 0)
+        return -1;
     if (layer->is_gated)
         forward_each_col(f, gate_heads_col, &s);
-    f->attention_ns += clock_ns() - start;
+    f->attention_ns += clock_ns() - start - (f->stall_ns - stall);
     if ((layer->is_latent && forward_latent_values(f, layer, e) != 0) ||
         (layer->has_entries && forward_entries_values(f, layer, e) != 0))
         return -1;
@@ -792,6 +790,7 @@ static int run_layers(struct forward *f, uint32_t n, enum want want, struct err 
     bool is_whole = want != WANT_NONE || f->hides_all;
     uint32_t n_run = is_whole ? d->n_layer : d->last_kv_layer + 1;
 
+    kv_walk_begin(f, is_whole ? n_run : n_run - 1); /* the last one of a prompt does not attend */
     for (uint32_t l = 0; l < n_run; l++) {
         if (accounted(f, l, want, e) != 0 || check_layer(f, l, e) != 0)
             return -1;
@@ -857,6 +856,7 @@ static int run_pass(struct forward *f, const uint32_t *ids, uint32_t n, enum wan
         kv_begin(f->p.kv, n);
     if (embed(f, ids, n, e) == 0 && run_layers(f, n, want, e) == 0)
         return end_stream(f, e);
+    kv_walk_end(f);
     (void)forward_ngrams_wait(f, &ignored);
     (void)end_stream(f, &ignored);
     return -1;
@@ -877,7 +877,7 @@ static void find_damage(struct forward *f, const uint32_t *ids, uint32_t n, enum
 
 /* Counters before a pass. */
 struct counted {
-    uint64_t ns, bytes, hits, misses, expert_bytes;
+    uint64_t ns, bytes, hits, misses, expert_bytes, kv_bytes;
 };
 
 static struct counted counted_now(const struct telemetry *t)
@@ -886,7 +886,8 @@ static struct counted counted_now(const struct telemetry *t)
                              .bytes = counter_get(&t->bytes_read),
                              .hits = counter_get(&t->expert_hits),
                              .misses = counter_get(&t->expert_misses),
-                             .expert_bytes = counter_get(&t->expert_bytes) };
+                             .expert_bytes = counter_get(&t->expert_bytes),
+                             .kv_bytes = counter_get(&t->kv_read_bytes) };
 }
 
 static void publish(struct forward *f, uint32_t n, const struct counted *before)
@@ -909,6 +910,7 @@ static void publish(struct forward *f, uint32_t n, const struct counted *before)
     counter_set(&t->pass.expert_hits, counter_get(&t->expert_hits) - before->hits);
     counter_set(&t->pass.expert_misses, counter_get(&t->expert_misses) - before->misses);
     counter_set(&t->pass.expert_bytes, counter_get(&t->expert_bytes) - before->expert_bytes);
+    counter_set(&t->pass.kv_bytes, counter_get(&t->kv_read_bytes) - before->kv_bytes);
     telemetry_end(t);
 }
 

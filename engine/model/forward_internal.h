@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "engine/compute/blas.h"
+#include "engine/model/kv_walk.h"
 #include "engine/model/forward.h"
 #include "engine/model/rope.h"
 
@@ -73,6 +74,9 @@ struct forward {
     struct stream_lookup *lookups; /* [chunk] the most rows of a token that are read at once */
     bool awaits_ngrams;            /* their rows were requested */
     uint32_t *row_of;              /* [chunk] row of ple_rows that a column reads */
+
+    float *attend_state; /* [chunk][2 * most heads] of attention between two rounds */
+    struct kv_walk walk;
 
     float *logits; /* [n_logit_row][n_vocab] */
     float *replay; /* inputs of recurrent parts in the last pass, see replay.c */
@@ -153,7 +157,7 @@ struct tiles {
 };
 
 /* Attention of these columns through OpenBLAS, like forward_attend(). */
-void forward_attend_tiles(struct forward *f, const struct layer_desc *layer);
+int forward_attend_tiles(struct forward *f, const struct layer_desc *layer, struct err *e);
 uint64_t attend_tiles_bytes(const struct model_desc *d); /* of one part */
 
 bool tiles_take(const struct forward *f, enum tensor_type type);
@@ -353,7 +357,7 @@ static inline void relu2(float *x, size_t n)
 void forward_scale_cols(struct forward *f, float *x, size_t n, float by);
 
 /* Attention of all columns over the positions of the layer's store: q -> att. */
-void forward_attend(struct forward *f, const struct layer_desc *layer);
+int forward_attend(struct forward *f, const struct layer_desc *layer, struct err *e);
 
 /* Choose the experts of layer l for all columns and request their weights.  x has the residual,
  * h is its norm. */

@@ -9,7 +9,7 @@
 #include "engine/model/forward_internal.h"
 
 struct widths {
-    uint32_t q, k, v, att, ff, wide, mix, z, heads, decay, gates, rows, packed_k, rot[2];
+    uint32_t q, k, v, att, ff, head, wide, mix, z, heads, decay, gates, rows, packed_k, rot[2];
     uint32_t pool_x, pooled;
     uint64_t packed_heads; /* bytes of a column that is packed head by head */
 };
@@ -62,6 +62,7 @@ static struct widths widest(const struct model_desc *d)
     for (uint32_t l = 0; l < d->n_layer; l++) {
         const struct layer_desc *layer = &d->layers[l];
 
+        w.head = max_u32(w.head, layer->n_head);
         w.q = max_u32(w.q, layer->n_head * layer->head_dim_k);
         w.att = max_u32(w.att, layer->n_head * layer->head_dim_v);
         w.k = max_u32(w.k, layer->n_head_kv * layer->head_dim_k);
@@ -203,7 +204,8 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->att = carve_floats(c, w.att);
     f->gate = carve_floats(c, w.ff);
     f->gate_floats = (size_t)c->chunk * w.ff;
-    f->up = carve_floats(c, w.ff);
+    f->up = carve_floats(c, max_u32(w.ff, 2 * w.head));
+    f->attend_state = f->up; /* is not in use then */
     f->wide = carve_floats(c, w.wide);
     f->mix = carve_floats(c, w.mix);
     f->conv = carve_floats(c, w.mix);

@@ -6,6 +6,7 @@ libengine_a_SOURCES += \
 	engine/model/row_cache.c engine/model/row_cache.h \
 	engine/model/forward.c engine/model/forward.h engine/model/forward_internal.h \
 	engine/model/forward_memory.c engine/model/forward_mul.c \
+	engine/model/kv_walk.c engine/model/kv_walk.h \
 	engine/model/attend.c engine/model/attend_item.c engine/model/attend_item.h \
 	engine/model/attend_chosen.c engine/model/latent.c \
 	engine/model/conv.c engine/model/delta.c engine/model/heads.c engine/model/kda.c \

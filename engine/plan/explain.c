@@ -71,6 +71,22 @@ static void explain_kv(FILE *to, const struct plan_basis *b)
     }
 }
 
+/* Pages that stay, those that a pass writes, and slots for those that come back. */
+static void explain_pages(const struct plan_basis *b, struct formula *f)
+{
+    const struct plan_input *in = &b->in;
+    const struct plan *p = &b->plan;
+
+    add(f, "%" PRIu64 " * %u", in->kv_slot_bytes, p->n_kv_slot);
+    for (uint32_t i = 0; i < in->n_kv_class; i++)
+        if (p->kv_keep[i] == UINT32_MAX)
+            add(f, " + %" PRIu64 " * ceil(%u / %u) * %u", in->kv_class[i].token_bytes, p->n_ctx,
+                in->kv_page_tokens, in->kv_page_tokens);
+        else
+            add(f, " + %" PRIu64 " * (%u + %u)", in->kv_class[i].token_bytes, p->kv_keep[i],
+                p->kv_tail);
+}
+
 static void explain_item(const struct plan_basis *b, enum mw_plan_row row, struct formula *f)
 {
     const struct plan_input *in = &b->in;
@@ -97,8 +113,11 @@ static void explain_item(const struct plan_basis *b, enum mw_plan_row row, struc
             in->rows_col_bytes, p->chunk, p->keeps_rows ? in->tables_bytes : 0);
         break;
     case MW_ROW_KV_GLOBAL:
-        add(f, "%" PRIu64 " * ceil(%u / %u) * %u", in->kv_global_token_bytes, p->n_ctx, page,
-            page);
+        if (p->has_kv_disk)
+            explain_pages(b, f);
+        else
+            add(f, "%" PRIu64 " * ceil(%u / %u) * %u", in->kv_global_token_bytes, p->n_ctx, page,
+                page);
         break;
     case MW_ROW_KV_SLIDING:
         add(f, "%" PRIu64 " * %u + %" PRIu64 " * %u", in->kv_sliding_token_bytes,
@@ -488,8 +507,8 @@ static void explain_disk(FILE *to, const struct run *r, struct formula *processo
         add(processors, " + %.10g + %.10g - %.10g", t->experts_s, t->missed_s, t->overlap_s);
     line(to, "processors", processors, t->processors_s, "s");
     if (t->disk_s > 0)
-        add(&disk, "(%.10g + %.10g) / %.10g", t->streamed_bytes, t->missed_bytes,
-            in->disk_bytes_s);
+        add(&disk, "(%.10g + %.10g + %.10g) / %.10g", t->streamed_bytes, t->missed_bytes,
+            t->paged_bytes, in->disk_bytes_s);
     line(to, "disk", &disk, t->disk_s, "s");
     explain_ring(to, r);
     explain_memory_time(to, r);
@@ -517,7 +536,7 @@ static void explain_terms(FILE *to, const struct run *r)
     line(to, "steps", &f, t->steps_s, "s");
     explain_attention(to, r);
     f = (struct formula){ "" };
-    add(&f, "(%.10g + %.10g) * %.10g", t->streamed_bytes, t->missed_bytes,
+    add(&f, "(%.10g + %.10g + %.10g) * %.10g", t->streamed_bytes, t->missed_bytes, t->paged_bytes,
         speed_read_cpu(in));
     line(to, "reading", &f, t->reading_s, "s");
     f = (struct formula){ "" };

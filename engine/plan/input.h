@@ -81,6 +81,14 @@ struct plan_head {
     bool is_needed; /* without it, there is no plan */
 };
 
+/* Layers that see all positions, of which a token reads the same number of times. */
+struct plan_kv_class {
+    uint32_t n_reader;               /* layers that read such keys and values */
+    uint64_t token_bytes;            /* of all of them, in memory */
+    uint64_t page_bytes;             /* of a page of all of them, on the disk */
+    uint64_t read_bytes[PLAN_PARTS]; /* of such a page, by all layers that read it */
+};
+
 /* The input of a plan: sums over the model, and the user's settings. */
 struct plan_input {
     uint64_t budget_bytes;
@@ -124,6 +132,13 @@ struct plan_input {
 
     uint64_t kv_global_token_bytes;  /* of all global layers that own KV, K and V */
     uint32_t kv_page_tokens;         /* positions per page */
+    /* Classes of these layers, those that are read most often first.  Their pages may be on the
+     * disk unless kv_disk_why says why not, as far as there is space. */
+    struct plan_kv_class kv_class[PLAN_KV_CLASSES];
+    uint32_t n_kv_class;
+    uint64_t kv_slot_bytes; /* of the largest page */
+    const char *kv_disk_why;
+    uint64_t kv_disk_free;
     uint64_t kv_index_page_bytes;    /* of the index keys of a page */
     int kv_k, kv_v;                  /* enum kv_type of the context */
     uint64_t kv_sliding_token_bytes; /* of all sliding layers that own KV */

@@ -26,11 +26,12 @@ static uint64_t experts_bytes(const struct plan_input *in, uint32_t n_token)
     return in->expert_fixed_bytes + (uint64_t)(ceil(n) * (double)in->expert_slot_bytes);
 }
 
-static uint64_t global_bytes(const struct plan_input *in, uint32_t n_token)
+static uint64_t global_bytes(const struct plan_input *in, const struct plan *p, uint32_t n_token)
 {
     uint64_t page = in->kv_page_tokens > 0 ? in->kv_page_tokens : 1;
 
-    return (n_token + page - 1) / page * page * in->kv_global_token_bytes;
+    return (n_token + page - 1) / page * page * in->kv_global_token_bytes +
+           p->n_kv_slot * in->kv_slot_bytes;
 }
 
 /* On average a block wastes half of its rounding. */
@@ -73,7 +74,7 @@ void plan_outlook(const struct plan_input *in, const struct plan *p, const struc
     if (p->keeps_rows)
         row[MW_ROW_ROWS] -=
             in->tables_bytes - least(in->tables_bytes, in->rows_col_bytes * r.n_token);
-    row[MW_ROW_KV_GLOBAL] = least(row[MW_ROW_KV_GLOBAL], global_bytes(in, r.n_token));
+    row[MW_ROW_KV_GLOBAL] = least(row[MW_ROW_KV_GLOBAL], global_bytes(in, p, r.n_token));
     row[plan_copy_row(in)] -= plan_copy_bytes(in) * p->n_copy;
     if (in->n_moe_layer > 0)
         row[MW_ROW_EXPERTS] = least(row[MW_ROW_EXPERTS], experts_bytes(in, r.n_token));
@@ -91,6 +92,7 @@ void plan_outlook(const struct plan_input *in, const struct plan *p, const struc
     out->pass.keeps_rows = false; /* a short run has few tokens twice */
     out->pass.starts_cold = true;
     (void)speed_token(in, &out->pass, r.n_token - r.n_gen / 2, &out->token);
-    out->streamed_bytes = (uint64_t)(out->token.streamed_bytes + out->token.missed_bytes);
+    out->streamed_bytes = (uint64_t)(out->token.streamed_bytes + out->token.missed_bytes +
+                                     out->token.paged_bytes);
     out->prompt_s = speed_prompt(in, &out->pass, r.n_token - r.n_gen - r.n_prompt, r.n_prompt);
 }

@@ -13,6 +13,8 @@
 #define DRAFT_SHARE        100 /* of the weights that a token reads, for drafts */
 #define LOW_SLACK_SHARE    64  /* of copies of streamed blocks, for what they may take more */
 #define LOW_SLACK_BLOCKS   8
+#define KV_DISK_GAIN       1.02 /* in tokens a second, for pages that would fit memory */
+#define KV_DISK_LEAST      0.95 /* of the rate of tokens, for faster prompts */
 #define RESERVE_BASE       (2 * MIB)
 #define RESERVE_THREAD     (96 * KIB)
 #define RESERVE_PAGE_SHARE 512 /* a page table entry has 8 bytes per 4096 */
@@ -122,7 +124,118 @@ struct division {
     bool has_head;
     uint64_t head_pinned_bytes;
     uint32_t n_head_expert;
+    bool has_kv_disk;
+    uint32_t kv_keep_pages; /* of the classes of layers in turn */
 };
+
+static uint32_t larger_u32(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* --- keys and values on the disk --- */
+
+/* Pages on their way from the disk: 12 MiB of them, because eight reads of 1 MiB are in flight
+ * (stream/fetch.h) and a round of attention has two pages. */
+#define KV_SLOTS_BYTES (12 * MIB)
+#define KV_SLOTS_LEAST 4
+#define KV_SLOTS_MOST  32
+
+static uint32_t kv_slots(const struct plan_input *in)
+{
+    uint64_t n = in->kv_slot_bytes > 0 ? KV_SLOTS_BYTES / in->kv_slot_bytes : 0;
+
+    return n < KV_SLOTS_LEAST ? KV_SLOTS_LEAST : (uint32_t)smaller(n, KV_SLOTS_MOST);
+}
+
+static uint32_t kv_pages(const struct plan_input *in, uint32_t n_ctx)
+{
+    return (uint32_t)(round_up(n_ctx, in->kv_page_tokens) / in->kv_page_tokens);
+}
+
+/* Pages that a pass may write after complete ones, the first of which has its last positions. */
+static uint32_t kv_tail_pages(const struct plan_input *in, const struct division *c)
+{
+    return kv_pages(in, larger_u32(c->chunk, c->n_draft + 1) + in->kv_page_tokens - 1);
+}
+
+/* Pages of a class that can be on the disk. */
+static uint32_t kv_far_pages(const struct plan_input *in, const struct division *c)
+{
+    uint32_t all = kv_pages(in, c->n_ctx), tail = kv_tail_pages(in, c);
+
+    return all > tail ? all - tail : 0;
+}
+
+/* Pages from the first on that class i keeps in memory. */
+static uint32_t kv_keep(const struct plan_input *in, const struct division *c, uint32_t i)
+{
+    uint64_t far = kv_far_pages(in, c), before = far * i;
+
+    if (c->kv_keep_pages <= before)
+        return 0;
+    return (uint32_t)smaller(c->kv_keep_pages - before, far);
+}
+
+static uint32_t kv_keep_most(const struct plan_input *in, const struct division *c)
+{
+    return (uint32_t)smaller(product(kv_far_pages(in, c), in->n_kv_class), UINT32_MAX);
+}
+
+/* Memory of the layers that see all positions. */
+static uint64_t kv_global_bytes(const struct plan_input *in, const struct division *c)
+{
+    uint64_t bytes = product(in->kv_slot_bytes, kv_slots(in));
+
+    if (!c->has_kv_disk)
+        return product(in->kv_global_token_bytes, round_up(c->n_ctx, in->kv_page_tokens));
+    for (uint32_t i = 0; i < in->n_kv_class; i++)
+        bytes = sum(bytes, product(product(in->kv_class[i].token_bytes, in->kv_page_tokens),
+                                   smaller(kv_keep(in, c, i) + kv_tail_pages(in, c),
+                                           kv_pages(in, c->n_ctx))));
+    return bytes;
+}
+
+static uint64_t kv_disk_bytes(const struct plan_input *in, const struct division *c)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; c->has_kv_disk && i < in->n_kv_class; i++)
+        bytes = sum(bytes, product(in->kv_class[i].page_bytes,
+                                   kv_pages(in, c->n_ctx) - kv_keep(in, c, i)));
+    return bytes;
+}
+
+static bool can_use_disk(const struct plan_input *in)
+{
+    return in->kv_disk_why == NULL && in->n_kv_class > 0 && in->kv_page_tokens > 0 && in->streams;
+}
+
+/* How many bytes a byte of memory keeps from being read for each token: a pinned block is read
+ * once, and takes less if it is packed and more where it is rounded. */
+static double pinned_value(const struct plan_input *in)
+{
+    uint64_t most = plan_pinned_most(in);
+
+    return most > 0 ? (double)in->hot_bytes / (double)most : 0;
+}
+
+static void fill_kv(const struct plan_input *in, const struct division *c, struct plan *out)
+{
+    out->has_kv_disk = c->has_kv_disk;
+    out->kv_keep_pages = c->kv_keep_pages;
+    if (!c->has_kv_disk)
+        return;
+    out->n_kv_slot = kv_slots(in);
+    out->kv_tail = kv_tail_pages(in, c) * in->kv_page_tokens;
+    out->kv_disk_bytes = kv_disk_bytes(in, c);
+    for (uint32_t i = 0; i < in->n_kv_class; i++) {
+        uint32_t keep = kv_keep(in, c, i);
+
+        out->kv_keep[i] =
+            keep == kv_far_pages(in, c) ? UINT32_MAX : keep * in->kv_page_tokens;
+    }
+}
 
 static uint32_t head_slots(const struct plan_input *in, const struct division *c)
 {
@@ -188,8 +301,7 @@ static void fill(const struct plan_input *in, const struct division *c, struct p
     row[MW_ROW_ROWS] = sum(in->rows_fixed_bytes, product(in->rows_col_bytes, c->chunk));
     if (c->keeps_rows)
         row[MW_ROW_ROWS] = sum(row[MW_ROW_ROWS], in->tables_bytes);
-    row[MW_ROW_KV_GLOBAL] =
-        product(in->kv_global_token_bytes, round_up(c->n_ctx, in->kv_page_tokens));
+    row[MW_ROW_KV_GLOBAL] = kv_global_bytes(in, c);
     row[MW_ROW_KV_SLIDING] =
         product(in->kv_sliding_token_bytes, plan_sliding_slots(in->n_swa, c->chunk, c->n_ctx));
     row[MW_ROW_KV_RECURRENT] = in->recurrent_bytes;
@@ -224,6 +336,7 @@ static void fill(const struct plan_input *in, const struct division *c, struct p
     out->n_expert_all = in->n_expert_all;
     out->pinned_bytes = c->pinned_bytes;
     out->low_bytes = c->low_bytes;
+    fill_kv(in, c, out);
 }
 
 static bool fits(const struct plan *p)
@@ -244,9 +357,11 @@ static uint32_t chunk_limit(const struct plan_input *in, uint32_t n_ctx, uint32_
  * The smallest plan that works: a ring of two slots, or everything pinned without a ring if
  * that is less (a model smaller than two slots).
  */
-static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan *out)
+static void floor_with(const struct plan_input *in, uint32_t n_ctx, bool has_kv_disk,
+                       struct plan *out)
 {
-    struct division c = { .n_ctx = n_ctx,
+    struct division c = { .has_kv_disk = has_kv_disk,
+                          .n_ctx = n_ctx,
                           .chunk = chunk_limit(in, n_ctx, PLAN_CHUNK_MIN),
                           .n_slot = in->streams && in->n_block > 0 ? 2 : 0,
                           .n_expert = in->n_expert_min,
@@ -262,6 +377,27 @@ static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan 
     fill(in, &c, &pinned);
     if (pinned.sum_bytes < out->sum_bytes)
         *out = pinned;
+}
+
+/* The same with keys and values on the disk, if that takes less. */
+static void smallest_floor(const struct plan_input *in, uint32_t n_ctx, struct plan *out)
+{
+    struct plan disk;
+
+    floor_with(in, n_ctx, false, out);
+    if (!can_use_disk(in))
+        return;
+    floor_with(in, n_ctx, true, &disk);
+    if (disk.sum_bytes < out->sum_bytes && disk.kv_disk_bytes <= in->kv_disk_free)
+        *out = disk;
+}
+
+/* With keys and values in memory, if it fits. */
+static void fill_floor(const struct plan_input *in, uint32_t n_ctx, struct plan *out)
+{
+    floor_with(in, n_ctx, false, out);
+    if (!fits(out))
+        smallest_floor(in, n_ctx, out);
 }
 
 uint32_t plan_chunk_target(const struct plan_input *measured)
@@ -399,6 +535,21 @@ static void add_experts(const struct plan_input *in, uint32_t most, struct divis
     c->n_expert = least;
 }
 
+/* Keep as many pages as fit, up to `most`. */
+static void add_pages(const struct plan_input *in, uint32_t most, struct division *c)
+{
+    uint32_t least = c->kv_keep_pages;
+
+    while (least < most) {
+        c->kv_keep_pages = least + (most - least + 1) / 2;
+        if (division_fits(in, c))
+            least = c->kv_keep_pages;
+        else
+            most = c->kv_keep_pages - 1;
+    }
+    c->kv_keep_pages = least;
+}
+
 /* Pin everything and have no ring, or the smallest one, if that fits.  Nothing is faster. */
 static bool pin_everything(const struct plan_input *in, struct plan *out)
 {
@@ -446,14 +597,47 @@ static void share_with_copies(const struct plan_input *in, uint64_t rest, struct
     c->low_bytes = rest - c->pinned_bytes;
 }
 
+static uint64_t room_left(const struct plan_input *in, const struct division *c)
+{
+    uint64_t room = largest_sum(in->budget_bytes, in->n_thread), used;
+    struct plan p;
+
+    fill(in, c, &p);
+    used = p.sum_bytes - p.row[MW_ROW_RESERVE];
+    return room > used ? room - used : 0;
+}
+
+/*
+ * Divide what is left between pinned blocks and pages of keys and values: first what saves more
+ * reads for each byte.  Pages of a layer that others read, too, are read again by each of them.
+ * Blocks and pages that save the same: pages, which are not written to the disk then.
+ */
+static void share_with_pages(const struct plan_input *in, struct division *c)
+{
+    double value = pinned_value(in);
+    uint32_t n_first = 0;
+
+    while (n_first < in->n_kv_class && in->kv_class[n_first].n_reader >= value)
+        n_first++;
+    add_pages(in, kv_far_pages(in, c) * n_first, c);
+    c->pinned_bytes = smaller(room_left(in, c), plan_pinned_most(in));
+    if (c->pinned_bytes == plan_pinned_most(in))
+        c->n_slot = in->saved_bytes > 0 ? 2 : 0;
+    add_pages(in, kv_keep_most(in, c), c);
+    if (c->kv_keep_pages == kv_keep_most(in, c))
+        add_experts(in, in->n_expert_all, c);
+}
+
 /*
  * Give memory to the ring, then the experts that are read at the same time, then drafts, then
  * the chunk, then copies of turns, and pin with the rest.  If any of the others is below its
  * target, leave the remainder unused; otherwise a larger budget could pin less.
  */
-static void give_in_order(const struct plan_input *in, uint32_t most, struct plan *out)
+static void give_in_order(const struct plan_input *in, uint32_t most, bool has_kv_disk,
+                          struct plan *out)
 {
-    struct division c = { .n_ctx = in->n_ctx,
+    struct division c = { .has_kv_disk = has_kv_disk,
+                          .n_ctx = in->n_ctx,
                           .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
                           .n_slot = in->n_slot,
                           .n_expert = in->n_expert_min };
@@ -465,7 +649,8 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     while (c.n_slot > 2 && !division_fits(in, &c))
         c.n_slot--;
     add_experts(in, in->n_expert_read, &c);
-    drafts = draft_target(in, &c, true);
+    /* A draft of the model itself would read the pages, too. */
+    drafts = has_kv_disk && in->low_all_bytes > 0 ? 0 : draft_target(in, &c, true);
     add_drafts(in, drafts, &c);
     (void)add_head(in, &c);
     widen_chunk(in, most, &c);
@@ -476,8 +661,12 @@ static void give_in_order(const struct plan_input *in, uint32_t most, struct pla
     if (c.n_slot == in->n_slot && c.n_expert >= in->n_expert_read && c.chunk == most &&
         c.n_draft == drafts && c.n_copy == copies && room > used) {
         c.pinned_bytes = smaller(room - used, plan_pinned_most(in));
-        if (in->low_all_bytes > 0 && c.n_draft > 0)
+        if (has_kv_disk) {
+            c.pinned_bytes = 0;
+            share_with_pages(in, &c);
+        } else if (in->low_all_bytes > 0 && c.n_draft > 0) {
             share_with_copies(in, room - used, &c);
+        }
     } else if (in->low_all_bytes > 0) {
         c.n_draft = 0;
     }
@@ -514,7 +703,8 @@ void plan_predict(const struct plan_input *in, struct plan *p)
     predict_hits(in, p);
     pass = speed_pass(in, p);
     s = speed_token(in, &pass, p->n_ctx, &t);
-    p->streamed_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes);
+    p->kv_read_bytes = (uint64_t)t.paged_bytes;
+    p->streamed_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes + t.paged_bytes);
     p->binds = t.binds;
     p->decode_tps = s > 0 ? 1 / s : 0;
     s = speed_prompt(in, &pass, 0, n_prompt);
@@ -533,7 +723,7 @@ uint64_t plan_smallest_budget(const struct plan_input *in)
 {
     struct plan p;
 
-    fill_floor(in, in->n_ctx, &p);
+    smallest_floor(in, in->n_ctx, &p);
     return p.sum_bytes;
 }
 
@@ -608,10 +798,33 @@ uint32_t plan_largest_ctx(const struct plan_input *in)
     return least;
 }
 
+/* Why a refused plan has its keys and values in memory; "" if that does not matter. */
+static const char *why_in_memory(const struct plan_input *in, const struct plan *p, char *buf,
+                                 size_t n)
+{
+    char free_size[16];
+    struct plan disk;
+
+    buf[0] = '\0';
+    if (p->has_kv_disk || p->row[MW_ROW_KV_GLOBAL] <= p->sum_bytes - in->budget_bytes)
+        return buf;
+    if (in->kv_disk_why != NULL) {
+        snprintf(buf, n, "; its keys and values stay in memory: %s", in->kv_disk_why);
+        return buf;
+    }
+    if (!can_use_disk(in))
+        return buf;
+    floor_with(in, in->n_ctx, true, &disk);
+    if (disk.kv_disk_bytes > in->kv_disk_free)
+        snprintf(buf, n, "; the disk has no space for its keys and values: %s are free",
+                 units_size(free_size, sizeof free_size, in->kv_disk_free));
+    return buf;
+}
+
 static int refuse(const struct plan_input *in, const struct plan *p, struct err *e)
 {
     uint32_t ctx = plan_largest_ctx(in);
-    char other[64] = "", need[16], has[16], wants[24], largest[24];
+    char other[64] = "", need[16], has[16], wants[24], largest[24], disk[160];
 
     /* A context below a page of positions is of no use. */
     if (ctx >= in->kv_page_tokens && ctx > 0 && ctx < in->n_ctx)
@@ -619,18 +832,43 @@ static int refuse(const struct plan_input *in, const struct plan *p, struct err 
                  numbers_count(largest, sizeof largest, ctx));
     return err_set(e, ERR_BUDGET,
                    "needs %s for a context of %s, but the budget is %s. It fits a budget of "
-                   "%s%s%s",
+                   "%s%s%s%s",
                    units_size_up(need, sizeof need, p->sum_bytes),
                    numbers_count(wants, sizeof wants, in->n_ctx),
                    units_size_down(has, sizeof has, in->budget_bytes), need, other,
-                   in->blas_bytes > 0 ? "; OpenBLAS takes part of it (--blas never)" : "");
+                   in->blas_bytes > 0 ? "; OpenBLAS takes part of it (--blas never)"
+                                           : "",
+                   why_in_memory(in, p, disk, sizeof disk));
 }
 
+/*
+ * Keys and values go to the disk if they do not fit memory, or if tokens become faster, since the
+ * weights that are pinned instead save more, or if prompts do, since the other parts would have
+ * less than they should have.
+ */
 static void divide_budget(const struct plan_input *in, struct plan *out)
 {
-    if (!pin_everything(in, out))
-        give_in_order(in, widest_chunk(in), out);
+    struct plan floor, disk;
+
+    if (pin_everything(in, out)) {
+        plan_predict(in, out);
+        return;
+    }
+    floor_with(in, in->n_ctx, false, &floor);
+    give_in_order(in, widest_chunk(in), false, out);
     plan_predict(in, out);
+    if (!can_use_disk(in))
+        return;
+    give_in_order(in, widest_chunk(in), true, &disk);
+    if (!fits(&disk)) /* a model smaller than a ring */
+        floor_with(in, in->n_ctx, true, &disk);
+    plan_predict(in, &disk);
+    if (!fits(&disk) || disk.kv_disk_bytes > in->kv_disk_free)
+        return;
+    if (!fits(&floor) || disk.decode_tps > KV_DISK_GAIN * out->decode_tps ||
+        (out->pinned_bytes == 0 && disk.prefill_tps > out->prefill_tps &&
+         disk.decode_tps >= KV_DISK_LEAST * out->decode_tps))
+        *out = disk;
 }
 
 /* A model that drafts takes its memory from pinned weights: leave it out if that is faster. */
@@ -674,7 +912,9 @@ static struct division least_of(const struct plan_input *in, const struct plan *
                               .low_bytes = from->low_bytes,
                               .has_head = from->has_head,
                               .head_pinned_bytes = from->head_pinned_bytes,
-                              .n_head_expert = from->n_head_expert };
+                              .n_head_expert = from->n_head_expert,
+                              .has_kv_disk = from->has_kv_disk,
+                              .kv_keep_pages = from->kv_keep_pages };
 }
 
 /* As pin_everything() does. */

@@ -265,6 +265,20 @@ static void add_attention(const struct plan_input *in, enum plan_part part,
         tokens->n * (load * in->costs.load_s + mac * in->costs.mac_s) / threads_of(in);
 }
 
+/* Bytes of keys and values from the disk: complete pages before the tokens. */
+static double paged_bytes(const struct plan_input *in, const struct plan_pass *pass,
+                          enum plan_part part, uint32_t n_before)
+{
+    uint32_t page = in->kv_page_tokens > 0 ? in->kv_page_tokens : 1;
+    double sum = 0;
+
+    for (uint32_t i = 0; pass->has_kv_disk && i < in->n_kv_class; i++)
+        if (n_before / page > pass->kv_keep[i] / page)
+            sum += (double)in->kv_class[i].read_bytes[part] *
+                   (n_before / page - pass->kv_keep[i] / page);
+    return sum;
+}
+
 /* Add the bytes of a part that are read from disk. */
 static void add_bytes(const struct plan_input *in, const struct plan_pass *pass,
                       enum plan_part part, const struct tokens *tokens, struct plan_time *t)
@@ -281,6 +295,7 @@ static void add_bytes(const struct plan_input *in, const struct plan_pass *pass,
         t->missed_bytes += speed_missed_experts(in, pass, tokens->n_before, tokens->n) *
                            (double)in->experts_token_bytes * expert_bytes / all_experts;
     t->streamed_bytes += pass->streamed_share * blocks;
+    t->paged_bytes += paged_bytes(in, pass, part, tokens->n_before);
     t->n_streamed += pass->streamed_share * in->steps[part].n_block;
 }
 
@@ -401,7 +416,7 @@ static void overlap(const struct plan_input *in, struct plan_time *t)
 static double finish(const struct plan_input *in, const struct plan_pass *pass,
                      uint32_t n_token, bool is_token, struct plan_time *t)
 {
-    double disk_bytes = t->streamed_bytes + t->missed_bytes;
+    double disk_bytes = t->streamed_bytes + t->missed_bytes + t->paged_bytes;
     double whole = is_token && in->factors.is_set ? in->factors.whole : 1;
 
     if (disk_bytes >= 1 && !(in->disk_bytes_s > 0))
@@ -431,8 +446,11 @@ struct plan_pass speed_pass(const struct plan_input *in, const struct plan *p)
     struct plan_pass pass = { .streamed_share = p->streamed_share,
                               .keeps_rows = p->keeps_rows,
                               .chunk = p->chunk,
-                              .n_slot = p->n_slot };
+                              .n_slot = p->n_slot,
+                              .has_kv_disk = p->has_kv_disk };
 
+    for (uint32_t i = 0; i < in->n_kv_class; i++)
+        pass.kv_keep[i] = p->kv_keep[i];
     if (in->n_expert_all > 0)
         pass.missed_share = in->streams ? 1 - (double)p->n_expert / in->n_expert_all : 1;
     return pass;

@@ -4,7 +4,7 @@
  * The time of a part of the layers (enum plan_part) with n tokens at once:
  *
  *   time       = max(disk, ring, processors) + K * min(disk, memory)
- *   disk       = (S + N) / D
+ *   disk       = (S + N + P) / D
  *   processors = products + small + rounds + steps + attention + reading + lookups
  *                + experts + missed - overlap
  *   missed     = N / D + one small read per layer with experts
@@ -16,6 +16,7 @@
  *
  *   S          streamed bytes: the part's blocks that are not pinned
  *   N          bytes of experts that are not in memory
+ *   P          bytes of keys and values that come back from the disk, once for all tokens
  *   D          rate of the disk
  *   K          contention: what the disk delivers goes through memory, too, so both are slower
  *              while both work.  The host needs processors for a virtual disk.

@@ -18,6 +18,8 @@
 /* Tokens of the prompt that prefill_tps is predicted for. */
 #define PLAN_PROMPT_TOKENS 512
 
+#define PLAN_KV_CLASSES 4
+
 struct plan {
     uint64_t budget_bytes;
     uint64_t row[MW_PLAN_ROWS]; /* bytes; the sum is at most the budget */
@@ -40,6 +42,14 @@ struct plan {
     bool hits_measured;    /* from observed use; otherwise even use is assumed */
     uint64_t
         pinned_bytes; /* for pinned blocks, rounding and landing included, without resident */
+    /* Keys and values on the disk: the item kv_global has memory for the first kv_keep positions of
+     * each class of layers (input.h; UINT32_MAX: all), for kv_tail that a pass writes, and for
+     * n_kv_slot pages on their way. */
+    bool has_kv_disk;
+    uint32_t kv_keep[PLAN_KV_CLASSES], kv_keep_pages; /* the latter: of all classes in turn */
+    uint32_t kv_tail, n_kv_slot;
+    uint64_t kv_disk_bytes; /* on the disk, and */
+    uint64_t kv_read_bytes; /* read for each token, part of streamed_bytes; at the full context */
     uint64_t low_bytes;      /* for copies of the other blocks, part of the item `drafter` */
     uint64_t saved_bytes;    /* more, if these blocks were not packed */
     uint64_t streamed_bytes; /* read from disk per decoded token, at the full context, with

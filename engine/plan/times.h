@@ -20,11 +20,14 @@ struct plan_pass {
     bool starts_cold;      /* no expert is in memory before the first token of the context */
     uint32_t chunk;        /* tokens of a prompt that run together */
     uint32_t n_slot;       /* of the ring; 0: as many as add bandwidth */
+    bool has_kv_disk;      /* positions from kv_keep on may be on the disk */
+    uint32_t kv_keep[PLAN_KV_CLASSES];
 };
 
 /* The terms of speed.h, in seconds and bytes, after the factors of a measurement (anchor.h). */
 struct plan_time {
     double streamed_bytes, missed_bytes, kv_bytes;
+    double paged_bytes; /* keys and values from the disk */
     double attend_cpu_s; /* attention_s without the bound of memory */
     double products_s, small_s, rounds_s, steps_s, attention_s, reading_s, lookups_s;
     double experts_s, missed_s, overlap_s;

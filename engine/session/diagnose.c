@@ -240,11 +240,16 @@ static void try_kv(struct mw_model *m, const struct mw_options *o, const struct 
 
 static void advise(struct mw_model *m, const struct mw_options *o, const struct base *b,
                    const struct mw_diagnosis *last, const struct plan_input *in,
-                   double least_s, struct mw_diagnosis *d)
+                   const struct plan_time *t, struct mw_diagnosis *d)
 {
+    double least_s = advice_least(in, t);
+
     if (d->binds == MW_BINDS_DISK)
         try_budget(m, o, b, last, in, least_s, d);
     else if (d->binds == MW_BINDS_KV)
+        try_kv(m, o, b, d);
+    if (d->advice[0] == '\0' && d->binds == MW_BINDS_DISK && 
+        t->paged_bytes > t->streamed_bytes + t->missed_bytes)
         try_kv(m, o, b, d);
     if (d->advice[0] == '\0' && (d->binds == MW_BINDS_DISK || d->binds == MW_BINDS_MEMORY))
         try_type(m, d);
@@ -304,7 +309,8 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
         d.part = t.part;
         mw_shares_scale(&d.part);
         d.binds = formula_s > 0 ? mw_shares_bind(&d.part, &d.share) : MW_BINDS_NONE;
-        d.read_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes);
+        d.read_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes + t.paged_bytes);
+        d.reads_kv = t.paged_bytes >= 1;
     }
     d.full_tps = rate_at(&b, token_of(m, &resolved, resolved.n_ctx, &full, &full_time));
     /* d.tps and the anchor may be of different tokens, but no token gets faster with more
@@ -316,7 +322,7 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
     if (d.is_fast && d.binds != MW_BINDS_SWAP)
         d.advice[0] = '\0';
     else if (d.advice[0] == '\0' && d.tps > 0 && !d.is_doubtful)
-        advise(m, &resolved, &b, &last, &in, advice_least(&in, &t), &d);
+        advise(m, &resolved, &b, &last, &in, &t, &d);
     *out = d;
     return 0;
 }

@@ -120,8 +120,9 @@ static void predicted_text(const struct mw_diagnosis *d, char *buf, size_t n)
     if (d->binds == MW_BINDS_OTHERS)
         snprintf(buf + len, n - (size_t)len, "other programs use the processors");
     else if (d->read_bytes > 0)
-        snprintf(buf + len, n - (size_t)len, "each token will read ~%s of weights",
-                 units_size(size, sizeof size, d->read_bytes));
+        snprintf(buf + len, n - (size_t)len, "each token will read ~%s of weights%s",
+                 units_size(size, sizeof size, d->read_bytes),
+                 d->reads_kv ? ", keys and values" : "");
     else
         snprintf(buf + len, n - (size_t)len, "all weights fit the budget");
 }
@@ -197,6 +198,7 @@ void mw_diagnosis_of_sample(const struct mw_sample *s, struct mw_diagnosis *d)
         d->tps = s->run.predicted_decode;
         d->binds = s->run.predicted_binds;
         d->read_bytes = s->run.predicted_read;
+        d->reads_kv = s->kv.disk_plan > 0;
     }
     d->is_prompt = s->state == MW_PREFILL;
     d->is_fast = d->tps >= ADVICE_READING_TPS;

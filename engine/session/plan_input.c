@@ -115,6 +115,93 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
     }
 }
 
+/* --- keys and values on the disk --- */
+
+static uint32_t readers_of(const struct model_desc *d, uint32_t kv_layer)
+{
+    uint32_t n = 0;
+
+    for (uint32_t l = 0; l < d->n_layer; l++)
+        n += d->layers[l].attends && d->layers[l].kv_layer == kv_layer;
+    return n;
+}
+
+/* The class of layers that are read n times: classes are the numbers of readers that there are,
+ * the largest first; the last one has all that are left. */
+static uint32_t class_of(const struct model_desc *d, uint32_t n)
+{
+    uint32_t at = 0, above = UINT32_MAX;
+
+    for (; at + 1 < PLAN_KV_CLASSES; at++) {
+        uint32_t most = 0;
+
+        for (uint32_t i = 0; i < d->n_kv; i++) {
+            uint32_t its = d->kv_specs[i].is_sliding ? 0 : readers_of(d, i);
+
+            most = its > most && its < above ? its : most;
+        }
+        if (most <= n)
+            return at;
+        above = most;
+    }
+    return at;
+}
+
+uint32_t plan_input_keep(const struct mw_model *m, const struct plan *p, uint32_t kv_layer)
+{
+    if (!p->has_kv_disk || m->desc->kv_specs[kv_layer].is_sliding)
+        return UINT32_MAX;
+    return p->kv_keep[class_of(m->desc, readers_of(m->desc, kv_layer))];
+}
+
+static const char *why_no_disk(const struct mw_model *m, const struct mw_options *o,
+                               uint64_t *free_bytes)
+{
+    const struct model_desc *d = m->desc;
+
+    if (o->kv_disk == MW_KV_DISK_NEVER)
+        return "--kv-disk never";
+    for (uint32_t i = 0; i < d->n_kv; i++)
+        if (d->kv_specs[i].index_dim > 0 || d->kv_specs[i].entry_block > 0)
+            return "its layers choose among all of them";
+    if (o->io == MW_IO_MMAP)
+        return "its weights are mapped";
+    if (options_head(m, o) != HEAD_UNUSED && m->head.desc->reads_trunk_kv)
+        return "its draft head reads them";
+    return kv_disk_why_not(o->cache_folder, free_bytes);
+}
+
+static void add_kv_disk(const struct mw_model *m, const struct mw_options *o,
+                        struct plan_input *in)
+{
+    const struct model_desc *d = m->desc;
+    enum kv_type k = options_kv_type(o->kv_k), v = options_kv_type(o->kv_v);
+
+    in->kv_disk_why = why_no_disk(m, o, &in->kv_disk_free);
+    in->kv_slot_bytes = kv_disk_slot_bytes(d->kv_specs, d->n_kv, k, v);
+    for (uint32_t i = 0; i < d->n_kv; i++) {
+        uint32_t n = d->kv_specs[i].is_sliding ? 0 : readers_of(d, i), at = class_of(d, n);
+        struct plan_kv_class *c = &in->kv_class[at];
+
+        if (d->kv_specs[i].is_sliding)
+            continue;
+        c->n_reader = c->token_bytes == 0 || n < c->n_reader ? n : c->n_reader;
+        c->token_bytes += kv_token_bytes(&d->kv_specs[i], k, v);
+        c->page_bytes += kv_disk_page_bytes(&d->kv_specs[i], k, v);
+        if (at >= in->n_kv_class)
+            in->n_kv_class = at + 1;
+    }
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        const struct layer_desc *layer = &d->layers[l];
+        enum plan_part part = desc_n_prompt_mat(d, l) == N_LAYER_MAT ? PLAN_PROMPT : PLAN_REST;
+
+        if (!layer->attends || d->kv_specs[layer->kv_layer].is_sliding)
+            continue;
+        in->kv_class[class_of(d, readers_of(d, layer->kv_layer))].read_bytes[part] +=
+            kv_disk_page_bytes(&d->kv_specs[layer->kv_layer], k, v);
+    }
+}
+
 /* Everything of a pass that is not a product of weights. */
 static void add_steps(const struct mw_model *m, const struct mw_options *o,
                       struct plan_input *in)
@@ -369,6 +456,7 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
     in->kv_k = options_kv_type(o->kv_k);
     in->kv_v = options_kv_type(o->kv_v);
     add_kv(m, o, in);
+    add_kv_disk(m, o, in);
     if (add_head(m, o, in, e) != 0)
         return -1;
     add_steps(m, o, in);

@@ -34,4 +34,7 @@ void plan_input_limits(struct plan_input *in, const struct mw_limits *l);
  * needs itself. */
 uint64_t program_bytes(const struct mw_model *m, uint64_t caller_bytes);
 
+/* How many positions a layer of the KV store keeps in memory; UINT32_MAX: all. */
+uint32_t plan_input_keep(const struct mw_model *m, const struct plan *p, uint32_t kv_layer);
+
 #endif

@@ -66,7 +66,8 @@ uint64_t session_beginning_bytes(const struct mw_session *s, uint32_t n)
 
     if (n == 0 || n > held || (needs_copy(s) && !find_copy(s, n, &copy)))
         return 0;
-    return (all > 0 ? kv_page_bytes(s->kv) / all * kv_page_count(s->kv, n) : 0) +
+    return (all > 0 ? (kv_page_bytes(s->kv) + kv_disk_bytes(s->kv)) / all * kv_page_count(s->kv, n)
+                    : 0) +
            kv_copy_bytes_at(s->kv, n) + n * sizeof(uint32_t);
 }
 

@@ -18,6 +18,7 @@
 #include "engine/base/numbers.h"
 #include "engine/plan/speed.h"
 #include "engine/session/options.h"
+#include "engine/stream/source.h"
 
 /* --- life --- */
 
@@ -271,6 +272,16 @@ static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint6
     s->pass_end_ns = now.t_ns;
 }
 
+/* Keys and values that cannot be read back are lost: the next evaluation begins anew. */
+static void forget_lost_pages(struct mw_session *s, const struct err *e)
+{
+    struct err ignored = ERR_INIT;
+    uint32_t kept;
+
+    if (e->code == ERR_IO && strcmp(e->file, SOURCE_KV_NAME) == 0)
+        (void)mw_session_rewind(s, 0, &kept, &ignored);
+}
+
 int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct err *e)
 {
     uint32_t held = kv_tokens(s->kv);
@@ -285,10 +296,13 @@ int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct err *e)
         if (plan_input_formula(s->m, &s->settled.o, &s->input, &ignored) != 0)
             s->input = (struct plan_input){ 0 };
     }
-    if (settle_memory(s, n, e) != 0 || head_before_pass(s, e) != 0 ||
-        forward_run(s->work->forward, s->tokens.id + held, n, want, s->tokens.in_tiles[held], e) !=
-            0)
+    if (settle_memory(s, n, e) != 0 || head_before_pass(s, e) != 0)
         return -1;
+    if (forward_run(s->work->forward, s->tokens.id + held, n, want, s->tokens.in_tiles[held],
+                    e) != 0) {
+        forget_lost_pages(s, e);
+        return -1;
+    }
     head_after_pass(s, held, n, want);
     observe_pass(s, n, want, from_ns);
     publish_memory(s);

@@ -143,6 +143,9 @@ static int make(struct mw_session *s, struct change *c, struct err *e)
         return -1;
     if (c->works && s->work != NULL)
         workspace_release(s->work);
+    if (!c->replaces && plan->has_kv_disk &&
+        (session_kv_disk(s, s->kv, o, plan, e) != 0 || kv_disk_out(s->kv, e) != 0))
+        return -1;
     if (pool_set_threads(s->pool, o->n_thread, e) != 0 ||
         (o->n_ctx > s->settled.o.n_ctx && tokens_resize(&s->tokens, o->n_ctx, e) != 0))
         return -1;

@@ -152,6 +152,9 @@ int session_drafter(struct drafter **out, struct mw_session *s, const struct mw_
 /* A store without recurrent state and without memory. */
 int session_kv(struct kv **out, const struct mw_session *s, const struct mw_options *o,
               const struct plan *plan, struct err *e);
+/* Open its file if the plan has keys and values on the disk, and tell it which pages shall stay. */
+int session_kv_disk(const struct mw_session *s, struct kv *kv, const struct mw_options *o,
+                    const struct plan *plan, struct err *e);
 /* Slots of the rings of sliding layers. */
 uint32_t session_ring_slots(const struct mw_session *s, uint32_t chunk, uint32_t n_ctx);
 

@@ -105,10 +105,17 @@ int settle_memory(struct mw_session *s, uint32_t n, struct err *e)
     bool has_breathed = session_breathe(s);
     struct room to;
 
+    /* Pages that leave memory go first, those that come back come last. */
+    if (session_kv_disk(s, s->kv, &s->settled.o, &s->plan, e) != 0 ||
+        kv_disk_out(s->kv, e) != 0)
+        return -1;
     s->breath.kv_bytes = kv_page_bytes(s->kv) + kv_grow_bytes(s->kv, n);
     to = session_room(s, &s->plan, s->breath.kv_bytes);
-    if (session_set_room(s, &to, e) != 0)
+    if (session_set_room(s, &to, e) != 0 || kv_disk_in(s->kv, e) != 0)
         return -1;
+    if (!s->plan.has_kv_disk)
+        kv_disk_close(s->kv);
+    stream_set_kv_file(s->weights.stream, kv_disk_fd(s->kv));
     s->breath.has_experts = false;
     if (has_breathed)
         session_breathed(s);

@@ -12,6 +12,7 @@
 #include "engine/session/favourites.h"
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
+#include "engine/session/plan_input.h"
 
 /* --- experts that earlier sessions used --- */
 
@@ -274,12 +275,32 @@ uint32_t session_ring_slots(const struct mw_session *s, uint32_t chunk, uint32_t
     return plan_sliding_slots(s->m->desc->hp->n_swa, chunk, n_ctx);
 }
 
+int session_kv_disk(const struct mw_session *s, struct kv *kv, const struct mw_options *o,
+                    const struct plan *plan, struct err *e)
+{
+    struct kv_disk_options disk = { .folder = o->cache_folder,
+                                    .n_slot = plan->n_kv_slot,
+                                    .tail = plan->kv_tail };
+
+    if (kv_disk_fd(kv) < 0 && (!plan->has_kv_disk || kv_disk_open(kv, &disk, e) != 0))
+        return plan->has_kv_disk ? -1 : 0;
+    kv_disk_set_tail(kv, plan->kv_tail);
+    for (uint32_t i = 0; i < s->m->desc->n_kv; i++)
+        kv_disk_want(kv, i, plan_input_keep(s->m, plan, i));
+    return 0;
+}
+
 int session_kv(struct kv **out, const struct mw_session *s, const struct mw_options *o,
               const struct plan *plan, struct err *e)
 {
     const struct model_desc *d = s->m->desc;
 
-    return kv_new(out, d->kv_specs, d->n_kv, options_kv_type(o->kv_k),
-                  options_kv_type(o->kv_v), o->n_ctx, session_ring_slots(s, plan->chunk, o->n_ctx),
-                  d->hp->n_swa, e);
+    if (kv_new(out, d->kv_specs, d->n_kv, options_kv_type(o->kv_k), options_kv_type(o->kv_v),
+               o->n_ctx, session_ring_slots(s, plan->chunk, o->n_ctx), d->hp->n_swa, e) != 0)
+        return -1;
+    if (session_kv_disk(s, *out, o, plan, e) == 0)
+        return 0;
+    kv_free(*out);
+    *out = NULL;
+    return -1;
 }

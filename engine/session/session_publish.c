@@ -34,6 +34,8 @@ void publish_memory(struct mw_session *s)
                 s->m->tokenizer != NULL ? tokenizer_bytes(s->m->tokenizer) : 0);
     counter_set(&t->kv_tokens, kv_tokens(s->kv));
     counter_set(&t->kv_global_used, kv_global_bytes(s->kv));
+    counter_set(&t->kv_disk_used, kv_disk_bytes(s->kv));
+    counter_set(&t->kv_written, kv_disk_written(s->kv));
     counter_set(&t->kv_sliding_used, kv_sliding_bytes(s->kv));
     counter_set(&t->used[MW_ROW_KV_GLOBAL], kv_global_bytes(s->kv));
     counter_set(&t->used[MW_ROW_KV_SLIDING],
@@ -104,6 +106,7 @@ void publish_plan(struct mw_session *s)
     counter_set(&t->used[MW_ROW_LOGITS], s->work->logits.used);
     counter_set(&t->used[MW_ROW_RING], p->row[MW_ROW_RING]);
     counter_set(&t->kv_capacity, o->n_ctx);
+    counter_set(&t->kv_disk_plan, p->kv_disk_bytes);
     counter_set(&t->kv_reserved, kv_reserved_bytes(s->kv));
     publish_limits(s);
     for (uint32_t l = 0; l <= s->m->desc->n_layer; l++)

@@ -36,6 +36,7 @@
 
 #define READ_MAX     ((size_t)1 << 30) /* per system read; the rest follows */
 #define REAP_MAX     16
+#define OTHER_FILE   UINT32_MAX /* one that is not registered */
 #define FAILURES_MAX 100  /* of io_uring_enter in a row, 1 ms apart */
 #define DRAIN_MAX_MS 5000 /* a read that a disk has not answered by then is lost */
 
@@ -129,9 +130,17 @@ static int buffer_of(const struct backend *b, const struct read_op *op)
     return -1;
 }
 
+/* Copies are registered after the files.  The file of keys and values comes and goes. */
+static uint32_t registered_file(const struct source *s, const struct read_op *op)
+{
+    if (op->file >= s->n_file)
+        return OTHER_FILE;
+    return op->disk == READ_MIRROR ? s->n_file + op->file : op->file;
+}
+
 static void set_file(const struct backend *b, struct io_uring_sqe *sqe, uint32_t file)
 {
-    if (!b->has_files)
+    if (!b->has_files || file == OTHER_FILE)
         return;
     sqe->fd = (int)file;
     sqe->flags |= IOSQE_FIXED_FILE;
@@ -146,7 +155,7 @@ static bool arm_wake(struct backend *b)
     if (sqe == NULL)
         return false;
     io_uring_prep_read(sqe, b->wake_fd, &b->wake_value, sizeof b->wake_value, 0);
-    set_file(b, sqe, 2 * b->source->n_file);
+    set_file(b, sqe, 2 * b->source->n_file); /* registered after the files */
     io_uring_sqe_set_data(sqe, NULL);
     b->wake_flying = true;
     return true;
@@ -173,7 +182,7 @@ static void queue_reads(struct backend *b)
             io_uring_prep_read_fixed(sqe, fd, op->dst + at, bytes, op->offset + at, buffer);
         else
             io_uring_prep_read(sqe, fd, op->dst + at, bytes, op->offset + at);
-        set_file(b, sqe, op->file + (op->disk == READ_MIRROR ? b->source->n_file : 0));
+        set_file(b, sqe, registered_file(b->source, op));
         io_uring_sqe_set_data(sqe, op);
         b->n_flying++;
     }

@@ -423,7 +423,7 @@ static void drop_request(struct expert_cache *c)
     for (uint32_t i = 0; i < c->n_entry; i++)
         is_flying |= c->entries[i].state == ENTRY_FETCHING;
     if (is_flying)
-        stream_fetch_drain(c->stream);
+        stream_fetch_drain(c->stream, false);
     for (uint32_t i = 0; i < c->n_entry; i++) {
         struct entry *x = &c->entries[i];
 
@@ -781,7 +781,7 @@ bool expert_cache_warm(struct expert_cache *c)
     for (uint32_t i = 0; i < n && works; i++)
         works = warm_wait(c, entries, n);
     if (!works) {
-        stream_fetch_drain(c->stream);
+        stream_fetch_drain(c->stream, false);
         for (uint32_t i = 0; i < n; i++)
             if (entries[i].state == ENTRY_FETCHING)
                 empty_slot(c, entries[i].slot);

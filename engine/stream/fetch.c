@@ -122,11 +122,12 @@ void fetch_finish(struct fetch_queue *q, const struct read_op *op, bool is_read)
     settle(f);
 }
 
-void fetch_drop(struct fetch_queue *q)
+void fetch_drop(struct fetch_queue *q, bool of_kv)
 {
-    while (q->first != NULL) {
-        struct stream_fetch *f = q->first;
-
+    for (struct stream_fetch *f = q->first, *next; f != NULL; f = next) {
+        next = f->next;
+        if (f->is_kv != of_kv)
+            continue;
         f->has_failed = true;
         leave(q, f);
         settle(f);

@@ -36,7 +36,8 @@ void fetch_add(struct fetch_queue *q, struct stream_fetch *f);
 struct read_op *fetch_next(struct fetch_queue *q);
 /* A read is finished.  After a failed read no more reads of its fetch begin. */
 void fetch_finish(struct fetch_queue *q, const struct read_op *op, bool is_read);
-/* Take all fetches out of the queue.  Those with reads in flight become FETCH_FAILED later. */
-void fetch_drop(struct fetch_queue *q);
+/* Take all fetches of keys and values, or all others, out of the queue.  Those with reads in flight
+ * become FETCH_FAILED later. */
+void fetch_drop(struct fetch_queue *q, bool of_kv);
 
 #endif

@@ -316,7 +316,9 @@ static void count_read(struct stream *s, const struct read_op *op)
     }
     if (op->kind == READ_FETCH && s->fetches.fetch_of[op->target]->is_guest)
         return;
-    if (op->kind == READ_FETCH)
+    if (op->kind == READ_FETCH && s->fetches.fetch_of[op->target]->is_kv)
+        counter_add(&t->kv_read_bytes, op->got);
+    else if (op->kind == READ_FETCH)
         counter_add(&t->expert_bytes, op->got);
     counter_add(&layer_of(s, op)->read_ns, ns);
     counter_add(&layer_of(s, op)->read_bytes, op->got);

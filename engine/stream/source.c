@@ -126,9 +126,10 @@ int source_open(struct source *s, const struct catalogue *c, const struct catalo
     uint32_t n = c->n_file + (more != NULL ? more->n_file : 0);
 
     *s = (struct source){ .is_direct = is_direct };
-    s->files = calloc(n > 0 ? n : 1, sizeof *s->files);
+    s->files = calloc(n + (size_t)1, sizeof *s->files);
     if (s->files == NULL)
         return err_memory(e, "%u files", n);
+    s->files[n].fd = s->files[n].mirror_fd = -1;
     if (open_files(s, c, e) == 0 && (more == NULL || open_files(s, more, e) == 0))
         return 0;
     source_close(s);

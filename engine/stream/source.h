@@ -21,8 +21,11 @@ struct source_file {
     const struct model_file *mirror; /* the copy; not owned */
 };
 
+/* The file after those of the models, in errors: stream_set_kv_file(). */
+#define SOURCE_KV_NAME "keys and values on the disk"
+
 struct source {
-    struct source_file *files; /* [n_file], allocated */
+    struct source_file *files; /* [n_file + 1], allocated; the last one has keys and values */
     uint32_t n_file;
     bool is_direct, is_mirror_direct;
 };

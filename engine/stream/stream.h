@@ -226,6 +226,7 @@ struct stream_fetch {
     uint32_t n_range;
     uint32_t layer; /* for accounting */
     bool is_guest;  /* weights of a guest, which count for no layer */
+    bool is_kv;     /* keys and values, from stream_kv_file() */
     /* Under the stream's lock. */
     enum fetch_state state;
     uint32_t range_now;
@@ -248,8 +249,15 @@ void stream_fetch_start(struct stream *s, struct stream_fetch *f);
 int stream_fetch_wait(struct stream *s, struct stream_fetch *const *fetches, uint32_t n,
                       uint64_t *stall_ns, struct err *e);
 
-/* Begin no more reads of any fetch, and wait for those in flight. */
-void stream_fetch_drain(struct stream *s);
+bool stream_fetch_is_done(struct stream *s, const struct stream_fetch *f);
+
+/* A file of keys and values, which the caller keeps open for direct reads; -1: none.  Not while
+ * something is read from it. */
+void stream_set_kv_file(struct stream *s, int fd);
+uint32_t stream_kv_file(const struct stream *s); /* its number, for a range */
+
+/* Begin no more reads of fetches of keys and values, or of others, and wait for those in flight. */
+void stream_fetch_drain(struct stream *s, bool of_kv);
 
 /* The bytes at offset where the file is mapped, or NULL with *e. */
 const void *stream_mapped_at(struct stream *s, uint32_t file, uint64_t offset, uint64_t bytes,

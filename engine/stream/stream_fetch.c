@@ -11,9 +11,38 @@ bool stream_is_mapped(const struct stream *s)
     return s->is_mapped;
 }
 
+uint32_t stream_kv_file(const struct stream *s)
+{
+    return s->source.n_file;
+}
+
+void stream_set_kv_file(struct stream *s, int fd)
+{
+    struct source_file *f = &s->source.files[s->source.n_file];
+
+    if (s->is_mapped)
+        return;
+    pthread_mutex_lock(&s->lock);
+    *f = (struct source_file){ .fd = fd,
+                               .mirror_fd = -1,
+                               .size = fd >= 0 ? UINT64_MAX : 0,
+                               .path = SOURCE_KV_NAME };
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool stream_fetch_is_done(struct stream *s, const struct stream_fetch *f)
+{
+    bool is_done;
+
+    pthread_mutex_lock(&s->lock);
+    is_done = f->state == FETCH_DONE;
+    pthread_mutex_unlock(&s->lock);
+    return is_done;
+}
+
 static bool is_in_file(const struct stream *s, const struct stream_range *r)
 {
-    return r->file < s->source.n_file && r->need > 0 && r->need <= r->bytes &&
+    return r->file <= s->source.n_file && r->need > 0 && r->need <= r->bytes &&
            r->offset % SCHEDULE_ALIGN == 0 && r->bytes % SCHEDULE_ALIGN == 0 &&
            (uintptr_t)r->dst % SCHEDULE_ALIGN == 0 &&
            r->offset <= s->source.files[r->file].size &&
@@ -37,7 +66,8 @@ static void fail_queued(struct stream *s)
     if (s->state != READER_DEAD || s->fetches.first == NULL)
         return;
     s->fetch_failure = s->failure;
-    fetch_drop(&s->fetches);
+    fetch_drop(&s->fetches, false);
+    fetch_drop(&s->fetches, true);
 }
 
 static int find_finished(struct stream *s, struct stream_fetch *const *fetches, uint32_t n,
@@ -79,10 +109,10 @@ int stream_fetch_wait(struct stream *s, struct stream_fetch *const *fetches, uin
     return found;
 }
 
-void stream_fetch_drain(struct stream *s)
+void stream_fetch_drain(struct stream *s, bool of_kv)
 {
     pthread_mutex_lock(&s->lock);
-    fetch_drop(&s->fetches);
+    fetch_drop(&s->fetches, of_kv);
     while (s->fetches.n_flying > 0)
         pthread_cond_wait(&s->news, &s->lock);
     pthread_mutex_unlock(&s->lock);

@@ -40,7 +40,7 @@ static int load(struct stream *s, struct err *e)
         next_blocks(s, &at, &fetch);
         stream_fetch_start(s->host, &fetch);
         if (stream_fetch_wait(s->host, &all, 1, &stall_ns, e) < 0) {
-            stream_fetch_drain(s->host);
+            stream_fetch_drain(s->host, false);
             return -1;
         }
     }

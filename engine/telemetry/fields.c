@@ -85,6 +85,7 @@ const struct field sample_fields[] = {
     TIME(expert_misses),
     TIME(expert_bytes),
     TIME(wait_ns),
+    TIME(kv_bytes),
 
     IO(bytes_read),
     IO(reads),
@@ -148,6 +149,10 @@ const struct field sample_fields[] = {
     KV(bytes_reserved),
     KV(global_bytes),
     KV(sliding_bytes),
+    KV(disk_bytes),
+    KV(disk_plan),
+    KV(disk_written),
+    KV(disk_read),
 
     { "os", "t_ns", OF(os.t_ns), 0, FIELD_U64, IN_SECOND },
     OS(rss),

@@ -200,7 +200,7 @@ struct mw_sample {
 
     struct {
         uint64_t wall_ns, stall_ns, compute_ns, attention_ns, head_ns, sample_ns, lookup_ns,
-            bytes_pass, n_col, expert_hits, expert_misses, expert_bytes, wait_ns;
+            bytes_pass, n_col, expert_hits, expert_misses, expert_bytes, wait_ns, kv_bytes;
     } pass; /* the last finished pass */
 
     /* Token i since the start is recent[i % MW_RECENT], for the last MW_RECENT of n_token
@@ -258,6 +258,9 @@ struct mw_sample {
          * a chat was opened, until the next prompt is evaluated. */
         uint64_t context;
         uint64_t tokens, capacity, bytes_used, bytes_reserved, global_bytes, sliding_bytes;
+        /* Keys and values on the disk now, those when the context is full, and the bytes that were
+         * ever written there and read back. */
+        uint64_t disk_bytes, disk_plan, disk_written, disk_read;
     } kv;
 
     /* machine limits in bytes per second; 0 if not measured */

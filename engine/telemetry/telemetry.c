@@ -143,6 +143,7 @@ void telemetry_new_plan(struct telemetry *t)
     counter_set(&t->pass.attention_ns, 0);
     counter_set(&t->pass.wait_ns, 0);
     counter_set(&t->pass.bytes_pass, 0);
+    counter_set(&t->pass.kv_bytes, 0);
     telemetry_end(t);
 }
 
@@ -286,6 +287,7 @@ static void sample_pass(const struct telemetry *t, struct mw_sample *out)
         out->pass.expert_misses = counter_get(&t->pass.expert_misses);
         out->pass.expert_bytes = counter_get(&t->pass.expert_bytes);
         out->pass.wait_ns = counter_get(&t->pass.wait_ns);
+        out->pass.kv_bytes = counter_get(&t->pass.kv_bytes);
         out->n_token_before = counter_get(&t->n_token_before);
         out->n_prompt = counter_get(&t->n_prompt);
         out->n_decoded = counter_get(&t->n_decoded);
@@ -408,6 +410,10 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
     out->kv.sliding_bytes = counter_get(&t->kv_sliding_used);
     out->kv.bytes_used = out->kv.global_bytes + out->kv.sliding_bytes;
     out->kv.bytes_reserved = counter_get(&t->kv_reserved);
+    out->kv.disk_bytes = counter_get(&t->kv_disk_used);
+    out->kv.disk_plan = counter_get(&t->kv_disk_plan);
+    out->kv.disk_written = counter_get(&t->kv_written);
+    out->kv.disk_read = counter_get(&t->kv_read_bytes);
     out->disk_limit = counter_get(&t->disk_limit);
     out->memory_limit = counter_get(&t->memory_limit);
     out->n_layer = out->run.n_layer <= MW_MAX_LAYER ? out->run.n_layer : 0;

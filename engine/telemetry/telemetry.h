@@ -57,6 +57,7 @@ struct telemetry_pass {
     counter bytes_pass; /* streamed in the pass */
     counter n_col;      /* tokens evaluated in the pass */
     counter expert_hits, expert_misses, expert_bytes;
+    counter kv_bytes; /* part of bytes_pass: keys and values */
 };
 
 struct telemetry_trace {
@@ -83,6 +84,7 @@ struct telemetry {
     counter prefill_ns, decode_ns; /* of the current answer */
     struct telemetry_drafts draft; /* of the current answer */
     counter kv_tokens, kv_global_used, kv_sliding_used, kv_reserved;
+    counter kv_disk_used, kv_written; /* bytes of keys and values on the disk; ever written there */
     counter used[MW_PLAN_ROWS]; /* bytes really used of each plan item */
     counter head_bytes_read, head_reads; /* by the stream of a draft head */
     counter lent_experts; /* KV space that experts borrow; pinned blocks borrow the rest */
@@ -102,6 +104,7 @@ struct telemetry {
 
     /* reader thread */
     counter bytes_read, reads, read_ns, lookup_bytes, expert_bytes, retries, depth_gauge;
+    counter kv_read_bytes; /* keys and values, back from the disk */
     counter ahead_bytes, ahead_done_bytes; /* also set while the reader holds */
     counter busy_ns;     /* at least half of the possible reads of blocks were in flight */
     /* With a copy on another disk: enum mw_mirror; bytes that the disk of the model and that of
@@ -123,6 +126,7 @@ struct telemetry {
     /* engine thread, when a new plan is used */
     counter plan[MW_PLAN_ROWS];
     counter kv_capacity;
+    counter kv_disk_plan; /* bytes of keys and values on the disk when the context is full */
     counter disk_limit, memory_limit; /* bytes per second; 0 if not measured */
     counter run_seq;                  /* guards run */
     _Atomic unsigned char run[sizeof(struct mw_run)];

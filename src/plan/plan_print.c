@@ -120,6 +120,8 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
         fprintf(to, "\nEach token reads %s from disk; %s of %s are pinned.\n",
                 units_size(a, sizeof a, p->streamed_bytes),
                 units_size(b, sizeof b, p->pinned_bytes), c);
+    if (p->has_kv_disk)
+        fprintf(to, "%s.\n", receipt_kv_disk(advice, sizeof advice, p));
     if (p->saved_bytes > 0)
         fprintf(to, "Packing BF16 weights saves ~%s of memory, by a sample of the file.\n",
                 units_size(a, sizeof a, p->saved_bytes));
@@ -249,6 +251,8 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
     json_u64(&j, "pinned_bytes", p->pinned_bytes);
     json_u64(&j, "saved_bytes", p->saved_bytes);
     json_u64(&j, "streamed_bytes", p->streamed_bytes);
+    json_u64(&j, "kv_disk_bytes", p->kv_disk_bytes);
+    json_u64(&j, "kv_read_bytes", p->kv_read_bytes);
     json_u64(&j, "n_expert", p->n_expert);
     json_u64(&j, "n_expert_all", p->n_expert_all);
     json_double(&j, "expert_hits", p->expert_hits, 6);

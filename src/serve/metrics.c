@@ -122,6 +122,7 @@ static void write_memory(const struct mw_sample *s, struct json *out)
     gauge(out, "pinned_bytes", "Weights that are kept in memory.",
           (double)s->mem.used[MW_ROW_PINNED]);
     gauge(out, "kv_bytes", "Memory of keys and values in use.", (double)s->kv.bytes_used);
+    gauge(out, "kv_disk_bytes", "Keys and values on the disk.", (double)s->kv.disk_bytes);
     gauge(out, "kv_tokens", "Tokens whose keys and values are held.", (double)s->kv.tokens);
     gauge(out, "kv_capacity_tokens", "The context in tokens.", (double)s->kv.capacity);
 }
@@ -131,8 +132,10 @@ static void write_speed(const struct mw_sample *s, struct json *out)
     struct mw_rates r;
 
     mw_rates(s, &r);
-    counter(out, "disk_read_bytes_total", "Bytes read from the model's files.",
+    counter(out, "disk_read_bytes_total", "Bytes read, of files and of keys and values.",
             (double)s->io.bytes_read);
+    counter(out, "kv_disk_read_bytes_total", "Keys and values read back, a part of these.",
+            (double)s->kv.disk_read);
     gauge_known(out, "read_bytes_per_token", "Bytes read for a token, in the last passes.",
                 r.read_per_token >= 0, r.read_per_token);
     gauge_known(out, "stall_share", "Share of a pass spent waiting for the disk.",

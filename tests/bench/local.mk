@@ -6,6 +6,7 @@ tests_bench_bench_tokenize_LDADD = $(ENGINE_LIBS)
 EXTRA_PROGRAMS += \
 	tests/bench/bench_answer \
 	tests/bench/bench_attend \
+	tests/bench/bench_context \
 	tests/bench/bench_grammar \
 	tests/bench/bench_index \
 	tests/bench/bench_kernels \
@@ -19,6 +20,7 @@ tests_bench_bench_answer_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_attend_SOURCES = tests/bench/bench_attend.c \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h
 tests_bench_bench_attend_LDADD = $(ENGINE_LIBS)
+tests_bench_bench_context_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_grammar_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_index_SOURCES = tests/bench/bench_index.c \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h
@@ -39,6 +41,7 @@ tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 # speed_table.py BUILD RESULTS.json MODEL...: prompts and answers beside limits and llama.cpp.
 # bench_streamed MODEL MIB...: streaming answers beside the limits of disk and memory.
 # bench_predict [--busy] MODEL...: predictions before and after the first answer.
+# bench_context MODEL MIB TOKENS FOLDER: tokens after a context that is on the disk.
 # bench_grammar VOCABULARY: the mask of a grammar for one token.
 # bench_index: the choice of positions by index keys, 4k to 256k of them.
 # bench_attend: attention over long contexts; bench_pass MODEL...: several columns over one.

@@ -43,6 +43,7 @@ check_PROGRAMS += \
 	tests/unit/test_json \
 	tests/unit/test_kernels \
 	tests/unit/test_keys \
+	tests/unit/test_kv_disk \
 	tests/unit/test_kv_file \
 	tests/unit/test_layout \
 	tests/unit/test_limits \

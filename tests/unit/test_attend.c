@@ -87,6 +87,7 @@ static void attend(const struct shape *s, struct kv *kv, const struct kernels *s
     f.pos = pos;
     f.gate_floats = way->gate_floats;
     f.gate = calloc(way->gate_floats + 1, sizeof *f.gate);
+    f.attend_state = calloc(2 * N_COL * s->n_head, sizeof *f.attend_state);
     f.q = calloc(N_COL * width, sizeof *f.q);
     for (uint32_t at = 0; at < N_COL; at += f.n_col) {
         f.n_col = N_COL - at < way->n_col ? N_COL - at : way->n_col;
@@ -95,9 +96,10 @@ static void attend(const struct shape *s, struct kv *kv, const struct kernels *s
             memcpy(f.q + c * width, queries[at + c], width * sizeof *f.q);
             pos[c] = N_POS - N_COL + at + c;
         }
-        forward_attend(&f, &layer);
+        no_error(forward_attend(&f, &layer, &e), &e);
     }
     free(f.gate);
+    free(f.attend_state);
     free(f.q);
     pool_free(f.p.pool);
 }

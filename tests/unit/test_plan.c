@@ -91,7 +91,7 @@ static void assert_sound(const struct plan_input *in, const struct plan *p)
         assert_int_equal(p->row[MW_ROW_RING], 0);
         assert_int_equal(p->pinned_bytes, 0);
     } else if (p->n_slot == 0) {
-        assert_int_equal(p->streamed_bytes, 0);
+        assert_int_equal(p->streamed_bytes - p->kv_read_bytes, 0);
     } else {
         assert_true(p->n_slot >= 2);
         assert_int_equal(p->row[MW_ROW_RING],
@@ -620,6 +620,219 @@ static void a_plan_follows_its_budget(void **state)
     assert_true(n_plan > 1000);
 }
 
+/* --- keys and values on the disk --- */
+
+/* Two classes of layers, of which one is read by several, and weights that may be packed. */
+static struct plan_input random_disk_input(void)
+{
+    struct plan_input in = random_input();
+
+    in.n_ctx = (uint32_t)(1 + random_below(200000));
+    in.budget_bytes = random_below(3 * GIB);
+    in.kv_page_tokens = 256;
+    in.kv_slot_bytes = 4096 * (1 + random_below(200));
+    in.kv_disk_free = random_below(8) == 0 ? random_below(4 * GIB) : UINT64_MAX;
+    in.kv_global_token_bytes = 0;
+    in.n_kv_class = 1 + (uint32_t)random_below(2);
+    for (uint32_t i = 0; i < in.n_kv_class; i++) {
+        struct plan_kv_class *c = &in.kv_class[i];
+
+        c->n_reader = in.n_kv_class - i == 1 ? 1 : 2 + (uint32_t)random_below(5);
+        c->token_bytes = 64 * (1 + random_below(400));
+        c->page_bytes = 256 * c->token_bytes;
+        c->read_bytes[PLAN_PROMPT] = c->page_bytes;
+        c->read_bytes[PLAN_REST] = c->page_bytes * (c->n_reader - 1);
+        in.kv_global_token_bytes += c->token_bytes;
+    }
+    return in;
+}
+
+static uint64_t pages_bytes(const struct plan_input *in, const struct plan *p)
+{
+    uint64_t bytes = p->n_kv_slot * in->kv_slot_bytes, all = (in->n_ctx + 255) / 256 * 256;
+
+    for (uint32_t i = 0; i < in->n_kv_class; i++) {
+        uint64_t most = p->kv_keep[i] == UINT32_MAX ? all : p->kv_keep[i] + (uint64_t)p->kv_tail;
+
+        bytes += in->kv_class[i].token_bytes * (most < all ? most : all);
+    }
+    return bytes;
+}
+
+static void pages_on_the_disk_are_within_the_budget(void **state)
+{
+    int n_disk = 0, n_refused = 0;
+
+    (void)state;
+    for (int i = 0; i < 4000; i++) {
+        struct plan_input in = random_disk_input();
+        struct plan_input never = in;
+        struct err e = ERR_INIT;
+        struct plan p, q;
+        int rc = plan_make(&in, &p, &e);
+
+        never.kv_disk_why = "a reason";
+        if (rc != 0) {
+            assert_true(plan_smallest_budget(&in) > in.budget_bytes);
+            n_refused++;
+            continue;
+        }
+        assert_sound(&in, &p);
+        if (!p.has_kv_disk) {
+            assert_int_equal(plan_make(&never, &q, &e), 0);
+            assert_memory_equal(&q.row, &p.row, sizeof q.row);
+            continue;
+        }
+        n_disk++;
+        assert_int_equal(p.row[MW_ROW_KV_GLOBAL], pages_bytes(&in, &p));
+        assert_true(p.kv_disk_bytes <= in.kv_disk_free);
+        assert_true(p.kv_tail >= p.chunk && p.kv_tail >= p.n_draft + 1);
+        in.budget_bytes = plan_smallest_budget(&in);
+        assert_int_equal(plan_make(&in, &q, &e), 0);
+        in.budget_bytes--;
+        assert_int_not_equal(plan_make(&in, &q, &e), 0);
+    }
+    if (n_disk < 300 || n_refused < 300)
+        fail_msg("%d plans with pages on the disk, %d refused", n_disk, n_refused);
+}
+
+/* Bytes that a token reads at the full context, with pages and blocks in this memory. */
+static double reads_with(const struct plan_input *in, const uint32_t keep[2], double pinned)
+{
+    uint32_t all = (in->n_ctx - 1) / 256;
+    double bytes = (double)in->hot_bytes * fmax(1 - pinned / (double)plan_pinned_most(in), 0);
+
+    for (uint32_t i = 0; i < in->n_kv_class; i++)
+        if (keep[i] < all)
+            bytes += (double)(all - keep[i]) * (double)(in->kv_class[i].read_bytes[0] +
+                                                        in->kv_class[i].read_bytes[1]);
+    return bytes;
+}
+
+/* No other division of the memory of pages and blocks reads less. */
+static void pages_and_blocks_divide_the_memory_so_that_least_is_read(void **state)
+{
+    int n_disk = 0;
+
+    (void)state;
+    for (int i = 0; i < 3000 && n_disk < 200; i++) {
+        struct plan_input in = random_disk_input();
+        uint32_t tail, all, far, keep[2];
+        struct err e = ERR_INIT;
+        double memory, least = INFINITY, most_page = 0, slack;
+        struct plan p;
+
+        in.n_ctx = 4000 + (uint32_t)random_below(16000);
+        in.n_block = 100 + (uint32_t)random_below(900);
+        in.slot_bytes = 4096 * (1 + random_below(300));
+        in.hot_bytes = in.n_block * in.slot_bytes;
+        in.prompt_bytes = in.hot_bytes / 2;
+        in.saved_bytes = random_below(2) * in.hot_bytes / 4;
+        in.landing_bytes = 0;
+        in.streams = true;
+        in.kv_disk_free = UINT64_MAX;
+        in.budget_bytes = plan_smallest_budget(&in) + random_below(2 * GIB);
+        if (plan_make(&in, &p, &e) != 0 || !p.has_kv_disk || p.n_slot == 0 ||
+            p.pinned_bytes + p.kv_keep_pages == 0)
+            continue;
+        n_disk++;
+        all = (in.n_ctx + 255) / 256;
+        tail = p.kv_tail / 256;
+        far = all > tail ? all - tail : 0;
+        memory = (double)p.pinned_bytes;
+        for (uint32_t k = 0; k < in.n_kv_class; k++) {
+            double page = 256.0 * (double)in.kv_class[k].token_bytes;
+
+            most_page = fmax(most_page, page * in.kv_class[k].n_reader);
+            memory += page * (p.kv_keep[k] == UINT32_MAX ? far : p.kv_keep[k] / 256);
+        }
+        for (keep[0] = 0; keep[0] <= far; keep[0]++)
+            for (keep[1] = 0; keep[1] <= (in.n_kv_class > 1 ? far : 0); keep[1]++) {
+                uint32_t then[2];
+                double pinned = memory;
+
+                for (uint32_t k = 0; k < in.n_kv_class; k++) {
+                    pinned -= 256.0 * (double)in.kv_class[k].token_bytes * keep[k];
+                    then[k] = keep[k] == far ? all : keep[k];
+                }
+                if (pinned >= 0)
+                    least = fmin(least, reads_with(&in, then, pinned));
+            }
+        /* A class of which all pages stay has those that a pass writes, too, and jumps by them. */
+        slack = (tail + 2) * most_page + 0.01 * (double)in.hot_bytes;
+        if ((double)p.streamed_bytes > least + slack)
+            fail_msg("%llu bytes are read, %.0f would do: %u and %u of %u pages stay, "
+                     "%llu of %llu bytes are pinned",
+                     (unsigned long long)p.streamed_bytes, least, p.kv_keep[0] / 256,
+                     p.kv_keep[1] / 256, far, (unsigned long long)p.pinned_bytes,
+                     (unsigned long long)plan_pinned_most(&in));
+    }
+    assert_true(n_disk >= 100);
+}
+
+/* A layer that others read, too, stays in memory before layers of its own, and before blocks;
+ * blocks that are packed stay before pages that are read once. */
+static void pages_of_shared_layers_and_packed_blocks_stay_first(void **state)
+{
+    struct plan_input in = plan_example();
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    (void)state;
+    in.n_ctx = 131072;
+    in.kv_global_token_bytes = 6144;
+    in.kv_slot_bytes = 512 * KIB;
+    in.kv_disk_free = UINT64_MAX;
+    in.n_kv_class = 2;
+    in.kv_class[0] = (struct plan_kv_class){ 5, 2048, 512 * KIB, { 512 * KIB, 2048 * KIB } };
+    in.kv_class[1] = (struct plan_kv_class){ 1, 4096, 1024 * KIB, { 1024 * KIB, 0 } };
+    in.budget_bytes = 700 * MIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.has_kv_disk);
+    assert_int_equal(p.kv_keep[0], UINT32_MAX);
+    assert_true(p.kv_keep[1] > 0 && p.kv_keep[1] < 100000);
+    assert_true(p.pinned_bytes < MIB); /* less than a page */
+    in.saved_bytes = in.hot_bytes / 4;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.kv_keep[0], UINT32_MAX);
+    assert_int_equal(p.kv_keep[1], 0);
+    assert_true(p.pinned_bytes > 20 * MIB);
+    in.budget_bytes = 400 * MIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.kv_keep[0] > 0 && p.kv_keep[0] < 131072);
+    in.kv_disk_why = "--kv-disk never";
+    assert_int_equal(plan_make(&in, &p, &e), -1);
+    assert_non_null(strstr(e.what, "--kv-disk never"));
+    in.kv_disk_why = NULL;
+    in.kv_disk_free = GIB / 2;
+    e = (struct err)ERR_INIT;
+    assert_int_equal(plan_make(&in, &p, &e), -1);
+    assert_non_null(strstr(e.what, "512 MiB are free"));
+}
+
+/* The cost of pages: their bytes at the rate of the disk. */
+static void a_token_waits_for_its_pages(void **state)
+{
+    struct plan_input in = plan_example();
+    struct plan_pass pass = { .has_kv_disk = true };
+    struct plan_time t, without;
+
+    (void)state;
+    in.n_kv_class = 1;
+    in.kv_class[0] = (struct plan_kv_class){ 1, 4096, 4096 * 256, { 4096 * 256, 0 } };
+    pass.streamed_share = 1;
+    pass.kv_keep[0] = 1024;
+    speed_token(&in, &pass, 1024 + 256 * 100 + 7, &t);
+    assert_true(t.paged_bytes == 100.0 * 4096 * 256);
+    pass.has_kv_disk = false;
+    speed_token(&in, &pass, 1024 + 256 * 100 + 7, &without);
+    assert_true(fabs(t.disk_s - without.disk_s - t.paged_bytes / in.disk_bytes_s) < 1e-9);
+    /* A chunk reads each page once, and none that it writes itself. */
+    pass.has_kv_disk = true;
+    speed_chunk(&in, &pass, 1024 + 256 * 100, 512, false, &t);
+    assert_true(t.paged_bytes == 100.0 * 4096 * 256);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -643,6 +856,10 @@ int main(void)
         cmocka_unit_test(a_draft_head_is_predicted_with_an_acceptance),
         cmocka_unit_test(a_model_that_drafts_is_left_out_if_that_is_faster),
         cmocka_unit_test(a_plan_follows_its_budget),
+        cmocka_unit_test(pages_on_the_disk_are_within_the_budget),
+        cmocka_unit_test(pages_and_blocks_divide_the_memory_so_that_least_is_read),
+        cmocka_unit_test(pages_of_shared_layers_and_packed_blocks_stay_first),
+        cmocka_unit_test(a_token_waits_for_its_pages),
     };
 
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

@@ -105,6 +105,7 @@ static const struct dash_note notes[] = {
     { "kv cache", "tokens", "tokens in the context, of the most it holds" },
     { "kv cache", "the bar", "the part of the context that the conversation fills" },
     { "kv cache", "size", "bytes in use, of those of a full context" },
+    { "kv cache", "on disk", "bytes that do not fit the budget; each token reads them back" },
     { "kv cache", "full, sliding KV", "bytes for layers that see all tokens, or only the last" },
     { "kv cache", "a token", "bytes that each further token takes" },
     { "kv cache", "full in", "tokens until the context is full" },

@@ -38,11 +38,12 @@ uint64_t kv_bytes(const uint64_t row[MW_PLAN_ROWS])
 }
 
 /* Returns the bytes of one more token.  Only global layers and index keys keep growing, up to
- * the size of their plan items at the full context.  (The current size is a multiple of the
- * page size.) */
+ * the size of their plan items and of the part on the disk at the full context.  (The current size
+ * is a multiple of the page size.) */
 static double growth(const struct mw_sample *s)
 {
-    uint64_t grows = s->mem.plan[MW_ROW_KV_GLOBAL] + s->mem.plan[MW_ROW_KV_INDEX];
+    uint64_t grows =
+        s->mem.plan[MW_ROW_KV_GLOBAL] + s->mem.plan[MW_ROW_KV_INDEX] + s->kv.disk_plan;
 
     return s->kv.capacity > 0 ? (double)grows / (double)s->kv.capacity : 0;
 }
@@ -62,6 +63,8 @@ static double tokens_to_budget(const struct dash *d)
 
     dash_total(d, &total);
     if (total.bytes.why_not != NULL || growth(s) <= 0)
+        return -1;
+    if (s->kv.disk_plan > 0) /* what does not fit goes to the disk */
         return -1;
     /* The kernel drops the model's cached pages when memory is needed. */
     room = (double)s->run.budget_bytes + (double)s->mem.lent_bytes + (double)total.model -
@@ -162,6 +165,8 @@ static void draw_sizes(const struct dash *d, const struct canvas *c, int y)
                        figure_size8(kv_bytes(s->mem.used)).text,
                        figure_trim(figure_size8(kv_bytes(s->mem.plan)).text)) +
          2;
+    if (s->kv.disk_plan > 0)
+        x = widget_pair(c, y, x, "on disk", figure_size8(s->kv.disk_bytes).text, ROLE_TEXT);
     for (size_t i = 0; i < N_ITEM; i++)
         n += s->mem.plan[items[i]] > 0;
     for (size_t i = 0; i < N_ITEM && n > 1; i++) {

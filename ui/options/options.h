@@ -29,6 +29,7 @@ enum option_id {
     OPT_KV,
     OPT_KV_K,
     OPT_KV_V,
+    OPT_KV_DISK,
     OPT_IO,
     OPT_MIRROR,
     OPT_THREADS,

@@ -98,6 +98,18 @@ const struct option options_table[N_OPTION] = {
         .kind = KIND_KV_ONE, AT(chat.engine.kv_v), .arg = "TYPE", .words = KV_WORDS,
         .help = "store values as TYPE", .otherwise = "as --kv",
         .reach = REACH_PLAN, .says = "values are stored as %" },
+    [OPT_KV_DISK] = { "kv-disk", 0, IN(MODEL, CMD_PLANS),
+        .kind = KIND_CHOICE, AT(chat.engine.kv_disk), .arg = "WHEN", .words = "auto never",
+        .asks = "spill offload",
+        .help = "let keys and values that do not fit the budget go to the disk",
+        .more = "auto: if the context's keys and values do not fit, the older ones are in a file "
+                "in the cache folder, and each token reads them back. Answers stay the same, and "
+                "become slower as the conversation grows. The file has no name and goes away "
+                "with memwall.\n"
+                "never: such a context is refused.",
+        .otherwise = "auto",
+        .reach = REACH_PLAN, .slash = "kv-disk",
+        .says = "keys and values go to the disk: %" },
     [OPT_IO] = { "io", 0, IN(MODEL, CMD_PLANS),
         .kind = KIND_IO, AT(chat.engine.io), .arg = "MODE",
         .words = "auto direct buffered mmap mmap:keep mmap:drop",

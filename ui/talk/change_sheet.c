@@ -189,6 +189,8 @@ static void memory_rows(struct sheet *s, const struct plan *now, const struct pl
         if (!reads_the_same(now->row[i], then->row[i]))
             size_row(s, mw_plan_row_label((enum mw_plan_row)i), now->row[i], then->row[i]);
     size_row(s, "total", now->sum_bytes, then->sum_bytes);
+    if (now->has_kv_disk || then->has_kv_disk)
+        size_row(s, "KV on disk", now->kv_disk_bytes, then->kv_disk_bytes);
     size_row(s, "read per token", now->streamed_bytes, then->streamed_bytes);
 }
 

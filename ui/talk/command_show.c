@@ -79,8 +79,10 @@ void run_plan(struct talk *t, const char *args)
     if (plan->n_slot > 0)
         sheet_more(sheet, ROLE_TEXT, ", %u read buffers", plan->n_slot);
     sheet_line(sheet, ROLE_TEXT, "a token reads %s of the %s of weights it uses",
-               units_size(streamed, sizeof streamed, plan->streamed_bytes),
+               units_size(streamed, sizeof streamed, plan->streamed_bytes - plan->kv_read_bytes),
                units_size(hot, sizeof hot, talk_info(t)->hot_bytes));
+    if (plan->has_kv_disk)
+        sheet_line(sheet, ROLE_TEXT, "%s", receipt_kv_disk(line, sizeof line, plan));
     if (plan->n_expert_all > 0)
         sheet_line(sheet, ROLE_TEXT, "%s", receipt_experts(experts, sizeof experts, plan));
     mw_diagnosis_of_sample(s, &d);
@@ -195,6 +197,15 @@ static void show_process(struct talk *t)
                units_size(a, sizeof a, s->io.bytes_read));
     if (disks_text(s, disks, sizeof disks)[0] != '\0')
         sheet_line(sheet, ROLE_TEXT, "disks            %s", disks);
+    if (s->kv.disk_plan > 0)
+        sheet_line(sheet, ROLE_TEXT,
+                   "keys and values  %10s on the disk, of %s when the context is full",
+                   units_size(a, sizeof a, s->kv.disk_bytes),
+                   units_size(b, sizeof b, s->kv.disk_plan));
+    if (s->kv.disk_read > 0)
+        sheet_line(sheet, ROLE_TEXT, "                 %10s of them read back, %s written",
+                   units_size(a, sizeof a, s->kv.disk_read),
+                   units_size(b, sizeof b, s->kv.disk_written));
     rate_rows(sheet, t, s);
     sheet_line(sheet, ROLE_TEXT, "%s", "");
     value_row(sheet, "charged", &s->os.charged);

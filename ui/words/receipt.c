@@ -212,6 +212,20 @@ uint64_t receipt_peak(const struct mw_receipt *r)
     return r->peak_charged > 0 ? r->peak_charged : r->peak_resident;
 }
 
+char *receipt_kv_disk(char *buf, size_t n, const struct plan *p)
+{
+    char tokens[24], disk[16], read[16], rate[16];
+    struct text t = begin(buf, n);
+
+    add(&t, "%s tokens: %s of keys and values on the disk, %s more to read for each token",
+        numbers_count(tokens, sizeof tokens, p->n_ctx),
+        units_size(disk, sizeof disk, p->kv_disk_bytes),
+        units_size(read, sizeof read, p->kv_read_bytes));
+    if (p->decode_tps > 0)
+        add(&t, ", ~%s tok/s", numbers_rough(rate, sizeof rate, p->decode_tps));
+    return buf;
+}
+
 char *receipt_experts(char *buf, size_t n, const struct plan *p)
 {
     struct text t = begin(buf, n);
@@ -316,7 +330,7 @@ static void why_done(struct text *t, const struct mw_receipt *r, double promised
 /* The bound of the newest tokens, and the advice that the screen shows, too. */
 static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw_sample *s)
 {
-    char sentence[MW_DIAGNOSIS_TEXT], word[32], budget[32];
+    char sentence[MW_DIAGNOSIS_TEXT], word[32], budget[32], kv[32];
     struct mw_diagnosis d;
 
     if (r->decode_ns == 0) {
@@ -330,8 +344,12 @@ static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw
             receipt_stall_share(r) * 100);
     if (s != NULL && s->pass.bytes_pass > 0)
         add(t,
-            ": the last token read %s of weights that were not in memory, with a budget of %s",
-            units_size(word, sizeof word, s->pass.bytes_pass),
+            ": the last token read %s of weights%s%s%s that were not in memory, with a budget "
+            "of %s",
+            units_size(word, sizeof word, s->pass.bytes_pass - s->pass.kv_bytes),
+            s->pass.kv_bytes > 0 ? " and " : "",
+            s->pass.kv_bytes > 0 ? units_size(kv, sizeof kv, s->pass.kv_bytes) : "",
+            s->pass.kv_bytes > 0 ? " of keys and values" : "",
             units_size(budget, sizeof budget, s->run.budget_bytes));
     else if (r->bytes_read > 0)
         add(t, "; %s were read in all", units_size(word, sizeof word, r->bytes_read));

@@ -17,6 +17,10 @@
  * Returns buf, NUL-terminated; figures that were not measured are left out. */
 char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii);
 
+/* "131,072 tokens: 805 MiB of keys and values on the disk, 805 MiB more to read for each token,
+ * ~1.1 tok/s": what a plan with keys and values on the disk costs.  Returns buf. */
+char *receipt_kv_disk(char *buf, size_t n, const struct plan *p);
+
 /* "1,794 of 3,840 experts in memory, 47 % of the chosen ones (measured)", of a plan for a
  * mixture of experts. */
 char *receipt_experts(char *buf, size_t n, const struct plan *p);
