@@ -50,7 +50,7 @@ EXTRA_DIST += share/pictures/record.py share/pictures/terminal_svg.py \
 	share/pictures/doctor.svg share/pictures/plan.svg \
 	share/pictures/sweep.svg share/pictures/sweep-chart.svg \
 	share/pictures/report.png share/pictures/report-dark.png \
-	share/pictures/screen.svg share/pictures/session.svg \
+	share/pictures/screen.svg share/pictures/session.svg share/pictures/drafts.svg \
 	share/pictures/dark-40x12.svg share/pictures/light-40x12.svg \
 	share/pictures/dark-80x24.svg share/pictures/light-80x24.svg \
 	share/pictures/dark-100x30.svg share/pictures/light-100x30.svg \
@@ -66,11 +66,13 @@ pictures-review: memwall
 	$(PYTHON3) $(top_srcdir)/share/pictures/record.py ./memwall review pictures-review $(MODEL)
 .PHONY: pictures pictures-review
 
-# The model in the box.  "make guide" trains it again: hours, and it can be interrupted.
+# The model in the box and its draft head.  "make guide" and "make guide-assistant" train them
+# again: hours and half an hour; both can be interrupted.
 guidedir = $(pkgdatadir)/models
-dist_guide_DATA = share/models/memwall-guide.gguf
+dist_guide_DATA = share/models/memwall-guide.gguf share/models/memwall-guide-assistant.gguf
 GUIDE_TRAIN = share/models/train
 EXTRA_DIST += share/models/README.md \
+	$(GUIDE_TRAIN)/assistant.py $(GUIDE_TRAIN)/guide_file.py \
 	$(GUIDE_TRAIN)/corpus.py $(GUIDE_TRAIN)/evaluate.py $(GUIDE_TRAIN)/export.py \
 	$(GUIDE_TRAIN)/kernels.c $(GUIDE_TRAIN)/model.py $(GUIDE_TRAIN)/ops.py \
 	$(GUIDE_TRAIN)/reference.py $(GUIDE_TRAIN)/sample.py $(GUIDE_TRAIN)/tokenizer.py \
@@ -81,4 +83,6 @@ EXTRA_DIST += share/models/README.md \
 
 guide:
 	$(PYTHON3) $(top_srcdir)/$(GUIDE_TRAIN)/train.py
-.PHONY: guide
+guide-assistant:
+	$(PYTHON3) $(top_srcdir)/$(GUIDE_TRAIN)/assistant.py
+.PHONY: guide guide-assistant

@@ -45,7 +45,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_damaged_chats.py \
 	tests/program/test_demo.py \
 	tests/program/test_draft.py \
-	tests/program/test_draft_by_head.py \
+	tests/program/test_draft_by_head.py tests/program/test_guide_drafts.py \
 	tests/program/test_draft_heads.py \
 	tests/program/test_doctor.py \
 	tests/program/test_once.py \

@@ -192,7 +192,7 @@ bool find_is_model_file(const char *name)
 
 bool find_is_doubtful(const char *name)
 {
-    return contains(name, "mmproj") || contains(name, "imatrix");
+    return contains(name, "mmproj") || contains(name, "imatrix") || contains(name, "assistant");
 }
 
 /* Does the header of the file say that it is a model? */

@@ -160,6 +160,13 @@ static bool string_at(const struct gguf_walk *w, const char *name, const unsigne
     return *len <= GGUF_WALK_MAX && has(w, at + 8 + *len);
 }
 
+static bool ends_in(const unsigned char *text, uint64_t n, const char *tail)
+{
+    uint64_t m = strlen(tail);
+
+    return n >= m && memcmp(text + n - m, tail, m) == 0;
+}
+
 bool gguf_walk_is_model(const unsigned char *p, uint64_t n)
 {
     struct gguf_walk w = { .p = p, .n = n };
@@ -170,8 +177,11 @@ bool gguf_walk_is_model(const unsigned char *p, uint64_t n)
     while (more && (w.n_element > 0 || w.n_key > 0)) {
         if (w.n_element == 0 && string_at(&w, "general.type", &text, &len))
             return len == 5 && memcmp(text, "model", 5) == 0;
-        if (w.n_element == 0 && string_at(&w, "general.architecture", &text, &len))
+        if (w.n_element == 0 && string_at(&w, "general.architecture", &text, &len)) {
+            if (ends_in(text, len, "-assistant"))
+                return false;
             has_arch = len != 4 || memcmp(text, "clip", 4) != 0;
+        }
         more = w.n_element > 0 ? step_string(&w) : step_key(&w);
     }
     return has_arch && !w.is_bad;

@@ -34,8 +34,9 @@ struct gguf_walk {
 void gguf_walk_on(struct gguf_walk *w);
 
 /*
- * Do the first n bytes of a file say that it is a model?  general.type decides; without it,
- * files with an architecture are models, except for projectors ("clip").
+ * Do the first n bytes of a file say that it is a model?  general.type decides, except for
+ * assistants, which call themselves models; without it, files with an architecture are models,
+ * except for projectors ("clip").
  */
 bool gguf_walk_is_model(const unsigned char *p, uint64_t n);
 

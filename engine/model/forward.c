@@ -614,10 +614,11 @@ static size_t list_rows(const struct tensor_info *t, const struct row_cache *kep
     return n_lookup;
 }
 
-static void keep_rows(struct row_cache *c, const uint32_t *ids, uint32_t n,
-                      const unsigned char *rows)
+/* A draft head keeps rows of the embedding in its trunk's caches, and has no other table. */
+static void keep_rows(const struct tensor_info *t, struct row_cache *c, const uint32_t *ids,
+                      uint32_t n, const unsigned char *rows)
 {
-    for (uint32_t i = 0; c->rows != NULL && i < n; i++)
+    for (uint32_t i = 0; t != NULL && c->rows != NULL && i < n; i++)
         row_cache_put(c, ids[i], rows + i * c->row_bytes);
 }
 
@@ -634,8 +635,8 @@ static int look_up(struct forward *f, const uint32_t *ids, uint32_t n, struct er
     stream_lookup_start(f->p.stream, f->lookups, n_lookup);
     if (stream_lookup_wait(f->p.stream, e) != 0)
         return -1;
-    keep_rows(&f->p.kept->embd, ids, n, f->embd_rows);
-    keep_rows(&f->p.kept->ple, ids, n, f->ple_rows);
+    keep_rows(d->token_embd, &f->p.kept->embd, ids, n, f->embd_rows);
+    keep_rows(d->ple_embd, &f->p.kept->ple, ids, n, f->ple_rows);
     return 0;
 }
 

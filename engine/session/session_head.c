@@ -134,7 +134,8 @@ static int open_buffers(struct head *h, struct mw_session *s, struct err *e)
         .activations = &h->activations,
         .rows = &h->rows,
         .logits = &h->logits,
-        .kept = &h->no_rows,
+        /* An assistant's table is the trunk's. */
+        .kept = h->desc->reads_trunk_kv ? &s->kept : &h->no_rows,
         .chunk = HEAD_CHUNK,
         .n_logit_row = 1,
         .n_ctx = o->n_ctx,

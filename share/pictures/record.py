@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Draw pictures of the real screen: memwall in tmux, driven as a person would.
 
-    share/pictures/record.py MEMWALL [screen] [session] [wall] [picker] [sizes] [doctor] [plan]
-                             [sweep] [report]
+    share/pictures/record.py MEMWALL [screen] [session] [drafts] [wall] [picker] [sizes] [doctor]
+                             [plan] [sweep] [report]
     share/pictures/record.py MEMWALL experts RECORDING
     share/pictures/record.py MEMWALL beside MODEL BUDGET
     share/pictures/record.py MEMWALL review FOLDER [MODEL [OPTION...]]
 
-Writes screen.svg (one moment), session.svg (a film), wall.svg (a film of the wall and its
-cursor), picker.svg (the start without a model), the
+Writes screen.svg (one moment), session.svg (a film), drafts.svg (the tour with drafts), wall.svg
+(a film of the wall and its cursor), picker.svg (the start without a model), the
 screen at five sizes in a dark and a light theme, doctor.svg, plan.svg and sweep.svg (output of
 these commands), sweep-chart.svg (what sweep -o writes), and report.png and report-dark.png (the
 page in Chromium) beside this file, or only those that are named; README.md shows them.  Every
@@ -145,6 +145,18 @@ def session(memwall):
         ask(t, "What is a KV cache?")
         t.stay(3)
         write(os.path.join(HERE, "session.svg"), t.frames, t.cols, t.rows, "memwall demo: a tour")
+    finally:
+        t.close()
+
+
+def drafts(memwall):
+    """The tour where the guide's assistant has drafted an answer."""
+    t = Terminal([memwall, "demo"], 132, 42)
+    try:
+        t.wait("measured: .* tokens a pass", 180)
+        t.stay(0.5)
+        write(os.path.join(HERE, "drafts.svg"), t.frames[-1:], t.cols, t.rows,
+              "memwall demo: several tokens for each pass")
     finally:
         t.close()
 
@@ -378,8 +390,8 @@ def review_all(memwall, folder, *model):
 
 
 def main():
-    pictures = {"screen": screen, "session": session, "wall": wall, "picker": picker,
-                "sizes": sizes,
+    pictures = {"screen": screen, "session": session, "drafts": drafts, "wall": wall,
+                "picker": picker, "sizes": sizes,
                 "doctor": doctor, "plan": plan, "sweep": sweep, "report": report}
     memwall = os.path.abspath(sys.argv[1])
     if sys.argv[2:3] == ["review"]:

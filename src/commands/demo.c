@@ -62,7 +62,8 @@ static int use_model(struct options *o, struct err *e)
     struct mw_model *m;
     int rc;
 
-    if (mw_model_open(&m, o->model, e) != 0)
+    /* With its draft head, as the chat will open it. */
+    if (settings_open(o->model, &o->chat.engine, &m, e) != 0)
         return -1;
     rc = choose(m, o->model, &o->chat.engine, e);
     mw_model_close(m);
@@ -149,9 +150,9 @@ const struct command cmd_demo = {
     .args = "[MODEL]",
     .help = "show the memory wall: a tour, or a model beside mapped pages",
     .about = "Without MODEL, open the chat with a small budget and a disk that is slowed down,\n"
-             "ask the guide four questions, and change budget and context in between, so that\n"
-             "stalls, pinned weights and the verdict change.  Space goes on, Esc ends the\n"
-             "tour.  Then it is an ordinary chat, which is not saved.\n"
+             "ask the guide five questions, and change budget, drafts and context in between,\n"
+             "so that stalls, pinned weights and the verdict change.  Space goes on, Esc ends\n"
+             "the tour.  Then it is an ordinary chat, which is not saved.\n"
              "\n"
              "With MODEL, answer with the same memory budget twice: as memwall reads weights,\n"
              "and with mapped pages, as other programs do.  Both run in a control group with\n"

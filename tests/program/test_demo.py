@@ -116,6 +116,16 @@ class Demo(Case):
         self.assertIn("--tour", self.run_it("--tour", "--json", code=2).stderr)
         self.assertIn("none.gguf", self.run_it(model=self.path("none.gguf"), code=1).stderr)
 
+    def test_the_tour_shows_what_drafts_gain(self):
+        """The guide's assistant is tried with the disk of the other steps."""
+        out = self.run_it(model="--tour", *(GUIDE,)).stdout
+        self.assertIn("tour 3 of 5: /draft mtp.", out)
+        measured = [float(x) for x in re.findall(r"(?m)^. measured: ([\d.]+) tok/s", out)]
+        self.assertEqual(5, len(measured))
+        self.assertGreater(measured[2], 2 * measured[1])
+        self.assertRegex(out, r"measured: [\d.]+ tok/s \(.*\), [3-5]\.\d tokens a pass, "
+                              r"\d+ % of the drafts right")
+
     def test_ctrl_c_stops_it_and_leaves_nothing(self):
         p = self.start("-n", "0", "-b", budget(100))
         self.wait_for(p, lambda: self.child(p))

@@ -85,6 +85,25 @@ static bool is_explained(const char *label)
     return false;
 }
 
+/* Drafts are shown with what they gain and who makes them; without any there is no such line. */
+static void the_speed_panel_shows_drafts(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+
+    (void)state;
+    made_decode(&sample, 20);
+    dash_push(d, &sample);
+    assert_null(strstr(text_of(d, 70, 250), "tokens a pass"));
+    sample.draft = (struct mw_drafts){ .passes = 100, .drafted = 96, .accepted = 84, .by_head = 60 };
+    dash_push(d, &sample);
+    assert_non_null(strstr(text_of(d, 70, 250), "1.84 tokens a pass, 88 % of 96 accepted, mtp"));
+    sample.draft.by_head = 40;
+    dash_push(d, &sample);
+    assert_non_null(strstr(text_of(d, 70, 250), "1.84 tokens a pass, 88 % of 96 accepted"));
+    assert_null(strstr(text_of(d, 70, 250), "accepted, mtp"));
+    dash_free(d);
+}
+
 static void items_have_the_names_of_the_plan(void **state)
 {
     static const char *const others[] = { "logits", "ring" };
@@ -668,6 +687,7 @@ static void a_cache_of_experts_may_have_no_map(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_speed_panel_shows_drafts),
         cmocka_unit_test(items_have_the_names_of_the_plan),
         cmocka_unit_test(both_disks_of_a_mirror_are_shown),
         cmocka_unit_test(the_list_of_memory_adds_up),

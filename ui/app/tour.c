@@ -18,18 +18,21 @@
 #define LOOK_NS  ((uint64_t)1000 * 1000 * 1000) /* between two looks at its memory */
 #define USUAL    ((uint32_t)24)     /* tokens of a question with its marks */
 #define ALL_READ UINT64_MAX
-#define N_STEP   4
 
 enum phase { PHASE_LOAD, PHASE_ASK, PHASE_READ, PHASE_OVER };
+
+enum step_id { STEP_SMALLEST, STEP_LARGER, STEP_DRAFTS, STEP_LARGEST, STEP_CONTEXT, N_STEP };
 
 struct tour {
     struct talk *talk;
     bool pauses; /* after each step */
     enum phase phase;
-    int step;           /* from 0 */
+    enum step_id steps[N_STEP];
+    int step, n_step;   /* of steps, from 0 */
     bool skips;         /* to the next step */
     uint64_t due_ns;    /* in PHASE_READ: when it ends */
-    uint32_t n_predict; /* of the chat before the tour */
+    uint32_t n_predict; /* of the chat before the tour, */
+    enum mw_draft draft; /* and what drafted */
     double tps;         /* measured in the step before; 0: not */
     uint64_t looked_ns; /* at the memory of the program */
     struct mw_options set; /* that the tour has chosen */
@@ -38,11 +41,17 @@ struct tour {
 static const struct {
     const char *title, *question;
 } steps[N_STEP] = {
-    { "smallest budget", "What is the memory wall?" },
-    { "larger budget", "Does more memory make it faster?" },
-    { "largest budget", "All weights are pinned. Does more budget help?" },
-    { "longer context", "What is the KV cache?" },
+    [STEP_SMALLEST] = { "smallest budget", "What is the memory wall?" },
+    [STEP_LARGER] = { "larger budget", "Does more memory make it faster?" },
+    [STEP_DRAFTS] = { "drafts", "What is a stall?" },
+    [STEP_LARGEST] = { "largest budget", "All weights are pinned. Does more budget help?" },
+    [STEP_CONTEXT] = { "longer context", "What is the KV cache?" },
 };
+
+static enum step_id now(const struct tour *t)
+{
+    return t->steps[t->step];
+}
 
 struct tour *tour_new(struct talk *talk, bool pauses)
 {
@@ -53,6 +62,7 @@ struct tour *tour_new(struct talk *talk, bool pauses)
     t->talk = talk;
     t->pauses = pauses;
     t->n_predict = talk_options(talk)->n_predict;
+    t->draft = talk_options(talk)->engine.draft;
     return t;
 }
 
@@ -174,7 +184,7 @@ static bool is_taken_over(const struct tour *t)
     const struct mw_options *o = &talk_options(t->talk)->engine;
 
     return o->memory_bytes != t->set.memory_bytes || o->n_ctx != t->set.n_ctx ||
-           o->kv_k != t->set.kv_k || o->kv_v != t->set.kv_v;
+           o->kv_k != t->set.kv_k || o->kv_v != t->set.kv_v || o->draft != t->set.draft;
 }
 
 /* A window that grows takes memory for its cells: give the program more before it needs it. */
@@ -202,11 +212,14 @@ static void choose(struct tour *t, struct mw_options *o)
     uint64_t hot = talk_info(t->talk)->hot_bytes, least;
 
     reserve_for_program(t, o);
-    switch (t->step) {
-    case 0: o->memory_bytes = budget_for(t, o, ALL_READ); break;
-    case 1: o->memory_bytes = budget_for(t, o, hot / 2); break;
-    case 2: o->memory_bytes = budget_for(t, o, 0); break;
-    case 3:
+    o->draft = now(t) == STEP_DRAFTS ? MW_DRAFT_MTP : MW_DRAFT_OFF;
+    switch (now(t)) {
+    case STEP_SMALLEST: o->memory_bytes = budget_for(t, o, ALL_READ); break;
+    case STEP_LARGER:
+    case STEP_DRAFTS: o->memory_bytes = budget_for(t, o, hot / 2); break;
+    case STEP_LARGEST: o->memory_bytes = budget_for(t, o, 0); break;
+    case N_STEP: break;
+    case STEP_CONTEXT:
         o->n_ctx = long_ctx(t);
         least = budget_for(t, o, ALL_READ);
         if (o->memory_bytes < least)
@@ -245,9 +258,9 @@ static void explain_smallest(struct tour *t, const struct step *s)
                  " %s of it is reserved for the program, which holds %s now.",
                  units_size(a, sizeof a, reserved), units_size(b, sizeof b, reserved - GROWS));
     talk_notice(t->talk,
-                "tour 1 of 4: the smallest budget, %s%s.%s Buffers, keys and values need the "
+                "tour 1 of %d: the smallest budget, %s%s.%s Buffers, keys and values need the "
                 "rest. So no weights stay in memory, and every token reads %s of them.",
-                units_size(budget, sizeof budget, s->plan.budget_bytes), disk, program,
+                t->n_step, units_size(budget, sizeof budget, s->plan.budget_bytes), disk, program,
                 units_size(read, sizeof read, s->plan.streamed_bytes));
 }
 
@@ -259,29 +272,48 @@ static void explain_larger(struct tour *t, const struct step *s)
         snprintf(times, sizeof times, " and should come ~%.1f times as fast",
                  1 / s->then.token.wall_s / t->tps);
     talk_notice(t->talk,
-                "tour 2 of 4: a budget of %s. ~%.0f %% of the weights stay in memory (pinned). "
+                "tour 2 of %d: a budget of %s. ~%.0f %% of the weights stay in memory (pinned). "
                 "A token reads only the rest%s.",
-                units_size(budget, sizeof budget, s->plan.budget_bytes),
+                t->n_step, units_size(budget, sizeof budget, s->plan.budget_bytes),
                 pinned_then(t, &s->then) * 100, times);
+}
+
+static void explain_drafts(struct tour *t, const struct step *s)
+{
+    char times[80] = "", budget[16], head[16];
+
+    if (t->tps > 0 && s->plan.drafted_tps > 0)
+        snprintf(times, sizeof times, " If %.0f %% are right, it is ~%.1f times as fast.",
+                 100 * PLAN_ACCEPTANCE, s->plan.drafted_tps / t->tps);
+    talk_notice(t->talk,
+                "tour %d of %d: /draft mtp. A small model beside this one drafts the next tokens, "
+                "and one pass over the weights verifies all of them, so the answer is the same. "
+                "The budget is %s, since drafts need %s.%s",
+                t->step + 1, t->n_step, units_size(budget, sizeof budget, s->plan.budget_bytes),
+                units_size(head, sizeof head,
+                           s->plan.row[MW_ROW_DRAFTER] + s->plan.row[MW_ROW_LOGITS] -
+                               talk_plan(t->talk)->row[MW_ROW_LOGITS]),
+                times);
 }
 
 static void explain_largest(struct tour *t, const struct step *s)
 {
+    const char *without = t->n_step == N_STEP ? " without drafts" : "";
     char budget[16];
 
     units_size(budget, sizeof budget, s->plan.budget_bytes);
     if (s->plan.streamed_bytes == 0)
         talk_notice(
             t->talk,
-            "tour 3 of 4: a budget of %s. All weights stay in memory. A token reads only a few "
-            "rows of tables from the slow disk.",
-            budget);
+            "tour %d of %d: a budget of %s%s. All weights stay in memory. A token reads only a "
+            "few rows of tables from the slow disk.",
+            t->step + 1, t->n_step, budget, without);
     else
         talk_notice(
             t->talk,
-            "tour 3 of 4: a budget of %s, all that this machine can give. ~%.0f %% of the "
+            "tour %d of %d: a budget of %s%s, all that this machine can give. ~%.0f %% of the "
             "weights stay in memory.",
-            budget, pinned_then(t, &s->then) * 100);
+            t->step + 1, t->n_step, budget, without, pinned_then(t, &s->then) * 100);
 }
 
 static void explain_context(struct tour *t, const struct step *s)
@@ -289,16 +321,18 @@ static void explain_context(struct tour *t, const struct step *s)
     char a[16], b[16];
 
     talk_notice(t->talk,
-                "tour 4 of 4: /ctx %u. The conversation may get longer: its keys and values "
+                "tour %d of %d: /ctx %u. The conversation may get longer: its keys and values "
                 "get %s in place of %s, and weights make room for them.",
-                s->plan.n_ctx, units_size(b, sizeof b, s->plan.row[MW_ROW_KV_GLOBAL]),
+                t->step + 1, t->n_step, s->plan.n_ctx, units_size(b, sizeof b, s->plan.row[MW_ROW_KV_GLOBAL]),
                 units_size(a, sizeof a, talk_plan(t->talk)->row[MW_ROW_KV_GLOBAL]));
 }
 
 static void explain(struct tour *t, const struct mw_options *o)
 {
     static void (*const texts[N_STEP])(struct tour *, const struct step *) = {
-        explain_smallest, explain_larger, explain_largest, explain_context
+        [STEP_SMALLEST] = explain_smallest, [STEP_LARGER] = explain_larger,
+        [STEP_DRAFTS] = explain_drafts,     [STEP_LARGEST] = explain_largest,
+        [STEP_CONTEXT] = explain_context
     };
     struct step s = { .o = o };
     struct err e = ERR_INIT;
@@ -308,7 +342,26 @@ static void explain(struct tour *t, const struct mw_options *o)
         return;
     }
     (void)outlook(t, o, &s.then); /* it plans the same, so it cannot fail then */
-    texts[t->step](t, &s);
+    texts[now(t)](t, &s);
+}
+
+/* The model may have no draft head. */
+static bool can_draft(struct tour *t)
+{
+    struct mw_options o = talk_options(t->talk)->engine;
+    uint32_t ctx;
+
+    o.draft = MW_DRAFT_MTP;
+    return talk_try_fit(t->talk, &o, &o.memory_bytes, &ctx);
+}
+
+static void choose_steps(struct tour *t)
+{
+    bool has_head = can_draft(t);
+
+    for (enum step_id i = STEP_SMALLEST; i < N_STEP; i++)
+        if (i != STEP_DRAFTS || has_head)
+            t->steps[t->n_step++] = i;
 }
 
 static void begin(struct tour *t)
@@ -319,7 +372,7 @@ static void begin(struct tour *t)
     o.n_predict = LONGEST;
     explain(t, &o.engine);
     change(t, &o);
-    talk_send(t->talk, steps[t->step].question);
+    talk_send(t->talk, steps[now(t)].question);
     t->phase = PHASE_ASK;
     t->skips = false;
 }
@@ -341,7 +394,7 @@ static double pinned_share(const struct mw_sample *s)
 static void report(struct tour *t)
 {
     struct mw_sample *s = malloc(sizeof *s);
-    char rate[24], before[24], was[48] = "", read[16], limit[MW_DIAGNOSIS_TEXT];
+    char rate[24], before[24], was[48] = "", read[16], drafts[64] = "", limit[MW_DIAGNOSIS_TEXT];
     struct mw_diagnosis d;
     struct mw_rates r;
 
@@ -357,10 +410,14 @@ static void report(struct tour *t)
         if (t->tps > 0)
             snprintf(was, sizeof was, " (%s before)",
                      numbers_measured(before, sizeof before, t->tps));
+        if (s->draft.drafted > 0)
+            snprintf(drafts, sizeof drafts, " %.1f tokens a pass, %.0f %% of the drafts right,",
+                     1 + (double)s->draft.accepted / (double)s->draft.passes,
+                     100 * (double)s->draft.accepted / (double)s->draft.drafted);
         talk_notice(
             t->talk,
-            "measured: %s tok/s%s, %.0f %% of the weights pinned, %s read per token; %s",
-            numbers_measured(rate, sizeof rate, r.decode_mean), was, pinned_share(s) * 100,
+            "measured: %s tok/s%s,%s %.0f %% of the weights pinned, %s read per token; %s",
+            numbers_measured(rate, sizeof rate, r.decode_mean), was, drafts, pinned_share(s) * 100,
             units_size(read, sizeof read, (uint64_t)r.read_per_token), limit);
         t->tps = r.decode_mean;
     }
@@ -381,6 +438,7 @@ static void leave(struct tour *t, struct mw_chat_options *o, char *budget, size_
     *o = *talk_options(t->talk);
     o->n_predict = t->n_predict;
     o->engine.program_bytes = 0;
+    o->engine.draft = t->draft;
     all = budget_for(t, &o->engine, 0);
     if (o->engine.memory_bytes < all)
         o->engine.memory_bytes = all;
@@ -432,7 +490,7 @@ bool tour_is_over(const struct tour *t)
 
 static void go_on(struct tour *t)
 {
-    if (++t->step < N_STEP)
+    if (++t->step < t->n_step)
         begin(t);
     else
         finish(t);
@@ -457,8 +515,10 @@ void tour_tick(struct tour *t)
         watch_program(t);
     switch (t->phase) {
     case PHASE_LOAD:
-        if (state == TALK_READY)
-            begin(t);
+        if (state != TALK_READY)
+            break;
+        choose_steps(t);
+        begin(t);
         break;
     case PHASE_ASK:
         if (t->skips && state == TALK_ANSWERING && talk_has_text(t->talk))
@@ -494,6 +554,6 @@ void tour_next(struct tour *t)
 
 void tour_line(const struct tour *t, char *buf, size_t n)
 {
-    snprintf(buf, n, "tour %d/%d: %s.  Space: next step, Esc: end", t->step + 1, N_STEP,
-             steps[t->step].title);
+    snprintf(buf, n, "tour %d/%d: %s.  Space: next step, Esc: end", t->step + 1, t->n_step,
+             steps[now(t)].title);
 }

@@ -11,8 +11,9 @@
  *     step  budget                 context  the person sees
  *     1     the smallest           short    nothing is pinned: the disk limits the speed
  *     2     for half the weights   short    twice the speed
- *     3     for all the weights    short    only table rows are read: the disk hardly matters
- *     4     as before              long     KV cache instead of weights: the disk again
+ *     3     the same and drafts    short    several tokens for each pass, if there is a draft head
+ *     4     for all the weights    short    only table rows are read: the disk hardly matters
+ *     5     as before              long     KV cache instead of weights: the disk again
  *     end   for everything         long     an ordinary chat
  *
  *     LOAD ──ready──> ASK ──answered──> READ ──some seconds, or tour_next()──> ASK …, or OVER

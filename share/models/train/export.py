@@ -64,7 +64,7 @@ def q8_0(matrix):
     return numpy.concatenate([scale.view("u1"), q.view("u1")], 1).tobytes()
 
 
-def model_keys(s):
+def model_keys(s, prefix="gemma4."):
     sliding = [s.is_sliding(i) for i in range(s.layers)]
     feed = [s.ff * (2 if s.is_shared(i) else 1) for i in range(s.layers)]
     for name, kind, v in (
@@ -85,12 +85,26 @@ def model_keys(s):
             ("rope.dimension_count_swa", U32, s.head_sliding),
             ("final_logit_softcapping", F32, s.cap),
             ("embedding_length_per_layer_input", U32, s.per_layer)):
-        yield "gemma4." + name, kind, v
+        if v is not None:
+            yield prefix + name, kind, v
+
+
+def tokenizer_keys(tokenizer):
+    n = len(tokenizer.tokens)
+    types = [CONTROL] * len(tok.CONTROL) + [BYTE] * 256
+    for name, kind, v in (
+            ("model", STRING, "gemma4"), ("tokens", STRING, tokenizer.tokens),
+            ("scores", F32, [-1000.0] * n),
+            ("token_type", I32, types + [NORMAL] * (n - len(types))),
+            ("merges", STRING, [a + " " + b for a, b in tokenizer.merges]),
+            ("bos_token_id", U32, tok.BOS), ("eos_token_id", U32, tok.EOS),
+            ("eot_token_id", U32, tok.END_TURN), ("unknown_token_id", U32, tok.UNK),
+            ("padding_token_id", U32, tok.PAD), ("mask_token_id", U32, tok.MASK),
+            ("add_bos_token", BOOL, True), ("add_space_prefix", BOOL, False)):
+        yield "tokenizer.ggml." + name, kind, v
 
 
 def keys(shape, tokenizer, file_type):
-    n = len(tokenizer.tokens)
-    types = [CONTROL] * len(tok.CONTROL) + [BYTE] * 256
     yield "general.architecture", STRING, "gemma4"
     yield "general.type", STRING, "model"
     yield "general.name", STRING, "memwall guide"
@@ -103,16 +117,7 @@ def keys(shape, tokenizer, file_type):
     yield "general.sampling.top_k", I32, 1
     yield "general.sampling.top_p", F32, 1.0
     yield from model_keys(shape)
-    for name, kind, v in (
-            ("model", STRING, "gemma4"), ("tokens", STRING, tokenizer.tokens),
-            ("scores", F32, [-1000.0] * n),
-            ("token_type", I32, types + [NORMAL] * (n - len(types))),
-            ("merges", STRING, [a + " " + b for a, b in tokenizer.merges]),
-            ("bos_token_id", U32, tok.BOS), ("eos_token_id", U32, tok.EOS),
-            ("eot_token_id", U32, tok.END_TURN), ("unknown_token_id", U32, tok.UNK),
-            ("padding_token_id", U32, tok.PAD), ("mask_token_id", U32, tok.MASK),
-            ("add_bos_token", BOOL, True), ("add_space_prefix", BOOL, False)):
-        yield "tokenizer.ggml." + name, kind, v
+    yield from tokenizer_keys(tokenizer)
     yield "tokenizer.chat_template", STRING, TEMPLATE
 
 
@@ -130,9 +135,8 @@ def tensors(model, matrix_type):
             yield name, list(reversed(x.shape)), TYPE_F32, x.tobytes()
 
 
-def write(path, model, tokenizer, matrix_type):
-    metadata = list(keys(model.shape, tokenizer, FILE_TYPE[matrix_type]))
-    rows = list(tensors(model, matrix_type))
+def write_file(path, metadata, rows):
+    """A GGUF file of the keys and tensors that keys() and tensors() give."""
     head = b"GGUF" + struct.pack("<IQQ", 3, len(rows), len(metadata))
     head += b"".join(key_value(*k) for k in metadata)
     at = 0
@@ -144,6 +148,11 @@ def write(path, model, tokenizer, matrix_type):
         for _, _, _, data in rows:
             f.write(data + bytes(-len(data) % ALIGNMENT))
     os.replace(path + ".new", path)
+
+
+def write(path, model, tokenizer, matrix_type):
+    write_file(path, list(keys(model.shape, tokenizer, FILE_TYPE[matrix_type])),
+               list(tensors(model, matrix_type)))
 
 
 def load(path):
