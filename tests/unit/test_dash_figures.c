@@ -101,6 +101,15 @@ static void the_speed_panel_shows_drafts(void **state)
     dash_push(d, &sample);
     assert_non_null(strstr(text_of(d, 70, 250), "1.84 tokens a pass, 88 % of 96 accepted"));
     assert_null(strstr(text_of(d, 70, 250), "accepted, mtp"));
+    /* At no width is it cut. */
+    sample.draft.by_head = 60;
+    dash_push(d, &sample);
+    for (int cols = 60; cols < 250; cols++) {
+        const char *at = strstr(text_of(d, 70, cols), "of 96 accepted");
+
+        if (at != NULL && at[strlen("of 96 accepted")] == ',')
+            assert_memory_equal(at, "of 96 accepted, mtp", strlen("of 96 accepted, mtp"));
+    }
     dash_free(d);
 }
 
