@@ -24,6 +24,12 @@ int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, st
 int mw_plan_outlook(struct mw_model *m, const struct mw_options *o, const struct plan_run *run,
                     struct plan_outlook *out, struct err *e);
 
+/* Predict the tokens per second of answers if this share of the drafts of a model or a draft head
+ * is accepted, with at most as many drafts for a pass as the options say.  0: unknown, or neither
+ * drafts. */
+int mw_plan_drafted(struct mw_model *m, const struct mw_options *o, double acceptance,
+                    double *tokens_per_s, struct err *e);
+
 /* Make the plan of mw_plan() and write every formula of it with its numbers to a stream: each
  * line is "NAME = FORMULA = VALUE UNIT".  now_s: Unix time, for the age of the limits. */
 int mw_plan_explain(struct mw_model *m, const struct mw_options *o, FILE *to, int64_t now_s,

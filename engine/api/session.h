@@ -32,6 +32,21 @@ typedef int mw_row_fn(void *ctx, uint32_t pos, const float *logits, struct err *
  */
 int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_fn *row,
                     void *ctx, struct err *e);
+/*
+ * Evaluate a sampled token, with the kernels also at a position that a prompt had before.  The
+ * pass may evaluate drafted tokens after it.  If one of them is the id of the next call, that
+ * call needs no pass; telemetry then has a pass without time and columns.  Everything else is as
+ * without drafts: logits, and the tokens that the session reports.
+ */
+int mw_session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e);
+/*
+ * Simulate how many drafts are right: a model or a head that drafts after the tokens that the
+ * session holds now finds the next of these n ids with this probability, and another one
+ * otherwise.  Its work is as before.  The ids must outlive the session, or the next call; NULL:
+ * drafts are again what the drafter finds.
+ */
+void mw_session_expect(struct mw_session *s, const uint32_t *ids, uint32_t n,
+                       double acceptance);
 /* [n_vocab] of the last id, valid until the session changes; NULL if there are none. */
 const float *mw_session_logits(const struct mw_session *s);
 /*

@@ -164,7 +164,7 @@ static int decode_one(struct answer_state *r, uint32_t id, struct err *e)
 {
     struct telemetry *t = session_telemetry(r->a->session);
     uint64_t start = clock_ns();
-    int rc = session_eval_sampled(r->a->session, id, e);
+    int rc = mw_session_eval_sampled(r->a->session, id, e);
 
     /* A pass that was stopped brings no token: its time would make the others look slower. */
     if (rc == 0) {

@@ -516,6 +516,24 @@ int mw_plan(struct mw_model *m, const struct mw_options *o, struct plan *out, st
     return 0;
 }
 
+int mw_plan_drafted(struct mw_model *m, const struct mw_options *o, double acceptance,
+                    double *tokens_per_s, struct err *e)
+{
+    struct mw_options resolved = *o;
+    struct plan_input in;
+    struct plan plan;
+    uint32_t most, depth;
+
+    *tokens_per_s = 0;
+    if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0 ||
+        plan_make(&in, &plan, e) != 0)
+        return -1;
+    most = o->draft_depth > 0 && o->draft_depth < plan.n_draft ? o->draft_depth : plan.n_draft;
+    if (plan.drafted_tps > 0)
+        *tokens_per_s = speed_drafted(&in, &plan, most, acceptance, &depth);
+    return 0;
+}
+
 int mw_plan_outlook(struct mw_model *m, const struct mw_options *o, const struct plan_run *run,
                     struct plan_outlook *out, struct err *e)
 {

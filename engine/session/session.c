@@ -418,7 +418,7 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
     return eval_tokens(s, (uint32_t)n, row, ctx, e);
 }
 
-int session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e)
+int mw_session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e)
 {
     if (take_draft(s, id))
         return 0;

@@ -19,19 +19,11 @@ struct telemetry *session_telemetry(struct mw_session *s);
 
 /* The ids that the session holds, [mw_session_tokens]. */
 const uint32_t *session_ids(const struct mw_session *s);
-/*
- * Evaluate a sampled token, with the kernels also at a position that a prompt had before.  The
- * pass may evaluate drafted tokens after it.  If one of them is the id of the next call, that
- * call needs no pass; telemetry then has a pass without time and columns.  Everything else is as
- * without drafts: logits, and the tokens that the session reports.
- */
-int session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e);
-
 /* Forget drafts that were not sampled, at the end of an answer. */
 void session_drop_drafts(struct mw_session *s);
 
 /* Let this sampler choose drafts, too, until the next call; NULL: drafts are the most likely
- * ids.  It must be the one that chooses the ids of session_eval_sampled(). */
+ * ids.  It must be the one that chooses the ids of mw_session_eval_sampled(). */
 void session_set_sampler(struct mw_session *s, struct mw_sampler *p);
 
 /* The row of logits of the last token.  A sampler may change it; the next evaluation overwrites

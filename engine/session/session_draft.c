@@ -28,11 +28,34 @@ static uint32_t drafts_most(const struct mw_session *s)
     return s->plan.n_draft < left ? s->plan.n_draft : left;
 }
 
-/* Choose a draft with the random numbers that the verifier will use. */
+/* Returns the next of the same random numbers from 0 to 1 each time (splitmix64). */
+static double draw(struct expected *x)
+{
+    uint64_t z = ++x->n_drawn * 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+void mw_session_expect(struct mw_session *s, const uint32_t *ids, uint32_t n, double acceptance)
+{
+    s->expected = (struct expected){
+        .ids = ids, .from = mw_session_tokens(s), .n = n, .acceptance = acceptance
+    };
+}
+
+/* Choose a draft with the random numbers that the verifier will use, or as it is simulated. */
 static uint32_t choose(void *ctx, float *logits, const uint32_t *before, size_t n_before)
 {
     struct mw_session *s = ctx;
+    struct expected *x = &s->expected;
 
+    if (x->ids != NULL && n_before >= x->from && n_before - x->from < x->n) {
+        uint32_t id = x->ids[n_before - x->from];
+
+        return draw(x) < x->acceptance ? id : (id + 1) % s->m->desc->n_vocab;
+    }
     return s->sampler != NULL ? mw_sampler_next(s->sampler, logits, before, n_before)
                               : greatest_of(logits, s->m->desc->n_vocab);
 }

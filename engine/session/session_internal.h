@@ -75,6 +75,14 @@ struct drafts {
     uint32_t pos, n_pass; /* the last pass, which the drafter did not follow yet; n_pass 0: none */
 };
 
+/* The ids that drafts are made of, if their acceptance is simulated. */
+struct expected {
+    const uint32_t *ids; /* [n]; NULL: it is not */
+    uint32_t from, n;    /* position of the first one */
+    double acceptance;
+    uint64_t n_drawn; /* random numbers so far */
+};
+
 struct mw_session {
     struct mw_model *m;
     struct settled settled; /* the options in force */
@@ -91,6 +99,7 @@ struct mw_session {
     struct drafter *drafter;    /* NULL: nothing is drafted */
     struct mw_sampler *sampler; /* chooses drafts; NULL: the most likely id */
     struct drafts drafts;
+    struct expected expected;
     struct head *head; /* of the model; NULL: not used */
     struct breathing *breathing; /* NULL: the budget is fixed */
     struct breath_state breath;

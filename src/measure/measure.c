@@ -39,9 +39,34 @@ struct measure {
     uint64_t random;           /* state of the token ids */
     struct mw_sample sample;
     uint64_t start_ns; /* of the run, for --time-limit */
+    uint32_t *expected; /* [n_gen] the answer whose drafts are simulated; NULL: none is */
 };
 
 /* --- output --- */
+
+static bool drafts(const struct measure *x)
+{
+    return x->engine.draft != MW_DRAFT_OFF;
+}
+
+/* Write the figures of each place of a pass. */
+static void drafts_json(const struct measure *x, struct json *j)
+{
+    struct mw_draft_rates rates;
+
+    mw_draft_rates(&x->sample.draft, 1, &rates);
+    json_array(j, "accepted_at");
+    for (uint32_t i = 0; i < rates.depth; i++)
+        json_double(j, NULL, rates.accepted_at[i], 6);
+    json_end(j);
+    json_array(j, "pass_costs");
+    for (uint32_t i = 0; i <= rates.depth; i++)
+        if (rates.cost[i] > 0)
+            json_double(j, NULL, rates.cost[i], 6);
+        else
+            json_null(j, NULL);
+    json_end(j);
+}
 
 static void stage(struct measure *x, const char *name, uint32_t done, uint32_t total)
 {
@@ -127,6 +152,8 @@ static void result_json(struct measure *x, const struct err *e, bool is_measured
             if (x->why[i] != NULL)
                 json_string(&j, metric_table[i].name, x->why[i]);
         json_end(&j);
+        if (drafts(x))
+            drafts_json(x, &j);
     }
     json_end(&j);
     json_line(&j);
@@ -150,6 +177,18 @@ static void predict_times(const struct plan_run *run, double prompt_s, double to
         f->value[METRIC_DECODE] = 1 / known(token_s);
 }
 
+/* Only a simulated acceptance is known before. */
+static void predict_drafted(struct measure *x, struct metrics *f)
+{
+    struct err ignored = ERR_INIT;
+    double rate = 0;
+
+    if (options_given(x->o, OPT_DRAFT_ACCEPT))
+        mw_plan_drafted(x->m, &x->engine, (double)x->o->draft_accept, &rate, &ignored);
+    f->value[METRIC_DECODE] = known(rate);
+    f->value[METRIC_READ] = NAN;
+}
+
 static void predict(struct measure *x)
 {
     struct plan_run run = { .n_token = x->o->depth + x->o->n_prompt + x->o->n_gen,
@@ -168,6 +207,8 @@ static void predict(struct measure *x)
     x->files_bytes = outlook.files_bytes;
     if (run.n_gen > 0)
         f->value[METRIC_READ] = (double)outlook.streamed_bytes;
+    if (drafts(x))
+        predict_drafted(x, f);
 }
 
 /* Refuse a file that has only its header: its weights would be zeros that no disk read. */
@@ -200,7 +241,12 @@ static int make_plan(struct measure *x, struct err *e)
 
     x->engine = x->o->chat.engine;
     settings_no_screen(&x->engine);
-    x->engine.draft = MW_DRAFT_OFF; /* the ids of an answer are random, so nothing repeats */
+    if (!options_given(x->o, OPT_DRAFT))
+        x->engine.draft = MW_DRAFT_OFF; /* the ids of an answer are random, so nothing repeats */
+    if (options_given(x->o, OPT_DRAFT_ACCEPT) && x->engine.draft != MW_DRAFT_SELF &&
+        x->engine.draft != MW_DRAFT_MTP && x->engine.draft != MW_DRAFT_FILE)
+        return err_set(e, ERR_ARGUMENT,
+                       "--draft-accept needs a model that drafts: --draft self, mtp or FILE");
     if (x->engine.n_ctx == 0)
         x->engine.n_ctx = n_ctx > UINT32_MAX ? UINT32_MAX : n_ctx > 0 ? (uint32_t)n_ctx : 1;
     if (n_ctx > x->engine.n_ctx)
@@ -337,19 +383,52 @@ static bool is_over(const struct measure *x, const struct decoded *d)
            seconds_since(x->start_ns) + d->seconds / d->n > x->o->time_limit;
 }
 
+/* Make an answer of random ids, and let the drafter find as many of them as is simulated. */
+static int expect(struct measure *x, struct err *e)
+{
+    uint32_t n = x->o->n_gen;
+
+    if (!options_given(x->o, OPT_DRAFT_ACCEPT) || n == 0)
+        return 0;
+    x->expected = malloc(n * sizeof *x->expected);
+    if (x->expected == NULL)
+        return err_memory(e, "%u tokens", n);
+    for (uint32_t i = 0; i < n; i++)
+        x->expected[i] = next_id(x);
+    mw_session_expect(x->session, x->expected, n, (double)x->o->draft_accept);
+    return 0;
+}
+
+/* Evaluate token i of the answer: a random one, or, since no drafter could guess it, the most
+ * likely one. */
+static int eval_answer(struct measure *x, uint32_t i, struct err *e)
+{
+    const float *logits = mw_session_logits(x->session);
+
+    if (!drafts(x))
+        return eval_tokens(x, 1, e);
+    return mw_session_eval_sampled(x->session,
+                                   x->expected != NULL ? x->expected[i]
+                                   : logits != NULL    ? greatest_of(logits, x->info.n_vocab)
+                                                       : first_id(x),
+                                   e);
+}
+
 static int decode(struct measure *x, struct decoded *d, struct err *e)
 {
     struct mw_energy energy;
     double before = bytes_read_from_disk(), after;
 
     *d = (struct decoded){ 0 };
+    if (expect(x, e) != 0)
+        return -1;
     mw_energy_start(&energy);
     while (d->n < x->o->n_gen && !is_over(x, d)) {
         uint64_t from_ns;
 
         stage(x, "decode", d->n, x->o->n_gen);
         from_ns = clock_ns();
-        if (eval_tokens(x, 1, e) != 0)
+        if (eval_answer(x, d->n, e) != 0)
             return -1;
         take_token(x);
         d->seconds += seconds_since(from_ns);
@@ -365,6 +444,24 @@ static int decode(struct measure *x, struct decoded *d, struct err *e)
     after = bytes_read_from_disk();
     d->from_disk = before >= 0 && after >= 0 ? after - before : -1;
     return 0;
+}
+
+/* Figures of drafts. */
+static void take_drafts(struct measure *x, const struct decoded *d)
+{
+    const struct mw_drafts *seen = &x->sample.draft;
+    double *value = x->figures.value;
+    struct mw_draft_rates rates;
+
+    mw_draft_rates(seen, (uint64_t)(d->seconds * 1e9), &rates);
+    value[METRIC_PASS_TOKENS] = rates.tokens_per_pass;
+    if (seen->drafted > 0) {
+        value[METRIC_ACCEPTED] = (double)seen->accepted / (double)seen->drafted;
+        value[METRIC_PASS_COST] = known(rates.cost[rates.usual]);
+    }
+    if (seen->passes_over[0] == 0)
+        x->why[METRIC_PASS_COST] = "all passes had drafts";
+    value[METRIC_DRAFTER] = rates.drafter_share;
 }
 
 static void take_decoded(struct measure *x, const struct decoded *d)
@@ -447,6 +544,8 @@ static int run(struct measure *x, struct err *e)
     take_known(x, METRIC_THROTTLED, disturb.throttled);
     if (x->o->n_gen > 0)
         take_decoded(x, &d);
+    if (x->o->n_gen > 0 && drafts(x))
+        take_drafts(x, &d);
     return take_memory(x, e);
 }
 
@@ -476,6 +575,7 @@ int measure_one(const struct options *given)
         mw_session_close(x->session);
     if (x->m != NULL)
         mw_model_close(x->m);
+    free(x->expected);
     free(x);
     return code;
 }

@@ -31,7 +31,8 @@
 /* Options that a process gets as they are. */
 static const enum option_id common[] = { OPT_EXACT,     OPT_BLAS, OPT_PACK,      OPT_NO_URING,
                                          OPT_DISK_RATE, OPT_MIRROR_RATE, OPT_COLD,
-                                         OPT_TIME_LIMIT };
+                                         OPT_TIME_LIMIT, OPT_DRAFT, OPT_DRAFT_DEPTH,
+                                         OPT_DRAFT_ACCEPT };
 
 /* The command line of a process. */
 struct args {

@@ -21,6 +21,10 @@ const struct metric metric_table[N_METRIC] = {
     [METRIC_DISK] = { "disk_limit_share", "of disk", METRIC_IS_SHARE, false, 0 },
     [METRIC_MEMORY] = { "memory_limit_share", "of memory", METRIC_IS_SHARE, false, 0 },
     [METRIC_JOULES] = { "joules_per_token", "energy/tok", METRIC_IS_JOULES, false, -1 },
+    [METRIC_PASS_TOKENS] = { "tokens_per_pass", "tok/pass", METRIC_IS_RATIO, false, 1 },
+    [METRIC_ACCEPTED] = { "accepted_share", "accepted", METRIC_IS_SHARE, false, 1 },
+    [METRIC_PASS_COST] = { "pass_cost", "pass cost", METRIC_IS_RATIO, false, -1 },
+    [METRIC_DRAFTER] = { "drafter_share", "drafting", METRIC_IS_SHARE, false, -1 },
     [METRIC_STOLEN] = { "stolen_share", "stolen", METRIC_IS_SHARE, false, 0 },
     [METRIC_OTHERS] = { "others_share", "others", METRIC_IS_SHARE, false, 0 },
     [METRIC_THROTTLED] = { "throttled", "throttled", METRIC_IS_COUNT, false, 0 },
@@ -73,6 +77,7 @@ struct metric_unit metric_unit(enum metric_id id, double largest)
     case METRIC_IS_SECONDS: return (struct metric_unit){ "s", 1 };
     case METRIC_IS_JOULES: return (struct metric_unit){ "J", 1 };
     case METRIC_IS_COUNT: return (struct metric_unit){ "times", 1 };
+    case METRIC_IS_RATIO: return (struct metric_unit){ "", 1 };
     case METRIC_IS_SHARE: return (struct metric_unit){ "%", 0.01 };
     case METRIC_IS_SIZE: return (struct metric_unit){ "", 0 };
     case METRIC_IS_TRAFFIC:

@@ -26,6 +26,10 @@ enum metric_id {
     METRIC_DISK,
     METRIC_MEMORY,
     METRIC_JOULES,
+    METRIC_PASS_TOKENS,
+    METRIC_ACCEPTED,
+    METRIC_PASS_COST,
+    METRIC_DRAFTER,
     METRIC_STOLEN,
     METRIC_OTHERS,
     METRIC_THROTTLED,
@@ -40,6 +44,7 @@ enum metric_kind {
     METRIC_IS_SHARE,   /* 0 to 1, shown in percent */
     METRIC_IS_JOULES,
     METRIC_IS_COUNT,
+    METRIC_IS_RATIO,
 };
 
 struct metric {

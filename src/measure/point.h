@@ -50,6 +50,10 @@ struct setting {
 /* One measurement of a point. */
 struct run {
     struct metrics figures;
+    /* Share of accepted drafts at each of n_place places of a pass, and the time of a pass over i
+     * drafts as a multiple of one over none; NAN: there was none. */
+    double accepted_at[MW_DRAFT_MOST], pass_costs[MW_DRAFT_MOST + 1];
+    uint32_t n_place;
     char why[N_METRIC][80]; /* reasons for figures that are not known, or "" */
     bool is_charge;         /* the peak is that of a control group, not of the process alone */
 };

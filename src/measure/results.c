@@ -137,12 +137,34 @@ static void read_plan(struct point *p, const struct json_node *n)
         p->memory_bytes_s = 0;
 }
 
+/* Read up to n numbers of a list; nulls are NAN.  Returns how many there were. */
+static uint32_t read_numbers(double *out, uint32_t n, const struct json_node *list)
+{
+    const struct json_node *one = list != NULL ? list->first : NULL;
+    uint32_t i;
+
+    for (i = 0; one != NULL && i < n; i++, one = one->next)
+        if (!json_as_float(one, &out[i]))
+            out[i] = NAN;
+    return i;
+}
+
+/* Read the figures of each place of a pass. */
+static void read_drafts(struct run *run, const struct json_node *n)
+{
+    for (uint32_t i = 0; i <= MW_DRAFT_MOST; i++)
+        run->pass_costs[i] = NAN;
+    run->n_place = read_numbers(run->accepted_at, MW_DRAFT_MOST, json_get(n, "accepted_at"));
+    read_numbers(run->pass_costs, MW_DRAFT_MOST + 1, json_get(n, "pass_costs"));
+}
+
 /* Read the figures of a run, and the reasons for those that are not known. */
 static void read_run(struct run *run, const struct json_node *figures,
-                     const struct json_node *unknown)
+                     const struct json_node *unknown, const struct json_node *drafts)
 {
     memset(run, 0, sizeof *run);
     metrics_read(&run->figures, figures);
+    read_drafts(run, drafts);
     for (int i = 0; i < N_METRIC; i++)
         get_text(unknown, metric_table[i].name, run->why[i], sizeof run->why[i]);
 }
@@ -176,7 +198,7 @@ void results_take(struct results *r, struct point *p, const struct json_node *an
     get_text(answer, "io", p->io, sizeof p->io);
     p->n_thread = get_u32(answer, "threads");
     run = &p->run[p->n_run++];
-    read_run(run, json_get(answer, "figures"), json_get(answer, "unknown"));
+    read_run(run, json_get(answer, "figures"), json_get(answer, "unknown"), answer);
     if (charge > 0) {
         run->figures.value[METRIC_PEAK] = (double)charge;
         run->why[METRIC_PEAK][0] = '\0';
@@ -231,7 +253,7 @@ static int read_point(struct point *p, const struct json_node *n, uint32_t n_rep
         struct run *run = &p->run[p->n_run++];
         const char *peak_of = json_as_string(json_get(one, "peak_of"));
 
-        read_run(run, one, json_get(one, "unknown"));
+        read_run(run, one, json_get(one, "unknown"), one);
         run->is_charge = peak_of != NULL && strcmp(peak_of, "control group") == 0;
     }
     return 0;
@@ -385,11 +407,33 @@ static void write_plan(struct json *j, const struct point *p)
     json_end(j);
 }
 
+static void write_number(struct json *j, double value)
+{
+    if (isnan(value))
+        json_null(j, NULL);
+    else
+        json_double(j, NULL, value, 6);
+}
+
+static void write_drafts(struct json *j, const struct run *run)
+{
+    json_array(j, "accepted_at");
+    for (uint32_t i = 0; i < run->n_place; i++)
+        write_number(j, run->accepted_at[i]);
+    json_end(j);
+    json_array(j, "pass_costs");
+    for (uint32_t i = 0; i <= run->n_place; i++)
+        write_number(j, run->pass_costs[i]);
+    json_end(j);
+}
+
 static void write_run(struct json *j, const struct run *run)
 {
     json_object(j, NULL);
     for (int i = 0; i < N_METRIC; i++)
         metric_json(j, (enum metric_id)i, run->figures.value[i]);
+    if (run->n_place > 0)
+        write_drafts(j, run);
     json_string(j, "peak_of", run->is_charge ? "control group" : "process");
     json_object(j, "unknown");
     for (int i = 0; i < N_METRIC; i++)

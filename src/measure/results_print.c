@@ -75,6 +75,8 @@ static const struct figure_column figure_columns[] = {
     { METRIC_PEAK, false, 2 },    { METRIC_PEAK, true, 9 },     { METRIC_RSS, false, 12 },
     { METRIC_CACHED, false, 11 }, { METRIC_READ, false, 4 },    { METRIC_STALL, false, 5 },
     { METRIC_DISK, false, 7 },    { METRIC_MEMORY, false, 10 }, { METRIC_JOULES, false, 6 },
+    { METRIC_PASS_TOKENS, false, 1 }, { METRIC_ACCEPTED, false, 2 },
+    { METRIC_PASS_COST, false, 3 }, { METRIC_DRAFTER, false, 3 },
 };
 #define N_COLUMN (sizeof figure_columns / sizeof figure_columns[0])
 

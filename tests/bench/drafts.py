@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """drafts.py - what drafts cost and gain.
 
+    drafts.py MEMWALL --guide [--disk-rate 100M] [--questions 20] [--rounds 1]
     drafts.py MEMWALL MODEL.gguf [--budgets 600M,2G] [--depths 1,3,7,15] [--tokens 48]
               [--rounds 3] [--disk-rate 1G]
 
-The weights of MODEL are random (a made file), and so are its answers, in which nothing is drafted.
-So its norms in the layers are set to zero, in place: the layers then add nothing, and a model whose
-head is its embedding repeats the last token without end.  Its weights are read and multiplied as
+With --guide, the guide answers questions that it was not trained on, with the smallest budget that
+its assistant fits and a disk that is slowed down, so that the disk is the limit: without
+drafts, with those of earlier text, and with those of the assistant.
+
+Otherwise: the weights of MODEL are random (a made file), and so are its answers, in which nothing
+is drafted.  So its norms in the layers are set to zero, in place: the layers then add nothing, and
+a model whose head is its embedding repeats the last token without end.  Its weights are read and multiplied as
 before.  Every draft is accepted then, which shows the most that drafting can gain; with --draft-depth
 N, the time of a pass over N drafts, which a rejected draft costs, too.
 
@@ -15,7 +20,9 @@ of the machine.
 """
 import argparse
 import json
+import math
 import os
+import re
 import statistics
 import subprocess
 
@@ -43,17 +50,66 @@ def answer(o, budget, *args):
             "mb": r["bytes_read"] / 1e6 / r["n_pass"], "text": r["text"]}
 
 
+TRAIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "share", "models",
+                     "train")
+GUIDE = os.path.join(TRAIN, "..", "memwall-guide.gguf")
+
+
+def questions(n):
+    with open(os.path.join(TRAIN, "heldback.txt"), encoding="ascii") as f:
+        found = [m[1] for line in f if (m := re.match(r"[a-z0-9-]+: (.+)", line))]
+    return found[::max(1, len(found) // n)][:n]
+
+
+def ask(o, budget, how, question):
+    r = run(o.memwall, "run", "-m", GUIDE, "-c", "512", "-b", budget, "--disk-rate", o.disk_rate,
+            "--draft", how, "--json", "--quiet", question)
+    return r | {"seconds": r["decode_ns"] / 1e9}
+
+
+def guide(o):
+    plan = run(o.memwall, "plan", "-m", GUIDE, "-c", "512", "--draft", "mtp", "--json")
+    budget = f"{math.ceil(plan['smallest_budget_bytes'] / 2 ** 20)}M"
+    seen = {how: [] for how in ("off", "ngram", "mtp", "auto")}
+    for _ in range(o.rounds):
+        for how, rounds in seen.items():
+            answers = [ask(o, budget, how, q) for q in questions(o.questions)]
+            rounds.append([a for a in answers if "help" not in a])
+    texts = {how: [a["text"] for a in rounds[0]] for how, rounds in seen.items()}
+    assert len({tuple(t) for t in texts.values()}) == 1
+    print("| budget | drafts | tok/s | times | tokens a pass | accepted | drafter |")
+    print("|---|---|---|---|---|---|---|")
+    rates = {}
+    for how, rounds in seen.items():
+        rates[how] = statistics.median(sum(a["n_decoded"] - 1 for a in answers) /
+                                       sum(a["seconds"] for a in answers) for answers in rounds)
+        total = {k: sum(a[k] for answers in rounds for a in answers)
+                 for k in ("n_pass", "n_drafted", "n_accepted", "seconds")}
+        drafting = sum(a.get("drafter_share", 0) * a["seconds"]
+                       for answers in rounds for a in answers)
+        print(f"| {budget} | {how} | {rates[how]:.1f} | {rates[how] / rates['off']:.2f} | "
+              f"{(total['n_pass'] + total['n_accepted']) / total['n_pass']:.2f} | "
+              f"{100 * total['n_accepted'] / max(total['n_drafted'], 1):.0f} % | "
+              f"{100 * drafting / total['seconds']:.1f} % |", flush=True)
+    print(f"\nLoad average {os.getloadavg()[0]:.1f}; {o.questions} questions, {o.rounds} rounds, a "
+          f"disk of {o.disk_rate}.")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("memwall")
-    p.add_argument("model")
+    p.add_argument("model", nargs="?")
+    p.add_argument("--guide", action="store_true")
+    p.add_argument("--questions", type=int, default=20)
     p.add_argument("--budgets", default="600M,2G")
     p.add_argument("--depths", default="1,3,7,15")
     p.add_argument("--tokens", type=int, default=48)
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--disk-rate", default="none")
     o = p.parse_args()
+    if o.guide:
+        return guide(o)
     silence_layers(o.memwall, o.model)
     settings = [("off", ("--draft", "off")), ("auto", ("--draft", "ngram"))]
     settings += [(d, ("--draft-depth", d)) for d in o.depths.split(",")]

@@ -171,7 +171,7 @@ static int evaluate(struct mw_session *s, const struct mw_options *first, struct
         mw_session_eval(s, ids + kept, 12 - kept, NULL, NULL, e) != 0)
         return -1;
     for (int i = 1; i < 5; i++) /* a repetition, which is drafted */
-        if (session_eval_sampled(s, ids[i], e) != 0)
+        if (mw_session_eval_sampled(s, ids[i], e) != 0)
             return -1;
     o.memory_bytes -= 16 * MIB;
     o.n_ctx = 128;

@@ -80,6 +80,39 @@ class Bench(Case):
         self.assertIn('"abacus" is not available',
                       self.bench("--isa", "generic,abacus", code=2).stderr)
 
+    def test_drafts_are_measured_with_a_simulated_acceptance(self):
+        """The guide's assistant works as always, and how many of its drafts are right is made."""
+        some = {}
+        for accept in "1", "0.5", "0":
+            out = self.bench("--json", "-p", "8", "-n", "60", "-r", "1", "--memory", budget(100),
+                             "--draft", "mtp", "--draft-depth", "3", "--draft-accept", accept)
+            point, = self.check(json.loads(out.stdout))["points"]
+            some[accept] = run = point["runs"][0]
+            self.assertGreater(point["predicted"]["decode_tps"], 0)
+            self.assertTrue(0 < run["drafter_share"] < 1, run)
+            self.assertEqual((3, 4), (len(run["accepted_at"]), len(run["pass_costs"])))
+        # The last pass has drafts after the end.
+        self.assertGreater(some["1"]["accepted_share"], 0.9)
+        self.assertGreater(some["1"]["tokens_per_pass"], 3)
+        self.assertTrue(1.3 < some["0.5"]["tokens_per_pass"] < 2.5, some["0.5"])
+        self.assertTrue(0.3 < some["0.5"]["accepted_at"][0] < 0.8, some["0.5"])
+        self.assertEqual((0, 1), (some["0"]["accepted_share"], some["0"]["tokens_per_pass"]))
+
+    def test_drafts_of_the_likeliest_tokens_have_no_prediction(self):
+        out = self.bench("--json", "-p", "8", "-n", "40", "-r", "1", "--memory", budget(100),
+                         "--draft", "ngram", "--draft-depth", "4").stdout
+        point, = self.check(json.loads(out))["points"]
+        self.assertIsNone(point["predicted"]["decode_tps"])
+        self.assertGreaterEqual(point["runs"][0]["tokens_per_pass"], 1)
+        out = self.bench("--json", *QUICK, "--memory", budget(100)).stdout
+        self.assertIsNone(json.loads(out)["points"][0]["runs"][0]["tokens_per_pass"])
+
+    def test_a_simulated_acceptance_needs_a_model_that_drafts(self):
+        for how in (), ("--draft", "ngram"):
+            r = self.bench(*QUICK, *how, "--draft-accept", "0.5", code=1)
+            self.assertIn("--draft-accept needs a model that drafts: --draft self, mtp or FILE",
+                          r.stderr)
+
     def test_prompt_and_answer_can_be_left_out(self):
         for p, n, absent in ((0, 3, {"prompt_tps", "first_token_s"}),
                              (4, 0, {"decode_tps", "stall_share", "read_bytes_per_token"})):

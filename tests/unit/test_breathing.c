@@ -328,7 +328,7 @@ static void answer(struct mw_session *s, struct squeeze *q, uint32_t at, uint32_
         out[i] = greatest_of(mw_session_logits(s), info.n_vocab);
         if (q != NULL && i == at)
             session_set_progress(s, after_layer, q);
-        no_error(session_eval_sampled(s, out[i], &e), &e);
+        no_error(mw_session_eval_sampled(s, out[i], &e), &e);
     }
     session_set_progress(s, NULL, NULL);
 }

@@ -328,7 +328,7 @@ static void show(struct mw_model *m, const struct mw_options *o,
                                          mw_session_tokens(s));
         if (is_own)
             text[N_PROMPT + i] = to->sampled[i];
-        if (session_eval_sampled(s, text[N_PROMPT + i], &e) != 0)
+        if (mw_session_eval_sampled(s, text[N_PROMPT + i], &e) != 0)
             fail_with(&e);
         disturb(s, how, text, N_PROMPT + i);
         if (mw_session_logits(s) == NULL) /* the change took them */
@@ -399,15 +399,15 @@ static void drafts_that_nobody_asked_for_do_not_count(void **state)
     for (uint32_t i = 0; i < 24; i++)
         ids[i] = 3 + i % 5;
     eval(s, ids, 23);
-    assert_int_equal(session_eval_sampled(s, ids[23], &e), 0);
+    assert_int_equal(mw_session_eval_sampled(s, ids[23], &e), 0);
     assert_int_equal(s->drafts.n_left, 5);
     before = s->drafts.depth;
     session_drop_drafts(s);
     assert_memory_equal(before.accept, s->drafts.depth.accept, sizeof before.accept);
     assert_int_equal(mw_session_tokens(s), 24);
-    assert_int_equal(session_eval_sampled(s, ids[4], &e), 0);
+    assert_int_equal(mw_session_eval_sampled(s, ids[4], &e), 0);
     assert_int_equal(s->drafts.n_left, 5);
-    assert_int_equal(session_eval_sampled(s, 99, &e), 0);
+    assert_int_equal(mw_session_eval_sampled(s, 99, &e), 0);
     assert_memory_not_equal(before.accept, s->drafts.depth.accept, sizeof before.accept);
     mw_session_close(s);
     mw_model_close(m);

@@ -39,7 +39,7 @@ static void sampled(struct mw_session *s, uint32_t id)
 {
     struct err e = ERR_INIT;
 
-    if (session_eval_sampled(s, id, &e) != 0)
+    if (mw_session_eval_sampled(s, id, &e) != 0)
         fail_with(&e);
 }
 

@@ -52,6 +52,7 @@ enum option_id {
     OPT_CTX_SHIFT,
     OPT_DRAFT,
     OPT_DRAFT_DEPTH,
+    OPT_DRAFT_ACCEPT,
     OPT_LISTEN,
     OPT_API_KEY_FILE,
     OPT_SERVER,
@@ -186,6 +187,7 @@ struct options {
     /* For bench and sweep. */
     const char *list[N_OPTION]; /* KIND_LIST: the items, separated by commas; NULL: not given */
     uint32_t n_prompt, n_gen, depth, n_repeat; /* tokens; tokens; tokens; measurements */
+    float draft_accept;                        /* simulated share of accepted drafts */
     uint32_t time_limit;                       /* seconds of a run; 0: none */
     bool cold, csv, markdown;
     int one;  /* enum options_one */

@@ -238,7 +238,7 @@ const struct option options_table[N_OPTION] = {
         .says = "when the context is full, the oldest turns are dropped and a notice names "
                 "them",
         .says_none = "when the context is full, the answer ends" },
-    [OPT_DRAFT] = { "draft", 0, IN(ANSWER, CMD_PLANS),
+    [OPT_DRAFT] = { "draft", 0, IN(ANSWER, CMD_PLANS | CMD_BENCH),
         .kind = KIND_DRAFT, AT(chat.engine.draft), .arg = "HOW",
         .words = "off auto ngram self mtp",
         .asks = "speculative decoding several tokens faster repeat assistant mtp",
@@ -257,7 +257,13 @@ const struct option options_table[N_OPTION] = {
         .otherwise = "auto: mtp or ngram",
         .reach = REACH_PLAN, .slash = "draft", .slash_also = "drafts speculative",
         .says = "drafts: %" },
-    [OPT_DRAFT_DEPTH] = { "draft-depth", 0, IN(ADVANCED, CMD_ANSWERS),
+    [OPT_DRAFT_ACCEPT] = { "draft-accept", 0, IN(EVAL, CMD_BENCH),
+        .kind = KIND_NUMBER, AT(draft_accept), RANGE(0, 1), .arg = "SHARE",
+        .help = "simulate that this share of the drafts is right",
+        .more = "The answer is random ids, which no drafter can guess. The model or the head that "
+                "drafts does its work, and then its draft is the next of these ids with this "
+                "probability, and another id otherwise." },
+    [OPT_DRAFT_DEPTH] = { "draft-depth", 0, IN(ADVANCED, CMD_ANSWERS | CMD_BENCH),
         .kind = KIND_U32, AT(chat.engine.draft_depth), RANGE(0, 15), .arg = "N",
         .help = "draft up to N tokens for each pass, even if that is slower",
         .otherwise = "0, as many as pay", .reach = REACH_TOKEN },
