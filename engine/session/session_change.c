@@ -245,6 +245,8 @@ static int change(struct mw_session *s, struct change *c, struct err *e)
     /* The head is made for a workspace: it is opened again, and its weights are read again. */
     if (c->works) {
         s->has_logits = false;
+        if (s->work != NULL) /* its rows for the head are gone, also if the head cannot come back */
+            forward_set_hidden(s->work->forward, NULL, false);
         head_close(s->head);
         s->head = NULL;
     }

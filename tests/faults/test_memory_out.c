@@ -218,6 +218,28 @@ static int encode(struct mw_model *m, struct err *e)
     return 0;
 }
 
+struct row {
+    const char *name, *model;
+    enum mw_draft draft;
+    const char *other; /* the file that drafts, if any */
+};
+static const struct row *row; /* of the test that runs */
+
+/* Choose what drafts.  The path is kept. */
+static int add_drafter(struct mw_model *m, struct mw_options *o, struct err *e)
+{
+    static char other[4352];
+
+    o->draft = row->draft;
+    if (row->other == NULL)
+        return 0;
+    snprintf(other, sizeof other, "%s", model_path(row->other));
+    if (row->draft == MW_DRAFT_MTP)
+        return mw_model_attach(m, other, e);
+    o->draft_file = other;
+    return 0;
+}
+
 struct use {
     struct mw_model *m;
     struct mw_session *s;
@@ -235,8 +257,9 @@ static int use(struct use *u, const char *model, struct err *e)
     u->o.memory_bytes = 192 * MIB; /* with the library of a sanitizer, the program is larger */
     u->o.n_ctx = 64;
     u->o.n_thread = 2;
-    u->o.draft = MW_DRAFT_NGRAM;
     rc = mw_model_open(&u->m, model, e);
+    if (rc == 0)
+        rc = add_drafter(u->m, &u->o, e);
     if (rc == 0 && has_tokenizer)
         rc = encode(u->m, e);
     if (rc == 0)
@@ -296,11 +319,13 @@ static bool try_without(const char *model, long n, bool lasts, int kinds, double
 static void each_allocation_may_fail(void **state)
 {
     static const int lasting[] = { KIND_HEAP, KIND_MAP, KIND_THREAD, KIND_ALL };
-    const char *found = model_path(*state);
+    const char *found;
     char model[4352];
     double want;
     long n = 0;
 
+    row = *state;
+    found = model_path(row->model);
     if (found == NULL)
         skip();
     snprintf(model, sizeof model, "%s", found);
@@ -308,7 +333,7 @@ static void each_allocation_may_fail(void **state)
     want = sum_without_faults(model);
     while (try_without(model, n, false, KIND_ALL, want))
         n++;
-    print_message("%s: %ld allocations, each failed once\n", (const char *)*state, n);
+    print_message("%s: %ld allocations, each failed once\n", row->name, n);
     assert_true(n > 20);
     for (size_t i = 0; i < sizeof lasting / sizeof lasting[0]; i++)
         for (n = 0; try_without(model, n, true, lasting[i], want);)
@@ -334,12 +359,25 @@ int main(void)
                                 "f-nemotronh-moe.gguf",
                                 "f-falconh1.gguf",
                                 "q4e-a.gguf" };
-    enum { N = sizeof names / sizeof names[0] };
+    static struct row with_drafters[] = {
+        { "a model drafts", "llama-tiny.gguf", MW_DRAFT_FILE, "llama-tiny-q4_k.gguf" },
+        { "an assistant drafts", "gemma4-tiny.gguf", MW_DRAFT_MTP, "gemma4-tiny-assistant.gguf" },
+    };
+    enum {
+        N_NAME = sizeof names / sizeof names[0],
+        N = N_NAME + sizeof with_drafters / sizeof with_drafters[0]
+    };
+    static struct row plain[N_NAME];
     struct CMUnitTest tests[N];
 
-    for (int i = 0; i < N; i++)
-        tests[i] = (struct CMUnitTest){ .name = names[i],
+    for (int i = 0; i < N; i++) {
+        struct row *r = i < N_NAME ? &plain[i] : &with_drafters[i - N_NAME];
+
+        if (i < N_NAME)
+            *r = (struct row){ names[i], names[i], MW_DRAFT_NGRAM, NULL };
+        tests[i] = (struct CMUnitTest){ .name = r->name,
                                         .test_func = each_allocation_may_fail,
-                                        .initial_state = names[i] };
+                                        .initial_state = r };
+    }
     return cmocka_run_group_tests_name("memory_out", tests, NULL, NULL);
 }
