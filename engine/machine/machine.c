@@ -17,10 +17,14 @@
 #include "engine/machine/cgroup.h"
 #include "engine/machine/proc.h"
 
-/* The core of each CPU, named by the lowest of its CPUs. */
+/* The core of each CPU, named by the lowest of its CPUs, and how fast it is: 1024 if the system
+ * does not say. */
 struct cores {
     int of[CPU_SETSIZE];
+    int capacity[CPU_SETSIZE];
 };
+
+#define CAPACITY 1024
 
 /* A CPU whose siblings the system does not report is a core of its own. */
 static int core_of(const char *root, int cpu)
@@ -36,11 +40,54 @@ static int core_of(const char *root, int cpu)
     return end != text && first >= 0 && first < cpu ? (int)first : cpu;
 }
 
+/* Set the capacity of a list of CPUs: "0-3,8". */
+static void set_capacity(const char *list, int capacity, struct cores *c)
+{
+    while (*list != '\0' && *list != '\n') {
+        char *end;
+        long first = strtol(list, &end, 10), last = first;
+
+        if (end == list)
+            return;
+        if (*end == '-') {
+            list = end + 1;
+            last = strtol(list, &end, 10);
+        }
+        for (long i = first; i <= last && i >= 0 && i < CPU_SETSIZE; i++)
+            c->capacity[i] = capacity;
+        list = end + (*end == ',');
+        if (list == end)
+            return;
+    }
+}
+
+/* Linux reports capacities on ARM, and two lists on Intel, where they exist. */
+static void read_capacities(const char *root, long n, struct cores *c)
+{
+    char text[1024], path[64];
+
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        c->capacity[i] = CAPACITY;
+    if (kernel_file_slurp(root, "/sys/devices/cpu_atom/cpus", text, sizeof text) > 0)
+        set_capacity(text, CAPACITY / 4, c);
+    for (int i = 0; i < n && i < CPU_SETSIZE; i++) {
+        int capacity;
+
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpu_capacity", i);
+        if (kernel_file_slurp(root, path, text, sizeof text) <= 0)
+            continue;
+        capacity = atoi(text);
+        if (capacity > 0 && capacity <= CAPACITY)
+            c->capacity[i] = capacity;
+    }
+}
+
 static void read_cores(const char *root, struct cores *c)
 {
     long n = root[0] == '\0' ? sysconf(_SC_NPROCESSORS_CONF) : CPU_SETSIZE;
     char text[8];
 
+    read_capacities(root, n, c);
     if (kernel_file_slurp(root, "/sys/devices/system/cpu/smt/active", text, sizeof text) > 0 &&
         text[0] == '0')
         n = 0; /* one CPU per core */
@@ -56,14 +103,16 @@ static void read_own_cores(void)
 }
 
 /* The files of this machine are read once: there may be hundreds, and they do not change. */
-static int count_cores(const char *root, const cpu_set_t *set)
+static void count_cores(const char *root, const cpu_set_t *set, struct mw_machine *out)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const struct cores *c = &own_cores;
     struct cores other;
-    cpu_set_t seen;
+    cpu_set_t fast, slow;
+    int most = 0;
 
-    CPU_ZERO(&seen);
+    CPU_ZERO(&fast);
+    CPU_ZERO(&slow);
     if (root[0] == '\0') {
         pthread_once(&once, read_own_cores);
     } else {
@@ -71,17 +120,22 @@ static int count_cores(const char *root, const cpu_set_t *set)
         c = &other;
     }
     for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, set) && c->capacity[i] > most)
+            most = c->capacity[i];
+    for (int i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET(i, set))
-            CPU_SET(c->of[i], &seen);
-    return CPU_COUNT(&seen);
+            CPU_SET(c->of[i], 2 * c->capacity[i] < most ? &slow : &fast);
+    out->n_core = CPU_COUNT(&fast);
+    out->n_efficient = CPU_COUNT(&slow);
 }
 
 /*
  * Count the CPUs of the affinity mask and their cores; no more than the quota rounded up.
  *
  * Threads are one per core because two threads of a core share its vector units and its caches,
- * and the memory gives no more to two threads than to one.  Every part of a product waits for
- * its slowest thread, so a second thread on some of the cores costs more than it brings.
+ * and the memory gives no more to two threads than to one.  A product waits for its slowest
+ * thread, so a second thread on some of the cores costs more than it brings, and so does one on an
+ * efficient core.
  */
 static void count_cpus(const char *root, struct mw_machine *out)
 {
@@ -93,9 +147,10 @@ static void count_cpus(const char *root, struct mw_machine *out)
         whole = (int)quota + (quota > (int)quota);
     if (sched_getaffinity(0, sizeof set, &set) == 0) {
         out->n_cpu = CPU_COUNT(&set);
-        out->n_core = count_cores(root, &set);
+        count_cores(root, &set, out);
     } else { /* more CPUs than the mask holds */
         out->n_cpu = out->n_core = (int)sysconf(_SC_NPROCESSORS_ONLN);
+        out->n_efficient = 0;
     }
     out->n_cpu = whole < out->n_cpu ? whole : out->n_cpu;
     out->n_core = whole < out->n_core ? whole : out->n_core;

@@ -10,7 +10,10 @@
 
 struct mw_machine {
     int n_cpu;                /* that this process may use under its affinity and quota */
-    int n_core;               /* the same with the threads of a core as one: threads by default */
+    /* The same with the threads of a core as one, and without efficient cores: threads by default.
+     * Cores are efficient if others that may be used have more than twice their capacity. */
+    int n_core;
+    int n_efficient;          /* such cores in addition */
     uint64_t memory_bytes;    /* of the machine, or the limit of the control group if less */
     uint64_t available_bytes; /* now, under the same limit */
     uint64_t own_bytes;       /* anonymous and shared memory of this process */

@@ -380,6 +380,115 @@ static void put_cores(void)
     }
 }
 
+/* Allow the first n CPUs that this process may use; returns how many there were. */
+static int allow_first(int n, const cpu_set_t *all, cpu_set_t *some)
+{
+    int count = 0;
+
+    CPU_ZERO(some);
+    for (int i = 0; i < CPU_SETSIZE && count < n; i++)
+        if (CPU_ISSET(i, all)) {
+            CPU_SET(i, some);
+            count++;
+        }
+    assert_int_equal(sched_setaffinity(0, sizeof *some, some), 0);
+    return count;
+}
+
+/* Put the capacity of the k-th CPU that this process may use, for all of them. */
+static void put_capacities(const cpu_set_t *all, int (*capacity)(int k))
+{
+    for (int i = 0, k = 0; i < CPU_SETSIZE; i++) {
+        char path[96], text[16];
+
+        if (!CPU_ISSET(i, all))
+            continue;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpu_capacity", i);
+        snprintf(text, sizeof text, "%d\n", capacity(k++));
+        tree_put(path, text);
+    }
+}
+
+static int first_is_large(int k)
+{
+    return k == 0 ? 1024 : 400;
+}
+
+static int first_is_a_little_larger(int k)
+{
+    return k == 0 ? 1024 : 870;
+}
+
+/* ARM reports the capacity of each CPU. */
+static void efficient_cores_get_no_thread_by_default(void **state)
+{
+    cpu_set_t all, some;
+    struct mw_machine m;
+    int n;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    n = CPU_COUNT(&all);
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_efficient, 0);
+    put_capacities(&all, first_is_large);
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_cpu, n);
+    assert_int_equal(m.n_core, 1);
+    assert_int_equal(m.n_efficient, n - 1);
+    put_capacities(&all, first_is_a_little_larger);
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_core, n);
+    assert_int_equal(m.n_efficient, 0);
+
+    /* Only efficient ones may be used. */
+    put_capacities(&all, first_is_large);
+    if (n > 1) {
+        some = all;
+        for (int i = 0; i < CPU_SETSIZE; i++)
+            if (CPU_ISSET(i, &all)) {
+                CPU_CLR(i, &some);
+                break;
+            }
+        assert_int_equal(sched_setaffinity(0, sizeof some, &some), 0);
+        machine_read(tree_root, &m);
+        assert_int_equal(m.n_core, n - 1);
+        assert_int_equal(m.n_efficient, 0);
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
+/* Intel lists the CPUs of both kinds.  Damaged lists change nothing that they do not name. */
+static void lists_of_efficient_cores_are_read(void **state)
+{
+    static const char *const damaged[] = { "", "\n", "x", "-", "1-", "99999999", "-5-3" };
+    cpu_set_t all, one;
+    struct mw_machine m;
+    char text[64];
+    int last = 0;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        last = CPU_ISSET(i, &all) ? i : last;
+    snprintf(text, sizeof text, "%d-%d,%d\n", last, last, CPU_SETSIZE + 3);
+    tree_put("/sys/devices/cpu_atom/cpus", text);
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_efficient, CPU_COUNT(&all) > 1 ? 1 : 0);
+    assert_int_equal(m.n_core + m.n_efficient, CPU_COUNT(&all));
+    assert_int_equal(allow_first(1, &all, &one), 1);
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_core, 1);
+    assert_int_equal(m.n_efficient, 0);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    for (size_t k = 0; k < sizeof damaged / sizeof damaged[0]; k++) {
+        tree_put("/sys/devices/cpu_atom/cpus", damaged[k]);
+        machine_read(tree_root, &m);
+        assert_in_range(m.n_core, 1, CPU_COUNT(&all));
+        assert_int_equal(m.n_core + m.n_efficient, CPU_COUNT(&all));
+    }
+}
+
 static void threads_of_a_core_count_once(void **state)
 {
     cpu_set_t all, one;
@@ -787,6 +896,8 @@ int main(void)
         in_a_tree(the_machine_is_as_large_as_its_limits),
         in_a_tree(processors_have_a_kind),
         in_a_tree(threads_of_a_core_count_once),
+        in_a_tree(efficient_cores_get_no_thread_by_default),
+        in_a_tree(lists_of_efficient_cores_are_read),
         in_a_tree(nonsense_about_cores_counts_cpus),
         in_a_tree(a_budget_above_the_limit_of_a_group_is_lowered),
         in_a_tree(memory_high_of_version_2_lowers_a_budget_too),
