@@ -40,11 +40,32 @@ int mw_mirror_measure(struct mw_model *m, const struct mw_options *o, double sec
                       double *bytes_s, struct err *e);
 /* Returns a sentence for the user about o->mirror, or "". */
 const char *mw_mirror_notice(struct mw_model *m, const struct mw_options *o);
+/* Keep pinned weights of a type as in the file from the next plan on, or not: limits_forms() says
+ * what is faster.  For models without sessions. */
+void mw_model_keep_rows(struct mw_model *m, const char *type, bool keeps);
 /* List the weight types in out->rate that the options use enough of, without rates. */
 void mw_rates_list(const struct mw_model *m, const struct mw_options *o, struct mw_limits *out);
 /* Measure the listed types whose measured_s is 0, with the threads and kernels of the options,
- * for two tenths of a second each.  With a budget below 16 MiB they stay unmeasured. */
+ * for two tenths of a second each, and before them how to prefetch weights, if that was not.  With
+ * a budget below 16 MiB they stay unmeasured. */
 int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err *e);
+
+/*
+ * Compare the ways to prefetch weights of one column, half a second on a machine that is not busy:
+ * bytes of weights per second, 0 if it was not measured.  `chosen` is in use, `best` would be
+ * chosen now.  mw_rates_measure() chooses once a day.
+ */
+#define MW_WAYS_MAX 7
+struct mw_way {
+    char text[64]; /* "into the second-level cache, 1536 bytes ahead" */
+    double bytes_s;
+};
+struct mw_ways {
+    const char *layout; /* "in the file" */
+    uint32_t n, chosen, best;
+    struct mw_way way[MW_WAYS_MAX];
+};
+int mw_ways_compare(const struct mw_options *o, struct mw_ways out[MW_LAYOUTS], struct err *e);
 /* Measure disk and memory alone, for models that will be in a folder: write 128 MiB to a file
  * without a name, and read it. */
 int mw_limits_measure_disk(const char *folder, const struct mw_options *o, double seconds,

@@ -20,8 +20,6 @@ const char *mw_blas_name(void);
 bool mw_blas_is_denied(void);
 /* Kernel set i that this CPU runs, the fastest first.  NULL after the last. */
 const char *mw_isa(int i);
-/* Where kernels prefetch weights on this processor: "into the second-level cache" */
-const char *mw_prefetch(void);
 /* Why this system cannot use kernels that its processor has, as a sentence; NULL if it can. */
 const char *mw_isa_denied(void);
 const char *mw_chat_format(int i); /* the name of built-in chat format i; NULL after the last */

@@ -50,27 +50,12 @@ const char *processor_amx_denied(void)
     return NULL;
 }
 
-/* README.md has what was measured on Zen and on a Xeon. */
-static bool is_amd(void)
+bool processor_is_amd(void)
 {
     unsigned a, b, c, d;
 
     return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_AMD_ebx &&
            c == signature_AMD_ecx && d == signature_AMD_edx;
-}
-
-bool processor_reads_once(void)
-{
-    /* cpuid takes many microseconds in a virtual machine.  Threads that get here together store
-     * the same value. */
-    static int known; /* 0, or 1 more than the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
-
-    if (answer == 0) {
-        answer = is_amd() ? 2 : 1;
-        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
-    }
-    return answer == 2;
 }
 #else
 #include <stddef.h>
@@ -85,7 +70,7 @@ const char *processor_amx_denied(void)
     return NULL;
 }
 
-bool processor_reads_once(void)
+bool processor_is_amd(void)
 {
     return false;
 }

@@ -13,10 +13,6 @@ bool processor_has_amx(void);
  * Returns NULL, or why it cannot be used although the processor has it: a sentence. */
 const char *processor_amx_denied(void);
 
-/*
- * Whether weights should be prefetched as bytes that are read once, into the first-level cache
- * only, and not into the second level.  No result depends on it.
- */
-bool processor_reads_once(void);
+bool processor_is_amd(void);
 
 #endif

@@ -42,26 +42,13 @@ INLINE vf head_at(enum tensor_type type, const struct lanes *l, size_t b)
                               : vf_load_f16(l->heads + 2 * INTERLEAVED_ROWS * b);
 }
 
-/* Blocks of 32: scales, and minima that are added. */
-INLINE void scales_of_run(enum tensor_type type, const struct lanes *l, size_t b, vf *s, vf *m)
-{
-    if (!traits_of(type).has_minima) {
-        *s = head_at(type, l, b);
-        return;
-    }
-    vb head = dword_at(type, l, b, 0);
-
-    tile_scales_of_heads(type, &head, s, m);
-}
-
-/* The scales of a span of a tile, for the types of 256. */
+/* The parts that the scales of a span are made of, for the types of 256. */
 struct lane_scales {
-    vf s[16][TILE_VECTORS], m[16][TILE_VECTORS];
+    vb sc[2], mn[2];
+    vf d, dmin;
 };
 
-/* K-quants and IQ4_XS: scales and minima of a span, to vector v of s and m. */
-INLINE void scales_of_lanes(enum tensor_type type, const struct lanes *l, size_t v,
-                            vf (*s)[TILE_VECTORS], vf (*m)[TILE_VECTORS])
+INLINE void open_scales(enum tensor_type type, const struct lanes *l, struct lane_scales *to)
 {
     vb head[4];
 
@@ -69,24 +56,53 @@ INLINE void scales_of_lanes(enum tensor_type type, const struct lanes *l, size_t
         UNROLL
         for (size_t i = 0; i < 4; i++)
             head[i] = dword_at(type, l, 0, i);
-        q4_k_scales_of(head, s, m, v);
+        q4_k_scale_bytes(head, to->sc, to->mn);
+        to->d = vf_of_low_f16(head[0], true);
+        to->dmin = vf_of_high_f16(head[0], true);
     } else if (type == TYPE_Q6_K) {
-        UNROLL
-        for (size_t i = 0; i < 4; i++)
-            head[i] = dword_at(type, l, 0, offsetof(struct block_q6_k, scales) / 4 + i);
-        i8_scales_of(head, head_at(type, l, 0), s, v);
+        to->d = head_at(type, l, 0);
     } else if (type == TYPE_IQ4_XS) {
-        vb low = dword_at(type, l, 0, 1), d_high = dword_at(type, l, 0, 0);
-        vf d = vf_of_low_f16(d_high, true);
+        to->sc[0] = dword_at(type, l, 0, 0);
+        to->sc[1] = dword_at(type, l, 0, 1);
+        to->d = vf_of_low_f16(to->sc[0], true);
+    }
+}
+
+INLINE vf iq4_xs_scale(const struct lane_scales *from, int b)
+{
+    vb nibble = b % 2 == 0 ? vb_and(vi_byte(from->sc[1], b / 2), vb_all(15))
+                           : vi_shift_right(vi_byte(from->sc[1], b / 2), 4);
+    vb two = bits_at(vi_byte(from->sc[0], 2 + b / 4), 2 * (b % 4), 3, 4);
+
+    return vf_mul(vf_sub(vf_of_vi(vb_or(nibble, two)), vf_all(32)), from->d);
+}
+
+/*
+ * The scales of run b, or of its halves, and the minima that are added.  Each is made when it is
+ * needed: all of a span would be kept on the stack.
+ */
+INLINE void scales_of_run(enum tensor_type type, const struct lanes *l,
+                          const struct lane_scales *from, size_t b, vf *s, vf *m)
+{
+    const int at = (int)b;
+
+    if (type == TYPE_Q4_K || type == TYPE_Q5_K) {
+        s[0] = vf_mul(vf_of_vi(vi_byte(from->sc[at / 4], at % 4)), from->d);
+        m[0] = vf_mul(vf_of_vi(vi_byte(from->mn[at / 4], at % 4)), from->dmin);
+    } else if (type == TYPE_Q6_K) {
+        vb sc = dword_at(type, l, 0, offsetof(struct block_q6_k, scales) / 4 + b / 2);
 
         UNROLL
-        for (int b = 0; b < 8; b++) {
-            vb nibble = b % 2 == 0 ? vb_and(vi_byte(low, b / 2), vb_all(15))
-                                   : vi_shift_right(vi_byte(low, b / 2), 4);
-            vb two = bits_at(vi_byte(d_high, 2 + b / 4), 2 * (b % 4), 3, 4);
+        for (int h = 0; h < 2; h++)
+            s[h] = vf_mul(vf_of_vi(vi_signed_byte(sc, 2 * (at % 2) + h)), from->d);
+    } else if (type == TYPE_IQ4_XS) {
+        s[0] = iq4_xs_scale(from, at);
+    } else if (traits_of(type).has_minima) {
+        vb head = dword_at(type, l, b, 0);
 
-            s[b][v] = vf_mul(vf_sub(vf_of_vi(vb_or(nibble, two)), vf_all(32)), d);
-        }
+        tile_scales_of_heads(type, &head, s, m);
+    } else {
+        s[0] = head_at(type, l, b);
     }
 }
 
@@ -173,27 +189,25 @@ INLINE void unpack_run(enum tensor_type type, size_t n_g, const struct lanes *l,
 
     UNROLL
     for (size_t v = 0; v < n_g; v++) {
+        vf s[2], m[2];
         vb w[8];
 
         run_of_lanes(type, &l[v], b, w);
         UNROLL
         for (size_t j = 0; j < 8; j++)
             u->w[j][v] = w[j];
-        if (has_heads(type)) {
-            scales_of_run(type, &l[v], b, &u->s[0][v], &u->m[0][v]);
-            continue;
-        }
+        scales_of_run(type, &l[v], &scales[v], b, s, m);
         UNROLL
         for (size_t h = 0; h < n_half; h++) {
-            u->s[h][v] = scales->s[n_half * b + h][v];
+            u->s[h][v] = s[h];
             if (traits_of(type).has_minima)
-                u->m[h][v] = scales->m[n_half * b + h][v];
+                u->m[h][v] = m[h];
         }
     }
 }
 
 /*
- * Prefetch, with run b, an eighth of the span that is so many bytes further.  Two threads, one
+ * Prefetch, with run b, an eighth of the span that is way.ahead bytes further.  Two threads, one
  * column from memory, ns for 512 weights (medians of 9 turns):
  *
  *                2048   3072   4352   6144   8192   11264   as in the file   plain reading
@@ -205,16 +219,17 @@ INLINE void unpack_run(enum tensor_type type, size_t n_g, const struct lanes *l,
  *     Q6_K       17.9   14.4   13.2   13.5   14.1    15.3        13.0            12.5
  *     MXFP4      11.0    9.8    9.5    9.7    9.8     9.8        11.8             7.9
  *
- * Without it, Q4_0 takes 1.3 times and Q6_K 2.4 times as long.  Prefetching into the
- * second-level cache only takes 1.2 times as long.  All that is on Zen: see processor_reads_once().
+ * Without it, Q4_0 takes 1.3 times and Q6_K 2.4 times as long.  Prefetching into the second-level
+ * cache only takes 1.2 times as long.  All that is on Zen; README.md has a Xeon, where more than a
+ * page of 4096 bytes ahead is slower.
  */
-#define LANES_AHEAD 4352
-
-INLINE void fetch_lines(const uint8_t *p, size_t bytes, size_t b, bool reads_once)
+INLINE void fetch_lines(const uint8_t *p, size_t bytes, size_t b, struct fetch_way way)
 {
-    const size_t lines = (bytes + 63) / 64;
+    const size_t lines = (bytes + 63) / 64, from = lines * b / 8, to = lines * (b + 1) / 8;
 
-    fetch_stream(p, lines * b / 8, lines * (b + 1) / 8, reads_once);
+    if (way.hint == FETCH_BOTH)
+        fetch_stream(p + way.ahead / 2, from, to, FETCH_FIRST);
+    fetch_stream(p + way.ahead, from, to, way.hint);
 }
 
 /* Span i of a group. */
@@ -239,16 +254,15 @@ INLINE void add_lanes(enum tensor_type type, size_t n_g, bool fetches,
                       size_t c, size_t n_c, struct tile_sums *sums)
 {
     const size_t n_run = at_most((p->n_k - i * SPAN) / 32, 8);
-    struct lane_scales scales;
+    struct lane_scales scales[TILE_VECTORS];
     struct lanes l[TILE_VECTORS];
 
     UNROLL
     for (size_t g = 0; g < n_g; g++) {
         l[g] = lanes_of(type, p, group[g], i);
-        if (!has_heads(type))
-            scales_of_lanes(type, &l[g], g, scales.s, scales.m);
+        open_scales(type, &l[g], &scales[g]);
         if (type == TYPE_Q6_K && fetches)
-            __builtin_prefetch(l[g].heads + INTERLEAVED_ROWS * p->w_stride, 0, 0);
+            fetch_stream(l[g].heads + INTERLEAVED_ROWS * p->w_stride, 0, 1, p->fetch.hint);
     }
     UNROLL
     for (size_t b = 0; b < 8; b++) {
@@ -259,8 +273,7 @@ INLINE void add_lanes(enum tensor_type type, size_t n_g, bool fetches,
         if (fetches)
             UNROLL
         for (size_t g = 0; g < n_g; g++)
-            fetch_lines(l[g].dwords + LANES_AHEAD, INTERLEAVED_ROWS * traits_of(type).bytes, b,
-                        p->reads_once);
+            fetch_lines(l[g].dwords, INTERLEAVED_ROWS * traits_of(type).bytes, b, p->fetch);
         /*
          * Runs of these types share dwords, which gcc would load once and keep on the stack.
          * Hiding that the address is the same makes one column of Q5_K 1.5 times as fast from
@@ -270,10 +283,33 @@ INLINE void add_lanes(enum tensor_type type, size_t n_g, bool fetches,
             UNROLL
         for (size_t g = 0; g < n_g; g++)
             __asm__("" : "+r"(l[g].dwords));
-        unpack_run(type, n_g, l, &scales, b, &u);
+        unpack_run(type, n_g, l, scales, b, &u);
         for (size_t j = 0; j < n_c; j++)
             add_run(type, offset_of(type), n_g, &u, column_span(p, c + j, i), (int)b, &sums[j]);
     }
+}
+
+/*
+ * n_g groups, r[] are their first rows, times column c.  The sums stay in registers.  On the stack,
+ * each run would wait for the one before: an Intel CPU that loads weights whose address has the
+ * last 12 bits of a store waits until that is done, and so has fewer lines of memory on their way.
+ */
+INLINE void mul_lane_column(enum tensor_type type, size_t n_g, const struct q8_product *p,
+                            const size_t *r, const uint8_t *const *group, size_t c,
+                            bool fetches)
+{
+    struct tile_sums sums;
+
+    UNROLL
+    for (size_t k = 0; k < GROUPS; k++)
+        UNROLL
+    for (size_t g = 0; g < n_g; g++)
+        sums.of[k][g] = vf_zero();
+    for (size_t i = 0; i * SPAN < p->n_k; i++)
+        add_lanes(type, n_g, fetches, group, p, i, c, 1, &sums);
+    UNROLL
+    for (size_t g = 0; g < n_g; g++)
+        vf_store(p->y + c * p->ldy + r[g], vf_fold_sums(&sums.of[0][g], TILE_VECTORS));
 }
 
 /* n_g groups, r[] are their first rows, times columns c .. c + n_c - 1. */
@@ -286,6 +322,10 @@ INLINE void mul_lane_tile(enum tensor_type type, size_t n_g, const struct q8_pro
     UNROLL
     for (size_t g = 0; g < n_g; g++)
         group[g] = p->w + r[g] * p->w_stride;
+    if (n_c == 1) {
+        mul_lane_column(type, n_g, p, r, group, c, fetches);
+        return;
+    }
     for (size_t j = 0; j < n_c; j++)
         for (size_t k = 0; k < GROUPS; k++)
             for (size_t g = 0; g < n_g; g++)
@@ -317,18 +357,20 @@ INLINE void unpack_lanes(enum tensor_type type, size_t n_g, const struct q8_prod
         memset(to, 0, sizeof *to);
     for (size_t g = 0; g < n_g; g++) {
         struct lanes l = lanes_of(type, p, group[g], i);
+        struct lane_scales scales;
 
-        if (!has_heads(type))
-            scales_of_lanes(type, &l, g, to->s, to->m);
-        for (size_t b = 0; b < n_run; b++) {
+        open_scales(type, &l, &scales);
+        UNROLL
+        for (size_t b = 0; b < 8; b++) {
             vb w[8];
 
+            if (has_heads(type) && b == n_run)
+                break;
             run_of_lanes(type, &l, b, w);
             UNROLL
             for (size_t j = 0; j < 8; j++)
                 to->w[8 * b + j][g] = signed_bytes(type, w[j]);
-            if (has_heads(type))
-                scales_of_run(type, &l, b, &to->s[b][g], &to->m[b][g]);
+            scales_of_run(type, &l, &scales, b, &to->s[b][g], &to->m[b][g]);
         }
     }
 }

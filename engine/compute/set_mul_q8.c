@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "engine/compute/processor.h"
+#include "engine/compute/fetch.h"
 #include "engine/compute/set_mul_float.h"
 
 struct q8_product {
@@ -19,7 +19,7 @@ struct q8_product {
     size_t x_stride, n_col;
     float *y;
     size_t ldy;
-    bool reads_once; /* how weights are prefetched: processor.h */
+    struct fetch_way fetch; /* how weights are prefetched, for one column */
 };
 
 /* Span i of column c. */
@@ -113,7 +113,7 @@ void set_pack_q8(const float *x, size_t n_k, void *dst)
     }
 }
 
-static struct q8_product product_of(const struct matmul *m)
+static struct q8_product product_of(const struct matmul *m, enum fetch_layout layout)
 {
     return (struct q8_product){ .w = m->w,
                                 .w_stride = (size_t)tensor_row_bytes(m->type, m->n_k),
@@ -124,12 +124,12 @@ static struct q8_product product_of(const struct matmul *m)
                                 .n_col = m->n_col,
                                 .y = m->y,
                                 .ldy = m->ldy,
-                                .reads_once = processor_reads_once() };
+                                .fetch = fetch_way(layout) };
 }
 
 void set_mul_q8(const struct matmul *m)
 {
-    struct q8_product p = product_of(m);
+    struct q8_product p = product_of(m, FETCH_ROWS);
 
     mul_columns(m->type, &p);
 }
@@ -137,7 +137,7 @@ void set_mul_q8(const struct matmul *m)
 #ifdef HAS_INTERLEAVED
 void set_mul_interleaved(const struct matmul *m)
 {
-    struct q8_product p = product_of(m);
+    struct q8_product p = product_of(m, FETCH_INTERLEAVED);
 
     mul_interleaved_columns(m->type, &p);
 }

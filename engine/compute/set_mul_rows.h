@@ -305,33 +305,33 @@ static NOINLINE void copy_tails(struct span_traits t, const struct q8_product *p
     }
 }
 
-/*
- * Prefetch the span that is PREFETCH_AHEAD bytes further in the same stream.  The CPU
- * prefetches, too, but probably starts again at each page of 4096 bytes.  Gains in the products
- * of whole tokens, with and without in turn: Q8_0 18 %, Q4_0 7 %, Q4_K with Q6_K 7 % (AVX-512),
- * 1 % (AVX2). 512 bytes ahead are slower than no prefetch, 1024 to 3072 are alike.  Prefetching
- * into the second-level cache as well gains 2 to 4 % less.  All that is on Zen: see
- * processor_reads_once().
- */
-#define PREFETCH_AHEAD 1536
-
 /* Prefetch lines `from` to `to` of p, which are constants. */
-INLINE void fetch_stream(const uint8_t *p, size_t from, size_t to, bool reads_once)
+INLINE void fetch_stream(const uint8_t *p, size_t from, size_t to, enum fetch_hint hint)
 {
-    if (!reads_once) {
+    if (hint == FETCH_SECOND || hint == FETCH_BOTH)
         UNROLL
-        for (size_t k = from; k < to; k++)
-            __builtin_prefetch(p + 64 * k, 0, 2);
-        return;
-    }
-    UNROLL
+    for (size_t k = from; k < to; k++)
+        __builtin_prefetch(p + 64 * k, 0, 2);
+    else if (hint == FETCH_ONCE)
+        UNROLL
     for (size_t k = from; k < to; k++)
         __builtin_prefetch(p + 64 * k, 0, 0);
+    else if (hint == FETCH_FIRST)
+        UNROLL
+    for (size_t k = from; k < to; k++)
+        __builtin_prefetch(p + 64 * k, 0, 3);
 }
 
-INLINE void prefetch_span(enum tensor_type type, const uint8_t *p, bool reads_once)
+/*
+ * Prefetch the span that is way.ahead bytes further in the same stream.  The CPU prefetches, too,
+ * but probably starts again at each page of 4096 bytes.  Gains in the products of whole tokens,
+ * with and without in turn, on Zen: Q8_0 18 %, Q4_0 7 %, Q4_K with Q6_K 7 % (AVX-512), 1 %
+ * (AVX2).  There, 512 bytes ahead are slower than no prefetch, 1024 to 3072 are alike, and the
+ * second-level cache gains 2 to 4 % less than the first only.  README.md has a Xeon.
+ */
+INLINE void prefetch_span(enum tensor_type type, const uint8_t *p, struct fetch_way way)
 {
-    fetch_stream(p + PREFETCH_AHEAD, 0, (traits_of(type).bytes + 63) / 64, reads_once);
+    fetch_stream(p + way.ahead, 0, (traits_of(type).bytes + 63) / 64, way.hint);
 }
 
 /* n_r <= 4 rows from r on, n_between rows apart, times columns c .. c + n_c - 1. */
@@ -350,7 +350,7 @@ INLINE void mul_four(enum tensor_type type, const struct q8_product *p, size_t r
     for (size_t i = 0; i * SPAN < p->n_k; i++) {
         UNROLL
         for (int k = 0; k < 4; k++)
-            prefetch_span(type, at[k], p->reads_once);
+            prefetch_span(type, at[k], p->fetch);
         if ((i + 1) * SPAN > p->n_k)
             copy_tails(traits_of(type), p, at, tail);
         add_span(type, at, p, i, c, n_c, acc);

@@ -2,6 +2,7 @@
 
 #include "engine/limits/limits.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/format/tensor_type.h"
@@ -49,5 +50,36 @@ bool limits_agree(const struct mw_limits *l)
                                     l->rate[j].column_bytes_s))
                 return false;
     }
+    return true;
+}
+
+static const struct mw_rate *rate_of(const struct mw_limits *l, const char *type, const char *form)
+{
+    char name[sizeof l->rate[0].type];
+
+    snprintf(name, sizeof name, "%.11s%s", type, form);
+    for (uint32_t i = 0; i < l->n_rate; i++)
+        if (strcmp(l->rate[i].type, name) == 0)
+            return &l->rate[i];
+    return NULL;
+}
+
+static bool is_trusted(const struct mw_rate *r)
+{
+    return r != NULL && r->measured_s != 0 && !r->is_doubtful && r->column_bytes_s > 0 &&
+           r->chunk_flops_s > 0;
+}
+
+bool limits_forms(const struct mw_limits *l, const char *type, double *in_file_s,
+                  double *interleaved_s)
+{
+    const struct mw_rate *file = rate_of(l, type, ""),
+                         *laid = rate_of(l, type, MW_RATE_INTERLEAVED);
+    const double bytes = bits_of(type) / 8;
+
+    if (!is_trusted(file) || !is_trusted(laid) || !(bytes > 0))
+        return false;
+    *in_file_s = bytes / file->column_bytes_s + 2 / file->chunk_flops_s;
+    *interleaved_s = bytes / laid->column_bytes_s + 2 / laid->chunk_flops_s;
     return true;
 }

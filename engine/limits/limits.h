@@ -53,6 +53,15 @@ struct mw_steps {
     int64_t measured_s; /* Unix time; 0: not measured */
 };
 
+/* How products of one column prefetch weights (compute/fetch.h): the index of a way for each
+ * layout. */
+#define MW_LAYOUTS 2 /* as in the file, interleaved */
+struct mw_fetch {
+    uint32_t way[MW_LAYOUTS];
+    bool is_doubtful; /* those of the make: the machine was busy */
+    int64_t measured_s; /* Unix time; 0: not measured */
+};
+
 /*
  * How often the routers of a model use its experts, as sessions saw it: the experts of each
  * layer, ranked by the tokens that chose them, in MW_USE_PARTS equal parts.  With even use, all
@@ -81,6 +90,7 @@ struct mw_limits {
     bool is_doubtful;   /* of disk, memory or their contention */
     int64_t measured_s; /* Unix time when they were measured or last seen at work; 0: unknown */
     int n_thread;       /* that computed when rates were measured; 0: as many as will compute */
+    struct mw_fetch fetch;
     struct mw_steps steps;
     struct mw_rate rate[MW_RATES_MAX]; /* [n_rate] of the weight types that the model uses */
     uint32_t n_rate;
@@ -97,5 +107,15 @@ struct mw_limits {
 bool limits_types_agree(const char *type, double bytes_s, const char *other, double other_s);
 /* The same for all rates of *l. */
 bool limits_agree(const struct mw_limits *l);
+
+/*
+ * Compare the forms of a weight type: seconds for a weight in one token of an answer and one of a
+ * prompt, as in the file and interleaved.  Returns whether both are known and trusted.
+ */
+bool limits_forms(const struct mw_limits *l, const char *type, double *in_file_s,
+                  double *interleaved_s);
+/* Pinned weights stay as in the file if that is faster by this factor.  It covers noise, and that
+ * interleaved weights are faster with the few columns of drafts, which no rate has. */
+#define LIMITS_FORM_MARGIN 1.05
 
 #endif

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,8 @@ static const struct {
                        DAY_S,
                        { "round_s", "wake_s", "value_s", "curve_s", KV_NAMES("load_s"),
                          KV_NAMES("mac_s") } },
+    [LIMITS_FETCH] = { "fetch", DAY_S, { "rows_way", "interleaved_way" } },
+    [LIMITS_FORM] = { "form", FOR_GOOD, { "in_file_s", "interleaved_s" } },
     [LIMITS_PRODUCT] = { "product", FOR_GOOD, { "kernels_flops_s", "blas_flops_s" } },
     [LIMITS_MODEL] = { "model",
                        30 * DAY_S,
@@ -230,10 +233,12 @@ static bool is_one_too_many(const struct limits_line *old, const struct limits_l
 
 /* Does this old line keep the new one out?  A trusted line does so if the new one is doubtful.  The
  * first choice of products with an OpenBLAS always does: if two programs measured at the same time,
- * the second would otherwise change the answers of the first. */
+ * the second would otherwise change the answers of the first.  So does the first choice of a form,
+ * which would otherwise change from day to day. */
 static bool is_kept(const struct limits_line *old, const struct limits_line *l)
 {
-    bool is_first = l->kind == LIMITS_PRODUCT && strcmp(old->text, l->text) == 0;
+    bool is_first = (l->kind == LIMITS_PRODUCT || l->kind == LIMITS_FORM) &&
+                    strcmp(old->text, l->text) == 0;
 
     return is_replaced(old, l) && is_valid(old, l->time_s) && !old->is_doubtful &&
            (l->is_doubtful || is_first);
@@ -349,9 +354,13 @@ void limits_name(const struct limits_key *k, enum limits_kind kind, const char *
         break;
     case LIMITS_TYPE:
     case LIMITS_STEPS:
+    case LIMITS_FETCH:
+    case LIMITS_FORM:
         snprintf(of, n, "%s %s %s %s %d %s", k->build, k->cpu, k->kernels,
                  k->exact ? "exact" : "usual", k->n_thread,
-                 kind == LIMITS_TYPE ? type : "steps");
+                 kind == LIMITS_STEPS   ? "steps"
+                 : kind == LIMITS_FETCH ? "fetch"
+                                        : type);
         break;
     case LIMITS_PRODUCT: /* measured with one thread */
         snprintf(of, n, "%s %s %s %s %s", k->build, k->cpu, k->kernels,
@@ -447,6 +456,22 @@ static void get_steps(const struct limits_store *s, const struct limits_key *k, 
     steps->measured_s = found->time_s;
 }
 
+static void get_fetch(const struct limits_store *s, const struct limits_key *k, int64_t now_s,
+                      struct mw_fetch *f)
+{
+    const struct limits_line *found;
+    char of[200];
+
+    limits_name(k, LIMITS_FETCH, "", of);
+    found = limits_store_find(s, LIMITS_FETCH, of, now_s);
+    if (found == NULL || f->measured_s != 0)
+        return;
+    for (int i = 0; i < MW_LAYOUTS; i++)
+        f->way[i] = (uint32_t)fmin(found->value[i], UINT8_MAX);
+    f->is_doubtful = found->is_doubtful;
+    f->measured_s = found->time_s;
+}
+
 static void get_rate(const struct limits_store *s, const struct limits_key *k, int64_t now_s,
                      struct mw_rate *r)
 {
@@ -486,9 +511,10 @@ bool limits_store_get(const struct limits_store *s, const struct limits_key *k, 
 
     l->n_thread = k->n_thread;
     get_disk(s, k, now_s, l);
+    get_fetch(s, k, now_s, &l->fetch);
     get_steps(s, k, now_s, &l->steps);
     get_use(s, k, now_s, &l->expert_use);
-    has_all = l->memory_bytes_s > 0 && l->steps.measured_s != 0;
+    has_all = l->memory_bytes_s > 0 && l->steps.measured_s != 0 && l->fetch.measured_s != 0;
     for (uint32_t i = 0; i < l->n_rate; i++) {
         get_rate(s, k, now_s, &l->rate[i]);
         has_all &= l->rate[i].measured_s != 0;
@@ -520,6 +546,13 @@ size_t limits_store_lines(const struct limits_key *k, const struct mw_limits *l,
         lines[n] = line_of(k, LIMITS_TYPE, r->type, r->measured_s, r->is_doubtful);
         lines[n].value[0] = r->column_bytes_s;
         lines[n++].value[1] = r->chunk_flops_s;
+    }
+    if (l->fetch.measured_s != 0) {
+        lines[n] =
+            line_of(k, LIMITS_FETCH, "", l->fetch.measured_s, l->fetch.is_doubtful);
+        for (int i = 0; i < MW_LAYOUTS; i++)
+            lines[n].value[i] = l->fetch.way[i];
+        n++;
     }
     if (steps.measured_s != 0) {
         double *cost[LIMITS_VALUES];

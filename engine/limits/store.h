@@ -24,6 +24,8 @@ enum limits_kind {
     LIMITS_DISK,    /* a disk, memory, and their contention */
     LIMITS_TYPE,    /* struct mw_rate */
     LIMITS_STEPS,   /* struct mw_steps */
+    LIMITS_FETCH,   /* struct mw_fetch */
+    LIMITS_FORM,    /* a weight type as in the file and interleaved: limits_forms() */
     LIMITS_PRODUCT, /* products by the kernels and by OpenBLAS, whose name is the text */
     LIMITS_MODEL,   /* struct mw_expert_use */
     LIMITS_ANCHOR,  /* the newest tokens of a model, struct plan_anchor, as its numbers */
@@ -97,14 +99,14 @@ void limits_name(const struct limits_key *k, enum limits_kind kind, const char *
 
 /*
  * Set the limits of *l from the store: disk and memory, the rates of the types that it lists
- * and that have none, the costs of steps, and the use of experts.  A disk that was measured
- * with reads of another size is better than none.  Returns whether all but that use are known.
+ * and that have none, ways to prefetch, the costs of steps, and the use of experts.  A disk that
+ * was measured with reads of another size is better than none.  Returns whether all but that use are known.
  */
 bool limits_store_get(const struct limits_store *s, const struct limits_key *k, int64_t now_s,
                       struct mw_limits *l);
 
 /* Write *l as lines, of which there are at most LIMITS_LINES.  Returns their number. */
-#define LIMITS_LINES (MW_RATES_MAX + 3)
+#define LIMITS_LINES (MW_RATES_MAX + 4)
 size_t limits_store_lines(const struct limits_key *k, const struct mw_limits *l,
                           struct limits_line lines[LIMITS_LINES]);
 

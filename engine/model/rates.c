@@ -6,18 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/base/arena.h"
-#include "engine/base/clock.h"
-#include "engine/base/cpu_cache.h"
 #include "engine/base/units.h"
-#include "engine/compute/packed.h"
-#include "engine/compute/pool.h"
 #include "engine/machine/load.h"
 #include "engine/machine/slices.h"
-#include "engine/stream/area.h"
+#include "engine/model/trial.h"
 
-#define N_K          ((size_t)2048)
-#define MOST_WEIGHT  (160 * MIB) /* more than most caches, where they cannot be dropped */
 #define COLUMN_PIECE (2 * MIB)   /* of weights: a block of the stream has 1 to 4 MiB */
 #define CHUNK_PIECE  (256 * KIB)
 
@@ -128,90 +121,13 @@ uint32_t rates_list(const struct model_desc *d, struct type_rate *rates, uint32_
 
 /* --- measuring --- */
 
-struct trial {
-    const struct kernels *kernels;
-    struct pool *pool;
-    enum tensor_type type;
-    enum weight_form weight_form;
-    enum act_form form;
-    unsigned char *w, *x;
-    float *y;
-    size_t w_bytes, row_bytes, x_stride;
-    size_t n_row; /* multiplied at once */
-    size_t at, n_col;
-};
-
-static void multiply_part(void *ctx, int part, int n_part)
+static struct trial_product product_of(const struct type_rate *r, bool exact, size_t n_col)
 {
-    const struct trial *t = ctx;
-    size_t from, to;
-
-    struct matmul m;
-
-    pool_rows(t->pool, t->n_row, part, n_part, &from, &to);
-    if (from >= to)
-        return;
-    m = (struct matmul){ .type = t->type,
-                         .form = t->form,
-                         .n_row = to - from,
-                         .n_k = N_K,
-                         .n_col = t->n_col,
-                         .w = t->w + t->at + from * t->row_bytes,
-                         .x = t->x,
-                         .x_stride = t->x_stride,
-                         .y = t->y + from,
-                         .ldy = t->n_row };
-    if (t->weight_form == FORM_PACKED) {
-        struct packed_block b = packed_open(t->w + t->at, t->n_row, N_K);
-
-        t->kernels->mul_packed(&b, from, &m);
-    } else if (t->weight_form == FORM_INTERLEAVED)
-        t->kernels->mul_interleaved(&m);
-    else
-        t->kernels->mul(&m);
-}
-
-static void drop_part(void *ctx, int part, int n_part)
-{
-    const struct trial *t = ctx;
-    size_t from, to;
-
-    pool_rows(t->pool, t->w_bytes, part, n_part, &from, &to);
-    (void)cpu_cache_drop(t->w + from, to - from);
-}
-
-/* Multiply with the next rows of the buffer, which no cache holds.  Returns the seconds. */
-static double multiply_next(struct trial *t)
-{
-    size_t bytes = t->n_row * t->row_bytes;
-    double start_s;
-
-    if (t->at + bytes > t->w_bytes)
-        t->at = 0;
-    if (t->at == 0)
-        pool_run(t->pool, pool_threads(t->pool), drop_part, t);
-    start_s = clock_s();
-    pool_run(t->pool, pool_row_parts(t->pool, bytes * t->n_col), multiply_part, t);
-    t->at += bytes;
-    return clock_s() - start_s;
-}
-
-/* Prepare products of one type with n_col columns.  Zeros are as slow as other numbers, and they
- * are valid weights in every form. */
-static void set_type(struct trial *t, const struct type_rate *r, bool exact, size_t n_col,
-                     size_t piece)
-{
-    t->type = r->type;
-    t->weight_form = r->form;
-    t->form = act_form_of(r->type, exact);
-    t->row_bytes =
-        r->form == FORM_PACKED ? packed_row_least(N_K) : tensor_row_bytes(r->type, N_K);
-    t->x_stride = act_bytes(t->form, N_K);
-    t->n_col = n_col;
-    t->n_row = piece / t->row_bytes / 16 * 16;
-    if (t->n_row < 16)
-        t->n_row = 16;
-    t->at = 0;
+    return (struct trial_product){ .type = r->type,
+                                   .form = r->form,
+                                   .exact = exact,
+                                   .n_col = n_col,
+                                   .piece = n_col == 1 ? COLUMN_PIECE : CHUNK_PIECE };
 }
 
 /* One of the two rates of a type while it is measured. */
@@ -227,9 +143,9 @@ static void add_slice(struct trial *t, const struct rates_options *o, double uni
     double took = 0;
     uint64_t n = 0;
 
-    (void)multiply_next(t);
+    (void)trial_next(t);
     do {
-        took += multiply_next(t);
+        took += trial_next(t);
         n++;
     } while (took < o->seconds / PROBE_SLICES);
     out->seconds += took;
@@ -256,13 +172,17 @@ static bool measure_once(struct trial *t, const struct rates_options *o,
 
     for (uint32_t i = 0; i < n; i++) {
         if (wants_slice(o, &rates[i].column)) {
-            set_type(t, &rates[i], o->exact, 1, COLUMN_PIECE);
+            const struct trial_product p = product_of(&rates[i], o->exact, 1);
+
+            trial_set(t, &p);
             add_slice(t, o, (double)(t->n_row * t->row_bytes), &m[2 * i], &rates[i].column);
             was_any = true;
         }
         if (wants_slice(o, &rates[i].chunk)) {
-            set_type(t, &rates[i], o->exact, RATES_COLUMNS, CHUNK_PIECE);
-            add_slice(t, o, 2.0 * (double)(t->n_row * N_K * RATES_COLUMNS), &m[2 * i + 1],
+            const struct trial_product p = product_of(&rates[i], o->exact, RATES_COLUMNS);
+
+            trial_set(t, &p);
+            add_slice(t, o, 2.0 * (double)(t->n_row * TRIAL_N_K * RATES_COLUMNS), &m[2 * i + 1],
                       &rates[i].chunk);
             was_any = true;
         }
@@ -287,48 +207,28 @@ static void measure_types(struct trial *t, const struct rates_options *o,
         ;
 }
 
-/* The largest number of rows that are multiplied at once, of the smallest type. */
-static size_t most_rows(const struct rates_options *o, const struct type_rate *rates,
-                        uint32_t n, size_t n_col, size_t piece)
+/* The largest number of results of a product. */
+static size_t most_results(struct trial *t, const struct rates_options *o,
+                           const struct type_rate *rates, uint32_t n, size_t n_col)
 {
-    struct trial t = { 0 };
     size_t most = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        set_type(&t, &rates[i], o->exact, n_col, piece);
-        most = t.n_row > most ? t.n_row : most;
+        const struct trial_product p = product_of(&rates[i], o->exact, n_col);
+
+        trial_set(t, &p);
+        most = t->n_row > most ? t->n_row : most;
     }
-    return most;
-}
-
-static int set_buffers(struct trial *t, const struct rates_options *o, struct area *weights,
-                       struct arena *a, size_t y, struct err *e)
-{
-    size_t x = RATES_COLUMNS * act_bytes(ACT_F32, N_K);
-
-    t->w_bytes = o->buffer_bytes - arena_size(x) - arena_size(y);
-    if (t->w_bytes > MOST_WEIGHT)
-        t->w_bytes = MOST_WEIGHT;
-    /* In huge pages, as pinned weights and the ring. */
-    if (area_reserve(weights, "pinned", t->w_bytes, e) != 0 ||
-        area_hold(weights, t->w_bytes, true, e) != 0 ||
-        arena_map(a, "activations", arena_size(x) + arena_size(y), true, e) != 0)
-        return -1;
-    t->w = weights->base;
-    t->x = arena_take(a, x, e);
-    t->y = arena_take(a, y, e);
-    return t->x != NULL && t->y != NULL ? 0 : -1;
+    return most * n_col;
 }
 
 int rates_measure(const struct rates_options *o, struct type_rate *rates, uint32_t n,
                   struct err *e)
 {
-    struct trial t = { .kernels = o->kernels };
-    size_t y = most_rows(o, rates, n, 1, COLUMN_PIECE);
-    size_t y_chunk = most_rows(o, rates, n, RATES_COLUMNS, CHUNK_PIECE) * RATES_COLUMNS;
-    struct area weights = { 0 };
-    struct arena a = { 0 };
-    int rc = -1;
+    struct trial t = { 0 };
+    size_t one = most_results(&t, o, rates, n, 1);
+    size_t chunk = most_results(&t, o, rates, n, RATES_COLUMNS);
+    int rc;
 
     if (n == 0)
         return 0;
@@ -336,13 +236,10 @@ int rates_measure(const struct rates_options *o, struct type_rate *rates, uint32
         return err_set(
             e, ERR_BUDGET, "measuring products needs a buffer of %llu bytes, not %llu",
             (unsigned long long)RATES_LEAST_BUFFER, (unsigned long long)o->buffer_bytes);
-    if (set_buffers(&t, o, &weights, &a, (y > y_chunk ? y : y_chunk) * sizeof(float), e) == 0 &&
-        pool_new(&t.pool, o->n_thread, e) == 0) {
+    rc = trial_open(&t, o->kernels, o->n_thread, o->buffer_bytes, one > chunk ? one : chunk,
+                    RATES_COLUMNS, e);
+    if (rc == 0)
         measure_types(&t, o, rates, n);
-        rc = 0;
-    }
-    pool_free(t.pool);
-    arena_unmap(&a);
-    area_unmap(&weights);
+    trial_close(&t);
     return rc;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/api/measure.h"
 #include "engine/api/program.h"
 #include "engine/base/clock.h"
 #include "engine/compute/blas.h"
@@ -289,6 +290,39 @@ static void put_int8(const struct mw_doctor *d, const struct product_rate *r)
     put(d, &f);
 }
 
+/* How weights are prefetched on this processor, by layout, and how fast one column is. */
+static int put_ways(const struct mw_doctor *d, struct err *e)
+{
+    static const char *const keys[MW_LAYOUTS][2] = {
+        { "prefetch", "one_column_bytes_s" },
+        { "interleaved_prefetch", "interleaved_one_column_bytes_s" },
+    };
+    static const char *const labels[MW_LAYOUTS][2] = {
+        { "prefetch, rows in the file", "Q4_0, one column, rows in the file" },
+        { "prefetch, interleaved", "Q4_0, one column, interleaved" },
+    };
+    const struct mw_options o = { 0 };
+    struct mw_ways ways[MW_LAYOUTS];
+
+    step(d, "ways to prefetch weights");
+    if (mw_ways_compare(&o, ways, e) != 0)
+        return -1;
+    for (int i = 0; i < MW_LAYOUTS; i++) {
+        const struct mw_way *best = &ways[i].way[ways[i].best];
+        struct mw_fact f = { .key = keys[i][0], .label = labels[i][0] };
+
+        snprintf(f.text, sizeof f.text, "%s", best->text);
+        put(d, &f);
+        f = (struct mw_fact){ .key = keys[i][1],
+                              .label = labels[i][1],
+                              .unit = MW_UNIT_RATE,
+                              .value = best->bytes_s,
+                              .why_not = best->bytes_s > 0 ? NULL : "the machine is busy" };
+        put(d, &f);
+    }
+    return 0;
+}
+
 int mw_doctor_arithmetic(const struct mw_doctor *d, struct err *e)
 {
     static const struct {
@@ -314,9 +348,8 @@ int mw_doctor_arithmetic(const struct mw_doctor *d, struct err *e)
     survey_processor("", d->fact, d->ctx);
     snprintf(f.text, sizeof f.text, "%s", kernels->name);
     put(d, &f);
-    f = (struct mw_fact){ .key = "prefetch", .label = "prefetch of weights" };
-    snprintf(f.text, sizeof f.text, "%s", mw_prefetch());
-    put(d, &f);
+    if (put_ways(d, e) != 0)
+        return -1;
     if (processor_amx_denied() != NULL) {
         f = (struct mw_fact){ .key = "kernels_denied", .label = "other kernels" };
         snprintf(f.text, sizeof f.text, "%s", processor_amx_denied());

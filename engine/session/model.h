@@ -53,6 +53,7 @@ struct mw_model {
     struct model_head head;      /* that drafts for it */
     int n_core;                  /* of this machine */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
+    bool keeps_rows[TYPE_COUNT]; /* pinned weights of these types stay as in the file */
     bool has_blas;               /* OpenBLAS is loaded for this model */
     atomic_bool is_blas_denied;  /* it should be, but the system refused its buffers */
 };

@@ -16,6 +16,7 @@
 #include "engine/machine/load.h"
 #include "engine/machine/machine.h"
 #include "engine/machine/probe.h"
+#include "engine/model/fetch_choice.h"
 #include "engine/model/rates.h"
 #include "engine/model/steps.h"
 #include "engine/session/model.h"
@@ -33,6 +34,7 @@
 #define DISK_BUFFER   (64 * MIB) /* to read a file that is written to measure a disk */
 #define LOOKUP_READ   4096
 #define RATE_SECONDS  0.08  /* of each rate of a weight type */
+#define FETCH_SECONDS 0.024 /* of each way to prefetch */
 #define PRESSURE      0.25  /* share of the last ten seconds in which tasks waited */
 #define OWN_SECONDS   1.0   /* of processor time, before pressure may be our own */
 #define STEP_SECONDS  0.012 /* of each cost of struct mw_steps */
@@ -252,12 +254,17 @@ static struct type_rate rate_of_name(const char *name)
     return r;
 }
 
+static bool has_interleaved(const struct packing *p, enum tensor_type type)
+{
+    return type != TYPE_COUNT && packing_interleaves(p, type);
+}
+
 void limits_laid_type(const char *type, const struct packing *p, char laid[16])
 {
     laid[0] = '\0';
     if (p->packs && strcmp(type, tensor_type_info(TYPE_BF16)->name) == 0)
         snprintf(laid, 16, "%s", MW_RATE_PACKED);
-    else if (packing_interleaves(p, rate_of_name(type).type))
+    else if (has_interleaved(p, rate_of_name(type).type))
         snprintf(laid, 16, "%.11s%s", type, MW_RATE_INTERLEAVED);
 }
 
@@ -280,29 +287,105 @@ static uint32_t list_unmeasured(const struct mw_limits *l, const struct kernels 
     return n;
 }
 
-int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err *e)
+static struct rates_options rates_options_of(const struct mw_options *o,
+                                             const struct kernels *kernels)
 {
-    struct mw_machine machine;
-    struct rates_options how = { .kernels = kernels_of(o, e),
+    struct rates_options how = { .kernels = kernels,
                                  .exact = o->exact,
                                  .n_thread = o->n_thread,
                                  .seconds = RATE_SECONDS,
                                  .more_seconds = RATE_SECONDS,
                                  .buffer_bytes = MOST_BUFFER };
-    struct type_rate types[MW_RATES_MAX];
-    uint32_t index[MW_RATES_MAX], n;
+    struct mw_machine machine;
 
-    if (how.kernels == NULL)
-        return -1;
-    n = list_unmeasured(l, how.kernels, types, index);
     if (o->memory_bytes > 0 && how.buffer_bytes > o->memory_bytes / 2)
         how.buffer_bytes = o->memory_bytes / 2;
     if (how.n_thread <= 0) {
         mw_machine_read(&machine);
         how.n_thread = machine.n_core;
     }
+    return how;
+}
+
+_Static_assert(MW_LAYOUTS == FETCH_LAYOUTS, "the ways of all layouts are kept");
+
+static int compare_ways(const struct rates_options *how, struct fetch_rates *out, struct err *e)
+{
+    struct rates_options o = *how;
+
+    o.seconds = FETCH_SECONDS;
+    *out = (struct fetch_rates){ .is_doubtful = was_busy() };
+    return out->is_doubtful ? 0 : fetch_measure(&o, out, e);
+}
+
+static void choose_ways(const struct mw_fetch *f)
+{
+    if (f->measured_s == 0)
+        return;
+    for (int i = 0; i < MW_LAYOUTS; i++)
+        fetch_choose((enum fetch_layout)i, (int)f->way[i]);
+}
+
+/* On a busy machine, the ways of the make serve until it is measured again. */
+static int measure_ways(const struct rates_options *how, struct mw_fetch *out, struct err *e)
+{
+    struct fetch_rates rates;
+
+    if (compare_ways(how, &rates, e) != 0)
+        return -1;
+    for (int i = 0; i < MW_LAYOUTS; i++)
+        out->way[i] = (uint32_t)fetch_best(&rates, (enum fetch_layout)i);
+    out->is_doubtful = rates.is_doubtful;
+    out->measured_s = (int64_t)time(NULL);
+    choose_ways(out);
+    return 0;
+}
+
+int mw_ways_compare(const struct mw_options *o, struct mw_ways out[MW_LAYOUTS], struct err *e)
+{
+    static const char *const layouts[MW_LAYOUTS] = { "in the file", "interleaved" };
+    const struct kernels *kernels = kernels_of(o, e);
+    struct rates_options how;
+    struct fetch_rates rates;
+
+    memset(out, 0, MW_LAYOUTS * sizeof out[0]);
+    if (kernels == NULL)
+        return -1;
+    how = rates_options_of(o, kernels);
+    if (compare_ways(&how, &rates, e) != 0)
+        return -1;
+    for (int l = 0; l < MW_LAYOUTS; l++) {
+        const enum fetch_layout layout = (enum fetch_layout)l;
+
+        out[l].layout = layouts[l];
+        out[l].n = (uint32_t)fetch_count(layout);
+        out[l].chosen = (uint32_t)fetch_chosen(layout);
+        out[l].best = (uint32_t)fetch_best(&rates, layout);
+        for (uint32_t i = 0; i < out[l].n; i++) {
+            struct mw_way *way = &out[l].way[i];
+
+            fetch_text(layout, (int)i, way->text, sizeof way->text);
+            way->bytes_s = rates.bytes_s[l][i];
+        }
+    }
+    return 0;
+}
+
+int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err *e)
+{
+    const struct kernels *kernels = kernels_of(o, e);
+    struct type_rate types[MW_RATES_MAX];
+    uint32_t index[MW_RATES_MAX], n;
+    struct rates_options how;
+
+    if (kernels == NULL)
+        return -1;
+    how = rates_options_of(o, kernels);
+    n = list_unmeasured(l, how.kernels, types, index);
     if (how.buffer_bytes < RATES_LEAST_BUFFER) /* a budget that no model fits */
         return 0;
+    if (l->fetch.measured_s == 0 && measure_ways(&how, &l->fetch, e) != 0)
+        return -1;
     if (l->steps.measured_s == 0) {
         struct steps_options steps = { how.kernels, how.n_thread, STEP_SECONDS };
 
@@ -364,6 +447,7 @@ static void replace(struct limits_box *b, const struct mw_limits *limits, bool i
 
 void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits)
 {
+    choose_ways(&limits->fetch);
     replace(m->limits, limits, false);
 }
 

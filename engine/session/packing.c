@@ -122,9 +122,16 @@ static uint64_t saved_bytes(const struct mw_model *m)
     return saved;
 }
 
+void mw_model_keep_rows(struct mw_model *m, const char *type, bool keeps)
+{
+    for (int t = 0; t < TYPE_COUNT; t++)
+        if (strcmp(tensor_type_info((enum tensor_type)t)->name, type) == 0)
+            m->keeps_rows[t] = keeps;
+}
+
 bool packing_interleaves(const struct packing *p, enum tensor_type type)
 {
-    return p->interleaves && interleave_takes(type);
+    return p->interleaves[type];
 }
 
 static struct stream_span span_of(const struct mw_model *m, const struct packing *p, uint32_t i)
@@ -180,7 +187,9 @@ void packing_choose(const struct mw_model *m, const struct mw_options *o, struct
         out->packs = true;
         out->saved_bytes = saved;
     }
-    out->interleaves = !o->exact && kernels != NULL && kernels->mul_interleaved != NULL;
+    for (int t = 0; t < TYPE_COUNT; t++)
+        out->interleaves[t] = !o->exact && kernels != NULL && kernels->mul_interleaved != NULL &&
+                              interleave_takes((enum tensor_type)t) && !m->keeps_rows[t];
     out->landing_bytes = landing_bytes(m, out, &shape);
 }
 

@@ -20,13 +20,15 @@ int packing_sample(struct mw_model *m, struct err *e);
 
 /* The choice for some options, and what a plan needs of it; zeros if all is as in the file. */
 struct packing {
-    bool packs, interleaves;
+    bool packs;
+    bool interleaves[TYPE_COUNT]; /* weight types */
     uint64_t saved_bytes;   /* of all spans, if all of them are pinned */
     uint64_t landing_bytes; /* stream_landing_bytes() */
 };
 
 /* Unless the option says so, weights are packed only if that saves more than the ring and the
- * landing take. */
+ * landing take.  Types are interleaved unless mw_model_keep_rows() says that they are faster as in
+ * the file. */
 void packing_choose(const struct mw_model *m, const struct mw_options *o, struct packing *out);
 
 /* Whether pinned weights of this type are interleaved. */

@@ -58,11 +58,6 @@ const char *mw_chat_format(int i)
     return chat_format_at(i);
 }
 
-const char *mw_prefetch(void)
-{
-    return processor_reads_once() ? "into the first-level cache" : "into the second-level cache";
-}
-
 const char *mw_isa_denied(void)
 {
     return processor_amx_denied();

@@ -182,6 +182,68 @@ static void ensure_products(const struct limits_store *s, const struct place *p,
     limits_store_free(&kept);
 }
 
+/* --- the form of pinned weights --- */
+
+/* Whether pinned weights of this type stay as in the file. */
+static bool keeps_rows(const struct limits_store *s, const struct place *p, const char *type)
+{
+    const struct limits_line *found;
+    char of[200];
+
+    limits_name(&p->key, LIMITS_FORM, type, of);
+    found = limits_store_find(s, LIMITS_FORM, of, now());
+    return found != NULL && LIMITS_FORM_MARGIN * found->value[0] < found->value[1];
+}
+
+static void find_forms(const struct limits_store *s, const struct place *p, struct mw_model *m,
+                       const struct mw_limits *l)
+{
+    for (uint32_t i = 0; i < l->n_rate; i++)
+        mw_model_keep_rows(m, l->rate[i].type, keeps_rows(s, p, l->rate[i].type));
+}
+
+/* A description of a model has all forms that there may be.  Those that are not used get the rates
+ * of the file. */
+static void copy_rates(const struct limits_store *s, const struct place *p, struct mw_limits *l)
+{
+    for (const struct mw_rate *from = l->rate; from < l->rate + l->n_rate; from++)
+        for (struct mw_rate *to = l->rate; to < l->rate + l->n_rate; to++) {
+            const size_t n = strlen(from->type);
+
+            if (strncmp(to->type, from->type, n) != 0 ||
+                strcmp(to->type + n, MW_RATE_INTERLEAVED) != 0 || !keeps_rows(s, p, from->type))
+                continue;
+            to->column_bytes_s = from->column_bytes_s;
+            to->chunk_flops_s = from->chunk_flops_s;
+        }
+}
+
+/* The first trusted rates of both forms decide, for good: a choice that changed from day to day
+ * would make every comparison between days worthless. */
+static void settle_forms(const struct place *p, struct mw_model *m, const struct mw_limits *l)
+{
+    struct limits_line lines[MW_RATES_MAX] = { 0 };
+    struct limits_store kept;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < l->n_rate; i++) {
+        struct limits_line *line = &lines[n];
+
+        if (!limits_forms(l, l->rate[i].type, &line->value[0], &line->value[1]))
+            continue;
+        line->kind = LIMITS_FORM;
+        line->time_s = now();
+        limits_name(&p->key, LIMITS_FORM, l->rate[i].type, line->of);
+        n++;
+    }
+    if (n == 0)
+        return;
+    keep_lines(p, lines, n);
+    read_store(&kept, p); /* another program may have been first */
+    find_forms(&kept, p, m, l);
+    limits_store_free(&kept);
+}
+
 /* --- limits --- */
 
 _Static_assert(sizeof(struct plan_anchor) == LIMITS_VALUES * sizeof(double),
@@ -299,6 +361,7 @@ static int measure_rest(struct mw_model *m, const char *folder, const struct mw_
                    : mw_limits_measure_disk(folder, o, MEASURE_SECONDS / 2, &fresh, e);
     if (rc != 0)
         return -1;
+    fresh.fetch = l->fetch;
     fresh.steps = l->steps;
     fresh.expert_use = l->expert_use;
     fresh.n_rate = l->n_rate;
@@ -359,18 +422,24 @@ static int ensure(struct limits_store *s, const struct place *p, struct mw_model
     int rc = 0;
 
     mw_rates_list(m, o, &l);
+    find_forms(s, p, m, &l);
+    mw_rates_list(m, o, &l);
     known = l;
     is_complete = limits_store_get(s, &p->key, now(), &known) && limits_agree(&known);
     if (effort == LIMITS_AGAIN || (effort == LIMITS_FRESH && !is_fresh(&known))) {
         is_complete = false;
         l.expert_use = known.expert_use; /* cannot be measured */
+        if (effort == LIMITS_FRESH)
+            l.fetch = known.fetch; /* once a day */
     } else {
         l = known;
     }
     if (effort != LIMITS_KEPT && !is_complete) {
         rc = measure_rest(m, NULL, o, &l, e);
-        if (rc == 0)
+        if (rc == 0) {
             keep(p, &l);
+            settle_forms(p, m, &l);
+        }
         /* A file that is too small to measure has the disk of others. */
         if (!(l.disk_bytes_s > 0) && mw_model_has_file(m))
             l.disk_bytes_s = known.disk_bytes_s;
@@ -500,6 +569,7 @@ bool limits_kept(void *ctx, const char *path, const struct mw_options *o,
     if (sizes != NULL)
         set_sizes(&place.key, sizes);
     (void)limits_store_get(kept, &place.key, now(), out);
+    copy_rates(kept, &place, out);
     find_anchor(kept, &place, anchor);
     return out->memory_bytes_s > 0;
 }

@@ -22,7 +22,20 @@ static void print_line(FILE *to, const struct mw_products *table, uint32_t i, bo
     fputc('\n', to);
 }
 
-static void print_table(FILE *to, const struct mw_products *table, const char *choice)
+static void print_ways(FILE *to, const struct mw_ways *ways)
+{
+    if (ways->way[ways->chosen].bytes_s <= 0) {
+        fprintf(to, "weights %s are prefetched %s\n", ways->layout, ways->way[ways->chosen].text);
+        return;
+    }
+    fprintf(to, "\nweights %s are prefetched, one column of Q4_0, GB/s\n", ways->layout);
+    for (uint32_t i = 0; i < ways->n; i++)
+        fprintf(to, "%8.1f  %s%s\n", ways->way[i].bytes_s * 1e-9, ways->way[i].text,
+                i == ways->chosen ? " (in use)" : "");
+}
+
+static void print_table(FILE *to, const struct mw_products *table, const struct mw_ways *ways,
+                        const char *choice)
 {
     fprintf(to, "kernels %s%s, %s\n\n%-8s %-9s", table[0].kernels,
             table[0].exact ? " (exact)" : "",
@@ -35,7 +48,9 @@ static void print_table(FILE *to, const struct mw_products *table, const char *c
         if (table[0].blas[0] != '\0')
             print_line(to, table, i, true);
     }
-    fprintf(to, "\nproducts by %s\nweights are prefetched %s\n", choice, mw_prefetch());
+    fprintf(to, "\nproducts by %s\n", choice);
+    for (int i = 0; i < MW_LAYOUTS; i++)
+        print_ways(to, &ways[i]);
     if (mw_isa_denied() != NULL)
         fprintf(to, "%s\n", mw_isa_denied());
 }
@@ -49,7 +64,23 @@ static void json_rates(struct json *j, const struct mw_products *table, uint32_t
     json_end(j);
 }
 
-static void print_json(FILE *to, const struct mw_products *table, const char *choice)
+static void json_ways(struct json *j, const struct mw_ways *ways)
+{
+    json_array(j, "prefetch");
+    for (int l = 0; l < MW_LAYOUTS; l++)
+        for (uint32_t i = 0; i < ways[l].n; i++) {
+            json_object(j, NULL);
+            json_string(j, "weights", ways[l].layout);
+            json_string(j, "way", ways[l].way[i].text);
+            json_double(j, "bytes_s", ways[l].way[i].bytes_s, 3);
+            json_bool(j, "in_use", i == ways[l].chosen);
+            json_end(j);
+        }
+    json_end(j);
+}
+
+static void print_json(FILE *to, const struct mw_products *table, const struct mw_ways *ways,
+                       const char *choice)
 {
     struct json j;
 
@@ -59,7 +90,7 @@ static void print_json(FILE *to, const struct mw_products *table, const char *ch
     json_bool(&j, "exact", table[0].exact);
     json_string(&j, "openblas", table[0].blas);
     json_string(&j, "products", choice);
-    json_string(&j, "prefetch", mw_prefetch());
+    json_ways(&j, ways);
     if (mw_isa_denied() != NULL)
         json_string(&j, "denied", mw_isa_denied());
     json_array(&j, "columns");
@@ -83,12 +114,15 @@ int products_print(FILE *to, const struct mw_model *m, const struct mw_options *
                    struct err *e)
 {
     struct mw_products table[N_COLUMNS];
+    struct mw_ways ways[MW_LAYOUTS];
     char choice[MW_PRODUCTS_TEXT];
 
     for (int c = 0; c < N_COLUMNS; c++)
         if (mw_products_measure(m, o, columns[c], &table[c], e) != 0)
             return -1;
+    if (mw_ways_compare(o, ways, e) != 0)
+        return -1;
     mw_products_text(m, o, choice, sizeof choice);
-    (as_json ? print_json : print_table)(to, table, choice);
+    (as_json ? print_json : print_table)(to, table, ways, choice);
     return 0;
 }

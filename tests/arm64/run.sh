@@ -32,7 +32,8 @@ for part in attn delta mul_float mul_q8 rotate steps; do
         -DVECTORS='"engine/compute/vec_neon.h"' -march=armv8.2-a+dotprod
 done
 for file in compute/kernels compute/kernels_generic compute/dequant compute/grids \
-    compute/kv_types compute/packed compute/interleave compute/processor format/tensor_type; do
+    compute/kv_types compute/packed compute/interleave compute/processor compute/fetch \
+    format/tensor_type; do
     compile "engine_$(basename $file)" engine/$file.c
 done
 compile kernel_data tests/lib/kernel_data.c

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "engine/compute/fetch.h"
 #include "engine/compute/interleave.h"
 #include "engine/compute/kernels.h"
 #include "tests/lib/kernel_data.h"
@@ -135,6 +136,47 @@ static void check_products(const struct kernels *set, const struct block *b, con
     free(y);
 }
 
+/* However weights are prefetched, also past the end of their memory. */
+static void ways_to_prefetch_change_no_bit(void **state)
+{
+    for (const char *const *name = kernels_names(); *name != NULL; name++) {
+        const struct kernels *set = kernels_by_name(*name);
+        const size_t x_stride = act_bytes(ACT_Q8, 1280);
+        uint8_t *x = calloc(3, x_stride);
+        uint64_t seed = 9;
+        struct block b;
+        float f[1280], want[64 * 3], y[64 * 3];
+        struct matmul m = { .type = type_of(state), .form = ACT_Q8, .n_row = 64, .n_k = 1280,
+                            .x = x, .x_stride = x_stride, .y = y, .ldy = 64 };
+
+        make(&b, m.type, m.n_row, m.n_k);
+        for (size_t c = 0; c < 3; c++) {
+            for (size_t k = 0; k < m.n_k; k++)
+                f[k] = random_float(&seed);
+            set->act_pack(ACT_Q8, f, m.n_k, x + c * x_stride);
+        }
+        for (m.n_col = 1; m.n_col <= 3; m.n_col += 2)
+            for (int l = 0; l < (set->mul_interleaved != NULL ? FETCH_LAYOUTS : 1); l++) {
+                const enum fetch_layout layout = (enum fetch_layout)l;
+                const int before = fetch_chosen(layout);
+
+                m.w = layout == FETCH_ROWS ? b.file : b.laid;
+                for (int i = 0; i < fetch_count(layout); i++) {
+                    fetch_choose(layout, i);
+                    assert_int_equal(fetch_chosen(layout), i);
+                    (layout == FETCH_ROWS ? set->mul : set->mul_interleaved)(&m);
+                    if (i == 0)
+                        memcpy(want, y, sizeof want);
+                    assert_memory_equal(y, want, m.n_row * m.n_col * sizeof *y);
+                    memset(y, 0, sizeof y);
+                }
+                fetch_choose(layout, before);
+            }
+        drop(&b);
+        free(x);
+    }
+}
+
 static void products_have_the_same_bits(void **state)
 {
     static const size_t cols[] = { 1, 2, 5, 33, MOST_COL };
@@ -172,8 +214,8 @@ static void products_have_the_same_bits(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[3 * TYPE_COUNT];
-    static char names[3 * TYPE_COUNT][64];
+    struct CMUnitTest tests[4 * TYPE_COUNT];
+    static char names[4 * TYPE_COUNT][64];
     static enum tensor_type types[TYPE_COUNT];
     size_t n = 0;
 
@@ -187,9 +229,10 @@ int main(void)
             CMUnitTestFunction fn;
         } kinds[] = { { "values come back", values_come_back },
                       { "laid out in place", blocks_are_laid_out_in_place },
+                      { "ways to prefetch", ways_to_prefetch_change_no_bit },
                       { "products have the same bits", products_have_the_same_bits } };
 
-        for (size_t k = 0; k < 3; k++, n++) {
+        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++, n++) {
             snprintf(names[n], sizeof names[n], "%s: %s", tensor_type_info((uint32_t)t)->name,
                      kinds[k].name);
             tests[n] = (struct CMUnitTest){ .name = names[n],

@@ -418,6 +418,27 @@ static struct mw_limits with_rates(void)
     return l;
 }
 
+/* A token of an answer and one of a prompt count, with 0.5625 bytes and two operations a weight. */
+static void forms_are_compared_by_answers_and_prompts(void **state)
+{
+    struct mw_limits l = { .n_rate = 3 };
+    double file, laid;
+
+    (void)state;
+    l.rate[0] = (struct mw_rate){ "Q4_0", 28.125e9, 4e11, false, NOW };
+    l.rate[1] = (struct mw_rate){ "Q4_0-x16", 22.5e9, 5e11, false, NOW };
+    l.rate[2] = (struct mw_rate){ "Q6_K", 22.5e9, 5e11, false, NOW };
+    assert_true(limits_forms(&l, "Q4_0", &file, &laid));
+    assert_near(1e11 * file, 2.5);
+    assert_near(1e11 * laid, 2.9);
+    assert_false(limits_forms(&l, "Q6_K", &file, &laid));
+    assert_false(limits_forms(&l, "Q4_0-x16", &file, &laid));
+    l.rate[1].is_doubtful = true;
+    assert_false(limits_forms(&l, "Q4_0", &file, &laid));
+    l.rate[1] = (struct mw_rate){ .type = "Q4_0-x16" }; /* not measured */
+    assert_false(limits_forms(&l, "Q4_0", &file, &laid));
+}
+
 /* Feed n passes that were expected to take 100 ms. */
 static bool passes(struct product_observer *w, int n, uint64_t ms, struct mw_limits *l)
 {
@@ -541,6 +562,7 @@ int main(void)
         cmocka_unit_test(only_a_disk_that_was_the_reason_lowers_its_limit),
         cmocka_unit_test(faster_products_raise_the_limit_of_memory),
         cmocka_unit_test(sessions_are_averaged_by_their_tokens),
+        cmocka_unit_test(forms_are_compared_by_answers_and_prompts),
         cmocka_unit_test(faster_products_raise_all_rates_and_steps),
         cmocka_unit_test(a_burst_of_another_program_changes_no_rate),
         cmocka_unit_test(slower_products_lower_the_rates_to_their_mean),

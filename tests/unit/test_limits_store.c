@@ -62,6 +62,7 @@ static struct mw_limits made(int64_t age_s)
                                  .value_s = 1e-10,
                                  .curve_s = 3e-10,
                                  .measured_s = NOW - age_s };
+    l.fetch = (struct mw_fetch){ .way = { 3, 1 }, .measured_s = NOW - age_s };
     for (int i = 0; i < MW_STEPS_KV; i++) {
         l.steps.load_s[i] = (i + 1) * 1e-11;
         l.steps.mac_s[i] = (i + 1) * 1e-12;
@@ -115,6 +116,9 @@ static void limits_come_back_from_their_file(void **state)
     assert_near(again.rate[0].chunk_flops_s, 2e11);
     assert_near(again.rate[1].column_bytes_s, 22e9);
     assert_int_equal(again.rate[1].measured_s, NOW - 60);
+    assert_int_equal(again.fetch.way[0], 3);
+    assert_int_equal(again.fetch.way[1], 1);
+    assert_int_equal(again.fetch.measured_s, NOW - 60);
     assert_near(1e6 * again.steps.round_s, 2.0);
     assert_near(1e6 * again.steps.wake_s, 50.0);
     assert_near(1e10 * again.steps.value_s, 1.0);
@@ -145,6 +149,8 @@ static void limits_hold_only_for_what_they_are_of(void **state)
     assert_true(WITH(exact, true).rate[0].measured_s == 0);
     assert_true(WITH(build[0], '1').steps.measured_s == 0);
     assert_true(WITH(kernels[0], 'b').rate[1].measured_s == 0);
+    assert_true(WITH(cpu[0], 's').fetch.measured_s == 0);
+    assert_true(WITH(kernels[0], 'b').fetch.measured_s == 0);
     assert_false(has_all);
     /* The file was replaced: other routers. */
     assert_int_equal(WITH(model[0], '8').expert_use.observed_s, 0);
@@ -165,6 +171,8 @@ static void each_kind_is_forgotten_in_its_time(void **state)
     assert_true(found(&key, NOW + DAY + 1, NULL).memory_bytes_s == 0);
     assert_true(found(&key, NOW + DAY + 1, NULL).rate[0].measured_s == 0);
     assert_true(found(&key, NOW + DAY + 1, NULL).steps.measured_s == 0);
+    assert_true(found(&key, NOW + DAY, NULL).fetch.measured_s != 0);
+    assert_true(found(&key, NOW + DAY + 1, NULL).fetch.measured_s == 0);
     assert_true(found(&key, NOW + 30 * DAY, NULL).expert_use.observed_s != 0);
     assert_true(found(&key, NOW + 30 * DAY + 1, NULL).expert_use.observed_s == 0);
     assert_true(found(&key, NOW - 1, NULL).memory_bytes_s == 0); /* the clock was set back */
@@ -225,6 +233,25 @@ static void the_first_choice_of_products_stays(void **state)
     found = limits_store_find(&s, LIMITS_PRODUCT, l.of, 101);
     assert_non_null(found);
     assert_true(found->value[0] < 2);
+    limits_store_free(&s);
+}
+
+/* The form of a weight type, too, however old the choice is. */
+static void the_first_choice_of_a_form_stays(void **state)
+{
+    struct limits_line l = { .kind = LIMITS_FORM, .of = "a processor Q4_0", .time_s = 100,
+                             .value = { 2e-11, 3e-11 } };
+    const struct limits_line *found;
+    struct limits_store s = { 0 };
+
+    (void)state;
+    assert_true(limits_store_add(&s, &l));
+    l.value[0] = 4e-11;
+    l.time_s += 400 * DAY;
+    assert_false(limits_store_add(&s, &l));
+    found = limits_store_find(&s, LIMITS_FORM, l.of, l.time_s);
+    assert_non_null(found);
+    assert_true(found->value[0] < found->value[1]);
     limits_store_free(&s);
 }
 
@@ -337,7 +364,7 @@ static void a_full_file_forgets_the_oldest_lines_of_a_kind(void **state)
     assert_in_range(n_disk, 60, 61);
     assert_non_null(limits_store_find_like(&s, LIMITS_DISK, "79 auto ", NOW));
     assert_null(limits_store_find_like(&s, LIMITS_DISK, "18 auto ", NOW));
-    assert_int_equal(s.n - n_disk, 4); /* two types, steps, a model */
+    assert_int_equal(s.n - n_disk, 5); /* two types, ways to prefetch, steps, a model */
     limits_store_free(&s);
 }
 
@@ -368,7 +395,7 @@ static void programs_wait_for_each_other(void **state)
     }
     assert_int_equal(failed, 0);
     limits_store_read(&s, path());
-    assert_int_equal(s.n, PROGRAMS * LINES + 4);
+    assert_int_equal(s.n, PROGRAMS * LINES + 5);
     limits_store_free(&s);
 }
 
@@ -474,6 +501,7 @@ int main(void)
         in_a_tree(each_kind_is_forgotten_in_its_time),
         in_a_tree(doubtful_limits_never_replace_trusted_ones),
         in_a_tree(the_first_choice_of_products_stays),
+        in_a_tree(the_first_choice_of_a_form_stays),
         in_a_tree(types_that_contradict_each_other_are_not_kept_together),
         in_a_tree(reads_of_another_size_are_better_than_none),
         in_a_tree(a_small_file_has_a_rate_of_its_own),

@@ -118,6 +118,58 @@ static void interleaved_products_are_measured(void **state)
     mw_model_close(m);
 }
 
+/* The measured way is in use then, and comes from kept limits, too. */
+static void ways_to_prefetch_are_measured_and_used(void **state)
+{
+    struct mw_options o = small_options(64);
+    struct mw_model *m = open_model("gemma4-tiny-q4_0.gguf");
+    struct mw_limits limits = { 0 };
+    struct mw_ways ways[MW_LAYOUTS];
+    struct err e = ERR_INIT;
+
+    (void)state;
+    no_error(mw_rates_measure(&o, &limits, &e), &e);
+    assert_true(limits.fetch.measured_s != 0);
+    no_error(mw_ways_compare(&o, ways, &e), &e);
+    for (int i = 0; i < MW_LAYOUTS; i++) {
+        assert_true(ways[i].n > 1 && ways[i].n <= MW_WAYS_MAX);
+        assert_int_equal(ways[i].chosen, limits.fetch.way[i]);
+        assert_true(ways[i].best < ways[i].n);
+        limits.fetch.way[i] = ways[i].n - 1;
+    }
+    mw_model_set_limits(m, &limits);
+    no_error(mw_ways_compare(&o, ways, &e), &e);
+    for (int i = 0; i < MW_LAYOUTS; i++) {
+        assert_int_equal(ways[i].chosen, limits.fetch.way[i]);
+        limits.fetch.way[i] = 200; /* of another version: it changes nothing */
+    }
+    mw_model_set_limits(m, &limits);
+    no_error(mw_ways_compare(&o, ways, &e), &e);
+    for (int i = 0; i < MW_LAYOUTS; i++)
+        assert_int_equal(ways[i].chosen, ways[i].n - 1);
+    mw_model_close(m);
+}
+
+/* A type that is faster as in the file stays so: nothing is laid out or measured for it. */
+static void types_may_stay_as_in_the_file(void **state)
+{
+    struct mw_options o = small_options(64);
+    struct mw_model *m = open_model("gemma4-tiny-q4_0.gguf");
+    struct mw_limits limits = { 0 };
+
+    (void)state;
+    if (kernels_best()->mul_interleaved == NULL)
+        skip();
+    mw_model_keep_rows(m, "Q4_0", true);
+    mw_rates_list(m, &o, &limits);
+    assert_non_null(rate_of(&limits, "Q4_0"));
+    assert_null(rate_of(&limits, "Q4_0" MW_RATE_INTERLEAVED));
+    mw_model_keep_rows(m, "Q4_0", false);
+    mw_rates_list(m, &o, &limits);
+    assert_non_null(rate_of(&limits, "Q4_0" MW_RATE_INTERLEAVED));
+    mw_model_close(m);
+}
+
 static void evaluate(struct mw_session *s, uint32_t from, uint32_t n)
 {
     uint32_t ids[N_IDS];
@@ -185,14 +237,43 @@ static void packed_and_plain_weights_give_the_same_bits(void **state)
     mw_model_close(m);
 }
 
+static void rows_of_the_file_give_the_same_bits(void **state)
+{
+    struct mw_options o = small_options(64);
+    struct mw_model *m = open_model("gemma4-tiny-q4_0.gguf");
+    struct mw_model_info info;
+    float *want;
+
+    (void)state;
+    mw_model_info(m, &info);
+    want = calloc(info.n_vocab, sizeof *want);
+    for (int keeps = 0; keeps < 2; keeps++) {
+        struct mw_session *s;
+
+        mw_model_keep_rows(m, "Q4_0", keeps);
+        s = open_session(m, &o);
+        evaluate(s, 0, N_IDS);
+        evaluate(s, N_IDS, 1);
+        if (keeps)
+            assert_memory_equal(want, mw_session_logits(s), info.n_vocab * sizeof *want);
+        memcpy(want, mw_session_logits(s), info.n_vocab * sizeof *want);
+        mw_session_close(s);
+    }
+    free(want);
+    mw_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_predicts_what_packing_saves),
         cmocka_unit_test(packed_products_are_measured),
         cmocka_unit_test(interleaved_products_are_measured),
+        cmocka_unit_test(ways_to_prefetch_are_measured_and_used),
+        cmocka_unit_test(types_may_stay_as_in_the_file),
         cmocka_unit_test(a_session_holds_packed_blocks),
         cmocka_unit_test(packed_and_plain_weights_give_the_same_bits),
+        cmocka_unit_test(rows_of_the_file_give_the_same_bits),
     };
 
     return cmocka_run_group_tests_name("packing", tests, NULL, NULL);
