@@ -272,7 +272,7 @@ static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint6
     s->pass_end_ns = now.t_ns;
 }
 
-/* Keys and values that cannot be read back are lost: the next evaluation begins anew. */
+/* Keys and values that cannot be read back are lost: the next evaluation begins at token 0. */
 static void forget_lost_pages(struct mw_session *s, const struct err *e)
 {
     struct err ignored = ERR_INIT;

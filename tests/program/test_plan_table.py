@@ -40,7 +40,7 @@ class Plans(unittest.TestCase):
 
 class Table(Plans):
     # Memory that other programs use would lower budgets of some GiB.
-    ROOMY = "--what-if", "RAM=16G"
+    ROOMY = "--what-if", "RAM=16G", "--kv-disk", "never"
 
     def test_contexts_double_up_to_the_trained_one(self):
         g = self.groups("Llama-3.1-8B:Q4_K", "--memory", "4G", *self.ROOMY)
@@ -75,6 +75,17 @@ class Table(Plans):
                                      c["ctx"] <= g["largest_pinned_ctx"])
                     self.assertLessEqual(c["pinned_share"], 1)
 
+    def test_contexts_that_do_not_fit_go_to_the_disk(self):
+        args = "Llama-3.1-8B:Q4_K", "--memory", "4G", "--what-if", "RAM=16G", "--ctx", "64k"
+        p = self.plan(*args)
+        self.assertGreater(p["kv_disk_bytes"], GIB)
+        self.assertLessEqual(p["kv_read_bytes"], p["kv_disk_bytes"])
+        self.assertLessEqual(p["sum_bytes"], 4 * GIB)
+        self.assertRegex(self.run_plan(*args).stdout,
+                         r"65,536 tokens: .* of keys and values on the disk, .* more to read")
+        self.plan(*args, "--kv-disk", "never", code=3)
+        self.assertEqual(0, self.plan(*args[:-1], "2k")["kv_disk_bytes"])
+
     def test_bounds_are_the_last_contexts_with_their_property(self):
         args = "Llama-3.1-8B:Q4_K", "--memory", "5G", *self.ROOMY
         g = self.groups(*args)["f16", "f16"]
@@ -94,11 +105,11 @@ class Table(Plans):
         self.assertIn("KV in q8_0: - (", self.run_plan(TINY).stdout)
 
     def test_a_budget_that_is_too_small_still_has_its_table(self):
-        p = self.plan("Phi-4", "--memory", "100M", code=3)
+        p = self.plan("Phi-4", "--memory", "100M", "--kv-disk", "never", code=3)
         self.assertFalse(p["fits"])
         self.assertFalse(any(c["fits"] for g in p["table"] for c in g["contexts"]
                              if c["ctx"] > 2048))
-        out = self.run_plan("Phi-4", "--memory", "100M", code=3).stdout
+        out = self.run_plan("Phi-4", "--memory", "100M", "--kv-disk", "never", code=3).stdout
         self.assertIn("does not fit: needs", out)
 
     def test_text_agrees_with_json(self):

@@ -101,7 +101,7 @@ const struct option options_table[N_OPTION] = {
     [OPT_KV_DISK] = { "kv-disk", 0, IN(MODEL, CMD_PLANS),
         .kind = KIND_CHOICE, AT(chat.engine.kv_disk), .arg = "WHEN", .words = "auto never",
         .asks = "spill offload",
-        .help = "let keys and values that do not fit the budget go to the disk",
+        .help = "let keys and values that do not fit go to the disk",
         .more = "auto: if the context's keys and values do not fit, the older ones are in a file "
                 "in the cache folder, and each token reads them back. Answers stay the same, and "
                 "become slower as the conversation grows. The file has no name and goes away "
