@@ -408,8 +408,11 @@ static void answer(struct mw_model *m, const struct mw_options *o, struct drafte
     assert_true(o->cache_folder == NULL || s->plan.n_draft > 0);
     eval(s, ids, N_PROMPT);
     for (uint32_t i = 0; i < N_TOKEN; i++) {
+        uint32_t next;
+
         out->sum[i] = bits_of(mw_session_logits(s), info.n_vocab);
-        no_error(session_eval_sampled(s, likeliest(mw_session_logits(s), info.n_vocab), &e), &e);
+        next = likeliest(mw_session_logits(s), info.n_vocab);
+        no_error(mw_session_eval_sampled(s, next, &e), &e);
     }
     assert_true(o->cache_folder == NULL || kv_disk_bytes(s->kv) > 0);
     mw_session_sample(s, sample);
