@@ -80,6 +80,7 @@ static void set(void *at, const struct field *f, uint8_t v)
     case FIELD_DOUBLE: memcpy(at, &real, sizeof real); break;
     case FIELD_TEXT: set_text(at, f->size, v); break;
     case FIELD_HEX: memset(at, v, f->size); break;
+    case FIELD_LIST: memset(at, v, f->size * sizeof number); break;
     case FIELD_STATE: memcpy(at, &state, sizeof state); break;
     case FIELD_BINDS: memcpy(at, &binds, sizeof binds); break;
     case FIELD_KIND: *(uint8_t *)at = v % (MW_LAYER_HEAD + 1); break;
