@@ -14,6 +14,9 @@
  * that was missed. */
 #define GAIN_LEAST 1.03
 
+/* Drafts while their cost is unknown: in memory, many could take as long as a short answer. */
+#define TRIAL_MOST 2
+
 /* By the quality of drafts. */
 static const double first_accept[DEPTH_CLASSES] = { 0.5, 0.65, 0.8, 0.9, 0.7 };
 
@@ -26,6 +29,7 @@ void depth_begin(struct depth *d)
 void depth_forget_costs(struct depth *d)
 {
     d->narrow_s = d->column_s = 0;
+    d->is_tried = false;
     memset(d->draft_s, 0, sizeof d->draft_s);
 }
 
@@ -43,7 +47,8 @@ void depth_pass(struct depth *d, uint32_t n_draft, double seconds)
     else if (n_draft == 0)
         d->narrow_s = seconds;
     else
-        move(&d->column_s, column_s > 0 ? column_s : 0, PASS_WEIGHT);
+        move(&d->column_s, column_s > 0 ? column_s : 0, d->is_tried ? PASS_WEIGHT : 1);
+    d->is_tried |= n_draft > 0;
 }
 
 void depth_drafted(struct depth *d, uint32_t quality, uint32_t n, double seconds)
@@ -74,6 +79,8 @@ uint32_t depth_choose(struct depth *d, uint32_t quality, uint32_t most)
 
     if (!(d->narrow_s > 0))
         return 0;
+    if (!d->is_tried && most > TRIAL_MOST)
+        most = TRIAL_MOST;
     for (uint32_t n = 1; n <= most; n++) {
         double gain;
 

@@ -27,7 +27,9 @@
 #define DEPTH_HEAD    4
 
 struct depth {
-    double narrow_s, column_s; /* 0: not measured yet */
+    double narrow_s; /* 0: not measured yet */
+    double column_s;
+    bool is_tried; /* column_s was measured; until then, few are drafted */
     double draft_s[DEPTH_CLASSES];
     double accept[DEPTH_CLASSES];
 };

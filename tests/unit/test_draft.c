@@ -162,8 +162,17 @@ static void depth_follows_acceptance_and_cost(void **state)
     assert_true(depth_with(1, 0.05, 0, 0.7, 1) > depth_with(1, 0.05, 0.25, 0.7, 1));
     /* Drafts that are never right are not made, even for little. */
     assert_int_equal(depth_with(1, 0.05, 0, 0, 0), 0);
-    /* Nothing is drafted before a pass was measured. */
+    /* Nothing is drafted before a pass was measured, and little before one with drafts was. */
     depth_begin(&d);
+    assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), 0);
+    depth_pass(&d, 0, 1);
+    assert_in_range(depth_choose(&d, 3, DRAFT_MOST), 1, 2);
+    depth_pass(&d, 2, 1);
+    assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), DRAFT_MOST);
+    /* The first one that is measured counts as it is. */
+    depth_forget_costs(&d);
+    depth_pass(&d, 0, 1);
+    depth_pass(&d, 2, 3);
     assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), 0);
 }
 
