@@ -231,6 +231,8 @@ static int run_chat(const struct options *o)
 
     engine->saves_kv = !o->no_save && o->kv_space != OPTIONS_NO_SPACE;
     engine->forgets_experts = o->no_save;
+    if (o->no_save) /* nothing of the conversation on a disk, not even in a file without a name */
+        engine->kv_disk = MW_KV_DISK_NEVER;
     settings_screen(o, &used.ui);
     if (o->server == NULL && (o->once || o->json)) {
         beside_report(o);

@@ -106,7 +106,7 @@ const struct option options_table[N_OPTION] = {
                 "in the cache folder, and each token reads them back. Answers stay the same, and "
                 "become slower as the conversation grows. The file has no name and goes away "
                 "with memwall.\n"
-                "never: such a context is refused.",
+                "never: such a context is refused. A chat with --no-save has never.",
         .otherwise = "auto",
         .reach = REACH_PLAN, .slash = "kv-disk",
         .says = "keys and values go to the disk: %" },
