@@ -74,8 +74,9 @@ enum mw_reach {
     NUMBER(uint32_t, n_logit_row, MW_REACH_WORKSPACE)                                          \
     /* keys and values will be written to files (mw_chat_save_kv()): a part of the plan */        \
     NUMBER(bool, saves_kv, MW_REACH_PLAN)                                                      \
-    /* the use of experts is not kept for later sessions: it depends on the text */            \
-    NUMBER(bool, forgets_experts, MW_REACH_NOTHING)                                            \
+    /* nothing that depends on the text is written to a disk, not even to files without a        \
+     * name: keys and values, copies of turns, the use of experts */                           \
+    NUMBER(bool, is_private, MW_REACH_PLAN)                                                    \
     /* drop the oldest turns when the context is full */                                       \
     NUMBER(bool, ctx_shift, MW_REACH_NOTHING)                                                  \
     /* folder for built tokenizers and copies of turns that do not fit memory; NULL: none.     \

@@ -210,6 +210,7 @@ void kv_disk_set_tail(struct kv *kv, uint32_t tail);
 /* No page is on the disk, or those that are there are lost. */
 void kv_disk_close(struct kv *kv);
 int kv_disk_fd(const struct kv *kv); /* -1: there is no file */
+uint64_t kv_disk_file_bytes(const struct kv *kv); /* disk space of the file */
 uint32_t kv_disk_slots(const struct kv *kv);
 uint32_t kv_disk_tail(const struct kv *kv);
 

@@ -13,6 +13,7 @@
 
 #include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 
@@ -192,6 +193,13 @@ uint64_t kv_disk_memory(const struct kv *kv)
 uint64_t kv_disk_written(const struct kv *kv)
 {
     return kv->disk != NULL ? kv->disk->written : 0;
+}
+
+uint64_t kv_disk_file_bytes(const struct kv *kv)
+{
+    struct stat st;
+
+    return kv->disk != NULL && fstat(kv->disk->fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 }
 
 uint64_t kv_disk_bytes(const struct kv *kv)
@@ -376,11 +384,14 @@ static int next_page_out(struct kv *kv, struct err *e)
     return 0;
 }
 
-/* Let a layer keep fewer pages, the last one first. */
+/* Let a layer keep fewer pages, the last one first.  The page that a rewind left incomplete is
+ * perhaps only in memory: it is written, too, and comes back with the others. */
 static int keep_less(struct kv *kv, struct kv_layer *l, struct err *e)
 {
-    if (l->keep > kv->disk_end)
-        l->keep = l->want > kv->disk_end ? l->want : kv->disk_end;
+    uint32_t held = kv->disk_end + (kv->lost_page != NO_PAGE ? KV_PAGE : 0);
+
+    if (l->keep > held)
+        l->keep = l->want > held ? l->want : held;
     while (l->keep > l->want) {
         uint32_t at = l->keep - KV_PAGE;
 
@@ -392,13 +403,23 @@ static int keep_less(struct kv *kv, struct kv_layer *l, struct err *e)
     return 0;
 }
 
+/* Whether a layer cannot keep the page at `at`. */
+static bool is_full(const struct kv *kv, uint32_t at)
+{
+    for (uint32_t i = 0; i < kv->n_layer; i++)
+        if (kv_has_pages(&kv->layers[i]) && kv->layers[i].want <= at)
+            return true;
+    return false;
+}
+
 int kv_disk_out(struct kv *kv, struct err *e)
 {
     uint32_t complete = kv->n_token / KV_PAGE * KV_PAGE;
 
     if (kv->disk == NULL)
         return 0;
-    while (kv->disk_end < complete)
+    /* Once all pages have a place in memory again, a full disk stops nothing. */
+    while (kv->disk_end < complete && is_full(kv, kv->disk_end))
         if (next_page_out(kv, e) != 0)
             return -1;
     for (uint32_t i = 0; i < kv->n_layer; i++) {

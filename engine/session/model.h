@@ -51,6 +51,7 @@ struct mw_model {
     struct draft_list *drafts;      /* models that may draft for it, see draft_model.h */
     struct model_mirror *mirrors;   /* copies of its files that were opened; NULL: none */
     struct model_head head;      /* that drafts for it */
+    _Atomic uint64_t kv_file_bytes; /* disk space of the keys and values of its session */
     int n_core;                  /* of this machine */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool keeps_rows[TYPE_COUNT]; /* pinned weights of these types stay as in the file */

@@ -161,6 +161,8 @@ static const char *why_no_disk(const struct mw_model *m, const struct mw_options
 
     if (o->kv_disk == MW_KV_DISK_NEVER)
         return "--kv-disk never";
+    if (o->is_private)
+        return "--no-save";
     for (uint32_t i = 0; i < d->n_kv; i++)
         if (d->kv_specs[i].index_dim > 0 || d->kv_specs[i].entry_block > 0)
             return "its layers choose among all of them";
@@ -178,6 +180,7 @@ static void add_kv_disk(const struct mw_model *m, const struct mw_options *o,
     enum kv_type k = options_kv_type(o->kv_k), v = options_kv_type(o->kv_v);
 
     in->kv_disk_why = why_no_disk(m, o, &in->kv_disk_free);
+    in->kv_disk_free += m->kv_file_bytes; /* what a session has now is used again */
     in->kv_slot_bytes = kv_disk_slot_bytes(d->kv_specs, d->n_kv, k, v);
     for (uint32_t i = 0; i < d->n_kv; i++) {
         uint32_t n = d->kv_specs[i].is_sliding ? 0 : readers_of(d, i), at = class_of(d, n);

@@ -64,7 +64,8 @@ static int make_parts(struct mw_session *s, const struct cancel *quits, struct e
     forward_bytes(s->m->desc, o->n_thread, false, &bytes);
     s->weights.expert_sizes = bytes.experts;
     if (pool_new(&s->pool, o->n_thread, e) != 0 || model_load_small(s->m, quits, e) != 0 ||
-        make_kv(s, e) != 0 || copies_new(&s->copies, s->kv, o->cache_folder, e) != 0)
+        make_kv(s, e) != 0 ||
+        copies_new(&s->copies, s->kv, o->is_private ? NULL : o->cache_folder, e) != 0)
         return -1;
     copies_set_room(s->copies, s->plan.n_copy);
     room = session_room(s, &s->plan, 0);
@@ -134,6 +135,7 @@ void mw_session_close(struct mw_session *s)
     kept_rows_close(&s->kept);
     copies_free(s->copies);
     kv_free(s->kv);
+    s->m->kv_file_bytes = 0;
     pool_free(s->pool);
     tokens_free(&s->tokens);
     free(s->telemetry);
@@ -247,9 +249,9 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
 /* Correct the limits by the pass of n tokens that began at from_ns. */
 static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint64_t from_ns)
 {
-    /* Two disks together are not the one whose rate is kept. */
+    /* Two disks together are not the one whose rate is kept, nor is that of another folder. */
     bool is_throttled = s->settled.o.disk_rate > 0 || s->settled.o.mirror != NULL ||
-                        s->plan.n_slot < s->weights.shape.n_slot;
+                        s->plan.has_kv_disk || s->plan.n_slot < s->weights.shape.n_slot;
     struct observe_at now = observe_now(s);
     struct mw_limits l = limits_of(s->m);
     int64_t now_s = (int64_t)time(NULL);
@@ -272,14 +274,12 @@ static void observe_pass(struct mw_session *s, uint32_t n, enum want want, uint6
     s->pass_end_ns = now.t_ns;
 }
 
-/* Keys and values that cannot be read back are lost: the next evaluation begins at token 0. */
-static void forget_lost_pages(struct mw_session *s, const struct err *e)
+void session_forget_tokens(struct mw_session *s)
 {
     struct err ignored = ERR_INIT;
     uint32_t kept;
 
-    if (e->code == ERR_IO && strcmp(e->file, SOURCE_KV_NAME) == 0)
-        (void)mw_session_rewind(s, 0, &kept, &ignored);
+    (void)mw_session_rewind(s, 0, &kept, &ignored);
 }
 
 int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct err *e)
@@ -300,7 +300,8 @@ int eval_chunk(struct mw_session *s, uint32_t n, enum want want, struct err *e)
         return -1;
     if (forward_run(s->work->forward, s->tokens.id + held, n, want, s->tokens.in_tiles[held],
                     e) != 0) {
-        forget_lost_pages(s, e);
+        if (e->code == ERR_IO && strcmp(e->file, SOURCE_KV_NAME) == 0)
+            session_forget_tokens(s);
         return -1;
     }
     head_after_pass(s, held, n, want);

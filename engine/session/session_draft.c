@@ -133,6 +133,10 @@ static int draft_and_run(struct mw_session *s, uint32_t id, struct err *e)
         return run(s, e);
     if (run(s, &first) == 0)
         return 0;
+    if (kv_tokens(s->kv) != held) { /* the keys and values are lost */
+        *e = first;
+        return -1;
+    }
     /* Perhaps only a token that nobody asked for is the reason. */
     tokens_drop(&s->tokens, held + 1);
     s->drafts.n = 0;

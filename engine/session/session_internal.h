@@ -192,6 +192,8 @@ int session_set_room(struct mw_session *s, const struct room *to, struct err *e)
 /* Before n more positions are written, take back borrowed KV space.  After a rewind, let
  * weights borrow the freed space. */
 int settle_memory(struct mw_session *s, uint32_t n, struct err *e);
+/* Keys and values that cannot be read back are lost: the next evaluation begins at token 0. */
+void session_forget_tokens(struct mw_session *s);
 
 /* --- session_breath.c: a budget that follows the free memory --- */
 

@@ -111,11 +111,16 @@ int settle_memory(struct mw_session *s, uint32_t n, struct err *e)
         return -1;
     s->breath.kv_bytes = kv_page_bytes(s->kv) + kv_grow_bytes(s->kv, n);
     to = session_room(s, &s->plan, s->breath.kv_bytes);
-    if (session_set_room(s, &to, e) != 0 || kv_disk_in(s->kv, e) != 0)
+    if (session_set_room(s, &to, e) != 0)
         return -1;
+    if (kv_disk_in(s->kv, e) != 0) {
+        session_forget_tokens(s);
+        return -1;
+    }
     if (!s->plan.has_kv_disk)
         kv_disk_close(s->kv);
     stream_set_kv_file(s->weights.stream, kv_disk_fd(s->kv));
+    s->m->kv_file_bytes = kv_disk_file_bytes(s->kv);
     s->breath.has_experts = false;
     if (has_breathed)
         session_breathed(s);

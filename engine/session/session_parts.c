@@ -38,7 +38,7 @@ static void read_favourites(struct mw_session *s, const struct mw_options *o)
 static void keep_favourites(const struct mw_session *s, const struct mw_expert_use *seen)
 {
     uint32_t n = s->weights.expert_sizes.n_all;
-    bool keeps = has_favourites(s, &s->settled.o) && !s->settled.o.forgets_experts;
+    bool keeps = has_favourites(s, &s->settled.o) && !s->settled.o.is_private;
     uint8_t *use = keeps ? malloc(n) : NULL;
     char model[128];
 

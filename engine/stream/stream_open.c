@@ -122,9 +122,11 @@ static int open_parts(struct stream *s, const struct stream_span *spans, uint32_
         io_choice_open(&choice, &s->source, s->catalogue, o, e) != 0)
         return -1;
     if (o->mirror != NULL && !s->is_mapped) {
-        if (source_open_mirror(&s->source, o->mirror, s->catalogue->n_file, e) != 0)
-            return -1;
+        struct err why = ERR_INIT;
+
         disks_open(&s->disks, s->telemetry);
+        if (source_open_mirror(&s->source, o->mirror, s->catalogue->n_file, &why) != 0)
+            disks_drop(&s->disks, &why); /* it was there before: the model is enough */
     }
     count_layers(s);
     snprintf(s->reason, sizeof s->reason, "%s", choice.reason);

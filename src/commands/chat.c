@@ -230,9 +230,7 @@ static int run_chat(const struct options *o)
     struct paths paths;
 
     engine->saves_kv = !o->no_save && o->kv_space != OPTIONS_NO_SPACE;
-    engine->forgets_experts = o->no_save;
-    if (o->no_save) /* nothing of the conversation on a disk, not even in a file without a name */
-        engine->kv_disk = MW_KV_DISK_NEVER;
+    engine->is_private = o->no_save;
     settings_screen(o, &used.ui);
     if (o->server == NULL && (o->once || o->json)) {
         beside_report(o);
@@ -245,7 +243,7 @@ static int run_chat(const struct options *o)
     if (!isatty(STDOUT_FILENO) || (!used.ui.plain && !ui_can_draw())) {
         if (o->server == NULL)
             beside_report(o);
-        return cmd_run.run(o);
+        return cmd_run.run(&used);
     }
     if (o->stdin_too) {
         err_set(&e, ERR_ARGUMENT,

@@ -116,7 +116,7 @@ static int take_tour(const struct options *o)
 
     settings_screen(o, &used.ui);
     used.ui.plain = used.ui.plain || !isatty(STDOUT_FILENO) || !ui_can_draw();
-    used.no_save = true;
+    used.no_save = used.chat.engine.is_private = true;
     used.chat.engine.saves_kv = false;
     if (paths_find(&paths, &e) != 0)
         return report_error(&e);

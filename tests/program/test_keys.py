@@ -48,7 +48,7 @@ FAMILIES = {
     "q4e-a": {},
     "smollm3": YARN,
     "deepseek3": {}, "deepseek4": {}, "falconh1": {}, "glm53flash": {}, "laguna": {}, "lfm2moe": {}, "museglimmer": {},
-    "ling3": {"nextn_predict_layers": (U32, 0)}, "nemotronh-moe": {},
+    "ling3": {"nextn_predict_layers": (U32, 0)}, "nemotronh-moe": {"moe_latent_size": (U32, 0)},
     **{name: {} for name in (
         "deepseek2lite", "ernie45moe", "glm45air", "granite4h", "granitemoe", "hunyuanmoe", "kimilinear",
         "ling2", "mellum2", "minimax2", "olmoe", "qwen2moe")},

@@ -124,7 +124,7 @@ static void a_session_that_is_forgotten_keeps_no_use(void **state)
         struct mw_session *s;
 
         o.cache_folder = tree_root;
-        o.forgets_experts = !keeps;
+        o.is_private = !keeps;
         s = open_session(m, &o);
         for (int i = 0; i < 64; i++)
             eval(s, ids + i, 1);

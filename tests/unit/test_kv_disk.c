@@ -23,6 +23,7 @@
 #include "tests/lib/calls.h"
 #include "tests/lib/chance.h"
 #include "tests/lib/fail_with.h"
+#include "tests/lib/kv_folder.h"
 #include "tests/lib/model_path.h"
 
 #define N_CTX  24000
@@ -30,7 +31,6 @@
 #define N_ROW  3
 #define N_VOCAB 2048
 
-static char folder[400];
 static uint32_t ids[N_IDS + N_ROW];
 static struct chance chance;
 
@@ -51,7 +51,7 @@ static struct mw_options little(struct mw_model *m, const struct mw_options *lik
 {
     struct mw_options o = *like;
 
-    o.cache_folder = folder;
+    o.cache_folder = kv_folder;
     o.memory_bytes = 0;
     o.memory_bytes = smallest_budget(m, &o) + more;
     return o;
@@ -254,7 +254,7 @@ static void save_and_load(struct walk *w)
     struct saved_kv out;
     char path[440];
 
-    snprintf(path, sizeof path, "%s/saved.kv", folder);
+    snprintf(path, sizeof path, "%s/saved.kv", kv_folder);
     no_error(session_save_kv(w->s, path, &usual, &out, &e), &e);
     assert_int_equal(out.n_token, w->n);
     if (chance_below(&chance, 2) == 0)
@@ -363,6 +363,36 @@ static void any_walk_gives_the_bits_of_its_ids(void **state)
     if (w.n_disk < N_STEP / 8)
         fail_msg("%s: pages were on the disk in %u of %d steps", (const char *)*state, w.n_disk,
                  N_STEP);
+    mw_session_close(w.s);
+    mw_session_close(w.fresh);
+    mw_model_close(w.m);
+}
+
+/* A page that a rewind left incomplete is in memory, or on the disk, or was to go there. */
+static void fewer_pages_may_stay_after_a_rewind(void **state)
+{
+    static const uint32_t back[] = { 200, 300, 520, 700, 780, 899 };
+    struct mw_options all = large(), least;
+    struct walk w = { .m = open_model(*state) };
+    struct mw_model_info info;
+
+    mw_model_info(w.m, &info);
+    w.n_vocab = info.n_vocab;
+    chance.state = 8;
+    new_ids(w.m);
+    w.fresh = open_session(w.m, &all);
+    least = little(w.m, &all, 0);
+    for (uint64_t more = 0; more < 1000; more += 100)
+        for (size_t i = 0; i < sizeof back / sizeof back[0]; i++) {
+            w.o = little(w.m, &all, more * KIB);
+            open_again(&w);
+            eval(w.s, ids, N_IDS);
+            go_back(&w, back[i]);
+            change(&w, N_CTX, least.memory_bytes, MW_KV_DISK_AUTO);
+            eval(w.s, ids + w.n, back[i] + 1 - w.n);
+            w.n = back[i] + 1;
+            compare(&w);
+        }
     mw_session_close(w.s);
     mw_session_close(w.fresh);
     mw_model_close(w.m);
@@ -536,6 +566,68 @@ static void lost_pages_are_an_error(void **state)
     mw_model_close(m);
 }
 
+/* The same if the pass verifies drafts, which a session otherwise tries again without them. */
+static void lost_pages_are_an_error_beside_drafts(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_options o = large();
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+    struct mw_model_info info;
+
+    (void)state;
+    mw_model_info(m, &info);
+    chance.state = 10;
+    new_ids(m);
+    o.kv_k = o.kv_v = MW_KV_F32;
+    o.draft = MW_DRAFT_FILE;
+    o.draft_file = model_path("llama-tiny.gguf");
+    o.draft_depth = 6;
+    o = little_with_drafts(m, &o);
+    s = open_session(m, &o);
+    eval(s, ids, N_PROMPT);
+    assert_int_equal(ftruncate(kv_disk_fd(s->kv), 0), 0);
+    assert_int_equal(
+        mw_session_eval_sampled(s, likeliest(mw_session_logits(s), info.n_vocab), &e), -1);
+    assert_int_equal(e.code, ERR_IO);
+    assert_int_equal(mw_session_tokens(s), 0);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
+/* With room for all pages, nothing has to be written any longer. */
+static void memory_helps_when_the_disk_is_full(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct rows *want = malloc(sizeof *want), *got = malloc(sizeof *got);
+    struct mw_options o = large(), more;
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+
+    (void)state;
+    chance.state = 11;
+    new_ids(m);
+    whole(m, &o, want);
+    more = o;
+    o = little(m, &o, 0);
+    more.cache_folder = kv_folder;
+    more.kv_disk = MW_KV_DISK_NEVER;
+    s = open_session(m, &o);
+    signal(SIGXFSZ, SIG_IGN);
+    write_limit(100 * KIB);
+    assert_int_equal(mw_session_eval(s, ids, N_IDS, NULL, NULL, &e), -1);
+    e = (struct err)ERR_INIT;
+    no_error(session_set(s, &more, &e), &e);
+    eval(s, ids + mw_session_tokens(s), N_IDS - mw_session_tokens(s));
+    take_rows(m, s, got);
+    write_limit(RLIM_INFINITY);
+    assert_memory_equal(want, got, sizeof *want);
+    mw_session_close(s);
+    free(want);
+    free(got);
+    mw_model_close(m);
+}
+
 /* A folder without such files, or a disk without space, is a reason to refuse the context. */
 static void a_plan_says_why_there_is_no_disk(void **state)
 {
@@ -568,7 +660,7 @@ static void a_family_that_chooses_positions_keeps_them(void **state)
     struct err e = ERR_INIT;
     struct plan p;
 
-    o.cache_folder = folder;
+    o.cache_folder = kv_folder;
     o.memory_bytes = 0;
     o.memory_bytes = smallest_budget(m, &o);
     assert_int_equal(mw_plan(m, &o, &p, &e), 0);
@@ -579,17 +671,18 @@ static void a_family_that_chooses_positions_keeps_them(void **state)
     mw_model_close(m);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof folder, "%s", getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp");
-    return 0;
-}
-
 int main(void)
 {
     struct CMUnitTest tests[60];
+    uint64_t free_bytes;
+    const char *why;
     size_t n = 0;
+
+    why = kv_disk_why_not(getenv("MW_BUILDDIR"), &free_bytes); /* /tmp may be in memory */
+    if (why != NULL) {
+        printf("SKIP: no file for keys and values in the build folder: %s\n", why);
+        return 77;
+    }
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         tests[n++] = (struct CMUnitTest){ names[i], a_family_gives_the_same_bits, NULL, NULL,
@@ -600,13 +693,18 @@ int main(void)
     for (size_t i = 0; i < sizeof walked / sizeof walked[0]; i++)
         tests[n++] = (struct CMUnitTest){ walked[i], any_walk_gives_the_bits_of_its_ids, NULL,
                                           NULL, (void *)(uintptr_t)walked[i] };
+    for (size_t i = 0; i < sizeof walked / sizeof walked[0]; i++)
+        tests[n++] = (struct CMUnitTest){ walked[i], fewer_pages_may_stay_after_a_rewind, NULL,
+                                          NULL, (void *)(uintptr_t)walked[i] };
     tests[n++] = (struct CMUnitTest){ "drafts_are_as_without", drafts_are_as_without, NULL, NULL,
                                       (void *)(uintptr_t)typed[1] };
     for (size_t i = 0; i < sizeof choosing / sizeof choosing[0]; i++)
         tests[n++] = (struct CMUnitTest){ choosing[i], a_family_that_chooses_positions_keeps_them,
                                           NULL, NULL, (void *)(uintptr_t)choosing[i] };
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_full_disk_is_an_error);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(memory_helps_when_the_disk_is_full);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(lost_pages_are_an_error);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(lost_pages_are_an_error_beside_drafts);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_plan_says_why_there_is_no_disk);
-    return _cmocka_run_group_tests("kv_disk", tests, n, set_up, NULL);
+    return _cmocka_run_group_tests("kv_disk", tests, n, kv_folder_begin, kv_folder_end);
 }

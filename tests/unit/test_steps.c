@@ -156,6 +156,7 @@ static void experts_are_counted(void **state)
     steps_count(m.d, false, 2, 101, dense);
     x = &m.d->layers[0].experts;
     x->n_expert = 4;
+    x->n_in = m.d->n_embd;
     x->n_used = 2;
     x->n_ff = 16;
     x->gate = x->up = x->down = &m.tensor;
