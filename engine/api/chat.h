@@ -308,7 +308,8 @@ uint32_t mw_chat_tokens(struct mw_chat *c);
 /* The cost of sending a text of n_token tokens, from the plan and from rates measured so far.
  */
 struct mw_cost {
-    uint32_t n_token;    /* of the text, template included */
+    uint32_t n_token;    /* of the text, template included, and n_ahead */
+    uint32_t n_ahead;    /* of the conversation, not evaluated yet */
     uint32_t n_again;    /* of the conversation, evaluated again before it */
     uint32_t n_ctx_left; /* free tokens of the context, before the text */
     double seconds;      /* until the first token; 0: nothing is measured yet */

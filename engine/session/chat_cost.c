@@ -120,7 +120,8 @@ int mw_chat_cost(struct mw_chat *c, uint32_t n_token, struct mw_cost *out, struc
     if (sample->kv.capacity > sample->kv.context)
         out->n_ctx_left = (uint32_t)(sample->kv.capacity - sample->kv.context);
     if (n_ahead > sample->kv.context)
-        out->n_token += (uint32_t)(n_ahead - sample->kv.context);
+        out->n_ahead = (uint32_t)(n_ahead - sample->kv.context);
+    out->n_token += out->n_ahead;
     basis = basis_new(c, &plan, sample->mem.used[MW_ROW_PINNED] + sample->mem.saved_bytes);
     free(sample);
     if (basis == NULL)

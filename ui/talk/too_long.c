@@ -33,10 +33,10 @@ static uint32_t at_least(const struct talk *t, const char *text, bool with_files
 }
 
 /* Tokens of the context that the message may use.  Where the oldest turns are dropped, these
- * are nearly all. */
+ * are nearly all, and nothing that comes before it has to fit. */
 static uint32_t room(const struct talk *t, const struct mw_cost *c)
 {
-    return talk_options(t)->engine.ctx_shift ? talk_plan(t)->n_ctx : c->n_ctx_left;
+    return talk_options(t)->engine.ctx_shift ? talk_plan(t)->n_ctx + c->n_ahead : c->n_ctx_left;
 }
 
 bool too_long_is(struct talk *t, const char *text, bool with_files, struct mw_cost *out)
