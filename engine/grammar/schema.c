@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,7 +298,9 @@ static bool read_part(const char *at, size_t n, char *out, size_t room)
 
         if (used + 1 == room)
             return false;
-        if (c == '%' && i + 2 < n && sscanf(at + i + 1, "%2x", &code) == 1 && code != 0) {
+        if (c == '%' && i + 2 < n && isxdigit((unsigned char)at[i + 1]) &&
+            isxdigit((unsigned char)at[i + 2]) && sscanf(at + i + 1, "%2x", &code) == 1 &&
+            code != 0) {
             c = (char)code;
             i += 2;
         }

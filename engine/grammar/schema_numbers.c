@@ -11,12 +11,14 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/grammar/schema_internal.h"
 
 #define DIGITS NUMBER_DIGITS
 #define LARGEST ((int64_t)9999999999999999)
+#define EXPONENT_MOST 1000 /* a number of 64 digits with a greater one has too many */
 
 /* Numbers from 0 on. */
 struct range {
@@ -209,7 +211,8 @@ static bool write_numbers(struct json *out, const struct range *r, bool is_any)
 int schema_decimal(const char *text, struct number_bound *out)
 {
     char digits[64];
-    int n = 0, point = 0, exponent = 0;
+    int n = 0, point = 0;
+    long exponent = 0;
     bool has_point = false, is_negative = *text == '-';
 
     *out = (struct number_bound){ .is_negative = false };
@@ -226,14 +229,16 @@ int schema_decimal(const char *text, struct number_bound *out)
         else
             return -1;
     }
-    if (*text != '\0' && sscanf(text + 1, "%4d", &exponent) != 1)
-        return -1;
+    if (*text != '\0')
+        exponent = strtol(text + 1, NULL, 10);
     while (n > 0 && digits[n - 1] == '0')
         n--;
     if (n == 0)
         return 0;
+    if (exponent < -EXPONENT_MOST || exponent > EXPONENT_MOST)
+        return -1;
     out->is_negative = is_negative;
-    point += exponent;
+    point += (int)exponent;
     if (point > DIGITS || n - point > DIGITS || point < -DIGITS)
         return -1;
     for (int i = 0; i < point; i++)
