@@ -31,7 +31,7 @@ int schema_work(struct schema *s, uint64_t n)
     return s->work <= WORK_MOST ? 0
                                 : err_set(s->e, ERR_UNSUPPORTED,
                                           "the schema takes too much time: it has too many "
-                                          "names, at %.200s",
+                                          "names or values, at %.200s",
                                           s->path);
 }
 
@@ -214,6 +214,10 @@ unsigned schema_types(struct schema *s, const struct json_node *n)
 
     if (type == NULL)
         return T_OBJECT | T_ARRAY | T_STRING | T_NUMBER | T_INTEGER | T_BOOL | T_NULL;
+    if (type->kind == JSON_IS_ARRAY && type->n > N_TYPE) { /* each pair of oneOf reads the list */
+        schema_wrong(s, "type", ERR_ARGUMENT, "has more than 7 types");
+        return 0;
+    }
     if (type->kind != JSON_IS_ARRAY)
         all = type_bit(type);
     for (const struct json_node *t = type->kind == JSON_IS_ARRAY ? type->first : NULL;
@@ -233,7 +237,7 @@ unsigned schema_types(struct schema *s, const struct json_node *n)
 
 /* ---- values ---- */
 
-static bool is_of_types(const struct json_node *n, unsigned bits)
+bool schema_has_type(const struct json_node *n, unsigned bits)
 {
     int64_t v;
 
@@ -247,11 +251,6 @@ static bool is_of_types(const struct json_node *n, unsigned bits)
     case JSON_IS_ARRAY: return (bits & T_ARRAY) != 0;
     }
     return false;
-}
-
-bool schema_has_type(struct schema *s, const struct json_node *n, const struct json_node *v)
-{
-    return is_of_types(v, schema_types(s, n));
 }
 
 static int write_values(struct schema *s, const struct json_node *n, uint32_t *rule)
@@ -270,8 +269,11 @@ static int write_values(struct schema *s, const struct json_node *n, uint32_t *r
     *rule = schema_begin(s);
     for (const struct json_node *v = one != NULL ? one : list->first; v != NULL;
          v = one != NULL ? NULL : v->next) {
-        if (!is_of_types(v, bits) || (not.types != 0 && is_of_types(v, not.types)) ||
-            schema_is_out(&not, v))
+        if (!schema_has_type(v, bits) || (not.types != 0 && schema_has_type(v, not.types)))
+            continue;
+        if (schema_work(s, schema_not_work(&not, v)) != 0)
+            return -1;
+        if (schema_is_out(&not, v))
             continue;
         if (schema_fits(s) != 0)
             return -1;
@@ -392,7 +394,7 @@ static const struct json_node *only_value(const struct json_node *n, const char 
 
     for (const struct json_node *r = required != NULL ? required->first : NULL; r != NULL;
          r = r->next)
-        if (json_as_string(r) != NULL && strcmp(r->text, key) == 0) {
+        if (r->kind == JSON_IS_STRING && strcmp(r->text, key) == 0 && json_as_string(r) != NULL) {
             values = json_member(p, "const");
             if (values == NULL && json_member(p, "enum") != NULL &&
                 json_member(p, "enum")->n == 1)
@@ -402,13 +404,20 @@ static const struct json_node *only_value(const struct json_node *n, const char 
     return NULL;
 }
 
-/* The members that only_value() looks at. */
-static uint64_t n_name(const struct json_node *n)
+/* The cost of a comparison of two alternatives: the members that are_apart() looks at, and for
+ * each property of the first one those that only_value() looks at. */
+struct cost {
+    uint64_t n_property, n_name;
+};
+
+static struct cost cost_of(const struct json_node *n)
 {
     const struct json_node *required = json_member(n, "required"),
                            *all = json_member(n, "properties");
+    uint64_t n_property = all != NULL ? all->n : 0;
 
-    return (required != NULL ? required->n : 0) + (all != NULL ? all->n : 0) + 1;
+    return (struct cost){ n_property,
+                          n->n + (required != NULL ? required->n : 0) + n_property + 1 };
 }
 
 /* Can no value match both schemas?  Types or a member with one value show it. */
@@ -445,16 +454,25 @@ static const struct json_node *without_ref(struct schema *s, const struct json_n
     return target != NULL ? target : n;
 }
 
-/* With oneOf exactly one alternative must match, so they must exclude each other. */
+#define ALTERNATIVES_MOST 256
+
+/* With oneOf exactly one alternative must match, so they must exclude each other.  The list has no
+ * more than ALTERNATIVES_MOST. */
 static int check_apart(struct schema *s, const struct json_node *list)
 {
-    for (const struct json_node *a = list->first; a != NULL; a = a->next)
-        for (const struct json_node *b = a->next; b != NULL; b = b->next) {
-            const struct json_node *x = without_ref(s, a), *y = without_ref(s, b);
+    const struct json_node *one[ALTERNATIVES_MOST];
+    struct cost cost[ALTERNATIVES_MOST];
+    size_t n = 0;
 
-            if (schema_work(s, n_name(x) * (n_name(x) + n_name(y))) != 0)
+    for (const struct json_node *a = list->first; a != NULL; a = a->next, n++) {
+        one[n] = without_ref(s, a);
+        cost[n] = cost_of(one[n]);
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++) {
+            if (schema_work(s, (cost[i].n_property + 1) * (cost[i].n_name + cost[k].n_name)) != 0)
                 return -1;
-            if (!are_apart(s, x, y))
+            if (!are_apart(s, one[i], one[k]))
                 return schema_wrong(s, "oneOf", ERR_UNSUPPORTED,
                                     "has alternatives that one value may match both; use "
                                     "\"anyOf\", other types, or a required member with a "
@@ -462,8 +480,6 @@ static int check_apart(struct schema *s, const struct json_node *list)
         }
     return 0;
 }
-
-#define ALTERNATIVES_MOST 256
 
 static int choose(struct schema *s, const struct json_node *n, const char *key, uint32_t *rule)
 {

@@ -32,7 +32,7 @@ struct schema {
         char path[SCHEMA_PATH];
     } *target;
     size_t n_target, n_written;
-    uint64_t work; /* members that were looked at, to find names among them */
+    uint64_t work; /* members and values that were looked at, to find others among them */
     char path[SCHEMA_PATH]; /* of the schema that is read: "#/properties/a" */
     struct err *e;
 };
@@ -66,7 +66,7 @@ int schema_wrong(struct schema *s, const char *keyword, enum err_code code, cons
 /* The types of a schema as bits, all of them if it names none; 0 with an error.  Does a value have
  * one of them?  Does a keyword constrain nothing? */
 unsigned schema_types(struct schema *s, const struct json_node *n);
-bool schema_has_type(struct schema *s, const struct json_node *n, const struct json_node *v);
+bool schema_has_type(const struct json_node *v, unsigned types);
 bool schema_is_note(const char *keyword);
 
 /* Read a count; *out stays if there is none. */
@@ -98,11 +98,13 @@ struct schema_not {
     const struct json_node *first; /* NULL: none */
     bool is_one;                   /* there is no other one */
     bool has_text, has_number;
+    uint64_t n, n_byte; /* values, and bytes of the numbers among them */
 };
 
 /* Read the keyword of a schema, which may lack it. */
 int schema_not(struct schema *s, const struct json_node *n, struct schema_not *out);
-/* Is a value one of those? */
+/* Is a value one of those?  The work that it takes to know: numbers are read as such. */
+uint64_t schema_not_work(const struct schema_not *x, const struct json_node *v);
 bool schema_is_out(const struct schema_not *x, const struct json_node *v);
 /* Texts other than those. */
 int schema_other_texts(struct schema *s, const struct schema_not *x, uint32_t *rule);

@@ -58,6 +58,8 @@ static int take_values(struct schema *s, const struct json_node *m, struct schem
             return wrong(s);
         out->has_text = out->has_text || v->kind == JSON_IS_STRING;
         out->has_number = out->has_number || v->kind == JSON_IS_NUMBER;
+        out->n++;
+        out->n_byte += v->kind == JSON_IS_NUMBER ? v->len : 0;
     }
     return 0;
 }
@@ -76,6 +78,8 @@ int schema_not(struct schema *s, const struct json_node *n, struct schema_not *o
             continue;
         is_empty = false;
         if (strcmp(m->key, "type") == 0) {
+            if (schema_work(s, x->n) != 0) /* the keyword may be there many times */
+                return -1;
             out->types = schema_types(s, x);
             if (out->types == 0)
                 return -1;
@@ -87,6 +91,11 @@ int schema_not(struct schema *s, const struct json_node *n, struct schema_not *o
     if (is_empty)
         return schema_wrong(s, "not", ERR_ARGUMENT, "allows no value");
     return out->types != 0 && out->first != NULL ? wrong(s) : 0;
+}
+
+uint64_t schema_not_work(const struct schema_not *x, const struct json_node *v)
+{
+    return x->n + (v->kind == JSON_IS_NUMBER ? x->n * v->len + x->n_byte : 0);
 }
 
 bool schema_is_out(const struct schema_not *x, const struct json_node *v)

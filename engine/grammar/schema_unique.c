@@ -14,11 +14,11 @@
 #define VALUES_MOST 8
 #define VALUE_BYTES 256 /* of each: it is in many rules */
 
-/* The different values of a list.  -1: they are too many, or not plain values. */
-static int take_values(struct schema *s, const struct json_node *items,
+/* The different values of a list that have one of the types.  -1: they are too many, or not plain
+ * values. */
+static int take_values(const struct json_node *list, unsigned types,
                        const struct json_node *out[VALUES_MOST])
 {
-    const struct json_node *list = json_member(items, "enum");
     int n = 0;
 
     for (const struct json_node *v = list->first; v != NULL; v = v->next) {
@@ -29,7 +29,7 @@ static int take_values(struct schema *s, const struct json_node *items,
             return -1;
         while (i < n && !schema_same(out[i], v))
             i++;
-        if (i < n || !schema_has_type(s, items, v))
+        if (i < n || !schema_has_type(v, types))
             continue;
         if (n == VALUES_MOST)
             return -1;
@@ -69,14 +69,19 @@ int schema_unique(struct schema *s, const struct json_node *items, uint32_t min,
                   uint32_t *rule)
 {
     const struct json_node *list = json_member(items, "enum"), *value[VALUES_MOST];
-    unsigned n_member = 0;
+    unsigned n_member = 0, types;
     int n = -1;
 
     for (const struct json_node *m = items != NULL ? items->first : NULL; m != NULL; m = m->next)
         n_member += strcmp(m->key, "title") != 0 && strcmp(m->key, "description") != 0 &&
                     strcmp(m->key, "type") != 0;
-    if (list != NULL && list->kind == JSON_IS_ARRAY && n_member == 1)
-        n = take_values(s, items, value);
+    if (list != NULL && list->kind == JSON_IS_ARRAY && n_member == 1) {
+        types = schema_types(s, items);
+        /* Each value is compared with those that were taken, as a number of so many digits. */
+        if (types == 0 || schema_work(s, (uint64_t)list->n * VALUES_MOST * VALUE_BYTES) != 0)
+            return -1;
+        n = take_values(list, types, value);
+    }
     if (n < 0)
         return schema_wrong(s, "uniqueItems", ERR_UNSUPPORTED,
                             "is supported for items that are an \"enum\" of up to 8 short texts, "

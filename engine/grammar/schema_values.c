@@ -113,7 +113,8 @@ static int write_map(struct schema *s, const struct json_node *n, uint32_t objec
 static int add_others(struct schema *s, const struct json_node *n, uint32_t object, size_t *i)
 {
     const struct json_node *more = json_member(n, "additionalProperties"),
-                           *required = json_member(n, "required");
+                           *required = json_member(n, "required"),
+                           *all = json_member(n, "properties");
     uint32_t value = SCHEMA_VALUE;
     bool is_allowed = true;
 
@@ -125,7 +126,7 @@ static int add_others(struct schema *s, const struct json_node *n, uint32_t obje
 
         for (const struct json_node *o = required->first; o != r; o = o->next)
             is_again = is_again || strcmp(o->text, r->text) == 0;
-        if (is_again || json_member(json_member(n, "properties"), r->text) != NULL)
+        if (is_again || json_member(all, r->text) != NULL)
             continue;
         if (!is_allowed)
             return schema_wrong(s, "required", ERR_ARGUMENT,

@@ -334,6 +334,11 @@ static void names_what_is_not_supported_and_its_place(void **state)
           "up to 8 short texts, numbers and the like only" },
         { "{\"type\":\"strnig\"}", "the keyword \"type\" at # does not name types of JSON" },
         { "{\"type\":[]}", "the keyword \"type\" at # does not name types of JSON" },
+        { "{\"items\":{\"enum\":[1],\"type\":[\"null\",\"null\",\"null\",\"null\",\"null\","
+          "\"null\",\"null\",\"number\"]}}",
+          "the keyword \"type\" at #/items has more than 7 types" },
+        { "{\"$ref\":\"#/$defs/%+41\",\"$defs\":{\"\\u00041\":{}}}",
+          "the keyword \"$ref\" at # names nothing in the schema" },
         { "{\"type\":[\"string\",1]}", "the keyword \"type\" at # does not name types of JSON" },
         { "{\"enum\":[]}", "the keyword \"enum\" at # has no value of the type" },
         { "{\"enum\":1}", "the keyword \"enum\" at # is not a list of values" },
@@ -504,6 +509,55 @@ static const char *dots(void)
     return text;
 }
 
+/* Append a text n times: digits of one number, or items with commas between. */
+static size_t repeat(char *at, const char *text, size_t n)
+{
+    const char *comma = strcmp(text, "0") == 0 ? "" : ",";
+    size_t used = 0;
+
+    for (size_t i = 0; i < n; i++)
+        used += (size_t)sprintf(at + used, "%s%s", i > 0 ? comma : "", text);
+    return used;
+}
+
+/* Lists that are read for each item of another one. */
+static void bounds_lists_within_lists(void **state)
+{
+    static const struct {
+        const char *before, *many;
+        size_t n;
+        const char *between, *also;
+        size_t n_also;
+        const char *after;
+    } hostile[] = {
+        { "{\"enum\":[", "1", 30000, "],\"not\":{\"enum\":[", "2", 30000, "]}}" },
+        { "{\"enum\":[", "\"a\"", 30000, "],\"not\":{\"enum\":[", "\"b\"", 30000, "]}}" },
+        { "{\"const\":1", "0", 90000, ",\"not\":{\"enum\":[", "2", 300, "]}}" },
+        { "{\"enum\":[", "1", 300, "],\"not\":{\"const\":2", "0", 90000, "}}" },
+        { "{\"not\":{", "\"type\":\"null\"", 20000, "},\"enum\":[", "2", 1, "]}" },
+        { "{\"uniqueItems\":true,\"items\":{\"enum\":[", "1", 30000, "],", "\"title\":\"\"", 20000,
+          "}}" },
+    };
+    char *text = malloc(1 << 20);
+    struct err e;
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+        size_t n = (size_t)sprintf(text, "%s", hostile[i].before);
+
+        n += repeat(text + n, hostile[i].many, hostile[i].n);
+        n += (size_t)sprintf(text + n, "%s", hostile[i].between);
+        n += repeat(text + n, hostile[i].also, hostile[i].n_also);
+        n += (size_t)sprintf(text + n, "%s", hostile[i].after);
+        assert_int_equal(grammar_of(text, n, &e), -1);
+        if (strstr(e.what, "the schema takes too much time: it has too many names or values") ==
+            NULL)
+            fail_msg("%zu: %s", i, e.what);
+    }
+    free(text);
+}
+
 static void bounds_what_hostile_schemas_cost(void **state)
 {
     char *text = malloc(1 << 20);
@@ -583,6 +637,18 @@ static void bounds_what_hostile_schemas_cost(void **state)
     n += (size_t)sprintf(text + n, "]}");
     assert_int_equal(grammar_of(text, n, &e), -1);
     assert_non_null(strstr(e.what, "the schema takes too much time"));
+    /* alternatives that have many members of their own */
+    n = (size_t)sprintf(text, "{\"oneOf\":[");
+    for (int i = 0; i < 256; i++) {
+        n += (size_t)sprintf(text + n,
+                             "%s{\"type\":\"object\",\"properties\":{\"k\":{\"const\":\"%d\"}},"
+                             "\"required\":[\"k\"],", i > 0 ? "," : "", i);
+        n += repeat(text + n, "\"title\":\"\"", 240);
+        n += (size_t)sprintf(text + n, "}");
+    }
+    n += (size_t)sprintf(text + n, "]}");
+    assert_int_equal(grammar_of(text, n, &e), -1);
+    assert_non_null(strstr(e.what, "the schema takes too much time"));
     /* counts */
     n = (size_t)sprintf(text, "{\"type\":\"array\",\"minItems\":1000000000,\"items\":{\"type\":"
                               "\"string\",\"minLength\":1000000000}}");
@@ -604,6 +670,7 @@ int main(void)
         cmocka_unit_test(names_what_is_not_supported_and_its_place),
         cmocka_unit_test(integers_keep_their_bounds),
         cmocka_unit_test(numbers_keep_their_bounds),
+        cmocka_unit_test(bounds_lists_within_lists),
         cmocka_unit_test(bounds_what_hostile_schemas_cost),
     };
 
