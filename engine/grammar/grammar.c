@@ -128,7 +128,8 @@ int mw_grammar_of_schema(struct json *out, const char *schema, size_t len, struc
     int rc = json_parse(&doc, schema, len, e);
 
     if (rc == 0)
-        rc = mw_grammar_schema(out, "root", MW_NOTATION_JSON, json_root(doc), json_root(doc), e);
+        rc = mw_grammar_schema(out, "root", MW_NOTATION_JSON, json_root(doc), json_root(doc), NULL,
+                               e);
     json_free(doc);
     if (rc != 0)
         return -1;

@@ -39,10 +39,13 @@ enum mw_notation {
  * Every answer matches the schema, but not every JSON text that does can be an answer: the
  * members of an object come in the order of the schema, and white space is limited.  A keyword
  * that is not supported is an error that names it and its place in the schema.
+ *
+ * work: what earlier schemas of the same request took; the work of this one is added.  A schema
+ * that takes too much together with them is an error.  NULL: there are no others.
  */
 int mw_grammar_schema(struct json *out, const char *name, enum mw_notation notation,
                       const struct json_node *schema, const struct json_node *root,
-                      struct err *e);
+                      uint64_t *work, struct err *e);
 /* Write the rules of values without a schema: json-object, json-string, json-value, ...; with
  * the other notations, tagged-object or bare-object. */
 void mw_grammar_values(struct json *out, enum mw_notation notation);

@@ -676,13 +676,20 @@ static void write_link(struct schema *s, uint32_t from, uint32_t to)
 
 int mw_grammar_schema(struct json *out, const char *name, enum mw_notation notation,
                       const struct json_node *schema, const struct json_node *root,
-                      struct err *e)
+                      uint64_t *work, struct err *e)
 {
-    struct schema s = {
-        .out = out, .name = name, .notation = notation, .root = root, .n_rule = 1, .e = e
-    };
-    int rc = add_target(&s, schema, 0, "#");
+    struct schema s = { .out = out,
+                        .name = name,
+                        .notation = notation,
+                        .root = root,
+                        .n_rule = 1,
+                        .work = work != NULL ? *work : 0,
+                        .path = "#",
+                        .e = e };
+    int rc = schema_work(&s, 0);
 
+    if (rc == 0)
+        rc = add_target(&s, schema, 0, "#");
     for (; rc == 0 && s.n_written < s.n_target; s.n_written++) {
         uint32_t from = s.target[s.n_written].rule, to;
 
@@ -692,5 +699,7 @@ int mw_grammar_schema(struct json *out, const char *name, enum mw_notation notat
             write_link(&s, from, to);
     }
     free(s.target);
+    if (work != NULL)
+        *work = s.work;
     return rc;
 }

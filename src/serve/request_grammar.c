@@ -71,7 +71,7 @@ static int take_schema(struct request *r, const char *field, const struct json_n
     if (schema == NULL)
         json_print(&grammar, "form ::= json-object\n");
     else
-        rc = mw_grammar_schema(&grammar, "form", MW_NOTATION_JSON, schema, schema, e);
+        rc = mw_grammar_schema(&grammar, "form", MW_NOTATION_JSON, schema, schema, NULL, e);
     n_rule = grammar.used - strlen(FORM_ROOT);
     mw_grammar_values(&grammar, MW_NOTATION_JSON);
     if (rc == 0)

@@ -8,7 +8,9 @@
 
 #include "src/serve/request_field.h"
 
-#define MORE_CALLS 7
+#define MORE_CALLS   7
+#define MEMBERS_MOST 1024
+#define CHECK_WORK   4096 /* a check clears tables: as much work as this many bytes of a grammar */
 #define PARAMETER_END "</parameter>"
 
 static void raw(struct json *out, const char *text)
@@ -66,10 +68,11 @@ static enum mw_notation notation_of(enum call_form form)
                                   : MW_NOTATION_JSON;
 }
 
-/* Write the rules "args-3" of a value by its schema, after having checked them. */
+/* Write the rules "args-3" of a value by its schema, after having checked them.  *work counts for
+ * all schemas of a request, because each of them may take nearly as much as is allowed. */
 static int write_schema(struct json *out, const char *name, enum mw_notation notation,
                         const struct json_node *schema, const struct json_node *root,
-                        struct err *e)
+                        uint64_t *work, struct err *e)
 {
     struct json rules, all;
     int rc;
@@ -78,10 +81,11 @@ static int write_schema(struct json *out, const char *name, enum mw_notation not
         return err_set(e, ERR_UNSUPPORTED, "the grammar of all tools has more than 1 MiB");
     json_start(&rules);
     json_start(&all);
-    rc = mw_grammar_schema(&rules, name, notation, schema, root, e);
+    rc = mw_grammar_schema(&rules, name, notation, schema, root, work, e);
     json_raw(&all, rules.used > 0 ? rules.buf : "", rules.used);
     json_print(&all, "root ::= %s\n", name);
     mw_grammar_values(&all, notation);
+    *work += all.used + CHECK_WORK;
     if (rc == 0 && (rules.failed || all.failed))
         rc = err_memory(e, "a grammar");
     if (rc == 0)
@@ -95,7 +99,8 @@ static int write_schema(struct json *out, const char *name, enum mw_notation not
 
 /* Arguments in one value: "args-3 ::= ..." */
 static int write_arguments(struct json *out, const struct tool_use *u,
-                           const struct json_node *tool, size_t i, struct err *e)
+                           const struct json_node *tool, size_t i, uint64_t *work,
+                           struct err *e)
 {
     const struct json_node *parameters = parameters_of(tool);
     enum mw_notation notation = notation_of(u->form);
@@ -104,7 +109,7 @@ static int write_arguments(struct json *out, const struct tool_use *u,
     char name[32];
 
     snprintf(name, sizeof name, "args-%zu", i);
-    if (is_object && write_schema(out, name, notation, parameters, parameters,
+    if (is_object && write_schema(out, name, notation, parameters, parameters, work,
                                   u->is_strict[i] == '1' ? e : &ignored) == 0)
         return 0;
     if (u->is_strict[i] == '1')
@@ -115,10 +120,33 @@ static int write_arguments(struct json *out, const struct tool_use *u,
     return 0;
 }
 
-static bool must_have(const struct json_node *parameters, const char *key)
+/* The keywords that name parameters, where they are not written by their schema. */
+static int check_members(const struct json_node *parameters, struct err *e)
 {
-    const struct json_node *required = json_get(parameters, "required");
+    static const struct {
+        const char *keyword;
+        enum json_kind kind;
+        const char *what;
+    } lists[] = {
+        { "properties", JSON_IS_OBJECT, "an object" },
+        { "required", JSON_IS_ARRAY, "a list of names" },
+    };
 
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        const struct json_node *n = json_get(parameters, lists[i].keyword);
+
+        if (n != NULL && n->kind != lists[i].kind)
+            return err_set(e, ERR_ARGUMENT, "the keyword \"%s\" at # is not %s",
+                           lists[i].keyword, lists[i].what);
+        if (n != NULL && n->n > MEMBERS_MOST)
+            return err_set(e, ERR_UNSUPPORTED, "the keyword \"%s\" at # has more than %d members",
+                           lists[i].keyword, MEMBERS_MOST);
+    }
+    return 0;
+}
+
+static bool must_have(const struct json_node *required, const char *key)
+{
     for (const struct json_node *r = required != NULL ? required->first : NULL; r != NULL;
          r = r->next)
         if (value_is(r, key))
@@ -162,21 +190,24 @@ static int write_text_value(struct json *out, const struct json_node *p, struct 
 
 /* The value of parameter k of tool i: "args-3-p1 ::= ..." */
 static int write_tagged_value(struct json *out, const struct json_node *tool,
-                              const struct json_node *p, const char *name, struct err *e)
+                              const struct json_node *p, const char *name, uint64_t *work,
+                              struct err *e)
 {
     const struct json_node *type = json_get(p, "type");
 
     if (type != NULL && !value_is(type, "string"))
-        return write_schema(out, name, MW_NOTATION_TAGGED, p, parameters_of(tool), e);
+        return write_schema(out, name, MW_NOTATION_TAGGED, p, parameters_of(tool), work, e);
     json_print(out, "%s ::= ", name);
     return write_text_value(out, p, e);
 }
 
 /* "<parameter=a>\nVALUE\n</parameter>\n", in the order of the definition. */
 static int write_tagged_arguments(struct json *out, const struct tool_use *u,
-                                  const struct json_node *tool, size_t i, struct err *e)
+                                  const struct json_node *tool, size_t i, uint64_t *work,
+                                  struct err *e)
 {
-    const struct json_node *all = json_get(parameters_of(tool), "properties");
+    const struct json_node *all = json_get(parameters_of(tool), "properties"),
+                           *required = json_get(parameters_of(tool), "required");
     bool is_strict = u->is_strict[i] == '1';
     struct json values;
     size_t k = 0;
@@ -192,9 +223,9 @@ static int write_tagged_arguments(struct json *out, const struct tool_use *u,
         raw(out, " (\"<parameter=\" ");
         mw_grammar_literal(out, p->key, strlen(p->key));
         json_print(out, " \">\\n\" %s \"\\n" PARAMETER_END "\\n\")", is_strict ? name : "value-0");
-        raw(out, must_have(parameters_of(tool), p->key) ? "" : "?");
+        raw(out, must_have(required, p->key) ? "" : "?");
         if (is_strict)
-            rc = write_tagged_value(&values, tool, p, name, e);
+            rc = write_tagged_value(&values, tool, p, name, work, e);
     }
     raw(out, "\n");
     json_raw(out, values.used > 0 ? values.buf : "", values.used);
@@ -220,15 +251,18 @@ static void write_bare_arguments(struct json *out, const struct json_node *tool,
 }
 
 static int write_args(struct json *out, const struct tool_use *u, const struct json_node *tool,
-                      size_t i, struct err *e)
+                      size_t i, uint64_t *work, struct err *e)
 {
+    bool is_bare = u->form == CALLS_GEMMA && u->is_strict[i] != '1';
+
+    if ((u->form == CALLS_TAGGED || is_bare) && check_members(parameters_of(tool), e) != 0)
+        return -1;
     if (u->form == CALLS_TAGGED)
-        return write_tagged_arguments(out, u, tool, i, e);
-    if (u->form == CALLS_GEMMA && u->is_strict[i] != '1') {
-        write_bare_arguments(out, tool, i);
-        return 0;
-    }
-    return write_arguments(out, u, tool, i, e);
+        return write_tagged_arguments(out, u, tool, i, work, e);
+    if (!is_bare)
+        return write_arguments(out, u, tool, i, work, e);
+    write_bare_arguments(out, tool, i);
+    return 0;
 }
 
 /* ---- calls ---- */
@@ -329,6 +363,7 @@ static bool is_used(const struct tool_use *u, const struct json_node *tool)
 int tool_grammar(struct json *out, const struct tool_use *u, bool *is_schema, struct err *e)
 {
     size_t i = 0, n = 0;
+    uint64_t work = 0;
 
     *is_schema = false;
     write_root(out, u);
@@ -345,7 +380,7 @@ int tool_grammar(struct json *out, const struct tool_use *u, bool *is_schema, st
         if (!is_used(u, t))
             continue;
         write_call(out, u->form, t, i);
-        if (write_args(out, u, t, i, e) != 0) {
+        if (write_args(out, u, t, i, &work, e) != 0) {
             *is_schema = true;
             e->field[0] = '\0';
             return request_at(e, i);

@@ -41,9 +41,10 @@ struct tool_use {
 
 /*
  * Write a grammar.  The arguments of a tool that is not strict match its parameters if their
- * schema has only keywords that grammars support, where arguments are JSON; otherwise they are any
- * JSON object, or have the names of parameters and any values.  -1 with *e, whose field is the
- * tool, "[3]", and *is_schema if its schema is at fault.
+ * schema has only keywords that grammars support, where arguments are JSON, and the schemas of all
+ * tools do not take too much time; otherwise they are any JSON object, or have the names of
+ * parameters and any values.  -1 with *e, whose field is the tool, "[3]", and *is_schema if its
+ * schema is at fault.
  */
 int tool_grammar(struct json *out, const struct tool_use *u, bool *is_schema, struct err *e);
 

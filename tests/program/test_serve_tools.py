@@ -573,6 +573,33 @@ class Strict(FlatCase):
                     {"name": "g", "strict": True, "input_schema": schema}]))
                 self.assertEqual(400, status)
                 self.assertTrue(r["error"]["message"].startswith("tools[0].input_schema: "), r)
+        # Tools that take too much time, alone or together.
+        many = {f"p{i}": {"type": "integer"} for i in range(1025)}
+        some = {f"p{i}": {"type": "integer"} for i in range(1000)}
+        long = {f"p{i}": {"type": "integer", "multipleOf": 509} for i in range(80)}
+        small = {"p": {"type": "integer"}}
+        for family, wrong, schemas, words in (
+                (1, 1, [(False, {"properties": small}), (False, {"properties": many})],
+                 '"properties" at # has more than 1024'),
+                (1, 0, [(True, {"properties": small, "required": list(many)})],
+                 '"required" at # has more than 1024'),
+                (5, 0, [(False, {"properties": many})], '"properties" at # has more than 1024'),
+                (1, 0, [(False, {"properties": [1]})], '"properties" at # is not an object'),
+                (5, 0, [(False, {"properties": [1]})], '"properties" at # is not an object'),
+                (1, 0, [(False, {"required": {"p": 1}})], '"required" at # is not a list'),
+                (1, None, [(True, {"properties": some})] * 6, "takes too much time"),
+                (0, 30, [(False, {"properties": long})] * 30 + [(True, {"properties": small})],
+                 "takes too much time")):
+            with self.subTest(words=words), Server("-m", self.flat(*self.FAMILIES[family])) as s:
+                tools = [{"type": "function", "function": {
+                    "name": f"t{i}", "strict": strict,
+                    "parameters": {"type": "object", **schema}}}
+                         for i, (strict, schema) in enumerate(schemas)]
+                status, r = s.post(CHAT, user(tools=tools, tool_choice="required"))
+                self.assertEqual(400, status, r)
+                self.assertRegex(r["error"]["param"], r"^tools\[%s\]\.function\.parameters$"
+                                 % (r"\d" if wrong is None else wrong))
+                self.assertIn(words, r["error"]["message"])
         with Server("-m", self.model("Hey")) as s:  # a template without a form
             for more, param in (({"response_format": self.FORMAT}, "response_format"),
                                 ({"tools": tool(text)}, "tools[1].function.strict")):
