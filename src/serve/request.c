@@ -14,6 +14,7 @@
 /* Arguments of a call may be text that is nested itself, so a copy still has a depth that is read
  * again (JSON_MAX_DEPTH). */
 #define REQUEST_DEPTH 20
+#define FIELDS_MOST   1024
 
 /* ---- values ---- */
 
@@ -544,11 +545,15 @@ int request_fields(struct request *r, const struct json_node *object,
 {
     if (object == NULL || object->kind != JSON_IS_OBJECT)
         return err_set(e, ERR_ARGUMENT, "expected a JSON object");
+    if (object->n > FIELDS_MOST)
+        return err_set(e, ERR_ARGUMENT, "an object has more than %d fields", FIELDS_MOST);
     for (const struct json_node *m = object->first; m != NULL; m = m->next) {
         const struct request_field *f = table;
 
-        if (m->kind == JSON_IS_NULL)
-            continue; /* as if it were not there */
+        /* Null is as if it were not there.  The last field of a name counts, and the others are
+         * not read: a grammar or a schema takes time. */
+        if (m->kind == JSON_IS_NULL || json_member(object, m->key) != m)
+            continue;
         while (f->name != NULL && strcmp(f->name, m->key) != 0)
             f++;
         if (f->name == NULL) {

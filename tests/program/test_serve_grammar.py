@@ -104,6 +104,30 @@ class OpenAi(FormCase):
             self.assertEqual((400, "grammar"), (status, r["error"]["param"]), r)
             self.assertEqual("Hey.", self.content(s))
 
+    def test_only_the_last_field_of_a_name_is_read(self):
+        def body(*fields):
+            return "{" + ",".join(json.dumps(k) + ":" + json.dumps(v) for k, v in (
+                *user(temperature=1).items(), *fields)) + "}"
+        with Server("-m", self.flat()) as s:
+            wrong, right = ("grammar", "root ::= b"), ("grammar", 'root ::= "aa"')
+            status, r = s.post(CHAT, body(*[wrong] * 500, right))
+            self.assertEqual((200, "aa"), (status, r["choices"][0]["message"]["content"]), r)
+            status, r = s.post(CHAT, body(*[right] * 500, wrong))
+            self.assertEqual((400, "grammar"), (status, r["error"]["param"]), r)
+            status, r = s.post(CHAT, body(*[right] * 1025))
+            self.assertEqual(400, status)
+            self.assertIn("more than 1024 fields", r["error"]["message"])
+
+    def test_a_schema_that_takes_too_much_time_is_an_error(self):
+        with Server("-m", self.flat()) as s:
+            for schema in ({"enum": [1] * 20000, "not": {"enum": [2] * 20000}},
+                           {"not": {"enum": [2] * 20000}, "enum": ["a"] * 20000}):
+                status, r = s.post(CHAT, user(response_format={
+                    "type": "json_schema", "json_schema": {"name": "s", "schema": schema}}))
+                self.assertEqual((400, "response_format.json_schema.schema"),
+                                 (status, r["error"]["param"]), r)
+                self.assertIn("too many names or values, at #", r["error"]["message"])
+
     def test_a_grammar_that_is_too_ambiguous_is_an_error(self):
         with Server("-m", chain(self.folder, "circle", {"\n": "a", "a": "a"}).path) as s:
             status, r = s.post(CHAT, user(grammar='root ::= "a" root "b" | "a" root "c" | "a"'))
