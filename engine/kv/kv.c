@@ -580,6 +580,16 @@ uint32_t kv_page_count(const struct kv *kv, uint32_t n)
     return has_pages ? page_round(n) / KV_PAGE : 0;
 }
 
+uint64_t kv_page_bytes_at(const struct kv *kv, uint32_t n)
+{
+    uint64_t sum = page_round(n) / KV_PAGE * index_page_bytes(kv);
+
+    for (uint32_t i = 0; i < kv->n_layer; i++)
+        if (kv_has_pages(&kv->layers[i]))
+            sum += page_round(n) * (kv->layers[i].k_stride + kv->layers[i].v_stride);
+    return sum;
+}
+
 /* Rows [from .. to) of `row` bytes. */
 static int each_rows(unsigned char *rows, size_t row, uint32_t from, uint32_t to,
                      kv_bytes_fn *fn, void *ctx, struct err *e)

@@ -163,6 +163,8 @@ uint64_t kv_copy_bytes_at(const struct kv *kv, uint32_t n);
  * the committed one.  fn is as for copies.
  */
 uint32_t kv_page_count(const struct kv *kv, uint32_t n); /* 0: no layer has pages */
+/* Bytes of the whole pages of n positions, in memory or on the disk. */
+uint64_t kv_page_bytes_at(const struct kv *kv, uint32_t n);
 int kv_each_page(const struct kv *kv, uint32_t page, uint32_t n, kv_bytes_fn *fn, void *ctx,
                  struct err *e);
 int kv_each_ring(const struct kv *kv, uint32_t from, uint32_t n, kv_bytes_fn *fn, void *ctx,

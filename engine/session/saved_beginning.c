@@ -62,13 +62,12 @@ static bool find_copy(const struct mw_session *s, uint32_t n, uint32_t *i)
 
 uint64_t session_beginning_bytes(const struct mw_session *s, uint32_t n)
 {
-    uint32_t held = kv_tokens(s->kv), all = kv_page_count(s->kv, held), copy;
+    uint32_t copy;
 
-    if (n == 0 || n > held || (needs_copy(s) && !find_copy(s, n, &copy)))
+    if (s->work == NULL || n == 0 || n > kv_tokens(s->kv) ||
+        (needs_copy(s) && !find_copy(s, n, &copy)))
         return 0;
-    return (all > 0 ? (kv_page_bytes(s->kv) + kv_disk_bytes(s->kv)) / all * kv_page_count(s->kv, n)
-                    : 0) +
-           kv_copy_bytes_at(s->kv, n) + n * sizeof(uint32_t);
+    return kv_page_bytes_at(s->kv, n) + kv_copy_bytes_at(s->kv, n) + n * sizeof(uint32_t);
 }
 
 bool session_reads_faster(const struct mw_session *s, uint64_t bytes, uint32_t n)

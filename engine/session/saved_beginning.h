@@ -28,7 +28,7 @@ void session_fingerprints(const struct mw_session *s, uint32_t n_page, char (*ou
 void session_mark_beginning(struct mw_session *s, uint32_t n);
 
 /* Returns the bytes of a file with the first n tokens of those that the session holds, or 0 if
- * it holds fewer, or has no copy at n. */
+ * it holds fewer, has no copy at n, or has lost its workspace. */
 uint64_t session_beginning_bytes(const struct mw_session *s, uint32_t n);
 
 /* Whether reading so many bytes is predicted to take less time than evaluating n tokens.  True

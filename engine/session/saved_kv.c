@@ -256,8 +256,9 @@ static int save_tail(struct mw_session *s, struct kv_file *f, const struct saved
 
 static int check_size(const struct mw_session *s, uint64_t most, struct err *e)
 {
-    uint64_t bytes = kv_page_bytes(s->kv) + kv_disk_bytes(s->kv) + kv_sliding_bytes(s->kv) +
-                     (1 + COPIES) * kv_copy_bytes_at(s->kv, kv_tokens(s->kv));
+    uint32_t held = kv_tokens(s->kv);
+    uint64_t bytes = kv_page_bytes_at(s->kv, held) + kv_sliding_bytes(s->kv) +
+                     (1 + COPIES) * kv_copy_bytes_at(s->kv, held);
     char size[16], limit[16];
 
     if (most == 0 || bytes <= most)

@@ -26,6 +26,7 @@
 #include "engine/base/clock.h"
 #include "engine/plan/plan.h"
 #include "engine/session/saved_beginning.h"
+#include "engine/session/session_internal.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/chance.h"
 #include "tests/lib/fail_with.h"
@@ -209,6 +210,84 @@ static void a_beginning_that_does_not_fit_is_refused(void **state)
     mw_session_close(a);
     mw_model_close(m);
     mw_model_close(n);
+}
+
+/* --- sizes --- */
+
+static void a_session_without_workspace_has_no_beginning(void **state)
+{
+    struct mw_options o = small_options(N_CTX);
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_session *s = open_session(m, &o);
+    struct workspace *work = s->work;
+
+    (void)state;
+    make_ids(m, 19);
+    eval(s, ids, N_PROMPT);
+    assert_true(session_beginning_bytes(s, N_KEPT) > 0);
+    s->work = NULL;
+    assert_int_equal(session_beginning_bytes(s, N_KEPT), 0);
+    s->work = work;
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
+static int count_bytes(void *sum, void *bytes, size_t n, struct err *e)
+{
+    (void)bytes;
+    (void)e;
+    *(uint64_t *)sum += n;
+    return 0;
+}
+
+/* Those of the pages, of the copy and of the ids, and nothing that only memory has. */
+static void check_bytes(struct mw_session *s)
+{
+    uint64_t sum = 0;
+    struct err e = ERR_INIT;
+
+    for (uint32_t i = 0; i < kv_page_count(s->kv, N_KEPT); i++)
+        no_error(kv_each_page(s->kv, i, N_KEPT, count_bytes, &sum, &e), &e);
+    assert_int_equal(kv_page_bytes_at(s->kv, N_KEPT), sum);
+    assert_int_equal(kv_page_bytes_at(s->kv, N_KEPT - 1), sum);
+    assert_int_equal(session_beginning_bytes(s, N_KEPT),
+                     sum + kv_copy_bytes_at(s->kv, N_KEPT) + N_KEPT * sizeof(uint32_t));
+}
+
+static void a_size_is_that_of_the_file(void **state)
+{
+    struct mw_options o = small_options(N_CTX);
+    struct mw_model *m = open_model(*state);
+    struct mw_session *s = open_session(m, &o);
+
+    make_ids(m, 20);
+    session_mark_beginning(s, N_KEPT);
+    eval(s, ids, N_PROMPT);
+    check_bytes(s);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
+/* The slots of pages on the disk are in memory only. */
+static void a_size_has_no_slots(void **state)
+{
+    struct mw_options o = small_options(24000);
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_session *s;
+
+    (void)state;
+    make_ids(m, 21);
+    o.cache_folder = kv_folder;
+    o.memory_bytes = 0;
+    o.memory_bytes = smallest_budget(m, &o);
+    s = open_session(m, &o);
+    assert_true(s->plan.has_kv_disk);
+    eval(s, ids, N_PROMPT);
+    eval(s, ids + N_PROMPT, 1); /* complete pages go to the disk between two passes */
+    assert_true(kv_disk_bytes(s->kv) > 0);
+    check_bytes(s);
+    mw_session_close(s);
+    mw_model_close(m);
 }
 
 /* --- fingerprints --- */
@@ -701,6 +780,11 @@ int main(void)
         FAMILY("q4e-a.gguf"),
         FAMILY("gemma4-tiny-q4_k_m.gguf"), /* heads of 64, for quantised types */
         cmocka_unit_test(a_beginning_that_does_not_fit_is_refused),
+        cmocka_unit_test(a_session_without_workspace_has_no_beginning),
+        OF(a_size_is_that_of_the_file, TINY),
+        OF(a_size_is_that_of_the_file, "f-deepseek4.gguf"),
+        OF(a_size_is_that_of_the_file, "f-falconh1.gguf"),
+        cmocka_unit_test(a_size_has_no_slots),
         cmocka_unit_test(a_fingerprint_is_of_all_that_counts),
         OF(damage_never_gives_other_bits, "llama-tiny.gguf"),
         OF(damage_never_gives_other_bits, TINY),
