@@ -56,7 +56,7 @@ static const struct fact {
     { "model", "they are of another model, or its file has changed" },
     { "kernels", "they were computed by other kernels" },
     { "arithmetic", "they were computed with the other setting of --exact" },
-    { "products", "they were computed with other products of OpenBLAS" },
+    { "products", "they were computed with another OpenBLAS, or with other products of it" },
     { "rope", "they were rotated for another length of the context" },
     { "kv", "they are of other KV types" },
 };
@@ -77,12 +77,15 @@ static void model_digest(const struct mw_model *m, char out[DIGEST_HEX])
     digest_end(&d, out);
 }
 
-/* "Q4_K,Q6_K,": the weight types that OpenBLAS multiplies. */
+/* "openblas 0.3.21 Haswell Q4_K,Q6_K,": the library, of which each version and core rounds
+ * differently, and the weight types that it multiplies; "" without it. */
 static void products_text(const struct product_choice *c, char *buf, size_t n)
 {
     size_t used = 0;
 
     buf[0] = '\0';
+    if (c->has_blas)
+        used = (size_t)snprintf(buf, n, "%s ", mw_blas_name());
     for (int t = 0; c->has_blas && t < TYPE_COUNT && used < n; t++)
         if (c->products.by_blas[t])
             used += (size_t)snprintf(buf + used, n - used, "%s,",

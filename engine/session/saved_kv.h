@@ -7,8 +7,8 @@
  *
  * Keys and values follow from the ids before them and from the arithmetic.  So a page stays in
  * the file while the ids up to its end are the same, and a file is used only if it agrees in
- * all facts on which the arithmetic depends: version, model, kernels, rope, KV types.  Then the
- * next token has the bits of a session that never stopped.
+ * all facts on which the arithmetic depends: version, model, kernels, OpenBLAS, rope, KV types.
+ * Then the next token has the bits of a session that never stopped.
  */
 #ifndef MEMWALL_ENGINE_SESSION_SAVED_KV_H
 #define MEMWALL_ENGINE_SESSION_SAVED_KV_H

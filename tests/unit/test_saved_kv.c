@@ -533,6 +533,43 @@ static void a_forged_file_does_no_harm(void **state)
     mw_model_close(m);
 }
 
+/* --- OpenBLAS --- */
+
+/* Libraries of other versions, or for other cores, round differently. */
+static void a_file_of_another_openblas_is_refused(void **state)
+{
+    struct mw_options o = small_options(N_CTX);
+    struct mw_model *m = open_model("llama-tiny-mix.gguf");
+    const char *name = mw_blas_name();
+    struct mw_session *a;
+    struct parts p;
+    char *at;
+
+    (void)state;
+    if (name[0] == '\0') {
+        mw_model_close(m);
+        skip();
+    }
+    o.memory_bytes = 256 * MIB;
+    o.blas = MW_BLAS_ALWAYS;
+    a = open_session(m, &o);
+    make_ids(m, 17);
+    eval(a, ids, N_HELD);
+    unlink(kv_path);
+    save(a);
+    read_parts(&p);
+    at = strstr(p.head.facts, name);
+    assert_non_null(at);
+    assert_int_equal(load(a), N_HELD);
+    at[strlen(name) - 1] ^= 1; /* the end of the core's name */
+    write_parts(&p);
+    refuses(a, ERR_ARGUMENT, "another OpenBLAS");
+    for (uint32_t i = 0; i < p.n_part; i++)
+        free(p.bytes[i]);
+    mw_session_close(a);
+    mw_model_close(m);
+}
+
 /* --- frame --- */
 
 static int end(void **state)
@@ -579,6 +616,7 @@ int main(void)
         OF(damage_never_gives_other_bits, TINY),
         OF(damage_never_gives_other_bits, "f-qwen35moe"),
         cmocka_unit_test(a_full_disk_leaves_the_old_file),
+        cmocka_unit_test(a_file_of_another_openblas_is_refused),
         OF(a_forged_file_does_no_harm, TINY),
         OF(a_forged_file_does_no_harm, "f-deepseek4.gguf"),
         OF(a_forged_file_does_no_harm, "f-qwen35moe"),
