@@ -206,10 +206,17 @@ static int keep(struct beginnings *b, struct mw_session *s, const struct saved_k
 {
     uint32_t n = b->n_kept * KV_PAGE;
     uint64_t bytes = session_beginning_bytes(s, n);
+    struct mw_kv_file file;
     char path[PATH_BYTES];
     struct saved_kv saved;
 
-    if (bytes == 0 || !path_of(b, b->print[b->n_kept - 1], path) || !is_held(b, s) ||
+    if (!path_of(b, b->print[b->n_kept - 1], path))
+        return 0;
+    if (mw_kv_look(path, &file)) { /* the session held it and did not look for it before */
+        (void)utimensat(AT_FDCWD, path, NULL, 0);
+        return 0;
+    }
+    if (bytes == 0 || !is_held(b, s) ||
         (b->max_bytes > 0 && bytes > b->max_bytes) || !session_reads_faster(s, bytes, n))
         return 0;
     if (session_save_beginning(s, path, n, call, &saved, e) != 0)

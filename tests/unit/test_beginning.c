@@ -693,6 +693,100 @@ static void a_damaged_beginning_is_made_again(void **state)
     mw_model_close(model);
 }
 
+/* --- one chat --- */
+
+/* Wait until everything is written that an answer left. */
+static void wait_until_written(struct mw_chat *c)
+{
+    struct err e = ERR_INIT;
+
+    no_error(mw_chat_save_kv(c, kv_path, MW_KV_LIMIT, &e), &e);
+    mw_chat_finish_kv(c, 60000);
+    unlink(kv_path);
+}
+
+static void ask_and_write(struct mw_chat *c, const char *question)
+{
+    struct said said;
+
+    ask(c, question, &said);
+    wait_until_written(c);
+}
+
+static void retry_and_write(struct mw_chat *c)
+{
+    struct err e = ERR_INIT;
+    struct said said;
+
+    no_error(mw_chat_retry(c, &e), &e);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_DONE);
+    wait_until_written(c);
+}
+
+/* The only beginning in the folder. */
+static void find_beginning(char path[600])
+{
+    struct err e = ERR_INIT;
+    struct mw_kv_file *all;
+    size_t n;
+
+    no_error(mw_kv_list(kv_folder, &all, &n, &e), &e);
+    assert_int_equal(n, 1);
+    snprintf(path, 600, "%s/%s" MW_KV_SUFFIX, kv_folder, all[0].name);
+    free(all);
+}
+
+#define HEADERS 8192 /* bytes, with the number of the last change */
+
+static void read_headers(const char *path, unsigned char out[HEADERS])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    assert_int_equal(read(fd, out, HEADERS), HEADERS);
+    close(fd);
+}
+
+static void a_beginning_is_written_once(void **state)
+{
+    static const struct timespec long_ago[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+    static unsigned char first[HEADERS], then[HEADERS];
+    char *system = text_of(150, 7), path[600];
+    struct mw_chat_options o;
+    struct stat before, after;
+    struct mw_chat *c;
+    struct err e = ERR_INIT;
+
+    model = open_model(*state);
+    o = chat_options(system);
+    kv_folder_clean();
+    c = open_chat(model, &o);
+    no_error(mw_chat_share_kv(c, kv_folder, MW_KV_LIMIT, &e), &e);
+    ask_and_write(c, "hello there");
+    find_beginning(path);
+    read_headers(path, first);
+    for (int i = 0; i < 3; i++) { /* a new chat, a changed question, the same again */
+        assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+        assert_int_equal(stat(path, &before), 0);
+        if (i < 2)
+            no_error(mw_chat_rewind(c, 0, &e), &e);
+        if (i == 0)
+            no_error(mw_chat_share_kv(c, kv_folder, MW_KV_LIMIT, &e), &e);
+        if (i < 2)
+            ask_and_write(c, i == 0 ? "and what is that?" : "and who?");
+        else
+            retry_and_write(c);
+        assert_int_equal(stat(path, &after), 0);
+        assert_int_equal(after.st_ino, before.st_ino);
+        assert_int_equal(after.st_blocks, before.st_blocks);
+        assert_true(after.st_mtime > before.st_mtime); /* it was used */
+        read_headers(path, then);
+        assert_memory_equal(first, then, HEADERS);
+    }
+    mw_chat_close(c);
+    free(system);
+    mw_model_close(model);
+}
+
 /* --- kills --- */
 
 /* A process that keeps beginnings until it is killed. */
@@ -801,6 +895,8 @@ int main(void)
         OF(a_manual_is_kept_when_it_comes_again, "f-falconh1.gguf"),
         cmocka_unit_test(only_what_may_be_kept_is_kept),
         cmocka_unit_test(a_damaged_beginning_is_made_again),
+        OF(a_beginning_is_written_once, TINY),
+        OF(a_beginning_is_written_once, "qwen3-tiny.gguf"),
         cmocka_unit_test(a_kill_leaves_no_wrong_beginning),
     };
 
