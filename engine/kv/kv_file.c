@@ -414,6 +414,16 @@ int kv_file_look(const char *path, struct kv_file_head *head, struct err *e)
     return rc;
 }
 
+bool kv_file_delete(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    bool ok = fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) == 0 && unlink(path) == 0);
+
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
 const struct kv_file_head *kv_file_head(const struct kv_file *f)
 {
     return &f->header.head;

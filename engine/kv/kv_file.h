@@ -57,6 +57,9 @@ void kv_file_close(struct kv_file *f); /* NULL is fine */
 /* Read only the header of a file, for lists.  -1 with *e, as kv_file_open(). */
 int kv_file_look(const char *path, struct kv_file_head *head, struct err *e);
 
+/* Delete a file unless a process changes it now.  Returns whether it is gone. */
+bool kv_file_delete(const char *path);
+
 /* Ask this before each piece; true ends reading or writing with ERR_CANCELLED. */
 typedef bool kv_file_stops_fn(void *ctx);
 void kv_file_set_stop(struct kv_file *f, kv_file_stops_fn *stops, void *ctx);

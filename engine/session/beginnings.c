@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,18 +139,24 @@ static uint32_t find_shared(const struct beginnings *b, uint32_t n_common)
     return n;
 }
 
-static void load(struct mw_session *s, const char *path, uint32_t n,
+/* Returns false if there is no file, after all. */
+static bool load(struct mw_session *s, const char *path, uint32_t n,
                  const struct saved_kv_call *call, struct beginning_use *use)
 {
     uint64_t start = clock_ns();
     struct saved_kv loaded;
 
-    if (session_load_beginning(s, path, n, call, &loaded, &use->err) != 0)
-        return;
+    if (session_load_beginning(s, path, n, call, &loaded, &use->err) != 0) {
+        if (use->err.code != ERR_IO || use->err.sys != ENOENT)
+            return true;
+        use->err = (struct err)ERR_INIT;
+        return false;
+    }
     (void)utimensat(AT_FDCWD, path, NULL, 0); /* it was used now */
     use->n_token = loaded.n_token;
     use->bytes = loaded.bytes;
     use->ns = clock_ns() - start;
+    return true;
 }
 
 void beginnings_use(struct beginnings *b, struct mw_session *s, const uint32_t *ids, uint32_t n,
@@ -173,8 +180,9 @@ void beginnings_use(struct beginnings *b, struct mw_session *s, const uint32_t *
     b->n_print = n_page;
     session_fingerprints(s, n_page, b->print);
     kept = find_kept(b, held, path, &bytes);
-    if (kept > 0 && session_reads_faster(s, bytes, kept * KV_PAGE - held))
-        load(s, path, kept * KV_PAGE, call, use);
+    if (kept > 0 && session_reads_faster(s, bytes, kept * KV_PAGE - held) &&
+        !load(s, path, kept * KV_PAGE, call, use))
+        kept = 0;
     b->n_kept = find_shared(b, n_common);
     if (b->n_kept <= kept && use->err.code == ERR_NONE)
         b->n_kept = 0;

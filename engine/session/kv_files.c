@@ -1,17 +1,14 @@
 /* The folder of KV files: see api/kv_files.h. */
 #include "config.h"
 
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/kv/kv_file.h"
 #include "engine/memwall.h"
@@ -143,17 +140,6 @@ uint64_t mw_kv_limit(const char *folder)
     return share < MW_KV_LIMIT ? share : MW_KV_LIMIT;
 }
 
-/* Delete a file unless a process writes it.  Returns whether it is gone. */
-static bool delete_file(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    bool ok = fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) == 0 && unlink(path) == 0);
-
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
 void mw_kv_trim(const char *folder, uint64_t limit, const char *keep)
 {
     struct err ignored = ERR_INIT;
@@ -168,7 +154,7 @@ void mw_kv_trim(const char *folder, uint64_t limit, const char *keep)
         char path[PATH_BYTES];
 
         snprintf(path, sizeof path, "%s/%s" MW_KV_SUFFIX, folder, all[i - 1].name);
-        if ((keep == NULL || strcmp(path, keep) != 0) && delete_file(path))
+        if ((keep == NULL || strcmp(path, keep) != 0) && kv_file_delete(path))
             sum -= all[i - 1].bytes;
     }
     free(all);

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/base/digest.h"
 #include "engine/base/units.h"
@@ -477,7 +476,7 @@ int session_load_kv(struct mw_session *s, const char *path, const struct saved_k
         return -1;
     if (kv_file_open(&f, path, saved_kv_pieces(s->m, &s->settled.o), e) != 0) {
         if (e->code == ERR_FORMAT)
-            unlink(path);
+            (void)kv_file_delete(path);
         return -1;
     }
     kv_file_set_stop(f, call->stops, call->stops_ctx);
@@ -486,7 +485,7 @@ int session_load_kv(struct mw_session *s, const char *path, const struct saved_k
         rc = load(s, f, call, &n_good, e);
         is_damaged = rc != 0 ? e->code == ERR_FORMAT : n_good < kv_tokens(s->kv);
         if (is_damaged) /* the next time it is saved, nothing of it stays */
-            unlink(path);
+            (void)kv_file_delete(path);
         if (rc != 0) {
             clear(s);
             (void)settle_memory(s, 0, &ignored); /* weights may use the space again */

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -787,6 +788,42 @@ static void a_beginning_is_written_once(void **state)
     mw_model_close(model);
 }
 
+/* Another process has made a file, and has not written its header yet. */
+static void a_beginning_that_is_being_written_is_not_there(void **state)
+{
+    char *system = text_of(150, 9), path[600];
+    struct mw_chat_options o;
+    struct said said, plain;
+    struct stat before, after;
+    int fd;
+
+    (void)state;
+    model = open_model(TINY);
+    o = chat_options(system);
+    kv_folder_clean();
+    (void)ask_alone(&o, kv_folder, MW_KV_LIMIT, "hello", &said);
+    ask_alone(&o, NULL, 0, "and?", &plain);
+    find_beginning(path);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(ftruncate(fd, 1 << 20), 0);
+    assert_int_equal(fstat(fd, &before), 0);
+    assert_int_equal(ask_alone(&o, kv_folder, MW_KV_LIMIT, "and?", &said), 0);
+    assert_string_equal(said.notice, "");
+    assert_same(&said, &plain);
+    assert_int_equal(stat(path, &after), 0);
+    assert_int_equal(after.st_ino, before.st_ino);
+    close(fd);
+    /* The process was killed: it is damaged, deleted and written again. */
+    assert_int_equal(ask_alone(&o, kv_folder, MW_KV_LIMIT, "and?", &said), 0);
+    assert_non_null(strstr(said.notice, "damaged"));
+    assert_true(ask_alone(&o, kv_folder, MW_KV_LIMIT, "and?", &said) >= KV_PAGE);
+    assert_same(&said, &plain);
+    free(system);
+    mw_model_close(model);
+}
+
 /* --- kills --- */
 
 /* A process that keeps beginnings until it is killed. */
@@ -897,6 +934,7 @@ int main(void)
         cmocka_unit_test(a_damaged_beginning_is_made_again),
         OF(a_beginning_is_written_once, TINY),
         OF(a_beginning_is_written_once, "qwen3-tiny.gguf"),
+        cmocka_unit_test(a_beginning_that_is_being_written_is_not_there),
         cmocka_unit_test(a_kill_leaves_no_wrong_beginning),
     };
 
