@@ -230,10 +230,11 @@ int mw_chat_save_kv(struct mw_chat *c, const char *path, uint64_t max_bytes, str
 int mw_chat_load_kv(struct mw_chat *c, const char *path, struct err *e);
 /*
  * From now on, keep beginnings that chats share in KV files of this folder: of the system
- * message, and of prompts that began alike before.  Each is there once, and prompts that begin
- * like it read it if that is predicted to be faster than evaluating it.  Then they post
- * MW_EVENT_KV_SHARED before MW_EVENT_STARTED.  They count among the max_bytes of
- * mw_chat_save_kv(), and are written while the chat is idle, without an event.
+ * message, and of prompts that began alike in another chat.  Call it again when another chat
+ * begins.  Each is there once, and prompts that begin like it read it if that is predicted to
+ * be faster than evaluating it.  Then they post MW_EVENT_KV_SHARED before MW_EVENT_STARTED.
+ * They count among the max_bytes of mw_chat_save_kv(), and are written while the chat is idle,
+ * without an event.
  */
 int mw_chat_share_kv(struct mw_chat *c, const char *folder, uint64_t max_bytes, struct err *e);
 /* Before the chat is stopped: wait until they are saved, if they are to be, for at most ms

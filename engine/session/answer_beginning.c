@@ -40,7 +40,7 @@ int answer_use_beginning(struct answer_state *r, uint32_t *kept, struct err *e)
     if (r->a->beginnings == NULL || (*kept >= KV_PAGE && r->turn > 1))
         return 0;
     beginnings_use(r->a->beginnings, s, r->prompt.id, (uint32_t)r->prompt.n, count_common(r),
-                   &call, &use);
+                   r->turn <= 1 && answer_turn(r)->attempt == 0, &call, &use);
     *kept = mw_session_tokens(s);
     if (use.err.code == ERR_CANCELLED) {
         *e = use.err;

@@ -38,11 +38,16 @@ static void forget(struct beginnings *b)
 
 int beginnings_set(struct beginnings *b, const char *folder, uint64_t max_bytes, struct err *e)
 {
+    bool is_same = folder != NULL && b->folder != NULL && strcmp(folder, b->folder) == 0;
     char *copy = folder != NULL ? strdup(folder) : NULL;
 
     if (folder != NULL && copy == NULL)
         return err_memory(e, "the name of a folder");
-    beginnings_free(b);
+    if (!is_same)
+        forget(b);
+    free(b->own);
+    free(b->folder);
+    b->own = NULL;
     b->folder = copy;
     b->max_bytes = max_bytes;
     return 0;
@@ -51,8 +56,9 @@ int beginnings_set(struct beginnings *b, const char *folder, uint64_t max_bytes,
 void beginnings_free(struct beginnings *b)
 {
     forget(b);
+    free(b->own);
     free(b->folder);
-    b->folder = NULL;
+    b->own = b->folder = NULL;
 }
 
 /* --- the list of prompts --- */
@@ -79,8 +85,27 @@ static bool is_in_list(const char *list, const char *print)
     return list != NULL && strstr(list, digits) != NULL;
 }
 
+/* Whether another chat had the prompt with this fingerprint, too. */
+static bool is_of_others(const struct beginnings *b, const char *list, const char *print)
+{
+    return is_in_list(list, print) && !is_in_list(b->own, print);
+}
+
+/* Allocate space for n more lines of this chat's own. */
+static int reserve_own(struct beginnings *b, size_t n, struct err *e)
+{
+    size_t len = b->own != NULL ? strlen(b->own) : 0;
+    char *own = realloc(b->own, len + n * (LIST_DIGITS + 1) + 1);
+
+    if (own == NULL)
+        return err_memory(e, "the list of beginnings");
+    own[len] = '\0';
+    b->own = own;
+    return 0;
+}
+
 /* Append the fingerprints that are not in the list.  The oldest lines go. */
-static int add_to_list(const struct beginnings *b, struct err *e)
+static int add_to_list(struct beginnings *b, struct err *e)
 {
     char path[PATH_BYTES], *list = read_list(b);
     const char *old = list != NULL ? list : "";
@@ -97,12 +122,15 @@ static int add_to_list(const struct beginnings *b, struct err *e)
         old += (gone + LIST_DIGITS) / (LIST_DIGITS + 1) * (LIST_DIGITS + 1);
     }
     if (n_new > 0 && list_path(b, path)) {
-        rc = new_file_begin(&file, path, true, e);
+        rc = reserve_own(b, n_new, e) != 0 ? -1 : new_file_begin(&file, path, true, e);
         if (rc == 0) {
+            char *own = b->own + strlen(b->own);
+
             fputs(list != NULL && old < list + len ? old : "", file.f);
             for (uint32_t i = 0; i < b->n_print; i++)
                 if (!is_in_list(list, b->print[i]))
-                    fprintf(file.f, "%.*s\n", LIST_DIGITS, b->print[i]);
+                    own += snprintf(own, LIST_DIGITS + 2, "%.*s\n", LIST_DIGITS, b->print[i]);
+            fputs(own - n_new * (LIST_DIGITS + 1), file.f);
             rc = new_file_end(&file, e);
         }
     }
@@ -127,13 +155,21 @@ static uint32_t find_kept(const struct beginnings *b, uint32_t held, char path[P
     return 0;
 }
 
-/* Returns the pages that are shared with earlier prompts or with all. */
+/* Returns the pages that are shared with all prompts. */
+static uint32_t find_common(const struct beginnings *b, uint32_t n_common)
+{
+    uint32_t common = n_common / KV_PAGE;
+
+    return common < b->n_print ? common : b->n_print;
+}
+
+/* Returns the pages that are shared with prompts of other chats or with all. */
 static uint32_t find_shared(const struct beginnings *b, uint32_t n_common)
 {
-    uint32_t common = n_common / KV_PAGE, n = b->n_print;
+    uint32_t common = find_common(b, n_common), n = b->n_print;
     char *list = read_list(b);
 
-    while (n > common && !is_in_list(list, b->print[n - 1]))
+    while (n > common && !is_of_others(b, list, b->print[n - 1]))
         n--;
     free(list);
     return n;
@@ -160,7 +196,7 @@ static bool load(struct mw_session *s, const char *path, uint32_t n,
 }
 
 void beginnings_use(struct beginnings *b, struct mw_session *s, const uint32_t *ids, uint32_t n,
-                    uint32_t n_common, const struct saved_kv_call *call,
+                    uint32_t n_common, bool is_new, const struct saved_kv_call *call,
                     struct beginning_use *use)
 {
     uint32_t held = mw_session_tokens(s), n_page = (n - 1) / KV_PAGE, kept;
@@ -183,7 +219,7 @@ void beginnings_use(struct beginnings *b, struct mw_session *s, const uint32_t *
     if (kept > 0 && session_reads_faster(s, bytes, kept * KV_PAGE - held) &&
         !load(s, path, kept * KV_PAGE, call, use))
         kept = 0;
-    b->n_kept = find_shared(b, n_common);
+    b->n_kept = is_new ? find_shared(b, n_common) : find_common(b, n_common);
     if (b->n_kept <= kept && use->err.code == ERR_NONE)
         b->n_kept = 0;
     session_mark_beginning(s, b->n_kept * KV_PAGE);

@@ -178,7 +178,7 @@ static struct mw_session *open_prompt(struct beginnings *b)
 
     kv_folder_clean();
     no_error(beginnings_set(b, kv_folder, MW_KV_LIMIT, &e), &e);
-    beginnings_use(b, s, ids, N_NEW + 1, KV_PAGE, &usual, &use);
+    beginnings_use(b, s, ids, N_NEW + 1, KV_PAGE, true, &usual, &use);
     assert_int_equal(use.n_token, 0);
     eval(s, ids, N_NEW);
     return s;
@@ -188,7 +188,7 @@ static struct mw_session *open_prompt(struct beginnings *b)
 static uint32_t use_it(struct beginnings *b, struct mw_session *s, struct beginning_use *use)
 {
     empty(s);
-    beginnings_use(b, s, ids, N_NEW + 1, KV_PAGE, &usual, use);
+    beginnings_use(b, s, ids, N_NEW + 1, KV_PAGE, true, &usual, use);
     assert_int_equal(mw_session_tokens(s), use->n_token);
     return use->n_token;
 }

@@ -788,6 +788,76 @@ static void a_beginning_is_written_once(void **state)
     mw_model_close(model);
 }
 
+static void a_question_that_comes_again_in_its_chat_is_not_kept(void **state)
+{
+    char *text = text_of(300, 8), *question = malloc(strlen(text) + 40);
+    struct mw_chat_options o;
+    struct mw_chat *c;
+    struct said said;
+    struct err e = ERR_INIT;
+
+    model = open_model(*state);
+    o = chat_options(NULL);
+    kv_folder_clean();
+    c = open_chat(model, &o);
+    no_error(mw_chat_share_kv(c, kv_folder, MW_KV_LIMIT, &e), &e);
+    sprintf(question, "%swhat?", text);
+    ask_and_write(c, question);
+    retry_and_write(c);
+    assert_int_equal(n_files(), 0);
+    no_error(mw_chat_rewind(c, 0, &e), &e);
+    sprintf(question, "%sand who was it?", text);
+    ask_and_write(c, question);
+    assert_int_equal(n_files(), 0);
+    /* Other chats of the same program, of which the second begins with it. */
+    for (int i = 0; i < 2; i++) {
+        no_error(mw_chat_rewind(c, 0, &e), &e);
+        no_error(mw_chat_share_kv(c, kv_folder, MW_KV_LIMIT, &e), &e);
+        ask_and_write(c, i == 0 ? "hello" : question);
+        assert_int_equal(n_files(), i);
+    }
+    mw_chat_close(c);
+    /* And another program reads it. */
+    assert_true(ask_alone(&o, kv_folder, MW_KV_LIMIT, question, &said) > 0);
+    free(question);
+    free(text);
+    mw_model_close(model);
+}
+
+static void a_question_of_a_saved_chat_is_not_kept(void **state)
+{
+    char *question = text_of(300, 10);
+    struct mw_message messages[] = {
+        { .role = MW_USER, .text = question, .len = strlen(question) },
+        { .role = MW_ASSISTANT, .text = "yes", .len = 3 },
+    };
+    struct mw_chat_options o;
+    struct said said;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    model = open_model("llama-tiny.gguf");
+    o = chat_options(NULL);
+    for (int i = 0; i < 2; i++) { /* the same question again, and another one after it */
+        struct mw_chat *c;
+
+        kv_folder_clean();
+        (void)ask_alone(&o, kv_folder, MW_KV_LIMIT, question, &said);
+        assert_int_equal(n_files(), 0);
+        c = open_chat(model, &o);
+        no_error(mw_chat_share_kv(c, kv_folder, MW_KV_LIMIT, &e), &e);
+        no_error(mw_chat_restore(c, messages, 2, 0, &e), &e);
+        if (i == 0)
+            retry_and_write(c);
+        else
+            ask_and_write(c, "and?");
+        assert_int_equal(n_files(), 0);
+        mw_chat_close(c);
+    }
+    free(question);
+    mw_model_close(model);
+}
+
 /* Another process has made a file, and has not written its header yet. */
 static void a_beginning_that_is_being_written_is_not_there(void **state)
 {
@@ -934,6 +1004,9 @@ int main(void)
         cmocka_unit_test(a_damaged_beginning_is_made_again),
         OF(a_beginning_is_written_once, TINY),
         OF(a_beginning_is_written_once, "qwen3-tiny.gguf"),
+        OF(a_question_that_comes_again_in_its_chat_is_not_kept, TINY),
+        OF(a_question_that_comes_again_in_its_chat_is_not_kept, "llama-tiny.gguf"),
+        cmocka_unit_test(a_question_of_a_saved_chat_is_not_kept),
         cmocka_unit_test(a_beginning_that_is_being_written_is_not_there),
         cmocka_unit_test(a_kill_leaves_no_wrong_beginning),
     };

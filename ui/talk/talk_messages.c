@@ -381,6 +381,7 @@ void talk_clear(struct talk *t)
     }
     if (saving_begin(&t->saving, t->info.name, &e) != 0)
         talk_report(t, &e);
+    kv_share(t);
     for (size_t i = 0; i < t->outbox.n_queue; i++)
         saving_queue(&t->saving, t->outbox.queue[i].text, &t->outbox.queue[i].attached);
     ledger_clear(&t->ledger);

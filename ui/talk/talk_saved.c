@@ -103,6 +103,7 @@ int talk_open_saved(struct talk *t, const char *name, struct err *e)
     t->front.restored(t->front.ctx);
     saving_say_opened(&t->saving);
     kept_of_chat(t);
+    kv_share(t);
     kv_load(t); /* with the KV types of the chat */
     t->front.changed(t->front.ctx);
     return 0;
