@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -217,6 +218,11 @@ class Diagnosis(unittest.TestCase):
         t.send("\r")
         self.assertTrue(t.sees("now: "), t.screen())
 
+    def context(self, t):
+        """The tokens of the context, from the status bar."""
+        found = re.search(r"context ([\d,]+) of 400", t.screen().splitlines()[-1])
+        return int(found.group(1).replace(",", "")) if found else 0
+
     def test_after_a_change_in_an_answer_its_newest_tokens_are_known(self):
         """The bar has their rate, as the border and the wall, and predicts no other."""
         plan = self.plans[MODEL]
@@ -231,6 +237,9 @@ class Diagnosis(unittest.TestCase):
         self.assertTrue(t.sees("Change: ctx"), t.screen())
         t.send("\r")
         self.assertTrue(t.sees("now: context 400"), t.screen())
+        begun, end = self.context(t), time.monotonic() + 30
+        while self.context(t) < begun + 8 and time.monotonic() < end:
+            t.pump(0.1)  # fewer tokens measure nothing
         self.assertTrue(t.sees("now  "), t.screen())
         t.send("\033")
         self.assertTrue(t.sees("stopped", "last  ", " ready"), t.screen())
