@@ -6,7 +6,7 @@
  *     schema_texts.c     names and constants in the notations
  *     schema_pattern.c   texts that match a regular expression
  *     schema_unique.c    lists of different values
- *     schema_not.c       what is left out
+ *     schema_not.c       values that "not" excludes
  *     schema_numbers.c   numbers between bounds
  *     schema_multiples.c multiples of a number
  */

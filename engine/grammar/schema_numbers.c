@@ -107,6 +107,21 @@ static bool may_end(const struct range *r, const char *low, const char *high)
 static bool write_part(struct json *out, const struct range *r, const char *low,
                        const char *high, unsigned n, bool is_first);
 
+/* Add "before (inner)" to the alternatives in *out if inner has any, and release inner.  Returns
+ * whether it has. */
+static bool add_choice(struct json *out, bool is_later, const char *before, struct json *inner,
+                       bool has_any)
+{
+    if (has_any) {
+        json_print(out, "%s%s(", is_later ? " | " : "", before);
+        json_raw(out, inner->buf, inner->used);
+        json_print(out, ")");
+    }
+    out->failed = out->failed || inner->failed;
+    json_release(inner);
+    return has_any;
+}
+
 /* Alternatives with at least one digit. */
 static bool write_step(struct json *out, const struct range *r, const char *low,
                        const char *high, unsigned n)
@@ -118,6 +133,7 @@ static bool write_step(struct json *out, const struct range *r, const char *low,
         const char *l = low != NULL && d == a ? rest(low) : NULL;
         const char *h = high != NULL && d == b ? rest(high) : NULL;
         struct json inner;
+        char before[8];
 
         if (l == NULL && h == NULL) { /* all up to the upper bound are alike */
             char last = high != NULL ? (char)(b - 1) : b;
@@ -128,14 +144,9 @@ static bool write_step(struct json *out, const struct range *r, const char *low,
             continue;
         }
         json_start(&inner);
-        if (write_part(&inner, r, l, h, n - 1, false)) {
-            json_print(out, "%s\"%c\" (", is_any ? " | " : "", d);
-            json_raw(out, inner.buf, inner.used);
-            json_print(out, ")");
-            is_any = true;
-        }
-        out->failed = out->failed || inner.failed;
-        json_release(&inner);
+        snprintf(before, sizeof before, "\"%c\" ", d);
+        is_any |= add_choice(out, is_any, before, &inner,
+                             write_part(&inner, r, l, h, n - 1, false));
     }
     return is_any;
 }
@@ -144,7 +155,7 @@ static bool write_part(struct json *out, const struct range *r, const char *low,
                        const char *high, unsigned n, bool is_first)
 {
     struct json inner;
-    bool is_any;
+    bool is_any, has_step;
 
     if (low != NULL && *low == '\0' && !r->least.is_open)
         low = NULL; /* any digits are enough */
@@ -158,15 +169,8 @@ static bool write_part(struct json *out, const struct range *r, const char *low,
     if (n == 0 || (high != NULL && *high == '\0'))
         return is_any;
     json_start(&inner);
-    if (write_step(&inner, r, low, high, n)) {
-        json_print(out, "%s%s(", is_any ? " | " : "", is_first ? "\".\" " : "");
-        json_raw(out, inner.buf, inner.used);
-        json_print(out, ")");
-        is_any = true;
-    }
-    out->failed = out->failed || inner.failed;
-    json_release(&inner);
-    return is_any;
+    has_step = write_step(&inner, r, low, high, n);
+    return add_choice(out, is_any, is_first ? "\".\" " : "", &inner, has_step) || is_any;
 }
 
 /* Numbers whose digits before the point are from a to b. */

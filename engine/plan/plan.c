@@ -608,9 +608,9 @@ static uint64_t room_left(const struct plan_input *in, const struct division *c)
 }
 
 /*
- * Divide what is left between pinned blocks and pages of keys and values: first what saves more
- * reads for each byte.  Pages of a layer that others read, too, are read again by each of them.
- * Blocks and pages that save the same: pages, which are not written to the disk then.
+ * Divide the rest of the budget between pinned blocks and pages of keys and values.  The one that
+ * saves more reads for each byte comes first.  If several layers read the same pages, each of them
+ * reads those from the disk.  If both save as much, pages come first: they need no writing then.
  */
 static void share_with_pages(const struct plan_input *in, struct division *c)
 {

@@ -57,8 +57,8 @@ int answer_fit_prompt(struct answer_state *r, struct err *e);
 
 /* ---- answer_beginning.c ---- */
 
-/* Before the prompt is evaluated, of which the session holds *kept tokens: read the beginning
- * that is kept of it.  Returns 0, or -1 with ERR_CANCELLED. */
+/* Read a kept beginning of the prompt before the prompt is evaluated.  *kept: the tokens that the
+ * session holds, before and after.  Returns 0, or -1 with ERR_CANCELLED. */
 int answer_use_beginning(struct answer_state *r, uint32_t *kept, struct err *e);
 
 /* ---- answer_resume.c ---- */

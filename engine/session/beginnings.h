@@ -49,7 +49,8 @@ void beginnings_use(struct beginnings *b, struct mw_session *s, const uint32_t *
                     uint32_t n_common, bool is_new, const struct saved_kv_call *call,
                     struct beginning_use *use);
 
-/* Write what is left to write.  -1 with *e; ERR_CANCELLED: it is left to write. */
+/* Write the beginnings that are not written yet.  Returns 0, or -1 with *e; after ERR_CANCELLED
+ * they can be written later. */
 int beginnings_keep(struct beginnings *b, struct mw_session *s,
                     const struct saved_kv_call *call, struct err *e);
 

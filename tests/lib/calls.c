@@ -41,6 +41,14 @@ struct mw_options small_options(uint32_t n_ctx)
     return o;
 }
 
+uint32_t vocab_of(const struct mw_model *m)
+{
+    struct mw_model_info info;
+
+    mw_model_info(m, &info);
+    return info.n_vocab;
+}
+
 uint64_t smallest_budget(struct mw_model *m, const struct mw_options *o)
 {
     struct err e = ERR_INIT;

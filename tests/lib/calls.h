@@ -12,6 +12,8 @@ struct mw_model *open_model(const char *name);
 /* Two threads, 128 MiB, and a context of n_ctx tokens. */
 struct mw_options small_options(uint32_t n_ctx);
 
+uint32_t vocab_of(const struct mw_model *m); /* tokens of the vocabulary */
+
 /* Returns the smallest budget in bytes that these options fit. */
 uint64_t smallest_budget(struct mw_model *m, const struct mw_options *o);
 

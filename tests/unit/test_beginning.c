@@ -44,14 +44,6 @@ static uint32_t ids[N_CTX];
 
 /* --- calls --- */
 
-static uint32_t vocab_of(const struct mw_model *m)
-{
-    struct mw_model_info info;
-
-    mw_model_info(m, &info);
-    return info.n_vocab;
-}
-
 static void make_ids(const struct mw_model *m, uint64_t seed)
 {
     struct chance chance = { .state = seed };

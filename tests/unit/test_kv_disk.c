@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -494,15 +493,6 @@ static void drafts_are_as_without(void **state)
 
 /* --- a disk that fails --- */
 
-static void write_limit(rlim_t bytes)
-{
-    struct rlimit limit;
-
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
-
 /* A full disk ends an evaluation with an error that says so; the session goes on. */
 static void a_full_disk_is_an_error(void **state)
 {
@@ -518,10 +508,9 @@ static void a_full_disk_is_an_error(void **state)
     whole(m, &o, want);
     o = little(m, &o, 0);
     s = open_session(m, &o);
-    signal(SIGXFSZ, SIG_IGN);
-    write_limit(100 * KIB);
+    kv_folder_limit(100 * KIB);
     assert_int_equal(mw_session_eval(s, ids, N_IDS, NULL, NULL, &e), -1);
-    write_limit(RLIM_INFINITY);
+    kv_folder_limit(RLIM_INFINITY);
     assert_int_equal(e.code, ERR_IO);
     assert_non_null(strstr(e.what, "could not write keys and values to the disk"));
     assert_true(kv_global_bytes(s->kv) <= s->plan.row[MW_ROW_KV_GLOBAL]);
@@ -613,14 +602,13 @@ static void memory_helps_when_the_disk_is_full(void **state)
     more.cache_folder = kv_folder;
     more.kv_disk = MW_KV_DISK_NEVER;
     s = open_session(m, &o);
-    signal(SIGXFSZ, SIG_IGN);
-    write_limit(100 * KIB);
+    kv_folder_limit(100 * KIB);
     assert_int_equal(mw_session_eval(s, ids, N_IDS, NULL, NULL, &e), -1);
     e = (struct err)ERR_INIT;
     no_error(session_set(s, &more, &e), &e);
     eval(s, ids + mw_session_tokens(s), N_IDS - mw_session_tokens(s));
     take_rows(m, s, got);
-    write_limit(RLIM_INFINITY);
+    kv_folder_limit(RLIM_INFINITY);
     assert_memory_equal(want, got, sizeof *want);
     mw_session_close(s);
     free(want);

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "engine/telemetry/sample.h"
+#include "engine/memwall.h"
 
 #define DISKS_TEXT 160
 
