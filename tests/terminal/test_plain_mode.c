@@ -115,6 +115,42 @@ static void control_c_stops_and_leaves(void **state)
     expect_no_escapes();
 }
 
+/* Lines may be typed while the machine is measured, and while an answer is written. */
+static void a_command_waits_for_the_message_before_it(void **state)
+{
+    const char *args[] = { "-n", "20", "--plain", NULL };
+    struct program_start start = { 24, 100, NULL, NULL, args, NULL, NULL };
+
+    (void)state;
+    program_begin(&run, &start);
+    pty_send(run.s, "hello\r/continue\r");
+    sees(&run, "20 more tokens");
+    assert_false(has_printed("nothing to continue"));
+    program_line(&run, "hello\r/undo"); /* one read brings both */
+    sees(&run, "taken back");
+    program_line(&run, "/quit");
+    assert_int_equal(pty_end(run.s), 0);
+    assert_false(has_printed("error: "));
+}
+
+static void control_c_drops_a_command_that_waits(void **state)
+{
+    const char *args[] = { "-c", "32k", "--plain", NULL };
+    struct program_start start = { 24, 100, NULL, program_slow_model(), args, NULL, NULL };
+
+    (void)state;
+    program_begin(&run, &start);
+    sees(&run, "Talker (");
+    program_ask(&run, "hello", "Line 2:");
+    program_ask(&run, "/undo", "the command waits");
+    pty_send(run.s, "\003");
+    sees(&run, "/continue resumes the answer");
+    program_ask(&run, "/temp", "* the temperature is");
+    assert_false(has_printed("taken back"));
+    pty_send(run.s, "\004");
+    assert_int_equal(pty_end(run.s), 0);
+}
+
 static void ends_on_SIGTERM(void **state)
 {
     const char *args[] = { "--plain", NULL };
@@ -153,9 +189,11 @@ static void a_pipe_gets_only_the_answer(void **state)
 
 int main(void)
 {
-    enum { N_WAY = sizeof ways / sizeof ways[0], N_REST = 3 };
+    enum { N_WAY = sizeof ways / sizeof ways[0], N_REST = 5 };
     struct CMUnitTest tests[N_REST + N_WAY] = {
         cmocka_unit_test_teardown(control_c_stops_and_leaves, end_run),
+        cmocka_unit_test_teardown(a_command_waits_for_the_message_before_it, end_run),
+        cmocka_unit_test_teardown(control_c_drops_a_command_that_waits, end_run),
         cmocka_unit_test_teardown(ends_on_SIGTERM, end_run),
         cmocka_unit_test_teardown(a_pipe_gets_only_the_answer, end_run),
     };

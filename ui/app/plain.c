@@ -27,6 +27,8 @@ static void on_signal(struct plain *p)
         p->status = 128 + (int)info.ssi_signo;
         p->is_leaving = true;
     } else {
+        if (p->is_tty)
+            p->n_typed = 0; /* as the terminal drops what was not read yet */
         plain_interrupt(p);
     }
 }
@@ -34,6 +36,12 @@ static void on_signal(struct plain *p)
 static bool is_idle(const struct plain *p)
 {
     return talk_state(p->talk) == TALK_READY || talk_state(p->talk) == TALK_FAILED;
+}
+
+bool plain_is_idle(const struct plain *p)
+{
+    return is_idle(p) &&
+           (talk_state(p->talk) == TALK_FAILED || talk_outbox(p->talk)->n_queue == 0);
 }
 
 /* In a pipe the tour is all there is. */

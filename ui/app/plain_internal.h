@@ -29,7 +29,7 @@ struct plain {
     size_t n_typed, room;
     struct clean clean;
     unsigned quarter; /* of the prompt that was reported last */
-    bool said_thinking;
+    bool said_thinking, said_waiting;
     char shown[512]; /* printed before, and the answer goes on with it or without it */
     size_t n_shown;
 };
@@ -48,13 +48,19 @@ void plain_say_dropped(struct plain *p, const struct sheet *s);
 /* Report how many messages the conversation has. */
 void plain_on_restored(void *ctx);
 
+/* ---- plain.c ---- */
+
+/* Has everything that was entered been done, as far as it can be? */
+bool plain_is_idle(const struct plain *p);
+
 /* ---- plain_lines.c ---- */
 
 /* Returns the prompt for a message, or for an answer to a sheet. */
 const char *plain_prompt(const struct plain *p);
 /* Read what was typed. */
 void plain_read_lines(struct plain *p);
-/* Take the first complete message: a line, and the lines after a backslash at its end. */
+/* Take the first complete message: a line, and the lines after a backslash at its end.  Returns
+ * false if there is none that can be taken now. */
 bool plain_take_typed(struct plain *p);
 /* Ctrl-C */
 void plain_interrupt(struct plain *p);

@@ -181,6 +181,17 @@ static void join_lines(char *text)
     *to = '\0';
 }
 
+/* A command about the conversation, typed ahead, comes after the answers that it follows. */
+static bool must_wait(struct plain *p, const char *line)
+{
+    if (!p->is_tty || plain_is_idle(p) || !command_is_in_order(line))
+        return false;
+    if (!p->said_waiting)
+        plain_put_line(p, "* the command waits for what was entered before it; Ctrl-C drops it");
+    p->said_waiting = true;
+    return true;
+}
+
 bool plain_take_typed(struct plain *p)
 {
     ptrdiff_t end = first_end(p);
@@ -190,6 +201,11 @@ bool plain_take_typed(struct plain *p)
     if (end < 0)
         return false;
     line = strndup(p->typed, n);
+    if (line != NULL && must_wait(p, line)) {
+        free(line);
+        return false;
+    }
+    p->said_waiting = false;
     memmove(p->typed, p->typed + n + 1, p->n_typed - n - 1);
     p->n_typed -= n + 1;
     if (line != NULL) {

@@ -16,7 +16,8 @@
 bool command_is_busy(struct talk *t)
 {
     if (talk_is_answering(t))
-        talk_error(t, "an answer is being written: stop it first (Esc)");
+        talk_error(t, "an answer is being written: stop it first (%s)",
+                   talk_has_screen(t) ? "Esc" : "Ctrl-C");
     else if (talk_state(t) == TALK_SWITCHING)
         talk_error(t, "another model is being opened: wait until it is loaded");
     return talk_is_answering(t) || talk_state(t) == TALK_SWITCHING;

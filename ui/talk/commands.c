@@ -23,17 +23,18 @@
 /* clang-format off */
 static const struct slash_command own_commands[] = {
     { "answer", "[next|back]", "show another answer that /retry made", ARG_WORDS, "next back",
-      { run_answer }, SUBJECT_CHAT, "branch flip alternatives", .asks = "other earlier versions" },
+      { run_answer }, SUBJECT_CHAT, "branch flip alternatives", .asks = "other earlier versions",
+      .in_order = true },
     { "chats", "[NAME]", "list saved chats, or open one", ARG_CHAT, NULL,
       { run_chats }, SUBJECT_FILES, "history sessions resume",
       .asks = "old earlier sessions" },
     { "clear", "", "start a new chat", ARG_NONE, NULL, { run_clear }, SUBJECT_CHAT, "new reset",
-      .asks = "fresh begin over" },
+      .asks = "fresh begin over", .in_order = true },
     { "compact", "[N]", "replace all but the last N exchanges by a summary", ARG_TEXT, NULL,
       { run_compact }, SUBJECT_CHAT, "compress summarize summarise",
-      .asks = "shorten summary full" },
+      .asks = "shorten summary full", .in_order = true },
     { "continue", "", "resume a stopped answer", ARG_NONE, NULL,
-      { run_continue }, SUBJECT_CHAT, "go more" },
+      { run_continue }, SUBJECT_CHAT, "go more", .in_order = true },
     { "copy", "[code]", "copy the answer or its code", ARG_WORDS, "answer code",
       { run_copy }, SUBJECT_FILES, "yank",
       .asks = "clipboard" },
@@ -56,11 +57,11 @@ static const struct slash_command own_commands[] = {
       { run_help }, SUBJECT_CHAT, "? h commands" },
     { "model", "[NAME]", "switch models, keeping the conversation; one is open at a time", ARG_MODEL, NULL,
       { run_model }, SUBJECT_SPEED, "models list load switch",
-      .asks = "models two other another" },
+      .asks = "models two other another", .in_order = true },
     { "mouse", "[on|off]", "capture the mouse, or release it", ARG_WORDS, "on off",
       { run_mouse }, SUBJECT_SCREEN, NULL },
     { "open", "NAME", "open a saved chat", ARG_CHAT, NULL, { run_open }, SUBJECT_FILES, NULL,
-      .asks = "old earlier again" },
+      .asks = "old earlier again", .in_order = true },
     { "plan", "", "show how memory is allocated", ARG_NONE, NULL, { run_plan }, SUBJECT_SPEED,
       NULL,
       .asks = "allocated" },
@@ -75,10 +76,10 @@ static const struct slash_command own_commands[] = {
       .asks = "title" },
     { "retry", "", "generate the last answer again", ARG_NONE, NULL,
       { run_retry }, SUBJECT_CHAT, "regenerate regen redo",
-      .asks = "again regenerate different" },
+      .asks = "again regenerate different", .in_order = true },
     { "rewind", "[N]", "go back to an earlier message and edit it", ARG_TEXT, NULL,
       { run_rewind }, SUBJECT_CHAT, "back checkpoint",
-      .asks = "back earlier edit" },
+      .asks = "back earlier edit", .in_order = true },
     { "save", "[FILE]", "show where the chat is saved, or save it to a file", ARG_OUTPUT, NULL,
       { .write = run_save }, SUBJECT_FILES, NULL,
       .asks = "saved stored where folder disk" },
@@ -96,7 +97,7 @@ static const struct slash_command own_commands[] = {
       .asks = "compare faster settings earlier" },
     { "undo", "", "take back the last exchange and edit it", ARG_NONE, NULL,
       { run_undo }, SUBJECT_CHAT, "edit",
-      .asks = "take back mistake typo remove last" },
+      .asks = "take back mistake typo remove last", .in_order = true },
     { "why", "", "explain why the last answer took so long, and how fast it was predicted to be",
       ARG_NONE, NULL,
       { run_why }, SUBJECT_SPEED, "explain diagnose doctor",
@@ -343,6 +344,18 @@ static bool is_wide_command(const char *line, size_t slash)
 
     return utf8_decode(line, slash, &cp) == slash && lookalike_of(cp) == '/' &&
            command_find(line + slash, lookalike_word(line, strlen(line)) - slash) != NULL;
+}
+
+bool command_is_in_order(const char *line)
+{
+    const char *seen = lookalike_seen(line);
+    const struct slash_command *row;
+    bool replaces;
+
+    if (seen[0] != '/' || seen[1] == '/')
+        return false;
+    row = find_forced(seen + 1, lookalike_word(seen, strlen(seen)) - 1, &replaces);
+    return row != NULL && row->in_order;
 }
 
 bool command_means_to_leave(const char *line)

@@ -53,6 +53,7 @@ struct slash_command {
     enum command_subject subject;
     const char *also; /* other names, which people know from other programs; or NULL */
     const char *asks; /* other words of questions about it; or NULL */
+    bool in_order;    /* it is about the conversation as it is after the answers before it */
 };
 
 /* All commands, sorted by name; a NULL name ends. */
@@ -64,6 +65,9 @@ void command_begin(struct talk *t);
 /* Run a line that was entered: a command, or a message.  A second slash in front sends a line
  * that begins with a slash as a message. */
 void command_enter(struct talk *t, const char *line);
+
+/* Is line a command that, typed ahead, waits for the answers to the messages before it? */
+bool command_is_in_order(const char *line);
 
 /* People who come from a shell type "exit" to leave: is the line such a word? */
 bool command_means_to_leave(const char *line);
