@@ -116,12 +116,14 @@ tests_unit_test_statistics_SOURCES = tests/unit/test_statistics.c src/base/stati
 tests_unit_test_talk_SOURCES = tests/unit/test_talk.c \
 	tests/lib/fake_engine.c tests/lib/fake_engine.h
 
-# These make calls of the engine fail: the linker replaces the calls by functions of the test.
+# These make calls of the engine fail, or wait: the linker replaces the calls by functions of the
+# test.
 check_PROGRAMS += \
 	tests/faults/test_chat_faults \
 	tests/faults/test_kv_faults \
 	tests/faults/test_memory_out \
 	tests/faults/test_stream_faults
+tests_unit_test_change_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=forward_run
 tests_unit_test_no_memory_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 tests_faults_test_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc \

@@ -1,10 +1,14 @@
 /*
  * Options that change while an answer is made: they are in force before it ends, and its words
  * stay the same.
+ *
+ * While the gate is closed, the engine begins a pass only when the test waits for an event, so a
+ * change always comes before the next pass, and the answer cannot end before it.
  */
 #include "config.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,28 +20,81 @@
 #include <cmocka.h>
 
 #include "engine/memwall.h"
+#include "engine/model/forward.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
 #include "tests/lib/model_path.h"
 
 #define QUESTION "hello there"
 #define N_TOKEN  30
-#define TOKEN_S  0.02 /* of reading, so that a change arrives in mid-answer */
+#define WAIT_MS  2 /* between two looks for an event */
 
 static struct mw_model *model;
 static struct mw_chat *chat;
 
-/* Nothing is pinned, and the disk is slow. */
-static struct mw_chat_options slow_options(void)
+/* ---- the gate ---- */
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t opened;
+    bool is_closed, has_pass; /* a pass waits */
+} gate = { .mutex = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER };
+
+/* The linker replaces calls of forward_run() by calls of this. */
+int __real_forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
+                       bool in_tiles, struct err *e);
+int __wrap_forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
+                       bool in_tiles, struct err *e);
+
+int __wrap_forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want want,
+                       bool in_tiles, struct err *e)
+{
+    pthread_mutex_lock(&gate.mutex);
+    gate.has_pass = gate.is_closed;
+    while (gate.has_pass)
+        pthread_cond_wait(&gate.opened, &gate.mutex);
+    pthread_mutex_unlock(&gate.mutex);
+    return __real_forward_run(f, ids, n, want, in_tiles, e);
+}
+
+static bool gate_has_pass(void)
+{
+    bool has_pass;
+
+    pthread_mutex_lock(&gate.mutex);
+    has_pass = gate.has_pass;
+    pthread_mutex_unlock(&gate.mutex);
+    return has_pass;
+}
+
+/* Let the pass that waits begin. */
+static void gate_let(void)
+{
+    pthread_mutex_lock(&gate.mutex);
+    gate.has_pass = false;
+    pthread_cond_signal(&gate.opened);
+    pthread_mutex_unlock(&gate.mutex);
+}
+
+static void gate_set(bool is_closed)
+{
+    pthread_mutex_lock(&gate.mutex);
+    gate.is_closed = is_closed;
+    pthread_mutex_unlock(&gate.mutex);
+    if (!is_closed)
+        gate_let();
+}
+
+/* ---- a chat ---- */
+
+/* Nothing is pinned. */
+static struct mw_chat_options small_chat_options(void)
 {
     struct mw_chat_options o = { .engine = small_options(256), .n_predict = N_TOKEN };
-    struct mw_model_info info;
 
-    mw_model_info(model, &info);
     mw_sampling_default(model, &o.sampling);
     o.sampling.temp = 0;
     o.engine.memory_bytes = smallest_budget(model, &o.engine);
-    o.engine.disk_rate = (uint64_t)((double)info.hot_bytes / TOKEN_S);
     return o;
 }
 
@@ -46,9 +103,16 @@ static enum mw_event_kind next_event(struct mw_event *event, struct said *said)
 {
     struct pollfd p = { .fd = mw_chat_fd(chat), .events = POLLIN };
 
-    while (!mw_chat_next(chat, event))
-        if (poll(&p, 1, 60000) != 1)
+    for (int ms = 0;; ms += WAIT_MS) {
+        bool has_pass = gate_has_pass();
+
+        if (mw_chat_next(chat, event))
+            break;
+        if (has_pass) /* and there was no event before it */
+            gate_let();
+        else if (poll(&p, 1, WAIT_MS) < 0 || ms > 60000)
             fail_msg("no event within a minute");
+    }
     if (event->kind == MW_EVENT_TEXT && said->len + event->len < sizeof said->text) {
         memcpy(said->text + said->len, event->text, event->len);
         said->len += event->len;
@@ -87,13 +151,22 @@ static void set(const struct mw_chat_options *o)
         fail_with(&e);
 }
 
+static void begin_chat(const struct mw_chat_options *o)
+{
+    chat = open_chat(model, o);
+    gate_set(true);
+}
+
+static void end_chat(void)
+{
+    gate_set(false);
+    mw_chat_close(chat);
+}
+
 /* The answer to text without a change. */
 static void answer_of(const struct mw_chat_options *o, const char *text, struct said *said)
 {
-    struct mw_chat_options fast = *o;
-
-    fast.engine.disk_rate = 0;
-    chat = open_chat(model, &fast);
+    chat = open_chat(model, o);
     ask(chat, text, said);
     mw_chat_close(chat);
 }
@@ -101,7 +174,7 @@ static void answer_of(const struct mw_chat_options *o, const char *text, struct 
 static void begin_answer(const struct mw_chat_options *o, struct said *said)
 {
     *said = (struct said){ .len = 0 };
-    chat = open_chat(model, o);
+    begin_chat(o);
     send(QUESTION);
     expect(MW_EVENT_TEXT, MW_EVENT_DONE, said);
 }
@@ -118,7 +191,7 @@ static void end_answer(const struct said *want, struct said *said)
 
 static void budget_context_threads_and_io_change_between_two_tokens(void **state)
 {
-    struct mw_chat_options o = slow_options();
+    struct mw_chat_options o = small_chat_options();
     struct mw_event event;
     struct said want, said;
     uint64_t least = o.engine.memory_bytes;
@@ -135,7 +208,7 @@ static void budget_context_threads_and_io_change_between_two_tokens(void **state
         case 3: o.engine.n_ctx = 128; break;
         case 4: o.engine.memory_bytes = least + 2 * MIB, o.engine.n_ctx = 512; break;
         case 5: o.engine.no_uring = true, o.engine.n_thread = 1; break;
-        case 6: o.engine.memory_bytes = 128 * MIB, o.engine.disk_rate = 0; break;
+        case 6: o.engine.memory_bytes = 128 * MIB; break;
         }
         set(&o);
         event = expect(MW_EVENT_PLAN, MW_EVENT_DONE, &said);
@@ -144,13 +217,13 @@ static void budget_context_threads_and_io_change_between_two_tokens(void **state
         expect(MW_EVENT_TEXT, MW_EVENT_DONE, &said);
     }
     end_answer(&want, &said);
-    mw_chat_close(chat);
+    end_chat();
 }
 
 static void the_next_sample_has_the_new_options(void **state)
 {
     static struct mw_sample sample;
-    struct mw_chat_options o = slow_options();
+    struct mw_chat_options o = small_chat_options();
     struct said said;
 
     (void)state;
@@ -163,12 +236,12 @@ static void the_next_sample_has_the_new_options(void **state)
     assert_int_equal(sample.state, MW_DECODE);
     assert_int_equal(sample.run.budget_bytes, o.engine.memory_bytes);
     assert_int_equal(sample.run.threads, 1);
-    mw_chat_close(chat);
+    end_chat();
 }
 
 static void a_longer_context_comes_in_time_for_an_answer_that_fills_the_old_one(void **state)
 {
-    struct mw_chat_options o = slow_options(), longer = o;
+    struct mw_chat_options o = small_chat_options(), longer = o;
     struct said want, said = { .len = 0 };
 
     (void)state;
@@ -178,12 +251,12 @@ static void a_longer_context_comes_in_time_for_an_answer_that_fills_the_old_one(
     set(&longer);
     expect(MW_EVENT_PLAN, MW_EVENT_DONE, &said);
     end_answer(&want, &said);
-    mw_chat_close(chat);
+    end_chat();
 }
 
 static void a_change_of_the_budget_does_not_change_drawn_tokens(void **state)
 {
-    struct mw_chat_options o = slow_options();
+    struct mw_chat_options o = small_chat_options();
     struct said want, said;
 
     (void)state;
@@ -195,12 +268,12 @@ static void a_change_of_the_budget_does_not_change_drawn_tokens(void **state)
     set(&o);
     expect(MW_EVENT_PLAN, MW_EVENT_DONE, &said);
     end_answer(&want, &said);
-    mw_chat_close(chat);
+    end_chat();
 }
 
 static void another_temperature_applies_from_the_next_token_on(void **state)
 {
-    struct mw_chat_options o = slow_options();
+    struct mw_chat_options o = small_chat_options();
     struct said drawn, said;
 
     (void)state;
@@ -214,7 +287,7 @@ static void another_temperature_applies_from_the_next_token_on(void **state)
     expect(MW_EVENT_PLAN, MW_EVENT_DONE, &said);
     expect(MW_EVENT_DONE, MW_EVENT_PLAN, &said);
     assert_string_not_equal(said.text, drawn.text);
-    mw_chat_close(chat);
+    end_chat();
 }
 
 /* ---- within a prompt ---- */
@@ -223,7 +296,7 @@ static void change_within_a_prompt(enum mw_blas blas)
 {
     static const char text[] = "A ring is a buffer that never ends. A page is a part of it. A "
                                "block is a run of rows. A pass reads all blocks once.";
-    struct mw_chat_options o = slow_options();
+    struct mw_chat_options o = small_chat_options();
     struct mw_event event;
     struct said want, said = { .len = 0 };
     uint64_t n_progress = 0;
@@ -234,7 +307,7 @@ static void change_within_a_prompt(enum mw_blas blas)
     o.n_predict = 12;
     answer_of(&o, text, &want);
     assert_true(want.receipt.n_prompt > 60);
-    chat = open_chat(model, &o);
+    begin_chat(&o);
     send(text);
     expect(MW_EVENT_PROGRESS, MW_EVENT_TEXT, &said);
     o.engine.memory_bytes += 300 * KIB;
@@ -252,7 +325,7 @@ static void change_within_a_prompt(enum mw_blas blas)
     assert_int_equal(event.kind, MW_EVENT_TEXT);
     assert_int_equal(n_progress, want.receipt.n_prompt);
     end_answer(&want, &said);
-    mw_chat_close(chat);
+    end_chat();
 }
 
 static void options_change_between_two_chunks_of_a_prompt(void **state)
@@ -266,28 +339,28 @@ static void a_context_shorter_than_the_prompt_waits_for_the_end(void **state)
 {
     static const char text[] = "A ring is a buffer that never ends. A page is a part of it. A "
                                "block is a run of rows. A pass reads all blocks once.";
-    struct mw_chat_options o = slow_options();
+    struct mw_chat_options o = small_chat_options();
     struct said want, said = { .len = 0 };
 
     (void)state;
     o.engine.chunk = 8;
     o.n_predict = 12;
     answer_of(&o, text, &want);
-    chat = open_chat(model, &o);
+    begin_chat(&o);
     send(text);
     expect(MW_EVENT_PROGRESS, MW_EVENT_TEXT, &said);
     o.engine.n_ctx = want.receipt.n_prompt;
     set(&o);
     end_answer(&want, &said);
     assert_int_equal(expect(MW_EVENT_PLAN, MW_EVENT_REFUSED, &said).plan.n_ctx, o.engine.n_ctx);
-    mw_chat_close(chat);
+    end_chat();
 }
 
 /* ---- refused, or later ---- */
 
 static void an_answer_goes_on_with_the_old_options_if_a_change_is_refused(void **state)
 {
-    struct mw_chat_options o = slow_options(), small = o;
+    struct mw_chat_options o = small_chat_options(), small = o;
     static struct mw_sample sample;
     struct said want, said;
 
@@ -301,13 +374,13 @@ static void an_answer_goes_on_with_the_old_options_if_a_change_is_refused(void *
     mw_chat_sample(chat, &sample);
     assert_int_equal(sample.run.budget_bytes, o.engine.memory_bytes);
     end_answer(&want, &said);
-    mw_chat_close(chat);
+    end_chat();
 }
 
 /* The second change was requested with the first one, but does not depend on it. */
 static void a_refused_change_is_taken_out_of_the_next_ones(void **state)
 {
-    struct mw_chat_options o = slow_options(), next = o;
+    struct mw_chat_options o = small_chat_options(), next = o;
     struct said want, said;
 
     (void)state;
@@ -326,12 +399,12 @@ static void a_refused_change_is_taken_out_of_the_next_ones(void **state)
     assert_int_equal(expect(MW_EVENT_PLAN, MW_EVENT_REFUSED, &said).plan.budget_bytes,
                      next.engine.memory_bytes);
     end_answer(&want, &said);
-    mw_chat_close(chat);
+    end_chat();
 }
 
 static void another_kv_type_waits_for_the_end_and_so_do_later_changes(void **state)
 {
-    struct mw_chat_options o = slow_options();
+    struct mw_chat_options o = small_chat_options();
     struct said want, said;
 
     (void)state;
@@ -347,14 +420,14 @@ static void another_kv_type_waits_for_the_end_and_so_do_later_changes(void **sta
                      o.engine.memory_bytes - 4 * MIB);
     assert_int_equal(expect(MW_EVENT_PLAN, MW_EVENT_REFUSED, &said).plan.budget_bytes,
                      o.engine.memory_bytes);
-    mw_chat_close(chat);
+    end_chat();
 }
 
 /* ---- the queue ---- */
 
 static void a_change_overtakes_messages_only_if_it_was_queued_during_the_answer(void **state)
 {
-    struct mw_chat_options o = slow_options();
+    struct mw_chat_options o = small_chat_options();
     struct said said = { .len = 0 };
     uint64_t before = o.engine.memory_bytes;
 
@@ -378,12 +451,12 @@ static void a_change_overtakes_messages_only_if_it_was_queued_during_the_answer(
     expect(MW_EVENT_DONE, MW_EVENT_PLAN, &said);
     expect(MW_EVENT_DONE, MW_EVENT_PLAN, &said);
     expect(MW_EVENT_PLAN, MW_EVENT_REFUSED, &said);
-    mw_chat_close(chat);
+    end_chat();
 }
 
 static void a_chat_closes_while_changes_wait(void **state)
 {
-    struct mw_chat_options o = slow_options();
+    struct mw_chat_options o = small_chat_options();
     struct said said;
 
     (void)state;
@@ -393,17 +466,18 @@ static void a_chat_closes_while_changes_wait(void **state)
             o.engine.n_ctx = n % 2 == 0 ? 512 : 256;
             set(&o);
         }
+        gate_set(false);
         if (i % 2 == 0)
             mw_chat_cancel(chat);
         if (i % 4 == 0)
             assert_true(mw_chat_stop(chat, 20000));
-        mw_chat_close(chat);
+        end_chat();
     }
 }
 
 static void an_answer_that_is_cancelled_leaves_the_changes_in_the_queue(void **state)
 {
-    struct mw_chat_options o = slow_options();
+    struct mw_chat_options o = small_chat_options();
     struct said said;
 
     (void)state;
@@ -412,7 +486,7 @@ static void an_answer_that_is_cancelled_leaves_the_changes_in_the_queue(void **s
     o.engine.n_ctx = 200;
     set(&o);
     expect(MW_EVENT_PLAN, MW_EVENT_REFUSED, &said);
-    mw_chat_close(chat);
+    end_chat();
 }
 
 static int begin(void **state)
