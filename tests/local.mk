@@ -74,6 +74,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_serve_hostile.py \
 	tests/program/test_serve_protocols.py \
 	tests/program/test_serve_screen.py \
+	tests/program/test_serve_settings.py \
 	tests/program/test_serve_telemetry.py \
 	tests/program/test_serve_tokens.py \
 	tests/program/test_serve_tools.py \

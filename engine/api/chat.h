@@ -133,6 +133,18 @@ enum mw_event_kind {
     /* The same for the first n tokens of the prompt of the message that is sent: other chats
      * began like it. */
     MW_EVENT_KV_SHARED,
+    /* The reply to mw_remote_setting(), with its tag in total; or err. */
+    MW_EVENT_SETTING,
+};
+
+/* The steps of a change of settings at a server. */
+enum mw_setting_step {
+    MW_SETTING_SHOW,    /* text: the value in force */
+    MW_SETTING_PROPOSE, /* text: the value, and then lines that begin with their kind, '=' for a new
+                           line, '+' for more of the one before, '~' for a paragraph, and with the
+                           name of their role and a tab */
+    MW_SETTING_APPLY,   /* text: a sentence */
+    /* plan.n_ctx: the context with this change */
 };
 
 struct mw_event {
@@ -144,6 +156,7 @@ struct mw_event {
     struct mw_receipt receipt;
     struct mw_cut cut; /* valid until the next event */
     bool has_answer;   /* the conversation has an answer, which may be without text */
+    enum mw_setting_step step;
     struct plan plan;
     struct err err;
 };

@@ -5,6 +5,7 @@ libengine_a_SOURCES += \
 	engine/remote/server_metrics.c engine/remote/server_metrics.h \
 	engine/remote/remote.c engine/remote/remote.h engine/remote/remote_internal.h \
 	engine/remote/remote_answer.c \
+	engine/remote/remote_setting.c \
 	engine/remote/remote_thread.c \
 	engine/remote/server.c engine/remote/server.h \
 	engine/remote/server_models.c \

@@ -52,6 +52,7 @@ int mw_remote_open(struct mw_remote **out, const struct mw_server *server, const
         mw_remote_close(r);
         return -1;
     }
+    r->n_ctx = r->server.info.n_ctx_train;
     *out = r;
     return 0;
 }
@@ -113,6 +114,7 @@ int mw_remote_start(struct mw_remote *r, const struct mw_chat_options *o, struct
 void mw_remote_info(const struct mw_remote *r, struct mw_model_info *out)
 {
     *out = r->server.info;
+    out->n_ctx_train = r->n_ctx;
 }
 
 const char *mw_remote_model(const struct mw_remote *r, size_t i)
@@ -127,7 +129,7 @@ const char *mw_remote_model_used(const struct mw_remote *r)
 
 uint64_t mw_remote_text_bytes(const struct mw_remote *r)
 {
-    uint64_t ctx = r->server.info.n_ctx_train;
+    uint64_t ctx = r->n_ctx;
 
     return ctx > 0 && ctx < TEXT_BYTES / TOKEN_BYTES ? ctx * TOKEN_BYTES : TEXT_BYTES;
 }
@@ -165,8 +167,8 @@ void mw_remote_sample(struct mw_remote *r, struct mw_sample *out)
     snprintf(out->run.model, sizeof out->run.model, "%s", r->server.info.name);
     snprintf(out->run.arch, sizeof out->run.arch, "%s", r->server.info.arch);
     snprintf(out->run.type, sizeof out->run.type, "%s", r->server.info.type);
-    out->run.ctx = r->server.info.n_ctx_train;
-    out->kv.capacity = r->server.info.n_ctx_train;
+    out->run.ctx = r->n_ctx;
+    out->kv.capacity = out->run.ctx;
     pthread_mutex_lock(&r->lock);
     now = r->now;
     out->kv.tokens = out->kv.context = r->n_token;
@@ -365,6 +367,26 @@ int mw_remote_set(struct mw_remote *r, const struct mw_chat_options *o, struct e
     if (settings_copy(&c->settings, o, e) != 0) {
         remote_command_free(c);
         return -1;
+    }
+    return push(r, c);
+}
+
+int mw_remote_setting(struct mw_remote *r, enum mw_setting_step step, const char *name,
+                      const char *value, uint64_t tag, struct err *e)
+{
+    struct remote_command *c;
+
+    if (r->server.kind != MW_SERVER_MEMWALL)
+        return err_set(e, ERR_UNSUPPORTED, "%s is not memwall", r->server.shown);
+    c = command_new(REMOTE_SETTING, tag, e);
+    if (c == NULL)
+        return -1;
+    c->step = step;
+    snprintf(c->name, sizeof c->name, "%s", name);
+    c->text = strdup(value);
+    if (c->text == NULL) {
+        remote_command_free(c);
+        return err_memory(e, "a setting");
     }
     return push(r, c);
 }

@@ -121,6 +121,14 @@ int mw_remote_restore(struct mw_remote *r, const struct mw_message *messages, si
  * refused with an event. */
 int mw_remote_set(struct mw_remote *r, const struct mw_chat_options *o, struct err *e);
 void mw_remote_cancel(struct mw_remote *r); /* any thread */
+/*
+ * A setting of the model at the server, after the answers that were asked for before: show its
+ * value in force, ask what another value would change, or change it.  name and value are those of
+ * memwall's options; value is not used to show it.  Posts MW_EVENT_SETTING with the tag.  Fails
+ * with ERR_UNSUPPORTED if the server is another program.
+ */
+int mw_remote_setting(struct mw_remote *r, enum mw_setting_step step, const char *name,
+                      const char *value, uint64_t tag, struct err *e);
 
 /* Values of sampling that are not set: the server's own apply. */
 void mw_remote_sampling(struct mw_sampling *out);

@@ -13,6 +13,7 @@
  *     remote_thread.c    the thread: one command after the other
  *     remote_answer.c    one answer: the request, and the stream of its pieces
  *     body.c             the JSON of a request
+ *     remote_setting.c   a setting of the server
  */
 #ifndef MEMWALL_ENGINE_REMOTE_REMOTE_INTERNAL_H
 #define MEMWALL_ENGINE_REMOTE_REMOTE_INTERNAL_H
@@ -27,6 +28,8 @@
 #include "engine/session/events.h"
 #include "engine/session/settings.h"
 
+#define REMOTE_NAME 40 /* of a setting */
+
 enum remote_kind {
     REMOTE_SEND,
     REMOTE_CONTINUE,
@@ -37,6 +40,7 @@ enum remote_kind {
     REMOTE_UNSTASH,
     REMOTE_RESTORE,
     REMOTE_SET,
+    REMOTE_SETTING,
 };
 
 struct remote_command {
@@ -49,6 +53,8 @@ struct remote_command {
     size_t room;
     struct conversation restored;
     struct settings settings;
+    enum mw_setting_step step; /* of a setting: text is its value, n the tag */
+    char name[REMOTE_NAME];
 };
 void remote_command_free(struct remote_command *c);
 
@@ -71,6 +77,8 @@ struct mw_remote {
     bool has_thread;
     int stop_fd; /* an eventfd: readable once the thread has to stop */
 
+    _Atomic uint32_t n_ctx; /* that the server has now; 0: it does not report it */
+
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t wake;
     struct remote_command *first, *last;
@@ -89,6 +97,9 @@ void *remote_thread(void *ctx);
 /* Make an answer to the conversation and post its events; resumes: go on with its last turn.
  * n_predict: the most tokens; 0: as the options say. */
 void remote_answer(struct mw_remote *r, bool resumes, uint32_t n_predict);
+
+/* Show or change a setting of the server, and post the event. */
+void remote_setting(struct mw_remote *r, const struct remote_command *c);
 
 /* Write the body of a request for an answer to the messages, and a NUL.  -1 with *e. */
 int body_write(struct json *j, const struct mw_remote *r, bool resumes, uint32_t n_predict,

@@ -24,7 +24,7 @@ static void post_plan(struct mw_remote *r, enum mw_event_kind kind)
 {
     struct mw_event ready = { .kind = kind };
 
-    ready.plan.n_ctx = r->server.info.n_ctx_train;
+    ready.plan.n_ctx = r->n_ctx;
     events_post(r->events, &ready);
 }
 
@@ -140,6 +140,7 @@ static void run_command(struct mw_remote *r, struct remote_command *c)
         break;
     }
     case REMOTE_SET: do_set(r, c); break;
+    case REMOTE_SETTING: remote_setting(r, c); break;
     }
 }
 

@@ -187,6 +187,12 @@ static void read_message(const char *body, size_t n, bool is_page, char *buf, si
     json_free(doc);
 }
 
+bool server_message(const struct server_reply *reply, char *buf, size_t n)
+{
+    read_message(reply->text, reply->n, reply->head.is_page, buf, n);
+    return buf[0] != '\0';
+}
+
 /* Advise what to do about a status. */
 static void advise(const struct server *s, const struct http_reply *head, char *buf, size_t n)
 {

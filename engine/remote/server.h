@@ -53,6 +53,9 @@ bool server_append(char **text, size_t *have, const char *data, size_t n);
 int server_ask(struct http *h, const char *url, const char *body, struct server_reply *out,
                struct err *e);
 
+/* Write the message of an error in a reply, safe to print.  Returns false if there is none. */
+bool server_message(const struct server_reply *reply, char *buf, size_t n);
+
 /* Say why a reply is not the one that was asked for: its status, and the message in its body of
  * n bytes.  Returns -1. */
 int server_refuse(const struct server *s, const struct http_reply *head, const char *body,

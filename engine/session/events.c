@@ -185,7 +185,8 @@ static void append(struct events *q, struct node *n)
 static bool ends_something(enum mw_event_kind kind)
 {
     return kind == MW_EVENT_READY || kind == MW_EVENT_THOUGHT || kind == MW_EVENT_DONE ||
-           kind == MW_EVENT_PLAN || kind == MW_EVENT_REFUSED || kind == MW_EVENT_ERROR;
+           kind == MW_EVENT_PLAN || kind == MW_EVENT_REFUSED || kind == MW_EVENT_ERROR ||
+           kind == MW_EVENT_SETTING;
 }
 
 void events_post(struct events *q, const struct mw_event *event)

@@ -153,6 +153,7 @@ static bool take_event(struct run *r, const struct mw_event *ev, int *code)
     case MW_EVENT_KV_SAVED:
     case MW_EVENT_KV_LOADED:
     case MW_EVENT_KV_SHARED:
+    case MW_EVENT_SETTING:
     case MW_EVENT_PLAN: return false;
     case MW_EVENT_STARTED:
         r->is_started = true;

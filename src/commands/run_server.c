@@ -88,6 +88,7 @@ static bool take_event(struct job *j, const struct mw_event *ev, int *code)
     case MW_EVENT_KV_SAVED:
     case MW_EVENT_KV_LOADED:
     case MW_EVENT_KV_SHARED:
+    case MW_EVENT_SETTING:
     case MW_EVENT_THOUGHT: return false;
     case MW_EVENT_STARTED: progress_text(&j->progress, "waiting for the server"); return false;
     case MW_EVENT_PROGRESS:

@@ -42,6 +42,7 @@ static int serve(const struct options *o, struct mw_model *m, const struct mw_op
                                      .address = o->listen != NULL ? o->listen : LISTEN_DEFAULT,
                                      .key_file = o->api_key_file,
                                      .request_s = o->request_s > 0 ? o->request_s : REQUEST_S,
+                                     .allows_settings = o->allow_settings,
                                      .quiet = o->quiet,
                                      .ui = ui,
                                      .paths = paths };

@@ -1,6 +1,7 @@
 # src/serve: other programs over HTTP.  libmicrohttpd is loaded when a server starts.
 memwall_CPPFLAGS += $(LIBMICROHTTPD_CFLAGS)
 memwall_SOURCES += src/serve/access.c src/serve/access.h src/serve/web.c src/serve/web.h \
+	src/serve/changes.c src/serve/changes.h \
 	src/serve/job.c src/serve/job.h src/serve/libmicrohttpd.c \
 	src/serve/libmicrohttpd.h src/serve/listen.c src/serve/listen.h \
 	src/serve/metrics.c src/serve/metrics.h src/serve/pages.c src/serve/pages.h \

@@ -152,7 +152,9 @@ unsigned pages_write(enum web_page page, const struct reply_model *m, const char
         break;
     case PAGE_HEALTH:
     case PAGE_METRICS:
-    case PAGE_TELEMETRY: break; /* of the server */
+    case PAGE_TELEMETRY:
+    case PAGE_SETTINGS:
+    case PAGE_CHANGES: break; /* of the server */
     }
     return 200;
 }

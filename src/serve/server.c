@@ -14,6 +14,7 @@
 #include "src/base/signals.h"
 #include "src/command.h"
 #include "src/serve/access.h"
+#include "src/serve/changes.h"
 #include "src/serve/listen.h"
 #include "src/serve/metrics.h"
 #include "src/serve/pages.h"
@@ -34,8 +35,19 @@
 
 #define STOP_MS 500 /* for the engine, at the end */
 
+/* A change of settings that the engine makes, or the last one. */
+struct change {
+    uint64_t number; /* of the request for it */
+    bool is_running;
+    struct mw_options was, engine;
+    struct err err; /* why it was refused */
+};
+
 struct server {
     const struct server_options *o;
+    struct mw_chat_options chat_options; /* of o, with the settings that clients changed */
+    struct plan plan;                    /* of them */
+    struct change change;
     struct web *web;
     struct reply_model model;
     char address[LISTEN_TEXT];
@@ -99,12 +111,13 @@ static void end_job(struct server *s, struct job *j)
         job_free(j);
     else
         web_changed(j);
+    web_retry(s->web);
 }
 
 static int ask(struct server *s, struct job *j, struct err *e)
 {
     const struct request *r = &j->request;
-    struct mw_chat_options o = *s->o->chat;
+    struct mw_chat_options o = s->chat_options;
     struct mw_request request = {
         .text = r->text, .len = r->text_len, .ids = r->ids, .n_ids = r->n_ids
     };
@@ -145,7 +158,9 @@ static void start_jobs(struct server *s)
     bool has_moved = false;
     struct job *j;
 
-    while (s->is_ready && s->running == NULL && (j = queue_take(&s->queue)) != NULL) {
+    /* A change of settings comes before the requests that wait. */
+    while (s->is_ready && s->running == NULL && !s->change.is_running &&
+           web_waiting(s->web) == 0 && (j = queue_take(&s->queue)) != NULL) {
         has_moved = true;
         j->started_ns = clock_ns();
         if (ask(s, j, &j->err) == 0) {
@@ -238,6 +253,28 @@ static void finish_job(struct server *s, const struct mw_event *ev)
     end_job(s, j);
 }
 
+/* The change of settings is in force, or was refused. */
+static void end_change(struct server *s, const struct mw_event *ev)
+{
+    size_t bytes;
+
+    s->change.is_running = false;
+    s->change.err = ev->err;
+    if (ev->kind == MW_EVENT_PLAN) {
+        s->change.was = s->chat_options.engine;
+        s->chat_options.engine = s->change.engine;
+        s->plan = ev->plan;
+        s->model.n_ctx = ev->plan.n_ctx;
+        /* A shorter context leaves the room of requests as it is, which may be in use. */
+        bytes = request_bytes(s->o->model, &s->change.engine);
+        if (ROOM_REQUESTS * (uint64_t)bytes > s->room.most) {
+            s->room.most = ROOM_REQUESTS * (uint64_t)bytes;
+            web_set_request_bytes(s->web, bytes);
+        }
+    }
+    web_retry(s->web);
+}
+
 static void take_event(struct server *s, const struct mw_event *ev)
 {
     struct job *j = s->running;
@@ -247,6 +284,7 @@ static void take_event(struct server *s, const struct mw_event *ev)
         if (!s->is_ready && s->show.screen == NULL)
             fprintf(stderr, "memwall: serving %s on http://%s\n", s->model.id, s->address);
         s->is_ready = true;
+        s->plan = ev->plan;
         break;
     case MW_EVENT_STARTED:
         if (j == NULL)
@@ -270,8 +308,16 @@ static void take_event(struct server *s, const struct mw_event *ev)
         break;
     case MW_EVENT_DONE: finish_job(s, ev); break;
     case MW_EVENT_NOTICE: show_line(&s->show, ev->text, ev->len); break;
+    case MW_EVENT_PLAN:
+        if (s->change.is_running)
+            end_change(s, ev);
+        break;
     case MW_EVENT_ERROR:
     case MW_EVENT_REFUSED:
+        if (s->change.is_running) {
+            end_change(s, ev);
+            break;
+        }
         s->err = ev->err;
         s->is_over = true;
         break;
@@ -279,7 +325,7 @@ static void take_event(struct server *s, const struct mw_event *ev)
     case MW_EVENT_KV_SAVED:
     case MW_EVENT_KV_LOADED:
     case MW_EVENT_KV_SHARED:
-    case MW_EVENT_PLAN: break;
+    case MW_EVENT_SETTING: break;
     }
 }
 
@@ -291,8 +337,72 @@ static void take_sample(struct server *s)
     mw_watch_complete(s->watch, &s->sample);
 }
 
-static unsigned page(void *ctx, enum web_page which, const char *body, size_t len,
-                     struct json *out, struct err *e)
+static struct changes_now changes_facts(struct server *s)
+{
+    take_sample(s);
+    return (struct changes_now){ s->o->model, s->chat, &s->chat_options.engine, &s->plan,
+                                 &s->sample };
+}
+
+static unsigned refuse(struct err *e, unsigned status, enum err_code code, const char *what)
+{
+    err_set(e, code, "%s", what);
+    return status;
+}
+
+/* Let the engine make a change, between two requests. */
+static unsigned make_change(struct server *s, uint64_t number, const struct changes_wish *w,
+                            struct err *e)
+{
+    struct mw_chat_options o = s->chat_options;
+
+    if (s->running != NULL || s->change.is_running)
+        return 0;
+    o.engine = w->engine;
+    if (mw_chat_set(s->chat, &o, e) != 0)
+        return 503;
+    s->change = (struct change){ .number = number, .is_running = true, .engine = w->engine };
+    return 0;
+}
+
+/* Change settings, or say what that would change. */
+static unsigned change(struct server *s, uint64_t number, const char *body, size_t len,
+                       struct json *out, struct err *e)
+{
+    struct changes_now now = changes_facts(s);
+    struct changes_wish wish;
+    uint64_t own;
+    struct plan then;
+
+    if (!s->o->allows_settings)
+        return refuse(e, 403, ERR_UNSUPPORTED,
+                      "the server does not allow changes of its settings; it was started without "
+                      "--allow-settings");
+    if (!s->is_ready)
+        return refuse(e, 503, ERR_CANCELLED, "the model is being loaded");
+    if (s->change.number == number) {
+        *e = s->change.err;
+        if (!s->change.is_running && e->code == ERR_NONE)
+            changes_write_applied(&s->change.was, &now, out);
+        return s->change.is_running ? 0 : e->code == ERR_NONE ? 200 : 400;
+    }
+    if (changes_read(&wish, now.engine, body, len, e) != 0)
+        return 400;
+    own = server_bytes(s->o->model, &wish.engine) + (s->o->ui != NULL ? UI_SCREEN_BYTES : 0);
+    if (own > wish.engine.caller_bytes)
+        wish.engine.caller_bytes = own;
+    if (changes_plan(&wish, &now, &then, e) != 0) {
+        err_at(e, NULL, ERR_NO_OFFSET, wish.first);
+        return 400;
+    }
+    if (!wish.is_preview)
+        return make_change(s, number, &wish, e);
+    changes_write_proposal(&wish, &now, &then, out);
+    return 200;
+}
+
+static unsigned page(void *ctx, enum web_page which, uint64_t number, const char *body,
+                     size_t len, struct json *out, struct err *e)
 {
     struct server *s = ctx;
     struct metrics_now now = { .waiting = s->queue.n,
@@ -308,6 +418,13 @@ static unsigned page(void *ctx, enum web_page which, const char *body, size_t le
         metrics_write(&s->metrics, &now, out);
         return 200;
     case PAGE_HEALTH: pages_health(s->is_ready, out); return s->is_ready ? 200 : 503;
+    case PAGE_SETTINGS: {
+        struct changes_now facts = changes_facts(s);
+
+        changes_write_values(&facts, s->o->allows_settings, out);
+        return 200;
+    }
+    case PAGE_CHANGES: return change(s, number, body, len, out, e);
     default: return pages_write(which, &s->model, body, len, out, e);
     }
 }
@@ -434,6 +551,7 @@ static int loop(struct server *s)
         start_jobs(s);
         send_telemetry(s);
         web_run(s->web);
+        start_jobs(s); /* a change that they waited for may be over */
     }
     show_close(&s->show);
     return s->stopped_by != 0 ? 128 + s->stopped_by : report_error(&s->err);
@@ -498,15 +616,14 @@ static int open_web(struct server *s, char **keys, struct err *e)
 
 static int start(struct server *s, char **keys, struct err *e)
 {
-    struct plan plan;
-
     mw_model_info(s->o->model, &s->model.info);
     snprintf(s->model.id, sizeof s->model.id, "%s", s->o->model_name);
     s->model.loaded = time(NULL);
     s->model.m = s->o->model;
-    if (mw_plan(s->o->model, &s->o->chat->engine, &plan, e) != 0 || open_web(s, keys, e) != 0)
+    s->chat_options = *s->o->chat;
+    if (mw_plan(s->o->model, &s->o->chat->engine, &s->plan, e) != 0 || open_web(s, keys, e) != 0)
         return -1;
-    s->model.n_ctx = plan.n_ctx;
+    s->model.n_ctx = s->plan.n_ctx;
     /* Start watching before the engine: memory in use now belongs to the program. */
     if (mw_watch_new(&s->watch, s->o->model, e) != 0)
         return -1;

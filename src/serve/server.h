@@ -19,6 +19,7 @@ struct server_options {
     const char *address;                /* as it was given, or the default */
     const char *key_file;               /* NULL: no key is needed, on loopback only */
     unsigned request_s;
+    bool allows_settings; /* clients may change those of the model */
     bool quiet; /* no line per request */
     const struct ui_options *ui; /* NULL, or show the dashboard in the terminal */
     const struct ui_paths *paths;

@@ -45,6 +45,8 @@ struct exchange {
     uint64_t arrived_ns;
     unsigned status;
     bool is_asleep, is_gone;
+    uint64_t number;
+    bool waits; /* for its page */
     char *body; /* [room] */
     size_t len, room;
     bool is_too_long, is_without_room;
@@ -63,8 +65,8 @@ struct web {
     const struct libmicrohttpd *lib;
     struct MHD_Daemon *daemon;
     struct link *links;
-    size_t n_link, n_exchange, n_feed;
-    uint64_t n_request; /* for ids */
+    size_t n_link, n_exchange, n_feed, n_waiting;
+    uint64_t n_request, n_number; /* for ids, and of exchanges */
     bool is_stopping;
 };
 
@@ -81,6 +83,8 @@ static const struct route routes[] = {
     { "/health", "GET", true, PAGE_HEALTH, 0, true },
     { "/metrics", "GET", true, PAGE_METRICS, 0, false },
     { "/memwall/telemetry", "GET", true, PAGE_TELEMETRY, 0, false },
+    { "/memwall/settings", "GET", true, PAGE_SETTINGS, 0, false },
+    { "/memwall/settings", "POST", true, PAGE_CHANGES, 0, false },
     { "/v1/models", "GET", true, PAGE_MODELS, 0, false },
     { "/v1/chat/completions", "POST", false, 0, FORM_CHAT, false },
     { "/v1/completions", "POST", false, 0, FORM_COMPLETION, false },
@@ -488,17 +492,31 @@ static enum MHD_Result answer_form(struct exchange *x)
     return reply_job(x);
 }
 
+static void set_waits(struct exchange *x, bool waits)
+{
+    x->h->n_waiting = x->h->n_waiting + waits - x->waits;
+    x->waits = waits;
+}
+
 static enum MHD_Result answer_page(struct exchange *x)
 {
     struct err e = ERR_INIT;
     struct json out;
     unsigned status;
 
+    if (x->is_gone)
+        return MHD_NO;
     if (x->route->page == PAGE_TELEMETRY)
         return send_feed(x);
     json_start(&out);
-    status = x->h->o.calls->page(x->h->o.ctx, x->route->page, x->body != NULL ? x->body : "",
-                                 x->len, &out, &e);
+    status = x->h->o.calls->page(x->h->o.ctx, x->route->page, x->number,
+                                 x->body != NULL ? x->body : "", x->len, &out, &e);
+    set_waits(x, status == 0);
+    if (status == 0) {
+        json_release(&out);
+        fall_asleep(x);
+        return MHD_YES;
+    }
     if (e.code != ERR_NONE) {
         json_release(&out);
         return send_error(x, status, &e);
@@ -654,6 +672,7 @@ static enum MHD_Result begin_exchange(struct web *h, struct MHD_Connection *conn
     *con_cls = x;
     h->n_exchange++;
     x->h = h;
+    x->number = ++h->n_number;
     x->link = link->socket_context;
     x->link->exchange = x;
     x->connection = connection;
@@ -707,6 +726,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
         x->job->exchange = NULL;
         h->o.calls->gone(h->o.ctx, x->job);
     }
+    set_waits(x, false);
     h->n_feed -= x->feed != NULL;
     free(x->feed);
     x->link->exchange = NULL;
@@ -815,6 +835,24 @@ void web_stop(struct web *h)
             l->exchange->is_over = true;
             wake(l->exchange);
         }
+    web_retry(h);
+}
+
+void web_retry(struct web *h)
+{
+    for (struct link *l = h->links; l != NULL; l = l->next)
+        if (l->exchange != NULL && l->exchange->waits)
+            wake(l->exchange);
+}
+
+size_t web_waiting(const struct web *h)
+{
+    return h->n_waiting;
+}
+
+void web_set_request_bytes(struct web *h, size_t bytes)
+{
+    h->o.request_bytes = bytes;
 }
 
 size_t web_active(const struct web *h)

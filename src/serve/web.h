@@ -34,6 +34,8 @@ enum web_page {
     PAGE_OLLAMA_PS,
     PAGE_OLLAMA_VERSION,
     PAGE_TELEMETRY, /* a stream without an end, see web_feed() */
+    PAGE_SETTINGS,
+    PAGE_CHANGES, /* of the settings; may wait, see web_calls.page */
 };
 
 /* A request that is over, for a log. */
@@ -51,8 +53,9 @@ struct web_calls {
      * when it has read it or is closed. */
     bool (*take)(void *ctx, struct job *j);
     void (*gone)(void *ctx, struct job *j);
-    /* Write a page; body: of the request.  Returns a status; on 400 and above *e is the reason. */
-    unsigned (*page)(void *ctx, enum web_page page, const char *body, size_t len,
+    /* Write a page; body: of the request, which has this number.  Returns a status; on 400 and
+     * above *e is the reason.  0: not yet, so it is called again after web_retry(). */
+    unsigned (*page)(void *ctx, enum web_page page, uint64_t number, const char *body, size_t len,
                      struct json *out, struct err *e);
     void (*record)(void *ctx, const struct web_record *r);
 };
@@ -87,6 +90,12 @@ void web_run(struct web *h);
  * connections of those that are gone.  web_watch() returns the number of descriptors. */
 size_t web_watch(struct web *h, struct pollfd *fds, size_t n);
 void web_hung_up(struct web *h, const struct pollfd *fds, size_t n);
+
+/* Try pages again that had to wait, and their number. */
+void web_retry(struct web *h);
+size_t web_waiting(const struct web *h);
+/* Change the maximum length of a body. */
+void web_set_request_bytes(struct web *h, size_t bytes);
 
 /* The job has other pieces, another place in the queue, or another state. */
 void web_changed(struct job *j);

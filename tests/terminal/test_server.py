@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The chat and its dashboard in front of a server."""
+import json
 import os
 import sys
 import tempfile
@@ -297,6 +298,93 @@ class Memwall(Case):
             self.sees(t, used)
             t.send("/stats\r")
             self.sees(t, "(memwall)", "qwen2", "0 running, 0 waiting", "pinned")
+
+    def served(self, *args):
+        model = chain(self.home, "chain", spell("\n", "Hey, folks.", "<|im_end|>")).path
+        s = Server("-m", model, "--memory", "200M", *args)
+        s.__enter__()
+        self.addCleanup(s.end)
+        s.url = f"http://127.0.0.1:{s.port}"
+        return s
+
+    def test_settings_are_changed_at_a_server_that_allows_it(self):
+        s = self.served("--allow-settings")
+        t = self.chat(s, rows=40)
+        self.sees(t, "ready", "context 2,048")
+        t.send("/memory\r")
+        self.sees(t, "the budget is 200 MiB")
+        t.send("/memory 300M\r")
+        self.sees(t, "Change at the server: memory 300M", "now", "then", "200 MiB", "300 MiB",
+                  "It applies to all clients", "Enter: apply")
+        t.send("\x1b")
+        self.loses(t, "Change at the server")
+        t.send("/memory\r")
+        self.sees(t, "the budget is 200 MiB")
+        t.send("/memory 300M\r")
+        self.sees(t, "Change at the server: memory 300M")
+        t.send("\r")
+        self.sees(t, "now: context 2,048, budget 300 MiB")
+        t.send("/ctx 1k\r")
+        self.sees(t, "Change at the server: ctx 1k")
+        t.send("\r")
+        self.sees(t, "now: context 1,024, budget 300 MiB")
+        t.send("hi\r")
+        self.sees(t, "Hey, folks.", "of 1,024")
+        for line, words in (("/kv q8_0", "kv q8_0"), ("/threads 1", "threads 1"),
+                            ("/draft off", "draft off"), ("/disk-rate 20M", "disk-rate 20 MB/s")):
+            t.send(line + "\r")
+            self.sees(t, "Change at the server: " + line[1:])
+            t.send("\r")
+            self.sees(t, "budget 300 MiB, " + words)
+        t.send("more\r")
+        self.sees(t, "> more", "Hey, folks.")
+        self.leave(t)
+
+    def test_values_that_the_server_refuses(self):
+        s = self.served("--allow-settings")
+        t = self.chat(s)
+        self.sees(t, "ready")
+        for line, words in (("/memory lots", "/memory: \"lots\" is not"),
+                            ("/memory 1M", "/memory: needs"), ("/kv q7", "/kv: "),
+                            ("/draft ./x.gguf", "/draft: a file can be given at the start"),
+                            ("/shift on", "/shift: this is a setting of a model in this process")):
+            t.send(line + "\r")
+            self.sees(t, words)
+        self.assertEqual("200 MiB", json.loads(s.get("/memwall/settings")[1])["settings"]["memory"])
+
+    def test_a_server_that_does_not_allow_it_says_so_in_a_line(self):
+        t = self.chat(self.served())
+        self.sees(t, "ready")
+        for line in "/memory 300M", "/ctx 8k", "/draft off", "/threads 1":
+            t.send(line + "\r")
+            self.sees(t, line.split(" ")[0] + ": the server does not allow changes of its")
+        t.send("/ctx\r")
+        self.sees(t, "the context is 2,048 tokens")
+
+    def test_hostile_replies_about_settings(self):
+        line = {"how": "line", "role": "dim", "text": "safe\x1b[2J\x9b2J\n~text\tmore"}
+        with Fake(owner="memwall") as f:
+            t = self.chat(f)
+            self.sees(t, "ready")
+            for n, (what, words) in enumerate((
+                    (reply("{", kind="application/json"), "sent no JSON about its settings"),
+                    (reply({"lines": 3}), "does not say what this would change"),
+                    (reply({"lines": [3, [], {}, {"text": 5}, line] * 1000, "ctx": -1}), "safe"),
+                    (reply({"error": {"message": "no\x1b[2Jway"}}, 400), "/memory: no"),
+                    (reply({"error": 3}, 400), "status 400"),
+                    (reply({}, 404), "is too old to change its settings"),
+                    (reply({}, 500), "status 500"))):
+                f.on("/memwall/settings", what)
+                t.send(f"/memory {n + 1}G\r")
+                self.sees(t, words)
+                if words == "safe":
+                    t.send("\x1b")
+                    self.loses(t, "safe")
+            f.says("Still here.")
+            t.send("hi\r")
+            self.sees(t, "Still here.")
+            self.assertNotIn(b"\x1b[2J\x9b", t.raw)
+            self.leave(t)
 
     def test_metrics_of_one_that_sends_no_samples(self):
         with Fake(owner="memwall") as f:

@@ -81,6 +81,9 @@ struct engine_calls {
      * print; NULL after the last. */
     void (*server)(struct engine *g, struct mw_server_figures *out);
     const char *(*server_model)(struct engine *g, size_t i);
+    /* mw_remote_setting(); NULL: the settings are those of this process */
+    int (*setting)(struct engine *g, enum mw_setting_step step, const char *name,
+                   const char *value, uint64_t tag, struct err *e);
 
     /* The model, if it is in this process: for questions about its files and options. */
     const struct mw_model *(*model)(struct engine *g);

@@ -65,6 +65,12 @@ static const char *remote_model(struct engine *g, size_t i)
     return mw_remote_model(of(g), i);
 }
 
+static int remote_setting(struct engine *g, enum mw_setting_step step, const char *name,
+                          const char *value, uint64_t tag, struct err *e)
+{
+    return mw_remote_setting(of(g), step, name, value, tag, e);
+}
+
 /* ---- the chat ---- */
 
 static int remote_start(struct engine *g, const struct mw_chat_options *o, struct err *e)
@@ -174,4 +180,5 @@ const struct engine_calls engine_remote = {
     .recommend = remote_recommend,
     .server = remote_server,
     .server_model = remote_model,
+    .setting = remote_setting,
 };

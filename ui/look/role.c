@@ -65,6 +65,11 @@ int ui_role_parse(const char *name)
     return -1;
 }
 
+const char *ui_role_name(enum ui_role role)
+{
+    return names[role];
+}
+
 enum ui_role ui_ramp(double share)
 {
     int step = share > 0 ? (int)(share * UI_RAMP) : 0;

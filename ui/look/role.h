@@ -90,6 +90,7 @@ struct ui_style {
 
 /* Returns the role with this name in theme files, such as "fill_pinned", or -1. */
 int ui_role_parse(const char *name);
+const char *ui_role_name(enum ui_role role);
 
 /* Returns the role of the ramp for share, 0 (cold) to 1 (hot). */
 enum ui_role ui_ramp(double share);

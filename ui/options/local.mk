@@ -6,6 +6,7 @@ libui_a_SOURCES += \
 	ui/options/kept.c ui/options/kept.h \
 	ui/options/options.c ui/options/options.h ui/options/options_internal.h \
 	ui/options/options_print.c ui/options/options_set.c \
+	ui/options/proposal.c ui/options/proposal.h \
 	ui/options/setting_check.c ui/options/setting_check.h \
 	ui/options/subcommands.h \
 	ui/options/table.c

@@ -58,6 +58,7 @@ enum option_id {
     OPT_SERVER,
     OPT_CA_FILE,
     OPT_REQUEST_TIME,
+    OPT_ALLOW_SETTINGS,
     OPT_IDS_FILE,
     OPT_LOGITS,
     OPT_DRAFT_LOGITS,
@@ -201,6 +202,7 @@ struct options {
     const char *listen; /* of serve; NULL: the default */
     const char *api_key_file; /* of serve, and on the command line of a chat with a server */
     uint32_t request_s;                /* seconds; 0: the default */
+    bool allow_settings;               /* of serve, to clients */
     bool tour;           /* of demo */
     const char *what_if; /* of plan */
     bool explain;        /* of plan */
@@ -323,6 +325,11 @@ int options_find_setting(const char *name, size_t len);
 /* Say in *e that name is not a setting, and which one is like it.  Returns -1. */
 int options_refuse_setting(const char *name, struct err *e);
 
+/* Is it one of struct mw_options? */
+bool option_is_of_engine(enum option_id id);
+/* Can a running server change it for its clients? */
+bool option_is_served(enum option_id id);
+
 /* Is any text a value of this option, and kept as it is? */
 bool option_is_text(const struct option *row);
 
@@ -349,6 +356,9 @@ char *options_print(const struct options *o, enum option_id id, char *buf, size_
 /* Write the value as people read it: sizes, rates and counts as all panels and sheets do,
  * "600 MiB", "20 MB/s" and "32,768"; the others as options_print().  Returns buf. */
 char *options_say(const struct options *o, enum option_id id, char *buf, size_t n);
+
+/* "the temperature is 0.8": a value as people read it in a sentence.  Returns buf. */
+char *option_sentence(const struct option *row, const char *value, char *buf, size_t n);
 
 /* Whether a printed value means that there is none: 0, off, none, or random of a seed. */
 bool options_is_none(const struct option *row, const char *value);

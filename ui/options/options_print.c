@@ -153,3 +153,21 @@ char *options_say(const struct options *o, enum option_id id, char *buf, size_t 
         return units_rate(buf, n, (double)*(const uint64_t *)from);
     return options_print(o, id, buf, n);
 }
+
+char *option_sentence(const struct option *row, const char *value, char *buf, size_t n)
+{
+    const char *says = row->says, *mark;
+
+    if (row->says_none != NULL && options_is_none(row, value))
+        says = row->says_none;
+    mark = says == NULL ? NULL : strchr(says, '%');
+    if (says == NULL)
+        snprintf(buf, n, "%s is %s", row->name, value[0] != '\0' ? value : "not set");
+    else if (mark == NULL)
+        snprintf(buf, n, "%s", says);
+    else if (strcmp(value, "1") == 0 && strcmp(mark, "% tokens") == 0)
+        snprintf(buf, n, "%.*s1 token", (int)(mark - says), says);
+    else
+        snprintf(buf, n, "%.*s%s%s", (int)(mark - says), says, value, mark + 1);
+    return buf;
+}

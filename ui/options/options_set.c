@@ -429,6 +429,20 @@ void options_set_item(struct options *o, enum option_id id, size_t i)
 
 /* ---- any option ---- */
 
+bool option_is_of_engine(enum option_id id)
+{
+    const size_t from = offsetof(struct options, chat.engine), at = options_table[id].at;
+
+    return at >= from && at < from + sizeof(struct mw_options);
+}
+
+bool option_is_served(enum option_id id)
+{
+    const struct option *row = &options_table[id];
+
+    return option_is_of_engine(id) && (row->commands & CMD_SERVE) != 0 && row->reach > REACH_FILE;
+}
+
 bool option_is_text(const struct option *row)
 {
     return row->kind == KIND_TEXT || row->kind == KIND_TEXTS || row->kind == KIND_OPTIONAL ||

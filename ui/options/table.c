@@ -282,6 +282,11 @@ const struct option options_table[N_OPTION] = {
         .kind = KIND_U32, AT(request_s), RANGE(1, 86400), .arg = "SECONDS",
         .help = "cut clients that send or read nothing for SECONDS",
         .otherwise = "60", .reach = REACH_FILE },
+    [OPT_ALLOW_SETTINGS] = { "allow-settings", 0, IN(EVAL, CMD_SERVE),
+        .kind = KIND_FLAG, AT(allow_settings),
+        .asks = "remote change",
+        .help = "let clients change the budget, the context and other settings of the model",
+        .reach = REACH_FILE },
 
     [OPT_IDS_FILE] = { "ids", 0, IN(EVAL, CMD_EVAL),
         .kind = KIND_FILE, AT(ids_file), .arg = "FILE",

@@ -17,6 +17,7 @@
 #include "ui/options/setting_check.h"
 #include "ui/talk/change_sheet.h"
 #include "ui/talk/command_list.h"
+#include "ui/talk/server_setting.h"
 #include "ui/talk/theme_sheet.h"
 #include "ui/text/sheet.h"
 #include "ui/words/clean.h"
@@ -24,21 +25,7 @@
 /* Is it a setting that only a model in this process has? */
 static bool is_of_process(const struct talk *t, enum option_id id)
 {
-    const struct option *row = &options_table[id];
-    const size_t begin = offsetof(struct options, chat.engine);
-
-    return talk_has_server(t) &&
-           (id == OPT_RAW || id == OPT_FORMAT ||
-            (row->at >= begin && row->at < begin + sizeof(struct mw_options)));
-}
-
-static int refuse_server(struct talk *t, struct err *e)
-{
-    struct mw_server_figures f = { .address = "the server" };
-
-    talk_server(t, &f);
-    return err_set(e, ERR_UNSUPPORTED,
-                   "this is a setting of a model in this process; %s has its own", f.address);
+    return talk_has_server(t) && (id == OPT_RAW || id == OPT_FORMAT || option_is_of_engine(id));
 }
 
 /* ---- showing ---- */
@@ -98,24 +85,6 @@ static void note(struct talk *t, enum option_id id, const struct options *o,
         theme_names(talk_settings(t)->paths.config_dir, add_name, &(struct names){ buf, n });
 }
 
-/* "the temperature is 0.8" */
-static void sentence(const struct option *row, const char *value, char *buf, size_t n)
-{
-    const char *says = row->says, *mark;
-
-    if (row->says_none != NULL && options_is_none(row, value))
-        says = row->says_none;
-    mark = says == NULL ? NULL : strchr(says, '%');
-    if (says == NULL)
-        snprintf(buf, n, "%s is %s", row->name, value[0] != '\0' ? value : "not set");
-    else if (mark == NULL)
-        snprintf(buf, n, "%s", says);
-    else if (strcmp(value, "1") == 0 && strcmp(mark, "% tokens") == 0)
-        snprintf(buf, n, "%.*s1 token", (int)(mark - says), says);
-    else
-        snprintf(buf, n, "%.*s%s%s", (int)(mark - says), says, value, mark + 1);
-}
-
 static void show(struct talk *t, enum option_id id)
 {
     struct mw_sample *s = malloc(sizeof *s);
@@ -126,7 +95,7 @@ static void show(struct talk *t, enum option_id id)
         return;
     values_in_force(t, &o, s);
     value_text(&o, id, value, sizeof value);
-    sentence(&options_table[id], value, text, sizeof text);
+    option_sentence(&options_table[id], value, text, sizeof text);
     note(t, id, &o, s, more, sizeof more);
     talk_notice(t, "%s%s", text, more);
     free(s);
@@ -197,7 +166,7 @@ static void use(struct talk *t, enum option_id id, const struct options *o)
     options_say(o, id, value, sizeof value);
     snprintf(what, sizeof what, "%s %.30s", row->name, value);
     talk_choose(t, id, o, what);
-    sentence(row, value, text, sizeof text);
+    option_sentence(row, value, text, sizeof text);
     if (row->reach == REACH_NOW)
         talk_notice(t, "%s", text);
     else
@@ -217,8 +186,10 @@ static int apply(struct talk *t, enum option_id id, const char *value, struct er
 {
     struct options o;
 
+    if (talk_has_server(t) && option_is_served(id))
+        return server_setting_change(t, id, value, e);
     if (is_of_process(t, id))
-        return refuse_server(t, e);
+        return server_setting_refuse(t, e);
     talk_values(t, &o);
     /* A new kv replaces kv-k and kv-v, too. */
     memset(o.given, 0, sizeof o.given);
@@ -273,7 +244,10 @@ void setting_enter(struct talk *t, enum option_id id, const char *value)
         theme_sheet(t, keep);
     } else if (value[0] == '\0' && !is_of_process(t, id)) {
         show(t, id);
-    } else if (apply(t, id, value, &e) != 0) {
+    } else if (value[0] == '\0' && option_is_served(id) &&
+               server_setting_show(t, id, &e) == 0) {
+        return; /* the reply shows it */
+    } else if (e.code != ERR_NONE || apply(t, id, value, &e) != 0) {
         snprintf(name, sizeof name, "/%s",
                  options_table[id].slash != NULL ? options_table[id].slash
                                                  : options_table[id].name);

@@ -24,6 +24,7 @@ libui_a_SOURCES += \
 	ui/talk/opening.c ui/talk/opening.h \
 	ui/talk/outbox.c ui/talk/outbox.h \
 	ui/talk/saving.c ui/talk/saving.h \
+	ui/talk/server_setting.c ui/talk/server_setting.h \
 	ui/talk/shell.c ui/talk/shell.h \
 	ui/talk/talk.c ui/talk/talk.h \
 	ui/talk/talk_answers.c \

@@ -8,7 +8,9 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/numbers.h"
+#include "ui/options/proposal.h"
 #include "ui/talk/help_answer.h"
+#include "ui/talk/server_setting.h"
 #include "ui/talk/talk_internal.h"
 #include "ui/words/clean.h"
 #include "ui/words/receipt.h"
@@ -117,41 +119,6 @@ static void on_ready(struct talk *t, const struct mw_event *ev)
 
 /* ---- options ---- */
 
-/* Whether an option is of the engine, and announce_plan() does not show it in any case.  A kv
- * option of keys or values is part of OPT_KV. */
-static bool is_announced(enum option_id id)
-{
-    const struct option *row = &options_table[id];
-    const size_t from = offsetof(struct options, chat.engine);
-
-    return row->reach != REACH_LINE && row->kind != KIND_KV_ONE && id != OPT_MEMORY &&
-           id != OPT_CTX && row->at >= from && row->at < from + sizeof(struct mw_options);
-}
-
-/* Options that changed beside the sizes: ", kv q8_0, io buffered, threads 2". */
-static void changed_text(char *buf, size_t n, const struct mw_options *was,
-                         const struct mw_options *is)
-{
-    const struct options before = { .chat.engine = *was }, now = { .chat.engine = *is };
-    char old[64], value[64];
-
-    buf[0] = '\0';
-    for (int id = 0; id < N_OPTION; id++) {
-        const struct option *row = &options_table[id];
-        size_t len = strlen(buf);
-
-        if (!is_announced((enum option_id)id))
-            continue;
-        options_say(&before, (enum option_id)id, old, sizeof old);
-        options_say(&now, (enum option_id)id, value, sizeof value);
-        if (strcmp(old, value) == 0)
-            continue;
-        if (value[0] == '\0')
-            option_default(row, "chat", value, sizeof value);
-        snprintf(buf + len, n - len, ", %s %s", row->name, value);
-    }
-}
-
 static void announce_plan(struct talk *t, const char *changed)
 {
     char budget[40], speed[80], ctx[24];
@@ -180,7 +147,7 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
 
     was = t->changes.applied.engine;
     then = changes_done(&t->changes);
-    changed_text(changed, sizeof changed, &was, &t->changes.applied.engine);
+    proposal_changed(changed, sizeof changed, &was, &t->changes.applied.engine);
     if (changed[0] != '\0' || t->plan.budget_bytes != ev->plan.budget_bytes ||
         t->plan.n_ctx != ev->plan.n_ctx) {
         t->answer.has_new_plan = true;
@@ -432,6 +399,7 @@ static void on_event(struct talk *t, const struct mw_event *ev)
     case MW_EVENT_KV_SAVED: kv_saved(t, ev); break;
     case MW_EVENT_KV_LOADED: kv_loaded(t, ev); break;
     case MW_EVENT_KV_SHARED: kv_shared(t, ev); break;
+    case MW_EVENT_SETTING: server_setting_replied(t, ev); break;
     }
     t->front.changed(t->front.ctx);
 }
