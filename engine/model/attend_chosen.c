@@ -3,7 +3,8 @@
  * positions after the last complete block.  Only the keys and values of these are read, so the
  * cost of a token does not grow with the context.
  *
- * Blocks that follow each other are one run, which is cut as attend_item.h says.
+ * A block has a few positions, and the next one is elsewhere, so the rows of several blocks are
+ * copied beside each other and computed together.
  */
 #include "config.h"
 
@@ -18,35 +19,60 @@ static uint32_t block_of(const struct forward *f, uint32_t col, uint32_t i)
     return i < x->n_block ? f->chosen[(size_t)col * x->n_block + i] : (f->pos[col] + 1) / x->block;
 }
 
-static void attend_positions(struct forward *f, const struct layer_desc *layer,
-                             struct attend_item *a, uint32_t at, uint32_t end)
+/* Where the keys and values of a block begin, and how many of its positions a column sees. */
+struct span {
+    const void *k, *v;
+    size_t k_stride, v_stride;
+    uint32_t n;
+};
+
+static struct span span_of(const struct forward *f, const struct layer_desc *layer,
+                           const struct attend_item *a, uint32_t i)
+{
+    const uint32_t block = f->p.desc->hp->index.block, at = block_of(f, a->col, i) * block;
+    const uint32_t end = f->pos[a->col] + 1, head_kv = a->head / (layer->n_head / layer->n_head_kv);
+    struct span s = { .n = at + block < end ? block : end - at };
+
+    if (s.n > 0) {
+        s.k = kv_keys(f->p.kv, layer->kv_layer, at, head_kv, &s.k_stride);
+        s.v = kv_values(f->p.kv, layer->kv_layer, at, head_kv, &s.v_stride);
+    }
+    return s;
+}
+
+static void fetch_rows(const void *rows, size_t stride, uint32_t n, size_t bytes)
+{
+    const char *row = rows;
+
+    for (uint32_t i = 0; i < n; i++, row += stride)
+        for (size_t at = 0; at < bytes; at += 64)
+            __builtin_prefetch(row + at, 0, 2);
+}
+
+/* A later block: processors cannot know where it is. */
+static void fetch_span(const struct forward *f, const struct layer_desc *layer,
+                       const struct attend_item *a, uint32_t i)
 {
     const struct kv *kv = f->p.kv;
-    uint32_t head_kv = a->head / (layer->n_head / layer->n_head_kv);
+    struct span s = span_of(f, layer, a, i);
 
-    for (uint32_t next; at < end; at = next) {
-        size_t k_stride, v_stride;
-        const void *k = kv_keys(kv, layer->kv_layer, at, head_kv, &k_stride);
-        const void *v = kv_values(kv, layer->kv_layer, at, head_kv, &v_stride);
-
-        next = attend_run_end(at, end);
-        attend_item_run(f, layer, a, k, k_stride, v, v_stride, next - at);
-    }
+    fetch_rows(s.k, s.k_stride, s.n, kv_row_bytes(kv_type_k(kv), layer->head_dim_k));
+    if (s.v != s.k)
+        fetch_rows(s.v, s.v_stride, s.n,
+                   kv_row_bytes(kv_type_v(kv, layer->kv_layer), layer->head_dim_v));
 }
 
 static void attend_blocks(struct forward *f, const struct layer_desc *layer, struct attend_item *a)
 {
     const struct index_hparams *x = &f->p.desc->hp->index;
-    uint32_t n = f->pos[a->col] + 1, i = 0;
+    const uint32_t ahead = x->block < ATTN_BLOCK ? ATTN_BLOCK / x->block : 1;
 
-    while (i <= x->n_block) {
-        uint32_t at = block_of(f, a->col, i) * x->block, end = at;
+    for (uint32_t i = 0; i <= x->n_block; i++) {
+        struct span s = span_of(f, layer, a, i);
 
-        while (i <= x->n_block && block_of(f, a->col, i) * x->block == end) {
-            end = end + x->block < n ? end + x->block : n;
-            i++;
-        }
-        attend_positions(f, layer, a, at, end);
+        if (i + ahead <= x->n_block)
+            fetch_span(f, layer, a, i + ahead);
+        attend_item_gather(f, layer, a, s.k, s.k_stride, s.v, s.v_stride, s.n);
     }
 }
 

@@ -220,17 +220,16 @@ static void attend_entries(struct forward *f, const struct layer_desc *layer,
     }
 }
 
-/* The chosen entries of a column: those that follow each other are one run. */
 static void attend_chosen(struct forward *f, const struct layer_desc *layer, struct attend_item *a)
 {
     const uint32_t n = f->p.desc->hp->index.n_block;
     const uint32_t *chosen = f->chosen + (size_t)a->col * n;
 
-    for (uint32_t i = 0, first; i < n;) {
-        first = chosen[i++];
-        while (i < n && chosen[i] == chosen[i - 1] + 1)
-            i++;
-        attend_entries(f, layer, a, first, chosen[i - 1] + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        size_t stride;
+        const void *row = kv_entries(f->p.kv, layer->kv_layer, chosen[i], &stride);
+
+        attend_item_gather(f, layer, a, row, stride, row, stride, 1);
     }
 }
 

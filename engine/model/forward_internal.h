@@ -9,12 +9,6 @@
 #include "engine/model/forward.h"
 #include "engine/model/rope.h"
 
-/* A block of positions and its score. */
-struct scored {
-    float score;
-    uint32_t block;
-};
-
 /* A column is a token of the chunk that is still computed.  Arrays are [chunk][width]. */
 struct forward {
     struct forward_parts p;
@@ -40,7 +34,7 @@ struct forward {
     float *index_w;           /* [chunk][n_head] weights of the heads */
     float *pool_x, *pool_g;   /* [chunk][widest] what pools are made of, and its weights */
     float *pooled;            /* [chunk][widest] the pool that ends with a column */
-    struct scored *scored;    /* [threads][n_block] the best blocks so far */
+    int32_t *ranked; /* [threads][2][forward_index_room()] candidates of a choice: ranks, blocks */
     uint32_t *chosen;         /* [chunk][n_block] blocks in rising order */
     float *z;          /* [chunk][values] */
     float *beta, *decay;  /* [chunk][n_head_v]; the decay of KDA: [chunk][values] */
@@ -52,6 +46,7 @@ struct forward {
     unsigned char *groups;      /* scales of the rows of a matrix of LAYOUT_SPLIT */
     float *tile_cols;           /* [chunk + TILES_SPARE][widest column], tiles for OpenBLAS */
     unsigned char *attend_scratch; /* [threads][attend_tiles_bytes()] */
+    unsigned char *attend_rows;    /* [threads][attend_rows_bytes()] */
     unsigned char *tile_scratch;   /* [threads][tiles_scratch_bytes()] */
     uint32_t *pos;                 /* [chunk] */
     uint32_t *ids;                 /* [chunk] tokens */
@@ -249,6 +244,8 @@ void forward_rope_end_at(const struct forward *f, const struct layer_desc *layer
                          float *x, uint32_t n);
 /* Returns how many of the columns, which are the first, see all positions before them. */
 uint32_t forward_index_dense(const struct forward *f);
+/* The candidates that a thread keeps to choose n_block blocks. */
+uint32_t forward_index_room(uint32_t n_block);
 /* Choose the blocks of the columns from `first` on: index_q -> chosen. */
 void forward_index_choose(struct forward *f, const struct layer_desc *layer, uint32_t first);
 /* Attention of the columns from `first` on to their chosen blocks: q -> att.  Changes q. */

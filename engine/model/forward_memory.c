@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "engine/model/attend_item.h"
 #include "engine/model/forward_internal.h"
 
 struct widths {
@@ -217,8 +218,9 @@ static void carve_all(struct forward *f, const struct model_desc *d, struct carv
     f->pool_x = carve_floats(c, w.pool_x);
     f->pool_g = carve_floats(c, w.pool_x);
     f->pooled = carve_floats(c, w.pooled);
-    f->scored =
-        carve_both(c, (uint64_t)c->n_thread * index->n_block * sizeof(struct scored), 0);
+    f->ranked = carve_both(
+        c, (uint64_t)c->n_thread * 2 * forward_index_room(index->n_block) * sizeof *f->ranked, 0);
+    f->attend_rows = carve_both(c, (uint64_t)c->n_thread * attend_rows_bytes(d), 0);
     f->chosen = carve(c, index->n_block * sizeof(uint32_t));
     f->z = carve_floats(c, w.z);
     f->beta = carve_floats(c, w.heads);

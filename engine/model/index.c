@@ -17,13 +17,13 @@
 #include "config.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 #include "engine/model/forward_internal.h"
 
-#define TILE_BLOCKS 64   /* whose scores are computed together */
+#define TILE_SCORES 4096 /* of all heads, computed together: keys are long streams */
 #define RANGE_MIN   1024 /* blocks that are worth a thread of their own */
+#define LANES       16   /* blocks that a loop without branches works on */
 
 struct index_job {
     struct forward *f;
@@ -189,59 +189,122 @@ void forward_index_store(struct forward *f, const struct layer_desc *layer)
 
 /* --- the choice --- */
 
-static bool is_worse(struct scored a, struct scored b)
-{
-    return a.score < b.score || (a.score == b.score && a.block > b.block);
-}
-
-/* The worst of the best blocks is at the top of a heap of at most `most`. */
+/*
+ * Candidates in rising order of blocks.  When there is no room, all but the best `most` are
+ * dropped, and blocks with a lower rank than these are not entered from then on.  Blocks come in
+ * rising order, so of equal ranks the first are kept.
+ */
 struct best {
-    struct scored *v;
+    int32_t *rank;
+    uint32_t *block; /* both [forward_index_room()] */
     uint32_t n, most;
+    int64_t least; /* rank of a block that is entered */
 };
 
-static void sift_down(struct best *b, uint32_t i)
+uint32_t forward_index_room(uint32_t n_block)
 {
-    for (uint32_t child; (child = 2 * i + 1) < b->n; i = child) {
-        struct scored swap = b->v[i];
-
-        if (child + 1 < b->n && is_worse(b->v[child + 1], b->v[child]))
-            child++;
-        if (!is_worse(b->v[child], swap))
-            return;
-        b->v[i] = b->v[child];
-        b->v[child] = swap;
-    }
+    return (2 * n_block + LANES - 1) / LANES * LANES;
 }
 
-static void offer(struct best *b, struct scored s)
+/* Integers in the order of the scores, which are never -0: they are sums that begin with 0. */
+static int32_t rank_of(float score)
 {
-    uint32_t i = b->n;
+    int32_t bits;
 
-    if (b->n == b->most) {
-        if (!is_worse(b->v[0], s))
-            return;
-        b->v[0] = s;
-        sift_down(b, 0);
-        return;
+    memcpy(&bits, &score, sizeof bits);
+    return bits ^ (bits >> 31 & INT32_MAX);
+}
+
+/* How many of n ranks, a multiple of LANES, are at least `least`? */
+static uint32_t count_ranks(const int32_t *rank, uint32_t n, int32_t least)
+{
+    uint32_t in_lane[LANES] = { 0 }, sum = 0;
+
+    for (uint32_t i = 0; i < n; i += LANES)
+        for (uint32_t lane = 0; lane < LANES; lane++)
+            in_lane[lane] += rank[i + lane] >= least;
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        sum += in_lane[lane];
+    return sum;
+}
+
+/* The highest rank that at least k of them have: its bits are found one after the other. */
+static int32_t lowest_of_best(const int32_t *rank, uint32_t n, uint32_t k)
+{
+    uint32_t found = 0;
+
+    for (uint32_t bit = 1u << 31; bit != 0; bit >>= 1) {
+        uint32_t n_more = count_ranks(rank, n, (int32_t)((found | bit) ^ 1u << 31));
+
+        if (n_more >= k)
+            found |= bit;
+        if (n_more == k)
+            break;
     }
-    for (b->n++; i > 0 && is_worse(s, b->v[(i - 1) / 2]); i = (i - 1) / 2)
-        b->v[i] = b->v[(i - 1) / 2];
-    b->v[i] = s;
+    return (int32_t)(found ^ 1u << 31);
+}
+
+static void keep_best(struct best *b)
+{
+    uint32_t n = (b->n + LANES - 1) / LANES * LANES, n_kept = 0, n_equal;
+    int32_t lowest;
+
+    if (b->n <= b->most)
+        return;
+    for (uint32_t i = b->n; i < n; i++)
+        b->rank[i] = INT32_MIN;
+    lowest = lowest_of_best(b->rank, n, b->most);
+    n_equal = b->most;
+    for (uint32_t i = 0; i < b->n; i++)
+        n_equal -= b->rank[i] > lowest;
+    for (uint32_t i = 0; i < b->n; i++) {
+        bool is_equal = b->rank[i] == lowest && n_equal > 0;
+
+        b->rank[n_kept] = b->rank[i];
+        b->block[n_kept] = b->block[i];
+        n_kept += is_equal || b->rank[i] > lowest;
+        n_equal -= is_equal;
+    }
+    assert(n_kept == b->most);
+    b->n = n_kept;
+    b->least = (int64_t)lowest + 1;
+}
+
+static void offer(struct best *b, int32_t rank, uint32_t block)
+{
+    if (rank < b->least)
+        return;
+    b->rank[b->n] = rank;
+    b->block[b->n++] = block;
+    if (b->n == forward_index_room(b->most))
+        keep_best(b);
+}
+
+/* sum[i] += w * max(0, scores[i]) */
+static void add_head(float *sum, const float *scores, uint32_t n, float w)
+{
+    for (uint32_t i = 0; i < n; i += LANES)
+        for (uint32_t lane = 0; lane < LANES; lane++)
+            sum[i + lane] += w * (scores[i + lane] > 0 ? scores[i + lane] : 0);
 }
 
 static void score_blocks(const struct index_job *j, uint32_t col, uint32_t from, uint32_t to,
                          struct best *best)
 {
     const struct forward *f = j->f;
-    uint32_t n_head = j->x->n_head, dim = j->x->head_dim;
+    const uint32_t n_head = j->x->n_head, dim = j->x->head_dim;
+    const uint32_t most = TILE_SCORES / n_head / LANES * LANES;
     const float *q = f->index_q + (size_t)col * n_head * dim;
     const float *w = f->index_w + (size_t)col * n_head;
     bool has_weights = j->layer->score_weights.tensor != NULL;
-    float scores[TILE_BLOCKS * MAX_INDEX_HEAD];
+    float scores[TILE_SCORES], sum[TILE_SCORES];
 
+    memset(scores, 0, sizeof scores); /* lanes past the last block are added, too */
     for (uint32_t n; from < to; from += n) {
-        n = to - from < TILE_BLOCKS ? to - from : TILE_BLOCKS;
+        uint32_t ld;
+
+        n = to - from < most ? to - from : most;
+        ld = (n + LANES - 1) / LANES * LANES;
         f->p.kernels->mul(
             &(struct matmul){ .type = kv_index_type(f->p.kv),
                               .form = ACT_F32,
@@ -252,42 +315,31 @@ static void score_blocks(const struct index_job *j, uint32_t col, uint32_t from,
                               .x = q,
                               .x_stride = dim * sizeof *q,
                               .y = scores,
-                              .ldy = n });
-        for (uint32_t i = 0; i < n; i++) {
-            struct scored s = { .block = from + i };
-
-            for (uint32_t h = 0; h < n_head; h++)
-                s.score += (has_weights ? w[h] : 1) * fmaxf(scores[(size_t)h * n + i], 0);
-            offer(best, s);
-        }
+                              .ldy = ld });
+        memset(sum, 0, ld * sizeof *sum);
+        for (uint32_t h = 0; h < n_head; h++)
+            add_head(sum, scores + (size_t)h * ld, ld, has_weights ? w[h] : 1);
+        for (uint32_t i = 0; i < n; i++)
+            offer(best, rank_of(sum[i]), from + i);
     }
-}
-
-/* Write the chosen blocks of a column in rising order: a heap sort by block. */
-static void list_blocks(struct best *best, uint32_t *out)
-{
-    uint32_t n = best->n;
-
-    for (uint32_t i = 0; i < n; i++)
-        best->v[i].score = 0; /* of equal scores, the last block is the worst */
-    for (uint32_t i = n / 2; i > 0; i--)
-        sift_down(best, i - 1);
-    for (uint32_t i = n; i > 0; i--) {
-        out[i - 1] = best->v[0].block;
-        best->v[0] = best->v[--best->n];
-        sift_down(best, 0);
-    }
+    keep_best(best);
 }
 
 static struct best best_of(const struct index_job *j, int part)
 {
-    return (struct best){ .v = j->f->scored + (size_t)part * j->x->n_block,
-                          .most = j->x->n_block };
+    size_t room = forward_index_room(j->x->n_block);
+    int32_t *rank = j->f->ranked + 2 * room * (size_t)part;
+
+    return (struct best){ .rank = rank,
+                          .block = (uint32_t *)(rank + room),
+                          .most = j->x->n_block,
+                          .least = INT32_MIN };
 }
 
-static uint32_t *chosen_of(const struct index_job *j, uint32_t col)
+static void list_blocks(const struct index_job *j, const struct best *best, uint32_t col)
 {
-    return j->f->chosen + (size_t)col * j->x->n_block;
+    assert(best->n == j->x->n_block);
+    memcpy(j->f->chosen + (size_t)col * best->n, best->block, best->n * sizeof *best->block);
 }
 
 static void choose_cols(void *ctx, int part, int n_part)
@@ -298,7 +350,7 @@ static void choose_cols(void *ctx, int part, int n_part)
         struct best best = best_of(j, part);
 
         score_blocks(j, c, 0, (j->f->pos[c] + 1) / j->x->block, &best);
-        list_blocks(&best, chosen_of(j, c));
+        list_blocks(j, &best, c);
     }
 }
 
@@ -333,11 +385,15 @@ static void choose_by_ranges(struct index_job *j, uint32_t col)
     } else {
         pool_run(j->f->p.pool, n_part, score_range, j);
         best.n = j->x->n_block;
-        for (int part = 1; part < n_part; part++)
+        for (int part = 1; part < n_part; part++) {
+            struct best more = best_of(j, part);
+
             for (uint32_t i = 0; i < j->x->n_block; i++)
-                offer(&best, best_of(j, part).v[i]);
+                offer(&best, more.rank[i], more.block[i]);
+        }
+        keep_best(&best);
     }
-    list_blocks(&best, chosen_of(j, col));
+    list_blocks(j, &best, col);
 }
 
 /* Norm and rope of the queries. */

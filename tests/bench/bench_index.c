@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/model/attend_item.h"
 #include "engine/model/forward_internal.h"
 #include "tests/bench/turns.h"
 #include "tests/lib/kernel_data.h"
@@ -31,8 +32,8 @@ struct bench {
     struct kv_spec spec;
     struct kv *kv;
     struct hparams hp;
-    struct model_desc desc;
-    struct layer_desc layer;
+    struct model_desc *desc;
+    struct layer_desc *layer;
     struct vec norm;
     struct forward f;
     uint32_t pos;
@@ -86,25 +87,31 @@ static int open_bench(struct bench *b, const struct kernels *set, struct err *e)
         .n_head = INDEX_HEAD, .head_dim = INDEX_DIM, .block = BLOCK, .n_block = N_BLOCK
     };
     b->ones = floats(INDEX_DIM, 3);
-    b->layer = (struct layer_desc){ .n_head = N_HEAD,
+    b->desc = calloc(1, sizeof *b->desc + sizeof *b->layer);
+    b->layer = b->desc->layers;
+    *b->layer = (struct layer_desc){ .n_head = N_HEAD,
                                     .n_head_kv = N_HEAD_KV,
                                     .head_dim_k = HEAD_DIM,
                                     .head_dim_v = HEAD_DIM,
                                     .is_indexed = true,
                                     .has_index = true,
                                     .index_q_norm = { .n = INDEX_DIM, .w = b->ones } };
-    b->desc.hp = &b->hp;
-    b->desc.attn_scale = 1.0f / 16;
+    b->desc->n_layer = 1;
+    b->desc->hp = &b->hp;
+    b->desc->attn_scale = 1.0f / 16;
     b->queries = floats(n_q, 7);
     b->index_queries = floats(n_index, 9);
-    b->f = (struct forward){ .p = { .desc = &b->desc, .kv = b->kv, .kernels = set, .chunk = 1 },
+    b->f = (struct forward){ .p = { .desc = b->desc, .kv = b->kv, .kernels = set, .chunk = 1 },
                              .pos = &b->pos,
                              .n_col = 1,
                              .q = floats(n_q, 0),
                              .att = floats(n_q, 0),
                              .index_q = floats(n_index, 0),
                              .index_w = floats(INDEX_HEAD, 0),
-                             .scored = calloc(MOST_THREADS * N_BLOCK, sizeof(struct scored)),
+                             .ranked = calloc((size_t)MOST_THREADS * 2 *
+                                                  forward_index_room(N_BLOCK),
+                                              sizeof(int32_t)),
+                             .attend_rows = calloc(MOST_THREADS, attend_rows_bytes(b->desc)),
                              .chosen = calloc(N_BLOCK, sizeof(uint32_t)) };
     return 0;
 }
@@ -123,10 +130,10 @@ static void run(struct bench *b, uint32_t n_ctx, struct times *t)
         memcpy(b->f.index_q, b->index_queries, INDEX_HEAD * INDEX_DIM * sizeof(float));
         memcpy(b->f.q, b->queries, (size_t)N_HEAD * HEAD_DIM * sizeof(float));
         start = clock_s();
-        forward_index_choose(&b->f, &b->layer, 0);
+        forward_index_choose(&b->f, b->layer, 0);
         t->choose[at] = clock_s() - start;
         start = clock_s();
-        forward_attend_chosen(&b->f, &b->layer, 0);
+        forward_attend_chosen(&b->f, b->layer, 0);
         t->attend[at] = clock_s() - start;
     }
 }
@@ -176,5 +183,6 @@ int main(int argc, char **argv)
         pool_free(b.f.p.pool);
     }
     kv_free(b.kv);
+    free(b.desc);
     return 0;
 }

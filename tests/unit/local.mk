@@ -38,6 +38,7 @@ check_PROGRAMS += \
 	tests/unit/test_grammar \
 	tests/unit/test_help \
 	tests/unit/test_history \
+	tests/unit/test_index \
 	tests/unit/test_interleave \
 	tests/unit/test_jinja \
 	tests/unit/test_json \
