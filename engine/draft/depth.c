@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-/* Weights of a new measurement: of a pass, of a verified draft, and of the return to the first
+/* Weights of a new measurement: of a cost, of a verified draft, and of the return to the first
  * estimate with each match that was not used. */
-#define PASS_WEIGHT   0.25
+#define COST_WEIGHT   0.25
 #define DRAFT_WEIGHT  0.1
 #define RETURN_WEIGHT (1.0 / 256)
 
@@ -16,6 +16,10 @@
 
 /* Drafts while their cost is unknown: in memory, many could take as long as a short answer. */
 #define TRIAL_MOST 2
+
+/* Choices of 0, for each measurement so far, after which a cost that is hardly known is measured
+ * again. */
+#define RETRY_IDLE 8
 
 /* By the quality of drafts. */
 static const double first_accept[DEPTH_CLASSES] = { 0.5, 0.65, 0.8, 0.9, 0.7 };
@@ -28,9 +32,10 @@ void depth_begin(struct depth *d)
 
 void depth_forget_costs(struct depth *d)
 {
-    d->narrow_s = d->column_s = 0;
-    d->is_tried = false;
-    memset(d->draft_s, 0, sizeof d->draft_s);
+    d->narrow_s = 0;
+    d->n_idle = 0;
+    memset(&d->column, 0, sizeof d->column);
+    memset(d->draft, 0, sizeof d->draft);
 }
 
 static void move(double *to, double by, double weight)
@@ -38,27 +43,48 @@ static void move(double *to, double by, double weight)
     *to += (by - *to) * weight;
 }
 
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double median(const double v[COST_MEASURED])
+{
+    return larger(smaller(v[0], v[1]), smaller(larger(v[0], v[1]), v[2]));
+}
+
+static void measure(struct depth_cost *c, double s)
+{
+    c->measured[c->n++ % COST_MEASURED] = s;
+    if (c->n > COST_MEASURED)
+        move(&c->s, median(c->measured), COST_WEIGHT);
+    else if (c->n == COST_MEASURED)
+        c->s = median(c->measured);
+    else
+        c->s = c->n == 1 ? s : smaller(c->s, s);
+}
+
 void depth_pass(struct depth *d, uint32_t n_draft, double seconds)
 {
-    double column_s = (seconds - d->narrow_s) / (n_draft > 0 ? n_draft : 1);
+    double more_s = seconds - d->narrow_s;
 
-    if (n_draft == 0 && d->narrow_s > 0)
-        move(&d->narrow_s, seconds, PASS_WEIGHT);
-    else if (n_draft == 0)
-        d->narrow_s = seconds;
+    if (n_draft > 0)
+        measure(&d->column, more_s > 0 ? more_s / n_draft : 0);
+    else if (d->narrow_s > 0)
+        move(&d->narrow_s, seconds, COST_WEIGHT);
     else
-        move(&d->column_s, column_s > 0 ? column_s : 0, d->is_tried ? PASS_WEIGHT : 1);
-    d->is_tried |= n_draft > 0;
+        d->narrow_s = seconds;
 }
 
 void depth_drafted(struct depth *d, uint32_t quality, uint32_t n, double seconds)
 {
-    double *draft_s = &d->draft_s[quality];
-
-    if (n > 0 && *draft_s > 0)
-        move(draft_s, seconds / n, PASS_WEIGHT);
-    else if (n > 0)
-        *draft_s = seconds / n;
+    if (n > 0)
+        measure(&d->draft[quality], seconds / n);
 }
 
 void depth_result(struct depth *d, uint32_t quality, uint32_t n_accepted, bool is_rejected)
@@ -71,31 +97,45 @@ void depth_result(struct depth *d, uint32_t quality, uint32_t n_accepted, bool i
         move(accept, 0, DRAFT_WEIGHT);
 }
 
+/* Nothing is drafted now: let it be tried again. */
+static uint32_t choose_none(struct depth *d, uint32_t quality)
+{
+    struct depth_cost *draft = &d->draft[quality];
+    uint32_t n = d->column.n < draft->n ? d->column.n : draft->n;
+
+    if (n > 0 && n < COST_MEASURED && d->n_idle >= n * RETRY_IDLE) {
+        d->n_idle = 0;
+        return 1;
+    }
+    d->n_idle++;
+    move(&d->accept[quality], first_accept[quality], RETURN_WEIGHT);
+    move(&d->column.s, 0, RETURN_WEIGHT);
+    move(&draft->s, 0, RETURN_WEIGHT);
+    return 0;
+}
+
 uint32_t depth_choose(struct depth *d, uint32_t quality, uint32_t most)
 {
-    double *accept = &d->accept[quality];
     double tokens = 1, next = 1, best = GAIN_LEAST;
     uint32_t depth = 0;
 
-    if (!(d->narrow_s > 0))
+    if (!(d->narrow_s > 0) || most == 0)
         return 0;
-    if (!d->is_tried && most > TRIAL_MOST)
+    if (d->column.n == 0 && most > TRIAL_MOST)
         most = TRIAL_MOST;
     for (uint32_t n = 1; n <= most; n++) {
         double gain;
 
-        next *= *accept;
+        next *= d->accept[quality];
         tokens += next;
-        gain = tokens / (1 + n * (d->column_s + d->draft_s[quality]) / d->narrow_s);
+        gain = tokens / (1 + n * (d->column.s + d->draft[quality].s) / d->narrow_s);
         if (gain > best) {
             best = gain;
             depth = n;
         }
     }
-    if (depth == 0) { /* try again one day */
-        move(accept, first_accept[quality], RETURN_WEIGHT);
-        move(&d->column_s, 0, RETURN_WEIGHT);
-        move(&d->draft_s[quality], 0, RETURN_WEIGHT);
-    }
+    if (depth == 0)
+        return choose_none(d, quality);
+    d->n_idle = 0;
     return depth;
 }

@@ -6,14 +6,18 @@
  * is chosen, by these measured values:
  *
  *     narrow_s   a pass for one token
- *     column_s   what each drafted token adds to it: next to nothing while the disk is the
+ *     column     what each drafted token adds to it: next to nothing while the disk is the
  *                limit, much if all weights are in memory and arithmetic is the limit
- *     draft_s    what it takes to draft a token, for each quality of drafts
+ *     draft      what it takes to draft a token, for each quality of drafts
  *     a          for each quality of drafts; a long match is right more often than a short one
  *
- * It falls to 0 where drafting loses.  Then the estimate for this quality returns slowly to where
- * it began, and the measured costs fall as slowly, so that drafts are tried again: one pass may
- * have been slow for another reason.
+ * A pass or a draft may be slow for another reason: memory is touched first, the disk is busy.
+ * So a cost moves towards the median of its last three measurements, and is the smallest one
+ * until there are three.
+ *
+ * The depth falls to 0 where drafting loses.  If fewer than three measurements say so, one token
+ * is soon drafted again.  Otherwise the estimate for this quality returns slowly to where it
+ * began, and the costs fall as slowly, so that drafts are tried again one day.
  */
 #ifndef MEMWALL_ENGINE_DRAFT_DEPTH_H
 #define MEMWALL_ENGINE_DRAFT_DEPTH_H
@@ -26,12 +30,20 @@
 #define DEPTH_CLASSES 5
 #define DEPTH_HEAD    4
 
+#define COST_MEASURED 3 /* measurements of a cost whose median counts */
+
+struct depth_cost {
+    double s;
+    double measured[COST_MEASURED]; /* the newest ones */
+    uint32_t n;                     /* how many there were */
+};
+
 struct depth {
     double narrow_s; /* 0: not measured yet */
-    double column_s;
-    bool is_tried; /* column_s was measured; until then, few are drafted */
-    double draft_s[DEPTH_CLASSES];
+    struct depth_cost column; /* until it was measured, few are drafted */
+    struct depth_cost draft[DEPTH_CLASSES];
     double accept[DEPTH_CLASSES];
+    uint32_t n_idle; /* choices of 0 one after the other */
 };
 
 /* Begin with estimates; nothing is measured. */

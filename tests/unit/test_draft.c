@@ -176,21 +176,64 @@ static void depth_follows_acceptance_and_cost(void **state)
     assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), 0);
 }
 
-/* One pass that took long, as at the first touch of memory, stops drafts only for a while. */
+static void drafted_pass(struct depth *d, uint32_t n, double draft_s, double pass_s)
+{
+    depth_drafted(d, 3, n, draft_s);
+    depth_pass(d, n, pass_s);
+}
+
+/* Returns how many tokens go by before one is drafted again. */
+static int looks_without(struct depth *d)
+{
+    int n = 0;
+
+    while (n < 10000 && depth_choose(d, 3, DRAFT_MOST) == 0)
+        n++;
+    return n;
+}
+
+/* One pass that took long, as at the first touch of memory, does not decide. */
 static void a_bad_measurement_is_forgotten(void **state)
 {
     struct depth d;
-    int n_look = 0;
+    uint32_t before;
 
     (void)state;
     depth_begin(&d);
     depth_pass(&d, 0, 1);
-    depth_drafted(&d, 3, 1, 3);
-    depth_pass(&d, 1, 40);
+    drafted_pass(&d, 1, 3, 40);
     assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), 0);
-    while (depth_choose(&d, 3, DRAFT_MOST) == 0)
-        n_look++;
-    assert_in_range(n_look, 64, 2000);
+    assert_in_range(looks_without(&d), 1, 16);
+    /* The next ones are as they should be. */
+    drafted_pass(&d, 1, 0.01, 1.05);
+    assert_in_range(depth_choose(&d, 3, DRAFT_MOST), 2, DRAFT_MOST);
+    drafted_pass(&d, 2, 0.02, 1.1);
+    before = depth_choose(&d, 3, DRAFT_MOST);
+    assert_in_range(before, 2, DRAFT_MOST);
+    /* Nor does one among many, however long it took. */
+    for (int i = 0; i < 8; i++)
+        drafted_pass(&d, before, 0.01 * before, 1 + 0.05 * before);
+    before = depth_choose(&d, 3, DRAFT_MOST);
+    drafted_pass(&d, before, 1000, 1000);
+    assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), before);
+    drafted_pass(&d, before, 0.01 * before, 1 + 0.05 * before);
+    assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), before);
+}
+
+/* If three say that drafts lose, they are tried again much later. */
+static void a_measured_loss_lasts(void **state)
+{
+    struct depth d;
+
+    (void)state;
+    depth_begin(&d);
+    depth_pass(&d, 0, 1);
+    drafted_pass(&d, 2, 0.1, 21);
+    assert_in_range(looks_without(&d), 1, 16);
+    drafted_pass(&d, 1, 0.1, 12);
+    assert_in_range(looks_without(&d), 1, 32);
+    drafted_pass(&d, 1, 0.1, 12);
+    assert_in_range(looks_without(&d), 64, 2000);
 }
 
 /* Loss and gain by the law over texts with any acceptance and any cost of a column. */
@@ -216,6 +259,7 @@ static void drafting_never_loses_much(void **state)
                 while (good < n && next_number(&x) % 1000 < shares[a] * 1000)
                     good++;
                 depth_result(&d, 0, good, good < n);
+                depth_drafted(&d, 0, n, 0);
                 depth_pass(&d, n, s);
                 time_s += s;
                 n_token += 1 + good;
@@ -587,6 +631,7 @@ int main(void)
         cmocka_unit_test(a_question_looks_at_few_places),
         cmocka_unit_test(depth_follows_acceptance_and_cost),
         cmocka_unit_test(a_bad_measurement_is_forgotten),
+        cmocka_unit_test(a_measured_loss_lasts),
         cmocka_unit_test(drafting_never_loses_much),
         cmocka_unit_test(drafts_that_nobody_asked_for_do_not_count),
         cmocka_unit_test(a_model_drafts_for_another),
