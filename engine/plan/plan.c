@@ -12,7 +12,7 @@
 
 #define DRAFT_SHARE        100 /* of the weights that a token reads, for drafts */
 #define LOW_SLACK_SHARE    64  /* of copies of streamed blocks, for what they may take more */
-#define LOW_SLACK_BLOCKS   8
+#define LOW_SLACK_BLOCKS   8  /* of them, or fewer if the model has few blocks */
 #define KV_DISK_GAIN       1.02 /* in tokens a second, for pages that would fit memory */
 #define KV_DISK_LEAST      0.95 /* of the rate of tokens, for faster prompts */
 #define RESERVE_BASE       (2 * MIB)
@@ -575,20 +575,27 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
     return true;
 }
 
+/* Which blocks are pinned follows from their order, so the copies of the others may take a little
+ * more than their share: a few average blocks, and the largest one if it just is not pinned. */
+static double copies_slack(const struct plan_input *in)
+{
+    double low_all = (double)in->low_all_bytes;
+    double largest = (double)in->slot_bytes * low_all / (double)plan_pinned_most(in);
+    double n = (double)smaller(in->n_block / LOW_SLACK_BLOCKS, LOW_SLACK_BLOCKS);
+
+    return low_all / LOW_SLACK_SHARE + largest + (n + 1) * low_all / (in->n_block + 1);
+}
+
 /*
  * Divide `rest` between pinned blocks and copies of the others:
  *
  *     pinned + (1 - pinned / all) * copies of all + slack = rest
- *
- * Which blocks are pinned follows from their order, so the copies of the others may take a
- * little more than their share.
  */
 static void share_with_copies(const struct plan_input *in, uint64_t rest, struct division *c)
 {
     double all = (double)plan_pinned_most(in), low_all = (double)in->low_all_bytes;
-    double slack = low_all / LOW_SLACK_SHARE + LOW_SLACK_BLOCKS * (double)in->slot_bytes, pinned;
+    double pinned = ((double)rest - low_all - copies_slack(in)) / (1 - low_all / all);
 
-    pinned = ((double)rest - low_all - slack) / (1 - low_all / all);
     if (!(low_all < all) || !(pinned >= 0) || pinned > all) {
         c->n_draft = 0;
         return;
@@ -676,6 +683,35 @@ static void give_in_order(const struct plan_input *in, uint32_t most, bool has_k
 static bool drafts_with_model(const struct plan_input *in)
 {
     return in->drafter_hot_bytes > 0 || in->low_all_bytes > 0;
+}
+
+/* Tokens a second, with drafts if a model makes them. */
+static double best_tps(const struct plan_input *in, const struct plan *p)
+{
+    return drafts_with_model(in) && p->drafted_tps > p->decode_tps ? p->drafted_tps
+                                                                   : p->decode_tps;
+}
+
+/*
+ * Give memory to copies of the blocks before the ring and the chunk have what they should have:
+ * a pass over few drafted tokens needs neither.  Returns whether it fits.
+ */
+static bool give_to_copies(const struct plan_input *in, struct plan *out)
+{
+    struct division c = { .n_ctx = in->n_ctx,
+                          .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
+                          .n_slot = 2,
+                          .n_expert = in->n_expert_min };
+
+    if (in->low_all_bytes == 0 || !in->streams)
+        return false;
+    c.n_draft = draft_target(in, &c, true);
+    if (!division_fits(in, &c))
+        return false;
+    share_with_copies(in, room_left(in, &c), &c);
+    fill(in, &c, out);
+    plan_predict(in, out);
+    return c.n_draft > 0;
 }
 
 /* The share of used experts that are in memory, once the cache has settled. */
@@ -849,6 +885,7 @@ static int refuse(const struct plan_input *in, const struct plan *p, struct err 
 static void divide_budget(const struct plan_input *in, struct plan *out)
 {
     struct plan floor, disk;
+    double tps, disk_tps;
 
     if (pin_everything(in, out)) {
         plan_predict(in, out);
@@ -865,9 +902,11 @@ static void divide_budget(const struct plan_input *in, struct plan *out)
     plan_predict(in, &disk);
     if (!fits(&disk) || disk.kv_disk_bytes > in->kv_disk_free)
         return;
-    if (!fits(&floor) || disk.decode_tps > KV_DISK_GAIN * out->decode_tps ||
+    tps = best_tps(in, out);
+    disk_tps = best_tps(in, &disk);
+    if (!fits(&floor) || disk_tps > KV_DISK_GAIN * tps ||
         (out->pinned_bytes == 0 && disk.prefill_tps > out->prefill_tps &&
-         disk.decode_tps >= KV_DISK_LEAST * out->decode_tps))
+         disk_tps >= KV_DISK_LEAST * tps))
         *out = disk;
 }
 
@@ -875,8 +914,12 @@ static void divide_budget(const struct plan_input *in, struct plan *out)
 static void weigh_drafter(const struct plan_input *in, struct plan *out)
 {
     struct plan_input other = *in;
-    struct plan without;
+    struct plan without, tight;
 
+    if (out->n_draft == 0 && give_to_copies(in, &tight) && tight.drafted_tps > out->decode_tps)
+        *out = tight;
+    if (out->n_draft == 0)
+        return;
     other.n_draft = 0;
     divide_budget(&other, &without);
     out->undrafted_tps = without.undrafted_tps = without.decode_tps;
@@ -894,7 +937,7 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
         return refuse(in, out, e);
     }
     divide_budget(in, out);
-    if (drafts_with_model(in) && out->n_draft > 0)
+    if (drafts_with_model(in))
         weigh_drafter(in, out);
     return 0;
 }

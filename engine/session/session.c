@@ -425,6 +425,7 @@ int mw_session_eval_sampled(struct mw_session *s, uint32_t id, struct err *e)
         return 0;
     reject_drafts(s);
     s->has_logits = false;
+    leave_losing_drafter(s);
     if (check_parts(s, e) != 0 || check_ids(s, &id, 1, e) != 0 || follow_drafts(s, e) != 0 ||
         eval_with_drafts(s, id, e) != 0)
         return -1;

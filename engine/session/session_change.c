@@ -327,7 +327,7 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
                        numbers_count(holds, sizeof holds, c.settled.o.n_ctx));
     session_drop_drafts(s);
     (void)follow_drafts(s, &ignored); /* its values go with the workspace */
-    depth_forget_costs(&s->drafts.depth);
+    drafts_forget_costs(&s->drafts);
     if (c.works || !same_speed(&s->plan, &c.plan)) {
         remember_newest(s);
         telemetry_new_plan(s->telemetry);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/greatest.h"
 #include "engine/draft/depth.h"
 #include "engine/draft/ngram.h"
 #include "engine/memwall.h"
@@ -562,6 +563,81 @@ static void a_model_drafts_for_itself(void **state)
     draft_with_itself("gemma2-tiny.gguf", 0.3);
 }
 
+#define N_ANSWER 120
+
+/* Returns the session after a greedy answer of N_ANSWER ids to a few made-up ones.  If the answer
+ * is known, each draft is wrong.  Without the drafter, the plan promises `undrafted` times as many
+ * tokens a second. */
+static struct mw_session *answer_with_wrong_drafts(struct mw_model *m, const struct mw_options *o,
+                                                   double undrafted, const uint32_t *known,
+                                                   uint32_t *ids)
+{
+    static const uint32_t prompt[] = { 3, 9, 4, 17, 5, 33, 6, 80 };
+    struct mw_session *s = open_session(m, o);
+    struct err e = ERR_INIT;
+
+    eval(s, prompt, 8);
+    s->plan.decode_tps = 1;
+    s->plan.undrafted_tps = undrafted;
+    if (known != NULL)
+        mw_session_expect(s, known, N_ANSWER, 0);
+    for (uint32_t i = 0; i < N_ANSWER; i++) {
+        ids[i] = greatest_of(session_logits(s), m->desc->n_vocab);
+        assert_int_equal(mw_session_eval_sampled(s, ids[i], &e), 0);
+    }
+    return s;
+}
+
+/* A model whose drafts are wrong gives its memory to weights, in the middle of an answer. */
+static void leaves_a_drafter(const char *name, struct mw_options *o)
+{
+    struct mw_model *m = open_model(name);
+    enum mw_draft draft = o->draft;
+    uint32_t ids[N_ANSWER], with[N_ANSWER];
+    struct mw_session *s;
+
+    o->memory_bytes = 192 * MIB;
+    if (draft == MW_DRAFT_SELF)
+        assert_true(budget_with_copies(m, o));
+    o->draft = MW_DRAFT_OFF;
+    mw_session_close(answer_with_wrong_drafts(m, o, 0, NULL, ids));
+    o->draft = draft;
+    s = answer_with_wrong_drafts(m, o, 1.5, ids, with);
+    assert_memory_equal(with, ids, sizeof ids);
+    assert_null(s->drafter);
+    assert_int_equal(s->plan.n_draft, 0);
+    assert_int_equal(s->plan.row[MW_ROW_DRAFTER], 0);
+    mw_session_close(s);
+    /* It stays if its memory would gain nothing, or if it has to draft. */
+    s = answer_with_wrong_drafts(m, o, 0.1, ids, with);
+    assert_memory_equal(with, ids, sizeof ids);
+    assert_non_null(s->drafter);
+    mw_session_close(s);
+    o->draft_depth = 2;
+    s = answer_with_wrong_drafts(m, o, 1.5, ids, with);
+    assert_memory_equal(with, ids, sizeof ids);
+    assert_non_null(s->drafter);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
+static void a_losing_drafter_is_closed(void **state)
+{
+    struct mw_options o = small_options(256);
+    char path[4096];
+
+    (void)state;
+    o.block_bytes = 4096;
+    o.chunk = 16;
+    o.draft = MW_DRAFT_SELF;
+    leaves_a_drafter("llama-tiny.gguf", &o);
+    snprintf(path, sizeof path, "%s", model_path("llama-tiny-q4_k.gguf"));
+    o = small_options(256);
+    o.draft = MW_DRAFT_FILE;
+    o.draft_file = path;
+    leaves_a_drafter("llama-tiny.gguf", &o);
+}
+
 static void a_model_drafts_for_another(void **state)
 {
     (void)state;
@@ -636,6 +712,7 @@ int main(void)
         cmocka_unit_test(drafts_that_nobody_asked_for_do_not_count),
         cmocka_unit_test(a_model_drafts_for_another),
         cmocka_unit_test(a_model_drafts_for_itself),
+        cmocka_unit_test(a_losing_drafter_is_closed),
         cmocka_unit_test(a_dense_model_has_the_same_bits),
         cmocka_unit_test(quantised_keys_and_values_have_the_same_bits),
         cmocka_unit_test(a_mixture_of_experts_has_the_same_bits),

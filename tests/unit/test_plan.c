@@ -506,6 +506,21 @@ static void a_model_drafts_for_itself_where_it_reads(void **state)
     assert_true(p.low_bytes >= (uint64_t)(p.streamed_share * (double)in.low_all_bytes));
     assert_true(p.row[MW_ROW_DRAFTER] >= p.low_bytes);
     assert_true(p.drafted_tps > 1.5 * p.undrafted_tps && p.draft_depth > 0);
+    /* Keys and values could go to the disk, which gains less than drafts do. */
+    in.kv_slot_bytes = 512 * KIB;
+    in.kv_disk_free = UINT64_MAX;
+    in.n_kv_class = 1;
+    in.kv_class[0] = (struct plan_kv_class){ 1, 6144, 1536 * KIB, { 1536 * KIB, 0 } };
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.n_draft == 15 && !p.has_kv_disk && p.low_bytes > 0);
+    in.n_kv_class = 0;
+    /* The ring cannot have what it should have, but copies fit. */
+    in.n_slot = 1000;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.n_draft == 15 && p.n_slot == 2 && p.sum_bytes <= p.budget_bytes);
+    assert_true(p.low_bytes >= (uint64_t)(p.streamed_share * (double)in.low_all_bytes));
+    assert_true(p.drafted_tps > 1.5 * p.undrafted_tps);
+    in.n_slot = 8;
     /* Nothing is read, or the copies do not fit. */
     in.budget_bytes = 8192 * MIB;
     assert_int_equal(plan_make(&in, &p, &e), 0);
