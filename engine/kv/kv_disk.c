@@ -31,8 +31,9 @@
 struct kv_disk {
     int fd;
     uint64_t all_bytes; /* of a page of all layers */
+    void *mapping;      /* slots are inside */
     unsigned char *slots;
-    size_t slot_bytes;
+    size_t slot_bytes, mapping_bytes;
     uint32_t n_slot, tail;
     uint32_t view; /* the slot of the first page on the disk, in the layer that attends */
     uint64_t written;
@@ -94,15 +95,26 @@ const char *kv_disk_why_not(const char *folder, uint64_t *free_bytes)
     return why;
 }
 
+/*
+ * In huge pages, unless the slots are smaller than one: a direct read has a segment for each page,
+ * and the kernel divides one that has many.  Reads of 1 MiB into small pages had 1.4 GB/s where
+ * those into huge ones had 10.
+ */
 static int make_slots(struct kv_disk *d, uint32_t n_slot, struct err *e)
 {
-    size_t bytes = n_slot * d->slot_bytes;
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t bytes = (size_t)whole_huge_pages(n_slot * d->slot_bytes);
+    uintptr_t at;
 
-    if (p == MAP_FAILED)
+    d->mapping_bytes = bytes + HUGE_BYTES;
+    d->mapping = mmap(NULL, d->mapping_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (d->mapping == MAP_FAILED) {
+        d->mapping = NULL;
         return err_sys(e, "cannot map %zu bytes for keys and values", bytes);
-    madvise(p, bytes, MADV_NOHUGEPAGE); /* what the plan counts, and no more */
-    d->slots = p;
+    }
+    at = (uintptr_t)d->mapping;
+    d->slots = (unsigned char *)d->mapping + (align_up(at, HUGE_BYTES) - at);
+    madvise(d->slots, bytes, bytes >= HUGE_BYTES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     d->n_slot = n_slot;
     return 0;
 }
@@ -160,8 +172,8 @@ void kv_disk_close(struct kv *kv)
         return;
     if (d->fd >= 0)
         close(d->fd);
-    if (d->slots != NULL)
-        munmap(d->slots, d->n_slot * d->slot_bytes);
+    if (d->mapping != NULL)
+        munmap(d->mapping, d->mapping_bytes);
     free(d);
     kv->disk = NULL;
     kv->disk_end = 0;
@@ -187,7 +199,7 @@ uint32_t kv_disk_tail(const struct kv *kv)
 
 uint64_t kv_disk_memory(const struct kv *kv)
 {
-    return kv->disk != NULL ? kv->disk->n_slot * (uint64_t)kv->disk->slot_bytes : 0;
+    return kv->disk != NULL ? whole_huge_pages(kv->disk->n_slot * kv->disk->slot_bytes) : 0;
 }
 
 uint64_t kv_disk_written(const struct kv *kv)

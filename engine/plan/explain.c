@@ -77,7 +77,10 @@ static void explain_pages(const struct plan_basis *b, struct formula *f)
     const struct plan_input *in = &b->in;
     const struct plan *p = &b->plan;
 
-    add(f, "%" PRIu64 " * %u", in->kv_slot_bytes, p->n_kv_slot);
+    uint64_t slots = in->kv_slot_bytes * p->n_kv_slot;
+
+    add(f, "%" PRIu64 " * %u + %" PRIu64, in->kv_slot_bytes, p->n_kv_slot,
+        whole_huge_pages(slots) - slots);
     for (uint32_t i = 0; i < in->n_kv_class; i++)
         if (p->kv_keep[i] == UINT32_MAX)
             add(f, " + %" PRIu64 " * ceil(%u / %u) * %u", in->kv_class[i].token_bytes, p->n_ctx,

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/base/units.h"
 #include "engine/plan/speed.h"
 
 /* Kernel memory: a page table entry has 8 bytes per 4 KiB, and stacks, files and the rings of
@@ -31,7 +32,7 @@ static uint64_t global_bytes(const struct plan_input *in, const struct plan *p, 
     uint64_t page = in->kv_page_tokens > 0 ? in->kv_page_tokens : 1;
 
     return (n_token + page - 1) / page * page * in->kv_global_token_bytes +
-           p->n_kv_slot * in->kv_slot_bytes;
+           whole_huge_pages(p->n_kv_slot * in->kv_slot_bytes);
 }
 
 /* On average a block wastes half of its rounding. */

@@ -148,6 +148,12 @@ static uint32_t kv_slots(const struct plan_input *in)
     return n < KV_SLOTS_LEAST ? KV_SLOTS_LEAST : (uint32_t)smaller(n, KV_SLOTS_MOST);
 }
 
+/* In whole huge pages, because reads into small ones are slow. */
+static uint64_t kv_slots_bytes(const struct plan_input *in)
+{
+    return whole_huge_pages(product(in->kv_slot_bytes, kv_slots(in)));
+}
+
 static uint32_t kv_pages(const struct plan_input *in, uint32_t n_ctx)
 {
     return (uint32_t)(round_up(n_ctx, in->kv_page_tokens) / in->kv_page_tokens);
@@ -185,7 +191,7 @@ static uint32_t kv_keep_most(const struct plan_input *in, const struct division 
 /* Memory of the layers that see all positions. */
 static uint64_t kv_global_bytes(const struct plan_input *in, const struct division *c)
 {
-    uint64_t bytes = product(in->kv_slot_bytes, kv_slots(in));
+    uint64_t bytes = kv_slots_bytes(in);
 
     if (!c->has_kv_disk)
         return product(in->kv_global_token_bytes, round_up(c->n_ctx, in->kv_page_tokens));

@@ -65,6 +65,12 @@ static uint32_t free_op(const struct fetch_queue *q)
     return i;
 }
 
+static bool is_deep(const struct fetch_queue *q)
+{
+    return q->n_flying == FETCH_DEPTH ||
+           (q->n_flying >= FETCH_LEAST && q->flying_bytes >= FETCH_BYTES);
+}
+
 struct read_op *fetch_next(struct fetch_queue *q)
 {
     struct stream_fetch *f = q->first;
@@ -72,7 +78,7 @@ struct read_op *fetch_next(struct fetch_queue *q)
     uint32_t i;
     size_t n;
 
-    if (f == NULL || q->n_flying == FETCH_DEPTH)
+    if (f == NULL || is_deep(q))
         return NULL;
     i = free_op(q);
     r = &f->range[f->range_now];
@@ -90,6 +96,7 @@ struct read_op *fetch_next(struct fetch_queue *q)
     };
     q->fetch_of[i] = f;
     q->n_flying++;
+    q->flying_bytes += n;
     f->n_flying++;
     f->at += n;
     if (f->at >= r->need) {
@@ -114,6 +121,7 @@ void fetch_finish(struct fetch_queue *q, const struct read_op *op, bool is_read)
     assert(f->n_flying > 0 && q->n_flying > 0);
     f->n_flying--;
     q->n_flying--;
+    q->flying_bytes -= op->bytes;
     if (!is_read) {
         f->has_failed = true;
         if (!has_begun(f))

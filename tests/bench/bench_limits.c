@@ -20,7 +20,7 @@
 
 static int measure_fetch(const char *model, double seconds)
 {
-    struct probe_options o = { .seconds = seconds, .buffer_bytes = FETCH_DEPTH * FETCH_PIECE };
+    struct probe_options o = { .seconds = seconds, .buffer_bytes = FETCH_BYTES };
     struct probe_rate rate;
     struct err e = ERR_INIT;
     int fd = open(model, O_RDONLY | O_DIRECT | O_CLOEXEC);
@@ -30,7 +30,7 @@ static int measure_fetch(const char *model, double seconds)
         perror(model);
         return 1;
     }
-    rc = probe_disk(fd, true, FETCH_DEPTH, FETCH_PIECE, &o, &rate, &e);
+    rc = probe_disk(fd, true, FETCH_LEAST, FETCH_PIECE, &o, &rate, &e);
     close(fd);
     if (rc != 0)
         return bench_fail("bench_limits", &e);

@@ -32,6 +32,7 @@ check_PROGRAMS += \
 	tests/unit/test_energy \
 	tests/unit/test_experts \
 	tests/unit/test_favourites \
+	tests/unit/test_fetch \
 	tests/unit/test_files \
 	tests/unit/test_find \
 	tests/unit/test_gguf \

@@ -640,6 +640,30 @@ static void a_plan_says_why_there_is_no_disk(void **state)
     mw_model_close(m);
 }
 
+/* Pages come into whole huge pages, unless they are fewer: reads into small ones are slow.  The plan
+ * has the bytes of the store. */
+static void pages_come_into_huge_pages(void **state)
+{
+    static const struct kv_spec specs[] = { { .n_head_kv = 4, .head_dim_k = 64, .head_dim_v = 64 } };
+    static const uint32_t n_slot[] = { 2, 12, 13 }; /* of 256 KiB */
+    struct err e = ERR_INIT;
+    struct kv *kv;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof n_slot / sizeof n_slot[0]; i++) {
+        struct kv_disk_options o = { .folder = kv_folder, .n_slot = n_slot[i], .tail = KV_PAGE };
+        uint64_t bytes = n_slot[i] * 256 * KIB, before;
+
+        assert_int_equal(kv_new(&kv, specs, 1, KV_F16, KV_F16, N_CTX, N_CTX, 0, &e), 0);
+        before = kv_global_bytes(kv);
+        assert_int_equal(kv_disk_open(kv, &o, &e), 0);
+        assert_int_equal(kv_global_bytes(kv) - before,
+                         i == 0 ? bytes : align_up(bytes, HUGE_BYTES));
+        assert_int_equal((uintptr_t)kv_disk_range(kv, 0, 0, 0).dst % HUGE_BYTES, 0);
+        kv_free(kv);
+    }
+}
+
 /* Layers that choose positions by index keys need them in memory, which the plan names. */
 static void a_family_that_chooses_positions_keeps_them(void **state)
 {
@@ -694,5 +718,6 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(lost_pages_are_an_error);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(lost_pages_are_an_error_beside_drafts);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_plan_says_why_there_is_no_disk);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(pages_come_into_huge_pages);
     return _cmocka_run_group_tests("kv_disk", tests, n, kv_folder_begin, kv_folder_end);
 }

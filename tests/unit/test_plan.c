@@ -664,7 +664,8 @@ static struct plan_input random_disk_input(void)
 
 static uint64_t pages_bytes(const struct plan_input *in, const struct plan *p)
 {
-    uint64_t bytes = p->n_kv_slot * in->kv_slot_bytes, all = (in->n_ctx + 255) / 256 * 256;
+    uint64_t bytes = whole_huge_pages(p->n_kv_slot * in->kv_slot_bytes);
+    uint64_t all = (in->n_ctx + 255) / 256 * 256;
 
     for (uint32_t i = 0; i < in->n_kv_class; i++) {
         uint64_t most = p->kv_keep[i] == UINT32_MAX ? all : p->kv_keep[i] + (uint64_t)p->kv_tail;
