@@ -546,6 +546,17 @@ double speed_prompt(const struct plan_input *in, const struct plan_pass *pass,
     return s;
 }
 
+double speed_prompt_pages(const struct plan_input *in, const struct plan_pass *pass,
+                          uint32_t n_before, uint32_t n)
+{
+    uint32_t chunk = pass->chunk > 0 ? pass->chunk : 1;
+    double sum = n > 0 ? paged_bytes(in, pass, PLAN_REST, n_before + n - 1) : 0;
+
+    for (uint32_t done = 0; done < n; done += chunk)
+        sum += paged_bytes(in, pass, PLAN_PROMPT, n_before + done);
+    return sum;
+}
+
 double speed_prompt_token(const struct plan_input *in)
 {
     const struct plan_pass in_memory = { .keeps_rows = true, .chunk = SPEED_COLUMNS };

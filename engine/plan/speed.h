@@ -99,6 +99,10 @@ double speed_drafted(const struct plan_input *in, const struct plan *p, uint32_t
 double speed_prompt(const struct plan_input *in, const struct plan_pass *pass,
                     uint32_t n_before, uint32_t n);
 
+/* Bytes of keys and values that it reads from the disk. */
+double speed_prompt_pages(const struct plan_input *in, const struct plan_pass *pass,
+                          uint32_t n_before, uint32_t n);
+
 /* Time for each token of a chunk of SPEED_COLUMNS tokens at the beginning of the context, with
  * all weights in memory; 0: not measured. */
 double speed_prompt_token(const struct plan_input *in);

@@ -37,7 +37,8 @@ void cost_estimate(const struct cost_basis *b, struct mw_cost *out)
     if (n_pass > 0)
         out->bytes =
             (uint64_t)(b->pass.streamed_share *
-                       ((n_pass - 1) * (double)in.prompt_bytes + (double)in.hot_bytes));
+                           ((n_pass - 1) * (double)in.prompt_bytes + (double)in.hot_bytes) +
+                       speed_prompt_pages(&in, &b->pass, b->n_before, n));
     follow_pace(&in, b->pace_s);
     out->seconds = n_pass > 0 ? speed_prompt(&in, &b->pass, b->n_before, n) : 0;
     out->is_at_least = !(out->seconds > 0);

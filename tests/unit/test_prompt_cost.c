@@ -59,6 +59,24 @@ static void chunks_but_the_last_read_the_prompts_part(void **state)
     assert_int_equal((int)(c.seconds * 10 + 0.5), 50);
 }
 
+/* The first of two chunks reads pages 2 and 3, the second one 2 to 5. */
+static void each_chunk_reads_the_pages_before_it(void **state)
+{
+    struct cost_basis b = made();
+    struct mw_cost in_memory = { .n_token = 1024 }, c = in_memory;
+
+    (void)state;
+    b.n_before = 1024;
+    cost_estimate(&b, &in_memory);
+    b.in.kv_page_tokens = 256;
+    b.in.n_kv_class = 1;
+    b.in.kv_class[0] = (struct plan_kv_class){ .n_reader = 1, .read_bytes = { 1000000, 0 } };
+    b.pass.has_kv_disk = true;
+    b.pass.kv_keep[0] = 512;
+    cost_estimate(&b, &c);
+    assert_int_equal(c.bytes - in_memory.bytes, 6000000);
+}
+
 /* Computing takes longer than reading 2 GB (1 s): the sum is that of the plan. */
 static void the_time_is_that_of_the_plan(void **state)
 {
@@ -103,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_short_message_costs_one_pass),
         cmocka_unit_test(chunks_but_the_last_read_the_prompts_part),
+        cmocka_unit_test(each_chunk_reads_the_pages_before_it),
         cmocka_unit_test(the_time_is_that_of_the_plan),
         cmocka_unit_test(a_measured_pace_scales_the_arithmetic),
         cmocka_unit_test(nothing_known_gives_no_time),
