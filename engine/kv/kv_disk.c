@@ -430,8 +430,8 @@ int kv_disk_out(struct kv *kv, struct err *e)
 
     if (kv->disk == NULL)
         return 0;
-    /* Once all pages have a place in memory again, a full disk stops nothing. */
-    while (kv->disk_end < complete && is_full(kv, kv->disk_end))
+    /* Once all complete pages have a place in memory again, a full disk stops nothing. */
+    while (kv->disk_end < complete && is_full(kv, complete - KV_PAGE))
         if (next_page_out(kv, e) != 0)
             return -1;
     for (uint32_t i = 0; i < kv->n_layer; i++) {

@@ -640,6 +640,30 @@ static void a_plan_says_why_there_is_no_disk(void **state)
     mw_model_close(m);
 }
 
+/* A layer that keeps its first page has the next ones on the disk: memory is within the plan. */
+static void pages_after_those_that_stay_go_to_the_disk(void **state)
+{
+    struct mw_model *m = open_model(*state);
+    struct mw_options all = large(), o;
+    struct mw_session *s;
+    struct err e = ERR_INIT;
+    struct plan p = { 0 };
+
+    chance.state = 9;
+    new_ids(m);
+    for (uint64_t more = 0; p.kv_keep[0] != KV_PAGE; more += 4) {
+        o = little(m, &all, more * KIB);
+        no_error(mw_plan(m, &o, &p, &e), &e);
+        assert_true(p.has_kv_disk && p.kv_keep[0] <= KV_PAGE);
+    }
+    s = open_session(m, &o);
+    eval(s, ids, N_IDS);
+    assert_true(kv_disk_bytes(s->kv) > 0);
+    assert_true(kv_page_bytes(s->kv) <= s->plan.row[MW_ROW_KV_GLOBAL]);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
 /* Pages come into whole huge pages, unless they are fewer: reads into small ones are slow.  The plan
  * has the bytes of the store. */
 static void pages_come_into_huge_pages(void **state)
@@ -719,5 +743,8 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(lost_pages_are_an_error_beside_drafts);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_plan_says_why_there_is_no_disk);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(pages_come_into_huge_pages);
+    tests[n++] = (struct CMUnitTest){ "pages_after_those_that_stay_go_to_the_disk",
+                                      pages_after_those_that_stay_go_to_the_disk, NULL, NULL,
+                                      (void *)(uintptr_t)names[0] };
     return _cmocka_run_group_tests("kv_disk", tests, n, kv_folder_begin, kv_folder_end);
 }
