@@ -39,6 +39,9 @@ int hparams_from_trees(struct catalogue *c, const struct json_node *config,
 /* Returns the architecture by model_type or architectures[0], or NULL with *e naming it. */
 const struct arch *snapshot_arch(const struct json_node *config, struct err *e);
 
+/* The name without what stands before the names of the text model: "model.language_model.". */
+const char *snapshot_inner_name(const char *name);
+
 /*
  * Write the canonical name of a snapshot's tensor to buf; false if it is not in the table of
  * tensors.  prefix (at least 40 bytes) gets the part before "layers.N.".

@@ -24,6 +24,15 @@ static const char *const prefixes[] = {
     "",
 };
 
+const char *snapshot_inner_name(const char *name)
+{
+    size_t i = 0;
+
+    while (strncmp(name, prefixes[i], strlen(prefixes[i])) != 0)
+        i++;
+    return name + strlen(prefixes[i]);
+}
+
 /* Names of the parts of a mixture.  The table of tensors has those of EXPERTS_BESIDE. */
 static const struct {
     enum expert_rule rule;

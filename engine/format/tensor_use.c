@@ -15,6 +15,7 @@
 
 #include "engine/format/catalogue_build.h"
 #include "engine/format/ngram_numbers.h"
+#include "engine/format/snapshot.h"
 #include "engine/format/tensor_table.h"
 
 /* Leftovers in layers of published GGUF files. */
@@ -102,8 +103,7 @@ static bool is_outside(const struct catalogue *c, const char *name)
         return true;
     if (c->kind == CATALOGUE_GGUF)
         return begins(name, outside_gguf, COUNT(outside_gguf));
-    if (strncmp(name, "model.", 6) == 0)
-        name += 6;
+    name = snapshot_inner_name(name);
     if (is_draft_layer(c, name))
         return true;
     return begins(name, outside_snapshot, COUNT(outside_snapshot));

@@ -199,10 +199,11 @@ class FamilyFiles(ModelCase):
 
     def test_layers_that_only_draft_are_ignored(self):
         for name, arch in (("deepseek3", "deepseek2"), ("nemotronh-moe", "nemotron_h_moe"),
-                           ("glm45air", "glm4moe"), ("ling2", "bailingmoe2")):
+                           ("glm45air", "glm4moe"), ("ling2", "bailingmoe2"),
+                           ("deepseek4", "deepseek4"), ("glm53flash", "glm5-next")):
             with self.subTest(name):
                 g = self.gguf_or_skip(name)
-                want = self.eval(g)
+                want, plan = self.eval(g), self.planned(g)
                 n = g.get(arch + ".block_count")
                 for tensor, value in list(g.tensors.items()):
                     if tensor.startswith("blk.%d." % (n - 1)):
@@ -215,20 +216,56 @@ class FamilyFiles(ModelCase):
                 self.refused(g, "blk.%d.nextn" % n)
                 g.keys[arch + ".nextn_predict_layers"] = (U32, 1)
                 self.same(want, self.eval(g))
+                self.assertEqual(plan, self.planned(g))
+
+    def planned(self, g):
+        """What a plan counts for the weights and keys of a model."""
+        path = self.path("planned.gguf")
+        g.write(path)
+        p = json.loads(memwall("plan", path, "--memory", "1G", "--json").stdout)
+        return {k: p[k] for k in ("n_layer", "n_param", "hot_bytes", "kv_token_bytes")} | {
+            k: p["rows"][k] for k in ("kv_global", "kv_sliding", "kv_recurrent", "kv_index")}
 
     def test_draft_layers_of_snapshots_are_ignored(self):
-        folder = os.path.join(SHARED, "families2", "f-deepseek3")
+        for name in ("f-deepseek3", "f-glm53flash"):
+            folder = os.path.join(SHARED, "families2", name)
+            if not os.path.isdir(folder):
+                self.skipTest("MW_SHARED has no conformance/families2/" + name)
+            with self.subTest(name):
+                config, tensors = snapshot_gguf.read_snapshot(folder)
+                text = config.get("text_config", config)
+                n = text["num_hidden_layers"]
+                last, draft = "layers.%d." % (n - 1), "layers.%d." % n
+                more = {k.replace(last, draft): v for k, v in tensors.items() if last in k}
+                head = next(iter(more)).split(draft)[0] + draft
+                more[head + "eh_proj.weight"] = ([32, 64], [0.5] * 2048)
+                text["num_nextn_predict_layers"] = 1
+                path = write_snapshot(self.path("draft-" + name), {**tensors, **more}, {}, config)
+                self.same(self.eval(folder), self.eval(path))
+
+    def test_draft_layers_of_deepseek_v4_are_ignored(self):
+        """Its snapshots name them "mtp.N." instead of the number of a layer."""
+        folder = os.path.join(SHARED, "families2", "f-deepseek4")
         if not os.path.isdir(folder):
-            self.skipTest("MW_SHARED has no conformance/families2/f-deepseek3")
-        config, tensors = snapshot_gguf.read_snapshot(folder)
-        n = config["num_hidden_layers"]
-        more = dict(tensors)
-        for name, value in tensors.items():
-            if ".layers.%d." % (n - 1) in name:
-                more[name.replace(".layers.%d." % (n - 1), ".layers.%d." % n)] = value
-        more["model.layers.%d.eh_proj.weight" % n] = ([32, 64], [0.5] * 2048)
-        path = write_snapshot(self.path("draft"), more, {},
-                              {**config, "num_nextn_predict_layers": 1})
+            self.skipTest("MW_SHARED has no conformance/families2/f-deepseek4")
+        path = self.path("draft")
+        os.mkdir(path)
+        with open(os.path.join(folder, "config.json")) as f:
+            config = json.load(f)
+        with open(os.path.join(path, "config.json"), "w") as f:
+            json.dump({**config, "num_nextn_predict_layers": 1}, f)
+        with open(os.path.join(folder, "model.safetensors"), "rb") as f:
+            size = struct.unpack("<Q", f.read(8))[0]
+            header, data = json.loads(f.read(size)), f.read()
+        last = "layers.%d." % (config["num_hidden_layers"] - 1)
+        for name in [k for k in header if last in k]:
+            start, end = header[name]["data_offsets"]
+            header[name.replace(last, "mtp.0.")] = {
+                **header[name], "data_offsets": [len(data), len(data) + end - start]}
+            data += data[start:end]
+        packed = json.dumps(header).encode()
+        with open(os.path.join(path, "model.safetensors"), "wb") as f:
+            f.write(struct.pack("<Q", len(packed)) + packed + data)
         self.same(self.eval(folder), self.eval(path))
 
     def test_configurations_with_python_numbers(self):
