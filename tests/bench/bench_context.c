@@ -1,13 +1,15 @@
 /*
  * bench_context - answers after a long conversation whose keys and values are on the disk.
  *
- *     bench_context MODEL MIB TOKENS FOLDER [COUNT]
+ *     bench_context MODEL MIB TOKENS FOLDER [COUNT [MB_S]]
  *
  * The session gets random keys and values for TOKENS positions, because evaluating so many takes
  * hours; then COUNT tokens are evaluated one by one.  Printed are their median time, the bytes that
  * each read, the rates of direct reads of the same file before and after, and the time of the bytes
- * at the larger of these rates, as a share of the time of a token.  It runs in a control group of
- * MIB, and prints the largest resident memory.
+ * at the larger of these rates, as a share of the time of a token.  With MB_S, the disk is held at
+ * so many MB/s, and the bound has that rate: a virtual disk whose host caches what was read lately
+ * has another one each time.  It runs in a control group of MIB, and prints the largest resident
+ * memory.  With a budget that keeps everything in memory, the token is what computing alone takes.
  */
 #include "config.h"
 
@@ -21,49 +23,11 @@
 #include "engine/base/clock.h"
 #include "engine/base/units.h"
 #include "engine/machine/probe.h"
-#include "engine/session/session_internal.h"
 #include "engine/stream/shape.h"
+#include "tests/bench/filled.h"
 #include "tests/bench/turns.h"
 
 enum { COUNT = 12, COUNT_MAX = 64 };
-
-/* Numbers of all types that are finite: halves between 0.5 and 1. */
-static int random_bytes(void *ctx, void *bytes, size_t n, struct err *e)
-{
-    uint64_t *x = ctx;
-    uint16_t *to = bytes;
-
-    (void)e;
-    for (size_t i = 0; i < n / 2; i++) {
-        *x ^= *x << 13;
-        *x ^= *x >> 7;
-        *x ^= *x << 17;
-        to[i] = (uint16_t)((*x & 0x83ff) | 0x3800);
-    }
-    return 0;
-}
-
-static int fill(struct mw_session *s, uint32_t n, struct err *e)
-{
-    uint32_t from = kv_ring_needed(s->kv, n), n_page = kv_page_count(s->kv, n);
-    uint64_t x = 88172645463325252u;
-    int rc = 0;
-
-    if (settle_memory(s, n, e) != 0)
-        return -1;
-    kv_fill_begin(s->kv, n);
-    for (uint32_t i = 0; i < n_page && rc == 0; i++)
-        rc = kv_each_page(s->kv, i, n, random_bytes, &x, e);
-    if (rc == 0)
-        rc = kv_each_ring(s->kv, from, n, random_bytes, &x, e);
-    kv_fill_end(s->kv, n, from);
-    for (uint32_t i = 0; i < n; i++) {
-        s->tokens.id[i] = 5;
-        s->tokens.in_tiles[i] = false;
-    }
-    s->tokens.n = n;
-    return rc;
-}
 
 static double disk_rate(const char *path, uint64_t first)
 {
@@ -119,9 +83,10 @@ int main(int argc, char **argv)
     struct mw_model *m;
     struct mw_options o;
     double before, after, filled, one;
+    double held = argc > 6 ? strtod(argv[6], NULL) * 1e6 : 0;
 
     if (argc < 5 || n < 1 || n > COUNT_MAX) {
-        fprintf(stderr, "use: bench_context MODEL MIB TOKENS FOLDER [COUNT]\n");
+        fprintf(stderr, "use: bench_context MODEL MIB TOKENS FOLDER [COUNT [MB_S]]\n");
         return 2;
     }
     mw_options_default(&o);
@@ -129,11 +94,12 @@ int main(int argc, char **argv)
     o.n_ctx = (uint32_t)strtoul(argv[3], NULL, 10);
     o.n_thread = (int)sysconf(_SC_NPROCESSORS_ONLN);
     o.cache_folder = argv[4];
+    o.disk_rate = (uint64_t)held;
     before = disk_rate(argv[1], 7);
     if (mw_model_open(&m, argv[1], &e) != 0 || mw_session_open(&s, m, &o, &e) != 0)
         return bench_fail("bench_context", &e);
     filled = clock_s();
-    if (fill(s, o.n_ctx - (uint32_t)n - 1, &e) != 0)
+    if (filled_session(s, o.n_ctx - (uint32_t)n - 1, &e) != 0)
         return bench_fail("bench_context", &e);
     filled = clock_s() - filled;
     if (tokens(s, n, &t, &e) != 0)
@@ -146,7 +112,7 @@ int main(int argc, char **argv)
     mw_model_close(m);
     after = disk_rate(argv[1], 91);
     one = median(t.s, n);
-    before = before > after ? before : after;
+    before = held > 0 ? held : before > after ? before : after;
     printf("filled in %.1f s; a token %.3f s (%.2f tok/s), stalls %.0f %%, reads %.3f GB of "
            "weights and %.3f GB of keys and values; disk %.2f GB/s: %.3f s, %.0f %%\n",
            filled, one, 1 / one, 100 * median(t.stall, n) / one, (t.bytes - t.kv_bytes) / 1e9,

@@ -13,6 +13,7 @@ EXTRA_PROGRAMS += \
 	tests/bench/bench_limits \
 	tests/bench/bench_pass \
 	tests/bench/bench_predict \
+	tests/bench/bench_resume \
 	tests/bench/bench_stream \
 	tests/bench/bench_streamed \
 	tests/bench/expert_sim
@@ -32,6 +33,7 @@ tests_bench_bench_kernels_LDADD = $(ENGINE_LIBS) $(OPENBLAS_LIBS)
 tests_bench_bench_limits_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_pass_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_predict_LDADD = $(ENGINE_LIBS)
+tests_bench_bench_resume_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_stream_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_streamed_LDADD = $(ENGINE_LIBS)
 tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
@@ -42,6 +44,7 @@ tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 # bench_streamed MODEL MIB...: streaming answers beside the limits of disk and memory.
 # bench_predict [--busy] MODEL...: predictions before and after the first answer.
 # bench_context MODEL MIB TOKENS FOLDER: tokens after a context that is on the disk.
+# bench_resume MODEL MIB FOLDER TOKENS...: reading a KV file beside evaluating, both predicted.
 # bench_grammar VOCABULARY: the mask of a grammar for one token.
 # bench_index: the choice of positions by index keys, 4k to 256k of them.
 # bench_attend: attention over long contexts; bench_pass MODEL...: several columns over one.
@@ -49,6 +52,7 @@ tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 # waves.py MEMWALL MODEL (root): a budget of auto beside a program that takes memory in waves.
 # experts_table.py (root): a mixture of experts in cages; expert_sim RECORDING... its recordings.
 EXTRA_DIST += tests/bench/README.md tests/bench/cage.py tests/bench/experts_table.py \
+	tests/bench/filled.h \
 	tests/bench/guide_quality.py tests/bench/kv_error.py \
 	tests/bench/drafts.py tests/bench/list_many.py tests/bench/mirror.py \
 	tests/bench/predictions.py tests/bench/ram_table.py tests/bench/resume.py \

@@ -2,6 +2,7 @@
 """waves.py - a budget of `auto` while another program takes and frees memory in waves.
 
     waves.py MEMWALL MODEL [--limit 3G] [--wave 1G] [--rate 1G] [--waves 4] [-n TOKENS] [--idle]
+             [--keep FILE]
 
 MEMWALL answers a question in a control group (v1 or v2) of the size --limit, without swap and
 without --memory.  In the same group a second process takes --wave bytes, at most --rate bytes a
@@ -156,7 +157,7 @@ def answering(o, folder, broken):
     quiet = alone(o, os.path.join(folder, "alone.jsonl"))
     print(f"alone: {quiet['n_decoded']} tokens in {quiet['decode_ns'] / 1e9:.1f} s, budget "
           f"{quiet['budget_bytes'] / 2**20:.0f} MiB", flush=True)
-    telemetry = os.path.join(folder, "waves.jsonl")
+    telemetry = o.keep or os.path.join(folder, "waves.jsonl")
     cage, p = Cage(o.limit), None
     try:
         p = start(o, command_of(o, telemetry), cage)
@@ -229,6 +230,7 @@ def main():
     ap.add_argument("-n", type=int, default=400,
                     help="tokens of the answer: it must outlast the waves")
     ap.add_argument("--idle", action="store_true", help="while nobody asks anything")
+    ap.add_argument("--keep", help="a file for the telemetry of the answer, for memwall replay")
     ap.add_argument("--taker", action="store_true", help=argparse.SUPPRESS)
     o = ap.parse_args()
     if o.taker:
