@@ -84,6 +84,9 @@ bool find_ends_in(const char *name, const char *tail);
 /* Is it the name of a GGUF file, or of the first file of a set? */
 bool find_is_model_file(const char *name);
 
+/* May a GGUF file of this name be a draft head?  Only opening it beside its model shows that. */
+bool find_is_head_name(const char *name);
+
 /* May a GGUF file of this name be a projector of images or a matrix of importance?  A model can
  * have such a name, too, so the header decides (gguf_walk_is_model()). */
 bool find_is_doubtful(const char *name);

@@ -23,8 +23,7 @@
 
 #define MOST_TRIED 8 /* files of a folder that are opened */
 
-/* Whether the file may be a head by its name. */
-static bool has_head_name(const char *name)
+bool find_is_head_name(const char *name)
 {
     static const char *const patterns[] = { "*assistant*.gguf", "mtp-*.gguf", "*-mtp*.gguf" };
 
@@ -56,7 +55,7 @@ static bool try_files(struct mw_model *m, const char *path)
         return false;
     count = scandir(folder, &list, NULL, alphasort);
     for (int i = 0; i < count; i++) {
-        if (!found && tried < MOST_TRIED && has_head_name(list[i]->d_name) &&
+        if (!found && tried < MOST_TRIED && find_is_head_name(list[i]->d_name) &&
             snprintf(file, sizeof file, "%s/%s", folder, list[i]->d_name) < PATH_MAX &&
             strcmp(list[i]->d_name, slash != NULL ? slash + 1 : path) != 0) {
             tried++;

@@ -69,6 +69,10 @@ static void show_variants(struct mw_pull *p)
         s->is_snapshot = c->is_snapshot;
         s->n_file = c->n_file;
         s->bytes = c->bytes;
+        if (c->head != UINT32_MAX) {
+            s->head = p->list.files[c->head].name;
+            s->head_bytes = p->list.files[c->head].size;
+        }
         for (uint32_t k = 0; k < c->n_file; k++)
             s->have_bytes += pull_place_have(&p->place, &p->list.files[c->files[k]]);
     }
@@ -366,27 +370,34 @@ int mw_pull_describe(struct mw_pull *p, size_t i, struct mw_describer *d, struct
 
 /* ---- fetching ---- */
 
+/* Check a file, and add the bytes that are not on the disk yet to *need. */
+static int check_file(const struct mw_pull *p, const struct pull_file *f, uint64_t *need,
+                      struct err *e)
+{
+    if (f->etag[0] == '\0') {
+        err_set(e, ERR_UNSUPPORTED, "the hub reports no hash of its content to check");
+        return err_at(e, f->name, ERR_NO_OFFSET, NULL);
+    }
+    if (f->size > pull_place_most(&p->place)) {
+        err_set(e, ERR_IO,
+                "the disk is formatted as FAT, which takes no file of 4 GiB or more; set "
+                "HF_HOME to a folder on another disk");
+        return err_at(e, f->name, ERR_NO_OFFSET, NULL);
+    }
+    *need += f->size - pull_place_have(&p->place, f);
+    return 0;
+}
+
 static int check_space(const struct mw_pull *p, const struct pull_variant *c, struct err *e)
 {
     uint64_t need = 0, free_bytes = pull_place_free(&p->place);
-    uint64_t most = pull_place_most(&p->place);
     char a[16], b[16];
 
-    for (uint32_t i = 0; i < c->n_file; i++) {
-        const struct pull_file *f = &p->list.files[c->files[i]];
-
-        if (f->etag[0] == '\0') {
-            err_set(e, ERR_UNSUPPORTED, "the hub reports no hash of its content to check");
-            return err_at(e, f->name, ERR_NO_OFFSET, NULL);
-        }
-        if (f->size > most) {
-            err_set(e, ERR_IO,
-                    "the disk is formatted as FAT, which takes no file of 4 GiB or more; set "
-                    "HF_HOME to a folder on another disk");
-            return err_at(e, f->name, ERR_NO_OFFSET, NULL);
-        }
-        need += f->size - pull_place_have(&p->place, f);
-    }
+    for (uint32_t i = 0; i < c->n_file; i++)
+        if (check_file(p, &p->list.files[c->files[i]], &need, e) != 0)
+            return -1;
+    if (c->head != UINT32_MAX && check_file(p, &p->list.files[c->head], &need, e) != 0)
+        return -1;
     if (need <= free_bytes)
         return 0;
     err_set(e, ERR_IO,
@@ -496,12 +507,27 @@ static int path_of(const struct mw_pull *p, const struct pull_variant *c, char *
     return 0;
 }
 
+/* Fetch a file unless it is there, and link it in the snapshot. */
+static int fetch_and_link(struct mw_pull *p, const struct pull_file *f, struct relay *r,
+                          struct err *e)
+{
+    bool is_link;
+
+    if ((!pull_place_has(&p->place, f) && fetch_file(p, f, r, e) != 0) ||
+        pull_place_link(&p->place, f, &is_link, e) != 0)
+        return -1;
+    if (!is_link)
+        notice(p, &p->said_links,
+               "the disk of the cache has no links: files are stored under their own names");
+    r->before += f->size;
+    return 0;
+}
+
 int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *path,
                   size_t n_path, struct err *e)
 {
     const struct pull_variant *c = &p->variants.all[i];
-    struct relay r = { .shown.total = c->bytes, .fn = fn, .ctx = ctx };
-    bool is_link;
+    struct relay r = { .shown.total = c->bytes + p->shown[i].head_bytes, .fn = fn, .ctx = ctx };
 
     if (check_space(p, c, e) != 0 || path_of(p, c, path, n_path, e) != 0)
         return -1;
@@ -510,15 +536,11 @@ int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *
 
         if (c->is_snapshot && k == c->first_weights)
             check_vocab(p, (uint32_t)i, path);
-        if (!pull_place_has(&p->place, f) && fetch_file(p, f, &r, e) != 0)
+        if (fetch_and_link(p, f, &r, e) != 0)
             return -1;
-        if (pull_place_link(&p->place, f, &is_link, e) != 0)
-            return -1;
-        if (!is_link)
-            notice(p, &p->said_links,
-                   "the disk of the cache has no links: files are stored under their own names");
-        r.before += f->size;
     }
+    if (c->head != UINT32_MAX && fetch_and_link(p, &p->list.files[c->head], &r, e) != 0)
+        return -1;
     if (!c->is_snapshot)
         check_vocab(p, (uint32_t)i, path);
     return pull_place_ref(&p->place, e);

@@ -52,6 +52,8 @@ struct mw_pull_variant {
     bool is_snapshot;
     uint32_t n_file;
     uint64_t bytes, have_bytes; /* of all files; of these, on this disk */
+    const char *head;           /* a file with a draft head, fetched too; safe to print; or NULL */
+    uint64_t head_bytes;        /* not among those of the model */
 
     /* Filled by mw_pull_describe(). */
     bool is_described;

@@ -11,6 +11,7 @@
 #include "engine/format/split_name.h"
 
 #define MAX_FOLDERS 64    /* with snapshots, whose indices are read */
+#define HEAD_SHARE  8     /* of its model: --draft auto uses no larger head */
 #define MIXTURE     "UD-" /* begins the label of a mixture of types, and may be left out */
 
 /* Files of a snapshot besides the weights; only the first is needed to plan it. */
@@ -48,6 +49,7 @@ static struct pull_variant *add_variant(struct pull_variants *c, uint32_t n_file
         c->all = larger;
         new = &c->all[c->n];
         memset(new, 0, sizeof *new);
+        new->head = UINT32_MAX;
         new->files = calloc(n_file, sizeof *new->files);
         if (new->files != NULL) {
             c->n++;
@@ -191,6 +193,30 @@ static int add_ggufs(struct pull_variants *c, const struct pull_list *l,
     return 0;
 }
 
+/* Is the GGUF file a draft head, in the folder of the model, that --draft auto would use? */
+static bool is_head_for(const struct pull_list *l, uint32_t file, const struct pull_variant *v)
+{
+    const char *model = l->files[v->files[0]].name, *slash = strrchr(model, '/');
+    size_t n = slash != NULL ? (size_t)(slash - model) + 1 : 0;
+    const struct pull_file *f = &l->files[file];
+
+    return strncmp(f->name, model, n) == 0 && strchr(f->name + n, '/') == NULL &&
+           find_is_head_name(f->name + n) && f->size <= v->bytes / HEAD_SHARE;
+}
+
+/* Choose the smallest head for each model. */
+static void add_heads(struct pull_variants *c, const struct pull_list *l)
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        struct pull_variant *v = &c->all[i];
+
+        for (uint32_t f = 0; f < l->n; f++)
+            if (is_head_for(l, f, v) &&
+                (v->head == UINT32_MAX || l->files[f].size < l->files[v->head].size))
+                v->head = f;
+    }
+}
+
 /* ---- snapshots ---- */
 
 struct repository {
@@ -321,7 +347,10 @@ int pull_variants_make(struct pull_variants *out, const struct pull_list *l,
 {
     struct repository r = { l, look, "", 0 };
 
-    if (add_ggufs(out, l, look, e) != 0 || add_snapshot(out, &r, e) != 0)
+    if (add_ggufs(out, l, look, e) != 0)
+        return -1;
+    add_heads(out, l);
+    if (add_snapshot(out, &r, e) != 0)
         return -1;
     if (out->n == 0 && out->n_broken == 0 && add_folders(out, l, look, e) != 0)
         return -1;

@@ -4,7 +4,8 @@
  * A GGUF file, a split set, or a snapshot (safetensors files with configuration and tokenizer)
  * is one variant.  Its files are those that opening the model needs, and all of them are in the
  * repository: a model with a missing file is left out, and the file is named.
- * Projectors of images and files of other kinds are left out, too.  Snapshots in folders are
+ * Projectors of images and files of other kinds are left out, too.  A draft head in a GGUF file
+ * of its own is fetched with a model in the same folder.  Snapshots in folders are
  * variants if the repository has no other model.
  */
 #ifndef MEMWALL_ENGINE_HUB_PULL_VARIANT_H
@@ -28,6 +29,7 @@ struct pull_variant {
     uint32_t n_file;
     uint32_t *files; /* [n_file], indices in the list; the first names the variant */
     uint64_t bytes;  /* of all files */
+    uint32_t head;   /* index of the file with a draft head; UINT32_MAX: there is none */
 };
 
 #define PULL_BROKEN 8 /* sentences that are kept */

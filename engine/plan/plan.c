@@ -922,7 +922,9 @@ static void weigh_drafter(const struct plan_input *in, struct plan *out)
     struct plan_input other = *in;
     struct plan without, tight;
 
-    if (out->n_draft == 0 && give_to_copies(in, &tight) && tight.drafted_tps > out->decode_tps)
+    /* Where nothing is known of the disk, what the user asked for decides. */
+    if (out->n_draft == 0 && out->streamed_share > 0 && give_to_copies(in, &tight) &&
+        (tight.drafted_tps > out->decode_tps || out->decode_tps == 0))
         *out = tight;
     if (out->n_draft == 0)
         return;

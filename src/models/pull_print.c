@@ -42,17 +42,29 @@ static void have_text(const struct mw_pull_variant *c, char *buf, size_t n)
         snprintf(buf, n, ", %.0f %% fetched", 100 * (double)c->have_bytes / (double)c->bytes);
 }
 
+/* A draft head that comes with the model: "", ", with a draft head of 78 MiB". */
+static void head_text(const struct mw_pull_variant *c, char *buf, size_t n)
+{
+    char size[16];
+
+    buf[0] = '\0';
+    if (c->head != NULL)
+        snprintf(buf, n, ", with a draft head of %s",
+                 units_size(size, sizeof size, c->head_bytes));
+}
+
 static void print_line(FILE *to, const struct mw_pull_variant *c, int width)
 {
-    char outlook[512], have[32], size[16], buf[NAME_ROOM];
+    char outlook[512], have[32], head[48], size[16], buf[NAME_ROOM];
     const char *name = name_of(c, buf);
     int used = cluster_width(name, strlen(name));
 
     pull_outlook(c, outlook, sizeof outlook);
     visible_line(outlook, sizeof outlook, outlook, strlen(outlook));
     have_text(c, have, sizeof have);
-    fprintf(to, "%s%*s  %10s  %s%s\n", name, used < width ? width - used : 0, "",
-            units_size(size, sizeof size, c->bytes), outlook, have);
+    head_text(c, head, sizeof head);
+    fprintf(to, "%s%*s  %10s  %s%s%s\n", name, used < width ? width - used : 0, "",
+            units_size(size, sizeof size, c->bytes), outlook, head, have);
 }
 
 void pull_print_one(FILE *to, const struct mw_pull *p, size_t i)
@@ -114,6 +126,10 @@ static void json_model(struct json *j, const struct mw_pull_variant *c, const ch
     json_u64(j, "bytes", c->bytes);
     json_u64(j, "have_bytes", path != NULL ? c->bytes : c->have_bytes);
     json_string(j, "here", outlook);
+    if (c->head != NULL) {
+        json_string(j, "draft_head", c->head);
+        json_u64(j, "draft_head_bytes", c->head_bytes);
+    }
     if (c->is_described) {
         json_string(j, "arch", c->model.arch);
         json_string(j, "type", c->model.type);

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """drafts.py - what drafts cost and gain.
 
-    drafts.py MEMWALL --guide [--disk-rate 100M] [--questions 20] [--rounds 1]
+    drafts.py MEMWALL --guide [--disk-rate 400M] [--questions 20] [--rounds 3]
+              [--drafters self,ngram,mtp,auto]
     drafts.py MEMWALL MODEL.gguf [--budgets 600M,2G] [--depths 1,3,7,15] [--tokens 48]
               [--rounds 3] [--disk-rate 1G]
 
 With --guide, the guide answers questions that it was not trained on, with the smallest budget that
-its assistant fits and a disk that is slowed down, so that the disk is the limit: without
-drafts, with those of earlier text, and with those of the assistant.
+copies of its weights fit and a disk that is slowed down, so that the disk is the limit: without
+drafts, and with those of each drafter.  Then the same questions come after their answers, so that
+the model repeats a text of the prompt.
 
 Otherwise: the weights of MODEL are random (a made file), and so are its answers, in which nothing
 is drafted.  So its norms in the layers are set to zero, in place: the layers then add nothing, and
@@ -67,30 +69,47 @@ def ask(o, budget, how, question):
     return r | {"seconds": r["decode_ns"] / 1e9}
 
 
-def guide(o):
-    plan = run(o.memwall, "plan", "-m", GUIDE, "-c", "512", "--draft", "mtp", "--json")
-    budget = f"{math.ceil(plan['smallest_budget_bytes'] / 2 ** 20)}M"
-    seen = {how: [] for how in ("off", "ngram", "mtp", "auto")}
+def budget_for_copies(o):
+    r = subprocess.run([o.memwall, "run", "-m", GUIDE, "-c", "512", "-b", "1M", "x"],
+                       stderr=subprocess.PIPE, text=True)
+    n = math.ceil(float(re.search(r"fits a budget of ([0-9.]+) MiB", r.stderr)[1]) * 4)
+    asked = questions(4)
+    while not any(ask(o, f"{n * 256}K", "self", q)["n_drafted"] for q in asked):
+        n += 1
+    return f"{n * 256}K"
+
+
+def guide_table(o, budget, prompts):
+    seen = {how: [] for how in ("off", *o.drafters.split(","))}
     for _ in range(o.rounds):
         for how, rounds in seen.items():
-            answers = [ask(o, budget, how, q) for q in questions(o.questions)]
-            rounds.append([a for a in answers if "help" not in a])
+            rounds.append([ask(o, budget, how, p) for p in prompts])
     texts = {how: [a["text"] for a in rounds[0]] for how, rounds in seen.items()}
     assert len({tuple(t) for t in texts.values()}) == 1
     print("| budget | drafts | tok/s | times | tokens a pass | accepted | drafter |")
     print("|---|---|---|---|---|---|---|")
     rates = {}
     for how, rounds in seen.items():
-        rates[how] = statistics.median(sum(a["n_decoded"] - 1 for a in answers) /
+        rates[how] = statistics.median(sum(max(a["n_decoded"] - 1, 0) for a in answers) /
                                        sum(a["seconds"] for a in answers) for answers in rounds)
         total = {k: sum(a[k] for answers in rounds for a in answers)
                  for k in ("n_pass", "n_drafted", "n_accepted", "seconds")}
-        drafting = sum(a.get("drafter_share", 0) * a["seconds"]
+        drafting = sum((a.get("drafter_share") or 0) * a["seconds"]
                        for answers in rounds for a in answers)
         print(f"| {budget} | {how} | {rates[how]:.1f} | {rates[how] / rates['off']:.2f} | "
               f"{(total['n_pass'] + total['n_accepted']) / total['n_pass']:.2f} | "
               f"{100 * total['n_accepted'] / max(total['n_drafted'], 1):.0f} % | "
               f"{100 * drafting / total['seconds']:.1f} % |", flush=True)
+    return texts["off"]
+
+
+def guide(o):
+    budget = budget_for_copies(o)
+    asked = questions(o.questions)
+    print("Ordinary questions:\n")
+    answers = guide_table(o, budget, asked)
+    print("\nThe same after their answers, which the model repeats:\n")
+    guide_table(o, budget, [f"{a} {q}" for a, q in zip(answers, asked)])
     print(f"\nLoad average {os.getloadavg()[0]:.1f}; {o.questions} questions, {o.rounds} rounds, a "
           f"disk of {o.disk_rate}.")
 
@@ -106,6 +125,7 @@ def main():
     p.add_argument("--depths", default="1,3,7,15")
     p.add_argument("--tokens", type=int, default=48)
     p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--drafters", default="self,ngram,mtp,auto")
     p.add_argument("--disk-rate", default="none")
     o = p.parse_args()
     if o.guide:

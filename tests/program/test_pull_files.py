@@ -7,7 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, TIMEOUT_S  # noqa: E402
+from program import MEMWALL, MODELS, SRCDIR, TIMEOUT_S  # noqa: E402
 from pull_case import Case, content, noise, tokenizer  # noqa: E402
 import tiny_model  # noqa: E402
 
@@ -209,6 +209,26 @@ class Ggufs(Files):
         self.hub.add("org/name", {name: data for name in names})
         self.fetched(data, "org/name:Q8_0")
         self.assertEqual([0, 1], sorted(self.hub.sent(name) > 0 for name in names[:2]))
+
+    def test_a_draft_head_comes_with_its_model(self):
+        data, head = (content(os.path.join(SRCDIR, "share", "models", name))
+                      for name in ("memwall-guide.gguf", "memwall-guide-assistant.gguf"))
+        self.hub.add("org/name", {"a-Q8_0.gguf": data, "a-assistant-Q8_0.gguf": head,
+                                  "a-assistant-F32.gguf": noise(len(data) // 4),
+                                  "b/a-assistant.gguf": b"x"})
+        model, = self.listed("org/name")["models"]
+        self.assertEqual(("a-assistant-Q8_0.gguf", len(head)),
+                         (model["draft_head"], model["draft_head_bytes"]))
+        self.assertIn("with a draft head of", self.pull("org/name", "--list").stdout)
+        path = self.fetched(data, "org/name")
+        folder = os.path.dirname(path)
+        self.assertEqual(["a-Q8_0.gguf", "a-assistant-Q8_0.gguf"], sorted(os.listdir(folder)))
+        self.assertEqual(head, content(os.path.join(folder, "a-assistant-Q8_0.gguf")))
+        listed = json.loads(self.run_memwall("list", "--json").stdout)
+        names = [os.path.basename(m["path"]) for m in listed]
+        self.assertTrue("a-Q8_0.gguf" in names and "a-assistant-Q8_0.gguf" not in names, names)
+        r = self.run_memwall("plan", "-m", "org/name", "-c", "512", "--draft", "mtp")
+        self.assertIn("by the head in a-assistant-Q8_0.gguf", r.stdout, r.stderr)
 
     def test_a_missing_part_is_named(self):
         def part(i, n=3):

@@ -520,6 +520,10 @@ static void a_model_drafts_for_itself_where_it_reads(void **state)
     assert_true(p.n_draft == 15 && p.n_slot == 2 && p.sum_bytes <= p.budget_bytes);
     assert_true(p.low_bytes >= (uint64_t)(p.streamed_share * (double)in.low_all_bytes));
     assert_true(p.drafted_tps > 1.5 * p.undrafted_tps);
+    in.disk_bytes_s = 0; /* not measured */
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.n_draft == 15 && p.low_bytes > 0);
+    in.disk_bytes_s = 1.5e9;
     in.n_slot = 8;
     /* Nothing is read, or the copies do not fit. */
     in.budget_bytes = 8192 * MIB;
