@@ -581,8 +581,9 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
     return true;
 }
 
-/* Which blocks are pinned follows from their order, so the copies of the others may take a little
- * more than their share: a few average blocks, and the largest one if it just is not pinned. */
+/* The order of the blocks decides which of them are pinned.  So the copies of the others may take
+ * a little more than their share: a few average blocks, and the largest one if it just does not
+ * fit. */
 static double copies_slack(const struct plan_input *in)
 {
     double low_all = (double)in->low_all_bytes;
