@@ -30,6 +30,7 @@
 #include "engine/memwall.h"
 #include "engine/session/model.h"
 #include "engine/session/session.h"
+#include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
 #include "tests/lib/model_path.h"
 
@@ -173,7 +174,7 @@ static int evaluate(struct mw_session *s, const struct mw_options *first, struct
     for (int i = 1; i < 5; i++) /* a repetition, which is drafted */
         if (mw_session_eval_sampled(s, ids[i], e) != 0)
             return -1;
-    o.memory_bytes -= 16 * MIB;
+    o.memory_bytes -= o.draft == MW_DRAFT_SELF ? 16 * KIB : 16 * MIB;
     o.n_ctx = 128;
     return session_set(s, &o, e) != 0 ? -1 : mw_session_eval(s, &next, 1, NULL, NULL, e);
 }
@@ -240,6 +241,37 @@ static int add_drafter(struct mw_model *m, struct mw_options *o, struct err *e)
     return 0;
 }
 
+/* The budget of a model that drafts for itself: a part of its weights streams. */
+static uint64_t budget_for_self;
+
+static void set_self(struct mw_options *o)
+{
+    o->block_bytes = 4096;
+    o->chunk = 16;
+    o->draft_depth = 3;
+    o->memory_bytes = budget_for_self;
+}
+
+static void find_budget_for_self(const char *model)
+{
+    struct mw_options o;
+    struct mw_model *m;
+    struct err e = ERR_INIT;
+    struct plan p = { .low_bytes = 0 };
+
+    mw_options_default(&o);
+    o.n_ctx = 128; /* that of the change, too */
+    o.n_thread = 2;
+    o.draft = MW_DRAFT_SELF;
+    no_error(mw_model_open(&m, model, &e), &e);
+    for (budget_for_self = smallest_budget(m, &o) + 8 * MIB; p.low_bytes == 0;) {
+        budget_for_self -= 16 * KIB;
+        set_self(&o);
+        no_error(mw_plan(m, &o, &p, &e), &e);
+    }
+    mw_model_close(m);
+}
+
 struct use {
     struct mw_model *m;
     struct mw_session *s;
@@ -260,6 +292,8 @@ static int use(struct use *u, const char *model, struct err *e)
     rc = mw_model_open(&u->m, model, e);
     if (rc == 0)
         rc = add_drafter(u->m, &u->o, e);
+    if (u->o.draft == MW_DRAFT_SELF)
+        set_self(&u->o);
     if (rc == 0 && has_tokenizer)
         rc = encode(u->m, e);
     if (rc == 0)
@@ -330,6 +364,8 @@ static void each_allocation_may_fail(void **state)
         skip();
     snprintf(model, sizeof model, "%s", found);
     find_tokenizer(model);
+    if (row->draft == MW_DRAFT_SELF)
+        find_budget_for_self(model);
     want = sum_without_faults(model);
     while (try_without(model, n, false, KIND_ALL, want))
         n++;
@@ -362,6 +398,7 @@ int main(void)
     static struct row with_drafters[] = {
         { "a model drafts", "llama-tiny.gguf", MW_DRAFT_FILE, "llama-tiny-q4_k.gguf" },
         { "an assistant drafts", "gemma4-tiny.gguf", MW_DRAFT_MTP, "gemma4-tiny-assistant.gguf" },
+        { "it drafts for itself", "llama-tiny.gguf", MW_DRAFT_SELF, NULL },
     };
     enum {
         N_NAME = sizeof names / sizeof names[0],
