@@ -2,9 +2,9 @@
  * known.h - catalogues of published models without their files.
  *
  * A data file states the facts of models: fields of their config.json and counts of their
- * tokenizers.  The catalogue that is made from them has the tensors of the file that converters
- * write, so its description, plan and prediction are those of that file.  It has no open file:
- * nothing can be read from it.
+ * tokenizers.  Counts marked "estimated" were not made in the published file.  The catalogue that
+ * is made from these facts has the tensors of the file that converters write, so its description,
+ * plan and prediction are those of that file.  It has no open file: nothing can be read from it.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_KNOWN_H
 #define MEMWALL_ENGINE_FORMAT_KNOWN_H
