@@ -7,7 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import (FolderCase, MEMWALL, MODELS, SRCDIR, TIMEOUT_S, budget,  # noqa: E402
+from program import (HomeCase, MEMWALL, MODELS, SRCDIR, TIMEOUT_S, budget,  # noqa: E402
                      environment)
 from pull_case import Case as PullCase, tokenizer  # noqa: E402
 from terminal import Terminal  # noqa: E402
@@ -21,7 +21,7 @@ OTHERS = [("utf-16-le", b"\xff\xfe", "UTF-16"), ("utf-16-be", b"\xfe\xff", "UTF-
           ("utf-32-le", b"\xff\xfe\0\0", "UTF-32"), ("utf-32-be", b"\0\0\xfe\xff", "UTF-32")]
 
 
-class EncodingCase(FolderCase):
+class EncodingCase(HomeCase):
     def write(self, name, data):
         path = self.path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -7,7 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import FolderCase, MEMWALL, MODELS, TIMEOUT_S, environment  # noqa: E402
+from program import HomeCase, MEMWALL, MODELS, TIMEOUT_S, environment  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 TINY = os.path.join(MODELS, "llama-tiny.gguf")
@@ -15,7 +15,7 @@ BLANKS = "\u00a0\u2007\u202f\u3000\u2003\u205f"
 INVISIBLE = "\u200b\ufeff\u2060\u00ad\u200d\u200e\u2063"
 
 
-class Case(FolderCase):
+class Case(HomeCase):
     def memwall(self, *args):
         return subprocess.run([MEMWALL, *args], stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, timeout=TIMEOUT_S, env=environment(self.folder))

@@ -13,11 +13,11 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain, spell  # noqa: E402
 from gguf_edit import F32, I32  # noqa: E402
-from program import (FolderCase, MEMWALL, TIMEOUT_S, environment, memwall,  # noqa: E402
+from program import (HomeCase, MEMWALL, TIMEOUT_S, environment, memwall,  # noqa: E402
                      read_terminal)
 
 
-class Candidates(FolderCase):
+class Candidates(HomeCase):
     """The most likely token is always a candidate, even where all differences are lost in
     rounding."""
 
@@ -59,7 +59,7 @@ class Candidates(FolderCase):
         self.assertEqual("Hey", self.answer(model))
 
 
-class Seeds(FolderCase):
+class Seeds(HomeCase):
     """Every number is a seed; a random one has another name."""
 
     def answers(self, *args, config=None):

@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from gguf_edit import STR, Gguf  # noqa: E402
-from program import (FolderCase, MEMWALL, MODELS, TIMEOUT_S, budget, environment,  # noqa: E402
+from program import (HomeCase, MEMWALL, MODELS, TIMEOUT_S, budget, environment,  # noqa: E402
                      read_terminal)
 from terminal import Terminal  # noqa: E402
 
@@ -20,7 +20,7 @@ LEFT = "standard input was not read"
 WAITS = "waiting for the end of standard input"
 
 
-class StdinCase(FolderCase):
+class StdinCase(HomeCase):
     def setUp(self):
         super().setUp()
         self.list = self.path("list")
@@ -282,7 +282,7 @@ class Endless(StdinCase):
         self.assertIn("head -c", err)
 
 
-class Plain(FolderCase):
+class Plain(HomeCase):
     """A plain chat on a terminal, whose lines come from a pipe."""
 
     def run_lines(self, model, lines, *args):
