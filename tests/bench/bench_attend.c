@@ -104,11 +104,11 @@ struct bench {
     uint32_t n_layer, next;
     struct kv_spec *specs;
     struct kv *kv;
-    struct model_desc desc;
     struct layer_desc layer;
     struct forward f;
     uint32_t pos;
     float *queries;
+    struct model_desc desc; /* its list of layers is empty */
 };
 
 static size_t layer_bytes(const struct bench *b)

@@ -244,7 +244,8 @@ static void an_expert_that_cannot_be_read_is_reported(void **state)
     const struct expert_layer layer = { .n_expert = 8,
                                         .n_used = 2,
                                         .n_part = 2,
-                                        .part = { { 0, 12345, 9000 }, { 1, 999, 5000 } } };
+                                        .part = { { 0, 12345, 9000, NULL },
+                                                  { 1, 999, 5000, NULL } } };
     const uint32_t experts[] = { 1, 4, 6 }, once[] = { 1, 1, 1 };
     struct expert_cache *cache;
     struct expert_weights w;

@@ -215,8 +215,8 @@ static void a_damaged_layout_is_ignored_and_replaced(void **state)
                                          "panels",
                                          "panels \n",
                                          "panels verdict verdict\n",
-                                         "panels -verdict -speed -memory -kv -cache -layers\n"
-                                         "split 0\n",
+                                         ("panels -verdict -speed -memory -kv -cache -layers\n"
+                                          "split 0\n"),
                                          "panels speed:999 verdict\nsplit 400\n",
                                          "panels verdict\nsplit 99999999999\n",
                                          "\377\376panels kv\nsplit 4\n" };

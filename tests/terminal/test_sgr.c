@@ -48,7 +48,7 @@ static unsigned upto(unsigned n)
 
 /* ---- a stream ---- */
 
-static void say(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 {
     char text[200];
     va_list ap;
