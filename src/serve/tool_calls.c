@@ -35,6 +35,9 @@ static const struct mark {
 };
 #define N_MARK (sizeof marks / sizeof marks[0])
 
+#define READ_TIMES 8
+#define READ_MORE  65536
+
 /* The only mark of a form. */
 static const struct mark *mark_of(enum call_form form)
 {
@@ -50,6 +53,12 @@ static const struct mark *mark_of(enum call_form form)
     return NULL;
 }
 
+/* Where a text that does not change was found in a stream of bytes, or up to where it was not. */
+struct search {
+    uint64_t from;  /* nothing of it begins between the place that was asked for, and here */
+    bool is_found;  /* it begins here */
+};
+
 struct tool_calls {
     struct json_doc *tools;
     const struct mark *first, *end; /* marks that count */
@@ -58,8 +67,13 @@ struct tool_calls {
     tool_text_fn *text;
     tool_call_fn *call;
     void *ctx;
-    struct json held;         /* text that is not passed on yet */
+    struct json held;         /* from `begin` on: text that is not passed on yet */
+    size_t begin;
+    uint64_t offset;          /* in the answer, of held.buf[begin] */
+    struct search open[N_MARK], close[N_MARK];
+    uint64_t n_read, work;    /* bytes that forms were tried on, and all that were looked at */
     const struct mark *inside; /* held begins with this mark; NULL: it is text */
+    size_t n_white;           /* held bytes at the beginning of the answer that are white space */
     bool is_json;             /* the answer begins with a brace: it may be a call as a whole */
     bool has_text;            /* something that is not white space came before */
     bool has_call;
@@ -101,10 +115,28 @@ void tool_calls_free(struct tool_calls *t)
     free(t);
 }
 
+static const char *held(const struct tool_calls *t)
+{
+    return t->held.buf + t->begin;
+}
+
+static size_t n_held(const struct tool_calls *t)
+{
+    return t->held.used - t->begin;
+}
+
+/* Remove n bytes.  The rest moves when it is the smaller part, so each byte moves once or less. */
 static void drop(struct tool_calls *t, size_t n)
 {
-    memmove(t->held.buf, t->held.buf + n, t->held.used - n);
-    t->held.used -= n;
+    t->begin += n;
+    t->offset += n;
+    if (n_held(t) > t->begin)
+        return;
+    t->work += n_held(t);
+    if (t->begin > 0)
+        memmove(t->held.buf, held(t), n_held(t));
+    t->held.used -= t->begin;
+    t->begin = 0;
 }
 
 static size_t white(const char *s, size_t n)
@@ -120,10 +152,10 @@ static size_t white(const char *s, size_t n)
  * one, and is not a part of the text. */
 static int pass_text(struct tool_calls *t, size_t n, struct err *e)
 {
-    size_t skip = t->has_call && !t->has_text ? white(t->held.buf, n) : 0;
+    size_t skip = t->has_call && !t->has_text ? white(held(t), n) : 0;
 
     if (n > skip) {
-        if (t->text(t->ctx, t->held.buf + skip, n - skip, e) != 0)
+        if (t->text(t->ctx, held(t) + skip, n - skip, e) != 0)
             return -1;
         t->has_text = true;
     }
@@ -131,34 +163,54 @@ static int pass_text(struct tool_calls *t, size_t n, struct err *e)
     return 0;
 }
 
-static bool find(const char *s, size_t n, const char *what, size_t *at)
+/*
+ * Find `what` in the held text from byte `from` on.  The places that are asked for only grow, so
+ * bytes that were searched are not searched again.
+ */
+static bool find(struct tool_calls *t, struct search *x, const char *what, size_t from, size_t *at)
 {
-    const char *found = n > 0 ? memmem(s, n, what, strlen(what)) : NULL;
+    size_t len = strlen(what), n = n_held(t);
+    const char *found;
 
-    if (found != NULL)
-        *at = (size_t)(found - s);
-    return found != NULL;
+    if (x->from < t->offset + from)
+        *x = (struct search){ .from = t->offset + from };
+    from = (size_t)(x->from - t->offset);
+    if (!x->is_found && from + len <= n) {
+        found = memmem(held(t) + from, n - from, what, len);
+        x->is_found = found != NULL;
+        x->from = t->offset + (found != NULL ? (size_t)(found - held(t)) : n - len + 1);
+        t->work += x->from - t->offset - from + len;
+    }
+    *at = (size_t)(x->from - t->offset);
+    return x->is_found;
+}
+
+/* The number of bytes at the end that may be the beginning of `what`. */
+static size_t begun(struct tool_calls *t, const char *what)
+{
+    size_t len = strlen(what), n = n_held(t), tail = len - 1 < n ? len - 1 : n;
+
+    t->work += tail;
+    while (tail > 0 && memcmp(held(t) + n - tail, what, tail) != 0)
+        tail--;
+    return tail;
 }
 
 /* Find the first mark.  Returns the number of bytes before it, or before the end that may be the
  * beginning of one. */
-static size_t find_mark(const struct tool_calls *t, const struct mark **out)
+static size_t find_mark(struct tool_calls *t, const struct mark **out)
 {
-    const char *s = t->held.buf;
-    size_t n = t->held.used, first = n, at;
+    size_t n = n_held(t), first = n, at, tail;
 
     *out = NULL;
     for (const struct mark *m = t->first; m < t->end; m++) {
-        size_t len = strlen(m->open), tail = len - 1 < n ? len - 1 : n;
-
-        if (find(s, n, m->open, &at)) {
+        if (find(t, &t->open[m - marks], m->open, 0, &at)) {
             if (*out == NULL || at < first)
                 *out = m;
             first = at < first ? at : first;
             continue;
         }
-        while (tail > 0 && memcmp(s + n - tail, m->open, tail) != 0)
-            tail--;
+        tail = begun(t, m->open);
         if (n - tail < first) {
             first = n - tail;
             *out = NULL;
@@ -177,16 +229,23 @@ static int take_call(void *ctx, const char *name, const char *arguments, size_t 
     return t->call(t->ctx, name, arguments, len, e);
 }
 
-/* Read the calls of a body.  false: they are none.  *rc: of the functions that took them. */
+/* Read the calls of a body.  false: they are none.  *rc: of the functions that took them.
+ * Marks that open nothing may each try the same text.  After several times the text of the answer
+ * so far it stays text, whatever the pieces were in which it came. */
 static bool read_calls(struct tool_calls *t, tool_form_fn *form, const char *body, size_t n,
                        int *rc, struct err *e)
 {
     struct tool_list list = { .tools = json_root(t->tools) };
+    uint64_t end = t->offset + (uint64_t)(body + n - held(t));
     bool is_call;
 
+    *rc = 0;
+    if (t->n_read + n > READ_TIMES * end + READ_MORE)
+        return false;
+    t->n_read += n;
+    t->work += n;
     tool_list_start(&list);
     is_call = form(&list, body, n) && list.n > 0;
-    *rc = 0;
     for (size_t i = 0; is_call && i < list.n && *rc == 0; i++)
         *rc = take_call(t, list.call[i].name, list.call[i].arguments.buf,
                         list.call[i].arguments.used, e);
@@ -198,17 +257,19 @@ static bool read_calls(struct tool_calls *t, tool_form_fn *form, const char *bod
 static int take_marked(struct tool_calls *t, bool is_end, struct err *e)
 {
     const struct mark *m = t->inside;
-    size_t from = strlen(m->open), n = t->held.used - from, at = n, after = n;
+    size_t from = strlen(m->open), at = n_held(t), after = at;
     int rc;
 
-    if (m->close != NULL && find(t->held.buf + from, n, m->close, &at))
+    if (m->close != NULL && find(t, &t->close[m - marks], m->close, from, &at))
         after = at + strlen(m->close);
     else if (!is_end)
         return 1;
+    else
+        at = after;
     t->inside = NULL;
-    if (read_calls(t, m->read, t->held.buf + from, at, &rc, e)) {
+    if (read_calls(t, m->read, held(t) + from, at - from, &rc, e)) {
         if (rc == 0)
-            drop(t, from + after);
+            drop(t, after);
         return rc;
     }
     /* It is text, which may have another mark. */
@@ -221,10 +282,10 @@ static int take_json(struct tool_calls *t, struct err *e)
     int rc;
 
     t->is_json = false;
-    if (!read_calls(t, tool_form_json, t->held.buf, t->held.used, &rc, e))
+    if (!read_calls(t, tool_form_json, held(t), n_held(t), &rc, e))
         return 0;
     if (rc == 0)
-        drop(t, t->held.used);
+        drop(t, n_held(t));
     return rc;
 }
 
@@ -242,7 +303,7 @@ static int take(struct tool_calls *t, bool is_end, struct err *e)
         }
         n = find_mark(t, &t->inside);
         if (t->inside == NULL && is_end)
-            n = t->held.used;
+            n = n_held(t);
         if (n > 0 && pass_text(t, n, e) != 0)
             return -1;
         if (t->inside == NULL)
@@ -267,20 +328,27 @@ int tool_calls_push(struct tool_calls *t, const char *text, size_t len, struct e
     if (t->held.failed)
         return err_memory(e, "a call of a tool");
     if (!t->has_text && !t->has_call && t->inside == NULL) {
-        space = white(t->held.buf, t->held.used);
-        if (space == t->held.used)
+        space = t->n_white + white(held(t) + t->n_white, n_held(t) - t->n_white);
+        t->work += space - t->n_white + 1;
+        t->n_white = space;
+        if (space == n_held(t))
             return 0;
-        t->is_json = t->reads_json && (t->held.buf[space] == '{' || t->is_json);
-        choose(t, t->held.buf + space, t->held.used - space);
+        t->is_json = t->reads_json && (held(t)[space] == '{' || t->is_json);
+        choose(t, held(t) + space, n_held(t) - space);
     }
     return t->is_json ? 0 : take(t, false, e);
 }
 
 int tool_calls_end(struct tool_calls *t, struct err *e)
 {
-    if (t->held.used == 0)
+    if (n_held(t) == 0)
         return 0;
     if (t->is_json && take_json(t, e) != 0)
         return -1;
-    return t->held.used > 0 ? take(t, true, e) : 0;
+    return n_held(t) > 0 ? take(t, true, e) : 0;
+}
+
+uint64_t tool_calls_work(const struct tool_calls *t)
+{
+    return t->work;
 }

@@ -53,5 +53,7 @@ void tool_calls_free(struct tool_calls *t);
 int tool_calls_push(struct tool_calls *t, const char *text, size_t len, struct err *e);
 /* The answer is over. */
 int tool_calls_end(struct tool_calls *t, struct err *e);
+/* The bytes that were looked at or moved, which are bounded by a multiple of those of the answer. */
+uint64_t tool_calls_work(const struct tool_calls *t);
 
 #endif

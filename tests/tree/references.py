@@ -12,6 +12,7 @@ ONLY_TESTS_CALL = {
     "jinja_data_used": "shows that a template stays within its memory",
     "mw_chat_is_busy": "for programs that poll instead of waiting for events",
     "mw_session_set_memory": "for programs with a session but no chat",
+    "tool_calls_work": "shows that finding calls takes time in proportion to the answer",
     "transcript_bytes": "shows that the transcript stays within its memory",
     "transcript_peak_bytes": "as transcript_bytes",
 }

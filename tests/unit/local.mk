@@ -99,6 +99,7 @@ check_PROGRAMS += \
 	tests/unit/test_tiles \
 	tests/unit/test_tokenizer \
 	tests/unit/test_tokenizer_kept \
+	tests/unit/test_tool_calls \
 	tests/unit/test_transcript \
 	tests/unit/test_transcript_turns \
 	tests/unit/test_tried \
@@ -113,6 +114,12 @@ tests_unit_test_settings_SOURCES = tests/unit/test_settings.c src/command_line.c
 tests_unit_test_sides_SOURCES = tests/unit/test_sides.c src/measure/sides_text.c src/measure/point.c \
 	src/measure/metrics.c src/base/statistics.c
 tests_unit_test_statistics_SOURCES = tests/unit/test_statistics.c src/base/statistics.c
+
+tests_unit_test_tool_calls_SOURCES = tests/unit/test_tool_calls.c \
+	src/serve/request.c src/serve/request_anthropic.c src/serve/request_grammar.c \
+	src/serve/request_ollama.c src/serve/request_openai.c src/serve/tool_calls.c \
+	src/serve/tool_grammar.c src/serve/tool_forms.c src/serve/tool_python.c \
+	src/serve/tool_scan.c src/serve/tool_tags.c
 
 # This one talks to a chat without an engine.
 tests_unit_test_talk_SOURCES = tests/unit/test_talk.c \

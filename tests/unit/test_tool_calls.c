@@ -1,0 +1,170 @@
+/* The work of finding calls of tools grows with the answer, not with its square. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "src/serve/tool_calls.h"
+
+static const char tools[] = "[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]";
+
+static int take_text(void *ctx, const char *text, size_t len, struct err *e)
+{
+    (void)e;
+    json_raw(ctx, text, len);
+    return 0;
+}
+
+static int take_call(void *ctx, const char *name, const char *arguments, size_t len,
+                     struct err *e)
+{
+    (void)e;
+    json_raw(ctx, "(", 1);
+    json_raw(ctx, name, strlen(name));
+    json_raw(ctx, arguments, len);
+    json_raw(ctx, ")", 1);
+    return 0;
+}
+
+/* Push a text in pieces.  Returns the work; *out has texts and calls. */
+static uint64_t push(const char *text, size_t len, size_t step, enum call_form form,
+                     struct json *out)
+{
+    const struct tool_reading how = { tools, sizeof tools - 1, form, false };
+    struct err e = ERR_INIT;
+    struct tool_calls *t;
+    uint64_t work;
+
+    json_start(out);
+    assert_int_equal(0, tool_calls_new(&t, &how, take_text, take_call, out, &e));
+    for (size_t i = 0; i < len; i += step)
+        assert_int_equal(0, tool_calls_push(t, text + i, len - i < step ? len - i : step, &e));
+    assert_int_equal(0, tool_calls_end(t, &e));
+    work = tool_calls_work(t);
+    tool_calls_free(t);
+    return work;
+}
+
+/* first, many times repeated, last */
+static char *make(const char *first, const char *again, const char *last, size_t n, size_t *len)
+{
+    struct json text;
+
+    json_start(&text);
+    json_raw(&text, first, strlen(first));
+    for (size_t i = 0; i < n; i++)
+        json_raw(&text, again, strlen(again));
+    json_raw(&text, last, strlen(last));
+    *len = text.used;
+    return text.buf;
+}
+
+static const struct {
+    const char *first, *again, *last;
+} answers[] = {
+    { "", "a", "" },
+    { "", " ", "" },
+    { "<tool_call>", "a", "" },                       /* is never closed */
+    { "x<tool_call>", " ", "</tool_call>" },
+    { "", "<tool_call>", "" },
+    { "", "<tool_call>a", "</tool_call>" },           /* many open, one closes */
+    { "", "<tool_call>", "</tool_call>" },
+    { "", "[TOOL_CALLS]", "" },
+    { "", "[TOOL_CALLS]f[ARGS]", "" },
+    { "", "<|channel|>commentary to=functions.", "<|message|>{}" },
+    { "", "<|python_tag|>[", "" },
+    { "", "<|tool_call>call:f{", "<tool_call|>" },
+    { "", "<|tool_call_start|>[f(a=", "<|tool_call_end|>" },
+    { "", "<minimax:tool_call><invoke name=\"f\">", "</minimax:tool_call>" },
+    { "", "<tool_call>{\"name\": \"f\"}</tool_call>", "" },
+    { "", "<tool_call>{\"name\": \"g\"}</tool_call>", "" },
+    { "", "<tool_", "" },
+    { "", "</tool_call>", "" },
+    { "{\"a\": \"", "{", "\"}" },
+};
+
+static void work_is_linear(void **state)
+{
+    static const size_t steps[] = { 1, 5, SIZE_MAX / 2 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        uint64_t before = 0;
+
+        for (size_t n = 2000; n <= 16000; n *= 2) {
+            size_t len;
+            char *text = make(answers[i].first, answers[i].again, answers[i].last, n, &len);
+
+            for (size_t k = 0; k < 3; k++) {
+                struct json out;
+                uint64_t work = push(text, len, steps[k], CALLS_UNKNOWN, &out);
+
+                json_release(&out);
+                if (work > 400 * (uint64_t)len + 2000000)
+                    fail_msg("\"%s\" %zu times by %zu: %llu for %zu bytes", answers[i].again, n,
+                             steps[k], (unsigned long long)work, len);
+                if (k == 0 && before > 1000000 && work > before * 9 / 4)
+                    fail_msg("\"%s\" %zu times: %llu after %llu", answers[i].again, n,
+                             (unsigned long long)work, (unsigned long long)before);
+                before = k == 0 ? work : before;
+            }
+            free(text);
+        }
+    }
+}
+
+static void pieces_give_the_same_as_the_whole(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
+        for (size_t n = 0; n < 400; n = n * 2 + 1) {
+            size_t len;
+            char *text = make(answers[i].first, answers[i].again, answers[i].last, n, &len);
+            struct json whole, pieces;
+
+            push(text, len, SIZE_MAX / 2, CALLS_UNKNOWN, &whole);
+            for (size_t step = 1; step < 30; step += 4) {
+                push(text, len, step, CALLS_UNKNOWN, &pieces);
+                assert_int_equal(whole.used, pieces.used);
+                if (whole.used > 0)
+                    assert_memory_equal(whole.buf, pieces.buf, whole.used);
+                json_release(&pieces);
+            }
+            json_release(&whole);
+            free(text);
+        }
+}
+
+static void calls_after_marks_that_open_nothing_are_found(void **state)
+{
+    size_t len;
+    char *text = make("", "<tool_call>", "<tool_call>{\"name\": \"f\"}</tool_call>", 50, &len);
+    struct json out;
+
+    (void)state;
+    push(text, len, 3, CALLS_UNKNOWN, &out);
+    json_raw(&out, "", 1);
+    assert_non_null(strstr(out.buf, "<tool_call>(f{})"));
+    assert_int_equal(50 * strlen("<tool_call>") + strlen("(f{})") + 1, out.used);
+    json_release(&out);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(work_is_linear),
+        cmocka_unit_test(pieces_give_the_same_as_the_whole),
+        cmocka_unit_test(calls_after_marks_that_open_nothing_are_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
