@@ -1,12 +1,19 @@
 // The packages that programs use, against a server whose model says what run.py has chosen.
 // Arguments: the address and the case.
 import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import Anthropic from "@anthropic-ai/sdk";
-import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
+import { Agent, OpenAIChatCompletionsModel, run, setTracingDisabled, tool as agentTool }
+    from "@openai/agents";
+import { generateText, jsonSchema, Output, stepCountIs, streamText, tool, ToolLoopAgent }
+    from "ai";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
+import { z } from "zod";
 
 const [url, name] = process.argv.slice(2);
 const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
@@ -185,6 +192,54 @@ const cases = {
         await assert.rejects(openai.chat.completions.create({ model, messages, response_format: {
             type: "json_schema", json_schema: { name: "s", schema: { contains: {} } } } }),
             (e) => e.status === 400 && e.message.includes('"contains" at #'));
+    },
+
+    // calls three tools, one after the other, and answers when their results have come back
+    async agent() {
+        const folder = await mkdtemp(join(tmpdir(), "agent-"));
+        const shapes = { list_files: z.object({}), read_file: z.object({ path: z.string() }),
+            write_file: z.object({ path: z.string(), text: z.string() }) };
+        const work = {
+            list_files: async () => (await readdir(folder)).join("\n"),
+            read_file: async ({ path }) => readFile(join(folder, path), "utf8"),
+            write_file: async ({ path, text }) => {
+                await writeFile(join(folder, path), text);
+                return "written";
+            },
+        };
+        const names = Object.keys(work);
+        const check = async (answer, n) => {
+            assert.equal(answer, "Done: 42.");
+            assert.equal(n, 4);
+            assert.equal(await readFile(join(folder, "out.txt"), "utf8"), "42");
+            await rm(join(folder, "out.txt"));
+        };
+        const prompt = "Do what the notes say.";
+
+        await writeFile(join(folder, "notes.txt"), "six times seven");
+        const loop = new ToolLoopAgent({ model: provider(model), maxRetries: 0,
+            stopWhen: stepCountIs(10), tools: Object.fromEntries(names.map((n) =>
+                [n, tool({ description: n, inputSchema: shapes[n], execute: work[n] })])) });
+        const done = await loop.generate({ prompt });
+        await check(done.text, done.steps.length);
+        assert.deepEqual(done.steps.flatMap((s) => s.toolCalls.map((c) => c.toolName)), names);
+        const streamed = await loop.stream({ prompt });
+        await check(await streamed.text, (await streamed.steps).length);
+
+        setTracingDisabled(true);
+        const agent = new Agent({ name: "clerk", instructions: "You are a clerk.",
+            model: new OpenAIChatCompletionsModel(openai, model), tools: names.map((n) =>
+                agentTool({ name: n, description: n, strict: false, execute: work[n],
+                    parameters: { ...z.toJSONSchema(shapes[n]),
+                        additionalProperties: true } })) });
+        const whole = await run(agent, prompt);
+        await check(whole.finalOutput, whole.rawResponses.length);
+        const events = await run(agent, prompt, { stream: true });
+        for await (const event of events)
+            assert.ok(event.type);
+        await events.completed;
+        await check(events.finalOutput, events.rawResponses.length);
+        await rm(folder, { recursive: true });
     },
 
     // never ends

@@ -15,6 +15,20 @@ from chain_model import CHATML, chain, spell  # noqa: E402
 from gguf_edit import U32  # noqa: E402
 from server import Server  # noqa: E402
 
+# An agent reads notes and writes what they say.  The template knows the step by the results that
+# came back, so a result that is lost, or comes in another order, ends with "Lost.".
+STEPS = ("<tool_call>\n" + c + "\n</tool_call>" for c in (
+    '{"name": "list_files", "arguments": {}}',
+    '{"name": "read_file", "arguments": {"path": "notes.txt"}}',
+    '{"name": "write_file", "arguments": {"path": "out.txt", "text": "42"}}'))
+AGENT = """{% set ns = namespace(n=0, last='') %}{% for m in messages %}{% if m.role == 'tool' %}\
+{% set ns.n = ns.n + 1 %}{% set ns.last = m.content %}{% endif %}\
+{{ '<|im_start|>' + m.role + '\n' + (m.content or '') + '<|im_end|>' }}{% endfor %}\
+{% if add_generation_prompt %}<|im_start|>assistant
+{% if ns.n == 0 %}<|step0|>{% elif ns.n == 1 and ns.last == 'notes.txt' %}<|step1|>\
+{% elif ns.n == 2 and ns.last == 'six times seven' %}<|step2|>\
+{% elif ns.n == 3 and ns.last == 'written' %}<|step3|>{% else %}<|lost|>{% endif %}{% endif %}"""
+
 TOOLS = "{% if tools %}{{ tools | tojson }}{% endif %}"
 
 
@@ -33,6 +47,11 @@ def models(folder):
     dims, kind, raw = flat.tensors["output.weight"]
     flat.tensors["output.weight"] = dims, kind, bytes(len(raw))
     yield "forms", flat.write(flat.path), ("--temp", "1", "--predict", "1500")
+    marks = [f"<|step{i}|>" for i in range(4)] + ["<|lost|>"]
+    parts = [p.encode() for p in (*STEPS, "Done: 42.", "Lost.")]
+    yield "agent", chain(folder, "agent", dict(zip(marks, parts)), template=TOOLS + AGENT,
+                         marks=("<|im_start|>", "<|im_end|>", *marks), pieces=parts,
+                         keys={"qwen2.context_length": (U32, 8192)}).path, ("--ctx", "8k")
     yield "cancel", chain(folder, "endless", {"\n": "a", "a": "b", "b": "a"},
                           keys={"qwen2.context_length": (U32, 1 << 20)}).path, (
                               "--ctx", "500k", "--kv", "q4_0")
