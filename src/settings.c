@@ -1,7 +1,9 @@
 /* See settings.h. */
 #include "config.h"
 
+#include "engine/base/folder.h"
 #include "engine/base/numbers.h"
+#include "src/base/paths.h"
 #include "src/settings.h"
 
 #include <stdio.h>
@@ -10,10 +12,24 @@
 
 #include "src/command.h"
 
+void settings_disk(const struct options *o, struct mw_options *engine)
+{
+    static struct paths paths;
+    static bool has_folder;
+    struct err ignored = ERR_INIT;
+
+    if (!has_folder)
+        has_folder = paths_find(&paths, &ignored) == 0 && folder_make(paths.cache_dir) == 0;
+    engine->cache_folder = has_folder ? paths.cache_dir : NULL;
+    engine->is_private = o->no_save;
+    engine->saves_kv = has_folder && !o->no_save && o->kv_space != OPTIONS_NO_SPACE;
+}
+
 void settings_engine(const struct options *o, struct mw_options *out,
                      struct settings_notice *notice)
 {
     *out = o->chat.engine;
+    settings_disk(o, out);
     *notice = (struct settings_notice){ .is_mapped = out->io == MW_IO_MMAP };
     if (out->memory_bytes != 0)
         mw_budget_lower(&out->memory_bytes, notice->lowered, sizeof notice->lowered);

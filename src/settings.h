@@ -14,7 +14,11 @@ struct settings_notice {
     bool is_mapped;    /* weights are mapped, so the budget does not cover them */
 };
 
-/* The options of the engine, with a budget that this machine can give. */
+/* Set what the engine may write to the disk: the cache folder, which is made, and keys and values
+ * unless the options forbid it.  Every command plans with it, so all plans are the same. */
+void settings_disk(const struct options *o, struct mw_options *engine);
+
+/* The options of the engine, with a budget that this machine can give, and settings_disk(). */
 void settings_engine(const struct options *o, struct mw_options *out,
                      struct settings_notice *notice);
 

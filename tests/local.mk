@@ -50,6 +50,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_doctor.py \
 	tests/program/test_once.py \
 	tests/program/test_one_diagnosis.py \
+	tests/program/test_one_plan.py \
 	tests/program/test_marks.py \
 	tests/program/test_mirror.py \
 	tests/program/test_other_names.py \

@@ -77,6 +77,9 @@ enum mw_reach {
     /* nothing that depends on the text is written to a disk, not even to files without a        \
      * name: keys and values, copies of turns, the use of experts */                           \
     NUMBER(bool, is_private, MW_REACH_PLAN)                                                    \
+    /* the ids are not those of a chat: begin without the experts that chats use, and let no   \
+     * chat begin with those of this session */                                                \
+    NUMBER(bool, is_artificial, MW_REACH_NOTHING)                                              \
     /* drop the oldest turns when the context is full */                                       \
     NUMBER(bool, ctx_shift, MW_REACH_NOTHING)                                                  \
     /* folder for built tokenizers and copies of turns that do not fit memory; NULL: none.     \

@@ -28,7 +28,7 @@ static void make_header(struct header *h, size_t n)
     struct stat st;
 
     memset(h, 0, sizeof *h);
-    memcpy(h->magic, "mwfound3", sizeof h->magic);
+    memcpy(h->magic, "mwfound4", sizeof h->magic);
     h->record_bytes = sizeof(struct record);
     h->n = n;
     if (stat("/proc/self/exe", &st) != 0)

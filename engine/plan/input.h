@@ -133,12 +133,14 @@ struct plan_input {
     uint64_t kv_global_token_bytes;  /* of all global layers that own KV, K and V */
     uint32_t kv_page_tokens;         /* positions per page */
     /* Classes of these layers, those that are read most often first.  Their pages may be on the
-     * disk unless kv_disk_why says why not, as far as there is space. */
+     * disk unless kv_disk_why says why not, as far as there is space.  asks_kv_folder: only the
+     * folder can be a reason. */
     struct plan_kv_class kv_class[PLAN_KV_CLASSES];
     uint32_t n_kv_class;
     uint64_t kv_slot_bytes; /* of the largest page */
-    const char *kv_disk_why;
+    char kv_disk_why[80]; /* "": they may.  No pointer, because inputs are kept in a file */
     uint64_t kv_disk_free;
+    bool asks_kv_folder;
     uint64_t kv_index_page_bytes;    /* of the index keys of a page */
     int kv_k, kv_v;                  /* enum kv_type of the context */
     uint64_t kv_sliding_token_bytes; /* of all sliding layers that own KV */

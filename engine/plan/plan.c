@@ -214,7 +214,8 @@ static uint64_t kv_disk_bytes(const struct plan_input *in, const struct division
 
 static bool can_use_disk(const struct plan_input *in)
 {
-    return in->kv_disk_why == NULL && in->n_kv_class > 0 && in->kv_page_tokens > 0 && in->streams;
+    return in->kv_disk_why[0] == '\0' && in->n_kv_class > 0 && in->kv_page_tokens > 0 &&
+           in->streams;
 }
 
 /* How many bytes a byte of memory keeps from being read for each token: a pinned block is read
@@ -851,7 +852,7 @@ static const char *why_in_memory(const struct plan_input *in, const struct plan 
     buf[0] = '\0';
     if (p->has_kv_disk || p->row[MW_ROW_KV_GLOBAL] <= p->sum_bytes - in->budget_bytes)
         return buf;
-    if (in->kv_disk_why != NULL) {
+    if (in->kv_disk_why[0] != '\0') {
         snprintf(buf, n, "; its keys and values stay in memory: %s", in->kv_disk_why);
         return buf;
     }

@@ -154,8 +154,8 @@ uint32_t plan_input_keep(const struct mw_model *m, const struct plan *p, uint32_
     return p->kv_keep[class_of(m->desc, readers_of(m->desc, kv_layer))];
 }
 
-static const char *why_no_disk(const struct mw_model *m, const struct mw_options *o,
-                               uint64_t *free_bytes)
+/* Why keys and values of this model cannot go to any folder; NULL: they can. */
+static const char *why_no_disk(const struct mw_model *m, const struct mw_options *o)
 {
     const struct model_desc *d = m->desc;
 
@@ -170,7 +170,19 @@ static const char *why_no_disk(const struct mw_model *m, const struct mw_options
         return "its weights are mapped";
     if (options_head(m, o) != HEAD_UNUSED && m->head.desc->reads_trunk_kv)
         return "its draft head reads them";
-    return kv_disk_why_not(o->cache_folder, free_bytes);
+    return NULL;
+}
+
+void plan_input_kv_folder(struct plan_input *in, const struct mw_options *o)
+{
+    uint64_t free_bytes;
+    const char *why;
+
+    if (!in->asks_kv_folder)
+        return;
+    why = kv_disk_why_not(o->cache_folder, &free_bytes);
+    snprintf(in->kv_disk_why, sizeof in->kv_disk_why, "%s", why != NULL ? why : "");
+    in->kv_disk_free = free_bytes;
 }
 
 static void add_kv_disk(const struct mw_model *m, const struct mw_options *o,
@@ -179,7 +191,11 @@ static void add_kv_disk(const struct mw_model *m, const struct mw_options *o,
     const struct model_desc *d = m->desc;
     enum kv_type k = options_kv_type(o->kv_k), v = options_kv_type(o->kv_v);
 
-    in->kv_disk_why = why_no_disk(m, o, &in->kv_disk_free);
+    const char *why = why_no_disk(m, o);
+
+    in->asks_kv_folder = why == NULL;
+    snprintf(in->kv_disk_why, sizeof in->kv_disk_why, "%s", why != NULL ? why : "");
+    plan_input_kv_folder(in, o);
     in->kv_disk_free += m->kv_file_bytes; /* what a session has now is used again */
     in->kv_slot_bytes = kv_disk_slot_bytes(d->kv_specs, d->n_kv, k, v);
     for (uint32_t i = 0; i < d->n_kv; i++) {

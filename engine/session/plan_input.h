@@ -20,6 +20,10 @@ int plan_input_of(struct mw_model *m, const struct mw_options *o, struct plan_in
 int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct plan_input *in,
                        struct err *e);
 
+/* Note again whether and how much of the context can go to the folder of the options: inputs that
+ * were kept have what was true then. */
+void plan_input_kv_folder(struct plan_input *in, const struct mw_options *o);
+
 /* plan_make() for *in, which plan_input_of() filled from these options.  If it is refused, the
  * error proposes a budget that also holds the larger blocks of that budget. */
 int plan_of(struct mw_model *m, const struct mw_options *o, const struct plan_input *in,

@@ -18,7 +18,7 @@
 
 static bool has_favourites(const struct mw_session *s, const struct mw_options *o)
 {
-    return s->weights.cache != NULL && o->cache_folder != NULL &&
+    return s->weights.cache != NULL && o->cache_folder != NULL && !o->is_artificial &&
            !stream_is_mapped(s->weights.stream);
 }
 

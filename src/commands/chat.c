@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/folder.h"
 #include "src/base/beside.h"
 #include "src/base/paths.h"
 #include "src/base/progress.h"
@@ -229,8 +228,7 @@ static int run_chat(const struct options *o)
     struct err e = ERR_INIT;
     struct paths paths;
 
-    engine->saves_kv = !o->no_save && o->kv_space != OPTIONS_NO_SPACE;
-    engine->is_private = o->no_save;
+    settings_disk(o, engine); /* the list of models plans with it, too */
     settings_screen(o, &used.ui);
     if (o->server == NULL && (o->once || o->json)) {
         beside_report(o);
@@ -253,8 +251,6 @@ static int run_chat(const struct options *o)
     }
     if (paths_find(&paths, &e) != 0)
         return report_error(&e);
-    folder_make(paths.cache_dir); /* if that fails, nothing is cached */
-    engine->cache_folder = paths.cache_dir;
     used.chat.stop = o->stop;
     c.first = used.arg;
     c.subcommands = command_texts();

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "engine/base/folder.h"
 #include "src/base/paths.h"
 #include "src/command.h"
 #include "src/machine/kept_limits.h"
@@ -116,12 +115,10 @@ static int take_tour(const struct options *o)
 
     settings_screen(o, &used.ui);
     used.ui.plain = used.ui.plain || !isatty(STDOUT_FILENO) || !ui_can_draw();
-    used.no_save = used.chat.engine.is_private = true;
-    used.chat.engine.saves_kv = false;
+    used.no_save = true;
+    settings_disk(&used, &used.chat.engine);
     if (paths_find(&paths, &e) != 0)
         return report_error(&e);
-    folder_make(paths.cache_dir); /* if that fails, nothing is cached */
-    used.chat.engine.cache_folder = paths.cache_dir;
     if (use_model(&used, &e) != 0)
         return report_error(&e);
     c.models = (struct ui_models){ models_places(), models_describe_options() };

@@ -243,6 +243,7 @@ static int run_eval(const struct options *o)
     }
     settings_engine(o, &engine, &notice);
     settings_no_screen(&engine);
+    engine.is_artificial = true;
     if (o->draft_logits == NULL)
         engine.draft = MW_DRAFT_OFF; /* only answers have drafts */
     settings_report(o, &notice);

@@ -6,10 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/base/folder.h"
 #include "engine/base/numbers.h"
 #include "src/base/beside.h"
-#include "src/base/paths.h"
 #include "src/command.h"
 #include "src/machine/kept_limits.h"
 #include "src/models/known.h"
@@ -161,7 +159,6 @@ static int run_plan(const struct options *given)
     struct options options = *given, *o = &options;
     struct what_if what_if = { 0 };
     struct mw_model_info info;
-    struct paths paths;
     struct err e = ERR_INIT;
     struct mw_options engine;
     char place[PATH_MAX];
@@ -178,10 +175,6 @@ static int run_plan(const struct options *given)
         return report_usage(&cmd_plan, &e);
     }
     engine_options(o, &what_if, &engine);
-    /* Keys and values may go there. */
-    if (paths_find(&paths, &e) == 0 && folder_make(paths.cache_dir) == 0)
-        engine.cache_folder = paths.cache_dir;
-    e = (struct err)ERR_INIT;
     code = open_model(&m, o, &engine, place, sizeof place);
     if (code != EXIT_OK)
         return code;

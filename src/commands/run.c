@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
-#include "engine/base/folder.h"
 #include "engine/base/numbers.h"
 #include "src/base/paths.h"
 #include "src/base/progress.h"
@@ -398,8 +397,7 @@ static int run_run(const struct options *given)
     settings_engine(o, engine, &notice);
     settings_no_screen(engine);
     settings_report(o, &notice);
-    if (paths_find(&r->paths, &ignored) == 0 && folder_make(r->paths.cache_dir) == 0)
-        engine->cache_folder = r->paths.cache_dir;
+    (void)paths_find(&r->paths, &ignored);
     if (settings_open(o->model, engine, &r->model, &e) != 0)
         code = report_error(&e);
     else if (prompt_make(&from, mw_text_bytes(r->model, engine), &text, &len,

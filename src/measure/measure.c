@@ -240,7 +240,9 @@ static int make_plan(struct measure *x, struct err *e)
     char has[32], ctx[24];
 
     x->engine = x->o->chat.engine;
+    settings_disk(x->o, &x->engine);
     settings_no_screen(&x->engine);
+    x->engine.is_artificial = true;
     if (!options_given(x->o, OPT_DRAFT))
         x->engine.draft = MW_DRAFT_OFF; /* the ids of an answer are random, so nothing repeats */
     if (options_given(x->o, OPT_DRAFT_ACCEPT) && x->engine.draft != MW_DRAFT_SELF &&

@@ -691,7 +691,7 @@ static void pages_on_the_disk_are_within_the_budget(void **state)
         struct plan p, q;
         int rc = plan_make(&in, &p, &e);
 
-        never.kv_disk_why = "a reason";
+        strcpy(never.kv_disk_why, "a reason");
         if (rc != 0) {
             assert_true(plan_smallest_budget(&in) > in.budget_bytes);
             n_refused++;
@@ -820,10 +820,10 @@ static void pages_of_shared_layers_and_packed_blocks_stay_first(void **state)
     in.budget_bytes = 400 * MIB;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_true(p.kv_keep[0] > 0 && p.kv_keep[0] < 131072);
-    in.kv_disk_why = "--kv-disk never";
+    strcpy(in.kv_disk_why, "--kv-disk never");
     assert_int_equal(plan_make(&in, &p, &e), -1);
     assert_non_null(strstr(e.what, "--kv-disk never"));
-    in.kv_disk_why = NULL;
+    in.kv_disk_why[0] = '\0';
     in.kv_disk_free = GIB / 2;
     e = (struct err)ERR_INIT;
     assert_int_equal(plan_make(&in, &p, &e), -1);

@@ -248,7 +248,8 @@ const struct option options_table[N_OPTION] = {
                 "same as with off. The number of drafts follows from the cost of passes and "
                 "from how often drafts were right.\n"
                 "self: the model drafts with copies in few bits of the weights that stream, "
-                "without reading; the answer is still that of the file.\n"
+                "without reading; the answer is still that of the file. It drafts nothing while "
+                "keys and values are on the disk.\n"
                 "mtp drafts with the head that the model comes with: one in its own files, or "
                 "an assistant (Gemma 4) that is found beside it. The path of a head uses that one; "
                 "a chat takes it at the start only.\n"
@@ -474,12 +475,12 @@ const struct option options_table[N_OPTION] = {
         .kind = KIND_FLAG, AT(last_chat), .help = "resume the last chat" },
     [OPT_OPEN] = { "open", 0, IN(SCREEN, CMD_CHAT),
         .kind = KIND_TEXT, AT(open_chat), .arg = "NAME", .help = "resume a saved chat" },
-    [OPT_NO_SAVE] = { "no-save", 0, IN(SCREEN, CMD_CHAT),
+    [OPT_NO_SAVE] = { "no-save", 0, IN(MODEL, CMD_PLANS),
         .kind = KIND_FLAG, AT(no_save),
         .asks = "saving saved stop private",
-        .help = "do not save the chat, nor its keys and values",
+        .help = "save neither chats nor keys and values",
         .reach = REACH_FILE },
-    [OPT_KV_SPACE] = { "kv-space", 0, IN(SCREEN, CMD_CHAT),
+    [OPT_KV_SPACE] = { "kv-space", 0, IN(MODEL, CMD_PLANS),
         .kind = KIND_SPACE, AT(kv_space), .arg = "SIZE",
         .tips = "auto none 512M 1G 4G 16G",
         .asks = "resume disk files saved keys values",
@@ -487,7 +488,7 @@ const struct option options_table[N_OPTION] = {
         .more = "A chat whose keys and values are on the disk resumes in about the time that "
                 "reading them takes. Without them, the whole conversation is evaluated again.\n"
                 "The beginning that several chats share, such as a system message, is kept once, "
-                "and a new chat reads it.\n"
+                "and a new chat reads it. So do requests to memwall serve.\n"
                 "They are in a folder of the cache, and contain the conversation. The least "
                 "recently used ones go first.\n"
                 "none keeps no keys and values; chats are saved all the same.",

@@ -83,6 +83,8 @@ void run_plan(struct talk *t, const char *args)
                units_size(hot, sizeof hot, talk_info(t)->hot_bytes));
     if (plan->has_kv_disk)
         sheet_line(sheet, ROLE_TEXT, "%s", receipt_kv_disk(line, sizeof line, plan));
+    if (plan->has_kv_disk && talk_options(t)->engine.draft == MW_DRAFT_SELF)
+        sheet_line(sheet, ROLE_TEXT, "--draft self drafts nothing while they are there");
     if (plan->n_expert_all > 0)
         sheet_line(sheet, ROLE_TEXT, "%s", receipt_experts(experts, sizeof experts, plan));
     mw_diagnosis_of_sample(s, &d);
