@@ -248,10 +248,14 @@ int mw_chat_load_kv(struct mw_chat *c, const char *path, struct err *e);
  * be faster than evaluating it.  Then they post MW_EVENT_KV_SHARED before MW_EVENT_STARTED.
  * They count among the max_bytes of mw_chat_save_kv(), and are written while the chat is idle,
  * without an event.
+ *
+ * Each request of mw_chat_ask() counts as a chat of its own.  The messages before its first
+ * question and its tools do not depend on the question.  A longer beginning is kept if another
+ * first question began like it.  Of a request without messages nothing is kept.
  */
 int mw_chat_share_kv(struct mw_chat *c, const char *folder, uint64_t max_bytes, struct err *e);
-/* Before the chat is stopped: wait until they are saved, if they are to be, for at most ms
- * milliseconds. */
+/* Before the chat is stopped: wait until they are saved, if they are to be, and the beginnings of
+ * requests, for at most ms milliseconds. */
 void mw_chat_finish_kv(struct mw_chat *c, unsigned ms);
 
 /*

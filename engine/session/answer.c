@@ -78,7 +78,7 @@ static int prefill(struct answer_state *r, struct err *e)
 
     while (same < n_held && same + 1 < r->prompt.n && held[same] == r->prompt.id[same])
         same++;
-    if (mw_session_rewind(s, same, &kept, e) != 0 || answer_use_beginning(r, &kept, e) != 0)
+    if (mw_session_rewind(s, same, &kept, e) != 0 || answer_use_beginning(r, same, &kept, e) != 0)
         return -1;
     sampler_set_from(r->a->sampler, r->prompt.n - r->answer.n);
     if (r->a->constraint != NULL)

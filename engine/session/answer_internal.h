@@ -57,9 +57,10 @@ int answer_fit_prompt(struct answer_state *r, struct err *e);
 
 /* ---- answer_beginning.c ---- */
 
-/* Read a kept beginning of the prompt before the prompt is evaluated.  *kept: the tokens that the
- * session holds, before and after.  Returns 0, or -1 with ERR_CANCELLED. */
-int answer_use_beginning(struct answer_state *r, uint32_t *kept, struct err *e);
+/* Read a kept beginning of the prompt before the prompt is evaluated.  same: the tokens that the
+ * session held of it.  *kept: those that it holds, before and after.  Returns 0, or -1 with
+ * ERR_CANCELLED. */
+int answer_use_beginning(struct answer_state *r, uint32_t same, uint32_t *kept, struct err *e);
 
 /* ---- answer_resume.c ---- */
 

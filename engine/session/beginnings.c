@@ -36,6 +36,12 @@ static void forget(struct beginnings *b)
     b->n_print = b->n_kept = 0;
 }
 
+void beginnings_other_chat(struct beginnings *b)
+{
+    free(b->own);
+    b->own = NULL;
+}
+
 int beginnings_set(struct beginnings *b, const char *folder, uint64_t max_bytes, struct err *e)
 {
     bool is_same = folder != NULL && b->folder != NULL && strcmp(folder, b->folder) == 0;
@@ -45,9 +51,9 @@ int beginnings_set(struct beginnings *b, const char *folder, uint64_t max_bytes,
         return err_memory(e, "the name of a folder");
     if (!is_same)
         forget(b);
-    free(b->own);
+    if (b->folder != NULL) /* the first chat may be loaded already */
+        beginnings_other_chat(b);
     free(b->folder);
-    b->own = NULL;
     b->folder = copy;
     b->max_bytes = max_bytes;
     return 0;
@@ -102,6 +108,31 @@ static int reserve_own(struct beginnings *b, size_t n, struct err *e)
     own[len] = '\0';
     b->own = own;
     return 0;
+}
+
+static void add_own(struct beginnings *b, char (*print)[DIGEST_HEX], uint32_t n)
+{
+    struct err ignored = ERR_INIT; /* without memory, a beginning of one chat may be kept */
+    char *own;
+
+    if (reserve_own(b, n, &ignored) != 0)
+        return;
+    own = b->own + strlen(b->own);
+    for (uint32_t i = 0; i < n; i++)
+        if (!is_in_list(b->own, print[i]))
+            own += snprintf(own, LIST_DIGITS + 2, "%.*s\n", LIST_DIGITS, print[i]);
+}
+
+void beginnings_take_own(struct beginnings *b, const struct mw_session *s, uint32_t n)
+{
+    uint32_t n_page = n / KV_PAGE;
+    char(*print)[DIGEST_HEX] = n_page > 0 ? malloc(n_page * sizeof *print) : NULL;
+
+    if (print == NULL)
+        return;
+    session_fingerprints(s, n_page, print);
+    add_own(b, print, n_page);
+    free(print);
 }
 
 /* Append the fingerprints that are not in the list.  The oldest lines go. */
@@ -215,6 +246,8 @@ void beginnings_use(struct beginnings *b, struct mw_session *s, const uint32_t *
         return;
     b->n_print = n_page;
     session_fingerprints(s, n_page, b->print);
+    if (!is_new) /* its chat may have begun in another process */
+        add_own(b, b->print, n_page);
     kept = find_kept(b, held, path, &bytes);
     if (kept > 0 && session_reads_faster(s, bytes, kept * KV_PAGE - held) &&
         !load(s, path, kept * KV_PAGE, call, use))

@@ -30,6 +30,11 @@ struct beginnings {
  * is still written if the folder is the same.  Returns 0, or -1 with *e. */
 int beginnings_set(struct beginnings *b, const char *folder, uint64_t max_bytes, struct err *e);
 void beginnings_free(struct beginnings *b);
+/* The first n tokens that the session holds are of a chat that goes on here: a prompt that begins
+ * like them is not of another one. */
+void beginnings_take_own(struct beginnings *b, const struct mw_session *s, uint32_t n);
+/* The next prompt is not of the chat of the prompts before it. */
+void beginnings_other_chat(struct beginnings *b);
 
 /* How a beginning was used.  err: why it was not, although there is one. */
 struct beginning_use {

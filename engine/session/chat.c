@@ -242,11 +242,17 @@ static int push_path(struct mw_chat *c, enum chat_command_kind kind, const char 
     return chat_push(c, command);
 }
 
-int mw_chat_save_kv(struct mw_chat *c, const char *path, uint64_t max_bytes, struct err *e)
+/* mw_chat_finish_kv() waits for one thing more. */
+static void count_wish(struct mw_chat *c)
 {
     pthread_mutex_lock(&c->lock);
     c->kv_asked++;
     pthread_mutex_unlock(&c->lock);
+}
+
+int mw_chat_save_kv(struct mw_chat *c, const char *path, uint64_t max_bytes, struct err *e)
+{
+    count_wish(c);
     return push_path(c, DO_SAVE_KV, path, max_bytes, e);
 }
 
@@ -304,6 +310,7 @@ int mw_chat_ask(struct mw_chat *c, const struct mw_request *r, const struct mw_c
         chat_command_free(command);
         return -1;
     }
+    count_wish(c);
     return chat_push(c, command);
 }
 

@@ -171,6 +171,8 @@ void chat_forget_kv(struct mw_chat *c);
 void chat_save_kv(struct mw_chat *c);
 /* Keep and use beginnings in the command's folder. */
 void chat_share_kv(struct mw_chat *c, const struct chat_command *command);
+/* A request is answered next, which may leave a beginning to keep. */
+void chat_ask_kv(struct mw_chat *c);
 /* Load those of the command's file for the conversation. */
 void chat_load_kv(struct mw_chat *c, const struct chat_command *command);
 

@@ -200,6 +200,12 @@ void chat_share_kv(struct mw_chat *c, const struct chat_command *command)
     (void)beginnings_set(&c->beginnings, command->text, command->n, &ignored);
 }
 
+void chat_ask_kv(struct mw_chat *c)
+{
+    c->kv_taken++;
+    beginnings_other_chat(&c->beginnings);
+}
+
 /* Write the new beginning of the last prompt, if there is one.  Returns false if something else
  * is to be done first.  Whatever else fails is reported for the chat's own file, if at all. */
 static bool keep_beginning(struct mw_chat *c)
@@ -293,8 +299,10 @@ void chat_load_kv(struct mw_chat *c, const struct chat_command *command)
     if (c->session == NULL || (access(command->text, F_OK) != 0 && errno == ENOENT))
         return;
     if (session_load_kv(c->session, command->text, &call, &loaded, &event.err) == 0 &&
-        keep_own(c, loaded.n_token, &kept, &event.err) == 0)
+        keep_own(c, loaded.n_token, &kept, &event.err) == 0) {
         (void)utimensat(AT_FDCWD, command->text, NULL, 0); /* it was used now */
+        beginnings_take_own(&c->beginnings, c->session, kept);
+    }
     event.n = kept;
     chat_look_ahead(c); /* the program asks for costs when it gets the event */
     event.total = loaded.bytes;

@@ -63,6 +63,7 @@ static void do_ask(struct mw_chat *c, struct chat_command *command)
     bool was_loaded = c->session != NULL;
     struct err e = ERR_INIT;
 
+    chat_ask_kv(c);
     if (command->is_cancelled) {
         post_done(c, MW_DONE_CANCELLED, &e);
         return;

@@ -326,25 +326,29 @@ static int render_ids(const struct asked *a, const struct rendering *r, struct i
     return ids_append(out, a->ids.id, a->ids.n, e);
 }
 
-static int render_asked(const struct asked *a, const struct rendering *r, struct ids *out,
-                        struct err *e)
+static int render_messages(const struct json_node *messages, const struct json_node *tools,
+                           const struct rendering *r, struct ids *out, struct err *e)
 {
-    struct chat_options o = { .add_generation_prompt = true };
+    struct chat_options o = { .add_generation_prompt = true, .tools = tools };
     struct chat_prompt p = { .ids.max = out->max };
     int rc;
 
-    if (a->ids.n > 0)
-        return render_ids(a, r, out, e);
-    if (r->format == NULL)
-        return err_set(e, ERR_UNSUPPORTED, "the model has no chat template");
-    if (a->tools != NULL)
-        o.tools = json_root(a->tools);
     options_think(r->think, &o);
-    if (chat_format_render_json(r->format, r->tokenizer, json_root(a->messages), &o, &p, e) != 0)
+    if (chat_format_render_json(r->format, r->tokenizer, messages, &o, &p, e) != 0)
         return -1;
     rc = ids_append(out, p.ids.id, p.ids.n, e);
     chat_prompt_free(&p);
     return rc;
+}
+
+static int render_asked(const struct asked *a, const struct rendering *r, struct ids *out,
+                        struct err *e)
+{
+    if (a->ids.n > 0)
+        return render_ids(a, r, out, e);
+    if (r->format == NULL)
+        return err_set(e, ERR_UNSUPPORTED, "the model has no chat template");
+    return render_messages(json_root(a->messages), json_root(a->tools), r, out, e);
 }
 
 int conversation_render(const struct conversation *c, const struct rendering *r, size_t n_turn,
@@ -375,6 +379,83 @@ int conversation_render(const struct conversation *c, const struct rendering *r,
     rc = chat_format_render(r->format, r->tokenizer, messages, n, &o, out, e);
     free(messages);
     return rc;
+}
+
+#define OTHER_QUESTION "."
+
+/* Returns whether a message is of the kind that comes before all questions. */
+static bool is_instruction(const struct json_node *message)
+{
+    const char *role = json_as_string(json_get(message, "role"));
+
+    return role != NULL && (strcmp(role, "system") == 0 || strcmp(role, "developer") == 0);
+}
+
+/* Returns how many messages do. */
+static uint32_t n_instruction(const struct asked *a)
+{
+    const struct json_node *messages = json_root(a->messages);
+    uint32_t n = 0;
+
+    if (messages == NULL || messages->kind != JSON_IS_ARRAY)
+        return 0;
+    for (const struct json_node *m = messages->first; m != NULL && is_instruction(m);
+         m = m->next)
+        n++;
+    return n;
+}
+
+static int render_asked_other(const struct asked *a, const struct rendering *r, struct ids *out,
+                              struct err *e)
+{
+    static const struct json_node content = { .kind = JSON_IS_STRING,
+                                              .key = "content",
+                                              .text = OTHER_QUESTION,
+                                              .len = sizeof OTHER_QUESTION - 1 };
+    static const struct json_node role = {
+        .kind = JSON_IS_STRING, .key = "role", .text = "user", .len = 4, .next = &content
+    };
+    uint32_t n = n_instruction(a), i = 0;
+    const struct json_node *from;
+    struct json_node *copy, all = { .kind = JSON_IS_ARRAY, .n = n + 1 };
+    int rc;
+
+    if (a->messages == NULL || (n == 0 && a->tools == NULL))
+        return 0;
+    copy = calloc((size_t)n + 1, sizeof *copy);
+    if (copy == NULL)
+        return err_memory(e, "%u messages", n);
+    for (from = json_root(a->messages)->first; i < n; i++, from = from->next) {
+        copy[i] = *from;
+        copy[i].next = &copy[i + 1];
+    }
+    copy[n] = (struct json_node){ .kind = JSON_IS_OBJECT, .n = 2, .first = &role };
+    all.first = copy;
+    rc = render_messages(&all, json_root(a->tools), r, out, e);
+    free(copy);
+    return rc;
+}
+
+int conversation_render_other(const struct conversation *c, const struct rendering *r,
+                              struct ids *out, struct err *e)
+{
+    char text[] = OTHER_QUESTION;
+    struct turn turn = { .role = CHAT_USER, .text = text, .len = strlen(text) };
+    struct conversation other = { .system = c->system, .turns = &turn, .n_turn = 1 };
+
+    if (r->format == NULL)
+        return 0;
+    if (c->asked != NULL)
+        return render_asked_other(c->asked, r, out, e);
+    return c->system != NULL ? conversation_render(&other, r, 1, out, e) : 0;
+}
+
+bool conversation_asks_first(const struct conversation *c, size_t n_turn)
+{
+    if (c->asked == NULL)
+        return n_turn <= 1;
+    return c->asked->messages != NULL &&
+           json_root(c->asked->messages)->n == n_instruction(c->asked) + 1;
 }
 
 bool conversation_drop_oldest(struct conversation *c)

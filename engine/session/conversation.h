@@ -96,6 +96,16 @@ struct rendering {
 int conversation_render(const struct conversation *c, const struct rendering *r, size_t n_turn,
                         struct ids *out, struct err *e);
 
+/*
+ * The same for another question after the system message, or after the definitions of tools and
+ * the messages before the first one of the user: the ids that both prompts begin with do not
+ * depend on the question.  Returns 0 without ids if there is nothing before the question.
+ */
+int conversation_render_other(const struct conversation *c, const struct rendering *r,
+                              struct ids *out, struct err *e);
+/* Whether the first question is the last message. */
+bool conversation_asks_first(const struct conversation *c, size_t n_turn);
+
 /* Drop the oldest turns up to the next one of the user.  Returns false if only the last
  * question is left. */
 bool conversation_drop_oldest(struct conversation *c);

@@ -3,12 +3,12 @@
  */
 #include "config.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/base/folder.h"
 #include "src/base/paths.h"
 #include "src/command.h"
 #include "src/machine/kept_limits.h"
@@ -35,7 +35,7 @@ static int serve(const struct options *o, struct mw_model *m, const struct mw_op
                  const struct ui_options *ui, const struct ui_paths *paths, bool *is_stuck)
 {
     struct mw_chat_options chat = { .engine = *engine };
-    char name[160];
+    char name[160], folder[PATH_MAX + 16];
     struct server_options server = { .model = m,
                                      .chat = &chat,
                                      .model_name = name,
@@ -51,6 +51,11 @@ static int serve(const struct options *o, struct mw_model *m, const struct mw_op
     struct err e = ERR_INIT;
 
     models_name_of(o->model, name, sizeof name);
+    if (engine->saves_kv) {
+        snprintf(folder, sizeof folder, "%s/kv", engine->cache_folder);
+        server.kv_folder = folder;
+        server.kv_bytes = o->kv_space > 0 ? o->kv_space : mw_kv_limit(folder);
+    }
     settings_chat(o, m, &chat);
     chat.engine.caller_bytes = server_bytes(m, engine) + (ui != NULL ? UI_SCREEN_BYTES : 0);
     mw_model_info(m, &info);
@@ -79,11 +84,10 @@ static int run_serve(const struct options *given)
         models_choose(o, &e) != 0)
         return report_usage(&cmd_serve, &e);
     settings_engine(o, &engine, &notice);
-    settings_no_screen(&engine);
+    engine.caller_bytes = 0; /* that of a server follows; beginnings are kept as by a chat */
     settings_report(o, &notice);
     paths = (struct paths){ 0 };
-    if (paths_find(&paths, &ignored) == 0 && folder_make(paths.cache_dir) == 0)
-        engine.cache_folder = paths.cache_dir;
+    (void)paths_find(&paths, &ignored);
     settings_screen(o, &ui);
     of_ui = (struct ui_paths){ paths.config_file, paths.config_dir, paths.state_dir,
                                paths.data_dir };
@@ -103,10 +107,11 @@ const struct command cmd_serve = {
         "Editors, agents and web pages that speak the protocols of OpenAI, Anthropic or\n"
         "Ollama use the model at http://127.0.0.1:8080.  One request is answered at a\n"
         "time; others wait in a queue.  A request that begins like the one before it\n"
-        "evaluates only the rest.  Options such as --temp are the defaults of\n"
-        "requests.  Without a key, only programs on this machine may ask.  A terminal\n"
-        "shows the dashboard with the queue and the requests; without one, or with\n"
-        "2> FILE, each request is a line on standard error.  Ctrl-C ends the server.",
+        "evaluates only the rest, and beginnings that requests share are kept on the\n"
+        "disk.  Options such as --temp are the defaults of requests.  Without a key,\n"
+        "only programs on this machine may ask.  A terminal shows the dashboard with\n"
+        "the queue and the requests; without one, or with 2> FILE, each request is a\n"
+        "line on standard error.  Ctrl-C ends the server.",
     .examples = "memwall serve -m model.gguf\n"
                 "memwall serve -m model.gguf --memory 2G --ctx 16k\n"
                 "memwall serve -m model.gguf --listen 0.0.0.0:8080 --api-key-file keys\n",

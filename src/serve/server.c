@@ -33,7 +33,8 @@
 /* Texts of a request or an answer in other forms: escaped, joined, as JSON. */
 #define COPIES 3
 
-#define STOP_MS 500 /* for the engine, at the end */
+#define SAVE_MS 3000 /* at the end, for a beginning to keep, */
+#define STOP_MS 500  /* and for the engine */
 
 /* A change of settings that the engine makes, or the last one. */
 struct change {
@@ -275,6 +276,20 @@ static void end_change(struct server *s, const struct mw_event *ev)
     web_retry(s->web);
 }
 
+/* A kept beginning was read, which the reply counts as cached; or it could not be. */
+static void report_beginning(struct server *s, const struct mw_event *ev)
+{
+    char line[400], why[300];
+    int n;
+
+    if (ev->err.code == ERR_NONE)
+        return;
+    err_text(&ev->err, why, sizeof why);
+    n = snprintf(line, sizeof line, "the kept beginning of a request is not used: %s. It is "
+                                    "evaluated", why);
+    show_line(&s->show, line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
+}
+
 static void take_event(struct server *s, const struct mw_event *ev)
 {
     struct job *j = s->running;
@@ -321,10 +336,10 @@ static void take_event(struct server *s, const struct mw_event *ev)
         s->err = ev->err;
         s->is_over = true;
         break;
+    case MW_EVENT_KV_SHARED: report_beginning(s, ev); break;
     case MW_EVENT_PROGRESS:
     case MW_EVENT_KV_SAVED:
     case MW_EVENT_KV_LOADED:
-    case MW_EVENT_KV_SHARED:
     case MW_EVENT_SETTING: break;
     }
 }
@@ -627,7 +642,11 @@ static int start(struct server *s, char **keys, struct err *e)
     /* Start watching before the engine: memory in use now belongs to the program. */
     if (mw_watch_new(&s->watch, s->o->model, e) != 0)
         return -1;
-    return mw_chat_open(&s->chat, s->o->model, s->o->chat, e);
+    if (mw_chat_open(&s->chat, s->o->model, s->o->chat, e) != 0)
+        return -1;
+    return s->o->kv_folder == NULL
+               ? 0
+               : mw_chat_share_kv(s->chat, s->o->kv_folder, s->o->kv_bytes, e);
 }
 
 int server_run(const struct server_options *o, bool *is_stuck)
@@ -660,6 +679,8 @@ int server_run(const struct server_options *o, bool *is_stuck)
     if (s->running != NULL && s->chat != NULL)
         mw_chat_cancel(s->chat);
     web_close(s->web);
+    if (s->chat != NULL)
+        mw_chat_finish_kv(s->chat, SAVE_MS);
     if (s->chat != NULL)
         *is_stuck = !mw_chat_stop(s->chat, STOP_MS);
     mw_watch_free(s->watch);

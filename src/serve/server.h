@@ -21,6 +21,8 @@ struct server_options {
     unsigned request_s;
     bool allows_settings; /* clients may change those of the model */
     bool quiet; /* no line per request */
+    const char *kv_folder; /* of beginnings that requests share; NULL: none are kept */
+    uint64_t kv_bytes;     /* of all KV files in it */
     const struct ui_options *ui; /* NULL, or show the dashboard in the terminal */
     const struct ui_paths *paths;
 };

@@ -107,11 +107,11 @@ def chain(folder, name, links, marks=("<|im_start|>", "<|im_end|>"), eos="<|im_e
     return g
 
 
-def wide_chain(folder, name, width=20000):
+def wide_chain(folder, name, width=20000, **more):
     """Write a model of 78 MB that says "ababab…".  A token takes 40 million operations and reads
     77 MB, so evaluating takes longer than reading the keys and values, and most is streamed in a
     small budget."""
-    m = chain(folder, name, {"\n": "a", "a": "b", "b": "a"})
+    m = chain(folder, name, {"\n": "a", "a": "b", "b": "a"}, **more)
     n = m.tensors["output_norm.weight"][0][0]
     m.keys["qwen2.feed_forward_length"] = (U32, width)
     for part, ne in ("gate", [n, width]), ("up", [n, width]), ("down", [width, n]):

@@ -3,14 +3,17 @@
 import json
 import os
 import re
+import shutil
 import signal
+import stat
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from chain_model import chain, spell  # noqa: E402
+from chain_model import CHATML, chain, spell, wide_chain  # noqa: E402
 from gguf_edit import U32  # noqa: E402
-from program import TIMEOUT_S, FolderCase, memwall  # noqa: E402
+from program import BUILDDIR, TIMEOUT_S, FolderCase, memwall  # noqa: E402
 from server import Server, comment, events_of, user  # noqa: E402
 
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
@@ -561,6 +564,105 @@ class Pages(ServeCase):
             for seed in 1, 2, 3:
                 self.assertEqual(200, s.post(CHAT, user("a" * 60, seed=seed))[0])
                 self.assertIn(f'isa="{isa}"', s.get("/metrics")[1])
+
+
+
+class Beginnings(unittest.TestCase):
+    """System messages, tools and what first questions have in common survive the server."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(dir=BUILDDIR)  # on a disk
+        cls.addClassCleanup(folder.cleanup)
+        cls.home = folder.name
+        cls.kv = os.path.join(cls.home, ".cache/memwall/kv")
+        cls.model = wide_chain(cls.home, "slow", template="{% if tools %}{{ tools | tojson }}"
+                               "{% endif %}" + CHATML)
+
+    def setUp(self):
+        shutil.rmtree(self.kv, ignore_errors=True)
+
+    def files(self):
+        return sorted(os.listdir(self.kv)) if os.path.isdir(self.kv) else []
+
+    def kept(self):
+        return [f for f in self.files() if f.startswith(".beginning-")]
+
+    def ask(self, *requests, args=()):
+        """Start a server for these requests, and stop it.  Returns the tokens of each prompt that
+        were not evaluated, and the texts."""
+        cached, texts = [], []
+        with Server("-m", self.model, "-c", "2048", "--temp", "0", "--blas", "never", *args,
+                    home=self.home) as s:
+            for request in requests:
+                path = TEXT if "prompt" in request else CHAT
+                status, r = s.post(path, {"max_tokens": 4, **request})
+                self.assertEqual(200, status, r)
+                cached.append(r["usage"]["prompt_tokens_details"]["cached_tokens"])
+                choice = r["choices"][0]
+                texts.append(choice["text"] if "text" in choice else choice["message"]["content"])
+            s.end()
+        return cached, texts
+
+    def says(self, system, *turns):
+        roles = "user", "assistant"
+        return {"messages": [{"role": "system", "content": system}] * (system != "") +
+                [{"role": roles[i % 2], "content": t} for i, t in enumerate(turns)]}
+
+    def test_a_system_message_is_read_after_a_restart(self):
+        long = self.says("be brief " * 60, "why")
+        (none,), before = self.ask(long, args=("--no-save",))
+        self.assertEqual([], self.files())
+        (cold,), first = self.ask(long)
+        self.assertEqual((0, 0), (none, cold))
+        self.assertEqual(1, len(self.kept()))
+        (warm,), again = self.ask(self.says("be brief " * 60, "how"))
+        self.assertEqual(512, warm)
+        self.assertEqual((before, before), (first, again))
+        for name in self.files():
+            self.assertEqual(0o600, stat.S_IMODE(os.stat(os.path.join(self.kv, name)).st_mode))
+        self.assertEqual(0o700, stat.S_IMODE(os.stat(self.kv).st_mode))
+        self.assertEqual(([0], before), self.ask(long, args=("--kv-space", "none")))
+
+    def test_clients_that_alternate_read_their_beginnings(self):
+        a, b = "be brief " * 60, "speak up " * 60
+        self.ask(self.says(a, "why"))
+        self.ask(self.says(b, "why"))
+        cached, texts = self.ask(self.says(a, "so"), self.says(b, "so"),
+                                 self.says(a, "so", "ab", "and"), self.says(b, "no"))
+        self.assertEqual([512] * 4, cached)
+        self.assertEqual(2, len(self.kept()))
+
+    def test_tools_are_a_beginning(self):
+        def request(question):
+            tool = {"type": "function", "function": {
+                "name": "look", "description": "look around " * 40,
+                "parameters": {"type": "object", "properties": {}}}}
+            return {"tools": [tool], "tool_choice": "auto",
+                    "messages": [{"role": "user", "content": question}]}
+
+        self.ask(request("why"))
+        self.assertEqual(1, len(self.kept()))
+        self.assertEqual([512], self.ask(request("how"))[0])
+
+    def test_a_manual_is_kept_when_it_comes_again(self):
+        manual = "a long text " * 50
+        self.ask(self.says("", manual + "why"))
+        self.assertEqual([], self.kept())
+        self.ask(self.says("", manual + "how"))
+        self.assertEqual(1, len(self.kept()))
+        self.assertEqual([512], self.ask(self.says("", manual + "who"))[0])
+
+    def test_a_request_that_is_made_again_leaves_none(self):
+        once = self.says("", "a long text " * 50)
+        self.ask(once, once)
+        self.assertEqual([], self.kept())
+
+    def test_a_conversation_and_a_text_leave_none(self):
+        for _ in range(2):
+            self.ask(self.says("", "a long text " * 50, "b", "c"))
+            self.ask({"prompt": "a long text " * 50})
+        self.assertEqual([], self.kept())
 
 
 if __name__ == "__main__":

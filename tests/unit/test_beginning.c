@@ -508,20 +508,13 @@ static struct mw_chat_options chat_options(const char *system)
     return o;
 }
 
-/* Ask in a chat of its own, and wait until everything is written.  folder NULL: nothing is
- * shared.  Returns how many tokens of its beginning were read. */
-static uint64_t ask_alone(const struct mw_chat_options *o, const char *folder, uint64_t most,
-                          const char *question, struct said *said)
+/* Wait for the end of an answer.  Returns how many tokens of its beginning were read. */
+static uint64_t listen_to(struct mw_chat *c, struct said *said)
 {
-    struct mw_chat *c = open_chat(model, o);
-    struct err e = ERR_INIT;
     struct mw_event event;
     uint64_t n = 0;
     bool is_over = false;
 
-    if (folder != NULL)
-        no_error(mw_chat_share_kv(c, folder, most, &e), &e);
-    no_error(mw_chat_send(c, question, strlen(question), &e), &e);
     memset(said, 0, sizeof *said);
     while (!is_over) {
         struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
@@ -547,6 +540,22 @@ static uint64_t ask_alone(const struct mw_chat_options *o, const char *folder, u
     }
     if (said->err.code != ERR_NONE)
         fail_with(&said->err);
+    return n;
+}
+
+/* Ask in a chat of its own, and wait until everything is written.  folder NULL: nothing is
+ * shared.  Returns how many tokens of its beginning were read. */
+static uint64_t ask_alone(const struct mw_chat_options *o, const char *folder, uint64_t most,
+                          const char *question, struct said *said)
+{
+    struct mw_chat *c = open_chat(model, o);
+    struct err e = ERR_INIT;
+    uint64_t n;
+
+    if (folder != NULL)
+        no_error(mw_chat_share_kv(c, folder, most, &e), &e);
+    no_error(mw_chat_send(c, question, strlen(question), &e), &e);
+    n = listen_to(c, said);
     mw_chat_rewind(c, 0, &e); /* another command, after which all is written */
     no_error(mw_chat_save_kv(c, kv_path, MW_KV_LIMIT, &e), &e);
     mw_chat_finish_kv(c, 60000);
@@ -683,6 +692,62 @@ static void a_damaged_beginning_is_made_again(void **state)
     assert_true(ask_alone(&o, kv_folder, MW_KV_LIMIT, "and?", &said) >= KV_PAGE);
     assert_same(&said, &plain);
     free(system);
+    mw_model_close(model);
+}
+
+/* --- requests --- */
+
+/* Make a request of a process of its own.  Returns how many tokens of its beginning were read. */
+static uint64_t request_alone(const struct mw_chat_options *o, const char *folder,
+                              const char *system, const char *rest, struct said *said)
+{
+    struct mw_chat *c = open_chat(model, o);
+    char *messages = malloc(strlen(system) + strlen(rest) + 100);
+    struct mw_request r = { .messages = messages };
+    struct err e = ERR_INIT;
+    uint64_t n;
+
+    r.messages_len = (size_t)sprintf(messages, "[{\"role\":\"system\",\"content\":\"%s\"},%s]",
+                                     system, rest);
+    if (folder != NULL)
+        no_error(mw_chat_share_kv(c, folder, MW_KV_LIMIT, &e), &e);
+    no_error(mw_chat_ask(c, &r, o, &e), &e);
+    n = listen_to(c, said);
+    mw_chat_finish_kv(c, 60000);
+    mw_chat_close(c);
+    free(messages);
+    return n;
+}
+
+#define USER(text)      "{\"role\":\"user\",\"content\":\"" text "\"}"
+#define ASSISTANT(text) "{\"role\":\"assistant\",\"content\":\"" text "\"}"
+
+static void a_request_reads_what_others_began_with(void **state)
+{
+    char *system = text_of(150, 12), *other = text_of(150, 13);
+    static const char *const rests[] = { USER("and what is that?"),
+                                         USER("a") "," ASSISTANT("b") "," USER("c") };
+    struct mw_chat_options o;
+    struct said said, plain;
+
+    model = open_model(*state);
+    o = chat_options(NULL);
+    kv_folder_clean();
+    assert_int_equal(request_alone(&o, kv_folder, system, USER("hello there"), &said), 0);
+    assert_int_equal(n_files(), 1);
+    assert_int_equal(request_alone(&o, kv_folder, other, USER("hello there"), &said), 0);
+    assert_int_equal(n_files(), 2);
+    for (size_t i = 0; i < sizeof rests / sizeof rests[0]; i++) {
+        uint64_t n = request_alone(&o, kv_folder, system, rests[i], &said);
+
+        assert_true(n >= KV_PAGE && n % KV_PAGE == 0);
+        assert_int_equal(said.receipt.n_reused, n);
+        assert_int_equal(request_alone(&o, NULL, system, rests[i], &plain), 0);
+        assert_same(&said, &plain);
+    }
+    assert_int_equal(n_files(), 2);
+    free(system);
+    free(other);
     mw_model_close(model);
 }
 
@@ -850,6 +915,51 @@ static void a_question_of_a_saved_chat_is_not_kept(void **state)
     mw_model_close(model);
 }
 
+/* The first message of a chat that goes on in another process is edited: it is the same chat. */
+static void an_edited_question_of_a_resumed_chat_is_not_kept(void **state)
+{
+    char *text = text_of(300, 14), *question = malloc(strlen(text) + 40);
+    struct mw_message messages[] = { { .role = MW_USER }, { .role = MW_ASSISTANT } };
+    struct mw_chat_options o;
+    struct said said, first;
+    struct err e = ERR_INIT;
+    struct mw_chat *c;
+
+    model = open_model(*state);
+    o = chat_options(NULL);
+    for (int i = 0; i < 2; i++) { /* the folder is set after the chat was loaded, and before */
+        kv_folder_clean();
+        c = open_chat(model, &o);
+        no_error(mw_chat_share_kv(c, kv_folder, MW_KV_LIMIT, &e), &e);
+        sprintf(question, "%swhat?", text);
+        ask(c, question, &first);
+        no_error(mw_chat_save_kv(c, kv_path, MW_KV_LIMIT, &e), &e);
+        mw_chat_finish_kv(c, 60000);
+        mw_chat_close(c);
+
+        messages[0].text = question;
+        messages[0].len = strlen(question);
+        messages[1].text = first.text;
+        messages[1].len = first.len;
+        c = open_chat(model, &o);
+        no_error(mw_chat_restore(c, messages, 2, 0, &e), &e);
+        if (i == 1)
+            no_error(mw_chat_share_kv(c, kv_folder, MW_KV_LIMIT, &e), &e);
+        no_error(mw_chat_load_kv(c, kv_path, &e), &e);
+        if (i == 0)
+            no_error(mw_chat_share_kv(c, kv_folder, MW_KV_LIMIT, &e), &e);
+        no_error(mw_chat_rewind(c, 0, &e), &e);
+        sprintf(question, "%sand who was it?", text);
+        ask(c, question, &said);
+        wait_until_written(c);
+        assert_int_equal(n_files(), 0);
+        mw_chat_close(c);
+    }
+    free(question);
+    free(text);
+    mw_model_close(model);
+}
+
 /* Another process has made a file, and has not written its header yet. */
 static void a_beginning_that_is_being_written_is_not_there(void **state)
 {
@@ -989,6 +1099,8 @@ int main(void)
         OF(a_system_message_is_kept_once, TINY), /* windows */
         OF(a_system_message_is_kept_once, "qwen3-tiny.gguf"),
         OF(a_system_message_is_kept_once, "f-falconh1.gguf"), /* recurrent state */
+        OF(a_request_reads_what_others_began_with, TINY),
+        OF(a_request_reads_what_others_began_with, "f-falconh1.gguf"),
         OF(a_manual_is_kept_when_it_comes_again, TINY),
         OF(a_manual_is_kept_when_it_comes_again, "llama-tiny.gguf"),
         OF(a_manual_is_kept_when_it_comes_again, "f-falconh1.gguf"),
@@ -999,6 +1111,10 @@ int main(void)
         OF(a_question_that_comes_again_in_its_chat_is_not_kept, TINY),
         OF(a_question_that_comes_again_in_its_chat_is_not_kept, "llama-tiny.gguf"),
         cmocka_unit_test(a_question_of_a_saved_chat_is_not_kept),
+        { "edited: llama", an_edited_question_of_a_resumed_chat_is_not_kept, NULL, NULL,
+          (void *)(uintptr_t) "llama-tiny.gguf" },
+        { "edited: gemma 4", an_edited_question_of_a_resumed_chat_is_not_kept, NULL, NULL,
+          (void *)(uintptr_t) "gemma4-tiny-q4_0.gguf" },
         cmocka_unit_test(a_beginning_that_is_being_written_is_not_there),
         cmocka_unit_test(a_kill_leaves_no_wrong_beginning),
     };
