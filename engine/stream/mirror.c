@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/units.h"
 #include "engine/format/file_open.h"
@@ -54,6 +55,17 @@ struct comparison {
     unsigned char *buf; /* [2 * SAMPLE_BYTES] */
 };
 
+/* The end of the first sample of a range, and the start of its last one. */
+static uint64_t end_of_sample(uint64_t from, uint64_t to)
+{
+    return to - from > SAMPLE_BYTES ? from + SAMPLE_BYTES : to;
+}
+
+static uint64_t start_of_sample(uint64_t from, uint64_t to)
+{
+    return to - from > SAMPLE_BYTES ? to - SAMPLE_BYTES : from;
+}
+
 static int compare(struct comparison *q, uint32_t file, uint64_t from, uint64_t to,
                    struct err *e)
 {
@@ -71,6 +83,34 @@ static int compare(struct comparison *q, uint32_t file, uint64_t from, uint64_t 
         return err_at(e, q->copy.c->files[file].path, at + i, NULL);
     }
     return 0;
+}
+
+/*
+ * A copy that is not complete often has its full size already: what is missing are holes, or space
+ * that was allocated and never written, which the file system reports as holes, too.  They read as
+ * zeros, so the model must have zeros at both ends of each.  Without this, a few percent of the
+ * file could be missing between two samples.
+ */
+static int compare_holes(struct comparison *q, uint32_t file, struct err *e)
+{
+    const struct model_file *copy = &q->copy.c->files[file];
+    uint64_t size = copy->size;
+    off_t from = 0, to;
+
+    for (;; from = to) {
+        from = lseek(copy->fd, from, SEEK_HOLE);
+        if (from < 0 || (uint64_t)from >= size) /* the last one is the end of the file */
+            return 0;
+        to = lseek(copy->fd, from, SEEK_DATA);
+        if (to < 0)
+            to = (off_t)size;
+        if (compare(q, file, (uint64_t)from, end_of_sample((uint64_t)from, (uint64_t)to), e) !=
+                0 ||
+            compare(q, file, start_of_sample((uint64_t)from, (uint64_t)to), (uint64_t)to, e) != 0)
+            return -1;
+        if ((uint64_t)to >= size)
+            return 0;
+    }
 }
 
 /* Returns where the first weights of a file begin. */
@@ -96,14 +136,14 @@ static int compare_file(struct comparison *q, const struct catalogue *c, uint32_
                 units_size(want, sizeof want, size));
         return err_at(e, q->copy.c->files[file].path, ERR_NO_OFFSET, NULL);
     }
-    if (compare(q, file, 0, end, e) != 0)
+    if (compare(q, file, 0, end, e) != 0 || compare_holes(q, file, e) != 0)
         return -1;
     for (uint64_t i = 1; i <= SAMPLES && size > end;
          i++) { /* the last one ends with the file */
         uint64_t to = end + (uint64_t)((double)(size - end) * (double)i / SAMPLES);
 
         to = i == SAMPLES || to > size ? size : to;
-        if (compare(q, file, to - end > SAMPLE_BYTES ? to - SAMPLE_BYTES : end, to, e) != 0)
+        if (compare(q, file, start_of_sample(end, to), to, e) != 0)
             return -1;
     }
     return 0;
@@ -188,10 +228,20 @@ static bool is_forgotten(const struct disk_load *l, size_t bytes, uint64_t now_n
            (double)(now_ns - l->last_ns) > TRY_BLOCKS * block_ns;
 }
 
-/* Whether a disk has a read already while its rate is not known. */
+/* Whether a read shall find out how fast a disk is now.  The engine waits for urgent ones, and for
+ * the first one after a pause, in which the other disk was idle, too: they go where they are
+ * expected to end first. */
+static bool tries(const struct disk_load *l, const struct disk_load *other,
+                  const struct read_op *op, uint64_t now_ns)
+{
+    return !op->is_urgent && is_forgotten(l, op->bytes, now_ns) &&
+           !is_forgotten(other, op->bytes, now_ns);
+}
+
+/* Whether a disk has a read already while its rate of now is not known. */
 static bool is_on_trial(const struct disk_load *l)
 {
-    return l->bytes_s <= 0 && l->flying > 0;
+    return (l->bytes_s <= 0 || l->is_old) && l->flying > 0;
 }
 
 enum read_disk disks_choose(const struct disks *d, const struct read_op *op, uint32_t n_slot,
@@ -202,9 +252,9 @@ enum read_disk disks_choose(const struct disks *d, const struct read_op *op, uin
 
     if (!d->has_mirror)
         return READ_MODEL;
-    if (is_forgotten(mirror, op->bytes, now_ns))
+    if (tries(mirror, model, op, now_ns))
         return READ_MIRROR;
-    if (is_forgotten(model, op->bytes, now_ns))
+    if (tries(model, mirror, op, now_ns))
         return READ_MODEL;
     if (is_on_trial(mirror))
         return READ_MODEL;
@@ -230,7 +280,7 @@ void disks_begin(struct disks *d, const struct read_op *op, uint64_t now_ns)
     if (d->telemetry == NULL)
         return;
     if (l->flying == 0 && l->last_ns > 0 && now_ns > l->last_ns + TRY_NS) { /* measure again */
-        l->bytes_s = 0;
+        l->is_old = true;
         l->window_ns = l->window_bytes = 0;
     }
     if (l->flying == 0)
@@ -256,7 +306,8 @@ void disks_end(struct disks *d, const struct read_op *op, uint64_t now_ns)
     if (l->window_bytes > 0) {
         double seen = (double)l->window_bytes * 1e9 / (double)l->window_ns;
 
-        l->bytes_s = l->bytes_s > 0 ? 0.75 * l->bytes_s + 0.25 * seen : seen;
+        l->bytes_s = l->bytes_s > 0 && !l->is_old ? 0.75 * l->bytes_s + 0.25 * seen : seen;
+        l->is_old = false;
     }
     l->window_ns = l->window_bytes = 0;
 }

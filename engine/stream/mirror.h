@@ -4,7 +4,8 @@
  *     block:   b0     b1      b2     b3     b4      …
  *     disk:    model  mirror  model  model  mirror        the one that ends this read first
  *
- * A copy is used if it has the same sizes, headers and samples of weights.  Each block goes to
+ * A copy is used if it has the same sizes, headers and samples of weights, and no hole where the
+ * model has weights.  Each block goes to
  * the disk that is done sooner with what it has to read, by the rates that were measured while
  * they were busy.  So both are always busy, in proportion to their rates.  Rows and experts,
  * which the engine waits for, go to the disk that will have them first.
@@ -44,6 +45,7 @@ struct disk_load {
     uint64_t busy_from_ns, last_ns;   /* since when there are any; the end of the last read */
     uint64_t window_ns, window_bytes; /* since the rate was measured */
     double bytes_s;                   /* while it is busy; 0: not measured */
+    bool is_old;                      /* that was before a pause */
 };
 
 struct disks {

@@ -68,7 +68,8 @@ static void submit_read(struct stream *s, struct read_op *op)
         op->tries = 0;
     }
     op->is_flying = true;
-    disks_begin(&s->disks, op, clock_ns());
+    if (!s->source.files[op->file].is_elsewhere)
+        disks_begin(&s->disks, op, clock_ns());
     s->kind->submit(s->backend, op);
 }
 
@@ -424,7 +425,8 @@ static void handle_result(struct stream *s, struct read_op *op)
 {
     struct err e = ERR_INIT;
 
-    disks_end(&s->disks, op, clock_ns());
+    if (!s->source.files[op->file].is_elsewhere)
+        disks_end(&s->disks, op, clock_ns());
     switch (outcome_of(s, op, &e)) {
     case READ_DONE: finish_read(s, op, true); break;
     case READ_AGAIN: submit_read(s, op); break;

@@ -106,6 +106,13 @@ int source_open_file(const struct model_file *f, bool is_direct, struct err *e)
     return fd;
 }
 
+bool source_is_elsewhere(int fd, int other_fd)
+{
+    struct stat a, b;
+
+    return fstat(fd, &a) == 0 && fstat(other_fd, &b) == 0 && a.st_dev != b.st_dev;
+}
+
 static int open_files(struct source *s, const struct catalogue *c, struct err *e)
 {
     for (uint32_t i = 0; i < c->n_file; i++) {
@@ -114,8 +121,10 @@ static int open_files(struct source *s, const struct catalogue *c, struct err *e
 
         if (fd < 0)
             return -1;
-        s->files[s->n_file++] =
+        s->files[s->n_file] =
             (struct source_file){ .fd = fd, .mirror_fd = -1, .size = f->size, .path = f->path };
+        s->files[s->n_file].is_elsewhere = source_is_elsewhere(fd, s->files[0].fd);
+        s->n_file++;
     }
     return 0;
 }

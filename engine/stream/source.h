@@ -17,7 +17,8 @@
 struct source_file {
     int fd, mirror_fd; /* mirror_fd -1: there is no copy */
     uint64_t size;
-    const char *path; /* for messages; the catalogue's */
+    bool is_elsewhere; /* on another disk than the first file, as far as the system knows */
+    const char *path;  /* for messages; the catalogue's */
     const struct model_file *mirror; /* the copy; not owned */
 };
 
@@ -45,6 +46,9 @@ void source_close(struct source *s); /* safe on a zeroed struct */
 
 /* The same for one file; returns a descriptor, or -1 with *e. */
 int source_open_file(const struct model_file *f, bool is_direct, struct err *e);
+
+/* Whether two open files are on different file systems. */
+bool source_is_elsewhere(int fd, int other_fd);
 
 /* Drop the pages inside a range from the page cache; bytes 0: to the end of the file. */
 void source_drop(int fd, uint64_t offset, uint64_t bytes);

@@ -25,6 +25,7 @@ void stream_set_kv_file(struct stream *s, int fd)
     pthread_mutex_lock(&s->lock);
     *f = (struct source_file){ .fd = fd,
                                .mirror_fd = -1,
+                               .is_elsewhere = source_is_elsewhere(fd, s->source.files[0].fd),
                                .size = fd >= 0 ? UINT64_MAX : 0,
                                .path = SOURCE_KV_NAME };
     pthread_mutex_unlock(&s->lock);

@@ -279,7 +279,77 @@ static void files_that_differ_are_refused(void **state)
     refuses("/proc/self/nothing", "No such file");
 }
 
+/* A copy that still arrives has its size, and holes between the samples. */
+static void a_copy_that_is_not_complete_is_refused(void **state)
+{
+    struct tensor_info tensors[MODEL_FILES] = { { .file = 0, .offset = 4096 },
+                                                { .file = 1, .offset = 4096 } };
+    const uint64_t hole = 128 * KIB;
+    struct model_file *files;
+    struct err e = ERR_INIT;
+    char path[120];
+    int fd;
+
+    (void)state;
+    model_seed(32);
+    model_make(&model, 40000000);
+    model.catalogue.tensors = tensors;
+    model.catalogue.n_tensor = MODEL_FILES;
+    snprintf(copy_dir, sizeof copy_dir, "%s/copy", model.dir);
+    assert_int_equal(mkdir(copy_dir, 0700), 0);
+    for (int i = 0; i < MODEL_FILES; i++)
+        write_copy(i, model.files[i].size);
+    no_error(mirror_open(&files, &model.catalogue, copy_dir, &e), &e);
+    mirror_close(files, MODEL_FILES);
+    copy_path(0, path, sizeof path);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 256 * KIB, (off_t)hole) != 0)
+        skip(); /* the file system has no holes */
+    refuses(copy_dir, "other bytes");
+    /* Space that was allocated and never written. */
+    assert_int_equal(fallocate(fd, 0, 256 * KIB, (off_t)hole), 0);
+    refuses(copy_dir, "other bytes");
+    /* Zeros in both files are equal. */
+    memset(model.bytes[0] + 256 * KIB, 0, hole);
+    close(fd);
+    fd = open(model.files[0].path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(pwrite(fd, model.bytes[0] + 256 * KIB, hole, 256 * KIB), hole);
+    close(fd);
+    no_error(mirror_open(&files, &model.catalogue, copy_dir, &e), &e);
+    mirror_close(files, MODEL_FILES);
+    model.catalogue.n_tensor = 0;
+    (void)end(state);
+}
+
 /* --- two disks, simulated --- */
+
+/* The engine waits for the first read after a pause, and for urgent ones: they do not go to the
+ * slower disk to find out whether it is faster now. */
+static void nobody_waits_for_a_trial(void **state)
+{
+    static const uint64_t second = 1000000000;
+    struct read_op first = { .bytes = MIB }, other = { .bytes = MIB },
+                   urgent = { .bytes = 4096, .is_urgent = true };
+    struct disks d = { .has_mirror = false };
+
+    (void)state;
+    disks_open(&d, &telemetry);
+    d.disk[READ_MODEL] = (struct disk_load){ .bytes_s = 1e9, .last_ns = second };
+    d.disk[READ_MIRROR] = (struct disk_load){ .bytes_s = 2e8, .last_ns = second };
+    assert_int_equal(disks_choose(&d, &first, 12, 100 * second), READ_MODEL);
+    assert_int_equal(disks_choose(&d, &urgent, 12, 100 * second), READ_MODEL);
+    disks_begin(&d, &first, 100 * second);
+    assert_int_equal(disks_choose(&d, &other, 12, 100 * second), READ_MIRROR);
+    other.disk = READ_MIRROR;
+    disks_begin(&d, &other, 100 * second);
+    disks_end(&d, &first, 101 * second);
+    disks_end(&d, &other, 101 * second);
+    /* One disk alone was idle. */
+    d.disk[READ_MODEL].last_ns = 200 * second;
+    d.disk[READ_MIRROR].bytes_s = 2e8;
+    assert_int_equal(disks_choose(&d, &urgent, 12, 200 * second + 1), READ_MODEL);
+    assert_int_equal(disks_choose(&d, &first, 12, 200 * second + 1), READ_MIRROR);
+}
 
 #define N_BLOCK 4000
 #define BLOCK   ((size_t)1 << 20)
@@ -432,6 +502,8 @@ int main(void)
         OF(a_copy_that_fails_is_dropped, "direct pread", &modes[1]),
         OF(a_copy_that_fails_is_dropped, "buffered io_uring", &modes[2]),
         cmocka_unit_test_setup_teardown(files_that_differ_are_refused, begin, end),
+        cmocka_unit_test(a_copy_that_is_not_complete_is_refused),
+        cmocka_unit_test(nobody_waits_for_a_trial),
         cmocka_unit_test(two_disks_deliver_the_sum),
         { "a session: a file", a_session_has_the_same_bits, NULL, NULL,
           (void *)(uintptr_t) "gemma4-tiny-q4_0.gguf" },
