@@ -166,7 +166,7 @@ class Tables(unittest.TestCase):
                 ("chat", "-"): ":models", ("run", "-"): ":files", ("tokenize", "-"): ":model",
                 ("replay", "-"): ".jsonl", ("run", "--model"): ":models",
                 ("chat", "--theme"): ":themes", ("chat", "--open"): ":chats",
-                ("run", "--telemetry"): ":files", ("run", "--threads"): ":none",
+                ("run", "--telemetry"): ":files", ("run", "--top-k"): ":none",
                 ("run", "--raw"): "-", ("run", "--kv"): "f32 f16 q8_0 q4_0"}.items():
             self.assertEqual(want, values[command, option], (command, option))
         self.assertRegex(values["run", "--format"], r"^none .*\bgemma4 .*chatml .*\braw$")
@@ -296,7 +296,7 @@ class Bash(unittest.TestCase):
         self.assertEqual(["always"], self.complete("memwall", "--color", "al"))
         self.assertIn("32k", self.complete("memwall", "run", "--ctx", ""))
         self.assertIn("2G", self.complete("memwall", "run", "--memory", ""))
-        self.assertEqual([], self.complete("memwall", "run", "--threads", ""))
+        self.assertEqual(["auto"], self.complete("memwall", "run", "--threads", ""))
         self.assertEqual(["--temp"], self.complete("memwall", "--temp"))
         self.assertEqual([], self.complete("memwall", "plan", "--temp"))
         self.assertEqual(["README.md"], self.complete("memwall", "run", "-m", "READ"))

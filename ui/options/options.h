@@ -245,7 +245,7 @@ enum option_kind {
     KIND_IO,       /* enum mw_io and mmap_drop: a word of words */
     KIND_DRAFT,    /* enum mw_draft and draft_file: a word of words, or a path with / or . */
     KIND_ISA,      /* const char *: a kernel set of this CPU */
-    KIND_U32,      /* uint32_t or int from min to max */
+    KIND_U32,      /* uint32_t or int from min to max; with the tip "auto" this is 0 */
     KIND_COUNT,    /* the same; 32k is 32768 */
     KIND_SEED,     /* struct mw_seed: any whole number, or "random" */
     KIND_NUMBER,   /* float from min to max */

@@ -236,13 +236,16 @@ static int set_format(const char **to, const char *text, struct err *e)
 
 static int set_whole(const struct option *row, void *to, const char *text, struct err *e)
 {
+    const bool may_be_auto = row->tips != NULL && strcmp(row->tips, "auto") == 0;
     char expected[100];
-    uint64_t n;
+    uint64_t n = 0; /* auto */
 
-    if (!units_parse_whole(text, row->kind == KIND_COUNT, (uint64_t)row->min,
+    if (!(may_be_auto && strcmp(text, "auto") == 0) &&
+        !units_parse_whole(text, row->kind == KIND_COUNT, (uint64_t)row->min,
                            (uint64_t)row->max, &n)) {
-        snprintf(expected, sizeof expected, "a whole number from %.0f to %.0f%s", row->min,
-                 row->max, row->kind == KIND_COUNT ? " (8k is 8192)" : "");
+        snprintf(expected, sizeof expected, "a whole number from %.0f to %.0f%s%s", row->min,
+                 row->max, row->kind == KIND_COUNT ? " (8k is 8192)" : "",
+                 may_be_auto ? ", or auto" : "");
         return bad_value(text, expected, e);
     }
     *(uint32_t *)to = (uint32_t)n;

@@ -134,8 +134,8 @@ const struct option options_table[N_OPTION] = {
         .reach = REACH_FILE },
     [OPT_THREADS] = { "threads", 't', IN(MODEL, CMD_PLANS | CMD_DEMO),
         .kind = KIND_U32, AT(chat.engine.n_thread), RANGE(1, 256), .arg = "N",
-        .asks = "cores",
-        .help = "compute with N threads", .otherwise = "one per core",
+        .tips = "auto", .asks = "cores",
+        .help = "compute with N threads, or auto", .otherwise = "auto: one per core",
         .reach = REACH_PLAN, .slash = "threads",
         .slash_also = "num-thread cores", .says = "the number of threads is %" },
 
