@@ -61,7 +61,12 @@ static void set_capacity(const char *list, int capacity, struct cores *c)
     }
 }
 
-/* Linux reports capacities on ARM, and two lists on Intel, where they exist. */
+/*
+ * Linux reports capacities on ARM and on newer systems of Intel's, and two lists on Intel's.
+ * A CPU has the lower of both: a capacity says how fast it runs programs of all kinds, and the
+ * cores in the list of efficient ones are slower than that with vectors, which they compute in
+ * halves.
+ */
 static void read_capacities(const char *root, long n, struct cores *c)
 {
     char text[1024], path[64];
@@ -77,7 +82,7 @@ static void read_capacities(const char *root, long n, struct cores *c)
         if (kernel_file_slurp(root, path, text, sizeof text) <= 0)
             continue;
         capacity = atoi(text);
-        if (capacity > 0 && capacity <= CAPACITY)
+        if (capacity > 0 && capacity < c->capacity[i])
             c->capacity[i] = capacity;
     }
 }

@@ -489,6 +489,36 @@ static void lists_of_efficient_cores_are_read(void **state)
     }
 }
 
+static int all_are_alike(int k)
+{
+    (void)k;
+    return 1024;
+}
+
+/* Newer systems report capacities beside the list of efficient cores, which then still counts. */
+static void a_core_has_the_lower_of_two_capacities(void **state)
+{
+    cpu_set_t all;
+    struct mw_machine m;
+    char text[32];
+    int last = 0, n;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    n = CPU_COUNT(&all);
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        last = CPU_ISSET(i, &all) ? i : last;
+    snprintf(text, sizeof text, "%d\n", last);
+    tree_put("/sys/devices/cpu_atom/cpus", text);
+    put_capacities(&all, first_is_a_little_larger);
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_efficient, n > 1 ? 1 : 0);
+    assert_int_equal(m.n_core + m.n_efficient, n);
+    put_capacities(&all, all_are_alike);
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_efficient, n > 1 ? 1 : 0);
+}
+
 static void threads_of_a_core_count_once(void **state)
 {
     cpu_set_t all, one;
@@ -898,6 +928,7 @@ int main(void)
         in_a_tree(threads_of_a_core_count_once),
         in_a_tree(efficient_cores_get_no_thread_by_default),
         in_a_tree(lists_of_efficient_cores_are_read),
+        in_a_tree(a_core_has_the_lower_of_two_capacities),
         in_a_tree(nonsense_about_cores_counts_cpus),
         in_a_tree(a_budget_above_the_limit_of_a_group_is_lowered),
         in_a_tree(memory_high_of_version_2_lowers_a_budget_too),
