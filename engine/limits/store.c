@@ -24,6 +24,9 @@
 #define MINUTE_S   60
 #define DAY_S      (24 * 3600)
 #define DOUBTFUL_S (10 * MINUTE_S)
+/* Ways to prefetch are measured again this much later: those of the make are nearly as good, and
+ * beside a load that stays, each new try takes 0.3 s of a start. */
+#define DOUBTFUL_WAYS_S (2 * 3600)
 #define FOR_GOOD   INT64_MAX
 #define LINES_MOST 60  /* of a kind */
 #define TRIED_MOST 192 /* lines of tried settings, of all models */
@@ -178,8 +181,10 @@ void limits_store_free(struct limits_store *s)
 
 static bool is_valid(const struct limits_line *l, int64_t now_s)
 {
-    int64_t life_s = l->is_doubtful ? DOUBTFUL_S : kinds[l->kind].life_s;
+    int64_t life_s = kinds[l->kind].life_s;
 
+    if (l->is_doubtful)
+        life_s = l->kind == LIMITS_FETCH ? DOUBTFUL_WAYS_S : DOUBTFUL_S;
     return l->time_s <= now_s && now_s - l->time_s <= life_s;
 }
 

@@ -178,6 +178,18 @@ static void each_kind_is_forgotten_in_its_time(void **state)
     assert_true(found(&key, NOW - 1, NULL).memory_bytes_s == 0); /* the clock was set back */
 }
 
+/* Beside a load that stays, each start would otherwise measure ways to prefetch again. */
+static void doubtful_ways_are_measured_again_after_two_hours(void **state)
+{
+    struct mw_limits l = made(HOUR);
+
+    (void)state;
+    l.fetch.is_doubtful = true;
+    keep_as(&key, &l);
+    assert_true(found(&key, NOW - HOUR + 2 * HOUR, NULL).fetch.measured_s != 0);
+    assert_true(found(&key, NOW - HOUR + 2 * HOUR + 1, NULL).fetch.measured_s == 0);
+}
+
 static void doubtful_limits_never_replace_trusted_ones(void **state)
 {
     struct mw_limits l = made(HOUR);
@@ -499,6 +511,7 @@ int main(void)
         in_a_tree(limits_come_back_from_their_file),
         in_a_tree(limits_hold_only_for_what_they_are_of),
         in_a_tree(each_kind_is_forgotten_in_its_time),
+        in_a_tree(doubtful_ways_are_measured_again_after_two_hours),
         in_a_tree(doubtful_limits_never_replace_trusted_ones),
         in_a_tree(the_first_choice_of_products_stays),
         in_a_tree(the_first_choice_of_a_form_stays),
