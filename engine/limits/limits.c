@@ -67,7 +67,14 @@ static const struct mw_rate *rate_of(const struct mw_limits *l, const char *type
 static bool is_trusted(const struct mw_rate *r)
 {
     return r != NULL && r->measured_s != 0 && !r->is_doubtful && r->column_bytes_s > 0 &&
-           r->chunk_flops_s > 0;
+           r->few_bytes_s > 0 && r->chunk_flops_s > 0;
+}
+
+/* Seconds for a weight of so many bytes. */
+static double form_s(const struct mw_rate *r, double bytes)
+{
+    return bytes / r->column_bytes_s + bytes / (LIMITS_FEW * r->few_bytes_s) +
+           2 / r->chunk_flops_s;
 }
 
 bool limits_forms(const struct mw_limits *l, const char *type, double *in_file_s,
@@ -79,7 +86,7 @@ bool limits_forms(const struct mw_limits *l, const char *type, double *in_file_s
 
     if (!is_trusted(file) || !is_trusted(laid) || !(bytes > 0))
         return false;
-    *in_file_s = bytes / file->column_bytes_s + 2 / file->chunk_flops_s;
-    *interleaved_s = bytes / laid->column_bytes_s + 2 / laid->chunk_flops_s;
+    *in_file_s = form_s(file, bytes);
+    *interleaved_s = form_s(laid, bytes);
     return true;
 }

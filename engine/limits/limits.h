@@ -29,10 +29,12 @@
 struct mw_rate {
     char type[16];         /* "Q4_K", or MW_RATE_PACKED, or "Q4_K-x16" */
     double column_bytes_s; /* one column with weights from memory, as for a decoded token */
+    double few_bytes_s;    /* LIMITS_FEW columns, as for verifying drafts */
     double chunk_flops_s;  /* many columns, as for a prompt */
     bool is_doubtful;
     int64_t measured_s; /* Unix time; 0: not measured */
 };
+#define LIMITS_FEW    4 /* columns of few_bytes_s */
 #define MW_RATE_TYPES 4 /* weight types of a model that are measured */
 /* The forms of pinned weights have rates of their own: */
 #define MW_RATE_PACKED      "BF16-packed" /* the column counts packed bytes */
@@ -109,13 +111,13 @@ bool limits_types_agree(const char *type, double bytes_s, const char *other, dou
 bool limits_agree(const struct mw_limits *l);
 
 /*
- * Compare the forms of a weight type: seconds for a weight in one token of an answer and one of a
- * prompt, as in the file and interleaved.  Returns whether both are known and trusted.
+ * Compare the forms of a weight type, as in the file and interleaved: seconds for a weight in one
+ * token of an answer, one of a pass that verifies drafts, and one of a prompt.  Returns whether
+ * both are known and trusted.
  */
 bool limits_forms(const struct mw_limits *l, const char *type, double *in_file_s,
                   double *interleaved_s);
-/* Pinned weights stay as in the file if that is faster by this factor.  It covers noise, and that
- * interleaved weights are faster with the few columns of drafts, which no rate has. */
+/* Pinned weights stay as in the file if that is faster by this factor, which covers noise. */
 #define LIMITS_FORM_MARGIN 1.05
 
 #endif

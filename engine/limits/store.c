@@ -47,7 +47,7 @@ static const struct {
                       DAY_S,
                       { "bytes_s", "memory_bytes_s", "direct_bytes_s", "buffered_bytes_s",
                         "lookup_s", "read_cpu_s", "contention" } },
-    [LIMITS_TYPE] = { "type", DAY_S, { "column_bytes_s", "chunk_flops_s" } },
+    [LIMITS_TYPE] = { "type", DAY_S, { "column_bytes_s", "chunk_flops_s", "few_bytes_s" } },
     [LIMITS_STEPS] = { "steps",
                        DAY_S,
                        { "round_s", "wake_s", "value_s", "curve_s", KV_NAMES("load_s"),
@@ -489,6 +489,7 @@ static void get_rate(const struct limits_store *s, const struct limits_key *k, i
         return;
     r->column_bytes_s = found->value[0];
     r->chunk_flops_s = found->value[1];
+    r->few_bytes_s = found->value[2];
     r->is_doubtful = found->is_doubtful;
     r->measured_s = found->time_s;
 }
@@ -550,7 +551,8 @@ size_t limits_store_lines(const struct limits_key *k, const struct mw_limits *l,
             continue;
         lines[n] = line_of(k, LIMITS_TYPE, r->type, r->measured_s, r->is_doubtful);
         lines[n].value[0] = r->column_bytes_s;
-        lines[n++].value[1] = r->chunk_flops_s;
+        lines[n].value[1] = r->chunk_flops_s;
+        lines[n++].value[2] = r->few_bytes_s;
     }
     if (l->fetch.measured_s != 0) {
         lines[n] =

@@ -127,10 +127,20 @@ static struct trial_product product_of(const struct type_rate *r, bool exact, si
                                    .form = r->form,
                                    .exact = exact,
                                    .n_col = n_col,
-                                   .piece = n_col == 1 ? COLUMN_PIECE : CHUNK_PIECE };
+                                   .piece = n_col < RATES_COLUMNS ? COLUMN_PIECE : CHUNK_PIECE };
 }
 
-/* One of the two rates of a type while it is measured. */
+/* The rates of a type. */
+enum { RATE_COLUMN, RATE_FEW, RATE_CHUNK, N_RATE };
+
+static const size_t rate_columns[N_RATE] = { 1, RATES_FEW, RATES_COLUMNS };
+
+static struct probe_rate *rate_at(struct type_rate *r, int which)
+{
+    return which == RATE_COLUMN ? &r->column : which == RATE_FEW ? &r->few : &r->chunk;
+}
+
+/* One of them while it is measured. */
 struct measured {
     struct slices slices;
     struct load load;
@@ -170,22 +180,20 @@ static bool measure_once(struct trial *t, const struct rates_options *o,
 {
     bool was_any = false;
 
-    for (uint32_t i = 0; i < n; i++) {
-        if (wants_slice(o, &rates[i].column)) {
-            const struct trial_product p = product_of(&rates[i], o->exact, 1);
+    for (uint32_t i = 0; i < n * N_RATE; i++) {
+        struct type_rate *r = &rates[i / N_RATE];
+        const int which = (int)(i % N_RATE);
+        const size_t n_col = rate_columns[which];
+        const struct trial_product p = product_of(r, o->exact, n_col);
 
-            trial_set(t, &p);
-            add_slice(t, o, (double)(t->n_row * t->row_bytes), &m[2 * i], &rates[i].column);
-            was_any = true;
-        }
-        if (wants_slice(o, &rates[i].chunk)) {
-            const struct trial_product p = product_of(&rates[i], o->exact, RATES_COLUMNS);
-
-            trial_set(t, &p);
-            add_slice(t, o, 2.0 * (double)(t->n_row * TRIAL_N_K * RATES_COLUMNS), &m[2 * i + 1],
-                      &rates[i].chunk);
-            was_any = true;
-        }
+        if (!wants_slice(o, rate_at(r, which)))
+            continue;
+        trial_set(t, &p);
+        add_slice(t, o,
+                  which == RATE_CHUNK ? 2.0 * (double)(t->n_row * TRIAL_N_K * n_col)
+                                      : (double)(t->n_row * t->row_bytes),
+                  &m[i], rate_at(r, which));
+        was_any = true;
     }
     return was_any;
 }
@@ -196,12 +204,11 @@ static bool measure_once(struct trial *t, const struct rates_options *o,
 static void measure_types(struct trial *t, const struct rates_options *o,
                           struct type_rate *rates, uint32_t n)
 {
-    struct measured m[2 * TYPE_COUNT] = { 0 };
+    struct measured m[N_RATE * TYPE_COUNT] = { 0 };
 
-    for (uint32_t i = 0; i < n; i++) {
-        rates[i].column = rates[i].chunk = (struct probe_rate){ 0 };
-        load_begin(&m[2 * i].load, "");
-        load_begin(&m[2 * i + 1].load, "");
+    for (uint32_t i = 0; i < n * N_RATE; i++) {
+        *rate_at(&rates[i / N_RATE], (int)(i % N_RATE)) = (struct probe_rate){ 0 };
+        load_begin(&m[i].load, "");
     }
     while (measure_once(t, o, rates, n, m))
         ;
@@ -226,8 +233,7 @@ int rates_measure(const struct rates_options *o, struct type_rate *rates, uint32
                   struct err *e)
 {
     struct trial t = { 0 };
-    size_t one = most_results(&t, o, rates, n, 1);
-    size_t chunk = most_results(&t, o, rates, n, RATES_COLUMNS);
+    size_t most = 0;
     int rc;
 
     if (n == 0)
@@ -236,8 +242,12 @@ int rates_measure(const struct rates_options *o, struct type_rate *rates, uint32
         return err_set(
             e, ERR_BUDGET, "measuring products needs a buffer of %llu bytes, not %llu",
             (unsigned long long)RATES_LEAST_BUFFER, (unsigned long long)o->buffer_bytes);
-    rc = trial_open(&t, o->kernels, o->n_thread, o->buffer_bytes, one > chunk ? one : chunk,
-                    RATES_COLUMNS, e);
+    for (int which = 0; which < N_RATE; which++) {
+        size_t n_y = most_results(&t, o, rates, n, rate_columns[which]);
+
+        most = n_y > most ? n_y : most;
+    }
+    rc = trial_open(&t, o->kernels, o->n_thread, o->buffer_bytes, most, RATES_COLUMNS, e);
     if (rc == 0)
         measure_types(&t, o, rates, n);
     trial_close(&t);

@@ -24,6 +24,8 @@
 #include "engine/machine/probe.h"
 #include "engine/model/desc.h"
 
+/* Columns of a pass that verifies drafts. */
+#define RATES_FEW 4
 /* Columns of a chunk.  More hardly change the rate (PLAN_CHUNK_EVEN). */
 #define RATES_COLUMNS 64
 /* Types with a smaller share of the weights that a token uses are not measured. */
@@ -40,6 +42,7 @@ struct type_rate {
     double token_flops;     /* operations in the layers of every token, two per multiply-add */
     double expert_flops;
     struct probe_rate column; /* bytes per second */
+    struct probe_rate few;    /* the same of RATES_FEW columns */
     struct probe_rate chunk;  /* operations per second, in bytes_s */
 };
 
@@ -52,7 +55,7 @@ struct rates_options {
     const struct kernels *kernels;
     bool exact;
     int n_thread;
-    double seconds;        /* of each of the two rates of a type */
+    double seconds;        /* of each of the rates of a type */
     double more_seconds;   /* at most this much longer if a rate is doubtful */
     double round_s;        /* to hand a product to the threads, which is not part of a rate */
     uint64_t buffer_bytes; /* the maximum for buffers, which are freed again */

@@ -400,9 +400,11 @@ int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err
         struct mw_rate *r = &l->rate[index[i]];
 
         r->column_bytes_s = types[i].column.bytes_s;
+        r->few_bytes_s = types[i].few.bytes_s;
         r->chunk_flops_s = types[i].chunk.bytes_s;
-        r->is_doubtful =
-            probe_is_doubtful(&types[i].column) || probe_is_doubtful(&types[i].chunk);
+        r->is_doubtful = probe_is_doubtful(&types[i].column) ||
+                         probe_is_doubtful(&types[i].few) ||
+                         probe_is_doubtful(&types[i].chunk);
         r->measured_s = (int64_t)time(NULL);
     }
     return 0;

@@ -214,6 +214,7 @@ static void copy_rates(const struct limits_store *s, const struct place *p, stru
                 strcmp(to->type + n, MW_RATE_INTERLEAVED) != 0 || !keeps_rows(s, p, from->type))
                 continue;
             to->column_bytes_s = from->column_bytes_s;
+            to->few_bytes_s = from->few_bytes_s;
             to->chunk_flops_s = from->chunk_flops_s;
         }
 }

@@ -77,11 +77,12 @@ int what_if_parse(const char *text, struct what_if *out, struct err *e)
 
 /* --- applying --- */
 
-/* Both rates of a weight type are limited by computing, and the one of a single column also by
+/* All rates of a weight type are limited by computing, and the one of a single column also by
  * memory. */
 static void scale_rate(struct mw_rate *r, double factor, double memory_bytes_s)
 {
     r->chunk_flops_s *= factor;
+    r->few_bytes_s *= factor;
     r->column_bytes_s *= factor;
     if (memory_bytes_s > 0 && r->column_bytes_s > memory_bytes_s)
         r->column_bytes_s = memory_bytes_s;

@@ -55,8 +55,8 @@ static struct mw_limits made(int64_t age_s)
                            .measured_s = NOW - age_s,
                            .n_rate = 2 };
 
-    l.rate[0] = (struct mw_rate){ "Q4_0", 22e9, 1e11, false, NOW - age_s };
-    l.rate[1] = (struct mw_rate){ "Q6_K", 15e9, 2e11, false, NOW - age_s };
+    l.rate[0] = (struct mw_rate){ "Q4_0", 22e9, 21e9, 1e11, false, NOW - age_s };
+    l.rate[1] = (struct mw_rate){ "Q6_K", 15e9, 14e9, 2e11, false, NOW - age_s };
     l.steps = (struct mw_steps){ .round_s = 2e-6,
                                  .wake_s = 5e-5,
                                  .value_s = 1e-10,
@@ -113,6 +113,7 @@ static void limits_come_back_from_their_file(void **state)
     assert_near(again.contention, l.contention);
     assert_int_equal(again.measured_s, l.measured_s);
     assert_near(again.rate[0].column_bytes_s, 15e9);
+    assert_near(again.rate[0].few_bytes_s, 14e9);
     assert_near(again.rate[0].chunk_flops_s, 2e11);
     assert_near(again.rate[1].column_bytes_s, 22e9);
     assert_int_equal(again.rate[1].measured_s, NOW - 60);
@@ -277,7 +278,7 @@ static void types_that_contradict_each_other_are_not_kept_together(void **state)
     other.n_thread = 1;
     keep_as(&other, &l);
     l.n_rate = 1;
-    l.rate[0] = (struct mw_rate){ "Q8_0", 300e9, 1e11, true, NOW };
+    l.rate[0] = (struct mw_rate){ "Q8_0", 300e9, 200e9, 1e11, true, NOW };
     keep_as(&key, &l); /* doubtful: not kept */
     assert_true(found(&key, NOW, NULL).rate[0].measured_s != 0);
     l.rate[0].is_doubtful = false;
@@ -329,21 +330,22 @@ static void lines_that_make_no_sense_are_left_out(void **state)
     static const char text[] =
         "1799999999 7 auto 2 Some_CPU Q4_0/avx2 1e9 2e10 1e11\n"
         "{\"kind\":\"type\",\"of\":\"0.1-abc Some_CPU avx2 usual 2 Q4_0\",\"time\":1799999999,"
-        "\"doubtful\":false,\"column_bytes_s\":-5,\"chunk_flops_s\":1e11}\n"
+        "\"doubtful\":false,\"column_bytes_s\":-5,\"chunk_flops_s\":1e11,\"few_bytes_s\":1e10}\n"
         "{\"kind\":\"type\",\"of\":\"0.1-abc Some_CPU avx2 usual 2 Q4_0\",\"time\":1799999999,"
-        "\"doubtful\":false,\"column_bytes_s\":1e17,\"chunk_flops_s\":1e11}\n"
+        "\"doubtful\":false,\"column_bytes_s\":1e17,\"chunk_flops_s\":1e11,\"few_bytes_s\":1e10}\n"
         "{\"kind\":\"type\",\"of\":\"0.1-abc Some_CPU avx2 usual 2 Q4_0\",\"time\":1799999999,"
-        "\"doubtful\":false,\"column_bytes_s\":1e400,\"chunk_flops_s\":1e11}\n"
+        "\"doubtful\":false,\"column_bytes_s\":1e400,\"chunk_flops_s\":1e11,\"few_bytes_s\":1e10}\n"
         "{\"kind\":\"type\",\"of\":\"0.1-abc Some_CPU avx2 usual 2 Q4_0\",\"time\":1799999999,"
         "\"doubtful\":false,\"column_bytes_s\":1e10}\n"
         "{\"kind\":\"type\",\"of\":\"0.1-abc Some_CPU avx2 usual 2 Q4_0\",\"time\":-1,"
-        "\"doubtful\":false,\"column_bytes_s\":1e10,\"chunk_flops_s\":1e11}\n"
+        "\"doubtful\":false,\"column_bytes_s\":1e10,\"chunk_flops_s\":1e11,\"few_bytes_s\":1e10}\n"
         "{\"kind\":\"type\",\"of\":\"0.1-abc Some_CPU avx2 usual 2 Q4_0\",\"time\":1799999999,"
-        "\"doubtful\":0,\"column_bytes_s\":1e10,\"chunk_flops_s\":1e11}\n"
+        "\"doubtful\":0,\"column_bytes_s\":1e10,\"chunk_flops_s\":1e11,\"few_bytes_s\":1e10}\n"
         "{\"kind\":\"no kind\",\"of\":\"x\",\"time\":1799999999,\"doubtful\":false}\n"
         "{\"kind\":\"type\"\n[]\n{}\n7\n\n\x01\xff\xfe\n% %s %n\n"
         "{\"kind\":\"type\",\"of\":\"0.1-abc Some_CPU avx2 usual 2 Q4_0\",\"time\":1799999999,"
-        "\"doubtful\":false,\"column_bytes_s\":2e10,\"chunk_flops_s\":1e11,\"more\":[1]}\n"
+        "\"doubtful\":false,\"column_bytes_s\":2e10,\"chunk_flops_s\":1e11,"
+        "\"few_bytes_s\":1e10,\"more\":[1]}\n"
         "{\"kind\":\"type\",\"of\":\"0.1-abc";
     struct limits_store s;
 
