@@ -20,7 +20,7 @@
 #include "engine/compute/processor.h"
 
 extern const struct kernels kernels_amx, kernels_avx512vnni, kernels_avx512, kernels_avxvnni,
-    kernels_avx2, kernels_sse41, kernels_neondot, kernels_neon, kernels_generic;
+    kernels_avx2, kernels_sse41, kernels_neoni8mm, kernels_neondot, kernels_neon, kernels_generic;
 
 static bool runs_anywhere(void)
 {
@@ -78,6 +78,11 @@ static bool has_dot_product(void)
 {
     return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
 }
+
+static bool has_i8mm(void)
+{
+    return has_dot_product() && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
+}
 #endif
 
 static const struct {
@@ -93,6 +98,7 @@ static const struct {
     { &kernels_sse41, has_sse41 },
 #endif
 #ifdef __aarch64__
+    { &kernels_neoni8mm, has_i8mm },
     { &kernels_neondot, has_dot_product },
     { &kernels_neon, runs_anywhere },
 #endif

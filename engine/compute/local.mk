@@ -65,8 +65,8 @@ libkernels_amx_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS) -mavx512vnni -mamx-tile -
 endif
 
 if CPU_AARCH64
-noinst_LIBRARIES += libkernels_neon.a libkernels_neondot.a
-KERNEL_LIBS += libkernels_neon.a libkernels_neondot.a libengine.a
+noinst_LIBRARIES += libkernels_neon.a libkernels_neondot.a libkernels_neoni8mm.a
+KERNEL_LIBS += libkernels_neon.a libkernels_neondot.a libkernels_neoni8mm.a libengine.a
 
 libkernels_neon_a_SOURCES = $(KERNEL_SET)
 libkernels_neon_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=neon -DVECTORS='"engine/compute/vec_neon.h"'
@@ -75,4 +75,8 @@ libkernels_neondot_a_SOURCES = $(KERNEL_SET)
 libkernels_neondot_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=neondot \
 	-DVECTORS='"engine/compute/vec_neon.h"'
 libkernels_neondot_a_CFLAGS = $(AM_CFLAGS) -march=armv8.2-a+dotprod
+libkernels_neoni8mm_a_SOURCES = $(KERNEL_SET)
+libkernels_neoni8mm_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=neoni8mm \
+	-DVECTORS='"engine/compute/vec_neon.h"'
+libkernels_neoni8mm_a_CFLAGS = $(AM_CFLAGS) -march=armv8.2-a+dotprod+i8mm
 endif

@@ -1,6 +1,7 @@
 /*
- * vec_neon.h - vectors of 4 floats or 16 bytes (ARMv8.0).  With the dot product extension
- * the dot products of bytes take fewer instructions and give the same integers.
+ * vec_neon.h - vectors of 4 floats or 16 bytes (ARMv8.0).  With the extensions for dot products
+ * and for products of matrices (i8mm), products of bytes take fewer instructions and give the
+ * same integers.
  * vec_avx512.h explains the names.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_VEC_NEON_H
@@ -11,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/compute/half.h"
+#include "engine/compute/quants.h"
 #include "engine/compute/vec.h"
 
 #define VN 4
@@ -21,9 +23,6 @@
 
 /* Columns up to which packed weights are widened in registers. */
 #define PACKED_COLS (2 * TILE_COLS)
-
-/* Rows per round of 8-bit products. */
-#define Q8_ROWS 2
 
 typedef float32x4_t vf;
 typedef int32x4_t vi;
@@ -281,26 +280,188 @@ INLINE void vb_store(void *p, vb v)
     vst1q_u8(p, vreinterpretq_u8_s8(v));
 }
 
-/* |w| is at most 128 and |x| at most 127, so a product fits 16 bits. */
-#ifdef __ARM_FEATURE_DOTPROD
-INLINE vi vb_dot_signed(vb w, vb x)
+INLINE vb vb_less(vb w, int8_t offset)
 {
-    return vdotq_s32(vdupq_n_s32(0), w, x);
+    return vsubq_s8(w, vdupq_n_s8(offset));
+}
+
+INLINE vi vi_zero(void)
+{
+    return vdupq_n_s32(0);
+}
+
+/* Add products of 16 bytes.  Each lane gets those of 4 neighbours or, without the extension, of
+ * other places: only the sum of all lanes is defined.  |w| is at most 128 and |x| at most 127, so
+ * two products fit 16 bits. */
+INLINE vi vb_dot_add(vi sum, vb w, vb x)
+{
+#ifdef __ARM_FEATURE_DOTPROD
+    return vdotq_s32(sum, w, x);
+#else
+    return vpadalq_s16(sum, vmlal_high_s8(vmull_s8(vget_low_s8(w), vget_low_s8(x)), w, x));
+#endif
+}
+
+/* The sums of the lanes of four vectors. */
+INLINE vi vi_fold(vi a, vi b, vi c, vi d)
+{
+    return vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
+}
+
+/* to[i] has lane i of each vector. */
+INLINE void vf_transpose(vf a, vf b, vf c, vf d, vf *to)
+{
+    vf ac0 = vzip1q_f32(a, c), ac1 = vzip2q_f32(a, c);
+    vf bd0 = vzip1q_f32(b, d), bd1 = vzip2q_f32(b, d);
+
+    to[0] = vzip1q_f32(ac0, bd0);
+    to[1] = vzip2q_f32(ac0, bd0);
+    to[2] = vzip1q_f32(ac1, bd1);
+    to[3] = vzip2q_f32(ac1, bd1);
+}
+
+INLINE vb vb_zip_64(vb a, vb b, bool high)
+{
+    int64x2_t x = vreinterpretq_s64_s8(a), y = vreinterpretq_s64_s8(b);
+
+    return vreinterpretq_s8_s64(high ? vzip2q_s64(x, y) : vzip1q_s64(x, y));
+}
+
+/*
+ * Products of many columns (set_mul_lanes.h).  lanes_lay() arranges 32 bytes of four rows.
+ * lanes_sum() multiplies them with COLS_TOGETHER columns: sum[1] has the sums of all 32 values,
+ * or, with halves, of the last 16, and sum[0] those of the first 16.  The others spread the
+ * scales of four rows and of the columns as the sums are, and return results with rows in the
+ * lanes.
+ */
+#define WEIGHTS_LAID 8
+
+#ifdef __ARM_FEATURE_MATMUL_INT8
+/* smmla multiplies 8 bytes of two rows with 8 bytes of two columns.  A sum has row 0 and both
+ * columns, then row 1. */
+#define COLS_TOGETHER 2
+#define SUMS          2 /* rows 0 and 1, rows 2 and 3 */
+
+INLINE void lanes_lay(vb w[VN][2], vb *to)
+{
+    UNROLL
+    for (int i = 0; i < WEIGHTS_LAID; i++) {
+        const int pair = i / 4 * 2, half = i / 2 % 2;
+
+        to[i] = vb_zip_64(w[pair][half], w[pair + 1][half], i % 2 != 0);
+    }
+}
+
+INLINE void lanes_sum(const vb *w, const struct act_q8 *const *x, int b, bool halves,
+                      vi sum[2][SUMS])
+{
+    UNROLL
+    for (int half = 0; half < 2; half++) {
+        const vb c0 = vb_load(x[0]->q + 32 * b + 16 * half);
+        const vb c1 = vb_load(x[1]->q + 32 * b + 16 * half);
+        const vb low = vb_zip_64(c0, c1, false), high = vb_zip_64(c0, c1, true);
+
+        UNROLL
+        for (int k = 0; k < SUMS; k++) {
+            vi before = half == 0 || halves ? vi_zero() : sum[0][k];
+
+            before = vmmlaq_s32(before, w[4 * k + 2 * half], low);
+            sum[half][k] = vmmlaq_s32(before, w[4 * k + 2 * half + 1], high);
+        }
+    }
+}
+
+INLINE void lanes_spread(vf s, vf *to)
+{
+    to[0] = vzip1q_f32(s, s);
+    to[1] = vzip2q_f32(s, s);
+}
+
+INLINE vf lanes_column_scale(const struct act_q8 *const *x, int g)
+{
+    return vzip1q_f32(vf_all(x[0]->d[g]), vf_all(x[1]->d[g]));
+}
+
+INLINE void lanes_results(const vf *acc, vf *y)
+{
+    y[0] = vuzp1q_f32(acc[0], acc[1]);
+    y[1] = vuzp2q_f32(acc[0], acc[1]);
 }
 #else
-INLINE vi vb_dot_signed(vb w, vb x)
-{
-    vi low = vpaddlq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(x)));
-    vi high = vpaddlq_s16(vmull_s8(vget_high_s8(w), vget_high_s8(x)));
+#define COLS_TOGETHER 1
+#define SUMS          1
 
-    return vpaddq_s32(low, high);
+INLINE void lanes_spread(vf s, vf *to)
+{
+    to[0] = s;
+}
+
+INLINE vf lanes_column_scale(const struct act_q8 *const *x, int g)
+{
+    return vf_all(x[0]->d[g]);
+}
+
+INLINE void lanes_results(const vf *acc, vf *y)
+{
+    y[0] = acc[0];
+}
+
+#ifdef __ARM_FEATURE_DOTPROD
+/* Vector i has bytes 4 i .. 4 i + 3 of the four rows, which sdot multiplies with those of the
+ * column. */
+INLINE void lanes_lay(vb w[VN][2], vb *to)
+{
+    UNROLL
+    for (int half = 0; half < 2; half++) {
+        vf dwords[VN];
+
+        vf_transpose(vreinterpretq_f32_s8(w[0][half]), vreinterpretq_f32_s8(w[1][half]),
+                     vreinterpretq_f32_s8(w[2][half]), vreinterpretq_f32_s8(w[3][half]), dwords);
+        UNROLL
+        for (int i = 0; i < VN; i++)
+            to[VN * half + i] = vreinterpretq_s8_f32(dwords[i]);
+    }
+}
+
+INLINE void lanes_sum(const vb *w, const struct act_q8 *const *x, int b, bool halves,
+                      vi sum[2][SUMS])
+{
+    UNROLL
+    for (int half = 0; half < 2; half++) {
+        const vb q = vb_load(x[0]->q + 32 * b + 16 * half);
+        vi v = half == 0 || halves ? vi_zero() : sum[0][0];
+
+        v = vdotq_laneq_s32(v, w[4 * half], q, 0);
+        v = vdotq_laneq_s32(v, w[4 * half + 1], q, 1);
+        v = vdotq_laneq_s32(v, w[4 * half + 2], q, 2);
+        sum[half][0] = vdotq_laneq_s32(v, w[4 * half + 3], q, 3);
+    }
+}
+#else
+/* Vectors 2 j and 2 j + 1 are the bytes of row j. */
+INLINE void lanes_lay(vb w[VN][2], vb *to)
+{
+    UNROLL
+    for (int i = 0; i < WEIGHTS_LAID; i++)
+        to[i] = w[i / 2][i % 2];
+}
+
+INLINE void lanes_sum(const vb *w, const struct act_q8 *const *x, int b, bool halves,
+                      vi sum[2][SUMS])
+{
+    const vb low = vb_load(x[0]->q + 32 * b), high = vb_load(x[0]->q + 32 * b + 16);
+    vi first[VN], last[VN];
+
+    UNROLL
+    for (int j = 0; j < VN; j++) {
+        first[j] = vb_dot_add(vi_zero(), w[2 * j], low);
+        last[j] = vb_dot_add(halves ? vi_zero() : first[j], w[2 * j + 1], high);
+    }
+    sum[0][0] = halves ? vi_fold(first[0], first[1], first[2], first[3]) : vi_zero();
+    sum[1][0] = vi_fold(last[0], last[1], last[2], last[3]);
 }
 #endif
-
-INLINE vi vb_dot(vb w, vb x)
-{
-    return vb_dot_signed(w, x);
-}
+#endif
 
 #define RUNS_PER_CHUNK 0 /* half a run */
 
@@ -357,11 +518,6 @@ INLINE void scales_of_f16(u16x8 h, vf *s)
     s[1] = vcvt_f32_f16(vreinterpret_f16_u16(vget_high_u16(low)));
     s[2] = vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(high)));
     s[3] = vcvt_f32_f16(vreinterpret_f16_u16(vget_high_u16(high)));
-}
-
-INLINE vf scales_of_chunk(const vf *s, int c)
-{
-    return vf_all(s[c / 4][c % 4]);
 }
 
 #endif

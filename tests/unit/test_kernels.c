@@ -820,7 +820,8 @@ static void add_pairs(void)
     static const char *const pairs[][2] = { { "avx2", "avxvnni" },
                                             { "avx512", "avx512vnni" },
                                             { "avx512", "amx" },
-                                            { "neon", "neondot" } };
+                                            { "neon", "neondot" },
+                                            { "neon", "neoni8mm" } };
 
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         const struct kernels *set = kernels_by_name(pairs[i][0]);
