@@ -9,6 +9,7 @@ EXTRA_PROGRAMS += \
 	tests/bench/bench_context \
 	tests/bench/bench_grammar \
 	tests/bench/bench_index \
+	tests/bench/bench_instructions \
 	tests/bench/bench_kernels \
 	tests/bench/bench_limits \
 	tests/bench/bench_pass \
@@ -16,6 +17,7 @@ EXTRA_PROGRAMS += \
 	tests/bench/bench_resume \
 	tests/bench/bench_stream \
 	tests/bench/bench_streamed \
+	tests/bench/bench_throttled \
 	tests/bench/expert_sim
 tests_bench_bench_answer_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_attend_SOURCES = tests/bench/bench_attend.c \
@@ -26,6 +28,7 @@ tests_bench_bench_grammar_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_index_SOURCES = tests/bench/bench_index.c \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h
 tests_bench_bench_index_LDADD = $(ENGINE_LIBS)
+tests_bench_bench_instructions_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_kernels_SOURCES = tests/bench/bench_kernels.c \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h
 tests_bench_bench_kernels_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS)
@@ -36,6 +39,9 @@ tests_bench_bench_predict_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_resume_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_stream_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_streamed_LDADD = $(ENGINE_LIBS)
+tests_bench_bench_throttled_SOURCES = tests/bench/bench_throttled.c \
+	tests/lib/kernel_data.c tests/lib/kernel_data.h
+tests_bench_bench_throttled_LDADD = $(ENGINE_LIBS)
 tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 
 # cage.py (root) runs bench_limits.  kv_error.py MODEL IDS MEMWALL..., screen.py MEMWALL MODEL
@@ -48,13 +54,15 @@ tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 # bench_grammar VOCABULARY: the mask of a grammar for one token.
 # bench_index: the choice of positions by index keys, 4k to 256k of them.
 # bench_attend: attention over long contexts; bench_pass MODEL...: several columns over one.
+# bench_throttled: products while one of the threads is slow.
+# instructions.py BENCH_INSTRUCTIONS SET: instructions and cycles for 512 weights.
 # token_profile.py MEMWALL MODEL...: where the time of a token goes (perf).
 # waves.py MEMWALL MODEL (root): a budget of auto beside a program that takes memory in waves.
 # experts_table.py (root): a mixture of experts in cages; expert_sim RECORDING... its recordings.
 EXTRA_DIST += tests/bench/README.md tests/bench/cage.py tests/bench/experts_table.py \
 	tests/bench/filled.h \
 	tests/bench/guide_quality.py tests/bench/kv_error.py \
-	tests/bench/drafts.py tests/bench/list_many.py tests/bench/mirror.py \
+	tests/bench/drafts.py tests/bench/instructions.py tests/bench/list_many.py tests/bench/mirror.py \
 	tests/bench/predictions.py tests/bench/ram_table.py tests/bench/resume.py \
 	tests/bench/serve_load.py tests/bench/serve_overhead.py \
 	tests/bench/screen.py tests/bench/speed_table.py tests/bench/synth_families.py \
