@@ -46,7 +46,8 @@ update-tables: memwall
 # Pictures of the screen: "make pictures" draws them from this program and the guide.
 EXTRA_DIST += share/pictures/record.py share/pictures/terminal_svg.py \
 	share/pictures/README.md share/pictures/picker.svg \
-	share/pictures/experts.svg share/pictures/wall.svg share/pictures/beside.svg \
+	share/pictures/experts.svg share/pictures/ladder.svg share/pictures/pages.svg \
+	share/pictures/wall.svg share/pictures/beside.svg \
 	share/pictures/doctor.svg share/pictures/plan.svg \
 	share/pictures/sweep.svg share/pictures/sweep-chart.svg \
 	share/pictures/report.png share/pictures/report-dark.png \

@@ -3,7 +3,7 @@
 
     share/pictures/record.py MEMWALL [screen] [session] [drafts] [wall] [picker] [sizes] [doctor]
                              [plan] [sweep] [report]
-    share/pictures/record.py MEMWALL experts RECORDING
+    share/pictures/record.py MEMWALL experts|ladder|pages RECORDING
     share/pictures/record.py MEMWALL beside MODEL BUDGET
     share/pictures/record.py MEMWALL review FOLDER [MODEL [OPTION...]]
 
@@ -13,8 +13,10 @@ screen at five sizes in a dark and a light theme, doctor.svg, plan.svg and sweep
 these commands), sweep-chart.svg (what sweep -o writes), and report.png and report-dark.png (the
 page in Chromium) beside this file, or only those that are named; README.md shows them.  Every
 figure in them was measured while they were made, so they differ from run to run.
-"experts" draws experts.svg from a recording (--telemetry) of a mixture of experts, which is too
-large a model to be run each time, and "beside" draws beside.svg, memwall demo with a large model.
+"experts", "ladder" and "pages" draw experts.svg, ladder.svg and pages.svg from a recording
+(--telemetry) of a model that is too large to be run each time: a mixture of experts, a budget of
+auto beside another program (tests/bench/waves.py --keep), and a context that is on the disk.
+"beside" draws beside.svg, memwall demo with a large model.
 "review" draws the screen at many sizes and in several themes into FOLDER, to be looked at and
 thrown away; rsvg-convert, if there is one, makes PNG files of them.  The chat is with the guide,
 or with MODEL and OPTIONs such as --memory.  Needs tmux 3.2 or newer.
@@ -304,16 +306,33 @@ def plan(memwall):
     output(memwall, "plan", "plan Llama-3.1-8B:Q4_K --memory 6G", 58, "(?m)^KV in q4_0")
 
 
-def experts(memwall, recording):
-    """The dashboard at the end of a recording, with the map of experts."""
-    t = Terminal([memwall, "replay", "--speed", "100", os.path.abspath(recording)], 104, 52)
+def replayed(memwall, recording, name, title, shown, cols, stays_s=0):
+    """The dashboard of a recording, when it shows this and some seconds more were replayed."""
+    t = Terminal([memwall, "replay", "--speed", "100" if stays_s > 0 else "4",
+                  os.path.abspath(recording)], cols, 52)
     try:
-        t.wait("(?m)EXPERTS|[Ee]xperts")
-        t.stay(6)
-        write(os.path.join(HERE, "experts.svg"), t.frames[-1:], t.cols, t.rows,
-              "memwall: a cache of experts")
+        t.wait(shown)
+        t.stay(stays_s)
+        write(os.path.join(HERE, f"{name}.svg"), t.frames[-1:], t.cols, t.rows, title)
     finally:
         t.close()
+
+
+def experts(memwall, recording):
+    """With the map of experts."""
+    replayed(memwall, recording, "experts", "memwall: a cache of experts",
+             "(?m)EXPERTS|[Ee]xperts", 104, 6)
+
+
+def ladder(memwall, recording):
+    """While the other program has its memory."""
+    replayed(memwall, recording, "ladder", "memwall: memory that was given back",
+             "given back .* [2-9][.0-9]* s ago", 150)
+
+
+def pages(memwall, recording):
+    """At the end, when most of the context is on the disk."""
+    replayed(memwall, recording, "pages", "memwall: keys and values on the disk", "on disk", 104, 6)
 
 
 def sweep(memwall):
@@ -397,7 +416,8 @@ def main():
     if sys.argv[2:3] == ["review"]:
         review_all(memwall, *sys.argv[3:])
         return
-    for name, draw in ("experts", experts), ("beside", beside):
+    for name, draw in ("experts", experts), ("ladder", ladder), ("pages", pages), \
+            ("beside", beside):
         if sys.argv[2:3] == [name]:
             draw(memwall, *sys.argv[3:])
             return
