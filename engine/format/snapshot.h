@@ -39,7 +39,7 @@ int hparams_from_trees(struct catalogue *c, const struct json_node *config,
 /* Returns the architecture by model_type or architectures[0], or NULL with *e naming it. */
 const struct arch *snapshot_arch(const struct json_node *config, struct err *e);
 
-/* The name without what stands before the names of the text model: "model.language_model.". */
+/* The name without a prefix of the text model, such as "model.language_model.". */
 const char *snapshot_inner_name(const char *name);
 
 /*

@@ -219,7 +219,7 @@ class FamilyFiles(ModelCase):
                 self.assertEqual(plan, self.planned(g))
 
     def planned(self, g):
-        """What a plan counts for the weights and keys of a model."""
+        """Returns the rows of a plan that weights and layers change."""
         path = self.path("planned.gguf")
         g.write(path)
         p = json.loads(memwall("plan", path, "--memory", "1G", "--json").stdout)
