@@ -18,7 +18,8 @@ EXTRA_PROGRAMS += \
 	tests/bench/bench_stream \
 	tests/bench/bench_streamed \
 	tests/bench/bench_throttled \
-	tests/bench/expert_sim
+	tests/bench/expert_sim \
+	tests/bench/known_tensors
 tests_bench_bench_answer_LDADD = $(ENGINE_LIBS)
 tests_bench_bench_attend_SOURCES = tests/bench/bench_attend.c \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h
@@ -43,6 +44,7 @@ tests_bench_bench_throttled_SOURCES = tests/bench/bench_throttled.c \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h
 tests_bench_bench_throttled_LDADD = $(ENGINE_LIBS)
 tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
+tests_bench_known_tensors_LDADD = $(ENGINE_LIBS)
 
 # cage.py (root) runs bench_limits.  kv_error.py MODEL IDS MEMWALL..., screen.py MEMWALL MODEL
 # guide_quality.py F32.gguf: the guide with other weight types and KV types.
@@ -58,11 +60,15 @@ tests_bench_expert_sim_LDADD = $(ENGINE_LIBS)
 # instructions.py BENCH_INSTRUCTIONS SET: instructions and cycles for 512 weights.
 # token_profile.py MEMWALL MODEL...: where the time of a token goes (perf).
 # waves.py MEMWALL MODEL (root): a budget of auto beside a program that takes memory in waves.
+# family_row.py BUILD NAME (root): a published model at its full size in a cage, a line of a table;
+# known_tensors has the tensors of its file.
 # experts_table.py (root): a mixture of experts in cages; expert_sim RECORDING... its recordings.
 EXTRA_DIST += tests/bench/README.md tests/bench/cage.py tests/bench/experts_table.py \
 	tests/bench/filled.h \
 	tests/bench/guide_quality.py tests/bench/kv_error.py \
-	tests/bench/drafts.py tests/bench/instructions.py tests/bench/list_many.py tests/bench/mirror.py \
+	tests/bench/bench_throttled \
+	tests/bench/expert_sim \
+	tests/bench/known_tensors
 	tests/bench/predictions.py tests/bench/ram_table.py tests/bench/resume.py \
 	tests/bench/serve_load.py tests/bench/serve_overhead.py \
 	tests/bench/screen.py tests/bench/speed_table.py tests/bench/synth_families.py \

@@ -317,4 +317,5 @@ def main():
     write(a.path, s, a.shape, TYPES[a.type or s["type"]])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -16,6 +16,11 @@ BLOCK = {0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24
          39: (32, 17), 40: (64, 36)}
 
 
+def pack_text(s):
+    b = s.encode("utf-8", "surrogateescape")
+    return struct.pack("<Q", len(b)) + b
+
+
 class Gguf:
     """keys: name to (type, value), in order; arrays: (ARR, (type of elements, list)).
     tensors: name to (dims as in the file, type, bytes)."""
@@ -73,25 +78,26 @@ class Gguf:
     def rename_tensor(self, old, new):
         self.tensors = {(new if k == old else k): v for k, v in self.tensors.items()}
 
-    def write(self, target):
-        def text(s):
-            b = s.encode("utf-8", "surrogateescape")
-            return struct.pack("<Q", len(b)) + b
-
+    def packed_keys(self):
         def value(kind, v):
-            return text(v) if kind == STR else struct.pack("<" + FORM[kind], v)
+            return pack_text(v) if kind == STR else struct.pack("<" + FORM[kind], v)
 
-        head = [b"GGUF", struct.pack("<IQQ", 3, len(self.tensors), len(self.keys))]
+        head = []
         for name, (kind, v) in self.keys.items():
-            head += [text(name), struct.pack("<I", kind)]
+            head += [pack_text(name), struct.pack("<I", kind)]
             if kind == ARR:
                 head.append(struct.pack("<IQ", v[0], len(v[1])))
                 head += [value(v[0], x) for x in v[1]]
             else:
                 head.append(value(kind, v))
+        return b"".join(head)
+
+    def write(self, target):
+        head = [b"GGUF", struct.pack("<IQQ", 3, len(self.tensors), len(self.keys)),
+                self.packed_keys()]
         data, n = [], 0
         for name, (dims, kind, raw) in self.tensors.items():
-            head += [text(name), struct.pack("<I%dQIQ" % len(dims), len(dims), *dims, kind, n)]
+            head += [pack_text(name), struct.pack("<I%dQIQ" % len(dims), len(dims), *dims, kind, n)]
             data += [raw, bytes(-len(raw) % 32)]
             n += len(raw) + -len(raw) % 32
         h = b"".join(head)
