@@ -290,7 +290,7 @@ class Bash(unittest.TestCase):
     def test_commands_options_and_words(self):
         self.assertEqual(["run"], self.complete("memwall", "ru"))
         self.assertEqual({"--temp", "--telemetry"}, set(self.complete("memwall", "run", "--te")))
-        self.assertEqual(["--kv", "--kv-k", "--kv-v", "--kv-disk"],
+        self.assertEqual(["--kv", "--kv-k", "--kv-v", "--kv-disk", "--kv-space"],
                          self.complete("memwall", "run", "--kv"))
         self.assertEqual(["f32", "f16"], self.complete("memwall", "run", "--kv", "f"))
         self.assertEqual(["always"], self.complete("memwall", "--color", "al"))
