@@ -66,9 +66,8 @@ tests_bench_known_tensors_LDADD = $(ENGINE_LIBS)
 EXTRA_DIST += tests/bench/README.md tests/bench/cage.py tests/bench/experts_table.py \
 	tests/bench/filled.h \
 	tests/bench/guide_quality.py tests/bench/kv_error.py \
-	tests/bench/bench_throttled \
-	tests/bench/expert_sim \
-	tests/bench/known_tensors
+	tests/bench/drafts.py tests/bench/family_row.py tests/bench/instructions.py \
+	tests/bench/list_many.py tests/bench/mirror.py \
 	tests/bench/predictions.py tests/bench/ram_table.py tests/bench/resume.py \
 	tests/bench/serve_load.py tests/bench/serve_overhead.py \
 	tests/bench/screen.py tests/bench/speed_table.py tests/bench/synth_families.py \
