@@ -446,13 +446,21 @@ static unsigned page(void *ctx, enum web_page which, uint64_t number, const char
 
 /* ---- the log ---- */
 
+/* Monitors and chats ask for these all the time. */
+static bool is_routine(const struct web_record *r)
+{
+    return r->status == 200 && !r->is_cut &&
+           (strcmp(r->path, "/metrics") == 0 || strcmp(r->path, "/health") == 0);
+}
+
 static void record(void *ctx, const struct web_record *r)
 {
     struct server *s = ctx;
     char line[PAGES_LOG_BYTES];
 
     metrics_request(&s->metrics, r->status);
-    show_line(&s->show, line, pages_log(r, line));
+    if (!is_routine(r))
+        show_line(&s->show, line, pages_log(r, line));
 }
 
 /* ---- the loop ---- */

@@ -119,6 +119,18 @@ class Chat(ServeCase):
             events = s.stream(TEXT, {"prompt": ["a\n"], "max_tokens": 4, "stream": True})
             self.assertEqual("Hey.", "".join(e["choices"][0]["text"] for e in events[:-1]))
 
+    def test_polls_are_not_in_the_log(self):
+        with Server("-m", self.says("Hey.")) as s:
+            for path in "/metrics", "/health":
+                self.assertEqual(200, s.get(path)[0])
+                self.assertEqual(405, s.post(path, {})[0])
+            s.post(CHAT, user())
+            self.assertIsNotNone(s.line("POST /v1/chat/completions 200"))
+            log = "".join(s.lines)
+            self.assertNotIn("GET /metrics", log)
+            self.assertNotIn("GET /health", log)
+            self.assertIn("POST /metrics 405", log)
+
     def test_the_common_beginning_is_not_evaluated_again(self):
         with Server("-m", self.says("Hey.")) as s:
             first = s.post(CHAT, user("a" * 300))[1]["usage"]

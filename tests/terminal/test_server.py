@@ -323,7 +323,7 @@ class Memwall(Case):
         t.send("/memory 300M\r")
         self.sees(t, "Change at the server: memory 300M")
         t.send("\r")
-        self.sees(t, "now: context 2,048, budget 300 MiB")
+        self.sees(t, "now: context 2,048, budget 300 MiB", "of  300 MiB")
         t.send("/ctx 1k\r")
         self.sees(t, "Change at the server: ctx 1k")
         t.send("\r")
