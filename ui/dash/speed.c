@@ -189,12 +189,12 @@ static int draw_progress(const struct dash *d, const struct canvas *c, int y)
     return 1;
 }
 
-/* Draw "drafts  1.84 tokens a pass, 72 % of 96 accepted, mtp", where a draft head made most of
- * them and there is a place for it.  Returns the number of lines. */
+/* Draw "drafts  1.84 tokens a pass, 72 % of 96 accepted, mtp", the last words where there is a
+ * place for them; mtp: a draft head made most of them.  Returns the number of lines. */
 static int draw_drafts(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_sample *s = &d->now;
-    static const char by_head[] = ", mtp";
+    static const char accepted[] = " accepted", by_head[] = ", mtp";
     double share = (double)s->draft.accepted / (double)s->draft.drafted;
     int x = 7;
 
@@ -203,8 +203,10 @@ static int draw_drafts(const struct dash *d, const struct canvas *c, int y)
     canvas_text(c, y, 0, style_of(ROLE_DIM), "drafts");
     x += canvas_printf(c, y, x, style_of(ROLE_TEXT), "%.2f tokens a pass",
                        1 + (double)s->draft.accepted / (double)s->draft.passes);
-    x += canvas_printf(c, y, x, style_of(ROLE_TEXT), ", %.0f %% of %s accepted", 100 * share,
+    x += canvas_printf(c, y, x, style_of(ROLE_TEXT), ", %.0f %% of %s", 100 * share,
                        figure_trim(figure_count7(s->draft.drafted).text));
+    if (x + (int)strlen(accepted) <= c->width)
+        x += canvas_printf(c, y, x, style_of(ROLE_TEXT), "%s", accepted);
     if (2 * s->draft.by_head > s->draft.drafted && x + (int)strlen(by_head) <= c->width)
         canvas_text(c, y, x, style_of(ROLE_TEXT), by_head);
     return 1;
