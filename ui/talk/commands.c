@@ -149,15 +149,14 @@ const struct slash_command *command_list(void)
         if (row->slash == NULL)
             continue;
         snprintf(args[i], sizeof args[i], "[%s]", option_form(row));
-        all[n++] = (struct slash_command){ row->slash,
-                                           args[i],
-                                           row->help,
-                                           ARG_VALUE,
-                                           NULL,
-                                           { .setting = (enum option_id)i },
-                                           subject_of(row->group),
-                                           row->slash_also,
-                                           row->asks };
+        all[n++] = (struct slash_command){ .name = row->slash,
+                                           .args = args[i],
+                                           .help = row->help,
+                                           .argument = ARG_VALUE,
+                                           .setting = (enum option_id)i,
+                                           .subject = subject_of(row->group),
+                                           .also = row->slash_also,
+                                           .asks = row->asks };
     }
     qsort(all, n, sizeof all[0], by_name);
     return all;
