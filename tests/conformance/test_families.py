@@ -85,7 +85,7 @@ class Families(unittest.TestCase):
         self.assertEqual((0, greedy), (r.returncode, r.stdout.split()), name)
 
     def has_the_same_bits(self, model, name):
-        # Each run measures again whether OpenBLAS is faster, and it rounds differently.
+        # A run may measure again whether OpenBLAS is faster, and it rounds differently.
         want = self.rows(model, name, "--blas", "never")
         n = len(self.ids(name).split())
         plan = json.loads(memwall("plan", model, "-b", "1G", "-c", str(n), "--json", "--chunk",

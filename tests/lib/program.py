@@ -42,7 +42,7 @@ def environment(home, **more):
     return env
 
 
-class Home(tempfile.TemporaryDirectory):
+class MeasuredHome(tempfile.TemporaryDirectory):
     """A home folder.  The first program in one measures the limits of this machine, which takes
     seconds of its processors; later homes begin with them, without the tokens of models."""
 
@@ -51,22 +51,23 @@ class Home(tempfile.TemporaryDirectory):
     def __init__(self):
         super().__init__()
         self.limits = os.path.join(self.name, ".cache", "memwall", "limits")
-        if Home.known:
+        if MeasuredHome.known:
             os.makedirs(os.path.dirname(self.limits))
             with open(self.limits, "wb") as f:
-                f.writelines(Home.known)
+                f.writelines(MeasuredHome.known)
 
     def cleanup(self):
         if os.path.exists(self.limits):
             with open(self.limits, "rb") as f:
-                Home.known = [line for line in f
-                              if not line.startswith((b'{"kind":"anchor"', b'{"kind":"tried"'))]
+                MeasuredHome.known = [
+                    line for line in f
+                    if not line.startswith((b'{"kind":"anchor"', b'{"kind":"tried"'))]
         super().cleanup()
 
 
 def memwall(*args, config=None, stdin="", text=True, **more):
     """Run to the end with pipes.  config is the text of the configuration file."""
-    with Home() as home:
+    with MeasuredHome() as home:
         if config is not None:
             os.makedirs(os.path.join(home, ".config", "memwall"))
             with open(os.path.join(home, ".config", "memwall", "config"), "w") as f:
@@ -96,7 +97,7 @@ class FolderCase(unittest.TestCase):
 
 class HomeCase(FolderCase):
     """The folder is the home, too."""
-    make_folder = Home
+    make_folder = MeasuredHome
 
 
 def read_terminal(fd):

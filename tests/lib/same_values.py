@@ -34,7 +34,7 @@ class SameValues(FolderCase):
         plan = json.loads(memwall("plan", model, "-b", "1G", "-c", str(N_ID), "--json", "--chunk",
                                   "1").stdout)
         least = str(smallest_without_screen(plan) + (4 << 20))
-        # Each run measures again whether OpenBLAS is faster, and it rounds differently.
+        # A run may measure again whether OpenBLAS is faster, and it rounds differently.
         want = self.rows(model, "--blas", "never")
         for args in (("--chunk", "1", "-b", least), ("--chunk", "7", "-t", "1"),
                      ("--chunk", "64", "-t", "3"), ("--chunk", "512")):

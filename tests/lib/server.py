@@ -12,7 +12,7 @@ import socket
 import subprocess
 import threading
 
-from program import Home, MEMWALL, TIMEOUT_S, environment
+from program import MeasuredHome, MEMWALL, TIMEOUT_S, environment
 
 
 class Server:
@@ -21,7 +21,7 @@ class Server:
         self.has_line = threading.Condition()
 
     def __enter__(self):
-        self.folder = Home() if self.home is None else None
+        self.folder = MeasuredHome() if self.home is None else None
         home = self.home or self.folder.name
         self.process = subprocess.Popen(
             [MEMWALL, "serve", "--listen", "127.0.0.1:0", *self.args], env=environment(home),

@@ -23,8 +23,8 @@ MIB = 1 << 20
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
-# OpenBLAS counts with the program if it was measured to be faster than the kernels.  Each call
-# has a home of its own and measures again, so the choice, and with it the plan, could change.
+# OpenBLAS counts with the program if it was measured to be faster than the kernels.  Limits of a
+# busy machine are measured again, so the choice, and with it the plan, could change.
 KERNELS = "--blas", "never"
 
 

@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain  # noqa: E402
-from program import FolderCase, Home, budget  # noqa: E402
+from program import FolderCase, MeasuredHome, budget  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 END = "<|im_end|>"
@@ -45,7 +45,7 @@ class Compact(FolderCase):
             return [json.loads(line) for line in f]
 
     def home(self):
-        holder = Home()
+        holder = MeasuredHome()
         return holder.name if self.addCleanup(holder.cleanup) is None else ""
 
     @staticmethod

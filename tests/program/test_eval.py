@@ -282,7 +282,7 @@ class Plan(unittest.TestCase):
                 self.assertLessEqual(d["sum_bytes"], d["budget_bytes"])
 
     def test_the_smallest_budget_fits_and_a_smaller_one_does_not(self):
-        # OpenBLAS would count with the program, and each call measures again whether it is used.
+        # OpenBLAS would count with the program, and a call may measure again whether it is used.
         args = "plan", model("llama-tiny"), "--blas", "never"
         least = json.loads(memwall(*args, "-b", "1G", "--json").stdout)["smallest_budget_bytes"]
         self.assertEqual(0, memwall(*args, "-b", str(least)).returncode)

@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from gguf_edit import STR, Gguf  # noqa: E402
-from program import MEMWALL, MODELS, SRCDIR, FolderCase, budget, environment  # noqa: E402
+from program import MEMWALL, MODELS, SRCDIR, HomeCase, budget, environment  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 SHARED = os.environ.get("MW_SHARED") or os.path.join(SRCDIR, "..", "shared")
@@ -34,7 +34,7 @@ def found(text):
                    or (unicodedata.category(c) == "Cc" and c not in "\n")})
 
 
-class Names(FolderCase):
+class Names(HomeCase):
     def start(self, *args):
         """Returns the exit code and all that was printed."""
         r = subprocess.run([MEMWALL, *args], env=environment(self.folder), capture_output=True,
