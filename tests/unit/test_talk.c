@@ -567,6 +567,27 @@ static void options_that_are_set_while_a_model_opens_are_its_options(void **stat
     assert_int_equal(talk_options(t)->n_predict, 7);
 }
 
+static void commands_about_answers_wait_for_a_message_that_waits(void **state)
+{
+    static const char *const lines[] = { "/continue", "/retry", "/answer",
+                                         "/compact",  "/undo",  "/rewind" };
+
+    (void)state;
+    command_enter(t, "/model other");
+    pump_until(TALK_LOADING);
+    command_enter(t, "say more"); /* waits for the model */
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        said[0] = '\0';
+        command_enter(t, lines[i]);
+        expect_said("error: a message waits for the model: enter this after its answer");
+    }
+    pump_until_answered(2);
+    said[0] = '\0';
+    command_enter(t, "/continue");
+    assert_null(strstr(said, "waits"));
+    pump_until(TALK_READY);
+}
+
 static void the_program_can_end_while_a_model_opens(void **state)
 {
     (void)state;
@@ -641,6 +662,8 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(
             options_that_are_set_while_a_model_opens_are_its_options, begin, end),
+        cmocka_unit_test_setup_teardown(commands_about_answers_wait_for_a_message_that_waits,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(the_program_can_end_while_a_model_opens, begin, end),
         cmocka_unit_test_setup_teardown(unknown_figures_are_left_out, begin_bare, end),
         cmocka_unit_test_setup_teardown(commands_say_what_is_not_known, begin_bare, end),

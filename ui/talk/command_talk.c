@@ -23,6 +23,16 @@ bool command_is_busy(struct talk *t)
     return talk_is_answering(t) || talk_state(t) == TALK_SWITCHING;
 }
 
+/* Can the conversation not be changed yet?  Messages may wait for a model that is loaded. */
+static bool is_too_early(struct talk *t)
+{
+    bool is_early = talk_state(t) == TALK_LOADING && talk_outbox(t)->n_queue > 0;
+
+    if (is_early)
+        talk_error(t, "a message waits for the model: enter this after its answer");
+    return is_early || command_is_busy(t);
+}
+
 void run_quit(struct talk *t, const char *args)
 {
     (void)args;
@@ -43,20 +53,20 @@ void run_clear(struct talk *t, const char *args)
 void run_retry(struct talk *t, const char *args)
 {
     (void)args;
-    if (!command_is_busy(t))
+    if (!is_too_early(t))
         talk_retry(t);
 }
 
 void run_continue(struct talk *t, const char *args)
 {
     (void)args;
-    if (!command_is_busy(t))
+    if (!is_too_early(t))
         talk_continue(t);
 }
 
 void run_answer(struct talk *t, const char *args)
 {
-    if (command_is_busy(t))
+    if (is_too_early(t))
         return;
     if (args[0] != '\0' && strcmp(args, "next") != 0 && strcmp(args, "back") != 0)
         talk_error(t, "/answer next or /answer back");
@@ -68,7 +78,7 @@ void run_compact(struct talk *t, const char *args)
 {
     uint64_t n = 1;
 
-    if (command_is_busy(t))
+    if (is_too_early(t))
         return;
     if (args[0] != '\0' && !units_parse_whole(args, false, 0, UINT32_MAX, &n))
         talk_error(t, "\"%s\" is not a number of exchanges; /compact 2 keeps the last two", args);
@@ -81,7 +91,7 @@ void run_undo(struct talk *t, const char *args)
     long last = ledger_user(talk_ledger(t), 1);
 
     (void)args;
-    if (command_is_busy(t))
+    if (is_too_early(t))
         return;
     if (talk_can_undo_summary(t))
         talk_undo_summary(t);
@@ -180,7 +190,7 @@ void run_rewind(struct talk *t, const char *args)
     struct err e = ERR_INIT;
     uint64_t n = 0;
 
-    if (command_is_busy(t))
+    if (is_too_early(t))
         return;
     if (ledger_user(l, 1) < 0) {
         talk_error(t, "there is nothing to go back to");
