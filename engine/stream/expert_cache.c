@@ -133,9 +133,9 @@ static uint32_t *place_of(struct expert_cache *c, uint32_t layer, uint32_t exper
 /* The level of a share relative to even use: 8 is even, a step is a factor of 2^0.5. */
 static uint8_t level_of(float heat)
 {
-    float level = heat > 0 ? 8 + 2 * log2f(heat) : 0;
+    float level = heat > 0 ? 8 + 2 * log2f(heat) : 1;
 
-    return level < 0 ? 0 : level > 15 ? 15 : (uint8_t)(level + 0.5f);
+    return level < 1 ? 1 : level > 15 ? 15 : (uint8_t)(level + 0.5f);
 }
 
 /* Publish a row of the heat map (struct mw_sample). */
@@ -169,8 +169,12 @@ static void publish_sizes(struct expert_cache *c)
     counter_set(&t->n_expert, most);
     counter_set(&t->expert_all, c->n_all);
     counter_set(&t->heat_bins, (uint64_t)bins * c->n_layer <= MW_HEAT ? bins : 0);
-    for (uint32_t i = 0; i < MW_HEAT; i++)
-        atomic_store_explicit(&t->heat[i], 0, memory_order_relaxed);
+    for (uint32_t i = 0; i < MW_HEAT; i++) {
+        uint32_t layer = bins > 0 ? i / bins : c->n_layer;
+        bool has_experts = layer < c->n_layer && c->layers[layer].n_expert > 0;
+
+        atomic_store_explicit(&t->heat[i], has_experts ? 1 : 0, memory_order_relaxed);
+    }
 }
 
 /* --- life --- */

@@ -225,7 +225,8 @@ struct mw_sample {
         uint64_t bytes_read;       /* since the start, part of io.bytes_read */
         /* Cell heat[layer * bins + i] stands for n_expert / bins neighbours.  Upper 4 bits: the
          * share in memory, from 0 to 15; lower 4 bits: how often tokens choose them lately, 8
-         * is average, and each step is a factor of the square root of two. */
+         * is average, and each step is a factor of the square root of two.  0: a layer without
+         * experts. */
         uint64_t bins;
         uint8_t heat[MW_HEAT];
     } experts;

@@ -335,6 +335,36 @@ static void the_wall_of_the_kv_cache_is_what_is_reached_first(void **state)
     dash_free(d);
 }
 
+static void only_layers_with_experts_have_a_row(void **state)
+{
+    struct err e = ERR_INIT;
+    struct canvas_target *t = canvas_on_grid(8, 40, false, &e);
+    struct canvas c = canvas_of(t);
+    struct dash *d = new_dash();
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+
+    (void)state;
+    made_decode(&sample, 1);
+    sample.n_layer = 4;
+    sample.experts.bins = 2;
+    memset(sample.experts.heat, 0, sizeof sample.experts.heat);
+    sample.experts.heat[1 * 2] = sample.experts.heat[1 * 2 + 1] = 0xf8;
+    sample.experts.heat[3 * 2] = sample.experts.heat[3 * 2 + 1] = 1;
+    dash_push(d, &sample);
+    dash_experts_widget.draw(d, &c);
+    canvas_write_text(t, f);
+    fclose(f);
+    assert_non_null(strstr(text, "\n  1 "));
+    assert_non_null(strstr(text, "\n  3 "));
+    assert_null(strstr(text, "\n  0 "));
+    assert_null(strstr(text, "\n  2 "));
+    free(text);
+    dash_free(d);
+    canvas_target_free(t);
+}
+
 static void memory_saved_by_packing_is_shown(void **state)
 {
     struct dash *d = new_dash();
@@ -485,6 +515,7 @@ int main(void)
         cmocka_unit_test(weights_that_are_read_ahead_have_a_bar),
         cmocka_unit_test(a_narrow_strip_drops_the_label_of_a_long_verdict),
         cmocka_unit_test(the_wall_of_the_kv_cache_is_what_is_reached_first),
+        cmocka_unit_test(only_layers_with_experts_have_a_row),
         cmocka_unit_test(memory_saved_by_packing_is_shown),
         cmocka_unit_test(tokens_that_are_to_be_evaluated_again_are_shown),
         cmocka_unit_test(memory_over_time_is_below_the_line_of_the_budget),

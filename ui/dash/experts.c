@@ -1,6 +1,6 @@
 /*
  * The cache of experts: how often the chosen experts were in memory, what a token reads, and
- * a heat map with a row for each layer and a column for each expert.
+ * a heat map with a row for each layer that has experts and a column for each of these.
  *
  *   experts ┃ hits  63 %  512 MiB/token
  *   in memory 1,834 of 3,840   ░▒▓█ in memory, the warmer the more used
@@ -23,15 +23,33 @@
 #define SHARES 5
 #define MOST   15 /* of a half of a cell */
 
-/* Returns the number of rows and columns of the map in the sample; 0 if there is none. */
-static int map_rows(const struct dash *d)
+static bool has_experts(const struct mw_sample *s, uint32_t layer)
 {
-    const struct mw_sample *s = &d->now;
+    for (uint64_t i = 0; i < s->experts.bins; i++)
+        if (s->experts.heat[layer * s->experts.bins + i] != 0)
+            return true;
+    return false;
+}
+
+/* Write the layers that have experts to layers[MW_HEAT] and return their number; 0: no map. */
+static int layers_of_map(const struct mw_sample *s, uint16_t *layers)
+{
+    int n = 0;
 
     if (s->experts.bins == 0 || s->experts.bins > MW_HEAT_BINS ||
         s->n_layer * s->experts.bins > MW_HEAT)
         return 0;
-    return (int)s->n_layer;
+    for (uint32_t i = 0; i < s->n_layer; i++)
+        if (has_experts(s, i))
+            layers[n++] = (uint16_t)i;
+    return n;
+}
+
+static int map_rows(const struct dash *d)
+{
+    uint16_t layers[MW_HEAT];
+
+    return layers_of_map(&d->now, layers);
 }
 
 /* The means of a rectangle of the map: share in memory and use, 0 to 1. */
@@ -39,14 +57,15 @@ struct mean {
     double share, use;
 };
 
-static struct mean mean_of(const struct mw_sample *s, int y0, int y1, int x0, int x1)
+static struct mean mean_of(const struct mw_sample *s, const uint16_t *layers, int n_layer, int x0,
+                           int x1)
 {
     struct mean m = { 0 };
     int n = 0;
 
-    for (int y = y0; y < y1; y++)
+    for (int y = 0; y < n_layer; y++)
         for (int x = x0; x < x1; x++, n++) {
-            uint8_t cell = s->experts.heat[y * (int)s->experts.bins + x];
+            uint8_t cell = s->experts.heat[layers[y] * (int)s->experts.bins + x];
 
             m.share += cell >> 4;
             m.use += cell & 15;
@@ -72,7 +91,8 @@ static wchar_t share_glyph(double share, bool ascii)
 static void draw_map(const struct dash *d, const struct canvas *c)
 {
     const struct mw_sample *s = &d->now;
-    int rows = map_rows(d);
+    uint16_t layers[MW_HEAT];
+    int rows = layers_of_map(s, layers);
     int lines = c->height < rows ? c->height : rows, wide = c->width - LABEL;
     int bins, cell, columns;
 
@@ -85,9 +105,10 @@ static void draw_map(const struct dash *d, const struct canvas *c)
     for (int y = 0; y < lines; y++) {
         int from = rows * y / lines, end = rows * (y + 1) / lines;
 
-        canvas_printf(c, y, 0, style_of(ROLE_DIM), "%3d", from);
+        canvas_printf(c, y, 0, style_of(ROLE_DIM), "%3d", layers[from]);
         for (int x = 0; x < columns; x++) {
-            struct mean m = mean_of(s, from, end, bins * x / columns, bins * (x + 1) / columns);
+            struct mean m = mean_of(s, layers + from, end - from, bins * x / columns,
+                                    bins * (x + 1) / columns);
 
             canvas_repeat(c, y, LABEL + x * cell, cell,
                           m.share > 0 ? style_of(ui_ramp(m.use)) : style_of(ROLE_DIM),
