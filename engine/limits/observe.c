@@ -111,6 +111,10 @@ static void scale_rates(struct mw_limits *l, enum observed_products which, doubl
         struct mw_rate *r = &l->rate[i];
 
         *(which == OBSERVE_COLUMN ? &r->column_bytes_s : &r->chunk_flops_s) *= factor;
+        if (r->is_doubtful)
+            r->few_bytes_s = 0; /* no pass shows it, so it decides nothing (limits_forms()) */
+        else if (which == OBSERVE_COLUMN)
+            r->few_bytes_s *= factor;
         r->is_doubtful = false;
         r->measured_s = r->measured_s > 0 ? now_s : 0;
     }

@@ -308,6 +308,7 @@ static struct rates_options rates_options_of(const struct mw_options *o,
 }
 
 _Static_assert(MW_LAYOUTS == FETCH_LAYOUTS, "the ways of all layouts are kept");
+_Static_assert(LIMITS_FEW == RATES_FEW, "the rate of few columns is that of a form");
 
 static int compare_ways(const struct rates_options *how, struct fetch_rates *out, struct err *e)
 {
@@ -333,6 +334,8 @@ static int measure_ways(const struct rates_options *how, struct mw_fetch *out, s
 
     if (compare_ways(how, &rates, e) != 0)
         return -1;
+    if (rates.is_doubtful && !(rates.bytes_s[FETCH_ROWS][0] > 0))
+        return 0; /* busy before it began: the next start tries again, which costs nothing */
     for (int i = 0; i < MW_LAYOUTS; i++)
         out->way[i] = (uint32_t)fetch_best(&rates, (enum fetch_layout)i);
     out->is_doubtful = rates.is_doubtful;

@@ -437,9 +437,11 @@ static void forms_are_compared_by_answers_drafts_and_prompts(void **state)
     l.rate[1].is_doubtful = true;
     assert_false(limits_forms(&l, "Q4_0", &file, &laid));
     l.rate[1].is_doubtful = false;
-    l.rate[0].few_bytes_s = 0; /* kept by an older version */
+    l.rate[0].few_bytes_s = 0; /* not known */
     assert_false(limits_forms(&l, "Q4_0", &file, &laid));
-    l.rate[1] = (struct mw_rate){ .type = "Q4_0-x16" }; /* not measured */
+    l.rate[0].few_bytes_s = 28.125e9;
+    assert_true(limits_forms(&l, "Q4_0", &file, &laid));
+    l.rate[1].measured_s = 0;
     assert_false(limits_forms(&l, "Q4_0", &file, &laid));
 }
 
@@ -464,6 +466,8 @@ static void faster_products_raise_all_rates_and_steps(void **state)
     assert_true(passes(&w, 1, 80, &l));
     assert_near(l.rate[0].column_bytes_s, 25e9);
     assert_near(l.rate[1].column_bytes_s, 12.5e9);
+    assert_near(l.rate[1].few_bytes_s, 12.5e9);
+    assert_true(l.rate[0].few_bytes_s == 0); /* in doubt, and no pass shows it */
     assert_near(l.rate[0].chunk_flops_s, 1e11); /* prompts are another matter */
     assert_int_equal(l.rate[0].measured_s, NOW);
     assert_near(1e6 * l.steps.round_s, 8.0);

@@ -337,6 +337,8 @@ static void lines_that_make_no_sense_are_left_out(void **state)
         "\"doubtful\":false,\"column_bytes_s\":1e400,\"chunk_flops_s\":1e11,\"few_bytes_s\":1e10}\n"
         "{\"kind\":\"type\",\"of\":\"0.1-abc Some_CPU avx2 usual 2 Q4_0\",\"time\":1799999999,"
         "\"doubtful\":false,\"column_bytes_s\":1e10}\n"
+        "{\"kind\":\"type\",\"of\":\"0.1-abc Some_CPU avx2 usual 2 Q4_0\",\"time\":1799999999,"
+        "\"doubtful\":false,\"column_bytes_s\":1e10,\"chunk_flops_s\":1e11}\n"
         "{\"kind\":\"type\",\"of\":\"0.1-abc Some_CPU avx2 usual 2 Q4_0\",\"time\":-1,"
         "\"doubtful\":false,\"column_bytes_s\":1e10,\"chunk_flops_s\":1e11,\"few_bytes_s\":1e10}\n"
         "{\"kind\":\"type\",\"of\":\"0.1-abc Some_CPU avx2 usual 2 Q4_0\",\"time\":1799999999,"
