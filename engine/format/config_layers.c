@@ -327,7 +327,7 @@ void config_hyper(struct config_lookup *l, struct hparams *h)
     hyper(l, h);
     x->n_head = (uint32_t)config_int(l, "index_n_heads", 1, MAX_INDEX_HEAD, CONFIG_NEEDED);
     x->head_dim = (uint32_t)config_int(l, "index_head_dim", 1, MAX_INDEX_DIM, CONFIG_NEEDED);
-    top = config_int(l, "index_topk", 1, MAX_N_CTX, CONFIG_NEEDED);
+    top = config_int(l, "index_topk", 1, MAX_CHOSEN, CONFIG_NEEDED);
     if (arch_has(h->arch, TRAIT_ENTRIES))
         entries(l, h, top);
     else

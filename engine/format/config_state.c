@@ -44,7 +44,7 @@ void config_index(struct config_lookup *l, struct hparams *h)
     x->head_dim = (uint32_t)config_int(l, "indexer_head_dim", 1, MAX_INDEX_DIM, CONFIG_NEEDED);
     x->block =
         (uint32_t)config_int(l, "indexer_compress_ratio", 2, MAX_INDEX_BLOCK, CONFIG_NEEDED);
-    budget = config_int(l, "indexer_budget", 1, MAX_N_CTX, CONFIG_NEEDED);
+    budget = config_int(l, "indexer_budget", 1, MAX_CHOSEN, CONFIG_NEEDED);
     config_int(l, "indexer_kv_heads", 1, 1, 1);
     if (!l->failed && hparams_index_budget(h, budget, l->e) != 0)
         config_fail(l, "indexer_budget");

@@ -158,7 +158,7 @@ static int64_t read_index_heads(struct gguf_lookup *l, struct index_hparams *x)
         (uint32_t)lookup_int(l, "attention.indexer.head_count", 1, MAX_INDEX_HEAD, GGUF_NEEDED);
     x->head_dim =
         (uint32_t)lookup_int(l, "attention.indexer.key_length", 1, MAX_INDEX_DIM, GGUF_NEEDED);
-    return lookup_int(l, "attention.indexer.top_k", 1, MAX_N_CTX, GGUF_NEEDED);
+    return lookup_int(l, "attention.indexer.top_k", 1, MAX_CHOSEN, GGUF_NEEDED);
 }
 
 void gguf_scored(struct gguf_lookup *l, struct hparams *h)

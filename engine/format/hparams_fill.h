@@ -19,6 +19,7 @@
 #define MAX_INDEX_BLOCK 256 /* a page of keys and values has complete blocks */
 #define MAX_N_VOCAB  ((int64_t)1 << 24)
 #define MAX_N_CTX    UINT32_MAX
+#define MAX_CHOSEN   (1 << 24) /* positions that index keys choose */
 #define MAX_SCALE    1e6 /* stated factors of embeddings, branches and logits */
 #define MAX_ATTN_FACTOR                                                                        \
     1000.0 /* rope's factor on queries and keys; published ones are below 2 */
