@@ -98,8 +98,8 @@ static const struct {
     { &kernels_sse41, has_sse41 },
 #endif
 #ifdef __aarch64__
-    { &kernels_neoni8mm, has_i8mm },
     { &kernels_neondot, has_dot_product },
+    { &kernels_neoni8mm, has_i8mm }, /* as many instructions, and never timed */
     { &kernels_neon, runs_anywhere },
 #endif
     { &kernels_generic, runs_anywhere },
