@@ -27,6 +27,8 @@ enum { N_HEAD = 3, INDEX_DIM = 24, N_QUERY = 6, N_KV = 2, DIM = 32, MOST_THREADS
 enum { MOST_BLOCKS = 700 };
 
 static float index_keys[N_KEY][INDEX_DIM], index_queries[N_COL][N_HEAD][INDEX_DIM];
+static bool has_weights;
+static float index_weights[N_COL][N_HEAD];
 static float keys[N_POS][N_KV][DIM], values[N_POS][N_KV][DIM], queries[N_COL][N_QUERY][DIM];
 
 /* Whole numbers, most of them 0. */
@@ -46,6 +48,7 @@ static int fill(void **state)
     fill_small(keys, sizeof keys, 3);
     fill_small(values, sizeof values, 4);
     fill_small(queries, sizeof queries, 5);
+    fill_small(index_weights, sizeof index_weights, 6);
     return 0;
 }
 
@@ -60,7 +63,7 @@ static float score_of(uint32_t col, uint32_t block)
 
         for (int k = 0; k < INDEX_DIM; k++)
             dot += index_queries[col][h][k] * index_keys[block][k];
-        sum += dot > 0 ? dot : 0;
+        sum += (has_weights ? index_weights[col][h] : 1) * (dot > 0 ? dot : 0);
     }
     return sum;
 }
@@ -145,6 +148,7 @@ static void check_call(struct forward *f, struct layer_desc *layer, uint32_t pos
     for (uint32_t c = 0; c < n_col; c++)
         f->pos[c] = pos + c;
     memcpy(f->index_q, index_queries, n_col * sizeof index_queries[0]);
+    memcpy(f->index_w, index_weights, n_col * sizeof index_weights[0]);
     memcpy(f->q, queries, n_col * sizeof queries[0]);
     forward_index_choose(f, layer, 0);
     forward_attend_chosen(f, layer, 0);
@@ -161,6 +165,7 @@ static void check_call(struct forward *f, struct layer_desc *layer, uint32_t pos
 
 static void check(int n_thread, uint32_t n_block)
 {
+    static const struct tensor_info any;
     static const struct {
         uint32_t pos, n_col;
     } calls[] = { { N_POS - 1, 1 }, { 9000, 1 }, { 5001, N_COL }, { N_POS - N_COL, N_COL } };
@@ -184,6 +189,8 @@ static void check(int n_thread, uint32_t n_block)
                                         .is_ropeless = true,
                                         .is_indexed = true,
                                         .has_index = true };
+    if (has_weights)
+        d->layers[0].score_weights.tensor = &any;
     if (pool_new(&f.p.pool, n_thread, &e) != 0)
         fail_with(&e);
     f.p.kv = store_new(set);
@@ -212,7 +219,7 @@ static void the_best_blocks_are_chosen_and_read(void **state)
 {
     static const uint32_t n_blocks[] = { 1, 17, 64, MOST_BLOCKS };
 
-    (void)state;
+    has_weights = *state != NULL;
     for (int n_thread = 1; n_thread <= MOST_THREADS; n_thread++)
         for (size_t i = 0; i < sizeof n_blocks / sizeof n_blocks[0]; i++)
             check(n_thread, n_blocks[i]);
@@ -220,7 +227,11 @@ static void the_best_blocks_are_chosen_and_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_best_blocks_are_chosen_and_read) };
+    static int weights = 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_best_blocks_are_chosen_and_read),
+        cmocka_unit_test_prestate(the_best_blocks_are_chosen_and_read, &weights),
+    };
 
     return cmocka_run_group_tests(tests, fill, NULL);
 }
