@@ -296,8 +296,20 @@ static void remember_newest(struct mw_session *s)
         anchors_take(&s->answer, ANCHORS_SHOWN, s->m, &now, &s->input, &s->plan);
 }
 
+/* Are these the options that asked for the drafter that was closed? */
+static bool asks_the_same(const struct mw_session *s, const struct mw_options *o)
+{
+    struct mw_options before = s->settled.asked;
+
+    before.draft = s->drafts.left;
+    return s->drafts.was_left && before.memory_choice == o->memory_choice &&
+           before.draft_depth == o->draft_depth &&
+           options_reach(s->m, &before, o) == MW_REACH_NOTHING;
+}
+
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
 {
+    struct mw_options without = *o;
     struct change c = { .kv = NULL };
     struct err ignored = ERR_INIT;
     struct mw_limits l;
@@ -305,7 +317,10 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     bool is_new;
     int rc;
 
-    if (settled_options(s->m, &s->settled, o, &c.settled, e) != 0)
+    s->drafts.was_left = asks_the_same(s, o);
+    if (s->drafts.was_left)
+        without.draft = MW_DRAFT_OFF;
+    if (settled_options(s->m, &s->settled, &without, &c.settled, e) != 0)
         return -1;
     is_new = c.settled.asked.memory_choice != s->settled.asked.memory_choice ||
              c.settled.asked.memory_bytes != s->settled.asked.memory_bytes;

@@ -208,6 +208,7 @@ void leave_losing_drafter(struct mw_session *s)
 {
     struct drafts *d = &s->drafts;
     struct mw_options without = s->settled.asked;
+    const enum mw_draft left = without.draft;
     struct err ignored = ERR_INIT;
 
     if (s->drafter == NULL || !(s->plan.undrafted_tps > 0) || without.draft_depth > 0 ||
@@ -218,7 +219,10 @@ void leave_losing_drafter(struct mw_session *s)
     if (d->n_loss < WINDOWS_LOST)
         return;
     without.draft = MW_DRAFT_OFF;
-    (void)session_set(s, &without, &ignored); /* the session is as before, or cannot go on */
+    if (session_set(s, &without, &ignored) != 0)
+        return; /* the session is as before, or cannot go on */
+    d->was_left = true;
+    d->left = left;
 }
 
 void session_drop_drafts(struct mw_session *s)

@@ -75,6 +75,8 @@ struct drafts {
     uint32_t pos, n_pass; /* the last pass, which the drafter did not follow yet; n_pass 0: none */
     /* A window of passes, and how many windows in a row were slower than none drafted would be. */
     uint32_t window_tokens, window_passes, window_drafts, n_loss;
+    bool was_left;      /* the drafter lost and was closed; */
+    enum mw_draft left; /* this had asked for it */
 };
 
 /* The ids that drafts are made of, if their acceptance is simulated. */

@@ -594,6 +594,8 @@ static void leaves_a_drafter(const char *name, struct mw_options *o)
     struct mw_model *m = open_model(name);
     enum mw_draft draft = o->draft;
     uint32_t ids[N_ANSWER], with[N_ANSWER];
+    struct mw_options again;
+    struct err e = ERR_INIT;
     struct mw_session *s;
 
     o->memory_bytes = 192 * MIB;
@@ -607,6 +609,15 @@ static void leaves_a_drafter(const char *name, struct mw_options *o)
     assert_null(s->drafter);
     assert_int_equal(s->plan.n_draft, 0);
     assert_int_equal(s->plan.row[MW_ROW_DRAFTER], 0);
+    /* Options that ask for the same, such as those of each request, do not try it again. */
+    again = s->settled.asked;
+    again.draft = draft;
+    assert_int_equal(session_set(s, &again, &e), 0);
+    assert_int_equal(session_set(s, &again, &e), 0);
+    assert_null(s->drafter);
+    again.draft_depth = 2; /* others do */
+    assert_int_equal(session_set(s, &again, &e), 0);
+    assert_non_null(s->drafter);
     mw_session_close(s);
     /* It stays if its memory would gain nothing, or if it has to draft. */
     s = answer_with_wrong_drafts(m, o, 0.1, ids, with);
