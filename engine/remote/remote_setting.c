@@ -114,7 +114,9 @@ static int ask(struct mw_remote *r, const struct remote_command *c, struct mw_ev
     if (body.failed)
         rc = err_memory(e, "a request");
     else
-        rc = server_ask(r->http, url, c->step == MW_SETTING_SHOW ? NULL : body.buf, &reply, e);
+        /* A change waits for the answers before it. */
+        rc = server_ask(r->http, url, c->step == MW_SETTING_SHOW ? NULL : body.buf,
+                        c->step == MW_SETTING_APPLY, &reply, e);
     json_release(&body);
     if (rc != 0)
         return -1;

@@ -120,13 +120,14 @@ static size_t keep(struct http_request *r, const char *data, size_t n)
     return n <= SERVER_TEXT - to->n && server_append(&to->text, &to->n, data, n) ? n : HTTP_STOP;
 }
 
-int server_ask(struct http *h, const char *url, const char *body, struct server_reply *out,
-               struct err *e)
+int server_ask(struct http *h, const char *url, const char *body, bool is_patient,
+               struct server_reply *out, struct err *e)
 {
     struct http_request r = { .url = url,
                               .body = body,
                               .body_len = body != NULL ? strlen(body) : 0,
                               .takes_errors = true,
+                              .is_patient = is_patient,
                               .sink = keep,
                               .ctx = out };
     int rc;

@@ -50,8 +50,8 @@ bool server_append(char **text, size_t *have, const char *data, size_t n);
 
 /* Send one request, with a body of JSON or NULL, and take its reply of any status.  The caller
  * frees out->text.  -1 with *e: there was no reply, or it is too long. */
-int server_ask(struct http *h, const char *url, const char *body, struct server_reply *out,
-               struct err *e);
+int server_ask(struct http *h, const char *url, const char *body, bool is_patient,
+               struct server_reply *out, struct err *e);
 
 /* Write the message of an error in a reply, safe to print.  Returns false if there is none. */
 bool server_message(const struct server_reply *reply, char *buf, size_t n);

@@ -88,7 +88,7 @@ static int get_models(struct server *s, struct http *h, const char *name, struct
     int rc;
 
     server_url(s->api, "models", url);
-    if (server_ask(h, url, NULL, &reply, e) != 0)
+    if (server_ask(h, url, NULL, false, &reply, e) != 0)
         return -1;
     if (reply.head.status == 404 && name != NULL && !reply.head.is_page) {
         /* A server with one model may do without a list. */
@@ -167,7 +167,7 @@ static struct json_doc *get_json(struct http *h, const char *url, const char *bo
     struct json_doc *doc = NULL;
     struct server_reply reply;
 
-    if (server_ask(h, url, body, &reply, &ignored) != 0)
+    if (server_ask(h, url, body, false, &reply, &ignored) != 0)
         return NULL;
     if (reply.head.status == 200 && reply.text != NULL)
         (void)json_parse(&doc, reply.text, reply.n, &ignored);

@@ -148,7 +148,7 @@ static int ask(struct watcher *w)
 
     server_url(w->server->root, "metrics", url);
     server_metrics_clear(&now);
-    has_reply = server_ask(w->http, url, NULL, &reply, &e) == 0;
+    has_reply = server_ask(w->http, url, NULL, false, &reply, &e) == 0;
     now.is_asked = true;
     if (has_reply && reply.head.status == 200 && reply.text != NULL)
         has_any = server_metrics_read(&now, reply.text, reply.n);

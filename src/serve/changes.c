@@ -27,6 +27,7 @@ static int take_setting(struct changes_wish *w, struct options *o, const struct 
                         struct err *e)
 {
     int id = options_find_setting(n->key, strlen(n->key));
+    const bool is_size = id == OPT_MEMORY || id == OPT_CTX;
     const char *text = value_text(n);
 
     if (id < 0 || !option_is_served((enum option_id)id))
@@ -44,8 +45,10 @@ static int take_setting(struct changes_wish *w, struct options *o, const struct 
         o->chat.engine.memory_choice++; /* "auto" looks at the free memory again */
         mw_budget_lower(&o->chat.engine.memory_bytes, w->note, sizeof w->note);
     }
-    if (w->first[0] == '\0')
+    /* A plan that does not fit is a matter of a size, if one was given. */
+    if (w->first[0] == '\0' || (!w->has_size && is_size))
         snprintf(w->first, sizeof w->first, "%s", options_table[id].name);
+    w->has_size |= is_size;
     return 0;
 }
 
@@ -136,15 +139,24 @@ static void add_line(void *ctx, enum proposal_how how, enum ui_role role, const 
     json_end(out);
 }
 
+/* sample: of the settings in force; NULL: they are only proposed. */
 static void write_settings(const struct mw_options *engine, const struct plan *plan,
-                           struct json *out)
+                           const struct mw_sample *sample, struct json *out)
 {
     struct options o = { .chat.engine = *engine };
+    const char *slash =
+        engine->draft == MW_DRAFT_FILE ? strrchr(engine->draft_file, '/') : NULL;
     char value[200];
 
+    if (slash != NULL) /* folders are not for clients */
+        o.chat.engine.draft_file = slash + 1;
     o.chat.engine.memory_bytes = plan->budget_bytes;
     o.chat.engine.n_ctx = plan->n_ctx;
     o.chat.engine.chunk = plan->chunk;
+    if (sample != NULL && sample->run.budget_bytes > 0) { /* a budget of auto changes */
+        o.chat.engine.memory_bytes = sample->run.budget_bytes;
+        o.chat.engine.n_thread = (int)sample->run.threads;
+    }
     json_object(out, "settings");
     for (int i = 0; i < N_OPTION; i++) {
         if (!option_is_served((enum option_id)i))
@@ -167,7 +179,7 @@ void changes_write_values(const struct changes_now *now, bool is_allowed, struct
     json_object(out, NULL);
     json_bool(out, "allowed", is_allowed);
     json_u64(out, "ctx", now->plan->n_ctx);
-    write_settings(now->engine, now->plan, out);
+    write_settings(now->engine, now->plan, now->sample, out);
     end_reply(out);
 }
 
@@ -219,7 +231,7 @@ void changes_write_proposal(const struct changes_wish *w, const struct changes_n
     add_line(out, PROPOSAL_LINE, ROLE_TEXT, "");
     proposal_memory(&facts, &to);
     json_end(out);
-    write_settings(&w->engine, then, out);
+    write_settings(&w->engine, then, NULL, out);
     end_reply(out);
 }
 
@@ -236,6 +248,6 @@ void changes_write_applied(const struct mw_options *was, const struct changes_no
     json_bool(out, "applied", true);
     json_u64(out, "ctx", now->plan->n_ctx);
     json_string(out, "now", text);
-    write_settings(now->engine, now->plan, out);
+    write_settings(now->engine, now->plan, now->sample, out);
     end_reply(out);
 }

@@ -26,7 +26,8 @@ struct changes_now {
 struct changes_wish {
     struct mw_options engine;
     bool is_preview;
-    char first[40]; /* the name of one of them */
+    char first[40]; /* the name of one of them, of a size if there is one */
+    bool has_size;
     char note[320]; /* a sentence about a budget that was lowered, or "" */
 };
 

@@ -371,7 +371,8 @@ static unsigned make_change(struct server *s, uint64_t number, const struct chan
 {
     struct mw_chat_options o = s->chat_options;
 
-    if (s->running != NULL || s->change.is_running)
+    /* The reply to the last change needs its result. */
+    if (s->running != NULL || s->change.is_running || web_waits(s->web, s->change.number))
         return 0;
     o.engine = w->engine;
     if (mw_chat_set(s->chat, &o, e) != 0)

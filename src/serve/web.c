@@ -100,6 +100,17 @@ static const struct route routes[] = {
 
 static char nothing[1]; /* the library takes pointers to bytes that it does not change */
 
+/* The methods of a path. */
+static const char *methods_of(const char *path)
+{
+    bool gets = false, posts = false;
+
+    for (size_t i = 0; i < N_ROUTE; i++)
+        if (strcmp(routes[i].path, path) == 0)
+            *(routes[i].method[0] == 'G' ? &gets : &posts) = true;
+    return gets && posts ? "GET, POST" : gets ? "GET" : "POST";
+}
+
 /* ---- replies ---- */
 
 static void add_headers(struct exchange *x, struct MHD_Response *response, const char *type)
@@ -122,7 +133,7 @@ static void add_headers(struct exchange *x, struct MHD_Response *response, const
     if (x->status == 503)
         lib->add_response_header(response, "Retry-After", "1");
     if (x->status == 405)
-        lib->add_response_header(response, "Allow", x->route->method);
+        lib->add_response_header(response, "Allow", methods_of(x->route->path));
     if (x->h->is_stopping)
         lib->add_response_header(response, "Connection", "close");
 }
@@ -494,8 +505,12 @@ static enum MHD_Result answer_form(struct exchange *x)
 
 static void set_waits(struct exchange *x, bool waits)
 {
+    bool is_over = x->waits && !waits;
+
     x->h->n_waiting = x->h->n_waiting + waits - x->waits;
     x->waits = waits;
+    if (is_over) /* others may wait for this one */
+        web_retry(x->h);
 }
 
 static enum MHD_Result answer_page(struct exchange *x)
@@ -848,6 +863,14 @@ void web_retry(struct web *h)
 size_t web_waiting(const struct web *h)
 {
     return h->n_waiting;
+}
+
+bool web_waits(const struct web *h, uint64_t number)
+{
+    for (const struct link *l = h->links; l != NULL; l = l->next)
+        if (l->exchange != NULL && l->exchange->waits && l->exchange->number == number)
+            return true;
+    return false;
 }
 
 void web_set_request_bytes(struct web *h, size_t bytes)

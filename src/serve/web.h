@@ -94,6 +94,8 @@ void web_hung_up(struct web *h, const struct pollfd *fds, size_t n);
 /* Try pages again that had to wait, and their number. */
 void web_retry(struct web *h);
 size_t web_waiting(const struct web *h);
+/* Does the request with this number wait for its page? */
+bool web_waits(const struct web *h, uint64_t number);
 /* Change the maximum length of a body. */
 void web_set_request_bytes(struct web *h, size_t bytes);
 

@@ -51,6 +51,16 @@ class Settings(FolderCase):
             self.assertEqual(sorted(NAMES), sorted(r["settings"]))
             self.assertEqual(("200 MiB", "2,048", "f16"),
                              tuple(r["settings"][n] for n in ("memory", "ctx", "kv")))
+            self.assertEqual(200, s.post(CHAT, user())[0]) # the model is loaded
+            self.assertRegex(json.loads(s.get(PATH)[1])["settings"]["threads"], r"^\d+$")
+
+    def test_folders_are_not_for_clients(self):
+        model = chain(self.folder, "chain", spell("\n", "Hey.", "<|im_end|>")).path
+        drafter = chain(self.folder, "drafter", spell("\n", "Hey.", "<|im_end|>")).path
+        with Server("-m", model, "--ctx", "2k", "--draft", drafter) as s:
+            self.assertEqual(200, s.post(CHAT, user())[0])
+            self.assertEqual(os.path.basename(drafter),
+                             json.loads(s.get(PATH)[1])["settings"]["draft"])
 
     def test_without_the_option_nothing_changes(self):
         with self.server() as s:
@@ -121,10 +131,11 @@ class Settings(FolderCase):
     def test_sizes_that_do_not_fit_are_refused_with_those_that_would(self):
         with self.server("--allow-settings") as s:
             self.refused(s, {"memory": "1M"}, "memory", "the budget is 1.00 MiB")
-            self.refused(s, {"memory": "110M", "ctx": "512k", "kv-disk": "never"}, "memory",
-                         "this needs more than the budget of 110 MiB: /memory ", " or /ctx ",
+            self.refused(s, {"memory": "130M", "ctx": "512k", "kv-disk": "never"}, "memory",
+                         "this needs more than the budget of 130 MiB: /memory ", " or /ctx ",
                          " would fit")
-            self.refused(s, {"ctx": 16777216, "kv-disk": "never"}, "ctx", "/ctx ")
+            for before in {}, {"kv": "f16"}, {"kv-disk": "never", "threads": 1}:
+                self.refused(s, {**before, "ctx": 16777216, "kv-disk": "never"}, "ctx", "/ctx ")
             self.assertEqual(200, s.get("/health")[0])
 
     def test_a_change_waits_for_the_answer_and_goes_before_the_next(self):
@@ -144,6 +155,22 @@ class Settings(FolderCase):
             self.assertEqual((200, 4096), (status, reply["ctx"]), reply)
             self.assertTrue(any(e == "[DONE]" for e in events_of(r2)))
             c2.close()
+
+    def test_each_change_that_waits_gets_its_own_reply(self):
+        model = chain(self.folder, "endless", {"\n": "a", "a": "b", "b": "a"},
+                      keys={"qwen2.context_length": (U32, 1 << 20)}).path
+        with Server("-m", model, "--ctx", "1048576", "--allow-settings") as s:
+            c, r = s.open(CHAT, user(stream=True))
+            next(events_of(r))
+            wanted = [4096, 1 << 30, 8192, 2048]
+            changes = [self.asked(s, {"ctx": n}) for n in wanted]
+            c.close()
+            r.close()
+            for n, change in zip(wanted, changes):
+                status, reply = self.reply(change)
+                self.assertEqual((200, n) if n < 1 << 30 else (400, None),
+                                 (status, reply.get("ctx")), reply)
+            self.assertEqual(2048, json.loads(s.get(PATH)[1])["ctx"])
 
     def test_a_client_that_goes_away_holds_nothing_up(self):
         model = chain(self.folder, "endless", {"\n": "a", "a": "b", "b": "a"},
@@ -182,7 +209,7 @@ class Settings(FolderCase):
             for headers in {"Origin": "http://evil.example"}, {"Host": "evil.example"}:
                 self.assertEqual(403, s.post(PATH, {"ctx": 4096}, **headers)[0])
             c, r = s.open(PATH, b"{}", method="PUT")
-            self.assertEqual(405, r.status)
+            self.assertEqual((405, "GET, POST"), (r.status, r.getheader("Allow")))
             c.close()
 
     def test_the_end_of_the_server_refuses_a_change_that_waits(self):

@@ -16,6 +16,7 @@
 
 #include "ui/app/plain_internal.h"
 #include "ui/talk/commands.h"
+#include "ui/talk/server_setting.h"
 
 static void on_signal(struct plain *p)
 {
@@ -27,14 +28,24 @@ static void on_signal(struct plain *p)
         p->status = 128 + (int)info.ssi_signo;
         p->is_leaving = true;
     } else {
-        if (p->is_tty)
-            p->n_typed = 0; /* as the terminal drops what was not read yet */
+        if (p->is_tty) { /* as the terminal drops what was not read yet */
+            p->n_typed = 0;
+            p->said_waiting = false;
+        }
         plain_interrupt(p);
     }
 }
 
+/* The next piped line may answer the sheet that the server's reply opens. */
+static bool waits_for_server(const struct plain *p)
+{
+    return !p->is_tty && server_setting_waits(p->talk);
+}
+
 static bool is_idle(const struct plain *p)
 {
+    if (waits_for_server(p))
+        return false;
     return talk_state(p->talk) == TALK_READY || talk_state(p->talk) == TALK_FAILED;
 }
 
@@ -73,7 +84,7 @@ static bool is_over(const struct plain *p)
     enum talk_state state = talk_state(p->talk);
     char changes[200];
 
-    if (!p->at_end || p->n_typed > 0 || p->tour != NULL ||
+    if (!p->at_end || p->n_typed > 0 || p->tour != NULL || waits_for_server(p) ||
         talk_pending(p->talk, changes, sizeof changes)[0] != '\0')
         return false;
     return state == TALK_FAILED ||

@@ -187,7 +187,7 @@ static bool must_wait(struct plain *p, const char *line)
     if (!p->is_tty || plain_is_idle(p) || !command_is_in_order(line))
         return false;
     if (!p->said_waiting)
-        plain_put_line(p, "* the command waits for what was entered before it; Ctrl-C drops it");
+        plain_put_line(p, "* the command waits for what was entered before it; Ctrl-C stops both");
     p->said_waiting = true;
     return true;
 }
@@ -238,6 +238,6 @@ void plain_read_lines(struct plain *p)
         return;
     }
     p->at_end = true;
-    if (p->n_typed > 0)
+    if (p->n_typed > 0 && p->typed[p->n_typed - 1] != '\n')
         p->typed[p->n_typed++] = '\n';
 }

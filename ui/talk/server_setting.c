@@ -28,6 +28,7 @@ static int ask(struct talk *t, enum mw_setting_step step, enum option_id id, con
         return server_setting_refuse(t, e);
     if (calls->setting(t->engine, step, options_table[id].name, value, (uint64_t)id, e) != 0)
         return e->code == ERR_UNSUPPORTED ? server_setting_refuse(t, e) : -1;
+    t->n_asked++;
     if (talk_is_answering(t))
         talk_notice(t, "the server is asked about %s after this answer",
                     options_table[id].name);
@@ -157,12 +158,18 @@ static void applied(struct talk *t, const struct mw_event *ev)
     talk_notice(t, "%.*s", (int)ev->len, ev->text);
 }
 
+bool server_setting_waits(const struct talk *t)
+{
+    return t->n_asked > 0;
+}
+
 void server_setting_replied(struct talk *t, const struct mw_event *ev)
 {
     enum option_id id = ev->total < N_OPTION ? (enum option_id)ev->total : OPT_MEMORY;
     struct err e = ev->err;
     char value[200], text[400];
 
+    t->n_asked -= t->n_asked > 0;
     if (e.code == ERR_UNSUPPORTED || e.code == ERR_ARGUMENT) {
         report(t, id, &e);
         return;

@@ -15,5 +15,7 @@ int server_setting_change(struct talk *t, enum option_id id, const char *value, 
 int server_setting_refuse(struct talk *t, struct err *e);
 /* Take the reply. */
 void server_setting_replied(struct talk *t, const struct mw_event *ev);
+/* Is a reply to come? */
+bool server_setting_waits(const struct talk *t);
 
 #endif

@@ -399,7 +399,10 @@ static void on_event(struct talk *t, const struct mw_event *ev)
     case MW_EVENT_KV_SAVED: kv_saved(t, ev); break;
     case MW_EVENT_KV_LOADED: kv_loaded(t, ev); break;
     case MW_EVENT_KV_SHARED: kv_shared(t, ev); break;
-    case MW_EVENT_SETTING: server_setting_replied(t, ev); break;
+    case MW_EVENT_SETTING:
+        server_setting_replied(t, ev);
+        restore_more(t); /* with a longer context */
+        break;
     }
     t->front.changed(t->front.ctx);
 }

@@ -89,6 +89,7 @@ struct talk {
     char *model_path;
     struct engine *engine; /* NULL while another model is opened */
     uint32_t n_engine;     /* that were opened so far */
+    uint32_t n_asked;      /* settings of the server whose replies have not come */
     struct switching switching;
     struct mw_model_info info;
     struct plan plan;

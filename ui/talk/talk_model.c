@@ -39,6 +39,7 @@ static int start_engine(struct talk *t, struct engine *g, struct err *e)
 
     t->engine = g;
     t->n_engine++;
+    t->n_asked = 0;
     outbox_forget_tokens(&t->outbox); /* they were of another tokenizer */
     g->calls->info(g, &t->info);
     if (g->calls->recommend != NULL)
