@@ -27,6 +27,8 @@ bool find_is_head_name(const char *name)
 {
     static const char *const patterns[] = { "*assistant*.gguf", "mtp-*.gguf", "*-mtp*.gguf" };
 
+    if (strcasestr(name, "mmproj") != NULL || strcasestr(name, "imatrix") != NULL)
+        return false;
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
         if (fnmatch(patterns[i], name, FNM_CASEFOLD) == 0)
             return true;

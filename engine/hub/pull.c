@@ -526,9 +526,16 @@ static int fetch_and_link(struct mw_pull *p, const struct pull_file *f, struct r
 int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *path,
                   size_t n_path, struct err *e)
 {
-    const struct pull_variant *c = &p->variants.all[i];
-    struct relay r = { .shown.total = c->bytes + p->shown[i].head_bytes, .fn = fn, .ctx = ctx };
+    struct pull_variant *c = &p->variants.all[i];
+    struct relay r = { .fn = fn, .ctx = ctx };
+    struct err why = ERR_INIT;
 
+    if (c->head != UINT32_MAX && check_space(p, c, &why) != 0) { /* the model works without it */
+        c->head = UINT32_MAX;
+        p->shown[i].head = NULL;
+        p->shown[i].head_bytes = 0;
+    }
+    r.shown.total = c->bytes + p->shown[i].head_bytes;
     if (check_space(p, c, e) != 0 || path_of(p, c, path, n_path, e) != 0)
         return -1;
     for (uint32_t k = 0; k < c->n_file; k++) {

@@ -199,7 +199,12 @@ static bool is_head_for(const struct pull_list *l, uint32_t file, const struct p
     const char *model = l->files[v->files[0]].name, *slash = strrchr(model, '/');
     size_t n = slash != NULL ? (size_t)(slash - model) + 1 : 0;
     const struct pull_file *f = &l->files[file];
+    char label[FIND_LABEL];
+    size_t stem = find_stem(f->name, label);
 
+    /* A model may have such a name, too: its other weight types are not its heads. */
+    if (stem == v->n_stem && strncmp(f->name, model, stem) == 0)
+        return false;
     return strncmp(f->name, model, n) == 0 && strchr(f->name + n, '/') == NULL &&
            find_is_head_name(f->name + n) && f->size <= v->bytes / HEAD_SHARE;
 }

@@ -215,6 +215,8 @@ class Ggufs(Files):
                       for name in ("memwall-guide.gguf", "memwall-guide-assistant.gguf"))
         self.hub.add("org/name", {"a-Q8_0.gguf": data, "a-assistant-Q8_0.gguf": head,
                                   "a-assistant-F32.gguf": noise(len(data) // 4),
+                                  "a-assistant.imatrix.gguf": b"x" * 100,
+                                  "mmproj-a-assistant-f16.gguf": b"x" * 200,
                                   "b/a-assistant.gguf": b"x"})
         model, = self.listed("org/name")["models"]
         self.assertEqual(("a-assistant-Q8_0.gguf", len(head)),
@@ -229,6 +231,13 @@ class Ggufs(Files):
         self.assertTrue("a-Q8_0.gguf" in names and "a-assistant-Q8_0.gguf" not in names, names)
         r = self.run_memwall("plan", "-m", "org/name", "-c", "512", "--draft", "mtp")
         self.assertIn("by the head in a-assistant-Q8_0.gguf", r.stdout, r.stderr)
+
+    def test_another_weight_type_is_not_a_draft_head(self):
+        data = content(GGUF)
+        self.hub.add("org/name", {"My-Assistant-F32.gguf": data + bytes(9 * len(data)),
+                                  "My-Assistant-Q4_0.gguf": data})
+        for model in self.listed("org/name")["models"]:
+            self.assertNotIn("draft_head", {k for k, v in model.items() if v}, model)
 
     def test_a_missing_part_is_named(self):
         def part(i, n=3):
