@@ -597,14 +597,18 @@ static double copies_slack(const struct plan_input *in)
 /*
  * Divide `rest` between pinned blocks and copies of the others:
  *
- *     pinned + (1 - pinned / all) * copies of all + slack = rest
+ *     pinned + (all - pinned) / (all - landing) * copies of all + slack = rest
+ *
+ * because the landing is a part of pinned memory that holds no block.
  */
 static void share_with_copies(const struct plan_input *in, uint64_t rest, struct division *c)
 {
     double all = (double)plan_pinned_most(in), low_all = (double)in->low_all_bytes;
-    double pinned = ((double)rest - low_all - copies_slack(in)) / (1 - low_all / all);
+    double places = all - (double)in->landing_bytes;
+    double pinned = ((double)rest - low_all * all / places - copies_slack(in)) /
+                    (1 - low_all / places);
 
-    if (!(low_all < all) || !(pinned >= 0) || pinned > all) {
+    if (!(low_all < places) || !(pinned >= 0) || pinned > all) {
         c->n_draft = 0;
         return;
     }
