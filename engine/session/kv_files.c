@@ -121,6 +121,23 @@ static uint64_t sum_of(const struct mw_kv_file *all, size_t n)
     return sum;
 }
 
+/* Look at the disk of the folder, which is made with its first file. */
+static int look_at_disk(const char *folder, struct statvfs *fs)
+{
+    char parent[PATH_BYTES];
+    char *slash;
+
+    while (statvfs(folder, fs) != 0) {
+        slash = errno == ENOENT ? strrchr(folder, '/') : NULL;
+        if (slash == NULL || slash == folder || strlen(folder) >= sizeof parent)
+            return -1;
+        memmove(parent, folder, (size_t)(slash - folder));
+        parent[slash - folder] = '\0';
+        folder = parent;
+    }
+    return 0;
+}
+
 uint64_t mw_kv_limit(const char *folder)
 {
     struct err ignored = ERR_INIT;
@@ -129,7 +146,7 @@ uint64_t mw_kv_limit(const char *folder)
     uint64_t free_bytes, share;
     size_t n;
 
-    if (statvfs(folder, &fs) != 0)
+    if (look_at_disk(folder, &fs) != 0)
         return MW_KV_LIMIT;
     free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (free_bytes < DISK_SHARE * MW_KV_LIMIT && mw_kv_list(folder, &all, &n, &ignored) == 0) {

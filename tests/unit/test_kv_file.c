@@ -357,6 +357,8 @@ static void the_least_recently_used_files_go(void **state)
     assert_int_equal(n, 0);
     no_error(mw_kv_list("/nonexistent", &all, &n, &e), &e);
     assert_true(mw_kv_limit(folder) <= MW_KV_LIMIT);
+    snprintf(file, sizeof file, "%s/not/yet", folder); /* is on the same disk */
+    assert_int_equal(mw_kv_limit(file), mw_kv_limit(folder));
     snprintf(path, sizeof path, "%s", first);
 }
 
