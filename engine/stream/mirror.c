@@ -104,8 +104,9 @@ static int compare_holes(struct comparison *q, uint32_t file, struct err *e)
         to = lseek(copy->fd, from, SEEK_DATA);
         if (to < 0)
             to = (off_t)size;
-        if (compare(q, file, (uint64_t)from, end_of_sample((uint64_t)from, (uint64_t)to), e) !=
-                0 ||
+        if (compare(q, file, (uint64_t)from, end_of_sample((uint64_t)from, (uint64_t)to), e) != 0)
+            return -1;
+        if ((uint64_t)(to - from) > SAMPLE_BYTES &&
             compare(q, file, start_of_sample((uint64_t)from, (uint64_t)to), (uint64_t)to, e) != 0)
             return -1;
         if ((uint64_t)to >= size)

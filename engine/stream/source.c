@@ -173,6 +173,7 @@ int source_open_mirror(struct source *s, const struct model_file *mirror, uint32
         }
         s->files[i].mirror_fd = fd;
         s->files[i].mirror = &mirror[i];
+        s->files[i].is_elsewhere = false; /* its reads are shared, so they count */
     }
     return 0;
 }

@@ -32,8 +32,8 @@ struct source {
 };
 
 /*
- * Open the files of c, and then those of `more`, which may be NULL.  With is_direct they are opened with O_DIRECT, and each is read once to
- * be sure that this works.  Returns 0; or -1 with *e (ERR_UNSUPPORTED: no direct reads here)
+ * Open the files of c, and then those of `more`, which may be NULL.  With is_direct they are opened
+ * with O_DIRECT, and each is read once to be sure that this works.  Returns 0; or -1 with *e (ERR_UNSUPPORTED: no direct reads here)
  * and nothing open.
  */
 int source_open(struct source *s, const struct catalogue *c, const struct catalogue *more,
