@@ -107,6 +107,7 @@ void answer_post_done(struct answer_state *r, bool has_answer)
     };
     const struct turn *t = has_answer ? answer_turn(r) : NULL;
 
+    mw_session_plan(r->a->session, &done.plan); /* its drafter may have been closed */
     if (t != NULL && r->receipt.done != MW_DONE_STOP) {
         done.cut = (struct mw_cut){ .ids = t->ids.id,
                                     .n_ids = t->ids.n <= MW_CUT_IDS ? t->ids.n : 0,

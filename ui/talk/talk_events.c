@@ -232,7 +232,8 @@ void talk_predict_again(struct talk *t)
     struct err ignored = ERR_INIT;
     struct plan again;
 
-    if (talk_try_plan(t, &talk_options(t)->engine, &again, &ignored) != 0)
+    if (talk_try_plan(t, &talk_options(t)->engine, &again, &ignored) != 0 ||
+        again.n_draft != t->plan.n_draft)
         return;
     t->plan.decode_tps = again.decode_tps;
     t->plan.prefill_tps = again.prefill_tps;
@@ -266,6 +267,16 @@ static void say_empty(struct talk *t)
     talk_notice(t, "%s", receipt_empty(text, sizeof text, &t->last, true));
 }
 
+/* A drafter that gained too little was closed during the answer. */
+static void follow_drafter(struct talk *t, const struct mw_event *ev)
+{
+    if (ev->plan.budget_bytes == 0 || ev->plan.n_draft > 0 || t->plan.n_draft == 0)
+        return;
+    t->answer.has_new_plan = true;
+    model_set_plan(t, &ev->plan);
+    talk_notice(t, "drafts gained too little: the model that made them was closed");
+}
+
 static void on_done(struct talk *t, const struct mw_event *ev)
 {
     enum mw_done done = ev->receipt.done;
@@ -275,6 +286,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     t->state = TALK_READY;
     t->last = ev->receipt;
     t->has_last = true;
+    follow_drafter(t, ev);
     t->promised_tps = t->answer.has_new_plan ? 0 : t->answer.promised_tps;
     talk_predict_again(t);
     if (!t->answer.has_new_plan) /* 0 if no token was made: as the dashboard shows it */
