@@ -136,6 +136,11 @@ static const struct keyword keywords[] = {
     { "anyOf", IS_CHOICE },
     { "oneOf", IS_CHOICE },
     { "allOf", IS_CHOICE },
+    { "if", IS_CHOICE },
+    { "then", IS_CHOICE },
+    { "else", IS_CHOICE },
+    { "dependentRequired", IS_CHOICE },
+    { "dependentSchemas", IS_CHOICE },
 };
 
 /* Returns the kind of a keyword; 0: it is unknown. */
@@ -167,6 +172,11 @@ static unsigned uses_of(struct schema *s, const struct json_node *n)
     return uses;
 }
 
+int schema_check_keywords(struct schema *s, const struct json_node *n)
+{
+    return uses_of(s, n) != 0 ? 0 : -1;
+}
+
 /* The keyword beside one that must be alone. */
 static int wrong_beside(struct schema *s, const struct json_node *n, const char *alone,
                         unsigned allowed)
@@ -182,9 +192,6 @@ static int wrong_beside(struct schema *s, const struct json_node *n, const char 
 }
 
 /* ---- types ---- */
-
-enum { T_OBJECT = 1, T_ARRAY = 2, T_STRING = 4, T_NUMBER = 8, T_INTEGER = 16, T_BOOL = 32,
-       T_NULL = 64 };
 
 static const struct type {
     const char *name;
@@ -206,14 +213,26 @@ static unsigned type_bit(const struct json_node *n)
     return 0;
 }
 
-/* The types of a schema; all of them if it names none; 0 with an error. */
+const char *schema_type_name(unsigned bit)
+{
+    size_t i = 0;
+
+    while (types[i].bit != bit)
+        i++;
+    return types[i].name;
+}
+
 unsigned schema_types(struct schema *s, const struct json_node *n)
 {
     const struct json_node *type = json_member(n, "type");
+
+    return type != NULL ? schema_types_of(s, type) : T_ALL;
+}
+
+unsigned schema_types_of(struct schema *s, const struct json_node *type)
+{
     unsigned all = 0;
 
-    if (type == NULL)
-        return T_OBJECT | T_ARRAY | T_STRING | T_NUMBER | T_INTEGER | T_BOOL | T_NULL;
     if (type->kind == JSON_IS_ARRAY && type->n > N_TYPE) { /* each pair of oneOf reads the list */
         schema_wrong(s, "type", ERR_ARGUMENT, "has more than 7 types");
         return 0;
@@ -358,21 +377,25 @@ static int add_target(struct schema *s, const struct json_node *n, uint32_t rule
     return 0;
 }
 
-static int refer(struct schema *s, const struct json_node *n, uint32_t *rule)
+const struct json_node *schema_target_of(struct schema *s, const struct json_node *n)
 {
     const char *ref = json_as_string(json_member(n, "$ref"));
-    const struct json_node *target;
+    const struct json_node *target = NULL;
 
-    if (wrong_beside(s, n, "$ref", IS_NOTE) != 0)
-        return -1;
     if (ref == NULL || ref[0] != '#')
-        return schema_wrong(s, "$ref", ERR_UNSUPPORTED,
-                            "is supported inside the schema only: \"#/$defs/NAME\"");
-    target = find(s, ref);
-    if (schema_work(s, s->n_target) != 0)
+        schema_wrong(s, "$ref", ERR_UNSUPPORTED,
+                     "is supported inside the schema only: \"#/$defs/NAME\"");
+    else if ((target = find(s, ref)) == NULL)
+        schema_wrong(s, "$ref", ERR_ARGUMENT, "names nothing in the schema");
+    return target;
+}
+
+static int refer(struct schema *s, const struct json_node *n, uint32_t *rule)
+{
+    const struct json_node *target = schema_target_of(s, n);
+
+    if (target == NULL || schema_work(s, s->n_target) != 0)
         return -1;
-    if (target == NULL)
-        return schema_wrong(s, "$ref", ERR_ARGUMENT, "names nothing in the schema");
     for (size_t i = 0; i < s->n_target; i++)
         if (s->target[i].node == target) {
             *rule = s->target[i].rule;
@@ -381,7 +404,74 @@ static int refer(struct schema *s, const struct json_node *n, uint32_t *rule)
     if (s->n_target == TARGETS_MOST)
         return schema_wrong(s, "$ref", ERR_UNSUPPORTED, "names too many different schemas");
     *rule = s->n_rule++;
-    return add_target(s, target, *rule, ref);
+    return add_target(s, target, *rule, json_as_string(json_member(n, "$ref")));
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct json_node *const *x = a, *const *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Copies of a schema share the first one of its keywords. */
+static const struct json_node *address_of(const struct json_node *n)
+{
+    return n->first != NULL ? n->first : n;
+}
+
+/* Find the key of a schema with parts: the schemas of an allOf, without references and in order, or
+ * its own address. */
+static int find_key(struct schema *s, const struct json_node *n,
+                    const struct json_node ***key, size_t *n_key)
+{
+    const struct json_node *list = n->n == 1 ? json_member(n, "allOf") : NULL;
+    bool is_list = list != NULL && list->kind == JSON_IS_ARRAY && list->n > 0;
+    size_t n_all = 0;
+
+    *n_key = 0;
+    *key = schema_take(s, (is_list ? list->n : 1) * sizeof **key);
+    if (*key == NULL)
+        return -1;
+    if (!is_list)
+        (*key)[n_all++] = address_of(n);
+    for (const struct json_node *m = is_list ? list->first : NULL; m != NULL; m = m->next) {
+        const struct json_node *end = schema_end_of(s, m);
+
+        if (end == NULL)
+            return -1;
+        (*key)[n_all++] = address_of(end);
+    }
+    qsort(*key, n_all, sizeof **key, by_address);
+    for (size_t i = 0; i < n_all; i++)
+        if (*n_key == 0 || (*key)[*n_key - 1] != (*key)[i])
+            (*key)[(*n_key)++] = (*key)[i];
+    return 0;
+}
+
+/* A schema whose parts name others has a rule that is written later, once, like a reference. */
+static int refer_merged(struct schema *s, const struct json_node *n, uint32_t *rule)
+{
+    const struct json_node **key;
+    size_t n_key;
+
+    if (find_key(s, n, &key, &n_key) != 0 || schema_work(s, s->n_target * n_key) != 0)
+        return -1;
+    for (size_t i = 0; i < s->n_target; i++)
+        if (s->target[i].n_key == n_key &&
+            memcmp(s->target[i].key, key, n_key * sizeof *key) == 0) {
+            *rule = s->target[i].rule;
+            return 0;
+        }
+    if (s->n_target == TARGETS_MOST)
+        return schema_wrong(s, "$ref", ERR_UNSUPPORTED,
+                            "is in too many different schemas that must be merged");
+    *rule = s->n_rule++;
+    if (add_target(s, n, *rule, s->path) != 0)
+        return -1;
+    s->target[s->n_target - 1].key = key;
+    s->target[s->n_target - 1].n_key = n_key;
+    return 0;
 }
 
 /* ---- alternatives ---- */
@@ -458,7 +548,7 @@ static const struct json_node *without_ref(struct schema *s, const struct json_n
 
 /* With oneOf exactly one alternative must match, so they must exclude each other.  The list has no
  * more than ALTERNATIVES_MOST. */
-static int check_apart(struct schema *s, const struct json_node *list)
+int schema_check_apart(struct schema *s, const struct json_node *list)
 {
     const struct json_node *one[ALTERNATIVES_MOST];
     struct cost cost[ALTERNATIVES_MOST];
@@ -486,15 +576,11 @@ static int choose(struct schema *s, const struct json_node *n, const char *key, 
     const struct json_node *list = json_member(n, key);
     uint32_t of[ALTERNATIVES_MOST], i = 0;
 
-    if (wrong_beside(s, n, key, IS_NOTE) != 0)
-        return -1;
     if (list->kind != JSON_IS_ARRAY || list->n == 0)
         return schema_wrong(s, key, ERR_ARGUMENT, "is not a list of schemas");
-    if (list->n > ALTERNATIVES_MOST || (strcmp(key, "allOf") == 0 && list->n > 1))
-        return schema_wrong(s, key, ERR_UNSUPPORTED,
-                            strcmp(key, "allOf") == 0 ? "is supported for one schema only"
-                                                      : "has more than 256 schemas");
-    if (strcmp(key, "oneOf") == 0 && check_apart(s, list) != 0)
+    if (list->n > ALTERNATIVES_MOST)
+        return schema_wrong(s, key, ERR_UNSUPPORTED, "has more than 256 schemas");
+    if (strcmp(key, "oneOf") == 0 && schema_check_apart(s, list) != 0)
         return -1;
     for (const struct json_node *one = list->first; one != NULL; one = one->next, i++)
         if (schema_member(s, one, key, i, &of[i]) != 0)
@@ -619,6 +705,7 @@ int schema_value(struct schema *s, const struct json_node *n, uint32_t *rule)
 {
     static const char *const choices[] = { "anyOf", "oneOf", "allOf" };
     unsigned uses;
+    int recurs;
     bool any;
 
     if (json_as_bool(n, &any)) {
@@ -632,6 +719,12 @@ int schema_value(struct schema *s, const struct json_node *n, uint32_t *rule)
     uses = uses_of(s, n);
     if (uses == 0 || schema_fits(s) != 0)
         return -1;
+    if (schema_is_merged(n)) {
+        recurs = schema_may_recur(s, n);
+        if (recurs != 0)
+            return recurs < 0 ? -1 : refer_merged(s, n, rule);
+        return schema_merged(s, n, rule);
+    }
     if (json_member(n, "$ref") != NULL)
         return refer(s, n, rule);
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
@@ -650,18 +743,18 @@ int schema_member(struct schema *s, const struct json_node *n, const char *key, 
                   uint32_t *rule)
 {
     const struct json_node *in = i < 0 ? json_member(n, key) : n;
-    size_t used = strlen(s->path);
+    char path[SCHEMA_PATH];
     int rc;
 
-    if (i >= 0 && in->key != NULL)
-        snprintf(s->path + used, sizeof s->path - used, "/%s/%.60s", key, in->key);
-    else if (i >= 0)
-        snprintf(s->path + used, sizeof s->path - used, "/%s/%lld", key, (long long)i);
-    else
-        snprintf(s->path + used, sizeof s->path - used, "/%s", key);
+    memcpy(path, s->path, sizeof path);
+    schema_enter(s, key, -1);
+    if (i >= 0)
+        schema_enter(s, in->key, i);
+    if (schema_origin(in) != NULL)
+        snprintf(s->path, sizeof s->path, "%s", schema_origin(in));
     rc = schema_value(s, in, rule);
     if (rc == 0)
-        s->path[used] = '\0';
+        memcpy(s->path, path, sizeof path);
     return rc;
 }
 
@@ -694,11 +787,14 @@ int mw_grammar_schema(struct json *out, const char *name, enum mw_notation notat
         uint32_t from = s.target[s.n_written].rule, to;
 
         memcpy(s.path, s.target[s.n_written].path, sizeof s.path);
-        rc = schema_value(&s, s.target[s.n_written].node, &to);
+        rc = s.target[s.n_written].n_key > 0
+                 ? schema_merged(&s, s.target[s.n_written].node, &to)
+                 : schema_value(&s, s.target[s.n_written].node, &to);
         if (rc == 0)
             write_link(&s, from, to);
     }
     free(s.target);
+    schema_free_made(&s);
     if (work != NULL)
         *work = s.work;
     return rc;

@@ -7,6 +7,10 @@
  *     schema_pattern.c   texts that match a regular expression
  *     schema_unique.c    lists of different values
  *     schema_not.c       values that "not" excludes
+ *     schema_parts.c     one schema of several that must all match
+ *     schema_merge.c     alternatives of such schemas: allOf, if, dependentRequired, ...
+ *     schema_negate.c    schemas that match what another one does not
+ *     schema_made.c      schemas that are in no text
  *     schema_numbers.c   numbers between bounds
  *     schema_multiples.c multiples of a number
  */
@@ -29,10 +33,16 @@ struct schema {
     struct schema_target {
         const struct json_node *node;
         uint32_t rule;
+        /* For a schema with parts that are merged: n_key addresses that no other one has. */
+        const struct json_node **key;
+        size_t n_key;
         char path[SCHEMA_PATH];
     } *target;
     size_t n_target, n_written;
     uint64_t work; /* members and values that were looked at, to find others among them */
+    unsigned depth; /* of schemas that are merged */
+    struct schema_block *block; /* memory of schemas that were made */
+    size_t n_taken;             /* bytes of it */
     char path[SCHEMA_PATH]; /* of the schema that is read: "#/properties/a" */
     struct err *e;
 };
@@ -63,11 +73,23 @@ int schema_fits(struct schema *s);
 /* Report what is wrong with a keyword of this schema.  Returns -1. */
 int schema_wrong(struct schema *s, const char *keyword, enum err_code code, const char *what);
 
+enum { T_OBJECT = 1, T_ARRAY = 2, T_STRING = 4, T_NUMBER = 8, T_INTEGER = 16, T_BOOL = 32,
+       T_NULL = 64, T_ALL = 127 };
+
 /* The types of a schema as bits, all of them if it names none; 0 with an error.  Does a value have
  * one of them?  Does a keyword constrain nothing? */
 unsigned schema_types(struct schema *s, const struct json_node *n);
+/* The types that the keyword "type" names, and the name of one type. */
+unsigned schema_types_of(struct schema *s, const struct json_node *type);
+const char *schema_type_name(unsigned bit);
 bool schema_has_type(const struct json_node *v, unsigned types);
 bool schema_is_note(const char *keyword);
+
+/* Check that all keywords of a schema are known, and that alternatives exclude each other; -1 with
+ * an error.  The schema that a reference names; NULL with an error. */
+int schema_check_keywords(struct schema *s, const struct json_node *n);
+int schema_check_apart(struct schema *s, const struct json_node *list);
+const struct json_node *schema_target_of(struct schema *s, const struct json_node *n);
 
 /* Read a count; *out stays if there is none. */
 int schema_count(struct schema *s, const struct json_node *n, const char *key, uint32_t *out);
@@ -77,6 +99,8 @@ int schema_count(struct schema *s, const struct json_node *n, const char *key, u
 int schema_object(struct schema *s, const struct json_node *n, uint32_t *rule);
 int schema_array(struct schema *s, const struct json_node *n, uint32_t *rule);
 int schema_string(struct schema *s, const struct json_node *n, uint32_t *rule);
+/* Check a list of names, which may be NULL. */
+int schema_names(struct schema *s, const char *keyword, const struct json_node *list);
 
 /* ---- schema_texts.c ---- */
 
@@ -111,6 +135,85 @@ int schema_other_texts(struct schema *s, const struct schema_not *x, uint32_t *r
 /* Are two plain values the same?  Objects and lists never are. */
 bool schema_same(const struct json_node *a, const struct json_node *b);
 
+/* ---- schema_made.c ---- */
+
+/*
+ * Schemas that merging makes are in memory of the struct schema.  They share what is below them
+ * with those that they were made of.  A schema that was made, or that is inside of one, has the
+ * path of its origin as its text, for errors.
+ */
+struct made {
+    struct json_node *all, *last; /* an object or array, and its last member */
+};
+
+void *schema_take(struct schema *s, size_t n); /* bytes of that memory; NULL with an error */
+/* These return NULL, or -1, with an error if there is too much of it. */
+struct json_node *schema_make(struct schema *s, enum json_kind kind);
+struct json_node *schema_copy(struct schema *s, const struct json_node *n);
+const char *schema_text(struct schema *s, const char *text);
+int schema_start(struct schema *s, struct made *m, enum json_kind kind);
+/* Add a node that is in no other list.  key is NULL in arrays. */
+void schema_put(struct made *m, const char *key, struct json_node *n);
+/* Add a copy. */
+int schema_add(struct schema *s, struct made *m, const char *key, const struct json_node *n);
+int schema_add_text(struct schema *s, struct made *m, const char *text);
+struct json_node *schema_make_bool(struct schema *s, bool truth);
+struct json_node *schema_make_types(struct schema *s, unsigned bits);
+/* The path of a schema that has one; NULL: it is where it is in its text. */
+const char *schema_origin(const struct json_node *n);
+void schema_free_made(struct schema *s);
+
+/* ---- schema_parts.c ---- */
+
+/* The keywords of a schema without alternatives and references. */
+enum { P_TYPE, P_ENUM, P_NOT, P_REQUIRED, P_PROPERTIES, P_MORE, P_ITEMS, P_FIRST, P_MIN_ITEMS,
+       P_MAX_ITEMS, P_UNIQUE, P_MIN_LENGTH, P_MAX_LENGTH, P_FORMAT, P_PATTERN, P_MINIMUM,
+       P_MAXIMUM, P_OVER, P_UNDER, P_MULTIPLE, N_PART };
+
+struct parts {
+    const struct json_node *of[N_PART]; /* NULL: it has no such keyword */
+};
+
+/* Take the keywords of a schema but for "not" and those of alternatives. */
+int schema_parts(struct schema *s, const struct json_node *n, struct parts *out);
+/* Make a schema of them; *out is NULL if it matches nothing. */
+int schema_of_parts(struct schema *s, struct parts *p, struct json_node **out);
+/* Make a schema that matches what two match; *out is NULL if they exclude each other.  Both were
+ * made by schema_of_parts(). */
+int schema_both(struct schema *s, const struct json_node *a, const struct json_node *b,
+                struct json_node **out);
+
+/* ---- schema_merge.c ---- */
+
+/* Must a schema be merged from its parts before there is a rule?  Write its rule. */
+bool schema_is_merged(const struct json_node *n);
+int schema_merged(struct schema *s, const struct json_node *n, uint32_t *rule);
+/* May merging these parts go round in a circle?  -1 with an error. */
+int schema_may_recur(struct schema *s, const struct json_node *n);
+/* The schema that a chain of references leads to; NULL with an error. */
+const struct json_node *schema_end_of(struct schema *s, const struct json_node *n);
+
+/* Make the alternatives of a schema, each of them made of parts. */
+int schema_flatten(struct schema *s, const struct json_node *n, struct made *out);
+/* Set *a to those that match one of *a and one of b. */
+int schema_product(struct schema *s, struct made *a, const struct json_node *b);
+/* Add the alternatives of one list to those of another one. */
+int schema_append(struct schema *s, struct made *to, struct made *more);
+/* Count one more schema within another one; the caller counts it back. */
+int schema_descend(struct schema *s);
+/* Make one schema of alternatives: false if there are none. */
+struct json_node *schema_any(struct schema *s, struct made *list);
+/* The schema that both schemas of a member make; NULL stands for one that allows all. */
+int schema_conjoin(struct schema *s, const struct json_node *a, const struct json_node *b,
+                   struct json_node **out);
+/* Put "/key", or "/i" if key is NULL, after the path.  Returns the length that it had. */
+size_t schema_enter(struct schema *s, const char *key, int64_t i);
+
+/* ---- schema_negate.c ---- */
+
+/* Make the alternatives of what a schema does not match. */
+int schema_negate(struct schema *s, const struct json_node *n, struct made *out);
+
 /* ---- schema_unique.c ---- */
 
 /* Lists of `min` to `max` different values that `items` lists. */
@@ -135,6 +238,8 @@ int schema_integer(struct schema *s, const struct json_node *n, uint32_t *rule);
 int schema_number(struct schema *s, const struct json_node *n, uint32_t *rule);
 int schema_bounds(struct schema *s, const struct json_node *n, struct number_bound *least,
                   struct number_bound *most);
+/* Compare two numbers: less than 0, 0, or more.  is_open does not count. */
+int schema_compare(const struct number_bound *a, const struct number_bound *b);
 /* Read a number.  -1: it has too many digits. */
 int schema_decimal(const char *text, struct number_bound *out);
 

@@ -253,7 +253,7 @@ int schema_decimal(const char *text, struct number_bound *out)
 }
 
 /* Below 0, 0, or above it: the order of two bounds. */
-static int compare(const struct number_bound *a, const struct number_bound *b)
+int schema_compare(const struct number_bound *a, const struct number_bound *b)
 {
     int sign = a->is_negative ? -1 : 1, part = strcmp(a->part, b->part);
 
@@ -280,7 +280,7 @@ static int take_bound(struct schema *s, const struct json_node *n, const char *k
         return schema_wrong(s, key, ERR_UNSUPPORTED,
                             "has more than 16 digits before or after the point");
     v.is_open = is_open;
-    order = bound->is_free ? 1 : is_least ? compare(&v, bound) : compare(bound, &v);
+    order = bound->is_free ? 1 : is_least ? schema_compare(&v, bound) : schema_compare(bound, &v);
     if (order > 0 || (order == 0 && is_open))
         *bound = v;
     return 0;
@@ -377,11 +377,11 @@ int schema_number(struct schema *s, const struct json_node *n, uint32_t *rule)
         schema_raw(s, "@-number\n");
         return 0;
     }
-    if (compare(&least, &most) <= 0 && least.is_negative)
+    if (schema_compare(&least, &most) <= 0 && least.is_negative)
         is_any = write_negative(s->out, &least, &most);
     r.least = least.is_negative ? (struct number_bound){ .whole = 0 } : least;
     r.most = most;
-    if (compare(&least, &most) <= 0 && !most.is_negative)
+    if (schema_compare(&least, &most) <= 0 && !most.is_negative)
         is_any = write_numbers(s->out, &r, is_any);
     json_print(s->out, "\n");
     return is_any ? 0 : schema_wrong(s, "maximum", ERR_ARGUMENT, "leaves no number");

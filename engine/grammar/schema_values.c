@@ -143,18 +143,18 @@ static int add_others(struct schema *s, const struct json_node *n, uint32_t obje
     return 0;
 }
 
-static int check_required(struct schema *s, const struct json_node *required)
+int schema_names(struct schema *s, const char *keyword, const struct json_node *list)
 {
     size_t i = 0;
 
-    if (required == NULL)
+    if (list == NULL)
         return 0;
-    if (required->kind != JSON_IS_ARRAY)
-        return schema_wrong(s, "required", ERR_ARGUMENT, "is not a list of names");
-    for (const struct json_node *r = required->first; r != NULL; r = r->next, i++)
+    if (list->kind != JSON_IS_ARRAY)
+        return schema_wrong(s, keyword, ERR_ARGUMENT, "is not a list of names");
+    for (const struct json_node *r = list->first; r != NULL; r = r->next, i++)
         if (json_as_string(r) == NULL)
-            return schema_wrong(s, "required", ERR_ARGUMENT, "is not a list of names");
-    return i <= MEMBERS_MOST ? 0 : schema_wrong(s, "required", ERR_UNSUPPORTED,
+            return schema_wrong(s, keyword, ERR_ARGUMENT, "is not a list of names");
+    return i <= MEMBERS_MOST ? 0 : schema_wrong(s, keyword, ERR_UNSUPPORTED,
                                                 "has too many members");
 }
 
@@ -163,13 +163,14 @@ int schema_object(struct schema *s, const struct json_node *n, uint32_t *rule)
     const struct json_node *all = json_member(n, "properties"),
                            *required = json_member(n, "required");
     uint32_t object = *rule = s->n_rule++;
+    bool is_allowed;
     size_t i = 0;
 
     if (all != NULL && all->kind != JSON_IS_OBJECT)
         return schema_wrong(s, "properties", ERR_ARGUMENT, "is not an object");
     if (all != NULL && all->n > MEMBERS_MOST)
         return schema_wrong(s, "properties", ERR_UNSUPPORTED, "has too many members");
-    if (check_required(s, required) != 0)
+    if (schema_names(s, "required", required) != 0)
         return -1;
     if (schema_work(s, (uint64_t)(all != NULL ? all->n : 0) *
                            ((all != NULL ? all->n : 0) + (required != NULL ? required->n : 0)) +
@@ -180,7 +181,9 @@ int schema_object(struct schema *s, const struct json_node *n, uint32_t *rule)
     for (const struct json_node *m = all != NULL ? all->first : NULL; m != NULL; m = m->next) {
         uint32_t value;
 
-        if (!is_last(all, m))
+        /* A member that may have no value may be left out. */
+        if (!is_last(all, m) ||
+            (json_as_bool(m, &is_allowed) && !is_allowed && !is_required(required, m->key)))
             continue;
         if (schema_member(s, m, "properties", 0, &value) != 0)
             return -1;

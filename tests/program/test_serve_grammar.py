@@ -88,6 +88,13 @@ class OpenAi(FormCase):
                         "name": "x", "schema": {"items": {"contains": {}}}}}},
                      "response_format.json_schema.schema", '"contains" at #/items'),
                     ({"response_format": {"type": "json_schema", "json_schema": {
+                        "name": "x", "schema": {"allOf": [{"items": {"format": "date"}}, {
+                            "items": {"format": "time"}}]}}}},
+                     "response_format.json_schema.schema", '"format" at #/allOf/0/items'),
+                    ({"response_format": {"type": "json_schema", "json_schema": {
+                        "name": "x", "schema": {"if": {"pattern": "a"}, "then": {}}}}},
+                     "response_format.json_schema.schema", '"pattern" at #/if'),
+                    ({"response_format": {"type": "json_schema", "json_schema": {
                         "name": "x", "schema": {}, "extra": 1}}},
                      "response_format.json_schema.extra", "not supported"),
                     ({"response_format": {"type": "json_schema", "json_schema": {

@@ -118,7 +118,10 @@ static void grammars_may_fail(void **state)
 {
     static const char schema[] =
         "{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#/$defs/d\"},\"b\":{\"enum\":"
-        "[1,\"x\"]}},\"required\":[\"a\"],\"$defs\":{\"d\":{\"type\":\"array\",\"items\":{}}}}";
+        "[1,\"x\"]},\"c\":{\"allOf\":[{\"required\":[\"x\"]},{\"properties\":{\"x\":{\"$ref\":"
+        "\"#\"}}}],"
+        "\"if\":{\"properties\":{\"y\":{\"const\":1}}},\"then\":{\"$ref\":\"#\"}}},"
+        "\"required\":[\"a\"],\"$defs\":{\"d\":{\"type\":\"array\",\"items\":{}}}}";
     bool is_done = false;
     long n = 0;
 

@@ -208,6 +208,103 @@ static const struct example examples[] = {
     { "{\"enum\":[1,2,\"a\"],\"not\":{\"enum\":[\"a\",1.0]}}", { "2", NULL, "1", "\"a\"" } },
     { "{\"enum\":[1,\"a\"],\"not\":{\"type\":\"string\"}}", { "1", NULL, "\"a\"" } },
     { "{\"type\":\"null\",\"not\":false}", { "null", NULL, "1" } },
+    { "{\"type\":[\"integer\",\"null\"],\"not\":{\"enum\":[3,5,null,\"a\"]}}",
+      { "2", "4", "-7", NULL, "3", "5", "null" } },
+    /* parts that must all match */
+    { "{\"allOf\":[{\"type\":[\"string\",\"integer\"],\"minimum\":3},{\"type\":[\"number\","
+      "\"null\"],\"maximum\":7}]}",
+      { "3", "7", NULL, "2", "8", "\"a\"", "null" } },
+    { "{\"allOf\":[{\"type\":\"string\",\"minLength\":2},{\"minLength\":1,\"maxLength\":5},{"
+      "\"maxLength\":3}]}",
+      { "\"ab\"", "\"abc\"", NULL, "\"a\"", "\"abcd\"" } },
+    { "{\"allOf\":[{\"enum\":[1,{\"a\":[1.0]},\"x\",null]},{\"enum\":[\"x\",{\"a\":[1]},2]}]}",
+      { "\"x\"", "{\"a\":[1.0]}", NULL, "1", "2" } },
+    { "{\"enum\":[\"a\",\"b\",\"c\"],\"const\":\"b\"}",
+      { "\"b\"", NULL, "\"a\"" } },
+    { "{\"allOf\":[{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"},\"b\":{"
+      "\"const\":1}},\"required\":[\"a\"]},{\"properties\":{\"a\":{\"maxLength\":1},\"c\":{"
+      "\"const\":2}},\"required\":[\"c\"]}]}",
+      { "{\"a\":\"x\",\"c\":2}", "{\"a\":\"\",\"b\":1,\"c\":2}", NULL, "{\"a\":\"xy\"}",
+        "{\"c\":2}", "{\"a\":\"x\"}" } },
+    { "{\"allOf\":[{\"properties\":{\"a\":{\"const\":1}},\"additionalProperties\":false},{"
+      "\"type\":\"object\",\"properties\":{\"b\":{\"const\":2}}}]}",
+      { "{}", "{\"a\":1}", NULL, "{\"b\":2}" } },
+    { "{\"allOf\":[{\"properties\":{\"a\":{\"const\":1}},\"additionalProperties\":{\"type\":["
+      "\"integer\",\"null\"]}},{\"properties\":{\"b\":{\"type\":[\"null\",\"string\"]}},"
+      "\"required\":[\"b\"]}]}",
+      { "{\"b\":null}", "{\"a\":1,\"b\":null}", NULL, "{\"b\":1}", "{\"b\":\"x\"}" } },
+    { "{\"allOf\":[{\"type\":\"array\",\"items\":{\"type\":\"integer\"},\"minItems\":1},{"
+      "\"prefixItems\":[{\"maximum\":5}],\"items\":{\"minimum\":0},\"maxItems\":2}]}",
+      { "[1]", "[-5,1]", NULL, "[]", "[6]", "[1,-1]", "[1,1,1]" } },
+    { "{\"allOf\":[{\"multipleOf\":4},{\"multipleOf\":6},{\"type\":\"integer\"}]}",
+      { "12", "-24", "0", NULL, "4", "6", "8" } },
+    { "{\"allOf\":[{\"pattern\":\"^a+$\"},{\"pattern\":\"^a+$\",\"type\":[\"string\",\"null\"]}]}",
+      { "\"a\"", "\"aa\"", NULL, "\"b\"" } },
+    { "{\"allOf\":[{\"type\":\"string\",\"not\":{\"const\":\"a\"}},{\"not\":{\"enum\":[\"b\","
+      "\"a\"]}}]}",
+      { "\"c\"", "\"ab\"", NULL, "\"a\"", "\"b\"" } },
+    { "{\"$ref\":\"#/$defs/a\",\"required\":[\"y\"],\"$defs\":{\"a\":{\"type\":\"object\","
+      "\"properties\":{\"x\":{\"const\":1}}}}}",
+      { "{\"y\":2}", "{\"x\":1,\"y\":[]}", NULL, "{}" } },
+    { "{\"type\":\"object\",\"properties\":{\"a\":{\"const\":1}},\"anyOf\":[{\"required\":["
+      "\"a\"]},{\"properties\":{\"b\":{\"const\":2}},\"required\":[\"b\"]}]}",
+      { "{\"a\":1}", "{\"b\":2}", "{\"a\":1,\"b\":2}", NULL, "{}" } },
+    { "{\"allOf\":[{\"anyOf\":[{\"const\":1},{\"const\":2}]},{\"oneOf\":[{\"type\":\"integer\","
+      "\"enum\":[2,3]},{\"type\":\"string\"}]}]}",
+      { "2", NULL, "1", "3", "\"" } },
+    { "{\"allOf\":[{\"$ref\":\"#/$defs/a\"},{\"$ref\":\"#/$defs/b\"}],\"$defs\":{\"a\":{"
+      "\"type\":\"object\",\"properties\":{\"n\":{\"$ref\":\"#/$defs/a\"},\"v\":{\"type\":"
+      "\"integer\"}}},\"b\":{\"properties\":{\"n\":{\"$ref\":\"#/$defs/b\"},\"v\":{\"enum\":[1,"
+      "\"x\"]}},\"required\":[\"v\"]}}}",
+      { "{\"v\":1}", "{\"n\":{\"n\":{\"v\":1},\"v\":1},\"v\":1}", NULL, "{\"v\":\"x\"}",
+        "{\"n\":{}}" } },
+    { "{\"$ref\":\"#/$defs/a\",\"required\":[\"n\"],\"$defs\":{\"a\":{\"type\":\"object\","
+      "\"properties\":{\"n\":{\"anyOf\":[{\"type\":\"null\"},{\"$ref\":\"#/$defs/a\","
+      "\"required\":[\"n\"]}]}}}}}",
+      { "{\"n\":null}", "{\"n\":{\"n\":null}}", NULL, "{}", "{\"n\":{}}" } },
+    /* parts that depend on others */
+    { "{\"type\":[\"integer\",\"null\"],\"minimum\":0,\"maximum\":9,\"if\":{\"enum\":[7,3,"
+      "\"x\"]},\"else\":{\"maximum\":5}}",
+      { "0", "3", "7", "5", "null", NULL, "6", "8" } },
+    { "{\"properties\":{\"n\":{\"enum\":[1,2,3]}},\"required\":[\"n\"],\"if\":{\"properties\":{"
+      "\"n\":{\"const\":2}}},\"else\":{\"properties\":{\"n\":{\"minimum\":2}}}}",
+      { "{\"n\":2}", "{\"n\":3}", NULL, "{\"n\":1" } },
+    { "{\"allOf\":[{\"enum\":[\"a\",\"\\u00e9\\u20ac\",\"abc\",5]},{\"minLength\":2,\"maximum\":"
+      "4},{\"maxLength\":2}]}",
+      { "\"\u00e9\u20ac\"", NULL, "\"a\"", "\"abc\"", "5" } },
+    { "{\"type\":\"object\",\"properties\":{\"k\":{\"enum\":[\"a\",\"b\"]},\"x\":{\"type\":"
+      "\"integer\"},\"y\":{\"const\":2}},\"required\":[\"k\"],\"if\":{\"properties\":{\"k\":{"
+      "\"const\":\"a\"}}},\"then\":{\"required\":[\"x\"]},\"else\":{\"required\":[\"y\"],"
+      "\"properties\":{\"x\":false}}}",
+      { "{\"k\":\"a\",\"x\":1}", "{\"k\":\"b\",\"y\":2}", "{\"k\":\"a\",\"x\":1,\"y\":2}", NULL,
+        "{\"k\":\"a\"}", "{\"k\":\"b\"}", "{\"k\":\"b\",\"x" } },
+    { "{\"type\":\"object\",\"properties\":{\"k\":{\"enum\":[\"a\",\"b\"]},\"x\":{\"type\":"
+      "\"integer\"},\"y\":{\"const\":2}},\"required\":[\"k\"],\"allOf\":[{\"if\":{"
+      "\"properties\":{\"k\":{\"const\":\"a\"}},\"required\":[\"k\"]},\"then\":{\"properties\":"
+      "{\"x\":{\"minimum\":5}},\"required\":[\"x\"]}},{\"if\":{\"properties\":{\"k\":{"
+      "\"const\":\"b\"}},\"required\":[\"k\"]},\"then\":{\"properties\":{\"x\":{\"maximum\":"
+      "5}},\"required\":[\"x\"]}}]}",
+      { "{\"k\":\"a\",\"x\":7}", "{\"k\":\"b\",\"x\":-3}", "{\"k\":\"b\",\"x\":5,\"y\":2}", NULL,
+        "{\"k\":\"a\",\"x\":4", "{\"k\":\"b\",\"x\":7", "{\"k\":\"a\"}" } },
+    { "{\"type\":\"object\",\"properties\":{\"f\":{\"type\":\"boolean\"},\"x\":{\"const\":1}},"
+      "\"if\":{\"required\":[\"f\"],\"properties\":{\"f\":{\"const\":true}}},\"then\":{"
+      "\"required\":[\"x\"]}}",
+      { "{}", "{\"f\":false}", "{\"x\":1}", "{\"f\":true,\"x\":1}", NULL, "{\"f\":true}" } },
+    { "{\"type\":[\"integer\",\"string\"],\"if\":{\"minimum\":10,\"type\":\"number\"},\"then\":{"
+      "\"multipleOf\":5,\"maximum\":30},\"else\":{\"not\":{\"const\":\"x\"}}}",
+      { "10", "15", "9", "\"y\"", NULL, "11", "35", "\"x\"" } },
+    { "{\"properties\":{\"a\":{\"const\":1},\"b\":{\"const\":2},\"c\":{\"const\":3}},"
+      "\"dependentRequired\":{\"a\":[\"b\"]},\"dependentSchemas\":{\"b\":{\"required\":["
+      "\"c\"]}}}",
+      { "{}", "{\"c\":3}", "{\"b\":2,\"c\":3}", "{\"a\":1,\"b\":2,\"c\":3}", NULL, "{\"a\":1}",
+        "{\"a\":1,\"c", "{\"b\":2}" } },
+    { "{\"type\":\"object\",\"properties\":{\"a\":{\"const\":1},\"b\":{\"const\":2}},\"not\":{"
+      "\"required\":[\"a\",\"b\"]}}",
+      { "{}", "{\"a\":1}", "{\"b\":2}", NULL, "{\"a\":1,\"b" } },
+    { "{\"type\":\"object\",\"properties\":{\"a\":false,\"b\":{\"const\":2}}}",
+      { "{}", "{\"b\":2}", NULL, "{\"a" } },
+    { "{\"type\":\"integer\",\"not\":{\"anyOf\":[{\"minimum\":5},{\"exclusiveMaximum\":2}]}}",
+      { "2", "4", NULL, "1", "5" } },
 };
 
 static void answers_match_the_schema(void **state)
@@ -310,21 +407,15 @@ static void names_what_is_not_supported_and_its_place(void **state)
         { "{\"uniqueItems\":true,\"items\":{\"enum\":[1]},\"minItems\":2}",
           "the keyword \"minItems\" at # asks for more items than there are" },
         { "{\"not\":{}}", "the keyword \"not\" at # allows no value" },
-        { "{\"not\":{\"minimum\":1}}",
-          "the keyword \"not\" at # is supported with \"type\", or with "
-                                     "\"enum\" or \"const\" of texts, true, false and null only" },
         { "{\"not\":{\"const\":{}}}",
           "the keyword \"not\" at # is supported with \"type\", or with "
                                     "\"enum\" or \"const\" of texts, true, false and null only" },
         { "{\"type\":\"number\",\"not\":{\"type\":\"integer\"}}",
           "the keyword \"not\" at # is not supported for numbers" },
-        { "{\"type\":\"integer\",\"not\":{\"const\":3}}",
-          "the keyword \"not\" at # is not supported for numbers" },
         { "{\"type\":\"null\",\"not\":{\"type\":\"null\"}}",
           "the keyword \"not\" at # leaves no type" },
         { "{\"type\":\"string\",\"maxLength\":3,\"not\":{\"const\":\"a\"}}",
           "the keyword \"not\" at # is not supported beside other keywords of texts" },
-        { "{\"if\":{},\"then\":{}}", "the keyword \"if\" at # is not supported" },
         { "{\"type\":\"integer\",\"minimum\":5,\"exclusiveMaximum\":5}",
           "the keyword \"maximum\" at # leaves no whole number" },
         { "{\"anyOf\":[{},{\"contains\":{}}]}",
@@ -346,8 +437,6 @@ static void names_what_is_not_supported_and_its_place(void **state)
           "the keyword \"const\" at # has no value of the type" },
         { "{\"enum\":[1],\"minLength\":1}",
           "the keyword \"minLength\" at # is not supported beside \"enum\"" },
-        { "{\"$ref\":\"#\",\"type\":\"null\"}",
-          "the keyword \"type\" at # is not supported beside \"$ref\"" },
         { "{\"$ref\":\"other.json#/a\"}",
           "the keyword \"$ref\" at # is supported inside the schema only: \"#/$defs/NAME\"" },
         { "{\"$ref\":\"https://example.com/s\"}",
@@ -359,7 +448,6 @@ static void names_what_is_not_supported_and_its_place(void **state)
           "\"b\":{\"$ref\":\"#/$defs/a\"}}}",
           "the rule \"root-1\" refers to itself before any character" },
         { "{\"anyOf\":[]}", "the keyword \"anyOf\" at # is not a list of schemas" },
-        { "{\"allOf\":[{},{}]}", "the keyword \"allOf\" at # is supported for one schema only" },
         { "{\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"number\"}]}",
           "the keyword \"oneOf\" at # has alternatives that one value may match both; use "
           "\"anyOf\", other types, or a required member with a \"const\"" },
@@ -381,6 +469,45 @@ static void names_what_is_not_supported_and_its_place(void **state)
           "the keyword \"minItems\" at # asks for items that are not allowed" },
         { "{\"properties\":[]}", "the keyword \"properties\" at # is not an object" },
         { "{\"required\":[1]}", "the keyword \"required\" at # is not a list of names" },
+        { "{\"allOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}",
+          "the schema at # allows no value" },
+        { "{\"allOf\":[{\"enum\":[1,2]},{\"enum\":[3]}]}",
+          "the schema at # allows no value" },
+        { "{\"allOf\":[{\"pattern\":\"a\"},{\"pattern\":\"b\"}]}",
+          "the keyword \"pattern\" at # is not supported twice for one text,"
+            " unless both are the same" },
+        { "{\"allOf\":[{\"format\":\"date\"},{\"format\":\"time\"}]}",
+          "the keyword \"format\" at # is not supported twice for one text,"
+            " unless both are the same" },
+        { "{\"allOf\":[{\"properties\":{\"a\":{\"format\":\"date\"}}},{\"properties\":{\"a\":{"
+          "\"minLength\":1}}}]}",
+          "the keyword \"format\" at #/allOf/0/properties/a is not supported together with \"min"
+            "Length\"" },
+        { "{\"allOf\":[{},{\"properties\":{\"a\":{\"contains\":{}}}}]}",
+          "the keyword \"contains\" at #/allOf/1/properties/a is not supported" },
+        { "{\"allOf\":[{},{\"patternProperties\":{}}]}",
+          "the keyword \"patternProperties\" at #/allOf/1 is not supported" },
+        { "{\"allOf\":[{\"enum\":[\"a\"]},{\"pattern\":\"a\"}]}",
+          "the keyword \"pattern\" at # is not supported beside \"enum\"" },
+        { "{\"allOf\":[{\"multipleOf\":999999937},{\"multipleOf\":999999929}]}",
+          "the keyword \"multipleOf\" at # has two steps without a small common multiple" },
+        { "{\"if\":{\"contains\":{}},\"then\":{}}",
+          "the keyword \"contains\" at #/if is not supported" },
+        { "{\"if\":{\"minLength\":1},\"then\":{\"maxLength\":3}}",
+          "the keyword \"minLength\" at #/if is not supported where other values are asked for,"
+            " in \"if\" and \"not\"" },
+        { "{\"if\":{\"properties\":{\"a\":{\"items\":{}}}},\"else\":{}}",
+          "the keyword \"items\" at #/if/properties/a is not supported where other values are as"
+            "ked for, in \"if\" and \"not\"" },
+        { "{\"then\":{}}",
+          "the keyword \"then\" at # is not beside \"if\"" },
+        { "{\"dependentRequired\":{\"a\":1}}",
+          "the keyword \"dependentRequired\" at # is not a list of names" },
+        { "{\"$ref\":\"#\",\"type\":\"null\"}",
+          "the parts of the schema at # contain it, or are too many within each other" },
+        { "{\"if\":{\"enum\":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]},\"else\":true}",
+          "the keyword \"enum\" at #/if has more than 16 numbers, or one of more than 16 digits,"
+            " where other values are asked for" },
         { "{\"required\":[\"a\"],\"additionalProperties\":false}",
           "the keyword \"required\" at # names a member that additionalProperties forbids" },
     };
@@ -535,6 +662,10 @@ static void bounds_lists_within_lists(void **state)
         { "{\"const\":1", "0", 90000, ",\"not\":{\"enum\":[", "2", 300, "]}}" },
         { "{\"enum\":[", "1", 300, "],\"not\":{\"const\":2", "0", 90000, "}}" },
         { "{\"not\":{", "\"type\":\"null\"", 20000, "},\"enum\":[", "2", 1, "]}" },
+        { "{\"allOf\":[{\"minimum\":1", "0", 90000, "},{\"enum\":[", "2", 3000, "]}]}" },
+        { "{\"allOf\":[{\"enum\":[{", "\"a\":1", 20000, "}]},{\"enum\":[{", "\"a\":1", 1,
+          "}]}]}" },
+        { "{\"allOf\":[{\"enum\":[", "1", 9000, "]},{\"enum\":[", "2", 9000, "]}]}" },
         { "{\"uniqueItems\":true,\"items\":{\"enum\":[", "1", 30000, "],", "\"title\":\"\"", 20000,
           "}}" },
     };
@@ -607,6 +738,56 @@ static void bounds_what_hostile_schemas_cost(void **state)
         assert_true(grammar.used < (2 << 20));
         json_release(&grammar);
     }
+    /* references to references whose parts are merged, each named twice */
+    n = (size_t)sprintf(text, "{\"$ref\":\"#/$defs/d0\",\"$defs\":{");
+    for (int i = 0; i < 40; i++)
+        n += (size_t)sprintf(text + n,
+                             "\"d%d\":{\"allOf\":[{\"$ref\":\"#/$defs/d%d\"},"
+                             "{\"$ref\":\"#/$defs/d%d\"},{\"title\":\"\"}]},",
+                             i, i + 1, i + 1);
+    n += (size_t)sprintf(text + n, "\"d40\":{\"const\":0}}}");
+    assert_int_equal(grammar_of(text, n, &e), -1);
+    assert_non_null(strstr(e.what, "too many within each other"));
+    /* alternatives times alternatives, of one schema and of one member */
+    for (int kind = 0; kind < 2; kind++) {
+        n = (size_t)sprintf(text, "{\"allOf\":[");
+        for (int i = 0; i < 30; i++)
+            n += (size_t)sprintf(text + n,
+                                 kind == 0 ? "{\"anyOf\":[{\"required\":[\"a%d\"]},"
+                                             "{\"required\":[\"b%d\"]}]},"
+                                           : "{\"properties\":{\"k\":{\"anyOf\":[{\"required\":"
+                                             "[\"a%d\"]},{\"required\":[\"b%d\"]}]}}},", i, i);
+        n += (size_t)sprintf(text + n, "{}]}");
+        assert_int_equal(grammar_of(text, n, &e), -1);
+        assert_non_null(strstr(e.what, "have more than 256 combinations"));
+    }
+    /* conditions on conditions */
+    n = 0;
+    for (int i = 0; i < 25; i++)
+        n += (size_t)sprintf(text + n, "{\"if\":{\"required\":[\"a%d\",\"b%d\"]},\"else\":", i,
+                             i);
+    n += (size_t)sprintf(text + n, "{}");
+    memset(text + n, '}', 25);
+    n += 25;
+    assert_int_equal(grammar_of(text, n, &e), -1);
+    assert_non_null(strstr(e.what, "have more than 256 combinations"));
+    /* many members in many schemas */
+    n = (size_t)sprintf(text, "{\"allOf\":[");
+    for (int i = 0; i < 200; i++) {
+        n += (size_t)sprintf(text + n, "%s{\"properties\":{", i > 0 ? "," : "");
+        for (int k = 0; k < 200; k++)
+            n += (size_t)sprintf(text + n, "%s\"m%d\":{}", k > 0 ? "," : "", k + i);
+        n += (size_t)sprintf(text + n, "}}");
+    }
+    n += (size_t)sprintf(text + n, "]}");
+    assert_int_equal(grammar_of(text, n, &e), -1);
+    assert_non_null(strstr(e.what, "the schema t"));
+    /* circles whose members grow with each turn */
+    n = (size_t)sprintf(text, "{\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"properties\":{\"n\":"
+                              "{\"allOf\":[{\"$ref\":\"#/$defs/a\"},{\"properties\":{\"n\":"
+                              "{\"$ref\":\"#/$defs/b\"}}}]}}},\"b\":{\"properties\":{\"n\":{"
+                              "\"$ref\":\"#/$defs/a\",\"required\":[\"n\"]}}}}}");
+    assert_int_equal(grammar_of(text, n, &e), 0);
     /* depth */
     n = 0;
     for (int i = 0; i < 1000; i++)
