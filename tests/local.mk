@@ -70,6 +70,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_resume.py \
 	tests/program/test_run.py \
 	tests/program/test_sampling.py \
+	tests/program/test_schema_random.py \
 	tests/program/test_serve.py \
 	tests/program/test_serve_grammar.py \
 	tests/program/test_serve_hostile.py \
@@ -155,8 +156,10 @@ summary:
 clean-local:
 	rm -rf tests/conformance/vocabularies
 
-# Programs that scripts in tests/conformance run.
-noinst_PROGRAMS += tests/conformance/jinja_cases tests/conformance/tokenizer_vectors
+# Programs that scripts in tests/conformance and tests/program run.
+noinst_PROGRAMS += tests/conformance/jinja_cases tests/conformance/tokenizer_vectors \
+	tests/program/schema_texts
+tests_program_schema_texts_LDADD = $(ENGINE_LIBS)
 tests_conformance_jinja_cases_LDADD = $(ENGINE_LIBS)
 tests_conformance_tokenizer_vectors_SOURCES = tests/conformance/tokenizer_vectors.c \
 	tests/lib/json_line.c tests/lib/json_line.h
