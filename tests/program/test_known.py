@@ -132,13 +132,14 @@ class Known(unittest.TestCase):
                 self.assertEqual(kib * KIB, kv["global"] + kv["sliding"])
 
     def test_only_published_windows_are_planned(self):
-        """Layers with a window are those of Gemma 2 to 4, gpt-oss and DeepSeek V4; all others grow
-        with the context."""
+        """Layers with a window are those of Gemma 2 to 4, gpt-oss, DeepSeek V4, Muse Glimmer,
+        Laguna and Mellum; all others grow with the context."""
         grows = {"Mistral-Small-3.1-24B": 160, "Mixtral-8x7B": 128, "SmolLM3-3B": 72,
                  "Qwen3-30B-A3B": 96, "Qwen3-235B-A22B": 188, "Phi-4": 200, "gemma-7b": 448}
         for m in facts()["models"]:
             has_window = m["name"].startswith(("gemma-2-", "gemma-3-", "gemma-4-", "gpt-oss",
-                                               "DeepSeek-V4"))
+                                               "DeepSeek-V4", "Muse-Glimmer", "Laguna",
+                                               "Mellum"))
             with self.subTest(name=m["name"]):
                 kv = plan(m["name"])["kv_token_bytes"]
                 self.assertEqual(has_window, kv["sliding"] > 0)
@@ -175,6 +176,7 @@ class Known(unittest.TestCase):
         # Latent attention has sizes of heads in other fields, and DeepSeek V4 only experts.
         without = {"glm4_moe_lite": {"head_dim"}, "deepseek_v2": {"head_dim"},
                    "deepseek_v3": {"head_dim"}, "kimi_linear": {"head_dim"},
+                   "glm5_next_text": {"head_dim"},
                    "deepseek_v4": {"intermediate_size"}}
         more = {"gemma": (), "llama": (), "smollm3": ("no_rope_layer_interval",),
                 "gemma2": ("sliding_window",),
@@ -210,6 +212,18 @@ class Known(unittest.TestCase):
                                      "mamba_d_state", "mamba_n_groups", "num_local_experts",
                                      "num_experts_per_tok", "shared_intermediate_size"),
                 "granitemoe": ("num_local_experts", "num_experts_per_tok"),
+                "muse_glimmer_text": ("head_dim", "sliding_window", "layer_types",
+                                      "qk_scale_factor", "output_multiplier",
+                                      "final_logit_softcapping", "rope_parameters"),
+                "laguna": ("head_dim", "sliding_window", "layer_types", "mlp_layer_types", "gating",
+                           "num_attention_heads_per_layer", "moe_routed_scaling_factor",
+                           "shared_expert_intermediate_size", "rope_parameters", *experts[:3]),
+                "mellum": ("head_dim", "sliding_window", "layer_types", "mlp_layer_types",
+                           "num_local_experts", "num_experts_per_tok", "moe_intermediate_size",
+                           "rope_parameters"),
+                "glm5_next_text": ("q_lora_rank", "linear_attn_config", "layer_types", "hc_mult",
+                                   "index_n_heads", "index_head_dim", "index_topk", "index_kpool",
+                                   *latent, *routed),
                 "kimi_linear": ("linear_attn_config", "num_experts", "num_experts_per_token",
                                 "moe_intermediate_size", "num_shared_experts", *latent),
                 "bailing_moe_v2": ("num_shared_experts", "n_group", "topk_group",
