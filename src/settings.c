@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/command.h"
 
@@ -18,8 +19,9 @@ void settings_disk(const struct options *o, struct mw_options *engine)
     static bool has_folder;
     struct err ignored = ERR_INIT;
 
-    if (!has_folder)
-        has_folder = paths_find(&paths, &ignored) == 0 && folder_make(paths.cache_dir) == 0;
+    if (!has_folder && paths_find(&paths, &ignored) == 0) /* --no-disk writes nothing */
+        has_folder = o->no_disk ? access(paths.cache_dir, W_OK) == 0
+                                : folder_make(paths.cache_dir) == 0;
     engine->cache_folder = has_folder ? paths.cache_dir : NULL;
     engine->is_private = o->no_save;
     engine->saves_kv = has_folder && !o->no_save && o->kv_space != OPTIONS_NO_SPACE;
