@@ -334,8 +334,6 @@ static int measure_ways(const struct rates_options *how, struct mw_fetch *out, s
 
     if (compare_ways(how, &rates, e) != 0)
         return -1;
-    if (rates.is_doubtful && !(rates.bytes_s[FETCH_ROWS][0] > 0))
-        return 0; /* busy before it began: the next start tries again, which costs nothing */
     for (int i = 0; i < MW_LAYOUTS; i++)
         out->way[i] = (uint32_t)fetch_best(&rates, (enum fetch_layout)i);
     out->is_doubtful = rates.is_doubtful;
