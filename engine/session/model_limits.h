@@ -53,8 +53,8 @@ struct probe_rate;
 int limits_probe(struct mw_model *m, const struct mw_options *o, int fd,
                  const struct probe_options *p, struct probe_rate *out, struct err *e);
 
-/* Returns the measured rate at which the disk, or both disks, deliver weights; or the limit that
- * the options set, if it is lower.  0: neither is known. */
+/* Returns the lower of two rates: the measured one at which the disk, or both disks, deliver
+ * weights, and the limit in the options.  0: there is neither. */
 double limits_disk(const struct mw_model *m, const struct mw_options *o);
 double limits_disk_within(double measured, const struct mw_options *o);
 

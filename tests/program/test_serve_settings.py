@@ -22,6 +22,12 @@ class Settings(FolderCase):
                       keys={"qwen2.context_length": (U32, 1 << 20)}).path
         return Server("-m", model, "--ctx", "2k", "--memory", "200M", *args)
 
+    def endless(self):
+        """A server whose answers end only when they are stopped."""
+        model = chain(self.folder, "endless", {"\n": "a", "a": "b", "b": "a"},
+                      keys={"qwen2.context_length": (U32, 1 << 20)}).path
+        return Server("-m", model, "--ctx", "1048576", "--allow-settings")
+
     def refused(self, s, body, field, *words, status=400):
         code, reply = s.post(PATH, body)
         self.assertEqual(status, code, reply)
@@ -139,9 +145,7 @@ class Settings(FolderCase):
             self.assertEqual(200, s.get("/health")[0])
 
     def test_a_change_waits_for_the_answer_and_goes_before_the_next(self):
-        model = chain(self.folder, "endless", {"\n": "a", "a": "b", "b": "a"},
-                      keys={"qwen2.context_length": (U32, 1 << 20)}).path
-        with Server("-m", model, "--ctx", "1048576", "--allow-settings") as s:
+        with self.endless() as s:
             c, r = s.open(CHAT, user(stream=True))
             events = events_of(r)
             next(events)
@@ -157,9 +161,7 @@ class Settings(FolderCase):
             c2.close()
 
     def test_each_change_that_waits_gets_its_own_reply(self):
-        model = chain(self.folder, "endless", {"\n": "a", "a": "b", "b": "a"},
-                      keys={"qwen2.context_length": (U32, 1 << 20)}).path
-        with Server("-m", model, "--ctx", "1048576", "--allow-settings") as s:
+        with self.endless() as s:
             c, r = s.open(CHAT, user(stream=True))
             next(events_of(r))
             wanted = [4096, 1 << 30, 8192, 2048]
@@ -173,9 +175,7 @@ class Settings(FolderCase):
             self.assertEqual(2048, json.loads(s.get(PATH)[1])["ctx"])
 
     def test_a_client_that_goes_away_holds_nothing_up(self):
-        model = chain(self.folder, "endless", {"\n": "a", "a": "b", "b": "a"},
-                      keys={"qwen2.context_length": (U32, 1 << 20)}).path
-        with Server("-m", model, "--ctx", "1048576", "--allow-settings") as s:
+        with self.endless() as s:
             c, r = s.open(CHAT, user(stream=True))
             next(events_of(r))
             gone = self.asked(s, {"ctx": 4096})
@@ -213,9 +213,7 @@ class Settings(FolderCase):
             c.close()
 
     def test_the_end_of_the_server_refuses_a_change_that_waits(self):
-        model = chain(self.folder, "endless", {"\n": "a", "a": "b", "b": "a"},
-                      keys={"qwen2.context_length": (U32, 1 << 20)}).path
-        with Server("-m", model, "--ctx", "1048576", "--allow-settings") as s:
+        with self.endless() as s:
             c, r = s.open(CHAT, user(stream=True))
             next(events_of(r))
             change = self.asked(s, {"ctx": 4096})
