@@ -1,5 +1,6 @@
 """Run ./memwall in a home folder of its own, with a time limit."""
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -93,6 +94,20 @@ class FolderCase(unittest.TestCase):
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+
+class KvCase(unittest.TestCase):
+    """The tests share a home on a disk; kept keys and values are removed before each."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(dir=BUILDDIR)
+        cls.addClassCleanup(folder.cleanup)
+        cls.home = folder.name
+        cls.kv = os.path.join(cls.home, ".cache/memwall/kv")
+
+    def setUp(self):
+        shutil.rmtree(self.kv, ignore_errors=True)
 
 
 class HomeCase(FolderCase):

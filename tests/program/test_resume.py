@@ -8,13 +8,12 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import CHATML, chain, wide_chain  # noqa: E402
-from program import BUILDDIR, MEMWALL, MODELS, TIMEOUT_S, budget, environment  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, KvCase, budget, environment  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
@@ -25,19 +24,15 @@ SHARED = b"tokens of this beginning, which other chats share, were read from dis
 NOT_USED = b"keys and values of this chat are not used"
 
 
-class Resume(unittest.TestCase):
+class Resume(KvCase):
     @classmethod
     def setUpClass(cls):
-        """Share a home: the machine is measured once."""
-        folder = tempfile.TemporaryDirectory(dir=BUILDDIR)  # on a disk
-        cls.addClassCleanup(folder.cleanup)
-        cls.home = folder.name
-        cls.kv = os.path.join(cls.home, ".cache/memwall/kv")
+        super().setUpClass()
         cls.chats = os.path.join(cls.home, ".local/share/memwall/chats")
 
     def setUp(self):
-        for folder in self.kv, self.chats:
-            shutil.rmtree(folder, ignore_errors=True)
+        super().setUp()
+        shutil.rmtree(self.chats, ignore_errors=True)
 
     def chat(self, *args, model=MODEL):
         t = Terminal("chat", "-m", model, *ARGUMENTS, *args, home=self.home, cols=200)

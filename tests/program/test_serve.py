@@ -3,17 +3,15 @@
 import json
 import os
 import re
-import shutil
 import signal
 import stat
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import CHATML, chain, spell, wide_chain  # noqa: E402
 from gguf_edit import U32  # noqa: E402
-from program import BUILDDIR, TIMEOUT_S, FolderCase, memwall  # noqa: E402
+from program import TIMEOUT_S, FolderCase, KvCase, memwall  # noqa: E402
 from server import Server, comment, events_of, user  # noqa: E402
 
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
@@ -579,20 +577,14 @@ class Pages(ServeCase):
 
 
 
-class Beginnings(unittest.TestCase):
+class Beginnings(KvCase):
     """System messages, tools and what first questions have in common survive the server."""
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(dir=BUILDDIR)  # on a disk
-        cls.addClassCleanup(folder.cleanup)
-        cls.home = folder.name
-        cls.kv = os.path.join(cls.home, ".cache/memwall/kv")
+        super().setUpClass()
         cls.model = wide_chain(cls.home, "slow", template="{% if tools %}{{ tools | tojson }}"
                                "{% endif %}" + CHATML)
-
-    def setUp(self):
-        shutil.rmtree(self.kv, ignore_errors=True)
 
     def files(self):
         return sorted(os.listdir(self.kv)) if os.path.isdir(self.kv) else []
