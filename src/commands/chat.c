@@ -10,7 +10,6 @@
 
 #include "src/base/beside.h"
 #include "src/base/paths.h"
-#include "src/base/progress.h"
 #include "src/command.h"
 #include "src/machine/kept_limits.h"
 #include "src/models/models.h"
@@ -29,12 +28,8 @@
 static void limits(struct mw_model *m, const char *path, const struct mw_options *o)
 {
     static bool is_drawing; /* the chat, since then */
-    struct progress line;
 
-    progress_open(&line, is_drawing);
-    progress_text(&line, "measuring disk, memory and processors of this machine");
-    limits_ensure(m, path, o, LIMITS_MEASURE);
-    progress_clear(&line);
+    limits_ensure_shown(m, path, o, is_drawing);
     is_drawing = true;
     models_used(path);
 }

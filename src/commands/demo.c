@@ -47,7 +47,7 @@ static int choose(struct mw_model *m, const char *path, struct mw_options *o, st
     o->blas = MW_BLAS_NEVER; /* its memory would hide that of the weights */
     if (mw_plan_fit(m, o, &o->memory_bytes, &ignored, e) != 0)
         return -1;
-    limits(m, path, o); /* within this budget */
+    limits_ensure_shown(m, path, o, false); /* within this budget */
     if (mw_plan(m, o, &plan, e) != 0)
         return -1;
     if (plan.streamed_bytes > 0 &&

@@ -181,7 +181,7 @@ static int run_plan(const struct options *given)
     engine.n_ctx = o->chat.engine.n_ctx; /* the model may have a default */
     mw_model_info(m, &info);
     settings_report_context(o, &info);
-    limits_ensure(m, place, &engine, LIMITS_MEASURE);
+    limits_ensure_shown(m, place, &engine, o->quiet);
     code = make_and_print(m, o, &engine, &what_if);
     mw_model_close(m);
     return code;

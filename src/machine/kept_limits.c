@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "src/base/paths.h"
+#include "src/base/ticker.h"
 
 #define MEASURE_SECONDS 1.6
 #define MIRROR_SECONDS  0.4
@@ -502,6 +503,16 @@ void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_o
     struct err ignored = ERR_INIT;
 
     (void)ensure_model(m, model_path, o, effort, &ignored);
+}
+
+void limits_ensure_shown(struct mw_model *m, const char *model_path, const struct mw_options *o,
+                         bool is_quiet)
+{
+    struct ticker line;
+
+    ticker_begin(&line, is_quiet, "measuring disk, memory and processors of this machine");
+    limits_ensure(m, model_path, o, LIMITS_MEASURE);
+    ticker_end(&line);
 }
 
 int limits_measure_again(struct mw_model *m, const char *model_path, const struct mw_options *o,

@@ -26,7 +26,12 @@ enum limits_effort {
 void limits_ensure(struct mw_model *m, const char *model_path, const struct mw_options *o,
                    enum limits_effort effort);
 
-/* The same with LIMITS_AGAIN.  -1 with *e. */
+/* The same with LIMITS_MEASURE for a command that waits for it: a line on standard error
+ * says so, unless is_quiet. */
+void limits_ensure_shown(struct mw_model *m, const char *model_path, const struct mw_options *o,
+                         bool is_quiet);
+
+/* The same as limits_ensure() with LIMITS_AGAIN.  -1 with *e. */
 int limits_measure_again(struct mw_model *m, const char *model_path, const struct mw_options *o,
                          struct err *e);
 

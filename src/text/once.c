@@ -65,7 +65,7 @@ int once_chat(const struct options *o, const struct mw_options *engine, struct e
     } else if (mw_model_open_within(&model, o->model, engine->memory_bytes,
                                     engine->caller_bytes, e) == 0 &&
                mw_head_attach(model, o->model, engine, e) == 0) {
-        limits_ensure(model, o->model, engine, LIMITS_MEASURE);
+        limits_ensure_shown(model, o->model, engine, false);
         /* Start watching before the session: memory in use now belongs to the program. */
         if (mw_watch_new(&watch, model, e) == 0 &&
             mw_session_open(&session, model, engine, e) == 0) {
