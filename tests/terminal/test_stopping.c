@@ -77,6 +77,17 @@ static void stops_the_answer(void **state)
     program_quit(&run);
 }
 
+static void the_first_answer_is_explained_while_it_is_made(void **state)
+{
+    (void)state;
+    begin(NULL);
+    program_ask(&run, "hello", "Line 5:");
+    program_ask(&run, "/why", "the first answer goes on; its newest tokens:");
+    pty_send(run.s, "\003");
+    assert_true(pty_sees_at(run.s, -1, "ready"));
+    program_quit(&run);
+}
+
 static void a_prompt_that_is_stopped_comes_back_into_the_line(void **state)
 {
     char text[6001];
@@ -325,9 +336,10 @@ int main(void)
         N_STOP = sizeof stops / sizeof stops[0],
         N_LEAVE = sizeof leaves / sizeof leaves[0],
         N_DEADLY = sizeof deadlies / sizeof deadlies[0],
-        N_REST = 9
+        N_REST = 10
     };
     struct CMUnitTest tests[N_REST + N_STOP + N_LEAVE + N_DEADLY] = {
+        WITH_END(the_first_answer_is_explained_while_it_is_made),
         WITH_END(a_prompt_that_is_stopped_comes_back_into_the_line),
         WITH_END(a_message_typed_during_an_answer_waits_its_turn),
         WITH_END(queued_messages_come_back_when_the_answer_is_stopped),

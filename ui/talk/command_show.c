@@ -17,6 +17,20 @@
 
 /* ---- figures ---- */
 
+/* The first answer is being made: say what its newest tokens wait for. */
+static void say_so_far(struct talk *t, const struct mw_sample *s)
+{
+    struct mw_diagnosis d;
+    char rate[24];
+
+    mw_diagnosis_of_sample(s, &d);
+    if (d.is_measured)
+        talk_notice(t, "the first answer goes on; its newest tokens: %s tok/s, %s",
+                    numbers_measured(rate, sizeof rate, d.tps), mw_diagnosis_label(&d));
+    else
+        talk_notice(t, "the first answer has no measured token yet");
+}
+
 void run_why(struct talk *t, const char *args)
 {
     struct mw_sample *s = malloc(sizeof *s);
@@ -26,7 +40,9 @@ void run_why(struct talk *t, const char *args)
     if (s == NULL)
         return;
     talk_sample(t, s);
-    if (talk_last(t) == NULL)
+    if (talk_last(t) == NULL && talk_is_answering(t))
+        say_so_far(t, s);
+    else if (talk_last(t) == NULL)
         talk_error(t, "there is no answer yet");
     else
         talk_notice(t, "%s", receipt_why(text, sizeof text, talk_last(t),
