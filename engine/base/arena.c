@@ -64,6 +64,16 @@ void memory_touch(void *p, size_t bytes)
         ((volatile unsigned char *)p)[i] = 0;
 }
 
+void memory_fetch(void *p, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = align_up((uintptr_t)p, page);
+    uintptr_t end = align_down((uintptr_t)p + bytes, page);
+
+    if (from < end)
+        (void)madvise((void *)from, end - from, MADV_POPULATE_WRITE);
+}
+
 int arena_map(struct arena *a, const char *name, size_t size, bool touch, struct err *e)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

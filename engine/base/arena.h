@@ -53,6 +53,13 @@ void *arena_take(struct arena *a, size_t n, struct err *e);
  */
 void memory_touch(void *p, size_t bytes);
 
+/*
+ * Fetch the complete small pages of a private anonymous mapping in one call.  With their first use
+ * that takes half as long as a fault for each of them, measured in a virtual machine: 0.6 against
+ * 0.3 GB/s.  Without effect before Linux 5.14.
+ */
+void memory_fetch(void *p, size_t bytes);
+
 /* Touch all of the arena; or give its memory back and keep its pieces, which are then zero. */
 void arena_touch(struct arena *a);
 void arena_release(struct arena *a);

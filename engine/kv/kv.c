@@ -287,6 +287,38 @@ uint64_t kv_grow_bytes(const struct kv *kv, uint32_t n)
     return (then > now ? then - now : 0) + index;
 }
 
+/* Fetch the memory of positions [from .. to), which are written next, except that of pages on the
+ * disk. */
+static void fetch_pages(const struct kv *kv, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = 0; i < kv->n_layer; i++) {
+        const struct kv_layer *l = &kv->layers[i];
+
+        for (int p = 0; p < N_POOL; p++)
+            if (l->pools[p].row > 0)
+                memory_fetch(l->pools[p].rows + from / l->pools[p].block * l->pools[p].row,
+                             (to - from) / l->pools[p].block * l->pools[p].row);
+        for (uint32_t at = from; at < to && kv_has_pages(l); at += KV_PAGE) {
+            if (kv_is_on_disk(kv, l, at))
+                continue;
+            memory_fetch(l->k + at * l->k_stride, KV_PAGE * l->k_stride);
+            if (l->v != NULL) /* latent values are a part of the keys */
+                memory_fetch(l->v + at * l->v_stride, KV_PAGE * l->v_stride);
+        }
+    }
+}
+
+/* The first n positions have pages. */
+static void grow_pages(struct kv *kv, uint32_t n)
+{
+    uint32_t end = page_round(n);
+
+    if (end <= kv->page_end)
+        return;
+    fetch_pages(kv, kv->page_end, end);
+    kv->page_end = end;
+}
+
 void kv_begin(struct kv *kv, uint32_t n)
 {
     uint32_t end = kv->n_token + n;
@@ -294,8 +326,7 @@ void kv_begin(struct kv *kv, uint32_t n)
     assert(end <= kv->n_ctx && kv->n_token >= kv->disk_end && kv->lost_page == NO_PAGE);
     if (end > kv->ring_end)
         kv->ring_end = end;
-    if (page_round(end) > kv->page_end)
-        kv->page_end = page_round(end);
+    grow_pages(kv, end);
 }
 
 void kv_commit(struct kv *kv, uint32_t n)
@@ -654,11 +685,10 @@ uint32_t kv_ring_needed(const struct kv *kv, uint32_t n)
 void kv_fill_begin(struct kv *kv, uint32_t n)
 {
     assert(kv->n_token == 0 && n <= kv->n_ctx);
-    if (page_round(n) > kv->page_end)
-        kv->page_end = page_round(n);
     kv->is_filling = true;
     if (kv->disk != NULL)
         kv->disk_end = n / KV_PAGE * KV_PAGE;
+    grow_pages(kv, n);
 }
 
 void kv_fill_end(struct kv *kv, uint32_t n, uint32_t ring_from)

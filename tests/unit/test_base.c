@@ -1,6 +1,8 @@
 /* Errors, the arena, the clock, threads, sizes, UTF-8, JSON and hashes. */
 #include "config.h"
 
+#include <sys/mman.h>
+
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -81,6 +84,23 @@ static void an_arena_refuses_more_than_it_holds(void **state)
     assert_int_equal(a.used, arena_size(4000) + arena_size(100));
     arena_unmap(&a);
     assert_null(a.base);
+}
+
+static void only_complete_pages_are_fetched(void **state)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char is_there[8];
+    char *p = mmap(NULL, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)state;
+    assert_ptr_not_equal(p, MAP_FAILED);
+    assert_int_equal(madvise(p, 8 * page, MADV_NOHUGEPAGE), 0);
+    memory_fetch(p + page + 1, 5 * page);
+    memory_fetch(p + 1, page - 2);
+    assert_int_equal(mincore(p, 8 * page, is_there), 0);
+    for (size_t i = 0; i < 8; i++) /* 2 to 5; none before Linux 5.14 */
+        assert_int_equal(is_there[i] & 1, (is_there[2] & 1) && i >= 2 && i <= 5);
+    munmap(p, 8 * page);
 }
 
 static void a_wait_ends_when_the_clock_reaches_its_time(void **state)
@@ -625,6 +645,7 @@ int main(void)
         cmocka_unit_test(a_system_error_keeps_its_number),
         cmocka_unit_test(a_memory_error_names_the_object_that_did_not_fit),
         cmocka_unit_test(an_arena_refuses_more_than_it_holds),
+        cmocka_unit_test(only_complete_pages_are_fetched),
         cmocka_unit_test(a_wait_ends_when_the_clock_reaches_its_time),
         cmocka_unit_test(a_thread_has_the_requested_stack_and_takes_no_signals_but_faults),
         cmocka_unit_test(a_thread_that_cannot_start_reports_why),
