@@ -36,6 +36,7 @@ from cage import Cage, parse_size, read
 
 QUESTION = "Why is the sky blue, and what makes it red in the evening?"
 STEP = 8 << 20
+POPULATE_WRITE = 23
 KEPT_S = 6      # a wave stays
 FREE_S = 14     # until the next one: longer than memwall waits before it takes memory again
 LATE_MS = 200
@@ -48,6 +49,7 @@ def taker(o):
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,
                           ctypes.c_int, ctypes.c_long]
     libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
     for _ in range(o.waves):
         time.sleep(FREE_S)
@@ -56,7 +58,10 @@ def taker(o):
         area = libc.mmap(None, o.wave, mmap.PROT_READ | mmap.PROT_WRITE,
                          mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
         for at in range(0, o.wave, STEP):
-            libc.memset(area + at, 1, min(STEP, o.wave - at))
+            # In one call where the kernel has it (Linux 5.14): faults for each page take seconds of
+            # a processor in a virtual machine.
+            if libc.madvise(area + at, min(STEP, o.wave - at), POPULATE_WRITE) != 0:
+                libc.memset(area + at, 1, min(STEP, o.wave - at))
             ahead = (at + STEP) / o.rate - (time.monotonic() - start)
             if ahead > 0:
                 time.sleep(ahead)
