@@ -165,8 +165,9 @@ size_t pages_log(const struct web_record *r, char buf[PAGES_LOG_BYTES])
 {
     char at[40];
     const struct job *j = r->job;
-    int n = snprintf(buf, PAGES_LOG_BYTES, "%s %s %s %.200s ", reply_time(time(NULL), at), r->peer,
-                     r->method, r->path);
+    /* Each text is cut, so that all of them fit: a client may send a method of any length. */
+    int n = snprintf(buf, PAGES_LOG_BYTES, "%s %.64s %.20s %.200s ", reply_time(time(NULL), at),
+                     r->peer, r->method, r->path);
 
     if (r->status > 0)
         n += snprintf(buf + n, PAGES_LOG_BYTES - (size_t)n, "%u", r->status);

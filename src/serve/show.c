@@ -58,12 +58,12 @@ bool show_is_due(const struct show *w)
 static void write_title(struct ui_serving *x, const struct show_now *now)
 {
     char text[UI_SERVING_TEXT];
-    int n = snprintf(text, sizeof text, "%s%.150s on http://%s: %" PRIu32 " connections, %" PRIu32
-                                        " waiting",
-                     now->is_ready ? "" : "loading ", now->model, now->address, now->connections,
-                     now->waiting);
 
-    clean_line(x->title, sizeof x->title, text, (size_t)n);
+    snprintf(text, sizeof text, "%s%.120s on http://%s: %" PRIu32 " connections, %" PRIu32
+                                " waiting",
+             now->is_ready ? "" : "loading ", now->model, now->address, now->connections,
+             now->waiting);
+    clean_line(x->title, sizeof x->title, text, strlen(text));
 }
 
 static void write_now(struct ui_serving *x, const struct job *j, const struct mw_sample *s)

@@ -74,6 +74,17 @@ class Hostile(FolderCase):
             self.assertLess(s.status("VmRSS"), before + 4 * MIB)
             self.lives(s)
 
+    def test_a_method_of_any_length(self):
+        """The log has a part of it."""
+        with Server("-m", self.says("Hey.")) as s:
+            for n in 1, 800, 850, 900, 3000, 6000:
+                c = s.socket()
+                c.sendall(b"M" * n + b" /path%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % n)
+                self.assertIn(b" 404 ", c.recv(20))
+                c.close()
+                self.assertIsNotNone(s.line(rf" M{{1,20}} /path{n} 404 in \d+\.\d\d s$"))
+            self.lives(s)
+
     def test_a_body_of_100_MB(self):
         with Server("-m", self.says("Hey.")) as s:
             self.lives(s)
