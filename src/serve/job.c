@@ -16,7 +16,7 @@ struct job *job_new(struct request *request, struct room *room, struct err *e)
                      request->n_bias * sizeof *request->bias;
     struct job *j;
 
-    if (!room_take(room, bytes)) {
+    if (!room_admit(room, bytes)) {
         err_set(e, ERR_MEMORY, "too many requests are held");
         return NULL;
     }
@@ -35,18 +35,9 @@ struct job *job_new(struct request *request, struct room *room, struct err *e)
     return j;
 }
 
-void piece_free(struct piece *p)
-{
-    free(p->text);
-    free(p);
-}
-
 void job_free(struct job *j)
 {
-    struct piece *p;
-
-    while ((p = job_take(j)) != NULL)
-        piece_free(p);
+    job_drop_all(j);
     room_give(j->room, j->n_held);
     request_free(&j->request);
     free(j);
@@ -138,22 +129,60 @@ void job_was_thinking(struct job *j)
         if (p->kind == PIECE_TEXT)
             p->kind = PIECE_THINKING;
         else if (p->kind == PIECE_LOGPROBS)
-            p->len = 0;
+            p->len = p->from;
 }
 
-struct piece *job_take(struct job *j)
+/* The length of the part of a piece that begins at text and has n bytes at most: whole characters,
+ * or all probabilities of each token. */
+static size_t part_of(const struct job *j, enum piece_kind kind, const char *text, size_t n)
+{
+    size_t token = j->request.n_logprob * sizeof(struct mw_logprob), len = JOB_PART;
+
+    if (n <= JOB_PART || (kind != PIECE_TEXT && kind != PIECE_THINKING && kind != PIECE_LOGPROBS))
+        return n;
+    if (kind == PIECE_LOGPROBS)
+        return len - len % token;
+    while (len > 1 && (text[len] & 0xc0) == 0x80)
+        len--;
+    return len;
+}
+
+bool job_next(const struct job *j, struct piece *out)
+{
+    const struct piece *p = j->first;
+
+    if (p == NULL)
+        return false;
+    *out = (struct piece){ .kind = p->kind, .text = p->text + p->from };
+    out->len = part_of(j, p->kind, out->text, p->len - p->from);
+    return true;
+}
+
+/* Remove the first piece. */
+static void drop_first(struct job *j)
 {
     struct piece *p = j->first;
 
-    if (p == NULL)
-        return NULL;
     j->first = p->next;
     if (j->first == NULL)
         j->last = NULL;
     room_give(j->room, PIECE_FIXED + p->size);
     j->n_held -= PIECE_FIXED + p->size;
-    p->next = NULL;
-    return p;
+    free(p->text);
+    free(p);
+}
+
+void job_drop(struct job *j, const struct piece *part)
+{
+    j->first->from += part->len;
+    if (j->first->from == j->first->len)
+        drop_first(j);
+}
+
+void job_drop_all(struct job *j)
+{
+    while (j->first != NULL)
+        drop_first(j);
 }
 
 bool job_has_error(const struct job *j)

@@ -38,6 +38,7 @@ struct piece {
     enum piece_kind kind;
     char *text;
     size_t len, size;
+    size_t from; /* bytes of it that were taken out */
 };
 
 struct job {
@@ -76,9 +77,14 @@ int job_add_call(struct job *j, const char *name, const char *arguments, size_t 
 const char *piece_arguments(const struct piece *p, size_t *n);
 /* All text that came until now was thinking. */
 void job_was_thinking(struct job *j);
-/* Take the first piece out; NULL if there is none.  piece_free() frees it. */
-struct piece *job_take(struct job *j);
-void piece_free(struct piece *p);
+/* Look at the next part of the answer; false: there is none.  Text and probabilities come in parts
+ * of about JOB_PART bytes, so that a reply in another form is not long, either.  The text of *out
+ * stays until job_drop(), which removes the part. */
+#define JOB_PART 2048
+bool job_next(const struct job *j, struct piece *out);
+void job_drop(struct job *j, const struct piece *part);
+/* Remove all of the answer. */
+void job_drop_all(struct job *j);
 
 /* Has it ended with an error?  An answer that filled the context is one that was cut. */
 bool job_has_error(const struct job *j);

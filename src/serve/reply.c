@@ -77,6 +77,18 @@ void reply_error(int status, const struct err *err, struct json *out)
     json_end(out);
 }
 
+/* {"token":"","logprob":-0.000000,"bytes":[]} */
+#define LOGPROB_BYTES 42
+
+uint64_t reply_bytes(const struct job *j)
+{
+    uint64_t n = 0;
+
+    for (const struct piece *p = j->first; p != NULL; p = p->next)
+        n += p->kind == PIECE_LOGPROBS ? p->len : 0;
+    return n / sizeof(struct mw_logprob) * LOGPROB_BYTES;
+}
+
 char *reply_join(const struct job *j, enum piece_kind kind, size_t *n)
 {
     size_t len = 0;

@@ -270,6 +270,7 @@ static void end_change(struct server *s, const struct mw_event *ev)
         bytes = request_bytes(s->o->model, &s->change.engine);
         if (ROOM_REQUESTS * (uint64_t)bytes > s->room.most) {
             s->room.most = ROOM_REQUESTS * (uint64_t)bytes;
+            s->room.answers = bytes / 2;
             web_set_request_bytes(s->web, bytes);
         }
     }
@@ -635,6 +636,7 @@ static int open_web(struct server *s, char **keys, struct err *e)
         return -1;
     listen_text(&a, s->address); /* with the port that was free */
     s->room.most = ROOM_REQUESTS * (uint64_t)o.request_bytes;
+    s->room.answers = o.request_bytes / 2;
     return web_open(&s->web, &o, e);
 }
 

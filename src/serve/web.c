@@ -20,6 +20,8 @@
 #define BLOCK_BYTES  4096
 #define SECOND_NS    1000000000ull
 #define HEADER_BYTES 128
+#define QUIET_SHARE  4     /* of the time of a request, after which a stream says that it waits */
+#define FILL_BYTES   16384 /* of a stream that are written before some of them must be sent */
 
 /* A connection, which may carry several requests. */
 struct link {
@@ -51,12 +53,15 @@ struct exchange {
     size_t len, room;
     bool is_too_long, is_without_room;
     struct job *job;
+    uint64_t held; /* memory of its reply */
     /* a stream */
     struct reply reply;
     struct json out;
     size_t sent;
     uint32_t said_ahead; /* the place in the queue that was sent last */
     bool has_head, is_over;
+    bool is_stream, is_due; /* is_due: it sent nothing for long */
+    uint64_t asleep_ns;     /* when it fell asleep */
     struct mw_lines *feed; /* of telemetry; NULL: it is another reply */
 };
 
@@ -111,6 +116,19 @@ static const char *methods_of(const char *path)
     return gets && posts ? "GET, POST" : gets ? "GET" : "POST";
 }
 
+/* ---- memory ---- */
+
+/* Count the memory of the reply to a job.  false: there is no room for it. */
+static bool hold(struct exchange *x, uint64_t bytes)
+{
+    room_give(x->h->o.room, x->held);
+    x->held = 0;
+    if (!room_take(x->h->o.room, bytes))
+        return false;
+    x->held = bytes;
+    return true;
+}
+
 /* ---- replies ---- */
 
 static void add_headers(struct exchange *x, struct MHD_Response *response, const char *type)
@@ -152,7 +170,7 @@ static enum MHD_Result queue(struct exchange *x, struct MHD_Response *response,
     return rc;
 }
 
-/* Send the text of out, which is freed. */
+/* Send the text of out, which is not empty.  Its memory goes to the library. */
 static enum MHD_Result send_text(struct exchange *x, unsigned status, const char *type,
                                  struct json *out)
 {
@@ -160,9 +178,10 @@ static enum MHD_Result send_text(struct exchange *x, unsigned status, const char
 
     x->status = status;
     if (!out->failed)
-        response = x->h->lib->create_response_from_buffer(
-            out->used, out->used > 0 ? out->buf : nothing, MHD_RESPMEM_MUST_COPY);
-    json_release(out);
+        response = x->h->lib->create_response_from_buffer(out->used, out->buf,
+                                                          MHD_RESPMEM_MUST_FREE);
+    if (response == NULL)
+        json_release(out);
     return queue(x, response, type);
 }
 
@@ -195,6 +214,7 @@ static void fall_asleep(struct exchange *x)
     if (!x->is_asleep)
         x->h->lib->suspend_connection(x->connection);
     x->is_asleep = true;
+    x->asleep_ns = clock_ns();
 }
 
 static void wake(struct exchange *x)
@@ -254,11 +274,24 @@ static void say_place(struct exchange *x)
     json_print(&x->out, ": %u in the queue\n\n", x->said_ahead);
 }
 
-/* Write all that can be sent now. */
+/* Programs between a client and the server, and some clients, give up a connection without a byte.
+ * A prompt may take minutes. */
+static void say_waits(struct exchange *x)
+{
+    const struct reply_form *form = reply_form_of(x->job->request.form);
+    const struct piece empty = { .kind = PIECE_TEXT, .text = nothing };
+
+    if (form->has_comments)
+        json_print(&x->out, ": waiting\n\n");
+    else
+        form->piece(&x->reply, &empty, &x->out);
+}
+
+/* Write what can be sent now. */
 static void fill(struct exchange *x)
 {
     const struct reply_form *form = reply_form_of(x->job->request.form);
-    struct piece *p;
+    struct piece part;
 
     say_place(x);
     if (!x->has_head && (x->job->has_begun || x->job->state == JOB_ENDED)) {
@@ -266,14 +299,26 @@ static void fill(struct exchange *x)
         if (x->job->has_begun)
             form->begin(&x->reply, &x->out);
     }
-    while ((p = job_take(x->job)) != NULL) {
-        form->piece(&x->reply, p, &x->out);
-        piece_free(p);
+    while (x->out.used < FILL_BYTES && job_next(x->job, &part)) {
+        form->piece(&x->reply, &part, &x->out);
+        job_drop(x->job, &part);
     }
-    if (x->job->state == JOB_ENDED && !x->is_over) {
+    if (x->job->state == JOB_ENDED && x->job->first == NULL && !x->is_over) {
         x->is_over = true;
         form->end(&x->reply, &x->out);
     }
+    if (x->is_due && x->out.used == 0)
+        say_waits(x);
+    x->is_due = false;
+    x->out.failed = x->out.failed || !hold(x, x->out.size);
+}
+
+/* All is sent: free the memory of a stream until there is more. */
+static void drop_sent(struct exchange *x)
+{
+    json_release(&x->out);
+    x->sent = 0;
+    hold(x, 0);
 }
 
 static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
@@ -288,11 +333,15 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
         x->sent = x->out.used = 0;
         if (x->job != NULL)
             fill(x);
+        if (x->out.failed)
+            return MHD_CONTENT_READER_END_WITH_ERROR;
     }
     n = x->out.used - x->sent;
     if (n == 0 && x->is_over)
         return MHD_CONTENT_READER_END_OF_STREAM;
     if (n == 0) {
+        if (x->job != NULL)
+            drop_sent(x);
         fall_asleep(x);
         return 0;
     }
@@ -308,6 +357,7 @@ static enum MHD_Result send_stream(struct exchange *x)
         MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, x, NULL);
 
     x->status = 200;
+    x->is_stream = true;
     x->reply = (struct reply){ .job = x->job, .model = x->h->o.model };
     return queue(x, response, reply_form_of(x->job->request.form)->stream_type);
 }
@@ -386,11 +436,19 @@ void web_feed(struct web *h, const struct mw_sample *s)
 
 static enum MHD_Result send_whole(struct exchange *x)
 {
+    static const char too_much[] = "the reply takes too much memory; a stream takes less";
     struct reply reply = { .job = x->job, .model = x->h->o.model };
     struct json out;
 
+    if (reply_bytes(x->job) > x->h->o.room->most - x->h->o.room->used)
+        return refuse(x, 503, ERR_MEMORY, too_much);
     json_start(&out);
     reply_form_of(x->job->request.form)->whole(&reply, &out);
+    job_drop_all(x->job);
+    if (!hold(x, out.size)) {
+        json_release(&out);
+        return refuse(x, 503, ERR_MEMORY, too_much);
+    }
     return send_text(x, 200, "application/json", &out);
 }
 
@@ -571,7 +629,7 @@ static void make_room(struct exchange *x, size_t len)
     if (len <= x->room)
         return;
     room = room < most ? room : most;
-    if (!room_take(x->h->o.room, room - x->room)) {
+    if (!room_admit(x->h->o.room, room - x->room)) {
         x->is_without_room = true;
         return;
     }
@@ -747,6 +805,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     x->link->exchange = NULL;
     x->link->is_complete = false;
     x->link->since_ns = clock_ns();
+    hold(x, 0);
     free_body(x);
     json_release(&x->out);
     free(x->path);
@@ -813,6 +872,30 @@ static int end_late(const struct web *h, bool is_only_asked)
     return next == UINT64_MAX ? -1 : (int)(next / 1000000 + 1);
 }
 
+/* Let streams that sent nothing for long say that they wait.  Returns the milliseconds until the
+ * next one is due; -1: none is. */
+static int wake_quiet(const struct web *h, bool is_only_asked)
+{
+    uint64_t now = clock_ns(), time_ns = h->o.request_s * SECOND_NS / QUIET_SHARE;
+    uint64_t next = UINT64_MAX;
+
+    for (const struct link *l = h->links; l != NULL; l = l->next) {
+        uint64_t age = sleeps(l) ? now - l->exchange->asleep_ns : 0;
+
+        if (!sleeps(l) || !l->exchange->is_stream)
+            continue;
+        if (age < time_ns) {
+            next = time_ns - age < next ? time_ns - age : next;
+        } else if (is_only_asked) {
+            next = 0;
+        } else {
+            l->exchange->is_due = true;
+            wake(l->exchange);
+        }
+    }
+    return next == UINT64_MAX ? -1 : (int)(next / 1000000 + 1);
+}
+
 int web_fd(const struct web *h)
 {
     const union MHD_DaemonInfo *info =
@@ -821,14 +904,20 @@ int web_fd(const struct web *h)
     return info != NULL ? info->epoll_fd : -1;
 }
 
+/* The smaller of two times; -1 is none. */
+static int sooner(int a, int b)
+{
+    return a >= 0 && (b < 0 || a < b) ? a : b;
+}
+
 int web_wait_ms(const struct web *h)
 {
-    int late = end_late(h, true);
+    int own = sooner(end_late(h, true), wake_quiet(h, true));
     MHD_UNSIGNED_LONG_LONG ms;
 
     if (h->lib->get_timeout(h->daemon, &ms) != MHD_YES)
-        return late;
-    return late >= 0 && (unsigned)late < ms ? late : (int)(ms < 60000 ? ms : 60000);
+        return own;
+    return sooner(own, (int)(ms < 60000 ? ms : 60000));
 }
 
 void web_run(struct web *h)
@@ -836,6 +925,7 @@ void web_run(struct web *h)
     size_t before = h->n_link;
 
     end_late(h, false);
+    wake_quiet(h, false);
     h->lib->run(h->daemon);
     /* At its limit of connections the library listens again only in the run after a close. */
     if (h->n_link < before)

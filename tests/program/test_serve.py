@@ -459,6 +459,25 @@ class Queue(ServeCase):
                 self.assertEqual("ab", text)
                 c.close()
 
+    def test_a_stream_that_waits_says_so(self):
+        with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0",
+                    "--request-time", "1") as s:
+            endless = s.connect()
+            endless.request("POST", CHAT, json.dumps(user()))
+            while s.metric("requests_running") != 1:
+                pass
+            waiting = s.open(CHAT, user(stream=True, max_tokens=2))
+            self.assertEqual(["1 in the queue", "waiting", "waiting"],
+                             [comment(waiting[1]) for _ in range(3)])
+            other = s.open("/api/chat", user(options={"num_predict": 2}))
+            self.assertEqual(["", ""], [json.loads(other[1].readline())["message"]["content"]
+                                        for _ in range(2)])
+            endless.close()
+            self.assertEqual("[DONE]", list(events_of(waiting[1]))[-1])
+            self.assertEqual("ab", "".join(e["message"]["content"] for e in events_of(other[1])))
+            for c, r in waiting, other:
+                c.close()
+
     def test_clients_take_turns(self):
         with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0") as s:
             c, r = self.begin(s)

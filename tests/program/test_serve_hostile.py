@@ -169,6 +169,46 @@ class Hostile(FolderCase):
                 c.close()
             self.assertEqual(0, s.metric("held_bytes"))
 
+    def test_a_late_reader_gets_whole_characters(self):
+        euros = {"\n": b"\xe2", b"\xe2": b"\x82", b"\x82": b"\xac", b"\xac": b"\xe2"}
+        model = chain(self.folder, "euros", euros,
+                      keys={"qwen2.context_length": (U32, 1 << 20)}).path
+        with Server("-m", model, "--ctx", "40k", "--kv", "q4_0") as s:
+            c = s.connect()
+            c.request("POST", CHAT, json.dumps(user(stream=True, max_tokens=9000)))
+            while s.metric("answers_total") == 0:
+                pass
+            self.assertEqual("\u20ac" * 3000, self.text(c.getresponse()))
+            c.close()
+            self.assertEqual(0, s.metric("held_bytes"))
+
+    def test_replies_that_nobody_reads_share_their_memory(self):
+        more = {"logprobs": True, "top_logprobs": 20}
+        body = json.dumps(user(max_tokens=1000, **more)).encode()
+        with Server("-m", self.endless(), "--ctx", "8k", "--kv", "q4_0") as s:
+            self.assertEqual(200, s.post(CHAT, user(max_tokens=1, **more))[0])
+            before = s.status("VmHWM")
+            clients = [s.socket() for _ in range(24)]
+            for c in clients:
+                c.sendall(head(len(body)) + body)
+            while s.metric("answers_total") < 1 + len(clients):
+                pass
+            self.assertLess(s.status("VmHWM"), before + 14 * MIB)
+            self.assertEqual({b"HTTP/1.1 200", b"HTTP/1.1 503"}, {c.recv(12) for c in clients})
+            for c in clients:
+                c.close()
+            self.assertEqual(200, s.post(CHAT, user(max_tokens=1, **more))[0])
+            self.assertEqual(0, s.metric("held_bytes"))
+
+    def test_bodies_that_do_not_end_leave_room_for_answers(self):
+        with Server("-m", self.says("Hey.")) as s:
+            clients = [s.socket() for _ in range(30)]
+            for c in clients:
+                c.sendall(head(500000) + b"x" * 400000)
+            self.lives(s)
+            for c in clients:
+                c.close()
+
     def text(self, response):
         return "".join(e["choices"][0]["delta"].get("content", "")
                        for e in events_of(response) if e != "[DONE]")
