@@ -11,7 +11,8 @@ memwall_SOURCES += src/serve/access.c src/serve/access.h src/serve/web.c src/ser
 	src/serve/request.c src/serve/request.h src/serve/request_anthropic.c \
 	src/serve/request_field.h src/serve/request_grammar.c \
 	src/serve/request_ollama.c src/serve/request_openai.c \
-	src/serve/room.h src/serve/server.c src/serve/server.h \
+	src/serve/room.h src/serve/routes.c src/serve/routes.h \
+	src/serve/server.c src/serve/server.h \
 	src/serve/show.c src/serve/show.h \
 	src/serve/tool_grammar.c src/serve/tool_grammar.h \
 	src/serve/tool_calls.c src/serve/tool_calls.h src/serve/tool_forms.c \

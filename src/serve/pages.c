@@ -7,8 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/digest.h"
 #include "src/command.h"
 #include "src/serve/request.h"
+
+/* The version of Ollama whose protocol this is.  Clients refuse servers with an older one than
+ * they need. */
+#define OLLAMA_VERSION "0.9.0"
 
 void pages_health(bool is_ready, struct json *out)
 {
@@ -18,11 +23,8 @@ void pages_health(bool is_ready, struct json *out)
     json_line(out);
 }
 
-static void write_models(const struct reply_model *m, struct json *out)
+static void write_model(const struct reply_model *m, struct json *out)
 {
-    json_object(out, NULL);
-    json_string(out, "object", "list");
-    json_array(out, "data");
     json_object(out, NULL);
     json_string(out, "id", m->id);
     json_string(out, "object", "model");
@@ -30,9 +32,35 @@ static void write_models(const struct reply_model *m, struct json *out)
     json_string(out, "owned_by", "memwall");
     json_u64(out, "max_model_len", m->n_ctx);
     json_end(out);
+}
+
+static void write_models(const struct reply_model *m, struct json *out)
+{
+    json_object(out, NULL);
+    json_string(out, "object", "list");
+    json_array(out, "data");
+    write_model(m, out);
     json_end(out);
     json_end(out);
     json_line(out);
+}
+
+static unsigned no_model(const struct reply_model *m, const char *name, struct err *e)
+{
+    err_set(e, ERR_ARGUMENT, "there is no model \"%.100s\"; this server has \"%.150s\"", name,
+            m->id);
+    err_at(e, NULL, ERR_NO_OFFSET, "model");
+    return 404;
+}
+
+static unsigned one_model(const struct reply_model *m, const char *name, struct json *out,
+                          struct err *e)
+{
+    if (!request_names_model(name, m->id))
+        return no_model(m, name, e);
+    write_model(m, out);
+    json_line(out);
+    return 200;
 }
 
 /* "7.6B", "135M" */
@@ -60,6 +88,20 @@ static void write_details(const struct reply_model *m, struct json *out)
     json_end(out);
 }
 
+/* Ollama's digest is that of a list of files.  Clients show its beginning, and compare it to see
+ * whether a name has another model now. */
+static void write_digest(const struct reply_model *m, struct json *out)
+{
+    char facts[sizeof m->id + 100], digest[DIGEST_HEX];
+    int n = snprintf(facts, sizeof facts, "%s %s %" PRIu64 " %" PRIu64, m->id, m->info.type,
+                     m->info.n_param, m->info.file_bytes);
+
+    digest_sha256(facts, (size_t)n, digest);
+    json_string(out, "digest", digest);
+}
+
+#define STAYS_S ((time_t)100 * 365 * 86400) /* a model that is served is not unloaded */
+
 static void write_tags(const struct reply_model *m, bool is_loaded, struct json *out)
 {
     char at[40];
@@ -69,12 +111,15 @@ static void write_tags(const struct reply_model *m, bool is_loaded, struct json 
     json_object(out, NULL);
     json_string(out, "name", m->id);
     json_string(out, "model", m->id);
-    if (is_loaded)
+    if (is_loaded) {
         json_u64(out, "context_length", m->n_ctx);
-    else
+        json_string(out, "expires_at", reply_time(m->loaded + STAYS_S, at));
+        json_u64(out, "size_vram", 0);
+    } else {
         json_string(out, "modified_at", reply_time(m->loaded, at));
+    }
     json_u64(out, "size", m->info.file_bytes);
-    json_string(out, "digest", "");
+    write_digest(m, out);
     write_details(m, out);
     json_end(out);
     json_end(out);
@@ -101,6 +146,10 @@ static void write_show(const struct reply_model *m, struct json *out)
     json_end(out);
     json_array(out, "capabilities");
     json_string(out, NULL, "completion");
+    if (m->has_tools)
+        json_string(out, NULL, "tools");
+    if (m->thinks)
+        json_string(out, NULL, "thinking");
     json_end(out);
     json_string(out, "modified_at", reply_time(m->loaded, at));
     json_end(out);
@@ -125,9 +174,7 @@ static unsigned show(const struct reply_model *m, const char *body, size_t len,
         err_at(e, NULL, ERR_NO_OFFSET, "model");
         status = 400;
     } else if (!request_names_model(json_as_string(name), m->id)) {
-        err_set(e, ERR_ARGUMENT, "there is no model \"%.100s\"; this server has \"%.150s\"",
-                json_as_string(name), m->id);
-        status = 404;
+        status = no_model(m, json_as_string(name), e);
     } else {
         write_show(m, out);
     }
@@ -141,12 +188,14 @@ unsigned pages_write(enum web_page page, const struct reply_model *m, const char
     switch (page) {
     case PAGE_ROOT: json_print(out, "memwall is running\n"); break;
     case PAGE_MODELS: write_models(m, out); break;
+    case PAGE_MODEL: return one_model(m, body, out, e);
     case PAGE_OLLAMA_TAGS: write_tags(m, false, out); break;
     case PAGE_OLLAMA_PS: write_tags(m, true, out); break;
     case PAGE_OLLAMA_SHOW: return show(m, body, len, out, e);
     case PAGE_OLLAMA_VERSION:
         json_object(out, NULL);
-        json_string(out, "version", mw_version());
+        json_string(out, "version", OLLAMA_VERSION);
+        json_string(out, "memwall", mw_version());
         json_end(out);
         json_line(out);
         break;

@@ -18,6 +18,7 @@ struct reply_model {
     struct mw_model_info info;
     const struct mw_model *m; /* for the texts of tokens */
     uint32_t n_ctx;
+    bool has_tools, thinks; /* its chat template prints tools, or knows of thinking */
     time_t loaded;
 };
 

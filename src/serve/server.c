@@ -598,16 +598,28 @@ int server_check(const char *address, const char *key_file, struct err *e)
     return 0;
 }
 
-/* The form in which the model calls tools.  Without a template that can be read there is none. */
-static enum call_form call_form(const struct mw_model *m)
+static bool has_word(const char *text, size_t len, const char *word)
 {
+    return memmem(text, len, word, strlen(word)) != NULL;
+}
+
+/* Read what the chat template says about the model.  Returns the form in which it calls tools.
+ * Without a template that can be read there is none. */
+static enum call_form read_template(struct server *s)
+{
+    static const char *const thinking[] = { "enable_thinking", "<think>", "<|channel|>" };
     struct err ignored = ERR_INIT;
     enum call_form form = CALLS_UNKNOWN;
     char *text = NULL;
     size_t len = 0;
 
-    if (mw_model_template(m, &text, &len, &ignored) == 0)
+    if (s->o->chat->format == NULL &&
+        mw_model_template(s->o->model, &text, &len, &ignored) == 0 && text != NULL) {
         form = call_form_of(text, len);
+        s->model.has_tools = has_word(text, len, "tools");
+        for (size_t i = 0; i < sizeof thinking / sizeof thinking[0]; i++)
+            s->model.thinks |= has_word(text, len, thinking[i]);
+    }
     free(text);
     return form;
 }
@@ -621,7 +633,7 @@ static int open_web(struct server *s, char **keys, struct err *e)
                               .defaults = { .sampling = s->o->chat->sampling,
                                             .think = s->o->chat->think,
                                             .n_predict = s->o->chat->n_predict,
-                                            .calls = call_form(s->o->model) },
+                                            .calls = read_template(s) },
                               .model = &s->model,
                               .room = &s->room,
                               .calls = &calls,

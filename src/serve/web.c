@@ -16,6 +16,7 @@
 #include "src/serve/access.h"
 #include "src/serve/libmicrohttpd.h"
 #include "src/serve/listen.h"
+#include "src/serve/routes.h"
 
 #define BLOCK_BYTES  4096
 #define SECOND_NS    1000000000ull
@@ -75,46 +76,7 @@ struct web {
     bool is_stopping;
 };
 
-struct route {
-    const char *path, *method;
-    bool is_page;
-    enum web_page page;
-    enum request_form form;
-    bool is_open; /* no key is needed */
-};
-
-static const struct route routes[] = {
-    { "/", "GET", true, PAGE_ROOT, 0, true },
-    { "/health", "GET", true, PAGE_HEALTH, 0, true },
-    { "/metrics", "GET", true, PAGE_METRICS, 0, false },
-    { "/memwall/telemetry", "GET", true, PAGE_TELEMETRY, 0, false },
-    { "/memwall/settings", "GET", true, PAGE_SETTINGS, 0, false },
-    { "/memwall/settings", "POST", true, PAGE_CHANGES, 0, false },
-    { "/v1/models", "GET", true, PAGE_MODELS, 0, false },
-    { "/v1/chat/completions", "POST", false, 0, FORM_CHAT, false },
-    { "/v1/completions", "POST", false, 0, FORM_COMPLETION, false },
-    { "/v1/messages", "POST", false, 0, FORM_MESSAGES, false },
-    { "/api/tags", "GET", true, PAGE_OLLAMA_TAGS, 0, false },
-    { "/api/show", "POST", true, PAGE_OLLAMA_SHOW, 0, false },
-    { "/api/ps", "GET", true, PAGE_OLLAMA_PS, 0, false },
-    { "/api/version", "GET", true, PAGE_OLLAMA_VERSION, 0, false },
-    { "/api/chat", "POST", false, 0, FORM_OLLAMA_CHAT, false },
-    { "/api/generate", "POST", false, 0, FORM_OLLAMA_GENERATE, false },
-};
-#define N_ROUTE (sizeof routes / sizeof routes[0])
-
 static char nothing[1]; /* the library takes pointers to bytes that it does not change */
-
-/* The methods of a path. */
-static const char *methods_of(const char *path)
-{
-    bool gets = false, posts = false;
-
-    for (size_t i = 0; i < N_ROUTE; i++)
-        if (strcmp(routes[i].path, path) == 0)
-            *(routes[i].method[0] == 'G' ? &gets : &posts) = true;
-    return gets && posts ? "GET, POST" : gets ? "GET" : "POST";
-}
 
 /* ---- memory ---- */
 
@@ -140,6 +102,8 @@ static void add_headers(struct exchange *x, struct MHD_Response *response, const
     lib->add_response_header(response, "Cache-Control", "no-store");
     if (x->origin[0] != '\0') {
         lib->add_response_header(response, "Access-Control-Allow-Origin", x->origin);
+        lib->add_response_header(response, "Access-Control-Expose-Headers",
+                                 "X-Queue-Position, Retry-After");
         lib->add_response_header(response, "Vary", "Origin");
     }
     if (x->job != NULL) {
@@ -151,7 +115,7 @@ static void add_headers(struct exchange *x, struct MHD_Response *response, const
     if (x->status == 503)
         lib->add_response_header(response, "Retry-After", "1");
     if (x->status == 405)
-        lib->add_response_header(response, "Allow", methods_of(x->route->path));
+        lib->add_response_header(response, "Allow", route_methods(x->route));
     if (x->h->is_stopping)
         lib->add_response_header(response, "Connection", "close");
 }
@@ -190,10 +154,7 @@ static enum MHD_Result send_error(struct exchange *x, unsigned status, const str
     struct json out;
 
     json_start(&out);
-    if (x->route != NULL && !x->route->is_page)
-        reply_form_of(x->route->form)->error((int)status, e, &out);
-    else
-        reply_error((int)status, e, &out);
+    reply_form_of(route_protocol(x->route, x->path))->error((int)status, e, &out);
     json_line(&out);
     return send_text(x, status, "application/json", &out);
 }
@@ -573,6 +534,8 @@ static void set_waits(struct exchange *x, bool waits)
 
 static enum MHD_Result answer_page(struct exchange *x)
 {
+    const char *name = route_name(x->route, x->path), *text = x->body != NULL ? x->body : "";
+    size_t len = name != NULL ? strlen(name) : x->len;
     struct err e = ERR_INIT;
     struct json out;
     unsigned status;
@@ -583,7 +546,7 @@ static enum MHD_Result answer_page(struct exchange *x)
         return send_feed(x);
     json_start(&out);
     status = x->h->o.calls->page(x->h->o.ctx, x->route->page, x->number,
-                                 x->body != NULL ? x->body : "", x->len, &out, &e);
+                                 name != NULL ? name : text, len, &out, &e);
     set_waits(x, status == 0);
     if (status == 0) {
         json_release(&out);
@@ -663,40 +626,21 @@ static const char *header(const struct exchange *x, const char *name)
     return x->h->lib->lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
 }
 
-/* Preflight of a page in a browser, which asks whether it may send the request. */
+/* Preflight of a page in a browser, which asks whether it may send the request.  Clients for
+ * browsers have headers of their own, such as their version, so all that it names are allowed. */
 static enum MHD_Result answer_options(struct exchange *x)
 {
     struct MHD_Response *response =
         x->h->lib->create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
+    const char *asked = header(x, "Access-Control-Request-Headers");
 
     if (response != NULL) {
         x->h->lib->add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
         x->h->lib->add_response_header(response, "Access-Control-Allow-Headers",
-                                       "authorization, content-type, x-api-key, "
-                                       "anthropic-version");
+                                       asked != NULL ? asked : "authorization, content-type");
     }
     x->status = 204;
     return queue(x, response, "text/plain");
-}
-
-/* Find the route of a path.  *is_other_method: there is only one with another method. */
-static const struct route *find_route(const char *path, const char *method,
-                                      bool *is_other_method)
-{
-    const struct route *found = NULL;
-
-    *is_other_method = false;
-    if (strcmp(method, "HEAD") == 0)
-        method = "GET";
-    for (size_t i = 0; i < N_ROUTE; i++) {
-        if (strcmp(routes[i].path, path) != 0)
-            continue;
-        found = &routes[i];
-        *is_other_method = strcmp(routes[i].method, method) != 0;
-        if (!*is_other_method)
-            break;
-    }
-    return found;
 }
 
 /* Check the headers of a request, and reply at once if its body need not come. */
@@ -712,7 +656,7 @@ static enum MHD_Result check_headers(struct exchange *x)
     struct err e = ERR_INIT;
     unsigned status;
 
-    x->route = find_route(x->path, x->method, &is_other_method);
+    x->route = route_find(x->path, x->method, &is_other_method);
     status = access_check(&a, o->is_loopback, o->keys, x->route != NULL && x->route->is_open,
                           is_preflight, &e);
     if (status != 0)

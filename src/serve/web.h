@@ -29,6 +29,7 @@ enum web_page {
     PAGE_HEALTH,
     PAGE_METRICS,
     PAGE_MODELS,
+    PAGE_MODEL, /* the one that is named */
     PAGE_OLLAMA_TAGS,
     PAGE_OLLAMA_SHOW,
     PAGE_OLLAMA_PS,
@@ -53,8 +54,9 @@ struct web_calls {
      * when it has read it or is closed. */
     bool (*take)(void *ctx, struct job *j);
     void (*gone)(void *ctx, struct job *j);
-    /* Write a page; body: of the request, which has this number.  Returns a status; on 400 and
-     * above *e is the reason.  0: not yet, so it is called again after web_retry(). */
+    /* Write a page; body: of the request, which has this number, or the name at the end of its
+     * path.  Returns a status; on 400 and above *e is the reason.  0: not yet, so it is called
+     * again after web_retry(). */
     unsigned (*page)(void *ctx, enum web_page page, uint64_t number, const char *body, size_t len,
                      struct json *out, struct err *e);
     void (*record)(void *ctx, const struct web_record *r);

@@ -410,6 +410,14 @@ class Keys(ServeCase):
             self.assertEqual(204, r.status)
             self.assertIn("POST", r.headers["Access-Control-Allow-Methods"])
             c.close()
+            # Clients for browsers send headers of their own.
+            names = "authorization, content-type, x-stainless-os, " \
+                    "anthropic-dangerous-direct-browser-access"
+            c, r = s.open(CHAT, method="OPTIONS", Origin="http://localhost:3000",
+                          Access_Control_Request_Headers=names)
+            self.assertEqual((204, names),
+                             (r.status, r.headers["Access-Control-Allow-Headers"]))
+            c.close()
 
 
 class Queue(ServeCase):
@@ -550,6 +558,12 @@ class Pages(ServeCase):
                              (lambda a: (a[0], json.loads(a[1])))(s.get("/health")))
             model = json.loads(s.get("/v1/models")[1])["data"][0]
             self.assertEqual((s.model, "model"), (model["id"], model["object"]))
+            self.assertEqual((200, model), (lambda a: (a[0], json.loads(a[1])))(
+                s.get("/v1/models/" + s.model)))
+            status, text = s.get("/v1/models/other")
+            self.assertEqual((404, "model"), (status, json.loads(text)["error"]["param"]))
+            self.assertEqual(404, s.get("/v1/models/")[0])
+            self.assertEqual(405, s.post("/v1/models/" + s.model, {})[0])
             c, r = s.open("/health", method="HEAD")
             self.assertEqual((200, b""), (r.status, r.read()))
             c.close()

@@ -6,7 +6,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from chain_model import chain, spell  # noqa: E402
+from chain_model import CHATML, chain, spell  # noqa: E402
 from program import FolderCase, memwall  # noqa: E402
 from server import Server, user  # noqa: E402
 
@@ -78,6 +78,12 @@ class Anthropic(ProtocolCase):
                 r = s.post(MESSAGES, user(**more))[1]
                 self.assertEqual((text, reason, stop), (r["content"][0]["text"],
                                                         r["stop_reason"], r["stop_sequence"]))
+
+    def test_errors_of_paths_that_are_not_there(self):
+        with Server("-m", self.says("Hey.")) as s:
+            status, r = s.post(MESSAGES + "/count_tokens", user())
+            self.assertEqual((404, "error", "not_found_error"),
+                             (status, r["type"], r["error"]["type"]))
 
     def test_a_system_message_comes_first(self):
         hi = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
@@ -177,15 +183,30 @@ class Ollama(ProtocolCase):
                 model = json.loads(s.get(path)[1])["models"][0]
                 self.assertEqual((s.model, "qwen2"), (model["name"],
                                                       model["details"]["family"]))
+                # Ollama's own program shows the first 12 digits, and when the model is unloaded.
+                self.assertRegex(model["digest"], r"^[0-9a-f]{64}$")
+            self.assertEqual(0, model["size_vram"])
+            self.assertGreater(model["expires_at"], "2100")
             for body in {"model": s.model}, {"name": s.model + ":latest"}:
                 status, r = s.post("/api/show", body)
                 self.assertEqual((200, 512), (status, r["model_info"]["qwen2.context_length"]))
                 self.assertEqual(["completion"], r["capabilities"])
-            self.assertEqual(404, s.post("/api/show", {"model": "other"})[0])
-            self.assertEqual(400, s.post("/api/show", {})[0])
-            self.assertEqual(400, s.post("/api/show", "{")[0])
-            self.assertRegex(json.loads(s.get("/api/version")[1])["version"], r"^\d+\.\d+")
+            for path, body, status in (("/api/show", {"model": "other"}, 404),
+                                       ("/api/show", {}, 400), ("/api/show", "{", 400),
+                                       ("/api/tags", {}, 405), ("/api/embed", {}, 404)):
+                got, r = s.post(path, body)
+                self.assertEqual(status, got)
+                self.assertIsInstance(r["error"], str)
+            version = json.loads(s.get("/api/version")[1])
+            self.assertGreaterEqual([int(n) for n in version["version"].split(".")], [0, 6, 4])
+            self.assertIn(version["memwall"], memwall("--version").stdout)
             self.assertEqual((200, "memwall is running\n"), s.get("/"))
+
+    def test_capabilities_are_those_of_the_template(self):
+        template = "{% if tools %}{{ tools }}{% endif %}{% if enable_thinking %}<think>{% endif %}"
+        with Server("-m", self.says("Hey.", template=template + CHATML)) as s:
+            self.assertEqual(["completion", "tools", "thinking"], s.post(
+                "/api/show", {"model": s.model})[1]["capabilities"])
 
 
 if __name__ == "__main__":
