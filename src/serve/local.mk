@@ -9,7 +9,7 @@ memwall_SOURCES += src/serve/access.c src/serve/access.h src/serve/web.c src/ser
 	src/serve/reply_anthropic.c src/serve/reply_logprobs.c \
 	src/serve/reply_ollama.c src/serve/reply_openai.c \
 	src/serve/request.c src/serve/request.h src/serve/request_anthropic.c \
-	src/serve/request_field.h src/serve/request_grammar.c \
+	src/serve/request_calls.c src/serve/request_field.h src/serve/request_grammar.c \
 	src/serve/request_ollama.c src/serve/request_openai.c \
 	src/serve/room.h src/serve/routes.c src/serve/routes.h \
 	src/serve/server.c src/serve/server.h \

@@ -1,6 +1,7 @@
 /* Replies in Ollama's form.  See reply.h. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,15 +23,20 @@ static void write_head(const struct reply *r, struct json *out)
     json_string(out, "created_at", reply_time(time(NULL), at));
 }
 
-static void write_call(const struct piece *p, struct json *out)
+/* Call number i of the answer. */
+static void write_call(const struct job *j, const struct piece *p, uint32_t i, struct json *out)
 {
+    char id[sizeof j->id + 16];
     struct json_doc *doc = NULL;
     struct err ignored = ERR_INIT;
     size_t n;
     const char *arguments = piece_arguments(p, &n);
 
+    snprintf(id, sizeof id, "call_%s_%u", j->id, i);
     json_object(out, NULL);
+    json_string(out, "id", id);
     json_object(out, "function");
+    json_u64(out, "index", i);
     json_string(out, "name", p->text);
     if (json_parse(&doc, arguments, n, &ignored) == 0)
         json_copy(out, "arguments", json_root(doc));
@@ -41,7 +47,7 @@ static void write_call(const struct piece *p, struct json *out)
 
 /* The text, the thinking and the calls of a piece, or of the whole answer (calls: its first
  * piece). */
-static void write_texts(const struct reply *r, const char *text, size_t n, const char *thinking,
+static void write_texts(struct reply *r, const char *text, size_t n, const char *thinking,
                         size_t n_thinking, const struct piece *calls, struct json *out)
 {
     if (is_chat(r)) {
@@ -55,7 +61,7 @@ static void write_texts(const struct reply *r, const char *text, size_t n, const
         json_array(out, "tool_calls");
         for (; calls != NULL; calls = calls->next)
             if (calls->kind == PIECE_CALL)
-                write_call(calls, out);
+                write_call(r->job, calls, r->n_block++, out);
         json_end(out);
     }
     if (is_chat(r))

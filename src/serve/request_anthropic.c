@@ -17,42 +17,29 @@ static const char *const result_members[] = { "type", "tool_use_id", "content", 
 /* The thinking of an earlier answer has a signature, which is empty here. */
 static const char *const thinking_members[] = { "type", "thinking", "signature", NULL };
 
-/* The name of the tool of a call, by its id. */
-static const struct json_node *name_of_call(const struct json_node *all,
-                                            const struct json_node *until, const char *id)
-{
-    const struct json_node *name = NULL;
-
-    for (const struct json_node *m = all->first; m != until; m = m->next) {
-        const struct json_node *content = json_get(m, "content");
-
-        for (const struct json_node *b = content != NULL ? content->first : NULL; b != NULL;
-             b = b->next)
-            if (value_is(json_get(b, "type"), "tool_use") && value_is(json_get(b, "id"), id))
-                name = json_get(b, "name");
-    }
-    return name;
-}
-
 /* The result of a call is a message of its own. */
-static int write_result(struct json *j, const struct json_node *all, const struct json_node *m,
+static int write_result(struct json *j, const struct call_names *names,
                         const struct json_node *b, struct err *e)
 {
-    const char *id = json_as_string(json_get(b, "tool_use_id"));
-    const struct json_node *name;
+    const struct json_node *id = json_get(b, "tool_use_id"), *name;
+    bool is_error = false;
 
-    if (id == NULL)
+    if (json_as_string(id) == NULL)
         return request_wrong(e, "tool_use_id", "expected a text");
     if (request_known(b, result_members, e) != 0)
         return -1;
+    if (json_get(b, "is_error") != NULL && value_bool(json_get(b, "is_error"), &is_error, e) != 0)
+        return request_in(e, "is_error");
     json_object(j, NULL);
     json_string(j, "role", "tool");
     if (request_content(j, "content", json_get(b, "content"), block_members, e) != 0)
         return -1;
-    json_string(j, "tool_call_id", id);
-    name = name_of_call(all, m, id);
+    json_string_n(j, "tool_call_id", id->text, id->len);
+    name = call_names_find(names, id);
     if (name != NULL && name->kind == JSON_IS_STRING)
         json_string_n(j, "name", name->text, name->len);
+    if (is_error) /* for templates that know it */
+        json_bool(j, "is_error", true);
     json_end(j);
     return 0;
 }
@@ -63,7 +50,8 @@ static bool is_of_type(const struct json_node *block, const char *type)
 }
 
 /* The blocks of an answer: its text, its thinking and its calls. */
-static int write_answer(struct json *j, const struct json_node *blocks, struct err *e)
+static int write_answer(struct json *j, const struct json_node *blocks,
+                        struct call_names *names, struct err *e)
 {
     struct json text, thinking;
     size_t i = 0, n_call = 0;
@@ -106,7 +94,8 @@ static int write_answer(struct json *j, const struct json_node *blocks, struct e
         if (is_of_type(b, "tool_use") &&
             (request_known(b, use_members, e) != 0 ||
              request_call(j, json_get(b, "id"), json_get(b, "name"), json_get(b, "input"), e) !=
-                 0))
+                 0 ||
+             call_names_add(names, json_get(b, "id"), json_get(b, "name"), e) != 0))
             return request_at(e, i);
     json_end(j);
     return 0;
@@ -140,19 +129,18 @@ static int write_text(struct json *j, const struct json_node *blocks, struct err
 }
 
 /* The blocks of a user: results of calls are messages of their own, before the text. */
-static int write_blocks(struct json *j, const struct json_node *all, const struct json_node *m,
-                        struct err *e)
+static int write_blocks(struct json *j, const struct call_names *names,
+                        const struct json_node *blocks, struct err *e)
 {
-    const struct json_node *blocks = json_get(m, "content");
     size_t i = 0;
 
     for (const struct json_node *b = blocks->first; b != NULL; b = b->next, i++)
-        if (is_of_type(b, "tool_result") && write_result(j, all, m, b, e) != 0)
+        if (is_of_type(b, "tool_result") && write_result(j, names, b, e) != 0)
             return request_at(e, i);
     return write_text(j, blocks, e);
 }
 
-static int write_message(struct json *j, const struct json_node *all, const struct json_node *m,
+static int write_message(struct json *j, const struct json_node *m, struct call_names *names,
                          struct err *e)
 {
     const struct json_node *role = json_get(m, "role"), *content = json_get(m, "content");
@@ -167,12 +155,12 @@ static int write_message(struct json *j, const struct json_node *all, const stru
     if (!is_answer && !value_is(role, "user"))
         return request_wrong(e, "role", "expected user or assistant");
     if (is_list && !is_answer) {
-        rc = write_blocks(j, all, m, e);
+        rc = write_blocks(j, names, content, e);
         return rc != 0 ? request_in(e, "content") : 0;
     }
     json_object(j, NULL);
     json_string(j, "role", role->text);
-    if (is_list && write_answer(j, content, e) != 0)
+    if (is_list && write_answer(j, content, names, e) != 0)
         return request_in(e, "content");
     if (!is_list && request_content(j, "content", content, block_members, e) != 0)
         return -1;
@@ -183,16 +171,21 @@ static int write_message(struct json *j, const struct json_node *all, const stru
 static int take_messages(struct request *r, const struct json_node *n, struct err *e)
 {
     const struct json_node *last = NULL;
+    struct call_names names = { .n = 0 };
     size_t i = 0;
+    int rc = 0;
 
     if (n->kind != JSON_IS_ARRAY || n->n == 0)
         return err_set(e, ERR_ARGUMENT, "expected a list of messages");
     request_begin_messages(r);
-    for (const struct json_node *m = n->first; m != NULL; m = m->next, i++) {
-        if (write_message(&r->messages, n, m, e) != 0)
-            return request_at(e, i);
+    for (const struct json_node *m = n->first; m != NULL && rc == 0; m = m->next, i++) {
+        if (write_message(&r->messages, m, &names, e) != 0)
+            rc = request_at(e, i);
         last = m;
     }
+    call_names_free(&names);
+    if (rc != 0)
+        return -1;
     json_end(&r->messages);
     if (value_is(json_get(last, "role"), "assistant"))
         return err_set(e, ERR_UNSUPPORTED, "the last message must be one of the user");

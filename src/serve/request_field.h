@@ -82,6 +82,20 @@ int request_content(struct json *j, const char *key, const struct json_node *con
 int request_call(struct json *j, const struct json_node *id, const struct json_node *name,
                  const struct json_node *arguments, struct err *e);
 
+/* Names of tools by the ids of their calls, as far as messages were read.  All zero is empty. */
+struct call_names {
+    struct call_name {
+        const struct json_node *id, *name;
+    } *slot; /* [size] id is NULL in free ones */
+    size_t n, size;
+};
+/* Add a call, in place of an earlier one with this id.  Nothing without an id that is a text. */
+int call_names_add(struct call_names *c, const struct json_node *id, const struct json_node *name,
+                   struct err *e);
+/* Returns the name of the last call with this id, a text; NULL: there is none. */
+const struct json_node *call_names_find(const struct call_names *c, const struct json_node *id);
+void call_names_free(struct call_names *c);
+
 /* Write a list of definitions to r->tools, in place of those before.  `take` reads one and calls
  * request_tool(), which writes its name, and the rest if it is there. */
 typedef int request_tool_fn(struct request *r, const struct json_node *tool, struct err *e);

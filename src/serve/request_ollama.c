@@ -7,10 +7,11 @@
 #include "src/serve/request_field.h"
 
 static const char *const no_parts[] = { NULL };
-static const char *const message_members[] = { "role",       "content",   "thinking",
-                                               "tool_calls", "tool_name", NULL };
+static const char *const message_members[] = { "role",       "content",   "thinking",     "images",
+                                               "tool_calls", "tool_name", "tool_call_id", NULL };
 
-static int write_calls(struct json *j, const struct json_node *calls, struct err *e)
+static int write_calls(struct json *j, const struct json_node *calls, struct call_names *names,
+                       struct err *e)
 {
     size_t i = 0;
 
@@ -21,21 +22,39 @@ static int write_calls(struct json *j, const struct json_node *calls, struct err
         const struct json_node *f = json_get(c, "function");
 
         if (request_call(j, json_get(c, "id"), json_get(f, "name"), json_get(f, "arguments"),
-                         e) != 0)
+                         e) != 0 ||
+            call_names_add(names, json_get(c, "id"), json_get(f, "name"), e) != 0)
             return request_at(e, i);
     }
     json_end(j);
     return 0;
 }
 
-static int write_message(struct json *j, const struct json_node *m, struct err *e)
+/* The result of a call has the name of its tool, or the id of the call. */
+static int write_result(struct json *j, const struct json_node *m,
+                        const struct call_names *names, struct err *e)
+{
+    const struct json_node *tool = json_get(m, "tool_name"), *id = json_get(m, "tool_call_id");
+
+    if (id != NULL && id->kind != JSON_IS_STRING)
+        return request_wrong(e, "tool_call_id", "expected a text");
+    if (id != NULL)
+        json_string_n(j, "tool_call_id", id->text, id->len);
+    if (tool == NULL && id != NULL)
+        tool = call_names_find(names, id);
+    if (tool != NULL && tool->kind == JSON_IS_STRING)
+        json_string_n(j, "name", tool->text, tool->len);
+    return 0;
+}
+
+static int write_message(struct json *j, const struct json_node *m, struct call_names *names,
+                         struct err *e)
 {
     static const char *const roles[] = { "system", "user", "assistant", "tool" };
     const char *role = json_as_string(json_get(m, "role"));
     const struct json_node *content = json_get(m, "content"),
                            *thinking = json_get(m, "thinking"),
-                           *calls = json_get(m, "tool_calls"),
-                           *tool = json_get(m, "tool_name");
+                           *calls = json_get(m, "tool_calls"), *images = json_get(m, "images");
     size_t i = 0;
 
     if (m->kind != JSON_IS_OBJECT)
@@ -48,33 +67,39 @@ static int write_message(struct json *j, const struct json_node *m, struct err *
         return request_wrong(e, "role", "expected system, user, assistant or tool");
     if (content != NULL && content->kind != JSON_IS_STRING)
         return request_wrong(e, "content", "expected a text");
+    if (images != NULL && take_empty(NULL, images, e) != 0)
+        return request_in(e, "images");
     json_object(j, NULL);
     json_string(j, "role", role);
     if (request_content(j, "content", content, no_parts, e) != 0)
         return -1;
     if (thinking != NULL && thinking->kind == JSON_IS_STRING)
         json_string_n(j, "reasoning_content", thinking->text, thinking->len);
-    if (calls != NULL && calls->n > 0 && write_calls(j, calls, e) != 0)
+    if (calls != NULL && calls->n > 0 && write_calls(j, calls, names, e) != 0)
         return request_in(e, "tool_calls");
-    if (tool != NULL && tool->kind == JSON_IS_STRING)
-        json_string_n(j, "name", tool->text, tool->len);
+    if (write_result(j, m, names, e) != 0)
+        return -1;
     json_end(j);
     return 0;
 }
 
 static int take_messages(struct request *r, const struct json_node *n, struct err *e)
 {
+    struct call_names names = { .n = 0 };
     size_t i = 0;
+    int rc = 0;
 
     if (n->kind != JSON_IS_ARRAY)
         return err_set(e, ERR_ARGUMENT, "expected a list of messages");
     request_begin_messages(r);
     r->is_load = n->n == 0;
-    for (const struct json_node *m = n->first; m != NULL; m = m->next, i++)
-        if (write_message(&r->messages, m, e) != 0)
-            return request_at(e, i);
-    json_end(&r->messages);
-    return 0;
+    for (const struct json_node *m = n->first; m != NULL && rc == 0; m = m->next, i++)
+        if (write_message(&r->messages, m, &names, e) != 0)
+            rc = request_at(e, i);
+    call_names_free(&names);
+    if (rc == 0)
+        json_end(&r->messages);
+    return rc;
 }
 
 static int take_prompt(struct request *r, const struct json_node *n, struct err *e)

@@ -30,7 +30,8 @@ static int write_role(struct json *j, const struct json_node *role, struct err *
     return request_wrong(e, "role", "expected system, developer, user, assistant or tool");
 }
 
-static int write_calls(struct json *j, const struct json_node *calls, struct err *e)
+static int write_calls(struct json *j, const struct json_node *calls, struct call_names *names,
+                       struct err *e)
 {
     size_t i = 0;
 
@@ -40,8 +41,10 @@ static int write_calls(struct json *j, const struct json_node *calls, struct err
     for (const struct json_node *c = calls->first; c != NULL; c = c->next, i++) {
         const struct json_node *f = json_get(c, "function");
 
-        if (f == NULL || request_call(j, json_get(c, "id"), json_get(f, "name"),
-                                      json_get(f, "arguments"), e) != 0) {
+        if (f == NULL ||
+            request_call(j, json_get(c, "id"), json_get(f, "name"), json_get(f, "arguments"),
+                         e) != 0 ||
+            call_names_add(names, json_get(c, "id"), json_get(f, "name"), e) != 0) {
             if (f == NULL)
                 err_set(e, ERR_ARGUMENT, "only calls of functions are supported");
             request_at(e, i);
@@ -53,31 +56,37 @@ static int write_calls(struct json *j, const struct json_node *calls, struct err
 }
 
 /* The result of a call: templates want the name of the tool, which the call has. */
-static int write_result(struct json *j, const struct json_node *m, const struct json_node *all,
-                        struct err *e)
+static int write_result(struct json *j, const struct json_node *m,
+                        const struct call_names *names, struct err *e)
 {
     const struct json_node *id = json_get(m, "tool_call_id"), *name = json_get(m, "name");
 
     if (id == NULL || id->kind != JSON_IS_STRING)
         return request_wrong(e, "tool_call_id", "expected a text");
     json_string_n(j, "tool_call_id", id->text, id->len);
-    for (const struct json_node *o = all->first; name == NULL && o != m; o = o->next) {
-        const struct json_node *calls = json_get(o, "tool_calls");
-
-        for (const struct json_node *c = calls != NULL ? calls->first : NULL; c != NULL;
-             c = c->next)
-            if (value_is(json_get(c, "id"), id->text))
-                name = json_get(json_get(c, "function"), "name");
-    }
+    if (name == NULL)
+        name = call_names_find(names, id);
     if (name != NULL && name->kind == JSON_IS_STRING)
         json_string_n(j, "name", name->text, name->len);
     return 0;
 }
 
-static int write_message(struct json *j, const struct json_node *all, const struct json_node *m,
+/* Some templates print the name of a person, too. */
+static int write_name(struct json *j, const struct json_node *name, struct err *e)
+{
+    if (name == NULL)
+        return 0;
+    if (name->kind != JSON_IS_STRING)
+        return request_wrong(e, "name", "expected a text");
+    json_string_n(j, "name", name->text, name->len);
+    return 0;
+}
+
+static int write_message(struct json *j, const struct json_node *m, struct call_names *names,
                          struct err *e)
 {
     const struct json_node *thinking = json_get(m, "reasoning_content");
+    bool is_result = value_is(json_get(m, "role"), "tool");
 
     if (m->kind != JSON_IS_OBJECT)
         return err_set(e, ERR_ARGUMENT, "expected an object");
@@ -92,9 +101,11 @@ static int write_message(struct json *j, const struct json_node *all, const stru
     if (thinking != NULL && thinking->kind == JSON_IS_STRING)
         json_string_n(j, "reasoning_content", thinking->text, thinking->len);
     if (json_get(m, "tool_calls") != NULL && json_get(m, "tool_calls")->n > 0 &&
-        write_calls(j, json_get(m, "tool_calls"), e) != 0)
+        write_calls(j, json_get(m, "tool_calls"), names, e) != 0)
         return -1;
-    if (value_is(json_get(m, "role"), "tool") && write_result(j, m, all, e) != 0)
+    if (is_result && write_result(j, m, names, e) != 0)
+        return -1;
+    if (!is_result && write_name(j, json_get(m, "name"), e) != 0)
         return -1;
     json_end(j);
     return 0;
@@ -102,16 +113,20 @@ static int write_message(struct json *j, const struct json_node *all, const stru
 
 static int take_messages(struct request *r, const struct json_node *n, struct err *e)
 {
+    struct call_names names = { .n = 0 };
     size_t i = 0;
+    int rc = 0;
 
     if (n->kind != JSON_IS_ARRAY || n->n == 0)
         return err_set(e, ERR_ARGUMENT, "expected a list of messages");
     request_begin_messages(r);
-    for (const struct json_node *m = n->first; m != NULL; m = m->next, i++)
-        if (write_message(&r->messages, n, m, e) != 0)
-            return request_at(e, i);
-    json_end(&r->messages);
-    return 0;
+    for (const struct json_node *m = n->first; m != NULL && rc == 0; m = m->next, i++)
+        if (write_message(&r->messages, m, &names, e) != 0)
+            rc = request_at(e, i);
+    call_names_free(&names);
+    if (rc == 0)
+        json_end(&r->messages);
+    return rc;
 }
 
 /* A prompt as a list of tokens. */

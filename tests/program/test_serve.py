@@ -109,6 +109,15 @@ class Chat(ServeCase):
                         stdin=text)
             self.assertEqual(len(r.stdout.split()), n, r.stderr)
 
+    def test_names_reach_the_template(self):
+        template = "{% for m in messages %}{{ m.name or '' }}{{ m.content + '\n' }}{% endfor %}"
+        with Server("-m", self.says("Hey.", template=template)) as s:
+            n = [s.post(CHAT, {"messages": [{"role": "user", "content": "hi", **more}]})[1]
+                 ["usage"]["prompt_tokens"] for more in ({}, {"name": None}, {"name": "Mo"})]
+            self.assertEqual([3, 3, 5], n)
+            status, r = s.post(CHAT, {"messages": [{"role": "user", "content": "x", "name": 5}]})
+            self.assertEqual((400, "messages[0].name"), (status, r["error"]["param"]))
+
     def test_a_text_is_continued(self):
         with Server("-m", self.says("Hey.")) as s:
             r = s.post(TEXT, {"prompt": "a\n", "max_tokens": 4})[1]

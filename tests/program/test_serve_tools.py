@@ -240,6 +240,33 @@ class Prompts(ToolCase):
                 {"role": "user", "content": "and?"}]})[1]
             self.assertEqual(n, r["prompt_eval_count"])
 
+    def test_a_result_is_of_the_last_call_with_its_id(self):
+        calls = [{"id": "c1", "type": "function",
+                  "function": {"name": name, "arguments": '{"a": "x"}'}} for name in ("f", "other")]
+        want = "<|im_start|>user\nhi<|im_end|>\n" + "".join(
+            f"<|im_start|>assistant\n{name} x<|im_end|>\n<|im_start|>tool\nr of {name}<|im_end|>\n"
+            for name in ("f", "other"))
+        hi = {"role": "user", "content": "hi"}
+        with Server("-m", self.model("Hey")) as s:
+            n = self.count(want)
+            messages = [hi]
+            for call in calls:
+                messages += [{"role": "assistant", "content": "", "tool_calls": [call]},
+                             {"role": "tool", "tool_call_id": "c1", "content": "r"}]
+            self.assertEqual(n, s.post(CHAT, {"messages": messages})[1]["usage"]["prompt_tokens"])
+            for call in calls:
+                call["function"]["arguments"] = {"a": "x"}
+            r = s.post(OLLAMA, {"messages": messages, "stream": False})[1]
+            self.assertEqual(n, r["prompt_eval_count"])
+            messages = [hi]
+            for name in "f", "other":
+                messages += [{"role": "assistant", "content": [
+                    {"type": "tool_use", "id": "c1", "name": name, "input": {"a": "x"}}]},
+                    {"role": "user", "content": [
+                        {"type": "tool_result", "tool_use_id": "c1", "content": "r"}]}]
+            usage = s.post(MESSAGES, {"max_tokens": 9, "messages": messages})[1]["usage"]
+            self.assertEqual(n, usage["input_tokens"] + usage["cache_read_input_tokens"])
+
     def test_a_definition_cannot_spell_a_control_token(self):
         with Server("-m", self.model("Hey")) as s:
             def tokens(word):
@@ -317,12 +344,15 @@ class Replies(ToolCase):
 
     def test_ollama(self):
         with Server("-m", self.path_of_model) as s:
-            call = [{"function": {"name": "f", "arguments": {"a": "x"}}}]
+            want = {"index": 0, "name": "f", "arguments": {"a": "x"}}
             r = s.post(OLLAMA, user(tools=[TOOL], stream=False))[1]
-            self.assertEqual(("Ok", call), (r["message"]["content"], r["message"]["tool_calls"]))
+            self.assertEqual("Ok", r["message"]["content"])
             lines = s.stream(OLLAMA, user(tools=[TOOL]))
             self.assertEqual("Ok", "".join(e["message"]["content"] for e in lines))
-            self.assertEqual(call, [c for e in lines for c in e["message"].get("tool_calls", [])])
+            streamed = [c for e in lines for c in e["message"].get("tool_calls", [])]
+            for calls in r["message"]["tool_calls"], streamed:
+                self.assertEqual([want], [c["function"] for c in calls])
+                self.assertRegex(calls[0]["id"], r"^call_\w+_0$")
 
 
 class FlatCase(ToolCase):

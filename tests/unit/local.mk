@@ -116,7 +116,8 @@ tests_unit_test_sides_SOURCES = tests/unit/test_sides.c src/measure/sides_text.c
 tests_unit_test_statistics_SOURCES = tests/unit/test_statistics.c src/base/statistics.c
 
 tests_unit_test_tool_calls_SOURCES = tests/unit/test_tool_calls.c \
-	src/serve/request.c src/serve/request_anthropic.c src/serve/request_grammar.c \
+	src/serve/request.c src/serve/request_anthropic.c src/serve/request_calls.c \
+	src/serve/request_grammar.c \
 	src/serve/request_ollama.c src/serve/request_openai.c src/serve/tool_calls.c \
 	src/serve/tool_grammar.c src/serve/tool_forms.c src/serve/tool_python.c \
 	src/serve/tool_scan.c src/serve/tool_tags.c
