@@ -79,11 +79,11 @@ static size_t find_stop(const struct answerer *a, const char *text, size_t len, 
     return len;
 }
 
-/* Whether text begins with a stop string. */
-static bool begins_with_stop(const struct answerer *a, const char *text, size_t len)
+/* Whether text begins with a stop string, and the number of the first one. */
+static bool begins_with_stop(const struct answerer *a, const char *text, size_t len, uint32_t *i)
 {
-    for (size_t i = 0; a->stop[i] != NULL; i++)
-        if (strlen(a->stop[i]) <= len && memcmp(text, a->stop[i], strlen(a->stop[i])) == 0)
+    for (*i = 0; a->stop[*i] != NULL; (*i)++)
+        if (strlen(a->stop[*i]) <= len && memcmp(text, a->stop[*i], strlen(a->stop[*i])) == 0)
             return true;
     return false;
 }
@@ -111,7 +111,8 @@ static bool say_filtered(struct answer_state *r, const char *text, size_t len)
             answer_say(r, all + at, end, false);
             r->n_held = 0;
             r->found_stop = true;
-            r->is_own_stop = begins_with_stop(r->a, all + at + end, n - at - end);
+            r->is_own_stop = begins_with_stop(r->a, all + at + end, n - at - end,
+                                              &r->receipt.stop_text);
             return true;
         }
         answer_say(r, all + at, end + 1, false);

@@ -17,12 +17,11 @@ static const char *stop_reason(const struct job *j)
     return j->receipt.has_stop_text ? "stop_sequence" : "end_turn";
 }
 
-/* The text is known if there was only one. */
 static void write_stop(const struct job *j, struct json *out)
 {
     json_string(out, "stop_reason", stop_reason(j));
-    if (j->receipt.has_stop_text && j->request.n_stop == 1)
-        json_string(out, "stop_sequence", j->request.stop[0]);
+    if (j->receipt.has_stop_text && j->receipt.stop_text < j->request.n_stop)
+        json_string(out, "stop_sequence", j->request.stop[j->receipt.stop_text]);
     else
         json_null(out, "stop_sequence");
 }

@@ -74,6 +74,8 @@ class Anthropic(ProtocolCase):
             for more, text, reason, stop in (
                     ({"max_tokens": 3}, "Hey", "max_tokens", None),
                     ({"max_tokens": 9, "stop_sequences": ["y, M"]}, "He", "stop_sequence", "y, M"),
+                    ({"max_tokens": 9, "stop_sequences": ["x", "ey", "H.", ", "]}, "H",
+                     "stop_sequence", "ey"),
                     ({"max_tokens": 9}, "Hey, Mo.", "end_turn", None)):
                 r = s.post(MESSAGES, user(**more))[1]
                 self.assertEqual((text, reason, stop), (r["content"][0]["text"],
