@@ -248,7 +248,8 @@ int mw_chat_load_kv(struct mw_chat *c, const char *path, struct err *e);
  * begins.  Each is there once, and prompts that begin like it read it if that is predicted to
  * be faster than evaluating it.  Then they post MW_EVENT_KV_SHARED before MW_EVENT_STARTED.
  * They count among the max_bytes of mw_chat_save_kv(), and are written while the chat is idle,
- * without an event.
+ * without an event; before requests that wait, if that is predicted to take much less time than it
+ * will save.
  *
  * Each request of mw_chat_ask() counts as a chat of its own.  The messages before its first
  * question and its tools do not depend on the question.  A longer beginning is kept if another

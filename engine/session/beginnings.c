@@ -278,6 +278,17 @@ static bool is_held(const struct beginnings *b, const struct mw_session *s)
     return is;
 }
 
+/* A disk writes more slowly than it reads, and one request that waits may never use it. */
+#define WAIT_SHARE 8
+
+bool beginnings_pay(const struct beginnings *b, const struct mw_session *s)
+{
+    uint32_t n = b->n_kept * KV_PAGE;
+
+    return b->folder != NULL && n > 0 &&
+           session_reads_faster(s, WAIT_SHARE * session_beginning_bytes(s, n), n);
+}
+
 static int keep(struct beginnings *b, struct mw_session *s, const struct saved_kv_call *call,
                 struct err *e)
 {

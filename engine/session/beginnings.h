@@ -54,6 +54,10 @@ void beginnings_use(struct beginnings *b, struct mw_session *s, const uint32_t *
                     uint32_t n_common, bool is_new, const struct saved_kv_call *call,
                     struct beginning_use *use);
 
+/* Is writing the new beginning predicted to take so much less time than evaluating it that others
+ * may wait for it? */
+bool beginnings_pay(const struct beginnings *b, const struct mw_session *s);
+
 /* Write the beginnings that are not written yet.  Returns 0, or -1 with *e; after ERR_CANCELLED
  * they can be written later. */
 int beginnings_keep(struct beginnings *b, struct mw_session *s,

@@ -141,6 +141,20 @@ static bool is_wanted(void *ctx)
     return is;
 }
 
+/* Something else is to be done that does not wait: not a request, which is one of many. */
+static bool is_wanted_now(void *ctx)
+{
+    struct mw_chat *c = ctx;
+    bool is = false;
+
+    pthread_mutex_lock(&c->lock);
+    for (const struct chat_command *command = c->first; command != NULL; command = command->next)
+        is = is || command->kind != DO_ASK;
+    is = is || cancel_is_set(&c->quits);
+    pthread_mutex_unlock(&c->lock);
+    return is;
+}
+
 /* A message was stopped that waits for the keys and values. */
 static bool is_stopped(void *ctx)
 {
@@ -208,9 +222,9 @@ void chat_ask_kv(struct mw_chat *c)
 
 /* Write the new beginning of the last prompt, if there is one.  Returns false if something else
  * is to be done first.  Whatever else fails is reported for the chat's own file, if at all. */
-static bool keep_beginning(struct mw_chat *c)
+static bool keep_beginning(struct mw_chat *c, kv_file_stops_fn *stops)
 {
-    struct saved_kv_call call = { .stops = is_wanted, .stops_ctx = c };
+    struct saved_kv_call call = { .stops = stops, .stops_ctx = c };
     struct err e = ERR_INIT;
 
     return c->session == NULL || beginnings_keep(&c->beginnings, c->session, &call, &e) == 0 ||
@@ -248,7 +262,12 @@ static bool save_wish(struct mw_chat *c)
 
 void chat_save_kv(struct mw_chat *c)
 {
-    if (!is_wanted(c) && save_wish(c) && keep_beginning(c))
+    /* Between requests that always wait, nothing would ever be written. */
+    bool pays = c->kv_wish == NULL && c->session != NULL &&
+                beginnings_pay(&c->beginnings, c->session);
+    kv_file_stops_fn *stops = pays ? is_wanted_now : is_wanted;
+
+    if (!stops(c) && save_wish(c) && keep_beginning(c, stops))
         end_wish(c);
 }
 

@@ -751,6 +751,45 @@ static void a_request_reads_what_others_began_with(void **state)
     mw_model_close(model);
 }
 
+/* Requests wait one after the other, so the chat is never idle. */
+static void a_beginning_is_written_between_two_requests(void **state)
+{
+    char *system[2] = { text_of(150, 14), text_of(150, 15) };
+    struct mw_chat_options o;
+    struct err e = ERR_INIT;
+    struct mw_event event;
+    struct mw_chat *c;
+    int n_done = 0;
+
+    model = open_model(*state);
+    o = chat_options(NULL);
+    kv_folder_clean();
+    c = open_chat(model, &o);
+    no_error(mw_chat_share_kv(c, kv_folder, MW_KV_LIMIT, &e), &e);
+    for (int i = 0; i < 2; i++) {
+        char *messages = malloc(strlen(system[i]) + 100);
+        struct mw_request r = { .messages = messages };
+
+        r.messages_len = (size_t)sprintf(
+            messages, "[{\"role\":\"system\",\"content\":\"%s\"},%s]", system[i], USER("hello"));
+        no_error(mw_chat_ask(c, &r, &o, &e), &e);
+        free(messages);
+    }
+    while (n_done < 2) {
+        struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
+
+        assert_int_equal(poll(&p, 1, 60000), 1);
+        while (mw_chat_next(c, &event))
+            n_done += event.kind == MW_EVENT_DONE;
+    }
+    mw_chat_finish_kv(c, 60000);
+    mw_chat_close(c);
+    assert_int_equal(n_files(), 2);
+    free(system[0]);
+    free(system[1]);
+    mw_model_close(model);
+}
+
 /* --- one chat --- */
 
 /* Wait until everything is written that an answer left. */
@@ -1101,6 +1140,8 @@ int main(void)
         OF(a_system_message_is_kept_once, "f-falconh1.gguf"), /* recurrent state */
         OF(a_request_reads_what_others_began_with, TINY),
         OF(a_request_reads_what_others_began_with, "f-falconh1.gguf"),
+        OF(a_beginning_is_written_between_two_requests, TINY),
+        OF(a_beginning_is_written_between_two_requests, "f-falconh1.gguf"),
         OF(a_manual_is_kept_when_it_comes_again, TINY),
         OF(a_manual_is_kept_when_it_comes_again, "llama-tiny.gguf"),
         OF(a_manual_is_kept_when_it_comes_again, "f-falconh1.gguf"),
