@@ -273,6 +273,10 @@ class Live(Case):
 
 
 class Memwall(Case):
+    def files(self):
+        return [os.path.join(folder, name) for folder, _, names in os.walk(self.home)
+                for name in names]
+
     def used(self, s):
         """The tokens of an exchange with "hi"."""
         status, r = s.post("/v1/chat/completions",
@@ -320,6 +324,23 @@ class Memwall(Case):
         self.loses(t, "Change at the server")
         t.send("/memory\r")
         self.sees(t, "the budget is 200 MiB")
+        # /set keeps nothing here: the configuration is that of this machine.
+        t.send("/set memory 250M\r")
+        self.sees(t, "memory is a setting of the server", "Change at the server: memory 250M")
+        t.send("\x1b")
+        self.loses(t, "Change at the server")
+        t.send("/set kv\r")
+        self.sees(t, "f16")
+        t.send("/set kv-disk never\r")
+        self.sees(t, "Change at the server: kv-disk never")
+        t.send("\x1b")
+        self.loses(t, "Change at the server")
+        t.send("/set ctx-shift on\r")
+        self.sees(t, "this is a setting of a model in this process")
+        self.assertFalse([f for f in self.files() if "config" in f])
+        t.send("/set temp 0.5\r")
+        self.sees(t, "temp = 0.5 is in")
+        self.assertEqual(1, len([f for f in self.files() if "config" in f]))
         t.send("/memory 300M\r")
         self.sees(t, "Change at the server: memory 300M")
         t.send("\r")

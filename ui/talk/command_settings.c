@@ -210,6 +210,16 @@ static int apply(struct talk *t, enum option_id id, const char *value, struct er
     return 0;
 }
 
+/* Change a setting of the model at the server.  The configuration is that of models of this
+ * machine, so it stays as it is. */
+static void change_at_server(struct talk *t, enum option_id id, const char *value)
+{
+    if (option_is_served(id))
+        talk_notice(t, "%s is a setting of the server, so it is not written to the configuration",
+                    options_table[id].name);
+    setting_enter(t, id, value);
+}
+
 /* Write a setting to the configuration file and apply it. */
 static void keep(struct talk *t, enum option_id id, const char *value)
 {
@@ -219,7 +229,9 @@ static void keep(struct talk *t, enum option_id id, const char *value)
     const struct option *row = &options_table[id];
     struct err e = ERR_INIT;
 
-    if (file == NULL) {
+    if (is_of_process(t, id)) {
+        change_at_server(t, id, value);
+    } else if (file == NULL) {
         talk_error(t, "there is no configuration file");
     } else if (setting_check(id, value, &in, &e) != 0) {
         err_at(&e, NULL, ERR_NO_OFFSET, row->name);
@@ -292,6 +304,8 @@ void run_set(struct talk *t, const char *args)
         show_all(t);
     else if (id < 0)
         refuse_setting(t, name);
+    else if (*value == '\0' && is_of_process(t, (enum option_id)id))
+        setting_enter(t, (enum option_id)id, "");
     else if (*value == '\0')
         show(t, (enum option_id)id);
     else if (option_is_text(&options_table[id]))
