@@ -2,21 +2,18 @@
  * The keywords of a JSON schema.
  *
  * A schema inside another one is read where it is, and its depth is that of the JSON text, which
- * the reader bounds.  A reference names a rule that is written later, once, so references may form
- * circles, and chains of them do not nest.
+ * the reader bounds.
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/grammar/schema_internal.h"
 
-#define TARGETS_MOST 512
-#define COUNT_MOST   1000000000
-#define WORK_MOST    20000000
+#define COUNT_MOST 1000000000
+#define WORK_MOST  20000000
 
 /* ---- errors, names, counts ---- */
 
@@ -306,294 +303,6 @@ static int write_values(struct schema *s, const struct json_node *n, uint32_t *r
                                       "has no value of the type");
 }
 
-/* ---- references ---- */
-
-/* Read "%41" and "~1" of a part of a reference.  false: it is too long. */
-static bool read_part(const char *at, size_t n, char *out, size_t room)
-{
-    size_t used = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        unsigned code;
-        char c = at[i];
-
-        if (used + 1 == room)
-            return false;
-        if (c == '%' && i + 2 < n && isxdigit((unsigned char)at[i + 1]) &&
-            isxdigit((unsigned char)at[i + 2]) && sscanf(at + i + 1, "%2x", &code) == 1 &&
-            code != 0) {
-            c = (char)code;
-            i += 2;
-        }
-        if (c == '~' && i + 1 < n && (at[i + 1] == '0' || at[i + 1] == '1'))
-            c = at[++i] == '0' ? '~' : '/';
-        out[used++] = c;
-    }
-    out[used] = '\0';
-    return true;
-}
-
-static const struct json_node *item_of(const struct json_node *list, const char *index)
-{
-    const struct json_node *n = list->first;
-    char *end;
-    unsigned long i = strtoul(index, &end, 10);
-
-    if (end == index || *end != '\0' || i >= list->n)
-        return NULL;
-    while (i-- > 0)
-        n = n->next;
-    return n;
-}
-
-static const struct json_node *find(struct schema *s, const char *ref)
-{
-    const struct json_node *n = s->root;
-    char part[256];
-
-    for (const char *at = ref + 1; n != NULL && *at != '\0';) {
-        size_t len = strcspn(at + 1, "/");
-
-        s->work += n->n;
-        if (*at != '/' || !read_part(at + 1, len, part, sizeof part))
-            return NULL;
-        n = n->kind == JSON_IS_ARRAY ? item_of(n, part) : json_member(n, part);
-        at += 1 + len;
-    }
-    return n;
-}
-
-static int add_target(struct schema *s, const struct json_node *n, uint32_t rule,
-                      const char *path)
-{
-    struct schema_target *more = realloc(s->target, (s->n_target + 1) * sizeof *more);
-
-    if (more == NULL)
-        return err_memory(s->e, "a schema");
-    s->target = more;
-    more += s->n_target++;
-    *more = (struct schema_target){ .node = n, .rule = rule };
-    snprintf(more->path, sizeof more->path, "%s", path);
-    return 0;
-}
-
-const struct json_node *schema_target_of(struct schema *s, const struct json_node *n)
-{
-    const char *ref = json_as_string(json_member(n, "$ref"));
-    const struct json_node *target = NULL;
-
-    if (ref == NULL || ref[0] != '#')
-        schema_wrong(s, "$ref", ERR_UNSUPPORTED,
-                     "is supported inside the schema only: \"#/$defs/NAME\"");
-    else if ((target = find(s, ref)) == NULL)
-        schema_wrong(s, "$ref", ERR_ARGUMENT, "names nothing in the schema");
-    return target;
-}
-
-static int refer(struct schema *s, const struct json_node *n, uint32_t *rule)
-{
-    const struct json_node *target = schema_target_of(s, n);
-
-    if (target == NULL || schema_work(s, s->n_target) != 0)
-        return -1;
-    for (size_t i = 0; i < s->n_target; i++)
-        if (s->target[i].node == target) {
-            *rule = s->target[i].rule;
-            return 0;
-        }
-    if (s->n_target == TARGETS_MOST)
-        return schema_wrong(s, "$ref", ERR_UNSUPPORTED, "names too many different schemas");
-    *rule = s->n_rule++;
-    return add_target(s, target, *rule, json_as_string(json_member(n, "$ref")));
-}
-
-static int by_address(const void *a, const void *b)
-{
-    const struct json_node *const *x = a, *const *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
-
-/* Copies of a schema share the first one of its keywords. */
-static const struct json_node *address_of(const struct json_node *n)
-{
-    return n->first != NULL ? n->first : n;
-}
-
-/* Find the key of a schema with parts: the schemas of an allOf, without references and in order, or
- * its own address. */
-static int find_key(struct schema *s, const struct json_node *n,
-                    const struct json_node ***key, size_t *n_key)
-{
-    const struct json_node *list = n->n == 1 ? json_member(n, "allOf") : NULL;
-    bool is_list = list != NULL && list->kind == JSON_IS_ARRAY && list->n > 0;
-    size_t n_all = 0;
-
-    *n_key = 0;
-    *key = schema_take(s, (is_list ? list->n : 1) * sizeof **key);
-    if (*key == NULL)
-        return -1;
-    if (!is_list)
-        (*key)[n_all++] = address_of(n);
-    for (const struct json_node *m = is_list ? list->first : NULL; m != NULL; m = m->next) {
-        const struct json_node *end = schema_end_of(s, m);
-
-        if (end == NULL)
-            return -1;
-        (*key)[n_all++] = address_of(end);
-    }
-    qsort(*key, n_all, sizeof **key, by_address);
-    for (size_t i = 0; i < n_all; i++)
-        if (*n_key == 0 || (*key)[*n_key - 1] != (*key)[i])
-            (*key)[(*n_key)++] = (*key)[i];
-    return 0;
-}
-
-/* A schema whose parts name others has a rule that is written later, once, like a reference. */
-static int refer_merged(struct schema *s, const struct json_node *n, uint32_t *rule)
-{
-    const struct json_node **key;
-    size_t n_key;
-
-    if (find_key(s, n, &key, &n_key) != 0 || schema_work(s, s->n_target * n_key) != 0)
-        return -1;
-    for (size_t i = 0; i < s->n_target; i++)
-        if (s->target[i].n_key == n_key &&
-            memcmp(s->target[i].key, key, n_key * sizeof *key) == 0) {
-            *rule = s->target[i].rule;
-            return 0;
-        }
-    if (s->n_target == TARGETS_MOST)
-        return schema_wrong(s, "$ref", ERR_UNSUPPORTED,
-                            "is in too many different schemas that must be merged");
-    *rule = s->n_rule++;
-    if (add_target(s, n, *rule, s->path) != 0)
-        return -1;
-    s->target[s->n_target - 1].key = key;
-    s->target[s->n_target - 1].n_key = n_key;
-    return 0;
-}
-
-/* ---- alternatives ---- */
-
-/* Values of a member that an object must have, to tell alternatives apart. */
-static const struct json_node *only_value(const struct json_node *n, const char *key)
-{
-    const struct json_node *required = json_member(n, "required"),
-                           *p = json_member(json_member(n, "properties"), key), *values;
-
-    for (const struct json_node *r = required != NULL ? required->first : NULL; r != NULL;
-         r = r->next)
-        if (r->kind == JSON_IS_STRING && strcmp(r->text, key) == 0 && json_as_string(r) != NULL) {
-            values = json_member(p, "const");
-            if (values == NULL && json_member(p, "enum") != NULL &&
-                json_member(p, "enum")->n == 1)
-                values = json_member(p, "enum")->first;
-            return values != NULL && values->kind == JSON_IS_STRING ? values : NULL;
-        }
-    return NULL;
-}
-
-/* The cost of a comparison of two alternatives: the members that are_apart() looks at, and for
- * each property of the first one those that only_value() looks at. */
-struct cost {
-    uint64_t n_property, n_name;
-};
-
-static struct cost cost_of(const struct json_node *n)
-{
-    const struct json_node *required = json_member(n, "required"),
-                           *all = json_member(n, "properties");
-    uint64_t n_property = all != NULL ? all->n : 0;
-
-    return (struct cost){ n_property,
-                          n->n + (required != NULL ? required->n : 0) + n_property + 1 };
-}
-
-/* Can no value match both schemas?  Types or a member with one value show it. */
-static bool are_apart(struct schema *s, const struct json_node *a, const struct json_node *b)
-{
-    const struct json_node *all = json_member(a, "properties");
-    unsigned x, y;
-
-    if (json_member(a, "type") == NULL || json_member(b, "type") == NULL)
-        return false;
-    x = schema_types(s, a);
-    y = schema_types(s, b);
-    x |= (x & T_NUMBER) != 0 ? T_INTEGER : 0;
-    y |= (y & T_NUMBER) != 0 ? T_INTEGER : 0;
-    if ((x & y) == 0)
-        return true;
-    if (x != T_OBJECT || y != T_OBJECT)
-        return false;
-    for (const struct json_node *m = all != NULL ? all->first : NULL; m != NULL; m = m->next) {
-        const struct json_node *v = only_value(a, m->key), *w = only_value(b, m->key);
-
-        if (v != NULL && w != NULL && (v->len != w->len || memcmp(v->text, w->text, v->len) != 0))
-            return true;
-    }
-    return false;
-}
-
-/* A reference leads to the schema that it names. */
-static const struct json_node *without_ref(struct schema *s, const struct json_node *n)
-{
-    const char *ref = json_as_string(json_member(n, "$ref"));
-    const struct json_node *target = ref != NULL && ref[0] == '#' ? find(s, ref) : NULL;
-
-    return target != NULL ? target : n;
-}
-
-#define ALTERNATIVES_MOST 256
-
-/* With oneOf exactly one alternative must match, so they must exclude each other.  The list has no
- * more than ALTERNATIVES_MOST. */
-int schema_check_apart(struct schema *s, const struct json_node *list)
-{
-    const struct json_node *one[ALTERNATIVES_MOST];
-    struct cost cost[ALTERNATIVES_MOST];
-    size_t n = 0;
-
-    for (const struct json_node *a = list->first; a != NULL; a = a->next, n++) {
-        one[n] = without_ref(s, a);
-        cost[n] = cost_of(one[n]);
-    }
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = i + 1; k < n; k++) {
-            if (schema_work(s, (cost[i].n_property + 1) * (cost[i].n_name + cost[k].n_name)) != 0)
-                return -1;
-            if (!are_apart(s, one[i], one[k]))
-                return schema_wrong(s, "oneOf", ERR_UNSUPPORTED,
-                                    "has alternatives that one value may match both; use "
-                                    "\"anyOf\", other types, or a required member with a "
-                                    "\"const\"");
-        }
-    return 0;
-}
-
-static int choose(struct schema *s, const struct json_node *n, const char *key, uint32_t *rule)
-{
-    const struct json_node *list = json_member(n, key);
-    uint32_t of[ALTERNATIVES_MOST], i = 0;
-
-    if (list->kind != JSON_IS_ARRAY || list->n == 0)
-        return schema_wrong(s, key, ERR_ARGUMENT, "is not a list of schemas");
-    if (list->n > ALTERNATIVES_MOST)
-        return schema_wrong(s, key, ERR_UNSUPPORTED, "has more than 256 schemas");
-    if (strcmp(key, "oneOf") == 0 && schema_check_apart(s, list) != 0)
-        return -1;
-    for (const struct json_node *one = list->first; one != NULL; one = one->next, i++)
-        if (schema_member(s, one, key, i, &of[i]) != 0)
-            return -1;
-    *rule = schema_begin(s);
-    for (uint32_t k = 0; k < i; k++) {
-        json_raw(s->out, " | ", k > 0 ? 3 : 0);
-        schema_name(s, of[k]);
-    }
-    json_raw(s->out, "\n", 1);
-    return 0;
-}
-
 /* ---- schemas ---- */
 
 static void write_fixed(struct schema *s, const char *text, uint32_t *rule)
@@ -722,14 +431,14 @@ int schema_value(struct schema *s, const struct json_node *n, uint32_t *rule)
     if (schema_is_merged(n)) {
         recurs = schema_may_recur(s, n);
         if (recurs != 0)
-            return recurs < 0 ? -1 : refer_merged(s, n, rule);
+            return recurs < 0 ? -1 : schema_refer_merged(s, n, rule);
         return schema_merged(s, n, rule);
     }
     if (json_member(n, "$ref") != NULL)
-        return refer(s, n, rule);
+        return schema_refer(s, n, rule);
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
         if (json_member(n, choices[i]) != NULL)
-            return choose(s, n, choices[i], rule);
+            return schema_choose(s, n, choices[i], rule);
     if ((uses & IS_VALUES) != 0) {
         if (wrong_beside(s, n, json_member(n, "const") != NULL ? "const" : "enum",
                          IS_NOTE | IS_TYPE | IS_VALUES | IS_NOT) != 0)
@@ -782,7 +491,7 @@ int mw_grammar_schema(struct json *out, const char *name, enum mw_notation notat
     int rc = schema_work(&s, 0);
 
     if (rc == 0)
-        rc = add_target(&s, schema, 0, "#");
+        rc = schema_add_target(&s, schema, 0, "#");
     for (; rc == 0 && s.n_written < s.n_target; s.n_written++) {
         uint32_t from = s.target[s.n_written].rule, to;
 

@@ -1,7 +1,9 @@
 /*
  * schema_internal.h - from a JSON schema to rules, between the files that do it.
  *
- *     schema.c           keywords, types, references, alternatives
+ *     schema.c           keywords, types, values
+ *     schema_refs.c      references
+ *     schema_choice.c    alternatives
  *     schema_values.c    objects, arrays, texts
  *     schema_texts.c     names and constants in the notations
  *     schema_pattern.c   texts that match a regular expression
@@ -85,14 +87,31 @@ const char *schema_type_name(unsigned bit);
 bool schema_has_type(const struct json_node *v, unsigned types);
 bool schema_is_note(const char *keyword);
 
-/* Check that all keywords of a schema are known, and that alternatives exclude each other; -1 with
- * an error.  The schema that a reference names; NULL with an error. */
+/* Check that all keywords of a schema are known; -1 with an error. */
 int schema_check_keywords(struct schema *s, const struct json_node *n);
-int schema_check_apart(struct schema *s, const struct json_node *list);
-const struct json_node *schema_target_of(struct schema *s, const struct json_node *n);
 
 /* Read a count; *out stays if there is none. */
 int schema_count(struct schema *s, const struct json_node *n, const char *key, uint32_t *out);
+
+/* ---- schema_refs.c ---- */
+
+/* The schema that a reference names; NULL with an error. */
+const struct json_node *schema_target_of(struct schema *s, const struct json_node *n);
+/* The same, or the schema itself if it has no reference that names one. */
+const struct json_node *schema_without_ref(struct schema *s, const struct json_node *n);
+/* Let the rules of a schema be written later. */
+int schema_add_target(struct schema *s, const struct json_node *n, uint32_t rule,
+                      const char *path);
+/* Find the rule of a reference, or of a schema whose parts name others. */
+int schema_refer(struct schema *s, const struct json_node *n, uint32_t *rule);
+int schema_refer_merged(struct schema *s, const struct json_node *n, uint32_t *rule);
+
+/* ---- schema_choice.c ---- */
+
+/* Write the rule of the alternatives of a keyword. */
+int schema_choose(struct schema *s, const struct json_node *n, const char *key, uint32_t *rule);
+/* Check that the alternatives of oneOf, 256 at most, exclude each other; -1 with an error. */
+int schema_check_apart(struct schema *s, const struct json_node *list);
 
 /* ---- schema_values.c ---- */
 
@@ -219,7 +238,6 @@ int schema_negate(struct schema *s, const struct json_node *n, struct made *out)
 /* Lists of `min` to `max` different values that `items` lists. */
 int schema_unique(struct schema *s, const struct json_node *items, uint32_t min, uint32_t max,
                   uint32_t *rule);
-
 
 /* ---- schema_numbers.c ---- */
 

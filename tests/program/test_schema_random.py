@@ -81,6 +81,7 @@ KEYWORDS = {
     "dependentSchemas": of_members(lambda v, x, s, m: all(m(v, x[d]) for d in x if d in v)),
     "allOf": lambda v, x, s, m: all(m(v, y) for y in x),
     "anyOf": lambda v, x, s, m: any(m(v, y) for y in x),
+    "oneOf": lambda v, x, s, m: sum(m(v, y) for y in x) == 1,
     "not": lambda v, x, s, m: not m(v, x),
     "if": lambda v, x, s, m: m(v, s.get("then" if m(v, x) else "else", True)),
     "then": lambda v, x, s, m: True,
@@ -123,6 +124,8 @@ class Maker(random.Random):
               "not": {"enum": [self.value(), "a", 2]}}])
 
     def inner(self, depth):
+        if self.random() < .03:
+            return {"oneOf": [self.plain() for _ in range(2)]}  # which may exclude each other
         return self.plain() if depth <= 0 or self.random() < .6 else self.schema(depth - 1)
 
     def object(self, depth):
@@ -131,6 +134,16 @@ class Maker(random.Random):
                 "properties": {n: self.inner(depth - 1) for n in names},
                 **self.maybe(.6, required=self.sample(NAMES, self.randint(1, 2))),
                 **self.maybe(.1, additionalProperties=self.choice([False, self.plain()]))}
+
+    def tagged(self):
+        """Objects that a member tells apart, or one less than that."""
+        n, of = self.choice(NAMES), []
+        for tag in self.sample(["a", "b", "ab"], self.randint(2, 3)):
+            one = self.object(0)
+            of.append({**one, "type": "object", "properties": {
+                **one["properties"], n: self.choice([{"const": tag}, {"enum": [tag]}])},
+                       **self.maybe(.95, required=sorted({n, *one.get("required", [])}))})
+        return of
 
     def array(self, depth):
         return {"type": "array", **self.maybe(.7, items=self.inner(depth - 1)),
@@ -146,7 +159,8 @@ class Maker(random.Random):
                   **self.maybe(.6, required=names)}, {"required": names}]
         if depth > 0:
             a, b = self.condition(0), self.condition(0)
-            tests += [tests[0], {"not": a}, {"anyOf": [a, b]}, {"allOf": [a, b]}]
+            tests += [tests[0], {"not": a}, {"anyOf": [a, b]}, {"allOf": [a, b]},
+                      {"oneOf": self.tagged()}]
         return self.choice(tests)
 
     def schema(self, depth):
@@ -155,7 +169,8 @@ class Maker(random.Random):
         more = [{}, {"allOf": [self.object(depth - 1) for _ in range(2)]},
                 {"if": self.condition(), **self.maybe(.8, then=self.object(0)),
                  **self.maybe(.5, **{"else": self.object(0)})},
-                {"anyOf": [self.object(0), self.object(0)]},
+                {"anyOf": [self.object(0), self.object(0)]}, {"oneOf": self.tagged()},
+                {"oneOf": [self.object(0), {"type": ["array", "string"]}]},
                 {"dependentRequired": {n: self.sample(NAMES, 2)}},
                 {"dependentSchemas": {n: self.object(0)}},
                 {"$ref": "#/$defs/" + self.choice("xy")}, {"not": self.condition()}]
