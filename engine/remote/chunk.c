@@ -22,8 +22,12 @@ static double positive(const struct json_node *n)
 
 static void add_text(struct chunk *c, const struct json_node *n, bool is_thinking)
 {
-    if (n == NULL || n->kind != JSON_IS_STRING || n->len == 0 || c->n_text == CHUNK_TEXTS)
+    if (n == NULL || n->kind != JSON_IS_STRING || n->len == 0)
         return;
+    if (c->n_text == CHUNK_TEXTS) {
+        c->has_more = true;
+        return;
+    }
     c->text[c->n_text].text = n->text;
     c->text[c->n_text].len = n->len;
     c->text[c->n_text++].is_thinking = is_thinking;
@@ -138,6 +142,9 @@ int chunk_read(struct chunk *out, const char *json, size_t n, struct err *e)
     choices = json_get(root, "choices");
     if (choices != NULL && choices->kind == JSON_IS_ARRAY)
         read_choice(out, choices->first);
+    if (out->has_more)
+        return err_set(e, ERR_FORMAT, "a piece of the answer has more than %d texts",
+                       CHUNK_TEXTS);
     read_usage(out, json_get(root, "usage"));
     read_timings(out, json_get(root, "timings"));
     read_progress(out, json_get(root, "prompt_progress"));

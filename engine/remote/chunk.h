@@ -11,8 +11,9 @@
 #include "engine/base/err.h"
 #include "engine/format/json.h"
 
-/* Texts of a piece, in the order in which they came.  A stream has one of each at most. */
-#define CHUNK_TEXTS 8
+/* Texts of a piece, in the order in which they came.  A piece of a stream has a few, and a whole
+ * reply may have more; one with too many is refused, so that none is lost. */
+#define CHUNK_TEXTS 64
 
 struct chunk {
     struct json_doc *doc; /* texts are in it */
@@ -22,6 +23,7 @@ struct chunk {
         bool is_thinking;
     } text[CHUNK_TEXTS];
     size_t n_text;
+    bool has_more; /* texts than these */
     const char *finish; /* "stop", "length", ...; NULL: the answer goes on */
     const char *error;  /* a sentence of the server, not safe to print; NULL: none */
     bool has_usage, has_cached;

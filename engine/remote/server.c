@@ -207,7 +207,8 @@ static void advise(const struct server *s, const struct http_reply *head, char *
         snprintf(buf, n, "; --server takes the address before /chat/completions, and -m one of "
                          "the server's models");
     else if (head->retry_after_s > 0)
-        snprintf(buf, n, "; it asks to wait %u seconds", head->retry_after_s);
+        snprintf(buf, n, "; it asks to wait %u second%s", head->retry_after_s,
+                 head->retry_after_s == 1 ? "" : "s");
 }
 
 int server_refuse(const struct server *s, const struct http_reply *head, const char *body,

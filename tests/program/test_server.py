@@ -364,6 +364,8 @@ class Errors(Case):
             self.fails(f.url, "set MEMWALL_API_KEY")
             f.chat(reply({"error": "busy"}, 429, Retry_After=17))
             self.fails(f.url, "busy", "17 seconds")
+            f.chat(reply({"error": "busy"}, 503, Retry_After=1))
+            self.assertTrue(self.fails(f.url, "busy").endswith("it asks to wait 1 second"))
 
     def test_errors_of_the_list_of_models(self):
         with Fake() as f:

@@ -158,6 +158,24 @@ static void texts_of_pieces(void **state)
     }
 }
 
+static void no_text_of_a_piece_is_lost(void **state)
+{
+    (void)state;
+    for (size_t n = 7; n < CHUNK_TEXTS + 3; n++) {
+        struct chunk c;
+        struct err e = ERR_INIT;
+        char json[64 * (CHUNK_TEXTS + 4)] = "{\"choices\":[{\"message\":{\"content\":[";
+
+        for (size_t i = 0; i < n; i++)
+            snprintf(json + strlen(json), sizeof json - strlen(json), "%s{\"text\":\"%zu\"}",
+                     i > 0 ? "," : "", i);
+        strcat(json, "]}}]}");
+        assert_int_equal(chunk_read(&c, json, strlen(json), &e), n <= CHUNK_TEXTS ? 0 : -1);
+        assert_int_equal(c.n_text, n <= CHUNK_TEXTS ? n : CHUNK_TEXTS);
+        chunk_free(&c);
+    }
+}
+
 static void counts_of_pieces(void **state)
 {
     static const char openai[] =
@@ -421,6 +439,7 @@ int main(void)
         cmocka_unit_test(an_event_has_a_limit),
         cmocka_unit_test(the_taker_ends_a_stream),
         cmocka_unit_test(texts_of_pieces),
+        cmocka_unit_test(no_text_of_a_piece_is_lost),
         cmocka_unit_test(counts_of_pieces),
         cmocka_unit_test(pieces_that_are_none),
         cmocka_unit_test(errors_in_pieces),
