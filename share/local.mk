@@ -17,7 +17,8 @@ dist_pkgdata_DATA = share/known-models.json
 schemasdir = $(pkgdatadir)/schemas
 dist_schemas_DATA = share/schemas/measurements.schema.json \
 	share/schemas/plan.schema.json share/schemas/doctor.schema.json \
-	share/schemas/inspect.schema.json share/schemas/tried.schema.json
+	share/schemas/inspect.schema.json share/schemas/telemetry.schema.json \
+	share/schemas/tried.schema.json
 
 iconsdir = $(datadir)/icons/hicolor/scalable/apps
 dist_icons_DATA = share/icons/memwall.svg

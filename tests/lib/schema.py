@@ -4,7 +4,7 @@ import os
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 KNOWN = {"$schema", "$ref", "$defs", "title", "description", "type", "properties", "required", "enum", "const",
-         "additionalProperties", "items", "minimum"}
+         "additionalProperties", "items", "minimum", "oneOf"}
 
 
 def _is(value, name):
@@ -29,6 +29,11 @@ def errors(value, schema, where="$", root=None):
         schema = root["$defs"][name]
     if set(schema) - KNOWN:
         raise ValueError(f"{where}: the schema uses {set(schema) - KNOWN}")
+    if "oneOf" in schema:
+        found = [list(errors(value, part, where, root)) for part in schema["oneOf"]]
+        if found.count([]) > 1:
+            yield f"{where} matches more than one of oneOf"
+        yield from min(found, key=len)
     types = schema.get("type", [])
     types = [types] if isinstance(types, str) else types
     if types and not any(_is(value, t) for t in types):
@@ -57,8 +62,19 @@ def errors(value, schema, where="$", root=None):
             yield from errors(part, schema["items"], f"{where}[{i}]", root)
 
 
-def check(value, srcdir, name):
+def closed(schema):
+    """The same schema, with no members but those that it names."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    more = {"additionalProperties": False} if isinstance(schema.get("properties"), dict) else {}
+    return {**more, **{name: closed(part) for name, part in schema.items()}}
+
+
+def check(value, srcdir, name, is_closed=False):
     """Raise AssertionError unless the value is valid for share/schemas/NAME."""
     with open(os.path.join(srcdir, "share", "schemas", name), encoding="utf-8") as f:
-        wrong = list(errors(value, json.load(f)))
+        schema = json.load(f)
+    wrong = list(errors(value, closed(schema) if is_closed else schema))
     assert not wrong, "\n".join(wrong)

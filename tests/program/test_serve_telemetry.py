@@ -9,7 +9,8 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain, spell  # noqa: E402
 from gguf_edit import U32  # noqa: E402
-from program import TIMEOUT_S, FolderCase, memwall  # noqa: E402
+from program import SRCDIR, TIMEOUT_S, FolderCase, memwall  # noqa: E402
+from schema import check  # noqa: E402
 from server import Server, events_of, user  # noqa: E402
 
 CHAT, TELEMETRY = "/v1/chat/completions", "/memwall/telemetry"
@@ -40,6 +41,28 @@ class Telemetry(FolderCase):
                 f.write("".join(json.dumps(line) + "\n" for line in seen))
             r = memwall("replay", self.path("record"), "--json")
             self.assertEqual(0, r.returncode, r.stderr)
+
+    def test_each_line_is_one_of_the_schema(self):
+        """And has no member that the schema lacks."""
+        seen = set()
+        with Server("-m", self.says("Hey, Mo."), "--allow-settings") as s:
+            c, r = s.open(TELEMETRY)
+            lines = events_of(r)
+            while seen != {"start", "plan", "token", "second"}:
+                line = next(lines)
+                if line["event"] == "start":
+                    self.assertEqual(200, s.post("/memwall/settings", {"ctx": "1k"})[0])
+                elif line["event"] == "plan":
+                    self.assertEqual(200, s.post(CHAT, user())[0])
+                check(line, SRCDIR, "telemetry.schema.json", is_closed=True)
+                seen.add(line["event"])
+            c.close()
+        check({"event": "lost", "t_ns": 5, "n": 7}, SRCDIR, "telemetry.schema.json", True)
+        for wrong in ({"event": "lost", "t_ns": 5, "n": 0}, {"event": "lost", "t_ns": 5},
+                      {"event": "other", "t_ns": 5}, {**line, "t_ns": -1},
+                      {**line, "more": 1}):
+            with self.assertRaises(AssertionError):
+                check(wrong, SRCDIR, "telemetry.schema.json", True)
 
     def test_several_clients_and_their_limit(self):
         with Server("-m", self.says("Hey.")) as s:
