@@ -16,6 +16,8 @@
 #include "engine/base/new_file.h"
 #include "engine/kv/kv_file_format.h"
 
+#define TRIES_MAX 3 /* of a read that failed */
+
 /* Parts and pieces: the index on disk is first the bytes of the parts, then the pieces. */
 struct contents {
     uint32_t n_part, n_piece;
@@ -29,6 +31,7 @@ struct kv_file {
     char *path;
     bool is_direct;
     bool is_changing;        /* there may be pieces in slots that nothing in force uses */
+    bool is_committing;      /* the header that uses them may be on the disk */
     uint32_t most;           /* pieces, and parts */
     struct kv_header header; /* in force; number 0: none */
     int header_at;
@@ -95,6 +98,10 @@ static int open_fd(struct kv_file *f, int flags, struct err *e)
     }
     if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode))
         return damaged(f, ERR_NO_OFFSET, "not a file", e);
+    if (st.st_uid != geteuid()) { /* who could have made keys and values of another text */
+        err_set(e, ERR_ARGUMENT, "belongs to another user");
+        return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+    }
     if (is_in_memory(f->fd)) {
         if ((flags & O_CREAT) != 0 && st.st_size == 0)
             unlink(f->path);
@@ -103,6 +110,31 @@ static int open_fd(struct kv_file *f, int flags, struct err *e)
         return err_at(e, f->path, ERR_NO_OFFSET, NULL);
     }
     return 0;
+}
+
+/* Returns whether no other process has a lock in the way.  A file system without locks has none:
+ * if two processes write there, the checksums show it. */
+static bool is_free(int fd, int lock)
+{
+    return flock(fd, lock | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+/* Take the lock of a reader or of a writer until the file is closed. */
+static int lock_file(const struct kv_file *f, int lock, struct err *e)
+{
+    if (is_free(f->fd, lock))
+        return 0;
+    err_sys(e, "another process uses the keys and values of this chat");
+    return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+}
+
+/* Whether the open file is the one that has the path. */
+static bool is_at_path(const struct kv_file *f)
+{
+    struct stat own, st;
+
+    return fstat(f->fd, &own) == 0 && lstat(f->path, &st) == 0 && own.st_dev == st.st_dev &&
+           own.st_ino == st.st_ino;
 }
 
 static int contents_new(struct contents *c, uint32_t most, struct err *e)
@@ -156,13 +188,14 @@ static uint64_t end_of(const struct kv_header *h, const struct contents *c)
     return kv_slot_at(end);
 }
 
-/* Give back the space of a change that was not committed. */
+/* Give back the space of a change that was not committed.  If its header was not synced, either
+ * contents may be in force after a crash, so both stay. */
 static void forget_change(const struct kv_file *f)
 {
-    if (f->now.n_part > 0)
-        (void)!ftruncate(f->fd, (off_t)end_of(&f->header, &f->now));
-    else
+    if (f->now.n_part == 0)
         unlink(f->path);
+    else if (!f->is_committing)
+        (void)!ftruncate(f->fd, (off_t)end_of(&f->header, &f->now));
 }
 
 void kv_file_close(struct kv_file *f)
@@ -199,18 +232,29 @@ static int check_stop(const struct kv_file *f, struct err *e)
 
 /* --- blocks of the disk --- */
 
-/* Read n bytes, a multiple of KV_ALIGN, into buf; bytes after the end of the file are zeros. */
+/* Whether a read failed because the disk cannot read the place, or reads it wrongly. */
+static bool is_lost(int error)
+{
+    return error == EIO || error == ENODATA || error == EILSEQ || error == EBADMSG;
+}
+
+/* Read n bytes, a multiple of KV_ALIGN, into buf; bytes after the end of the file are zeros.  A
+ * place that cannot be read is damage like bytes that changed: otherwise a file with one would fail
+ * each time, and keep its other pages each time it is saved. */
 static int read_block(struct kv_file *f, uint64_t at, size_t n, struct err *e)
 {
     size_t got = 0;
+    int tries = 0;
     ssize_t r;
 
     while (got < n) {
         r = pread(f->fd, f->buf + got, n - got, (off_t)(at + got));
-        if (r < 0 && errno == EINTR)
+        if (r < 0 && (errno == EINTR || (is_lost(errno) && ++tries < TRIES_MAX)))
             continue;
         if (r < 0) {
             err_sys(e, "cannot read keys and values");
+            if (is_lost(e->sys))
+                e->code = ERR_FORMAT;
             return err_at(e, f->path, at + got, NULL);
         }
         got += (size_t)r;
@@ -391,7 +435,7 @@ int kv_file_open(struct kv_file **out, const char *path, uint32_t n_piece, struc
     struct kv_file *f;
 
     if (file_new(&f, path, n_piece, e) == 0 && open_fd(f, O_RDONLY, e) == 0 &&
-        read_headers(f, e) == 0 && read_index(f, e) == 0) {
+        lock_file(f, LOCK_SH, e) == 0 && read_headers(f, e) == 0 && read_index(f, e) == 0) {
         *out = f;
         return 0;
     }
@@ -417,11 +461,16 @@ int kv_file_look(const char *path, struct kv_file_head *head, struct err *e)
 bool kv_file_delete(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    bool ok = fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) == 0 && unlink(path) == 0);
+    bool ok = fd < 0 ? errno == ENOENT : is_free(fd, LOCK_EX) && unlink(path) == 0;
 
     if (fd >= 0)
         close(fd);
     return ok;
+}
+
+bool kv_file_discard(struct kv_file *f)
+{
+    return is_free(f->fd, LOCK_EX) && is_at_path(f) && unlink(f->path) == 0;
 }
 
 const struct kv_file_head *kv_file_head(const struct kv_file *f)
@@ -462,10 +511,10 @@ int kv_file_change(struct kv_file **out, const char *path, uint32_t n_piece, str
     *out = NULL;
     if (file_new(&f, path, n_piece, e) != 0)
         goto fail;
-    if (open_fd(f, O_RDWR | O_CREAT, e) != 0)
+    if (open_fd(f, O_RDWR | O_CREAT, e) != 0 || lock_file(f, LOCK_EX, e) != 0)
         goto fail;
-    if (flock(f->fd, LOCK_EX | LOCK_NB) != 0) {
-        err_sys(e, "another process writes the keys and values of this chat");
+    if (!is_at_path(f)) { /* between the two calls */
+        err_set(e, ERR_IO, "another process deleted the keys and values of this chat");
         goto fail;
     }
     (void)fchmod(f->fd, 0600); /* it may be older than the umask of its writer */
@@ -488,6 +537,7 @@ void kv_file_begin(struct kv_file *f)
     for (uint32_t i = 0; i < f->header.n_index; i++)
         use_slot(f, f->header.index[i].slot);
     f->is_changing = true;
+    f->is_committing = false;
     f->next.n_part = f->next.n_piece = 0;
     f->buf_used = 0;
     f->part_bytes = 0;
@@ -634,6 +684,7 @@ int kv_file_commit(struct kv_file *f, const struct kv_file_head *head, struct er
         sync_file(f, e) != 0)
         return -1;
     h.sum = kv_header_sum(&h);
+    f->is_committing = true;
     if (write_header(f, &h, at, e) != 0 || sync_file(f, e) != 0)
         return -1;
     f->header = h;

@@ -15,7 +15,9 @@
  *
  * The file goes past the page cache, with one buffer of a piece.  On a file system in memory it
  * is refused: that memory would be beside the plan.  Contents are hostile until checked: an
- * index or a piece with another checksum is an error, and so is a part that ends early.
+ * index or a piece with another checksum is an error, and so are one that the disk cannot read
+ * and a part that ends early.  A file of another user is refused.  Several processes may read a
+ * file, or one may change it.
  */
 #ifndef MEMWALL_ENGINE_KV_KV_FILE_H
 #define MEMWALL_ENGINE_KV_KV_FILE_H
@@ -45,11 +47,12 @@ uint64_t kv_file_memory(uint32_t n_piece);
 
 /*
  * Open a file to read it.  -1 with *e: ERR_FORMAT if it is none or is damaged, ERR_IO with
- * ENOENT if there is none, ERR_BUDGET if it has more pieces than n_piece.
+ * ENOENT if there is none and with EWOULDBLOCK while another process changes it, ERR_BUDGET if it
+ * has more pieces than n_piece.
  */
 int kv_file_open(struct kv_file **out, const char *path, uint32_t n_piece, struct err *e);
 /* Open or create a file (mode 0600) to change it.  One without valid contents has no parts.  -1
- * with *e, also if another process changes it now. */
+ * with *e, also if another process uses it now. */
 int kv_file_change(struct kv_file **out, const char *path, uint32_t n_piece, struct err *e);
 /* Without kv_file_commit(), all changes are forgotten. */
 void kv_file_close(struct kv_file *f); /* NULL is fine */
@@ -57,8 +60,10 @@ void kv_file_close(struct kv_file *f); /* NULL is fine */
 /* Read only the header of a file, for lists.  -1 with *e, as kv_file_open(). */
 int kv_file_look(const char *path, struct kv_file_head *head, struct err *e);
 
-/* Delete a file unless a process changes it now.  Returns whether it is gone. */
+/* Delete a file unless a process uses it now.  Returns whether it is gone. */
 bool kv_file_delete(const char *path);
+/* The same for a file that is open here, and stays open. */
+bool kv_file_discard(struct kv_file *f);
 
 /* Ask this before each piece; true ends reading or writing with ERR_CANCELLED. */
 typedef bool kv_file_stops_fn(void *ctx);

@@ -214,7 +214,8 @@ static bool load(struct mw_session *s, const char *path, uint32_t n,
     struct saved_kv loaded;
 
     if (session_load_beginning(s, path, n, call, &loaded, &use->err) != 0) {
-        if (use->err.code != ERR_IO || use->err.sys != ENOENT)
+        if (use->err.code != ERR_IO ||
+            (use->err.sys != ENOENT && use->err.sys != EWOULDBLOCK))
             return true;
         use->err = (struct err)ERR_INIT;
         return false;

@@ -2,7 +2,6 @@
 
 #include "engine/session/saved_beginning.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "engine/session/saved_kv_internal.h"
@@ -203,16 +202,6 @@ static int take_all(struct mw_session *s, struct kv_file *f, uint32_t n, struct 
     return saved_kv_has_own_ids(s, n) ? 0 : refuse("the state is of other tokens", e);
 }
 
-/* Delete a file that is damaged.  One that another process writes is not there yet. */
-static void drop_damaged(const char *path, struct err *e)
-{
-    if (e->code != ERR_FORMAT || kv_file_delete(path))
-        return;
-    errno = ENOENT;
-    *e = (struct err)ERR_INIT;
-    err_sys(e, "another process writes it");
-}
-
 int session_load_beginning(struct mw_session *s, const char *path, uint32_t n,
                            const struct saved_kv_call *call, struct saved_kv *out,
                            struct err *e)
@@ -223,7 +212,8 @@ int session_load_beginning(struct mw_session *s, const char *path, uint32_t n,
 
     *out = (struct saved_kv){ .n_token = 0 };
     if (kv_file_open(&f, path, saved_kv_pieces(s->m, &s->settled.o), e) != 0) {
-        drop_damaged(path, e);
+        if (e->code == ERR_FORMAT)
+            (void)kv_file_delete(path);
         return -1;
     }
     kv_file_set_stop(f, call->stops, call->stops_ctx);
@@ -237,8 +227,8 @@ int session_load_beginning(struct mw_session *s, const char *path, uint32_t n,
         s->pass_end_ns = 0;
         publish_memory(s);
     }
-    if (rc != 0)
-        drop_damaged(path, e);
+    if (rc != 0 && e->code == ERR_FORMAT)
+        (void)kv_file_discard(f);
     *out = (struct saved_kv){ .n_token = kv_tokens(s->kv), .bytes = kv_file_bytes_read(f) };
     kv_file_close(f);
     return rc;

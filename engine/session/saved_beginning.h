@@ -43,8 +43,8 @@ int session_save_beginning(struct mw_session *s, const char *path, uint32_t n,
 
 /* Let the session hold the first n of the tokens that it expects, from a file, in place of
  * those that it holds.  A damaged file is deleted.  -1 with *e: then the session is as before,
- * or holds nothing, and expects the same ids.  ERR_IO with ENOENT: there is no file, or none
- * yet, because another process writes it. */
+ * or holds nothing, and expects the same ids.  ERR_IO with ENOENT: there is no file; with
+ * EWOULDBLOCK: none yet, because another process writes it. */
 int session_load_beginning(struct mw_session *s, const char *path, uint32_t n,
                            const struct saved_kv_call *call, struct saved_kv *out,
                            struct err *e);

@@ -485,7 +485,7 @@ int session_load_kv(struct mw_session *s, const char *path, const struct saved_k
         rc = load(s, f, call, &n_good, e);
         is_damaged = rc != 0 ? e->code == ERR_FORMAT : n_good < kv_tokens(s->kv);
         if (is_damaged) /* the next time it is saved, nothing of it stays */
-            (void)kv_file_delete(path);
+            (void)kv_file_discard(f);
         if (rc != 0) {
             clear(s);
             (void)settle_memory(s, 0, &ignored); /* weights may use the space again */

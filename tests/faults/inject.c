@@ -25,6 +25,7 @@ struct inject inject = { .resource_skip = -1, .enter_times = INT_MAX };
 void inject_nothing(void)
 {
     inject.read_error = inject.read_skip = inject.read_times = 0;
+    inject.sync_error = inject.sync_skip = inject.sync_times = 0;
     inject.short_one_in = 0;
     inject.of_copies = false;
     inject.reads_wait = false;
@@ -86,6 +87,20 @@ ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
         return (ssize_t)got;
     if (inject.read_error != 0)
         errno = (int)-got;
+    return -1;
+}
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+
+/* The bytes may be on the disk all the same. */
+int __wrap_fsync(int fd)
+{
+    int result = __real_fsync(fd);
+
+    if (inject.sync_error == 0 || !is_due(&inject.sync_skip, &inject.sync_times))
+        return result;
+    errno = inject.sync_error;
     return -1;
 }
 

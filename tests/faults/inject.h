@@ -21,6 +21,10 @@ struct inject {
     atomic_bool reads_wait;   /* pread waits until it is false again */
     atomic_int direct_us;     /* extra time of pread on a file that was opened with O_DIRECT */
 
+    /* fsync */
+    atomic_int sync_error; /* errno of one that failed; 0: none fails */
+    atomic_int sync_skip, sync_times;
+
     /* io_uring */
     atomic_int init_error;     /* errno of io_uring_queue_init_params */
     atomic_int register_error; /* errno of both registrations */

@@ -1,5 +1,5 @@
 /*
- * KV files with reads that fail and without memory: each read and each allocation fails once.
+ * KV files with reads and syncs that fail and without memory: each of them fails once.
  * Saving leaves the old file or the new one, loading leaves a session that holds nothing or what
  * was saved, and the next tokens have the same bits.
  */
@@ -27,6 +27,7 @@
 #define N_CTX 320
 #define N_OLD 100
 #define N_NEW 300 /* two pages */
+#define TRIES 3   /* of a read that fails */
 
 static const struct saved_kv_call usual = { .max_bytes = 0 };
 static struct mw_model *model;
@@ -77,34 +78,85 @@ static bool load(struct mw_session *s, struct err *e)
     return session_load_kv(s, kv_path, &usual, &out, e) == 0;
 }
 
+/* Reads fail after the first n of them. */
+static void fail_reads(int n, int times)
+{
+    atomic_store(&inject.read_error, EIO);
+    atomic_store(&inject.read_skip, n);
+    atomic_store(&inject.read_times, times);
+}
+
+/* A place that the disk reads after all is read.  One that it never reads is damage: the pages
+ * before it count, and the file is written again, so that it does not fail each time. */
 static void each_read_may_fail(void **state)
 {
     struct mw_session *a = open_held(N_NEW), *b = open_held(1);
+    uint32_t n_damaged = 0;
+    bool is_over = false;
+    struct err e;
+
+    (void)state;
+    for (int n = 0; !is_over; n++) {
+        bool ok;
+
+        save(a);
+        empty(b);
+        fail_reads(n, TRIES - 1);
+        assert_true(load(b, &e));
+        inject_nothing();
+        assert_int_equal(mw_session_tokens(b), N_NEW);
+        goes_on(b);
+        empty(b);
+        fail_reads(n, TRIES);
+        ok = load(b, &e);
+        is_over = atomic_load(&inject.read_times) > 0;
+        inject_nothing();
+        if (!ok)
+            assert_true(e.code == ERR_FORMAT && e.sys == EIO && mw_session_tokens(b) == 0);
+        assert_true(is_over == (mw_session_tokens(b) == N_NEW));
+        assert_int_equal(access(kv_path, F_OK), is_over ? 0 : -1);
+        n_damaged += !is_over;
+        goes_on(b);
+    }
+    assert_true(n_damaged >= 4); /* headers, index, what is beside pages, pages */
+    mw_session_close(a);
+    mw_session_close(b);
+}
+
+/* The contents of before or the new ones are whole, also if the new header may be on the disk. */
+static void each_sync_may_fail(void **state)
+{
+    struct mw_session *old = open_held(N_OLD), *new = open_held(N_NEW), *b = open_held(1);
     uint32_t n_failed = 0;
     bool is_over = false;
     struct err e;
 
     (void)state;
-    save(a);
-    mw_session_close(a);
     for (int n = 0; !is_over; n++) {
+        struct saved_kv out;
         bool ok;
 
-        empty(b);
-        atomic_store(&inject.read_error, EIO);
-        atomic_store(&inject.read_skip, n);
-        atomic_store(&inject.read_times, 1);
-        ok = load(b, &e);
-        is_over = atomic_load(&inject.read_times) > 0;
+        unlink(kv_path);
+        save(old);
+        e = (struct err)ERR_INIT;
+        atomic_store(&inject.sync_error, EIO);
+        atomic_store(&inject.sync_skip, n);
+        atomic_store(&inject.sync_times, 1);
+        ok = session_save_kv(new, kv_path, &usual, &out, &e) == 0;
+        is_over = atomic_load(&inject.sync_times) > 0;
         inject_nothing();
-        if (!ok)
-            assert_true(e.code == ERR_IO && e.sys == EIO);
-        assert_true(ok ? mw_session_tokens(b) == N_NEW : mw_session_tokens(b) == 0);
+        assert_true(ok || (e.code == ERR_IO && e.sys == EIO));
         n_failed += !ok;
+        assert_true(load(b, &e));
+        assert_true(mw_session_tokens(b) == N_NEW || (!ok && mw_session_tokens(b) == N_OLD));
         goes_on(b);
-        assert_int_equal(access(kv_path, F_OK), 0); /* the disk may be better the next time */
+        save(new); /* and the next time all of it is there */
+        assert_true(load(b, &e));
+        assert_int_equal(mw_session_tokens(b), N_NEW);
     }
-    assert_true(n_failed >= 4); /* headers, index, what is beside pages, pages */
+    assert_true(n_failed >= 2); /* pieces, header */
+    mw_session_close(old);
+    mw_session_close(new);
     mw_session_close(b);
 }
 
@@ -205,16 +257,15 @@ static void each_read_of_a_beginning_may_fail(void **state)
     (void)state;
     no_error(beginnings_keep(&b, a, &usual, &e), &e);
     for (int n = 0; !is_over; n++) {
-        atomic_store(&inject.read_error, EIO);
-        atomic_store(&inject.read_skip, n);
-        atomic_store(&inject.read_times, 1);
+        fail_reads(n, TRIES);
         if (use_it(&b, s, &use) == 0) {
-            assert_true(use.err.code == ERR_IO && use.err.sys == EIO);
+            assert_true(use.err.code == ERR_FORMAT && use.err.sys == EIO);
             n_failed++;
         }
         is_over = atomic_load(&inject.read_times) > 0;
         inject_nothing();
         goes_on(s);
+        no_error(beginnings_keep(&b, s, &usual, &e), &e); /* it is made again */
     }
     assert_true(n_failed >= 4);
     assert_int_equal(use_it(&b, s, &use), KV_PAGE);
@@ -305,6 +356,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_read_may_fail),
+        cmocka_unit_test(each_sync_may_fail),
         cmocka_unit_test(each_allocation_of_loading_may_fail),
         cmocka_unit_test(each_allocation_of_saving_may_fail),
         cmocka_unit_test(each_read_of_a_beginning_may_fail),

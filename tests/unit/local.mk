@@ -148,8 +148,8 @@ tests_faults_test_kv_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
 tests_faults_test_stream_faults_SOURCES = tests/faults/test_stream_faults.c \
 	tests/faults/inject.c tests/faults/inject.h
 tests_faults_test_stream_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
-FAULTS_WRAP = -Wl,--wrap=pread,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup \
-	-Wl,--wrap=free,--wrap=mmap,--wrap=mprotect,--wrap=pthread_create
+FAULTS_WRAP = -Wl,--wrap=pread,--wrap=fsync,--wrap=malloc,--wrap=calloc,--wrap=realloc \
+	-Wl,--wrap=strdup,--wrap=free,--wrap=mmap,--wrap=mprotect,--wrap=pthread_create
 if HAVE_LIBURING
 FAULTS_WRAP += -Wl,--wrap=io_uring_queue_init_params,--wrap=io_uring_register_files \
 	-Wl,--wrap=io_uring_register_buffers,--wrap=io_uring_submit \

@@ -271,6 +271,56 @@ static void a_writer_excludes_others_and_can_stop(void **state)
     assert_int_equal(access(path, F_OK), -1); /* nothing is left of it */
 }
 
+/* A file that somebody reads is neither changed nor deleted, and one that is changed has no
+ * contents yet. */
+static void readers_exclude_a_writer(void **state)
+{
+    struct kv_file *f, *other;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    no_error(write_number(5, NULL, NULL, &e), &e);
+    no_error(kv_file_open(&f, path, MOST, &e), &e);
+    no_error(kv_file_open(&other, path, MOST, &e), &e);
+    assert_int_equal(write_number(6, NULL, NULL, &e), -1);
+    assert_non_null(strstr(e.what, "another process"));
+    assert_false(kv_file_delete(path));
+    assert_false(kv_file_discard(f));
+    kv_file_close(other);
+    assert_true(kv_file_discard(f));
+    kv_file_close(f);
+    assert_int_equal(access(path, F_OK), -1);
+    e = (struct err)ERR_INIT;
+    no_error(write_number(6, NULL, NULL, &e), &e);
+    /* Only the file that is open, not another one at its path. */
+    no_error(kv_file_open(&f, path, MOST, &e), &e);
+    unlink(path);
+    no_error(write_number(7, NULL, NULL, &e), &e);
+    assert_false(kv_file_discard(f));
+    kv_file_close(f);
+    assert_int_equal(read_number(&e), 7);
+    no_error(kv_file_change(&f, path, MOST, &e), &e);
+    assert_int_equal(kv_file_open(&other, path, MOST, &e), -1);
+    assert_true(e.code == ERR_IO && e.sys == EWOULDBLOCK);
+    kv_file_close(f);
+}
+
+static void a_file_of_another_user_is_refused(void **state)
+{
+    struct err e = ERR_INIT;
+    struct kv_file *f;
+
+    (void)state;
+    no_error(write_number(5, NULL, NULL, &e), &e);
+    if (chown(path, 12345, (gid_t)-1) != 0)
+        skip();
+    assert_int_equal(kv_file_open(&f, path, MOST, &e), -1);
+    assert_non_null(strstr(e.what, "another user"));
+    assert_int_equal(kv_file_change(&f, path, MOST, &e), -1);
+    assert_non_null(strstr(e.what, "another user"));
+    unlink(path);
+}
+
 static void other_files_are_refused(void **state)
 {
     struct kv_file_head head;
@@ -285,6 +335,7 @@ static void other_files_are_refused(void **state)
     unlink(path);
     assert_int_equal(symlink("other", path), 0);
     assert_int_equal(kv_file_change(&f, path, MOST, &e), -1);
+    assert_false(kv_file_delete(path)); /* it is still there */
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(kv_file_open(&f, path, MOST, &e), -1);
@@ -387,6 +438,8 @@ int main(void)
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(a_damaged_file_is_written_again),
         cmocka_unit_test(a_writer_excludes_others_and_can_stop),
+        cmocka_unit_test(readers_exclude_a_writer),
+        cmocka_unit_test(a_file_of_another_user_is_refused),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(every_flipped_bit_changes_the_sum),
         cmocka_unit_test(the_least_recently_used_files_go),
