@@ -1,6 +1,7 @@
 # engine/base: functions that every room uses and that know nothing of models.
 libengine_a_SOURCES += \
 	engine/base/err.c engine/base/err.h \
+	engine/base/build_name.c engine/base/build_name.h \
 	engine/base/cancel.c engine/base/cancel.h \
 	engine/base/clock.c engine/base/clock.h \
 	engine/base/cpu_cache.c engine/base/cpu_cache.h \

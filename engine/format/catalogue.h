@@ -102,6 +102,7 @@ struct catalogue {
     /* The token of the thread that loads now, under the lock of the model: once it is set, loading
      * ends with ERR_CANCELLED. */
     const struct cancel *cancel;
+    struct model_file config; /* snapshot: the identity of its config.json, which is not open */
 };
 
 /*

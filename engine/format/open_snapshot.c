@@ -465,6 +465,19 @@ static int no_config(struct catalogue *c, struct err *e)
         "these are weights without a config.json in the same folder, so the model is unknown");
 }
 
+/* Store the identity of config.json before it is read: with a change from now on, it is another
+ * one. */
+static void note_config(struct catalogue *c)
+{
+    struct err ignored = ERR_INIT; /* reading it reports why */
+    struct model_file f;
+
+    if (open_in_folder(c, &f, "config.json", &ignored) != 0)
+        return;
+    (void)model_file_now(&f, &c->config);
+    model_file_close(&f);
+}
+
 int open_snapshot(struct catalogue *c, bool bare, struct err *e)
 {
     struct json_doc *config = NULL;
@@ -476,6 +489,7 @@ int open_snapshot(struct catalogue *c, bool bare, struct err *e)
         return -1;
     if (!bare && !exists(c, "config.json"))
         return no_config(c, e);
+    note_config(c);
     rc = snapshot_json(c, "config.json", !bare, &config, e);
     if (rc < 0 && !bare)
         return -1;

@@ -2,9 +2,11 @@
 
 #include "engine/session/saved_kv.h"
 
+#include <gnu/libc-version.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/build_name.h"
 #include "engine/base/digest.h"
 #include "engine/base/units.h"
 #include "engine/model/rope.h"
@@ -51,7 +53,7 @@ uint64_t mw_kv_file_bytes(const struct mw_model *m, const struct mw_options *o)
 static const struct fact {
     const char *key, *why;
 } fact_table[] = {
-    { "memwall", "another version of memwall wrote them" },
+    { "memwall", "another version of memwall, or of the C library, wrote them" },
     { "model", "they are of another model, or its file has changed" },
     { "kernels", "they were computed by other kernels" },
     { "arithmetic", "they were computed with the other setting of --exact" },
@@ -61,34 +63,53 @@ static const struct fact {
 };
 enum { N_FACT = sizeof fact_table / sizeof fact_table[0], FACT_BYTES = 128 };
 
-/* The files as they are now: after any change of them, no KV file fits. */
+static void add_file(struct digest *d, const struct model_file *f)
+{
+    const uint64_t is[] = { f->ino, f->size, (uint64_t)f->mtime_ns, (uint64_t)f->ctime_ns };
+
+    digest_add(d, is, sizeof is);
+}
+
+/* The files as they were opened: after any change of them, no KV file fits.  Of a snapshot, the
+ * configuration has numbers that keys and values depend on, such as the base of rope. */
 static void model_digest(const struct mw_model *m, char out[DIGEST_HEX])
 {
     struct digest d;
 
     digest_start(&d, DIGEST_SHA256);
-    for (uint32_t i = 0; i < m->catalogue->n_file; i++) {
-        const struct model_file *f = &m->catalogue->files[i];
-        const uint64_t is[] = { f->ino, f->size, (uint64_t)f->mtime_ns, (uint64_t)f->ctime_ns };
-
-        digest_add(&d, is, sizeof is);
-    }
+    for (uint32_t i = 0; i < m->catalogue->n_file; i++)
+        add_file(&d, &m->catalogue->files[i]);
+    if (m->catalogue->kind == CATALOGUE_SNAPSHOT)
+        add_file(&d, &m->catalogue->config);
     digest_end(&d, out);
 }
 
-/* "openblas 0.3.21 Haswell Q4_K,Q6_K,": the library, of which each version and core rounds
- * differently, and the weight types that it multiplies; "" without it. */
+/* "openblas 0.3.21 Haswell 03000120": the library, of which each version and core rounds
+ * differently, and a bit for each weight type that it multiplies; "" without it. */
 static void products_text(const struct product_choice *c, char *buf, size_t n)
 {
     size_t used = 0;
 
     buf[0] = '\0';
-    if (c->has_blas)
-        used = (size_t)snprintf(buf, n, "%s ", mw_blas_name());
-    for (int t = 0; c->has_blas && t < TYPE_COUNT && used < n; t++)
-        if (c->products.by_blas[t])
-            used += (size_t)snprintf(buf + used, n - used, "%s,",
-                                     tensor_type_info((enum tensor_type)t)->name);
+    if (!c->has_blas)
+        return;
+    used = (size_t)snprintf(buf, n, "%s ", mw_blas_name());
+    for (int t = 0; t < TYPE_COUNT && used < n; t += 4) {
+        unsigned bits = 0;
+
+        for (int k = 0; k < 4 && t + k < TYPE_COUNT; k++)
+            bits |= (unsigned)c->products.by_blas[t + k] << k;
+        used += (size_t)snprintf(buf + used, n - used, "%x", bits);
+    }
+}
+
+/* "0.1.0 5b3f01c2d4e6a798, C library 2.36": both compute. */
+static void program_text(char buf[FACT_BYTES])
+{
+    char build[BUILD_NAME_BYTES];
+
+    build_name(build);
+    snprintf(buf, FACT_BYTES, "%s, C library %.40s", build, gnu_get_libc_version());
 }
 
 static void fact_value(const struct mw_session *s, const char *key, char buf[FACT_BYTES])
@@ -97,7 +118,7 @@ static void fact_value(const struct mw_session *s, const char *key, char buf[FAC
     const struct hparams *hp = &s->m->catalogue->hparams;
 
     if (strcmp(key, "memwall") == 0)
-        snprintf(buf, FACT_BYTES, "%s", mw_version());
+        program_text(buf);
     else if (strcmp(key, "model") == 0)
         model_digest(s->m, buf);
     else if (strcmp(key, "kernels") == 0)

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/build_name.h"
 #include "engine/base/new_file.h"
 #include "engine/format/file_open.h"
 #include "engine/format/reader.h"
@@ -27,11 +28,11 @@
 #define N_PLACE 16
 
 /* Change the number with the tables or with their meaning. */
-#define MAGIC "memwall tokenizer 5"
+#define MAGIC "memwall tokenizer 6"
 
 struct head {
     char magic[24];
-    char build[40];
+    char build[BUILD_NAME_BYTES];
     struct vocab_source from;
     uint32_t n_merge, n_all, n_plain, longest;
     uint32_t byte_id[256];
@@ -112,8 +113,11 @@ static char *path_of(const char *folder, const struct vocab_source *from)
 static bool fits(const struct head *h, const struct vocab_source *from,
                  const struct vocab_info *info)
 {
+    char build[BUILD_NAME_BYTES];
+
+    build_name(build);
     return h->head_sum == sum_head(h) && memcmp(h->magic, MAGIC, sizeof MAGIC) == 0 &&
-           strncmp(h->build, BUILD_NAME, sizeof h->build) == 0 &&
+           strncmp(h->build, build, sizeof h->build) == 0 &&
            memcmp(&h->from, from, sizeof *from) == 0 &&
            h->n_merge <= tokenizer_most_merges(info) &&
            h->n_all <= info->n_added + N_REPAIRED && h->n_plain <= info->n_added + N_REPAIRED;
@@ -269,7 +273,7 @@ int tokenizer_keep(const struct tokenizer *t, const struct vocab_source *from,
     if (path == NULL)
         return err_memory(e, "a file's name");
     memcpy(h.magic, MAGIC, sizeof MAGIC);
-    snprintf(h.build, sizeof h.build, "%s", BUILD_NAME);
+    build_name(h.build);
     h.n_merge = t->pairs.n_merge;
     h.n_all = t->all.n;
     h.n_plain = t->plain.n;

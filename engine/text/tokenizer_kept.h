@@ -2,7 +2,7 @@
  * tokenizer_kept.h - keep a built tokenizer in a file, for the next start.
  *
  * The file belongs to one vocabulary: its source is recognised by device, inode, size and the
- * times of its last changes (struct vocab_source).  Other versions of the program and other
+ * times of its last changes (struct vocab_source).  Other builds of the program and other
  * vocabularies build a tokenizer and replace the file.
  */
 #ifndef MEMWALL_ENGINE_TEXT_TOKENIZER_KEPT_H

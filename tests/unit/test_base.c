@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "engine/base/arena.h"
+#include "engine/base/build_name.h"
 #include "engine/base/clock.h"
 #include "engine/base/digest.h"
 #include "engine/base/err.h"
@@ -636,12 +637,31 @@ static void white_space_is_cut_from_both_ends(void **state)
     }
 }
 
+/* Two builds of one version have other names: the linker's identifier is a part. */
+static void a_build_has_a_name_of_its_own(void **state)
+{
+    static const size_t version = sizeof BUILD_NAME - 1;
+    char name[BUILD_NAME_BYTES], again[BUILD_NAME_BYTES];
+
+    (void)state;
+    build_name(name);
+    build_name(again);
+    assert_string_equal(name, again);
+    assert_memory_equal(name, BUILD_NAME, version);
+    if (name[version] == '\0')
+        skip(); /* the linker wrote no identifier */
+    assert_int_equal(name[version], ' ');
+    assert_int_equal(strspn(name + version + 1, "0123456789abcdef"), 16);
+    assert_int_equal(strlen(name), version + 1 + 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(white_space_is_cut_from_both_ends),
         cmocka_unit_test(an_error_names_its_place_and_its_cause),
         cmocka_unit_test(a_buffer_for_reads_ends_with_a_huge_page),
+        cmocka_unit_test(a_build_has_a_name_of_its_own),
         cmocka_unit_test(a_system_error_keeps_its_number),
         cmocka_unit_test(a_memory_error_names_the_object_that_did_not_fit),
         cmocka_unit_test(an_arena_refuses_more_than_it_holds),

@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/build_name.h"
 #include "engine/plan/plan.h"
 #include "engine/session/saved_kv.h"
 #include "tests/lib/calls.h"
@@ -27,6 +28,7 @@
 #include "tests/lib/fail_with.h"
 #include "tests/lib/kv_folder.h"
 #include "tests/lib/model_path.h"
+#include "tests/lib/tree.h"
 
 #define N_CTX  720
 #define N_HELD 530 /* two pages and a part of a third one */
@@ -259,6 +261,62 @@ static void a_file_that_does_not_fit_is_refused(void **state)
     mw_session_close(a);
     mw_model_close(m);
     mw_model_close(n);
+}
+
+static struct mw_model *open_snapshot_here(void)
+{
+    struct err e = ERR_INIT;
+    struct mw_model *m;
+
+    no_error(mw_model_open(&m, tree_path("/snapshot"), &e), &e);
+    return m;
+}
+
+/* A snapshot computes with numbers of its config.json, while its weights stay the same. */
+static void a_changed_configuration_is_another_model(void **state)
+{
+    static const char *const links[] = { "model.safetensors", "tokenizer.json",
+                                         "tokenizer_config.json" };
+    struct mw_options o = small_options(500);
+    char *config, *theta, from[64], to[64];
+    struct mw_session *s;
+    struct mw_model *m;
+    size_t n;
+
+    (void)state;
+    config = model_read("f-gptoss/config.json", &n);
+    if (config == NULL)
+        skip();
+    assert_int_equal(tree_make(NULL), 0);
+    tree_put("/snapshot/config.json", config);
+    for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
+        snprintf(from, sizeof from, "f-gptoss/%s", links[i]);
+        snprintf(to, sizeof to, "/snapshot/%s", links[i]);
+        assert_int_equal(symlink(model_path(from), tree_path(to)), 0);
+    }
+    m = open_snapshot_here();
+    make_ids(m, 18);
+    s = open_session(m, &o);
+    eval(s, ids, 300);
+    save(s);
+    mw_session_close(s);
+    mw_model_close(m);
+    m = open_snapshot_here();
+    s = open_session(m, &o);
+    assert_int_equal(load(s), 300);
+    mw_session_close(s);
+    mw_model_close(m);
+    theta = strstr(config, "150000.0");
+    assert_non_null(theta);
+    theta[0] = '2';
+    tree_put("/snapshot/config.json", config);
+    m = open_snapshot_here();
+    s = open_session(m, &o);
+    refuses(s, ERR_ARGUMENT, "another model");
+    mw_session_close(s);
+    mw_model_close(m);
+    free(config);
+    assert_int_equal(tree_drop(NULL), 0);
 }
 
 /* --- damage --- */
@@ -562,6 +620,33 @@ static void a_file_of_another_openblas_is_refused(void **state)
     mw_model_close(m);
 }
 
+/* A clone of the repository has the same version for many commits. */
+static void a_file_of_another_build_is_refused(void **state)
+{
+    struct mw_options o = small_options(N_CTX);
+    struct mw_model *m = open_model(TINY);
+    struct mw_session *a = open_session(m, &o);
+    char build[BUILD_NAME_BYTES], *at;
+    struct parts p;
+
+    (void)state;
+    make_ids(m, 19);
+    eval(a, ids, 20);
+    unlink(kv_path);
+    save(a);
+    read_parts(&p);
+    build_name(build);
+    at = strstr(p.head.facts, build);
+    assert_non_null(at);
+    at[strlen(build) - 1] ^= 1;
+    write_parts(&p);
+    refuses(a, ERR_ARGUMENT, "another version of memwall");
+    for (uint32_t i = 0; i < p.n_part; i++)
+        free(p.bytes[i]);
+    mw_session_close(a);
+    mw_model_close(m);
+}
+
 /* --- frame --- */
 
 static int end(void **state)
@@ -604,11 +689,13 @@ int main(void)
         cmocka_unit_test(only_new_pages_are_written),
         cmocka_unit_test(the_budget_may_be_another_one),
         cmocka_unit_test(a_file_that_does_not_fit_is_refused),
+        cmocka_unit_test(a_changed_configuration_is_another_model),
         OF(damage_never_gives_other_bits, "llama-tiny.gguf"),
         OF(damage_never_gives_other_bits, TINY),
         OF(damage_never_gives_other_bits, "f-qwen35moe"),
         cmocka_unit_test(a_full_disk_leaves_the_old_file),
         cmocka_unit_test(a_file_of_another_openblas_is_refused),
+        cmocka_unit_test(a_file_of_another_build_is_refused),
         OF(a_forged_file_does_no_harm, TINY),
         OF(a_forged_file_does_no_harm, "f-deepseek4.gguf"),
         OF(a_forged_file_does_no_harm, "f-qwen35moe"),
