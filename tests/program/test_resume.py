@@ -158,6 +158,11 @@ class Resume(KvCase):
         self.assertIn(b"tokens come back from disk", t.raw)
         self.leave(t)
         self.assertEqual(["second.kv", "third.kv"], self.files())
+        t = self.chat("--kv-space", "none")  # which writes none, and those of before go along
+        self.say(t, "/rename third -> fourth", b'"third" is now "fourth"')
+        self.assertEqual(["fourth.kv", "second.kv"], self.files())
+        self.say(t, "/rename fourth -> third", b'"fourth" is now "third"')
+        self.leave(t)
         listed = json.loads(self.memwall("list", "--kv-files", "--json"))
         self.assertEqual(["third", "second"], [f["chat"] for f in listed])
         for f in listed:

@@ -47,13 +47,18 @@ const char *saving_path(const struct saving *s)
 
 /* ---- the KV file of a chat ---- */
 
-bool saving_kv_folder(const struct saving *s, char *buf, size_t n)
+/* The folder of KV files, whether or not this run writes some. */
+static bool kv_folder(const struct saving *s, char *buf, size_t n)
 {
     const char *cache = s->o->options->chat.engine.cache_folder;
 
-    return cache != NULL && !s->o->options->no_save &&
-           s->o->options->kv_space != OPTIONS_NO_SPACE &&
-           (size_t)snprintf(buf, n, "%s/kv", cache) < n;
+    return cache != NULL && (size_t)snprintf(buf, n, "%s/kv", cache) < n;
+}
+
+bool saving_kv_folder(const struct saving *s, char *buf, size_t n)
+{
+    return !s->o->options->no_save && s->o->options->kv_space != OPTIONS_NO_SPACE &&
+           kv_folder(s, buf, n);
 }
 
 /* A chat in another folder has a name that no chat in the folder can have. */
@@ -77,7 +82,7 @@ void saving_kv_moved(const struct saving *s, const char *old, const char *name)
 {
     char folder[KV_PATH_BYTES], from[KV_PATH_BYTES + 100], to[KV_PATH_BYTES + 100];
 
-    if (!saving_kv_folder(s, folder, sizeof folder))
+    if (!kv_folder(s, folder, sizeof folder)) /* an earlier run may have written the file */
         return;
     snprintf(from, sizeof from, "%s/%.80s" MW_KV_SUFFIX, folder, old);
     if (name == NULL) {

@@ -58,7 +58,8 @@ const char *saving_path(const struct saving *s);
 #define KV_PATH_BYTES 4400
 bool saving_kv_folder(const struct saving *s, char *buf, size_t n);
 bool saving_kv_path(const struct saving *s, const char *chat_path, char *buf, size_t n);
-/* A chat in the folder was renamed (NULL: deleted), and its KV file goes along. */
+/* A chat in the folder was renamed (NULL: deleted), and its KV file goes along, also if this run
+ * saves none. */
 void saving_kv_moved(const struct saving *s, const char *old, const char *name);
 /* Write the command that opens the chat in path again: "memwall --open NAME".  Options that were
  * chosen follow, unless the chat keeps them: "--memory 600M --kv q8_0". */
