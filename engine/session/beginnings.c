@@ -298,6 +298,7 @@ static int keep(struct beginnings *b, struct mw_session *s, const struct saved_k
     struct mw_kv_file file;
     char path[PATH_BYTES];
     struct saved_kv saved;
+    int rc;
 
     if (!path_of(b, b->print[b->n_kept - 1], path))
         return 0;
@@ -308,10 +309,10 @@ static int keep(struct beginnings *b, struct mw_session *s, const struct saved_k
     if (bytes == 0 || !is_held(b, s) ||
         (b->max_bytes > 0 && bytes > b->max_bytes) || !session_reads_faster(s, bytes, n))
         return 0;
-    if (session_save_beginning(s, path, n, call, &saved, e) != 0)
-        return -1;
-    mw_kv_trim(b->folder, b->max_bytes, path);
-    return 0;
+    rc = session_save_beginning(s, path, n, call, &saved, e);
+    if (rc == 0 || e->code != ERR_CANCELLED) /* also if the disk is full */
+        mw_kv_trim(b->folder, b->max_bytes, path);
+    return rc;
 }
 
 int beginnings_keep(struct beginnings *b, struct mw_session *s,

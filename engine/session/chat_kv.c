@@ -249,8 +249,7 @@ static bool save_wish(struct mw_chat *c)
     if (session_save_kv(c->session, c->kv_wish, &call, &saved, &event.err) != 0 &&
         event.err.code == ERR_CANCELLED)
         return false; /* once the other command is done, it is tried again */
-    if (event.err.code == ERR_NONE)
-        trim_folder(c->kv_wish, c->kv_limit);
+    trim_folder(c->kv_wish, c->kv_limit); /* also if the disk is full: the next time it is not */
     event.n = saved.n_token;
     event.total = saved.bytes;
     event.ns = clock_ns() - start;

@@ -5,6 +5,9 @@
  */
 #include "config.h"
 
+#include <sys/resource.h>
+
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "engine/base/units.h"
 #include "engine/memwall.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
@@ -237,6 +241,41 @@ static void saving_waits_for_messages_and_is_finished_at_the_end(void **state)
     mw_model_close(model);
 }
 
+/* Files that take more than the limit go also if the disk is full, or it would stay so. */
+static void a_full_disk_gets_space(void **state)
+{
+    static unsigned char bytes[3 * MIB];
+    struct mw_chat_options o;
+    struct err e = ERR_INIT;
+    struct mw_event event;
+    struct said said;
+    struct mw_chat *c;
+    char old[460];
+    int fd;
+
+    (void)state;
+    model = open_model("gemma4-tiny-q4_0.gguf");
+    o = base_options();
+    c = open_chat(model, &o);
+    ask(c, questions[0], &said);
+    snprintf(old, sizeof old, "%s/old.kv", kv_folder);
+    fd = open(old, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    memset(bytes, 1, sizeof bytes);
+    assert_int_equal(write(fd, bytes, sizeof bytes), sizeof bytes);
+    assert_int_equal(fsync(fd), 0);
+    close(fd);
+    kv_folder_limit(0);
+    no_error(mw_chat_save_kv(c, kv_path, 2 * MIB, &e), &e);
+    event = wait_for(c, MW_EVENT_KV_SAVED);
+    kv_folder_limit(RLIM_INFINITY);
+    assert_int_equal(event.err.code, ERR_IO);
+    assert_int_equal(access(old, F_OK), -1);
+    save(c);
+    mw_chat_close(c);
+    unlink(kv_path);
+    mw_model_close(model);
+}
+
 #define MODEL(name)                                                                            \
     {                                                                                          \
         "a resumed chat of " name, a_resumed_chat_answers_as_one_that_never_stopped, NULL,     \
@@ -252,6 +291,7 @@ int main(void)
         cmocka_unit_test(an_answer_that_was_changed_is_evaluated),
         cmocka_unit_test(a_file_of_another_conversation_is_not_used),
         cmocka_unit_test(saving_waits_for_messages_and_is_finished_at_the_end),
+        cmocka_unit_test(a_full_disk_gets_space),
     };
 
     return cmocka_run_group_tests_name("chat_kv", tests, kv_folder_begin, kv_folder_end);
