@@ -242,18 +242,18 @@ static int push_path(struct mw_chat *c, enum chat_command_kind kind, const char 
     return chat_push(c, command);
 }
 
-/* mw_chat_finish_kv() waits for one thing more. */
-static void count_wish(struct mw_chat *c)
+/* mw_chat_finish_kv() waits for one thing more.  Returns 0. */
+static int count_wish(struct mw_chat *c)
 {
     pthread_mutex_lock(&c->lock);
     c->kv_asked++;
     pthread_mutex_unlock(&c->lock);
+    return 0;
 }
 
 int mw_chat_save_kv(struct mw_chat *c, const char *path, uint64_t max_bytes, struct err *e)
 {
-    count_wish(c);
-    return push_path(c, DO_SAVE_KV, path, max_bytes, e);
+    return push_path(c, DO_SAVE_KV, path, max_bytes, e) == 0 ? count_wish(c) : -1;
 }
 
 void mw_chat_finish_kv(struct mw_chat *c, unsigned ms)
@@ -310,8 +310,7 @@ int mw_chat_ask(struct mw_chat *c, const struct mw_request *r, const struct mw_c
         chat_command_free(command);
         return -1;
     }
-    count_wish(c);
-    return chat_push(c, command);
+    return chat_push(c, command) == 0 ? count_wish(c) : -1;
 }
 
 int mw_chat_set(struct mw_chat *c, const struct mw_chat_options *o, struct err *e)
