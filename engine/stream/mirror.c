@@ -19,6 +19,7 @@ _Static_assert((int)READ_DISKS == (int)MW_DISKS, "telemetry counts both disks");
 #define HEADER_MOST  (64 * MIB) /* of a file that is compared from its beginning */
 #define SAMPLES      64         /* of each file, evenly spread, */
 #define SAMPLE_BYTES (64 * KIB) /* of this size */
+#define HOLES_MOST   256        /* of each file: more would take long to compare */
 
 /* --- opening --- */
 
@@ -97,10 +98,17 @@ static int compare_holes(struct comparison *q, uint32_t file, struct err *e)
     uint64_t size = copy->size;
     off_t from = 0, to;
 
-    for (;; from = to) {
+    for (int n = 0;; n++, from = to) {
         from = lseek(copy->fd, from, SEEK_HOLE);
         if (from < 0 || (uint64_t)from >= size) /* the last one is the end of the file */
             return 0;
+        if (n == HOLES_MOST) {
+            err_set(e, ERR_FORMAT,
+                    "has more than %d holes, so what is missing is not known; copy the model with "
+                    "cp --sparse=never",
+                    HOLES_MOST);
+            return err_at(e, copy->path, (uint64_t)from, NULL);
+        }
         to = lseek(copy->fd, from, SEEK_DATA);
         if (to < 0)
             to = (off_t)size;

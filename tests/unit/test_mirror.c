@@ -321,6 +321,42 @@ static void a_copy_that_is_not_complete_is_refused(void **state)
     (void)end(state);
 }
 
+/* Each hole is compared, so a copy with very many would be opened slowly. */
+static void a_copy_with_very_many_holes_is_refused(void **state)
+{
+    static unsigned char zeros[8 * KIB];
+    struct model_file *files;
+    struct err e = ERR_INIT;
+    char path[120];
+    int model_fd, fd;
+
+    (void)state;
+    model_seed(33);
+    model_make(&model, 9000000);
+    snprintf(copy_dir, sizeof copy_dir, "%s/copy", model.dir);
+    assert_int_equal(mkdir(copy_dir, 0700), 0);
+    for (int i = 0; i < MODEL_FILES; i++)
+        write_copy(i, model.files[i].size);
+    copy_path(0, path, sizeof path);
+    model_fd = open(model.files[0].path, O_WRONLY | O_CLOEXEC);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    for (uint64_t i = 0; i < 300; i++) { /* zeros in the model, and holes in the copy */
+        off_t at = (off_t)(i * 24 * KIB);
+
+        assert_int_equal(pwrite(model_fd, zeros, sizeof zeros, at), sizeof zeros);
+        if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, sizeof zeros) != 0)
+            skip(); /* the file system has no holes */
+        if (i == 200) {
+            no_error(mirror_open(&files, &model.catalogue, copy_dir, &e), &e);
+            mirror_close(files, MODEL_FILES);
+        }
+    }
+    refuses(copy_dir, "more than 256 holes");
+    close(model_fd);
+    close(fd);
+    (void)end(state);
+}
+
 /* --- two disks, simulated --- */
 
 /* The engine waits for the first read after a pause, and for urgent ones: they do not go to the
@@ -503,6 +539,7 @@ int main(void)
         OF(a_copy_that_fails_is_dropped, "buffered io_uring", &modes[2]),
         cmocka_unit_test_setup_teardown(files_that_differ_are_refused, begin, end),
         cmocka_unit_test(a_copy_that_is_not_complete_is_refused),
+        cmocka_unit_test(a_copy_with_very_many_holes_is_refused),
         cmocka_unit_test(nobody_waits_for_a_trial),
         cmocka_unit_test(two_disks_deliver_the_sum),
         { "a session: a file", a_session_has_the_same_bits, NULL, NULL,
