@@ -237,7 +237,7 @@ static void a_budget_that_follows_the_memory_explains_itself(void **state)
 {
     struct mw_receipt r = { .n_decoded = 5, .decode_ns = 1000000000u, .done = MW_DONE_STOP };
     struct mw_sample *s = calloc(1, sizeof *s);
-    char buf[600];
+    char buf[600], other[600];
 
     (void)state;
     assert_non_null(s);
@@ -274,7 +274,19 @@ static void a_budget_that_follows_the_memory_explains_itself(void **state)
     for (int i = 1; i < MW_SIGNALS; i++) {
         strcpy(s->budget.signal, mw_signal_name((enum mw_signal)i));
         assert_string_not_equal(strchr(budget_last(buf, sizeof buf, s), ':'), ": ");
+        for (int given = 0; given < 2; given++) { /* a panel of 52 columns, and the narrowest */
+            s->run.budget_bytes = given > 0 ? 4 * GIB + GIB / 2 : 6 * GIB;
+            assert_true(strlen(budget_last_within(buf, sizeof buf, s, 50)) <= 50);
+            assert_non_null(strstr(buf, "12 s ago: "));
+            assert_true(strlen(budget_next_within(buf, sizeof buf, s, 50)) <= 50);
+            assert_string_equal(buf, "next: pinned weights, below 1.00 GiB spare");
+            assert_true(strlen(budget_last_within(buf, sizeof buf, s, 24)) <= 24);
+            assert_string_equal(budget_next_within(buf, sizeof buf, s, 24),
+                                "next: pinned weights");
+        }
     }
+    assert_string_equal(budget_last_within(buf, sizeof buf, s, 80),
+                        budget_last(other, sizeof other, s));
     free(s);
 }
 

@@ -409,8 +409,9 @@ static void draw_ladder(const struct dash *d, const struct canvas *c, int y)
     if (ladder_rows(d) == 0)
         return;
     canvas_text(c, y, 0, style_of(is_less ? ROLE_WARN : ROLE_DIM),
-                budget_last(text, sizeof text, &d->now));
-    canvas_text(c, y + 1, 0, style_of(ROLE_DIM), budget_next(text, sizeof text, &d->now));
+                budget_last_within(text, sizeof text, &d->now, c->width));
+    canvas_text(c, y + 1, 0, style_of(ROLE_DIM),
+                budget_next_within(text, sizeof text, &d->now, c->width));
 }
 
 /* ---- the curve ---- */

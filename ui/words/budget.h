@@ -22,6 +22,11 @@ char *budget_last(char *buf, size_t n, const struct mw_sample *s);
 /* "next: pinned weights, below 1.00 GiB spare (now 2.10 GiB)".  "" for a fixed budget. */
 char *budget_next(char *buf, size_t n, const struct mw_sample *s);
 
+/* The same in at most so many columns, with less detail if need be; longer only if the least does
+ * not fit. */
+char *budget_last_within(char *buf, size_t n, const struct mw_sample *s, int columns);
+char *budget_next_within(char *buf, size_t n, const struct mw_sample *s, int columns);
+
 /* Both as a sentence for /why and for statistics; "" if nothing was given back. */
 char *budget_sentence(char *buf, size_t n, const struct mw_sample *s);
 
