@@ -12,6 +12,7 @@
 
 #include "engine/kv/kv_file.h"
 #include "engine/memwall.h"
+#include "engine/stream/shape.h"
 
 #define PATH_BYTES  4400
 #define DISK_SHARE  10  /* of the free space */
@@ -48,6 +49,18 @@ bool mw_kv_look(const char *path, struct mw_kv_file *out)
         out->n_token = head.n_token;
     }
     return out->n_token > 0;
+}
+
+double mw_kv_read_s(uint64_t bytes, uint64_t ahead_bytes, double disk_bytes_s)
+{
+    const double blocks = (double)SHAPE_FLYING_BYTES / (double)KV_PIECE; /* for a piece */
+    double beside = (double)ahead_bytes / blocks; /* bytes of the file until weights are read */
+
+    if (disk_bytes_s <= 0)
+        return 0;
+    if (beside > (double)bytes)
+        beside = (double)bytes;
+    return ((double)bytes + beside * blocks) / disk_bytes_s;
 }
 
 static int last_used_first(const void *a, const void *b)

@@ -71,9 +71,9 @@ uint64_t session_beginning_bytes(const struct mw_session *s, uint32_t n)
 
 bool session_reads_faster(const struct mw_session *s, uint64_t bytes, uint32_t n)
 {
-    double rate = limits_of(s->m).disk_bytes_s, tps = s->plan.prefill_tps;
+    double read_s = session_kv_read_s(s, bytes), tps = s->plan.prefill_tps;
 
-    return rate <= 0 || tps <= 0 || (double)bytes / rate < n / tps;
+    return read_s <= 0 || tps <= 0 || read_s < n / tps;
 }
 
 /* --- saving --- */

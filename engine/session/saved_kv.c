@@ -47,6 +47,14 @@ uint64_t mw_kv_file_bytes(const struct mw_model *m, const struct mw_options *o)
     return o->saves_kv ? kv_file_memory(saved_kv_pieces(m, o)) : 0;
 }
 
+double session_kv_read_s(const struct mw_session *s, uint64_t bytes)
+{
+    uint64_t all = counter_get(&s->telemetry->ahead_bytes),
+             done = counter_get(&s->telemetry->ahead_done_bytes);
+
+    return mw_kv_read_s(bytes, all > done ? all - done : 0, limits_of(s->m).disk_bytes_s);
+}
+
 /* --- facts --- */
 
 /* Facts on which the arithmetic depends, and why a file is not used if one differs. */

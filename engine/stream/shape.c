@@ -5,7 +5,6 @@
 #include "engine/base/units.h"
 #include "engine/stream/schedule.h"
 
-#define FLYING_BYTES (8 * MIB)
 #define LEAST_DEPTH  4
 #define MOST_DEPTH   8
 #define MORE_SLOTS   4          /* than reads */
@@ -43,7 +42,8 @@ void shape_make(struct stream_shape *out, const struct stream_span *spans, uint3
 
     out->target = target;
     out->slot_bytes = largest > 0 ? (size_t)largest : SCHEDULE_ALIGN;
-    depth = at_least(at_most(slots_in(FLYING_BYTES, out->slot_bytes), MOST_DEPTH), LEAST_DEPTH);
+    depth = at_most(slots_in(SHAPE_FLYING_BYTES, out->slot_bytes), MOST_DEPTH);
+    depth = at_least(depth, LEAST_DEPTH);
     n_slot = at_most(depth + MORE_SLOTS, slots_in(RING_BYTES, out->slot_bytes));
     n_slot = at_most(n_slot, out->n_block); /* more slots would hold the same block twice */
     out->n_slot = (uint32_t)at_least(n_slot, 2);

@@ -33,6 +33,9 @@ static inline uint32_t shape_flying(uint32_t n_slot)
     return (2 * n_slot + 2) / 3;
 }
 
+/* Bytes of blocks in flight, about. */
+#define SHAPE_FLYING_BYTES ((size_t)8 << 20)
+
 /* The disk probe measures with 8 reads of 2 MiB in flight if there is no model. */
 #define SHAPE_PROBE_DEPTH 8
 #define SHAPE_PROBE_BYTES ((size_t)2 << 20)

@@ -81,10 +81,10 @@ static int save(struct mw_model *m, const struct mw_options *o, uint32_t n, cons
     return rc;
 }
 
-static int bench(struct mw_model *m, struct mw_options *o, uint32_t n, double disk_bytes_s,
-                 const char *path, struct err *e)
+static int bench(struct mw_model *m, struct mw_options *o, uint32_t n, const char *path,
+                 struct err *e)
 {
-    double last_s = 0, load_s, token_s, first_s, chunks;
+    double last_s = 0, predicted_s, load_s, token_s, first_s, chunks;
     struct saved_kv saved, loaded;
     struct mw_session *s;
     uint32_t chunk, kept;
@@ -93,6 +93,7 @@ static int bench(struct mw_model *m, struct mw_options *o, uint32_t n, double di
     if (save(m, o, n, path, &chunk, &last_s, &saved, e) != 0 ||
         mw_session_open(&s, m, o, e) != 0)
         return -1;
+    predicted_s = session_kv_read_s(s, saved.bytes);
     load_s = clock_s();
     if (session_load_kv(s, path, &usual, &loaded, e) != 0)
         return -1;
@@ -106,8 +107,7 @@ static int bench(struct mw_model *m, struct mw_options *o, uint32_t n, double di
     chunks = (double)n / chunk;
     printf("| %u | %.0f MiB | %.2f s | %.2f s | %.2f s | %.1f s | %.1f s |  chunks of %u: %.2f, "
            "%.2f s\n",
-           loaded.n_token, (double)saved.bytes / (double)MIB,
-           disk_bytes_s > 0 ? (double)saved.bytes / disk_bytes_s : 0, load_s, token_s,
+           loaded.n_token, (double)saved.bytes / (double)MIB, predicted_s, load_s, token_s,
            predicted(m, o, n), chunks * (first_s + last_s) / 2, chunk, first_s, last_s);
     fflush(stdout);
     mw_session_close(s);
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
            "evaluated again, predicted | from two chunks |\n|---|---|---|---|---|---|---|\n",
            argv[1], argv[2], l.disk_bytes_s / 1e9);
     for (int i = 4; i < argc; i++)
-        if (bench(m, &o, (uint32_t)strtoul(argv[i], NULL, 10), l.disk_bytes_s, path, &e) != 0)
+        if (bench(m, &o, (uint32_t)strtoul(argv[i], NULL, 10), path, &e) != 0)
             return bench_fail("bench_resume", &e);
     unlink(path);
     mw_model_close(m);

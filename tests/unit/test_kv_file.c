@@ -413,6 +413,23 @@ static void the_least_recently_used_files_go(void **state)
     snprintf(path, sizeof path, "%s", first);
 }
 
+/* A piece waits for the blocks of weights that are read meanwhile. */
+static void reading_beside_weights_takes_longer(void **state)
+{
+    const double rate = 1e9;
+    const uint64_t bytes = 100 * KV_PIECE;
+    double alone = mw_kv_read_s(bytes, 0, rate), all, some;
+
+    (void)state;
+    assert_true(mw_kv_read_s(bytes, 0, 0) == 0);
+    assert_true(alone == (double)bytes / rate);
+    all = mw_kv_read_s(bytes, UINT64_MAX, rate);
+    assert_true(all > 8.9 * alone && all < 9.1 * alone);
+    /* Both together take no longer than all bytes one after the other. */
+    some = mw_kv_read_s(bytes, bytes, rate);
+    assert_true(some > 1.9 * alone && some < 2.1 * alone);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -443,6 +460,7 @@ int main(void)
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(every_flipped_bit_changes_the_sum),
         cmocka_unit_test(the_least_recently_used_files_go),
+        cmocka_unit_test(reading_beside_weights_takes_longer),
     };
 
     return cmocka_run_group_tests_name("kv_file", tests, begin, end);

@@ -79,6 +79,7 @@ struct compact {
 /* The KV file of the chat. */
 struct kv_state {
     bool said_failed; /* that it cannot be written */
+    double bytes_s;   /* at which the last one was read while no weights were; 0: none was */
 };
 
 struct talk {

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/numbers.h"
@@ -84,6 +85,29 @@ void kv_load_if_own(struct talk *t)
         kv_load(t);
 }
 
+/* Bytes of weights that are still read before the first token needs them. */
+static uint64_t ahead_bytes(const struct talk *t)
+{
+    struct mw_sample *s = malloc(sizeof *s);
+    uint64_t left = 0;
+
+    if (s == NULL)
+        return 0;
+    t->engine->calls->sample(t->engine, s);
+    if (s->mem.ahead_bytes > s->mem.ahead_done_bytes)
+        left = s->mem.ahead_bytes - s->mem.ahead_done_bytes;
+    free(s);
+    return left;
+}
+
+#define FEW_BYTES ((uint64_t)4 << 20) /* that say little of a rate */
+
+static void note_rate(struct talk *t, const struct mw_event *ev)
+{
+    if (ev->total >= FEW_BYTES && ev->ns > 0 && ahead_bytes(t) == 0)
+        t->kv.bytes_s = (double)ev->total * 1e9 / (double)ev->ns;
+}
+
 /* "1,003 tokens of this chat were read from disk in 0.2 s; evaluating them takes ~4 s" */
 static void say_read(struct talk *t, const struct mw_event *ev, const char *of)
 {
@@ -103,6 +127,8 @@ void kv_loaded(struct talk *t, const struct mw_event *ev)
     struct err e = ev->err;
     char why[300];
 
+    if (e.code == ERR_NONE)
+        note_rate(t, ev);
     if (e.code == ERR_CANCELLED || t->o->options->quiet)
         return;
     if (e.code == ERR_NONE) {
@@ -120,6 +146,8 @@ void kv_shared(struct talk *t, const struct mw_event *ev)
 {
     char why[300];
 
+    if (ev->err.code == ERR_NONE)
+        note_rate(t, ev);
     if (t->o->options->quiet)
         return;
     if (ev->err.code == ERR_NONE) {
@@ -146,8 +174,8 @@ bool talk_kv_cost(const struct talk *t, const char *chat_path, struct talk_kv_co
     out->n_token = file.n_token;
     out->bytes = file.bytes;
     out->is_of_model = strcmp(file.model, t->info.name) == 0;
-    if (limits.disk_bytes_s > 0)
-        out->load_s = (double)file.bytes / limits.disk_bytes_s;
+    out->load_s = mw_kv_read_s(file.bytes, ahead_bytes(t),
+                               t->kv.bytes_s > 0 ? t->kv.bytes_s : limits.disk_bytes_s);
     return true;
 }
 
