@@ -214,10 +214,10 @@ static int apply(struct talk *t, enum option_id id, const char *value, struct er
  * machine, so it stays as it is. */
 static void change_at_server(struct talk *t, enum option_id id, const char *value)
 {
-    if (option_is_served(id))
+    setting_enter(t, id, value);
+    if (server_setting_waits(t))
         talk_notice(t, "%s is a setting of the server, so it is not written to the configuration",
                     options_table[id].name);
-    setting_enter(t, id, value);
 }
 
 /* Write a setting to the configuration file and apply it. */
