@@ -379,6 +379,7 @@ void remote_answer(struct mw_remote *r, bool resumes, uint32_t n_predict)
                                        .start_ns = clock_ns(),
                                        .prompt_tps = NAN,
                                        .answer_tps = NAN };
+    r->n_token = 0; /* until the server counts them: the prompt is another one */
     pthread_mutex_unlock(&r->lock);
     events_post(r->events, &(struct mw_event){ .kind = MW_EVENT_STARTED });
     if (body_write(&body, r, resumes, n_predict, attempt, &a.err) == 0 &&

@@ -272,6 +272,40 @@ class Live(Case):
                 t.close()
 
 
+class Rates(Case):
+    def test_the_rate_is_in_the_status_line_while_tokens_come(self):
+        def counted():
+            yield head()
+            n = 0
+            while True:
+                n += 1
+                yield event({**chunk(content="x "),
+                             "usage": {"prompt_tokens": 5, "completion_tokens": n}})
+
+        with Fake(max_model_len=4096) as f:
+            t = self.chat(f)
+            self.sees(t, "ready", "- tok/s")
+            f.chat(counted())
+            t.send("hi\r")
+            self.sees(t, "Esc stop")
+            self.loses(t, "- tok/s")
+            t.send("\x1b")
+            self.sees(t, "stopped")
+
+    def test_tokens_that_were_not_counted_are_not_shown(self):
+        with Fake(max_model_len=4096) as f:
+            t = self.chat(f)
+            self.sees(t, "ready", "context 4,096")
+            t.send("hi\r")
+            self.sees(t, "Hey.", " of 4,096")
+            endless(f)
+            t.send("/retry\r")
+            self.sees(t, "word 3")
+            t.send("\x1b")
+            self.sees(t, "stopped")
+            self.loses(t, " of 4,096")
+
+
 class Memwall(Case):
     def files(self):
         return [os.path.join(folder, name) for folder, _, names in os.walk(self.home)

@@ -10,6 +10,7 @@
 #include "ui/dash/state.h"
 #include "ui/words/clean.h"
 #include "ui/words/cluster.h"
+#include "ui/words/server.h"
 
 /* Returns the memory that the kernel counts, as in the dashboard, or that of the plan's items
  * until it has been read. */
@@ -25,17 +26,22 @@ static uint64_t held(const struct mw_sample *s)
     return sum;
 }
 
-/* Returns the rate of the newest tokens, as in the border of the dashboard; that of the answer
- * where they are not known; 0 if none was made with this plan. */
+/* Returns the rate of the newest tokens, as in the border of the dashboard, or of the tokens that a
+ * server counts while it answers; that of the answer where they are not known; 0 if none was made with this plan. */
 double status_rate(const struct talk *t, const struct mw_sample *s)
 {
     const struct plan *p = talk_plan(t);
     bool is_old = s->run.budget_bytes != p->budget_bytes || s->run.ctx != p->n_ctx;
+    struct mw_server_figures server;
     struct mw_rates rates;
+    const char *unit;
 
     mw_rates(s, &rates);
     if (rates.decode_last > 0 && (talk_is_answering(t) || !is_old))
         return rates.decode_last;
+    if (talk_is_answering(t) && talk_server(t, &server) && server.has_usage &&
+        server_rate(&server, &unit) > 0)
+        return server_rate(&server, &unit);
     return talk_measured(t);
 }
 
@@ -193,6 +199,13 @@ static void context_text(struct bar *b, const struct talk *t, const struct mw_sa
         for (int i = 0; i < WORDINGS && tokens > 0; i++)
             snprintf(b->text[PART_CONTEXT][i], sizeof b->text[0][0], "%s %s",
                      i == 0 ? "context" : "ctx", used);
+        return;
+    }
+    if (tokens == 0 && talk_has_server(t)) { /* it has not counted them */
+        numbers_count(of, sizeof of, all);
+        for (int i = 0; i < WORDINGS; i++)
+            snprintf(b->text[PART_CONTEXT][i], sizeof b->text[0][0], "%s %s",
+                     i == 0 ? "context" : "ctx", of);
         return;
     }
     if (tokens > all) /* the next message drops turns */
