@@ -141,7 +141,7 @@ EXTRA_DIST += \
 	tests/clients/clients.js tests/clients/package.json tests/clients/run.py \
 	tests/lib/bench_case.py tests/lib/browser.py tests/lib/chain_head.py tests/lib/chain_model.py \
 	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
-	tests/lib/html_page.py tests/lib/hub.py tests/lib/model_case.py tests/lib/pull_case.py \
+	tests/lib/html_page.py tests/lib/hub.py tests/lib/logits.py tests/lib/model_case.py tests/lib/pull_case.py \
 	tests/lib/openai_server.py tests/lib/program.py tests/lib/same_values.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
 	tests/lib/server.py tests/lib/store_case.py tests/lib/terminal.py tests/lib/tiny_model.py tests/lib/world.py \
 	tests/lib/tokenizer_json.py \
@@ -158,7 +158,8 @@ clean-local:
 
 # Programs that scripts in tests/conformance and tests/program run.
 noinst_PROGRAMS += tests/conformance/jinja_cases tests/conformance/tokenizer_vectors \
-	tests/program/schema_texts
+	tests/program/model_logits tests/program/schema_texts
+tests_program_model_logits_LDADD = $(ENGINE_LIBS)
 tests_program_schema_texts_LDADD = $(ENGINE_LIBS)
 tests_conformance_jinja_cases_LDADD = $(ENGINE_LIBS)
 tests_conformance_tokenizer_vectors_SOURCES = tests/conformance/tokenizer_vectors.c \

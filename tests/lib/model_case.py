@@ -10,6 +10,11 @@ from program import FolderCase, memwall, reference
 SHARED = os.path.join(os.environ.get("MW_SHARED", ""), "conformance")
 
 
+def ids(n):
+    """The ids of eval()."""
+    return [(7 * i * i + 3) % 90 for i in range(n)]
+
+
 class ModelCase(FolderCase):
     def gguf(self, name):
         """Returns the Gguf of a model: a file, or one that is made from a snapshot."""
@@ -24,19 +29,23 @@ class ModelCase(FolderCase):
             self.skipTest(f"neither the tree nor MW_SHARED has f-{name}")
         return folder
 
-    def eval(self, model, n=24):
-        """Returns the logits of some ids, or the error."""
+    def eval_bytes(self, model, n):
+        """Returns the logits of the first n ids as they are written, or the error."""
         path = model if isinstance(model, str) else model.write(self.path("m.gguf"))
         out = self.path("logits")
         r = memwall("eval", path, "--ids", "-", "--logits", out, "--force", "--exact", "--kv",
                     "f32", "-t", "1", "--chunk", "32", "-b", "256M", "--blas", "never",
-                    stdin=" ".join(str((7 * i * i + 3) % 90) for i in range(n)))
+                    stdin=" ".join(map(str, ids(n))))
         if r.returncode != 0:
             self.assertEqual(1, r.stderr.count("\n"), r.stderr)
             return r.stderr
         with open(out, "rb") as f:
-            data = f.read()
-        return struct.unpack("<%df" % (len(data) // 4), data)
+            return f.read()
+
+    def eval(self, model, n=24):
+        """The same, and logits are numbers."""
+        data = self.eval_bytes(model, n)
+        return data if isinstance(data, str) else struct.unpack("<%df" % (len(data) // 4), data)
 
     def snapshot_with(self, name, change):
         folder = self.snapshot(name)

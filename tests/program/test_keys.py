@@ -14,7 +14,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from gguf_edit import ARR, BOOL, F32, I32, STR, U32  # noqa: E402
-from model_case import SHARED, ModelCase  # noqa: E402
+from logits import Logits  # noqa: E402
+from model_case import SHARED, ModelCase, ids  # noqa: E402
 from program import SRCDIR, memwall  # noqa: E402
 
 U64 = 10
@@ -77,6 +78,29 @@ from test_families import NAMES_2  # noqa: E402
 
 
 class Table(ModelCase):
+    N_ID = 80
+
+    @classmethod
+    def setUpClass(cls):
+        cls.process = Logits(ids(cls.N_ID))
+
+    @classmethod
+    def tearDownClass(cls):
+        if code := cls.process.close():
+            raise AssertionError(f"model_logits ended with status {code}")
+
+    def logits(self, model):
+        path = model if isinstance(model, str) else model.write(self.path("m.gguf"))
+        return self.process.eval(path, self.N_ID)
+
+    def logits_of_program(self, model):
+        """The logits of a model that is whole, which `memwall eval` writes, too."""
+        want = self.logits(model)
+        self.assertIsInstance(want, bytes, want)
+        self.assertTrue(all(map(math.isfinite, struct.unpack("<%df" % (len(want) // 4), want))))
+        self.assertTrue(want == self.eval_bytes(model, self.N_ID))
+        return want
+
     def model(self, name):
         g = self.gguf(name)
         arch = g.get("general.architecture")
@@ -93,7 +117,7 @@ class Table(ModelCase):
 
     def check(self, g, want, suffix, may_state=False):
         """may_state: the value of the key has a meaning of its own."""
-        got = self.eval(g, 80)
+        got = self.logits(g)
         name = USUAL.get(suffix, suffix)
         if isinstance(got, str):
             self.assertTrue(suffix in got or name in got, got)
@@ -104,9 +128,7 @@ class Table(ModelCase):
         for name in FAMILIES:
             with self.subTest(name=name):
                 g, arch = self.model(name)
-                want = self.eval(g, 80)
-                self.assertIsInstance(want, tuple, want)
-                yield name, g, arch, want
+                yield name, g, arch, self.logits_of_program(g)
 
     def test_missing_keys(self):
         for name, g, arch, want in self.families():
@@ -189,13 +211,13 @@ class Table(ModelCase):
             def logits():
                 with open(os.path.join(folder, "config.json"), "w") as f:
                     json.dump(config, f)
-                return self.eval(folder, 80)
-            want = logits()
-            self.assertIsInstance(want, tuple, want)
+                return self.logits(folder)
+            logits()
+            want = self.logits_of_program(folder)
             for field in self.each_field(config):
                 with self.subTest(folder=os.path.basename(folder), field=field):
                     got = logits()
-                    if isinstance(got, tuple) and got != want:
+                    if isinstance(got, bytes) and got != want:
                         self.assertIn(field, self.defaults(folder))
 
     def test_a_family_with_scaling_has_no_default_for_all_of_it(self):
