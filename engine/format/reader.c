@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 
 /* No page is larger on supported systems.  Dropping more than was read does no harm. */
 #define PAGE 65536
+
+#define FIRST_READ ((size_t)32 << 10)
 
 int reader_open(struct reader *r, int fd, uint64_t size, size_t capacity, struct err *e)
 {
@@ -54,11 +57,22 @@ void reader_seek(struct reader *r, uint64_t pos)
     r->pos = pos;
 }
 
+/* Returns the bytes that the next read fills the buffer to, at least n. */
+static uint64_t bytes_ahead(struct reader *r, size_t n)
+{
+    bool goes_on = r->pos >= r->buf_pos && r->pos <= r->buf_pos + r->buf_len;
+
+    r->ahead = goes_on && r->ahead > 0 ? 2 * r->ahead : FIRST_READ;
+    r->ahead = r->ahead > n ? r->ahead : n;
+    r->ahead = r->ahead < r->capacity ? r->ahead : r->capacity;
+    return reader_left(r) < r->ahead ? reader_left(r) : r->ahead;
+}
+
 /* Fills the buffer with at least n bytes from pos on. */
 static int fill(struct reader *r, size_t n, struct err *e)
 {
+    uint64_t want = bytes_ahead(r, n);
     size_t kept = 0;
-    uint64_t want;
 
     /* Consumed bytes are not needed again: drop them, so a header of 30 MB does not stay
      * cached. */
@@ -69,7 +83,6 @@ static int fill(struct reader *r, size_t n, struct err *e)
     }
     r->buf_pos = r->pos;
     r->buf_len = kept;
-    want = reader_left(r) < r->capacity ? reader_left(r) : r->capacity;
     while (r->buf_len < want) {
         uint64_t at = r->buf_pos + r->buf_len;
         ssize_t got = pread(r->fd, r->buf + r->buf_len, (size_t)want - r->buf_len, (off_t)at);

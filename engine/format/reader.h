@@ -4,7 +4,9 @@
  * Used for headers.  Every read is checked against the size that the file had when it was
  * opened.  Consumed bytes are dropped from the page cache when the buffer is refilled, the rest
  * when the reader is closed.  Read-ahead is off while a reader is open, so pages after the
- * header are not fetched; the buffer is large enough to make up for it.
+ * header are not fetched.  To make up for it, each read that goes on where the last one ended is
+ * twice as long, up to the buffer's capacity: most headers are short, and memory that is read into
+ * for the first time costs more than the read.
  */
 #ifndef MEMWALL_ENGINE_FORMAT_READER_H
 #define MEMWALL_ENGINE_FORMAT_READER_H
@@ -25,6 +27,7 @@ struct reader {
     size_t capacity;
     uint64_t buf_pos; /* offset of buf[0] */
     size_t buf_len;
+    size_t ahead;       /* bytes that the last read filled the buffer to, at least */
     uint64_t low, high; /* the range read so far */
 };
 

@@ -17,6 +17,8 @@
 
 #include "engine/format/catalogue.h"
 #include "engine/format/gguf.h"
+#include "engine/format/reader.h"
+#include "tests/lib/chance.h"
 #include "tests/lib/gguf_write.h"
 
 static char path[256];
@@ -289,6 +291,80 @@ static void a_replaced_file_is_noticed(void **state)
     catalogue_close(c);
 }
 
+/* --- the reader --- */
+
+#define N_BYTE 900000
+
+/* Returns N_BYTE random bytes, which the caller frees; they are also in a file without a name. */
+static unsigned char *random_file(FILE **file, struct reader *r, size_t capacity)
+{
+    unsigned char *bytes = malloc(N_BYTE);
+    struct chance chance = { .state = 5 };
+    struct err e = ERR_INIT;
+
+    assert_non_null(bytes);
+    for (size_t i = 0; i < N_BYTE; i++)
+        bytes[i] = (unsigned char)chance_below(&chance, 256);
+    *file = tmpfile();
+    assert_non_null(*file);
+    assert_int_equal(fwrite(bytes, 1, N_BYTE, *file), N_BYTE);
+    assert_int_equal(fflush(*file), 0);
+    assert_int_equal(reader_open(r, fileno(*file), N_BYTE, capacity, &e), 0);
+    return bytes;
+}
+
+/* They have any size, in order and after a seek, forwards and back. */
+static void pieces_are_those_of_the_file(void **state)
+{
+    enum { CAPACITY = 100000 };
+    struct chance chance = { .state = 7 };
+    struct reader r;
+    FILE *file;
+    unsigned char *bytes = random_file(&file, &r, CAPACITY);
+    uint32_t at = 0;
+
+    (void)state;
+    for (int i = 0; i < 4000; i++) {
+        uint32_t n = chance_below(&chance, chance_below(&chance, 9) == 0 ? CAPACITY + 1 : 200);
+        struct err e = ERR_INIT;
+        const unsigned char *p;
+
+        if (chance_below(&chance, 20) == 0 || n > N_BYTE - at) {
+            at = chance_below(&chance, N_BYTE - CAPACITY);
+            reader_seek(&r, at);
+        }
+        p = reader_take(&r, n, &e);
+        assert_non_null(p);
+        assert_memory_equal(p, bytes + at, n);
+        at += n;
+    }
+    reader_close(&r);
+    fclose(file);
+    free(bytes);
+}
+
+/* Most headers are short: the first read is, too, and those that go on become longer. */
+static void a_short_header_is_a_short_read(void **state)
+{
+    struct err e = ERR_INIT;
+    struct reader r;
+    FILE *file;
+    unsigned char *bytes = random_file(&file, &r, 0);
+
+    (void)state;
+    assert_non_null(reader_take(&r, 8, &e));
+    assert_int_equal(r.high, 32 << 10);
+    reader_seek(&r, 32 << 10);
+    assert_non_null(reader_take(&r, 8, &e));
+    assert_int_equal(r.high, 96 << 10);
+    for (uint32_t at = (32 << 10) + 8; at < 700000; at += 8)
+        assert_memory_equal(reader_take(&r, 8, &e), bytes + at, 8);
+    assert_int_equal(r.buf_len, READER_BUFFER);
+    reader_close(&r);
+    fclose(file);
+    free(bytes);
+}
+
 int main(void)
 {
     enum { N = sizeof kinds / sizeof kinds[0] };
@@ -301,6 +377,8 @@ int main(void)
         cmocka_unit_test(a_long_text_is_read_on_request),
         cmocka_unit_test_teardown(a_file_that_shrinks_is_an_error_and_not_zeros, remove_file),
         cmocka_unit_test_teardown(a_replaced_file_is_noticed, remove_file),
+        cmocka_unit_test(pieces_are_those_of_the_file),
+        cmocka_unit_test(a_short_header_is_a_short_read),
     };
     struct CMUnitTest tests[N];
     int failed;
