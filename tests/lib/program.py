@@ -1,4 +1,5 @@
 """Run ./memwall in a home folder of its own, with a time limit."""
+import json
 import os
 import shutil
 import subprocess
@@ -45,24 +46,43 @@ def environment(home, **more):
 
 class MeasuredHome(tempfile.TemporaryDirectory):
     """A home folder.  The first program in one measures the limits of this machine, which takes
-    seconds of its processors; later homes begin with them, without the tokens of models."""
+    seconds of its processors; later homes, also those of other scripts, begin with them, without
+    the tokens of models.  gives=False: the limits of this home are changed, or measured under a
+    condition, and are not for others."""
 
-    known = []
+    MEASURED = os.path.join(BUILDDIR, "tests", "lib", "measured-limits")
+    OF_MODELS = "anchor", "model", "tried"
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, gives=True, **more):
+        super().__init__(**more)
+        self.gives = gives
         self.limits = os.path.join(self.name, ".cache", "memwall", "limits")
-        if MeasuredHome.known:
+        if os.path.exists(self.MEASURED):
             os.makedirs(os.path.dirname(self.limits))
-            with open(self.limits, "wb") as f:
-                f.writelines(MeasuredHome.known)
+            shutil.copyfile(self.MEASURED, self.limits)
+
+    @classmethod
+    def give(cls, limits):
+        """Add the lines of a file of limits to those for later homes, newest first."""
+        best, lines = {}, []
+        for path in cls.MEASURED, limits:
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as f:
+                    lines += f
+        for text in lines:
+            line = json.loads(text)
+            key, rank = (line["kind"], line["of"]), (not line["doubtful"], line["time"])
+            if line["kind"] not in cls.OF_MODELS and rank >= best.get(key, (rank,))[0]:
+                best[key] = rank, text
+        newest_first = sorted(best.values(), key=lambda x: -x[0][1])
+        with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(cls.MEASURED),
+                                         encoding="utf-8", delete=False) as f:
+            f.writelines(text for _, text in newest_first)
+        os.replace(f.name, cls.MEASURED)
 
     def cleanup(self):
-        if os.path.exists(self.limits):
-            with open(self.limits, "rb") as f:
-                MeasuredHome.known = [
-                    line for line in f
-                    if not line.startswith((b'{"kind":"anchor"', b'{"kind":"tried"'))]
+        if self.gives and os.path.exists(self.limits):
+            self.give(self.limits)
         super().cleanup()
 
 
@@ -101,7 +121,7 @@ class KvCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(dir=BUILDDIR)
+        folder = MeasuredHome(dir=BUILDDIR)
         cls.addClassCleanup(folder.cleanup)
         cls.home = folder.name
         cls.kv = os.path.join(cls.home, ".cache/memwall/kv")
@@ -113,6 +133,14 @@ class KvCase(unittest.TestCase):
 class HomeCase(FolderCase):
     """The folder is the home, too."""
     make_folder = MeasuredHome
+
+
+class ChangedHomeCase(FolderCase):
+    """The same, and the tests change its limits."""
+
+    @staticmethod
+    def make_folder():
+        return MeasuredHome(gives=False)
 
 
 def read_terminal(fd):

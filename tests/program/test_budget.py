@@ -15,8 +15,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import gguf_model  # noqa: E402
-from program import (MEMWALL, MODELS, TIMEOUT_S, FolderCase, environment, memwall,  # noqa: E402
-                     read_terminal, smallest_without_screen)
+from program import (MEMWALL, MODELS, TIMEOUT_S, FolderCase, MeasuredHome,  # noqa: E402
+                     environment, memwall, read_terminal, smallest_without_screen)
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 MIB = 1 << 20
@@ -43,7 +43,7 @@ def libraries():
 def chat(*args, lines):
     """Returns the output of plain mode, which reads from a pipe and prints to a terminal."""
     parent, child = pty.openpty()
-    with tempfile.TemporaryDirectory() as home:
+    with MeasuredHome() as home:
         p = subprocess.Popen([MEMWALL, "-m", MODEL, "--plain", *args], stdin=subprocess.PIPE,
                              stdout=child, stderr=subprocess.DEVNULL,
                              env=environment(home, TERM="xterm"))

@@ -9,12 +9,11 @@ import re
 import shlex
 import shutil
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import CHATML, chain  # noqa: E402
-from program import FolderCase, budget  # noqa: E402
+from program import FolderCase, MeasuredHome, budget  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 ARGUMENTS = ("--plain", "--color", "never", "--temp", "0", "-c", "256", "--memory", budget(64),
@@ -98,7 +97,7 @@ class SharedHome(FolderCase):
     @classmethod
     def setUpClass(cls):
         """Share a home: the machine is measured once."""
-        home = tempfile.TemporaryDirectory()
+        home = MeasuredHome()
         cls.addClassCleanup(home.cleanup)
         cls.home = home.name
 

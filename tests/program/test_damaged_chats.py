@@ -6,7 +6,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, FolderCase, budget, environment  # noqa: E402
+from program import MEMWALL, MODELS, HomeCase, budget, environment  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
@@ -17,7 +17,7 @@ TORN = HEAD[:40]
 BROKEN = HEAD + TURN % b"first words" + b"\0" * 4096 + b'rest"}\n' + TURN % b"last words"
 
 
-class DamagedChats(FolderCase):
+class DamagedChats(HomeCase):
     def setUp(self):
         super().setUp()
         self.chats = self.path(".local/share/memwall/chats")

@@ -5,12 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import CHATML, chain, spell  # noqa: E402
-from program import FolderCase, MEMWALL, budget, environment, memwall  # noqa: E402
+from program import HomeCase, MEMWALL, MeasuredHome, budget, environment, memwall  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 END = "<|im_end|>"
@@ -21,7 +20,7 @@ SWITCH = CHATML.replace("assistant\n'", "assistant\n' + ('<think>\n\n</think>\n\
 THINKS = {"\n": "<think>", "<think>": "l", "l": "o", "o": "s", "s": "l"}  # without end
 
 
-class Empty(FolderCase):
+class Empty(HomeCase):
     def model(self, links, **more):
         more.setdefault("template", SWITCH)
         return chain(self.folder, "m", links, user=("<think>", "</think>"),
@@ -124,7 +123,7 @@ class Empty(FolderCase):
 
     def test_a_signal(self):
         model = self.model(THINKS, keys={"qwen2.context_length": (4, 1 << 20)})
-        with tempfile.TemporaryDirectory() as home:
+        with MeasuredHome() as home:
             p = subprocess.Popen([MEMWALL, "run", "-m", model, "-c", "256k", "--temp", "0",
                                   "--memory", budget(512), "--json", "hi"], text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -162,7 +161,7 @@ class Empty(FolderCase):
                         t.close()
 
 
-class Stop(FolderCase):
+class Stop(HomeCase):
     """Stop texts are looked for in the text of an answer, not in its thinking."""
 
     def test_thinking_is_not_searched(self):

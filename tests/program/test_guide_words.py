@@ -8,13 +8,13 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import guide  # noqa: E402
-from program import MEMWALL, SRCDIR, environment, memwall, read_terminal  # noqa: E402
+from program import (MEMWALL, SRCDIR, MeasuredHome, environment, memwall,  # noqa: E402
+                     read_terminal)
 from terminal import Terminal  # noqa: E402
 
 MODEL = os.path.join(SRCDIR, "share", "models", "memwall-guide.gguf")
@@ -56,7 +56,7 @@ def chat(lines, *options, model=MODEL, home=None):
     """Enter lines in a chat without a screen.  Returns what it prints and the saved chats, each
     a list of its lines."""
     with contextlib.ExitStack() as stack:
-        home = home or stack.enter_context(tempfile.TemporaryDirectory())
+        home = home or stack.enter_context(MeasuredHome())
         master, slave = pty.openpty()
         p = subprocess.Popen([MEMWALL, "-m", model, "--plain", "--temp", "0", *options],
                              stdin=subprocess.PIPE, stdout=slave, stderr=slave, cwd=home,
@@ -160,7 +160,7 @@ class Turns(unittest.TestCase):
         self.assertIn("there is nothing to continue", said)
 
     def test_a_reopened_chat_goes_on_with_its_subject(self):
-        with tempfile.TemporaryDirectory() as home:
+        with MeasuredHome() as home:
             chat(["what does -b do"], home=home)
             said, [saved] = chat(["does that need a restart?", "hello"], "--continue", home=home)
             self.assertIn("without a restart", said)
@@ -168,7 +168,7 @@ class Turns(unittest.TestCase):
             self.assertEqual(turns(alone)[0][1], turns(saved)[-1][1])
 
     def test_a_question_that_waits_is_answered_in_its_turn(self):
-        with tempfile.TemporaryDirectory() as home:
+        with MeasuredHome() as home:
             t = Terminal("-m", MODEL, "--temp", "0", home=home)
             self.addCleanup(t.close)
             t.send("hello\rwhat does F10 do\rwhat does F9 do\r")
@@ -176,7 +176,7 @@ class Turns(unittest.TestCase):
                             t.screen())
 
     def test_questions_with_a_file_are_for_the_model(self):
-        with tempfile.TemporaryDirectory() as home:
+        with MeasuredHome() as home:
             with open(os.path.join(home, "notes.txt"), "w") as f:
                 f.write("some notes\n")
             _, [saved] = chat([f"/file {home}/notes.txt", "what does F10 do"])

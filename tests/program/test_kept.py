@@ -5,12 +5,11 @@ import glob
 import json
 import os
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain  # noqa: E402
-from program import SRCDIR, FolderCase, budget  # noqa: E402
+from program import SRCDIR, FolderCase, MeasuredHome, budget  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 FIXED = ("--color", "never", "--temp", "0", "--blas", "never")
@@ -30,9 +29,10 @@ class Kept(FolderCase):
     @classmethod
     def setUpClass(cls):
         """Share limits of the machine, which are measured once."""
-        holder = tempfile.TemporaryDirectory()
+        holder = MeasuredHome()
         cls.addClassCleanup(holder.cleanup)
-        cls.cache = holder.name
+        cls.cache = os.path.join(holder.name, ".cache")
+        os.makedirs(cls.cache, exist_ok=True)
 
     def setUp(self):
         super().setUp()

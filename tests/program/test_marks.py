@@ -13,7 +13,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import CHATML, byte_char, chain  # noqa: E402
 from gguf_edit import STR, U32, Gguf  # noqa: E402
-from program import (FolderCase, MEMWALL, MODELS, SRCDIR, TIMEOUT_S, environment, memwall,  # noqa: E402
+from program import (HomeCase, MEMWALL, MODELS, SRCDIR, TIMEOUT_S, environment, memwall,  # noqa: E402
                      read_terminal)
 
 SMALL = ("--temp", "0", "-n", "30", "-b", "256M", "-t", "1")
@@ -82,7 +82,7 @@ def bars(text):
     return f"<\uff5c{text}\uff5c>"
 
 
-class Marks(FolderCase):
+class Marks(HomeCase):
     def model(self, *walk, marks=IM, eos=IM[1], template=CHATML, **more):
         """A model whose answer is the walk; it begins with the last token of the prompt."""
         links = {a: b for a, b in zip(walk, walk[1:])}

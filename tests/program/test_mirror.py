@@ -6,12 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import wide_chain  # noqa: E402
-from program import BUILDDIR, MEMWALL, TIMEOUT_S, environment  # noqa: E402
+from program import BUILDDIR, MEMWALL, TIMEOUT_S, MeasuredHome, environment  # noqa: E402
 
 ARGUMENTS = ("-c", "256", "--blas", "never", "-t", "2")
 BUDGET = ("-b", "64M")
@@ -21,7 +20,7 @@ class Mirror(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         """Share a home: the machine is measured once."""
-        folder = tempfile.TemporaryDirectory(dir=BUILDDIR)  # on a disk
+        folder = MeasuredHome(dir=BUILDDIR)  # on a disk
         cls.addClassCleanup(folder.cleanup)
         cls.home = folder.name
         cls.model = wide_chain(cls.home, "model")

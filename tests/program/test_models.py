@@ -7,14 +7,13 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import tiny_model  # noqa: E402
-from program import (MEMWALL, MODELS, SRCDIR, TIMEOUT_S, budget, environment,  # noqa: E402
-                     read_terminal)
+from program import (MEMWALL, MODELS, SRCDIR, TIMEOUT_S, MeasuredHome, budget,  # noqa: E402
+                     environment, read_terminal)
 from terminal import Terminal  # noqa: E402
 from tokenizer_json import byte_letters, byte_level  # noqa: E402
 
@@ -33,7 +32,7 @@ class Home(unittest.TestCase):
     program = MEMWALL
 
     def setUp(self):
-        holder = tempfile.TemporaryDirectory()
+        holder = MeasuredHome()
         self.addCleanup(holder.cleanup)
         self.home = holder.name
         self.cwd = os.path.join(self.home, "here")
@@ -200,6 +199,7 @@ class Models(Home):
 
     def test_predictions_name_their_limits(self):
         self.copy("gemma4-tiny-q4_0.gguf", "here/gemma.gguf")
+        shutil.rmtree(os.path.join(self.home, ".cache"), ignore_errors=True)
         self.assertIsNone(self.listed("gemma")[0]["limits"])
         self.memwall("plan", "gemma.gguf")  # measures and keeps them
         plan = json.loads(self.memwall("plan", "gemma.gguf", "--json").stdout)

@@ -6,11 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import BUILDDIR, MEMWALL, MODELS, TIMEOUT_S, environment  # noqa: E402
+from program import BUILDDIR, MEMWALL, MODELS, TIMEOUT_S, MeasuredHome, environment  # noqa: E402
 from program import smallest_without_screen  # noqa: E402
 
 CTX = ("--ctx", "65536", "--threads", "1")
@@ -19,7 +18,7 @@ CTX = ("--ctx", "65536", "--threads", "1")
 class OnePlan(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory(dir=BUILDDIR)  # on a disk
+        folder = MeasuredHome(dir=BUILDDIR)  # on a disk
         cls.addClassCleanup(folder.cleanup)
         cls.home = folder.name
         cls.folder = os.path.join(cls.home, "one")

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, FolderCase, budget, environment  # noqa: E402
+from program import MEMWALL, MODELS, ChangedHomeCase, budget, environment  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
@@ -62,10 +62,11 @@ IGNORED = {
 }
 
 
-class OwnFiles(FolderCase):
+class OwnFiles(ChangedHomeCase):
     def put(self, name, make):
         path = self.path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
+        self.remove(path)
         make(path)
         return path
 

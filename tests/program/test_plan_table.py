@@ -5,11 +5,10 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, SRCDIR, TIMEOUT_S, environment  # noqa: E402
+from program import MEMWALL, MODELS, SRCDIR, TIMEOUT_S, MeasuredHome, environment  # noqa: E402
 import schema  # noqa: E402
 
 TINY = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
@@ -19,7 +18,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 class Plans(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.home = tempfile.TemporaryDirectory()
+        cls.home = MeasuredHome()
         cls.addClassCleanup(cls.home.cleanup)
 
     def run_plan(self, *args, code=0):

@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import CHATML, chain, spell  # noqa: E402
-from program import (FolderCase, MEMWALL, SRCDIR, TIMEOUT_S, environment,  # noqa: E402
+from program import (HomeCase, MEMWALL, SRCDIR, TIMEOUT_S, environment,  # noqa: E402
                      read_terminal)
 from terminal import Terminal  # noqa: E402
 
@@ -28,7 +28,7 @@ def tool(i):
     return f"<tool_response>{i} yyyyyyyyyyyy</tool_response>"
 
 
-class Refusals(FolderCase):
+class Refusals(HomeCase):
     def model(self, template):
         return chain(self.folder, "model", spell("\n", "abc", "<|im_end|>"), template=template,
                      user=("<think>", "</think>", "<tool_response>", "</tool_response>")).path

@@ -14,8 +14,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from gguf_template import with_template  # noqa: E402
-from program import (FolderCase, MEMWALL, MODELS, TIMEOUT_S, environment, memwall,  # noqa: E402
-                     read_terminal, smallest_without_screen)
+from program import (HomeCase, MEMWALL, MODELS, TIMEOUT_S, MeasuredHome,  # noqa: E402
+                     environment, memwall, read_terminal, smallest_without_screen)
 import terminal  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
@@ -212,7 +212,7 @@ class Output(unittest.TestCase):
         self.assertEqual(24, events.count("token"))
 
 
-class KeptTokenizer(FolderCase):
+class KeptTokenizer(HomeCase):
     """The tokenizer is built once, and read from the cache folder afterwards."""
 
     def answer(self):
@@ -470,7 +470,7 @@ class Terminal(unittest.TestCase):
 
     def on_terminal(self, *args, also_stderr=True):
         main, side = pty.openpty()
-        with tempfile.TemporaryDirectory() as home:
+        with MeasuredHome() as home:
             p = start(*args, stdout=side, env=environment(home),
                       stderr=side if also_stderr else subprocess.PIPE)
             os.close(side)
@@ -510,7 +510,7 @@ class Stopping(unittest.TestCase):
             "1", "--ctx", "64k", "-q", "hello")
 
     def stop_with(self, sig):
-        with tempfile.TemporaryDirectory() as home:
+        with MeasuredHome() as home:
             p = start(*self.LONG, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                       env=environment(home))
             first = p.stdout.read(1)  # the answer has begun
@@ -530,7 +530,7 @@ class Stopping(unittest.TestCase):
         self.assertEqual((143, b""), (code, err))
 
     def test_a_reader_that_goes_away_ends_it(self):
-        with tempfile.TemporaryDirectory() as home:
+        with MeasuredHome() as home:
             p = start(*self.LONG, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                       env=environment(home))
             p.stdout.read(1)

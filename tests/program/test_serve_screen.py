@@ -12,14 +12,14 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain, spell  # noqa: E402
 from gguf_edit import U32  # noqa: E402
-from program import TIMEOUT_S, FolderCase  # noqa: E402
+from program import TIMEOUT_S, HomeCase  # noqa: E402
 from server import user  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 ADDRESS = r"on http://127\.0\.0\.1:(\d+): "
 
 
-class Screen(FolderCase):
+class Screen(HomeCase):
     def open(self, model, *args, **more):
         t = Terminal("serve", "-m", model, "--listen", "127.0.0.1:0", *args, home=self.folder,
                      **more)

@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from deny import NUMBERS, deny  # noqa: E402
-from program import MEMWALL, MODELS, TIMEOUT_S, environment, memwall  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, MeasuredHome, environment, memwall  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 RUN = ("run", "-m", MODEL, "--temp", "0", "-n", "4", "-b", "300M", "-q", "hello")
@@ -21,8 +21,10 @@ IDS = ("eval", MODEL, "-b", "300M", "--greedy", "2", "--ids", "-")
 SANITIZED = "MW_SANITIZED" in os.environ
 
 
-def start(*args, **more):
-    with tempfile.TemporaryDirectory() as home:
+def start(*args, measures=False, **more):
+    """measures: also the limits of the machine, as the first run of a user does."""
+    with tempfile.TemporaryDirectory() if measures else \
+            MeasuredHome(gives="preexec_fn" not in more) as home:
         return subprocess.run([MEMWALL, *args], env=environment(home), text=True,
                               errors="replace", timeout=TIMEOUT_S,
                               **(dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -199,7 +201,7 @@ class Tiles(Surroundings):
 class Limits(Surroundings):
     @unittest.skipIf(SANITIZED, "a sanitizer needs more stack")
     def test_a_small_stack_is_enough(self):
-        r = start(*RUN, preexec_fn=limit(resource.RLIMIT_STACK, 64 << 10))
+        r = start(*RUN, measures=True, preexec_fn=limit(resource.RLIMIT_STACK, 64 << 10))
         self.assertEqual((0, self.answer, ""), (r.returncode, r.stdout, r.stderr))
         wide = start(*IDS, stdin=None, input="2 3\n")
         r = start(*IDS, stdin=None, input="2 3\n",
@@ -209,7 +211,7 @@ class Limits(Surroundings):
     @unittest.skipIf(SANITIZED, "a sanitizer reserves addresses without end")
     def test_few_addresses_are_an_error(self):
         for mib in (50, 58, 70, 90):
-            r = start(*RUN, preexec_fn=limit(resource.RLIMIT_AS, mib << 20))
+            r = start(*RUN, measures=True, preexec_fn=limit(resource.RLIMIT_AS, mib << 20))
             if r.returncode == 127:  # not even the libraries fit
                 continue
             self.ends_well(r)
@@ -226,7 +228,7 @@ class Limits(Surroundings):
             r = start(*IDS, *always, stdin=None, input=ids, preexec_fn=low)
             self.assertEqual((0, want), (r.returncode, r.stdout), r.stderr)
             self.assertEqual(1, r.stderr.count(refused), r.stderr)
-            r = start(*(x for x in RUN if x != "-q"), *always, preexec_fn=low)
+            r = start(*(x for x in RUN if x != "-q"), *always, measures=True, preexec_fn=low)
             self.assertEqual((0, answer), (r.returncode, r.stdout), r.stderr)
             self.assertEqual(1, r.stderr.count(refused), r.stderr)
             r = start(*RUN, *always, preexec_fn=low)
@@ -252,7 +254,7 @@ class Limits(Surroundings):
     def test_a_limit_of_file_size_is_an_error_of_writing(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "t.jsonl")
-            r = start(*RUN, "--telemetry", path,
+            r = start(*RUN, "--telemetry", path, measures=True,
                       preexec_fn=limit(resource.RLIMIT_FSIZE, 1024))
         self.assertEqual(1, r.returncode)
         self.assertIn("t.jsonl: could not write the recording: File too large", r.stderr)
@@ -282,7 +284,7 @@ class Refused(Surroundings):
                 continue
             for error in (errno.EPERM, errno.ENOSYS):
                 with self.subTest(call=name, error=errno.errorcode[error]):
-                    r = start(*RUN, preexec_fn=deny([number], error))
+                    r = start(*RUN, measures=True, preexec_fn=deny([number], error))
                     self.ends_well(r)
                     if r.returncode == 0:
                         self.assertEqual(self.answer, r.stdout)
@@ -317,7 +319,7 @@ class Paths(unittest.TestCase):
     """Paths that no shell has expanded: in quotes, after "=", from a file manager."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
+        folder = MeasuredHome()
         self.addCleanup(folder.cleanup)
         self.home = os.path.realpath(folder.name)
         shutil.copy(MODEL, os.path.join(self.home, "a b.gguf"))

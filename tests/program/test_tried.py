@@ -9,13 +9,13 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, SRCDIR, TIMEOUT_S, FolderCase, environment  # noqa: E402
+from program import MEMWALL, MODELS, SRCDIR, TIMEOUT_S, ChangedHomeCase, environment  # noqa: E402
 import schema  # noqa: E402
 
 MIB = 1 << 20
 
 
-class Tried(FolderCase):
+class Tried(ChangedHomeCase):
     def setUp(self):
         super().setUp()
         self.model = self.path("model.gguf")

@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from chain_model import byte_char, chain  # noqa: E402
 from gguf_edit import ARR, BOOL, I32, STR, U32, Gguf  # noqa: E402
-from program import MODELS, FolderCase, budget, memwall, notices  # noqa: E402
+from program import MODELS, FolderCase, HomeCase, budget, memwall, notices  # noqa: E402
 from terminal import Terminal  # noqa: E402
 from tokenizer_json import (GEMMA_SPLIT, LLAMA3, NFC, REPLACE, TEKKEN, byte_letters,  # noqa: E402
                             byte_level, characters, digits, make, metaspace, prepend,
@@ -58,7 +58,7 @@ def tokenize(path, text=TEXT):
     return r.returncode, r.stdout.split(), r.stderr
 
 
-class HowTextIsCut(FolderCase):
+class HowTextIsCut(HomeCase):
     def vocabulary(self, n, last):
         """A file with a vocabulary of n tokens, of which the last is given, and no weights."""
         g = chain(self.folder, "small", {}, pieces=PIECES, arch="llama")

@@ -72,13 +72,42 @@ const char *program_slow_model(void)
     return talker_write(path, &t) == 0 ? path : NULL;
 }
 
+/* Begin with the limits of this machine that scripts have measured, if any: MeasuredHome in
+ * tests/lib/program.py. */
+static void take_limits(void)
+{
+    const char *build = getenv("MW_BUILDDIR");
+    char path[4096], text[1 << 16];
+    size_t n;
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/tests/lib/measured-limits", build == NULL ? "." : build);
+    f = fopen(path, "r");
+    if (f == NULL)
+        return;
+    n = fread(text, 1, sizeof text, f);
+    fclose(f);
+    snprintf(path, sizeof path, "%s/memwall", shared);
+    if (mkdir(path, 0700) != 0)
+        return;
+    snprintf(path, sizeof path, "%s/memwall/limits", shared);
+    f = fopen(path, "w");
+    if (f == NULL)
+        return;
+    fwrite(text, 1, n, f);
+    fclose(f);
+}
+
 int program_group_setup(void **state)
 {
     struct talker t = { program_text(), true, 6, 128, NULL };
 
     (void)state;
     snprintf(shared, sizeof shared, "/tmp/memwall-shared-XXXXXX");
-    return mkdtemp(shared) == NULL ? -1 : talker_write(program_model(), &t);
+    if (mkdtemp(shared) == NULL)
+        return -1;
+    take_limits();
+    return talker_write(program_model(), &t);
 }
 
 int program_group_teardown(void **state)
