@@ -11,9 +11,29 @@ AM_TESTS_ENVIRONMENT += MW_SANITIZED=1; export MW_SANITIZED; \
 	LSAN_OPTIONS='suppressions=$(abs_top_srcdir)/tests/leaks_of_others:print_suppressions=0'; export LSAN_OPTIONS;
 endif
 
+# The longest come first, so that no processor is idle in the end.
 dist_check_SCRIPTS += \
-	tests/conformance/test_chat_templates.py \
+	tests/program/test_keys.py \
+	tests/program/test_doctor.py \
+	tests/program/test_bench.py \
+	tests/program/test_sweep.py \
+	tests/program/test_run.py \
+	tests/program/test_surroundings.py \
+	tests/program/test_guide.py \
+	tests/program/test_known.py \
+	tests/program/test_guide_words.py \
+	tests/program/test_demo.py \
+	tests/program/test_budget.py \
 	tests/conformance/test_families.py \
+	tests/program/test_pull_faults.py \
+	tests/program/test_continue.py \
+	tests/program/test_long_text.py \
+	tests/program/test_keyboard.py \
+	tests/conformance/test_tokenizers.py \
+	tests/program/test_one_diagnosis.py \
+	tests/program/test_report.py \
+	tests/program/test_pull.py \
+	tests/conformance/test_chat_templates.py \
 	tests/conformance/test_family_types.py \
 	tests/conformance/test_dense_families.py \
 	tests/conformance/test_drafts.py \
@@ -23,33 +43,22 @@ dist_check_SCRIPTS += \
 	tests/conformance/test_qwen4exp.py \
 	tests/conformance/test_scaled_weights.py \
 	tests/conformance/test_tokenize_command.py \
-	tests/conformance/test_tokenizers.py \
 	tests/conformance/test_whole_model.py \
-	tests/program/test_bench.py \
-	tests/program/test_budget.py \
 	tests/program/test_compact.py \
-	tests/program/test_continue.py \
 	tests/program/test_empty_answer.py \
 	tests/program/test_encodings.py \
 	tests/program/test_eval.py \
 	tests/program/test_foreign.py \
 	tests/program/test_grammar.py \
-	tests/program/test_guide.py tests/program/test_guide_words.py \
 	tests/program/test_kept.py \
-	tests/program/test_keyboard.py \
-	tests/program/test_keys.py \
-	tests/program/test_known.py \
 	tests/program/test_kv_rotation.py \
-	tests/program/test_long_text.py \
 	tests/program/test_lookalikes.py \
 	tests/program/test_damaged_chats.py \
-	tests/program/test_demo.py \
 	tests/program/test_draft.py \
-	tests/program/test_draft_by_head.py tests/program/test_guide_drafts.py \
+	tests/program/test_draft_by_head.py \
+	tests/program/test_guide_drafts.py \
 	tests/program/test_draft_heads.py \
-	tests/program/test_doctor.py \
 	tests/program/test_once.py \
-	tests/program/test_one_diagnosis.py \
 	tests/program/test_one_plan.py \
 	tests/program/test_marks.py \
 	tests/program/test_mirror.py \
@@ -58,17 +67,14 @@ dist_check_SCRIPTS += \
 	tests/program/test_outputs.py \
 	tests/program/test_names.py \
 	tests/program/test_own_files.py \
-	tests/program/test_plan_table.py tests/program/test_plan_explain.py \
-	tests/program/test_pull.py \
+	tests/program/test_plan_table.py \
+	tests/program/test_plan_explain.py \
 	tests/program/test_pull_authority.py \
-	tests/program/test_pull_faults.py \
 	tests/program/test_pull_files.py \
 	tests/program/test_pull_places.py \
 	tests/program/test_pull_waits.py \
 	tests/program/test_refusals.py \
-	tests/program/test_report.py \
 	tests/program/test_resume.py \
-	tests/program/test_run.py \
 	tests/program/test_sampling.py \
 	tests/program/test_schema_random.py \
 	tests/program/test_serve.py \
@@ -83,8 +89,6 @@ dist_check_SCRIPTS += \
 	tests/program/test_server.py \
 	tests/program/test_stores.py \
 	tests/program/test_stdin.py \
-	tests/program/test_surroundings.py \
-	tests/program/test_sweep.py \
 	tests/program/test_world.py \
 	tests/program/test_tried.py \
 	tests/program/test_family_formats.py \
