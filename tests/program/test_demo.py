@@ -162,6 +162,7 @@ class Demo(Case):
     # --- the screen ---
 
     def show(self, rows, cols, *args):
+        self.renew_limits()
         t = Terminal("demo", "-m", GUIDE, "-b", budget(100), *args, home=self.home, rows=rows,
                      cols=cols)
         self.addCleanup(t.close)
