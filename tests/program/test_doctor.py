@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """memwall doctor measures memory, disk and arithmetic, as text and JSON, and keeps the limits."""
+import functools
 import json
 import os
 import re
@@ -12,37 +13,64 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, SRCDIR, environment  # noqa: E402
+from program import MEMWALL, MODELS, SRCDIR, MeasuredHome, environment  # noqa: E402
 import schema  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 TIMEOUT_S = 300
 
 
+def run_doctor(home, *args, **more):
+    return subprocess.run([MEMWALL, "doctor", *args], text=True, timeout=TIMEOUT_S,
+                          env=environment(home), stdin=subprocess.DEVNULL, capture_output=True,
+                          **more)
+
+
+# Each of these takes seconds, for two tests.  They return the result, and the names of files that
+# it left in a folder that was empty.
+
+@functools.cache
+def in_a_folder():
+    with tempfile.TemporaryDirectory() as home, \
+            tempfile.TemporaryDirectory(dir=home) as folder:
+        r = run_doctor(home, "--json", folder)
+        MeasuredHome.give(os.path.join(home, ".cache", "memwall", "limits"))
+        return r, os.listdir(folder)
+
+
+@functools.cache
+def without_the_disk():
+    with tempfile.TemporaryDirectory() as home:
+        r = run_doctor(home, "--json", "--no-disk", "--memory", "6G", cwd=home)
+        return r, os.listdir(home)
+
+
 class Doctor(unittest.TestCase):
     def setUp(self):
-        self.home = tempfile.TemporaryDirectory()
+        """Limits that others have measured: doctor measures what it shows all the same, but not
+        the weight types of all known models."""
+        self.home = MeasuredHome(gives=False)
         self.addCleanup(self.home.cleanup)
 
     def doctor(self, *args, code=0, **more):
-        r = subprocess.run([MEMWALL, "doctor", *args], text=True, timeout=TIMEOUT_S,
-                           env=environment(self.home.name), stdin=subprocess.DEVNULL,
-                           capture_output=True, **more)
+        r = run_doctor(self.home.name, *args, **more)
         self.assertEqual(code, r.returncode, r.stderr)
         return r
 
     def figures(self, *args, **how):
-        r = self.doctor("--json", *args, **how)
-        self.assertEqual("", r.stderr)
+        return self.figures_of(self.doctor("--json", *args, **how))
+
+    def figures_of(self, r):
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
         self.assertEqual(1, r.stdout.count("\n"))
         d = json.loads(r.stdout)
         schema.check(d, SRCDIR, "doctor.schema.json")
         return d
 
     def test_a_folder_is_measured_and_left_as_it_was(self):
-        with tempfile.TemporaryDirectory(dir=self.home.name) as folder:
-            d = self.figures(folder)
-            self.assertEqual([], os.listdir(folder))
+        r, left = in_a_folder()
+        d = self.figures_of(r)
+        self.assertEqual([], left)
         self.assertEqual(["memory", "disk", "arithmetic", "walls", "advice", "summary",
                           "complete"], list(d))
         self.assertTrue(d["complete"])
@@ -69,7 +97,7 @@ class Doctor(unittest.TestCase):
                     self.assertNotEqual("", d[section][key + "_why"])
 
     def test_advice_names_the_figures_that_support_it(self):
-        d = self.figures(self.home.name)
+        d = self.figures_of(in_a_folder()[0])
         memory = max(v for k, v in d["memory"].items() if re.fullmatch(r"read_\d+", k))
         advice = {a["key"]: a["text"] for a in d["advice"]}
         disk = max((c["bytes_s"] for c in d["disk"].get("direct", []) if c["bytes_s"]),
@@ -124,6 +152,8 @@ class Doctor(unittest.TestCase):
 
     def test_a_model_is_predicted_with_new_limits_which_are_kept(self):
         kept = os.path.join(self.home.name, ".cache", "memwall", "limits")
+        if os.path.exists(kept):
+            os.unlink(kept)
         subprocess.run([MEMWALL, "plan", MODEL], env=environment(self.home.name), check=True,
                        stdout=subprocess.DEVNULL, timeout=TIMEOUT_S)
         with open(kept) as f:
@@ -143,9 +173,10 @@ class Doctor(unittest.TestCase):
         self.assertNotIn(12345, [line["memory_bytes_s"] for line in disks])
 
     def test_without_the_disk_nothing_is_written(self):
-        d = self.figures("--no-disk", cwd=self.home.name)
-        self.assertEqual(["memory", "arithmetic", "walls", "advice", "summary", "complete"], list(d))
-        self.assertEqual([], os.listdir(self.home.name))
+        r, left = without_the_disk()
+        self.assertEqual(["memory", "arithmetic", "walls", "advice", "summary", "complete"],
+                         list(self.figures_of(r)))
+        self.assertEqual([], left)
 
     def test_a_model_that_streams_says_what_would_help(self):
         # In the same home, since OpenBLAS counts with the program where it was measured faster.
@@ -172,7 +203,7 @@ class Doctor(unittest.TestCase):
     def test_every_known_model_has_its_walls(self):
         with open(os.path.join(SRCDIR, "share", "known-models.json"), encoding="utf-8") as f:
             known = json.load(f)
-        d = self.figures("--no-disk", "--memory", "6G", cwd=self.home.name)["walls"]
+        d = self.figures_of(without_the_disk()[0])["walls"]
         self.assertEqual(6 << 30, d["budget_bytes"])
         self.assertEqual([(m["name"], t) for m in known["models"]
                           for t in m.get("types", known["types"])],
@@ -234,10 +265,11 @@ class Doctor(unittest.TestCase):
         if os.geteuid() != 0 or subprocess.run([*unshare, hide], capture_output=True).returncode:
             self.skipTest("only root can hide /sys")
         for args in (), ("--json",):
-            r = subprocess.run([*unshare, hide + ' && exec "$@"', "sh", MEMWALL, "doctor",
-                                "--no-disk", "Llama-3.2-1B:Q4_K", *args], text=True,
-                               env=environment(self.home.name), stdin=subprocess.DEVNULL,
-                               capture_output=True, timeout=TIMEOUT_S)
+            with tempfile.TemporaryDirectory() as home:
+                r = subprocess.run([*unshare, hide + ' && exec "$@"', "sh", MEMWALL, "doctor",
+                                    "--no-disk", "Llama-3.2-1B:Q4_K", *args], text=True,
+                                   env=environment(home), stdin=subprocess.DEVNULL,
+                                   capture_output=True, timeout=TIMEOUT_S)
             self.assertEqual((0, ""), (r.returncode, r.stderr))
             if args:
                 d = json.loads(r.stdout)
