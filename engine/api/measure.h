@@ -66,6 +66,15 @@ struct mw_ways {
     struct mw_way way[MW_WAYS_MAX];
 };
 int mw_ways_compare(const struct mw_options *o, struct mw_ways out[MW_LAYOUTS], struct err *e);
+/*
+ * Compare numbers of threads, a third of a second on a machine that is not busy.  With a budget
+ * below 16 MiB nothing is measured.  mw_threads_choose() lets this process use the best number by
+ * default, unless they are doubtful; no result depends on it.  mw_threads_text() says which, and
+ * why: "one per core: measured times, one fewer 1.93, one per core 1".  Returns buf.
+ */
+int mw_threads_measure(const struct mw_options *o, struct mw_threads *out, struct err *e);
+void mw_threads_choose(const struct mw_threads *t);
+char *mw_threads_text(const struct mw_threads *t, char *buf, size_t n);
 /* Measure disk and memory alone, for models that will be in a folder: write 128 MiB to a file
  * without a name, and read it. */
 int mw_limits_measure_disk(const char *folder, const struct mw_options *o, double seconds,

@@ -41,8 +41,9 @@
 #include "engine/base/thread.h"
 #include "engine/machine/kernel_file.h"
 #include "engine/machine/load_meter.h"
+#include "engine/machine/machine.h"
 
-#define MAX_THREAD 256
+#define MAX_THREAD MW_THREADS_MOST
 /* Kernels keep tiles on the stack, and sanitizers enlarge them.  Only touched pages are
  * charged. */
 #define STACK_BYTES ((size_t)8 << 20)

@@ -55,7 +55,7 @@ void mw_describer_set(struct mw_describer *d, const struct mw_options *o)
 {
     d->options = *o;
     if (d->options.n_thread <= 0)
-        d->options.n_thread = d->machine.n_core;
+        d->options.n_thread = d->machine.n_thread;
 }
 
 void mw_models_undescribe(struct mw_models *m)

@@ -3,6 +3,7 @@
 #include "engine/limits/limits.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/format/tensor_type.h"
@@ -53,6 +54,17 @@ bool limits_agree(const struct mw_limits *l)
     return true;
 }
 
+bool limits_of_one_go(const struct mw_limits *l)
+{
+    int64_t first_s = INT64_MAX, last_s = INT64_MIN;
+
+    for (uint32_t i = 0; i < l->n_rate; i++) {
+        first_s = l->rate[i].measured_s < first_s ? l->rate[i].measured_s : first_s;
+        last_s = l->rate[i].measured_s > last_s ? l->rate[i].measured_s : last_s;
+    }
+    return l->n_rate == 0 || (first_s != 0 && last_s - first_s <= LIMITS_ONE_GO_S);
+}
+
 static const struct mw_rate *rate_of(const struct mw_limits *l, const char *type, const char *form)
 {
     char name[sizeof l->rate[0].type];
@@ -84,9 +96,24 @@ bool limits_forms(const struct mw_limits *l, const char *type, double *in_file_s
                          *laid = rate_of(l, type, MW_RATE_INTERLEAVED);
     const double bytes = bits_of(type) / 8;
 
-    if (!is_trusted(file) || !is_trusted(laid) || !(bytes > 0))
+    if (!is_trusted(file) || !is_trusted(laid) || !(bytes > 0) ||
+        llabs(file->measured_s - laid->measured_s) > LIMITS_ONE_GO_S)
         return false;
     *in_file_s = form_s(file, bytes);
     *interleaved_s = form_s(laid, bytes);
     return true;
+}
+
+int limits_threads(const struct mw_threads *t)
+{
+    double best_s = t->core_s / LIMITS_THREADS_MARGIN;
+    int n = t->n_core;
+
+    if (t->measured_s == 0 || t->is_doubtful)
+        return n;
+    if (t->cpu_s > 0 && t->cpu_s < best_s) {
+        best_s = t->cpu_s;
+        n = t->n_cpu;
+    }
+    return t->fewer_s > 0 && t->fewer_s < best_s ? t->n_core - 1 : n;
 }

@@ -14,7 +14,8 @@
  *      only once in OBSERVE_APART_S seconds: one slow minute of the machine is one slow time.
  *   6. Rates are forgotten after a day, and the use of experts after a month.
  *   7. Disk, memory and their contention are measured in one go and kept together; so are the
- *      weight types of a model if two of them contradict each other (limits_agree()).
+ *      weight types of a model if two of them contradict each other (limits_agree()).  If they
+ *      still do after that, they are believed.
  */
 #ifndef MEMWALL_ENGINE_LIMITS_LIMITS_H
 #define MEMWALL_ENGINE_LIMITS_LIMITS_H
@@ -60,9 +61,25 @@ struct mw_steps {
 #define MW_LAYOUTS 2 /* as in the file, interleaved */
 struct mw_fetch {
     uint32_t way[MW_LAYOUTS];
-    bool is_doubtful; /* those of the make: the machine was busy */
+    bool is_known;      /* way[] was chosen, perhaps long ago */
+    bool is_doubtful;   /* the machine was busy: those of before, or of the make */
+    int64_t measured_s; /* Unix time; 0: not measured, or too long ago */
+};
+
+/*
+ * Numbers of threads that were compared: seconds for a weight in one token of an answer and one of
+ * a prompt.  One thread per core is compared with one fewer, and with one per processor where some
+ * processors share a core or are efficient ones.
+ */
+struct mw_threads {
+    int n_core, n_cpu; /* as in struct mw_machine */
+    double core_s, fewer_s, cpu_s; /* 0: not compared */
+    bool is_doubtful;
     int64_t measured_s; /* Unix time; 0: not measured */
 };
+/* Returns the number to use: one per core, unless another is this much faster. */
+#define LIMITS_THREADS_MARGIN 1.05
+int limits_threads(const struct mw_threads *t);
 
 /*
  * How often the routers of a model use its experts, as sessions saw it: the experts of each
@@ -109,11 +126,16 @@ struct mw_limits {
 bool limits_types_agree(const char *type, double bytes_s, const char *other, double other_s);
 /* The same for all rates of *l. */
 bool limits_agree(const struct mw_limits *l);
+/* Were all rates measured in one go?  If they do not agree then, another go would not help: the
+ * kernels of these types differ more than is known. */
+#define LIMITS_ONE_GO_S 10
+bool limits_of_one_go(const struct mw_limits *l);
 
 /*
  * Compare the forms of a weight type, as in the file and interleaved: seconds for a weight in one
  * token of an answer, one of a pass that verifies drafts, and one of a prompt.  Returns whether
- * both are known and trusted.
+ * both are known and trusted, and were measured in one go: the choice is made once, and a machine
+ * is not always as fast.
  */
 bool limits_forms(const struct mw_limits *l, const char *type, double *in_file_s,
                   double *interleaved_s);

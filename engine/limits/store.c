@@ -24,8 +24,9 @@
 #define MINUTE_S   60
 #define DAY_S      (24 * 3600)
 #define DOUBTFUL_S (10 * MINUTE_S)
-/* Ways to prefetch are measured again this much later: those of the make are nearly as good, and
- * beside a load that stays, each new try takes 0.3 s of a start. */
+/* Ways to prefetch and numbers of threads are measured again this much later: those of before, or
+ * of the make, are nearly as good, and beside a load that stays, each new try takes 0.3 s of a
+ * start. */
 #define DOUBTFUL_WAYS_S (2 * 3600)
 #define FOR_GOOD   INT64_MAX
 #define LINES_MOST 60  /* of a kind */
@@ -54,6 +55,7 @@ static const struct {
                          KV_NAMES("mac_s") } },
     [LIMITS_FETCH] = { "fetch", DAY_S, { "rows_way", "interleaved_way" } },
     [LIMITS_FORM] = { "form", FOR_GOOD, { "in_file_s", "interleaved_s" } },
+    [LIMITS_THREADS] = { "threads", FOR_GOOD, { "core_s", "fewer_s", "cpu_s" } },
     [LIMITS_PRODUCT] = { "product", FOR_GOOD, { "kernels_flops_s", "blas_flops_s" } },
     [LIMITS_MODEL] = { "model",
                        30 * DAY_S,
@@ -184,7 +186,8 @@ static bool is_valid(const struct limits_line *l, int64_t now_s)
     int64_t life_s = kinds[l->kind].life_s;
 
     if (l->is_doubtful)
-        life_s = l->kind == LIMITS_FETCH ? DOUBTFUL_WAYS_S : DOUBTFUL_S;
+        life_s = l->kind == LIMITS_FETCH || l->kind == LIMITS_THREADS ? DOUBTFUL_WAYS_S
+                                                                      : DOUBTFUL_S;
     return l->time_s <= now_s && now_s - l->time_s <= life_s;
 }
 
@@ -211,8 +214,17 @@ const struct limits_line *limits_store_find(const struct limits_store *s, enum l
     return NULL;
 }
 
+const struct limits_line *limits_store_last(const struct limits_store *s, enum limits_kind kind,
+                                            const char *of)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->line[i].kind == kind && strcmp(s->line[i].of, of) == 0)
+            return &s->line[i];
+    return NULL;
+}
+
 /* Does a new line replace an old one: of the same thing, or of another weight type of the same
- * kernels and threads that it contradicts? */
+ * kernels and threads that it contradicts, unless both were measured in one go? */
 static bool is_replaced(const struct limits_line *old, const struct limits_line *l)
 {
     const char *type = strrchr(l->of, ' '), *old_type = strrchr(old->of, ' ');
@@ -222,7 +234,8 @@ static bool is_replaced(const struct limits_line *old, const struct limits_line 
     if (strcmp(old->of, l->of) == 0)
         return l->kind != LIMITS_TRIED ||
                memcmp(old->value, l->value, TRIED_SETTINGS * sizeof l->value[0]) == 0;
-    return l->kind == LIMITS_TYPE && type != NULL && old_type != NULL &&
+    return l->kind == LIMITS_TYPE && llabs(l->time_s - old->time_s) > LIMITS_ONE_GO_S &&
+           type != NULL && old_type != NULL &&
            type - l->of == old_type - old->of &&
            memcmp(l->of, old->of, (size_t)(type - l->of)) == 0 &&
            !limits_types_agree(type + 1, l->value[0], old_type + 1, old->value[0]);
@@ -238,15 +251,25 @@ static bool is_one_too_many(const struct limits_line *old, const struct limits_l
 
 /* Does this old line keep the new one out?  A trusted line does so if the new one is doubtful.  The
  * first choice of products with an OpenBLAS always does: if two programs measured at the same time,
- * the second would otherwise change the answers of the first.  So does the first choice of a form,
- * which would otherwise change from day to day. */
+ * the second would otherwise change the answers of the first.  So do the first choices of a form
+ * and of a number of threads, which would otherwise change from day to day. */
 static bool is_kept(const struct limits_line *old, const struct limits_line *l)
 {
-    bool is_first = (l->kind == LIMITS_PRODUCT || l->kind == LIMITS_FORM) &&
+    bool is_first = (l->kind == LIMITS_PRODUCT || l->kind == LIMITS_FORM ||
+                     l->kind == LIMITS_THREADS) &&
                     strcmp(old->text, l->text) == 0;
 
     return is_replaced(old, l) && is_valid(old, l->time_s) && !old->is_doubtful &&
            (l->is_doubtful || is_first);
+}
+
+/* Is the same measurement there already?  Tried settings come in the order of their use. */
+static bool is_there(const struct limits_line *old, const struct limits_line *l)
+{
+    return l->kind != LIMITS_TRIED && old->kind == l->kind && strcmp(old->of, l->of) == 0 &&
+           old->time_s == l->time_s && old->is_doubtful == l->is_doubtful &&
+           strcmp(old->text, l->text) == 0 &&
+           memcmp(old->value, l->value, sizeof old->value) == 0;
 }
 
 bool limits_store_add(struct limits_store *s, const struct limits_line *l)
@@ -254,7 +277,7 @@ bool limits_store_add(struct limits_store *s, const struct limits_line *l)
     size_t kept = 0, n_tried = 1;
 
     for (size_t i = 0; i < s->n; i++)
-        if (is_kept(&s->line[i], l))
+        if (is_kept(&s->line[i], l) || is_there(&s->line[i], l))
             return false;
     if (!grow(s))
         return false;
@@ -367,6 +390,9 @@ void limits_name(const struct limits_key *k, enum limits_kind kind, const char *
                  : kind == LIMITS_FETCH ? "fetch"
                                         : type);
         break;
+    case LIMITS_THREADS:
+        snprintf(of, n, "%s %s %d %d", k->build, k->cpu, k->n_core, k->n_cpu);
+        break;
     case LIMITS_PRODUCT: /* measured with one thread */
         snprintf(of, n, "%s %s %s %s %s", k->build, k->cpu, k->kernels,
                  k->exact ? "exact" : "usual", type);
@@ -468,13 +494,33 @@ static void get_fetch(const struct limits_store *s, const struct limits_key *k, 
     char of[200];
 
     limits_name(k, LIMITS_FETCH, "", of);
-    found = limits_store_find(s, LIMITS_FETCH, of, now_s);
+    found = limits_store_last(s, LIMITS_FETCH, of);
     if (found == NULL || f->measured_s != 0)
         return;
     for (int i = 0; i < MW_LAYOUTS; i++)
         f->way[i] = (uint32_t)fmin(found->value[i], UINT8_MAX);
+    f->is_known = true;
     f->is_doubtful = found->is_doubtful;
-    f->measured_s = found->time_s;
+    f->measured_s = is_valid(found, now_s) ? found->time_s : 0;
+}
+
+bool limits_store_threads(const struct limits_store *s, const struct limits_key *k,
+                          int64_t now_s, struct mw_threads *t)
+{
+    const struct limits_line *found;
+    char of[200];
+
+    limits_name(k, LIMITS_THREADS, "", of);
+    found = limits_store_find(s, LIMITS_THREADS, of, now_s);
+    *t = (struct mw_threads){ .n_core = k->n_core, .n_cpu = k->n_cpu };
+    if (found == NULL)
+        return false;
+    t->core_s = found->value[0];
+    t->fewer_s = found->value[1];
+    t->cpu_s = found->value[2];
+    t->is_doubtful = found->is_doubtful;
+    t->measured_s = found->time_s;
+    return true;
 }
 
 static void get_rate(const struct limits_store *s, const struct limits_key *k, int64_t now_s,
@@ -535,6 +581,16 @@ static struct limits_line line_of(const struct limits_key *k, enum limits_kind k
     struct limits_line l = { .kind = kind, .time_s = time_s, .is_doubtful = is_doubtful };
 
     limits_name(k, kind, type, l.of);
+    return l;
+}
+
+struct limits_line limits_threads_line(const struct limits_key *k, const struct mw_threads *t)
+{
+    struct limits_line l = line_of(k, LIMITS_THREADS, "", t->measured_s, t->is_doubtful);
+
+    l.value[0] = t->core_s;
+    l.value[1] = t->fewer_s;
+    l.value[2] = t->cpu_s;
     return l;
 }
 

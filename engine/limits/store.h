@@ -26,6 +26,7 @@ enum limits_kind {
     LIMITS_STEPS,   /* struct mw_steps */
     LIMITS_FETCH,   /* struct mw_fetch */
     LIMITS_FORM,    /* a weight type as in the file and interleaved: limits_forms() */
+    LIMITS_THREADS, /* struct mw_threads */
     LIMITS_PRODUCT, /* products by the kernels and by OpenBLAS, whose name is the text */
     LIMITS_MODEL,   /* struct mw_expert_use */
     LIMITS_ANCHOR,  /* the newest tokens of a model, struct plan_anchor, as its numbers */
@@ -57,14 +58,17 @@ void limits_store_free(struct limits_store *s);
  * pointer is valid until the store changes. */
 const struct limits_line *limits_store_find(const struct limits_store *s, enum limits_kind kind,
                                             const char *of, int64_t now_s);
-/* The same for all things whose names begin like this. */
+/* The newest line of something, however old it is. */
+const struct limits_line *limits_store_last(const struct limits_store *s, enum limits_kind kind,
+                                            const char *of);
+/* The same as limits_store_find() for all things whose names begin like this. */
 const struct limits_line *limits_store_find_like(const struct limits_store *s,
                                                  enum limits_kind kind, const char *beginning,
                                                  int64_t now_s);
 
 /* Put a line first.  It replaces the line of the same thing (of tried settings: of the same
- * ones), and those of weight types that it contradicts.  Returns false, and changes nothing, if it is doubtful and one of them is not, or
- * without memory. */
+ * ones), and those of weight types that it contradicts.  Returns false, and changes nothing, if it
+ * is doubtful and one of them is not, if it is there already, or without memory. */
 bool limits_store_add(struct limits_store *s, const struct limits_line *l);
 
 /* Write the tried settings of a model, newest first, to list[MW_TRIED_MOST].  Returns their
@@ -81,7 +85,7 @@ struct limits_key {
     char io[16];
     uint64_t read_kib; /* of a read; 0: any */
     bool is_small;     /* a file that is read in a moment: its rate holds for no other file */
-    int n_thread;
+    int n_thread, n_core, n_cpu;
     char cpu[64];
     char build[48]; /* of the program: another one has other kernels */
     char kernels[16];
@@ -92,6 +96,11 @@ struct limits_key {
 /* Name a file of weights, or a folder with them, by what changes when it does: device, inode,
  * size and times.  "" if there is nothing at path. */
 void limits_model_of(const char *path, char *buf, size_t n);
+
+/* Set *t from the store.  Returns whether it was found. */
+bool limits_store_threads(const struct limits_store *s, const struct limits_key *k,
+                          int64_t now_s, struct mw_threads *t);
+struct limits_line limits_threads_line(const struct limits_key *k, const struct mw_threads *t);
 
 /* Name the thing that a line of this kind is of.  type: a weight type. */
 void limits_name(const struct limits_key *k, enum limits_kind kind, const char *type,

@@ -165,6 +165,46 @@ static void count_cpus(const char *root, struct mw_machine *out)
         out->n_core = 1;
 }
 
+/* The number of threads that was chosen for some processors. */
+static pthread_mutex_t chosen_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    int n_core, n_cpu, n_thread; /* 0: none */
+    char why[MW_THREADS_WHY];
+} chosen;
+
+void machine_choose_threads(int n_core, int n_cpu, int n_thread, const char *why)
+{
+    pthread_mutex_lock(&chosen_lock);
+    chosen.n_core = n_core;
+    chosen.n_cpu = n_cpu;
+    chosen.n_thread = n_thread;
+    snprintf(chosen.why, sizeof chosen.why, "%s", why);
+    pthread_mutex_unlock(&chosen_lock);
+}
+
+static const char *why_cores(const struct mw_machine *m)
+{
+    if (m->n_efficient > 0)
+        return "one per performance core: a product waits for its slowest thread";
+    if (m->n_core < m->n_cpu)
+        return "one per core: two threads of a core share its vector units and caches";
+    return "one per processor";
+}
+
+static void set_threads(struct mw_machine *m)
+{
+    bool is_chosen;
+
+    pthread_mutex_lock(&chosen_lock);
+    is_chosen = chosen.n_thread > 0 && chosen.n_core == m->n_core && chosen.n_cpu == m->n_cpu;
+    m->n_thread = is_chosen                      ? chosen.n_thread
+                  : m->n_core < MW_THREADS_MOST ? m->n_core
+                                                 : MW_THREADS_MOST;
+    snprintf(m->threads_why, sizeof m->threads_why, "%s",
+             is_chosen ? chosen.why : why_cores(m));
+    pthread_mutex_unlock(&chosen_lock);
+}
+
 /* The value in the first line "KEY : VALUE" of /proc/cpuinfo, up to the end of the line; NULL:
  * there is none. */
 static const char *cpu_value(const char *text, const char *key)
@@ -315,6 +355,7 @@ void machine_read(const char *root, struct mw_machine *out)
         (out->available_bytes == 0 || memory.room.value < out->available_bytes))
         out->available_bytes = memory.room.value;
     count_cpus(root, out);
+    set_threads(out);
     read_cpu(root, out);
 }
 

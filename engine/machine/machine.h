@@ -8,12 +8,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MW_THREADS_MOST 256 /* that compute */
+#define MW_THREADS_WHY  128
+
 struct mw_machine {
     int n_cpu;                /* that this process may use under its affinity and quota */
-    /* The same with the threads of a core as one, and without efficient cores: threads by default.
-     * Cores are efficient if others that may be used have more than twice their capacity. */
+    /* The same with the threads of a core as one, and without efficient cores.  Cores are efficient
+     * if others that may be used have more than twice their capacity. */
     int n_core;
     int n_efficient;          /* such cores in addition */
+    /* That compute by default: n_core, at most MW_THREADS_MOST, or what machine_choose_threads()
+     * says. */
+    int n_thread;
+    char threads_why[MW_THREADS_WHY];
     uint64_t memory_bytes;    /* of the machine, or the limit of the control group if less */
     uint64_t available_bytes; /* now, under the same limit */
     uint64_t own_bytes;       /* anonymous and shared memory of this process */
@@ -40,6 +47,10 @@ void mw_machine_read(struct mw_machine *out);
  * if *bytes is possible or the memory of the machine is unknown.
  */
 bool mw_budget_lower(uint64_t *bytes, char *why, size_t n);
+
+/* Let n_thread threads compute by default, for the reason `why`, where a process may use so many
+ * cores and processors.  Any thread. */
+void machine_choose_threads(int n_core, int n_cpu, int n_thread, const char *why);
 
 /* The same for the system below root, which is "" for the real one; for tests. */
 void machine_read(const char *root, struct mw_machine *out);

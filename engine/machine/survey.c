@@ -320,15 +320,6 @@ static void put_throttle(const struct survey *s)
                   os_unknown(no_file));
 }
 
-static const char *why_threads(const struct mw_machine *m)
-{
-    if (m->n_efficient > 0)
-        return "one per performance core: a product waits for its slowest thread";
-    if (m->n_core < m->n_cpu)
-        return "one per core: two threads of a core share its vector units and caches";
-    return "one per processor";
-}
-
 void survey_processor(const char *root, mw_fact_fn *fn, void *ctx)
 {
     const struct survey s = { root, fn, ctx };
@@ -342,7 +333,8 @@ void survey_processor(const char *root, mw_fact_fn *fn, void *ctx)
                MW_UNIT_COUNT, machine.n_core);
     if (machine.n_efficient > 0)
         put_number(&s, "n_efficient", "efficient cores", MW_UNIT_COUNT, machine.n_efficient);
-    put_text(&s, "threads_why", "threads by default", why_threads(&machine));
+    put_number(&s, "n_thread", "threads by default", MW_UNIT_COUNT, machine.n_thread);
+    put_text(&s, "threads_why", "why so many", machine.threads_why);
     if (quota > 0)
         put_number(&s, "quota", "quota of the group", MW_UNIT_COUNT, quota);
     else

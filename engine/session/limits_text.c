@@ -49,6 +49,34 @@ static void rate_text(char *buf, size_t n, const char *name, double bytes_s)
     append(buf, n, text);
 }
 
+/* Append how long a token takes, relative to one thread per core. */
+static void times_text(char *buf, size_t n, const char *count, double s, double core_s)
+{
+    char text[64];
+
+    if (!(s > 0))
+        return;
+    snprintf(text, sizeof text, "%s%s %.2f", strchr(buf, ':') == NULL ? ": " : ", ", count,
+             s / core_s);
+    append(buf, n, text);
+}
+
+char *mw_threads_text(const struct mw_threads *t, char *buf, size_t n)
+{
+    const int n_thread = limits_threads(t);
+
+    snprintf(buf, n, "%s",
+             n_thread < t->n_core   ? "one fewer than cores"
+             : n_thread > t->n_core ? "one per processor"
+                                    : "one per core");
+    times_text(buf, n, "measured times, one fewer", t->fewer_s, t->core_s);
+    times_text(buf, n, t->fewer_s > 0 ? "one per processor" : "measured times, one per processor",
+               t->cpu_s, t->core_s);
+    if (strchr(buf, ':') != NULL)
+        append(buf, n, ", one per core 1");
+    return buf;
+}
+
 void mw_limits_text(const struct mw_limits *l, int64_t now_s, char *buf, size_t n)
 {
     char age[32];

@@ -19,6 +19,7 @@
 #include "engine/model/fetch_choice.h"
 #include "engine/model/rates.h"
 #include "engine/model/steps.h"
+#include "engine/model/thread_rates.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
@@ -35,6 +36,7 @@
 #define LOOKUP_READ   4096
 #define RATE_SECONDS  0.08  /* of each rate of a weight type */
 #define FETCH_SECONDS 0.024 /* of each way to prefetch */
+#define THREAD_SECONDS 0.048 /* of each number of threads, one column and many */
 #define PRESSURE      0.25  /* share of the last ten seconds in which tasks waited */
 #define OWN_SECONDS   1.0   /* of processor time, before pressure may be our own */
 #define STEP_SECONDS  0.012 /* of each cost of struct mw_steps */
@@ -302,7 +304,7 @@ static struct rates_options rates_options_of(const struct mw_options *o,
         how.buffer_bytes = o->memory_bytes / 2;
     if (how.n_thread <= 0) {
         mw_machine_read(&machine);
-        how.n_thread = machine.n_core;
+        how.n_thread = machine.n_thread;
     }
     return how;
 }
@@ -327,7 +329,8 @@ static void choose_ways(const struct mw_fetch *f)
         fetch_choose((enum fetch_layout)i, (int)f->way[i]);
 }
 
-/* On a busy machine, the ways of the make serve until it is measured again. */
+/* On a busy machine, the ways that were chosen before serve until it is measured again, or else
+ * those of the make. */
 static int measure_ways(const struct rates_options *how, struct mw_fetch *out, struct err *e)
 {
     struct fetch_rates rates;
@@ -335,11 +338,43 @@ static int measure_ways(const struct rates_options *how, struct mw_fetch *out, s
     if (compare_ways(how, &rates, e) != 0)
         return -1;
     for (int i = 0; i < MW_LAYOUTS; i++)
-        out->way[i] = (uint32_t)fetch_best(&rates, (enum fetch_layout)i);
+        if (!rates.is_doubtful || !out->is_known)
+            out->way[i] = (uint32_t)fetch_best(&rates, (enum fetch_layout)i);
+    out->is_known = true;
     out->is_doubtful = rates.is_doubtful;
     out->measured_s = (int64_t)time(NULL);
     choose_ways(out);
     return 0;
+}
+
+int mw_threads_measure(const struct mw_options *o, struct mw_threads *out, struct err *e)
+{
+    const struct kernels *kernels = kernels_of(o, e);
+    struct rates_options how;
+    struct mw_machine machine;
+
+    mw_machine_read(&machine);
+    *out = (struct mw_threads){ .n_core = machine.n_core, .n_cpu = machine.n_cpu };
+    if (kernels == NULL)
+        return -1;
+    how = rates_options_of(o, kernels);
+    if (how.buffer_bytes < RATES_LEAST_BUFFER)
+        return 0;
+    how.seconds = THREAD_SECONDS;
+    out->is_doubtful = was_busy();
+    if (!out->is_doubtful && thread_rates_measure(&how, out, e) != 0)
+        return -1;
+    out->measured_s = (int64_t)time(NULL);
+    return 0;
+}
+
+void mw_threads_choose(const struct mw_threads *t)
+{
+    char why[MW_THREADS_WHY];
+
+    if (t->measured_s != 0 && !t->is_doubtful && t->core_s > 0)
+        machine_choose_threads(t->n_core, t->n_cpu, limits_threads(t),
+                               mw_threads_text(t, why, sizeof why));
 }
 
 int mw_ways_compare(const struct mw_options *o, struct mw_ways out[MW_LAYOUTS], struct err *e)
@@ -570,7 +605,7 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
 
     *out = (struct mw_limits){ .is_doubtful = was_busy() };
     mw_machine_read(&machine);
-    n_thread = out->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_core;
+    n_thread = out->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_thread;
     fd = limits_open_noise(folder, e);
     if (fd < 0)
         return -1;

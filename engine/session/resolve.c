@@ -67,7 +67,7 @@ int options_resolve(struct mw_model *m, struct mw_options *o, struct err *e)
         struct mw_machine machine;
 
         mw_machine_read(&machine);
-        o->n_thread = machine.n_core;
+        o->n_thread = machine.n_thread;
     }
     if ((o->disk_rate > 0 || o->mirror_rate > 0) && o->io == MW_IO_MMAP)
         return err_set(e, ERR_ARGUMENT,

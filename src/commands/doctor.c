@@ -297,6 +297,8 @@ static void examine(struct visit *v)
         end_section(v, mw_doctor_disk(&d, file_of(v), v->folder, &e), &e);
     }
     if (!cancelled) {
+        on_step(v, "comparing numbers of threads");
+        limits_ensure_threads(&v->engine, v->o->no_disk ? LIMITS_NO_DISK : LIMITS_MEASURE);
         begin_section(v, "arithmetic");
         end_section(v, mw_doctor_arithmetic(&d, &e), &e);
     }

@@ -73,9 +73,9 @@ static int describe(struct pull *p, size_t only, struct err *e)
         progress_text(&p->progress, "measuring the disk");
         limits_ensure_folder(p->hub.cache, &engine);
     }
+    limits_read(&p->limits); /* also how many threads compute, before they are described */
     if (mw_describer_new(&d, &engine, &how, e) != 0)
         return -1;
-    limits_read(&p->limits);
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (only != SIZE_MAX && i != only)
             continue;

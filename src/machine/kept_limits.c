@@ -59,7 +59,9 @@ static void make_place(struct place *p, const char *model_path, const struct mw_
     snprintf(k->build, sizeof k->build, "%s", BUILD_NAME);
     snprintf(k->kernels, sizeof k->kernels, "%s", o->isa != NULL ? o->isa : mw_isa(0));
     snprintf(k->io, sizeof k->io, "%s", mw_io_name(o->io));
-    k->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_core;
+    k->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_thread;
+    k->n_core = machine.n_core;
+    k->n_cpu = machine.n_cpu;
     limits_model_of(model_path, k->model, sizeof k->model);
     if (stat(model_path, &st) == 0) {
         k->dev = st.st_dev;
@@ -113,6 +115,54 @@ static void keep(const struct place *p, const struct mw_limits *l)
     struct limits_line lines[LIMITS_LINES];
 
     keep_lines(p, lines, limits_store_lines(&p->key, l, lines));
+}
+
+/* --- the number of threads --- */
+
+/* Whether it is known for the machine of p, and not to be measured again now. */
+static bool find_threads(const struct limits_store *s, const struct place *p)
+{
+    struct mw_threads t;
+
+    if (!limits_store_threads(s, &p->key, now(), &t))
+        return false;
+    mw_threads_choose(&t);
+    return true;
+}
+
+/* The first trusted comparison is kept for good: most limits hold for one number of threads, and
+ * would have to be measured again. */
+static void measure_threads(const struct place *p, const struct mw_options *o, bool keeps)
+{
+    struct err ignored = ERR_INIT;
+    struct limits_store kept;
+    struct limits_line line;
+    struct mw_threads t;
+
+    if (mw_threads_measure(o, &t, &ignored) != 0 || t.measured_s == 0)
+        return;
+    mw_threads_choose(&t);
+    if (!keeps)
+        return;
+    line = limits_threads_line(&p->key, &t);
+    keep_lines(p, &line, 1);
+    read_store(&kept, p); /* another program may have been first */
+    (void)find_threads(&kept, p);
+    limits_store_free(&kept);
+}
+
+void limits_ensure_threads(const struct mw_options *o, enum limits_effort effort)
+{
+    struct limits_store kept;
+    struct place place;
+
+    if (o->n_thread > 0)
+        return;
+    make_place(&place, "", o);
+    read_store(&kept, &place);
+    if (!find_threads(&kept, &place) && effort != LIMITS_KEPT)
+        measure_threads(&place, o, effort != LIMITS_NO_DISK);
+    limits_store_free(&kept);
 }
 
 /* --- OpenBLAS or the kernels --- */
@@ -427,12 +477,14 @@ static int ensure(struct limits_store *s, const struct place *p, struct mw_model
     find_forms(s, p, m, &l);
     mw_rates_list(m, o, &l);
     known = l;
-    is_complete = limits_store_get(s, &p->key, now(), &known) && limits_agree(&known);
+    is_complete = limits_store_get(s, &p->key, now(), &known) &&
+                  (limits_agree(&known) || limits_of_one_go(&known));
     if (effort == LIMITS_AGAIN || (effort == LIMITS_FRESH && !is_fresh(&known))) {
         is_complete = false;
         l.expert_use = known.expert_use; /* cannot be measured */
-        if (effort == LIMITS_FRESH)
-            l.fetch = known.fetch; /* once a day */
+        l.fetch = known.fetch;
+        if (effort != LIMITS_FRESH) /* which measures ways once a day */
+            l.fetch.measured_s = 0;
     } else {
         l = known;
     }
@@ -484,6 +536,8 @@ static int ensure_model(struct mw_model *m, const char *model_path, const struct
     struct place place;
     int rc = 0;
 
+    /* They are part of the place.  doctor without a disk has compared them before many models. */
+    limits_ensure_threads(o, effort == LIMITS_NO_DISK ? LIMITS_KEPT : effort);
     make_model_place(&place, m, model_path, o);
     if (!mw_model_has_file(m) && effort != LIMITS_KEPT && effort != LIMITS_NO_DISK)
         limits_ensure_folder(model_path, o); /* such a model has the disk of its folder */
@@ -531,6 +585,7 @@ static int ensure_folder(const char *folder, const struct mw_options *o, bool is
     struct place place;
     int rc;
 
+    limits_ensure_threads(o, LIMITS_KEPT);
     make_place(&place, folder, o);
     place.key.model[0] = '\0';
     read_store(&kept, &place);
@@ -559,15 +614,12 @@ void limits_ensure_folder(const char *folder, const struct mw_options *o)
 
 void limits_read(struct limits_store *kept)
 {
-    struct err ignored = ERR_INIT;
-    struct paths paths;
-    char path[560];
+    const struct mw_options none = { 0 };
+    struct place place;
 
-    *kept = (struct limits_store){ 0 };
-    if (paths_find(&paths, &ignored) != 0)
-        return;
-    snprintf(path, sizeof path, LIMITS_FILE, paths.cache_dir);
-    limits_store_read(kept, path);
+    make_place(&place, "", &none);
+    read_store(kept, &place);
+    (void)find_threads(kept, &place);
 }
 
 bool limits_kept(void *ctx, const char *path, const struct mw_options *o,

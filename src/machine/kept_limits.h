@@ -35,6 +35,13 @@ void limits_ensure_shown(struct mw_model *m, const char *model_path, const struc
 int limits_measure_again(struct mw_model *m, const char *model_path, const struct mw_options *o,
                          struct err *e);
 
+/*
+ * Let as many threads compute by default as are kept to be best for these processors, or, with an
+ * effort above LIMITS_KEPT, compare them, which takes a third of a second and is kept for good.
+ * limits_ensure() does so where it may measure the disk.
+ */
+void limits_ensure_threads(const struct mw_options *o, enum limits_effort effort);
+
 /* Measure the disk of a folder, where a model will be, and memory.  -1 with *e. */
 int limits_measure_folder(const char *folder, const struct mw_options *o, struct err *e);
 
@@ -45,8 +52,8 @@ void limits_ensure_folder(const char *folder, const struct mw_options *o);
  * list[MW_TRIED_MOST].  Returns their number. */
 size_t limits_tried(const char *model_path, const struct mw_options *o, struct mw_tried *list);
 
-/* Read the cached limits, for models that are listed and not opened.  limits_store_free() frees
- * them. */
+/* Read the cached limits, for models that are listed and not opened, and let as many threads
+ * compute by default as they say.  limits_store_free() frees them. */
 void limits_read(struct limits_store *kept);
 
 /* A mw_limits_fn; ctx is a struct limits_store.  Without sizes, path is a folder. */

@@ -96,7 +96,7 @@ void what_if_apply(const struct what_if *w, struct mw_model *m, struct mw_option
     mw_machine_read(&machine);
     mw_model_limits(m, &l);
     if (w->n_core > 0) {
-        int measured = o->n_thread > 0 ? o->n_thread : machine.n_core;
+        int measured = o->n_thread > 0 ? o->n_thread : machine.n_thread;
 
         for (uint32_t i = 0; i < l.n_rate; i++)
             scale_rate(&l.rate[i], (double)w->n_core / measured,

@@ -89,6 +89,9 @@ class Doctor(unittest.TestCase):
         self.assertGreater(d["arithmetic"]["f32_flops_s"], 1e6)
         if d["arithmetic"]["int8_ops_s"] is not None:
             self.assertEqual(d["arithmetic"]["q8_0_flops_s"], d["arithmetic"]["int8_ops_s"])
+        self.assertIn(d["arithmetic"]["n_thread"], (d["arithmetic"]["n_core"],
+                      d["arithmetic"]["n_core"] - 1, d["arithmetic"]["n_cpu"]))
+        self.assertRegex(d["arithmetic"]["threads_why"], "^one (per|fewer)")
         if d["disk"]["direct_align"]:
             self.assertEqual(0, 4096 % d["disk"]["direct_align"])
         for section in ("memory", "disk", "arithmetic"):

@@ -271,6 +271,62 @@ static void types_agree_within_their_known_ratio(void **state)
     assert_true(limits_agree(&l));
 }
 
+/* Slow kernels of one type contradict the others every time they are measured. */
+static void rates_of_one_go_are_believed(void **state)
+{
+    struct mw_limits l = { .n_rate = 2 };
+
+    (void)state;
+    l.rate[0] = (struct mw_rate){ "IQ2_XXS", 1.6e9, 1.6e9, 1e11, false, NOW };
+    l.rate[1] = (struct mw_rate){ "Q6_K", 30e9, 30e9, 1e11, false, NOW + 1 };
+    assert_false(limits_agree(&l));
+    assert_true(limits_of_one_go(&l));
+    l.rate[0].measured_s -= HOUR;
+    assert_false(limits_of_one_go(&l));
+    l.rate[0].measured_s = 0;
+    assert_false(limits_of_one_go(&l));
+}
+
+/* --- threads --- */
+
+static int threads(double core_s, double fewer_s, double cpu_s, char *why, size_t n)
+{
+    const struct mw_threads t = { .n_core = 8, .n_cpu = 16, .core_s = core_s,
+                                  .fewer_s = fewer_s, .cpu_s = cpu_s, .measured_s = NOW };
+
+    mw_threads_text(&t, why, n);
+    return limits_threads(&t);
+}
+
+/* One per core, unless another number is clearly better. */
+static void threads_are_one_per_core_unless_another_number_is_faster(void **state)
+{
+    struct mw_threads t = { .n_core = 8, .n_cpu = 16, .core_s = 10, .fewer_s = 2, .cpu_s = 1 };
+    char why[MW_THREADS_WHY];
+
+    (void)state;
+    assert_int_equal(threads(10, 9.6, 9.6, why, sizeof why), 8);
+    assert_string_equal(why, "one per core: measured times, one fewer 0.96, one per processor "
+                             "0.96, one per core 1");
+    assert_int_equal(threads(10, 9.5, 11, why, sizeof why), 7);
+    assert_string_equal(why, "one fewer than cores: measured times, one fewer 0.95, one per "
+                             "processor 1.10, one per core 1");
+    assert_int_equal(threads(10, 11, 9.5, why, sizeof why), 16);
+    assert_int_equal(threads(10, 9, 8, why, sizeof why), 16);
+    assert_int_equal(threads(10, 8, 9, why, sizeof why), 7);
+    assert_int_equal(threads(10, 0, 9, why, sizeof why), 16);
+    assert_string_equal(why, "one per processor: measured times, one per processor 0.90, one per "
+                             "core 1");
+    assert_int_equal(threads(10, 0, 0, why, sizeof why), 8);
+    assert_string_equal(why, "one per core");
+    assert_int_equal(limits_threads(&t), 8); /* not measured */
+    t.measured_s = NOW;
+    t.is_doubtful = true;
+    assert_int_equal(limits_threads(&t), 8);
+    t.is_doubtful = false;
+    assert_int_equal(limits_threads(&t), 16);
+}
+
 /* --- work --- */
 
 static int64_t a_minute_after(const struct slow *slow)
@@ -441,6 +497,8 @@ static void forms_are_compared_by_answers_drafts_and_prompts(void **state)
     assert_false(limits_forms(&l, "Q4_0", &file, &laid));
     l.rate[0].few_bytes_s = 28.125e9;
     assert_true(limits_forms(&l, "Q4_0", &file, &laid));
+    l.rate[1].measured_s += MINUTE; /* another go */
+    assert_false(limits_forms(&l, "Q4_0", &file, &laid));
     l.rate[1].measured_s = 0;
     assert_false(limits_forms(&l, "Q4_0", &file, &laid));
 }
@@ -564,6 +622,8 @@ int main(void)
         cmocka_unit_test(three_slow_rates_lower_it_to_their_mean),
         cmocka_unit_test(one_slow_minute_is_one_slow_time),
         cmocka_unit_test(types_agree_within_their_known_ratio),
+        cmocka_unit_test(rates_of_one_go_are_believed),
+        cmocka_unit_test(threads_are_one_per_core_unless_another_number_is_faster),
         cmocka_unit_test(a_faster_disk_raises_the_limit_at_once),
         cmocka_unit_test(a_limit_that_was_not_measured_stays_unknown),
         cmocka_unit_test(a_short_run_says_nothing),

@@ -32,6 +32,8 @@
 static const struct limits_key key = { .dev = 7,
                                        .io = "auto",
                                        .n_thread = 2,
+                                       .n_core = 2,
+                                       .n_cpu = 4,
                                        .cpu = "Some_CPU",
                                        .build = "0.1-abc",
                                        .kernels = "avx2",
@@ -191,6 +193,89 @@ static void doubtful_ways_are_measured_again_after_two_hours(void **state)
     assert_true(found(&key, NOW - HOUR + 2 * HOUR + 1, NULL).fetch.measured_s == 0);
 }
 
+/* A start beside other programs goes on with the ways of before, however old they are. */
+static void ways_that_are_too_old_are_still_known(void **state)
+{
+    struct mw_limits l = made(0), again;
+
+    (void)state;
+    assert_false(found(&key, NOW, NULL).fetch.is_known);
+    keep_as(&key, &l);
+    again = found(&key, NOW + 3 * DAY, NULL);
+    assert_true(again.fetch.measured_s == 0);
+    assert_true(again.fetch.is_known);
+    assert_int_equal(again.fetch.way[0], 3);
+    assert_int_equal(again.fetch.way[1], 1);
+}
+
+static struct mw_threads threads_at(const struct limits_key *k, int64_t now_s)
+{
+    struct limits_store s;
+    struct mw_threads t;
+
+    limits_store_read(&s, path());
+    (void)limits_store_threads(&s, k, now_s, &t);
+    limits_store_free(&s);
+    return t;
+}
+
+static void keep_threads(struct mw_threads t)
+{
+    struct limits_line line = limits_threads_line(&key, &t);
+
+    limits_store_keep(path(), &line, 1);
+}
+
+/* The numbers of threads of these processors: the first trusted comparison stays. */
+static void the_first_number_of_threads_stays(void **state)
+{
+    struct mw_threads t = { .n_core = 2, .n_cpu = 4, .core_s = 2e-11, .fewer_s = 4e-11,
+                            .cpu_s = 1.5e-11, .is_doubtful = true, .measured_s = NOW };
+    struct limits_key other = key;
+
+    (void)state;
+    assert_true(threads_at(&key, NOW).measured_s == 0);
+    keep_threads(t);
+    assert_true(threads_at(&key, NOW + 2 * HOUR).is_doubtful);
+    assert_true(threads_at(&key, NOW + 2 * HOUR + 1).measured_s == 0);
+    t.is_doubtful = false;
+    keep_threads(t);
+    t.cpu_s = 3e-11;
+    t.measured_s += 400 * DAY;
+    keep_threads(t);
+    t = threads_at(&key, NOW + 400 * DAY);
+    assert_int_equal(t.measured_s, NOW);
+    assert_int_equal(limits_threads(&t), 4);
+    assert_near(1e11 * t.core_s, 2.0);
+    assert_near(1e11 * t.fewer_s, 4.0);
+    other.n_thread = 7; /* of no influence */
+    assert_true(threads_at(&other, NOW).measured_s != 0);
+    other.n_cpu = 5;
+    assert_true(threads_at(&other, NOW).measured_s == 0);
+    other = key;
+    other.n_core = 1;
+    assert_true(threads_at(&other, NOW).measured_s == 0);
+}
+
+/* A start that measured nothing new leaves the file as it is. */
+static void lines_that_are_there_are_not_written_again(void **state)
+{
+    struct mw_limits l = made(60), again;
+    struct stat before, after;
+
+    (void)state;
+    keep_as(&key, &l);
+    assert_int_equal(stat(path(), &before), 0);
+    again = found(&key, NOW, NULL);
+    keep_as(&key, &again);
+    assert_int_equal(stat(path(), &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino); /* a new file replaces the old one */
+    again.rate[0].column_bytes_s *= 1.01;
+    keep_as(&key, &again);
+    assert_int_equal(stat(path(), &after), 0);
+    assert_int_not_equal(before.st_ino, after.st_ino);
+}
+
 static void doubtful_limits_never_replace_trusted_ones(void **state)
 {
     struct mw_limits l = made(HOUR);
@@ -286,6 +371,19 @@ static void types_that_contradict_each_other_are_not_kept_together(void **state)
     assert_true(found(&key, NOW, NULL).rate[0].measured_s == 0);
     assert_true(found(&key, NOW, NULL).rate[1].measured_s == 0);
     assert_true(found(&other, NOW, NULL).rate[1].measured_s != 0); /* of other threads */
+}
+
+/* They would be measured again at each start. */
+static void types_of_one_go_may_contradict_each_other(void **state)
+{
+    struct mw_limits l = made(60);
+
+    (void)state;
+    l.rate[0] = (struct mw_rate){ "Q4_0", 1e9, 1e9, 1e11, false, NOW };
+    l.rate[1] = (struct mw_rate){ "Q6_K", 30e9, 30e9, 1e11, false, NOW };
+    keep_as(&key, &l);
+    assert_near(found(&key, NOW, NULL).rate[0].column_bytes_s, 30e9);
+    assert_near(found(&key, NOW, NULL).rate[1].column_bytes_s, 1e9);
 }
 
 static void reads_of_another_size_are_better_than_none(void **state)
@@ -516,10 +614,14 @@ int main(void)
         in_a_tree(limits_hold_only_for_what_they_are_of),
         in_a_tree(each_kind_is_forgotten_in_its_time),
         in_a_tree(doubtful_ways_are_measured_again_after_two_hours),
+        in_a_tree(ways_that_are_too_old_are_still_known),
+        in_a_tree(the_first_number_of_threads_stays),
+        in_a_tree(lines_that_are_there_are_not_written_again),
         in_a_tree(doubtful_limits_never_replace_trusted_ones),
         in_a_tree(the_first_choice_of_products_stays),
         in_a_tree(the_first_choice_of_a_form_stays),
         in_a_tree(types_that_contradict_each_other_are_not_kept_together),
+        in_a_tree(types_of_one_go_may_contradict_each_other),
         in_a_tree(reads_of_another_size_are_better_than_none),
         in_a_tree(a_small_file_has_a_rate_of_its_own),
         in_a_tree(lines_that_make_no_sense_are_left_out),

@@ -553,6 +553,33 @@ static void threads_of_a_core_count_once(void **state)
     assert_int_equal(m.n_core, m.n_cpu);
 }
 
+/* A number of threads is chosen for so many cores and processors, not for others. */
+static void a_number_of_threads_is_for_its_processors(void **state)
+{
+    cpu_set_t all, one;
+    struct mw_machine m;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_thread, m.n_core);
+    assert_string_equal(m.threads_why, "one per processor");
+    machine_choose_threads(m.n_core, m.n_cpu, 37, "it was measured");
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_thread, 37);
+    assert_string_equal(m.threads_why, "it was measured");
+    if (CPU_COUNT(&all) > 1) {
+        (void)allow_first(1, &all, &one);
+        machine_read(tree_root, &m);
+        assert_int_equal(m.n_thread, 1);
+        assert_string_equal(m.threads_why, "one per processor");
+        assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    }
+    machine_choose_threads(0, 0, 0, "");
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_thread, m.n_core);
+}
+
 static void nonsense_about_cores_counts_cpus(void **state)
 {
     static const char *const texts[] = { "", "\n", "x", ",", "-1", "-", "5-", "99999999999999",
@@ -929,6 +956,7 @@ int main(void)
         in_a_tree(efficient_cores_get_no_thread_by_default),
         in_a_tree(lists_of_efficient_cores_are_read),
         in_a_tree(a_core_has_the_lower_of_two_capacities),
+        in_a_tree(a_number_of_threads_is_for_its_processors),
         in_a_tree(nonsense_about_cores_counts_cpus),
         in_a_tree(a_budget_above_the_limit_of_a_group_is_lowered),
         in_a_tree(memory_high_of_version_2_lowers_a_budget_too),

@@ -151,6 +151,43 @@ static void ways_to_prefetch_are_measured_and_used(void **state)
 }
 
 /* A type that is faster as in the file stays so: nothing is laid out or measured for it. */
+/* Numbers of threads are compared where there is more than one, and the best one is the default. */
+static void numbers_of_threads_are_compared_and_used(void **state)
+{
+    const struct mw_options o = { 0 };
+    struct mw_options tiny = { .memory_bytes = 1 };
+    struct mw_machine before, after;
+    struct mw_threads t;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    mw_machine_read(&before);
+    no_error(mw_threads_measure(&o, &t, &e), &e);
+    assert_true(t.measured_s != 0);
+    assert_int_equal(t.n_core, before.n_core);
+    assert_int_equal(t.n_cpu, before.n_cpu);
+    if (!t.is_doubtful && before.n_cpu > 1)
+        assert_true(t.core_s > 0);
+    if (t.core_s > 0) {
+        assert_true((t.fewer_s > 0) == (before.n_core > 1));
+        assert_true((t.cpu_s > 0) == (before.n_cpu > before.n_core));
+    }
+    t.is_doubtful = false;
+    t.core_s = 2;
+    t.fewer_s = before.n_core > 1 ? 1 : 0;
+    t.cpu_s = 0;
+    mw_threads_choose(&t);
+    mw_machine_read(&after);
+    assert_int_equal(after.n_thread, limits_threads(&t));
+    assert_int_equal(after.n_thread, before.n_core > 1 ? before.n_core - 1 : before.n_core);
+    t.fewer_s = 2;
+    mw_threads_choose(&t);
+    mw_machine_read(&after);
+    assert_int_equal(after.n_thread, before.n_core);
+    no_error(mw_threads_measure(&tiny, &t, &e), &e); /* a budget that measures nothing */
+    assert_true(t.measured_s == 0);
+}
+
 static void types_may_stay_as_in_the_file(void **state)
 {
     struct mw_options o = small_options(64);
@@ -270,6 +307,7 @@ int main(void)
         cmocka_unit_test(packed_products_are_measured),
         cmocka_unit_test(interleaved_products_are_measured),
         cmocka_unit_test(ways_to_prefetch_are_measured_and_used),
+        cmocka_unit_test(numbers_of_threads_are_compared_and_used),
         cmocka_unit_test(types_may_stay_as_in_the_file),
         cmocka_unit_test(a_session_holds_packed_blocks),
         cmocka_unit_test(packed_and_plain_weights_give_the_same_bits),
