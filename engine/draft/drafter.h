@@ -48,8 +48,8 @@ struct drafter_calls {
     /* Expect drafts after the n ids of the text, n >= 1.  Cheap: no weights are used. */
     struct draft_look (*look)(struct drafter *d, const uint32_t *ids, uint32_t n);
     /* After look() with the same n: store at most `most` (>= 1) drafts in ids[n …], where they
-     * fit, and their number in *n_draft.  -1 with *e: the answer ends with this
-     * error, or ERR_CANCELLED. */
+     * fit, and their number in *n_draft.  A drafter that cannot go on drafts nothing from then on.
+     * -1 with *e, where the answer has to end: ERR_CANCELLED, or no memory for the next pass. */
     int (*propose)(struct drafter *d, uint32_t *ids, uint32_t n, uint32_t most,
                    const struct draft_choose *choose, uint32_t *n_draft, struct err *e);
     /* A part of the text was evaluated.  Passes come in the order of the text, but after an

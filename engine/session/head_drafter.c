@@ -56,7 +56,7 @@ static int propose(struct drafter *d, uint32_t *ids, uint32_t n, uint32_t most,
         *e = failure;
         return -1;
     }
-    head_give_up(h->s->head); /* the answer goes on without it */
+    head_give_up(h->s->head, &failure); /* the answer goes on without it */
     return 0;
 }
 

@@ -36,6 +36,7 @@ struct model_drafter {
     struct kept_rows kept; /* empty */
     struct forward *forward;
     uint64_t weights_bytes;
+    bool has_failed; /* a pass of it: it drafts nothing from then on */
 };
 
 /* --- memory --- */
@@ -105,22 +106,33 @@ static int evaluate(struct model_drafter *x, const uint32_t *ids, uint32_t n, bo
 
 static struct draft_look look(struct drafter *d, const uint32_t *ids, uint32_t n)
 {
-    (void)d;
     (void)ids;
     (void)n;
-    return (struct draft_look){ .most = DRAFT_MOST, .quality = QUALITY };
+    return (struct draft_look){ .most = of(d)->has_failed ? 0 : DRAFT_MOST, .quality = QUALITY };
+}
+
+/* A file that cannot be read, or is damaged: the answer goes on without drafts. */
+static int give_up(struct model_drafter *x, const struct err *failure, struct err *e)
+{
+    if (failure->code != ERR_CANCELLED) {
+        x->has_failed = true;
+        return 0;
+    }
+    *e = *failure;
+    return -1;
 }
 
 static int propose(struct drafter *d, uint32_t *ids, uint32_t n, uint32_t most,
                    const struct draft_choose *choose, uint32_t *n_draft, struct err *e)
 {
     struct model_drafter *x = of(d);
+    struct err failure = ERR_INIT;
 
     for (*n_draft = 0; *n_draft < most; ++*n_draft) {
         uint32_t at = n + *n_draft;
 
-        if (evaluate(x, ids, at, true, e) != 0)
-            return -1;
+        if (evaluate(x, ids, at, true, &failure) != 0)
+            return give_up(x, &failure, e);
         ids[at] = choose->next(choose->ctx, forward_logits(x->forward), ids, at);
     }
     return 0;
@@ -131,11 +143,13 @@ static int propose(struct drafter *d, uint32_t *ids, uint32_t n, uint32_t most,
 static int follow(struct drafter *d, const struct draft_pass *pass, struct err *e)
 {
     struct model_drafter *x = of(d);
-    uint32_t end = pass->pos + pass->n;
+    uint32_t end = pass->pos + pass->n, held = kv_tokens(x->kv);
+    struct err failure = ERR_INIT;
 
-    return end - kv_tokens(x->kv) >= CHUNK / 2 && end > kv_tokens(x->kv)
-               ? evaluate(x, pass->ids, end, false, e)
-               : 0;
+    if (x->has_failed || end < held + CHUNK / 2 ||
+        evaluate(x, pass->ids, end, false, &failure) == 0)
+        return 0;
+    return give_up(x, &failure, e);
 }
 
 static void rewind_to(struct drafter *d, const uint32_t *ids, uint32_t n)

@@ -31,6 +31,7 @@ struct head {
     size_t n_value; /* of such a row */
     uint32_t from, n_row;
     bool has_failed;
+    struct err failure; /* then */
     uint32_t base;  /* position of the first row in kv */
     float *own;     /* the head's own hidden row */
     unsigned char *copy; /* of the state of index keys, during a draft */
@@ -216,9 +217,10 @@ bool head_is_ready(const struct head *h)
     return h != NULL && !h->has_failed;
 }
 
-void head_give_up(struct head *h)
+void head_give_up(struct head *h, const struct err *failure)
 {
     h->has_failed = true;
+    h->failure = *failure;
 }
 
 /* Run the head, and add its reads to those of the session. */
@@ -293,12 +295,20 @@ int head_before_pass(struct mw_session *s, struct err *e)
 {
     struct head *h = s->head;
     uint32_t held = kv_tokens(s->kv);
+    struct err failure = ERR_INIT;
     const float *before;
     int rc = 0;
 
-    if (h == NULL || h->kv == NULL)
+    if (h == NULL || h->kv == NULL || h->has_failed)
         return 0;
-    rc = catch_up(s, e);
+    if (catch_up(s, &failure) != 0) {
+        if (failure.code == ERR_CANCELLED) {
+            *e = failure;
+            rc = -1;
+        } else {
+            head_give_up(h, &failure);
+        }
+    }
     before = held > 0 ? hidden_of(h, held - 1) : NULL;
     if (before != NULL)
         memmove(h->hidden, before, h->n_value * sizeof *h->hidden);
@@ -360,14 +370,14 @@ static int load_bytes(void *ctx, void *bytes, size_t n, struct err *e)
     return 0;
 }
 
-/* Take back the rows of drafted tokens. */
+/* Take back the rows of drafted tokens: n rows stay. */
 static int take_back(struct head *h, uint32_t n, struct err *e)
 {
     struct cursor c = { h->copy, h->copy + h->copy_bytes };
 
     if (h->copy != NULL)
         return kv_copy_restore(h->kv, n, load_bytes, &c, e);
-    kv_take_back(h->kv, n);
+    kv_take_back(h->kv, kv_tokens(h->kv) - n);
     return 0;
 }
 
@@ -403,6 +413,10 @@ int head_draft(struct mw_session *s, uint32_t id, uint32_t n, uint32_t *out,
     struct err ignored = ERR_INIT;
     int rc;
 
+    if (h->has_failed) {
+        *e = h->failure;
+        return -1;
+    }
     if (held == 0 || n == 0)
         return 0;
     hidden = hidden_of(h, held - 1);

@@ -39,7 +39,8 @@ void head_close(struct head *h); /* NULL is fine */
 /* Bytes of the plan item that are in use. */
 uint64_t head_used_bytes(const struct head *h);
 
-/* Before a pass of the trunk: read the rows of the pass before it. */
+/* Before a pass of the trunk: read the rows of the pass before it.  -1 with *e: it was cancelled.
+ * A head that fails otherwise is given up, and the pass goes on. */
 int head_before_pass(struct mw_session *s, struct err *e);
 /* A pass over n tokens from position held has given hidden rows. */
 void head_after_pass(struct mw_session *s, uint32_t held, uint32_t n, enum want want);
@@ -49,7 +50,7 @@ void head_forget(struct head *h); /* NULL is fine */
 
 /* Whether drafts can be asked for.  A head that failed is not asked again. */
 bool head_is_ready(const struct head *h); /* NULL: no */
-void head_give_up(struct head *h);
+void head_give_up(struct head *h, const struct err *failure);
 
 /*
  * The session's head as a drafter, which finds it as s->head: it may be opened again.  text: what

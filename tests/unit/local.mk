@@ -130,6 +130,7 @@ tests_unit_test_talk_SOURCES = tests/unit/test_talk.c \
 # test.
 check_PROGRAMS += \
 	tests/faults/test_chat_faults \
+	tests/faults/test_draft_faults \
 	tests/faults/test_kv_faults \
 	tests/faults/test_memory_out \
 	tests/faults/test_stream_faults
@@ -142,6 +143,9 @@ tests_faults_test_memory_out_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=ca
 tests_faults_test_chat_faults_SOURCES = tests/faults/test_chat_faults.c \
 	tests/faults/inject.c tests/faults/inject.h
 tests_faults_test_chat_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
+tests_faults_test_draft_faults_SOURCES = tests/faults/test_draft_faults.c \
+	tests/faults/inject.c tests/faults/inject.h
+tests_faults_test_draft_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
 tests_faults_test_kv_faults_SOURCES = tests/faults/test_kv_faults.c \
 	tests/faults/inject.c tests/faults/inject.h
 tests_faults_test_kv_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)

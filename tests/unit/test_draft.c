@@ -563,6 +563,60 @@ static void a_model_drafts_for_itself(void **state)
     draft_with_itself("gemma2-tiny.gguf", 0.3);
 }
 
+struct rows {
+    uint32_t n;
+    uint64_t hash[6];
+    uint32_t n_vocab;
+};
+
+static int keep_row(void *ctx, uint32_t pos, const float *row, struct err *e)
+{
+    struct rows *r = ctx;
+
+    (void)pos;
+    (void)e;
+    r->hash[r->n++] = hash_of(row, r->n_vocab);
+    return 0;
+}
+
+/* Drafted rows are taken back, and those of the text stay: a second draft gives the same. */
+static void a_head_keeps_the_rows_of_the_text(void **state)
+{
+    static const char *const names[][2] = { { "mtp-qwen35.gguf", NULL },
+                                            { "mtp-qwen35moe.gguf", NULL },
+                                            { "mtp-qwen3next.gguf", NULL },
+                                            { "q4e-a.gguf", "q4e-a-mtp.gguf" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct mw_model *m = open_model(names[i][0]);
+        struct mw_options o = small_options(256);
+        struct mw_session *s;
+        struct err e = ERR_INIT;
+        uint32_t ids[40];
+
+        if (names[i][1] != NULL && mw_model_attach(m, model_path(names[i][1]), &e) != 0)
+            fail_with(&e);
+        o.draft = MW_DRAFT_MTP;
+        o.chunk = 8; /* the head has hidden rows of the last chunk only */
+        s = open_session(m, &o);
+        for (uint32_t k = 0; k < 40; k++)
+            ids[k] = 3 + k * 7 % 50;
+        eval(s, ids, 40);
+        for (int n = 0; n < 3; n++) {
+            struct rows first = { .n_vocab = m->desc->n_vocab }, again = first;
+
+            assert_int_equal(mw_session_draft(s, 6, keep_row, &first, &e), 0);
+            assert_int_equal(mw_session_draft(s, 6, keep_row, &again, &e), 0);
+            assert_int_equal(again.n, 6);
+            assert_memory_equal(first.hash, again.hash, sizeof first.hash);
+            eval(s, ids + n, 1);
+        }
+        mw_session_close(s);
+        mw_model_close(m);
+    }
+}
+
 #define N_ANSWER 120
 
 /* Returns the session after a greedy answer of N_ANSWER ids to a few made-up ones.  If the answer
@@ -723,6 +777,7 @@ int main(void)
         cmocka_unit_test(drafts_that_nobody_asked_for_do_not_count),
         cmocka_unit_test(a_model_drafts_for_another),
         cmocka_unit_test(a_model_drafts_for_itself),
+        cmocka_unit_test(a_head_keeps_the_rows_of_the_text),
         cmocka_unit_test(a_losing_drafter_is_closed),
         cmocka_unit_test(a_dense_model_has_the_same_bits),
         cmocka_unit_test(quantised_keys_and_values_have_the_same_bits),
