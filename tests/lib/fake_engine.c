@@ -48,7 +48,7 @@ struct answer {
     enum mw_done done;  /* its end */
     uint32_t n_prompt, step, n_step;
     uint64_t start_ns, first_ns;
-    bool has_text;
+    bool has_text, loses_drafter;
 };
 
 struct fake {
@@ -193,6 +193,7 @@ static int fake_plan(struct engine *g, const struct mw_options *o, struct plan *
     out->decode_tps = 1e9 / (0.05e9 + (double)out->streamed_bytes / fake_engine_disk);
     out->prefill_tps = 40;
     out->binds = out->streamed_bytes > 0 ? MW_BINDS_DISK : MW_BINDS_MEMORY;
+    out->n_draft = o->draft == MW_DRAFT_SELF ? 7 : 0;
     return 0;
 }
 
@@ -450,6 +451,7 @@ static void begin_answer(struct fake *f, const char *question, bool resumes,
     a->at = a->text;
     a->n_prompt = is_slow ? 2000 : (uint32_t)(strlen(question) / 4 + 4);
     a->n_step = is_slow ? 40 : 2;
+    a->loses_drafter = strcmp(question, "losing") == 0;
     choose_text(a, question, f->n_message > 0 ? f->message[0] : "");
     s->state = MW_PREFILL;
     s->n_prompt = a->n_prompt;
@@ -485,7 +487,9 @@ static void end_answer(struct fake *f, enum mw_done done, struct mw_event *out)
     uint64_t first = a->first_ns > 0 ? a->first_ns : clock_ns();
     struct mw_receipt *r = &out->receipt;
 
-    *out = (struct mw_event){ .kind = MW_EVENT_DONE, .has_answer = a->has_text };
+    if (a->loses_drafter)
+        f->plan.n_draft = 0;
+    *out = (struct mw_event){ .kind = MW_EVENT_DONE, .has_answer = a->has_text, .plan = f->plan };
     r->done = done;
     r->n_prompt = a->n_prompt;
     r->n_decoded = (uint32_t)f->sample.n_decoded;

@@ -9,6 +9,7 @@
  *     [/compact]    anywhere: "In short: one.", or endless if the first message is "say ten"
  *     until FILE    words until FILE exists
  *     full          the context is full after some words; "full until FILE": when FILE exists
+ *     losing        with drafts: the model that makes them is closed at the end
  *     slow          a prompt that takes many steps of progress
  *     wide          Chinese, emoji, marks
  *     evil          control sequences

@@ -336,6 +336,40 @@ static void a_change_during_an_answer_is_in_force_before_its_end(void **state)
     expect_pending("");
 }
 
+static uint32_t times_said(const char *text)
+{
+    uint32_t n = 0;
+
+    for (const char *p = said; (p = strstr(p, text)) != NULL; p++)
+        n++;
+    return n;
+}
+
+/* The engine has closed a drafter that gained too little: the plan in force is shown, once. */
+static void a_drafter_that_was_closed_is_named(void **state)
+{
+    static const char words[] = "drafts gained too little: the model that made them was closed";
+
+    (void)state;
+    command_enter(t, "losing");
+    pump_until_answered(2);
+    assert_int_equal(times_said(words), 0); /* there were no drafts */
+    command_enter(t, "/draft self");
+    while (talk_plan(t)->n_draft == 0)
+        pump_once();
+    command_enter(t, "say one");
+    pump_until_answered(4);
+    assert_int_equal(times_said(words), 0);
+    assert_int_equal(talk_plan(t)->n_draft, 7);
+    command_enter(t, "losing");
+    pump_until_answered(6);
+    assert_int_equal(times_said(words), 1);
+    assert_int_equal(talk_plan(t)->n_draft, 0);
+    command_enter(t, "losing");
+    pump_until_answered(8);
+    assert_int_equal(times_said(words), 1);
+}
+
 /* The engine corrects the limits of the machine while it answers. */
 static void predictions_follow_corrected_limits(void **state)
 {
@@ -647,6 +681,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_message_waits_until_a_change_is_applied, begin, end),
         cmocka_unit_test_setup_teardown(a_change_during_an_answer_is_in_force_before_its_end,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(a_drafter_that_was_closed_is_named, begin, end),
         cmocka_unit_test_setup_teardown(predictions_follow_corrected_limits, begin, end),
         cmocka_unit_test_setup_teardown(
             a_change_is_compared_with_a_prediction_from_the_same_limits, begin, end),
