@@ -68,6 +68,8 @@ enum mw_reach {
     NUMBER(enum mw_draft, draft, MW_REACH_WORKSPACE)                                           \
     /* the model of MW_DRAFT_FILE.  Must outlive the session */                               \
     TEXT(draft_file, MW_REACH_WEIGHTS)                                                         \
+    /* of MW_DRAFT_SELF */                                                                     \
+    NUMBER(enum mw_copies, draft_copies, MW_REACH_WORKSPACE)                                   \
     /* so many at a time if there is room; 0: as many as pay by what was measured */           \
     NUMBER(uint32_t, draft_depth, MW_REACH_NOTHING)                                            \
     /* rows of logits computed together; 0: 1 */                                               \

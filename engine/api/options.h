@@ -32,6 +32,9 @@ enum mw_draft {
     MW_DRAFT_MTP,
     MW_DRAFT_FILE
 };
+/* The type of the copies of MW_DRAFT_SELF; auto: the one with which answers are predicted to be the
+ * fastest */
+enum mw_copies { MW_COPIES_AUTO, MW_COPIES_Q4_0, MW_COPIES_Q3_K, MW_COPIES_Q2_K };
 /* Keys and values that do not fit memory; auto: a file in the cache folder has them meanwhile */
 enum mw_kv_disk { MW_KV_DISK_AUTO, MW_KV_DISK_NEVER };
 enum mw_kv { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
@@ -39,6 +42,8 @@ enum mw_kv { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
 const char *mw_kv_name(enum mw_kv t);               /* "q8_0" */
 int mw_kv_parse(const char *name);                  /* an enum mw_kv, or -1 */
 bool mw_kv_is_rotated(enum mw_kv t);                /* before rounding: q8_0 and q4_0 are */
+const char *mw_copies_name(enum mw_copies c);       /* "q3_k" */
+int mw_copies_parse(const char *name);              /* an enum mw_copies, or -1 */
 const char *mw_io_name(enum mw_io io);              /* "direct" */
 int mw_io_parse(const char *name, bool *mmap_drop); /* an enum mw_io, or -1; "mmap:drop" */
 /* A sentence to show with MW_IO_MMAP: the budget does not cover mapped weights. */

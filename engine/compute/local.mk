@@ -13,6 +13,7 @@ libengine_a_SOURCES += \
 	engine/compute/packed.c engine/compute/packed.h \
 	engine/compute/pool.c engine/compute/pool.h \
 	engine/compute/processor.c engine/compute/processor.h \
+	engine/compute/quantise.c engine/compute/quantise.h \
 	engine/compute/quants.h
 
 # Each instruction set is a library of its own: the same files with its name, vectors and flags.

@@ -90,11 +90,11 @@ static uint64_t hash_options(const struct mw_describer *d, const struct mw_optio
     char text[200 + PATH_MAX];
     uint64_t hash = 0xcbf29ce484222325u;
 
-    snprintf(text, sizeof text, "%u %d %d %d %d %d %d %d %d %zu %u %u %d %d %llu %d %d %d %s %s",
+    snprintf(text, sizeof text, "%u %d %d %d %d %d %d %d %d %zu %u %u %d %d %d %llu %d %d %d %s %s",
              o->n_ctx, (int)o->kv_k, (int)o->kv_v, o->io == MW_IO_MMAP, o->n_thread, o->exact,
              (int)o->blas, (int)o->pack, o->disk_rate > 0, block, o->chunk, o->n_logit_row,
-             (int)o->draft, d->how.needs_tokenizer, (unsigned long long)o->caller_bytes,
-             o->saves_kv, (int)o->kv_disk, o->is_private,
+             (int)o->draft, (int)o->draft_copies, d->how.needs_tokenizer,
+             (unsigned long long)o->caller_bytes, o->saves_kv, (int)o->kv_disk, o->is_private,
              o->isa != NULL ? o->isa : "", o->draft_file != NULL ? o->draft_file : "");
     for (const char *c = text; *c != '\0'; c++)
         hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;

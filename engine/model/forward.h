@@ -107,9 +107,9 @@ int forward_run(struct forward *f, const uint32_t *ids, uint32_t n, enum want wa
  */
 int forward_run_low(struct forward *f, uint32_t id, struct telemetry *t, struct err *e);
 
-/* Bytes of a row of n_k weights, row_bytes in the file, in such a copy: Q4_0, or as in the file
- * if that is not more. */
-uint64_t forward_low_row_bytes(uint64_t n_k, uint64_t row_bytes);
+/* The type of such a copy of weights with n_k values in a row, if copies have the type `low`: that
+ * one, or Q4_0 if rows are not whole blocks of it, or the type in the file if that takes less. */
+enum tensor_type forward_low_type(enum tensor_type low, enum tensor_type type, uint64_t n_k);
 
 /*
  * Keep the first n (>= 1) tokens of the last run, which had at most n_replay and want WANT_ALL.

@@ -10,6 +10,7 @@
 #include "engine/base/units.h"
 #include "engine/compute/interleave.h"
 #include "engine/compute/packed.h"
+#include "engine/compute/quantise.h"
 #include "engine/model/forward_internal.h"
 
 #define MOST_BLOCKS 16
@@ -330,24 +331,27 @@ void forward_mul_expert(struct forward *f, const struct expert_mat *m, size_t n_
 
 #define LOW_VALUES 1024 /* of a row that are converted at once */
 
-uint64_t forward_low_row_bytes(uint64_t n_k, uint64_t row_bytes)
+enum tensor_type forward_low_type(enum tensor_type low, enum tensor_type type, uint64_t n_k)
 {
-    uint64_t low = n_k % 32 == 0 ? kv_row_bytes(KV_Q4_0, n_k) : row_bytes;
-
-    return low < row_bytes ? low : row_bytes;
+    if (n_k % tensor_type_info(low)->block_elems != 0)
+        low = TYPE_Q4_0;
+    if (n_k % tensor_type_info(low)->block_elems != 0 ||
+        tensor_row_bytes(low, n_k) >= tensor_row_bytes(type, n_k))
+        return type;
+    return low;
 }
 
-static uint64_t low_row_bytes(const struct mat *m)
+static enum tensor_type low_type_of(const struct forward *f, const struct mat *m)
 {
-    return forward_low_row_bytes(m->n_k, tensor_row_bytes(m->tensor->type, m->n_k));
+    return forward_low_type((enum tensor_type)stream_low_type(f->p.stream), m->tensor->type,
+                            m->n_k);
 }
 
 /* The type of the weights of a block of m. */
-static enum tensor_type type_of(const struct mat *m, const struct stream_block *block)
+static enum tensor_type type_of(const struct forward *f, const struct mat *m,
+                                const struct stream_block *block)
 {
-    enum tensor_type type = m->tensor->type;
-
-    return block->is_low && low_row_bytes(m) < tensor_row_bytes(type, m->n_k) ? TYPE_Q4_0 : type;
+    return block->is_low ? low_type_of(f, m) : m->tensor->type;
 }
 
 struct low_job {
@@ -355,6 +359,7 @@ struct low_job {
     const struct mat *m;
     const struct stream_block *block;
     unsigned char *to;
+    enum tensor_type low;
     uint64_t row_bytes, low_bytes;
 };
 
@@ -365,7 +370,7 @@ static void low_row(const struct low_job *j, uint64_t row)
     enum tensor_type type = j->m->tensor->type;
     float values[LOW_VALUES];
 
-    if (j->low_bytes == j->row_bytes) {
+    if (j->low == type) {
         memcpy(to, from, j->row_bytes);
         return;
     }
@@ -373,7 +378,10 @@ static void low_row(const struct low_job *j, uint64_t row)
         size_t n = j->m->n_k - k < LOW_VALUES ? j->m->n_k - k : LOW_VALUES;
 
         j->f->p.kernels->dequant(type, from + tensor_row_bytes(type, k), values, n);
-        j->f->p.kernels->kv_store(KV_Q4_0, values, n, to + kv_row_bytes(KV_Q4_0, k));
+        if (j->low == TYPE_Q4_0)
+            j->f->p.kernels->kv_store(KV_Q4_0, values, n, to + kv_row_bytes(KV_Q4_0, k));
+        else
+            quantise_row(j->low, values, n, to + tensor_row_bytes(j->low, k));
     }
 }
 
@@ -394,11 +402,12 @@ static void keep_low(struct forward *f, const struct mat *m, const struct stream
                          .m = m,
                          .block = block,
                          .to = stream_low_place(f->p.stream, block),
-                         .row_bytes = tensor_row_bytes(m->tensor->type, m->n_k),
-                         .low_bytes = low_row_bytes(m) };
+                         .row_bytes = tensor_row_bytes(m->tensor->type, m->n_k) };
 
     if (j.to == NULL)
         return;
+    j.low = low_type_of(f, m);
+    j.low_bytes = tensor_row_bytes(j.low, m->n_k);
     pool_run(f->p.pool, pool_row_parts(f->p.pool, block->n_row * j.row_bytes), low_part, &j);
     stream_low_made(f->p.stream, block);
 }
@@ -407,7 +416,7 @@ static void add_streamed(struct mul_job *j, const struct product *p,
                          const struct stream_block *block)
 {
     struct mul_block *b =
-        add_block(j, type_of(p->m, block), block->data, block->n_row, p->y, p->ldy);
+        add_block(j, type_of(j->f, p->m, block), block->data, block->n_row, p->y, p->ldy);
 
     b->row = block->row;
     b->form = (enum weight_form)block->form;
@@ -538,7 +547,7 @@ int forward_mul_all(struct forward *f, const struct product *p, size_t n, const 
         if (take_block(f, p->m->span, done, &block, e) != 0)
             return -1;
         if (f->is_low)
-            need_columns(&job, f, p->m, type_of(p->m, &block), x, ldx);
+            need_columns(&job, f, p->m, type_of(f, p->m, &block), x, ldx);
         job.n_block = job.n_row = job.bytes = 0;
         add_streamed(&job, p, &block);
         done += block.n_row;

@@ -556,6 +556,15 @@ static void explain_terms(FILE *to, const struct run *r)
     explain_disk(to, r, &sum);
 }
 
+/* The type of copies that the plan chose, and the share of drafts that it assumes for each. */
+static void explain_copies(FILE *to, const struct plan_basis *b)
+{
+    fprintf(to, "  copies are %s; assumed to be accepted of the drafts of", b->plan.low.name);
+    for (uint32_t i = 0; i < b->in.n_low; i++)
+        fprintf(to, "%s %s: %.10g", i > 0 ? "," : "", b->in.low[i].name, b->in.low[i].acceptance);
+    fputc('\n', to);
+}
+
 /* Answers if a model drafts: a pass over a token and n drafts, and what follows from it. */
 static void explain_drafts(FILE *to, const struct plan_basis *b)
 {
@@ -567,9 +576,11 @@ static void explain_drafts(FILE *to, const struct plan_basis *b)
     if (b->plan.n_draft == 0 || !(b->plan.drafted_tps > 0) || n == 0)
         return;
     speed_chunk(&b->in, &pass, b->plan.n_ctx - n - 1, n + 1, true, &t);
-    add(&f, "(1 - %.10g ^ %u) / (1 - %.10g) / (%.10g + %u * %.10g)", PLAN_ACCEPTANCE, n + 1,
-        PLAN_ACCEPTANCE, t.wall_s, n, speed_draft(&b->in, &b->plan));
+    add(&f, "(1 - %.10g ^ %u) / (1 - %.10g) / (%.10g + %u * %.10g)", b->plan.acceptance, n + 1,
+        b->plan.acceptance, t.wall_s, n, speed_draft(&b->in, &b->plan));
     line(to, "drafted", &f, b->plan.drafted_tps, "tok/s");
+    if (b->plan.low_bytes > 0)
+        explain_copies(to, b);
 }
 
 static void explain_decode(FILE *to, const struct plan_basis *b)

@@ -112,9 +112,10 @@ struct plan_input {
     uint64_t drafter_bytes, drafter_token_bytes; /* of the drafter, and per token of the context */
     uint64_t drafter_hot_bytes; /* weights of another model that drafts; 0: none does */
     struct plan_head head;
-    /* Copies of all blocks in few bits, of which those that stream have one, so that the model
-     * drafts for itself; 0: it does not. */
-    uint64_t low_all_bytes;
+    /* The types that copies of the streamed blocks can have, those with most bits first, if the
+     * model drafts for itself: [n_low], 0: it does not. */
+    struct plan_low low[PLAN_LOW_TYPES];
+    uint32_t n_low;
     uint64_t act_fixed_bytes; /* activations(chunk) = fixed + chunk * col */
     uint64_t act_col_bytes;
     uint64_t rows_col_bytes; /* lookup rows of one token, rounded out */

@@ -120,6 +120,7 @@ struct division {
     uint32_t n_ctx, chunk, n_draft, n_slot, n_copy;
     uint32_t n_expert;
     uint64_t pinned_bytes, low_bytes;
+    uint32_t low; /* the type of copies, of the input's */
     bool keeps_rows;
     bool has_head;
     uint64_t head_pinned_bytes;
@@ -343,6 +344,9 @@ static void fill(const struct plan_input *in, const struct division *c, struct p
     out->n_expert_all = in->n_expert_all;
     out->pinned_bytes = c->pinned_bytes;
     out->low_bytes = c->low_bytes;
+    if (in->n_low > 0)
+        out->low = in->low[c->low];
+    out->acceptance = in->n_low > 0 ? out->low.acceptance : PLAN_ACCEPTANCE;
     fill_kv(in, c, out);
 }
 
@@ -467,9 +471,9 @@ static uint32_t draft_target(const struct plan_input *in, const struct division 
     struct division c = *now;
 
     c.n_draft = in->n_draft < c.chunk ? in->n_draft : c.chunk - 1;
-    if (!reads && in->low_all_bytes > 0) /* a draft would cost as much as a token */
+    if (!reads && in->n_low > 0) /* a draft would cost as much as a token */
         return 0;
-    while (reads && in->drafter_hot_bytes == 0 && in->low_all_bytes == 0 && c.n_draft > 0 &&
+    while (reads && in->drafter_hot_bytes == 0 && in->n_low == 0 && c.n_draft > 0 &&
            sum(drafter_bytes(in, &c), product(in->draft_bytes, c.n_draft)) >
                in->hot_bytes / DRAFT_SHARE)
         c.n_draft--;
@@ -585,9 +589,8 @@ static bool pin_everything(const struct plan_input *in, struct plan *out)
 /* The order of the blocks decides which of them are pinned.  So the copies of the others may take
  * a little more than their share: a few average blocks, and the largest one if it just does not
  * fit. */
-static double copies_slack(const struct plan_input *in)
+static double copies_slack(const struct plan_input *in, double low_all)
 {
-    double low_all = (double)in->low_all_bytes;
     double largest = (double)in->slot_bytes * low_all / (double)plan_pinned_most(in);
     double n = (double)smaller(in->n_block / LOW_SLACK_BLOCKS, LOW_SLACK_BLOCKS);
 
@@ -603,9 +606,9 @@ static double copies_slack(const struct plan_input *in)
  */
 static void share_with_copies(const struct plan_input *in, uint64_t rest, struct division *c)
 {
-    double all = (double)plan_pinned_most(in), low_all = (double)in->low_all_bytes;
+    double all = (double)plan_pinned_most(in), low_all = (double)in->low[c->low].all_bytes;
     double places = all - (double)in->landing_bytes;
-    double pinned = ((double)rest - low_all * all / places - copies_slack(in)) /
+    double pinned = ((double)rest - low_all * all / places - copies_slack(in, low_all)) /
                     (1 - low_all / places);
 
     if (!(low_all < places) || !(pinned >= 0) || pinned > all) {
@@ -652,15 +655,16 @@ static void share_with_pages(const struct plan_input *in, struct division *c)
  * the chunk, then copies of turns, and pin with the rest.  If any of the others is below its
  * target, leave the remainder unused; otherwise a larger budget could pin less.
  */
-static void give_in_order(const struct plan_input *in, uint32_t most, bool has_kv_disk,
+static void give_in_order(const struct plan_input *in, uint32_t low, bool has_kv_disk,
                           struct plan *out)
 {
     struct division c = { .has_kv_disk = has_kv_disk,
+                          .low = low,
                           .n_ctx = in->n_ctx,
                           .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
                           .n_slot = in->n_slot,
                           .n_expert = in->n_expert_min };
-    uint32_t copies = copy_target(in), drafts;
+    uint32_t most = widest_chunk(in), copies = copy_target(in), drafts;
     uint64_t used, room;
 
     c.has_head = in->head.is_needed;
@@ -669,7 +673,7 @@ static void give_in_order(const struct plan_input *in, uint32_t most, bool has_k
         c.n_slot--;
     add_experts(in, in->n_expert_read, &c);
     /* A draft of the model itself would read the pages, too. */
-    drafts = has_kv_disk && in->low_all_bytes > 0 ? 0 : draft_target(in, &c, true);
+    drafts = has_kv_disk && in->n_low > 0 ? 0 : draft_target(in, &c, true);
     add_drafts(in, drafts, &c);
     (void)add_head(in, &c);
     widen_chunk(in, most, &c);
@@ -683,10 +687,10 @@ static void give_in_order(const struct plan_input *in, uint32_t most, bool has_k
         if (has_kv_disk) {
             c.pinned_bytes = 0;
             share_with_pages(in, &c);
-        } else if (in->low_all_bytes > 0 && c.n_draft > 0) {
+        } else if (in->n_low > 0 && c.n_draft > 0) {
             share_with_copies(in, room - used, &c);
         }
-    } else if (in->low_all_bytes > 0) {
+    } else if (in->n_low > 0) {
         c.n_draft = 0;
     }
     fill(in, &c, out);
@@ -694,7 +698,7 @@ static void give_in_order(const struct plan_input *in, uint32_t most, bool has_k
 
 static bool drafts_with_model(const struct plan_input *in)
 {
-    return in->drafter_hot_bytes > 0 || in->low_all_bytes > 0;
+    return in->drafter_hot_bytes > 0 || in->n_low > 0;
 }
 
 /* Tokens a second, with drafts if a model makes them. */
@@ -708,14 +712,15 @@ static double best_tps(const struct plan_input *in, const struct plan *p)
  * Give memory to copies of the blocks before the ring and the chunk have what they should have:
  * a pass over few drafted tokens needs neither.  Returns whether it fits.
  */
-static bool give_to_copies(const struct plan_input *in, struct plan *out)
+static bool give_to_copies(const struct plan_input *in, uint32_t low, struct plan *out)
 {
     struct division c = { .n_ctx = in->n_ctx,
+                          .low = low,
                           .chunk = chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN),
                           .n_slot = 2,
                           .n_expert = in->n_expert_min };
 
-    if (in->low_all_bytes == 0 || !in->streams)
+    if (in->n_low == 0 || !in->streams)
         return false;
     c.n_draft = draft_target(in, &c, true);
     if (!division_fits(in, &c))
@@ -759,7 +764,7 @@ void plan_predict(const struct plan_input *in, struct plan *p)
     p->prefill_tps = s > 0 ? n_prompt / s : 0;
     p->is_doubtful = plan_is_doubtful(in);
     if ((drafts_with_model(in) || p->has_head) && p->n_draft > 0)
-        p->drafted_tps = speed_drafted(in, p, p->n_draft, PLAN_ACCEPTANCE, &p->draft_depth);
+        p->drafted_tps = speed_drafted(in, p, p->n_draft, p->acceptance, &p->draft_depth);
 }
 
 bool plan_is_doubtful(const struct plan_input *in)
@@ -894,7 +899,7 @@ static int refuse(const struct plan_input *in, const struct plan *p, struct err 
  * weights that are pinned instead save more, or if prompts do, since the other parts would have
  * less than they should have.
  */
-static void divide_budget(const struct plan_input *in, struct plan *out)
+static void divide_budget(const struct plan_input *in, uint32_t low, struct plan *out)
 {
     struct plan floor, disk;
     double tps, disk_tps;
@@ -904,11 +909,11 @@ static void divide_budget(const struct plan_input *in, struct plan *out)
         return;
     }
     floor_with(in, in->n_ctx, false, &floor);
-    give_in_order(in, widest_chunk(in), false, out);
+    give_in_order(in, low, false, out);
     plan_predict(in, out);
     if (!can_use_disk(in))
         return;
-    give_in_order(in, widest_chunk(in), true, &disk);
+    give_in_order(in, low, true, &disk);
     if (!fits(&disk)) /* a model smaller than a ring */
         floor_with(in, in->n_ctx, true, &disk);
     plan_predict(in, &disk);
@@ -923,24 +928,35 @@ static void divide_budget(const struct plan_input *in, struct plan *out)
 }
 
 /* A model that drafts takes its memory from pinned weights: leave it out if that is faster. */
-static void weigh_drafter(const struct plan_input *in, struct plan *out)
+static void weigh_drafter(const struct plan_input *in, uint32_t low, struct plan *out)
 {
     struct plan_input other = *in;
     struct plan without, tight;
 
-    /* Where nothing is known of the disk, what the user asked for decides. */
-    if (out->n_draft == 0 && out->streamed_share > 0 && give_to_copies(in, &tight) &&
-        (tight.drafted_tps > out->decode_tps || out->decode_tps == 0))
-        *out = tight;
-    if (out->n_draft == 0)
-        return;
     other.n_draft = 0;
-    divide_budget(&other, &without);
+    divide_budget(&other, low, &without);
+    /* Where nothing is known of the disk, what the user asked for decides. */
+    if (out->n_draft == 0 && out->streamed_share > 0 && give_to_copies(in, low, &tight) &&
+        (tight.drafted_tps > without.decode_tps || without.decode_tps == 0))
+        *out = tight;
+    if (out->n_draft == 0) {
+        *out = without;
+        return;
+    }
     out->undrafted_tps = without.undrafted_tps = without.decode_tps;
     without.drafted_tps = out->drafted_tps;
     without.draft_depth = out->draft_depth;
+    without.acceptance = out->acceptance;
     if (out->drafted_tps > 0 && out->drafted_tps < without.decode_tps)
         *out = without;
+}
+
+/* Where nothing is known of the disk, any drafts are better than none. */
+static bool is_better(const struct plan_input *in, const struct plan *p, const struct plan *than)
+{
+    double tps = best_tps(in, p), other = best_tps(in, than);
+
+    return tps != other ? tps > other : p->n_draft > 0 && than->n_draft == 0;
 }
 
 int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
@@ -950,9 +966,18 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
         plan_predict(in, out);
         return refuse(in, out, e);
     }
-    divide_budget(in, out);
+    divide_budget(in, 0, out);
     if (drafts_with_model(in))
-        weigh_drafter(in, out);
+        weigh_drafter(in, 0, out);
+    /* Fewer bits leave more memory for pinned weights, and draft worse. */
+    for (uint32_t low = 1; low < in->n_low; low++) {
+        struct plan other;
+
+        divide_budget(in, low, &other);
+        weigh_drafter(in, low, &other);
+        if (is_better(in, &other, out))
+            *out = other;
+    }
     return 0;
 }
 
@@ -961,12 +986,17 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
 /* The part of a plan that stays, with the least of everything else. */
 static struct division least_of(const struct plan_input *in, const struct plan *from)
 {
+    uint32_t low = 0;
+
+    while (low + 1 < in->n_low && in->low[low].type != from->low.type)
+        low++;
     return (struct division){ .n_ctx = from->n_ctx,
                               .chunk = from->chunk,
                               .n_draft = from->n_draft,
                               .n_slot = in->streams && in->n_block > 0 ? 2 : 0,
                               .n_expert = in->n_expert_min,
                               .low_bytes = from->low_bytes,
+                              .low = low,
                               .has_head = from->has_head,
                               .head_pinned_bytes = from->head_pinned_bytes,
                               .n_head_expert = from->n_head_expert,

@@ -490,7 +490,7 @@ double speed_draft(const struct plan_input *in, const struct plan *p)
 {
     double bytes = (double)in->drafter_hot_bytes, streamed = 0;
 
-    if (in->low_all_bytes > 0)
+    if (in->n_low > 0)
         bytes = (double)(p->pinned_bytes + p->low_bytes);
     else if (p->has_head) {
         bytes = (double)in->head.hot_bytes;

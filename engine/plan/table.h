@@ -15,6 +15,16 @@
 /* Share of the drafts of a model or a draft head that predictions assume to be accepted. */
 #define PLAN_ACCEPTANCE 0.7
 
+/* Copies of the blocks that stream in a type with few bits, with which the model drafts for itself.
+ * If all blocks had one, they would take all_bytes. */
+struct plan_low {
+    int type;      /* enum tensor_type */
+    char name[8];  /* "Q3_K" */
+    uint64_t all_bytes;
+    double acceptance; /* share of their drafts that predictions assume to be accepted */
+};
+#define PLAN_LOW_TYPES 3
+
 /* Tokens of the prompt that prefill_tps is predicted for. */
 #define PLAN_PROMPT_TOKENS 512
 
@@ -50,7 +60,8 @@ struct plan {
     uint32_t kv_tail, n_kv_slot;
     uint64_t kv_disk_bytes; /* on the disk, and */
     uint64_t kv_read_bytes; /* read for each token, part of streamed_bytes; at the full context */
-    uint64_t low_bytes;      /* for copies of the other blocks, part of the item `drafter` */
+    uint64_t low_bytes;      /* for copies of the other blocks, part of the item `drafter`, */
+    struct plan_low low;     /* of this type */
     uint64_t saved_bytes;    /* more, if these blocks were not packed */
     uint64_t streamed_bytes; /* read from disk per decoded token, at the full context, with
                                 experts and without lookup rows */
@@ -59,9 +70,9 @@ struct plan {
      * PLAN_PROMPT_TOKENS; 0 if a limit was not measured. */
     double decode_tps, prefill_tps;
     /* If a model or a draft head drafts: decode_tps with draft_depth drafts for a pass, each of
-     * them accepted with the probability PLAN_ACCEPTANCE.  If a model does, also decode_tps
-     * without it and its memory. */
-    double drafted_tps, undrafted_tps;
+     * them accepted with the probability `acceptance`.  If a model does, also decode_tps without
+     * it and its memory. */
+    double drafted_tps, undrafted_tps, acceptance;
     uint32_t draft_depth;
     enum mw_binds binds;
 };

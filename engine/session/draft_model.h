@@ -8,6 +8,7 @@
 #define MEMWALL_ENGINE_SESSION_DRAFT_MODEL_H
 
 #include "engine/draft/drafter.h"
+#include "engine/plan/plan.h"
 #include "engine/session/model.h"
 
 struct pool;
@@ -24,10 +25,10 @@ void draft_models_close(struct mw_model *m); /* all of them, when m is closed */
 void draft_model_bytes(struct mw_model *draft, const struct mw_options *o, uint64_t *fixed,
                        uint64_t *token);
 
-/* Bytes of a row of a span, and of all blocks, in the copies of a model that drafts for itself.
- * *all is 0 with *e and -1 if it cannot. */
-uint64_t self_row_bytes(const struct mw_model *m, uint32_t span);
-int self_bytes(const struct mw_model *m, uint32_t n_block, uint64_t *all, struct err *e);
+/* Fill in in->low and in->n_low, with the copies that a model of n_block blocks can draft with for
+ * itself: of this type, or of all.  -1 with *e: it cannot. */
+int self_types(const struct mw_model *m, enum mw_copies copies, uint32_t n_block,
+               struct plan_input *in, struct err *e);
 int self_drafter_new(struct drafter **out, struct mw_session *s, const struct plan *plan,
                      struct err *e);
 

@@ -60,6 +60,24 @@ bool mw_kv_is_rotated(enum mw_kv t)
     return kv_type_is_rotated(options_kv_type(t));
 }
 
+static const char *const copies_names[] = { [MW_COPIES_AUTO] = "auto",
+                                            [MW_COPIES_Q4_0] = "q4_0",
+                                            [MW_COPIES_Q3_K] = "q3_k",
+                                            [MW_COPIES_Q2_K] = "q2_k" };
+
+const char *mw_copies_name(enum mw_copies c)
+{
+    return copies_names[c];
+}
+
+int mw_copies_parse(const char *name)
+{
+    for (size_t i = 0; i < sizeof copies_names / sizeof copies_names[0]; i++)
+        if (strcmp(name, copies_names[i]) == 0)
+            return (int)i;
+    return -1;
+}
+
 static const char *const io_names[] = { [MW_IO_AUTO] = "auto",
                                         [MW_IO_DIRECT] = "direct",
                                         [MW_IO_BUFFERED] = "buffered",

@@ -350,7 +350,7 @@ static int add_drafter(struct mw_model *m, const struct mw_options *o,
         if (o->io == MW_IO_MMAP)
             return err_set(e, ERR_ARGUMENT,
                            "a model drafts for itself with weights in memory; use another --io");
-        if (self_bytes(m, in->n_block, &in->low_all_bytes, e) != 0)
+        if (self_types(m, o->draft_copies, in->n_block, in, e) != 0)
             return -1;
         in->drafter_bytes = sizeof(struct telemetry) + NGRAM_BYTES;
         in->drafter_token_bytes = 0;

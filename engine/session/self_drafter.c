@@ -5,6 +5,8 @@
  */
 #include "config.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/draft/depth.h"
@@ -13,17 +15,44 @@
 
 #define QUALITY 3 /* of its drafts, before any was verified */
 
-uint64_t self_row_bytes(const struct mw_model *m, uint32_t span)
+/* The types that copies can have, those with most bits first.  The guide's are right as often with
+ * all of them, but its answers are learned by heart (tests/bench/README.md).  So fewer bits are
+ * assumed to be right less often. */
+static const struct {
+    enum mw_copies copies;
+    enum tensor_type type;
+    double acceptance; /* that plans assume */
+} types[] = {
+    { MW_COPIES_Q4_0, TYPE_Q4_0, PLAN_ACCEPTANCE },
+    { MW_COPIES_Q3_K, TYPE_Q3_K, 0.65 },
+    { MW_COPIES_Q2_K, TYPE_Q2_K, 0.5 },
+};
+
+#define N_TYPE (sizeof types / sizeof types[0])
+
+static_assert(N_TYPE == PLAN_LOW_TYPES, "the plan chooses among all of them");
+
+static uint64_t row_bytes(const struct mw_model *m, enum tensor_type low, uint32_t span)
 {
     const struct tensor_type_info *t = tensor_type_info(m->span_types[span]);
-    uint64_t bytes = m->spans[span].row_bytes;
+    uint64_t n_k = m->spans[span].row_bytes / t->block_bytes * t->block_elems;
 
-    return forward_low_row_bytes(bytes / t->block_bytes * t->block_elems, bytes);
+    return tensor_row_bytes(forward_low_type(low, m->span_types[span], n_k), n_k);
 }
 
-int self_bytes(const struct mw_model *m, uint32_t n_block, uint64_t *all, struct err *e)
+static uint64_t all_bytes(const struct mw_model *m, enum tensor_type low, uint32_t n_block)
 {
-    *all = 0;
+    uint64_t bytes = (uint64_t)n_block * 64; /* each copy is rounded up */
+
+    for (uint32_t i = 0; i < m->n_span; i++)
+        bytes += m->spans[i].n_row * row_bytes(m, low, i);
+    return bytes;
+}
+
+int self_types(const struct mw_model *m, enum mw_copies copies, uint32_t n_block,
+               struct plan_input *in, struct err *e)
+{
+    in->n_low = 0;
     if (recurrent_bytes(&m->desc->recurrent) > 0)
         return err_set(e, ERR_UNSUPPORTED,
                        "a model with recurrent state cannot draft for itself");
@@ -34,9 +63,17 @@ int self_bytes(const struct mw_model *m, uint32_t n_block, uint64_t *all, struct
             return err_set(e, ERR_UNSUPPORTED,
                            "a model with latent attention, or with weights whose scales are "
                            "apart, cannot draft for itself");
-    for (uint32_t i = 0; i < m->n_span; i++)
-        *all += m->spans[i].n_row * self_row_bytes(m, i);
-    *all += (uint64_t)n_block * 64; /* each copy is rounded up */
+    for (size_t i = 0; i < N_TYPE; i++) {
+        struct plan_low *low = &in->low[in->n_low];
+
+        if (copies != MW_COPIES_AUTO && copies != types[i].copies)
+            continue;
+        *low = (struct plan_low){ .type = types[i].type,
+                                  .all_bytes = all_bytes(m, types[i].type, n_block),
+                                  .acceptance = types[i].acceptance };
+        snprintf(low->name, sizeof low->name, "%s", tensor_type_info(types[i].type)->name);
+        in->n_low++;
+    }
     return 0;
 }
 
@@ -117,6 +154,26 @@ static const struct drafter_calls calls = { .name = "self",
                                             .used = used,
                                             .free = free_all };
 
+/* Let the stream keep the copies of this plan. */
+static int keep_copies(struct mw_session *s, const struct plan *plan, struct err *e)
+{
+    const struct mw_model *m = s->m;
+    uint64_t *rows = calloc(m->n_span, sizeof *rows);
+    struct stream_low low = { .pinned_bytes = plan->pinned_bytes,
+                              .bytes = plan->low_bytes,
+                              .row_bytes = rows,
+                              .type = (uint32_t)plan->low.type };
+    int rc;
+
+    if (rows == NULL)
+        return err_memory(e, "the drafter");
+    for (uint32_t i = 0; i < m->n_span; i++)
+        rows[i] = row_bytes(m, (enum tensor_type)plan->low.type, i);
+    rc = stream_keep_low(s->weights.stream, &low, e);
+    free(rows);
+    return rc;
+}
+
 int self_drafter_new(struct drafter **out, struct mw_session *s, const struct plan *plan,
                      struct err *e)
 {
@@ -129,7 +186,7 @@ int self_drafter_new(struct drafter **out, struct mw_session *s, const struct pl
     }
     x->drafter.calls = &calls;
     x->s = s;
-    if (stream_keep_low(s->weights.stream, plan->pinned_bytes, plan->low_bytes, e) != 0) {
+    if (keep_copies(s, plan, e) != 0) {
         free(x->telemetry);
         free(x);
         return -1;

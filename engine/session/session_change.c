@@ -283,6 +283,7 @@ static void find_reach(const struct mw_session *s, struct change *c)
                 c->plan.has_head != s->plan.has_head ||
                 c->settled.o.draft != s->settled.o.draft ||
                 c->plan.low_bytes != s->plan.low_bytes ||
+                c->plan.low.type != s->plan.low.type ||
                 (has_file && c->settled.o.n_thread != s->settled.o.n_thread);
 }
 

@@ -82,8 +82,6 @@ static int open_stream(struct mw_session *s, const struct mw_options *o,
         return err_memory(e, "the schedule of %u spans", s->m->n_span);
     packing_choose(s->m, o, &packing);
     packing_spans(s->m, &packing, spans);
-    for (uint32_t i = 0; i < s->m->n_span; i++)
-        spans[i].low_row_bytes = self_row_bytes(s->m, i);
     rc = stream_open(&w->stream, s->m->catalogue, spans, s->m->n_span, &w->shape, so,
                      s->telemetry, e);
     free(spans);

@@ -76,6 +76,11 @@ static inline enum block_state pinned_state(const struct pinned *p, uint32_t blo
     return state == BLOCK_UNFIT ? BLOCK_STREAMED : state;
 }
 
+static inline bool pinned_is_unfit(struct pinned *p, uint32_t block)
+{
+    return atomic_load_explicit(&p->state[block], memory_order_acquire) == BLOCK_UNFIT;
+}
+
 static inline void pinned_mark(struct pinned *p, uint32_t block, enum block_state state)
 {
     atomic_store_explicit(&p->state[block], (unsigned char)state, memory_order_release);

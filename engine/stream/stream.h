@@ -51,7 +51,6 @@ struct stream_span {
     uint32_t form;
     uint32_t type; /* of the weights; only stream_lay_fn uses it */
     uint64_t laid_row_bytes, scratch_bytes;
-    uint64_t low_row_bytes; /* of a copy, see stream_keep_low() */
 };
 
 enum stream_io { STREAM_AUTO, STREAM_DIRECT, STREAM_BUFFERED, STREAM_MMAP };
@@ -167,17 +166,24 @@ int stream_pass_end(struct stream *s, struct err *e);
 
 /* --- passes without reads: engine thread only --- */
 
+/* Copies of the blocks that are streamed if pinned ones take pinned_bytes, in at most `bytes`. */
+struct stream_low {
+    uint64_t pinned_bytes, bytes;
+    const uint64_t *row_bytes; /* of a row of each span */
+    uint32_t type;             /* of the caller */
+};
+
 /*
- * Keep copies of the blocks that are streamed if pinned ones take pinned_bytes, in at most
- * `bytes`.  They have low_row_bytes for a row.  The caller makes each of them while it has the
- * block of a pass: stream_low_place() returns its place, or NULL if there is nothing to do.
- * Returns 0, or -1 with *e and no copies.
+ * Keep such copies.  The caller makes each of them while it has the block of a pass:
+ * stream_low_place() returns its place, or NULL if there is nothing to do.  Returns 0, or -1 with
+ * *e and no copies.
  */
-int stream_keep_low(struct stream *s, uint64_t pinned_bytes, uint64_t bytes, struct err *e);
+int stream_keep_low(struct stream *s, const struct stream_low *low, struct err *e);
 void stream_drop_low(struct stream *s); /* also without copies */
 void *stream_low_place(struct stream *s, const struct stream_block *block);
 void stream_low_made(struct stream *s, const struct stream_block *block);
 uint64_t stream_low_bytes(const struct stream *s);
+uint32_t stream_low_type(const struct stream *s); /* with copies */
 
 /* Whether each block is pinned and in memory, or has its copy.  Then a pass can use these. */
 bool stream_low_ready(const struct stream *s);

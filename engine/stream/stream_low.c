@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/base/units.h"
 #include "engine/stream/stream_internal.h"
@@ -21,18 +22,20 @@ struct low {
     struct area area;
     uint64_t *place; /* [n_block] in the area; NO_PLACE: the block has none */
     bool *is_made;   /* [n_block] */
+    uint64_t *row_bytes; /* [n_span] */
+    uint64_t used;       /* by places; the area may grow to what is reserved */
+    uint32_t type;
 };
 
-static uint64_t copy_bytes(const struct stream *s, const struct schedule_block *b)
+static uint64_t copy_bytes(const struct low *low, uint32_t span, uint64_t n_row)
 {
-    return align_up(b->n_row * s->schedule.spans[b->span].span.low_row_bytes, 64);
+    return align_up(n_row * low->row_bytes[span], 64);
 }
 
 /* Give a place to each block that is not among the pinned ones of pinned_bytes. */
-static uint64_t place_copies(const struct stream *s, uint64_t pinned_bytes, struct low *low)
+static void place_copies(const struct stream *s, uint64_t pinned_bytes, struct low *low)
 {
     struct schedule_at at = schedule_begin(&s->schedule);
-    uint64_t used = 0;
 
     pinned_bytes = pinned_bytes > s->landing.reserved ? pinned_bytes - s->landing.reserved : 0;
     for (; at.block < s->schedule.n_block; schedule_next(&s->schedule, &at)) {
@@ -43,30 +46,36 @@ static uint64_t place_copies(const struct stream *s, uint64_t pinned_bytes, stru
             low->place[at.block] = NO_PLACE;
             continue;
         }
-        low->place[at.block] = used;
-        used += copy_bytes(s, &b);
+        low->place[at.block] = low->used;
+        low->used += copy_bytes(low, b.span, b.n_row);
     }
-    return used;
 }
 
-int stream_keep_low(struct stream *s, uint64_t pinned_bytes, uint64_t bytes, struct err *e)
+int stream_keep_low(struct stream *s, const struct stream_low *how, struct err *e)
 {
     struct low *low = calloc(1, sizeof *low);
-    uint64_t need = 0;
+    const uint32_t n_span = s->schedule.n_span;
 
     stream_drop_low(s);
     if (low == NULL)
         return err_memory(e, "copies of blocks");
     s->low = low;
+    low->type = how->type;
     low->place = calloc(s->schedule.n_block + 1, sizeof *low->place);
     low->is_made = calloc(s->schedule.n_block + 1, sizeof *low->is_made);
-    if (low->place == NULL || low->is_made == NULL)
+    low->row_bytes = calloc(n_span + 1, sizeof *low->row_bytes);
+    if (low->place == NULL || low->is_made == NULL || low->row_bytes == NULL) {
         err_memory(e, "copies of blocks");
-    else if ((need = place_copies(s, pinned_bytes, low)) > bytes)
+        stream_drop_low(s);
+        return -1;
+    }
+    memcpy(low->row_bytes, how->row_bytes, n_span * sizeof *low->row_bytes);
+    place_copies(s, how->pinned_bytes, low);
+    if (low->used > how->bytes)
         err_set(e, ERR_BUDGET, "copies of blocks need %llu bytes, but the plan has %llu",
-                (unsigned long long)need, (unsigned long long)bytes);
-    else if (area_reserve(&low->area, "drafter", need, e) == 0 &&
-             area_hold(&low->area, need, false, e) == 0)
+                (unsigned long long)low->used, (unsigned long long)how->bytes);
+    else if (area_reserve(&low->area, "drafter", how->bytes, e) == 0 &&
+             area_hold(&low->area, low->used, false, e) == 0)
         return 0;
     stream_drop_low(s);
     return -1;
@@ -79,16 +88,32 @@ void stream_drop_low(struct stream *s)
     area_unmap(&s->low->area);
     free(s->low->place);
     free(s->low->is_made);
+    free(s->low->row_bytes);
     free(s->low);
     s->low = NULL;
+}
+
+/* A block that did not fit the place where it should be pinned gets one of what is left. */
+static bool add_place(struct stream *s, const struct stream_block *block)
+{
+    uint64_t bytes = copy_bytes(s->low, block->span, block->n_row);
+    struct err ignored = ERR_INIT;
+    struct low *low = s->low;
+
+    if (!pinned_is_unfit(&s->pinned, block->index) || bytes > low->area.reserved - low->used ||
+        area_hold(&low->area, low->used + bytes, false, &ignored) != 0)
+        return false;
+    low->place[block->index] = low->used;
+    low->used += bytes;
+    return true;
 }
 
 void *stream_low_place(struct stream *s, const struct stream_block *block)
 {
     const struct low *low = s->low;
 
-    if (low == NULL || s->in_low_pass || block->is_pinned ||
-        low->place[block->index] == NO_PLACE || low->is_made[block->index])
+    if (low == NULL || s->in_low_pass || block->is_pinned || low->is_made[block->index] ||
+        (low->place[block->index] == NO_PLACE && !add_place(s, block)))
         return NULL;
     return low->area.base + low->place[block->index];
 }
@@ -111,6 +136,11 @@ bool stream_low_ready(const struct stream *s)
 uint64_t stream_low_bytes(const struct stream *s)
 {
     return s->low != NULL ? s->low->area.held : 0;
+}
+
+uint32_t stream_low_type(const struct stream *s)
+{
+    return s->low->type;
 }
 
 void stream_low_pass_begin(struct stream *s)

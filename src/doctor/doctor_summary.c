@@ -90,7 +90,7 @@ void summary_model(const char *name, const struct mw_limits *l, const struct pla
     if (p->drafted_tps > p->decode_tps && p->n_draft > 0)
         snprintf(drafted, sizeof drafted, ", %s if %.0f %% of the drafts are",
                  numbers_predicted(a, sizeof a, p->drafted_tps, p->is_doubtful),
-                 100 * PLAN_ACCEPTANCE);
+                 100 * p->acceptance);
     snprintf(text, sizeof text, "Answers: %s tokens per second%s%s, limited by %s%s.",
              numbers_predicted(b, sizeof b, p->decode_tps, p->is_doubtful),
              p->n_draft > 0 ? " if no draft is accepted" : "", drafted, limit_words(p->binds),

@@ -79,7 +79,9 @@ static void print_drafts(FILE *to, const struct plan *p)
     numbers_predicted(without, sizeof without, p->undrafted_tps, p->is_doubtful);
     if (p->n_draft > 0) {
         fprintf(to, "If %.0f %% of them are, answers make %s tok/s with %u for a pass.",
-                100 * PLAN_ACCEPTANCE, rate, p->draft_depth);
+                100 * p->acceptance, rate, p->draft_depth);
+        if (p->low_bytes > 0)
+            fprintf(to, " The model drafts with copies in %s.", p->low.name);
         if (p->undrafted_tps > 0)
             fprintf(to, " The %s for drafts would pin more weights without a drafter: %s tok/s.",
                     units_size(size, sizeof size, p->row[MW_ROW_DRAFTER]), without);
@@ -87,7 +89,7 @@ static void print_drafts(FILE *to, const struct plan *p)
     } else
         fprintf(to, "Nothing is drafted: even if %.0f %% of the drafts were accepted, answers would "
                     "make %s tok/s, since the drafter takes memory from pinned weights.\n",
-                100 * PLAN_ACCEPTANCE, rate);
+                100 * p->acceptance, rate);
 }
 
 void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
@@ -262,8 +264,10 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
     json_double(&j, "prefill_tps", p->prefill_tps, 6);
     if (p->drafted_tps > 0) {
         json_double(&j, "drafted_tps", p->drafted_tps, 6);
-        json_double(&j, "draft_acceptance", PLAN_ACCEPTANCE, 6);
+        json_double(&j, "draft_acceptance", p->acceptance, 6);
         json_u64(&j, "draft_depth", p->draft_depth);
+        if (p->low_bytes > 0)
+            json_string(&j, "draft_copies", p->low.name);
     }
     json_bool(&j, "doubtful", p->is_doubtful);
     json_string(&j, "binds", mw_binds_name(p->binds));

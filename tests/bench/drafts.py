@@ -7,8 +7,8 @@
               [--rounds 3] [--disk-rate 1G]
 
 With --guide, the guide answers questions that it was not trained on, with the smallest budget that
-copies of its weights fit and a disk that is slowed down, so that the disk is the limit: without
-drafts, and with those of each drafter.  Then the same questions come after their answers, so that
+copies of its weights fit (of the first drafter that is "self", such as self:q4_0) and a disk that is
+slowed down, so that the disk is the limit: without drafts, and with those of each drafter.  Then the same questions come after their answers, so that
 the model repeats a text of the prompt.
 
 Otherwise: the weights of MODEL are random (a made file), and so are its answers, in which nothing
@@ -74,7 +74,8 @@ def budget_for_copies(o):
                        stderr=subprocess.PIPE, text=True)
     n = math.ceil(float(re.search(r"fits a budget of ([0-9.]+) MiB", r.stderr)[1]) * 4)
     asked = questions(4)
-    while not any(ask(o, f"{n * 256}K", "self", q)["n_drafted"] for q in asked):
+    copies = next((d for d in o.drafters.split(",") if d.startswith("self")), "self")
+    while not any(ask(o, f"{n * 256}K", copies, q)["n_drafted"] for q in asked):
         n += 1
     return f"{n * 256}K"
 

@@ -74,8 +74,11 @@ const char *setting_value(const struct option *row, bool is_valid, size_t i)
     case KIND_U32:
     case KIND_COUNT:
     case KIND_NUMBER: return number(row, is_valid, i);
-    case KIND_CHOICE:
     case KIND_DRAFT:
+        if (is_valid && i > 0 && word(row->words, i) == NULL && word(row->words, i - 1) != NULL)
+            return "self:q3_k";
+        /* fall through */
+    case KIND_CHOICE:
     case KIND_KV_ONE:
     case KIND_IO:
         if (is_valid)

@@ -148,6 +148,30 @@ class WhatIf(Plans):
         self.assertLessEqual(1 / p["decode_tps"], 1.02 * (disk_s + shared_s))
         self.assertEqual("disk", p["binds"])
 
+    def test_copies_that_draft_have_a_type(self):
+        """Fewer bits fit smaller budgets and pin more, and are assumed to be right less often."""
+        def drafted(memory, how):
+            return self.plan("gemma-4-E2B:BF16", "--memory", memory, "--ctx", "512", "--draft", how,
+                             "--what-if", "RAM=16G,DISK=1G/s")
+
+        types = {how: drafted("2G", how) for how in ("self:q4_0", "self:q3_k", "self:q2_k")}
+        for how, p in types.items():
+            self.assertEqual((how[5:].upper(), 15), (p["draft_copies"], p["n_draft"]))
+        for key in "rows.drafter", "streamed_bytes", "draft_acceptance":
+            values = [p["rows"]["drafter"] if "." in key else p[key] for p in types.values()]
+            self.assertEqual(sorted(values, reverse=True), values, key)
+            self.assertEqual(3, len(set(values)), key)
+        best = drafted("2G", "self")
+        self.assertEqual(max(p["drafted_tps"] for p in types.values()), best["drafted_tps"])
+        self.assertEqual(0, drafted("1100M", "self:q4_0")["n_draft"])
+        out = self.run_plan("gemma-4-E2B:BF16", "--memory", "2G", "--ctx", "512", "--draft",
+                            "self:q3_k", "--explain", "--what-if", "RAM=16G,DISK=1G/s").stdout
+        self.assertIn("The model drafts with copies in Q3_K.", out)
+        self.assertRegex(out, r"copies are Q3_K; assumed to be accepted of the drafts of Q3_K: "
+                              r"0\.\d+\n")
+        r = self.run_plan(TINY, "--draft", "self:q9", code=2)
+        self.assertIn("self:q9", r.stderr)
+
     def test_the_budget_follows_the_memory(self):
         budgets = [self.plan("Llama-3.1-70B:Q4_K", "--what-if", f"RAM={gib}G")["budget_bytes"]
                    for gib in (4, 16, 32)]

@@ -64,6 +64,7 @@ check_PROGRAMS += \
 	tests/unit/test_pool \
 	tests/unit/test_probe \
 	tests/unit/test_prompt_cost \
+	tests/unit/test_quantise \
 	tests/unit/test_quants \
 	tests/unit/test_receipt \
 	tests/unit/test_record \

@@ -521,7 +521,7 @@ static bool budget_with_copies(struct mw_model *m, struct mw_options *o)
 }
 
 /* The model drafts with copies of its streamed weights: the answer is that of the file. */
-static void draft_with_itself(const char *name, double least_accepted)
+static void draft_with_itself(const char *name, enum mw_copies copies, double least_accepted)
 {
     struct mw_model *m = open_model(name);
     struct mw_options o = small_options(256);
@@ -540,6 +540,7 @@ static void draft_with_itself(const char *name, double least_accepted)
 
         o.n_thread = 1 + i % 2;
         o.draft = MW_DRAFT_SELF;
+        o.draft_copies = copies;
         o.draft_depth = 1 + (uint32_t)i % DRAFT_MOST;
         assert_true(budget_with_copies(m, &o));
         show(m, &o, &sampling, how, true, &with);
@@ -559,8 +560,12 @@ static void draft_with_itself(const char *name, double least_accepted)
 static void a_model_drafts_for_itself(void **state)
 {
     (void)state;
-    draft_with_itself("llama-tiny.gguf", 0.3);
-    draft_with_itself("gemma2-tiny.gguf", 0.3);
+    draft_with_itself("llama-tiny.gguf", MW_COPIES_Q4_0, 0.3);
+    draft_with_itself("gemma2-tiny.gguf", MW_COPIES_Q4_0, 0.3);
+    draft_with_itself("llama-tiny.gguf", MW_COPIES_Q3_K, 0.15);
+    draft_with_itself("gemma2-tiny.gguf", MW_COPIES_Q3_K, 0.15);
+    draft_with_itself("llama-tiny.gguf", MW_COPIES_Q2_K, 0.05);
+    draft_with_itself("gemma2-tiny.gguf", MW_COPIES_AUTO, 0.05);
 }
 
 struct rows {

@@ -491,19 +491,20 @@ static void packed_weights_take_less(void **state)
 /* Copies in few bits and pinned blocks together cover all blocks, if that is faster. */
 static void a_model_drafts_for_itself_where_it_reads(void **state)
 {
-    struct plan_input in = plan_example();
+    struct plan_input in = plan_example(), off;
     struct err e = ERR_INIT;
-    struct plan p;
+    struct plan p, without;
 
     (void)state;
     in.budget_bytes = 2048 * MIB;
     in.n_draft = 15;
     in.draft_bytes = 1 * MIB;
-    in.low_all_bytes = in.hot_bytes / 32 * 9;
+    in.low[0] = (struct plan_low){ 2, "Q4_0", in.hot_bytes / 32 * 9, PLAN_ACCEPTANCE };
+    in.n_low = 1;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_int_equal(p.n_draft, 15);
     assert_true(p.sum_bytes <= p.budget_bytes);
-    assert_true(p.low_bytes >= (uint64_t)(p.streamed_share * (double)in.low_all_bytes));
+    assert_true(p.low_bytes >= (uint64_t)(p.streamed_share * (double)in.low[0].all_bytes));
     assert_true(p.row[MW_ROW_DRAFTER] >= p.low_bytes);
     assert_true(p.drafted_tps > 1.5 * p.undrafted_tps && p.draft_depth > 0);
     /* Keys and values could go to the disk, which gains less than drafts do. */
@@ -518,7 +519,7 @@ static void a_model_drafts_for_itself_where_it_reads(void **state)
     in.n_slot = 1000;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_true(p.n_draft == 15 && p.n_slot == 2 && p.sum_bytes <= p.budget_bytes);
-    assert_true(p.low_bytes >= (uint64_t)(p.streamed_share * (double)in.low_all_bytes));
+    assert_true(p.low_bytes >= (uint64_t)(p.streamed_share * (double)in.low[0].all_bytes));
     assert_true(p.drafted_tps > 1.5 * p.undrafted_tps);
     in.disk_bytes_s = 0; /* not measured */
     assert_int_equal(plan_make(&in, &p, &e), 0);
@@ -532,6 +533,69 @@ static void a_model_drafts_for_itself_where_it_reads(void **state)
     in.budget_bytes = 1024 * MIB;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_true(p.n_draft == 0 && p.low_bytes == 0 && p.pinned_bytes > 0);
+    /* Then nothing is kept for drafts either. */
+    for (uint64_t mib = 300; mib < 1100; mib += 50) {
+        in.budget_bytes = mib * MIB;
+        assert_int_equal(plan_make(&in, &p, &e), 0);
+        off = in;
+        off.n_low = off.n_draft = 0;
+        assert_int_equal(plan_make(&off, &without, &e), 0);
+        if (p.n_draft == 0)
+            assert_memory_equal(p.row, without.row, sizeof p.row);
+    }
+}
+
+/* The type of copies is the one with which answers are the fastest. */
+static void copies_have_fewer_bits_where_that_is_faster(void **state)
+{
+    struct plan_input in = plan_example(), one;
+    struct err e = ERR_INIT;
+    uint64_t seen = 0;
+    struct plan p, one_less;
+
+    (void)state;
+    in.n_draft = 15;
+    in.draft_bytes = 1 * MIB;
+    in.low[0] = (struct plan_low){ 2, "Q4_0", in.hot_bytes / 32 * 9, 0.7 };
+    in.low[1] = (struct plan_low){ 11, "Q3_K", in.hot_bytes / 512 * 110, 0.65 };
+    in.low[2] = (struct plan_low){ 10, "Q2_K", in.hot_bytes / 512 * 84, 0.5 };
+    in.n_low = 3;
+    for (in.budget_bytes = 512 * MIB; in.budget_bytes < 8192 * MIB; in.budget_bytes += 64 * MIB) {
+        double best = 0, tps;
+
+        one = in;
+        one.n_low = 1;
+        for (int i = 0; i < 3; i++) {
+            one.low[0] = in.low[i];
+            assert_int_equal(plan_make(&one, &p, &e), 0);
+            tps = p.n_draft > 0 && p.drafted_tps > p.decode_tps ? p.drafted_tps : p.decode_tps;
+            best = tps > best ? tps : best;
+        }
+        assert_int_equal(plan_make(&in, &p, &e), 0);
+        assert_sound(&in, &p);
+        tps = p.n_draft > 0 && p.drafted_tps > p.decode_tps ? p.drafted_tps : p.decode_tps;
+        assert_near(tps, best);
+        if (p.low_bytes == 0)
+            continue;
+        seen |= 1ull << p.low.type;
+        assert_true(p.low_bytes >= (uint64_t)(p.streamed_share * (double)p.low.all_bytes));
+        assert_near(p.acceptance, p.low.acceptance);
+        /* Less memory: the copies stay as they are. */
+        assert_true(plan_with_budget(&in, &p, in.budget_bytes - MIB, &one_less));
+        assert_int_equal(one_less.low.type, p.low.type);
+        assert_int_equal(one_less.low_bytes, p.low_bytes);
+    }
+    /* Q4_0 where there is memory, Q2_K where it is tight. */
+    assert_true((seen & 1u << 2) != 0 || (seen & 1u << 11) != 0);
+    assert_true((seen & 1u << 10) != 0);
+    /* Where nothing is known of the disk, those with the most bits that fit. */
+    in.disk_bytes_s = 0;
+    in.budget_bytes = 2048 * MIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.n_draft == 15 && p.low.type == 2);
+    in.budget_bytes = 1100 * MIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.n_draft == 15 && p.low.type != 2);
 }
 
 static void a_model_that_drafts_is_left_out_if_that_is_faster(void **state)
@@ -874,6 +938,7 @@ int main(void)
         cmocka_unit_test(sliding_rings_are_whole_blocks_of_attention),
         cmocka_unit_test(a_model_drafts_for_itself_where_it_reads),
         cmocka_unit_test(a_draft_head_is_predicted_with_an_acceptance),
+        cmocka_unit_test(copies_have_fewer_bits_where_that_is_faster),
         cmocka_unit_test(a_model_that_drafts_is_left_out_if_that_is_faster),
         cmocka_unit_test(a_plan_follows_its_budget),
         cmocka_unit_test(pages_on_the_disk_are_within_the_budget),

@@ -530,6 +530,102 @@ static void laid_blocks_take_their_place(void **state)
     model_remove(&m);
 }
 
+/* Make the copies of a pass over stream_keep_low(): the first bytes of each row. */
+static void pass_with_copies(struct stream *s, const struct stream_model *m,
+                             const uint64_t *row_bytes)
+{
+    struct err e = ERR_INIT;
+    uint64_t stall = 0;
+
+    stream_pass_begin(s, false);
+    for (uint32_t span = 0; span < m->n_span; span++)
+        for (uint64_t row = 0; row < m->spans[span].n_row;) {
+            struct stream_block b;
+            unsigned char *to;
+
+            no_error(stream_next(s, &b, &stall, &e), &e);
+            row += b.n_row;
+            to = stream_low_place(s, &b);
+            for (uint64_t r = 0; to != NULL && r < b.n_row; r++)
+                memcpy(to + r * row_bytes[span],
+                       (const unsigned char *)b.data + r * m->spans[span].row_bytes,
+                       row_bytes[span]);
+            if (to != NULL)
+                stream_low_made(s, &b);
+            stream_give(s, &b);
+        }
+    no_error(stream_pass_end(s, &e), &e);
+}
+
+/* In a pass over copies, each block is pinned or the copy that was made. */
+static void check_copies(struct stream *s, const struct stream_model *m, const uint64_t *row_bytes)
+{
+    struct err e = ERR_INIT;
+    uint64_t stall = 0;
+
+    stream_low_pass_begin(s);
+    for (uint32_t span = 0; span < m->n_span; span++)
+        for (uint64_t row = 0; row < m->spans[span].n_row;) {
+            const struct stream_span *p = &m->spans[span];
+            struct stream_block b;
+
+            no_error(stream_next(s, &b, &stall, &e), &e);
+            assert_true(b.is_low ? !b.is_pinned : holds(m, &b));
+            for (uint64_t r = 0; b.is_low && r < b.n_row; r++)
+                assert_memory_equal((const unsigned char *)b.data + r * row_bytes[span],
+                                    m->bytes[p->file] + p->offset + (row + r) * p->row_bytes,
+                                    row_bytes[span]);
+            row += b.n_row;
+        }
+    stream_low_pass_end(s);
+}
+
+/* Blocks that turn out not to fit their pinned place get a copy, too, of what the plan has left. */
+static void blocks_that_do_not_fit_have_copies(void **state)
+{
+    static const uint64_t pinned[] = { 1000000, 300000, 200000, 0 };
+    uint64_t row_bytes[MODEL_SPANS];
+    struct stream_low low = { .bytes = 200000, .row_bytes = row_bytes, .type = 5 };
+    struct stream_model m;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    model_seed(22);
+    model_make(&m, 1000000);
+    three_layers(&m);
+    for (uint32_t i = 0; i < m.n_span; i++) {
+        m.spans[i].form = FORM_SHORT;
+        m.spans[i].laid_row_bytes = 600;
+        row_bytes[i] = 100 + i;
+    }
+    for (size_t i = 0; i < sizeof pinned / sizeof pinned[0]; i++) {
+        struct stream_options o = { .n_slot = 2, .pinned_bytes = pinned[i] };
+        struct stream *s;
+
+        low.pinned_bytes = pinned[i];
+        n_refused = 0;
+        assert_true(open_stream(&s, &m, &modes[3], 20000, 4, &o));
+        no_error(stream_keep_low(s, &low, &e), &e);
+        assert_int_equal(stream_low_type(s), 5);
+        for (int pass = 0; pass < 3; pass++)
+            pass_with_copies(s, &m, row_bytes);
+        assert_true(i > 0 || n_refused > 0);
+        assert_true(stream_low_ready(s));
+        assert_true(stream_low_bytes(s) <= align_up(low.bytes, 4096));
+        check_copies(s, &m, row_bytes);
+        stream_close(s);
+        if (pinned[i] > 0)
+            continue;
+        low.bytes = 1000;
+        assert_true(open_stream(&s, &m, &modes[3], 20000, 4, &o));
+        assert_int_equal(stream_keep_low(s, &low, &e), -1);
+        assert_int_equal(e.code, ERR_BUDGET);
+        assert_false(stream_low_ready(s));
+        stream_close(s);
+    }
+    model_remove(&m);
+}
+
 /* Waits until the reader is idle and no slot is free. */
 static uint64_t ahead_when_done(void)
 {
@@ -683,6 +779,7 @@ int main(void)
         cmocka_unit_test(pinned_blocks_are_read_once),
         cmocka_unit_test(borrowed_memory_goes_and_nothing_else),
         cmocka_unit_test(laid_blocks_take_their_place),
+        cmocka_unit_test(blocks_that_do_not_fit_have_copies),
         cmocka_unit_test(pinned_blocks_are_loaded_before_a_pass),
         cmocka_unit_test(a_limited_rate_makes_a_slower_disk),
         cmocka_unit_test(impossible_options_are_refused),

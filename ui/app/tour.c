@@ -284,7 +284,7 @@ static void explain_drafts(struct tour *t, const struct step *s)
 
     if (t->tps > 0 && s->plan.drafted_tps > 0)
         snprintf(times, sizeof times, " If %.0f %% are right, it is ~%.1f times as fast.",
-                 100 * PLAN_ACCEPTANCE, s->plan.drafted_tps / t->tps);
+                 100 * s->plan.acceptance, s->plan.drafted_tps / t->tps);
     talk_notice(t->talk,
                 "tour %d of %d: /draft mtp. A small model beside this one drafts the next tokens, "
                 "and one pass over the weights verifies all of them, so the answer is the same. "

@@ -40,6 +40,16 @@ static void print_word(char *buf, size_t n, const char *words, int index)
     snprintf(buf, n, "%.*s", (int)strcspn(words, " "), words);
 }
 
+static void print_draft(char *buf, size_t n, const struct option *row, const struct mw_options *o)
+{
+    if (o->draft == MW_DRAFT_FILE)
+        snprintf(buf, n, "%s", o->draft_file);
+    else if (o->draft == MW_DRAFT_SELF && o->draft_copies != MW_COPIES_AUTO)
+        snprintf(buf, n, "self:%s", mw_copies_name(o->draft_copies));
+    else
+        print_word(buf, n, row->words, (int)o->draft);
+}
+
 static void print_io(char *buf, size_t n, const struct mw_options *o)
 {
     snprintf(buf, n, "%s%s", mw_io_name(o->io),
@@ -114,12 +124,7 @@ char *options_print(const struct options *o, enum option_id id, char *buf, size_
     case KIND_KV: print_kv(buf, n, &o->chat.engine); break;
     case KIND_KV_ONE: snprintf(buf, n, "%s", mw_kv_name(*(const enum mw_kv *)from)); break;
     case KIND_IO: print_io(buf, n, &o->chat.engine); break;
-    case KIND_DRAFT:
-        if (o->chat.engine.draft == MW_DRAFT_FILE)
-            snprintf(buf, n, "%s", o->chat.engine.draft_file);
-        else
-            print_word(buf, n, row->words, (int)o->chat.engine.draft);
-        break;
+    case KIND_DRAFT: print_draft(buf, n, row, &o->chat.engine); break;
     case KIND_U32:
     case KIND_COUNT:
         if (id == OPT_TOP_K && *(const int *)from < 0)

@@ -199,10 +199,13 @@ static int set_io(struct mw_options *o, const struct option *row, const char *te
 static int set_draft(struct mw_options *o, const struct option *row, const char *text,
                      struct err *e)
 {
-    int word = word_index(row->words, text);
+    int word = word_index(row->words, text), copies = MW_COPIES_AUTO;
 
+    if (strncmp(text, "self:", 5) == 0 && (copies = mw_copies_parse(text + 5)) >= 0)
+        word = MW_DRAFT_SELF;
     if (word < 0 && strpbrk(text, "/.") == NULL)
         return bad_word(row, text, e);
+    o->draft_copies = copies < 0 ? MW_COPIES_AUTO : (enum mw_copies)copies;
     o->draft = word < 0 ? MW_DRAFT_FILE : (enum mw_draft)word;
     o->draft_file = word < 0 ? path_kept(text) : NULL;
     return 0;
