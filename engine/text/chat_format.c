@@ -51,6 +51,14 @@ static const struct built_in {
       "'<|end_header_id|>\n\n' + m.content|trim + '<|eot_id|>' }}{% endfor %}"
       "{% if add_generation_prompt %}"
       "{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}" },
+    { "deepseek", "<\uff5cUser\uff5c>", "<\uff5cAssistant\uff5c>",
+      /* V4, which is published without a template.  Old answers have no thinking. */
+      "{{ bos_token }}{% set thinks = enable_thinking is not defined or enable_thinking %}"
+      "{% for m in messages %}{% if m.role == 'user' %}{{ '<\uff5cUser\uff5c>' + m.content }}"
+      "{% elif m.role == 'assistant' %}{{ '<\uff5cAssistant\uff5c></think>' + m.content + "
+      "eos_token }}{% else %}{{ m.content }}{% endif %}{% endfor %}"
+      "{% if add_generation_prompt %}{{ '<\uff5cAssistant\uff5c>' + "
+      "('<think>' if thinks else '</think>') }}{% endif %}" },
     { "chatml", "<|im_start|>", "<|im_end|>",
       "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}"
       "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}" },

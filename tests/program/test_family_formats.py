@@ -100,6 +100,9 @@ FAMILIES = {
     "DeepSeek V3": (dict(template=DEEPSEEK3, marks=DEEPSEEK_MARKS, user=THINK,
                          eos=DEEPSEEK_MARKS[1], pre="deepseek-v3"),
                     ("<think>", "a", "b", "</think>"), (bars("User"),)),
+    "DeepSeek V4, which has no template": (
+        dict(template=None, marks=DEEPSEEK_MARKS, user=THINK, eos=DEEPSEEK_MARKS[1],
+             pre="deepseek-v3"), ("<think>", "a", "b", "</think>"), (bars("User"),)),
     "Kimi K2, Linear": (dict(template=KIMI, marks=KIMI_MARKS, user=THINK, eos="[EOS]",
                              pre="kimi-k2"),
                         ("<|im_middle|>", "<think>", "a", "b", "</think>"), ("<|im_user|>",)),
@@ -179,7 +182,8 @@ class Formats(FolderCase):
                                   answer["done"]))
 
     def test_without_thinking(self):
-        for name in "GLM 4.5 to 5.3", "DeepSeek V3", "Laguna":
+        for name in ("GLM 4.5 to 5.3", "DeepSeek V3", "DeepSeek V4, which has no template",
+                     "Laguna"):
             row, _, opens = FAMILIES[name]
             with self.subTest(family=name):
                 answer = self.answer(row, "</think>", "c", *opens, "q", "r", args=("--no-think",))

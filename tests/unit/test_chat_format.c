@@ -91,6 +91,8 @@ static struct choice choices[] = {
       CONTROL(256, "<|eot_id|>") "," CONTROL(257, "<|start_header_id|>") "," CONTROL(
           258, "<|end_header_id|>"),
       false },
+    { NULL, "deepseek",
+      CONTROL(256, "<\uff5cUser\uff5c>") "," CONTROL(257, "<\uff5cAssistant\uff5c>"), false },
     { NULL, "chatml", CONTROL(256, "<|im_start|>") "," CONTROL(257, "<|im_end|>"), false },
     { NULL, "raw", CONTROL(256, "<|im_start|>"), false },
     { "<|im_start|>", "raw", NULL, false },
@@ -186,7 +188,7 @@ static void the_error_for_an_unknown_format_lists_all_names(void **state)
     (void)state;
     assert_int_equal(refusal("gemma", &gemma4, &e), -1);
     assert_string_equal(
-        e.what, "unknown chat format \"gemma\"; use gemma4 gemma3 llama3 chatml raw");
+        e.what, "unknown chat format \"gemma\"; use gemma4 gemma3 llama3 deepseek chatml raw");
     for (int i = 0; chat_format_at(i) != NULL; i++)
         assert_non_null(strstr(e.what, chat_format_at(i)));
     assert_int_equal(refusal("raw", &gemma4, &e), 0);
