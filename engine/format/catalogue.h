@@ -81,7 +81,8 @@ struct tensor_info {
 
 struct catalogue {
     enum catalogue_kind kind;
-    char *path; /* as the user named it */
+    bool is_known; /* known.h: it has a configuration, and the tensors of a GGUF file */
+    char *path;    /* as the user named it */
     int dir_fd; /* snapshot: its folder; else -1 */
     uint32_t n_file;
     struct model_file *files;

@@ -250,6 +250,7 @@ static int make(struct catalogue *c, const struct known_model *m, const char *la
     int64_t n_vocab;
 
     c->kind = CATALOGUE_SNAPSHOT;
+    c->is_known = true;
     c->hparams.arch = snapshot_arch(m->config, e);
     if (c->hparams.arch == NULL || hparams_from_trees(c, m->config, NULL, e) != 0)
         return -1;

@@ -99,6 +99,11 @@ static bool holds_values(enum tensor_id id)
     return id == T_ATTN_V || id == T_ATTN_QKV;
 }
 
+static bool is_down(enum tensor_id id)
+{
+    return id == T_FFN_DOWN || id == T_EXPERTS_DOWN || id == T_SHARED_DOWN;
+}
+
 static bool is_head(const struct mixture *m, enum tensor_id id)
 {
     return id == T_OUTPUT || (m->is_tied && (id == T_TOKEN_EMBD || id == T_PER_LAYER_EMBD));
@@ -124,8 +129,7 @@ static enum tensor_type better(struct mixture *m, enum tensor_id id, uint32_t la
         return m->type == TYPE_Q8_0 || !divides(m->type, n_row) ? TYPE_Q8_0 : TYPE_Q6_K;
     if (holds_values(id) && is_mixed && has_more_bits(m->i_v++, m->n_v))
         return TYPE_Q6_K;
-    if ((id == T_FFN_DOWN || id == T_EXPERTS_DOWN) && is_mixed &&
-        has_more_bits(layer, m->c->hparams.n_layer))
+    if (is_down(id) && is_mixed && has_more_bits(layer, m->c->hparams.n_layer))
         return TYPE_Q6_K;
     return m->type;
 }

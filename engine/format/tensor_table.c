@@ -821,7 +821,8 @@ static uint64_t facts_of(const struct catalogue *c, uint32_t layer, uint64_t ask
     bool is_latent = h->latent.n_latent > 0;
     /* Granite's snapshots call their dense branch a shared expert. */
     bool is_shared = rule == EXPERTS_QWEN_SHARED || (rule == EXPERTS_ROUTED && l->n_ff > 0) ||
-                     (mixture != NULL && mixture->is_fused && !is_gguf && l->n_ff > 0);
+                     (mixture != NULL && mixture->is_fused && !is_gguf && !c->is_known &&
+                      l->n_ff > 0);
 
     return fact(has_experts, FACT_HAS_EXPERTS) |
            fact(rule == EXPERTS_BESIDE, FACT_EXPERTS_BESIDE) |

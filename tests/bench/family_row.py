@@ -134,8 +134,8 @@ def sizes(c, tensors):
         "expert_group_used_count": get("topk_group"),
         "attention.head_count": get("num_attention_heads_per_layer") or heads,
         "attention.head_count_kv": each(
-            lambda t: kv if "attn_k.weight" in t or "attn_kv_a_mqa.weight" in t or
-            "attn_qkv.weight" in t or "attn_kv.weight" in t else 0),
+            lambda t: kv if "attn_kv_a_mqa.weight" in t or "attn_kv.weight" in t or not rank and
+            ("attn_k.weight" in t or "attn_qkv.weight" in t) else 0),
         "attention.key_length": rank + rope if rank else dim,
         "attention.value_length": rank or dim,
         "attention.key_length_mla": get("qk_nope_head_dim") and c["qk_nope_head_dim"] + rope,
@@ -160,8 +160,8 @@ def sizes(c, tensors):
         "rope.scaling.original_context_length": 4096,
         "shortconv.l_cache": get("conv_L_cache"),
         "kda.head_dim": get("head_dim", of=kda) or get("linear_head_dim"),
-        "ssm.conv_kernel": get("conv_kernel", "mamba_d_conv", "linear_conv_kernel_dim") or
-        kda.get("short_conv_kernel_size"),
+        "ssm.conv_kernel": get("conv_kernel", "mamba_d_conv", "linear_conv_kernel_dim",
+                               "short_conv_kernel_size") or kda.get("short_conv_kernel_size"),
         "ssm.group_count": get("n_groups", "mamba_n_groups", "linear_num_key_heads"),
         "ssm.state_size": get("ssm_state_size", "mamba_d_state", "linear_key_head_dim"),
         "ssm.time_step_rank": mamba or get("linear_num_value_heads"),

@@ -122,7 +122,9 @@ class Known(unittest.TestCase):
                   "Ling-mini-2.0": 16255643392, "DeepSeek-V4-Flash": 284334567511,
                   "ERNIE-4.5-21B-A3B": 21825436160, "Hunyuan-A13B": 80393183232,
                   "Qwen1.5-MoE-A2.7B": 14315784192, "OLMoE-1B-7B": 6919161856,
-                  "MiniMax-M2": 228689764864}
+                  "MiniMax-M2": 228689764864, "Nemotron-3-Super-120B-A12B": 120668707840,
+                  "Laguna-S-2.1": 117561977600, "Ling-3.0-tiny": 7893392800,
+                  "Ling-3.0-flash": 124414211552, "Granite-4.0-H-1B": 1461538368}
         for name, n in params.items():
             with self.subTest(name=name):
                 self.assertEqual(n, plan(name)["n_param"])
@@ -166,6 +168,8 @@ class Known(unittest.TestCase):
                            "Kimi-Linear-48B-A3B": 8064, "Ling-mini-2.0": 40960,
                            "ERNIE-4.5-21B-A3B": 57344, "Hunyuan-A13B": 131072,
                            "Qwen1.5-MoE-A2.7B": 196608, "OLMoE-1B-7B": 131072,
+                           "Nemotron-3-Super-120B-A12B": 8192, "Ling-3.0-tiny": 6912,
+                           "Ling-3.0-flash": 8064, "Laguna-S-2.1": 49152,
                            "MiniMax-M2": 253952}.items():
             with self.subTest(name=name):
                 self.assertEqual(size, plan(name, "--kv", "f16")["kv_token_bytes"]["global"])
@@ -236,6 +240,10 @@ class Known(unittest.TestCase):
                                 "moe_intermediate_size", "num_shared_experts", *latent),
                 "bailing_moe_v2": ("num_shared_experts", "n_group", "topk_group",
                                    "first_k_dense_replace", *experts),
+                "bailing_hybrid": ("layer_group_size", "short_conv_kernel_size", "q_lora_rank",
+                                   "num_shared_experts", "first_k_dense_replace",
+                                   "moe_shared_expert_intermediate_size", "n_group",
+                                   "topk_group", *latent, *experts),
                 "deepseek_v4": ("q_lora_rank", "o_lora_rank", "o_groups", "sliding_window",
                                 "compress_ratios", "index_n_heads", "index_head_dim", "index_topk",
                                 "hc_mult", "n_routed_experts", "num_experts_per_tok",
