@@ -265,8 +265,10 @@ static void choose_routed(const struct experts_desc *x, float *p, float *choice,
         p[i] = choice[i] == INFINITY ? p[i] : 0;
         sum += p[i];
     }
+    sum += x->guard;
+    /* Scores that are all 0 leave nothing to divide. */
     for (uint32_t i = 0; i < x->n_expert; i++)
-        p[i] *= x->keeps_weights ? x->factor : x->factor / (sum + x->guard);
+        p[i] *= x->keeps_weights || !(sum > 0) ? x->factor : x->factor / sum;
 }
 
 /* Set the moe_weight of one column, and moe_h, the input of the experts. */
