@@ -510,6 +510,7 @@ int hparams_finish(struct catalogue *c, struct err *e)
     struct hparams *h = &c->hparams;
     bool own_table = (h->arch->traits & (TRAIT_ROPE_BY_KIND | TRAIT_SWA_UNSCALED |
                                          TRAIT_ENTRIES)) != 0;
+    bool has_windows = h->n_swa > 0;
 
     /* A window as wide as the context hides nothing. */
     if (!own_table && h->n_swa >= h->n_ctx_train)
@@ -517,11 +518,11 @@ int hparams_finish(struct catalogue *c, struct err *e)
     for (uint32_t i = 0; i < h->n_layer; i++) {
         struct layer_hparams *layer = &h->layers[i];
 
+        if (arch_has(h->arch, TRAIT_NOPE) ||
+            (arch_has(h->arch, TRAIT_GLOBAL_NOPE) && has_windows && !layer->is_sliding))
+            layer->is_ropeless = true;
         if (h->n_swa == 0)
             layer->is_sliding = false;
-        if (arch_has(h->arch, TRAIT_NOPE) ||
-            (arch_has(h->arch, TRAIT_GLOBAL_NOPE) && h->n_swa > 0 && !layer->is_sliding))
-            layer->is_ropeless = true;
     }
     if (h->expert_factor == 0)
         h->expert_factor = 1;

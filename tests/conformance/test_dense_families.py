@@ -250,6 +250,18 @@ class DenseFamilies(ModelCase):
             self.assertEqual(len(want), len(got))
             self.assertLessEqual(max(abs(a - b) for a, b in zip(want, got)), LIMIT, f.arch)
 
+    def test_a_window_as_wide_as_the_context(self):
+        """It hides nothing, but layers without it do not rotate."""
+        for f in FAMILIES:
+            if not f.window:
+                continue
+            g = to_gguf(f, weights(f, f.arch))
+            g.keys[f.arch + ".attention.sliding_window"] = (U32, 512)
+            g.keys[f.arch + ".context_length"] = (U32, 1024)
+            want = self.eval(g, N_ID)
+            g.keys[f.arch + ".context_length"] = (U32, 512)
+            self.same(want, self.eval(g, N_ID), f.arch)
+
 
 for each in FAMILIES:
     setattr(DenseFamilies, "test_" + each.arch, lambda self, f=each: self.check(f))
