@@ -65,6 +65,7 @@ static const struct arch archs[] = {
     {
         .name = "deepseek2",
         .snapshots = { { "deepseek_v3", "DeepseekV3ForCausalLM" },
+        .other_name = "glm4moelite",
                        { "kimi_k2", "KimiK2ForCausalLM" },
                        { "glm4_moe_lite", "Glm4MoeLiteForCausalLM" } },
         .traits = DEEPSEEK,
@@ -198,6 +199,7 @@ static const struct arch archs[] = {
     {
         .name = "glm5-next",
         .snapshots = { { "glm5_next", "Glm5NextForConditionalGeneration" },
+        .other_name = "glm5next",
                        { "glm5_next_text", "Glm5NextForCausalLM" } },
         .traits = TRAIT_LATENT | TRAIT_LOW_Q | TRAIT_NOPE | TRAIT_KDA | TRAIT_KDA_LOW |
                   TRAIT_HYPER | TRAIT_SCORED | TRAIT_EXPERTS | TRAIT_ROUTED | TRAIT_DRAFT,

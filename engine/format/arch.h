@@ -178,7 +178,7 @@ struct lost_values {
 
 struct arch {
     const char *name;       /* general.architecture in GGUF files */
-    const char *other_name; /* the same in files of Ollama's converter, or NULL */
+    const char *other_name; /* the same in files of another converter, or NULL */
     struct {
         const char *model_type, *class; /* "llama", "LlamaForCausalLM" */
     } snapshots[ARCH_MAX_SNAPSHOT];

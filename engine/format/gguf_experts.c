@@ -109,7 +109,7 @@ static void read_clamps(struct gguf_lookup *l, struct hparams *h, const char *su
 static void read_routed(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)
 {
     bool has_bias = false, has_some = false;
-    uint32_t n_ff = 0;
+    uint32_t n_ff = 0, n_in = 0;
 
     for (uint32_t i = 0; i < h->n_layer; i++) {
         struct layer_hparams *layer = &h->layers[i];
@@ -127,6 +127,8 @@ static void read_routed(struct gguf_lookup *l, const struct catalogue *c, struct
             n_ff = gguf_rows_of(c, i, "ffn_up_exps.weight");
         if (n_ff == 0)
             n_ff = gguf_rows_of(c, i, "ffn_gate_up_exps.weight") / 2;
+        if (n_in == 0)
+            n_in = gguf_rows_of(c, i, "ffn_latent_down.weight");
     }
     h->n_expert =
         (uint32_t)lookup_int(l, "expert_count", has_some, 65535, has_some ? GGUF_NEEDED : 0);
@@ -142,7 +144,8 @@ static void read_routed(struct gguf_lookup *l, const struct catalogue *c, struct
                                           n_ff > 0 ? n_ff : GGUF_NEEDED);
     defaults_drop(l->defaults, "expert_feed_forward_length");
     if (!l->failed && arch_has(h->arch, TRAIT_ONE_BLOCK))
-        h->n_expert_in = (uint32_t)lookup_int(l, "moe_latent_size", 0, h->n_embd, 0);
+        h->n_expert_in = (uint32_t)lookup_int(l, "moe_latent_size", 0, h->n_embd,
+                                              n_in <= h->n_embd ? n_in : 0);
     defaults_drop(l->defaults, "moe_latent_size");
     if (!l->failed)
         read_router(l, h, has_bias);

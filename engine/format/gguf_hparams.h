@@ -40,7 +40,7 @@ void gguf_streams(struct gguf_lookup *l, struct hparams *h);
 void gguf_hyper(struct gguf_lookup *l, struct hparams *h);
 
 /* Read the index keys whose queries have weights: of entries, or of blocks of positions. */
-void gguf_scored(struct gguf_lookup *l, struct hparams *h);
+void gguf_scored(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h);
 
 /* Read the index keys.  Layers with attention have the same block, others none. */
 void gguf_index(struct gguf_lookup *l, struct hparams *h);

@@ -103,22 +103,29 @@ static void fill_kv_heads(struct gguf_lookup *l, const struct hparams *h, int64_
 }
 
 /* Reads the sizes of latent attention.  Files of before April 2025 have those of a head, k and
- * v, in the keys that later files use for what is stored. */
+ * v, in the keys that later files use for what is stored.  Ollama's first files of GLM-4.7-Flash
+ * have both, with the names exchanged. */
 static void read_latent(struct gguf_lookup *l, struct hparams *h, int64_t k, int64_t v)
 {
     struct latent_hparams *m = &h->latent;
-    int64_t n_head_k;
+    int64_t n_head_k, n_value, n_stored;
 
     m->n_latent = (uint32_t)lookup_int(l, "attention.kv_lora_rank", 1, MAX_LATENT, GGUF_NEEDED);
     m->n_query = (uint32_t)lookup_int(l, "attention.q_lora_rank", 1, MAX_N_EMBD, 0);
     defaults_drop(l->defaults, "attention.q_lora_rank"); /* its tensors say so, too */
-    m->n_value = (uint32_t)lookup_int(l, "attention.value_length_mla", 1, MAX_HEAD_DIM, v);
+    n_value = lookup_int(l, "attention.value_length_mla", 1, MAX_HEAD_DIM, v);
     m->n_rot = (uint32_t)lookup_int(l, "rope.dimension_count",
                                     arch_may_not_rotate(h->arch) ? 0 : 2, MAX_HEAD_DIM,
                                     GGUF_NEEDED);
     n_head_k = lookup_int(l, "attention.key_length_mla", 1, MAX_HEAD_DIM, k);
     if (l->failed)
         return;
+    n_stored = (int64_t)m->n_latent + m->n_rot;
+    if (n_head_k == n_stored && n_value == m->n_latent && k != n_stored) {
+        n_head_k = k;
+        n_value = v;
+    }
+    m->n_value = (uint32_t)n_value;
     if (n_head_k <= m->n_rot) {
         err_set(l->e, ERR_FORMAT, "is %lld, but %u dimensions of a head rotate",
                 (long long)n_head_k, m->n_rot);

@@ -161,7 +161,7 @@ static int64_t read_index_heads(struct gguf_lookup *l, struct index_hparams *x)
     return lookup_int(l, "attention.indexer.top_k", 1, MAX_CHOSEN, GGUF_NEEDED);
 }
 
-void gguf_scored(struct gguf_lookup *l, struct hparams *h)
+void gguf_scored(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)
 {
     struct index_hparams *x = &h->index;
     int64_t list[MAX_LAYER], top;
@@ -171,8 +171,14 @@ void gguf_scored(struct gguf_lookup *l, struct hparams *h)
         return;
     if (arch_has(h->arch, TRAIT_ENTRIES)) {
         lookup_per_layer(l, "attention.compress_ratios", h->n_layer,
-                         h->n_layer + h->n_layer_draft, 0, MAX_INDEX_BLOCK, GGUF_NEEDED, list);
+                         is_longer ? (uint32_t)v->count : h->n_layer, 0, MAX_INDEX_BLOCK,
+                         GGUF_NEEDED, list);
         for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
+        const struct gguf_value *v = lookup_find(l, "attention.compress_ratios");
+        bool is_longer = v != NULL && v->type == GGUF_ARRAY && v->count > h->n_layer &&
+                         v->count <= MAX_LAYER;
+
+        /* The list of published files has layers that only draft, also if the file lacks them. */
             h->layers[i].ratio = (uint32_t)list[i];
         if (!l->failed && hparams_entries(h, top, l->e) != 0) {
             lookup_find(l, "attention.compress_ratios");
@@ -192,8 +198,12 @@ void gguf_scored(struct gguf_lookup *l, struct hparams *h)
         err_set(l->e, ERR_UNSUPPORTED, "is false, which is not supported");
         lookup_fail(l);
     }
-    lookup_per_layer(l, "attention.indexer.types", h->n_layer, h->n_layer + h->n_layer_draft, 0,
-                     1, GGUF_NEEDED, list);
+    /* Files of models in which no layer shares a choice may lack it; tensors say the same. */
+    for (uint32_t i = 0; i < h->n_layer; i++)
+        list[i] = gguf_rows_of(c, i, "indexer.attn_k.weight") > 0;
+    if (lookup_find(l, "attention.indexer.types") != NULL)
+        lookup_per_layer(l, "attention.indexer.types", h->n_layer,
+                         h->n_layer + h->n_layer_draft, 0, 1, GGUF_NEEDED, list);
     if (!l->failed && hparams_index_budget(h, top, l->e) != 0) {
         lookup_find(l, "attention.indexer.top_k");
         lookup_fail(l);

@@ -97,6 +97,23 @@ static const char *eps_key(struct gguf_lookup *l, const struct arch *a)
     return is_other ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
 }
 
+/* Reads how many layers only draft.  Files of DeepSeek V4 may count some that they lack. */
+static void read_draft_layers(struct gguf_lookup *l, const struct catalogue *c,
+                              struct hparams *h)
+{
+    char first[64];
+
+    h->n_layer_draft =
+        (uint32_t)lookup_int(l, "nextn_predict_layers", 0, h->n_layer - 1, 0);
+    if (arch_has(h->arch, TRAIT_DRAFT)) /* its tensors say so, too */
+        defaults_drop(l->defaults, "nextn_predict_layers");
+    snprintf(first, sizeof first, "blk.%u.nextn.eh_proj.weight",
+             h->n_layer - h->n_layer_draft);
+    if (arch_has(h->arch, TRAIT_ENTRIES) && catalogue_find(c, first) == NULL)
+        h->n_layer_draft = 0;
+    h->n_layer -= h->n_layer_draft;
+}
+
 static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)
 {
     h->n_layer = (uint32_t)lookup_int(l, "block_count", 1, MAX_LAYER, GGUF_NEEDED);
@@ -113,13 +130,8 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
                                                (double)h->arch->softcap_final);
     if (h->n_layer == h->arch->lost.n_layer_uncapped && gguf_is_ollama_rope(l->g, l->prefix))
         h->softcap_final = 0;
-    if (!l->failed && (h->arch->traits & (TRAIT_DELTA | TRAIT_DRAFT)) != 0) {
-        h->n_layer_draft =
-            (uint32_t)lookup_int(l, "nextn_predict_layers", 0, h->n_layer - 1, 0);
-        if (arch_has(h->arch, TRAIT_DRAFT)) /* its tensors say so, too */
-            defaults_drop(l->defaults, "nextn_predict_layers");
-        h->n_layer -= h->n_layer_draft;
-    }
+    if (!l->failed && (h->arch->traits & (TRAIT_DELTA | TRAIT_DRAFT)) != 0)
+        read_draft_layers(l, c, h);
     if (!l->failed && arch_has(h->arch, TRAIT_DELTA))
         gguf_delta(l, h);
     else if (!l->failed && arch_recurs(h->arch))
@@ -131,7 +143,7 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
     if (!l->failed && arch_has(h->arch, TRAIT_INDEX))
         gguf_index(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_SCORED))
-        gguf_scored(l, h);
+        gguf_scored(l, c, h);
     if (!l->failed && arch_has(h->arch, TRAIT_NGRAMS))
         gguf_ngrams(l, h);
     if (l->failed)

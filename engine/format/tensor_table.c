@@ -586,7 +586,7 @@ void tensor_name(const struct arch *a, enum tensor_id id, uint32_t layer, char *
         snprintf(buf, n, "blk.%u.%s", layer, gguf_name(a, id));
 }
 
-/* Names in layers of files of Ollama's converter, and llama.cpp's. */
+/* Names in layers of files of other converters, and of llama.cpp's. */
 static const struct {
     const char *other, *usual;
 } other_names[] = {
@@ -595,12 +595,16 @@ static const struct {
     { "attn_post_norm.weight", "post_attention_norm.weight" },
     { "attn_sinks", "attn_sinks.weight" },
     { "ffn_gate_inp.per_expert_scale", "ffn_down_exps.scale" },
+    { "ffn_latent_in.weight", "ffn_latent_down.weight" },
+    { "ffn_latent_out.weight", "ffn_latent_up.weight" },
     { "ffn_norm", "ffn_norm.weight" },
     { "ffn_post_norm.weight", "post_ffw_norm.weight" },
     { "ffn_post_norm_1.weight", "post_ffw_norm_1.weight" },
     { "ffn_post_norm_2.weight", "post_ffw_norm_2.weight" },
     { "ffn_pre_norm.weight", "ffn_norm.weight" },
     { "ffn_pre_norm_2.weight", "pre_ffw_norm_2.weight" },
+    { "indexer.kpool_ape.weight", "indexer_compressor_ape.weight" },
+    { "indexer.kpool_gate.weight", "indexer_compressor_gate.weight" },
     { "layer_scalar", "layer_output_scale.weight" },
     { "ssm_dt", "ssm_dt.bias" },
 };
@@ -616,6 +620,8 @@ const char *tensor_usual_name(const struct arch *a, const char *name, char *buf,
     if (suffix != NULL && arch_has(a, TRAIT_LATE_NAME) &&
         strcmp(suffix, specs[T_FFN_NORM].gguf) == 0)
         usual = specs[T_FFN_NORM].late;
+    if (suffix == NULL && a != NULL && strcmp(name, specs[T_OUTPUT_NORM].gguf) == 0)
+        return gguf_name(a, T_OUTPUT_NORM);
     if (usual == NULL)
         return name;
     snprintf(buf, n, "blk.%u.%s", layer, usual);

@@ -200,7 +200,7 @@ class Yarn(ModelCase):
 
 
 class Architectures(ModelCase):
-    """Files of Ollama's converter with names of their own for architecture and tensors."""
+    """Files of other converters with names of their own for architecture and tensors."""
 
     def moved(self, g, new):
         old = g.get("general.architecture")
@@ -257,6 +257,43 @@ class Architectures(ModelCase):
         g = self.gguf("olmo3")
         want = self.eval(g, 40)
         self.same(want, self.eval(self.moved(g, "olmo3"), 40))
+
+    def test_lfm2(self):
+        for name in ("lfm2", "lfm2moe"):
+            with self.subTest(name=name):
+                g = self.gguf(name)
+                want = self.eval(g)
+                g.rename_tensor("token_embd_norm.weight", "output_norm.weight")
+                g.keys[name + ".vocab_size"] = (U32, g.tensors["token_embd.weight"][0][1])
+                self.same(want, self.eval(g))
+
+    def test_glm4moelite(self):
+        """The first files of GLM-4.7-Flash: sizes of heads, and of what is stored, exchanged."""
+        g = self.gguf("glm47flash")
+        want = self.eval(g)
+        heads = {x: g.get(f"deepseek2.attention.{x}_length_mla") for x in ("key", "value")}
+        stored = {x: g.get(f"deepseek2.attention.{x}_length") for x in ("key", "value")}
+        self.assertNotEqual(heads["key"], stored["key"])
+        self.moved(g, "glm4moelite")
+        for x in heads:
+            g.keys[f"glm4moelite.attention.{x}_length"] = (U32, heads[x])
+            g.keys[f"glm4moelite.attention.{x}_length_mla"] = (U32, stored[x])
+        g.keys["glm4moelite.attention.head_count_kv"] = g.keys["glm4moelite.attention.head_count"]
+        self.same(want, self.eval(g))
+
+    def test_glm5next(self):
+        """The first files of GLM-5.3-Flash; all of its layers with attention have index keys."""
+        g = self.gguf("glm53flash")
+        want = self.eval(g)
+        self.moved(g, "glm5next")
+        for key in ("types", "kpool_select_tail"):
+            del g.keys["glm5next.attention.indexer." + key]
+        self.same(want, self.eval(g))
+        g = self.gguf("glm53flash")  # later ones
+        self.rename_tensors(g, ("indexer_compressor_ape.weight", "indexer.kpool_ape.weight"),
+                            ("indexer_compressor_gate.weight", "indexer.kpool_gate.weight"))
+        g.keys["glm5-next.attention.indexer.index_share_mtp"] = (BOOL, True)
+        self.same(want, self.eval(g))
 
     def test_errors_name_the_keys_of_the_file(self):
         g = self.moved(self.gguf("olmo3"), "olmo3")
