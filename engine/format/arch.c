@@ -45,7 +45,8 @@ static const struct arch archs[] = {
         .name = "bailingmoe3",
         .snapshots = { { "bailing_hybrid", "BailingMoeV3ForCausalLM" } },
         .traits = TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_LATENT | TRAIT_LOW_Q |
-                  TRAIT_KDA | TRAIT_OUT_GATE | TRAIT_EXPERTS | TRAIT_ROUTED | TRAIT_DRAFT,
+                  TRAIT_KDA | TRAIT_OUT_GATE | TRAIT_EXPERTS | TRAIT_ROUTED | TRAIT_DRAFT |
+                  TRAIT_CLAMPS,
         .window = WINDOW_ALL_GGUF,
         .experts = EXPERTS_ROUTED,
         .mixture = &mixture_bailing,
@@ -64,8 +65,8 @@ static const struct arch archs[] = {
     },
     {
         .name = "deepseek2",
-        .snapshots = { { "deepseek_v3", "DeepseekV3ForCausalLM" },
         .other_name = "glm4moelite",
+        .snapshots = { { "deepseek_v3", "DeepseekV3ForCausalLM" },
                        { "kimi_k2", "KimiK2ForCausalLM" },
                        { "glm4_moe_lite", "Glm4MoeLiteForCausalLM" } },
         .traits = DEEPSEEK,
@@ -88,7 +89,7 @@ static const struct arch archs[] = {
         .snapshots = { { "deepseek_v4", "DeepseekV4ForCausalLM" } },
         .traits = TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_LOW_Q | TRAIT_HYPER |
                   TRAIT_ENTRIES | TRAIT_SCORED | TRAIT_SINKS | TRAIT_EXPERTS | TRAIT_ROUTED |
-                  TRAIT_DRAFT,
+                  TRAIT_DRAFT | TRAIT_CLAMPS,
         .window = WINDOW_ALL,
         .rope_dims = ROPE_PARTIAL,
         .experts = EXPERTS_ROUTED,
@@ -108,8 +109,8 @@ static const struct arch archs[] = {
     {
         .name = "ernie4_5-moe",
         .snapshots = { { "ernie4_5_moe", "Ernie4_5_MoeForCausalLM" } },
-        .traits =
-            TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_TIED | TRAIT_EXPERTS | TRAIT_ROUTED,
+        .traits = TRAIT_INTERLEAVED | TRAIT_INTERLEAVED_2 | TRAIT_TIED | TRAIT_EXPERTS |
+                  TRAIT_ROUTED | TRAIT_DRAFT,
         .window = WINDOW_ALL_GGUF,
         .experts = EXPERTS_ROUTED,
         .mixture = &mixture_ernie,
@@ -198,11 +199,12 @@ static const struct arch archs[] = {
     },
     {
         .name = "glm5-next",
-        .snapshots = { { "glm5_next", "Glm5NextForConditionalGeneration" },
         .other_name = "glm5next",
+        .snapshots = { { "glm5_next", "Glm5NextForConditionalGeneration" },
                        { "glm5_next_text", "Glm5NextForCausalLM" } },
         .traits = TRAIT_LATENT | TRAIT_LOW_Q | TRAIT_NOPE | TRAIT_KDA | TRAIT_KDA_LOW |
-                  TRAIT_HYPER | TRAIT_SCORED | TRAIT_EXPERTS | TRAIT_ROUTED | TRAIT_DRAFT,
+                  TRAIT_HYPER | TRAIT_SCORED | TRAIT_EXPERTS | TRAIT_ROUTED | TRAIT_DRAFT |
+                  TRAIT_CLAMPS,
         .window = WINDOW_ALL_GGUF,
         .experts = EXPERTS_ROUTED,
         .mixture = &mixture_deepseek3,
@@ -222,7 +224,8 @@ static const struct arch archs[] = {
     {
         .name = "granite",
         .snapshots = { { "granite", "GraniteForCausalLM" } },
-        .traits = TRAIT_INTERLEAVED | TRAIT_ATTN_BIAS | TRAIT_FFN_BIAS | TRAIT_SCALES,
+        .traits = TRAIT_INTERLEAVED | TRAIT_ATTN_BIAS | TRAIT_FFN_BIAS | TRAIT_SCALES |
+                  TRAIT_MAYBE_NOPE,
         .window = WINDOW_ALL_GGUF,
         .scale = SCALE_STATED,
         .absent = { 32, 0, 0, 2048, 0, 1e-6, 1e4 },
@@ -243,7 +246,7 @@ static const struct arch archs[] = {
         .snapshots = { { "granitemoe", "GraniteMoeForCausalLM" },
                        { "granitemoeshared", "GraniteMoeSharedForCausalLM" } },
         .traits = TRAIT_INTERLEAVED | TRAIT_TIED | TRAIT_ATTN_BIAS | TRAIT_SCALES |
-                  TRAIT_EXPERTS | TRAIT_ROUTED,
+                  TRAIT_MAYBE_NOPE | TRAIT_EXPERTS | TRAIT_ROUTED,
         .window = WINDOW_ALL_GGUF,
         .scale = SCALE_STATED,
         .experts = EXPERTS_ROUTED,
@@ -289,9 +292,9 @@ static const struct arch archs[] = {
         .rope_dims = ROPE_PARTIAL,
         .experts = EXPERTS_ROUTED,
         .mixture = &mixture_laguna,
+        .names = names_laguna,
         .gate = GATE_SOFTPLUS,
         .absent = { 48, 8, 128, 131072, 512, 1e-6, 5e5 },
-        .gguf = { .needs_window = true },
     },
     {
         .name = "lfm2",
@@ -372,7 +375,7 @@ static const struct arch archs[] = {
         .names = names_muse,
         .gate = GATE_VALUES,
         .post_eps = 1e-8,
-        .absent = { 32, 2, 128, 131072, 2048, 1e-6, 5e5 },
+        .absent = { 32, 2, 128, 131072, 2048, 1e-5, 5e5 },
         .gguf = { .needs_window = true },
     },
     {

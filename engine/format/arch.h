@@ -90,6 +90,8 @@ enum arch_trait {
 #define TRAIT_ASSISTANT ((uint64_t)1 << 61) /* layers that read another model's KV */
 #define TRAIT_ORDERED   ((uint64_t)1 << 62) /* clusters of tokens choose which logits it computes */
 
+#define TRAIT_CLAMPS ((uint64_t)1 << 63) /* products of gate and up may be clamped */
+
 /* Recurrent layers of any kind. */
 #define TRAITS_RECURRENT (TRAIT_DELTA | TRAIT_MAMBA | TRAIT_SHORT_CONV | TRAIT_KDA)
 
@@ -136,7 +138,7 @@ enum gate_rule {
     GATE_NONE,
     GATE_VALUES,   /* a sigmoid for each value */
     GATE_HEADS,    /* a sigmoid for each head */
-    GATE_SOFTPLUS, /* a softplus for each head */
+    GATE_SOFTPLUS, /* a softplus for each head, or for each value, as a file states */
 };
 
 /* The projections of gated delta nets, of an architecture with TRAIT_DELTA.  Value heads share

@@ -11,6 +11,13 @@
 #include "engine/format/config_lookup.h"
 #include "engine/format/hparams_fill.h"
 
+/* Whether layer_types calls attention so that chooses positions. */
+static bool is_index_word(const struct arch *a, const char *word)
+{
+    return (arch_has(a, TRAIT_INDEX) && strcmp(word, "indexed_attention") == 0) ||
+           (arch_has(a, TRAIT_SCORED) && strcmp(word, "deepseek_sparse_attention") == 0);
+}
+
 /* Reads layer_types.  Returns whether the file has it. */
 static bool read_layer_types(struct config_lookup *l, struct hparams *h)
 {
@@ -29,8 +36,7 @@ static bool read_layer_types(struct config_lookup *l, struct hparams *h)
 
         if (type != NULL && strcmp(type, "sliding_attention") == 0) {
             h->layers[i].is_sliding = true;
-        } else if (type != NULL && strcmp(type, "indexed_attention") == 0 &&
-                   arch_has(h->arch, TRAIT_INDEX)) {
+        } else if (type != NULL && is_index_word(h->arch, type)) {
             continue;
         } else if (type == NULL ||
                    (strcmp(type, "full_attention") != 0 && !config_kind(h, i, type))) {
@@ -84,8 +90,9 @@ void config_windows(struct config_lookup *l, struct hparams *h)
     int64_t window =
         config_int(l, "sliding_window", 0, MAX_N_CTX, stated ? 0 : h->arch->absent.n_swa);
 
-    if ((rule == WINDOW_UPPER || rule == WINDOW_LISTED) && !h->arch->gguf.needs_window &&
-        !config_bool(l, "use_sliding_window", false))
+    /* Where it is optional, a window may be stated and not used. */
+    if (!h->arch->gguf.needs_window &&
+        !config_bool(l, "use_sliding_window", rule != WINDOW_UPPER && rule != WINDOW_LISTED))
         window = 0;
     h->n_swa = (uint32_t)window;
     if (stated)
@@ -93,8 +100,8 @@ void config_windows(struct config_lookup *l, struct hparams *h)
     if (l->failed)
         return;
     if (rule == WINDOW_ALL_GGUF && window > 0 && window < h->n_ctx_train) {
-        err_set(l->e, ERR_UNSUPPORTED, "is %lld, but transformers' llama has no window",
-                (long long)window);
+        err_set(l->e, ERR_UNSUPPORTED, "is %lld, but transformers' %s models have no window",
+                (long long)window, h->arch->name);
         config_fail(l, "sliding_window");
         return;
     }
@@ -190,7 +197,7 @@ static void read_heads_list(struct config_lookup *l, struct hparams *h)
 }
 
 /* The width that LFM2 computes from the one that it states. */
-static int64_t adjusted_ff(struct config_lookup *l, int64_t ff)
+static int64_t adjusted_ff(struct config_lookup *l, const char *key, int64_t ff)
 {
     int64_t unit = config_int(l, "block_multiple_of", 1, MAX_N_FF, 256);
     double by = config_float(l, "block_ffn_dim_multiplier", 1e-6, 1);
@@ -200,27 +207,84 @@ static int64_t adjusted_ff(struct config_lookup *l, int64_t ff)
     by *= (double)(2 * ff / 3);
     if (by >= 1 && by <= (double)(MAX_N_FF - unit))
         return ((int64_t)by + unit - 1) / unit * unit;
-    err_set(l->e, ERR_FORMAT, "makes intermediate_size %g; expected 1 to %lld", by,
+    err_set(l->e, ERR_FORMAT, "makes %s %g; expected 1 to %lld", key, by,
             (long long)(MAX_N_FF - unit));
     config_fail(l, "block_ffn_dim_multiplier");
     return ff;
 }
 
+/* The size of a head.  That of latent attention is in other fields; this one has the values that
+ * rotate there, which may be none. */
+static int64_t head_dim(struct config_lookup *l, const struct hparams *h, int64_t heads)
+{
+    const struct arch_defaults *d = &h->arch->absent;
+    bool is_latent = arch_has(h->arch, TRAIT_LATENT);
+    int64_t absent = d->head_dim != 0 ? d->head_dim : h->n_embd / heads, dim;
+
+    if (arch_has(h->arch, TRAIT_ONE_BLOCK)) /* the name in Nemotron's first configurations */
+        absent = config_int(l, "attention_head_dim", 1, MAX_HEAD_DIM, absent);
+    defaults_drop(l->defaults, "attention_head_dim");
+    dim = config_int(l, "head_dim", is_latent ? 0 : 1, MAX_HEAD_DIM, absent);
+    return dim == 0 && is_latent ? 1 : dim;
+}
+
+/* The width of dense feed-forward networks. */
+static int64_t ff_width(struct config_lookup *l, const struct hparams *h)
+{
+    static const char own[] = "block_ff_dim"; /* of LFM2; it wins in transformers, too */
+    enum expert_rule rule = arch_experts(h->arch, false);
+    bool is_dense = rule == EXPERTS_NONE || rule == EXPERTS_BESIDE;
+    bool is_adjusted =
+        arch_has(h->arch, TRAIT_SHORT_CONV) && !arch_has(h->arch, TRAIT_ROUTED);
+    const char *key =
+        is_adjusted && json_get(l->node, own) != NULL ? own : "intermediate_size";
+    int64_t ff = config_int(l, key, 1, MAX_N_FF, is_dense ? CONFIG_NEEDED : 1);
+
+    return is_adjusted ? adjusted_ff(l, key, ff) : ff;
+}
+
+/* Reads whether the gates of a layer are for heads or for values: a word, or true for heads. */
+static void read_gate(struct config_lookup *l, struct layer_hparams *layer, const char *key,
+                      const struct json_node *n)
+{
+    const char *word = json_as_string(n);
+    bool is_on = false;
+
+    if (l->failed)
+        return;
+    layer->gates_values = word != NULL && (strcmp(word, "per-element") == 0 ||
+                                           strcmp(word, "per_element") == 0);
+    if (layer->gates_values || (json_as_bool(n, &is_on) && is_on) ||
+        (word != NULL && (strcmp(word, "per-head") == 0 || strcmp(word, "per_head") == 0)))
+        return;
+    err_set(l->e, ERR_UNSUPPORTED,
+            "is not \"per-head\" or \"per-element\", the gates that memwall computes");
+    config_fail(l, key);
+}
+
+static void read_gates(struct config_lookup *l, struct hparams *h)
+{
+    const struct json_node *all = json_get(l->node, "gating");
+    const struct json_node *each = json_get(l->node, "gating_types"), *n;
+    bool is_list = each != NULL && each->kind == JSON_IS_ARRAY && each->n == h->n_layer;
+    uint32_t i = 0;
+
+    for (n = is_list ? each->first : NULL; n != NULL; n = n->next)
+        read_gate(l, &h->layers[i++], "gating_types", n);
+    for (; all != NULL && i < h->n_layer; i++)
+        read_gate(l, &h->layers[i], "gating", all);
+}
+
 void config_attention(struct config_lookup *l, struct hparams *h)
 {
     const struct arch_defaults *d = &h->arch->absent;
-    enum expert_rule d_rule = arch_experts(h->arch, false);
     int64_t heads = config_int(l, "num_attention_heads", 1, MAX_N_HEAD,
                                d->n_head != 0 ? d->n_head : CONFIG_NEEDED);
     int64_t kv = config_int(l, "num_key_value_heads", 1, MAX_N_HEAD,
                             d->n_head_kv != 0 ? d->n_head_kv : heads);
-    int64_t dim = config_int(l, "head_dim", 1, MAX_HEAD_DIM,
-                             d->head_dim != 0 ? d->head_dim : h->n_embd / heads);
-    bool is_dense = d_rule == EXPERTS_NONE || d_rule == EXPERTS_BESIDE;
-    int64_t ff = config_int(l, "intermediate_size", 1, MAX_N_FF, is_dense ? CONFIG_NEEDED : 1);
+    int64_t dim = head_dim(l, h, heads);
+    int64_t ff = ff_width(l, h);
 
-    if (arch_has(h->arch, TRAIT_SHORT_CONV) && !arch_has(h->arch, TRAIT_ROUTED))
-        ff = adjusted_ff(l, ff);
     if (!l->failed && dim == 0) {
         err_set(l->e, ERR_FORMAT,
                 "is missing, and hidden_size is smaller than the number of heads");
@@ -237,6 +301,8 @@ void config_attention(struct config_lookup *l, struct hparams *h)
             layer->n_ff = 0;
     }
     read_heads_list(l, h);
+    if (h->arch->gate == GATE_SOFTPLUS)
+        read_gates(l, h);
     if (arch_has(h->arch, TRAIT_HEADS_BY_KIND) && !l->failed)
         read_heads_by_kind(l, h);
     if (arch_has(h->arch, TRAIT_SHARED_KV) && !l->failed)

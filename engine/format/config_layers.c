@@ -158,6 +158,30 @@ void config_kinds(struct config_lookup *l, struct hparams *h)
 
 /* --- recurrent layers --- */
 
+static void refuse_true(struct config_lookup *l, const char *key)
+{
+    if (!config_bool(l, key, false) || l->failed)
+        return;
+    err_set(l->e, ERR_UNSUPPORTED, "is true, which is not supported");
+    config_fail(l, key);
+}
+
+/* Steps of time are not clamped: time_step_limit must be from 0 to infinity, which is not a number
+ * here. */
+static void check_time_steps(struct config_lookup *l)
+{
+    const struct json_node *list = json_get(l->node, "time_step_limit");
+    double from = 0, to = 0;
+
+    if (l->failed || list == NULL || list->kind != JSON_IS_ARRAY || list->n != 2)
+        return;
+    json_as_float(list->first, &from);
+    if (from <= 0 && (!json_as_float(list->first->next, &to) || to >= 1e6))
+        return;
+    err_set(l->e, ERR_UNSUPPORTED, "clamps steps of time, which is not supported");
+    config_fail(l, "time_step_limit");
+}
+
 static void mamba_sizes(struct config_lookup *l, struct hparams *h)
 {
     struct delta_hparams *d = &h->delta;
@@ -176,12 +200,17 @@ static void mamba_sizes(struct config_lookup *l, struct hparams *h)
     d->conv_width = (uint32_t)config_int(l, width, 2, MAX_CONV_WIDTH, 4);
     d->has_norm =
         !arch_has(h->arch, TRAIT_SIDE_BY_SIDE) || config_bool(l, "mamba_rms_norm", false);
-    for (size_t i = 0; i < sizeof biases / sizeof biases[0]; i++) {
-        if (!config_bool(l, biases[i], false) || l->failed)
-            continue;
-        err_set(l->e, ERR_UNSUPPORTED, "is true, which is not supported");
-        config_fail(l, biases[i]);
-    }
+    for (size_t i = 0; i < sizeof biases / sizeof biases[0]; i++)
+        refuse_true(l, biases[i]);
+    if (d->has_norm)
+        refuse_true(l, "mamba_norm_before_gate");
+    check_time_steps(l);
+    /* transformers has one norm for all of them there, files of llama.cpp one for each. */
+    if (l->failed || !arch_has(h->arch, TRAIT_MAYBE_NOPE) || d->n_head_k == 1)
+        return;
+    err_set(l->e, ERR_UNSUPPORTED, "is %u; only 1 group is supported for %s", d->n_head_k,
+            h->arch->name);
+    config_fail(l, groups);
 }
 
 static void kda_sizes(struct config_lookup *l, struct hparams *h)
@@ -232,10 +261,26 @@ void config_recurrent(struct config_lookup *l, struct hparams *h)
 
 /* --- latent attention --- */
 
+/* Refuses latent attention that rotates, or does not, as its architecture never does. */
+static void check_rotation(struct config_lookup *l, const struct hparams *h)
+{
+    static const char *const keys[] = { "mla_use_nope", "use_mla_nope" };
+    bool is_ropeless = arch_has(h->arch, TRAIT_NOPE);
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (config_bool(l, keys[i], is_ropeless) == is_ropeless || l->failed)
+            continue;
+        err_set(l->e, ERR_UNSUPPORTED, "is %s, which is not supported for %s",
+                is_ropeless ? "false" : "true", h->arch->name);
+        config_fail(l, keys[i]);
+    }
+}
+
 void config_latent(struct config_lookup *l, struct hparams *h)
 {
     struct latent_hparams *m = &h->latent;
 
+    check_rotation(l, h);
     m->n_latent = (uint32_t)config_int(l, "kv_lora_rank", 1, MAX_LATENT, CONFIG_NEEDED);
     m->n_rot = (uint32_t)config_int(l, "qk_rope_head_dim",
                                     arch_may_not_rotate(h->arch) ? 0 : 2, MAX_HEAD_DIM,
@@ -335,6 +380,33 @@ void config_hyper(struct config_lookup *l, struct hparams *h)
     clamp = (float)config_float(l, "swiglu_limit", 0, (double)NAN);
     for (uint32_t i = 0; i < h->n_layer; i++)
         h->layers[i].clamp = h->layers[i].clamp_dense = clamp;
+}
+
+/* Reads one clamp for each layer, and maybe for layers that only draft; 0: none. */
+static void clamp_list(struct config_lookup *l, struct hparams *h, const char *key, bool of_experts)
+{
+    const struct json_node *list = json_get(l->node, key), *n;
+    uint32_t i = 0;
+    double by;
+
+    if (list == NULL && !l->failed)
+        defaults_note(l->defaults, key, 0);
+    if (list == NULL || l->failed)
+        return;
+    n = list->kind == JSON_IS_ARRAY ? list->first : NULL;
+    for (; n != NULL && i < h->n_layer && json_as_float(n, &by) && by >= 0 && by <= 1e6;
+         n = n->next, i++)
+        *(of_experts ? &h->layers[i].clamp : &h->layers[i].clamp_dense) = (float)by;
+    if (i == h->n_layer)
+        return;
+    err_set(l->e, ERR_FORMAT, "is not a list of %u numbers from 0 to 1e6", h->n_layer);
+    config_fail(l, key);
+}
+
+void config_clamps(struct config_lookup *l, struct hparams *h)
+{
+    clamp_list(l, h, "expert_swiglu_limit_list", true);
+    clamp_list(l, h, "share_expert_swiglu_limit_list", false);
 }
 
 /* --- Falcon-H1's factors --- */

@@ -32,6 +32,9 @@ void config_latent(struct config_lookup *l, struct hparams *h);
 /* Read streams that matrices mix, and entries or index keys whose queries have weights. */
 void config_hyper(struct config_lookup *l, struct hparams *h);
 
+/* Read the clamps of each layer's products, of models without those streams. */
+void config_clamps(struct config_lookup *l, struct hparams *h);
+
 /* Read the experts of EXPERTS_ROUTED.  The layers have their dense width. */
 void config_routed(struct config_lookup *l, struct hparams *h);
 

@@ -59,14 +59,31 @@ static void proportional_factors(struct config_lookup *s, struct rope_hparams *r
         r->factors[i] = i < n_rotated ? (float)divisor : STILL;
 }
 
-static void yarn(struct config_lookup *s, const struct hparams *h, struct rope_hparams *r)
+/* The context before yarn.  Files with a table for each kind of layer may have the field beside
+ * these tables. */
+static uint32_t original_context(struct config_lookup *s, const struct config_lookup *l,
+                                 const struct hparams *h)
+{
+    static const char key[] = "original_max_position_embeddings";
+    const struct json_node *all = json_get(l->node, "rope_parameters");
+    struct config_lookup from = *s;
+    int64_t n;
+
+    if (json_get(s->node, key) == NULL && all != NULL)
+        from.node = all;
+    n = config_int(&from, key, 1, MAX_N_CTX, h->n_ctx_train);
+    s->failed = from.failed;
+    return (uint32_t)n;
+}
+
+static void yarn(struct config_lookup *s, const struct config_lookup *l,
+                 const struct hparams *h, struct rope_hparams *r)
 {
     double mscale, all;
 
     r->scaling = ROPE_YARN;
     r->factor = config_float(s, "factor", 1e-6, (double)NAN);
-    r->n_ctx_orig = (uint32_t)config_int(s, "original_max_position_embeddings", 1, MAX_N_CTX,
-                                         h->n_ctx_train);
+    r->n_ctx_orig = original_context(s, l, h);
     r->beta_fast = config_float(s, "beta_fast", 1e-6, 32);
     r->beta_slow = config_float(s, "beta_slow", 1e-6, 1);
     mscale = config_float(s, "mscale", 0, 0);
@@ -184,7 +201,7 @@ static void scale(struct config_lookup *s, struct config_lookup *l, struct hpara
     } else if (strcmp(type, "llama3") == 0) {
         llama3_factors(s, r);
     } else if (strcmp(type, "yarn") == 0) {
-        yarn(s, h, r);
+        yarn(s, l, h, r);
     } else if (strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0) {
         longrope(s, l, h, r);
     } else if (strcmp(type, "proportional") == 0 && h->arch->rope_dims == ROPE_PROPORTIONAL) {

@@ -38,10 +38,30 @@ static int64_t field_int(struct config_lookup *l, const char *key, int64_t min, 
     return key != NULL ? same_int(l, key, min, max, absent) : absent;
 }
 
-/* Reads which layers have experts: a list of words, or a number of layers that have none. */
+/* A list of layers that have none. */
+static void read_dense_list(struct config_lookup *l, struct hparams *h)
+{
+    static const char key[] = "mlp_only_layers";
+    const struct json_node *list = json_get(l->node, key), *n;
+    int64_t layer;
+
+    if (list == NULL || l->failed)
+        return;
+    n = list->kind == JSON_IS_ARRAY ? list->first : NULL;
+    for (; n != NULL && json_as_int(n, &layer) && layer >= 0 && layer < h->n_layer; n = n->next)
+        h->layers[layer].has_experts = false;
+    if (n == NULL && list->kind == JSON_IS_ARRAY)
+        return;
+    err_set(l->e, ERR_FORMAT, "is not a list of layers from 0 to %u", h->n_layer - 1);
+    config_fail(l, key);
+}
+
+/* Reads which layers have experts: a list of words, or which layers have none. */
 static void place(struct config_lookup *l, struct hparams *h, const struct mixture *m)
 {
     const struct json_node *list = json_get(l->node, "mlp_layer_types"), *n;
+    const char *interval =
+        m->config.interval != NULL ? m->config.interval : "decoder_sparse_step";
     uint32_t i = 0;
 
     if (arch_has(h->arch, TRAIT_ONE_BLOCK))
@@ -49,7 +69,10 @@ static void place(struct config_lookup *l, struct hparams *h, const struct mixtu
     if (list == NULL || list->kind != JSON_IS_ARRAY || list->n != h->n_layer) {
         int64_t n_dense = field_int(l, m->config.n_dense, 0, MAX_LAYER, m->n_dense);
 
-        hparams_place_experts(h, n_dense, field_int(l, m->config.interval, 1, MAX_LAYER, 1));
+        hparams_place_experts(h, n_dense, field_int(l, interval, 1, MAX_LAYER, 1));
+        if (m->config.interval == NULL) /* few configurations have it */
+            defaults_drop(l->defaults, interval);
+        read_dense_list(l, h);
         return;
     }
     for (n = list->first; n != NULL; n = n->next, i++) {
@@ -78,6 +101,17 @@ static void read_score(struct config_lookup *l, struct hparams *h, const struct 
     h->groups_by_max = h->router_score == SCORE_SOFTMAX;
     if (method != NULL && strcmp(method, "greedy") == 0)
         h->n_expert_group = h->n_expert_group_used = 1;
+}
+
+/* Refuses weights of experts that the architecture's models always divide by their sum. */
+static void check_norm(struct config_lookup *l, const struct hparams *h)
+{
+    static const char key[] = "norm_topk_prob";
+
+    if (h->arch->mixture->config.is_normed != NULL || config_bool(l, key, true) || l->failed)
+        return;
+    err_set(l->e, ERR_UNSUPPORTED, "is false, which is not supported for %s", h->arch->name);
+    config_fail(l, key);
 }
 
 void config_routed(struct config_lookup *l, struct hparams *h)
@@ -121,6 +155,7 @@ void config_routed(struct config_lookup *l, struct hparams *h)
     place(l, h, m);
     h->n_expert_group = (uint32_t)field_int(l, f->n_group, 1, MAX_EXPERT_GROUP, 1);
     h->n_expert_group_used = (uint32_t)field_int(l, f->n_group_used, 1, h->n_expert_group, 1);
+    check_norm(l, h);
     h->keeps_expert_weights =
         !(f->is_normed != NULL ? config_bool(l, f->is_normed, m->is_normed) : m->is_normed);
     if (f->is_normed != NULL && json_get(l->node, f->is_normed) == NULL)

@@ -149,9 +149,12 @@ static void read_routed(struct gguf_lookup *l, const struct catalogue *c, struct
     defaults_drop(l->defaults, "moe_latent_size");
     if (!l->failed)
         read_router(l, h, has_bias);
-    if (!l->failed && arch_has(h->arch, TRAIT_HYPER)) {
+    if (!l->failed && arch_has(h->arch, TRAIT_CLAMPS)) {
+        bool are_same = arch_has(h->arch, TRAIT_HYPER) &&
+                        lookup_find(l, "swiglu_clamp_shexp") == NULL;
+
         read_clamps(l, h, "swiglu_clamp_exp", true);
-        read_clamps(l, h, "swiglu_clamp_shexp", false);
+        read_clamps(l, h, are_same ? "swiglu_clamp_exp" : "swiglu_clamp_shexp", false);
     }
     if (!l->failed && arch_has(h->arch, TRAIT_ENTRIES))
         defaults_drop(l->defaults, "feed_forward_length"); /* each layer has experts */

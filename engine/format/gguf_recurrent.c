@@ -102,6 +102,9 @@ void gguf_recurrent(struct gguf_lookup *l, const struct catalogue *c, struct hpa
         d->conv_width =
             (uint32_t)lookup_int(l, "ssm.conv_kernel", 2, MAX_CONV_WIDTH, GGUF_NEEDED);
         d->gate_bound = (float)lookup_float(l, "kda.gate_lower_bound", -1e6, 0, 0);
+        if (!lookup_bool(l, "kda.safe_gate", true))
+            d->gate_bound = 0;
+        defaults_drop(l->defaults, "kda.safe_gate"); /* the bound says so, too */
     } else {
         read_state_sizes(l, h);
         for (uint32_t i = 0; i < h->n_layer; i++) /* one layer is like another */
@@ -170,15 +173,15 @@ void gguf_scored(struct gguf_lookup *l, const struct catalogue *c, struct hparam
     if (l->failed)
         return;
     if (arch_has(h->arch, TRAIT_ENTRIES)) {
-        lookup_per_layer(l, "attention.compress_ratios", h->n_layer,
-                         is_longer ? (uint32_t)v->count : h->n_layer, 0, MAX_INDEX_BLOCK,
-                         GGUF_NEEDED, list);
-        for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
         const struct gguf_value *v = lookup_find(l, "attention.compress_ratios");
         bool is_longer = v != NULL && v->type == GGUF_ARRAY && v->count > h->n_layer &&
                          v->count <= MAX_LAYER;
 
         /* The list of published files has layers that only draft, also if the file lacks them. */
+        lookup_per_layer(l, "attention.compress_ratios", h->n_layer,
+                         is_longer ? (uint32_t)v->count : h->n_layer, 0, MAX_INDEX_BLOCK,
+                         GGUF_NEEDED, list);
+        for (uint32_t i = 0; i < h->n_layer && !l->failed; i++)
             h->layers[i].ratio = (uint32_t)list[i];
         if (!l->failed && hparams_entries(h, top, l->e) != 0) {
             lookup_find(l, "attention.compress_ratios");

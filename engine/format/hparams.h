@@ -57,6 +57,7 @@ struct layer_hparams {
     bool attends;      /* it has attention */
     bool has_experts;
     bool is_ropeless;  /* its queries and keys do not rotate */
+    bool gates_values; /* of GATE_SOFTPLUS: a gate for each value, not for each head */
     uint32_t n_head, n_head_kv;
     uint32_t head_dim_k, head_dim_v;
     uint32_t n_ff; /* of the dense branch, or of the shared expert; 0: none */

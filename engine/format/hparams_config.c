@@ -133,25 +133,31 @@ static bool is_quantised_as_known(const struct arch *a, const struct json_node *
     return false;
 }
 
+static void check_activation(struct config_lookup *l, const struct hparams *h)
+{
+    static const char *const keys[] = { "hidden_activation", "mlp_hidden_act", "hidden_act" };
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const char *act = config_string(l, keys[i]);
+
+        /* Old Gemma 2 files say "gelu" in hidden_act and mean the tanh form. */
+        if (act == NULL || arch_activates(h->arch, act) ||
+            (arch_has(h->arch, TRAIT_GELU) && strcmp(keys[i], "hidden_act") == 0))
+            continue;
+        err_set(l->e, ERR_UNSUPPORTED, "activation \"%.60s\" is not supported for %s", act,
+                h->arch->name);
+        config_fail(l, keys[i]);
+    }
+}
+
 /* Refuses parts of a model that would be computed wrongly. */
 static void refuse_unknown(struct config_lookup *l, const struct json_node *root,
                            const struct hparams *h)
 {
-    bool is_gelu = arch_has(h->arch, TRAIT_GELU);
-    const char *key = is_gelu && json_get(l->node, "hidden_activation") != NULL
-                          ? "hidden_activation"
-                          : "hidden_act";
-    const char *act = config_string(l, key);
     const struct json_node *q = json_get(root, "quantization_config");
     const char *method;
 
-    /* Old Gemma 2 files say "gelu" in hidden_act and mean the tanh form. */
-    if (act != NULL && !arch_activates(h->arch, act) &&
-        !(is_gelu && strcmp(key, "hidden_act") == 0)) {
-        err_set(l->e, ERR_UNSUPPORTED, "activation \"%.60s\" is not supported for %s", act,
-                h->arch->name);
-        config_fail(l, key);
-    }
+    check_activation(l, h);
     if (q == NULL)
         q = json_get(root, "quantization");
     method = json_as_string(json_get(q, "quant_method"));
@@ -186,7 +192,10 @@ static void read_head(struct config_lookup *l, const struct json_node *root, str
     struct config_lookup top = { .node = root, .e = l->e, .failed = l->failed };
     bool is_tied = config_bool(l, "tie_word_embeddings", arch_has(h->arch, TRAIT_TIED));
 
-    h->own_head = !config_bool(&top, "tie_word_embeddings", is_tied);
+    is_tied = config_bool(&top, "tie_word_embeddings", is_tied);
+    if (arch_has(h->arch, TRAIT_SHORT_CONV)) /* the name in LFM2's first configurations */
+        is_tied = config_bool(l, "tie_embedding", is_tied);
+    h->own_head = !is_tied;
     l->failed = l->failed || top.failed;
 }
 
@@ -245,14 +254,14 @@ static void read_scales(struct config_lookup *l, struct hparams *h)
     config_factors(l, h);
 }
 
-/* Granite's field for all layers. */
+/* The field of Granite 4 for all layers: none rotates unless it is "rope". */
 static void read_positions(struct config_lookup *l, struct hparams *h)
 {
     const char *kind = config_string(l, "position_embedding_type");
 
     if (kind == NULL)
-        defaults_note(l->defaults, "position_embedding_type", 1);
-    for (uint32_t i = 0; kind != NULL && strcmp(kind, "nope") == 0 && i < h->n_layer; i++)
+        defaults_note(l->defaults, "position_embedding_type", 0);
+    for (uint32_t i = 0; (kind == NULL || strcmp(kind, "rope") != 0) && i < h->n_layer; i++)
         h->layers[i].is_ropeless = true;
 }
 
@@ -263,7 +272,7 @@ static void read_ropeless(struct config_lookup *l, struct hparams *h)
     uint32_t i = 0;
     int64_t rotates;
 
-    if (arch_has(h->arch, TRAIT_MAYBE_NOPE))
+    if (arch_has(h->arch, TRAIT_MAYBE_NOPE | TRAIT_MAMBA))
         read_positions(l, h);
     if (!arch_has(h->arch, TRAIT_SKIP_ROPE))
         return;
@@ -302,6 +311,8 @@ static void read_model(struct config_lookup *l, struct hparams *h)
     h->n_embd = (uint32_t)config_int(l, "hidden_size", 1, MAX_N_EMBD, CONFIG_NEEDED);
     h->n_ctx_train = (uint32_t)config_int(l, "max_position_embeddings", 1, MAX_N_CTX, d->n_ctx);
     h->rms_eps = (float)config_float(l, eps_field(h->arch), 1e-30, d->rms_eps);
+    if (h->arch->post_eps > 0)
+        h->post_eps = (float)config_float(l, "post_norm_eps", 1e-30, h->arch->post_eps);
     if (l->failed)
         return;
     if (arch_has(h->arch, TRAIT_DRAFT))
@@ -331,6 +342,8 @@ static void read_model(struct config_lookup *l, struct hparams *h)
         config_index(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_HYPER))
         config_hyper(l, h);
+    else if (!l->failed && arch_has(h->arch, TRAIT_CLAMPS))
+        config_clamps(l, h);
     if (!l->failed && arch_has(h->arch, TRAIT_NGRAMS))
         config_ngrams(l, h);
     if (l->failed)

@@ -528,7 +528,8 @@ int hparams_finish(struct catalogue *c, struct err *e)
         h->expert_factor = 1;
     if (h->factors.attn == 0) /* none is stated */
         h->factors = (struct branch_factors){ 1, 1, 1, 1, { 1, 1, 1, 1, 1 } };
-    h->post_eps = h->arch->post_eps > 0 ? (float)h->arch->post_eps : h->rms_eps;
+    if (h->post_eps == 0)
+        h->post_eps = h->arch->post_eps > 0 ? (float)h->arch->post_eps : h->rms_eps;
     if (h->n_expert_group > 1 && h->n_expert % h->n_expert_group != 0) {
         err_set(e, ERR_FORMAT, "is %u, which %u groups do not divide", h->n_expert,
                 h->n_expert_group);

@@ -163,6 +163,8 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
     gguf_windows(l, h);
     if (!l->failed)
         gguf_heads(l, h);
+    for (uint32_t i = 0; h->arch->gate == GATE_SOFTPLUS && i < h->n_layer; i++)
+        h->layers[i].gates_values = gguf_rows_of(c, i, "attn_gate.weight") > h->layers[i].n_head;
     if (!l->failed)
         gguf_rope(l, c, h);
     gguf_experts(l, c, h);
@@ -172,6 +174,8 @@ static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct 
     if (arch_has(h->arch, TRAIT_MAYBE_NOPE) && !lookup_bool(l, "rope.scaling.finetuned", true))
         for (uint32_t i = 0; i < h->n_layer; i++)
             h->layers[i].is_ropeless = true;
+    if (!arch_has(h->arch, TRAIT_MAMBA)) /* files of models with attention only lack it */
+        defaults_drop(l->defaults, "rope.scaling.finetuned");
     h->rope_interleaved = arch_has(h->arch, TRAIT_INTERLEAVED);
 }
 

@@ -169,7 +169,6 @@ const struct mixture mixture_laguna = {
     .is_normed = true,
     .score = SCORE_SIGMOID,
     .router = "mlp.gate.weight",
-    .bias = "mlp.experts.e_score_correction_bias",
     .experts = "mlp.experts.",
     .words = PROJECTIONS,
     .shared = "mlp.shared_expert.",
@@ -328,6 +327,12 @@ const struct snapshot_name names_falcon[] = {
 const struct snapshot_name names_hunyuan[] = {
     { T_ATTN_Q_NORM, "self_attn.query_layernorm.weight" },
     { T_ATTN_K_NORM, "self_attn.key_layernorm.weight" },
+    { T_COUNT, NULL },
+};
+
+const struct snapshot_name names_laguna[] = {
+    { T_CHOICE_BIAS, "mlp.experts.e_score_correction_bias" },
+    { T_CHOICE_BIAS, "mlp.gate.e_score_correction_bias" },
     { T_COUNT, NULL },
 };
 

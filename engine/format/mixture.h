@@ -61,6 +61,6 @@ extern const struct mixture mixture_bailing, mixture_deepseek2, mixture_deepseek
     mixture_qwen2;
 
 extern const struct snapshot_name names_bailing[], names_deepseek4[], names_falcon[],
-    names_hunyuan[], names_lfm2[], names_muse[], names_nemotron[];
+    names_hunyuan[], names_laguna[], names_lfm2[], names_muse[], names_nemotron[];
 
 #endif

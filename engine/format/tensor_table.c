@@ -750,7 +750,9 @@ uint64_t tensor_dim(const struct hparams *h, uint32_t layer, enum tensor_dim d)
     case DIM_NOPE: return m->n_nope;
     case DIM_V_LATENT: return m->n_value;
     case DIM_GATE:
-        return h->arch->gate == GATE_VALUES ? (uint64_t)l->n_head * l->head_dim_v : l->n_head;
+        return h->arch->gate == GATE_VALUES || l->gates_values
+                   ? (uint64_t)l->n_head * l->head_dim_v
+                   : l->n_head;
     case DIM_3: return 3;
     case DIM_INDEX_HEADS: return h->index.n_head;
     case DIM_INDEX_POOL:

@@ -48,6 +48,7 @@ static const char *const outside_gguf[] = { "v.",   "a.",     "mm.",
 static const char *const outside_snapshot[] = {
     "vision_tower.", "vision_embedder.",       "embed_vision.", "audio_tower.", "embed_audio.",
     "vision_model.", "multi_modal_projector.", "mtp.",          "visual.",
+    "mtp_",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])

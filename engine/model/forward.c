@@ -265,19 +265,22 @@ static void out_gate_col(void *ctx, uint32_t c)
     const struct layer_job *s = ctx;
     const struct layer_desc *layer = s->layer;
     const struct kernels *kern = s->f->p.kernels;
-    uint32_t n_head = layer->n_head;
-    uint32_t n = layer->is_latent ? s->f->p.desc->hp->latent.n_value : layer->head_dim_v;
-    float *x = (layer->is_latent ? s->f->wide : s->f->att) + (size_t)c * n_head * n;
-    const float *gate = s->f->gates + (size_t)c * layer->gate_out.n_row;
+    uint32_t n_gate = layer->gate_out.n_row;
+    size_t n = (size_t)layer->n_head *
+               (layer->is_latent ? s->f->p.desc->hp->latent.n_value : layer->head_dim_v);
+    size_t each = n / n_gate; /* values of a head, or one */
+    float *x = (layer->is_latent ? s->f->wide : s->f->att) + c * n;
+    const float *gate = s->f->gates + (size_t)c * n_gate;
 
     if (layer->out_gate == GATE_VALUES) {
-        kern->sigmoid_mul(x, gate, (size_t)n_head * n);
+        kern->sigmoid_mul(x, gate, n);
         return;
     }
-    for (uint32_t h = 0; h < n_head; h++)
-        kern->scale(
-            x + (size_t)h * n,
-            layer->out_gate == GATE_SOFTPLUS ? softplus(gate[h]) : 1 / (1 + expf(-gate[h])), n);
+    for (uint32_t i = 0; i < n_gate; i++)
+        kern->scale(x + i * each,
+                    layer->out_gate == GATE_SOFTPLUS ? softplus(gate[i])
+                                                     : 1 / (1 + expf(-gate[i])),
+                    each);
 }
 
 /* x *= by */

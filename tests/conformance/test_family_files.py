@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shutil
 import struct
 import sys
 import unittest
@@ -34,12 +35,19 @@ def layer_name(g, suffix):
     return next(t for t in g.tensors if t.endswith(suffix))
 
 
-class FamilyFiles(ModelCase):
+class Files(ModelCase):
     def close(self, want, got):
         self.assertIsInstance(want, tuple, want)
         self.assertIsInstance(got, tuple, got)
         self.assertLessEqual(max(abs(a - b) for a, b in zip(want, got)), LIMIT)
 
+    def gguf_or_skip(self, name):
+        if not os.path.isdir(os.path.join(SHARED, "families2")):
+            self.skipTest("MW_SHARED has no conformance/families2")
+        return self.gguf(name)
+
+
+class FamilyFiles(Files):
     def test_granite_files_with_keys_of_other_parts(self):
         """Granite 4 models with attention only have keys of Mamba layers and experts."""
         g = self.gguf("granite")
@@ -80,7 +88,18 @@ class FamilyFiles(ModelCase):
                 "layer_types": ["attention"] * n, "intermediate_size": 7,
                 "shared_intermediate_size": config["intermediate_size"],
                 "position_embedding_type": "nope"})
-            self.differs(self.eval(folder), self.eval(path))
+            still = self.eval(path)
+            self.differs(self.eval(folder), still)
+        with self.subTest("without the field, which means the same"):
+            path = write_snapshot(self.path("unsaid"), other, {}, {
+                **config, "model_type": "granitemoehybrid", "num_local_experts": 0,
+                "layer_types": ["attention"] * n, "intermediate_size": 7,
+                "shared_intermediate_size": config["intermediate_size"]})
+            self.same(still, self.eval(path))
+        with self.subTest("a GGUF file that says so"):
+            g = self.gguf("granite")
+            g.keys["granite.rope.scaling.finetuned"] = (BOOL, False)
+            self.close(still, self.eval(g))
 
     def test_latent_attention_with_joined_keys_and_values(self):
         """Files of before April 2025 have attn_kv_b, and the sizes of heads in other keys."""
@@ -153,6 +172,15 @@ class FamilyFiles(ModelCase):
         for args in ("--chunk", "1"), ("--chunk", "7"), ("-b", "100M"):
             self.assertEqual(self.logits(path, "--chunk", "32"), self.logits(path, *args), args)
 
+        # Ollama's converter has other names, and no key for their width.
+        got, other = self.eval(g), copy.deepcopy(g)
+        del other.keys["nemotron_h_moe.moe_latent_size"]
+        for name in g.tensors:
+            other.rename_tensor(name, name.replace("latent_down", "latent_in").replace(
+                "latent_up", "latent_out"))
+        other.tensors["mtp.layers.0.norm.weight"] = ([4], 0, bytes(16))
+        self.same(got, self.eval(other))
+
         config, tensors = snapshot_gguf.read_snapshot(self.snapshot("nemotronh-moe"))
         for layer, (wide, ff, into, out, up, down) in config_of.items():
             at = f"backbone.layers.{layer}.mixer."
@@ -191,11 +219,6 @@ class FamilyFiles(ModelCase):
                 text = memwall("inspect", path).stdout
                 self.assertEqual(n > 0, f"layers keep one for any context: {kind}" in text)
                 self.assertEqual(latent > 0, f"latent keys   {latent} values" in text)
-
-    def gguf_or_skip(self, name):
-        if not os.path.isdir(os.path.join(SHARED, "families2")):
-            self.skipTest("MW_SHARED has no conformance/families2")
-        return self.gguf(name)
 
     def test_layers_that_only_draft_are_ignored(self):
         for name, arch in (("deepseek3", "deepseek2"), ("nemotronh-moe", "nemotron_h_moe"),
@@ -305,6 +328,253 @@ class FamilyFiles(ModelCase):
                         self.refused(changed, at, "missing")
                     else:
                         self.refused(changed, "shexp")
+
+
+class Published(Files):
+    """Fields and tensors that published files have and those of small models lack."""
+
+    def changed(self, name, **fields):
+        """Returns the logits of a snapshot with other fields; None: without the field."""
+        def change(config):
+            text = config.get("text_config", config)
+            for key, value in fields.items():
+                if value is None:
+                    text.pop(key, None)
+                else:
+                    text[key] = value
+        if not os.path.isdir(os.path.join(SHARED, "families2")):
+            self.skipTest("MW_SHARED has no conformance/families2")
+        path = self.snapshot_with(name, change)
+        got = self.eval(path)
+        shutil.rmtree(path)
+        return got
+
+    def stays(self, name, **fields):
+        self.same(self.changed(name), self.changed(name, **fields), (name, fields))
+
+    def is_refused(self, name, field, *words, **fields):
+        error = self.changed(name, **fields)
+        self.assertIsInstance(error, str, (name, fields))
+        for word in ("config.json: " + field, *words):
+            self.assertIn(word, error)
+
+    def test_widths_of_the_first_models_of_lfm2(self):
+        """LFM2-350M and 1.2B have no intermediate_size, and list the layers with attention."""
+        old = {"intermediate_size": None, "layer_types": None, "full_attn_idxs": [1, 3]}
+        self.stays("lfm2", block_ff_dim=48, **old)
+        self.stays("lfm2", block_ff_dim=48, intermediate_size=7)
+        self.stays("lfm2", block_ff_dim=72, block_multiple_of=16, block_auto_adjust_ff_dim=True,
+                   **old)
+        self.is_refused("lfm2", "intermediate_size", "missing", intermediate_size=None)
+        self.is_refused("lfm2", "block_ffn_dim_multiplier", "makes block_ff_dim", block_ff_dim=48,
+                        block_ffn_dim_multiplier=1e9, block_auto_adjust_ff_dim=True)
+        error = self.changed("lfm2", tie_embedding=False)
+        self.assertIn("lm_head.weight", error)
+
+    def test_draft_tensors_of_ernie(self):
+        """ERNIE 4.5 calls them "mtp_block.N" and the like."""
+        folder = self.snapshot("ernie45moe")
+        config, tensors = snapshot_gguf.read_snapshot(folder)
+        want = self.eval(folder)
+        more = {name.replace("model.layers.0.", "model.mtp_block.0."): value
+                for name, value in tensors.items() if name.startswith("model.layers.0.")}
+        n = config["hidden_size"]
+        for word, shape in (("mtp_emb_norm", [n]), ("mtp_hidden_norm", [n]),
+                            ("mtp_linear_proj", [n, 2 * n])):
+            more[f"model.{word}.0.weight"] = (shape, [0.5] * math.prod(shape))
+        path = write_snapshot(self.path("mtp"), {**tensors, **more}, {},
+                              {**config, "num_nextn_predict_layers": 1})
+        self.same(want, self.eval(path))
+
+    def test_windows_that_are_stated_and_not_used(self):
+        self.stays("ling2", sliding_window=8, use_sliding_window=False, max_window_layers=2)
+        self.is_refused("ling2", "sliding_window", "bailingmoe2", sliding_window=8)
+        self.is_refused("ling2", "sliding_window", sliding_window=8, use_sliding_window=True)
+
+    def test_layers_without_experts_by_number(self):
+        """Laguna's files list them beside the words for all layers, Qwen 2's instead of these."""
+        for words in ({}, {"mlp_layer_types": None}):
+            self.stays("laguna", mlp_only_layers=[0], decoder_sparse_step=1, **words)
+        self.stays("qwen2moe", mlp_only_layers=[], decoder_sparse_step=1)
+        error = self.changed("laguna", mlp_only_layers=[0, 2], mlp_layer_types=None)
+        self.assertIn("layers.2.mlp", error)
+        error = self.changed("qwen2moe", decoder_sparse_step=2)
+        self.assertIn("layers.0.mlp", error)
+        for wrong in ([9], ["0"], 3):
+            self.is_refused("laguna", "mlp_only_layers", mlp_only_layers=wrong,
+                            mlp_layer_types=None)
+
+    def test_gates_of_laguna_for_single_values(self):
+        """Those of Laguna M.1; here with the gates of heads, repeated."""
+        folder = self.snapshot("laguna")
+        config, tensors = snapshot_gguf.read_snapshot(folder)
+        want, dim, wide = self.eval(folder), config["head_dim"], config["hidden_size"]
+        g, more = self.gguf("laguna"), dict(tensors)
+
+        def repeated(rows, n):
+            return [rows[i:i + n] for i in range(0, len(rows), n) for _ in range(dim)]
+
+        for name, (shape, values) in tensors.items():
+            if name.endswith(".g_proj.weight"):
+                more[name] = ([shape[0] * dim, wide], sum(repeated(list(values), wide), []))
+        for name, (dims, kind, raw) in list(g.tensors.items()):
+            if name.endswith("attn_gate.weight"):
+                rows = repeated(raw, len(raw) // dims[1])
+                g.tensors[name] = ([wide, dims[1] * dim], kind, b"".join(rows))
+        self.same(self.eval(self.gguf("laguna")), self.eval(g))
+        n = config["num_hidden_layers"]
+        for i, fields in enumerate(({"gating": "per-element"},
+                                    {"gating": True, "gating_types": ["per_element"] * n})):
+            self.same(want, self.eval(write_snapshot(self.path(f"gates{i}"), more, {},
+                                                     {**config, **fields})))
+        self.assertIn("g_proj", self.eval(write_snapshot(self.path("heads"), more, {}, config)))
+        name = layer_name(g, "attn_gate.weight")
+        dims, kind, raw = g.tensors[name]
+        row = len(raw) // dims[1]
+        g.tensors[name] = (dims, kind, raw[row:] + raw[:row])
+        self.differs(want, self.eval(g))
+        for wrong in ("per-row", False, 3):
+            self.is_refused("laguna", "gating", "per-element", gating=wrong)
+
+    def test_laguna_without_a_window(self):
+        """All layers of Laguna M.1 see all positions."""
+        want = self.changed("laguna", layer_types=["full_attention"] * 4, sliding_window=0)
+        g = self.gguf("laguna")
+        self.differs(want, self.eval(g))
+        for key in ("attention.sliding_window", "rope.freq_base_swa", "rope.dimension_count_swa"):
+            del g.keys["laguna." + key]
+        self.close(want, self.eval(g))
+
+    def test_names_and_places_in_laguna(self):
+        folder = self.snapshot("laguna")
+        config, tensors = snapshot_gguf.read_snapshot(folder)
+        other = {name.replace("mlp.experts.e_score", "mlp.gate.e_score"): value
+                 for name, value in tensors.items()}
+        self.assertNotEqual(set(tensors), set(other))
+        rope = copy.deepcopy(config["rope_parameters"])
+        rope["original_max_position_embeddings"] = rope["full_attention"].pop(
+            "original_max_position_embeddings")
+        path = write_snapshot(self.path("other"), other, {}, {**config, "rope_parameters": rope})
+        self.same(self.eval(folder), self.eval(path))
+
+    def test_values_that_other_models_compute_with(self):
+        for name, field, usual, other in (
+                ("laguna", "moe_router_logit_softcapping", 0.0, 30.0),
+                ("laguna", "moe_apply_router_weight_on_input", False, True),
+                ("laguna", "swa_attention_sink_enabled", False, True),
+                ("laguna", "norm_topk_prob", True, False),
+                ("laguna", "moe_router_use_sigmoid", True, False),
+                ("hunyuanmoe", "norm_topk_prob", True, False),
+                ("museglimmer", "hidden_activation", "silu", "gelu_pytorch_tanh"),
+                ("nemotronh", "mlp_hidden_act", "relu2", "silu"),
+                ("nemotronh", "time_step_limit", [0.0, float("inf")], [0.0, 0.1]),
+                ("granite4h", "mamba_n_groups", 1, 2),
+                ("granite4h", "time_step_limit", [0.0, float("inf")], [0.001, float("inf")]),
+                ("deepseek3", "moe_layer_freq", 1, 2), ("kimilinear", "mla_use_nope", True, False),
+                ("glm53flash", "mla_use_nope", True, False),
+                ("ling3", "use_mla_nope", False, True),
+                ("deepseek3", "mla_use_nope", False, True)):
+            with self.subTest(name=name, field=field):
+                self.stays(name, **{field: usual})
+                self.is_refused(name, field, **{field: other})
+        self.stays("falconh1", mamba_norm_before_gate=True)  # there is no norm
+        self.is_refused("falconh1", "mamba_norm_before_gate", mamba_norm_before_gate=True,
+                        mamba_rms_norm=True)
+
+    def test_words_of_glm_5_3(self):
+        def words(text):
+            return ["linear_attention" if w == "linear_attention" else "deepseek_sparse_attention"
+                    for w in text["layer_types"]]
+        with open(os.path.join(self.snapshot("glm53flash"), "config.json")) as f:
+            text = json.load(f)["text_config"]
+        self.stays("glm53flash", layer_types=words(text), head_dim=0,
+                   mlp_layer_types=["dense", *["sparse"] * (text["num_hidden_layers"] - 1)])
+        self.is_refused("ling2", "layer_types", layer_types=["deepseek_sparse_attention"] * 9)
+        self.is_refused("laguna", "head_dim", head_dim=0)
+
+    def test_norms_after_a_block_of_muse(self):
+        self.stays("museglimmer", post_norm_eps=1e-8)
+        self.differs(self.changed("museglimmer"), self.changed("museglimmer", post_norm_eps=1e-2))
+
+    def test_head_sizes_of_the_first_models_of_nemotron(self):
+        with open(os.path.join(self.snapshot("nemotronh"), "config.json")) as f:
+            dim = json.load(f)["head_dim"]
+        self.stays("nemotronh", head_dim=None, attention_head_dim=dim)
+        self.assertNotEqual(128, dim)
+
+    def test_clamps_of_ling_3(self):
+        """Lists of one number for each layer, for experts and for shared ones."""
+        n = self.gguf_or_skip("ling3").get("bailingmoe3.block_count")
+        want = self.changed("ling3")
+        lists = ("expert_swiglu_limit_list", "share_expert_swiglu_limit_list")
+        keys = ("swiglu_clamp_exp", "swiglu_clamp_shexp")
+        self.stays("ling3", **{key: [0] * n for key in lists}, no_kda_lora=True)
+        self.stays("ling3", **{key: [1000.0] * (n + 1) for key in lists})
+        seen = [want]
+        for used in (0, 1), (0,), (1,):
+            limits = [0] * (n - 1) + [0.125]
+            got = self.changed("ling3", **{lists[i]: limits for i in used})
+            for other in seen:
+                self.differs(other, got)
+            seen.append(got)
+            g = self.gguf("ling3")
+            for i in used:
+                g.keys["bailingmoe3." + keys[i]] = (ARR, (F32, [float(x) for x in limits]))
+            self.close(got, self.eval(g))
+        for wrong in (3, [0] * (n - 1), [-1] * n, ["a"] * n):
+            self.is_refused("ling3", lists[0], **{lists[0]: wrong})
+
+    def test_published_files_of_deepseek_v4(self):
+        """They list ratios for a layer that only drafts and that they lack; some count it."""
+        g = self.gguf_or_skip("deepseek4")
+        want = self.eval(g)
+        kind, ratios = g.get("deepseek4.attention.compress_ratios")
+        g.keys["deepseek4.attention.compress_ratios"] = (ARR, (kind, [*ratios, 0]))
+        self.same(want, self.eval(g))
+        g.keys["deepseek4.nextn_predict_layers"] = (U32, 1)
+        self.same(want, self.eval(g))
+        del g.keys["deepseek4.swiglu_clamp_shexp"]  # which is that of the other experts
+        self.same(want, self.eval(g))
+        g.keys["deepseek4.attention.compress_ratios"] = (ARR, (kind, ratios[:-1]))
+        self.refused(g, "compress_ratios", "has 2 values for 3 layers")
+
+    def test_a_bound_of_decay_that_is_not_used(self):
+        g = self.gguf_or_skip("ling3")
+        want = self.eval(g)
+        g.keys["bailingmoe3.kda.safe_gate"] = (BOOL, False)
+        open_gate = self.eval(g)
+        self.differs(want, open_gate)
+        self.close(self.changed("ling3", kda_safe_gate=False), open_gate)
+        del g.keys["bailingmoe3.kda.gate_lower_bound"]
+        self.same(open_gate, self.eval(g))
+
+    def test_sections_of_positions_of_images(self):
+        """Files of GLM-4.6V have them; all positions of a text are the same."""
+        g = self.gguf_or_skip("glm45air")
+        want = self.eval(g)
+        g.keys["glm4moe.rope.dimension_sections"] = (ARR, (I32, [1, 1, 1, 0]))
+        self.same(want, self.eval(g))
+
+    def test_experts_whose_scores_are_all_0(self):
+        """Their weights have no sum to be divided by: they add nothing."""
+        g = self.gguf_or_skip("glm47flash")
+        name = layer_name(g, "ffn_gate_inp.weight")
+        (n, n_expert), _, _ = g.tensors[name]
+        row = [1e4 * ((7 * i) % 5 - 2) for i in range(n)]
+        g.tensors[name] = ([n, n_expert], 0, f32(row * n_expert))
+        g.keys["deepseek2.block_count"] = (U32, int(name.split(".")[1]) + 1)
+        g.tensors = {k: v for k, v in g.tensors.items()
+                     if not k.startswith("blk.") or int(k.split(".")[1]) <= int(name.split(".")[1])}
+        got = self.eval(g)
+        self.assertIsInstance(got, tuple, got)
+        down = layer_name(g, "ffn_down_exps.weight")
+        dims, kind, raw = g.tensors[down]
+        g.tensors[down] = (dims, 0, f32([0.0] * math.prod(dims)))
+        without = self.eval(g)
+        vocab = len(got) // 24
+        same = [got[i:i + vocab] == without[i:i + vocab] for i in range(0, len(got), vocab)]
+        self.assertIn(True, same)  # every score is 0, or every score is 1
+        self.assertIn(False, same)
 
 
 class Blocks(ModelCase):

@@ -62,7 +62,8 @@ NONE_AT_0 = {"attention.sliding_window", "attn_logit_softcapping", "final_logit_
              "rope.scaling.mscale", "rope.scaling.yarn_log_multiplier", "embedding_scale",
              "residual_scale", "logit_scale", "expert_weights_norm", "ssm.v_head_reordered",
              "ple.eos_token_id",
-             "expert_weights_scale", "rope.scaling.finetuned", "kda.gate_lower_bound"}
+             "expert_weights_scale", "rope.scaling.finetuned", "kda.gate_lower_bound",
+             "kda.safe_gate"}
 
 SHOWN_BY_TENSORS = {"attention.indexer.types", "attention.recurrent_layers", "hash_layer_count"}
 
