@@ -320,6 +320,80 @@ INLINE void vf_transpose(vf a, vf b, vf c, vf d, vf *to)
     to[3] = vzip2q_f32(ac1, bd1);
 }
 
+/* to[i] has dword i of the 16 bytes at each p[j] + at. */
+INLINE void vb_dwords(const uint8_t *const *p, size_t at, vb *to)
+{
+    vf row[VN], dwords[VN];
+
+    UNROLL
+    for (int j = 0; j < VN; j++)
+        row[j] = vf_load(p[j] + at);
+    vf_transpose(row[0], row[1], row[2], row[3], dwords);
+    UNROLL
+    for (int i = 0; i < VN; i++)
+        to[i] = vreinterpretq_s8_f32(dwords[i]);
+}
+
+/* Byte b of each lane, without and with a sign */
+INLINE vf vf_of_byte(vb v, int b)
+{
+    return vcvtq_f32_u32(vreinterpretq_u32_s8(v) >> (8 * b) & 255);
+}
+
+INLINE vf vf_of_signed_byte(vb v, int b)
+{
+    return vcvtq_f32_s32(vreinterpretq_s32_s8(v) << (24 - 8 * b) >> 24);
+}
+
+/* The f16 in the low, and in the high half of each lane, and in 64 bits */
+INLINE vf vf_of_low_f16(vb v)
+{
+    return vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32(vreinterpretq_u32_s8(v))));
+}
+
+INLINE vf vf_of_high_f16(vb v)
+{
+    return vcvt_f32_f16(vreinterpret_f16_u16(vshrn_n_u32(vreinterpretq_u32_s8(v), 16)));
+}
+
+INLINE vf vf_of_four_f16(uint64_t four)
+{
+    return vcvt_f32_f16(vcreate_f16(four));
+}
+
+INLINE vi vi_load(const int32_t *p)
+{
+    return vld1q_s32(p);
+}
+
+INLINE vi vi_add(vi a, vi b)
+{
+    return vaddq_s32(a, b);
+}
+
+/* The sums of neighbours of a, then of b */
+INLINE vi vi_pair_sums(vi a, vi b)
+{
+    return vpaddq_s32(a, b);
+}
+
+/* a / 2^n, rounded down */
+INLINE vi vi_divide(vi a, int n)
+{
+    return a >> n;
+}
+
+/* Lane i in all lanes.  A multiplication takes it from there. */
+INLINE vf vf_lane(vf v, int i)
+{
+    return vdupq_n_f32(v[i]);
+}
+
+INLINE vi vi_lane(vi v, int i)
+{
+    return vdupq_n_s32(v[i]);
+}
+
 INLINE vb vb_zip_64(vb a, vb b, bool high)
 {
     int64x2_t x = vreinterpretq_s64_s8(a), y = vreinterpretq_s64_s8(b);

@@ -62,7 +62,7 @@ instructions() # set type rows columns
 if [ "${1:-}" = --count ]; then
     compile count tests/arm64/count.c
     link count "$build/count.o"
-    for type in Q4_0 Q8_0 Q4_K Q6_K; do
+    for type in Q4_0 Q8_0 Q4_K Q5_K Q6_K; do
         for columns in 1 64; do
             printf '%s, %d columns:' $type $columns
             for set in neon neondot neoni8mm; do
