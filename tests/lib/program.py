@@ -74,6 +74,7 @@ class MeasuredHome(tempfile.TemporaryDirectory):
             key, rank = (line["kind"], line["of"]), (not line["doubtful"], line["time"])
             if line["kind"] not in cls.OF_MODELS and rank >= best.get(key, (rank,))[0]:
                 best[key] = rank, text
+        os.makedirs(os.path.dirname(cls.MEASURED), exist_ok=True)
         newest_first = sorted(best.values(), key=lambda x: -x[0][1])
         with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(cls.MEASURED),
                                          encoding="utf-8", delete=False) as f:
