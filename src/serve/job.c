@@ -43,19 +43,26 @@ void job_free(struct job *j)
     free(j);
 }
 
-static struct piece *add_piece(struct job *j, enum piece_kind kind)
+static const char too_much[] = "the answers that are not read yet take too much memory";
+
+/* Add a piece with space for len bytes, more than 0; NULL: there is no memory. */
+static struct piece *add_piece(struct job *j, enum piece_kind kind, size_t len)
 {
     struct piece *p;
+    char *text;
 
-    if (!room_take(j->room, PIECE_FIXED))
+    if (!room_take(j->room, PIECE_FIXED + len))
         return NULL;
     p = calloc(1, sizeof *p);
-    if (p == NULL) {
-        room_give(j->room, PIECE_FIXED);
+    text = malloc(len);
+    if (p == NULL || text == NULL) {
+        free(p);
+        free(text);
+        room_give(j->room, PIECE_FIXED + len);
         return NULL;
     }
-    p->kind = kind;
-    j->n_held += PIECE_FIXED;
+    *p = (struct piece){ .kind = kind, .text = text, .size = len };
+    j->n_held += PIECE_FIXED + len;
     if (j->last != NULL)
         j->last->next = p;
     else
@@ -64,14 +71,10 @@ static struct piece *add_piece(struct job *j, enum piece_kind kind)
     return p;
 }
 
-/* Make space for len more bytes. */
-static bool grow(struct job *j, struct piece *p, size_t len)
+static bool resize(struct job *j, struct piece *p, size_t size)
 {
-    size_t size = p->len + len > 2 * p->size ? p->len + len : 2 * p->size;
     char *more;
 
-    if (p->len + len <= p->size)
-        return true;
     if (!room_take(j->room, size - p->size))
         return false;
     more = realloc(p->text, size);
@@ -85,16 +88,31 @@ static bool grow(struct job *j, struct piece *p, size_t len)
     return true;
 }
 
+/* Make space for len more bytes: that of bytes that were taken out, twice as much as before, or as
+ * much as is needed. */
+static bool grow(struct job *j, struct piece *p, size_t len)
+{
+    if (p->len + len > p->size && p->from > 0) {
+        memmove(p->text, p->text + p->from, p->len - p->from);
+        p->len -= p->from;
+        p->from = 0;
+    }
+    return p->len + len <= p->size ||
+           (p->len + len <= 2 * p->size && resize(j, p, 2 * p->size)) ||
+           resize(j, p, p->len + len);
+}
+
 int job_add(struct job *j, enum piece_kind kind, const char *text, size_t len, struct err *e)
 {
     struct piece *p = j->last;
+    bool is_new = p == NULL || p->kind != kind;
 
     if (len == 0)
         return 0;
-    if (p == NULL || p->kind != kind)
-        p = add_piece(j, kind);
-    if (p == NULL || !grow(j, p, len))
-        return err_set(e, ERR_MEMORY, "the answers that are not read yet take too much memory");
+    if (is_new)
+        p = add_piece(j, kind, len);
+    if (p == NULL || (!is_new && !grow(j, p, len)))
+        return err_set(e, ERR_MEMORY, "%s", too_much);
     memcpy(p->text + p->len, text, len);
     p->len += len;
     return 0;
@@ -103,11 +121,11 @@ int job_add(struct job *j, enum piece_kind kind, const char *text, size_t len, s
 int job_add_call(struct job *j, const char *name, const char *arguments, size_t len,
                  struct err *e)
 {
-    struct piece *p = add_piece(j, PIECE_CALL);
     size_t n = strlen(name) + 1;
+    struct piece *p = add_piece(j, PIECE_CALL, n + len);
 
-    if (p == NULL || !grow(j, p, n + len))
-        return err_set(e, ERR_MEMORY, "the answers that are not read yet take too much memory");
+    if (p == NULL)
+        return err_set(e, ERR_MEMORY, "%s", too_much);
     memcpy(p->text, name, n);
     memcpy(p->text + n, arguments, len);
     p->len = n + len;

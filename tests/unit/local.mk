@@ -42,6 +42,7 @@ check_PROGRAMS += \
 	tests/unit/test_index \
 	tests/unit/test_interleave \
 	tests/unit/test_jinja \
+	tests/unit/test_job \
 	tests/unit/test_json \
 	tests/unit/test_kernels \
 	tests/unit/test_keys \
@@ -120,6 +121,13 @@ tests_unit_test_tool_calls_SOURCES = tests/unit/test_tool_calls.c \
 	src/serve/request.c src/serve/request_anthropic.c src/serve/request_calls.c \
 	src/serve/request_grammar.c \
 	src/serve/request_ollama.c src/serve/request_openai.c src/serve/tool_calls.c \
+	src/serve/tool_grammar.c src/serve/tool_forms.c src/serve/tool_python.c \
+	src/serve/tool_scan.c src/serve/tool_tags.c
+
+tests_unit_test_job_SOURCES = tests/unit/test_job.c src/serve/job.c \
+	src/serve/request.c src/serve/request_anthropic.c src/serve/request_calls.c \
+	src/serve/request_grammar.c \
+	src/serve/request_ollama.c src/serve/request_openai.c \
 	src/serve/tool_grammar.c src/serve/tool_forms.c src/serve/tool_python.c \
 	src/serve/tool_scan.c src/serve/tool_tags.c
 
