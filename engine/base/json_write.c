@@ -135,6 +135,16 @@ void json_release(struct json *j)
     json_start(j);
 }
 
+void json_fit(struct json *j)
+{
+    char *less = j->used > 0 && j->used < j->size ? realloc(j->buf, j->used) : NULL;
+
+    if (less == NULL)
+        return;
+    j->buf = less;
+    j->size = j->used;
+}
+
 void json_start_stream(struct json *j, FILE *to)
 {
     *j = (struct json){ .to = to };

@@ -40,6 +40,9 @@ struct json {
 void json_start(struct json *j);
 void json_release(struct json *j);
 
+/* Give back the memory of buf after its bytes. */
+void json_fit(struct json *j);
+
 /* Write to a stream.  The caller checks it for errors. */
 void json_start_stream(struct json *j, FILE *to);
 

@@ -62,7 +62,7 @@ struct exchange {
     uint32_t said_ahead; /* the place in the queue that was sent last */
     bool has_head, is_over;
     bool is_stream, is_due; /* is_due: it sent nothing for long */
-    uint64_t asleep_ns;     /* when it fell asleep */
+    uint64_t sent_ns;       /* of a stream: when it sent bytes last, or began */
     struct mw_lines *feed; /* of telemetry; NULL: it is another reply */
 };
 
@@ -175,7 +175,6 @@ static void fall_asleep(struct exchange *x)
     if (!x->is_asleep)
         x->h->lib->suspend_connection(x->connection);
     x->is_asleep = true;
-    x->asleep_ns = clock_ns();
 }
 
 static void wake(struct exchange *x)
@@ -309,6 +308,7 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
     n = n < max ? n : max;
     memcpy(buf, x->out.buf + x->sent, n);
     x->sent += n;
+    x->sent_ns = clock_ns();
     return (ssize_t)n;
 }
 
@@ -319,6 +319,7 @@ static enum MHD_Result send_stream(struct exchange *x)
 
     x->status = 200;
     x->is_stream = true;
+    x->sent_ns = clock_ns();
     x->reply = (struct reply){ .job = x->job, .model = x->h->o.model };
     return queue(x, response, reply_form_of(x->job->request.form)->stream_type);
 }
@@ -405,6 +406,7 @@ static enum MHD_Result send_whole(struct exchange *x)
         return refuse(x, 503, ERR_MEMORY, too_much);
     json_start(&out);
     reply_form_of(x->job->request.form)->whole(&reply, &out);
+    json_fit(&out);
     job_drop_all(x->job);
     if (!hold(x, out.size)) {
         json_release(&out);
@@ -824,7 +826,7 @@ static int wake_quiet(const struct web *h, bool is_only_asked)
     uint64_t next = UINT64_MAX;
 
     for (const struct link *l = h->links; l != NULL; l = l->next) {
-        uint64_t age = sleeps(l) ? now - l->exchange->asleep_ns : 0;
+        uint64_t age = sleeps(l) ? now - l->exchange->sent_ns : 0;
 
         if (!sleeps(l) || !l->exchange->is_stream)
             continue;
@@ -834,6 +836,7 @@ static int wake_quiet(const struct web *h, bool is_only_asked)
             next = 0;
         } else {
             l->exchange->is_due = true;
+            l->exchange->sent_ns = now; /* also if there is no memory to say it */
             wake(l->exchange);
         }
     }
