@@ -74,8 +74,10 @@ static int describe(struct pull *p, size_t only, struct err *e)
         limits_ensure_folder(p->hub.cache, &engine);
     }
     limits_read(&p->limits); /* also how many threads compute, before they are described */
-    if (mw_describer_new(&d, &engine, &how, e) != 0)
+    if (mw_describer_new(&d, &engine, &how, e) != 0) {
+        limits_store_free(&p->limits);
         return -1;
+    }
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (only != SIZE_MAX && i != only)
             continue;
