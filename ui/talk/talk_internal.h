@@ -79,7 +79,8 @@ struct compact {
 /* The KV file of the chat. */
 struct kv_state {
     bool said_failed; /* that it cannot be written */
-    double bytes_s;   /* at which the last one was read while no weights were; 0: none was */
+    bool is_alone;    /* no weights were read when the last one began to be */
+    double bytes_s;   /* at which such a one was read; 0: none was */
 };
 
 struct talk {

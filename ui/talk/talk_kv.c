@@ -64,27 +64,6 @@ void kv_saved(struct talk *t, const struct mw_event *ev)
 
 /* ---- loading ---- */
 
-void kv_load(struct talk *t)
-{
-    const struct engine_calls *calls = t->engine->calls;
-    char path[KV_PATH_BYTES];
-    struct err e = ERR_INIT;
-
-    t->kv.said_failed = false;
-    if (calls->load_kv != NULL &&
-        saving_kv_path(&t->saving, saving_path(&t->saving), path, sizeof path) &&
-        calls->load_kv(t->engine, path, &e) != 0)
-        talk_report(t, &e);
-}
-
-void kv_load_if_own(struct talk *t)
-{
-    struct talk_kv_cost cost;
-
-    if (talk_kv_cost(t, saving_path(&t->saving), &cost) && cost.is_of_model)
-        kv_load(t);
-}
-
 /* Bytes of weights that are still read before the first token needs them. */
 static uint64_t ahead_bytes(const struct talk *t)
 {
@@ -100,11 +79,33 @@ static uint64_t ahead_bytes(const struct talk *t)
     return left;
 }
 
+void kv_load(struct talk *t)
+{
+    const struct engine_calls *calls = t->engine->calls;
+    char path[KV_PATH_BYTES];
+    struct err e = ERR_INIT;
+
+    t->kv.said_failed = false;
+    t->kv.is_alone = ahead_bytes(t) == 0;
+    if (calls->load_kv != NULL &&
+        saving_kv_path(&t->saving, saving_path(&t->saving), path, sizeof path) &&
+        calls->load_kv(t->engine, path, &e) != 0)
+        talk_report(t, &e);
+}
+
+void kv_load_if_own(struct talk *t)
+{
+    struct talk_kv_cost cost;
+
+    if (talk_kv_cost(t, saving_path(&t->saving), &cost) && cost.is_of_model)
+        kv_load(t);
+}
+
 #define FEW_BYTES ((uint64_t)4 << 20) /* that say little of a rate */
 
 static void note_rate(struct talk *t, const struct mw_event *ev)
 {
-    if (ev->total >= FEW_BYTES && ev->ns > 0 && ahead_bytes(t) == 0)
+    if (ev->total >= FEW_BYTES && ev->ns > 0 && t->kv.is_alone)
         t->kv.bytes_s = (double)ev->total * 1e9 / (double)ev->ns;
 }
 
@@ -146,8 +147,6 @@ void kv_shared(struct talk *t, const struct mw_event *ev)
 {
     char why[300];
 
-    if (ev->err.code == ERR_NONE)
-        note_rate(t, ev);
     if (t->o->options->quiet)
         return;
     if (ev->err.code == ERR_NONE) {
