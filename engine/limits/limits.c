@@ -40,18 +40,22 @@ bool limits_types_agree(const char *type, double bytes_s, const char *other, dou
            bytes_s <= other_s * LIMITS_KNOWN_RATIO * bits / other_bits;
 }
 
+static bool memory_allows(const struct mw_limits *l)
+{
+    for (uint32_t i = 0; i < l->n_rate && l->memory_bytes_s > 0; i++)
+        if (l->rate[i].column_bytes_s > LIMITS_KNOWN_RATIO * l->memory_bytes_s)
+            return false;
+    return true;
+}
+
 bool limits_agree(const struct mw_limits *l)
 {
-    for (uint32_t i = 0; i < l->n_rate; i++) {
-        if (l->memory_bytes_s > 0 &&
-            l->rate[i].column_bytes_s > LIMITS_KNOWN_RATIO * l->memory_bytes_s)
-            return false;
+    for (uint32_t i = 0; i < l->n_rate; i++)
         for (uint32_t j = 0; j < i; j++)
             if (!limits_types_agree(l->rate[i].type, l->rate[i].column_bytes_s, l->rate[j].type,
                                     l->rate[j].column_bytes_s))
                 return false;
-    }
-    return true;
+    return memory_allows(l);
 }
 
 bool limits_of_one_go(const struct mw_limits *l)
@@ -62,7 +66,8 @@ bool limits_of_one_go(const struct mw_limits *l)
         first_s = l->rate[i].measured_s < first_s ? l->rate[i].measured_s : first_s;
         last_s = l->rate[i].measured_s > last_s ? l->rate[i].measured_s : last_s;
     }
-    return l->n_rate == 0 || (first_s != 0 && last_s - first_s <= LIMITS_ONE_GO_S);
+    return memory_allows(l) &&
+           (l->n_rate == 0 || (first_s != 0 && last_s - first_s <= LIMITS_ONE_GO_S));
 }
 
 static const struct mw_rate *rate_of(const struct mw_limits *l, const char *type, const char *form)

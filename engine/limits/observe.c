@@ -103,10 +103,15 @@ static void scale_steps(struct mw_steps *s, double factor)
  * Multiply all rates by factor.  The pass does not show which of its parts took longer or
  * shorter than expected, so answers move the costs of steps by the same factor: otherwise, a
  * round that was measured while the machine was busy would let products seem faster than memory.
+ * Rates of different hours stay as far apart: they are not those of one go.
  */
 static void scale_rates(struct mw_limits *l, enum observed_products which, double factor,
                         int64_t now_s)
 {
+    int64_t newest_s = 0;
+
+    for (uint32_t i = 0; i < l->n_rate; i++)
+        newest_s = l->rate[i].measured_s > newest_s ? l->rate[i].measured_s : newest_s;
     for (uint32_t i = 0; i < l->n_rate; i++) {
         struct mw_rate *r = &l->rate[i];
 
@@ -116,7 +121,7 @@ static void scale_rates(struct mw_limits *l, enum observed_products which, doubl
         else if (which == OBSERVE_COLUMN)
             r->few_bytes_s *= factor;
         r->is_doubtful = false;
-        r->measured_s = r->measured_s > 0 ? now_s : 0;
+        r->measured_s += r->measured_s > 0 ? now_s - newest_s : 0;
     }
     if (which == OBSERVE_COLUMN && l->steps.measured_s > 0)
         scale_steps(&l->steps, factor);

@@ -391,7 +391,7 @@ void limits_name(const struct limits_key *k, enum limits_kind kind, const char *
                                         : type);
         break;
     case LIMITS_THREADS:
-        snprintf(of, n, "%s %s %d %d", k->build, k->cpu, k->n_core, k->n_cpu);
+        snprintf(of, n, "%s %s %s %d %d", k->build, k->cpu, k->kernels, k->n_core, k->n_cpu);
         break;
     case LIMITS_PRODUCT: /* measured with one thread */
         snprintf(of, n, "%s %s %s %s %s", k->build, k->cpu, k->kernels,

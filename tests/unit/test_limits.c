@@ -281,6 +281,9 @@ static void rates_of_one_go_are_believed(void **state)
     l.rate[1] = (struct mw_rate){ "Q6_K", 30e9, 30e9, 1e11, false, NOW + 1 };
     assert_false(limits_agree(&l));
     assert_true(limits_of_one_go(&l));
+    l.memory_bytes_s = 9e9; /* but not what no memory allows */
+    assert_false(limits_of_one_go(&l));
+    l.memory_bytes_s = 0;
     l.rate[0].measured_s -= HOUR;
     assert_false(limits_of_one_go(&l));
     l.rate[0].measured_s = 0;
