@@ -308,17 +308,6 @@ static void fetch_pages(const struct kv *kv, uint32_t from, uint32_t to)
     }
 }
 
-/* The first n positions have pages. */
-static void grow_pages(struct kv *kv, uint32_t n)
-{
-    uint32_t end = page_round(n);
-
-    if (end <= kv->page_end)
-        return;
-    fetch_pages(kv, kv->page_end, end);
-    kv->page_end = end;
-}
-
 void kv_begin(struct kv *kv, uint32_t n)
 {
     uint32_t end = kv->n_token + n;
@@ -326,7 +315,10 @@ void kv_begin(struct kv *kv, uint32_t n)
     assert(end <= kv->n_ctx && kv->n_token >= kv->disk_end && kv->lost_page == NO_PAGE);
     if (end > kv->ring_end)
         kv->ring_end = end;
-    grow_pages(kv, end);
+    if (page_round(end) > kv->page_end) {
+        fetch_pages(kv, kv->page_end, page_round(end));
+        kv->page_end = page_round(end);
+    }
 }
 
 void kv_commit(struct kv *kv, uint32_t n)
@@ -646,6 +638,8 @@ int kv_each_page(const struct kv *kv, uint32_t page, uint32_t n, kv_bytes_fn *fn
 {
     uint32_t from = page * KV_PAGE, to = n - from < KV_PAGE ? n : from + KV_PAGE;
 
+    if (kv->is_filling)
+        fetch_pages(kv, from, from + KV_PAGE);
     for (uint32_t i = 0; i < kv->n_layer; i++) {
         const struct kv_layer *l = &kv->layers[i];
 
@@ -685,10 +679,11 @@ uint32_t kv_ring_needed(const struct kv *kv, uint32_t n)
 void kv_fill_begin(struct kv *kv, uint32_t n)
 {
     assert(kv->n_token == 0 && n <= kv->n_ctx);
+    if (page_round(n) > kv->page_end)
+        kv->page_end = page_round(n);
     kv->is_filling = true;
     if (kv->disk != NULL)
         kv->disk_end = n / KV_PAGE * KV_PAGE;
-    grow_pages(kv, n);
 }
 
 void kv_fill_end(struct kv *kv, uint32_t n, uint32_t ring_from)
