@@ -250,7 +250,7 @@ void beginnings_use(struct beginnings *b, struct mw_session *s, const uint32_t *
     if (!is_new) /* its chat may have begun in another process */
         add_own(b, b->print, n_page);
     kept = find_kept(b, held, path, &bytes);
-    if (kept > 0 && session_reads_faster(s, bytes, kept * KV_PAGE - held) &&
+    if (kept > 0 && session_reads_faster(s, bytes, kept * KV_PAGE - held, true) &&
         !load(s, path, kept * KV_PAGE, call, use))
         kept = 0;
     b->n_kept = is_new ? find_shared(b, n_common) : find_common(b, n_common);
@@ -285,9 +285,9 @@ static bool is_held(const struct beginnings *b, const struct mw_session *s)
 bool beginnings_pay(const struct beginnings *b, const struct mw_session *s)
 {
     uint32_t n = b->n_kept * KV_PAGE;
+    uint64_t bytes = b->folder != NULL ? session_beginning_bytes(s, n) : 0;
 
-    return b->folder != NULL && n > 0 &&
-           session_reads_faster(s, WAIT_SHARE * session_beginning_bytes(s, n), n);
+    return bytes > 0 && session_reads_faster(s, WAIT_SHARE * bytes, n, false);
 }
 
 static int keep(struct beginnings *b, struct mw_session *s, const struct saved_kv_call *call,
@@ -307,7 +307,7 @@ static int keep(struct beginnings *b, struct mw_session *s, const struct saved_k
         return 0;
     }
     if (bytes == 0 || !is_held(b, s) ||
-        (b->max_bytes > 0 && bytes > b->max_bytes) || !session_reads_faster(s, bytes, n))
+        (b->max_bytes > 0 && bytes > b->max_bytes) || !session_reads_faster(s, bytes, n, true))
         return 0;
     rc = session_save_beginning(s, path, n, call, &saved, e);
     if (rc == 0 || e->code != ERR_CANCELLED) /* also if the disk is full */

@@ -69,11 +69,12 @@ uint64_t session_beginning_bytes(const struct mw_session *s, uint32_t n)
     return kv_page_bytes_at(s->kv, n) + kv_copy_bytes_at(s->kv, n) + n * sizeof(uint32_t);
 }
 
-bool session_reads_faster(const struct mw_session *s, uint64_t bytes, uint32_t n)
+bool session_reads_faster(const struct mw_session *s, uint64_t bytes, uint32_t n,
+                          bool if_unknown)
 {
     double read_s = session_kv_read_s(s, bytes), tps = s->plan.prefill_tps;
 
-    return read_s <= 0 || tps <= 0 || read_s < n / tps;
+    return read_s <= 0 || tps <= 0 ? if_unknown : read_s < n / tps;
 }
 
 /* --- saving --- */

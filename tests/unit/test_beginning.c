@@ -751,8 +751,22 @@ static void a_request_reads_what_others_began_with(void **state)
     mw_model_close(model);
 }
 
+/* A disk that is much faster than this model evaluates. */
+static void set_fast_disk(const struct mw_options *o)
+{
+    struct mw_limits l = { .disk_bytes_s = 1e12, .memory_bytes_s = 2e10, .measured_s = 1 };
+
+    mw_rates_list(model, o, &l);
+    for (uint32_t i = 0; i < l.n_rate; i++) {
+        l.rate[i].column_bytes_s = 1e9;
+        l.rate[i].chunk_flops_s = 1e9;
+        l.rate[i].measured_s = 1;
+    }
+    mw_model_set_limits(model, &l);
+}
+
 /* Requests wait one after the other, so the chat is never idle. */
-static void a_beginning_is_written_between_two_requests(void **state)
+static void ask_twice(const char *name, bool has_limits, size_t n_written)
 {
     char *system[2] = { text_of(150, 14), text_of(150, 15) };
     struct mw_chat_options o;
@@ -761,8 +775,10 @@ static void a_beginning_is_written_between_two_requests(void **state)
     struct mw_chat *c;
     int n_done = 0;
 
-    model = open_model(*state);
+    model = open_model(name);
     o = chat_options(NULL);
+    if (has_limits)
+        set_fast_disk(&o.engine);
     kv_folder_clean();
     c = open_chat(model, &o);
     no_error(mw_chat_share_kv(c, kv_folder, MW_KV_LIMIT, &e), &e);
@@ -784,10 +800,21 @@ static void a_beginning_is_written_between_two_requests(void **state)
     }
     mw_chat_finish_kv(c, 60000);
     mw_chat_close(c);
-    assert_int_equal(n_files(), 2);
+    assert_int_equal(n_files(), n_written);
     free(system[0]);
     free(system[1]);
     mw_model_close(model);
+}
+
+static void a_beginning_is_written_between_two_requests(void **state)
+{
+    ask_twice(*state, true, 2);
+}
+
+/* Nothing says that writing takes less time. */
+static void no_request_waits_for_what_is_not_predicted(void **state)
+{
+    ask_twice(*state, false, 1);
 }
 
 /* --- one chat --- */
@@ -1142,6 +1169,7 @@ int main(void)
         OF(a_request_reads_what_others_began_with, "f-falconh1.gguf"),
         OF(a_beginning_is_written_between_two_requests, TINY),
         OF(a_beginning_is_written_between_two_requests, "f-falconh1.gguf"),
+        OF(no_request_waits_for_what_is_not_predicted, TINY),
         OF(a_manual_is_kept_when_it_comes_again, TINY),
         OF(a_manual_is_kept_when_it_comes_again, "llama-tiny.gguf"),
         OF(a_manual_is_kept_when_it_comes_again, "f-falconh1.gguf"),
