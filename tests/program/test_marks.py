@@ -456,6 +456,10 @@ class Turns(Marks):
     FORMATS = {
         "chatml": ("\n", IM[0], dict()), "gemma3": ("\n", "<start_of_turn>", GEMMA),
         "gemma4": ("\n", "<|turn>", GEMMA_4), "llama3": ("\n\n", "<|start_header_id|>", LLAMA_3),
+        # After the assistant's mark comes </think> without thinking.
+        "deepseek": ("</think>", bars("User"), dict(
+            marks=(*DEEPSEEK, "<think>", "</think>"), eos=bars("end"), arch="llama",
+            more=(bars("end"),))),
     }
 
     def test_a_mark_of_a_built_in_format_ends_the_answer(self):
@@ -467,7 +471,7 @@ class Turns(Marks):
             rest = row.pop("more", ())
             with self.subTest(format=name):
                 answer = self.answer(first, "a", mark, *rest, "q", "r", "s", template=None,
-                                     args=("--format", name), **row)
+                                     args=("--format", name, "--no-think"), **row)
                 self.assertEqual(("a", "stop"), (answer["text"].strip(), answer["done"]))
 
     def test_a_mark_that_opens_a_turn_ends_the_answer(self):
