@@ -56,6 +56,7 @@ class MeasuredHome(tempfile.TemporaryDirectory):
     OF_MODELS = "anchor", "model", "tried"
     FOR_GOOD = "product", "form", "threads"
     DAY_S = 24 * 3600
+    LINES = 200
 
     def __init__(self, gives=True, **more):
         super().__init__(**more)
@@ -63,7 +64,16 @@ class MeasuredHome(tempfile.TemporaryDirectory):
         self.limits = os.path.join(self.name, ".cache", "memwall", "limits")
         if os.path.exists(self.MEASURED):
             os.makedirs(os.path.dirname(self.limits))
-            shutil.copyfile(self.MEASURED, self.limits)
+            with open(self.MEASURED, encoding="utf-8") as f:
+                lines = [text for text in f if self.stays(json.loads(text))]
+            with open(self.limits, "w", encoding="utf-8") as f:
+                f.writelines(lines)
+
+    @classmethod
+    def stays(cls, line):
+        """Whether a test can end before the program measures this again: doubtful limits hold for
+        ten minutes, others for a day."""
+        return time.time() - line["time"] < (300 if line["doubtful"] else cls.DAY_S - 3600)
 
     @classmethod
     def give(cls, limits):
@@ -91,7 +101,7 @@ class MeasuredHome(tempfile.TemporaryDirectory):
         newest_first = sorted(best.values(), key=lambda x: -abs(x[0][1]))
         with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(cls.MEASURED),
                                          encoding="utf-8", delete=False) as f:
-            f.writelines(text for _, text in newest_first)
+            f.writelines(text for _, text in newest_first[:cls.LINES])  # builds add up
         os.replace(f.name, cls.MEASURED)
 
     def cleanup(self):
