@@ -360,9 +360,10 @@ class Memwall(Case):
         self.sees(t, "the budget is 200 MiB")
         # /set keeps nothing here: the configuration is that of this machine.
         t.send("/set memory 250M\r")
-        self.sees(t, "memory is a setting of the server", "Change at the server: memory 250M")
+        self.sees(t, "Change at the server: memory 250M")  # it may hide the line below
         t.send("\x1b")
         self.loses(t, "Change at the server")
+        self.sees(t, "memory is a setting of the server")
         t.send("/set kv\r")
         self.sees(t, "f16")
         t.send("/set kv-disk never\r")
