@@ -93,7 +93,8 @@ void stream_drop_low(struct stream *s)
     s->low = NULL;
 }
 
-/* A block that did not fit the place where it should be pinned gets one of what is left. */
+/* A block that was too large for its pinned place is streamed, so it gets a copy from the memory
+ * that is left. */
 static bool add_place(struct stream *s, const struct stream_block *block)
 {
     uint64_t bytes = copy_bytes(s->low, block->span, block->n_row);

@@ -30,6 +30,19 @@ struct mw_model *open_model(const char *name)
     return m;
 }
 
+void give_limits(struct mw_model *m, const struct mw_options *o, double disk_bytes_s)
+{
+    struct mw_limits l = { .disk_bytes_s = disk_bytes_s, .memory_bytes_s = 2e10, .measured_s = 1 };
+
+    mw_rates_list(m, o, &l);
+    for (uint32_t i = 0; i < l.n_rate; i++) {
+        l.rate[i].column_bytes_s = 1e9;
+        l.rate[i].chunk_flops_s = 1e9;
+        l.rate[i].measured_s = 1;
+    }
+    mw_model_set_limits(m, &l);
+}
+
 struct mw_options small_options(uint32_t n_ctx)
 {
     struct mw_options o;

@@ -17,6 +17,9 @@ uint32_t vocab_of(const struct mw_model *m); /* tokens of the vocabulary */
 /* Returns the smallest budget in bytes that these options fit. */
 uint64_t smallest_budget(struct mw_model *m, const struct mw_options *o);
 
+/* Give a model limits: a disk of this rate, slow products and fast memory. */
+void give_limits(struct mw_model *m, const struct mw_options *o, double disk_bytes_s);
+
 struct mw_session *open_session(struct mw_model *m, const struct mw_options *o);
 void eval(struct mw_session *s, const uint32_t *ids, size_t n);
 

@@ -751,20 +751,6 @@ static void a_request_reads_what_others_began_with(void **state)
     mw_model_close(model);
 }
 
-/* A disk that is much faster than this model evaluates. */
-static void set_fast_disk(const struct mw_options *o)
-{
-    struct mw_limits l = { .disk_bytes_s = 1e12, .memory_bytes_s = 2e10, .measured_s = 1 };
-
-    mw_rates_list(model, o, &l);
-    for (uint32_t i = 0; i < l.n_rate; i++) {
-        l.rate[i].column_bytes_s = 1e9;
-        l.rate[i].chunk_flops_s = 1e9;
-        l.rate[i].measured_s = 1;
-    }
-    mw_model_set_limits(model, &l);
-}
-
 /* Requests wait one after the other, so the chat is never idle. */
 static void ask_twice(const char *name, bool has_limits, size_t n_written)
 {
@@ -778,7 +764,7 @@ static void ask_twice(const char *name, bool has_limits, size_t n_written)
     model = open_model(name);
     o = chat_options(NULL);
     if (has_limits)
-        set_fast_disk(&o.engine);
+        give_limits(model, &o.engine, 1e12); /* a disk that is faster than evaluating */
     kv_folder_clean();
     c = open_chat(model, &o);
     no_error(mw_chat_share_kv(c, kv_folder, MW_KV_LIMIT, &e), &e);

@@ -32,20 +32,6 @@
 static struct mw_model *model;
 static struct mw_sample sample;
 
-/* The first of a few limits; the tokens correct what matters. */
-static void set_limits(const struct mw_options *o)
-{
-    struct mw_limits l = { .disk_bytes_s = 2e9, .memory_bytes_s = 2e10, .measured_s = 1 };
-
-    mw_rates_list(model, o, &l);
-    for (uint32_t i = 0; i < l.n_rate; i++) {
-        l.rate[i].column_bytes_s = 1e9;
-        l.rate[i].chunk_flops_s = 1e9;
-        l.rate[i].measured_s = 1;
-    }
-    mw_model_set_limits(model, &l);
-}
-
 /* Answer with a small budget and a slow disk, and take the sample that a screen gets. */
 static struct mw_options answered(void)
 {
@@ -59,7 +45,7 @@ static struct mw_options answered(void)
 
     model = open_model("gemma4-tiny.gguf");
     mw_model_info(model, &info);
-    set_limits(&o);
+    give_limits(model, &o, 2e9); /* the tokens correct what matters */
     /* Off the grid, also if the least budget grows a little meanwhile. */
     o.memory_bytes = (smallest_budget(model, &o) + MIB / 4 + MIB - 1) / MIB * MIB + MIB / 2;
     o.disk_rate = (uint64_t)((double)info.hot_bytes / TOKEN_S);
