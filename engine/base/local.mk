@@ -17,7 +17,7 @@ libengine_a_SOURCES += \
 	engine/base/units.c engine/base/units.h \
 	engine/base/utf8.c engine/base/utf8.h \
 	engine/base/visible.c engine/base/visible.h \
-	engine/base/json_write.c engine/base/json_write.h \
+	engine/base/json_text_end.h engine/base/json_write.c engine/base/json_write.h \
 	engine/base/thread.c engine/base/thread.h \
 	engine/base/keyed_hash.c engine/base/keyed_hash.h \
 	engine/base/digest.c engine/base/digest.h \

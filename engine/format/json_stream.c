@@ -12,6 +12,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "engine/base/encoding.h"
+#include "engine/base/json_text_end.h"
 #include "engine/format/json.h"
 #include "engine/format/reader.h"
 
@@ -210,7 +211,7 @@ static void bad_text(struct stream *s, yajl_handle h, uint64_t at)
 static int parse_piece(struct stream *s, yajl_handle h, const unsigned char *p, size_t n,
                        uint64_t at)
 {
-    yajl_status status = n > 0 ? yajl_parse(h, p, n) : yajl_complete_parse(h);
+    yajl_status status = n > 0 ? yajl_parse(h, p, n) : json_text_end(h);
 
     if (status == yajl_status_ok)
         return 0;

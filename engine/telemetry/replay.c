@@ -24,6 +24,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "engine/base/encoding.h"
+#include "engine/base/json_text_end.h"
 #include "engine/telemetry/fields.h"
 
 #define LINE_MAX_BYTES (1u << 20)
@@ -446,7 +447,7 @@ static int parse(struct mw_replay *r, const char *text, size_t n)
     memset(&r->token, 0, sizeof r->token);
     status = yajl_parse(h, (const unsigned char *)text, n);
     if (status == yajl_status_ok)
-        status = yajl_complete_parse(h);
+        status = json_text_end(h);
     yajl_free(h);
     if (status != yajl_status_ok || r->err.code != ERR_NONE)
         return fail(r, ERR_FORMAT, "is not a complete line of a recording");

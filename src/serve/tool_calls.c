@@ -311,13 +311,17 @@ static int take(struct tool_calls *t, bool is_end, struct err *e)
     }
 }
 
-/* The answer begins here.  If it is not a call, nothing in it is one. */
-static void choose(struct tool_calls *t, const char *s, size_t n)
+/* The answer begins here.  If it is not a call, nothing in it is one.  Returns false if more of it
+ * must come before this is known. */
+static bool choose(struct tool_calls *t, const char *s, size_t n)
 {
-    size_t len = t->first < t->end ? strlen(t->first->open) : 0;
+    size_t len = t->is_whole && t->first < t->end ? strlen(t->first->open) : 0;
 
-    if (t->is_whole && memcmp(s, t->first->open, n < len ? n : len) != 0)
+    if (memcmp(s, t->first->open, n < len ? n : len) != 0)
         t->end = t->first;
+    else if (n < len)
+        return false;
+    return true;
 }
 
 int tool_calls_push(struct tool_calls *t, const char *text, size_t len, struct err *e)
@@ -334,7 +338,8 @@ int tool_calls_push(struct tool_calls *t, const char *text, size_t len, struct e
         if (space == n_held(t))
             return 0;
         t->is_json = t->reads_json && (held(t)[space] == '{' || t->is_json);
-        choose(t, held(t) + space, n_held(t) - space);
+        if (!choose(t, held(t) + space, n_held(t) - space))
+            return 0;
     }
     return t->is_json ? 0 : take(t, false, e);
 }

@@ -105,6 +105,8 @@ static struct bad bad[] = {
     { "an empty text", "", 0 },
     { "a text that ends early", "{\"a\":[1,", 8 },
     { "bytes after the text", "{} x", 3 },
+    { "a string that begins after the text", "{} \"abc", 7 },
+    { "a string after the text that ends in an escape", "{} \"\\", 5 },
     { "a comment", "{/* */}", 1 },
     { "the word NaN", "{\"a\":NaN}", 5 },
     { "a raw control character", "[\"\n\"]", 1 },

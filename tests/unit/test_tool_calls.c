@@ -36,9 +36,9 @@ static int take_call(void *ctx, const char *name, const char *arguments, size_t 
 
 /* Push a text in pieces.  Returns the work; *out has texts and calls. */
 static uint64_t push(const char *text, size_t len, size_t step, enum call_form form,
-                     struct json *out)
+                     bool is_whole, struct json *out)
 {
-    const struct tool_reading how = { tools, sizeof tools - 1, form, false };
+    const struct tool_reading how = { tools, sizeof tools - 1, form, is_whole };
     struct err e = ERR_INIT;
     struct tool_calls *t;
     uint64_t work;
@@ -89,6 +89,8 @@ static const struct {
     { "", "<tool_", "" },
     { "", "</tool_call>", "" },
     { "{\"a\": \"", "{", "\"}" },
+    { " <", " ", "<tool_call>{\"name\": \"f\"}</tool_call>" }, /* begins with text */
+    { " [TOOL_CALL", "[", "[TOOL_CALLS]f[ARGS]{}" },
 };
 
 static void work_is_linear(void **state)
@@ -105,7 +107,7 @@ static void work_is_linear(void **state)
 
             for (size_t k = 0; k < 3; k++) {
                 struct json out;
-                uint64_t work = push(text, len, steps[k], CALLS_UNKNOWN, &out);
+                uint64_t work = push(text, len, steps[k], CALLS_UNKNOWN, false, &out);
 
                 json_release(&out);
                 if (work > 400 * (uint64_t)len + 2000000)
@@ -121,24 +123,33 @@ static void work_is_linear(void **state)
     }
 }
 
+static void compare_pieces(const char *text, size_t len, enum call_form form, bool is_whole)
+{
+    struct json whole, pieces;
+
+    push(text, len, SIZE_MAX / 2, form, is_whole, &whole);
+    for (size_t step = 1; step < 30; step += 4) {
+        push(text, len, step, form, is_whole, &pieces);
+        assert_int_equal(whole.used, pieces.used);
+        if (whole.used > 0)
+            assert_memory_equal(whole.buf, pieces.buf, whole.used);
+        json_release(&pieces);
+    }
+    json_release(&whole);
+}
+
 static void pieces_give_the_same_as_the_whole(void **state)
 {
+    static const enum call_form forms[] = { CALLS_UNKNOWN, CALLS_HERMES, CALLS_MISTRAL };
+
     (void)state;
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
         for (size_t n = 0; n < 400; n = n * 2 + 1) {
             size_t len;
             char *text = make(answers[i].first, answers[i].again, answers[i].last, n, &len);
-            struct json whole, pieces;
 
-            push(text, len, SIZE_MAX / 2, CALLS_UNKNOWN, &whole);
-            for (size_t step = 1; step < 30; step += 4) {
-                push(text, len, step, CALLS_UNKNOWN, &pieces);
-                assert_int_equal(whole.used, pieces.used);
-                if (whole.used > 0)
-                    assert_memory_equal(whole.buf, pieces.buf, whole.used);
-                json_release(&pieces);
-            }
-            json_release(&whole);
+            for (size_t k = 0; k < 6; k++)
+                compare_pieces(text, len, forms[k / 2], k % 2 == 1);
             free(text);
         }
 }
@@ -150,7 +161,7 @@ static void calls_after_marks_that_open_nothing_are_found(void **state)
     struct json out;
 
     (void)state;
-    push(text, len, 3, CALLS_UNKNOWN, &out);
+    push(text, len, 3, CALLS_UNKNOWN, false, &out);
     json_raw(&out, "", 1);
     assert_non_null(strstr(out.buf, "<tool_call>(f{})"));
     assert_int_equal(50 * strlen("<tool_call>") + strlen("(f{})") + 1, out.used);

@@ -14,6 +14,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "engine/base/encoding.h"
+#include "engine/base/json_text_end.h"
 
 #define MAX_DEPTH 16
 
@@ -572,7 +573,7 @@ int chatline_feed(struct chatline_reader *r, const char *s, size_t n, struct err
 
 int chatline_end(struct chatline_reader *r, struct chatline *out, struct err *e)
 {
-    int failed = yajl_complete_parse(r->yajl) != yajl_status_ok ? wrong(r, e) : 0;
+    int failed = json_text_end(r->yajl) != yajl_status_ok ? wrong(r, e) : 0;
 
     if (failed == 0 && !r->is_object)
         failed = err_set(e, ERR_FORMAT, "is not an object");
