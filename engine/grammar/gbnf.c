@@ -18,7 +18,6 @@
 #include "engine/base/utf8.h"
 #include "engine/grammar/gbnf_internal.h"
 
-#define NAMES     (2 * PROGRAM_MAX_RULE) /* entries of the hash table */
 #define DEPTH     64
 #define SHOWN     60 /* bytes of a name in a message */
 #define COUNT_MAX 1000000000
@@ -92,10 +91,10 @@ int64_t gbnf_rule(struct gbnf *g)
 /* The rule of a name, which may be defined later. */
 static int64_t named_rule(struct gbnf *g, const char *text, size_t len)
 {
-    size_t i = keyed_hash(hash_key(), text, len) % NAMES;
+    size_t i = keyed_hash(hash_key(), text, len) % g->n_place;
     int64_t rule;
 
-    for (; g->names[i].len > 0; i = (i + 1) % NAMES)
+    for (; g->names[i].len > 0; i = (i + 1) % g->n_place)
         if (g->names[i].len == len && memcmp(g->names[i].text, text, len) == 0)
             return g->names[i].rule;
     rule = gbnf_rule(g);
@@ -536,7 +535,7 @@ static int list_alternatives(struct gbnf *g)
 /* The name of a rule, or of the one that a rule without a name is in. */
 static const struct gbnf_name *name_of(const struct gbnf *g, uint32_t rule)
 {
-    for (size_t i = 0; i < NAMES; i++)
+    for (size_t i = 0; i < g->n_place; i++)
         if (g->names[i].len > 0 && g->names[i].rule == g->owner[rule])
             return &g->names[i];
     return NULL;
@@ -547,7 +546,7 @@ static const struct gbnf_name *undefined(const struct gbnf *g)
 {
     const struct gbnf_name *first = NULL;
 
-    for (size_t i = 0; i < NAMES; i++)
+    for (size_t i = 0; i < g->n_place; i++)
         if (g->names[i].len > 0 && !g->is_defined[g->names[i].rule] &&
             (first == NULL || g->names[i].text < first->text))
             first = &g->names[i];
@@ -609,7 +608,9 @@ int gbnf_parse(struct program **out, const char *text, size_t len, gbnf_token_fn
     g.program = calloc(1, sizeof *g.program);
     g.is_defined = calloc(PROGRAM_MAX_RULE, sizeof *g.is_defined);
     g.owner = calloc(PROGRAM_MAX_RULE, sizeof *g.owner);
-    g.names = calloc(NAMES, sizeof *g.names);
+    /* Each name has a byte of the text, but for "root".  Half of the table stays free. */
+    g.n_place = 2 * ((len < PROGRAM_MAX_RULE ? len : PROGRAM_MAX_RULE) + 1);
+    g.names = calloc(g.n_place, sizeof *g.names);
     if (g.program == NULL || g.is_defined == NULL || g.owner == NULL || g.names == NULL)
         err_memory(e, "a grammar");
     else

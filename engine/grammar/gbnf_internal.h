@@ -26,7 +26,8 @@ struct gbnf {
     uint32_t n_rule, current; /* the named rule that is read */
     bool *is_defined;         /* [PROGRAM_MAX_RULE] */
     uint32_t *owner;          /* [PROGRAM_MAX_RULE] the named rule that a rule is in */
-    struct gbnf_name *names; /* [GBNF_NAMES] a hash table */
+    struct gbnf_name *names;  /* [n_place] a hash table */
+    size_t n_place;
     struct program *program;
     gbnf_token_fn *find;
     const void *ctx;
