@@ -34,7 +34,7 @@ static uint32_t drafts_most(const struct mw_session *s)
     return s->plan.n_draft < left ? s->plan.n_draft : left;
 }
 
-/* Returns the next of the same random numbers from 0 to 1 each time (splitmix64). */
+/* Returns the next random number from 0 to 1, the same ones in each session (splitmix64). */
 static double draw(struct expected *x)
 {
     uint64_t z = ++x->n_drawn * 0x9e3779b97f4a7c15u;
@@ -47,7 +47,8 @@ static double draw(struct expected *x)
 void mw_session_expect(struct mw_session *s, const uint32_t *ids, uint32_t n, double acceptance)
 {
     s->expected = (struct expected){
-        .ids = ids, .from = mw_session_tokens(s), .n = n, .acceptance = acceptance
+        .ids = ids, .from = mw_session_tokens(s), .n = n, .acceptance = acceptance,
+        .n_drawn = s->expected.n_drawn, /* answers are different samples */
     };
 }
 

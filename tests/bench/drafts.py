@@ -7,9 +7,10 @@
               [--rounds 3] [--disk-rate 1G]
 
 With --guide, the guide answers questions that it was not trained on, with the smallest budget that
-copies of its weights fit (of the first drafter that is "self", such as self:q4_0) and a disk that is
-slowed down, so that the disk is the limit: without drafts, and with those of each drafter.  Then the same questions come after their answers, so that
-the model repeats a text of the prompt.
+all drafters and copies of its weights fit (of the first drafter that is "self", such as self:q4_0)
+and a disk that is slowed down, so that the disk is the limit: without drafts, and with those of
+each drafter.  Then the same questions come after their answers, so that the model repeats a text of
+the prompt.
 
 Otherwise: the weights of MODEL are random (a made file), and so are its answers, in which nothing
 is drafted.  So its norms in the layers are set to zero, in place: the layers then add nothing, and
@@ -63,10 +64,19 @@ def questions(n):
     return found[::max(1, len(found) // n)][:n]
 
 
-def ask(o, budget, how, question):
-    r = run(o.memwall, "run", "-m", GUIDE, "-c", "512", "-b", budget, "--disk-rate", o.disk_rate,
+def ask_args(o, budget, how, question):
+    return ("run", "-m", GUIDE, "-c", "512", "-b", budget, "--disk-rate", o.disk_rate,
             "--draft", how, "--json", "--quiet", question)
+
+
+def ask(o, budget, how, question):
+    r = run(o.memwall, *ask_args(o, budget, how, question))
     return r | {"seconds": r["decode_ns"] / 1e9}
+
+
+def fits(o, budget, how):
+    return subprocess.run([o.memwall, *ask_args(o, budget, how, "x")],
+                          capture_output=True).returncode == 0
 
 
 def budget_for_copies(o):
@@ -76,6 +86,8 @@ def budget_for_copies(o):
     asked = questions(4)
     copies = next((d for d in o.drafters.split(",") if d.startswith("self")), "self")
     while not any(ask(o, f"{n * 256}K", copies, q)["n_drafted"] for q in asked):
+        n += 1
+    while not all(fits(o, f"{n * 256}K", how) for how in o.drafters.split(",")):
         n += 1
     return f"{n * 256}K"
 

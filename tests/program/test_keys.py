@@ -65,7 +65,7 @@ NONE_AT_0 = {"attention.sliding_window", "attn_logit_softcapping", "final_logit_
              "expert_weights_scale", "rope.scaling.finetuned", "kda.gate_lower_bound",
              "kda.safe_gate"}
 
-SHOWN_BY_TENSORS = {"attention.indexer.types", "attention.recurrent_layers", "hash_layer_count"}
+SHOWN_BY_TENSORS = {"attention.recurrent_layers", "hash_layer_count"}
 
 # Keys of draft heads, which test_draft_heads.py damages.
 OF_HEADS = {"centroid_count", "centroid_top_k"}

@@ -58,7 +58,7 @@ class Surroundings(unittest.TestCase):
 
 class Descriptors(Surroundings):
     def test_closed_input_is_empty(self):
-        r = start(*RUN, preexec_fn=closing(0))
+        r = start(*RUN, measures=True, preexec_fn=closing(0))
         self.assertEqual((0, self.answer, ""), (r.returncode, r.stdout, r.stderr))
 
     def test_closed_input_is_not_a_prompt(self):
@@ -82,7 +82,7 @@ class Descriptors(Surroundings):
         self.assertEqual((0, self.answer), (r.returncode, r.stdout))
 
     def test_all_closed(self):
-        self.assertEqual(1, start(*RUN, preexec_fn=closing(0, 1, 2)).returncode)
+        self.assertEqual(1, start(*RUN, measures=True, preexec_fn=closing(0, 1, 2)).returncode)
 
 
 @unittest.skipIf(SANITIZED or shutil.which("cc") is None, "no library can be made for it")

@@ -77,24 +77,22 @@ const char *program_slow_model(void)
 static void take_limits(void)
 {
     const char *build = getenv("MW_BUILDDIR");
-    char path[4096], text[1 << 16];
+    char path[4096], text[1 << 14];
+    FILE *f, *to;
     size_t n;
-    FILE *f;
 
     snprintf(path, sizeof path, "%s/tests/lib/measured-limits", build == NULL ? "." : build);
     f = fopen(path, "r");
     if (f == NULL)
         return;
-    n = fread(text, 1, sizeof text, f);
-    fclose(f);
     snprintf(path, sizeof path, "%s/memwall", shared);
-    if (mkdir(path, 0700) != 0)
-        return;
+    mkdir(path, 0700);
     snprintf(path, sizeof path, "%s/memwall/limits", shared);
-    f = fopen(path, "w");
-    if (f == NULL)
-        return;
-    fwrite(text, 1, n, f);
+    to = fopen(path, "w");
+    while (to != NULL && (n = fread(text, 1, sizeof text, f)) > 0)
+        fwrite(text, 1, n, to);
+    if (to != NULL)
+        fclose(to);
     fclose(f);
 }
 
