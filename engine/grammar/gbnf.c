@@ -22,6 +22,11 @@
 #define SHOWN     60 /* bytes of a name in a message */
 #define COUNT_MAX 1000000000
 
+struct read_rule {
+    uint32_t owner; /* the named rule that it is in */
+    bool is_defined;
+};
+
 struct alternative {
     uint32_t rule, first;
 };
@@ -79,12 +84,20 @@ int gbnf_alternative(struct gbnf *g, uint32_t rule, size_t from)
     return gbnf_append(g, &g->element, &end, sizeof end, most);
 }
 
+static struct read_rule *rule_at(const struct gbnf *g, uint32_t rule)
+{
+    return (struct read_rule *)g->rule.at + rule;
+}
+
 int64_t gbnf_rule(struct gbnf *g)
 {
+    struct read_rule made = { .owner = g->current };
+
     if (g->n_rule == PROGRAM_MAX_RULE)
         return gbnf_wrong(g, g->at, "the grammar has more than %d rules, groups and sets",
                           PROGRAM_MAX_RULE);
-    g->owner[g->n_rule] = g->current;
+    if (gbnf_append(g, &g->rule, &made, sizeof made, PROGRAM_MAX_RULE * sizeof made) != 0)
+        return -1;
     return g->n_rule++;
 }
 
@@ -100,7 +113,7 @@ static int64_t named_rule(struct gbnf *g, const char *text, size_t len)
     rule = gbnf_rule(g);
     if (rule >= 0) {
         g->names[i] = (struct gbnf_name){ text, (uint32_t)len, (uint32_t)rule };
-        g->owner[rule] = (uint32_t)rule;
+        rule_at(g, (uint32_t)rule)->owner = (uint32_t)rule;
     }
     return rule;
 }
@@ -492,9 +505,9 @@ static int take_rule(struct gbnf *g)
     rule = named_rule(g, start, n);
     if (rule < 0)
         return -1;
-    if (g->is_defined[rule])
+    if (rule_at(g, (uint32_t)rule)->is_defined)
         return wrong_rule(g, &(struct gbnf_name){ start, (uint32_t)n, 0 }, "is defined twice");
-    g->is_defined[rule] = true;
+    rule_at(g, (uint32_t)rule)->is_defined = true;
     g->current = (uint32_t)rule;
     g->at += n;
     skip_space(g, false);
@@ -536,7 +549,7 @@ static int list_alternatives(struct gbnf *g)
 static const struct gbnf_name *name_of(const struct gbnf *g, uint32_t rule)
 {
     for (size_t i = 0; i < g->n_place; i++)
-        if (g->names[i].len > 0 && g->names[i].rule == g->owner[rule])
+        if (g->names[i].len > 0 && g->names[i].rule == rule_at(g, rule)->owner)
             return &g->names[i];
     return NULL;
 }
@@ -547,7 +560,7 @@ static const struct gbnf_name *undefined(const struct gbnf *g)
     const struct gbnf_name *first = NULL;
 
     for (size_t i = 0; i < g->n_place; i++)
-        if (g->names[i].len > 0 && !g->is_defined[g->names[i].rule] &&
+        if (g->names[i].len > 0 && !rule_at(g, g->names[i].rule)->is_defined &&
             (first == NULL || g->names[i].text < first->text))
             first = &g->names[i];
     return first;
@@ -562,7 +575,7 @@ static int complete(struct gbnf *g)
 
     if (root < 0)
         return -1;
-    if (!g->is_defined[root])
+    if (!rule_at(g, (uint32_t)root)->is_defined)
         return gbnf_wrong(g, g->end, "the grammar has no rule \"root\"");
     name = undefined(g);
     if (name != NULL)
@@ -606,12 +619,10 @@ int gbnf_parse(struct program **out, const char *text, size_t len, gbnf_token_fn
         return err_set(e, ERR_ARGUMENT, "a grammar of %zu bytes has more than %zu", len,
                        PROGRAM_MAX_TEXT);
     g.program = calloc(1, sizeof *g.program);
-    g.is_defined = calloc(PROGRAM_MAX_RULE, sizeof *g.is_defined);
-    g.owner = calloc(PROGRAM_MAX_RULE, sizeof *g.owner);
     /* Each name has a byte of the text, but for "root".  Half of the table stays free. */
     g.n_place = 2 * ((len < PROGRAM_MAX_RULE ? len : PROGRAM_MAX_RULE) + 1);
     g.names = calloc(g.n_place, sizeof *g.names);
-    if (g.program == NULL || g.is_defined == NULL || g.owner == NULL || g.names == NULL)
+    if (g.program == NULL || g.names == NULL)
         err_memory(e, "a grammar");
     else
         rc = parse(&g);
@@ -619,8 +630,7 @@ int gbnf_parse(struct program **out, const char *text, size_t len, gbnf_token_fn
         *out = g.program;
     else
         program_free(g.program);
-    free(g.is_defined);
-    free(g.owner);
+    free(g.rule.at);
     free(g.names);
     free(g.pending.at);
     free(g.element.at);

@@ -24,8 +24,7 @@ struct gbnf {
     struct gbnf_list alternative; /* { rule, first element } */
     struct gbnf_list range;       /* { from, to }: code points of the set that is read */
     uint32_t n_rule, current; /* the named rule that is read */
-    bool *is_defined;         /* [PROGRAM_MAX_RULE] */
-    uint32_t *owner;          /* [PROGRAM_MAX_RULE] the named rule that a rule is in */
+    struct gbnf_list rule;    /* struct read_rule */
     struct gbnf_name *names;  /* [n_place] a hash table */
     size_t n_place;
     struct program *program;
