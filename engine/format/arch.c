@@ -52,6 +52,7 @@ static const struct arch archs[] = {
         .mixture = &mixture_bailing,
         .names = names_bailing,
         .gate = GATE_HEADS,
+        .clamps_silu = true, /* as in vLLM and SGLang, which the publisher extended */
         .absent = { 0, 0, 0, 32768, 0, 1e-6, 6e5 },
     },
     {

@@ -200,6 +200,7 @@ struct arch {
     const struct snapshot_name
         *names; /* that differ from the table of tensors; ends with NULL */
     enum gate_rule gate;
+    bool clamps_silu; /* of TRAIT_CLAMPS: the upper limit is of silu(gate), else of gate */
     double post_eps; /* of norms after a block; 0: as of the others */
     enum delta_rule delta;
     float softcap_attn, softcap_final; /* of files that leave them out */

@@ -2,6 +2,7 @@
 
 #include "engine/model/desc.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "engine/base/arena.h"
@@ -277,6 +278,25 @@ static void choose_biases(struct finder *f, struct experts_desc *x, enum expert_
     fail_at(f, is_fused ? x->gate_up : x->gate);
 }
 
+/* Returns the x above 0 with silu(x) = y.  No step begins below y, where the slope of a step is
+ * y * exp(-y) at most, which is below 0.37, so these are enough for any y. */
+static float inverse_silu(double y)
+{
+    double x = y;
+
+    for (int i = 0; i < 40; i++)
+        x = y * (1 + exp(-x));
+    return (float)x;
+}
+
+/* silu rises above 0, so an upper limit of silu(gate) is one of gate, too. */
+static struct clamp clamp_of(const struct arch *a, float limit)
+{
+    bool is_later = a->clamps_silu && limit > 0;
+
+    return (struct clamp){ is_later ? inverse_silu((double)limit) : limit, limit };
+}
+
 static void describe_experts(struct finder *f, const struct hparams *hp, struct experts_desc *x,
                              uint32_t l)
 {
@@ -286,7 +306,7 @@ static void describe_experts(struct finder *f, const struct hparams *hp, struct 
     x->is_beside = rule == EXPERTS_BESIDE;
     x->keeps_weights = hp->keeps_expert_weights;
     x->limit = hp->swiglu_limit;
-    x->clamp = hp->layers[l].clamp;
+    x->clamp = clamp_of(hp->arch, hp->layers[l].clamp);
     x->is_routed = rule == EXPERTS_ROUTED;
     x->is_shared = rule == EXPERTS_QWEN_SHARED || (x->is_routed && hp->layers[l].n_ff > 0);
     x->score = hp->router_score;
@@ -387,7 +407,7 @@ static void describe_layer(struct finder *f, struct model_desc *d, uint32_t l)
     layer->has_entries = arch_has(hp->arch, TRAIT_ENTRIES);
     layer->ratio = from->ratio;
     layer->has_base_rope = from->is_sliding && from->ratio == 0;
-    layer->clamp = from->clamp_dense;
+    layer->clamp = clamp_of(hp->arch, from->clamp_dense);
     layer->has_index = arch_has(hp->arch, TRAIT_SCORED)
                            ? from->has_index
                            : hp->index.n_head > 0 && !from->is_recurrent;

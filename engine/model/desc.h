@@ -53,6 +53,11 @@ static inline uint64_t split_value_bytes(uint64_t n_k)
     return n_k / 2;
 }
 
+/* The largest product of gate, and of up on both sides; up 0: no clamp. */
+struct clamp {
+    float gate, up;
+};
+
 struct experts_desc {
     uint32_t n_expert, n_used, n_ff; /* n_expert 0: a dense layer */
     uint32_t n_in;                   /* values of an expert's input and output */
@@ -60,7 +65,7 @@ struct experts_desc {
     bool keeps_weights;  /* softmax over all experts; else the chosen ones' sum is 1 */
     bool rows_alternate; /* gate_up has rows of gate and up in turn; else gate's come first */
     float limit;         /* clamp of gate and up, see forward_clamped_mul(); 0: none */
-    float clamp;         /* the same without a shift of up, see clamp_products(); 0: none */
+    struct clamp clamp;  /* the same without a shift of up, see clamp_products() */
     bool is_routed;      /* scores, bias and groups as in choose_routed() */
     bool is_shared; /* beside a dense branch that is one more expert; its gate may be absent */
     enum router_score score;
@@ -131,7 +136,7 @@ struct layer_desc {
     uint32_t window;          /* positions seen, itself included; 0: all */
     uint32_t ratio;           /* positions of an entry; 0: none */
     uint64_t entry_state, index_state; /* first values in the other parts of the state */
-    float clamp;              /* of gate and up of the dense branch; 0: none */
+    struct clamp clamp;       /* of the dense branch */
 
     struct vec attn_mix_norm, attn_mix_inject; /* of mixers, see struct mixer */
     struct vec ffn_mix_norm, ffn_mix_inject;

@@ -366,7 +366,7 @@ static void act_col(void *ctx, uint32_t i)
         kern->add(gate, x->gate_bias.w + first, n);
     if (x->up_bias.w != NULL)
         kern->add(up, x->up_bias.w + first, n);
-    if (x->clamp > 0)
+    if (x->clamp.up > 0)
         clamp_products(gate, up, n, x->clamp);
     if (x->limit > 0)
         clamped_mul(kern, gate, up, n, x->limit);

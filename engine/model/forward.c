@@ -396,7 +396,7 @@ static void gate_col(void *ctx, uint32_t c)
         kern->add(up, s->layer->bias_up.w, n);
     if (s->f->p.desc->hp->factors.gate != 1)
         kern->scale(gate, s->f->p.desc->hp->factors.gate, n);
-    if (s->layer->clamp > 0)
+    if (s->layer->clamp.up > 0)
         clamp_products(gate, up, n, s->layer->clamp);
 
     if (s->f->p.desc->act == ACT_KIND_GELU)

@@ -330,12 +330,12 @@ static inline float softplus(float x)
 }
 
 /* Clamp gate from above, and up from both sides. */
-static inline void clamp_products(float *gate, float *up, size_t n, float limit)
+static inline void clamp_products(float *gate, float *up, size_t n, struct clamp by)
 {
     for (size_t i = 0; i < n; i++) {
-        gate[i] = gate[i] < limit ? gate[i] : limit;
-        up[i] = up[i] < limit ? up[i] : limit;
-        up[i] = up[i] > -limit ? up[i] : -limit;
+        gate[i] = gate[i] < by.gate ? gate[i] : by.gate;
+        up[i] = up[i] < by.up ? up[i] : by.up;
+        up[i] = up[i] > -by.up ? up[i] : -by.up;
     }
 }
 

@@ -524,6 +524,23 @@ class Published(Files):
         for wrong in (3, [0] * (n - 1), [-1] * n, ["a"] * n):
             self.is_refused("ling3", lists[0], **{lists[0]: wrong})
 
+    def test_a_clamp_of_ling_3_is_one_of_silu(self):
+        """With gates far from 0, an expert adds as much as the limit of silu(gate) allows."""
+        n = self.gguf_or_skip("ling3").get("bailingmoe3.block_count")
+        for part, key in ("exps", "swiglu_clamp_exp"), ("shexp", "swiglu_clamp_shexp"):
+            got = []
+            for limit, by in (0.125, 2.0), (0.5, 0.5):
+                g = self.gguf("ling3")
+                g.keys["bailingmoe3." + key] = (ARR, (F32, [0.0] * (n - 1) + [limit]))
+                for word, factor in ("gate", 2.0**20), ("up", 2.0**-8), ("down", 2.0**8 * by):
+                    name = "blk.%d.ffn_%s_%s.weight" % (n - 1, word, part)
+                    dims, kind, raw = g.tensors[name]
+                    self.assertEqual(30, kind)
+                    g.tensors[name] = (dims, 0, f32([factor * x for x in floats(raw)]))
+                got.append(self.eval(g))
+            with self.subTest(part=part):
+                self.close(*got)
+
     def test_published_files_of_deepseek_v4(self):
         """They list ratios for a layer that only drafts and that they lack; some count it."""
         g = self.gguf_or_skip("deepseek4")
