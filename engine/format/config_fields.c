@@ -53,7 +53,7 @@ static const struct value_rule_row fields[] = {
     { .name = "decoder_sparse_step", .rule = RULE_ONE, .read_if = TRAIT_ROUTED },
     { .name = "moe_layer_freq", .rule = RULE_ONE },
     { .name = "moe_router_logit_softcapping", .rule = RULE_OFF },
-    { .name = "moe_router_use_sigmoid", .rule = RULE_ON },
+    { .name = "moe_router_use_sigmoid", .rule = RULE_SIGMOID },
     { .name = "moe_apply_router_weight_on_input", .rule = RULE_OFF },
     { .name = "swa_attention_sink_enabled", .rule = RULE_OFF },
     { .name = "q_lora_rank", .rule = RULE_OFF, .read_if = TRAIT_LATENT | TRAIT_ENTRIES },

@@ -182,6 +182,20 @@ static void check_time_steps(struct config_lookup *l)
     config_fail(l, "time_step_limit");
 }
 
+/* Outputs are gated before their norm.  Falcon-H1 has it the other way round unless its file says
+ * so. */
+static void refuse_early_norm(struct config_lookup *l, const struct hparams *h)
+{
+    static const char key[] = "mamba_norm_before_gate";
+    bool is_missing = json_get(l->node, key) == NULL;
+
+    if (!config_bool(l, key, arch_has(h->arch, TRAIT_SIDE_BY_SIDE)) || l->failed)
+        return;
+    err_set(l->e, ERR_UNSUPPORTED, "is %strue, which is not supported",
+            is_missing ? "missing, so it is " : "");
+    config_fail(l, key);
+}
+
 static void mamba_sizes(struct config_lookup *l, struct hparams *h)
 {
     struct delta_hparams *d = &h->delta;
@@ -203,7 +217,7 @@ static void mamba_sizes(struct config_lookup *l, struct hparams *h)
     for (size_t i = 0; i < sizeof biases / sizeof biases[0]; i++)
         refuse_true(l, biases[i]);
     if (d->has_norm)
-        refuse_true(l, "mamba_norm_before_gate");
+        refuse_early_norm(l, h);
     check_time_steps(l);
     /* transformers has one norm for all of them there, files of llama.cpp one for each. */
     if (l->failed || !arch_has(h->arch, TRAIT_MAYBE_NOPE) || d->n_head_k == 1)
@@ -382,21 +396,24 @@ void config_hyper(struct config_lookup *l, struct hparams *h)
         h->layers[i].clamp = h->layers[i].clamp_dense = clamp;
 }
 
-/* Reads one clamp for each layer, and maybe for layers that only draft; 0: none. */
+/* Reads one clamp for each layer, and maybe for layers that only draft; 0 or null: none. */
 static void clamp_list(struct config_lookup *l, struct hparams *h, const char *key, bool of_experts)
 {
     const struct json_node *list = json_get(l->node, key), *n;
     uint32_t i = 0;
-    double by;
 
     if (list == NULL && !l->failed)
         defaults_note(l->defaults, key, 0);
     if (list == NULL || l->failed)
         return;
     n = list->kind == JSON_IS_ARRAY ? list->first : NULL;
-    for (; n != NULL && i < h->n_layer && json_as_float(n, &by) && by >= 0 && by <= 1e6;
-         n = n->next, i++)
+    for (; n != NULL && i < h->n_layer; n = n->next, i++) {
+        double by = 0;
+
+        if (n->kind != JSON_IS_NULL && !(json_as_float(n, &by) && by >= 0 && by <= 1e6))
+            break;
         *(of_experts ? &h->layers[i].clamp : &h->layers[i].clamp_dense) = (float)by;
+    }
     if (i == h->n_layer)
         return;
     err_set(l->e, ERR_FORMAT, "is not a list of %u numbers from 0 to 1e6", h->n_layer);

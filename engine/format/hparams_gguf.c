@@ -97,21 +97,33 @@ static const char *eps_key(struct gguf_lookup *l, const struct arch *a)
     return is_other ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
 }
 
-/* Reads how many layers only draft.  Files of DeepSeek V4 may count some that they lack. */
+/* Whether a layer only drafts: it joins an embedding and a hidden row, with one matrix or two. */
+static bool only_drafts(const struct catalogue *c, uint32_t layer)
+{
+    char one[64], two[64];
+
+    snprintf(one, sizeof one, "blk.%u.nextn.eh_proj.weight", layer);
+    snprintf(two, sizeof two, "blk.%u.nextn.e_proj.weight", layer);
+    return catalogue_find(c, one) != NULL || catalogue_find(c, two) != NULL;
+}
+
+/* Reads how many layers only draft.  Files of DeepSeek V4 may state some that they lack, and
+ * leave out of block_count those that they have. */
 static void read_draft_layers(struct gguf_lookup *l, const struct catalogue *c,
                               struct hparams *h)
 {
-    char first[64];
+    uint32_t n = (uint32_t)lookup_int(l, "nextn_predict_layers", 0, h->n_layer - 1, 0);
 
-    h->n_layer_draft =
-        (uint32_t)lookup_int(l, "nextn_predict_layers", 0, h->n_layer - 1, 0);
     if (arch_has(h->arch, TRAIT_DRAFT)) /* its tensors say so, too */
         defaults_drop(l->defaults, "nextn_predict_layers");
-    snprintf(first, sizeof first, "blk.%u.nextn.eh_proj.weight",
-             h->n_layer - h->n_layer_draft);
-    if (arch_has(h->arch, TRAIT_ENTRIES) && catalogue_find(c, first) == NULL)
-        h->n_layer_draft = 0;
-    h->n_layer -= h->n_layer_draft;
+    if (!arch_has(h->arch, TRAIT_ENTRIES) || (n > 0 && only_drafts(c, h->n_layer - n))) {
+        h->n_layer_draft = n;
+        h->n_layer -= n;
+        return;
+    }
+    while (h->n_layer + h->n_layer_draft < MAX_LAYER &&
+           only_drafts(c, h->n_layer + h->n_layer_draft))
+        h->n_layer_draft++;
 }
 
 static void read_model(struct gguf_lookup *l, const struct catalogue *c, struct hparams *h)

@@ -16,6 +16,8 @@ static bool number_follows(const struct value_rule_row *r, double v, const struc
     case RULE_ONE_BY_KIND: return !arch_has(h->arch, TRAIT_ROPE_BY_KIND) || v == 1 || v == 0;
     case RULE_ONE_UNSCALED: return h->rope.scaling == ROPE_YARN || v == 1 || v == 0;
     case RULE_ON: return v != 0;
+    case RULE_SIGMOID:
+        return h->n_expert == 0 || (v != 0) == (h->router_score == SCORE_SIGMOID);
     case RULE_SCALE:
         return v == 0 || fabs(v - (double)h->attn_scale) <= 1e-4 * (double)h->attn_scale;
     case RULE_SAME:

@@ -25,6 +25,7 @@ enum value_rule {
     RULE_ONE_BY_KIND,  /* 1 or 0 if sliding layers have a rope table of their own */
     RULE_ONE_UNSCALED, /* 1 or 0 if rope is not scaled by yarn, which reads the value */
     RULE_ON,           /* true */
+    RULE_SIGMOID,      /* true if routers score by sigmoid, else false */
     RULE_SCALE,        /* the factor of q.k that memwall uses; 0 means "not set" */
     RULE_SAME,         /* the value of another key */
     RULE_ACT,          /* the activation that memwall uses */

@@ -464,6 +464,7 @@ class Published(Files):
                 ("laguna", "swa_attention_sink_enabled", False, True),
                 ("laguna", "norm_topk_prob", True, False),
                 ("laguna", "moe_router_use_sigmoid", True, False),
+                ("olmoe", "moe_router_use_sigmoid", False, True),
                 ("hunyuanmoe", "norm_topk_prob", True, False),
                 ("museglimmer", "hidden_activation", "silu", "gelu_pytorch_tanh"),
                 ("nemotronh", "mlp_hidden_act", "relu2", "silu"),
@@ -478,8 +479,11 @@ class Published(Files):
                 self.stays(name, **{field: usual})
                 self.is_refused(name, field, **{field: other})
         self.stays("falconh1", mamba_norm_before_gate=True)  # there is no norm
-        self.is_refused("falconh1", "mamba_norm_before_gate", mamba_norm_before_gate=True,
-                        mamba_rms_norm=True)
+        for stated, words in (True, "is true"), (None, "is missing"):  # true in transformers
+            self.is_refused("falconh1", "mamba_norm_before_gate", words,
+                            mamba_norm_before_gate=stated, mamba_rms_norm=True)
+        self.assertIn("mamba.norm.weight", self.changed(
+            "falconh1", mamba_norm_before_gate=False, mamba_rms_norm=True))
 
     def test_words_of_glm_5_3(self):
         def words(text):
@@ -510,6 +514,7 @@ class Published(Files):
         keys = ("swiglu_clamp_exp", "swiglu_clamp_shexp")
         self.stays("ling3", **{key: [0] * n for key in lists}, no_kda_lora=True)
         self.stays("ling3", **{key: [1000.0] * (n + 1) for key in lists})
+        self.stays("ling3", **{key: [0.0, *[None] * (n - 1)] for key in lists})
         seen = [want]
         for used in (0, 1), (0,), (1,):
             limits = [0] * (n - 1) + [0.125]
@@ -554,6 +559,24 @@ class Published(Files):
         self.same(want, self.eval(g))
         g.keys["deepseek4.attention.compress_ratios"] = (ARR, (kind, ratios[:-1]))
         self.refused(g, "compress_ratios", "has 2 values for 3 layers")
+
+    def test_draft_layers_in_files_of_deepseek_v4(self):
+        """Some converters make two matrices of one, and some do not count the layer."""
+        want = self.eval(self.gguf_or_skip("deepseek4"))
+        for joins in ("eh_proj",), ("e_proj", "h_proj"):
+            for counted, stated in (1, 1), (0, 1), (0, 0):
+                g = self.gguf("deepseek4")
+                n = g.get("deepseek4.block_count")
+                last, draft = "blk.%d." % (n - 1), "blk.%d." % n
+                g.tensors |= {name.replace(last, draft): t for name, t in g.tensors.items()
+                              if name.startswith(last)}
+                for word in joins:
+                    g.tensors[draft + f"nextn.{word}.weight"] = ([32, 32], 0, f32([0.5] * 1024))
+                g.keys["deepseek4.block_count"] = (U32, n + counted)
+                if stated:
+                    g.keys["deepseek4.nextn_predict_layers"] = (U32, 1)
+                with self.subTest(joins=joins, counted=counted, stated=stated):
+                    self.same(want, self.eval(g))
 
     def test_a_bound_of_decay_that_is_not_used(self):
         g = self.gguf_or_skip("ling3")
