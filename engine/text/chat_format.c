@@ -16,10 +16,12 @@
 static const struct built_in {
     const char *name, *open, *close; /* the control tokens around a turn */
     const char *template;            /* NULL: raw */
+    const char *mark, *unmarked;     /* the template for vocabularies without this token */
 } built_in[] = {
     { "gemma4", "<|turn>", "<turn|>",
       /* A system turn; thinking only in answers after the last question; answers in a row are
        * one turn. */
+      .template =
       "{{ bos_token }}{% set thinks = enable_thinking is defined and enable_thinking %}"
       "{% set first = messages[0].role == 'system' if messages else false %}"
       "{% set ns = namespace(question=-1) %}{% for m in messages %}{% if m.role == 'user' %}"
@@ -40,6 +42,7 @@ static const struct built_in {
       "{% if add_generation_prompt %}{{ '<|turn>model\n' }}{% endif %}" },
     { "gemma3", "<start_of_turn>", "<end_of_turn>",
       /* The system text goes before the question. */
+      .template =
       "{{ bos_token }}{% set ns = namespace(system='') %}{% for m in messages %}"
       "{% if m.role == 'system' and not loop.last %}{% set ns.system = m.content + '\n\n' %}"
       "{% else %}{{ '<start_of_turn>' + ('model' if m.role == 'assistant' else 'user') + '\n' }}"
@@ -47,19 +50,30 @@ static const struct built_in {
       "{% set ns.system = '' %}{% endif %}{% endfor %}"
       "{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}" },
     { "llama3", "<|start_header_id|>", "<|eot_id|>",
+      .template =
       "{{ bos_token }}{% for m in messages %}{{ '<|start_header_id|>' + m.role + "
       "'<|end_header_id|>\n\n' + m.content|trim + '<|eot_id|>' }}{% endfor %}"
       "{% if add_generation_prompt %}"
       "{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}" },
     { "deepseek", "<\uff5cUser\uff5c>", "<\uff5cAssistant\uff5c>",
       /* V4, which is published without a template.  Old answers have no thinking. */
+      .template =
       "{{ bos_token }}{% set thinks = enable_thinking is not defined or enable_thinking %}"
       "{% for m in messages %}{% if m.role == 'user' %}{{ '<\uff5cUser\uff5c>' + m.content }}"
       "{% elif m.role == 'assistant' %}{{ '<\uff5cAssistant\uff5c></think>' + m.content + "
       "eos_token }}{% else %}{{ m.content }}{% endif %}{% endfor %}"
       "{% if add_generation_prompt %}{{ '<\uff5cAssistant\uff5c>' + "
-      "('<think>' if thinks else '</think>') }}{% endif %}" },
+      "('<think>' if thinks else '</think>') }}{% endif %}",
+      /* V3, which does not think. */
+      .mark = "<think>",
+      .unmarked =
+      "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}"
+      "{{ '<\uff5cUser\uff5c>' + m.content }}{% elif m.role == 'assistant' %}"
+      "{{ '<\uff5cAssistant\uff5c>' + m.content + eos_token }}{% else %}{{ m.content }}"
+      "{% endif %}{% endfor %}"
+      "{% if add_generation_prompt %}{{ '<\uff5cAssistant\uff5c>' }}{% endif %}" },
     { "chatml", "<|im_start|>", "<|im_end|>",
+      .template =
       "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}"
       "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}" },
     { .name = "raw" },
@@ -102,6 +116,7 @@ int chat_format_open(struct chat_format *f, const char *name, const struct token
                      struct err *e)
 {
     const struct built_in *b = built_in;
+    const char *text;
 
     *f = (struct chat_format){ .name = "raw", .render = render_raw };
     while (b < built_in + N_FORMAT && strcmp(b->name, name) != 0)
@@ -115,7 +130,9 @@ int chat_format_open(struct chat_format *f, const char *name, const struct token
                        "the vocabulary has no control token %s, which the chat format \"%s\" "
                        "needs; choose another one with --format",
                        is_control(t, b->open) ? b->close : b->open, name);
-    return chat_template_open(f, b->name, t, b->template, strlen(b->template), e);
+    text = b->mark == NULL || tokenizer_find(t, b->mark, strlen(b->mark)) >= 0 ? b->template
+                                                                               : b->unmarked;
+    return chat_template_open(f, b->name, t, text, strlen(text), e);
 }
 
 const char *chat_format_name(const struct chat_format *f)

@@ -103,6 +103,9 @@ FAMILIES = {
     "DeepSeek V4, which has no template": (
         dict(template=None, marks=DEEPSEEK_MARKS, user=THINK, eos=DEEPSEEK_MARKS[1],
              pre="deepseek-v3"), ("<think>", "a", "b", "</think>"), (bars("User"),)),
+    "DeepSeek V3 without its template": (
+        dict(template=None, marks=DEEPSEEK_MARKS, eos=DEEPSEEK_MARKS[1], pre="deepseek-v3"),
+        (bars("Assistant"),), (bars("User"),)),
     "Kimi K2, Linear": (dict(template=KIMI, marks=KIMI_MARKS, user=THINK, eos="[EOS]",
                              pre="kimi-k2"),
                         ("<|im_middle|>", "<think>", "a", "b", "</think>"), ("<|im_user|>",)),

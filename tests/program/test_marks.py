@@ -460,18 +460,20 @@ class Turns(Marks):
         "deepseek": ("</think>", bars("User"), dict(
             marks=(*DEEPSEEK, "<think>", "</think>"), eos=bars("end"), arch="llama",
             more=(bars("end"),))),
+        "deepseek, V3": (bars("Assistant"), bars("User"), dict(
+            marks=DEEPSEEK, eos=bars("end"), arch="llama", more=(bars("end"),))),
     }
 
     def test_a_mark_of_a_built_in_format_ends_the_answer(self):
         r = memwall("run", "--format", "?", "hi")
         names = re.search(r"use none, (.*)\n", r.stderr).group(1).split(", ")
-        self.assertEqual({*self.FORMATS, "raw"}, {*names})
+        self.assertEqual({*(name.split(",")[0] for name in self.FORMATS), "raw"}, {*names})
         for name, (first, mark, row) in self.FORMATS.items():
             row = dict(row)
             rest = row.pop("more", ())
             with self.subTest(format=name):
                 answer = self.answer(first, "a", mark, *rest, "q", "r", "s", template=None,
-                                     args=("--format", name, "--no-think"), **row)
+                                     args=("--format", name.split(",")[0], "--no-think"), **row)
                 self.assertEqual(("a", "stop"), (answer["text"].strip(), answer["done"]))
 
     def test_a_mark_that_opens_a_turn_ends_the_answer(self):
