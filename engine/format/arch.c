@@ -119,8 +119,11 @@ static const struct arch archs[] = {
     },
     {
         .name = "exaone4",
-        .snapshots = { { "exaone4", "Exaone4ForCausalLM" } },
-        .traits = TRAIT_POST_NORMS | TRAIT_NO_PRE_NORMS | TRAIT_QK_NORM | TRAIT_GLOBAL_NOPE,
+        .snapshots = { { "exaone4", "Exaone4ForCausalLM" },
+                       { "exaone4_5", "Exaone4_5_ForConditionalGeneration" },
+                       { "exaone4_5_text", "Exaone4ForCausalLM" } },
+        .traits = TRAIT_POST_NORMS | TRAIT_NO_PRE_NORMS | TRAIT_QK_NORM | TRAIT_GLOBAL_NOPE |
+                  TRAIT_DRAFT,
         .window = WINDOW_PERIOD,
         .window_period = 4,
         .absent = { 32, 32, 0, 2048, 4096, 1e-5, 1e4 },

@@ -18,20 +18,23 @@ static bool is_index_word(const struct arch *a, const char *word)
            (arch_has(a, TRAIT_SCORED) && strcmp(word, "deepseek_sparse_attention") == 0);
 }
 
-/* Reads layer_types.  Returns whether the file has it. */
+/* Reads layer_types.  Returns whether the file has it.  EXAONE 4.5 lists a layer that only
+ * drafts. */
 static bool read_layer_types(struct config_lookup *l, struct hparams *h)
 {
     const struct json_node *list = json_get(l->node, "layer_types"), *n;
-    uint32_t i = 0;
+    uint32_t i = 0, n_more = h->n_layer_draft > 0 ? h->n_layer_draft : 1;
 
     if (list == NULL)
         return false;
-    if (list->kind != JSON_IS_ARRAY || list->n != h->n_layer) {
+    if (!arch_has(h->arch, TRAIT_DRAFT))
+        n_more = 0;
+    if (list->kind != JSON_IS_ARRAY || list->n < h->n_layer || list->n > h->n_layer + n_more) {
         err_set(l->e, ERR_FORMAT, "has %u entries for %u layers", list->n, h->n_layer);
         config_fail(l, "layer_types");
         return true;
     }
-    for (n = list->first; n != NULL && !l->failed; n = n->next, i++) {
+    for (n = list->first; i < h->n_layer && !l->failed; n = n->next, i++) {
         const char *type = json_as_string(n);
 
         if (type != NULL && strcmp(type, "sliding_attention") == 0) {

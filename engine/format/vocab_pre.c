@@ -53,6 +53,7 @@ static const struct pre_name pre_names[] = {
     { "olmo", "gpt2", false },
     { "jais", "gpt2", false },
     { "exaone4", "gpt2", false },
+    { "exaone-moe", "exaone-moe", false }, /* EXAONE 4.5 */
     { "gigachat", "gpt2", false },
     { "mellum", "gpt2", false },
     { "modern-bert", "gpt2", false },
@@ -277,6 +278,9 @@ static const struct pre_regex pre_regexes[] = {
       { "[\r\n]", "\\s?[" CASED "]+",
         "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+", "\\s+$",
         "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", VOCAB_REGEX_DIGITS } },
+    { "exaone-moe",
+      { SHORT "|" START "(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}|"
+              " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+" } },
     { "lines", { VOCAB_REGEX_LINES } },
     { "qwen2", /* Ling: the same pieces */
       { "'(?i:[sdmt]|ll|ve|re)|" START "+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|"

@@ -72,8 +72,8 @@ static bool is_dense_letter(uint32_t cp)
 }
 
 /*
- * Returns true if every published pattern (split.c) ends a piece between these two characters
- * in any text.  No pattern has a blank inside a piece after anything but white
+ * Returns true if every published pattern that cuts words (split.c) ends a piece between these
+ * two characters in any text.  None of them has a blank inside a piece after anything but white
  * space, and none continues a word or number with punctuation other than an apostrophe.  No
  * pattern looks back, and only the rules for white space look ahead.  Normalisation never
  * joins these two characters.
@@ -93,9 +93,9 @@ static bool is_seam_of_bytes(const struct tokenizer *t, const char *text, size_t
 {
     bool is_cut = is_seam_of_patterns(before, after);
 
-    if (split_cuts_words(t->split))
+    if (split_words(t->split) == WORDS_CUT)
         return is_cut;
-    return (is_cut || !t->info.nfc) &&
+    return (is_cut || (!t->info.nfc && split_words(t->split) == WORDS_KEPT)) &&
            !seam_has(t->seams,
                      seam_of_bytes((unsigned char)text[at - 1], (unsigned char)text[at]));
 }
@@ -105,7 +105,7 @@ static bool is_seam_of_chars(const struct tokenizer *t, uint32_t before, uint32_
     const struct vocab_info *info = &t->info;
     bool is_cut = is_seam_of_patterns(before, after);
 
-    if (t->split != NULL && split_cuts_words(t->split)) {
+    if (t->split != NULL && split_words(t->split) != WORDS_KEPT) {
         /* A pattern that sees U+2581 for a space takes it for punctuation. */
         if (info->pieces == PIECES_OF_BLOCKS)
             return is_cut && (is_ascii_word(before) || is_dense_letter(before));

@@ -49,55 +49,59 @@
 
 struct pattern {
     const char *name;
-    bool keeps_words; /* it does not cut words from each other */
+    enum words words;
     const char *step[MAX_STEP];
 };
 
 static const struct pattern patterns[] = {
     { "llama3",
-      false,
+      WORDS_CUT,
       { C "|" ONE "?+\\p{L}++|\\p{N}{1,3}+| ?[^" W "\\p{L}\\p{N}]++[\\r\\n]*+|" T } },
-    { "qwen2", false, { C "|" ONE "?+\\p{L}++|\\p{N}| ?[^" W "\\p{L}\\p{N}]++[\\r\\n]*+|" T } },
+    { "qwen2", WORDS_CUT, { C "|" ONE "?+\\p{L}++|\\p{N}| ?[^" W "\\p{L}\\p{N}]++[\\r\\n]*+|" T } },
     { "qwen35",
-      false,
+      WORDS_CUT,
       { C "|" ONE "?+[\\p{L}\\p{M}]++|\\p{N}| ?[^" W "\\p{L}\\p{M}\\p{N}]++[\\r\\n]*+|" T } },
-    { "digits", true, { "\\p{N}" } },
-    { "numbers", true, { "\\p{N}++" } },
-    { "whole", true, { NULL } }, /* a text is one piece */
-    { "gpt2", false, { GPT2 } },
-    { "smollm", false, { "\\p{N}", GPT2 } },
+    { "digits", WORDS_KEPT, { "\\p{N}" } },
+    { "numbers", WORDS_KEPT, { "\\p{N}++" } },
+    { "whole", WORDS_KEPT, { NULL } }, /* a text is one piece */
+    { "gpt2", WORDS_CUT, { GPT2 } },
+    { "smollm", WORDS_CUT, { "\\p{N}", GPT2 } },
     { "tekken",
-      false,
+      WORDS_CUT,
       { ONE "?" U "*" L "+|" ONE "?" U "+" L "*|\\p{N}| ?[^" W
             "\\p{L}\\p{N}]++[\\r\\n/]*+|" T } },
     { "gpt-4o",
-      false,
+      WORDS_CUT,
       { ONE "?" U "*" L "+" C "?|" ONE "?" U "+" L "*" C "?|\\p{N}{1,3}| ?[^" W
             "\\p{L}\\p{N}]++[\\r\\n/]*+|" T } },
     { "deepseek-v3",
-      false,
+      WORDS_CUT,
       { "\\p{N}{1,3}", "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}]+",
         "[!-/:-@\\[-`{-~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| "
         "?[\\p{P}\\p{S}]+[\\r\\n]*|" T } },
     { "deepseek-llm",
-      false,
+      WORDS_CUT,
       { "[\\r\\n]", "[" W "]?" CASED "++", "[" W "]?" PUNCTUATION "++", "[" W "]+$",
         "[\\x{800}-\\x{9fa5}\\x{ac00}-\\x{d7ff}]+", "\\p{N}" } },
     { "kimi-k2",
-      false,
+      WORDS_CUT,
       { "\\p{sc:Han}++|" ONE "?" UPPER "*" LOWER "+" C "?|" ONE "?" UPPER "+" LOWER "*" C
         "?|\\p{N}{1,3}+| ?[^" W "\\p{L}\\p{N}]++[\\r\\n]*+|" T } },
+    { "exaone-moe",
+      WORDS_JOINED,
+      { C "|" ONE "?+\\p{L}\\p{M}*+(?: ?\\p{L}\\p{M}*+)*+|\\p{N}| ?[^" W
+        "\\p{L}\\p{N}]++[\\r\\n/]?|" T } },
     /* A line and the breaks before it are one piece. */
-    { "lines", true, { BREAK "++" LINE "*+|" LINE "++" } },
-    { "seed-coder", false, { C "|" ONE "?+\\p{L}++|\\p{N}| ?[^" W "\\p{L}\\p{N}]++|" T } },
-    { "default", false, { "[\\p{P}$+<=>^~|]+", GPT2_OPEN, "\\p{N}+", "[0-9][0-9][0-9]" } },
+    { "lines", WORDS_KEPT, { BREAK "++" LINE "*+|" LINE "++" } },
+    { "seed-coder", WORDS_CUT, { C "|" ONE "?+\\p{L}++|\\p{N}| ?[^" W "\\p{L}\\p{N}]++|" T } },
+    { "default", WORDS_CUT, { "[\\p{P}$+<=>^~|]+", GPT2_OPEN, "\\p{N}+", "[0-9][0-9][0-9]" } },
 };
 
 struct split {
     pcre2_code *code[MAX_ALL];
     pcre2_match_context *match;
     int n_step;
-    bool cuts_words;
+    enum words words; /* of all patterns: the first of the enum counts */
 };
 
 static int compile(struct split *s, const char *regex, struct err *e)
@@ -126,7 +130,7 @@ static int add_pattern(struct split *s, const char *name, size_t len, struct err
             p = &patterns[i];
     if (p == NULL)
         return err_set(e, ERR_UNSUPPORTED, "unknown pre-tokenizer \"%.*s\"", (int)len, name);
-    s->cuts_words |= !p->keeps_words;
+    s->words = p->words < s->words ? p->words : s->words;
     for (int i = 0; i < MAX_STEP && p->step[i] != NULL; i++) {
         if (s->n_step == MAX_ALL)
             return err_set(e, ERR_UNSUPPORTED, "the pre-tokenizer has too many patterns");
@@ -146,6 +150,7 @@ int split_new(struct split **out, const char *names, struct err *e)
         split_free(s);
         return err_memory(e, "the pre-tokenizer");
     }
+    s->words = WORDS_KEPT;
     /* The default limits would abort in runs of some millions of equal characters. */
     pcre2_set_match_limit(s->match, UINT32_MAX);
     pcre2_set_depth_limit(s->match, UINT32_MAX);
@@ -164,9 +169,9 @@ int split_new(struct split **out, const char *names, struct err *e)
     return 0;
 }
 
-bool split_cuts_words(const struct split *s)
+enum words split_words(const struct split *s)
 {
-    return s->cuts_words;
+    return s->words;
 }
 
 void split_free(struct split *s)

@@ -9,7 +9,6 @@
 #ifndef MEMWALL_ENGINE_TEXT_SPLIT_H
 #define MEMWALL_ENGINE_TEXT_SPLIT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "engine/base/err.h"
@@ -19,10 +18,17 @@
 
 struct split;
 
+/* How pieces and the words of a text are related. */
+enum words {
+    WORDS_CUT,    /* a piece ends before the next word */
+    WORDS_JOINED, /* words that a space separates are one piece, which punctuation ends */
+    WORDS_KEPT,   /* pieces ignore words */
+};
+
 /* names are the patterns of vocab_info, joined by "+".  Any thread may use a split. */
 int split_new(struct split **out, const char *names, struct err *e);
-/* Returns whether words are cut from each other, as all but the patterns for digits do. */
-bool split_cuts_words(const struct split *s);
+/* Several patterns cut words if one of them does. */
+enum words split_words(const struct split *s);
 void split_free(struct split *s);
 
 /* Receives each piece in order.  Returns -1 to stop. */

@@ -12,9 +12,10 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from gguf_edit import F32, STR, U32, Gguf, f32  # noqa: E402
+from gguf_edit import ARR, BOOL, F32, STR, U32, Gguf, f32  # noqa: E402
 from model_case import ModelCase  # noqa: E402
 from program import MODELS  # noqa: E402
+from snapshot_gguf import read_snapshot  # noqa: E402
 from test_families import to_bf16, write_snapshot  # noqa: E402
 
 EMBD, HEADS, KV, DIM, FF, LAYERS, VOCAB, WINDOW, EPS = 32, 4, 2, 8, 48, 4, 288, 12, 1e-5
@@ -261,6 +262,35 @@ class DenseFamilies(ModelCase):
             want = self.eval(g, N_ID)
             g.keys[f.arch + ".context_length"] = (U32, 512)
             self.same(want, self.eval(g, N_ID), f.arch)
+
+    def test_the_text_part_of_exaone_4_5(self):
+        """Its files have a layer that only drafts, snapshots also a part for images."""
+        f = next(f for f in FAMILIES if f.arch == "exaone4")
+        slides = [i % 4 != 3 for i in range(LAYERS)] + [False]
+        w = weights(f, f.arch)
+        g = to_gguf(f, w)
+        want = self.eval(g, N_ID)
+        for name in [n for n in g.tensors if n.startswith("blk.3.")]:
+            g.tensors[name.replace("blk.3.", "blk.4.")] = g.tensors[name]
+        g.tensors["blk.4.nextn.eh_proj.weight"] = ([2 * EMBD, EMBD], 0, bytes(8 * EMBD * EMBD))
+        for key, value in {"block_count": (U32, LAYERS + 1), "nextn_predict_layers": (U32, 1),
+                           "attention.sliding_window_pattern": (ARR, (BOOL, slides))}.items():
+            g.keys["exaone4." + key] = value
+        self.same(want, self.eval(g, N_ID))
+
+        folder = to_snapshot(f, w, self.path("text"))
+        config, tensors = read_snapshot(folder)
+        more = {name.replace("model.", "model.language_model."): t for name, t in tensors.items()}
+        for name in "model.visual.blocks.0.attn.q.weight", "mtp.fc.weight":
+            more[name] = ([EMBD, EMBD], [0.5] * EMBD * EMBD)
+        for model_type in "exaone4", "exaone4_5_text":
+            text = {**config, "model_type": model_type, "num_nextn_predict_layers": 1,
+                    "sliding_window_pattern": "LLLG",
+                    "layer_types": ["sliding_attention" if s else "full_attention" for s in slides]}
+            path = write_snapshot(self.path(model_type), more, {}, {
+                "model_type": "exaone4_5", "text_config": text, "vision_config": {},
+                "architectures": ["Exaone4_5_ForConditionalGeneration"]})
+            self.same(self.eval(folder, N_ID), self.eval(path, N_ID), model_type)
 
 
 for each in FAMILIES:

@@ -103,6 +103,15 @@ class HowTextIsCut(HomeCase):
                 self.assertEqual(1, len(err.splitlines()), err)
                 self.assertNotIn("\x1b", err)
 
+    def test_tokens_of_several_words(self):
+        """Those of EXAONE 4.5; long texts are encoded block by block."""
+        g = chain(self.folder, "m", {}, pieces=(b"b c", b"'s d"), pre="exaone-moe")
+        self.assertEqual([str(g.id_of["b\u0120c"])], tokenize(g.path, "b c")[1])
+        line, n = "ab c's d, b c 12 f!\n", 12000
+        one, two, all_of_it = (len(tokenize(g.path, line * i)[1]) for i in (1, 2, n))
+        self.assertEqual(len(line) - 2 - 2 - 1, one)  # "b c" twice, and "'s"
+        self.assertEqual(one + (n - 1) * (two - one), all_of_it)
+
     def test_a_stated_rule_needs_no_notice(self):
         g = chain(self.folder, "m", {}, pre="gpt-2", arch="qwen2")
         self.assertEqual("", tokenize(g.path)[2])
@@ -352,6 +361,8 @@ LINES = split(r"(?:\r?\n)+(?!\r?\n)", "MergedWithNext")
 QWEN2 = LLAMA3.replace("{1,3}", "")
 SEED = (SHORT + "|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|"
         "\\s*[\r\n]+|\\s+(?!\\S)|\\s+")
+EXAONE = (SHORT + r"|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}|"
+          r" ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+")
 LING = (r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|"
         r"\s*[\r\n]|\s+(?!\S)|\s+")
 
@@ -378,6 +389,7 @@ PUBLISHED = (
     ("laguna", (LINES, split(QWEN2), byte_level())),
     ("seed-coder", (split(SEED), byte_level())),
     ("bailingmoe2", (split(LING), byte_level())),
+    ("exaone-moe", (split(EXAONE), byte_level())),
     ("deepseek-llm", (split("[\r\n]"), split(r"\s?[" + cased() + "]+"),
                       split("\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"),
                       split(r"\s+$"), split("[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"),
@@ -402,10 +414,10 @@ class SavedAgain(FolderCase):
 
     def test_patterns_of_newer_families(self):
         """A tokenizer.json gives the ids of a GGUF file with the name of its patterns."""
-        text = TEXT + "a \nb"
+        text = TEXT + "a \nb c"
         seen = set()
         for pre, steps in PUBLISHED:
-            g = chain(self.folder, "m", {}, pieces=PIECES + (b" \n",), pre=pre)
+            g = chain(self.folder, "m", {}, pieces=PIECES + (b" \n", b"b c"), pre=pre)
             want = tokenize(g.path, text)
             tokens, merges = (g.get("tokenizer.ggml." + key)[1] for key in ("tokens", "merges"))
             self.assertEqual(want, self.ids(make(tokens, merges, None, sequence(*steps), {}), text),

@@ -29,6 +29,8 @@ static const char text[] =
 #define DIGIT "He|'|LL| |1|2|3|4| aBcDe|\u0301| " CJK "|;|\r\n\r\n|\t|x|_|y|.|\n\n | //|\n"
 #define GPT4O "He'LL| |123|4| a|Bc|De\u0301| " CJK END
 #define KIMI  "He'LL| |123|4| a|Bc|De\u0301| |\u4e2d\u6587|\u304b\u306a\ud55c|\u2163" END
+#define EXA45                                                                                  \
+    "He|'LL| |1|2|3|4| aBcDe\u0301 " CJK "|;\r|\n\r\n|\tx|_y|.\n|\n| | //\n"
 #define DEEP3 "He|'LL| |123|4| aBcDe\u0301| |\u4e2d\u6587\u304b\u306a|\ud55c|\u2163" END
 #define DEEP2 "He|'|LL| |1|2|3|4| aBcDe|\u0301 |" CJK "|;|\r|\n|\r|\n|\tx|_|y|.|\n|\n| | //|\n"
 
@@ -40,6 +42,7 @@ static const struct {
     { "DeepSeek V2", "deepseek-llm", DEEP2 },
     { "DeepSeek V3, V4", "deepseek-v3", DEEP3 },
     { "EXAONE 4", "exaone4", GPT2 },
+    { "EXAONE 4.5", "exaone-moe", EXA45 },
     { "Falcon-H1", "falcon-h1", LLAMA },
     { "GLM 4.5 to 5.3", "glm4", LLAMA },
     { "Granite 3", "refact", DIGIT },
