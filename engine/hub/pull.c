@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/base/units.h"
+#include "engine/format/arch.h"
 #include "engine/format/vocab.h"
 #include "engine/hub/pull_blob.h"
 #include "engine/hub/pull_folder.h"
@@ -21,6 +22,7 @@
 #include "engine/memwall.h"
 
 struct mw_pull {
+    struct mw_hub hub;
     struct http *http;
     char *endpoint, *cache, *temp;
     bool has_token;
@@ -35,6 +37,8 @@ struct mw_pull {
     void (*on_notice)(void *ctx, const char *text);
     void *ctx;
     bool said_locks, said_links;
+    struct mw_pull *head; /* the repository with the head of a snapshot; NULL: none was found */
+    uint32_t head_of, head_at; /* the snapshot, and the variant there */
 };
 
 bool mw_hub_name(const char *text, char *buf, size_t n)
@@ -178,6 +182,7 @@ int mw_pull_open(struct mw_pull **out, const struct mw_hub *hub, const char *rep
     p->temp = strdup(hub->temp);
     p->has_token = hub->token != NULL && hub->token[0] != '\0';
     p->header_left = PULL_HEADERS;
+    p->hub = *hub;
     p->on_notice = hub->on_notice;
     p->ctx = hub->ctx;
     if (p->endpoint == NULL || p->cache == NULL || p->temp == NULL)
@@ -195,6 +200,7 @@ void mw_pull_close(struct mw_pull *p)
 {
     if (p == NULL)
         return;
+    mw_pull_close(p->head);
     pull_header_free(&p->header);
     pull_variants_free(&p->variants);
     pull_list_free(&p->list);
@@ -349,13 +355,60 @@ static int describe_from(struct mw_pull *p, uint32_t i, struct mw_describer *d, 
     return rc;
 }
 
+/* Publishers keep the assistant of ORG/NAME in ORG/NAME-assistant. */
+#define HEAD_REPO "-assistant"
+
+static bool has_assistants(const char *arch)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s" HEAD_REPO, arch);
+    return arch_assistant_by_name(name) != NULL;
+}
+
+/* Is it a draft head that --draft auto would use? */
+static bool is_head_for(const struct pull_variant *head, const struct pull_variant *model)
+{
+    return head->is_snapshot && head->folder == NULL &&
+           head->bytes <= model->bytes / PULL_HEAD_SHARE;
+}
+
+/* Look for the draft head of a snapshot.  Returns -1 with *e only if the user wants to stop. */
+static int find_head(struct mw_pull *p, uint32_t i, struct err *e)
+{
+    struct mw_pull_variant *s = &p->shown[i];
+    char name[CACHE_MAX_REPO + sizeof HEAD_REPO];
+    struct err why = ERR_INIT;
+
+    if (!s->is_snapshot || p->variants.all[i].folder != NULL || p->head != NULL ||
+        !has_assistants(s->model.arch))
+        return 0;
+    snprintf(name, sizeof name, "%s" HEAD_REPO, p->repo.name);
+    if (!cache_is_repo(name) || mw_pull_open(&p->head, &p->hub, name, NULL, &why) != 0) {
+        if (why.code != ERR_CANCELLED)
+            return 0;
+        *e = why;
+        return -1;
+    }
+    for (uint32_t k = 0; k < p->head->variants.n && s->head == NULL; k++)
+        if (is_head_for(&p->head->variants.all[k], &p->variants.all[i])) {
+            p->head_of = i;
+            p->head_at = k;
+            s->head = p->head->repo.name;
+            s->head_bytes = p->head->variants.all[k].bytes;
+        }
+    return 0;
+}
+
 int mw_pull_describe(struct mw_pull *p, size_t i, struct mw_describer *d, struct err *e)
 {
     struct mw_pull_variant *s = &p->shown[i];
     struct err why = ERR_INIT;
 
-    if (s->is_described || describe_from(p, (uint32_t)i, d, &why) == 0)
+    if (s->is_described)
         return 0;
+    if (describe_from(p, (uint32_t)i, d, &why) == 0)
+        return find_head(p, (uint32_t)i, e);
     snprintf(s->why, sizeof s->why, "%.*s", (int)sizeof s->why - 1, why.what);
     if (why.code == ERR_FORMAT) {
         s->model.fit = MW_FIT_UNSUPPORTED;
@@ -388,15 +441,31 @@ static int check_file(const struct mw_pull *p, const struct pull_file *f, uint64
     return 0;
 }
 
-static int check_space(const struct mw_pull *p, const struct pull_variant *c, struct err *e)
+/* Is a draft head fetched with the model from a repository of its own? */
+static bool has_other_head(const struct mw_pull *p, uint32_t i)
+{
+    return p->head != NULL && p->head_of == i && p->shown[i].head != NULL;
+}
+
+/* The same for all files of a model and its head. */
+static int check_files(const struct mw_pull *p, uint32_t i, uint64_t *need, struct err *e)
+{
+    const struct pull_variant *c = &p->variants.all[i];
+
+    for (uint32_t k = 0; k < c->n_file; k++)
+        if (check_file(p, &p->list.files[c->files[k]], need, e) != 0)
+            return -1;
+    if (c->head != UINT32_MAX && check_file(p, &p->list.files[c->head], need, e) != 0)
+        return -1;
+    return has_other_head(p, i) ? check_files(p->head, p->head_at, need, e) : 0;
+}
+
+static int check_space(const struct mw_pull *p, uint32_t i, struct err *e)
 {
     uint64_t need = 0, free_bytes = pull_place_free(&p->place);
     char a[16], b[16];
 
-    for (uint32_t i = 0; i < c->n_file; i++)
-        if (check_file(p, &p->list.files[c->files[i]], &need, e) != 0)
-            return -1;
-    if (c->head != UINT32_MAX && check_file(p, &p->list.files[c->head], &need, e) != 0)
+    if (check_files(p, i, &need, e) != 0)
         return -1;
     if (need <= free_bytes)
         return 0;
@@ -523,32 +592,66 @@ static int fetch_and_link(struct mw_pull *p, const struct pull_file *f, struct r
     return 0;
 }
 
+/* Fetch the files of a model, and write its path. */
+static int fetch_files(struct mw_pull *p, uint32_t i, struct relay *r, char *path, size_t n_path,
+                       struct err *e)
+{
+    const struct pull_variant *c = &p->variants.all[i];
+
+    if (path_of(p, c, path, n_path, e) != 0)
+        return -1;
+    for (uint32_t k = 0; k < c->n_file; k++) {
+        if (c->is_snapshot && k == c->first_weights)
+            check_vocab(p, i, path);
+        if (fetch_and_link(p, &p->list.files[c->files[k]], r, e) != 0)
+            return -1;
+    }
+    if (c->head != UINT32_MAX && fetch_and_link(p, &p->list.files[c->head], r, e) != 0)
+        return -1;
+    if (!c->is_snapshot)
+        check_vocab(p, i, path);
+    return pull_place_ref(&p->place, e);
+}
+
+/* The model works without its head, so a notice names what went wrong. */
+static int fetch_head(struct mw_pull *p, struct relay *r, struct err *e)
+{
+    struct mw_pull_variant *s = &p->head->shown[p->head_at];
+    char path[PULL_PATH_MAX], what[300], text[400];
+    struct err why = ERR_INIT;
+
+    s->is_described = true; /* it is not a model, and may have no vocabulary */
+    s->model.fit = MW_FIT_UNSUPPORTED;
+    if (fetch_files(p->head, p->head_at, r, path, sizeof path, &why) == 0)
+        return 0;
+    if (why.code == ERR_CANCELLED) {
+        *e = why;
+        return -1;
+    }
+    err_text(&why, what, sizeof what);
+    snprintf(text, sizeof text, "the draft head was not fetched: %s", what);
+    if (p->on_notice != NULL)
+        p->on_notice(p->ctx, text);
+    return 0;
+}
+
 int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *path,
                   size_t n_path, struct err *e)
 {
     struct pull_variant *c = &p->variants.all[i];
+    struct mw_pull_variant *s = &p->shown[i];
     struct relay r = { .fn = fn, .ctx = ctx };
     struct err why = ERR_INIT;
 
-    if (c->head != UINT32_MAX && check_space(p, c, &why) != 0) { /* the model works without it */
+    /* The model works without its head. */
+    if (s->head != NULL && check_space(p, (uint32_t)i, &why) != 0) {
         c->head = UINT32_MAX;
-        p->shown[i].head = NULL;
-        p->shown[i].head_bytes = 0;
+        s->head = NULL;
+        s->head_bytes = 0;
     }
-    r.shown.total = c->bytes + p->shown[i].head_bytes;
-    if (check_space(p, c, e) != 0 || path_of(p, c, path, n_path, e) != 0)
+    r.shown.total = c->bytes + s->head_bytes;
+    if (check_space(p, (uint32_t)i, e) != 0 ||
+        fetch_files(p, (uint32_t)i, &r, path, n_path, e) != 0)
         return -1;
-    for (uint32_t k = 0; k < c->n_file; k++) {
-        const struct pull_file *f = &p->list.files[c->files[k]];
-
-        if (c->is_snapshot && k == c->first_weights)
-            check_vocab(p, (uint32_t)i, path);
-        if (fetch_and_link(p, f, &r, e) != 0)
-            return -1;
-    }
-    if (c->head != UINT32_MAX && fetch_and_link(p, &p->list.files[c->head], &r, e) != 0)
-        return -1;
-    if (!c->is_snapshot)
-        check_vocab(p, (uint32_t)i, path);
-    return pull_place_ref(&p->place, e);
+    return has_other_head(p, (uint32_t)i) ? fetch_head(p, &r, e) : 0;
 }

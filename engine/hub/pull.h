@@ -52,8 +52,10 @@ struct mw_pull_variant {
     bool is_snapshot;
     uint32_t n_file;
     uint64_t bytes, have_bytes; /* of all files; of these, on this disk */
-    const char *head;           /* a file with a draft head, fetched too; safe to print; or NULL */
-    uint64_t head_bytes;        /* not among those of the model */
+    /* A file with a draft head, or the repository of one, fetched too; safe to print; or NULL.  The
+     * repository is known once the model is described. */
+    const char *head;
+    uint64_t head_bytes; /* not among those of the model */
 
     /* Filled by mw_pull_describe(). */
     bool is_described;
@@ -73,7 +75,7 @@ struct mw_pull_info {
  * List the models of a repository: "ORG/NAME", "ORG/NAME:TYPE", "ORG/NAME:FILE", or an address or
  * command with them, as people paste it.  revision is a branch, tag or commit; NULL is the one of
  * the address, or "main".  The error explains repositories that are missing,
- * private or gated.
+ * private or gated.  The texts of *o outlive *out.
  */
 int mw_pull_open(struct mw_pull **out, const struct mw_hub *o, const char *repo,
                  const char *revision, struct err *e);

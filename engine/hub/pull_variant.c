@@ -11,7 +11,6 @@
 #include "engine/format/split_name.h"
 
 #define MAX_FOLDERS 64    /* with snapshots, whose indices are read */
-#define HEAD_SHARE  8     /* of its model: --draft auto uses no larger head */
 #define MIXTURE     "UD-" /* begins the label of a mixture of types, and may be left out */
 
 /* Files of a snapshot besides the weights; only the first is needed to plan it. */
@@ -206,7 +205,7 @@ static bool is_head_for(const struct pull_list *l, uint32_t file, const struct p
     if (stem == v->n_stem && strncmp(f->name, model, stem) == 0)
         return false;
     return strncmp(f->name, model, n) == 0 && strchr(f->name + n, '/') == NULL &&
-           find_is_head_name(f->name + n) && f->size <= v->bytes / HEAD_SHARE;
+           find_is_head_name(f->name + n) && f->size <= v->bytes / PULL_HEAD_SHARE;
 }
 
 /* Choose the smallest head for each model. */

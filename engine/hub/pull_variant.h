@@ -32,7 +32,8 @@ struct pull_variant {
     uint32_t head;   /* index of the file with a draft head; UINT32_MAX: there is none */
 };
 
-#define PULL_BROKEN 8 /* sentences that are kept */
+#define PULL_BROKEN     8 /* sentences that are kept */
+#define PULL_HEAD_SHARE 8 /* of its model: --draft auto uses no larger head */
 
 struct pull_variants {
     struct pull_variant *all; /* [n], the smallest first */

@@ -7,7 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, SRCDIR, TIMEOUT_S  # noqa: E402
+from program import MEMWALL, MODELS, SRCDIR, TIMEOUT_S, reference  # noqa: E402
 from pull_case import Case, content, noise, tokenizer  # noqa: E402
 import tiny_model  # noqa: E402
 
@@ -231,6 +231,54 @@ class Ggufs(Files):
         self.assertTrue("a-Q8_0.gguf" in names and "a-assistant-Q8_0.gguf" not in names, names)
         r = self.run_memwall("plan", "-m", "org/name", "-c", "512", "--draft", "mtp")
         self.assertIn("by the head in a-assistant-Q8_0.gguf", r.stdout, r.stderr)
+
+    def snapshot(self, name):
+        folder = reference(name)
+        if not os.path.isdir(folder):
+            self.skipTest("neither the tree nor MW_SHARED has " + name)
+        return {f: content(os.path.join(folder, f)) for f in os.listdir(folder)}
+
+    def test_the_head_of_a_snapshot_is_in_a_repository_of_its_own(self):
+        model, head = self.snapshot("gemma4-tiny-hf"), self.snapshot("gemma4-tiny-assistant-hf")
+        self.hub.add("org/g", model)
+        self.hub.add("org/g-assistant", head)
+        self.hub.add("org/alone", model)
+        listed, = self.listed("org/g")["models"]
+        self.assertEqual("org/g-assistant", listed["draft_head"])
+        self.assertEqual(sum(len(head[f]) for f in ("config.json", "generation_config.json",
+                                                    "model.safetensors")),
+                         listed["draft_head_bytes"])
+        self.assertIn("with a draft head of", self.pull("org/g", "--list").stdout)
+        r = self.pull("org/g", "--yes")
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertNotIn("cannot run", r.stderr)
+        r = self.run_memwall("plan", "-m", "org/g", "-c", "512", "--draft", "mtp")
+        self.assertIn("by the head in ", r.stdout, r.stderr)
+        # It is not a model of its own, and a model without one is as before.
+        names = [m["name"] for m in json.loads(self.run_memwall("list", "--json").stdout)]
+        self.assertNotIn("org/g-assistant", names)
+        listed, = self.listed("org/alone")["models"]
+        self.assertNotIn("draft_head", listed)
+        r = self.pull("org/alone", "--yes")
+        self.assertEqual(0, r.returncode, r.stderr)
+
+    def test_a_snapshot_comes_without_a_head_that_cannot_be_fetched(self):
+        model, head = self.snapshot("gemma4-tiny-hf"), self.snapshot("gemma4-tiny-assistant-hf")
+        self.hub.add("org/g", model)
+        for change in ("gated", "private", "large", "damaged"):
+            repo = self.hub.add("org/g-assistant", dict(head))
+            if change == "large":
+                repo.files["model.safetensors"] += bytes(1 << 20)
+            elif change == "damaged":
+                del repo.files["model.safetensors"]
+            else:
+                setattr(repo, change, True)
+            r = self.pull("org/g", "--yes")
+            self.assertEqual(0, r.returncode, (change, r.stderr))
+            path = r.stdout.strip()
+            for name in "config.json", "model-00002-of-00002.safetensors":
+                self.assertEqual(model[name], content(os.path.join(path, name)))
+            self.assertEqual(change == "gated", "the draft head was not fetched" in r.stderr)
 
     def test_another_weight_type_is_not_a_draft_head(self):
         data = content(GGUF)
