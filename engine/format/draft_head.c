@@ -530,6 +530,17 @@ static int open_path(struct catalogue *c, struct err *e)
     return catalogue_open_files(c, e) == 0 ? build_assistant(c, arch, e) : -1;
 }
 
+/* Not all families have the same tensors in a layer. */
+static bool has_first_layer(const struct catalogue *c)
+{
+    static const char first[] = "blk.0.";
+
+    for (uint32_t i = 0; i < c->n_tensor; i++)
+        if (strncmp(c->tensors[i].name, first, sizeof first - 1) == 0)
+            return true;
+    return false;
+}
+
 bool draft_head_is(const struct catalogue *trunk, const char *path)
 {
     struct err ignored = ERR_INIT;
@@ -542,7 +553,7 @@ bool draft_head_is(const struct catalogue *trunk, const char *path)
         else
             is_head = arch_assistant_by_name(gguf_prefix(c->gguf)) != NULL ||
                       (arch_by_name(gguf_prefix(c->gguf)) == trunk->hparams.arch &&
-                       catalogue_find(c, "blk.0.attn_norm.weight") == NULL);
+                       !has_first_layer(c));
     }
     catalogue_close(c);
     return is_head;

@@ -10,7 +10,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain, spell  # noqa: E402
-from program import FolderCase, SRCDIR, memwall  # noqa: E402
+from gguf_edit import Gguf, STR, f32  # noqa: E402
+from program import FolderCase, SRCDIR, memwall, reference  # noqa: E402
 
 GUIDE = os.path.join(SRCDIR, "share", "models", "memwall-guide.gguf")
 
@@ -101,6 +102,47 @@ class Drafts(FolderCase):
                 for how in ("off", other)]
         self.assertEqual(0, plan[0]["rows"]["drafter"])
         self.assertGreater(plan[1]["rows"]["drafter"], os.path.getsize(model) / 2)
+
+    def other(self, name, change):
+        """A copy of a model, with changes."""
+        g = Gguf(reference(name))
+        change(g)
+        return g.write(os.path.join(self.folder, "changed.gguf"))
+
+    def test_a_family_without_a_norm_before_attention_drafts(self):
+        """Only its layers show that it is not a draft head."""
+        def to_olmo2(g):
+            n, heads, kv = (g.get("llama." + k) for k in ("block_count", "attention.head_count",
+                                                          "attention.head_count_kv"))
+            wide = g.tensors["blk.0.attn_q.weight"][0][1]
+            g.keys["general.architecture"] = (STR, "olmo2")
+            for name in [k for k in g.keys if k.startswith("llama.")]:
+                g.rename(name, "olmo2" + name[5:])
+            for i in range(n):
+                g.rename_tensor(f"blk.{i}.attn_norm.weight", f"blk.{i}.post_attention_norm.weight")
+                g.rename_tensor(f"blk.{i}.ffn_norm.weight", f"blk.{i}.post_ffw_norm.weight")
+                for name, width in ("q", wide), ("k", wide // heads * kv):
+                    g.tensors[f"blk.{i}.attn_{name}_norm.weight"] = ([width], 0, f32([1] * width))
+        model = self.other("llama-tiny.gguf", to_olmo2)
+        off, on = (self.ask(model, "--draft", how) for how in ("off", model))
+        self.assertEqual(off["text"], on["text"])
+        self.assertGreater(on["n_accepted"], 60)
+
+    def test_a_damaged_model_that_drafts_changes_no_token(self):
+        model = reference("llama-tiny.gguf")
+        off = {temp: self.ask(model, "--draft", "off", "--temp", temp, "--seed", "3")
+               for temp in ("0", "1")}
+        for name in ("token_embd.weight", "blk.0.attn_k.weight", "blk.1.ffn_down.weight",
+                     "blk.1.attn_norm.weight", "output_norm.weight"):
+            for value in float("nan"), float("inf"), -3e38, 0.0:
+                def damage(g):
+                    dims, _, _ = g.tensors[name]
+                    g.tensors[name] = (dims, 0, f32([value] * math.prod(dims)))
+                drafter = self.other("llama-tiny.gguf", damage)
+                for temp, want in off.items():
+                    on = self.ask(model, "--draft", drafter, "--temp", temp, "--seed", "3")
+                    self.assertEqual((want["text"], want["done"]), (on["text"], on["done"]),
+                                     (name, value, temp))
 
     def test_a_model_that_cannot_draft_is_refused_with_the_reason(self):
         model = self.circle()
