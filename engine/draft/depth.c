@@ -15,7 +15,10 @@
 #define GAIN_LEAST 1.03
 
 /* Drafts while their cost is unknown: in memory, many could take as long as a short answer. */
-#define TRIAL_MOST 2
+#define TRIAL_MOST 1
+
+/* The most that one slow pass is believed to have lost, in passes for each draft. */
+#define LOSS_MOST 1.0
 
 /* Choices of 0, for each measurement so far, after which a cost that is hardly known is measured
  * again. */
@@ -28,11 +31,14 @@ void depth_begin(struct depth *d)
 {
     depth_forget_costs(d);
     memcpy(d->accept, first_accept, sizeof d->accept);
+    d->share = 1;
+    d->stake = DEPTH_STAKE;
 }
 
 void depth_forget_costs(struct depth *d)
 {
     d->narrow_s = 0;
+    d->is_warm = false;
     d->n_idle = 0;
     memset(&d->column, 0, sizeof d->column);
     memset(d->draft, 0, sizeof d->draft);
@@ -69,22 +75,61 @@ static void measure(struct depth_cost *c, double s)
         c->s = c->n == 1 ? s : smaller(c->s, s);
 }
 
-void depth_pass(struct depth *d, uint32_t n_draft, double seconds)
+void depth_answer(struct depth *d)
 {
-    double more_s = seconds - d->narrow_s;
+    d->stake = smaller(d->stake, DEPTH_STAKE);
+}
 
-    if (n_draft > 0)
-        measure(&d->column, more_s > 0 ? more_s / n_draft : 0);
+void depth_scale(struct depth *d, double times)
+{
+    d->narrow_s *= times;
+}
+
+/* Add tokens to the stake, or take them. */
+static void add_stake(struct depth *d, double tokens)
+{
+    d->stake = smaller(DEPTH_BANK, d->stake + tokens);
+}
+
+/* Take the cost of n drafts: of columns, or of drafting them. */
+static void pay(struct depth *d, uint32_t n, double each_s)
+{
+    if (d->narrow_s > 0)
+        add_stake(d, -(n * smaller(each_s / d->narrow_s, LOSS_MOST) / d->share));
+}
+
+static void measure_narrow(struct depth *d, double seconds)
+{
+    if (!d->is_warm)
+        d->is_warm = true;
     else if (d->narrow_s > 0)
         move(&d->narrow_s, seconds, COST_WEIGHT);
     else
         d->narrow_s = seconds;
 }
 
+void depth_pass(struct depth *d, uint32_t n_draft, double seconds)
+{
+    double more_s = seconds - d->narrow_s;
+
+    if (n_draft == 0) {
+        measure_narrow(d, seconds);
+    } else if (d->narrow_s > 0) {
+        measure(&d->column, more_s > 0 ? more_s / n_draft : 0);
+        if (more_s < 0) /* a pass for one token cannot take longer */
+            move(&d->narrow_s, seconds, COST_WEIGHT);
+        pay(d, n_draft, d->column.s);
+    }
+    if (d->narrow_s > 0) /* the first pass reads the same without the drafter */
+        add_stake(d, 1 - 1 / d->share + DEPTH_SHARE);
+}
+
 void depth_drafted(struct depth *d, uint32_t quality, uint32_t n, double seconds)
 {
-    if (n > 0)
-        measure(&d->draft[quality], seconds / n);
+    if (n == 0)
+        return;
+    measure(&d->draft[quality], seconds / n);
+    pay(d, n, d->draft[quality].s);
 }
 
 void depth_result(struct depth *d, uint32_t quality, uint32_t n_accepted, bool is_rejected)
@@ -93,6 +138,7 @@ void depth_result(struct depth *d, uint32_t quality, uint32_t n_accepted, bool i
 
     for (uint32_t i = 0; i < n_accepted; i++)
         move(accept, 1, DRAFT_WEIGHT);
+    add_stake(d, n_accepted);
     if (is_rejected)
         move(accept, 0, DRAFT_WEIGHT);
 }
@@ -116,19 +162,20 @@ static uint32_t choose_none(struct depth *d, uint32_t quality)
 
 uint32_t depth_choose(struct depth *d, uint32_t quality, uint32_t most)
 {
+    double cost_s = d->column.s + d->draft[quality].s;
     double tokens = 1, next = 1, best = GAIN_LEAST;
     uint32_t depth = 0;
 
     if (!(d->narrow_s > 0) || most == 0)
         return 0;
-    if (d->column.n == 0 && most > TRIAL_MOST)
+    if ((d->column.n == 0 || d->draft[quality].n == 0) && most > TRIAL_MOST)
         most = TRIAL_MOST;
-    for (uint32_t n = 1; n <= most; n++) {
+    for (uint32_t n = 1; n <= most && n * cost_s <= d->stake * d->share * d->narrow_s; n++) {
         double gain;
 
         next *= d->accept[quality];
         tokens += next;
-        gain = tokens / (1 + n * (d->column.s + d->draft[quality].s) / d->narrow_s);
+        gain = tokens / (1 + n * cost_s / d->narrow_s);
         if (gain > best) {
             best = gain;
             depth = n;

@@ -5,7 +5,8 @@
  * if each draft is accepted with the probability a.  The depth with the most tokens per second
  * is chosen, by these measured values:
  *
- *     narrow_s   a pass for one token
+ *     narrow_s   a pass for one token; not the first one, which may read weights that stay in
+ *                memory from then on
  *     column     what each drafted token adds to it: next to nothing while the disk is the
  *                limit, much if all weights are in memory and arithmetic is the limit
  *     draft      what it takes to draft a token, for each quality of drafts
@@ -18,6 +19,19 @@
  * The depth falls to 0 where drafting loses.  If fewer than three measurements say so, one token
  * is soon drafted again.  Otherwise the estimate for this quality returns slowly to where it
  * began, and the costs fall as slowly, so that drafts are tried again one day.
+ *
+ * Estimates may be wrong, so there is a stake besides: what drafting may lose yet, in tokens that
+ * the session would have without the drafter.  Each pass takes its costs from the stake and gives
+ * its tokens to it:
+ *
+ *     stake += 1 + accepted - (1 + d * (column + draft) / narrow_s) / share + DEPTH_SHARE
+ *
+ * share is the time of a token without the drafter, whose memory then has pinned weights, for each
+ * narrow_s.  It is 1 for a drafter that takes next to no memory.  No more is drafted than the
+ * stake pays if all drafts are wrong, and once the stake is lost, a drafter with a share below 1
+ * is to be closed.  So an answer of 100 tokens loses DEPTH_STAKE + 100 * DEPTH_SHARE = 2.3 tokens,
+ * or less than 3, since the last pass may take more than is left.  Gains of an answer may be lost
+ * again, up to DEPTH_BANK: bad luck would end nearly all drafts otherwise.
  */
 #ifndef MEMWALL_ENGINE_DRAFT_DEPTH_H
 #define MEMWALL_ENGINE_DRAFT_DEPTH_H
@@ -32,6 +46,10 @@
 
 #define COST_MEASURED 3 /* measurements of a cost whose median counts */
 
+#define DEPTH_STAKE 1.8   /* tokens, at the beginning, and at most at that of an answer */
+#define DEPTH_BANK  10.0  /* tokens at most, by what an answer has gained */
+#define DEPTH_SHARE 0.005 /* of a token, that a pass adds */
+
 struct depth_cost {
     double s;
     double measured[COST_MEASURED]; /* the newest ones */
@@ -40,10 +58,13 @@ struct depth_cost {
 
 struct depth {
     double narrow_s; /* 0: not measured yet */
-    struct depth_cost column; /* until it was measured, few are drafted */
+    bool is_warm;    /* there was a pass with these weights in memory */
+    struct depth_cost column; /* until both were measured, one is drafted */
     struct depth_cost draft[DEPTH_CLASSES];
     double accept[DEPTH_CLASSES];
     uint32_t n_idle; /* choices of 0 one after the other */
+    double share; /* set by the session */
+    double stake; /* in tokens */
 };
 
 /* Begin with estimates; nothing is measured. */
@@ -51,6 +72,12 @@ void depth_begin(struct depth *d);
 
 /* Other weights are in memory now: forget what passes cost. */
 void depth_forget_costs(struct depth *d);
+
+/* An answer begins: it may not lose what others gained. */
+void depth_answer(struct depth *d);
+
+/* The budget has changed a little, and passes are predicted to take `times` as long. */
+void depth_scale(struct depth *d, double times);
 
 /* A pass over one sampled token and n_draft drafted ones took this long. */
 void depth_pass(struct depth *d, uint32_t n_draft, double seconds);

@@ -144,6 +144,9 @@ static bool plan_again(struct mw_session *s, uint64_t budget)
     if (!input_now(s, &s->settled, &in) || !plan_with_budget(&in, &s->plan, budget, &p))
         return false;
     s->breath.is_less = p.budget_bytes < s->plan.budget_bytes;
+    plan_predict(&in, &s->plan); /* by the same limits */
+    if (p.decode_tps > 0 && s->plan.decode_tps > 0)
+        depth_scale(&s->drafts.depth, s->plan.decode_tps / p.decode_tps);
     s->plan = p;
     publish_next(s, &in);
     return true;

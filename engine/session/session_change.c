@@ -308,6 +308,16 @@ static bool asks_the_same(const struct mw_session *s, const struct mw_options *o
            options_reach(s->m, &before, o) == MW_REACH_NOTHING;
 }
 
+static bool is_other_drafter(const struct mw_options *now, const struct mw_options *then)
+{
+    struct mw_options o = *now;
+
+    o.draft = then->draft;
+    o.draft_file = then->draft_file;
+    o.draft_copies = then->draft_copies;
+    return options_reach(NULL, now, &o) != MW_REACH_NOTHING;
+}
+
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
 {
     struct mw_options without = *o;
@@ -343,7 +353,9 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
                        numbers_count(holds, sizeof holds, c.settled.o.n_ctx));
     session_drop_drafts(s);
     (void)follow_drafts(s, &ignored); /* its values go with the workspace */
-    drafts_forget_costs(&s->drafts);
+    if (is_other_drafter(&s->settled.o, &c.settled.o)) /* its drafts may be better or worse */
+        depth_begin(&s->drafts.depth);
+    depth_forget_costs(&s->drafts.depth);
     if (c.works || !same_speed(&s->plan, &c.plan)) {
         remember_newest(s);
         telemetry_new_plan(s->telemetry);

@@ -20,12 +20,6 @@
 
 static_assert(DRAFT_MOST == MW_DRAFT_MOST, "telemetry counts all drafts of a pass");
 
-/* A model that drafts is closed after so many windows of so many passes that lose by this share:
- * the text of one may be hard to draft, and predictions are not exact. */
-#define WINDOW_PASSES 32
-#define WINDOWS_LOST  2
-#define WINDOW_GAINS  0.9
-
 /* Drafts that the next pass may verify. */
 static uint32_t drafts_most(const struct mw_session *s)
 {
@@ -109,6 +103,13 @@ static int draft(struct mw_session *s, struct err *e)
     return 0;
 }
 
+/* Time of a token without the drafter and with more pinned weights instead, as it is predicted, for
+ * each that a pass without drafts takes. */
+static double share_without(const struct plan *p)
+{
+    return p->undrafted_tps > 0 && p->decode_tps > 0 ? p->decode_tps / p->undrafted_tps : 1;
+}
+
 /* One pass over the id and its drafts. */
 static int run(struct mw_session *s, struct err *e)
 {
@@ -123,9 +124,7 @@ static int run(struct mw_session *s, struct err *e)
     d->n_pass = d->n + 1;
     d->pos = kv_tokens(s->kv) - d->n_pass;
     ns = clock_ns() - start;
-    d->window_tokens++;
-    d->window_passes++;
-    d->window_drafts += d->n;
+    d->depth.share = share_without(&s->plan);
     depth_pass(&d->depth, d->n, (double)ns / 1e9);
     telemetry_drafted(s->telemetry, d->n, d->n > 0 && d->quality == DEPTH_HEAD, ns);
     return 0;
@@ -173,36 +172,8 @@ bool take_draft(struct mw_session *s, uint32_t id)
         return false;
     telemetry_accepted(s->telemetry, d->n - d->n_left);
     d->n_left--;
-    d->window_tokens++;
     depth_result(&d->depth, d->quality, 1, false);
     return true;
-}
-
-/* The passes so far say nothing about the next ones. */
-static void new_window(struct drafts *d)
-{
-    d->window_tokens = d->window_passes = d->window_drafts = 0;
-}
-
-void drafts_forget_costs(struct drafts *d)
-{
-    depth_forget_costs(&d->depth);
-    new_window(d);
-    d->n_loss = 0;
-}
-
-/*
- * Returns whether the tokens of the window took longer than they would have without the drafter.
- * The time that a token takes then was predicted, as a share of a pass without drafts, which was
- * measured.
- */
-static bool window_lost(const struct drafts *d, double share)
-{
-    const struct depth *c = &d->depth;
-    double draft_s = c->column.s + c->draft[d->quality].s;
-
-    return d->window_tokens * share * c->narrow_s <
-           WINDOW_GAINS * (d->window_passes * c->narrow_s + d->window_drafts * draft_s);
 }
 
 void leave_losing_drafter(struct mw_session *s)
@@ -212,12 +183,8 @@ void leave_losing_drafter(struct mw_session *s)
     const enum mw_draft left = without.draft;
     struct err ignored = ERR_INIT;
 
-    if (s->drafter == NULL || !(s->plan.undrafted_tps > 0) || without.draft_depth > 0 ||
-        d->window_passes < WINDOW_PASSES || !(d->depth.narrow_s > 0))
-        return;
-    d->n_loss = window_lost(d, s->plan.decode_tps / s->plan.undrafted_tps) ? d->n_loss + 1 : 0;
-    new_window(d);
-    if (d->n_loss < WINDOWS_LOST)
+    if (s->drafter == NULL || without.draft_depth > 0 || d->depth.stake > 0 ||
+        !(share_without(&s->plan) < 1))
         return;
     without.draft = MW_DRAFT_OFF;
     if (session_set(s, &without, &ignored) != 0)

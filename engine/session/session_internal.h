@@ -73,8 +73,6 @@ struct drafts {
     uint32_t n, n_left; /* of the last pass, and those that nobody sampled yet */
     uint32_t quality;   /* as the drafter expected it */
     uint32_t pos, n_pass; /* the last pass, which the drafter did not follow yet; n_pass 0: none */
-    /* A window of passes, and how many windows in a row were slower than none drafted would be. */
-    uint32_t window_tokens, window_passes, window_drafts, n_loss;
     bool was_left;      /* the drafter lost and was closed; */
     enum mw_draft left; /* this had asked for it */
 };
@@ -128,10 +126,8 @@ struct mw_session {
 
 /* Evaluate the sampled id at the next position, with drafted ones after it if they pay. */
 int eval_with_drafts(struct mw_session *s, uint32_t id, struct err *e);
-/* Other weights are in memory now: forget what passes and drafts cost. */
-void drafts_forget_costs(struct drafts *d);
-/* Close a model that drafts if the weights that would be pinned instead gain more, by what was
- * measured.  The options that were asked for stay, and the next change of them tries it again. */
+/* Close a model that drafts once its stake (depth.h) is lost, if weights are pinned in its memory
+ * then.  The options that were asked for stay, and the next change of them tries it again. */
 void leave_losing_drafter(struct mw_session *s);
 /* Take id for the next token if it is the next draft: its keys, values and logits are there. */
 bool take_draft(struct mw_session *s, uint32_t id);

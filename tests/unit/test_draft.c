@@ -125,6 +125,13 @@ static void a_question_looks_at_few_places(void **state)
 
 /* ---- depth ---- */
 
+/* The passes with which the time of one without drafts is known. */
+static void measure_narrow(struct depth *d, double seconds)
+{
+    depth_pass(d, 0, 10 * seconds); /* the first one reads more */
+    depth_pass(d, 0, seconds);
+}
+
 /* Depth after n passes at these costs and n results with this share accepted. */
 static uint32_t depth_with(double narrow_s, double column_s, double draft_s, double accepted,
                            uint32_t quality)
@@ -133,7 +140,7 @@ static uint32_t depth_with(double narrow_s, double column_s, double draft_s, dou
     double sum = 0;
 
     depth_begin(&d);
-    depth_pass(&d, 0, narrow_s);
+    measure_narrow(&d, narrow_s);
     for (int i = 0; i < 200; i++) {
         uint32_t n = 1 + (uint32_t)i % DRAFT_MOST;
 
@@ -143,6 +150,7 @@ static uint32_t depth_with(double narrow_s, double column_s, double draft_s, dou
         depth_result(&d, quality, sum >= 1, sum < 1);
         sum -= sum >= 1;
     }
+    d.stake = DEPTH_STAKE; /* whatever these have lost */
     return depth_choose(&d, quality, DRAFT_MOST);
 }
 
@@ -166,21 +174,60 @@ static void depth_follows_acceptance_and_cost(void **state)
     /* Nothing is drafted before a pass was measured, and little before one with drafts was. */
     depth_begin(&d);
     assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), 0);
-    depth_pass(&d, 0, 1);
-    assert_in_range(depth_choose(&d, 3, DRAFT_MOST), 1, 2);
-    depth_pass(&d, 2, 1);
+    measure_narrow(&d, 1);
+    assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), 1);
+    depth_drafted(&d, 3, 1, 0);
+    depth_pass(&d, 1, 1);
     assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), DRAFT_MOST);
+    /* Those of another source may take longer. */
+    assert_int_equal(depth_choose(&d, DEPTH_HEAD, DRAFT_MOST), 1);
     /* The first one that is measured counts as it is. */
     depth_forget_costs(&d);
-    depth_pass(&d, 0, 1);
+    measure_narrow(&d, 1);
     depth_pass(&d, 2, 3);
     assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), 0);
 }
 
+/* The first pass with other weights in memory reads them, and a pass over drafts before the next
+ * one says nothing about their cost: by neither, drafts would seem to cost nothing, or too much. */
+static void a_time_of_another_plan_is_not_used(void **state)
+{
+    struct depth d;
+
+    (void)state;
+    depth_begin(&d);
+    measure_narrow(&d, 1);
+    depth_pass(&d, 1, 1.3);
+    depth_forget_costs(&d);
+    depth_pass(&d, 4, 2.2); /* of a depth that was asked for */
+    assert_true(d.column.n == 0 && d.narrow_s <= 0);
+    depth_pass(&d, 0, 30);
+    assert_true(d.narrow_s <= 0);
+    assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), 0);
+    depth_pass(&d, 0, 2);
+    assert_true(d.narrow_s >= 2 && d.narrow_s <= 2);
+    depth_pass(&d, 4, 4);
+    assert_true(d.column.s >= 0.5 && d.column.s <= 0.5);
+    /* An answer cannot lose the gains of another one. */
+    depth_result(&d, 3, 15, false);
+    assert_true(d.stake > DEPTH_STAKE && d.stake <= DEPTH_BANK);
+    depth_answer(&d);
+    assert_true(d.stake <= DEPTH_STAKE);
+    /* A budget that changes a little: as it is predicted. */
+    depth_scale(&d, 1.5);
+    assert_true(d.narrow_s >= 3 && d.narrow_s <= 3);
+    /* A pass for one token cannot take longer than one for several. */
+    for (int i = 0; i < 40; i++)
+        depth_pass(&d, 4, 1);
+    assert_in_range((int)(1000 * d.narrow_s), 1000, 1010);
+}
+
+/* All drafts are right. */
 static void drafted_pass(struct depth *d, uint32_t n, double draft_s, double pass_s)
 {
     depth_drafted(d, 3, n, draft_s);
     depth_pass(d, n, pass_s);
+    depth_result(d, 3, n, false);
 }
 
 /* Returns how many tokens go by before one is drafted again. */
@@ -201,7 +248,7 @@ static void a_bad_measurement_is_forgotten(void **state)
 
     (void)state;
     depth_begin(&d);
-    depth_pass(&d, 0, 1);
+    measure_narrow(&d, 1);
     drafted_pass(&d, 1, 3, 40);
     assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), 0);
     assert_in_range(looks_without(&d), 1, 16);
@@ -228,7 +275,7 @@ static void a_measured_loss_lasts(void **state)
 
     (void)state;
     depth_begin(&d);
-    depth_pass(&d, 0, 1);
+    measure_narrow(&d, 1);
     drafted_pass(&d, 2, 0.1, 21);
     assert_in_range(looks_without(&d), 1, 16);
     drafted_pass(&d, 1, 0.1, 12);
@@ -272,6 +319,95 @@ static void drafting_never_loses_much(void **state)
         }
     assert_true(worst > 0.97);
     assert_true(best > 8);
+}
+
+/* A drafter, in passes without drafts. */
+struct costs {
+    double share;         /* of a token without it and its memory */
+    double column, draft; /* of a draft */
+    uint32_t quality;
+};
+
+/* The time of an answer of 100 tokens with drafts, of which this share is right, for that of one
+ * without the drafter.  The first pass reads as much without it. */
+static double times_off(const struct costs *c, double accepted, uint32_t seed, bool *is_closed)
+{
+    double with_s = 1, without_s = 1;
+    uint32_t n_token = 1;
+    struct depth d;
+
+    depth_begin(&d);
+    d.share = c->share;
+    depth_pass(&d, 0, 5);
+    for (*is_closed = false; n_token < 100; without_s = 1 + (n_token - 1) * c->share) {
+        uint32_t n = *is_closed ? 0 : depth_choose(&d, c->quality, DRAFT_MOST), good = 0;
+
+        while (good < n && next_number(&seed) % 1000 < 1000 * accepted)
+            good++;
+        if (*is_closed) {
+            with_s += c->share;
+        } else {
+            depth_drafted(&d, c->quality, n, n * c->draft);
+            depth_pass(&d, n, 1 + n * c->column);
+            depth_result(&d, c->quality, good, good < n);
+            with_s += 1 + n * (c->column + c->draft);
+            *is_closed = c->share < 1 && d.stake <= 0;
+        }
+        n_token += 1 + good;
+    }
+    return with_s / without_s;
+}
+
+/* However bad the drafts are and whatever they cost, in the first answer of a session. */
+static void an_answer_loses_at_most_three_per_cent(void **state)
+{
+    static const double shares[] = { 1, 0.97, 0.9, 0.75, 0.62, 0.55 };
+    static const double columns[] = { 0, 0.02, 0.1, 0.35 };
+    static const double drafts[] = { 0, 0.01, 0.025, 0.1, 0.25, 0.5 };
+    static const double accepted[] = { 0, 0.1, 0.3 };
+    double worst = 0;
+    bool is_closed;
+
+    (void)state;
+    for (size_t i = 0; i < 6 * 4 * 6 * 3 * DEPTH_CLASSES; i++) {
+        struct costs c = { shares[i % 6], columns[i / 6 % 4], drafts[i / 24 % 6],
+                           (uint32_t)(i / 432) };
+
+        if (c.column + c.draft > c.share) /* than a token takes: such a drafter is in no plan */
+            continue;
+        for (uint32_t seed = 1; seed <= 20; seed++) {
+            double times = times_off(&c, accepted[i / 144 % 3], seed, &is_closed);
+
+            worst = times > worst ? times : worst;
+        }
+    }
+    print_message("at worst %.4f times as long as without drafts\n", worst);
+    assert_true(worst < 1.03);
+}
+
+/* The stake does not end drafts that gain, but for some by bad luck. */
+static void drafts_that_gain_go_on(void **state)
+{
+    /* Copies in Q4_0 of E2B in BF16 in 2 GB, a small model, earlier text in memory. */
+    static const struct costs costs[] = { { 0.62, 0, 0.025, 3 }, { 0.9, 0, 0.1, 2 },
+                                          { 1, 0.2, 0, 2 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+        for (int a = 7; a <= 9; a += 2) {
+            uint32_t n_closed = 0;
+            double sum = 0;
+            bool is_closed;
+
+            for (uint32_t seed = 1; seed <= 400; seed++) {
+                sum += times_off(&costs[i], a / 10.0, seed, &is_closed);
+                n_closed += is_closed;
+            }
+            print_message("share %.2f, accepted 0.%d: %u of 400 closed, %.3f times as long\n",
+                          costs[i].share, a, n_closed, sum / 400);
+            assert_true(n_closed < (a == 9 ? 20 : 120));
+            assert_true(sum / 400 < (a == 9 ? 0.5 : 0.8));
+        }
 }
 
 /* ---- sessions ---- */
@@ -708,6 +844,35 @@ static void a_losing_drafter_is_closed(void **state)
     leaves_a_drafter("llama-tiny.gguf", &o);
 }
 
+/* The times of passes are those of one plan. */
+static void another_budget_forgets_what_passes_took(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_options o = small_options(256);
+    struct mw_session *s;
+    struct err e = ERR_INIT;
+    uint32_t ids[12];
+
+    (void)state;
+    o.draft = MW_DRAFT_NGRAM;
+    o.memory_bytes = 192 * MIB;
+    s = open_session(m, &o);
+    for (uint32_t i = 0; i < 12; i++)
+        ids[i] = 3 + 7 * i;
+    eval(s, ids, 8);
+    for (uint32_t i = 8; i < 10; i++)
+        assert_int_equal(mw_session_eval_sampled(s, ids[i], &e), 0);
+    assert_true(s->drafts.depth.narrow_s > 0);
+    assert_int_equal(mw_session_set_memory(s, 128 * MIB, &e), 0);
+    assert_true(s->drafts.depth.narrow_s <= 0);
+    assert_int_equal(mw_session_eval_sampled(s, ids[10], &e), 0);
+    assert_true(s->drafts.depth.narrow_s <= 0);
+    assert_int_equal(mw_session_eval_sampled(s, ids[11], &e), 0);
+    assert_true(s->drafts.depth.narrow_s > 0);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
 static void a_model_drafts_for_another(void **state)
 {
     (void)state;
@@ -778,12 +943,16 @@ int main(void)
         cmocka_unit_test(depth_follows_acceptance_and_cost),
         cmocka_unit_test(a_bad_measurement_is_forgotten),
         cmocka_unit_test(a_measured_loss_lasts),
+        cmocka_unit_test(a_time_of_another_plan_is_not_used),
         cmocka_unit_test(drafting_never_loses_much),
+        cmocka_unit_test(an_answer_loses_at_most_three_per_cent),
+        cmocka_unit_test(drafts_that_gain_go_on),
         cmocka_unit_test(drafts_that_nobody_asked_for_do_not_count),
         cmocka_unit_test(a_model_drafts_for_another),
         cmocka_unit_test(a_model_drafts_for_itself),
         cmocka_unit_test(a_head_keeps_the_rows_of_the_text),
         cmocka_unit_test(a_losing_drafter_is_closed),
+        cmocka_unit_test(another_budget_forgets_what_passes_took),
         cmocka_unit_test(a_dense_model_has_the_same_bits),
         cmocka_unit_test(quantised_keys_and_values_have_the_same_bits),
         cmocka_unit_test(a_mixture_of_experts_has_the_same_bits),
