@@ -46,7 +46,8 @@ int mw_model_open_within(struct mw_model **out, const char *path, uint64_t memor
 void mw_model_close(struct mw_model *m);
 void mw_model_info(const struct mw_model *m, struct mw_model_info *out);
 /* Let a draft head in a file or folder of its own draft for the model, instead of one in the
- * model's files.  Before a session is opened.  -1 with *e: it is not one for this model. */
+ * model's files, if options name no other one.  Before a session is opened.  -1 with *e: it is not
+ * one for this model. */
 int mw_model_attach(struct mw_model *m, const char *path, struct err *e);
 /* Returns whether a file or folder holds a draft head, perhaps of another model, and no whole
  * model. */

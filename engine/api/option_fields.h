@@ -66,8 +66,8 @@ enum mw_reach {
     NUMBER(uint32_t, chunk, MW_REACH_WORKSPACE)                                                \
     /* tokens that are guessed and verified in the pass of the one before them */              \
     NUMBER(enum mw_draft, draft, MW_REACH_WORKSPACE)                                           \
-    /* the model of MW_DRAFT_FILE.  Must outlive the session */                               \
-    TEXT(draft_file, MW_REACH_WEIGHTS)                                                         \
+    /* the model or draft head of MW_DRAFT_FILE.  Must outlive the session */                  \
+    TEXT(draft_file, MW_REACH_WORKSPACE)                                                       \
     /* of MW_DRAFT_SELF */                                                                     \
     NUMBER(enum mw_copies, draft_copies, MW_REACH_WORKSPACE)                                   \
     /* so many at a time if there is room; 0: as many as pay by what was measured */           \

@@ -22,7 +22,7 @@ enum mw_blas { MW_BLAS_AUTO, MW_BLAS_ALWAYS, MW_BLAS_NEVER };
  * before them in one pass over the weights.  The tokens of an answer are the same with all of
  * them.  mtp: the draft head of the model.  auto: mtp or ngram.  self: the model itself, with
  * copies in few bits of the weights that stream.  file: a smaller model with the same vocabulary,
- * mw_options.draft_file, or the head that mw_model_attach() took from there.
+ * mw_options.draft_file, or the draft head in that file.
  */
 enum mw_draft {
     MW_DRAFT_OFF,

@@ -121,6 +121,20 @@ static int open_new(struct draft_list **out, struct mw_model *m, const char *pat
     return 0;
 }
 
+static struct draft_list *find_open(const struct mw_model *m, const char *path)
+{
+    struct draft_list *l = m->drafts;
+
+    while (l != NULL && strcmp(l->path, path) != 0)
+        l = l->next;
+    return l;
+}
+
+bool draft_model_is_open(const struct mw_model *m, const char *path)
+{
+    return find_open(m, path) != NULL;
+}
+
 int draft_model_open(struct mw_model **out, struct mw_model *m, const char *path, struct err *e)
 {
     struct draft_list *l;
@@ -128,8 +142,7 @@ int draft_model_open(struct mw_model **out, struct mw_model *m, const char *path
 
     *out = NULL;
     pthread_mutex_lock(&m->lock);
-    for (l = m->drafts; l != NULL && strcmp(l->path, path) != 0; l = l->next)
-        ;
+    l = find_open(m, path);
     if (l == NULL && (rc = open_new(&l, m, path, e)) == 0) {
         l->next = m->drafts;
         m->drafts = l;

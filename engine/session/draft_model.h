@@ -19,6 +19,8 @@ struct stream;
  * returns the same one.  Returns 0, or -1 with *e: it cannot be read, or cannot draft for m.
  */
 int draft_model_open(struct mw_model **out, struct mw_model *m, const char *path, struct err *e);
+/* Whether the model at path was opened as one.  Called with the lock of m. */
+bool draft_model_is_open(const struct mw_model *m, const char *path);
 void draft_models_close(struct mw_model *m); /* all of them, when m is closed */
 
 /* Memory of its drafter with these options of a session: besides the context, and per token. */

@@ -153,10 +153,10 @@ static int describe_model(struct mw_model **out, struct mw_model *m, struct err 
         return -1;
     }
     /* A model whose head cannot be used answers without it. */
-    m->head.why_not = (struct err)ERR_INIT;
+    m->no_head = (struct err)ERR_INIT;
     if (mw_model_has_file(m) && draft_head_is_in(m->catalogue) &&
-        model_head_open(m, NULL, &why_not) != 0)
-        m->head.why_not = why_not;
+        model_head_open(&m->head, m, NULL, &why_not) != 0)
+        m->no_head = why_not;
 #ifdef HAVE_MALLOC_TRIM
     malloc_trim(0); /* reading the header took more than it keeps */
 #endif
@@ -250,7 +250,7 @@ void mw_model_close(struct mw_model *m)
     arena_unmap(&m->resident);
     if (m->has_blas)
         blas_close();
-    model_head_close(m);
+    model_heads_close(m);
     desc_free(m->desc);
     free(m->spans);
     free(m->packed_spans);

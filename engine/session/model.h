@@ -50,7 +50,9 @@ struct mw_model {
     struct tried_box *tried;        /* the same, for each combination of settings */
     struct draft_list *drafts;      /* models that may draft for it, see draft_model.h */
     struct model_mirror *mirrors;   /* copies of its files that were opened; NULL: none */
-    struct model_head head;      /* that drafts for it */
+    struct model_head *_Atomic heads; /* that were opened, see model_head.h */
+    struct model_head *head; /* that drafts for it if options name no other one; NULL: none */
+    struct err no_head;      /* its own head cannot be used; ERR_NONE: it has none */
     _Atomic uint64_t kv_file_bytes; /* disk space of the keys and values of its session */
     int n_core;                  /* of this machine */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */

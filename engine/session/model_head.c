@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/format/draft_head.h"
+#include "engine/session/draft_model.h"
 #include "engine/session/model.h"
 
 static void close_head(struct model_head *h)
@@ -16,7 +17,20 @@ static void close_head(struct model_head *h)
     free(h->spans);
     catalogue_close(h->catalogue);
     free(h->path);
-    *h = (struct model_head){ .catalogue = NULL };
+    free(h);
+}
+
+void model_heads_close(struct mw_model *m)
+{
+    struct model_head *h = m->heads;
+
+    while (h != NULL) {
+        struct model_head *next = h->next;
+
+        close_head(h);
+        h = next;
+    }
+    m->heads = m->head = NULL;
 }
 
 static int make_spans(struct model_head *h, struct err *e)
@@ -31,38 +45,81 @@ static int make_spans(struct model_head *h, struct err *e)
     return 0;
 }
 
-int model_head_open(struct mw_model *m, const char *path, struct err *e)
+/* The open head of a path; NULL: there is none. */
+static struct model_head *open_one(const struct mw_model *m, const char *path)
 {
-    struct model_head h = { .catalogue = NULL };
+    struct model_head *h = m->heads;
 
-    if (draft_head_open(&h.catalogue, m->catalogue, path, e) != 0)
-        return -1;
-    if (desc_new(&h.desc, h.catalogue, e) != 0 || make_spans(&h, e) != 0) {
-        close_head(&h);
-        return -1;
-    }
-    if (path != NULL && (h.path = strdup(path)) == NULL) {
-        close_head(&h);
+    while (h != NULL && (h->path == NULL || path == NULL ? h->path != path
+                                                         : strcmp(h->path, path) != 0))
+        h = h->next;
+    return h;
+}
+
+/* Called with the lock. */
+static int open_new(struct model_head **out, struct mw_model *m, const char *path, struct err *e)
+{
+    struct model_head *h = calloc(1, sizeof *h);
+
+    if (h == NULL || (path != NULL && (h->path = strdup(path)) == NULL)) {
+        free(h);
         return err_memory(e, "the draft head");
     }
-    close_head(&m->head);
-    m->head = h;
+    if (draft_head_open(&h->catalogue, m->catalogue, path, e) != 0 ||
+        desc_new(&h->desc, h->catalogue, e) != 0 || make_spans(h, e) != 0) {
+        close_head(h);
+        return -1;
+    }
+    h->next = m->heads;
+    m->heads = h; /* last, for threads that look without the lock */
+    *out = h;
     return 0;
 }
 
-void model_head_close(struct mw_model *m)
+int model_head_open(struct model_head **out, struct mw_model *m, const char *path, struct err *e)
 {
-    close_head(&m->head);
+    int rc;
+
+    pthread_mutex_lock(&m->lock);
+    *out = open_one(m, path);
+    rc = *out != NULL ? 0 : open_new(out, m, path, e);
+    pthread_mutex_unlock(&m->lock);
+    return rc;
 }
 
-int model_head_load(struct mw_model *m, const struct cancel *cancel, struct err *e)
+int model_head_find(struct model_head **out, struct mw_model *m, const char *path, struct err *e)
 {
-    return model_load_vecs(m, m->head.desc, &m->head.resident, cancel, e);
+    int rc = 0;
+
+    pthread_mutex_lock(&m->lock);
+    *out = open_one(m, path);
+    if (*out == NULL && mw_model_has_file(m) && !draft_model_is_open(m, path) &&
+        draft_head_is(m->catalogue, path))
+        rc = open_new(out, m, path, e);
+    pthread_mutex_unlock(&m->lock);
+    return rc;
+}
+
+struct model_head *model_head_of(const struct mw_model *m, const struct mw_options *o)
+{
+    return o->draft == MW_DRAFT_MTP && o->draft_file != NULL ? open_one(m, o->draft_file)
+                                                             : m->head;
+}
+
+int model_head_load(struct mw_model *m, struct model_head *h, const struct cancel *cancel,
+                    struct err *e)
+{
+    return model_load_vecs(m, h->desc, &h->resident, cancel, e);
 }
 
 int mw_model_attach(struct mw_model *m, const char *path, struct err *e)
 {
-    return model_head_open(m, path, e);
+    struct model_head *h;
+
+    if (model_head_open(&h, m, path, e) != 0)
+        return -1;
+    m->head = h;
+    return 0;
 }
 
 bool mw_is_head(const struct mw_model *m, const char *path)
@@ -72,7 +129,7 @@ bool mw_is_head(const struct mw_model *m, const char *path)
 
 bool mw_model_head(const struct mw_model *m, struct mw_head_info *out)
 {
-    const struct catalogue *c = m->head.catalogue;
+    const struct catalogue *c = m->head != NULL ? m->head->catalogue : NULL;
     const char *slash;
 
     *out = (struct mw_head_info){ .n_layer = 0 };
@@ -83,11 +140,11 @@ bool mw_model_head(const struct mw_model *m, struct mw_head_info *out)
     snprintf(out->name, sizeof out->name, "%s", c->hparams.name);
     snprintf(out->file, sizeof out->file, "%s", slash != NULL ? slash + 1 : c->path);
     out->n_layer = c->hparams.n_layer;
-    out->hot_bytes = m->head.hot_bytes;
+    out->hot_bytes = m->head->hot_bytes;
     return true;
 }
 
 const struct err *mw_model_no_head(const struct mw_model *m)
 {
-    return m->head.catalogue == NULL && m->head.why_not.code != ERR_NONE ? &m->head.why_not : NULL;
+    return m->head == NULL && m->no_head.code != ERR_NONE ? &m->no_head : NULL;
 }

@@ -139,11 +139,13 @@ static bool same_text(const char *a, const char *b)
 
 enum head_use options_head(const struct mw_model *m, const struct mw_options *o)
 {
-    if (m->head.catalogue == NULL || (o->draft != MW_DRAFT_MTP && o->draft != MW_DRAFT_AUTO))
+    const struct model_head *head = model_head_of(m, o);
+
+    if (head == NULL || (o->draft != MW_DRAFT_MTP && o->draft != MW_DRAFT_AUTO))
         return HEAD_UNUSED;
     if (o->draft == MW_DRAFT_MTP)
         return HEAD_NEEDED;
-    return m->head.hot_bytes <= m->hot_bytes / HEAD_SHARE ? HEAD_IF_IT_FITS : HEAD_UNUSED;
+    return head->hot_bytes <= m->hot_bytes / HEAD_SHARE ? HEAD_IF_IT_FITS : HEAD_UNUSED;
 }
 
 unsigned options_reach(const struct mw_model *m, const struct mw_options *now,

@@ -168,7 +168,7 @@ static const char *why_no_disk(const struct mw_model *m, const struct mw_options
             return "its layers choose among all of them";
     if (o->io == MW_IO_MMAP)
         return "its weights are mapped";
-    if (options_head(m, o) != HEAD_UNUSED && m->head.desc->reads_trunk_kv)
+    if (options_head(m, o) != HEAD_UNUSED && model_head_of(m, o)->desc->reads_trunk_kv)
         return "its draft head reads them";
     return NULL;
 }
@@ -376,7 +376,7 @@ static uint64_t program_item(const struct mw_model *m, const struct mw_options *
 static int add_head(const struct mw_model *m, const struct mw_options *o, struct plan_input *in,
                     struct err *e)
 {
-    const struct model_head *head = &m->head;
+    const struct model_head *head = model_head_of(m, o);
     enum head_use use = options_head(m, o);
     struct plan_head *h = &in->head;
     struct forward_bytes bytes;

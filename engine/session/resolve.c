@@ -61,6 +61,27 @@ static uint64_t default_budget(struct mw_model *m, const struct mw_options *o)
     return mw_default_budget(m, o, machine.budget_bytes);
 }
 
+/* A file may have a draft head or a model.  It may be another one than before, when the options
+ * were completed. */
+static int resolve_head(struct mw_model *m, struct mw_options *o, struct err *e)
+{
+    struct model_head *head = m->head;
+
+    if (o->draft_file != NULL && (o->draft == MW_DRAFT_FILE || o->draft == MW_DRAFT_MTP)) {
+        if (model_head_find(&head, m, o->draft_file, e) != 0)
+            return -1;
+        o->draft = head != NULL ? MW_DRAFT_MTP : MW_DRAFT_FILE;
+    }
+    if (o->draft != MW_DRAFT_MTP || head != NULL)
+        return 0;
+    if (m->no_head.code == ERR_NONE)
+        return err_set(e, ERR_ARGUMENT,
+                       "the model has no draft head, in its own files or beside them; name "
+                       "the file of one with --draft FILE");
+    *e = m->no_head;
+    return -1;
+}
+
 int options_resolve(struct mw_model *m, struct mw_options *o, struct err *e)
 {
     if (o->n_thread <= 0) {
@@ -77,17 +98,8 @@ int options_resolve(struct mw_model *m, struct mw_options *o, struct err *e)
                        "mapped weights cannot be read from two disks; use another --io");
     if (o->mirror != NULL && model_mirror(m, o->mirror, e) == NULL)
         return -1;
-    if (o->draft == MW_DRAFT_FILE && m->head.path != NULL &&
-        strcmp(o->draft_file, m->head.path) == 0)
-        o->draft = MW_DRAFT_MTP;
-    if (o->draft == MW_DRAFT_MTP && m->head.catalogue == NULL) {
-        if (m->head.why_not.code == ERR_NONE)
-            return err_set(e, ERR_ARGUMENT,
-                           "the model has no draft head, in its own files or beside them; name "
-                           "the file of one with --draft FILE");
-        *e = m->head.why_not;
+    if (resolve_head(m, o, e) != 0)
         return -1;
-    }
     o->n_ctx = options_ctx(m, o);
     if (o->n_logit_row == 0)
         o->n_logit_row = 1;

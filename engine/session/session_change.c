@@ -15,6 +15,7 @@
 #include "engine/base/numbers.h"
 #include "engine/session/session_internal.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "engine/session/options.h"
@@ -270,9 +271,11 @@ static void find_reach(const struct mw_session *s, struct change *c)
     unsigned reach = options_reach(s->m, &s->settled.o, &c->settled.o);
 
     bool has_file = c->settled.o.draft == MW_DRAFT_FILE;
+    bool had_file = s->settled.o.draft == MW_DRAFT_FILE;
 
-    c->opens = s->work == NULL || (reach & MW_REACH_WEIGHTS) != 0 ||
-               has_file != (s->settled.o.draft == MW_DRAFT_FILE);
+    /* A model that drafts is a guest of the stream. */
+    c->opens = s->work == NULL || (reach & MW_REACH_WEIGHTS) != 0 || has_file != had_file ||
+               (has_file && strcmp(c->settled.o.draft_file, s->settled.o.draft_file) != 0);
     c->replaces = (reach & MW_REACH_KV) != 0;
     c->works = c->opens || c->replaces || (reach & MW_REACH_WORKSPACE) != 0 ||
                c->plan.chunk != s->plan.chunk || c->plan.n_draft != s->plan.n_draft ||

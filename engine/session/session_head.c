@@ -53,7 +53,7 @@ uint64_t head_col_bytes(const struct mw_model *m)
 uint64_t head_fixed_bytes(const struct mw_model *m, const struct mw_options *o,
                           const struct forward_bytes *bytes, const struct stream_shape *shape)
 {
-    const struct model_head *h = &m->head;
+    const struct model_head *h = model_head_of(m, o);
 
     return bytes->act_fixed + HEAD_CHUNK * bytes->act_col + bytes->rows_fixed +
            HEAD_CHUNK * bytes->rows_col + bytes->lookup + forward_logit_bytes(h->desc, 1) +
@@ -69,7 +69,7 @@ uint64_t head_fixed_bytes(const struct mw_model *m, const struct mw_options *o,
 static int open_stream(struct head *h, struct mw_session *s, struct err *e)
 {
     const struct mw_options *o = &s->settled.o;
-    const struct model_head *m = &s->m->head;
+    const struct model_head *m = model_head_of(s->m, o);
     const struct plan *p = &s->plan;
     struct mw_limits limits = limits_of(s->m);
     struct forward_bytes bytes;
@@ -164,18 +164,19 @@ static int open_buffers(struct head *h, struct mw_session *s, struct err *e)
 
 int head_open(struct head **out, struct mw_session *s, struct err *e)
 {
+    struct model_head *of = model_head_of(s->m, &s->settled.o);
     struct head *h = calloc(1, sizeof *h);
 
     *out = NULL;
     if (h == NULL)
         return err_memory(e, "the draft head");
-    h->desc = s->m->head.desc;
+    h->desc = of->desc;
     h->n_value = desc_n_residual(s->m->desc);
     h->telemetry = calloc(1, sizeof *h->telemetry);
     if (h->telemetry == NULL)
         err_memory(e, "the counters");
-    if (h->telemetry == NULL || model_head_load(s->m, NULL, e) != 0 || open_stream(h, s, e) != 0 ||
-        open_kv(h, s, e) != 0 || open_buffers(h, s, e) != 0) {
+    if (h->telemetry == NULL || model_head_load(s->m, of, NULL, e) != 0 ||
+        open_stream(h, s, e) != 0 || open_kv(h, s, e) != 0 || open_buffers(h, s, e) != 0) {
         head_close(h);
         return -1;
     }

@@ -3,12 +3,14 @@
 import json
 import os
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_head import assistant, gemma4_chain  # noqa: E402
 from chain_model import spell  # noqa: E402
-from program import FolderCase, memwall, reference, smallest_without_screen  # noqa: E402
+from program import FolderCase, budget, memwall, reference, smallest_without_screen  # noqa: E402
+from terminal import Terminal  # noqa: E402
 
 MARKS = [f"<{i}>" for i in range(150)]
 
@@ -88,6 +90,36 @@ class Heads(FolderCase):
         for ctx in "20", "47", "64":
             off, on = (self.ask(model, "-c", ctx, "--draft", how, code=1) for how in ("off", head))
             self.assertEqual(("context", off["text"]), (on["done"], on["text"]))
+
+    def chat(self, model, *lines, args=()):
+        """Returns all that the terminal showed, after these lines; each comes with what it shows."""
+        home = os.path.join(self.folder, "home")
+        os.makedirs(home, exist_ok=True)
+        t = Terminal("chat", "-m", model.path, "--plain", "--color", "never", "--raw", "--temp", "0",
+                     "-n", "60", "--draft-depth", "4", "--memory", budget(256), *args, home=home,
+                     rows=50, cols=120)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("/help lists commands and keys"), t.screen())
+        for line, shown in lines:
+            at, end = len(t.raw), time.monotonic() + 60
+            t.send(line + "\r")
+            while shown.encode() not in t.raw[at:]:
+                self.assertTrue(time.monotonic() < end and t.pump(0.1), (line, t.screen()))
+        return t.raw.decode(errors="replace")
+
+    def test_a_head_is_taken_in_a_running_chat(self):
+        model = self.walk()
+        head = assistant(self.folder, "other", model)
+        shown = self.chat(model, ("<0>", "* 60 tokens"), ("/draft mtp", "has no draft head"),
+                          ("/draft " + head, "drafts: "), ("<60>", "* 60 tokens"),
+                          ("/why", "were drafted"), args=("--draft", "off"))
+        self.assertIn("".join(MARKS[61:121]), shown.replace("\r\n", ""))
+
+    def test_a_head_beside_the_model_is_found_later(self):
+        model = self.walk()
+        assistant(self.folder, "walk-assistant", model)
+        self.chat(model, ("<0>", "* 60 tokens"), ("/draft mtp", "drafts: mtp"),
+                  ("<60>", "* 60 tokens"), ("/why", "were drafted"), args=("--draft", "off"))
 
     def test_the_head_is_named(self):
         model = self.walk()

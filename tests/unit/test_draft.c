@@ -844,6 +844,75 @@ static void a_losing_drafter_is_closed(void **state)
     leaves_a_drafter("llama-tiny.gguf", &o);
 }
 
+/* The drafter changes every few tokens: a head in a file, a head in a folder, models, text. */
+static void another_drafter_in_mid_answer_changes_no_token(void **state)
+{
+    enum { N = 96, EACH = 12 };
+    static const uint32_t prompt[] = { 3, 9, 4, 17, 5, 33, 6, 80 };
+    static const struct {
+        enum mw_draft draft;
+        const char *file;
+        bool has_head, is_refused;
+    } turns[] = {
+        { MW_DRAFT_FILE, "gemma4-tiny-assistant.gguf", true, false },
+        { MW_DRAFT_FILE, "gemma4-tiny-assistant-hf", true, false },
+        { MW_DRAFT_FILE, "gemma4-tiny-q4_0.gguf", false, false },
+        { MW_DRAFT_MTP, NULL, false, true }, /* none belongs to the model */
+        { MW_DRAFT_FILE, "llama-tiny.gguf", false, true },
+        { MW_DRAFT_FILE, "gemma4-tiny-assistant.gguf", true, false },
+        { MW_DRAFT_NGRAM, NULL, false, false },
+    };
+    struct mw_model *m = open_model("gemma4-tiny.gguf");
+    struct mw_options o = small_options(256);
+    uint32_t want[8 + N], got[8 + N];
+    char path[7][4096];
+    struct err e = ERR_INIT;
+    struct mw_sample sample;
+
+    (void)state;
+    for (int with = 0; with < 2; with++) {
+        uint32_t *ids = with ? got : want;
+        struct mw_session *s;
+
+        o.draft = MW_DRAFT_OFF;
+        o.draft_file = NULL;
+        o.draft_depth = 4;
+        s = open_session(m, &o);
+        memcpy(ids, prompt, sizeof prompt);
+        eval(s, ids, 8);
+        for (uint32_t i = 0; i < N; i++) {
+            uint32_t n = i / EACH;
+
+            ids[8 + i] = greatest_of(session_logits(s), m->desc->n_vocab);
+            if (mw_session_eval_sampled(s, ids[8 + i], &e) != 0)
+                fail_with(&e);
+            if (!with || i % EACH != EACH - 1 || n >= 7)
+                continue;
+            o.draft = turns[n].draft;
+            o.draft_file = NULL;
+            if (turns[n].file != NULL) {
+                snprintf(path[n], sizeof path[n], "%s", model_path(turns[n].file));
+                o.draft_file = path[n];
+            }
+            assert_int_equal(session_set(s, &o, &e) != 0, turns[n].is_refused);
+            if (!turns[n].is_refused)
+                assert_int_equal(s->head != NULL, turns[n].has_head);
+            mw_session_sample(s, &sample);
+            print_message("%u: %lu drafted, %lu by a head\n", n,
+                          (unsigned long)sample.draft.drafted,
+                          (unsigned long)sample.draft.by_head);
+            if (mw_session_logits(s) == NULL)
+                evaluate_again(s, ids, 8 + i);
+        }
+        mw_session_sample(s, &sample);
+        assert_int_equal(sample.draft.drafted > 40, with);
+        assert_int_equal(sample.draft.by_head > 15, with);
+        mw_session_close(s);
+    }
+    assert_memory_equal(got, want, sizeof want);
+    mw_model_close(m);
+}
+
 /* The times of passes are those of one plan. */
 static void another_budget_forgets_what_passes_took(void **state)
 {
@@ -952,6 +1021,7 @@ int main(void)
         cmocka_unit_test(a_model_drafts_for_itself),
         cmocka_unit_test(a_head_keeps_the_rows_of_the_text),
         cmocka_unit_test(a_losing_drafter_is_closed),
+        cmocka_unit_test(another_drafter_in_mid_answer_changes_no_token),
         cmocka_unit_test(another_budget_forgets_what_passes_took),
         cmocka_unit_test(a_dense_model_has_the_same_bits),
         cmocka_unit_test(quantised_keys_and_values_have_the_same_bits),

@@ -23,6 +23,18 @@ static struct local *of(struct engine *g)
 
 /* ---- the model ---- */
 
+/* Let the head that the options name draft, or one beside the model: a chat that begins without
+ * drafts may ask for it later. */
+static int attach_head(struct local *l, const struct engine_model *m, struct err *e)
+{
+    struct mw_options o = m->options;
+
+    if (mw_head_attach(l->model, m->path, &o, e) != 0)
+        return -1;
+    o.draft = MW_DRAFT_AUTO;
+    return mw_head_attach(l->model, m->path, &o, e);
+}
+
 static int local_open(struct engine **out, const struct engine_model *m, struct err *e)
 {
     struct local *l = calloc(1, sizeof *l);
@@ -33,7 +45,7 @@ static int local_open(struct engine **out, const struct engine_model *m, struct 
     l->engine.calls = &engine_local;
     if (mw_model_open_within(&l->model, m->path, m->options.memory_bytes,
                              m->options.caller_bytes, e) != 0 ||
-        mw_head_attach(l->model, m->path, &m->options, e) != 0) {
+        attach_head(l, m, e) != 0) {
         mw_model_close(l->model);
         free(l);
         return -1;

@@ -253,8 +253,7 @@ const struct option options_table[N_OPTION] = {
                 "of the copies; self:q4_0, self:q3_k and self:q2_k name it. It drafts nothing "
                 "while keys and values are on the disk.\n"
                 "mtp drafts with the head that the model comes with: one in its own files, or "
-                "an assistant (Gemma 4) that is found beside it. The path of a head uses that one; "
-                "a chat takes it at the start only.\n"
+                "an assistant (Gemma 4) that is found beside it. The path of a head uses that one.\n"
                 "The path of a smaller model with the same vocabulary: it drafts, and its memory "
                 "is part of the budget. It may be the same model with fewer bits.",
         .otherwise = "auto: mtp or ngram",
