@@ -15,16 +15,16 @@
 
 #define QUALITY 3 /* of its drafts, before any was verified */
 
-/* The types that copies can have, those with most bits first.  The guide's are right as often with
- * all of them, but its answers are learned by heart (tests/bench/README.md).  So fewer bits are
- * assumed to be right less often. */
+/* The types that copies can have, those with most bits first.  Plans assume that fewer bits are
+ * right less often, as published figures say (tests/bench/README.md).  The guide's are right as
+ * often with all of them, but its answers are learned by heart. */
 static const struct {
     enum mw_copies copies;
     enum tensor_type type;
     double acceptance; /* that plans assume */
 } types[] = {
-    { MW_COPIES_Q4_0, TYPE_Q4_0, PLAN_ACCEPTANCE },
-    { MW_COPIES_Q3_K, TYPE_Q3_K, 0.65 },
+    { MW_COPIES_Q4_0, TYPE_Q4_0, 0.8 },
+    { MW_COPIES_Q3_K, TYPE_Q3_K, 0.7 },
     { MW_COPIES_Q2_K, TYPE_Q2_K, 0.5 },
 };
 

@@ -5,12 +5,26 @@
               [--drafters self,ngram,mtp,auto]
     drafts.py MEMWALL MODEL.gguf [--budgets 600M,2G] [--depths 1,3,7,15] [--tokens 48]
               [--rounds 3] [--disk-rate 1G]
+    drafts.py MEMWALL MODEL.gguf --accept 0.5,0.7,0.9 [--drafters self,self:q2_k]
+              [--budgets 1950M] [--tokens 32] [--disk-rate 1G]
+    drafts.py --saved OFF.json RESULT.json...
 
 With --guide, the guide answers questions that it was not trained on, with the smallest budget that
 all drafters and copies of its weights fit (of the first drafter that is "self", such as self:q4_0)
 and a disk that is slowed down, so that the disk is the limit: without drafts, and with those of
 each drafter.  Then the same questions come after their answers, so that the model repeats a text of
 the prompt.
+
+With --accept, the drafters work, and these shares of their drafts are right ("memwall bench
+--draft-accept").  Beside each measured rate is the law's: with k drafts for a pass, of which each is
+right with the probability p, a pass gives (1 - p^(k+1)) / (1 - p) tokens.  So the rate is at most
+
+    max over k of (1 - p^(k+1)) / (1 - p) / (narrow + k * (column + draft))
+
+where narrow, column and draft are the measured times of a pass over no drafts, of each draft in a
+pass, and of making it.  However many drafts there are and however little they cost, a pass gives
+less than 1 / (1 - p) tokens.  With --saved, the table is made from results of "memwall bench
+--json", the first of which is without drafts.
 
 Otherwise: the weights of MODEL are random (a made file), and so are its answers, in which nothing
 is drafted.  So its norms in the layers are set to zero, in place: the layers then add nothing, and
@@ -127,10 +141,75 @@ def guide(o):
           f"disk of {o.disk_rate}.")
 
 
+DRAFTS = 15  # at most for a pass
+
+
+def tokens_of_pass(p, k):
+    return sum(p ** i for i in range(k + 1))
+
+
+def costs_of(run):
+    """Seconds of a pass over no drafts, of each draft in a pass, and of making one."""
+    pass_s = run["tokens_per_pass"] / run["decode_tps"]
+    drafted = (run["tokens_per_pass"] - 1) / run["accepted_share"] if run["accepted_share"] else 0
+    more = [(cost - 1) / k for k, cost in enumerate(run["pass_costs"]) if k > 0 and cost is not None]
+    column = max(statistics.mean(more), 0) if more else 0
+    narrow_s = pass_s * (1 - run["drafter_share"]) / (1 + column * drafted)
+    return narrow_s, column * narrow_s, pass_s * run["drafter_share"] / max(drafted, 1)
+
+
+def bound_of(p, costs):
+    """The highest rate by the law, and the number of drafts for a pass that has it."""
+    narrow_s, column_s, draft_s = costs
+    return max((tokens_of_pass(p, k) / (narrow_s + k * (column_s + draft_s)), k)
+               for k in range(DRAFTS + 1))
+
+
+def load(name):
+    with open(name) as f:
+        return json.loads(f.read().splitlines()[-1])
+
+
+def bounds_table(results):
+    """results: of "memwall bench --json", without drafts first."""
+    off = results[0]["points"][0]["median"]["decode_tps"]
+    print(f"Without drafts: {off:.3f} tok/s.\n")
+    print("| drafts | accepted | tok/s | times | tokens a pass | s a pass | s a draft | bound: times | "
+          "at a depth of | tokens a pass | free drafts |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    for r in results[1:]:
+        how = re.search(r"--draft (\S+)", r["options"])[1]
+        p = float(re.search(r"--draft-accept (\S+)", r["options"])[1])
+        for run in r["points"][0]["runs"]:
+            if not run.get("pass_costs") or not run["accepted_share"]:
+                print(f"| {how} | {p:g} | {run['decode_tps']:.3f} | "
+                      f"{run['decode_tps'] / off:.2f} | 1 | | | | | | |")
+                continue
+            costs = costs_of(run)
+            bound, k = bound_of(p, costs)
+            free = f"{1 / (1 - p):.1f}" if p < 1 else "no bound"
+            print(f"| {how} | {p:g} | {run['decode_tps']:.3f} | {run['decode_tps'] / off:.2f} | "
+                  f"{run['tokens_per_pass']:.2f} | {costs[0]:.2f} | {costs[2]:.3f} | "
+                  f"{bound / off:.2f} | {k} | {tokens_of_pass(p, k):.2f} | {free} |", flush=True)
+
+
+def measure_bounds(o):
+    for budget in o.budgets.split(","):
+        def bench(*how):
+            return run(o.memwall, "bench", "-m", o.model, "-b", budget, "-c", "512", "-p", "16", "-n",
+                       str(o.tokens), "-r", str(o.rounds), "--disk-rate", o.disk_rate, "--json",
+                       "-q", *how)
+        print(f"\nBudget {budget}.")
+        bounds_table([bench("--draft", "off")] +
+                     [bench("--draft", how, "--draft-accept", p)
+                      for how in o.drafters.split(",") for p in o.accept.split(",")])
+    print(f"\nLoad average {os.getloadavg()[0]:.1f}.")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("memwall")
+    p.add_argument("memwall", nargs="?")
     p.add_argument("model", nargs="?")
     p.add_argument("--guide", action="store_true")
     p.add_argument("--questions", type=int, default=20)
@@ -140,7 +219,13 @@ def main():
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--drafters", default="self,ngram,mtp,auto")
     p.add_argument("--disk-rate", default="none")
+    p.add_argument("--accept")
+    p.add_argument("--saved", nargs="+")
     o = p.parse_args()
+    if o.saved:
+        return bounds_table([load(name) for name in o.saved])
+    if o.accept:
+        return measure_bounds(o)
     if o.guide:
         return guide(o)
     silence_layers(o.memwall, o.model)

@@ -17,6 +17,7 @@
 #include "engine/draft/depth.h"
 #include "engine/draft/ngram.h"
 #include "engine/memwall.h"
+#include "engine/session/draft_model.h"
 #include "engine/session/sampler.h"
 #include "engine/session/session_internal.h"
 #include "tests/lib/calls.h"
@@ -942,6 +943,23 @@ static void another_budget_forgets_what_passes_took(void **state)
     mw_model_close(m);
 }
 
+/* Copies in fewer bits are assumed to be right less often. */
+static void copies_have_an_assumed_acceptance(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct plan_input in = { 0 };
+    struct err e = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(self_types(m, MW_COPIES_AUTO, 100, &in, &e), 0);
+    assert_int_equal(in.n_low, 3);
+    for (uint32_t i = 1; i < in.n_low; i++) {
+        assert_true(in.low[i].all_bytes < in.low[i - 1].all_bytes);
+        assert_true(in.low[i].acceptance < in.low[i - 1].acceptance - 0.05);
+    }
+    mw_model_close(m);
+}
+
 static void a_model_drafts_for_another(void **state)
 {
     (void)state;
@@ -1023,6 +1041,7 @@ int main(void)
         cmocka_unit_test(a_losing_drafter_is_closed),
         cmocka_unit_test(another_drafter_in_mid_answer_changes_no_token),
         cmocka_unit_test(another_budget_forgets_what_passes_took),
+        cmocka_unit_test(copies_have_an_assumed_acceptance),
         cmocka_unit_test(a_dense_model_has_the_same_bits),
         cmocka_unit_test(quantised_keys_and_values_have_the_same_bits),
         cmocka_unit_test(a_mixture_of_experts_has_the_same_bits),

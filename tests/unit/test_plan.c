@@ -598,6 +598,32 @@ static void copies_have_fewer_bits_where_that_is_faster(void **state)
     assert_true(p.n_draft == 15 && p.low.type != 2);
 }
 
+/* 4.5 GB in BF16 with 2 GB, and 1 GB/s: copies with fewer bits make a pass shorter.  They would
+ * win if as many of their drafts were right; where fewer are, those with more bits win. */
+static void copies_with_more_bits_may_be_worth_longer_passes(void **state)
+{
+    struct plan_input in = plan_example();
+    struct err e = ERR_INIT;
+    struct plan p, same;
+
+    (void)state;
+    in.budget_bytes = 2048 * MIB;
+    in.disk_bytes_s = 1e9;
+    in.n_draft = 15;
+    in.draft_bytes = 1 * MIB;
+    in.low[0] = (struct plan_low){ 2, "Q4_0", in.hot_bytes / 32 * 9, 0.8 };
+    in.low[1] = (struct plan_low){ 11, "Q3_K", in.hot_bytes / 512 * 110, 0.7 };
+    in.low[2] = (struct plan_low){ 10, "Q2_K", in.hot_bytes / 512 * 84, 0.5 };
+    in.n_low = 3;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.n_draft == 15 && p.low.type == 2);
+    for (uint32_t i = 0; i < in.n_low; i++)
+        in.low[i].acceptance = 0.7;
+    assert_int_equal(plan_make(&in, &same, &e), 0);
+    assert_true(same.n_draft == 15 && same.low.type == 10);
+    assert_true(same.streamed_bytes < p.streamed_bytes && same.drafted_tps < p.drafted_tps);
+}
+
 static void a_model_that_drafts_is_left_out_if_that_is_faster(void **state)
 {
     struct plan_input in = plan_example();
@@ -939,6 +965,7 @@ int main(void)
         cmocka_unit_test(a_model_drafts_for_itself_where_it_reads),
         cmocka_unit_test(a_draft_head_is_predicted_with_an_acceptance),
         cmocka_unit_test(copies_have_fewer_bits_where_that_is_faster),
+        cmocka_unit_test(copies_with_more_bits_may_be_worth_longer_passes),
         cmocka_unit_test(a_model_that_drafts_is_left_out_if_that_is_faster),
         cmocka_unit_test(a_plan_follows_its_budget),
         cmocka_unit_test(pages_on_the_disk_are_within_the_budget),
