@@ -29,6 +29,7 @@ check_PROGRAMS += \
 	tests/unit/test_diagnose \
 	tests/unit/test_disturb \
 	tests/unit/test_draft \
+	tests/unit/test_draft_any \
 	tests/unit/test_energy \
 	tests/unit/test_experts \
 	tests/unit/test_favourites \
