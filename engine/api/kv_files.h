@@ -55,7 +55,7 @@ double mw_kv_read_s(uint64_t bytes, uint64_t ahead_bytes, double disk_bytes_s);
 #define MW_KV_LIMIT ((uint64_t)4 << 30)
 uint64_t mw_kv_limit(const char *folder);
 /* Delete the least recently used files of a folder until at most `limit` bytes are left.  The
- * file at keep (NULL: none) stays, and so does one that a process writes. */
+ * file at keep (NULL: none) stays, and so does one that a process reads or writes. */
 void mw_kv_trim(const char *folder, uint64_t limit, const char *keep);
 
 #endif

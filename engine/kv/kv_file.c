@@ -30,6 +30,9 @@ struct kv_file {
     int fd;
     char *path;
     bool is_direct;
+    bool is_new;             /* made here, and nothing was committed yet */
+    bool is_locked;          /* by a lock that other processes see */
+    bool has_bad_header;     /* the other header may have been in force, and is lost */
     bool is_changing;        /* there may be pieces in slots that nothing in force uses */
     bool is_committing;      /* the header that uses them may be on the disk */
     uint32_t most;           /* pieces, and parts */
@@ -81,16 +84,31 @@ static bool is_in_memory(int fd)
     return fstatfs(fd, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
 }
 
-static int open_fd(struct kv_file *f, int flags, struct err *e)
+static int open_flags(int flags)
+{
+    return flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+}
+
+/* NFS gives the lock of a writer only to a descriptor that may write, and a reader may come to
+ * delete the file. */
+static int open_for_locks(const char *path, int flags)
+{
+    int fd = open(path, open_flags(O_RDWR | flags));
+
+    return fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS)
+               ? open(path, open_flags(O_RDONLY | flags))
+               : fd;
+}
+
+static int open_fd(struct kv_file *f, struct err *e)
 {
     struct stat st;
 
-    flags |= O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
     f->is_direct = true;
-    f->fd = open(f->path, flags | O_DIRECT, 0600);
+    f->fd = open_for_locks(f->path, O_DIRECT);
     if (f->fd < 0 && errno == EINVAL) { /* a file system without O_DIRECT */
         f->is_direct = false;
-        f->fd = open(f->path, flags, 0600);
+        f->fd = open_for_locks(f->path, 0);
     }
     if (f->fd < 0) {
         err_sys(e, "cannot open the keys and values of a chat");
@@ -103,8 +121,6 @@ static int open_fd(struct kv_file *f, int flags, struct err *e)
         return err_at(e, f->path, ERR_NO_OFFSET, NULL);
     }
     if (is_in_memory(f->fd)) {
-        if ((flags & O_CREAT) != 0 && st.st_size == 0)
-            unlink(f->path);
         err_set(e, ERR_UNSUPPORTED,
                 "the folder of saved keys and values is in memory, not on a disk");
         return err_at(e, f->path, ERR_NO_OFFSET, NULL);
@@ -112,29 +128,63 @@ static int open_fd(struct kv_file *f, int flags, struct err *e)
     return 0;
 }
 
-/* Returns whether no other process has a lock in the way.  A file system without locks has none:
- * if two processes write there, the checksums show it. */
-static bool is_free(int fd, int lock)
+/* Open the file, or make it.  Without O_DIRECT first: a file system that does not have it makes
+ * the file before it says so. */
+static int open_or_make(struct kv_file *f, struct err *e)
 {
-    return flock(fd, lock | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    int fd = open(f->path, open_flags(O_WRONLY | O_CREAT | O_EXCL), 0600);
+
+    if (fd < 0 && errno != EEXIST) {
+        err_sys(e, "cannot open the keys and values of a chat");
+        return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+    }
+    f->is_new = fd >= 0;
+    if (fd >= 0)
+        close(fd);
+    return open_fd(f, e);
 }
 
-/* Take the lock of a reader or of a writer until the file is closed. */
-static int lock_file(const struct kv_file *f, int lock, struct err *e)
+/* --- locks, and deleting ---
+ *
+ * A file is deleted while this process has the lock of a writer, if the path still has the file
+ * that is locked: another process may have deleted that one, and written a new one.  Where locks
+ * do not work, nothing is written, and nothing is deleted but an empty file that was made here. */
+
+/* Take the lock of a reader or of a writer until the file is closed.  Readers need none: if
+ * another process writes meanwhile, checksums show it. */
+static int lock_file(struct kv_file *f, int lock, struct err *e)
 {
-    if (is_free(f->fd, lock))
+    f->is_locked = flock(f->fd, lock | LOCK_NB) == 0;
+    if (f->is_locked || (lock == LOCK_SH && errno != EWOULDBLOCK))
         return 0;
-    err_sys(e, "another process uses the keys and values of this chat");
+    err_sys(e, errno == EWOULDBLOCK ? "another process uses the keys and values of this chat"
+                                    : "cannot lock the keys and values of this chat");
     return err_at(e, f->path, ERR_NO_OFFSET, NULL);
 }
 
 /* Whether the open file is the one that has the path. */
-static bool is_at_path(const struct kv_file *f)
+static bool is_at_path(int fd, const char *path)
 {
     struct stat own, st;
 
-    return fstat(f->fd, &own) == 0 && lstat(f->path, &st) == 0 && own.st_dev == st.st_dev &&
+    return fstat(fd, &own) == 0 && lstat(path, &st) == 0 && own.st_dev == st.st_dev &&
            own.st_ino == st.st_ino;
+}
+
+/* Whether a file that was made here is still empty, and no other process has its lock. */
+static bool is_still_new(const struct kv_file *f)
+{
+    struct stat st;
+
+    return f->is_new && (flock(f->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
+           fstat(f->fd, &st) == 0 && st.st_size == 0;
+}
+
+/* Delete a file in which nothing was committed. */
+static void remove_empty(const struct kv_file *f)
+{
+    if ((f->is_locked || is_still_new(f)) && is_at_path(f->fd, f->path))
+        unlink(f->path);
 }
 
 static int contents_new(struct contents *c, uint32_t most, struct err *e)
@@ -192,8 +242,8 @@ static uint64_t end_of(const struct kv_header *h, const struct contents *c)
  * contents may be in force after a crash, so both stay. */
 static void forget_change(const struct kv_file *f)
 {
-    if (f->now.n_part == 0)
-        unlink(f->path);
+    if (f->now.n_piece == 0)
+        remove_empty(f);
     else if (!f->is_committing)
         (void)!ftruncate(f->fd, (off_t)end_of(&f->header, &f->now));
 }
@@ -205,6 +255,8 @@ void kv_file_close(struct kv_file *f)
     if (f->fd >= 0) {
         if (f->is_changing)
             forget_change(f);
+        else if (f->is_new)
+            remove_empty(f);
         if (!f->is_direct)
             (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
         close(f->fd);
@@ -314,22 +366,33 @@ static bool is_header(const struct kv_header *h)
            memchr(h->head.name, '\0', sizeof h->head.name) != NULL;
 }
 
-/* Find the header in force. */
+/* Find the header in force.  If the disk cannot read one of them, the other is in force. */
 static int read_headers(struct kv_file *f, struct err *e)
 {
     struct kv_header h;
+    bool is_unread = false;
 
-    if (read_block(f, 0, KV_HEADERS * KV_ALIGN, e) != 0)
-        return -1;
+    f->has_bad_header = false;
     for (int i = 0; i < KV_HEADERS; i++) {
-        memcpy(&h, f->buf + (size_t)i * KV_ALIGN, sizeof h);
-        if (is_header(&h) && h.number > f->header.number) {
+        if (read_block(f, (uint64_t)i * KV_ALIGN, KV_ALIGN, e) != 0) {
+            if (e->code != ERR_FORMAT)
+                return -1;
+            f->has_bad_header = is_unread = true;
+            continue;
+        }
+        memcpy(&h, f->buf, sizeof h);
+        if (!is_header(&h)) {
+            f->has_bad_header |= h.magic != 0 || h.sum != 0; /* zeros: not yet written */
+        } else if (h.number > f->header.number) {
             f->header = h;
             f->header_at = i;
         }
     }
-    return f->header.number > 0 ? 0
-                                : damaged(f, 0, "this is not a KV file, or it is damaged", e);
+    if (f->header.number == 0)
+        return is_unread ? -1
+                         : damaged(f, 0, "this is not a KV file, or it is damaged", e);
+    *e = (struct err)ERR_INIT;
+    return 0;
 }
 
 static void use_slot(struct kv_file *f, uint32_t slot)
@@ -430,18 +493,37 @@ static int read_index(struct kv_file *f, struct err *e)
     return place_parts(c) ? 0 : damaged(f, ERR_NO_OFFSET, "its parts do not fit its pieces", e);
 }
 
+static int open_to_read(struct kv_file **out, const char *path, uint32_t n_piece,
+                        struct err *e)
+{
+    if (file_new(out, path, n_piece, e) != 0 || open_fd(*out, e) != 0 ||
+        lock_file(*out, LOCK_SH, e) != 0 || read_headers(*out, e) != 0)
+        return -1;
+    return read_index(*out, e);
+}
+
+static int close_if(int rc, struct kv_file **f)
+{
+    if (rc == 0)
+        return 0;
+    kv_file_close(*f);
+    *f = NULL;
+    return -1;
+}
+
 int kv_file_open(struct kv_file **out, const char *path, uint32_t n_piece, struct err *e)
 {
-    struct kv_file *f;
+    return close_if(open_to_read(out, path, n_piece, e), out);
+}
 
-    if (file_new(&f, path, n_piece, e) == 0 && open_fd(f, O_RDONLY, e) == 0 &&
-        lock_file(f, LOCK_SH, e) == 0 && read_headers(f, e) == 0 && read_index(f, e) == 0) {
-        *out = f;
-        return 0;
-    }
-    kv_file_close(f);
-    *out = NULL;
-    return -1;
+int kv_file_open_or_delete(struct kv_file **out, const char *path, uint32_t n_piece,
+                           struct err *e)
+{
+    int rc = open_to_read(out, path, n_piece, e);
+
+    if (rc != 0 && e->code == ERR_FORMAT)
+        (void)kv_file_discard(*out);
+    return close_if(rc, out);
 }
 
 int kv_file_look(const char *path, struct kv_file_head *head, struct err *e)
@@ -449,8 +531,7 @@ int kv_file_look(const char *path, struct kv_file_head *head, struct err *e)
     struct kv_file *f;
     int rc = -1;
 
-    if (file_new(&f, path, 1, e) == 0 && open_fd(f, O_RDONLY, e) == 0 &&
-        read_headers(f, e) == 0) {
+    if (file_new(&f, path, 1, e) == 0 && open_fd(f, e) == 0 && read_headers(f, e) == 0) {
         *head = f->header.head;
         rc = 0;
     }
@@ -458,19 +539,38 @@ int kv_file_look(const char *path, struct kv_file_head *head, struct err *e)
     return rc;
 }
 
-bool kv_file_delete(const char *path)
+bool kv_file_delete(const char *path, const struct timespec *used)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    bool ok = fd < 0 ? errno == ENOENT : is_free(fd, LOCK_EX) && unlink(path) == 0;
+    int fd = open_for_locks(path, 0);
+    struct stat st;
+    bool ok;
 
-    if (fd >= 0)
-        close(fd);
+    if (fd < 0)
+        return errno == ENOENT;
+    ok = flock(fd, LOCK_EX | LOCK_NB) == 0 && is_at_path(fd, path) && fstat(fd, &st) == 0 &&
+         st.st_mtim.tv_sec == used->tv_sec && st.st_mtim.tv_nsec == used->tv_nsec &&
+         unlink(path) == 0;
+    close(fd);
     return ok;
 }
 
+/* Whether the header in force is the one that was read, or there is still none. */
+static bool has_same_header(struct kv_file *f)
+{
+    struct err ignored = ERR_INIT;
+    uint64_t sum = f->header.sum;
+
+    f->header = (struct kv_header){ 0 };
+    return read_headers(f, &ignored) == 0 ? f->header.sum == sum : ignored.code == ERR_FORMAT;
+}
+
+/* While a lock changes from that of a reader to that of a writer, there is none. */
 bool kv_file_discard(struct kv_file *f)
 {
-    return is_free(f->fd, LOCK_EX) && is_at_path(f) && unlink(f->path) == 0;
+    struct err ignored = ERR_INIT;
+
+    return f->is_locked && lock_file(f, LOCK_EX, &ignored) == 0 &&
+           is_at_path(f->fd, f->path) && has_same_header(f) && unlink(f->path) == 0;
 }
 
 const struct kv_file_head *kv_file_head(const struct kv_file *f)
@@ -485,12 +585,16 @@ uint32_t kv_file_parts(const struct kv_file *f)
 
 /* --- changing --- */
 
-/* Nothing in the file can be used: all of it may be written over.  The next header still needs
- * a higher number. */
-static void begin_empty(struct kv_file *f)
+/* Nothing in the file can be used.  A header that could not be read, and may have a higher number
+ * than the next one, goes. */
+static int begin_empty(struct kv_file *f, struct err *e)
 {
-    f->header.n_index = 0;
+    f->header = (struct kv_header){ 0 };
     f->now.n_part = f->now.n_piece = 0;
+    if (ftruncate(f->fd, 0) == 0)
+        return 0;
+    err_sys(e, "cannot write keys and values");
+    return err_at(e, f->path, ERR_NO_OFFSET, NULL);
 }
 
 static int begin_change(struct kv_file *f, struct err *e)
@@ -499,8 +603,11 @@ static int begin_change(struct kv_file *f, struct err *e)
         if (e->code == ERR_IO || e->code == ERR_CANCELLED)
             return -1;
         *e = (struct err)ERR_INIT;
-        begin_empty(f);
+        return begin_empty(f, e);
     }
+    /* Since then, another change may have written over its pieces: no part stays. */
+    if (f->has_bad_header)
+        f->now.n_part = 0;
     return 0;
 }
 
@@ -511,9 +618,9 @@ int kv_file_change(struct kv_file **out, const char *path, uint32_t n_piece, str
     *out = NULL;
     if (file_new(&f, path, n_piece, e) != 0)
         goto fail;
-    if (open_fd(f, O_RDWR | O_CREAT, e) != 0 || lock_file(f, LOCK_EX, e) != 0)
+    if (open_or_make(f, e) != 0 || lock_file(f, LOCK_EX, e) != 0)
         goto fail;
-    if (!is_at_path(f)) { /* between the two calls */
+    if (!is_at_path(f->fd, f->path)) { /* between the two calls */
         err_set(e, ERR_IO, "another process deleted the keys and values of this chat");
         goto fail;
     }
@@ -667,6 +774,18 @@ static int write_header(struct kv_file *f, const struct kv_header *h, int at, st
     return write_block(f, (uint64_t)at * KV_ALIGN, KV_ALIGN, e);
 }
 
+/* A header that the disk took and cannot read would leave the contents of before in force. */
+static int check_header(struct kv_file *f, const struct kv_header *h, int at, struct err *e)
+{
+    const uint64_t offset = (uint64_t)at * KV_ALIGN;
+
+    if (read_block(f, offset, KV_ALIGN, e) != 0)
+        return -1;
+    return memcmp(f->buf, h, sizeof *h) == 0
+               ? 0
+               : damaged(f, offset, "the disk did not keep keys and values", e);
+}
+
 int kv_file_commit(struct kv_file *f, const struct kv_file_head *head, struct err *e)
 {
     struct contents *c = &f->next, old = f->now;
@@ -685,13 +804,14 @@ int kv_file_commit(struct kv_file *f, const struct kv_file_head *head, struct er
         return -1;
     h.sum = kv_header_sum(&h);
     f->is_committing = true;
-    if (write_header(f, &h, at, e) != 0 || sync_file(f, e) != 0)
+    if (write_header(f, &h, at, e) != 0 || sync_file(f, e) != 0 ||
+        check_header(f, &h, at, e) != 0)
         return -1;
     f->header = h;
     f->header_at = at;
     f->now = *c;
     f->next = old;
-    f->is_changing = false;
+    f->is_changing = f->is_new = false;
     (void)place_parts(&f->now);
     /* The slots at the end that only the old contents used. */
     (void)!ftruncate(f->fd, (off_t)end_of(&f->header, &f->now));

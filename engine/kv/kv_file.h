@@ -17,7 +17,7 @@
  * is refused: that memory would be beside the plan.  Contents are hostile until checked: an
  * index or a piece with another checksum is an error, and so are one that the disk cannot read
  * and a part that ends early.  A file of another user is refused.  Several processes may read a
- * file, or one may change it.
+ * file, or one may change or delete it; where locks do not work, none does.
  */
 #ifndef MEMWALL_ENGINE_KV_KV_FILE_H
 #define MEMWALL_ENGINE_KV_KV_FILE_H
@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "engine/base/err.h"
 
@@ -51,6 +52,9 @@ uint64_t kv_file_memory(uint32_t n_piece);
  * has more pieces than n_piece.
  */
 int kv_file_open(struct kv_file **out, const char *path, uint32_t n_piece, struct err *e);
+/* The same.  A damaged file is deleted, as kv_file_discard() does. */
+int kv_file_open_or_delete(struct kv_file **out, const char *path, uint32_t n_piece,
+                           struct err *e);
 /* Open or create a file (mode 0600) to change it.  One without valid contents has no parts.  -1
  * with *e, also if another process uses it now. */
 int kv_file_change(struct kv_file **out, const char *path, uint32_t n_piece, struct err *e);
@@ -60,9 +64,11 @@ void kv_file_close(struct kv_file *f); /* NULL is fine */
 /* Read only the header of a file, for lists.  -1 with *e, as kv_file_open(). */
 int kv_file_look(const char *path, struct kv_file_head *head, struct err *e);
 
-/* Delete a file unless a process uses it now.  Returns whether it is gone. */
-bool kv_file_delete(const char *path);
-/* The same for a file that is open here, and stays open. */
+/* Delete a file that was last used at this time, unless a process has used it since or does now.
+ * Returns whether it is gone. */
+bool kv_file_delete(const char *path, const struct timespec *used);
+/* Delete a file that is open to be read, unless another process uses it, has written it since, or
+ * put another one in its place.  Returns whether it was deleted.  Only close it afterwards. */
 bool kv_file_discard(struct kv_file *f);
 
 /* Ask this before each piece; true ends reading or writing with ERR_CANCELLED. */

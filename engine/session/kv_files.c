@@ -181,10 +181,11 @@ void mw_kv_trim(const char *folder, uint64_t limit, const char *keep)
         return;
     sum = sum_of(all, n);
     for (size_t i = n; i > 0 && sum > limit; i--) {
+        const struct timespec used = { all[i - 1].used_s, all[i - 1].used_ns };
         char path[PATH_BYTES];
 
         snprintf(path, sizeof path, "%s/%s" MW_KV_SUFFIX, folder, all[i - 1].name);
-        if ((keep == NULL || strcmp(path, keep) != 0) && kv_file_delete(path))
+        if ((keep == NULL || strcmp(path, keep) != 0) && kv_file_delete(path, &used))
             sum -= all[i - 1].bytes;
     }
     free(all);

@@ -2,6 +2,7 @@
 
 #include "tests/faults/inject.h"
 
+#include <sys/file.h>
 #include <sys/mman.h>
 
 #include <errno.h>
@@ -26,6 +27,9 @@ void inject_nothing(void)
 {
     inject.read_error = inject.read_skip = inject.read_times = 0;
     inject.sync_error = inject.sync_skip = inject.sync_times = 0;
+    inject.lock_error = 0;
+    inject.locks_of_nfs = inject.is_other_user = false;
+    inject.meanwhile = NULL;
     inject.short_one_in = 0;
     inject.of_copies = false;
     inject.reads_wait = false;
@@ -102,6 +106,39 @@ int __wrap_fsync(int fd)
         return result;
     errno = inject.sync_error;
     return -1;
+}
+
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+
+/* A lock that changes is given up first, as the kernel does. */
+int __wrap_flock(int fd, int operation)
+{
+    void (*meanwhile)(void) = inject.meanwhile;
+
+    if (inject.lock_error != 0) {
+        errno = inject.lock_error;
+        return -1;
+    }
+    if ((operation & LOCK_EX) != 0 && inject.locks_of_nfs &&
+        (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+        errno = EBADF;
+        return -1;
+    }
+    if ((operation & LOCK_EX) != 0 && meanwhile != NULL) {
+        inject.meanwhile = NULL;
+        (void)__real_flock(fd, LOCK_UN);
+        meanwhile();
+    }
+    return __real_flock(fd, operation);
+}
+
+uid_t __real_geteuid(void);
+uid_t __wrap_geteuid(void);
+
+uid_t __wrap_geteuid(void)
+{
+    return inject.is_other_user ? __real_geteuid() + 1 : __real_geteuid();
 }
 
 /* --- memory and threads --- */

@@ -25,6 +25,12 @@ struct inject {
     atomic_int sync_error; /* errno of one that failed; 0: none fails */
     atomic_int sync_skip, sync_times;
 
+    /* flock */
+    atomic_int lock_error;     /* errno of all of them; 0: they work */
+    atomic_bool locks_of_nfs;  /* the lock of a writer needs a descriptor that may write */
+    void (*meanwhile)(void);   /* called once before the next lock of a writer, without a lock */
+    atomic_bool is_other_user; /* geteuid */
+
     /* io_uring */
     atomic_int init_error;     /* errno of io_uring_queue_init_params */
     atomic_int register_error; /* errno of both registrations */

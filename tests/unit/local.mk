@@ -142,6 +142,7 @@ check_PROGRAMS += \
 	tests/faults/test_chat_faults \
 	tests/faults/test_draft_faults \
 	tests/faults/test_kv_faults \
+	tests/faults/test_kv_locks \
 	tests/faults/test_memory_out \
 	tests/faults/test_stream_faults
 tests_unit_test_change_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=forward_run
@@ -159,11 +160,15 @@ tests_faults_test_draft_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
 tests_faults_test_kv_faults_SOURCES = tests/faults/test_kv_faults.c \
 	tests/faults/inject.c tests/faults/inject.h
 tests_faults_test_kv_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
+tests_faults_test_kv_locks_SOURCES = tests/faults/test_kv_locks.c \
+	tests/faults/inject.c tests/faults/inject.h
+tests_faults_test_kv_locks_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
 tests_faults_test_stream_faults_SOURCES = tests/faults/test_stream_faults.c \
 	tests/faults/inject.c tests/faults/inject.h
 tests_faults_test_stream_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
 FAULTS_WRAP = -Wl,--wrap=pread,--wrap=fsync,--wrap=malloc,--wrap=calloc,--wrap=realloc \
-	-Wl,--wrap=strdup,--wrap=free,--wrap=mmap,--wrap=mprotect,--wrap=pthread_create
+	-Wl,--wrap=strdup,--wrap=free,--wrap=mmap,--wrap=mprotect,--wrap=pthread_create \
+	-Wl,--wrap=flock,--wrap=geteuid
 if HAVE_LIBURING
 FAULTS_WRAP += -Wl,--wrap=io_uring_queue_init_params,--wrap=io_uring_register_files \
 	-Wl,--wrap=io_uring_register_buffers,--wrap=io_uring_submit \

@@ -131,6 +131,13 @@ static int64_t read_number(struct err *e)
     return number;
 }
 
+static void set_age(const char *file, time_t seconds)
+{
+    struct timespec t[2] = { { .tv_sec = 1000000 - seconds }, { .tv_sec = 1000000 - seconds } };
+
+    assert_int_equal(utimensat(AT_FDCWD, file, t, 0), 0);
+}
+
 /* --- tests --- */
 
 static void contents_are_replaced(void **state)
@@ -275,21 +282,24 @@ static void a_writer_excludes_others_and_can_stop(void **state)
  * contents yet. */
 static void readers_exclude_a_writer(void **state)
 {
+    struct timespec used = { .tv_sec = 1000000 };
     struct kv_file *f, *other;
     struct err e = ERR_INIT;
 
     (void)state;
     no_error(write_number(5, NULL, NULL, &e), &e);
+    set_age(path, 0);
     no_error(kv_file_open(&f, path, MOST, &e), &e);
     no_error(kv_file_open(&other, path, MOST, &e), &e);
     assert_int_equal(write_number(6, NULL, NULL, &e), -1);
     assert_non_null(strstr(e.what, "another process"));
-    assert_false(kv_file_delete(path));
+    assert_false(kv_file_delete(path, &used));
     assert_false(kv_file_discard(f));
     kv_file_close(other);
     assert_true(kv_file_discard(f));
     kv_file_close(f);
     assert_int_equal(access(path, F_OK), -1);
+    assert_true(kv_file_delete(path, &used));
     e = (struct err)ERR_INIT;
     no_error(write_number(6, NULL, NULL, &e), &e);
     /* Only the file that is open, not another one at its path. */
@@ -323,6 +333,7 @@ static void a_file_of_another_user_is_refused(void **state)
 
 static void other_files_are_refused(void **state)
 {
+    const struct timespec used = { .tv_sec = 1000000 };
     struct kv_file_head head;
     struct err e = ERR_INIT;
     struct kv_file *f;
@@ -335,7 +346,7 @@ static void other_files_are_refused(void **state)
     unlink(path);
     assert_int_equal(symlink("other", path), 0);
     assert_int_equal(kv_file_change(&f, path, MOST, &e), -1);
-    assert_false(kv_file_delete(path)); /* it is still there */
+    assert_false(kv_file_delete(path, &used)); /* it is still there */
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(kv_file_open(&f, path, MOST, &e), -1);
@@ -365,13 +376,6 @@ static void every_flipped_bit_changes_the_sum(void **state)
 }
 
 /* --- the folder --- */
-
-static void set_age(const char *file, time_t seconds)
-{
-    struct timespec t[2] = { { .tv_sec = 1000000 - seconds }, { .tv_sec = 1000000 - seconds } };
-
-    assert_int_equal(utimensat(AT_FDCWD, file, t, 0), 0);
-}
 
 static void the_least_recently_used_files_go(void **state)
 {

@@ -85,7 +85,7 @@ void saving_kv_moved(const struct saving *s, const char *old, const char *name)
     if (!kv_folder(s, folder, sizeof folder)) /* an earlier run may have written the file */
         return;
     snprintf(from, sizeof from, "%s/%.80s" MW_KV_SUFFIX, folder, old);
-    if (name == NULL) {
+    if (name == NULL) { /* a person deletes the chat: also while a process uses the file */
         unlink(from);
         return;
     }
