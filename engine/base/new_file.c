@@ -2,13 +2,75 @@
 
 #include "engine/base/new_file.h"
 
+#include <sys/file.h>
 #include <sys/stat.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define MARK   ".memwall-"
+#define DIGITS 6 /* of mkostemp */
+#define TRIES  10
+
+/* Delete the file if it is a leftover: no process has its lock. */
+static void drop_leftover(int folder, const char *name)
+{
+    int fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+
+    if (fd < 0)
+        return;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(folder, name, 0);
+    close(fd);
+}
+
+/* Delete what killed programs left that wrote the same file. */
+static void drop_leftovers(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+    size_t len = strlen(base), mark = sizeof MARK - 1;
+    char folder[4096] = ".";
+    DIR *d;
+
+    if (slash != NULL)
+        snprintf(folder, sizeof folder, "%.*s", (int)(base - path), path);
+    d = opendir(folder);
+    if (d == NULL)
+        return;
+    for (const struct dirent *f; (f = readdir(d)) != NULL;)
+        if (strncmp(f->d_name, base, len) == 0 &&
+            strncmp(f->d_name + len, MARK, mark) == 0 &&
+            strlen(f->d_name + len + mark) == DIGITS)
+            drop_leftover(dirfd(d), f->d_name);
+    closedir(d);
+}
+
+/* Make the temporary file, with a lock.  Another writer may take it for a leftover until it has
+ * one; then make another.  Returns a descriptor, or -1 with errno. */
+static int make_temporary(struct new_file *n)
+{
+    struct stat st;
+    int fd = -1;
+
+    for (int i = 0; i < TRIES; i++) {
+        snprintf(n->temporary, sizeof n->temporary, "%.4070s" MARK "XXXXXX", n->path);
+        fd = mkostemp(n->temporary, O_CLOEXEC); /* 0600 */
+        if (fd < 0)
+            return -1;
+        /* Some file systems have no locks.  There, no process can delete it. */
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 ? fstat(fd, &st) == 0 && st.st_nlink > 0
+                                              : errno != EWOULDBLOCK)
+            return fd;
+        close(fd);
+        errno = EBUSY;
+        fd = -1;
+    }
+    return fd;
+}
 
 /* The mode of the file that is about to be replaced. */
 static void keep_mode(const struct new_file *n, int fd)
@@ -23,19 +85,22 @@ int new_file_begin(struct new_file *n, const char *path, bool replace, struct er
 {
     int fd;
 
-    if (path[0] == '\0' || strlen(path) + sizeof ".XXXXXX" > sizeof n->path)
+    if (path[0] == '\0' || strlen(path) + sizeof MARK "XXXXXX" > sizeof n->path)
         return err_set(e, ERR_ARGUMENT, "\"%.200s\" is not a usable file name", path);
     n->replace = replace;
     snprintf(n->path, sizeof n->path, "%s", path);
-    snprintf(n->temporary, sizeof n->temporary, "%.4080s.XXXXXX", path);
-    fd = mkostemp(n->temporary, O_CLOEXEC); /* 0600 */
+    drop_leftovers(path);
+    fd = make_temporary(n);
     if (fd < 0)
         return err_sys(e, "cannot write \"%.200s\"", path);
     keep_mode(n, fd);
-    n->f = fdopen(fd, "w");
+    n->lock = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* it stays until the file has its name */
+    n->f = n->lock >= 0 ? fdopen(fd, "w") : NULL;
     if (n->f == NULL) {
         err_sys(e, "cannot write \"%.200s\"", path);
         close(fd);
+        if (n->lock >= 0)
+            close(n->lock);
         unlink(n->temporary);
         return -1;
     }
@@ -76,12 +141,17 @@ int new_file_end(struct new_file *n, struct err *e)
         failed = true;
         reason = errno;
     }
-    if (!failed && put_in_place(n) == 0)
-        return 0;
-    errno = failed ? reason : errno;
-    err_sys(e, "cannot write \"%.200s\"", n->path);
-    unlink(n->temporary);
-    return -1;
+    if (!failed && put_in_place(n) != 0) {
+        failed = true;
+        reason = errno;
+    }
+    if (failed) {
+        errno = reason;
+        err_sys(e, "cannot write \"%.200s\"", n->path);
+        unlink(n->temporary);
+    }
+    close(n->lock);
+    return failed ? -1 : 0;
 }
 
 void new_file_drop(struct new_file *n)
@@ -91,4 +161,5 @@ void new_file_drop(struct new_file *n)
     fclose(n->f);
     n->f = NULL;
     unlink(n->temporary);
+    close(n->lock);
 }

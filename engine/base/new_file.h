@@ -5,8 +5,11 @@
  *     fputs("...", n.f);
  *     new_file_end(&n, e);          or new_file_drop(&n) to give up
  *
- * The text goes to "path.XXXXXX", which is synced and renamed, so a crash or a full disk
+ * The text goes to "path.memwall-XXXXXX", which is synced and renamed, so a crash or a full disk
  * leaves an older file unchanged.  A replaced file keeps its mode; a new one has 0600.
+ *
+ * A program that is killed leaves its temporary file, which the next writer of the same path
+ * deletes: a writer has a lock on its own, and the kernel takes locks from a process that ends.
  */
 #ifndef MEMWALL_ENGINE_BASE_NEW_FILE_H
 #define MEMWALL_ENGINE_BASE_NEW_FILE_H
@@ -20,6 +23,7 @@ struct new_file {
     FILE *f; /* the caller writes here; new_file_end() finds write errors */
     char path[4096], temporary[4096];
     bool replace;
+    int lock; /* a descriptor */
 };
 
 /*

@@ -97,6 +97,30 @@ static void a_file_that_may_not_be_replaced_stays(void **state)
     expect_entries(1);
 }
 
+static void leftovers_of_killed_writers_go(void **state)
+{
+    struct new_file n, other;
+    struct err e = ERR_INIT;
+
+    (void)state;
+    tree_put("/a.memwall-k1LLed", "half");
+    tree_put("/a.backup", "not ours");
+    tree_put("/ab.memwall-k1LLed", "of another file");
+    assert_int_equal(new_file_begin(&n, tree_path("/a"), true, &e), 0);
+    assert_int_not_equal(access(tree_path("/a.memwall-k1LLed"), F_OK), 0);
+    fputs("first", n.f);
+    /* One that is written just now is no leftover. */
+    assert_int_equal(new_file_begin(&other, tree_path("/a"), true, &e), 0);
+    fputs("second", other.f);
+    assert_int_equal(new_file_end(&n, &e), 0);
+    expect_file("/a", "first");
+    assert_int_equal(new_file_end(&other, &e), 0);
+    expect_file("/a", "second");
+    expect_file("/a.backup", "not ours");
+    expect_file("/ab.memwall-k1LLed", "of another file");
+    expect_entries(3);
+}
+
 static void a_dropped_file_leaves_nothing(void **state)
 {
     struct err e = ERR_INIT;
@@ -238,6 +262,7 @@ int main(void)
         CASE(a_replaced_file_keeps_its_mode),
         CASE(a_file_that_may_not_be_replaced_stays),
         CASE(a_dropped_file_leaves_nothing),
+        CASE(leftovers_of_killed_writers_go),
         CASE(a_full_disk_leaves_the_old_file),
         CASE(impossible_names_are_refused),
         CASE(folders_are_made_with_those_above_them),
