@@ -502,28 +502,15 @@ static int open_to_read(struct kv_file **out, const char *path, uint32_t n_piece
     return read_index(*out, e);
 }
 
-static int close_if(int rc, struct kv_file **f)
-{
-    if (rc == 0)
-        return 0;
-    kv_file_close(*f);
-    *f = NULL;
-    return -1;
-}
-
 int kv_file_open(struct kv_file **out, const char *path, uint32_t n_piece, struct err *e)
 {
-    return close_if(open_to_read(out, path, n_piece, e), out);
-}
-
-int kv_file_open_or_delete(struct kv_file **out, const char *path, uint32_t n_piece,
-                           struct err *e)
-{
-    int rc = open_to_read(out, path, n_piece, e);
-
-    if (rc != 0 && e->code == ERR_FORMAT)
+    if (open_to_read(out, path, n_piece, e) == 0)
+        return 0;
+    if (e->code == ERR_FORMAT)
         (void)kv_file_discard(*out);
-    return close_if(rc, out);
+    kv_file_close(*out);
+    *out = NULL;
+    return -1;
 }
 
 int kv_file_look(const char *path, struct kv_file_head *head, struct err *e)

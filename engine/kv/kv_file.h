@@ -47,14 +47,11 @@ struct kv_file;
 uint64_t kv_file_memory(uint32_t n_piece);
 
 /*
- * Open a file to read it.  -1 with *e: ERR_FORMAT if it is none or is damaged, ERR_IO with
- * ENOENT if there is none and with EWOULDBLOCK while another process changes it, ERR_BUDGET if it
- * has more pieces than n_piece.
+ * Open a file to read it.  -1 with *e: ERR_FORMAT if it is none or is damaged, and then it is
+ * deleted as kv_file_discard() does; ERR_IO with ENOENT if there is none and with EWOULDBLOCK
+ * while another process changes it; ERR_BUDGET if it has more pieces than n_piece.
  */
 int kv_file_open(struct kv_file **out, const char *path, uint32_t n_piece, struct err *e);
-/* The same.  A damaged file is deleted, as kv_file_discard() does. */
-int kv_file_open_or_delete(struct kv_file **out, const char *path, uint32_t n_piece,
-                           struct err *e);
 /* Open or create a file (mode 0600) to change it.  One without valid contents has no parts.  -1
  * with *e, also if another process uses it now. */
 int kv_file_change(struct kv_file **out, const char *path, uint32_t n_piece, struct err *e);

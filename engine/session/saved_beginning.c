@@ -212,7 +212,7 @@ int session_load_beginning(struct mw_session *s, const char *path, uint32_t n,
     int rc = -1;
 
     *out = (struct saved_kv){ .n_token = 0 };
-    if (kv_file_open_or_delete(&f, path, saved_kv_pieces(s->m, &s->settled.o), e) != 0)
+    if (kv_file_open(&f, path, saved_kv_pieces(s->m, &s->settled.o), e) != 0)
         return -1;
     kv_file_set_stop(f, call->stops, call->stops_ctx);
     if (check(s, f, n, e) == 0) {

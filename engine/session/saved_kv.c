@@ -503,7 +503,7 @@ int session_load_kv(struct mw_session *s, const char *path, const struct saved_k
     *out = (struct saved_kv){ .n_token = 0 };
     if (check_session(s, e) != 0)
         return -1;
-    if (kv_file_open_or_delete(&f, path, saved_kv_pieces(s->m, &s->settled.o), e) != 0)
+    if (kv_file_open(&f, path, saved_kv_pieces(s->m, &s->settled.o), e) != 0)
         return -1;
     kv_file_set_stop(f, call->stops, call->stops_ctx);
     if (check_file(s, f, e) == 0) {

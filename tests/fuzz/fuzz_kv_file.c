@@ -19,7 +19,7 @@
 #define N_INDEX 512 /* bytes of the index that are changed */
 
 static char folder[] = "/dev/shm/memwall-fuzz-XXXXXX";
-static char path[64];
+static char path[64], kept[64]; /* of the same file */
 static struct kv_header valid;
 static unsigned char valid_index[N_INDEX];
 
@@ -37,6 +37,7 @@ int __wrap_fstatfs(int fd, struct statfs *fs)
 static void remove_all(void)
 {
     (void)unlink(path);
+    (void)unlink(kept);
     (void)rmdir(folder);
 }
 
@@ -57,6 +58,7 @@ static void make_file(void)
 
     must(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/file.kv", folder);
+    snprintf(kept, sizeof kept, "%s/kept.kv", folder);
     atexit(remove_all);
     must(kv_file_change(&f, path, MOST, &e) == 0);
     kv_file_begin(f);
@@ -64,6 +66,7 @@ static void make_file(void)
         must(kv_file_write(f, bytes, n[i], &e) == 0 && kv_file_end_part(f, &e) == 0);
     must(kv_file_commit(f, &head, &e) == 0);
     kv_file_close(f);
+    must(link(path, kept) == 0);
 }
 
 static void read_valid(void)
@@ -137,6 +140,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (kv_file_open(&f, path, MOST, &e) == 0) {
         read_parts(f, size % 8 == 1);
         kv_file_close(f);
+    } else if (access(path, F_OK) != 0) {
+        must(link(kept, path) == 0); /* it was damaged, and deleted */
     }
     return 0;
 }

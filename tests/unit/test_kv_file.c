@@ -197,6 +197,15 @@ static void a_kill_leaves_the_old_contents(void **state)
     print_message("killed 500 times at number %u\n", number);
 }
 
+/* A damaged file is deleted when it is opened. */
+static int put_bytes(const unsigned char *bytes, size_t n)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    assert_int_equal(pwrite(fd, bytes, n, 0), n);
+    return fd;
+}
+
 /* Cut the file, or change a byte: the contents of one of the last two commits, or an error. */
 static void damage_is_found(void **state)
 {
@@ -228,7 +237,8 @@ static void damage_is_found(void **state)
         got = read_number(&e);
         /* If the header in force is damaged, the one before it is in force again. */
         assert_true(got == 2 || (got == 1 && at < 4096) || (got == -1 && e.code == ERR_FORMAT));
-        assert_int_equal(pwrite(fd, bytes, (size_t)st.st_size, 0), st.st_size);
+        close(fd);
+        fd = put_bytes(bytes, (size_t)st.st_size);
     }
     assert_int_equal(read_number(&e), 2);
     close(fd);
@@ -237,19 +247,17 @@ static void damage_is_found(void **state)
 
 static void a_damaged_file_is_written_again(void **state)
 {
-    char zeros[8192] = { 0 };
+    const unsigned char zeros[8192] = { 0 };
     struct err e = ERR_INIT;
-    int fd;
 
     (void)state;
     no_error(write_number(3, NULL, NULL, &e), &e);
-    fd = open(path, O_WRONLY | O_CLOEXEC);
-    assert_int_equal(write(fd, zeros, sizeof zeros), sizeof zeros);
-    close(fd);
-    assert_int_equal(read_number(&e), -1);
-    e = (struct err)ERR_INIT;
+    close(put_bytes(zeros, sizeof zeros));
     no_error(write_number(4, NULL, NULL, &e), &e);
     assert_int_equal(read_number(&e), 4);
+    close(put_bytes(zeros, sizeof zeros));
+    assert_int_equal(read_number(&e), -1);
+    assert_int_equal(access(path, F_OK), -1);
 }
 
 static bool stops_now(void *ctx)
