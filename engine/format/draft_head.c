@@ -547,6 +547,8 @@ bool draft_head_is(const struct catalogue *trunk, const char *path)
     struct catalogue *c = catalogue_new(path, trunk->index->room, &ignored);
     bool is_head = false;
 
+    if (c != NULL && snapshot_is(path)) /* alone, an assistant is refused */
+        c->trunk = trunk;
     if (c != NULL && catalogue_open_files(c, &ignored) == 0) {
         if (c->kind == CATALOGUE_SNAPSHOT)
             is_head = arch_has(c->hparams.arch, TRAIT_ASSISTANT);
