@@ -111,14 +111,14 @@ class Heads(FolderCase):
         model = self.walk()
         head = assistant(self.folder, "other", model)
         shown = self.chat(model, ("<0>", "* 60 tokens"), ("/draft mtp", "has no draft head"),
-                          ("/draft " + head, "drafts: "), ("<60>", "* 60 tokens"),
+                          ("/draft " + head, "apply?"), ("y", ""), ("<60>", "* 60 tokens"),
                           ("/why", "were drafted"), args=("--draft", "off"))
         self.assertIn("".join(MARKS[61:121]), shown.replace("\r\n", ""))
 
     def test_a_head_beside_the_model_is_found_later(self):
         model = self.walk()
         assistant(self.folder, "walk-assistant", model)
-        self.chat(model, ("<0>", "* 60 tokens"), ("/draft mtp", "drafts: mtp"),
+        self.chat(model, ("<0>", "* 60 tokens"), ("/draft mtp", "apply?"), ("y", ""),
                   ("<60>", "* 60 tokens"), ("/why", "were drafted"), args=("--draft", "off"))
 
     def test_the_head_is_named(self):
