@@ -51,6 +51,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_foreign.py \
 	tests/program/test_grammar.py \
 	tests/program/test_kept.py \
+	tests/program/test_kills.py \
 	tests/program/test_kv_rotation.py \
 	tests/program/test_lookalikes.py \
 	tests/program/test_damaged_chats.py \
