@@ -146,7 +146,7 @@ uint32_t mw_remote_tokens(struct mw_remote *r)
     uint32_t n;
 
     pthread_mutex_lock(&r->lock);
-    n = r->n_token;
+    n = r->count.n_token;
     pthread_mutex_unlock(&r->lock);
     return n;
 }
@@ -171,7 +171,7 @@ void mw_remote_sample(struct mw_remote *r, struct mw_sample *out)
     out->kv.capacity = out->run.ctx;
     pthread_mutex_lock(&r->lock);
     now = r->now;
-    out->kv.tokens = out->kv.context = r->n_token;
+    out->kv.tokens = out->kv.context = r->count.n_token;
     pthread_mutex_unlock(&r->lock);
     out->state = now.state;
     out->t_start_ns = now.start_ns;

@@ -75,7 +75,7 @@ static void take_counts(struct answer *a, const struct chunk *c)
         now->n_prompt = c->n_prompt;
         now->n_cached = c->has_cached ? c->n_cached : 0;
         now->n_decoded = c->n_decoded;
-        a->r->n_token = c->n_prompt + c->n_decoded;
+        a->r->count.n_token = c->n_prompt + c->n_decoded;
     }
     if (!isnan(c->prompt_tps))
         now->prompt_tps = c->prompt_tps;
@@ -355,10 +355,18 @@ static void say_partial(struct mw_remote *r)
                                                .n = c->n_before });
 }
 
-static void set_state(struct mw_remote *r, enum mw_state state)
+/* Before: the count of the conversation without this answer. */
+static void end_progress(struct answer *a, struct remote_count before)
 {
+    struct mw_remote *r = a->r;
+    const struct conversation *c = &r->conversation;
+
     pthread_mutex_lock(&r->lock);
-    r->now.state = state;
+    r->now.state = a->receipt.done == MW_DONE_ERROR ? MW_ERROR : MW_IDLE;
+    if (r->now.has_usage)
+        r->count.n_turn = c->n_before + c->n_turn;
+    else if (r->now.n_piece == 0) /* nothing came: all that the server counted is still there */
+        r->count = before;
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -367,6 +375,7 @@ void remote_answer(struct mw_remote *r, bool resumes, uint32_t n_predict)
     struct conversation *c = &r->conversation;
     uint32_t attempt = c->n_turn > 0 ? c->turns[c->n_turn - 1].attempt : 0;
     struct answer a = { .r = r, .err = ERR_INIT };
+    struct remote_count before = r->count; /* written by this thread only */
     struct mw_event done = { .kind = MW_EVENT_DONE };
     struct json body;
     bool is_whole = true, has_turn = false;
@@ -379,7 +388,8 @@ void remote_answer(struct mw_remote *r, bool resumes, uint32_t n_predict)
                                        .start_ns = clock_ns(),
                                        .prompt_tps = NAN,
                                        .answer_tps = NAN };
-    r->n_token = 0; /* until the server counts them: the prompt is another one */
+    /* Until the server counts them: the prompt is another one. */
+    r->count = (struct remote_count){ 0 };
     pthread_mutex_unlock(&r->lock);
     events_post(r->events, &(struct mw_event){ .kind = MW_EVENT_STARTED });
     if (body_write(&body, r, resumes, n_predict, attempt, &a.err) == 0 &&
@@ -398,7 +408,7 @@ void remote_answer(struct mw_remote *r, bool resumes, uint32_t n_predict)
             say_finish(&a);
         done.has_answer = end_turn(&a, resumes);
     }
-    set_state(r, a.receipt.done == MW_DONE_ERROR ? MW_ERROR : MW_IDLE);
+    end_progress(&a, before);
     done.receipt = a.receipt;
     done.err = a.err;
     events_post(r->events, &done);

@@ -68,6 +68,12 @@ struct remote_progress {
     double prompt_tps, answer_tps;        /* as the server measured them, or NaN */
 };
 
+/* The tokens of the conversation, as the server counted them. */
+struct remote_count {
+    uint32_t n_token; /* 0: not known */
+    size_t n_turn;    /* turns of the conversation that were counted */
+};
+
 struct mw_remote {
     struct server server; /* does not change after opening */
     struct http *http;    /* of the thread */
@@ -84,7 +90,7 @@ struct mw_remote {
     struct remote_command *first, *last;
     bool is_cancelled, quits;
     struct remote_progress now;
-    uint32_t n_token; /* of the conversation; 0: not known */
+    struct remote_count count, stashed; /* stashed: before some turns were */
 
     /* Only the thread uses these. */
     struct conversation conversation;
@@ -97,6 +103,9 @@ void *remote_thread(void *ctx);
 /* Make an answer to the conversation and post its events; resumes: go on with its last turn.
  * n_predict: the most tokens; 0: as the options say. */
 void remote_answer(struct mw_remote *r, bool resumes, uint32_t n_predict);
+
+/* Turns were removed: the count is known only if they were not counted. */
+void remote_recount(struct mw_remote *r);
 
 /* Show or change a setting of the server, and post the event. */
 void remote_setting(struct mw_remote *r, const struct remote_command *c);

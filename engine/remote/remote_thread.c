@@ -64,8 +64,10 @@ static void do_retry(struct mw_remote *r)
     struct err e = ERR_INIT;
 
     if (v->n_turn > 0 && v->turns[v->n_turn - 1].role == CHAT_ASSISTANT &&
-        !conversation_ends_aside(v))
+        !conversation_ends_aside(v)) {
         conversation_cut_answer(v);
+        remote_recount(r);
+    }
     if (v->n_turn == 0 || conversation_ends_aside(v)) {
         err_set(&e, ERR_ARGUMENT, "there is no answer to make again");
         post_error(r, MW_EVENT_ERROR, &e);
@@ -89,6 +91,16 @@ static int check_options(const struct mw_chat_options *o, struct err *e)
     return 0;
 }
 
+void remote_recount(struct mw_remote *r)
+{
+    const struct conversation *v = &r->conversation;
+
+    pthread_mutex_lock(&r->lock);
+    if (v->n_before + v->n_turn < r->count.n_turn)
+        r->count = (struct remote_count){ 0 };
+    pthread_mutex_unlock(&r->lock);
+}
+
 static void do_set(struct mw_remote *r, struct remote_command *c)
 {
     struct settings old = r->settings;
@@ -103,11 +115,19 @@ static void do_set(struct mw_remote *r, struct remote_command *c)
     post_plan(r, MW_EVENT_PLAN);
 }
 
-static void forget_tokens(struct mw_remote *r)
+static void set_count(struct mw_remote *r, struct remote_count count)
 {
     pthread_mutex_lock(&r->lock);
-    r->n_token = 0;
+    r->count = count;
     pthread_mutex_unlock(&r->lock);
+}
+
+static void stash(struct mw_remote *r, struct remote_command *c)
+{
+    r->stashed = r->count; /* written by this thread only */
+    conversation_stash(&r->conversation, c->n, c->turns, c->room);
+    c->turns = NULL;
+    remote_recount(r);
 }
 
 static void run_command(struct mw_remote *r, struct remote_command *c)
@@ -124,19 +144,20 @@ static void run_command(struct mw_remote *r, struct remote_command *c)
         break;
     case REMOTE_REWIND:
         conversation_rewind(&r->conversation, c->n);
-        forget_tokens(r);
+        remote_recount(r);
         break;
-    case REMOTE_STASH:
-        conversation_stash(&r->conversation, c->n, c->turns, c->room);
-        c->turns = NULL;
+    case REMOTE_STASH: stash(r, c); break;
+    case REMOTE_UNSTASH:
+        if (r->conversation.stash != NULL)
+            set_count(r, r->stashed);
+        conversation_unstash(&r->conversation);
         break;
-    case REMOTE_UNSTASH: conversation_unstash(&r->conversation); break;
     case REMOTE_RESTORE: {
         struct conversation old = r->conversation;
 
         r->conversation = c->restored;
         c->restored = old; /* freed with the command */
-        forget_tokens(r);
+        set_count(r, (struct remote_count){ 0 });
         break;
     }
     case REMOTE_SET: do_set(r, c); break;

@@ -292,6 +292,17 @@ class Rates(Case):
             t.send("\x1b")
             self.sees(t, "stopped")
 
+    def test_a_request_that_fails_leaves_the_tokens_before_it(self):
+        with Fake(max_model_len=4096) as f:
+            t = self.chat(f)
+            self.sees(t, "ready", "context 4,096")
+            t.send("hi\r")
+            self.sees(t, "Hey.", " of 4,096")
+            for status in 503, 400: # the message stays, or goes back to the line
+                f.chat(reply({"error": {"message": "not now"}}, status))
+                t.send("more\r")
+                self.sees(t, f"status {status}: not now", " of 4,096")
+
     def test_tokens_that_were_not_counted_are_not_shown(self):
         with Fake(max_model_len=4096) as f:
             t = self.chat(f)
