@@ -183,9 +183,9 @@ static bool take_job(void *ctx, struct job *j)
 
     if (!queue_add(&s->queue, j))
         return false;
-    if (s->running == NULL && s->queue.n == 1)
-        j->position = 0;
     start_jobs(s);
+    if (j->state != JOB_WAITS)
+        j->position = 0;
     return true;
 }
 

@@ -62,7 +62,7 @@ struct exchange {
     uint32_t said_ahead; /* the place in the queue that was sent last */
     bool has_head, is_over;
     bool is_stream, is_due; /* is_due: it sent nothing for long */
-    uint64_t sent_ns;       /* of a stream: when it sent bytes last, or began */
+    uint64_t sent_ns;       /* of a stream: when it sent bytes last, or was asked for */
     struct mw_lines *feed; /* of telemetry; NULL: it is another reply */
 };
 
@@ -318,8 +318,6 @@ static enum MHD_Result send_stream(struct exchange *x)
         MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, x, NULL);
 
     x->status = 200;
-    x->is_stream = true;
-    x->sent_ns = clock_ns();
     x->reply = (struct reply){ .job = x->job, .model = x->h->o.model };
     return queue(x, response, reply_form_of(x->job->request.form)->stream_type);
 }
@@ -424,7 +422,7 @@ static enum MHD_Result reply_job(struct exchange *x)
         return MHD_NO;
     if (job_has_error(j) && (!j->request.stream || !j->has_begun))
         return send_error(x, (unsigned)reply_status(&j->err), &j->err);
-    if (j->request.stream && (j->has_begun || j->position > 0))
+    if (j->request.stream && (j->has_begun || j->position > 0 || x->is_due))
         return send_stream(x);
     if (j->state == JOB_ENDED)
         return send_whole(x);
@@ -512,10 +510,12 @@ static enum MHD_Result answer_form(struct exchange *x)
 
     if (make_job(x, &status, &e) != 0)
         return send_error(x, status, &e);
+    x->is_stream = x->job->request.stream;
+    x->sent_ns = clock_ns();
     if (x->job->request.is_load) {
         x->job->state = JOB_ENDED;
         x->job->has_begun = true;
-        return x->job->request.stream ? send_stream(x) : send_whole(x);
+        return x->is_stream ? send_stream(x) : send_whole(x);
     }
     if (!x->h->o.calls->take(x->h->o.ctx, x->job)) {
         x->job->state = JOB_ENDED;

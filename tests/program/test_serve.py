@@ -4,14 +4,17 @@ import json
 import os
 import re
 import signal
+import socket
 import stat
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import CHATML, chain, spell, wide_chain  # noqa: E402
 from gguf_edit import U32  # noqa: E402
-from program import TIMEOUT_S, FolderCase, KvCase, memwall  # noqa: E402
+from program import (MEMWALL, TIMEOUT_S, FolderCase, KvCase, MeasuredHome,  # noqa: E402
+                     environment, memwall)
 from server import Server, comment, events_of, user  # noqa: E402
 
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
@@ -494,6 +497,41 @@ class Queue(ServeCase):
             self.assertEqual("ab", "".join(e["message"]["content"] for e in events_of(other[1])))
             for c, r in waiting, other:
                 c.close()
+
+    def test_the_first_client_of_a_model_that_is_loading_waits_like_others(self):
+        body = json.dumps(user(stream=True, max_tokens=2)).encode()
+        request = (f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                   f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+        with MeasuredHome() as home:
+            for _ in range(20): # it may be loaded before the request comes
+                reply = self.ask_early(home, request)
+                self.assertIn("200 OK", reply)
+                self.assertIn("[DONE]", reply)
+                if "X-Queue-Position: 1" in reply:
+                    break
+            self.assertIn("X-Queue-Position: 1", reply)
+            self.assertIn(": 1 in the queue", reply)
+
+    def ask_early(self, home, request):
+        """Start a server, and send it a request as soon as it listens.  Returns the reply."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        p = subprocess.Popen([MEMWALL, "serve", "-q", "-m", self.endless(), "--ctx", "500k",
+                              "--kv", "q4_0", "--listen", f"127.0.0.1:{port}"],
+                             env=environment(home), stdin=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+        reply = b""
+        while p.poll() is None and not reply:
+            try:
+                with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as c:
+                    c.sendall(request)
+                    while block := c.recv(65536):
+                        reply += block
+            except ConnectionRefusedError:
+                pass
+        p.terminate()
+        p.wait(TIMEOUT_S)
+        return reply.decode()
 
     def test_clients_take_turns(self):
         with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0") as s:
