@@ -551,7 +551,7 @@ enum { FD_SIGNALS, FD_CHAT, FD_WEB, FD_KEYS, FD_SCREEN, N_FD };
 
 static int loop(struct server *s)
 {
-    struct pollfd fds[N_FD + WEB_CONNECTIONS] = {
+    struct pollfd fds[N_FD + WEB_FDS] = {
         [FD_SIGNALS] = { s->signals, POLLIN, 0 },
         [FD_CHAT] = { mw_chat_fd(s->chat), POLLIN, 0 },
         [FD_WEB] = { web_fd(s->web), POLLIN, 0 },
@@ -559,7 +559,7 @@ static int loop(struct server *s)
     static struct mw_event ev; /* static: it is large */
 
     while (!s->is_over && !has_stopped(s)) {
-        size_t n = web_watch(s->web, fds + N_FD, WEB_CONNECTIONS);
+        size_t n = web_watch(s->web, fds + N_FD);
 
         fds[FD_KEYS] = (struct pollfd){ s->show.fd[0], POLLIN, 0 };
         fds[FD_SCREEN] = (struct pollfd){ s->show.fd[1], POLLIN, 0 };

@@ -189,14 +189,35 @@ static bool sleeps(const struct link *l)
     return l->exchange != NULL && l->exchange->is_asleep;
 }
 
-size_t web_watch(struct web *h, struct pollfd *fds, size_t n)
+/* The connection that gives way to another one at the limit: the one that has waited longest for a
+ * request.  If none waits for one, the same for the rest of a request.  NULL: there is none. */
+static struct link *to_give_way(const struct web *h)
 {
-    size_t used = 0;
+    struct link *oldest = NULL;
 
-    for (struct link *l = h->links; l != NULL && used < n; l = l->next)
+    if (h->n_link < WEB_CONNECTIONS)
+        return NULL;
+    for (struct link *l = h->links; l != NULL; l = l->next) {
+        bool is_idle = l->exchange == NULL;
+
+        if (!l->is_complete &&
+            (oldest == NULL || (is_idle && oldest->exchange != NULL) ||
+             (is_idle == (oldest->exchange == NULL) && l->since_ns < oldest->since_ns)))
+            oldest = l;
+    }
+    return oldest;
+}
+
+size_t web_watch(struct web *h, struct pollfd fds[WEB_FDS])
+{
+    size_t n = 0;
+
+    for (struct link *l = h->links; l != NULL && n < WEB_CONNECTIONS; l = l->next)
         if (!l->is_complete || sleeps(l))
-            fds[used++] = (struct pollfd){ l->fd, POLLRDHUP, 0 };
-    return used;
+            fds[n++] = (struct pollfd){ l->fd, POLLRDHUP, 0 };
+    if (to_give_way(h) != NULL)
+        fds[n++] = (struct pollfd){ h->o.listen_fd, POLLIN, 0 };
+    return n;
 }
 
 /*
@@ -867,16 +888,36 @@ int web_wait_ms(const struct web *h)
     return sooner(own, (int)(ms < 60000 ? ms : 60000));
 }
 
-void web_run(struct web *h)
+static void run(struct web *h)
 {
     size_t before = h->n_link;
 
-    end_late(h, false);
-    wake_quiet(h, false);
     h->lib->run(h->daemon);
     /* At its limit of connections the library listens again only in the run after a close. */
     if (h->n_link < before)
         h->lib->run(h->daemon);
+}
+
+/* Another client waits until one of the connections ends. */
+static bool has_another(const struct web *h)
+{
+    struct pollfd p = { h->o.listen_fd, POLLIN, 0 };
+
+    return poll(&p, 1, 0) > 0;
+}
+
+void web_run(struct web *h)
+{
+    const struct link *oldest;
+
+    end_late(h, false);
+    wake_quiet(h, false);
+    run(h);
+    oldest = to_give_way(h);
+    if (oldest != NULL && has_another(h)) {
+        shutdown(oldest->fd, SHUT_RDWR);
+        run(h);
+    }
 }
 
 void web_stop(struct web *h)

@@ -7,7 +7,8 @@
  *
  * All that a client can make the server hold is bounded: connections, the length of headers and
  * of bodies, the memory of all requests and answers (room.h), the time until a request is
- * complete, and the time in which a client reads nothing.
+ * complete, and the time in which a client reads nothing.  At the limit of connections, the one
+ * that has waited longest for a request gives way to another client.
  */
 #ifndef MEMWALL_SRC_SERVE_WEB_H
 #define MEMWALL_SRC_SERVE_WEB_H
@@ -18,6 +19,7 @@
 #include "src/serve/reply.h"
 
 #define WEB_CONNECTIONS   64
+#define WEB_FDS           (WEB_CONNECTIONS + 1) /* that web_watch() fills in at most */
 #define WEB_HEADER_BYTES  16384 /* of a connection, for headers and its buffers */
 #define WEB_FEEDS         4     /* clients that read telemetry */
 #define WEB_FEED_MOST     (1 << 18) /* bytes that wait for one of them, then it is cut */
@@ -88,9 +90,9 @@ int web_fd(const struct web *h);
 int web_wait_ms(const struct web *h);
 void web_run(struct web *h);
 
-/* Fill in descriptors [n] of clients that wait or have not sent all, to be polled, and end the
+/* Fill in descriptors of clients that wait or have not sent all, to be polled, and end the
  * connections of those that are gone.  web_watch() returns the number of descriptors. */
-size_t web_watch(struct web *h, struct pollfd *fds, size_t n);
+size_t web_watch(struct web *h, struct pollfd fds[WEB_FDS]);
 void web_hung_up(struct web *h, const struct pollfd *fds, size_t n);
 
 /* Try pages again that had to wait, and their number. */

@@ -25,6 +25,10 @@ def head(length, *more):
                         *more, "", "")).encode()
 
 
+# A request without its body, and the end of what comes when the server has read it.
+EXPECTED = head(1000, "Expect: 100-continue"), b"\r\n\r\n"
+
+
 def send_all(s, blocks):
     """Send until the other side has closed.  Returns the bytes that were taken."""
     n = 0
@@ -299,6 +303,48 @@ class Hostile(FolderCase):
             self.lives(s)  # once the idle ones are cut
             for c in idle:
                 c.close()
+
+    def test_connections_without_a_request_give_way(self):
+        with Server("-m", self.says("Hey."), "--request-time", "3600") as s:
+            for part, until in ((b"", b""), (b"GET /hea", b""), EXPECTED,
+                                (b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", b"}")):
+                while s.metric("connections") > 1:
+                    pass
+                idle = [s.socket() for _ in range(64)]
+                for c in idle:
+                    c.sendall(part)
+                    read_all_until(c, until)
+                self.lives(s)
+                self.assertEqual(b"", read_all(idle.pop(0))) # the oldest one
+                idle[-1].setblocking(False)
+                self.assertRaises(BlockingIOError, idle[-1].recv, 1)
+                for c in idle:
+                    c.close()
+
+    def test_a_connection_without_a_request_gives_way_first(self):
+        with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0",
+                    "--request-time", "3600") as s:
+            c, r = s.open(CHAT, user(stream=True))
+            next(events_of(r))
+            waiting = [s.open(CHAT, user(stream=True, max_tokens=2)) for _ in range(30)]
+            slow = [s.socket() for _ in range(32)]
+            for x in slow:
+                x.sendall(EXPECTED[0])
+                read_all_until(x, EXPECTED[1])
+            idle = s.socket()
+            s.get("/health")
+            self.assertEqual(b"", read_all(idle))
+            feed = s.open("/memwall/telemetry")
+            s.get("/health")
+            self.assertEqual(b"", read_all(slow.pop(0)))
+            feed[0].close()
+            r.close()
+            c.close()
+            for c, r in waiting:
+                self.assertEqual("ab", self.text(r))
+                c.close()
+            for x in slow:
+                x.close()
 
     def test_the_budget_holds(self):
         """With a small budget, under all of this at once."""
