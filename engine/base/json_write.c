@@ -15,8 +15,12 @@
 static bool grow(struct json *j, size_t n)
 {
     size_t size = j->size + j->size / 2 + n + 64;
-    char *more = realloc(j->buf, size);
+    char *more = NULL;
 
+    if (j->most > 0 && size > j->most)
+        size = j->most;
+    if (size >= j->used + n)
+        more = realloc(j->buf, size);
     if (more == NULL) {
         j->failed = true;
         return false;

@@ -29,6 +29,7 @@ struct json {
     FILE *to;  /* the stream, or NULL */
     char *buf; /* without a stream: bytes [0 .. used), without NUL */
     size_t size, used;
+    size_t most; /* of size; 0: any */
     bool failed; /* something is missing: no memory for buf, or json_print() got too much */
     int depth;
     char closer[JSON_WRITE_DEPTH]; /* of each open object or array */

@@ -6,30 +6,81 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
+
 #define PIECE_FIXED 64 /* bytes of a piece beside its text */
 
-struct job *job_new(struct request *request, struct room *room, struct err *e)
+/* ---- memory ---- */
+
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-    uint64_t bytes = sizeof(struct job) + request->messages.size + request->text_len +
-                     request->tools.size + request->grammar_len +
-                     request->n_ids * sizeof *request->ids +
-                     request->n_bias * sizeof *request->bias;
+    return a > b ? a : b;
+}
+
+/* Hold so many bytes of an answer, and take `kept` at least. */
+static bool charge(struct job *j, uint64_t held, uint64_t kept)
+{
+    uint64_t was = larger(j->n_held, j->n_kept), now = larger(held, kept);
+
+    if (now > was && !room_take(&j->rooms->answers, now - was))
+        return false;
+    if (now < was)
+        room_give(&j->rooms->answers, was - now);
+    j->n_held = held;
+    j->n_kept = kept;
+    return true;
+}
+
+static bool take(struct job *j, uint64_t bytes)
+{
+    return charge(j, j->n_held + bytes, j->n_kept);
+}
+
+static void give(struct job *j, uint64_t bytes)
+{
+    charge(j, j->n_held - bytes, j->n_kept); /* less is always there */
+}
+
+/* Remove the first piece. */
+static void drop_first(struct job *j)
+{
+    struct piece *p = j->first;
+
+    j->first = p->next;
+    if (j->first == NULL)
+        j->last = NULL;
+    give(j, PIECE_FIXED + p->size);
+    free(p->text);
+    free(p);
+}
+
+static void drop_all(struct job *j)
+{
+    while (j->first != NULL)
+        drop_first(j);
+}
+
+/* ---- jobs ---- */
+
+struct job *job_new(struct request *request, struct rooms *rooms, struct err *e)
+{
+    uint64_t bytes = sizeof(struct job) + request_texts(request);
     struct job *j;
 
-    if (!room_admit(room, bytes)) {
+    if (!room_take(&rooms->requests, bytes)) {
         err_set(e, ERR_MEMORY, "too many requests are held");
         return NULL;
     }
     j = calloc(1, sizeof *j);
     if (j == NULL) {
-        room_give(room, bytes);
+        room_give(&rooms->requests, bytes);
         err_memory(e, "a request");
         return NULL;
     }
     j->request = *request;
     *request = (struct request){ .n_stop = 0 };
-    j->room = room;
-    j->n_held = bytes;
+    j->rooms = rooms;
+    j->n_request = bytes;
     j->created = time(NULL);
     j->err = (struct err)ERR_INIT;
     return j;
@@ -37,11 +88,84 @@ struct job *job_new(struct request *request, struct room *room, struct err *e)
 
 void job_free(struct job *j)
 {
-    job_drop_all(j);
-    room_give(j->room, j->n_held);
+    job_forget(j);
+    room_give(&j->rooms->requests, j->n_request);
     request_free(&j->request);
     free(j);
 }
+
+bool job_begin(struct job *j)
+{
+    return charge(j, j->n_held, j->rooms->answer);
+}
+
+void job_taken(struct job *j)
+{
+    request_free_texts(&j->request);
+    room_give(&j->rooms->requests, j->n_request - sizeof *j);
+    j->n_request = sizeof *j;
+}
+
+void job_forget(struct job *j)
+{
+    job_taken(j);
+    drop_all(j);
+    j->n_reply = 0;
+    charge(j, 0, 0);
+}
+
+/* Calls and ids are sent as one part, as JSON: up to 6 bytes for each of them, in a buffer that
+ * may have grown by half. */
+#define PART_AS_JSON 9
+
+static bool is_one_part(enum piece_kind kind)
+{
+    return kind != PIECE_TEXT && kind != PIECE_THINKING && kind != PIECE_LOGPROBS;
+}
+
+void job_end(struct job *j)
+{
+    uint64_t most = 0;
+
+    j->state = JOB_ENDED;
+    j->ended_ns = clock_ns();
+    job_taken(j); /* nothing of it is needed any longer */
+    if (!j->request.stream && !job_has_error(j))
+        return; /* the complete reply is made in the same memory */
+    if (!j->request.stream)
+        drop_all(j);
+    for (const struct piece *p = j->first; p != NULL; p = p->next)
+        if (is_one_part(p->kind))
+            most = larger(most, p->len);
+    charge(j, j->n_held, most > 0 ? j->n_held + PART_AS_JSON * most : 0);
+}
+
+bool job_hold(struct job *j, uint64_t bytes)
+{
+    if (!charge(j, j->n_held - j->n_reply + bytes, j->n_kept))
+        return false;
+    j->n_reply = bytes;
+    return true;
+}
+
+bool job_replied(struct job *j, uint64_t bytes)
+{
+    bool fits;
+
+    drop_all(j);
+    fits = job_hold(j, bytes);
+    charge(j, j->n_held, 0);
+    return fits;
+}
+
+uint64_t job_left(const struct job *j)
+{
+    const struct room *r = &j->rooms->answers;
+
+    return r->most - r->used + larger(j->n_held, j->n_kept);
+}
+
+/* ---- pieces ---- */
 
 static const char too_much[] = "the answers that are not read yet take too much memory";
 
@@ -51,18 +175,17 @@ static struct piece *add_piece(struct job *j, enum piece_kind kind, size_t len)
     struct piece *p;
     char *text;
 
-    if (!room_take(j->room, PIECE_FIXED + len))
+    if (!take(j, PIECE_FIXED + len))
         return NULL;
     p = calloc(1, sizeof *p);
     text = malloc(len);
     if (p == NULL || text == NULL) {
         free(p);
         free(text);
-        room_give(j->room, PIECE_FIXED + len);
+        give(j, PIECE_FIXED + len);
         return NULL;
     }
     *p = (struct piece){ .kind = kind, .text = text, .size = len };
-    j->n_held += PIECE_FIXED + len;
     if (j->last != NULL)
         j->last->next = p;
     else
@@ -75,14 +198,13 @@ static bool resize(struct job *j, struct piece *p, size_t size)
 {
     char *more;
 
-    if (!room_take(j->room, size - p->size))
+    if (!take(j, size - p->size))
         return false;
     more = realloc(p->text, size);
     if (more == NULL) {
-        room_give(j->room, size - p->size);
+        give(j, size - p->size);
         return false;
     }
-    j->n_held += size - p->size;
     p->text = more;
     p->size = size;
     return true;
@@ -150,16 +272,20 @@ void job_was_thinking(struct job *j)
             p->len = p->from;
 }
 
+/* A probability takes some ten times as many bytes in a reply. */
+#define LOGPROBS_PART (JOB_PART / 4)
+_Static_assert(LOGPROBS_PART >= MW_LOGPROBS * sizeof(struct mw_logprob), "a token's fit");
+
 /* The length of the part of a piece that begins at text and has n bytes at most: whole characters,
  * or all probabilities of each token. */
 static size_t part_of(const struct job *j, enum piece_kind kind, const char *text, size_t n)
 {
     size_t token = j->request.n_logprob * sizeof(struct mw_logprob), len = JOB_PART;
 
-    if (n <= JOB_PART || (kind != PIECE_TEXT && kind != PIECE_THINKING && kind != PIECE_LOGPROBS))
-        return n;
     if (kind == PIECE_LOGPROBS)
-        return len - len % token;
+        return n < LOGPROBS_PART ? n : LOGPROBS_PART - LOGPROBS_PART % token;
+    if (n <= len || is_one_part(kind))
+        return n;
     while (len > 1 && (text[len] & 0xc0) == 0x80)
         len--;
     return len;
@@ -176,30 +302,10 @@ bool job_next(const struct job *j, struct piece *out)
     return true;
 }
 
-/* Remove the first piece. */
-static void drop_first(struct job *j)
-{
-    struct piece *p = j->first;
-
-    j->first = p->next;
-    if (j->first == NULL)
-        j->last = NULL;
-    room_give(j->room, PIECE_FIXED + p->size);
-    j->n_held -= PIECE_FIXED + p->size;
-    free(p->text);
-    free(p);
-}
-
 void job_drop(struct job *j, const struct piece *part)
 {
     j->first->from += part->len;
     if (j->first->from == j->first->len)
-        drop_first(j);
-}
-
-void job_drop_all(struct job *j)
-{
-    while (j->first != NULL)
         drop_first(j);
 }
 

@@ -77,26 +77,6 @@ void reply_error(int status, const struct err *err, struct json *out)
     json_end(out);
 }
 
-/* The least bytes of a probability: {"token":"","logprob":-0.000000,"bytes":[]}, or "":-0.000000 */
-#define LOGPROB_BYTES            42
-#define COMPLETION_LOGPROB_BYTES 12
-
-uint64_t reply_bytes(const struct job *j)
-{
-    uint64_t n = 0;
-
-    for (const struct piece *p = j->first; p != NULL; p = p->next)
-        for (size_t at = 0; p->kind == PIECE_LOGPROBS && at < p->len;
-             at += sizeof(struct mw_logprob)) {
-            struct mw_logprob one;
-
-            memcpy(&one, p->text + at, sizeof one);
-            n += one.id != UINT32_MAX;
-        }
-    return n *
-           (j->request.form == FORM_COMPLETION ? COMPLETION_LOGPROB_BYTES : LOGPROB_BYTES);
-}
-
 char *reply_join(const struct job *j, enum piece_kind kind, size_t *n)
 {
     size_t len = 0;

@@ -56,9 +56,6 @@ void reply_error(int status, const struct err *err, struct json *out);
 #define REPLY_ERROR_TEXT 900
 char *reply_error_text(const struct err *err, char buf[REPLY_ERROR_TEXT]);
 
-/* The least memory that the complete reply to a job takes, beside the text of the answer. */
-uint64_t reply_bytes(const struct job *j);
-
 /* Join all pieces of one kind to a text of *n bytes, for free(); NULL: there is none. */
 char *reply_join(const struct job *j, enum piece_kind kind, size_t *n);
 

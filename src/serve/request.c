@@ -615,20 +615,35 @@ int request_parse(struct request *out, enum request_form form, const struct requ
     return rc;
 }
 
+uint64_t request_texts(const struct request *r)
+{
+    return r->messages.size + r->tools.size + r->text_len + r->grammar_len +
+           r->n_ids * sizeof *r->ids + r->n_bias * sizeof *r->bias;
+}
+
+void request_free_texts(struct request *r)
+{
+    json_release(&r->messages);
+    json_release(&r->tools);
+    free(r->text);
+    free(r->grammar);
+    free(r->ids);
+    free(r->bias);
+    r->text = r->grammar = NULL;
+    r->ids = NULL;
+    r->bias = NULL;
+    r->text_len = r->grammar_len = r->n_ids = r->n_bias = 0;
+}
+
 void request_free(struct request *r)
 {
     for (size_t i = 0; i < r->n_stop; i++)
         free(r->stop[i]);
     free(r->model);
-    free(r->text);
-    free(r->grammar);
-    free(r->bias);
-    free(r->ids);
     free(r->call_name);
-    json_release(&r->messages);
+    request_free_texts(r);
     json_release(&r->system);
     json_release(&r->strict);
-    json_release(&r->tools);
     *r = (struct request){ .n_stop = 0 };
 }
 

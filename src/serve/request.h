@@ -89,6 +89,11 @@ int request_parse(struct request *out, enum request_form form, const struct requ
                   const char *json, size_t len, struct err *e);
 void request_free(struct request *r);
 
+/* The bytes of messages, text, tools, grammar and biases, which are most of a request; and free
+ * them, when they were copied. */
+uint64_t request_texts(const struct request *r);
+void request_free_texts(struct request *r);
+
 /* Does a request for the model `name` mean this one?  Names without ":latest" and without the
  * organisation mean it, too. */
 bool request_names_model(const char *name, const char *model);

@@ -28,8 +28,9 @@
 #define LIBRARY_BYTES (10 * MIB)
 /* JSON trees of the request that is read and of the one that is answered. */
 #define TREE_BYTES (2 * 6 * MIB)
-/* Room of all requests and answers, in largest requests. */
-#define ROOM_REQUESTS 4
+/* Room of all requests, and of all answers, in largest requests. */
+#define ROOM_REQUESTS 2
+#define ROOM_ANSWERS  2
 /* Texts of a request or an answer in other forms: escaped, joined, as JSON. */
 #define COPIES 3
 
@@ -57,7 +58,7 @@ struct server {
     struct queue queue;
     struct job *running;      /* NULL: none */
     struct tool_calls *calls; /* in its answer; NULL: it has no tools */
-    struct room room;
+    struct rooms rooms;
     struct metrics metrics;
     struct show show;
     struct mw_sample sample;
@@ -80,10 +81,18 @@ static size_t request_bytes(const struct mw_model *m, const struct mw_options *o
 uint64_t server_bytes(const struct mw_model *m, const struct mw_options *o)
 {
     return LIBRARY_BYTES + TREE_BYTES +
-           (uint64_t)WEB_CONNECTIONS * (WEB_HEADER_BYTES + 4 * LISTEN_BUFFER) +
+           (uint64_t)WEB_CONNECTIONS * (WEB_HEADER_BYTES + WEB_OUT_BYTES + 4 * LISTEN_BUFFER) +
            (uint64_t)WEB_FEEDS * WEB_FEED_BYTES +
-           (ROOM_REQUESTS + COPIES) * (uint64_t)request_bytes(m, o) + mw_grammar_bytes(m) +
-           mw_logprob_bytes(m);
+           (ROOM_REQUESTS + ROOM_ANSWERS + COPIES) * (uint64_t)request_bytes(m, o) +
+           mw_grammar_bytes(m) + mw_logprob_bytes(m);
+}
+
+/* bytes: of the largest request. */
+static void set_rooms(struct rooms *r, uint64_t bytes)
+{
+    r->requests.most = ROOM_REQUESTS * bytes;
+    r->answers.most = ROOM_ANSWERS * bytes;
+    r->answer = bytes;
 }
 
 /* ---- jobs ---- */
@@ -99,14 +108,18 @@ static int add_call(void *ctx, const char *name, const char *arguments, size_t l
     return job_add_call(ctx, name, arguments, len, e);
 }
 
+static void drop_calls(struct server *s)
+{
+    tool_calls_free(s->calls);
+    s->calls = NULL;
+}
+
 static void end_job(struct server *s, struct job *j)
 {
-    j->state = JOB_ENDED;
-    j->ended_ns = clock_ns();
+    job_end(j);
     if (s->running == j) {
         s->running = NULL;
-        tool_calls_free(s->calls);
-        s->calls = NULL;
+        drop_calls(s);
     }
     if (j->is_gone)
         job_free(j);
@@ -154,25 +167,35 @@ static void report_places(struct server *s)
         web_changed(j);
 }
 
+/* A change of settings comes before the requests that wait. */
+static bool can_start(const struct server *s)
+{
+    return s->is_ready && s->running == NULL && !s->change.is_running &&
+           web_waiting(s->web) == 0 && s->queue.first != NULL;
+}
+
+static void start_job(struct server *s, struct job *j)
+{
+    j->started_ns = clock_ns();
+    if (ask(s, j, &j->err) == 0) {
+        j->state = JOB_RUNS;
+        s->running = j;
+        job_taken(j);
+    } else {
+        drop_calls(s);
+        end_job(s, j);
+    }
+}
+
 static void start_jobs(struct server *s)
 {
-    bool has_moved = false;
-    struct job *j;
+    bool has_moved = false, has_room = true;
 
-    /* A change of settings comes before the requests that wait. */
-    while (s->is_ready && s->running == NULL && !s->change.is_running &&
-           web_waiting(s->web) == 0 && (j = queue_take(&s->queue)) != NULL) {
+    while (can_start(s) && (has_room = job_begin(s->queue.first))) {
         has_moved = true;
-        j->started_ns = clock_ns();
-        if (ask(s, j, &j->err) == 0) {
-            j->state = JOB_RUNS;
-            s->running = j;
-        } else {
-            tool_calls_free(s->calls);
-            s->calls = NULL;
-            end_job(s, j);
-        }
+        start_job(s, queue_take(&s->queue));
     }
+    web_need_room(s->web, !has_room);
     if (has_moved)
         report_places(s);
 }
@@ -196,7 +219,9 @@ static void job_gone(void *ctx, struct job *j)
 
     j->is_gone = true;
     if (j->state == JOB_RUNS) {
-        mw_chat_cancel(s->chat); /* its last event frees it */
+        mw_chat_cancel(s->chat); /* its last event, at the end of the pass, frees the job */
+        drop_calls(s);
+        job_forget(j);
         return;
     }
     if (j->state == JOB_WAITS) {
@@ -268,9 +293,8 @@ static void end_change(struct server *s, const struct mw_event *ev)
         s->model.n_ctx = ev->plan.n_ctx;
         /* A shorter context leaves the room of requests as it is, which may be in use. */
         bytes = request_bytes(s->o->model, &s->change.engine);
-        if (ROOM_REQUESTS * (uint64_t)bytes > s->room.most) {
-            s->room.most = ROOM_REQUESTS * (uint64_t)bytes;
-            s->room.answers = bytes / 2;
+        if (bytes > s->rooms.answer) {
+            set_rooms(&s->rooms, bytes);
             web_set_request_bytes(s->web, bytes);
         }
     }
@@ -425,8 +449,8 @@ static unsigned page(void *ctx, enum web_page which, uint64_t number, const char
     struct metrics_now now = { .waiting = s->queue.n,
                                .connections = (uint32_t)web_connections(s->web),
                                .is_running = s->running != NULL,
-                               .held_bytes = s->room.used,
-                               .held_most_bytes = s->room.most,
+                               .held_bytes = s->rooms.requests.used + s->rooms.answers.used,
+                               .held_most_bytes = s->rooms.requests.most + s->rooms.answers.most,
                                .sample = &s->sample };
 
     switch (which) {
@@ -635,7 +659,7 @@ static int open_web(struct server *s, char **keys, struct err *e)
                                             .n_predict = s->o->chat->n_predict,
                                             .calls = read_template(s) },
                               .model = &s->model,
-                              .room = &s->room,
+                              .rooms = &s->rooms,
                               .calls = &calls,
                               .ctx = s };
     struct listen_address a;
@@ -647,8 +671,7 @@ static int open_web(struct server *s, char **keys, struct err *e)
     if (o.listen_fd < 0)
         return -1;
     listen_text(&a, s->address); /* with the port that was free */
-    s->room.most = ROOM_REQUESTS * (uint64_t)o.request_bytes;
-    s->room.answers = o.request_bytes / 2;
+    set_rooms(&s->rooms, o.request_bytes);
     return web_open(&s->web, &o, e);
 }
 

@@ -22,7 +22,7 @@
 #define SECOND_NS    1000000000ull
 #define HEADER_BYTES 128
 #define QUIET_SHARE  4     /* of the time of a request, after which a stream says that it waits */
-#define FILL_BYTES   16384 /* of a stream that are written before some of them must be sent */
+#define FILL_BYTES   4096  /* of a stream that are written before some of them must be sent */
 
 /* A connection, which may carry several requests. */
 struct link {
@@ -54,7 +54,6 @@ struct exchange {
     size_t len, room;
     bool is_too_long, is_without_room;
     struct job *job;
-    uint64_t held; /* memory of its reply */
     /* a stream */
     struct reply reply;
     struct json out;
@@ -73,22 +72,23 @@ struct web {
     struct link *links;
     size_t n_link, n_exchange, n_feed, n_waiting;
     uint64_t n_request, n_number; /* for ids, and of exchanges */
-    bool is_stopping;
+    bool is_stopping, needs_room;
 };
 
 static char nothing[1]; /* the library takes pointers to bytes that it does not change */
 
 /* ---- memory ---- */
 
-/* Count the memory of the reply to a job.  false: there is no room for it. */
-static bool hold(struct exchange *x, uint64_t bytes)
+/* The part of so many bytes of a reply that the connection's own allowance does not cover. */
+static uint64_t over(uint64_t bytes)
 {
-    room_give(x->h->o.room, x->held);
-    x->held = 0;
-    if (!room_take(x->h->o.room, bytes))
-        return false;
-    x->held = bytes;
-    return true;
+    return bytes > WEB_OUT_BYTES ? bytes - WEB_OUT_BYTES : 0;
+}
+
+/* Begin the reply to a job, which stops at the memory that there is. */
+static void bound(const struct exchange *x, struct json *out)
+{
+    out->most = WEB_OUT_BYTES + (size_t)job_left(x->job);
 }
 
 /* ---- replies ---- */
@@ -274,6 +274,7 @@ static void fill(struct exchange *x)
     const struct reply_form *form = reply_form_of(x->job->request.form);
     struct piece part;
 
+    bound(x, &x->out);
     say_place(x);
     if (!x->has_head && (x->job->has_begun || x->job->state == JOB_ENDED)) {
         x->has_head = true;
@@ -291,7 +292,7 @@ static void fill(struct exchange *x)
     if (x->is_due && x->out.used == 0)
         say_waits(x);
     x->is_due = false;
-    x->out.failed = x->out.failed || !hold(x, x->out.size);
+    x->out.failed = x->out.failed || !job_hold(x->job, over(x->out.size));
 }
 
 /* All is sent: free the memory of a stream until there is more. */
@@ -299,7 +300,7 @@ static void drop_sent(struct exchange *x)
 {
     json_release(&x->out);
     x->sent = 0;
-    hold(x, 0);
+    job_hold(x->job, 0);
 }
 
 static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
@@ -417,19 +418,18 @@ void web_feed(struct web *h, const struct mw_sample *s)
 
 static enum MHD_Result send_whole(struct exchange *x)
 {
-    static const char too_much[] = "the reply takes too much memory; a stream takes less";
     struct reply reply = { .job = x->job, .model = x->h->o.model };
     struct json out;
 
-    if (reply_bytes(x->job) > x->h->o.room->most - x->h->o.room->used)
-        return refuse(x, 503, ERR_MEMORY, too_much);
     json_start(&out);
+    bound(x, &out);
     reply_form_of(x->job->request.form)->whole(&reply, &out);
     json_fit(&out);
-    job_drop_all(x->job);
-    if (!hold(x, out.size)) {
+    if (!job_replied(x->job, over(out.size)) || out.failed) {
         json_release(&out);
-        return refuse(x, 503, ERR_MEMORY, too_much);
+        job_hold(x->job, 0);
+        return refuse(x, 503, ERR_MEMORY,
+                      "the reply takes too much memory; a stream takes less");
     }
     return send_text(x, 200, "application/json", &out);
 }
@@ -485,7 +485,7 @@ static int check_request(const struct web *h, const struct request *r, unsigned 
 static void free_body(struct exchange *x)
 {
     free(x->body);
-    room_give(x->h->o.room, x->room);
+    room_give(&x->h->o.rooms->requests, x->room);
     x->body = NULL;
     x->len = x->room = 0;
 }
@@ -511,7 +511,7 @@ static int make_job(struct exchange *x, unsigned *status, struct err *e)
         rc = check_request(h, &request, status, e);
     if (rc == 0) {
         *status = 503;
-        x->job = job_new(&request, h->o.room, e);
+        x->job = job_new(&request, h->o.rooms, e);
     }
     request_free(&request);
     if (x->job == NULL)
@@ -534,12 +534,12 @@ static enum MHD_Result answer_form(struct exchange *x)
     x->is_stream = x->job->request.stream;
     x->sent_ns = clock_ns();
     if (x->job->request.is_load) {
-        x->job->state = JOB_ENDED;
+        job_end(x->job);
         x->job->has_begun = true;
         return x->is_stream ? send_stream(x) : send_whole(x);
     }
     if (!x->h->o.calls->take(x->h->o.ctx, x->job)) {
-        x->job->state = JOB_ENDED;
+        job_end(x->job);
         return refuse(x, 503, ERR_MEMORY, "too many requests are waiting");
     }
     return reply_job(x);
@@ -615,13 +615,13 @@ static void make_room(struct exchange *x, size_t len)
     if (len <= x->room)
         return;
     room = room < most ? room : most;
-    if (!room_admit(x->h->o.room, room - x->room)) {
+    if (!room_take(&x->h->o.rooms->requests, room - x->room)) {
         x->is_without_room = true;
         return;
     }
     more = realloc(x->body, room);
     if (more == NULL) {
-        room_give(x->h->o.room, room - x->room);
+        room_give(&x->h->o.rooms->requests, room - x->room);
         x->is_without_room = true;
         return;
     }
@@ -772,7 +772,6 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     x->link->exchange = NULL;
     x->link->is_complete = false;
     x->link->since_ns = clock_ns();
-    hold(x, 0);
     free_body(x);
     json_release(&x->out);
     free(x->path);
@@ -864,6 +863,28 @@ static int wake_quiet(const struct web *h, bool is_only_asked)
     return next == UINT64_MAX ? -1 : (int)(next / 1000000 + 1);
 }
 
+/* Cut clients that did not read in time, while others need the memory of their answers.  Returns
+ * the milliseconds until the next one is due; -1: none is. */
+static int end_unread(const struct web *h, bool is_only_asked)
+{
+    uint64_t now = clock_ns(), time_ns = h->o.request_s * SECOND_NS, next = UINT64_MAX;
+
+    for (const struct link *l = h->links; l != NULL && h->needs_room; l = l->next) {
+        const struct job *j = l->exchange != NULL ? l->exchange->job : NULL;
+        uint64_t age = j != NULL && j->state == JOB_ENDED ? now - j->ended_ns : 0;
+
+        if (j == NULL || j->state != JOB_ENDED)
+            continue;
+        if (age < time_ns)
+            next = time_ns - age < next ? time_ns - age : next;
+        else if (is_only_asked)
+            next = 0;
+        else
+            shutdown(l->fd, SHUT_RDWR);
+    }
+    return next == UINT64_MAX ? -1 : (int)(next / 1000000 + 1);
+}
+
 int web_fd(const struct web *h)
 {
     const union MHD_DaemonInfo *info =
@@ -880,7 +901,7 @@ static int sooner(int a, int b)
 
 int web_wait_ms(const struct web *h)
 {
-    int own = sooner(end_late(h, true), wake_quiet(h, true));
+    int own = sooner(sooner(end_late(h, true), wake_quiet(h, true)), end_unread(h, true));
     MHD_UNSIGNED_LONG_LONG ms;
 
     if (h->lib->get_timeout(h->daemon, &ms) != MHD_YES)
@@ -911,6 +932,7 @@ void web_run(struct web *h)
     const struct link *oldest;
 
     end_late(h, false);
+    end_unread(h, false);
     wake_quiet(h, false);
     run(h);
     oldest = to_give_way(h);
@@ -949,6 +971,11 @@ bool web_waits(const struct web *h, uint64_t number)
         if (l->exchange != NULL && l->exchange->waits && l->exchange->number == number)
             return true;
     return false;
+}
+
+void web_need_room(struct web *h, bool is_needed)
+{
+    h->needs_room = is_needed;
 }
 
 void web_set_request_bytes(struct web *h, size_t bytes)

@@ -21,6 +21,7 @@
 #define WEB_CONNECTIONS   64
 #define WEB_FDS           (WEB_CONNECTIONS + 1) /* that web_watch() fills in at most */
 #define WEB_HEADER_BYTES  16384 /* of a connection, for headers and its buffers */
+#define WEB_OUT_BYTES     24576 /* of a connection, for bytes of a reply that wait to be sent */
 #define WEB_FEEDS         4     /* clients that read telemetry */
 #define WEB_FEED_MOST     (1 << 18) /* bytes that wait for one of them, then it is cut */
 #define WEB_FEED_BYTES    (1 << 20) /* memory of each: a buffer that doubles, and its copy */
@@ -72,7 +73,7 @@ struct web_options {
     unsigned request_s;      /* time for a request to become complete, and for a client to read */
     struct request_defaults defaults;
     const struct reply_model *model;
-    struct room *room;
+    struct rooms *rooms;
     const struct web_calls *calls;
     void *ctx;
 };
@@ -100,6 +101,9 @@ void web_retry(struct web *h);
 size_t web_waiting(const struct web *h);
 /* Does the request with this number wait for its page? */
 bool web_waits(const struct web *h, uint64_t number);
+/* Is memory needed for the next answer?  Then clients are cut that had the time of a request to
+ * read an answer that is over. */
+void web_need_room(struct web *h, bool is_needed);
 /* Change the maximum length of a body. */
 void web_set_request_bytes(struct web *h, size_t bytes);
 

@@ -451,6 +451,26 @@ static void a_json_string_may_come_in_pieces(void **state)
     json_release(&j);
 }
 
+static void json_may_have_a_limit(void **state)
+{
+    struct json j;
+
+    (void)state;
+    for (size_t most = 1; most < 500; most++) {
+        json_start(&j);
+        j.most = most;
+        while (!j.failed) {
+            size_t used = j.used;
+
+            json_raw(&j, "0123456789", 10);
+            assert_int_equal(j.used, j.failed ? used : used + 10);
+        }
+        assert_true(j.size <= most);
+        assert_true(j.used + 10 > most);
+        json_release(&j);
+    }
+}
+
 /* The reference implementation's vectors: the key is 00..0f, text n is 00..n-1. */
 static void texts_are_hashed_as_the_reference_does(void **state)
 {
@@ -678,6 +698,7 @@ int main(void)
         cmocka_unit_test(each_maximal_broken_part_becomes_one_replacement),
         cmocka_unit_test(json_is_the_same_in_memory_and_on_a_stream),
         cmocka_unit_test(a_json_string_may_come_in_pieces),
+        cmocka_unit_test(json_may_have_a_limit),
         cmocka_unit_test(texts_are_hashed_as_the_reference_does),
         cmocka_unit_test(texts_that_are_made_to_collide_do_not),
         cmocka_unit_test(numbers_spread_over_a_table),
