@@ -46,9 +46,11 @@ bool mw_kv_look(const char *path, struct mw_kv_file *out);
 /*
  * Predict the seconds to read a KV file of so many bytes, from a disk that reads disk_bytes_s; 0:
  * not known.  While ahead_bytes of weights are read, too, each of its pieces waits for the blocks
- * in flight, so it gets a ninth of the rate.
+ * in flight, so it gets a ninth of the rate.  Between its pieces, memory for them is fetched at
+ * fresh_bytes_s; 0: in no time.
  */
-double mw_kv_read_s(uint64_t bytes, uint64_t ahead_bytes, double disk_bytes_s);
+double mw_kv_read_s(uint64_t bytes, uint64_t ahead_bytes, double disk_bytes_s,
+                    double fresh_bytes_s);
 
 /* The limit of all files together unless a person sets another: MW_KV_LIMIT, or a tenth of the
  * disk space that is free or theirs, if that is less. */

@@ -13,9 +13,9 @@
  *      them, lowers it to their mean.  Only work that waited for this limit alone counts, and
  *      only once in OBSERVE_APART_S seconds: one slow minute of the machine is one slow time.
  *   6. Rates are forgotten after a day, and the use of experts after a month.
- *   7. Disk, memory and their contention are measured in one go and kept together; so are the
- *      weight types of a model if two of them contradict each other (limits_agree()).  If they
- *      still do after that, they are believed.
+ *   7. Disk, memory, fresh memory and contention are measured in one go and kept together; so are
+ *      the weight types of a model if two of them contradict each other (limits_agree()).  If
+ *      they still do after that, they are believed.
  */
 #ifndef MEMWALL_ENGINE_LIMITS_LIMITS_H
 #define MEMWALL_ENGINE_LIMITS_LIMITS_H
@@ -101,6 +101,7 @@ struct mw_limits {
     double disk_bytes_s;   /* reading the model's file as the options ask; 0: not measured */
     double mirror_bytes_s; /* the same of a copy on another disk; 0: not measured, or none */
     double memory_bytes_s; /* reading memory with the threads of the options */
+    double fresh_bytes_s;  /* one thread fetches small pages and writes them; 0: not measured */
     /* Both ways to read, from which MW_IO_AUTO chooses; 0: not compared. */
     double direct_bytes_s, buffered_bytes_s;
     double lookup_s;    /* one small read of the disk while nothing else is read */

@@ -47,7 +47,7 @@ static const struct {
     [LIMITS_DISK] = { "disk",
                       DAY_S,
                       { "bytes_s", "memory_bytes_s", "direct_bytes_s", "buffered_bytes_s",
-                        "lookup_s", "read_cpu_s", "contention" } },
+                        "lookup_s", "read_cpu_s", "contention", "fresh_bytes_s" } },
     [LIMITS_TYPE] = { "type", DAY_S, { "column_bytes_s", "chunk_flops_s", "few_bytes_s" } },
     [LIMITS_STEPS] = { "steps",
                        DAY_S,
@@ -450,6 +450,7 @@ static void get_disk(const struct limits_store *s, const struct limits_key *k, i
     l->lookup_s = v[4];
     l->read_cpu_s = v[5];
     l->contention = v[6];
+    l->fresh_bytes_s = v[7];
     l->is_doubtful = found->is_doubtful;
     l->measured_s = found->time_s;
 }
@@ -633,7 +634,7 @@ size_t limits_store_lines(const struct limits_key *k, const struct mw_limits *l,
     if (l->measured_s != 0) {
         const double values[] = { l->disk_bytes_s,     l->memory_bytes_s, l->direct_bytes_s,
                                   l->buffered_bytes_s, l->lookup_s,       l->read_cpu_s,
-                                  l->contention };
+                                  l->contention,       l->fresh_bytes_s };
 
         lines[n] = line_of(k, LIMITS_DISK, "", l->measured_s, l->is_doubtful);
         memcpy(lines[n++].value, values, sizeof values);

@@ -21,7 +21,7 @@
 #define STORE_FILE_MOST ((size_t)512 << 10) /* memwall did not write a longer one */
 
 enum limits_kind {
-    LIMITS_DISK,    /* a disk, memory, and their contention */
+    LIMITS_DISK,    /* a disk, memory, their contention, and fresh memory */
     LIMITS_TYPE,    /* struct mw_rate */
     LIMITS_STEPS,   /* struct mw_steps */
     LIMITS_FETCH,   /* struct mw_fetch */

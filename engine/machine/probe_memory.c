@@ -1,11 +1,15 @@
 /* The rate of memory, and how much the disk and memory slow each other. */
 #include "config.h"
 
+#include <sys/mman.h>
+
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "engine/base/arena.h"
 #include "engine/base/clock.h"
 #include "engine/base/cpu_cache.h"
 #include "engine/base/units.h"
@@ -90,6 +94,34 @@ int probe_memory(int n_thread, const struct probe_options *options, struct probe
                           out->seconds < options->seconds + options->more_seconds)));
     probe_unmap(&c);
     return rc;
+}
+
+/* --- fresh memory --- */
+
+int probe_fresh(const struct probe_options *options, double *bytes_s, struct err *e)
+{
+    const size_t bytes = (size_t)align_down(options->buffer_bytes, MIB);
+    const double end_s = clock_s() + options->seconds;
+    struct slices slices = { 0 };
+    unsigned char *p;
+
+    *bytes_s = 0;
+    if (bytes == 0)
+        return 0;
+    p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return err_sys(e, "cannot map %zu bytes for measuring", bytes);
+    (void)madvise(p, bytes, MADV_NOHUGEPAGE);
+    for (size_t at = 0; at < bytes && (at == 0 || clock_s() < end_s); at += MIB) {
+        const double start_s = clock_s();
+
+        memory_fetch(p + at, MIB);
+        memset(p + at, 1, MIB);
+        slices_add(&slices, (double)MIB / (clock_s() - start_s));
+    }
+    *bytes_s = slices_rate(&slices);
+    munmap(p, bytes);
+    return 0;
 }
 
 /* --- disk and memory at once --- */

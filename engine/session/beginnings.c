@@ -250,7 +250,7 @@ void beginnings_use(struct beginnings *b, struct mw_session *s, const uint32_t *
     if (!is_new) /* its chat may have begun in another process */
         add_own(b, b->print, n_page);
     kept = find_kept(b, held, path, &bytes);
-    if (kept > 0 && session_reads_faster(s, bytes, kept * KV_PAGE - held, true) &&
+    if (kept > 0 && session_reads_faster(s, bytes, kept * KV_PAGE - held) &&
         !load(s, path, kept * KV_PAGE, call, use))
         kept = 0;
     b->n_kept = is_new ? find_shared(b, n_common) : find_common(b, n_common);
@@ -279,15 +279,13 @@ static bool is_held(const struct beginnings *b, const struct mw_session *s)
     return is;
 }
 
-/* A disk writes more slowly than it reads, and one request that waits may never use it. */
-#define WAIT_SHARE 8
-
+/* One request that waits may never use it. */
 bool beginnings_pay(const struct beginnings *b, const struct mw_session *s)
 {
     uint32_t n = b->n_kept * KV_PAGE;
     uint64_t bytes = b->folder != NULL ? session_beginning_bytes(s, n) : 0;
 
-    return bytes > 0 && session_reads_faster(s, WAIT_SHARE * bytes, n, false);
+    return bytes > 0 && session_writes_faster(s, bytes, n);
 }
 
 static int keep(struct beginnings *b, struct mw_session *s, const struct saved_kv_call *call,
@@ -307,7 +305,7 @@ static int keep(struct beginnings *b, struct mw_session *s, const struct saved_k
         return 0;
     }
     if (bytes == 0 || !is_held(b, s) ||
-        (b->max_bytes > 0 && bytes > b->max_bytes) || !session_reads_faster(s, bytes, n, true))
+        (b->max_bytes > 0 && bytes > b->max_bytes) || !session_reads_faster(s, bytes, n))
         return 0;
     rc = session_save_beginning(s, path, n, call, &saved, e);
     if (rc == 0 || e->code != ERR_CANCELLED) /* also if the disk is full */

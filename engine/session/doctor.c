@@ -69,15 +69,15 @@ static struct probe_options probe_for(const struct mw_doctor *d, double seconds,
 /* --- memory --- */
 
 /*
- * Measure how long it takes to get and clear fresh memory.  Loading a model takes much of it.
- * advice is one of madvise(2), which the system may refuse where it has no huge pages.  Returns
- * the mapping, for munmap(): memory that was given back a moment ago is not fresh, because the
- * host of a virtual machine still has it.
+ * Measure how long it takes to get fresh memory in huge pages, which the system may not have.
+ * Loading a model takes much of it.  Returns the mapping, for munmap(): memory that was given back
+ * a moment ago is not fresh, because the host of a virtual machine still has it.
  */
-static void *measure_fresh(const struct mw_doctor *d, const char *key, const char *label,
-                           int advice)
+static void *measure_huge(const struct mw_doctor *d)
 {
-    struct mw_fact f = { .key = key, .label = label, .unit = MW_UNIT_RATE };
+    struct mw_fact f = { .key = "fresh_huge_bytes_s",
+                         .label = "fresh memory, huge pages",
+                         .unit = MW_UNIT_RATE };
     /* One huge page more, so that the measured part begins at one. */
     unsigned char *all = mmap(NULL, FRESH_BYTES + HUGE_BYTES, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -86,7 +86,7 @@ static void *measure_fresh(const struct mw_doctor *d, const char *key, const cha
 
     if (all == MAP_FAILED) {
         f.why_not = "there is not enough memory";
-    } else if (madvise(p, FRESH_BYTES, advice) != 0 && advice == MADV_HUGEPAGE) {
+    } else if (madvise(p, FRESH_BYTES, MADV_HUGEPAGE) != 0) {
         f.why_not = "this system has no huge pages";
     } else {
         from_s = clock_s();
@@ -98,16 +98,21 @@ static void *measure_fresh(const struct mw_doctor *d, const char *key, const cha
     return all;
 }
 
+/* The same in small pages, as keys and values get theirs. */
 static void measure_both_fresh(const struct mw_doctor *d)
 {
-    void *all[] = {
-        measure_fresh(d, "fresh_bytes_s", "fresh memory, small pages", MADV_NOHUGEPAGE),
-        measure_fresh(d, "fresh_huge_bytes_s", "fresh memory, huge pages", MADV_HUGEPAGE),
-    };
+    const struct probe_options p = probe_for(d, MEMORY_S, FRESH_BYTES);
+    struct mw_fact f = { .key = "fresh_bytes_s",
+                         .label = "fresh memory, small pages",
+                         .unit = MW_UNIT_RATE };
+    struct err ignored = ERR_INIT;
+    void *huge = measure_huge(d);
 
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i] != MAP_FAILED)
-            munmap(all[i], FRESH_BYTES + HUGE_BYTES);
+    if (probe_fresh(&p, &f.value, &ignored) != 0)
+        f.why_not = "there is not enough memory";
+    put(d, &f);
+    if (huge != MAP_FAILED)
+        munmap(huge, FRESH_BYTES + HUGE_BYTES);
 }
 
 int mw_doctor_memory(const struct mw_doctor *d, struct err *e)

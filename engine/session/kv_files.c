@@ -51,7 +51,8 @@ bool mw_kv_look(const char *path, struct mw_kv_file *out)
     return out->n_token > 0;
 }
 
-double mw_kv_read_s(uint64_t bytes, uint64_t ahead_bytes, double disk_bytes_s)
+double mw_kv_read_s(uint64_t bytes, uint64_t ahead_bytes, double disk_bytes_s,
+                    double fresh_bytes_s)
 {
     const double blocks = (double)SHAPE_FLYING_BYTES / (double)KV_PIECE; /* for a piece */
     double beside = (double)ahead_bytes / blocks; /* bytes of the file until weights are read */
@@ -60,7 +61,8 @@ double mw_kv_read_s(uint64_t bytes, uint64_t ahead_bytes, double disk_bytes_s)
         return 0;
     if (beside > (double)bytes)
         beside = (double)bytes;
-    return ((double)bytes + beside * blocks) / disk_bytes_s;
+    return ((double)bytes + beside * blocks) / disk_bytes_s +
+           (fresh_bytes_s > 0 ? (double)bytes / fresh_bytes_s : 0);
 }
 
 static int last_used_first(const void *a, const void *b)

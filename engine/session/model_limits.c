@@ -40,6 +40,8 @@
 #define PRESSURE      0.25  /* share of the last ten seconds in which tasks waited */
 #define OWN_SECONDS   1.0   /* of processor time, before pressure may be our own */
 #define STEP_SECONDS  0.012 /* of each cost of struct mw_steps */
+#define FRESH_SECONDS 0.02
+#define FRESH_BUFFER  (16 * MIB)
 
 int limits_file(const struct mw_model *m)
 {
@@ -130,6 +132,16 @@ static void set_memory(struct mw_limits *out, const struct probe_rate *r)
     out->measured_s = (int64_t)time(NULL);
 }
 
+/* Before other buffers are freed: the host of a virtual machine still has their memory. */
+static int measure_fresh(uint64_t most_bytes, struct mw_limits *out, struct err *e)
+{
+    const struct probe_options p = { .seconds = FRESH_SECONDS,
+                                     .buffer_bytes =
+                                         most_bytes < FRESH_BUFFER ? most_bytes : FRESH_BUFFER };
+
+    return probe_fresh(&p, &out->fresh_bytes_s, e);
+}
+
 /* Whether other programs made tasks wait just now.  The pressure of a program that has worked
  * itself may be its own. */
 static bool was_busy(void)
@@ -198,7 +210,8 @@ int mw_limits_measure(struct mw_model *m, const struct mw_options *o, double sec
     reads = reads_of(m, &resolved);
     if (p.buffer_bytes > resolved.memory_bytes / 2)
         p.buffer_bytes = resolved.memory_bytes / 2;
-    if ((mw_model_has_file(m) && measure_disk(limits_file(m), o->io, &reads, seconds * 2 / 3,
+    if (measure_fresh(p.buffer_bytes, out, e) != 0 ||
+        (mw_model_has_file(m) && measure_disk(limits_file(m), o->io, &reads, seconds * 2 / 3,
                                               &p, out, &is_direct, e) != 0) ||
         probe_memory(resolved.n_thread, &p, &memory, e) != 0 ||
         (out->disk_bytes_s > 0 &&
@@ -606,6 +619,8 @@ int mw_limits_measure_disk(const char *folder, const struct mw_options *o, doubl
     *out = (struct mw_limits){ .is_doubtful = was_busy() };
     mw_machine_read(&machine);
     n_thread = out->n_thread = o->n_thread > 0 ? o->n_thread : machine.n_thread;
+    if (measure_fresh(p.buffer_bytes, out, e) != 0)
+        return -1;
     fd = limits_open_noise(folder, e);
     if (fd < 0)
         return -1;

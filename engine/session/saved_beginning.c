@@ -69,12 +69,21 @@ uint64_t session_beginning_bytes(const struct mw_session *s, uint32_t n)
     return kv_page_bytes_at(s->kv, n) + kv_copy_bytes_at(s->kv, n) + n * sizeof(uint32_t);
 }
 
-bool session_reads_faster(const struct mw_session *s, uint64_t bytes, uint32_t n,
-                          bool if_unknown)
+static bool is_faster(const struct mw_session *s, double seconds, uint32_t n, bool if_unknown)
 {
-    double read_s = session_kv_read_s(s, bytes), tps = s->plan.prefill_tps;
+    double tps = s->plan.prefill_tps;
 
-    return read_s <= 0 || tps <= 0 ? if_unknown : read_s < n / tps;
+    return seconds <= 0 || tps <= 0 ? if_unknown : seconds < n / tps;
+}
+
+bool session_reads_faster(const struct mw_session *s, uint64_t bytes, uint32_t n)
+{
+    return is_faster(s, session_kv_read_s(s, bytes), n, true);
+}
+
+bool session_writes_faster(const struct mw_session *s, uint64_t bytes, uint32_t n)
+{
+    return is_faster(s, session_kv_write_s(s, bytes), n, false);
 }
 
 /* --- saving --- */

@@ -31,10 +31,10 @@ void session_mark_beginning(struct mw_session *s, uint32_t n);
  * it holds fewer, has no copy at n, or has lost its workspace. */
 uint64_t session_beginning_bytes(const struct mw_session *s, uint32_t n);
 
-/* Whether reading so many bytes is predicted to take less time than evaluating n tokens;
- * if_unknown if one of them is not predicted. */
-bool session_reads_faster(const struct mw_session *s, uint64_t bytes, uint32_t n,
-                          bool if_unknown);
+/* Whether reading or writing so many bytes is predicted to take less time than evaluating n tokens.
+ * If one of them is not predicted, reading is, and writing is not. */
+bool session_reads_faster(const struct mw_session *s, uint64_t bytes, uint32_t n);
+bool session_writes_faster(const struct mw_session *s, uint64_t bytes, uint32_t n);
 
 /* Write the first n tokens, a multiple of KV_PAGE.  -1 with *e and no file, or the one of
  * before.  Notes are not called. */

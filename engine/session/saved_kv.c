@@ -47,12 +47,25 @@ uint64_t mw_kv_file_bytes(const struct mw_model *m, const struct mw_options *o)
     return o->saves_kv ? kv_file_memory(saved_kv_pieces(m, o)) : 0;
 }
 
-double session_kv_read_s(const struct mw_session *s, uint64_t bytes)
+static double disk_s(const struct mw_session *s, uint64_t bytes, double fresh_bytes_s)
 {
     uint64_t all = counter_get(&s->telemetry->ahead_bytes),
              done = counter_get(&s->telemetry->ahead_done_bytes);
 
-    return mw_kv_read_s(bytes, all > done ? all - done : 0, limits_of(s->m).disk_bytes_s);
+    return mw_kv_read_s(bytes, all > done ? all - done : 0, limits_of(s->m).disk_bytes_s,
+                        fresh_bytes_s);
+}
+
+double session_kv_read_s(const struct mw_session *s, uint64_t bytes)
+{
+    return disk_s(s, bytes, limits_of(s->m).fresh_bytes_s);
+}
+
+#define WRITE_SHARE 8 /* a disk writes more slowly than it reads */
+
+double session_kv_write_s(const struct mw_session *s, uint64_t bytes)
+{
+    return disk_s(s, WRITE_SHARE * bytes, 0);
 }
 
 /* --- facts --- */

@@ -35,8 +35,9 @@ struct saved_kv {
     uint64_t bytes; /* written or read */
 };
 
-/* Predict the seconds to read a file of so many bytes now; 0: not known. */
+/* Predict the seconds to read a file of so many bytes now, or at most to write it; 0: not known. */
 double session_kv_read_s(const struct mw_session *s, uint64_t bytes);
+double session_kv_write_s(const struct mw_session *s, uint64_t bytes);
 
 /* Write what the session holds.  -1 with *e and the file as before. */
 int session_save_kv(struct mw_session *s, const char *path, const struct saved_kv_call *call,

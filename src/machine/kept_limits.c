@@ -456,6 +456,7 @@ static void add_mirror(const struct limits_store *s, const struct place *p, stru
         return;
     known = (struct mw_limits){ .disk_bytes_s = l->mirror_bytes_s,
                                 .memory_bytes_s = l->memory_bytes_s,
+                                .fresh_bytes_s = l->fresh_bytes_s,
                                 .lookup_s = l->lookup_s,
                                 .read_cpu_s = l->read_cpu_s,
                                 .contention = l->contention,

@@ -40,6 +40,7 @@ void limits_json(struct json *j, const struct mw_limits *l)
     if (l->mirror_bytes_s > 0)
         json_double(j, "mirror_bytes_s", l->mirror_bytes_s, 6);
     json_double(j, "memory_bytes_s", l->memory_bytes_s, 6);
+    json_double(j, "fresh_bytes_s", l->fresh_bytes_s, 6);
     json_double(j, "direct_bytes_s", l->direct_bytes_s, 6);
     json_double(j, "buffered_bytes_s", l->buffered_bytes_s, 6);
     json_double(j, "lookup_s", l->lookup_s, 6);

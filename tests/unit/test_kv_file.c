@@ -430,16 +430,30 @@ static void reading_beside_weights_takes_longer(void **state)
 {
     const double rate = 1e9;
     const uint64_t bytes = 100 * KV_PIECE;
-    double alone = mw_kv_read_s(bytes, 0, rate), all, some;
+    double alone = mw_kv_read_s(bytes, 0, rate, 0), all, some;
 
     (void)state;
-    assert_true(mw_kv_read_s(bytes, 0, 0) == 0);
+    assert_true(mw_kv_read_s(bytes, 0, 0, 0) == 0);
     assert_true(alone == (double)bytes / rate);
-    all = mw_kv_read_s(bytes, UINT64_MAX, rate);
+    all = mw_kv_read_s(bytes, UINT64_MAX, rate, 0);
     assert_true(all > 8.9 * alone && all < 9.1 * alone);
     /* Both together take no longer than all bytes one after the other. */
-    some = mw_kv_read_s(bytes, bytes, rate);
+    some = mw_kv_read_s(bytes, bytes, rate, 0);
     assert_true(some > 1.9 * alone && some < 2.1 * alone);
+}
+
+/* The memory of the keys and values is fetched between the reads, at half of the disk's rate. */
+static void fetching_memory_takes_time_of_its_own(void **state)
+{
+    const double rate = 1e9;
+    const uint64_t bytes = 100 * KV_PIECE;
+    double alone = mw_kv_read_s(bytes, 0, rate, 0), beside;
+
+    (void)state;
+    assert_true(mw_kv_read_s(bytes, 0, rate, rate / 2) == 3 * alone);
+    beside = mw_kv_read_s(bytes, bytes, rate, rate / 2);
+    assert_true(beside > 3.9 * alone && beside < 4.1 * alone);
+    assert_true(mw_kv_read_s(bytes, 0, 0, rate) == 0); /* without a disk nothing is known */
 }
 
 static int begin(void **state)
@@ -473,6 +487,7 @@ int main(void)
         cmocka_unit_test(every_flipped_bit_changes_the_sum),
         cmocka_unit_test(the_least_recently_used_files_go),
         cmocka_unit_test(reading_beside_weights_takes_longer),
+        cmocka_unit_test(fetching_memory_takes_time_of_its_own),
     };
 
     return cmocka_run_group_tests_name("kv_file", tests, begin, end);

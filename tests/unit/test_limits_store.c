@@ -49,6 +49,7 @@ static struct mw_limits made(int64_t age_s)
 {
     struct mw_limits l = { .disk_bytes_s = 2e9,
                            .memory_bytes_s = 2e10,
+                           .fresh_bytes_s = 3e8,
                            .direct_bytes_s = 2.1e9,
                            .buffered_bytes_s = 1.9e9,
                            .lookup_s = 0.000125,
@@ -108,6 +109,7 @@ static void limits_come_back_from_their_file(void **state)
     assert_true(has_all);
     assert_near(again.disk_bytes_s, l.disk_bytes_s);
     assert_near(again.memory_bytes_s, l.memory_bytes_s);
+    assert_near(again.fresh_bytes_s, l.fresh_bytes_s);
     assert_near(again.direct_bytes_s, l.direct_bytes_s);
     assert_near(again.buffered_bytes_s, l.buffered_bytes_s);
     assert_near(1e6 * again.lookup_s, 1e6 * l.lookup_s);

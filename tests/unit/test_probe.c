@@ -317,6 +317,23 @@ static void a_small_buffer_or_file_shows_no_contention(void **state)
     assert_int_equal(e.code, ERR_ARGUMENT);
 }
 
+static void fresh_memory_is_measured_within_its_buffer(void **state)
+{
+    struct probe_options o = { .seconds = 0, .buffer_bytes = 3 * MIB };
+    struct err e = ERR_INIT;
+    double rate = -1;
+
+    (void)state;
+    assert_int_equal(probe_fresh(&o, &rate, &e), 0);
+    assert_true(rate > 0);
+    o.buffer_bytes = MIB - 1;
+    assert_int_equal(probe_fresh(&o, &rate, &e), 0);
+    assert_true(rate <= 0); /* not measured */
+    o.buffer_bytes = UINT64_MAX;
+    assert_int_equal(probe_fresh(&o, &rate, &e), -1);
+    assert_int_equal(e.code, ERR_MEMORY);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -335,6 +352,7 @@ int main(void)
         TEST(memory_is_summed_by_all_threads),
         TEST(bytes_dropped_from_the_caches_stay_in_memory),
         TEST(a_small_buffer_or_file_shows_no_contention),
+        TEST(fresh_memory_is_measured_within_its_buffer),
     };
 
     return cmocka_run_group_tests_name("probe", tests, NULL, NULL);

@@ -647,6 +647,31 @@ static void a_file_of_another_build_is_refused(void **state)
     mw_model_close(m);
 }
 
+/* --- predictions --- */
+
+/* Half of a second for each GB from the disk, and 2.5 s to fetch the memory for it. */
+static void reading_is_predicted_from_disk_and_fresh_memory(void **state)
+{
+    struct mw_limits l = {
+        .disk_bytes_s = 2e9, .fresh_bytes_s = 4e8, .memory_bytes_s = 2e10, .measured_s = 1
+    };
+    struct mw_options o = small_options(N_CTX);
+    struct mw_model *m = open_model(TINY);
+    struct mw_session *s = open_session(m, &o);
+
+    (void)state;
+    make_ids(m, 4);
+    eval(s, ids, 1); /* no weights are read ahead after that */
+    mw_model_set_limits(m, &l);
+    assert_float_equal(session_kv_read_s(s, 4000000000), 12, 1e-9);
+    assert_float_equal(session_kv_write_s(s, 4000000000), 16, 1e-9); /* fetches none */
+    l.fresh_bytes_s = 0;
+    mw_model_set_limits(m, &l);
+    assert_float_equal(session_kv_read_s(s, 4000000000), 2, 1e-9);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
 /* --- frame --- */
 
 static int end(void **state)
@@ -702,6 +727,7 @@ int main(void)
         OF(a_forged_file_does_no_harm, "f-museglimmer.gguf"),
         OF(a_forged_file_does_no_harm, "f-glm53flash.gguf"),
         OF(a_forged_file_does_no_harm, "q4e-a.gguf"),
+        cmocka_unit_test(reading_is_predicted_from_disk_and_fresh_memory),
     };
 
     return cmocka_run_group_tests_name("saved_kv", tests, kv_folder_begin, end);

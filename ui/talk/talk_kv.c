@@ -173,8 +173,11 @@ bool talk_kv_cost(const struct talk *t, const char *chat_path, struct talk_kv_co
     out->n_token = file.n_token;
     out->bytes = file.bytes;
     out->is_of_model = strcmp(file.model, t->info.name) == 0;
-    out->load_s = mw_kv_read_s(file.bytes, ahead_bytes(t),
-                               t->kv.bytes_s > 0 ? t->kv.bytes_s : limits.disk_bytes_s);
+    if (t->kv.bytes_s > 0) /* with all that takes time */
+        out->load_s = mw_kv_read_s(file.bytes, ahead_bytes(t), t->kv.bytes_s, 0);
+    else
+        out->load_s = mw_kv_read_s(file.bytes, ahead_bytes(t), limits.disk_bytes_s,
+                                   limits.fresh_bytes_s);
     return true;
 }
 
