@@ -193,6 +193,9 @@ static bool is_usual(const struct catalogue *c, enum tensor_id id)
     case T_K_B:
     case T_V_B: return true;
     case T_CHOICE_BIAS: return c->hparams.router_score != SCORE_SOFTMAX;
+    /* Muse Glimmer's snapshots have none; they are the factor of queries, and ones. */
+    case T_ATTN_Q_NORM:
+    case T_ATTN_K_NORM: return arch_has(c->hparams.arch, TRAIT_UNIT_NORMS);
     default: return false;
     }
 }

@@ -6,10 +6,10 @@ print its line of the table in README.md.
     family_row.py BUILD --heading
 
 Needs root and MW_SHARED.  The model is one of share/known-models.json.  Names, types and shapes of
-its tensors are those that known_tensors lists; its keys are those of the small file of the same
-architecture in MW_SHARED/conformance, with the sizes of the published configuration.  --layers
-keeps the first ones.  The file, in --folder, is deleted after the run; with --write, it is only
-written, and the next call runs it.
+its tensors are those that known_tensors lists; its keys are those of the small model in
+MW_SHARED/conformance that has most of them, with the sizes of the published configuration.
+--layers keeps the first ones.  The file, in --folder, is deleted after the run; with --write, it is
+only written, and the next call runs it.
 """
 import argparse
 import collections
@@ -21,14 +21,21 @@ import random
 import struct
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHARED = os.environ.get("MW_SHARED", "")
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib")]
+import snapshot_gguf  # noqa: E402
 from gguf_edit import ARR, BOOL, F32, I32, STR, U32, Gguf  # noqa: E402
 from synth_families import block, metadata, tile  # noqa: E402
 
 IDS = 26  # I32
+# Keys that small models may lack because they have the usual value.
+MORE_KEYS = ("attention.key_length", "attention.value_length", "swiglu_clamp_exp",
+             "swiglu_clamp_shexp")
+# Keys that others may have, with a part that the model lacks.
+PARTS = ("attention.q_lora_rank", "attention.sliding_window", "attention.sliding_window_pattern")
 HEADING = ("| model | layers | file | budget | peak | hits | read for a pass | answer tok/s |"
            " predicted |\n|---|---|---|---|---|---|---|---|---|")
 
@@ -61,26 +68,49 @@ def listed(build, model, label, folder):
         [os.path.join(build, "tests", "bench", "known_tensors"), path, model["name"], label],
         check=True, capture_output=True, text=True).stdout.splitlines()
     os.remove(path)
-    return lines[0], [(name, int(kind), [int(d) for d in dims])
-                      for name, kind, *dims in (line.split() for line in lines[1:])]
+    tensors = [(name, int(kind), [int(d) for d in dims])
+               for name, kind, *dims in (line.split() for line in lines[1:])]
+    # Snapshots have one name for both.
+    is_mixed = lines[0] == "nemotron_h" and any("_exps" in name for name, _, _ in tensors)
+    return lines[0] + "_moe" * is_mixed, tensors
 
 
-def template(arch, model_type):
-    """Keys of a small file of this architecture, if possible of the same type of model."""
-    found = []
-    for path in sorted(glob.glob(os.path.join(SHARED, "conformance", "*", "*.gguf"))):
-        g = Gguf(path)
-        if g.keys.get("general.architecture", (0, ""))[1] != arch:
-            continue
+def small_models(folder):
+    """Small files and their configurations, or None.  Those of snapshots are made in folder."""
+    paths = glob.glob(os.path.join(SHARED, "conformance", "*", "*"))
+    for path in sorted(p for p in paths if p.endswith(".gguf")):
         config = path[:-len(".gguf")] + "/config.json"
-        if os.path.exists(config):
+        yield path, config if os.path.exists(config) else None
+    for path in sorted(p for p in paths if p + ".gguf" not in paths):
+        config = os.path.join(path, "config.json")
+        if os.path.basename(path).startswith("f-") and os.path.exists(config):
             with open(config) as f:
-                found.insert(0 if '"%s"' % model_type in f.read() else len(found), g)
-        else:
-            found.append(g)
-    if not found:
-        sys.exit("no small file of %s in MW_SHARED" % arch)
-    return {k[len(arch) + 1:]: v for k, v in found[0].keys.items() if k.startswith(arch + ".")}
+                known = json.load(f).get("model_type") in snapshot_gguf.FAMILIES
+            if known:
+                yield snapshot_gguf.convert(path, os.path.join(folder, "small.gguf")), config
+
+
+def template(arch, model_type, known):
+    """Keys of a small model of this architecture: if possible of the same type, with most of the
+    keys that are known."""
+    best, most = None, (False, -math.inf)
+    with tempfile.TemporaryDirectory() as folder:
+        for path, config in small_models(folder):
+            keys = Gguf(path).keys
+            if keys.get("general.architecture", (0, ""))[1] != arch:
+                continue
+            keys = {k[len(arch) + 1:]: v for k, v in keys.items() if k.startswith(arch + ".")}
+            is_same = False
+            if config is not None:
+                with open(config) as f:
+                    is_same = '"%s"' % model_type in f.read()
+            fits = is_same, sum(1 if bool(known[k]) == bool(v) else -1
+                                for k, (_, v) in keys.items() if k in known)
+            if fits > most:
+                best, most = keys, fits
+    if best is None:
+        sys.exit("no small model of %s in MW_SHARED" % arch)
+    return best
 
 
 def sizes(c, tensors):
@@ -98,46 +128,72 @@ def sizes(c, tensors):
     def get(*names, of=c):
         return next((of[n] for n in names if of.get(n) is not None), None)
 
-    def width(name, at=1):
-        return shape[name][at] if name in shape else None
+    def width(name, n_part=1):
+        return shape[name][1] // n_part if name in shape else None
 
     def each(value):
-        values = [value(has[i]) for i in layers]
+        values = [value(i) for i in layers]
         return values[0] if len(set(values)) == 1 else values
 
     heads, kda = get("num_attention_heads"), c.get("linear_attn_config", {})
     dim = get("head_dim") or c["hidden_size"] // heads
+    wide = get("global_head_dim") or dim
     rank, rope = get("kv_lora_rank"), get("qk_rope_head_dim") or 0
     mamba = get("mamba_num_heads", "mamba_n_heads")
-    limit = get("swiglu_limit")
+    limit = get("swiglu_limit") if "hc_mult" in c else None  # one number for all layers
     kv = 1 if rank else get("num_key_value_heads") or heads
     rope_of = c.get("rope_parameters") or {}
     part = get("partial_rotary_factor") or rope_of.get("partial_rotary_factor")
-    types = c.get("layer_types") or []
+    slides = [t == "sliding_attention" for t in c.get("layer_types", [])]
+    if "global_head_dim" in c:  # the last layer is global, too
+        slides = [(i + 1) % c["sliding_window_pattern"] != 0 for i in layers[:-1]] + [False]
+    is_one_block = "hybrid_override_pattern" in c
+    n_up = 2 if c["model_type"] == "phi3" else 1  # gate and up are one tensor
+
+    def kv_heads(i):
+        if "attn_kv_a_mqa.weight" in has[i] or "attn_kv.weight" in has[i]:
+            return kv
+        if "global_head_dim" in c:
+            return has[i]["attn_k.weight"][1] // (dim if slides[i] else wide)
+        return kv if not rank and {"attn_k.weight", "attn_qkv.weight"} & has[i].keys() else 0
+
+    def ff(i):
+        rows = has[i].get("ffn_up.weight") or has[i].get("ffn_up_exps.weight") or [0, 0]
+        return rows[1] // n_up
+
+    def clamps(name):
+        each_layer = get(name) or limit and [limit] * len(layers)
+        return each_layer and [float(x) for x in each_layer]
+
     return {
         "block_count": len(layers), "context_length": c["max_position_embeddings"],
         "embedding_length": c["hidden_size"], "vocab_size": c["vocab_size"],
         "embedding_length_out": c["hidden_size"] * (get("hc_mult") or 1),
         "feed_forward_length":
-            each(lambda t: t.get("ffn_up.weight", t.get("ffn_up_exps.weight", [0, 0]))[1])
-            if "hybrid_override_pattern" in c
+            each(ff) if is_one_block or all("ffn_up.weight" in has[i] for i in layers)
             else width("ffn_up.weight") or width("ffn_up_exps.weight"),
-        "expert_feed_forward_length": width("ffn_up_exps.weight"),
+        "expert_feed_forward_length":
+            width("ffn_up_exps.weight") or width("ffn_gate_up_exps.weight", 2),
         "expert_shared_feed_forward_length": width("ffn_up_shexp.weight"),
         "expert_shared_count": get("n_shared_experts", "num_shared_experts",
                                    "moe_num_shared_experts", "num_shared_expert"),
         "expert_count": width("ffn_gate_inp.weight") or 0,
         "expert_used_count":
-            get("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k") or 0,
+            get("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k",
+                "top_k_experts") or 0,
         "leading_dense_block_count": sum("ffn_up.weight" in has[i] for i in layers),
         "expert_group_count": get("n_group", "num_expert_group"),
         "expert_group_used_count": get("topk_group"),
         "attention.head_count": get("num_attention_heads_per_layer") or heads,
-        "attention.head_count_kv": each(
-            lambda t: kv if "attn_kv_a_mqa.weight" in t or "attn_kv.weight" in t or not rank and
-            ("attn_k.weight" in t or "attn_qkv.weight" in t) else 0),
-        "attention.key_length": rank + rope if rank else dim,
-        "attention.value_length": rank or dim,
+        "attention.head_count_kv": each(kv_heads),
+        "attention.key_length": rank + rope if rank else wide,
+        "attention.value_length": rank or wide,
+        "attention.key_length_swa": dim, "attention.value_length_swa": dim,
+        "attention.shared_kv_layers": get("num_kv_shared_layers"),
+        "attention.recurrent_layers":
+            ["attn_k.weight" not in has[i] for i in layers]
+            if "linear_num_key_heads" in c else None,
+        "embedding_length_per_layer_input": get("hidden_size_per_layer_input"),
         "attention.key_length_mla": get("qk_nope_head_dim") and c["qk_nope_head_dim"] + rope,
         "attention.value_length_mla": get("v_head_dim"),
         "attention.kv_lora_rank": rank, "attention.q_lora_rank": get("q_lora_rank"),
@@ -150,16 +206,15 @@ def sizes(c, tensors):
         "attention.indexer.types": [t == "full" for t in c.get("indexer_types", [])] or None,
         "attention.compress_ratios": get("compress_ratios"),
         "attention.sliding_window": get("sliding_window"),
-        "attention.sliding_window_pattern":
-            [t == "sliding_attention" for t in types] if types else None,
+        "attention.sliding_window_pattern": slides or None,
         "attention.scale": get("attention_multiplier"),
         "rope.dimension_count":
             rope if rank or "o_lora_rank" in c else int(dim * part) if part else
-            get("rotary_dim") or dim,
+            get("rotary_dim") or wide,
         "rope.dimension_count_swa": dim,
         "rope.scaling.original_context_length": 4096,
         "shortconv.l_cache": get("conv_L_cache"),
-        "kda.head_dim": get("head_dim", of=kda) or get("linear_head_dim"),
+        "kda.head_dim": kda.get("head_dim") or dim,
         "ssm.conv_kernel": get("conv_kernel", "mamba_d_conv", "linear_conv_kernel_dim",
                                "short_conv_kernel_size") or kda.get("short_conv_kernel_size"),
         "ssm.group_count": get("n_groups", "mamba_n_groups", "linear_num_key_heads"),
@@ -167,8 +222,8 @@ def sizes(c, tensors):
         "ssm.time_step_rank": mamba or get("linear_num_value_heads"),
         "ssm.inner_size": mamba * get("mamba_head_dim", "mamba_d_head") if mamba else
         get("linear_num_value_heads") and c["linear_num_value_heads"] * c["linear_value_head_dim"],
-        "swiglu_clamp_exp": limit and [float(limit)] * len(layers),
-        "swiglu_clamp_shexp": limit and [float(limit)] * len(layers),
+        "swiglu_clamp_exp": clamps("expert_swiglu_limit_list"),
+        "swiglu_clamp_shexp": clamps("share_expert_swiglu_limit_list"),
         "hash_layer_count": get("num_hash_layers"),
         "nextn_predict_layers": 0,
     }
@@ -181,8 +236,12 @@ def keys_of(arch, config, tensors, name):
                       "vocab": config["vocab_size"]}, name)
     g.keys = {"general.architecture": (STR, arch), "general.name": (STR, name)}
     known = sizes(config, tensors)
-    for key, (kind, value) in template(arch, config["model_type"]).items():
+    keys = template(arch, config["model_type"], known)
+    keys |= {key: (U32, 0) for key in MORE_KEYS if key not in keys and known[key] is not None}
+    for key, (kind, value) in keys.items():
         new = known.get(key)
+        if new is None and key in PARTS:
+            continue
         if new is not None and isinstance(new, list):
             inner = F32 if isinstance(new[0], float) else BOOL if isinstance(new[0], bool) else I32
             kind, value = ARR, (inner, new)
@@ -200,6 +259,9 @@ def keys_of(arch, config, tensors, name):
 def fill(name, kind, dims, n_expert, tiles, rng):
     """A piece of the tensor's bytes, to be repeated."""
     is_norm = "norm" in name and name.endswith(".weight") or name.endswith("ffn_norm")
+    if name == "rope_freqs.weight":  # a quarter of each head rotates
+        return struct.pack("<%df" % dims[0], *(1.0 if 4 * i < dims[0] else 1e30
+                                               for i in range(dims[0])))
     if kind == IDS:
         return struct.pack("<4096i", *(rng.randrange(n_expert) for _ in range(4096)))
     if kind == 0 and (len(dims) == 1 or is_norm or "conv1d" in name):
@@ -280,6 +342,8 @@ def main():
     model["config"] = cut(model["config"], a.layers)
     label = a.type or model.get("types", known["types"])[0]
     arch, tensors = listed(a.build, model, label, a.folder)
+    if "global_head_dim" in model["config"]:  # snapshots have none
+        tensors.append(("rope_freqs.weight", 0, [model["config"]["global_head_dim"] // 2]))
     path = os.path.join(a.folder, a.name + ".gguf")
     n_expert = next((d[1] for n, _, d in tensors if n.endswith("ffn_gate_inp.weight")), 1)
     if a.write or not os.path.exists(path):
