@@ -132,9 +132,8 @@ class Drafts(FolderCase):
         model = reference("llama-tiny.gguf")
         off = {temp: self.ask(model, "--draft", "off", "--temp", temp, "--seed", "3")
                for temp in ("0", "1")}
-        for name in ("token_embd.weight", "blk.0.attn_k.weight", "blk.1.ffn_down.weight",
-                     "blk.1.attn_norm.weight", "output_norm.weight"):
-            for value in float("nan"), float("inf"), -3e38, 0.0:
+        for name in "blk.0.attn_k.weight", "blk.1.ffn_down.weight":
+            for value in float("nan"), -3e38:
                 def damage(g):
                     dims, _, _ = g.tensors[name]
                     g.tensors[name] = (dims, 0, f32([value] * math.prod(dims)))
