@@ -376,7 +376,7 @@ static int encode_bytes(struct encoder *x, const char *text, size_t len, enum be
     char *copy;
     int rc;
 
-    x->may_be_token = begins != INSIDE || split_words(x->t->split) == WORDS_CUT;
+    x->may_be_token = begins != INSIDE || split_words(x->t->split) != WORDS_KEPT;
     if (!wants_prefix(x->t, text, len, begins))
         return split_text(x->t->split, text, len, merge_bytes, x, e);
     copy = malloc(len + 1);

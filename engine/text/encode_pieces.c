@@ -92,10 +92,14 @@ static bool is_seam_of_bytes(const struct tokenizer *t, const char *text, size_t
                              uint32_t before, uint32_t after)
 {
     bool is_cut = is_seam_of_patterns(before, after);
+    enum words words = split_words(t->split);
 
-    if (split_words(t->split) == WORDS_CUT)
+    if (words == WORDS_CUT)
         return is_cut;
-    return (is_cut || (!t->info.nfc && split_words(t->split) == WORDS_KEPT)) &&
+    /* A piece that may be one token stays complete. */
+    if (words == WORDS_JOINED && t->info.ignore_merges)
+        return is_cut && after != ' ';
+    return (is_cut || (!t->info.nfc && words == WORDS_KEPT)) &&
            !seam_has(t->seams,
                      seam_of_bytes((unsigned char)text[at - 1], (unsigned char)text[at]));
 }
@@ -106,6 +110,8 @@ static bool is_seam_of_chars(const struct tokenizer *t, uint32_t before, uint32_
     bool is_cut = is_seam_of_patterns(before, after);
 
     if (t->split != NULL && split_words(t->split) != WORDS_KEPT) {
+        if (split_words(t->split) == WORDS_JOINED && after == ' ')
+            return false;
         /* A pattern that sees U+2581 for a space takes it for punctuation. */
         if (info->pieces == PIECES_OF_BLOCKS)
             return is_cut && (is_ascii_word(before) || is_dense_letter(before));

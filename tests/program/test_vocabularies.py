@@ -11,9 +11,9 @@ from chain_model import byte_char, chain  # noqa: E402
 from gguf_edit import ARR, BOOL, I32, STR, U32, Gguf  # noqa: E402
 from program import MODELS, FolderCase, HomeCase, budget, memwall, notices  # noqa: E402
 from terminal import Terminal  # noqa: E402
-from tokenizer_json import (GEMMA_SPLIT, LLAMA3, NFC, REPLACE, TEKKEN, byte_letters,  # noqa: E402
-                            byte_level, characters, digits, make, metaspace, prepend,
-                            sequence, split)
+from tokenizer_json import (BLOCK, GEMMA_SPLIT, LLAMA3, NFC, REPLACE, TEKKEN,  # noqa: E402
+                            byte_letters, byte_level, characters, digits, make, metaspace,
+                            prepend, sequence, split)
 
 U64 = 10
 PRE = "tokenizer.ggml.pre"
@@ -441,6 +441,21 @@ class SavedAgain(FolderCase):
             one = self.ids(t, text[:len(text) // 12000])[1]
             two = self.ids(t, text[:len(text) // 6000])[1]
             self.assertEqual(len(one) + 11999 * (len(two) - len(one)), len(ids), steps)
+
+    def test_a_piece_of_several_words_does_not_change_the_ids(self):
+        """Words that a space separates may be one token, by merges or as a whole."""
+        n, words = 12000, "ab" + " ab" * 7
+        merged = [characters(None, sequence(split(EXAONE), metaspace(scheme)))
+                  for scheme in ("never", "always")]
+        whole = byte_letters(sequence(split(EXAONE), byte_level()), ignore_merges=True)
+        for t in merged:
+            for half in (f"{BLOCK}ab" * 2**i for i in range(3)):
+                t["model"]["merges"].append(f"{half} {half}")
+                t["model"]["vocab"][half * 2] = len(t["model"]["vocab"])
+        whole["model"]["vocab"][(" " + words).replace(" ", "\u0120")] = len(whole["model"]["vocab"])
+        for t in (*merged, whole):
+            one, two, all_of_it = (len(self.ids(t, (words + ", ") * i)[1]) for i in (1, 2, n))
+            self.assertEqual(one + (n - 1) * (two - one), all_of_it, t["pre_tokenizer"])
 
     def test_added_tokens(self):
         """A text of an added token that the library finds in normalized text gets a notice."""
