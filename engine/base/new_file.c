@@ -57,7 +57,7 @@ static int make_temporary(struct new_file *n)
     int fd = -1;
 
     for (int i = 0; i < TRIES; i++) {
-        snprintf(n->temporary, sizeof n->temporary, "%.4070s" MARK "XXXXXX", n->path);
+        snprintf(n->temporary, sizeof n->temporary, "%.4080s" MARK "XXXXXX", n->path);
         fd = mkostemp(n->temporary, O_CLOEXEC); /* 0600 */
         if (fd < 0)
             return -1;

@@ -144,6 +144,7 @@ check_PROGRAMS += \
 	tests/faults/test_kv_faults \
 	tests/faults/test_kv_locks \
 	tests/faults/test_memory_out \
+	tests/faults/test_new_file \
 	tests/faults/test_stream_faults
 tests_unit_test_change_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=forward_run
 tests_unit_test_no_memory_LDFLAGS = $(AM_LDFLAGS) \
@@ -163,6 +164,9 @@ tests_faults_test_kv_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
 tests_faults_test_kv_locks_SOURCES = tests/faults/test_kv_locks.c \
 	tests/faults/inject.c tests/faults/inject.h
 tests_faults_test_kv_locks_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
+tests_faults_test_new_file_SOURCES = tests/faults/test_new_file.c \
+	tests/faults/inject.c tests/faults/inject.h
+tests_faults_test_new_file_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)
 tests_faults_test_stream_faults_SOURCES = tests/faults/test_stream_faults.c \
 	tests/faults/inject.c tests/faults/inject.h
 tests_faults_test_stream_faults_LDFLAGS = $(AM_LDFLAGS) $(FAULTS_WRAP)

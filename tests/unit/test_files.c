@@ -121,6 +121,34 @@ static void leftovers_of_killed_writers_go(void **state)
     expect_entries(3);
 }
 
+/* The temporary file of the longest path is in the same folder, and has its name. */
+static void a_path_may_be_long(void **state)
+{
+    struct err e = ERR_INIT;
+    struct new_file n;
+    char path[4096];
+    size_t len = strlen(tree_root), most = sizeof path - sizeof ".memwall-XXXXXX";
+
+    (void)state;
+    memcpy(path, tree_root, len);
+    while (len + 4 < most) {
+        memcpy(path + len, "/.", 2);
+        len += 2;
+    }
+    memset(path + len, 'x', most - len);
+    path[len] = '/';
+    path[most] = '\0';
+    assert_int_equal(new_file_begin(&n, path, true, &e), 0);
+    assert_memory_equal(n.temporary, path, most);
+    assert_int_equal(new_file_end(&n, &e), 0);
+    assert_int_equal(access(path, F_OK), 0);
+    expect_entries(1);
+    path[most] = 'x';
+    path[most + 1] = '\0';
+    assert_int_equal(new_file_begin(&n, path, true, &e), -1);
+    assert_int_equal(e.code, ERR_ARGUMENT);
+}
+
 static void a_dropped_file_leaves_nothing(void **state)
 {
     struct err e = ERR_INIT;
@@ -263,6 +291,7 @@ int main(void)
         CASE(a_file_that_may_not_be_replaced_stays),
         CASE(a_dropped_file_leaves_nothing),
         CASE(leftovers_of_killed_writers_go),
+        CASE(a_path_may_be_long),
         CASE(a_full_disk_leaves_the_old_file),
         CASE(impossible_names_are_refused),
         CASE(folders_are_made_with_those_above_them),
