@@ -42,6 +42,7 @@ import os
 import re
 import statistics
 import subprocess
+import sys
 
 
 def run(memwall, *args):
@@ -89,8 +90,10 @@ def ask(o, budget, how, question):
 
 
 def fits(o, budget, how):
-    return subprocess.run([o.memwall, *ask_args(o, budget, how, "x")],
-                          capture_output=True).returncode == 0
+    r = subprocess.run([o.memwall, *ask_args(o, budget, how, "x")], capture_output=True, text=True)
+    if r.returncode not in (0, 3):  # 3: the budget is too small
+        sys.exit(r.stderr)
+    return r.returncode == 0
 
 
 def budget_for_copies(o):

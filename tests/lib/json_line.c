@@ -6,6 +6,8 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
+#include "engine/base/json_text_end.h"
+
 #define MAX_DEPTH 16
 
 struct state {
@@ -141,7 +143,7 @@ struct json_line *json_line_parse(const char *text, size_t len)
     struct state s = { .depth = 0 };
     yajl_handle h = yajl_alloc(&calls, NULL, &s);
     bool ok = yajl_parse(h, (const unsigned char *)text, len) == yajl_status_ok &&
-              yajl_complete_parse(h) == yajl_status_ok;
+              json_text_end(h) == yajl_status_ok;
 
     yajl_free(h);
     free(s.key);
