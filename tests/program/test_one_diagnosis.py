@@ -31,9 +31,9 @@ def proposed(t):
     """Returns the budget in MiB and the rate that the verdict proposes; it has some lines."""
     text = " ".join(line.split("\u2502")[-2].strip() for line in t.screen().splitlines()[1:6]
                     if line.count("\u2502") > 1)
-    found = re.search(r"/memory (\d+)M for ~([\d.,]+) tok/s", text)
+    found = re.search(r"/memory ([\d.]+)M for ~([\d.,]+) tok/s", text)
     assert found, t.screen()
-    return int(found.group(1)), float(found.group(2).replace(",", ""))
+    return float(found.group(1)), float(found.group(2).replace(",", ""))
 
 
 class Group:
@@ -97,7 +97,7 @@ class Diagnosis(unittest.TestCase):
         screen = " ".join(t.screen().split())
         waits = int(re.search(r"(\d+) % disk wait", screen).group(1))
         self.assertGreater(waits, 50)
-        budget = f"{proposed(t)[0]}M"
+        budget = f"{proposed(t)[0]:g}M"
         self.assertIn("disk-bound", screen)
         self.assertRegex(t.screen().splitlines()[-1], r"disk-bound \d+%")
         for other in ("compute-bound", "RAM-bandwidth-bound", "context-bound", "others-bound"):
@@ -184,7 +184,7 @@ class Diagnosis(unittest.TestCase):
         """The verdict, its sheet and the automatic budget promise the same speed."""
         t = self.answer()
         target, rate = proposed(t)
-        budget, promised = self.sheet(t, f"/memory {target}M")
+        budget, promised = self.sheet(t, f"/memory {target:g}M")
         self.assertEqual(target, budget)
         self.assertAlmostEqual(rate, promised, delta=0.15 * rate)  # it has two digits
         most, promised = self.sheet(t, "/memory auto")
@@ -208,10 +208,10 @@ class Diagnosis(unittest.TestCase):
         self.assertTrue(t.sees("% disk wait"), t.screen())
         t.send("/why\r")
         self.assertTrue(t.sees("Now: disk-bound"), t.screen())
-        found = re.search(r"/memory (\d+)M for ~", t.screen())
+        found = re.search(r"/memory ([\d.]+)M for ~", t.screen())
         self.assertIsNotNone(found, t.screen())
-        self.assertGreater(int(found.group(1)) << 20, limit / 16 * 15)
-        self.assertLessEqual(int(found.group(1)) << 20, limit)
+        self.assertGreater(float(found.group(1)) * 2**20, limit / 16 * 15)
+        self.assertLessEqual(float(found.group(1)) * 2**20, limit)
         t.send(F10)
         self.assertTrue(t.sees("Change: memory"), t.screen())
         self.assertIn("faster", t.screen())
