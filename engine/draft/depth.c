@@ -75,11 +75,6 @@ static void measure(struct depth_cost *c, double s)
         c->s = c->n == 1 ? s : smaller(c->s, s);
 }
 
-void depth_answer(struct depth *d)
-{
-    d->stake = smaller(d->stake, DEPTH_STAKE);
-}
-
 void depth_scale(struct depth *d, double times)
 {
     d->narrow_s *= times;

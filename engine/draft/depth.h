@@ -29,9 +29,10 @@
  * share is the time of a token without the drafter, whose memory then has pinned weights, for each
  * narrow_s.  It is 1 for a drafter that takes next to no memory.  No more is drafted than the
  * stake pays if all drafts are wrong, and once the stake is lost, a drafter with a share below 1
- * is to be closed.  So an answer of 100 tokens loses DEPTH_STAKE + 100 * DEPTH_SHARE = 2.3 tokens,
- * or less than 3, since the last pass may take more than is left.  Gains of an answer may be lost
- * again, up to DEPTH_BANK: bad luck would end nearly all drafts otherwise.
+ * is to be closed.  So the first 100 tokens lose DEPTH_STAKE + 100 * DEPTH_SHARE = 2.3 tokens, or
+ * less than 3, since the last pass may take more than is left.  Gains may be lost again, up to
+ * DEPTH_BANK, also in later answers: bad luck would end nearly all drafters of a long session
+ * otherwise.
  */
 #ifndef MEMWALL_ENGINE_DRAFT_DEPTH_H
 #define MEMWALL_ENGINE_DRAFT_DEPTH_H
@@ -46,8 +47,8 @@
 
 #define COST_MEASURED 3 /* measurements of a cost whose median counts */
 
-#define DEPTH_STAKE 1.8   /* tokens, at the beginning, and at most at that of an answer */
-#define DEPTH_BANK  10.0  /* tokens at most, by what an answer has gained */
+#define DEPTH_STAKE 1.8   /* tokens, at the beginning */
+#define DEPTH_BANK  10.0  /* tokens at most, by what drafts have gained */
 #define DEPTH_SHARE 0.005 /* of a token, that a pass adds */
 
 struct depth_cost {
@@ -72,9 +73,6 @@ void depth_begin(struct depth *d);
 
 /* Other weights are in memory now: forget what passes cost. */
 void depth_forget_costs(struct depth *d);
-
-/* An answer begins: it may not lose what others gained. */
-void depth_answer(struct depth *d);
 
 /* The budget has changed a little, and passes are predicted to take `times` as long. */
 void depth_scale(struct depth *d, double times);

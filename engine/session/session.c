@@ -411,7 +411,6 @@ int mw_session_eval(struct mw_session *s, const uint32_t *ids, size_t n, mw_row_
     s->has_logits = false;
     session_drop_drafts(s);
     s->drafts.n = 0;
-    depth_answer(&s->drafts.depth);
     if (check_parts(s, e) != 0 || check_ids(s, ids, n, e) != 0 || follow_drafts(s, e) != 0)
         return -1;
     if (s->work->choice.has_blas)
