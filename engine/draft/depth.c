@@ -75,6 +75,11 @@ static void measure(struct depth_cost *c, double s)
         c->s = c->n == 1 ? s : smaller(c->s, s);
 }
 
+void depth_try_again(struct depth *d)
+{
+    d->stake = larger(d->stake, DEPTH_STAKE);
+}
+
 void depth_scale(struct depth *d, double times)
 {
     d->narrow_s *= times;

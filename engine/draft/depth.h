@@ -74,6 +74,9 @@ void depth_begin(struct depth *d);
 /* Other weights are in memory now: forget what passes cost. */
 void depth_forget_costs(struct depth *d);
 
+/* Other settings were chosen: whatever was lost, drafts are tried again. */
+void depth_try_again(struct depth *d);
+
 /* The budget has changed a little, and passes are predicted to take `times` as long. */
 void depth_scale(struct depth *d, double times);
 

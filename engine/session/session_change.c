@@ -336,6 +336,8 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
         without.draft = MW_DRAFT_OFF;
     if (settled_options(s->m, &s->settled, &without, &c.settled, e) != 0)
         return -1;
+    if (c.settled.o.draft_depth != s->settled.o.draft_depth)
+        depth_try_again(&s->drafts.depth);
     is_new = c.settled.asked.memory_choice != s->settled.asked.memory_choice ||
              c.settled.asked.memory_bytes != s->settled.asked.memory_bytes;
     if (s->work != NULL && (!is_new || s->plan.budget_bytes == c.settled.o.memory_bytes) &&
@@ -359,6 +361,7 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     if (is_other_drafter(&s->settled.o, &c.settled.o)) /* its drafts may be better or worse */
         depth_begin(&s->drafts.depth);
     depth_forget_costs(&s->drafts.depth);
+    depth_try_again(&s->drafts.depth);
     if (c.works || !same_speed(&s->plan, &c.plan)) {
         remember_newest(s);
         telemetry_new_plan(s->telemetry);

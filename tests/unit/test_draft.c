@@ -914,6 +914,41 @@ static void another_drafter_in_mid_answer_changes_no_token(void **state)
     mw_model_close(m);
 }
 
+/* A depth that was asked for may lose any number of tokens, and other settings begin again. */
+static void other_settings_have_a_stake_of_their_own(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_options o = small_options(256);
+    struct mw_session *s;
+    struct err e = ERR_INIT;
+    uint32_t ids[12];
+
+    (void)state;
+    o.draft = MW_DRAFT_NGRAM;
+    o.memory_bytes = 192 * MIB;
+    o.draft_depth = 8;
+    s = open_session(m, &o);
+    for (uint32_t i = 0; i < 12; i++)
+        ids[i] = 3 + 7 * i;
+    eval(s, ids, 8);
+    s->drafts.depth.stake = -200;
+    assert_int_equal(session_set(s, &o, &e), 0); /* the same, as of each request */
+    assert_true(s->drafts.depth.stake <= -200);
+    o.draft_depth = 0;
+    assert_int_equal(session_set(s, &o, &e), 0);
+    assert_true(s->drafts.depth.stake >= DEPTH_STAKE);
+    s->drafts.depth.stake = -1;
+    assert_int_equal(mw_session_set_memory(s, 128 * MIB, &e), 0);
+    assert_true(s->drafts.depth.stake >= DEPTH_STAKE);
+    /* Gains stay, also when another answer begins. */
+    s->drafts.depth.stake = 5;
+    assert_int_equal(mw_session_set_memory(s, 192 * MIB, &e), 0);
+    eval(s, ids + 8, 4);
+    assert_true(s->drafts.depth.stake >= 5);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
 /* The times of passes are those of one plan. */
 static void another_budget_forgets_what_passes_took(void **state)
 {
@@ -1040,6 +1075,7 @@ int main(void)
         cmocka_unit_test(a_head_keeps_the_rows_of_the_text),
         cmocka_unit_test(a_losing_drafter_is_closed),
         cmocka_unit_test(another_drafter_in_mid_answer_changes_no_token),
+        cmocka_unit_test(other_settings_have_a_stake_of_their_own),
         cmocka_unit_test(another_budget_forgets_what_passes_took),
         cmocka_unit_test(copies_have_an_assumed_acceptance),
         cmocka_unit_test(a_dense_model_has_the_same_bits),
