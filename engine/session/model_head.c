@@ -33,6 +33,16 @@ void model_heads_close(struct mw_model *m)
     m->heads = m->head = NULL;
 }
 
+uint64_t model_heads_bytes(const struct mw_model *m)
+{
+    uint64_t bytes = 0;
+
+    for (const struct model_head *h = m->heads; h != NULL; h = h->next)
+        if (h->catalogue->token_order != NULL)
+            bytes += h->desc->n_vocab * sizeof *h->catalogue->token_order;
+    return bytes;
+}
+
 static int make_spans(struct model_head *h, struct err *e)
 {
     h->n_span = desc_spans(h->desc, NULL);

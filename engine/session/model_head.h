@@ -31,6 +31,9 @@ struct model_head {
 int model_head_open(struct model_head **out, struct mw_model *m, const char *path, struct err *e);
 void model_heads_close(struct mw_model *m); /* all of them, when m is closed */
 
+/* Bytes that the orders of tokens of all open heads take, also while none of them drafts. */
+uint64_t model_heads_bytes(const struct mw_model *m);
+
 /* The same for a path that may also be a model, or nothing: *out is NULL if it is not a head. */
 int model_head_find(struct model_head **out, struct mw_model *m, const char *path, struct err *e);
 

@@ -60,8 +60,7 @@ uint64_t head_fixed_bytes(const struct mw_model *m, const struct mw_options *o,
            floats(h->desc->n_hidden) + (SPARE_ROWS + o->n_logit_row) * head_col_bytes(m) +
            arena_size(1) + stream_overhead_bytes(h->n_span, shape->n_block, h->catalogue->n_file) +
            desc_resident_bytes(h->desc) + bytes->experts.fixed_bytes + sizeof(struct telemetry) +
-           recurrent_bytes(&h->desc->recurrent) * 2 +
-           (h->catalogue->token_order != NULL ? h->desc->n_vocab * sizeof(uint32_t) : 0);
+           recurrent_bytes(&h->desc->recurrent) * 2;
 }
 
 /* --- opening --- */

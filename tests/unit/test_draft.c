@@ -949,6 +949,31 @@ static void other_settings_have_a_stake_of_their_own(void **state)
     mw_model_close(m);
 }
 
+/* A chat looks for the head beside its model even if nothing drafts, and its order of tokens is in
+ * memory from then on. */
+static void a_plan_has_what_an_idle_head_takes(void **state)
+{
+    static const enum mw_draft drafts[] = { MW_DRAFT_OFF, MW_DRAFT_NGRAM };
+    struct mw_model *m = open_model("gemma4-tiny.gguf");
+    struct plan_input before[2], after[2];
+    struct err e = ERR_INIT;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct mw_options o = small_options(256);
+
+        if (i == 2)
+            no_error(mw_model_attach(m, model_path("gemma4-tiny-assistant-hf"), &e), &e);
+        o.draft = drafts[i % 2];
+        no_error(options_resolve(m, &o, &e), &e);
+        no_error(plan_input_of(m, &o, (i < 2 ? before : after) + i % 2, &e), &e);
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(after[i].program_bytes - before[i].program_bytes,
+                         m->desc->n_vocab * sizeof(uint32_t));
+    mw_model_close(m);
+}
+
 /* The times of passes are those of one plan. */
 static void another_budget_forgets_what_passes_took(void **state)
 {
@@ -1076,6 +1101,7 @@ int main(void)
         cmocka_unit_test(a_losing_drafter_is_closed),
         cmocka_unit_test(another_drafter_in_mid_answer_changes_no_token),
         cmocka_unit_test(other_settings_have_a_stake_of_their_own),
+        cmocka_unit_test(a_plan_has_what_an_idle_head_takes),
         cmocka_unit_test(another_budget_forgets_what_passes_took),
         cmocka_unit_test(copies_have_an_assumed_acceptance),
         cmocka_unit_test(a_dense_model_has_the_same_bits),
