@@ -8,7 +8,7 @@
 
 #include "engine/base/clock.h"
 
-#define PIECE_FIXED 64 /* bytes of a piece beside its text */
+#define PIECE_FIXED 96 /* bytes of a piece beside its text, with those of malloc() */
 
 /* ---- memory ---- */
 

@@ -609,6 +609,8 @@ int request_parse(struct request *out, enum request_form form, const struct requ
         out->has_tools = false;
     if (rc == 0 && (out->messages.failed || out->tools.failed))
         rc = err_memory(e, "the messages of a request");
+    json_fit(&out->messages);
+    json_fit(&out->tools);
     json_release(&out->system);
     json_release(&out->strict);
     json_free(doc);

@@ -189,8 +189,17 @@ static bool sleeps(const struct link *l)
     return l->exchange != NULL && l->exchange->is_asleep;
 }
 
+/* Whether bytes have come that the library did not read yet. */
+static bool has_unread(const struct link *l)
+{
+    int n = 0;
+
+    return ioctl(l->fd, FIONREAD, &n) == 0 && n > 0;
+}
+
 /* The connection that gives way to another one at the limit: the one that has waited longest for a
- * request.  If none waits for one, the same for the rest of a request.  NULL: there is none. */
+ * request.  If none waits for one, the same for the rest of a request.  A new connection may have
+ * sent its request already.  NULL: there is none. */
 static struct link *to_give_way(const struct web *h)
 {
     struct link *oldest = NULL;
@@ -200,7 +209,7 @@ static struct link *to_give_way(const struct web *h)
     for (struct link *l = h->links; l != NULL; l = l->next) {
         bool is_idle = l->exchange == NULL;
 
-        if (!l->is_complete &&
+        if (!l->is_complete && !(is_idle && has_unread(l)) &&
             (oldest == NULL || (is_idle && oldest->exchange != NULL) ||
              (is_idle == (oldest->exchange == NULL) && l->since_ns < oldest->since_ns)))
             oldest = l;
@@ -873,7 +882,7 @@ static int end_unread(const struct web *h, bool is_only_asked)
         const struct job *j = l->exchange != NULL ? l->exchange->job : NULL;
         uint64_t age = j != NULL && j->state == JOB_ENDED ? now - j->ended_ns : 0;
 
-        if (j == NULL || j->state != JOB_ENDED)
+        if (j == NULL || j->state != JOB_ENDED || (j->n_held == 0 && j->n_kept == 0))
             continue;
         if (age < time_ns)
             next = time_ns - age < next ? time_ns - age : next;

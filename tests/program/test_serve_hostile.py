@@ -358,6 +358,23 @@ class Hostile(FolderCase):
                 for c in idle:
                     c.close()
 
+    def test_a_request_that_was_just_sent_does_not_give_way(self):
+        ask = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        with Server("-m", self.says("Hey."), "--request-time", "3600") as s:
+            slow = [s.socket() for _ in range(63)]
+            for c in slow:
+                c.sendall(EXPECTED[0])
+                read_all_until(c, EXPECTED[1])
+            for _ in range(20):
+                new = []
+                for _ in range(3):
+                    new.append(s.socket())
+                    new[-1].sendall(ask)
+                for c in new:
+                    self.assertIn(b" 200 ", read_all(c))
+            for c in slow:
+                c.close()
+
     def test_a_connection_without_a_request_gives_way_first(self):
         with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0",
                     "--request-time", "3600") as s:

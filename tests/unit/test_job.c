@@ -57,7 +57,7 @@ static void a_call_without_memory_leaves_nothing(void **state)
 static void text_takes_all_memory_that_is_left(void **state)
 {
     static const char text[] = "0123456789";
-    struct rooms rooms = { .requests.most = 10000, .answers.most = 64 + 1000 };
+    struct rooms rooms = { .requests.most = 10000, .answers.most = 96 + 1000 };
     struct job *j = begin(&rooms);
     struct err e = ERR_INIT;
     size_t n = 0;
