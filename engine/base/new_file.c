@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MARK   ".memwall-"
+#define MARK   ".mw-new-"
 #define DIGITS 6 /* of mkostemp */
 #define TRIES  10
 
@@ -20,10 +20,11 @@
 static void drop_leftover(int folder, const char *name)
 {
     int fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
 
     if (fd < 0)
         return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0)
         unlinkat(folder, name, 0);
     close(fd);
 }
@@ -57,7 +58,7 @@ static int make_temporary(struct new_file *n)
     int fd = -1;
 
     for (int i = 0; i < TRIES; i++) {
-        snprintf(n->temporary, sizeof n->temporary, "%.4080s" MARK "XXXXXX", n->path);
+        snprintf(n->temporary, sizeof n->temporary, "%.4081s" MARK "XXXXXX", n->path);
         fd = mkostemp(n->temporary, O_CLOEXEC); /* 0600 */
         if (fd < 0)
             return -1;

@@ -5,7 +5,7 @@
  *     fputs("...", n.f);
  *     new_file_end(&n, e);          or new_file_drop(&n) to give up
  *
- * The text goes to "path.memwall-XXXXXX", which is synced and renamed, so a crash or a full disk
+ * The text goes to "path.mw-new-XXXXXX", which is synced and renamed, so a crash or a full disk
  * leaves an older file unchanged.  A replaced file keeps its mode; a new one has 0600.
  *
  * A program that is killed leaves its temporary file, which the next writer of the same path

@@ -69,12 +69,12 @@ static void without_locks_files_are_written_and_none_is_deleted(void **state)
     struct new_file n;
 
     (void)state;
-    tree_put("/a.memwall-k1LLed", "may be one that another program writes");
+    tree_put("/a.mw-new-k1LLed", "may be one that another program writes");
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         inject.lock_error = errors[i];
         no_error(new_file_begin(&n, tree_path("/a"), true, &e), &e);
         end(&n, "text");
-        assert_int_equal(access(tree_path("/a.memwall-k1LLed"), F_OK), 0);
+        assert_int_equal(access(tree_path("/a.mw-new-k1LLed"), F_OK), 0);
     }
 }
 

@@ -103,11 +103,11 @@ static void leftovers_of_killed_writers_go(void **state)
     struct err e = ERR_INIT;
 
     (void)state;
-    tree_put("/a.memwall-k1LLed", "half");
+    tree_put("/a.mw-new-k1LLed", "half");
     tree_put("/a.backup", "not ours");
-    tree_put("/ab.memwall-k1LLed", "of another file");
+    tree_put("/ab.mw-new-k1LLed", "of another file");
     assert_int_equal(new_file_begin(&n, tree_path("/a"), true, &e), 0);
-    assert_int_not_equal(access(tree_path("/a.memwall-k1LLed"), F_OK), 0);
+    assert_int_not_equal(access(tree_path("/a.mw-new-k1LLed"), F_OK), 0);
     fputs("first", n.f);
     /* One that is written just now is no leftover. */
     assert_int_equal(new_file_begin(&other, tree_path("/a"), true, &e), 0);
@@ -117,7 +117,7 @@ static void leftovers_of_killed_writers_go(void **state)
     assert_int_equal(new_file_end(&other, &e), 0);
     expect_file("/a", "second");
     expect_file("/a.backup", "not ours");
-    expect_file("/ab.memwall-k1LLed", "of another file");
+    expect_file("/ab.mw-new-k1LLed", "of another file");
     expect_entries(3);
 }
 
@@ -127,7 +127,7 @@ static void a_path_may_be_long(void **state)
     struct err e = ERR_INIT;
     struct new_file n;
     char path[4096];
-    size_t len = strlen(tree_root), most = sizeof path - sizeof ".memwall-XXXXXX";
+    size_t len = strlen(tree_root), most = sizeof path - sizeof ".mw-new-XXXXXX";
 
     (void)state;
     memcpy(path, tree_root, len);
