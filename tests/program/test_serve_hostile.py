@@ -159,6 +159,8 @@ class Hostile(FolderCase):
             slow = []
             for _ in range(2):
                 c = s.connect()
+                c.connect()
+                c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 c.request("POST", CHAT, json.dumps(user(stream=True, max_tokens=8000)))
                 slow.append(c)
             c, r = s.open(CHAT, user(stream=True, max_tokens=4))
