@@ -7,13 +7,19 @@
               [--rounds 3] [--disk-rate 1G]
     drafts.py MEMWALL MODEL.gguf --accept 0.5,0.7,0.9 [--drafters self,self:q2_k]
               [--budgets 1950M] [--tokens 32] [--disk-rate 1G]
+    drafts.py MEMWALL MODEL.gguf --grid 0,0.3,0.7 [--drafters auto,ngram,self] [--budgets 600M,2G]
+              [--tokens 100] [--disk-rate 4G]
     drafts.py --saved OFF.json RESULT.json...
 
 With --guide, the guide answers questions that it was not trained on, with the smallest budget that
 all drafters and copies of its weights fit (of the first drafter that is "self", such as self:q4_0)
 and a disk that is slowed down, so that the disk is the limit: without drafts, and with those of
 each drafter.  Then the same questions come after their answers, so that the model repeats a text of
-the prompt.
+the prompt.  With --grid (any shares), the same for all --budgets, with the disk as it is.
+
+With --grid and a model, each drafter is compared with "off" for each budget, once with its own
+drafts and once for each of these shares of right drafts (ngram and auto have their own only).  The settings are
+tried in turn, and the ratio of a round is to the "off" of the same round.
 
 With --accept, the drafters work, and these shares of their drafts are right ("memwall bench
 --draft-accept").  Beside each measured rate is the law's: with k drafts for a pass, of which each is
@@ -134,12 +140,12 @@ def guide_table(o, budget, prompts):
 
 
 def guide(o):
-    budget = budget_for_copies(o)
     asked = questions(o.questions)
-    print("Ordinary questions:\n")
-    answers = guide_table(o, budget, asked)
-    print("\nThe same after their answers, which the model repeats:\n")
-    guide_table(o, budget, [f"{a} {q}" for a, q in zip(answers, asked)])
+    for budget in o.budgets.split(",") if o.grid else [budget_for_copies(o)]:
+        print("\nOrdinary questions:\n")
+        answers = guide_table(o, budget, asked)
+        print("\nThe same after their answers, which the model repeats:\n")
+        guide_table(o, budget, [f"{a} {q}" for a, q in zip(answers, asked)])
     print(f"\nLoad average {os.getloadavg()[0]:.1f}; {o.questions} questions, {o.rounds} rounds, a "
           f"disk of {o.disk_rate}.")
 
@@ -209,6 +215,31 @@ def measure_bounds(o):
     print(f"\nLoad average {os.getloadavg()[0]:.1f}.")
 
 
+def grid(o):
+    print("| budget | drafts | accepted | tok/s | times off | of each round | tokens a pass |")
+    print("|---|---|---|---|---|---|---|")
+    settings = [("off", "-")]
+    for how in o.drafters.split(","):
+        settings += [(how, p) for p in ("-", *(() if how in ("ngram", "auto") else o.grid.split(",")))]
+    for budget in o.budgets.split(","):
+        seen = {s: [] for s in settings}
+        for _ in range(o.rounds):
+            for how, p in settings:
+                r = run(o.memwall, "bench", "-m", o.model, "-b", budget, "-c", "512", "-p", "16",
+                        "-n", str(o.tokens), "-r", "1", "--disk-rate", o.disk_rate, "--json", "-q",
+                        "--draft", how, *(() if p == "-" else ("--draft-accept", p)))
+                seen[how, p].append(r["points"][0]["runs"][0])
+        off = [r["decode_tps"] for r in seen["off", "-"]]
+        for (how, p), runs in seen.items():
+            times = [r["decode_tps"] / o for r, o in zip(runs, off)]
+            print(f"| {budget} | {how} | {p} | {statistics.median(r['decode_tps'] for r in runs):.2f} "
+                  f"| {statistics.median(times):.2f} | {' '.join(f'{t:.2f}' for t in times)} | "
+                  f"{statistics.median(r.get('tokens_per_pass') or 1 for r in runs):.2f} |",
+                  flush=True)
+    print(f"\nLoad average {os.getloadavg()[0]:.1f}; {o.rounds} rounds of {o.tokens} tokens, a disk "
+          f"of {o.disk_rate}.")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -223,6 +254,7 @@ def main():
     p.add_argument("--drafters", default="self,ngram,mtp,auto")
     p.add_argument("--disk-rate", default="none")
     p.add_argument("--accept")
+    p.add_argument("--grid")
     p.add_argument("--saved", nargs="+")
     o = p.parse_args()
     if o.saved:
@@ -231,6 +263,8 @@ def main():
         return measure_bounds(o)
     if o.guide:
         return guide(o)
+    if o.grid:
+        return grid(o)
     silence_layers(o.memwall, o.model)
     settings = [("off", ("--draft", "off")), ("auto", ("--draft", "ngram"))]
     settings += [(d, ("--draft-depth", d)) for d in o.depths.split(",")]
