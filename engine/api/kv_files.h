@@ -24,7 +24,8 @@ struct mw_kv_file {
     char name[96];    /* of the file without MW_KV_SUFFIX; may be unsafe for a terminal */
     char model[128];  /* the same; "": not known */
     bool is_beginning; /* that chats share, of no chat alone */
-    uint32_t n_token; /* 0: the file cannot be read */
+    bool is_unfinished; /* it is being written, or its writer was killed the first time */
+    uint32_t n_token; /* 0: unfinished, or the file cannot be read */
     uint64_t bytes;   /* on the disk */
     int64_t used_s;   /* when it was written or loaded */
     int64_t used_ns;  /* of that second */
@@ -56,8 +57,9 @@ double mw_kv_read_s(uint64_t bytes, uint64_t ahead_bytes, double disk_bytes_s,
  * disk space that is free or theirs, if that is less. */
 #define MW_KV_LIMIT ((uint64_t)4 << 30)
 uint64_t mw_kv_limit(const char *folder);
-/* Delete the least recently used files of a folder until at most `limit` bytes are left.  The
- * file at keep (NULL: none) stays, and so does one that a process reads or writes. */
+/* Delete the unfinished files of a folder that no process writes, and then the least recently used
+ * ones until at most `limit` bytes are left.  The file at keep (NULL: none) stays, and so does one
+ * that a process reads or writes. */
 void mw_kv_trim(const char *folder, uint64_t limit, const char *keep);
 
 #endif

@@ -366,6 +366,12 @@ static bool is_header(const struct kv_header *h)
            memchr(h->head.name, '\0', sizeof h->head.name) != NULL;
 }
 
+/* Whether the headers, which were read, are still to be written: nothing was ever committed. */
+static bool is_unfinished(const struct kv_file *f)
+{
+    return f->header.number == 0 && !f->has_bad_header;
+}
+
 /* Find the header in force.  If the disk cannot read one of them, the other is in force. */
 static int read_headers(struct kv_file *f, struct err *e)
 {
@@ -388,6 +394,8 @@ static int read_headers(struct kv_file *f, struct err *e)
             f->header_at = i;
         }
     }
+    if (is_unfinished(f))
+        return damaged(f, ERR_NO_OFFSET, "it was never completely written", e);
     if (f->header.number == 0)
         return is_unread ? -1
                          : damaged(f, 0, "this is not a KV file, or it is damaged", e);
@@ -518,8 +526,10 @@ int kv_file_look(const char *path, struct kv_file_head *head, struct err *e)
     struct kv_file *f;
     int rc = -1;
 
-    if (file_new(&f, path, 1, e) == 0 && open_fd(f, e) == 0 && read_headers(f, e) == 0) {
+    if (file_new(&f, path, 1, e) == 0 && open_fd(f, e) == 0 &&
+        (read_headers(f, e) == 0 || (e->code == ERR_FORMAT && is_unfinished(f)))) {
         *head = f->header.head;
+        *e = (struct err)ERR_INIT;
         rc = 0;
     }
     kv_file_close(f);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/kv/kv_file.h"
 #include "engine/memwall.h"
@@ -47,6 +48,7 @@ bool mw_kv_look(const char *path, struct mw_kv_file *out)
     if (kv_file_look(path, &head, &ignored) == 0) {
         snprintf(out->model, sizeof out->model, "%s", head.name);
         out->n_token = head.n_token;
+        out->is_unfinished = head.n_token == 0;
     }
     return out->n_token > 0;
 }
@@ -172,6 +174,29 @@ uint64_t mw_kv_limit(const char *folder)
     return share < MW_KV_LIMIT ? share : MW_KV_LIMIT;
 }
 
+static void path_of(const char *folder, const struct mw_kv_file *f, char path[PATH_BYTES])
+{
+    snprintf(path, PATH_BYTES, "%s/%s" MW_KV_SUFFIX, folder, f->name);
+}
+
+/* Opening an unfinished file deletes it, unless its writer still has the lock. */
+static void delete_unfinished(const char *folder, struct mw_kv_file *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct err ignored = ERR_INIT;
+        char path[PATH_BYTES];
+        struct kv_file *f;
+
+        if (!all[i].is_unfinished)
+            continue;
+        path_of(folder, &all[i], path);
+        if (kv_file_open(&f, path, 1, &ignored) == 0) /* it was just completed */
+            kv_file_close(f);
+        else if (access(path, F_OK) != 0)
+            all[i].bytes = 0;
+    }
+}
+
 void mw_kv_trim(const char *folder, uint64_t limit, const char *keep)
 {
     struct err ignored = ERR_INIT;
@@ -181,12 +206,13 @@ void mw_kv_trim(const char *folder, uint64_t limit, const char *keep)
 
     if (mw_kv_list(folder, &all, &n, &ignored) != 0)
         return;
+    delete_unfinished(folder, all, n);
     sum = sum_of(all, n);
     for (size_t i = n; i > 0 && sum > limit; i--) {
         const struct timespec used = { all[i - 1].used_s, all[i - 1].used_ns };
         char path[PATH_BYTES];
 
-        snprintf(path, sizeof path, "%s/%s" MW_KV_SUFFIX, folder, all[i - 1].name);
+        path_of(folder, &all[i - 1], path);
         if ((keep == NULL || strcmp(path, keep) != 0) && kv_file_delete(path, &used))
             sum -= all[i - 1].bytes;
     }

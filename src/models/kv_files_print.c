@@ -39,13 +39,15 @@ static void shown_name(const struct mw_kv_file *f, char *buf, size_t n)
 
 static void print_row(const struct mw_kv_file *f, int width)
 {
-    char name[NAME_BYTES], model[NAME_BYTES], tokens[32] = "damaged", size[16], used[32];
+    char name[NAME_BYTES], model[NAME_BYTES], tokens[32], size[16], used[32];
 
     shown_name(f, name, sizeof name);
     clean_line(model, sizeof model, f->model, strlen(f->model));
     if (f->n_token > 0)
         numbers_count(tokens, sizeof tokens, f->n_token);
-    printf("%s%*s  %8s  %10s  %-16s  %s\n", name, width - cluster_width(name, strlen(name)), "",
+    else
+        snprintf(tokens, sizeof tokens, "%s", f->is_unfinished ? "unfinished" : "damaged");
+    printf("%s%*s  %10s  %10s  %-16s  %s\n", name, width - cluster_width(name, strlen(name)), "",
            tokens, units_size(size, sizeof size, f->bytes), used_text(f, used, sizeof used),
            model);
 }
@@ -62,7 +64,7 @@ static void print_table(const struct mw_kv_file *all, size_t n, const char *fold
             width = cluster_width(name, strlen(name));
         sum += all[i].bytes;
     }
-    printf("%-*s  %8s  %10s  %-16s  %s\n", width, "CHAT", "TOKENS", "SIZE", "USED", "MODEL");
+    printf("%-*s  %10s  %10s  %-16s  %s\n", width, "CHAT", "TOKENS", "SIZE", "USED", "MODEL");
     for (size_t i = 0; i < n; i++)
         print_row(&all[i], width);
     printf("\n%s in %s; without --kv-space, chats keep at most %s\n",

@@ -186,6 +186,21 @@ static void a_damaged_file_that_was_written_again_stays(void **state)
     assert_false(is_there());
 }
 
+/* The other one writes it for the first time, between that look and the lock. */
+static void an_unfinished_file_that_was_written_meanwhile_stays(void **state)
+{
+    static void (*const others[])(void) = { write_again, replace };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        kv_folder_clean();
+        close(open(kv_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+        inject.meanwhile = others[i];
+        mw_kv_trim(kv_folder, UINT64_MAX, NULL);
+        assert_int_equal(read_file(), 9);
+    }
+}
+
 static void a_file_is_discarded_unless_it_was_written_again(void **state)
 {
     static void (*const others[])(void) = { write_again, replace };
@@ -350,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup(a_file_that_replaced_another_stays, begin),
         cmocka_unit_test_setup(a_file_that_was_used_meanwhile_is_not_trimmed, begin),
         cmocka_unit_test_setup(a_damaged_file_that_was_written_again_stays, begin),
+        cmocka_unit_test_setup(an_unfinished_file_that_was_written_meanwhile_stays, begin),
         cmocka_unit_test_setup(a_file_is_discarded_unless_it_was_written_again, begin),
         cmocka_unit_test_setup(a_writer_that_fails_leaves_the_file_of_another, begin),
         cmocka_unit_test_setup(without_locks_nothing_is_written_or_deleted, begin),

@@ -214,6 +214,31 @@ class Resume(KvCase):
         self.assertLessEqual(peak, most)
         self.leave(t)
 
+    def test_a_kill_in_the_first_save_leaves_nothing_for_long(self):
+        t = self.chat()
+        self.say(t, "hello there")
+        self.leave(t)
+        path = os.path.join(self.kv, self.files()[0])
+        for how in "list", "resume", "other chat":
+            with open(path, "wb") as f:  # pieces, and no header yet
+                f.truncate(8192)
+                f.seek(8192)
+                f.write(b"x" * 8192)
+            if how == "list":
+                table = self.memwall("list", "--kv-files")
+                self.assertIn("unfinished", table)
+                self.assertNotIn("damaged", table)
+            elif how == "resume":
+                t = self.chat("--continue")
+                self.wait(t, b"it was never completely written", 0)
+                self.assertFalse(os.path.exists(path))
+                self.leave(t)
+            else:
+                t = self.chat()
+                self.say(t, "hello there")
+                self.leave(t)
+                self.assertFalse(os.path.exists(path))
+
     def kv_tokens(self):
         listed = json.loads(self.memwall("list", "--kv-files", "--json"))
         return listed[0]["tokens"] if listed else 0

@@ -1039,9 +1039,9 @@ static void a_beginning_that_is_being_written_is_not_there(void **state)
     assert_int_equal(stat(path, &after), 0);
     assert_int_equal(after.st_ino, before.st_ino);
     close(fd);
-    /* The process was killed: it is damaged, deleted and written again. */
+    /* The process was killed: it is unfinished, deleted and written again. */
     assert_int_equal(ask_alone(&o, kv_folder, MW_KV_LIMIT, "and?", &said), 0);
-    assert_non_null(strstr(said.notice, "damaged"));
+    assert_non_null(strstr(said.notice, "never completely written"));
     assert_true(ask_alone(&o, kv_folder, MW_KV_LIMIT, "and?", &said) >= KV_PAGE);
     assert_same(&said, &plain);
     free(system);

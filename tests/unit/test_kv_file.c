@@ -197,13 +197,80 @@ static void a_kill_leaves_the_old_contents(void **state)
     print_message("killed 500 times at number %u\n", number);
 }
 
-/* A damaged file is deleted when it is opened. */
-static int put_bytes(const unsigned char *bytes, size_t n)
+static int put_bytes_at(const unsigned char *bytes, size_t n, off_t at)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-    assert_int_equal(pwrite(fd, bytes, n, 0), n);
+    assert_int_equal(pwrite(fd, bytes, n, at), n);
     return fd;
+}
+
+/* A damaged file is deleted when it is opened. */
+static int put_bytes(const unsigned char *bytes, size_t n)
+{
+    return put_bytes_at(bytes, n, 0);
+}
+
+/* Kill a writer of a file that has no contents yet, after some of its pieces. */
+static void leave_unfinished(uint32_t n_piece)
+{
+    struct err e = ERR_INIT;
+    pid_t child = fork();
+    int status;
+
+    if (child == 0)
+        _exit(write_number(8, kills, &n_piece, &e) == 0 ? 0 : 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+}
+
+/* It is not called damaged, and goes when it is opened, is written, or another file is. */
+static void an_unfinished_file_is_known_and_does_not_stay(void **state)
+{
+    struct err e = ERR_INIT;
+    struct mw_kv_file one;
+    struct kv_file *f;
+    char other[460];
+
+    (void)state;
+    for (uint32_t n_piece = 0; n_piece < 3; n_piece++) {
+        unlink(path);
+        leave_unfinished(n_piece);
+        assert_false(mw_kv_look(path, &one));
+        assert_true(one.is_unfinished);
+        assert_int_equal(access(path, F_OK), 0);
+        e = (struct err)ERR_INIT;
+        assert_int_equal(read_number(&e), -1);
+        assert_int_equal(e.code, ERR_FORMAT);
+        assert_non_null(strstr(e.what, "never completely written"));
+        assert_int_equal(access(path, F_OK), -1);
+        leave_unfinished(n_piece);
+        e = (struct err)ERR_INIT;
+        no_error(write_number(3, NULL, NULL, &e), &e);
+        assert_int_equal(read_number(&e), 3);
+        assert_true(mw_kv_look(path, &one) && !one.is_unfinished);
+        unlink(path);
+        leave_unfinished(n_piece);
+        mw_kv_trim(folder, UINT64_MAX, NULL);
+        assert_int_equal(access(path, F_OK), -1);
+    }
+    /* One that is being written stays, and so do complete and damaged ones that fit. */
+    no_error(kv_file_change(&f, path, MOST, &e), &e);
+    mw_kv_trim(folder, UINT64_MAX, NULL);
+    no_error(put_number(f, 5, &e), &e);
+    kv_file_close(f);
+    snprintf(other, sizeof other, "%s/other.kv", folder);
+    assert_int_equal(close(open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
+    assert_int_equal(truncate(other, 9000), 0);
+    mw_kv_trim(folder, UINT64_MAX, NULL);
+    assert_int_equal(access(other, F_OK), -1);
+    assert_int_equal(read_number(&e), 5);
+    close(put_bytes((const unsigned char *)"damage", 6));
+    close(put_bytes_at((const unsigned char *)"damage", 6, 4096));
+    assert_false(mw_kv_look(path, &one) || one.is_unfinished);
+    mw_kv_trim(folder, UINT64_MAX, NULL);
+    assert_int_equal(access(path, F_OK), 0);
+    unlink(path);
 }
 
 /* Cut the file, or change a byte: the contents of one of the last two commits, or an error. */
@@ -481,6 +548,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contents_are_replaced),
         cmocka_unit_test(a_kill_leaves_the_old_contents),
+        cmocka_unit_test(an_unfinished_file_is_known_and_does_not_stay),
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(a_damaged_file_is_written_again),
         cmocka_unit_test(a_writer_excludes_others_and_can_stop),
