@@ -114,6 +114,7 @@ int session_save_beginning(struct mw_session *s, const char *path, uint32_t n,
                            const struct saved_kv_call *call, struct saved_kv *out,
                            struct err *e)
 {
+    struct saved_kv_watch watch = { s, call };
     struct kv_file_head head;
     struct kv_file *f;
     int rc;
@@ -124,7 +125,7 @@ int session_save_beginning(struct mw_session *s, const char *path, uint32_t n,
         return err_set(e, ERR_ARGUMENT, "the session has no copy at token %u", n);
     if (kv_file_change(&f, path, saved_kv_pieces(s->m, &s->settled.o), e) != 0)
         return -1;
-    kv_file_set_stop(f, call->stops, call->stops_ctx);
+    saved_kv_watch(f, &watch);
     saved_kv_head(s, &head);
     head.n_token = n;
     kv_file_begin(f);
@@ -216,6 +217,7 @@ int session_load_beginning(struct mw_session *s, const char *path, uint32_t n,
                            const struct saved_kv_call *call, struct saved_kv *out,
                            struct err *e)
 {
+    struct saved_kv_watch watch = { s, call };
     struct err ignored = ERR_INIT;
     struct kv_file *f;
     int rc = -1;
@@ -223,7 +225,7 @@ int session_load_beginning(struct mw_session *s, const char *path, uint32_t n,
     *out = (struct saved_kv){ .n_token = 0 };
     if (kv_file_open(&f, path, saved_kv_pieces(s->m, &s->settled.o), e) != 0)
         return -1;
-    kv_file_set_stop(f, call->stops, call->stops_ctx);
+    saved_kv_watch(f, &watch);
     if (check(s, f, n, e) == 0) {
         saved_kv_empty(s);
         rc = take_all(s, f, n, e);

@@ -202,6 +202,19 @@ int saved_kv_take(void *ctx, void *bytes, size_t n, struct err *e)
     return kv_file_read(ctx, bytes, n, e);
 }
 
+static bool stops(void *ctx)
+{
+    const struct saved_kv_watch *w = ctx;
+
+    session_between(w->s, true);
+    return w->call->stops != NULL && w->call->stops(w->call->stops_ctx);
+}
+
+void saved_kv_watch(struct kv_file *f, struct saved_kv_watch *w)
+{
+    kv_file_set_stop(f, stops, w);
+}
+
 /* --- saving --- */
 
 uint32_t saved_kv_entry(const struct tokens *t, uint32_t i)
@@ -319,6 +332,7 @@ static int check_session(const struct mw_session *s, struct err *e)
 int session_save_kv(struct mw_session *s, const char *path, const struct saved_kv_call *call,
                     struct saved_kv *out, struct err *e)
 {
+    struct saved_kv_watch watch = { s, call };
     struct kv_file_head head;
     struct kv_file *f;
     uint32_t same = 0;
@@ -333,7 +347,7 @@ int session_save_kv(struct mw_session *s, const char *path, const struct saved_k
     if (check_size(s, call->max_bytes, e) != 0 ||
         kv_file_change(&f, path, saved_kv_pieces(s->m, &s->settled.o), e) != 0)
         return -1;
-    kv_file_set_stop(f, call->stops, call->stops_ctx);
+    saved_kv_watch(f, &watch);
     saved_kv_head(s, &head);
     if (kv_file_parts(f) > 0 && saved_kv_why_not(&head, kv_file_head(f)) == NULL)
         same = count_same(s, f);
@@ -507,6 +521,7 @@ static int load(struct mw_session *s, struct kv_file *f, const struct saved_kv_c
 int session_load_kv(struct mw_session *s, const char *path, const struct saved_kv_call *call,
                     struct saved_kv *out, struct err *e)
 {
+    struct saved_kv_watch watch = { s, call };
     struct err ignored = ERR_INIT;
     uint32_t n_good = 0, kept;
     bool is_damaged;
@@ -518,7 +533,7 @@ int session_load_kv(struct mw_session *s, const char *path, const struct saved_k
         return -1;
     if (kv_file_open(&f, path, saved_kv_pieces(s->m, &s->settled.o), e) != 0)
         return -1;
-    kv_file_set_stop(f, call->stops, call->stops_ctx);
+    saved_kv_watch(f, &watch);
     if (check_file(s, f, e) == 0) {
         clear(s);
         rc = load(s, f, call, &n_good, e);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "engine/kv/kv_file.h"
+#include "engine/session/saved_kv.h"
 #include "engine/session/session_internal.h"
 
 /* A bit of an id in a file: OpenBLAS multiplied the token. */
@@ -31,6 +32,14 @@ const char *saved_kv_why_not(const struct kv_file_head *own, const struct kv_fil
 /* Pass bytes to and from a struct kv_file, which is the context. */
 int saved_kv_put(void *ctx, void *bytes, size_t n, struct err *e);
 int saved_kv_take(void *ctx, void *bytes, size_t n, struct err *e);
+
+/* Ask before each piece whether the caller stops.  Meanwhile a budget of `auto` may give weights
+ * back.  *w stays until the file is closed. */
+struct saved_kv_watch {
+    struct mw_session *s;
+    const struct saved_kv_call *call;
+};
+void saved_kv_watch(struct kv_file *f, struct saved_kv_watch *w);
 
 /* An id as it is in a file. */
 uint32_t saved_kv_entry(const struct tokens *t, uint32_t i);

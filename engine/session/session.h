@@ -47,9 +47,10 @@ typedef void session_progress_fn(void *ctx, uint32_t done, uint32_t total, bool 
 void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *ctx);
 
 /*
- * A budget of `auto` follows the free memory.  While a session evaluates, it does so by itself.  At
- * other times, its owner waits for fn(ctx), which another thread calls, and then for
- * session_has_breath(): session_settle() gives memory back or takes it.
+ * A budget of `auto` follows the free memory.  While a session evaluates, or reads or writes a KV
+ * file, it does so by itself, and what is left over follows later.  At other times, its owner waits
+ * for fn(ctx), which another thread calls, and then for session_has_breath(): session_settle() gives
+ * memory back or takes it.
  */
 void session_set_wake(struct mw_session *s, void (*fn)(void *ctx), void *ctx);
 bool session_has_breath(const struct mw_session *s);

@@ -5,6 +5,7 @@
  *     between two passes   everything that plan_with_budget() gives and takes
  *     in a pass            weights only shrink: pinned blocks between two blocks, experts between
  *                          two layers.  The rest follows when the pass has ended.
+ *     in a KV file         the same between two pieces, since a long chat takes seconds
  *
  * Which weights are in memory changes no bit of the result.
  */
@@ -106,9 +107,14 @@ void session_set_wake(struct mw_session *s, void (*fn)(void *ctx), void *ctx)
         breathing_wakes(s->breathing, fn, ctx);
 }
 
-bool session_has_breath(const struct mw_session *s)
+static bool has_other_budget(const struct mw_session *s)
 {
     return s->breathing != NULL && breathing_budget(s->breathing) != s->breath.seen;
+}
+
+bool session_has_breath(const struct mw_session *s)
+{
+    return has_other_budget(s) || s->breath.is_half;
 }
 
 /* Other options, but the same choice of `auto`: what was given back stays given back. */
@@ -166,7 +172,7 @@ bool session_breathe(struct mw_session *s)
 
     if (s->breath.is_paused)
         return false;
-    is_new = session_has_breath(s) && plan_again(s, breathing_budget(s->breathing));
+    is_new = has_other_budget(s) && plan_again(s, breathing_budget(s->breathing));
     if (!is_new && !s->breath.is_half)
         return false;
     s->breath.is_half = false;

@@ -60,7 +60,7 @@ struct breath_state {
     uint64_t kv_bytes; /* of keys and values in the pass that runs */
     bool is_paused;    /* options change */
     bool is_less;      /* the last change gave memory back */
-    bool is_half;      /* in a pass, only weights were given back */
+    bool is_half;      /* only weights were given back, in a pass or a KV file */
     bool has_experts;  /* between two blocks, experts were not */
     void (*wake)(void *ctx); /* after a change, on another thread; NULL: nobody waits */
     void *wake_ctx;
@@ -215,7 +215,8 @@ void session_keep_breath(struct mw_session *s, const struct settled *then, struc
 bool session_breathe(struct mw_session *s);
 void session_breathed(struct mw_session *s);
 
-/* In a pass, while no block is in use: the `between` of forward.h.  ctx is the session. */
+/* In a pass, while no block is in use: the `between` of forward.h.  ctx is the session.  Between two
+ * passes, is_layer is true. */
 void session_between(void *ctx, bool is_layer);
 
 /* The options in force with the budget in force. */

@@ -19,9 +19,11 @@
 #include "engine/machine/proc.h"
 #include "engine/plan/plan.h"
 #include "engine/session/plan_input.h"
+#include "engine/session/saved_kv.h"
 #include "engine/session/session_internal.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
+#include "tests/lib/kv_folder.h"
 #include "tests/lib/model_path.h"
 #include "tests/lib/tree.h"
 
@@ -435,6 +437,82 @@ static void options_keep_what_was_given_back(void **state)
     mw_model_close(m);
 }
 
+/* Others take memory while the first piece of a KV file is written or read. */
+struct piece {
+    struct mw_session *s;
+    uint32_t n; /* pieces so far */
+    uint64_t budget, pinned_before, pinned_after;
+};
+
+static bool before_piece(void *ctx)
+{
+    struct piece *p = ctx;
+    const struct mw_sample *sample = sample_now(p->s);
+
+    if (p->n == 0) {
+        p->budget = p->s->plan.budget_bytes;
+        p->pinned_before = sample->mem.used[MW_ROW_PINNED];
+        machine_is(0, p->budget);
+        await_less(p->s, p->budget);
+    } else if (p->n == 1) {
+        p->pinned_after = sample->mem.used[MW_ROW_PINNED];
+    }
+    p->n++;
+    return false;
+}
+
+static void check_given(const struct piece *p)
+{
+    assert_true(p->n >= 2);
+    assert_true(p->s->plan.budget_bytes < p->budget);
+    assert_true(p->pinned_after < p->pinned_before);
+    /* The rest follows while the session is idle, also without another pass. */
+    assert_true(session_has_breath(p->s));
+    session_settle(p->s);
+    assert_false(session_has_breath(p->s));
+}
+
+static void a_kv_file_does_not_hold_memory_up(void **state)
+{
+    struct mw_model *m = open_guide();
+    struct mw_options o = options_of(all_pinned(m));
+    struct piece p = { .n = 0 };
+    struct saved_kv_call call = { .stops = before_piece, .stops_ctx = &p };
+    struct err e = ERR_INIT;
+    struct saved_kv saved;
+    struct mw_session *s;
+    float *want;
+
+    assert_int_equal(kv_folder_begin(state), 0);
+    mw_model_info(m, &info);
+    for (uint32_t i = 0; i < N_ALL; i++)
+        ids[i] = (3 + i * 7919) % (info.n_vocab - 3);
+    s = open_session(m, &o);
+    p.s = s;
+    want = logits_of(s, NULL);
+    (void)follow(s);
+    no_error(session_save_kv(s, kv_path, &call, &saved, &e), &e);
+    check_given(&p);
+    mw_session_close(s);
+
+    s = open_session(m, &o);
+    eval(s, ids, 1); /* weights are in memory */
+    p = (struct piece){ .s = s };
+    (void)follow(s);
+    no_error(session_load_kv(s, kv_path, &call, &saved, &e), &e);
+    assert_int_equal(saved.n_token, N_ALL);
+    check_given(&p);
+    assert_int_equal(mw_session_rewind(s, N_ALL - 1, &saved.n_token, &e), 0);
+    assert_int_equal(saved.n_token, N_ALL - 1);
+    eval(s, ids + N_ALL - 1, 1);
+    assert_memory_equal(mw_session_logits(s), want + (size_t)(N_ALL - 1) * info.n_vocab,
+                        info.n_vocab * sizeof *want);
+    mw_session_close(s);
+    free(want);
+    assert_int_equal(kv_folder_end(state), 0);
+    mw_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +521,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(drafts_and_kv_types_change_nothing, tree_make,
                                         tree_drop),
         cmocka_unit_test_setup_teardown(options_keep_what_was_given_back, tree_make, tree_drop),
+        cmocka_unit_test_setup_teardown(a_kv_file_does_not_hold_memory_up, tree_make, tree_drop),
     };
 
     return cmocka_run_group_tests_name("breathing", tests, NULL, NULL);
