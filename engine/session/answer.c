@@ -90,6 +90,7 @@ static int prefill(struct answer_state *r, struct err *e)
     r->receipt.n_reused = kept;
     r->receipt.n_prompt = (uint32_t)r->prompt.n - kept;
     counter_set(&t->n_prompt, r->receipt.n_prompt);
+    counter_set(&t->n_reused, kept);
     counter_set(&t->state, MW_PREFILL);
     events_post(r->a->events, &(struct mw_event){ .kind = MW_EVENT_STARTED,
                                                   .n = r->receipt.n_prompt,

@@ -49,6 +49,21 @@ static uint32_t held_now(const struct mw_chat *c)
                : (uint32_t)counter_get(&session_telemetry(c->session)->kv_tokens);
 }
 
+/* The same once the prompt that is read now is evaluated. */
+static uint32_t held_after_prompt(const struct mw_chat *c)
+{
+    uint32_t held = held_now(c), all;
+    const struct telemetry *t;
+
+    if (c->session == NULL)
+        return 0;
+    t = session_telemetry(c->session);
+    if (counter_get(&t->state) != MW_PREFILL)
+        return held;
+    all = (uint32_t)(counter_get(&t->n_reused) + counter_get(&t->n_prompt));
+    return all > held ? all : held;
+}
+
 /* Returns the tokens of the conversation.  It differs from the tokens held by the marks of the
  * next turn, which are not worth reporting.  The lock is held. */
 static uint32_t context_now(const struct mw_chat *c)
@@ -139,8 +154,8 @@ void mw_chat_cost_again(struct mw_chat *c, const struct plan *plan, struct mw_co
 
     *out = (struct mw_cost){ 0 };
     pthread_mutex_lock(&c->lock);
-    /* Tokens whose keys and values are held. */
-    n_held = c->is_working ? held_now(c) : 0;
+    /* Tokens whose keys and values are held.  Such a change waits for the end of the answer. */
+    n_held = c->is_working ? held_after_prompt(c) : 0;
     out->n_again = c->n_ahead > n_held ? c->n_ahead : n_held;
     pthread_mutex_unlock(&c->lock);
     if (out->n_again == 0)

@@ -91,6 +91,7 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt)
     telemetry_begin(t);
     counter_set(&t->n_prompt, n_prompt);
     counter_set(&t->n_prompt_done, 0);
+    counter_set(&t->n_reused, 0);
     counter_set(&t->n_decoded, 0);
     counter_set(&t->prefill_ns, 0);
     counter_set(&t->decode_ns, 0);

@@ -81,6 +81,7 @@ struct telemetry {
     counter state;       /* enum mw_state */
     counter layer_gauge; /* layer being computed; n_layer for the head */
     counter n_prompt, n_prompt_done, n_decoded, t_start_ns, t_first_ns, t_last_ns;
+    counter n_reused; /* tokens of the prompt that were held before it */
     counter prefill_ns, decode_ns; /* of the current answer */
     struct telemetry_drafts draft; /* of the current answer */
     counter kv_tokens, kv_global_used, kv_sliding_used, kv_reserved;

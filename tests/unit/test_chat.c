@@ -813,6 +813,35 @@ static void a_pass_that_was_stopped_is_not_time_of_the_tokens(void **state)
     free(s);
 }
 
+/* Other types of keys and values apply after the answer: to all of the prompt that is read now. */
+static void a_prompt_that_is_read_is_evaluated_again_as_a_whole(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct err e = ERR_INIT;
+    struct mw_cost cost;
+    struct plan plan;
+    struct mw_chat *c;
+    struct said said;
+    char text[600] = "";
+
+    (void)state;
+    for (int i = 0; i < 40; i++)
+        strcat(text, "one two ");
+    o.engine.n_ctx = 1024;
+    o.engine.disk_rate = MIB; /* so that it is not over at once */
+    o.engine.memory_bytes = smallest_budget(model, &o.engine);
+    c = open_chat(model, &o);
+    no_error(mw_chat_plan(c, &o.engine, &plan, &e), &e);
+    assert_int_equal(mw_chat_send(c, text, strlen(text), &e), 0);
+    wait_for(c, MW_EVENT_STARTED);
+    mw_chat_cost_again(c, &plan, &cost);
+    mw_chat_cancel(c);
+    assert_int_equal(wait_for_end(c, &said), MW_EVENT_DONE);
+    assert_true(said.receipt.n_prompt > 60);
+    assert_true(cost.n_again >= said.receipt.n_prompt);
+    mw_chat_close(c);
+}
+
 static void a_cancel_stops_and_the_chat_goes_on(void **state)
 {
     struct mw_chat_options o = base_options();
@@ -964,6 +993,7 @@ int main(void)
         cmocka_unit_test(a_stop_string_ends_the_answer_before_itself),
         cmocka_unit_test(the_next_prompt_has_the_answer_without_its_stop_string),
         cmocka_unit_test(a_stop_string_that_is_empty_or_too_long_is_refused),
+        cmocka_unit_test(a_prompt_that_is_read_is_evaluated_again_as_a_whole),
         cmocka_unit_test(a_cancel_stops_and_the_chat_goes_on),
         cmocka_unit_test(a_pass_that_was_stopped_is_not_time_of_the_tokens),
         cmocka_unit_test(a_chat_that_ends_does_not_stop_another_one_of_its_model),
