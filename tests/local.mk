@@ -119,6 +119,7 @@ tests_libtest_a_SOURCES += \
 	tests/lib/fail_with.h \
 	tests/lib/gguf_write.h \
 	tests/lib/golden.c tests/lib/golden.h \
+	tests/lib/hash.h \
 	tests/lib/kernel_data.c tests/lib/kernel_data.h \
 	tests/lib/kv_folder.c tests/lib/kv_folder.h \
 	tests/lib/made_sample.c tests/lib/made_sample.h \

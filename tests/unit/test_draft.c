@@ -23,6 +23,7 @@
 #include "engine/session/session_internal.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
+#include "tests/lib/hash.h"
 #include "tests/lib/model_path.h"
 
 static uint32_t next_number(uint32_t *x)
@@ -432,16 +433,6 @@ static void make_text(uint32_t n_vocab, uint32_t seed, uint32_t *ids)
     for (uint32_t i = 0; i < N_TEXT; i++)
         ids[i] = i < 11 || next_number(&seed) % 10 == 0 ? next_number(&seed) % n_vocab
                                                         : ids[i - 11];
-}
-
-static uint64_t hash_of(const float *x, size_t n)
-{
-    const unsigned char *byte = (const unsigned char *)x;
-    uint64_t h = 0xcbf29ce484222325u;
-
-    for (size_t i = 0; i < n * sizeof *x; i++)
-        h = (h ^ byte[i]) * 0x100000001b3u;
-    return h;
 }
 
 /* Go back over a few tokens, accepted drafts perhaps, and come again to position pos. */

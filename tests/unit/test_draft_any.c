@@ -19,22 +19,13 @@
 #include "engine/session/session_internal.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
+#include "tests/lib/hash.h"
 #include "tests/lib/model_path.h"
 
 static uint32_t next_number(uint32_t *x)
 {
     *x = *x * 1664525u + 1013904223u;
     return *x >> 8;
-}
-
-static uint64_t hash_of(const float *x, size_t n)
-{
-    const unsigned char *byte = (const unsigned char *)x;
-    uint64_t h = 0xcbf29ce484222325u;
-
-    for (size_t i = 0; i < n * sizeof *x; i++)
-        h = (h ^ byte[i]) * 0x100000001b3u;
-    return h;
 }
 
 #define MOST_TEXT 200
