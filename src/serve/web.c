@@ -217,14 +217,23 @@ static struct link *to_give_way(const struct web *h)
     return oldest;
 }
 
+/* Returns the time until it does, if another client comes. */
+static uint64_t grace_left_ns(const struct link *l)
+{
+    uint64_t age = clock_ns() - l->since_ns;
+
+    return age < WEB_GRACE_NS ? WEB_GRACE_NS - age : 0;
+}
+
 size_t web_watch(struct web *h, struct pollfd fds[WEB_FDS])
 {
+    const struct link *oldest = to_give_way(h);
     size_t n = 0;
 
     for (struct link *l = h->links; l != NULL && n < WEB_CONNECTIONS; l = l->next)
         if (!l->is_complete || sleeps(l))
             fds[n++] = (struct pollfd){ l->fd, POLLRDHUP, 0 };
-    if (to_give_way(h) != NULL)
+    if (oldest != NULL && grace_left_ns(oldest) == 0)
         fds[n++] = (struct pollfd){ h->o.listen_fd, POLLIN, 0 };
     return n;
 }
@@ -826,19 +835,33 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
         close_link(*context);
 }
 
-/* End connections whose request does not become complete in time.  Returns the milliseconds until
- * the next one is due; -1: none is. */
+/* When a client began to take something that others need: a connection, until its request is
+ * complete, or memory, until it has read an answer that is over.  0: it does not. */
+static uint64_t holds_since_ns(const struct link *l)
+{
+    const struct job *j = l->exchange != NULL ? l->exchange->job : NULL;
+
+    if (!l->is_complete)
+        return l->since_ns;
+    return l->h->needs_room && j != NULL && j->state == JOB_ENDED &&
+                   (j->n_held > 0 || j->n_kept > 0)
+               ? j->ended_ns
+               : 0;
+}
+
+/* Cut clients that did so for the time of a request.  Returns the milliseconds until the next one
+ * is due; -1: none is. */
 static int end_late(const struct web *h, bool is_only_asked)
 {
     uint64_t now = clock_ns(), time_ns = h->o.request_s * SECOND_NS, next = UINT64_MAX;
 
     for (const struct link *l = h->links; l != NULL; l = l->next) {
-        uint64_t age = now - l->since_ns;
+        uint64_t since = holds_since_ns(l);
 
-        if (l->is_complete)
+        if (since == 0)
             continue;
-        if (age < time_ns)
-            next = time_ns - age < next ? time_ns - age : next;
+        if (now - since < time_ns)
+            next = since + time_ns - now < next ? since + time_ns - now : next;
         else if (is_only_asked)
             next = 0;
         else
@@ -872,28 +895,6 @@ static int wake_quiet(const struct web *h, bool is_only_asked)
     return next == UINT64_MAX ? -1 : (int)(next / 1000000 + 1);
 }
 
-/* Cut clients that did not read in time, while others need the memory of their answers.  Returns
- * the milliseconds until the next one is due; -1: none is. */
-static int end_unread(const struct web *h, bool is_only_asked)
-{
-    uint64_t now = clock_ns(), time_ns = h->o.request_s * SECOND_NS, next = UINT64_MAX;
-
-    for (const struct link *l = h->links; l != NULL && h->needs_room; l = l->next) {
-        const struct job *j = l->exchange != NULL ? l->exchange->job : NULL;
-        uint64_t age = j != NULL && j->state == JOB_ENDED ? now - j->ended_ns : 0;
-
-        if (j == NULL || j->state != JOB_ENDED || (j->n_held == 0 && j->n_kept == 0))
-            continue;
-        if (age < time_ns)
-            next = time_ns - age < next ? time_ns - age : next;
-        else if (is_only_asked)
-            next = 0;
-        else
-            shutdown(l->fd, SHUT_RDWR);
-    }
-    return next == UINT64_MAX ? -1 : (int)(next / 1000000 + 1);
-}
-
 int web_fd(const struct web *h)
 {
     const union MHD_DaemonInfo *info =
@@ -910,9 +911,12 @@ static int sooner(int a, int b)
 
 int web_wait_ms(const struct web *h)
 {
-    int own = sooner(sooner(end_late(h, true), wake_quiet(h, true)), end_unread(h, true));
+    int own = sooner(end_late(h, true), wake_quiet(h, true));
+    const struct link *oldest = to_give_way(h);
     MHD_UNSIGNED_LONG_LONG ms;
 
+    if (oldest != NULL && grace_left_ns(oldest) > 0)
+        own = sooner(own, (int)(grace_left_ns(oldest) / 1000000 + 1));
     if (h->lib->get_timeout(h->daemon, &ms) != MHD_YES)
         return own;
     return sooner(own, (int)(ms < 60000 ? ms : 60000));
@@ -941,11 +945,10 @@ void web_run(struct web *h)
     const struct link *oldest;
 
     end_late(h, false);
-    end_unread(h, false);
     wake_quiet(h, false);
     run(h);
     oldest = to_give_way(h);
-    if (oldest != NULL && has_another(h)) {
+    if (oldest != NULL && grace_left_ns(oldest) == 0 && has_another(h)) {
         shutdown(oldest->fd, SHUT_RDWR);
         run(h);
     }

@@ -8,7 +8,7 @@
  * All that a client can make the server hold is bounded: connections, the length of headers and
  * of bodies, the memory of all requests and answers (room.h), the time until a request is
  * complete, and the time in which a client reads nothing.  At the limit of connections, the one
- * that has waited longest for a request gives way to another client.
+ * that has waited longest for a request gives way to another client, but not before a short grace.
  */
 #ifndef MEMWALL_SRC_SERVE_WEB_H
 #define MEMWALL_SRC_SERVE_WEB_H
@@ -19,6 +19,7 @@
 #include "src/serve/reply.h"
 
 #define WEB_CONNECTIONS   64
+#define WEB_GRACE_NS      250000000ull /* a client may be about to send a request */
 #define WEB_FDS           (WEB_CONNECTIONS + 1) /* that web_watch() fills in at most */
 #define WEB_HEADER_BYTES  16384 /* of a connection, for headers and its buffers */
 #define WEB_OUT_BYTES     24576 /* of a connection, for bytes of a reply that wait to be sent */

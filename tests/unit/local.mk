@@ -109,6 +109,7 @@ check_PROGRAMS += \
 	tests/unit/test_verdict \
 	tests/unit/test_wall \
 	tests/unit/test_watch \
+	tests/unit/test_web \
 	tests/unit/test_wrap
 
 # This one reads command lines as the program does.
@@ -133,6 +134,17 @@ tests_unit_test_job_SOURCES = tests/unit/test_job.c src/serve/job.c \
 	src/serve/tool_scan.c src/serve/tool_tags.c
 
 # This one talks to a chat without an engine.
+tests_unit_test_web_CPPFLAGS = $(AM_CPPFLAGS) $(LIBMICROHTTPD_CFLAGS)
+tests_unit_test_web_SOURCES = tests/unit/test_web.c src/serve/web.c src/serve/access.c \
+	src/serve/libmicrohttpd.c src/serve/listen.c src/serve/routes.c src/serve/reply.c \
+	src/serve/reply_anthropic.c src/serve/reply_logprobs.c src/serve/reply_ollama.c \
+	src/serve/reply_openai.c src/serve/job.c \
+	src/serve/request.c src/serve/request_anthropic.c src/serve/request_calls.c \
+	src/serve/request_grammar.c \
+	src/serve/request_ollama.c src/serve/request_openai.c \
+	src/serve/tool_grammar.c src/serve/tool_forms.c src/serve/tool_python.c \
+	src/serve/tool_scan.c src/serve/tool_tags.c
+
 tests_unit_test_talk_SOURCES = tests/unit/test_talk.c \
 	tests/lib/fake_engine.c tests/lib/fake_engine.h
 
