@@ -372,6 +372,25 @@ void request_begin_messages(struct request *r)
     r->has_messages = true;
 }
 
+int request_messages(struct request *r, const struct json_node *n, size_t n_least,
+                     request_message_fn *write, struct err *e)
+{
+    struct call_names names = { .n = 0 };
+    size_t i = 0;
+    int rc = 0;
+
+    if (n->kind != JSON_IS_ARRAY || n->n < n_least)
+        return err_set(e, ERR_ARGUMENT, "expected a list of messages");
+    request_begin_messages(r);
+    for (const struct json_node *m = n->first; m != NULL && rc == 0; m = m->next, i++)
+        if (write(&r->messages, m, &names, e) != 0)
+            rc = request_at(e, i);
+    call_names_free(&names);
+    if (rc == 0)
+        json_end(&r->messages);
+    return rc;
+}
+
 /* ---- tools ---- */
 
 static unsigned depth_of(const struct json_node *n)
@@ -411,8 +430,8 @@ static int write_arguments(struct json *j, const struct json_node *n, struct err
     return rc;
 }
 
-int request_call(struct json *j, const struct json_node *id, const struct json_node *name,
-                 const struct json_node *arguments, struct err *e)
+int request_call(struct json *j, struct call_names *names, const struct json_node *id,
+                 const struct json_node *name, const struct json_node *arguments, struct err *e)
 {
     const char *text = json_as_string(name);
 
@@ -428,6 +447,50 @@ int request_call(struct json *j, const struct json_node *id, const struct json_n
         return -1;
     json_end(j);
     json_end(j);
+    return call_names_add(names, id, name, e);
+}
+
+static int write_call(struct json *j, const struct json_node *call, struct call_names *names,
+                      struct err *e)
+{
+    const struct json_node *f = json_get(call, "function");
+
+    if (f == NULL)
+        return err_set(e, ERR_ARGUMENT, "only calls of functions are supported");
+    return request_call(j, names, json_get(call, "id"), json_get(f, "name"),
+                        json_get(f, "arguments"), e);
+}
+
+int request_calls(struct json *j, const struct json_node *calls, struct call_names *names,
+                  struct err *e)
+{
+    size_t i = 0;
+
+    if (calls == NULL || calls->n == 0)
+        return 0;
+    if (calls->kind != JSON_IS_ARRAY)
+        return request_wrong(e, "tool_calls", "expected a list");
+    json_array(j, "tool_calls");
+    for (const struct json_node *c = calls->first; c != NULL; c = c->next, i++)
+        if (write_call(j, c, names, e) != 0) {
+            request_at(e, i);
+            return request_in(e, "tool_calls");
+        }
+    json_end(j);
+    return 0;
+}
+
+int request_result(struct json *j, const struct call_names *names, const struct json_node *id,
+                   const struct json_node *name, struct err *e)
+{
+    if (id != NULL && id->kind != JSON_IS_STRING)
+        return request_wrong(e, "tool_call_id", "expected a text");
+    if (id != NULL)
+        json_string_n(j, "tool_call_id", id->text, id->len);
+    if (name == NULL && id != NULL)
+        name = call_names_find(names, id);
+    if (name != NULL && name->kind == JSON_IS_STRING)
+        json_string_n(j, "name", name->text, name->len);
     return 0;
 }
 

@@ -21,7 +21,7 @@ static const char *const thinking_members[] = { "type", "thinking", "signature",
 static int write_result(struct json *j, const struct call_names *names,
                         const struct json_node *b, struct err *e)
 {
-    const struct json_node *id = json_get(b, "tool_use_id"), *name;
+    const struct json_node *id = json_get(b, "tool_use_id");
     bool is_error = false;
 
     if (json_as_string(id) == NULL)
@@ -34,10 +34,8 @@ static int write_result(struct json *j, const struct call_names *names,
     json_string(j, "role", "tool");
     if (request_content(j, "content", json_get(b, "content"), block_members, e) != 0)
         return -1;
-    json_string_n(j, "tool_call_id", id->text, id->len);
-    name = call_names_find(names, id);
-    if (name != NULL && name->kind == JSON_IS_STRING)
-        json_string_n(j, "name", name->text, name->len);
+    if (request_result(j, names, id, NULL, e) != 0)
+        return -1;
     if (is_error) /* for templates that know it */
         json_bool(j, "is_error", true);
     json_end(j);
@@ -93,9 +91,8 @@ static int write_answer(struct json *j, const struct json_node *blocks,
     for (const struct json_node *b = blocks->first; b != NULL; b = b->next, i++)
         if (is_of_type(b, "tool_use") &&
             (request_known(b, use_members, e) != 0 ||
-             request_call(j, json_get(b, "id"), json_get(b, "name"), json_get(b, "input"), e) !=
-                 0 ||
-             call_names_add(names, json_get(b, "id"), json_get(b, "name"), e) != 0))
+             request_call(j, names, json_get(b, "id"), json_get(b, "name"),
+                          json_get(b, "input"), e) != 0))
             return request_at(e, i);
     json_end(j);
     return 0;
@@ -170,23 +167,12 @@ static int write_message(struct json *j, const struct json_node *m, struct call_
 
 static int take_messages(struct request *r, const struct json_node *n, struct err *e)
 {
-    const struct json_node *last = NULL;
-    struct call_names names = { .n = 0 };
-    size_t i = 0;
-    int rc = 0;
+    const struct json_node *last = n->first;
 
-    if (n->kind != JSON_IS_ARRAY || n->n == 0)
-        return err_set(e, ERR_ARGUMENT, "expected a list of messages");
-    request_begin_messages(r);
-    for (const struct json_node *m = n->first; m != NULL && rc == 0; m = m->next, i++) {
-        if (write_message(&r->messages, m, &names, e) != 0)
-            rc = request_at(e, i);
-        last = m;
-    }
-    call_names_free(&names);
-    if (rc != 0)
+    if (request_messages(r, n, 1, write_message, e) != 0)
         return -1;
-    json_end(&r->messages);
+    while (last->next != NULL)
+        last = last->next;
     if (value_is(json_get(last, "role"), "assistant"))
         return err_set(e, ERR_UNSUPPORTED, "the last message must be one of the user");
     return 0;

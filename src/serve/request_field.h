@@ -75,13 +75,6 @@ int request_part(struct json *text, const struct json_node *part, const char *co
 int request_content(struct json *j, const char *key, const struct json_node *content,
                     const char *const *also, struct err *e);
 
-/*
- * Write a call of an earlier answer, as templates read it: {"function":{"name":…,"arguments":{…}}}.
- * arguments: an object, or its text.  Both ids may be NULL.
- */
-int request_call(struct json *j, const struct json_node *id, const struct json_node *name,
-                 const struct json_node *arguments, struct err *e);
-
 /* Names of tools by the ids of their calls, as far as messages were read.  All zero is empty. */
 struct call_names {
     struct call_name {
@@ -95,6 +88,27 @@ int call_names_add(struct call_names *c, const struct json_node *id, const struc
 /* Returns the name of the last call with this id, a text; NULL: there is none. */
 const struct json_node *call_names_find(const struct call_names *c, const struct json_node *id);
 void call_names_free(struct call_names *c);
+
+/*
+ * Write a call of an earlier answer, as templates read it: {"function":{"name":…,"arguments":{…}}},
+ * and add it to names.  arguments: an object, or its text.  Both ids may be NULL.
+ */
+int request_call(struct json *j, struct call_names *names, const struct json_node *id,
+                 const struct json_node *name, const struct json_node *arguments, struct err *e);
+/* Write the member "tool_calls" of a message, in OpenAI's form, unless it is NULL or empty. */
+int request_calls(struct json *j, const struct json_node *calls, struct call_names *names,
+                  struct err *e);
+/* Write the id of the call of a result, and the name of its tool: that of the call if name is
+ * NULL.  Both may be NULL. */
+int request_result(struct json *j, const struct call_names *names, const struct json_node *id,
+                   const struct json_node *name, struct err *e);
+
+/* Write a list of at least n_least messages to r->messages.  `write` writes one as an object, or
+ * as several. */
+typedef int request_message_fn(struct json *j, const struct json_node *message,
+                               struct call_names *names, struct err *e);
+int request_messages(struct request *r, const struct json_node *n, size_t n_least,
+                     request_message_fn *write, struct err *e);
 
 /* Write a list of definitions to r->tools, in place of those before.  `take` reads one and calls
  * request_tool(), which writes its name, and the rest if it is there. */

@@ -10,51 +10,13 @@ static const char *const no_parts[] = { NULL };
 static const char *const message_members[] = { "role",       "content",   "thinking",     "images",
                                                "tool_calls", "tool_name", "tool_call_id", NULL };
 
-static int write_calls(struct json *j, const struct json_node *calls, struct call_names *names,
-                       struct err *e)
-{
-    size_t i = 0;
-
-    if (calls->kind != JSON_IS_ARRAY)
-        return err_set(e, ERR_ARGUMENT, "expected a list");
-    json_array(j, "tool_calls");
-    for (const struct json_node *c = calls->first; c != NULL; c = c->next, i++) {
-        const struct json_node *f = json_get(c, "function");
-
-        if (request_call(j, json_get(c, "id"), json_get(f, "name"), json_get(f, "arguments"),
-                         e) != 0 ||
-            call_names_add(names, json_get(c, "id"), json_get(f, "name"), e) != 0)
-            return request_at(e, i);
-    }
-    json_end(j);
-    return 0;
-}
-
-/* The result of a call has the name of its tool, or the id of the call. */
-static int write_result(struct json *j, const struct json_node *m,
-                        const struct call_names *names, struct err *e)
-{
-    const struct json_node *tool = json_get(m, "tool_name"), *id = json_get(m, "tool_call_id");
-
-    if (id != NULL && id->kind != JSON_IS_STRING)
-        return request_wrong(e, "tool_call_id", "expected a text");
-    if (id != NULL)
-        json_string_n(j, "tool_call_id", id->text, id->len);
-    if (tool == NULL && id != NULL)
-        tool = call_names_find(names, id);
-    if (tool != NULL && tool->kind == JSON_IS_STRING)
-        json_string_n(j, "name", tool->text, tool->len);
-    return 0;
-}
-
 static int write_message(struct json *j, const struct json_node *m, struct call_names *names,
                          struct err *e)
 {
     static const char *const roles[] = { "system", "user", "assistant", "tool" };
     const char *role = json_as_string(json_get(m, "role"));
     const struct json_node *content = json_get(m, "content"),
-                           *thinking = json_get(m, "thinking"),
-                           *calls = json_get(m, "tool_calls"), *images = json_get(m, "images");
+                           *thinking = json_get(m, "thinking"), *images = json_get(m, "images");
     size_t i = 0;
 
     if (m->kind != JSON_IS_OBJECT)
@@ -75,9 +37,8 @@ static int write_message(struct json *j, const struct json_node *m, struct call_
         return -1;
     if (thinking != NULL && thinking->kind == JSON_IS_STRING)
         json_string_n(j, "reasoning_content", thinking->text, thinking->len);
-    if (calls != NULL && calls->n > 0 && write_calls(j, calls, names, e) != 0)
-        return request_in(e, "tool_calls");
-    if (write_result(j, m, names, e) != 0)
+    if (request_calls(j, json_get(m, "tool_calls"), names, e) != 0 ||
+        request_result(j, names, json_get(m, "tool_call_id"), json_get(m, "tool_name"), e) != 0)
         return -1;
     json_end(j);
     return 0;
@@ -85,21 +46,8 @@ static int write_message(struct json *j, const struct json_node *m, struct call_
 
 static int take_messages(struct request *r, const struct json_node *n, struct err *e)
 {
-    struct call_names names = { .n = 0 };
-    size_t i = 0;
-    int rc = 0;
-
-    if (n->kind != JSON_IS_ARRAY)
-        return err_set(e, ERR_ARGUMENT, "expected a list of messages");
-    request_begin_messages(r);
     r->is_load = n->n == 0;
-    for (const struct json_node *m = n->first; m != NULL && rc == 0; m = m->next, i++)
-        if (write_message(&r->messages, m, &names, e) != 0)
-            rc = request_at(e, i);
-    call_names_free(&names);
-    if (rc == 0)
-        json_end(&r->messages);
-    return rc;
+    return request_messages(r, n, 0, write_message, e);
 }
 
 static int take_prompt(struct request *r, const struct json_node *n, struct err *e)

@@ -30,47 +30,6 @@ static int write_role(struct json *j, const struct json_node *role, struct err *
     return request_wrong(e, "role", "expected system, developer, user, assistant or tool");
 }
 
-static int write_calls(struct json *j, const struct json_node *calls, struct call_names *names,
-                       struct err *e)
-{
-    size_t i = 0;
-
-    if (calls->kind != JSON_IS_ARRAY)
-        return request_wrong(e, "tool_calls", "expected a list");
-    json_array(j, "tool_calls");
-    for (const struct json_node *c = calls->first; c != NULL; c = c->next, i++) {
-        const struct json_node *f = json_get(c, "function");
-
-        if (f == NULL ||
-            request_call(j, json_get(c, "id"), json_get(f, "name"), json_get(f, "arguments"),
-                         e) != 0 ||
-            call_names_add(names, json_get(c, "id"), json_get(f, "name"), e) != 0) {
-            if (f == NULL)
-                err_set(e, ERR_ARGUMENT, "only calls of functions are supported");
-            request_at(e, i);
-            return request_in(e, "tool_calls");
-        }
-    }
-    json_end(j);
-    return 0;
-}
-
-/* The result of a call: templates want the name of the tool, which the call has. */
-static int write_result(struct json *j, const struct json_node *m,
-                        const struct call_names *names, struct err *e)
-{
-    const struct json_node *id = json_get(m, "tool_call_id"), *name = json_get(m, "name");
-
-    if (id == NULL || id->kind != JSON_IS_STRING)
-        return request_wrong(e, "tool_call_id", "expected a text");
-    json_string_n(j, "tool_call_id", id->text, id->len);
-    if (name == NULL)
-        name = call_names_find(names, id);
-    if (name != NULL && name->kind == JSON_IS_STRING)
-        json_string_n(j, "name", name->text, name->len);
-    return 0;
-}
-
 /* Some templates print the name of a person, too. */
 static int write_name(struct json *j, const struct json_node *name, struct err *e)
 {
@@ -85,7 +44,8 @@ static int write_name(struct json *j, const struct json_node *name, struct err *
 static int write_message(struct json *j, const struct json_node *m, struct call_names *names,
                          struct err *e)
 {
-    const struct json_node *thinking = json_get(m, "reasoning_content");
+    const struct json_node *thinking = json_get(m, "reasoning_content"),
+                           *name = json_get(m, "name"), *id = json_get(m, "tool_call_id");
     bool is_result = value_is(json_get(m, "role"), "tool");
 
     if (m->kind != JSON_IS_OBJECT)
@@ -100,12 +60,11 @@ static int write_message(struct json *j, const struct json_node *m, struct call_
         return -1;
     if (thinking != NULL && thinking->kind == JSON_IS_STRING)
         json_string_n(j, "reasoning_content", thinking->text, thinking->len);
-    if (json_get(m, "tool_calls") != NULL && json_get(m, "tool_calls")->n > 0 &&
-        write_calls(j, json_get(m, "tool_calls"), names, e) != 0)
+    if (request_calls(j, json_get(m, "tool_calls"), names, e) != 0)
         return -1;
-    if (is_result && write_result(j, m, names, e) != 0)
-        return -1;
-    if (!is_result && write_name(j, json_get(m, "name"), e) != 0)
+    if (is_result && id == NULL)
+        return request_wrong(e, "tool_call_id", "this field is missing");
+    if (is_result ? request_result(j, names, id, name, e) != 0 : write_name(j, name, e) != 0)
         return -1;
     json_end(j);
     return 0;
@@ -113,20 +72,7 @@ static int write_message(struct json *j, const struct json_node *m, struct call_
 
 static int take_messages(struct request *r, const struct json_node *n, struct err *e)
 {
-    struct call_names names = { .n = 0 };
-    size_t i = 0;
-    int rc = 0;
-
-    if (n->kind != JSON_IS_ARRAY || n->n == 0)
-        return err_set(e, ERR_ARGUMENT, "expected a list of messages");
-    request_begin_messages(r);
-    for (const struct json_node *m = n->first; m != NULL && rc == 0; m = m->next, i++)
-        if (write_message(&r->messages, m, &names, e) != 0)
-            rc = request_at(e, i);
-    call_names_free(&names);
-    if (rc == 0)
-        json_end(&r->messages);
-    return rc;
+    return request_messages(r, n, 1, write_message, e);
 }
 
 /* A prompt as a list of tokens. */
