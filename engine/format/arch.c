@@ -63,6 +63,7 @@ static const struct arch archs[] = {
         .window = WINDOW_PERIOD,
         .window_period = 4,
         .absent = { 64, 0, 0, 8192, 4096, 1e-5, 1e4 },
+        .gguf = { .needs_window = true },
     },
     {
         .name = "deepseek2",
@@ -123,7 +124,7 @@ static const struct arch archs[] = {
                        { "exaone4_5", "Exaone4_5_ForConditionalGeneration" },
                        { "exaone4_5_text", "Exaone4ForCausalLM" } },
         .traits = TRAIT_POST_NORMS | TRAIT_NO_PRE_NORMS | TRAIT_QK_NORM | TRAIT_GLOBAL_NOPE |
-                  TRAIT_DRAFT,
+                  TRAIT_PERIOD_FIELD | TRAIT_DRAFT,
         .window = WINDOW_PERIOD,
         .window_period = 4,
         .absent = { 32, 32, 0, 2048, 4096, 1e-5, 1e4 },
@@ -447,7 +448,7 @@ static const struct arch archs[] = {
         .name = "qwen2moe",
         .snapshots = { { "qwen2_moe", "Qwen2MoeForCausalLM" } },
         .traits = TRAIT_QKV_BIAS | TRAIT_EXPERTS | TRAIT_ROUTED,
-        .window = WINDOW_UPPER,
+        .window = WINDOW_EVEN,
         .experts = EXPERTS_ROUTED,
         .mixture = &mixture_qwen2,
         .absent = { 16, 16, 0, 32768, 4096, 1e-6, 1e4 },
@@ -486,7 +487,7 @@ static const struct arch archs[] = {
         .name = "qwen3moe",
         .snapshots = { { "qwen3_moe", "Qwen3MoeForCausalLM" } },
         .traits = TRAIT_QK_NORM | TRAIT_ATTN_BIAS | TRAIT_EXPERTS,
-        .window = WINDOW_UPPER,
+        .window = WINDOW_USED,
         .experts = EXPERTS_QWEN,
         .absent = { 32, 4, 0, 32768, 4096, 1e-6, 1e4 },
     },
@@ -519,7 +520,7 @@ static const struct arch archs[] = {
         .snapshots = { { "seed_oss", "SeedOssForCausalLM" } },
         .traits = TRAIT_QKV_BIAS | TRAIT_LATE_NAME,
         .window = WINDOW_ALL_GGUF,
-        .absent = { 80, 8, 128, 524288, 0, 1e-6, 1e7 },
+        .absent = { 80, 8, 128, 524288, 0, 1e-6, 1e4 },
     },
     {
         .name = "smollm3",

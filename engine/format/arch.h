@@ -102,8 +102,11 @@ enum window_rule {
     WINDOW_PERIOD,         /* all but every n-th */
     WINDOW_PERIOD_FIRST,   /* all but the first of every n */
     WINDOW_PERIOD_OR_LAST, /* all but every n-th and the last; GGUF files must list them */
-    WINDOW_UPPER,          /* from max_window_layers on; GGUF files cannot state it */
     WINDOW_LISTED,         /* none; files must list them */
+    /* Only if use_sliding_window is true; GGUF files cannot state these. */
+    WINDOW_UPPER, /* from max_window_layers on */
+    WINDOW_EVEN,  /* 0, 2, and so on, below max_window_layers */
+    WINDOW_USED,  /* every layer */
 };
 
 /* The factor of q.k. */

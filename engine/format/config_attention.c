@@ -56,7 +56,7 @@ static bool read_layer_types(struct config_lookup *l, struct hparams *h)
 static void slide_by_rule(struct config_lookup *l, struct hparams *h)
 {
     const struct arch *a = h->arch;
-    int64_t from = 0, period = a->window_period;
+    int64_t from = 0, end, period = a->window_period;
 
     switch (a->window) {
     case WINDOW_PERIOD_FIRST:
@@ -74,15 +74,28 @@ static void slide_by_rule(struct config_lookup *l, struct hparams *h)
             h->layers[h->n_layer - 1].is_sliding = false;
         return;
     case WINDOW_UPPER: from = config_int(l, "max_window_layers", 0, INT32_MAX, 28); break;
+    case WINDOW_EVEN:
+        end = config_int(l, "max_window_layers", 0, INT32_MAX, 28);
+        for (uint32_t i = 0; i < h->n_layer; i++)
+            h->layers[i].is_sliding = i % 2 == 0 && i < end;
+        return;
     case WINDOW_LISTED:
         err_set(l->e, ERR_FORMAT, "is missing, and sliding_window is set");
         config_fail(l, "layer_types");
         return;
     case WINDOW_ALL:
+    case WINDOW_USED:
     case WINDOW_ALL_GGUF: break;
     }
     for (uint32_t i = 0; i < h->n_layer; i++)
         h->layers[i].is_sliding = i >= from;
+}
+
+/* Whether a stated window is not used unless use_sliding_window says so. */
+static bool is_off_unless_used(enum window_rule rule)
+{
+    return rule == WINDOW_UPPER || rule == WINDOW_EVEN || rule == WINDOW_USED ||
+           rule == WINDOW_LISTED;
 }
 
 void config_windows(struct config_lookup *l, struct hparams *h)
@@ -95,7 +108,7 @@ void config_windows(struct config_lookup *l, struct hparams *h)
 
     /* Where it is optional, a window may be stated and not used. */
     if (!h->arch->gguf.needs_window &&
-        !config_bool(l, "use_sliding_window", rule != WINDOW_UPPER && rule != WINDOW_LISTED))
+        !config_bool(l, "use_sliding_window", !is_off_unless_used(rule)))
         window = 0;
     h->n_swa = (uint32_t)window;
     if (stated)
@@ -118,7 +131,8 @@ void config_windows(struct config_lookup *l, struct hparams *h)
     if (!has_types)
         slide_by_rule(l, h);
     for (uint32_t i = 0; i < h->n_layer; i++) {
-        if (h->layers[i].is_sliding || (rule != WINDOW_ALL && rule != WINDOW_ALL_GGUF))
+        if (h->layers[i].is_sliding ||
+            (rule != WINDOW_ALL && rule != WINDOW_USED && rule != WINDOW_ALL_GGUF))
             continue;
         err_set(l->e, ERR_UNSUPPORTED,
                 "layer %u has no window, but every layer of this architecture must have one",

@@ -44,6 +44,8 @@ static const struct value_rule_row fields[] = {
     { .name = "no_rope_layers", .rule = RULE_OFF, .read_if = TRAIT_SKIP_ROPE },
     { .name = "no_rope_layer_interval", .rule = RULE_OFF, .read_if = TRAIT_SKIP_ROPE },
     { .name = "attention_chunk_size", .rule = RULE_OFF },
+    { .name = "attn_res_block_size", .rule = RULE_OFF },
+    { .name = "mla_use_output_gate", .rule = RULE_OFF },
     { .name = "attn_temperature_tuning", .rule = RULE_OFF },
     { .name = "rotary_pct", .rule = RULE_ONE },
     { .name = "rope_interleave", .rule = RULE_OFF, .read_if = TRAIT_INTERLEAVED_2 },

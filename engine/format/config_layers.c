@@ -79,13 +79,15 @@ static void nemotron_kinds(struct config_lookup *l, struct hparams *h)
     }
 }
 
-/* Kimi's lists count layers from 1. */
+/* Kimi's lists count layers from 1.  transformers writes layer_types, which win there, too. */
 static void kimi_kinds(struct config_lookup *l, struct hparams *h)
 {
     const struct json_node *in = json_get(l->node, "linear_attn_config"), *n;
     const struct json_node *list = json_get(in, "full_attn_layers");
     int64_t layer;
 
+    if (json_get(l->node, "layer_types") != NULL)
+        return;
     if (list == NULL || list->kind != JSON_IS_ARRAY) {
         err_set(l->e, ERR_FORMAT, "full_attn_layers is missing");
         config_fail(l, "linear_attn_config");
@@ -196,19 +198,44 @@ static void refuse_early_norm(struct config_lookup *l, const struct hparams *h)
     config_fail(l, key);
 }
 
+/* The size of a head, which may be "auto": the heads share the inner width. */
+static int64_t mamba_head_dim(struct config_lookup *l, const struct hparams *h, int64_t n_head)
+{
+    static const char key[] = "mamba_d_head", inner_key[] = "mamba_d_ssm";
+    const struct json_node *n = json_get(l->node, key);
+    const char *word = json_as_string(n);
+    int64_t inner = 0;
+
+    if (n != NULL && (word == NULL || strcmp(word, "auto") != 0))
+        return config_int(l, key, 1, MAX_HEAD_DIM, CONFIG_NEEDED);
+    if (arch_has(h->arch, TRAIT_SIDE_BY_SIDE))
+        inner = config_int(l, inner_key, 1, (int64_t)MAX_N_HEAD * MAX_HEAD_DIM,
+                           json_member(l->node, inner_key) != NULL ? 0 : 1024);
+    defaults_drop(l->defaults, inner_key);
+    if (inner == 0)
+        inner = h->n_embd * config_int(l, "mamba_expand", 1, 1024, 2);
+    if (!l->failed && (inner % n_head != 0 || inner / n_head > MAX_HEAD_DIM)) {
+        err_set(l->e, ERR_FORMAT, "is not stated, and %lld heads cannot share %lld values",
+                (long long)n_head, (long long)inner);
+        config_fail(l, key);
+    }
+    return l->failed ? 1 : inner / n_head;
+}
+
 static void mamba_sizes(struct config_lookup *l, struct hparams *h)
 {
     struct delta_hparams *d = &h->delta;
     bool is_nemotron = arch_has(h->arch, TRAIT_ONE_BLOCK);
     const char *heads = is_nemotron ? "mamba_num_heads" : "mamba_n_heads";
-    const char *dim = is_nemotron ? "mamba_head_dim" : "mamba_d_head";
+    static const char dim[] = "mamba_head_dim";
     const char *groups = is_nemotron ? "n_groups" : "mamba_n_groups";
     const char *state = is_nemotron ? "ssm_state_size" : "mamba_d_state";
     const char *width = is_nemotron ? "conv_kernel" : "mamba_d_conv";
     static const char *const biases[] = { "mamba_proj_bias", "use_bias", "projectors_bias" };
 
     d->n_head_v = (uint32_t)config_int(l, heads, 1, MAX_N_HEAD, 128);
-    d->head_dim_v = (uint32_t)config_int(l, dim, 1, MAX_HEAD_DIM, 64);
+    d->head_dim_v = (uint32_t)(is_nemotron ? config_int(l, dim, 1, MAX_HEAD_DIM, 64)
+                                           : mamba_head_dim(l, h, d->n_head_v));
     d->n_head_k = (uint32_t)config_int(l, groups, 1, MAX_N_HEAD, is_nemotron ? 8 : 1);
     d->head_dim_k = (uint32_t)config_int(l, state, 1, MAX_HEAD_DIM, is_nemotron ? 128 : 256);
     d->conv_width = (uint32_t)config_int(l, width, 2, MAX_CONV_WIDTH, 4);
@@ -230,17 +257,25 @@ static void mamba_sizes(struct config_lookup *l, struct hparams *h)
 static void kda_sizes(struct config_lookup *l, struct hparams *h)
 {
     struct delta_hparams *d = &h->delta;
-    struct config_lookup in = { .node = json_get(l->node, "linear_attn_config"),
+    /* Published files have these in a member of their own, those of transformers beside the
+     * others. */
+    const struct json_node *own = json_get(l->node, "linear_attn_config");
+    const char *const words[2][4] = {
+        { "linear_num_heads", "linear_head_dim", "linear_conv_kernel_dim",
+          "linear_lower_bound" },
+        { "num_heads", "head_dim", "short_conv_kernel_size", "gate_lower_bound" },
+    };
+    const char *const *word = words[own != NULL];
+    struct config_lookup in = { .node = own != NULL ? own : l->node,
                                 .e = l->e,
                                 .failed = l->failed };
 
     if (arch_has(h->arch, TRAIT_KDA_LOW)) {
-        d->n_head_v = (uint32_t)config_int(&in, "num_heads", 1, MAX_N_HEAD, CONFIG_NEEDED);
-        d->head_dim_v = (uint32_t)config_int(&in, "head_dim", 1, MAX_HEAD_DIM, CONFIG_NEEDED);
-        d->conv_width = (uint32_t)config_int(&in, "short_conv_kernel_size", 2, MAX_CONV_WIDTH,
-                                             CONFIG_NEEDED);
+        d->n_head_v = (uint32_t)config_int(&in, word[0], 1, MAX_N_HEAD, CONFIG_NEEDED);
+        d->head_dim_v = (uint32_t)config_int(&in, word[1], 1, MAX_HEAD_DIM, CONFIG_NEEDED);
+        d->conv_width = (uint32_t)config_int(&in, word[2], 2, MAX_CONV_WIDTH, CONFIG_NEEDED);
         if (arch_has(h->arch, TRAIT_HYPER))
-            d->gate_bound = (float)config_float(&in, "gate_lower_bound", -1e6, (double)NAN);
+            d->gate_bound = (float)config_float(&in, word[3], -1e6, (double)NAN);
         l->failed = in.failed;
     } else {
         d->n_head_v = h->layers[0].n_head;

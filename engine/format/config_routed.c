@@ -68,8 +68,13 @@ static void place(struct config_lookup *l, struct hparams *h, const struct mixtu
         return; /* known by now */
     if (list == NULL || list->kind != JSON_IS_ARRAY || list->n != h->n_layer) {
         int64_t n_dense = field_int(l, m->config.n_dense, 0, MAX_LAYER, m->n_dense);
+        int64_t last = field_int(l, m->config.last, -1, MAX_LAYER, -1);
 
         hparams_place_experts(h, n_dense, field_int(l, interval, 1, MAX_LAYER, 1));
+        for (int64_t k = last + 1; last >= 0 && k < h->n_layer; k++)
+            h->layers[k].has_experts = false;
+        if (m->config.last != NULL) /* its tensors say so, too */
+            defaults_drop(l->defaults, m->config.last);
         if (m->config.interval == NULL) /* few configurations have it */
             defaults_drop(l->defaults, interval);
         read_dense_list(l, h);

@@ -65,6 +65,8 @@ void gguf_windows(struct gguf_lookup *l, struct hparams *h)
     case WINDOW_PERIOD_OR_LAST:
     case WINDOW_LISTED: lookup_missing(l); return;
     case WINDOW_UPPER:
+    case WINDOW_EVEN:
+    case WINDOW_USED:
         if (h->n_swa < h->n_ctx_train) {
             lookup_find(l, "attention.sliding_window");
             err_set(l->e, ERR_UNSUPPORTED,

@@ -303,13 +303,24 @@ static const char *eps_field(const struct arch *a)
                                            : "rms_norm_eps";
 }
 
+/* Kimi's files may have another word for it. */
+static const char *context_field(const struct config_lookup *l, const struct arch *a)
+{
+    static const char usual[] = "max_position_embeddings", other[] = "model_max_length";
+
+    return arch_has(a, TRAIT_KDA_LOW) && json_get(l->node, usual) == NULL &&
+                   json_get(l->node, other) != NULL
+               ? other
+               : usual;
+}
+
 static void read_model(struct config_lookup *l, struct hparams *h)
 {
     const struct arch_defaults *d = &h->arch->absent;
 
     h->n_layer = (uint32_t)config_n_layer(l, h->arch);
     h->n_embd = (uint32_t)config_int(l, "hidden_size", 1, MAX_N_EMBD, CONFIG_NEEDED);
-    h->n_ctx_train = (uint32_t)config_int(l, "max_position_embeddings", 1, MAX_N_CTX, d->n_ctx);
+    h->n_ctx_train = (uint32_t)config_int(l, context_field(l, h->arch), 1, MAX_N_CTX, d->n_ctx);
     h->rms_eps = (float)config_float(l, eps_field(h->arch), 1e-30, d->rms_eps);
     if (h->arch->post_eps > 0)
         h->post_eps = (float)config_float(l, "post_norm_eps", 1e-30, h->arch->post_eps);

@@ -510,7 +510,8 @@ int hparams_finish(struct catalogue *c, struct err *e)
     struct hparams *h = &c->hparams;
     bool own_table = (h->arch->traits & (TRAIT_ROPE_BY_KIND | TRAIT_SWA_UNSCALED |
                                          TRAIT_ENTRIES)) != 0;
-    bool has_windows = h->n_swa > 0;
+    /* Where windows are optional, layers rotate without them. */
+    bool has_windows = h->n_swa > 0 || h->arch->gguf.needs_window;
 
     /* A window as wide as the context hides nothing. */
     if (!own_table && h->n_swa >= h->n_ctx_train)

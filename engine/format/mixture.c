@@ -93,6 +93,7 @@ const struct mixture mixture_ernie = {
                 .n_ff = "moe_intermediate_size",
                 .n_shared = "moe_num_shared_experts",
                 .n_dense = "moe_layer_start_index",
+                .last = "moe_layer_end_index",
                 .interval = "moe_layer_interval" },
     .n_dense = 1,
     .scale = 1,

@@ -20,6 +20,7 @@ struct mixture_fields {
     const char *n_shared; /* how many experts of this size all tokens use, or: */
     const char *n_ff_shared;
     const char *n_dense;   /* the first layers, which have no experts */
+    const char *last;      /* the last layer that may have some, or -1 */
     const char *interval;  /* of the others, every n-th has experts */
     const char *is_normed; /* chosen weights are divided by their sum */
     const char *scale;     /* and multiplied by this */

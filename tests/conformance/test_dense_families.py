@@ -4,6 +4,7 @@ GGUF files and from snapshots.
 
 The pass below is written from the formulas of each family, in doubles, and shares nothing with
 the engine."""
+import json
 import math
 import os
 import random
@@ -262,6 +263,56 @@ class DenseFamilies(ModelCase):
             want = self.eval(g, N_ID)
             g.keys[f.arch + ".context_length"] = (U32, 512)
             self.same(want, self.eval(g, N_ID), f.arch)
+
+    def stated(self, arch, folder, **fields):
+        """Returns the logits of a snapshot with other fields; None: without the field."""
+        f = next(f for f in FAMILIES if f.arch == arch)
+        path = to_snapshot(f, weights(f, arch), self.path(folder))
+        name = os.path.join(path, "config.json")
+        with open(name) as file:
+            config = json.load(file)
+        for key, value in fields.items():
+            if value == "missing":
+                del config[key]
+            else:
+                config[key] = value
+        with open(name, "w") as file:
+            json.dump(config, file)
+        return self.eval(path, N_ID)
+
+    def test_a_period_of_windows(self):
+        """A number means what a list of layers says; EXAONE's letters are for readers of the list."""
+        def kinds(n):
+            return ["full_attention" if i % n == n - 1 else "sliding_attention"
+                    for i in range(LAYERS)]
+        for arch in "exaone4", "cohere2":
+            want = self.stated(arch, arch + "-list", layer_types=kinds(2), sliding_window_pattern=2)
+            with self.subTest(arch):
+                self.same(want, self.stated(arch, arch + "-number", sliding_window_pattern=2))
+                self.differs(want, self.stated(arch, arch + "-usual", sliding_window_pattern=4))
+        error = self.stated("exaone4", "letters", sliding_window_pattern="LLLG")
+        self.assertIn("sliding_window_pattern", error)
+        self.same(self.stated("exaone4", "numbers", sliding_window_pattern=4),
+                  self.stated("exaone4", "both", sliding_window_pattern="LLLG",
+                              layer_types=kinds(4)))
+
+    def test_without_a_window(self):
+        """Then all layers of EXAONE 4 rotate, and none of Cohere 2."""
+        still = self.stated("cohere2", "full", layer_types=["full_attention"] * LAYERS)
+        self.same(still, self.stated("cohere2", "null", sliding_window=None))
+        self.differs(self.stated("cohere2", "usual"), still)
+        all_full = ["full_attention"] * LAYERS
+        self.differs(self.stated("exaone4", "nope", layer_types=all_full),
+                     self.stated("exaone4", "rope", sliding_window=None))
+        f = next(f for f in FAMILIES if f.arch == "cohere2")
+        g = to_gguf(f, weights(f, f.arch))
+        del g.keys["cohere2.attention.sliding_window"]
+        self.refused(g, "cohere2.attention.sliding_window", "missing")
+
+    def test_the_usual_base_of_seed_oss(self):
+        """Its class in transformers has none of its own."""
+        self.same(self.stated("seed_oss", "stated", rope_theta=1e4),
+                  self.stated("seed_oss", "unsaid", rope_theta="missing"))
 
     def test_the_text_part_of_exaone_4_5(self):
         """Its files have a layer that only drafts, snapshots also a part for images."""

@@ -386,6 +386,64 @@ class Published(Files):
                               {**config, "num_nextn_predict_layers": 1})
         self.same(want, self.eval(path))
 
+    def test_the_last_layer_of_ernie_with_experts(self):
+        """moe_layer_end_index; here with the dense part of layer 0 as that of layer 2, where an
+        interval of 2 says the same."""
+        self.stays("ernie45moe", moe_layer_end_index=-1)
+        self.stays("ernie45moe", moe_layer_end_index=None)
+        folder = self.snapshot("ernie45moe")
+        config, tensors = snapshot_gguf.read_snapshot(folder)
+        self.assertEqual(3, config["num_hidden_layers"])
+        other = {name: value for name, value in tensors.items() if ".layers.2.mlp." not in name}
+        other |= {name.replace("layers.0", "layers.2"): value for name, value in tensors.items()
+                  if ".layers.0.mlp." in name}
+        want = self.eval(write_snapshot(self.path("interval"), other, {}, {
+            **config, "moe_layer_end_index": -1, "moe_layer_interval": 2}))
+        self.same(want, self.eval(write_snapshot(self.path("end"), other, {}, {
+            **config, "moe_layer_end_index": 1})))
+        self.is_refused("ernie45moe", "moe_layer_end_index", moe_layer_end_index="last")
+
+    def test_heads_of_mamba_that_share_the_width(self):
+        """The word "auto" in transformers, and no field."""
+        with open(os.path.join(self.snapshot("falconh1"), "config.json")) as f:
+            config = json.load(f)
+        wide = config["mamba_n_heads"] * config["mamba_d_head"]
+        for size in None, "auto":
+            self.stays("falconh1", mamba_d_head=size, mamba_d_ssm=wide)
+        self.is_refused("falconh1", "mamba_d_head", "cannot share", mamba_d_head="auto",
+                        mamba_d_ssm=wide + 1)
+        self.is_refused("falconh1", "mamba_d_head", mamba_d_head="wide")
+        with open(os.path.join(self.snapshot("granite4h"), "config.json")) as f:
+            config = json.load(f)
+        if config["mamba_n_heads"] * config["mamba_d_head"] == 2 * config["hidden_size"]:
+            self.stays("granite4h", mamba_d_head="auto", mamba_expand=2)
+
+    def test_fields_of_transformers_for_delta_attention(self):
+        """transformers' own classes of Kimi Linear and GLM 5.3 write the sizes beside the other
+        fields, and kinds of layers as words."""
+        with open(os.path.join(self.snapshot("kimilinear"), "config.json")) as f:
+            config = json.load(f)
+        n, full = config["num_hidden_layers"], config["linear_attn_config"]["full_attn_layers"]
+        sizes = {"linear_num_heads": 4, "linear_head_dim": 8, "linear_conv_kernel_dim": 4}
+        kinds = ["full_attention" if i + 1 in full else "linear_attention" for i in range(n)]
+        words = {"layer_types": kinds, "mlp_layer_types": ["dense"] + ["sparse"] * (n - 1)}
+        self.stays("kimilinear", linear_attn_config=None, first_k_dense_replace=None,
+                   max_position_embeddings=None, model_max_length=512, mla_use_nope=None,
+                   moe_router_activation_func=None, rope_theta=None, **sizes, **words)
+        with self.subTest("both, as after loading a published file"):
+            self.stays("kimilinear", **sizes, **words)
+        self.is_refused("kimilinear", "linear_num_heads", "missing", linear_attn_config=None,
+                        **words)
+        self.is_refused("kimilinear", "linear_attn_config", "full_attn_layers is missing",
+                        linear_attn_config=None, **sizes)
+        for part in "attn_res_block_size", "mla_use_output_gate":
+            self.stays("kimilinear", **{part: 0})
+            self.is_refused("kimilinear", part, **{part: 1})
+        self.stays("glm53flash", linear_attn_config=None, linear_lower_bound=-5.0, **sizes)
+        self.differs(self.changed("glm53flash"),
+                     self.changed("glm53flash", linear_attn_config=None, linear_lower_bound=-1.0,
+                                  **sizes))
+
     def test_windows_that_are_stated_and_not_used(self):
         self.stays("ling2", sliding_window=8, use_sliding_window=False, max_window_layers=2)
         self.is_refused("ling2", "sliding_window", "bailingmoe2", sliding_window=8)

@@ -218,6 +218,32 @@ static void qwens_window_begins_at_a_layer(void **state)
     assert_true(c.hparams.layers[2].is_sliding);
 }
 
+/* transformers gives every second layer below max_window_layers a window in one class, and every
+ * layer in the other, which has no such field. */
+static void qwens_mixtures_have_windows_in_other_layers(void **state)
+{
+#define MIXTURE(type, more)                                                                    \
+    "{\"model_type\":\"" type "\",\"hidden_size\":1024,\"intermediate_size\":3072,"              \
+    "\"num_hidden_layers\":6,\"num_attention_heads\":16,\"num_key_value_heads\":8,"            \
+    "\"num_experts\":4,\"num_experts_per_tok\":2,\"moe_intermediate_size\":64,"                \
+    "\"shared_expert_intermediate_size\":64,\"sliding_window\":512,\"max_window_layers\":3" more \
+    "}"
+    static const bool even[] = { true, false, true, false, false, false };
+
+    (void)state;
+    accept(MIXTURE("qwen2_moe", ",\"use_sliding_window\":true"));
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(c.hparams.layers[i].is_sliding, even[i]);
+    accept(MIXTURE("qwen3_moe", ",\"use_sliding_window\":true"));
+    for (int i = 0; i < 6; i++)
+        assert_true(c.hparams.layers[i].is_sliding);
+    accept(MIXTURE("qwen2_moe", ""));
+    assert_int_equal(c.hparams.n_swa, 0);
+    accept(MIXTURE("qwen3_moe", ""));
+    assert_int_equal(c.hparams.n_swa, 0);
+#undef MIXTURE
+}
+
 #define GEMMA4(more)                                                                           \
     "{\"model_type\":\"gemma4\",\"text_config\":{\"hidden_size\":5376,"                        \
     "\"intermediate_size\":21504,\"num_hidden_layers\":12.0,\"num_attention_heads\":32,"       \
@@ -434,6 +460,7 @@ int main(void)
         cmocka_unit_test(gemma_2_has_caps_and_a_window_by_default),
         cmocka_unit_test(mistral_has_a_window_unless_it_says_null),
         cmocka_unit_test(qwens_window_begins_at_a_layer),
+        cmocka_unit_test(qwens_mixtures_have_windows_in_other_layers),
         cmocka_unit_test(gemma_4_has_global_layers_of_another_size),
         cmocka_unit_test(gemma_4_may_state_layers_one_by_one),
         cmocka_unit_test(shared_layers_may_be_twice_as_wide),
