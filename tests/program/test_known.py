@@ -70,7 +70,8 @@ class Suggestions(unittest.TestCase):
         self.assertTrue(all(n.startswith("Qwen3") for n in names), names)
 
     def test_doctor_suggests_them_too(self):
-        self.assertEqual(["Mistral-Small-3.1-24B"], self.suggested("doctor", "mistral"))
+        self.assertEqual(["Mistral-Small-3.1-24B", "Mistral-7B-v0.3"],
+                         self.suggested("doctor", "mistral"))
 
     def test_nothing_is_suggested_without_a_match(self):
         self.assertEqual([], self.suggested("plan", "nothing-like-it"))
@@ -111,6 +112,17 @@ class Known(unittest.TestCase):
                   "gemma-2b": 2506172416, "gemma-7b": 8537680896,
                   "Qwen3-Next-80B-A3B": 79674391296,
                   "Qwen3.8-Flash-Next": 176943899520,
+                  "AFM-4.5B": 4619184640, "Command-R7B": 8028033024,
+                  "Command-A-111B": 111057580032, "ERNIE-4.5-0.3B": 360748032,
+                  "EXAONE-4.0-1.2B": 1279391488, "EXAONE-4.0-32B": 32003216384,
+                  "Falcon-H1-0.5B": 521411104, "Falcon-H1-7B": 7585654880,
+                  "Granite-3.3-2B": 2533539840, "Granite-3.3-8B": 8170864640,
+                  "Hunyuan-1.8B": 1791080448, "Hunyuan-7B": 7504568320,
+                  "Ministral-3-3B": 3429006336, "Ministral-3-8B": 8489553920,
+                  "Mistral-7B-v0.3": 7248023552, "OLMo-2-1B": 1484916736,
+                  "OLMo-3-7B": 7298011136, "Qwen3.5-4B": 4205751296,
+                  "Qwen3.5-27B": 26895998464, "Qwen3.5-35B-A3B": 34660610688,
+                  "Seed-OSS-36B": 36151104512,
                   # The sums of their tensors: only billions are published.
                   "GLM-4.7-Flash": 29943393920, "DeepSeek-V2-Lite": 15706484224,
                   "Moonlight-16B-A3B": 15960110208, "DeepSeek-V3": 671026419200,
@@ -143,13 +155,14 @@ class Known(unittest.TestCase):
 
     def test_only_published_windows_are_planned(self):
         """Layers with a window are those of Gemma 2 to 4, gpt-oss, DeepSeek V4, Muse Glimmer,
-        Laguna and Mellum; all others grow with the context."""
+        Laguna, Mellum, Command, the larger EXAONE 4 and OLMo 3; all others grow with the
+        context."""
         grows = {"Mistral-Small-3.1-24B": 160, "Mixtral-8x7B": 128, "SmolLM3-3B": 72,
                  "Qwen3-30B-A3B": 96, "Qwen3-235B-A22B": 188, "Phi-4": 200, "gemma-7b": 448}
         for m in facts()["models"]:
             has_window = m["name"].startswith(("gemma-2-", "gemma-3-", "gemma-4-", "gpt-oss",
                                                "DeepSeek-V4", "Muse-Glimmer", "Laguna",
-                                               "Mellum"))
+                                               "Mellum", "Command-", "EXAONE-4.0-32B", "OLMo-3"))
             with self.subTest(name=m["name"]):
                 kv = plan(m["name"])["kv_token_bytes"]
                 self.assertEqual(has_window, kv["sliding"] > 0)
@@ -170,7 +183,14 @@ class Known(unittest.TestCase):
                            "Qwen1.5-MoE-A2.7B": 196608, "OLMoE-1B-7B": 131072,
                            "Nemotron-3-Super-120B-A12B": 8192, "Ling-3.0-tiny": 6912,
                            "Ling-3.0-flash": 8064, "Laguna-S-2.1": 49152,
-                           "MiniMax-M2": 253952}.items():
+                           "MiniMax-M2": 253952, "AFM-4.5B": 73728, "Command-R7B": 32768,
+                           "ERNIE-4.5-0.3B": 18432, "EXAONE-4.0-1.2B": 61440,
+                           "EXAONE-4.0-32B": 65536, "Falcon-H1-0.5B": 18432,
+                           "Falcon-H1-7B": 45056, "Granite-3.3-2B": 81920,
+                           "Hunyuan-1.8B": 65536, "Ministral-3-3B": 106496,
+                           "Mistral-7B-v0.3": 131072, "OLMo-2-1B": 131072,
+                           "OLMo-3-7B": 131072, "Qwen3.5-4B": 32768, "Qwen3.5-27B": 65536,
+                           "Qwen3.5-35B-A3B": 20480, "Seed-OSS-36B": 262144}.items():
             with self.subTest(name=name):
                 self.assertEqual(size, plan(name, "--kv", "f16")["kv_token_bytes"]["global"])
 
@@ -185,6 +205,9 @@ class Known(unittest.TestCase):
         latent = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
         routed = ("n_routed_experts", "num_experts_per_tok", "moe_intermediate_size",
                   "n_shared_experts", "first_k_dense_replace", "norm_topk_prob")
+        delta = ("use_sliding_window", "full_attention_interval", "linear_conv_kernel_dim",
+                 "linear_key_head_dim", "linear_value_head_dim", "linear_num_key_heads",
+                 "linear_num_value_heads")
         # Latent attention has sizes of heads in other fields, and DeepSeek V4 only experts.
         without = {"glm4_moe_lite": {"head_dim"}, "deepseek_v2": {"head_dim"},
                    "deepseek_v3": {"head_dim"}, "kimi_linear": {"head_dim"},
@@ -199,6 +222,19 @@ class Known(unittest.TestCase):
                                 "num_global_key_value_heads"),
                 "gpt_oss": ("sliding_window", "num_local_experts", "num_experts_per_tok"),
                 "mistral": ("sliding_window",), "phi3": ("sliding_window",),
+                "ministral3": ("sliding_window", "rope_parameters"),
+                "arcee": ("hidden_act", "rope_scaling"), "ernie4_5": (), "olmo2": (),
+                "olmo3": ("sliding_window", "layer_types"),
+                "cohere2": ("sliding_window", "sliding_window_pattern", "logit_scale"),
+                "exaone4": ("sliding_window", "layer_types"),
+                "falcon_h1": ("mamba_n_heads", "mamba_d_ssm", "mamba_d_head", "mamba_d_state",
+                              "mamba_n_groups", "mamba_d_conv", "mamba_rms_norm"),
+                "granite": ("embedding_multiplier", "attention_multiplier",
+                            "residual_multiplier", "logits_scaling"),
+                "hunyuan_v1_dense": ("rope_scaling",),
+                "seed_oss": ("attention_bias", "attention_out_bias", "mlp_bias"),
+                "qwen3_5_text": delta,
+                "qwen3_5_moe_text": ("shared_expert_intermediate_size", *delta, *experts),
                 "mixtral": ("sliding_window", "num_local_experts", "num_experts_per_tok"),
                 "qwen2": ("use_sliding_window",), "qwen3": ("use_sliding_window",),
                 "qwen3_moe": ("use_sliding_window", *experts),
@@ -316,6 +352,21 @@ class Known(unittest.TestCase):
                     self.assertIn(m["config"]["model_type"], ("qwen3_moe", "gpt_oss"))
                 else:
                     self.assertGreater(json.loads(r.stdout)["hot_bytes"], 5e7)
+
+    def test_every_family_of_the_readme_is_known(self):
+        """Each row of its table has a model, and each architecture of GGUF files."""
+        with open(os.path.join(SRCDIR, "README.md"), encoding="utf-8") as f:
+            text = f.read().split("| family | GGUF architecture |")[1].split("\n\n")[0]
+        rows = [row.split(" | ") for row in text.splitlines()[2:]]
+        self.assertGreater(len(rows), 40)
+        types = {m["config"]["model_type"].removesuffix("_text") for m in facts()["models"]}
+        archs = {plan(m["name"])["arch"] for m in facts()["models"]}
+        archs.add("nemotron_h_moe")  # the snapshots of both have one name
+        for family, arch, model_type, *_ in rows:
+            with self.subTest(family=family):
+                self.assertEqual(set(), set(arch.strip("`").split("`, `")) - archs)
+                words = set(model_type.strip("`").replace("` and their `_text", "").split("`, `"))
+                self.assertTrue(words & types, words)
 
     def test_a_known_model_is_only_planned(self):
         r = memwall("run", "-m", "gemma-4-E2B:Q4_0", "hello")
