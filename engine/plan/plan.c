@@ -951,6 +951,20 @@ static void weigh_drafter(const struct plan_input *in, uint32_t low, struct plan
         *out = without;
 }
 
+/* A draft head takes its memory from pinned weights, too.  One that was not asked for is left out if
+ * that is faster. */
+static void weigh_head(const struct plan_input *in, struct plan *out)
+{
+    struct plan_input other = *in;
+    struct plan without;
+
+    other.head = (struct plan_head){ 0 };
+    divide_budget(&other, 0, &without);
+    out->undrafted_tps = without.decode_tps;
+    if (!in->head.is_needed && out->drafted_tps > 0 && out->drafted_tps < without.decode_tps)
+        *out = without;
+}
+
 /* Where nothing is known of the disk, any drafts are better than none. */
 static bool is_better(const struct plan_input *in, const struct plan *p, const struct plan *than)
 {
@@ -969,6 +983,8 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
     divide_budget(in, 0, out);
     if (drafts_with_model(in))
         weigh_drafter(in, 0, out);
+    else if (out->has_head && out->n_draft > 0)
+        weigh_head(in, out);
     /* Fewer bits leave more memory for pinned weights, and draft worse. */
     for (uint32_t low = 1; low < in->n_low; low++) {
         struct plan other;
@@ -1041,20 +1057,38 @@ static void some_pinned(const struct plan_input *in, struct division *c)
         c->pinned_bytes = smaller(room - used, plan_pinned_most(in));
 }
 
+/* Returns whether the budget is enough for *from with the least of what may come and go. */
+static bool follow_budget(const struct plan_input *then, const struct plan *from,
+                          struct plan *out)
+{
+    struct division c = least_of(then, from);
+    bool is_enough = division_fits(then, &c);
+
+    if (is_enough && then->streams && !all_pinned(then, &c))
+        some_pinned(then, &c);
+    fill(then, &c, out);
+    plan_predict(then, out);
+    return is_enough;
+}
+
 bool plan_with_budget(const struct plan_input *in, const struct plan *from,
                       uint64_t budget_bytes, struct plan *out)
 {
     struct plan_input then = *in;
-    struct division c = least_of(in, from);
+    struct plan undrafted = *from, without;
     bool is_enough;
 
     then.budget_bytes = budget_bytes;
-    is_enough = division_fits(&then, &c);
-    if (is_enough && in->streams && !all_pinned(&then, &c))
-        some_pinned(&then, &c);
-    fill(&then, &c, out);
-    plan_predict(&then, out);
-    out->undrafted_tps = from->undrafted_tps > 0 ? out->decode_tps : 0;
+    is_enough = follow_budget(&then, from, out);
+    if (from->n_draft > 0 && (drafts_with_model(in) || from->has_head)) {
+        undrafted.n_draft = 0;
+        undrafted.low_bytes = 0;
+        undrafted.has_head = false;
+        undrafted.head_pinned_bytes = 0;
+        undrafted.n_head_expert = 0;
+        (void)follow_budget(&then, &undrafted, &without);
+        out->undrafted_tps = without.decode_tps;
+    }
     return is_enough;
 }
 

@@ -70,8 +70,7 @@ struct plan {
      * PLAN_PROMPT_TOKENS; 0 if a limit was not measured. */
     double decode_tps, prefill_tps;
     /* If a model or a draft head drafts: decode_tps with draft_depth drafts for a pass, each of
-     * them accepted with the probability `acceptance`.  If a model does, also decode_tps without
-     * it and its memory. */
+     * them accepted with the probability `acceptance`, and decode_tps without it and its memory. */
     double drafted_tps, undrafted_tps, acceptance;
     uint32_t draft_depth;
     enum mw_binds binds;

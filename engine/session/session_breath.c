@@ -121,10 +121,11 @@ bool session_has_breath(const struct mw_session *s)
 void session_keep_breath(struct mw_session *s, const struct settled *then, struct plan *p)
 {
     uint64_t was = s->settled.o.memory_bytes, now = s->plan.budget_bytes, budget;
+    struct err ignored = ERR_INIT;
     struct plan_input in;
     struct plan other;
 
-    if (s->breathing == NULL || now == was || !is_elastic(s, then) || p->low_bytes > 0 ||
+    if (s->breathing == NULL || now == was || !is_elastic(s, then) ||
         then->asked.memory_choice != s->settled.asked.memory_choice ||
         !input_now(s, then, &in))
         return;
@@ -132,6 +133,14 @@ void session_keep_breath(struct mw_session *s, const struct settled *then, struc
         budget = p->budget_bytes + (now - was);
     else
         budget = p->budget_bytes > was - now ? p->budget_bytes - (was - now) : 0;
+    if (p->low_bytes > 0) { /* copies are of the blocks that are not pinned */
+        in.budget_bytes = budget;
+        in.chunk_target = then->chunk_target;
+        if (plan_make(&in, &other, &ignored) == 0) {
+            *p = other;
+            return;
+        }
+    }
     if (!plan_with_budget(&in, p, budget, &other)) /* then the least */
         (void)plan_with_budget(&in, p, other.sum_bytes, &other);
     if (other.sum_bytes <= other.budget_bytes)

@@ -82,7 +82,7 @@ static void print_drafts(FILE *to, const struct plan *p)
                 100 * p->acceptance, rate, p->draft_depth);
         if (p->low_bytes > 0)
             fprintf(to, " The model drafts with copies in %s.", p->low.name);
-        if (p->undrafted_tps > 0)
+        if (p->undrafted_tps > p->decode_tps)
             fprintf(to, " The %s for drafts would pin more weights without a drafter: %s tok/s.",
                     units_size(size, sizeof size, p->row[MW_ROW_DRAFTER]), without);
         fputc('\n', to);

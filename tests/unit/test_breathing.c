@@ -513,12 +513,46 @@ static void a_kv_file_does_not_hold_memory_up(void **state)
     mw_model_close(m);
 }
 
+/* Copies of weights are made for the budget that is left. */
+static void a_model_that_drafts_keeps_what_was_given_back(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_options o = options_of(0);
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+    uint64_t chosen, given;
+
+    (void)state;
+    o.block_bytes = 4096;
+    o.chunk = 16;
+    o.draft = MW_DRAFT_SELF;
+    o.memory_bytes = with_copies(m, o) - 128 * KIB;
+    s = open_session(m, &o);
+    assert_true(s->plan.low_bytes > 0);
+    chosen = s->plan.budget_bytes;
+    o.memory_bytes = s->settled.asked.memory_bytes = 0; /* as if it had followed the free memory */
+    follow(s);
+    machine_is(0, chosen);
+    await_less(s, chosen);
+    session_settle(s);
+    given = chosen - s->plan.budget_bytes;
+    assert_true(given > 0);
+    o.n_thread = 1;
+    no_error(session_set(s, &o, &e), &e);
+    assert_true(s->plan.low_bytes > 0);
+    assert_true(s->plan.budget_bytes <= s->settled.o.memory_bytes - given / 2);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_guide_gives_back, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(models_of_all_kinds_give_back, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(drafts_and_kv_types_change_nothing, tree_make,
+                                        tree_drop),
+        cmocka_unit_test_setup_teardown(a_model_that_drafts_keeps_what_was_given_back, tree_make,
                                         tree_drop),
         cmocka_unit_test_setup_teardown(options_keep_what_was_given_back, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(a_kv_file_does_not_hold_memory_up, tree_make, tree_drop),

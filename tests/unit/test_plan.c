@@ -646,6 +646,45 @@ static void a_model_that_drafts_is_left_out_if_that_is_faster(void **state)
     assert_true(p.pinned_bytes > 1500 * MIB);
 }
 
+/* Whatever the budget becomes, a session can tell what its drafter costs. */
+static void another_budget_shows_what_a_drafter_costs(void **state)
+{
+    struct plan_input in = plan_example();
+    struct err e = ERR_INIT;
+
+    (void)state;
+    in.budget_bytes = 2048 * MIB;
+    in.n_draft = 15;
+    in.draft_bytes = 1 * MIB;
+    for (int is_self = 0; is_self < 2; is_self++) {
+        struct plan p, q;
+
+        in.drafter_bytes = is_self ? 0 : 300 * MIB;
+        in.drafter_hot_bytes = is_self ? 0 : 250 * MIB;
+        in.low[0] = (struct plan_low){ 2, "Q4_0", in.hot_bytes / 32 * 9, PLAN_ACCEPTANCE };
+        in.n_low = (uint32_t)is_self;
+        assert_int_equal(plan_make(&in, &p, &e), 0);
+        assert_true(p.n_draft > 0 && p.undrafted_tps > 1.05 * p.decode_tps);
+        for (uint64_t mib = 1900; mib <= 2200; mib += 100) {
+            assert_true(plan_with_budget(&in, &p, mib * MIB, &q));
+            assert_true(q.n_draft == p.n_draft && q.undrafted_tps > 1.05 * q.decode_tps);
+            if (mib > 2048)
+                assert_true(q.undrafted_tps > p.undrafted_tps);
+            else
+                assert_true(q.undrafted_tps < p.undrafted_tps);
+        }
+        assert_true(plan_with_budget(&in, &p, in.budget_bytes, &q));
+        assert_true(fabs(q.undrafted_tps / p.undrafted_tps - 1) < 0.02);
+        in.n_draft = 0; /* nobody drafts */
+        in.n_low = 0;
+        in.drafter_hot_bytes = 0;
+        assert_int_equal(plan_make(&in, &p, &e), 0);
+        assert_true(plan_with_budget(&in, &p, in.budget_bytes - MIB, &q));
+        assert_true(q.undrafted_tps <= 0);
+        in.n_draft = 15;
+    }
+}
+
 /* The prediction reads the head's weights for each draft: from memory, or what of them is not
  * pinned from disk. */
 static void a_draft_head_is_predicted_with_an_acceptance(void **state)
@@ -668,7 +707,7 @@ static void a_draft_head_is_predicted_with_an_acceptance(void **state)
     assert_int_equal(plan_make(&in, &pinned, &e), 0);
     assert_true(pinned.has_head);
     assert_true(pinned.drafted_tps > 1.5 * pinned.decode_tps && pinned.draft_depth > 0);
-    assert_true(pinned.undrafted_tps <= 0);
+    assert_true(pinned.undrafted_tps > pinned.decode_tps);
     assert_true(fabs(speed_draft(&in, &pinned) - 100.0 * MIB / in.memory_bytes_s) < 1e-9);
 
     streamed = pinned;
@@ -967,6 +1006,7 @@ int main(void)
         cmocka_unit_test(copies_have_fewer_bits_where_that_is_faster),
         cmocka_unit_test(copies_with_more_bits_may_be_worth_longer_passes),
         cmocka_unit_test(a_model_that_drafts_is_left_out_if_that_is_faster),
+        cmocka_unit_test(another_budget_shows_what_a_drafter_costs),
         cmocka_unit_test(a_plan_follows_its_budget),
         cmocka_unit_test(pages_on_the_disk_are_within_the_budget),
         cmocka_unit_test(pages_and_blocks_divide_the_memory_so_that_least_is_read),
