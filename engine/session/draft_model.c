@@ -53,15 +53,29 @@ static int hash_vocabulary(const struct mw_model *m, struct token_hashes *h, str
     return vocab_read(m->catalogue, &info, &sink, e);
 }
 
+static uint32_t hash_at(const struct token_hashes *h, uint32_t id)
+{
+    return id < h->n ? h->hash[id] : 0;
+}
+
+/* Where one vocabulary ends, the other one may go on with tokens that it does not use: publishers
+ * fill up the rows of a matrix to a round number, which differs by the size of the model. */
 static int compare_hashes(const struct token_hashes *a, const struct token_hashes *b,
                           struct err *e)
 {
-    for (uint32_t i = 0; i < a->n; i++)
-        if (a->hash[i] != b->hash[i])
+    for (uint32_t i = 0; i < a->n || i < b->n; i++) {
+        if (hash_at(a, i) == hash_at(b, i))
+            continue;
+        if (i < a->n && i < b->n)
             return err_set(e, ERR_UNSUPPORTED,
                            "cannot draft for this model: token %u is another one in its "
                            "vocabulary",
                            i);
+        return err_set(e, ERR_UNSUPPORTED,
+                       "cannot draft for this model: its vocabulary has %u tokens, not %u, and "
+                       "token %u is in use",
+                       b->n, a->n, i);
+    }
     return 0;
 }
 
@@ -69,16 +83,11 @@ static int compare_vocabularies(const struct mw_model *m, const struct mw_model 
                                 struct err *e)
 {
     struct token_hashes a = { 0 }, b = { 0 };
-    int rc;
+    int rc = hash_vocabulary(m, &a, e) != 0 || hash_vocabulary(draft, &b, e) != 0 ||
+                     compare_hashes(&a, &b, e) != 0
+                 ? -1
+                 : 0;
 
-    if (draft->desc->n_vocab != m->desc->n_vocab)
-        return err_set(e, ERR_UNSUPPORTED,
-                       "cannot draft for this model: its vocabulary has %u tokens, not %u",
-                       draft->desc->n_vocab, m->desc->n_vocab);
-    rc = hash_vocabulary(m, &a, e) != 0 || hash_vocabulary(draft, &b, e) != 0 ||
-                 compare_hashes(&a, &b, e) != 0
-             ? -1
-             : 0;
     free(a.hash);
     free(b.hash);
     return rc;

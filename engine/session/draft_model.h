@@ -3,6 +3,7 @@
  *
  * It has the same vocabulary, so that its ids are those of the model, and no recurrent state and
  * no experts: it goes back after each draft that was wrong, and all its weights stay in memory.
+ * Only unused tokens at the end may be more or fewer.
  */
 #ifndef MEMWALL_ENGINE_SESSION_DRAFT_MODEL_H
 #define MEMWALL_ENGINE_SESSION_DRAFT_MODEL_H
@@ -23,9 +24,10 @@ int draft_model_open(struct mw_model **out, struct mw_model *m, const char *path
 bool draft_model_is_open(const struct mw_model *m, const char *path);
 void draft_models_close(struct mw_model *m); /* all of them, when m is closed */
 
-/* Memory of its drafter with these options of a session: besides the context, and per token. */
-void draft_model_bytes(struct mw_model *draft, const struct mw_options *o, uint64_t *fixed,
-                       uint64_t *token);
+/* Memory of its drafter for a model with these options of a session: besides the context, and per
+ * token. */
+void draft_model_bytes(const struct mw_model *m, struct mw_model *draft,
+                       const struct mw_options *o, uint64_t *fixed, uint64_t *token);
 
 /* Fill in in->low and in->n_low, with the copies that a model of n_block blocks can draft with for
  * itself: of this type, or of all.  -1 with *e: it cannot. */
@@ -37,6 +39,7 @@ int self_drafter_new(struct drafter **out, struct mw_session *s, const struct pl
 /* The parts of a session that a drafter uses.  They outlive it. */
 struct draft_model_parts {
     struct mw_model *draft;
+    uint32_t n_vocab; /* of the model that it drafts for */
     const struct mw_options *o;
     struct pool *pool;
     struct stream *stream; /* opened with draft's catalogue as its guest */

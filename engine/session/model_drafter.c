@@ -11,6 +11,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,13 +29,14 @@
 struct model_drafter {
     struct drafter drafter;
     struct mw_model *m;
-    uint32_t n_ctx;
     struct telemetry *telemetry; /* of its passes, which nobody shows */
     struct stream *stream;
     struct kv *kv;
     struct arena activations, rows, logits, replay;
     struct kept_rows kept; /* empty */
     struct forward *forward;
+    uint32_t n_vocab;    /* of the model that it drafts for */
+    float *model_logits; /* [n_vocab], if that is more than its own; else NULL */
     uint64_t weights_bytes;
     bool has_failed; /* a pass of it: it drafts nothing from then on */
 };
@@ -52,8 +54,14 @@ static uint32_t ring_slots(const struct mw_model *m, uint32_t n_ctx)
     return plan_sliding_slots(m->desc->hp->n_swa, CHUNK, n_ctx);
 }
 
-void draft_model_bytes(struct mw_model *m, const struct mw_options *o, uint64_t *fixed,
-                       uint64_t *token)
+/* Returns the size of model_logits. */
+static uint64_t more_logit_bytes(const struct model_desc *d, uint32_t n_vocab)
+{
+    return n_vocab > d->n_vocab ? n_vocab * sizeof(float) : 0;
+}
+
+void draft_model_bytes(const struct mw_model *trunk, struct mw_model *m,
+                       const struct mw_options *o, uint64_t *fixed, uint64_t *token)
 {
     const struct model_desc *d = m->desc;
     struct forward_bytes bytes;
@@ -70,7 +78,8 @@ void draft_model_bytes(struct mw_model *m, const struct mw_options *o, uint64_t 
              stream_guest_bytes(m->spans, m->n_span, &shape) + desc_resident_bytes(m->desc) +
              bytes.act_fixed + CHUNK * bytes.act_col + bytes.rows_fixed +
              CHUNK * bytes.rows_col + forward_logit_bytes(d, 1) +
-             sliding * ring_slots(m, o->n_ctx) + global * KV_PAGE;
+             more_logit_bytes(d, trunk->desc->n_vocab) + sliding * ring_slots(m, o->n_ctx) +
+             global * KV_PAGE;
 }
 
 static uint64_t used(const struct drafter *d)
@@ -78,7 +87,8 @@ static uint64_t used(const struct drafter *d)
     const struct model_drafter *x = (const struct model_drafter *)(const void *)d;
 
     return x->m->header.used + sizeof *x->telemetry + x->m->resident.used + x->weights_bytes +
-           x->activations.used + x->rows.used + x->logits.used + kv_page_bytes(x->kv) +
+           x->activations.used + x->rows.used + x->logits.used +
+           more_logit_bytes(x->m->desc, x->n_vocab) + kv_page_bytes(x->kv) +
            kv_sliding_bytes(x->kv);
 }
 
@@ -89,19 +99,37 @@ static struct model_drafter *of(struct drafter *d)
     return (struct model_drafter *)(void *)d;
 }
 
-/* Evaluate the ids up to n; has_logits: with those of the last one. */
+/* Evaluate the ids up to n; has_logits: with those of the last one.  An id that the drafter does
+ * not have is one that models do not use: any other one does as well. */
 static int evaluate(struct model_drafter *x, const uint32_t *ids, uint32_t n, bool has_logits,
                     struct err *e)
 {
     for (uint32_t held; (held = kv_tokens(x->kv)) < n;) {
-        uint32_t chunk = n - held < CHUNK ? n - held : CHUNK;
+        uint32_t chunk = n - held < CHUNK ? n - held : CHUNK, own[CHUNK];
         bool is_last = held + chunk == n;
 
-        if (forward_run(x->forward, ids + held, chunk,
+        for (uint32_t i = 0; i < chunk; i++)
+            own[i] = ids[held + i] < x->m->desc->n_vocab ? ids[held + i] : 0;
+        if (forward_run(x->forward, own, chunk,
                         is_last && has_logits ? WANT_LAST : WANT_NONE, false, e) != 0)
             return -1;
     }
     return 0;
+}
+
+/* Returns the logits of all tokens of the model.  Those that the drafter does not have are never
+ * chosen. */
+static float *logits_of(struct model_drafter *x)
+{
+    float *own = forward_logits(x->forward);
+    uint32_t n = x->m->desc->n_vocab;
+
+    if (x->model_logits == NULL)
+        return own;
+    memcpy(x->model_logits, own, n * sizeof *own);
+    for (uint32_t id = n; id < x->n_vocab; id++)
+        x->model_logits[id] = -INFINITY;
+    return x->model_logits;
 }
 
 static struct draft_look look(struct drafter *d, const uint32_t *ids, uint32_t n)
@@ -133,7 +161,7 @@ static int propose(struct drafter *d, uint32_t *ids, uint32_t n, uint32_t most,
 
         if (evaluate(x, ids, at, true, &failure) != 0)
             return give_up(x, &failure, e);
-        ids[at] = choose->next(choose->ctx, forward_logits(x->forward), ids, at);
+        ids[at] = choose->next(choose->ctx, logits_of(x), ids, at);
     }
     return 0;
 }
@@ -174,6 +202,7 @@ static void free_all(struct drafter *d)
     if (x->kv != NULL)
         kv_free(x->kv);
     stream_close(x->stream);
+    free(x->model_logits);
     free(x->telemetry);
     free(x);
 }
@@ -240,8 +269,11 @@ int model_drafter_new(struct drafter **out, const struct draft_model_parts *p, s
         return err_memory(e, "the drafter");
     x->drafter.calls = &calls;
     x->m = p->draft;
+    x->n_vocab = p->n_vocab;
     x->telemetry = calloc(1, sizeof *x->telemetry);
-    if (x->telemetry == NULL) {
+    if (p->n_vocab > d->n_vocab)
+        x->model_logits = calloc(p->n_vocab, sizeof *x->model_logits);
+    if (x->telemetry == NULL || (p->n_vocab > d->n_vocab && x->model_logits == NULL)) {
         err_memory(e, "the drafter");
         goto fail;
     }

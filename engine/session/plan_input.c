@@ -343,7 +343,7 @@ static int add_drafter(struct mw_model *m, const struct mw_options *o,
                            "a model that drafts is read into memory; use another --io");
         if (draft_model_open(&draft, m, o->draft_file, e) != 0)
             return -1;
-        draft_model_bytes(draft, o, &in->drafter_bytes, &in->drafter_token_bytes);
+        draft_model_bytes(m, draft, o, &in->drafter_bytes, &in->drafter_token_bytes);
         in->drafter_hot_bytes = draft->hot_bytes;
     }
     if (o->draft == MW_DRAFT_SELF) {

@@ -243,7 +243,8 @@ void workspace_release(struct workspace *w)
 int session_drafter(struct drafter **out, struct mw_session *s, const struct mw_options *o,
                     const struct plan *plan, struct err *e)
 {
-    struct draft_model_parts parts = { .o = o,
+    struct draft_model_parts parts = { .n_vocab = s->m->desc->n_vocab,
+                                       .o = o,
                                        .pool = s->pool,
                                        .stream = s->weights.stream,
                                        .cancel = s->cancel };

@@ -10,9 +10,10 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain, spell  # noqa: E402
-from gguf_edit import Gguf, STR, f32  # noqa: E402
+from gguf_edit import ARR, Gguf, STR, f32  # noqa: E402
 from program import FolderCase, SRCDIR, memwall, reference  # noqa: E402
 
+UNUSED = 5  # a type of tokens
 GUIDE = os.path.join(SRCDIR, "share", "models", "memwall-guide.gguf")
 
 
@@ -143,12 +144,44 @@ class Drafts(FolderCase):
                     self.assertEqual((want["text"], want["done"]), (on["text"], on["done"]),
                                      (name, value, temp))
 
+    def padded(self, name, n, kind, row=None):
+        """The model of circle() with n more tokens, whose scores are those of a row, but higher."""
+        g = Gguf(self.circle())
+        width = g.tensors["token_embd.weight"][0][0]
+        for tensor in "token_embd.weight", "output.weight":
+            (dims, data_type, raw), more = g.tensors[tensor], bytes(4 * width * n)
+            if row is not None and tensor == "output.weight":
+                more = f32([2.0 if i == row else 0.0 for i in range(width)]) * n
+            g.tensors[tensor] = ([width, dims[1] + n], data_type, raw + more)
+        for key, values in ("tokens", [f"[PAD{i}]" for i in range(n)]), ("token_type", [kind] * n):
+            inner, before = g.get("tokenizer.ggml." + key)
+            g.keys["tokenizer.ggml." + key] = (ARR, (inner, before + values))
+        return g.write(os.path.join(self.folder, name + ".gguf"))
+
+    def test_a_vocabulary_may_have_more_unused_tokens(self):
+        plain = self.circle()
+        wide = self.padded("wide", 64, UNUSED)
+        # Where the text has an "a", the drafter finds its unused tokens better than all others.
+        eager = self.padded("eager", 300, UNUSED, row=ord("a"))
+        for model, drafter in (plain, wide), (wide, plain), (plain, eager):
+            off, on = self.ask(model, "--draft", "off"), self.ask(model, "--draft", drafter)
+            self.assertEqual(off["text"], on["text"])
+            self.assertGreater(on["n_accepted"], 100, (model, drafter))
+        for kind in (1, 3, 4):
+            used = self.padded("used", 64, kind)
+            for model, drafter in (plain, used), (used, plain):
+                r = memwall("run", "-m", model, "--draft", drafter, "-n", "3", "x")
+                self.assertEqual(1, r.returncode, r.stderr)
+                self.assertRegex(r.stderr, r"its vocabulary has \d+ tokens, not \d+, and token "
+                                           r"\d+ is in use")
+
     def test_a_model_that_cannot_draft_is_refused_with_the_reason(self):
         model = self.circle()
         other = chain(self.folder, "words", spell(*"abc"), user=["<|one|>"]).path
         folder = os.path.join(SRCDIR, "tests", "data", "models")
         for other, why in ((other, "is another one in its vocabulary"),
-                           (os.path.join(folder, "gemma4-tiny-q4_0.gguf"), "its vocabulary has"),
+                           (os.path.join(folder, "gemma4-tiny-q4_0.gguf"),
+                            "is another one in its vocabulary"),
                            (os.path.join(folder, "f-lfm2moe.gguf"), "recurrent state cannot go back"),
                            (os.path.join(folder, "f-mixtral.gguf"), "a mixture of experts"),
                            (os.path.join(folder, "none.gguf"), "No such file")):
