@@ -12,10 +12,10 @@
  *     find_describe.c  figures from headers, and the plan made from them
  *     find_record.c    descriptions on disk
  *
- * Finding reads folders, the sizes of files and the indices of snapshots, and headers only of
- * files with doubtful names, so a name is resolved before any budget counts.  Everything on disk is hostile.  Depth, folders, entries of folders and
- * results are bounded, every folder is entered once, and a file whose name is not safe to print
- * is left out.
+ * Finding reads folders, the sizes of files, the indices and configurations of snapshots, and
+ * headers only of files with doubtful names, so a name is resolved before any budget counts.
+ * Everything on disk is hostile.  Depth, folders, entries of folders and results are bounded, every
+ * folder is entered once, and a file whose name is not safe to print is left out.
  */
 #ifndef MEMWALL_ENGINE_HUB_FIND_H
 #define MEMWALL_ENGINE_HUB_FIND_H
@@ -83,6 +83,10 @@ bool find_ends_in(const char *name, const char *tail);
 
 /* Is it the name of a GGUF file, or of the first file of a set? */
 bool find_is_model_file(const char *name);
+
+/* Is the folder of a snapshot a draft head, by its config.json?  It belongs to a model and is not
+ * listed, like GGUF files with one. */
+bool find_is_head_folder(const char *folder);
 
 /* May a GGUF file of this name be a draft head?  Only opening it beside its model shows that. */
 bool find_is_head_name(const char *name);

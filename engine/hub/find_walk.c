@@ -12,14 +12,17 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "engine/base/small_file.h"
 #include "engine/format/file_open.h"
+#include "engine/format/json.h"
 #include "engine/format/snapshot_index.h"
 #include "engine/format/split_name.h"
 #include "engine/hub/cache_layout.h"
 #include "engine/hub/find.h"
 #include "engine/hub/gguf_walk.h"
 
-#define KIND_BYTES 16384 /* of a header; general.type is near its beginning */
+#define KIND_BYTES   16384 /* of a header; general.type is near its beginning */
+#define CONFIG_BYTES ((size_t)256 << 10) /* of config.json */
 
 bool find_ends_in(const char *s, const char *tail)
 {
@@ -117,6 +120,28 @@ static bool identify_snapshot(char *folder, struct find_id *id)
     id->bytes -= other_bytes;
     shard_list_free(&s);
     return has_weights;
+}
+
+bool find_is_head_folder(const char *folder)
+{
+    char path[PATH_MAX], *text = NULL;
+    struct err ignored = ERR_INIT;
+    struct json_doc *doc = NULL;
+    const char *type;
+    bool is_head;
+    size_t len;
+
+    if (path_in(folder, SNAPSHOT_CONFIG, path))
+        text = small_file_read(path, CONFIG_BYTES, &len, &ignored);
+    if (text == NULL || json_parse(&doc, text, len, &ignored) != 0) {
+        free(text);
+        return false;
+    }
+    type = json_as_string(json_get(json_root(doc), "model_type"));
+    is_head = type != NULL && find_ends_in(type, "_assistant");
+    json_free(doc);
+    free(text);
+    return is_head;
 }
 
 bool find_identify_file(const char *path, struct find_id *id)
@@ -218,7 +243,8 @@ static int add_model(struct walk *w, const char *path, const char *rel, struct e
     const char *base;
     int rc;
 
-    if (!find_identify(path, &new.id))
+    if (!find_identify(path, &new.id) ||
+        (!find_ends_in(path, ".gguf") && find_is_head_folder(path)))
         return 0;
     if (rel[0] == '\0' && w->repo == NULL) {
         whole = realpath(path, NULL);

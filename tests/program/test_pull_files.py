@@ -281,6 +281,21 @@ class Ggufs(Files):
                 self.assertEqual(model[name], content(os.path.join(path, name)))
             self.assertEqual(change == "gated", "the draft head was not fetched" in r.stderr)
 
+    def test_a_head_is_not_listed_as_a_model(self):
+        model, head = self.snapshot("gemma4-tiny-hf"), self.snapshot("gemma4-tiny-assistant-hf")
+        self.hub.add("org/g", model)
+        self.hub.add("org/g-assistant", head)
+        self.assertEqual(0, self.pull("org/g", "--yes").returncode)
+        folder = os.path.join(self.folder.name, "models")
+        for name, files in ("g-assistant", head), ("renamed", head), ("plain", model):
+            os.makedirs(os.path.join(folder, name))
+            for f, data in files.items():
+                with open(os.path.join(folder, name, f), "wb") as to:
+                    to.write(data)
+        for args, names in ((), ["org/g"]), ([folder], ["plain"]):
+            listed = json.loads(self.run_memwall("list", "--json", *args).stdout)
+            self.assertEqual(names, [m["name"] for m in listed if "guide" not in m["name"]])
+
     def test_another_weight_type_is_not_a_draft_head(self):
         data = content(GGUF)
         self.hub.add("org/name", {"My-Assistant-F32.gguf": data + bytes(9 * len(data)),
