@@ -152,8 +152,9 @@ static int list_models(struct mw_pull *p, struct err *e)
     return 0;
 }
 
-int mw_pull_open(struct mw_pull **out, const struct mw_hub *hub, const char *repo,
-                 const char *revision, struct err *e)
+/* *lacks is what the hub does not have, if this fails. */
+static int open_repo(struct mw_pull **out, const struct mw_hub *hub, const char *repo,
+                     const char *revision, enum pull_lack *lacks, struct err *e)
 {
     struct mw_pull *p = calloc(1, sizeof *p);
     static const struct http_words words = {
@@ -175,6 +176,7 @@ int mw_pull_open(struct mw_pull **out, const struct mw_hub *hub, const char *rep
     _Static_assert(HTTP_CA_FILES == MW_CA_FILES, "the same files");
     memcpy(o.ca_files, hub->ca_files, sizeof o.ca_files);
     *out = NULL;
+    *lacks = PULL_LACKS_NOTHING;
     if (p == NULL)
         return err_memory(e, "a list of models");
     p->endpoint = strdup(hub->endpoint);
@@ -192,8 +194,17 @@ int mw_pull_open(struct mw_pull **out, const struct mw_hub *hub, const char *rep
         *out = p;
         return 0;
     }
+    *lacks = p->list.lacks;
     mw_pull_close(p);
     return -1;
+}
+
+int mw_pull_open(struct mw_pull **out, const struct mw_hub *hub, const char *repo,
+                 const char *revision, struct err *e)
+{
+    enum pull_lack ignored;
+
+    return open_repo(out, hub, repo, revision, &ignored, e);
 }
 
 void mw_pull_close(struct mw_pull *p)
@@ -324,6 +335,8 @@ static int describe(struct mw_pull_variant *s, struct mw_describer *d, const cha
         s->model = *mw_models_at(models, 0);
         s->model.name = s->model.path = NULL;
         s->is_described = true;
+    } else if (find_is_head_folder(folder)) {
+        err_set(e, ERR_FORMAT, "it is a draft head, which is fetched with its model");
     } else {
         err_set(e, ERR_FORMAT, "the headers are not those of a model");
     }
@@ -373,22 +386,58 @@ static bool is_head_for(const struct pull_variant *head, const struct pull_varia
            head->bytes <= model->bytes / PULL_HEAD_SHARE;
 }
 
+static void notice_of_head(const struct mw_pull *p, const char *what, const struct err *why)
+{
+    char reason[300], text[400];
+
+    err_text(why, reason, sizeof reason);
+    snprintf(text, sizeof text, "the draft head %s: %s", what, reason);
+    if (p->on_notice != NULL)
+        p->on_notice(p->ctx, text);
+}
+
+/* Open the repository of the head at the revision of the model, or, since other heads only draft
+ * worse, at the main one. */
+static int open_head(struct mw_pull *p, const char *name, enum pull_lack *lacks, struct err *e)
+{
+    char text[400];
+
+    if (open_repo(&p->head, &p->hub, name, p->repo.revision, lacks, e) == 0)
+        return 0;
+    if (*lacks != PULL_LACKS_REVISION)
+        return -1;
+    *e = (struct err)ERR_INIT;
+    if (open_repo(&p->head, &p->hub, name, NULL, lacks, e) != 0)
+        return -1;
+    snprintf(text, sizeof text, "%.100s has no revision \"%.60s\": the draft head is that of %.60s",
+             name, p->repo.revision, p->head->repo.revision);
+    if (p->on_notice != NULL)
+        p->on_notice(p->ctx, text);
+    return 0;
+}
+
 /* Look for the draft head of a snapshot.  Returns -1 with *e only if the user wants to stop. */
 static int find_head(struct mw_pull *p, uint32_t i, struct err *e)
 {
     struct mw_pull_variant *s = &p->shown[i];
     char name[CACHE_MAX_REPO + sizeof HEAD_REPO];
+    enum pull_lack lacks;
     struct err why = ERR_INIT;
 
     if (!s->is_snapshot || p->variants.all[i].folder != NULL || p->head != NULL ||
         !has_assistants(s->model.arch))
         return 0;
     snprintf(name, sizeof name, "%s" HEAD_REPO, p->repo.name);
-    if (!cache_is_repo(name) || mw_pull_open(&p->head, &p->hub, name, NULL, &why) != 0) {
-        if (why.code != ERR_CANCELLED)
-            return 0;
-        *e = why;
-        return -1;
+    if (!cache_is_repo(name))
+        return 0;
+    if (open_head(p, name, &lacks, &why) != 0) {
+        if (why.code == ERR_CANCELLED) {
+            *e = why;
+            return -1;
+        }
+        if (lacks != PULL_LACKS_REPO) /* most models have none */
+            notice_of_head(p, "is left out", &why);
+        return 0;
     }
     for (uint32_t k = 0; k < p->head->variants.n && s->head == NULL; k++)
         if (is_head_for(&p->head->variants.all[k], &p->variants.all[i])) {
@@ -397,6 +446,12 @@ static int find_head(struct mw_pull *p, uint32_t i, struct err *e)
             s->head = p->head->repo.name;
             s->head_bytes = p->head->variants.all[k].bytes;
         }
+    if (s->head == NULL) {
+        err_set(&why, ERR_UNSUPPORTED,
+                "%.100s has no snapshot with at most 1/%d of the bytes of the model", name,
+                PULL_HEAD_SHARE);
+        notice_of_head(p, "is left out", &why);
+    }
     return 0;
 }
 
@@ -606,32 +661,40 @@ static int fetch_files(struct mw_pull *p, uint32_t i, struct relay *r, char *pat
         if (fetch_and_link(p, &p->list.files[c->files[k]], r, e) != 0)
             return -1;
     }
-    if (c->head != UINT32_MAX && fetch_and_link(p, &p->list.files[c->head], r, e) != 0)
-        return -1;
     if (!c->is_snapshot)
         check_vocab(p, i, path);
     return pull_place_ref(&p->place, e);
 }
 
-/* The model works without its head, so a notice names what went wrong. */
-static int fetch_head(struct mw_pull *p, struct relay *r, struct err *e)
+/* Fetch the head from the repository of the model, or from its own. */
+static int fetch_head_files(struct mw_pull *p, uint32_t i, struct relay *r, struct err *e)
 {
-    struct mw_pull_variant *s = &p->head->shown[p->head_at];
-    char path[PULL_PATH_MAX], what[300], text[400];
-    struct err why = ERR_INIT;
+    const struct pull_variant *c = &p->variants.all[i];
+    struct mw_pull_variant *s;
+    char path[PULL_PATH_MAX];
 
+    if (c->head != UINT32_MAX)
+        return fetch_and_link(p, &p->list.files[c->head], r, e);
+    if (!has_other_head(p, i))
+        return 0;
+    s = &p->head->shown[p->head_at];
     s->is_described = true; /* it is not a model, and may have no vocabulary */
     s->model.fit = MW_FIT_UNSUPPORTED;
-    if (fetch_files(p->head, p->head_at, r, path, sizeof path, &why) == 0)
+    return fetch_files(p->head, p->head_at, r, path, sizeof path, e);
+}
+
+/* The model works without its head, so a notice names what went wrong. */
+static int fetch_head(struct mw_pull *p, uint32_t i, struct relay *r, struct err *e)
+{
+    struct err why = ERR_INIT;
+
+    if (fetch_head_files(p, i, r, &why) == 0)
         return 0;
     if (why.code == ERR_CANCELLED) {
         *e = why;
         return -1;
     }
-    err_text(&why, what, sizeof what);
-    snprintf(text, sizeof text, "the draft head was not fetched: %s", what);
-    if (p->on_notice != NULL)
-        p->on_notice(p->ctx, text);
+    notice_of_head(p, "was not fetched", &why);
     return 0;
 }
 
@@ -650,8 +713,11 @@ int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *
         s->head_bytes = 0;
     }
     r.shown.total = c->bytes + s->head_bytes;
-    if (check_space(p, (uint32_t)i, e) != 0 ||
-        fetch_files(p, (uint32_t)i, &r, path, n_path, e) != 0)
+    if (check_space(p, (uint32_t)i, e) != 0)
         return -1;
-    return has_other_head(p, (uint32_t)i) ? fetch_head(p, &r, e) : 0;
+    if (why.code != ERR_NONE)
+        notice_of_head(p, "is left out", &why);
+    return fetch_files(p, (uint32_t)i, &r, path, n_path, e) != 0
+               ? -1
+               : fetch_head(p, (uint32_t)i, &r, e);
 }

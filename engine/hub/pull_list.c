@@ -246,12 +246,17 @@ static int refuse_bare(const struct repo *r, const char *endpoint, struct err *e
 
 /* Explain that there is no such model: people also paste the names of data sets. */
 static int explain_missing(struct http *h, const struct http_reply *reply, const char *endpoint,
-                           const struct repo *r, bool has_token, struct err *e)
+                           const struct repo *r, bool has_token, enum pull_lack *lacks,
+                           struct err *e)
 {
     static const char *const kinds[] = { "dataset", "space" };
+    bool lacks_revision = strcmp(reply->error_code, "RevisionNotFound") == 0;
     bool is_missing = (reply->status == 401 || reply->status == 404) &&
-                      strcmp(reply->error_code, "GatedRepo") != 0 &&
-                      strcmp(reply->error_code, "RevisionNotFound") != 0;
+                      strcmp(reply->error_code, "GatedRepo") != 0 && !lacks_revision;
+
+    *lacks = is_missing       ? PULL_LACKS_REPO
+             : lacks_revision ? PULL_LACKS_REVISION
+                              : PULL_LACKS_NOTHING;
 
     for (size_t i = 0; is_missing && i < sizeof kinds / sizeof kinds[0]; i++)
         if (is_there(h, endpoint, kinds[i], r->name))
@@ -288,7 +293,7 @@ int pull_list_get(struct pull_list *l, struct http *h, const char *endpoint,
              ? http_refuse_page(h, &reply, e)
          : text != NULL
              ? pull_list_parse(l, text, len, e)
-                      : explain_missing(h, &reply, endpoint, r, has_token, e);
+                      : explain_missing(h, &reply, endpoint, r, has_token, &l->lacks, e);
     free(text);
     return rc;
 }

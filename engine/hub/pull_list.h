@@ -29,10 +29,14 @@ struct pull_file {
     bool is_large;
 };
 
+/* The thing that the hub does not have, or does not show to this user. */
+enum pull_lack { PULL_LACKS_NOTHING, PULL_LACKS_REPO, PULL_LACKS_REVISION };
+
 struct pull_list {
     char commit[PULL_DIGEST]; /* of the revision */
     struct pull_file *files;  /* [n], sorted by name */
     uint32_t n, n_unsafe;
+    enum pull_lack lacks;     /* after an error */
 };
 
 /*

@@ -279,7 +279,43 @@ class Ggufs(Files):
             path = r.stdout.strip()
             for name in "config.json", "model-00002-of-00002.safetensors":
                 self.assertEqual(model[name], content(os.path.join(path, name)))
-            self.assertEqual(change == "gated", "the draft head was not fetched" in r.stderr)
+            says = {"gated": "the draft head was not fetched:",
+                    "large": "the draft head is left out: org/g-assistant has no snapshot with",
+                    "damaged": "the draft head is left out: "}
+            if change in says:
+                self.assertIn(says[change], r.stderr)
+            else:  # the hub does not say that there is one
+                self.assertNotIn("draft head", r.stderr)
+
+    def test_the_head_comes_from_the_revision_of_the_model(self):
+        model, head = self.snapshot("gemma4-tiny-hf"), self.snapshot("gemma4-tiny-assistant-hf")
+        commit = self.hub.add("org/g", model).commit
+        other = self.hub.add("org/g-assistant", head)
+        r = self.pull("org/g", "--yes", "--revision", commit)
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertIn(f'org/g-assistant has no revision "{commit}": the draft head is that of main',
+                      r.stderr)
+        folder = os.path.join(self.cache, "models--org--g-assistant", "snapshots")
+        self.assertEqual([other.commit], os.listdir(folder))
+        other.commit = commit
+        r = self.pull("org/g", "--yes", "--revision", commit)
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertNotIn("has no revision", r.stderr)
+        self.assertIn(commit, os.listdir(folder))
+
+    def test_a_file_comes_without_a_head_that_cannot_be_fetched(self):
+        data, head = (content(os.path.join(SRCDIR, "share", "models", name))
+                      for name in ("memwall-guide.gguf", "memwall-guide-assistant.gguf"))
+        self.hub.add("org/name", {"a-Q8_0.gguf": data, "a-assistant-Q8_0.gguf": head})
+
+        def fault(r, *_):
+            r.end(404)
+            return True
+        self.hub.on("a-assistant-Q8_0.gguf", fault)
+        r = self.pull("org/name")
+        self.assertEqual(0, r.returncode, r.stderr)
+        self.assertEqual(data, content(r.stdout.strip()))
+        self.assertIn("the draft head was not fetched: ", r.stderr)
 
     def test_a_head_is_not_listed_as_a_model(self):
         model, head = self.snapshot("gemma4-tiny-hf"), self.snapshot("gemma4-tiny-assistant-hf")
