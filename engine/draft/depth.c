@@ -2,6 +2,7 @@
 
 #include "engine/draft/depth.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Weights of a new measurement: of a cost, of a verified draft, and of the return to the first
@@ -33,6 +34,7 @@ void depth_begin(struct depth *d)
     memcpy(d->accept, first_accept, sizeof d->accept);
     d->share = 1;
     d->stake = DEPTH_STAKE;
+    d->has_gained = false;
 }
 
 void depth_forget_costs(struct depth *d)
@@ -89,6 +91,7 @@ void depth_scale(struct depth *d, double times)
 static void add_stake(struct depth *d, double tokens)
 {
     d->stake = smaller(DEPTH_BANK, d->stake + tokens);
+    d->has_gained |= d->stake >= DEPTH_BANK;
 }
 
 /* Take the cost of n drafts: of columns, or of drafting them. */
@@ -143,6 +146,33 @@ void depth_result(struct depth *d, uint32_t quality, uint32_t n_accepted, bool i
         move(accept, 0, DRAFT_WEIGHT);
 }
 
+double depth_moving(double share)
+{
+    return share < 1 ? 1 / share - 1 : 0;
+}
+
+/* Returns what drafts may lose before the drafter is to be closed. */
+static double left_of(const struct depth *d)
+{
+    return d->stake - depth_moving(d->share);
+}
+
+bool depth_is_lost(const struct depth *d)
+{
+    return d->share < 1 && left_of(d) <= 0;
+}
+
+void depth_gap_begin(struct depth_gap *g, const struct depth *d)
+{
+    g->n_lost = d->has_gained ? 1 : g->n_lost + 1;
+    g->n_token = 0;
+}
+
+bool depth_gap_is_over(const struct depth_gap *g, double price)
+{
+    return (double)g->n_token >= ldexp(DEPTH_GAP * (DEPTH_STAKE + price), (int)g->n_lost - 1);
+}
+
 /* Nothing is drafted now: let it be tried again. */
 static uint32_t choose_none(struct depth *d, uint32_t quality)
 {
@@ -170,7 +200,7 @@ uint32_t depth_choose(struct depth *d, uint32_t quality, uint32_t most)
         return 0;
     if ((d->column.n == 0 || d->draft[quality].n == 0) && most > TRIAL_MOST)
         most = TRIAL_MOST;
-    for (uint32_t n = 1; n <= most && n * cost_s <= d->stake * d->share * d->narrow_s; n++) {
+    for (uint32_t n = 1; n <= most && n * cost_s <= left_of(d) * d->share * d->narrow_s; n++) {
         double gain;
 
         next *= d->accept[quality];

@@ -28,11 +28,27 @@
  *
  * share is the time of a token without the drafter, whose memory then has pinned weights, for each
  * narrow_s.  It is 1 for a drafter that takes next to no memory.  No more is drafted than the
- * stake pays if all drafts are wrong, and once the stake is lost, a drafter with a share below 1
- * is to be closed.  So the first 100 tokens lose DEPTH_STAKE + 100 * DEPTH_SHARE = 2.3 tokens, or
- * less than 3, since the last pass may take more than is left.  Gains may be lost again, up to
+ * stake pays if all drafts are wrong.  A drafter with a share below 1 is to be closed once the
+ * stake just pays for that: the next pass still reads as much as with the drafter, which loses
+ * 1 / share - 1 tokens.  So the first 100 tokens lose DEPTH_STAKE + 100 * DEPTH_SHARE = 2.6 tokens,
+ * or less than 3, since the last pass may take more than is left.  Gains may be lost again, up to
  * DEPTH_BANK, also in later answers: bad luck would end nearly all drafters of a long session
  * otherwise.
+ *
+ * Bad luck still closes some that would gain, and the next text may be another one.  So a closed
+ * drafter is opened again, with a new stake, at the beginning of the first answer after a gap of
+ *
+ *     DEPTH_GAP * (DEPTH_STAKE + price) * 2^(losses - 1)    tokens without it
+ *
+ * where losses counts how often it was closed since it last gained DEPTH_BANK, and price is what
+ * opening takes, in tokens: a pass that drafts nothing, and reading weights and text again.  An
+ * attempt loses its price and its stake.  All attempts after the first one together lose at most
+ * 1 / DEPTH_GAP of the tokens of the gaps before them, so a session loses at most
+ *
+ *     DEPTH_STAKE + DEPTH_SHARE * tokens with the drafter + 1 / DEPTH_GAP * tokens without it
+ *
+ * which is less than 3 % from 100 tokens on, and next to nothing in a long session, because gaps
+ * double.
  */
 #ifndef MEMWALL_ENGINE_DRAFT_DEPTH_H
 #define MEMWALL_ENGINE_DRAFT_DEPTH_H
@@ -47,9 +63,10 @@
 
 #define COST_MEASURED 3 /* measurements of a cost whose median counts */
 
-#define DEPTH_STAKE 1.8   /* tokens, at the beginning */
+#define DEPTH_STAKE 2.13  /* tokens, at the beginning */
 #define DEPTH_BANK  10.0  /* tokens at most, by what drafts have gained */
 #define DEPTH_SHARE 0.005 /* of a token, that a pass adds */
+#define DEPTH_GAP   100   /* tokens without a closed drafter, for each that it may lose next */
 
 struct depth_cost {
     double s;
@@ -66,6 +83,13 @@ struct depth {
     uint32_t n_idle; /* choices of 0 one after the other */
     double share; /* set by the session */
     double stake; /* in tokens */
+    bool has_gained; /* the stake was DEPTH_BANK once */
+};
+
+/* A drafter that was closed. */
+struct depth_gap {
+    uint32_t n_lost;  /* how often, since it gained */
+    uint64_t n_token; /* that were evaluated without it */
 };
 
 /* Begin with estimates; nothing is measured. */
@@ -93,5 +117,17 @@ void depth_result(struct depth *d, uint32_t quality, uint32_t n_accepted, bool i
 /* Returns how many of at most `most` tokens of this quality to draft.  0 until a pass over one
  * token was measured. */
 uint32_t depth_choose(struct depth *d, uint32_t quality, uint32_t most);
+
+/* Whether the drafter, which has a share below 1, is to be closed. */
+bool depth_is_lost(const struct depth *d);
+
+/* Returns what the first pass with other weights in memory loses at this share, in tokens. */
+double depth_moving(double share);
+
+/* The drafter of *d was closed. */
+void depth_gap_begin(struct depth_gap *g, const struct depth *d);
+
+/* Whether it may be opened again at this price, in tokens. */
+bool depth_gap_is_over(const struct depth_gap *g, double price);
 
 #endif

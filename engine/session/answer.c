@@ -74,6 +74,7 @@ static int prefill(struct answer_state *r, struct err *e)
     const uint32_t *held = session_ids(s);
     uint32_t n_held = mw_session_tokens(s), same = 0, kept;
     uint64_t start = clock_ns(), change_before = r->change_ns;
+    struct mw_event started = { .kind = MW_EVENT_STARTED };
     int rc;
 
     while (same < n_held && same + 1 < r->prompt.n && held[same] == r->prompt.id[same])
@@ -92,9 +93,10 @@ static int prefill(struct answer_state *r, struct err *e)
     counter_set(&t->n_prompt, r->receipt.n_prompt);
     counter_set(&t->n_reused, kept);
     counter_set(&t->state, MW_PREFILL);
-    events_post(r->a->events, &(struct mw_event){ .kind = MW_EVENT_STARTED,
-                                                  .n = r->receipt.n_prompt,
-                                                  .total = r->prompt.n });
+    started.n = r->receipt.n_prompt;
+    started.total = r->prompt.n;
+    mw_session_plan(s, &started.plan); /* a closed drafter may be open again */
+    events_post(r->a->events, &started);
     session_set_progress(s, on_progress, r);
     rc = mw_session_eval(s, r->prompt.id + kept, r->prompt.n - kept, NULL, NULL, e);
     session_set_progress(s, NULL, NULL);

@@ -37,9 +37,9 @@ void chat_look_ahead(struct mw_chat *c)
     c->n_ahead = (uint32_t)n;
     c->n_again = n - same >= AGAIN_MIN ? (uint32_t)(n - same) : 0;
     c->prompt_compute_s = c->answerer.prompt_compute_s;
-    if (c->session != NULL) /* a budget of `auto` may have changed it */
-        mw_session_plan(c->session, &c->plan);
     pthread_mutex_unlock(&c->lock);
+    if (c->session != NULL) /* a budget of `auto` or a losing drafter may have changed it */
+        chat_keep_plan(c);
 }
 
 static uint32_t held_now(const struct mw_chat *c)

@@ -152,7 +152,9 @@ void chat_do_set(struct mw_chat *c, struct chat_command *command);
 /* Apply the changes that were queued during an answer, between two of its passes. */
 void chat_change_now(void *ctx, size_t n_token);
 
-/* Post the plan of the session, and keep it for mw_chat_cost(). */
+/* Keep the plan of the session and its options for mw_chat_cost(). */
+void chat_keep_plan(struct mw_chat *c);
+/* The same, and post the plan. */
 void chat_post_plan(struct mw_chat *c, enum mw_event_kind kind);
 
 /* Post a text; "" posts nothing. */

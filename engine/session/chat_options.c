@@ -29,15 +29,20 @@ static void refuse(struct mw_chat *c, const struct chat_command *refused, const 
     post_refused(c, e);
 }
 
+void chat_keep_plan(struct mw_chat *c)
+{
+    pthread_mutex_lock(&c->lock);
+    mw_session_plan(c->session, &c->plan);
+    c->settled = *session_settled(c->session);
+    pthread_mutex_unlock(&c->lock);
+}
+
 void chat_post_plan(struct mw_chat *c, enum mw_event_kind kind)
 {
     struct mw_event event = { .kind = kind };
 
+    chat_keep_plan(c);
     mw_session_plan(c->session, &event.plan);
-    pthread_mutex_lock(&c->lock);
-    c->plan = event.plan;
-    c->settled = *session_settled(c->session);
-    pthread_mutex_unlock(&c->lock);
     events_post(c->events, &event);
 }
 

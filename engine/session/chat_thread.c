@@ -25,6 +25,8 @@ static void do_answer(struct mw_chat *c, bool is_continued)
     c->answerer.change = chat_change_now;
     c->answerer.change_ctx = c;
     c->answerer.beginnings = &c->beginnings;
+    if (session_try_drafter(c->session))
+        chat_keep_plan(c);
     answer_run(&c->answerer, is_continued);
 }
 

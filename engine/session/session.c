@@ -389,7 +389,7 @@ static int eval_tokens(struct mw_session *s, uint32_t n, mw_row_fn *row, void *c
             return -1;
         }
         done += chunk;
-        if (follow_pass(s, kv_tokens(s->kv) - chunk, chunk, e) != 0) {
+        if (follow_prompt(s, kv_tokens(s->kv) - chunk, chunk, e) != 0) {
             cancel_clear(&s->own_cancel);
             return -1;
         }

@@ -22,6 +22,13 @@ const uint32_t *session_ids(const struct mw_session *s);
 /* Forget drafts that were not sampled, at the end of an answer. */
 void session_drop_drafts(struct mw_session *s);
 
+/*
+ * At the beginning of an answer: open a model or a head that drafts again if it was closed because it
+ * lost, and the gap of depth.h is over.  Returns whether the session has it now, and so another plan.
+ * The last row of logits may be lost.
+ */
+bool session_try_drafter(struct mw_session *s);
+
 /* Let this sampler choose drafts, too, until the next call; NULL: drafts are the most likely
  * ids.  It must be the one that chooses the ids of mw_session_eval_sampled(). */
 void session_set_sampler(struct mw_session *s, struct mw_sampler *p);

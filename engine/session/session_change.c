@@ -15,9 +15,9 @@
 #include "engine/base/numbers.h"
 #include "engine/session/session_internal.h"
 
-#include <string.h>
 #include <time.h>
 
+#include "engine/session/draft_model.h"
 #include "engine/session/options.h"
 
 /* --- planning --- */
@@ -265,17 +265,26 @@ static int change(struct mw_session *s, struct change *c, struct err *e)
     return 0;
 }
 
+/* A model that drafts is a guest of the stream, which keeps its files open while it does not: then
+ * no weight has to be read again when it comes back. */
+static bool lacks_guest(const struct mw_session *s, const struct mw_options *o)
+{
+    struct err ignored = ERR_INIT;
+    struct mw_model *draft;
+
+    return o->draft == MW_DRAFT_FILE &&
+           (draft_model_open(&draft, s->m, o->draft_file, &ignored) != 0 ||
+            draft->catalogue != s->weights.guest);
+}
+
 /* Find the parts that have to be made again. */
 static void find_reach(const struct mw_session *s, struct change *c)
 {
     unsigned reach = options_reach(s->m, &s->settled.o, &c->settled.o);
-
     bool has_file = c->settled.o.draft == MW_DRAFT_FILE;
-    bool had_file = s->settled.o.draft == MW_DRAFT_FILE;
 
-    /* A model that drafts is a guest of the stream. */
-    c->opens = s->work == NULL || (reach & MW_REACH_WEIGHTS) != 0 || has_file != had_file ||
-               (has_file && strcmp(c->settled.o.draft_file, s->settled.o.draft_file) != 0);
+    c->opens = s->work == NULL || (reach & MW_REACH_WEIGHTS) != 0 ||
+               lacks_guest(s, &c->settled.o);
     c->replaces = (reach & MW_REACH_KV) != 0;
     c->works = c->opens || c->replaces || (reach & MW_REACH_WORKSPACE) != 0 ||
                c->plan.chunk != s->plan.chunk || c->plan.n_draft != s->plan.n_draft ||
@@ -286,6 +295,7 @@ static void find_reach(const struct mw_session *s, struct change *c)
                 c->plan.has_head != s->plan.has_head ||
                 c->settled.o.draft != s->settled.o.draft ||
                 c->plan.low_bytes != s->plan.low_bytes ||
+                (c->plan.low_bytes > 0 && c->plan.pinned_bytes != s->plan.pinned_bytes) ||
                 c->plan.low.type != s->plan.low.type ||
                 (has_file && c->settled.o.n_thread != s->settled.o.n_thread);
 }
@@ -321,6 +331,12 @@ static bool is_other_drafter(const struct mw_options *now, const struct mw_optio
     return options_reach(NULL, now, &o) != MW_REACH_NOTHING;
 }
 
+static void try_drafts_again(struct mw_session *s)
+{
+    depth_try_again(&s->drafts.depth);
+    s->drafts.gap = (struct depth_gap){ 0 };
+}
+
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
 {
     struct mw_options without = *o;
@@ -328,21 +344,21 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     struct err ignored = ERR_INIT;
     struct mw_limits l;
     char has[24], holds[24];
-    bool is_new;
+    bool is_left = asks_the_same(s, o), is_new;
     int rc;
 
-    s->drafts.was_left = asks_the_same(s, o);
-    if (s->drafts.was_left)
-        without.draft = MW_DRAFT_OFF;
+    if (is_left)
+        without.draft = drafts_instead_of(o->draft);
     if (settled_options(s->m, &s->settled, &without, &c.settled, e) != 0)
         return -1;
     if (c.settled.o.draft_depth != s->settled.o.draft_depth)
-        depth_try_again(&s->drafts.depth);
+        try_drafts_again(s);
     is_new = c.settled.asked.memory_choice != s->settled.asked.memory_choice ||
              c.settled.asked.memory_bytes != s->settled.asked.memory_bytes;
     if (s->work != NULL && (!is_new || s->plan.budget_bytes == c.settled.o.memory_bytes) &&
         options_reach(s->m, &s->settled.o, &c.settled.o) == MW_REACH_NOTHING) {
         s->settled = c.settled;
+        s->drafts.was_left = is_left;
         if (is_new)
             session_follow_memory(s, true);
         return 0;
@@ -361,13 +377,15 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     if (is_other_drafter(&s->settled.o, &c.settled.o)) /* its drafts may be better or worse */
         depth_begin(&s->drafts.depth);
     depth_forget_costs(&s->drafts.depth);
-    depth_try_again(&s->drafts.depth);
+    try_drafts_again(s);
     if (c.works || !same_speed(&s->plan, &c.plan)) {
         remember_newest(s);
         telemetry_new_plan(s->telemetry);
     }
     s->breath.is_paused = true; /* the budget in force is that of the options before */
     rc = change(s, &c, e);
+    if (rc == 0)
+        s->drafts.was_left = is_left;
     s->breath.is_paused = false;
     s->pass_end_ns = 0; /* what is observed of a pass begins again */
     if (rc == 0 || s->work == NULL)
@@ -382,6 +400,8 @@ int mw_session_set_memory(struct mw_session *s, uint64_t memory_bytes, struct er
 {
     struct mw_options o = s->settled.asked;
 
+    if (s->drafts.was_left)
+        o.draft = s->drafts.left;
     o.memory_bytes = memory_bytes;
     o.memory_choice++;
     return session_set(s, &o, e);

@@ -14,6 +14,7 @@
 #include "engine/session/session_internal.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "engine/base/clock.h"
 #include "engine/base/greatest.h"
@@ -124,6 +125,7 @@ static int run(struct mw_session *s, struct err *e)
     d->n_pass = d->n + 1;
     d->pos = kv_tokens(s->kv) - d->n_pass;
     ns = clock_ns() - start;
+    d->gap.n_token += d->was_left;
     d->depth.share = share_without(&s->plan);
     depth_pass(&d->depth, d->n, (double)ns / 1e9);
     telemetry_drafted(s->telemetry, d->n, d->n > 0 && d->quality == DEPTH_HEAD, ns);
@@ -176,21 +178,61 @@ bool take_draft(struct mw_session *s, uint32_t id)
     return true;
 }
 
+enum mw_draft drafts_instead_of(enum mw_draft left)
+{
+    return left == MW_DRAFT_AUTO ? MW_DRAFT_NGRAM : MW_DRAFT_OFF;
+}
+
 void leave_losing_drafter(struct mw_session *s)
 {
     struct drafts *d = &s->drafts;
     struct mw_options without = s->settled.asked;
     const enum mw_draft left = without.draft;
+    const double share = d->depth.share;
+    struct depth_gap gap = d->gap;
     struct err ignored = ERR_INIT;
 
-    if (s->drafter == NULL || without.draft_depth > 0 || d->depth.stake > 0 ||
-        !(share_without(&s->plan) < 1))
+    if (s->drafter == NULL || without.draft_depth > 0 || !depth_is_lost(&d->depth))
         return;
-    without.draft = MW_DRAFT_OFF;
+    depth_gap_begin(&gap, &d->depth);
+    without.draft = drafts_instead_of(left);
     if (session_set(s, &without, &ignored) != 0)
         return; /* the session is as before, or cannot go on */
     d->was_left = true;
     d->left = left;
+    d->left_share = share;
+    d->gap = gap;
+    d->depth.stake = 0; /* earlier text may draft on, with what it gains */
+}
+
+/* Returns what opening the closed drafter takes, in tokens without it. */
+static double opening_price(const struct mw_session *s)
+{
+    const struct drafts *d = &s->drafts;
+    double again_s = d->open_s;
+
+    if (!(d->depth.narrow_s > 0)) /* not measured */
+        return INFINITY;
+    if (d->n_text > 0)
+        again_s += d->text_s / (double)d->n_text * mw_session_tokens(s);
+    return depth_moving(d->left_share) + again_s / d->depth.narrow_s;
+}
+
+bool session_try_drafter(struct mw_session *s)
+{
+    struct drafts *d = &s->drafts;
+    struct mw_options with = s->settled.asked;
+    struct depth_gap gap = d->gap;
+    struct err ignored = ERR_INIT;
+
+    if (!d->was_left || !depth_gap_is_over(&gap, opening_price(s)))
+        return false;
+    with.draft = d->left;
+    d->was_left = false; /* otherwise, they would be the options that leave it closed */
+    d->was_left = session_set(s, &with, &ignored) != 0;
+    gap.n_token = 0;
+    d->gap = gap;
+    return !d->was_left && s->drafter != NULL;
 }
 
 void session_drop_drafts(struct mw_session *s)
@@ -221,11 +263,25 @@ static bool follows(const struct mw_session *s)
     return s->drafter != NULL && s->drafter->calls->follow != NULL;
 }
 
-int follow_pass(struct mw_session *s, uint32_t pos, uint32_t n, struct err *e)
+static int follow(struct mw_session *s, uint32_t pos, uint32_t n, struct err *e)
 {
     struct draft_pass pass = { .ids = s->tokens.id, .pos = pos, .n = n };
 
     return follows(s) && n > 0 ? s->drafter->calls->follow(s->drafter, &pass, e) : 0;
+}
+
+int follow_prompt(struct mw_session *s, uint32_t pos, uint32_t n, struct err *e)
+{
+    struct drafts *d = &s->drafts;
+    uint64_t start = clock_ns();
+    int rc = follow(s, pos, n, e);
+
+    if (follows(s)) {
+        d->text_s += (double)(clock_ns() - start) / 1e9;
+        d->n_text += pos + n - (d->followed < pos ? d->followed : pos);
+        d->followed = pos + n;
+    }
+    return rc;
 }
 
 int follow_drafts(struct mw_session *s, struct err *e)
@@ -241,7 +297,7 @@ int follow_drafts(struct mw_session *s, struct err *e)
     d->n_pass = 0;
     if (!follows(s))
         return 0;
-    rc = follow_pass(s, d->pos, n, e);
+    rc = follow(s, d->pos, n, e);
     telemetry_drafting(s->telemetry, clock_ns() - start);
     return rc;
 }

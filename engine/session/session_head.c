@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/greatest.h"
 #include "engine/draft/depth.h"
 #include "engine/kv/recurrent.h"
@@ -164,6 +165,7 @@ static int open_buffers(struct head *h, struct mw_session *s, struct err *e)
 int head_open(struct head **out, struct mw_session *s, struct err *e)
 {
     struct model_head *of = model_head_of(s->m, &s->settled.o);
+    uint64_t start = clock_ns();
     struct head *h = calloc(1, sizeof *h);
 
     *out = NULL;
@@ -184,6 +186,7 @@ int head_open(struct head **out, struct mw_session *s, struct err *e)
     arena_touch(&h->logits);
     arena_touch(&h->hidden_rows);
     forward_set_hidden(s->work->forward, h->hidden + h->n_value, !h->desc->reads_trunk_kv);
+    s->drafts.open_s = (double)(clock_ns() - start) / 1e9;
     *out = h;
     return 0;
 }

@@ -43,6 +43,7 @@ struct weights {
     struct stream *stream;
     struct expert_cache *cache; /* of experts; NULL: a dense model */
     struct room room;           /* of both */
+    const struct catalogue *guest; /* whose files the stream has, too; NULL: none */
     bool warms;                 /* favourites of earlier sessions are left to read */
     bool said_lost;             /* that the mirror is not used any longer */
     bool has_failed;            /* to change the memory of the stream: its ring may be lost */
@@ -73,8 +74,15 @@ struct drafts {
     uint32_t n, n_left; /* of the last pass, and those that nobody sampled yet */
     uint32_t quality;   /* as the drafter expected it */
     uint32_t pos, n_pass; /* the last pass, which the drafter did not follow yet; n_pass 0: none */
-    bool was_left;      /* the drafter lost and was closed; */
+    double open_s;      /* in which the drafter was made */
+    double text_s;      /* in which it has evaluated prompts, */
+    uint64_t n_text;    /* of so many tokens */
+    uint32_t followed;  /* position after those */
+    /* The drafter lost and was closed: */
+    bool was_left;
     enum mw_draft left; /* this had asked for it */
+    double left_share;  /* the share (depth.h) that it had */
+    struct depth_gap gap;
 };
 
 /* The ids that drafts are made of, if their acceptance is simulated. */
@@ -126,15 +134,18 @@ struct mw_session {
 
 /* Evaluate the sampled id at the next position, with drafted ones after it if they pay. */
 int eval_with_drafts(struct mw_session *s, uint32_t id, struct err *e);
-/* Close a model that drafts once its stake (depth.h) is lost, if weights are pinned in its memory
- * then.  The options that were asked for stay, and the next change of them tries it again. */
+/* Close a model or a head that drafts once its stake (depth.h) is lost, if weights are pinned in its memory
+ * then.  The options that were asked for stay: session_try_drafter(), or the next change of them,
+ * opens it again. */
 void leave_losing_drafter(struct mw_session *s);
+/* Returns the source of drafts while this one is closed. */
+enum mw_draft drafts_instead_of(enum mw_draft left);
 /* Take id for the next token if it is the next draft: its keys, values and logits are there. */
 bool take_draft(struct mw_session *s, uint32_t id);
 /* Another id was sampled than the next draft, if there is one. */
 void reject_drafts(struct mw_session *s);
-/* Report to the drafter that a pass evaluated n positions of the text from pos on. */
-int follow_pass(struct mw_session *s, uint32_t pos, uint32_t n, struct err *e);
+/* Report to the drafter that a pass evaluated n positions of a prompt from pos on. */
+int follow_prompt(struct mw_session *s, uint32_t pos, uint32_t n, struct err *e);
 /* The same for the last pass over a sampled token, once its drafts are accepted or dropped. */
 int follow_drafts(struct mw_session *s, struct err *e);
 

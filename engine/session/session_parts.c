@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "engine/base/clock.h"
 #include "engine/draft/ngram.h"
 #include "engine/limits/store.h"
 #include "engine/plan/plan.h"
@@ -122,10 +123,12 @@ int weights_open(struct mw_session *s, const struct mw_options *o, const struct 
     shape_make(&w->shape, s->m->spans, s->m->n_span, options_block(o));
     if (open_stream(s, o, &so, e) != 0)
         return -1;
+    w->guest = so.guest;
     if (experts_open(&w->cache, s->m->desc, w->stream, room->expert_bytes, s->telemetry, e) !=
         0) {
         stream_close(w->stream);
         w->stream = NULL;
+        w->guest = NULL;
         return -1;
     }
     w->room = *room;
@@ -152,6 +155,7 @@ void weights_close(struct mw_session *s)
     stream_close(w->stream);
     w->cache = NULL;
     w->stream = NULL;
+    w->guest = NULL;
 }
 
 /* --- workspace --- */
@@ -240,8 +244,8 @@ void workspace_release(struct workspace *w)
 
 /* --- drafts --- */
 
-int session_drafter(struct drafter **out, struct mw_session *s, const struct mw_options *o,
-                    const struct plan *plan, struct err *e)
+static int make_drafter(struct drafter **out, struct mw_session *s, const struct mw_options *o,
+                        const struct plan *plan, struct err *e)
 {
     struct draft_model_parts parts = { .n_vocab = s->m->desc->n_vocab,
                                        .o = o,
@@ -265,6 +269,20 @@ int session_drafter(struct drafter **out, struct mw_session *s, const struct mw_
         return head_drafter_new(out, s, text, e);
     *out = text;
     return 0;
+}
+
+int session_drafter(struct drafter **out, struct mw_session *s, const struct mw_options *o,
+                    const struct plan *plan, struct err *e)
+{
+    uint64_t start = clock_ns();
+    int rc = make_drafter(out, s, o, plan, e);
+
+    if (*out == NULL)
+        return rc;
+    s->drafts.open_s = (double)(clock_ns() - start) / 1e9;
+    s->drafts.text_s = 0;
+    s->drafts.n_text = s->drafts.followed = 0;
+    return rc;
 }
 
 /* --- keys and values --- */

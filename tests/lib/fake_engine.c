@@ -459,7 +459,9 @@ static void begin_answer(struct fake *f, const char *question, bool resumes,
     s->t_start_ns = a->start_ns;
     s->t_first_ns = s->t_last_ns = 0;
     f->is_answering = true;
-    *out = (struct mw_event){ .kind = MW_EVENT_STARTED, .n = a->n_prompt };
+    if (strcmp(question, "trying") == 0 && f->options.engine.draft == MW_DRAFT_SELF)
+        f->plan.n_draft = 7;
+    *out = (struct mw_event){ .kind = MW_EVENT_STARTED, .n = a->n_prompt, .plan = f->plan };
 }
 
 static void keep_tried(struct fake *f)

@@ -10,6 +10,7 @@
  *     until FILE    words until FILE exists
  *     full          the context is full after some words; "full until FILE": when FILE exists
  *     losing        with drafts: the model that makes them is closed at the end
+ *     trying        with drafts: that model is opened again at the beginning
  *     slow          a prompt that takes many steps of progress
  *     wide          Chinese, emoji, marks
  *     evil          control sequences

@@ -345,10 +345,13 @@ static uint32_t times_said(const char *text)
     return n;
 }
 
-/* The engine has closed a drafter that gained too little: the plan in force is shown, once. */
+/* The engine has closed a drafter that gained too little, or opened it again: the plan in force is
+ * shown, once. */
 static void a_drafter_that_was_closed_is_named(void **state)
 {
-    static const char words[] = "drafts gained too little: the model that made them was closed";
+    static const char words[] = "drafts gained too little: the model that made them was closed; a "
+                                "later answer tries it again";
+    static const char again[] = "drafts are tried again";
 
     (void)state;
     command_enter(t, "losing");
@@ -368,6 +371,16 @@ static void a_drafter_that_was_closed_is_named(void **state)
     command_enter(t, "losing");
     pump_until_answered(8);
     assert_int_equal(times_said(words), 1);
+    assert_int_equal(times_said(again), 0);
+    command_enter(t, "trying");
+    pump_until_answered(10);
+    assert_int_equal(times_said(words), 1);
+    assert_int_equal(times_said(again), 1);
+    assert_int_equal(talk_plan(t)->n_draft, 7);
+    command_enter(t, "losing");
+    pump_until_answered(12);
+    assert_int_equal(times_said(words), 2);
+    assert_int_equal(talk_plan(t)->n_draft, 0);
 }
 
 /* The engine corrects the limits of the machine while it answers. */

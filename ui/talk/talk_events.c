@@ -165,10 +165,33 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
 
 /* ---- the answer ---- */
 
+/* The engine closes a model or a head that drafts during an answer in which it gained too little, and
+ * opens it again at the beginning of a later one.  Returns whether the plan is another one. */
+static bool follow_drafter(struct talk *t, const struct mw_event *ev)
+{
+    const struct plan *now = &ev->plan, *before = &t->plan;
+    bool has_head = before->has_head && !now->has_head;
+    bool is_closed = has_head || (before->n_draft > 0 && now->n_draft == 0);
+
+    if (now->budget_bytes == 0 ||
+        ((now->n_draft > 0) == (before->n_draft > 0) && now->has_head == before->has_head))
+        return false;
+    model_set_plan(t, now);
+    if (is_closed)
+        talk_notice(t,
+                    "drafts gained too little: the %s that made them was closed; a later answer "
+                    "tries it again",
+                    has_head ? "head" : "model");
+    else
+        talk_notice(t, "drafts are tried again");
+    return true;
+}
+
 static void on_started(struct talk *t, const struct mw_event *ev)
 {
     struct mw_diagnosis d;
 
+    (void)follow_drafter(t, ev);
     t->answer.prefill_done = 0;
     t->answer.prefill_total = ev->n;
     t->answer.prompt_total = ev->total;
@@ -267,16 +290,6 @@ static void say_empty(struct talk *t)
     talk_notice(t, "%s", receipt_empty(text, sizeof text, &t->last, true));
 }
 
-/* A drafter that gained too little was closed during the answer. */
-static void follow_drafter(struct talk *t, const struct mw_event *ev)
-{
-    if (ev->plan.budget_bytes == 0 || ev->plan.n_draft > 0 || t->plan.n_draft == 0)
-        return;
-    t->answer.has_new_plan = true;
-    model_set_plan(t, &ev->plan);
-    talk_notice(t, "drafts gained too little: the model that made them was closed");
-}
-
 static void on_done(struct talk *t, const struct mw_event *ev)
 {
     enum mw_done done = ev->receipt.done;
@@ -286,7 +299,7 @@ static void on_done(struct talk *t, const struct mw_event *ev)
     t->state = TALK_READY;
     t->last = ev->receipt;
     t->has_last = true;
-    follow_drafter(t, ev);
+    t->answer.has_new_plan |= follow_drafter(t, ev);
     t->promised_tps = t->answer.has_new_plan ? 0 : t->answer.promised_tps;
     talk_predict_again(t);
     if (!t->answer.has_new_plan) /* 0 if no token was made: as the dashboard shows it */
