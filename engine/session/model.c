@@ -445,7 +445,7 @@ static int load_vec(void *ctx, struct vec *v, struct err *e)
     return check_finite(load->c, v, e);
 }
 
-int model_load_vecs(struct mw_model *m, struct model_desc *d, struct arena *to,
+int model_load_vecs(struct mw_model *m, struct model_desc *d, struct arena *to, uint32_t *n_user,
                     const struct cancel *cancel, struct err *e)
 {
     struct vec_load load = { .m = m, .c = d->catalogue, .to = to };
@@ -466,15 +466,30 @@ int model_load_vecs(struct mw_model *m, struct model_desc *d, struct arena *to,
         if (rc != 0)
             arena_unmap(to);
     }
+    if (rc == 0)
+        ++*n_user;
     m->catalogue->cancel = NULL;
     pthread_mutex_unlock(&m->lock);
     free(load.raw);
     return rc;
 }
 
+void model_unload_vecs(struct mw_model *m, struct arena *from, uint32_t *n_user)
+{
+    pthread_mutex_lock(&m->lock);
+    if (--*n_user == 0)
+        arena_unmap(from);
+    pthread_mutex_unlock(&m->lock);
+}
+
 int model_load_small(struct mw_model *m, const struct cancel *cancel, struct err *e)
 {
-    return model_load_vecs(m, m->desc, &m->resident, cancel, e);
+    return model_load_vecs(m, m->desc, &m->resident, &m->n_user, cancel, e);
+}
+
+void model_unload_small(struct mw_model *m)
+{
+    model_unload_vecs(m, &m->resident, &m->n_user);
 }
 
 void mw_model_info(const struct mw_model *m, struct mw_model_info *out)

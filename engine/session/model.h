@@ -41,7 +41,8 @@ struct mw_model {
     pthread_mutex_t lock;
     /* The program and its libraries: page cache of a first start. */
     _Atomic uint64_t file_bytes;
-    struct arena resident;       /* small weights, part of the item "pinned" */
+    struct arena resident;       /* small weights, part of the item "pinned", while */
+    uint32_t n_user;             /* > 0: who has loaded them */
     struct tokenizer *_Atomic tokenizer;
     struct vocab_source vocab_from; /* before the first byte of the vocabulary was read */
     char *keep_tokenizer;           /* the folder to write it to at the end; NULL: none */
@@ -80,13 +81,16 @@ const struct tokenizer *model_tokenizer(struct mw_model *m, const struct cancel 
  */
 void model_keep_tokenizer(struct mw_model *m, const char *folder);
 
-/* Load norms and other small weights as floats, until cancel is set.  They stay until the model
- * is closed, so later calls do nothing.  Any thread. */
+/* Load norms and other small weights as floats, until cancel is set, unless they are there.  They
+ * stay until the model is closed, or until all who have loaded them have called the second one.
+ * Any thread. */
 int model_load_small(struct mw_model *m, const struct cancel *cancel, struct err *e);
+void model_unload_small(struct mw_model *m);
 
-/* Load the small weights of a description into an arena that is mapped for them, until cancel is
- * set; if it is mapped already, do nothing.  Any thread. */
-int model_load_vecs(struct mw_model *m, struct model_desc *d, struct arena *to,
+/* The same for a description, with an arena that is mapped for them, and the number of those who
+ * use it.  The lock is that of m. */
+int model_load_vecs(struct mw_model *m, struct model_desc *d, struct arena *to, uint32_t *n_user,
                     const struct cancel *cancel, struct err *e);
+void model_unload_vecs(struct mw_model *m, struct arena *from, uint32_t *n_user);
 
 #endif

@@ -38,6 +38,7 @@ struct model_drafter {
     uint32_t n_vocab;    /* of the model that it drafts for */
     float *model_logits; /* [n_vocab], if that is more than its own; else NULL */
     uint64_t weights_bytes;
+    bool has_small;  /* its small weights are loaded */
     bool has_failed; /* a pass of it: it drafts nothing from then on */
 };
 
@@ -202,6 +203,8 @@ static void free_all(struct drafter *d)
     if (x->kv != NULL)
         kv_free(x->kv);
     stream_close(x->stream);
+    if (x->has_small)
+        model_unload_small(x->m);
     free(x->model_logits);
     free(x->telemetry);
     free(x);
@@ -222,10 +225,11 @@ static int open_weights(struct model_drafter *x, const struct draft_model_parts 
 
     make_shape(x->m, p->o, &shape);
     x->weights_bytes = stream_guest_bytes(x->m->spans, x->m->n_span, &shape);
-    return model_load_small(x->m, p->cancel, e) != 0
-               ? -1
-               : stream_open_guest(&x->stream, p->stream, x->m->catalogue, x->m->spans,
-                                   x->m->n_span, &shape, x->telemetry, e);
+    if (model_load_small(x->m, p->cancel, e) != 0)
+        return -1;
+    x->has_small = true;
+    return stream_open_guest(&x->stream, p->stream, x->m->catalogue, x->m->spans, x->m->n_span,
+                             &shape, x->telemetry, e);
 }
 
 static int open_pass(struct model_drafter *x, const struct draft_model_parts *p, struct err *e)

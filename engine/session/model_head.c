@@ -119,7 +119,12 @@ struct model_head *model_head_of(const struct mw_model *m, const struct mw_optio
 int model_head_load(struct mw_model *m, struct model_head *h, const struct cancel *cancel,
                     struct err *e)
 {
-    return model_load_vecs(m, h->desc, &h->resident, cancel, e);
+    return model_load_vecs(m, h->desc, &h->resident, &h->n_user, cancel, e);
+}
+
+void model_head_unload(struct mw_model *m, struct model_head *h)
+{
+    model_unload_vecs(m, &h->resident, &h->n_user);
 }
 
 int mw_model_attach(struct mw_model *m, const char *path, struct err *e)

@@ -23,7 +23,8 @@ struct model_head {
     struct stream_span *spans; /* of a full pass */
     uint32_t n_span;
     uint64_t hot_bytes;    /* of all spans */
-    struct arena resident; /* small weights */
+    struct arena resident; /* small weights, while n_user > 0 */
+    uint32_t n_user;       /* sessions; under the lock of the model */
 };
 
 /* Open the head in a file or folder, or, path NULL, in the model's own files.  A second call
@@ -41,9 +42,11 @@ int model_head_find(struct model_head **out, struct mw_model *m, const char *pat
  * they use it is options_head(). */
 struct model_head *model_head_of(const struct mw_model *m, const struct mw_options *o);
 
-/* Load norms and other small weights as floats, until cancel is set.  They stay, so later calls
- * do nothing.  Any thread. */
+/* Load norms and other small weights as floats, until cancel is set, unless another session has
+ * them.  Any thread. */
 int model_head_load(struct mw_model *m, struct model_head *h, const struct cancel *cancel,
                     struct err *e);
+/* Give them back after model_head_load(), with the last session that uses them. */
+void model_head_unload(struct mw_model *m, struct model_head *h);
 
 #endif

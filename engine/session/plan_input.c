@@ -439,7 +439,8 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
         .chunk_max = o->chunk,
         .n_thread = o->n_thread,
         .n_core = m->n_core,
-        .program_bytes = program_item(m, o) + mw_kv_file_bytes(m, o) + model_heads_bytes(m),
+        .program_bytes = program_item(m, o) + mw_kv_file_bytes(m, o) + model_heads_bytes(m) +
+                         draft_models_idle_bytes(m, o),
         .program_now_bytes = m->program_bytes,
         .program_files_bytes = m->program_files_bytes,
         .text_token_bytes = 6 * TEXT_TOKEN_BYTES + 32,

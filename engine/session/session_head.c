@@ -19,6 +19,8 @@
 #define SPARE_ROWS (1 + DRAFT_MOST + 1)
 
 struct head {
+    struct mw_model *m;
+    struct model_head *loaded; /* whose small weights are used; NULL: none */
     struct model_desc *desc;
     struct telemetry *telemetry;
     struct stream *stream;
@@ -171,13 +173,16 @@ int head_open(struct head **out, struct mw_session *s, struct err *e)
     *out = NULL;
     if (h == NULL)
         return err_memory(e, "the draft head");
+    h->m = s->m;
     h->desc = of->desc;
     h->n_value = desc_n_residual(s->m->desc);
     h->telemetry = calloc(1, sizeof *h->telemetry);
     if (h->telemetry == NULL)
         err_memory(e, "the counters");
-    if (h->telemetry == NULL || model_head_load(s->m, of, NULL, e) != 0 ||
-        open_stream(h, s, e) != 0 || open_kv(h, s, e) != 0 || open_buffers(h, s, e) != 0) {
+    if (h->telemetry != NULL && model_head_load(s->m, of, NULL, e) == 0)
+        h->loaded = of;
+    if (h->loaded == NULL || open_stream(h, s, e) != 0 || open_kv(h, s, e) != 0 ||
+        open_buffers(h, s, e) != 0) {
         head_close(h);
         return -1;
     }
@@ -203,6 +208,8 @@ void head_close(struct head *h)
     arena_unmap(&h->rows);
     arena_unmap(&h->logits);
     arena_unmap(&h->hidden_rows);
+    if (h->loaded != NULL)
+        model_head_unload(h->m, h->loaded);
     free(h->copy);
     free(h->telemetry);
     free(h);

@@ -1101,6 +1101,49 @@ static void an_answer_begins_with_the_closed_drafter(void **state)
     mw_model_close(m);
 }
 
+/* The weights of a drafter go with it.  Its header stays, and is in the plan. */
+static void a_closed_drafter_leaves_no_weights(void **state)
+{
+    struct mw_model *m = open_model("gemma4-tiny.gguf"), *draft;
+    struct mw_options o = small_options(256);
+    struct model_head *head;
+    struct mw_session *s;
+    struct err e = ERR_INIT;
+    uint64_t header;
+    char path[2][4096];
+
+    (void)state;
+    snprintf(path[0], sizeof path[0], "%s", model_path("gemma4-tiny-q4_0.gguf"));
+    snprintf(path[1], sizeof path[1], "%s", model_path("gemma4-tiny-assistant.gguf"));
+    o.memory_bytes = 192 * MIB;
+    o.draft = MW_DRAFT_FILE;
+    o.draft_file = path[0];
+    s = open_session(m, &o);
+    no_error(draft_model_open(&draft, m, path[0], &e), &e);
+    assert_non_null(draft->resident.base);
+    assert_int_equal(draft_models_idle_bytes(m, &o), 0);
+    for (int i = 0; i < 2; i++) {
+        o.draft_file = path[1];
+        no_error(session_set(s, &o, &e), &e);
+        no_error(model_head_open(&head, m, path[1], &e), &e);
+        assert_null(draft->resident.base);
+        assert_non_null(head->resident.base);
+        o.draft_file = path[0];
+        no_error(session_set(s, &o, &e), &e);
+        assert_null(head->resident.base);
+        assert_non_null(draft->resident.base);
+    }
+    header = draft->header.used;
+    o.draft = MW_DRAFT_OFF;
+    no_error(session_set(s, &o, &e), &e);
+    assert_null(draft->resident.base);
+    assert_true(header > 0);
+    assert_int_equal(draft_models_idle_bytes(m, &o), header);
+    assert_int_equal(s->plan.row[MW_ROW_DRAFTER], 0);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
 /* The drafter changes every few tokens: a head in a file, a head in a folder, models, text. */
 static void another_drafter_in_mid_answer_changes_no_token(void **state)
 {
@@ -1360,6 +1403,7 @@ int main(void)
         cmocka_unit_test(a_closed_drafter_is_tried_again),
         cmocka_unit_test(auto_closes_its_head_only),
         cmocka_unit_test(an_answer_begins_with_the_closed_drafter),
+        cmocka_unit_test(a_closed_drafter_leaves_no_weights),
         cmocka_unit_test(another_drafter_in_mid_answer_changes_no_token),
         cmocka_unit_test(other_settings_have_a_stake_of_their_own),
         cmocka_unit_test(a_plan_has_what_an_idle_head_takes),
