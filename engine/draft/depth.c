@@ -8,6 +8,7 @@
 /* Weights of a new measurement: of a cost, of a verified draft, and of the return to the first
  * estimate with each match that was not used. */
 #define COST_WEIGHT   0.25
+#define WIDE_WEIGHT   0.75 /* of a pass for one token, if none was measured for a while */
 #define DRAFT_WEIGHT  0.1
 #define RETURN_WEIGHT (1.0 / 256)
 
@@ -20,6 +21,12 @@
 
 /* The most that one slow pass is believed to have lost, in passes for each draft. */
 #define LOSS_MOST 1.0
+
+/* If drafts promise less than GAIN_SURE, there is a pass for one token after so many passes over
+ * drafts, at first and at most, to measure it again.  The number doubles each time. */
+#define GAIN_SURE  1.5
+#define WIDE_FIRST 4
+#define WIDE_MOST  256
 
 /* Choices of 0, for each measurement so far, after which a cost that is hardly known is measured
  * again. */
@@ -41,7 +48,8 @@ void depth_forget_costs(struct depth *d)
 {
     d->narrow_s = 0;
     d->is_warm = false;
-    d->n_idle = 0;
+    d->n_idle = d->n_wide = 0;
+    d->wide_most = WIDE_FIRST;
     memset(&d->column, 0, sizeof d->column);
     memset(d->draft, 0, sizeof d->draft);
 }
@@ -106,9 +114,10 @@ static void measure_narrow(struct depth *d, double seconds)
     if (!d->is_warm)
         d->is_warm = true;
     else if (d->narrow_s > 0)
-        move(&d->narrow_s, seconds, COST_WEIGHT);
+        move(&d->narrow_s, seconds, d->n_wide > 0 ? WIDE_WEIGHT : COST_WEIGHT);
     else
         d->narrow_s = seconds;
+    d->n_wide = 0;
 }
 
 void depth_pass(struct depth *d, uint32_t n_draft, double seconds)
@@ -118,6 +127,7 @@ void depth_pass(struct depth *d, uint32_t n_draft, double seconds)
     if (n_draft == 0) {
         measure_narrow(d, seconds);
     } else if (d->narrow_s > 0) {
+        d->n_wide++;
         measure(&d->column, more_s > 0 ? more_s / n_draft : 0);
         if (more_s < 0) /* a pass for one token cannot take longer */
             move(&d->narrow_s, seconds, COST_WEIGHT);
@@ -213,6 +223,10 @@ uint32_t depth_choose(struct depth *d, uint32_t quality, uint32_t most)
     }
     if (depth == 0)
         return choose_none(d, quality);
+    if (best < GAIN_SURE && d->n_wide >= d->wide_most) {
+        d->wide_most = d->wide_most < WIDE_MOST ? 2 * d->wide_most : WIDE_MOST;
+        return 0;
+    }
     d->n_idle = 0;
     return depth;
 }

@@ -16,6 +16,9 @@
  * So a cost moves towards the median of its last three measurements, and is the smallest one
  * until there are three.
  *
+ * A pass for one token that was measured as too long makes drafts look cheap, and while there are
+ * drafts, none is measured.  So there is one now and then where drafts gain little.
+ *
  * The depth falls to 0 where drafting loses.  If fewer than three measurements say so, one token
  * is soon drafted again.  Otherwise the estimate for this quality returns slowly to where it
  * began, and the costs fall as slowly, so that drafts are tried again one day.
@@ -81,6 +84,8 @@ struct depth {
     struct depth_cost draft[DEPTH_CLASSES];
     double accept[DEPTH_CLASSES];
     uint32_t n_idle; /* choices of 0 one after the other */
+    uint32_t n_wide;    /* passes over drafts one after the other */
+    uint32_t wide_most; /* of them, where drafts gain little */
     double share; /* set by the session */
     double stake; /* in tokens */
     bool has_gained; /* the stake was DEPTH_BANK once */
