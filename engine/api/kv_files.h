@@ -57,9 +57,9 @@ double mw_kv_read_s(uint64_t bytes, uint64_t ahead_bytes, double disk_bytes_s,
  * disk space that is free or theirs, if that is less. */
 #define MW_KV_LIMIT ((uint64_t)4 << 30)
 uint64_t mw_kv_limit(const char *folder);
-/* Delete the unfinished files of a folder that no process writes, and then the least recently used
- * ones until at most `limit` bytes are left.  The file at keep (NULL: none) stays, and so does one
- * that a process reads or writes. */
+/* Delete the unfinished files of a folder that no process writes or has written in the last minute,
+ * and then the least recently used ones until at most `limit` bytes are left.  The file at keep
+ * (NULL: none) stays, and so does one that a process reads or writes. */
 void mw_kv_trim(const char *folder, uint64_t limit, const char *keep);
 
 #endif

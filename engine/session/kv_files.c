@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/kv/kv_file.h"
@@ -18,6 +19,7 @@
 #define PATH_BYTES  4400
 #define DISK_SHARE  10  /* of the free space */
 #define BLOCK_BYTES 512 /* of st_blocks */
+#define NEW_S       60  /* the writer of a younger file may be about to lock it */
 
 static bool is_beginning(const char *name)
 {
@@ -182,12 +184,14 @@ static void path_of(const char *folder, const struct mw_kv_file *f, char path[PA
 /* Opening an unfinished file deletes it, unless its writer still has the lock. */
 static void delete_unfinished(const char *folder, struct mw_kv_file *all, size_t n)
 {
+    int64_t now_s = (int64_t)time(NULL);
+
     for (size_t i = 0; i < n; i++) {
         struct err ignored = ERR_INIT;
         char path[PATH_BYTES];
         struct kv_file *f;
 
-        if (!all[i].is_unfinished)
+        if (!all[i].is_unfinished || now_s - all[i].used_s < NEW_S)
             continue;
         path_of(folder, &all[i], path);
         if (kv_file_open(&f, path, 1, &ignored) == 0) /* it was just completed */

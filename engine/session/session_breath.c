@@ -114,7 +114,7 @@ static bool has_other_budget(const struct mw_session *s)
 
 bool session_has_breath(const struct mw_session *s)
 {
-    return has_other_budget(s) || s->breath.is_half;
+    return s->breathing != NULL && (s->breath.is_half || has_other_budget(s));
 }
 
 /* Other options, but the same choice of `auto`: what was given back stays given back. */

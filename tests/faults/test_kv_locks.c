@@ -190,11 +190,13 @@ static void a_damaged_file_that_was_written_again_stays(void **state)
 static void an_unfinished_file_that_was_written_meanwhile_stays(void **state)
 {
     static void (*const others[])(void) = { write_again, replace };
+    const struct timespec old[2] = { { .tv_sec = 1000000 }, { .tv_sec = 1000000 } };
 
     (void)state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         kv_folder_clean();
         close(open(kv_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+        assert_int_equal(utimensat(AT_FDCWD, kv_path, old, 0), 0);
         inject.meanwhile = others[i];
         mw_kv_trim(kv_folder, UINT64_MAX, NULL);
         assert_int_equal(read_file(), 9);

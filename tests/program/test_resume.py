@@ -224,6 +224,7 @@ class Resume(KvCase):
                 f.truncate(8192)
                 f.seek(8192)
                 f.write(b"x" * 8192)
+            os.utime(path, (1e6, 1e6))
             if how == "list":
                 table = self.memwall("list", "--kv-files")
                 self.assertIn("unfinished", table)
