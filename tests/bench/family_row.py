@@ -7,7 +7,8 @@ print its line of the table in README.md.
 
 Needs root and MW_SHARED.  The model is one of share/known-models.json.  Names, types and shapes of
 its tensors are those that known_tensors lists; its keys are those of the small model in
-MW_SHARED/conformance that has most of them, with the sizes of the published configuration.
+MW_SHARED/conformance, or of test_dense_families.py, that has most of them, with the sizes of the
+published configuration.
 --layers keeps the first ones.  The file, in --folder, is deleted after the run; with --write, it is
 only written, and the next call runs it.
 """
@@ -25,8 +26,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHARED = os.environ.get("MW_SHARED", "")
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib")]
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "lib"), os.path.join(HERE, "..", "conformance")]
 import snapshot_gguf  # noqa: E402
+import test_dense_families as dense  # noqa: E402
 from gguf_edit import ARR, BOOL, F32, I32, STR, U32, Gguf  # noqa: E402
 from synth_families import block, metadata, tile  # noqa: E402
 
@@ -88,6 +90,9 @@ def small_models(folder):
                 known = json.load(f).get("model_type") in snapshot_gguf.FAMILIES
             if known:
                 yield snapshot_gguf.convert(path, os.path.join(folder, "small.gguf")), config
+    for family in dense.FAMILIES:
+        small = dense.to_gguf(family, dense.weights(family, family.arch))
+        yield small.write(os.path.join(folder, "small.gguf")), None
 
 
 def template(arch, model_type, known):
