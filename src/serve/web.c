@@ -32,6 +32,7 @@ struct link {
     struct exchange *exchange; /* the request that began; NULL: none */
     uint64_t since_ns; /* when it began to wait for a request, or for the rest of one */
     bool is_complete;  /* a request is: its answer is what takes time */
+    bool was_served;   /* there was a request before */
 };
 
 /* One request, and its reply. */
@@ -72,6 +73,7 @@ struct web {
     struct link *links;
     size_t n_link, n_exchange, n_feed, n_waiting;
     uint64_t n_request, n_number; /* for ids, and of exchanges */
+    uint64_t another_ns; /* when another client was seen to wait for a connection; 0: none is */
     bool is_stopping, needs_room;
 };
 
@@ -217,10 +219,13 @@ static struct link *to_give_way(const struct web *h)
     return oldest;
 }
 
-/* Returns the time until it does, if another client comes. */
+/* Returns the time until it does, if another client comes.  Once a connection was served, this time
+ * begins when the other client came, at the latest.  Otherwise 64 clients that send requests all
+ * the time would keep all others out. */
 static uint64_t grace_left_ns(const struct link *l)
 {
-    uint64_t age = clock_ns() - l->since_ns;
+    bool waits = l->was_served && l->h->another_ns > 0 && l->h->another_ns < l->since_ns;
+    uint64_t age = clock_ns() - (waits ? l->h->another_ns : l->since_ns);
 
     return age < WEB_GRACE_NS ? WEB_GRACE_NS - age : 0;
 }
@@ -789,6 +794,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     free(x->feed);
     x->link->exchange = NULL;
     x->link->is_complete = false;
+    x->link->was_served = true;
     x->link->since_ns = clock_ns();
     free_body(x);
     json_release(&x->out);
@@ -815,6 +821,7 @@ static void open_link(struct web *h, struct MHD_Connection *connection, void **c
         l->next->at = &l->next;
     h->links = l;
     h->n_link++;
+    h->another_ns = 0; /* the next one has waited for less */
 }
 
 static void close_link(struct link *l)
@@ -933,11 +940,16 @@ static void run(struct web *h)
 }
 
 /* Another client waits until one of the connections ends. */
-static bool has_another(const struct web *h)
+static bool has_another(struct web *h)
 {
     struct pollfd p = { h->o.listen_fd, POLLIN, 0 };
+    bool waits = poll(&p, 1, 0) > 0;
 
-    return poll(&p, 1, 0) > 0;
+    if (!waits)
+        h->another_ns = 0;
+    else if (h->another_ns == 0)
+        h->another_ns = clock_ns();
+    return waits;
 }
 
 void web_run(struct web *h)
@@ -948,7 +960,7 @@ void web_run(struct web *h)
     wake_quiet(h, false);
     run(h);
     oldest = to_give_way(h);
-    if (oldest != NULL && grace_left_ns(oldest) == 0 && has_another(h)) {
+    if (oldest != NULL && has_another(h) && grace_left_ns(oldest) == 0) {
         shutdown(oldest->fd, SHUT_RDWR);
         run(h);
     }

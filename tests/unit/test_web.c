@@ -103,7 +103,8 @@ static void turn(int fd)
     web_run(web);
 }
 
-/* Run until a client has got a word, or the end for NULL.  Returns false if it got the end first. */
+/* Run until a client has got a word, or the end for NULL.  Returns false if it got the end
+ * first. */
 static bool get(int fd, const char *word, char *buf, size_t size)
 {
     size_t n = strlen(buf);
@@ -223,11 +224,54 @@ static void a_new_connection_has_a_grace(void **state)
     assert_int_equal(rooms.requests.used, 0);
 }
 
+/* At the limit, all connections are used again and again, well within the grace. */
+static void busy_connections_do_not_keep_others_out(void **state)
+{
+    static const char again[] = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    int busy[WEB_CONNECTIONS], other;
+    uint64_t begun_ns;
+    bool is_served = false;
+
+    (void)state;
+    open_web(3600);
+    for (size_t i = 0; i < WEB_CONNECTIONS; i++) {
+        char got[2000] = "";
+
+        busy[i] = client(again);
+        assert_true(get(busy[i], " 200 ", got, sizeof got));
+        assert_int_equal(send(busy[i], again, strlen(again), 0), strlen(again));
+    }
+    other = client(health);
+    begun_ns = clock_ns();
+    while (!is_served && clock_ns() - begun_ns < 20 * WEB_GRACE_NS) {
+        for (size_t i = 0; i < WEB_CONNECTIONS; i++) {
+            char rest[2000];
+            ssize_t n = busy[i] < 0 ? -1 : recv(busy[i], rest, sizeof rest, MSG_DONTWAIT);
+
+            if (n > 0 && send(busy[i], again, strlen(again), MSG_NOSIGNAL) > 0)
+                continue;
+            if (n >= 0) { /* it has given way */
+                close(busy[i]);
+                busy[i] = -1;
+            }
+        }
+        turn(other);
+        is_served = recv(other, &(char){ 0 }, 1, MSG_DONTWAIT) == 1;
+    }
+    assert_true(is_served);
+    close(other);
+    for (size_t i = 0; i < WEB_CONNECTIONS; i++)
+        if (busy[i] >= 0)
+            close(busy[i]);
+    web_close(web);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_that_has_not_begun_says_that_it_waits),
         cmocka_unit_test(a_new_connection_has_a_grace),
+        cmocka_unit_test(busy_connections_do_not_keep_others_out),
     };
 
     return cmocka_run_group_tests_name("web", tests, NULL, NULL);
