@@ -215,7 +215,8 @@ static int64_t mamba_head_dim(struct config_lookup *l, const struct hparams *h, 
     if (inner == 0)
         inner = h->n_embd * config_int(l, "mamba_expand", 1, 1024, 2);
     if (!l->failed && (inner % n_head != 0 || inner / n_head > MAX_HEAD_DIM)) {
-        err_set(l->e, ERR_FORMAT, "is not stated, and %lld heads cannot share %lld values",
+        err_set(l->e, ERR_FORMAT,
+                "is \"auto\" or missing, but %lld heads cannot share %lld values",
                 (long long)n_head, (long long)inner);
         config_fail(l, key);
     }

@@ -11,8 +11,8 @@
  * A change writes new pieces and a new index into slots that the header in force does not use.
  * Then it syncs, and replaces the other header.  Parts that did not change keep their slots. So
  * a crash, a full disk or a kill at any moment leaves the contents of before, and what is
- * written is only what changed.  If there are none before the first header is written, the file
- * has two headers of zeros: it is unfinished, and opening it deletes it as damage does.
+ * written is only what changed.  A new file has two headers of zeros until its first change is
+ * complete: it is unfinished, and opening it deletes it as damage does.
  *
  * The file goes past the page cache, with one buffer of a piece.  On a file system in memory it
  * is refused: that memory would be beside the plan.  Contents are hostile until checked: an
@@ -60,7 +60,8 @@ int kv_file_change(struct kv_file **out, const char *path, uint32_t n_piece, str
 void kv_file_close(struct kv_file *f); /* NULL is fine */
 
 /* Read only the header of a file, for lists.  *head has zeros if the file is unfinished: it is
- * being written, or its writer was killed.  -1 with *e, as kv_file_open(), and nothing is deleted. */
+ * being written, or its writer was killed.  -1 with *e, as kv_file_open(), but nothing is
+ * deleted. */
 int kv_file_look(const char *path, struct kv_file_head *head, struct err *e);
 
 /* Delete a file that was last used at this time, unless a process has used it since or does now.

@@ -951,8 +951,8 @@ static void weigh_drafter(const struct plan_input *in, uint32_t low, struct plan
         *out = without;
 }
 
-/* A draft head takes its memory from pinned weights, too.  One that was not asked for is left out if
- * that is faster. */
+/* A draft head takes its memory from pinned weights, too.  One that was not asked for is left out
+ * if that is faster. */
 static void weigh_head(const struct plan_input *in, struct plan *out)
 {
     struct plan_input other = *in;

@@ -5,7 +5,7 @@
  *     between two passes   everything that plan_with_budget() gives and takes
  *     in a pass            weights only shrink: pinned blocks between two blocks, experts between
  *                          two layers.  The rest follows when the pass has ended.
- *     in a KV file         the same between two pieces, since a long chat takes seconds
+ *     in a KV file         the same between two pieces: a long chat takes seconds to read or write
  *
  * Which weights are in memory changes no bit of the result.
  */

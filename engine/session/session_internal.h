@@ -134,9 +134,9 @@ struct mw_session {
 
 /* Evaluate the sampled id at the next position, with drafted ones after it if they pay. */
 int eval_with_drafts(struct mw_session *s, uint32_t id, struct err *e);
-/* Close a model or a head that drafts once its stake (depth.h) is lost, if weights are pinned in its memory
- * then.  The options that were asked for stay: session_try_drafter(), or the next change of them,
- * opens it again. */
+/* Close a model or a head that drafts once its stake (depth.h) is lost, if weights are pinned in
+ * its memory then.  The options that were asked for stay: session_try_drafter(), or the next change
+ * of them, opens it again. */
 void leave_losing_drafter(struct mw_session *s);
 /* Returns the source of drafts while this one is closed. */
 enum mw_draft drafts_instead_of(enum mw_draft left);
@@ -226,8 +226,8 @@ void session_keep_breath(struct mw_session *s, const struct settled *then, struc
 bool session_breathe(struct mw_session *s);
 void session_breathed(struct mw_session *s);
 
-/* In a pass, while no block is in use: the `between` of forward.h.  ctx is the session.  Between two
- * passes, is_layer is true. */
+/* In a pass, while no block is in use: the `between` of forward.h.  ctx is the session.  Between
+ * two passes, is_layer is true. */
 void session_between(void *ctx, bool is_layer);
 
 /* The options in force with the budget in force. */

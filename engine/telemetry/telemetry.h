@@ -154,8 +154,8 @@ void telemetry_answer(struct telemetry *t, uint64_t n_prompt);
 void telemetry_token(struct telemetry *t, uint64_t sample_ns);
 
 /* Engine thread.  The first: a pass for the next token of an answer also verified n <=
- * MW_DRAFT_MOST drafts and took ns.  The second: its draft at this place was accepted, so the next token needs
- * no pass, and `pass` has no time.  The third: the drafter worked for ns. */
+ * MW_DRAFT_MOST drafts and took ns.  The second: its draft at this place was accepted, so the next
+ * token needs no pass, and `pass` has no time.  The third: the drafter worked for ns. */
 void telemetry_drafted(struct telemetry *t, uint32_t n, bool by_head, uint64_t ns);
 void telemetry_accepted(struct telemetry *t, uint32_t place);
 void telemetry_drafting(struct telemetry *t, uint64_t ns);

@@ -18,8 +18,8 @@ each drafter.  Then the same questions come after their answers, so that the mod
 the prompt.  With --grid (any shares), the same for all --budgets, with the disk as it is.
 
 With --grid and a model, each drafter is compared with "off" for each budget, once with its own
-drafts and once for each of these shares of right drafts (ngram and auto have their own only).  The settings are
-tried in turn, and the ratio of a round is to the "off" of the same round.
+drafts and once for each of these shares of right drafts (ngram and auto have their own only).  The
+settings are tried in turn, and the ratio of a round is to the "off" of the same round.
 
 With --accept, the drafters work, and these shares of their drafts are right ("memwall bench
 --draft-accept").  Beside each measured rate is the law's: with k drafts for a pass, of which each is
@@ -220,7 +220,8 @@ def grid(o):
     print("|---|---|---|---|---|---|---|")
     settings = [("off", "-")]
     for how in o.drafters.split(","):
-        settings += [(how, p) for p in ("-", *(() if how in ("ngram", "auto") else o.grid.split(",")))]
+        shares = [] if how in ("ngram", "auto") else o.grid.split(",")
+        settings += [(how, p) for p in ("-", *shares)]
     for budget in o.budgets.split(","):
         seen = {s: [] for s in settings}
         for _ in range(o.rounds):

@@ -281,7 +281,7 @@ class DenseFamilies(ModelCase):
         return self.eval(path, N_ID)
 
     def test_a_period_of_windows(self):
-        """A number means what a list of layers says; EXAONE's letters are for readers of the list."""
+        """A number means the same as a list of layers; EXAONE's letters need the list."""
         def kinds(n):
             return ["full_attention" if i % n == n - 1 else "sliding_attention"
                     for i in range(LAYERS)]

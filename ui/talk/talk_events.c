@@ -165,8 +165,8 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
 
 /* ---- the answer ---- */
 
-/* The engine closes a model or a head that drafts during an answer in which it gained too little, and
- * opens it again at the beginning of a later one.  Returns whether the plan is another one. */
+/* The engine closes a model or a head that drafts during an answer in which it gained too little,
+ * and opens it again at the beginning of a later one.  Returns whether the plan is another one. */
 static bool follow_drafter(struct talk *t, const struct mw_event *ev)
 {
     const struct plan *now = &ev->plan, *before = &t->plan;
