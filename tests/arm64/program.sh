@@ -15,6 +15,11 @@ set -eu
 [ $# -eq 1 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 [ -x memwall ] || { echo "program.sh: no memwall here: run make first" >&2; exit 1; }
 : "${MW_SHARED:?}"
+for tool in aarch64-linux-gnu-gcc qemu-aarch64 dpkg git; do
+    command -v "$tool" > /dev/null || { echo "program.sh: no $tool here" >&2; exit 1; }
+done
+MW_SHARED=$(cd "$MW_SHARED" && pwd)
+export MW_SHARED
 src=$(cd "$(dirname "$0")/../.." && pwd)
 here=$(pwd)
 mkdir -p "$1"
@@ -34,8 +39,9 @@ if [ ! -e "$root/done" ]; then
     get()
     {
         apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
-            -o APT::Install-Recommends=false -o Dir::State="$apt" -o Dir::State::lists="$apt/lists" \
-            -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache" "$@"
+            -o APT::Install-Recommends=false -o Dir::State="$apt" \
+            -o Dir::State::lists="$apt/lists" -o Dir::State::status="$apt/status" \
+            -o Dir::Cache="$apt/cache" "$@"
     }
     get update
     # shellcheck disable=SC2086
@@ -48,7 +54,9 @@ fi
 
 # The configuration refuses a source folder that is configured itself.
 mkdir -p "$folder/build"
-(cd "$src" && git ls-files -z | tar -c --null -T - -f -) | tar -x -C "$folder/build"
+git -C "$src" ls-files -z > "$folder/names"
+tar -c -C "$src" --null -T "$folder/names" -f "$folder/source.tar"
+tar -x -f "$folder/source.tar" -C "$folder/build"
 cd "$folder/build"
 if [ ! -e Makefile ]; then
     ./bootstrap > /dev/null
@@ -70,7 +78,8 @@ MW_SRCDIR=$folder/build MW_BUILDDIR=$folder/build run tests/conformance/test_mod
 for question in "Which files can memwall open?" "What does the budget count?"; do
     set -- run -m "$src/share/models/memwall-guide.gguf" -c 512 -b 80M --temp 0 --quiet "$question"
     there=$(run ./memwall "$@")
-    [ "$there" = "$("$here/memwall" "$@")" ] ||
-        { echo "program.sh: another answer: $there" >&2; exit 1; }
+    own=$("$here/memwall" "$@")
+    [ "$there" = "$own" ] ||
+        { echo "program.sh: the guide answers \"$there\", not \"$own\"" >&2; exit 1; }
     echo "the guide answers the same: $there"
 done
