@@ -162,15 +162,13 @@ int draft_model_open(struct mw_model **out, struct mw_model *m, const char *path
     return rc;
 }
 
-uint64_t draft_models_idle_bytes(struct mw_model *m, const struct mw_options *o)
+uint64_t draft_models_bytes(struct mw_model *m)
 {
-    const char *used = o->draft == MW_DRAFT_FILE ? o->draft_file : NULL;
     uint64_t bytes = 0;
 
     pthread_mutex_lock(&m->lock);
     for (const struct draft_list *l = m->drafts; l != NULL; l = l->next)
-        if (used == NULL || strcmp(l->path, used) != 0)
-            bytes += l->model->header.used;
+        bytes += l->model->header.used;
     pthread_mutex_unlock(&m->lock);
     return bytes;
 }

@@ -24,11 +24,11 @@ int draft_model_open(struct mw_model **out, struct mw_model *m, const char *path
 bool draft_model_is_open(const struct mw_model *m, const char *path);
 void draft_models_close(struct mw_model *m); /* all of them, when m is closed */
 
-/* Bytes that the headers of those take that do not draft with these options, but may again. */
-uint64_t draft_models_idle_bytes(struct mw_model *m, const struct mw_options *o);
+/* Returns the bytes of the headers of all of them, also while they do not draft. */
+uint64_t draft_models_bytes(struct mw_model *m);
 
-/* Memory of its drafter for a model with these options of a session: besides the context, and per
- * token. */
+/* Memory of its drafter for a model with these options of a session, without its header: besides
+ * the context, and per token. */
 void draft_model_bytes(const struct mw_model *m, struct mw_model *draft,
                        const struct mw_options *o, uint64_t *fixed, uint64_t *token);
 

@@ -75,7 +75,7 @@ void draft_model_bytes(const struct mw_model *trunk, struct mw_model *m,
         *(d->kv_specs[i].is_sliding ? &sliding : &global) +=
             kv_token_bytes(&d->kv_specs[i], KV_F16, KV_F16);
     *token = global;
-    *fixed = m->header.used + sizeof(struct telemetry) + SLACK +
+    *fixed = sizeof(struct telemetry) + SLACK +
              stream_guest_bytes(m->spans, m->n_span, &shape) + desc_resident_bytes(m->desc) +
              bytes.act_fixed + CHUNK * bytes.act_col + bytes.rows_fixed +
              CHUNK * bytes.rows_col + forward_logit_bytes(d, 1) +
@@ -87,10 +87,9 @@ static uint64_t used(const struct drafter *d)
 {
     const struct model_drafter *x = (const struct model_drafter *)(const void *)d;
 
-    return x->m->header.used + sizeof *x->telemetry + x->m->resident.used + x->weights_bytes +
-           x->activations.used + x->rows.used + x->logits.used +
-           more_logit_bytes(x->m->desc, x->n_vocab) + kv_page_bytes(x->kv) +
-           kv_sliding_bytes(x->kv);
+    return sizeof *x->telemetry + x->m->resident.used + x->weights_bytes + x->activations.used +
+           x->rows.used + x->logits.used + more_logit_bytes(x->m->desc, x->n_vocab) +
+           kv_page_bytes(x->kv) + kv_sliding_bytes(x->kv);
 }
 
 /* --- drafting --- */

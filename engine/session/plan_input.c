@@ -439,8 +439,7 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
         .chunk_max = o->chunk,
         .n_thread = o->n_thread,
         .n_core = m->n_core,
-        .program_bytes = program_item(m, o) + mw_kv_file_bytes(m, o) + model_heads_bytes(m) +
-                         draft_models_idle_bytes(m, o),
+        .program_bytes = program_item(m, o) + mw_kv_file_bytes(m, o) + model_heads_bytes(m),
         .program_now_bytes = m->program_bytes,
         .program_files_bytes = m->program_files_bytes,
         .text_token_bytes = 6 * TEXT_TOKEN_BYTES + 32,
@@ -485,6 +484,7 @@ int plan_input_formula(struct mw_model *m, const struct mw_options *o, struct pl
     add_packing(&packing, in);
     if (o->draft != MW_DRAFT_OFF && add_drafter(m, o, &bytes, in, e) != 0)
         return -1;
+    in->program_bytes += draft_models_bytes(m); /* also of one that the plan leaves out */
     limits = limits_of(m);
     limits.disk_bytes_s = limits_disk(m, o);
     plan_input_limits(in, &limits);

@@ -19,6 +19,7 @@
 #include "engine/draft/depth.h"
 #include "engine/draft/ngram.h"
 #include "engine/memwall.h"
+#include "engine/plan/plan.h"
 #include "engine/session/chat_internal.h"
 #include "engine/session/draft_model.h"
 #include "engine/session/options.h"
@@ -1163,7 +1164,6 @@ static void a_closed_drafter_leaves_no_weights(void **state)
     s = open_session(m, &o);
     no_error(draft_model_open(&draft, m, path[0], &e), &e);
     assert_non_null(draft->resident.base);
-    assert_int_equal(draft_models_idle_bytes(m, &o), 0);
     for (int i = 0; i < 2; i++) {
         o.draft_file = path[1];
         no_error(session_set(s, &o, &e), &e);
@@ -1180,7 +1180,7 @@ static void a_closed_drafter_leaves_no_weights(void **state)
     no_error(session_set(s, &o, &e), &e);
     assert_null(draft->resident.base);
     assert_true(header > 0);
-    assert_int_equal(draft_models_idle_bytes(m, &o), header);
+    assert_int_equal(draft_models_bytes(m), header);
     assert_int_equal(s->plan.row[MW_ROW_DRAFTER], 0);
     mw_session_close(s);
     mw_model_close(m);
@@ -1313,6 +1313,36 @@ static void a_plan_has_what_an_idle_head_takes(void **state)
     assert_int_equal(model_heads_bytes(m), m->desc->n_vocab * sizeof(uint32_t));
     for (int i = 0; i < 2; i++)
         assert_true(after[i].program_bytes >= before[i].program_bytes + model_heads_bytes(m));
+    mw_model_close(m);
+}
+
+/* A plan may leave a model that drafts out.  Its header was read for the plan, and stays. */
+static void a_plan_has_the_header_of_a_drafter_that_it_leaves_out(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf"), *draft;
+    struct mw_options o = small_options(256);
+    struct plan_input before, after;
+    struct plan without, p;
+    struct err e = ERR_INIT;
+    char path[4096];
+
+    (void)state;
+    no_error(options_resolve(m, &o, &e), &e);
+    no_error(plan_input_of(m, &o, &before, &e), &e);
+    before.budget_bytes = 0;
+    assert_int_equal(plan_make(&before, &without, &e), -1);
+    snprintf(path, sizeof path, "%s", model_path("llama-tiny-q4_k.gguf"));
+    o.draft = MW_DRAFT_FILE;
+    o.draft_file = path;
+    no_error(plan_input_of(m, &o, &after, &e), &e);
+    no_error(draft_model_open(&draft, m, path, &e), &e);
+    assert_true(draft->header.used > 0);
+    after.budget_bytes = without.sum_bytes + 2 * draft->header.used;
+    e = (struct err)ERR_INIT;
+    no_error(plan_make(&after, &p, &e), &e);
+    assert_int_equal(p.n_draft, 0);
+    assert_int_equal(p.row[MW_ROW_DRAFTER], 0);
+    assert_true(p.row[MW_ROW_PROGRAM] >= without.row[MW_ROW_PROGRAM] + draft->header.used);
     mw_model_close(m);
 }
 
@@ -1450,6 +1480,7 @@ int main(void)
         cmocka_unit_test(another_drafter_in_mid_answer_changes_no_token),
         cmocka_unit_test(other_settings_have_a_stake_of_their_own),
         cmocka_unit_test(a_plan_has_what_an_idle_head_takes),
+        cmocka_unit_test(a_plan_has_the_header_of_a_drafter_that_it_leaves_out),
         cmocka_unit_test(another_budget_forgets_what_passes_took),
         cmocka_unit_test(copies_have_an_assumed_acceptance),
         cmocka_unit_test(a_dense_model_has_the_same_bits),
