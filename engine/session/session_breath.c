@@ -117,34 +117,39 @@ bool session_has_breath(const struct mw_session *s)
     return s->breathing != NULL && (s->breath.is_half || has_other_budget(s));
 }
 
-/* Other options, but the same choice of `auto`: what was given back stays given back. */
-void session_keep_breath(struct mw_session *s, const struct settled *then, struct plan *p)
+bool session_keep_breath(struct mw_session *s, const struct settled *then, bool is_try,
+                         struct plan *p)
 {
     uint64_t was = s->settled.o.memory_bytes, now = s->plan.budget_bytes, budget;
     struct err ignored = ERR_INIT;
     struct plan_input in;
     struct plan other;
+    bool is_enough;
 
     if (s->breathing == NULL || now == was || !is_elastic(s, then) ||
         then->asked.memory_choice != s->settled.asked.memory_choice ||
         !input_now(s, then, &in))
-        return;
+        return true;
     if (now > was)
         budget = p->budget_bytes + (now - was);
     else
         budget = p->budget_bytes > was - now ? p->budget_bytes - (was - now) : 0;
+    if (is_try && now < was && budget > now)
+        budget = now;
     if (p->low_bytes > 0) { /* copies are of the blocks that are not pinned */
         in.budget_bytes = budget;
         in.chunk_target = then->chunk_target;
         if (plan_make(&in, &other, &ignored) == 0) {
             *p = other;
-            return;
+            return true;
         }
     }
-    if (!plan_with_budget(&in, p, budget, &other)) /* then the least */
+    is_enough = plan_with_budget(&in, p, budget, &other);
+    if (!is_enough) /* then the least */
         (void)plan_with_budget(&in, p, other.sum_bytes, &other);
     if (other.sum_bytes <= other.budget_bytes)
         *p = other;
+    return is_enough;
 }
 
 /* --- following --- */

@@ -337,14 +337,22 @@ static void try_drafts_again(struct mw_session *s)
     s->drafts.gap = (struct depth_gap){ 0 };
 }
 
-int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
+/* Does the plan have what these options ask for to draft, or did it leave that out? */
+static bool has_drafter(const struct mw_options *o, const struct plan *p)
+{
+    bool needs_head = o->draft == MW_DRAFT_AUTO || o->draft == MW_DRAFT_MTP;
+
+    return p->n_draft > 0 && (p->has_head || !needs_head);
+}
+
+static int set(struct mw_session *s, const struct mw_options *o, bool is_try, struct err *e)
 {
     struct mw_options without = *o;
     struct change c = { .kv = NULL };
     struct err ignored = ERR_INIT;
     struct mw_limits l;
     char has[24], holds[24];
-    bool is_left = asks_the_same(s, o), is_new;
+    bool is_left = asks_the_same(s, o), is_new, is_enough;
     int rc;
 
     if (is_left)
@@ -365,7 +373,9 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
     }
     if (settled_plan(s->m, &c.settled, session_expert_use(s, &l), &c.plan, e) != 0)
         return -1;
-    session_keep_breath(s, &c.settled, &c.plan);
+    is_enough = session_keep_breath(s, &c.settled, is_try, &c.plan);
+    if (is_try && (!is_enough || !has_drafter(&c.settled.o, &c.plan)))
+        return err_set(e, ERR_BUDGET, "no memory is left for the drafter now");
     find_reach(s, &c);
     if (!c.replaces && c.settled.o.n_ctx < mw_session_tokens(s))
         return err_set(e, ERR_CONTEXT,
@@ -394,6 +404,16 @@ int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
         publish_plan(s);
     session_set_progress(s, s->progress, s->progress_ctx); /* of a new forward pass, too */
     return rc;
+}
+
+int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
+{
+    return set(s, o, false, e);
+}
+
+int session_set_drafter(struct mw_session *s, const struct mw_options *o, struct err *e)
+{
+    return set(s, o, true, e);
 }
 
 int mw_session_set_memory(struct mw_session *s, uint64_t memory_bytes, struct err *e)

@@ -229,7 +229,7 @@ bool session_try_drafter(struct mw_session *s)
         return false;
     with.draft = d->left;
     d->was_left = false; /* otherwise, they would be the options that leave it closed */
-    d->was_left = session_set(s, &with, &ignored) != 0;
+    d->was_left = session_set_drafter(s, &with, &ignored) != 0;
     gap.n_token = 0;
     d->gap = gap;
     return !d->was_left && s->drafter != NULL;

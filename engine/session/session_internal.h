@@ -138,6 +138,9 @@ int eval_with_drafts(struct mw_session *s, uint32_t id, struct err *e);
  * its memory then.  The options that were asked for stay: session_try_drafter(), or the next change
  * of them, opens it again. */
 void leave_losing_drafter(struct mw_session *s);
+/* Options that open a closed drafter again.  Unlike session_set(), it fails if the plan leaves the
+ * drafter out, or if it would need memory that a budget of `auto` gave back. */
+int session_set_drafter(struct mw_session *s, const struct mw_options *o, struct err *e);
 /* Returns the source of drafts while this one is closed. */
 enum mw_draft drafts_instead_of(enum mw_draft left);
 /* Take id for the next token if it is the next draft: its keys, values and logits are there. */
@@ -218,8 +221,11 @@ void session_forget_tokens(struct mw_session *s);
 void session_follow_memory(struct mw_session *s, bool is_new);
 void session_stop_following(struct mw_session *s);
 
-/* Before options change to `then`: take out of its plan what was given back. */
-void session_keep_breath(struct mw_session *s, const struct settled *then, struct plan *p);
+/* Before options change to `then`: take out of its plan what was given back.  is_try: and let it
+ * have no more than the budget in force, if that is less than the chosen one.  Returns false if the
+ * least that *p needs is more. */
+bool session_keep_breath(struct mw_session *s, const struct settled *then, bool is_try,
+                         struct plan *p);
 
 /* Between two passes: plan with the budget to have now.  Returns whether the plan changed; the
  * caller then settles the memory and calls session_breathed(), which publishes it. */

@@ -545,6 +545,43 @@ static void a_model_that_drafts_keeps_what_was_given_back(void **state)
     mw_model_close(m);
 }
 
+/* A closed drafter comes back by itself, so it takes no memory that was given back. */
+static void a_closed_drafter_waits_for_memory(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_options o = small_options(256);
+    struct mw_session *s;
+    uint64_t least, budget;
+    char path[4096];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s", model_path("llama-tiny-q4_k.gguf"));
+    o.memory_bytes = 0;
+    o.draft = MW_DRAFT_FILE;
+    o.draft_file = path;
+    s = open_session(m, &o);
+    assert_non_null(s->drafter);
+    s->drafts.depth.share = 0.5;
+    s->drafts.depth.stake = -1;
+    leave_losing_drafter(s);
+    assert_null(s->drafter);
+    session_stop_following(s);
+    least = follow(s);
+    machine_is(0, s->plan.budget_bytes);
+    await_less(s, least + 1);
+    session_settle(s);
+    budget = s->plan.budget_bytes;
+    assert_true(budget < s->settled.o.memory_bytes);
+    s->drafts.depth.narrow_s = 1;
+    s->drafts.gap.n_token = UINT32_MAX;
+    assert_false(session_try_drafter(s));
+    assert_true(s->drafter == NULL && s->drafts.was_left);
+    assert_true(s->plan.budget_bytes <= budget);
+    assert_true(s->drafts.gap.n_token == 0 && s->drafts.gap.n_lost == 1);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -555,6 +592,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_model_that_drafts_keeps_what_was_given_back, tree_make,
                                         tree_drop),
         cmocka_unit_test_setup_teardown(options_keep_what_was_given_back, tree_make, tree_drop),
+        cmocka_unit_test_setup_teardown(a_closed_drafter_waits_for_memory, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(a_kv_file_does_not_hold_memory_up, tree_make, tree_drop),
     };
 
