@@ -331,10 +331,12 @@ static bool is_other_drafter(const struct mw_options *now, const struct mw_optio
     return options_reach(NULL, now, &o) != MW_REACH_NOTHING;
 }
 
-static void try_drafts_again(struct mw_session *s)
+/* These options are in force.  Those that open a closed drafter forget that it lost. */
+static void use_options(struct mw_session *s, bool is_left)
 {
-    depth_try_again(&s->drafts.depth);
-    s->drafts.gap = (struct depth_gap){ 0 };
+    s->drafts.was_left = is_left;
+    if (!is_left)
+        s->drafts.gap = (struct depth_gap){ 0 };
 }
 
 /* Does the plan have what these options ask for to draft, or did it leave that out? */
@@ -360,13 +362,13 @@ static int set(struct mw_session *s, const struct mw_options *o, bool is_try, st
     if (settled_options(s->m, &s->settled, &without, &c.settled, e) != 0)
         return -1;
     if (c.settled.o.draft_depth != s->settled.o.draft_depth)
-        try_drafts_again(s);
+        depth_try_again(&s->drafts.depth);
     is_new = c.settled.asked.memory_choice != s->settled.asked.memory_choice ||
              c.settled.asked.memory_bytes != s->settled.asked.memory_bytes;
     if (s->work != NULL && (!is_new || s->plan.budget_bytes == c.settled.o.memory_bytes) &&
         options_reach(s->m, &s->settled.o, &c.settled.o) == MW_REACH_NOTHING) {
         s->settled = c.settled;
-        s->drafts.was_left = is_left;
+        use_options(s, is_left);
         if (is_new)
             session_follow_memory(s, true);
         return 0;
@@ -387,7 +389,7 @@ static int set(struct mw_session *s, const struct mw_options *o, bool is_try, st
     if (is_other_drafter(&s->settled.o, &c.settled.o)) /* its drafts may be better or worse */
         depth_begin(&s->drafts.depth);
     depth_forget_costs(&s->drafts.depth);
-    try_drafts_again(s);
+    depth_try_again(&s->drafts.depth);
     if (c.works || !same_speed(&s->plan, &c.plan)) {
         remember_newest(s);
         telemetry_new_plan(s->telemetry);
@@ -395,7 +397,7 @@ static int set(struct mw_session *s, const struct mw_options *o, bool is_try, st
     s->breath.is_paused = true; /* the budget in force is that of the options before */
     rc = change(s, &c, e);
     if (rc == 0)
-        s->drafts.was_left = is_left;
+        use_options(s, is_left);
     s->breath.is_paused = false;
     s->pass_end_ns = 0; /* what is observed of a pass begins again */
     if (rc == 0 || s->work == NULL)

@@ -993,6 +993,7 @@ static void tries_a_drafter_again(const char *name, const char *head, struct mw_
     enum mw_draft draft = o->draft;
     uint32_t ids[N_ANSWER], with[N_ANSWER], more[N_MORE], again[N_MORE];
     const struct stream *stream;
+    struct mw_options refused;
     struct mw_session *s;
     struct err e = ERR_INIT;
 
@@ -1022,6 +1023,14 @@ static void tries_a_drafter_again(const char *name, const char *head, struct mw_
     draft_wrongly(s, 1.5, more, N_MORE, again);
     assert_memory_equal(again, more, sizeof more);
     assert_null(s->drafter);
+    assert_int_equal(s->drafts.gap.n_lost, 2);
+    /* Options that are refused change nothing. */
+    refused = s->settled.asked;
+    refused.draft = draft;
+    refused.draft_depth = 2;
+    refused.memory_bytes = 1;
+    assert_int_equal(session_set(s, &refused, &e), -1);
+    e = (struct err)ERR_INIT;
     assert_int_equal(s->drafts.gap.n_lost, 2);
     /* A budget that a person chooses opens it at once, and so does another depth. */
     assert_int_equal(mw_session_set_memory(s, o->memory_bytes, &e), 0);
