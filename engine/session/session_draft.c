@@ -188,7 +188,7 @@ void leave_losing_drafter(struct mw_session *s)
     struct drafts *d = &s->drafts;
     struct mw_options without = s->settled.asked;
     const enum mw_draft left = without.draft;
-    const double share = d->depth.share;
+    const double share = d->depth.share, open_s = d->open_s;
     struct depth_gap gap = d->gap;
     struct err ignored = ERR_INIT;
 
@@ -201,6 +201,7 @@ void leave_losing_drafter(struct mw_session *s)
     d->was_left = true;
     d->left = left;
     d->left_share = share;
+    d->open_s = open_s; /* earlier text takes no time to open */
     d->gap = gap;
     d->depth.stake = 0; /* earlier text may draft on, with what it gains */
 }

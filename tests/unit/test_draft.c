@@ -1097,6 +1097,13 @@ static void auto_closes_its_head_only(void **state)
     s->drafts.gap.n_token = UINT32_MAX;
     assert_true(session_try_drafter(s));
     assert_true(s->head != NULL && s->settled.o.draft == MW_DRAFT_AUTO);
+    /* The time of opening is that of the head. */
+    s->drafts.open_s = 5;
+    s->drafts.depth.share = 0.5;
+    s->drafts.depth.stake = -1;
+    leave_losing_drafter(s);
+    assert_null(s->head);
+    assert_true(s->drafts.open_s >= 5);
     mw_session_close(s);
     mw_model_close(m);
 }
