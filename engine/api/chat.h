@@ -110,8 +110,8 @@ struct mw_logprob {
 enum mw_event_kind {
     MW_EVENT_READY,    /* the model is loaded; plan and sample are meaningful */
     MW_EVENT_STARTED,  /* work on a message begins: n of total prompt tokens are evaluated.  With
-                        * the plan in force, unless a server answers: a model or a head that
-                        * drafts, which was closed because it lost, may have been opened again */
+                        * the plan in force, unless a server answers: a drafter that was closed
+                        * because it lost may have been opened again */
     MW_EVENT_PROGRESS, /* n of total of these tokens are done */
     MW_EVENT_TEXT,     /* a piece of the answer */
     MW_EVENT_LOGPROBS, /* before the text of a token: text is an array of mw_chat_options.n_logprob

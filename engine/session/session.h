@@ -55,9 +55,9 @@ void session_set_progress(struct mw_session *s, session_progress_fn *fn, void *c
 
 /*
  * A budget of `auto` follows the free memory.  While a session evaluates, or reads or writes a KV
- * file, it does so by itself, and what is left over follows later.  At other times, its owner
- * waits for fn(ctx), which another thread calls, and then for session_has_breath():
- * session_settle() gives memory back or takes it.
+ * file, it does so by itself, and the rest follows later.  At other times, its owner waits for
+ * fn(ctx), which another thread calls, and then for session_has_breath(): session_settle() gives
+ * memory back or takes it.
  */
 void session_set_wake(struct mw_session *s, void (*fn)(void *ctx), void *ctx);
 bool session_has_breath(const struct mw_session *s);

@@ -135,8 +135,7 @@ struct mw_session {
 /* Evaluate the sampled id at the next position, with drafted ones after it if they pay. */
 int eval_with_drafts(struct mw_session *s, uint32_t id, struct err *e);
 /* Close a model or a head that drafts once its stake (depth.h) is lost, if weights are pinned in
- * its memory then.  The options that were asked for stay: session_try_drafter(), or the next change
- * of them, opens it again. */
+ * its memory then.  session_try_drafter(), or the next change of the options, opens it again. */
 void leave_losing_drafter(struct mw_session *s);
 /* Options that open a closed drafter again.  Unlike session_set(), it fails if the plan leaves the
  * drafter out, or if it would need memory that a budget of `auto` gave back. */
