@@ -24,7 +24,10 @@ def under_a_shell():
     the job at once."""
     pid = os.fork()
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-    os.setpgid(pid, pid)
+    try:
+        os.setpgid(pid, pid)
+    except PermissionError:  # the child did it, and runs the program already
+        pass
     if pid == 0:
         os.tcsetpgrp(0, os.getpid())
         signal.signal(signal.SIGTTOU, signal.SIG_DFL)
@@ -42,7 +45,10 @@ def behind_another():
     """Run in the child: another process group is in the foreground of the terminal."""
     pid = os.fork()
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-    os.setpgid(pid, pid)
+    try:
+        os.setpgid(pid, pid)
+    except PermissionError:  # the child did it, and runs the program already
+        pass
     if pid == 0:
         signal.signal(signal.SIGTTOU, signal.SIG_DFL)
         return
