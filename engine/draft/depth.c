@@ -16,9 +16,6 @@
  * that was missed. */
 #define GAIN_LEAST 1.03
 
-/* Drafts while their cost is unknown: in memory, many could take as long as a short answer. */
-#define TRIAL_MOST 1
-
 /* The most that one slow pass is believed to have lost, in passes for each draft. */
 #define LOSS_MOST 1.0
 
@@ -40,6 +37,7 @@ void depth_begin(struct depth *d)
     depth_forget_costs(d);
     memcpy(d->accept, first_accept, sizeof d->accept);
     d->share = 1;
+    d->trial = 1; /* in memory, many could take as long as a short answer */
     d->stake = DEPTH_STAKE;
     d->has_gained = false;
 }
@@ -145,6 +143,12 @@ void depth_drafted(struct depth *d, uint32_t quality, uint32_t n, double seconds
     pay(d, n, d->draft[quality].s);
 }
 
+void depth_followed(struct depth *d, double seconds)
+{
+    if (d->narrow_s > 0)
+        add_stake(d, -seconds / d->narrow_s / d->share);
+}
+
 void depth_result(struct depth *d, uint32_t quality, uint32_t n_accepted, bool is_rejected)
 {
     double *accept = &d->accept[quality];
@@ -208,8 +212,8 @@ uint32_t depth_choose(struct depth *d, uint32_t quality, uint32_t most)
 
     if (!(d->narrow_s > 0) || most == 0)
         return 0;
-    if ((d->column.n == 0 || d->draft[quality].n == 0) && most > TRIAL_MOST)
-        most = TRIAL_MOST;
+    if ((d->column.n == 0 || d->draft[quality].n == 0) && most > d->trial)
+        most = d->trial;
     for (uint32_t n = 1; n <= most && n * cost_s <= left_of(d) * d->share * d->narrow_s; n++) {
         double gain;
 

@@ -86,7 +86,8 @@ struct depth {
     uint32_t n_idle; /* choices of 0 one after the other */
     uint32_t n_wide;    /* passes over drafts one after the other */
     uint32_t wide_most; /* of them, where drafts gain little */
-    double share; /* set by the session */
+    double share;   /* set by the session, */
+    uint32_t trial; /* and how many to draft while their cost is unknown: 1, unless it is predicted */
     double stake; /* in tokens */
     bool has_gained; /* the stake was DEPTH_BANK once */
 };
@@ -114,6 +115,9 @@ void depth_pass(struct depth *d, uint32_t n_draft, double seconds);
 
 /* Drafting n tokens of this quality took this long. */
 void depth_drafted(struct depth *d, uint32_t quality, uint32_t n, double seconds);
+
+/* A drafter that made no drafts took so long to evaluate the text that they would follow. */
+void depth_followed(struct depth *d, double seconds);
 
 /* Drafts of this quality were verified: n_accepted were what was sampled, and one was not, if
  * is_rejected. */

@@ -19,6 +19,8 @@
 #include "engine/base/clock.h"
 #include "engine/base/greatest.h"
 
+#define TRIAL_MOST 3
+
 static_assert(DRAFT_MOST == MW_DRAFT_MOST, "telemetry counts all drafts of a pass");
 
 /* Drafts that the next pass may verify. */
@@ -111,6 +113,15 @@ static double share_without(const struct plan *p)
     return p->undrafted_tps > 0 && p->decode_tps > 0 ? p->decode_tps / p->undrafted_tps : 1;
 }
 
+/* How many to draft while their cost is unknown.  A plan that predicts a gain knows that it is
+ * small, and one draft at a time may not pay for the memory of the drafter. */
+static uint32_t trial_of(const struct plan *p)
+{
+    uint32_t n = p->drafted_tps > p->decode_tps ? p->draft_depth : 1;
+
+    return n > TRIAL_MOST ? TRIAL_MOST : n > 1 ? n : 1;
+}
+
 /* One pass over the id and its drafts. */
 static int run(struct mw_session *s, struct err *e)
 {
@@ -127,6 +138,7 @@ static int run(struct mw_session *s, struct err *e)
     ns = clock_ns() - start;
     d->gap.n_token += d->was_left;
     d->depth.share = share_without(&s->plan);
+    d->depth.trial = trial_of(&s->plan);
     depth_pass(&d->depth, d->n, (double)ns / 1e9);
     telemetry_drafted(s->telemetry, d->n, d->n > 0 && d->quality == DEPTH_HEAD, ns);
     return 0;
@@ -289,16 +301,19 @@ int follow_drafts(struct mw_session *s, struct err *e)
 {
     struct drafts *d = &s->drafts;
     uint32_t held = mw_session_tokens(s), n = held > d->pos ? held - d->pos : 0;
-    uint64_t start = clock_ns();
+    uint64_t start = clock_ns(), ns;
     int rc;
 
     /* After going back, less of the pass is text. */
     if (n > d->n_pass)
         n = d->n_pass;
     d->n_pass = 0;
-    if (!follows(s))
+    /* Without a stake, nothing is drafted soon, and the next draft evaluates what is missing. */
+    if (!follows(s) || !(d->depth.stake > 0))
         return 0;
     rc = follow(s, d->pos, n, e);
-    telemetry_drafting(s->telemetry, clock_ns() - start);
+    ns = clock_ns() - start;
+    depth_followed(&d->depth, (double)ns / 1e9);
+    telemetry_drafting(s->telemetry, ns);
     return rc;
 }

@@ -122,7 +122,7 @@ class Demo(Case):
         self.assertIn("tour 3 of 5: /draft mtp.", out)
         measured = [float(x) for x in re.findall(r"(?m)^. measured: ([\d.]+) tok/s", out)]
         self.assertEqual(5, len(measured))
-        self.assertGreater(measured[2], 2 * measured[1])
+        self.assertGreater(measured[2], 1.5 * measured[1])  # with the same budget
         self.assertRegex(out, r"measured: [\d.]+ tok/s \(.*\), [3-5]\.\d tokens a pass, "
                               r"\d+ % of the drafts right")
 

@@ -330,6 +330,31 @@ static void a_slow_first_pass_is_measured_again(void **state)
     assert_true(rate_after_slow_passes(1.5, 0.01, 0.03, 0.9) > 4);
 }
 
+/* A drafter whose memory costs a token for each pass cannot gain with one draft at a time, and its
+ * evaluation of the text is paid, too. */
+static void a_predicted_gain_begins_with_more_drafts(void **state)
+{
+    struct depth d;
+    double before;
+
+    (void)state;
+    depth_begin(&d);
+    measure_narrow(&d, 1);
+    assert_int_equal(depth_choose(&d, DEPTH_HEAD, DRAFT_MOST), 1);
+    d.trial = 3;
+    assert_int_equal(depth_choose(&d, DEPTH_HEAD, DRAFT_MOST), 3);
+    d.share = 0.5;
+    before = d.stake;
+    depth_followed(&d, 0.25);
+    assert_true(before - d.stake > 0.499 && before - d.stake < 0.501);
+    /* All right, they pay for their pass, and more. */
+    before = d.stake;
+    depth_drafted(&d, DEPTH_HEAD, 3, 0.03);
+    depth_pass(&d, 3, 1.03);
+    depth_result(&d, DEPTH_HEAD, 3, false);
+    assert_true(d.stake > before + 1.5);
+}
+
 /* Loss and gain by the law over texts with any acceptance and any cost of a column. */
 static void drafting_never_loses_much(void **state)
 {
@@ -1480,6 +1505,7 @@ int main(void)
         cmocka_unit_test(a_measured_loss_lasts),
         cmocka_unit_test(a_time_of_another_plan_is_not_used),
         cmocka_unit_test(a_slow_first_pass_is_measured_again),
+        cmocka_unit_test(a_predicted_gain_begins_with_more_drafts),
         cmocka_unit_test(drafting_never_loses_much),
         cmocka_unit_test(a_session_loses_at_most_three_per_cent),
         cmocka_unit_test(drafts_that_gain_go_on),

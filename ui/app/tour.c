@@ -215,12 +215,12 @@ static void choose(struct tour *t, struct mw_options *o)
     o->draft = now(t) == STEP_DRAFTS ? MW_DRAFT_MTP : MW_DRAFT_OFF;
     switch (now(t)) {
     case STEP_SMALLEST: o->memory_bytes = budget_for(t, o, ALL_READ); break;
-    case STEP_LARGER:
-    case STEP_DRAFTS: o->memory_bytes = budget_for(t, o, hot / 2); break;
+    case STEP_LARGER: o->memory_bytes = budget_for(t, o, hot / 2); break;
     case STEP_LARGEST: o->memory_bytes = budget_for(t, o, 0); break;
     case N_STEP: break;
+    case STEP_DRAFTS: /* in the budget of the step before, so that both can be compared */
     case STEP_CONTEXT:
-        o->n_ctx = long_ctx(t);
+        o->n_ctx = now(t) == STEP_CONTEXT ? long_ctx(t) : o->n_ctx;
         least = budget_for(t, o, ALL_READ);
         if (o->memory_bytes < least)
             o->memory_bytes = least;
@@ -288,7 +288,7 @@ static void explain_drafts(struct tour *t, const struct step *s)
     talk_notice(t->talk,
                 "tour %d of %d: /draft mtp. A small model beside this one drafts the next tokens, "
                 "and one pass over the weights verifies all of them, so the answer is the same. "
-                "The budget is %s, since drafts need %s.%s",
+                "Of the budget of %s, drafts take %s, so fewer weights stay in memory.%s",
                 t->step + 1, t->n_step, units_size(budget, sizeof budget, s->plan.budget_bytes),
                 units_size(head, sizeof head,
                            s->plan.row[MW_ROW_DRAFTER] + s->plan.row[MW_ROW_LOGITS] -
