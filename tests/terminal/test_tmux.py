@@ -58,7 +58,7 @@ class Tmux(unittest.TestCase):
         self.keys("hello", "Enter")
         self.sees("> hello", " tok/s \u00b7 ", "ready")
         self.tmux("resize-window", "-x", "80", "-y", "24")
-        self.sees("ctx ", "/4096")
+        self.sees(" ctx ")  # how much follows depends on the width of the other figures
         self.assertEqual(24, len(self.screen().splitlines()))
         self.keys("/help", "Enter")
         self.sees("Esc: close")
