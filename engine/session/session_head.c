@@ -358,6 +358,14 @@ struct cursor {
     unsigned char *at, *end;
 };
 
+/* Over the copy, or over nothing. */
+static struct cursor cursor_of(const struct head *h)
+{
+    size_t n = h->copy != NULL ? h->copy_bytes : 0;
+
+    return (struct cursor){ h->copy, n > 0 ? h->copy + n : h->copy };
+}
+
 static int save_bytes(void *ctx, void *bytes, size_t n, struct err *e)
 {
     struct cursor *c = ctx;
@@ -383,7 +391,7 @@ static int load_bytes(void *ctx, void *bytes, size_t n, struct err *e)
 /* Take back the rows of drafted tokens: n rows stay. */
 static int take_back(struct head *h, uint32_t n, struct err *e)
 {
-    struct cursor c = { h->copy, h->copy + h->copy_bytes };
+    struct cursor c = cursor_of(h);
 
     if (h->copy != NULL)
         return kv_copy_restore(h->kv, n, load_bytes, &c, e);
@@ -417,7 +425,7 @@ int head_draft(struct mw_session *s, uint32_t id, uint32_t n, uint32_t *out,
                const struct draft_choose *choose, mw_row_fn *row, void *ctx, struct err *e)
 {
     struct head *h = s->head;
-    struct cursor c = { h->copy, h->copy + h->copy_bytes };
+    struct cursor c = cursor_of(h);
     uint32_t held = mw_session_tokens(s), n_row;
     const float *hidden;
     struct err ignored = ERR_INIT;
