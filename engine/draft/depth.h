@@ -80,16 +80,16 @@ struct depth_cost {
 struct depth {
     double narrow_s; /* 0: not measured yet */
     bool is_warm;    /* there was a pass with these weights in memory */
-    struct depth_cost column; /* until both were measured, one is drafted */
+    struct depth_cost column; /* until both were measured, `trial` are drafted */
     struct depth_cost draft[DEPTH_CLASSES];
     double accept[DEPTH_CLASSES];
-    uint32_t n_idle; /* choices of 0 one after the other */
+    uint32_t n_idle;    /* choices of 0 one after the other */
     uint32_t n_wide;    /* passes over drafts one after the other */
     uint32_t wide_most; /* of them, where drafts gain little */
-    double share;   /* set by the session, */
-    uint32_t trial; /* and how many to draft while their cost is unknown: 1, unless it is predicted */
-    double stake; /* in tokens */
-    bool has_gained; /* the stake was DEPTH_BANK once */
+    double share;       /* set by the session */
+    uint32_t trial;     /* set by the session: more than 1 where the plan predicts a gain */
+    double stake;       /* in tokens */
+    bool has_gained;    /* the stake was DEPTH_BANK once */
 };
 
 /* A drafter that was closed. */

@@ -3,10 +3,8 @@
  *
  * The input chooses a small model, GGUF or snapshot, and changes that keep its outer form:
  * values, types, names, shapes, the order and number of its parts.  Such files get past the
- * readers to the code that computes with them; files with mutated bytes hardly ever do.  The
- * file
- * is opened, described, planned and, if all accept it, evaluated twice, with chunks of one and
- * of
+ * readers to the code that computes with them; files with mutated bytes hardly ever do.  The file
+ * is opened, described, planned and, if all accept it, evaluated twice, with chunks of one and of
  * two tokens.  Both must give equal bits, or equal refusals with a text.
  */
 #include "config.h"

@@ -986,27 +986,34 @@ static void leaves_a_drafter(const char *name, const char *head, struct mw_optio
     mw_model_close(m);
 }
 
-static void a_losing_drafter_is_closed(void **state)
+/* Copies, another model, an assistant, and a head of the file. */
+static void with_each_drafter(void (*test)(const char *name, const char *head,
+                                           struct mw_options *o))
 {
     struct mw_options o = small_options(256);
     char path[4096];
 
-    (void)state;
     o.block_bytes = 4096;
     o.chunk = 16;
     o.draft = MW_DRAFT_SELF;
-    leaves_a_drafter("llama-tiny.gguf", NULL, &o);
+    test("llama-tiny.gguf", NULL, &o);
     snprintf(path, sizeof path, "%s", model_path("llama-tiny-q4_k.gguf"));
     o = small_options(256);
     o.draft = MW_DRAFT_FILE;
     o.draft_file = path;
-    leaves_a_drafter("llama-tiny.gguf", NULL, &o);
+    test("llama-tiny.gguf", NULL, &o);
     o = small_options(256);
     o.draft = MW_DRAFT_MTP;
-    leaves_a_drafter("gemma4-tiny.gguf", "gemma4-tiny-assistant.gguf", &o);
+    test("gemma4-tiny.gguf", "gemma4-tiny-assistant.gguf", &o);
     o = small_options(256);
     o.draft = MW_DRAFT_MTP;
-    leaves_a_drafter("mtp-qwen35.gguf", NULL, &o);
+    test("mtp-qwen35.gguf", NULL, &o);
+}
+
+static void a_losing_drafter_is_closed(void **state)
+{
+    (void)state;
+    with_each_drafter(leaves_a_drafter);
 }
 
 /* A closed drafter comes back at the beginning of an answer once the gap is over, without reading
@@ -1067,25 +1074,8 @@ static void tries_a_drafter_again(const char *name, const char *head, struct mw_
 
 static void a_closed_drafter_is_tried_again(void **state)
 {
-    struct mw_options o = small_options(256);
-    char path[4096];
-
     (void)state;
-    o.block_bytes = 4096;
-    o.chunk = 16;
-    o.draft = MW_DRAFT_SELF;
-    tries_a_drafter_again("llama-tiny.gguf", NULL, &o);
-    snprintf(path, sizeof path, "%s", model_path("llama-tiny-q4_k.gguf"));
-    o = small_options(256);
-    o.draft = MW_DRAFT_FILE;
-    o.draft_file = path;
-    tries_a_drafter_again("llama-tiny.gguf", NULL, &o);
-    o = small_options(256);
-    o.draft = MW_DRAFT_MTP;
-    tries_a_drafter_again("gemma4-tiny.gguf", "gemma4-tiny-assistant.gguf", &o);
-    o = small_options(256);
-    o.draft = MW_DRAFT_MTP;
-    tries_a_drafter_again("mtp-qwen35.gguf", NULL, &o);
+    with_each_drafter(tries_a_drafter_again);
 }
 
 /* Without its head, `auto` goes on with drafts from earlier text. */

@@ -256,7 +256,7 @@ void talk_predict_again(struct talk *t)
     struct plan again;
 
     if (talk_try_plan(t, &talk_options(t)->engine, &again, &ignored) != 0 ||
-        again.n_draft != t->plan.n_draft)
+        again.n_draft != t->plan.n_draft || again.has_head != t->plan.has_head)
         return;
     t->plan.decode_tps = again.decode_tps;
     t->plan.prefill_tps = again.prefill_tps;
