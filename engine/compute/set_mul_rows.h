@@ -386,7 +386,7 @@ INLINE void mul_rows(enum tensor_type type, const struct q8_product *p, size_t c
 
 INLINE void mul_q8(enum tensor_type type, const struct q8_product *p)
 {
-    const size_t panel = p->n_row < VN ? FEW_COLS : panel_cols(p);
+    const size_t panel = p->n_row < VN ? FEW_COLS : even_part(p->n_col, PANEL_COLS);
 
     if (p->n_col == 1) {
         mul_rows(type, p, 0, 1);

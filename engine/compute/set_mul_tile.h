@@ -14,10 +14,9 @@
 
 #include "engine/compute/set_unpack_tile.h"
 
-#define TILE_SPANS  2                   /* unpacked at a time */
-#define NEAR_COLS   32                  /* columns whose sums stay in the first-level cache */
-#define PANEL_COLS  64                  /* columns that share unpacked spans, */
-#define PANEL_BYTES ((size_t)448 << 10) /* if they have no more bytes */
+#define TILE_SPANS 2   /* unpacked at a time */
+#define NEAR_COLS  32  /* columns whose sums stay in the first-level cache */
+#define PANEL_COLS 128 /* columns that share unpacked spans: README.md has other numbers */
 
 /* The partial sums of a column. */
 struct tile_sums {
@@ -192,13 +191,15 @@ INLINE void add_spans(enum tensor_type type, size_t n_v, const struct tile *t, s
                       &(struct tile_next){ { next }, t->c == 0 ? 1 : 0, n * bytes }, sums);
         return;
     }
-    for (size_t j = 0; j < t->n_c; j += NEAR_COLS)
+    const size_t near = even_part(t->n_c, NEAR_COLS);
+
+    for (size_t j = 0; j < t->n_c; j += near)
         for (size_t s = 0; s < n; s++)
             for (int b = 0; b < 8; b++) {
                 if (t->c + j == 0)
                     fetch_next(type, t, n_v, i + s, n_v + (size_t)b);
                 add_columns(type, n_v, &span[s], b, t->p, i + s, t->c + j,
-                            at_most(t->n_c - j, NEAR_COLS), sums + j);
+                            at_most(t->n_c - j, near), sums + j);
             }
 }
 
@@ -263,13 +264,6 @@ INLINE void mul_tile_q8(enum tensor_type type, size_t n_v, const struct tile *t)
         add_spans(type, n_v, t, i, n, span, sums);
     }
     store_tile(t, n_v, sums);
-}
-
-INLINE size_t panel_cols(const struct q8_product *p)
-{
-    size_t n = PANEL_BYTES / p->x_stride / NEAR_COLS * NEAR_COLS;
-
-    return n < NEAR_COLS ? NEAR_COLS : at_most(n, PANEL_COLS);
 }
 
 /* All rows, at least VN, times columns c .. c + n_c - 1.  The last tile may overlap the one

@@ -182,6 +182,7 @@ static void multiplies(const struct row *t, enum scaled kind)
         { 7, 32, 3 },   { 5, 96, 6 },     { 13, 1184, 29 }, { 3, 2880, 7 },   { 3, 1, 1 },
         { 5, 56, 7 },   { 9, 72, 14 },    { 8, 1000, 9 },   { 2, 15, 31 },    { 51, 768, 5 },
         { 32, 288, 8 }, { 35, 1184, 68 }, { 97, 256, 39 }, { 11, 448, 21 }, { 6, 64, 9 },
+        { 33, 512, 137 },
     };
     size_t block = tensor_type_info(t->type)->block_elems;
 
@@ -236,7 +237,8 @@ static void multiplies_to_the_bits_of_another(void **state)
 {
     static const struct {
         size_t n_row, n_k, n_col;
-    } shapes[] = { { 9, 256, 1 }, { 17, 1536, 13 }, { 35, 1184, 68 }, { 97, 256, 39 } };
+    } shapes[] = { { 9, 256, 1 }, { 17, 1536, 13 }, { 35, 1184, 68 }, { 97, 256, 39 },
+                   { 33, 512, 137 } };
     const struct row *t = *state;
     size_t block = tensor_type_info(t->type)->block_elems;
 
