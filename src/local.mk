@@ -15,3 +15,4 @@ include src/report/local.mk
 include src/serve/local.mk
 include src/commands/local.mk
 memwall_LDADD = $(UI_LIBS) $(ENGINE_LIBS)
+memwall_LDFLAGS = $(SAN_FLAGS) $(SMALL_LDFLAGS) -Wl,--as-needed
