@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/base/arena.h"
 #include "engine/base/units.h"
 
 static uint64_t page_bytes(void)
@@ -55,12 +56,6 @@ uint64_t area_kept(const struct area *a, uint64_t bytes)
     return align_down(bytes, page_bytes());
 }
 
-static void touch_pages(unsigned char *from, uint64_t bytes)
-{
-    for (uint64_t i = 0; i < bytes; i += page_bytes())
-        ((volatile unsigned char *)from)[i] = 0;
-}
-
 static int grow(struct area *a, uint64_t bytes, bool touch, struct err *e)
 {
     uint64_t huge = align_down(bytes, HUGE_BYTES);
@@ -71,7 +66,7 @@ static int grow(struct area *a, uint64_t bytes, bool touch, struct err *e)
     if (has_huge() && huge > 0)
         (void)madvise(a->base, huge, MADV_HUGEPAGE);
     if (touch)
-        touch_pages(a->base + a->held, bytes - a->held);
+        memory_touch(a->base + a->held, bytes - a->held);
     a->held = bytes;
     return 0;
 }
