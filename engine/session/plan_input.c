@@ -117,29 +117,33 @@ static void add_kv(const struct mw_model *m, const struct mw_options *o, struct 
 
 /* --- keys and values on the disk --- */
 
-static uint32_t readers_of(const struct model_desc *d, uint32_t kv_layer)
-{
-    uint32_t n = 0;
+/* How many layers read the keys and values of each layer that owns some; 0 if it has a window. */
+struct readers {
+    uint32_t n[MAX_LAYER];
+};
 
-    for (uint32_t l = 0; l < d->n_layer; l++)
-        n += d->layers[l].attends && d->layers[l].kv_layer == kv_layer;
-    return n;
+static void count_readers(const struct model_desc *d, struct readers *r)
+{
+    *r = (struct readers){ { 0 } };
+    for (uint32_t l = 0; l < d->n_layer; l++) {
+        const struct layer_desc *layer = &d->layers[l];
+
+        if (layer->attends && !d->kv_specs[layer->kv_layer].is_sliding)
+            r->n[layer->kv_layer]++;
+    }
 }
 
 /* The class of layers that are read n times: classes are the numbers of readers that there are,
  * the largest first; the last one has all that are left. */
-static uint32_t class_of(const struct model_desc *d, uint32_t n)
+static uint32_t class_of(const struct model_desc *d, const struct readers *r, uint32_t n)
 {
     uint32_t at = 0, above = UINT32_MAX;
 
     for (; at + 1 < PLAN_KV_CLASSES; at++) {
         uint32_t most = 0;
 
-        for (uint32_t i = 0; i < d->n_kv; i++) {
-            uint32_t its = d->kv_specs[i].is_sliding ? 0 : readers_of(d, i);
-
-            most = its > most && its < above ? its : most;
-        }
+        for (uint32_t i = 0; i < d->n_kv; i++)
+            most = r->n[i] > most && r->n[i] < above ? r->n[i] : most;
         if (most <= n)
             return at;
         above = most;
@@ -149,9 +153,12 @@ static uint32_t class_of(const struct model_desc *d, uint32_t n)
 
 uint32_t plan_input_keep(const struct mw_model *m, const struct plan *p, uint32_t kv_layer)
 {
+    struct readers readers;
+
     if (!p->has_kv_disk || m->desc->kv_specs[kv_layer].is_sliding)
         return UINT32_MAX;
-    return p->kv_keep[class_of(m->desc, readers_of(m->desc, kv_layer))];
+    count_readers(m->desc, &readers);
+    return p->kv_keep[class_of(m->desc, &readers, readers.n[kv_layer])];
 }
 
 /* Why keys and values of this model cannot go to any folder; NULL: they can. */
@@ -192,14 +199,16 @@ static void add_kv_disk(const struct mw_model *m, const struct mw_options *o,
     enum kv_type k = options_kv_type(o->kv_k), v = options_kv_type(o->kv_v);
 
     const char *why = why_no_disk(m, o);
+    struct readers readers;
 
     in->asks_kv_folder = why == NULL;
     snprintf(in->kv_disk_why, sizeof in->kv_disk_why, "%s", why != NULL ? why : "");
     plan_input_kv_folder(in, o);
     in->kv_disk_free += m->kv_file_bytes; /* what a session has now is used again */
     in->kv_slot_bytes = kv_disk_slot_bytes(d->kv_specs, d->n_kv, k, v);
+    count_readers(d, &readers);
     for (uint32_t i = 0; i < d->n_kv; i++) {
-        uint32_t n = d->kv_specs[i].is_sliding ? 0 : readers_of(d, i), at = class_of(d, n);
+        uint32_t n = readers.n[i], at = class_of(d, &readers, n);
         struct plan_kv_class *c = &in->kv_class[at];
 
         if (d->kv_specs[i].is_sliding)
@@ -216,7 +225,7 @@ static void add_kv_disk(const struct mw_model *m, const struct mw_options *o,
 
         if (!layer->attends || d->kv_specs[layer->kv_layer].is_sliding)
             continue;
-        in->kv_class[class_of(d, readers_of(d, layer->kv_layer))].read_bytes[part] +=
+        in->kv_class[class_of(d, &readers, readers.n[layer->kv_layer])].read_bytes[part] +=
             kv_disk_page_bytes(&d->kv_specs[layer->kv_layer], k, v);
     }
 }
