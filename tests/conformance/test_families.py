@@ -351,8 +351,8 @@ def write_snapshot(path, plain, packed, config):
     head, data = {}, bytearray()
     for name, (shape, values) in plain.items():
         if name + "_blocks" not in packed:
-            raw = array.array("H", (struct.unpack("<I", struct.pack("<f", v))[0] >> 16
-                                    for v in values)).tobytes()
+            halves = array.array("H", array.array("f", values).tobytes())
+            raw = halves[sys.byteorder == "little"::2].tobytes()
             head[name] = {"dtype": "BF16", "shape": shape,
                           "data_offsets": [len(data), len(data) + len(raw)]}
             data += raw

@@ -5,6 +5,7 @@
     g.keys["general.name"] = (STR, "other")
     g.write("other.gguf")
 """
+import functools
 import struct
 
 FORM = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -16,6 +17,7 @@ BLOCK = {0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24
          39: (32, 17), 40: (64, 36)}
 
 
+@functools.cache  # a script writes the same vocabulary thousands of times
 def pack_text(s):
     b = s.encode("utf-8", "surrogateescape")
     return struct.pack("<Q", len(b)) + b
@@ -49,12 +51,21 @@ class Gguf:
         def value(kind):
             return text() if kind == STR else number(FORM[kind])
 
+        def array(kind, n):
+            nonlocal at
+            if kind == STR:
+                return [text() for _ in range(n)]
+            form = f"<{n}{FORM[kind]}"
+            numbers = list(struct.unpack_from(form, d, at))
+            at += struct.calcsize(form)
+            return numbers
+
         n_tensor, n_key = number("Q"), number("Q")
         for _ in range(n_key):
             name, kind = text(), number("I")
             if kind == ARR:
                 inner, n = number("I"), number("Q")
-                self.keys[name] = (ARR, (inner, [value(inner) for _ in range(n)]))
+                self.keys[name] = (ARR, (inner, array(inner, n)))
             else:
                 self.keys[name] = (kind, value(kind))
         infos = []
@@ -79,17 +90,18 @@ class Gguf:
         self.tensors = {(new if k == old else k): v for k, v in self.tensors.items()}
 
     def packed_keys(self):
-        def value(kind, v):
-            return pack_text(v) if kind == STR else struct.pack("<" + FORM[kind], v)
+        def packed(kind, *values):
+            if kind == STR:
+                return b"".join(map(pack_text, values))
+            return struct.pack(f"<{len(values)}{FORM[kind]}", *values)
 
         head = []
         for name, (kind, v) in self.keys.items():
             head += [pack_text(name), struct.pack("<I", kind)]
             if kind == ARR:
-                head.append(struct.pack("<IQ", v[0], len(v[1])))
-                head += [value(v[0], x) for x in v[1]]
+                head += [struct.pack("<IQ", v[0], len(v[1])), packed(v[0], *v[1])]
             else:
-                head.append(value(kind, v))
+                head.append(packed(kind, v))
         return b"".join(head)
 
     def write(self, target):

@@ -1,5 +1,6 @@
 """Ask the guide, the model in the box, through ./memwall: greedy answers and perplexity."""
 import array
+import functools
 import json
 import math
 import os
@@ -39,17 +40,24 @@ def conversations(corpus):
 
 def ids(messages, *options, model=MODEL):
     """The ids that the model's chat template makes of messages."""
-    text = json.dumps([{"role": r, "content": c} for r, c in messages])
+    return list(_ids(json.dumps([{"role": r, "content": c} for r, c in messages]), options, model))
+
+
+@functools.cache  # the same questions are answered and judged
+def _ids(text, options, model):
     return _must(memwall("tokenize", "-m", model, "--chat", "--ids", *options,
                          stdin=text)).split()
 
 
 def answer(messages, *options, model=MODEL):
     """The greedy answer."""
-    got = _must(memwall("eval", "-m", model, "--ids", "-", "--greedy", str(LONGEST_ANSWER),
-                        *options, stdin=" ".join(ids(messages, model=model)))).split()
     end = ids([("user", "x")], "--no-generation-prompt", model=model)[-2]
-    got = got[:got.index(end)] if end in got else got
+    for n in LONGEST_ANSWER // 2, LONGEST_ANSWER:  # most are short
+        got = _must(memwall("eval", "-m", model, "--ids", "-", "--greedy", str(n), *options,
+                            stdin=" ".join(ids(messages, model=model)))).split()
+        if end in got:
+            got = got[:got.index(end)]
+            break
     return _must(memwall("tokenize", "-m", model, "--decode", stdin=" ".join(got)))
 
 

@@ -5,7 +5,7 @@ import struct
 
 import snapshot_gguf
 from gguf_edit import Gguf
-from program import FolderCase, memwall, reference
+from program import FolderCase, memory_folder, memwall, reference
 
 SHARED = os.path.join(os.environ.get("MW_SHARED", ""), "conformance")
 
@@ -16,6 +16,8 @@ def ids(n):
 
 
 class ModelCase(FolderCase):
+    make_folder = staticmethod(memory_folder)
+
     def gguf(self, name):
         """Returns the Gguf of a model: a file, or one that is made from a snapshot."""
         for path in reference(name + ".gguf"), reference("f-" + name + ".gguf"):

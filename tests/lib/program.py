@@ -127,6 +127,12 @@ def notices(stderr):
     return "".join(line for line in stderr.splitlines(True) if "answer has no text" not in line)
 
 
+def memory_folder():
+    """A folder in memory, for models that are written and opened thousands of times.  A test of
+    what a disk does has its files elsewhere."""
+    return tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+
+
 class FolderCase(unittest.TestCase):
     """A test with a folder for its files."""
     make_folder = tempfile.TemporaryDirectory

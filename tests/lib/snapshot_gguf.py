@@ -207,7 +207,8 @@ def read_snapshot(folder):
         halves = array.array("H", data[start + t["data_offsets"][0]:start + t["data_offsets"][1]])
         if sys.byteorder == "big":
             halves.byteswap()
-        words = array.array("I", (h << 16 for h in halves))
+        words = array.array("H", bytes(4 * len(halves)))
+        words[sys.byteorder == "little"::2] = halves
         tensors[name] = (t["shape"], array.array("f", words.tobytes()))
     return config, tensors
 

@@ -95,11 +95,17 @@ class Table(ModelCase):
         return self.process.eval(path, self.N_ID)
 
     def logits_of_program(self, model):
-        """The logits of a model that is whole, which `memwall eval` writes, too."""
+        """The logits of a model that is whole, which `memwall eval` writes, too.  Its defaults are
+        those of `memwall inspect`."""
         want = self.logits(model)
         self.assertIsInstance(want, bytes, want)
         self.assertTrue(all(map(math.isfinite, struct.unpack("<%df" % (len(want) // 4), want))))
         self.assertTrue(want == self.eval_bytes(model, self.N_ID))
+        path = model if isinstance(model, str) else self.path("m.gguf")
+        r = memwall("inspect", path, "--json")
+        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        self.assertEqual({d["name"] for d in json.loads(r.stdout)["defaults"]},
+                         self.defaults(path))
         return want
 
     def model(self, name):
@@ -112,9 +118,9 @@ class Table(ModelCase):
         return g, arch
 
     def defaults(self, path):
-        r = memwall("inspect", path, "--json")
-        self.assertEqual((0, ""), (r.returncode, r.stderr))
-        return {d["name"] for d in json.loads(r.stdout)["defaults"]}
+        names = self.process.defaults(path)
+        self.assertIsInstance(names, set, names)
+        return names
 
     def check(self, g, want, suffix, may_state=False):
         """may_state: the value of the key has a meaning of its own."""
