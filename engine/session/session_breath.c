@@ -137,12 +137,13 @@ bool session_keep_breath(struct mw_session *s, const struct settled *then, bool 
     if (is_try && now < was && budget > now)
         budget = now;
     if (p->low_bytes > 0) { /* copies are of the blocks that are not pinned */
-        in.budget_bytes = budget;
+        uint64_t least = plan_smallest_budget(&in);
+
+        in.budget_bytes = budget > least ? budget : least;
         in.chunk_target = then->chunk_target;
-        if (plan_make(&in, &other, &ignored) == 0) {
+        if (plan_make(&in, &other, &ignored) == 0)
             *p = other;
-            return true;
-        }
+        return budget >= least;
     }
     is_enough = plan_with_budget(&in, p, budget, &other);
     if (!is_enough) /* then the least */

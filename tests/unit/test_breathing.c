@@ -545,6 +545,42 @@ static void a_model_that_drafts_keeps_what_was_given_back(void **state)
     mw_model_close(m);
 }
 
+/* A longer context leaves no memory for copies in what is left of the budget: they are left out, and
+ * no more memory is taken again than the context needs. */
+static void copies_without_memory_are_left_out(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_options o = options_of(0);
+    struct err e = ERR_INIT;
+    struct plan_input in;
+    struct mw_session *s;
+    uint64_t chosen, least;
+
+    (void)state;
+    o.block_bytes = 4096;
+    o.chunk = 16;
+    o.draft = MW_DRAFT_SELF;
+    o.n_ctx = 2048;
+    o.memory_bytes = chosen = with_copies(m, o) - 128 * KIB;
+    o.draft = MW_DRAFT_OFF;
+    o.n_ctx = 64;
+    s = open_session(m, &o);
+    o.memory_bytes = s->settled.asked.memory_bytes = 0; /* as if it had followed the free memory */
+    session_stop_following(s);
+    least = follow(s);
+    machine_is(0, chosen);
+    await_less(s, least + 1);
+    session_settle(s);
+    o.draft = MW_DRAFT_SELF;
+    o.n_ctx = 2048;
+    no_error(session_set(s, &o, &e), &e);
+    no_error(plan_input_of(m, &s->settled.o, &in, &e), &e);
+    assert_int_equal(s->plan.low_bytes, 0);
+    assert_int_equal(s->plan.budget_bytes, plan_smallest_budget(&in));
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
 /* A closed drafter comes back by itself, so it takes no memory that was given back. */
 static void a_closed_drafter_waits_for_memory(void **state)
 {
@@ -591,6 +627,7 @@ int main(void)
                                         tree_drop),
         cmocka_unit_test_setup_teardown(a_model_that_drafts_keeps_what_was_given_back, tree_make,
                                         tree_drop),
+        cmocka_unit_test_setup_teardown(copies_without_memory_are_left_out, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(options_keep_what_was_given_back, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(a_closed_drafter_waits_for_memory, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(a_kv_file_does_not_hold_memory_up, tree_make, tree_drop),
