@@ -38,7 +38,6 @@ struct draft_look {
 struct draft_pass {
     const uint32_t *ids; /* of the text, from position 0 */
     uint32_t pos, n;     /* the pass evaluated pos … pos + n - 1 */
-    const float *hidden; /* [n][n_hidden] of drafter.n_hidden; NULL if that is 0 */
 };
 
 struct drafter;
@@ -65,7 +64,7 @@ struct drafter_calls {
 
 struct drafter {
     const struct drafter_calls *calls;
-    uint32_t n_hidden; /* values of a token that follow() gets from the model; 0: none */
+    uint64_t n_followed; /* tokens that follow() has evaluated, which may leave some for later */
 };
 
 void drafter_free(struct drafter *d); /* NULL is fine, and so are the next two */

@@ -173,11 +173,13 @@ static int follow(struct drafter *d, const struct draft_pass *pass, struct err *
     struct model_drafter *x = of(d);
     uint32_t end = pass->pos + pass->n, held = kv_tokens(x->kv);
     struct err failure = ERR_INIT;
+    int rc;
 
-    if (x->has_failed || end < held + CHUNK / 2 ||
-        evaluate(x, pass->ids, end, false, &failure) == 0)
+    if (x->has_failed || end < held + CHUNK / 2)
         return 0;
-    return give_up(x, &failure, e);
+    rc = evaluate(x, pass->ids, end, false, &failure);
+    d->n_followed += kv_tokens(x->kv) - held;
+    return rc == 0 ? 0 : give_up(x, &failure, e);
 }
 
 static void rewind_to(struct drafter *d, const uint32_t *ids, uint32_t n)

@@ -276,32 +276,31 @@ static bool follows(const struct mw_session *s)
     return s->drafter != NULL && s->drafter->calls->follow != NULL;
 }
 
-static int follow(struct mw_session *s, uint32_t pos, uint32_t n, struct err *e)
+/* Report a pass over text, and measure how long the drafter takes to evaluate it. */
+static int follow(struct mw_session *s, uint32_t pos, uint32_t n, uint64_t *ns, struct err *e)
 {
     struct draft_pass pass = { .ids = s->tokens.id, .pos = pos, .n = n };
+    uint64_t start = clock_ns(), before = s->drafter->n_followed;
+    int rc = n > 0 ? s->drafter->calls->follow(s->drafter, &pass, e) : 0;
 
-    return follows(s) && n > 0 ? s->drafter->calls->follow(s->drafter, &pass, e) : 0;
+    *ns = clock_ns() - start;
+    s->drafts.text_s += (double)*ns / 1e9;
+    s->drafts.n_text += s->drafter->n_followed - before;
+    return rc;
 }
 
 int follow_prompt(struct mw_session *s, uint32_t pos, uint32_t n, struct err *e)
 {
-    struct drafts *d = &s->drafts;
-    uint64_t start = clock_ns();
-    int rc = follow(s, pos, n, e);
+    uint64_t ns;
 
-    if (follows(s)) {
-        d->text_s += (double)(clock_ns() - start) / 1e9;
-        d->n_text += pos + n - (d->followed < pos ? d->followed : pos);
-        d->followed = pos + n;
-    }
-    return rc;
+    return follows(s) ? follow(s, pos, n, &ns, e) : 0;
 }
 
 int follow_drafts(struct mw_session *s, struct err *e)
 {
     struct drafts *d = &s->drafts;
     uint32_t held = mw_session_tokens(s), n = held > d->pos ? held - d->pos : 0;
-    uint64_t start = clock_ns(), ns;
+    uint64_t ns;
     int rc;
 
     /* After going back, less of the pass is text. */
@@ -311,8 +310,7 @@ int follow_drafts(struct mw_session *s, struct err *e)
     /* Without a stake, nothing is drafted soon, and the next draft evaluates what is missing. */
     if (!follows(s) || !(d->depth.stake > 0))
         return 0;
-    rc = follow(s, d->pos, n, e);
-    ns = clock_ns() - start;
+    rc = follow(s, d->pos, n, &ns, e);
     depth_followed(&d->depth, (double)ns / 1e9);
     telemetry_drafting(s->telemetry, ns);
     return rc;

@@ -75,9 +75,8 @@ struct drafts {
     uint32_t quality;   /* as the drafter expected it */
     uint32_t pos, n_pass; /* the last pass, which the drafter did not follow yet; n_pass 0: none */
     double open_s;      /* in which the drafter was made */
-    double text_s;      /* in which it has evaluated prompts, */
-    uint64_t n_text;    /* of so many tokens */
-    uint32_t followed;  /* position after those */
+    double text_s;      /* in which it has followed the text, */
+    uint64_t n_text;    /* and evaluated so many tokens of it */
     /* The drafter lost and was closed: */
     bool was_left;
     enum mw_draft left; /* this had asked for it */

@@ -281,7 +281,7 @@ int session_drafter(struct drafter **out, struct mw_session *s, const struct mw_
         return rc;
     s->drafts.open_s = (double)(clock_ns() - start) / 1e9;
     s->drafts.text_s = 0;
-    s->drafts.n_text = s->drafts.followed = 0;
+    s->drafts.n_text = 0;
     return rc;
 }
 

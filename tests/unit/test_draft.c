@@ -1078,6 +1078,41 @@ static void a_closed_drafter_is_tried_again(void **state)
     with_each_drafter(tries_a_drafter_again);
 }
 
+/* The price of reading the text again is measured by the tokens that the drafter has evaluated:
+ * it leaves a few to the next draft. */
+static void only_evaluated_text_has_a_price(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_options o = small_options(256);
+    uint32_t ids[60], answer[40];
+    struct mw_session *s;
+    char path[4096];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s", model_path("llama-tiny-q4_k.gguf"));
+    o.memory_bytes = 192 * MIB;
+    o.draft = MW_DRAFT_FILE;
+    o.draft_file = path;
+    for (uint32_t i = 0; i < 60; i++)
+        ids[i] = 3 + i * 7 % 50;
+    s = open_session(m, &o);
+    eval(s, ids, 15);
+    assert_int_equal(s->drafts.n_text, 0);
+    eval(s, ids, 5);
+    assert_int_equal(s->drafts.n_text, 20);
+    assert_true(s->drafts.text_s > 0);
+    eval(s, ids, 10);
+    assert_int_equal(s->drafts.n_text, 20);
+    /* Without a stake, the drafter falls behind in an answer, and reads that with the next text. */
+    s->drafts.depth.stake = -1;
+    draft_wrongly(s, 1, NULL, 40, answer);
+    assert_int_equal(s->drafts.n_text, 20);
+    eval(s, ids, 60);
+    assert_int_equal(s->drafts.n_text, 130);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
 /* Without its head, `auto` goes on with drafts from earlier text. */
 static void auto_closes_its_head_only(void **state)
 {
@@ -1506,6 +1541,7 @@ int main(void)
         cmocka_unit_test(a_head_keeps_the_rows_of_the_text),
         cmocka_unit_test(a_losing_drafter_is_closed),
         cmocka_unit_test(a_closed_drafter_is_tried_again),
+        cmocka_unit_test(only_evaluated_text_has_a_price),
         cmocka_unit_test(auto_closes_its_head_only),
         cmocka_unit_test(an_answer_begins_with_the_closed_drafter),
         cmocka_unit_test(a_closed_drafter_leaves_no_weights),
