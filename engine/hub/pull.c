@@ -76,6 +76,11 @@ static void show_variants(struct mw_pull *p)
         if (c->head != UINT32_MAX) {
             s->head = p->list.files[c->head].name;
             s->head_bytes = p->list.files[c->head].size;
+        } else if (c->left_head != UINT32_MAX) {
+            s->left_head = p->list.files[c->left_head].name;
+            s->left_why = p->list.files[c->left_head].size > c->bytes / PULL_HEAD_SHARE
+                              ? "it is larger than 1/8 of the model"
+                              : "it is in several files";
         }
         for (uint32_t k = 0; k < c->n_file; k++)
             s->have_bytes += pull_place_have(&p->place, &p->list.files[c->files[k]]);

@@ -56,6 +56,9 @@ struct mw_pull_variant {
      * repository is known once the model is described. */
     const char *head;
     uint64_t head_bytes; /* not among those of the model */
+    /* Without a head: a file with one in the same folder that is not fetched, safe to print, and why
+     * not; or NULL. */
+    const char *left_head, *left_why;
 
     /* Filled by mw_pull_describe(). */
     bool is_described;

@@ -48,7 +48,7 @@ static struct pull_variant *add_variant(struct pull_variants *c, uint32_t n_file
         c->all = larger;
         new = &c->all[c->n];
         memset(new, 0, sizeof *new);
-        new->head = UINT32_MAX;
+        new->head = new->left_head = UINT32_MAX;
         new->files = calloc(n_file, sizeof *new->files);
         if (new->files != NULL) {
             c->n++;
@@ -192,7 +192,7 @@ static int add_ggufs(struct pull_variants *c, const struct pull_list *l,
     return 0;
 }
 
-/* Is the GGUF file a draft head, in the folder of the model, that --draft auto would use? */
+/* Is the GGUF file a draft head by its name, in the folder of the model? */
 static bool is_head_for(const struct pull_list *l, uint32_t file, const struct pull_variant *v)
 {
     const char *model = l->files[v->files[0]].name, *slash = strrchr(model, '/');
@@ -205,7 +205,23 @@ static bool is_head_for(const struct pull_list *l, uint32_t file, const struct p
     if (stem == v->n_stem && strncmp(f->name, model, stem) == 0)
         return false;
     return strncmp(f->name, model, n) == 0 && strchr(f->name + n, '/') == NULL &&
-           find_is_head_name(f->name + n) && f->size <= v->bytes / PULL_HEAD_SHARE;
+           find_is_head_name(f->name + n);
+}
+
+/* Would --draft auto use it?  One in several files is not fetched, either. */
+static bool is_useful_head(const struct pull_file *f, const struct pull_variant *v)
+{
+    struct split_name split;
+
+    return f->size <= v->bytes / PULL_HEAD_SHARE && !split_name_parse(f->name, &split);
+}
+
+static bool is_variant(const struct pull_variants *c, uint32_t file)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->all[i].files[0] == file)
+            return true;
+    return false;
 }
 
 /* Choose the smallest head for each model. */
@@ -214,10 +230,14 @@ static void add_heads(struct pull_variants *c, const struct pull_list *l)
     for (uint32_t i = 0; i < c->n; i++) {
         struct pull_variant *v = &c->all[i];
 
-        for (uint32_t f = 0; f < l->n; f++)
-            if (is_head_for(l, f, v) &&
-                (v->head == UINT32_MAX || l->files[f].size < l->files[v->head].size))
-                v->head = f;
+        for (uint32_t f = 0; f < l->n; f++) {
+            bool is_useful = is_useful_head(&l->files[f], v);
+            uint32_t *best = is_useful ? &v->head : &v->left_head;
+
+            if (is_head_for(l, f, v) && (is_useful || !is_variant(c, f)) &&
+                (*best == UINT32_MAX || l->files[f].size < l->files[*best].size))
+                *best = f;
+        }
     }
 }
 

@@ -30,6 +30,7 @@ struct pull_variant {
     uint32_t *files; /* [n_file], indices in the list; the first names the variant */
     uint64_t bytes;  /* of all files */
     uint32_t head;   /* index of the file with a draft head; UINT32_MAX: there is none */
+    uint32_t left_head; /* the same for one that is not fetched */
 };
 
 #define PULL_BROKEN     8 /* sentences that are kept */

@@ -42,7 +42,7 @@ static void have_text(const struct mw_pull_variant *c, char *buf, size_t n)
         snprintf(buf, n, ", %.0f %% fetched", 100 * (double)c->have_bytes / (double)c->bytes);
 }
 
-/* A draft head that comes with the model: "", ", with a draft head of 78 MiB". */
+/* A draft head that comes with the model, or does not: "", ", with a draft head of 78 MiB". */
 static void head_text(const struct mw_pull_variant *c, char *buf, size_t n)
 {
     char size[16];
@@ -51,11 +51,13 @@ static void head_text(const struct mw_pull_variant *c, char *buf, size_t n)
     if (c->head != NULL)
         snprintf(buf, n, ", with a draft head of %s",
                  units_size(size, sizeof size, c->head_bytes));
+    else if (c->left_head != NULL)
+        snprintf(buf, n, ", without its draft head: %s", c->left_why);
 }
 
 static void print_line(FILE *to, const struct mw_pull_variant *c, int width)
 {
-    char outlook[512], have[32], head[48], size[16], buf[NAME_ROOM];
+    char outlook[512], have[32], head[80], size[16], buf[NAME_ROOM];
     const char *name = name_of(c, buf);
     int used = cluster_width(name, strlen(name));
 
@@ -65,11 +67,6 @@ static void print_line(FILE *to, const struct mw_pull_variant *c, int width)
     head_text(c, head, sizeof head);
     fprintf(to, "%s%*s  %10s  %s%s%s\n", name, used < width ? width - used : 0, "",
             units_size(size, sizeof size, c->bytes), outlook, head, have);
-}
-
-void pull_print_one(FILE *to, const struct mw_pull *p, size_t i)
-{
-    print_line(to, mw_pull_at(p, i), 0);
 }
 
 static void print_left_out(FILE *to, const struct mw_pull *p, const struct mw_pull_info *info)
@@ -88,6 +85,16 @@ static void print_left_out(FILE *to, const struct mw_pull *p, const struct mw_pu
     if (info->n_broken > n)
         fprintf(to, "%" PRIu32 " more models lack files and are left out.\n",
                 info->n_broken - n);
+}
+
+void pull_print_one(FILE *to, const struct mw_pull *p, size_t i)
+{
+    struct mw_pull_info info;
+
+    mw_pull_info(p, &info);
+    print_line(to, mw_pull_at(p, i), 0);
+    if (info.variant[0] == '\0') /* otherwise, the user knows what else there is */
+        print_left_out(to, p, &info);
 }
 
 void pull_print(FILE *to, const struct mw_pull *p, const char *cache, size_t best)
@@ -130,6 +137,8 @@ static void json_model(struct json *j, const struct mw_pull_variant *c, const ch
         json_string(j, "draft_head", c->head);
         json_u64(j, "draft_head_bytes", c->head_bytes);
     }
+    if (c->left_head != NULL)
+        json_string(j, "draft_head_left_out", c->left_head);
     if (c->is_described) {
         json_string(j, "arch", c->model.arch);
         json_string(j, "type", c->model.type);

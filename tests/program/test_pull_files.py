@@ -339,6 +339,31 @@ class Ggufs(Files):
         for model in self.listed("org/name")["models"]:
             self.assertNotIn("draft_head", {k for k, v in model.items() if v}, model)
 
+    def test_a_draft_head_that_is_left_out_is_named(self):
+        data = content(GGUF)
+        head = kind_of_gguf(self.path("head"), "gemma4-assistant", None)
+        for names, size, why in (
+                (["a-assistant-F16.gguf"], len(data) // 7, "it is larger than 1/8 of the model"),
+                ([f"a-assistant-0000{i}-of-00002.gguf" for i in (1, 2)], len(data) // 20,
+                 "it is in several files")):
+            files = {name: head + bytes(size - len(head)) for name in names}
+            self.hub.add("org/name", files | {"a-Q8_0.gguf": data})
+            model, = self.listed("org/name")["models"]
+            self.assertEqual(names[0], model["draft_head_left_out"])
+            r = self.pull("org/name")
+            self.assertEqual(0, r.returncode, r.stderr)
+            self.assertIn(f", without its draft head: {why}", r.stderr)
+            self.assertEqual(["a-Q8_0.gguf"], os.listdir(os.path.dirname(r.stdout.strip())))
+        # A smaller one comes instead, and a model with such a name is listed as one.
+        small = {"a-assistant-Q4_0.gguf": head, "a-assistant-F16.gguf": head + bytes(len(data))}
+        self.hub.add("org/name", small | {"a-Q8_0.gguf": data, "b-mtp-Q8_0.gguf": data})
+        for model in self.listed("org/name")["models"]:
+            self.assertEqual("a-assistant-Q4_0.gguf", model["draft_head"])
+            self.assertNotIn("draft_head_left_out", model)
+        self.hub.add("org/name", {"a-Q8_0.gguf": data, "b-mtp-Q8_0.gguf": data})
+        for model in self.listed("org/name")["models"]:
+            self.assertNotIn("draft_head_left_out", model)
+
     def test_a_missing_part_is_named(self):
         def part(i, n=3):
             return f"m-Q8_0-{i:05}-of-{n:05}.gguf"
@@ -350,6 +375,9 @@ class Ggufs(Files):
             r = self.pull("org/two:Q8_0")
             self.refused(r, f'"{part(missing)}"', code=2)
             self.assertEqual(1, self.listed("org/two")["sets_left_out"])
+            r = self.pull("org/two")
+            self.assertEqual(0, r.returncode, r.stderr)
+            self.assertIn(f'Left out: a split set lacks "{part(missing)}".', r.stderr)
         self.assertEqual(0, sum(self.hub.sent(part(i)) for i in (1, 2, 3)))
 
     def test_a_file_without_a_vocabulary_is_not_offered_for_a_chat(self):
