@@ -44,8 +44,8 @@
  *     DEPTH_GAP * (DEPTH_STAKE + price) * 2^(losses - 1)    tokens without it
  *
  * where losses counts how often it was closed since it last gained DEPTH_BANK, and price is what
- * opening takes, in tokens: a pass that drafts nothing, and reading weights and text again.  An
- * attempt loses its price and its stake.  All attempts after the first one together lose at most
+ * opening takes, in tokens: a pass that drafts nothing, reading weights and text again, and making
+ * copies of weights, as long as that took before.  An attempt loses its price and its stake.  All attempts after the first one together lose at most
  * 1 / DEPTH_GAP of the tokens of the gaps before them, so a session loses at most
  *
  *     DEPTH_STAKE + DEPTH_SHARE * tokens with the drafter + 1 / DEPTH_GAP * tokens without it

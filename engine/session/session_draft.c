@@ -200,7 +200,8 @@ void leave_losing_drafter(struct mw_session *s)
     struct drafts *d = &s->drafts;
     struct mw_options without = s->settled.asked;
     const enum mw_draft left = without.draft;
-    const double share = d->depth.share, open_s = d->open_s;
+    const double share = d->depth.share;
+    const double made_s = d->open_s + (double)stream_low_ns(s->weights.stream) / 1e9;
     struct depth_gap gap = d->gap;
     struct err ignored = ERR_INIT;
 
@@ -213,7 +214,7 @@ void leave_losing_drafter(struct mw_session *s)
     d->was_left = true;
     d->left = left;
     d->left_share = share;
-    d->open_s = open_s; /* earlier text takes no time to open */
+    d->left_s = made_s;
     d->gap = gap;
     d->depth.stake = 0; /* earlier text may draft on, with what it gains */
 }
@@ -222,7 +223,7 @@ void leave_losing_drafter(struct mw_session *s)
 static double opening_price(const struct mw_session *s)
 {
     const struct drafts *d = &s->drafts;
-    double again_s = d->open_s;
+    double again_s = d->left_s;
 
     if (!(d->depth.narrow_s > 0)) /* not measured */
         return INFINITY;

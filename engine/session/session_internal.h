@@ -81,6 +81,7 @@ struct drafts {
     bool was_left;
     enum mw_draft left; /* this had asked for it */
     double left_share;  /* the share (depth.h) that it had */
+    double left_s;      /* in which it was made, with its copies of weights */
     struct depth_gap gap;
 };
 

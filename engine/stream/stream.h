@@ -183,6 +183,7 @@ void stream_drop_low(struct stream *s); /* also without copies */
 void *stream_low_place(struct stream *s, const struct stream_block *block);
 void stream_low_made(struct stream *s, const struct stream_block *block);
 uint64_t stream_low_bytes(const struct stream *s);
+uint64_t stream_low_ns(const struct stream *s); /* in which they were made; 0 without copies */
 uint32_t stream_low_type(const struct stream *s); /* with copies */
 
 /* Whether each block is pinned and in memory, or has its copy.  Then a pass can use these. */

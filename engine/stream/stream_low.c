@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/units.h"
 #include "engine/stream/stream_internal.h"
 
@@ -25,6 +26,7 @@ struct low {
     uint64_t *row_bytes; /* [n_span] */
     uint64_t used;       /* by places; the area may grow to what is reserved */
     uint32_t type;
+    uint64_t begun_ns, ns; /* when a copy was begun, and the time of all that were made */
 };
 
 static uint64_t copy_bytes(const struct low *low, uint32_t span, uint64_t n_row)
@@ -111,17 +113,19 @@ static bool add_place(struct stream *s, const struct stream_block *block)
 
 void *stream_low_place(struct stream *s, const struct stream_block *block)
 {
-    const struct low *low = s->low;
+    struct low *low = s->low;
 
     if (low == NULL || s->in_low_pass || block->is_pinned || low->is_made[block->index] ||
         (low->place[block->index] == NO_PLACE && !add_place(s, block)))
         return NULL;
+    low->begun_ns = clock_ns();
     return low->area.base + low->place[block->index];
 }
 
 void stream_low_made(struct stream *s, const struct stream_block *block)
 {
     s->low->is_made[block->index] = true;
+    s->low->ns += clock_ns() - s->low->begun_ns;
 }
 
 bool stream_low_ready(const struct stream *s)
@@ -137,6 +141,11 @@ bool stream_low_ready(const struct stream *s)
 uint64_t stream_low_bytes(const struct stream *s)
 {
     return s->low != NULL ? s->low->area.held : 0;
+}
+
+uint64_t stream_low_ns(const struct stream *s)
+{
+    return s->low != NULL ? s->low->ns : 0;
 }
 
 uint32_t stream_low_type(const struct stream *s)

@@ -397,7 +397,7 @@ struct costs {
     double share;         /* of a token without it and its memory */
     double column, draft; /* of a draft */
     uint32_t quality;
-    double open; /* of making it again */
+    double open; /* of making it again, and its copies of weights */
 };
 
 /* A session with it. */
@@ -479,7 +479,7 @@ static void a_session_loses_at_most_three_per_cent(void **state)
     static const double columns[] = { 0, 0.02, 0.1, 0.35 };
     static const double drafts[] = { 0, 0.01, 0.025, 0.1, 0.25, 0.5 };
     static const double accepted[] = { 0, 0.1, 0.3 };
-    static const double opens[] = { 0, 2, 20 };
+    static const double opens[] = { 0, 4, 40 };
     static const struct {
         uint32_t n_token, n_seed;
     } lengths[] = { { 100, 20 }, { 1000, 4 }, { 10000, 1 } };
@@ -1113,6 +1113,45 @@ static void only_evaluated_text_has_a_price(void **state)
     mw_model_close(m);
 }
 
+/* Copies of weights are made by the first pass that reads them, and have a price like reading. */
+static void making_copies_is_a_part_of_the_price(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_options o = small_options(256);
+    uint32_t ids[30], answer[20];
+    struct mw_session *s;
+    double made_s, open_s;
+
+    (void)state;
+    for (uint32_t i = 0; i < 30; i++)
+        ids[i] = 3 + i * 7 % 50;
+    o.block_bytes = 4096;
+    o.chunk = 16;
+    o.draft = MW_DRAFT_SELF;
+    assert_true(budget_with_copies(m, &o));
+    s = open_session(m, &o);
+    assert_int_equal(stream_low_ns(s->weights.stream), 0);
+    eval(s, ids, 30);
+    made_s = (double)stream_low_ns(s->weights.stream) / 1e9;
+    open_s = s->drafts.open_s;
+    assert_true(made_s > 0);
+    draft_wrongly(s, 0.1, NULL, 20, answer);
+    assert_true((double)stream_low_ns(s->weights.stream) / 1e9 <= made_s); /* they are made once */
+    s->drafts.depth.share = 0.5;
+    s->drafts.depth.stake = -1;
+    leave_losing_drafter(s);
+    assert_null(s->drafter);
+    assert_true(s->drafts.left_s >= made_s + open_s);
+    /* They take as long as 50 passes, so the gap is 50 hundred tokens longer. */
+    s->drafts.depth.narrow_s = s->drafts.left_s / 50;
+    s->drafts.gap.n_token = 50 * DEPTH_GAP;
+    assert_false(session_try_drafter(s));
+    s->drafts.gap.n_token = 50 * DEPTH_GAP + (uint64_t)(DEPTH_GAP * (DEPTH_STAKE + 1)) + 1;
+    assert_true(session_try_drafter(s));
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
 /* Without its head, `auto` goes on with drafts from earlier text. */
 static void auto_closes_its_head_only(void **state)
 {
@@ -1153,7 +1192,7 @@ static void auto_closes_its_head_only(void **state)
     s->drafts.depth.stake = -1;
     leave_losing_drafter(s);
     assert_null(s->head);
-    assert_true(s->drafts.open_s >= 5);
+    assert_true(s->drafts.left_s >= 5);
     mw_session_close(s);
     mw_model_close(m);
 }
@@ -1542,6 +1581,7 @@ int main(void)
         cmocka_unit_test(a_losing_drafter_is_closed),
         cmocka_unit_test(a_closed_drafter_is_tried_again),
         cmocka_unit_test(only_evaluated_text_has_a_price),
+        cmocka_unit_test(making_copies_is_a_part_of_the_price),
         cmocka_unit_test(auto_closes_its_head_only),
         cmocka_unit_test(an_answer_begins_with_the_closed_drafter),
         cmocka_unit_test(a_closed_drafter_leaves_no_weights),
