@@ -16,8 +16,9 @@
  * that was missed. */
 #define GAIN_LEAST 1.03
 
-/* The most that one slow pass is believed to have lost, in passes for each draft. */
-#define LOSS_MOST 1.0
+/* The most that a first measurement is believed to have lost, in passes for each draft.  From the
+ * second one on, a single slow pass does not make the cost. */
+#define LOSS_FIRST 1.0
 
 /* If drafts promise less than GAIN_SURE, there is a pass for one token after so many passes over
  * drafts, at first and at most, to measure it again.  The number doubles each time. */
@@ -101,10 +102,12 @@ static void add_stake(struct depth *d, double tokens)
 }
 
 /* Take the cost of n drafts: of columns, or of drafting them. */
-static void pay(struct depth *d, uint32_t n, double each_s)
+static void pay(struct depth *d, uint32_t n, const struct depth_cost *c)
 {
+    double most_s = c->n > 1 ? INFINITY : LOSS_FIRST * d->narrow_s;
+
     if (d->narrow_s > 0)
-        add_stake(d, -(n * smaller(each_s / d->narrow_s, LOSS_MOST) / d->share));
+        add_stake(d, -(n * smaller(c->s, most_s) / d->narrow_s / d->share));
 }
 
 static void measure_narrow(struct depth *d, double seconds)
@@ -129,7 +132,7 @@ void depth_pass(struct depth *d, uint32_t n_draft, double seconds)
         measure(&d->column, more_s > 0 ? more_s / n_draft : 0);
         if (more_s < 0) /* a pass for one token cannot take longer */
             move(&d->narrow_s, seconds, COST_WEIGHT);
-        pay(d, n_draft, d->column.s);
+        pay(d, n_draft, &d->column);
     }
     if (d->narrow_s > 0) /* the first pass reads the same without the drafter */
         add_stake(d, 1 - 1 / d->share + DEPTH_SHARE);
@@ -140,7 +143,7 @@ void depth_drafted(struct depth *d, uint32_t quality, uint32_t n, double seconds
     if (n == 0)
         return;
     measure(&d->draft[quality], seconds / n);
-    pay(d, n, d->draft[quality].s);
+    pay(d, n, &d->draft[quality]);
 }
 
 void depth_followed(struct depth *d, double seconds)
@@ -187,13 +190,13 @@ bool depth_gap_is_over(const struct depth_gap *g, double price)
     return (double)g->n_token >= ldexp(DEPTH_GAP * (DEPTH_STAKE + price), (int)g->n_lost - 1);
 }
 
-/* Nothing is drafted now: let it be tried again. */
+/* Nothing is drafted now: let it be tried again, while there is a stake. */
 static uint32_t choose_none(struct depth *d, uint32_t quality)
 {
     struct depth_cost *draft = &d->draft[quality];
     uint32_t n = d->column.n < draft->n ? d->column.n : draft->n;
 
-    if (n > 0 && n < COST_MEASURED && d->n_idle >= n * RETRY_IDLE) {
+    if (n > 0 && n < COST_MEASURED && left_of(d) > 0 && d->n_idle >= n * RETRY_IDLE) {
         d->n_idle = 0;
         return 1;
     }

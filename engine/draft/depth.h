@@ -14,13 +14,14 @@
  *
  * A pass or a draft may be slow for another reason: memory is touched first, the disk is busy.
  * So a cost moves towards the median of its last three measurements, and is the smallest one
- * until there are three.
+ * until there are three.  A first measurement counts as one pass for each draft at most.  So a
+ * drafter that takes several passes for a draft loses two of them, of which the sums below know one.
  *
  * A pass for one token that was measured as too long makes drafts look cheap, and while there are
  * drafts, none is measured.  So there is one now and then where drafts gain little.
  *
  * The depth falls to 0 where drafting loses.  If fewer than three measurements say so, one token
- * is soon drafted again.  Otherwise the estimate for this quality returns slowly to where it
+ * is soon drafted again, while there is a stake (below).  Otherwise the estimate for this quality returns slowly to where it
  * began, and the costs fall as slowly, so that drafts are tried again one day.
  *
  * Estimates may be wrong, so there is a stake besides: what drafting may lose yet, in tokens that

@@ -239,8 +239,8 @@ static int looks_without(struct depth *d)
 {
     int n = 0;
 
-    while (n < 10000 && depth_choose(d, 3, DRAFT_MOST) == 0)
-        n++;
+    for (; n < 10000 && depth_choose(d, 3, DRAFT_MOST) == 0; n++)
+        depth_pass(d, 0, 1);
     return n;
 }
 
@@ -272,7 +272,7 @@ static void a_bad_measurement_is_forgotten(void **state)
     assert_int_equal(depth_choose(&d, 3, DRAFT_MOST), before);
 }
 
-/* If three say that drafts lose, they are tried again much later. */
+/* If the second one says so, too, drafts are tried again much later. */
 static void a_measured_loss_lasts(void **state)
 {
     struct depth d;
@@ -283,9 +283,7 @@ static void a_measured_loss_lasts(void **state)
     drafted_pass(&d, 2, 0.1, 21);
     assert_in_range(looks_without(&d), 1, 16);
     drafted_pass(&d, 1, 0.1, 12);
-    assert_in_range(looks_without(&d), 1, 32);
-    drafted_pass(&d, 1, 0.1, 12);
-    assert_in_range(looks_without(&d), 64, 2000);
+    assert_in_range(looks_without(&d), 64, 4000);
 }
 
 /* Returns the tokens a second of sessions of 100 tokens, in those without drafts.  The first passes
@@ -505,6 +503,26 @@ static void a_session_loses_at_most_three_per_cent(void **state)
                       lengths[l].n_token, worst, last);
         assert_true(worst < 1.03);
     }
+}
+
+/* A plan that predicted too well may choose a drafter that takes several passes for a draft.  It
+ * makes two drafts, the second one in case that the first was slow for another reason. */
+static void a_drafter_slower_than_its_model_is_known_by_two_drafts(void **state)
+{
+    static const double shares[] = { 1, 0.97, 0.9 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        for (int passes = 2; passes <= 10; passes += 4) {
+            struct costs c = { shares[i], 0.05, passes, 3, 0 };
+            double two = 2 * passes / shares[i];
+            struct outcome o = play(&c, 100, 0, 1), later = play(&c, 10000, 0, 1);
+
+            print_message("share %.2f, %d passes for a draft: %.3f times as long, then %.3f\n",
+                          shares[i], passes, o.worst, later.times);
+            assert_true(o.worst < 1.02 + two / 100);
+            assert_true(later.times < 1.02);
+        }
 }
 
 /* The stake does not end drafts that gain for long, although bad luck may close the drafter. */
@@ -1572,6 +1590,7 @@ int main(void)
         cmocka_unit_test(a_predicted_gain_begins_with_more_drafts),
         cmocka_unit_test(drafting_never_loses_much),
         cmocka_unit_test(a_session_loses_at_most_three_per_cent),
+        cmocka_unit_test(a_drafter_slower_than_its_model_is_known_by_two_drafts),
         cmocka_unit_test(drafts_that_gain_go_on),
         cmocka_unit_test(gaps_double),
         cmocka_unit_test(drafts_that_nobody_asked_for_do_not_count),
