@@ -21,6 +21,15 @@ static const char *word(const char *words, size_t i)
     return text[0] != '\0' ? text : NULL;
 }
 
+static size_t n_words(const char *words)
+{
+    size_t n = 0;
+
+    while (word(words, n) != NULL)
+        n++;
+    return n;
+}
+
 /* The bounds of a number, or numbers outside them. */
 static const char *number(const struct option *row, bool is_valid, size_t i)
 {
@@ -63,8 +72,7 @@ const char *setting_value(const struct option *row, bool is_valid, size_t i)
         [KIND_CHOICE] = { { "", "sideways" } },
         [KIND_KV_ONE] = { { "", "sideways", "f16 f16" } },
         [KIND_IO] = { { "", "sideways", "mmap:" } },
-        [KIND_DRAFT] = { { "", "sideways" },
-                         { "off", "auto", "ngram", "mtp", "/a folder/small.gguf" } },
+        [KIND_DRAFT] = { { "", "sideways" }, { "self:q3_k", "/a folder/small.gguf" } },
         [KIND_NUMBER] = { { NULL } },
     };
 
@@ -74,15 +82,14 @@ const char *setting_value(const struct option *row, bool is_valid, size_t i)
     case KIND_U32:
     case KIND_COUNT:
     case KIND_NUMBER: return number(row, is_valid, i);
-    case KIND_DRAFT:
-        if (is_valid && i > 0 && word(row->words, i) == NULL && word(row->words, i - 1) != NULL)
-            return "self:q3_k";
-        /* fall through */
     case KIND_CHOICE:
+    case KIND_DRAFT:
     case KIND_KV_ONE:
     case KIND_IO:
-        if (is_valid)
+        if (is_valid && i < n_words(row->words))
             return word(row->words, i);
+        if (is_valid)
+            i -= n_words(row->words);
         break;
     default: break;
     }
