@@ -3,6 +3,7 @@
 
 #include "src/doctor/doctor_print.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ void doctor_print_value(FILE *to, const struct mw_fact *f)
     case MW_UNIT_FLOPS: fprintf(to, "%.3g GFLOP/s", f->value / 1e9); break;
     case MW_UNIT_OPS: fprintf(to, "%.3g GOP/s", f->value / 1e9); break;
     case MW_UNIT_COUNT:
-        fprintf(to, "%.*f", f->value < 10 && f->value > 0 ? 1 : 0, f->value);
+        fprintf(to, "%.*f", f->value < 10 && f->value != floor(f->value) ? 1 : 0, f->value);
         break;
     case MW_UNIT_SHARE: fprintf(to, "%.1f %%", f->value * 100); break;
     case MW_UNIT_SECONDS: fprintf(to, "%.3g ms", f->value * 1e3); break;

@@ -25,7 +25,8 @@ static void print_line(FILE *to, const struct mw_products *table, uint32_t i, bo
 static void print_ways(FILE *to, const struct mw_ways *ways)
 {
     if (ways->way[ways->chosen].bytes_s <= 0) {
-        fprintf(to, "weights %s are prefetched %s\n", ways->layout, ways->way[ways->chosen].text);
+        fprintf(to, "weights %s are prefetched %s (ways not compared: the machine is busy)\n",
+                ways->layout, ways->way[ways->chosen].text);
         return;
     }
     fprintf(to, "\nweights %s are prefetched, one column of Q4_0, GB/s\n", ways->layout);
@@ -37,8 +38,11 @@ static void print_ways(FILE *to, const struct mw_ways *ways)
 static void print_table(FILE *to, const struct mw_products *table, const struct mw_ways *ways,
                         const char *choice)
 {
-    fprintf(to, "kernels %s%s, %s\n\n%-8s %-9s", table[0].kernels,
-            table[0].exact ? " (exact)" : "",
+    fprintf(to,
+            "kernels %s%s, %s\n\n"
+            "Billions of operations a second, one thread, by the number of tokens together:\n\n"
+            "%-8s %-9s",
+            table[0].kernels, table[0].exact ? " (exact)" : "",
             table[0].blas[0] != '\0' ? table[0].blas : "no openblas", "type", "columns");
     for (int c = 0; c < N_COLUMNS; c++)
         fprintf(to, " %8u", columns[c]);
@@ -72,7 +76,10 @@ static void json_ways(struct json *j, const struct mw_ways *ways)
             json_object(j, NULL);
             json_string(j, "weights", ways[l].layout);
             json_string(j, "way", ways[l].way[i].text);
-            json_double(j, "bytes_s", ways[l].way[i].bytes_s, 3);
+            if (ways[l].way[i].bytes_s > 0)
+                json_double(j, "bytes_s", ways[l].way[i].bytes_s, 3);
+            else
+                json_null(j, "bytes_s");
             json_bool(j, "in_use", i == ways[l].chosen);
             json_end(j);
         }

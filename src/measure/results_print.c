@@ -217,9 +217,13 @@ static void print_shared(FILE *to, const struct results *r, const struct results
             strcmp(setting_text(&r->point[0], (enum dimension)d, text, sizeof text), "auto") !=
                 0)
             fprintf(to, "%s %s, ", dimension_table[d].heading, text);
-    fprintf(to, "%" PRIu32 " run%s%s", r->n_repeat, r->n_repeat == 1 ? "" : "s",
-            r->options[0] != '\0' ? ", " : "");
-    print_clean(to, look, r->options);
+    fprintf(to, "%" PRIu32 " run%s", r->n_repeat, r->n_repeat == 1 ? "" : "s");
+    if (r->options[0] != '\0') {
+        char options[sizeof r->options + 2];
+
+        snprintf(options, sizeof options, ", %s", r->options); /* not at the start of a text */
+        print_clean(to, look, options);
+    }
     fputc('\n', to);
 }
 

@@ -34,10 +34,10 @@ static int word_index(const char *words, const char *word)
     return -1;
 }
 
-/* Report that text is none of the row's words. */
-static int bad_word(const struct option *row, const char *text, struct err *e)
+/* Report that text is none of the row's words.  also: what else it may be, or "". */
+static int bad_word(const struct option *row, const char *also, const char *text, struct err *e)
 {
-    char words[120], expected[200], copy[120];
+    char words[120], expected[240], copy[120];
     struct near near = { .word = text, .len = strlen(text) };
     char *rest = copy;
 
@@ -47,7 +47,7 @@ static int bad_word(const struct option *row, const char *text, struct err *e)
         near_try(&near, word);
     if (near.len == 0)
         near.name = NULL;
-    snprintf(expected, sizeof expected, "one of %s%s%s%s", words,
+    snprintf(expected, sizeof expected, "one of %s%s%s%s%s", words, also,
              near.name != NULL ? "; did you mean \"" : "", near.name != NULL ? near.name : "",
              near.name != NULL ? "\"?" : "");
     return bad_value(text, expected, e);
@@ -158,7 +158,7 @@ static int set_kv_one(const struct option *row, enum mw_kv *to, const char *text
     int type = mw_kv_parse(text);
 
     if (type < 0)
-        return bad_word(row, text, e);
+        return bad_word(row, "", text, e);
     *to = (enum mw_kv)type;
     return 0;
 }
@@ -174,7 +174,7 @@ static int set_kv(struct options *o, const struct option *row, const char *text,
     k = mw_kv_parse(first);
     v = text[n] == ' ' ? mw_kv_parse(text + n + 1) : k;
     if (k < 0 || v < 0)
-        return bad_word(row, text, e);
+        return bad_word(row, "", text, e);
     if (!o->given[OPT_KV_K])
         o->chat.engine.kv_k = (enum mw_kv)k;
     if (!o->given[OPT_KV_V])
@@ -189,7 +189,7 @@ static int set_io(struct mw_options *o, const struct option *row, const char *te
     int io = mw_io_parse(text, &drops);
 
     if (io < 0)
-        return bad_word(row, text, e);
+        return bad_word(row, "", text, e);
     o->io = (enum mw_io)io;
     o->mmap_drop = drops;
     return 0;
@@ -204,7 +204,7 @@ static int set_draft(struct mw_options *o, const struct option *row, const char 
     if (strncmp(text, "self:", 5) == 0 && (copies = mw_copies_parse(text + 5)) >= 0)
         word = MW_DRAFT_SELF;
     if (word < 0 && strpbrk(text, "/.") == NULL)
-        return bad_word(row, text, e);
+        return bad_word(row, ", self:q4_0, self:q3_k, self:q2_k, or the path of a file", text, e);
     o->draft_copies = copies < 0 ? MW_COPIES_AUTO : (enum mw_copies)copies;
     o->draft = word < 0 ? MW_DRAFT_FILE : (enum mw_draft)word;
     o->draft_file = word < 0 ? path_kept(text) : NULL;
@@ -213,14 +213,19 @@ static int set_draft(struct mw_options *o, const struct option *row, const char 
 
 static int set_isa(const char **to, const char *text, struct err *e)
 {
-    for (int i = 0; mw_isa(i) != NULL; i++)
+    char names[120] = "";
+
+    for (int i = 0; mw_isa(i) != NULL; i++) {
+        size_t used = strlen(names);
+
         if (strcmp(mw_isa(i), text) == 0) {
             *to = mw_isa(i);
             return 0;
         }
-    return err_set(e, ERR_ARGUMENT,
-                   "kernel set \"%.20s\" is not available on this CPU (see memwall --version)",
-                   text);
+        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", mw_isa(i));
+    }
+    return err_set(e, ERR_ARGUMENT, "kernel set \"%.20s\" is not available; there are %s", text,
+                   names);
 }
 
 static int set_format(const char **to, const char *text, struct err *e)
@@ -297,7 +302,7 @@ static int set_choice(const struct option *row, int *to, const char *text, struc
     int word = word_index(row->words, text);
 
     if (word < 0)
-        return bad_word(row, text, e);
+        return bad_word(row, "", text, e);
     *to = word;
     return 0;
 }
