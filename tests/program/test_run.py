@@ -343,7 +343,9 @@ class Io(unittest.TestCase):
             lines = [json.loads(line) for line in f]
         [anchor] = [line for line in lines if line["kind"] == "anchor"]
         self.assertGreaterEqual(anchor["n_token"], 8)
-        anchor["others_s"] = anchor["crowding"] = 0
+        # As on a machine with nothing else to do.
+        anchor.update(token_s=9e-4, stall_s=0, lookup_s=4e-4, attention_s=4e-5, fixed_s=6e-5,
+                      ran_s=5e-4, others_s=0, crowding=0)
 
         def write():
             with open(self.limits, "w") as f:
