@@ -346,7 +346,7 @@ class Screen(unittest.TestCase):
         parent, child = pty.openpty()
         self.addCleanup(os.close, parent)
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", *first, 0, 0))
-        home = tempfile.TemporaryDirectory()
+        home = MeasuredHome()
         self.addCleanup(home.cleanup)
         p = subprocess.Popen([MEMWALL, "-m", MODEL, "-b", "64M", "--no-save", "-q"],
                              stdin=child, stdout=child, stderr=child, start_new_session=True,

@@ -9,7 +9,8 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_head import assistant, gemma4_chain  # noqa: E402
 from chain_model import spell  # noqa: E402
-from program import FolderCase, budget, memwall, reference, smallest_without_screen  # noqa: E402
+from program import (FolderCase, MeasuredHome, budget, memwall, reference,  # noqa: E402
+                     smallest_without_screen)
 from terminal import Terminal  # noqa: E402
 
 MARKS = [f"<{i}>" for i in range(150)]
@@ -93,11 +94,11 @@ class Heads(FolderCase):
 
     def chat(self, model, *lines, args=()):
         """Returns all that the terminal showed, after these lines; each comes with what it shows."""
-        home = os.path.join(self.folder, "home")
-        os.makedirs(home, exist_ok=True)
+        home = MeasuredHome()
+        self.addCleanup(home.cleanup)
         t = Terminal("chat", "-m", model.path, "--plain", "--color", "never", "--raw", "--temp", "0",
-                     "-n", "60", "--draft-depth", "4", "--memory", budget(256), *args, home=home,
-                     rows=50, cols=120)
+                     "-n", "60", "--draft-depth", "4", "--memory", budget(256), *args,
+                     home=home.name, rows=50, cols=120)
         self.addCleanup(t.close)
         self.assertTrue(t.sees("/help lists commands and keys"), t.screen())
         for line, shown in lines:

@@ -10,7 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MODELS, SRCDIR, memwall  # noqa: E402
+from program import MODELS, SRCDIR, MeasuredHome, memwall  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
@@ -69,7 +69,7 @@ class Group:
 class Diagnosis(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        holder = tempfile.TemporaryDirectory()
+        holder = MeasuredHome()
         cls.addClassCleanup(holder.cleanup)
         cls.home = holder.name
         cls.plans = {}
@@ -198,7 +198,7 @@ class Diagnosis(unittest.TestCase):
         least = plan["smallest_budget_bytes"]
         limit = least + (6 << 20)  # a sixteenth less would pin nothing
         group = Group(self, limit)
-        home = tempfile.TemporaryDirectory()  # without the settings of other tests
+        home = MeasuredHome(gives=False)  # without the settings of other tests
         self.addCleanup(home.cleanup)
         t = Terminal("-m", GUIDE, "--ctx", "512", "--memory", str(least), "--disk-rate",
                      str(int(plan["hot_bytes"] / 0.15)), "-n", "24", "--temp", "0",

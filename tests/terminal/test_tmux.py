@@ -4,12 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, TIMEOUT_S, environment  # noqa: E402
+from program import MEMWALL, MODELS, TIMEOUT_S, MeasuredHome, environment  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 
@@ -17,8 +16,9 @@ MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 @unittest.skipUnless(shutil.which("tmux"), "tmux is not installed")
 class Tmux(unittest.TestCase):
     def setUp(self):
-        self.home = tempfile.mkdtemp()
-        self.env = environment(self.home, LC_ALL="C.UTF-8", TMUX_TMPDIR=self.home)
+        home = MeasuredHome()
+        self.addCleanup(home.cleanup)
+        self.env = environment(home.name, LC_ALL="C.UTF-8", TMUX_TMPDIR=home.name)
         self.env.pop("TMUX", None)
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", "cat")
         # The shell reports the exit: tmux 3.3a sometimes misses the SIGCHLD of a pane.
@@ -28,7 +28,6 @@ class Tmux(unittest.TestCase):
 
     def tearDown(self):
         subprocess.run(["tmux", "kill-server"], env=self.env, capture_output=True)
-        shutil.rmtree(self.home)
 
     def tmux(self, *args):
         return subprocess.run(["tmux", *args], env=self.env, capture_output=True, check=True,
@@ -43,12 +42,14 @@ class Tmux(unittest.TestCase):
         while not all(word in (shown := self.screen()) for word in words):
             if time.monotonic() > end:
                 self.fail(f"{words} are not all in:\n{shown}")
+            time.sleep(0.02)  # each look is a process
 
     def loses(self, word):
         end = time.monotonic() + TIMEOUT_S
         while word in (shown := self.screen()):
             if time.monotonic() > end:
                 self.fail(f"{word} is still in:\n{shown}")
+            time.sleep(0.02)
 
     def keys(self, *keys):
         self.tmux("send-keys", *keys)
