@@ -32,7 +32,7 @@
 #include "engine/session/session.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
-#include "tests/lib/model_path.h"
+#include "tests/lib/model_copy.h"
 
 enum kind { KIND_HEAP = 1, KIND_MAP = 2, KIND_THREAD = 4, KIND_ALL = 7 };
 
@@ -234,7 +234,7 @@ static int add_drafter(struct mw_model *m, struct mw_options *o, struct err *e)
     o->draft = row->draft;
     if (row->other == NULL)
         return 0;
-    snprintf(other, sizeof other, "%s", model_path(row->other));
+    snprintf(other, sizeof other, "%s", model_copy(row->other));
     if (row->draft == MW_DRAFT_MTP)
         return mw_model_attach(m, other, e);
     o->draft_file = other;
@@ -359,7 +359,7 @@ static void each_allocation_may_fail(void **state)
     long n = 0;
 
     row = *state;
-    found = model_path(row->model);
+    found = model_copy(row->model);
     if (found == NULL)
         skip();
     snprintf(model, sizeof model, "%s", found);

@@ -13,13 +13,13 @@
 #include <cmocka.h>
 
 #include "tests/lib/fail_with.h"
+#include "tests/lib/model_copy.h"
 #include "tests/lib/model_path.h"
 
 #define END_MS 60000 /* longer than any answer of a test takes */
 
-struct mw_model *open_model(const char *name)
+static struct mw_model *open_path(const char *path)
 {
-    const char *path = model_path(name);
     struct err e = ERR_INIT;
     struct mw_model *m;
 
@@ -28,6 +28,16 @@ struct mw_model *open_model(const char *name)
     if (mw_model_open(&m, path, &e) != 0)
         fail_with(&e);
     return m;
+}
+
+struct mw_model *open_model(const char *name)
+{
+    return open_path(model_path(name));
+}
+
+struct mw_model *open_model_copy(const char *name)
+{
+    return open_path(model_copy(name));
 }
 
 void give_limits(struct mw_model *m, const struct mw_options *o, double disk_bytes_s)

@@ -9,6 +9,9 @@
 /* Open a model of model_path.h; skip the test if its file is missing. */
 struct mw_model *open_model(const char *name);
 
+/* The same of a copy in memory, see model_copy.h. */
+struct mw_model *open_model_copy(const char *name);
+
 /* Two threads, 128 MiB, and a context of n_ctx tokens. */
 struct mw_options small_options(uint32_t n_ctx);
 

@@ -492,7 +492,7 @@ static void an_answer_that_is_cancelled_leaves_the_changes_in_the_queue(void **s
 static int begin(void **state)
 {
     (void)state;
-    model = open_model("gemma4-tiny-q4_0.gguf");
+    model = open_model_copy("gemma4-tiny-q4_0.gguf");
     return 0;
 }
 

@@ -699,7 +699,7 @@ static void show(struct mw_model *m, const struct mw_options *o,
 static void same_bits(const char *name, int n_kv, int n_round)
 {
     static const enum mw_kv kv[] = { MW_KV_F32, MW_KV_F16, MW_KV_Q8_0, MW_KV_Q4_0 };
-    struct mw_model *m = open_model(name);
+    struct mw_model *m = open_model_copy(name);
     struct mw_options o = small_options(256);
     uint64_t accepted = 0, rejected = 0, least = smallest_budget(m, &o);
 
@@ -735,7 +735,7 @@ static void same_bits(const char *name, int n_kv, int n_round)
 /* A draft that another id replaced was wrong; of those left when an answer ends, nobody knows. */
 static void drafts_that_nobody_asked_for_do_not_count(void **state)
 {
-    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_model *m = open_model_copy("llama-tiny.gguf");
     struct mw_options o = small_options(256);
     struct mw_session *s;
     struct err e = ERR_INIT;
@@ -767,7 +767,7 @@ static void drafts_that_nobody_asked_for_do_not_count(void **state)
  * are.  At every temperature, since both draw with the same numbers. */
 static void draft_with(const char *name, const char *draft, double least_accepted)
 {
-    struct mw_model *m = open_model(name);
+    struct mw_model *m = open_model_copy(name);
     struct mw_options o = small_options(256);
     uint64_t drafted = 0, accepted = 0;
     char path[4096];
@@ -819,7 +819,7 @@ static bool budget_with_copies(struct mw_model *m, struct mw_options *o)
 /* The model drafts with copies of its streamed weights: the answer is that of the file. */
 static void draft_with_itself(const char *name, enum mw_copies copies, double least_accepted)
 {
-    struct mw_model *m = open_model(name);
+    struct mw_model *m = open_model_copy(name);
     struct mw_options o = small_options(256);
     uint64_t drafted = 0, accepted = 0;
 
@@ -890,7 +890,7 @@ static void a_head_keeps_the_rows_of_the_text(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct mw_model *m = open_model(names[i][0]);
+        struct mw_model *m = open_model_copy(names[i][0]);
         struct mw_options o = small_options(256);
         struct mw_session *s;
         struct err e = ERR_INIT;
@@ -952,7 +952,7 @@ static struct mw_session *answer_with_wrong_drafts(struct mw_model *m, const str
 
 static struct mw_model *open_with_head(const char *name, const char *head)
 {
-    struct mw_model *m = open_model(name);
+    struct mw_model *m = open_model_copy(name);
     struct err e = ERR_INIT;
 
     if (head != NULL)
@@ -1238,7 +1238,7 @@ static uint32_t drafts_of_next_answer(struct mw_chat *c)
 
 static void an_answer_begins_with_the_closed_drafter(void **state)
 {
-    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_model *m = open_model_copy("llama-tiny.gguf");
     struct mw_chat_options o = { .engine = small_options(256), .n_predict = 4 };
     char path[4096];
     struct mw_session *s;
@@ -1270,7 +1270,7 @@ static void an_answer_begins_with_the_closed_drafter(void **state)
 /* The weights of a drafter go with it.  Its header stays, and is in the plan. */
 static void a_closed_drafter_leaves_no_weights(void **state)
 {
-    struct mw_model *m = open_model("gemma4-tiny.gguf"), *draft;
+    struct mw_model *m = open_model_copy("gemma4-tiny.gguf"), *draft;
     struct mw_options o = small_options(256);
     struct model_head *head;
     struct mw_session *s;
@@ -1327,7 +1327,7 @@ static void another_drafter_in_mid_answer_changes_no_token(void **state)
         { MW_DRAFT_FILE, "gemma4-tiny-assistant.gguf", true, false },
         { MW_DRAFT_NGRAM, NULL, false, false },
     };
-    struct mw_model *m = open_model("gemma4-tiny.gguf");
+    struct mw_model *m = open_model_copy("gemma4-tiny.gguf");
     struct mw_options o = small_options(256);
     uint32_t want[8 + N], got[8 + N];
     char path[7][4096];
@@ -1381,7 +1381,7 @@ static void another_drafter_in_mid_answer_changes_no_token(void **state)
 /* A depth that was asked for may lose any number of tokens, and other settings begin again. */
 static void other_settings_have_a_stake_of_their_own(void **state)
 {
-    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_model *m = open_model_copy("llama-tiny.gguf");
     struct mw_options o = small_options(256);
     struct mw_session *s;
     struct err e = ERR_INIT;
@@ -1418,7 +1418,7 @@ static void other_settings_have_a_stake_of_their_own(void **state)
 static void a_plan_has_what_an_idle_head_takes(void **state)
 {
     static const enum mw_draft drafts[] = { MW_DRAFT_OFF, MW_DRAFT_NGRAM };
-    struct mw_model *m = open_model("gemma4-tiny.gguf");
+    struct mw_model *m = open_model_copy("gemma4-tiny.gguf");
     struct plan_input before[2], after[2];
     struct err e = ERR_INIT;
 
@@ -1442,7 +1442,7 @@ static void a_plan_has_what_an_idle_head_takes(void **state)
 /* A plan may leave a model that drafts out.  Its header was read for the plan, and stays. */
 static void a_plan_has_the_header_of_a_drafter_that_it_leaves_out(void **state)
 {
-    struct mw_model *m = open_model("llama-tiny.gguf"), *draft;
+    struct mw_model *m = open_model_copy("llama-tiny.gguf"), *draft;
     struct mw_options o = small_options(256);
     struct plan_input before, after;
     struct plan without, p;
@@ -1472,7 +1472,7 @@ static void a_plan_has_the_header_of_a_drafter_that_it_leaves_out(void **state)
 /* The times of passes are those of one plan. */
 static void another_budget_forgets_what_passes_took(void **state)
 {
-    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_model *m = open_model_copy("llama-tiny.gguf");
     struct mw_options o = small_options(256);
     struct mw_session *s;
     struct err e = ERR_INIT;
@@ -1501,7 +1501,7 @@ static void another_budget_forgets_what_passes_took(void **state)
 /* Copies in fewer bits are assumed to be right less often. */
 static void copies_have_an_assumed_acceptance(void **state)
 {
-    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_model *m = open_model_copy("llama-tiny.gguf");
     struct plan_input in = { 0 };
     struct err e = ERR_INIT;
 

@@ -190,7 +190,7 @@ static void anything_changes_no_token_of(const char *name, const char *const *fi
                                          uint32_t n_file, uint32_t n_round, uint32_t drafted)
 {
     static uint64_t want[N_STEP], got[N_STEP];
-    struct mw_model *m = open_model(name);
+    struct mw_model *m = open_model_copy(name);
     char path[4][4096];
     struct life life = { .files = (const char (*)[4096])path, .n_file = n_file };
 

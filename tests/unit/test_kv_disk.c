@@ -23,7 +23,7 @@
 #include "tests/lib/chance.h"
 #include "tests/lib/fail_with.h"
 #include "tests/lib/kv_folder.h"
-#include "tests/lib/model_path.h"
+#include "tests/lib/model_copy.h"
 
 #define N_CTX  24000
 #define N_IDS  900
@@ -162,7 +162,7 @@ static void all_ways(struct mw_model *m, const char *name, struct mw_options o)
 
 static void a_family_gives_the_same_bits(void **state)
 {
-    struct mw_model *m = open_model(*state);
+    struct mw_model *m = open_model_copy(*state);
 
     chance.state = 1;
     new_ids(m);
@@ -178,7 +178,7 @@ static void all_types_give_their_bits(void **state)
                                            { MW_KV_Q8_0, MW_KV_Q8_0 },
                                            { MW_KV_Q8_0, MW_KV_Q4_0 },
                                            { MW_KV_F16, MW_KV_Q4_0 } };
-    struct mw_model *m = open_model(*state);
+    struct mw_model *m = open_model_copy(*state);
 
     chance.state = 2;
     new_ids(m);
@@ -344,7 +344,7 @@ static void compare(struct walk *w)
 
 static void any_walk_gives_the_bits_of_its_ids(void **state)
 {
-    struct walk w = { .m = open_model(*state), .o = large() };
+    struct walk w = { .m = open_model_copy(*state), .o = large() };
     struct mw_model_info info;
 
     mw_model_info(w.m, &info);
@@ -388,15 +388,17 @@ static void assert_last_row(struct mw_model *m, const struct mw_session *s, cons
     assert_memory_equal(mw_session_logits(s), want, info.n_vocab * sizeof *want);
 }
 
-/* A page that a rewind left incomplete is in memory, or on the disk, or was to go there. */
+/* A page that a rewind left incomplete is in memory, or on the disk, or was to go there.  One
+ * thread is enough: others would wait for pages, too. */
 static void fewer_pages_may_stay_after_a_rewind(void **state)
 {
     static const uint32_t back[] = { 200, 300, 520, 700, 780, 899 };
     enum { N_BACK = sizeof back / sizeof back[0] };
     static float want[N_BACK][N_VOCAB];
     struct mw_options all = large(), least;
-    struct walk w = { .m = open_model(*state) };
+    struct walk w = { .m = open_model_copy(*state) };
 
+    all.n_thread = 1;
     chance.state = 8;
     new_ids(w.m);
     for (size_t i = 0; i < N_BACK; i++)
@@ -490,7 +492,7 @@ static struct mw_options little_with_drafts(struct mw_model *m, const struct mw_
 /* Another model drafts, which is the same one, so its drafts are right. */
 static void drafts_are_as_without(void **state)
 {
-    struct mw_model *m = open_model(*state);
+    struct mw_model *m = open_model_copy(*state);
     struct drafted *want = malloc(sizeof *want), *got = malloc(sizeof *got);
     struct mw_options o = large();
 
@@ -499,7 +501,7 @@ static void drafts_are_as_without(void **state)
     new_ids(m);
     answer(m, &o, want);
     o.draft = MW_DRAFT_FILE;
-    o.draft_file = model_path(*state);
+    o.draft_file = model_copy(*state);
     o.draft_depth = 6;
     o = little_with_drafts(m, &o);
     answer(m, &o, got);
@@ -515,7 +517,7 @@ static void drafts_are_as_without(void **state)
 /* A full disk ends an evaluation with an error that says so; the session goes on. */
 static void a_full_disk_is_an_error(void **state)
 {
-    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_model *m = open_model_copy("llama-tiny.gguf");
     struct rows *want = malloc(sizeof *want), *got = malloc(sizeof *got);
     struct mw_options o = large();
     struct err e = ERR_INIT;
@@ -547,7 +549,7 @@ static void a_full_disk_is_an_error(void **state)
  * session holds nothing, and evaluates again. */
 static void lost_pages_are_an_error(void **state)
 {
-    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_model *m = open_model_copy("llama-tiny.gguf");
     struct rows *want = malloc(sizeof *want), *got = malloc(sizeof *got);
     struct mw_options o = large();
     struct err e = ERR_INIT;
@@ -577,7 +579,7 @@ static void lost_pages_are_an_error(void **state)
 /* The same if the pass verifies drafts, which a session otherwise tries again without them. */
 static void lost_pages_are_an_error_beside_drafts(void **state)
 {
-    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_model *m = open_model_copy("llama-tiny.gguf");
     struct mw_options o = large();
     struct err e = ERR_INIT;
     struct mw_session *s;
@@ -589,7 +591,7 @@ static void lost_pages_are_an_error_beside_drafts(void **state)
     new_ids(m);
     o.kv_k = o.kv_v = MW_KV_F32;
     o.draft = MW_DRAFT_FILE;
-    o.draft_file = model_path("llama-tiny.gguf");
+    o.draft_file = model_copy("llama-tiny.gguf");
     o.draft_depth = 6;
     o = little_with_drafts(m, &o);
     s = open_session(m, &o);
@@ -606,7 +608,7 @@ static void lost_pages_are_an_error_beside_drafts(void **state)
 /* With room for all pages, nothing has to be written any longer. */
 static void memory_helps_when_the_disk_is_full(void **state)
 {
-    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_model *m = open_model_copy("llama-tiny.gguf");
     struct rows *want = malloc(sizeof *want), *got = malloc(sizeof *got);
     struct mw_options o = large(), more;
     struct err e = ERR_INIT;
@@ -638,7 +640,7 @@ static void memory_helps_when_the_disk_is_full(void **state)
 /* A folder without such files, or a disk without space, is a reason to refuse the context. */
 static void a_plan_says_why_there_is_no_disk(void **state)
 {
-    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_model *m = open_model_copy("llama-tiny.gguf");
     struct mw_options o = large(), other;
     struct err e = ERR_INIT;
     struct plan p;
@@ -662,7 +664,7 @@ static void a_plan_says_why_there_is_no_disk(void **state)
 /* A layer that keeps its first page has the next ones on the disk: memory is within the plan. */
 static void pages_after_those_that_stay_go_to_the_disk(void **state)
 {
-    struct mw_model *m = open_model(*state);
+    struct mw_model *m = open_model_copy(*state);
     struct mw_options all = large(), o;
     struct mw_session *s;
     struct err e = ERR_INIT;
@@ -710,7 +712,7 @@ static void pages_come_into_huge_pages(void **state)
 /* Layers that choose positions by index keys need them in memory, which the plan names. */
 static void a_family_that_chooses_positions_keeps_them(void **state)
 {
-    struct mw_model *m = open_model(*state);
+    struct mw_model *m = open_model_copy(*state);
     struct mw_options o = large();
     struct err e = ERR_INIT;
     struct plan p;

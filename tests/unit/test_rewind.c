@@ -133,7 +133,7 @@ static void any_walk_of_a_family_gives_the_bits_of_its_ids(void **state)
 
     if (path == NULL)
         skip();
-    model = open_model(*state);
+    model = open_model_copy(*state);
     mw_model_info(model, &info);
     n_vocab = info.n_vocab;
     walk(*state, folder);
@@ -186,7 +186,7 @@ static void recurrent_state_goes_back_to_its_copies(void **state)
     (void)state;
     if (model_path("f-qwen35") == NULL)
         skip();
-    model = open_model("f-qwen35");
+    model = open_model_copy("f-qwen35");
     mw_model_info(model, &info);
     n_vocab = info.n_vocab;
     fresh = open_session(model, &o);
@@ -285,7 +285,7 @@ static int begin(void **state)
     struct mw_model_info info;
 
     (void)state;
-    model = open_model("gemma4-tiny-q4_0.gguf");
+    model = open_model_copy("gemma4-tiny-q4_0.gguf");
     mw_model_info(model, &info);
     n_vocab = info.n_vocab;
     snprintf(folder, sizeof folder, "%s/rewind-XXXXXX", getenv("MW_BUILDDIR"));
