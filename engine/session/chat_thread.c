@@ -1,9 +1,12 @@
 /* The engine thread: loads the model, then runs one command after the other. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/base/units.h"
 #include "engine/session/chat_internal.h"
+#include "engine/session/draft_model.h"
 
 static void post_error(struct mw_chat *c, const struct err *e)
 {
@@ -19,14 +22,58 @@ void chat_set_session(struct mw_chat *c, struct mw_session *s)
         session_set_wake(s, chat_wake, c);
 }
 
+/* A drafter that is opened again. */
+struct opening {
+    struct mw_chat *c;
+    bool is_said;
+};
+
+/* Reading a model of gigabytes takes seconds, in which nothing else happens. */
+static void say_opening(void *ctx, const struct mw_options *o)
+{
+    static const char again[] = "drafts are tried again";
+    struct opening *x = ctx;
+    struct mw_model *draft;
+    struct mw_model_info info;
+    struct err ignored = ERR_INIT;
+    char text[160], size[16];
+
+    x->is_said = true;
+    if (o->draft == MW_DRAFT_SELF)
+        snprintf(text, sizeof text, "%s: copies of the weights are made while these are read", again);
+    else if (o->draft == MW_DRAFT_FILE &&
+             draft_model_open(&draft, x->c->m, o->draft_file, &ignored) == 0) {
+        mw_model_info(draft, &info);
+        snprintf(text, sizeof text, "%s: the model that makes them is read, %s", again,
+                 units_size(size, sizeof size, info.file_bytes));
+    } else {
+        snprintf(text, sizeof text, "%s: the head that makes them is read", again);
+    }
+    chat_post_notice(x->c, text);
+}
+
+static void try_drafter(struct mw_chat *c)
+{
+    struct opening x = { .c = c };
+    struct err e = ERR_INIT;
+    char why[300], text[400];
+
+    if (session_try_drafter(c->session, say_opening, &x, &e)) {
+        chat_keep_plan(c);
+    } else if (x.is_said && e.code != ERR_CANCELLED) {
+        err_text(&e, why, sizeof why);
+        snprintf(text, sizeof text, "there are no such drafts: %s", why);
+        chat_post_notice(c, text);
+    }
+}
+
 static void do_answer(struct mw_chat *c, bool is_continued)
 {
     c->answerer.session = c->session;
     c->answerer.change = chat_change_now;
     c->answerer.change_ctx = c;
     c->answerer.beginnings = &c->beginnings;
-    if (session_try_drafter(c->session))
-        chat_keep_plan(c);
+    try_drafter(c);
     answer_run(&c->answerer, is_continued);
 }
 

@@ -22,12 +22,16 @@ const uint32_t *session_ids(const struct mw_session *s);
 /* Forget drafts that were not sampled, at the end of an answer. */
 void session_drop_drafts(struct mw_session *s);
 
+/* Called before a drafter is opened again, which may read gigabytes, with the options that open it. */
+typedef void session_opens_fn(void *ctx, const struct mw_options *o);
+
 /*
  * At the beginning of an answer: open a model or a head that drafts again if it was closed because
- * it lost, and the gap of depth.h is over.  Returns whether the session has it now, and so another
- * plan.  The last row of logits may be lost.
+ * it lost, and the gap of depth.h is over.  Calls opens, which may be NULL, if there is memory for
+ * it.  Returns whether the session has it now, and so another plan; *e says why it could not be
+ * opened.  The last row of logits may be lost.
  */
-bool session_try_drafter(struct mw_session *s);
+bool session_try_drafter(struct mw_session *s, session_opens_fn *opens, void *ctx, struct err *e);
 
 /* Let this sampler choose drafts, too, until the next call; NULL: drafts are the most likely
  * ids.  It must be the one that chooses the ids of mw_session_eval_sampled(). */

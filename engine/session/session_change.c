@@ -347,7 +347,15 @@ static bool has_drafter(const struct mw_options *o, const struct plan *p)
     return p->n_draft > 0 && (p->has_head || !needs_head);
 }
 
-static int set(struct mw_session *s, const struct mw_options *o, bool is_try, struct err *e)
+/* Try to open a closed drafter. */
+struct try {
+    session_opens_fn *opens;
+    void *ctx;
+};
+
+/* try: NULL for other changes. */
+static int set(struct mw_session *s, const struct mw_options *o, const struct try *try,
+               struct err *e)
 {
     struct mw_options without = *o;
     struct change c = { .kv = NULL };
@@ -375,8 +383,8 @@ static int set(struct mw_session *s, const struct mw_options *o, bool is_try, st
     }
     if (settled_plan(s->m, &c.settled, session_expert_use(s, &l), &c.plan, e) != 0)
         return -1;
-    is_enough = session_keep_breath(s, &c.settled, is_try, &c.plan);
-    if (is_try && (!is_enough || !has_drafter(&c.settled.o, &c.plan)))
+    is_enough = session_keep_breath(s, &c.settled, try != NULL, &c.plan);
+    if (try != NULL && (!is_enough || !has_drafter(&c.settled.o, &c.plan)))
         return err_set(e, ERR_BUDGET, "no memory is left for the drafter now");
     find_reach(s, &c);
     if (!c.replaces && c.settled.o.n_ctx < mw_session_tokens(s))
@@ -384,6 +392,8 @@ static int set(struct mw_session *s, const struct mw_options *o, bool is_try, st
                        "the session holds %s tokens, which do not fit a context of %s",
                        numbers_count(has, sizeof has, mw_session_tokens(s)),
                        numbers_count(holds, sizeof holds, c.settled.o.n_ctx));
+    if (try != NULL && try->opens != NULL)
+        try->opens(try->ctx, &c.settled.o);
     session_drop_drafts(s);
     (void)follow_drafts(s, &ignored); /* its values go with the workspace */
     if (is_other_drafter(&s->settled.o, &c.settled.o)) /* its drafts may be better or worse */
@@ -410,12 +420,15 @@ static int set(struct mw_session *s, const struct mw_options *o, bool is_try, st
 
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
 {
-    return set(s, o, false, e);
+    return set(s, o, NULL, e);
 }
 
-int session_set_drafter(struct mw_session *s, const struct mw_options *o, struct err *e)
+int session_set_drafter(struct mw_session *s, const struct mw_options *o, session_opens_fn *opens,
+                        void *ctx, struct err *e)
 {
-    return set(s, o, true, e);
+    const struct try try = { opens, ctx };
+
+    return set(s, o, &try, e);
 }
 
 int mw_session_set_memory(struct mw_session *s, uint64_t memory_bytes, struct err *e)

@@ -232,18 +232,17 @@ static double opening_price(const struct mw_session *s)
     return depth_moving(d->left_share) + again_s / d->depth.narrow_s;
 }
 
-bool session_try_drafter(struct mw_session *s)
+bool session_try_drafter(struct mw_session *s, session_opens_fn *opens, void *ctx, struct err *e)
 {
     struct drafts *d = &s->drafts;
     struct mw_options with = s->settled.asked;
     struct depth_gap gap = d->gap;
-    struct err ignored = ERR_INIT;
 
     if (!d->was_left || !depth_gap_is_over(&gap, opening_price(s)))
         return false;
     with.draft = d->left;
     d->was_left = false; /* otherwise, they would be the options that leave it closed */
-    d->was_left = session_set_drafter(s, &with, &ignored) != 0;
+    d->was_left = session_set_drafter(s, &with, opens, ctx, e) != 0;
     gap.n_token = 0;
     d->gap = gap;
     return !d->was_left && s->drafter != NULL;

@@ -138,8 +138,10 @@ int eval_with_drafts(struct mw_session *s, uint32_t id, struct err *e);
  * its memory then.  session_try_drafter(), or the next change of the options, opens it again. */
 void leave_losing_drafter(struct mw_session *s);
 /* Options that open a closed drafter again.  Unlike session_set(), it fails if the plan leaves the
- * drafter out, or if it would need memory that a budget of `auto` gave back. */
-int session_set_drafter(struct mw_session *s, const struct mw_options *o, struct err *e);
+ * drafter out, or if it would need memory that a budget of `auto` gave back.  Otherwise it calls
+ * opens first; NULL: not called. */
+int session_set_drafter(struct mw_session *s, const struct mw_options *o, session_opens_fn *opens,
+                        void *ctx, struct err *e);
 /* Returns the source of drafts while this one is closed. */
 enum mw_draft drafts_instead_of(enum mw_draft left);
 /* Take id for the next token if it is the next draft: its keys, values and logits are there. */

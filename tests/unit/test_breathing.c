@@ -581,11 +581,19 @@ static void copies_without_memory_are_left_out(void **state)
     mw_model_close(m);
 }
 
+static void said_too_early(void *ctx, const struct mw_options *o)
+{
+    (void)ctx;
+    (void)o;
+    fail();
+}
+
 /* A closed drafter comes back by itself, so it takes no memory that was given back. */
 static void a_closed_drafter_waits_for_memory(void **state)
 {
     struct mw_model *m = open_model("llama-tiny.gguf");
     struct mw_options o = small_options(256);
+    struct err e = ERR_INIT;
     struct mw_session *s;
     uint64_t least, budget;
     char path[4096];
@@ -610,7 +618,8 @@ static void a_closed_drafter_waits_for_memory(void **state)
     assert_true(budget < s->settled.o.memory_bytes);
     s->drafts.depth.narrow_s = 1;
     s->drafts.gap.n_token = UINT32_MAX;
-    assert_false(session_try_drafter(s));
+    assert_false(session_try_drafter(s, said_too_early, NULL, &e));
+    assert_int_equal(e.code, ERR_BUDGET);
     assert_true(s->drafter == NULL && s->drafts.was_left);
     assert_true(s->plan.budget_bytes <= budget);
     assert_true(s->drafts.gap.n_token == 0 && s->drafts.gap.n_lost == 1);

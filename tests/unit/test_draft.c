@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -1062,13 +1063,13 @@ static void tries_a_drafter_again(const char *name, const char *head, struct mw_
     assert_in_range(s->drafts.gap.n_token, 1, N_ANSWER);
     stream = s->weights.stream;
     s->drafts.gap.n_token = 0;
-    assert_false(session_try_drafter(s));
+    assert_false(session_try_drafter(s, NULL, NULL, &e));
     assert_null(s->drafter);
     s->drafts.gap.n_token = UINT32_MAX;
-    assert_true(session_try_drafter(s));
+    assert_true(session_try_drafter(s, NULL, NULL, &e));
     assert_non_null(s->drafter);
     assert_true(s->plan.n_draft > 0 && s->weights.stream == stream);
-    assert_false(session_try_drafter(s));
+    assert_false(session_try_drafter(s, NULL, NULL, &e));
     eval(s, ids, 30);
     draft_wrongly(s, 1.5, more, N_MORE, again);
     assert_memory_equal(again, more, sizeof more);
@@ -1137,6 +1138,7 @@ static void making_copies_is_a_part_of_the_price(void **state)
     struct mw_model *m = open_model("llama-tiny.gguf");
     struct mw_options o = small_options(256);
     uint32_t ids[30], answer[20];
+    struct err e = ERR_INIT;
     struct mw_session *s;
     double made_s, open_s;
 
@@ -1163,9 +1165,9 @@ static void making_copies_is_a_part_of_the_price(void **state)
     /* They take as long as 50 passes, so the gap is 50 hundred tokens longer. */
     s->drafts.depth.narrow_s = s->drafts.left_s / 50;
     s->drafts.gap.n_token = 50 * DEPTH_GAP;
-    assert_false(session_try_drafter(s));
+    assert_false(session_try_drafter(s, NULL, NULL, &e));
     s->drafts.gap.n_token = 50 * DEPTH_GAP + (uint64_t)(DEPTH_GAP * (DEPTH_STAKE + 1)) + 1;
-    assert_true(session_try_drafter(s));
+    assert_true(session_try_drafter(s, NULL, NULL, &e));
     mw_session_close(s);
     mw_model_close(m);
 }
@@ -1202,7 +1204,7 @@ static void auto_closes_its_head_only(void **state)
     no_error(session_set(s, &again, &e), &e);
     assert_null(s->head);
     s->drafts.gap.n_token = UINT32_MAX;
-    assert_true(session_try_drafter(s));
+    assert_true(session_try_drafter(s, NULL, NULL, &e));
     assert_true(s->head != NULL && s->settled.o.draft == MW_DRAFT_AUTO);
     /* The time of opening is that of the head. */
     s->drafts.open_s = 5;
@@ -1215,41 +1217,42 @@ static void auto_closes_its_head_only(void **state)
     mw_model_close(m);
 }
 
-/* Returns the number of drafts of the plan that the next answer of a chat begins with. */
-static uint32_t drafts_of_next_answer(struct mw_chat *c)
+/* Returns the number of drafts of the plan that the next answer of a chat begins with.  said[0 .. 600):
+ * the notices before that. */
+static uint32_t drafts_of_next_answer(struct mw_chat *c, char *said)
 {
     struct err e = ERR_INIT;
     struct mw_event event;
     uint32_t n_draft = UINT32_MAX;
 
+    said[0] = '\0';
     assert_int_equal(mw_chat_send(c, "two", 3, &e), 0);
     for (;;) {
         struct pollfd p = { .fd = mw_chat_fd(c), .events = POLLIN };
 
         assert_int_equal(poll(&p, 1, 60000), 1);
         while (mw_chat_next(c, &event)) {
+            if (event.kind == MW_EVENT_NOTICE && n_draft == UINT32_MAX)
+                snprintf(said + strlen(said), 600 - strlen(said), "%.*s\n", (int)event.len,
+                         event.text);
             if (event.kind == MW_EVENT_STARTED)
                 n_draft = event.plan.n_draft;
-            if (event.kind == MW_EVENT_DONE)
+            if (event.kind == MW_EVENT_DONE) {
+                assert_int_equal(event.receipt.done, MW_DONE_LENGTH);
                 return n_draft;
+            }
         }
     }
 }
 
-static void an_answer_begins_with_the_closed_drafter(void **state)
+/* Returns a chat whose drafter was closed. */
+static struct mw_chat *chat_without_drafter(struct mw_model *m, const struct mw_options *engine)
 {
-    struct mw_model *m = open_model_copy("llama-tiny.gguf");
-    struct mw_chat_options o = { .engine = small_options(256), .n_predict = 4 };
-    char path[4096];
+    struct mw_chat_options o = { .engine = *engine, .n_predict = 2 };
     struct mw_session *s;
     struct mw_chat *c;
     struct said said;
 
-    (void)state;
-    snprintf(path, sizeof path, "%s", model_path("llama-tiny-q4_k.gguf"));
-    o.engine.memory_bytes = 192 * MIB;
-    o.engine.draft = MW_DRAFT_FILE;
-    o.engine.draft_file = path;
     o.sampling.repeat_penalty = 1;
     c = open_chat(m, &o);
     ask(c, "one", &said);
@@ -1259,12 +1262,82 @@ static void an_answer_begins_with_the_closed_drafter(void **state)
     s->drafts.depth.stake = -1;
     leave_losing_drafter(s);
     assert_null(s->drafter);
-    assert_int_equal(drafts_of_next_answer(c), 0);
-    s->drafts.gap.n_token = UINT32_MAX;
-    assert_true(drafts_of_next_answer(c) > 0);
-    assert_true(c->plan.n_draft > 0 && c->settled.o.draft == MW_DRAFT_FILE);
+    return c;
+}
+
+static void may_try_again(struct mw_chat *c)
+{
+    c->session->drafts.depth.narrow_s = 1;
+    c->session->drafts.gap.n_token = UINT32_MAX;
+}
+
+/* Reading a model takes a while, so a notice comes first. */
+static void begins_with_the_closed_drafter(const char *name, const char *head, struct mw_options *o)
+{
+    static const char *const says[] = {
+        [MW_DRAFT_SELF] = "drafts are tried again: copies of the weights are made while these are "
+                          "read\n",
+        [MW_DRAFT_FILE] = "drafts are tried again: the model that makes them is read, ",
+        [MW_DRAFT_MTP] = "drafts are tried again: the head that makes them is read\n",
+    };
+    struct mw_model *m = open_with_head(name, head);
+    struct mw_chat *c;
+    char said[600];
+
+    o->memory_bytes = 192 * MIB;
+    if (o->draft == MW_DRAFT_SELF)
+        assert_true(budget_with_copies(m, o));
+    c = chat_without_drafter(m, o);
+    assert_int_equal(drafts_of_next_answer(c, said), 0);
+    assert_string_equal(said, "");
+    may_try_again(c);
+    assert_true(drafts_of_next_answer(c, said) > 0);
+    assert_memory_equal(said, says[o->draft], strlen(says[o->draft]));
+    assert_true(c->plan.n_draft > 0 && c->settled.o.draft == o->draft);
     mw_chat_close(c);
     mw_model_close(m);
+}
+
+static void an_answer_begins_with_the_closed_drafter(void **state)
+{
+    (void)state;
+    with_each_drafter(begins_with_the_closed_drafter);
+}
+
+static void a_drafter_that_does_not_open_is_named(void **state)
+{
+    static const char again[] = "drafts are tried again: the model that makes them is read, ";
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_options o = small_options(256);
+    char path[4096], said[600];
+    struct mw_chat *c;
+    size_t n;
+    void *data = model_read("llama-tiny-q4_k.gguf", &n);
+    FILE *f;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/drafter-%ld.gguf",
+             getenv("MW_BUILDDIR") != NULL ? getenv("MW_BUILDDIR") : ".", (long)getpid());
+    f = fopen(path, "wb");
+    assert_true(data != NULL && f != NULL);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    free(data);
+    o.memory_bytes = 192 * MIB;
+    o.draft = MW_DRAFT_FILE;
+    o.draft_file = path;
+    c = chat_without_drafter(m, &o);
+    may_try_again(c);
+    assert_int_equal(truncate(path, (off_t)n / 2), 0);
+    assert_int_equal(drafts_of_next_answer(c, said), 0);
+    assert_memory_equal(said, again, strlen(again));
+    assert_non_null(strstr(said, "\nthere are no such drafts: "));
+    assert_non_null(strstr(said, path));
+    assert_int_equal(c->session->drafts.gap.n_token, 1); /* it is tried again later */
+    assert_true(c->session->drafts.was_left);
+    mw_chat_close(c);
+    mw_model_close(m);
+    unlink(path);
 }
 
 /* The weights of a drafter go with it.  Its header stays, and is in the plan. */
@@ -1603,6 +1676,7 @@ int main(void)
         cmocka_unit_test(making_copies_is_a_part_of_the_price),
         cmocka_unit_test(auto_closes_its_head_only),
         cmocka_unit_test(an_answer_begins_with_the_closed_drafter),
+        cmocka_unit_test(a_drafter_that_does_not_open_is_named),
         cmocka_unit_test(a_closed_drafter_leaves_no_weights),
         cmocka_unit_test(another_drafter_in_mid_answer_changes_no_token),
         cmocka_unit_test(other_settings_have_a_stake_of_their_own),

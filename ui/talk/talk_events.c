@@ -166,7 +166,8 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
 /* ---- the answer ---- */
 
 /* The engine closes a model or a head that drafts during an answer in which it gained too little,
- * and opens it again at the beginning of a later one.  Returns whether the plan is another one. */
+ * and opens it again at the beginning of a later one, after a notice.  Returns whether the plan is
+ * another one. */
 static bool follow_drafter(struct talk *t, const struct mw_event *ev)
 {
     const struct plan *now = &ev->plan, *before = &t->plan;
@@ -182,8 +183,6 @@ static bool follow_drafter(struct talk *t, const struct mw_event *ev)
                     "drafts gained too little: the %s that made them was closed; a later answer "
                     "tries it again",
                     has_head ? "head" : "model");
-    else
-        talk_notice(t, "drafts are tried again");
     return true;
 }
 
