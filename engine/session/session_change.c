@@ -58,6 +58,7 @@ struct change {
     struct kv *kv;
     struct workspace *work;
     struct drafter *drafter;
+    struct err head_why; /* it could not be opened again; the rest has changed */
 };
 
 /* Memory that keys and values use while a change is made.  The old ones stay beside the new
@@ -231,12 +232,10 @@ static void take(struct mw_session *s, struct change *c)
 }
 
 /* Without its head, a session drafts nothing. */
-static void reopen_head(struct mw_session *s)
+static void reopen_head(struct mw_session *s, struct err *why)
 {
-    struct err ignored = ERR_INIT;
-
     if (s->plan.has_head && s->head == NULL && s->work != NULL)
-        (void)head_open(&s->head, s, &ignored);
+        (void)head_open(&s->head, s, why);
 }
 
 static int change(struct mw_session *s, struct change *c, struct err *e)
@@ -253,11 +252,11 @@ static int change(struct mw_session *s, struct change *c, struct err *e)
     }
     if (make(s, c, e) != 0) {
         undo(s, c);
-        reopen_head(s);
+        reopen_head(s, &ignored);
         return -1;
     }
     take(s, c);
-    reopen_head(s);
+    reopen_head(s, &c->head_why);
     /* The old keys and values have left memory over.  After an error the next pass tries again.
      */
     if (c->replaces)
@@ -358,7 +357,7 @@ static int set(struct mw_session *s, const struct mw_options *o, const struct tr
                struct err *e)
 {
     struct mw_options without = *o;
-    struct change c = { .kv = NULL };
+    struct change c = { .head_why = ERR_INIT };
     struct err ignored = ERR_INIT;
     struct mw_limits l;
     char has[24], holds[24];
@@ -415,6 +414,8 @@ static int set(struct mw_session *s, const struct mw_options *o, const struct tr
     if (s->work != NULL)
         publish_plan(s);
     session_set_progress(s, s->progress, s->progress_ctx); /* of a new forward pass, too */
+    if (rc == 0 && try != NULL)
+        *e = c.head_why;
     return rc;
 }
 

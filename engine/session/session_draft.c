@@ -237,12 +237,18 @@ bool session_try_drafter(struct mw_session *s, session_opens_fn *opens, void *ct
     struct drafts *d = &s->drafts;
     struct mw_options with = s->settled.asked;
     struct depth_gap gap = d->gap;
+    struct err ignored = ERR_INIT;
 
     if (!d->was_left || !depth_gap_is_over(&gap, opening_price(s)))
         return false;
     with.draft = d->left;
     d->was_left = false; /* otherwise, they would be the options that leave it closed */
     d->was_left = session_set_drafter(s, &with, opens, ctx, e) != 0;
+    if (!d->was_left && s->plan.has_head && s->head == NULL) { /* its memory is of no use */
+        with.draft = drafts_instead_of(d->left);
+        d->was_left = session_set(s, &with, &ignored) == 0;
+        d->depth.stake = 0;
+    }
     gap.n_token = 0;
     d->gap = gap;
     return !d->was_left && s->drafter != NULL;

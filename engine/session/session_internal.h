@@ -139,7 +139,7 @@ int eval_with_drafts(struct mw_session *s, uint32_t id, struct err *e);
 void leave_losing_drafter(struct mw_session *s);
 /* Options that open a closed drafter again.  Unlike session_set(), it fails if the plan leaves the
  * drafter out, or if it would need memory that a budget of `auto` gave back.  Otherwise it calls
- * opens first; NULL: not called. */
+ * opens first; NULL: not called.  If only a head cannot be opened, it returns 0 with *e set. */
 int session_set_drafter(struct mw_session *s, const struct mw_options *o, session_opens_fn *opens,
                         void *ctx, struct err *e);
 /* Returns the source of drafts while this one is closed. */

@@ -1097,6 +1097,56 @@ static void a_closed_drafter_is_tried_again(void **state)
     with_each_drafter(tries_a_drafter_again);
 }
 
+static void stop_opening(void *ctx, const struct mw_options *o)
+{
+    struct mw_session *s = ctx;
+
+    (void)o;
+    cancel_set(s->cancel);
+}
+
+/* A person who does not want to wait stops the answer while the drafter is read.  The session is as
+ * before, and the next answers begin without it or with it. */
+static void may_be_stopped_while_it_opens(const char *name, const char *head, struct mw_options *o)
+{
+    enum { N_MORE = 20 };
+    struct mw_model *m = open_with_head(name, head);
+    enum mw_draft draft = o->draft;
+    uint32_t ids[N_ANSWER], with[N_ANSWER], more[N_MORE], again[N_MORE];
+    struct mw_session *s;
+    struct err e = ERR_INIT;
+
+    o->memory_bytes = 192 * MIB;
+    if (draft == MW_DRAFT_SELF)
+        assert_true(budget_with_copies(m, o));
+    o->draft = MW_DRAFT_OFF;
+    s = answer_with_wrong_drafts(m, o, 0, NULL, ids);
+    eval(s, ids, 30);
+    draft_wrongly(s, 0, NULL, N_MORE, more);
+    mw_session_close(s);
+    o->draft = draft;
+    s = answer_with_wrong_drafts(m, o, 1.5, ids, with);
+    assert_null(s->drafter);
+    s->drafts.gap.n_token = UINT32_MAX;
+    if (session_try_drafter(s, stop_opening, s, &e)) /* it read nothing yet */
+        assert_non_null(s->drafter);
+    else
+        assert_int_equal(e.code, ERR_CANCELLED);
+    assert_non_null(s->work);
+    cancel_clear(s->cancel);
+    eval(s, ids, 30);
+    draft_wrongly(s, 1.5, more, N_MORE, again);
+    assert_memory_equal(again, more, sizeof more);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
+static void opening_a_drafter_may_be_stopped(void **state)
+{
+    (void)state;
+    with_each_drafter(may_be_stopped_while_it_opens);
+}
+
 /* The price of reading the text again is measured by the tokens that the drafter has evaluated:
  * it leaves a few to the next draft. */
 static void only_evaluated_text_has_a_price(void **state)
@@ -1304,18 +1354,18 @@ static void an_answer_begins_with_the_closed_drafter(void **state)
     with_each_drafter(begins_with_the_closed_drafter);
 }
 
-static void a_drafter_that_does_not_open_is_named(void **state)
+/* The file of a drafter ends early when it is opened again. */
+static void check_damaged(const char *name, const char *file, enum mw_draft draft)
 {
-    static const char again[] = "drafts are tried again: the model that makes them is read, ";
-    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_model *m = open_model(name);
     struct mw_options o = small_options(256);
     char path[4096], said[600];
+    struct err e = ERR_INIT;
     struct mw_chat *c;
     size_t n;
-    void *data = model_read("llama-tiny-q4_k.gguf", &n);
+    void *data = model_read(file, &n);
     FILE *f;
 
-    (void)state;
     snprintf(path, sizeof path, "%s/drafter-%ld.gguf",
              getenv("MW_BUILDDIR") != NULL ? getenv("MW_BUILDDIR") : ".", (long)getpid());
     f = fopen(path, "wb");
@@ -1324,20 +1374,31 @@ static void a_drafter_that_does_not_open_is_named(void **state)
     assert_int_equal(fclose(f), 0);
     free(data);
     o.memory_bytes = 192 * MIB;
-    o.draft = MW_DRAFT_FILE;
-    o.draft_file = path;
+    o.draft = draft;
+    if (draft == MW_DRAFT_FILE)
+        o.draft_file = path;
+    else
+        no_error(mw_model_attach(m, path, &e), &e);
     c = chat_without_drafter(m, &o);
     may_try_again(c);
     assert_int_equal(truncate(path, (off_t)n / 2), 0);
     assert_int_equal(drafts_of_next_answer(c, said), 0);
-    assert_memory_equal(said, again, strlen(again));
+    assert_memory_equal(said, "drafts are tried again: the ", 28);
     assert_non_null(strstr(said, "\nthere are no such drafts: "));
     assert_non_null(strstr(said, path));
     assert_int_equal(c->session->drafts.gap.n_token, 1); /* it is tried again later */
+    assert_int_equal(c->session->drafts.gap.n_lost, 1);
     assert_true(c->session->drafts.was_left);
     mw_chat_close(c);
     mw_model_close(m);
     unlink(path);
+}
+
+static void a_drafter_that_does_not_open_is_named(void **state)
+{
+    (void)state;
+    check_damaged("llama-tiny.gguf", "llama-tiny-q4_k.gguf", MW_DRAFT_FILE);
+    check_damaged("gemma4-tiny.gguf", "gemma4-tiny-assistant.gguf", MW_DRAFT_MTP);
 }
 
 /* The weights of a drafter go with it.  Its header stays, and is in the plan. */
@@ -1672,6 +1733,7 @@ int main(void)
         cmocka_unit_test(a_head_keeps_the_rows_of_the_text),
         cmocka_unit_test(a_losing_drafter_is_closed),
         cmocka_unit_test(a_closed_drafter_is_tried_again),
+        cmocka_unit_test(opening_a_drafter_may_be_stopped),
         cmocka_unit_test(only_evaluated_text_has_a_price),
         cmocka_unit_test(making_copies_is_a_part_of_the_price),
         cmocka_unit_test(auto_closes_its_head_only),
