@@ -85,6 +85,7 @@ check_PROGRAMS += \
 	tests/unit/test_sides \
 	tests/unit/test_snapshot \
 	tests/unit/test_speed \
+	tests/unit/test_stacks \
 	tests/unit/test_statistics \
 	tests/unit/test_store \
 	tests/unit/test_store_damage \
