@@ -62,10 +62,11 @@ static void set_capacity(const char *list, int capacity, struct cores *c)
 }
 
 /*
- * Linux reports capacities on ARM and on newer systems of Intel's, and two lists on Intel's.
- * A CPU has the lower of both: a capacity says how fast it runs programs of all kinds, and the
- * cores in the list of efficient ones are slower than that with vectors, which they compute in
- * halves.
+ * Linux reports capacities on ARM and on newer systems of Intel's, and lists on Intel's: of
+ * efficient cores and, on processors with a third kind, of those that use the least power, which
+ * have no share of the last-level cache.  A CPU has the lower of both: a capacity says how fast it
+ * runs programs of all kinds, and the cores in the lists are slower than that with vectors, which
+ * they compute in halves.
  */
 static void read_capacities(const char *root, long n, struct cores *c)
 {
@@ -75,6 +76,8 @@ static void read_capacities(const char *root, long n, struct cores *c)
         c->capacity[i] = CAPACITY;
     if (kernel_file_slurp(root, "/sys/devices/cpu_atom/cpus", text, sizeof text) > 0)
         set_capacity(text, CAPACITY / 4, c);
+    if (kernel_file_slurp(root, "/sys/devices/cpu_lowpower/cpus", text, sizeof text) > 0)
+        set_capacity(text, CAPACITY / 16, c);
     for (int i = 0; i < n && i < CPU_SETSIZE; i++) {
         int capacity;
 

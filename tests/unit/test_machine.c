@@ -489,6 +489,33 @@ static void lists_of_efficient_cores_are_read(void **state)
     }
 }
 
+/* Some of Intel's processors have a third kind of core, in a list of its own. */
+static void cores_of_least_power_get_no_thread_by_default(void **state)
+{
+    cpu_set_t all;
+    struct mw_machine m;
+    char text[32];
+    int first = CPU_SETSIZE, last = 0, n;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    n = CPU_COUNT(&all);
+    for (int i = CPU_SETSIZE - 1; i >= 0; i--)
+        first = CPU_ISSET(i, &all) ? i : first;
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        last = CPU_ISSET(i, &all) ? i : last;
+    snprintf(text, sizeof text, "%d\n", last);
+    tree_put("/sys/devices/cpu_lowpower/cpus", text);
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_efficient, n > 1 ? 1 : 0);
+    assert_int_equal(m.n_core + m.n_efficient, n);
+    /* Where the others are efficient ones, they are the faster kind. */
+    snprintf(text, sizeof text, "%d-%d\n", first, n > 1 ? last - 1 : last);
+    tree_put("/sys/devices/cpu_atom/cpus", text);
+    machine_read(tree_root, &m);
+    assert_int_equal(m.n_efficient, n > 1 ? 1 : 0);
+}
+
 static int all_are_alike(int k)
 {
     (void)k;
@@ -955,6 +982,7 @@ int main(void)
         in_a_tree(threads_of_a_core_count_once),
         in_a_tree(efficient_cores_get_no_thread_by_default),
         in_a_tree(lists_of_efficient_cores_are_read),
+        in_a_tree(cores_of_least_power_get_no_thread_by_default),
         in_a_tree(a_core_has_the_lower_of_two_capacities),
         in_a_tree(a_number_of_threads_is_for_its_processors),
         in_a_tree(nonsense_about_cores_counts_cpus),
