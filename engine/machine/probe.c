@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,13 +83,24 @@ double probe_slice_rate(const struct probe_crew *c, double start_s, double end_s
     uint64_t bytes = c->bytes - (is_long ? c->full_bytes : 0);
 
     if (c->sum_ns > 0)
-        return (double)c->bytes * c->n / ((double)c->sum_ns / 1e9);
+        return (double)c->bytes * c->n_at_once / ((double)c->sum_ns / 1e9);
     return end_s > from_s ? (double)bytes / (end_s - from_s) : 0;
+}
+
+/* How many of n threads have a processor at the same time. */
+static int at_once(int n)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0) /* more processors than the set holds */
+        return n;
+    return n < CPU_COUNT(&set) ? n : CPU_COUNT(&set);
 }
 
 void probe_prepare(struct probe_crew *c, int n, double end_s)
 {
     c->n = n;
+    c->n_at_once = at_once(n);
     c->bytes = c->n_read = c->n_met = c->sum_ns = 0;
     c->is_ending = false;
     c->end_s = end_s;

@@ -36,6 +36,7 @@ struct probe_crew {
     _Atomic int error; /* errno of the first read that failed */
     _Atomic uint64_t error_at;
     int n;
+    int n_at_once; /* of them, which have a processor at the same time */
 
     /* disk */
     int fd;

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,6 +20,7 @@
 #include "engine/base/units.h"
 #include "engine/machine/pagecache.h"
 #include "engine/machine/probe.h"
+#include "engine/machine/probe_internal.h"
 #include "tests/lib/stream_model.h"
 
 static struct stream_model model;
@@ -340,6 +342,26 @@ static void fresh_memory_is_measured_within_its_buffer(void **state)
     assert_int_equal(e.code, ERR_MEMORY);
 }
 
+/* Each thread reads MIB in a second.  Those without a processor read at other times. */
+static void threads_without_a_processor_add_no_rate(void **state)
+{
+    struct probe_crew c = { .buffer_bytes = MIB };
+    cpu_set_t set;
+    int n_cpu;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    n_cpu = CPU_COUNT(&set);
+    for (int n = 1; n <= 4 * n_cpu; n++) {
+        const double at_once = n < n_cpu ? n : n_cpu;
+
+        probe_prepare(&c, n, 1);
+        c.bytes = (uint64_t)n * MIB;
+        c.sum_ns = (uint64_t)n * 1000000000;
+        assert_int_equal(probe_slice_rate(&c, 0, 1), at_once * MIB);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -356,6 +378,7 @@ int main(void)
         TEST(a_cancelled_probe_ends),
         TEST(a_file_shorter_than_a_block_measures_nothing),
         TEST(memory_is_summed_by_all_threads),
+        TEST(threads_without_a_processor_add_no_rate),
         TEST(bytes_dropped_from_the_caches_stay_in_memory),
         TEST(a_small_buffer_or_file_shows_no_contention),
         TEST(fresh_memory_is_measured_within_its_buffer),
