@@ -59,7 +59,8 @@ unsigned access_check(const struct access *a, bool is_loopback, const char *cons
         return 401;
     }
     if (is_loopback && a->host != NULL && !listen_is_local_name(a->host)) {
-        err_set(e, ERR_ARGUMENT, "the Host header names another machine");
+        err_set(e, ERR_ARGUMENT, "the Host header names another machine; only a server "
+                                 "with --api-key-file answers by other names");
         return 403;
     }
     if (a->origin != NULL && !is_local_origin(a->origin)) {

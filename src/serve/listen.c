@@ -135,6 +135,20 @@ void listen_text(const struct listen_address *a, char buf[LISTEN_TEXT])
              port_of(at));
 }
 
+/* The name that hosts(5) of Debian has for ::1, and those that resolvers must not ask the network
+ * for (RFC 6761).  A dot at the end means the same. */
+static bool is_local_word(char *name)
+{
+    static const char local[] = ".localhost";
+    size_t n = strlen(name), n_local = sizeof local - 1;
+
+    if (n > 1 && name[n - 1] == '.')
+        name[--n] = '\0';
+    return strcasecmp(name, local + 1) == 0 || strcasecmp(name, "ip6-localhost") == 0 ||
+           strcasecmp(name, "ip6-loopback") == 0 ||
+           (n > n_local && strcasecmp(name + n - n_local, local) == 0);
+}
+
 bool listen_is_local_name(const char *host)
 {
     char name[LISTEN_TEXT];
@@ -147,12 +161,14 @@ bool listen_is_local_name(const char *host)
         return false;
     memcpy(name, host, n);
     name[n] = '\0';
-    if (strcasecmp(name, "localhost") == 0)
+    if (is_local_word(name))
         return true;
+    /* Clients whose address is that of a server which listens everywhere send it as it is. */
     if (inet_pton(AF_INET, name, &four) == 1)
-        return is_loopback_4(four);
+        return is_loopback_4(four) || four.s_addr == htonl(INADDR_ANY);
     if (name[0] != '[' || name[n - 1] != ']')
         return false;
     name[n - 1] = '\0';
-    return inet_pton(AF_INET6, name + 1, &six) == 1 && is_loopback_6(&six);
+    return inet_pton(AF_INET6, name + 1, &six) == 1 &&
+           (is_loopback_6(&six) || IN6_IS_ADDR_UNSPECIFIED(&six));
 }

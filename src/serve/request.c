@@ -166,9 +166,11 @@ int take_max_tokens(struct request *r, const struct json_node *n, struct err *e)
 {
     int64_t v;
 
-    if (value_integer(n, 1, UINT32_MAX, &v, e) != 0)
+    if (value_integer(n, -1, UINT32_MAX, &v, e) != 0)
         return -1;
-    r->n_predict = (uint32_t)v;
+    if (v == 0)
+        return err_set(e, ERR_ARGUMENT, "0 is not from 1 to %u, or -1 for no limit", UINT32_MAX);
+    r->n_predict = v < 0 ? 0 : (uint32_t)v;
     return 0;
 }
 

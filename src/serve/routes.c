@@ -3,6 +3,8 @@
 
 #include "src/serve/routes.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct route routes[] = {
@@ -49,6 +51,63 @@ const struct route *route_find(const char *path, const char *method, bool *is_ot
             break;
     }
     return found;
+}
+
+static bool has_route(const char *path)
+{
+    bool is_other_method;
+
+    return route_find(path, "GET", &is_other_method) != NULL;
+}
+
+/* Copy a path without the slashes that say nothing: after another one, or at the end. */
+static void copy_path(char *out, const char *path)
+{
+    size_t n = 0;
+
+    for (; *path != '\0'; path++)
+        if (*path != '/' || n == 0 || out[n - 1] != '/')
+            out[n++] = *path;
+    while (n > 1 && out[n - 1] == '/')
+        n--;
+    out[n] = '\0';
+}
+
+char *route_path(const char *target)
+{
+    static const char version[] = "/v1";
+    const size_t n_version = sizeof version - 1;
+    const char *host = target[0] != '/' ? strstr(target, "://") : NULL;
+    char *path = malloc(n_version + strlen(target) + 2), *at;
+
+    if (path == NULL)
+        return NULL;
+    if (host != NULL) {
+        target = strchr(host + 3, '/');
+        target = target != NULL ? target : "/";
+    }
+    at = path + n_version;
+    memcpy(path, version, n_version);
+    copy_path(at, target);
+    if (!has_route(at)) {
+        if (strncmp(at, version, n_version) == 0 && has_route(at + n_version))
+            at += n_version;
+        else if (has_route(path))
+            at = path;
+    }
+    memmove(path, at, strlen(at) + 1);
+    return path;
+}
+
+void route_list(char *buf, size_t n)
+{
+    size_t len = 0;
+
+    buf[0] = '\0';
+    for (size_t i = 0; i < N_ROUTE && len < n; i++)
+        if (!routes[i].is_page)
+            len += (size_t)snprintf(buf + len, n - len, "%s%s", len > 0 ? ", " : "",
+                                    routes[i].path);
 }
 
 enum request_form route_protocol(const struct route *r, const char *path)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "engine/base/clock.h"
@@ -689,6 +690,15 @@ static enum MHD_Result answer_options(struct exchange *x)
     return queue(x, response, "text/plain");
 }
 
+static enum MHD_Result refuse_path(struct exchange *x)
+{
+    char text[256], paths[160];
+
+    route_list(paths, sizeof paths);
+    snprintf(text, sizeof text, "there is no such path; those that answer are %s", paths);
+    return refuse(x, 404, ERR_ARGUMENT, text);
+}
+
 /* Check the headers of a request, and reply at once if its body need not come. */
 static enum MHD_Result check_headers(struct exchange *x)
 {
@@ -698,6 +708,7 @@ static enum MHD_Result check_headers(struct exchange *x)
                         .authorization = header(x, "Authorization"),
                         .key = header(x, "x-api-key") };
     const char *length = header(x, "Content-Length");
+    const char *encoding = header(x, "Content-Encoding");
     bool is_preflight = strcmp(x->method, "OPTIONS") == 0, is_other_method;
     struct err e = ERR_INIT;
     unsigned status;
@@ -712,11 +723,14 @@ static enum MHD_Result check_headers(struct exchange *x)
     if (is_preflight)
         return answer_options(x);
     if (x->route == NULL)
-        return refuse(x, 404, ERR_ARGUMENT, "there is no such path");
+        return refuse_path(x);
     if (is_other_method)
         return refuse(x, 405, ERR_ARGUMENT, "this path has another method");
     if (length != NULL && strtoull(length, NULL, 10) > o->request_bytes)
         return refuse(x, 413, ERR_ARGUMENT, "the request is too long");
+    if (encoding != NULL && strcasecmp(encoding, "identity") != 0)
+        return refuse(x, 415, ERR_ARGUMENT, "the body is compressed (Content-Encoding), which is "
+                                            "not supported; send it as it is");
     return MHD_YES;
 }
 
@@ -743,7 +757,7 @@ static enum MHD_Result begin_exchange(struct web *h, struct MHD_Connection *conn
     x->method = method;
     json_start(&x->out);
     listen_peer(peer != NULL ? peer->client_addr : NULL, x->peer, &x->client);
-    x->path = strdup(url);
+    x->path = route_path(url);
     if (x->path == NULL)
         return MHD_NO;
     return check_headers(x);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """memwall serve: the protocols, the queue, clients that go away, and the end of the server."""
+import gzip
 import json
 import os
 import re
@@ -89,6 +90,10 @@ class Chat(ServeCase):
                 self.assertEqual(("Hey", "length"),
                                  (choice["message"]["content"], choice["finish_reason"]))
                 self.assertEqual(3, r["usage"]["completion_tokens"])
+                # Clients of other local servers write "no limit" as a number.
+                choice = s.post(CHAT, user(**{field: -1}))[1]["choices"][0]
+                self.assertEqual(("Hey, Mo.", "stop"),
+                                 (choice["message"]["content"], choice["finish_reason"]))
             for stop in "y, M", ["x", "y, M"]:
                 choice = s.post(CHAT, user(stop=stop))[1]["choices"][0]
                 self.assertEqual(("He", "stop"),
@@ -303,7 +308,8 @@ class Refusals(ServeCase):
     def test_wrong_values_are_named(self):
         with Server("-m", self.says("Hey.")) as s:
             for name, value in (("temperature", -1), ("temperature", "hot"), ("top_p", 1.1),
-                                ("top_k", 1.5), ("max_tokens", 0), ("stop", ""),
+                                ("top_k", 1.5), ("max_tokens", 0), ("max_tokens", -2),
+                                ("stop", ""),
                                 ("stop", ["x"] * 17), ("stop", "x" * 257), ("stream", 1),
                                 ("seed", 0.5), ("model", 5), ("messages", "hi"),
                                 ("messages", [])):
@@ -360,6 +366,40 @@ class Refusals(ServeCase):
             self.assertEqual(405, s.get(CHAT)[0])
             self.assertEqual(405, s.post("/metrics", {})[0])
 
+    def test_paths_that_are_nearly_right(self):
+        with Server("-m", self.says("Hey.")) as s:
+            for path in ("/v1//chat/completions", "//v1/chat/completions", CHAT + "/",
+                         "/chat/completions", "/v1/v1/chat/completions",
+                         "//v1/v1//chat/completions//", f"http://127.0.0.1:{s.port}{CHAT}"):
+                with self.subTest(path=path):
+                    status, r = s.post(path, user())
+                    self.assertEqual((200, "chat.completion"), (status, r.get("object")))
+            for path, key in (("/v1/api/tags", "models"), ("/models", "data"),
+                              ("/v1/models/", "data"), ("/models/chain", "id"),
+                              ("/v1/health", "status"), ("/health/", "status")):
+                with self.subTest(path=path):
+                    status, text = s.get(path)
+                    self.assertEqual(200, status)
+                    self.assertIn(key, json.loads(text))
+            self.assertEqual("message", s.post("/v1/v1/messages",
+                                               user(max_tokens=9))[1]["type"])
+            for path in "/", "///", f"http://127.0.0.1:{s.port}", f"http://127.0.0.1:{s.port}/":
+                self.assertEqual((200, "memwall is running\n"), s.get(path), path)
+            for path in ("/v1/embeddings", "/v1/responses", "/v1", "/v1/v1/v1/models", "/v11",
+                         "/v1/chat", "x"):
+                with self.subTest(path=path):
+                    self.refused(s, {}, None, "/v1/chat/completions", "/v1/messages",
+                                 "/api/generate", path=path, status=404)
+
+    def test_a_body_that_is_compressed(self):
+        body = json.dumps(user()).encode()
+        with Server("-m", self.says("Hey.")) as s:
+            for name in "gzip", "deflate", "br", "gzip, identity":
+                status, r = s.post(CHAT, gzip.compress(body), Content_Encoding=name)
+                self.assertEqual(415, status, r)
+                self.assertIn("Content-Encoding", r["error"]["message"])
+            self.assertEqual(200, s.post(CHAT, body, Content_Encoding="Identity")[0])
+
     def test_json_that_is_broken(self):
         deep = '{"messages":' + "[" * 500 + "]" * 500 + "}"
         many = json.dumps(user(stop=["x"] * 70000))
@@ -411,7 +451,14 @@ class Keys(ServeCase):
         with Server("-m", self.says("Hey.")) as s:
             self.assertEqual(403, s.post(CHAT, user(), Origin="http://evil.example")[0])
             self.assertEqual(403, s.post(CHAT, user(), Origin="null")[0])
-            self.assertEqual(403, s.get("/health", Host="evil.example:80")[0])
+            for name in ("evil.example:80", "localhost.evil.example", "evillocalhost", ".localhost",
+                         "localhost..", ".", "0.0.0.1", "[::2]", "ip6-localhost.evil.example"):
+                status, text = s.get("/health", Host=name)
+                self.assertEqual(403, status, name)
+                self.assertIn("--api-key-file", text)
+            for name in ("localhost", "LocalHost.:80", "models.localhost:80", "0.0.0.0:80", "[::]",
+                         "ip6-localhost:80", "ip6-loopback"):
+                self.assertEqual(200, s.get("/health", Host=name)[0], name)
             for origin in "http://localhost:3000", "http://127.0.0.1", "http://[::1]:5":
                 c, r = s.open(CHAT, user(), Origin=origin)
                 self.assertEqual((200, origin),
@@ -609,7 +656,6 @@ class Pages(ServeCase):
                 s.get("/v1/models/" + s.model)))
             status, text = s.get("/v1/models/other")
             self.assertEqual((404, "model"), (status, json.loads(text)["error"]["param"]))
-            self.assertEqual(404, s.get("/v1/models/")[0])
             self.assertEqual(405, s.post("/v1/models/" + s.model, {})[0])
             c, r = s.open("/health", method="HEAD")
             self.assertEqual((200, b""), (r.status, r.read()))
