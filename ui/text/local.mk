@@ -5,6 +5,7 @@ libui_a_SOURCES += \
 	ui/text/codecopy.c \
 	ui/text/copy.c ui/text/copy.h \
 	ui/text/draw.c \
+	ui/text/emphasis.c ui/text/emphasis.h \
 	ui/text/entity.c ui/text/entity.h \
 	ui/text/find.c \
 	ui/text/highlight.c ui/text/highlight.h \

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "ui/text/codeblock.h"
+#include "ui/text/emphasis.h"
 #include "ui/text/entity.h"
 #include "ui/text/highlight.h"
 #include "ui/text/inline.h"
@@ -44,6 +45,7 @@ struct md {
     struct rich *r;
     const char *text; /* the whole */
     const char *src;  /* the segment */
+    const char *copy; /* of the segment, for md4c; or src */
     size_t n;
     int width;
     bool ascii;
@@ -78,6 +80,14 @@ static bool find(const struct md *m, const char *s, size_t n, size_t *at)
     for (size_t i = p - from; m->seen != NULL && i < p - from + n; i++)
         m->seen[i / 8] |= (unsigned char)(1u << i % 8);
     return true;
+}
+
+/* Returns the source of what md4c reports, or s if it made that. */
+static const char *source(const struct md *m, const char *s)
+{
+    uintptr_t from = (uintptr_t)m->copy, p = (uintptr_t)s;
+
+    return p >= from && p - from <= m->n ? m->src + (p - from) : s;
 }
 
 /* ---- prefixes ---- */
@@ -233,28 +243,28 @@ static void put_entity(struct md *m, const char *s, size_t n)
 }
 
 /* Is the text of the link its address? */
-static bool says_address(const struct md *m, const MD_ATTRIBUTE *href)
+static bool says_address(const struct md *m, const char *address, size_t size)
 {
     size_t n = m->in.r->n_text - m->link_from;
     const char *text = m->in.r->text + m->link_from;
 
-    return n > 0 && n <= href->size && href->size - n <= 8 &&
-           memcmp(href->text + href->size - n, text, n) == 0;
+    return n > 0 && n <= size && size - n <= 8 && memcmp(address + size - n, text, n) == 0;
 }
 
 static void put_address(struct md *m, const MD_ATTRIBUTE *href, const MD_ATTRIBUTE *title)
 {
+    const char *address = source(m, href->text);
     size_t at;
 
-    if (says_address(m, href)) {
-        find(m, href->text, href->size, &at);
+    if (says_address(m, address, href->size)) {
+        find(m, address, href->size, &at);
         return;
     }
     put_ours(m, " (");
-    put(m, href->text, href->size);
+    put(m, address, href->size);
     if (title->size > 0) {
         put_ours(m, " ");
-        put(m, title->text, title->size);
+        put(m, source(m, title->text), title->size);
     }
     put_ours(m, ")");
 }
@@ -327,6 +337,7 @@ static int text(MD_TEXTTYPE type, const MD_CHAR *s, MD_SIZE n, void *ctx)
 {
     struct md *m = ctx;
 
+    s = source(m, s);
     if (m->in_code) {
         code_text(m, s, n);
         return too_much(m);
@@ -633,13 +644,16 @@ static void markdown(struct rich *r, const char *whole, const struct segment *se
         .ascii = ascii,
         .role = role,
     };
+    char *copy = emphasis_copy(m.src, m.n);
     int failed;
 
+    m.copy = copy != NULL ? copy : m.src;
     m.seen = calloc(1, m.n / 8 + 1);
-    failed = m.seen == NULL || md_parse(m.src, (MD_SIZE)m.n, &parser, &m) != 0;
+    failed = m.seen == NULL || md_parse(m.copy, (MD_SIZE)m.n, &parser, &m) != 0;
     if (!failed)
         put_unseen(&m);
     free(m.seen);
+    free(copy);
     table_free(&m.table);
     if (failed || r->failed) {
         rich_start(r);
