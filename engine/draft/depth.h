@@ -15,14 +15,16 @@
  * A pass or a draft may be slow for another reason: memory is touched first, the disk is busy.
  * So a cost moves towards the median of its last three measurements, and is the smallest one
  * until there are three.  A first measurement counts as one pass for each draft at most.  So a
- * drafter that takes several passes for a draft loses two of them, of which the sums below know one.
+ * drafter that takes several passes for a draft loses two of them, of which the sums below know
+ * one.
  *
  * A pass for one token that was measured as too long makes drafts look cheap, and while there are
  * drafts, none is measured.  So there is one now and then where drafts gain little.
  *
  * The depth falls to 0 where drafting loses.  If fewer than three measurements say so, one token
- * is soon drafted again, while there is a stake (below).  Otherwise the estimate for this quality returns slowly to where it
- * began, and the costs fall as slowly, so that drafts are tried again one day.
+ * is soon drafted again, while there is a stake (below).  Otherwise the estimate for this quality
+ * returns slowly to where it began, and the costs fall as slowly, so that drafts are tried again
+ * one day.
  *
  * Estimates may be wrong, so there is a stake besides: what drafting may lose yet, in tokens that
  * the session would have without the drafter.  Each pass takes its costs from the stake and gives
@@ -30,14 +32,14 @@
  *
  *     stake += 1 + accepted - (1 + d * (column + draft) / narrow_s) / share + DEPTH_SHARE
  *
- * share is the time of a token without the drafter, whose memory then has pinned weights, for each
- * narrow_s.  It is 1 for a drafter that takes next to no memory.  No more is drafted than the
- * stake pays if all drafts are wrong.  A drafter with a share below 1 is to be closed once the
- * stake just pays for that: the next pass still reads as much as with the drafter, which loses
- * 1 / share - 1 tokens.  So the first 100 tokens lose DEPTH_STAKE + 100 * DEPTH_SHARE = 2.6 tokens,
- * or less than 3, since the last pass may take more than is left.  Gains may be lost again, up to
- * DEPTH_BANK, also in later answers: bad luck would end nearly all drafters of a long session
- * otherwise.
+ * share is the time of a token without the drafter, whose memory then has pinned weights, for
+ * each narrow_s.  It is 1 for a drafter that takes next to no memory.  No more is drafted than
+ * the stake pays if all drafts are wrong.  A drafter with a share below 1 is to be closed once
+ * the stake just pays for that: the next pass still reads as much as with the drafter, which
+ * loses 1 / share - 1 tokens.  So the first 100 tokens lose DEPTH_STAKE + 100 * DEPTH_SHARE = 2.6
+ * tokens, or less than 3, since the last pass may take more than is left.  Gains may be lost
+ * again, up to DEPTH_BANK, also in later answers: bad luck would end nearly all drafters of a
+ * long session otherwise.
  *
  * Bad luck still closes some that would gain, and the next text may be another one.  So a closed
  * drafter is opened again, with a new stake, at the beginning of the first answer after a gap of
@@ -45,9 +47,10 @@
  *     DEPTH_GAP * (DEPTH_STAKE + price) * 2^(losses - 1)    tokens without it
  *
  * where losses counts how often it was closed since it last gained DEPTH_BANK, and price is what
- * opening takes, in tokens: a pass that drafts nothing, reading weights and text again, and making
- * copies of weights, as long as that took before.  An attempt loses its price and its stake.  All attempts after the first one together lose at most
- * 1 / DEPTH_GAP of the tokens of the gaps before them, so a session loses at most
+ * opening takes, in tokens: a pass that drafts nothing, reading weights and text again, and
+ * making copies of weights, as long as that took before.  An attempt loses its price and its
+ * stake.  All attempts after the first one together lose at most 1 / DEPTH_GAP of the tokens of
+ * the gaps before them, so a session loses at most
  *
  *     DEPTH_STAKE + DEPTH_SHARE * tokens with the drafter + 1 / DEPTH_GAP * tokens without it
  *

@@ -56,8 +56,8 @@ struct mw_pull_variant {
      * repository is known once the model is described. */
     const char *head;
     uint64_t head_bytes; /* not among those of the model */
-    /* Without a head: a file with one in the same folder that is not fetched, safe to print, and why
-     * not; or NULL. */
+    /* Without a head: a file with one in the same folder that is not fetched, safe to print, and
+     * why not; or NULL. */
     const char *left_head, *left_why;
 
     /* Filled by mw_pull_describe(). */
@@ -109,8 +109,8 @@ typedef void mw_pull_fn(void *ctx, const struct mw_pull_progress *p);
 /*
  * Fetch model i, check it, and put it into the cache.  A call that fails, is stopped or killed
  * keeps the bytes that came, and the next one goes on after them.  If the tokenizer cannot be
- * read, which only its file shows, a notice says so and the model becomes unsupported.  Writes the path for
- * mw_model_open() to path[0 .. n).  Calls fn several times a second.
+ * read, which only its file shows, a notice says so and the model becomes unsupported.  Writes the
+ * path for mw_model_open() to path[0 .. n).  Calls fn several times a second.
  */
 int mw_pull_fetch(struct mw_pull *p, size_t i, mw_pull_fn *fn, void *ctx, char *path, size_t n,
                   struct err *e);

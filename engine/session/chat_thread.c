@@ -40,7 +40,8 @@ static void say_opening(void *ctx, const struct mw_options *o)
 
     x->is_said = true;
     if (o->draft == MW_DRAFT_SELF)
-        snprintf(text, sizeof text, "%s: copies of the weights are made while these are read", again);
+        snprintf(text, sizeof text, "%s: copies of the weights are made while these are read",
+                 again);
     else if (o->draft == MW_DRAFT_FILE &&
              draft_model_open(&draft, x->c->m, o->draft_file, &ignored) == 0) {
         mw_model_info(draft, &info);

@@ -22,7 +22,8 @@ const uint32_t *session_ids(const struct mw_session *s);
 /* Forget drafts that were not sampled, at the end of an answer. */
 void session_drop_drafts(struct mw_session *s);
 
-/* Called before a drafter is opened again, which may read gigabytes, with the options that open it. */
+/* Called before a drafter is opened again, which may read gigabytes, with the options that open
+ * it. */
 typedef void session_opens_fn(void *ctx, const struct mw_options *o);
 
 /*

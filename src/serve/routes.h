@@ -14,9 +14,9 @@ struct route {
     bool is_open; /* no key is needed */
 };
 
-/* Returns the path that the target of a request means, for the caller to free; NULL: out of memory.
- * Addresses that people set in clients end with a slash, and have "/v1" twice or not at all; a client
- * that takes the server for a proxy sends its whole address. */
+/* Returns the path that the target of a request means, for the caller to free; NULL: out of
+ * memory.  Addresses that people set in clients end with a slash, and have "/v1" twice or not at
+ * all; a client that takes the server for a proxy sends its whole address. */
 char *route_path(const char *target);
 
 /* Write the paths that answer: "/v1/chat/completions, /v1/completions". */

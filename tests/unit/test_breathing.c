@@ -545,8 +545,8 @@ static void a_model_that_drafts_keeps_what_was_given_back(void **state)
     mw_model_close(m);
 }
 
-/* A longer context leaves no memory for copies in what is left of the budget: they are left out, and
- * no more memory is taken again than the context needs. */
+/* A longer context leaves no memory for copies in what is left of the budget: they are left out,
+ * and no more memory is taken again than the context needs. */
 static void copies_without_memory_are_left_out(void **state)
 {
     struct mw_model *m = open_model("llama-tiny.gguf");

@@ -1267,8 +1267,8 @@ static void auto_closes_its_head_only(void **state)
     mw_model_close(m);
 }
 
-/* Returns the number of drafts of the plan that the next answer of a chat begins with.  said[0 .. 600):
- * the notices before that. */
+/* Returns the number of drafts of the plan that the next answer of a chat begins with.
+ * said[0 .. 600): the notices before that. */
 static uint32_t drafts_of_next_answer(struct mw_chat *c, char *said)
 {
     struct err e = ERR_INIT;

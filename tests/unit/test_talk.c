@@ -345,8 +345,8 @@ static uint32_t times_said(const char *text)
     return n;
 }
 
-/* The engine has closed a drafter that gained too little: the plan in force is shown, once.  Before it
- * opens one again, it says so itself. */
+/* The engine has closed a drafter that gained too little: the plan in force is shown, once.  Before
+ * it opens one again, it says so itself. */
 static void a_drafter_that_was_closed_is_named(void **state)
 {
     static const char words[] = "drafts gained too little: the model that made them was closed; a "
