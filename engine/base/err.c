@@ -2,8 +2,11 @@
 
 #include "engine/base/err.h"
 
+#include <sys/resource.h>
+
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,6 +45,15 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
     return -1;
 }
 
+/* Has this process a limit of addresses?  Shells and schedulers of jobs set it, and memory seems to
+ * be short while most of it is free. */
+static bool has_address_limit(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 int err_sys(struct err *e, const char *fmt, ...)
 {
     int sys = errno;
@@ -54,8 +66,9 @@ int err_sys(struct err *e, const char *fmt, ...)
     va_end(ap);
     used = strlen(e->what);
     /* glibc's strerror_r may return a static string instead of filling reason. */
-    snprintf(e->what + used, sizeof e->what - used, ": %s",
-             strerror_r(sys, reason, sizeof reason));
+    snprintf(e->what + used, sizeof e->what - used, ": %s%s",
+             strerror_r(sys, reason, sizeof reason),
+             sys == ENOMEM && has_address_limit() ? "; \"ulimit -v\" limits this process" : "");
     return -1;
 }
 
