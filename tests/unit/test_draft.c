@@ -658,13 +658,17 @@ static void check_figures(const struct mw_drafts *d)
 static void show(struct mw_model *m, const struct mw_options *o,
                  const struct mw_sampling *sampling, int how, bool is_own, struct shown *to)
 {
-    struct mw_session *s = open_session(m, o);
     struct err e = ERR_INIT;
     struct mw_sampler *sampler;
     struct mw_model_info info;
+    struct mw_session *s;
     struct mw_sample sample;
     uint32_t text[N_TEXT];
 
+    /* As a chat does.  A session opens it only if there would be no room for that later, and a
+     * sampler without it knows no ids that are never sampled. */
+    (void)model_tokenizer(m, NULL, &e);
+    s = open_session(m, o);
     mw_model_info(m, &info);
     make_text(info.n_vocab, (uint32_t)sampling->seed.value, text);
     if (mw_sampler_new(&sampler, m, sampling, &e) != 0)

@@ -132,6 +132,7 @@ static void live_through(struct mw_model *m, struct life *l, uint32_t seed, uint
     l->o.memory_bytes = 192 * MIB;
     l->o.block_bytes = 4096;
     l->o.draft = MW_DRAFT_OFF;
+    (void)model_tokenizer(m, NULL, &e); /* a sampler needs it to know ids that are never sampled */
     l->s = open_session(m, &l->o);
     l->n = 0;
     if (mw_sampler_new(&sampler, m, &sampling, &e) != 0)
