@@ -202,7 +202,7 @@ static void budget_context_threads_and_io_change_between_two_tokens(void **state
     begin_answer(&o, &said);
     for (int i = 0; i < 7; i++) {
         switch (i) {
-        case 0: o.engine.memory_bytes = least + 200 * KIB; break;
+        case 0: o.engine.memory_bytes = least + 400 * KIB; break; /* and a third thread */
         case 1: o.engine.n_thread = 3; break;
         case 2: o.engine.io = MW_IO_BUFFERED; break;
         case 3: o.engine.n_ctx = 128; break;
