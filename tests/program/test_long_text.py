@@ -12,7 +12,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import (MEMWALL, MODELS, TIMEOUT_S, MeasuredHome, budget,  # noqa: E402
+from program import (MEMWALL, MODELS, TIMEOUT_S, budget,  # noqa: E402
                      environment, memwall)
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
@@ -39,7 +39,7 @@ os.environ["ASAN_OPTIONS"] = ":".join(
 
 class LongText(unittest.TestCase):
     def setUp(self):
-        folder = MeasuredHome()
+        folder = tempfile.TemporaryDirectory()  # the first run measures, and the others do not
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.measured = [sys.executable, "-c", MEASURE, self.peak_path(), MEMWALL]
