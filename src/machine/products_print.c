@@ -22,9 +22,14 @@ static void print_line(FILE *to, const struct mw_products *table, uint32_t i, bo
     fputc('\n', to);
 }
 
+static bool was_compared(const struct mw_ways *ways)
+{
+    return ways->way[ways->chosen].bytes_s > 0;
+}
+
 static void print_ways(FILE *to, const struct mw_ways *ways)
 {
-    if (ways->way[ways->chosen].bytes_s <= 0) {
+    if (!was_compared(ways)) {
         fprintf(to, "weights %s are prefetched %s (ways not compared: the machine is busy)\n",
                 ways->layout, ways->way[ways->chosen].text);
         return;
@@ -54,7 +59,8 @@ static void print_table(FILE *to, const struct mw_products *table, const struct 
     }
     fprintf(to, "\nproducts by %s\n", choice);
     for (int i = 0; i < MW_LAYOUTS; i++)
-        print_ways(to, &ways[i]);
+        if (was_compared(&ways[i]) || !was_compared(&ways[0])) /* else the kernels lack the layout */
+            print_ways(to, &ways[i]);
     if (mw_isa_denied() != NULL)
         fprintf(to, "%s\n", mw_isa_denied());
 }
