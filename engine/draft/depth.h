@@ -15,8 +15,8 @@
  * A pass or a draft may be slow for another reason: memory is touched first, the disk is busy.
  * So a cost moves towards the median of its last three measurements, and is the smallest one
  * until there are three.  A first measurement counts as one pass for each draft at most.  So a
- * drafter that takes several passes for a draft loses two of them, of which the sums below know
- * one.
+ * drafter that takes several passes for a draft makes two drafts before it stops, and the sums
+ * below count the first one as a single pass.
  *
  * A pass for one token that was measured as too long makes drafts look cheap, and while there are
  * drafts, none is measured.  So there is one now and then where drafts gain little.

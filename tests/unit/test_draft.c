@@ -1039,18 +1039,15 @@ static void a_losing_drafter_is_closed(void **state)
     with_each_drafter(leaves_a_drafter);
 }
 
-/* A closed drafter comes back at the beginning of an answer once the gap is over, without reading
- * pinned weights again, and its next loss counts as the second one. */
-static void tries_a_drafter_again(const char *name, const char *head, struct mw_options *o)
+/* Returns a session whose drafter was closed because it lost.  *ids and more[n_more] are the tokens
+ * without drafts, of an answer and of the one after it. */
+static struct mw_session *session_with_closed_drafter(struct mw_model *m, struct mw_options *o,
+                                                      uint32_t *ids, uint32_t *more,
+                                                      uint32_t n_more)
 {
-    enum { N_MORE = 40 };
-    struct mw_model *m = open_with_head(name, head);
     enum mw_draft draft = o->draft;
-    uint32_t ids[N_ANSWER], with[N_ANSWER], more[N_MORE], again[N_MORE];
-    const struct stream *stream;
-    struct mw_options refused;
+    uint32_t with[N_ANSWER];
     struct mw_session *s;
-    struct err e = ERR_INIT;
 
     o->memory_bytes = 192 * MIB;
     if (draft == MW_DRAFT_SELF)
@@ -1058,11 +1055,29 @@ static void tries_a_drafter_again(const char *name, const char *head, struct mw_
     o->draft = MW_DRAFT_OFF;
     s = answer_with_wrong_drafts(m, o, 0, NULL, ids);
     eval(s, ids, 30);
-    draft_wrongly(s, 0, NULL, N_MORE, more);
+    draft_wrongly(s, 0, NULL, n_more, more);
     mw_session_close(s);
     o->draft = draft;
     s = answer_with_wrong_drafts(m, o, 1.5, ids, with);
+    assert_memory_equal(with, ids, sizeof with);
     assert_null(s->drafter);
+    return s;
+}
+
+/* A closed drafter comes back at the beginning of an answer once the gap is over, without reading
+ * pinned weights again, and its next loss counts as the second one. */
+static void tries_a_drafter_again(const char *name, const char *head, struct mw_options *o)
+{
+    enum { N_MORE = 40 };
+    struct mw_model *m = open_with_head(name, head);
+    enum mw_draft draft = o->draft;
+    uint32_t ids[N_ANSWER], more[N_MORE], again[N_MORE];
+    const struct stream *stream;
+    struct mw_options refused;
+    struct mw_session *s;
+    struct err e = ERR_INIT;
+
+    s = session_with_closed_drafter(m, o, ids, more, N_MORE);
     assert_int_equal(s->drafts.gap.n_lost, 1);
     assert_in_range(s->drafts.gap.n_token, 1, N_ANSWER);
     stream = s->weights.stream;
@@ -1115,22 +1130,11 @@ static void may_be_stopped_while_it_opens(const char *name, const char *head, st
 {
     enum { N_MORE = 20 };
     struct mw_model *m = open_with_head(name, head);
-    enum mw_draft draft = o->draft;
-    uint32_t ids[N_ANSWER], with[N_ANSWER], more[N_MORE], again[N_MORE];
+    uint32_t ids[N_ANSWER], more[N_MORE], again[N_MORE];
     struct mw_session *s;
     struct err e = ERR_INIT;
 
-    o->memory_bytes = 192 * MIB;
-    if (draft == MW_DRAFT_SELF)
-        assert_true(budget_with_copies(m, o));
-    o->draft = MW_DRAFT_OFF;
-    s = answer_with_wrong_drafts(m, o, 0, NULL, ids);
-    eval(s, ids, 30);
-    draft_wrongly(s, 0, NULL, N_MORE, more);
-    mw_session_close(s);
-    o->draft = draft;
-    s = answer_with_wrong_drafts(m, o, 1.5, ids, with);
-    assert_null(s->drafter);
+    s = session_with_closed_drafter(m, o, ids, more, N_MORE);
     s->drafts.gap.n_token = UINT32_MAX;
     if (session_try_drafter(s, stop_opening, s, &e)) /* it read nothing yet */
         assert_non_null(s->drafter);
