@@ -33,10 +33,12 @@ struct mw_diagnosis {
     uint64_t read_bytes;   /* predicted: what a token reads from the disk: weights, */
     bool reads_kv;         /* and keys and values */
     /* "more_budget", "less_budget" (of budget_bytes), "smaller_kv" (q8_0), "direct_io",
-     * "smaller_type", "shorter_context", "rows_only", "other_programs"; "": none */
+     * "self_drafts", "smaller_type", "shorter_context", "rows_only", "other_programs";
+     * "": none */
     char advice[24];
     uint64_t budget_bytes; /* the proposed one */
     double to_tps;         /* with the proposal; 0: not predicted */
+    double acceptance;     /* of "self_drafts": the share of drafts that to_tps assumes to be right */
     char held_back[96];    /* the limit that allows no larger budget: "MemAvailable"; or "" */
 };
 

@@ -66,6 +66,19 @@ uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t mo
     return high * MIB;
 }
 
+double advice_copies(const struct plan_input *in, double *acceptance)
+{
+    struct err ignored = ERR_INIT;
+    struct plan plan;
+
+    *acceptance = 0;
+    if (plan_make(in, &plan, &ignored) != 0 || plan.low_bytes == 0 || plan.n_draft == 0 ||
+        !(plan.undrafted_tps > 0))
+        return 0;
+    *acceptance = plan.acceptance;
+    return plan.drafted_tps / plan.undrafted_tps;
+}
+
 uint64_t advice_round_up(uint64_t bytes)
 {
     double gib = (double)bytes / (double)GIB, power = pow(10, floor(log10(gib))), step_gib;

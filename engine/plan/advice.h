@@ -1,5 +1,5 @@
 /*
- * advice.h - which budget is worth proposing.  Arithmetic only.
+ * advice.h - which budget, or which drafts, are worth proposing.  Arithmetic only.
  */
 #ifndef MEMWALL_ENGINE_PLAN_ADVICE_H
 #define MEMWALL_ENGINE_PLAN_ADVICE_H
@@ -31,6 +31,10 @@ double advice_least(const struct plan_input *in, const struct plan_time *now);
  * best rate of all these budgets at token n_seen.  A second proposal would then gain nothing.
  * Returns 0 if none is faster, or if the disk is not the bound. */
 uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most);
+
+/* How many times as fast answers are with the copies of *in that draft as without a drafter, if
+ * *acceptance of their drafts are right.  0: none are made, or a limit is unknown. */
+double advice_copies(const struct plan_input *in, double *acceptance);
 
 /* Round a proposed budget up, in steps of 2 to 6 %.  From 1 GiB on, a step has the two or three
  * figures with which all panels write a budget, so that a command has the same ones. */

@@ -203,6 +203,27 @@ static void try_budget(struct mw_model *m, const struct mw_options *o, const str
         *d = same;
 }
 
+/* Copies of the streamed weights that draft, where nobody chose how to draft and the model has no
+ * head.  They need no more budget, but how many of their drafts will be right is an assumption. */
+static void try_copies(struct mw_model *m, const struct mw_options *o, struct mw_diagnosis *d)
+{
+    struct mw_options then = *o;
+    struct err ignored = ERR_INIT;
+    struct plan_input in;
+    double rate, acceptance;
+
+    then.draft = MW_DRAFT_SELF;
+    if (o->draft != MW_DRAFT_AUTO || options_head(m, o) != HEAD_UNUSED ||
+        plan_input_of(m, &then, &in, &ignored) != 0)
+        return;
+    rate = d->tps * advice_copies(&in, &acceptance);
+    if (!is_worth(d, rate) || rate <= d->to_tps)
+        return;
+    propose(d, "self_drafts", rate);
+    d->budget_bytes = 0;
+    d->acceptance = acceptance;
+}
+
 /* Half the bytes of a value: the types that have more than five bits. */
 static bool has_smaller_type(const char *type)
 {
@@ -244,10 +265,12 @@ static void advise(struct mw_model *m, const struct mw_options *o, const struct 
 {
     double least_s = advice_least(in, t);
 
-    if (d->binds == MW_BINDS_DISK)
+    if (d->binds == MW_BINDS_DISK) {
         try_budget(m, o, b, last, in, least_s, d);
-    else if (d->binds == MW_BINDS_KV)
+        try_copies(m, o, d);
+    } else if (d->binds == MW_BINDS_KV) {
         try_kv(m, o, b, d);
+    }
     if (d->advice[0] == '\0' && d->binds == MW_BINDS_DISK && 
         t->paged_bytes > t->streamed_bytes + t->missed_bytes)
         try_kv(m, o, b, d);

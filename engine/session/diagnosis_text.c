@@ -46,6 +46,7 @@ static const struct {
     const char *key, *text;
 } advices[] = {
     { "more_budget", "more budget would help" },
+    { "self_drafts", "drafts of the model itself would help" },
     { "smaller_type", "a smaller weight type would help" },
     { "smaller_kv", "a smaller type for keys and values would help" },
     { "shorter_context", "a shorter conversation would help" },
@@ -64,6 +65,8 @@ char *mw_diagnosis_command(const struct mw_diagnosis *d, char *buf, size_t n)
         snprintf(buf, n, "memory %s", units_option(size, sizeof size, d->budget_bytes));
     else if (strcmp(d->advice, "smaller_kv") == 0)
         snprintf(buf, n, "kv %s", mw_kv_name(MW_KV_Q8_0));
+    else if (strcmp(d->advice, "self_drafts") == 0)
+        snprintf(buf, n, "draft self");
     else if (strcmp(d->advice, "direct_io") == 0)
         snprintf(buf, n, "io %s", mw_io_name(MW_IO_DIRECT));
     return buf;
@@ -81,6 +84,9 @@ char *mw_diagnosis_advice(const struct mw_diagnosis *d, const char *before, char
                  d->to_tps > 0 ? numbers_rough(rate, sizeof rate, d->to_tps) : "",
                  d->to_tps > 0 ? " tok/s" : "", is_limited ? ", all that " : "",
                  is_limited ? d->held_back : "", is_limited ? " allows" : "");
+        if (d->acceptance > 0)
+            snprintf(buf + strlen(buf), n - strlen(buf), ", if %.0f %% of the drafts are right",
+                     100 * d->acceptance);
         return buf;
     }
     for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
@@ -174,7 +180,7 @@ void mw_diagnosis_to_sample(const struct mw_diagnosis *d, struct mw_sample *s)
     s->verdict.advice_to = d->to_tps;
     s->verdict.full_tps = d->full_tps;
     s->verdict.advice_amount =
-        d->budget_bytes > 0 ? fabs((double)d->budget_bytes - budget) : 0;
+        d->budget_bytes > 0 ? fabs((double)d->budget_bytes - budget) : d->acceptance;
     if (d->is_measured)
         return;
     s->verdict.part = d->part;
@@ -211,4 +217,6 @@ void mw_diagnosis_of_sample(const struct mw_sample *s, struct mw_diagnosis *d)
     else if (strcmp(d->advice, "less_budget") == 0 &&
              (double)s->run.budget_bytes > s->verdict.advice_amount)
         d->budget_bytes = s->run.budget_bytes - numbers_whole(s->verdict.advice_amount);
+    else if (strcmp(d->advice, "self_drafts") == 0)
+        d->acceptance = s->verdict.advice_amount;
 }

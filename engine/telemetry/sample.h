@@ -274,7 +274,7 @@ struct mw_sample {
         double share;    /* of the time of a token, 0 to 1 */
         struct mw_shares part; /* of this time; all 0: unknown */
         char advice[24];       /* key: "more_budget", "smaller_type", "smaller_kv", … */
-        double advice_from, advice_to, advice_amount; /* tokens/s, tokens/s, bytes */
+        double advice_from, advice_to, advice_amount; /* tokens/s, tokens/s, bytes or a share */
         double full_tps; /* predicted with a full context; 0: unknown */
         char held_back[96]; /* the limit that allows no larger budget; "": none */
     } verdict;

@@ -209,6 +209,8 @@ static void diagnosis_json(struct json *j, const struct mw_diagnosis *d)
     json_string(j, "key", d->advice);
     json_u64(j, "budget_bytes", d->budget_bytes);
     json_double(j, "decode_tps", d->to_tps, 6);
+    if (d->acceptance > 0)
+        json_double(j, "acceptance", d->acceptance, 4);
     json_end(j);
 }
 

@@ -477,8 +477,13 @@ static void the_limit_of_a_proposed_budget_is_named(void **state)
     assert_string_equal(mw_diagnosis_advice(&d, "F10: /", text, sizeof text),
                         "F10: /memory 900M for ~3.1 tok/s, all that the control group's limit of "
                         "900 MiB allows");
+    d = (struct mw_diagnosis){
+        .advice = "self_drafts", .tps = 0.46, .to_tps = 1.2, .acceptance = 0.8
+    };
+    assert_string_equal(mw_diagnosis_advice(&d, "--", text, sizeof text),
+                        "--draft self for ~1.2 tok/s, if 80 % of the drafts are right");
+    snprintf(d.held_back, sizeof d.held_back, "the control group's limit of 900 MiB");
     d.advice[0] = '\0';
-    d.budget_bytes = 0;
     assert_string_equal(mw_diagnosis_why_not(&d, text, sizeof text),
                         "no larger budget is possible: the control group's limit of 900 MiB");
 }

@@ -270,7 +270,7 @@ static void the_smallest_screen_shows_the_whole_advice(void **state)
 {
     static const char *const advices[] = { "more_budget",     "smaller_type", "smaller_kv",
                                            "shorter_context", "less_budget",  "rows_only",
-                                           "other_programs",  "direct_io" };
+                                           "other_programs",  "direct_io",    "self_drafts" };
     struct dash *d = new_dash();
 
     (void)state;
@@ -280,6 +280,8 @@ static void the_smallest_screen_shows_the_whole_advice(void **state)
                 made_decode(&sample, 112);
                 sample.verdict.binds = (enum mw_binds)binds;
                 sample.verdict.advice_to = to * 12.5;
+                if (strcmp(advices[i], "self_drafts") == 0)
+                    sample.verdict.advice_amount = to * 0.8;
                 snprintf(sample.verdict.advice, sizeof sample.verdict.advice, "%s", advices[i]);
                 dash_push(d, &sample);
                 dash_set_keys(d, false);

@@ -13,6 +13,7 @@
 
 #include "engine/base/units.h"
 #include "engine/compute/kernels.h"
+#include "engine/plan/advice.h"
 #include "engine/plan/outlook.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/speed.h"
@@ -602,9 +603,10 @@ static void copies_have_fewer_bits_where_that_is_faster(void **state)
  * win if as many of their drafts were right; where fewer are, those with more bits win. */
 static void copies_with_more_bits_may_be_worth_longer_passes(void **state)
 {
-    struct plan_input in = plan_example();
+    struct plan_input in = plan_example(), off;
     struct err e = ERR_INIT;
-    struct plan p, same;
+    struct plan p, same, without;
+    double acceptance;
 
     (void)state;
     in.budget_bytes = 2048 * MIB;
@@ -617,6 +619,19 @@ static void copies_with_more_bits_may_be_worth_longer_passes(void **state)
     in.n_low = 3;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_true(p.n_draft == 15 && p.low.type == 2);
+    /* The proposal of such copies is against no drafter, not against one without luck. */
+    off = in;
+    off.n_low = off.n_draft = 0;
+    assert_int_equal(plan_make(&off, &without, &e), 0);
+    assert_near(advice_copies(&in, &acceptance), p.drafted_tps / without.decode_tps);
+    assert_near(acceptance, 0.8);
+    assert_true(p.drafted_tps > 1.5 * without.decode_tps);
+    assert_near(advice_copies(&off, &acceptance), 0);
+    off = in;
+    off.budget_bytes = 8192 * MIB; /* where all is pinned */
+    assert_near(advice_copies(&off, &acceptance), 0);
+    off.budget_bytes = 64 * MIB; /* where the model does not fit */
+    assert_near(advice_copies(&off, &acceptance), 0);
     for (uint32_t i = 0; i < in.n_low; i++)
         in.low[i].acceptance = 0.7;
     assert_int_equal(plan_make(&in, &same, &e), 0);
