@@ -57,6 +57,7 @@ tests_bench_known_tensors_LDADD = $(ENGINE_LIBS)
 # bench_index: the choice of positions by index keys, 4k to 256k of them.
 # bench_attend: attention over long contexts; bench_pass MODEL...: several columns over one.
 # bench_throttled: products while one of the threads is slow.
+# drafts.py, drafts_peer.py: what drafts cost and gain, alone and beside llama.cpp.
 # instructions.py BENCH_INSTRUCTIONS SET: instructions and cycles for 512 weights.
 # token_profile.py MEMWALL MODEL...: where the time of a token goes (perf).
 # waves.py MEMWALL MODEL (root): a budget of auto beside a program that takes memory in waves.
@@ -66,7 +67,8 @@ tests_bench_known_tensors_LDADD = $(ENGINE_LIBS)
 EXTRA_DIST += tests/bench/README.md tests/bench/cage.py tests/bench/experts_table.py \
 	tests/bench/filled.h \
 	tests/bench/guide_quality.py tests/bench/kv_error.py \
-	tests/bench/drafts.py tests/bench/family_row.py tests/bench/instructions.py \
+	tests/bench/drafts.py tests/bench/drafts_peer.py tests/bench/family_row.py \
+	tests/bench/instructions.py \
 	tests/bench/list_many.py tests/bench/mirror.py \
 	tests/bench/predictions.py tests/bench/ram_table.py tests/bench/resume.py \
 	tests/bench/serve_load.py tests/bench/serve_overhead.py \
