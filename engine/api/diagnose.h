@@ -27,6 +27,7 @@ struct mw_diagnosis {
     bool is_doubtful; /* the limits are, and no token was measured: there is no advice */
     double tps;       /* tokens per second of answers; 0: unknown */
     double full_tps;  /* predicted for the same settings with a full context; 0: unknown */
+    double assumed;   /* share of the drafts that a predicted tps assumes to be right; 0: none */
     enum mw_binds binds;
     double share;          /* of the time of a token that the bound takes */
     struct mw_shares part; /* how this time divides; all 0: unknown */

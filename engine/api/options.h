@@ -59,6 +59,8 @@ struct mw_model;
 struct mw_options {
     MW_OPTION_FIELDS(MW_NUMBER_MEMBER, MW_TEXT_MEMBER)
 };
+/* Leave out the drafter, as a session does that has closed it (MW_DRAFTER_CLOSED of its plan). */
+void mw_options_without_drafter(struct mw_options *o);
 /* The defaults, with keys and values in F16. */
 void mw_options_default(struct mw_options *o);
 

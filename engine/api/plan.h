@@ -30,6 +30,13 @@ int mw_plan_outlook(struct mw_model *m, const struct mw_options *o, const struct
 int mw_plan_drafted(struct mw_model *m, const struct mw_options *o, double acceptance,
                     double *tokens_per_s, struct err *e);
 
+/* Write why nothing of what these options name drafts in the plan *p, in one line: "the draft head
+ * does not draft: the budget has no memory for that".  "": it drafts, or nothing could.  m: NULL if
+ * the model is not known.  Returns buf. */
+#define MW_NO_DRAFTER_TEXT 320
+char *mw_plan_no_drafter(const struct mw_model *m, const struct mw_options *o,
+                         const struct plan *p, char *buf, size_t n);
+
 /* Make the plan of mw_plan() and write every formula of it with its numbers to a stream: each
  * line is "NAME = FORMULA = VALUE UNIT".  now_s: Unix time, for the age of the limits. */
 int mw_plan_explain(struct mw_model *m, const struct mw_options *o, FILE *to, int64_t now_s,

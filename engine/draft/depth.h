@@ -30,7 +30,11 @@
  * the session would have without the drafter.  Each pass takes its costs from the stake and gives
  * its tokens to it:
  *
- *     stake += 1 + accepted - (1 + d * (column + draft) / narrow_s) / share + DEPTH_SHARE
+ *     stake += 1 + accepted - (1 + cost / narrow_s) / share + DEPTH_SHARE
+ *     cost   = d * (column + draft) + follow
+ *
+ * follow is what the drafter takes to evaluate the pass before, drafts or not: a model that drafts
+ * little, and a head with keys and values of its own.  Without a stake it does not.
  *
  * share is the time of a token without the drafter, whose memory then has pinned weights, for
  * each narrow_s.  It is 1 for a drafter that takes next to no memory.  No more is drafted than
@@ -120,7 +124,7 @@ void depth_pass(struct depth *d, uint32_t n_draft, double seconds);
 /* Drafting n tokens of this quality took this long. */
 void depth_drafted(struct depth *d, uint32_t quality, uint32_t n, double seconds);
 
-/* A drafter that made no drafts took so long to evaluate the text that they would follow. */
+/* The drafter took so long to evaluate the text that drafts would follow. */
 void depth_followed(struct depth *d, double seconds);
 
 /* Drafts of this quality were verified: n_accepted were what was sampled, and one was not, if

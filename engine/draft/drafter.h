@@ -47,7 +47,8 @@ struct drafter_calls {
     /* Expect drafts after the n ids of the text, n >= 1.  Cheap: no weights are used. */
     struct draft_look (*look)(struct drafter *d, const uint32_t *ids, uint32_t n);
     /* After look() with the same n: store at most `most` (>= 1) drafts in ids[n …], where they
-     * fit, and their number in *n_draft.  A drafter that cannot go on drafts nothing from then on.
+     * fit, and their number in *n_draft.  A drafter that cannot go on stores why in its `failure`,
+     * and drafts nothing from then on.
      * -1 with *e, where the answer has to end: ERR_CANCELLED, or no memory for the next pass. */
     int (*propose)(struct drafter *d, uint32_t *ids, uint32_t n, uint32_t most,
                    const struct draft_choose *choose, uint32_t *n_draft, struct err *e);
@@ -65,6 +66,7 @@ struct drafter_calls {
 struct drafter {
     const struct drafter_calls *calls;
     uint64_t n_followed; /* tokens that follow() has evaluated, which may leave some for later */
+    struct err failure;  /* which the session takes; ERR_NONE: there is none */
 };
 
 void drafter_free(struct drafter *d); /* NULL is fine, and so are the next two */

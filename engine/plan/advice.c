@@ -9,19 +9,17 @@
 #include "engine/base/units.h"
 #include "engine/plan/outlook.h"
 
-double advice_token(const struct plan_input *in, uint32_t n_seen, struct plan_time *t)
+double advice_token(const struct plan_input *in, uint32_t n_seen, struct plan_outlook *out)
 {
     const struct plan_run run = { n_seen, 0, 1 };
-    struct plan_outlook outlook;
     struct err ignored = ERR_INIT;
     struct plan plan;
 
-    *t = (struct plan_time){ 0 };
+    *out = (struct plan_outlook){ 0 };
     if (plan_make(in, &plan, &ignored) != 0)
         return 0;
-    plan_outlook(in, &plan, &run, &outlook);
-    *t = outlook.token;
-    return t->wall_s;
+    plan_outlook(in, &plan, &run, out);
+    return out->tps > 0 ? 1 / out->tps : 0;
 }
 
 double advice_least(const struct plan_input *in, const struct plan_time *now)
@@ -36,20 +34,20 @@ double advice_least(const struct plan_input *in, const struct plan_time *now)
 static double token_with(const struct plan_input *in, uint32_t n_seen, uint64_t budget)
 {
     struct plan_input then = *in;
-    struct plan_time t;
+    struct plan_outlook outlook;
 
     then.budget_bytes = budget;
-    return advice_token(&then, n_seen, &t);
+    return advice_token(&then, n_seen, &outlook);
 }
 
 uint64_t advice_budget(const struct plan_input *in, uint32_t n_seen, uint64_t most)
 {
     uint64_t nothing = plan_reads_nothing_budget(in), low = in->budget_bytes / MIB;
     uint64_t high = (nothing < most - MIB ? nothing + MIB - 1 : most) / MIB;
-    struct plan_time now;
+    struct plan_outlook now;
     double now_s = advice_token(in, n_seen, &now), best;
 
-    if (most < MIB || high <= low || now.binds != MW_BINDS_DISK)
+    if (most < MIB || high <= low || now.token.binds != MW_BINDS_DISK)
         return 0;
     best = token_with(in, n_seen, high * MIB);
     if (!(best > 0) || best >= now_s)

@@ -6,6 +6,7 @@
 
 #include "engine/plan/plan.h"
 #include "engine/plan/speed.h"
+#include "engine/plan/times.h"
 
 /* A larger rate is worth a proposal if it is this much larger, and the smallest budget that
  * reaches this share of the best rate is proposed. */
@@ -14,9 +15,9 @@
 /* People read about 5 tokens a second.  Six times that is fast enough to skim, too. */
 #define ADVICE_READING_TPS 30.0
 
-/* The seconds of the n_seen-th token of a conversation with the plan for *in, of which *t gets
- * the terms; 0: the plan is refused, or a limit is unknown. */
-double advice_token(const struct plan_input *in, uint32_t n_seen, struct plan_time *t);
+/* The seconds of the n_seen-th token of a conversation with the plan for *in, and with the drafts
+ * that it assumes; 0: the plan is refused, or a limit is unknown.  *out gets the pass for it. */
+double advice_token(const struct plan_input *in, uint32_t n_seen, struct plan_outlook *out);
 
 /*
  * The shortest time that a larger budget is promised to give: a token without its stalls.  Reading

@@ -565,20 +565,19 @@ static void explain_copies(FILE *to, const struct plan_basis *b)
     fputc('\n', to);
 }
 
-/* Answers if a model drafts: a pass over a token and n drafts, and what follows from it. */
+/* Answers with drafts: a pass over a token and n drafts, and what follows from it. */
 static void explain_drafts(FILE *to, const struct plan_basis *b)
 {
     struct plan_pass pass = speed_pass(&b->in, &b->plan);
     uint32_t n = b->plan.draft_depth;
-    struct plan_time t;
     struct formula f = { "" };
 
-    if (b->plan.n_draft == 0 || !(b->plan.drafted_tps > 0) || n == 0)
+    if (!(b->plan.assumed > 0))
         return;
-    speed_chunk(&b->in, &pass, b->plan.n_ctx - n - 1, n + 1, true, &t);
-    add(&f, "(1 - %.10g ^ %u) / (1 - %.10g) / (%.10g + %u * %.10g)", b->plan.acceptance, n + 1,
-        b->plan.acceptance, t.wall_s, n, speed_draft(&b->in, &b->plan));
-    line(to, "drafted", &f, b->plan.drafted_tps, "tok/s");
+    add(&f, "(1 - %.10g ^ %u) / (1 - %.10g) / (%.10g + %u * %.10g)", b->plan.assumed, n + 1,
+        b->plan.assumed, speed_wide(&b->in, &pass, b->plan.n_ctx, n), n,
+        speed_draft(&b->in, &b->plan));
+    line(to, "answers", &f, b->plan.decode_tps, "tok/s");
     if (b->plan.low_bytes > 0)
         explain_copies(to, b);
 }
@@ -600,7 +599,7 @@ static void explain_decode(FILE *to, const struct plan_basis *b)
     add(&f, "1 / (");
     add_wall(&f, b, &t);
     add(&f, ")");
-    line(to, "answers", &f, b->plan.decode_tps, "tok/s");
+    line(to, b->plan.assumed > 0 ? "passes" : "answers", &f, b->plan.pass_tps, "tok/s");
     explain_drafts(to, b);
 }
 

@@ -93,6 +93,8 @@ void plan_outlook(const struct plan_input *in, const struct plan *p, const struc
     out->pass.keeps_rows = false; /* a short run has few tokens twice */
     out->pass.starts_cold = true;
     (void)speed_token(in, &out->pass, r.n_token - r.n_gen / 2, &out->token);
+    out->tps = speed_answer(in, p, &out->pass, r.n_token - r.n_gen / 2);
+    out->assumed = p->assumed;
     out->streamed_bytes = (uint64_t)(out->token.streamed_bytes + out->token.missed_bytes +
                                      out->token.paged_bytes);
     out->prompt_s = speed_prompt(in, &out->pass, r.n_token - r.n_gen - r.n_prompt, r.n_prompt);

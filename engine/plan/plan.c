@@ -119,7 +119,7 @@ uint64_t plan_pinned_most(const struct plan_input *in)
 struct division {
     uint32_t n_ctx, chunk, n_draft, n_slot, n_copy;
     uint32_t n_expert;
-    uint64_t pinned_bytes, low_bytes;
+    uint64_t pinned_bytes, low_bytes, low_beside_bytes;
     uint32_t low; /* the type of copies, of the input's */
     bool keeps_rows;
     bool has_head;
@@ -344,6 +344,7 @@ static void fill(const struct plan_input *in, const struct division *c, struct p
     out->n_expert_all = in->n_expert_all;
     out->pinned_bytes = c->pinned_bytes;
     out->low_bytes = c->low_bytes;
+    out->low_beside_bytes = c->low_beside_bytes;
     if (in->n_low > 0)
         out->low = in->low[c->low];
     out->acceptance = in->n_low > 0 ? out->low.acceptance : PLAN_ACCEPTANCE;
@@ -615,7 +616,7 @@ static void share_with_copies(const struct plan_input *in, uint64_t rest, struct
         c->n_draft = 0;
         return;
     }
-    c->pinned_bytes = (uint64_t)pinned;
+    c->pinned_bytes = c->low_beside_bytes = (uint64_t)pinned;
     c->low_bytes = rest - c->pinned_bytes;
 }
 
@@ -701,13 +702,6 @@ static bool drafts_with_model(const struct plan_input *in)
     return in->drafter_hot_bytes > 0 || in->n_low > 0;
 }
 
-/* Tokens a second, with drafts if a model makes them. */
-static double best_tps(const struct plan_input *in, const struct plan *p)
-{
-    return drafts_with_model(in) && p->drafted_tps > p->decode_tps ? p->drafted_tps
-                                                                   : p->decode_tps;
-}
-
 /*
  * Give memory to copies of the blocks before the ring and the chunk have what they should have:
  * a pass over few drafted tokens needs neither.  Returns whether it fits.
@@ -759,12 +753,18 @@ void plan_predict(const struct plan_input *in, struct plan *p)
     p->kv_read_bytes = (uint64_t)t.paged_bytes;
     p->streamed_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes + t.paged_bytes);
     p->binds = t.binds;
-    p->decode_tps = s > 0 ? 1 / s : 0;
+    p->decode_tps = p->pass_tps = s > 0 ? 1 / s : 0;
+    p->assumed = 0;
     s = speed_prompt(in, &pass, 0, n_prompt);
     p->prefill_tps = s > 0 ? n_prompt / s : 0;
     p->is_doubtful = plan_is_doubtful(in);
-    if ((drafts_with_model(in) || p->has_head) && p->n_draft > 0)
-        p->drafted_tps = speed_drafted(in, p, p->n_draft, p->acceptance, &p->draft_depth);
+    if ((!drafts_with_model(in) && !p->has_head) || p->n_draft == 0)
+        return;
+    p->drafted_tps = speed_drafted(in, p, p->n_draft, p->acceptance, &p->draft_depth);
+    if (p->drafted_tps > p->pass_tps) {
+        p->decode_tps = p->drafted_tps;
+        p->assumed = p->acceptance;
+    }
 }
 
 bool plan_is_doubtful(const struct plan_input *in)
@@ -901,11 +901,18 @@ static int refuse(const struct plan_input *in, const struct plan *p, struct err 
  */
 static void divide_budget(const struct plan_input *in, uint32_t low, struct plan *out)
 {
-    struct plan floor, disk;
+    struct plan floor, disk, other;
     double tps, disk_tps;
 
     if (pin_everything(in, out)) {
         plan_predict(in, out);
+        if (out->n_head_slot == 0)
+            return;
+        /* A draft reads the rest of its head.  All of it, and fewer weights, may be faster. */
+        give_in_order(in, low, false, &other);
+        plan_predict(in, &other);
+        if (fits(&other) && other.decode_tps > out->decode_tps)
+            *out = other;
         return;
     }
     floor_with(in, in->n_ctx, false, &floor);
@@ -919,12 +926,35 @@ static void divide_budget(const struct plan_input *in, uint32_t low, struct plan
     plan_predict(in, &disk);
     if (!fits(&disk) || disk.kv_disk_bytes > in->kv_disk_free)
         return;
-    tps = best_tps(in, out);
-    disk_tps = best_tps(in, &disk);
+    tps = out->decode_tps;
+    disk_tps = disk.decode_tps;
     if (!fits(&floor) || disk_tps > KV_DISK_GAIN * tps ||
         (out->pinned_bytes == 0 && disk.prefill_tps > out->prefill_tps &&
          disk_tps >= KV_DISK_LEAST * tps))
         *out = disk;
+}
+
+/* Why a plan could not have the model that drafts. */
+static enum mw_no_drafter why_not(const struct plan_input *in, const struct plan *p)
+{
+    if (chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN) == 1)
+        return MW_DRAFTER_ONE_TOKEN;
+    if (in->n_low > 0 && p->streamed_share == 0)
+        return MW_DRAFTER_ALL_PINNED;
+    return in->n_low > 0 && p->has_kv_disk ? MW_DRAFTER_KV_DISK : MW_DRAFTER_NO_ROOM;
+}
+
+/* Take the plan without what drafts, since it would be slower with that. */
+static void leave_out(struct plan *out, const struct plan *without)
+{
+    const struct plan with = *out;
+
+    *out = *without;
+    out->undrafted_tps = without->decode_tps;
+    out->drafted_tps = with.drafted_tps;
+    out->draft_depth = with.draft_depth;
+    out->acceptance = with.acceptance;
+    out->no_drafter = MW_DRAFTER_SLOWER;
 }
 
 /* A model that drafts takes its memory from pinned weights: leave it out if that is faster. */
@@ -940,37 +970,54 @@ static void weigh_drafter(const struct plan_input *in, uint32_t low, struct plan
         (tight.drafted_tps > without.decode_tps || without.decode_tps == 0))
         *out = tight;
     if (out->n_draft == 0) {
+        without.no_drafter = why_not(in, out);
         *out = without;
         return;
     }
-    out->undrafted_tps = without.undrafted_tps = without.decode_tps;
-    without.drafted_tps = out->drafted_tps;
-    without.draft_depth = out->draft_depth;
-    without.acceptance = out->acceptance;
+    out->undrafted_tps = without.decode_tps;
     if (out->drafted_tps > 0 && out->drafted_tps < without.decode_tps)
-        *out = without;
+        leave_out(out, &without);
 }
 
-/* A draft head takes its memory from pinned weights, too.  One that was not asked for is left out
- * if that is faster. */
+/*
+ * A draft head takes its memory from pinned weights, too.  One that nobody asked for is left out if
+ * that is faster.  If no memory was left for all of it, a plan that needs it may still be faster:
+ * with fewer pinned weights of the model, or of the head.
+ */
 static void weigh_head(const struct plan_input *in, struct plan *out)
 {
-    struct plan_input other = *in;
-    struct plan without;
+    struct plan_input none = *in, needs = *in;
+    struct plan without, with;
 
-    other.head = (struct plan_head){ 0 };
-    divide_budget(&other, 0, &without);
+    none.head = (struct plan_head){ 0 };
+    divide_budget(&none, 0, &without);
+    if (!out->has_head) {
+        without.no_drafter = MW_DRAFTER_NO_ROOM;
+        *out = without;
+        needs.head.is_needed = true;
+        fill_floor(&needs, in->n_ctx, &with);
+        if (fits(&with))
+            divide_budget(&needs, 0, &with);
+        /* Where nothing is known of the disk, it has to fit beside all the rest. */
+        if (!fits(&with) || !(with.drafted_tps > 0))
+            return;
+        *out = with;
+    }
+    if (out->n_draft == 0) {
+        out->no_drafter = MW_DRAFTER_ONE_TOKEN;
+        return;
+    }
     out->undrafted_tps = without.decode_tps;
     if (!in->head.is_needed && out->drafted_tps > 0 && out->drafted_tps < without.decode_tps)
-        *out = without;
+        leave_out(out, &without);
 }
 
 /* Where nothing is known of the disk, any drafts are better than none. */
-static bool is_better(const struct plan_input *in, const struct plan *p, const struct plan *than)
+static bool is_better(const struct plan *p, const struct plan *than)
 {
-    double tps = best_tps(in, p), other = best_tps(in, than);
-
-    return tps != other ? tps > other : p->n_draft > 0 && than->n_draft == 0;
+    if (p->decode_tps != than->decode_tps)
+        return p->decode_tps > than->decode_tps;
+    return p->n_draft > 0 && than->n_draft == 0;
 }
 
 int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
@@ -983,7 +1030,7 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
     divide_budget(in, 0, out);
     if (drafts_with_model(in))
         weigh_drafter(in, 0, out);
-    else if (out->has_head && out->n_draft > 0)
+    else if (in->head.fixed_bytes > 0)
         weigh_head(in, out);
     /* Fewer bits leave more memory for pinned weights, and draft worse. */
     for (uint32_t low = 1; low < in->n_low; low++) {
@@ -991,7 +1038,8 @@ int plan_make(const struct plan_input *in, struct plan *out, struct err *e)
 
         divide_budget(in, low, &other);
         weigh_drafter(in, low, &other);
-        if (is_better(in, &other, out))
+        if (is_better(&other, out) ||
+            (out->no_drafter == MW_DRAFTER_NO_ROOM && other.no_drafter == MW_DRAFTER_SLOWER))
             *out = other;
     }
     return 0;
@@ -1012,6 +1060,7 @@ static struct division least_of(const struct plan_input *in, const struct plan *
                               .n_slot = in->streams && in->n_block > 0 ? 2 : 0,
                               .n_expert = in->n_expert_min,
                               .low_bytes = from->low_bytes,
+                              .low_beside_bytes = from->low_beside_bytes,
                               .low = low,
                               .has_head = from->has_head,
                               .head_pinned_bytes = from->head_pinned_bytes,
@@ -1089,6 +1138,7 @@ bool plan_with_budget(const struct plan_input *in, const struct plan *from,
         (void)follow_budget(&then, &undrafted, &without);
         out->undrafted_tps = without.decode_tps;
     }
+    out->no_drafter = from->no_drafter;
     return is_enough;
 }
 

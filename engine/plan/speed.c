@@ -488,6 +488,8 @@ double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, ui
 
 double speed_draft(const struct plan_input *in, const struct plan *p)
 {
+    const struct plan_factors *f = &in->factors;
+    double own = f->is_set ? f->processors * (1 + f->crowded) : 1;
     double bytes = (double)in->drafter_hot_bytes, streamed = 0;
 
     if (in->n_low > 0)
@@ -499,32 +501,70 @@ double speed_draft(const struct plan_input *in, const struct plan *p)
     }
     if (!(in->memory_bytes_s > 0) || (streamed > 0 && !(in->disk_bytes_s > 0)))
         return 0;
-    return bytes / in->memory_bytes_s + (streamed > 0 ? streamed / in->disk_bytes_s : 0);
+    return own * bytes / in->memory_bytes_s + (streamed > 0 ? streamed / in->disk_bytes_s : 0);
+}
+
+double speed_wide(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_seen,
+                  uint32_t n)
+{
+    struct plan_input formula = *in;
+    struct plan_time t;
+    double one_s, more_s;
+
+    if (n == 0)
+        return speed_token(in, pass, n_seen, &t);
+    formula.factors = (struct plan_factors){ 0 };
+    one_s = speed_token(&formula, pass, n_seen, &t);
+    more_s = speed_chunk(&formula, pass, n_seen - n - 1, n + 1, true, &t);
+    if (!(one_s > 0) || !(more_s > 0))
+        return 0;
+    return speed_token(in, pass, n_seen, &t) * fmax(more_s / one_s, 1);
+}
+
+/* The drafts of an answer. */
+struct drafts {
+    uint32_t most;
+    double acceptance, draft_s;
+};
+
+static double drafted(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_seen,
+                      const struct drafts *d, uint32_t *depth)
+{
+    double tokens = 1, next = 1, best = 0;
+
+    *depth = 0;
+    for (uint32_t n = 0; n <= d->most && n < n_seen; n++) {
+        double pass_s = speed_wide(in, pass, n_seen, n), tps;
+
+        if (!(pass_s > 0))
+            return 0;
+        tps = tokens / (pass_s + n * d->draft_s);
+        if (tps > best) {
+            best = tps;
+            *depth = n;
+        }
+        next *= d->acceptance;
+        tokens += next;
+    }
+    return best;
 }
 
 double speed_drafted(const struct plan_input *in, const struct plan *p, uint32_t most,
                      double acceptance, uint32_t *depth)
 {
+    const struct drafts d = { most, acceptance, speed_draft(in, p) };
     struct plan_pass pass = speed_pass(in, p);
-    double draft_s = speed_draft(in, p);
-    double tokens = 1, next = 1, best = 0;
-    struct plan_time t;
 
-    *depth = 0;
-    for (uint32_t n = 0; n <= most && n < p->n_ctx; n++) {
-        double pass_s = speed_chunk(in, &pass, p->n_ctx - n - 1, n + 1, true, &t), tps;
+    return drafted(in, &pass, p->n_ctx, &d, depth);
+}
 
-        if (!(pass_s > 0))
-            return 0;
-        tps = tokens / (pass_s + n * draft_s);
-        if (tps > best) {
-            best = tps;
-            *depth = n;
-        }
-        next *= acceptance;
-        tokens += next;
-    }
-    return best;
+double speed_answer(const struct plan_input *in, const struct plan *p,
+                    const struct plan_pass *pass, uint32_t n_seen)
+{
+    const struct drafts d = { p->assumed > 0 ? p->n_draft : 0, p->assumed, speed_draft(in, p) };
+    uint32_t ignored;
+
+    return drafted(in, pass, n_seen > 0 ? n_seen : 1, &d, &ignored);
 }
 
 double speed_prompt(const struct plan_input *in, const struct plan_pass *pass,

@@ -83,6 +83,11 @@ double speed_token(const struct plan_input *in, const struct plan_pass *pass, ui
 double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_before,
                    uint32_t n, bool is_last, struct plan_time *t);
 
+/* Time of a pass over a token and n drafts, as a multiple of one over none: no measurement says how
+ * much longer it takes.  0: a limit was not measured. */
+double speed_wide(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_seen,
+                  uint32_t n);
+
 /* Time to draft a token: its weights are read from memory, and those of a draft head that are not
  * pinned from disk.  0: a limit was not measured. */
 double speed_draft(const struct plan_input *in, const struct plan *p);
@@ -94,6 +99,11 @@ double speed_draft(const struct plan_input *in, const struct plan *p);
  */
 double speed_drafted(const struct plan_input *in, const struct plan *p, uint32_t most,
                      double acceptance, uint32_t *depth);
+
+/* The same for the drafts that the plan assumes, after n_seen tokens, with the weights of `pass` in
+ * memory.  If it assumes none, these are passes for one token. */
+double speed_answer(const struct plan_input *in, const struct plan *p,
+                    const struct plan_pass *pass, uint32_t n_seen);
 
 /* Time of a prompt of n tokens after n_before others; 0: a limit was not measured. */
 double speed_prompt(const struct plan_input *in, const struct plan_pass *pass,

@@ -30,6 +30,17 @@ struct plan_low {
 
 #define PLAN_KV_CLASSES 4
 
+/* Why nothing drafts, although the options name a model or a head that could. */
+enum mw_no_drafter {
+    MW_DRAFTER_IS_USED,    /* or there is none */
+    MW_DRAFTER_SLOWER,     /* drafted_tps would be less than undrafted_tps */
+    MW_DRAFTER_NO_ROOM,    /* it does not fit the budget */
+    MW_DRAFTER_ALL_PINNED, /* copies: a draft would take as long as a token */
+    MW_DRAFTER_KV_DISK,    /* copies: a draft would read keys and values, as a token does */
+    MW_DRAFTER_ONE_TOKEN,  /* chunks of one token: a pass verifies nothing */
+    MW_DRAFTER_CLOSED,     /* the session closed it, since it lost */
+};
+
 struct plan {
     uint64_t budget_bytes;
     uint64_t row[MW_PLAN_ROWS]; /* bytes; the sum is at most the budget */
@@ -60,19 +71,23 @@ struct plan {
     uint32_t kv_tail, n_kv_slot;
     uint64_t kv_disk_bytes; /* on the disk, and */
     uint64_t kv_read_bytes; /* read for each token, part of streamed_bytes; at the full context */
-    uint64_t low_bytes;      /* for copies of the other blocks, part of the item `drafter`, */
-    struct plan_low low;     /* of this type */
+    uint64_t low_bytes;      /* for copies of blocks, part of the item `drafter`, */
+    struct plan_low low;     /* of this type, */
+    uint64_t low_beside_bytes; /* beside this much pinned memory: budgets may change later */
     uint64_t saved_bytes;    /* more, if these blocks were not packed */
     uint64_t streamed_bytes; /* read from disk per decoded token, at the full context, with
                                 experts and without lookup rows */
     bool is_doubtful;        /* the predictions; plan_is_doubtful() */
-    /* Predictions (shown with `~`) by speed.h: a token at the full context, and a prompt of
-     * PLAN_PROMPT_TOKENS; 0 if a limit was not measured. */
-    double decode_tps, prefill_tps;
-    /* If a model or a draft head drafts: decode_tps with draft_depth drafts for a pass, each of
-     * them accepted with the probability `acceptance`, and decode_tps without it and its memory. */
+    /* Predictions (shown with `~`) by speed.h: tokens at the full context, and a prompt of
+     * PLAN_PROMPT_TOKENS; 0 if a limit was not measured.  decode_tps assumes that this share of the
+     * drafts is right; 0: none.  pass_tps: passes for one token. */
+    double decode_tps, prefill_tps, assumed, pass_tps;
+    /* If a model or a draft head drafts, or was left out: tokens a second with draft_depth drafts
+     * for a pass, each of them accepted with the probability `acceptance`, and without it and its
+     * memory. */
     double drafted_tps, undrafted_tps, acceptance;
     uint32_t draft_depth;
+    enum mw_no_drafter no_drafter;
     enum mw_binds binds;
 };
 

@@ -56,7 +56,9 @@ struct plan_outlook {
     uint64_t pinned_bytes; /* of blocks, in borrowed memory, too */
     uint64_t streamed_bytes; /* by one token, with experts */
     struct plan_pass pass;   /* where the weights are */
-    struct plan_time token;  /* of the middle one of the decoded tokens */
+    struct plan_time token;  /* of a pass for the middle one of the decoded tokens */
+    double tps;              /* there, with the drafts that the plan assumes; 0: as prompt_s */
+    double assumed;          /* share of them that is right; 0: none */
     double prompt_s;         /* of a prompt of n_prompt tokens; 0: a limit was not measured */
 };
 

@@ -304,23 +304,30 @@ static int start_turn(struct answer_state *r, bool is_continued, struct err *e)
     return -1;
 }
 
-/* Report once that a copy on another disk is not used any longer. */
-static void post_lost_mirror(struct answer_state *r)
+static void post_lost(struct answer_state *r, const char *what, const struct err *e)
 {
     char why[300], text[400];
-    struct err e = ERR_INIT;
     int n;
 
-    if (!session_lost_mirror(r->a->session, &e))
-        return;
-    err_text(&e, why, sizeof why);
-    n = snprintf(text, sizeof text,
-                 "the mirror is not used any longer, and all weights come from the model's own "
-                 "disk: %s",
-                 why);
+    err_text(e, why, sizeof why);
+    n = snprintf(text, sizeof text, "%s: %s", what, why);
     events_post(r->a->events,
                 &(struct mw_event){
                     .kind = MW_EVENT_NOTICE, .text = text, .len = (size_t)n });
+}
+
+/* Report once that a copy on another disk is not used any longer, or that nothing is drafted. */
+static void post_losses(struct answer_state *r)
+{
+    struct err e = ERR_INIT;
+
+    if (session_lost_mirror(r->a->session, &e))
+        post_lost(r,
+                  "the mirror is not used any longer, and all weights come from the model's own "
+                  "disk",
+                  &e);
+    if (session_lost_drafter(r->a->session, &e))
+        post_lost(r, "the drafter failed, and answers go on without it", &e);
 }
 
 void answer_run(struct answerer *a, bool is_continued)
@@ -349,7 +356,7 @@ void answer_run(struct answerer *a, bool is_continued)
     session_drop_drafts(a->session);
     session_set_sampler(a->session, NULL);
     counter_set(&t->state, r.receipt.done == MW_DONE_ERROR ? MW_ERROR : MW_IDLE);
-    post_lost_mirror(&r);
+    post_losses(&r);
     answer_post_done(&r, has_answer);
     ids_free(&r.prompt);
     ids_free(&r.answer);

@@ -94,6 +94,10 @@ struct mw_chat {
     struct token_tree tokens; /* of the vocabulary, for grammars; empty before the first one */
     struct answerer answerer;
     char said[512]; /* the last notice about its chat format */
+    struct {
+        enum mw_draft draft;
+        enum mw_no_drafter why;
+    } said_drafts; /* the last notice that nothing drafts */
     struct conversation conversation;
     char *kv_wish; /* the file to save keys and values to when there is nothing else; or NULL */
     uint64_t kv_limit;
@@ -159,6 +163,9 @@ void chat_post_plan(struct mw_chat *c, enum mw_event_kind kind);
 
 /* Post a text; "" posts nothing. */
 void chat_post_notice(struct mw_chat *c, const char *text);
+
+/* Report once that a drafter which these options name does not draft. */
+void chat_post_no_drafter(struct mw_chat *c);
 
 /* Report once that the model's template is not used, or not as it was written. */
 void chat_post_format_notice(struct mw_chat *c);

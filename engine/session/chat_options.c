@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/session/chat_internal.h"
@@ -68,6 +69,29 @@ void chat_post_notice(struct mw_chat *c, const char *text)
         events_post(
             c->events,
             &(struct mw_event){ .kind = MW_EVENT_NOTICE, .text = text, .len = strlen(text) });
+}
+
+/* One that nobody named is left out without a word, and so is a notice of closing, which the front
+ * has. */
+void chat_post_no_drafter(struct mw_chat *c)
+{
+    const struct mw_options *o = &c->settings.o.engine;
+    char text[MW_NO_DRAFTER_TEXT], why[300];
+    struct err lost = ERR_INIT;
+    struct plan p;
+
+    mw_session_plan(c->session, &p);
+    if (session_lost_drafter(c->session, &lost)) {
+        err_text(&lost, why, sizeof why);
+        snprintf(text, sizeof text, "there are no such drafts: %.280s", why);
+        chat_post_notice(c, text);
+    }
+    if (o->draft == MW_DRAFT_AUTO || p.no_drafter == MW_DRAFTER_CLOSED ||
+        (o->draft == c->said_drafts.draft && p.no_drafter == c->said_drafts.why))
+        return;
+    c->said_drafts.draft = o->draft;
+    c->said_drafts.why = p.no_drafter;
+    chat_post_notice(c, mw_plan_no_drafter(c->m, o, &p, text, sizeof text));
 }
 
 void chat_post_format_notice(struct mw_chat *c)
@@ -234,6 +258,7 @@ void chat_do_set(struct mw_chat *c, struct chat_command *command)
         return;
     }
     chat_post_plan(c, was_loaded ? MW_EVENT_PLAN : MW_EVENT_READY);
+    chat_post_no_drafter(c);
     chat_post_format_notice(c);
 }
 
@@ -263,6 +288,7 @@ void chat_change_now(void *ctx, size_t n_token)
             take_settings(c, command);
             change_answerer(c);
             chat_post_plan(c, MW_EVENT_PLAN);
+            chat_post_no_drafter(c);
         } else {
             refuse(c, command, &e);
         }

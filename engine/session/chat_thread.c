@@ -128,6 +128,7 @@ static void do_ask(struct mw_chat *c, struct chat_command *command)
     }
     if (!was_loaded)
         chat_post_plan(c, MW_EVENT_READY);
+    chat_post_no_drafter(c);
     if (command->asked.messages != NULL || command->asked.ids.n > 0)
         v->asked = &command->asked;
     do_answer(c, false);
@@ -233,6 +234,7 @@ static void load(struct mw_chat *c)
     chat_post_notice(c, mw_model_notice(c->m)); /* what the vocabulary's file leaves open */
     chat_post_notice(c, mw_products_notice(c->m, &c->settings.o.engine));
     chat_post_notice(c, mw_mirror_notice(c->m, &c->settings.o.engine));
+    chat_post_no_drafter(c);
     chat_post_format_notice(c);
 }
 

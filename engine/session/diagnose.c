@@ -31,8 +31,8 @@ struct base {
     double tps;       /* with the settings in use; 0: not measured */
     double formula_s; /* predicted for the same */
     double plain_s;   /* the same from the limits alone */
-    /* The settings of the newest tokens that were measured, and the least time that another
-     * budget is promised to give (advice_least()); 0: none were. */
+    /* The settings of the newest tokens that were measured, and the least time of a pass that
+     * another budget is promised to give (advice_least()); 0: none were. */
     struct mw_options measured;
     double least_s;
 };
@@ -44,17 +44,36 @@ static bool has_kv(const struct mw_sample *s, const struct mw_options *o)
            s->run.threads == (uint32_t)o->n_thread;
 }
 
-static bool has_settings(const struct mw_sample *s, const struct mw_options *o)
+/* The drafter of the session: a diagnosis may be of another one, and one that lost was closed. */
+static void use_drafter(const struct mw_model *m, struct mw_options *o)
 {
-    return s->run.budget_bytes == o->memory_bytes && s->run.ctx == o->n_ctx && has_kv(s, o);
+    struct mw_options session;
+
+    if (!anchors_in_use(m, &session))
+        return;
+    o->draft = session.draft;
+    o->draft_file = session.draft_file;
+    o->draft_copies = session.draft_copies;
+}
+
+static bool has_settings(const struct mw_model *m, const struct mw_sample *s,
+                         const struct mw_options *o)
+{
+    struct mw_options same = *o;
+
+    use_drafter(m, &same);
+    return s->run.budget_bytes == o->memory_bytes && s->run.ctx == o->n_ctx && has_kv(s, o) &&
+           options_reach(NULL, &same, o) == MW_REACH_NOTHING;
 }
 
 /* The settings that the sample was taken with, as far as a diagnosis changes them. */
-static struct mw_options settings_of(const struct mw_sample *s, const struct mw_options *o)
+static struct mw_options settings_of(const struct mw_model *m, const struct mw_sample *s,
+                                     const struct mw_options *o)
 {
     struct mw_options in_use = *o;
     int k = mw_kv_parse(s->run.kv_k), v = mw_kv_parse(s->run.kv_v);
 
+    use_drafter(m, &in_use);
     in_use.memory_bytes = s->run.budget_bytes;
     in_use.n_ctx = s->run.ctx;
     in_use.n_thread = (int)s->run.threads;
@@ -73,16 +92,24 @@ static uint32_t seen_of(const struct mw_sample *s, uint32_t n_ctx)
     return n < n_ctx ? (uint32_t)n : n_ctx;
 }
 
-/* Seconds of a token, and its terms.  0: not known. */
+/* Seconds of a token with the drafts that are assumed, and the pass for it.  0: not known. */
 static double token_of(struct mw_model *m, const struct mw_options *o, uint32_t n_seen,
-                       struct plan_input *in, struct plan_time *t)
+                       struct plan_input *in, struct plan_outlook *out)
 {
     struct err ignored = ERR_INIT;
 
-    *t = (struct plan_time){ 0 };
+    *out = (struct plan_outlook){ 0 };
     if (plan_input_of(m, o, in, &ignored) != 0)
         return 0;
-    return advice_token(in, n_seen > 0 && n_seen < o->n_ctx ? n_seen : o->n_ctx, t);
+    return advice_token(in, n_seen > 0 && n_seen < o->n_ctx ? n_seen : o->n_ctx, out);
+}
+
+/* Seconds of a token whose pass is promised to take at least so long. */
+static double at_least(double least_s, const struct plan_outlook *then)
+{
+    double tokens = then->token.wall_s * then->tps; /* by drafts, in the time of a pass for one */
+
+    return tokens > 0 ? fmax(1 / then->tps, least_s / tokens) : 0;
 }
 
 static struct base base_of(struct mw_model *m, const struct mw_options *o,
@@ -90,7 +117,7 @@ static struct base base_of(struct mw_model *m, const struct mw_options *o,
 {
     struct base b = { 0 };
     struct plan_input in;
-    struct plan_time t;
+    struct plan_outlook now;
     struct mw_rates rates;
     double token_s = 0; /* of tokens that ran with these settings, or with other kernels */
     bool holds = true;
@@ -100,7 +127,7 @@ static struct base base_of(struct mw_model *m, const struct mw_options *o,
     b.n_seen = seen_of(s, s->run.ctx);
     mw_rates(s, &rates);
     if (rates.token_s > 0) {
-        b.measured = settings_of(s, o);
+        b.measured = settings_of(m, s, o);
         token_s = rates.token_s;
     } else {
         token_s = anchors_measured(m, o, &b.measured, &holds);
@@ -108,11 +135,14 @@ static struct base base_of(struct mw_model *m, const struct mw_options *o,
             return b;
         if (holds) /* the formula begins there */
             token_s = 0;
+        else /* these were passes without drafts */
+            b.measured.draft = MW_DRAFT_OFF;
     }
-    b.formula_s = token_of(m, &b.measured, b.n_seen, &in, &t);
-    b.least_s = advice_least(&in, &t);
+    b.formula_s = token_of(m, &b.measured, b.n_seen, &in, &now);
+    b.least_s = advice_least(&in, &now.token);
     in.factors = (struct plan_factors){ 0 };
-    b.plain_s = advice_token(&in, b.n_seen < b.measured.n_ctx ? b.n_seen : b.measured.n_ctx, &t);
+    b.plain_s =
+        advice_token(&in, b.n_seen < b.measured.n_ctx ? b.n_seen : b.measured.n_ctx, &now);
     b.tps = b.formula_s > 0 && token_s > 0 ? 1 / token_s : 0;
     return b;
 }
@@ -163,12 +193,13 @@ static bool propose_budget(struct mw_model *m, const struct mw_options *o, const
 {
     struct mw_options then = *o;
     struct plan_input larger;
-    struct plan_time t;
+    struct plan_outlook to;
     double rate;
 
     then.memory_bytes = bytes;
-    rate = rate_at(b, fmax(token_of(m, &then, b->n_seen, &larger, &t), least_s));
-    if (bytes <= o->memory_bytes || !(t.wall_s > 0) || !is_worth(d, rate))
+    (void)token_of(m, &then, b->n_seen, &larger, &to);
+    rate = rate_at(b, at_least(least_s, &to));
+    if (bytes <= o->memory_bytes || !(to.tps > 0) || !is_worth(d, rate))
         return false;
     propose(d, "more_budget", rate);
     d->budget_bytes = bytes;
@@ -245,12 +276,12 @@ static void try_kv(struct mw_model *m, const struct mw_options *o, const struct 
 {
     struct mw_options then = *o;
     struct plan_input in;
-    struct plan_time t;
+    struct plan_outlook to;
     double rate;
 
     if (o->kv_k == MW_KV_F32 || o->kv_k == MW_KV_F16) {
         then.kv_k = then.kv_v = MW_KV_Q8_0;
-        rate = rate_at(b, token_of(m, &then, b->n_seen, &in, &t));
+        rate = rate_at(b, token_of(m, &then, b->n_seen, &in, &to));
         if (is_worth(d, rate)) {
             propose(d, "smaller_kv", rate);
             return;
@@ -261,8 +292,9 @@ static void try_kv(struct mw_model *m, const struct mw_options *o, const struct 
 
 static void advise(struct mw_model *m, const struct mw_options *o, const struct base *b,
                    const struct mw_diagnosis *last, const struct plan_input *in,
-                   const struct plan_time *t, struct mw_diagnosis *d)
+                   const struct plan_outlook *now, struct mw_diagnosis *d)
 {
+    const struct plan_time *t = &now->token;
     double least_s = advice_least(in, t);
 
     if (d->binds == MW_BINDS_DISK) {
@@ -309,33 +341,35 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
     struct mw_diagnosis last = *out, d = { 0 };
     struct mw_options resolved = *o;
     struct plan_input in, full;
-    struct plan_time t, full_time;
+    struct plan_outlook then, at_end;
+    const struct plan_time *t = &then.token;
     struct base b;
     double formula_s;
 
     if (options_resolve(m, &resolved, e) != 0 || plan_input_of(m, &resolved, &in, e) != 0)
         return -1;
     b = base_of(m, &resolved, s);
-    formula_s = token_of(m, &resolved, b.n_seen, &in, &t);
+    formula_s = token_of(m, &resolved, b.n_seen, &in, &then);
     /* Tokens say nothing about other kernels or I/O: then only the formula changes. */
     if (!in.factors.is_set)
         b.formula_s = b.plain_s;
     if (formula_s > 0 && in.factors.is_set && b.measured.kv_k == resolved.kv_k &&
         b.measured.kv_v == resolved.kv_v && b.measured.n_thread == resolved.n_thread)
-        formula_s = fmax(formula_s, b.least_s);
+        formula_s = at_least(b.least_s, &then);
     /* While a prompt is read there is a verdict, but no token yet. */
     if (s != NULL && s->verdict.binds != MW_BINDS_NONE && b.tps > 0 &&
-        has_settings(s, &resolved)) {
+        has_settings(m, s, &resolved)) {
         take_measured(s, &b, &d);
     } else {
         d.tps = rate_at(&b, formula_s);
-        d.part = t.part;
+        d.assumed = then.assumed;
+        d.part = t->part;
         mw_shares_scale(&d.part);
         d.binds = formula_s > 0 ? mw_shares_bind(&d.part, &d.share) : MW_BINDS_NONE;
-        d.read_bytes = (uint64_t)(t.streamed_bytes + t.missed_bytes + t.paged_bytes);
-        d.reads_kv = t.paged_bytes >= 1;
+        d.read_bytes = (uint64_t)(t->streamed_bytes + t->missed_bytes + t->paged_bytes);
+        d.reads_kv = t->paged_bytes >= 1;
     }
-    d.full_tps = rate_at(&b, token_of(m, &resolved, resolved.n_ctx, &full, &full_time));
+    d.full_tps = rate_at(&b, token_of(m, &resolved, resolved.n_ctx, &full, &at_end));
     /* d.tps and the anchor may be of different tokens, but no token gets faster with more
      * context. */
     if (d.tps > 0)
@@ -345,7 +379,7 @@ int mw_diagnose(struct mw_model *m, const struct mw_options *o, const struct mw_
     if (d.is_fast && d.binds != MW_BINDS_SWAP)
         d.advice[0] = '\0';
     else if (d.advice[0] == '\0' && d.tps > 0 && !d.is_doubtful)
-        advise(m, &resolved, &b, &last, &in, &t, &d);
+        advise(m, &resolved, &b, &last, &in, &then, &d);
     *out = d;
     return 0;
 }
@@ -355,6 +389,6 @@ bool anchors_diagnose(struct mw_model *m, const struct mw_sample *s, struct mw_d
     struct err ignored = ERR_INIT;
     struct mw_options o;
 
-    return anchors_in_use(m, &o) && has_settings(s, &o) &&
+    return anchors_in_use(m, &o) && has_settings(m, s, &o) &&
            mw_diagnose(m, &o, s, d, &ignored) == 0;
 }

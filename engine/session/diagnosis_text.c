@@ -116,13 +116,15 @@ char *mw_diagnosis_why_not(const struct mw_diagnosis *d, char *buf, size_t n)
 /* Predictions begin with "~". */
 static void predicted_text(const struct mw_diagnosis *d, char *buf, size_t n)
 {
-    char rate[16], size[24];
+    char rate[16], size[24], drafts[48] = "";
     int len;
 
     if (!(d->tps > 0))
         return;
-    len = snprintf(buf, n, "~%s: the plan predicts ~%s tok/s; ", mw_diagnosis_label(d),
-                   numbers_rough(rate, sizeof rate, d->tps));
+    if (d->assumed > 0)
+        snprintf(drafts, sizeof drafts, " if %.0f %% of the drafts are right", 100 * d->assumed);
+    len = snprintf(buf, n, "~%s: the plan predicts ~%s tok/s%s; ", mw_diagnosis_label(d),
+                   numbers_rough(rate, sizeof rate, d->tps), drafts);
     if (d->binds == MW_BINDS_OTHERS)
         snprintf(buf + len, n - (size_t)len, "other programs use the processors");
     else if (d->read_bytes > 0)

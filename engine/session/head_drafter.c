@@ -56,8 +56,14 @@ static int propose(struct drafter *d, uint32_t *ids, uint32_t n, uint32_t most,
         *e = failure;
         return -1;
     }
-    head_give_up(h->s->head, &failure); /* the answer goes on without it */
+    head_give_up(h->s, &failure); /* the answer goes on without it */
     return 0;
+}
+
+static int follow(struct drafter *d, const struct draft_pass *pass, struct err *e)
+{
+    (void)pass; /* the head has its rows */
+    return head_follow(of(d)->s, e);
 }
 
 static void rewind_to(struct drafter *d, const uint32_t *ids, uint32_t n)
@@ -80,6 +86,7 @@ static void free_all(struct drafter *d)
 static const struct drafter_calls calls = { .name = "mtp",
                                             .look = look,
                                             .propose = propose,
+                                            .follow = follow,
                                             .rewind = rewind_to,
                                             .used = used,
                                             .free = free_all };

@@ -22,6 +22,7 @@ libengine_a_SOURCES += \
 	engine/session/session_draft.c \
 	engine/session/draft_model.c engine/session/draft_model.h engine/session/model_drafter.c \
 	engine/session/self_drafter.c \
+	engine/session/no_drafter.c \
 	engine/session/settled.c engine/session/settled.h \
 	engine/session/tokens.c engine/session/tokens.h \
 	engine/session/copies.c engine/session/copies.h \

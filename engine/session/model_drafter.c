@@ -144,6 +144,7 @@ static int give_up(struct model_drafter *x, const struct err *failure, struct er
 {
     if (failure->code != ERR_CANCELLED) {
         x->has_failed = true;
+        x->drafter.failure = *failure;
         return 0;
     }
     *e = *failure;

@@ -112,6 +112,11 @@ void mw_options_default(struct mw_options *o)
     *o = (struct mw_options){ .kv_k = MW_KV_F16, .kv_v = MW_KV_F16 };
 }
 
+void mw_options_without_drafter(struct mw_options *o)
+{
+    o->draft = o->draft == MW_DRAFT_AUTO ? MW_DRAFT_NGRAM : MW_DRAFT_OFF;
+}
+
 uint32_t options_ctx(const struct mw_model *m, const struct mw_options *o)
 {
     uint32_t n_train = m->catalogue->hparams.n_ctx_train;

@@ -159,7 +159,7 @@ static int keep_copies(struct mw_session *s, const struct plan *plan, struct err
 {
     const struct mw_model *m = s->m;
     uint64_t *rows = calloc(m->n_span, sizeof *rows);
-    struct stream_low low = { .pinned_bytes = plan->pinned_bytes,
+    struct stream_low low = { .pinned_bytes = plan->low_beside_bytes,
                               .bytes = plan->low_bytes,
                               .row_bytes = rows,
                               .type = (uint32_t)plan->low.type };

@@ -34,6 +34,9 @@ typedef void session_opens_fn(void *ctx, const struct mw_options *o);
  */
 bool session_try_drafter(struct mw_session *s, session_opens_fn *opens, void *ctx, struct err *e);
 
+/* Returns whether the drafter has failed since the last call, and why: nothing is drafted. */
+bool session_lost_drafter(struct mw_session *s, struct err *why);
+
 /* Let this sampler choose drafts, too, until the next call; NULL: drafts are the most likely
  * ids.  It must be the one that chooses the ids of mw_session_eval_sampled(). */
 void session_set_sampler(struct mw_session *s, struct mw_sampler *p);

@@ -166,8 +166,8 @@ static bool plan_again(struct mw_session *s, uint64_t budget)
         return false;
     s->breath.is_less = p.budget_bytes < s->plan.budget_bytes;
     plan_predict(&in, &s->plan); /* by the same limits */
-    if (p.decode_tps > 0 && s->plan.decode_tps > 0)
-        depth_scale(&s->drafts.depth, s->plan.decode_tps / p.decode_tps);
+    if (p.pass_tps > 0 && s->plan.pass_tps > 0)
+        depth_scale(&s->drafts.depth, s->plan.pass_tps / p.pass_tps);
     s->plan = p;
     publish_next(s, &in);
     return true;

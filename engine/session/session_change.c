@@ -294,7 +294,7 @@ static void find_reach(const struct mw_session *s, struct change *c)
                 c->plan.has_head != s->plan.has_head ||
                 c->settled.o.draft != s->settled.o.draft ||
                 c->plan.low_bytes != s->plan.low_bytes ||
-                (c->plan.low_bytes > 0 && c->plan.pinned_bytes != s->plan.pinned_bytes) ||
+                c->plan.low_beside_bytes != s->plan.low_beside_bytes ||
                 c->plan.low.type != s->plan.low.type ||
                 (has_file && c->settled.o.n_thread != s->settled.o.n_thread);
 }
@@ -365,7 +365,7 @@ static int set(struct mw_session *s, const struct mw_options *o, const struct tr
     int rc;
 
     if (is_left)
-        without.draft = drafts_instead_of(o->draft);
+        mw_options_without_drafter(&without);
     if (settled_options(s->m, &s->settled, &without, &c.settled, e) != 0)
         return -1;
     if (c.settled.o.draft_depth != s->settled.o.draft_depth)
@@ -385,6 +385,8 @@ static int set(struct mw_session *s, const struct mw_options *o, const struct tr
     is_enough = session_keep_breath(s, &c.settled, try != NULL, &c.plan);
     if (try != NULL && (!is_enough || !has_drafter(&c.settled.o, &c.plan)))
         return err_set(e, ERR_BUDGET, "no memory is left for the drafter now");
+    if (is_left)
+        c.plan.no_drafter = MW_DRAFTER_CLOSED;
     find_reach(s, &c);
     if (!c.replaces && c.settled.o.n_ctx < mw_session_tokens(s))
         return err_set(e, ERR_CONTEXT,
@@ -416,12 +418,24 @@ static int set(struct mw_session *s, const struct mw_options *o, const struct tr
     session_set_progress(s, s->progress, s->progress_ctx); /* of a new forward pass, too */
     if (rc == 0 && try != NULL)
         *e = c.head_why;
+    else if (rc == 0 && c.head_why.code != ERR_NONE && c.head_why.code != ERR_CANCELLED)
+        s->drafts.lost = c.head_why;
     return rc;
 }
 
 int session_set(struct mw_session *s, const struct mw_options *o, struct err *e)
 {
-    return set(s, o, NULL, e);
+    const enum mw_draft draft = o->draft;
+
+    if (set(s, o, NULL, e) != 0)
+        return -1;
+    if (s->plan.has_head && s->head == NULL) {
+        leave_lost_head(s, draft);
+        s->drafts.left_share = 1;
+        s->drafts.left_s = 0;
+        s->drafts.gap.n_lost = 1;
+    }
+    return 0;
 }
 
 int session_set_drafter(struct mw_session *s, const struct mw_options *o, session_opens_fn *opens,

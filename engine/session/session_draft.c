@@ -84,6 +84,27 @@ static uint32_t choose_depth(struct mw_session *s, uint32_t n)
     return wanted < most ? wanted : most;
 }
 
+/* The drafter may have failed. */
+static void take_failure(struct mw_session *s)
+{
+    struct err *failure = &s->drafter->failure;
+
+    if (failure->code != ERR_NONE)
+        s->drafts.lost = *failure;
+    failure->code = ERR_NONE;
+}
+
+bool session_lost_drafter(struct mw_session *s, struct err *why)
+{
+    struct err *lost = &s->drafts.lost;
+    bool is_lost = lost->code != ERR_NONE;
+
+    if (is_lost)
+        *why = *lost;
+    lost->code = ERR_NONE;
+    return is_lost;
+}
+
 /* Draft after the id at the end of the list. */
 static int draft(struct mw_session *s, struct err *e)
 {
@@ -99,6 +120,7 @@ static int draft(struct mw_session *s, struct err *e)
         d->n = 0;
         return -1;
     }
+    take_failure(s);
     tokens_add_drafts(&s->tokens, n, d->n);
     ns = clock_ns() - start;
     depth_drafted(&d->depth, d->quality, d->n, (double)ns / 1e9);
@@ -110,14 +132,14 @@ static int draft(struct mw_session *s, struct err *e)
  * each that a pass without drafts takes. */
 static double share_without(const struct plan *p)
 {
-    return p->undrafted_tps > 0 && p->decode_tps > 0 ? p->decode_tps / p->undrafted_tps : 1;
+    return p->undrafted_tps > 0 && p->pass_tps > 0 ? p->pass_tps / p->undrafted_tps : 1;
 }
 
 /* How many to draft while their cost is unknown.  A plan that predicts a gain knows that it is
  * small, and one draft at a time may not pay for the memory of the drafter. */
 static uint32_t trial_of(const struct plan *p)
 {
-    uint32_t n = p->drafted_tps > p->decode_tps ? p->draft_depth : 1;
+    uint32_t n = p->assumed > 0 ? p->draft_depth : 1;
 
     return n > TRIAL_MOST ? TRIAL_MOST : n > 1 ? n : 1;
 }
@@ -190,9 +212,15 @@ bool take_draft(struct mw_session *s, uint32_t id)
     return true;
 }
 
-enum mw_draft drafts_instead_of(enum mw_draft left)
+/* The drafter was closed. */
+static void note_left(struct mw_session *s, enum mw_draft left)
 {
-    return left == MW_DRAFT_AUTO ? MW_DRAFT_NGRAM : MW_DRAFT_OFF;
+    struct drafts *d = &s->drafts;
+
+    d->was_left = true;
+    d->left = left;
+    d->depth.stake = 0; /* earlier text may draft on, with what it gains */
+    s->plan.no_drafter = MW_DRAFTER_CLOSED;
 }
 
 void leave_losing_drafter(struct mw_session *s)
@@ -208,15 +236,26 @@ void leave_losing_drafter(struct mw_session *s)
     if (s->drafter == NULL || without.draft_depth > 0 || !depth_is_lost(&d->depth))
         return;
     depth_gap_begin(&gap, &d->depth);
-    without.draft = drafts_instead_of(left);
+    mw_options_without_drafter(&without);
     if (session_set(s, &without, &ignored) != 0)
         return; /* the session is as before, or cannot go on */
-    d->was_left = true;
-    d->left = left;
     d->left_share = share;
     d->left_s = made_s;
     d->gap = gap;
-    d->depth.stake = 0; /* earlier text may draft on, with what it gains */
+    note_left(s, left);
+}
+
+void leave_lost_head(struct mw_session *s, enum mw_draft draft)
+{
+    struct mw_options without = s->settled.asked;
+    struct err ignored = ERR_INIT;
+
+    if (!s->plan.has_head || s->head != NULL)
+        return;
+    without.draft = draft;
+    mw_options_without_drafter(&without);
+    if (session_set(s, &without, &ignored) == 0)
+        note_left(s, draft);
 }
 
 /* Returns what opening the closed drafter takes, in tokens without it. */
@@ -237,18 +276,13 @@ bool session_try_drafter(struct mw_session *s, session_opens_fn *opens, void *ct
     struct drafts *d = &s->drafts;
     struct mw_options with = s->settled.asked;
     struct depth_gap gap = d->gap;
-    struct err ignored = ERR_INIT;
 
     if (!d->was_left || !depth_gap_is_over(&gap, opening_price(s)))
         return false;
     with.draft = d->left;
     d->was_left = false; /* otherwise, they would be the options that leave it closed */
     d->was_left = session_set_drafter(s, &with, opens, ctx, e) != 0;
-    if (!d->was_left && s->plan.has_head && s->head == NULL) { /* its memory is of no use */
-        with.draft = drafts_instead_of(d->left);
-        d->was_left = session_set(s, &with, &ignored) == 0;
-        d->depth.stake = 0;
-    }
+    leave_lost_head(s, with.draft);
     gap.n_token = 0;
     d->gap = gap;
     return !d->was_left && s->drafter != NULL;
@@ -290,6 +324,7 @@ static int follow(struct mw_session *s, uint32_t pos, uint32_t n, uint64_t *ns, 
     int rc = n > 0 ? s->drafter->calls->follow(s->drafter, &pass, e) : 0;
 
     *ns = clock_ns() - start;
+    take_failure(s);
     s->drafts.text_s += (double)*ns / 1e9;
     s->drafts.n_text += s->drafter->n_followed - before;
     return rc;
@@ -314,7 +349,7 @@ int follow_drafts(struct mw_session *s, struct err *e)
         n = d->n_pass;
     d->n_pass = 0;
     /* Without a stake, nothing is drafted soon, and the next draft evaluates what is missing. */
-    if (!follows(s) || !(d->depth.stake > 0))
+    if (!follows(s) || !(d->depth.stake > 0 || s->settled.o.draft_depth > 0))
         return 0;
     rc = follow(s, d->pos, n, &ns, e);
     depth_followed(&d->depth, (double)ns / 1e9);

@@ -227,10 +227,10 @@ bool head_is_ready(const struct head *h)
     return h != NULL && !h->has_failed;
 }
 
-void head_give_up(struct head *h, const struct err *failure)
+void head_give_up(struct mw_session *s, const struct err *failure)
 {
-    h->has_failed = true;
-    h->failure = *failure;
+    s->head->has_failed = true;
+    s->head->failure = s->drafts.lost = *failure;
 }
 
 /* Run the head, and add its reads to those of the session. */
@@ -301,24 +301,35 @@ static int catch_up(struct mw_session *s, struct err *e)
     return 0;
 }
 
+static bool has_rows(const struct head *h)
+{
+    return h != NULL && h->kv != NULL && !h->has_failed;
+}
+
+int head_follow(struct mw_session *s, struct err *e)
+{
+    struct err failure = ERR_INIT;
+
+    if (!has_rows(s->head) || catch_up(s, &failure) == 0)
+        return 0;
+    if (failure.code != ERR_CANCELLED) {
+        head_give_up(s, &failure);
+        return 0;
+    }
+    *e = failure;
+    return -1;
+}
+
 int head_before_pass(struct mw_session *s, struct err *e)
 {
     struct head *h = s->head;
     uint32_t held = kv_tokens(s->kv);
-    struct err failure = ERR_INIT;
     const float *before;
-    int rc = 0;
 
-    if (h == NULL || h->kv == NULL || h->has_failed)
+    if (!has_rows(h))
         return 0;
-    if (catch_up(s, &failure) != 0) {
-        if (failure.code == ERR_CANCELLED) {
-            *e = failure;
-            rc = -1;
-        } else {
-            head_give_up(h, &failure);
-        }
-    }
+    if (s->drafter == NULL && head_follow(s, e) != 0)
+        return -1;
     before = held > 0 ? hidden_of(h, held - 1) : NULL;
     if (before != NULL)
         memmove(h->hidden, before, h->n_value * sizeof *h->hidden);
@@ -326,7 +337,7 @@ int head_before_pass(struct mw_session *s, struct err *e)
         memset(h->hidden, 0, h->n_value * sizeof *h->hidden);
     h->from = held;
     h->n_row = 0;
-    return rc;
+    return 0;
 }
 
 void head_after_pass(struct mw_session *s, uint32_t held, uint32_t n, enum want want)

@@ -5,10 +5,10 @@
  *     head      … p     rows: token k with the hidden row of token k - 1
  *
  * A nextn head has keys and values of its own, one row for each token that the trunk holds.  The
- * rows of a pass are read before the next pass or the next draft, when it is known which of its
- * tokens stayed.  A drafted token gets a row, too, with the hidden row that the head itself gave;
- * it is taken back after the draft.  An assistant reads the keys and values of the trunk, and
- * stores nothing.
+ * rows of a pass are evaluated before the next one, when it is known which of its tokens stayed.
+ * Where no draft is likely to pay, they are not, and the head forgets the tokens before them.  A
+ * drafted token gets a row, too, with the hidden row that the head itself gave; it is taken back
+ * after the draft.  An assistant reads the keys and values of the trunk, and stores nothing.
  *
  * The head has a stream, buffers and counters of its own; it shares the pool of threads.
  */
@@ -39,8 +39,11 @@ void head_close(struct head *h); /* NULL is fine */
 /* Bytes of the plan item that are in use. */
 uint64_t head_used_bytes(const struct head *h);
 
-/* Before a pass of the trunk: read the rows of the pass before it.  -1 with *e: it was cancelled.
- * A head that fails otherwise is given up, and the pass goes on. */
+/* Evaluate the rows of all tokens that the trunk holds, which may have run one pass since the last
+ * call: rows of an earlier one are lost, and the head begins again after them.  -1 with *e: it was
+ * cancelled.  A head that fails otherwise is given up. */
+int head_follow(struct mw_session *s, struct err *e);
+/* Before a pass of the trunk.  Where nothing drafts, rows are evaluated now.  Errors as above. */
 int head_before_pass(struct mw_session *s, struct err *e);
 /* A pass over n tokens from position held has given hidden rows. */
 void head_after_pass(struct mw_session *s, uint32_t held, uint32_t n, enum want want);
@@ -50,7 +53,7 @@ void head_forget(struct head *h); /* NULL is fine */
 
 /* Whether drafts can be asked for.  A head that failed is not asked again. */
 bool head_is_ready(const struct head *h); /* NULL: no */
-void head_give_up(struct head *h, const struct err *failure);
+void head_give_up(struct mw_session *s, const struct err *failure);
 
 /*
  * The session's head as a drafter, which finds it as s->head: it may be opened again.  text: what

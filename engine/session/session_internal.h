@@ -83,6 +83,7 @@ struct drafts {
     double left_share;  /* the share (depth.h) that it had */
     double left_s;      /* in which it was made, with its copies of weights */
     struct depth_gap gap;
+    struct err lost; /* it cannot draft, which was not reported yet; ERR_NONE: it can */
 };
 
 /* The ids that drafts are made of, if their acceptance is simulated. */
@@ -142,8 +143,9 @@ void leave_losing_drafter(struct mw_session *s);
  * opens first; NULL: not called.  If only a head cannot be opened, it returns 0 with *e set. */
 int session_set_drafter(struct mw_session *s, const struct mw_options *o, session_opens_fn *opens,
                         void *ctx, struct err *e);
-/* Returns the source of drafts while this one is closed. */
-enum mw_draft drafts_instead_of(enum mw_draft left);
+/* After a change of options with `draft`: if their head cannot be opened, close it as if it had
+ * lost, since its memory is of no use.  A later answer tries again. */
+void leave_lost_head(struct mw_session *s, enum mw_draft draft);
 /* Take id for the next token if it is the next draft: its keys, values and logits are there. */
 bool take_draft(struct mw_session *s, uint32_t id);
 /* Another id was sampled than the next draft, if there is one. */

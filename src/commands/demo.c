@@ -51,7 +51,7 @@ static int choose(struct mw_model *m, const char *path, struct mw_options *o, st
     if (mw_plan(m, o, &plan, e) != 0)
         return -1;
     if (plan.streamed_bytes > 0 &&
-        !(plan.decode_tps > 0 && plan.decode_tps < 1 / TOKEN_SECONDS))
+        !(plan.pass_tps > 0 && plan.pass_tps < 1 / TOKEN_SECONDS))
         o->disk_rate = round_rate((double)plan.streamed_bytes / TOKEN_SECONDS);
     return 0;
 }

@@ -195,6 +195,7 @@ static int visit_model(struct visit *v, struct err *e)
 {
     struct mw_model_info info;
     struct mw_limits limits;
+    char no_drafter[MW_NO_DRAFTER_TEXT];
     struct plan plan = { 0 };
 
     mw_model_info(v->m, &info);
@@ -219,7 +220,9 @@ static int visit_model(struct visit *v, struct err *e)
         return -1;
     }
     mw_model_limits(v->m, &limits);
-    summary_model(info.name[0] != '\0' ? info.name : info.arch, &limits, &plan, on_summary, v);
+    mw_plan_no_drafter(v->m, &v->engine, &plan, no_drafter, sizeof no_drafter);
+    summary_model(info.name[0] != '\0' ? info.name : info.arch, &limits, &plan, no_drafter,
+                  on_summary, v);
     put_bytes(v, "budget_bytes", "budget", plan.budget_bytes);
     put_bytes(v, "streamed_bytes", "read from disk per token", plan.streamed_bytes);
     put_rate(v, "decode_tps", "tokens per second of answers, ~", plan.decode_tps);

@@ -111,6 +111,26 @@ static void print(struct mw_model *m, const struct plan *p, const struct mw_opti
     plan_table_print(stdout, m, engine);
 }
 
+/* The budget is too small for a chat, whose screen takes memory: "memwall run" has none. */
+static void say_what_runs(struct mw_model *m, const struct mw_options *engine)
+{
+    struct mw_options run = *engine;
+    struct err ignored = ERR_INIT;
+    char text[160], size[16];
+    uint64_t smallest;
+    uint32_t ctx;
+
+    settings_no_screen(&run);
+    if (run.caller_bytes == engine->caller_bytes && run.saves_kv == engine->saves_kv)
+        return;
+    if (mw_plan_fit(m, &run, &smallest, &ctx, &ignored) != 0)
+        return;
+    snprintf(text, sizeof text,
+             "this is the plan of a chat; \"memwall run\" has no screen, and needs %s",
+             units_size_up(size, sizeof size, smallest));
+    report_notice(text, strlen(text));
+}
+
 static int make_and_print(struct mw_model *m, const struct options *o,
                           struct mw_options *engine, const struct what_if *w)
 {
@@ -133,6 +153,8 @@ static int make_and_print(struct mw_model *m, const struct options *o,
         code = report_error(&e);
         if (e.code != ERR_BUDGET)
             return code;
+        if (!o->quiet)
+            say_what_runs(m, engine);
     }
     /* The plans of the table have the same budget. */
     engine->memory_bytes = p.budget_bytes;

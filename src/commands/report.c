@@ -143,7 +143,7 @@ static double run_seconds(const struct job *j, const struct plan *p, uint32_t n_
                           uint32_t n_token)
 {
     const struct mw_limits *l = &j->page.plan->limits;
-    double token = p->decode_tps > 0 ? 1 / p->decode_tps : 1;
+    double token = p->pass_tps > 0 ? 1 / p->pass_tps : 1; /* runs have no drafts */
     double load = l->disk_bytes_s > 0 ? (double)p->pinned_bytes / l->disk_bytes_s : 2;
 
     double s = 1 + load + (p->prefill_tps > 0 ? n_prompt / p->prefill_tps : token * 2) +

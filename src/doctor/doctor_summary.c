@@ -3,6 +3,7 @@
 
 #include "src/doctor/doctor_summary.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 #include "engine/base/numbers.h"
@@ -59,10 +60,20 @@ void summary_walls(const struct advice_facts *a, const struct doctor_walls_count
     }
 }
 
-void summary_model(const char *name, const struct mw_limits *l, const struct plan *p,
-                   advice_fn *fn, void *ctx)
+static void say_no_drafter(const char *text, advice_fn *fn, void *ctx)
 {
-    char text[ADVICE_TEXT], a[24], b[48], rate[48] = "", experts[128], drafted[64] = "";
+    char line[ADVICE_TEXT];
+
+    if (text[0] == '\0')
+        return;
+    snprintf(line, sizeof line, "%c%.300s.", toupper((unsigned char)text[0]), text + 1);
+    fn(ctx, "drafts", line);
+}
+
+void summary_model(const char *name, const struct mw_limits *l, const struct plan *p,
+                   const char *no_drafter, advice_fn *fn, void *ctx)
+{
+    char text[ADVICE_TEXT], a[24], b[48], rate[48] = "", experts[128], drafted[80] = "";
 
     if (p->streamed_bytes > 0)
         snprintf(text, sizeof text,
@@ -79,6 +90,7 @@ void summary_model(const char *name, const struct mw_limits *l, const struct pla
         snprintf(text, sizeof text, "Experts: %s.", receipt_experts(experts, sizeof experts, p));
         fn(ctx, "experts", text);
     }
+    say_no_drafter(no_drafter, fn, ctx);
     if (!(p->decode_tps > 0))
         return;
     if (p->binds == MW_BINDS_DISK)
@@ -87,13 +99,12 @@ void summary_model(const char *name, const struct mw_limits *l, const struct pla
     else if (p->binds == MW_BINDS_MEMORY || p->binds == MW_BINDS_KV)
         snprintf(rate, sizeof rate, ", which is read at %s",
                  units_rate(a, sizeof a, l->memory_bytes_s));
-    if (p->drafted_tps > p->decode_tps && p->n_draft > 0)
-        snprintf(drafted, sizeof drafted, ", %s if %.0f %% of the drafts are",
-                 numbers_predicted(a, sizeof a, p->drafted_tps, p->is_doubtful),
-                 100 * p->acceptance);
-    snprintf(text, sizeof text, "Answers: %s tokens per second%s%s, limited by %s%s.",
-             numbers_predicted(b, sizeof b, p->decode_tps, p->is_doubtful),
-             p->n_draft > 0 ? " if no draft is accepted" : "", drafted, limit_words(p->binds),
-             rate);
+    if (p->assumed > 0)
+        snprintf(drafted, sizeof drafted, " if %.0f %% of the drafts are right, %s if none is",
+                 100 * p->assumed,
+                 numbers_predicted(a, sizeof a, p->pass_tps, p->is_doubtful));
+    snprintf(text, sizeof text, "Answers: %s tokens per second%s, limited by %s%s.",
+             numbers_predicted(b, sizeof b, p->decode_tps, p->is_doubtful), drafted,
+             limit_words(p->binds), rate);
     fn(ctx, "binds", text);
 }

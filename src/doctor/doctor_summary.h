@@ -14,8 +14,8 @@
 void summary_walls(const struct advice_facts *a, const struct doctor_walls_count *n,
                    advice_fn *fn, void *ctx);
 
-/* About one model, from its plan.  name is safe to print. */
+/* About one model, from its plan.  name is safe to print; no_drafter as mw_plan_no_drafter(). */
 void summary_model(const char *name, const struct mw_limits *l, const struct plan *p,
-                   advice_fn *fn, void *ctx);
+                   const char *no_drafter, advice_fn *fn, void *ctx);
 
 #endif

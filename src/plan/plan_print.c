@@ -24,7 +24,7 @@ static const char *const row_texts[MW_PLAN_ROWS] = {
     [MW_ROW_KV_SLIDING] = "keys and values, sliding window",
     [MW_ROW_KV_RECURRENT] = "state of layers without keys and values",
     [MW_ROW_KV_INDEX] = "keys that choose the positions to read",
-    [MW_ROW_DRAFTER] = "what drafts tokens, and their inputs of recurrent layers",
+    [MW_ROW_DRAFTER] = "what guesses the next tokens",
     [MW_ROW_EXPERTS] = "cache of expert weights",
     [MW_ROW_PINNED] = "weights kept in memory",
     [MW_ROW_RESERVE] = "page tables, other kernel memory",
@@ -64,32 +64,47 @@ static const char *rotated_text(enum mw_kv t)
     return mw_kv_is_rotated(t) ? " (rotated)" : "";
 }
 
-/* The drafts that the predictions assume. */
-static void print_drafts(FILE *to, const struct plan *p)
+static void print_sentence(FILE *to, const char *text)
 {
-    char rate[24], without[24], size[16];
+    if (text[0] != '\0')
+        fprintf(to, "%c%s.\n", toupper((unsigned char)text[0]), text + 1);
+}
 
-    if (p->n_draft > 0)
-        fprintf(to, "A pass verifies up to %u drafts; this prediction assumes that none is "
-                    "accepted.\n",
-                p->n_draft);
-    if (!(p->drafted_tps > 0))
-        return;
-    numbers_predicted(rate, sizeof rate, p->drafted_tps, p->is_doubtful);
-    numbers_predicted(without, sizeof without, p->undrafted_tps, p->is_doubtful);
-    if (p->n_draft > 0) {
-        fprintf(to, "If %.0f %% of them are, answers make %s tok/s with %u for a pass.",
-                100 * p->acceptance, rate, p->draft_depth);
+/* The drafts that the predictions assume, or why there are none. */
+static void print_drafts(FILE *to, const struct mw_model *m, const struct plan *p,
+                         const struct mw_options *o)
+{
+    char rate[24], size[16], text[MW_NO_DRAFTER_TEXT];
+
+    if (p->assumed > 0) {
+        fprintf(to, "Each pass verifies %u draft%s.", p->draft_depth,
+                p->draft_depth == 1 ? "" : "s");
         if (p->low_bytes > 0)
             fprintf(to, " The model drafts with copies in %s.", p->low.name);
-        if (p->undrafted_tps > p->decode_tps)
-            fprintf(to, " The %s for drafts would pin more weights without a drafter: %s tok/s.",
-                    units_size(size, sizeof size, p->row[MW_ROW_DRAFTER]), without);
+        if (p->undrafted_tps > 0)
+            fprintf(to, " Without drafts, their %s would pin weights: %s tok/s.",
+                    units_size(size, sizeof size, p->row[MW_ROW_DRAFTER]),
+                    numbers_predicted(rate, sizeof rate, p->undrafted_tps, p->is_doubtful));
         fputc('\n', to);
-    } else
-        fprintf(to, "Nothing is drafted: even if %.0f %% of the drafts were accepted, answers would "
-                    "make %s tok/s, since the drafter takes memory from pinned weights.\n",
-                100 * p->acceptance, rate);
+    } else if (p->n_draft > 0) {
+        fprintf(to,
+                "A pass verifies up to %u drafts; this prediction assumes that none is right.\n",
+                p->n_draft);
+    }
+    print_sentence(to, mw_plan_no_drafter(m, o, p, text, sizeof text));
+}
+
+/* "~0.34 tok/s if 70 % of the drafts are right, ~0.13 if none is" */
+static void print_answers(FILE *to, const struct plan *p)
+{
+    char rate[24], none[24];
+
+    fprintf(to, "Answers %s tok/s",
+            numbers_predicted(rate, sizeof rate, p->decode_tps, p->is_doubtful));
+    if (p->assumed > 0)
+        fprintf(to, " if %.0f %% of the drafts are right, %s if none is", 100 * p->assumed,
+                numbers_predicted(none, sizeof none, p->pass_tps, p->is_doubtful));
+    fprintf(to, "; limited by %s.", limit_words(p->binds));
 }
 
 void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
@@ -135,21 +150,16 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
     if (p->n_expert_all > 0)
         fprintf(to, "%s.\n", receipt_experts(experts, sizeof experts, p));
     if (p->decode_tps > 0) {
-        fprintf(to, "Answers %s tok/s; limited by %s.",
-                numbers_predicted(rate, sizeof rate, p->decode_tps, p->is_doubtful),
-                limit_words(p->binds));
+        print_answers(to, p);
         if (p->prefill_tps > 0)
             fprintf(to, "  Prompts %s tok/s.",
                     numbers_predicted(rate, sizeof rate, p->prefill_tps, p->is_doubtful));
         fputc('\n', to);
-        print_drafts(to, p);
+        print_drafts(to, m, p, o);
         if (mw_diagnosis_advice(more->diagnosis, "--", advice, sizeof advice)[0] != '\0')
             fprintf(to, "To make them faster: %s.\n", advice);
         else
-            fprintf(to, "%c%s.\n",
-                    toupper((unsigned char)mw_diagnosis_why_not(more->diagnosis, advice,
-                                                                sizeof advice)[0]),
-                    advice + 1);
+            print_sentence(to, mw_diagnosis_why_not(more->diagnosis, advice, sizeof advice));
     }
 }
 
@@ -186,7 +196,7 @@ static void put_outlook(struct json *j, struct mw_model *m, const struct mw_opti
     json_u64(j, "peak_bytes", outlook.peak_bytes);
     json_u64(j, "pinned_bytes", outlook.pinned_bytes);
     json_u64(j, "streamed_bytes", outlook.streamed_bytes);
-    json_double(j, "decode_tps", outlook.token.wall_s > 0 ? 1 / outlook.token.wall_s : 0, 6);
+    json_double(j, "decode_tps", outlook.tps, 6);
     json_object(j, "rows");
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         json_u64(j, mw_plan_row_name((enum mw_plan_row)i), outlook.row[i]);
@@ -218,6 +228,7 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
                      const struct mw_options *o, const struct plan_print_more *more)
 {
     struct mw_model_info model, *info = &model;
+    char text[MW_NO_DRAFTER_TEXT];
     struct mw_head_info head;
     struct mw_limits limits;
     struct json j;
@@ -264,6 +275,9 @@ void plan_print_json(FILE *to, struct mw_model *m, const struct plan *p,
     put_outlook(&j, m, o);
     json_double(&j, "decode_tps", p->decode_tps, 6);
     json_double(&j, "prefill_tps", p->prefill_tps, 6);
+    json_double(&j, "pass_tps", p->pass_tps, 6);
+    if (mw_plan_no_drafter(m, o, p, text, sizeof text)[0] != '\0')
+        json_string(&j, "no_drafter", text);
     if (p->drafted_tps > 0) {
         json_double(&j, "drafted_tps", p->drafted_tps, 6);
         json_double(&j, "draft_acceptance", p->acceptance, 6);

@@ -169,10 +169,15 @@ void plan_table_print(FILE *to, struct mw_model *m, const struct mw_options *o)
 {
     enum mw_kv k[MAX_TYPES], v[MAX_TYPES];
     int n = list_types(o, k, v);
+    struct err ignored = ERR_INIT;
     char budget[16];
+    struct plan p;
 
-    fprintf(to, "\nWith %s, by context in tokens:\n",
+    fprintf(to, "\nWith %s, by context in tokens",
             units_size(budget, sizeof budget, o->memory_bytes));
+    if (mw_plan(m, o, &p, &ignored) == 0 && p.assumed > 0)
+        fprintf(to, " (answers: if %.0f %% of the drafts are right)", 100 * p.assumed);
+    fputs(":\n", to);
     /* No row has more than 80 columns. */
     fprintf(to, " %8s %8s %8s %13s %8s %7s %7s  %s\n", "context", "KV", "other",
             "pinned weights", "total", "prompts", "answers", "limit");

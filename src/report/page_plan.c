@@ -168,8 +168,8 @@ void page_plan_curve(const struct page_plan *p, const struct chart_point *measur
 
     for (int i = 0; i < p->n_point; i++)
         predicted[i] = (struct chart_point){ (double)p->point[i].budget_bytes,
-                                             p->point[i].decode_tps > 0 ? p->point[i].decode_tps
-                                                                        : (double)NAN,
+                                             p->point[i].pass_tps > 0 ? p->point[i].pass_tps
+                                                                      : (double)NAN,
                                              (double)NAN, (double)NAN };
     fputs("<figure class=\"one\">", to);
     chart_svg(&c, 600, 360, to);

@@ -200,8 +200,12 @@ static void a_file_that_drafts_ends_no_answer(void **state)
         answer(s, ids, 4, N_ANSWER);
         assert_memory_equal(ids, want, sizeof want);
         assert_int_equal(inject.read_error, EIO); /* no pass has failed */
-        if (row->reads)
+        if (row->reads) {
             assert_true(n_drafted(s) - before <= 2 * DEPTH);
+            assert_true(session_lost_drafter(s, &e)); /* a notice says it, once */
+            assert_int_equal(e.code, ERR_IO);
+            assert_false(session_lost_drafter(s, &e));
+        }
         inject_nothing();
         mw_session_close(s);
         mw_model_close(m);

@@ -459,8 +459,10 @@ static void begin_answer(struct fake *f, const char *question, bool resumes,
     s->t_start_ns = a->start_ns;
     s->t_first_ns = s->t_last_ns = 0;
     f->is_answering = true;
-    if (strcmp(question, "trying") == 0 && f->options.engine.draft == MW_DRAFT_SELF)
+    if (strcmp(question, "trying") == 0 && f->options.engine.draft == MW_DRAFT_SELF) {
         f->plan.n_draft = 7;
+        f->plan.no_drafter = MW_DRAFTER_IS_USED;
+    }
     *out = (struct mw_event){ .kind = MW_EVENT_STARTED, .n = a->n_prompt, .plan = f->plan };
 }
 
@@ -489,8 +491,10 @@ static void end_answer(struct fake *f, enum mw_done done, struct mw_event *out)
     uint64_t first = a->first_ns > 0 ? a->first_ns : clock_ns();
     struct mw_receipt *r = &out->receipt;
 
-    if (a->loses_drafter)
+    if (a->loses_drafter && f->plan.n_draft > 0) {
         f->plan.n_draft = 0;
+        f->plan.no_drafter = MW_DRAFTER_CLOSED;
+    }
     *out = (struct mw_event){ .kind = MW_EVENT_DONE, .has_answer = a->has_text, .plan = f->plan };
     r->done = done;
     r->n_prompt = a->n_prompt;

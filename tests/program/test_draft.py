@@ -104,6 +104,16 @@ class Drafts(FolderCase):
         self.assertEqual(0, plan[0]["rows"]["drafter"])
         self.assertGreater(plan[1]["rows"]["drafter"], os.path.getsize(model) / 2)
 
+    def test_a_drafter_that_is_left_out_is_named(self):
+        why = ("the model does not draft for itself: all weights are in memory, so a draft would "
+               "take as long as a token")
+        for args, said in ((("self",), True), (("self", "-q"), False), (("auto",), False)):
+            r = memwall("run", "-m", GUIDE, "-b", "256M", "-n", "3", "--draft", *args, "hello")
+            self.assertEqual((0, said), (r.returncode, why in r.stderr), r.stderr)
+            self.assertLessEqual(r.stderr.count("\n"), 1)
+        plan = memwall("plan", "-m", GUIDE, "-b", "256M", "--draft", "self").stdout
+        self.assertIn("\n" + why.capitalize() + ".\n", plan)
+
     def other(self, name, change):
         """A copy of a model, with changes."""
         g = Gguf(reference(name))

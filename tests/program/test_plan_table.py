@@ -165,7 +165,11 @@ class WhatIf(Plans):
             self.assertEqual(3, len(set(values)), key)
         best = drafted("2G", "self")
         self.assertEqual(max(p["drafted_tps"] for p in types.values()), best["drafted_tps"])
-        self.assertEqual(0, drafted("1100M", "self:q4_0")["n_draft"])
+        none = drafted("1100M", "self:q4_0")
+        self.assertEqual(0, none["n_draft"])
+        self.assertEqual("the model does not draft for itself: the budget has no memory for that",
+                         none["no_drafter"])
+        self.assertNotIn("no_drafter", best)
         out = self.run_plan("gemma-4-E2B:BF16", "--memory", "2G", "--ctx", "512", "--draft",
                             "self:q3_k", "--explain", "--what-if", "RAM=16G,DISK=1G/s").stdout
         self.assertIn("The model drafts with copies in Q3_K.", out)
@@ -173,6 +177,31 @@ class WhatIf(Plans):
                               r"0\.\d+\n")
         r = self.run_plan(TINY, "--draft", "self:q9", code=2)
         self.assertRegex(r.stderr, '"self:q9" is not one of off, .*, self:q2_k, or the path of a file')
+
+    def test_predictions_assume_a_share_of_drafts_and_say_so(self):
+        args = ("gemma-4-E2B:BF16", "--memory", "2G", "--ctx", "512", "--draft", "self:q4_0",
+                "--what-if", "RAM=16G,DISK=1G/s")
+        p = self.plan(*args)
+        self.assertEqual(p["drafted_tps"], p["decode_tps"])
+        self.assertLess(p["pass_tps"], 0.7 * p["decode_tps"])
+        self.assertGreater(p["outlook"]["decode_tps"], 0.95 * p["decode_tps"])
+        f16 = p["table"][0]["contexts"][0]
+        self.assertGreater(f16["decode_tps"], 0.6 * p["decode_tps"])
+        out = self.run_plan(*args).stdout
+        self.assertRegex(out, r"\nAnswers ~[\d.]+\?? tok/s if 80 % of the drafts are right, "
+                              r"~[\d.]+\?? if none is; limited by ")
+        self.assertIn(" by context in tokens (answers: if 80 % of the drafts are right):", out)
+        plain = self.run_plan(*args, "--draft", "off").stdout
+        self.assertNotIn("drafts", plain)
+
+    def test_a_budget_without_a_screen_is_named(self):
+        p = self.plan(TINY)
+        most, least = p["smallest_budget_bytes"], p["smallest_budget_bytes"] - p["chat_bytes"]
+        r = self.run_plan(TINY, "--memory", str(most - 1000), code=3)
+        self.assertRegex(r.stderr, r'this is the plan of a chat; "memwall run" has no screen, and '
+                                   r"needs [\d.]+ MiB")
+        need = float(re.search(r"needs ([\d.]+) MiB\n$", r.stderr)[1])
+        self.assertTrue(least <= need * 1048576 <= least + 200000, (least, need))
 
     def test_the_budget_follows_the_memory(self):
         budgets = [self.plan("Llama-3.1-70B:Q4_K", "--what-if", f"RAM={gib}G")["budget_bytes"]

@@ -816,6 +816,7 @@ static void arguments_are_completed(void **state)
         { "/set color al", "> /set color always" },
         { "/set repeat-p", "> /set repeat-penalty" },
         { "/help wh", "> /help why" },
+        { "/draft ng", "> /draft ngram" },
     };
     char line[600];
 
@@ -835,6 +836,11 @@ static void arguments_are_completed(void **state)
     assert_true(pty_sees_at(run.s, -2, "some file.txt"));
     pty_send(run.s, "\r");
     sees(&run, "some file.txt goes with the next message");
+    snprintf(line, sizeof line, "/draft %s", program_path(&run, "some")); /* or a word */
+    pty_send(run.s, line);
+    pty_send(run.s, "\t");
+    assert_true(pty_sees_at(run.s, -2, "some file.txt"));
+    pty_send(run.s, "\003");
     program_quit(&run);
 }
 

@@ -545,6 +545,39 @@ static void a_model_that_drafts_keeps_what_was_given_back(void **state)
     mw_model_close(m);
 }
 
+/* A change that fails leaves the copies as they were, although fewer weights are pinned by now than
+ * when they got their places. */
+static void a_refused_change_brings_copies_back(void **state)
+{
+    struct mw_model *m = open_model("llama-tiny.gguf");
+    struct mw_options o = options_of(0);
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+    uint64_t chosen, bytes;
+
+    (void)state;
+    o.block_bytes = 4096;
+    o.chunk = 16;
+    o.draft = MW_DRAFT_SELF;
+    o.memory_bytes = with_copies(m, o) - 320 * KIB;
+    s = open_session(m, &o);
+    bytes = stream_low_bytes(s->weights.stream);
+    assert_true(bytes > 0);
+    chosen = s->plan.budget_bytes;
+    o.memory_bytes = s->settled.asked.memory_bytes = 0; /* as if it had followed the free memory */
+    follow(s);
+    machine_is(0, chosen);
+    await_less(s, chosen);
+    session_settle(s);
+    assert_true(s->plan.pinned_bytes < s->plan.low_beside_bytes);
+    o.mirror = "/nonexistent/model.gguf";
+    assert_int_equal(session_set(s, &o, &e), -1);
+    assert_non_null(s->drafter);
+    assert_int_equal(stream_low_bytes(s->weights.stream), bytes);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
 /* After memory was given back, a longer context leaves none for copies.  So they are left out, and
  * only as much memory is taken again as the context needs. */
 static void copies_without_memory_are_left_out(void **state)
@@ -636,6 +669,7 @@ int main(void)
                                         tree_drop),
         cmocka_unit_test_setup_teardown(a_model_that_drafts_keeps_what_was_given_back, tree_make,
                                         tree_drop),
+        cmocka_unit_test_setup_teardown(a_refused_change_brings_copies_back, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(copies_without_memory_are_left_out, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(options_keep_what_was_given_back, tree_make, tree_drop),
         cmocka_unit_test_setup_teardown(a_closed_drafter_waits_for_memory, tree_make, tree_drop),

@@ -14,8 +14,11 @@
 
 #include "engine/memwall.h"
 #include "engine/plan/advice.h"
+#include "engine/session/chat_internal.h"
+#include "engine/session/session_internal.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
+#include "tests/lib/model_path.h"
 
 #define MODEL   "gemma4-tiny.gguf"
 #define N_TOKEN 24
@@ -326,6 +329,51 @@ static void doubtful_limits_advise_nothing_until_tokens_do(void **state)
     free(s);
 }
 
+/* A drafter that lost was closed: tokens of now are without it, and a change that brings it back is
+ * predicted from them. */
+static void a_closed_drafter_is_not_of_the_tokens_of_now(void **state)
+{
+    struct mw_options with = slow_disk(), off = with;
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct mw_limits l = bad_limits(&with);
+    struct mw_diagnosis before, then, now;
+    char text[MW_DIAGNOSIS_TEXT];
+    struct err e = ERR_INIT;
+    struct said said;
+    struct mw_chat *c;
+
+    (void)state;
+    assert_non_null(s);
+    l.memory_bytes_s = 2e10;
+    for (uint32_t i = 0; i < l.n_rate; i++) {
+        l.rate[i].column_bytes_s = 2e10;
+        l.rate[i].chunk_flops_s = 1e13;
+    }
+    mw_model_set_limits(model, &l);
+    no_error(mw_model_attach(model, model_path("gemma4-tiny-assistant.gguf"), &e), &e);
+    with.draft = MW_DRAFT_MTP;
+    with.memory_bytes = off.memory_bytes = 128 * MIB;
+    before = diagnose(&with, NULL);
+    assert_true(before.tps > 1.2 * diagnose(&off, NULL).tps);
+    assert_true(before.assumed > 0.69 && before.assumed < 0.71);
+    mw_diagnosis_text(&before, "--", text, sizeof text);
+    assert_non_null(strstr(text, "tok/s if 70 % of the drafts are right; "));
+    c = answer(&with);
+    c->session->drafts.depth.share = 0.5;
+    c->session->drafts.depth.stake = -1;
+    leave_losing_drafter(c->session);
+    assert_null(c->session->head);
+    ask(c, "and now", &said);
+    sample_of(c, s);
+    now = diagnose(&off, s);
+    then = diagnose(&with, s);
+    assert_true(now.is_measured && now.assumed <= 0);
+    assert_true(!then.is_measured && then.assumed > 0);
+    assert_true(then.tps > 1.1 * now.tps);
+    mw_chat_close(c);
+    free(s);
+}
+
 /* Tokens that waited for the disk do not come faster with other threads, whatever the limits say:
  * only what the formula expects of the change counts. */
 static void other_threads_promise_nothing(void **state)
@@ -498,6 +546,8 @@ int main(void)
                                         close_all),
         cmocka_unit_test_setup_teardown(advice_begins_at_the_tokens, open_all, close_all),
         cmocka_unit_test_setup_teardown(doubtful_limits_advise_nothing_until_tokens_do, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(a_closed_drafter_is_not_of_the_tokens_of_now, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(other_threads_promise_nothing, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_proposed_size_stays, open_all, close_all),

@@ -932,7 +932,7 @@ static void draft_wrongly(struct mw_session *s, double undrafted, const uint32_t
 {
     struct err e = ERR_INIT;
 
-    s->plan.decode_tps = 1;
+    s->plan.pass_tps = 1;
     s->plan.undrafted_tps = undrafted;
     if (known != NULL)
         mw_session_expect(s, known, n, 0);
@@ -986,15 +986,18 @@ static void leaves_a_drafter(const char *name, const char *head, struct mw_optio
     assert_null(s->drafter);
     assert_int_equal(s->plan.n_draft, 0);
     assert_int_equal(s->plan.row[MW_ROW_DRAFTER], 0);
+    assert_int_equal(s->plan.no_drafter, MW_DRAFTER_CLOSED);
     /* Options that ask for the same, such as those of each request, do not try it again. */
     again = s->settled.asked;
     again.draft = draft;
     assert_int_equal(session_set(s, &again, &e), 0);
     assert_int_equal(session_set(s, &again, &e), 0);
     assert_null(s->drafter);
+    assert_int_equal(s->plan.no_drafter, MW_DRAFTER_CLOSED);
     again.draft_depth = 2; /* others do */
     assert_int_equal(session_set(s, &again, &e), 0);
     assert_non_null(s->drafter);
+    assert_int_equal(s->plan.no_drafter, MW_DRAFTER_IS_USED);
     mw_session_close(s);
     /* It stays if its memory would gain nothing, or if it has to draft. */
     s = answer_with_wrong_drafts(m, o, 0.1, ids, with);
@@ -1186,6 +1189,49 @@ static void only_evaluated_text_has_a_price(void **state)
     assert_int_equal(s->drafts.n_text, 20);
     eval(s, ids, 60);
     assert_int_equal(s->drafts.n_text, 130);
+    mw_session_close(s);
+    mw_model_close(m);
+}
+
+/* A head with keys of its own evaluates the tokens of each pass, drafts or not.  The stake pays for
+ * that, and without one the head does not. */
+static void following_with_a_head_has_a_price(void **state)
+{
+    struct mw_model *m = open_model("mtp-qwen35.gguf");
+    struct mw_options o = small_options(256);
+    struct mw_session *s;
+    struct depth *d;
+    struct err e = ERR_INIT;
+    uint32_t ids[8], answer[8];
+    double text_s;
+
+    (void)state;
+    for (uint32_t i = 0; i < 8; i++)
+        ids[i] = 3 + i * 7 % 50;
+    o.memory_bytes = 192 * MIB;
+    o.draft = MW_DRAFT_MTP;
+    s = open_session(m, &o);
+    d = &s->drafts.depth;
+    eval(s, ids, 8);
+    assert_true(s->drafts.text_s > 0); /* of a prompt: nothing pays for it */
+    draft_wrongly(s, 1, NULL, 4, answer);
+    session_drop_drafts(s);
+    depth_begin(d);
+    d->accept[DEPTH_HEAD] = 0; /* so that nothing is drafted */
+    assert_int_equal(mw_session_eval_sampled(s, ids[0], &e), 0);
+    d->narrow_s = 1e-9;
+    text_s = s->drafts.text_s;
+    assert_int_equal(mw_session_eval_sampled(s, ids[1], &e), 0);
+    assert_int_equal(s->drafts.n, 0);
+    assert_true(s->drafts.text_s > text_s && d->stake < 0);
+    text_s = s->drafts.text_s;
+    for (uint32_t i = 2; i < 5; i++)
+        assert_int_equal(mw_session_eval_sampled(s, ids[i], &e), 0);
+    assert_true(s->drafts.text_s <= text_s);
+    d->stake = 2;
+    assert_int_equal(mw_session_eval_sampled(s, ids[5], &e), 0);
+    assert_true(s->drafts.text_s > text_s);
+    assert_non_null(s->head);
     mw_session_close(s);
     mw_model_close(m);
 }
@@ -1398,6 +1444,46 @@ static void check_damaged(const char *name, const char *file, enum mw_draft draf
     assert_int_equal(c->session->drafts.gap.n_lost, 1);
     assert_true(c->session->drafts.was_left);
     mw_chat_close(c);
+    mw_model_close(m);
+    unlink(path);
+}
+
+/* The same when a person asks for it.  Its memory is of no use, so it counts as closed. */
+static void a_head_that_is_asked_for_and_does_not_open_is_named(void **state)
+{
+    struct mw_model *m = open_model("gemma4-tiny.gguf");
+    struct mw_options o = small_options(256);
+    char path[4096];
+    struct err e = ERR_INIT, why = ERR_INIT;
+    struct mw_session *s;
+    size_t n;
+    void *data = model_read("gemma4-tiny-assistant.gguf", &n);
+    FILE *f;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/head-%ld.gguf",
+             getenv("MW_BUILDDIR") != NULL ? getenv("MW_BUILDDIR") : ".", (long)getpid());
+    f = fopen(path, "wb");
+    assert_true(data != NULL && f != NULL);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    free(data);
+    no_error(mw_model_attach(m, path, &e), &e);
+    o.memory_bytes = 192 * MIB;
+    s = open_session(m, &o);
+    assert_false(session_lost_drafter(s, &why));
+    assert_int_equal(truncate(path, (off_t)n / 2), 0);
+    o.draft = MW_DRAFT_MTP;
+    no_error(session_set(s, &o, &e), &e);
+    assert_true(session_lost_drafter(s, &why));
+    assert_string_equal(why.file, path);
+    assert_false(session_lost_drafter(s, &why)); /* once */
+    assert_false(s->plan.has_head);
+    assert_int_equal(s->plan.row[MW_ROW_DRAFTER], 0);
+    assert_int_equal(s->plan.no_drafter, MW_DRAFTER_CLOSED);
+    assert_true(s->drafts.was_left && s->drafts.left == MW_DRAFT_MTP);
+    assert_int_equal(s->drafts.gap.n_lost, 1);
+    mw_session_close(s);
     mw_model_close(m);
     unlink(path);
 }
@@ -1743,10 +1829,12 @@ int main(void)
         cmocka_unit_test(a_closed_drafter_is_tried_again),
         cmocka_unit_test(opening_a_drafter_may_be_stopped),
         cmocka_unit_test(only_evaluated_text_has_a_price),
+        cmocka_unit_test(following_with_a_head_has_a_price),
         cmocka_unit_test(making_copies_is_a_part_of_the_price),
         cmocka_unit_test(auto_closes_its_head_only),
         cmocka_unit_test(an_answer_begins_with_the_closed_drafter),
         cmocka_unit_test(a_drafter_that_does_not_open_is_named),
+        cmocka_unit_test(a_head_that_is_asked_for_and_does_not_open_is_named),
         cmocka_unit_test(a_closed_drafter_leaves_no_weights),
         cmocka_unit_test(another_drafter_in_mid_answer_changes_no_token),
         cmocka_unit_test(other_settings_have_a_stake_of_their_own),

@@ -123,7 +123,7 @@ static void a_minute_passes(struct chance *c, struct situation *s)
 
 static double predicted(const struct situation *s, const struct plan_input *in)
 {
-    struct plan_time t;
+    struct plan_outlook t;
 
     return advice_token(in, s->n_seen, &t);
 }
@@ -286,14 +286,14 @@ static void the_bound_is_that_of_the_tokens(void **state)
         struct situation s = draw(&c);
         struct plan_anchor a = answer(&c, &s, &none);
         double stall = a.stall_s / a.token_s;
-        struct plan_time t;
+        struct plan_outlook t;
 
         s.in.factors = plan_factors_of(&s.in, &a);
         assert_true(advice_token(&s.in, s.n_seen, &t) > 0);
         if (stall > 0.02 && stall < 0.15)
             continue;
         n.n++;
-        n.right += (t.binds == MW_BINDS_DISK) == (stall >= 0.15);
+        n.right += (t.token.binds == MW_BINDS_DISK) == (stall >= 0.15);
     }
     assert_share(&n, 0.99, "the bound");
 }
@@ -314,11 +314,11 @@ static void proposals_hold(void **state)
                         (uint64_t)(sim_between(&c, 0.05, 4) * (double)s.in.budget_bytes);
         struct plan_input then = s.in;
         double least, promised, truth, now, token_s;
-        struct plan_time t;
+        struct plan_outlook t;
 
         then.factors = plan_factors_of(&s.in, &a);
         (void)advice_token(&then, s.n_seen, &t);
-        least = advice_least(&then, &t);
+        least = advice_least(&then, &t.token);
         then.budget_bytes = advice_budget(&then, s.n_seen, most);
         promised = then.budget_bytes > 0 ? fmax(advice_token(&then, s.n_seen, &t), least) : 0;
         if (then.budget_bytes == 0 || a.token_s < ADVICE_GAIN * promised)
@@ -330,7 +330,7 @@ static void proposals_hold(void **state)
         n_worse += truth > now;
         n_half += now / truth - 1 < (a.token_s / promised - 1) / 2;
         token_s = advice_token(&then, s.n_seen, &t);
-        least = advice_least(&then, &t);
+        least = advice_least(&then, &t.token);
         then.budget_bytes = advice_budget(&then, s.n_seen, most);
         n_again += then.budget_bytes > 0 &&
                    token_s >= ADVICE_GAIN * fmax(advice_token(&then, s.n_seen, &t), least);

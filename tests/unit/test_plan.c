@@ -569,12 +569,12 @@ static void copies_have_fewer_bits_where_that_is_faster(void **state)
         for (int i = 0; i < 3; i++) {
             one.low[0] = in.low[i];
             assert_int_equal(plan_make(&one, &p, &e), 0);
-            tps = p.n_draft > 0 && p.drafted_tps > p.decode_tps ? p.drafted_tps : p.decode_tps;
+            tps = p.decode_tps;
             best = tps > best ? tps : best;
         }
         assert_int_equal(plan_make(&in, &p, &e), 0);
         assert_sound(&in, &p);
-        tps = p.n_draft > 0 && p.drafted_tps > p.decode_tps ? p.drafted_tps : p.decode_tps;
+        tps = p.decode_tps;
         assert_near(tps, best);
         if (p.low_bytes == 0)
             continue;
@@ -679,10 +679,10 @@ static void another_budget_shows_what_a_drafter_costs(void **state)
         in.low[0] = (struct plan_low){ 2, "Q4_0", in.hot_bytes / 32 * 9, PLAN_ACCEPTANCE };
         in.n_low = (uint32_t)is_self;
         assert_int_equal(plan_make(&in, &p, &e), 0);
-        assert_true(p.n_draft > 0 && p.undrafted_tps > 1.05 * p.decode_tps);
+        assert_true(p.n_draft > 0 && p.undrafted_tps > 1.05 * p.pass_tps);
         for (uint64_t mib = 1900; mib <= 2200; mib += 100) {
             assert_true(plan_with_budget(&in, &p, mib * MIB, &q));
-            assert_true(q.n_draft == p.n_draft && q.undrafted_tps > 1.05 * q.decode_tps);
+            assert_true(q.n_draft == p.n_draft && q.undrafted_tps > 1.05 * q.pass_tps);
             if (mib > 2048)
                 assert_true(q.undrafted_tps > p.undrafted_tps);
             else
@@ -721,8 +721,8 @@ static void a_draft_head_is_predicted_with_an_acceptance(void **state)
                                   .pinned_most = 100 * MIB };
     assert_int_equal(plan_make(&in, &pinned, &e), 0);
     assert_true(pinned.has_head);
-    assert_true(pinned.drafted_tps > 1.5 * pinned.decode_tps && pinned.draft_depth > 0);
-    assert_true(pinned.undrafted_tps > pinned.decode_tps);
+    assert_true(pinned.drafted_tps > 1.5 * pinned.pass_tps && pinned.draft_depth > 0);
+    assert_true(pinned.undrafted_tps > pinned.pass_tps);
     assert_true(fabs(speed_draft(&in, &pinned) - 100.0 * MIB / in.memory_bytes_s) < 1e-9);
 
     streamed = pinned;
@@ -731,6 +731,123 @@ static void a_draft_head_is_predicted_with_an_acceptance(void **state)
     assert_true(fabs(speed_draft(&in, &streamed) - 100.0 * MIB / in.memory_bytes_s -
                      75.0 * MIB / in.disk_bytes_s) < 1e-9);
     assert_true(streamed.drafted_tps < pinned.drafted_tps);
+}
+
+/* Answers are predicted with the drafts that the plan has, at the end of the context and before. */
+static void answers_are_predicted_with_drafts(void **state)
+{
+    struct plan_input in = plan_example();
+    struct err e = ERR_INIT;
+    struct plan_outlook o;
+    struct plan p;
+
+    (void)state;
+    in.budget_bytes = 2048 * MIB;
+    in.n_draft = 15;
+    in.draft_bytes = 64 * KIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0); /* from earlier text: nobody knows how many */
+    assert_true(p.n_draft > 0 && p.assumed <= 0);
+    assert_near(p.decode_tps, p.pass_tps);
+    plan_outlook(&in, &p, &PLAN_USUAL_RUN, &o);
+    assert_near(o.tps * o.token.wall_s, 1);
+    in.head = (struct plan_head){ .fixed_bytes = 4 * MIB,
+                                  .ring_bytes = 8 * MIB,
+                                  .hot_bytes = 100 * MIB,
+                                  .pinned_most = 100 * MIB };
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_near(p.decode_tps, p.drafted_tps);
+    assert_near(p.assumed, PLAN_ACCEPTANCE);
+    assert_true(p.decode_tps > 1.5 * p.pass_tps);
+    plan_outlook(&in, &p, &PLAN_USUAL_RUN, &o);
+    assert_true(o.tps * o.token.wall_s > 1.5);
+    assert_near(o.assumed, PLAN_ACCEPTANCE);
+    plan_outlook(&in, &p, &(struct plan_run){ .n_token = in.n_ctx }, &o);
+    assert_true(fabs(o.tps / p.decode_tps - 1) < 0.02);
+}
+
+/* A head that nobody asked for is weighed as the other drafters are, also where it does not fit
+ * beside all weights. */
+static void a_head_may_take_the_place_of_pinned_weights(void **state)
+{
+    struct plan_input in = plan_example(), without;
+    struct err e = ERR_INIT;
+    struct plan p, q;
+
+    (void)state;
+    in.n_draft = 15;
+    in.draft_bytes = 64 * KIB;
+    without = in;
+    without.budget_bytes = 16 * GIB;
+    assert_int_equal(plan_make(&without, &p, &e), 0);
+    assert_true(p.streamed_share <= 0);
+    /* Just enough for all weights. */
+    in.budget_bytes = without.budget_bytes = plan_reads_nothing_budget(&in) + 8 * MIB;
+    assert_int_equal(plan_make(&without, &q, &e), 0);
+    assert_true(q.streamed_share <= 0);
+    in.head = (struct plan_head){ .fixed_bytes = 4 * MIB,
+                                  .ring_bytes = 8 * MIB,
+                                  .hot_bytes = 100 * MIB,
+                                  .pinned_most = 100 * MIB };
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_true(p.has_head && p.head_pinned_bytes == 100 * MIB);
+    assert_true(p.streamed_share > 0 && p.sum_bytes <= p.budget_bytes);
+    assert_true(p.decode_tps > q.decode_tps);
+    assert_near(p.undrafted_tps, q.decode_tps);
+    assert_int_equal(p.no_drafter, MW_DRAFTER_IS_USED);
+    /* Not if reading those is slower, or where nothing is known of the disk. */
+    in.disk_bytes_s = 20e6;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_false(p.has_head);
+    assert_int_equal(p.no_drafter, MW_DRAFTER_SLOWER);
+    assert_true(p.undrafted_tps > p.drafted_tps && p.drafted_tps > 0);
+    assert_near(p.undrafted_tps, p.decode_tps);
+    in.disk_bytes_s = in.memory_bytes_s = 0;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_false(p.has_head);
+    assert_int_equal(p.no_drafter, MW_DRAFTER_NO_ROOM);
+}
+
+/* A plan without the drafter that was asked for says why. */
+static void a_plan_says_why_nothing_drafts(void **state)
+{
+    struct plan_input in = plan_example(), self, model;
+    struct err e = ERR_INIT;
+    struct plan p;
+
+    (void)state;
+    in.budget_bytes = 2048 * MIB;
+    assert_int_equal(plan_make(&in, &p, &e), 0);
+    assert_int_equal(p.no_drafter, MW_DRAFTER_IS_USED); /* there is none */
+    in.n_draft = 15;
+    in.draft_bytes = 64 * KIB;
+    self = model = in;
+    model.drafter_bytes = 300 * MIB;
+    model.drafter_hot_bytes = 250 * MIB;
+    assert_int_equal(plan_make(&model, &p, &e), 0);
+    assert_int_equal(p.no_drafter, MW_DRAFTER_IS_USED);
+    model.chunk_max = 1;
+    assert_int_equal(plan_make(&model, &p, &e), 0);
+    assert_int_equal(p.no_drafter, MW_DRAFTER_ONE_TOKEN);
+    model.chunk_max = 0;
+    model.budget_bytes = 300 * MIB;
+    assert_int_equal(plan_make(&model, &p, &e), 0);
+    assert_int_equal(p.no_drafter, MW_DRAFTER_NO_ROOM);
+    model.budget_bytes = 2048 * MIB;
+    model.drafter_hot_bytes = 200000 * MIB;
+    assert_int_equal(plan_make(&model, &p, &e), 0);
+    assert_int_equal(p.no_drafter, MW_DRAFTER_SLOWER);
+    assert_near(p.undrafted_tps, p.decode_tps);
+    assert_true(p.drafted_tps < p.decode_tps && p.assumed <= 0);
+    self.low[0] = (struct plan_low){ 2, "Q4_0", in.hot_bytes / 32 * 9, PLAN_ACCEPTANCE };
+    self.n_low = 1;
+    assert_int_equal(plan_make(&self, &p, &e), 0);
+    assert_int_equal(p.no_drafter, MW_DRAFTER_IS_USED);
+    self.budget_bytes = 8192 * MIB;
+    assert_int_equal(plan_make(&self, &p, &e), 0);
+    assert_int_equal(p.no_drafter, MW_DRAFTER_ALL_PINNED);
+    self.budget_bytes = 512 * MIB;
+    assert_int_equal(plan_make(&self, &p, &e), 0);
+    assert_int_equal(p.no_drafter, MW_DRAFTER_NO_ROOM);
 }
 
 /* The plan of a session whose budget changes keeps what cannot change, and is never larger. */
@@ -1022,6 +1139,9 @@ int main(void)
         cmocka_unit_test(copies_with_more_bits_may_be_worth_longer_passes),
         cmocka_unit_test(a_model_that_drafts_is_left_out_if_that_is_faster),
         cmocka_unit_test(another_budget_shows_what_a_drafter_costs),
+        cmocka_unit_test(answers_are_predicted_with_drafts),
+        cmocka_unit_test(a_head_may_take_the_place_of_pinned_weights),
+        cmocka_unit_test(a_plan_says_why_nothing_drafts),
         cmocka_unit_test(a_plan_follows_its_budget),
         cmocka_unit_test(pages_on_the_disk_are_within_the_budget),
         cmocka_unit_test(pages_and_blocks_divide_the_memory_so_that_least_is_read),

@@ -352,6 +352,8 @@ static void a_drafter_that_was_closed_is_named(void **state)
     static const char words[] = "drafts gained too little: the model that made them was closed; a "
                                 "later answer tries it again";
     static const char again[] = "drafts are tried again";
+    static const char closed[] = "drafts: self; the model does not draft for itself: it gained too "
+                                 "little; a later answer tries it again";
 
     (void)state;
     command_enter(t, "losing");
@@ -364,10 +366,17 @@ static void a_drafter_that_was_closed_is_named(void **state)
     pump_until_answered(4);
     assert_int_equal(times_said(words), 0);
     assert_int_equal(talk_plan(t)->n_draft, 7);
+    assert_int_equal(talk_in_force(t).draft, MW_DRAFT_SELF);
     command_enter(t, "losing");
     pump_until_answered(6);
     assert_int_equal(times_said(words), 1);
     assert_int_equal(talk_plan(t)->n_draft, 0);
+    /* Predictions for now are without it, and so says its setting. */
+    assert_int_equal(talk_in_force(t).draft, MW_DRAFT_OFF);
+    command_enter(t, "/draft");
+    assert_int_equal(times_said(closed), 1);
+    command_enter(t, "/draft self"); /* a sheet would show no change */
+    assert_int_equal(times_said(closed), 2);
     command_enter(t, "losing");
     pump_until_answered(8);
     assert_int_equal(times_said(words), 1);

@@ -55,7 +55,7 @@ static bool options_in_use(const struct app *a, struct mw_options *o)
     const struct mw_sample *s = &a->sample;
     const struct plan *p = talk_plan(a->talk);
 
-    *o = talk_options(a->talk)->engine;
+    *o = talk_in_force(a->talk);
     o->memory_bytes = p->budget_bytes;
     o->n_ctx = p->n_ctx;
     o->n_thread = (int)s->run.threads;

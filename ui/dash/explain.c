@@ -81,7 +81,7 @@ static const struct dash_note notes[] = {
     { "memory", "s sliding KV", "those of layers that see only the last tokens, and copies" },
     { "memory", "n recurrent KV", "states of recurrent layers, and copies" },
     { "memory", "i index keys", "keys by which a token chooses the positions that it reads" },
-    { "memory", "d drafts", "the drafter, and inputs of recurrent layers for drafted tokens" },
+    { "memory", "d drafts", "what guesses the next tokens: a model, a head, an index of text" },
     { "memory", "x kernel", "memory that the kernel needs for this process" },
     { "memory", "b borrowed", "KV space with pinned weights in it until the context fills" },
     { "memory", "c cached", "pages of the model in the page cache" },

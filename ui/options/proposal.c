@@ -114,6 +114,9 @@ static void answer_rows(const struct proposal_facts *f, const struct proposal_ou
             f->a->memory_bytes != f->b->memory_bytes
                 ? "No gain: no weights are read from the disk with either budget."
                 : "No weights are read from the disk, before and after.");
+    if (then->assumed > 0 || (now->assumed > 0 && !now->is_measured))
+        add(to, PROPOSAL_PARAGRAPH, ROLE_DIM, "Assumed: %.0f %% of the drafts are right.",
+            100 * (then->assumed > 0 ? then->assumed : now->assumed));
     if (f->then->n_expert_all > 0 && !f->then->hits_measured)
         add(to, PROPOSAL_PARAGRAPH, ROLE_DIM, "%s",
             "Assumed: all experts are chosen equally often.");

@@ -243,8 +243,10 @@ const struct option options_table[N_OPTION] = {
         .kind = KIND_DRAFT, AT(chat.engine.draft), .arg = "HOW",
         .words = "off auto ngram self mtp",
         .asks = "speculative decoding several tokens faster repeat assistant mtp",
-        .help = "draft tokens by HOW or a FILE, verify in one pass",
-        .more = "ngram drafts what followed the same words earlier in the conversation, so answers "
+        .help = "guess the next tokens, so that a pass checks several",
+        .more = "HOW is a word, or the path of a model. A guessed token is a draft, and only those "
+                "that are right stay.\n"
+                "ngram drafts what followed the same words earlier in the conversation, so answers "
                 "that repeat or edit a text need fewer passes over the weights. The tokens are the "
                 "same as with off. The number of drafts follows from the cost of passes and "
                 "from how often drafts were right.\n"

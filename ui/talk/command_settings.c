@@ -66,6 +66,19 @@ static void add_name(void *list, const char *name)
     snprintf(names->buf + len, names->n - len, "%s%s", len == 0 ? "; there are " : ", ", name);
 }
 
+/* Write where drafts come from, or why there are none. */
+static void drafts_note(struct talk *t, const struct mw_options *engine, char *buf, size_t n)
+{
+    const struct plan *plan = talk_plan(t);
+    char why[MW_NO_DRAFTER_TEXT];
+
+    mw_plan_no_drafter(talk_model(t), engine, plan, why, sizeof why);
+    if (engine->draft == MW_DRAFT_AUTO && plan->n_draft > 0)
+        snprintf(buf, n, " (%s)", plan->has_head ? "the draft head" : "earlier text");
+    if (why[0] != '\0')
+        snprintf(buf + strlen(buf), n - strlen(buf), "; %s", why);
+}
+
 /* Something to add to the sentence about a value; or "". */
 static void note(struct talk *t, enum option_id id, const struct options *o,
                  const struct mw_sample *s, char *buf, size_t n)
@@ -79,6 +92,8 @@ static void note(struct talk *t, enum option_id id, const struct options *o,
                  numbers_count(trained, sizeof trained, talk_info(t)->n_ctx_train));
     else if (id == OPT_IO)
         snprintf(buf, n, " (%s)", s->run.io_reason);
+    else if (id == OPT_DRAFT)
+        drafts_note(t, engine, buf, n);
     else if (id == OPT_KV && (mw_kv_is_rotated(engine->kv_k) || mw_kv_is_rotated(engine->kv_v)))
         snprintf(buf, n, " (rotated)");
     else if (id == OPT_THEME)
@@ -88,7 +103,7 @@ static void note(struct talk *t, enum option_id id, const struct options *o,
 static void show(struct talk *t, enum option_id id)
 {
     struct mw_sample *s = malloc(sizeof *s);
-    char value[1800], text[2000], more[MW_REASON_MAX + 8];
+    char value[1800], text[2000], more[MW_NO_DRAFTER_TEXT + 24];
     struct options o;
 
     if (s == NULL)
@@ -174,6 +189,18 @@ static void use(struct talk *t, enum option_id id, const struct options *o)
                     waits ? "after this answer" : option_reach_text(row->reach));
 }
 
+/* Does the chat have this value already? */
+static bool is_same(struct talk *t, enum option_id id, const struct options *then)
+{
+    char a[1800], b[1800];
+    struct options now;
+
+    talk_values(t, &now);
+    value_text(&now, id, a, sizeof a);
+    value_text(then, id, b, sizeof b);
+    return strcmp(a, b) == 0;
+}
+
 /* An option of the screen, which shows what it does. */
 static bool is_of_screen(const struct option *row)
 {
@@ -196,7 +223,12 @@ static int apply(struct talk *t, enum option_id id, const char *value, struct er
     if (options_set(&o, id, value, e) != 0)
         return -1;
     switch (options_table[id].reach) {
-    case REACH_PLAN: propose(t, id, &o); break;
+    case REACH_PLAN:
+        if (id == OPT_DRAFT && is_same(t, id, &o)) /* a sheet would show no change */
+            show(t, id);
+        else
+            propose(t, id, &o);
+        break;
     case REACH_PROMPT:
     case REACH_ANSWER:
     case REACH_TOKEN: use(t, id, &o); break;

@@ -66,6 +66,7 @@ void run_plan(struct talk *t, const char *args)
     uint64_t used = 0;
     struct mw_diagnosis d;
     char ctx[24], rate[24], streamed[16], hot[16], experts[128], line[128];
+    char drafts[MW_NO_DRAFTER_TEXT];
 
     (void)args;
     if (s == NULL || sheet == NULL) {
@@ -99,8 +100,9 @@ void run_plan(struct talk *t, const char *args)
                units_size(hot, sizeof hot, talk_info(t)->hot_bytes));
     if (plan->has_kv_disk)
         sheet_line(sheet, ROLE_TEXT, "%s", receipt_kv_disk(line, sizeof line, plan));
-    if (plan->has_kv_disk && talk_options(t)->engine.draft == MW_DRAFT_SELF)
-        sheet_line(sheet, ROLE_TEXT, "--draft self drafts nothing while they are there");
+    if (mw_plan_no_drafter(talk_model(t), &talk_options(t)->engine, plan, drafts,
+                           sizeof drafts)[0] != '\0')
+        sheet_text(sheet, ROLE_TEXT, drafts);
     if (plan->n_expert_all > 0)
         sheet_line(sheet, ROLE_TEXT, "%s", receipt_experts(experts, sizeof experts, plan));
     mw_diagnosis_of_sample(s, &d);

@@ -457,6 +457,12 @@ static void offer_models(struct offer *o, struct talk *t)
     mw_models_free(m);
 }
 
+/* Is it the beginning of a path, and not of a word? */
+static bool is_path(const char *typed)
+{
+    return strchr(typed, '/') != NULL || (typed[0] != '\0' && strchr(".~$", typed[0]) != NULL);
+}
+
 /* Values of a setting. */
 static void offer_values(struct offer *o, struct talk *t, enum option_id id)
 {
@@ -466,6 +472,8 @@ static void offer_values(struct offer *o, struct talk *t, enum option_id id)
         theme_names(talk_settings(t)->paths.config_dir, offer, o);
     else if (id == OPT_MODEL)
         offer_models(o, t);
+    else if (row->kind == KIND_DRAFT && is_path(o->typed))
+        path_complete(o->typed, offer, o);
     else if (option_values(row) != NULL)
         offer_words(o, option_values(row));
     else if (row->arg == NULL)

@@ -304,9 +304,18 @@ bool talk_diagnose(struct talk *t, const struct mw_options *o, struct mw_diagnos
     return is_known;
 }
 
-bool talk_diagnose_now(struct talk *t, struct mw_diagnosis *out)
+struct mw_options talk_in_force(const struct talk *t)
 {
     struct mw_options o = talk_options(t)->engine;
+
+    if (t->plan.no_drafter == MW_DRAFTER_CLOSED)
+        mw_options_without_drafter(&o);
+    return o;
+}
+
+bool talk_diagnose_now(struct talk *t, struct mw_diagnosis *out)
+{
+    struct mw_options o = talk_in_force(t);
 
     o.memory_bytes = t->plan.budget_bytes;
     o.n_ctx = t->plan.n_ctx;

@@ -84,6 +84,8 @@ bool talk_can_continue(const struct talk *t);
 
 const struct ui_chat_options *talk_settings(const struct talk *t); /* as for talk_open */
 const struct mw_chat_options *talk_options(const struct talk *t);  /* requested */
+/* Those of the engine without a drafter that lost, which it has closed. */
+struct mw_options talk_in_force(const struct talk *t);
 /* The model, if it is in this process, or NULL. */
 const struct mw_model *talk_model(const struct talk *t);
 /* Copy what the server reports about itself.  Returns false if the model is in this process. */

@@ -38,12 +38,15 @@ static void say_how_weights_are_read(struct talk *t)
 static char *speed_text(struct talk *t, char *buf, size_t n)
 {
     struct mw_diagnosis d;
-    char rate[24];
+    char rate[24], drafts[48] = "";
 
     buf[0] = '\0';
-    if (talk_diagnose_now(t, &d))
-        snprintf(buf, n, ", %s %s tokens a second", d.is_doubtful ? "roughly" : "about",
-                 numbers_rough(rate, sizeof rate, d.tps));
+    if (!talk_diagnose_now(t, &d))
+        return buf;
+    if (d.assumed > 0)
+        snprintf(drafts, sizeof drafts, " if %.0f %% of the drafts are right", 100 * d.assumed);
+    snprintf(buf, n, ", %s %s tokens a second%s", d.is_doubtful ? "roughly" : "about",
+             numbers_rough(rate, sizeof rate, d.tps), drafts);
     return buf;
 }
 
@@ -79,7 +82,7 @@ static void introduce_server(struct talk *t, const struct mw_server_figures *f)
 static void introduce(struct talk *t)
 {
     const char *name = t->info.name[0] != '\0' ? t->info.name : t->model_path;
-    char budget[40], clean[200], speed[80], ctx[24];
+    char budget[40], clean[200], speed[112], ctx[24];
     struct mw_server_figures server;
 
     if (t->o->options->quiet)
@@ -121,7 +124,7 @@ static void on_ready(struct talk *t, const struct mw_event *ev)
 
 static void announce_plan(struct talk *t, const char *changed)
 {
-    char budget[40], speed[80], ctx[24];
+    char budget[40], speed[112], ctx[24];
 
     talk_notice(t, "now: context %s%s%s%s", numbers_count(ctx, sizeof ctx, t->plan.n_ctx),
                 budget_text(t, ", ", "", budget, sizeof budget), changed,
@@ -251,13 +254,16 @@ static void on_cancelled(struct talk *t, bool is_back)
 
 void talk_predict_again(struct talk *t)
 {
+    struct mw_options o = talk_in_force(t);
     struct err ignored = ERR_INIT;
     struct plan again;
 
-    if (talk_try_plan(t, &talk_options(t)->engine, &again, &ignored) != 0 ||
+    if (talk_try_plan(t, &o, &again, &ignored) != 0 ||
         again.n_draft != t->plan.n_draft || again.has_head != t->plan.has_head)
         return;
     t->plan.decode_tps = again.decode_tps;
+    t->plan.pass_tps = again.pass_tps;
+    t->plan.assumed = again.assumed;
     t->plan.prefill_tps = again.prefill_tps;
     t->plan.binds = again.binds;
 }
