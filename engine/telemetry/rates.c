@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define LOOK_BACK 16u /* maximum number of passes */
+#define FEW_PASSES 8   /* fewer have a mean that may be noise */
 
 static const struct mw_token *token_at(const struct mw_sample *s, uint64_t i)
 {
@@ -177,6 +178,9 @@ void mw_draft_rates(const struct mw_drafts *d, uint64_t decode_ns, struct mw_dra
     }
     for (uint32_t n = 0; n <= MW_DRAFT_MOST; n++)
         out->cost[n] = alone > 0 && d->passes_over[n] > 0 ? pass_ns(d, n) / alone : MW_RATE_UNKNOWN;
+    out->usual_cost = d->passes_over[0] >= FEW_PASSES && d->passes_over[out->usual] >= FEW_PASSES
+                          ? out->cost[out->usual]
+                          : MW_RATE_UNKNOWN;
     if (decode_ns > 0)
         out->drafter_share = (double)d->draft_ns / (double)decode_ns;
 }

@@ -42,6 +42,8 @@ struct mw_draft_rates {
     uint32_t usual; /* drafts of the most common pass that had some */
     /* Time of a pass over i drafts, as a multiple of one over none. */
     double cost[MW_DRAFT_MOST + 1];
+    double usual_cost; /* that of `usual`; unknown if either mean is of few passes, which may be
+                          slow for another reason */
     double drafter_share; /* of the time from the first token to the last */
 };
 

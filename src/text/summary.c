@@ -76,9 +76,9 @@ static void print_drafts(FILE *to, const struct mw_receipt *r)
     for (uint32_t i = 0; i < rates.depth; i++)
         fprintf(to, "%s %.0f", i > 0 ? "," : "", 100 * rates.accepted_at[i]);
     fputs(" %\n         ", to);
-    if (rates.cost[rates.usual] > 0)
+    if (rates.usual_cost > 0)
         fprintf(to, "a pass over %" PRIu32 " draft%s took %.2f times one over none; ", rates.usual,
-                rates.usual == 1 ? "" : "s", rates.cost[rates.usual]);
+                rates.usual == 1 ? "" : "s", rates.usual_cost);
     fprintf(to, "the drafter took %.1f %% of the answer's time\n", 100 * rates.drafter_share);
 }
 

@@ -242,6 +242,7 @@ static void drafts_have_a_share_by_place_and_a_cost(void **state)
     assert_near(r.cost[1], 1.1);
     assert_true(r.cost[2] < 0);
     assert_near(r.cost[3], 1.2);
+    assert_true(r.usual_cost < 0); /* of few passes */
     assert_near(r.drafter_share, 0.1);
 
     mw_draft_rates(&none, 70 * MS, &r);

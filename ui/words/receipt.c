@@ -291,9 +291,9 @@ static void add_drafts(struct text *t, const struct mw_receipt *r)
     if (rates.usual > 1)
         add(t, ", of those at place %u %.0f %%", rates.usual,
             100 * rates.accepted_at[rates.usual - 1]);
-    if (rates.cost[rates.usual] > 0)
+    if (rates.usual_cost > 0)
         add(t, "; a pass over %u draft%s took %.2f times one over none", rates.usual,
-            plural(rates.usual), rates.cost[rates.usual]);
+            plural(rates.usual), rates.usual_cost);
     add(t, "; the drafter took %.1f %% of the time.", 100 * rates.drafter_share);
 }
 
