@@ -18,6 +18,7 @@
 #define LOOK_NS  ((uint64_t)1000 * 1000 * 1000) /* between two looks at its memory */
 #define USUAL    ((uint32_t)24)     /* tokens of a question with its marks */
 #define ALL_READ UINT64_MAX
+#define USUAL_DEPTH ((uint32_t)4)   /* drafts of a pass, where no plan predicts their gain */
 
 enum phase { PHASE_LOAD, PHASE_ASK, PHASE_READ, PHASE_OVER };
 
@@ -32,7 +33,8 @@ struct tour {
     bool skips;         /* to the next step */
     uint64_t due_ns;    /* in PHASE_READ: when it ends */
     uint32_t n_predict; /* of the chat before the tour, */
-    enum mw_draft draft; /* and what drafted */
+    enum mw_draft draft; /* and what drafted, */
+    uint32_t draft_depth; /* and how many */
     double tps;         /* measured in the step before; 0: not */
     uint64_t looked_ns; /* at the memory of the program */
     struct mw_options set; /* that the tour has chosen */
@@ -63,6 +65,7 @@ struct tour *tour_new(struct talk *talk, bool pauses)
     t->pauses = pauses;
     t->n_predict = talk_options(talk)->n_predict;
     t->draft = talk_options(talk)->engine.draft;
+    t->draft_depth = talk_options(talk)->engine.draft_depth;
     return t;
 }
 
@@ -206,6 +209,17 @@ static void watch_program(struct tour *t)
 
 /* ---- steps ---- */
 
+/* Drafts of a pass, as the plan predicts them.  A fixed number, since a busy machine measures
+ * passes badly: the head would be closed in its own step. */
+static uint32_t depth_of(struct tour *t, const struct mw_options *o)
+{
+    struct err ignored = ERR_INIT;
+    struct plan plan = { 0 };
+
+    (void)talk_try_plan(t->talk, o, &plan, &ignored);
+    return plan.assumed > 0 ? plan.draft_depth : USUAL_DEPTH;
+}
+
 /* Choose the options of the step. */
 static void choose(struct tour *t, struct mw_options *o)
 {
@@ -213,6 +227,7 @@ static void choose(struct tour *t, struct mw_options *o)
 
     reserve_for_program(t, o);
     o->draft = now(t) == STEP_DRAFTS ? MW_DRAFT_MTP : MW_DRAFT_OFF;
+    o->draft_depth = 0;
     switch (now(t)) {
     case STEP_SMALLEST: o->memory_bytes = budget_for(t, o, ALL_READ); break;
     case STEP_LARGER: o->memory_bytes = budget_for(t, o, hot / 2); break;
@@ -226,6 +241,8 @@ static void choose(struct tour *t, struct mw_options *o)
             o->memory_bytes = least;
         break;
     }
+    if (now(t) == STEP_DRAFTS)
+        o->draft_depth = depth_of(t, o);
 }
 
 /* How the step will be: after its question, in the middle of a usual answer. */
@@ -268,9 +285,9 @@ static void explain_larger(struct tour *t, const struct step *s)
 {
     char times[48] = "", budget[16];
 
-    if (t->tps > 0 && s->then.token.wall_s > 0)
+    if (t->tps > 0 && s->then.tps > 0)
         snprintf(times, sizeof times, " and should come ~%.1f times as fast",
-                 1 / s->then.token.wall_s / t->tps);
+                 s->then.tps / t->tps);
     talk_notice(t->talk,
                 "tour 2 of %d: a budget of %s. ~%.0f %% of the weights stay in memory (pinned). "
                 "A token reads only the rest%s.",
@@ -286,10 +303,11 @@ static void explain_drafts(struct tour *t, const struct step *s)
         snprintf(times, sizeof times, " If %.0f %% are right, it is ~%.1f times as fast.",
                  100 * s->plan.acceptance, s->plan.drafted_tps / t->tps);
     talk_notice(t->talk,
-                "tour %d of %d: /draft mtp. A small model beside this one drafts the next tokens, "
+                "tour %d of %d: /draft mtp. A small model beside this one drafts the next %u tokens, "
                 "and one pass over the weights verifies all of them, so the answer is the same. "
                 "Of the budget of %s, drafts take %s, so fewer weights stay in memory.%s",
-                t->step + 1, t->n_step, units_size(budget, sizeof budget, s->plan.budget_bytes),
+                t->step + 1, t->n_step, s->o->draft_depth,
+                units_size(budget, sizeof budget, s->plan.budget_bytes),
                 units_size(head, sizeof head,
                            s->plan.row[MW_ROW_DRAFTER] + s->plan.row[MW_ROW_LOGITS] -
                                talk_plan(t->talk)->row[MW_ROW_LOGITS]),
@@ -439,6 +457,7 @@ static void leave(struct tour *t, struct mw_chat_options *o, char *budget, size_
     o->n_predict = t->n_predict;
     o->engine.program_bytes = 0;
     o->engine.draft = t->draft;
+    o->engine.draft_depth = t->draft_depth;
     all = budget_for(t, &o->engine, 0);
     if (o->engine.memory_bytes < all)
         o->engine.memory_bytes = all;
