@@ -13,9 +13,9 @@
  * output into ids therefore knows which bytes may spell a control token.
  *
  * The subset has what published templates use, their branches for tools included: the
- * statements if, for, set, macro, filter, generation, break and continue, the filters in
+ * statements if, for, set, macro, call, filter, generation, break and continue, the filters in
  * jinja_filters.c, the tests in jinja_tests.c, the methods in jinja_methods.c.  All else is
- * refused by name.  An example is formatting with "%" or format().  Integers have 64 bits.
+ * refused by name.  An example is formatting with "%".  Integers have 64 bits.
  * Text that is marked as safe can only be joined and printed.  map, select and the like compute
  * all of their values at once, so an error in a value that is never read is an error here.
  */

@@ -39,6 +39,10 @@ static val loop_attr(val v, const struct str *name)
         return jv_int(n - at);
     if (jv_is(name, "revindex0"))
         return jv_int(n - at - 1);
+    if (jv_is(name, "depth"))
+        return jv_int(l->depth0 + 1);
+    if (jv_is(name, "depth0"))
+        return jv_int(l->depth0);
     if (jv_is(name, "previtem"))
         return at == 0 ? jv_hint("there is no previous item") : l->item[at - 1];
     if (jv_is(name, "nextitem"))

@@ -79,21 +79,41 @@ static val take_keyword(struct vm *vm, const struct args *a, bool *taken,
     return (val){ .kind = V_MISSING };
 }
 
-static void bind_params(struct vm *vm, const struct node *n, const struct args *a)
+static void bind_params(struct vm *vm, const struct node *n, const struct args *a, val caller)
 {
     bool *taken = jv_take(vm, a->n_kw + 1);
     const struct node *k = n->c->kid;
+    bool has_param = false;
 
     memset(taken, 0, a->n_kw + 1);
     for (size_t i = 0; k != NULL; k = k->next, i++) {
         val v = i < a->n ? a->pos[i] : take_keyword(vm, a, taken, k->v.u.s);
 
+        if (k->name == NAME_CALLER && !has_param) {
+            has_param = true;
+            if (v.kind == V_MISSING) {
+                v = caller;
+                caller.kind = V_MISSING;
+            }
+        }
         if (v.kind == V_MISSING && k->a != NULL)
             v = jv_eval(vm, k->a); /* sees the parameters before it */
         if (v.kind == V_MISSING)
             v = (val){ .kind = V_UNDEF, .flag = UNDEF_NAME, .u.s = k->v.u.s };
         jv_bind_name(vm, k->name, v);
     }
+    if (n->id != 0 && !has_param) {
+        val given = take_keyword(vm, a, taken, vm->j->name[NAME_CALLER]);
+
+        if (caller.kind == V_MISSING)
+            caller = given;
+        jv_bind_name(vm, NAME_CALLER,
+                     caller.kind != V_MISSING ? caller : jv_hint("no caller is defined"));
+        caller.kind = V_MISSING;
+    }
+    if (caller.kind != V_MISSING)
+        jv_fail(vm, ERR_FORMAT, "the macro \"%.*s\" does not use its caller",
+                (int)n->v.u.s->len, n->v.u.s->p);
     for (size_t i = 0; i < a->n_kw; i++) {
         if (!taken[i])
             jv_fail(vm, ERR_FORMAT, "the macro \"%.*s\" got an unknown argument",
@@ -104,7 +124,7 @@ static void bind_params(struct vm *vm, const struct node *n, const struct args *
                 (int)n->v.u.s->len, n->v.u.s->p, n->c->n_kid, a->n);
 }
 
-static val call_macro(struct vm *vm, const struct macro *macro, const struct args *a)
+val jv_call_macro(struct vm *vm, const struct macro *macro, const struct args *a, val caller)
 {
     struct scope *outer = vm->scope, *inner = jv_take(vm, sizeof *inner);
     uint32_t line = vm->line;
@@ -115,7 +135,7 @@ static val call_macro(struct vm *vm, const struct macro *macro, const struct arg
     *inner = (struct scope){ .parent = macro->scope };
     vm->scope = inner;
     m = jv_begin(vm);
-    bind_params(vm, macro->node, a);
+    bind_params(vm, macro->node, a, caller);
     (void)jv_exec(vm, macro->node->kid);
     got = jv_end(vm, m);
     vm->scope = outer;
@@ -297,11 +317,34 @@ static val call_strftime(struct vm *vm, const struct args *a)
 
 /* ---- calls ---- */
 
+/* loop(...) in a recursive loop: run the same body for other items. */
+static val recurse(struct vm *vm, const struct loop *l, const struct args *a)
+{
+    struct scope *outer = vm->scope;
+    uint32_t line = vm->line;
+    struct mark m;
+    val got, arg[1];
+
+    if (l->node == NULL)
+        jv_fail(vm, ERR_FORMAT, "only a loop that is marked \"recursive\" can be called");
+    jv_bind(vm, a, "loop", "iterable", 1, arg);
+    jv_enter(vm);
+    m = jv_begin(vm);
+    vm->scope = l->scope;
+    (void)jv_for(vm, l->node, arg[0], l->depth0 + 1);
+    vm->scope = outer;
+    vm->line = line;
+    got = jv_end(vm, m);
+    jv_leave(vm);
+    return got;
+}
+
 val jv_call(struct vm *vm, val f, const struct args *a)
 {
     jv_charge(vm, 1);
     switch (f.kind) {
-    case V_MACRO: return call_macro(vm, f.u.macro, a);
+    case V_MACRO: return jv_call_macro(vm, f.u.macro, a, (val){ .kind = V_MISSING });
+    case V_LOOP: return recurse(vm, f.u.loop, a);
     case V_METHOD: return jv_call_method(vm, f.u.method->self, f.u.method->id, a);
     case V_UNDEF: jv_fail_undef(vm, f);
     case V_FUNC: break;

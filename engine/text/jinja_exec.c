@@ -87,7 +87,7 @@ static struct list select_items(struct vm *vm, const struct node *n, struct list
     return kept;
 }
 
-static enum flow exec_for(struct vm *vm, const struct node *n, val iterable)
+enum flow jv_for(struct vm *vm, const struct node *n, val iterable, int64_t depth0)
 {
     struct scope *outer = vm->scope;
     enum flow flow = FLOW_ON;
@@ -99,7 +99,11 @@ static enum flow exec_for(struct vm *vm, const struct node *n, val iterable)
     if (n->c != NULL)
         items = select_items(vm, n, items);
     loop = jv_take(vm, sizeof *loop);
-    *loop = (struct loop){ .item = items.item, .n = items.n };
+    *loop = (struct loop){ .item = items.item,
+                           .n = items.n,
+                           .depth0 = depth0,
+                           .node = n->id != 0 ? n : NULL,
+                           .scope = outer };
     vm->scope = NULL;
     for (; loop->at < loop->n && flow != FLOW_BREAK; loop->at++) {
         jv_charge(vm, 1);
@@ -191,6 +195,20 @@ static val make_macro(struct vm *vm, const struct node *n)
     return (val){ .kind = V_MACRO, .u.macro = m };
 }
 
+static void exec_callblock(struct vm *vm, const struct node *n)
+{
+    val caller = make_macro(vm, n->b), f = jv_eval(vm, n->a->a);
+    struct args a = jv_eval_args(vm, n->a->kid);
+
+    vm->line = n->line;
+    if (f.kind == V_UNDEF)
+        jv_fail_undef(vm, f);
+    if (f.kind != V_MACRO)
+        jv_fail(vm, ERR_UNSUPPORTED, "a call block can only call a macro, not %s",
+                jv_type_name(f));
+    jv_print(vm, jv_call_macro(vm, f.u.macro, &a, caller));
+}
+
 /* {% generation %} */
 static void exec_generation(struct vm *vm, const struct node *n)
 {
@@ -213,7 +231,7 @@ static enum flow exec(struct vm *vm, const struct node *n)
     case N_FOR: {
         val v = jv_eval(vm, n->b);
 
-        return exec_for(vm, n, v);
+        return jv_for(vm, n, v, 0);
     }
     case N_SET: {
         val v = jv_eval(vm, n->b);
@@ -224,6 +242,7 @@ static enum flow exec(struct vm *vm, const struct node *n)
     }
     case N_SETBLOCK: return exec_setblock(vm, n);
     case N_MACRO: jv_bind_name(vm, n->name, make_macro(vm, n)); return FLOW_ON;
+    case N_CALLBLOCK: exec_callblock(vm, n); return FLOW_ON;
     case N_GENERATION: exec_generation(vm, n); return FLOW_ON;
     case N_FILTERBLOCK: return exec_filterblock(vm, n);
     case N_BREAK: return FLOW_BREAK;

@@ -15,12 +15,14 @@ static const struct {
     const char *name;
     filter_fn *fn;
 } filters[] = {
+    { "abs", jf_abs },
     { "capitalize", jf_capitalize },
     { "count", jf_length },
     { "d", jf_default },
     { "default", jf_default },
     { "dictsort", jf_dictsort },
     { "first", jf_first },
+    { "float", jf_float },
     { "indent", jf_indent },
     { "int", jf_int },
     { "items", jf_items },
@@ -30,6 +32,8 @@ static const struct {
     { "list", jf_list },
     { "lower", jf_lower },
     { "map", jf_map },
+    { "max", jf_max },
+    { "min", jf_min },
     { "reject", jf_reject },
     { "rejectattr", jf_rejectattr },
     { "replace", jf_replace },
@@ -39,6 +43,7 @@ static const struct {
     { "selectattr", jf_selectattr },
     { "sort", jf_sort },
     { "string", jf_string },
+    { "sum", jf_sum },
     { "title", jf_title },
     { "tojson", jf_tojson },
     { "trim", jf_trim },
@@ -366,4 +371,31 @@ val jf_int(struct vm *vm, val v, const struct args *a)
         float_to_int(vm, f, &n))
         return jv_sourced(jv_int(n), source_of(v));
     return given(arg[0]) ? arg[0] : jv_int(0);
+}
+
+val jf_float(struct vm *vm, val v, const struct args *a)
+{
+    double f;
+    val arg[1];
+
+    jv_bind(vm, a, "float", "default", 0, arg);
+    if (v.kind == V_UNDEF)
+        jv_fail_undef(vm, v);
+    if (jv_as_float(v, &f) || (v.kind == V_STR && parse_float(vm, v.u.s, &f)))
+        return jv_sourced(jv_float(f), source_of(v));
+    return given(arg[0]) ? arg[0] : jv_float(0);
+}
+
+val jf_abs(struct vm *vm, val v, const struct args *a)
+{
+    int64_t i;
+
+    no_args(vm, a, "abs");
+    if (v.kind == V_UNDEF)
+        jv_fail_undef(vm, v);
+    if (v.kind == V_FLOAT)
+        return jv_sourced(jv_float(fabs(v.u.f)), v.source);
+    if (!jv_as_int(v, &i))
+        jv_fail(vm, ERR_FORMAT, "abs cannot be used with %s", jv_type_name(v));
+    return i < 0 ? jv_negate(vm, v) : jv_sourced(jv_int(i), v.source);
 }

@@ -266,6 +266,56 @@ val jf_unique(struct vm *vm, val v, const struct args *a)
     return iterator(vm, l);
 }
 
+static val extreme(struct vm *vm, val v, const struct args *a, const char *what, bool most)
+{
+    struct list items = jv_items(vm, v);
+    struct getter g = { 0 };
+    val arg[2], best, best_key;
+
+    jv_bind(vm, a, what, "case_sensitive attribute", 0, arg);
+    g.attribute = arg[1];
+    g.lower = !jv_true(vm, arg[0]);
+    if (items.n == 0)
+        return jv_hint("there is no such item: the sequence is empty");
+    best = items.item[0];
+    best_key = get(vm, &g, best);
+    for (size_t i = 1; i < items.n; i++) {
+        val key = get(vm, &g, items.item[i]);
+
+        if (most ? jv_less(vm, best_key, key, "<") : jv_less(vm, key, best_key, "<")) {
+            best = items.item[i];
+            best_key = key;
+        }
+    }
+    return best;
+}
+
+val jf_min(struct vm *vm, val v, const struct args *a)
+{
+    return extreme(vm, v, a, "min", false);
+}
+
+val jf_max(struct vm *vm, val v, const struct args *a)
+{
+    return extreme(vm, v, a, "max", true);
+}
+
+val jf_sum(struct vm *vm, val v, const struct args *a)
+{
+    struct list items = jv_items(vm, v);
+    struct getter g = { 0 };
+    val arg[2], sum;
+
+    jv_bind(vm, a, "sum", "attribute start", 0, arg);
+    g.attribute = arg[0];
+    sum = given(arg[1]) ? arg[1] : jv_int(0);
+    if (sum.kind == V_STR)
+        jv_fail(vm, ERR_FORMAT, "sum cannot begin with text");
+    for (size_t i = 0; i < items.n; i++)
+        sum = jv_arith(vm, LINK_ADD, sum, get(vm, &g, items.item[i]));
+    return sum;
+}
+
 /* ---- joining ---- */
 
 val jf_join(struct vm *vm, val v, const struct args *a)

@@ -184,12 +184,13 @@ enum node_type {
     N_PRINT,  /* kids */
     N_IF,     /* kids: N_BRANCH... */
     N_BRANCH, /* a (NULL: else), kids: body */
-    N_FOR,  /* a target, b iterable, c condition, kids body, d else (N_BODY) */
+    N_FOR,  /* a target, b iterable, c condition, kids body, d else (N_BODY), id: is recursive */
     N_BODY, /* kids */
     N_SET,  /* a target, b value */
     N_SETBLOCK,    /* a target, b filter, kids body */
-    N_MACRO,       /* name, v, c parameters (N_BODY of N_PARAM), kids body */
+    N_MACRO,       /* name, v, c parameters (N_BODY of N_PARAM), kids body, id: uses caller */
     N_PARAM,       /* name, v, a default or NULL */
+    N_CALLBLOCK,   /* a call, b macro of the caller */
     N_GENERATION,  /* kids body */
     N_FILTERBLOCK, /* b filter, kids body */
     N_BREAK,
@@ -260,6 +261,9 @@ struct macro {
 struct loop {
     val *item;
     size_t n, at;
+    int64_t depth0;          /* calls of a recursive loop around it */
+    const struct node *node; /* of a recursive loop; NULL: it cannot be called */
+    struct scope *scope;     /* around the loop */
 };
 
 struct vm {
@@ -432,6 +436,8 @@ void jv_write_cp(struct vm *vm, uint32_t cp, uint32_t source);
 /* Returns the position of needle in bytes [from, to) of s, or SIZE_MAX. */
 size_t jv_find(struct vm *vm, const struct str *s, size_t from, size_t to,
                const struct str *needle);
+/* The same for the last one in bytes [0, to). */
+size_t jv_rfind(struct vm *vm, const struct str *s, size_t to, const struct str *needle);
 
 /* ---- jinja_print.c ---- */
 
@@ -498,6 +504,7 @@ int64_t jv_want_int(struct vm *vm, val v, const char *what);
 enum flow { FLOW_ON, FLOW_BREAK, FLOW_CONTINUE };
 
 enum flow jv_exec(struct vm *vm, const struct node *kids);
+enum flow jv_for(struct vm *vm, const struct node *n, val iterable, int64_t depth0);
 val jv_eval(struct vm *vm, const struct node *n);
 void jv_print_node(struct vm *vm, const struct node *n); /* writes its value to the buffer */
 void jv_assign(struct vm *vm, const struct node *target, val v);
@@ -505,6 +512,8 @@ void jv_bind_name(struct vm *vm, uint32_t name, val v);
 val jv_lookup(struct vm *vm, uint32_t name);
 struct args jv_eval_args(struct vm *vm, const struct node *kids);
 val jv_call(struct vm *vm, val f, const struct args *a);
+/* caller: of a call block, or V_MISSING */
+val jv_call_macro(struct vm *vm, const struct macro *m, const struct args *a, val caller);
 
 enum func_id {
     FUNC_RANGE,
@@ -527,10 +536,10 @@ bool jv_test(struct vm *vm, int id, const struct str *name, val v, const struct 
 
 typedef val filter_fn(struct vm *vm, val v, const struct args *a);
 
-filter_fn jf_capitalize, jf_default, jf_dictsort, jf_first, jf_indent, jf_int, jf_items,
-    jf_join, jf_last, jf_length, jf_list, jf_lower, jf_map, jf_reject, jf_rejectattr,
-    jf_replace, jf_reverse, jf_safe, jf_select, jf_selectattr, jf_sort, jf_string, jf_title,
-    jf_tojson, jf_trim, jf_unique, jf_upper;
+filter_fn jf_abs, jf_capitalize, jf_default, jf_dictsort, jf_first, jf_float, jf_indent, jf_int,
+    jf_items, jf_join, jf_last, jf_length, jf_list, jf_lower, jf_map, jf_max, jf_min, jf_reject,
+    jf_rejectattr, jf_replace, jf_reverse, jf_safe, jf_select, jf_selectattr, jf_sort, jf_string,
+    jf_sum, jf_title, jf_tojson, jf_trim, jf_unique, jf_upper;
 
 /* Returns the index of a method of this kind of value, or -1.  -2: the method changes the
  * value.  -3: Python has the method, but the subset does not. */
@@ -597,7 +606,7 @@ struct parser {
     bool has_ahead;
     unsigned depth;  /* recursion depth */
     unsigned n_loop; /* enclosing loops in this macro */
-    bool in_macro;
+    bool in_macro, uses_caller;
     uint32_t bucket[256]; /* 1 + name */
     uint32_t chain[JINJA_NAMES_MAX];
     char *piece;

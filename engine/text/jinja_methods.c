@@ -12,10 +12,14 @@ enum method_id {
     STR_CAPITALIZE,
     STR_ENDSWITH,
     STR_FIND,
+    STR_FORMAT,
     STR_JOIN,
     STR_LOWER,
     STR_LSTRIP,
+    STR_REMOVEPREFIX,
+    STR_REMOVESUFFIX,
     STR_REPLACE,
+    STR_RSPLIT,
     STR_RSTRIP,
     STR_SPLIT,
     STR_SPLITLINES,
@@ -27,15 +31,29 @@ enum method_id {
     DICT_ITEMS,
     DICT_KEYS,
     DICT_VALUES,
-    N_METHODS
+    N_METHODS,
+    LOOP_CYCLE = N_METHODS
 };
 
 static const char *const str_methods[] = {
-    [STR_CAPITALIZE] = "capitalize", [STR_ENDSWITH] = "endswith",     [STR_FIND] = "find",
-    [STR_JOIN] = "join",             [STR_LOWER] = "lower",           [STR_LSTRIP] = "lstrip",
-    [STR_REPLACE] = "replace",       [STR_RSTRIP] = "rstrip",         [STR_SPLIT] = "split",
-    [STR_SPLITLINES] = "splitlines", [STR_STARTSWITH] = "startswith", [STR_STRIP] = "strip",
-    [STR_TITLE] = "title",           [STR_UPPER] = "upper",
+    [STR_CAPITALIZE] = "capitalize",
+    [STR_ENDSWITH] = "endswith",
+    [STR_FIND] = "find",
+    [STR_FORMAT] = "format",
+    [STR_JOIN] = "join",
+    [STR_LOWER] = "lower",
+    [STR_LSTRIP] = "lstrip",
+    [STR_REMOVEPREFIX] = "removeprefix",
+    [STR_REMOVESUFFIX] = "removesuffix",
+    [STR_REPLACE] = "replace",
+    [STR_RSPLIT] = "rsplit",
+    [STR_RSTRIP] = "rstrip",
+    [STR_SPLIT] = "split",
+    [STR_SPLITLINES] = "splitlines",
+    [STR_STARTSWITH] = "startswith",
+    [STR_STRIP] = "strip",
+    [STR_TITLE] = "title",
+    [STR_UPPER] = "upper",
 };
 
 static const char *const dict_methods[N_METHODS] = {
@@ -50,11 +68,10 @@ static const char *const dict_methods[N_METHODS] = {
 static const struct {
     const char *changes, *outside;
 } more_methods[] = {
-    [V_STR] = { "", "casefold center count encode expandtabs format format_map index isalnum "
+    [V_STR] = { "", "casefold center count encode expandtabs format_map index isalnum "
                     "isalpha isascii isdecimal isdigit isidentifier islower isnumeric "
                     "isprintable isspace istitle isupper ljust maketrans partition "
-                    "removeprefix removesuffix rfind rindex rjust rpartition rsplit swapcase "
-                    "translate zfill" },
+                    "rfind rindex rjust rpartition swapcase translate zfill" },
     [V_DICT] = { "clear pop popitem setdefault update", "copy fromkeys" },
     [V_LIST] = { "append clear extend insert pop remove reverse sort", "copy count index" },
     [V_TUPLE] = { "", "count index grouper list" },
@@ -66,7 +83,7 @@ static const struct {
     [V_RANGE] = { "", "count index start step stop" },
     [V_VIEW] = { "", "isdisjoint mapping" },
     [V_MACRO] = { "", "arguments caller catch_kwargs catch_varargs name" },
-    [V_LOOP] = { "", "changed cycle depth depth0" },
+    [V_LOOP] = { "", "changed" },
 };
 
 /* Whether a list of words separated by blanks has this name. */
@@ -91,6 +108,8 @@ int jv_method_id(enum val_kind kind, const struct str *name)
             if (jv_is(name, dict_methods[i]))
                 return i;
     }
+    if (kind == V_LOOP && jv_is(name, "cycle"))
+        return LOOP_CYCLE;
     if ((size_t)kind >= sizeof more_methods / sizeof more_methods[0] ||
         more_methods[kind].outside == NULL)
         return -1;
@@ -156,6 +175,35 @@ static void split_words(struct vm *vm, const struct str *s, int64_t max, struct 
         jv_charge(vm, (at - from) / 4);
         jv_push(vm, l, jv_cut(vm, s, from, at));
     }
+}
+
+/* rsplit(): the parts before the last max separators are one. */
+static val rsplit(struct vm *vm, const struct str *s, const struct args *a)
+{
+    struct list *l = jv_list_new(vm, 0);
+    const struct str *sep;
+    size_t to = s->len, found;
+    int64_t max = -1;
+    val arg[2];
+
+    jv_bind(vm, a, "rsplit", "sep maxsplit", 1, arg);
+    if (arg[1].kind != V_MISSING)
+        max = jv_want_int(vm, arg[1], "\"maxsplit\" of rsplit");
+    sep = jv_want_str(vm, arg[0], "\"sep\" of rsplit");
+    if (sep->len == 0)
+        jv_fail(vm, ERR_FORMAT, "the separator of rsplit is empty");
+    for (; max != 0 && (found = jv_rfind(vm, s, to, sep)) != SIZE_MAX; max--) {
+        jv_push(vm, l, jv_cut(vm, s, found + sep->len, to));
+        to = found;
+    }
+    jv_push(vm, l, jv_cut(vm, s, 0, to));
+    for (size_t i = 0; i < l->n / 2; i++) {
+        val v = l->item[i];
+
+        l->item[i] = l->item[l->n - 1 - i];
+        l->item[l->n - 1 - i] = v;
+    }
+    return jv_of_list(l, V_LIST);
 }
 
 static val split(struct vm *vm, const struct str *s, const struct args *a)
@@ -234,6 +282,85 @@ static val startswith(struct vm *vm, const struct str *s, const struct args *a, 
     return jv_bool(false);
 }
 
+static val remove_affix(struct vm *vm, const struct str *s, const struct args *a, bool start)
+{
+    size_t len;
+    val arg[1];
+
+    jv_bind(vm, a, start ? "removeprefix" : "removesuffix", "affix", 1, arg);
+    if (!has_at_end(vm, s, arg[0], start))
+        return jv_str(s);
+    len = arg[0].u.s->len;
+    return start ? jv_cut(vm, s, len, s->len) : jv_cut(vm, s, 0, s->len - len);
+}
+
+/* How fields without a name were numbered so far. */
+struct numbering {
+    size_t n_auto;
+    bool is_stated;
+};
+
+/* Returns the value of a field of format(): "", a number or a name. */
+static val field_of(struct vm *vm, const struct str *s, size_t from, size_t to,
+                    const struct args *a, struct numbering *n)
+{
+    const struct str *name = jv_cut(vm, s, from, to).u.s;
+    size_t at = 0;
+
+    if (memchr(name->p, ':', name->len) != NULL || memchr(name->p, '!', name->len) != NULL ||
+        memchr(name->p, '.', name->len) != NULL || memchr(name->p, '[', name->len) != NULL)
+        jv_fail(vm, ERR_UNSUPPORTED, "a field of format with more than a name is not supported");
+    for (size_t i = 0; i < a->n_kw; i++) {
+        jv_charge(vm, 1);
+        if (jv_same(a->key[i].u.s, name))
+            return a->kw[i];
+    }
+    for (size_t i = 0; i < name->len; i++) {
+        if (name->p[i] < '0' || name->p[i] > '9' || at > a->n)
+            jv_fail(vm, ERR_FORMAT, "format has no argument \"%.*s\"",
+                    (int)(name->len < 40 ? name->len : 40), name->p);
+        at = at * 10 + (size_t)(name->p[i] - '0');
+    }
+    if (name->len == 0)
+        at = n->n_auto++;
+    n->is_stated |= name->len > 0;
+    if (n->is_stated && n->n_auto > 0)
+        jv_fail(vm, ERR_FORMAT, "format needs a number in all fields or in none");
+    if (at >= a->n)
+        jv_fail(vm, ERR_FORMAT, "format needs more than %zu arguments", a->n);
+    return a->pos[at];
+}
+
+/* Python's format(), whose fields are only named or numbered. */
+static val format(struct vm *vm, const struct str *s, const struct args *a)
+{
+    struct mark m = jv_begin(vm);
+    struct numbering n = { 0 };
+    size_t done = 0;
+
+    jv_charge_bytes(vm, s->len);
+    for (size_t i = 0; i < s->len; i++) {
+        const char *end;
+
+        if (s->p[i] != '{' && s->p[i] != '}')
+            continue;
+        if (i + 1 < s->len && s->p[i + 1] == s->p[i]) { /* one brace */
+            jv_write_part(vm, s, done, i + 1);
+            done = ++i + 1;
+            continue;
+        }
+        jv_write_part(vm, s, done, i);
+        end = s->p[i] == '{' ? memchr(s->p + i, '}', s->len - i) : NULL;
+        if (end == NULL)
+            jv_fail(vm, ERR_FORMAT, "a single \"%c\" in the text of format", s->p[i]);
+        jv_print(vm, field_of(vm, s, i + 1, (size_t)(end - s->p), a, &n));
+        i = (size_t)(end - s->p);
+        done = i + 1;
+    }
+    jv_write_part(vm, s, done, s->len);
+    return jv_end(vm, m);
+}
+
 static val replace(struct vm *vm, const struct str *s, const struct args *a)
 {
     int64_t n = -1;
@@ -307,10 +434,14 @@ val jv_call_method(struct vm *vm, val self, int id, const struct args *a)
     case STR_CAPITALIZE: return change_case(vm, s, a, CASE_CAPITALIZE);
     case STR_ENDSWITH: return startswith(vm, s, a, false);
     case STR_FIND: return find(vm, s, a);
+    case STR_FORMAT: return format(vm, s, a);
     case STR_JOIN: return join(vm, s, a);
     case STR_LOWER: return change_case(vm, s, a, CASE_LOWER);
     case STR_LSTRIP: return strip(vm, s, a, true, false);
+    case STR_REMOVEPREFIX: return remove_affix(vm, s, a, true);
+    case STR_REMOVESUFFIX: return remove_affix(vm, s, a, false);
     case STR_REPLACE: return replace(vm, s, a);
+    case STR_RSPLIT: return rsplit(vm, s, a);
     case STR_RSTRIP: return strip(vm, s, a, false, true);
     case STR_SPLIT: return split(vm, s, a);
     case STR_SPLITLINES: return splitlines(vm, s, a);
@@ -321,6 +452,10 @@ val jv_call_method(struct vm *vm, val self, int id, const struct args *a)
     case DICT_GET: return dict_get(vm, self.u.dict, a);
     case DICT_ITEMS: return dict_view(vm, self.u.dict, a, VIEW_ITEMS);
     case DICT_KEYS: return dict_view(vm, self.u.dict, a, VIEW_KEYS);
+    case LOOP_CYCLE:
+        if (a->n == 0 || a->n_kw > 0)
+            jv_fail(vm, ERR_FORMAT, "loop.cycle needs values");
+        return a->pos[self.u.loop->at % a->n];
     case DICT_VALUES:
     default: return dict_view(vm, self.u.dict, a, VIEW_VALUES);
     }

@@ -112,7 +112,8 @@ uint32_t jp_name(struct parser *p, const char *s, size_t len)
         p->chain[j->n_name] = p->bucket[bucket];
         at = p->bucket[bucket] = ++j->n_name;
     }
-    if (p->in_macro && at - 1 >= NAME_CALLER && at - 1 < N_OWN_NAMES)
+    p->uses_caller |= at - 1 == NAME_CALLER;
+    if (p->in_macro && (at - 1 == NAME_KWARGS || at - 1 == NAME_VARARGS))
         jp_fail(p, ERR_UNSUPPORTED, p->now.line, "\"%.*s\" in a macro is not supported",
                 (int)len, s);
     return at - 1;
@@ -196,8 +197,7 @@ static struct node *parse_for(struct parser *p)
     n->b = jp_child(p, n, jp_tuple(p, false, false, "recursive"));
     if (jp_skip_name(p, "if"))
         n->c = jp_child(p, n, jp_expression(p, true));
-    if (jp_is_name(&p->now, "recursive"))
-        jp_fail(p, ERR_UNSUPPORTED, n->line, "recursive loops are not supported");
+    n->id = jp_skip_name(p, "recursive");
     jp_skip_op(p, ':');
     expect_block_end(p);
     p->n_loop++;
@@ -301,10 +301,25 @@ static void closed_body(struct parser *p, struct node *n, const char *end)
     p->n_loop = n_loop;
 }
 
+/* Parse the body of a macro or a call block. */
+static void macro_body(struct parser *p, struct node *n, const char *end)
+{
+    bool in_macro = p->in_macro, uses_caller = p->uses_caller;
+
+    p->in_macro = true;
+    p->uses_caller = false;
+    closed_body(p, n, end);
+    n->id = p->uses_caller;
+    p->in_macro = in_macro;
+    p->uses_caller |= uses_caller; /* a use in an inner macro counts for the outer one, too */
+    for (const struct node *k = n->c->kid; k != NULL && n->id != 0; k = k->next)
+        if (k->name == NAME_CALLER && k->a == NULL)
+            jp_fail(p, ERR_FORMAT, n->line, "the parameter \"caller\" needs a default");
+}
+
 static struct node *parse_macro(struct parser *p)
 {
     struct node *n = jp_node(p, N_MACRO, p->now.line);
-    bool in_macro = p->in_macro;
 
     jp_next(p);
     if (p->now.type != T_NAME)
@@ -312,10 +327,27 @@ static struct node *parse_macro(struct parser *p)
     n->v = jp_str(p, p->now.p, p->now.len);
     n->name = jp_name(p, p->now.p, p->now.len);
     jp_next(p);
-    p->in_macro = true;
     n->c = jp_child(p, n, parse_signature(p));
-    closed_body(p, n, "endmacro");
-    p->in_macro = in_macro;
+    macro_body(p, n, "endmacro");
+    return n;
+}
+
+/* Parse "{% call(a) f(b) %}": a macro without a name, which is the caller of f. */
+static struct node *parse_call_block(struct parser *p)
+{
+    struct node *n = jp_node(p, N_CALLBLOCK, p->now.line);
+    struct node *caller = jp_node(p, N_MACRO, p->now.line);
+
+    jp_next(p);
+    caller->name = NAME_CALLER;
+    caller->v = jp_str(p, "caller", 6);
+    caller->c = jp_is_op(&p->now, '(') ? jp_child(p, caller, parse_signature(p))
+                                       : jp_node(p, N_BODY, p->now.line);
+    n->a = jp_child(p, n, jp_expression(p, true));
+    if (n->a->type != N_CALL)
+        jp_fail(p, ERR_FORMAT, n->line, "\"call\" needs the call of a macro");
+    macro_body(p, caller, "endcall");
+    n->b = jp_child(p, n, caller);
     return n;
 }
 
@@ -361,13 +393,14 @@ static struct node *parse_statement(struct parser *p)
         { "for", parse_for },
         { "set", parse_set },
         { "macro", parse_macro },
+        { "call", parse_call_block },
         { "filter", parse_filter_block },
         { "generation", parse_generation },
         { "break", parse_jump },
         { "continue", parse_jump },
     };
     static const char *const outside[] = { "include", "import",     "from", "extends", "block",
-                                           "do",      "autoescape", "call", "with",    "print" };
+                                           "do",      "autoescape", "with", "print" };
     char found[64];
 
     for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {

@@ -429,3 +429,20 @@ size_t jv_find(struct vm *vm, const struct str *s, size_t from, size_t to,
                     found != NULL ? (size_t)(found - s->p) - from + needle->len : to - from);
     return found != NULL ? (size_t)(found - s->p) : SIZE_MAX;
 }
+
+size_t jv_rfind(struct vm *vm, const struct str *s, size_t to, const struct str *needle)
+{
+    if (needle->len > to)
+        return SIZE_MAX;
+    for (size_t at = to - needle->len;; at--) {
+        size_t same = 0;
+
+        while (same < needle->len && s->p[at + same] == needle->p[same])
+            same++;
+        jv_charge(vm, 1 + same / 16);
+        if (same == needle->len)
+            return at;
+        if (at == 0)
+            return SIZE_MAX;
+    }
+}

@@ -10,7 +10,9 @@
 enum test_id {
     TEST_BOOLEAN,
     TEST_DEFINED,
+    TEST_DIVISIBLEBY,
     TEST_EQ,
+    TEST_EVEN,
     TEST_FALSE,
     TEST_FLOAT,
     TEST_GE,
@@ -24,6 +26,8 @@ enum test_id {
     TEST_NE,
     TEST_NONE,
     TEST_NUMBER,
+    TEST_ODD,
+    TEST_SAMEAS,
     TEST_SEQUENCE,
     TEST_STRING,
     TEST_TRUE,
@@ -36,9 +40,11 @@ static const struct {
 } tests[] = {
     { "boolean", TEST_BOOLEAN },
     { "defined", TEST_DEFINED },
+    { "divisibleby", TEST_DIVISIBLEBY },
     { "eq", TEST_EQ },
     { "==", TEST_EQ },
     { "equalto", TEST_EQ },
+    { "even", TEST_EVEN },
     { "false", TEST_FALSE },
     { "float", TEST_FLOAT },
     { "ge", TEST_GE },
@@ -59,6 +65,8 @@ static const struct {
     { "!=", TEST_NE },
     { "none", TEST_NONE },
     { "number", TEST_NUMBER },
+    { "odd", TEST_ODD },
+    { "sameas", TEST_SAMEAS },
     { "sequence", TEST_SEQUENCE },
     { "string", TEST_STRING },
     { "true", TEST_TRUE },
@@ -87,6 +95,14 @@ static bool is_sequence(val v)
     }
 }
 
+/* Returns whether v % by == rest. */
+static bool divides(struct vm *vm, val v, val by, int64_t rest)
+{
+    if (v.kind == V_STR) /* the reference formats it, then compares text with a number */
+        jv_fail(vm, ERR_FORMAT, "text cannot be divided");
+    return jv_equal(vm, jv_arith(vm, LINK_MOD, v, by), jv_int(rest));
+}
+
 bool jv_test(struct vm *vm, int id, const struct str *name, val v, const struct args *a)
 {
     enum test_id test;
@@ -104,13 +120,17 @@ bool jv_test(struct vm *vm, int id, const struct str *name, val v, const struct 
     case TEST_LE:
     case TEST_GT:
     case TEST_GE:
-    case TEST_IN: jv_bind(vm, a, tests[id].name, "other", 1, &arg); break;
+    case TEST_IN:
+    case TEST_SAMEAS: jv_bind(vm, a, tests[id].name, "other", 1, &arg); break;
+    case TEST_DIVISIBLEBY: jv_bind(vm, a, tests[id].name, "num", 1, &arg); break;
     default: jv_bind(vm, a, tests[id].name, "", 0, NULL);
     }
     switch (test) {
     case TEST_BOOLEAN: return v.kind == V_BOOL;
     case TEST_DEFINED: return v.kind != V_UNDEF;
+    case TEST_DIVISIBLEBY: return divides(vm, v, arg, 0);
     case TEST_EQ: return jv_compare(vm, LINK_EQ, v, arg);
+    case TEST_EVEN: return divides(vm, v, jv_int(2), 0);
     case TEST_FALSE: return v.kind == V_BOOL && !v.u.b;
     case TEST_FLOAT: return v.kind == V_FLOAT;
     case TEST_GE: return jv_compare(vm, LINK_GE, v, arg);
@@ -124,6 +144,8 @@ bool jv_test(struct vm *vm, int id, const struct str *name, val v, const struct 
     case TEST_NE: return jv_compare(vm, LINK_NE, v, arg);
     case TEST_NONE: return v.kind == V_NONE;
     case TEST_NUMBER: return jv_is_number(v);
+    case TEST_ODD: return divides(vm, v, jv_int(2), 1);
+    case TEST_SAMEAS: return jv_identical(v, arg);
     case TEST_SEQUENCE: return is_sequence(v);
     case TEST_STRING: return v.kind == V_STR;
     case TEST_TRUE: return v.kind == V_BOOL && v.u.b;
