@@ -50,6 +50,8 @@ struct exchange {
     uint64_t arrived_ns;
     unsigned status;
     bool is_asleep, is_gone;
+    bool is_newer;  /* of HTTP/1.1, so its client passes over interim replies */
+    bool is_probed; /* the client closed its side, and got bytes since then */
     uint64_t number;
     bool waits; /* for its page */
     char *body; /* [room] */
@@ -238,23 +240,47 @@ size_t web_watch(struct web *h, struct pollfd fds[WEB_FDS])
 
     for (struct link *l = h->links; l != NULL && n < WEB_CONNECTIONS; l = l->next)
         if (!l->is_complete || sleeps(l))
-            fds[n++] = (struct pollfd){ l->fd, POLLRDHUP, 0 };
+            fds[n++] = (struct pollfd){ l->fd, sleeps(l) && l->exchange->is_probed ? 0 : POLLRDHUP,
+                                        0 };
     if (oldest != NULL && grace_left_ns(oldest) == 0)
         fds[n++] = (struct pollfd){ h->o.listen_fd, POLLIN, 0 };
     return n;
 }
 
 /*
- * The other side has closed l.  A request whose rest was not sent can never be complete, but the
- * library overlooks that if the end came together with the bytes before it.
+ * The client of a request that sleeps sends nothing more: it went away, or it closed only its own
+ * side and waits for the reply.  Bytes show which of them.  One that is gone answers them with a
+ * reset, which poll() reports as POLLERR.  Returns false if none can be sent.
  */
-static void close_half(struct link *l)
+static bool probe(struct exchange *x)
 {
+    static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+
+    if (x->status == 0) /* no reply has begun, so the library has nothing to send */
+        return x->is_newer && send(x->link->fd, interim, sizeof interim - 1,
+                                   MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof interim - 1;
+    if (x->feed != NULL)
+        json_print(&x->out, ": waiting\n\n");
+    x->is_due = true;
+    wake(x);
+    return true;
+}
+
+/*
+ * The other side has closed l, at least for sending.  A request whose rest was not sent can never
+ * be complete, but the library overlooks that if the end came together with the bytes before it.
+ */
+static void close_half(struct link *l, short events)
+{
+    bool may_wait = (events & (POLLERR | POLLHUP)) == 0;
     int unread = 0;
 
     if (sleeps(l)) {
-        l->exchange->is_gone = true;
-        wake(l->exchange);
+        l->exchange->is_probed = may_wait && probe(l->exchange);
+        if (!l->exchange->is_probed) {
+            l->exchange->is_gone = true;
+            wake(l->exchange);
+        }
     } else if (!l->is_complete && ioctl(l->fd, FIONREAD, &unread) == 0 && unread == 0) {
         shutdown(l->fd, SHUT_RDWR);
     }
@@ -265,7 +291,7 @@ void web_hung_up(struct web *h, const struct pollfd *fds, size_t n)
     for (size_t i = 0; i < n; i++)
         for (struct link *l = h->links; l != NULL && fds[i].revents != 0; l = l->next)
             if (l->fd == fds[i].fd)
-                close_half(l);
+                close_half(l, fds[i].revents);
 }
 
 /* ---- streams ---- */
@@ -735,7 +761,8 @@ static enum MHD_Result check_headers(struct exchange *x)
 }
 
 static enum MHD_Result begin_exchange(struct web *h, struct MHD_Connection *connection,
-                                      const char *url, const char *method, void **con_cls)
+                                      const char *url, const char *method, const char *version,
+                                      void **con_cls)
 {
     const union MHD_ConnectionInfo *link =
         h->lib->get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -755,6 +782,7 @@ static enum MHD_Result begin_exchange(struct web *h, struct MHD_Connection *conn
     x->connection = connection;
     x->arrived_ns = clock_ns();
     x->method = method;
+    x->is_newer = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
     json_start(&x->out);
     listen_peer(peer != NULL ? peer->client_addr : NULL, x->peer, &x->client);
     x->path = route_path(url);
@@ -769,9 +797,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 {
     struct exchange *x = *con_cls;
 
-    (void)version;
     if (x == NULL)
-        return begin_exchange(cls, connection, url, method, con_cls);
+        return begin_exchange(cls, connection, url, method, version, con_cls);
     if (*len > 0) {
         size_t n = *len;
 

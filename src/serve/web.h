@@ -3,7 +3,8 @@
  *
  * Everything happens on the thread that calls web_run().  A request for an answer becomes a job
  * of the server.  Its connection sleeps ("suspended", as libmicrohttpd says) until the server
- * reports a change of the job, and wakes if the client goes away.
+ * reports a change of the job, and wakes if the client goes away.  One that closes only its sending
+ * side still gets the reply.
  *
  * All that a client can make the server hold is bounded: connections, the length of headers and
  * of bodies, the memory of all requests and answers (room.h), the time until a request is

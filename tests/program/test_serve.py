@@ -506,6 +506,52 @@ class Queue(ServeCase):
             self.assertEqual(4, s.metric("answers_cancelled_total"))
             self.assertIsNotNone(s.line("client went away"))
 
+    def half_closed(self, s, path, body, version="1.1"):
+        """Send a request, and then nothing more."""
+        body = json.dumps(body).encode()
+        c = s.socket()
+        c.sendall(f"POST {path} HTTP/{version}\r\nHost: localhost\r\nConnection: close\r\n"
+                  f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        c.shutdown(socket.SHUT_WR)
+        return c
+
+    def rest(self, c):
+        data = b""
+        while block := c.recv(65536):
+            data += block
+        c.close()
+        return data.decode()
+
+    def test_a_client_that_only_sends_no_more_gets_its_answer(self):
+        with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0") as s:
+            c, r = self.begin(s)
+            requests = ((CHAT, user(max_tokens=2)), (CHAT, user(max_tokens=2, stream=True)),
+                        ("/api/chat", user(options={"num_predict": 2})),
+                        ("/api/chat", user(options={"num_predict": 2}, stream=False)))
+            waiting = [self.half_closed(s, *x) for x in requests]
+            old = self.half_closed(s, *requests[0], version="1.0")
+            for w in waiting:  # the bytes that show whether it is there
+                self.assertRegex(w.recv(13, socket.MSG_PEEK), b"^HTTP/1.1 [12]00 $")
+            self.assertEqual("", self.rest(old))  # such bytes could confuse it
+            r.close()
+            c.close()
+            for w in waiting:
+                text = self.rest(w)
+                self.assertEqual(1, text.count("200 OK"), text)
+                self.assertLessEqual(text.count("100 Continue"), 1, text)
+                self.assertEqual("ab", "".join(re.findall(r'"content": ?"([ab]+)"', text)), text)
+
+    def test_a_client_that_sends_no_more_may_go_away(self):
+        with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0") as s:
+            for n, stream in (1, False), (2, True):
+                c = self.half_closed(s, CHAT, user(stream=stream))
+                self.assertRegex(c.recv(13), b"^HTTP/1.1 [12]00 $")
+                while s.metric("requests_running") != 1:
+                    pass
+                c.close()
+                self.assertEqual(200, s.post(CHAT, user(max_tokens=2))[0])
+                self.assertEqual(n, s.metric("answers_cancelled_total"))
+
     def test_a_place_in_the_queue(self):
         with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0") as s:
             c, r = self.begin(s)

@@ -2,7 +2,9 @@
 """memwall serve: telemetry as a stream of events, with the lines of a recording."""
 import json
 import os
+import re
 import signal
+import socket
 import sys
 import unittest
 
@@ -63,6 +65,21 @@ class Telemetry(FolderCase):
                       {**line, "more": 1}):
             with self.assertRaises(AssertionError):
                 check(wrong, SRCDIR, "telemetry.schema.json", True)
+
+    def test_a_client_that_sends_no_more_still_reads(self):
+        with Server("-m", self.says("Hey.")) as s:
+            for _ in range(2):
+                c = s.socket()
+                c.sendall(b"GET /memwall/telemetry HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                c.shutdown(socket.SHUT_WR)
+                text = b""
+                while re.search(rb'"event": ?"second"', text) is None:
+                    block = c.recv(65536)
+                    self.assertNotEqual(b"", block, text)
+                    text += block
+                c.close()
+                while s.metric("connections") > 1:  # until the next line is sent
+                    pass
 
     def test_several_clients_and_their_limit(self):
         with Server("-m", self.says("Hey.")) as s:
