@@ -167,6 +167,7 @@ struct plan_input {
     uint32_t n_expert_layer, n_expert_used; /* experts per layer, and used by a token */
     uint32_t n_moe_layer;                   /* layers with experts */
     struct plan_steps steps[PLAN_PARTS];
+    struct plan_steps draft_steps[PLAN_PARTS]; /* of a model or a head that drafts */
     struct plan_costs costs;
     struct plan_factors factors;
     struct plan_weights weights[PLAN_WEIGHTS]; /* [n_weights] */

@@ -486,6 +486,20 @@ double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, ui
     return t->wall_s += rest.wall_s;
 }
 
+/* Everything of a draft but its products: a small model takes most of its time for this. */
+static double draft_steps_s(const struct plan_input *in)
+{
+    double s = 0;
+
+    for (int i = 0; i < PLAN_PARTS; i++) {
+        const struct plan_steps *steps = &in->draft_steps[i];
+
+        s += speed_rounds(steps, 0) * in->costs.round_s + steps->n_value * in->costs.value_s +
+             steps->n_curve * in->costs.curve_s;
+    }
+    return s;
+}
+
 double speed_draft(const struct plan_input *in, const struct plan *p)
 {
     const struct plan_factors *f = &in->factors;
@@ -501,7 +515,9 @@ double speed_draft(const struct plan_input *in, const struct plan *p)
     }
     if (!(in->memory_bytes_s > 0) || (streamed > 0 && !(in->disk_bytes_s > 0)))
         return 0;
-    return own * bytes / in->memory_bytes_s + (streamed > 0 ? streamed / in->disk_bytes_s : 0);
+    return own * (bytes / in->memory_bytes_s + draft_steps_s(in)) +
+           (streamed > 0 ? streamed / in->disk_bytes_s : 0) +
+           (p->keeps_rows ? 0 : lookups_s(in, 1));
 }
 
 double speed_wide(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_seen,
@@ -561,7 +577,9 @@ double speed_drafted(const struct plan_input *in, const struct plan *p, uint32_t
 double speed_answer(const struct plan_input *in, const struct plan *p,
                     const struct plan_pass *pass, uint32_t n_seen)
 {
-    const struct drafts d = { p->assumed > 0 ? p->n_draft : 0, p->assumed, speed_draft(in, p) };
+    bool is_cold = p->keeps_rows && !pass->keeps_rows; /* rows are there only later */
+    const struct drafts d = { p->assumed > 0 ? p->n_draft : 0, p->assumed,
+                              speed_draft(in, p) + (is_cold ? lookups_s(in, 1) : 0) };
     uint32_t ignored;
 
     return drafted(in, pass, n_seen > 0 ? n_seen : 1, &d, &ignored);

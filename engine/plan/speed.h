@@ -89,7 +89,8 @@ double speed_wide(const struct plan_input *in, const struct plan_pass *pass, uin
                   uint32_t n);
 
 /* Time to draft a token: its weights are read from memory, and those of a draft head that are not
- * pinned from disk.  0: a limit was not measured. */
+ * pinned from disk, as its rows of tables are; and the jobs of its layers.  0: a limit was not
+ * measured. */
 double speed_draft(const struct plan_input *in, const struct plan *p);
 
 /*

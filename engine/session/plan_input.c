@@ -354,6 +354,7 @@ static int add_drafter(struct mw_model *m, const struct mw_options *o,
             return -1;
         draft_model_bytes(m, draft, o, &in->drafter_bytes, &in->drafter_token_bytes);
         in->drafter_hot_bytes = draft->hot_bytes;
+        steps_count(draft->desc, false, o->n_thread, in->n_block, in->draft_steps);
     }
     if (o->draft == MW_DRAFT_SELF) {
         if (o->io == MW_IO_MMAP)
@@ -363,6 +364,7 @@ static int add_drafter(struct mw_model *m, const struct mw_options *o,
             return -1;
         in->drafter_bytes = sizeof(struct telemetry) + NGRAM_BYTES;
         in->drafter_token_bytes = 0;
+        memcpy(in->draft_steps, in->steps, sizeof in->draft_steps);
     }
     in->drafter_bytes += bytes->replay_fixed;
     return 0;
@@ -399,6 +401,7 @@ static int add_head(const struct mw_model *m, const struct mw_options *o, struct
         return -1;
     forward_bytes(head->desc, o->n_thread, false, &bytes);
     shape_make(&shape, head->spans, head->n_span, options_block(o));
+    steps_count(head->desc, o->exact, o->n_thread, shape.n_block, in->draft_steps);
     h->is_needed = use == HEAD_NEEDED;
     h->fixed_bytes = head_fixed_bytes(m, o, &bytes, &shape);
     h->col_bytes = head_col_bytes(m);

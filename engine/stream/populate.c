@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include "engine/base/arena.h"
 #include "engine/base/thread.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -173,8 +174,10 @@ void populate_to(struct populator *p, struct populate_range *r, unsigned char *b
     if (left > CALLER_BYTES && p->n_thread == 0)
         start_threads(p);
     if (left > 0 && p->n_thread == 0) {
-        if (left <= CALLER_BYTES)
+        if (left <= CALLER_BYTES) {
             populate(r, r->next, left);
+            memory_enter(r->base + r->next, left); /* small models answer in milliseconds */
+        }
         r->next = target;
         settle(p, r);
     }
