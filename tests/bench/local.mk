@@ -60,6 +60,7 @@ tests_bench_known_tensors_LDADD = $(ENGINE_LIBS)
 # drafts.py, drafts_peer.py: what drafts cost and gain, alone and beside llama.cpp.
 # instructions.py BENCH_INSTRUCTIONS SET: instructions and cycles for 512 weights.
 # token_profile.py MEMWALL MODEL...: where the time of a token goes (perf).
+# drafts_cage.py MEMWALL MODEL (root): a chat in a cage closes its drafter and opens it again.
 # waves.py MEMWALL MODEL (root): a budget of auto beside a program that takes memory in waves.
 # family_row.py BUILD NAME (root): a published model at its full size in a cage, a line of a table;
 # known_tensors has the tensors of its file.
@@ -67,7 +68,8 @@ tests_bench_known_tensors_LDADD = $(ENGINE_LIBS)
 EXTRA_DIST += tests/bench/README.md tests/bench/cage.py tests/bench/experts_table.py \
 	tests/bench/filled.h \
 	tests/bench/guide_quality.py tests/bench/kv_error.py \
-	tests/bench/drafts.py tests/bench/drafts_peer.py tests/bench/family_row.py \
+	tests/bench/drafts.py tests/bench/drafts_cage.py tests/bench/drafts_peer.py \
+	tests/bench/family_row.py \
 	tests/bench/instructions.py \
 	tests/bench/list_many.py tests/bench/mirror.py \
 	tests/bench/predictions.py tests/bench/ram_table.py tests/bench/resume.py \
