@@ -46,26 +46,31 @@ void mw_model_keep_rows(struct mw_model *m, const char *type, bool keeps);
 /* List the weight types in out->rate that the options use enough of, without rates. */
 void mw_rates_list(const struct mw_model *m, const struct mw_options *o, struct mw_limits *out);
 /* Measure the listed types whose measured_s is 0, with the threads and kernels of the options,
- * for two tenths of a second each, and before them how to prefetch weights, if that was not.  With
+ * for two tenths of a second each, and before them the ways of products, if they were not.  With
  * a budget below 16 MiB they stay unmeasured. */
 int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err *e);
 
 /*
- * Compare the ways to prefetch weights of one column, half a second on a machine that is not busy:
- * bytes of weights per second, 0 if it was not measured.  `chosen` is in use, `best` would be
- * chosen now.  mw_rates_measure() chooses once a day.
+ * Compare the ways of products, half a second on a machine that is not busy.  `chosen` is
+ * in use; `better` is one that is clearly faster now, or `chosen`.  n is 0 if the kernels do not
+ * know the choice.  mw_rates_measure() chooses once a day by the rule in model/way_rates.h, and
+ * mw_ways_choose() lets this process use what was chosen.
  */
 #define MW_WAYS_MAX 7
 struct mw_way {
-    char text[64]; /* "into the second-level cache, 1536 bytes ahead" */
-    double bytes_s;
+    char text[64];  /* "into the second-level cache, 1536 bytes ahead" */
+    double bytes_s; /* of weights; 0: not measured */
 };
-struct mw_ways {
-    const char *layout; /* "in the file" */
-    uint32_t n, chosen, best;
+struct mw_choice {
+    const char *key;   /* "prefetch_file_5_bits" */
+    const char *label; /* "prefetch, up to 5 bits, in the file" */
+    const char *type;  /* "Q4_0": weights, and columns but one, that are measured */
+    uint32_t n, chosen, better;
     struct mw_way way[MW_WAYS_MAX];
 };
-int mw_ways_compare(const struct mw_options *o, struct mw_ways out[MW_LAYOUTS], struct err *e);
+int mw_ways_compare(const struct mw_options *o, struct mw_choice out[MW_WAY_CHOICES],
+                    struct err *e);
+void mw_ways_choose(const struct mw_ways *w);
 /*
  * Compare numbers of threads, a third of a second on a machine that is not busy.  With a budget
  * below 16 MiB nothing is measured.  mw_threads_choose() lets this process use the best number by

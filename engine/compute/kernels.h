@@ -105,6 +105,7 @@ struct delta_step {
 
 struct kernels {
     const char *name; /* "avx512vnni", "avx2", "neon", "generic" … */
+    bool has_ways;    /* the speed of products with columns of 8 bits depends on ways.h */
 
     /* Decode one row to dst[n], bit for bit as dequant.h defines the type. */
     void (*dequant)(enum tensor_type type, const void *src, float *dst, size_t n);

@@ -2,7 +2,7 @@
 libengine_a_SOURCES += \
 	engine/compute/blas.c engine/compute/blas.h \
 	engine/compute/dequant.c engine/compute/dequant.h \
-	engine/compute/fetch.c engine/compute/fetch.h \
+	engine/compute/ways.c engine/compute/ways.h \
 	engine/compute/grids.c engine/compute/grids.h \
 	engine/compute/half.h \
 	engine/compute/interleave.c engine/compute/interleave.h \

@@ -17,8 +17,6 @@
 
 #define HAS_INTERLEAVED
 
-#define LANE_COLS 64 /* at most, that are multiplied with all rows first */
-
 _Static_assert(VN == INTERLEAVED_ROWS && TILE_VECTORS == 2, "a tile is two groups");
 
 INLINE size_t block_bytes(enum tensor_type type)
@@ -352,9 +350,6 @@ INLINE void mul_lane_tile(enum tensor_type type, size_t n_g, const struct q8_pro
         vf_store(p->y + (c + j) * p->ldy + r[g], vf_fold_sums(&sums[j].of[0][g], TILE_VECTORS));
 }
 
-/* Columns from which tiles of AMX are faster: they have to be unpacked to memory. */
-#define AMX_FROM 32
-
 /* The bytes of tile_bytes() from those of dot_bytes(). */
 INLINE vb signed_bytes(enum tensor_type type, vb w)
 {
@@ -389,14 +384,14 @@ INLINE void unpack_lanes(enum tensor_type type, size_t n_g, const struct q8_prod
     }
 }
 
-/* mul_lane_tile() with tiles of AMX and at most LANE_COLS columns. */
+/* mul_lane_tile() with tiles of AMX and at most WAYS_LANE_MOST columns. */
 INLINE void mul_amx_tile(enum tensor_type type, size_t n_g, const struct q8_product *p,
                          const size_t *r, size_t c, size_t n_c)
 {
     const struct tile t = { .p = p, .c = c, .n_c = n_c };
     const size_t n_span = (p->n_k + SPAN - 1) / SPAN;
     const uint8_t *group[TILE_VECTORS];
-    struct tile_sums sums[LANE_COLS];
+    struct tile_sums sums[WAYS_LANE_MOST];
     struct tile_span span[TILE_SPANS];
     struct tile_next next = { .n = c == 0 ? n_g : 0,
                               .bytes = TILE_SPANS * INTERLEAVED_ROWS * traits_of(type).bytes };
@@ -424,11 +419,12 @@ INLINE void mul_amx_tile(enum tensor_type type, size_t n_g, const struct q8_prod
         vf_store(p->y + (c + j) * p->ldy + r[g], vf_fold_sums(&sums[j].of[0][g], TILE_VECTORS));
 }
 
-/* n_g groups times columns c .. end - 1, while their weights are in the second-level cache. */
+/* n_g groups times columns c .. end - 1, while their weights are in the second-level cache.  With
+ * few columns, tiles of AMX are slower: they have to be unpacked to memory. */
 INLINE void mul_groups(enum tensor_type type, size_t n_g, const struct q8_product *p,
                        const size_t *r, size_t c, size_t end)
 {
-    if (tiles_take(type) && end - c >= AMX_FROM) {
+    if (tiles_take(type) && end - c >= p->amx_from) {
         mul_amx_tile(type, n_g, p, r, c, end - c);
         return;
     }
@@ -441,7 +437,7 @@ INLINE size_t lane_cols(const struct q8_product *p)
 {
     size_t n = COLUMN_CACHE / p->x_stride / NEAR_COLS * NEAR_COLS;
 
-    return n < NEAR_COLS ? NEAR_COLS : at_most(n, LANE_COLS);
+    return n < NEAR_COLS ? NEAR_COLS : at_most(n, p->lane);
 }
 
 INLINE void mul_interleaved_q8(enum tensor_type type, const struct q8_product *p)

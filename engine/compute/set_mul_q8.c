@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "engine/compute/fetch.h"
+#include "engine/compute/ways.h"
 #include "engine/compute/set_mul_float.h"
 
 struct q8_product {
@@ -20,6 +20,7 @@ struct q8_product {
     float *y;
     size_t ldy;
     struct fetch_way fetch; /* how weights are prefetched, for one column */
+    size_t few, panel, lane, amx_from; /* columns: ways.h */
 };
 
 /* Span i of column c. */
@@ -113,7 +114,7 @@ void set_pack_q8(const float *x, size_t n_k, void *dst)
     }
 }
 
-static struct q8_product product_of(const struct matmul *m, enum fetch_layout layout)
+static struct q8_product product_of(const struct matmul *m, bool is_interleaved)
 {
     return (struct q8_product){ .w = m->w,
                                 .w_stride = (size_t)tensor_row_bytes(m->type, m->n_k),
@@ -124,12 +125,16 @@ static struct q8_product product_of(const struct matmul *m, enum fetch_layout la
                                 .n_col = m->n_col,
                                 .y = m->y,
                                 .ldy = m->ldy,
-                                .fetch = fetch_way(layout) };
+                                .fetch = ways_fetch(is_interleaved, m->type),
+                                .few = ways_cols(WAY_FEW_COLS),
+                                .panel = ways_cols(WAY_PANEL_COLS),
+                                .lane = ways_cols(WAY_LANE_COLS),
+                                .amx_from = ways_cols(WAY_AMX_COLS) };
 }
 
 void set_mul_q8(const struct matmul *m)
 {
-    struct q8_product p = product_of(m, FETCH_ROWS);
+    struct q8_product p = product_of(m, false);
 
     mul_columns(m->type, &p);
 }
@@ -137,7 +142,7 @@ void set_mul_q8(const struct matmul *m)
 #ifdef HAS_INTERLEAVED
 void set_mul_interleaved(const struct matmul *m)
 {
-    struct q8_product p = product_of(m, FETCH_INTERLEAVED);
+    struct q8_product p = product_of(m, true);
 
     mul_interleaved_columns(m->type, &p);
 }

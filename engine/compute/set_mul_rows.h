@@ -31,9 +31,6 @@
 #include "engine/compute/set_unpack_steps.h"
 #endif
 
-/* Tiles are slower with so few columns: unpacking them takes as long as 6 columns. */
-#define FEW_COLS 4
-
 /*
  * Products with words of 16 bits between: how many sums of two products a word can hold.
  * Offsets are powers of 2 up to 128.
@@ -340,7 +337,7 @@ INLINE void mul_four(enum tensor_type type, const struct q8_product *p, size_t r
 {
     uint8_t tail[4][sizeof(union span)];
     const uint8_t *at[4];
-    vf acc[FEW_COLS];
+    vf acc[WAYS_FEW_MOST];
 
     for (size_t j = 0; j < n_c; j++)
         acc[j] = vf_zero();
@@ -384,9 +381,11 @@ INLINE void mul_rows(enum tensor_type type, const struct q8_product *p, size_t c
     }
 }
 
+/* Tiles are slower with few columns: unpacking them takes as long as 6 columns on Zen.  They need a
+ * vector of rows. */
 INLINE void mul_q8(enum tensor_type type, const struct q8_product *p)
 {
-    const size_t panel = p->n_row < VN ? FEW_COLS : even_part(p->n_col, PANEL_COLS);
+    const size_t panel = p->n_row < VN ? p->few : even_part(p->n_col, p->panel);
 
     if (p->n_col == 1) {
         mul_rows(type, p, 0, 1);
@@ -395,7 +394,7 @@ INLINE void mul_q8(enum tensor_type type, const struct q8_product *p)
     for (size_t c = 0; c < p->n_col; c += panel) {
         size_t n_c = at_most(p->n_col - c, panel);
 
-        if (n_c <= FEW_COLS)
+        if (n_c <= p->few)
             mul_rows(type, p, c, n_c);
         else
             mul_panel(type, p, c, n_c);

@@ -14,9 +14,8 @@
 
 #include "engine/compute/set_unpack_tile.h"
 
-#define TILE_SPANS 2   /* unpacked at a time */
-#define NEAR_COLS  32  /* columns whose sums stay in the first-level cache */
-#define PANEL_COLS 128 /* columns that share unpacked spans: README.md has other numbers */
+#define TILE_SPANS 2  /* unpacked at a time */
+#define NEAR_COLS  32 /* columns whose sums stay in the first-level cache */
 
 /* The partial sums of a column. */
 struct tile_sums {
@@ -250,7 +249,7 @@ INLINE void mul_tile_q8(enum tensor_type type, size_t n_v, const struct tile *t)
     const struct q8_product *p = t->p;
     const size_t n_span = (p->n_k + SPAN - 1) / SPAN;
     struct tile_span span[TILE_SPANS];
-    struct tile_sums sums[PANEL_COLS];
+    struct tile_sums sums[WAYS_PANEL_MOST];
 
     for (size_t j = 0; j < t->n_c; j++)
         for (size_t g = 0; g < GROUPS; g++)

@@ -129,6 +129,9 @@ static void set_mul(const struct matmul *m)
 extern const struct kernels SET_FUNCTION(kernels);
 const struct kernels SET_FUNCTION(kernels) = {
     .name = SET_NAME,
+#ifdef DOT_TAKES_255 /* as in set_mul_q8.c */
+    .has_ways = true,
+#endif
     .dequant = set_dequant,
     .act_pack = set_act_pack,
     .mul = set_mul,

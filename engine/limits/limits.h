@@ -56,13 +56,13 @@ struct mw_steps {
     int64_t measured_s; /* Unix time; 0: not measured */
 };
 
-/* How products of one column prefetch weights (compute/fetch.h): the index of a way for each
- * layout. */
-#define MW_LAYOUTS 2 /* as in the file, interleaved */
-struct mw_fetch {
-    uint32_t way[MW_LAYOUTS];
+/* The ways of products (compute/ways.h): the index of one for each choice.  model/way_rates.h has
+ * the rule. */
+#define MW_WAY_CHOICES 10
+struct mw_ways {
+    uint32_t way[MW_WAY_CHOICES];
     bool is_known;      /* way[] was chosen, perhaps long ago */
-    bool is_doubtful;   /* the machine was busy: those of before, or of the make */
+    bool is_doubtful;   /* the machine was busy, or a way is new: compare them again soon */
     int64_t measured_s; /* Unix time; 0: not measured, or too long ago */
 };
 
@@ -110,7 +110,7 @@ struct mw_limits {
     bool is_doubtful;   /* of disk, memory or their contention */
     int64_t measured_s; /* Unix time when they were measured or last seen at work; 0: unknown */
     int n_thread;       /* that computed when rates were measured; 0: as many as will compute */
-    struct mw_fetch fetch;
+    struct mw_ways ways;
     struct mw_steps steps;
     struct mw_rate rate[MW_RATES_MAX]; /* [n_rate] of the weight types that the model uses */
     uint32_t n_rate;

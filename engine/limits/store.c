@@ -24,9 +24,9 @@
 #define MINUTE_S   60
 #define DAY_S      (24 * 3600)
 #define DOUBTFUL_S (10 * MINUTE_S)
-/* Ways to prefetch and numbers of threads are measured again this much later: those of before, or
- * of the make, are nearly as good, and beside a load that stays, each new try takes 0.3 s of a
- * start. */
+/* Ways of products and numbers of threads are measured again this much later: those of before, or
+ * of the make, are nearly as good, and beside a load that stays, each new try takes half a second
+ * of a start. */
 #define DOUBTFUL_WAYS_S (2 * 3600)
 #define FOR_GOOD   INT64_MAX
 #define LINES_MOST 60  /* of a kind */
@@ -53,7 +53,11 @@ static const struct {
                        DAY_S,
                        { "round_s", "wake_s", "value_s", "curve_s", KV_NAMES("load_s"),
                          KV_NAMES("mac_s") } },
-    [LIMITS_FETCH] = { "fetch", DAY_S, { "rows_way", "interleaved_way" } },
+    [LIMITS_WAYS] = { "ways",
+                      DAY_S,
+                      { "file_5_bits", "file_6_bits", "file_8_bits", "interleaved_5_bits",
+                        "interleaved_6_bits", "interleaved_8_bits", "few_columns",
+                        "panel_columns", "interleaved_columns", "amx_columns" } },
     [LIMITS_FORM] = { "form", FOR_GOOD, { "in_file_s", "interleaved_s" } },
     [LIMITS_THREADS] = { "threads", FOR_GOOD, { "core_s", "fewer_s", "cpu_s" } },
     [LIMITS_PRODUCT] = { "product", FOR_GOOD, { "kernels_flops_s", "blas_flops_s" } },
@@ -186,7 +190,7 @@ static bool is_valid(const struct limits_line *l, int64_t now_s)
     int64_t life_s = kinds[l->kind].life_s;
 
     if (l->is_doubtful)
-        life_s = l->kind == LIMITS_FETCH || l->kind == LIMITS_THREADS ? DOUBTFUL_WAYS_S
+        life_s = l->kind == LIMITS_WAYS || l->kind == LIMITS_THREADS ? DOUBTFUL_WAYS_S
                                                                       : DOUBTFUL_S;
     return l->time_s <= now_s && now_s - l->time_s <= life_s;
 }
@@ -382,12 +386,12 @@ void limits_name(const struct limits_key *k, enum limits_kind kind, const char *
         break;
     case LIMITS_TYPE:
     case LIMITS_STEPS:
-    case LIMITS_FETCH:
+    case LIMITS_WAYS:
     case LIMITS_FORM:
         snprintf(of, n, "%s %s %s %s %d %s", k->build, k->cpu, k->kernels,
                  k->exact ? "exact" : "usual", k->n_thread,
                  kind == LIMITS_STEPS   ? "steps"
-                 : kind == LIMITS_FETCH ? "fetch"
+                 : kind == LIMITS_WAYS  ? "ways"
                                         : type);
         break;
     case LIMITS_THREADS:
@@ -488,21 +492,21 @@ static void get_steps(const struct limits_store *s, const struct limits_key *k, 
     steps->measured_s = found->time_s;
 }
 
-static void get_fetch(const struct limits_store *s, const struct limits_key *k, int64_t now_s,
-                      struct mw_fetch *f)
+static void get_ways(const struct limits_store *s, const struct limits_key *k, int64_t now_s,
+                     struct mw_ways *w)
 {
     const struct limits_line *found;
     char of[200];
 
-    limits_name(k, LIMITS_FETCH, "", of);
-    found = limits_store_last(s, LIMITS_FETCH, of);
-    if (found == NULL || f->measured_s != 0)
+    limits_name(k, LIMITS_WAYS, "", of);
+    found = limits_store_last(s, LIMITS_WAYS, of);
+    if (found == NULL || w->measured_s != 0)
         return;
-    for (int i = 0; i < MW_LAYOUTS; i++)
-        f->way[i] = (uint32_t)fmin(found->value[i], UINT8_MAX);
-    f->is_known = true;
-    f->is_doubtful = found->is_doubtful;
-    f->measured_s = is_valid(found, now_s) ? found->time_s : 0;
+    for (int i = 0; i < MW_WAY_CHOICES; i++)
+        w->way[i] = (uint32_t)fmin(found->value[i], UINT8_MAX);
+    w->is_known = true;
+    w->is_doubtful = found->is_doubtful;
+    w->measured_s = is_valid(found, now_s) ? found->time_s : 0;
 }
 
 bool limits_store_threads(const struct limits_store *s, const struct limits_key *k,
@@ -564,10 +568,10 @@ bool limits_store_get(const struct limits_store *s, const struct limits_key *k, 
 
     l->n_thread = k->n_thread;
     get_disk(s, k, now_s, l);
-    get_fetch(s, k, now_s, &l->fetch);
+    get_ways(s, k, now_s, &l->ways);
     get_steps(s, k, now_s, &l->steps);
     get_use(s, k, now_s, &l->expert_use);
-    has_all = l->memory_bytes_s > 0 && l->steps.measured_s != 0 && l->fetch.measured_s != 0;
+    has_all = l->memory_bytes_s > 0 && l->steps.measured_s != 0 && l->ways.measured_s != 0;
     for (uint32_t i = 0; i < l->n_rate; i++) {
         get_rate(s, k, now_s, &l->rate[i]);
         has_all &= l->rate[i].measured_s != 0;
@@ -611,11 +615,11 @@ size_t limits_store_lines(const struct limits_key *k, const struct mw_limits *l,
         lines[n].value[1] = r->chunk_flops_s;
         lines[n++].value[2] = r->few_bytes_s;
     }
-    if (l->fetch.measured_s != 0) {
+    if (l->ways.measured_s != 0) {
         lines[n] =
-            line_of(k, LIMITS_FETCH, "", l->fetch.measured_s, l->fetch.is_doubtful);
-        for (int i = 0; i < MW_LAYOUTS; i++)
-            lines[n].value[i] = l->fetch.way[i];
+            line_of(k, LIMITS_WAYS, "", l->ways.measured_s, l->ways.is_doubtful);
+        for (int i = 0; i < MW_WAY_CHOICES; i++)
+            lines[n].value[i] = l->ways.way[i];
         n++;
     }
     if (steps.measured_s != 0) {

@@ -24,7 +24,7 @@ enum limits_kind {
     LIMITS_DISK,    /* a disk, memory, their contention, and fresh memory */
     LIMITS_TYPE,    /* struct mw_rate */
     LIMITS_STEPS,   /* struct mw_steps */
-    LIMITS_FETCH,   /* struct mw_fetch */
+    LIMITS_WAYS,    /* struct mw_ways */
     LIMITS_FORM,    /* a weight type as in the file and interleaved: limits_forms() */
     LIMITS_THREADS, /* struct mw_threads */
     LIMITS_PRODUCT, /* products by the kernels and by OpenBLAS, whose name is the text */
@@ -108,7 +108,7 @@ void limits_name(const struct limits_key *k, enum limits_kind kind, const char *
 
 /*
  * Set the limits of *l from the store: disk and memory, the rates of the types that it lists
- * and that have none, ways to prefetch, the costs of steps, and the use of experts.  A disk that
+ * and that have none, ways of products, the costs of steps, and the use of experts.  A disk that
  * was measured with reads of another size is better than none.  Returns whether all but that use are known.
  */
 bool limits_store_get(const struct limits_store *s, const struct limits_key *k, int64_t now_s,

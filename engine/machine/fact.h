@@ -17,14 +17,14 @@ enum mw_unit {
     MW_UNIT_SECONDS,
 };
 
-#define MW_FACT_TEXT 128
+#define MW_FACT_TEXT 160
 
 struct mw_fact {
     const char *key;   /* the name in JSON; a static text, as the next one */
     const char *label; /* for people */
     enum mw_unit unit;
     double value;
-    char text[MW_FACT_TEXT];     /* of MW_UNIT_TEXT */
+    char text[MW_FACT_TEXT];     /* of MW_UNIT_TEXT; else a remark, or "" */
     const char *why_not;         /* NULL if the fact is known, else a static reason */
     double spread;               /* of a measured rate; 0: none */
     uint32_t depth, block_bytes; /* of direct reads, for one cell of the table; 0: no cell */

@@ -16,6 +16,6 @@ libengine_a_SOURCES += \
 	engine/model/head_input.c engine/model/replay.c engine/model/streams.c engine/model/hyper.c \
 	engine/model/products.c engine/model/products.h engine/model/tiles.c engine/model/attend_tiles.c \
 	engine/model/rates.c engine/model/rates.h engine/model/steps.c \
-	engine/model/steps.h engine/model/fetch_choice.c engine/model/fetch_choice.h \
+	engine/model/steps.h engine/model/way_rates.c engine/model/way_rates.h \
 	engine/model/thread_rates.c engine/model/thread_rates.h \
 	engine/model/trial.c engine/model/trial.h engine/model/unpack.c

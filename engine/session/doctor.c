@@ -295,34 +295,31 @@ static void put_int8(const struct mw_doctor *d, const struct product_rate *r)
     put(d, &f);
 }
 
-/* How weights are prefetched on this processor, by layout, and how fast one column is. */
+/* The ways in use, how fast each is, and whether another one is faster now. */
 static int put_ways(const struct mw_doctor *d, struct err *e)
 {
-    static const char *const keys[MW_LAYOUTS][2] = {
-        { "prefetch", "one_column_bytes_s" },
-        { "interleaved_prefetch", "interleaved_one_column_bytes_s" },
-    };
-    static const char *const labels[MW_LAYOUTS][2] = {
-        { "prefetch, rows in the file", "Q4_0, one column, rows in the file" },
-        { "prefetch, interleaved", "Q4_0, one column, interleaved" },
-    };
     const struct mw_options o = { 0 };
-    struct mw_ways ways[MW_LAYOUTS];
+    struct mw_choice choices[MW_WAY_CHOICES];
 
-    step(d, "ways to prefetch weights");
-    if (mw_ways_compare(&o, ways, e) != 0)
+    step(d, "ways of products");
+    if (mw_ways_compare(&o, choices, e) != 0)
         return -1;
-    for (int i = 0; i < MW_LAYOUTS; i++) {
-        const struct mw_way *best = &ways[i].way[ways[i].best];
-        struct mw_fact f = { .key = keys[i][0], .label = labels[i][0] };
+    for (const struct mw_choice *c = choices; c < choices + MW_WAY_CHOICES; c++) {
+        const struct mw_way *used = &c->way[c->chosen], *better = &c->way[c->better];
+        struct mw_fact f = { .key = c->key,
+                             .label = c->label,
+                             .unit = MW_UNIT_RATE,
+                             .value = used->bytes_s,
+                             .why_not = used->bytes_s > 0
+                                            ? NULL
+                                            : "not compared: the machine is busy" };
 
-        snprintf(f.text, sizeof f.text, "%s", best->text);
-        put(d, &f);
-        f = (struct mw_fact){ .key = keys[i][1],
-                              .label = labels[i][1],
-                              .unit = MW_UNIT_RATE,
-                              .value = best->bytes_s,
-                              .why_not = best->bytes_s > 0 ? NULL : "the machine is busy" };
+        if (c->n == 0)
+            continue;
+        snprintf(f.text, sizeof f.text, "%s", used->text);
+        if (better != used)
+            snprintf(f.text, sizeof f.text, "%s; %.2f times as fast now: %s", used->text,
+                     better->bytes_s / used->bytes_s, better->text);
         put(d, &f);
     }
     return 0;

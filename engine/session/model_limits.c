@@ -16,10 +16,10 @@
 #include "engine/machine/load.h"
 #include "engine/machine/machine.h"
 #include "engine/machine/probe.h"
-#include "engine/model/fetch_choice.h"
 #include "engine/model/rates.h"
 #include "engine/model/steps.h"
 #include "engine/model/thread_rates.h"
+#include "engine/model/way_rates.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"
 #include "engine/session/packing.h"
@@ -35,7 +35,7 @@
 #define DISK_BUFFER   (64 * MIB) /* to read a file that is written to measure a disk */
 #define LOOKUP_READ   4096
 #define RATE_SECONDS  0.08  /* of each rate of a weight type */
-#define FETCH_SECONDS 0.024 /* of each way to prefetch */
+#define WAY_SECONDS   0.016 /* of each way of products */
 #define THREAD_SECONDS 0.048 /* of each number of threads, one column and many */
 #define PRESSURE      0.25  /* share of the last ten seconds in which tasks waited */
 #define OWN_SECONDS   1.0   /* of processor time, before pressure may be our own */
@@ -322,41 +322,32 @@ static struct rates_options rates_options_of(const struct mw_options *o,
     return how;
 }
 
-_Static_assert(MW_LAYOUTS == FETCH_LAYOUTS, "the ways of all layouts are kept");
 _Static_assert(LIMITS_FEW == RATES_FEW, "the rate of few columns is that of a form");
+_Static_assert(MW_WAYS_MAX == WAYS_MOST, "all ways of a choice are shown");
 
-static int compare_ways(const struct rates_options *how, struct fetch_rates *out, struct err *e)
+static int compare_ways(const struct rates_options *how, struct way_rates *out, struct err *e)
 {
     struct rates_options o = *how;
 
-    o.seconds = FETCH_SECONDS;
-    *out = (struct fetch_rates){ .is_doubtful = was_busy() };
-    return out->is_doubtful ? 0 : fetch_measure(&o, out, e);
+    o.seconds = WAY_SECONDS;
+    *out = (struct way_rates){ .is_doubtful = was_busy() };
+    return out->is_doubtful ? 0 : way_rates_measure(&o, out, e);
 }
 
-static void choose_ways(const struct mw_fetch *f)
+void mw_ways_choose(const struct mw_ways *w)
 {
-    if (f->measured_s == 0)
-        return;
-    for (int i = 0; i < MW_LAYOUTS; i++)
-        fetch_choose((enum fetch_layout)i, (int)f->way[i]);
+    for (int c = 0; c < MW_WAY_CHOICES && w->is_known; c++)
+        ways_choose((enum way_choice)c, (int)w->way[c]);
 }
 
-/* On a busy machine, the ways that were chosen before serve until it is measured again, or else
- * those of the make. */
-static int measure_ways(const struct rates_options *how, struct mw_fetch *out, struct err *e)
+static int measure_ways(const struct rates_options *how, struct mw_ways *out, struct err *e)
 {
-    struct fetch_rates rates;
+    struct way_rates rates;
 
     if (compare_ways(how, &rates, e) != 0)
         return -1;
-    for (int i = 0; i < MW_LAYOUTS; i++)
-        if (!rates.is_doubtful || !out->is_known)
-            out->way[i] = (uint32_t)fetch_best(&rates, (enum fetch_layout)i);
-    out->is_known = true;
-    out->is_doubtful = rates.is_doubtful;
-    out->measured_s = (int64_t)time(NULL);
-    choose_ways(out);
+    way_rates_settle(&rates, (int64_t)time(NULL), out);
+    mw_ways_choose(out);
     return 0;
 }
 
@@ -390,32 +381,51 @@ void mw_threads_choose(const struct mw_threads *t)
                                mw_threads_text(t, why, sizeof why));
 }
 
-int mw_ways_compare(const struct mw_options *o, struct mw_ways out[MW_LAYOUTS], struct err *e)
+int mw_ways_compare(const struct mw_options *o, struct mw_choice out[MW_WAY_CHOICES],
+                    struct err *e)
 {
-    static const char *const layouts[MW_LAYOUTS] = { "in the file", "interleaved" };
+    static const struct mw_choice choices[MW_WAY_CHOICES] = {
+        [WAY_FILE_5] = { "prefetch_file_5_bits", "prefetch, up to 5 bits, in the file", "Q4_0" },
+        [WAY_FILE_6] = { "prefetch_file_6_bits", "prefetch, 6 bits, in the file", "Q6_K" },
+        [WAY_FILE_8] = { "prefetch_file_8_bits", "prefetch, 8 bits, in the file", "Q8_0" },
+        [WAY_INTERLEAVED_5] = { "prefetch_interleaved_5_bits", "prefetch, up to 5 bits, interleaved",
+                                "Q4_0" },
+        [WAY_INTERLEAVED_6] = { "prefetch_interleaved_6_bits", "prefetch, 6 bits, interleaved", "Q6_K" },
+        [WAY_INTERLEAVED_8] = { "prefetch_interleaved_8_bits", "prefetch, 8 bits, interleaved",
+                                "Q8_0" },
+        [WAY_FEW_COLS] = { "few_columns", "four rows at a time, at most",
+                           "Q4_0, 3 and 6 columns" },
+        [WAY_PANEL_COLS] = { "panel_columns", "unpacked rows are shared by",
+                             "Q4_0, 256 columns" },
+        [WAY_LANE_COLS] = { "interleaved_columns", "all interleaved rows, at most",
+                            "Q4_0, 256 columns" },
+        [WAY_AMX_COLS] = { "amx_columns", "interleaved rows by AMX, from",
+                           "Q4_0, 24 and 48 columns" },
+    };
     const struct kernels *kernels = kernels_of(o, e);
     struct rates_options how;
-    struct fetch_rates rates;
+    struct way_rates rates;
 
-    memset(out, 0, MW_LAYOUTS * sizeof out[0]);
     if (kernels == NULL)
         return -1;
     how = rates_options_of(o, kernels);
     if (compare_ways(&how, &rates, e) != 0)
         return -1;
-    for (int l = 0; l < MW_LAYOUTS; l++) {
-        const enum fetch_layout layout = (enum fetch_layout)l;
+    for (int i = 0; i < MW_WAY_CHOICES; i++) {
+        const enum way_choice c = (enum way_choice)i;
+        const double *bytes_s = rates.bytes_s[c];
 
-        out[l].layout = layouts[l];
-        out[l].n = (uint32_t)fetch_count(layout);
-        out[l].chosen = (uint32_t)fetch_chosen(layout);
-        out[l].best = (uint32_t)fetch_best(&rates, layout);
-        for (uint32_t i = 0; i < out[l].n; i++) {
-            struct mw_way *way = &out[l].way[i];
-
-            fetch_text(layout, (int)i, way->text, sizeof way->text);
-            way->bytes_s = rates.bytes_s[l][i];
+        out[c] = choices[c];
+        if (!ways_matter(c, kernels))
+            continue;
+        out[c].n = (uint32_t)ways_count(c);
+        out[c].chosen = out[c].better = (uint32_t)ways_chosen(c);
+        for (uint32_t w = 0; w < out[c].n; w++) {
+            ways_text(c, (int)w, out[c].way[w].text, sizeof out[c].way[w].text);
+            out[c].way[w].bytes_s = rates.is_doubtful ? 0 : bytes_s[w];
         }
+        if (!rates.is_doubtful && bytes_s[rates.best[c]] >= WAY_MARGIN * bytes_s[out[c].chosen])
+            out[c].better = (uint32_t)rates.best[c];
     }
     return 0;
 }
@@ -433,7 +443,7 @@ int mw_rates_measure(const struct mw_options *o, struct mw_limits *l, struct err
     n = list_unmeasured(l, how.kernels, types, index);
     if (how.buffer_bytes < RATES_LEAST_BUFFER) /* a budget that no model fits */
         return 0;
-    if (l->fetch.measured_s == 0 && measure_ways(&how, &l->fetch, e) != 0)
+    if (l->ways.measured_s == 0 && measure_ways(&how, &l->ways, e) != 0)
         return -1;
     if (l->steps.measured_s == 0) {
         struct steps_options steps = { how.kernels, how.n_thread, STEP_SECONDS };
@@ -498,7 +508,7 @@ static void replace(struct limits_box *b, const struct mw_limits *limits, bool i
 
 void mw_model_set_limits(struct mw_model *m, const struct mw_limits *limits)
 {
-    choose_ways(&limits->fetch);
+    mw_ways_choose(&limits->ways);
     replace(m->limits, limits, false);
 }
 

@@ -302,6 +302,7 @@ static void examine(struct visit *v)
     if (!cancelled) {
         on_step(v, "comparing numbers of threads");
         limits_ensure_threads(&v->engine, v->o->no_disk ? LIMITS_NO_DISK : LIMITS_MEASURE);
+        limits_use_ways(&v->engine);
         begin_section(v, "arithmetic");
         end_section(v, mw_doctor_arithmetic(&d, &e), &e);
     }

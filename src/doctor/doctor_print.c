@@ -20,7 +20,7 @@ void doctor_print_open(struct doctor_print *p, FILE *to, bool is_json)
     json_object(&p->json, NULL);
 }
 
-void doctor_print_value(FILE *to, const struct mw_fact *f)
+static void print_value(FILE *to, const struct mw_fact *f)
 {
     char text[24];
 
@@ -44,10 +44,21 @@ void doctor_print_value(FILE *to, const struct mw_fact *f)
         fprintf(to, ", spread %.0f %%", f->spread * 100);
 }
 
+void doctor_print_value(FILE *to, const struct mw_fact *f)
+{
+    print_value(to, f);
+    if (f->unit != MW_UNIT_TEXT && f->text[0] != '\0')
+        fprintf(to, ", %s", f->text);
+}
+
 static void json_value(struct json *j, const char *key, const struct mw_fact *f)
 {
-    char why[64];
+    char why[64], note[64];
 
+    if (f->unit != MW_UNIT_TEXT && f->text[0] != '\0') {
+        snprintf(note, sizeof note, "%s_note", key);
+        json_string(j, note, f->text);
+    }
     if (f->why_not != NULL) {
         json_null(j, key);
         snprintf(why, sizeof why, "%s_why", key);

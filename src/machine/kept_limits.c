@@ -165,6 +165,21 @@ void limits_ensure_threads(const struct mw_options *o, enum limits_effort effort
     limits_store_free(&kept);
 }
 
+/* --- ways of products --- */
+
+void limits_use_ways(const struct mw_options *o)
+{
+    struct mw_limits l = { 0 };
+    struct limits_store kept;
+    struct place place;
+
+    make_place(&place, "", o);
+    read_store(&kept, &place);
+    (void)limits_store_get(&kept, &place.key, now(), &l);
+    mw_ways_choose(&l.ways);
+    limits_store_free(&kept);
+}
+
 /* --- OpenBLAS or the kernels --- */
 
 static bool find_products(const struct limits_store *s, const struct place *p,
@@ -413,7 +428,7 @@ static int measure_rest(struct mw_model *m, const char *folder, const struct mw_
                    : mw_limits_measure_disk(folder, o, MEASURE_SECONDS / 2, &fresh, e);
     if (rc != 0)
         return -1;
-    fresh.fetch = l->fetch;
+    fresh.ways = l->ways;
     fresh.steps = l->steps;
     fresh.expert_use = l->expert_use;
     fresh.n_rate = l->n_rate;
@@ -483,9 +498,9 @@ static int ensure(struct limits_store *s, const struct place *p, struct mw_model
     if (effort == LIMITS_AGAIN || (effort == LIMITS_FRESH && !is_fresh(&known))) {
         is_complete = false;
         l.expert_use = known.expert_use; /* cannot be measured */
-        l.fetch = known.fetch;
+        l.ways = known.ways;
         if (effort != LIMITS_FRESH) /* which measures ways once a day */
-            l.fetch.measured_s = 0;
+            l.ways.measured_s = 0;
     } else {
         l = known;
     }

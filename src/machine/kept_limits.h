@@ -42,6 +42,9 @@ int limits_measure_again(struct mw_model *m, const char *model_path, const struc
  */
 void limits_ensure_threads(const struct mw_options *o, enum limits_effort effort);
 
+/* Use the ways of products that are kept for these processors. */
+void limits_use_ways(const struct mw_options *o);
+
 /* Measure the disk of a folder, where a model will be, and memory.  -1 with *e. */
 int limits_measure_folder(const char *folder, const struct mw_options *o, struct err *e);
 

@@ -22,25 +22,27 @@ static void print_line(FILE *to, const struct mw_products *table, uint32_t i, bo
     fputc('\n', to);
 }
 
-static bool was_compared(const struct mw_ways *ways)
+static bool was_compared(const struct mw_choice *c)
 {
-    return ways->way[ways->chosen].bytes_s > 0;
+    return c->way[c->chosen].bytes_s > 0;
 }
 
-static void print_ways(FILE *to, const struct mw_ways *ways)
+static void print_choice(FILE *to, const struct mw_choice *c)
 {
-    if (!was_compared(ways)) {
-        fprintf(to, "weights %s are prefetched %s (ways not compared: the machine is busy)\n",
-                ways->layout, ways->way[ways->chosen].text);
+    if (!was_compared(c)) {
+        fprintf(to, "%s: %s (not compared: the machine is busy)\n", c->label,
+                c->way[c->chosen].text);
         return;
     }
-    fprintf(to, "\nweights %s are prefetched, one column of Q4_0, GB/s\n", ways->layout);
-    for (uint32_t i = 0; i < ways->n; i++)
-        fprintf(to, "%8.1f  %s%s\n", ways->way[i].bytes_s * 1e-9, ways->way[i].text,
-                i == ways->chosen ? " (in use)" : "");
+    fprintf(to, "\n%s, GB/s of %s\n", c->label, c->type);
+    for (uint32_t i = 0; i < c->n; i++)
+        fprintf(to, "%8.1f  %s%s\n", c->way[i].bytes_s * 1e-9, c->way[i].text,
+                i == c->chosen    ? " (in use)"
+                : i == c->better ? " (clearly faster now)"
+                                 : "");
 }
 
-static void print_table(FILE *to, const struct mw_products *table, const struct mw_ways *ways,
+static void print_table(FILE *to, const struct mw_products *table, const struct mw_choice *choices,
                         const char *choice)
 {
     fprintf(to,
@@ -58,9 +60,9 @@ static void print_table(FILE *to, const struct mw_products *table, const struct 
             print_line(to, table, i, true);
     }
     fprintf(to, "\nproducts by %s\n", choice);
-    for (int i = 0; i < MW_LAYOUTS; i++)
-        if (was_compared(&ways[i]) || !was_compared(&ways[0])) /* else the kernels lack the layout */
-            print_ways(to, &ways[i]);
+    for (int i = 0; i < MW_WAY_CHOICES; i++)
+        if (choices[i].n > 0)
+            print_choice(to, &choices[i]);
     if (mw_isa_denied() != NULL)
         fprintf(to, "%s\n", mw_isa_denied());
 }
@@ -74,25 +76,23 @@ static void json_rates(struct json *j, const struct mw_products *table, uint32_t
     json_end(j);
 }
 
-static void json_ways(struct json *j, const struct mw_ways *ways)
+static void json_choice(struct json *j, const struct mw_choice *c)
 {
-    json_array(j, "prefetch");
-    for (int l = 0; l < MW_LAYOUTS; l++)
-        for (uint32_t i = 0; i < ways[l].n; i++) {
-            json_object(j, NULL);
-            json_string(j, "weights", ways[l].layout);
-            json_string(j, "way", ways[l].way[i].text);
-            if (ways[l].way[i].bytes_s > 0)
-                json_double(j, "bytes_s", ways[l].way[i].bytes_s, 3);
-            else
-                json_null(j, "bytes_s");
-            json_bool(j, "in_use", i == ways[l].chosen);
-            json_end(j);
-        }
-    json_end(j);
+    for (uint32_t i = 0; i < c->n; i++) {
+        json_object(j, NULL);
+        json_string(j, "choice", c->key);
+        json_string(j, "type", c->type);
+        json_string(j, "way", c->way[i].text);
+        if (was_compared(c))
+            json_double(j, "bytes_s", c->way[i].bytes_s, 3);
+        else
+            json_null(j, "bytes_s");
+        json_bool(j, "in_use", i == c->chosen);
+        json_end(j);
+    }
 }
 
-static void print_json(FILE *to, const struct mw_products *table, const struct mw_ways *ways,
+static void print_json(FILE *to, const struct mw_products *table, const struct mw_choice *choices,
                        const char *choice)
 {
     struct json j;
@@ -103,7 +103,10 @@ static void print_json(FILE *to, const struct mw_products *table, const struct m
     json_bool(&j, "exact", table[0].exact);
     json_string(&j, "openblas", table[0].blas);
     json_string(&j, "products", choice);
-    json_ways(&j, ways);
+    json_array(&j, "ways");
+    for (int i = 0; i < MW_WAY_CHOICES; i++)
+        json_choice(&j, &choices[i]);
+    json_end(&j);
     if (mw_isa_denied() != NULL)
         json_string(&j, "denied", mw_isa_denied());
     json_array(&j, "columns");
@@ -127,15 +130,15 @@ int products_print(FILE *to, const struct mw_model *m, const struct mw_options *
                    struct err *e)
 {
     struct mw_products table[N_COLUMNS];
-    struct mw_ways ways[MW_LAYOUTS];
+    struct mw_choice choices[MW_WAY_CHOICES];
     char choice[MW_PRODUCTS_TEXT];
 
     for (int c = 0; c < N_COLUMNS; c++)
         if (mw_products_measure(m, o, columns[c], &table[c], e) != 0)
             return -1;
-    if (mw_ways_compare(o, ways, e) != 0)
+    if (mw_ways_compare(o, choices, e) != 0)
         return -1;
     mw_products_text(m, o, choice, sizeof choice);
-    (as_json ? print_json : print_table)(to, table, ways, choice);
+    (as_json ? print_json : print_table)(to, table, choices, choice);
     return 0;
 }

@@ -39,7 +39,7 @@ for part in attn delta mul_float mul_q8 rotate steps; do
         -DVECTORS='"engine/compute/vec_neon.h"' -march=armv8.2-a+dotprod+i8mm
 done
 for file in compute/kernels compute/kernels_generic compute/dequant compute/grids \
-    compute/kv_types compute/packed compute/interleave compute/processor compute/fetch \
+    compute/kv_types compute/packed compute/interleave compute/processor compute/ways \
     format/tensor_type; do
     compile "engine_$(basename $file)" engine/$file.c
 done

@@ -110,6 +110,7 @@ check_PROGRAMS += \
 	tests/unit/test_verdict \
 	tests/unit/test_wall \
 	tests/unit/test_watch \
+	tests/unit/test_ways \
 	tests/unit/test_web \
 	tests/unit/test_wrap
 

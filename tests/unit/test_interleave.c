@@ -14,12 +14,12 @@
 
 #include <cmocka.h>
 
-#include "engine/compute/fetch.h"
+#include "engine/compute/ways.h"
 #include "engine/compute/interleave.h"
 #include "engine/compute/kernels.h"
 #include "tests/lib/kernel_data.h"
 
-enum { MOST_COL = 70 };
+enum { MOST_COL = 70, WAY_COL = 130 };
 
 struct block {
     enum tensor_type type;
@@ -136,44 +136,55 @@ static void check_products(const struct kernels *set, const struct block *b, con
     free(y);
 }
 
-/* However weights are prefetched, also past the end of their memory. */
-static void ways_to_prefetch_change_no_bit(void **state)
+/* However weights are prefetched, also past the end of their memory, and at whatever numbers of
+ * columns the path changes.  test_kernels has more of the rows in the file. */
+static void ways_change_no_bit(void **state)
 {
+    enum { N_ROW = 64, N_K = 1280 };
+    static const size_t cols[] = { 1, 3, 24, 49, WAY_COL };
+
     for (const char *const *name = kernels_names(); *name != NULL; name++) {
         const struct kernels *set = kernels_by_name(*name);
-        const size_t x_stride = act_bytes(ACT_Q8, 1280);
-        uint8_t *x = calloc(3, x_stride);
+        const size_t x_stride = act_bytes(ACT_Q8, N_K), y_bytes = N_ROW * WAY_COL * sizeof(float);
+        uint8_t *x = calloc(WAY_COL, x_stride);
+        float f[N_K], *want = malloc(y_bytes), *y = malloc(y_bytes);
         uint64_t seed = 9;
         struct block b;
-        float f[1280], want[64 * 3], y[64 * 3];
-        struct matmul m = { .type = type_of(state), .form = ACT_Q8, .n_row = 64, .n_k = 1280,
-                            .x = x, .x_stride = x_stride, .y = y, .ldy = 64 };
+        struct matmul m = { .type = type_of(state), .form = ACT_Q8, .n_row = N_ROW, .n_k = N_K,
+                            .x = x, .x_stride = x_stride, .y = y, .ldy = N_ROW };
 
         make(&b, m.type, m.n_row, m.n_k);
-        for (size_t c = 0; c < 3; c++) {
+        for (size_t c = 0; c < WAY_COL; c++) {
             for (size_t k = 0; k < m.n_k; k++)
                 f[k] = random_float(&seed);
             set->act_pack(ACT_Q8, f, m.n_k, x + c * x_stride);
         }
-        for (m.n_col = 1; m.n_col <= 3; m.n_col += 2)
-            for (int l = 0; l < (set->mul_interleaved != NULL ? FETCH_LAYOUTS : 1); l++) {
-                const enum fetch_layout layout = (enum fetch_layout)l;
-                const int before = fetch_chosen(layout);
+        for (size_t k = 0; k < sizeof cols / sizeof cols[0]; k++)
+            for (int j = 0; j < WAY_CHOICES; j++) {
+                const enum way_choice choice = (enum way_choice)j;
+                const bool is_laid = (choice >= WAY_INTERLEAVED_5 && choice < WAY_FEW_COLS) ||
+                                     choice >= WAY_LANE_COLS;
+                const int before = ways_chosen(choice);
 
-                m.w = layout == FETCH_ROWS ? b.file : b.laid;
-                for (int i = 0; i < fetch_count(layout); i++) {
-                    fetch_choose(layout, i);
-                    assert_int_equal(fetch_chosen(layout), i);
-                    (layout == FETCH_ROWS ? set->mul : set->mul_interleaved)(&m);
+                if (is_laid && set->mul_interleaved == NULL)
+                    continue;
+                m.n_col = cols[k];
+                m.w = is_laid ? b.laid : b.file;
+                for (int i = 0; i < ways_count(choice); i++) {
+                    ways_choose(choice, i);
+                    assert_int_equal(ways_chosen(choice), i);
+                    memset(y, 0x55, y_bytes);
+                    (is_laid ? set->mul_interleaved : set->mul)(&m);
                     if (i == 0)
-                        memcpy(want, y, sizeof want);
-                    assert_memory_equal(y, want, m.n_row * m.n_col * sizeof *y);
-                    memset(y, 0, sizeof y);
+                        memcpy(want, y, y_bytes);
+                    assert_memory_equal(y, want, y_bytes);
                 }
-                fetch_choose(layout, before);
+                ways_choose(choice, before);
             }
         drop(&b);
         free(x);
+        free(want);
+        free(y);
     }
 }
 
@@ -229,7 +240,7 @@ int main(void)
             CMUnitTestFunction fn;
         } kinds[] = { { "values come back", values_come_back },
                       { "laid out in place", blocks_are_laid_out_in_place },
-                      { "ways to prefetch", ways_to_prefetch_change_no_bit },
+                      { "ways", ways_change_no_bit },
                       { "products have the same bits", products_have_the_same_bits } };
 
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++, n++) {

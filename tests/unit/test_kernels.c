@@ -19,6 +19,7 @@
 #include "engine/compute/kernels.h"
 #include "engine/compute/kv_types.h"
 #include "engine/compute/quants.h"
+#include "engine/compute/ways.h"
 #include "tests/lib/kernel_data.h"
 
 struct row {
@@ -267,6 +268,53 @@ static void multiplies_to_the_bits_of_another(void **state)
         }
         free(y[0]);
         free(y[1]);
+    }
+}
+
+/* However weights are prefetched, and at whatever numbers of columns the path changes.
+ * test_interleave has interleaved rows. */
+static void ways_change_no_bit(void **state)
+{
+    enum { N_ROW = 33, N_K = 512 };
+    static const size_t cols[] = { 1, 3, 6, 137, 300 };
+    const struct row *t = *state;
+
+    for (size_t k = 0; k < sizeof cols / sizeof cols[0]; k++) {
+        const size_t n_y = N_ROW * cols[k];
+        float *want = calloc(n_y, sizeof *want), *y = calloc(n_y, sizeof *y);
+        struct problem p;
+        struct matmul m;
+
+        problem_make(&p, t->set, t->type, ACT_Q8, N_ROW, N_K, cols[k]);
+        m = (struct matmul){ .type = p.type,
+                             .form = p.form,
+                             .n_row = p.n_row,
+                             .n_k = p.n_k,
+                             .n_col = p.n_col,
+                             .w = p.w,
+                             .x = p.x,
+                             .x_stride = p.x_stride,
+                             .y = want,
+                             .ldy = N_ROW };
+        t->set->mul(&m);
+        m.y = y;
+        for (int i = 0; i < WAY_CHOICES; i++) {
+            const enum way_choice c = (enum way_choice)i;
+            const int before = ways_chosen(c);
+
+            if ((c < WAY_FEW_COLS) != (cols[k] == 1))
+                continue;
+            for (int way = 0; way < ways_count(c); way++) {
+                ways_choose(c, way);
+                memset(y, 0x55, n_y * sizeof *y);
+                t->set->mul(&m);
+                assert_memory_equal(y, want, n_y * sizeof *y);
+            }
+            ways_choose(c, before);
+        }
+        free(want);
+        free(y);
+        problem_drop(&p);
     }
 }
 
@@ -790,6 +838,12 @@ static void add_set(const struct kernels *set)
             r->form = form;
             snprintf(r->name, sizeof r->name, "%s multiplies %s with columns of %s", set->name,
                      tensor_type_info(r->type)->name, form == ACT_F32 ? "floats" : "8 bits");
+            if (form == ACT_F32 || !set->has_ways)
+                continue;
+            r = add_test(ways_change_no_bit, set);
+            r->type = computed_types[t];
+            snprintf(r->name, sizeof r->name, "%s has the same bits of %s in all ways", set->name,
+                     tensor_type_info(r->type)->name);
         }
     r = add_test(multiplies_weights_with_scales, set);
     r->type = TYPE_F8_E4M3;

@@ -65,7 +65,7 @@ static struct mw_limits made(int64_t age_s)
                                  .value_s = 1e-10,
                                  .curve_s = 3e-10,
                                  .measured_s = NOW - age_s };
-    l.fetch = (struct mw_fetch){ .way = { 3, 1 }, .measured_s = NOW - age_s };
+    l.ways = (struct mw_ways){ .way = { 3, 1, 0, 4, 6, 2, 1, 0, 2, 1 }, .measured_s = NOW - age_s };
     for (int i = 0; i < MW_STEPS_KV; i++) {
         l.steps.load_s[i] = (i + 1) * 1e-11;
         l.steps.mac_s[i] = (i + 1) * 1e-12;
@@ -121,9 +121,8 @@ static void limits_come_back_from_their_file(void **state)
     assert_near(again.rate[0].chunk_flops_s, 2e11);
     assert_near(again.rate[1].column_bytes_s, 22e9);
     assert_int_equal(again.rate[1].measured_s, NOW - 60);
-    assert_int_equal(again.fetch.way[0], 3);
-    assert_int_equal(again.fetch.way[1], 1);
-    assert_int_equal(again.fetch.measured_s, NOW - 60);
+    assert_memory_equal(again.ways.way, l.ways.way, sizeof l.ways.way);
+    assert_int_equal(again.ways.measured_s, NOW - 60);
     assert_near(1e6 * again.steps.round_s, 2.0);
     assert_near(1e6 * again.steps.wake_s, 50.0);
     assert_near(1e10 * again.steps.value_s, 1.0);
@@ -154,8 +153,8 @@ static void limits_hold_only_for_what_they_are_of(void **state)
     assert_true(WITH(exact, true).rate[0].measured_s == 0);
     assert_true(WITH(build[0], '1').steps.measured_s == 0);
     assert_true(WITH(kernels[0], 'b').rate[1].measured_s == 0);
-    assert_true(WITH(cpu[0], 's').fetch.measured_s == 0);
-    assert_true(WITH(kernels[0], 'b').fetch.measured_s == 0);
+    assert_true(WITH(cpu[0], 's').ways.measured_s == 0);
+    assert_true(WITH(kernels[0], 'b').ways.measured_s == 0);
     assert_false(has_all);
     /* The file was replaced: other routers. */
     assert_int_equal(WITH(model[0], '8').expert_use.observed_s, 0);
@@ -176,23 +175,23 @@ static void each_kind_is_forgotten_in_its_time(void **state)
     assert_true(found(&key, NOW + DAY + 1, NULL).memory_bytes_s == 0);
     assert_true(found(&key, NOW + DAY + 1, NULL).rate[0].measured_s == 0);
     assert_true(found(&key, NOW + DAY + 1, NULL).steps.measured_s == 0);
-    assert_true(found(&key, NOW + DAY, NULL).fetch.measured_s != 0);
-    assert_true(found(&key, NOW + DAY + 1, NULL).fetch.measured_s == 0);
+    assert_true(found(&key, NOW + DAY, NULL).ways.measured_s != 0);
+    assert_true(found(&key, NOW + DAY + 1, NULL).ways.measured_s == 0);
     assert_true(found(&key, NOW + 30 * DAY, NULL).expert_use.observed_s != 0);
     assert_true(found(&key, NOW + 30 * DAY + 1, NULL).expert_use.observed_s == 0);
     assert_true(found(&key, NOW - 1, NULL).memory_bytes_s == 0); /* the clock was set back */
 }
 
-/* Beside a load that stays, each start would otherwise measure ways to prefetch again. */
+/* Beside a load that stays, each start would otherwise measure ways of products again. */
 static void doubtful_ways_are_measured_again_after_two_hours(void **state)
 {
     struct mw_limits l = made(HOUR);
 
     (void)state;
-    l.fetch.is_doubtful = true;
+    l.ways.is_doubtful = true;
     keep_as(&key, &l);
-    assert_true(found(&key, NOW - HOUR + 2 * HOUR, NULL).fetch.measured_s != 0);
-    assert_true(found(&key, NOW - HOUR + 2 * HOUR + 1, NULL).fetch.measured_s == 0);
+    assert_true(found(&key, NOW - HOUR + 2 * HOUR, NULL).ways.measured_s != 0);
+    assert_true(found(&key, NOW - HOUR + 2 * HOUR + 1, NULL).ways.measured_s == 0);
 }
 
 /* A start beside other programs goes on with the ways of before, however old they are. */
@@ -201,13 +200,12 @@ static void ways_that_are_too_old_are_still_known(void **state)
     struct mw_limits l = made(0), again;
 
     (void)state;
-    assert_false(found(&key, NOW, NULL).fetch.is_known);
+    assert_false(found(&key, NOW, NULL).ways.is_known);
     keep_as(&key, &l);
     again = found(&key, NOW + 3 * DAY, NULL);
-    assert_true(again.fetch.measured_s == 0);
-    assert_true(again.fetch.is_known);
-    assert_int_equal(again.fetch.way[0], 3);
-    assert_int_equal(again.fetch.way[1], 1);
+    assert_true(again.ways.measured_s == 0);
+    assert_true(again.ways.is_known);
+    assert_memory_equal(again.ways.way, l.ways.way, sizeof l.ways.way);
 }
 
 static struct mw_threads threads_at(const struct limits_key *k, int64_t now_s)
@@ -480,7 +478,7 @@ static void a_full_file_forgets_the_oldest_lines_of_a_kind(void **state)
     assert_in_range(n_disk, 60, 61);
     assert_non_null(limits_store_find_like(&s, LIMITS_DISK, "79 auto ", NOW));
     assert_null(limits_store_find_like(&s, LIMITS_DISK, "18 auto ", NOW));
-    assert_int_equal(s.n - n_disk, 5); /* two types, ways to prefetch, steps, a model */
+    assert_int_equal(s.n - n_disk, 5); /* two types, ways, steps, a model */
     limits_store_free(&s);
 }
 

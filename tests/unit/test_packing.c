@@ -118,35 +118,44 @@ static void interleaved_products_are_measured(void **state)
     mw_model_close(m);
 }
 
-/* The measured way is in use then, and comes from kept limits, too. */
-static void ways_to_prefetch_are_measured_and_used(void **state)
+/* The measured ways are in use then, and come from kept limits, too. */
+static void ways_are_measured_and_used(void **state)
 {
     struct mw_options o = small_options(64);
     struct mw_model *m = open_model("gemma4-tiny-q4_0.gguf");
+    struct mw_choice choices[MW_WAY_CHOICES];
     struct mw_limits limits = { 0 };
-    struct mw_ways ways[MW_LAYOUTS];
     struct err e = ERR_INIT;
 
     (void)state;
     no_error(mw_rates_measure(&o, &limits, &e), &e);
-    assert_true(limits.fetch.measured_s != 0);
-    no_error(mw_ways_compare(&o, ways, &e), &e);
-    for (int i = 0; i < MW_LAYOUTS; i++) {
-        assert_true(ways[i].n > 1 && ways[i].n <= MW_WAYS_MAX);
-        assert_int_equal(ways[i].chosen, limits.fetch.way[i]);
-        assert_true(ways[i].best < ways[i].n);
-        limits.fetch.way[i] = ways[i].n - 1;
+    assert_true(limits.ways.measured_s != 0);
+    no_error(mw_ways_compare(&o, choices, &e), &e);
+    assert_int_equal(choices[0].n > 1, kernels_best()->has_ways);
+    for (int i = 0; i < MW_WAY_CHOICES; i++) {
+        const struct mw_choice *c = &choices[i];
+
+        assert_true(c->n <= MW_WAYS_MAX);
+        if (c->n == 0)
+            continue;
+        assert_int_equal(c->chosen, limits.ways.way[i]);
+        assert_true(c->better < c->n);
+        assert_true(c->better == c->chosen ||
+                    c->way[c->better].bytes_s > c->way[c->chosen].bytes_s);
+        limits.ways.way[i] = c->n - 1;
     }
     mw_model_set_limits(m, &limits);
-    no_error(mw_ways_compare(&o, ways, &e), &e);
-    for (int i = 0; i < MW_LAYOUTS; i++) {
-        assert_int_equal(ways[i].chosen, limits.fetch.way[i]);
-        limits.fetch.way[i] = 200; /* of another version: it changes nothing */
+    no_error(mw_ways_compare(&o, choices, &e), &e);
+    for (int i = 0; i < MW_WAY_CHOICES; i++) {
+        if (choices[i].n > 0)
+            assert_int_equal(choices[i].chosen, limits.ways.way[i]);
+        limits.ways.way[i] = 200; /* of another version: it changes nothing */
     }
     mw_model_set_limits(m, &limits);
-    no_error(mw_ways_compare(&o, ways, &e), &e);
-    for (int i = 0; i < MW_LAYOUTS; i++)
-        assert_int_equal(ways[i].chosen, ways[i].n - 1);
+    no_error(mw_ways_compare(&o, choices, &e), &e);
+    for (int i = 0; i < MW_WAY_CHOICES; i++)
+        if (choices[i].n > 0)
+            assert_int_equal(choices[i].chosen, choices[i].n - 1);
     mw_model_close(m);
 }
 
@@ -306,7 +315,7 @@ int main(void)
         cmocka_unit_test(the_plan_predicts_what_packing_saves),
         cmocka_unit_test(packed_products_are_measured),
         cmocka_unit_test(interleaved_products_are_measured),
-        cmocka_unit_test(ways_to_prefetch_are_measured_and_used),
+        cmocka_unit_test(ways_are_measured_and_used),
         cmocka_unit_test(numbers_of_threads_are_compared_and_used),
         cmocka_unit_test(types_may_stay_as_in_the_file),
         cmocka_unit_test(a_session_holds_packed_blocks),
