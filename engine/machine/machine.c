@@ -24,7 +24,9 @@ struct cores {
     int capacity[CPU_SETSIZE];
 };
 
-#define CAPACITY 1024
+#define CAPACITY  1024
+#define EFFICIENT (CAPACITY / 4) /* of Intel's lists */
+#define LOW_POWER (CAPACITY / 16)
 
 /* A CPU whose siblings the system does not report is a core of its own. */
 static int core_of(const char *root, int cpu)
@@ -75,9 +77,9 @@ static void read_capacities(const char *root, long n, struct cores *c)
     for (int i = 0; i < CPU_SETSIZE; i++)
         c->capacity[i] = CAPACITY;
     if (kernel_file_slurp(root, "/sys/devices/cpu_atom/cpus", text, sizeof text) > 0)
-        set_capacity(text, CAPACITY / 4, c);
+        set_capacity(text, EFFICIENT, c);
     if (kernel_file_slurp(root, "/sys/devices/cpu_lowpower/cpus", text, sizeof text) > 0)
-        set_capacity(text, CAPACITY / 16, c);
+        set_capacity(text, LOW_POWER, c);
     for (int i = 0; i < n && i < CPU_SETSIZE; i++) {
         int capacity;
 
@@ -116,11 +118,12 @@ static void count_cores(const char *root, const cpu_set_t *set, struct mw_machin
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const struct cores *c = &own_cores;
     struct cores other;
-    cpu_set_t fast, slow;
+    cpu_set_t fast, slow, low;
     int most = 0;
 
     CPU_ZERO(&fast);
     CPU_ZERO(&slow);
+    CPU_ZERO(&low);
     if (root[0] == '\0') {
         pthread_once(&once, read_own_cores);
     } else {
@@ -130,11 +133,16 @@ static void count_cores(const char *root, const cpu_set_t *set, struct mw_machin
     for (int i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET(i, set) && c->capacity[i] > most)
             most = c->capacity[i];
-    for (int i = 0; i < CPU_SETSIZE; i++)
-        if (CPU_ISSET(i, set))
-            CPU_SET(c->of[i], 2 * c->capacity[i] < most ? &slow : &fast);
+    for (int i = 0; i < CPU_SETSIZE; i++) {
+        if (!CPU_ISSET(i, set))
+            continue;
+        CPU_SET(c->of[i], 2 * c->capacity[i] < most ? &slow : &fast);
+        if (2 * c->capacity[i] < most && c->capacity[i] <= LOW_POWER)
+            CPU_SET(c->of[i], &low);
+    }
     out->n_core = CPU_COUNT(&fast);
     out->n_efficient = CPU_COUNT(&slow);
+    out->n_low_power = CPU_COUNT(&low);
 }
 
 /*
@@ -158,7 +166,7 @@ static void count_cpus(const char *root, struct mw_machine *out)
         count_cores(root, &set, out);
     } else { /* more CPUs than the mask holds */
         out->n_cpu = out->n_core = (int)sysconf(_SC_NPROCESSORS_ONLN);
-        out->n_efficient = 0;
+        out->n_efficient = out->n_low_power = 0;
     }
     out->n_cpu = whole < out->n_cpu ? whole : out->n_cpu;
     out->n_core = whole < out->n_core ? whole : out->n_core;

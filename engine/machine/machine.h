@@ -17,6 +17,7 @@ struct mw_machine {
      * if others that may be used have more than twice their capacity. */
     int n_core;
     int n_efficient;          /* such cores in addition */
+    int n_low_power;          /* those of them that the system lists as using the least power */
     /* That compute by default: n_core, at most MW_THREADS_MOST, or what machine_choose_threads()
      * says. */
     int n_thread;

@@ -331,8 +331,11 @@ void survey_processor(const char *root, mw_fact_fn *fn, void *ctx)
     put_number(&s, "n_cpu", "processors to use", MW_UNIT_COUNT, machine.n_cpu);
     put_number(&s, "n_core", machine.n_efficient > 0 ? "performance cores to use" : "cores to use",
                MW_UNIT_COUNT, machine.n_core);
-    if (machine.n_efficient > 0)
-        put_number(&s, "n_efficient", "efficient cores", MW_UNIT_COUNT, machine.n_efficient);
+    if (machine.n_efficient > machine.n_low_power)
+        put_number(&s, "n_efficient", "efficient cores", MW_UNIT_COUNT,
+                   machine.n_efficient - machine.n_low_power);
+    if (machine.n_low_power > 0)
+        put_number(&s, "n_low_power", "cores of least power", MW_UNIT_COUNT, machine.n_low_power);
     put_number(&s, "n_thread", "threads by default", MW_UNIT_COUNT, machine.n_thread);
     put_text(&s, "threads_why", "why so many", machine.threads_why);
     if (quota > 0)

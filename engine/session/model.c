@@ -128,6 +128,8 @@ static struct mw_model *new_model(uint64_t memory_bytes, uint64_t caller_bytes, 
     }
     mw_machine_read(&machine);
     m->n_core = machine.n_core;
+    m->n_efficient = machine.n_efficient;
+    m->n_low_power = machine.n_low_power;
     pthread_mutex_init(&m->lock, NULL);
     m->limits = limits_new();
     m->anchors = anchors_new();

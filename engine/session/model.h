@@ -55,7 +55,7 @@ struct mw_model {
     struct model_head *head; /* that drafts for it if options name no other one; NULL: none */
     struct err no_head;      /* its own head cannot be used; ERR_NONE: it has none */
     _Atomic uint64_t kv_file_bytes; /* disk space of the keys and values of its session */
-    int n_core;                  /* of this machine */
+    int n_core, n_efficient, n_low_power; /* of this machine, see machine.h */
     struct mw_products measured; /* rates of the kernels and of OpenBLAS; n 0: not measured */
     bool keeps_rows[TYPE_COUNT]; /* pinned weights of these types stay as in the file */
     bool has_blas;               /* OpenBLAS is loaded for this model */

@@ -86,6 +86,9 @@ void publish_plan(struct mw_session *s)
     snprintf(run.kv_k, sizeof run.kv_k, "%s", mw_kv_name(o->kv_k));
     snprintf(run.kv_v, sizeof run.kv_v, "%s", mw_kv_name(o->kv_v));
     run.threads = (uint32_t)o->n_thread;
+    run.cores = (uint32_t)s->m->n_core;
+    run.efficient_cores = (uint32_t)(s->m->n_efficient - s->m->n_low_power);
+    run.low_power_cores = (uint32_t)s->m->n_low_power;
     snprintf(run.isa, sizeof run.isa, "%s", s->kernels->name);
     mw_products_text(s->m, &s->settled.o, run.products, sizeof run.products);
     run.hot_bytes = info.hot_bytes;

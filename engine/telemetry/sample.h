@@ -111,6 +111,8 @@ struct mw_run {
     char io_reason[MW_REASON_MAX]; /* why this mode and backend */
     char kv_k[8], kv_v[8];
     uint32_t threads;
+    /* Cores that may be used, by kind; the others are 0 where all are alike. */
+    uint32_t cores, efficient_cores, low_power_cores;
     char isa[16];
     char products[128];  /* the code that multiplies the matrices */
     uint64_t hot_bytes;  /* of the weights that decoding one token uses */

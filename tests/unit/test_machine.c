@@ -476,6 +476,7 @@ static void lists_of_efficient_cores_are_read(void **state)
     machine_read(tree_root, &m);
     assert_int_equal(m.n_efficient, CPU_COUNT(&all) > 1 ? 1 : 0);
     assert_int_equal(m.n_core + m.n_efficient, CPU_COUNT(&all));
+    assert_int_equal(m.n_low_power, 0);
     assert_int_equal(allow_first(1, &all, &one), 1);
     machine_read(tree_root, &m);
     assert_int_equal(m.n_core, 1);
@@ -508,12 +509,14 @@ static void cores_of_least_power_get_no_thread_by_default(void **state)
     tree_put("/sys/devices/cpu_lowpower/cpus", text);
     machine_read(tree_root, &m);
     assert_int_equal(m.n_efficient, n > 1 ? 1 : 0);
+    assert_int_equal(m.n_low_power, m.n_efficient);
     assert_int_equal(m.n_core + m.n_efficient, n);
     /* Where the others are efficient ones, they are the faster kind. */
     snprintf(text, sizeof text, "%d-%d\n", first, n > 1 ? last - 1 : last);
     tree_put("/sys/devices/cpu_atom/cpus", text);
     machine_read(tree_root, &m);
     assert_int_equal(m.n_efficient, n > 1 ? 1 : 0);
+    assert_int_equal(m.n_low_power, m.n_efficient);
 }
 
 static int all_are_alike(int k)
@@ -906,6 +909,29 @@ static void heat_is_counted_on_all_processors(void **state)
     assert_int_equal((int)fact(&all, "throttled")->value, 7);
 }
 
+/* Doctor counts the kinds of cores apart. */
+static void kinds_of_cores_are_facts(void **state)
+{
+    struct facts all = { .n = 0 };
+    cpu_set_t set;
+    char text[32];
+    int last = 0, n;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    n = CPU_COUNT(&set);
+    if (n < 2)
+        skip();
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        last = CPU_ISSET(i, &set) ? i : last;
+    snprintf(text, sizeof text, "%d\n", last);
+    tree_put("/sys/devices/cpu_lowpower/cpus", text);
+    survey_processor(tree_root, take_fact, &all);
+    assert_string_equal(fact(&all, "n_core")->label, "performance cores to use");
+    assert_int_equal((int)fact(&all, "n_core")->value, n - 1);
+    assert_int_equal((int)fact(&all, "n_low_power")->value, 1);
+}
+
 static void a_disk_is_found_by_its_mount(void **state)
 {
     struct facts all = { .n = 0 };
@@ -997,6 +1023,7 @@ int main(void)
         in_a_tree(facts_of_memory_come_from_the_kernel),
         in_a_tree(a_system_without_facts_gives_reasons),
         in_a_tree(heat_is_counted_on_all_processors),
+        in_a_tree(kinds_of_cores_are_facts),
         in_a_tree(a_disk_is_found_by_its_mount),
     };
 

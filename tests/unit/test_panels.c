@@ -479,6 +479,58 @@ static void unknown_figures_of_the_page_cache_are_left_out(void **state)
     dash_free(d);
 }
 
+/* Returns whether the line about the CPU, `width` columns wide, ends with these words. */
+static bool cpu_line_ends(const struct dash *d, int width, const char *end)
+{
+    char *text = drawn(d, width, 24), *line = strstr(text, "cpu "), *words;
+    bool ends;
+
+    assert_non_null(line);
+    *strstr(line, "\u2502") = '\0'; /* the border of the panel */
+    words = words_of(line);
+    for (size_t n = strlen(words); n > 0 && words[n - 1] == ' '; n--)
+        words[n - 1] = '\0';
+    ends = strlen(words) >= strlen(end) &&
+           strcmp(words + strlen(words) - strlen(end), end) == 0;
+    free(words);
+    free(text);
+    return ends;
+}
+
+/* Machines whose cores are alike show nothing more; a narrow panel shows fewer threads. */
+static void kinds_of_cores_are_in_the_line_of_the_cpu(void **state)
+{
+    struct dash *d = new_dash();
+    char *text;
+
+    (void)state;
+    push_decode(d);
+    assert_false(cpu_line_ends(d, 80, "P"));
+    sample.run.cores = 6;
+    dash_push(d, &sample);
+    assert_false(cpu_line_ends(d, 80, "P"));
+    sample.run.efficient_cores = 8;
+    dash_push(d, &sample);
+    assert_true(cpu_line_ends(d, 80, " 6P 8E"));
+    sample.run.low_power_cores = 2;
+    dash_push(d, &sample);
+    for (int width = 40; width <= 250; width++)
+        assert_true(cpu_line_ends(d, width, " 6P 8E 2LP"));
+    sample.run.efficient_cores = 0;
+    dash_push(d, &sample);
+    text = drawn(d, 80, 24);
+    assert_non_null(strstr(text, "cpu   114 %  compute \u2582\u2582\u2582\u2582"));
+    free(text);
+    assert_true(cpu_line_ends(d, 80, " 6P 2LP"));
+    sample.run.cores = sample.run.efficient_cores = sample.run.low_power_cores = UINT32_MAX;
+    dash_push(d, &sample);
+    text = drawn(d, 40, 24); /* no space: the threads stay */
+    assert_non_null(strstr(text, "compute"));
+    assert_null(strstr(text, "4294967295P"));
+    free(text);
+    dash_free(d);
+}
+
 /* A recording may have any numbers and names. */
 static void threads_have_bars_of_their_cpu_time(void **state)
 {
@@ -525,6 +577,7 @@ int main(void)
         cmocka_unit_test(the_memory_bar_has_a_key_at_every_size),
         cmocka_unit_test(unknown_figures_of_the_page_cache_are_left_out),
         cmocka_unit_test(threads_have_bars_of_their_cpu_time),
+        cmocka_unit_test(kinds_of_cores_are_in_the_line_of_the_cpu),
     };
 
     setlocale(LC_ALL, "C.UTF-8");

@@ -258,14 +258,32 @@ static bool is_group_busy(const struct mw_os *os, size_t g, bool ascii)
     return false;
 }
 
+/* The kinds of cores of a hybrid processor: "6P 8E 2LP".  "" if all are alike. */
+static char *cores_text(const struct mw_run *r, char *buf, size_t n)
+{
+    int at;
+
+    buf[0] = '\0';
+    if (r->efficient_cores == 0 && r->low_power_cores == 0)
+        return buf;
+    at = snprintf(buf, n, "%uP", r->cores);
+    if (r->efficient_cores > 0)
+        at += snprintf(buf + at, n - (size_t)at, " %uE", r->efficient_cores);
+    if (r->low_power_cores > 0)
+        snprintf(buf + at, n - (size_t)at, " %uLP", r->low_power_cores);
+    return buf;
+}
+
 /* Draw one cell for each thread: an eighth of its height is an eighth of a CPU.  Groups that do
- * nothing are left out.  Returns the number of lines. */
+ * nothing are left out.  The kinds of cores come last; threads leave space for them.  Returns the
+ * number of lines. */
 static int draw_cpu(const struct dash *d, const struct canvas *c, int y)
 {
     const struct mw_os *os = &d->now.os;
     bool ascii = canvas_is_ascii(c);
     double sum = 0;
-    int x = 4;
+    int x = 4, end = c->width;
+    char cores[48];
 
     for (uint32_t i = 0; i < os->n_thread; i++)
         sum += busy(&os->thread[i]);
@@ -273,14 +291,21 @@ static int draw_cpu(const struct dash *d, const struct canvas *c, int y)
         return 0;
     canvas_text(c, y, 0, style_of(ROLE_DIM), "cpu");
     x += canvas_printf(c, y, x, style_of(ROLE_TEXT), "%5.0f %%", sum * 100) + 2;
+    if (cores_text(&d->now.run, cores, sizeof cores)[0] != '\0') {
+        end -= (int)strlen(cores) + 1;
+        if (end >= x)
+            canvas_right(c, y, c->width, style_of(ROLE_TEXT), cores);
+        else
+            end = c->width;
+    }
     for (size_t g = 0; g < N_GROUP; g++) {
         int from = x + (int)strlen(groups[g].label) + 1, at = from;
 
-        if (from >= c->width)
+        if (from >= end)
             break;
         if (!is_group_busy(os, g, ascii))
             continue;
-        for (uint32_t i = 0; i < os->n_thread; i++) {
+        for (uint32_t i = 0; i < os->n_thread && at < end; i++) {
             int eighths = eighths_of(&os->thread[i], ascii);
 
             if (!is_in_group(os, i, g))
