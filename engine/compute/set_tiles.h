@@ -41,12 +41,12 @@ INLINE size_t at_most(size_t n, size_t limit)
     return n < limit ? n : limit;
 }
 
-/* The first part of n columns in even parts of at most `most`. */
+/* The first part of n columns in even parts of at most `most`; 0 without columns. */
 INLINE size_t even_part(size_t n, size_t most)
 {
-    size_t n_part = (n + most - 1) / most;
+    const size_t n_part = (n + most - 1) / most;
 
-    return (n + n_part - 1) / n_part;
+    return n_part > 1 ? (n + n_part - 1) / n_part : n;
 }
 
 /* How many of n_col columns are multiplied with all rows first: those that fit the

@@ -114,6 +114,17 @@ check_PROGRAMS += \
 	tests/unit/test_web \
 	tests/unit/test_wrap
 
+# The kernels of AMX, with its instructions in C.
+if CPU_X86_64
+check_PROGRAMS += tests/unit/test_amx
+check_LIBRARIES += tests/libtiles.a
+tests_libtiles_a_SOURCES = engine/compute/set_mul_q8.c tests/lib/vec_tiles.h
+tests_libtiles_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=tiles -DVECTORS='"tests/lib/vec_tiles.h"'
+tests_libtiles_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS) -mavx512vnni
+tests_unit_test_amx_SOURCES = tests/unit/test_amx.c tests/lib/tiles.c tests/lib/tiles.h
+tests_unit_test_amx_LDADD = tests/libtiles.a $(LDADD)
+endif
+
 # This one reads command lines as the program does.
 tests_unit_test_settings_SOURCES = tests/unit/test_settings.c src/command_line.c
 

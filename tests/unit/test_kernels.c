@@ -227,6 +227,34 @@ static void multiplies_any_shape(void **state)
     multiplies(*state, SCALED_NOT);
 }
 
+/* A product without columns, or without rows, writes nothing. */
+static void multiplies_nothing(void **state)
+{
+    const struct row *t = *state;
+
+    for (const enum tensor_type *type = computed_types; *type != TYPE_COUNT; type++)
+        for (int exact = 0; exact < 2; exact++)
+            for (size_t n_row = 0; n_row <= 40; n_row += 40) {
+                const enum act_form form = act_form_of(*type, exact);
+                float y = 7;
+                struct problem p;
+
+                problem_make(&p, t->set, *type, form, 40, 256, 2);
+                t->set->mul(&(struct matmul){ .type = *type,
+                                              .form = form,
+                                              .n_row = n_row,
+                                              .n_k = 256,
+                                              .n_col = n_row == 0 ? 2 : 0,
+                                              .w = p.w,
+                                              .x = p.x,
+                                              .x_stride = p.x_stride,
+                                              .y = &y,
+                                              .ldy = 40 });
+                assert_true(y == 7);
+                problem_drop(&p);
+            }
+}
+
 static void multiplies_weights_with_scales(void **state)
 {
     for (int kind = SCALED_ALL; kind < N_SCALED; kind++)
@@ -849,6 +877,7 @@ static void add_set(const struct kernels *set)
     r->type = TYPE_F8_E4M3;
     r->form = ACT_F32;
     snprintf(r->name, sizeof r->name, "%s multiplies F8_E4M3 with scales", set->name);
+    add_named(multiplies_nothing, set, "multiplies nothing");
     add_named(packs_columns_in_eight_bits, set, "packs columns in eight bits");
     add_named(norms_vectors, set, "norms vectors");
     add_named(adds_and_scales, set, "adds and scales");
