@@ -200,6 +200,57 @@ static void parts_have_all_rows_once_and_the_last_are_small(void **state)
     }
 }
 
+/* A product on a fast and a slow thread, as of a hybrid processor. */
+struct uneven {
+    struct pool *pool;
+    size_t n_row;
+    pid_t fast;
+    atomic_bool has_begun; /* the slow thread has its first part */
+    atomic_size_t fast_rows, slow_rows;
+    atomic_int n_done;
+};
+
+/* The slow thread ends its first part last of all, and the fast one waits until it has one. */
+static void multiply_unevenly(void *ctx, int part, int n_part)
+{
+    struct uneven *u = ctx;
+    size_t from, to;
+
+    pool_rows(u->pool, u->n_row, part, n_part, &from, &to);
+    if (gettid() == u->fast) {
+        while (!atomic_load(&u->has_begun))
+            sched_yield();
+        atomic_fetch_add(&u->fast_rows, to - from);
+    } else {
+        atomic_store(&u->has_begun, true);
+        while (atomic_load(&u->n_done) < n_part - 1)
+            sched_yield();
+        atomic_fetch_add(&u->slow_rows, to - from);
+    }
+    atomic_fetch_add(&u->n_done, 1);
+}
+
+/* Parts are taken, not divided in advance: however slow a thread is, it keeps only the part that it
+ * has begun from the other one. */
+static void a_slow_thread_keeps_one_part(void **state)
+{
+    const uint64_t large = (uint64_t)1 << 30;
+    struct uneven u = { .n_row = 4096, .fast = gettid() };
+    struct err e = ERR_INIT;
+    int n_part;
+
+    (void)state;
+    assert_int_equal(pool_new(&u.pool, 2, &e), 0);
+    n_part = pool_row_parts(u.pool, large);
+    alarm(60);
+    pool_run(u.pool, n_part, multiply_unevenly, &u);
+    alarm(0);
+    pool_free(u.pool);
+    assert_int_equal(u.n_done, n_part);
+    assert_int_equal(u.fast_rows + u.slow_rows, u.n_row);
+    assert_in_range(u.slow_rows, 1, u.n_row * 2 / 5); /* the largest part, of its half */
+}
+
 #define BUSY_S 0.1
 
 /* Processor time of this thread. */
@@ -320,6 +371,7 @@ int main(void)
         cmocka_unit_test(a_stopped_worker_holds_nothing_back),
         cmocka_unit_test(parts_are_at_most_the_items),
         cmocka_unit_test(parts_have_all_rows_once_and_the_last_are_small),
+        cmocka_unit_test(a_slow_thread_keeps_one_part),
         cmocka_unit_test(waiting_for_a_processor_is_measured),
         cmocka_unit_test(an_unused_pool_can_be_freed),
         cmocka_unit_test(the_number_of_threads_changes_between_rounds),
