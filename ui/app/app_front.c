@@ -12,7 +12,8 @@
 #include "ui/text/copy.h"
 #include "ui/words/clean.h"
 
-#define ECHO_MARGIN 4 /* columns of a row of the chat that a notice leaves free */
+#define ECHO_MARGIN 4    /* columns of a row of the chat that a notice leaves free */
+#define SHOWN_ITEMS 4096 /* of a saved chat; older ones are only in the file */
 
 /* Name the command before its reply, in the same row if both fit.  Replies that name it
  * themselves need nothing.  buf is for the joined text, which is returned. */
@@ -77,7 +78,7 @@ static void on_user(void *ctx, const char *text, size_t n, const struct attached
     forget_mistake(a);
     if (a->dash != NULL)
         dash_set_cap(a->dash, talk_answer_limit(a->talk)); /* a summary has another one */
-    if (id != TRANSCRIPT_NO_ID && transcript_messages(a->transcript) >= 2 * STORE_KEPT_ITEMS) {
+    if (id != TRANSCRIPT_NO_ID && transcript_messages(a->transcript) >= 2 * SHOWN_ITEMS) {
         app_show_saved(a); /* with this message */
         return;
     }
@@ -192,7 +193,7 @@ void app_show_saved(struct app *a)
 {
     struct store *store = talk_saving(a->talk)->store;
     uint32_t count = store == NULL ? 0 : store_count(store), n_message = 0;
-    uint32_t from = count > STORE_KEPT_ITEMS ? count - STORE_KEPT_ITEMS : 0;
+    uint32_t from = count > SHOWN_ITEMS ? count - SHOWN_ITEMS : 0;
 
     for (uint32_t i = from; i < count; i++) {
         enum store_kind kind = store_item(store, i)->kind;

@@ -73,7 +73,7 @@
 #define STORE_MAX_ITEMS       (1 << 24)
 #define STORE_MAX_QUEUE       32
 #define STORE_MAX_QUEUE_LINES 64                /* of one queued message */
-#define STORE_KEPT_ITEMS      4096              /* approximate number in memory */
+#define STORE_KEPT_ITEMS      512               /* about so many, the newest, are in memory */
 #define STORE_MEMORY_BYTES    ((size_t)1 << 20) /* unsaved text; part of the plan */
 #define STORE_NO_ITEM         UINT32_MAX
 #define STORE_NAME_BYTES      64 /* with the suffix of the file, and NUL */

@@ -21,8 +21,8 @@
 
 #include "ui/store/store_internal.h"
 
-#define PART_ITEMS  1024
-#define PART_PIECES 4096
+#define PART_ITEMS  256
+#define PART_PIECES 1024
 /* Limit of the bytes that rewinds may read again, in addition to the size of the file: a file
  * with many rewinds could keep the reader busy for hours. */
 #define REREAD_BYTES ((uint64_t)4 << 30)
