@@ -58,6 +58,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_draft.py \
 	tests/program/test_draft_by_head.py \
 	tests/program/test_guide_drafts.py \
+	tests/program/test_draft_repeat.py \
 	tests/program/test_draft_heads.py \
 	tests/program/test_once.py \
 	tests/program/test_one_plan.py \
@@ -149,7 +150,7 @@ EXTRA_DIST += \
 	tests/lib/bench_case.py tests/lib/browser.py tests/lib/chain_head.py tests/lib/chain_model.py \
 	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/html_page.py tests/lib/hub.py tests/lib/logits.py tests/lib/model_case.py tests/lib/pull_case.py \
-	tests/lib/openai_server.py tests/lib/program.py tests/lib/same_values.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
+	tests/lib/openai_server.py tests/lib/program.py tests/lib/repeat_model.py tests/lib/same_values.py tests/lib/schema.py tests/lib/snapshot_gguf.py \
 	tests/lib/server.py tests/lib/store_case.py tests/lib/terminal.py tests/lib/tiny_model.py tests/lib/world.py \
 	tests/lib/tokenizer_json.py \
 	tests/tree/references.py tests/tree/words.py

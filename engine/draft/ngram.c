@@ -66,20 +66,18 @@ static void extend(struct ngram *g, const uint32_t *ids, uint32_t n)
     }
 }
 
-/* How many ids before positions a < b are the same, these two included. */
-static uint32_t match_of(const uint32_t *ids, uint32_t a, uint32_t b)
+uint32_t ngram_match(const uint32_t *ids, uint32_t a, uint32_t b)
 {
     uint32_t n = 0;
 
-    while (n <= a && n < NGRAM_MATCH && ids[a - n] == ids[b - n])
+    while (n < a && n < NGRAM_MATCH && ids[a - 1 - n] == ids[b - 1 - n])
         n++;
     return n;
 }
 
-uint32_t ngram_draft(struct ngram *g, const uint32_t *ids, uint32_t n, uint32_t most,
-                     uint32_t *out, uint32_t *match)
+uint32_t ngram_find(struct ngram *g, const uint32_t *ids, uint32_t n, uint32_t *match)
 {
-    uint32_t best = 0, next = 0;
+    uint32_t next = 0;
 
     *match = 0;
     if (n > g->room)
@@ -87,19 +85,20 @@ uint32_t ngram_draft(struct ngram *g, const uint32_t *ids, uint32_t n, uint32_t 
     extend(g, ids, n);
     if (n < NGRAM_MIN)
         return 0;
-    for (uint32_t i = 0, at = g->prev[n - 1]; i < NGRAM_PLACES && at > 0 && best < NGRAM_MATCH;
+    for (uint32_t i = 0, at = g->prev[n - 1]; i < NGRAM_PLACES && at > 0 && *match < NGRAM_MATCH;
          i++, at = g->prev[at - 1]) {
-        uint32_t same = match_of(ids, at - 1, n - 1);
+        uint32_t same = ngram_match(ids, at, n);
 
-        if (same < NGRAM_MIN || same <= best)
+        if (same < NGRAM_MIN || same <= *match)
             continue;
-        best = same;
+        *match = same;
         next = at;
     }
-    if (best == 0)
-        return 0;
-    for (uint32_t i = 0; i < most; i++)
+    return next;
+}
+
+void ngram_copy(const uint32_t *ids, uint32_t n, uint32_t next, uint32_t n_copy, uint32_t *out)
+{
+    for (uint32_t i = 0; i < n_copy; i++)
         out[i] = next + i < n ? ids[next + i] : out[next + i - n];
-    *match = best;
-    return most;
 }

@@ -43,15 +43,20 @@ void ngram_free(struct ngram *g); /* leaves *g all zero */
 void ngram_cut(struct ngram *g, const uint32_t *ids, uint32_t n);
 
 /*
- * Add the positions up to ids[0 .. n), find the earlier place with the longest match, at most
- * NGRAM_MATCH ids, and store up to `most` ids that follow it in out.  A repetition that has not
- * ended yet goes on.  Returns their number and the length of the match in *match; 0: there is
- * none.
+ * Add the positions up to ids[0 .. n), and find the earlier place with the longest match, at most
+ * NGRAM_MATCH ids.  Returns the position after it, and the length of the match in *match; 0: there
+ * is none.
  */
-uint32_t ngram_draft(struct ngram *g, const uint32_t *ids, uint32_t n, uint32_t most,
-                     uint32_t *out, uint32_t *match);
+uint32_t ngram_find(struct ngram *g, const uint32_t *ids, uint32_t n, uint32_t *match);
 
-/* The same as a drafter, which belongs to the caller. */
+/* Returns how many ids before positions a < b of ids are the same, at most NGRAM_MATCH. */
+uint32_t ngram_match(const uint32_t *ids, uint32_t a, uint32_t b);
+
+/* Store n_copy ids from position `next` on, which is below n, in out.  A repetition that has not
+ * ended yet goes on. */
+void ngram_copy(const uint32_t *ids, uint32_t n, uint32_t next, uint32_t n_copy, uint32_t *out);
+
+/* The same as a drafter, which belongs to the caller, and follows an earlier text past changes. */
 int ngram_drafter_new(struct drafter **out, uint32_t n_ctx, struct err *e);
 
 #endif

@@ -39,6 +39,16 @@ static uint32_t next_number(uint32_t *x)
 
 /* ---- n-grams ---- */
 
+static uint32_t draft_by_index(struct ngram *g, const uint32_t *ids, uint32_t n, uint32_t most,
+                               uint32_t *out, uint32_t *match)
+{
+    uint32_t next = ngram_find(g, ids, n, match);
+
+    if (next > 0)
+        ngram_copy(ids, n, next, most, out);
+    return next > 0 ? most : 0;
+}
+
 /* The same by looking at every earlier place. */
 static uint32_t draft_by_scan(const uint32_t *ids, uint32_t n, uint32_t most, uint32_t *out,
                               uint32_t *match)
@@ -86,7 +96,7 @@ static void an_index_finds_what_a_scan_finds(void **state)
         } else if (n < ROOM) {
             ids[n++] = next_number(&x) % 9;
         }
-        n_got = ngram_draft(&g, ids, n, MOST, got, &got_match);
+        n_got = draft_by_index(&g, ids, n, MOST, got, &got_match);
         assert_int_equal(n_got, draft_by_scan(ids, n, MOST, want, &want_match));
         assert_int_equal(got_match, want_match);
         assert_memory_equal(got, want, sizeof got);
@@ -105,10 +115,10 @@ static void a_repetition_goes_on(void **state)
 
     (void)state;
     assert_int_equal(ngram_new(&g, 16, &e), 0);
-    assert_int_equal(ngram_draft(&g, ids, 6, 5, out, &match), 5);
+    assert_int_equal(draft_by_index(&g, ids, 6, 5, out, &match), 5);
     assert_int_equal(match, 4);
     assert_memory_equal(out, want, sizeof want);
-    assert_int_equal(ngram_draft(&g, ids, 2, 5, out, &match), 0);
+    assert_int_equal(draft_by_index(&g, ids, 2, 5, out, &match), 0);
     ngram_free(&g);
 }
 
@@ -124,11 +134,112 @@ static void a_question_looks_at_few_places(void **state)
     assert_non_null(ids);
     assert_int_equal(ngram_new(&g, N, &e), 0);
     for (uint32_t n = N - 1000; n <= N; n++) {
-        assert_int_equal(ngram_draft(&g, ids, n, 8, out, &match), 8);
+        assert_int_equal(draft_by_index(&g, ids, n, 8, out, &match), 8);
         assert_int_equal(match, NGRAM_MATCH);
     }
     ngram_free(&g);
     free(ids);
+}
+
+#define TEXT_MOST 4000
+
+/* A prompt, and an answer that is about to come. */
+struct text {
+    uint32_t ids[TEXT_MOST + DRAFT_MOST];
+    uint32_t n, n_prompt;
+};
+
+static void say(struct text *t, uint32_t id)
+{
+    assert_true(t->n < TEXT_MOST);
+    t->ids[t->n++] = id;
+}
+
+/* Returns the passes that the answer takes with 15 drafts for each. */
+static uint32_t passes_of(const struct text *t)
+{
+    static uint32_t ids[TEXT_MOST + DRAFT_MOST];
+    struct drafter *d;
+    struct err e = ERR_INIT;
+    uint32_t n_pass = 0;
+
+    assert_int_equal(ngram_drafter_new(&d, TEXT_MOST, &e), 0);
+    for (uint32_t n = t->n_prompt + 1; n < t->n; n++, n_pass++) {
+        uint32_t n_draft = 0;
+
+        memcpy(ids, t->ids, n * sizeof *ids);
+        if (d->calls->look(d, ids, n).most > 0)
+            assert_int_equal(d->calls->propose(d, ids, n, DRAFT_MOST, NULL, &n_draft, &e), 0);
+        for (uint32_t i = 0; i < n_draft && n < t->n && ids[n] == t->ids[n]; i++)
+            n++;
+    }
+    drafter_free(d);
+    return n_pass;
+}
+
+/* A prompt of 400 words, of which some are much more frequent than others. */
+static void prompt_of_words(struct text *t, uint32_t *x)
+{
+    t->n = 0;
+    while (t->n < 400) {
+        uint32_t a = next_number(x) % 30, b = next_number(x) % 30;
+
+        say(t, a * b);
+    }
+    t->n_prompt = t->n;
+}
+
+enum change { REPLACE, REPLACE_BY_TWO, ADD, LEAVE_OUT, LEAVE_OUT_FIVE, N_CHANGE };
+
+/* Drafts go on after a change: one pass in 40 words meets it, and at most one more finds the
+ * place again. */
+static void drafts_follow_a_text_past_changes(void **state)
+{
+    static struct text t;
+    uint32_t x = 7;
+
+    (void)state;
+    for (int change = REPLACE; change < N_CHANGE; change++) {
+        prompt_of_words(&t, &x);
+        for (uint32_t i = 0; i < t.n_prompt; i++) {
+            if (i % 40 != 20) {
+                say(&t, t.ids[i]);
+                continue;
+            }
+            if (change != LEAVE_OUT && change != LEAVE_OUT_FIVE)
+                say(&t, 1000 + next_number(&x) % 1000);
+            if (change == REPLACE_BY_TWO)
+                say(&t, 1000 + next_number(&x) % 1000);
+            if (change == ADD)
+                say(&t, t.ids[i]);
+            if (change == LEAVE_OUT_FIVE)
+                i += 4;
+        }
+        assert_in_range(passes_of(&t), 25, change == REPLACE_BY_TWO ? 60 : 50);
+    }
+}
+
+/* Lines of a program begin with many blanks, so most places look the same. */
+static void drafts_follow_a_text_of_equal_lines(void **state)
+{
+    static struct text t;
+    uint32_t x = 3;
+
+    (void)state;
+    t.n = 0;
+    while (t.n < 1800) {
+        uint32_t indent = 4 * (1 + next_number(&x) % 4);
+
+        for (uint32_t i = 0; i < indent; i++)
+            say(&t, 1);
+        for (uint32_t i = 0; i < 5; i++)
+            say(&t, 2 + next_number(&x) % 6);
+        say(&t, 0);
+    }
+    t.n_prompt = t.n;
+    for (uint32_t i = 0; i < t.n_prompt; i++)
+        say(&t, t.ids[i]);
+    assert_in_range(passes_of(&t), t.n_prompt / 16, t.n_prompt / 16 + 20);
 }
 
 /* ---- depth ---- */
@@ -1810,6 +1921,8 @@ int main(void)
         cmocka_unit_test(an_index_finds_what_a_scan_finds),
         cmocka_unit_test(a_repetition_goes_on),
         cmocka_unit_test(a_question_looks_at_few_places),
+        cmocka_unit_test(drafts_follow_a_text_past_changes),
+        cmocka_unit_test(drafts_follow_a_text_of_equal_lines),
         cmocka_unit_test(depth_follows_acceptance_and_cost),
         cmocka_unit_test(a_bad_measurement_is_forgotten),
         cmocka_unit_test(a_measured_loss_lasts),
