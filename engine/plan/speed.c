@@ -531,7 +531,7 @@ double speed_wide(const struct plan_input *in, const struct plan_pass *pass, uin
         return speed_token(in, pass, n_seen, &t);
     formula.factors = (struct plan_factors){ 0 };
     one_s = speed_token(&formula, pass, n_seen, &t);
-    more_s = speed_chunk(&formula, pass, n_seen - n - 1, n + 1, true, &t);
+    more_s = speed_chunk(&formula, pass, n_seen > n ? n_seen - n - 1 : 0, n + 1, true, &t);
     if (!(one_s > 0) || !(more_s > 0))
         return 0;
     return speed_token(in, pass, n_seen, &t) * fmax(more_s / one_s, 1);
@@ -543,13 +543,13 @@ struct drafts {
     double acceptance, draft_s;
 };
 
-static double drafted(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_seen,
-                      const struct drafts *d, uint32_t *depth)
+static double drafted(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_ctx,
+                      uint32_t n_seen, const struct drafts *d, uint32_t *depth)
 {
     double tokens = 1, next = 1, best = 0;
 
     *depth = 0;
-    for (uint32_t n = 0; n <= d->most && n < n_seen; n++) {
+    for (uint32_t n = 0; n <= d->most && n < n_ctx; n++) {
         double pass_s = speed_wide(in, pass, n_seen, n), tps;
 
         if (!(pass_s > 0))
@@ -571,7 +571,7 @@ double speed_drafted(const struct plan_input *in, const struct plan *p, uint32_t
     const struct drafts d = { most, acceptance, speed_draft(in, p) };
     struct plan_pass pass = speed_pass(in, p);
 
-    return drafted(in, &pass, p->n_ctx, &d, depth);
+    return drafted(in, &pass, p->n_ctx, p->n_ctx, &d, depth);
 }
 
 double speed_answer(const struct plan_input *in, const struct plan *p,
@@ -582,7 +582,7 @@ double speed_answer(const struct plan_input *in, const struct plan *p,
                               speed_draft(in, p) + (is_cold ? lookups_s(in, 1) : 0) };
     uint32_t ignored;
 
-    return drafted(in, pass, n_seen > 0 ? n_seen : 1, &d, &ignored);
+    return drafted(in, pass, p->n_ctx, n_seen > 0 ? n_seen : 1, &d, &ignored);
 }
 
 double speed_prompt(const struct plan_input *in, const struct plan_pass *pass,

@@ -606,6 +606,7 @@ static void copies_with_more_bits_may_be_worth_longer_passes(void **state)
     struct plan_input in = plan_example(), off;
     struct err e = ERR_INIT;
     struct plan p, same, without;
+    struct plan_outlook first;
     double acceptance;
 
     (void)state;
@@ -619,6 +620,9 @@ static void copies_with_more_bits_may_be_worth_longer_passes(void **state)
     in.n_low = 3;
     assert_int_equal(plan_make(&in, &p, &e), 0);
     assert_true(p.n_draft == 15 && p.low.type == 2);
+    /* The first token of a conversation has drafts, too. */
+    plan_outlook(&in, &p, &(struct plan_run){ 1, 0, 1 }, &first);
+    assert_true(first.tps > 0.9 * p.drafted_tps);
     /* The proposal of such copies is against no drafter, not against one without luck. */
     off = in;
     off.n_low = off.n_draft = 0;
