@@ -81,7 +81,7 @@ static void print_drafts(FILE *to, const struct mw_model *m, const struct plan *
                 p->draft_depth == 1 ? "" : "s");
         if (p->low_bytes > 0)
             fprintf(to, " The model drafts with copies in %s.", p->low.name);
-        if (p->undrafted_tps > 0)
+        if (p->undrafted_tps > p->pass_tps)
             fprintf(to, " Without drafts, their %s would pin weights: %s tok/s.",
                     units_size(size, sizeof size, p->row[MW_ROW_DRAFTER]),
                     numbers_predicted(rate, sizeof rate, p->undrafted_tps, p->is_doubtful));
