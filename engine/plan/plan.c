@@ -934,7 +934,7 @@ static void divide_budget(const struct plan_input *in, uint32_t low, struct plan
         *out = disk;
 }
 
-/* Why a plan could not have the model that drafts. */
+/* Why there is no model that drafts beside this plan without one. */
 static enum mw_no_drafter why_not(const struct plan_input *in, const struct plan *p)
 {
     if (chunk_limit(in, in->n_ctx, PLAN_CHUNK_MIN) == 1)
@@ -970,7 +970,7 @@ static void weigh_drafter(const struct plan_input *in, uint32_t low, struct plan
         (tight.drafted_tps > without.decode_tps || without.decode_tps == 0))
         *out = tight;
     if (out->n_draft == 0) {
-        without.no_drafter = why_not(in, out);
+        without.no_drafter = why_not(in, &without);
         *out = without;
         return;
     }

@@ -393,13 +393,13 @@ int mw_ways_compare(const struct mw_options *o, struct mw_choice out[MW_WAY_CHOI
         [WAY_INTERLEAVED_6] = { "prefetch_interleaved_6_bits", "prefetch, 6 bits, interleaved", "Q6_K" },
         [WAY_INTERLEAVED_8] = { "prefetch_interleaved_8_bits", "prefetch, 8 bits, interleaved",
                                 "Q8_0" },
-        [WAY_FEW_COLS] = { "few_columns", "four rows at a time, at most",
+        [WAY_FEW_COLS] = { "few_columns", "four rows at a time up to",
                            "Q4_0, 3 and 6 columns" },
-        [WAY_PANEL_COLS] = { "panel_columns", "unpacked rows are shared by",
+        [WAY_PANEL_COLS] = { "panel_columns", "rows are unpacked once for",
                              "Q4_0, 256 columns" },
-        [WAY_LANE_COLS] = { "interleaved_columns", "all interleaved rows, at most",
+        [WAY_LANE_COLS] = { "interleaved_columns", "interleaved rows are read once for",
                             "Q4_0, 256 columns" },
-        [WAY_AMX_COLS] = { "amx_columns", "interleaved rows by AMX, from",
+        [WAY_AMX_COLS] = { "amx_columns", "interleaved rows by AMX from",
                            "Q4_0, 24 and 48 columns" },
     };
     const struct kernels *kernels = kernels_of(o, e);

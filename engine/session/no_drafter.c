@@ -15,7 +15,7 @@ static void subject(const struct mw_options *o, char *buf, size_t n)
     const char *slash = o->draft == MW_DRAFT_FILE ? strrchr(o->draft_file, '/') : NULL;
 
     if (o->draft == MW_DRAFT_FILE)
-        snprintf(buf, n, "%.80s does not draft", slash != NULL ? slash + 1 : o->draft_file);
+        snprintf(buf, n, "the model in %.80s does not draft", slash != NULL ? slash + 1 : o->draft_file);
     else
         snprintf(buf, n, "%s", o->draft == MW_DRAFT_SELF ? "the model does not draft for itself"
                                                          : "the draft head does not draft");

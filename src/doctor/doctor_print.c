@@ -46,6 +46,10 @@ static void print_value(FILE *to, const struct mw_fact *f)
 
 void doctor_print_value(FILE *to, const struct mw_fact *f)
 {
+    if (f->why_not != NULL && f->unit != MW_UNIT_TEXT && f->text[0] != '\0') {
+        fprintf(to, "%s (%s)", f->text, f->why_not);
+        return;
+    }
     print_value(to, f);
     if (f->unit != MW_UNIT_TEXT && f->text[0] != '\0')
         fprintf(to, ", %s", f->text);

@@ -185,8 +185,8 @@ static void the_explanation_says_what_drafts_gained_and_cost(void **state)
     receipt_why(buf, sizeof buf, &r, 0, NULL);
     assert_string_equal(
         buf, "41 tokens came in 1.0 s (40 tok/s). 18 of its tokens were drafted, and needed no pass "
-             "of their own: 1.82 tokens a pass. Of the first drafts of a pass 100 % were accepted, "
-             "of those at place 3 25 %; a pass over 3 drafts took 1.20 times one over none; the "
+             "of their own: 1.82 tokens a pass. 100 % of the first drafts of a pass were accepted, "
+             "and 25 % of those at place 3; a pass over 3 drafts took 1.20 times one over none; the "
              "drafter took 1.3 % of the time. Nothing had to be read while it answered.");
     /* One pass may be slow for another reason. */
     r.drafts.passes_over[0] = 1;

@@ -287,10 +287,10 @@ static void add_drafts(struct text *t, const struct mw_receipt *r)
         add(t, " %s of its tokens were drafted, and needed no pass of their own: %.2f tokens a "
                "pass.",
             numbers_count(word, sizeof word, (uint32_t)d->accepted), rates.tokens_per_pass);
-    add(t, " Of the first drafts of a pass %.0f %% were accepted", 100 * rates.accepted_at[0]);
+    add(t, " %.0f %% of the first drafts of a pass were accepted", 100 * rates.accepted_at[0]);
     if (rates.usual > 1)
-        add(t, ", of those at place %u %.0f %%", rates.usual,
-            100 * rates.accepted_at[rates.usual - 1]);
+        add(t, ", and %.0f %% of those at place %u", 100 * rates.accepted_at[rates.usual - 1],
+            rates.usual);
     if (rates.usual_cost > 0)
         add(t, "; a pass over %u draft%s took %.2f times one over none", rates.usual,
             plural(rates.usual), rates.usual_cost);
