@@ -3,6 +3,8 @@
 
     drafts.py MEMWALL --guide [--disk-rate 400M] [--questions 20] [--rounds 3]
               [--drafters self,ngram,mtp,auto]
+    drafts.py MEMWALL --repeat [--questions 5] [--bound 9] [--folder .] [--rounds 3]
+              [--drafters ngram]
     drafts.py MEMWALL MODEL.gguf [--budgets 600M,2G] [--depths 1,3,7,15] [--tokens 48]
               [--rounds 3] [--disk-rate 1G]
     drafts.py MEMWALL MODEL.gguf --accept 0.5,0.7,0.9 [--drafters self,self:q2_k]
@@ -16,6 +18,11 @@ all drafters and copies of its weights fit (of the first drafter that is "self",
 and a disk that is slowed down, so that the disk is the limit: without drafts, and with those of
 each drafter.  Then the same questions come after their answers, so that the model repeats a text of
 the prompt.  With --grid (any shares), the same for all --budgets, with the disk as it is.
+
+With --repeat, a model that is made for it (tests/lib/repeat_model.py) repeats texts of 300 words
+of its prompt, and then replaces words in them.  The reader is slowed down until a pass takes
+--bound times as long to read as to compute, or longer where the disk is slower.  The prediction for
+drafts is that for a pass, times the tokens a pass that repeated_tokens_a_pass() expects.
 
 With --grid and a model, each drafter is compared with "off" for each budget, once with its own
 drafts and once for each of these shares of right drafts (ngram and auto have their own only).  The
@@ -49,6 +56,10 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from repeat_model import edited, repeater, texts  # noqa: E402
 
 
 def run(memwall, *args):
@@ -85,13 +96,13 @@ def questions(n):
     return found[::max(1, len(found) // n)][:n]
 
 
-def ask_args(o, budget, how, question):
-    return ("run", "-m", GUIDE, "-c", "512", "-b", budget, "--disk-rate", o.disk_rate,
-            "--draft", how, "--json", "--quiet", question)
+def ask_args(o, budget, how, *prompt):
+    return ("run", "-m", o.model, "-c", o.ctx, "-b", budget, "--disk-rate", o.disk_rate,
+            "--draft", how, "--json", "--quiet", *prompt)
 
 
-def ask(o, budget, how, question):
-    r = run(o.memwall, *ask_args(o, budget, how, question))
+def ask(o, budget, how, *prompt):
+    r = run(o.memwall, *ask_args(o, budget, how, *prompt))
     return r | {"seconds": r["decode_ns"] / 1e9}
 
 
@@ -102,10 +113,15 @@ def fits(o, budget, how):
     return r.returncode == 0
 
 
+def smallest_budget(o):
+    """MiB."""
+    r = subprocess.run([o.memwall, *ask_args(o, "1M", "off", "x")], stderr=subprocess.PIPE,
+                       text=True)
+    return float(re.search(r"fits a budget of ([0-9.]+) MiB", r.stderr)[1])
+
+
 def budget_for_copies(o):
-    r = subprocess.run([o.memwall, "run", "-m", GUIDE, "-c", "512", "-b", "1M", "x"],
-                       stderr=subprocess.PIPE, text=True)
-    n = math.ceil(float(re.search(r"fits a budget of ([0-9.]+) MiB", r.stderr)[1]) * 4)
+    n = math.ceil(smallest_budget(o) * 4)
     asked = questions(4)
     copies = next((d for d in o.drafters.split(",") if d.startswith("self")), "self")
     while not any(ask(o, f"{n * 256}K", copies, q)["n_drafted"] for q in asked):
@@ -115,16 +131,17 @@ def budget_for_copies(o):
     return f"{n * 256}K"
 
 
-def guide_table(o, budget, prompts):
+def prompts_table(o, budget, prompts, tokens_a_pass=None):
+    """tokens_a_pass: of ngram, as it is predicted."""
     seen = {how: [] for how in ("off", *o.drafters.split(","))}
     for _ in range(o.rounds):
         for how, rounds in seen.items():
-            rounds.append([ask(o, budget, how, p) for p in prompts])
+            rounds.append([ask(o, budget, how, *p) for p in prompts])
     texts = {how: [a["text"] for a in rounds[0]] for how, rounds in seen.items()}
     assert len({tuple(t) for t in texts.values()}) == 1
-    print("| budget | drafts | tok/s | times | tokens a pass | accepted | drafter |")
-    print("|---|---|---|---|---|---|---|")
-    rates = {}
+    print("| budget | drafts | predicted | tok/s | times | tokens a pass | accepted | drafter |")
+    print("|---|---|---|---|---|---|---|---|")
+    rates, known = {}, {"off": 1, "ngram": tokens_a_pass}
     for how, rounds in seen.items():
         rates[how] = statistics.median(sum(max(a["n_decoded"] - 1, 0) for a in answers) /
                                        sum(a["seconds"] for a in answers) for answers in rounds)
@@ -132,25 +149,68 @@ def guide_table(o, budget, prompts):
                  for k in ("n_pass", "n_drafted", "n_accepted", "seconds")}
         drafting = sum((a.get("drafter_share") or 0) * a["seconds"]
                        for answers in rounds for a in answers)
-        print(f"| {budget} | {how} | {rates[how]:.1f} | {rates[how] / rates['off']:.2f} | "
+        predicted = statistics.median(a["predicted_decode_tps"] for r in rounds for a in r
+                                      if a["n_decoded"] > 0)  # not of answers from the help
+        predicted = f"{predicted * known[how]:.1f}" if predicted and known.get(how) else ""
+        print(f"| {budget} | {how} | {predicted} | {rates[how]:.1f} | "
+              f"{rates[how] / rates['off']:.2f} | "
               f"{(total['n_pass'] + total['n_accepted']) / total['n_pass']:.2f} | "
               f"{100 * total['n_accepted'] / max(total['n_drafted'], 1):.0f} % | "
               f"{100 * drafting / total['seconds']:.1f} % |", flush=True)
-    return texts["off"]
+    return texts["off"], rates["off"]
 
 
 def guide(o):
     asked = questions(o.questions)
     for budget in o.budgets.split(",") if o.grid else [budget_for_copies(o)]:
         print("\nOrdinary questions:\n")
-        answers = guide_table(o, budget, asked)
+        answers, _ = prompts_table(o, budget, [(q,) for q in asked])
         print("\nThe same after their answers, which the model repeats:\n")
-        guide_table(o, budget, [f"{a} {q}" for a, q in zip(answers, asked)])
+        prompts_table(o, budget, [(f"{a} {q}",) for a, q in zip(answers, asked)])
     print(f"\nLoad average {os.getloadavg()[0]:.1f}; {o.questions} questions, {o.rounds} rounds, a "
           f"disk of {o.disk_rate}.")
 
 
 DRAFTS = 15  # at most for a pass
+NGRAM_MIN = 3  # engine/draft/ngram.h
+
+
+def repeated_tokens_a_pass(n, places):
+    """Tokens a pass of an answer of n tokens that repeats a text with changes in some places.  A
+    match needs NGRAM_MIN tokens, the first pass with drafts has one, and a change ends a pass, on
+    average in its middle."""
+    first = NGRAM_MIN + 1
+    return n / (first + (n - first - 1) / (DRAFTS + 1) + places / 2)
+
+
+def repeat(o):
+    """A model that repeats and edits, whose reader is slowed down to o.bound times the time of a
+    pass in memory."""
+    with tempfile.TemporaryDirectory(dir=o.folder) as folder:
+        o.model, o.ctx, o.disk_rate = repeater(folder, "repeater").path, "2048", "none"
+        budget = f"{math.ceil(smallest_budget(o) + 4)}M"
+        asked = texts(o.questions)
+        edits = [edited(t, 5) for t in asked]
+        memory = [ask(o, "2G", "off", t) for t in asked]
+        pass_s = statistics.median(a["seconds"] / a["n_pass"] for a in memory)
+        few, more = (ask(o, budget, "off", "-n", n, asked[0])["bytes_read"] for n in ("8", "24"))
+        streamed = (more - few) / 16
+        o.disk_rate = f"{streamed / o.bound / pass_s / 1e6:.0f}M"
+        n = statistics.mean(a["n_decoded"] for a in memory)
+        print(f"\nIn memory, a pass takes {1000 * pass_s:.2f} ms.  With {budget}, one reads "
+              f"{streamed / 1e6:.0f} MB at {o.disk_rate}.")
+        print(f"\nTexts of 300 words, which are repeated ({o.questions}):\n")
+        answers, off = prompts_table(o, budget, [(t,) for t in asked],
+                                     repeated_tokens_a_pass(n, 0))
+        assert list(answers) == asked
+        print(f"\nA pass took {1 / off / pass_s:.0f} times as long as in memory.")
+        places = statistics.mean(k for _, _, k in edits)
+        print(f"\nThe same with words replaced in {places:.0f} places:\n")
+        answers, _ = prompts_table(o, budget, [("--system", rules, t)
+                                               for t, (rules, _, _) in zip(asked, edits)],
+                                   repeated_tokens_a_pass(n, places))
+        assert list(answers) == [other for _, other, _ in edits]
+    print(f"\nLoad average {os.getloadavg()[0]:.1f}; {o.rounds} rounds.")
 
 
 def tokens_of_pass(p, k):
@@ -247,6 +307,9 @@ def main():
     p.add_argument("memwall", nargs="?")
     p.add_argument("model", nargs="?")
     p.add_argument("--guide", action="store_true")
+    p.add_argument("--repeat", action="store_true")
+    p.add_argument("--bound", type=float, default=9)
+    p.add_argument("--folder", default=".")
     p.add_argument("--questions", type=int, default=20)
     p.add_argument("--budgets", default="600M,2G")
     p.add_argument("--depths", default="1,3,7,15")
@@ -262,7 +325,10 @@ def main():
         return bounds_table([load(name) for name in o.saved])
     if o.accept:
         return measure_bounds(o)
+    if o.repeat:
+        return repeat(o)
     if o.guide:
+        o.model, o.ctx = GUIDE, "512"
         return guide(o)
     if o.grid:
         return grid(o)
