@@ -16,14 +16,15 @@
 #include "engine/format/json.h"
 #include "engine/format/names.h"
 
-#define MAX_NODE 65536
-#define CHUNK    256
+#define MAX_NODE   65536
+#define FIRST_ROOM 16 /* most texts are short: a line of a file, a piece of an answer */
+#define MOST_ROOM  256
 
 /* Nodes are in chunks, so pointers to them stay valid while more are added. */
 struct chunk {
     struct chunk *next;
-    uint32_t used;
-    struct json_node nodes[CHUNK];
+    uint32_t used, room;
+    struct json_node nodes[]; /* [room] */
 };
 
 struct json_doc {
@@ -42,13 +43,17 @@ static struct json_node *new_node(struct json_doc *d, struct err *e)
         err_set(e, ERR_FORMAT, "more than %d values", MAX_NODE);
         return NULL;
     }
-    if (d->chunks == NULL || d->chunks->used == CHUNK) {
-        struct chunk *c = calloc(1, sizeof *c);
+    if (d->chunks == NULL || d->chunks->used == d->chunks->room) {
+        uint32_t room = d->n_node < FIRST_ROOM ? FIRST_ROOM : d->n_node;
+        struct chunk *c;
 
+        room = room < MOST_ROOM ? room : MOST_ROOM;
+        c = calloc(1, sizeof *c + room * sizeof c->nodes[0]);
         if (c == NULL) {
             err_memory(e, "a JSON text");
             return NULL;
         }
+        c->room = room;
         c->next = d->chunks;
         d->chunks = c;
     }

@@ -7,7 +7,8 @@
 
 #include "engine/base/keyed_hash.h"
 
-#define CHUNK ((size_t)64 << 10)
+#define FIRST_CHUNK ((size_t)1 << 10)
+#define MOST_CHUNK  ((size_t)64 << 10)
 
 struct pool_chunk {
     struct pool_chunk *next;
@@ -23,9 +24,11 @@ char *name_pool_copy(struct name_pool *p, const void *bytes, size_t n, struct er
     if (n >= limit)
         goto full;
     if (p->first == NULL || p->first->size - p->used < n + 1) {
-        size_t size = n + 1 > CHUNK ? n + 1 : CHUNK;
+        size_t size = p->total < MOST_CHUNK ? p->total : MOST_CHUNK; /* as much again */
         struct pool_chunk *chunk;
 
+        size = size > FIRST_CHUNK ? size : FIRST_CHUNK;
+        size = size > n ? size : n + 1;
         if (p->total + size > limit)
             goto full;
         if (header_room_take(p->room, sizeof *chunk + size, e) != 0)

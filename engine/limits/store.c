@@ -164,18 +164,25 @@ static int lines_most(enum limits_kind kind)
     return kind == LIMITS_TRIED ? TRIED_MOST : LINES_MOST;
 }
 
-void limits_store_read(struct limits_store *s, const char *path)
+void limits_store_parse(struct limits_store *s, char *text)
 {
-    struct err ignored = ERR_INIT;
-    char *text = small_file_read_own(path, STORE_FILE_MOST, NULL, &ignored), *at = text, *line;
     int n[LIMITS_KINDS] = { 0 };
+    char *line;
 
     *s = (struct limits_store){ 0 };
-    while ((line = strsep(&at, "\n")) != NULL && grow(s)) {
+    while ((line = strsep(&text, "\n")) != NULL && grow(s)) {
         struct limits_line *l = &s->line[s->n];
 
         s->n += read_line(line, l) && n[l->kind]++ < lines_most(l->kind);
     }
+}
+
+void limits_store_read(struct limits_store *s, const char *path)
+{
+    struct err ignored = ERR_INIT;
+    char *text = small_file_read_own(path, STORE_FILE_MOST, NULL, &ignored);
+
+    limits_store_parse(s, text);
     free(text);
 }
 
@@ -306,6 +313,12 @@ size_t limits_store_tried(const struct limits_store *s, const char *of, int64_t 
     return n;
 }
 
+void limits_store_print(const struct limits_store *s, struct json *j)
+{
+    for (size_t i = 0; i < s->n; i++)
+        json_of_line(j, &s->line[i]);
+}
+
 static void write_store(const struct limits_store *s, const char *path)
 {
     struct err ignored = ERR_INIT;
@@ -315,8 +328,7 @@ static void write_store(const struct limits_store *s, const char *path)
     if (new_file_begin(&file, path, true, &ignored) != 0)
         return;
     json_start_stream(&j, file.f);
-    for (size_t i = 0; i < s->n; i++)
-        json_of_line(&j, &s->line[i]);
+    limits_store_print(s, &j);
     new_file_end(&file, &ignored);
 }
 

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/json_write.h"
 #include "engine/limits/limits.h"
 #include "engine/limits/tried.h"
 
@@ -52,6 +53,10 @@ struct limits_store {
 
 /* Read the file.  Without one, or without memory, the store is empty.  The caller frees it. */
 void limits_store_read(struct limits_store *s, const char *path);
+/* The same with the text of a file, which is changed; NULL: there is none. */
+void limits_store_parse(struct limits_store *s, char *text);
+/* Write the lines as the file has them. */
+void limits_store_print(const struct limits_store *s, struct json *j);
 void limits_store_free(struct limits_store *s);
 
 /* Find the newest line of something that is not too old at now_s; NULL if there is none.  The

@@ -47,13 +47,15 @@ static void read_from(const struct store *s, uint32_t from)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const char *locale;
     int fd = fuzz_file(data, size);
     struct err e = ERR_INIT;
     struct store *s;
     uint32_t count, item;
     char path[40];
 
-    setlocale(LC_CTYPE, "C.UTF-8");
+    if (locale == NULL)
+        locale = setlocale(LC_CTYPE, "C.UTF-8");
     if (fd < 0)
         return 0;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

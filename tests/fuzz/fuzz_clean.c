@@ -66,13 +66,15 @@ static struct sink begin(const char *in, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const char *locale;
     const char *in = (const char *)data;
     struct sink whole = begin(in, size), cut = begin(in, size);
     enum clean_how how = size > 0 && data[0] % 2 != 0 ? CLEAN_CODE : CLEAN_TEXT;
     struct clean c;
     char small[64];
 
-    setlocale(LC_CTYPE, "C.UTF-8");
+    if (locale == NULL)
+        locale = setlocale(LC_CTYPE, "C.UTF-8");
     clean_start(&c, how);
     clean_feed(&c, in, size, take, &whole);
     clean_end(&c, take, &whole);

@@ -10,7 +10,6 @@
 #include "engine/format/hparams_fill.h"
 #include "engine/format/json.h"
 #include "engine/format/snapshot.h"
-#include "tests/fuzz/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,12 +40,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct catalogue_index index = { .room_file = 0 };
     struct err e = ERR_INIT;
     struct json_doc *config = NULL;
-    int fd = fuzz_file(data, size);
 
-    if (fd < 0)
-        return 0;
     c = (struct catalogue){ .kind = CATALOGUE_SNAPSHOT, .index = &index };
-    if (json_read(&config, fd, size, &e) == 0)
+    if (json_parse(&config, (const char *)data, size, &e) == 0)
         c.hparams.arch = snapshot_arch(json_root(config), &e);
     if (c.hparams.arch != NULL) {
         if (hparams_from_trees(&c, json_root(config), json_root(config), &e) == 0 &&

@@ -64,13 +64,15 @@ static bool on_code(void *ctx, const char *label, size_t label_n, const char *co
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const char *locale;
     struct body_look look = { .role = ROLE_TEXT };
     struct body whole = { 0 }, cut = { 0 };
     bool markdown;
 
     if (size < 2)
         return 0;
-    setlocale(LC_CTYPE, "C.UTF-8");
+    if (locale == NULL)
+        locale = setlocale(LC_CTYPE, "C.UTF-8");
     look.width = data[0] % 90;
     look.ascii = data[1] % 2 != 0;
     markdown = data[1] % 8 != 0;

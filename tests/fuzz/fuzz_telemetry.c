@@ -7,14 +7,12 @@
  */
 #include "config.h"
 
-#include <sys/mman.h>
-
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "engine/memwall.h"
+#include "tests/fuzz/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,9 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err e = ERR_INIT;
     struct mw_replay *r;
     char path[40];
-    int fd = memfd_create("recording", MFD_CLOEXEC);
+    int fd = fuzz_file(data, size);
 
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+    if (fd < 0)
         return 0;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (mw_replay_open(&r, path, &e) == 0) {
@@ -53,6 +51,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         mw_replay_close(r);
     }
-    close(fd);
     return 0;
 }
