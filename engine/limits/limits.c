@@ -40,7 +40,7 @@ bool limits_types_agree(const char *type, double bytes_s, const char *other, dou
            bytes_s <= other_s * LIMITS_KNOWN_RATIO * bits / other_bits;
 }
 
-static bool memory_allows(const struct mw_limits *l)
+bool limits_memory_allows(const struct mw_limits *l)
 {
     for (uint32_t i = 0; i < l->n_rate && l->memory_bytes_s > 0; i++)
         if (l->rate[i].column_bytes_s > LIMITS_KNOWN_RATIO * l->memory_bytes_s)
@@ -55,7 +55,7 @@ bool limits_agree(const struct mw_limits *l)
             if (!limits_types_agree(l->rate[i].type, l->rate[i].column_bytes_s, l->rate[j].type,
                                     l->rate[j].column_bytes_s))
                 return false;
-    return memory_allows(l);
+    return limits_memory_allows(l);
 }
 
 bool limits_of_one_go(const struct mw_limits *l)
@@ -66,7 +66,7 @@ bool limits_of_one_go(const struct mw_limits *l)
         first_s = l->rate[i].measured_s < first_s ? l->rate[i].measured_s : first_s;
         last_s = l->rate[i].measured_s > last_s ? l->rate[i].measured_s : last_s;
     }
-    return memory_allows(l) &&
+    return limits_memory_allows(l) &&
            (l->n_rate == 0 || (first_s != 0 && last_s - first_s <= LIMITS_ONE_GO_S));
 }
 

@@ -127,6 +127,8 @@ struct mw_limits {
 bool limits_types_agree(const char *type, double bytes_s, const char *other, double other_s);
 /* The same for all rates of *l. */
 bool limits_agree(const struct mw_limits *l);
+/* Are all types read at most LIMITS_KNOWN_RATIO times as fast as memory? */
+bool limits_memory_allows(const struct mw_limits *l);
 /* Were all rates measured in one go, and none of them faster than memory?  If they do not agree
  * then, another go would not help: the kernels of these types differ more than is known. */
 #define LIMITS_ONE_GO_S 10

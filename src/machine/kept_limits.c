@@ -504,6 +504,10 @@ static int ensure(struct limits_store *s, const struct place *p, struct mw_model
     } else {
         l = known;
     }
+    /* One of both was measured in a bad moment.  Rates alone would be measured again by each
+     * start, without an end if it was memory. */
+    if (effort != LIMITS_KEPT && !limits_memory_allows(&l))
+        l.memory_bytes_s = 0;
     if (effort != LIMITS_KEPT && !is_complete) {
         rc = measure_rest(m, NULL, o, &l, e);
         if (rc == 0) {

@@ -104,6 +104,16 @@ class MeasuredHome(tempfile.TemporaryDirectory):
             f.writelines(text for _, text in newest_first[:cls.LINES])  # builds add up
         os.replace(f.name, cls.MEASURED)
 
+    def trust(self):
+        """Let the limits that are kept here hold until the end of the test, also those that were
+        measured beside a load."""
+        with open(self.limits, encoding="utf-8") as f:
+            lines = [json.loads(text) for text in f]
+        with open(self.limits, "w", encoding="utf-8") as f:
+            for line in lines:
+                f.write(json.dumps(dict(line, time=int(time.time()), doubtful=False),
+                                   ensure_ascii=False) + "\n")
+
     def cleanup(self):
         if self.gives and os.path.exists(self.limits):
             self.give(self.limits)

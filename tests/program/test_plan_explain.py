@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Every formula that memwall plan --explain prints gives the value that is printed after it."""
+import json
 import math
 import os
 import re
@@ -34,7 +35,7 @@ class Explain(Plans):
 
     def check(self, *args):
         sections = self.explain(*args)
-        json = self.plan(*args)
+        plan = self.plan(*args)
         for name, formula, value, unit in [x for s in sections.values() for x in s]:
             self.assertIsNotNone(FORMULA.fullmatch(formula), formula)
             computed = eval(formula, {"__builtins__": {}}, FUNCTIONS)
@@ -44,8 +45,8 @@ class Explain(Plans):
                 self.assertLess(abs(computed - value), 1e-5 * abs(value) + 1e-13,
                                 f"{name} = {formula} = {computed}, not {value}")
         total = {name: value for name, _, value, _ in sections["Memory"]}
-        self.assertEqual(json["sum_bytes"], total.pop("total"))
-        self.assertEqual(sorted(v for v in json["rows"].values() if v), sorted(total.values()))
+        self.assertEqual(plan["sum_bytes"], total.pop("total"))
+        self.assertEqual(sorted(v for v in plan["rows"].values() if v), sorted(total.values()))
         last = [s[-1] for s in sections.values() if s]
         self.assertEqual(["answers", "prompts"],
                          [name for name, *_, unit in last if unit == "tok/s"])
@@ -53,7 +54,7 @@ class Explain(Plans):
         for name, _, value, unit in last:
             if unit == "tok/s":
                 key = {"answers": "decode_tps", "prompts": "prefill_tps"}[name]
-                self.assertAlmostEqual(json[key], value, delta=1e-4 * value)
+                self.assertAlmostEqual(plan[key], value, delta=1e-4 * value)
         return sections
 
     def test_a_model_that_streams(self):
@@ -77,7 +78,7 @@ class Explain(Plans):
         out = self.run_plan(TINY, "--memory", "1G", "--explain").stdout
         self.assertIn("All blocks are pinned", out)
         self.assertRegex(out, r"  disk +: .* bytes/s, measured \d+ s ago")
-        self.check(TINY, "--memory", "1G")
+        self.check(TINY, "--memory", "1G", *self.ROOMY)
 
     def test_a_tiny_file_does_not_measure_the_disk_of_others(self):
         rates = [re.search(r"  disk +: (\S+) bytes/s",
@@ -85,6 +86,27 @@ class Explain(Plans):
                  for model in (TINY, "Llama-3.1-8B:Q4_K", TINY)]
         self.assertEqual(rates[0], rates[2])
         self.assertNotEqual(rates[0], rates[1])
+
+    def test_memory_that_is_too_slow_for_the_rates_is_measured_again(self):
+        """And then no more.  A moment of load may have slowed it."""
+        path = os.path.join(self.home.name, ".cache", "memwall", "limits")
+
+        def lines():
+            with open(path, encoding="utf-8") as f:
+                return [json.loads(line) for line in f]
+
+        self.plan(TINY, "--memory", "1G")
+        fastest = max(x["column_bytes_s"] for x in lines() if x["kind"] == "type")
+        with open(path + "-slow", "w", encoding="utf-8") as f:
+            for x in lines():
+                slow = {"memory_bytes_s": fastest / 10, "doubtful": True}
+                f.write(json.dumps(x | slow if x["kind"] == "disk" else x) + "\n")
+        os.replace(path + "-slow", path)
+        self.plan(TINY, "--memory", "1G")
+        after = lines()
+        self.assertTrue(any(x.get("memory_bytes_s", 0) > fastest / 10 for x in after))
+        self.plan(TINY, "--memory", "1G")
+        self.assertEqual(after, lines())
 
     def test_json_is_refused(self):
         self.assertIn("--explain", self.run_plan(TINY, "--explain", "--json", code=2).stderr)
