@@ -16,6 +16,9 @@ const char *mw_feature(int i);
 /* Returns "openblas 0.3.21 SkylakeX", or "" if the library cannot be loaded or does not get its
  * buffers.  Loads the library to ask it, and unloads it unless a model uses it. */
 const char *mw_blas_name(void);
+/* Is a thread in that library?  *returned: how often its calls returned.  It may be called by the
+ * handler of a signal: a call that does not return cannot be cancelled. */
+bool mw_blas_is_inside(uint64_t *returned);
 /* Whether the system refuses the library its buffers now. */
 bool mw_blas_is_denied(void);
 /* Kernel set i that this CPU runs, the fastest first.  NULL after the last. */

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -40,6 +41,25 @@ static struct {
     void (*give)(void *);
     char name[64];
 } lib = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Calls of the library that began, and that returned. */
+static _Atomic uint64_t n_begun, n_returned;
+
+static void enter(void)
+{
+    atomic_fetch_add_explicit(&n_begun, 1, memory_order_relaxed);
+}
+
+static void leave(void)
+{
+    atomic_fetch_add_explicit(&n_returned, 1, memory_order_relaxed);
+}
+
+bool blas_is_inside(uint64_t *returned)
+{
+    *returned = atomic_load(&n_returned);
+    return atomic_load(&n_begun) != *returned;
+}
 
 /* dlsym() returns an object pointer; POSIX lets it hold a function, ISO C needs the copy. */
 static bool find(const char *symbol, void *function, size_t n)
@@ -166,7 +186,9 @@ enum blas_state blas_open(int n_thread)
     enum blas_state state;
 
     pthread_mutex_lock(&lib.lock);
+    enter();
     state = open_for(n_thread);
+    leave();
     pthread_mutex_unlock(&lib.lock);
     return state;
 }
@@ -175,7 +197,9 @@ void blas_close(void)
 {
     pthread_mutex_lock(&lib.lock);
     if (--lib.n_user == 0) {
+        enter();
         dlclose(lib.handle);
+        leave();
         lib.handle = NULL;
         lib.n_buffer = 0;
         lib.name[0] = '\0';
@@ -280,10 +304,12 @@ static void multiply_rows(const struct blas_product *p, struct tile_rows t, floa
         size_t n = min_size(BLAS_DEPTH, p->n_k - k);
 
         widen(p, t, k, n, scratch);
+        enter();
         for (size_t i = 0; i < n_tile; i++)
             lib.sgemm(CblasColMajor, CblasTrans, CblasNoTrans, BLAS_ROWS, BLAS_COLS, (int)n, 1,
                       scratch, (int)n, p->x + i * BLAS_COLS * p->ldx + k, (int)p->ldx,
                       k > 0 ? 1 : 0, tiles + i * TILE_FLOATS, BLAS_ROWS);
+        leave();
     }
     store(p, t, tiles);
 }
@@ -302,12 +328,16 @@ void blas_multiply(const struct blas_product *p, int part, int n_part, void *scr
 
 void blas_scores(const float *q, const float *k, size_t n, float *scores)
 {
+    enter();
     lib.sgemm(CblasColMajor, CblasTrans, CblasNoTrans, BLAS_COLS, BLAS_COLS, (int)n, 1, k,
               (int)n, q, (int)n, 0, scores, BLAS_COLS);
+    leave();
 }
 
 void blas_gather(const float *p, const float *v, size_t n, float *out)
 {
+    enter();
     lib.sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)n, BLAS_COLS, BLAS_COLS, 1, v,
               (int)n, p, BLAS_COLS, 1, out, (int)n);
+    leave();
 }

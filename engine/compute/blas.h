@@ -60,6 +60,10 @@ enum blas_state {
 enum blas_state blas_open(int n_thread);
 void blas_close(void);
 
+/* Is a thread in the library?  *returned: how often calls returned.  It may be called by the
+ * handler of a signal. */
+bool blas_is_inside(uint64_t *returned);
+
 /* "it cannot be loaded": the end of a sentence about a state that is not BLAS_OPEN. */
 const char *blas_why_not(enum blas_state state);
 

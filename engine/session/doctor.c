@@ -106,8 +106,12 @@ static void measure_both_fresh(const struct mw_doctor *d)
                          .label = "fresh memory, small pages",
                          .unit = MW_UNIT_RATE };
     struct err ignored = ERR_INIT;
-    void *huge = measure_huge(d);
+    void *huge;
 
+    step(d, "fresh memory");
+    if (d->cancelled != NULL && *d->cancelled)
+        return;
+    huge = measure_huge(d);
     if (probe_fresh(&p, &f.value, &ignored) != 0)
         f.why_not = "there is not enough memory";
     put(d, &f);

@@ -30,6 +30,11 @@ const char *mw_blas_name(void)
     return name;
 }
 
+bool mw_blas_is_inside(uint64_t *returned)
+{
+    return blas_is_inside(returned);
+}
+
 bool mw_blas_is_denied(void)
 {
     enum blas_state state = blas_open(1);

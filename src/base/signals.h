@@ -18,8 +18,9 @@ int signals_block(sigset_t *before);
 /* Take the next signal from the descriptor; 0: there is none. */
 int signals_take(int fd);
 
-/* End the process with the status of this signal in SIGNALS_STOP_S seconds, whatever it does
- * then.  May be called by the handler of a signal. */
+/* End the process with the status of this signal once no call of OpenBLAS returns for
+ * SIGNALS_STOP_S seconds while there is one.  All other work ends by itself, which takes long on a
+ * busy machine.  May be called by the handler of a signal. */
 void signals_end_soon(int signo);
 /* The work has ended: call off signals_end_soon(). */
 void signals_end_off(void);
