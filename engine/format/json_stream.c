@@ -13,6 +13,7 @@
 
 #include "engine/base/encoding.h"
 #include "engine/base/json_text_end.h"
+#include "engine/base/utf8.h"
 #include "engine/format/json.h"
 #include "engine/format/reader.h"
 
@@ -57,11 +58,21 @@ static int on_number(void *ctx, const char *text, size_t len)
     return pass(s, JSON_NUMBER, text, len, s->depth);
 }
 
+/* yajl refuses other bytes, but accepts overlong characters and those beyond Unicode. */
+static bool is_text(struct stream *s, const unsigned char *text, size_t len)
+{
+    if (utf8_is_valid((const char *)text, len))
+        return true;
+    err_set(s->e, ERR_FORMAT, "JSON has a text that is not UTF-8");
+    s->stopped = true;
+    return false;
+}
+
 static int on_string(void *ctx, const unsigned char *text, size_t len)
 {
     struct stream *s = ctx;
 
-    return pass(s, JSON_STRING, text, len, s->depth);
+    return is_text(s, text, len) && pass(s, JSON_STRING, text, len, s->depth);
 }
 
 static int on_key(void *ctx, const unsigned char *text, size_t len)
@@ -69,6 +80,8 @@ static int on_key(void *ctx, const unsigned char *text, size_t len)
     struct stream *s = ctx;
     size_t n = len < sizeof s->key - 1 ? len : sizeof s->key - 1;
 
+    if (!is_text(s, text, len))
+        return 0;
     memcpy(s->key, text, n);
     s->key[n] = '\0';
     return pass(s, JSON_KEY, text, len, s->depth);

@@ -19,7 +19,6 @@
 #include "engine/base/json_write.h"
 #include "engine/base/new_file.h"
 #include "engine/base/small_file.h"
-#include "engine/base/utf8.h"
 #include "engine/format/json.h"
 
 #define MINUTE_S   60
@@ -103,9 +102,7 @@ static bool read_text(const struct json_node *line, const char *key, char *buf, 
 {
     const char *text = json_as_string(json_get(line, key));
 
-    /* The parser accepts overlong characters, which the writer replaces. */
-    return text != NULL && (size_t)snprintf(buf, n, "%s", text) < n &&
-           utf8_is_valid(buf, strlen(buf));
+    return text != NULL && (size_t)snprintf(buf, n, "%s", text) < n;
 }
 
 static bool read_kind(const struct json_node *line, enum limits_kind *kind)

@@ -111,6 +111,11 @@ static struct bad bad[] = {
     { "the word NaN", "{\"a\":NaN}", 5 },
     { "a raw control character", "[\"\n\"]", 1 },
     { "a lone continuation byte", "[\"\x80\"]", 2 },
+    { "an overlong character", "[\"\xc1\x8b\"]", 4 },
+    { "an overlong character of three bytes", "[\"\xe0\x81\x8b\"]", 5 },
+    { "an overlong character in a key", "{\"\xc1\x8b\":1}", 4 },
+    { "half a surrogate", "[\"\xed\xa0\x80\"]", 5 },
+    { "a character beyond Unicode", "[\"\xf7\xbf\xbf\xbf\"]", 6 },
 };
 
 static void is_refused_with_its_place(void **state)
