@@ -28,6 +28,8 @@ static bool is_recent(const struct diagnoser *d, const struct mw_sample *s)
     return d->t_ns != 0 && d->binds == s->verdict.binds &&
            d->run.budget_bytes == s->run.budget_bytes && d->run.ctx == s->run.ctx &&
            strcmp(d->run.kv_k, s->run.kv_k) == 0 && strcmp(d->run.kv_v, s->run.kv_v) == 0 &&
+           d->run.threads == s->run.threads &&
+           d->run.predicted_decode == s->run.predicted_decode && /* of another drafter */
            (d->n_token == s->n_token ||
             (s->state != MW_IDLE && s->t_ns - d->t_ns < EVERY_NS)); /* an answer has not ended */
 }

@@ -266,6 +266,23 @@ class Diagnosis(unittest.TestCase):
         sheet = re.search(r"tokens/s +~([\d.,]+)\?? ", t.screen()).group(1)
         self.assertAlmostEqual(float(sheet), shown, delta=0.01 * shown + ROUNDED, msg=t.screen())
 
+    def test_another_drafter_has_one_speed(self):
+        """The head takes the memory of the weights, so answers wait for the disk then."""
+        t = Terminal("-m", GUIDE, "--ctx", "4096", "-t", "2", "--memory", "57M", "--disk-rate",
+                     "20M", "--temp", "0", "--draft", "off", home=self.home, rows=50, cols=170)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("ready", "/help"), t.screen())
+        t.send("hello\r")
+        self.assertTrue(t.sees("% disk wait"), t.screen())
+        t.send("/draft mtp\r")
+        self.assertTrue(t.sees("Change: draft"), t.screen())
+        t.send("\r")
+        self.assertTrue(t.sees("draft mtp, "), t.screen())
+        self.assertTrue(t.sees("next ~"), t.screen())
+        shown, said = next_and_said(t)
+        self.assertAlmostEqual(said, shown, delta=0.01 * shown + ROUNDED, msg=t.screen())
+        self.assertNotIn("all weights fit the budget", " ".join(t.screen().split()))
+
     def test_a_full_context_has_one_figure(self):
         """The KV panel, the wall and the sheet predict the same; and so does the screen after
         the change for its first token."""
