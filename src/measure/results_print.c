@@ -319,7 +319,9 @@ static void print_legend(FILE *to, const struct results *r, bool ascii)
                   "others"
                 : "the high-water mark of the process and its page tables");
     if (!r->is_complete)
-        fputs("The measurement did not reach its end; rows have the runs that were finished.\n", to);
+        fputs("The measurement was interrupted or failed; rows have the runs that were "
+              "finished.\n",
+              to);
 }
 
 int results_print(FILE *to, const struct results *r, const struct results_look *look,
