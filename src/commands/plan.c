@@ -111,8 +111,9 @@ static void print(struct mw_model *m, const struct plan *p, const struct mw_opti
     plan_table_print(stdout, m, engine);
 }
 
-/* The budget is too small for a chat, whose screen takes memory: "memwall run" has none. */
-static void say_what_runs(struct mw_model *m, const struct mw_options *engine)
+/* The budget of p is too small for a chat, whose screen takes memory: "memwall run" has none. */
+static void say_what_runs(struct mw_model *m, const struct mw_options *engine,
+                          const struct plan *p)
 {
     struct mw_options run = *engine;
     struct err ignored = ERR_INIT;
@@ -123,7 +124,7 @@ static void say_what_runs(struct mw_model *m, const struct mw_options *engine)
     settings_no_screen(&run);
     if (run.caller_bytes == engine->caller_bytes && run.saves_kv == engine->saves_kv)
         return;
-    if (mw_plan_fit(m, &run, &smallest, &ctx, &ignored) != 0)
+    if (mw_plan_fit(m, &run, &smallest, &ctx, &ignored) != 0 || smallest > p->budget_bytes)
         return;
     snprintf(text, sizeof text,
              "this is the plan of a chat; \"memwall run\" has no screen, and needs %s",
@@ -154,7 +155,7 @@ static int make_and_print(struct mw_model *m, const struct options *o,
         if (e.code != ERR_BUDGET)
             return code;
         if (!o->quiet)
-            say_what_runs(m, engine);
+            say_what_runs(m, engine, &p);
     }
     /* The plans of the table have the same budget. */
     engine->memory_bytes = p.budget_bytes;

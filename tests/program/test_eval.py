@@ -298,6 +298,9 @@ class Plan(unittest.TestCase):
         self.assertEqual(3, r.returncode)
         self.assertRegex(r.stdout, r"(?m)^  total +\d.*of a budget of 1.00 MiB$")
         self.assertEqual(1, r.stderr.count("\n"))
+        r = memwall("plan", model("llama-tiny"), "-b", str(d["sum_bytes"] - (1 << 20)))
+        self.assertEqual(3, r.returncode)
+        self.assertRegex(r.stderr, '\n.*"memwall run" has no screen, and needs .*MiB\n')
 
     def test_the_speed_of_answers_and_prompts_is_predicted(self):
         for more in ((), ("--exact",), ("--isa", "generic")):
