@@ -51,7 +51,7 @@ static const struct dash_note notes[] = {
     { "speed", "waiting %", "share of a token in which the CPU waited for the disk" },
     { "speed", "wait", "the same of the newest tokens; receipts have the answer's" },
     { "speed", "cpu", "use of all CPUs (100 % is one); a cell for each thread" },
-    { "speed", "6P 8E 2LP", "kinds of cores: performance (which compute), efficient, low power" },
+    { "speed", "cores, 6P 8E 2LP", "kinds: performance (which compute), efficient, low power" },
     { "speed", "io", "how weights are read, if not as usual, and why: memwall-plan(1)" },
 
     { "wall", "the line", "predicted tokens per second, by budget or context" },
