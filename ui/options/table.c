@@ -243,7 +243,7 @@ const struct option options_table[N_OPTION] = {
         .kind = KIND_DRAFT, AT(chat.engine.draft), .arg = "HOW",
         .words = "off auto ngram self mtp",
         .asks = "speculative decoding several tokens faster repeat assistant mtp",
-        .help = "guess the next tokens, so that a pass checks several",
+        .help = "guess next tokens, and check several in one pass",
         .more = "HOW is a word, or the path of a model. A guessed token is a draft, and only those "
                 "that are right stay.\n"
                 "ngram drafts what followed the same words earlier in the conversation, so answers "
