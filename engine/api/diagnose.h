@@ -39,7 +39,7 @@ struct mw_diagnosis {
     char advice[24];
     uint64_t budget_bytes; /* the proposed one */
     double to_tps;         /* with the proposal; 0: not predicted */
-    double acceptance;     /* of "self_drafts": the share of drafts that to_tps assumes to be right */
+    double acceptance;     /* of "self_drafts": the share of right drafts that to_tps assumes */
     char held_back[96];    /* the limit that allows no larger budget: "MemAvailable"; or "" */
 };
 

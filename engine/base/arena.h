@@ -53,9 +53,9 @@ void *arena_take(struct arena *a, size_t n, struct err *e);
  */
 void memory_touch(void *p, size_t bytes);
 
-/* Read a byte of each page that the kernel has populated.  In some virtual machines the first access
- * of a process to a page takes 9 us more, also after that: the host follows the page tables of the
- * guest only then.  Populating it takes 1.4 us there. */
+/* Read a byte of each page that the kernel has populated.  In some virtual machines the first
+ * access of a process to a page takes 9 us more, also after that: the host follows the page tables
+ * of the guest only then.  Populating it takes 1.4 us there. */
 void memory_enter(const void *p, size_t bytes);
 
 /*
