@@ -50,7 +50,7 @@ int listen_parse(struct listen_address *out, const char *text, struct err *e)
     const char *colon = strrchr(text, ':');
     char host[LISTEN_TEXT];
     size_t n = colon != NULL ? (size_t)(colon - text) : 0;
-    uint16_t port;
+    uint16_t port = 0;
 
     memset(out, 0, sizeof *out);
     if (n == 0 || n >= sizeof host)
