@@ -16,8 +16,8 @@ struct list {
     uint32_t cols[WAYS_MOST]; /* of a choice of columns */
 };
 
-/* Way 0 of prefetching is the best on Intel, and is used for makes that were not measured; way 1 on
- * AMD. */
+/* Way 0 to prefetch is the best on Intel and serves makes that were not measured; way 1 is the best
+ * on AMD. */
 static const struct list of_file = { .n = 5,
                                      .way = { { FETCH_SECOND, 1536 },
                                               { FETCH_ONCE, 1536 },

@@ -22,8 +22,8 @@
 #define SHIFT_MOST  16 /* ids that a change adds or leaves out */
 
 struct place {
-    uint32_t n;     /* After so many ids, the text goes on as at */
-    uint32_t next;  /* this position, below n; 0: there is none. */
+    uint32_t n;     /* ids that there were */
+    uint32_t next;  /* where the earlier text goes on after them, below n; 0: none is followed */
     uint32_t trust; /* ids that were the same, NGRAM_MATCH at most; each change halves them */
 };
 
@@ -46,8 +46,8 @@ static uint32_t quality_of(uint32_t match)
     return match < 4 ? 0 : match < 8 ? 1 : match < 16 ? 2 : 3;
 }
 
-/* Returns the position near `next` before which most of the newest ids are: of several the nearest,
- * of none `next`. */
+/* Returns the position near `next` that follows the longest match of the newest ids: the nearest of
+ * several, and `next` if nothing matches longer. */
 static uint32_t shifted(const uint32_t *ids, uint32_t n, uint32_t next)
 {
     uint32_t best = next, most = ngram_match(ids, next, n);

@@ -12,8 +12,8 @@
  * mark, or SIZE_MAX. */
 void pull_print(FILE *to, const struct mw_pull *p, const char *cache, size_t best);
 
-/* Print the line of one model: type, size, and what it would do here.  If the user did not
- * name a model in the repository, print what is left out of it, too. */
+/* Print the line of one model: type, size, and what it would do here.  If the user named only the
+ * repository, also print which of its files are left out. */
 void pull_print_one(FILE *to, const struct mw_pull *p, size_t i);
 
 /* Print one object.  path is that of the fetched model i; NULL: nothing was fetched, and all
