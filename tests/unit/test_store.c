@@ -267,6 +267,60 @@ static void rewinding_keeps_the_lines_but_not_the_messages(void **state)
     store_close(s);
 }
 
+/* The messages that came before a summary and were carried over: those that a rewind removes do
+ * not come back, wherever the summary is. */
+static void a_summary_counts_the_carried_messages_that_are_left(void **state)
+{
+    enum { MOST = 3000 };
+    static uint32_t carried[MOST]; /* of the message with this number; UINT32_MAX: no summary */
+    struct store *s = begin();
+    uint32_t n = 0, random = 1, n_summary = 0;
+    char path[4096];
+
+    (void)state;
+    for (int step = 0; step < 4000 && n + 2 <= MOST; step++) {
+        random = random * 1664525 + 1013904223;
+        if (random >> 24 < 6 && n > 0) {
+            uint32_t back = (random >> 16) % 8 == 0 ? 600 : (random >> 8) % 12, left;
+
+            n = n > back ? n - back : 0;
+            ok(store_rewind(s, n, &e));
+            for (uint32_t i = 0; i < n; i++) {
+                left = n > i + 2 ? n - i - 2 : 0;
+                if (carried[i] != UINT32_MAX && carried[i] > left)
+                    carried[i] = left;
+            }
+            continue;
+        }
+        carried[n] = carried[n + 1] = UINT32_MAX;
+        if (random >> 24 > 240) {
+            carried[n] = (random >> 8) % 700;
+            ok(store_add_summary(s, "sum", 3, NULL, carried[n], &e));
+        } else {
+            user_says(s, "one");
+        }
+        answer_says(s, "two", false);
+        ok(store_done(s, &receipt, 10, NULL, &e));
+        n += 2;
+    }
+    strcpy(path, store_path(s));
+    for (int opened = 0; opened < 2; opened++) {
+        assert_int_equal(store_count(s), n);
+        for (uint32_t i = 0; i < n; i++) {
+            const struct store_item *item = store_item(s, i);
+
+            assert_int_equal(item->is_summary, carried[i] != UINT32_MAX);
+            if (item->is_summary)
+                assert_int_equal(item->n_carried, carried[i]);
+            n_summary += item->is_summary;
+        }
+        store_close(s);
+        if (opened == 0)
+            ok(store_open(&s, path, &e));
+    }
+    assert_true(n > STORE_KEPT_ITEMS && n_summary > 20);
+}
+
 /* They may change while an answer is made, and the file may have to be written again. */
 static void settings_are_kept(void **state)
 {
@@ -977,6 +1031,7 @@ int main(void)
         TEST(a_killed_program_loses_only_text_that_was_not_written),
         TEST(rubbish_at_the_end_is_ignored),
         TEST(rewinding_keeps_the_lines_but_not_the_messages),
+        TEST(a_summary_counts_the_carried_messages_that_are_left),
         TEST(settings_are_kept),
         TEST(changes_that_belong_together_are_written_at_once),
         TEST(other_answers_go_on_where_they_were_cut),

@@ -34,6 +34,7 @@ struct part {
     uint64_t offset;
     uint32_t item, message; /* their number before it */
     uint32_t n_piece;       /* lines of its items */
+    uint32_t fewest;        /* messages that a rewind left since the next part began */
 };
 
 /* A part that was read again; view has its items. */

@@ -151,7 +151,8 @@ static int begin_part(struct store *s, uint64_t offset, struct err *e)
         return err_memory(e, "a chat");
     s->part = items;
     s->part[s->n_part++] =
-        (struct part){ .offset = offset, .item = store_count(s), .message = s->n_message };
+        (struct part){ .offset = offset, .item = store_count(s), .message = s->n_message,
+                       .fewest = UINT32_MAX };
     forget_parts(s);
     return 0;
 }
@@ -231,6 +232,24 @@ int store_add_line(struct store *s, struct record *r, uint64_t offset, uint32_t 
 
 /* ---- parts that are not kept ---- */
 
+/* After a rewind to n messages: those that are removed do not come back, so fewer of the messages
+ * after a summary were there before it. */
+static void limit_carried(struct store *s, uint32_t n)
+{
+    uint32_t message = 0;
+
+    if (s->n_record > 0)
+        message = s->is_view ? s->first_message : s->part[s->kept].message;
+    for (uint32_t i = 0; i < s->n_record; i++) {
+        struct store_item *item = &s->record[i].item;
+        uint32_t left = n > message + 2 ? n - message - 2 : 0; /* not the request and the summary */
+
+        if (item->is_summary && item->n_carried > left)
+            item->n_carried = left;
+        message += is_message(item->kind);
+    }
+}
+
 static void forget_view(const struct store *s)
 {
     store_drop(s->old->view);
@@ -268,6 +287,7 @@ static const struct store *view_of(const struct store *s, uint32_t p, struct err
         err_at(e, s->path, s->part[p].offset, NULL);
         return NULL;
     }
+    limit_carried(v, s->part[p].fewest);
     old->view = v;
     old->number = p;
     return v;
@@ -389,26 +409,8 @@ static int keep_in_view(struct store *s, uint64_t n, struct err *e)
     s->n_record = item - s->first;
     s->n_message = (uint32_t)n;
     s->is_beyond = false;
+    limit_carried(s, s->n_message);
     return 0;
-}
-
-/* Messages that are removed do not come back: fewer of those after the last summary were there
- * before it. */
-static void count_carried(struct store *s)
-{
-    uint32_t n_after = 0; /* the request, with the summary */
-
-    for (uint32_t i = s->n_record; i-- > 0;) {
-        struct store_item *item = &s->record[i].item;
-
-        if (item->is_summary) {
-            uint32_t left = n_after > 0 ? n_after - 1 : 0;
-
-            item->n_carried = item->n_carried < left ? item->n_carried : left;
-            return;
-        }
-        n_after += is_message(item->kind);
-    }
 }
 
 int store_keep_messages(struct store *s, uint64_t n, struct err *e)
@@ -431,7 +433,12 @@ int store_keep_messages(struct store *s, uint64_t n, struct err *e)
         s->n_record = count - s->first;
     s->n_part = count > 0 ? p + 1 : 0;
     s->n_message = (uint32_t)n;
-    count_carried(s);
+    limit_carried(s, s->n_message);
+    for (uint32_t i = 0; i + 1 < s->n_part; i++)
+        if (s->part[i].fewest > s->n_message)
+            s->part[i].fewest = s->n_message;
+    if (s->n_part > 0)
+        last_part(s)->fewest = UINT32_MAX;
     if (s->old->number >= s->kept)
         forget_view(s);
     return 0;
