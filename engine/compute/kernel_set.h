@@ -4,6 +4,9 @@
  * Every set_*.c is compiled once for each set, with its flags, with SET as its name, and with
  * VECTORS as its vec_*.h (local.mk).  set_steps.c also defines the table, kernels_SET.  The
  * functions are those of struct kernels; several files compile at the same time.
+ *
+ * A set that differs from another one only in its products of bytes compiles set_mul_q8.c and
+ * set_steps.c, and names the other one in FLOAT_SET: that one's code for floats is the same.
  */
 #ifndef MEMWALL_ENGINE_COMPUTE_KERNEL_SET_H
 #define MEMWALL_ENGINE_COMPUTE_KERNEL_SET_H
@@ -17,16 +20,23 @@
 #define SET_STRINGED(set)     SET_STRING(set)
 #define SET_NAME              SET_STRINGED(SET) /* "avx2" */
 
-#define set_dequant         SET_FUNCTION(set_dequant)
-#define set_unpack          SET_FUNCTION(set_unpack)
 #define set_pack_q8         SET_FUNCTION(set_pack_q8)
-#define set_mul_float       SET_FUNCTION(set_mul_float)
-#define set_mul_packed      SET_FUNCTION(set_mul_packed)
 #define set_mul_q8          SET_FUNCTION(set_mul_q8)
 #define set_mul_interleaved SET_FUNCTION(set_mul_interleaved)
-#define set_attn            SET_FUNCTION(set_attn)
-#define set_delta           SET_FUNCTION(set_delta)
-#define set_rotate          SET_FUNCTION(set_rotate)
+
+/* The set whose functions of floats this one uses. */
+#ifndef FLOAT_SET
+#define FLOAT_SET SET
+#endif
+#define FLOAT_FUNCTION(name) SET_JOINED(name, FLOAT_SET)
+
+#define set_dequant    FLOAT_FUNCTION(set_dequant)
+#define set_unpack     FLOAT_FUNCTION(set_unpack)
+#define set_mul_float  FLOAT_FUNCTION(set_mul_float)
+#define set_mul_packed FLOAT_FUNCTION(set_mul_packed)
+#define set_attn       FLOAT_FUNCTION(set_attn)
+#define set_delta      FLOAT_FUNCTION(set_delta)
+#define set_rotate     FLOAT_FUNCTION(set_rotate)
 
 /* Members of struct kernels */
 void set_dequant(enum tensor_type type, const void *src, float *dst, size_t n);

@@ -30,14 +30,19 @@ compile() # object source flags
         -DHAVE_CONFIG_H -I. -I"$src" -I"$src/tests/arm64" "$@" -c "$src/$from" -o "$build/$to.o"
 }
 
-for part in attn delta mul_float mul_q8 rotate steps; do
-    compile "neon_$part" engine/compute/set_$part.c -DSET=neon \
-        -DVECTORS='"engine/compute/vec_neon.h"'
-    compile "neondot_$part" engine/compute/set_$part.c -DSET=neondot \
-        -DVECTORS='"engine/compute/vec_neon.h"' -march=armv8.2-a+dotprod
-    compile "neoni8mm_$part" engine/compute/set_$part.c -DSET=neoni8mm \
-        -DVECTORS='"engine/compute/vec_neon.h"' -march=armv8.2-a+dotprod+i8mm
-done
+compile_set() # name parts flags
+{
+    set=$1 parts=$2
+    shift 2
+    for part in $parts; do
+        compile "${set}_$part" engine/compute/set_$part.c -DSET="$set" \
+            -DVECTORS='"engine/compute/vec_neon.h"' "$@"
+    done
+}
+
+compile_set neon 'attn delta mul_float mul_q8 rotate steps'
+compile_set neondot 'mul_q8 steps' -DFLOAT_SET=neon -march=armv8.2-a+dotprod
+compile_set neoni8mm 'mul_q8 steps' -DFLOAT_SET=neon -march=armv8.2-a+dotprod+i8mm
 for file in compute/kernels compute/kernels_generic compute/dequant compute/grids \
     compute/kv_types compute/packed compute/interleave compute/processor compute/ways \
     format/tensor_type; do
