@@ -19,7 +19,8 @@ static inline int fuzz_file(const uint8_t *data, size_t size)
 
     if (fd < 0)
         fd = memfd_create("input", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
+    /* Cut after writing: the pages of the last input are used again. */
+    if (fd < 0 || pwrite(fd, data, size, 0) != (ssize_t)size || ftruncate(fd, (off_t)size) != 0)
         return -1;
     return fd;
 }

@@ -79,9 +79,10 @@ tests_fuzz_fuzz_tool_calls_SOURCES = tests/fuzz/fuzz_tool_calls.c \
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/jinja.dict tests/fuzz/fuzz_file.h \
 	tests/fuzz/fuzz_folder.h tests/fuzz/fuzz_vocab_check.h tests/fuzz/replay.c
 
-# Freed memory is used again after 8 MiB, calls are named four deep, and the shadow of large blocks
-# is cleared without a system call: targets run up to twice as often.
-FUZZ_ASAN_OPTIONS = quarantine_size_mb=8:malloc_context_size=4:clear_shadow_mmap_threshold=8388608
+# Freed memory is used again after 1 MiB and never given back to the system, calls are named four
+# deep, and the shadow of large blocks is cleared without a system call: targets run up to twice as
+# often.
+FUZZ_ASAN_OPTIONS = quarantine_size_mb=1:malloc_context_size=4:allocator_release_to_os_interval_ms=-1:clear_shadow_mmap_threshold=8388608
 
 RUNS = 10000000
 FUZZ = $(fuzz_programs:tests/fuzz/fuzz_%=%)
