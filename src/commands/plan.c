@@ -141,6 +141,7 @@ static int make_and_print(struct mw_model *m, const struct options *o,
     struct mw_diagnosis diagnosis = { 0 };
     struct plan_print_more more = { .io = &io, .products = products, .diagnosis = &diagnosis };
     struct mw_model_info info;
+    struct mw_machine machine;
     struct plan p = { 0 };
     int code = EXIT_OK;
 
@@ -157,8 +158,12 @@ static int make_and_print(struct mw_model *m, const struct options *o,
         if (!o->quiet)
             say_what_runs(m, engine, &p);
     }
-    /* The plans of the table have the same budget. */
+    /* The plans of the table have the same budget and threads. */
     engine->memory_bytes = p.budget_bytes;
+    if (engine->n_thread <= 0) {
+        mw_machine_read(&machine);
+        engine->n_thread = machine.n_thread;
+    }
     mw_products_text(m, engine, products, sizeof products);
     settings_report_products(o, m, engine);
     mw_plan_fit(m, engine, &more.smallest_budget, &more.largest_ctx, &ignored);
