@@ -470,6 +470,8 @@ int mw_session_rewind(struct mw_session *s, uint32_t n, uint32_t *kept, struct e
         return err_set(e, ERR_ARGUMENT, "cannot go back to token %u: the session holds %u", n,
                        kv_tokens(s->kv));
     s->has_logits = n == kv_tokens(s->kv) && s->has_logits;
+    if (n < kv_tokens(s->kv))
+        begin_answer(s); /* a prompt of one token looks like one more token of the answer before */
     copies_cut(s->copies, n);
     if (!kv_rewind(s->kv, n))
         copies_restore(s->copies);

@@ -414,6 +414,7 @@ static void settings_that_cannot_be_measure_nothing(void **state)
 {
     static const double wrong[] = { NAN, INFINITY, -1, 1e300 };
     struct chance c = { 17 };
+    struct plan_anchor wrong_seen;
     struct drawn d;
 
     (void)state;
@@ -427,6 +428,10 @@ static void settings_that_cannot_be_measure_nothing(void **state)
         for (size_t j = 0; j < sizeof a / sizeof a[0]; j++)
             assert_false(plan_factors_of(&d.in, &a[j]).is_set);
     }
+    wrong_seen = d.anchor;
+    wrong_seen.n_ctx = 1;
+    wrong_seen.n_seen = 2;
+    assert_false(plan_factors_of(&d.in, &wrong_seen).is_set);
     d.anchor.kv_v = MW_STEPS_KV;
     assert_false(plan_factors_of(&d.in, &d.anchor).is_set);
 }

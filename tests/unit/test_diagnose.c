@@ -144,6 +144,29 @@ static void tokens_are_the_prediction(void **state)
 }
 
 /* Seven tokens; the first ones are not counted. */
+/* A request that is made again evaluates the last token of its prompt only. */
+static void tokens_of_two_answers_are_not_of_one(void **state)
+{
+    const struct mw_options o = small_options(256);
+    struct mw_session *s = open_session(model, &o);
+    const uint32_t id = 5;
+    struct plan_anchor a;
+    struct err e = ERR_INIT;
+    uint32_t kept;
+
+    (void)state;
+    for (int answer = 0; answer < 3; answer++) {
+        if (mw_session_rewind(s, answer > 0 ? 1 : 0, &kept, &e) != 0)
+            fail_with(&e);
+        for (int i = 0; i < 22; i++)
+            eval(s, &id, 1);
+        mw_model_anchor(model, &a);
+        assert_true(a.n_token <= 22);
+        assert_true(a.n_seen <= 22);
+    }
+    mw_session_close(s);
+}
+
 static void a_short_answer_measures_with_a_doubt(void **state)
 {
     struct mw_options o = slow_disk(), other = o;
@@ -541,6 +564,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_limit_of_a_proposed_budget_is_named),
         cmocka_unit_test_setup_teardown(tokens_are_the_prediction, open_all, close_all),
+        cmocka_unit_test_setup_teardown(tokens_of_two_answers_are_not_of_one, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_short_answer_measures_with_a_doubt, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_change_has_the_rate_that_its_sheet_promised, open_all,
                                         close_all),
