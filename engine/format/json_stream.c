@@ -6,9 +6,11 @@
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <yajl/yajl_parse.h>
 
 #include "engine/base/encoding.h"
@@ -19,12 +21,21 @@
 
 #define PIECE ((size_t)64 << 10)
 
+/* A character beyond U+FFFF is escaped as a pair, "\ud83d\ude00".  yajl makes "?" of a first half
+ * alone, and another character of a first half and an escape that is not a second one. */
+struct escapes {
+    unsigned n;     /* bytes of this escape until now */
+    unsigned value; /* of its digits */
+    bool is_half;   /* the one before is a first half */
+};
+
 struct stream {
     json_fn *fn;
     void *ctx;
     struct err *e;
     unsigned depth;
     bool stopped; /* fn or a limit stopped it; *e is set */
+    struct escapes escapes;
     char key[64]; /* the last one, for messages */
 };
 
@@ -220,14 +231,59 @@ static void bad_text(struct stream *s, yajl_handle h, uint64_t at)
     err_at(s->e, NULL, at, NULL);
 }
 
+static unsigned digit_of(unsigned char c)
+{
+    return c <= '9' ? c - 0u - '0' : (c | 0x20u) - 'a' + 10;
+}
+
+/* Take one byte.  Returns false if a pair lacks a half. */
+static bool take_escape(struct escapes *x, unsigned char c)
+{
+    bool was_half = x->is_half;
+
+    if (x->n == 0 ? c != '\\' : x->n == 1 ? c != 'u' : !isxdigit(c)) {
+        *x = (struct escapes){ 0 };
+        return !was_half;
+    }
+    x->value = x->n < 2 ? 0 : x->value << 4 | digit_of(c);
+    if (++x->n < 6)
+        return true;
+    *x = (struct escapes){ .is_half = !was_half && x->value >> 10 == 0xd800 >> 10,
+                           .value = x->value };
+    return was_half == (x->value >> 10 == 0xdc00 >> 10);
+}
+
+/* Returns how many of n bytes have no half of a pair alone: n, or fewer. */
+static size_t take_escapes(struct escapes *x, const unsigned char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (x->n == 0 && !x->is_half) {
+            const unsigned char *next = memchr(p + i, '\\', n - i);
+
+            if (next == NULL)
+                return n;
+            i = (size_t)(next - p);
+        }
+        if (!take_escape(x, p[i]))
+            return i;
+    }
+    return n;
+}
+
 /* Parses n bytes at offset at of the file; n 0 ends the text. */
 static int parse_piece(struct stream *s, yajl_handle h, const unsigned char *p, size_t n,
                        uint64_t at)
 {
-    yajl_status status = n > 0 ? yajl_parse(h, p, n) : json_text_end(h);
+    size_t good = take_escapes(&s->escapes, p, n);
+    yajl_status status = n == 0 ? json_text_end(h) :
+                         good > 0 ? yajl_parse(h, p, good) : yajl_status_ok;
 
-    if (status == yajl_status_ok)
+    if (status == yajl_status_ok && good == n)
         return 0;
+    if (status == yajl_status_ok) {
+        err_set(s->e, ERR_FORMAT, "JSON has an escape \"\\u\" that is half of a character");
+        return err_at(s->e, NULL, at + good, NULL);
+    }
     at += n > 0 ? yajl_get_bytes_consumed(h) : 0;
     if (s->stopped)
         err_at(s->e, NULL, at, NULL);

@@ -96,6 +96,27 @@ static void numbers_do_not_depend_on_the_locale(void **state)
     json_free(d);
 }
 
+/* Texts are parsed in pieces of 64 KiB, which may end inside a pair. */
+static void a_pair_of_escapes_is_a_character(void **state)
+{
+    static const char pair[] = "\\ud83d\\uDE00\\\\ud83d\"]";
+    static char text[(64 << 10) + sizeof pair];
+
+    (void)state;
+    for (size_t start = (64 << 10) - sizeof pair; start < 64 << 10; start++) {
+        struct json_doc *d;
+        const char *value;
+
+        memset(text, 'a', start);
+        memcpy(text, "[\"", 2);
+        memcpy(text + start, pair, sizeof pair);
+        d = parse(text);
+        value = json_as_string(json_root(d)->first);
+        assert_string_equal(value + start - 2, "\xf0\x9f\x98\x80\\ud83d");
+        json_free(d);
+    }
+}
+
 struct bad {
     const char *name, *text;
     uint64_t offset;
@@ -115,6 +136,13 @@ static struct bad bad[] = {
     { "an overlong character of three bytes", "[\"\xe0\x81\x8b\"]", 5 },
     { "an overlong character in a key", "{\"\xc1\x8b\":1}", 4 },
     { "half a surrogate", "[\"\xed\xa0\x80\"]", 5 },
+    { "a first half of a pair", "[\"\\ud83d\"]", 8 },
+    { "a first half and text", "[\"\\ud83dx\"]", 8 },
+    { "a first half and another character", "[\"\\ud83d\\u0041\"]", 13 },
+    { "a first half and a newline", "[\"\\ud83d\\n\"]", 9 },
+    { "two first halves", "[\"\\ud83d\\ud83d\"]", 13 },
+    { "a second half", "[\"\\\\\\uDE00\"]", 9 },
+    { "a first half in a key", "{\"\\uD83D\":1}", 8 },
     { "a character beyond Unicode", "[\"\xf7\xbf\xbf\xbf\"]", 6 },
 };
 
@@ -192,6 +220,7 @@ int main(void)
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(values_are_read_by_their_type),
         cmocka_unit_test(a_string_with_nul_is_not_a_name),
+        cmocka_unit_test(a_pair_of_escapes_is_a_character),
         cmocka_unit_test(numbers_do_not_depend_on_the_locale),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(a_string_is_bounded),
