@@ -20,22 +20,26 @@
 
 int value_number(const struct json_node *n, double low, double high, double *out, struct err *e)
 {
-    if (!json_as_float(n, out))
+    if (n == NULL || n->kind != JSON_IS_NUMBER)
         return err_set(e, ERR_ARGUMENT, "expected a number");
-    if (*out < low || *out > high)
-        return err_set(e, ERR_ARGUMENT, "%g is not from %g to %g", *out, low, high);
+    if (!json_as_float(n, out) || *out < low || *out > high)
+        return err_set(e, ERR_ARGUMENT, "%.40s is not from %g to %g", n->text, low, high);
     return 0;
 }
 
 int value_integer(const struct json_node *n, int64_t low, int64_t high, int64_t *out,
                   struct err *e)
 {
-    if (!json_as_int(n, out))
+    double v;
+    bool is_whole = json_as_int(n, out);
+
+    if (is_whole && *out >= low && *out <= high)
+        return 0;
+    if (n == NULL || n->kind != JSON_IS_NUMBER ||
+        (!is_whole && json_as_float(n, &v) && v > (double)low && v < (double)high))
         return err_set(e, ERR_ARGUMENT, "expected a whole number");
-    if (*out < low || *out > high)
-        return err_set(e, ERR_ARGUMENT, "%lld is not from %lld to %lld", (long long)*out,
-                       (long long)low, (long long)high);
-    return 0;
+    return err_set(e, ERR_ARGUMENT, "%.40s is not from %lld to %lld", n->text, (long long)low,
+                   (long long)high);
 }
 
 int value_bool(const struct json_node *n, bool *out, struct err *e)

@@ -316,6 +316,20 @@ class Refusals(ServeCase):
                 with self.subTest(name=name, value=value):
                     self.refused(s, user(**{name: value}), name)
 
+    def test_wrong_numbers_are_named_as_they_were_given(self):
+        with Server("-m", self.says("Hey.")) as s:
+            for name, number, why in (
+                    ("top_p", "1.0000001", "1.0000001 is not from 0 to 1"),
+                    ("temperature", "-1e999", "-1e999 is not from 0 to 100"),
+                    ("seed", "9223372036854775808", "9223372036854775808 is not from -1 to"),
+                    ("top_k", "1e300", "1e300 is not from -1 to"),
+                    ("top_k", "1.5", "expected a whole number")):
+                with self.subTest(name=name, number=number):
+                    body = json.dumps(user())[:-1] + f', "{name}": {number}}}'
+                    got, r = s.post(CHAT, body)
+                    self.assertEqual(400, got, r)
+                    self.assertIn(f"{name}: {why}", r["error"]["message"])
+
     def test_wrong_messages_are_named(self):
         hi = {"role": "user", "content": "hi"}
         with Server("-m", self.says("Hey.")) as s:
@@ -407,7 +421,7 @@ class Refusals(ServeCase):
             "1" + "}" * 28 + "}"
         with Server("-m", self.says("Hey.")) as s:
             for body in ("", "{", "[]", "null", '"x"', b'{"messages": "\xff"}', "{} x", deep,
-                         many, nested, b"\x00" * 100):
+                         many, nested, b"\x00" * 100, '{"messages": "\\ud83d\\u0041"}'):
                 with self.subTest(body=body[:40]):
                     got, r = s.post(CHAT, body)
                     self.assertEqual(400, got, r)
