@@ -202,10 +202,16 @@ char *units_option(char *buf, size_t n, uint64_t bytes)
 
 char *units_rate(char *buf, size_t n, double bytes_s)
 {
-    if (bytes_s < 999.5e6)
-        snprintf(buf, n, "%.3g MB/s", bytes_s / 1e6);
-    else
-        snprintf(buf, n, "%.3g GB/s", bytes_s / 1e9);
+    static const struct {
+        double bytes_s;
+        const char *name;
+    } units[] = { { 1, "B/s" }, { 1e3, "kB/s" }, { 1e6, "MB/s" }, { 1e9, "GB/s" },
+                  { 1e12, "TB/s" } };
+    size_t i = bytes_s > 0 ? 0 : 2;
+
+    while (bytes_s >= 999.5 * units[i].bytes_s && i + 1 < sizeof units / sizeof units[0])
+        i++;
+    snprintf(buf, n, "%.3g %s", bytes_s / units[i].bytes_s, units[i].name);
     return buf;
 }
 

@@ -310,6 +310,14 @@ static void rates_are_read_in_powers_of_1000(void **state)
     assert_string_equal(units_rate(buf, sizeof buf, 20e6), "20 MB/s");
     assert_string_equal(units_rate(buf, sizeof buf, 23456789), "23.5 MB/s");
     assert_string_equal(units_rate(buf, sizeof buf, 999.9e6), "1 GB/s");
+    assert_string_equal(units_rate(buf, sizeof buf, 0), "0 MB/s");
+    for (double rate = 1; rate < 9e14; rate *= 1.7) { /* never "1e-06 MB/s" or "2e+03 GB/s" */
+        uint64_t got;
+
+        assert_null(strchr(units_rate(buf, sizeof buf, round(rate)), 'e'));
+        assert_true(units_parse_rate(buf, &got));
+        assert_true(fabs((double)got / round(rate) - 1) < 0.006);
+    }
 }
 
 static void numbers_are_whole_texts_within_their_range(void **state)
