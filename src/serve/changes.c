@@ -161,8 +161,7 @@ static void write_settings(const struct mw_options *engine, const struct plan *p
     for (int i = 0; i < N_OPTION; i++) {
         if (!option_is_served((enum option_id)i))
             continue;
-        if (options_say(&o, (enum option_id)i, value, sizeof value)[0] == '\0')
-            option_default(&options_table[i], "serve", value, sizeof value);
+        options_say_value(&o, (enum option_id)i, "serve", value, sizeof value);
         json_string(out, options_table[i].name, value);
     }
     json_end(out);

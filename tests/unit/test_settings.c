@@ -266,10 +266,43 @@ static void kv_k_and_kv_v_override_kv_in_any_order(void **state)
     }
 }
 
+static void values_are_said_as_they_are_given(void **state)
+{
+    static const struct {
+        enum option_id id;
+        const char *value, *said;
+    } rows[] = {
+        { OPT_TEMP, "100", "100" },
+        { OPT_TEMP, "20", "20" },
+        { OPT_TEMP, "0.12345", "0.12345" },
+        { OPT_TEMP, "1e-30", "1e-30" },
+        { OPT_REPEAT_PENALTY, "100.0", "100" },
+        { OPT_THREADS, "auto", "auto" },
+        { OPT_THREADS, "2", "2" },
+        { OPT_LISTEN, "", "127.0.0.1:8080" },
+        { OPT_DISK_RATE, "1", "1 B/s" },
+        { OPT_DISK_RATE, "20M", "20 MB/s" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct err e = ERR_INIT;
+        struct options o;
+        char text[200];
+
+        options_default(&o);
+        if (options_set(&o, rows[i].id, rows[i].value, &e) != 0 && rows[i].value[0] != '\0')
+            fail_with(&e);
+        assert_string_equal(options_say_value(&o, rows[i].id, "chat", text, sizeof text),
+                            rows[i].said);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_is_complete),
+        cmocka_unit_test(values_are_said_as_they_are_given),
         cmocka_unit_test_setup_teardown(every_setting_is_read_and_written_alike_everywhere,
                                         begin, tree_drop),
         cmocka_unit_test_setup_teardown(

@@ -357,6 +357,11 @@ char *options_print(const struct options *o, enum option_id id, char *buf, size_
  * "600 MiB", "20 MB/s" and "32,768"; the others as options_print().  Returns buf. */
 char *options_say(const struct options *o, enum option_id id, char *buf, size_t n);
 
+/* The same with the default of a command for a value that is not set, as options_set() takes it:
+ * "auto" and not "auto: one per core, or the measured best". */
+char *options_say_value(const struct options *o, enum option_id id, const char *command, char *buf,
+                        size_t n);
+
 /* "the temperature is 0.8": a value as people read it in a sentence.  Returns buf. */
 char *option_sentence(const struct option *row, const char *value, char *buf, size_t n);
 

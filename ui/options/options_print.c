@@ -8,12 +8,12 @@
 #include "engine/base/numbers.h"
 #include "ui/options/options.h"
 
-/* Print with as few digits as give the same float. */
+/* Print with as few digits as give the same float, 100 and not 1e+02. */
 static void print_number(char *buf, size_t n, float x)
 {
     for (int digits = 1; digits <= 9; digits++) {
         snprintf(buf, n, "%.*g", digits, (double)x);
-        if (strtof(buf, NULL) == x)
+        if (strtof(buf, NULL) == x && strstr(buf, "e+") == NULL)
             return;
     }
 }
@@ -157,6 +157,20 @@ char *options_say(const struct options *o, enum option_id id, char *buf, size_t 
     if (row->kind == KIND_RATE && *(const uint64_t *)from > 0)
         return units_rate(buf, n, (double)*(const uint64_t *)from);
     return options_print(o, id, buf, n);
+}
+
+char *options_say_value(const struct options *o, enum option_id id, const char *command, char *buf,
+                        size_t n)
+{
+    char *why;
+
+    if (options_say(o, id, buf, n)[0] == '\0') {
+        option_default(&options_table[id], command, buf, n);
+        why = strstr(buf, ": ");
+        if (why != NULL)
+            *why = '\0';
+    }
+    return buf;
 }
 
 char *option_sentence(const struct option *row, const char *value, char *buf, size_t n)

@@ -281,8 +281,7 @@ void proposal_changed(char *buf, size_t n, const struct mw_options *was,
         options_say(&now, (enum option_id)id, value, sizeof value);
         if (strcmp(old, value) == 0)
             continue;
-        if (value[0] == '\0')
-            option_default(row, "chat", value, sizeof value);
+        options_say_value(&now, (enum option_id)id, "chat", value, sizeof value);
         snprintf(buf + len, n - len, ", %s %s", row->name, value);
     }
 }

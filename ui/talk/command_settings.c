@@ -45,13 +45,6 @@ static void values_in_force(struct talk *t, struct options *o, struct mw_sample 
     (void)options_set(o, OPT_IO, s->run.io, &ignored);
 }
 
-/* The value of an option as people read it. */
-static void value_text(const struct options *o, enum option_id id, char *buf, size_t n)
-{
-    if (options_say(o, id, buf, n)[0] == '\0')
-        option_default(&options_table[id], "chat", buf, n);
-}
-
 /* A list of names that grows in a buffer of n bytes. */
 struct names {
     char *buf;
@@ -109,7 +102,7 @@ static void show(struct talk *t, enum option_id id)
     if (s == NULL)
         return;
     values_in_force(t, &o, s);
-    value_text(&o, id, value, sizeof value);
+    options_say_value(&o, id, "chat", value, sizeof value);
     option_sentence(&options_table[id], value, text, sizeof text);
     note(t, id, &o, s, more, sizeof more);
     talk_notice(t, "%s%s", text, more);
@@ -142,7 +135,7 @@ static void show_all(struct talk *t)
             if (!any)
                 sheet_line(sheet, ROLE_HEADING, "%s", option_group_title(row->group));
             any = true;
-            value_text(&o, (enum option_id)i, value, sizeof value);
+            options_say_value(&o, (enum option_id)i, "chat", value, sizeof value);
             clean_line(line, sizeof line, value, strlen(value));
             sheet_line(sheet, ROLE_ACCENT, "  %-15s", row->name);
             sheet_more(sheet, ROLE_TEXT, "%-10s ", line);
@@ -167,7 +160,7 @@ static void propose(struct talk *t, enum option_id id, struct options *o)
     }
     snprintf(note, sizeof note, "%s%s", why, why[0] != '\0' ? "." : "");
     note[0] = (char)toupper((unsigned char)note[0]);
-    value_text(o, id, value, sizeof value);
+    options_say_value(o, id, "chat", value, sizeof value);
     snprintf(what, sizeof what, "%s %s", options_table[id].name, value);
     change_propose(t, &o->chat, what, note);
 }
@@ -196,8 +189,8 @@ static bool is_same(struct talk *t, enum option_id id, const struct options *the
     struct options now;
 
     talk_values(t, &now);
-    value_text(&now, id, a, sizeof a);
-    value_text(then, id, b, sizeof b);
+    options_say_value(&now, id, "chat", a, sizeof a);
+    options_say_value(then, id, "chat", b, sizeof b);
     return strcmp(a, b) == 0;
 }
 
