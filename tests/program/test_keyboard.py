@@ -460,5 +460,23 @@ class Overlays(KeyboardCase):
         self.type("\033OP", "Answers and sampling")
 
 
+class OneScreen(KeyboardCase):
+    """Terminals that keep the picture, because they have no second screen."""
+
+    def test_text_after_it_begins_on_an_empty_row(self):
+        for term in "linux", "vt100", "ansi":
+            for says in "", "hello":
+                with self.subTest(term=term, says=says):
+                    t = self.chat("--view", "chat", env={"TERM": term})
+                    if says:
+                        t.send(says + "\r")
+                        self.assertTrue(t.sees("token limit"), t.screen())
+                    t.send("/quit\r")
+                    self.assert_ends(t)
+                    self.assertNotIn("of 512", t.screen(), t.screen())
+                    if says:
+                        self.assertRegex(t.screen(), r"(?m)^The chat is saved in .*\.jsonl$")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -291,13 +291,24 @@ int term_start(struct term *t, struct keys *keys, struct err *e)
     return 0;
 }
 
+/* A terminal without a second screen keeps the picture, and the next text begins on its last row,
+ * which has the status bar. */
+void term_end_screen(struct term *t)
+{
+    char bytes[40] = "\r";
+
+    endwin();
+    if (capability_add(bytes, 1, sizeof bytes, "rmcup") == 1)
+        term_send(t, bytes, capability_add(bytes, 1, sizeof bytes, "el"));
+}
+
 void term_free(struct term *t)
 {
     if (t == NULL)
         return;
     if (t->screen != NULL) {
         term_modes_off(t);
-        endwin();
+        term_end_screen(t);
         fatal_disarm();
         point_output_back(t);
         delscreen(t->screen);

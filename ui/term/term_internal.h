@@ -56,6 +56,9 @@ void term_send_text(struct term *t, const char *s);
  * belong to this screen. */
 void term_show_screen(struct term *t);
 
+/* Leave the alternate screen, or clear the last row of a terminal that has none. */
+void term_end_screen(struct term *t);
+
 /* Switch the modes of the screen on and off.  After SIGSTOP, which a program cannot catch, the
  * mode of the keyboard is still pushed: the first of the two pops it. */
 void term_modes_on(struct term *t);

@@ -19,7 +19,7 @@ static void leave(struct term *t)
 {
     term_modes_off(t);
     def_prog_mode();
-    endwin();
+    term_end_screen(t);
     tcsetattr(t->fd, TCSADRAIN, &t->modes);
 }
 
