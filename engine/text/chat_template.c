@@ -322,8 +322,9 @@ void chat_render_template(struct chat_writer *w, const struct chat_format *f,
         bytes += j.m[i].len + j.m[i].reasoning_len;
     /* Refuse text that cannot fit before rendering it. */
     if (w->rc == 0 && w->out->max > 0 && tokenizer_least_ids(w->t, bytes) > w->out->max)
-        w->rc = err_set(w->e, ERR_CONTEXT, "more than %zu tokens do not fit the context",
-                        w->out->max);
+        w->rc = err_set(w->e, ERR_CONTEXT,
+                        "a prompt of more than %zu token%s does not fit the context",
+                        w->out->max, w->out->max == 1 ? "" : "s");
     if (w->rc == 0)
         w->rc =
             render(f->template, message_list,

@@ -12,8 +12,8 @@ static int grow(struct ids *list, size_t n, struct err *e)
     uint32_t *id;
 
     if (list->max > 0 && n > list->max)
-        return err_set(e, ERR_CONTEXT, "more than %zu tokens do not fit the context",
-                       list->max);
+        return err_set(e, ERR_CONTEXT, "a prompt of more than %zu token%s does not fit the context",
+                       list->max, list->max == 1 ? "" : "s");
     while (cap < n)
         cap += cap / 2;
     if (list->max > 0 && cap > list->max)

@@ -104,6 +104,15 @@ static bool report_empty(const struct run *r, const struct mw_receipt *receipt)
     return true;
 }
 
+static int report_too_long(const struct run *r, const struct err *e)
+{
+    struct err long_prompt = *e;
+
+    if (r->o->server == NULL) /* whose context its options set */
+        err_set(&long_prompt, e->code, "%s; use a larger --ctx", e->what);
+    return report_error(&long_prompt);
+}
+
 static int finish(struct run *r, const struct mw_event *ev)
 {
     static const struct mw_sample none;
@@ -129,7 +138,7 @@ static int finish(struct run *r, const struct mw_event *ev)
     case MW_DONE_CANCELLED: return EXIT_STOPPED;
     case MW_DONE_CONTEXT:
         if (ev->receipt.n_decoded == 0) /* the prompt alone is too long */
-            return report_error(&ev->err);
+            return report_too_long(r, &ev->err);
         if (!is_said)
             fprintf(stderr,
                     "memwall: the answer is incomplete, the context of %s tokens is full; use a "

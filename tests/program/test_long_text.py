@@ -79,11 +79,13 @@ class LongText(unittest.TestCase):
             self.assertLess(peak - short, ROOM)
 
     def test_a_prompt_of_too_many_tokens_is_refused(self):
-        for size in 300, 70000:
-            code, said, _ = self.run_it("run", "-m", MODEL, "-b", "200M", "--ctx", "256", "-q",
+        for size, ctx, tokens in ((300, "256", "more than 256 tokens"),
+                                  (70000, "256", "more than 256 tokens"),
+                                  (9, "1", "more than 1 token"), (9, "2", "more than 2 tokens")):
+            code, said, _ = self.run_it("run", "-m", MODEL, "-b", "200M", "--ctx", ctx, "-q",
                                         stdin=self.file("prompt", "a", size))
-            self.assertEqual((1, "memwall: more than 256 tokens do not fit the context\n"),
-                             (code, said))
+            self.assertEqual((1, f"memwall: a prompt of {tokens} does not fit the context; "
+                              "use a larger --ctx\n"), (code, said))
 
     def test_ids_beyond_the_context_are_not_kept(self):
         args = ("eval", MODEL, "--greedy", "1", "-b", "200M", "--ctx", "32")
