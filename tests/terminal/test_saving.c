@@ -95,6 +95,22 @@ static void saving_resumes_by_itself(void **state)
     pty_end(run.s);
 }
 
+static void a_name_is_that_of_the_file_when_saving_resumes(void **state)
+{
+    char path[600];
+
+    begin_blocked(*state, "4k");
+    program_ask(&run, "first question", "saving is suspended");
+    program_ask(&run, "/rename foo", "this chat is saved as \"foo\" when saving resumes");
+    unblock();
+    sees(&run, "saving has resumed");
+    snprintf(path, sizeof path, "%s", program_chat(&run));
+    pty_signal(run.s, SIGKILL);
+    pty_end(run.s);
+    assert_non_null(strstr(path, "/foo.jsonl"));
+    expect_in_file(path, "first question");
+}
+
 static void leaving_asks_once(void **state)
 {
     begin_blocked(*state, "4k");
@@ -282,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BOTH(saving_resumes_with_the_next_message),
         BOTH(saving_resumes_by_itself),
+        BOTH(a_name_is_that_of_the_file_when_saving_resumes),
         BOTH(leaving_asks_once),
         cmocka_unit_test_teardown(a_message_is_refused_when_too_much_waits_for_the_disk,
                                   end_run),

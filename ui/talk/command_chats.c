@@ -186,7 +186,9 @@ static void rename_own(struct talk *t, const char *name)
     if (saving_rename(talk_saving(t), name, &e) != 0)
         talk_report(t, &e);
     else if (saving_path(talk_saving(t))[0] == '\0')
-        talk_notice(t, "this chat is saved as \"%s\" with its first message", name);
+        talk_notice(t, "this chat is saved as \"%s\" %s", name,
+                    talk_saving(t)->state == SAVING_WORKS ? "with its first message"
+                                                          : "when saving resumes");
     else
         talk_notice(t, "this chat is now \"%s\"", name);
 }
