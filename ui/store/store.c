@@ -248,12 +248,12 @@ static int open_file(struct store *s, const char *path, struct err *e)
     take_name(s);
     s->fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (s->fd < 0 || fstat(s->fd, &st) != 0)
-        return err_sys(e, "cannot open \"%.200s\"", path);
+        return err_sys(e, "cannot open the file");
     s->is_nameless = st.st_nlink == 0;
     if (!S_ISREG(st.st_mode))
-        return err_set(e, ERR_FORMAT, "\"%.200s\" is not a file", path);
+        return err_set(e, ERR_FORMAT, "is not a file");
     if (flock(s->fd, LOCK_EX | LOCK_NB) != 0)
-        return err_set(e, ERR_IO, "\"%.200s\" is open in another memwall", path);
+        return err_set(e, ERR_IO, "is open in another memwall");
     return 0;
 }
 
@@ -291,7 +291,11 @@ int store_open(struct store **out, const char *path, struct err *e)
     if (s == NULL)
         return -1;
     s->is_said = true;
-    if (open_file(s, path, e) != 0 || store_load(s, &keep, &more, &is_answer, e) != 0 ||
+    if (open_file(s, path, e) != 0) {
+        store_drop(s);
+        return err_at(e, path, ERR_NO_OFFSET, NULL);
+    }
+    if (store_load(s, &keep, &more, &is_answer, e) != 0 ||
         (more != NULL && repair(s, keep, more, is_answer, e) != 0)) {
         store_drop(s);
         return -1;
