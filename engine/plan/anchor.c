@@ -40,7 +40,8 @@ static bool has_settings(const struct plan_anchor *a)
     return is_up_to(a->memory_bytes, MOST_BYTES) && is_up_to(a->disk_rate, MOST_BYTES) &&
            is_up_to(a->n_ctx, UINT32_MAX) && is_up_to(a->chunk, UINT32_MAX) &&
            is_up_to(a->n_slot, UINT32_MAX) && is_up_to(a->n_thread, ANCHOR_THREADS) &&
-           is_up_to(a->n_seen, a->n_ctx > 0 ? a->n_ctx : UINT32_MAX) && is_up_to(a->kv_k, MW_STEPS_KV - 1) &&
+           is_up_to(a->n_seen, a->n_ctx > 0 ? a->n_ctx : UINT32_MAX) &&
+           is_up_to(a->kv_k, MW_STEPS_KV - 1) &&
            is_up_to(a->kv_v, MW_STEPS_KV - 1) && is_up_to(a->streamed_share, 1) &&
            is_up_to(a->missed_share, 1) &&
            is_up_to(a->crowding, MOST_CROWDING) && is_up_to(a->ran_s, MOST_RAN_S);
