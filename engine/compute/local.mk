@@ -44,26 +44,27 @@ KERNEL_LIBS += libkernels_sse41.a libkernels_avx2.a libkernels_avxvnni.a \
 libkernels_sse41_a_SOURCES = $(KERNEL_SET)
 libkernels_sse41_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=sse41 \
 	-DVECTORS='"engine/compute/vec_sse41.h"'
-libkernels_sse41_a_CFLAGS = $(AM_CFLAGS) -mssse3 -msse4.1 -Wno-psabi
+libkernels_sse41_a_CFLAGS = $(AM_CFLAGS) $(KERNEL_SAN_FLAGS) -mssse3 -msse4.1 -Wno-psabi
 libkernels_avx2_a_SOURCES = $(KERNEL_SET)
 libkernels_avx2_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=avx2 -DVECTORS='"engine/compute/vec_avx2.h"'
-libkernels_avx2_a_CFLAGS = $(AM_CFLAGS) $(AVX2_FLAGS)
+libkernels_avx2_a_CFLAGS = $(AM_CFLAGS) $(KERNEL_SAN_FLAGS) $(AVX2_FLAGS)
 libkernels_avxvnni_a_SOURCES = $(BYTES_SET)
 libkernels_avxvnni_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=avxvnni -DFLOAT_SET=avx2 \
 	-DVECTORS='"engine/compute/vec_avx2.h"'
-libkernels_avxvnni_a_CFLAGS = $(AM_CFLAGS) $(AVX2_FLAGS) -mavxvnni
+libkernels_avxvnni_a_CFLAGS = $(AM_CFLAGS) $(KERNEL_SAN_FLAGS) $(AVX2_FLAGS) -mavxvnni
 libkernels_avx512_a_SOURCES = $(KERNEL_SET)
 libkernels_avx512_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=avx512 \
 	-DVECTORS='"engine/compute/vec_avx512.h"'
-libkernels_avx512_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS)
+libkernels_avx512_a_CFLAGS = $(AM_CFLAGS) $(KERNEL_SAN_FLAGS) $(AVX512_FLAGS)
 libkernels_avx512vnni_a_SOURCES = $(BYTES_SET)
 libkernels_avx512vnni_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=avx512vnni -DFLOAT_SET=avx512 \
 	-DVECTORS='"engine/compute/vec_avx512.h"'
-libkernels_avx512vnni_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS) -mavx512vnni
+libkernels_avx512vnni_a_CFLAGS = $(AM_CFLAGS) $(KERNEL_SAN_FLAGS) $(AVX512_FLAGS) -mavx512vnni
 libkernels_amx_a_SOURCES = $(BYTES_SET)
 libkernels_amx_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=amx -DFLOAT_SET=avx512 \
 	-DVECTORS='"engine/compute/vec_avx512.h"'
-libkernels_amx_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS) -mavx512vnni -mamx-tile -mamx-int8
+libkernels_amx_a_CFLAGS = $(AM_CFLAGS) $(KERNEL_SAN_FLAGS) $(AVX512_FLAGS) -mavx512vnni \
+	-mamx-tile -mamx-int8
 endif
 
 if CPU_AARCH64
@@ -72,13 +73,13 @@ KERNEL_LIBS += libkernels_neon.a libkernels_neondot.a libkernels_neoni8mm.a libe
 
 libkernels_neon_a_SOURCES = $(KERNEL_SET)
 libkernels_neon_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=neon -DVECTORS='"engine/compute/vec_neon.h"'
-libkernels_neon_a_CFLAGS = $(AM_CFLAGS)
+libkernels_neon_a_CFLAGS = $(AM_CFLAGS) $(KERNEL_SAN_FLAGS)
 libkernels_neondot_a_SOURCES = $(BYTES_SET)
 libkernels_neondot_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=neondot -DFLOAT_SET=neon \
 	-DVECTORS='"engine/compute/vec_neon.h"'
-libkernels_neondot_a_CFLAGS = $(AM_CFLAGS) -march=armv8.2-a+dotprod
+libkernels_neondot_a_CFLAGS = $(AM_CFLAGS) $(KERNEL_SAN_FLAGS) -march=armv8.2-a+dotprod
 libkernels_neoni8mm_a_SOURCES = $(BYTES_SET)
 libkernels_neoni8mm_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=neoni8mm -DFLOAT_SET=neon \
 	-DVECTORS='"engine/compute/vec_neon.h"'
-libkernels_neoni8mm_a_CFLAGS = $(AM_CFLAGS) -march=armv8.2-a+dotprod+i8mm
+libkernels_neoni8mm_a_CFLAGS = $(AM_CFLAGS) $(KERNEL_SAN_FLAGS) -march=armv8.2-a+dotprod+i8mm
 endif
