@@ -89,6 +89,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_serve_tokens.py \
 	tests/program/test_serve_tools.py \
 	tests/program/test_server.py \
+	tests/program/test_snapshot_files.py \
 	tests/program/test_stores.py \
 	tests/program/test_stdin.py \
 	tests/program/test_world.py \
@@ -148,6 +149,7 @@ EXTRA_DIST += \
 	tests/data \
 	tests/clients/clients.js tests/clients/package.json tests/clients/run.py \
 	tests/lib/bench_case.py tests/lib/browser.py tests/lib/chain_head.py tests/lib/chain_model.py \
+	tests/lib/chain_snapshot.py \
 	tests/lib/deny.py tests/lib/gguf_edit.py tests/lib/gguf_model.py tests/lib/gguf_template.py tests/lib/guide.py \
 	tests/lib/html_page.py tests/lib/hub.py tests/lib/logits.py tests/lib/model_case.py tests/lib/pull_case.py \
 	tests/lib/openai_server.py tests/lib/program.py tests/lib/repeat_model.py tests/lib/same_values.py tests/lib/schema.py tests/lib/snapshot_gguf.py \

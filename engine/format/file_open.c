@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,23 @@ static void set_identity(struct model_file *f, const struct stat *st)
     f->ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
 }
 
+bool model_file_is_there(int dir_fd, const char *name)
+{
+    return faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Report that a file cannot be opened. */
+static void cannot_open(struct err *e, int dir_fd, const char *name, const char *shown)
+{
+    bool is_gone = errno == ENOENT;
+
+    err_sys(e, "cannot open the file");
+    if (is_gone && model_file_is_there(dir_fd, name))
+        err_set(e, ERR_IO, "is a link to a file that is missing; fetch it again");
+    else
+        (void)lookalike_explain(e, shown);
+}
+
 /* Open the file that the flags let open. */
 static int open_file(struct model_file *f, int dir_fd, const char *name, const char *shown,
                      int flags, struct err *e)
@@ -32,8 +50,7 @@ static int open_file(struct model_file *f, int dir_fd, const char *name, const c
     /* O_NONBLOCK: do not wait for the other end of a FIFO. */
     f->fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
     if (f->fd < 0) {
-        err_sys(e, "cannot open the file");
-        (void)lookalike_explain(e, shown);
+        cannot_open(e, dir_fd, name, shown);
         return err_at(e, shown, ERR_NO_OFFSET, NULL);
     }
     if (fstat(f->fd, &st) != 0) {

@@ -16,6 +16,10 @@ int model_file_open(struct model_file *f, int dir_fd, const char *name, const ch
                     struct err *e);
 void model_file_close(struct model_file *f);
 
+/* Whether there is a file of this name, or a link whose file is missing: caches of models link to
+ * files that may be deleted, and a missing file that is not needed would be passed over. */
+bool model_file_is_there(int dir_fd, const char *name);
+
 /* The same for a file that this program wrote: a link and a file of another user are refused. */
 int model_file_open_own(struct model_file *f, const char *path, struct err *e);
 

@@ -80,7 +80,7 @@ static char *folder_of(const char *path)
 
 static bool exists(const struct catalogue *c, const char *name)
 {
-    return faccessat(c->dir_fd, name, F_OK, 0) == 0;
+    return model_file_is_there(c->dir_fd, name);
 }
 
 static int open_in_folder(const struct catalogue *c, struct model_file *f, const char *name,

@@ -1,10 +1,8 @@
 /* Reads tokenizer_config.json and the chat template of a snapshot. */
 #include "config.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/base/encoding.h"
 #include "engine/format/file_open.h"
@@ -150,7 +148,7 @@ static int on_event(void *ctx, enum json_event event, const char *text, size_t l
 
 static bool exists(const struct catalogue *c, const char *name)
 {
-    return faccessat(c->dir_fd, name, F_OK, 0) == 0;
+    return model_file_is_there(c->dir_fd, name);
 }
 
 static int read_config(const struct catalogue *c, const char *name, struct config *config,

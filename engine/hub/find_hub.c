@@ -83,7 +83,8 @@ static size_t read_snapshots(const char *folder, const char *main_commit,
     return n;
 }
 
-/* Remove the entries from index `from` on whose file is listed by an entry in [first, from). */
+/* Remove the entries from index `from` on whose file is listed by an entry in [first, from), unless
+ * that one cannot be opened. */
 static void drop_repeated(struct mw_models *m, size_t first, size_t from)
 {
     size_t kept = from;
@@ -92,7 +93,8 @@ static void drop_repeated(struct mw_models *m, size_t first, size_t from)
         bool is_repeated = false;
 
         for (size_t j = first; j < from; j++)
-            is_repeated |= strcmp(m->entries[j].file, m->entries[i].file) == 0;
+            is_repeated |= !m->entries[j].is_broken &&
+                           strcmp(m->entries[j].file, m->entries[i].file) == 0;
         if (is_repeated)
             find_drop(&m->entries[i]);
         else

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -75,7 +76,7 @@ static bool has_file(void *ctx, const char *name)
 {
     char path[PATH_MAX];
 
-    return path_in(ctx, name, path) && access(path, F_OK) == 0;
+    return path_in(ctx, name, path) && model_file_is_there(AT_FDCWD, path);
 }
 
 static int read_index(void *ctx, struct shard_list *s, struct err *e)
@@ -235,6 +236,23 @@ static bool has_model(const char *path)
     return n > 0 && gguf_walk_is_model(head, (uint64_t)n);
 }
 
+/* Is a GGUF file of the hub's cache, or the configuration of a snapshot in it, a link whose file is
+ * missing?  Stores the identity of the link. */
+static bool is_broken_link(const char *path, struct find_id *id)
+{
+    char file[PATH_MAX];
+    struct stat st;
+
+    if (find_ends_in(path, ".gguf"))
+        snprintf(file, sizeof file, "%s", path);
+    else if (!path_in(path, SNAPSHOT_CONFIG, file))
+        return false;
+    if (stat(file, &st) == 0 || errno != ENOENT || lstat(file, &st) != 0)
+        return false;
+    *id = (struct find_id){ .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino };
+    return true;
+}
+
 /* path is below the first folder as rel. */
 static int add_model(struct walk *w, const char *path, const char *rel, struct err *e)
 {
@@ -243,8 +261,10 @@ static int add_model(struct walk *w, const char *path, const char *rel, struct e
     const char *base;
     int rc;
 
-    if (!find_identify(path, &new.id) ||
-        (!find_ends_in(path, ".gguf") && find_is_head_folder(path)))
+    if (w->repo != NULL && is_broken_link(path, &new.id))
+        new.broken = "only a link to a missing file is here; fetch it again";
+    else if (!find_identify(path, &new.id) ||
+             (!find_ends_in(path, ".gguf") && find_is_head_folder(path)))
         return 0;
     if (rel[0] == '\0' && w->repo == NULL) {
         whole = realpath(path, NULL);
