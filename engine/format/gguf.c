@@ -480,7 +480,7 @@ static uint64_t expected_bytes(const struct gguf *g, uint64_t n_tensor, uint64_t
            ((uint64_t)1 << 20);
 }
 
-static int read_header(struct gguf *g, struct reader *r, struct err *e)
+static int read_header(struct gguf *g, struct reader *r, bool keys_only, struct err *e)
 {
     uint64_t n_tensor, n_key;
     unsigned char magic[4];
@@ -495,13 +495,17 @@ static int read_header(struct gguf *g, struct reader *r, struct err *e)
         return -1;
     if (g->room != NULL)
         g->room->expected += expected_bytes(g, n_tensor, n_key);
-    if (read_keys(g, r, n_key, e) != 0 || read_alignment(g, e) != 0 ||
-        read_tensors(g, r, n_tensor, e) != 0)
+    if (read_keys(g, r, n_key, e) != 0)
+        return -1;
+    if (keys_only)
+        return 0;
+    if (read_alignment(g, e) != 0 || read_tensors(g, r, n_tensor, e) != 0)
         return -1;
     return place_tensors(g, r->pos, e);
 }
 
-int gguf_read(struct gguf **out, int fd, uint64_t size, struct header_room *room, struct err *e)
+static int read_file(struct gguf **out, int fd, uint64_t size, struct header_room *room,
+                     bool keys_only, struct err *e)
 {
     struct gguf *g = calloc(1, sizeof *g);
     struct reader r = { 0 };
@@ -512,7 +516,7 @@ int gguf_read(struct gguf **out, int fd, uint64_t size, struct header_room *room
     g->fd = fd;
     g->size = size;
     g->room = g->pool.room = g->index.room = g->tensor_names.room = room;
-    if (reader_open(&r, fd, size, 0, e) != 0 || read_header(g, &r, e) != 0) {
+    if (reader_open(&r, fd, size, 0, e) != 0 || read_header(g, &r, keys_only, e) != 0) {
         reader_close(&r);
         gguf_free(g);
         return -1;
@@ -520,6 +524,17 @@ int gguf_read(struct gguf **out, int fd, uint64_t size, struct header_room *room
     reader_close(&r);
     *out = g;
     return 0;
+}
+
+int gguf_read(struct gguf **out, int fd, uint64_t size, struct header_room *room, struct err *e)
+{
+    return read_file(out, fd, size, room, false, e);
+}
+
+int gguf_read_keys(struct gguf **out, int fd, uint64_t size, struct header_room *room,
+                   struct err *e)
+{
+    return read_file(out, fd, size, room, true, e);
 }
 
 void gguf_drop_tensors(struct gguf *g)

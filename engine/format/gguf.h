@@ -97,6 +97,10 @@ struct gguf {
  */
 int gguf_read(struct gguf **out, int fd, uint64_t size, struct header_room *room,
               struct err *e);
+
+/* The same for the keys alone, of a file whose tensors cannot be read. */
+int gguf_read_keys(struct gguf **out, int fd, uint64_t size, struct header_room *room,
+                   struct err *e);
 /* Free the tensors and their names. */
 void gguf_drop_tensors(struct gguf *g);
 void gguf_free(struct gguf *g);

@@ -30,6 +30,24 @@ static const struct foreign_kind *kind_of_name(const char *path)
     return kind;
 }
 
+/* Is it a damaged file of a split set?  Such names are also given to pieces that were cut by bytes,
+ * but only the first of these begins as a GGUF file, and its keys do not mention a set. */
+static bool is_of_set(const struct model_file *f, struct header_room *room)
+{
+    struct err ignored = ERR_INIT;
+    struct split_name name;
+    struct gguf *g;
+    bool is;
+
+    if (!split_name_parse(f->path, &name))
+        return false;
+    if (name.number != 1 || gguf_read_keys(&g, f->fd, f->size, room, &ignored) != 0)
+        return true;
+    is = gguf_find(g, "split.count") != NULL;
+    gguf_free(g);
+    return is;
+}
+
 /* Reads a header.  If the file is not GGUF, or ends too early, its name and its first bytes may
  * show what it is. */
 static int open_header(struct gguf **g, struct model_file *f, struct header_room *room,
@@ -45,7 +63,8 @@ static int open_header(struct gguf **g, struct model_file *f, struct header_room
     if (says != NULL && strncmp(says, "a GGUF", 6) == 0)
         says = NULL;
     if (e->code == ERR_FORMAT && says == NULL &&
-        foreign_piece_is(f->path, piece, sizeof piece)) {
+        foreign_piece_is(f->path, piece, sizeof piece) &&
+        (strcmp(e->field, "magic") == 0 || !is_of_set(f, room))) {
         *e = (struct err)ERR_INIT;
         err_set(e, ERR_FORMAT, "%s", piece);
     } else if (says != NULL) {

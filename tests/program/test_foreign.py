@@ -99,6 +99,34 @@ class Pieces(Case):
         shutil.move(path, self.path("renamed.gguf"))
         self.says(self.path("renamed.gguf"), "give the files of the set their names back")
 
+    def test_a_file_of_a_set_that_is_cut_off_is_not_a_piece(self):
+        """Joining the files of a set as if they were pieces would damage them."""
+        g, tensors = Gguf(TINY), list(Gguf(TINY).tensors.items())
+        keys = {"split.no": (U32, 0), "split.count": (U32, 2),
+                "split.tensors.count": (U32, len(tensors))}
+        paths = [self.path(f"m-0000{i}-of-00002.gguf") for i in (1, 2)]
+        for cut in 0, 1:
+            for i, path in enumerate(paths):
+                g.keys = {**(Gguf(TINY).keys if i == 0 else {}), **keys, "split.no": (U32, i)}
+                g.tensors = dict(tensors[i::2])
+                g.write(path)
+            self.assertEqual(0, memwall("inspect", paths[0]).returncode)
+            size = os.path.getsize(paths[cut])
+            for part in 0.99, 0.1:
+                os.truncate(paths[cut], int(size * part))
+                r = memwall("run", "-m", paths[0], "hi")
+                self.assertEqual((1, 1), (r.returncode, r.stderr.count("\n")))
+                self.assertIn(os.path.basename(paths[cut]) + ": ", r.stderr)
+                self.assertNotIn("join", r.stderr)
+                if part > 0.9:
+                    self.assertIn("is the download complete?", r.stderr)
+
+    def test_pieces_may_have_the_names_of_a_set(self):
+        data = content(TINY)
+        for i, part in enumerate((data[:70000], data[70000:])):
+            self.says(self.save(f"m-0000{i + 1}-of-00002.gguf", part),
+                      f"part {i + 1} of 2", 'cat "m-"* > "m.gguf"')
+
 
 class NotModels(Case):
     def gguf(self, name, keys, tensors=("blk.0.attn_q.weight",)):
