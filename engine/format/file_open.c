@@ -177,3 +177,12 @@ const char *file_says(const struct model_file *f)
         return "a safetensors file; name its folder, which must have a config.json";
     return NULL;
 }
+
+int file_not_json(const struct model_file *f, struct err *e)
+{
+    const char *says = e->code == ERR_FORMAT ? file_says(f) : NULL;
+
+    if (says != NULL && strncmp(says, "a JSON text", 11) != 0)
+        err_set(e, ERR_FORMAT, "is not a JSON text but %s", says);
+    return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+}

@@ -32,4 +32,8 @@ bool model_file_now(const struct model_file *f, struct model_file *now);
  */
 const char *file_says(const struct model_file *f);
 
+/* Add the file's name to the error of a text that should be JSON.  If its first bytes show that it
+ * is something else, the error says so.  Always returns -1. */
+int file_not_json(const struct model_file *f, struct err *e);
+
 #endif

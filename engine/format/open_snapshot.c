@@ -145,7 +145,6 @@ int snapshot_json(const struct catalogue *c, const char *name, bool need, struct
                   struct err *e)
 {
     struct model_file f;
-    const char *says;
     int rc;
 
     *out = NULL;
@@ -160,12 +159,8 @@ int snapshot_json(const struct catalogue *c, const char *name, bool need, struct
         rc = read_config(&f, out, e);
     else
         rc = json_read(out, f.fd, f.size, e);
-    if (rc != 0) {
-        says = file_says(&f);
-        if (says != NULL && strncmp(says, "a JSON text", 11) != 0)
-            err_set(e, ERR_FORMAT, "is not a JSON text but %s", says);
-        err_at(e, f.path, ERR_NO_OFFSET, NULL);
-    }
+    if (rc != 0)
+        file_not_json(&f, e);
     model_file_close(&f);
     return rc == 0 ? 1 : -1;
 }
@@ -315,7 +310,7 @@ static int read_index(void *ctx, struct shard_list *s, struct err *e)
         return -1;
     rc = snapshot_index_read(s, f.fd, f.size, e);
     if (rc != 0)
-        err_at(e, f.path, ERR_NO_OFFSET, NULL);
+        file_not_json(&f, e);
     model_file_close(&f);
     return rc;
 }

@@ -165,7 +165,7 @@ static int read_config(const struct catalogue *c, const char *name, struct confi
     } else if (model_file_open(&f, c->dir_fd, name, shown, e) == 0) {
         rc = json_stream(f.fd, f.size, 0, f.size, on_event, config, e);
         if (rc != 0)
-            err_at(e, shown, ERR_NO_OFFSET, NULL);
+            file_not_json(&f, e);
         model_file_close(&f);
     }
     free(shown);

@@ -518,7 +518,7 @@ int vocab_json_read(const struct catalogue *c, struct vocab_info *info,
         rc = read_file(v, &f, e);
         info->n_merge = v->n_merge;
         if (rc != 0)
-            err_at(e, shown, ERR_NO_OFFSET, NULL);
+            file_not_json(&f, e);
         model_file_close(&f);
     }
     if (v != NULL) {

@@ -82,5 +82,26 @@ class BrokenLinks(Case):
             os.unlink(self.path(f"{folder}/{name}"))
 
 
+class OtherFiles(Case):
+    """A file that is something else: what a clone without git-lfs has, and pages of a server."""
+
+    def test_the_files_with_json(self):
+        s = chain_snapshot(self.home, "m", LINKS)
+        os.rename(os.path.join(s.path, "model.safetensors"), os.path.join(s.path, "a.safetensors"))
+        s.files["model.safetensors.index.json"] = {"weight_map": {"x": "a.safetensors"}}
+        s.save("model.safetensors.index.json")
+        self.answers(s.path)
+        for name in s.files:
+            for text, says in (
+                    ("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n",
+                     "a git-lfs pointer"),
+                    ("<!DOCTYPE html><html></html>", "an HTML page"), ("", "an empty file"),
+                    ("Entry not found", "an answer of the hub"), (bytes(500), "a file of zeros"),
+                    ('{"error": "no"', "an answer of a server with an error")):
+                s.write(name, text)
+                self.refused(s.path, f"{name}: is not a JSON text but {says}")
+            s.save(name)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
