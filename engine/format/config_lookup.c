@@ -102,3 +102,14 @@ const char *config_string(struct config_lookup *l, const char *key)
     }
     return s;
 }
+
+const struct json_node *config_object(struct config_lookup *l, const char *key)
+{
+    const struct json_node *n = json_get(l->node, key);
+
+    if (l->failed || n == NULL || n->kind == JSON_IS_OBJECT)
+        return l->failed ? NULL : n;
+    err_set(l->e, ERR_FORMAT, "is %.60s; expected an object", seen(n));
+    config_fail(l, key);
+    return NULL;
+}

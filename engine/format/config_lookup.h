@@ -30,6 +30,8 @@ double config_float(struct config_lookup *l, const char *key, double min, double
 bool config_bool(struct config_lookup *l, const char *key, bool absent);
 /* Returns NULL if the field is absent. */
 const char *config_string(struct config_lookup *l, const char *key);
+/* Returns an object of the node that the lookup is in; NULL if it is absent. */
+const struct json_node *config_object(struct config_lookup *l, const char *key);
 
 /* Refuse a field.  The message is already in l->e. */
 void config_fail(struct config_lookup *l, const char *key);

@@ -278,6 +278,36 @@ static uint32_t dim_of(const struct hparams *h, bool sliding)
     return h->layers[0].head_dim_k;
 }
 
+static const char *type_of(const struct json_node *table)
+{
+    const char *type = json_as_string(json_get(table, "rope_type"));
+
+    if (type == NULL)
+        type = json_as_string(json_get(table, "type"));
+    return type != NULL ? type : "default";
+}
+
+static double factor_of(const struct json_node *table)
+{
+    double factor = 0;
+
+    return json_as_float(json_get(table, "factor"), &factor) ? factor : 0;
+}
+
+/* A rope_scaling that was added to a file with rope_parameters is what transformers uses, with the
+ * base of neither.  So the two must agree. */
+static void check_both(struct config_lookup *l, const struct json_node *scaling,
+                       const struct json_node *table)
+{
+    if (l->failed || scaling == NULL || scaling->n == 0 || table == NULL ||
+        (strcmp(type_of(scaling), type_of(table)) == 0 &&
+         factor_of(scaling) == factor_of(table)))
+        return;
+    err_set(l->e, ERR_FORMAT,
+            "states another scaling than rope_parameters; write it there and remove this field");
+    config_fail(l, "rope_scaling");
+}
+
 /* The table of a file that does not state one. */
 static void proportional_default(struct hparams *h)
 {
@@ -291,9 +321,11 @@ static void proportional_default(struct hparams *h)
 void config_rope(struct config_lookup *l, struct hparams *h)
 {
     bool is_proportional = h->arch->rope_dims == ROPE_PROPORTIONAL;
-    const struct json_node *all = json_get(l->node, "rope_parameters");
-    const struct json_node *global = json_get(all, "full_attention");
-    const struct json_node *sliding = json_get(all, "sliding_attention");
+    const struct json_node *all = config_object(l, "rope_parameters");
+    const struct json_node *scaling = config_object(l, "rope_scaling");
+    struct config_lookup in = { .node = all, .e = l->e, .failed = l->failed };
+    const struct json_node *global = config_object(&in, "full_attention");
+    const struct json_node *sliding = config_object(&in, "sliding_attention");
     struct default_list *defaults;
     double base = config_float(l, "rope_theta", 1.001, h->arch->absent.rope_base);
     double local = config_float(l, "rope_local_base_freq", 1.001, 1e4);
@@ -305,8 +337,12 @@ void config_rope(struct config_lookup *l, struct hparams *h)
     if (n_rot > 0 && h->arch->rope_dims == ROPE_PARTIAL && !l->failed)
         partial = (double)n_rot / dim_of(h, false);
 
+    l->failed = l->failed || in.failed;
     if (global == NULL)
-        global = all != NULL ? all : json_get(l->node, "rope_scaling");
+        global = all;
+    check_both(l, scaling, global);
+    if (global == NULL)
+        global = scaling;
     if (!l->failed && global == NULL && h->arch->gguf.is_yarn) {
         err_set(l->e, ERR_FORMAT,
                 "the field is missing; fetch the config.json of the published model");

@@ -347,6 +347,18 @@ static void a_part_of_a_head_rotates_by_default(void **state)
     assert_int_equal(c.hparams.rope.n_rot, 128);
 }
 
+/* Files for older and newer programs may state the same twice. */
+static void a_scaling_may_be_in_both_fields(void **state)
+{
+    (void)state;
+    accept(LLAMA(",\"rope_parameters\":{\"rope_type\":\"linear\",\"factor\":4,"
+                 "\"rope_theta\":5e5},\"rope_scaling\":{\"type\":\"linear\",\"factor\":4.0}"));
+    assert_true(c.hparams.rope.factor == 4 && c.hparams.rope.base == 5e5);
+    accept(LLAMA(",\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":5e5},"
+                 "\"rope_scaling\":null"));
+    assert_true(c.hparams.rope.factor == 1 && c.hparams.rope.base == 5e5);
+}
+
 struct refusal {
     const char *name, *config, *field, *says;
 };
@@ -354,6 +366,22 @@ struct refusal {
 static struct refusal refusals[] = {
     { "an unknown scaling", LLAMA(",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}"),
       "type", "scaling \"dynamic\" is not supported" },
+    { "a scaling that is not an object", LLAMA(",\"rope_scaling\":8"), "rope_scaling",
+      "is 8; expected an object" },
+    { "a list of scalings", LLAMA(",\"rope_scaling\":[\"linear\",8]"), "rope_scaling",
+      "is an array" },
+    { "parameters of rope as text", LLAMA(",\"rope_parameters\":\"linear\""),
+      "rope_parameters", "is a string" },
+    { "parameters of a kind of layer as a number",
+      GEMMA3(",\"rope_parameters\":{\"full_attention\":1e6}"), "full_attention", "is 1e6" },
+    { "a scaling that was added beside the parameters",
+      LLAMA(",\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":1e6},"
+            "\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4}"),
+      "rope_scaling", "another scaling than rope_parameters" },
+    { "another factor beside the parameters",
+      LLAMA(",\"rope_parameters\":{\"rope_type\":\"linear\",\"factor\":2},"
+            "\"rope_scaling\":{\"type\":\"linear\",\"factor\":4}"),
+      "rope_scaling", "another scaling than rope_parameters" },
     { "another activation", LLAMA(",\"hidden_act\":\"relu\""), "hidden_act", "\"relu\"" },
     { "a cap of attention in gemma 3", GEMMA3(",\"attn_logit_softcapping\":50.0"),
       "attn_logit_softcapping", "is 50.0; memwall's gemma3 models do not use this value" },
@@ -452,6 +480,7 @@ int main(void)
         cmocka_unit_test(llama3_divisors_are_the_published_ones),
         cmocka_unit_test(settings_that_change_nothing_are_accepted),
         cmocka_unit_test(a_part_of_a_head_rotates_by_default),
+        cmocka_unit_test(a_scaling_may_be_in_both_fields),
         cmocka_unit_test(yarn_computes_its_magnitude),
         cmocka_unit_test(a_stated_magnitude_replaces_yarns),
         cmocka_unit_test(longrope_computes_its_magnitude),
