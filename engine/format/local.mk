@@ -50,6 +50,7 @@ libengine_a_SOURCES += \
 
 libengine_a_SOURCES += \
 	engine/format/vocab.c \
+	engine/format/vocab_added.c engine/format/vocab_added.h \
 	engine/format/vocab_config.c \
 	engine/format/vocab_gguf.c \
 	engine/format/vocab_json.c engine/format/vocab_json.h \

@@ -17,7 +17,9 @@
 struct config {
     struct vocab_config *out; /* NULL: read the template */
     int which;                /* of the special tokens, or -1 */
-    enum { C_OTHER, C_ADD_BOS, C_SPECIAL, C_TEMPLATE } key;
+    enum { C_OTHER, C_ADD_BOS, C_SPECIAL, C_TEMPLATE, C_ADDED } key;
+    uint32_t id;   /* of the next added token, or UINT32_MAX */
+    bool in_added; /* inside its object */
     bool is_content; /* the last key, inside a value, is "content" */
     /* "chat_template": [{"name": "default", "template": "..."}, ...] */
     enum { T_NONE, T_NAME, T_TEXT } field;
@@ -74,11 +76,14 @@ static void on_top_key(struct config *c, const char *text, size_t len)
     static const char *const special[] = { "bos_token", "eos_token", "unk_token", "pad_token" };
 
     c->key = C_OTHER;
+    c->id = UINT32_MAX;
     c->is_content = false;
     if (is(text, len, "add_bos_token"))
         c->key = C_ADD_BOS;
     if (is(text, len, "chat_template"))
         c->key = C_TEMPLATE;
+    if (is(text, len, "added_tokens_decoder"))
+        c->key = C_ADDED;
     for (int i = 0; i < 4; i++)
         if (is(text, len, special[i])) {
             c->key = C_SPECIAL;
@@ -97,6 +102,33 @@ static void on_special(struct config *c, enum json_event event, const char *text
         memcpy(c->out->special[c->which], text, len);
         c->out->special_len[c->which] = len;
     }
+}
+
+/* "256": {"content": "<s>", "special": true, ...} */
+static int on_added(struct config *c, enum json_event event, const char *text, size_t len,
+                    unsigned depth, struct err *e)
+{
+    struct added_list *l = &c->out->added;
+
+    if (depth == 2 && event == JSON_KEY) {
+        if (!added_id(text, len, &c->id))
+            c->id = UINT32_MAX;
+    } else if (depth == 2 && event == JSON_OBJECT && c->id != UINT32_MAX) {
+        if (added_new(l, e) != 0)
+            return -1;
+        l->all[l->n - 1].id = c->id;
+        c->in_added = true;
+    } else if (depth == 2 && event == JSON_OBJECT_END && c->in_added) {
+        if (l->all[l->n - 1].text == NULL)
+            l->n--;
+        c->in_added = false;
+    } else if (depth == 3 && event == JSON_KEY) {
+        added_key(l, text, is(text, len, "id") ? 0 : len);
+    } else if (depth == 3 && c->in_added && len <= VOCAB_MAX_TEXT &&
+               (event != JSON_STRING || len > 0)) {
+        return added_value(l, event, text, len, e);
+    }
+    return 0;
 }
 
 static int on_template(struct config *c, enum json_event event, const char *text, size_t len,
@@ -143,6 +175,8 @@ static int on_event(void *ctx, enum json_event event, const char *text, size_t l
         c->out->add_bos = event == JSON_TRUE;
     if (c->key == C_SPECIAL)
         on_special(c, event, text, len, depth);
+    if (c->key == C_ADDED && on_added(c, event, text, len, depth, e) != 0)
+        return err_at(e, NULL, ERR_NO_OFFSET, "added_tokens_decoder");
     return 0;
 }
 
@@ -172,13 +206,29 @@ static int read_config(const struct catalogue *c, const char *name, struct confi
     return rc;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const struct json_added *x = a, *y = b;
+
+    return (x->id > y->id) - (x->id < y->id);
+}
+
 int vocab_config_read(const struct catalogue *c, struct vocab_config *out, struct err *e)
 {
     struct config config = { .out = out };
 
     memset(out, 0, sizeof *out);
     out->add_bos = -1;
-    return read_config(c, CONFIG_FILE, &config, e);
+    if (read_config(c, CONFIG_FILE, &config, e) != 0)
+        return -1;
+    if (out->added.n > 0)
+        qsort(out->added.all, out->added.n, sizeof out->added.all[0], by_id);
+    return 0;
+}
+
+void vocab_config_free(struct vocab_config *c)
+{
+    added_free(&c->added);
 }
 
 static int read_template_file(const struct catalogue *c, char **out, size_t *len, struct err *e)

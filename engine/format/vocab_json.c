@@ -55,9 +55,7 @@ struct json_vocab {
     bool second_pass;
     struct steps steps;
     struct json_tokens tokens;
-    struct json_added *added;
-    uint32_t n_added, cap_added;
-    char added_key[16];
+    struct added_list added;
     char text[VOCAB_MAX_TEXT]; /* a key of the vocabulary, or a merge's left text */
     size_t len;
     bool has_left;
@@ -69,22 +67,6 @@ struct json_vocab {
 static bool is(const char *text, size_t len, const char *want)
 {
     return strlen(want) == len && memcmp(text, want, len) == 0;
-}
-
-/* Parses an integer; anything else is not an id. */
-static bool parse_id(enum json_event event, const char *text, size_t len, uint32_t *id)
-{
-    uint32_t value = 0;
-
-    if (event != JSON_NUMBER || len == 0 || len > 9)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        value = value * 10 + (uint32_t)(text[i] - '0');
-    }
-    *id = value;
-    return true;
 }
 
 /* ---- passing tokens to the sink ---- */
@@ -114,8 +96,8 @@ static void note_missing(struct json_vocab *v, const char *what, int which)
 /* The library prepends U+2581 to such a token before it looks for it. */
 static void note_normalized(struct json_vocab *v)
 {
-    for (uint32_t i = 0; v->steps.has_prepend && i < v->n_added; i++) {
-        const struct json_added *a = &v->added[i];
+    for (uint32_t i = 0; v->steps.has_prepend && i < v->added.n; i++) {
+        const struct json_added *a = &v->added.all[i];
 
         if (!a->normalized || a->special)
             continue;
@@ -160,7 +142,8 @@ static int finish_tokens(struct json_vocab *v, struct err *e)
     if (t->n == 0)
         return err_set(e, ERR_FORMAT, "the file has no tokens");
     if (steps_finish(&v->steps, e) != 0 ||
-        json_tokens_finish(t, info->model, v->added, v->n_added, e) != 0)
+        json_tokens_config(t, &v->added, &v->config->added, info, e) != 0 ||
+        json_tokens_finish(t, info->model, v->added.all, v->added.n, e) != 0)
         return -1;
     info->n_token = t->n;
     for (uint32_t id = 0; id < t->n; id++)
@@ -260,7 +243,7 @@ static int on_vocab(struct json_vocab *v, enum json_event event, const char *tex
         v->len = len;
         return 0;
     }
-    if (depth != 3 || !parse_id(event, text, len, &id))
+    if (depth != 3 || event != JSON_NUMBER || !added_id(text, len, &id))
         return err_set(e, ERR_FORMAT, "the id of a token is not an integer");
     return json_tokens_vocab(&v->tokens, id, v->text, v->len, e);
 }
@@ -348,81 +331,33 @@ static int on_model(struct json_vocab *v, enum json_event event, const char *tex
 
 /* ---- added tokens ---- */
 
-static int new_added(struct json_vocab *v, struct err *e)
-{
-    if (v->n_added == v->cap_added) {
-        uint32_t cap = v->cap_added > 0 ? v->cap_added * 2 : 64;
-        struct json_added *more;
-
-        if (cap > VOCAB_MAX_TOKEN)
-            return err_set(e, ERR_UNSUPPORTED, "more than %u added tokens", VOCAB_MAX_TOKEN);
-        more = realloc(v->added, cap * sizeof *more);
-        if (more == NULL)
-            return err_memory(e, "%u added tokens", cap);
-        v->added = more;
-        v->cap_added = cap;
-    }
-    v->added[v->n_added++] = (struct json_added){ .id = UINT32_MAX };
-    v->added_key[0] = '\0';
-    return 0;
-}
-
-static int on_added_value(struct json_vocab *v, enum json_event event, const char *text,
-                          size_t len, struct err *e)
-{
-    struct json_added *a = &v->added[v->n_added - 1];
-    bool yes = event == JSON_TRUE;
-
-    if (strcmp(v->added_key, "id") == 0) {
-        if (!parse_id(event, text, len, &a->id))
-            return err_set(e, ERR_FORMAT, "the id of added token %u is not valid",
-                           v->n_added - 1);
-    } else if (strcmp(v->added_key, "content") == 0 && event == JSON_STRING) {
-        if (len == 0 || len > VOCAB_MAX_TEXT)
-            return err_set(e, ERR_UNSUPPORTED,
-                           "an added token has %zu bytes, which is empty or too long", len);
-        a->text = name_pool_copy(&v->tokens.texts, text, len, e);
-        a->len = len;
-        return a->text != NULL ? 0 : -1;
-    } else if (strcmp(v->added_key, "special") == 0) {
-        a->special = yes;
-    } else if (strcmp(v->added_key, "lstrip") == 0) {
-        a->lstrip = yes;
-    } else if (strcmp(v->added_key, "rstrip") == 0) {
-        a->rstrip = yes;
-    } else if (strcmp(v->added_key, "normalized") == 0) {
-        a->normalized = yes;
-    } else if (strcmp(v->added_key, "single_word") == 0 && yes) {
-        return err_set(e, ERR_UNSUPPORTED,
-                       "added token %u matches single words only, which is not supported"
-                       VOCAB_ADVICE,
-                       v->n_added - 1);
-    }
-    return 0;
-}
-
 static int on_added(struct json_vocab *v, enum json_event event, const char *text, size_t len,
                     unsigned depth, struct err *e)
 {
     if (depth == 1 && event != JSON_ARRAY && event != JSON_ARRAY_END && event != JSON_NULL)
         return err_set(e, ERR_FORMAT, "is not an array");
     if (depth == 2 && event != JSON_OBJECT && event != JSON_OBJECT_END)
-        return err_set(e, ERR_FORMAT, "entry %u is not an object", v->n_added);
+        return err_set(e, ERR_FORMAT, "entry %u is not an object", v->added.n);
     if (event == JSON_OBJECT && depth == 2)
-        return new_added(v, e);
+        return added_new(&v->added, e);
     if (event == JSON_OBJECT_END && depth == 2) {
-        const struct json_added *a = &v->added[v->n_added - 1];
+        const struct json_added *a = &v->added.all[v->added.n - 1];
 
         if (a->id >= VOCAB_MAX_TOKEN || a->text == NULL)
             return err_set(e, ERR_FORMAT, "added token %u has no id or no content",
-                           v->n_added - 1);
+                           v->added.n - 1);
+        if (a->single_word)
+            return err_set(e, ERR_UNSUPPORTED,
+                           "added token %u matches single words only, which is not supported"
+                           VOCAB_ADVICE,
+                           v->added.n - 1);
         return 0;
     }
     if (event == JSON_KEY && depth == 3) {
-        snprintf(v->added_key, sizeof v->added_key, "%.*s", (int)(len < 15 ? len : 15), text);
+        added_key(&v->added, text, len);
         return 0;
     }
-    return depth == 3 ? on_added_value(v, event, text, len, e) : 0;
+    return depth == 3 ? added_value(&v->added, event, text, len, e) : 0;
 }
 
 /* ---- the file ---- */
@@ -484,7 +419,7 @@ static int read_file(struct json_vocab *v, const struct model_file *f, struct er
 {
     if (json_stream(f->fd, f->size, 0, f->size, on_event, v, e) != 0)
         return -1;
-    if (v->tokens.n == 0 && v->n_added == 0 && !v->seen_vocab)
+    if (v->tokens.n == 0 && v->added.n == 0 && !v->seen_vocab)
         return err_set(e, ERR_FORMAT, "has no vocabulary");
     if (!v->is_finished && finish_tokens(v, e) != 0)
         return -1;
@@ -523,9 +458,11 @@ int vocab_json_read(const struct catalogue *c, struct vocab_info *info,
     }
     if (v != NULL) {
         json_tokens_free(&v->tokens);
-        free(v->added);
+        added_free(&v->added);
     }
     free(v);
+    if (config != NULL)
+        vocab_config_free(config);
     free(config);
     free(shown);
     return rc;

@@ -5,6 +5,7 @@
 #include "engine/base/arena.h"
 #include "engine/format/json.h"
 #include "engine/format/names.h"
+#include "engine/format/vocab_added.h"
 #include "engine/format/vocab_rules.h"
 
 /* ---- the steps before and after the model: normalizer, pre_tokenizer, post_processor ---- */
@@ -62,17 +63,17 @@ int json_tokens_vocab(struct json_tokens *t, uint32_t id, const char *text, size
                       struct err *e);
 void json_tokens_free(struct json_tokens *t);
 
-/* An entry of added_tokens. */
-struct json_added {
-    uint32_t id;
-    bool special, lstrip, rstrip, normalized;
-    const char *text; /* NULL: none seen yet */
-    size_t len;
-};
-
 /* Add the added tokens, which are in the order of the file, and set the kinds of all tokens. */
 int json_tokens_finish(struct json_tokens *t, enum vocab_model model,
                        const struct json_added *added, uint32_t n_added, struct err *e);
+
+/*
+ * Append the tokens that only tokenizer_config.json has: transformers adds them to the tokenizer,
+ * with the id of the vocabulary, or else the next free one.  If that is not the id that the file
+ * states, the token is left out with a notice.
+ */
+int json_tokens_config(const struct json_tokens *t, struct added_list *added,
+                       const struct added_list *config, struct vocab_info *info, struct err *e);
 
 /* Returns the id of a text, or -1.  Scans all tokens. */
 int64_t json_tokens_find(const struct json_tokens *t, const char *text, size_t len);

@@ -126,6 +126,84 @@ static bool same_text(const struct json_token *a, const struct json_added *b)
     return a->text != NULL && a->len == b->len && memcmp(a->text, b->text, b->len) == 0;
 }
 
+/* Whether the token is in the vocabulary under the id that it states. */
+static bool is_in_vocab(const struct json_tokens *t, const struct json_added *a)
+{
+    return a->id < t->n && same_text(&t->token[a->id], a);
+}
+
+/* Set the ids that texts have in the vocabulary. */
+static int set_vocab_ids(const struct json_tokens *t, struct json_added *all, uint32_t n,
+                         struct err *e)
+{
+    struct json_added **sorted = calloc(n + 1, sizeof *sorted);
+
+    if (sorted == NULL)
+        return err_memory(e, "%u added tokens", n);
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = &all[i];
+    qsort(sorted, n, sizeof *sorted, by_text);
+    for (uint32_t id = 0; n > 0 && id < t->n; id++) {
+        struct json_added **hit = NULL;
+
+        if (t->token[id].text != NULL)
+            hit = bsearch(&t->token[id], sorted, n, sizeof *sorted, find_by_text);
+        if (hit != NULL)
+            (*hit)->id = id;
+    }
+    free(sorted);
+    return 0;
+}
+
+/* Append the tokens of config that added lacks. */
+static int append_new(struct added_list *added, const struct added_list *config, struct err *e)
+{
+    struct name_index known = { .slots = NULL };
+    int rc = 0;
+
+    for (uint32_t i = 0; rc >= 0 && i < added->n; i++)
+        rc = name_index_add(&known, added->all[i].text, i, e);
+    for (uint32_t i = 0; rc >= 0 && i < config->n; i++) {
+        rc = name_index_add(&known, config->all[i].text, i, e);
+        if (rc == 0 && (rc = added_new(added, e)) == 0)
+            added->all[added->n - 1] = config->all[i];
+    }
+    name_index_free(&known);
+    return rc < 0 ? -1 : 0;
+}
+
+int json_tokens_config(const struct json_tokens *t, struct added_list *added,
+                       const struct added_list *config, struct vocab_info *info, struct err *e)
+{
+    uint32_t n_file = added->n, n = n_file, next = t->n_vocab;
+    bool is_noted = false;
+
+    if (config->n == 0)
+        return 0;
+    if (append_new(added, config, e) != 0 ||
+        set_vocab_ids(t, added->all + n_file, added->n - n_file, e) != 0)
+        return -1;
+    for (uint32_t i = 0; i < n_file; i++)
+        next += !is_in_vocab(t, &added->all[i]);
+    for (uint32_t i = n_file; i < added->n; i++) {
+        const struct json_added *a = &added->all[i];
+        bool is_next = !is_in_vocab(t, a) && a->id == next;
+
+        if (!a->single_word && (is_next || is_in_vocab(t, a))) {
+            next += is_next;
+            added->all[n++] = *a;
+        } else if (!is_noted) {
+            is_noted = true;
+            vocab_note(info,
+                       "The added token \"%.*s\" of tokenizer_config.json does not fit the "
+                       "vocabulary, and is not used.",
+                       (int)(a->len < 40 ? a->len : 40), a->text);
+        }
+    }
+    added->n = n;
+    return 0;
+}
+
 int json_tokens_finish(struct json_tokens *t, enum vocab_model model,
                        const struct json_added *added, uint32_t n_added, struct err *e)
 {
@@ -144,7 +222,7 @@ int json_tokens_finish(struct json_tokens *t, enum vocab_model model,
         const struct json_added *a = &added[i];
         struct json_token *token;
 
-        if (a->id >= t->n || !same_text(&t->token[a->id], a)) {
+        if (!is_in_vocab(t, a)) {
             if (a->id != next)
                 return err_set(e, ERR_FORMAT,
                                "added token %u is not in the vocabulary, so the tokenizers "

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "engine/format/vocab.h"
+#include "engine/format/vocab_added.h"
 
 /* Files disagree on the kind of the same token.  Returns the kind to use. */
 enum token_kind vocab_kind(enum vocab_model model, uint32_t id, const char *text, size_t len,
@@ -76,13 +77,15 @@ struct vocab_config {
     /* Texts of bos, eos, unk and pad; empty if not stated. */
     char special[4][VOCAB_MAX_TEXT + 1];
     size_t special_len[4];
+    struct added_list added; /* of added_tokens_decoder, in the order of the ids */
 };
 
 /* Returns the path of a file of the snapshot for messages, malloc'ed; NULL without memory. */
 char *vocab_file_name(const struct catalogue *c, const char *name);
 
-/* Without the file, all values are "not stated". */
+/* Without the file, all values are "not stated".  Free *out, also after a failure. */
 int vocab_config_read(const struct catalogue *c, struct vocab_config *out, struct err *e);
+void vocab_config_free(struct vocab_config *c);
 int vocab_config_template(const struct catalogue *c, char **out, size_t *len, struct err *e);
 
 #define VOCAB_MAX_TEMPLATE ((size_t)1 << 20)

@@ -21,6 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < 4; i++)
         if (config.special_len[i] > VOCAB_MAX_TEXT)
             abort();
+    for (uint32_t i = 0; i < config.added.n; i++)
+        if (config.added.all[i].text == NULL || config.added.all[i].id == UINT32_MAX)
+            abort();
+    vocab_config_free(&config);
     if (vocab_chat_template(&c, &text, &len, &e) != 0 && e.what[0] == '\0')
         abort();
     if (text != NULL && (len > VOCAB_MAX_TEMPLATE || text[len] != '\0'))

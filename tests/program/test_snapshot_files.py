@@ -103,5 +103,73 @@ class OtherFiles(Case):
             s.save(name)
 
 
+class AddedTokens(Case):
+    """transformers adds the tokens of tokenizer_config.json that tokenizer.json lacks."""
+
+    def setUp(self):
+        super().setUp()
+        self.s = chain_snapshot(self.home, "m", LINKS)
+        self.marks = [self.s.id_of[m] for m in ("<|im_start|>", "<|im_end|>")]
+        added = self.s.files["tokenizer.json"]["added_tokens"]
+        self.decoder = {str(a["id"]): {"content": a["content"], "special": True, "lstrip": False}
+                        for a in added}
+        self.spare = added[2:]
+
+    def ids(self, text="<|im_start|>a<|im_end|>"):
+        r = self.memwall("tokenize", "-m", self.s.path, "--ids", "--special", stdin=text)
+        self.assertEqual(0, r.returncode, r.stderr)
+        return [int(x) for x in r.stdout.split()]
+
+    def save(self, added, decoder, **more):
+        self.s.save("tokenizer.json", added_tokens=added, **more)
+        self.s.save("tokenizer_config.json", added_tokens_decoder=decoder)
+
+    def test_they_are_marks(self):
+        want = self.ids()
+        self.assertEqual(self.marks, [want[0], want[-1]])
+        for added in [], None, self.s.files["tokenizer.json"]["added_tokens"][:1]:
+            for decoder in self.decoder, dict(reversed(self.decoder.items())):
+                self.save(added, decoder)
+                self.assertEqual(want, self.ids())
+                self.answers(self.s.path)
+
+    def test_one_of_the_vocabulary_has_its_id_there(self):
+        want = self.ids()
+        model = self.s.files["tokenizer.json"]["model"]
+        vocab = model["vocab"] | dict(zip(("<|im_start|>", "<|im_end|>"), self.marks))
+        for ids in self.marks, (7, 8):
+            decoder = {str(i): {"content": m, "special": True}
+                       for i, m in zip(ids, ("<|im_start|>", "<|im_end|>"))}
+            self.save(self.spare, decoder, model=model | {"vocab": vocab})
+            self.assertEqual(want, self.ids())
+            self.answers(self.s.path)
+
+    def test_those_of_tokenizer_json_come_first(self):
+        added = self.s.files["tokenizer.json"]["added_tokens"]
+        decoder = {str(a["id"] + 3): {"content": a["content"], "special": False} for a in added}
+        want = self.ids()
+        self.save(added, decoder)
+        self.assertEqual(want, self.ids())
+        self.answers(self.s.path)
+
+    def test_one_that_does_not_fit_is_named(self):
+        for more in ({"9000": {"content": "<|far|>"}},
+                     {"320": {"content": "<|word|>", "single_word": True}}):
+            self.save(self.s.files["tokenizer.json"]["added_tokens"], self.decoder | more)
+            name, = (t["content"] for t in more.values())
+            self.answers(self.s.path, f'memwall: The added token "{name}" of tokenizer_config.json '
+                         "does not fit the vocabulary, and is not used.\n")
+
+    def test_other_values_are_passed_over(self):
+        added = self.s.files["tokenizer.json"]["added_tokens"]
+        for decoder in (None, [], 5, "x", [{"content": "a", "id": 0}], {"x": {"content": "b"}},
+                        {"5": None}, {"5": ["content", "a"]}, {"5": [{"content": "a"}]}, {"5": {}},
+                        {"5": {"content": ""}}, {"5": {"content": ["a"]}},
+                        {"5": {"content": {"content": "a"}}}, {"5": {"content": "a" * 5000}},
+                        {"-1": {"content": "a"}}, {"99999999999": {"content": "a"}}):
+            self.save(added, decoder)
+            self.answers(self.s.path)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
