@@ -583,7 +583,12 @@ static int fetch_file(struct mw_pull *p, const struct pull_file *f, struct relay
     /* Another program may have fetched it meanwhile. */
     if (!pull_place_has(&p->place, f))
         rc = pull_blob(&b, &reply, e);
-    if (rc != 0 && reply.status != 0)
+    if (rc != 0 && reply.status == 404 && strcmp(reply.error_code, "RepoNotFound") != 0)
+        err_set(e, ERR_IO,
+                "%.80s no longer has \"%.100s\" as it was listed; run this again for the files "
+                "that it has now",
+                p->repo.name, f->name);
+    else if (rc != 0 && reply.status != 0)
         pull_explain(&reply, p->endpoint, &p->repo, p->has_token, e);
     close(lock);
     return rc;

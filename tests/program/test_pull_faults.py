@@ -170,6 +170,16 @@ class Servers(OneFile):
         self.on(fault)
         self.good()
 
+    def test_a_revision_that_is_replaced_meanwhile_is_named(self):
+        """The list and the headers were of a commit that is gone when the bytes are fetched."""
+        for code in "EntryNotFound", "RevisionNotFound", "":
+            def gone(r, *_, code=code):
+                r.end(404, X_Error_Code=code)
+                return True
+            self.on(gone)
+            self.refused(self.pull("org/name", "--yes"),
+                         f'org/name no longer has "{FILE}" as it was listed; run this again')
+
     def test_addresses_that_expire_are_asked_for_again(self):
         def fault(r, data, first, to):
             if first >= 2 * RANGE and r.path.endswith("signed=2"):
