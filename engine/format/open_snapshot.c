@@ -107,14 +107,37 @@ static void missing_file(const struct catalogue *c, const char *name, const char
 }
 
 /*
- * Read a configuration.  Python writes numbers without an end as Infinity, which is not JSON:
- * outside of strings, the word becomes null, which counts as absent.
+ * Replace numbers of Python that JSON does not have, outside of strings.  One without an end
+ * becomes null, which counts as absent.  One that is not a number becomes a text, so it is refused
+ * where a number is needed.
  */
+static void replace_python_numbers(char *text, size_t n)
+{
+    static const char *const words[][2] = { { "-Infinity", "null     " },
+                                            { "Infinity", "null    " },
+                                            { "NaN", "\"?\"" } };
+    bool in_string = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (in_string && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            in_string = !in_string;
+        for (size_t w = 0; !in_string && w < sizeof words / sizeof words[0]; w++) {
+            size_t len = strlen(words[w][0]);
+
+            if (n - i < len || memcmp(text + i, words[w][0], len) != 0)
+                continue;
+            memcpy(text + i, words[w][1], len);
+            i += len - 1;
+            break;
+        }
+    }
+}
+
+/* Read a configuration. */
 static int read_config(const struct model_file *f, struct json_doc **out, struct err *e)
 {
-    static const char word[] = "Infinity", absent[] = "null    ";
-    const size_t n = sizeof word - 1;
-    bool in_string = false;
     struct reader r;
     char *text = NULL;
     int rc = -1;
@@ -127,16 +150,10 @@ static int read_config(const struct model_file *f, struct json_doc **out, struct
     else
         rc = reader_copy(&r, text, (size_t)f->size, e);
     reader_close(&r);
-    for (size_t i = 0; rc == 0 && i < f->size; i++) {
-        if (in_string && text[i] == '\\')
-            i++;
-        else if (text[i] == '"')
-            in_string = !in_string;
-        else if (!in_string && f->size - i >= n && memcmp(text + i, word, n) == 0)
-            memcpy(text + i, absent, n);
-    }
-    if (rc == 0)
+    if (rc == 0) {
+        replace_python_numbers(text, (size_t)f->size);
         rc = json_parse(out, text, (size_t)f->size, e);
+    }
     free(text);
     return rc;
 }
@@ -155,7 +172,7 @@ int snapshot_json(const struct catalogue *c, const char *name, bool need, struct
             missing_file(c, name, "fetch it into the folder of the snapshot", e);
         return -1;
     }
-    if (strcmp(name, "config.json") == 0 && f.size > 0 && f.size <= MAX_CONFIG)
+    if (f.size > 0 && f.size <= MAX_CONFIG)
         rc = read_config(&f, out, e);
     else
         rc = json_read(out, f.fd, f.size, e);

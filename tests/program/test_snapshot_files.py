@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The files of a downloaded folder as caches and interrupted downloads leave them: a file that
 cannot be read is named, also if the model would open without it."""
+import json
 import os
 import sys
 import unittest
@@ -101,6 +102,17 @@ class OtherFiles(Case):
                 s.write(name, text)
                 self.refused(s.path, f"{name}: is not a JSON text but {says}")
             s.save(name)
+
+    def test_numbers_that_only_python_has(self):
+        s = chain_snapshot(self.home, "m", LINKS)
+        for name in "config.json", "generation_config.json":
+            text = json.dumps(s.files[name])
+            for value in "Infinity", "-Infinity", "NaN", '[0.0, Infinity]', '"\\"NaN"':
+                s.write(name, text[:-1] + f', "odd": {value}' + "}")
+                self.answers(s.path)
+            s.write(name, text)
+        s.write("config.json", json.dumps({**s.files["config.json"], "rms_norm_eps": float("nan")}))
+        self.refused(s.path, "config.json: rms_norm_eps: is a string; expected a number")
 
 
 class AddedTokens(Case):
