@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -185,4 +186,28 @@ int file_not_json(const struct model_file *f, struct err *e)
     if (says != NULL && strncmp(says, "a JSON text", 11) != 0)
         err_set(e, ERR_FORMAT, "is not a JSON text but %s", says);
     return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+}
+
+int file_check_ended(const struct model_file *f, struct err *e)
+{
+    static const char *const states[] = { ".aria2", ".st", ".lftp-pget-status" };
+    const char *slash = strrchr(f->path, '/'), *base = slash != NULL ? slash + 1 : f->path;
+
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        char *state = NULL;
+        bool is_there = false;
+
+        if (asprintf(&state, "%s%s", f->path, states[i]) < 0)
+            return err_memory(e, "a file's name");
+        is_there = access(state, F_OK) == 0;
+        free(state);
+        if (!is_there)
+            continue;
+        err_set(e, ERR_IO,
+                "its download has not ended, because \"%.100s%s\" is beside it; continue the "
+                "download",
+                base, states[i]);
+        return err_at(e, f->path, ERR_NO_OFFSET, NULL);
+    }
+    return 0;
 }

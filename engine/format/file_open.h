@@ -32,6 +32,12 @@ bool model_file_now(const struct model_file *f, struct model_file *now);
  */
 const char *file_says(const struct model_file *f);
 
+/*
+ * Refuse a file beside which a program that downloads in pieces keeps its state: it has its full
+ * size and its header from the start, and the rest are zeros.  Returns 0, or -1 with *e.
+ */
+int file_check_ended(const struct model_file *f, struct err *e);
+
 /* Add the file's name to the error of a text that should be JSON.  If its first bytes show that it
  * is something else, the error says so.  Always returns -1. */
 int file_not_json(const struct model_file *f, struct err *e);

@@ -57,6 +57,8 @@ static int open_header(struct gguf **g, struct model_file *f, struct header_room
     const char *says;
     char piece[240];
 
+    if (file_check_ended(f, e) != 0)
+        return -1;
     if (gguf_read(g, f->fd, f->size, room, e) == 0)
         return 0;
     says = strcmp(e->field, "magic") == 0 ? file_says(f) : NULL;

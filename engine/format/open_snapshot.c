@@ -293,7 +293,7 @@ static int add_entry(void *ctx, const struct safetensors_entry *s, struct err *e
 static int add_file(struct catalogue *c, struct model_file *f, bool named, struct err *e)
 {
     struct adding a = { .c = c, .named = named };
-    int64_t file = catalogue_add_file(c, f, e);
+    int64_t file = file_check_ended(f, e) == 0 ? catalogue_add_file(c, f, e) : -1;
     const char *says;
 
     if (file < 0) {

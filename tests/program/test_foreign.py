@@ -88,6 +88,16 @@ class Pieces(Case):
             self.says(self.save(name, content(TINY)[:70000]), "a download that has not ended",
                       "fetch")
 
+    def test_programs_that_download_in_pieces(self):
+        """The file has its size and its header from the start."""
+        path = self.path("x.gguf")
+        shutil.copy(TINY, path)
+        for end in ".aria2", ".st", ".lftp-pget-status":
+            self.save("x.gguf" + end, b"state")
+            self.says(path, "its download has not ended", f'"x.gguf{end}" is beside it')
+            os.unlink(path + end)
+        self.assertEqual(0, memwall("inspect", path).returncode)
+
     def test_a_set_with_a_gap(self):
         g = Gguf(TINY)
         g.keys["split.no"], g.keys["split.count"] = (U32, 0), (U32, 3)

@@ -103,6 +103,11 @@ class OtherFiles(Case):
                 self.refused(s.path, f"{name}: is not a JSON text but {says}")
             s.save(name)
 
+    def test_weights_whose_download_has_not_ended(self):
+        s = chain_snapshot(self.home, "m", LINKS)
+        s.write("model.safetensors.aria2", "state")
+        self.refused(s.path, "model.safetensors: its download has not ended")
+
     def test_numbers_that_only_python_has(self):
         s = chain_snapshot(self.home, "m", LINKS)
         for name in "config.json", "generation_config.json":
