@@ -32,6 +32,8 @@ static const struct foreign_kind kinds[] = {
     { "*gptq*.safetensors", "weights quantised with GPTQ", "look for GGUF files of the model" },
     { "weights*.npz", "weights for MLX", "look for GGUF files of the model" },
     { "weights*.safetensors", "weights for MLX", "look for GGUF files of the model" },
+    { "model-*-of-*.safetensors", "parts of a snapshot without their index",
+      "fetch model.safetensors.index.json, too, or look for GGUF files of the model" },
     { "*.safetensors", "safetensors files without the names of a snapshot (model.safetensors)",
       "look for GGUF files of the model" },
     { "pytorch_model*.bin", "PyTorch pickles", LOOK_FOR },

@@ -103,6 +103,13 @@ class OtherFiles(Case):
                 self.refused(s.path, f"{name}: is not a JSON text but {says}")
             s.save(name)
 
+    def test_parts_without_an_index(self):
+        s = chain_snapshot(self.home, "m", LINKS)
+        os.rename(os.path.join(s.path, "model.safetensors"),
+                  os.path.join(s.path, "model-00001-of-00001.safetensors"))
+        self.refused(s.path, "parts of a snapshot without their index",
+                     "fetch model.safetensors.index.json, too")
+
     def test_weights_whose_download_has_not_ended(self):
         s = chain_snapshot(self.home, "m", LINKS)
         s.write("model.safetensors.aria2", "state")
