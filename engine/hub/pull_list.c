@@ -19,7 +19,8 @@ struct parser {
     char key[IN_LFS + 1][16]; /* the last key at each depth, cut */
     struct pull_file file;
     char name[CACHE_MAX_FILE + 1];
-    bool has_size;
+    bool has_size, states_size; /* a valid one; any value */
+    uint32_t n_unsized; /* files of which the answer has no size */
 };
 
 /* Copy 40 or 64 digits; anything else becomes "". */
@@ -49,6 +50,7 @@ static int add_file(struct parser *p, struct err *e)
 
     if (!cache_is_file(p->name) || !p->has_size) {
         l->n_unsafe++;
+        p->n_unsized += !p->states_size;
         return 0;
     }
     if (l->n == PULL_LIST_FILES)
@@ -114,12 +116,13 @@ static int on_event(void *ctx, enum json_event event, const char *text, size_t l
         if (depth <= IN_LFS)
             snprintf(p->key[depth], sizeof p->key[depth], "%.*s",
                      len < sizeof p->key[depth] ? (int)len : 0, text);
+        p->states_size |= depth == IN_FILE && strcmp(p->key[IN_FILE], "size") == 0;
         return 0;
     case JSON_OBJECT:
         if (is_file) {
             memset(&p->file, 0, sizeof p->file);
             p->name[0] = '\0';
-            p->has_size = false;
+            p->has_size = p->states_size = false;
         }
         return 0;
     case JSON_OBJECT_END: return is_file ? add_file(p, e) : 0;
@@ -167,6 +170,10 @@ int pull_list_parse(struct pull_list *l, const char *text, size_t len, struct er
         return err_set(e, ERR_FORMAT,
                        "the answer of the hub names no commit; check that HF_ENDPOINT is a "
                        "hub");
+    if (l->n == 0 && p.n_unsized > 0)
+        return err_set(e, ERR_FORMAT,
+                       "the answer of the hub has no sizes of files, without which nothing can be "
+                       "checked; set HF_ENDPOINT to a hub that answers \"?blobs=true\"");
     drop_twins(l);
     return 0;
 }

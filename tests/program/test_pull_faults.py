@@ -513,6 +513,14 @@ class Hostile(OneFile):
             self.listing(change)
             self.refused(self.get(), "org/name has neither")
 
+    def test_a_hub_that_gives_no_sizes_is_named(self):
+        def without(answer):
+            for row in answer["siblings"]:
+                del row["size"], row["lfs"]
+            return answer
+        self.hub.add("org/name", {FILE: self.data}).change = without
+        self.refused(self.pull("org/name", "--yes"), "the answer of the hub has no sizes of files")
+
     def test_a_size_that_is_too_small_is_a_wrong_file(self):
         def change(answer):
             answer["siblings"][0]["size"] = 290000
