@@ -143,7 +143,7 @@ int gguf_long_string(const struct gguf *g, const char *key, size_t max, char **o
         }
     }
     *out = text;
-    *len = (size_t)v->count;
+    *len = strlen(text); /* some converters count the NUL at the end; llama.cpp stops there, too */
     return 1;
 }
 

@@ -7,6 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from chain_model import CHATML, chain, spell  # noqa: E402
 from program import (HomeCase, MEMWALL, MODELS, SRCDIR, TIMEOUT_S, budget,  # noqa: E402
                      environment)
 from pull_case import Case as PullCase, tokenizer  # noqa: E402
@@ -125,6 +126,11 @@ class Files(EncodingCase):
             path = self.write("a", mark + template.decode().encode(codec))
             self.assert_named(self.memwall("tokenize", "-m", TINY, "--chat", "--template", path,
                                            data=messages), name, path)
+
+    def test_a_template_that_ends_in_a_nul(self):
+        for end in "", "\0", "\0" * 8:
+            g = chain(self.folder, "m", spell("\n", "abc", "<|im_end|>"), template=CHATML + end)
+            self.assertEqual("abc\n", self.output("run", "-m", g.path, *SMALL, "hi"))
 
     def test_the_files_of_a_model(self):
         folder = Model().snapshot(self.path("model"))
