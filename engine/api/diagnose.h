@@ -31,7 +31,7 @@ struct mw_diagnosis {
     enum mw_binds binds;
     double share;          /* of the time of a token that the bound takes */
     struct mw_shares part; /* how this time divides; all 0: unknown */
-    uint64_t read_bytes;   /* predicted: what a token reads from the disk: weights, */
+    uint64_t read_bytes;   /* predicted: what a pass reads from the disk: weights, */
     bool reads_kv;         /* and keys and values */
     /* "more_budget", "less_budget" (of budget_bytes), "smaller_kv" (q8_0), "direct_io",
      * "self_drafts", "smaller_type", "shorter_context", "rows_only", "other_programs";

@@ -113,20 +113,26 @@ char *mw_diagnosis_why_not(const struct mw_diagnosis *d, char *buf, size_t n)
     return buf;
 }
 
-/* Predictions begin with "~". */
+/* Predictions begin with "~".  A panel of 104 columns has one line for all of it. */
 static void predicted_text(const struct mw_diagnosis *d, char *buf, size_t n)
 {
-    char rate[16], size[24], drafts[48] = "";
+    char rate[16], size[24];
     int len;
 
     if (!(d->tps > 0))
         return;
+    numbers_rough(rate, sizeof rate, d->tps);
     if (d->assumed > 0)
-        snprintf(drafts, sizeof drafts, " if %.0f %% of the drafts are right", 100 * d->assumed);
-    len = snprintf(buf, n, "~%s: the plan predicts ~%s tok/s%s; ", mw_diagnosis_label(d),
-                   numbers_rough(rate, sizeof rate, d->tps), drafts);
+        len = snprintf(buf, n, "~%s: ~%s tok/s if %.0f %% of the drafts are right; ",
+                       mw_diagnosis_label(d), rate, 100 * d->assumed);
+    else
+        len = snprintf(buf, n, "~%s: the plan predicts ~%s tok/s; ", mw_diagnosis_label(d), rate);
     if (d->binds == MW_BINDS_OTHERS)
         snprintf(buf + len, n - (size_t)len, "other programs use the processors");
+    else if (d->read_bytes > 0 && d->assumed > 0)
+        snprintf(buf + len, n - (size_t)len, "a pass reads ~%s%s",
+                 units_size(size, sizeof size, d->read_bytes),
+                 d->reads_kv ? ", with keys and values" : " of weights");
     else if (d->read_bytes > 0)
         snprintf(buf + len, n - (size_t)len, "each token will read ~%s of weights%s",
                  units_size(size, sizeof size, d->read_bytes),
@@ -187,6 +193,7 @@ void mw_diagnosis_to_sample(const struct mw_diagnosis *d, struct mw_sample *s)
         return;
     s->verdict.part = d->part;
     s->run.predicted_decode = d->tps;
+    s->run.predicted_assumed = d->assumed;
     s->run.predicted_binds = d->binds;
     s->run.predicted_read = d->read_bytes;
 }
@@ -204,6 +211,7 @@ void mw_diagnosis_of_sample(const struct mw_sample *s, struct mw_diagnosis *d)
         d->part = s->verdict.part;
     } else {
         d->tps = s->run.predicted_decode;
+        d->assumed = s->run.predicted_assumed;
         d->binds = s->run.predicted_binds;
         d->read_bytes = s->run.predicted_read;
         d->reads_kv = s->kv.disk_plan > 0;

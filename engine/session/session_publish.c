@@ -95,6 +95,7 @@ void publish_plan(struct mw_session *s)
     run.file_bytes = info.file_bytes;
     run.predicted_decode = p->decode_tps;
     run.predicted_prefill = p->prefill_tps;
+    run.predicted_assumed = p->assumed;
     run.predicted_read = p->streamed_bytes;
     run.predicted_binds = p->binds;
     telemetry_set_run(t, &run);

@@ -50,7 +50,7 @@ static void diagnose(void *ctx, struct mw_sample *s)
     } else {
         /* Settings are just changing.  The plan's own figures begin at no measurement, and would
          * be on the screen until the next sample. */
-        s->run.predicted_decode = 0;
+        s->run.predicted_decode = s->run.predicted_assumed = 0;
         s->run.predicted_binds = MW_BINDS_NONE;
     }
     pthread_mutex_unlock(&d->lock);

@@ -54,6 +54,7 @@ const struct field sample_fields[] = {
     RUN(file_bytes, FIELD_U64),
     RUN(predicted_decode, FIELD_DOUBLE),
     RUN(predicted_prefill, FIELD_DOUBLE),
+    RUN(predicted_assumed, FIELD_DOUBLE),
     RUN(predicted_read, FIELD_U64),
     RUN(predicted_binds, FIELD_BINDS),
 

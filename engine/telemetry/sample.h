@@ -119,7 +119,8 @@ struct mw_run {
     uint64_t file_bytes; /* of the model's files */
     /* Predictions; 0 if a limit was not measured. */
     double predicted_decode, predicted_prefill; /* tokens per second */
-    uint64_t predicted_read; /* bytes of weights per token of an answer; always known */
+    double predicted_assumed; /* share of right drafts that predicted_decode assumes; 0: none */
+    uint64_t predicted_read; /* bytes of weights per pass of an answer; always known */
     enum mw_binds predicted_binds;
 };
 

@@ -645,6 +645,16 @@ static void the_verdict_is_one_sentence(void **state)
     assert_string_equal(dash_verdict(text, sizeof text, &sample, false),
                         "~disk-bound: the plan predicts ~3.3 tok/s; each token will read "
                         "~2.74 GiB of weights");
+    sample.run.predicted_assumed = 0.5; /* a pass gives several tokens then */
+    assert_string_equal(dash_verdict(text, sizeof text, &sample, false),
+                        "~disk-bound: ~3.3 tok/s if 50 % of the drafts are right; a pass reads "
+                        "~2.74 GiB of weights");
+    sample.kv.disk_plan = GIB;
+    assert_string_equal(dash_verdict(text, sizeof text, &sample, false),
+                        "~disk-bound: ~3.3 tok/s if 50 % of the drafts are right; a pass reads "
+                        "~2.74 GiB, with keys and values");
+    sample.kv.disk_plan = 0;
+    sample.run.predicted_assumed = 0;
     sample.run.predicted_read = 0;
     sample.run.predicted_decode = 11.4;
     sample.run.predicted_binds = MW_BINDS_COMPUTE;

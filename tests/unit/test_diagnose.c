@@ -559,9 +559,30 @@ static void the_limit_of_a_proposed_budget_is_named(void **state)
                         "no larger budget is possible: the control group's limit of 900 MiB");
 }
 
+/* A panel reads it from the sample. */
+static void a_sample_keeps_the_drafts_that_are_assumed(void **state)
+{
+    const struct mw_diagnosis d = { .tps = 2.6, .assumed = 0.5, .binds = MW_BINDS_DISK,
+                                    .read_bytes = 1008 * MIB };
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct mw_diagnosis shown;
+    char text[MW_DIAGNOSIS_TEXT], same[MW_DIAGNOSIS_TEXT];
+
+    (void)state;
+    assert_non_null(s);
+    mw_diagnosis_to_sample(&d, s);
+    mw_diagnosis_of_sample(s, &shown);
+    free(s);
+    assert_string_equal(mw_diagnosis_text(&shown, "", text, sizeof text),
+                        mw_diagnosis_text(&d, "", same, sizeof same));
+    assert_string_equal(text, "~disk-bound: ~2.6 tok/s if 50 % of the drafts are right; a pass "
+                              "reads ~1008 MiB of weights");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sample_keeps_the_drafts_that_are_assumed),
         cmocka_unit_test(the_limit_of_a_proposed_budget_is_named),
         cmocka_unit_test_setup_teardown(tokens_are_the_prediction, open_all, close_all),
         cmocka_unit_test_setup_teardown(tokens_of_two_answers_are_not_of_one, open_all, close_all),
