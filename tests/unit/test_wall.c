@@ -441,7 +441,7 @@ static void the_same_inputs_predict_nothing_again(void **state)
     assert_false(SAME(disk, 1e9) || SAME(memory, 3e10) || SAME(tried_tps, 3));
     assert_false(SAME(n_tried, 2) || SAME(settings.memory_bytes, 7e8) ||
                  SAME(settings.kv_v, MW_KV_Q8_0) || SAME(settings.n_thread, 1));
-    assert_false(SAME(is_measured, true));
+    assert_false(SAME(is_measured, true) || SAME(row[MW_ROW_DRAFTER], 1)); /* other drafts */
 }
 
 static void the_end_of_the_wall_is_named(void **state)

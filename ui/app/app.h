@@ -68,6 +68,7 @@ enum app_drag { DRAG_NOTHING, DRAG_DIVIDER, DRAG_SELECTION, DRAG_PANEL, DRAG_EDG
 struct app_wall_inputs {
     uint32_t engine; /* talk_engine() */
     struct mw_tried settings;
+    uint64_t row[MW_PLAN_ROWS]; /* of the plan: other options, such as drafts, move memory */
     double token_s, anchor_s, disk, memory, n_seen, tried_tps;
     size_t n_tried;
     bool is_measured;

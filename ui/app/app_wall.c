@@ -36,7 +36,8 @@ static bool is_same_rate(double a, double b)
 
 static bool has_same_settings(const struct app_wall_inputs *a, const struct app_wall_inputs *b)
 {
-    return a->engine == b->engine && mw_tried_same_settings(&a->settings, &b->settings);
+    return a->engine == b->engine && mw_tried_same_settings(&a->settings, &b->settings) &&
+           memcmp(a->row, b->row, sizeof a->row) == 0;
 }
 
 bool app_wall_is_same(const struct app_wall_inputs *a, const struct app_wall_inputs *b,
@@ -75,6 +76,7 @@ static struct app_wall_inputs inputs_of(const struct app *a, const struct mw_opt
     mw_rates(s, &rates);
     talk_anchor(a->talk, &anchor);
     mw_tried_of_options(&in.settings, o);
+    memcpy(in.row, talk_plan(a->talk)->row, sizeof in.row);
     in.token_s = rates.token_s > 0 ? rates.token_s : 0;
     in.anchor_s = anchor.token_s;
     in.disk = (double)s->disk_limit;
