@@ -188,8 +188,8 @@ static void find_facts(const struct changes_wish *w, const struct changes_now *n
     struct mw_options a = *now->engine, b = w->engine;
     struct err ignored = ERR_INIT;
 
-    *out = (struct proposal_facts){ .a = now->engine, .b = &w->engine, .now = now->plan,
-                                    .then = then };
+    *out = (struct proposal_facts){ .m = now->m, .a = now->engine, .b = &w->engine,
+                                    .now = now->plan, .then = then };
     a.memory_bytes = now->plan->budget_bytes;
     a.n_ctx = now->plan->n_ctx;
     b.memory_bytes = then->budget_bytes;

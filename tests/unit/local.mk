@@ -66,6 +66,7 @@ check_PROGRAMS += \
 	tests/unit/test_pool \
 	tests/unit/test_probe \
 	tests/unit/test_prompt_cost \
+	tests/unit/test_proposal \
 	tests/unit/test_quantise \
 	tests/unit/test_quants \
 	tests/unit/test_receipt \

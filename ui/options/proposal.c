@@ -2,6 +2,7 @@
 
 #include "ui/options/proposal.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -108,15 +109,39 @@ static void answer_rows(const struct proposal_facts *f, const struct proposal_ou
 
     speed_row(to, "tokens/s", now->tps, then->tps, now->is_measured, then->is_doubtful);
     speed_row(to, "  when full", now->full_tps, then->full_tps, false, then->is_doubtful);
+}
+
+/* The share of right drafts that each column assumes. */
+static void add_assumed(double now, double then, const struct proposal_out *to)
+{
+    char a[8], b[8];
+
+    if (!(now > 0) && !(then > 0))
+        return;
+    snprintf(a, sizeof a, "%.0f %%", 100 * now);
+    snprintf(b, sizeof b, "%.0f %%", 100 * then);
+    if (strcmp(a, b) == 0)
+        add(to, PROPOSAL_PARAGRAPH, ROLE_DIM, "Assumed: %s of the drafts are right.", a);
+    else if (now > 0 && then > 0)
+        add(to, PROPOSAL_PARAGRAPH, ROLE_DIM,
+            "Assumed: %s of the drafts are right for \"now\", and %s for \"then\".", a, b);
+    else
+        add(to, PROPOSAL_PARAGRAPH, ROLE_DIM, "Assumed for \"%s\": %s of the drafts are right.",
+            now > 0 ? "now" : "then", now > 0 ? a : b);
+}
+
+/* Remarks about the rows of speeds. */
+static void speed_notes(const struct proposal_facts *f, const struct proposal_out *to)
+{
+    const struct mw_diagnosis *now = &f->answers_now, *then = &f->answers_then;
+
     if (f->now->budget_bytes != f->then->budget_bytes && f->now->streamed_bytes == 0 &&
         f->then->streamed_bytes == 0)
         add(to, PROPOSAL_PARAGRAPH, ROLE_DIM, "%s",
             f->a->memory_bytes != f->b->memory_bytes
                 ? "No gain: no weights are read from the disk with either budget."
                 : "No weights are read from the disk, before and after.");
-    if (then->assumed > 0 || (now->assumed > 0 && !now->is_measured))
-        add(to, PROPOSAL_PARAGRAPH, ROLE_DIM, "Assumed: %.0f %% of the drafts are right.",
-            100 * (then->assumed > 0 ? then->assumed : now->assumed));
+    add_assumed(now->is_measured ? 0 : now->assumed, then->assumed, to);
     if (f->then->n_expert_all > 0 && !f->then->hits_measured)
         add(to, PROPOSAL_PARAGRAPH, ROLE_DIM, "%s",
             "Assumed: all experts are chosen equally often.");
@@ -187,6 +212,7 @@ void proposal_settings(const struct proposal_facts *f, const struct proposal_out
     answer_rows(f, to);
     snprintf(x, sizeof x, "  prompt (%d)", PLAN_PROMPT_TOKENS); /* shorter ones are slower */
     speed_row(to, x, f->now->prefill_tps, f->then->prefill_tps, false, f->then->is_doubtful);
+    speed_notes(f, to);
     if (f->then->decode_tps > 0)
         proposal_limits(&f->limits, &f->anchor, b->disk_rate, to);
 }
@@ -203,7 +229,19 @@ void proposal_memory(const struct proposal_facts *f, const struct proposal_out *
     size_row(to, "total", now->sum_bytes, then->sum_bytes);
     if (now->has_kv_disk || then->has_kv_disk)
         size_row(to, "KV on disk", now->kv_disk_bytes, then->kv_disk_bytes);
-    size_row(to, "read per token", now->streamed_bytes, then->streamed_bytes);
+    size_row(to, now->assumed > 0 || then->assumed > 0 ? "read per pass" : "read per token",
+             now->streamed_bytes, then->streamed_bytes);
+}
+
+/* Why the proposed options draft nothing, unless that is so already. */
+static void say_no_drafter(const struct proposal_facts *f, const struct proposal_out *to)
+{
+    char now[MW_NO_DRAFTER_TEXT], then[MW_NO_DRAFTER_TEXT];
+
+    mw_plan_no_drafter(f->m, f->a, f->now, now, sizeof now);
+    mw_plan_no_drafter(f->m, f->b, f->then, then, sizeof then);
+    if (then[0] != '\0' && strcmp(now, then) != 0)
+        add(to, PROPOSAL_PARAGRAPH, ROLE_WARN, "%c%s.", toupper((unsigned char)then[0]), then + 1);
 }
 
 void proposal_warnings(const struct proposal_facts *f, uint32_t n_ctx_train,
@@ -217,6 +255,7 @@ void proposal_warnings(const struct proposal_facts *f, uint32_t n_ctx_train,
             numbers_count(trained, sizeof trained, n_ctx_train));
     if (f->b->io == MW_IO_MMAP)
         add(to, PROPOSAL_PARAGRAPH, ROLE_WARN, "With io mmap %s.", mw_mmap_notice());
+    say_no_drafter(f, to);
 }
 
 /* ---- what would fit ---- */

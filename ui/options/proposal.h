@@ -23,6 +23,7 @@ struct proposal_out {
 
 /* Diagnoses, limits and anchor are zeroed if they are not known. */
 struct proposal_facts {
+    const struct mw_model *m;       /* NULL: not known */
     const struct mw_options *a, *b; /* in force, and proposed */
     const struct plan *now, *then;  /* of them */
     struct mw_diagnosis answers_now, answers_then;
@@ -35,7 +36,7 @@ void proposal_settings(const struct proposal_facts *f, const struct proposal_out
 /* The items of the plan whose printed sizes differ, and the total. */
 void proposal_memory(const struct proposal_facts *f, const struct proposal_out *to);
 /* Warnings about the proposed options themselves: a context longer than the model was trained
- * for, mapped weights. */
+ * for, mapped weights, drafts that they do not give. */
 void proposal_warnings(const struct proposal_facts *f, uint32_t n_ctx_train,
                        const struct proposal_out *to);
 /* The limits of the machine that predictions use, and a limit that the user set for the disk

@@ -39,8 +39,8 @@ static void find_facts(struct talk *t, const struct mw_options *wanted, const st
 {
     struct mw_options o = *wanted;
 
-    *out = (struct proposal_facts){ .a = &talk_options(t)->engine, .b = wanted,
-                                    .now = talk_plan(t), .then = then };
+    *out = (struct proposal_facts){ .m = talk_model(t), .a = &talk_options(t)->engine,
+                                    .b = wanted, .now = talk_plan(t), .then = then };
     o.memory_bytes = then->budget_bytes;
     talk_diagnose_now(t, &out->answers_now);
     talk_diagnose(t, &o, &out->answers_then);
