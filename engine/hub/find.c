@@ -254,7 +254,12 @@ void mw_fit_text(const struct mw_found *f, char *buf, size_t n)
     case MW_FIT_UNSUPPORTED: snprintf(buf, n, "unsupported: %s", f->why); break;
     case MW_FIT_UNKNOWN: snprintf(buf, n, "not read: %s", f->why); break;
     }
-    if (f->fit == MW_FIT_STREAMS && f->plan.decode_tps > 0 && f->plan.n_expert_all > 0 &&
-        !f->plan.hits_measured && strlen(buf) < n)
+    if (f->fit > MW_FIT_STREAMS || !(f->plan.decode_tps > 0))
+        return;
+    if (f->plan.assumed > 0 && strlen(buf) < n)
+        snprintf(buf + strlen(buf), n - strlen(buf), " if %.0f %% of the drafts are right",
+                 100 * f->plan.assumed);
+    if (f->fit == MW_FIT_STREAMS && f->plan.n_expert_all > 0 && !f->plan.hits_measured &&
+        strlen(buf) < n)
         snprintf(buf + strlen(buf), n - strlen(buf), "; even use of experts is assumed");
 }

@@ -77,8 +77,8 @@ void summary_model(const char *name, const struct mw_limits *l, const struct pla
 
     if (p->streamed_bytes > 0)
         snprintf(text, sizeof text,
-                 "%.120s streams with a budget of %s: each token reads %s from disk.", name,
-                 units_size(a, sizeof a, p->budget_bytes),
+                 "%.120s streams with a budget of %s: each %s reads %s from disk.", name,
+                 units_size(a, sizeof a, p->budget_bytes), p->assumed > 0 ? "pass" : "token",
                  units_size(b, sizeof b, p->streamed_bytes));
     else
         snprintf(text, sizeof text,

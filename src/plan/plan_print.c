@@ -134,7 +134,8 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
         fprintf(to, "\nTokens read nothing from disk%s: all %s of weights are pinned.\n",
                 p->keeps_rows ? "" : " but their rows of the lookup tables", c);
     else
-        fprintf(to, "\nEach token reads %s from disk; %s of %s are pinned.\n",
+        fprintf(to, "\nEach %s reads %s from disk; %s of %s are pinned.\n",
+                p->assumed > 0 ? "pass" : "token",
                 units_size(a, sizeof a, p->streamed_bytes),
                 units_size(b, sizeof b, p->pinned_bytes), c);
     if (p->has_kv_disk)

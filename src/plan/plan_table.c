@@ -22,6 +22,7 @@ struct group {
     uint32_t largest;     /* context that fits; at most n_ctx_most */
     uint32_t largest_pin; /* context with which nothing is streamed; 0: none */
     bool is_possible;     /* the model can have these types */
+    bool has_drafter;     /* a model or a draft head may draft: rows name what they assume */
     struct err why;       /* otherwise */
 };
 
@@ -123,6 +124,21 @@ static void print_rate(FILE *to, double tps, bool is_doubtful)
     fprintf(to, " %7s", tps > 0 ? numbers_predicted(rate, sizeof rate, tps, is_doubtful) : "-");
 }
 
+/* Whether a plan has, or could have, a model or a draft head that drafts. */
+static bool may_draft(const struct plan *p)
+{
+    return p->assumed > 0 || p->drafted_tps > 0 || p->no_drafter != MW_DRAFTER_IS_USED;
+}
+
+static void print_assumed(FILE *to, const struct plan *p)
+{
+    char share[8] = "-";
+
+    if (p->assumed > 0)
+        snprintf(share, sizeof share, "%.0f%%", 100 * p->assumed);
+    fprintf(to, " %4s", share);
+}
+
 static void print_case(FILE *to, struct group *g, uint32_t n_ctx)
 {
     char ctx[24], kv[16], other[16], pinned[16], total[16];
@@ -141,7 +157,9 @@ static void print_case(FILE *to, struct group *g, uint32_t n_ctx)
             units_size(total, sizeof total, p.sum_bytes));
     print_rate(to, p.prefill_tps, p.is_doubtful);
     print_rate(to, p.decode_tps, p.is_doubtful);
-    fprintf(to, "  %s\n", mw_binds_word(p.binds));
+    if (g->has_drafter)
+        print_assumed(to, &p);
+    fprintf(to, "  %s\n", p.binds == MW_BINDS_NONE ? "-" : mw_binds_name(p.binds));
 }
 
 static void print_bounds(FILE *to, const struct group *g)
@@ -172,19 +190,20 @@ void plan_table_print(FILE *to, struct mw_model *m, const struct mw_options *o)
     struct err ignored = ERR_INIT;
     char budget[16];
     struct plan p;
+    bool has_drafter;
 
     fprintf(to, "\nWith %s, by context in tokens",
             units_size(budget, sizeof budget, o->memory_bytes));
-    if (mw_plan(m, o, &p, &ignored) == 0 && p.assumed > 0)
-        fprintf(to, " (answers: if %.0f %% of the drafts are right)", 100 * p.assumed);
-    fputs(":\n", to);
+    has_drafter = mw_plan(m, o, &p, &ignored) == 0 && may_draft(&p);
+    fprintf(to, "%s:\n", has_drafter ? " (if: the share of drafts that is right)" : "");
     /* No row has more than 80 columns. */
-    fprintf(to, " %8s %8s %8s %13s %8s %7s %7s  %s\n", "context", "KV", "other",
-            "pinned weights", "total", "prompts", "answers", "limit");
+    fprintf(to, " %8s %8s %8s %13s %8s %7s %7s%s  %s\n", "context", "KV", "other",
+            "pinned weights", "total", "prompts", "answers", has_drafter ? "   if" : "", "limit");
     for (int i = 0; i < n; i++) {
         struct group g;
 
         open_group(&g, m, o, k[i], v[i]);
+        g.has_drafter = has_drafter;
         if (k[i] == v[i])
             fprintf(to, "KV in %s: ", mw_kv_name(k[i]));
         else
@@ -215,6 +234,7 @@ static void json_case(struct json *j, struct group *g, uint32_t n_ctx)
     json_double(j, "pinned_share", pinned_share(g, &p), 4);
     json_u64(j, "streamed_bytes", p.streamed_bytes);
     json_double(j, "decode_tps", fits ? p.decode_tps : 0, 6);
+    json_double(j, "assumed", fits ? p.assumed : 0, 6);
     json_double(j, "prefill_tps", fits ? p.prefill_tps : 0, 6);
     json_string(j, "binds", mw_binds_name(p.binds));
     json_end(j);

@@ -138,9 +138,10 @@ static void fit_words(const struct page *p, FILE *to)
         page_html_text(
             to,
             "%s (%s) streams: a token uses %s of weights. A budget of %s keeps %s of "
-            "them in memory, and each token reads %s from the disk.",
+            "them in memory, and each %s reads %s from the disk.",
             name, a->info.type, size_of(a->info.hot_bytes).s, size_of(a->plan.budget_bytes).s,
-            size_of(a->plan.pinned_bytes).s, size_of(a->plan.streamed_bytes).s);
+            size_of(a->plan.pinned_bytes).s, a->plan.assumed > 0 ? "pass" : "token",
+            size_of(a->plan.streamed_bytes).s);
 }
 
 static void speed_words(const struct page *p, FILE *to)

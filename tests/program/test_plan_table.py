@@ -190,9 +190,40 @@ class WhatIf(Plans):
         out = self.run_plan(*args).stdout
         self.assertRegex(out, r"\nAnswers ~[\d.]+\?? tok/s if 80 % of the drafts are right, "
                               r"~[\d.]+\?? if none is; limited by ")
-        self.assertIn(" by context in tokens (answers: if 80 % of the drafts are right):", out)
+        self.assertRegex(out, r"\nEach pass reads [\d.]+ GiB from disk")
         plain = self.run_plan(*args, "--draft", "off").stdout
         self.assertNotIn("drafts", plain)
+        self.assertRegex(plain, r"\nEach token reads [\d.]+ GiB from disk")
+
+    def test_each_row_names_the_share_that_it_assumes(self):
+        """Copies take the memory that a longer context needs, so some rows have no drafts."""
+        args = ("Llama-3.2-1B:Q8_0", "--memory", "700M", "--draft", "self", "--kv-disk", "never",
+                "--what-if", "RAM=16G,DISK=1G/s,BW=20G/s")
+        contexts = {c["ctx"]: c for g in self.plan(*args)["table"] if g["kv_k"] == "f16"
+                    for c in g["contexts"]}
+        self.assertLess(2, len({c["assumed"] for c in contexts.values() if c["fits"]} | {0}))
+        out = self.run_plan(*args).stdout
+        self.assertIn(" by context in tokens (if: the share of drafts that is right):\n", out)
+        part = out[out.index("KV in f16:"):out.index("KV in q8_0:")]
+        rows = re.findall(r"^ +([\d,]+) .* (\d+%|-)  disk$", part, re.M)
+        self.assertGreater(len(rows), 3, part)
+        for ctx, share in rows:
+            assumed = contexts[int(ctx.replace(",", ""))]["assumed"]
+            self.assertEqual(f"{100 * assumed:.0f}%" if assumed else "-", share)
+        self.assertLessEqual(max(map(len, out[out.index(" by context in"):].splitlines())), 80)
+
+    def test_the_limit_of_a_row_is_named_as_in_the_manual(self):
+        out = self.run_plan("Llama-3.2-1B:Q8_0", "--memory", "4G", "--what-if",
+                            "RAM=16G,BW=4G/s,CORES=64").stdout
+        table = out[out.index(" by context in"):]
+        self.assertRegex(table, r"(?m)  memory$")
+        self.assertLessEqual(max(map(len, table.splitlines())), 80)
+
+    def test_advice_of_drafts_agrees_with_the_schema(self):
+        p = self.plan(TINY)  # advice of a busy machine is left out, so it is made
+        p["advice"] = {"key": "self_drafts", "budget_bytes": 0, "decode_tps": 1.2,
+                       "acceptance": 0.8}
+        schema.check(p, SRCDIR, "plan.schema.json")
 
     def test_a_budget_without_a_screen_is_named(self):
         p = self.plan(TINY)

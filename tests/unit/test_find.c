@@ -495,6 +495,20 @@ static const char *outlook(const char *name)
     return text;
 }
 
+static void an_outlook_names_the_drafts_that_it_assumes(void **state)
+{
+    struct mw_found f = { .fit = MW_FIT_STREAMS };
+    char text[200];
+
+    (void)state;
+    f.plan = (struct plan){ .budget_bytes = 700 * MIB, .decode_tps = 2.3, .assumed = 0.5 };
+    mw_fit_text(&f, text, sizeof text);
+    assert_string_equal(text, "streams, about 2.3 tok/s in 700 MiB if 50 % of the drafts are right");
+    f.plan.assumed = 0;
+    mw_fit_text(&f, text, sizeof text);
+    assert_string_equal(text, "streams, about 2.3 tok/s in 700 MiB");
+}
+
 static void the_outlook_is_that_of_the_plan(void **state)
 {
     const struct mw_found *f;
@@ -655,6 +669,7 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(two_names_of_one_file_are_not_ambiguous, tree_make,
                                         end),
+        cmocka_unit_test(an_outlook_names_the_drafts_that_it_assumes),
         cmocka_unit_test_setup_teardown(the_outlook_is_that_of_the_plan, tree_make, end),
         cmocka_unit_test_setup_teardown(a_model_that_cannot_be_read_is_tried_again, tree_make,
                                         end),

@@ -172,7 +172,8 @@ static void draw_plan(const struct canvas *c, int y, const struct mw_found *f)
         canvas_text(c, y++, 0, style_of(ROLE_DIM), "no speed: limits are not measured yet");
     }
     if (p->streamed_bytes > 0 && f->fit == MW_FIT_STREAMS)
-        canvas_printf(c, y++, 0, style_of(ROLE_TEXT), "each token reads %s",
+        canvas_printf(c, y++, 0, style_of(ROLE_TEXT), "each %s reads %s",
+                      p->assumed > 0 ? "pass" : "token",
                       units_size(read, sizeof read, p->streamed_bytes));
     draw_items(c, y, p);
 }

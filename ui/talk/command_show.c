@@ -66,7 +66,7 @@ void run_plan(struct talk *t, const char *args)
     uint64_t used = 0;
     struct mw_diagnosis d;
     char ctx[24], rate[24], streamed[16], hot[16], experts[128], line[128];
-    char drafts[MW_NO_DRAFTER_TEXT];
+    char drafts[MW_NO_DRAFTER_TEXT], assumed[48] = "";
 
     (void)args;
     if (s == NULL || sheet == NULL) {
@@ -95,7 +95,8 @@ void run_plan(struct talk *t, const char *args)
                numbers_count(ctx, sizeof ctx, plan->n_ctx), plan->chunk);
     if (plan->n_slot > 0)
         sheet_more(sheet, ROLE_TEXT, ", %u read buffers", plan->n_slot);
-    sheet_line(sheet, ROLE_TEXT, "a token reads %s of the %s of weights it uses",
+    sheet_line(sheet, ROLE_TEXT, "a %s reads %s of the %s of weights it uses",
+               plan->assumed > 0 ? "pass" : "token",
                units_size(streamed, sizeof streamed, plan->streamed_bytes - plan->kv_read_bytes),
                units_size(hot, sizeof hot, talk_info(t)->hot_bytes));
     if (plan->has_kv_disk)
@@ -106,12 +107,14 @@ void run_plan(struct talk *t, const char *args)
     if (plan->n_expert_all > 0)
         sheet_line(sheet, ROLE_TEXT, "%s", receipt_experts(experts, sizeof experts, plan));
     mw_diagnosis_of_sample(s, &d);
+    if (d.assumed > 0)
+        snprintf(assumed, sizeof assumed, " if %.0f %% of the drafts are right", 100 * d.assumed);
     if (d.tps > 0)
-        sheet_line(sheet, ROLE_TEXT, "%s%s%s tok/s, %s",
+        sheet_line(sheet, ROLE_TEXT, "%s%s%s tok/s%s, %s",
                    d.is_measured ? "measured     " : "predicted    ", d.is_measured ? "" : "~",
                    d.is_measured ? numbers_measured(rate, sizeof rate, d.tps)
                                  : numbers_rough(rate, sizeof rate, d.tps),
-                   mw_diagnosis_label(&d));
+                   assumed, mw_diagnosis_label(&d));
     limits_line(t, sheet, talk_options(t)->engine.disk_rate);
     free(s);
     talk_show(t, sheet);
