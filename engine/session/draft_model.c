@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct draft_list {
     struct draft_list *next;
@@ -128,6 +129,20 @@ static int open_new(struct draft_list **out, struct mw_model *m, const char *pat
     }
     *out = l;
     return 0;
+}
+
+bool draft_model_is_same(const struct mw_model *m, const char *path)
+{
+    const struct catalogue *c = m->catalogue;
+    struct stat other, own;
+
+    if (stat(path, &other) != 0)
+        return false;
+    for (uint32_t i = 0; i < c->n_file; i++)
+        if (fstat(c->files[i].fd, &own) == 0 && own.st_dev == other.st_dev &&
+            own.st_ino == other.st_ino)
+            return true;
+    return false;
 }
 
 static struct draft_list *find_open(const struct mw_model *m, const char *path)

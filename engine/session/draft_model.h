@@ -22,6 +22,8 @@ struct stream;
 int draft_model_open(struct mw_model **out, struct mw_model *m, const char *path, struct err *e);
 /* Whether the model at path was opened as one.  Called with the lock of m. */
 bool draft_model_is_open(const struct mw_model *m, const char *path);
+/* Whether path is a file of m itself, of which every draft takes as long as a token. */
+bool draft_model_is_same(const struct mw_model *m, const char *path);
 void draft_models_close(struct mw_model *m); /* all of them, when m is closed */
 
 /* Returns the bytes of the headers of all of them, also while they do not draft. */

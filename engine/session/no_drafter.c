@@ -6,16 +6,21 @@
 
 #include "engine/base/numbers.h"
 #include "engine/memwall.h"
+#include "engine/session/draft_model.h"
 #include "engine/session/model.h"
 #include "engine/session/options.h"
 
 /* "the model in small.gguf does not draft", "the draft head does not draft" */
-static void subject(const struct mw_options *o, char *buf, size_t n)
+static void subject(const struct mw_model *m, const struct mw_options *o, char *buf, size_t n)
 {
     const char *slash = o->draft == MW_DRAFT_FILE ? strrchr(o->draft_file, '/') : NULL;
+    const char *name = slash != NULL ? slash + 1 : o->draft_file;
 
-    if (o->draft == MW_DRAFT_FILE)
-        snprintf(buf, n, "the model in %.80s does not draft", slash != NULL ? slash + 1 : o->draft_file);
+    if (o->draft == MW_DRAFT_FILE && m != NULL && draft_model_is_same(m, o->draft_file))
+        snprintf(buf, n, "the model in %.80s is this one itself and does not draft (--draft self "
+                         "drafts with smaller copies)", name);
+    else if (o->draft == MW_DRAFT_FILE)
+        snprintf(buf, n, "the model in %.80s does not draft", name);
     else
         snprintf(buf, n, "%s", o->draft == MW_DRAFT_SELF ? "the model does not draft for itself"
                                                          : "the draft head does not draft");
@@ -67,7 +72,7 @@ static void reason(const struct plan *p, char *buf, size_t n)
 char *mw_plan_no_drafter(const struct mw_model *m, const struct mw_options *o,
                          const struct plan *p, char *buf, size_t n)
 {
-    char who[120], why[160];
+    char who[180], why[160];
 
     buf[0] = '\0';
     if (o->draft == MW_DRAFT_OFF)
@@ -75,7 +80,7 @@ char *mw_plan_no_drafter(const struct mw_model *m, const struct mw_options *o,
     if (p->no_drafter == MW_DRAFTER_IS_USED && unused_head(m, o, buf, n))
         return buf;
     if (p->no_drafter != MW_DRAFTER_IS_USED) {
-        subject(o, who, sizeof who);
+        subject(m, o, who, sizeof who);
         reason(p, why, sizeof why);
         snprintf(buf, n, "%s: %s", who, why);
     } else if (o->draft == MW_DRAFT_NGRAM && p->n_draft == 0) {

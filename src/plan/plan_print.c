@@ -86,6 +86,10 @@ static void print_drafts(FILE *to, const struct mw_model *m, const struct plan *
                     units_size(size, sizeof size, p->row[MW_ROW_DRAFTER]),
                     numbers_predicted(rate, sizeof rate, p->undrafted_tps, p->is_doubtful));
         fputc('\n', to);
+    } else if (p->n_draft > 0 && p->drafted_tps > 0) {
+        fprintf(to, "A pass verifies up to %u drafts, but if %.0f %% of them were right, answers "
+                    "would not be faster.\n",
+                p->n_draft, 100 * p->acceptance);
     } else if (p->n_draft > 0) {
         fprintf(to,
                 "A pass verifies up to %u drafts; this prediction assumes that none is right.\n",

@@ -114,6 +114,23 @@ class Drafts(FolderCase):
         plan = memwall("plan", "-m", GUIDE, "-b", "256M", "--draft", "self").stdout
         self.assertIn("\n" + why.capitalize() + ".\n", plan)
 
+    def test_a_model_that_is_its_own_drafter_is_named(self):
+        model, link = self.circle(), os.path.join(self.folder, "link.gguf")
+        os.symlink(model, link)
+        plan = json.loads(memwall("plan", model, "--json", "--draft", link).stdout)
+        tight = str(plan["smallest_budget_bytes"] + 100000)
+        plan = memwall("plan", model, "-b", tight, "--draft", link).stdout
+        self.assertIn("\nThe model in link.gguf is this one itself and does not draft (--draft self "
+                      "drafts with smaller copies): the budget has no memory for that.\n", plan)
+        copy = os.path.join(self.folder, "copy.gguf")
+        shutil.copy(model, copy)
+        plan = memwall("plan", model, "-b", tight, "--draft", copy).stdout
+        self.assertIn("\nThe model in copy.gguf does not draft: ", plan)
+        plan = memwall("plan", model, "-b", "256M", "--draft", copy, "--what-if",
+                       "RAM=8G,BW=100M/s").stdout  # a draft takes as long as a token
+        self.assertRegex(plan, r"\nA pass verifies up to 15 drafts, but if 70 % of them were right, "
+                               r"answers would not be faster\.\n")
+
     def other(self, name, change):
         """A copy of a model, with changes."""
         g = Gguf(reference(name))
