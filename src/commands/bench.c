@@ -42,6 +42,15 @@ static int print(struct bench *b, struct err *e)
                : 0;
 }
 
+/* Whether --draft names a model or a head; without it, measurements draft nothing. */
+static bool has_drafter(const struct options *o)
+{
+    enum mw_draft how = o->chat.engine.draft;
+
+    return options_given(o, OPT_DRAFT) &&
+           (how == MW_DRAFT_SELF || how == MW_DRAFT_MTP || how == MW_DRAFT_FILE);
+}
+
 /* Everything that can be wrong is found before the first measurement. */
 static int prepare(struct bench *b, struct err *e)
 {
@@ -51,6 +60,9 @@ static int prepare(struct bench *b, struct err *e)
         return err_set(e, ERR_ARGUMENT, "--json, --csv and --markdown cannot be combined");
     if (o->compare != NULL && (o->json || o->csv))
         return err_set(e, ERR_ARGUMENT, "--compare prints tables, not JSON or CSV");
+    if (options_given(o, OPT_DRAFT_ACCEPT) && !has_drafter(o))
+        return err_set(e, ERR_ARGUMENT,
+                       "--draft-accept needs a model that drafts: --draft self, mtp or FILE");
     if (o->compare != NULL && results_load(&b->before, o->compare, e) != 0)
         return -1;
     results_begin(&b->results, "bench", o);

@@ -245,10 +245,6 @@ static int make_plan(struct measure *x, struct err *e)
     x->engine.is_artificial = true;
     if (!options_given(x->o, OPT_DRAFT))
         x->engine.draft = MW_DRAFT_OFF; /* the ids of an answer are random, so nothing repeats */
-    if (options_given(x->o, OPT_DRAFT_ACCEPT) && x->engine.draft != MW_DRAFT_SELF &&
-        x->engine.draft != MW_DRAFT_MTP && x->engine.draft != MW_DRAFT_FILE)
-        return err_set(e, ERR_ARGUMENT,
-                       "--draft-accept needs a model that drafts: --draft self, mtp or FILE");
     if (x->engine.n_ctx == 0)
         x->engine.n_ctx = n_ctx > UINT32_MAX ? UINT32_MAX : n_ctx > 0 ? (uint32_t)n_ctx : 1;
     if (n_ctx > x->engine.n_ctx)

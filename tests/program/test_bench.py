@@ -109,7 +109,7 @@ class Bench(Case):
 
     def test_a_simulated_acceptance_needs_a_model_that_drafts(self):
         for how in (), ("--draft", "ngram"):
-            r = self.bench(*QUICK, *how, "--draft-accept", "0.5", code=1)
+            r = self.bench(*QUICK, *how, "--draft-accept", "0.5", code=2)
             self.assertIn("--draft-accept needs a model that drafts: --draft self, mtp or FILE",
                           r.stderr)
 
