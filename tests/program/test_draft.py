@@ -131,6 +131,11 @@ class Drafts(FolderCase):
         self.assertRegex(plan, r"\nA pass verifies up to 15 drafts, but if 70 % of them were right, "
                                r"answers would not be faster\.\n")
 
+    def test_the_help_names_a_file_as_a_drafter(self):
+        for command in "run", "plan", "chat":
+            text = " ".join(memwall("help", command).stdout.split())
+            self.assertIn("off, auto, ngram, self, mtp, FILE (default: ", text)
+
     def other(self, name, change):
         """A copy of a model, with changes."""
         g = Gguf(reference(name))

@@ -103,6 +103,8 @@ char *option_help(const struct option *row, const char *command, char *buf, size
     if (row->words != NULL) {
         snprintf(words, sizeof words, ": ");
         options_list_words(row->words, words + 2, sizeof words - 2);
+        if (row->kind == KIND_DRAFT)
+            snprintf(words + strlen(words), sizeof words - strlen(words), ", FILE");
     }
     option_default(row, command, otherwise, sizeof otherwise);
     snprintf(buf, n, "%s%s%s%s%s", row->help, words, otherwise[0] != '\0' ? " (default: " : "",
