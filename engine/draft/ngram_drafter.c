@@ -55,11 +55,14 @@ static uint32_t shifted(const uint32_t *ids, uint32_t n, uint32_t next)
     for (uint32_t i = 1; i <= SHIFT_MOST; i++) {
         const uint32_t near[] = { next + i, next > i ? next - i : next };
 
-        for (int k = 0; k < 2; k++)
-            if (near[k] < n && ngram_match(ids, near[k], n) > most) {
-                best = near[k];
-                most = ngram_match(ids, best, n);
-            }
+        for (int k = 0; k < 2; k++) {
+            uint32_t same = near[k] < n ? ngram_match(ids, near[k], n) : 0;
+
+            if (same <= most)
+                continue;
+            best = near[k];
+            most = same;
+        }
     }
     return best;
 }

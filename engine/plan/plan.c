@@ -68,7 +68,8 @@ static uint64_t largest_sum(uint64_t budget_bytes, int n_thread)
     if (budget_bytes <= fixed)
         return 0;
     rest = budget_bytes - fixed;
-    /* The largest x with x + ceil(x / 512) <= rest; the division may find one too few. */
+    /* The largest x with x + ceil(x / 512) <= rest: 512 of each 513 bytes, and all but one of
+     * those that are left. */
     uint64_t x = rest / (RESERVE_PAGE_SHARE + 1) * RESERVE_PAGE_SHARE;
     uint64_t tail = rest % (RESERVE_PAGE_SHARE + 1);
 

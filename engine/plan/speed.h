@@ -27,17 +27,19 @@
  *              Pinned weights in another form have two rates of their own; packed ones have
  *              fewer bytes.
  *   small      norms and other small weights at the rate of memory
- *   rounds     jobs that are handed to the threads.  Each streamed block is one job.  So is
- * each run of pinned blocks of a product steps      norms, sums, packing; activation functions.
- * One thread takes one token. attention  keys and values are loaded, and multiplied with each
- * query.  At least the time to read them from memory once. reading    the processors' time for
- * the reads of S + N.  Nothing else went on when the disk was measured, so it is at most (S +
- * N) / D, however many processors it took ring       the time in which the slots of the ring
- * come round: in each, a block is read, the engine is woken, the block is computed, and the
- * reader is woken.  With few slots, disk and processors wait for that in turn.  The latencies
- * of reads in flight overlap held       the products with streamed blocks, which keep their
- * slots lookups    rows of lookup tables, of which SPEED_LOOKUPS are read at once.  Then three
- *              threads have to wake up: the reader, the engine, its workers.
+ *   rounds     jobs that are handed to the threads.  Each streamed block is one job.  So is each
+ *              run of pinned blocks of a product
+ *   steps      norms, sums, packing; activation functions.  One thread takes one token
+ *   attention  keys and values are loaded, and multiplied with each query.  At least the time to
+ *              read them from memory once
+ *   reading    the processors' time for the reads of S + N + P.  Nothing else went on when the disk
+ *              was measured, so it is at most (S + N + P) / D, however many processors it took
+ *   ring       the time in which the slots of the ring come round: in each, a block is read, the
+ *              engine is woken, the block is computed, and the reader is woken.  With few slots,
+ *              disk and processors wait for that in turn.  The latencies of reads in flight overlap
+ *   held       the products with streamed blocks, which keep their slots
+ *   lookups    rows of lookup tables, of which SPEED_LOOKUPS are read at once.  Then three
+ *              threads have to wake up: the reader, the engine, its workers
  *   experts    as products, with the columns that choose each of them
  *   overlap    in the M layers that miss an expert, the others are computed while it is read.
  *              Nothing is read in the other layers
