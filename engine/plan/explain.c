@@ -12,7 +12,8 @@
 #include "engine/plan/plan.h"
 #include "engine/plan/speed.h"
 
-#define FORMULA 512
+/* The longest has the products of all types of weights in two forms. */
+#define FORMULA (PLAN_WEIGHTS * 2 * 160)
 
 /* A formula that grows term by term. */
 struct formula {
@@ -90,12 +91,27 @@ static void explain_pages(const struct plan_basis *b, struct formula *f)
                 p->kv_tail);
 }
 
+/* The head has the rest of the item. */
+static void explain_drafter(const struct plan_basis *b, struct formula *f)
+{
+    const struct plan_input *in = &b->in;
+    const struct plan *p = &b->plan;
+    bool drafts = p->n_draft > 0;
+    uint64_t fixed = drafts ? in->drafter_bytes : 0;
+    uint32_t n_ctx = drafts ? p->n_ctx : 0, n_pass = drafts ? p->n_draft + 1 : 0;
+    uint64_t head = p->row[MW_ROW_DRAFTER] - fixed - in->drafter_token_bytes * n_ctx -
+                    in->replay_col_bytes * n_pass - p->low_bytes;
+
+    add(f, "%" PRIu64 " + %" PRIu64 " * %u + %" PRIu64 " * %u + %" PRIu64 " + %" PRIu64, fixed,
+        in->drafter_token_bytes, n_ctx, in->replay_col_bytes, n_pass, p->low_bytes, head);
+}
+
 static void explain_item(const struct plan_basis *b, enum mw_plan_row row, struct formula *f)
 {
     const struct plan_input *in = &b->in;
     const struct plan *p = &b->plan;
     uint32_t page = in->kv_page_tokens > 0 ? in->kv_page_tokens : 1;
-    uint64_t rows = p->sum_bytes - p->row[MW_ROW_RESERVE], index;
+    uint64_t rows = p->sum_bytes - p->row[MW_ROW_RESERVE];
 
     switch (row) {
     case MW_ROW_PROGRAM:
@@ -134,20 +150,7 @@ static void explain_item(const struct plan_basis *b, enum mw_plan_row row, struc
     case MW_ROW_KV_INDEX:
         add(f, "%" PRIu64 " * ceil(%u / %u)", in->kv_index_page_bytes, p->n_ctx, page);
         break;
-    case MW_ROW_DRAFTER:
-        index = p->n_draft > 0 ? in->drafter_bytes + in->drafter_token_bytes * p->n_ctx +
-                                     in->replay_col_bytes * (p->n_draft + 1)
-                               : 0;
-        index += p->low_bytes;
-        add(f, "%" PRIu64 " + %" PRIu64 " * %u + %" PRIu64 " * %u",
-            p->n_draft > 0 ? in->drafter_bytes : 0, in->drafter_token_bytes,
-            p->n_draft > 0 ? p->n_ctx : 0, in->replay_col_bytes,
-            p->n_draft > 0 ? p->n_draft + 1 : 0);
-        if (p->low_bytes > 0)
-            add(f, " + %" PRIu64 " of copies", p->low_bytes);
-        if (p->has_head)
-            add(f, " + %" PRIu64 " of the head", p->row[row] - index);
-        break;
+    case MW_ROW_DRAFTER: explain_drafter(b, f); break;
     case MW_ROW_EXPERTS:
         add(f, "%" PRIu64 " + %" PRIu64 " * %u", in->expert_fixed_bytes, in->expert_slot_bytes,
             p->n_expert);
@@ -174,7 +177,8 @@ static const char *const item_notes[MW_PLAN_ROWS] = {
     [MW_ROW_KV_SLIDING] = "a token, near * slots of the window and a chunk + copy * copies",
     [MW_ROW_KV_RECURRENT] = "state of the recurrent layers + copy * copies",
     [MW_ROW_KV_INDEX] = "keys of a page of positions * pages",
-    [MW_ROW_DRAFTER] = "fixed + a token * context + inputs of recurrent layers * tokens of a pass",
+    [MW_ROW_DRAFTER] = "fixed + a token * context + inputs of recurrent layers * tokens of a pass + "
+                       "copies + head",
     [MW_ROW_EXPERTS] = "fixed + expert * cached experts",
     [MW_ROW_PINNED] = "norms and other small weights + blocks",
     [MW_ROW_RESERVE] = "fixed and stacks + page tables: 8 bytes for 4096",
@@ -408,6 +412,8 @@ static void explain_attention(FILE *to, const struct run *r)
 
     add(&bytes, "%.10g * %.10g + %.10g * %.10g", far, sum_of(r, in->kv_far_bytes), near,
         sum_of(r, in->kv_near_bytes));
+    if (in->recurrent_bytes > 0)
+        add(&bytes, " + %" PRIu64, in->recurrent_bytes); /* a pass reads its state, too */
     line(to, "KV bytes", &bytes, r->t->kv_bytes, "bytes");
     add(&f,
         "max(%u * ((%.10g * %.10g + %.10g * %.10g) * %.10g + (%.10g * %.10g + %.10g * %.10g) * "
@@ -574,7 +580,7 @@ static void explain_drafts(FILE *to, const struct plan_basis *b)
 
     if (!(b->plan.assumed > 0))
         return;
-    add(&f, "(1 - %.10g ^ %u) / (1 - %.10g) / (%.10g + %u * %.10g)", b->plan.assumed, n + 1,
+    add(&f, "(1 - %.10g ** %u) / (1 - %.10g) / (%.10g + %u * %.10g)", b->plan.assumed, n + 1,
         b->plan.assumed, speed_wide(&b->in, &pass, b->plan.n_ctx, n), n,
         speed_draft(&b->in, &b->plan));
     line(to, "answers", &f, b->plan.decode_tps, "tok/s");

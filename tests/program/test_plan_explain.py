@@ -74,6 +74,16 @@ class Explain(Plans):
         names = {name for lines in s.values() for name, *_ in lines}
         self.assertLessEqual({"experts", "missed experts", "expert share"}, names)
 
+    def test_a_model_with_recurrent_layers(self):
+        """A pass reads their state, too."""
+        self.check("Qwen3-Next-80B-A3B:Q4_K", "--memory", "4G", *self.ROOMY)
+
+    def test_drafts(self):
+        s = self.check("gemma-4-E2B:BF16", "--memory", "2G", "--ctx", "512", "--draft", "self:q4_0",
+                       "--what-if", "RAM=16G,DISK=1G/s")
+        names = {name for lines in s.values() for name, *_ in lines}
+        self.assertIn("passes", names)
+
     def test_a_file_that_is_pinned(self):
         out = self.run_plan(TINY, "--memory", "1G", "--explain").stdout
         self.assertIn("All blocks are pinned", out)

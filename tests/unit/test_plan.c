@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -14,6 +15,7 @@
 #include "engine/base/units.h"
 #include "engine/compute/kernels.h"
 #include "engine/plan/advice.h"
+#include "engine/plan/explain.h"
 #include "engine/plan/outlook.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/speed.h"
@@ -98,6 +100,46 @@ static void assert_sound(const struct plan_input *in, const struct plan *p)
         assert_int_equal(p->row[MW_ROW_RING],
                          in->ring_fixed_bytes + whole_huge_pages(p->n_slot * in->slot_bytes));
     }
+}
+
+/* Two forms of all types, some pinned: no other formula has as many terms. */
+static void the_longest_formula_is_complete(void **state)
+{
+    static struct plan_basis b;
+    struct err e = ERR_INIT;
+    char *text = NULL, *line, *end;
+    size_t n = 0;
+    FILE *to = open_memstream(&text, &n);
+
+    (void)state;
+    assert_non_null(to);
+    b.in = plan_example();
+    b.in.n_weights = PLAN_WEIGHTS;
+    for (int i = 0; i < PLAN_WEIGHTS; i++) {
+        struct plan_weights *w = &b.in.weights[i];
+
+        *w = b.in.weights[0];
+        snprintf(w->type, sizeof w->type, "Q%d_K", i);
+        snprintf(w->laid_type, sizeof w->laid_type, "Q%d_K-x16", i);
+        w->token_bytes[PLAN_PROMPT] = 1234567890.1 + i;
+        w->token_flops = 12345678901.2;
+        w->column_bytes_s = w->laid_column_bytes_s = 10987654321.9;
+        w->chunk_flops_s = w->laid_chunk_flops_s = 109876543219.8;
+    }
+    b.in.budget_bytes = plan_smallest_budget(&b.in) + b.in.hot_bytes / 2;
+    assert_int_equal(plan_make(&b.in, &b.plan, &e), 0);
+    assert_true(b.plan.pinned_bytes > 0 && b.plan.streamed_share > 0);
+    plan_explain(to, &b, 0);
+    fclose(to);
+    line = strstr(strstr(text, "The first chunk of a prompt"), "products       = ");
+    assert_non_null(line);
+    end = strchr(line, '\n');
+    assert_true(end - line > 1000);
+    assert_true(strncmp(end - 2, " s", 2) == 0);
+    for (n = 0; line < end; line++)
+        n += strncmp(line, "max(", 4) == 0;
+    assert_int_equal(n, 2 * PLAN_WEIGHTS);
+    free(text);
 }
 
 static void the_sum_never_exceeds_the_budget(void **state)
@@ -1130,6 +1172,7 @@ static void a_token_waits_for_its_pages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_longest_formula_is_complete),
         cmocka_unit_test(the_sum_never_exceeds_the_budget),
         cmocka_unit_test(packed_weights_take_less),
         cmocka_unit_test(the_smallest_budget_is_tight),
