@@ -141,7 +141,10 @@ void plan_print(FILE *to, const struct mw_model *m, const struct plan *p,
         fprintf(to, "\nEach %s reads %s from disk; %s of %s are pinned.\n",
                 p->assumed > 0 ? "pass" : "token",
                 units_size(a, sizeof a, p->streamed_bytes),
-                units_size(b, sizeof b, p->pinned_bytes), c);
+                p->streamed_share == 0 && p->pinned_bytes > 0 /* with their rounding */
+                    ? "all"
+                    : units_size(b, sizeof b, p->pinned_bytes),
+                c);
     if (p->has_kv_disk)
         fprintf(to, "%s.\n", receipt_kv_disk(advice, sizeof advice, p));
     if (p->saved_bytes > 0)

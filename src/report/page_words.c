@@ -140,7 +140,9 @@ static void fit_words(const struct page *p, FILE *to)
             "%s (%s) streams: a token uses %s of weights. A budget of %s keeps %s of "
             "them in memory, and each %s reads %s from the disk.",
             name, a->info.type, size_of(a->info.hot_bytes).s, size_of(a->plan.budget_bytes).s,
-            size_of(a->plan.pinned_bytes).s, a->plan.assumed > 0 ? "pass" : "token",
+            size_of(a->plan.pinned_bytes < a->info.hot_bytes ? a->plan.pinned_bytes
+                                                             : a->info.hot_bytes).s,
+            a->plan.assumed > 0 ? "pass" : "token",
             size_of(a->plan.streamed_bytes).s);
 }
 

@@ -195,6 +195,12 @@ class WhatIf(Plans):
         self.assertNotIn("drafts", plain)
         self.assertRegex(plain, r"\nEach token reads [\d.]+ GiB from disk")
 
+    def test_no_more_is_pinned_than_there_is(self):
+        """The memory of pinned blocks is more than their bytes."""
+        args = "Qwen3-Next-80B-A3B:Q4_K", "--memory", "4G", "--what-if", "RAM=16G,DISK=1G/s"
+        self.assertGreater(self.plan(*args)["pinned_bytes"], self.plan(*args)["hot_bytes"])
+        self.assertRegex(self.run_plan(*args).stdout, r"from disk; all of [\d.]+ GiB are pinned\.\n")
+
     def test_each_row_names_the_share_that_it_assumes(self):
         """Copies take the memory that a longer context needs, so some rows have no drafts."""
         args = ("Llama-3.2-1B:Q8_0", "--memory", "700M", "--draft", "self", "--kv-disk", "never",
