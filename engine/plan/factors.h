@@ -7,7 +7,8 @@
 #include "engine/plan/anchor.h"
 #include "engine/plan/input.h"
 
-/* With a larger share of stalls, the disk is the bound (STALL_BINDS of telemetry/shares.h). */
+/* With a larger share of stalls, the time of tokens shows how fast the disk is.  A verdict names it
+ * as the bound from a larger share on (SHARES_DISK of telemetry/shares.h). */
 #define ANCHOR_STALLS 0.04
 
 /* The factors that the measurement gives.  *in has the settings of the measurement and no

@@ -55,12 +55,13 @@ static_assert(SPEED_LOOKUPS == LOOKUP_CELLS, "as many lookups are read at once")
  * values 1 MiB.  An encoder takes 13 bytes for each byte of a run of TOKENIZER_RUN_MAX bytes.
  * It also keeps the run itself, a table of 256 KiB, and one id for each of ENCODER_BLOCK bytes.
  */
-/* A limited disk delivers one read after the other: one slot is computed, one is read, and one
- * is ready.  Two such disks need the ring of fast ones. */
-#define SLOTS_LIMITED    3
 #define TEXT_BASE        (64 * KIB)
 #define TEXT_TOKEN_BYTES 32
 #define TEXT_FIXED       (6 * MIB)
+
+/* A limited disk delivers one read after the other: one slot is computed, one is read, and one
+ * is ready.  Two such disks need the ring of fast ones. */
+#define SLOTS_LIMITED 3
 
 #define MAX_CTX ((uint32_t)1 << 24)
 
