@@ -772,6 +772,18 @@ static bool has_row(const char *name)
     return false;
 }
 
+/* Other names that do not fit the line are on the next one. */
+static void no_line_of_the_help_begins_with_a_semicolon(void **state)
+{
+    (void)state;
+    begin(NULL);
+    program_line(&run, "/help");
+    sees(&run, "more below");
+    assert_true(pty_shows(run.s, "exchanges by a summary;"));
+    assert_true(pty_shows(run.s, "  also /compress, /summarize, /summarise"));
+    assert_false(pty_shows(run.s, "  ; also"));
+}
+
 static void every_command_is_tried_helped_and_completed(void **state)
 {
     char line[80];
@@ -869,6 +881,7 @@ int main(void)
         cmocka_unit_test_teardown(another_model_continues_the_conversation, end_run),
         cmocka_unit_test_teardown(looks_are_changed, end_run),
         cmocka_unit_test_teardown(themes_are_tried_and_kept_or_left, end_run),
+        cmocka_unit_test_teardown(no_line_of_the_help_begins_with_a_semicolon, end_run),
         cmocka_unit_test_teardown(every_command_is_tried_helped_and_completed, end_run),
         cmocka_unit_test_teardown(arguments_are_completed, end_run),
     };

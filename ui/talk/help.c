@@ -84,9 +84,10 @@ static void help_commands(struct sheet *s, enum command_subject subject)
 
             sheet_line(s, ROLE_ACCENT, "  /%s %s%*s", c->name, c->args,
                        used < 25 ? 25 - used : 0, "");
-            sheet_more(s, ROLE_TEXT, " %s", c->help);
-            if (other_names(c, also, sizeof also)[0] != '\0')
-                sheet_more(s, ROLE_DIM, "; also %s", also);
+            other_names(c, also, sizeof also); /* on a line of their own if they are long */
+            sheet_more(s, ROLE_TEXT, " %s%s", c->help, also[0] != '\0' ? ";" : "");
+            if (also[0] != '\0')
+                sheet_more(s, ROLE_DIM, " also %s", also);
         }
     if (subject == SUBJECT_CHAT) {
         sheet_line(s, ROLE_ACCENT, "  %-27s", "//TEXT");
