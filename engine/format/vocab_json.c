@@ -432,6 +432,25 @@ static int read_file(struct json_vocab *v, const struct model_file *f, struct er
     return json_stream(f->fd, f->size, 0, f->size, on_event, v, e);
 }
 
+/* Report that the folder has no tokenizer.json, and which file does not replace it. */
+static void no_file(const struct catalogue *c, const char *shown, struct err *e)
+{
+    static const char *const others[] = { "tokenizer.model", "tekken.json", "vocab.json" };
+    const char *other = NULL;
+
+    for (size_t i = 0; other == NULL && i < sizeof others / sizeof others[0]; i++)
+        if (model_file_is_there(c->dir_fd, others[i]))
+            other = others[i];
+    if (other != NULL)
+        err_set(e, ERR_IO,
+                "the file is missing, and %s cannot replace it; fetch a folder that has both, or "
+                "a GGUF file of the model",
+                other);
+    else
+        err_set(e, ERR_IO, "the file is missing; fetch it into the folder of the model");
+    err_at(e, shown, ERR_NO_OFFSET, NULL);
+}
+
 int vocab_json_read(const struct catalogue *c, struct vocab_info *info,
                     const struct vocab_sink *sink, struct err *e)
 {
@@ -444,6 +463,8 @@ int vocab_json_read(const struct catalogue *c, struct vocab_info *info,
     *info = (struct vocab_info){ .bos = -1, .eos = -1, .unk = -1, .pad = -1 };
     if (config == NULL || v == NULL || shown == NULL) {
         err_memory(e, "a buffer for the vocabulary");
+    } else if (!model_file_is_there(c->dir_fd, FILE_NAME)) {
+        no_file(c, shown, e);
     } else if (vocab_config_read(c, config, e) == 0 &&
                model_file_open(&f, c->dir_fd, FILE_NAME, shown, e) == 0) {
         v->info = v->steps.info = info;

@@ -103,6 +103,15 @@ class OtherFiles(Case):
                 self.refused(s.path, f"{name}: is not a JSON text but {says}")
             s.save(name)
 
+    def test_a_folder_without_a_tokenizer(self):
+        s = chain_snapshot(self.home, "m", LINKS)
+        os.unlink(os.path.join(s.path, "tokenizer.json"))
+        self.refused(s.path, "tokenizer.json: the file is missing; fetch it")
+        for other in "tokenizer.model", "tekken.json", "vocab.json":
+            s.write(other, "x")
+            self.refused(s.path, f"tokenizer.json: the file is missing, and {other} cannot replace")
+            os.unlink(os.path.join(s.path, other))
+
     def test_parts_without_an_index(self):
         s = chain_snapshot(self.home, "m", LINKS)
         os.rename(os.path.join(s.path, "model.safetensors"),
