@@ -437,6 +437,18 @@ static int measure_rest(struct mw_model *m, const char *folder, const struct mw_
     return m != NULL ? measure_rates(o, l, e) : 0;
 }
 
+/* The limits of the disk of a folder, for a model without a file, of which only the rest can be
+ * measured. */
+static void take_disk(struct mw_limits *l, const struct mw_limits *folder)
+{
+    l->disk_bytes_s = folder->disk_bytes_s;
+    l->direct_bytes_s = folder->direct_bytes_s;
+    l->buffered_bytes_s = folder->buffered_bytes_s;
+    l->lookup_s = folder->lookup_s;
+    l->read_cpu_s = folder->read_cpu_s;
+    l->contention = folder->contention;
+}
+
 /* Was everything measured just now, while nothing disturbed it? */
 static bool is_fresh(const struct mw_limits *l)
 {
@@ -510,6 +522,8 @@ static int ensure(struct limits_store *s, const struct place *p, struct mw_model
         l.memory_bytes_s = 0;
     if (effort != LIMITS_KEPT && !is_complete) {
         rc = measure_rest(m, NULL, o, &l, e);
+        if (rc == 0 && !mw_model_has_file(m))
+            take_disk(&l, &known);
         if (rc == 0) {
             keep(p, &l);
             settle_forms(p, m, &l);

@@ -9,7 +9,8 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, SRCDIR, TIMEOUT_S, environment  # noqa: E402
+from program import (MEMWALL, MODELS, SRCDIR, TIMEOUT_S, MeasuredHome,  # noqa: E402
+                     environment)
 import schema  # noqa: E402
 
 TINY = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
@@ -274,6 +275,33 @@ class WhatIf(Plans):
             r = self.run_plan("Phi-4", "--what-if", text, code=2)
             self.assertIn("--what-if", r.stderr)
             self.assertIn(word, r.stderr)
+
+
+class MemoryMeasuredAgain(Plans):
+    @classmethod
+    def setUpClass(cls):
+        cls.home = MeasuredHome(gives=False)
+        cls.addClassCleanup(cls.home.cleanup)
+
+    def test_a_model_without_a_file_keeps_its_disk(self):
+        """Products that are faster than memory could be show that it was measured too slow."""
+        before = self.plan("Llama-3.2-1B:Q8_0")["limits"]
+        slow = min(r["column_bytes_s"] for r in before["rates"]) / 4
+        self.home.trust()
+        with open(self.home.limits, encoding="utf-8") as f:
+            lines = [json.loads(text) for text in f]
+        with open(self.home.limits, "w", encoding="utf-8") as f:
+            for line in lines:
+                if line["kind"] == "disk":
+                    line.update(memory_bytes_s=slow)
+                f.write(json.dumps(line) + "\n")
+        for _ in range(2):  # measured again, and kept
+            now = self.plan("Llama-3.2-1B:Q8_0")["limits"]
+            self.assertGreater(now["memory_bytes_s"], slow)
+            for key in ("disk_bytes_s", "direct_bytes_s", "buffered_bytes_s", "lookup_s",
+                        "read_cpu_s", "contention"):
+                self.assertAlmostEqual(before[key], now[key], delta=0.001 * before[key], msg=key)
+        self.assertNotIn("not measured", self.run_plan("Llama-3.2-1B:Q8_0").stdout)
 
 
 class Schema(unittest.TestCase):
