@@ -268,8 +268,16 @@ class Diagnosis(unittest.TestCase):
 
     def test_another_drafter_has_one_speed(self):
         """The head takes the memory of the weights, so answers wait for the disk then."""
-        t = Terminal("-m", GUIDE, "--ctx", "4096", "-t", "2", "--memory", "57M", "--disk-rate",
-                     "20M", "--temp", "0", "--draft", "off", home=self.home, rows=50, cols=170)
+        def streams(mib, how):
+            r = memwall("plan", GUIDE, "--ctx", "4096", "-t", "2", "--memory", f"{mib}M",
+                        "--draft", how, "--json")
+            return json.loads(r.stdout)["streamed_bytes"] > 0
+
+        mib = next(mib for mib in range(48, 80) if not streams(mib, "off"))
+        self.assertTrue(streams(mib, "mtp"))
+        t = Terminal("-m", GUIDE, "--ctx", "4096", "-t", "2", "--memory", f"{mib}M",
+                     "--disk-rate", "20M", "--temp", "0", "--draft", "off", home=self.home,
+                     rows=50, cols=170)
         self.addCleanup(t.close)
         self.assertTrue(t.sees("ready", "/help"), t.screen())
         t.send("hello\r")
