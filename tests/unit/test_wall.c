@@ -46,8 +46,9 @@ static struct mw_options answered(void)
     model = open_model("gemma4-tiny.gguf");
     mw_model_info(model, &info);
     give_limits(model, &o, 2e9); /* the tokens correct what matters */
-    /* Off the grid, also if the least budget grows a little meanwhile. */
-    o.memory_bytes = (smallest_budget(model, &o) + MIB / 4 + MIB - 1) / MIB * MIB + MIB / 2;
+    /* Off the grid, also if the least budget grows a little meanwhile.  More would hold a large
+     * part of the weights. */
+    o.memory_bytes = (smallest_budget(model, &o) + MIB / 4) / (MIB / 4) * (MIB / 4) + MIB / 8;
     o.disk_rate = (uint64_t)((double)info.hot_bytes / TOKEN_S);
     chat.engine = o;
     mw_sampling_default(model, &chat.sampling);
