@@ -539,9 +539,10 @@ class Queue(ServeCase):
     def test_a_client_that_only_sends_no_more_gets_its_answer(self):
         with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0") as s:
             c, r = self.begin(s)
-            requests = ((CHAT, user(max_tokens=2)), (CHAT, user(max_tokens=2, stream=True)),
-                        ("/api/chat", user(options={"num_predict": 2})),
-                        ("/api/chat", user(options={"num_predict": 2}, stream=False)))
+            # Answers of two tokens would end while the server still ends the one before.
+            requests = ((CHAT, user(max_tokens=40)), (CHAT, user(max_tokens=40, stream=True)),
+                        ("/api/chat", user(options={"num_predict": 40})),
+                        ("/api/chat", user(options={"num_predict": 40}, stream=False)))
             waiting = [self.half_closed(s, *x) for x in requests]
             old = self.half_closed(s, *requests[0], version="1.0")
             for w in waiting:  # the bytes that show whether it is there
@@ -553,7 +554,7 @@ class Queue(ServeCase):
                 text = self.rest(w)
                 self.assertEqual(1, text.count("200 OK"), text)
                 self.assertLessEqual(text.count("100 Continue"), 1, text)
-                self.assertEqual("ab", "".join(re.findall(r'"content": ?"([ab]+)"', text)), text)
+                self.assertEqual(20 * "ab", "".join(re.findall(r'"content": ?"([ab]+)"', text)), text)
 
     def test_a_client_that_sends_no_more_may_go_away(self):
         with Server("-m", self.endless(), "--ctx", "500k", "--kv", "q4_0") as s:
