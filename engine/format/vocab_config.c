@@ -219,8 +219,10 @@ int vocab_config_read(const struct catalogue *c, struct vocab_config *out, struc
 
     memset(out, 0, sizeof *out);
     out->add_bos = -1;
-    if (read_config(c, CONFIG_FILE, &config, e) != 0)
+    if (read_config(c, CONFIG_FILE, &config, e) != 0) {
+        vocab_config_free(out); /* its last token may be without a text */
         return -1;
+    }
     if (out->added.n > 0)
         qsort(out->added.all, out->added.n, sizeof out->added.all[0], by_id);
     return 0;
