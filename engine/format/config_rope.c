@@ -18,6 +18,12 @@
 
 #define STILL 1e30f /* a divisor that stops a pair from rotating */
 
+/* The field that names the scaling: older files have another one. */
+static const char *type_key(const struct json_node *table)
+{
+    return json_get(table, "rope_type") != NULL ? "rope_type" : "type";
+}
+
 /* llama3: divides the frequency of long waves by factor and leaves short ones; a ramp connects
  * the two. */
 static void llama3_factors(struct config_lookup *s, struct rope_hparams *r)
@@ -183,7 +189,7 @@ static double ntk_base(struct config_lookup *s, const struct hparams *h, double 
 static void scale(struct config_lookup *s, struct config_lookup *l, struct hparams *h,
                   struct rope_hparams *r, double partial)
 {
-    const char *key = json_get(s->node, "rope_type") != NULL ? "rope_type" : "type";
+    const char *key = type_key(s->node);
     const char *type = config_string(s, key);
 
     read_temperature(s, h);
@@ -218,7 +224,7 @@ static void scale(struct config_lookup *s, struct config_lookup *l, struct hpara
  */
 static double whole_heads(struct config_lookup *s, double partial)
 {
-    const char *key = json_get(s->node, "rope_type") != NULL ? "rope_type" : "type";
+    const char *key = type_key(s->node);
     const char *type = config_string(s, key);
 
     if (!s->failed && partial != 1 && type != NULL && strcmp(type, "default") != 0) {
@@ -280,10 +286,8 @@ static uint32_t dim_of(const struct hparams *h, bool sliding)
 
 static const char *type_of(const struct json_node *table)
 {
-    const char *type = json_as_string(json_get(table, "rope_type"));
+    const char *type = json_as_string(json_get(table, type_key(table)));
 
-    if (type == NULL)
-        type = json_as_string(json_get(table, "type"));
     return type != NULL ? type : "default";
 }
 

@@ -20,7 +20,7 @@ struct parser {
     struct pull_file file;
     char name[CACHE_MAX_FILE + 1];
     bool has_size, states_size; /* a valid one; any value */
-    uint32_t n_unsized; /* files of which the answer has no size */
+    uint32_t n_unsized; /* files whose size the answer does not state */
 };
 
 /* Copy 40 or 64 digits; anything else becomes "". */
