@@ -760,16 +760,23 @@ static enum MHD_Result check_headers(struct exchange *x)
     return MHD_YES;
 }
 
+/* The library may write what is asked for next to the same place, so a pointer to it is not kept.
+ * Returns NULL if there was no memory for a link. */
+static struct link *link_of(const struct web *h, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        h->lib->get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info != NULL ? info->socket_context : NULL;
+}
+
 static enum MHD_Result begin_exchange(struct web *h, struct MHD_Connection *connection,
                                       const char *url, const char *method, const char *version,
                                       void **con_cls)
 {
-    const union MHD_ConnectionInfo *link =
-        h->lib->get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    const union MHD_ConnectionInfo *peer =
-        h->lib->get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    struct exchange *x = link != NULL && link->socket_context != NULL ? calloc(1, sizeof *x)
-                                                                      : NULL;
+    struct link *l = link_of(h, connection);
+    const union MHD_ConnectionInfo *peer;
+    struct exchange *x = l != NULL ? calloc(1, sizeof *x) : NULL;
 
     if (x == NULL)
         return MHD_NO;
@@ -777,13 +784,14 @@ static enum MHD_Result begin_exchange(struct web *h, struct MHD_Connection *conn
     h->n_exchange++;
     x->h = h;
     x->number = ++h->n_number;
-    x->link = link->socket_context;
+    x->link = l;
     x->link->exchange = x;
     x->connection = connection;
     x->arrived_ns = clock_ns();
     x->method = method;
     x->is_newer = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
     json_start(&x->out);
+    peer = h->lib->get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     listen_peer(peer != NULL ? peer->client_addr : NULL, x->peer, &x->client);
     x->path = route_path(url);
     if (x->path == NULL)
