@@ -1,8 +1,8 @@
 /*
  * The dashboard with any figures that a recording or a server may have, at any size.
  *
- * Each four bytes of the input set a figure of a sample, or show the sample.  The text that is
- * shown must be harmless, and no wider than its canvas.
+ * Each four bytes of the input set a figure of a sample, or pass it to the dashboard, or also show
+ * it.  The text that is shown must be harmless, and no wider than its canvas.
  */
 #include "config.h"
 
@@ -20,7 +20,7 @@
 
 #define MAX_HEIGHT 70
 #define MAX_WIDTH  250
-#define SHOWS      4 /* of one input: they take most of the time */
+#define SHOWS      2 /* of one input: they take most of the time */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -133,12 +133,13 @@ static void add_token(unsigned which, uint8_t v)
 
 /* ---- showing ---- */
 
-static void check_row(int y, int width)
+/* Check the cells before `end`. */
+static void check_row(int y, int width, int end)
 {
     wchar_t text[CLUSTER_CHARS + 1];
     struct ui_style style;
 
-    for (int x = 0; x < MAX_WIDTH; x++) {
+    for (int x = 0; x < end; x++) {
         canvas_peek(grid, y, x, text, &style);
         must(x < width || text[0] == L' ', "nothing is drawn beside the canvas");
         for (const wchar_t *c = text; *c != L'\0'; c++)
@@ -149,9 +150,13 @@ static void check_row(int y, int width)
 static void show(struct dash *d, int height, int width, uint8_t v)
 {
     struct canvas all = canvas_of(grid), c = canvas_sub(&all, 0, 0, height, width);
+    /* Clearing and reading all cells would take most of the time. */
+    bool is_whole = v % 64 == 41;
+    int end = is_whole || width == MAX_WIDTH ? MAX_WIDTH : width + 1;
+    struct canvas around = canvas_sub(&all, 0, 0, is_whole ? MAX_HEIGHT : height, end);
     char text[400];
 
-    canvas_clear(&all, style_of(ROLE_TEXT));
+    canvas_clear(&around, style_of(ROLE_TEXT));
     if (v % 8 == 0)
         dash_set_cursor(d, v);
     if (v % 8 == 1)
@@ -160,8 +165,8 @@ static void show(struct dash *d, int height, int width, uint8_t v)
         dash_set_cap(d, (uint32_t)number_of(v));
     dash_push(d, &sample);
     dash_draw(d, &c);
-    for (int y = v % 7; y < height; y += 7) /* reading all cells would take most of the time */
-        check_row(y, width);
+    for (int y = v % 7; y < height; y += 7)
+        check_row(y, width, end);
     dash_verdict(text, sizeof text, &sample, v % 2 != 0);
     must(strlen(text) < sizeof text, "a verdict that ends");
 }
@@ -183,13 +188,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         exit(1);
     sample = usual;
     for (; size >= 4 && n_show < SHOWS; data += 4, size -= 4)
-        switch (data[0] % 5) {
+        switch (data[0] % 6) {
         case 0: set_of_sample(data[1] | (unsigned)data[2] << 8, data[3]); break;
         case 1: set_of_layer(data[1], data[2], data[3]); break;
         case 2: set_of_thread(data[1], data[2], data[3]); break;
         case 3: add_token(data[1], data[3]); break;
+        case 4: dash_push(d, &sample); break;
         default:
-            show(d, 1 + data[1] % MAX_HEIGHT, 1 + data[2] % MAX_WIDTH, data[3]);
+            show(d, 1 + data[1] % (data[0] < 200 ? 30 : MAX_HEIGHT),
+                 1 + data[2] % (data[0] < 200 ? 80 : MAX_WIDTH), data[3]);
             n_show++;
         }
     if (n_show == 0)

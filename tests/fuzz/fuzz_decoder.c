@@ -17,6 +17,7 @@
 #include "tests/lib/tiny_vocab.h"
 
 #define MAX_INPUT         4096
+#define MAX_PIECE         48 /* bytes of a token, if all of them are broken */
 #define CONTROL(id, text) "{\"id\":" #id ",\"content\":\"" text "\",\"special\":true}"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -70,7 +71,7 @@ static size_t blocks_to_spaces(char *text, size_t n)
 static char *decode(const struct tokenizer *t, const uint32_t *id, size_t n, size_t *len)
 {
     struct decoder d = { 0 };
-    char *out = malloc((n + 1) * DECODE_MAX);
+    char *out = malloc(n * MAX_PIECE + 2 * DECODE_MAX);
 
     if (out == NULL)
         exit(1);
