@@ -15,7 +15,7 @@
 /* clang-format off */
 #define LIBMICROHTTPD_FUNCTIONS(X) \
     X(start_daemon) X(stop_daemon) X(run) X(get_timeout) X(get_daemon_info) \
-    X(get_connection_info) X(lookup_connection_value) \
+    X(get_connection_info) X(set_connection_option) X(lookup_connection_value) \
     X(suspend_connection) X(resume_connection) \
     X(create_response_from_buffer) X(create_response_from_callback) X(add_response_header) \
     X(queue_response) X(destroy_response)

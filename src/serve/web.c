@@ -175,10 +175,25 @@ static enum MHD_Result refuse(struct exchange *x, unsigned status, enum err_code
 
 /* ---- sleeping ---- */
 
+/*
+ * When the library resumes a connection whose reply has not begun, it reads from it, and closes it
+ * if the client sends nothing more.  Connections with a timeout of their own are asked for their
+ * replies before that.
+ */
+static void ask_before_reading(struct exchange *x)
+{
+    unsigned other_s = x->h->o.request_s + 1;
+
+    x->h->lib->set_connection_option(x->connection, MHD_CONNECTION_OPTION_TIMEOUT, other_s);
+}
+
 static void fall_asleep(struct exchange *x)
 {
-    if (!x->is_asleep)
-        x->h->lib->suspend_connection(x->connection);
+    if (x->is_asleep)
+        return;
+    if (x->status == 0)
+        ask_before_reading(x);
+    x->h->lib->suspend_connection(x->connection);
     x->is_asleep = true;
 }
 
