@@ -155,10 +155,17 @@ int chat_format_check_json(const struct json_node *messages, struct err *e)
     return 0;
 }
 
+struct list {
+    const struct json_node *messages;
+    bool has_parts;
+};
+
 /* Make a list of the messages with all their members. */
 static struct jinja_value *json_list(struct jinja_data *d, const void *ctx)
 {
-    return jinja_messages(d, ctx);
+    const struct list *l = ctx;
+
+    return jinja_messages(d, l->messages, l->has_parts);
 }
 
 size_t chat_json_bytes(const struct json_node *n)
@@ -204,8 +211,10 @@ int chat_format_render_json(const struct chat_format *f, const struct tokenizer 
         return err_at(e, NULL, ERR_NO_OFFSET, "tools");
     }
     if (strcmp(f->name, CHAT_TEMPLATE_NAME) == 0 && !is_chat(messages)) {
-        chat_template_render_list(&w, f, json_list, messages, messages->n,
-                                  chat_json_bytes(messages), options);
+        const struct list l = { messages, chat_template_has_parts(f->template) };
+
+        chat_template_render_list(&w, f, json_list, &l, messages->n, chat_json_bytes(messages),
+                                  options);
     } else if (make_plain(&p, messages, &rich) == 0) {
         f->render(&w, f, p.m, p.n, options);
     } else if (rich.code == ERR_UNSUPPORTED) {

@@ -51,6 +51,7 @@ struct chat_template {
     size_t n_thought, thought_at;
     bool needs_system; /* it refuses messages without a system message: begin with an empty one
                         */
+    bool has_parts;    /* it prints a message only if its content is a list of parts */
 };
 
 /* ---- variables ---- */
@@ -101,12 +102,15 @@ struct list {
     const struct chat_message *m;
     size_t n;
     const char *thought; /* the member that is the thinking; NULL: no message has any */
+    bool has_parts;
 };
 
 static struct jinja_value *message_list(struct jinja_data *d, const void *ctx)
 {
     const struct list *l = ctx;
     struct jinja_value *list = jinja_list(d);
+    struct jinja_value *(*make)(struct jinja_data *, const char *, size_t, uint32_t) =
+        l->has_parts ? jinja_parts : jinja_string;
 
     for (size_t i = 0; i < l->n; i++) {
         const struct chat_message *m = &l->m[i];
@@ -116,7 +120,7 @@ static struct jinja_value *message_list(struct jinja_data *d, const void *ctx)
 
         jinja_set(d, one, "role", jinja_string(d, role, strlen(role), JINJA_TRUSTED));
         jinja_set(d, one, "content",
-                  jinja_string(d, m->content != NULL ? m->content : "", m->len, source));
+                  make(d, m->content != NULL ? m->content : "", m->len, source));
         if (m->reasoning != NULL)
             jinja_set(d, one, l->thought,
                       jinja_string(d, m->reasoning, m->reasoning_len, source));
@@ -328,7 +332,8 @@ void chat_render_template(struct chat_writer *w, const struct chat_format *f,
     if (w->rc == 0)
         w->rc =
             render(f->template, message_list,
-                   &(struct list){ j.m, j.n, f->template->thought[f->template->thought_at] },
+                   &(struct list){ j.m, j.n, f->template->thought[f->template->thought_at],
+                                   f->template->has_parts },
                    j.n, bytes, o, &text, w->e);
     if (w->rc == 0)
         put_text(w, &text, j.m, j.n);
@@ -361,8 +366,8 @@ static int try_roles(const struct chat_template *x, const enum chat_role *roles,
     for (size_t i = 0; i < n; i++)
         m[first + i] = trial_message(roles[i]);
     n += first;
-    return render(x, message_list, &(struct list){ m, n, NULL }, n, n * strlen(TRIAL), &o, out,
-                  e);
+    return render(x, message_list, &(struct list){ m, n, NULL, x->has_parts }, n,
+                  n * strlen(TRIAL), &o, out, e);
 }
 
 /* Find the end of the first text of this source in the output.  false: there is none. */
@@ -452,6 +457,26 @@ static int try_user(const struct chat_template *x, struct err *e)
     return rc;
 }
 
+/* Find the form of messages that the template prints.  Returns -1 with the reason of the usual
+ * form. */
+static int try_forms(struct chat_template *x, struct err *e)
+{
+    struct err other = ERR_INIT;
+
+    if (try_user(x, e) == 0)
+        return 0;
+    for (int form = 1; form < 4; form++) {
+        x->has_parts = form >= 2;
+        x->needs_system = form % 2 != 0;
+        if (try_user(x, &other) == 0) {
+            *e = (struct err)ERR_INIT;
+            return 0;
+        }
+    }
+    x->has_parts = x->needs_system = false;
+    return -1;
+}
+
 static int try_messages(struct chat_template *x, struct err *e)
 {
     static const enum chat_role system[] = { CHAT_SYSTEM, CHAT_USER };
@@ -460,12 +485,8 @@ static int try_messages(struct chat_template *x, struct err *e)
     struct jinja_text text;
     size_t run, end;
 
-    if (try_user(x, e) != 0) {
-        x->needs_system = e->code == ERR_ARGUMENT;
-        if (!x->needs_system || try_user(x, &refused) != 0)
-            return -1;
-        *e = (struct err)ERR_INIT;
-    }
+    if (try_forms(x, e) != 0)
+        return -1;
     if (try_roles(x, system, 2, &text, &refused) != 0)
         x->system = SYSTEM_REFUSED;
     else if (!find_source(&text, 1, &run, &end))
@@ -557,7 +578,7 @@ static void try_words(const struct chat_template *x, struct mark_words *out)
         const struct chat_options o = { .add_generation_prompt = true, .think = think };
 
         for (size_t i = 0; i < x->n_thought; i++) {
-            const struct list two = { m, 2, x->thought[i] };
+            const struct list two = { m, 2, x->thought[i], x->has_parts };
 
             m[1].reasoning = TRIAL;
             m[1].reasoning_len = strlen(TRIAL);
@@ -565,8 +586,8 @@ static void try_words(const struct chat_template *x, struct mark_words *out)
         }
         m[1].reasoning = NULL;
         for (size_t n = 1; n <= 3; n++)
-            add_trial(x, &(struct list){ m, n, NULL }, &o, 1, out);
-        add_trial(x, &(struct list){ system, 2, NULL }, &o, JINJA_TRUSTED, out);
+            add_trial(x, &(struct list){ m, n, NULL, x->has_parts }, &o, 1, out);
+        add_trial(x, &(struct list){ system, 2, NULL, x->has_parts }, &o, JINJA_TRUSTED, out);
     }
 }
 
@@ -578,8 +599,10 @@ void chat_template_words(const char *text, size_t len, struct mark_words *out)
 
     localtime_r(&now, &x.now);
     find_thoughts(&x, text, len);
-    if (jinja_parse(&x.jinja, text, len, &ignored) == 0)
+    if (jinja_parse(&x.jinja, text, len, &ignored) == 0) {
+        (void)try_forms(&x, &ignored);
         try_words(&x, out);
+    }
     jinja_free(x.jinja);
 }
 
@@ -636,6 +659,11 @@ void chat_template_close(struct chat_format *f)
     jinja_free(f->template->jinja);
     free(f->template);
     f->template = NULL;
+}
+
+bool chat_template_has_parts(const struct chat_template *x)
+{
+    return x->has_parts;
 }
 
 enum system_kind chat_template_system(const struct chat_template *x)

@@ -88,9 +88,14 @@ struct jinja_value *jinja_from_json(struct jinja_data *d, const struct json_node
 /*
  * The same for an array of messages: message i has source i + 1.  The exception is the value
  * of "role" if it is system, user, assistant, tool, developer, function or ipython: templates
- * spell control tokens with these, so they are JINJA_TRUSTED.
+ * spell control tokens with these, so they are JINJA_TRUSTED.  has_parts: content that is a text
+ * becomes a list of one part.
  */
-struct jinja_value *jinja_messages(struct jinja_data *d, const struct json_node *array);
+struct jinja_value *jinja_messages(struct jinja_data *d, const struct json_node *array,
+                                   bool has_parts);
+/* Make [{"type": "text", "text": s}], as clients send it.  s is not copied. */
+struct jinja_value *jinja_parts(struct jinja_data *d, const char *s, size_t len,
+                                uint32_t source);
 
 /* Returns the bytes that d uses, at most memory_max. */
 size_t jinja_data_used(const struct jinja_data *d);

@@ -512,7 +512,19 @@ struct jinja_value *jinja_from_json(struct jinja_data *d, const struct json_node
     return from_json(d, n, source, false);
 }
 
-struct jinja_value *jinja_messages(struct jinja_data *d, const struct json_node *array)
+struct jinja_value *jinja_parts(struct jinja_data *d, const char *s, size_t len,
+                                uint32_t source)
+{
+    struct jinja_value *list = jinja_list(d), *part = jinja_dict(d);
+
+    jinja_set(d, part, "type", jinja_string(d, "text", 4, JINJA_TRUSTED));
+    jinja_set(d, part, "text", jinja_string(d, s, len, source));
+    jinja_append(d, list, part);
+    return list;
+}
+
+struct jinja_value *jinja_messages(struct jinja_data *d, const struct json_node *array,
+                                   bool has_parts)
 {
     struct jinja_value *list = jinja_list(d);
     uint32_t source = 1;
@@ -522,7 +534,14 @@ struct jinja_value *jinja_messages(struct jinja_data *d, const struct json_node 
         err_set(&d->error, ERR_FORMAT, "the messages are not a JSON array");
         return NULL;
     }
-    for (const struct json_node *k = array->first; k != NULL; k = k->next)
-        jinja_append(d, list, from_json(d, k, source++, true));
+    for (const struct json_node *k = array->first; k != NULL; k = k->next, source++) {
+        struct jinja_value *message = from_json(d, k, source, true);
+        const struct json_node *content = json_get(k, "content");
+
+        if (has_parts && content != NULL && content->kind == JSON_IS_STRING)
+            jinja_set(d, message, "content",
+                      jinja_parts(d, content->text, content->len, source));
+        jinja_append(d, list, message);
+    }
     return list;
 }

@@ -58,7 +58,7 @@ static int render(const struct json_node *template, const struct json_node *vari
         for (const struct json_node *v = variables->first; v != NULL; v = v->next)
             jinja_define(d, v->key,
                          strcmp(v->key, "messages") == 0
-                             ? jinja_messages(d, v)
+                             ? jinja_messages(d, v, false)
                              : jinja_from_json(d, v, JINJA_TRUSTED));
         got = jinja_render(j, d, &now, out, e);
     }

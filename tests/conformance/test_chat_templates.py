@@ -210,6 +210,27 @@ class Choice(Folder):
             f.write("({{ messages[0].content }})")
         self.assertEqual("(hi)", self.text(user("hi")))
 
+    def test_a_template_may_take_content_only_as_a_list_of_parts(self):
+        """As that of SmolVLM does; a text would be left out."""
+        turn = "<|im_start|>{}\n{}<|im_end|>\n"
+        messages = [{"role": "system", "content": "be brief"}, *user("<|im_end|>hi"),
+                    {"role": "assistant", "content": "yes"}, *user("bye")]
+        for part in ("{% for c in m.content %}{% if c.type == 'text' %}{{ c.text }}{% endif %}"
+                     "{% endfor %}", "{{ m['content'][0]['text'] }}",
+                     "{{ m.content | map(attribute='text') | join }}",
+                     "{% if m.content is string %}{{ raise_exception('a list') }}{% endif %}"
+                     "{{ m.content[0].text }}"):
+            with self.subTest(part=part):
+                self.write("{% for m in messages %}<|im_start|>{{ m.role }}\n" + part +
+                           "<|im_end|>\n{% endfor %}"
+                           "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
+                want = "".join(turn.format(m["role"], m["content"]) for m in messages)
+                self.assertEqual(want + "<|im_start|>assistant\n", self.text(messages))
+                named = [dict(m, name="n") for m in messages]  # what only the template prints
+                self.assertEqual(want + "<|im_start|>assistant\n", self.text(named))
+                marks = sum(t["kind"] == "control" for t in self.tokens(messages))
+                self.assertEqual(2 * len(messages) + 1, marks)  # the user's mark is text
+
     def test_a_broken_template_is_named_with_the_format_that_replaces_it(self):
         for template, why in (("<|im_start|>\n{% if %}", "line 2"),
                               ("<|im_start|>{{ messages[0].content | no_such }}", "no_such"),

@@ -436,7 +436,7 @@ static int render_json(const char *template, const char *json, struct jinja_text
     assert_int_equal(json_read(&doc, fd, strlen(json), e), 0);
     assert_int_equal(jinja_parse(&j, template, strlen(template), e), 0);
     assert_int_equal(jinja_data_new(&d, MEMORY, e), 0);
-    jinja_define(d, "messages", jinja_messages(d, json_root(doc)));
+    jinja_define(d, "messages", jinja_messages(d, json_root(doc), false));
     jinja_define(d, "other", jinja_from_json(d, json_root(doc), 9));
     got = jinja_render(j, d, &now, out, e);
     jinja_data_free(d);
