@@ -148,6 +148,7 @@ tests_unit_test_job_SOURCES = tests/unit/test_job.c src/serve/job.c \
 	src/serve/tool_scan.c src/serve/tool_tags.c
 
 # This one talks to a chat without an engine.
+tests_unit_test_web_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=libmicrohttpd_load
 tests_unit_test_web_CPPFLAGS = $(AM_CPPFLAGS) $(LIBMICROHTTPD_CFLAGS)
 tests_unit_test_web_SOURCES = tests/unit/test_web.c src/serve/web.c src/serve/access.c \
 	src/serve/libmicrohttpd.c src/serve/listen.c src/serve/routes.c src/serve/reply.c \

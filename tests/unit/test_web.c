@@ -45,17 +45,21 @@ static const union MHD_ConnectionInfo *in_one_place(struct MHD_Connection *conne
     return &place;
 }
 
-static int load_library(void **state)
-{
-    struct err e = ERR_INIT;
-    struct libmicrohttpd *lib = (struct libmicrohttpd *)libmicrohttpd_load(&e);
+const struct libmicrohttpd *__real_libmicrohttpd_load(struct err *e);
+const struct libmicrohttpd *__wrap_libmicrohttpd_load(struct err *e);
 
-    (void)state;
+/* The linker calls this instead. */
+const struct libmicrohttpd *__wrap_libmicrohttpd_load(struct err *e)
+{
+    static struct libmicrohttpd changed;
+    const struct libmicrohttpd *lib = __real_libmicrohttpd_load(e);
+
     if (lib == NULL)
-        fail_with(&e);
+        return NULL;
+    changed = *lib;
     get_connection_info = lib->get_connection_info;
-    lib->get_connection_info = in_one_place;
-    return 0;
+    changed.get_connection_info = in_one_place;
+    return &changed;
 }
 
 /* --- the server --- */
@@ -305,5 +309,5 @@ int main(void)
         cmocka_unit_test(busy_connections_do_not_keep_others_out),
     };
 
-    return cmocka_run_group_tests_name("web", tests, load_library, NULL);
+    return cmocka_run_group_tests_name("web", tests, NULL, NULL);
 }
