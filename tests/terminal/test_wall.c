@@ -144,8 +144,7 @@ static void an_answer_leaves_a_row_and_a_mark(void **state)
     sees(&run, "now: context 4,096, budget 2.00 GiB");
     sees(&run, "\u25cf"); /* the budget before */
     program_line(&run, "say something else");
-    sees(&run, "something else");
-    loses(&run, "answering");
+    sees(&run, "\u25be 2 tokens"); /* the receipt of this answer */
     program_line(&run, "/tried");
     sees(&run, "Tried settings");
     sees(&run, "> 2.00 GiB   4,096 f16");
