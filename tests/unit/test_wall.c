@@ -35,7 +35,7 @@ static struct mw_sample sample;
 /* Answer with a small budget and a slow disk, and take the sample that a screen gets. */
 static struct mw_options answered(void)
 {
-    struct mw_options o = small_options(256);
+    struct mw_options o = small_options(256), longer = small_options(512);
     struct mw_chat_options chat = { .n_predict = N_TOKEN };
     struct err e = ERR_INIT;
     struct mw_model_info info;
@@ -46,9 +46,9 @@ static struct mw_options answered(void)
     model = open_model("gemma4-tiny.gguf");
     mw_model_info(model, &info);
     give_limits(model, &o, 2e9); /* the tokens correct what matters */
-    /* Off the grid, also if the least budget grows a little meanwhile.  More would hold a large
-     * part of the weights. */
-    o.memory_bytes = (smallest_budget(model, &o) + MIB / 4) / (MIB / 4) * (MIB / 4) + MIB / 8;
+    /* For twice the context, after the whole MiB at which the axis begins, and off the grid.
+     * More would hold a large part of the weights. */
+    o.memory_bytes = (smallest_budget(model, &longer) + MIB) / MIB * MIB + MIB / 8;
     o.disk_rate = (uint64_t)((double)info.hot_bytes / TOKEN_S);
     chat.engine = o;
     mw_sampling_default(model, &chat.sampling);
