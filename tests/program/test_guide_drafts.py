@@ -7,7 +7,8 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import SRCDIR, FolderCase, memwall, smallest_without_screen  # noqa: E402
+from program import (SRCDIR, FolderCase, budget, memwall,  # noqa: E402
+                     smallest_without_screen)
 
 MODELS = os.path.join(SRCDIR, "share", "models")
 GUIDE = os.path.join(MODELS, "memwall-guide.gguf")
@@ -23,8 +24,8 @@ def questions(n):
 
 
 class GuideDrafts(FolderCase):
-    def ask(self, question, *args, budget="100M"):
-        r = memwall("run", "-m", GUIDE, "--json", "-b", budget, "--draft-depth", "4", *args,
+    def ask(self, question, *args, memory=budget(100)):
+        r = memwall("run", "-m", GUIDE, "--json", "-b", memory, "--draft-depth", "4", *args,
                     question)
         self.assertEqual(0, r.returncode, r.stderr)
         return json.loads(r.stdout.splitlines()[-1])
@@ -67,14 +68,15 @@ class GuideDrafts(FolderCase):
                      ("--kv", "q8_0"), ("--threads", "1"), ("--chunk", "8")):
             off, on, tight = (
                 self.ask("Does more memory make it faster?", *args, "-c", "512", "--draft", how,
-                         budget=budget)
-                for how, budget in (("off", "100M"), ("mtp", "100M"), ("mtp", smallest)))
+                         memory=memory)
+                for how, memory in (("off", budget(100)), ("mtp", budget(100)),
+                                    ("mtp", smallest)))
             self.assertGreater(on["n_accepted"], 0, args)
             self.assertEqual((off["text"], off["n_decoded"]), (on["text"], on["n_decoded"]), args)
             self.assertEqual(off["text"], tight["text"], args)
 
     def test_a_plan_and_the_statistics_name_it(self):
-        shown = memwall("plan", "-m", GUIDE, "--draft", "mtp", "-b", "100M").stdout
+        shown = memwall("plan", "-m", GUIDE, "--draft", "mtp", "-b", budget(100)).stdout
         self.assertIn("Tokens are drafted by the head in memwall-guide-assistant.gguf", shown)
         self.assertRegex(shown, r"Answers ~[\d,.]+\?? tok/s if 70 % of the drafts are right, "
                                 r"~[\d,.]+\?? if none is; ")

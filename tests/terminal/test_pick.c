@@ -185,20 +185,20 @@ static void settings_are_chosen_before_loading(void **state)
     pty_send(s, "talk");
     assert_true(pty_sees(s, "1 of "));
     assert_true(pty_sees(s, "< budget auto >"));
-    pty_send(s, "\033[C\033[C\033[C");
-    assert_true(pty_sees(s, "< budget 128 MiB >"));
-    assert_true(pty_sees(s, "of 128 MiB for 4,096 tokens"));
+    pty_send(s, "\033[C\033[C\033[C\033[C");
+    assert_true(pty_sees(s, "< budget 192 MiB >"));
+    assert_true(pty_sees(s, "of 192 MiB for 4,096 tokens"));
     pty_send(s, "\033[D");
-    assert_true(pty_sees(s, "of 96.0 MiB for 4,096 tokens"));
+    assert_true(pty_sees(s, "of 128 MiB for 4,096 tokens"));
     pty_send(s, "\033OQ\033[D\033[D"); /* F2 */
     assert_true(pty_sees(s, "< context 1,024 >"));
-    assert_true(pty_sees(s, "of 96.0 MiB for 1,024 tokens"));
+    assert_true(pty_sees(s, "of 128 MiB for 1,024 tokens"));
     pty_send(s, "\033OQ\033[C");
     assert_true(pty_sees(s, "< kv q8_0 >"));
     pty_send(s, "\r");
     assert_true(pty_sees(s, "ready"));
     pty_send(s, "/memory\r");
-    assert_true(pty_sees(s, "the budget is 96.0 MiB"));
+    assert_true(pty_sees(s, "the budget is 128 MiB"));
     pty_send(s, "/ctx\r");
     assert_true(pty_sees(s, "the context is 1,024 tokens"));
     pty_send(s, "/kv\r");
@@ -208,7 +208,7 @@ static void settings_are_chosen_before_loading(void **state)
     /* They are the defaults of this model now, and of no other. */
     start(30, 120);
     assert_true(pty_sees_at(s, 2, "> talker:BF16"));
-    assert_true(pty_sees(s, "< budget 96.0 MiB >"));
+    assert_true(pty_sees(s, "< budget 128 MiB >"));
     assert_true(pty_shows(s, "context 1,024"));
     pty_send(s, "gemma-4-t");
     assert_true(pty_sees(s, "< budget auto >"));
