@@ -77,7 +77,8 @@ tests_fuzz_fuzz_tool_calls_SOURCES = tests/fuzz/fuzz_tool_calls.c \
 	src/serve/tool_scan.c src/serve/tool_tags.c
 
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/jinja.dict tests/fuzz/fuzz_file.h \
-	tests/fuzz/fuzz_folder.h tests/fuzz/fuzz_vocab_check.h tests/fuzz/replay.c
+	tests/fuzz/fuzz_folder.h tests/fuzz/fuzz_vocab_check.h tests/fuzz/large_blocks.c \
+	tests/fuzz/replay.c
 
 # Freed memory is used again after 1 MiB and never given back to the system, calls are named four
 # deep, and the shadow of large blocks is cleared without a system call: targets run up to twice as
@@ -88,6 +89,7 @@ RUNS = 10000000
 FUZZ = $(fuzz_programs:tests/fuzz/fuzz_%=%)
 
 if ENABLE_FUZZERS
+tests_libtest_a_SOURCES += tests/fuzz/large_blocks.c
 noinst_PROGRAMS += $(fuzz_programs)
 
 fuzz: $(FUZZ:%=tests/fuzz/fuzz_%)
