@@ -144,7 +144,8 @@ endif
 endif
 
 EXTRA_DIST += \
-	tests/README.md tests/leaks_of_others tests/sanitize.sh tests/skip.sh tests/summary.sh \
+	tests/README.md tests/leaks_of_others tests/debian.sh tests/sanitize.sh tests/skip.sh \
+	tests/summary.sh \
 	tests/arm64/cmocka.h tests/arm64/count.c tests/arm64/run.sh tests/arm64/program.sh \
 	tests/data \
 	tests/clients/clients.js tests/clients/package.json tests/clients/run.py \
