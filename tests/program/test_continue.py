@@ -46,16 +46,18 @@ class Chat:
         self.terminal = Terminal("chat", "-m", model, *ARGUMENTS, *args, home=home)
         self.wait(b"/help lists commands and keys", 0)  # the model is loaded
 
-    def wait(self, word, at):
-        """Read until the prompt follows the word."""
-        while not (word in self.terminal.raw[at:] and self.terminal.raw.endswith(b"\n> ")):
+    def wait(self, word, at, end=b"\n> "):
+        """Read until the end, the prompt, follows the word.  Returns the word's place."""
+        while not (word in self.terminal.raw[at:] and self.terminal.raw.endswith(end)):
             if self.terminal.process.poll() is not None or not self.terminal.pump(0.01):
                 raise AssertionError(f"no {word!r} in {self.terminal.raw[at:]!r}")
+        return self.terminal.raw.index(word, at)
 
     def say(self, line):
         """Returns what is printed until the answer is over."""
         at = len(self.terminal.raw)
         self.terminal.send(line + "\r")
+        at = self.wait(f"{line}\r\n".encode(), at, b"")  # a resumed chat may still be printed
         self.wait(b"\n* ", at)
         return self.terminal.raw[at:].decode().split(line + "\r\n")[-1]
 
