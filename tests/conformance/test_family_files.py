@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import snapshot_gguf  # noqa: E402
 from gguf_edit import ARR, BOOL, F32, I32, U32, Gguf, f32  # noqa: E402
 from model_case import SHARED, ModelCase  # noqa: E402
-from program import memwall  # noqa: E402
+from program import budget, memwall  # noqa: E402
 from test_families import write_snapshot  # noqa: E402
 
 LIMIT = 1e-4
@@ -169,7 +169,7 @@ class FamilyFiles(Files):
             self.gguf("nemotronh-moe")))), 0.1)
         path = self.path("m.gguf")
         g.write(path)
-        for args in ("--chunk", "1"), ("--chunk", "7"), ("-b", "100M"):
+        for args in ("--chunk", "1"), ("--chunk", "7"), ("-b", budget(100)):
             self.assertEqual(self.logits(path, "--chunk", "32"), self.logits(path, *args), args)
 
         # Ollama's converter has other names, and no key for their width.

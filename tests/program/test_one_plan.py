@@ -49,6 +49,7 @@ class OnePlan(unittest.TestCase):
     def test_the_disk_makes_the_difference(self):
         self.assertLess(self.least, self.never - (1 << 20))
 
+    @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
     def test_list_has_the_figures_of_plan(self):
         for _ in range(2):  # the second time headers are not read
             for budget in self.least, (self.least + self.never) // 2, self.never + (8 << 20):

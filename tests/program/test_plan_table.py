@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import (MEMWALL, MODELS, SRCDIR, TIMEOUT_S, MeasuredHome,  # noqa: E402
+from program import (MEMWALL, MODELS, SRCDIR, TIMEOUT_S, MeasuredHome, budget,  # noqa: E402
                      environment)
 import schema  # noqa: E402
 
@@ -204,8 +204,8 @@ class WhatIf(Plans):
 
     def test_each_row_names_the_share_that_it_assumes(self):
         """Copies take the memory that a longer context needs, so some rows have no drafts."""
-        args = ("Llama-3.2-1B:Q8_0", "--memory", "700M", "--draft", "self", "--kv-disk", "never",
-                "--what-if", "RAM=16G,DISK=1G/s,BW=20G/s")
+        args = ("Llama-3.2-1B:Q8_0", "--memory", budget(700), "--draft", "self",
+                "--kv-disk", "never", "--what-if", "RAM=16G,DISK=1G/s,BW=20G/s")
         contexts = {c["ctx"]: c for g in self.plan(*args)["table"] if g["kv_k"] == "f16"
                     for c in g["contexts"]}
         self.assertLess(2, len({c["assumed"] for c in contexts.values() if c["fits"]} | {0}))

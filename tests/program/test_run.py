@@ -15,7 +15,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from gguf_template import with_template  # noqa: E402
 from program import (HomeCase, MEMWALL, MODELS, TIMEOUT_S, MeasuredHome,  # noqa: E402
-                     environment, memwall, read_terminal, smallest_without_screen)
+                     budget, environment, memwall, read_terminal, smallest_without_screen)
 import terminal  # noqa: E402
 
 MODEL = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
@@ -335,9 +335,9 @@ class Io(unittest.TestCase):
         self.assertGreater(done["predicted_decode_tps"], 0)
 
     def test_the_tokens_of_a_model_are_remembered_and_predictions_begin_there(self):
-        self.at_home("plan", "-b", "100M")
+        self.at_home("plan", "-b", budget(100))
         self.change_limits()
-        self.at_home("run", "--temp", "0", "-n", "40", "-b", "100M", "hello")
+        self.at_home("run", "--temp", "0", "-n", "40", "-b", budget(100), "hello")
         self.change_limits()  # the run may have measured more, on a busy machine
         with open(self.limits) as f:
             lines = [json.loads(line) for line in f]

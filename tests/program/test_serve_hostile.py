@@ -188,6 +188,7 @@ class Hostile(FolderCase):
             c.close()
             self.assertEqual(0, s.metric("held_bytes"))
 
+    @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
     def test_replies_that_nobody_reads_share_their_memory(self):
         """Each answer is made.  Those that do not fit wait until others were not read in time."""
         more = {"logprobs": True, "top_logprobs": 20}

@@ -8,7 +8,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from chain_model import chain, spell  # noqa: E402
 from gguf_edit import U32  # noqa: E402
-from program import FolderCase  # noqa: E402
+from program import FolderCase, budget  # noqa: E402
 from server import Server, events_of, user  # noqa: E402
 
 CHAT, PATH = "/v1/chat/completions", "/memwall/settings"
@@ -137,9 +137,10 @@ class Settings(FolderCase):
     def test_sizes_that_do_not_fit_are_refused_with_those_that_would(self):
         with self.server("--allow-settings") as s:
             self.refused(s, {"memory": "1M"}, "memory", "the budget is 1.00 MiB")
-            self.refused(s, {"memory": "130M", "ctx": "512k", "kv-disk": "never"}, "memory",
-                         "this needs more than the budget of 130 MiB: /memory ", " or /ctx ",
-                         " would fit")
+            most = budget(130)
+            self.refused(s, {"memory": most, "ctx": "512k", "kv-disk": "never"}, "memory",
+                         f"this needs more than the budget of {most[:-1]} MiB: /memory ",
+                         " or /ctx ", " would fit")
             for before in {}, {"kv": "f16"}, {"kv-disk": "never", "threads": 1}:
                 self.refused(s, {**before, "ctx": 16777216, "kv-disk": "never"}, "ctx", "/ctx ")
             self.assertEqual(200, s.get("/health")[0])

@@ -9,7 +9,8 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from program import MEMWALL, MODELS, SRCDIR, TIMEOUT_S, ChangedHomeCase, environment  # noqa: E402
+from program import (MEMWALL, MODELS, SRCDIR, TIMEOUT_S, ChangedHomeCase, budget,  # noqa: E402
+                     environment)
 import schema  # noqa: E402
 
 MIB = 1 << 20
@@ -56,8 +57,10 @@ class Tried(ChangedHomeCase):
         self.assertLessEqual(max(map(len, text)), 120)
 
     def test_measurements_of_bench_are_records(self):
-        self.memwall("bench", self.model, "-b", "60M,200M", "-p", "64", "-n", "16", "-r", "1", "-q")
-        self.assertEqual({60 * MIB, 200 * MIB}, {t["budget_bytes"] for t in self.tried()})
+        self.memwall("bench", self.model, "-b", f"{budget(60)},{budget(200)}", "-p", "64",
+                     "-n", "16", "-r", "1", "-q")
+        self.assertEqual({int(budget(m)[:-1]) * MIB for m in (60, 200)},
+                         {t["budget_bytes"] for t in self.tried()})
 
     def test_a_short_answer_does_not_count(self):
         self.answer("-b", "256M", "-c", "512", n=8)
