@@ -212,7 +212,7 @@ class WhatIf(Plans):
         out = self.run_plan(*args).stdout
         self.assertIn(" by context in tokens (if: the share of drafts that is right):\n", out)
         part = out[out.index("KV in f16:"):out.index("KV in q8_0:")]
-        rows = re.findall(r"^ +([\d,]+) .* (\d+%|-)  disk$", part, re.M)
+        rows = re.findall(r"^ +([\d,]+) .* (\d+%|-)  \w+$", part, re.M)
         self.assertGreater(len(rows), 3, part)
         for ctx, share in rows:
             assumed = contexts[int(ctx.replace(",", ""))]["assumed"]
@@ -232,6 +232,7 @@ class WhatIf(Plans):
                        "acceptance": 0.8}
         schema.check(p, SRCDIR, "plan.schema.json")
 
+    @unittest.skipIf("MW_SANITIZED" in os.environ, "its memory differs between processes")
     def test_a_budget_without_a_screen_is_named(self):
         p = self.plan(TINY)
         most, least = p["smallest_budget_bytes"], p["smallest_budget_bytes"] - p["chat_bytes"]

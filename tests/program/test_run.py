@@ -353,7 +353,7 @@ class Io(unittest.TestCase):
 
         write()
         # Where the tokens were, so that their own attention counts and not that of 4096 tokens.
-        near = ("plan", "--json", "-b", "100M", "-c", "64")
+        near = ("plan", "--json", "-b", budget(100), "-c", "64")
         before = json.loads(self.at_home(*near).stdout)["decode_tps"]
         # The same tokens, but each took ten times as long.
         for name in ("token_s", "stall_s", "lookup_s", "attention_s", "fixed_s"):
@@ -369,9 +369,9 @@ class Io(unittest.TestCase):
         write()
         slow = json.loads(self.at_home(*near).stdout)["decode_tps"]
         self.assertAlmostEqual(0.1, slow / before, delta=0.05)
-        slow = json.loads(self.at_home("plan", "--json", "-b", "100M").stdout)["decode_tps"]
+        slow = json.loads(self.at_home("plan", "--json", "-b", budget(100)).stdout)["decode_tps"]
         models = json.loads(subprocess.run(
-            [MEMWALL, "list", "--json", "-b", "100M"], cwd=os.path.dirname(MODEL), text=True,
+            [MEMWALL, "list", "--json", "-b", budget(100)], cwd=os.path.dirname(MODEL), text=True,
             env=environment(self.home.name), capture_output=True, check=True,
             timeout=TIMEOUT_S).stdout)
         [listed] = [m for m in models if os.path.basename(m["path"]) == os.path.basename(MODEL)]
@@ -379,11 +379,11 @@ class Io(unittest.TestCase):
         self.assertAlmostEqual(slow, listed["decode_tps"], delta=0.3 * slow)
         # Measured tokens make a prediction trusted, whatever the limits are.
         self.change_limits(doubtful=True)
-        plan = json.loads(self.at_home("plan", "--json", "-b", "100M").stdout)
+        plan = json.loads(self.at_home("plan", "--json", "-b", budget(100)).stdout)
         self.assertEqual((True, False), (plan["limits"]["doubtful"], plan["doubtful"]))
         anchor.update(token_s=0, n_seen=1e15, streamed_share=7, kv_k=1e9)  # no token had these
         write()
-        self.at_home("plan", "-b", "100M")
+        self.at_home("plan", "-b", budget(100))
 
     def test_doubtful_limits_say_so_and_are_measured_again_after_ten_minutes(self):
         before = int(time.time()) - 300
