@@ -31,6 +31,7 @@ check_PROGRAMS += \
 	tests/unit/test_draft \
 	tests/unit/test_draft_any \
 	tests/unit/test_energy \
+	tests/unit/test_environment \
 	tests/unit/test_experts \
 	tests/unit/test_favourites \
 	tests/unit/test_fetch \

@@ -4,6 +4,7 @@ libui_a_SOURCES += \
 	ui/term/box.c ui/term/box.h \
 	ui/term/canvas.c ui/term/canvas.h \
 	ui/term/capability.c ui/term/capability.h \
+	ui/term/environment.c ui/term/environment.h \
 	ui/term/catch.c ui/term/catch.h \
 	ui/term/direct.c ui/term/direct.h \
 	ui/term/edit.c ui/term/edit.h \

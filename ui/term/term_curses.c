@@ -14,6 +14,7 @@
 
 #include "ui/term/capability.h"
 #include "ui/term/direct.h"
+#include "ui/term/environment.h"
 #include "ui/term/term_internal.h"
 
 static bool starts_with_any(const char *s, const char *const *names)
@@ -47,7 +48,7 @@ bool term_choose_locale(const struct ui_options *ui, const char *name)
     if (strcasecmp(nl_langinfo(CODESET), "UTF-8") == 0)
         return true;
     return (ui->utf8 || surely_utf8(name)) && setlocale(LC_CTYPE, "C.UTF-8") != NULL &&
-           setenv("LC_ALL", "C.UTF-8", 1) == 0;
+           environment_set("LC_ALL", "C.UTF-8");
 }
 
 /* Read a size from the environment, for serial lines that report none; 0 if unset. */
@@ -79,16 +80,13 @@ static char *set_variable(const char *name, const char *value)
     const char *text = getenv(name);
     char *before = text != NULL ? strdup(text) : NULL;
 
-    setenv(name, value, 1);
+    (void)environment_set(name, value);
     return before;
 }
 
 static void put_back(const char *name, char *before)
 {
-    if (before != NULL)
-        setenv(name, before, 1);
-    else
-        unsetenv(name);
+    (void)environment_set(name, before);
     free(before);
 }
 
