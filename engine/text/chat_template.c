@@ -23,6 +23,7 @@
  */
 #define MEMORY_BASE        ((size_t)1 << 20)
 #define MEMORY_PER_MESSAGE 1024
+#define MEMORY_PER_PART    1024 /* for its content as a list of one part */
 #define MEMORY_PER_BYTE    2
 /* Templates print a definition of a tool several times over before it is a part of the prompt. */
 #define MEMORY_PER_TOOL_BYTE 8
@@ -142,9 +143,10 @@ static int render(const struct chat_template *x, chat_list_fn *list, const void 
                   struct err *e)
 {
     struct jinja_data *d;
-    size_t room = (SIZE_MAX - MEMORY_BASE) / (MEMORY_PER_BYTE + MEMORY_PER_MESSAGE);
+    size_t per_message = MEMORY_PER_MESSAGE + (x->has_parts ? MEMORY_PER_PART : 0);
+    size_t room = (SIZE_MAX - MEMORY_BASE) / (MEMORY_PER_BYTE + per_message);
     size_t most = n < room && bytes < room
-                      ? MEMORY_BASE + n * MEMORY_PER_MESSAGE + bytes * MEMORY_PER_BYTE
+                      ? MEMORY_BASE + n * per_message + bytes * MEMORY_PER_BYTE
                       : SIZE_MAX;
     int rc;
 
@@ -444,34 +446,73 @@ static void try_answer(struct chat_format *f)
     jinja_text_free(&text);
 }
 
+/* Returns whether all bytes of the text of a source are in the output. */
+static bool has_all(const struct jinja_text *text, uint32_t source)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < text->n_run; i++)
+        n += text->runs[i].source == source ? text->runs[i].len : 0;
+    return n >= strlen(TRIAL);
+}
+
 static int try_user(const struct chat_template *x, struct err *e)
 {
     static const enum chat_role user[] = { CHAT_USER };
     struct jinja_text text;
-    size_t run, end;
     int rc = try_roles(x, user, 1, &text, e);
 
-    if (rc == 0 && !find_source(&text, 1 + n_before(x, CHAT_USER), &run, &end))
+    if (rc == 0 && !has_all(&text, 1 + n_before(x, CHAT_USER)))
         rc = err_set(e, ERR_FORMAT, "it does not print the messages");
     jinja_text_free(&text);
     return rc;
 }
 
-/* Find the form of messages that the template prints.  Returns -1 with the reason of the usual
- * form. */
-static int try_forms(struct chat_template *x, struct err *e)
+/* Try a question, also after an empty system message if the template refuses it alone. */
+static int try_question(struct chat_template *x, struct err *e)
 {
-    struct err other = ERR_INIT;
+    struct err refused = ERR_INIT;
 
+    x->needs_system = false;
     if (try_user(x, e) == 0)
         return 0;
-    for (int form = 1; form < 4; form++) {
-        x->has_parts = form >= 2;
-        x->needs_system = form % 2 != 0;
-        if (try_user(x, &other) == 0) {
-            *e = (struct err)ERR_INIT;
-            return 0;
-        }
+    x->needs_system = e->code == ERR_ARGUMENT;
+    if (!x->needs_system || try_user(x, &refused) != 0)
+        return -1;
+    *e = (struct err)ERR_INIT;
+    return 0;
+}
+
+/* Returns whether a conversation has its texts, and not the parts as Python prints them. */
+static bool prints_parts(const struct chat_template *x, const enum chat_role *roles, size_t n)
+{
+    static const char repr[] = "'type':", json[] = "\"type\":";
+    struct err refused = ERR_INIT;
+    struct jinja_text text;
+    size_t at;
+    bool is_right = try_roles(x, roles, n, &text, &refused) == 0;
+    struct span all = { text.bytes, text.len };
+
+    for (size_t i = 0; is_right && i < n; i++)
+        is_right = has_all(&text, 1 + n_before(x, roles[0]) + (uint32_t)i);
+    is_right = is_right && !chat_find(all, repr, false, &at) && !chat_find(all, json, false, &at);
+    jinja_text_free(&text);
+    return is_right;
+}
+
+/* Find the form of messages that the template prints: a list of parts is the other one.  Returns
+ * -1 with the reason of the usual form. */
+static int try_forms(struct chat_template *x, struct err *e)
+{
+    static const enum chat_role roles[] = { CHAT_USER, CHAT_ASSISTANT, CHAT_USER };
+    struct err refused = ERR_INIT;
+
+    if (try_question(x, e) == 0)
+        return 0;
+    x->has_parts = true;
+    if (try_question(x, &refused) == 0 && prints_parts(x, roles, 3)) {
+        *e = (struct err)ERR_INIT;
+        return 0;
     }
     x->has_parts = x->needs_system = false;
     return -1;

@@ -231,6 +231,45 @@ class Choice(Folder):
                 marks = sum(t["kind"] == "control" for t in self.tokens(messages))
                 self.assertEqual(2 * len(messages) + 1, marks)  # the user's mark is text
 
+    def test_a_long_conversation_fits_its_parts(self):
+        self.write("{% for m in messages %}<|im_start|>{{ m.role }}{% if m.content[0].type == "
+                   "'image' %}:{% else %}: {% endif %}{% for line in m.content %}{% if line.type =="
+                   " 'text' %}{{ line.text }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}")
+        messages = [{"role": ("user", "assistant")[i % 2], "content": f"ok {i}"}
+                    for i in range(4001)]
+        for more in {}, {"name": "n"}:
+            text = self.text([dict(m, **more) for m in messages])
+            self.assertEqual(4001, text.count("<|im_start|>"))
+            self.assertIn("ok 4000", text)
+
+    def test_parts_for_some_messages_are_not_enough(self):
+        """Old answers would be lists as Python prints them, or errors."""
+        parts = "{% for c in m.content %}{{ c.text }}{% endfor %}"
+        turn = "{% for m in messages %}<|im_start|>{% if m.role == 'user' %}" + parts
+        end = "{% endif %}<|im_end|>{% endfor %}"
+        for template in (turn + "{% else %}{{ m.content }}" + end,
+                         turn + "{% else %}{{ m.content + eos_token }}" + end,
+                         "{% for m in messages %}<|im_start|>{% if m.content is not string %}"
+                         "{{ m.content }}" + end,
+                         "{% for m in messages %}<|im_start|>{% if m.content is not string %}"
+                         "{{ m.content | tojson }}" + end,
+                         # Prints only a question that follows something.
+                         "{% for m in messages[1:] %}<|im_start|>{{ m.content }}<|im_end|>"
+                         "{% endfor %}"):
+            with self.subTest(template=template):
+                self.write(template)
+                r = self.describe()
+                self.assertEqual("<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n",
+                                 r.stdout)
+                self.assertIn("does not print the messages", r.stderr)
+
+    def test_a_template_prints_the_whole_text(self):
+        """A part of the first one is its text, of a text it would be its first letter."""
+        self.write("{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content[0].type == "
+                   "'text' %}{{ m.content[0].text }}{% else %}{{ m.content[0] }}{% endif %}"
+                   "<|im_end|>{% endfor %}")
+        self.assertEqual("<|im_start|>user\nhi<|im_end|>", self.text(user("hi")))
+
     def test_a_broken_template_is_named_with_the_format_that_replaces_it(self):
         for template, why in (("<|im_start|>\n{% if %}", "line 2"),
                               ("<|im_start|>{{ messages[0].content | no_such }}", "no_such"),
