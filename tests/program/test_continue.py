@@ -46,20 +46,23 @@ class Chat:
         self.terminal = Terminal("chat", "-m", model, *ARGUMENTS, *args, home=home)
         self.wait(b"/help lists commands and keys", 0)  # the model is loaded
 
-    def wait(self, word, at, end=b"\n> "):
-        """Read until the end, the prompt, follows the word.  Returns the word's place."""
-        while not (word in self.terminal.raw[at:] and self.terminal.raw.endswith(end)):
+    def wait(self, pattern, at, end=b"\n> "):
+        """Read until the end, the prompt, follows the pattern.  Returns where that begins."""
+        while not ((found := re.search(pattern, self.terminal.raw[at:]))
+                   and self.terminal.raw.endswith(end)):
             if self.terminal.process.poll() is not None or not self.terminal.pump(0.01):
-                raise AssertionError(f"no {word!r} in {self.terminal.raw[at:]!r}")
-        return self.terminal.raw.index(word, at)
+                raise AssertionError(f"no {pattern!r} in {self.terminal.raw[at:]!r}")
+        return at + found.start()
 
     def say(self, line):
         """Returns what is printed until the answer is over."""
         at = len(self.terminal.raw)
         self.terminal.send(line + "\r")
-        at = self.wait(f"{line}\r\n".encode(), at, b"")  # a resumed chat may still be printed
-        self.wait(b"\n* ", at)
-        return self.terminal.raw[at:].decode().split(line + "\r\n")[-1]
+        at = self.wait(re.escape(f"{line}\r\n".encode()), at, b"")
+        # Not the notice of a resumed chat, which may come before or after the line.
+        self.wait(rb"\n\* (?!\d+ tokens? of this chat)", at)
+        text = self.terminal.raw[at:].decode().split(line + "\r\n")[-1]
+        return re.sub(r"(?m)^\* \d+ tokens? of this chat .*\n", "", text)
 
     def close(self):
         self.terminal.send("/quit\r")
