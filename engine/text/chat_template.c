@@ -23,7 +23,7 @@
  */
 #define MEMORY_BASE        ((size_t)1 << 20)
 #define MEMORY_PER_MESSAGE 1024
-#define MEMORY_PER_PART    1024 /* for its content as a list of one part */
+#define MEMORY_PER_PART    2048 /* for its content as a list of one part */
 #define MEMORY_PER_BYTE    2
 /* Templates print a definition of a tool several times over before it is a part of the prompt. */
 #define MEMORY_PER_TOOL_BYTE 8
