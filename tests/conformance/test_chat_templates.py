@@ -231,6 +231,7 @@ class Choice(Folder):
                 marks = sum(t["kind"] == "control" for t in self.tokens(messages))
                 self.assertEqual(2 * len(messages) + 1, marks)  # the user's mark is text
 
+    @unittest.skipIf("MW_SANITIZED" in os.environ, "a sanitizer adds memory to each value")
     def test_a_long_conversation_fits_its_parts(self):
         self.write("{% for m in messages %}<|im_start|>{{ m.role }}{% if m.content[0].type == "
                    "'image' %}:{% else %}: {% endif %}{% for line in m.content %}{% if line.type =="
