@@ -176,9 +176,9 @@ static enum MHD_Result refuse(struct exchange *x, unsigned status, enum err_code
 /* ---- sleeping ---- */
 
 /*
- * When the library resumes a connection whose reply has not begun, it reads from it, and closes it
- * if the client sends nothing more.  Connections with a timeout of their own are asked for their
- * replies before that.
+ * When the library resumes a connection whose reply has not begun, it first reads from it, and
+ * closes it if the client has closed its side.  Only connections with a timeout of their own are
+ * all asked for their replies before that.
  */
 static void ask_before_reading(struct exchange *x)
 {

@@ -1,8 +1,9 @@
 /*
  * environment.h - changes of the process's environment while other threads read it.
  *
- * setenv() of glibc before 2.41 may move the environment under a getenv() in another thread: that
- * of libcurl looks for proxies with each connection.  ncurses takes some settings only from there.
+ * setenv() of glibc before 2.41 can move the environment while another thread calls getenv(), as
+ * libcurl does for each connection, to find proxies.  ncurses takes some settings only from the
+ * environment.
  */
 #ifndef MEMWALL_UI_TERM_ENVIRONMENT_H
 #define MEMWALL_UI_TERM_ENVIRONMENT_H
