@@ -150,13 +150,14 @@ static void check_row(int y, int width, int end)
 static void show(struct dash *d, int height, int width, uint8_t v)
 {
     struct canvas all = canvas_of(grid), c = canvas_sub(&all, 0, 0, height, width);
-    /* Clearing and reading all cells would take most of the time. */
+    /* The dashboard clears its canvas.  Clearing and reading all cells beside it would take most
+     * of the time. */
     bool is_whole = v % 64 == 41;
     int end = is_whole || width == MAX_WIDTH ? MAX_WIDTH : width + 1;
-    struct canvas around = canvas_sub(&all, 0, 0, is_whole ? MAX_HEIGHT : height, end);
+    struct canvas beside = canvas_sub(&all, 0, width, is_whole ? MAX_HEIGHT : height, end - width);
     char text[400];
 
-    canvas_clear(&around, style_of(ROLE_TEXT));
+    canvas_clear(&beside, style_of(ROLE_TEXT));
     if (v % 8 == 0)
         dash_set_cursor(d, v);
     if (v % 8 == 1)

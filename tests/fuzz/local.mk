@@ -49,7 +49,8 @@ tests_fuzz_fuzz_jinja_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_kv_file_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS) -Wl,--wrap=fstatfs
 tests_fuzz_fuzz_limits_store_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_markdown_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
-tests_fuzz_fuzz_mutate_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS) -Wl,--wrap=mw_machine_read
+tests_fuzz_fuzz_mutate_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS) \
+	-Wl,--wrap=mw_machine_read,--wrap=program_file_bytes,--wrap=strcmp
 tests_fuzz_fuzz_repo_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_request_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_safetensors_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
