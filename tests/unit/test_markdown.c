@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include <cmocka.h>
 
@@ -145,6 +146,61 @@ static void shows(void **state)
     free(got);
     free(copy);
     body_free(&b);
+}
+
+/* Some versions of md4c take what is beyond the end for a part of the text. */
+static void nothing_beyond_the_end_is_read(void **state)
+{
+    static const struct {
+        const char *text, *beyond;
+    } ends[] = {
+        { "[Ri](j", ")" },        { "*a* ![Ri](j", ")" },   { "[Ri](j ", "\n)" },
+        { "[Ri](j\n", ")" },      { "[Ri](j 'k'", ")" },    { "a\n\n6", ") b" },
+        { "a\n\n6", "." },        { "**a*", "*" },          { "`a", "`" },
+        { "[a]: b\n\n[a", "]" },  { "&am", "p;" },          { "<http://a.b", ">" },
+        { "http://a.b", ".c/d" }, { "|a|\n|-", "-|\n|b|" }, { "|a|\n|-", "|\n" },
+        { "- [x", "] a" },        { "# a", " #" },          { "a\\", "*" },
+        { "```c", "\nx" },        { "a\n-", "-" },          { "a  ", "\nb" },
+        { "<!--", "-->" },        { "[](r[](", ")" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        struct segment seg = { .kind = SEGMENT_MARKDOWN, .n = (uint32_t)strlen(ends[i].text) };
+        struct rich alone = { 0 }, other = { 0 };
+        char text[80];
+
+        snprintf(text, sizeof text, "%s%s", ends[i].text, ends[i].beyond);
+        markdown_render(&other, text, &seg, 60, ROLE_TEXT, false);
+        memset(text + seg.n, 0, sizeof text - seg.n);
+        markdown_render(&alone, text, &seg, 60, ROLE_TEXT, false);
+        if (alone.n_text != other.n_text || memcmp(alone.text, other.text, alone.n_text) != 0)
+            fail_msg("\"%s\" with \"%s\" after it: \"%.*s\"", ends[i].text, ends[i].beyond,
+                     (int)other.n_text, other.text);
+        rich_free(&alone);
+        rich_free(&other);
+    }
+}
+
+static bool is_code(void *ctx, const char *label, size_t label_n, const char *code, size_t n)
+{
+    struct iovec *got = ctx;
+
+    (void)label, (void)label_n;
+    snprintf(got->iov_base, got->iov_len, "%.*s", (int)n, code);
+    return true;
+}
+
+/* The same of code that is copied. */
+static void code_ends_with_the_text(void **state)
+{
+    char got[40] = "none";
+
+    (void)state;
+    markdown_code("6.\n    a", 1, is_code, &(struct iovec){ got, sizeof got });
+    assert_string_equal(got, "none");
+    markdown_code("    ab", 5, is_code, &(struct iovec){ got, sizeof got });
+    assert_string_equal(got, "a");
 }
 
 static void code_has_a_label_above_and_a_line_below(void **state)
@@ -443,6 +499,8 @@ static void entities_have_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest fixed[] = {
+        cmocka_unit_test(nothing_beyond_the_end_is_read),
+        cmocka_unit_test(code_ends_with_the_text),
         cmocka_unit_test(code_has_a_label_above_and_a_line_below),
         cmocka_unit_test(text_in_pieces_looks_like_the_whole_in_the_end),
         cmocka_unit_test(no_word_is_dropped),

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "ui/text/markdown.h"
+#include "ui/text/parser_input.h"
 
 struct blocks {
     markdown_code_fn *block;
@@ -23,6 +24,7 @@ struct blocks {
     size_t n, room;
     bool is_in;
     const char *source; /* the whole text */
+    const char *copy;   /* of it, for md4c */
     size_t source_n;
     size_t indent;    /* spaces reported at the start of the current line */
     bool only_blanks; /* nothing else of the line was reported */
@@ -76,20 +78,29 @@ static bool take_blanks(struct blocks *b, const char *s)
     return add(b, b->source + at, end - at);
 }
 
+static const char *reported(const struct blocks *b, const char *s, size_t *n)
+{
+    return parser_source(b->copy, b->source, b->source_n, s, n);
+}
+
 static int enter(MD_BLOCKTYPE type, void *detail, void *ctx)
 {
     const MD_BLOCK_CODE_DETAIL *d = detail;
     struct blocks *b = ctx;
+    const char *label;
+    size_t n;
 
     if (type != MD_BLOCK_CODE)
         return 0;
+    n = d->info.size;
+    label = reported(b, d->info.text, &n);
     b->is_in = true;
     b->n = 0;
     b->indent = 0;
     b->only_blanks = true;
-    b->label_n = d->info.size < sizeof b->label ? d->info.size : sizeof b->label;
+    b->label_n = n < sizeof b->label ? n : sizeof b->label;
     if (b->label_n > 0)
-        memcpy(b->label, d->info.text, b->label_n);
+        memcpy(b->label, label, b->label_n);
     return 0;
 }
 
@@ -113,12 +124,14 @@ static int span(MD_SPANTYPE type, void *detail, void *ctx)
     return 0;
 }
 
-static int text(MD_TEXTTYPE type, const MD_CHAR *s, MD_SIZE n, void *ctx)
+static int text(MD_TEXTTYPE type, const MD_CHAR *s, MD_SIZE size, void *ctx)
 {
     struct blocks *b = ctx;
+    size_t n = size;
 
     if (!b->is_in)
         return 0;
+    s = reported(b, s, &n);
     if (type == MD_TEXT_NULLCHAR) {
         s = "\xef\xbf\xbd";
         n = 3;
@@ -147,7 +160,12 @@ void markdown_code(const char *whole, size_t n, markdown_code_fn *block, void *c
         .text = text,
     };
     struct blocks b = { .block = block, .ctx = ctx, .source = whole, .source_n = n };
+    char *copy = parser_input(whole, n);
 
-    (void)md_parse(whole, (MD_SIZE)n, &parser, &b);
+    if (copy == NULL)
+        return;
+    b.copy = copy;
+    (void)md_parse(copy, (MD_SIZE)n, &parser, &b);
     free(b.code);
+    free(copy);
 }

@@ -77,21 +77,17 @@ static bool has_copies(const char *line, size_t n)
 
 /* Replace the character at copy + at, if it is of these scripts, for a mark with other beside it.
  * A letter may have emphasis at either side, and so may a point with a point beyond the marks. */
-static bool replace(char *copy, const char *text, size_t at, size_t n, int32_t other)
+static void replace(char *copy, const char *text, size_t at, size_t n, int32_t other)
 {
     int32_t c;
     size_t len = next(text + at, n - at, &c);
 
-    if (!is_cjk(c) || len < 3)
-        return false;
-    memcpy(copy + at, stand_ins[is_point(other)][len - 3], len);
-    return true;
+    if (is_cjk(c) && len >= 3)
+        memcpy(copy + at, stand_ins[is_point(other)][len - 3], len);
 }
 
-static bool replace_line(char *copy, const char *text, size_t from, size_t end)
+static void replace_line(char *copy, const char *text, size_t from, size_t end)
 {
-    bool changed = false;
-
     for (size_t i = from; i < end;) {
         size_t run = i, before;
         int32_t left = -1, right;
@@ -107,31 +103,22 @@ static bool replace_line(char *copy, const char *text, size_t from, size_t end)
         if (before < run)
             next(text + before, run - before, &left);
         if (before < run)
-            changed |= replace(copy, text, before, run, right);
+            replace(copy, text, before, run, right);
         if (i < end)
-            changed |= replace(copy, text, i, end, left);
+            replace(copy, text, i, end, left);
     }
-    return changed;
 }
 
-char *emphasis_copy(const char *text, size_t n)
+void emphasis_allow(char *copy, const char *text, size_t n)
 {
-    char *copy = memchr(text, '*', n) != NULL ? malloc(n) : NULL;
-    bool changed = false;
-
-    if (copy == NULL)
-        return NULL;
-    memcpy(copy, text, n);
+    if (memchr(text, '*', n) == NULL)
+        return;
     for (size_t at = 0; at < n;) {
         const char *newline = memchr(text + at, '\n', n - at);
         size_t end = newline == NULL ? n : (size_t)(newline - text);
 
         if (!has_copies(text + at, end - at))
-            changed |= replace_line(copy, text, at, end);
+            replace_line(copy, text, at, end);
         at = end + 1;
     }
-    if (changed)
-        return copy;
-    free(copy);
-    return NULL;
 }

@@ -11,8 +11,7 @@
 
 #include <stddef.h>
 
-/* Returns a copy of text[0 .. n) for the parser, which the caller frees; NULL if the text itself
- * will do, or memory is short. */
-char *emphasis_copy(const char *text, size_t n);
+/* Replace characters in a copy of text[0 .. n). */
+void emphasis_allow(char *copy, const char *text, size_t n);
 
 #endif

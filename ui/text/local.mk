@@ -11,6 +11,7 @@ libui_a_SOURCES += \
 	ui/text/highlight.c ui/text/highlight.h \
 	ui/text/inline.c ui/text/inline.h \
 	ui/text/markdown.c ui/text/markdown.h \
+	ui/text/parser_input.c ui/text/parser_input.h \
 	ui/text/rich.c ui/text/rich.h \
 	ui/text/segment.c ui/text/segment.h \
 	ui/text/select.c \

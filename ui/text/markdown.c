@@ -19,6 +19,7 @@
 #include "ui/text/entity.h"
 #include "ui/text/highlight.h"
 #include "ui/text/inline.h"
+#include "ui/text/parser_input.h"
 #include "ui/text/table.h"
 #include "ui/words/cluster.h"
 
@@ -45,7 +46,7 @@ struct md {
     struct rich *r;
     const char *text; /* the whole */
     const char *src;  /* the segment */
-    const char *copy; /* of the segment, for md4c; or src */
+    const char *copy; /* of the segment, for md4c */
     size_t n;
     int width;
     bool ascii;
@@ -83,11 +84,9 @@ static bool find(const struct md *m, const char *s, size_t n, size_t *at)
 }
 
 /* Returns the source of what md4c reports, or s if it made that. */
-static const char *source(const struct md *m, const char *s)
+static const char *source(const struct md *m, const char *s, size_t *n)
 {
-    uintptr_t from = (uintptr_t)m->copy, p = (uintptr_t)s;
-
-    return p >= from && p - from <= m->n ? m->src + (p - from) : s;
+    return parser_source(m->copy, m->src, m->n, s, n);
 }
 
 /* ---- prefixes ---- */
@@ -253,18 +252,18 @@ static bool says_address(const struct md *m, const char *address, size_t size)
 
 static void put_address(struct md *m, const MD_ATTRIBUTE *href, const MD_ATTRIBUTE *title)
 {
-    const char *address = source(m, href->text);
-    size_t at;
+    size_t at, n = href->size, n_title = title->size;
+    const char *address = source(m, href->text, &n), *why = source(m, title->text, &n_title);
 
-    if (says_address(m, address, href->size)) {
-        find(m, address, href->size, &at);
+    if (says_address(m, address, n)) {
+        find(m, address, n, &at);
         return;
     }
     put_ours(m, " (");
-    put(m, address, href->size);
-    if (title->size > 0) {
+    put(m, address, n);
+    if (n_title > 0) {
         put_ours(m, " ");
-        put(m, source(m, title->text), title->size);
+        put(m, why, n_title);
     }
     put_ours(m, ")");
 }
@@ -333,11 +332,12 @@ static void code_text(struct md *m, const char *s, size_t n)
     }
 }
 
-static int text(MD_TEXTTYPE type, const MD_CHAR *s, MD_SIZE n, void *ctx)
+static int text(MD_TEXTTYPE type, const MD_CHAR *s, MD_SIZE size, void *ctx)
 {
     struct md *m = ctx;
+    size_t n = size;
 
-    s = source(m, s);
+    s = source(m, s, &n);
     if (m->in_code) {
         code_text(m, s, n);
         return too_much(m);
@@ -409,8 +409,9 @@ static void end_item(struct md *m)
 
 static void begin_code(struct md *m, const MD_BLOCK_CODE_DETAIL *d)
 {
+    size_t at, n_info = d->info.size, n_lang = d->lang.size;
+    const char *info = source(m, d->info.text, &n_info), *lang = source(m, d->lang.text, &n_lang);
     char rest[PREFIX], mark[PREFIX];
-    size_t at;
 
     if (m->before == BEFORE_OTHER)
         gap(m);
@@ -422,11 +423,11 @@ static void begin_code(struct md *m, const MD_BLOCK_CODE_DETAIL *d)
     m->code.r = m->r;
     m->code.width = m->width;
     m->code.ascii = m->ascii;
-    m->code.language = highlight_language(d->lang.text, d->lang.size);
+    m->code.language = highlight_language(lang, n_lang);
     m->code.open = 0;
     m->code.in_line = false;
-    find(m, d->info.text, d->info.size, &at);
-    codeblock_label(&m->code, d->info.text, d->info.size);
+    find(m, info, n_info, &at);
+    codeblock_label(&m->code, info, n_info);
     m->in_code = true;
 }
 
@@ -644,12 +645,15 @@ static void markdown(struct rich *r, const char *whole, const struct segment *se
         .ascii = ascii,
         .role = role,
     };
-    char *copy = emphasis_copy(m.src, m.n);
-    int failed;
+    char *copy = parser_input(m.src, m.n);
+    bool failed = true;
 
-    m.copy = copy != NULL ? copy : m.src;
+    m.copy = copy;
     m.seen = calloc(1, m.n / 8 + 1);
-    failed = m.seen == NULL || md_parse(m.copy, (MD_SIZE)m.n, &parser, &m) != 0;
+    if (copy != NULL && m.seen != NULL) {
+        emphasis_allow(copy, m.src, m.n);
+        failed = md_parse(copy, (MD_SIZE)m.n, &parser, &m) != 0;
+    }
     if (!failed)
         put_unseen(&m);
     free(m.seen);
