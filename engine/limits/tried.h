@@ -20,7 +20,7 @@ struct mw_tried {
     /* The settings, resolved: enum mw_kv, enum mw_io, bool; chunk and disk_rate are 0 if they
      * were not chosen. */
     double memory_bytes, n_ctx, kv_k, kv_v, n_thread, io, chunk, disk_rate, exact;
-    /* The newest answer with them, or its part. */
+    /* The newest answer with them, or its part, without passes that verify drafts. */
     double n_token;    /* tokens after its first one */
     double tps;        /* their mean */
     double wait_share; /* of their time, spent waiting for the disk */

@@ -39,13 +39,14 @@ static uint64_t largest_budget(void)
                                        : machine.budget_bytes;
 }
 
-/* The tried settings between the ends of the axis are points, too: the cursor stops at them. */
-static void add_tried(struct mw_wall *w, enum mw_wall_axis axis)
+/* The tried settings from the least to the end of the axis are points, too: the cursor stops at
+ * them. */
+static void add_tried(struct mw_wall *w, enum mw_wall_axis axis, uint64_t least)
 {
-    uint64_t low = w->point[axis][0].at, high = w->point[axis][w->n[axis] - 1].at;
+    uint64_t high = w->point[axis][w->n[axis] - 1].at;
 
     for (uint32_t i = 0; i < w->n_mark; i++)
-        if (w->mark[i].at[axis] > low && w->mark[i].at[axis] < high)
+        if (w->mark[i].at[axis] >= least && w->mark[i].at[axis] < high)
             add(w, axis, w->mark[i].at[axis]);
 }
 
@@ -110,8 +111,8 @@ bool mw_wall_begin(struct mw_wall *w, struct mw_model *m, const struct mw_option
     choose_budgets(w, smallest);
     choose_contexts(w, m, s, largest);
     mw_wall_marks(w, m, o);
-    add_tried(w, MW_WALL_BUDGET);
-    add_tried(w, MW_WALL_CTX);
+    add_tried(w, MW_WALL_BUDGET, smallest); /* which may be less than a whole MiB */
+    add_tried(w, MW_WALL_CTX, w->point[MW_WALL_CTX][0].at);
     return true;
 }
 

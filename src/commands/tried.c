@@ -79,8 +79,8 @@ static int run_tried_command(const struct options *o)
     if (o->json)
         print_json(o->model, list, n);
     else if (n == 0)
-        printf("Nothing was measured with this model yet: an answer of more than %d tokens is, "
-               "in a chat, run, bench or sweep.\n",
+        printf("Nothing was measured with this model yet: an answer of more than %d tokens "
+               "without drafts is, in a chat, run, bench or sweep.\n",
                MW_TRIED_TOKENS);
     else
         print_table(list, n);

@@ -84,7 +84,9 @@ static void the_curve_goes_through_what_was_measured(void **state)
     struct mw_rates rates;
     struct plan plan;
     struct mw_wall w;
-    uint32_t steps = 1;
+    struct mw_tried tried[MW_TRIED_MOST];
+    uint32_t steps = 1, largest;
+    uint64_t smallest;
 
     (void)state;
     mw_rates(&sample, &rates);
@@ -134,6 +136,13 @@ static void the_curve_goes_through_what_was_measured(void **state)
     o.kv_k = MW_KV_F32;
     mw_wall_marks(&w, model, &o);
     assert_false(w.mark[0].is_same[0] || w.mark[0].is_same[1]);
+    /* The smallest budget was tried, too, and need not be a number of MiB. */
+    assert_int_equal(mw_plan_fit(model, &o, &smallest, &largest, &e), 0);
+    assert_true(mw_model_tried(model, tried) == 1);
+    tried[0].memory_bytes = (double)smallest;
+    mw_model_set_tried(model, tried, 1);
+    assert_true(mw_wall_begin(&w, model, &o, &sample));
+    (void)at(&w, MW_WALL_BUDGET, smallest);
     /* While a prompt is evaluated, the settings in use are predicted as all others are. */
     o.kv_k = o.kv_v;
     prompt = malloc(sizeof *prompt);

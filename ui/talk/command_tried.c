@@ -93,7 +93,7 @@ void run_tried(struct talk *t, const char *args)
                    c == NULL || s == NULL
                        ? "not enough memory to show what was tried"
                        : "nothing was measured with this model yet: an answer of more than 8 "
-                         "tokens is");
+                         "tokens without drafts is");
         sheet_free(s);
         free(c);
         return;

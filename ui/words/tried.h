@@ -36,7 +36,8 @@ char *tried_settings(char *buf, size_t n, const struct tried_table *table,
 
 /* The rules of a table, in two sentences. */
 #define TRIED_NOTE                                                                             \
-    "tok/s is the mean of the newest answer with these settings, of 8 tokens or more.",        \
+    "tok/s is the mean of the newest answer with these settings, of 8 tokens or more "         \
+    "without drafts.",                                                                         \
         "The gain is against the slowest line; wait is the share of waiting for the disk."
 
 #endif
