@@ -60,6 +60,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_guide_drafts.py \
 	tests/program/test_draft_repeat.py \
 	tests/program/test_draft_heads.py \
+	tests/program/test_old_vocabularies.py \
 	tests/program/test_once.py \
 	tests/program/test_one_plan.py \
 	tests/program/test_marks.py \

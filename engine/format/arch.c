@@ -620,17 +620,42 @@ void arch_note_form(const char *name, struct err *e)
              a->name);
 }
 
-int arch_refuse(const char *name, struct err *e)
+/* Does one of the model types before number k of family i begin this one?  Variants are not
+ * listed, because a message has only so much room. */
+static bool is_variant(size_t i, int k)
 {
-    char list[900];
+    const char *type = archs[i].snapshots[k].model_type;
+
+    for (size_t f = 0; f <= i; f++)
+        for (int n = 0; n < (f < i ? ARCH_MAX_SNAPSHOT : k); n++) {
+            const char *before = archs[f].snapshots[n].model_type;
+
+            if (before != NULL && strncmp(type, before, strlen(before)) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* Does the list have this name of family i?  GGUF files of some have the name of another one.
+ */
+static bool is_listed(size_t i, int k, bool is_gguf)
+{
+    if (is_gguf)
+        return k == 0 && arch_by_name(archs[i].name) == &archs[i];
+    return archs[i].snapshots[k].model_type != NULL && !is_variant(i, k);
+}
+
+int arch_refuse(const char *name, bool is_gguf, struct err *e)
+{
+    char list[900] = "";
     size_t used = 0;
 
-    /* Families whose GGUF files have the name of another one appear as in snapshots. */
-    for (size_t i = 0; i < N_ARCH && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "",
-                                 arch_by_name(archs[i].name) == &archs[i]
-                                     ? archs[i].name
-                                     : archs[i].snapshots[0].model_type);
+    for (size_t i = 0; i < N_ARCH; i++)
+        for (int k = 0; k < ARCH_MAX_SNAPSHOT && used < sizeof list; k++)
+            if (is_listed(i, k, is_gguf))
+                used += (size_t)snprintf(
+                    list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "",
+                    is_gguf ? archs[i].name : archs[i].snapshots[k].model_type);
     return err_set(e, ERR_UNSUPPORTED,
                    "architecture \"%.60s\" is not supported; memwall runs: %s", name, list);
 }

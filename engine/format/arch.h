@@ -254,7 +254,8 @@ bool arch_activates(const struct arch *a, const char *activation);
  * has.  Another file of the model may be whole. */
 void arch_note_form(const char *name, struct err *e);
 
-/* Refuse an architecture; the message lists those that memwall runs.  Returns -1. */
-int arch_refuse(const char *name, struct err *e);
+/* Refuse an architecture of a GGUF file, or a model type of a snapshot; the message lists those that
+ * memwall runs.  Returns -1. */
+int arch_refuse(const char *name, bool is_gguf, struct err *e);
 
 #endif

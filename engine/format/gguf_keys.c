@@ -182,33 +182,34 @@ static const char *suffix_at(const struct catalogue *c, uint32_t i)
 /* Keys that decide the answers and have a default. */
 static const struct {
     const char *name;
-    uint64_t traits; /* of the architectures that read it */
+    uint64_t traits;       /* of the architectures that read it */
+    const char *in_config; /* another name, which config.json has; or NULL */
 } decides[] = {
-    { "attention.head_count_kv", 0 },
-    { "attention.layer_norm_rms_epsilon", 0 },
-    { "attention.scale", 0 },
-    { "attention.shared_kv_layers", TRAIT_SHARED_KV },
-    { "attention.sliding_window", 0 },
-    { "attention.sliding_window_pattern", 0 },
-    { "attention.temperature_length", TRAIT_TEMPERATURE },
-    { "attention.temperature_scale", TRAIT_TEMPERATURE },
-    { "attn_logit_softcapping", TRAIT_CAP_ATTN },
-    { "embedding_scale", TRAIT_SCALES },
-    { "expert_used_count", TRAIT_EXPERTS },
-    { "expert_weights_norm", TRAIT_EXPERTS },
-    { "final_logit_softcapping", TRAIT_CAP_FINAL },
-    { "full_attention_interval", TRAIT_DELTA },
-    { "logit_scale", TRAIT_SCALES },
-    { "residual_scale", TRAIT_SCALES },
-    { "rope.dimension_count", 0 },
-    { "rope.dimension_count_swa", TRAIT_ROPE_BY_KIND },
-    { "rope.freq_base", 0 },
-    { "rope.freq_base_swa", TRAIT_ROPE_BY_KIND },
-    { "rope.scaling.factor", 0 },
-    { "rope.scaling.original_context_length", 0 },
-    { "rope.scaling.type", 0 },
-    { "rope.scaling.yarn_beta_fast", 0 },
-    { "rope.scaling.yarn_beta_slow", 0 },
+    { "attention.head_count_kv", 0, "num_key_value_heads" },
+    { "attention.layer_norm_rms_epsilon", 0, NULL },
+    { "attention.scale", 0, "query_pre_attn_scalar" },
+    { "attention.shared_kv_layers", TRAIT_SHARED_KV, NULL },
+    { "attention.sliding_window", 0, NULL },
+    { "attention.sliding_window_pattern", 0, NULL },
+    { "attention.temperature_length", TRAIT_TEMPERATURE, NULL },
+    { "attention.temperature_scale", TRAIT_TEMPERATURE, NULL },
+    { "attn_logit_softcapping", TRAIT_CAP_ATTN, NULL },
+    { "embedding_scale", TRAIT_SCALES, NULL },
+    { "expert_used_count", TRAIT_EXPERTS, NULL },
+    { "expert_weights_norm", TRAIT_EXPERTS, "norm_topk_prob" },
+    { "final_logit_softcapping", TRAIT_CAP_FINAL, NULL },
+    { "full_attention_interval", TRAIT_DELTA, NULL },
+    { "logit_scale", TRAIT_SCALES, NULL },
+    { "residual_scale", TRAIT_SCALES, NULL },
+    { "rope.dimension_count", 0, "partial_rotary_factor" },
+    { "rope.dimension_count_swa", TRAIT_ROPE_BY_KIND, NULL },
+    { "rope.freq_base", 0, "rope_theta" },
+    { "rope.freq_base_swa", TRAIT_ROPE_BY_KIND, "rope_local_base_freq" },
+    { "rope.scaling.factor", 0, NULL },
+    { "rope.scaling.original_context_length", 0, NULL },
+    { "rope.scaling.type", 0, NULL },
+    { "rope.scaling.yarn_beta_fast", 0, NULL },
+    { "rope.scaling.yarn_beta_slow", 0, NULL },
 };
 
 /* Returns the number of words of a that are also words of b; *n_word is that of all words.
@@ -242,6 +243,14 @@ static bool resembles(const char *a, const char *b)
     return (n_b >= 2 && in_a == n_b) || (n_a >= 2 && in_b == n_a);
 }
 
+/* Whether a key has a name of config.json, with any word before it. */
+static bool is_config_name(const char *suffix, const char *in_config)
+{
+    int n_word;
+
+    return in_config != NULL && words_in(in_config, suffix, &n_word) == n_word;
+}
+
 /* Refuses an unknown key if a value that decides is missing which it may state.  A default
  * would then give wrong answers without a word. */
 static int check_unknown(const struct catalogue *c, const char *suffix, struct err *e)
@@ -252,7 +261,8 @@ static int check_unknown(const struct catalogue *c, const char *suffix, struct e
         return 0;
     for (size_t i = 0; i < sizeof decides / sizeof decides[0]; i++) {
         if (!arch_has(c->hparams.arch, decides[i].traits) ||
-            !resembles(suffix, decides[i].name) ||
+            (!resembles(suffix, decides[i].name) &&
+             !is_config_name(suffix, decides[i].in_config)) ||
             gguf_find_suffix(c->gguf, gguf_prefix(c->gguf), decides[i].name, name,
                              sizeof name) != NULL)
             continue;

@@ -38,7 +38,7 @@ const struct arch *snapshot_arch(const struct json_node *config, struct err *e)
         err_set(e, ERR_UNSUPPORTED, "\"%.60s\" is %s; open a model that writes text",
                 type != NULL ? type : class, foreign_arch_is(type != NULL ? type : class));
     else
-        arch_refuse(type != NULL ? type : class, e);
+        arch_refuse(type != NULL ? type : class, false, e);
     err_at(e, NULL, ERR_NO_OFFSET,
            type != NULL || class == NULL ? "model_type" : "architectures");
     return NULL;

@@ -219,7 +219,7 @@ static int read_arch(struct hparams *h, const struct gguf *g, struct err *e)
     }
     h->arch = arch_by_name(name);
     if (h->arch == NULL) {
-        arch_refuse(name, e);
+        arch_refuse(name, true, e);
         return err_at(e, NULL, ERR_NO_OFFSET, key);
     }
     return 0;

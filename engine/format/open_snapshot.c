@@ -428,6 +428,10 @@ static int no_snapshot(const struct catalogue *c, struct err *e)
         return err_set(e, ERR_FORMAT,
                        "this is a repository in the hub's cache, and none of its snapshots "
                        "has a model");
+    if (gguf[0] == '\0' && (exists(c, SNAPSHOT_SINGLE) || exists(c, SNAPSHOT_INDEX)))
+        return err_set(e, ERR_FORMAT,
+                       "the folder has weights, but no config.json, so the model is unknown; "
+                       "fetch config.json into it");
     if (gguf[0] == '\0') {
         kind = kind_of(c, gguf, sizeof gguf);
         if (kind != NULL)
@@ -474,7 +478,8 @@ static int no_config(struct catalogue *c, struct err *e)
         return -1;
     return err_set(
         e, ERR_FORMAT,
-        "these are weights without a config.json in the same folder, so the model is unknown");
+        "these are weights without a config.json in the same folder, so the model is unknown; "
+        "fetch config.json into it");
 }
 
 /* Store the identity of config.json before it is read: with a change from now on, it is another

@@ -44,6 +44,7 @@ struct vocab_info {
     enum vocab_model model;
     uint32_t n_token, n_merge; /* merges in the file; 0 for VOCAB_SCORES */
     uint32_t n_char;           /* tokens of one character */
+    bool has_joined;           /* normal tokens of several, which merges make */
     uint32_t n_added;          /* unknown, control and user tokens */
     uint64_t text_bytes;       /* of all tokens in the file */
     char pre[48]; /* patterns of text/split.c, joined by "+"; "": text is not cut */

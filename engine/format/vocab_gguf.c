@@ -64,15 +64,20 @@ static int64_t special_id(const struct gguf *g, const char *key, struct vocab_in
     return -1;
 }
 
-/* Choose the algorithm.  *pre is what the file says of the rule of a byte-level tokenizer, or
- * NULL. */
-static int choose_model(const struct gguf *g, struct vocab_info *info, const char **pre_out,
+/* Statements of the file about its tokenizer. */
+struct stated {
+    const char *pre; /* the rule of a byte-level one, or NULL */
+    bool is_llama;
+};
+
+/* Choose the algorithm. */
+static int choose_model(const struct gguf *g, struct vocab_info *info, struct stated *stated,
                         struct err *e)
 {
     const char *model = NULL, *pre = NULL;
     size_t model_len = 0, pre_len = 0;
 
-    *pre_out = NULL;
+    *stated = (struct stated){ 0 };
     if (gguf_string(g, KEY("model"), &model, &model_len, e) < 0 ||
         gguf_string(g, KEY("pre"), &pre, &pre_len, e) < 0)
         return -1;
@@ -86,9 +91,10 @@ static int choose_model(const struct gguf *g, struct vocab_info *info, const cha
     } else if (strcmp(model, "llama") == 0) {
         info->model = info->n_merge > 0 ? VOCAB_BPE_CHARS : VOCAB_SCORES;
         info->add_space_prefix = true;
+        stated->is_llama = true;
     } else if (strcmp(model, "gpt2") == 0) {
         info->model = VOCAB_BPE_BYTES;
-        *pre_out = pre;
+        stated->pre = pre;
     } else {
         err_set(e, ERR_UNSUPPORTED, "the tokenizer \"%.60s\" is not supported", model);
         return field(e, KEY("model"));
@@ -117,9 +123,21 @@ static int read_rule(const struct gguf *g, struct vocab_info *info, const char *
     return gguf_bool(g, KEY("normalizer.nfc"), &info->nfc, e) < 0 ? -1 : 0;
 }
 
-static int read_flags(const struct gguf *g, struct vocab_info *info, struct err *e)
+/* Does text begin with the begin token if the file does not say so?  Older converters left that to
+ * the kind of the vocabulary: those of Llama 3, Tekken and their relatives, which find whole words
+ * without merges, have one. */
+static bool adds_bos(const struct stated *stated)
 {
-    bool is_chars = info->model != VOCAB_BPE_BYTES, add_bos = info->model == VOCAB_SCORES;
+    struct vocab_info rule = { 0 };
+
+    return stated->is_llama ||
+           (stated->pre != NULL && vocab_pre_name(&rule, stated->pre) && rule.ignore_merges);
+}
+
+static int read_flags(const struct gguf *g, struct vocab_info *info, const struct stated *stated,
+                      struct err *e)
+{
+    bool is_chars = info->model != VOCAB_BPE_BYTES, add_bos = adds_bos(stated);
 
     if (gguf_bool(g, KEY("add_space_prefix"), &info->add_space_prefix, e) < 0 ||
         gguf_bool(g, KEY("add_bos_token"), &add_bos, e) < 0)
@@ -134,7 +152,7 @@ static int read_flags(const struct gguf *g, struct vocab_info *info, struct err 
     info->eos = special_id(g, KEY("eos_token_id"), info, true);
     info->unk = special_id(g, KEY("unknown_token_id"), info, false);
     info->pad = special_id(g, KEY("padding_token_id"), info, false);
-    if (info->model == VOCAB_SCORES) {
+    if (stated->is_llama) {
         info->bos = info->bos < 0 && info->n_token > 1 ? 1 : info->bos;
         info->eos = info->eos < 0 && info->n_token > 2 ? 2 : info->eos;
         info->unk = info->unk < 0 ? 0 : info->unk;
@@ -285,15 +303,15 @@ static int read_info(const struct catalogue *c, struct vocab_info *info, bool *i
 {
     static const char *const beside[] = { KEY("scores"), KEY("token_type") };
     struct vocab_signs signs = { 0 };
-    const char *pre;
     const struct gguf *g = c->gguf;
+    struct stated stated;
     uint32_t n;
 
     *info = (struct vocab_info){ .bos = -1, .eos = -1, .unk = -1, .pad = -1 };
     if (count_of(g, KEY("tokens"), VOCAB_MAX_TOKEN, &info->n_token, e) != 0 ||
         count_of(g, KEY("merges"), VOCAB_MAX_MERGE, &info->n_merge, e) != 0)
         return -1;
-    if (choose_model(g, info, &pre, e) != 0)
+    if (choose_model(g, info, &stated, e) != 0)
         return -1;
     if (info->n_token == 0) {
         err_set(e, ERR_UNSUPPORTED, "the file has no vocabulary");
@@ -314,9 +332,10 @@ static int read_info(const struct catalogue *c, struct vocab_info *info, bool *i
         err_set(e, ERR_FORMAT, "a tokenizer of type llama needs scores or merges");
         return field(e, KEY("scores"));
     }
-    if (read_flags(g, info, e) != 0 || count_tokens(g, info, is_phi3, &signs, e) != 0)
+    if (count_tokens(g, info, is_phi3, &signs, e) != 0 ||
+        read_rule(g, info, stated.pre, &signs, e) != 0 || read_flags(g, info, &stated, e) != 0)
         return -1;
-    return read_rule(g, info, pre, &signs, e);
+    return vocab_check_merges(info, e) == 0 ? 0 : field(e, KEY("merges"));
 }
 
 int vocab_gguf_info(const struct catalogue *c, struct vocab_info *info, struct err *e)
@@ -404,9 +423,10 @@ static bool is_string(enum gguf_type t)
     return t == GGUF_STRING;
 }
 
-static bool is_float(enum gguf_type t)
+/* Some converters write whole numbers. */
+static bool is_score(enum gguf_type t)
 {
-    return t == GGUF_F32;
+    return t == GGUF_F32 || t == GGUF_I32;
 }
 
 static bool is_id(enum gguf_type t)
@@ -424,7 +444,7 @@ int vocab_gguf_check(const struct catalogue *c, struct err *e)
         return -1;
     if (tokens == 0) /* the model runs without a vocabulary; text is refused later */
         return 0;
-    if (check_array(g, "tokenizer.ggml.scores", is_float, "f32", n, e) < 0 ||
+    if (check_array(g, "tokenizer.ggml.scores", is_score, "f32", n, e) < 0 ||
         check_array(g, "tokenizer.ggml.token_type", is_id, "i32", n, e) < 0)
         return -1;
     return 0;

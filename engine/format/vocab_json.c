@@ -423,6 +423,9 @@ static int read_file(struct json_vocab *v, const struct model_file *f, struct er
         return err_set(e, ERR_FORMAT, "has no vocabulary");
     if (!v->is_finished && finish_tokens(v, e) != 0)
         return -1;
+    v->info->n_merge = v->n_merge;
+    if (vocab_check_merges(v->info, e) != 0)
+        return err_at(e, NULL, ERR_NO_OFFSET, "model.merges");
     if (v->merges_done || v->sink->merge == NULL || v->n_merge == 0)
         return 0;
     v->second_pass = true;

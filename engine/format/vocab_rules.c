@@ -101,9 +101,19 @@ int vocab_count(struct vocab_info *info, uint32_t id, const char *text, size_t l
         return err_set(e, ERR_UNSUPPORTED, "the texts of all tokens have more than %zu bytes",
                        VOCAB_MAX_TEXT_BYTES);
     info->n_char += is_one_char(text, len) ? 1 : 0;
+    info->has_joined |= kind == TOKEN_NORMAL && len > 0 && !is_one_char(text, len);
     info->n_added +=
         kind == TOKEN_CONTROL || kind == TOKEN_USER || kind == TOKEN_UNKNOWN ? 1 : 0;
     return 0;
+}
+
+int vocab_check_merges(const struct vocab_info *info, struct err *e)
+{
+    if (info->model == VOCAB_SCORES || info->n_merge > 0 || !info->has_joined)
+        return 0;
+    return err_set(e, ERR_FORMAT,
+                   "there are no merges, so words would be cut into characters; convert the model "
+                   "again with a newer converter, or fetch another file of it");
 }
 
 void vocab_note(struct vocab_info *info, const char *fmt, ...)

@@ -22,6 +22,9 @@ int vocab_byte(const char *text, size_t len);
 int vocab_count(struct vocab_info *info, uint32_t id, const char *text, size_t len,
                 enum token_kind kind, struct err *e);
 
+/* Refuse a vocabulary whose words have no merges, and would be cut into characters in silence. */
+int vocab_check_merges(const struct vocab_info *info, struct err *e);
+
 /* The end of a message about a tokenizer.json that cannot be used. */
 #define VOCAB_ADVICE                                                                           \
     "; if this file was saved again or changed, take the original tokenizer.json, or a GGUF "  \

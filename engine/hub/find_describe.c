@@ -166,22 +166,26 @@ static void write_reason(const char *path, struct record *r, const struct err *e
     visible_line(r->why, sizeof r->why, text, strlen(text));
 }
 
-/* Is it the folder of a snapshot that reads and writes no text?  A record does not cover a
+/* Why the folder of a snapshot reads and writes no text; NULL: it does.  A record does not cover a
  * tokenizer that is gone. */
-static bool lacks_tokenizer(const char *path)
+static const char *no_tokenizer(const char *path)
 {
     char file[PATH_MAX];
     struct stat st;
 
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-           snprintf(file, sizeof file, "%s/" SNAPSHOT_TOKENIZER, path) < (int)sizeof file &&
-           stat(file, &st) != 0 && errno == ENOENT;
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode) ||
+        snprintf(file, sizeof file, "%s/" SNAPSHOT_TOKENIZER, path) >= (int)sizeof file ||
+        stat(file, &st) == 0 || errno != ENOENT)
+        return NULL;
+    return lstat(file, &st) == 0
+               ? SNAPSHOT_TOKENIZER " is a link to a file that is missing; fetch it again"
+               : "the folder has no " SNAPSHOT_TOKENIZER;
 }
 
 static int check_text(const struct mw_describer *d, const char *path, struct mw_model *m,
                       struct err *e)
 {
-    return !d->how.needs_tokenizer || lacks_tokenizer(path) ? 0 : mw_model_check_text(m, e);
+    return !d->how.needs_tokenizer || no_tokenizer(path) != NULL ? 0 : mw_model_check_text(m, e);
 }
 
 static void read_opened(const struct mw_describer *d, const char *path,
@@ -342,6 +346,7 @@ void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
 {
     struct find_entry *entry = &m->entries[i];
     struct mw_found *f = &entry->found;
+    const char *why;
     struct record r;
 
     if (f->is_described)
@@ -354,9 +359,10 @@ void mw_describe(struct mw_describer *d, struct mw_models *m, size_t i)
     f->n_param = r.n_param;
     if (r.runs != 0)
         look_ahead(d, entry, &r);
-    if (d->how.needs_tokenizer && f->fit < MW_FIT_UNSUPPORTED && lacks_tokenizer(f->path)) {
+    why = no_tokenizer(f->path);
+    if (d->how.needs_tokenizer && f->fit < MW_FIT_UNSUPPORTED && why != NULL) {
         f->fit = MW_FIT_UNSUPPORTED;
-        snprintf(f->why, sizeof f->why, "the folder has no " SNAPSHOT_TOKENIZER);
+        snprintf(f->why, sizeof f->why, "%s", why);
     }
     f->is_described = true;
 }

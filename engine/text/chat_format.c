@@ -211,7 +211,9 @@ size_t chat_stop_ids(const struct catalogue *c, const struct tokenizer *t,
         "<eos>",      "</s>",       "<|endoftext|>", "<|end_of_text|>",  "<|eot_id|>",
         "<|eom_id|>", "<|im_end|>", "<|end|>",       "<end_of_turn>",    "<turn|>",
         "<|return|>", "<|call|>",   "<EOT>",         "<|tool_response>", "[EOS]",
-        "<|observation|>",
+        "<|flush|>",  "<|calls|>",  "[EOT]",         "_<EOT>",           "[e~[",
+        "<|observation|>",          "<end_of_utterance>",
+        "<\uff5cend\u2581of\u2581sentence\uff5c>",
     };
     const struct vocab_info *info = tokenizer_info(t);
     size_t used = 0;

@@ -111,7 +111,10 @@ def make(folder):
          "tokenizer.ggml.merges": (ARR, (STR, ["no such"]))})), "tokenizer: merge 0", True)
     save("pre.gguf", _edited(lambda g: g.keys.update(
         {"tokenizer.ggml.model": (STR, "gpt2"), "tokenizer.ggml.pre": (STR, "nonesuch"),
-         "tokenizer.ggml.merges": (ARR, (STR, []))})))
+         "tokenizer.ggml.merges": (ARR, (STR, ["t h"]))})))
+    save("no-merges.gguf", _edited(lambda g: g.keys.update(
+        {"tokenizer.ggml.model": (STR, "gpt2"), "tokenizer.ggml.pre": (STR, "llama-bpe"),
+         "tokenizer.ggml.merges": (ARR, (STR, []))})), "there are no merges", True)
     # Pieces and downloads.
     save("half.gguf", data[:len(data) // 2], "is the download complete?")
     save("cut.gguf.part1of2", data[:70000], "part 1 of 2")

@@ -203,6 +203,9 @@ class NotModels(Case):
                 ("ckpt", ["v1-5.ckpt"], ["PyTorch pickles"]),
                 ("onnx", ["config.json", "model.onnx"], ["ONNX"]),
                 ("cut", ["x.gguf.part1of2", "x.gguf.part2of2"], ["pieces of a GGUF file"]),
+                ("weights", ["model.safetensors"], ["fetch config.json into it"]),
+                ("shards", ["model.safetensors.index.json", "model-1-of-2.safetensors"],
+                 ["fetch config.json into it"]),
                 ("bare", ["config.json"], ["a configuration without weights"]),
                 ("empty", ["notes.txt"], ["no config.json"])):
             for each in names:

@@ -542,6 +542,15 @@ class Turns(Marks):
                          (answer["text"], answer.get("thinking"), answer["done"]))
 
 
+class Ends(Marks):
+    def test_tokens_that_end_a_text_under_any_name(self):
+        for end in ("<|endoftext|>", "[EOT]", "_<EOT>", "[EOS]", "<end_of_utterance>", "<|flush|>",
+                    "<|calls|>", "[e~[", "<\uff5cend\u2581of\u2581sentence\uff5c>"):
+            with self.subTest(end=end):
+                answer = self.answer("\n", "a", end, "q", "r", "s", marks=(*IM, end))
+                self.assertEqual(("a", "stop"), (answer["text"].strip(), answer["done"]))
+
+
 class NoFormat(Marks):
     """Models whose template cannot be used, of a family without a built-in format."""
 
@@ -757,7 +766,7 @@ class Types(Marks):
     def test_a_downloaded_folder(self):
         marks = ("<start_of_turn>", "<end_of_turn>")
         folders = {"right": (marks, True, {}), "not special": (marks, False, {}),
-                   "not added": ((), True, dict(zip(marks, (256, 257))))}
+                   "not added": ((), True, dict(zip(marks, (257, 258))))}
         rows = {}
         for name, (added, special, vocabulary) in folders.items():
             folder = self.path(name)
@@ -765,12 +774,13 @@ class Types(Marks):
             files = {
                 "tokenizer.json": {
                     "version": "1.0", "normalizer": None,
-                    "added_tokens": [{"id": 256 + i, "content": t, "special": special}
+                    "added_tokens": [{"id": 257 + i, "content": t, "special": special}
                                      for i, t in enumerate(added)],
                     "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False,
                                       "use_regex": True},
-                    "model": {"type": "BPE", "byte_fallback": False, "merges": [],
-                              "vocab": {c: b for b, c in byte_char().items()} | vocabulary}},
+                    "model": {"type": "BPE", "byte_fallback": False, "merges": ["! !"],
+                              "vocab": {c: b for b, c in byte_char().items()} |
+                              {"!!": 256} | vocabulary}},
                 "tokenizer_config.json": {"eos_token": marks[1]}}
             for file, content in files.items():
                 with open(os.path.join(folder, file), "w", encoding="utf-8") as f:

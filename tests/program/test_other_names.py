@@ -417,6 +417,9 @@ class Missing(ModelCase):
         for name, old, new in (
                 ("llama-tiny", "rope.freq_base", "rope.base"),
                 ("llama-tiny", "rope.freq_base", "rope.freq_base.all_layers"),
+                ("llama-tiny", "rope.freq_base", "rope_theta"),
+                ("llama-tiny", "rope.freq_base", "rope.theta"),
+                ("llama-tiny", "attention.head_count_kv", "num_key_value_heads"),
                 ("gemma3-tiny", "attention.sliding_window", "attention.window_sliding_size"),
                 ("gemma3-tiny", "attention.sliding_window", "sliding.window"),
                 ("llama-tiny", "rope.scaling.factor", "rope.scaling.linear_factor"),

@@ -437,6 +437,8 @@ static struct refusal refusals[] = {
       "num_kv_shared_layers", "no earlier layer" },
     { "a neighbour of a known family", "{\"model_type\":\"gemma3n\"}", "model_type",
       "architecture \"gemma3n\" is not supported; memwall runs: " },
+    { "the name of a GGUF file", "{\"model_type\":\"qwen35\"}", "model_type",
+      "qwen2, qwen3, qwen4_exp, seed_oss, smollm3" },
     { "an assistant", "{\"model_type\":\"gemma4_assistant\"}", "model_type",
       "a drafting model" },
     { "no architecture at all", "{}", "model_type", "does not name an architecture" },

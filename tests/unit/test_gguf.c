@@ -62,6 +62,7 @@ struct kind {
 };
 
 static struct kind kinds[] = {
+    { "the name of a snapshot", "general.architecture", "mixtral", "runs: arcee, bailingmoe2, " },
     { "an adapter says so", "general.type", "adapter", "an adapter (LoRA)" },
     { "an importance matrix says so", "general.type", "imatrix", "an importance matrix" },
     { "a projector says so", "general.type", "mmproj", "a vision or audio projector" },
