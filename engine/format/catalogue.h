@@ -123,6 +123,9 @@ int catalogue_open_bare(struct catalogue **out, const char *path, struct err *e)
 
 void catalogue_close(struct catalogue *c);
 
+/* Write the name that the file itself uses for a canonical name. */
+void catalogue_spell(const struct catalogue *c, const char *canonical, char *buf, size_t n);
+
 /* Add to an error about the contents of the model that its file has another converter's own form,
  * if it has. */
 void catalogue_note_form(const struct catalogue *c, struct err *e);

@@ -65,9 +65,6 @@ void catalogue_mark_text(struct catalogue *c);
  * shape and a possible type. */
 int catalogue_check_tensors(const struct catalogue *c, struct err *e);
 
-/* Write the name that the file itself uses for a canonical name. */
-void catalogue_spell(const struct catalogue *c, const char *canonical, char *buf, size_t n);
-
 /* Read a GGUF file or a split set into c. */
 int open_gguf_set(struct catalogue *c, struct err *e);
 

@@ -411,6 +411,23 @@ static int open_folder(struct catalogue *c, struct err *e)
     return err_at(e, c->index->folder, ERR_NO_OFFSET, NULL);
 }
 
+/* Does a repository in the hub's cache have a file whose download was interrupted? */
+static bool has_unended(const struct catalogue *c)
+{
+    int fd = openat(c->dir_fd, "blobs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *blobs = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    bool found = false;
+
+    while (blobs != NULL && !found && (entry = readdir(blobs)) != NULL)
+        found = ends_in(entry->d_name, ".incomplete");
+    if (blobs != NULL)
+        closedir(blobs);
+    else if (fd >= 0)
+        close(fd);
+    return found;
+}
+
 /* Reports a folder that is not a snapshot.  Users may mean a GGUF file in it. */
 static int no_snapshot(const struct catalogue *c, struct err *e)
 {
@@ -427,7 +444,8 @@ static int no_snapshot(const struct catalogue *c, struct err *e)
     if (exists(c, "snapshots") && exists(c, "blobs"))
         return err_set(e, ERR_FORMAT,
                        "this is a repository in the hub's cache, and none of its snapshots "
-                       "has a model");
+                       "has a model%s",
+                       has_unended(c) ? ": its download has not ended; fetch it again" : "");
     if (gguf[0] == '\0' && (exists(c, SNAPSHOT_SINGLE) || exists(c, SNAPSHOT_INDEX)))
         return err_set(e, ERR_FORMAT,
                        "the folder has weights, but no config.json, so the model is unknown; "

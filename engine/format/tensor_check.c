@@ -120,6 +120,24 @@ static int check_type(const struct check *k, const struct tensor_info *t)
     return report(k, t);
 }
 
+/* Add to an error how the names of the layers begin in the file, if that is in no way that is known
+ * here: wrappers for training and adapters put words before them. */
+static void note_names(const struct catalogue *c, struct err *e)
+{
+    for (uint32_t i = 0; i < c->n_tensor; i++) {
+        const char *name = c->tensors[i].name, *layers = strstr(name, "layers.0.");
+        size_t used = strlen(e->what);
+
+        if (c->kind != CATALOGUE_SNAPSHOT || layers == NULL || layers == name)
+            continue;
+        snprintf(e->what + used, sizeof e->what - used,
+                 "; names of the file begin with \"%.*s\": merge adapters and save the model without "
+                 "wrappers, or fetch the original files",
+                 (int)(layers - name < 60 ? layers - name : 60), name);
+        return;
+    }
+}
+
 static int check_tensor(const struct catalogue *c, enum tensor_id id, uint32_t layer,
                         struct err *e)
 {
@@ -141,6 +159,7 @@ static int check_tensor(const struct catalogue *c, enum tensor_id id, uint32_t l
             c->n_tensor == 0
                 ? "the tensor is missing: the file has no tensors, only a vocabulary"
                 : "the tensor is missing");
+    note_names(c, e);
     return report(&k, NULL);
 }
 

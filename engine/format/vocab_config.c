@@ -21,7 +21,7 @@ struct config {
     uint32_t id;   /* of the next added token, or UINT32_MAX */
     bool in_added; /* inside its object */
     bool is_content; /* the last key, inside a value, is "content" */
-    /* "chat_template": [{"name": "default", "template": "..."}, ...] */
+    /* "chat_template": [{"name": "default", "template": "..."}, ...] or {"default": "...", ...} */
     enum { T_NONE, T_NAME, T_TEXT } field;
     bool is_default;
     char *text, *pending; /* the template; one whose name comes later */
@@ -131,24 +131,40 @@ static int on_added(struct config *c, enum json_event event, const char *text, s
     return 0;
 }
 
+/* Take the pending template if it is the default, or the first one. */
+static void choose_template(struct config *c)
+{
+    if (c->pending == NULL || (!c->is_default && c->text != NULL))
+        return;
+    free(c->text);
+    c->text = c->pending;
+    c->len = c->pending_len;
+    c->pending = NULL;
+}
+
 static int on_template(struct config *c, enum json_event event, const char *text, size_t len,
                        unsigned depth, struct err *e)
 {
     if (event == JSON_STRING && depth == 1)
         return keep(&c->text, &c->len, text, len, e);
-    if (event == JSON_KEY)
-        c->field = is(text, len, "name") ? T_NAME : is(text, len, "template") ? T_TEXT : T_NONE;
-    else if (event == JSON_OBJECT)
-        c->is_default = false;
-    else if (event == JSON_STRING && depth == 3 && c->field == T_NAME)
+    if (event == JSON_KEY && depth == 2) { /* an object of names */
+        c->field = T_TEXT;
         c->is_default = is(text, len, "default");
-    else if (event == JSON_STRING && depth == 3 && c->field == T_TEXT)
-        return keep(&c->pending, &c->pending_len, text, len, e);
-    else if (event == JSON_OBJECT_END && c->pending != NULL && (c->is_default)) {
-        free(c->text);
-        c->text = c->pending;
-        c->len = c->pending_len;
+    } else if (event == JSON_KEY) {
+        c->field = is(text, len, "name") ? T_NAME : is(text, len, "template") ? T_TEXT : T_NONE;
+    } else if (event == JSON_OBJECT) {
+        c->is_default = false;
+        free(c->pending);
         c->pending = NULL;
+    } else if (event == JSON_STRING && depth == 3 && c->field == T_NAME) {
+        c->is_default = is(text, len, "default");
+    } else if (event == JSON_STRING && depth <= 3 && c->field == T_TEXT) {
+        if (keep(&c->pending, &c->pending_len, text, len, e) != 0)
+            return -1;
+        if (depth == 2)
+            choose_template(c);
+    } else if (event == JSON_OBJECT_END && depth == 2) {
+        choose_template(c);
     }
     return 0;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +104,46 @@ static void drop_repeated(struct mw_models *m, size_t first, size_t from)
     m->n = kept;
 }
 
+/* Stores the identity of a download that has not ended; returns false if the repository has none. */
+static bool find_unended(const char *cache, const char *repo, struct find_id *id)
+{
+    struct err ignored = ERR_INIT;
+    const struct dirent *entry;
+    char folder[PATH_MAX];
+    bool found = false;
+    struct stat st;
+    DIR *dir;
+
+    if (cache_path(folder, sizeof folder, cache, repo, CACHE_BLOBS, NULL, &ignored) != 0 ||
+        (dir = opendir(folder)) == NULL)
+        return false;
+    while (!found && (entry = readdir(dir)) != NULL)
+        found = find_ends_in(entry->d_name, ".incomplete") &&
+                fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    closedir(dir);
+    if (found)
+        *id = (struct find_id){ .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino };
+    return found;
+}
+
+/* A repository without a model may be one whose download was interrupted.  Its name is taken then:
+ * it is not a part of the name of another one. */
+static int add_unended(struct mw_models *m, const char *cache, const char *repo, struct err *e)
+{
+    struct err ignored = ERR_INIT;
+    char folder[PATH_MAX];
+    struct find_new new = { .store = MW_STORE_HUB,
+                            .name = repo,
+                            .path = folder,
+                            .file = "",
+                            .broken = "its download has not ended; fetch it again" };
+
+    if (cache_path(folder, sizeof folder, cache, repo, CACHE_REPO, NULL, &ignored) != 0 ||
+        !find_unended(cache, repo, &new.id))
+        return 0;
+    return find_add(m, &new, e);
+}
+
 static int add_repo(struct mw_models *m, const char *cache, const char *repo, struct err *e)
 {
     struct snapshot list[MAX_SNAPSHOTS];
@@ -124,6 +165,8 @@ static int add_repo(struct mw_models *m, const char *cache, const char *repo, st
             return -1;
         drop_repeated(m, first, from);
     }
+    if (m->n == first && add_unended(m, cache, repo, e) != 0)
+        return -1;
     return find_name_repo(m, first, repo, e);
 }
 

@@ -21,8 +21,11 @@ struct finder {
 
 static void fail_at(struct finder *f, const struct tensor_info *t)
 {
+    char name[96];
+
     f->failed = true;
-    err_at(f->e, f->c->path, ERR_NO_OFFSET, t->name);
+    catalogue_spell(f->c, t->name, name, sizeof name);
+    err_at(f->e, f->c->path, ERR_NO_OFFSET, name);
 }
 
 /* Find the tensor, or the part of a fused one, that the model reads under this id.  Its shape
@@ -38,7 +41,8 @@ static bool find(struct finder *f, enum tensor_id id, uint32_t l, struct tensor_
     if (tensor_spec(id)->form == FORM_IDS) /* converted when it is loaded */
         return true;
     if (p->tensor->type == TYPE_F8_E4M3 && p->tensor->scales == NULL) {
-        err_set(f->e, ERR_FORMAT, "the scales of these weights are missing");
+        err_set(f->e, ERR_FORMAT, "the scales of these weights are missing; fetch a file that has them, or the "
+                                  "model in another form");
         fail_at(f, p->tensor);
         return false;
     }

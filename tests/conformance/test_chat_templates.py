@@ -198,10 +198,17 @@ class Choice(Folder):
         self.assertEqual(0, r.returncode, r.stderr)
         return r
 
-    def test_a_list_of_templates_has_a_default(self):
-        self.write([{"name": "tool_use", "template": "no"},
-                    {"name": "default", "template": "<{{ messages[0].content }}>"}])
-        self.assertEqual("<hi>", self.text(user("hi")))
+    def test_the_default_of_several_templates_is_used_or_the_first(self):
+        yes, no = "<{{ messages[0].content }}>", "no"
+        for several in ([{"name": "tool_use", "template": no}, {"name": "default", "template": yes}],
+                        [{"name": "default", "template": yes}, {"name": "rag", "template": no}],
+                        [{"template": no, "name": "rag"}, {"template": yes, "name": "default"}],
+                        [{"template": no}, {"name": "default"}, {"name": "default", "template": yes}],
+                        [{"name": "chat", "template": yes}, {"name": "rag", "template": no}],
+                        {"default": yes, "rag": no}, {"rag": no, "default": yes}, {"chat": yes}):
+            with self.subTest(several=several):
+                self.write(several)
+                self.assertEqual("<hi>", self.text(user("hi")))
 
     def test_a_template_file_beats_the_configuration(self):
         self.write("[{{ messages[0].content }}]")

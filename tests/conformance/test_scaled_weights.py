@@ -275,7 +275,7 @@ class ScaledWeights(SameValues):
     def test_scales_of_other_shapes_and_types_are_refused(self):
         q = "model.layers.1.self_attn.q_proj.weight"
         for scales, says in (
-                (None, "blk.1.attn_q.weight: the scales of these weights are missing"),
+                (None, "model.layers.1.self_attn.q_proj.weight: the scales of these weights are missing"),
                 (("F32", (3, 2), f32([1.0] * 6)), "its shape is 2 x 3, but the weights have 192 rows"),
                 (("F32", (191,), f32([1.0] * 191)), "its shape is 191 x 1"),
                 (("I32", (2, 2), bytes(16)), "its type is I32"),
@@ -301,7 +301,7 @@ class ScaledWeights(SameValues):
             raw = codes(random.Random(1), VOCAB * EMBD)
             tensors["model.embed_tokens.weight"] = ("F8_E4M3", (VOCAB, EMBD), raw)
             tensors["model.embed_tokens.weight_scale"] = ("F32", (), f32([0.1]))
-        self.assertIn("token_embd.weight: scales of a tensor that is used like this",
+        self.assertIn("model.embed_tokens.weight: scales of a tensor that is used like this",
                       self.error(change))
 
     def test_experts_of_a_layer_have_scales_alike(self):

@@ -70,6 +70,26 @@ class BrokenLinks(Case):
         self.copy(old + "m-F32.gguf", self.path("m-F32.gguf"))
         self.answers("org/m")
 
+    def test_a_download_that_was_interrupted_keeps_its_name(self):
+        chain_snapshot(self.home, "m", LINKS)
+        for repo in "org--m", "org--m-more":
+            folder = f".cache/huggingface/hub/models--{repo}/snapshots/{'a' * 40}"
+            for file in os.listdir(self.path("m")):
+                self.copy(f"{folder}/{file}", self.path("m/" + file))
+        self.answers("org/m")
+        os.unlink(self.path(f"{HUB}/snapshots/{'a' * 40}/model.safetensors"))
+        self.assertNotIn("org/m", self.listed())
+        self.assertIn('"org/m" is a part of "org/m-more"', self.run_it("org/m").stderr)
+        self.put(HUB + "/blobs/" + "b" * 64 + ".incomplete", "half")
+        self.assertEqual("not read: its download has not ended; fetch it again",
+                         self.listed()["org/m"]["here"])
+        r = self.run_it("org/m")
+        self.assertEqual(1, r.returncode)
+        self.assertIn("org/m: its download has not ended", r.stderr)
+        self.assertIn('"memwall pull org/m" fetches one', r.stderr)
+        self.refused(self.path(HUB), "its download has not ended; fetch it again")
+        self.answers("org/m-more")
+
     def test_the_list_has_snapshots_without_a_configuration_or_weights(self):
         s = chain_snapshot(self.home, "m", LINKS)
         for name, says in (("config.json", "only a link to a missing file is here"),
@@ -111,6 +131,9 @@ class OtherFiles(Case):
             s.write(other, "x")
             self.refused(s.path, f"tokenizer.json: the file is missing, and {other} cannot replace")
             os.unlink(os.path.join(s.path, other))
+        self.assertIn("the folder has no tokenizer.json", self.listed()["m"]["here"])
+        os.symlink("gone", os.path.join(s.path, "tokenizer.json"))
+        self.assertIn("tokenizer.json " + GONE, self.listed()["m"]["here"])
 
     def test_parts_without_an_index(self):
         s = chain_snapshot(self.home, "m", LINKS)
@@ -134,6 +157,17 @@ class OtherFiles(Case):
             s.write(name, text)
         s.write("config.json", json.dumps({**s.files["config.json"], "rms_norm_eps": float("nan")}))
         self.refused(s.path, "config.json: rms_norm_eps: is a string; expected a number")
+
+
+class Names(Case):
+    def test_tensors_of_wrapped_models_are_named(self):
+        for begin in ("module.", "_orig_mod.", "base_model.model.", "thinker.", "model."):
+            with self.subTest(begin=begin):
+                s = chain_snapshot(self.home, begin.strip(".").replace(".", "-"), LINKS)
+                s.tensors = {begin + k: v for k, v in s.tensors.items()}
+                s.write_all()
+                self.refused(s.path, "embed_tokens.weight: the tensor is missing; names of the file "
+                             f'begin with "{begin}model.": merge adapters')
 
 
 class AddedTokens(Case):
