@@ -89,18 +89,26 @@ static size_t ascii_run(const char *s, size_t n)
     return i;
 }
 
-bool utf8_is_valid(const char *s, size_t n)
+size_t utf8_valid_bytes(const char *s, size_t n)
 {
-    for (size_t i = ascii_run(s, n); i < n;) {
-        uint32_t cp;
+    size_t i = ascii_run(s, n);
 
-        i += utf8_decode(s + i, n - i, &cp);
+    while (i < n) {
+        uint32_t cp;
+        size_t len = utf8_decode(s + i, n - i, &cp);
+
         if (cp >= UTF8_SHORT)
-            return false;
+            return i;
+        i += len;
         if (cp < 0x80)
             i += ascii_run(s + i, n - i);
     }
-    return true;
+    return n;
+}
+
+bool utf8_is_valid(const char *s, size_t n)
+{
+    return utf8_valid_bytes(s, n) == n;
 }
 
 size_t utf8_repair(const char *s, size_t n, char *out)

@@ -21,6 +21,8 @@ size_t utf8_decode(const char *s, size_t n, uint32_t *cp);
 /* Write a code point to out[4].  Returns the number of bytes. */
 size_t utf8_encode(uint32_t cp, char *out);
 
+/* Returns the bytes before the first broken sequence; n if there is none. */
+size_t utf8_valid_bytes(const char *s, size_t n);
 bool utf8_is_valid(const char *s, size_t n);
 
 /* Copy s with each broken sequence replaced; out may be NULL.  Returns the length, at most

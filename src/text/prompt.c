@@ -16,6 +16,8 @@
 
 #include "engine/base/encoding.h"
 #include "engine/base/lookalike.h"
+#include "engine/base/utf8.h"
+#include "src/command.h"
 #include "ui/words/clean.h"
 
 #define PIECE_BYTES 65536
@@ -307,6 +309,21 @@ static size_t argument_bytes(const struct prompt_source *from)
     return n > 0 && !from->raw && from->arg[n - 1] == '\r' ? n - 1 : n;
 }
 
+/* The bytes go to the model as they are, which hardly ever knows other encodings. */
+static void report_encoding(const struct prompt_source *from, const char *text, size_t n)
+{
+    size_t valid = utf8_valid_bytes(text, n);
+    char notice[160];
+
+    if (valid == n || from->quiet)
+        return;
+    snprintf(notice, sizeof notice,
+             "the prompt is not UTF-8 at byte %zu, so the model may misread it; convert it, for "
+             "example with iconv -f latin1 -t utf-8",
+             valid);
+    report_notice(notice, strlen(notice));
+}
+
 int prompt_make(struct prompt_source *from, size_t max_bytes, char **out, size_t *len,
                 struct err *e)
 {
@@ -336,6 +353,7 @@ int prompt_make(struct prompt_source *from, size_t max_bytes, char **out, size_t
                        "no prompt given: pass one as an argument or on standard input");
     }
     w.text[w.n] = '\0';
+    report_encoding(from, w.text, w.n);
     *out = w.text;
     *len = w.n;
     return 0;

@@ -32,7 +32,7 @@ struct prompt_source {
     const char *arg; /* the argument; may be NULL */
     enum prompt_stdin stdin_use;
     bool raw;     /* keep the last newline of the input */
-    bool quiet;   /* do not say that standard input was left alone */
+    bool quiet;   /* print no notices */
     bool is_left; /* out: standard input was left alone */
     bool said_left;
 };

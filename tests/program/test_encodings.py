@@ -93,6 +93,16 @@ class Prompts(EncodingCase):
             self.assert_named(self.memwall(*RUN, "a", data=data), name, "standard input")
 
 
+    def test_text_that_is_not_utf_8_is_named(self):
+        for data, args, at in ((b"caf\xe9", (), 3), (b"a\xff\xfe\n", (), 1), (b"\xc3", ("hi",), 4),
+                               ("grüß \udce4".encode(errors="surrogateescape"), (), 7)):
+            p = self.memwall(*(arg for arg in RUN if arg != "-q"), *args, data=data)
+            self.assertEqual(0, p.returncode)
+            self.assertEqual(1, p.err.count("\n"), p.err)
+            self.assertIn(f"the prompt is not UTF-8 at byte {at}, so the model may misread it", p.err)
+            self.assertEqual("", self.memwall(*RUN, *args, data=data).err)
+
+
 class Files(EncodingCase):
     def test_tokenize_and_eval(self):
         text = "grüß dich".encode()
@@ -247,6 +257,9 @@ class Settings(EncodingCase):
         self.assertNotIn("^M", t.screen())
         t.send("\025/file " + self.write("a.txt", b"\xff\xfe" + "x".encode("utf-16-le")) + "\r")
         self.assertTrue(t.sees("the text is UTF-16"), t.screen())
+        t.send("/file " + self.write("c.txt", b"caf\xe9") + "\r")
+        self.assertTrue(t.sees("c.txt is not UTF-8 at byte 3", "c.txt goes with"), t.screen())
+        t.send("/file -\r")
         t.send("/file " + self.write("b.txt", MARK + b"123\r\n") + "\r")
         t.send("/file\r")
         self.assertTrue(t.sees("b.txt (5 bytes)"), t.screen())

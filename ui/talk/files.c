@@ -12,6 +12,7 @@
 
 #include "engine/base/encoding.h"
 #include "engine/base/numbers.h"
+#include "engine/base/utf8.h"
 #include "ui/talk/command_list.h"
 #include "ui/talk/too_long.h"
 #include "ui/words/clean.h"
@@ -129,17 +130,23 @@ static bool attach(struct talk *t, const char *path, const char *name)
 {
     struct err e = ERR_INIT;
     char tokens[24];
-    size_t n = 0;
+    size_t n = 0, valid;
     char *text = read_text(t, path, &n, &e);
 
     if (text == NULL) {
         talk_report(t, &e);
         return false;
     }
+    valid = utf8_valid_bytes(text, n);
     if (!talk_attach(t, name, text, n)) {
         talk_error(t, "no more than %d files go with a message", OUTBOX_MAX_FILES);
         return false;
     }
+    if (valid < n)
+        talk_notice(t,
+                    "%s is not UTF-8 at byte %zu, so the model may misread it; convert it, for "
+                    "example with iconv -f latin1 -t utf-8",
+                    name, valid);
     if (talk_file_tokens(t) > 0)
         talk_notice(t, "%s goes with the next message, about %s token%s; /file - removes it",
                     name, numbers_count(tokens, sizeof tokens, talk_file_tokens(t)),
