@@ -470,6 +470,28 @@ static void a_sequence_that_pauses_is_not_typed(void **state)
     }
 }
 
+/* The bytes of a character may come in several packets. */
+static void a_character_that_pauses_is_read_whole(void **state)
+{
+    static const struct {
+        const char *head, *tail;
+        uint32_t ch;
+    } rows[] = { { "\xe4\xb8", "\xad", 0x4e2d },
+                 { "\xc3", "\xa4", 0xe4 },
+                 { "\xf0", "\x9f\x98\x80", 0x1f600 } };
+    struct key key;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        feed(rows[i].head);
+        assert_false(keys_next(keys, 5 * KEYS_ESC_NS, &key));
+        feed(rows[i].tail);
+        assert_true(keys_next(keys, 5 * KEYS_ESC_NS, &key));
+        assert_int_equal(key.kind, KEYS_CHAR);
+        assert_int_equal(key.ch, rows[i].ch);
+    }
+}
+
 /* Ctrl-C must work although the terminal did not end a sequence. */
 static void a_control_character_ends_a_sequence(void **state)
 {
@@ -624,6 +646,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sequences_of_all_terminals_are_keys, begin, end),
         cmocka_unit_test_setup_teardown(the_mouse_is_read_in_every_encoding, begin, end),
         cmocka_unit_test_setup_teardown(a_sequence_that_pauses_is_not_typed, begin, end),
+        cmocka_unit_test_setup_teardown(a_character_that_pauses_is_read_whole, begin, end),
         cmocka_unit_test_setup_teardown(a_control_character_ends_a_sequence, begin, end),
         cmocka_unit_test_setup_teardown(a_long_answer_is_dropped_to_its_end, begin, end),
         cmocka_unit_test_setup_teardown(escape_stays_a_key_before_a_report, begin, end),

@@ -179,7 +179,7 @@ bool key_unit_is_short(const unsigned char *p, size_t n)
 {
     unsigned char kind;
 
-    return n <= 2 || (introducer(p, n, &kind) == 0 && p[1] != ESC);
+    return n == 0 || (p[0] == ESC && (n <= 2 || (introducer(p, n, &kind) == 0 && p[1] != ESC)));
 }
 
 size_t key_unit_rest(const unsigned char *first, const unsigned char *p, size_t n,

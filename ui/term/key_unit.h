@@ -27,8 +27,8 @@
 /* Returns the length of the unit at the start of p[0 .. n), n > 0; 0: incomplete. */
 size_t key_unit_bytes(const unsigned char *p, size_t n);
 
-/* Can a person have typed these n bytes, the start of an incomplete unit?  They are Esc, Alt
- * with a key, or a part of a character; anything longer comes from the terminal. */
+/* Can a person have typed these n bytes, the start of an incomplete unit, and no more?  They are Esc
+ * or Alt with a key.  Parts of a character, and anything longer, come from the terminal. */
 bool key_unit_is_short(const unsigned char *p, size_t n);
 
 /* Returns where a sequence of more than KEY_UNIT_MAX bytes goes on after p[0 .. n): the bytes
