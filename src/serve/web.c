@@ -21,9 +21,10 @@
 
 #define BLOCK_BYTES  4096
 #define SECOND_NS    1000000000ull
-#define HEADER_BYTES 128
+#define ORIGIN_BYTES 128
 #define QUIET_SHARE  4     /* of the time of a request, after which a stream says that it waits */
 #define FILL_BYTES   4096  /* of a stream that are written before some of them must be sent */
+#define DROP_BYTES   ((uint64_t)64 << 20) /* of the body of a refused request, that are read */
 
 /* A connection, which may carry several requests. */
 struct link {
@@ -46,7 +47,7 @@ struct exchange {
     const char *method;
     char peer[LISTEN_TEXT];
     uint64_t client;
-    char origin[HEADER_BYTES]; /* that may read the reply; "": none is named */
+    char origin[ORIGIN_BYTES]; /* that may read the reply; "": none is named */
     uint64_t arrived_ns;
     unsigned status;
     bool is_asleep, is_gone;
@@ -56,7 +57,10 @@ struct exchange {
     bool waits; /* for its page */
     char *body; /* [room] */
     size_t len, room;
+    unsigned refused; /* with this status, because of its headers; 0: it is not */
+    struct err why;
     bool is_too_long, is_without_room;
+    uint64_t n_dropped; /* bytes of the body that were read and not kept */
     struct job *job;
     /* a stream */
     struct reply reply;
@@ -652,12 +656,49 @@ static enum MHD_Result answer_page(struct exchange *x)
                      &out);
 }
 
+static const char *header(const struct exchange *x, const char *name)
+{
+    return x->h->lib->lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+/* Preflight of a page in a browser, which asks whether it may send the request.  Clients for
+ * browsers have headers of their own, such as their version, so all that it names are allowed. */
+static enum MHD_Result answer_options(struct exchange *x)
+{
+    struct MHD_Response *response =
+        x->h->lib->create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
+    const char *asked = header(x, "Access-Control-Request-Headers");
+
+    if (response != NULL) {
+        x->h->lib->add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
+        x->h->lib->add_response_header(response, "Access-Control-Allow-Headers",
+                                       asked != NULL ? asked : "authorization, content-type");
+    }
+    x->status = 204;
+    return queue(x, response, "text/plain");
+}
+
+static int say_too_long(const struct exchange *x, struct err *e)
+{
+    char most[32];
+
+    return err_set(e, ERR_ARGUMENT,
+                   "the body of the request is longer than %s bytes, which is the limit",
+                   numbers_count(most, sizeof most, x->h->o.request_bytes));
+}
+
 /* The request is complete. */
 static enum MHD_Result answer(struct exchange *x)
 {
     x->link->is_complete = true;
-    if (x->is_too_long)
-        return refuse(x, 413, ERR_ARGUMENT, "the request is too long");
+    if (x->is_too_long) {
+        say_too_long(x, &x->why);
+        x->refused = 413;
+    }
+    if (x->refused != 0)
+        return send_error(x, x->refused, &x->why);
+    if (strcmp(x->method, "OPTIONS") == 0)
+        return answer_options(x);
     if (x->is_without_room)
         return refuse(x, 503, ERR_MEMORY, "too many requests are held");
     if (x->h->is_stopping)
@@ -694,54 +735,41 @@ static void make_room(struct exchange *x, size_t len)
     x->room = room;
 }
 
-/* Take a part of the body.  The rest of one that is refused is read and dropped, so that the
- * client gets the reason; the time of the request bounds that. */
+/* Take a part of the body.  One that is refused is read and dropped: most clients read the reply
+ * only when all is sent, and closing the connection before that loses it.  Both the bytes and the
+ * time are bounded. */
 static enum MHD_Result take_body(struct exchange *x, const char *data, size_t len)
 {
-    if (!x->is_too_long && !x->is_without_room)
+    if (x->refused == 0 && !x->is_too_long && !x->is_without_room)
         make_room(x, x->len + len);
-    if (x->is_too_long || x->is_without_room) {
+    if (x->refused != 0 || x->is_too_long || x->is_without_room) {
         free_body(x);
-        return MHD_YES;
+        x->n_dropped += len;
+        return x->n_dropped <= DROP_BYTES ? MHD_YES : MHD_NO;
     }
     memcpy(x->body + x->len, data, len);
     x->len += len;
     return MHD_YES;
 }
 
-static const char *header(const struct exchange *x, const char *name)
+static unsigned refuse_path(struct err *e)
 {
-    return x->h->lib->lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
-}
-
-/* Preflight of a page in a browser, which asks whether it may send the request.  Clients for
- * browsers have headers of their own, such as their version, so all that it names are allowed. */
-static enum MHD_Result answer_options(struct exchange *x)
-{
-    struct MHD_Response *response =
-        x->h->lib->create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
-    const char *asked = header(x, "Access-Control-Request-Headers");
-
-    if (response != NULL) {
-        x->h->lib->add_response_header(response, "Access-Control-Allow-Methods", "GET, POST");
-        x->h->lib->add_response_header(response, "Access-Control-Allow-Headers",
-                                       asked != NULL ? asked : "authorization, content-type");
-    }
-    x->status = 204;
-    return queue(x, response, "text/plain");
-}
-
-static enum MHD_Result refuse_path(struct exchange *x)
-{
-    char text[256], paths[160];
+    char paths[160];
 
     route_list(paths, sizeof paths);
-    snprintf(text, sizeof text, "there is no such path; those that answer are %s", paths);
-    return refuse(x, 404, ERR_ARGUMENT, text);
+    err_set(e, ERR_ARGUMENT, "there is no such path; those that answer are %s", paths);
+    return 404;
 }
 
-/* Check the headers of a request, and reply at once if its body need not come. */
-static enum MHD_Result check_headers(struct exchange *x)
+/* A page of this origin may read the replies. */
+static void allow_origin(struct exchange *x, const char *origin, unsigned refused)
+{
+    if (refused == 0 && origin != NULL && strlen(origin) < sizeof x->origin)
+        strcpy(x->origin, origin);
+}
+
+/* Check the headers of a request.  Returns the status that refuses it with *e, or 0. */
+static unsigned check_headers(struct exchange *x, struct err *e)
 {
     const struct web_options *o = &x->h->o;
     struct access a = { .host = header(x, "Host"),
@@ -751,28 +779,40 @@ static enum MHD_Result check_headers(struct exchange *x)
     const char *length = header(x, "Content-Length");
     const char *encoding = header(x, "Content-Encoding");
     bool is_preflight = strcmp(x->method, "OPTIONS") == 0, is_other_method;
-    struct err e = ERR_INIT;
     unsigned status;
 
     x->route = route_find(x->path, x->method, &is_other_method);
     status = access_check(&a, o->is_loopback, o->keys, x->route != NULL && x->route->is_open,
-                          is_preflight, &e);
-    if (status != 0)
-        return send_error(x, status, &e);
-    if (a.origin != NULL && strlen(a.origin) < sizeof x->origin)
-        strcpy(x->origin, a.origin);
-    if (is_preflight)
-        return answer_options(x);
+                          is_preflight, e);
+    allow_origin(x, a.origin, status);
+    if (status != 0 || is_preflight)
+        return status;
     if (x->route == NULL)
-        return refuse_path(x);
-    if (is_other_method)
-        return refuse(x, 405, ERR_ARGUMENT, "this path has another method");
-    if (length != NULL && strtoull(length, NULL, 10) > o->request_bytes)
-        return refuse(x, 413, ERR_ARGUMENT, "the request is too long");
-    if (encoding != NULL && strcasecmp(encoding, "identity") != 0)
-        return refuse(x, 415, ERR_ARGUMENT, "the body is compressed (Content-Encoding), which is "
-                                            "not supported; send it as it is");
-    return MHD_YES;
+        return refuse_path(e);
+    if (is_other_method) {
+        err_set(e, ERR_ARGUMENT, "this path has another method");
+        return 405;
+    }
+    if (length != NULL && strtoull(length, NULL, 10) > o->request_bytes) {
+        say_too_long(x, e);
+        return 413;
+    }
+    if (encoding != NULL && strcasecmp(encoding, "identity") != 0) {
+        err_set(e, ERR_ARGUMENT, "the body is compressed (Content-Encoding), which is not "
+                                 "supported; send it as it is");
+        return 415;
+    }
+    return 0;
+}
+
+/* Is a refused request answered before its body comes?  Its client waits for a reply before it
+ * sends the body, or the body is too long to be dropped. */
+static bool is_answered_early(const struct exchange *x)
+{
+    const char *length = header(x, "Content-Length"), *expect = header(x, "Expect");
+
+    return (x->is_newer && expect != NULL && strcasecmp(expect, "100-continue") == 0) ||
+           (length != NULL && strtoull(length, NULL, 10) > DROP_BYTES);
 }
 
 /* The library may write what is asked for next to the same place, so a pointer to it is not kept.
@@ -806,12 +846,16 @@ static enum MHD_Result begin_exchange(struct web *h, struct MHD_Connection *conn
     x->method = method;
     x->is_newer = strcmp(version, MHD_HTTP_VERSION_1_1) == 0;
     json_start(&x->out);
+    x->why = (struct err)ERR_INIT;
     peer = h->lib->get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     listen_peer(peer != NULL ? peer->client_addr : NULL, x->peer, &x->client);
     x->path = route_path(url);
     if (x->path == NULL)
         return MHD_NO;
-    return check_headers(x);
+    x->refused = check_headers(x, &x->why);
+    if (x->refused != 0 && is_answered_early(x))
+        return send_error(x, x->refused, &x->why);
+    return MHD_YES;
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,

@@ -414,6 +414,47 @@ class Refusals(ServeCase):
                 self.assertIn("Content-Encoding", r["error"]["message"])
             self.assertEqual(200, s.post(CHAT, body, Content_Encoding="Identity")[0])
 
+    def test_a_refusal_comes_when_the_body_is_sent(self):
+        """Clients that send all before they read would lose one that closes the connection."""
+        body = b'{"messages":[{"role":"user","content":"' + b"x" * 5000000 + b'"}]}'
+        with Server("-m", self.says("Hey.")) as s:
+            c = s.connect()
+            for status, path, data, headers in (
+                    (413, CHAT, body, {}), (413, "/api/chat", body, {}),
+                    (404, "/v1/embeddings", body, {}), (405, "/metrics", body, {}),
+                    (415, CHAT, body[:9999], {"Content-Encoding": "gzip"}),
+                    (403, CHAT, body, {"Origin": "http://evil.example"}),
+                    (403, CHAT, body, {"Host": "evil.example"})):
+                for chunks in data, [data[:999], data[999:]]:
+                    with self.subTest(status=status, path=path, chunked=chunks is not data):
+                        c.request("POST", path, chunks, headers)
+                        r = c.getresponse()
+                        message = json.loads(r.read())["error"]
+                        self.assertEqual(status, r.status, message)
+                        self.assertNotEqual("close", r.headers["Connection"])
+                        if status == 413:
+                            limit = re.search(r"longer than ([\d,]+) bytes", str(message))
+                            limit = int(limit.group(1).replace(",", ""))
+            c.close()
+            c, r = s.open(CHAT, b" " * limit)
+            self.assertEqual(400, r.status)
+            c.close()
+            self.assertEqual(413, s.post(CHAT, b" " * (limit + 1))[0])
+
+    def test_a_refusal_does_not_wait_for_a_body_that_may_not_come(self):
+        with Server("-m", self.says("Hey.")) as s:
+            for status, path, headers in (
+                    (404, "/v1/embeddings", "Expect: 100-continue\r\nContent-Length: 5000000"),
+                    (413, CHAT, "Expect: 100-Continue\r\nContent-Length: 5000000"),
+                    (413, CHAT, "Content-Length: 500000000"),
+                    (404, "/v1/embeddings", "Content-Length: 500000000")):
+                with self.subTest(status=status, headers=headers):
+                    with s.socket() as c:
+                        c.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n\r\n"
+                                  .encode())
+                        with c.makefile("rb") as f:
+                            self.assertIn(b" %d " % status, f.readline())
+
     def test_json_that_is_broken(self):
         deep = '{"messages":' + "[" * 500 + "]" * 500 + "}"
         many = json.dumps(user(stop=["x"] * 70000))

@@ -301,12 +301,63 @@ static void busy_connections_do_not_keep_others_out(void **state)
     web_close(web);
 }
 
+static const char refused[] = "POST /v1/none HTTP/1.1\r\nHost: localhost\r\n"
+                              "Transfer-Encoding: chunked\r\n\r\n";
+
+/* It cannot send without an end, and takes no memory of requests meanwhile. */
+static void a_refused_body_is_dropped_up_to_a_limit(void **state)
+{
+    static char chunk[7 + 65536 + 2] = "10000\r\n";
+    size_t n_sent = 0, at = 0;
+    bool is_cut = false;
+    char got[100];
+    int fd;
+
+    (void)state;
+    memset(chunk + 7, 'x', 65536);
+    memcpy(chunk + 7 + 65536, "\r\n", 2);
+    open_web(3600);
+    fd = client(refused);
+    while (!is_cut && n_sent < (size_t)128 << 20) {
+        ssize_t n = send(fd, chunk + at, sizeof chunk - at, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+        if (n > 0) {
+            n_sent += (size_t)n;
+            at = (at + (size_t)n) % sizeof chunk;
+        }
+        is_cut = n < 0 && errno != EAGAIN;
+        web_run(web);
+        assert_int_equal(rooms.requests.used, 0);
+    }
+    assert_true(is_cut);
+    assert_true(n_sent > (size_t)64 << 20);
+    assert_true(recv(fd, got, sizeof got, MSG_DONTWAIT) <= 0);
+    close(fd);
+    web_close(web);
+}
+
+static void a_refused_body_has_the_time_of_a_request(void **state)
+{
+    char got[2000] = "";
+    int fd;
+
+    (void)state;
+    open_web(1);
+    fd = client(refused);
+    assert_true(get(fd, NULL, got, sizeof got));
+    assert_int_equal(got[0], '\0');
+    close(fd);
+    web_close(web);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_that_has_not_begun_says_that_it_waits),
         cmocka_unit_test(a_new_connection_has_a_grace),
         cmocka_unit_test(busy_connections_do_not_keep_others_out),
+        cmocka_unit_test(a_refused_body_is_dropped_up_to_a_limit),
+        cmocka_unit_test(a_refused_body_has_the_time_of_a_request),
     };
 
     return cmocka_run_group_tests_name("web", tests, NULL, NULL);
