@@ -21,7 +21,7 @@
 
 #define BLOCK_BYTES  4096
 #define SECOND_NS    1000000000ull
-#define ORIGIN_BYTES 128
+#define ORIGIN_BYTES 320   /* a scheme, a name of 253 bytes and a port fit */
 #define QUIET_SHARE  4     /* of the time of a request, after which a stream says that it waits */
 #define FILL_BYTES   4096  /* of a stream that are written before some of them must be sent */
 #define DROP_BYTES   ((uint64_t)64 << 20) /* of the body of a refused request, that are read */
@@ -761,10 +761,10 @@ static unsigned refuse_path(struct err *e)
     return 404;
 }
 
-/* A page of this origin may read the replies. */
+/* May a page of this origin read the replies?  With keys any may, also why its key is refused. */
 static void allow_origin(struct exchange *x, const char *origin, unsigned refused)
 {
-    if (refused == 0 && origin != NULL && strlen(origin) < sizeof x->origin)
+    if (refused != 403 && origin != NULL && strlen(origin) < sizeof x->origin)
         strcpy(x->origin, origin);
 }
 

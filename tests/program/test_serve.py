@@ -485,6 +485,35 @@ class Keys(ServeCase):
             self.assertEqual(401, s.get("/metrics")[0])
             self.assertEqual(200, s.get("/health")[0])
 
+    def test_a_page_reads_why_it_is_refused(self):
+        """Without the header the browser hides the reply from the page, also its status."""
+        with open(self.path("keys"), "w") as f:
+            f.write("alpha\n")
+        right = {"Authorization": "Bearer alpha"}
+        origins = "https://a.example", "https://" + "a." * 126 + "x:65535"
+        with Server("-m", self.says("Hey."), "--api-key-file", self.path("keys")) as s:
+            for status, path, body, headers in (
+                    (401, CHAT, user(), {}), (401, "/v1/embeddings", {}, {}),
+                    (401, "/metrics", None, {}), (401, CHAT, b" " * 5000000, {}),
+                    (404, "/v1/embeddings", {}, right), (405, CHAT, None, right),
+                    (413, CHAT, b" " * 5000000, right), (400, CHAT, "{", right),
+                    (404, CHAT, user(model="x"), right),
+                    (415, CHAT, user(), {**right, "Content_Encoding": "gzip"})):
+                for origin in origins:
+                    with self.subTest(status=status, path=path, origin=origin):
+                        c, r = s.open(path, body, Origin=origin, **headers)
+                        self.assertEqual((status, origin),
+                                         (r.status, r.headers["Access-Control-Allow-Origin"]))
+                        r.read()
+                        c.close()
+        with Server("-m", self.says("Hey.")) as s:
+            for headers in ({"Origin": "http://evil.example"},
+                            {"Origin": "http://localhost", "Host": "evil.example"}):
+                c, r = s.open(CHAT, user(), **headers)
+                self.assertEqual((403, None),
+                                 (r.status, r.headers["Access-Control-Allow-Origin"]))
+                c.close()
+
     def test_without_a_key_only_this_machine_may_ask(self):
         for address in "0.0.0.0:0", "[::]:0", "192.0.2.1:0":
             r = memwall("serve", "-m", self.says("Hey."), "--listen", address)
