@@ -25,20 +25,22 @@ static bool same_key(const char *a, const char *b)
     return differs == 0;
 }
 
-static bool has_key(const struct access *a, const char *const *keys)
+static bool is_key(const char *given, const char *const *keys)
 {
-    static const char bearer[] = "Bearer ";
-    const char *given = a->key;
-
-    if (given == NULL && a->authorization != NULL &&
-        strncasecmp(a->authorization, bearer, sizeof bearer - 1) == 0)
-        given = a->authorization + sizeof bearer - 1;
-    if (given == NULL)
-        return false;
-    for (size_t i = 0; keys[i] != NULL; i++)
+    for (size_t i = 0; given != NULL && keys[i] != NULL; i++)
         if (same_key(given, keys[i]))
             return true;
     return false;
+}
+
+/* A client may send both headers, such as one with a setting that is left from another server. */
+static bool has_key(const struct access *a, const char *const *keys)
+{
+    static const char bearer[] = "Bearer ";
+    const size_t n = sizeof bearer - 1;
+    bool has_bearer = a->authorization != NULL && strncasecmp(a->authorization, bearer, n) == 0;
+
+    return is_key(a->key, keys) || (has_bearer && is_key(a->authorization + n, keys));
 }
 
 static bool is_local_origin(const char *origin)

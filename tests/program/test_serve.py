@@ -484,6 +484,16 @@ class Keys(ServeCase):
                 self.assertEqual(200, s.post(CHAT, user(), **headers)[0])
             self.assertEqual(401, s.get("/metrics")[0])
             self.assertEqual(200, s.get("/health")[0])
+            # One that is right is enough: a client may send a key of another server, too.
+            for right in "alpha", "beta":
+                for headers in ({"Authorization": "Bearer " + right, "x_api_key": "gamma"},
+                                {"Authorization": "Bearer " + right, "x_api_key": ""},
+                                {"Authorization": "Bearer gamma", "x_api_key": right},
+                                {"Authorization": "Basic Z2FtbWE=", "x_api_key": right}):
+                    with self.subTest(headers=headers):
+                        self.assertEqual(200, s.post(CHAT, user(), **headers)[0])
+            self.assertEqual(401, s.post(CHAT, user(), Authorization="Bearer gamma",
+                                         x_api_key="delta")[0])
 
     def test_a_page_reads_why_it_is_refused(self):
         """Without the header the browser hides the reply from the page, also its status."""
