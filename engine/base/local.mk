@@ -16,6 +16,7 @@ libengine_a_SOURCES += \
 	engine/base/numbers.c engine/base/numbers.h \
 	engine/base/units.c engine/base/units.h \
 	engine/base/utf8.c engine/base/utf8.h \
+	engine/base/halves.c engine/base/halves.h \
 	engine/base/visible.c engine/base/visible.h \
 	engine/base/json_text_end.h engine/base/json_write.c engine/base/json_write.h \
 	engine/base/thread.c engine/base/thread.h \

@@ -50,6 +50,8 @@ int json_stream(int fd, uint64_t size, uint64_t from, uint64_t len, json_fn *fn,
 
 /* The same for len bytes of text in memory.  Offsets of errors count from its start. */
 int json_stream_text(const char *text, size_t len, json_fn *fn, void *ctx, struct err *e);
+/* The same, and texts may contain halves of characters, as bytes (halves.h). */
+int json_stream_halves(const char *text, size_t len, json_fn *fn, void *ctx, struct err *e);
 
 /* ---- the tree ---- */
 
@@ -78,6 +80,9 @@ struct json_doc;
 int json_read(struct json_doc **out, int fd, uint64_t size, struct err *e);
 /* Parse a text in memory, which the caller may free afterwards. */
 int json_parse(struct json_doc **out, const char *text, size_t len, struct err *e);
+/* The same for what a program sends that may cut texts in characters: an escape that is half of a
+ * character is not refused, so texts and keys may contain halves, as bytes (halves.h). */
+int json_parse_halves(struct json_doc **out, const char *text, size_t len, struct err *e);
 void json_free(struct json_doc *d);
 const struct json_node *json_root(const struct json_doc *d); /* NULL for NULL */
 

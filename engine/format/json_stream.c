@@ -14,6 +14,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "engine/base/encoding.h"
+#include "engine/base/halves.h"
 #include "engine/base/json_text_end.h"
 #include "engine/base/utf8.h"
 #include "engine/format/json.h"
@@ -35,6 +36,7 @@ struct stream {
     struct err *e;
     unsigned depth;
     bool stopped; /* fn or a limit stopped it; *e is set */
+    bool has_halves; /* of characters, as bytes */
     struct escapes escapes;
     char key[64]; /* the last one, for messages */
 };
@@ -72,7 +74,8 @@ static int on_number(void *ctx, const char *text, size_t len)
 /* yajl refuses other bytes, but accepts overlong characters and those beyond Unicode. */
 static bool is_text(struct stream *s, const unsigned char *text, size_t len)
 {
-    if (utf8_is_valid((const char *)text, len))
+    if (s->has_halves ? halves_are_text((const char *)text, len)
+                      : utf8_is_valid((const char *)text, len))
         return true;
     err_set(s->e, ERR_FORMAT, "JSON has a text that is not UTF-8");
     s->stopped = true;
@@ -346,9 +349,9 @@ static int feed(struct stream *s, struct memory *m, struct source *from)
     }
 }
 
-static int stream(struct source *from, json_fn *fn, void *ctx, struct err *e)
+static int stream(struct source *from, bool has_halves, json_fn *fn, void *ctx, struct err *e)
 {
-    struct stream s = { .fn = fn, .ctx = ctx, .e = e };
+    struct stream s = { .fn = fn, .ctx = ctx, .e = e, .has_halves = has_halves };
     struct memory m;
     int rc;
 
@@ -377,7 +380,7 @@ int json_stream(int fd, uint64_t size, uint64_t from, uint64_t len, json_fn *fn,
     if (reader_open(&r, fd, size, PIECE, e) != 0)
         return -1;
     reader_seek(&r, from);
-    rc = stream(&source, fn, ctx, e);
+    rc = stream(&source, false, fn, ctx, e);
     reader_close(&r);
     return rc;
 }
@@ -386,5 +389,12 @@ int json_stream_text(const char *text, size_t len, json_fn *fn, void *ctx, struc
 {
     struct source source = { .text = text, .end = len };
 
-    return len > 0 ? stream(&source, fn, ctx, e) : refuse_empty(0, e);
+    return len > 0 ? stream(&source, false, fn, ctx, e) : refuse_empty(0, e);
+}
+
+int json_stream_halves(const char *text, size_t len, json_fn *fn, void *ctx, struct err *e)
+{
+    struct source source = { .text = text, .end = len };
+
+    return len > 0 ? stream(&source, true, fn, ctx, e) : refuse_empty(0, e);
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/halves.h"
 #include "engine/format/json.h"
 #include "engine/format/names.h"
 
@@ -147,6 +148,24 @@ int json_parse(struct json_doc **out, const char *text, size_t len, struct err *
     if (new_doc(out, len, e) != 0)
         return -1;
     if (json_stream_text(text, len, build, *out, e) == 0)
+        return 0;
+    json_free(*out);
+    *out = NULL;
+    return -1;
+}
+
+int json_parse_halves(struct json_doc **out, const char *text, size_t len, struct err *e)
+{
+    char *copy;
+    int rc;
+
+    if (new_doc(out, len, e) != 0)
+        return -1;
+    copy = malloc(len + 1);
+    rc = copy == NULL ? err_memory(e, "a JSON text")
+                      : json_stream_halves(copy, halves_from_json(text, len, copy), build, *out, e);
+    free(copy);
+    if (rc == 0)
         return 0;
     json_free(*out);
     *out = NULL;

@@ -130,7 +130,7 @@ int chunk_read(struct chunk *out, const char *json, size_t n, struct err *e)
     struct err why = ERR_INIT;
 
     *out = (struct chunk){ .prompt_tps = NAN, .answer_tps = NAN };
-    if (json_parse(&out->doc, json, n, &why) != 0)
+    if (json_parse_halves(&out->doc, json, n, &why) != 0)
         return why.code == ERR_MEMORY
                    ? err_memory(e, "a piece of the answer")
                    : err_set(e, ERR_FORMAT, "a piece of the answer is not JSON: %.200s",

@@ -18,7 +18,7 @@
 struct chunk {
     struct json_doc *doc; /* texts are in it */
     struct {
-        const char *text; /* valid UTF-8, len bytes */
+        const char *text; /* UTF-8 but for halves of characters (halves.h), len bytes */
         size_t len;
         bool is_thinking;
     } text[CHUNK_TEXTS];

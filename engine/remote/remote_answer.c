@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/halves.h"
 #include "engine/base/utf8.h"
 #include "engine/base/visible.h"
 #include "engine/http/sse.h"
@@ -30,6 +31,8 @@ struct answer {
     size_t n_body;
     size_t turn; /* index of the turn that gets the text */
     char finish[32];
+    uint32_t half; /* of a character whose second half may be in the next piece; 0: none */
+    bool is_half_thinking;
     bool is_over; /* the last event came */
     uint64_t over_ns;
     struct mw_receipt receipt;
@@ -43,17 +46,37 @@ static struct turn *turn_of(const struct answer *a)
 
 /* ---- pieces ---- */
 
-static int take_text(struct answer *a, const char *text, size_t len, bool is_thinking)
+static int add_text(struct answer *a, const char *text, size_t len, bool is_thinking)
 {
     struct turn *t = turn_of(a);
     struct mw_remote *r = a->r;
-    uint64_t now = clock_ns();
 
+    if (len == 0)
+        return 0;
     if (len > ANSWER_MOST - t->len - t->thinking_len)
         return err_set(&a->err, ERR_FORMAT, "%s sends an answer of more than %zu bytes",
                        r->server.shown, ANSWER_MOST);
     if (turn_append(t, is_thinking, text, len, &a->err) != 0)
         return -1;
+    return events_text(r->events, text, len, is_thinking, &a->err);
+}
+
+/* No second half follows. */
+static int end_half(struct answer *a)
+{
+    bool has_half = a->half != 0;
+
+    a->half = 0;
+    return has_half ? add_text(a, "\xef\xbf\xbd", 3, a->is_half_thinking) : 0;
+}
+
+static int take_text(struct answer *a, const char *text, size_t len, bool is_thinking)
+{
+    struct mw_remote *r = a->r;
+    uint64_t now = clock_ns();
+    char *joined;
+    int rc;
+
     pthread_mutex_lock(&r->lock);
     r->now.state = MW_DECODE;
     r->now.n_piece++;
@@ -61,7 +84,15 @@ static int take_text(struct answer *a, const char *text, size_t len, bool is_thi
     if (r->now.first_ns == 0)
         r->now.first_ns = now;
     pthread_mutex_unlock(&r->lock);
-    return events_text(r->events, text, len, is_thinking, &a->err);
+    if (a->is_half_thinking != is_thinking && end_half(a) != 0)
+        return -1;
+    a->is_half_thinking = is_thinking;
+    joined = malloc(len + HALVES_MORE);
+    if (joined == NULL)
+        return err_memory(&a->err, "a piece of the answer");
+    rc = add_text(a, joined, halves_join(&a->half, text, len, joined), is_thinking);
+    free(joined);
+    return rc;
 }
 
 static void take_counts(struct answer *a, const struct chunk *c)
@@ -186,6 +217,8 @@ static void finish_reply(struct answer *a)
     if (is_stream(a)) {
         if (!a->is_over)
             (void)sse_end(&a->sse, take_event, a, &ignored);
+        if (a->err.code == ERR_NONE)
+            (void)end_half(a);
         if (a->err.code != ERR_NONE || a->is_over || a->finish[0] != '\0')
             return;
         if (a->request.err.code != ERR_NONE)
@@ -198,7 +231,7 @@ static void finish_reply(struct answer *a)
     if (a->request.err.code != ERR_NONE && !a->request.is_stopped)
         a->err = a->request.err;
     else if (is_json(a) && a->n_body > 0)
-        (void)take_chunk(a, a->body, a->n_body);
+        (void)(take_chunk(a, a->body, a->n_body) == 0 && end_half(a) == 0);
     else
         server_refuse(&a->r->server, head, a->body, a->n_body, &a->err);
 }

@@ -175,7 +175,7 @@ static void read_message(const char *body, size_t n, bool is_page, char *buf, si
     buf[0] = '\0';
     if (body == NULL || n == 0 || is_page)
         return;
-    if (json_parse(&doc, body, n, &ignored) == 0) {
+    if (json_parse_halves(&doc, body, n, &ignored) == 0) {
         root = json_root(doc);
         text = text_of(json_get(root, "error"), "message");
         for (size_t i = 0; text == NULL && i < 3; i++)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/halves.h"
 #include "engine/base/utf8.h"
 #include "engine/http/sse.h"
 #include "engine/remote/chunk.h"
@@ -16,7 +17,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct seen {
     uint64_t hash;
     size_t n;
+    uint32_t half; /* of a character, that waits for the next text */
 };
+
+static void check_text(struct seen *s, const char *text, size_t len)
+{
+    char *joined = malloc(len + HALVES_MORE);
+    size_t n;
+
+    if (joined == NULL)
+        abort();
+    assert(halves_are_text(text, len));
+    n = halves_join(&s->half, text, len, joined);
+    assert(n <= len + HALVES_MORE && utf8_is_valid(joined, n));
+    free(joined);
+}
 
 static int take(void *ctx, const char *data, size_t n, struct err *e)
 {
@@ -32,7 +47,7 @@ static int take(void *ctx, const char *data, size_t n, struct err *e)
     if (chunk_read(&c, data, n, &why) == 0) {
         assert(c.n_text <= CHUNK_TEXTS);
         for (size_t i = 0; i < c.n_text; i++)
-            assert(utf8_is_valid(c.text[i].text, c.text[i].len));
+            check_text(s, c.text[i].text, c.text[i].len);
         assert(!c.has_cached || c.n_cached <= c.n_prompt);
         assert(!c.has_progress || c.n_done <= c.n_all);
     } else {
@@ -46,7 +61,7 @@ static int take(void *ctx, const char *data, size_t n, struct err *e)
 static struct seen read_stream(const char *text, size_t n, size_t step)
 {
     struct sse s = { 0 };
-    struct seen seen = { 0xcbf29ce484222325u, 0 };
+    struct seen seen = { .hash = 0xcbf29ce484222325u };
     struct err e = ERR_INIT;
 
     for (size_t at = 0; at < n; at += step)

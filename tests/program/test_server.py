@@ -139,6 +139,30 @@ class Answers(Case):
                           "usage": {"prompt_tokens": 3, "completion_tokens": 2}}))
             self.says("All.\n", f.url, "hi")
 
+    def test_a_character_in_two_pieces(self):
+        """A server that cuts texts by units of UTF-16 sends halves of an emoji."""
+        first, second = "\ud83d", "\ude00"
+        for expected, pieces in (("a\U0001f600b", ("a" + first, second + "b")),
+                                 ("a\U0001f600\U0001f600", ("a" + first, second + first, second)),
+                                 ("a\ufffdb", ("a" + first, "b")),
+                                 ("a\ufffd", ("a", first)),
+                                 ("\ufffdb", (second + "b",)),
+                                 ("\ufffd\U0001f600", (first, "", first, second))):
+            with Fake() as f:
+                f.says(*pieces)
+                self.says(expected + "\n", f.url, "hi")
+        with Fake() as f:
+            thinks = event(chunk(reasoning_content="Hm" + first))
+            f.chat(head() + thinks + stream(second + "So", "."))
+            self.says("\ufffdSo.\n", f.url, "hi")
+            f.chat(head() + thinks + event(chunk(reasoning_content=second)) + stream("So."))
+            told = json.loads(self.ask(f.url, "--json", "hi").stdout.splitlines()[-1])
+            self.assertEqual(("Hm\U0001f600", "So."), (told["thinking"], told["text"]))
+            f.chat(reply({"choices": [{"message": {"content": "a" + first}}]}))
+            self.says("a\ufffd\n", f.url, "hi")
+            f.chat(reply({"error": {"message": "bad " + first}}, 400))
+            self.fails(f.url, "status 400: bad ?")
+
     def test_figures(self):
         with Fake() as f:
             f.chat(head() + event(chunk(content="a b c")) + event(chunk(finish="stop")) +

@@ -15,7 +15,9 @@
 
 #include <cmocka.h>
 
+#include "engine/base/halves.h"
 #include "engine/format/json.h"
+#include "tests/lib/fail_with.h"
 
 static struct err e;
 
@@ -114,6 +116,81 @@ static void a_pair_of_escapes_is_a_character(void **state)
         value = json_as_string(json_root(d)->first);
         assert_string_equal(value + start - 2, "\xf0\x9f\x98\x80\\ud83d");
         json_free(d);
+    }
+}
+
+static const struct {
+    const char *name, *json, *text;
+} halves[] = {
+    { "a first half", "[\"\\ud83d\"]", "\xed\xa0\xbd" },
+    { "a second half", "[\"\\uDE00b\"]", "\xed\xb8\x80" "b" },
+    { "a pair", "[\"\\ud83d\\uDE00\"]", "\xf0\x9f\x98\x80" },
+    { "a first half and another character", "[\"\\ud83d\\u0041\"]", "\xed\xa0\xbd" "A" },
+    { "a first half and a newline", "[\"\\ud83d\\n\"]", "\xed\xa0\xbd" "\n" },
+    { "two first halves", "[\"\\ud83d\\ud83d\\uDE00\"]", "\xed\xa0\xbd\xf0\x9f\x98\x80" },
+    { "the wrong order", "[\"\\uDE00\\ud83d\"]", "\xed\xb8\x80\xed\xa0\xbd" },
+    { "a backslash", "[\"\\\\ud83d\\\\\"]", "\\ud83d\\" },
+};
+
+static void halves_of_characters_are_kept(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++) {
+        struct err why = ERR_INIT;
+        struct json_doc *d;
+
+        print_message("%s\n", halves[i].name);
+        no_error(json_parse_halves(&d, halves[i].json, strlen(halves[i].json), &why), &why);
+        assert_string_equal(json_as_string(json_root(d)->first), halves[i].text);
+        json_free(d);
+    }
+}
+
+/* Nothing else that json_parse() refuses is read. */
+static void other_faults_beside_halves_are_refused(void **state)
+{
+    static const char *const wrong[] = {
+        "", "[\"\\ud83d", "[\"\\ud83", "[\"\\ud83d\\", "[\\ud83d]", "[\"\\ud83x\"]", "[\"\x80\"]",
+        "[\"\xed\xa0\"]", "[\"\xc1\x8b\\ud83d\"]", "[\"\xf7\xbf\xbf\xbf\"]", "[\"\xed\"]",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct err why = ERR_INIT;
+        struct json_doc *d;
+
+        assert_int_equal(json_parse_halves(&d, wrong[i], strlen(wrong[i]), &why), -1);
+        assert_int_equal(why.code, ERR_FORMAT);
+        assert_null(d);
+    }
+}
+
+/* In parts of n characters or halves, which have three bytes here. */
+static void halves_are_joined(void **state)
+{
+    static const char parts[] = "\xed\xa0\xbd" "\xed\xb8\x80" "\xed\xa0\xbd" "\xed\xa0\xbd"
+                                "\xed\xb8\x80" "\xed\xb8\x80" "\xe2\x82\xac" "\xed\xa0\xbd"
+                                "\xe2\x82\xac" "\xed\xa0\xbd";
+    static const char smile[] = "\xf0\x9f\x98\x80", bad[] = "\xef\xbf\xbd", euro[] = "\xe2\x82\xac";
+
+    (void)state;
+    for (size_t n = 3; n < sizeof parts + 3; n += 3) {
+        char out[2 * sizeof parts], expected[2 * sizeof parts];
+        uint32_t first = 0;
+        size_t len = 0;
+
+        for (size_t at = 0; at < sizeof parts - 1; at += n) {
+            size_t left = sizeof parts - 1 - at, part = n < left ? n : left;
+            size_t more = halves_join(&first, parts + at, part, out + len);
+
+            assert_true(more <= part + HALVES_MORE);
+            len += more;
+        }
+        out[len] = '\0';
+        snprintf(expected, sizeof expected, "%s%s%s%s%s%s%s", smile, bad, smile, bad, euro, bad,
+                 euro);
+        assert_string_equal(out, expected);
+        assert_int_equal(first, 0xd83d);
     }
 }
 
@@ -221,6 +298,9 @@ int main(void)
         cmocka_unit_test(values_are_read_by_their_type),
         cmocka_unit_test(a_string_with_nul_is_not_a_name),
         cmocka_unit_test(a_pair_of_escapes_is_a_character),
+        cmocka_unit_test(halves_of_characters_are_kept),
+        cmocka_unit_test(other_faults_beside_halves_are_refused),
+        cmocka_unit_test(halves_are_joined),
         cmocka_unit_test(numbers_do_not_depend_on_the_locale),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(a_string_is_bounded),
