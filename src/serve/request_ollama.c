@@ -7,8 +7,20 @@
 #include "src/serve/request_field.h"
 
 static const char *const no_parts[] = { NULL };
-static const char *const message_members[] = { "role",       "content",   "thinking",     "images",
-                                               "tool_calls", "tool_name", "tool_call_id", NULL };
+static const char *const message_members[] = {
+    "role", "content", "thinking", "images", "tool_calls", "tool_name", "name", "tool_call_id", NULL
+};
+
+/* Programs for other versions of Ollama, and for OpenAI, say "name" in place of "tool_name". */
+static int find_name(const struct json_node *m, const struct json_node **name, struct err *e)
+{
+    const char *key = json_get(m, "tool_name") != NULL ? "tool_name" : "name";
+
+    *name = json_get(m, key);
+    if (*name != NULL && (*name)->kind != JSON_IS_STRING)
+        return request_wrong(e, key, "expected a text");
+    return 0;
+}
 
 static int write_message(struct json *j, const struct json_node *m, struct call_names *names,
                          struct err *e)
@@ -16,7 +28,8 @@ static int write_message(struct json *j, const struct json_node *m, struct call_
     static const char *const roles[] = { "system", "user", "assistant", "tool" };
     const char *role = json_as_string(json_get(m, "role"));
     const struct json_node *content = json_get(m, "content"),
-                           *thinking = json_get(m, "thinking"), *images = json_get(m, "images");
+                           *thinking = json_get(m, "thinking"), *images = json_get(m, "images"),
+                           *name;
     size_t i = 0;
 
     if (m->kind != JSON_IS_OBJECT)
@@ -37,8 +50,8 @@ static int write_message(struct json *j, const struct json_node *m, struct call_
         return -1;
     if (thinking != NULL && thinking->kind == JSON_IS_STRING)
         json_string_n(j, "reasoning_content", thinking->text, thinking->len);
-    if (request_calls(j, json_get(m, "tool_calls"), names, e) != 0 ||
-        request_result(j, names, json_get(m, "tool_call_id"), json_get(m, "tool_name"), e) != 0)
+    if (request_calls(j, json_get(m, "tool_calls"), names, e) != 0 || find_name(m, &name, e) != 0 ||
+        request_result(j, names, json_get(m, "tool_call_id"), name, e) != 0)
         return -1;
     json_end(j);
     return 0;

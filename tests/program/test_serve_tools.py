@@ -240,6 +240,21 @@ class Prompts(ToolCase):
                 {"role": "user", "content": "and?"}]})[1]
             self.assertEqual(n, r["prompt_eval_count"])
 
+    def test_ollamas_name_of_a_tool_has_two_fields(self):
+        def messages(**name):
+            return {"stream": False, "tools": [TOOL], "messages": [
+                {"role": "user", "content": "hi"},
+                {"role": "tool", "content": "r", **name}]}
+        with Server("-m", self.model("Hey")) as s:
+            n = [s.post(OLLAMA, messages(**name))[1]["prompt_eval_count"] for name in (
+                {"tool_name": "other"}, {"name": "other"}, {"name": "f", "tool_name": "other"},
+                {"name": "other", "tool_name": None}, {"name": None})]
+            self.assertEqual([n[0]] * 4, n[:4])
+            self.assertNotEqual(n[0], n[4])
+            for key in "name", "tool_name":
+                status, r = s.post(OLLAMA, messages(**{key: 5}))
+                self.assertEqual((400, f"messages[1].{key}: expected a text"), (status, r["error"]))
+
     def test_a_result_is_of_the_last_call_with_its_id(self):
         calls = [{"id": "c1", "type": "function",
                   "function": {"name": name, "arguments": '{"a": "x"}'}} for name in ("f", "other")]
