@@ -151,6 +151,8 @@ static int write_message(struct json *j, const struct json_node *m, struct call_
     is_answer = value_is(role, "assistant");
     if (!is_answer && !value_is(role, "user"))
         return request_wrong(e, "role", "expected user or assistant");
+    if (content == NULL)
+        return request_wrong(e, "content", "expected a text or a list of blocks");
     if (is_list && !is_answer) {
         rc = write_blocks(j, names, content, e);
         return rc != 0 ? request_in(e, "content") : 0;

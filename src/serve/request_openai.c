@@ -41,6 +41,13 @@ static int write_name(struct json *j, const struct json_node *name, struct err *
     return 0;
 }
 
+/* Answers are sent back as they came: one of calls or of thinking has no content.  The result of a
+ * call may be nothing. */
+static bool needs_content(const struct json_node *role)
+{
+    return !value_is(role, "assistant") && !value_is(role, "tool");
+}
+
 static int write_message(struct json *j, const struct json_node *m, struct call_names *names,
                          struct err *e)
 {
@@ -55,8 +62,11 @@ static int write_message(struct json *j, const struct json_node *m, struct call_
     if (thinking == NULL)
         thinking = json_get(m, "reasoning");
     json_object(j, NULL);
-    if (write_role(j, json_get(m, "role"), e) != 0 ||
-        request_content(j, "content", json_get(m, "content"), part_members, e) != 0)
+    if (write_role(j, json_get(m, "role"), e) != 0)
+        return -1;
+    if (json_get(m, "content") == NULL && needs_content(json_get(m, "role")))
+        return request_wrong(e, "content", "expected a text or a list of parts");
+    if (request_content(j, "content", json_get(m, "content"), part_members, e) != 0)
         return -1;
     if (thinking != NULL && thinking->kind == JSON_IS_STRING)
         json_string_n(j, "reasoning_content", thinking->text, thinking->len);

@@ -345,6 +345,24 @@ class Refusals(ServeCase):
                     ("x", "messages[1]")):
                 with self.subTest(message=message):
                     self.refused(s, {"messages": [hi, message]}, field)
+            call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+            for empty in {}, {"content": None}:
+                for role in "user", "system", "developer":
+                    self.refused(s, {"messages": [{"role": role, **empty}]}, "messages[0].content")
+                for role in "user", "assistant":
+                    status, r = s.post("/v1/messages", {"max_tokens": 9, "messages": [
+                        {"role": role, **empty}, hi]})
+                    self.assertEqual(400, status, r)
+                    self.assertIn("messages[0].content", r["error"]["message"])
+                # Clients send back the answers that they got.  In Ollama's protocol a text that
+                # is missing is empty.
+                for path, messages in (
+                        (CHAT, [hi, {"role": "assistant", "tool_calls": [call], **empty},
+                                {"role": "tool", "tool_call_id": "c", **empty}]),
+                        (CHAT, [hi, {"role": "assistant", "reasoning": "hm", **empty}, hi]),
+                        ("/api/chat", [{"role": "user", **empty}])):
+                    self.assertEqual(200, s.post(path, {"messages": messages,
+                                                        "stream": False})[0])
             self.refused(s, {}, "messages", "missing")
             self.refused(s, {}, "prompt", "missing", path=TEXT)
 
