@@ -728,16 +728,16 @@ static size_t without_latest(const char *name)
     return n > tail && strcasecmp(name + n - tail, latest) == 0 ? n - tail : n;
 }
 
-static bool same_name(const char *a, const char *b)
+/* Is b all of a, or its end after a slash? */
+static bool has_end(const char *a, size_t n_a, const char *b, size_t n_b)
 {
-    size_t n = without_latest(a);
-
-    return n == without_latest(b) && strncasecmp(a, b, n) == 0;
+    return n_a >= n_b && strncasecmp(a + n_a - n_b, b, n_b) == 0 &&
+           (n_a == n_b || a[n_a - n_b - 1] == '/');
 }
 
 bool request_names_model(const char *name, const char *model)
 {
-    const char *slash = strrchr(model, '/');
+    size_t n = without_latest(name), m = without_latest(model);
 
-    return same_name(name, model) || (slash != NULL && same_name(name, slash + 1));
+    return n > 0 && m > 0 && (has_end(name, n, model, m) || has_end(model, m, name, n));
 }

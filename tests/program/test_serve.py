@@ -394,6 +394,12 @@ class Refusals(ServeCase):
         with Server("-m", self.says("Hey.")) as s:
             self.refused(s, user(model="gpt-4"), "model", "gpt-4", s.model, status=404)
             self.assertEqual(200, s.post(CHAT, user(model=s.model.upper() + ":latest"))[0])
+            for name in "org/" + s.model, f"hf.co/org/{s.model.upper()}:latest":
+                self.assertEqual(200, s.post(CHAT, user(model=name))[0])
+                self.assertEqual(200, s.post("/api/show", {"model": name})[0])
+                self.assertEqual(200, s.get("/v1/models/" + name)[0])
+            for name in "", "org/", "x" + s.model, "org/x" + s.model, s.model + "/org", s.model[1:]:
+                self.assertEqual(404, s.post(CHAT, user(model=name))[0], name)
             self.assertEqual(404, s.get("/v2/x")[0])
             self.assertEqual(405, s.get(CHAT)[0])
             self.assertEqual(405, s.post("/metrics", {})[0])
