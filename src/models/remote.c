@@ -75,7 +75,9 @@ static int find_key(const struct options *o, char key[KEY_MAX], struct err *e)
 
     key[0] = '\0';
     if (o->on_line[OPT_API_KEY_FILE])
-        return read_key(o->api_key_file, key, e);
+        return read_key(o->api_key_file, key, e) == 0
+                   ? 0
+                   : err_at(e, NULL, ERR_NO_OFFSET, "--api-key-file");
     if (value != NULL && snprintf(key, KEY_MAX, "%s", value) >= KEY_MAX)
         return err_set(e, ERR_FORMAT, "MEMWALL_API_KEY: a key has at most %d bytes", KEY_MAX - 1);
     return 0;

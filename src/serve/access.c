@@ -72,7 +72,7 @@ unsigned access_check(const struct access *a, bool is_loopback, const char *cons
     return 0;
 }
 
-int access_keys_read(char ***out, const char *path, struct err *e)
+static int read_keys(char ***out, const char *path, struct err *e)
 {
     size_t n = 0;
     char *text = small_file_read(path, KEYS_BYTES, NULL, e), *rest = text, *line;
@@ -106,6 +106,11 @@ int access_keys_read(char ***out, const char *path, struct err *e)
     *out = NULL;
     err_set(e, ERR_FORMAT, "there is no key in this file");
     return err_at(e, path, ERR_NO_OFFSET, NULL);
+}
+
+int access_keys_read(char ***out, const char *path, struct err *e)
+{
+    return read_keys(out, path, e) == 0 ? 0 : err_at(e, NULL, ERR_NO_OFFSET, "--api-key-file");
 }
 
 void access_keys_free(char **keys)

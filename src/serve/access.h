@@ -26,7 +26,8 @@ struct access {
 unsigned access_check(const struct access *a, bool is_loopback, const char *const *keys,
                       bool is_open, bool is_preflight, struct err *e);
 
-/* Read keys from a file, one per line, into *out, then NULL.  access_keys_free() frees them. */
+/* Read keys from the file of --api-key-file, one per line, into *out, then NULL.
+ * access_keys_free() frees them. */
 int access_keys_read(char ***out, const char *path, struct err *e);
 void access_keys_free(char **keys);
 

@@ -61,7 +61,7 @@ int form_read(struct form *out, const struct options *o, bool is_for_server, str
         return err_set(e, ERR_ARGUMENT, "--schema and --grammar cannot be given together");
     text = small_file_read(path, FILE_MOST, &len, e);
     if (text == NULL)
-        return -1;
+        return err_at(e, NULL, ERR_NO_OFFSET, o->schema != NULL ? "--schema" : "--grammar");
     rc = check(o, text, len, is_for_server, e);
     if (rc == 0 && o->schema != NULL && !is_for_server)
         rc = of_schema(&out->grammar, text, len, e);

@@ -564,6 +564,9 @@ class Keys(ServeCase):
             r = memwall("serve", "-m", self.says("Hey."), "--api-key-file", self.path("keys"))
             self.assertEqual(1, r.returncode)
             self.assertIn("keys", r.stderr)
+            self.assertIn("--api-key-file: ", r.stderr)
+        r = memwall("serve", "-m", self.says("Hey."), "--api-key", "abc")
+        self.assertIn('--api-key-file: cannot open "abc"', r.stderr)
 
     def test_pages_of_other_machines_may_not(self):
         with Server("-m", self.says("Hey.")) as s:

@@ -261,6 +261,11 @@ class Options(Case):
             self.fails(url, 'the keyword "contains" at #/properties/a',
                        args=("--schema", self.path("s.json"), "hi"))
 
+    def test_the_option_of_a_file_that_is_missing_is_named(self):
+        with Fake() as f:
+            for option in "--schema", "--grammar":
+                self.fails(f.url, option, "none", "No such file", args=(option, "none", "hi"))
+
     def test_the_configuration_of_such_a_model_is_left_alone(self):
         with Fake() as f:
             self.says("Hey.\n", f.url, "hi", config="memory = 1G\nctx = 4096\nmodel = /no/such\n"
@@ -300,9 +305,9 @@ class Keys(Case):
         with open(self.path("key"), "w") as file:
             file.write("# nothing\n")
         with Fake() as f:
-            self.fails(f.url, self.path("key"), "no key", args=("--api-key-file",
-                                                                self.path("key"), "hi"), code=2)
-            self.fails(f.url, self.path("none"), "No such file",
+            self.fails(f.url, self.path("key"), "--api-key-file", "no key",
+                       args=("--api-key-file", self.path("key"), "hi"), code=2)
+            self.fails(f.url, self.path("none"), "--api-key-file", "No such file",
                        args=("--api-key-file", self.path("none"), "hi"), code=2)
             self.fails(f.url, "MEMWALL_API_KEY", env={"MEMWALL_API_KEY": "a\tb"})
             self.assertEqual([], f.asked)
