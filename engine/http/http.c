@@ -505,6 +505,21 @@ static void host_of(const char *url, char *buf, size_t n)
     snprintf(buf, n, "%.*s", (int)strcspn(host, "/?#"), host);
 }
 
+/* Advise what to do about an error; "" for most. */
+static const char *advice_of(const struct http_request *r, CURLcode code)
+{
+    bool is_plain = strncmp(r->url, "http:", 5) == 0;
+
+    if (code == CURLE_SSL_CONNECT_ERROR)
+        return "; if this port does not speak TLS, its address begins with http://";
+    /* The answer to plain HTTP is a message of TLS, or nothing. */
+    if (is_plain && r->reply.status == 0 &&
+        (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_GOT_NOTHING ||
+         code == CURLE_WEIRD_SERVER_REPLY || code == CURLE_RECV_ERROR))
+        return "; if this port speaks TLS, its address begins with https://";
+    return "";
+}
+
 static void finish(struct http_request *r, CURLcode code)
 {
     bool is_certificate =
@@ -529,7 +544,8 @@ static void finish(struct http_request *r, CURLcode code)
             r->n_header > HEADERS_MAX ? "the headers of the answer are too long"
             : r->message[0] != '\0'   ? r->message
                                       : r->http->lib->easy_strerror(code),
-            is_certificate ? "; check the clock and the package ca-certificates, or " : "",
+            is_certificate ? "; check the clock and the package ca-certificates, or "
+                           : advice_of(r, code),
             is_certificate ? r->http->words->trust : "");
 }
 

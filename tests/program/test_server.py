@@ -353,6 +353,17 @@ class Certificates(Case):
             self.fails(f.url, "certificate", args=("--ca-file", self.made("other"), "hi"))
             self.assertEqual([], f.asked)
 
+    def test_the_wrong_kind_of_address_is_named(self):
+        class Plain(Fake):
+            def answer(self, s):
+                s.recv(65536)
+                s.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+        with Plain() as f:
+            self.fails(f.url.replace("http:", "https:"), "begins with http://")
+        with Fake(certificate=self.made("own")) as f:
+            self.fails(f.url.replace("https:", "http:"), "begins with https://")
+
     def test_a_certificate_of_another_address_is_refused(self):
         own = self.made("own", "127.0.0.2")
         with Fake(certificate=own) as f:
