@@ -190,8 +190,10 @@ static bool take_event(struct run *r, const struct mw_event *ev, int *code)
         return false;
     case MW_EVENT_NOTICE:
         progress_clear(&r->progress);
-        if (!r->o->quiet)
+        if (!r->o->quiet) {
+            answer_out_break(&r->out);
             report_notice(ev->text, ev->len);
+        }
         return false;
     case MW_EVENT_LOGPROBS: return false;
     case MW_EVENT_PROMPT_IDS: answer_out_ids(&r->out, true, ev->text, ev->len); return false;
@@ -200,6 +202,7 @@ static bool take_event(struct run *r, const struct mw_event *ev, int *code)
     case MW_EVENT_REFUSED:
     case MW_EVENT_ERROR:
         progress_clear(&r->progress);
+        answer_out_break(&r->out);
         *code = refuse(r, &ev->err);
         return true;
     }

@@ -104,13 +104,16 @@ static bool take_event(struct job *j, const struct mw_event *ev, int *code)
         return false;
     case MW_EVENT_NOTICE:
         progress_clear(&j->progress);
-        if (!j->o->quiet)
+        if (!j->o->quiet) {
+            answer_out_break(&j->out);
             report_notice(ev->text, ev->len);
+        }
         return false;
     case MW_EVENT_DONE: *code = finish(j, ev); return true;
     case MW_EVENT_REFUSED:
     case MW_EVENT_ERROR:
         progress_clear(&j->progress);
+        answer_out_break(&j->out);
         *code = report_error(&ev->err);
         return true;
     }

@@ -78,6 +78,14 @@ void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_t
     report_flush();
 }
 
+void answer_out_break(struct answer_out *a)
+{
+    if (a->json || !a->is_terminal || !a->any || a->last == '\n' || isatty(STDERR_FILENO) != 1)
+        return;
+    write_out(a, "\n", 1);
+    report_flush();
+}
+
 static uint32_t id_at(const char *ids, size_t i)
 {
     uint32_t id;

@@ -34,6 +34,8 @@ struct answer_out {
 };
 
 void answer_out_open(struct answer_out *a, bool json, bool raw);
+/* A message to standard error follows: on a terminal it begins on a line of its own. */
+void answer_out_break(struct answer_out *a);
 /* All text so far was thinking. */
 void answer_out_thought(struct answer_out *a);
 void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_thinking);

@@ -2,6 +2,7 @@
 """memwall run --server: answers, options, keys, and servers that misbehave."""
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from chain_model import chain, spell  # noqa: E402
 from openai_server import (Fake, chunk, endless, event, head, in_pieces, reply, stream,  # noqa: E402
                            usage)
-from program import MEMWALL, TIMEOUT_S, FolderCase, environment, memwall  # noqa: E402
+from program import (MEMWALL, TIMEOUT_S, FolderCase, environment, memwall,  # noqa: E402
+                     read_terminal)
 from server import Server  # noqa: E402
 
 CHAT = "/v1/chat/completions"
@@ -285,6 +287,22 @@ class Options(Case):
             self.assertEqual(1, r.returncode, url)
             self.assertIn("--server", r.stderr)
             self.assertIn("http://127.0.0.1:8080", r.stderr)
+
+
+class OnTerminal(Case):
+    def test_a_notice_begins_on_a_line_of_its_own(self):
+        with Fake() as f, tempfile.TemporaryDirectory() as home:
+            for text in "Hi", "Hi\n":
+                f.says(text, finish="content_filter")
+                main, side = pty.openpty()
+                p = subprocess.Popen([MEMWALL, "run", "--server", f.url, "hi"],
+                                     env=environment(home), stdin=subprocess.DEVNULL, stdout=side,
+                                     stderr=side)
+                os.close(side)
+                shown = read_terminal(main).decode().replace("\r\n", "\n")
+                self.assertEqual(0, p.wait(TIMEOUT_S))
+                self.assertIn("Hi\nmemwall: the server ended the answer: content_filter\n", shown)
+                self.assertTrue(shown.endswith("content_filter\n"), shown)
 
 
 class Keys(Case):
