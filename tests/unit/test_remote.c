@@ -375,6 +375,23 @@ static void words_about_a_server_that_says_little(void **state)
                         "no server reports these but memwall's\n");
 }
 
+static void one_of_something_is_not_plural(void **state)
+{
+    struct mw_server_figures f;
+    struct mw_model_info m = { .name = "alpha" };
+    char text[4000];
+
+    (void)state;
+    assert_true(read_metrics(&f, "memwall_kv_tokens 1\n"));
+    f.is_asked = true;
+    f.start_ns = 1;
+    f.n_piece = f.n_prompt = f.n_decoded = 1;
+    assert_non_null(strstr(rows_text(&f, &m, text), "\nanswer: 1 piece\n"));
+    f.has_usage = true;
+    assert_non_null(strstr(rows_text(&f, &m, text), "\nprompt: 1 token\nanswer: 1 token\n"));
+    assert_non_null(strstr(text, "\nkv: 1 token\n"));
+}
+
 static void words_about_memwall(void **state)
 {
     struct mw_server_figures f;
@@ -448,6 +465,7 @@ int main(void)
         cmocka_unit_test(metrics_of_memwall),
         cmocka_unit_test(metrics_that_are_none),
         cmocka_unit_test(words_about_a_server_that_says_little),
+        cmocka_unit_test(one_of_something_is_not_plural),
         cmocka_unit_test(words_about_memwall),
         cmocka_unit_test(receipts_of_a_server_claim_nothing_about_its_disk),
     };

@@ -63,6 +63,15 @@ static char *count_text(double n, char buf[32])
     return numbers_count(buf, 32, numbers_whole(n));
 }
 
+/* "1 token", "2,000 tokens" */
+static char *counted(double n, const char *what, char buf[48])
+{
+    char count[32];
+
+    snprintf(buf, 48, "%s %s%s", count_text(n, count), what, numbers_whole(n) == 1 ? "" : "s");
+    return buf;
+}
+
 char *server_name(const struct mw_server_figures *f, char *buf, size_t n)
 {
     const char *kind = mw_server_kind_name(f->kind);
@@ -86,7 +95,7 @@ double server_rate(const struct mw_server_figures *f, const char **unit)
 
 static void add_answer(struct rows *to, const struct mw_server_figures *f)
 {
-    char a[32], b[32], time[32], rate[24];
+    char a[48], b[32], time[32], rate[24];
     const char *unit;
     double per_s = server_rate(f, &unit);
     struct server_row *r;
@@ -94,15 +103,15 @@ static void add_answer(struct rows *to, const struct mw_server_figures *f)
     if (f->start_ns == 0)
         return;
     if (f->has_usage) {
-        r = add(to, "prompt", "%s tokens", count_text((double)f->n_prompt, a));
+        r = add(to, "prompt", "%s", counted((double)f->n_prompt, "token", a));
         if (f->has_cached)
             more(r, "%s of them in its cache", count_text((double)f->n_cached, b));
     }
     if (!f->has_usage && f->n_piece == 0)
         return;
-    r = add(to, "answer", "%s %s",
-            count_text((double)(f->has_usage ? f->n_decoded : f->n_piece), a),
-            f->has_usage ? "tokens" : "pieces");
+    r = add(to, "answer", "%s",
+            f->has_usage ? counted((double)f->n_decoded, "token", a)
+                         : counted((double)f->n_piece, "piece", a));
     if (per_s > 0)
         more(r, "%s %s", numbers_measured(rate, sizeof rate, per_s), unit);
     if (f->first_ns > f->start_ns)
@@ -144,7 +153,7 @@ static void add_rates(struct rows *to, const struct mw_server_figures *f)
 
 static void add_kv(struct rows *to, const struct mw_server_figures *f)
 {
-    char size[16], n[32];
+    char size[16], n[48];
     struct server_row *r;
 
     if (isnan(f->kv_share) && isnan(f->kv_tokens) && isnan(f->kv_bytes) &&
@@ -156,7 +165,7 @@ static void add_kv(struct rows *to, const struct mw_server_figures *f)
     if (!isnan(f->kv_bytes))
         more(r, "%s", size_text(f->kv_bytes, size));
     if (!isnan(f->kv_tokens))
-        more(r, "%s tokens", count_text(f->kv_tokens, n));
+        more(r, "%s", counted(f->kv_tokens, "token", n));
     if (!isnan(f->cache_share))
         more(r, "%.0f %% of prompts from its cache", 100 * f->cache_share);
 }
