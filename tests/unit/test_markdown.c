@@ -435,7 +435,7 @@ static void a_hostile_table_is_shown_as_it_is(void **state)
         p += sprintf(p, "|a");
     p += sprintf(p, "\n");
     for (int i = 0; i < COLUMNS; i++)
-        p += sprintf(p, "|-");
+        p += sprintf(p, "|---");
     p += sprintf(p, "\n");
     for (int i = 0; i < ROWS; i++)
         p += sprintf(p, "|b\n");

@@ -268,10 +268,13 @@ static void put_address(struct md *m, const MD_ATTRIBUTE *href, const MD_ATTRIBU
     put_ours(m, ")");
 }
 
+/* md4c stops at negative numbers only: it drops positive ones from cells of a table. */
 static int too_much(const struct md *m)
 {
     return m->r->failed || m->r->n_text > MAX_TEXT || m->r->n_line > MAX_LINES ||
-           m->table.cells.failed || m->table.cells.n_text > MAX_TEXT;
+                   m->table.cells.failed || m->table.cells.n_text > MAX_TEXT
+               ? -1
+               : 0;
 }
 
 static int on_span(MD_SPANTYPE type, void *detail, struct md *m, int step)
@@ -462,7 +465,7 @@ static int begin_cell(struct md *m, const MD_BLOCK_TD_DETAIL *d)
                                                            : TABLE_LEFT;
 
     if (!table_cell(&m->table, align))
-        return 1;
+        return -1;
     m->in_cell = true;
     inlines_start(&m->in, &m->table.cells, CLEAN_TEXT);
     return 0;
