@@ -27,6 +27,8 @@ struct row {
 };
 
 #define RULE   "\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80"
+#define RULE_GRID "\xe2\x94\x80\xe2\x94\x80\xe2\x94\xbc\xe2\x94\x80\xe2\x94\x80"
+#define GRID   "a " BAR "b\n" RULE_GRID "\n1 " BAR "2"
 #define BULLET "\xe2\x80\xa2 "
 #define BAR    "\xe2\x94\x82 "
 #define MORE   "\xe2\x86\xb3 "
@@ -56,6 +58,20 @@ static struct row rows[] = {
     { "a table that fits", 40, "|a|bb|\n|---|--:|\n|ccc|d|\n", "a   " BAR "bb\n" RULE "\xe2\x94\xbc\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\nccc " BAR " d", "a bb\nccc d" },
     { "a table that does not fit", 8, "|a|bb|\n|---|---|\n|long cell|d|\n|e|f|", "a: long\ncell\nbb: d\n\na: e\nbb: f", NULL },
     { "a table of wide characters", 40, "|\xe4\xb8\xad|b|\n|---|---|\n|c|d|\n", "\xe4\xb8\xad " BAR "b\n\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\xbc\xe2\x94\x80\xe2\x94\x80\nc  " BAR "d", NULL },
+    { "a table after a line of text", 40, "Here it is:\n| a | b |\n|---|---|\n| 1 | 2 |", "Here it is:\n\n" GRID, "Here it is:\n\na b\n1 2" },
+    { "a table after lines of text, with carriage returns", 40, "x\r\ny\r\n| a | b |\r\n|---|---|\r\n| 1 | 2 |\r\n", "x\ny\n\n" GRID, NULL },
+    { "a table without outer pipes after text", 40, "x\na | b\n--- | ---\n1 | 2", "x\n\n" GRID, NULL },
+    { "a table after the text of an item", 40, "- x\n  |a|b|\n  |-|-|\n  |1|2|", BULLET "x\n  \n  a " BAR "b\n  " RULE_GRID "\n  1 " BAR "2", NULL },
+    { "a table beside an item", 40, "1. x\n|a|b|\n|-|-|\n|1|2|", "1. x\n\n" GRID, NULL },
+    { "a table after the text of a quote", 40, "> x\n> |a|b|\n> |-|-|\n> |1|2|", BAR "x\n" BAR "\n" BAR "a " BAR "b\n" BAR RULE_GRID "\n" BAR "1 " BAR "2", NULL },
+    { "a table with one dash a cell", 40, "|a|b|\n|-|-|\n|1|2|", GRID, "a b\n1 2" },
+    { "a table with short cells of dashes", 40, "|aa|bbb|\n|:-:|-:|\n|1|2|", "aa " BAR "bbb\n\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\xbc" RULE "\n1  " BAR "  2", NULL },
+    { "two tables with text between them", 40, "|a|b|\n|-|-|\n|1|2|\n\nx\n|a|b|\n|--|:-|\n|1|2|", GRID "\n\nx\n\n" GRID, NULL },
+    { "dashes in a table are a row of it", 40, "|a|b|\n|-|-|\n|1|2|\n|-|-|", GRID "\n- " BAR "-", NULL },
+    { "pipes in text are not a table", 40, "x\nls | wc\n---\ny", "x\nls | wc\ny", NULL },
+    { "dashes for other columns are not a table", 40, "x\nls | sort | wc\n---|---\ny", "x\nls | sort | wc\n---|---\ny", NULL },
+    { "dashes below words are not a table", 40, "x\nword\n|-|\ny", "x\nword\n|-|\ny", NULL },
+    { "pipes in code in an item are not a table", 40, "- x\n  ```\n  y\n  |a|b|\n  |-|-|\n  ```", NULL, "- x\ny\n|a|b|\n|-|-|" },
     { "a link says where it leads", 60, "[text](http://a.example)", "text (http://a.example)", "text (http://a.example)" },
     { "a link whose text is its address is not repeated", 60, "<http://a.example> and www.b.example", "http://a.example and www.b.example", NULL },
     { "a title is text too", 60, "[t](u \"why\")", "t (u why)", NULL },
@@ -301,6 +317,7 @@ static const char *const pieces[] = {
     "> ",
     "| a | b |\n",
     "|---|:-:|\n",
+    "|-|:-|\n",
     "    ",
     "---\n",
     "===\n",

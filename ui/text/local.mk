@@ -17,6 +17,7 @@ libui_a_SOURCES += \
 	ui/text/select.c \
 	ui/text/sheet.c ui/text/sheet.h ui/text/sheet_draw.c ui/text/sheet_internal.h \
 	ui/text/table.c ui/text/table.h \
+	ui/text/table_input.c ui/text/table_input.h \
 	ui/text/transcript.c ui/text/transcript.h \
 	ui/text/transcript_internal.h \
 	ui/text/view.c \

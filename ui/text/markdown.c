@@ -21,6 +21,7 @@
 #include "ui/text/inline.h"
 #include "ui/text/parser_input.h"
 #include "ui/text/table.h"
+#include "ui/text/table_input.h"
 #include "ui/words/cluster.h"
 
 #define MAX_TEXT  (16 * SEGMENT_MAX)
@@ -46,8 +47,9 @@ struct md {
     struct rich *r;
     const char *text; /* the whole */
     const char *src;  /* the segment */
-    const char *copy; /* of the segment, for md4c */
-    size_t n;
+    const char *copy; /* of the segment, for md4c, with insertions */
+    size_t n, copy_n;
+    struct table_input insertions;
     int width;
     bool ascii;
     enum ui_role role;
@@ -86,7 +88,15 @@ static bool find(const struct md *m, const char *s, size_t n, size_t *at)
 /* Returns the source of what md4c reports, or s if it made that. */
 static const char *source(const struct md *m, const char *s, size_t *n)
 {
-    return parser_source(m->copy, m->src, m->n, s, n);
+    const char *in_copy = parser_source(m->copy, m->copy, m->copy_n, s, n);
+    uintptr_t from = (uintptr_t)m->copy, p = (uintptr_t)in_copy;
+    size_t at;
+
+    if (p < from || p - from > m->copy_n)
+        return s;
+    at = table_input_source(&m->insertions, p - from);
+    *n = table_input_source(&m->insertions, p - from + *n) - at;
+    return m->src + at;
 }
 
 /* ---- prefixes ---- */
@@ -651,16 +661,19 @@ static void markdown(struct rich *r, const char *whole, const struct segment *se
     char *copy = parser_input(m.src, m.n);
     bool failed = true;
 
-    m.copy = copy;
+    m.copy_n = m.n;
     m.seen = calloc(1, m.n / 8 + 1);
     if (copy != NULL && m.seen != NULL) {
         emphasis_allow(copy, m.src, m.n);
-        failed = md_parse(copy, (MD_SIZE)m.n, &parser, &m) != 0;
+        failed = !table_input_allow(&m.insertions, &copy, &m.copy_n);
+        m.copy = copy;
+        failed = failed || md_parse(copy, (MD_SIZE)m.copy_n, &parser, &m) != 0;
     }
     if (!failed)
         put_unseen(&m);
     free(m.seen);
     free(copy);
+    table_input_free(&m.insertions);
     table_free(&m.table);
     if (failed || r->failed) {
         rich_start(r);

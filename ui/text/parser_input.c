@@ -8,15 +8,21 @@
 
 #define ZEROS 16
 
-char *parser_input(const char *text, size_t n)
+char *parser_room(size_t n)
 {
     char *copy = malloc(n + ZEROS);
 
-    if (copy == NULL)
-        return NULL;
-    if (n > 0)
+    if (copy != NULL)
+        memset(copy + n, 0, ZEROS);
+    return copy;
+}
+
+char *parser_input(const char *text, size_t n)
+{
+    char *copy = parser_room(n);
+
+    if (copy != NULL && n > 0)
         memcpy(copy, text, n);
-    memset(copy + n, 0, ZEROS);
     return copy;
 }
 

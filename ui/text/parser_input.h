@@ -13,6 +13,8 @@
 
 /* Returns a copy of text[0 .. n), which the caller frees; NULL if memory is short. */
 char *parser_input(const char *text, size_t n);
+/* Returns room for n bytes of such a copy, with the zeros after it. */
+char *parser_room(size_t n);
 
 /* Returns the place in text of s[0 .. *n), which the parser reported, and cuts it at the end of the
  * input; s if it is not a part of the copy. */
