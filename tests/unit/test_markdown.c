@@ -72,6 +72,8 @@ static struct row rows[] = {
     { "dashes for other columns are not a table", 40, "x\nls | sort | wc\n---|---\ny", "x\nls | sort | wc\n---|---\ny", NULL },
     { "dashes below words are not a table", 40, "x\nword\n|-|\ny", "x\nword\n|-|\ny", NULL },
     { "pipes in code in an item are not a table", 40, "- x\n  ```\n  y\n  |a|b|\n  |-|-|\n  ```", NULL, "- x\ny\n|a|b|\n|-|-|" },
+    { "a break in a cell is a blank", 40, "|a<br>x|b|\n|---|---|\n|1|2<BR />3|", "a x " BAR "b\n\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\xbc\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\n1   " BAR "2 3", "a<br>x b\n1 2<BR />3" },
+    { "a break in a cell as code stays", 40, "|`a<br>`|b|\n|---|---|\n", "a<br> " BAR "b\n" RULE "\xe2\x94\x80\xe2\x94\x80\xe2\x94\xbc\xe2\x94\x80\xe2\x94\x80", NULL },
     { "a link says where it leads", 60, "[text](http://a.example)", "text (http://a.example)", "text (http://a.example)" },
     { "a link whose text is its address is not repeated", 60, "<http://a.example> and www.b.example", "http://a.example and www.b.example", NULL },
     { "a title is text too", 60, "[t](u \"why\")", "t (u why)", NULL },

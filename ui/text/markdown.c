@@ -228,6 +228,42 @@ static void put(struct md *m, const char *s, size_t n)
         inlines_ours(&m->in, s, n, RICH_OURS);
 }
 
+/* Returns the length of the tag <br> at s[0 .. n), 0 if it is not one. */
+static size_t break_tag(const char *s, size_t n)
+{
+    size_t i = 3;
+
+    if (n < 4 || s[0] != '<' || (s[1] | 0x20) != 'b' || (s[2] | 0x20) != 'r')
+        return 0;
+    while (i < n && s[i] == ' ')
+        i++;
+    i += i < n && s[i] == '/';
+    return i < n && s[i] == '>' ? i + 1 : 0;
+}
+
+/* Show a blank for <br>, the only way to break a line in a cell.  Lines of a cell are not shown. */
+static void put_cell(struct md *m, const char *s, size_t n)
+{
+    size_t from = 0, at;
+
+    for (size_t i = 0; i < n;) {
+        size_t len = break_tag(s + i, n - i);
+
+        if (len == 0 || !find(m, s + i, len, &at)) {
+            i++;
+            continue;
+        }
+        if (i > from)
+            put(m, s + from, i - from);
+        set_style(m);
+        inlines_for(&m->in, " ", 1, at, len);
+        i += len;
+        from = i;
+    }
+    if (n > from)
+        put(m, s + from, n - from);
+}
+
 static void put_ours(struct md *m, const char *s)
 {
     need_line(m);
@@ -365,7 +401,12 @@ static int text(MD_TEXTTYPE type, const MD_CHAR *s, MD_SIZE size, void *ctx)
             end_line(m);
         break;
     case MD_TEXT_ENTITY: put_entity(m, s, n); break;
-    default: put(m, s, n); break;
+    default:
+        if (m->in_cell && m->n_code == 0)
+            put_cell(m, s, n);
+        else
+            put(m, s, n);
+        break;
     }
     return too_much(m);
 }
