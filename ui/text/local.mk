@@ -1,5 +1,6 @@
 # ui/text: text on the screen: cleaned, wrapped, as Markdown, selected, scrolled.
 libui_a_SOURCES += \
+	ui/text/block_line.c ui/text/block_line.h \
 	ui/text/body.c ui/text/body.h \
 	ui/text/codeblock.c ui/text/codeblock.h \
 	ui/text/codecopy.c \
@@ -8,6 +9,7 @@ libui_a_SOURCES += \
 	ui/text/emphasis.c ui/text/emphasis.h \
 	ui/text/entity.c ui/text/entity.h \
 	ui/text/find.c \
+	ui/text/formula.c ui/text/formula.h \
 	ui/text/highlight.c ui/text/highlight.h \
 	ui/text/inline.c ui/text/inline.h \
 	ui/text/markdown.c ui/text/markdown.h \

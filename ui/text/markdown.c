@@ -17,6 +17,7 @@
 #include "ui/text/codeblock.h"
 #include "ui/text/emphasis.h"
 #include "ui/text/entity.h"
+#include "ui/text/formula.h"
 #include "ui/text/highlight.h"
 #include "ui/text/inline.h"
 #include "ui/text/parser_input.h"
@@ -706,6 +707,7 @@ static void markdown(struct rich *r, const char *whole, const struct segment *se
     m.seen = calloc(1, m.n / 8 + 1);
     if (copy != NULL && m.seen != NULL) {
         emphasis_allow(copy, m.src, m.n);
+        formula_protect(copy, m.src, m.n);
         failed = !table_input_allow(&m.insertions, &copy, &m.copy_n);
         m.copy = copy;
         failed = failed || md_parse(copy, (MD_SIZE)m.copy_n, &parser, &m) != 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/base/utf8.h"
+#include "ui/text/formula.h"
 #include "ui/text/highlight.h"
 
 /* One complete line: text[at .. end) and a newline; next is the start of the next line. */
@@ -145,6 +146,7 @@ static void cut(struct segments *s, size_t at, bool gap)
     s->n_line = 0;
     s->has_text = false;
     s->in_list = false;
+    s->formula = '\0';
 }
 
 /* Cut inside a code block, or a block that continues after the cut. */
@@ -227,6 +229,7 @@ static void markdown_line(struct segments *s, const struct line *l)
 
     if (is_blank(l) || s->tail.joined) { /* the rest of a cut line has no meaning */
         s->blank = is_blank(l);
+        s->formula = '\0';
         s->has_text = s->has_text || !s->blank;
         s->n_line++;
         return;
@@ -241,6 +244,10 @@ static void markdown_line(struct segments *s, const struct line *l)
         s->blank = false;
         return;
     }
+    if (s->formula != '\0') { /* "- b" in a formula is not an item */
+        heading = false;
+        mark = '\0';
+    }
     if (!s->has_text || heading || (s->blank && l->indent < (s->in_list ? s->offset : 4)) ||
         (mark != '\0' && (starts_new || (s->in_list && mark == s->mark)))) {
         cut(s, l->at, s->blank || heading);
@@ -250,6 +257,7 @@ static void markdown_line(struct segments *s, const struct line *l)
     s->has_text = true;
     s->n_line++;
     s->blank = false;
+    s->formula = formula_open(l->text, l->at, l->next, s->formula);
     if (heading)
         cut(s, l->next, false);
 }

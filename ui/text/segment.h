@@ -54,6 +54,7 @@ struct segments {
     char mark;           /* mark of that item ('1' for a number) */
     char fence;          /* in code: the character of the fence, else 0 */
     uint32_t fence_n;
+    char formula; /* the last line is in a formula of several lines: its mark, else 0 */
     uint8_t open; /* in code: state of the highlighter at line */
 };
 

@@ -5,15 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/text/block_line.h"
 #include "ui/text/parser_input.h"
-
-struct line {
-    const char *text;
-    size_t at, end, next; /* end: without the newline */
-    size_t body;          /* after blanks and marks of quotes */
-    size_t words;         /* after marks of items too */
-    size_t indent;        /* blanks between the last mark of a quote and body */
-};
 
 /* Insertions while they are found. */
 struct edits {
@@ -27,45 +20,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* Returns the end of the mark of an item at text[at .. end) with its blanks, or at. */
-static size_t skip_mark(const char *text, size_t at, size_t end)
-{
-    size_t i = at;
-
-    while (i < end && i < at + 9 && is_digit(text[i]))
-        i++;
-    if (i == end || strchr(i > at ? ".)" : "-+*", text[i]) == NULL || text[i] == '\0')
-        return at;
-    i++;
-    if (i == end || !is_blank(text[i]))
-        return at;
-    while (i < end && is_blank(text[i]))
-        i++;
-    return i;
-}
-
-static struct line read_line(const char *text, size_t at, size_t n)
-{
-    const char *newline = memchr(text + at, '\n', n - at);
-    size_t end = newline == NULL ? n : (size_t)(newline - text), mark;
-    struct line l = { .text = text, .at = at, .next = end + 1, .body = at };
-
-    l.end = end > at && text[end - 1] == '\r' ? end - 1 : end;
-    for (; l.body < l.end && (is_blank(text[l.body]) || text[l.body] == '>'); l.body++)
-        l.indent = is_blank(text[l.body]) ? l.indent + 1 : 0;
-    l.words = l.body;
-    while ((mark = skip_mark(text, l.words, l.end)) > l.words)
-        l.words = mark;
-    return l;
-}
-
 /* Returns the cells of a row of a table; *has_pipe: one of them ends with a pipe. */
-static size_t count_cells(const struct line *l, bool *has_pipe)
+static size_t count_cells(const struct block_line *l, bool *has_pipe)
 {
     size_t i = l->words, end = l->end, cells = 1;
 
@@ -120,13 +76,13 @@ static void insert(struct edits *e, size_t at, size_t n, bool dash)
 }
 
 /* Returns the cells of a row of dashes, 0 if it is not one.  With edits, lengthen its cells. */
-static size_t delimiters(const struct line *l, struct edits *e)
+static size_t delimiters(const struct block_line *l, struct edits *e)
 {
     const char *text = l->text;
     size_t i = l->body, cells = 0, dash;
     bool has_pipe = i < l->end && text[i] == '|';
 
-    if (skip_mark(text, i, l->end) > i) /* a list */
+    if (block_line_mark(text, i, l->end) > i) /* a list */
         return 0;
     i += has_pipe;
     while (i < l->end) {
@@ -150,34 +106,20 @@ static size_t delimiters(const struct line *l, struct edits *e)
     return has_pipe ? cells : 0;
 }
 
-/* Returns the character of a fence, or 0. */
-static char fence_of(const struct line *l)
-{
-    char c = l->words < l->end ? l->text[l->words] : '\0';
-
-    return l->end - l->words >= 3 && (c == '`' || c == '~') && l->text[l->words + 1] == c &&
-                   l->text[l->words + 2] == c
-               ? c
-               : '\0';
-}
-
 /* Find all places.  A blank line within code would be shown, so fences are followed, and a head
  * must not be indented like code.  offset: of the text of the last item. */
 static void find_tables(const char *text, size_t n, struct edits *e)
 {
-    struct line head = { 0 }; /* the previous line */
+    struct block_line head = { 0 }; /* the previous line */
     bool has_head = false, is_first = true, in_table = false, has_pipe;
     char fence = '\0';
     size_t offset = 0, cells;
 
     for (size_t at = 0; at < n && !e->failed;) {
-        struct line l = read_line(text, at, n);
-        char c = fence_of(&l);
+        struct block_line l = block_line_read(text, at, n);
 
         at = l.next;
-        if (fence != '\0' || c != '\0' || l.body == l.end) {
-            if (c != '\0' && (fence == '\0' || fence == c))
-                fence = fence == '\0' ? c : '\0';
+        if (block_line_in_code(&l, &fence) || l.body == l.end) {
             has_head = in_table = false;
             continue;
         }
