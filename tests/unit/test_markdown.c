@@ -62,6 +62,7 @@ static struct row rows[] = {
     { "a table after lines of text, with carriage returns", 40, "x\r\ny\r\n| a | b |\r\n|---|---|\r\n| 1 | 2 |\r\n", "x\ny\n\n" GRID, NULL },
     { "a table without outer pipes after text", 40, "x\na | b\n--- | ---\n1 | 2", "x\n\n" GRID, NULL },
     { "a table after the text of an item", 40, "- x\n  |a|b|\n  |-|-|\n  |1|2|", BULLET "x\n  \n  a " BAR "b\n  " RULE_GRID "\n  1 " BAR "2", NULL },
+    { "a table in an item after a table", 40, "- x\n\n  |a|\n  |-|\n  - y\n    |b|\n    |-|", BULLET "x\n  \n  a\n  \xe2\x94\x80\n  \n  " BULLET "y\n    \n    b\n    \xe2\x94\x80", NULL },
     { "a table beside an item", 40, "1. x\n|a|b|\n|-|-|\n|1|2|", "1. x\n\n" GRID, NULL },
     { "a table after the text of a quote", 40, "> x\n> |a|b|\n> |-|-|\n> |1|2|", BAR "x\n" BAR "\n" BAR "a " BAR "b\n" BAR RULE_GRID "\n" BAR "1 " BAR "2", NULL },
     { "a table with one dash a cell", 40, "|a|b|\n|-|-|\n|1|2|", GRID, "a b\n1 2" },

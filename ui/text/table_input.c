@@ -123,8 +123,10 @@ static void find_tables(const char *text, size_t n, struct edits *e)
             has_head = in_table = false;
             continue;
         }
-        if (l.words > l.body)
+        if (l.words > l.body) { /* an item */
             offset = l.words - l.at;
+            in_table = false;
+        }
         cells = has_head && !in_table ? delimiters(&l, NULL) : 0;
         if (cells > 0 && count_cells(&head, &has_pipe) == cells) {
             bool fits = head.indent < 4 || head.indent - offset < 4;
