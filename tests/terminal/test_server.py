@@ -71,6 +71,31 @@ class Chat(Case):
             self.leave(t)
             self.assertIn(f"--server {f.url}".encode(), t.raw.replace(b"\r\n", b""))
 
+    def test_a_paste_and_output_reach_the_model_unchanged(self):
+        text = ("all:\n\tcc\nrlm \u200f. shy\u00ad. new \U0001FAE9. e\u0301\u0302\u0303\u0304"
+                "\u0305 \U0001F3F4\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F.")
+        long = "\tcode\n" * 2000
+        with open(os.path.join(self.home, "text"), "w") as f:
+            f.write("\x1b[1m" + text + "\x1b[m\a\r\nend")
+        with Fake() as f:
+            t = self.chat(f)
+            self.sees(t, "ready")
+            t.send("\x1b[200~" + text.replace("\n", "\r") + "\x1b[201~")
+            self.sees(t, "> all:\n      cc\n", "rlm")
+            t.send("\r")
+            f.wait(lambda: len(f.chats) == 1)
+            self.assertEqual(text, f.chats[0].json["messages"][-1]["content"])
+            self.sees(t, "tokens")
+            t.send("!cat ~/text\r")
+            self.sees(t, "of output")
+            t.send("\x1b[200~" + long.replace("\n", "\r") + "\x1b[201~")
+            self.sees(t, "goes with the message")
+            t.send("look\r")
+            f.wait(lambda: len(f.chats) == 2)
+            content = f.chats[1].json["messages"][-1]["content"]
+            self.assertIn("```\n" + text + "\r\nend\n```", content)
+            self.assertIn(long, content)
+
     def test_the_dashboard_says_what_it_knows(self):
         with Fake(owner="vllm", max_model_len=8192) as f:
             f.on("/metrics", reply("vllm:num_requests_running 1\nvllm:num_requests_waiting 7\n"

@@ -174,6 +174,38 @@ static void a_small_buffer_is_cut_between_characters(void **state)
     assert_int_equal(clean_text(NULL, 0, "abc", 3), 0);
 }
 
+/* ---- for a model ---- */
+
+static void a_model_gets_all_but_controls(void **state)
+{
+    static const char *const same[] = {
+        "all:\n\tcc\r\n",
+        "\u200f.\u00ad.\u202e.\u2028.\ufeff",
+        "\U0001FAE9 \U0001F3F4\U000E0067\U000E0062\U000E0065\U000E006E\U000E0067\U000E007F",
+        "e\u0301\u0302\u0303\u0304\u0305\u0306",
+    };
+    static const char *const changed[][2] = {
+        { "\a\b\x7f\xc2\x9b|\r|\r", "||" },
+        { "\x1b[1;31mred\x1b[m\x1b(B \x1b]0;title\a\x1b]8;;x\x1b\\link\x1b]8;;\x1b\\",
+          "red link" },
+        { "\x1b]no end", "no end" },
+        { "\x1b[1\nline\x1b\n\x1b\u00e9\x1b", "\nline\n\u00e9" },
+        { "a\xff\xe4\xb8", "a" BAD BAD },
+    };
+    char out[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        assert_int_equal(clean_controls(out, same[i], strlen(same[i])), strlen(same[i]));
+        assert_string_equal(out, same[i]);
+    }
+    for (size_t i = 0; i < sizeof changed / sizeof changed[0]; i++) {
+        clean_controls(out, changed[i][0], strlen(changed[i][0]));
+        assert_string_equal(out, changed[i][1]);
+    }
+    assert_int_equal(clean_controls(out, "a\0b", 3), 2);
+}
+
 /* ---- names ---- */
 
 static void nothing_hides_in_a_name(void **state)
@@ -289,17 +321,18 @@ static void markup_is_text_in_markdown(void **state)
 int main(void)
 {
     enum { N = sizeof rows / sizeof rows[0] };
-    struct CMUnitTest tests[N + 8] = {
+    struct CMUnitTest tests[N + 9] = {
         cmocka_unit_test(code_shows_hidden_characters),
         cmocka_unit_test(text_in_pieces_gives_the_same),
         cmocka_unit_test(the_output_is_harmless),
         cmocka_unit_test(a_small_buffer_is_cut_between_characters),
+        cmocka_unit_test(a_model_gets_all_but_controls),
         cmocka_unit_test(nothing_hides_in_a_name),
         cmocka_unit_test(a_name_becomes_one_visible_line),
         cmocka_unit_test(a_formula_is_text_in_csv),
         cmocka_unit_test(markup_is_text_in_markdown),
     };
-    size_t n = 8;
+    size_t n = 9;
 
     setlocale(LC_CTYPE, "C.UTF-8");
     for (size_t i = 0; i < N; i++)

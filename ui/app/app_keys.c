@@ -419,12 +419,12 @@ static bool menu_key(struct app *a, const struct key *key)
 /* A long paste is attached like a file; a short one goes into the line. */
 static void paste(struct app *a, const struct key *key)
 {
-    size_t room = key->n * 4 + 1, n;
-    char *text = malloc(room);
+    char *text = malloc(key->n * 3 + 1);
+    size_t n;
 
     if (text == NULL)
         return;
-    n = clean_text(text, room, (const char *)key->bytes, key->n);
+    n = clean_controls(text, (const char *)key->bytes, key->n);
     if (n > talk_text_room(a->talk)) {
         app_hint(a, "the pasted text of %zu bytes is too long for the context", n);
     } else if (n > LONG_PASTE) {

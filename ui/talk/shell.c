@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/base/clock.h"
+#include "engine/base/utf8.h"
 #include "ui/words/clean.h"
 
 #define SECOND_NS ((uint64_t)1000 * 1000 * 1000)
@@ -197,30 +198,6 @@ uint64_t shell_wait(const struct shell *s)
 
 /* ---- the output ---- */
 
-/* Returns the length of the control sequence that text[0 .. n), which is not empty, begins
- * with: ESC [ ... letter, ESC ] ... BEL, or ESC and a character. */
-static size_t sequence(const char *text, size_t n)
-{
-    size_t i = 2;
-
-    if (n < 2)
-        return n;
-    if (text[1] == '[') {
-        while (i < n && (unsigned char)text[i] >= 0x20 && (unsigned char)text[i] < 0x40)
-            i++;
-        return i < n ? i + 1 : n;
-    }
-    if (strchr("]P^_X", text[1]) == NULL)
-        return 2;
-    for (; i < n; i++) {
-        if (text[i] == '\a')
-            return i + 1;
-        if (text[i] == '\033')
-            return i + 1 < n && text[i + 1] == '\\' ? i + 2 : i;
-    }
-    return n;
-}
-
 size_t shell_plain(char *text, size_t n)
 {
     size_t to = 0, line = 0; /* where the line begins */
@@ -229,16 +206,18 @@ size_t shell_plain(char *text, size_t n)
         unsigned char c = (unsigned char)text[i];
 
         if (c == '\033') {
-            i += sequence(text + i, n - i);
+            i += clean_sequence(text + i, n - i);
             continue;
         }
         i++;
-        if (c == '\r' && i < n && text[i] != '\n')
+        if (c == '\r' && i < n && text[i] != '\n' && text[i] != '\r') {
             to = line; /* a bar of progress is drawn again */
-        else if (c == '\b' && to > line)
-            to--;
-        else if (c >= 0x20 ? c != 0x7f : c == '\n' || c == '\t')
+        } else if (c == '\b') {
+            while (to > line && utf8_is_inside(text[--to]))
+                ;
+        } else {
             text[to++] = (char)c;
+        }
         if (c == '\n')
             line = to;
     }
@@ -261,7 +240,7 @@ static void let_it_exit(pid_t pid)
 
 char *shell_take(struct shell *s, size_t *n, int *status)
 {
-    size_t plain = shell_plain(s->text, s->n), room = plain * 4 + 1;
+    size_t plain = shell_plain(s->text, s->n), room = plain * 3 + 1;
     char *text = malloc(room);
     int how = 0;
 
@@ -273,7 +252,7 @@ char *shell_take(struct shell *s, size_t *n, int *status)
     }
     *status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
     s->pid = 0;
-    *n = text == NULL ? 0 : clean_text(text, room, s->text, plain);
+    *n = text == NULL ? 0 : clean_controls(text, s->text, plain);
     shell_free(s);
     return text;
 }

@@ -44,12 +44,12 @@ void shell_stop(struct shell *s);
 void shell_tick(struct shell *s);
 uint64_t shell_wait(const struct shell *s); /* nanoseconds until then; UINT64_MAX: never */
 
-/* Take over the output of a command that has ended: text without control sequences, to be
+/* Take over the output of a command that has ended: text without controls, to be
  * freed, and its exit status (128 + the number of a signal).  NULL: no memory. */
 char *shell_take(struct shell *s, size_t *n, int *status);
 void shell_free(struct shell *s); /* kill what runs */
 
-/* Remove control sequences, and what a terminal would have overwritten, from text[0 .. n).
+/* Remove escape sequences, and what a terminal would have overwritten, from text[0 .. n).
  * Returns the new length. */
 size_t shell_plain(char *text, size_t n);
 

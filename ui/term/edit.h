@@ -43,7 +43,7 @@ void edit_close(void);
 enum edit_wish edit_key(const unsigned char *key, size_t n);
 /* Does readline, or the user's inputrc, give a command to these bytes? */
 bool edit_is_bound(const unsigned char *key, size_t n);
-/* Insert text, which must be clean, as one undo step. */
+/* Insert text without controls other than tabs and newlines, as one undo step. */
 void edit_insert(const char *text);
 void edit_set(const char *text); /* cursor at its end */
 void edit_clear(void);           /* also cancels a search and partly typed commands */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define TAB_WIDTH 4
+
 /* The position of the next cluster. */
 struct walk {
     const struct input_line *in;
@@ -12,7 +14,7 @@ struct walk {
     int y, x;
     /* the cluster at y, x */
     struct cluster cluster;
-    const char *shown; /* "^X", drawn instead of the cluster */
+    const char *shown; /* "^X", or blanks for a tab, drawn instead of the cluster */
     char control[4];
 };
 
@@ -34,6 +36,7 @@ static void new_row(struct walk *w)
 /* Read the next cluster and place it.  Returns false at the end of the text. */
 static bool look(struct walk *w)
 {
+    static const char tab[] = "    ";
     unsigned char c;
     int columns;
 
@@ -50,6 +53,10 @@ static bool look(struct walk *w)
         w->control[1] = (char)(c ^ 0x40);
         w->control[2] = '\0';
         w->shown = c == '\n' ? "" : w->control;
+        if (c == '\t') {
+            w->cluster.width = TAB_WIDTH - (w->x - w->indent) % TAB_WIDTH;
+            w->shown = tab + TAB_WIDTH - w->cluster.width;
+        }
     } else {
         cluster_next(w->in->text + w->at, w->n - w->at, &w->cluster);
     }

@@ -305,3 +305,51 @@ size_t clean_line(char *dst, size_t size, const char *src, size_t n)
     return at_once(&(struct buffer){ .dst = dst, .size = size, .one_line = true }, CLEAN_NAME,
                    src, n);
 }
+
+/* ---- for a model ---- */
+
+/* A string without an end counts as two bytes, so that the text after it is not lost. */
+size_t clean_sequence(const char *text, size_t n)
+{
+    size_t i = 1;
+
+    if (n > 1 && text[1] != '\0' && strchr("]P^_X", text[1]) != NULL) {
+        for (i = 2; i < n; i++)
+            if (text[i] == '\a' || text[i] == '\033')
+                return text[i] == '\a' ? i + 1 : i + (i + 1 < n && text[i + 1] == '\\' ? 2 : 0);
+        return 2;
+    }
+    if (n > 1 && text[1] == '[')
+        for (i = 2; i < n && text[i] >= 0x20 && text[i] < 0x40;)
+            i++;
+    else
+        while (i < n && text[i] >= 0x20 && text[i] < 0x30)
+            i++;
+    return i < n && text[i] >= 0x30 && text[i] < 0x7f ? i + 1 : i;
+}
+
+static bool is_control(uint32_t cp)
+{
+    return (cp < 0x20 && cp != '\t' && cp != '\n') || (cp >= 0x7f && cp < 0xa0);
+}
+
+size_t clean_controls(char *dst, const char *src, size_t n)
+{
+    size_t to = 0, step;
+    uint32_t cp;
+
+    for (size_t at = 0; at < n; at += step) {
+        step = utf8_decode(src + at, n - at, &cp);
+        if (cp == UTF8_BAD || cp == UTF8_SHORT) {
+            memcpy(dst + to, REPLACEMENT, 3);
+            to += 3;
+        } else if (cp == 033) {
+            step = clean_sequence(src + at, n - at);
+        } else if (!is_control(cp) || (cp == '\r' && at + 1 < n && src[at + 1] == '\n')) {
+            memcpy(dst + to, src + at, step);
+            to += step;
+        }
+    }
+    dst[to] = '\0';
+    return to;
+}

@@ -72,4 +72,15 @@ void clean_end(struct clean *c, clean_sink *sink, void *ctx);
 size_t clean_text(char *dst, size_t size, const char *src, size_t n);
 size_t clean_line(char *dst, size_t size, const char *src, size_t n);
 
+/*
+ * Copy text that a model gets to dst, which has 3 * n + 1 bytes.  Keeps tabs, line ends and every
+ * character that prints or formats, also those of a newer Unicode.  Removes escape sequences and
+ * the other controls; broken UTF-8 becomes U+FFFD.  The result is not safe to show.  Returns its
+ * length.
+ */
+size_t clean_controls(char *dst, const char *src, size_t n);
+
+/* Returns the length of the escape sequence that text[0 .. n), n > 0, begins with. */
+size_t clean_sequence(const char *text, size_t n);
+
 #endif
