@@ -128,6 +128,37 @@ class Keys(KeyboardCase):
             t.send("X")
             self.assert_line(t, after, key)
 
+    def test_ends_of_a_text_line(self):
+        t = self.chat("--view", "chat")
+        start, end = ["\001", "\033[H", "\033[1;2H"], ["\005", "\033[F", "\033[1;2F"]
+        rows = [*[(key + "X", "aa\n  Xbb\n  cc") for key in start],
+                *[(key + "X", "aa\n  bbX\n  cc") for key in end],
+                ("\013X", "aa\n  bX\n  cc"), ("\013\013X", "aa\n  bXcc"),
+                ("\025X", "aa\n  Xb\n  cc"), ("\025\025X", "aaXb\n  cc"),
+                ("\013\013\031X", "aa\n  bb\n  Xcc")]
+        for keys, after in rows:
+            t.send("aa\nbb\ncc\033[D\033[A")  # the cursor is between the letters of "bb"
+            self.assertTrue(t.sees("> aa\n  bb\n  cc"), repr(keys) + t.screen())
+            t.send(keys)
+            self.assertTrue(t.sees("> " + after + "\n"), repr(keys) + t.screen())
+            t.send("\003")
+            self.assert_line(t, "", keys)
+
+    def test_ends_of_a_text_line_in_vi_mode(self):
+        inputrc = self.path("inputrc")
+        with open(inputrc, "w") as f:
+            f.write("set editing-mode vi\n")
+        t = self.chat("--view", "chat", env={"INPUTRC": inputrc})
+        for keys, after in [("0iX", "aa\n  Xbb\n  cc"), ("IX", "aa\n  Xbb\n  cc"),
+                            ("AX", "aa\n  bbX\n  cc"), ("0DiX", "aa\n  X\n  cc"),
+                            ("0CX", "aa\n  X\n  cc"), ("0d$iX", "aa\n  X\n  cc")]:
+            t.send("aa\nbb\ncc\033[A\033")
+            self.assertTrue(t.sees("> aa\n  bb\n  cc", "vi command"), repr(keys) + t.screen())
+            t.send(keys)
+            self.assertTrue(t.sees("> " + after + "\n"), repr(keys) + t.screen())
+            t.send("\003")
+            self.assert_line(t, "", keys)
+
     def test_a_sequence_in_two_pieces_is_not_typed(self):
         t = self.chat("--view", "chat")
         for head, tail in [("\033[1;", "5D"), ("\033[200", "~pasted\033[2"),

@@ -23,6 +23,8 @@ const struct help_key *help_keys(void)
         { "Ctrl-D", "quit (on an empty line)" },
         { "Tab", "complete; on an empty line: switch to the dashboard and back" },
         { "Up, Down, Ctrl-R", "move in the history, search it" },
+        { "Ctrl-A, Ctrl-E, Home, End", "move to the start or the end of the text line" },
+        { "Ctrl-U, Ctrl-K", "delete to the start or the end; there: the line break" },
         { "Ctrl-X Ctrl-E", "edit the line in $EDITOR" },
         { "PgUp, PgDn, wheel", "scroll; Shift-Up and Shift-Down scroll one line" },
         { "Home, End", "on an empty line: go to the start, or to the end and follow" },

@@ -296,6 +296,92 @@ static int newer(int count, int key)
     return 0;
 }
 
+/* ---- ends of a text line ---- */
+
+/* These commands of readline take a text of several lines as one. */
+
+static int go_to_start(int count, int key)
+{
+    (void)count;
+    (void)key;
+    rl_point = line_start(rl_point);
+    return 0;
+}
+
+/* A motion of vi includes the character it arrives at, which must not be the line break. */
+static int go_to_end(int count, int key)
+{
+    int start = rl_point, end = line_end(start);
+
+    (void)count;
+    (void)key;
+    rl_point = end;
+    if (RL_ISSTATE(RL_STATE_VIMOTION) && end < rl_end && end > start)
+        rl_point = (int)utf8_start(rl_line_buffer, (size_t)start, (size_t)end - 1);
+    return 0;
+}
+
+/* Delete to the start, or at the start the line break before it, as in zsh. */
+static int kill_to_start(int count, int key)
+{
+    int to = line_start(rl_point);
+
+    (void)count;
+    (void)key;
+    if (to == rl_point && to > 0)
+        to--;
+    rl_kill_text(rl_point, to);
+    rl_point = to;
+    rl_mark = to;
+    return 0;
+}
+
+/* Delete to the end, or at the end the line break after it.  A negative argument reverses it.
+ */
+static int kill_to_end(int count, int key)
+{
+    int from = rl_point, to = line_end(from);
+
+    if (count < 0)
+        return kill_to_start(1, key);
+    if (to == from && to < rl_end)
+        to++;
+    rl_kill_text(from, to);
+    rl_point = from;
+    rl_mark = from;
+    return 0;
+}
+
+/* D and C of vi; d and c take a motion. */
+static int vi_delete(int count, int key)
+{
+    if (key != 'D')
+        return rl_vi_delete_to(count, key);
+    rl_kill_text(rl_point, line_end(rl_point));
+    return 0;
+}
+
+static int vi_change(int count, int key)
+{
+    if (key != 'C')
+        return rl_vi_change_to(count, key);
+    rl_kill_text(rl_point, line_end(rl_point));
+    return rl_vi_insertion_mode(1, key);
+}
+
+/* I and A of vi. */
+static int insert_at_start(int count, int key)
+{
+    go_to_start(count, key);
+    return rl_vi_insertion_mode(count, key);
+}
+
+static int insert_at_end(int count, int key)
+{
+    go_to_end(count, key);
+    return rl_vi_insertion_mode(count, key);
+}
+
 /* ---- history search ---- */
 
 static int search_begin(int count, int key)
@@ -536,10 +622,21 @@ void edit_open(FILE *tty_in, struct history *h, edit_complete_fn *complete, void
     rl_deprep_term_function = NULL;
     rl_initialize();
 
+    for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++)
+        rl_bind_keyseq_if_unbound(bound[i].keyseq, rl_named_function(bound[i].command));
     rebind("previous-history", older);
     rebind("next-history", newer);
     rebind("previous-screen-line", older);
     rebind("next-screen-line", newer);
+    rebind("beginning-of-line", go_to_start);
+    rebind("end-of-line", go_to_end);
+    rebind("kill-line", kill_to_end);
+    rebind("unix-line-discard", kill_to_start);
+    rebind("backward-kill-line", kill_to_start);
+    rebind("vi-delete-to", vi_delete);
+    rebind("vi-change-to", vi_change);
+    rebind("vi-insert-beg", insert_at_start);
+    rebind("vi-append-eol", insert_at_end);
     rebind("reverse-search-history", search_begin);
     rebind("forward-search-history", search_begin);
     rebind("accept-line", accept);
@@ -549,8 +646,6 @@ void edit_open(FILE *tty_in, struct history *h, edit_complete_fn *complete, void
     bind_typing("\\C-j", insert_newline);
     bind_typing("\\C-x\\C-e", ask_editor);
     rl_set_key("v", ask_editor, rl_get_keymap_by_name("vi-command"));
-    for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++)
-        rl_bind_keyseq_if_unbound(bound[i].keyseq, rl_named_function(bound[i].command));
 
     rl_attempted_completion_function = attempt;
     rl_completion_display_matches_hook = show_matches;
