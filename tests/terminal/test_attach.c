@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -54,6 +55,39 @@ static void files_that_a_message_names_go_with_it(void **state)
     assert_true(is_saved("written in the notes"));
     assert_true(is_saved("written in the plan"));
     assert_true(is_saved("~/my plan.md:\\n```"));
+}
+
+static void a_path_may_be_quoted(void **state)
+{
+    static const char *const files[] = { "\"~/my plan.md\"", "'~/my plan.md'", "~/my\\ plan.md",
+                                         "'~/my'\\ plan.md" };
+    char line[100];
+
+    (void)state;
+    begin((const char *[]){ "-n", "4", NULL });
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        snprintf(line, sizeof line, "/file %s", files[i]);
+        program_ask(&run, line, "my plan.md goes with the next message");
+        program_ask(&run, "/file -", "no file is attached");
+        program_ask(&run, "/clear", "a new chat");
+    }
+    /* A file that has quotes or a backslash in its name. */
+    program_ask(&run, "!cd; cp notes.txt '\"as it is\"'; cp notes.txt \"it's\"", "no output");
+    program_ask(&run, "/file ~/\"as it is\"", "goes with the next message");
+    program_ask(&run, "/file ~/it's", "it's goes with the next message");
+    program_ask(&run, "/file -", "no file is attached");
+    program_say(&run, "hello");
+    sees(&run, "4 tokens, token limit");
+    program_line(&run, "/save \"~/a b.json\"");
+    program_line(&run, "/export '~/c d.json'");
+    program_line(&run, "/export ~/it's.md");
+    program_line(&run, "/record \"~/r s.jsonl\"");
+    program_ask(&run, "/record", "the recording is in");
+    program_quit(&run);
+    assert_int_equal(access(program_path(&run, "a b.json"), R_OK), 0);
+    assert_int_equal(access(program_path(&run, "c d.json"), R_OK), 0);
+    assert_int_equal(access(program_path(&run, "it's.md"), R_OK), 0);
+    assert_int_equal(access(program_path(&run, "r s.jsonl"), R_OK), 0);
 }
 
 static void other_names_stay_text(void **state)
@@ -245,6 +279,7 @@ int main(void)
         cmocka_unit_test_teardown(a_file_that_cannot_be_read_is_named, end_run),
         cmocka_unit_test_teardown(the_label_of_many_files_is_whole, end_run),
         cmocka_unit_test_teardown(files_that_a_message_names_go_with_it, end_run),
+        cmocka_unit_test_teardown(a_path_may_be_quoted, end_run),
         cmocka_unit_test_teardown(other_names_stay_text, end_run),
         cmocka_unit_test_teardown(names_that_were_meant_as_files_are_named, end_run),
         cmocka_unit_test_teardown(a_file_that_cannot_be_attached_keeps_the_message, end_run),

@@ -214,7 +214,7 @@ static void export_to(struct talk *t, const char *args, bool replaces, const cha
     char path[4096];
     struct mw_output file = { path, replaces, again };
 
-    path_expand(path, sizeof path, args);
+    path_typed(path, sizeof path, args, false);
     if (saving->store == NULL)
         talk_error(t, "there was not enough memory to keep this chat, so it cannot be written");
     else if (saving_is_file(saving, path))
@@ -294,7 +294,7 @@ static int find_model(struct talk *t, const char *name, char *path, size_t n,
     char expanded[4096];
 
     *beside = NULL;
-    path_expand(expanded, sizeof expanded, name);
+    path_typed(expanded, sizeof expanded, name, true);
     if (places != NULL)
         return mw_models_resolve(places, expanded, path, n, beside, NULL, e);
     snprintf(path, n, "%s", expanded);
@@ -428,7 +428,7 @@ void run_record(struct talk *t, const char *args, bool replaces)
     }
     if (talk_state(t) == TALK_SWITCHING && command_is_busy(t))
         return;
-    path_expand(path, sizeof path, args);
+    path_typed(path, sizeof path, args, false);
     if (talk_record(t, &file, &e) != 0)
         talk_report(t, &e);
     else

@@ -235,6 +235,11 @@ static const struct slash_command *find_forced(const char *word, size_t n, bool 
 static void run_row(struct talk *t, const struct slash_command *row, const char *args,
                     bool replaces)
 {
+    char path[4096];
+
+    if (row->argument == ARG_VALUE && (options_table[row->setting].kind == KIND_FILE ||
+                                       options_table[row->setting].kind == KIND_DRAFT))
+        args = path_typed(path, sizeof path, args, true);
     if (row->argument == ARG_NONE && args[0] != '\0')
         talk_error(t, "/%s takes no argument", row->name);
     else if (row->argument == ARG_OUTPUT)

@@ -171,7 +171,7 @@ void run_file(struct talk *t, const char *args)
         list_files(t);
         return;
     }
-    path_expand(path, sizeof path, args);
+    path_typed(path, sizeof path, args, true);
     if (attach(t, path, strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path) &&
         too_long_is(t, "", true, &cost))
         too_long_offer(t, NULL, &cost);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "engine/base/visible.h"
 
@@ -92,6 +93,49 @@ const char *path_kept(const char *path)
 const char *path_expanded(const char *path)
 {
     return after_home(path) == NULL && after_file(path) == NULL ? path : path_kept(path);
+}
+
+/* Is c[0] a backslash that the shell would remove? */
+static bool escapes(const char *c, char quote)
+{
+    if (c[0] != '\\' || quote == '\'' || c[1] == '\0')
+        return false;
+    return quote == '"' ? strchr("\"\\$`", c[1]) != NULL
+                        : c[1] == ' ' || ispunct((unsigned char)c[1]);
+}
+
+/* Copy the text as the shell reads a word.  Quotes inside of a name that does not begin with one
+ * belong to it.  Returns false if the text is not one word in quotes. */
+static bool unquote(char *buf, size_t n, const char *text)
+{
+    bool is_quoted = text[0] == '\'' || text[0] == '"';
+    char quote = '\0';
+    size_t at = 0;
+
+    for (const char *c = text; *c != '\0' && at + 1 < n; c++) {
+        if (escapes(c, quote))
+            buf[at++] = *++c;
+        else if (quote != '\0' && *c == quote)
+            quote = '\0';
+        else if (quote == '\0' && is_quoted && (*c == '\'' || *c == '"'))
+            quote = *c;
+        else if (quote == '\0' && is_quoted)
+            return false;
+        else
+            buf[at++] = *c;
+    }
+    buf[at] = '\0';
+    return quote == '\0' && at > 0;
+}
+
+char *path_typed(char *buf, size_t n, const char *text, bool exists)
+{
+    char plain[PATH_MAX];
+
+    path_expand(buf, n, text);
+    if ((exists && access(buf, F_OK) == 0) || !unquote(plain, sizeof plain, text))
+        return buf;
+    return path_expand(buf, n, plain);
 }
 
 void path_complete(const char *path, path_add_fn *add, void *list)

@@ -4,6 +4,7 @@
 #ifndef MEMWALL_UI_WORDS_PATH_H
 #define MEMWALL_UI_WORDS_PATH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "engine/memwall.h"
@@ -18,6 +19,12 @@ char *path_expand(char *buf, size_t n, const char *path);
 const char *path_expanded(const char *path);
 /* The same, and a copy in any case. */
 const char *path_kept(const char *path);
+
+/* The path that the argument of a command means: path_expand(), and without the quotes around it
+ * or the backslashes before blanks and other signs, which terminals write into the name of a file
+ * that is dropped on them.  If exists, a file that has exactly this name comes first.
+ * Returns buf. */
+char *path_typed(char *buf, size_t n, const char *text, bool exists);
 
 /* Calls add(list, whole path) for each file whose path begins with path, with a slash after
  * folders.  Names with characters that cannot be seen are left out.  Hidden files are included
