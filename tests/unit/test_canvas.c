@@ -57,6 +57,10 @@ static void clusters_are_as_wide_as_every_terminal_shows_them(void **state)
         { "\u2764\ufe0fz", 6, 1, L"\u2764" },
         { "\U0001F44D\U0001F3FDz", 8, 2, L"\U0001F44D" },
         { "\U0001F1E9\U0001F1EA\U0001F1E9", 8, 2, L"\U0001F1E9\U0001F1EA" },
+        /* decomposed Hangul, a syllable with a final consonant after it, old letters */
+        { "\u1112\u1161\u11ab\u1100", 9, 2, L"\ud55c" },
+        { "\uac00\u11a8z", 6, 2, L"\uac01" },
+        { "\u1112\u119e\u11abz", 9, 2, L"\u1112\u119e\u11ab" },
         { "\x1b[2J", 1, 1, L"\ufffd" },
         { "\xc3", 1, 1, L"\ufffd" },
         { "\xff\xfe", 1, 1, L"\ufffd" },
@@ -213,6 +217,12 @@ static void a_window_gets_the_same_cells(void **state)
     mvin_wch(2, 7, &cell);
     getcchar(&cell, text, &attrs, &pair, NULL);
     assert_int_equal(text[0], L'z');
+    canvas_text(&c, 1, 0, style_of(ROLE_TEXT), "\U0001F1E9\U0001F1F0x");
+    for (int x = 0; x < 3; x++) {
+        mvin_wch(1, x, &cell);
+        getcchar(&cell, text, &attrs, &pair, NULL);
+        assert_int_equal(text[0], L"\U0001F1E9\U0001F1F0x"[x]);
+    }
     canvas_target_free(t);
     endwin();
     delscreen(screen);

@@ -124,8 +124,8 @@ void canvas_peek(const struct canvas_target *t, int y, int x, wchar_t text[CLUST
 
 /* ---- one cluster on the target ---- */
 
-static void put_on_window(const struct canvas_target *t, int y, int x, struct ui_style style,
-                          const wchar_t *text)
+static void put_cell(const struct canvas_target *t, int y, int x, struct ui_style style,
+                     const wchar_t *text)
 {
     struct canvas_ink ink = t->ink(t->ctx, style);
     cchar_t ch;
@@ -133,6 +133,18 @@ static void put_on_window(const struct canvas_target *t, int y, int x, struct ui
     if (setcchar(&ch, text, (attr_t)ink.attrs, (short)ink.pair,
                  ink.pair > SHRT_MAX ? &ink.pair : NULL) == OK)
         (void)mvwadd_wch(t->window, y, x, &ch); /* ERR in the last cell is expected */
+}
+
+/* A cell of ncurses has one character with a width, and drops the second half of a flag. */
+static void put_on_window(const struct canvas_target *t, int y, int x, struct ui_style style,
+                          const wchar_t *text)
+{
+    bool is_flag = text[0] != 0 && text[1] >= 0x1f1e6 && text[1] <= 0x1f1ff;
+    const wchar_t first[] = { text[0], 0 };
+
+    put_cell(t, y, x, style, is_flag ? first : text);
+    if (is_flag)
+        put_cell(t, y, x + 1, style, text + 1);
 }
 
 /* Blank the other half of a wide character before one half is overwritten. */

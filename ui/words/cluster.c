@@ -63,6 +63,28 @@ static void base(int32_t cp, struct cluster *out, int *n_shown)
     }
 }
 
+/* Add a vowel or a final consonant to a syllable of Hangul, which terminals draw better as one
+ * character.  Returns false if both do not make one. */
+static bool compose(wchar_t *syllable, int32_t cp)
+{
+    enum { LEAD = 0x1100, VOWEL = 0x1161, FINAL = 0x11a7, FIRST = 0xac00, LAST = 0xd7a3 };
+    wchar_t s = *syllable;
+
+    if (s >= LEAD && s < LEAD + 19 && cp >= VOWEL && cp < VOWEL + 21)
+        *syllable = FIRST + ((s - LEAD) * 21 + (cp - VOWEL)) * 28;
+    else if (s >= FIRST && s <= LAST && (s - FIRST) % 28 == 0 && cp > FINAL && cp < FINAL + 28)
+        *syllable = s + cp - FINAL;
+    else
+        return false;
+    return true;
+}
+
+/* The other vowels and finals, of old Hangul, have no width either. */
+static bool is_jamo(int32_t cp)
+{
+    return (cp >= 0x1160 && cp <= 0x11ff) || (cp >= 0xd7b0 && cp <= 0xd7ff);
+}
+
 void cluster_next(const char *s, size_t n, struct cluster *out)
 {
     int32_t first, before, cp;
@@ -78,7 +100,10 @@ void cluster_next(const char *s, size_t n, struct cluster *out)
         int width = width_of(cp);
 
         if (width == 0) {
-            if (n_shown > 0 && n_shown < CLUSTER_CHARS && !joined && is_mark(cp))
+            if (n_shown == 1 && compose(out->shown, cp))
+                ;
+            else if (n_shown > 0 && n_shown < CLUSTER_CHARS && !joined &&
+                     (is_mark(cp) || is_jamo(cp)))
                 out->shown[n_shown++] = (wchar_t)cp;
             joined = joined || cp == JOINER;
         } else if (is_regional(cp) && before == first && is_regional(first)) {

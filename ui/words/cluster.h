@@ -3,9 +3,9 @@
  *
  * No width table is right on every terminal.  Therefore only the part of a cluster is drawn
  * that all terminals agree on: its first character with at most four combining marks.  Joined
- * emoji show their first part; variation selectors and skin tones are not drawn.  The stored
- * text keeps them, for copying and saving.  Widths come from wcwidth of the C library,
- * because ncurses uses it.
+ * emoji show their first part; variation selectors and skin tones are not drawn.  Letters of
+ * Hangul are drawn as syllables.  The stored text keeps all, for copying and saving.  Widths come
+ * from wcwidth of the C library, because ncurses uses it.
  *
  * Control characters and invalid UTF-8 are shown as U+FFFD, so a cluster is always safe to
  * draw.
