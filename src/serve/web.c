@@ -24,7 +24,7 @@
 #define ORIGIN_BYTES 320   /* a scheme, a name of 253 bytes and a port fit */
 #define QUIET_SHARE  4     /* of the time of a request, after which a stream says that it waits */
 #define FILL_BYTES   4096  /* of a stream that are written before some of them must be sent */
-#define DROP_BYTES   ((uint64_t)64 << 20) /* of the body of a refused request, that are read */
+#define DROP_BYTES   ((uint64_t)64 << 20) /* a refused body that is to be longer is not read */
 
 /* A connection, which may carry several requests. */
 struct link {
@@ -60,7 +60,6 @@ struct exchange {
     unsigned refused; /* with this status, because of its headers; 0: it is not */
     struct err why;
     bool is_too_long, is_without_room;
-    uint64_t n_dropped; /* bytes of the body that were read and not kept */
     struct job *job;
     /* a stream */
     struct reply reply;
@@ -736,16 +735,15 @@ static void make_room(struct exchange *x, size_t len)
 }
 
 /* Take a part of the body.  One that is refused is read and dropped: most clients read the reply
- * only when all is sent, and closing the connection before that loses it.  Both the bytes and the
- * time are bounded. */
+ * only when all is sent, and closing the connection before that loses it.  The time of the request
+ * bounds that. */
 static enum MHD_Result take_body(struct exchange *x, const char *data, size_t len)
 {
     if (x->refused == 0 && !x->is_too_long && !x->is_without_room)
         make_room(x, x->len + len);
     if (x->refused != 0 || x->is_too_long || x->is_without_room) {
         free_body(x);
-        x->n_dropped += len;
-        return x->n_dropped <= DROP_BYTES ? MHD_YES : MHD_NO;
+        return MHD_YES;
     }
     memcpy(x->body + x->len, data, len);
     x->len += len;

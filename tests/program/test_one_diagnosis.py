@@ -247,9 +247,13 @@ class Diagnosis(unittest.TestCase):
         t.send("\033")
         self.assertTrue(t.sees("stopped", "last  ", " ready"), t.screen())
         self.assertTrue(t.loses("next ~"), t.screen())
+        shown = r"wall \u2500+ [\d.]+ .iB ([\d.]+) tok/s"
+        end = time.monotonic() + 30
+        while not re.search(shown, t.screen()) and time.monotonic() < end:
+            t.pump(0.1)  # the wall is made piece by piece
         bar = re.search(r"([\d.]+) tok/s", t.screen().splitlines()[-1])
         border = re.search(r"idle +([\d.]+) tok/s", t.screen())
-        wall = re.search(r"wall \u2500+ [\d.]+ .iB ([\d.]+) tok/s", t.screen())
+        wall = re.search(shown, t.screen())
         self.assertIsNotNone(wall, t.screen())
         self.assertEqual([border.group(1)] * 2, [bar.group(1), wall.group(1)], t.screen())
 

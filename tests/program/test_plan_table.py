@@ -240,7 +240,13 @@ class WhatIf(Plans):
         self.assertRegex(r.stderr, r'this is the plan of a chat; "memwall run" has no screen, and '
                                    r"needs [\d.]+ MiB")
         need = float(re.search(r"needs ([\d.]+) MiB\n$", r.stderr)[1])
-        self.assertTrue(least <= need * 1048576 <= least + 200000, (least, need))
+        self.assertLess(abs(need * MIB - least), 200000)
+        for less, works in (0, True), (0.1, False):  # it is rounded up
+            r = subprocess.run([MEMWALL, "run", "-m", TINY, "-n", "1", "--no-save", "-p", "hi",
+                                "-b", str(int((need - less) * MIB))], capture_output=True,
+                               timeout=TIMEOUT_S, cwd=self.home.name,
+                               env=environment(self.home.name))
+            self.assertEqual(0 if works else 3, r.returncode, r.stderr)
 
     def test_the_budget_follows_the_memory(self):
         budgets = [self.plan("Llama-3.1-70B:Q4_K", "--what-if", f"RAM={gib}G")["budget_bytes"]

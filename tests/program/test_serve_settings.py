@@ -190,8 +190,8 @@ class Settings(FolderCase):
     def test_a_longer_context_takes_longer_requests(self):
         with self.server("--allow-settings") as s:
             long = json.dumps(user()) + " " * 2000000
-            with s.socket() as c: # the reply comes before the body
-                c.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\n"
+            with s.socket() as c:  # the reply comes before the body
+                c.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
                           f"Content-Length: {len(long)}\r\n\r\n".encode())
                 self.assertIn(b" 413 ", c.recv(100))
             self.assertEqual(200, s.post(PATH, {"ctx": "512k", "memory": "2G"})[0])

@@ -328,8 +328,9 @@ static void the_turns_of_gemma_4(void **state)
 static void only_control_tokens_end_an_answer(void **state)
 {
     /* In a Llama 2 would be </s>.  Here 2 is a byte, and </s> is text. */
-    struct tiny tiny = { .texts = "\"</s>\",\"<eos>\"",
-                         .added = CONTROL(258, "<turn|>") "," CONTROL(259, "<|im_end|>"),
+    struct tiny tiny = { .texts = "\"</s>\",\"<eos>\",\"a\",\"aa\"",
+                         .merges = "\"a a\"",
+                         .added = CONTROL(260, "<turn|>") "," CONTROL(261, "<|im_end|>"),
                          .config = "{\"eos_token\":\"<|im_end|>\"}" };
     struct catalogue *c = tiny_open(&tiny);
     struct tokenizer *t = NULL;
@@ -342,8 +343,8 @@ static void only_control_tokens_end_an_answer(void **state)
     c->generation.stop[0] = 7;
     assert_int_equal(chat_stop_ids(c, t, NULL, stop, 8), 3);
     assert_int_equal(stop[0], 7);
-    assert_int_equal(stop[1], 259);
-    assert_int_equal(stop[2], 258);
+    assert_int_equal(stop[1], 261);
+    assert_int_equal(stop[2], 260);
     assert_int_equal(chat_stop_ids(c, t, NULL, stop, 1), 1);
     tokenizer_close(t);
     tiny_close(c);
