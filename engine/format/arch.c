@@ -620,8 +620,8 @@ void arch_note_form(const char *name, struct err *e)
              a->name);
 }
 
-/* Does one of the model types before number k of family i begin this one?  Variants are not
- * listed, because a message has only so much room. */
+/* Does an earlier model type begin number k of family i?  Such variants are not listed, because a
+ * message has only so much room. */
 static bool is_variant(size_t i, int k)
 {
     const char *type = archs[i].snapshots[k].model_type;

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,6 +28,27 @@ static void set_identity(struct model_file *f, const struct stat *st)
 bool model_file_is_there(int dir_fd, const char *name)
 {
     return faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool model_file_unended(int dir_fd, struct stat *st)
+{
+    static const char end[] = ".incomplete";
+    int fd = openat(dir_fd, "blobs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *blobs = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    bool found = false;
+
+    while (blobs != NULL && !found && (entry = readdir(blobs)) != NULL) {
+        size_t n = strlen(entry->d_name);
+
+        found = n >= sizeof end && strcmp(entry->d_name + n + 1 - sizeof end, end) == 0 &&
+                fstatat(fd, entry->d_name, st, AT_SYMLINK_NOFOLLOW) == 0;
+    }
+    if (blobs != NULL)
+        closedir(blobs);
+    else if (fd >= 0)
+        close(fd);
+    return found;
 }
 
 /* Report that a file cannot be opened. */

@@ -2,6 +2,8 @@
 #ifndef MEMWALL_ENGINE_FORMAT_FILE_OPEN_H
 #define MEMWALL_ENGINE_FORMAT_FILE_OPEN_H
 
+#include <sys/stat.h>
+
 #include <stdbool.h>
 
 #include "engine/base/err.h"
@@ -19,6 +21,10 @@ void model_file_close(struct model_file *f);
 /* Whether there is a file of this name, or a link whose file is missing: caches of models link to
  * files that may be deleted, and a missing file that is not needed would be passed over. */
 bool model_file_is_there(int dir_fd, const char *name);
+
+/* Find a file whose download was interrupted in a repository of the hub's cache, the folder dir_fd.
+ * Stores its identity in *st; returns false if there is none. */
+bool model_file_unended(int dir_fd, struct stat *st);
 
 /* The same for a file that this program wrote: a link and a file of another user are refused. */
 int model_file_open_own(struct model_file *f, const char *path, struct err *e);

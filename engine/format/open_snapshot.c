@@ -411,23 +411,6 @@ static int open_folder(struct catalogue *c, struct err *e)
     return err_at(e, c->index->folder, ERR_NO_OFFSET, NULL);
 }
 
-/* Does a repository in the hub's cache have a file whose download was interrupted? */
-static bool has_unended(const struct catalogue *c)
-{
-    int fd = openat(c->dir_fd, "blobs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *blobs = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
-    bool found = false;
-
-    while (blobs != NULL && !found && (entry = readdir(blobs)) != NULL)
-        found = ends_in(entry->d_name, ".incomplete");
-    if (blobs != NULL)
-        closedir(blobs);
-    else if (fd >= 0)
-        close(fd);
-    return found;
-}
-
 /* Reports a folder that is not a snapshot.  Users may mean a GGUF file in it. */
 static int no_snapshot(const struct catalogue *c, struct err *e)
 {
@@ -435,6 +418,7 @@ static int no_snapshot(const struct catalogue *c, struct err *e)
     const struct foreign_kind *kind;
     const struct dirent *entry;
     char gguf[128] = "";
+    struct stat unused;
 
     while (folder != NULL && gguf[0] == '\0' && (entry = readdir(folder)) != NULL)
         if (ends_in(entry->d_name, ".gguf"))
@@ -445,7 +429,7 @@ static int no_snapshot(const struct catalogue *c, struct err *e)
         return err_set(e, ERR_FORMAT,
                        "this is a repository in the hub's cache, and none of its snapshots "
                        "has a model%s",
-                       has_unended(c) ? ": its download has not ended; fetch it again" : "");
+                       model_file_unended(c->dir_fd, &unused) ? ": its download has not ended; fetch it again" : "");
     if (gguf[0] == '\0' && (exists(c, SNAPSHOT_SINGLE) || exists(c, SNAPSHOT_INDEX)))
         return err_set(e, ERR_FORMAT,
                        "the folder has weights, but no config.json, so the model is unknown; "

@@ -120,8 +120,8 @@ static int check_type(const struct check *k, const struct tensor_info *t)
     return report(k, t);
 }
 
-/* Add to an error how the names of the layers begin in the file, if that is in no way that is known
- * here: wrappers for training and adapters put words before them. */
+/* Add to an error how the names of the file begin, if no family has such names: wrappers for training
+ * and adapters put words before them. */
 static void note_names(const struct catalogue *c, struct err *e)
 {
     for (uint32_t i = 0; i < c->n_tensor; i++) {

@@ -14,9 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/base/small_file.h"
 #include "engine/base/utf8.h"
+#include "engine/format/file_open.h"
 #include "engine/hub/cache_layout.h"
 #include "engine/hub/find.h"
 
@@ -104,34 +106,15 @@ static void drop_repeated(struct mw_models *m, size_t first, size_t from)
     m->n = kept;
 }
 
-/* Stores the identity of a download that has not ended; returns false if the repository has none. */
-static bool find_unended(const char *cache, const char *repo, struct find_id *id)
-{
-    struct err ignored = ERR_INIT;
-    const struct dirent *entry;
-    char folder[PATH_MAX];
-    bool found = false;
-    struct stat st;
-    DIR *dir;
-
-    if (cache_path(folder, sizeof folder, cache, repo, CACHE_BLOBS, NULL, &ignored) != 0 ||
-        (dir = opendir(folder)) == NULL)
-        return false;
-    while (!found && (entry = readdir(dir)) != NULL)
-        found = find_ends_in(entry->d_name, ".incomplete") &&
-                fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    closedir(dir);
-    if (found)
-        *id = (struct find_id){ .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino };
-    return found;
-}
-
-/* A repository without a model may be one whose download was interrupted.  Its name is taken then:
- * it is not a part of the name of another one. */
+/* A repository without a model may be one whose download was interrupted.  Its name then means it, and
+ * not another one whose name begins in the same way. */
 static int add_unended(struct mw_models *m, const char *cache, const char *repo, struct err *e)
 {
     struct err ignored = ERR_INIT;
     char folder[PATH_MAX];
+    struct stat st;
+    bool found;
+    int fd;
     struct find_new new = { .store = MW_STORE_HUB,
                             .name = repo,
                             .path = folder,
@@ -139,8 +122,13 @@ static int add_unended(struct mw_models *m, const char *cache, const char *repo,
                             .broken = "its download has not ended; fetch it again" };
 
     if (cache_path(folder, sizeof folder, cache, repo, CACHE_REPO, NULL, &ignored) != 0 ||
-        !find_unended(cache, repo, &new.id))
+        (fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return 0;
+    found = model_file_unended(fd, &st);
+    close(fd);
+    if (!found)
+        return 0;
+    new.id = (struct find_id){ .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino };
     return find_add(m, &new, e);
 }
 

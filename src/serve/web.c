@@ -24,7 +24,7 @@
 #define ORIGIN_BYTES 320   /* a scheme, a name of 253 bytes and a port fit */
 #define QUIET_SHARE  4     /* of the time of a request, after which a stream says that it waits */
 #define FILL_BYTES   4096  /* of a stream that are written before some of them must be sent */
-#define DROP_BYTES   ((uint64_t)64 << 20) /* a refused body that is to be longer is not read */
+#define DROP_BYTES   ((uint64_t)64 << 20) /* no refused body of a longer Content-Length is read */
 
 /* A connection, which may carry several requests. */
 struct link {
