@@ -91,7 +91,7 @@ static void resized(void **state)
     }
     pty_resize(run.s, f->rows, f->cols);
     if (f->keys) {
-        pty_send(run.s, "\001\013\033[F"); /* an empty line, the end of the chat */
+        pty_send(run.s, "x\003\033[F"); /* Ctrl-C empties a line that has text */
         program_line(&run, "/view both");
     }
     pty_send(run.s, "\003");
