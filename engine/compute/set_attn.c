@@ -123,11 +123,12 @@ INLINE void soften(float *s, size_t n_c, size_t n_pos, float scale, float cap, f
 
     hide_rest(s, n_c, n_pos);
     UNROLL
-    for (size_t i = 0; i < n_c * n_v; i++) {
+    for (size_t i = 0; i < n_c * n_v; i++)
         v[i] = vf_mul(vf_load(s + i * VN), vf_all(scale));
-        if (cap > 0)
-            v[i] = vf_mul(vf_all(cap), vf_tanh(vf_div(v[i], vf_all(cap))));
-    }
+    if (cap > 0)
+        UNROLL
+    for (size_t i = 0; i < n_c * n_v; i++)
+        v[i] = vf_mul(vf_all(cap), vf_tanh(vf_div(v[i], vf_all(cap))));
     if (cap > 0 && n_pos < ATTN_BLOCK) { /* again: the cap made them finite */
         UNROLL
         for (size_t i = 0; i < n_c * n_v; i++)
@@ -512,10 +513,14 @@ INLINE void score_tile(enum tensor_type type, size_t n_r, size_t n_c, const stru
         add_keys(type, n_r, n_c, p->w + bytes_of(type, k), p->w_stride, x + k, p->ldx, step,
                  acc, wide == NULL ? NULL : wide + k);
     }
-    if (k < p->n_k) {
+    if (k < p->n_k)
         fetch_rows(ahead, k, p->n_k - k);
-        add_keys(type, n_r, n_c, p->w + bytes_of(type, k), p->w_stride, x + k, p->ldx,
-                 p->n_k - k, acc, wide == NULL ? NULL : wide + k);
+    while (k < p->n_k) {
+        const size_t n = has_blocks(type) ? 32 : p->n_k - k; /* constant for blocks */
+
+        add_keys(type, n_r, n_c, p->w + bytes_of(type, k), p->w_stride, x + k, p->ldx, n, acc,
+                 wide == NULL ? NULL : wide + k);
+        k += n;
     }
     fold_tile(acc, n_r, n_c, p->y + c * p->ldy, p->ldy, 1);
 }

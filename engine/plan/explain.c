@@ -177,8 +177,8 @@ static const char *const item_notes[MW_PLAN_ROWS] = {
     [MW_ROW_KV_SLIDING] = "a token, near * slots of the window and a chunk + copy * copies",
     [MW_ROW_KV_RECURRENT] = "state of the recurrent layers + copy * copies",
     [MW_ROW_KV_INDEX] = "keys of a page of positions * pages",
-    [MW_ROW_DRAFTER] = "fixed + a token * context + "
-                       "inputs of recurrent layers * tokens of a pass + copies + head",
+    [MW_ROW_DRAFTER] = ("fixed + a token * context + "
+                        "inputs of recurrent layers * tokens of a pass + copies + head"),
     [MW_ROW_EXPERTS] = "fixed + expert * cached experts",
     [MW_ROW_PINNED] = "norms and other small weights + blocks",
     [MW_ROW_RESERVE] = "fixed and stacks + page tables: 8 bytes for 4096",
