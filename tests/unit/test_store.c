@@ -885,8 +885,7 @@ static void hostile_names_are_refused(void **state)
         "x ",
         "a\nb",
         "a\033[31m",
-        "a\xe2\x80\xae"
-        "b",
+        "a\xe2\x80\xaez",
         "\xff",
         "a -> b",
         "x.jsonl",
