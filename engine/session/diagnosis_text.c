@@ -117,28 +117,29 @@ char *mw_diagnosis_why_not(const struct mw_diagnosis *d, char *buf, size_t n)
 static void predicted_text(const struct mw_diagnosis *d, char *buf, size_t n)
 {
     char rate[16], size[24];
-    int len;
+    size_t len;
 
     if (!(d->tps > 0))
         return;
     numbers_rough(rate, sizeof rate, d->tps);
     if (d->assumed > 0)
-        len = snprintf(buf, n, "~%s: ~%s tok/s if %.0f %% of the drafts are right; ",
-                       mw_diagnosis_label(d), rate, 100 * d->assumed);
+        snprintf(buf, n, "~%s: ~%s tok/s if %.0f %% of the drafts are right; ",
+                 mw_diagnosis_label(d), rate, 100 * d->assumed);
     else
-        len = snprintf(buf, n, "~%s: the plan predicts ~%s tok/s; ", mw_diagnosis_label(d), rate);
+        snprintf(buf, n, "~%s: the plan predicts ~%s tok/s; ", mw_diagnosis_label(d), rate);
+    len = strlen(buf); /* shorter than what snprintf returns for a share of 1e300 */
     if (d->binds == MW_BINDS_OTHERS)
-        snprintf(buf + len, n - (size_t)len, "other programs use the processors");
+        snprintf(buf + len, n - len, "other programs use the processors");
     else if (d->read_bytes > 0 && d->assumed > 0)
-        snprintf(buf + len, n - (size_t)len, "a pass reads ~%s%s",
+        snprintf(buf + len, n - len, "a pass reads ~%s%s",
                  units_size(size, sizeof size, d->read_bytes),
                  d->reads_kv ? ", with keys and values" : " of weights");
     else if (d->read_bytes > 0)
-        snprintf(buf + len, n - (size_t)len, "each token will read ~%s of weights%s",
+        snprintf(buf + len, n - len, "each token will read ~%s of weights%s",
                  units_size(size, sizeof size, d->read_bytes),
                  d->reads_kv ? ", keys and values" : "");
     else
-        snprintf(buf + len, n - (size_t)len, "all weights fit the budget");
+        snprintf(buf + len, n - len, "all weights fit the budget");
 }
 
 /* A bound by arithmetic counts the reads from memory that it overlaps: it says so, as the bar of

@@ -509,6 +509,22 @@ static void answers_are_predicted_while_a_prompt_is_read(void **state)
     free(s);
 }
 
+/* A recording may have any share: its text is cut. */
+static void a_share_with_300_digits_is_cut(void **state)
+{
+    struct mw_diagnosis d = { .binds = MW_BINDS_DISK, .tps = 1, .assumed = 1e300 };
+    char text[MW_DIAGNOSIS_TEXT + 64];
+
+    (void)state;
+    for (d.read_bytes = 0; d.read_bytes <= 1000; d.read_bytes += 1000) {
+        memset(text, '#', sizeof text);
+        mw_diagnosis_text(&d, "", text, MW_DIAGNOSIS_TEXT);
+        assert_int_equal(strlen(text), MW_DIAGNOSIS_TEXT - 1);
+        for (size_t i = MW_DIAGNOSIS_TEXT; i < sizeof text; i++)
+            assert_int_equal(text[i], '#');
+    }
+}
+
 /* Nobody reads faster. */
 static void fast_answers_need_no_advice(void **state)
 {
@@ -599,6 +615,7 @@ int main(void)
         cmocka_unit_test(nothing_is_said_of_the_bound_of_fast_answers),
         cmocka_unit_test_setup_teardown(answers_are_predicted_while_a_prompt_is_read, open_all,
                                         close_all),
+        cmocka_unit_test(a_share_with_300_digits_is_cut),
         cmocka_unit_test_setup_teardown(fast_answers_need_no_advice, open_all, close_all),
     };
 
