@@ -127,7 +127,7 @@ static void predicted_text(const struct mw_diagnosis *d, char *buf, size_t n)
                  mw_diagnosis_label(d), rate, 100 * d->assumed);
     else
         snprintf(buf, n, "~%s: the plan predicts ~%s tok/s; ", mw_diagnosis_label(d), rate);
-    len = strlen(buf); /* shorter than what snprintf returns for a share of 1e300 */
+    len = strlen(buf); /* snprintf returns more if it cut the text */
     if (d->binds == MW_BINDS_OTHERS)
         snprintf(buf + len, n - len, "other programs use the processors");
     else if (d->read_bytes > 0 && d->assumed > 0)

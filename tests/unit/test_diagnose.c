@@ -509,7 +509,7 @@ static void answers_are_predicted_while_a_prompt_is_read(void **state)
     free(s);
 }
 
-/* A recording may have any share: its text is cut. */
+/* A recording may claim any share of right drafts.  The text is cut to fit. */
 static void a_share_with_300_digits_is_cut(void **state)
 {
     struct mw_diagnosis d = { .binds = MW_BINDS_DISK, .tps = 1, .assumed = 1e300 };
