@@ -147,9 +147,12 @@ static void say_result(struct work *w)
     else if (f->value[METRIC_DECODE] > 0)
         snprintf(text, sizeof text, "%s tok/s",
                  numbers_measured(rate, sizeof rate, f->value[METRIC_DECODE]));
-    else
+    else if (f->value[METRIC_PROMPT] > 0)
         snprintf(text, sizeof text, "prompt %s tok/s",
                  numbers_measured(rate, sizeof rate, f->value[METRIC_PROMPT]));
+    else /* tokens were evaluated only before the prompt */
+        snprintf(text, sizeof text, "opened in %s",
+                 numbers_time(rate, sizeof rate, f->value[METRIC_LOAD]));
     say(w, text);
 }
 

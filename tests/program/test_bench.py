@@ -165,6 +165,8 @@ class Bench(Case):
             self.assertRegex(line, rf"^memwall: run {i} of 4, \S+ \wiB: [\d.,]+ tok/s")
             self.assertEqual(i < 4, "left" in line, line)
         self.assertIn("prompt ", self.bench("-p", "4", "-n", "0", "-r", "1").stderr)
+        err = self.bench("-d", "4", "-p", "0", "-n", "0", "-r", "1").stderr
+        self.assertRegex(err, r"run 1 of 1, \S+ \wiB: opened in [\d.]+ m?s$")
         self.assertEqual("", self.bench(*QUICK, "--quiet").stderr)
         main, side = pty.openpty()
         self.bench(*QUICK, stdout=subprocess.DEVNULL, stderr=side)
