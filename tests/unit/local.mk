@@ -122,7 +122,7 @@ check_PROGRAMS += tests/unit/test_amx
 check_LIBRARIES += tests/libtiles.a
 tests_libtiles_a_SOURCES = engine/compute/set_mul_q8.c tests/lib/vec_tiles.h
 tests_libtiles_a_CPPFLAGS = $(AM_CPPFLAGS) -DSET=tiles -DVECTORS='"tests/lib/vec_tiles.h"'
-tests_libtiles_a_CFLAGS = $(AM_CFLAGS) $(AVX512_FLAGS) -mavx512vnni
+tests_libtiles_a_CFLAGS = $(AM_CFLAGS) $(KERNEL_SAN_FLAGS) $(AVX512_FLAGS) -mavx512vnni
 tests_unit_test_amx_SOURCES = tests/unit/test_amx.c tests/lib/tiles.c tests/lib/tiles.h
 tests_unit_test_amx_LDADD = tests/libtiles.a $(LDADD)
 endif
