@@ -41,13 +41,24 @@ static void on_say(void *ctx, enum talk_say kind, const char *text, uint32_t id)
     snprintf(said + n, sizeof said - n, "%s%s\n", kind == SAY_ERROR ? "error: " : "", text);
 }
 
-/* The prediction for the current plan when a sheet opened. */
+/* The prediction for the current plan when a sheet opened, and the lines of that sheet. */
 static double now_tps;
+static char sheet_lines[8000];
+
+static void on_sheet_line(void *ctx, const char *line)
+{
+    size_t n = strlen(sheet_lines);
+
+    (void)ctx;
+    snprintf(sheet_lines + n, sizeof sheet_lines - n, "%s\n", line);
+}
 
 static void on_sheet(void *ctx, struct sheet *s)
 {
     (void)ctx;
     now_tps = talk_plan(t)->decode_tps;
+    sheet_lines[0] = '\0';
+    sheet_print(s, on_sheet_line, NULL);
     sheet_enter(s);
     sheet_free(s);
 }
@@ -426,6 +437,26 @@ static void a_change_is_compared_with_a_prediction_from_the_same_limits(void **s
     assert_true(now_tps > before);
 }
 
+static void help_of_a_setting_is_complete(void **state)
+{
+    size_t longest = 0;
+    char line[80];
+
+    (void)state;
+    for (const struct slash_command *c = command_list(); c->name != NULL; c++) {
+        const char *more = c->argument == ARG_VALUE ? options_table[c->setting].more : NULL;
+
+        if (more == NULL)
+            continue;
+        snprintf(line, sizeof line, "/help %s", c->name);
+        command_enter(t, line);
+        if (strstr(sheet_lines, more) == NULL)
+            fail_msg("%s: %s", line, sheet_lines);
+        longest = strlen(more) > longest ? strlen(more) : longest;
+    }
+    assert_true(longest > 200);
+}
+
 static void another_kv_type_waits_for_the_end_of_an_answer(void **state)
 {
     (void)state;
@@ -705,6 +736,7 @@ int main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_drafter_that_was_closed_is_named, begin, end),
         cmocka_unit_test_setup_teardown(predictions_follow_corrected_limits, begin, end),
+        cmocka_unit_test_setup_teardown(help_of_a_setting_is_complete, begin, end),
         cmocka_unit_test_setup_teardown(
             a_change_is_compared_with_a_prediction_from_the_same_limits, begin, end),
         cmocka_unit_test_setup_teardown(another_kv_type_waits_for_the_end_of_an_answer, begin,

@@ -205,13 +205,7 @@ static void help_setting(struct sheet *s, const struct option *o)
     if (o->more == NULL)
         return;
     sheet_line(s, ROLE_TEXT, "%s", "");
-    for (const char *line = o->more; *line != '\0';) {
-        size_t n = strcspn(line, "\n");
-
-        snprintf(text, sizeof text, "%.*s", (int)n, line);
-        sheet_text(s, ROLE_TEXT, text);
-        line += n + (line[n] == '\n');
-    }
+    sheet_text(s, ROLE_TEXT, o->more);
 }
 
 static void help_one(struct talk *t, const struct slash_command *c)

@@ -81,15 +81,27 @@ void sheet_more(struct sheet *s, enum ui_role role, const char *fmt, ...)
     va_end(ap);
 }
 
-void sheet_text(struct sheet *s, enum ui_role role, const char *text)
+static void add_paragraph(struct sheet *s, enum ui_role role, const char *text, size_t n)
 {
     struct sheet_line *line = new_line(s);
 
-    if (line == NULL || (line->part[0].text = strdup(text)) == NULL)
+    if (line == NULL || (line->part[0].text = strndup(text, n)) == NULL)
         return;
     line->part[0].role = role;
     line->n_part = 1;
     line->wraps = true;
+}
+
+void sheet_text(struct sheet *s, enum ui_role role, const char *text)
+{
+    size_t n = strcspn(text, "\n");
+
+    add_paragraph(s, role, text, n);
+    while (text[n] == '\n') {
+        text += n + 1;
+        n = strcspn(text, "\n");
+        add_paragraph(s, role, text, n);
+    }
 }
 
 void sheet_choice_removes(struct sheet *s, long number)

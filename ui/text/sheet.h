@@ -45,7 +45,7 @@ void sheet_set_cursor(struct sheet *s, long number);
  * was meant for the line chooses nothing.  No choice has the cursor until an arrow key or the
  * digit of a choice, which is its number plus 1 and is written before it. */
 void sheet_set_unasked(struct sheet *s);
-/* Add a paragraph, which is wrapped when drawn. */
+/* Add a paragraph of any length for each line of text; they are wrapped when drawn. */
 void sheet_text(struct sheet *s, enum ui_role role, const char *text);
 
 /* Let typing filter the lines.  A line stays if it, read with its heading, contains every word;
