@@ -12,16 +12,25 @@
 
 #define KEYS_BYTES 65536 /* of a file of keys */
 
-/* Compare without showing by the time how much of a key was right. */
-static bool same_key(const char *a, const char *b)
+size_t access_value_length(const char *value)
 {
-    size_t n = strlen(a);
+    size_t n = strlen(value);
+
+    while (n > 0 && (value[n - 1] == ' ' || value[n - 1] == '\t'))
+        n--;
+    return n;
+}
+
+/* Compare without showing by the time how much of a key was right. */
+static bool same_key(const char *given, const char *key)
+{
+    size_t n = access_value_length(given);
     unsigned char differs = 0;
 
-    if (n != strlen(b))
+    if (n != strlen(key))
         return false;
     for (size_t i = 0; i < n; i++)
-        differs |= (unsigned char)(a[i] ^ b[i]);
+        differs |= (unsigned char)(given[i] ^ key[i]);
     return differs == 0;
 }
 
@@ -43,11 +52,25 @@ static bool has_key(const struct access *a, const char *const *keys)
     return is_key(a->key, keys) || (has_bearer && is_key(a->authorization + n, keys));
 }
 
+/* Schemes of the windows of desktop applications, which come from this machine.  No page of the
+ * web has one; one in a frame that its site has locked up has the origin "null". */
+static bool is_application(const char *origin, size_t n)
+{
+    static const char *const scheme[] = { "app", "file", "tauri", "vscode-file",
+                                          "vscode-webview" };
+
+    for (size_t i = 0; i < sizeof scheme / sizeof scheme[0]; i++)
+        if (strlen(scheme[i]) == n && strncasecmp(origin, scheme[i], n) == 0)
+            return true;
+    return false;
+}
+
 static bool is_local_origin(const char *origin)
 {
     const char *host = strstr(origin, "://");
 
-    return host != NULL && listen_is_local_name(host + 3);
+    return host != NULL && (is_application(origin, (size_t)(host - origin)) ||
+                            listen_is_local_name(host + 3));
 }
 
 unsigned access_check(const struct access *a, bool is_loopback, const char *const *keys,

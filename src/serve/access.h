@@ -9,6 +9,7 @@
 #define MEMWALL_SRC_SERVE_ACCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "engine/base/err.h"
 
@@ -18,6 +19,10 @@ struct access {
     const char *authorization; /* "Bearer KEY" */
     const char *key;           /* x-api-key, as Anthropic's clients send it */
 };
+
+/* Returns the bytes of a header's value without blanks at its end, which are not a part of it
+ * (RFC 9110, 5.5) and which the library leaves. */
+size_t access_value_length(const char *value);
 
 /*
  * Returns 0, or the status of a refusal with *e.  keys: then NULL; NULL: none is needed.  is_open:

@@ -154,10 +154,11 @@ bool listen_is_local_name(const char *host)
     char name[LISTEN_TEXT];
     struct in_addr four;
     struct in6_addr six;
-    size_t n = host[0] == '[' ? strcspn(host, "]") : strcspn(host, ":");
+    size_t n = host[0] == '[' ? strcspn(host, "]") : strcspn(host, ": \t"), end;
 
     n += host[n] == ']';
-    if (n == 0 || n >= sizeof name || (host[n] != '\0' && host[n] != ':'))
+    end = n + strspn(host + n, " \t"); /* white space at the end of a header */
+    if (n == 0 || n >= sizeof name || (host[n] != ':' && host[end] != '\0'))
         return false;
     memcpy(name, host, n);
     name[n] = '\0';

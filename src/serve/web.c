@@ -660,6 +660,14 @@ static const char *header(const struct exchange *x, const char *name)
     return x->h->lib->lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
 }
 
+/* Is the value of a header this word? */
+static bool header_is(const char *value, const char *word)
+{
+    size_t n = access_value_length(value);
+
+    return n == strlen(word) && strncasecmp(value, word, n) == 0;
+}
+
 /* Preflight of a page in a browser, which asks whether it may send the request.  Clients for
  * browsers have headers of their own, such as their version, so all that it names are allowed. */
 static enum MHD_Result answer_options(struct exchange *x)
@@ -762,8 +770,17 @@ static unsigned refuse_path(struct err *e)
 /* May a page of this origin read the replies?  With keys any may, also why its key is refused. */
 static void allow_origin(struct exchange *x, const char *origin, unsigned refused)
 {
-    if (refused != 403 && origin != NULL && strlen(origin) < sizeof x->origin)
-        strcpy(x->origin, origin);
+    if (refused != 403 && origin != NULL && access_value_length(origin) < sizeof x->origin)
+        memcpy(x->origin, origin, access_value_length(origin));
+}
+
+/* The library reads the body up to the end of the connection if it does not know how the body
+ * is sent, so the reply would never come. */
+static bool has_endless_body(const struct exchange *x)
+{
+    const char *transfer = header(x, "Transfer-Encoding");
+
+    return transfer != NULL && strcasecmp(transfer, "chunked") != 0;
 }
 
 /* Check the headers of a request.  Returns the status that refuses it with *e, or 0. */
@@ -795,7 +812,12 @@ static unsigned check_headers(struct exchange *x, struct err *e)
         say_too_long(x, e);
         return 413;
     }
-    if (encoding != NULL && strcasecmp(encoding, "identity") != 0) {
+    if (has_endless_body(x)) {
+        err_set(e, ERR_ARGUMENT, "the body has another Transfer-Encoding than \"chunked\", which "
+                                 "is not supported");
+        return 501;
+    }
+    if (encoding != NULL && !header_is(encoding, "identity")) {
         err_set(e, ERR_ARGUMENT, "the body is compressed (Content-Encoding), which is not "
                                  "supported; send it as it is");
         return 415;
@@ -804,12 +826,13 @@ static unsigned check_headers(struct exchange *x, struct err *e)
 }
 
 /* Is a refused request answered before its body comes?  Its client waits for a reply before it
- * sends the body, or the body is too long to be dropped. */
+ * sends the body, or the body is too long to be dropped, or has no end. */
 static bool is_answered_early(const struct exchange *x)
 {
     const char *length = header(x, "Content-Length"), *expect = header(x, "Expect");
 
-    return (x->is_newer && expect != NULL && strcasecmp(expect, "100-continue") == 0) ||
+    return has_endless_body(x) ||
+           (x->is_newer && expect != NULL && header_is(expect, "100-continue")) ||
            (length != NULL && strtoull(length, NULL, 10) > DROP_BYTES);
 }
 

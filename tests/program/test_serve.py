@@ -436,7 +436,8 @@ class Refusals(ServeCase):
                 status, r = s.post(CHAT, gzip.compress(body), Content_Encoding=name)
                 self.assertEqual(415, status, r)
                 self.assertIn("Content-Encoding", r["error"]["message"])
-            self.assertEqual(200, s.post(CHAT, body, Content_Encoding="Identity")[0])
+            for name in "Identity", "identity ", "identity \t":
+                self.assertEqual(200, s.post(CHAT, body, Content_Encoding=name)[0])
 
     def test_a_refusal_comes_when_the_body_is_sent(self):
         """Clients that send all before they read would lose one that closes the connection."""
@@ -470,6 +471,10 @@ class Refusals(ServeCase):
             for status, path, headers in (
                     (404, "/v1/embeddings", "Expect: 100-continue\r\nContent-Length: 5000000"),
                     (413, CHAT, "Expect: 100-Continue\r\nContent-Length: 5000000"),
+                    (404, "/v1/embeddings", "Expect: 100-continue \r\nContent-Length: 5000000"),
+                    (501, CHAT, "Transfer-Encoding: gzip"),
+                    (501, CHAT, "Transfer-Encoding: gzip, chunked"),
+                    (404, "/v1/embeddings", "Transfer-Encoding: identity"),
                     (413, CHAT, "Content-Length: 500000000"),
                     (404, "/v1/embeddings", "Content-Length: 500000000")):
                 with self.subTest(status=status, headers=headers):
@@ -500,11 +505,13 @@ class Keys(ServeCase):
             f.write("# keys\n\nalpha\n  beta \n")
         with Server("-m", self.says("Hey."), "--api-key-file", self.path("keys")) as s:
             for headers in ({}, {"Authorization": "Bearer gamma"}, {"Authorization": "alpha"},
-                            {"x_api_key": "alph"}):
+                            {"x_api_key": "alph"}, {"x_api_key": "alph a"},
+                            {"Authorization": "Bearer "}, {"x_api_key": " "}):
                 status, r = s.post(CHAT, user(), **headers)
                 self.assertEqual((401, "authentication_error"), (status, r["error"]["type"]))
             for headers in ({"Authorization": "Bearer alpha"}, {"Authorization": "bearer beta"},
-                            {"x_api_key": "beta"}):
+                            {"x_api_key": "beta"}, {"x_api_key": "beta "},
+                            {"Authorization": "Bearer alpha \t"}):
                 self.assertEqual(200, s.post(CHAT, user(), **headers)[0])
             self.assertEqual(401, s.get("/metrics")[0])
             self.assertEqual(200, s.get("/health")[0])
@@ -571,18 +578,23 @@ class Keys(ServeCase):
     def test_pages_of_other_machines_may_not(self):
         with Server("-m", self.says("Hey.")) as s:
             self.assertEqual(403, s.post(CHAT, user(), Origin="http://evil.example")[0])
-            self.assertEqual(403, s.post(CHAT, user(), Origin="null")[0])
+            for origin in "null", "https://app", "apps://x", "xapp://x", "://", "file":
+                self.assertEqual(403, s.post(CHAT, user(), Origin=origin)[0], origin)
             for name in ("evil.example:80", "localhost.evil.example", "evillocalhost", ".localhost",
-                         "localhost..", ".", "0.0.0.1", "[::2]", "ip6-localhost.evil.example"):
+                         "localhost..", ".", "0.0.0.1", "[::2]", "ip6-localhost.evil.example",
+                         "localhost .evil.example", "localhost a", "evil.example "):
                 status, text = s.get("/health", Host=name)
                 self.assertEqual(403, status, name)
                 self.assertIn("--api-key-file", text)
             for name in ("localhost", "LocalHost.:80", "models.localhost:80", "0.0.0.0:80", "[::]",
-                         "ip6-localhost:80", "ip6-loopback"):
+                         "ip6-localhost:80", "ip6-loopback", "localhost \t", "[::1] "):
                 self.assertEqual(200, s.get("/health", Host=name)[0], name)
-            for origin in "http://localhost:3000", "http://127.0.0.1", "http://[::1]:5":
+            for origin in ("http://localhost:3000", "http://127.0.0.1", "http://[::1]:5",
+                           "http://localhost ", "app://notes.example", "file://",
+                           "tauri://localhost", "vscode-file://vscode-app",
+                           "vscode-webview://1a2b"):
                 c, r = s.open(CHAT, user(), Origin=origin)
-                self.assertEqual((200, origin),
+                self.assertEqual((200, origin.rstrip()),
                                  (r.status, r.headers["Access-Control-Allow-Origin"]))
                 r.read()
                 c.close()
