@@ -9,4 +9,5 @@ libengine_a_SOURCES += \
 	engine/remote/remote_thread.c \
 	engine/remote/server.c engine/remote/server.h \
 	engine/remote/server_models.c \
+	engine/remote/thinking.c engine/remote/thinking.h \
 	engine/remote/watcher.c engine/remote/watcher.h

@@ -18,6 +18,7 @@
 #include "engine/http/sse.h"
 #include "engine/remote/chunk.h"
 #include "engine/remote/remote_internal.h"
+#include "engine/remote/thinking.h"
 
 #define ANSWER_MOST  ((size_t)16 << 20) /* bytes of text and thinking */
 #define ERROR_MOST   ((size_t)64 << 10) /* bytes of a reply that is an error */
@@ -33,6 +34,7 @@ struct answer {
     char finish[32];
     uint32_t half; /* of a character whose second half may be in the next piece; 0: none */
     bool is_half_thinking;
+    struct thinking thinking; /* that the server leaves in the text */
     bool is_over; /* the last event came */
     uint64_t over_ns;
     struct mw_receipt receipt;
@@ -46,19 +48,41 @@ static struct turn *turn_of(const struct answer *a)
 
 /* ---- pieces ---- */
 
-static int add_text(struct answer *a, const char *text, size_t len, bool is_thinking)
+static int add_run(void *ctx, const char *text, size_t len, bool is_thinking, struct err *e)
 {
+    struct answer *a = ctx;
     struct turn *t = turn_of(a);
     struct mw_remote *r = a->r;
 
+    if (len > ANSWER_MOST - t->len - t->thinking_len)
+        return err_set(e, ERR_FORMAT, "%s sends an answer of more than %zu bytes",
+                       r->server.shown, ANSWER_MOST);
+    if (turn_append(t, is_thinking, text, len, e) != 0)
+        return -1;
+    return events_text(r->events, text, len, is_thinking, e);
+}
+
+static int take_for_thinking(void *ctx, struct err *e)
+{
+    struct answer *a = ctx;
+
+    if (turn_of(a)->len == 0)
+        return 0;
+    if (turn_take_for_thinking(turn_of(a), e) != 0)
+        return -1;
+    events_post(a->r->events, &(struct mw_event){ .kind = MW_EVENT_THOUGHT });
+    return 0;
+}
+
+static int add_text(struct answer *a, const char *text, size_t len, bool is_thinking)
+{
     if (len == 0)
         return 0;
-    if (len > ANSWER_MOST - t->len - t->thinking_len)
-        return err_set(&a->err, ERR_FORMAT, "%s sends an answer of more than %zu bytes",
-                       r->server.shown, ANSWER_MOST);
-    if (turn_append(t, is_thinking, text, len, &a->err) != 0)
+    if (!is_thinking)
+        return thinking_push(&a->thinking, text, len, &a->err);
+    if (thinking_end(&a->thinking, &a->err) != 0)
         return -1;
-    return events_text(r->events, text, len, is_thinking, &a->err);
+    return add_run(a, text, len, true, &a->err);
 }
 
 /* No second half follows. */
@@ -359,13 +383,15 @@ static bool end_turn(struct answer *a, bool resumes)
 
 static int begin_turn(struct answer *a, bool resumes)
 {
+    static const struct thinking_calls calls = { add_run, take_for_thinking };
     struct conversation *c = &a->r->conversation;
 
     a->turn = resumes ? c->n_turn - 1 : c->n_turn;
+    if (!resumes && conversation_add(c, CHAT_ASSISTANT, "", 0, &a->err) == NULL)
+        return -1;
+    thinking_begin(&a->thinking, &calls, a, turn_of(a)->len > 0);
     if (resumes)
         return 0;
-    if (conversation_add(c, CHAT_ASSISTANT, "", 0, &a->err) == NULL)
-        return -1;
     if (a->turn > 0)
         turn_of(a)->attempt = c->turns[a->turn - 1].attempt;
     return 0;
@@ -411,6 +437,7 @@ void remote_answer(struct mw_remote *r, bool resumes, uint32_t n_predict)
     struct remote_count before = r->count; /* written by this thread only */
     struct mw_event done = { .kind = MW_EVENT_DONE };
     struct json body;
+    struct err ignored = ERR_INIT;
     bool is_whole = true, has_turn = false;
 
     a.receipt.is_continuation = resumes;
@@ -429,6 +456,7 @@ void remote_answer(struct mw_remote *r, bool resumes, uint32_t n_predict)
         begin_turn(&a, resumes) == 0) {
         has_turn = true;
         is_whole = transfer(&a, body.buf, body.used - 1);
+        (void)thinking_end(&a.thinking, a.err.code == ERR_NONE ? &a.err : &ignored);
     }
     json_release(&body);
     sse_free(&a.sse);

@@ -153,9 +153,6 @@ static int finish(struct run *r, const struct mw_event *ev)
 /* Take one event.  True: the answer has ended with exit code *code. */
 static bool take_event(struct run *r, const struct mw_event *ev, int *code)
 {
-    static const char thought[] =
-        "the text until here was the model's thinking: it closed it without opening it";
-
     switch (ev->kind) {
     case MW_EVENT_READY:
     case MW_EVENT_KV_SAVED:
@@ -184,9 +181,7 @@ static bool take_event(struct run *r, const struct mw_event *ev, int *code)
         return false;
     case MW_EVENT_THOUGHT:
         progress_clear(&r->progress);
-        answer_out_thought(&r->out);
-        if (!r->o->quiet && !r->out.json)
-            report_notice(thought, sizeof thought - 1);
+        answer_out_thought(&r->out, r->o->quiet);
         return false;
     case MW_EVENT_NOTICE:
         progress_clear(&r->progress);

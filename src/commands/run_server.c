@@ -88,8 +88,11 @@ static bool take_event(struct job *j, const struct mw_event *ev, int *code)
     case MW_EVENT_KV_SAVED:
     case MW_EVENT_KV_LOADED:
     case MW_EVENT_KV_SHARED:
-    case MW_EVENT_SETTING:
-    case MW_EVENT_THOUGHT: return false;
+    case MW_EVENT_SETTING: return false;
+    case MW_EVENT_THOUGHT:
+        progress_clear(&j->progress);
+        answer_out_thought(&j->out, j->o->quiet);
+        return false;
     case MW_EVENT_STARTED: progress_text(&j->progress, "waiting for the server"); return false;
     case MW_EVENT_PROGRESS:
         if (progress_is_due(&j->progress))

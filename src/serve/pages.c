@@ -224,8 +224,12 @@ size_t pages_log(const struct web_record *r, char buf[PAGES_LOG_BYTES])
         n += snprintf(buf + n, PAGES_LOG_BYTES - (size_t)n, "-");
     if (j != NULL && j->has_begun)
         n += snprintf(buf + n, PAGES_LOG_BYTES - (size_t)n,
-                      " prompt %" PRIu64 " + %" PRIu64 " reused, answer %" PRIu32,
-                      j->n_prompt - j->n_cached, j->n_cached, j->receipt.n_decoded);
+                      " prompt %" PRIu64 " + %" PRIu64 " reused", j->n_prompt - j->n_cached,
+                      j->n_cached);
+    /* The engine counts tokens until it stops, which may be after the client went away. */
+    if (j != NULL && j->has_begun && j->state == JOB_ENDED)
+        n += snprintf(buf + n, PAGES_LOG_BYTES - (size_t)n, ", answer %" PRIu32,
+                      j->receipt.n_decoded);
     n += snprintf(buf + n, PAGES_LOG_BYTES - (size_t)n, " in %.2f s", (double)r->ns / 1e9);
     if (r->is_cut)
         n += snprintf(buf + n, PAGES_LOG_BYTES - (size_t)n, ", the client went away");

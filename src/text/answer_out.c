@@ -117,8 +117,10 @@ void answer_out_ids(struct answer_out *a, bool is_prompt, const char *ids, size_
     report_flush();
 }
 
-void answer_out_thought(struct answer_out *a)
+void answer_out_thought(struct answer_out *a, bool is_quiet)
 {
+    static const char thought[] =
+        "the text until here was the model's thinking: it closed it without opening it";
     struct json j;
 
     if (a->json) {
@@ -135,6 +137,8 @@ void answer_out_thought(struct answer_out *a)
         write_out(a, "\n", 1); /* the answer begins on a line of its own */
     }
     report_flush();
+    if (!is_quiet && !a->json)
+        report_notice(thought, sizeof thought - 1);
 }
 
 void answer_out_done(struct answer_out *a, const struct mw_receipt *r,

@@ -36,8 +36,8 @@ struct answer_out {
 void answer_out_open(struct answer_out *a, bool json, bool raw);
 /* A message to standard error follows: on a terminal it begins on a line of its own. */
 void answer_out_break(struct answer_out *a);
-/* All text so far was thinking. */
-void answer_out_thought(struct answer_out *a);
+/* All text so far was thinking.  A notice says so, unless the output is JSON or is_quiet. */
+void answer_out_thought(struct answer_out *a, bool is_quiet);
 void answer_out_text(struct answer_out *a, const char *text, size_t n, bool is_thinking);
 /* Ids of the prompt or of the answer: n bytes of uint32_t. */
 void answer_out_ids(struct answer_out *a, bool is_prompt, const char *ids, size_t n);

@@ -127,6 +127,48 @@ class Answers(Case):
                 self.assertEqual("Hm. Yes.", "".join(x["text"] for x in lines
                                                      if x["event"] == "thinking"))
 
+    # The text that a server sends; the thinking in it, and the answer.
+    LEFT_IN_THE_TEXT = (
+        ("<think>Hm.\n</think>\n\nSo.", "Hm.\n", "So."),
+        ("\n<think>\nHm.</think>So.", "\nHm.", "So."),
+        ("<think></think>So.", "", "So."),
+        ("[THINK]a < b </thin> c[/THINK]So.", "a < b </thin> c", "So."),
+        ("<seed:think>Hm.</seed:think>So.", "Hm.", "So."),
+        ("<thinking>Hm.</thinking>So. </think>", "Hm.", "So. </think>"),
+        ("<think>Hm", "Hm", ""),
+        ("<think>Hm</th", "Hm</th", ""),
+        ("Hm.\n</think>\n\nSo.", "Hm.\n", "So."),
+        ("\u00e4h\n</think>\r\nSo\u00dc.", "\u00e4h\n", "So\u00dc."),
+        ("Hm.\n</think>", "Hm.\n", ""),
+        ("</think>\nSo.", "", "So."),
+        ("So: <think>Hm.</think>", "", "So: <think>Hm.</think>"),
+        ("So: </think>\nyes", "", "So: </think>\nyes"),
+        ("So.\n </think>\nyes", "", "So.\n </think>\nyes"),
+        ("So.\n</think> yes", "", "So.\n</think> yes"),
+        ("<thin", "", "<thin"),
+        ("<b>So</b>", "", "<b>So</b>"),
+        ("<", "", "<"),
+        (" " * 30 + "<think>x</think>", "", " " * 30 + "<think>x</think>"),
+    )
+
+    def test_thinking_that_is_left_in_the_text(self):
+        for text, thinking, answer in self.LEFT_IN_THE_TEXT:
+            for size in 1, 3, 7, 100:
+                pieces = [text[i:i + size] for i in range(0, len(text), size)]
+                with self.subTest(text=text, size=size), Fake() as f:
+                    f.chat(head() + stream(*pieces))
+                    told = json.loads(self.ask(f.url, "--json", "hi").stdout.splitlines()[-1])
+                    self.assertEqual((thinking, answer),
+                                     (told.get("thinking", ""), told["text"]))
+        # A server that sends thinking by itself leaves none in the text.
+        with Fake() as f:
+            f.chat(head() + event(chunk(reasoning="Hm.")) + stream("<think>So.</think>"))
+            self.says("<think>So.</think>\n", f.url, "hi")
+        # A stream that is cut in a mark.
+        with Fake() as f:
+            f.chat(head() + event(chunk(content="So <thi")) + event(chunk(content="\n</th")))
+            self.fails(f.url, "before the answer was over", out="So <thi\n</th\n")
+
     def test_contents_in_parts(self):
         with Fake() as f:
             parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
