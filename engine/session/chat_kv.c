@@ -291,6 +291,20 @@ static size_t choose_time(struct mw_chat *c)
 
 #define FEW 16 /* tokens that conversations have in common by chance: marks of the template */
 
+/* Do the first n tokens hold the first question?  An answer after it may have been replaced. */
+static bool holds_question(struct mw_chat *c, size_t n)
+{
+    struct ids first = { .max = session_options(c->session)->n_ctx };
+    struct err ignored = ERR_INIT;
+    bool holds = c->answerer.rendering.tokenizer != NULL && c->conversation.n_turn > 0 &&
+                 conversation_render(&c->conversation, &c->answerer.rendering, 1, &first,
+                                     &ignored) == 0 &&
+                 n >= first.n;
+
+    ids_free(&first);
+    return holds;
+}
+
 /* Keep the tokens that are those of the conversation, of `all`.  -1 with *e: they are few. */
 static int keep_own(struct mw_chat *c, uint32_t all, uint32_t *kept, struct err *e)
 {
@@ -298,7 +312,7 @@ static int keep_own(struct mw_chat *c, uint32_t all, uint32_t *kept, struct err 
 
     if (mw_session_rewind(c->session, (uint32_t)same, kept, e) != 0)
         return -1;
-    if (*kept >= FEW || *kept == all)
+    if (*kept >= FEW || *kept == all || holds_question(c, *kept))
         return 0;
     return err_set(e, ERR_ARGUMENT, "they are of another conversation");
 }

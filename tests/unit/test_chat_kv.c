@@ -215,6 +215,37 @@ static void a_file_of_another_conversation_is_not_used(void **state)
     mw_model_close(model);
 }
 
+/* It has another answer to the same question, as after /retry and the choice of the first one. */
+static void a_short_question_keeps_its_values(void **state)
+{
+    struct talk *t = calloc(1, sizeof *t);
+    struct mw_chat_options o;
+    struct mw_event event;
+    struct said said;
+    struct mw_chat *c;
+
+    (void)state;
+    model = open_model("gemma4-tiny-q4_0.gguf");
+    o = base_options();
+    o.system = NULL;
+    o.raw = true;
+    c = open_chat(model, &o);
+    ask(c, questions[0], &t->said[0]);
+    save(c);
+    mw_chat_close(c);
+    c = open_chat(model, &o);
+    restore(c, t, 1, "something else");
+    event = load(c);
+    assert_int_equal(event.err.code, ERR_NONE);
+    assert_in_range(event.n, 1, 15); /* or the test would not see the difference */
+    ask(c, "go on", &said);
+    assert_true(said.receipt.n_reused >= event.n);
+    mw_chat_close(c);
+    unlink(kv_path);
+    free(t);
+    mw_model_close(model);
+}
+
 static void saving_waits_for_messages_and_is_finished_at_the_end(void **state)
 {
     struct mw_chat_options o;
@@ -290,6 +321,7 @@ int main(void)
         MODEL("f-falconh1.gguf"), /* recurrent state */
         cmocka_unit_test(an_answer_that_was_changed_is_evaluated),
         cmocka_unit_test(a_file_of_another_conversation_is_not_used),
+        cmocka_unit_test(a_short_question_keeps_its_values),
         cmocka_unit_test(saving_waits_for_messages_and_is_finished_at_the_end),
         cmocka_unit_test(a_full_disk_gets_space),
     };
