@@ -450,7 +450,7 @@ static int parse(struct mw_replay *r, const char *text, size_t n)
         status = json_text_end(h);
     yajl_free(h);
     if (status != yajl_status_ok || r->err.code != ERR_NONE)
-        return fail(r, ERR_FORMAT, "is not a complete line of a recording");
+        return fail(r, ERR_FORMAT, "not a complete line of a recording");
     if (!r->has_event)
         return fail(r, ERR_FORMAT, "has no \"event\"");
     return 0;

@@ -92,14 +92,17 @@ static void print_drafts(FILE *to, const struct inspect_head *head)
 static void print_head(FILE *to, const struct summary *s, const struct mw_text_info *text,
                        const struct err *no_text, const struct inspect_head *head)
 {
-    char a[16], b[16], c[16];
+    char a[16], b[16], c[16], read[40] = "";
 
+    if (s->unread_params > 0)
+        snprintf(read, sizeof read, ", %s of them read",
+                 numbers_parameters(a, sizeof a, s->n_param));
     fprintf(to, "%s\n", s->name[0] != '\0' ? s->name : s->arch);
     fprintf(to, "  architecture  %s, %u layers, width %u%s\n", s->arch, s->n_layer, s->n_embd,
             s->is_snapshot ? ", a snapshot" : "");
     fprintf(to, "  files         %u, %s\n", s->n_file, units_size(a, sizeof a, s->file_bytes));
-    fprintf(to, "  parameters    %s, %s used per token; embeddings %s\n",
-            numbers_parameters(a, sizeof a, s->n_param),
+    fprintf(to, "  parameters    %s%s, %s used per token; embeddings %s\n",
+            numbers_parameters(a, sizeof a, s->n_param + s->unread_params), read,
             numbers_parameters(b, sizeof b, s->n_param_active),
             numbers_parameters(c, sizeof c, s->n_param_embd));
     print_experts_and_context(to, s);

@@ -147,7 +147,8 @@ void page_results_table(const struct results *r, const char *caption, FILE *to)
         if (point_disturbance(&r->point[i], why, sizeof why)[0] != '\0')
             page_html_text(to, "Speeds with \"!\" in row %zu may be too low: %s.", i + 1, why);
         if (r->point[i].error[0] != '\0')
-            page_html_text(to, "Point %zu is %s: %s.", i + 1,
-                           point_status_name(r->point[i].status), r->point[i].error);
+            page_html_text(to, "Point %zu %s: %s.", i + 1,
+                           r->point[i].status == POINT_REFUSED ? "was refused" : "failed",
+                           r->point[i].error);
     }
 }

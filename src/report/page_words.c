@@ -168,7 +168,7 @@ static void speed_words(const struct page *p, FILE *to)
                        limit_words(p->plan->diagnosis.binds),
                        plan->prefill_tps > 0 ? " Prompts are read at about " : "",
                        plan->prefill_tps > 0 ? rate_of(plan->prefill_tps).s : "",
-                       plan->prefill_tps > 0 ? "." : "");
+                       plan->prefill_tps > 0 ? " tokens per second." : "");
     else
         page_html_text(to, "The speed is not predicted, since the machine was not measured.");
     for (size_t i = 0; i < p->bench.n_point; i++) {

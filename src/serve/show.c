@@ -59,10 +59,10 @@ static void write_title(struct ui_serving *x, const struct show_now *now)
 {
     char text[UI_SERVING_TEXT];
 
-    snprintf(text, sizeof text, "%s%.120s on http://%s: %" PRIu32 " connections, %" PRIu32
-                                " waiting",
+    snprintf(text, sizeof text,
+             "%s%.120s on http://%s: %" PRIu32 " connection%s, %" PRIu32 " waiting",
              now->is_ready ? "" : "loading ", now->model, now->address, now->connections,
-             now->waiting);
+             now->connections == 1 ? "" : "s", now->waiting);
     clean_line(x->title, sizeof x->title, text, strlen(text));
 }
 
@@ -83,8 +83,8 @@ static void write_now(struct ui_serving *x, const struct job *j, const struct mw
                  s->n_prompt_done, s->n_prompt, j->n_cached, seconds);
     else
         snprintf(x->now, sizeof x->now,
-                 "answer: %" PRIu64 " tokens after a prompt of %" PRIu64 ", %.1f s", s->n_decoded,
-                 j->n_prompt, seconds);
+                 "answer: %" PRIu64 " tokens after a prompt of %" PRIu64 ", %.1f s",
+                 s->n_decoded, j->n_prompt, seconds);
 }
 
 int show_draw(struct show *w, const struct show_now *now, const struct mw_sample *sample)

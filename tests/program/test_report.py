@@ -186,6 +186,8 @@ class Measured(Report):
         self.assertEqual(card, came)
         for rate in re.findall(r"instead of ~(\S+?)\.? ", words):
             self.assertEqual(end, rate)
+        words, n = re.subn(r"Prompts are read at about \S+ tokens per second\.", "", words)
+        self.assertEqual(1, n)
         self.assertEqual(3, len(re.findall(r"\S+ (?:tokens per second|were predicted)", words)))
 
     def test_a_machine_without_a_model(self):

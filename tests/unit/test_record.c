@@ -321,7 +321,7 @@ struct broken {
 
 static struct broken broken[] = {
     { "an empty file", "", "line 1: the recording is empty" },
-    { "something else", "hello\n", "line 1: is not a complete line of a recording" },
+    { "something else", "hello\n", "line 1: not a complete line of a recording" },
     { "a start that is cut off", "{\"event\":\"start\",\"ver",
       "line 1: is incomplete; the recording was cut off here" },
     { "a line that is cut off", START_LINE "{\"event\":\"second\",\"t_ns\":5",
@@ -362,7 +362,7 @@ static struct broken broken[] = {
     { "deep nesting", START_LINE "{\"event\":\"x\",\"a\":[[[[[[[[[[1]]]]]]]]]]}\n",
       "line 2: is nested too deeply for a recording" },
     { "bad UTF-8", START_LINE "{\"event\":\"\xff\"}\n",
-      "line 2: is not a complete line of a recording" },
+      "line 2: not a complete line of a recording" },
 };
 
 static void a_broken_recording_gives_one_clear_error(void **state)

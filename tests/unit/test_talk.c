@@ -21,6 +21,7 @@
 #include "tests/lib/tree.h"
 #include "ui/options/config_file.h"
 #include "ui/talk/commands.h"
+#include "ui/talk/context_full.h"
 #include "ui/talk/talk.h"
 #include "ui/text/sheet.h"
 
@@ -100,6 +101,12 @@ static void on_nothing(void *ctx)
     (void)ctx;
 }
 
+static void on_context_full(void *ctx)
+{
+    (void)ctx;
+    context_full_say(t);
+}
+
 static void on_count(void *ctx, size_t n)
 {
     (void)ctx;
@@ -166,7 +173,7 @@ static const struct talk_front front = {
     .piece = on_text,
     .thought = on_thought,
     .done = on_done,
-    .context_full = on_nothing,
+    .context_full = on_context_full,
     .rewound = on_count,
     .dropped = on_count,
     .restored = on_nothing,
@@ -435,6 +442,22 @@ static void a_change_is_compared_with_a_prediction_from_the_same_limits(void **s
     command_enter(t, "/threads 2");
     fake_engine_disk = 2;
     assert_true(now_tps > before);
+}
+
+/* "/shift on" is named only where it changes something. */
+static void a_full_context_says_what_is_possible(void **state)
+{
+    (void)state;
+    command_enter(t, "full");
+    pump_until_answered(2);
+    expect_said("is full; nothing was dropped. Use /ctx");
+    expect_said("/shift on to drop the oldest turns, or /undo");
+    said[0] = '\0';
+    command_enter(t, "/shift on");
+    command_enter(t, "full");
+    pump_until_answered(4);
+    expect_said("is full; no older turn is left to drop. Use /ctx");
+    assert_null(strstr(said, "/shift on"));
 }
 
 static void help_of_a_setting_is_complete(void **state)
@@ -736,6 +759,7 @@ int main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_drafter_that_was_closed_is_named, begin, end),
         cmocka_unit_test_setup_teardown(predictions_follow_corrected_limits, begin, end),
+        cmocka_unit_test_setup_teardown(a_full_context_says_what_is_possible, begin, end),
         cmocka_unit_test_setup_teardown(help_of_a_setting_is_complete, begin, end),
         cmocka_unit_test_setup_teardown(
             a_change_is_compared_with_a_prediction_from_the_same_limits, begin, end),

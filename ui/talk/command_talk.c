@@ -188,17 +188,23 @@ void run_rewind(struct talk *t, const char *args)
 {
     const struct ledger *l = talk_ledger(t);
     struct err e = ERR_INIT;
+    unsigned last = 0;
     uint64_t n = 0;
 
     if (is_too_early(t))
         return;
-    if (ledger_user(l, 1) < 0) {
+    while (ledger_user(l, last + 1) >= 0)
+        last++;
+    if (last == 0) {
         talk_error(t, "there is nothing to go back to");
     } else if (args[0] == '\0') {
         if (talk_act(t, ACTION_PICK_TURN, "", &e) != 0)
             list_turns(t);
-    } else if (!units_parse_whole(args, false, 1, l->n, &n) || ledger_user(l, n) < 0) {
-        talk_error(t, "\"%s\" is not the number of a message; your last one is 1", args);
+    } else if (!units_parse_whole(args, false, 1, last, &n)) {
+        talk_error(t,
+                   "\"%s\" is not the number of a message: your last one is 1, your first "
+                   "one is %u",
+                   args, last);
     } else {
         talk_take_back(t, (size_t)ledger_user(l, n));
     }

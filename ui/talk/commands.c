@@ -77,7 +77,7 @@ static const struct slash_command own_commands[] = {
     { "retry", "", "generate the last answer again", ARG_NONE, NULL,
       { run_retry }, SUBJECT_CHAT, "regenerate regen redo",
       .asks = "again regenerate different", .in_order = true },
-    { "rewind", "[N]", "go back to an earlier message and edit it", ARG_TEXT, NULL,
+    { "rewind", "[N]", "go back to an earlier message and edit it; 1: your last one", ARG_TEXT, NULL,
       { run_rewind }, SUBJECT_CHAT, "back checkpoint",
       .asks = "back earlier edit", .in_order = true },
     { "save", "[FILE]", "show where the chat is saved, or save it to a file", ARG_OUTPUT, NULL,

@@ -174,20 +174,23 @@ static void offer_summary(struct offers *all, struct sheet *s)
     talk_compact_price(all->t, price, sizeof price);
     sheet_line(s, ROLE_TEXT, "a summary of the oldest messages in their place");
     sheet_choice(s, all->compact);
-    sheet_line(s, ROLE_DIM, "    the same context; the model writes %s; /undo takes it back", price);
+    sheet_line(s, ROLE_DIM, "    the same context; the model writes %s; /undo takes it back",
+               price);
 }
 
 void context_full_say(struct talk *t)
 {
+    bool shifts = talk_options(t)->engine.ctx_shift;
     char ctx[24];
 
-    talk_error(
-        t,
-        "the context of %s tokens is full; nothing was dropped. Use /ctx for a longer "
-        "context, /kv for smaller keys and values, /compact for a summary of the oldest "
-        "messages, /shift on to drop the oldest turns, or /undo to take back the last one. "
-        "/continue shows what each would cost",
-        numbers_count(ctx, sizeof ctx, talk_plan(t)->n_ctx));
+    talk_error(t,
+               "the context of %s tokens is full; %s. Use /ctx for a longer "
+               "context, /kv for smaller keys and values, /compact for a summary of the oldest "
+               "messages, %sor /undo to take back the last one. "
+               "/continue shows what each would cost",
+               numbers_count(ctx, sizeof ctx, talk_plan(t)->n_ctx),
+               shifts ? "no older turn is left to drop" : "nothing was dropped",
+               shifts ? "" : "/shift on to drop the oldest turns, ");
 }
 
 void context_full_offer(struct talk *t)
