@@ -131,10 +131,12 @@ static void a_file_that_cannot_be_attached_keeps_the_message(void **state)
     assert_non_null(f);
     fwrite("a\0b", 1, 3, f);
     fclose(f);
-    program_ask(&run, "describe @~/image", "is not text");
-    assert_true(pty_sees_at(run.s, -2, "> describe @~/image"));
+    program_ask(&run, "describe @~/notes.txt @~/image", "is not text");
+    sees(&run, "the message is not sent, and no file that it names is attached");
+    assert_true(pty_sees_at(run.s, -2, "> describe @~/notes.txt @~/image"));
     pty_send(run.s, "\003");
     program_sync(&run);
+    program_ask(&run, "/file", "no file is attached");
     program_quit(&run);
 }
 

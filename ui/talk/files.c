@@ -167,7 +167,7 @@ void run_file(struct talk *t, const char *args)
         for (size_t i = 0; args[0] == '-' && i < b->n_file; i++)
             talk_notice(t, "%s is removed", b->file[i].name);
         if (args[0] == '-')
-            talk_drop_files(t);
+            talk_keep_files(t, 0);
         list_files(t);
         return;
     }
@@ -290,7 +290,7 @@ bool files_attach_named(struct talk *t, const char *text)
     const char *name;
     char path[4096], clean[sizeof talk_outbox(t)->file[0].name], whole[4096];
     char text_stays[4096] = "";
-    size_t at = 0, n, n_text = 0;
+    size_t at = 0, n, n_text = 0, n_before = talk_outbox(t)->n_file;
     enum named what, first = NAMED_NOTHING;
 
     while ((at = next_at(text, at, &name, &n)) > 0) {
@@ -306,8 +306,12 @@ bool files_attach_named(struct talk *t, const char *text)
             continue;
         clean_line(clean, sizeof clean, path, strlen(path));
         path_expand(whole, sizeof whole, path);
-        if (!is_attached(t, clean) && !attach(t, whole, clean))
+        if (!is_attached(t, clean) && !attach(t, whole, clean)) {
+            talk_keep_files(t, n_before);
+            talk_notice(t, "the message is not sent, and no file that it names is attached; "
+                           "without the \"@\" a name is text");
             return false;
+        }
     }
     if (n_text > 0)
         say_what_stays(t, text_stays, first, n_text - 1);

@@ -15,7 +15,7 @@ void outbox_free(struct outbox *b)
 {
     while (b->n_queue > 0)
         free(b->queue[--b->n_queue].text);
-    outbox_drop_files(b);
+    outbox_keep_files(b, 0);
 }
 
 size_t outbox_bytes(const struct outbox *b)
@@ -48,9 +48,9 @@ bool outbox_attach(struct outbox *b, const char *name, char *text, size_t n)
     return true;
 }
 
-void outbox_drop_files(struct outbox *b)
+void outbox_keep_files(struct outbox *b, size_t n)
 {
-    while (b->n_file > 0)
+    while (b->n_file > n)
         free(b->file[--b->n_file].text);
 }
 

@@ -46,7 +46,8 @@ size_t outbox_bytes(const struct outbox *b);
 
 /* Attach text to the next message and take it over.  Returns false if there are too many. */
 bool outbox_attach(struct outbox *b, const char *name, char *text, size_t n);
-void outbox_drop_files(struct outbox *b);
+/* Keep the first n files, which may be all. */
+void outbox_keep_files(struct outbox *b, size_t n);
 /* Keep the first n bytes of file i, and a line that says so.  Returns false without memory. */
 bool outbox_cut(struct outbox *b, size_t i, size_t n);
 void outbox_forget_tokens(struct outbox *b);

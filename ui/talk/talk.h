@@ -202,7 +202,8 @@ size_t talk_text_room(const struct talk *t);
 size_t talk_text_max(const struct talk *t);
 /* Attach text to the next message and take it over.  false: there are too many files. */
 bool talk_attach(struct talk *t, const char *name, char *text, size_t n);
-void talk_drop_files(struct talk *t);
+/* Attach only the first n of the files that are attached. */
+void talk_keep_files(struct talk *t, size_t n);
 
 /* Keep the first n messages, here, in the engine and on disk. */
 void talk_rewind(struct talk *t, size_t n);

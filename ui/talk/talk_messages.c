@@ -45,9 +45,9 @@ bool messages_cut_file(struct talk *t, size_t i, size_t n)
     return ok;
 }
 
-void talk_drop_files(struct talk *t)
+void talk_keep_files(struct talk *t, size_t n)
 {
-    outbox_drop_files(&t->outbox);
+    outbox_keep_files(&t->outbox, n);
     changed(t);
 }
 
@@ -209,7 +209,7 @@ void messages_send_later(struct talk *t, const char *text)
         return;
     }
     if (is_free(t)) {
-        outbox_drop_files(&t->outbox);
+        outbox_keep_files(&t->outbox, 0);
         send_now(t, &message, false);
         free(message.text);
         return;
@@ -220,7 +220,7 @@ void messages_send_later(struct talk *t, const char *text)
         free(message.text);
         return;
     }
-    outbox_drop_files(&t->outbox);
+    outbox_keep_files(&t->outbox, 0);
     saving_queue(&t->saving, message.text, &message.attached);
     changed(t);
 }
