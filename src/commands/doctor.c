@@ -187,7 +187,7 @@ static void put_limits(struct visit *v)
     if (bytes > 0 && mw_model_has_file(v->m))
         fprintf(v->print.to,
                 "    as this model reads, in blocks of %s; the rates above are the best of all\n"
-                "    sizes, and predictions begin here\n",
+                "    sizes, and predictions use these\n",
                 units_size(size, sizeof size, bytes));
 }
 

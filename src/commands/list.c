@@ -303,6 +303,9 @@ static void say_nothing_found(const char *arg, bool in_folder)
     else if (is_folder(arg))
         fprintf(stderr, "memwall: no model has \"%s\" in its name, architecture, type or place; "
                         "\"memwall list ./%s\" lists that folder\n", clean, clean);
+    else if (strchr(arg, '/') != NULL && access(arg, F_OK) == 0)
+        fprintf(stderr, "memwall: \"%s\" is not a folder; \"memwall inspect %s\" describes a "
+                        "model file\n", clean, clean);
     else
         fprintf(stderr, "memwall: no model has \"%s\" in its name, architecture, type or place\n",
                 clean);

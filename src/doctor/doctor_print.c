@@ -9,7 +9,7 @@
 
 #include "engine/base/units.h"
 
-#define LABEL_AT 38 /* column of the values */
+#define LABEL_AT 40 /* column of the values */
 
 void doctor_print_open(struct doctor_print *p, FILE *to, bool is_json)
 {

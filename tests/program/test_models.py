@@ -165,6 +165,8 @@ class Models(Home):
                            env=environment(self.home), capture_output=True, text=True,
                            timeout=TIMEOUT_S)
         self.assertIn('"memwall list ./nothing" lists that folder', r.stderr)
+        one = os.path.join(self.home, "elsewhere", "one.gguf")
+        self.assertIn(f'"memwall inspect {one}" describes', self.memwall("list", one).stderr)
 
     def test_an_empty_machine_has_no_models(self):
         r = self.memwall("list", "--json")

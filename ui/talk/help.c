@@ -126,7 +126,7 @@ static void put_figures(struct sheet *s)
         if (strcmp(n->panel, panel) != 0)
             sheet_line(s, ROLE_HEADING, "%s", n->panel);
         panel = n->panel;
-        sheet_line(s, ROLE_ACCENT, "  %-12s", n->figure);
+        sheet_line(s, ROLE_ACCENT, "  %-16s", n->figure);
         sheet_more(s, ROLE_TEXT, " %s", n->meaning);
     }
 }
