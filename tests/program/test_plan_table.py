@@ -13,6 +13,7 @@ from program import (MEMWALL, MODELS, SRCDIR, TIMEOUT_S, MeasuredHome, budget,  
                      environment)
 import schema  # noqa: E402
 
+GUIDE = os.path.join(SRCDIR, "share", "models", "memwall-guide.gguf")
 TINY = os.path.join(MODELS, "gemma4-tiny-q4_0.gguf")
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -35,6 +36,20 @@ class Plans(unittest.TestCase):
         d = json.loads(self.run_plan(*args, "--json", code=code).stdout)
         schema.check(d, SRCDIR, "plan.schema.json")
         return d
+
+    def answer(self, *args, **tokens):
+        """Let the model answer, and change what is remembered of its tokens, so that a busy
+        machine gives the same predictions."""
+        subprocess.run([MEMWALL, "run", "-m", *args, "-q", "--temp", "0", "-n", "24", "Hello"],
+                       timeout=TIMEOUT_S, check=True, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, env=environment(self.home.name))
+        path = os.path.join(self.home.name, ".cache", "memwall", "limits")
+        with open(path, encoding="utf-8") as f:
+            lines = [json.loads(line) for line in f]
+        newest = max((x for x in lines if x["kind"] == "anchor"), key=lambda x: x["measured_s"])
+        newest.update(n_token=16, **tokens)
+        with open(path, "w", encoding="utf-8") as f:
+            f.writelines(json.dumps(x) + "\n" for x in lines)
 
     def groups(self, *args, code=0):
         return {(g["kv_k"], g["kv_v"]): g for g in self.plan(*args, code=code)["table"]}
@@ -225,6 +240,22 @@ class WhatIf(Plans):
         table = out[out.index(" by context in"):]
         self.assertRegex(table, r"(?m)  memory$")
         self.assertLessEqual(max(map(len, table.splitlines())), 80)
+        with open(os.path.join(SRCDIR, "man", "memwall-plan.1"), encoding="utf-8") as f:
+            manual = f.read().split("\n.B limit\n")[1].split("\n.PP")[0].replace("\n", " ")
+        for limit, words in (("disk", "reading from disk"), ("compute", "arithmetic"),
+                             ("memory", "reading weights from memory"),
+                             ("kv", "reading keys and values from memory"),
+                             ("others", "other programs")):
+            self.assertIn(f"{limit} ({words})", manual)
+
+    def test_other_programs_are_a_limit(self):
+        args = GUIDE, "--ctx", "512", "--draft", "off", "--memory", budget(100)
+        self.answer(*args, token_s=0.5, stall_s=0, lookup_s=0, attention_s=0.01, others_s=0.4,
+                    fixed_s=0.01, crowding=0, ran_s=0.1, disk_bytes=0, streamed_share=0)
+        out = self.run_plan(*args).stdout
+        self.assertIn("; limited by other programs.", out)
+        self.assertRegex(out, r"(?m)  others$")
+        self.assertEqual("others", self.plan(*args)["binds"])
 
     def test_advice_of_drafts_agrees_with_the_schema(self):
         p = self.plan(TINY)  # advice of a busy machine is left out, so it is made
