@@ -12,8 +12,8 @@
 #include "engine/plan/plan.h"
 #include "engine/plan/speed.h"
 
-/* The longest has the products of all types of weights in two forms. */
-#define FORMULA (PLAN_WEIGHTS * 2 * 160)
+/* The longest has the products of all types of weights in two forms, and factors. */
+#define FORMULA (PLAN_WEIGHTS * 2 * 160 + 80)
 
 /* A formula that grows term by term. */
 struct formula {
@@ -36,6 +36,14 @@ static void plus(struct formula *f)
 {
     if (f->text[0] != '\0')
         add(f, " + ");
+}
+
+/* Put the complete formula in brackets. */
+static void bracket(struct formula *f)
+{
+    struct formula inner = *f;
+
+    snprintf(f->text, sizeof f->text, "(%.*s)", FORMULA - 3, inner.text);
 }
 
 static void line_bytes(FILE *to, const char *name, const struct formula *f, uint64_t value)
@@ -239,7 +247,7 @@ static void explain_memory(FILE *to, const struct plan_basis *b)
         add(&saved, "%" PRIu64 " * (1 - %.9g)", in->saved_bytes, p->streamed_share);
         fprintf(to, "  packing : what all BF16 weights save, by a sample of the file * pinned "
                     "share; they arrive in a landing\n");
-        line(to, "packing", &saved, (double)p->saved_bytes, "");
+        line(to, "packing", &saved, (double)in->saved_bytes * (1 - p->streamed_share), "");
     }
     if (p->n_expert_all > 0)
         fprintf(to, "  Experts: %u of %u are cached; %.7g of the used ones hit (%s).\n",
@@ -284,6 +292,39 @@ static void limit(FILE *to, const char *name, double value, const char *unit,
         fputs("assumed or not measured\n", to);
 }
 
+/* The rates of weight type i as the formulas have them, where they are not the measured ones. */
+static void used_rates(FILE *to, const struct plan_basis *b, uint32_t i, bool is_laid)
+{
+    const struct plan_weights *w = &b->in.weights[i];
+    const char *type = is_laid ? w->laid_type : w->type;
+    double scaled = is_laid ? w->laid_column_bytes_s : w->column_bytes_s;
+    const struct mw_rate *r = b->limits.rate, *end = r + b->limits.n_rate;
+    char threads[60] = "", most[40] = "";
+    struct speed_product form[2];
+
+    while (r < end && strcmp(r->type, type) != 0)
+        r++;
+    if (r == end || type[0] == '\0')
+        return;
+    (void)speed_products(&b->in, i, is_laid ? 0 : 1, false, 1, form); /* all in this form */
+    if (b->limits.n_thread > 0 && b->limits.n_thread != b->in.n_thread)
+        snprintf(threads, sizeof threads, ", with %d threads in place of %d", b->in.n_thread,
+                 b->limits.n_thread);
+    if (!(scaled > 0))
+        snprintf(most, sizeof most, ", as memory");
+    else if (form[0].column_bytes_s < scaled)
+        snprintf(most, sizeof most, ", at most %g times memory", SPEED_FASTEST);
+    else if (form[0].column_bytes_s > scaled)
+        snprintf(most, sizeof most, ", at least as fast as in the file");
+    if (form[0].column_bytes_s < r->column_bytes_s || form[0].column_bytes_s > r->column_bytes_s)
+        fprintf(to, "  %-11s in use : column %.10g bytes/s%s%s\n", type, form[0].column_bytes_s,
+                threads, most);
+    if (form[0].chunk_flops_s < r->chunk_flops_s || form[0].chunk_flops_s > r->chunk_flops_s)
+        fprintf(to, "  %-11s in use : chunk %.10g operations/s%s%s\n", type,
+                form[0].chunk_flops_s, threads,
+                w->speedup > 1 || (w->speedup > 0 && w->speedup < 1) ? ", with OpenBLAS" : "");
+}
+
 static void explain_limits(FILE *to, const struct plan_basis *b, int64_t now_s)
 {
     const struct plan_input *in = &b->in;
@@ -308,12 +349,45 @@ static void explain_limits(FILE *to, const struct plan_basis *b, int64_t now_s)
         snprintf(name, sizeof name, "%s chunk", r->type);
         limit(to, name, r->chunk_flops_s, "operations/s", r->measured_s, r->is_doubtful, now_s);
     }
+    for (uint32_t i = 0; i < in->n_weights; i++) {
+        used_rates(to, b, i, false);
+        used_rates(to, b, i, true);
+    }
     limit(to, "round", in->costs.round_s, "s", s->measured_s, s->is_doubtful, now_s);
     limit(to, "wake", in->costs.wake_s, "s", s->measured_s, s->is_doubtful, now_s);
     limit(to, "value", in->costs.value_s, "s", s->measured_s, s->is_doubtful, now_s);
     limit(to, "curve", in->costs.curve_s, "s", s->measured_s, s->is_doubtful, now_s);
     limit(to, "KV load", in->costs.load_s, "s", s->measured_s, s->is_doubtful, now_s);
     limit(to, "KV multiply", in->costs.mac_s, "s", s->measured_s, s->is_doubtful, now_s);
+}
+
+/* --- factors --- */
+
+static void factor(FILE *to, const char *name, double value, const char *note)
+{
+    fprintf(to, "  %-18s : %.10g%s\n", name, value, note);
+}
+
+static void explain_factors(FILE *to, const struct plan_basis *b, int64_t now_s)
+{
+    const struct plan_factors *f = &b->in.factors;
+
+    if (!f->is_set)
+        return;
+    fprintf(to, "\nFactors measured in answers of this model, %" PRId64 " s ago%s:\n",
+            now_s - b->answered_s, f->is_doubtful ? " (doubtful: the tokens were few)" : "");
+    fputs("  With a factor of 2, a term takes twice as long as the limits predict.\n", to);
+    factor(to, "disk factor", f->disk, ", of reading blocks, experts, keys and values");
+    factor(to, "processor factor", f->processors,
+           ", of products, small weights, rounds, steps, reading and experts of a token");
+    factor(to, "attention factor", f->attention, ", of a token");
+    factor(to, "lookup factor", f->lookups, ", of a token");
+    factor(to, "lost time, token", f->crowded,
+           " s that other programs take from a token, for each second of computing");
+    factor(to, "lost time, prompt", f->others, " s that they take from a prompt, in the same way");
+    factor(to, "pass factor", f->whole,
+           ", of a complete token, so that the formulas give the measured time");
+    factor(to, "between tokens", f->fixed_s, " s for the sampler and the text");
 }
 
 /* --- time --- */
@@ -324,8 +398,42 @@ struct run {
     bool in_part[PLAN_PARTS];
     uint32_t n, n_before;
     uint32_t n_row; /* tokens that are looked up */
+    bool is_token;  /* of an answer, which has all factors */
     const struct plan_time *t;
 };
+
+/* The factor that a term is multiplied by. */
+enum corrected { BY_PROCESSORS, BY_ATTENTION, BY_LOOKUPS, BY_DISK, BY_MEMORY };
+
+/* Write the line of a term with its factors, after a line that names what is in it. */
+static void term(FILE *to, const struct run *r, const char *name, const char *note,
+                 enum corrected by, struct formula *f, double value)
+{
+    const struct speed_factors x = speed_factors_of(&r->b->in, r->is_token);
+    const char *const names[] = { "processor factor", "attention factor", "lookup factor",
+                                  "disk factor", "processor factor" };
+    const double values[] = { x.processors, x.attention, x.lookups, x.disk, x.processors };
+    bool is_set = r->b->in.factors.is_set && f->text[0] != '\0';
+    bool has_own = is_set && (r->is_token || by == BY_DISK);
+    bool has_lost = is_set && (by == BY_PROCESSORS || by == BY_ATTENTION);
+    struct formula words = { "" };
+
+    add(&words, "%s", note);
+    if (has_own || has_lost) {
+        bracket(&words);
+        bracket(f);
+    }
+    if (has_own) {
+        add(&words, " * %s", names[by]);
+        add(f, " * %.10g", values[by]);
+    }
+    if (has_lost) {
+        add(&words, " * (1 + lost time, %s)", r->is_token ? "token" : "prompt");
+        add(f, " * (1 + %.10g)", x.others);
+    }
+    fprintf(to, "  %-14s : %s\n", name, words.text);
+    line(to, name, f, value, "s");
+}
 
 static double sum_of(const struct run *r, const double x[PLAN_PARTS])
 {
@@ -369,6 +477,12 @@ static struct formula products(const struct run *r, bool of_experts)
     return f;
 }
 
+static const char *products_note(const struct run *r)
+{
+    return r->n > 1 ? "bytes / column + further tokens * slope to a chunk, of each type of weights"
+                    : "bytes / column, of each type of weights";
+}
+
 static double steps_sum(const struct run *r, size_t offset)
 {
     double x[PLAN_PARTS];
@@ -385,10 +499,6 @@ static void explain_rounds(FILE *to, const struct run *r)
     double share = r->b->plan.streamed_share;
     struct formula f = { "" };
 
-    fprintf(
-        to,
-        "  %-14s : jobs + streamed blocks + min(pinned blocks, streamed blocks + products)\n",
-        "rounds");
     add(&f, "(");
     for (int i = 0; i < PLAN_PARTS; i++) {
         const struct plan_steps *s = &r->b->in.steps[i];
@@ -400,7 +510,9 @@ static void explain_rounds(FILE *to, const struct run *r)
             s->n_round, streamed, s->n_block, streamed, streamed, s->n_product);
     }
     add(&f, ") * %.10g", r->b->in.costs.round_s);
-    line(to, "rounds", &f, r->t->rounds_s, "s");
+    term(to, r, "rounds",
+         "(jobs + streamed blocks + min(pinned blocks, streamed blocks + products)) * round",
+         BY_PROCESSORS, &f, r->t->rounds_s);
 }
 
 static void explain_attention(FILE *to, const struct run *r)
@@ -421,7 +533,8 @@ static void explain_attention(FILE *to, const struct run *r)
         r->n, far, STEPS(r, far_load), near, STEPS(r, near_load), in->costs.load_s, far,
         STEPS(r, far_mac), near, STEPS(r, near_mac), in->costs.mac_s,
         in->n_thread > 0 ? in->n_thread : 1, r->t->kv_bytes, in->memory_bytes_s);
-    line(to, "attention", &f, r->t->attention_s, "s");
+    term(to, r, "attention", "max(loading and multiplying keys and values, KV bytes / memory)",
+         BY_ATTENTION, &f, r->t->attention_s);
 }
 
 /* Add the first column of all products, whose weights come from memory. */
@@ -445,6 +558,12 @@ static void add_first_columns(struct formula *f, const struct run *r, bool of_ex
     }
 }
 
+static void add_small(struct formula *f, const struct run *r)
+{
+    add(f, "%" PRIu64 " / %d * %d / %.10g", r->b->in.resident_bytes, PLAN_PARTS,
+        r->in_part[0] + r->in_part[1], r->b->in.memory_bytes_s);
+}
+
 static void explain_memory_time(FILE *to, const struct run *r)
 {
     struct formula f = { "" };
@@ -454,18 +573,64 @@ static void explain_memory_time(FILE *to, const struct run *r)
     add_first_columns(&f, r, false);
     add_first_columns(&f, r, true);
     plus(&f);
-    add(&f, "%.10g + %.10g / %.10g", r->t->small_s, r->t->kv_bytes, r->b->in.memory_bytes_s);
-    fprintf(to, "  %-14s : weights of the first column, small weights, keys and values\n",
-            "memory");
-    line(to, "memory", &f, r->t->memory_s, "s");
+    add_small(&f, r);
+    add(&f, " + %.10g / %.10g", r->t->kv_bytes, r->b->in.memory_bytes_s);
+    term(to, r, "memory", "weights of the first column + small weights + keys and values",
+         BY_MEMORY, &f, r->t->memory_s);
 }
 
 /* Add the time of a pass. */
-static void add_wall(struct formula *f, const struct plan_basis *b, const struct plan_time *t)
+static void add_wall(struct formula *f, const struct run *r)
 {
+    const struct speed_factors x = speed_factors_of(&r->b->in, r->is_token);
+    const struct plan_time *t = r->t;
+    bool is_scaled = r->is_token && r->b->in.factors.is_set;
+
+    if (is_scaled)
+        add(f, "%.10g + %.10g * (", x.fixed_s, x.whole);
     add(f, "max(%.10g, %.10g, %.10g)", t->processors_s, t->disk_s, t->ring_s);
     if (t->disk_s > 0)
-        add(f, " + %.10g * min(%.10g, %.10g)", b->in.costs.contention, t->disk_s, t->memory_s);
+        add(f, " + %.10g * min(%.10g, %.10g)", r->b->in.costs.contention, t->disk_s, t->memory_s);
+    if (is_scaled)
+        add(f, ")");
+}
+
+/* Write the same in words. */
+static void note_wall(FILE *to, const struct run *r, const char *name, const char *before,
+                      const char *after)
+{
+    bool is_scaled = r->is_token && r->b->in.factors.is_set;
+
+    fprintf(to, "  %-14s : %s%smax(processors, disk, ring)%s%s%s\n", name, before,
+            is_scaled ? "between tokens + pass factor * (" : "",
+            r->t->disk_s > 0 ? " + contention * min(disk, memory)" : "", is_scaled ? ")" : "",
+            after);
+}
+
+/* The products with streamed blocks.  If some weights are pinned in another form, form 0 is those
+ * that are streamed. */
+static void explain_held(FILE *to, const struct run *r)
+{
+    const struct plan_input *in = &r->b->in;
+    double streamed = r->b->plan.streamed_share;
+    struct formula f = { "" };
+
+    for (uint32_t i = 0; i < in->n_weights; i++) {
+        double bytes = sum_of(r, in->weights[i].token_bytes);
+        struct formula one = { "" };
+        struct speed_product form[2];
+
+        if (!(bytes > 0))
+            continue;
+        if (speed_products(in, i, streamed, false, bytes, form) == 1) {
+            add_product(&one, r, 1, &form[0]);
+            plus(&f);
+            add(&f, "%.10g * (%s)", streamed, one.text);
+        } else {
+            add_product(&f, r, 1, &form[0]);
+        }
+    }
+    term(to, r, "held", "products with streamed blocks", BY_PROCESSORS, &f, r->t->held_s);
 }
 
 static void explain_ring(FILE *to, const struct run *r)
@@ -473,17 +638,21 @@ static void explain_ring(FILE *to, const struct run *r)
     const struct plan_input *in = &r->b->in;
     const struct plan_time *t = r->t;
     uint32_t n = r->b->plan.n_slot;
-    struct formula f = { "" };
-    char read[120];
+    bool has_factor = in->factors.is_set;
+    struct formula f = { "" }, read = { "" };
 
     if (!(t->ring_s > 0))
         return;
-    snprintf(read, sizeof read, "%.10g / %.10g + %.10g * %.10g", t->streamed_bytes,
-             in->disk_bytes_s, t->n_streamed, in->lookup_s);
-    fprintf(to, "  %-14s : reads / reads in flight, or what each slot waits for / slots\n",
-            "ring");
-    add(&f, "max((%s) / %u, (%s + 2 * %.10g * %.10g + %.10g) / %.10g)", read, SPEED_FLYING(n), read,
-        t->n_streamed, in->costs.wake_s, t->held_s, SPEED_SLOTS(n));
+    explain_held(to, r);
+    if (has_factor)
+        add(&read, "%.10g * ", speed_factors_of(in, r->is_token).disk);
+    add(&read, "%.10g / %.10g + %.10g * %.10g", t->streamed_bytes, in->disk_bytes_s, t->n_streamed,
+        in->lookup_s);
+    fprintf(to, "  %-14s : reads / reads in flight, or (reads + blocks * 2 * wake + held) / slots; "
+                "reads: %sbytes / disk + blocks * small read\n",
+            "ring", has_factor ? "disk factor * " : "");
+    add(&f, "max((%s) / %u, (%s + 2 * %.10g * %.10g + %.10g) / %.10g)", read.text, SPEED_FLYING(n),
+        read.text, t->n_streamed, in->costs.wake_s, t->held_s, SPEED_SLOTS(n));
     line(to, "ring", &f, t->ring_s, "s");
 }
 
@@ -496,9 +665,8 @@ static void explain_disk(FILE *to, const struct run *r, struct formula *processo
     if (t->missed_bytes >= 1) {
         add(&missed, "%.10g / %.10g + %u * %.10g", t->missed_bytes, in->disk_bytes_s,
             in->n_moe_layer, in->lookup_s);
-        fprintf(to, "  %-14s : bytes of experts to read / disk + layers * small read\n",
-                "missed experts");
-        line(to, "missed experts", &missed, t->missed_s, "s");
+        term(to, r, "missed experts", "bytes of experts to read / disk + layers * small read",
+             BY_DISK, &missed, t->missed_s);
     }
     if (t->missing_layers > 0) {
         struct formula layers = { "" }, overlap = { "" };
@@ -518,7 +686,8 @@ static void explain_disk(FILE *to, const struct run *r, struct formula *processo
     if (t->disk_s > 0)
         add(&disk, "(%.10g + %.10g + %.10g) / %.10g", t->streamed_bytes, t->missed_bytes,
             t->paged_bytes, in->disk_bytes_s);
-    line(to, "disk", &disk, t->disk_s, "s");
+    term(to, r, "disk", "(blocks + missed experts + keys and values) / rate", BY_DISK, &disk,
+         t->disk_s);
     explain_ring(to, r);
     explain_memory_time(to, r);
 }
@@ -529,33 +698,37 @@ static void explain_terms(FILE *to, const struct run *r)
     const struct plan_input *in = &r->b->in;
     const struct plan_time *t = r->t;
     struct formula f, sum = { "" };
-    uint32_t n_part = (uint32_t)r->in_part[0] + r->in_part[1];
 
     f = products(r, false);
-    line(to, "products", &f, t->products_s, "s");
+    term(to, r, "products", products_note(r), BY_PROCESSORS, &f, t->products_s);
     f = (struct formula){ "" };
-    add(&f, "%" PRIu64 " / %d * %u / %.10g", in->resident_bytes, PLAN_PARTS, n_part,
-        in->memory_bytes_s);
-    line(to, "small weights", &f, t->small_s, "s");
+    add_small(&f, r);
+    term(to, r, "small weights", "bytes of the layers / memory", BY_PROCESSORS, &f, t->small_s);
     explain_rounds(to, r);
     f = (struct formula){ "" };
     add(&f, "%u * (%.10g * %.10g + %.10g * %.10g) / %d", r->n, STEPS(r, n_value),
         in->costs.value_s, STEPS(r, n_curve), in->costs.curve_s,
         r->n > 1 && in->n_thread > 0 ? in->n_thread : 1);
-    line(to, "steps", &f, t->steps_s, "s");
+    term(to, r, "steps", "tokens * (values * value + curves * curve) / threads", BY_PROCESSORS, &f,
+         t->steps_s);
     explain_attention(to, r);
     f = (struct formula){ "" };
-    add(&f, "(%.10g + %.10g + %.10g) * %.10g", t->streamed_bytes, t->missed_bytes, t->paged_bytes,
-        speed_read_cpu(in));
-    line(to, "reading", &f, t->reading_s, "s");
+    add(&f, "(%.10g + %.10g + %.10g) * ", t->streamed_bytes, t->missed_bytes, t->paged_bytes);
+    if (speed_read_cpu(in) < in->costs.read_cpu_s && in->disk_bytes_s > 0)
+        add(&f, "min(%.10g, 1 / %.10g)", in->costs.read_cpu_s, in->disk_bytes_s);
+    else
+        add(&f, "%.10g", speed_read_cpu(in));
+    term(to, r, "reading", "(blocks + missed experts + keys and values) * read, cpu", BY_PROCESSORS,
+         &f, t->reading_s);
     f = (struct formula){ "" };
     if (t->lookups_s > 0)
         add(&f, "ceil(%u * %u / %d) * %.10g + 3 * %.10g", r->n_row, in->n_lookup, SPEED_LOOKUPS,
             in->lookup_s, in->costs.wake_s);
-    line(to, "lookups", &f, t->lookups_s, "s");
+    term(to, r, "lookups", "rows that are read at once * small read + 3 * wake", BY_LOOKUPS, &f,
+         t->lookups_s);
     if (t->experts_s > 0) {
         f = products(r, true);
-        line(to, "experts", &f, t->experts_s, "s");
+        term(to, r, "experts", products_note(r), BY_PROCESSORS, &f, t->experts_s);
     }
     add(&sum, "%.10g + %.10g + %.10g + %.10g + %.10g + %.10g + %.10g", t->products_s,
         t->small_s, t->rounds_s, t->steps_s, t->attention_s, t->reading_s, t->lookups_s);
@@ -571,18 +744,62 @@ static void explain_copies(FILE *to, const struct plan_basis *b)
     fputc('\n', to);
 }
 
+/* A pass over a token and n drafts. */
+static double explain_wide(FILE *to, const struct plan_basis *b, uint32_t n)
+{
+    struct plan_pass pass = speed_pass(&b->in, &b->plan);
+    struct formula f = { "" };
+    struct speed_wide w;
+    double wide_s = speed_wide(&b->in, &pass, b->plan.n_ctx, n, &w);
+
+    fprintf(to, "  %-14s : a pass * how many times as long it takes with %u draft%s, by the "
+                "formulas without factors\n",
+            "pass of drafts", n, n == 1 ? "" : "s");
+    add(&f, "%.10g * max(%.10g / %.10g, 1)", w.token_s, w.more_s, w.one_s);
+    line(to, "pass of drafts", &f, wide_s, "s");
+    return wide_s;
+}
+
+static double explain_draft(FILE *to, const struct plan_basis *b)
+{
+    const struct plan_input *in = &b->in;
+    struct speed_factors x = speed_factors_of(in, true);
+    struct speed_draft d = speed_draft_terms(in, &b->plan);
+    double draft_s = speed_draft(in, &b->plan);
+    struct formula f = { "" };
+
+    add(&f, "%.10g / %.10g + %.10g", d.bytes, in->memory_bytes_s, d.steps_s);
+    if (in->factors.is_set) {
+        bracket(&f);
+        add(&f, " * %.10g * (1 + %.10g)", x.processors, x.others);
+    }
+    if (d.streamed_bytes > 0)
+        add(&f, " + %.10g / %.10g", d.streamed_bytes, in->disk_bytes_s);
+    add(&f, " + %.10g", d.lookups_s);
+    fprintf(to, "  %-14s : %s%s + lookups\n", "draft",
+            in->factors.is_set ? "(weights / memory + jobs of the layers) * processor factor * "
+                                 "(1 + lost time, token)"
+                               : "weights / memory + jobs of the layers",
+            d.streamed_bytes > 0 ? " + weights / disk" : "");
+    line(to, "draft", &f, draft_s, "s");
+    return draft_s;
+}
+
 /* Answers with drafts: a pass over a token and n drafts, and what follows from it. */
 static void explain_drafts(FILE *to, const struct plan_basis *b)
 {
-    struct plan_pass pass = speed_pass(&b->in, &b->plan);
     uint32_t n = b->plan.draft_depth;
     struct formula f = { "" };
+    double wide_s, draft_s;
 
     if (!(b->plan.assumed > 0))
         return;
+    wide_s = explain_wide(to, b, n);
+    draft_s = explain_draft(to, b);
+    fprintf(to, "  %-14s : tokens that a pass gives / (pass of drafts + drafts * draft)\n",
+            "answers");
     add(&f, "(1 - %.10g ** %u) / (1 - %.10g) / (%.10g + %u * %.10g)", b->plan.assumed, n + 1,
-        b->plan.assumed, speed_wide(&b->in, &pass, b->plan.n_ctx, n), n,
-        speed_draft(&b->in, &b->plan));
+        b->plan.assumed, wide_s, n, draft_s);
     line(to, "answers", &f, b->plan.decode_tps, "tok/s");
     if (b->plan.low_bytes > 0)
         explain_copies(to, b);
@@ -593,8 +810,9 @@ static void explain_decode(FILE *to, const struct plan_basis *b)
     struct plan_pass pass = speed_pass(&b->in, &b->plan);
     uint32_t n = b->plan.n_ctx;
     struct plan_time t;
-    struct run r = { b, { true, true }, 1, n > 0 ? n - 1 : 0, 1, &t };
+    struct run r = { b, { true, true }, 1, n > 0 ? n - 1 : 0, 1, true, &t };
     struct formula f = { "" };
+    const char *name;
 
     fprintf(to, "\nA token of an answer, at the end of %u tokens:\n", n);
     if (!(speed_token(&b->in, &pass, n, &t) > 0)) {
@@ -602,10 +820,12 @@ static void explain_decode(FILE *to, const struct plan_basis *b)
         return;
     }
     explain_terms(to, &r);
+    name = b->plan.assumed > 0 ? "passes" : "answers";
+    note_wall(to, &r, name, "1 / (", ")");
     add(&f, "1 / (");
-    add_wall(&f, b, &t);
+    add_wall(&f, &r);
     add(&f, ")");
-    line(to, b->plan.assumed > 0 ? "passes" : "answers", &f, b->plan.pass_tps, "tok/s");
+    line(to, name, &f, b->plan.pass_tps, "tok/s");
     explain_drafts(to, b);
 }
 
@@ -616,7 +836,7 @@ static void explain_prompt(FILE *to, const struct plan_basis *b)
     uint32_t n = PLAN_PROMPT_TOKENS < b->plan.n_ctx ? PLAN_PROMPT_TOKENS : b->plan.n_ctx;
     uint32_t chunk = pass.chunk < n ? pass.chunk : n;
     struct plan_time t;
-    struct run r = { b, { true, false }, chunk, 0, chunk, &t };
+    struct run r = { b, { true, false }, chunk, 0, chunk, false, &t };
     struct formula f = { "" };
     double sum_s = 0;
 
@@ -627,7 +847,8 @@ static void explain_prompt(FILE *to, const struct plan_basis *b)
     if (b->in.n_expert_layer > 0)
         explain_share(to, b, chunk, share_of(&r));
     explain_terms(to, &r);
-    add_wall(&f, b, &t);
+    note_wall(to, &r, "chunk", "", "");
+    add_wall(&f, &r);
     line(to, "chunk", &f, t.wall_s, "s");
     f = (struct formula){ "" };
     fprintf(to,
@@ -648,6 +869,7 @@ void plan_explain(FILE *to, const struct plan_basis *b, int64_t now_s)
 {
     explain_memory(to, b);
     explain_limits(to, b, now_s);
+    explain_factors(to, b, now_s);
     explain_decode(to, b);
     explain_prompt(to, b);
 }

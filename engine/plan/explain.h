@@ -3,7 +3,7 @@
  *
  * A line has the form "NAME = FORMULA = VALUE UNIT".  The value comes from the plan itself, and
  * the formula has the numbers that it was made from, so that a person or a test can compare the
- * two.
+ * two.  Measured factors (anchor.h) are a part of the formulas that they apply to.
  */
 #ifndef MEMWALL_ENGINE_PLAN_EXPLAIN_H
 #define MEMWALL_ENGINE_PLAN_EXPLAIN_H
@@ -31,10 +31,11 @@ struct plan_basis {
     struct mw_limits limits;                 /* that the rates and costs of `in` come from */
     struct plan_kv_group kv[PLAN_KV_GROUPS]; /* [n_kv] */
     uint32_t n_kv;
+    int64_t answered_s; /* Unix time of the answer that in.factors come from */
 };
 
 /* Write the formulas to the caller's stream.  now_s: Unix time, from which the age of the limits
- * follows. */
+ * and factors follows. */
 void plan_explain(FILE *to, const struct plan_basis *b, int64_t now_s);
 
 #endif

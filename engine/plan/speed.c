@@ -77,13 +77,9 @@ double speed_missed_experts(const struct plan_input *in, const struct plan_pass 
     return sum;
 }
 
-/* A kernel that reads from memory is at most this much faster than memory was measured
- * to be; more is a mistake of one of the two measurements. */
-#define FASTEST 1.25
-
 double speed_column_rate(const struct plan_input *in, double rate)
 {
-    double most = FASTEST * in->memory_bytes_s;
+    double most = SPEED_FASTEST * in->memory_bytes_s;
 
     if (!(rate > 0))
         return in->memory_bytes_s;
@@ -351,33 +347,49 @@ static double lookups_s(const struct plan_input *in, uint32_t n_token)
     return in->lookup_s > 0 && n > 0 ? n * in->lookup_s + 3 * in->costs.wake_s : 0;
 }
 
-/* Multiply the terms by the measured factors (anchor.h).  A prompt gets only the factors that
- * also apply to it. */
-static void correct(const struct plan_factors *f, bool is_token, struct plan_time *t)
+struct speed_factors speed_factors_of(const struct plan_input *in, bool is_token)
 {
-    double others = 1 + (is_token ? f->crowded : f->others);
-    double own = is_token ? f->processors : 1;
-    double attention = is_token ? f->attention : 1;
+    const struct plan_factors *f = &in->factors;
+    struct speed_factors out = { .disk = 1, .processors = 1, .attention = 1, .lookups = 1,
+                                 .whole = 1 };
 
     if (!f->is_set)
-        return;
+        return out;
+    out.disk = f->disk;
+    out.others = f->others;
+    if (is_token)
+        out = (struct speed_factors){ .disk = f->disk,
+                                      .processors = f->processors,
+                                      .attention = f->attention,
+                                      .lookups = f->lookups,
+                                      .whole = f->whole,
+                                      .others = f->crowded,
+                                      .fixed_s = f->fixed_s };
+    return out;
+}
+
+/* Multiply the terms by the measured factors. */
+static void correct(const struct speed_factors *f, struct plan_time *t)
+{
+    double own = f->processors, others = 1 + f->others;
+
     t->others = others - 1;
     t->others_s = t->others * (own * (t->products_s + t->small_s + t->rounds_s + t->steps_s +
                                       t->reading_s + t->experts_s) +
-                               attention * t->attention_s);
+                               f->attention * t->attention_s);
     t->products_s *= own * others;
     t->small_s *= own * others;
     t->rounds_s *= own * others;
     t->steps_s *= own * others;
     t->reading_s *= own * others;
     t->experts_s *= own * others;
-    t->attention_s *= attention * others;
+    t->attention_s *= f->attention * others;
     t->memory_s *= own;
     t->held_s *= own * others;
-    t->lookups_s *= is_token ? f->lookups : 1;
+    t->lookups_s *= f->lookups;
     t->disk_s *= f->disk;
     t->missed_s *= f->disk;
-    t->fixed_s = is_token ? f->fixed_s : 0;
+    t->fixed_s = f->fixed_s;
 }
 
 double speed_read_cpu(const struct plan_input *in)
@@ -386,10 +398,10 @@ double speed_read_cpu(const struct plan_input *in)
 }
 
 /* The rounds of the slots.  Missed experts are read into other places. */
-static double ring_s(const struct plan_input *in, const struct plan_pass *pass,
+static double ring_s(const struct plan_input *in, const struct plan_pass *pass, double factor,
                      const struct plan_time *t)
 {
-    double factor = in->factors.is_set ? in->factors.disk : 1, read_s, wake_s;
+    double read_s, wake_s;
 
     if (pass->n_slot == 0 || t->streamed_bytes < 1)
         return 0;
@@ -417,7 +429,7 @@ static double finish(const struct plan_input *in, const struct plan_pass *pass,
                      uint32_t n_token, bool is_token, struct plan_time *t)
 {
     double disk_bytes = t->streamed_bytes + t->missed_bytes + t->paged_bytes;
-    double whole = is_token && in->factors.is_set ? in->factors.whole : 1;
+    struct speed_factors f = speed_factors_of(in, is_token);
 
     if (disk_bytes >= 1 && !(in->disk_bytes_s > 0))
         return 0;
@@ -430,14 +442,15 @@ static double finish(const struct plan_input *in, const struct plan_pass *pass,
     t->attention_s = fmax(t->attend_cpu_s, t->kv_bytes / in->memory_bytes_s);
     t->reading_s = disk_bytes * speed_read_cpu(in);
     t->memory_s += t->small_s + t->kv_bytes / in->memory_bytes_s;
-    correct(&in->factors, is_token, t);
+    if (in->factors.is_set)
+        correct(&f, t);
     overlap(in, t);
     t->processors_s = t->products_s + t->small_s + t->rounds_s + t->steps_s + t->attention_s +
                       t->reading_s + t->lookups_s + t->experts_s + t->missed_s - t->overlap_s;
-    t->ring_s = ring_s(in, pass, t);
-    t->wall_s = t->fixed_s + whole * (fmax(fmax(t->processors_s, t->disk_s), t->ring_s) +
-                                      in->costs.contention * fmin(t->disk_s, t->memory_s));
-    divide(in, whole, t);
+    t->ring_s = ring_s(in, pass, f.disk, t);
+    t->wall_s = t->fixed_s + f.whole * (fmax(fmax(t->processors_s, t->disk_s), t->ring_s) +
+                                        in->costs.contention * fmin(t->disk_s, t->memory_s));
+    divide(in, f.whole, t);
     return t->wall_s;
 }
 
@@ -500,41 +513,50 @@ static double draft_steps_s(const struct plan_input *in)
     return s;
 }
 
+struct speed_draft speed_draft_terms(const struct plan_input *in, const struct plan *p)
+{
+    struct speed_draft d = { .bytes = (double)in->drafter_hot_bytes,
+                             .steps_s = draft_steps_s(in),
+                             .lookups_s = p->keeps_rows ? 0 : lookups_s(in, 1) };
+
+    if (in->n_low > 0) {
+        d.bytes = (double)(p->pinned_bytes + p->low_bytes);
+    } else if (p->has_head) {
+        d.bytes = (double)in->head.hot_bytes;
+        if (p->head_pinned_bytes < in->head.pinned_most)
+            d.streamed_bytes =
+                d.bytes * (1 - (double)p->head_pinned_bytes / (double)in->head.pinned_most);
+    }
+    return d;
+}
+
 double speed_draft(const struct plan_input *in, const struct plan *p)
 {
-    const struct plan_factors *f = &in->factors;
-    double own = f->is_set ? f->processors * (1 + f->crowded) : 1;
-    double bytes = (double)in->drafter_hot_bytes, streamed = 0;
+    struct speed_factors f = speed_factors_of(in, true);
+    struct speed_draft d = speed_draft_terms(in, p);
 
-    if (in->n_low > 0)
-        bytes = (double)(p->pinned_bytes + p->low_bytes);
-    else if (p->has_head) {
-        bytes = (double)in->head.hot_bytes;
-        if (p->head_pinned_bytes < in->head.pinned_most)
-            streamed = bytes * (1 - (double)p->head_pinned_bytes / (double)in->head.pinned_most);
-    }
-    if (!(in->memory_bytes_s > 0) || (streamed > 0 && !(in->disk_bytes_s > 0)))
+    if (!(in->memory_bytes_s > 0) || (d.streamed_bytes > 0 && !(in->disk_bytes_s > 0)))
         return 0;
-    return own * (bytes / in->memory_bytes_s + draft_steps_s(in)) +
-           (streamed > 0 ? streamed / in->disk_bytes_s : 0) +
-           (p->keeps_rows ? 0 : lookups_s(in, 1));
+    return f.processors * (1 + f.others) * (d.bytes / in->memory_bytes_s + d.steps_s) +
+           (d.streamed_bytes > 0 ? d.streamed_bytes / in->disk_bytes_s : 0) + d.lookups_s;
 }
 
 double speed_wide(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_seen,
-                  uint32_t n)
+                  uint32_t n, struct speed_wide *terms)
 {
     struct plan_input formula = *in;
     struct plan_time t;
-    double one_s, more_s;
 
+    *terms = (struct speed_wide){ speed_token(in, pass, n_seen, &t), 1, 1 };
     if (n == 0)
-        return speed_token(in, pass, n_seen, &t);
+        return terms->token_s;
     formula.factors = (struct plan_factors){ 0 };
-    one_s = speed_token(&formula, pass, n_seen, &t);
-    more_s = speed_chunk(&formula, pass, n_seen > n ? n_seen - n - 1 : 0, n + 1, true, &t);
-    if (!(one_s > 0) || !(more_s > 0))
+    terms->one_s = speed_token(&formula, pass, n_seen, &t);
+    terms->more_s =
+        speed_chunk(&formula, pass, n_seen > n ? n_seen - n - 1 : 0, n + 1, true, &t);
+    if (!(terms->one_s > 0) || !(terms->more_s > 0))
         return 0;
-    return speed_token(in, pass, n_seen, &t) * fmax(more_s / one_s, 1);
+    return terms->token_s * fmax(terms->more_s / terms->one_s, 1);
 }
 
 /* The drafts of an answer. */
@@ -547,10 +569,11 @@ static double drafted(const struct plan_input *in, const struct plan_pass *pass,
                       uint32_t n_seen, const struct drafts *d, uint32_t *depth)
 {
     double tokens = 1, next = 1, best = 0;
+    struct speed_wide ignored;
 
     *depth = 0;
     for (uint32_t n = 0; n <= d->most && n < n_ctx; n++) {
-        double pass_s = speed_wide(in, pass, n_seen, n), tps;
+        double pass_s = speed_wide(in, pass, n_seen, n, &ignored), tps;
 
         if (!(pass_s > 0))
             return 0;

@@ -85,15 +85,38 @@ double speed_token(const struct plan_input *in, const struct plan_pass *pass, ui
 double speed_chunk(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_before,
                    uint32_t n, bool is_last, struct plan_time *t);
 
+/* The factors on the terms of a pass: in->factors, or those that change nothing.  Prompts have the
+ * ones of the disk and of lost time only (anchor.h). */
+struct speed_factors {
+    double disk, processors, attention, lookups, whole;
+    double others;  /* time lost to other programs, for each second of the processors */
+    double fixed_s; /* is added */
+};
+struct speed_factors speed_factors_of(const struct plan_input *in, bool is_token);
+
 /* Time of a pass over a token and n drafts, as a multiple of one over none: no measurement says how
- * much longer it takes.  0: a limit was not measured. */
+ * much longer it takes.  0: a limit was not measured.  *terms gets what it was computed from:
+ * token_s * max(more_s / one_s, 1). */
+struct speed_wide {
+    double token_s;       /* a pass over the token */
+    double one_s, more_s; /* passes over none and n drafts, without the factors */
+};
 double speed_wide(const struct plan_input *in, const struct plan_pass *pass, uint32_t n_seen,
-                  uint32_t n);
+                  uint32_t n, struct speed_wide *terms);
 
 /* Time to draft a token: its weights are read from memory, and those of a draft head that are not
  * pinned from disk, as its rows of tables are; and the jobs of its layers.  0: a limit was not
  * measured. */
 double speed_draft(const struct plan_input *in, const struct plan *p);
+
+/* The parts of the time to draft a token. */
+struct speed_draft {
+    double bytes;          /* of weights from memory */
+    double steps_s;        /* the jobs of the layers */
+    double streamed_bytes; /* of weights from disk */
+    double lookups_s;      /* rows of tables */
+};
+struct speed_draft speed_draft_terms(const struct plan_input *in, const struct plan *p);
 
 /*
  * Tokens per second at the full context if a model drafts up to `most` tokens for a pass, and
@@ -120,7 +143,10 @@ double speed_prompt_pages(const struct plan_input *in, const struct plan_pass *p
  * all weights in memory; 0: not measured. */
 double speed_prompt_token(const struct plan_input *in);
 
-/* The rate of one column that was measured as `rate`: that of memory if it was not measured. */
+/* The rate of one column that was measured as `rate`: that of memory if it was not measured.  A
+ * kernel that reads from memory is at most SPEED_FASTEST times as fast as memory was measured to
+ * be; more is a mistake of one of the two measurements. */
+#define SPEED_FASTEST 1.25
 double speed_column_rate(const struct plan_input *in, double rate);
 
 /*

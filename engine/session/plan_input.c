@@ -591,6 +591,7 @@ static int basis_of(struct mw_model *m, const struct mw_options *o, struct plan_
                     struct err *e)
 {
     struct mw_options resolved = *o;
+    struct plan_anchor anchor;
 
     *out = (struct plan_basis){ 0 };
     if (options_resolve(m, &resolved, e) != 0 ||
@@ -598,6 +599,8 @@ static int basis_of(struct mw_model *m, const struct mw_options *o, struct plan_
         plan_make(&out->in, &out->plan, e) != 0)
         return -1;
     mw_model_limits(m, &out->limits);
+    mw_model_anchor(m, &anchor);
+    out->answered_s = (int64_t)anchor.measured_s;
     for (uint32_t i = 0; i < m->desc->n_kv; i++) {
         const struct kv_spec *s = &m->desc->kv_specs[i];
         struct plan_kv_group g = {

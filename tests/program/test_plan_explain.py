@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from test_plan_table import TINY, Plans  # noqa: E402
+from test_plan_table import GUIDE, TINY, Plans  # noqa: E402
 
 LINE = re.compile(r"^  (\S.*?) += (\S.*) = (\S+) ?(\S*)$")
 FORMULA = re.compile(r"(?:[-+*/(), .0-9]|e[-+]|\bmax\b|\bmin\b|\bceil\b|\bexp\b)+")
@@ -27,6 +27,8 @@ class Explain(Plans):
         sections, lines = {}, []
         for line in self.run_plan(*args, "--explain").stdout.splitlines():
             m = LINE.match(line)
+            if line.startswith("  ") and " = " in line:
+                self.assertIsNotNone(m, line)
             if m is not None:
                 lines.append((m[1], m[2], float(m[3]), m[4]))
             elif line.endswith(":") and not line.startswith(" "):
@@ -83,6 +85,31 @@ class Explain(Plans):
                        "--what-if", "RAM=16G,DISK=1G/s")
         names = {name for lines in s.values() for name, *_ in lines}
         self.assertIn("passes", names)
+
+    def test_factors_of_answers(self):
+        """They are a part of the equations, and have names."""
+        ctx = "--ctx", "512", "--disk-rate", "20M"
+        smallest = self.plan(GUIDE, *ctx)["smallest_budget_bytes"]
+        streams = GUIDE, *ctx, "--draft", "off", "--memory", str(smallest + (1 << 20))
+        # Tokens that waited for the disk and for other programs.
+        self.answer(*streams, token_s=0.5, stall_s=0.2, lookup_s=0.02, attention_s=0.08,
+                    others_s=0.05, fixed_s=0.01, crowding=0.3, ran_s=0.1, disk_bytes=4e6,
+                    streamed_share=0.9, keeps_rows=0, n_slot=2)
+        names = {name for s in self.check(*streams).values() for name, *_ in s}
+        self.assertLessEqual({"ring", "held", "memory"}, names)
+        out = self.run_plan(*streams, "--explain").stdout
+        self.assertRegex(out, r"\nFactors measured in answers of this model, \d+ s ago:\n")
+        factors = dict(re.findall(r"(?m)^  (\S.*factor|lost time, \w+|between tokens) +: "
+                                  r"([\d.e+-]+)[ ,]", out))
+        self.assertEqual(["disk factor", "processor factor", "attention factor", "lookup factor",
+                          "lost time, token", "lost time, prompt", "pass factor",
+                          "between tokens"], list(factors))
+        equations = re.findall(r" = .*", out[out.index("\nA token of an answer"):])
+        for name, value in factors.items():
+            if name != "pass factor":  # the disk factor leaves nothing unexplained
+                self.assertNotIn(float(value), (0, 1), name)
+            self.assertTrue(any(value in re.split(r"[ ()]", x) for x in equations), name)
+        self.check(GUIDE, *ctx, "--memory", str(smallest + (3 << 20)))  # its head drafts
 
     def test_a_file_that_is_pinned(self):
         out = self.run_plan(TINY, "--memory", "1G", "--explain").stdout

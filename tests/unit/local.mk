@@ -33,6 +33,7 @@ check_PROGRAMS += \
 	tests/unit/test_energy \
 	tests/unit/test_environment \
 	tests/unit/test_experts \
+	tests/unit/test_explain \
 	tests/unit/test_favourites \
 	tests/unit/test_fetch \
 	tests/unit/test_files \
