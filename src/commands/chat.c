@@ -204,7 +204,6 @@ static int run_at_server(const struct options *o, struct options *used,
     }
     if (remote_settings(used, &server, &e) != 0)
         return report_usage(&cmd_chat, &e);
-    used->chat.stop = o->stop;
     c->engine = &engine_remote;
     c->limits = NULL;
     c->server = &server;
@@ -246,7 +245,7 @@ static int run_chat(const struct options *o)
     }
     if (paths_find(&paths, &e) != 0)
         return report_error(&e);
-    used.chat.stop = o->stop;
+    used.chat.stop = used.stop; /* those of a model that is chosen in the list, too */
     c.first = used.arg;
     c.subcommands = command_texts();
     used.open_chat = o->last_chat ? "" : o->open_chat;

@@ -121,6 +121,18 @@ class OllamaParts(StoreCase):
         t.send("/set system\r")
         self.assertTrue(t.sees('system message is "be brief"'), t.screen())
 
+    def test_stop_texts_of_a_model_that_is_chosen_in_the_list(self):
+        self.ollama("tuned", ("params", {"stop": ["d"]}), model=chain(
+            self.home, "m", spell("\n", "abcdef", "<|im_end|>")).path)
+        t = Terminal("--view", "chat", *SMALL, home=self.home, cwd=self.cwd, cols=120)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("tuned:latest"), t.screen())
+        t.send("tuned\r")
+        self.assertTrue(t.sees('stop "d".', "/help lists"), t.screen())
+        t.send("hi\r")
+        self.assertTrue(t.sees("tokens \u00b7"), t.screen())
+        self.assertRegex(t.screen(), r"(?m)\babc\b")
+
     def test_a_running_chat_names_what_it_does_not_take_over(self):
         self.copy("here/first.gguf")
         self.ollama("tuned", ("params", {"temperature": 0.25}), ("adapter", b"GGUF"))
