@@ -62,11 +62,11 @@ static void add(char *list, size_t n, const char *fmt, ...)
 
 #define ADD(list, ...) add(list, sizeof(list), __VA_ARGS__)
 
-/* Is the option one that the command takes from a model? */
+/* Is the option one that the command takes from a model?  A server takes all of them as defaults of
+ * requests, also those that it has no option for. */
 static bool takes(unsigned command, enum option_id id)
 {
-    return (options_table[id].commands & command) != 0 &&
-           (command & (id == OPT_CTX ? CMD_ANSWERS | CMD_PLAN : CMD_ANSWERS)) != 0;
+    return (command & (id == OPT_CTX ? CMD_ANSWERS | CMD_PLAN : CMD_ANSWERS)) != 0;
 }
 
 static void apply_param(struct options *o, const struct mw_beside_param *p, unsigned command,
@@ -81,7 +81,7 @@ static void apply_param(struct options *o, const struct mw_beside_param *p, unsi
     if (i < sizeof params / sizeof params[0] && params[i].id < 0)
         return;
     if (i == sizeof params / sizeof params[0]) {
-        if ((command & CMD_TALK) != 0)
+        if ((command & CMD_ANSWERS) != 0)
             ADD(said.not_applied, "%.40s %.40s", p->name, p->value);
         return;
     }
@@ -112,24 +112,24 @@ static void write_notice(void)
 
 void beside_apply(struct options *o, const struct mw_beside *b, unsigned command)
 {
-    bool is_talk = (command & CMD_TALK) != 0;
+    bool answers = (command & CMD_ANSWERS) != 0;
     bool is_users[N_OPTION];
     char words[100];
 
     memset(&said, 0, sizeof said);
     memcpy(is_users, o->given, sizeof is_users);
-    mw_parts_text(b->parts & (is_talk ? ~(unsigned)MW_PART_TEMPLATE : MW_PARTS_LOST), words,
+    mw_parts_text(b->parts & (answers ? ~(unsigned)MW_PART_TEMPLATE : MW_PARTS_LOST), words,
                   sizeof words);
     if (words[0] != '\0')
         ADD(said.not_applied, "%s", words);
     for (size_t i = 0; i < b->n_param; i++)
         apply_param(o, &b->param[i], command, is_users);
-    if (b->system != NULL && is_talk && !is_users[OPT_SYSTEM]) {
+    if (b->system != NULL && answers && !is_users[OPT_SYSTEM]) {
         o->chat.system = b->system;
         o->given[OPT_SYSTEM] = true;
         ADD(said.applied, "system message");
     }
-    if (is_talk && (b->parts & MW_PART_TEMPLATE) != 0)
+    if (answers && (b->parts & MW_PART_TEMPLATE) != 0)
         ADD(said.not_applied, "template (it is not Jinja; the model's own format is used)");
     write_notice();
 }

@@ -20,6 +20,8 @@
 
 #define REQUEST_S 60
 
+_Static_assert(OPTIONS_TEXTS <= REQUEST_STOPS, "stop texts are defaults of requests");
+
 /* Report an error.  If the budget is too small, print the plan first. */
 static int refuse(struct mw_model *m, const struct mw_options *o, const struct err *e)
 {

@@ -376,6 +376,7 @@ void request_begin_messages(struct request *r)
     json_release(&r->messages);
     json_array(&r->messages, NULL);
     r->has_messages = true;
+    r->has_system = false;
 }
 
 int request_messages(struct request *r, const struct json_node *n, size_t n_least,
@@ -388,9 +389,13 @@ int request_messages(struct request *r, const struct json_node *n, size_t n_leas
     if (n->kind != JSON_IS_ARRAY || n->n < n_least)
         return err_set(e, ERR_ARGUMENT, "expected a list of messages");
     request_begin_messages(r);
-    for (const struct json_node *m = n->first; m != NULL && rc == 0; m = m->next, i++)
+    for (const struct json_node *m = n->first; m != NULL && rc == 0; m = m->next, i++) {
+        const struct json_node *role = json_get(m, "role");
+
+        r->has_system = r->has_system || value_is(role, "system") || value_is(role, "developer");
         if (write(&r->messages, m, &names, e) != 0)
             rc = request_at(e, i);
+    }
     call_names_free(&names);
     if (rc == 0)
         json_end(&r->messages);
@@ -586,10 +591,17 @@ int take_tools(struct request *r, const struct json_node *n, struct err *e)
     return request_tools(r, n, take_tool, e);
 }
 
-void request_add_system(struct request *r)
+/* ---- requests ---- */
+
+/* Put the system message before the messages: that of the request, or else the default. */
+static void add_system(struct request *r, const struct request_defaults *d)
 {
     struct json all;
 
+    if (!r->has_messages || r->is_load)
+        return;
+    if (r->system.used == 0 && !r->has_system && d->system != NULL)
+        json_raw(&r->system, d->system, strlen(d->system));
     if (r->system.used == 0 || r->messages.failed)
         return;
     json_start(&all);
@@ -607,7 +619,17 @@ void request_add_system(struct request *r)
     r->messages = all;
 }
 
-/* ---- requests ---- */
+/* A "stop" of the request replaces these. */
+static int default_stops(struct request *r, const struct request_defaults *d, struct err *e)
+{
+    for (const char *const *s = d->stop; s != NULL && *s != NULL; s++) {
+        r->stop[r->n_stop] = value_copy(*s, strlen(*s), e);
+        if (r->stop[r->n_stop] == NULL)
+            return -1;
+        r->n_stop++;
+    }
+    return 0;
+}
 
 int request_fields(struct request *r, const struct json_node *object,
                    const struct request_field *table, struct err *e)
@@ -663,7 +685,7 @@ int request_parse(struct request *out, enum request_form form, const struct requ
     json_start(&out->tools);
     json_start(&out->strict);
     out->stream = form == FORM_OLLAMA_CHAT || form == FORM_OLLAMA_GENERATE;
-    if (json_parse(&doc, json, len, e) != 0)
+    if (default_stops(out, d, e) != 0 || json_parse(&doc, json, len, e) != 0)
         return -1;
     if (json_root(doc) != NULL && depth_of(json_root(doc)) > REQUEST_DEPTH)
         err_set(e, ERR_ARGUMENT, "objects and lists are nested more than %d deep",
@@ -672,6 +694,8 @@ int request_parse(struct request *out, enum request_form form, const struct requ
         rc = request_fields(out, json_root(doc), forms[form].fields, e);
     if (rc == 0)
         rc = forms[form].check(out, e);
+    if (rc == 0)
+        add_system(out, d);
     if (rc == 0)
         rc = request_check_form(out, d, e);
     if (out->no_tools)

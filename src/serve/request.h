@@ -68,6 +68,7 @@ struct request {
     bool is_form_or_calls;
     /* While it is read: the system message, which is a field beside the messages, as text. */
     struct json system;
+    bool has_system; /* and whether one is among the messages */
     bool is_raw;   /* the text stays one, also where messages could be made of it */
     bool no_tools; /* the definitions are not used */
     bool must_call;  /* the answer is a call of one of them, */
@@ -80,7 +81,9 @@ struct request_defaults {
     struct mw_sampling sampling;
     enum mw_think think;
     uint32_t n_predict;
-    enum call_form calls; /* of the model */
+    const char *system;      /* its system message, or NULL */
+    const char *const *stop; /* its stop texts, then NULL, up to REQUEST_STOPS; NULL: none */
+    enum call_form calls;    /* of the model */
 };
 
 /* Read a request.  Returns 0, or -1 with *e, whose field is the one that is wrong.

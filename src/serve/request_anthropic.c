@@ -280,6 +280,5 @@ int request_check_anthropic(struct request *r, struct err *e)
 {
     if (!r->has_messages)
         return request_wrong(e, "messages", "this field is missing");
-    request_add_system(r);
     return 0;
 }

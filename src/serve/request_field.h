@@ -58,9 +58,6 @@ char *value_copy(const char *text, size_t n, struct err *e);
 /* Begin r->messages again: a field may be given twice, and the last one counts. */
 void request_begin_messages(struct request *r);
 
-/* Put the system message, if there is one, before the messages. */
-void request_add_system(struct request *r);
-
 /*
  * Append the text of a message to `text`, without quotes: a string, or parts {"type":"text"},
  * joined; nothing for NULL and null.  A part has no members but those in `also` (names, then

@@ -185,7 +185,6 @@ static void write_prompt(struct request *r)
     json_string_n(&r->messages, "content", r->text, r->text_len);
     json_end(&r->messages);
     json_end(&r->messages);
-    request_add_system(r);
 }
 
 int request_check_ollama(struct request *r, struct err *e)

@@ -657,6 +657,8 @@ static int open_web(struct server *s, char **keys, struct err *e)
                               .defaults = { .sampling = s->o->chat->sampling,
                                             .think = s->o->chat->think,
                                             .n_predict = s->o->chat->n_predict,
+                                            .system = s->o->chat->system,
+                                            .stop = s->o->chat->stop,
                                             .calls = read_template(s) },
                               .model = &s->model,
                               .rooms = &s->rooms,

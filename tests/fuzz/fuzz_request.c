@@ -54,7 +54,10 @@ static void check(const struct request *r)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const char *const stop[] = { "<A>", "b", NULL };
     struct request_defaults defaults = {
+        .system = size % 2 != 0 ? "be \"brief\"" : NULL,
+        .stop = size % 3 != 0 ? stop : NULL,
         .sampling = { .temp = 1, .top_p = 1, .repeat_penalty = 1 },
         .calls = (enum call_form)(size % (CALLS_GEMMA + 1)),
     };

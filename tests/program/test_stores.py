@@ -8,6 +8,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from chain_model import chain, spell  # noqa: E402
 from program import notices  # noqa: E402
+from server import Server, user  # noqa: E402
 from store_case import SMALL, StoreCase  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
@@ -173,6 +174,86 @@ class OllamaParts(StoreCase):
                        rows * 200):
             self.put(manifest, json.dumps({"layers": layers}))
             self.run_it()
+
+
+class OllamaPartsOfAServer(StoreCase):
+    CHAT, TEXT, MESSAGES = "/v1/chat/completions", "/v1/completions", "/v1/messages"
+    OLLAMA, GENERATE = "/api/chat", "/api/generate"
+
+    def setUp(self):
+        super().setUp()
+        self.model = chain(self.home, "m", spell("\n", "abcd", "<|im_end|>")).path
+        self.ollama("tuned", ("params", {"stop": ["c", "X"], "mirostat": 2}),
+                    ("system", b'be "brief"'), ("template", b"{{ .Prompt }}"), model=self.model)
+
+    def server(self):
+        return Server("-m", "tuned", *SMALL, home=self.home)
+
+    def ask(self, s, path, **more):
+        """Returns the text of the answer and the tokens of the prompt."""
+        asks = {"prompt": "hi\n"} if path in (self.TEXT, self.GENERATE) else user()
+        status, r = s.post(path, asks | {"stream": False} | more)
+        self.assertEqual(200, status, r)
+        if path == self.MESSAGES:
+            usage = r["usage"]
+            return r["content"][0]["text"], (usage["input_tokens"] +
+                                             usage["cache_read_input_tokens"])
+        if path in (self.OLLAMA, self.GENERATE):
+            return (r["response"] if path == self.GENERATE else r["message"]["content"],
+                    r["prompt_eval_count"])
+        choice = r["choices"][0]
+        return (choice["text"] if path == self.TEXT else choice["message"]["content"],
+                r["usage"]["prompt_tokens"])
+
+    def test_the_start_names_them(self):
+        with self.server() as s:
+            self.assertEqual(
+                "memwall: " + SETTINGS + 'stop "c", stop "X", system message. Not applied: '
+                "mirostat 2, template (it is not Jinja; the model's own format is used).\n",
+                notices("".join(s.lines[:-1])))
+
+    def test_a_stop_of_the_request_replaces_those_of_the_model(self):
+        with self.server() as s:
+            for path in self.CHAT, self.TEXT, self.MESSAGES, self.OLLAMA, self.GENERATE:
+                def text(stop, path=path):
+                    if path in (self.OLLAMA, self.GENERATE):
+                        return self.ask(s, path, options={"stop": stop})[0]
+                    field = "stop_sequences" if path == self.MESSAGES else "stop"
+                    return self.ask(s, path, **{field: stop})[0]
+
+                self.assertEqual("ab", self.ask(s, path)[0], path)
+                self.assertEqual(["ab", "abc", "abcd"], [text(x) for x in (None, ["d"], [])], path)
+            status, r = s.post(self.MESSAGES, user(max_tokens=9))
+            self.assertEqual((200, "stop_sequence", "c"),
+                             (status, r["stop_reason"], r["stop_sequence"]))
+            self.assertEqual("ab", self.ask(s, self.GENERATE, raw=True)[0])
+
+    def test_a_system_message_of_the_request_replaces_that_of_the_model(self):
+        hi = user()["messages"]
+
+        def system(text, role="system"):
+            return {"role": role, "content": text}
+
+        seen = set()
+        with self.server() as s, Server("-m", self.model, *SMALL, home=self.home) as plain:
+            for path, own in ((self.CHAT, lambda x: {"messages": [system(x), *hi]}),
+                              (self.CHAT, lambda x: {"messages": [system(x, "developer"), *hi]}),
+                              (self.CHAT, lambda x: {"messages": [*hi, system(x), *hi]}),
+                              (self.OLLAMA, lambda x: {"messages": [system(x), *hi]}),
+                              (self.GENERATE, lambda x: {"system": x}),
+                              (self.MESSAGES, lambda x: {"system": x})):
+                def count(server, path=path, **more):
+                    return self.ask(server, path, **more)[1]
+
+                self.assertEqual(count(plain, **own("x")), count(s, **own("x")), path)
+                if path not in seen:  # the other forms have other messages
+                    self.assertEqual(count(plain, **own('be "brief"')), count(s), path)
+                seen.add(path)
+            self.assertEqual(self.ask(plain, self.TEXT)[1], self.ask(s, self.TEXT)[1])
+            for more in {"raw": True}, {"prompt": ""}:
+                self.assertEqual(200, s.post(self.GENERATE, {"prompt": "x"} | more)[0])
+            r = s.post(self.OLLAMA, {"messages": [], "stream": False})[1]
+            self.assertEqual("load", r["done_reason"])
 
 
 class AdapterBesideWeights(StoreCase):
