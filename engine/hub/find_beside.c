@@ -80,6 +80,7 @@ void mw_beside_free(struct mw_beside *b)
     }
     free(b->param);
     free((char *)(uintptr_t)b->system);
+    free((char *)(uintptr_t)b->name);
     free(b);
 }
 
@@ -176,8 +177,9 @@ int mw_beside_read(struct mw_beside **out, const struct mw_found *f, struct err 
     struct mw_beside *b = calloc(1, sizeof *b);
 
     *out = NULL;
-    if (b == NULL || (b->param = calloc(MAX_PARAM, sizeof *b->param)) == NULL) {
-        free(b);
+    if (b == NULL || (b->param = calloc(MAX_PARAM, sizeof *b->param)) == NULL ||
+        (f->name != NULL && (b->name = strdup(f->name)) == NULL)) {
+        mw_beside_free(b);
         return err_memory(e, "the parts of a model");
     }
     b->parts = f->parts;

@@ -406,8 +406,10 @@ static int resolve_folder(const char *folder, struct mw_models **m, struct mw_fo
         return err_memory(e, "the models of a folder");
     if (find_folder(*m, folder, e) != 0)
         return -1;
-    if ((*m)->n == 1)
+    if ((*m)->n == 1) {
         *to = (*m)->entries[0].found;
+        to->name = NULL; /* the folder was given, not a name */
+    }
     if ((*m)->n <= 1)
         return 0;
     mw_models_sort(*m, MW_BY_NAME);

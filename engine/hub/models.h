@@ -122,6 +122,7 @@ size_t mw_models_similar(const struct mw_models *m, const char *name, size_t *fo
 /* The parts beside the weights that can be applied as defaults.  Values are texts from files: not
  * checked, and not safe to print. */
 struct mw_beside {
+    const char *name;   /* of the model in the list, or NULL: it was found by its path */
     unsigned parts;     /* those that are not in the members below */
     const char *system; /* the system message, or NULL */
     struct mw_beside_param {

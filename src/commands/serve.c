@@ -52,7 +52,7 @@ static int serve(const struct options *o, struct mw_model *m, const struct mw_op
     struct plan plan;
     struct err e = ERR_INIT;
 
-    models_name_of(o->model, name, sizeof name);
+    models_name_of(o, name, sizeof name);
     if (engine->saves_kv) {
         snprintf(folder, sizeof folder, "%s/kv", engine->cache_folder);
         server.kv_folder = folder;

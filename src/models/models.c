@@ -235,16 +235,20 @@ static void name_of_file(const char *path, char *buf, size_t n)
     clean_line(buf, n, path + from, len - from);
 }
 
-void models_name_of(const char *path, char *buf, size_t n)
+void models_name_of(const struct options *o, char *buf, size_t n)
 {
     struct err ignored = ERR_INIT;
     const struct mw_found *found;
     struct mw_models *m;
 
-    name_of_file(path, buf, n);
+    if (o->model_name != NULL) {
+        snprintf(buf, n, "%s", o->model_name);
+        return;
+    }
+    name_of_file(o->model, buf, n);
     if (mw_models_find(&m, models_places(), &ignored) != 0)
         return;
-    found = mw_models_of(m, path);
+    found = mw_models_of(m, o->model);
     if (found != NULL)
         snprintf(buf, n, "%s", found->name);
     mw_models_free(m);
@@ -450,6 +454,7 @@ int models_resolve(struct options *o, unsigned command)
 
     if (find_path(o, command, path, sizeof path, &beside, &e) == 0) {
         o->model = path;
+        o->model_name = beside->name;
         beside_apply(o, beside, command);
         return EXIT_OK;
     }

@@ -14,8 +14,8 @@ const struct mw_places *models_places(void);
 struct mw_describe_options models_describe_options(void);
 
 /*
- * Replace o->model by the path that it means (mw_models_resolve()), and apply what is beside its
- * weights for a command, enum command_bit (beside.h).  Returns an exit code; if it is not
+ * Replace o->model by the path that it means (mw_models_resolve()), set o->model_name, and apply
+ * what is beside its weights for a command, enum command_bit (beside.h).  Returns an exit code; if it is not
  * EXIT_OK, the reason was printed, with the models that the name can be.
  */
 int models_resolve(struct options *o, unsigned command);
@@ -53,8 +53,9 @@ enum model_word models_word(const char *word);
 /* Write the name of the model that is most like name to buf.  Returns false if none is. */
 bool models_similar(const char *name, char *buf, size_t n);
 
-/* Write the name that the model at path has in the list, or the name of its file. */
-void models_name_of(const char *path, char *buf, size_t n);
+/* Write the name of the model in the list: the one that it was found by, since names of Ollama may
+ * share weights, or else the first with its files; or the name of its file. */
+void models_name_of(const struct options *o, char *buf, size_t n);
 
 /* Remember that a model was opened. */
 void models_used(const char *path);

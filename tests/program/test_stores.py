@@ -256,6 +256,22 @@ class OllamaPartsOfAServer(StoreCase):
             self.assertEqual("load", r["done_reason"])
 
 
+    def test_the_name_is_the_one_that_was_asked_for(self):
+        for name in "llama", "zebra":  # the names before and after share the weights
+            self.ollama(name, ("system", name.encode()), model=self.model)
+        for given in "tuned", "tuned:latest", "TUNED":
+            with Server("-m", given, *SMALL, home=self.home) as s:
+                self.assertEqual("tuned:latest", s.model)
+                for name in "tuned", "tuned:latest", "Tuned":
+                    self.assertEqual("ab", self.ask(s, self.OLLAMA, model=name)[0])
+                for name in "llama", "zebra:latest":
+                    self.assertEqual(404, s.post(self.CHAT, user(model=name))[0])
+                tags = json.loads(s.get("/api/tags")[1])["models"]
+                self.assertEqual(["tuned:latest"], [m["name"] for m in tags])
+        with Server("-m", self.model, *SMALL, home=self.home) as s:
+            self.assertEqual("m", s.model)
+
+
 class AdapterBesideWeights(StoreCase):
     def test_an_adapter_in_the_folder_is_named(self):
         model = self.copy("here/base-F32.gguf")

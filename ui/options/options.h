@@ -169,6 +169,7 @@ struct options {
     struct ui_options ui;
     uint64_t memory_wish; /* the budget before it was lowered; 0: it was not */
     const char *model;
+    const char *model_name; /* in the list, if the model was found by its name; else NULL */
     const char *ids_file, *logits, *draft_logits, *text;
     uint32_t greedy;
     bool exponents; /* count the exponents of weights */
