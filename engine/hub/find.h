@@ -117,6 +117,9 @@ struct ollama_layers {
 };
 /* Returns false if it is not a manifest of a model with weights in one file. */
 bool ollama_read(struct ollama_layers *out, const char *manifest);
+/* Do two manifests have the same system message, parameters, and kinds of other layers that change
+ * answers here? */
+bool ollama_has_same_parts(const char *manifest, const char *other);
 /* Write the path of an existing blob of the store.  Returns false if there is none. */
 bool ollama_blob(const char *root, const char *digest, char *path, size_t n);
 

@@ -120,12 +120,20 @@ static bool meets(const struct find_entry *entry, const struct parts *typed, enu
     return false;
 }
 
-/* Two names of one file do not make a name ambiguous. */
+/* Are they names of one model?  Names of Ollama that share the weights may have other parts. */
+static bool is_same(const struct find_entry *a, const struct find_entry *b)
+{
+    return memcmp(&a->id, &b->id, sizeof a->id) == 0 &&
+           (a->found.manifest == NULL || b->found.manifest == NULL ||
+            ollama_has_same_parts(a->found.manifest, b->found.manifest));
+}
+
+/* Two names of one model do not make a name ambiguous. */
 static bool is_among(const struct mw_models *m, const struct find_entry *entry,
                      const size_t *found, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (memcmp(&m->entries[found[i]].id, &entry->id, sizeof entry->id) == 0)
+        if (is_same(&m->entries[found[i]], entry))
             return true;
     return false;
 }

@@ -100,6 +100,19 @@ bool ollama_read(struct ollama_layers *out, const char *manifest)
     return out->weights[0] != '\0';
 }
 
+bool ollama_has_same_parts(const char *manifest, const char *other)
+{
+    struct ollama_layers a, b;
+
+    ollama_read(&a, manifest);
+    ollama_read(&b, other);
+    for (unsigned i = 0; i < OLLAMA_MAX_PARAMS; i++)
+        if (strcmp(a.params[i], b.params[i]) != 0)
+            return false;
+    return ((a.parts ^ b.parts) & ~(unsigned)MW_PART_TEMPLATE) == 0 &&
+           strcmp(a.system, b.system) == 0;
+}
+
 bool ollama_blob(const char *root, const char *digest, char *path, size_t n)
 {
     static const char marks[] = { '-', ':' };

@@ -145,6 +145,20 @@ class OllamaParts(StoreCase):
         self.assertTrue(t.sees("settings for this model, which a running chat does not take",
                                "weights: adapter"), t.screen())
 
+    def test_a_part_of_names_with_the_same_weights_and_other_settings_is_ambiguous(self):
+        self.ollama("tuned-a", ("system", b"be brief"), ("params", {"top_k": 7}))
+        self.ollama("tuned-b", ("system", b"be brief"), ("params", {"top_k": 7}),
+                    ("template", b"{{ . }}"))
+        r = self.memwall("plan", "-m", "tuned")
+        self.assertEqual(0, r.returncode, r.stderr)
+        for layer in ("system", b"be long"), ("params", {"top_k": 8}), ("adapter", b"GGUF"):
+            self.ollama("tuned-b", *{"system": b"be brief", "params": {"top_k": 7},
+                                     layer[0]: layer[1]}.items())
+            r = self.memwall("plan", "-m", "tuned")
+            self.assertEqual(2, r.returncode)
+            self.assertIn('can be 2 models: "tuned-a:latest", "tuned-b:latest"', r.stderr)
+            self.assertEqual(0, self.memwall("plan", "-m", "tuned-b").returncode)
+
     def test_values_are_checked_like_those_of_the_user(self):
         self.ollama("tuned", ("params", {
             "temperature": -1, "top_k": "many", "top_p": [0.5, 2], "num_ctx": 1e30,
