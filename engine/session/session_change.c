@@ -2,7 +2,8 @@
  * Other options for a session that holds tokens.
  *
  *   1. Everything that gets smaller gives its memory back, and so does the workspace, which holds
- *      nothing between two passes.
+ *      nothing between two passes.  Then the new budget is in force, and the telemetry has it:
+ *      with a larger one, the memory that is read from now on is taken under it.
  *   2. Parts that have to be made again are made beside the old ones.  They take no memory yet.
  *   3. Weights grow.
  *   4. The new parts replace the old ones, and take their memory.
@@ -145,6 +146,7 @@ static int make(struct mw_session *s, struct change *c, struct err *e)
         return -1;
     if (c->works && s->work != NULL)
         workspace_release(s->work);
+    publish_budget(s, plan, !c->works && s->work != NULL);
     if (!c->replaces && plan->has_kv_disk &&
         (session_kv_disk(s, s->kv, o, plan, e) != 0 || kv_disk_out(s->kv, e) != 0))
         return -1;
@@ -187,6 +189,8 @@ static void undo(struct mw_session *s, struct change *c)
     workspace_free(c->work);
     kv_free(c->kv);
     drafter_free(c->drafter);
+    if (s->plan.budget_bytes >= c->plan.budget_bytes) /* the weights grow under it again */
+        publish_budget(s, &s->plan, false);
     (void)pool_set_threads(s->pool, o->n_thread, &ignored);
     (void)session_keep_rows(s, s->plan.keeps_rows, &ignored);
     if (tokens_resize(&s->tokens, o->n_ctx, &ignored) != 0 ||
@@ -215,12 +219,10 @@ static void take(struct mw_session *s, struct change *c)
         kv_free(s->kv);
         s->kv = c->kv;
         tokens_clear(&s->tokens);
-        kv_touch(s->kv);
     }
     if (c->works) {
         workspace_free(s->work);
         s->work = c->work;
-        workspace_touch(s->work);
     }
     if (c->drafts)
         use_drafter(s, c->drafter);
@@ -229,6 +231,11 @@ static void take(struct mw_session *s, struct change *c)
     s->kernels = kernels_of(&c->settled.o, &ignored);
     s->settled = c->settled;
     s->plan = c->plan;
+    publish_memory(s); /* before it is taken: while memory is read, that takes a second */
+    if (c->replaces)
+        kv_touch(s->kv);
+    if (c->works)
+        workspace_touch(s->work);
 }
 
 /* Without its head, a session drafts nothing. */
@@ -415,6 +422,8 @@ static int set(struct mw_session *s, const struct mw_options *o, const struct tr
         session_follow_memory(s, is_new);
     if (s->work != NULL)
         publish_plan(s);
+    else
+        publish_budget(s, &s->plan, false);
     session_set_progress(s, s->progress, s->progress_ctx); /* of a new forward pass, too */
     if (rc == 0 && try != NULL)
         *e = c.head_why;

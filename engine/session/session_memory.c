@@ -111,6 +111,8 @@ int settle_memory(struct mw_session *s, uint32_t n, struct err *e)
         return -1;
     s->breath.kv_bytes = kv_page_bytes(s->kv) + kv_grow_bytes(s->kv, n);
     to = session_room(s, &s->plan, s->breath.kv_bytes);
+    if (has_breathed && !s->breath.is_less) /* the weights grow under the larger budget */
+        publish_budget(s, &s->plan, s->work != NULL);
     if (session_set_room(s, &to, e) != 0)
         return -1;
     if (kv_disk_in(s->kv, e) != 0) {

@@ -153,6 +153,11 @@ void weights_close(struct mw_session *s)
     w->warms = false;
     expert_cache_close(w->cache);
     stream_close(w->stream);
+    if (w->stream != NULL) { /* all of its memory is gone */
+        counter_set(&s->telemetry->pinned_held, 0);
+        counter_set(&s->telemetry->ahead_bytes, 0);
+        counter_set(&s->telemetry->ahead_done_bytes, 0);
+    }
     w->cache = NULL;
     w->stream = NULL;
     w->guest = NULL;

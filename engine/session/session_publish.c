@@ -10,26 +10,38 @@
 /* Lookup rows in flight take their part of the item from the start, kept ones as they come. */
 static uint64_t rows_used(const struct mw_session *s)
 {
-    const struct arena *rows;
+    const struct arena *rows = &s->work->rows;
     uint64_t tables = s->plan.keeps_rows ? s->kept.arena.size : 0;
 
-    if (s->work == NULL) /* a change of options failed, and could not be undone */
-        return kept_rows_bytes(&s->kept);
-    rows = &s->work->rows;
     return s->plan.row[MW_ROW_ROWS] - (rows->size - rows->used) - tables +
            kept_rows_bytes(&s->kept);
 }
 
-void publish_memory(struct mw_session *s)
+/* Tables of the stream, and the ring that it has now. */
+static uint64_t ring_used(const struct mw_session *s, const struct plan *p)
+{
+    const struct weights *w = &s->weights;
+    uint64_t planned = whole_huge_pages((uint64_t)p->n_slot * w->shape.slot_bytes);
+
+    if (w->stream == NULL || p->row[MW_ROW_RING] < planned)
+        return 0;
+    return p->row[MW_ROW_RING] - planned +
+           whole_huge_pages((uint64_t)w->room.n_slot * w->shape.slot_bytes);
+}
+
+/* Publish the memory in use under the plan p.  has_work: that of the workspace, too. */
+static void publish_used(struct mw_session *s, const struct plan *p, bool has_work)
 {
     struct telemetry *t = s->telemetry;
-    const struct plan *p = &s->plan;
     const struct weights *w = &s->weights;
     uint64_t experts = w->cache != NULL ? expert_cache_charged(w->cache) : 0;
     uint64_t experts_plan = p->n_expert * w->expert_sizes.slot_bytes;
     uint64_t recurrent = kv_recurrent_bytes(s->kv);
-    uint64_t replay = s->work != NULL ? s->work->replay.used : 0; /* NULL: see rows_used() */
+    uint64_t replay = has_work ? s->work->replay.used : 0;
 
+    counter_set(&t->used[MW_ROW_ACTIVATIONS], has_work ? s->work->activations.used : 0);
+    counter_set(&t->used[MW_ROW_LOGITS], has_work ? s->work->logits.used : 0);
+    counter_set(&t->used[MW_ROW_RING], ring_used(s, p));
     counter_set(&t->used[MW_ROW_TOKENIZER],
                 s->m->tokenizer != NULL ? tokenizer_bytes(s->m->tokenizer) : 0);
     counter_set(&t->kv_tokens, kv_tokens(s->kv));
@@ -46,7 +58,7 @@ void publish_memory(struct mw_session *s)
     counter_set(&t->used[MW_ROW_DRAFTER],
                 drafter_used(s->drafter) + replay +
                     (s->head != NULL ? head_used_bytes(s->head) : 0));
-    counter_set(&t->used[MW_ROW_ROWS], rows_used(s));
+    counter_set(&t->used[MW_ROW_ROWS], has_work ? rows_used(s) : kept_rows_bytes(&s->kept));
     counter_set(&t->used[MW_ROW_PINNED], s->m->resident.used); /* the stream adds its blocks */
     counter_set(&t->used[MW_ROW_EXPERTS], w->expert_sizes.fixed_bytes + experts);
     counter_set(&t->lent_experts, experts > experts_plan ? experts - experts_plan : 0);
@@ -60,10 +72,36 @@ void publish_memory(struct mw_session *s)
     }
 }
 
+void publish_memory(struct mw_session *s)
+{
+    /* NULL: a change of options failed, and could not be undone */
+    publish_used(s, &s->plan, s->work != NULL);
+}
+
 void publish_limits(struct mw_session *s)
 {
     counter_set(&s->telemetry->disk_limit, (uint64_t)limits_disk(s->m, &s->settled.o));
     counter_set(&s->telemetry->memory_limit, (uint64_t)limits_of(s->m).memory_bytes_s);
+}
+
+static void predict(struct mw_run *run, const struct plan *p)
+{
+    run->predicted_decode = p->decode_tps;
+    run->predicted_prefill = p->prefill_tps;
+    run->predicted_assumed = p->assumed;
+    run->predicted_read = p->streamed_bytes;
+    run->predicted_binds = p->binds;
+}
+
+void publish_budget(struct mw_session *s, const struct plan *p, bool has_work)
+{
+    struct mw_run run;
+
+    telemetry_run(s->telemetry, &run);
+    run.budget_bytes = p->budget_bytes;
+    predict(&run, p);
+    telemetry_set_run(s->telemetry, &run, p->row);
+    publish_used(s, p, has_work);
 }
 
 void publish_plan(struct mw_session *s)
@@ -93,22 +131,13 @@ void publish_plan(struct mw_session *s)
     mw_products_text(s->m, &s->settled.o, run.products, sizeof run.products);
     run.hot_bytes = info.hot_bytes;
     run.file_bytes = info.file_bytes;
-    run.predicted_decode = p->decode_tps;
-    run.predicted_prefill = p->prefill_tps;
-    run.predicted_assumed = p->assumed;
-    run.predicted_read = p->streamed_bytes;
-    run.predicted_binds = p->binds;
-    telemetry_set_run(t, &run);
+    predict(&run, p);
+    telemetry_set_run(t, &run, p->row);
     anchors_use(s->m, o);
     anchors_begin(&s->answer);
     tried_begin(&s->tried);
     s->pass_end_ns = 0; /* the next pass begins with the input of this plan */
-    for (int i = 0; i < MW_PLAN_ROWS; i++)
-        counter_set(&t->plan[i], p->row[i]);
     counter_set(&t->used[MW_ROW_PROGRAM], s->m->program_bytes);
-    counter_set(&t->used[MW_ROW_ACTIVATIONS], s->work->activations.used);
-    counter_set(&t->used[MW_ROW_LOGITS], s->work->logits.used);
-    counter_set(&t->used[MW_ROW_RING], p->row[MW_ROW_RING]);
     counter_set(&t->kv_capacity, o->n_ctx);
     counter_set(&t->kv_disk_plan, p->kv_disk_bytes);
     counter_set(&t->kv_reserved, kv_reserved_bytes(s->kv));

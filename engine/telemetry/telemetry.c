@@ -356,7 +356,7 @@ static void sample_budget(const struct telemetry *t, struct mw_sample *out)
                  mw_plan_row_name((enum mw_plan_row)next));
 }
 
-static void copy_run(const struct telemetry *t, struct mw_run *out)
+void telemetry_run(const struct telemetry *t, struct mw_run *out)
 {
     unsigned char *to = (unsigned char *)out;
     uint64_t before, after;
@@ -370,11 +370,33 @@ static void copy_run(const struct telemetry *t, struct mw_run *out)
     } while (before != after || (before & 1) != 0);
 }
 
+/* Copy a plan, and the memory that was taken under it: weights are read while a plan takes the
+ * place of another, and their bytes are compared with its items. */
+static void sample_plan(const struct telemetry *t, struct mw_sample *out)
+{
+    uint64_t before;
+
+    do {
+        before = atomic_load_explicit(&t->run_seq, memory_order_acquire);
+        telemetry_run(t, &out->run);
+        for (int i = 0; i < MW_PLAN_ROWS; i++) {
+            out->mem.plan[i] = counter_get(&t->plan[i]);
+            out->mem.used[i] = counter_get(&t->used[i]);
+        }
+        out->mem.used[MW_ROW_PINNED] += counter_get(&t->pinned_held);
+        out->mem.lent_bytes = counter_get(&t->lent_experts);
+        atomic_thread_fence(memory_order_acquire);
+    } while (before != counter_get(&t->run_seq));
+    /* Blocks are pinned between the publications of the session, so compare them here. */
+    if (out->mem.used[MW_ROW_PINNED] > out->mem.plan[MW_ROW_PINNED])
+        out->mem.lent_bytes += out->mem.used[MW_ROW_PINNED] - out->mem.plan[MW_ROW_PINNED];
+}
+
 void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
 {
     memset(out, 0, sizeof *out);
     out->t_ns = clock_ns();
-    copy_run(t, &out->run);
+    sample_plan(t, out);
     out->state = (enum mw_state)counter_get(&t->state);
     out->layer_now = (uint32_t)counter_get(&t->layer_gauge);
     out->n_prompt_done = counter_get(&t->n_prompt_done);
@@ -392,15 +414,6 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
         out->io.disk_bytes[i] = counter_get(&t->disk_bytes[i]);
         out->io.disk_ns[i] = counter_get(&t->disk_ns[i]);
     }
-    for (int i = 0; i < MW_PLAN_ROWS; i++) {
-        out->mem.plan[i] = counter_get(&t->plan[i]);
-        out->mem.used[i] = counter_get(&t->used[i]);
-    }
-    out->mem.used[MW_ROW_PINNED] += counter_get(&t->pinned_held);
-    /* Blocks are pinned between the publications of the session, so compare them here. */
-    out->mem.lent_bytes = counter_get(&t->lent_experts);
-    if (out->mem.used[MW_ROW_PINNED] > out->mem.plan[MW_ROW_PINNED])
-        out->mem.lent_bytes += out->mem.used[MW_ROW_PINNED] - out->mem.plan[MW_ROW_PINNED];
     out->mem.saved_bytes = counter_get(&t->saved_bytes);
     out->mem.ahead_done_bytes = counter_get(&t->ahead_done_bytes);
     out->mem.ahead_bytes = counter_get(&t->ahead_bytes);
@@ -422,7 +435,8 @@ void telemetry_sample(const struct telemetry *t, struct mw_sample *out)
     sample_experts(t, out);
 }
 
-void telemetry_set_run(struct telemetry *t, const struct mw_run *run)
+void telemetry_set_run(struct telemetry *t, const struct mw_run *run,
+                       const uint64_t row[MW_PLAN_ROWS])
 {
     const unsigned char *from = (const unsigned char *)run;
 
@@ -430,6 +444,8 @@ void telemetry_set_run(struct telemetry *t, const struct mw_run *run)
     atomic_thread_fence(memory_order_release);
     for (size_t i = 0; i < sizeof *run; i++)
         atomic_store_explicit(&t->run[i], from[i], memory_order_relaxed);
+    for (int i = 0; row != NULL && i < MW_PLAN_ROWS; i++)
+        counter_set(&t->plan[i], row[i]);
     atomic_thread_fence(memory_order_release);
     counter_add(&t->run_seq, 1);
 }

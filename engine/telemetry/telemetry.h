@@ -125,16 +125,19 @@ struct telemetry {
     struct telemetry_layer layer[MW_MAX_LAYER + 1];
 
     /* engine thread, when a new plan is used */
-    counter plan[MW_PLAN_ROWS];
     counter kv_capacity;
     counter kv_disk_plan; /* bytes of keys and values on the disk when the context is full */
     counter disk_limit, memory_limit; /* bytes per second; 0 if not measured */
-    counter run_seq;                  /* guards run */
+    counter run_seq;                  /* guards plan and run */
+    counter plan[MW_PLAN_ROWS];
     _Atomic unsigned char run[sizeof(struct mw_run)];
 };
 
-/* Publish the figures that change only with the plan. */
-void telemetry_set_run(struct telemetry *t, const struct mw_run *run);
+/* Publish the figures that change only with the plan.  A sample never has the budget of one plan
+ * with the items of another; row is NULL if the items stay. */
+void telemetry_set_run(struct telemetry *t, const struct mw_run *run,
+                       const uint64_t row[MW_PLAN_ROWS]);
+void telemetry_run(const struct telemetry *t, struct mw_run *out);
 
 /* Engine thread: a new plan is used, so what was measured before no longer counts. */
 void telemetry_new_plan(struct telemetry *t);

@@ -175,6 +175,7 @@ check_PROGRAMS += \
 	tests/faults/test_memory_out \
 	tests/faults/test_new_file \
 	tests/faults/test_stream_faults
+tests_unit_test_session_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=stream_set_memory
 tests_unit_test_change_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=forward_run
 tests_unit_test_no_memory_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc

@@ -135,7 +135,7 @@ static void each_token_has_a_line_and_the_last_second_too(void **state)
     char *text;
 
     (void)state;
-    telemetry_set_run(from.t, &run);
+    telemetry_set_run(from.t, &run, NULL);
     assert_int_equal(mw_recorder_open(&r, new_file(), path, take, &from, &e), 0);
     telemetry_answer(from.t, 3);
     for (int i = 0; i < MW_RECENT; i++)
@@ -186,7 +186,7 @@ static void a_new_plan_has_a_line(void **state)
 
     (void)state;
     assert_int_equal(mw_recorder_open(&r, new_file(), path, take, &from, &e), 0);
-    telemetry_set_run(from.t, &run);
+    telemetry_set_run(from.t, &run, NULL);
     counter_set(&from.t->plan[MW_ROW_PINNED], 5);
     assert_int_equal(mw_recorder_close(r, &e), 0);
     assert_int_equal(mw_replay_open(&replay, path, &e), 0);
@@ -214,7 +214,7 @@ static void the_first_line_has_the_plan(void **state)
     text = read_all();
     assert_string_equal(text, "");
     free(text);
-    telemetry_set_run(from.t, &(struct mw_run){ .n_layer = 2, .budget_bytes = 77 });
+    telemetry_set_run(from.t, &(struct mw_run){ .n_layer = 2, .budget_bytes = 77 }, NULL);
     counter_set(&from.t->plan[MW_ROW_PINNED], 12345);
     assert_int_equal(mw_recorder_close(r, &e), 0);
     text = read_all();
@@ -234,7 +234,7 @@ static void a_full_disk_is_reported_when_the_recorder_is_closed(void **state)
     (void)state;
     if (access("/dev/full", W_OK) != 0)
         skip();
-    telemetry_set_run(from.t, &(struct mw_run){ .n_layer = 2 });
+    telemetry_set_run(from.t, &(struct mw_run){ .n_layer = 2 }, NULL);
     assert_int_equal(mw_recorder_open(&r, open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full",
                                       take, &from, &e),
                      -1);

@@ -17,7 +17,9 @@
 #include <cmocka.h>
 
 #include "engine/session/session.h"
+#include "engine/stream/stream.h"
 #include "tests/lib/calls.h"
+#include "tests/lib/fail_with.h"
 
 #define N_IDS   48
 #define N_CTX   96
@@ -236,6 +238,80 @@ static void the_budget_may_change_while_the_session_lives(void **state)
     eval(s, ids + 40, N_IDS - 40);
     rest_of_answer(s, &got);
     assert_same(&want, &got);
+    mw_session_close(s);
+}
+
+/* ---- the figures while a change is made ---- */
+
+static struct mw_session *seen; /* whose weights get other memory; NULL: nobody looks */
+static uint32_t n_look;
+
+static void look(void)
+{
+    struct mw_sample *s = seen != NULL ? malloc(sizeof *s) : NULL;
+    uint64_t used = 0, plan = 0, unused;
+
+    if (s == NULL)
+        return;
+    mw_session_sample(seen, s);
+    for (int i = 0; i < MW_PLAN_ROWS; i++) {
+        used += s->mem.used[i];
+        plan += s->mem.plan[i];
+    }
+    assert_true(plan <= s->run.budget_bytes);
+    assert_true(used <= s->run.budget_bytes);
+    /* Borrowed KV space is no more than the plan has of it, with what no item takes. */
+    unused = s->mem.plan[MW_ROW_KV_GLOBAL] + s->mem.plan[MW_ROW_KV_INDEX];
+    assert_true(s->mem.lent_bytes <= unused + s->run.budget_bytes - plan);
+    n_look++;
+    free(s);
+}
+
+/* The linker replaces calls of stream_set_memory() by calls of this. */
+int __real_stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
+                             struct err *e);
+int __wrap_stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
+                             struct err *e);
+
+int __wrap_stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_bytes,
+                             struct err *e)
+{
+    int rc;
+
+    look();
+    rc = __real_stream_set_memory(s, n_slot, pinned_bytes, e);
+    look(); /* the memory of a small model is there at once */
+    return rc;
+}
+
+static void memory_that_a_change_takes_is_compared_with_the_budget_in_force(void **state)
+{
+    struct mw_options o = small_options(N_CTX), shorter, other;
+    struct err e = ERR_INIT;
+    struct mw_session *s;
+
+    (void)state;
+    o.memory_bytes = smallest_budget(model, &o);
+    s = open_session(model, &o);
+    eval(s, ids, 20);
+    seen = s;
+    n_look = 0;
+    assert_int_equal(mw_session_set_memory(s, 128 * MIB, &e), 0); /* all is pinned */
+    assert_true(n_look > 0);
+    n_look = 0;
+    assert_int_equal(mw_session_set_memory(s, o.memory_bytes + 300 * KIB, &e), 0);
+    assert_true(n_look > 0);
+    o.memory_bytes += 300 * KIB;
+    shorter = other = o;
+    shorter.n_ctx = 60;
+    no_error(session_set(s, &shorter, &e), &e);
+    other.kv_k = MW_KV_F32;
+    no_error(session_set(s, &other, &e), &e);
+    other.io = MW_IO_BUFFERED;
+    other.memory_bytes = 128 * MIB;
+    no_error(session_set(s, &other, &e), &e);
+    look();
+    seen = NULL;
     mw_session_close(s);
 }
 
@@ -546,6 +622,7 @@ int main(void)
         cmocka_unit_test(known_tokens_read_nothing_when_all_fits),
         cmocka_unit_test(the_bits_do_not_depend_on_how_the_file_is_read),
         cmocka_unit_test(the_budget_may_change_while_the_session_lives),
+        cmocka_unit_test(memory_that_a_change_takes_is_compared_with_the_budget_in_force),
         cmocka_unit_test(a_context_with_other_frequencies_evaluates_again),
         cmocka_unit_test(a_budget_below_the_floor_is_refused_and_changes_nothing),
         cmocka_unit_test(going_back_and_on_gives_the_same_bits),

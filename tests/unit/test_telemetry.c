@@ -134,7 +134,7 @@ static void every_counter_gets_into_a_sample(void **state)
     counter_set(&t->budget_next, MW_ROW_EXPERTS);
     memset(&run, 2, sizeof run);
     run.n_layer = 1;
-    telemetry_set_run(t, &run);
+    telemetry_set_run(t, &run, NULL);
     telemetry_token(t, 2);
     telemetry_sample(t, s);
     for (size_t i = 0; i < n_sample_fields; i++) {
