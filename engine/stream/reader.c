@@ -48,6 +48,8 @@ void reader_load(struct stream *s)
     uint64_t bytes = 0, done = 0;
 
     s->load = at;
+    s->load_ready = UINT64_MAX;
+    s->is_loaded = false;
     for (; at.block < s->schedule.n_block; schedule_next(&s->schedule, &at)) {
         enum block_state state = pinned_state(&s->pinned, at.block);
         struct schedule_block b;
@@ -178,6 +180,14 @@ static bool start_pinned(struct stream *s, uint32_t block, const struct schedule
     return true;
 }
 
+/* Whether the pages of a pinned block are populated.  A read into others waits until the kernel has
+ * cleared them, and keeps the reader from all else. */
+static bool is_populated(const struct stream *s, uint32_t block, uint64_t place_bytes)
+{
+    return pinned_is_within(&s->pinned, block, place_bytes,
+                            populate_ready(&s->pinned.populate));
+}
+
 /* Move the walk over one block, starting its read if it is not in memory.  False: the walk
  * has to wait. */
 static bool walk_block(struct stream *s)
@@ -193,6 +203,8 @@ static bool walk_block(struct stream *s)
             return false;
         break;
     case BLOCK_WANTED:
+        if (!s->in_pass && !is_populated(s, s->walk.block, b.place_bytes))
+            return false; /* load_block() has others that are */
         if (!start_pinned(s, s->walk.block, &b))
             return false;
         break;
@@ -207,21 +219,49 @@ static bool walk_block(struct stream *s)
     return true;
 }
 
-/* Load the next pinned block that is missing.  False: there is none, or the depth is reached.
+/* Move `at` to the next pinned block that is missing, in the first `ready` bytes of their area. */
+static bool find_missing(const struct stream *s, struct schedule_at *at, uint32_t end,
+                         uint64_t ready, struct schedule_block *b)
+{
+    for (; at->block < end; schedule_next(&s->schedule, at)) {
+        if (pinned_state(&s->pinned, at->block) != BLOCK_WANTED)
+            continue;
+        schedule_get(&s->schedule, at, b);
+        if (pinned_is_within(&s->pinned, at->block, b->place_bytes, ready))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Load a pinned block that is missing, in rounds in the order of the file: each takes the blocks
+ * whose pages are populated by then.  So what was read follows the memory that was taken, and a
+ * slow disk reads nearly all in one round.  If nothing else is being read, a block does not wait
+ * for its pages.  False: there is none, or not yet, or the depth is reached.
  */
 static bool load_block(struct stream *s)
 {
+    uint64_t ready = populate_ready(&s->pinned.populate);
+    struct schedule_at at = s->load;
     struct schedule_block b;
 
-    if (s->state != READER_WALKING || s->in_pass)
+    if (s->state != READER_WALKING || s->in_pass || s->is_loaded ||
+        (s->n_flying > 0 && ready == s->load_ready))
         return false;
-    for (; s->load.block < s->schedule.n_block; schedule_next(&s->schedule, &s->load)) {
-        if (pinned_state(&s->pinned, s->load.block) != BLOCK_WANTED)
-            continue;
-        schedule_get(&s->schedule, &s->load, &b);
-        return start_pinned(s, s->load.block, &b);
+    if (!find_missing(s, &at, s->schedule.n_block, ready, &b)) {
+        at = schedule_begin(&s->schedule);
+        if (!find_missing(s, &at, s->load.block, ready, &b)) {
+            s->load_ready = ready;
+            if (s->n_flying > 0)
+                return false;
+            at = schedule_begin(&s->schedule);
+            s->is_loaded = !find_missing(s, &at, s->schedule.n_block, UINT64_MAX, &b);
+            if (s->is_loaded)
+                return false;
+        }
     }
-    return false;
+    s->load = at;
+    return start_pinned(s, at.block, &b);
 }
 
 static void start_lookups(struct stream *s)
@@ -353,6 +393,7 @@ static void finish_pinned(struct stream *s, const struct read_op *op, bool is_re
         pinned_mark(&s->pinned, op->target, BLOCK_WANTED);
         /* Only a pass reads it again, so nothing is being loaded. */
         counter_set(&s->telemetry->ahead_bytes, 0);
+        s->is_loaded = true;
         return;
     }
     if (!op->fits) {

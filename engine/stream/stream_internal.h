@@ -12,7 +12,8 @@
  * past the end of the current pass into the next one.  The kind of the next pass is not
  * known yet; a prompt pass is the beginning of a full pass, so the reader goes up to the
  * end of the prompt.  While no pass runs and the walk has to wait, a second walk loads the
- * pinned blocks that are left, so that a model is in memory before it is needed.
+ * pinned blocks that are left, so that a model is in memory before it is needed.  While no pass
+ * runs, both read only into memory that is populated, as long as there is such a block.
  *
  * Slots are filled, taken and given back in the order of the schedule, so three counters
  * describe them: given <= taken <= filled.  Counter i refers to slot i modulo n_slot.
@@ -169,6 +170,8 @@ struct stream {
     struct schedule_at walk;
     uint64_t walk_pass;
     struct schedule_at load; /* the walk that loads pinned blocks between passes */
+    uint64_t load_ready;     /* with these bytes populated, it found nothing to load */
+    bool is_loaded;          /* it has nothing left to load */
     struct read_op ops[STREAM_DEPTH_MAX]; /* of blocks; the first depth are used */
     uint32_t n_flying;                    /* of ops */
     bool wants_slot;                      /* the walk waits until one is free */

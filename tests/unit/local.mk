@@ -53,6 +53,7 @@ check_PROGRAMS += \
 	tests/unit/test_kv_file \
 	tests/unit/test_layout \
 	tests/unit/test_limits \
+	tests/unit/test_loading \
 	tests/unit/test_limits_store \
 	tests/unit/test_machine \
 	tests/unit/test_machine_truth \
@@ -175,6 +176,8 @@ check_PROGRAMS += \
 	tests/faults/test_memory_out \
 	tests/faults/test_new_file \
 	tests/faults/test_stream_faults
+tests_unit_test_loading_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=madvise,--wrap=pinned_set,--wrap=pinned_place
 tests_unit_test_session_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=stream_set_memory
 tests_unit_test_change_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=forward_run
 tests_unit_test_no_memory_LDFLAGS = $(AM_LDFLAGS) \
