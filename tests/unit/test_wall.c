@@ -194,6 +194,7 @@ static struct dash *new_dash(enum ui_graph graph)
 
     assert_non_null(d);
     made_decode(&sample, 30);
+    sample.run.budget_bytes = w.here[MW_WALL_BUDGET];
     dash_push(d, &sample);
     dash_set_wall(d, &w);
     return d;

@@ -162,13 +162,13 @@ static void model_text(struct bar *b, const struct talk *t)
 
 static void memory_text(struct bar *b, const struct talk *t, const struct mw_sample *s)
 {
-    uint64_t budget = talk_plan(t)->budget_bytes, used = held(s);
     char have[16], all[16];
+    uint64_t used = held(s);
 
     if (!talk_has_plan(t))
         return;
     units_size(have, sizeof have, used);
-    units_size(all, sizeof all, budget);
+    units_size(all, sizeof all, s->run.budget_bytes); /* of the moment of `used` */
     snprintf(b->text[PART_MEMORY][0], sizeof b->text[0][0], "%s of %s", have, all);
     snprintf(b->text[PART_MEMORY][1], sizeof b->text[0][0], "%s/%s", have, all);
     snprintf(b->text[PART_MEMORY][2], sizeof b->text[0][0], "%s/%s",

@@ -187,14 +187,15 @@ static double rate_here(const struct dash *d, const struct mw_wall_point *p)
                                                                       : p->tps;
 }
 
-/* "600 MiB 2.05 tok/s" */
+/* "600 MiB 2.05 tok/s"; nothing while another budget is in force, until the wall is made again */
 static char *here_text(char *buf, size_t n, const struct dash *d)
 {
     const struct mw_wall_point *p = point_at(d, here(d));
     char value[24], rate[24];
 
     buf[0] = '\0';
-    if (p == NULL || !(p->tps > 0))
+    if (p == NULL || !(p->tps > 0) ||
+        d->now.run.budget_bytes != d->wall.here[MW_WALL_BUDGET])
         return buf;
     if (d->wall.is_measured)
         snprintf(rate, sizeof rate, "%s", figure_trim(figure_rate5(rate_here(d, p)).text));
