@@ -75,6 +75,9 @@ int mw_model_check_text(struct mw_model *m, struct err *e);
 /* Returns sentences for the user about what the file of the vocabulary leaves open or has wrong,
  * or "".  A chat posts them. */
 const char *mw_model_notice(const struct mw_model *m);
+/* Returns sentences for the user about keys of the file that memwall does not know, one of which
+ * may be another name of a value that the file leaves out; or "".  A chat posts them. */
+const char *mw_model_key_notice(const struct mw_model *m);
 
 /*
  * For a handler of SIGBUS with code BUS_ADRERR.  If address is in a mapped model file

@@ -1,6 +1,7 @@
 /* Experts and their router from GGUF keys. */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +57,8 @@ static void read_router(struct gguf_lookup *l, struct hparams *h, bool has_bias)
     int64_t stated;
 
     h->keeps_expert_weights = !lookup_bool(l, "expert_weights_norm", m->is_normed_gguf);
-    h->expert_factor = (float)lookup_float(l, "expert_weights_scale", 0, MAX_SCALE, 1);
+    h->expert_factor = (float)lookup_float(l, "expert_weights_scale", 0, MAX_SCALE,
+                                           arch_has(h->arch, TRAIT_ENTRIES) ? (double)NAN : 1);
     h->n_expert_group = (uint32_t)lookup_int(l, "expert_group_count", 1, MAX_EXPERT_GROUP, 1);
     h->n_expert_group_used =
         (uint32_t)lookup_int(l, "expert_group_used_count", 1, MAX_EXPERT_GROUP, 1);
@@ -87,7 +89,9 @@ static void read_clamps(struct gguf_lookup *l, struct hparams *h, const char *su
     const struct gguf_value *v = lookup_find(l, suffix);
     double by;
 
-    if (v == NULL && !l->failed)
+    if (v == NULL && !l->failed && arch_has(h->arch, TRAIT_ENTRIES))
+        lookup_missing(l);
+    else if (v == NULL && !l->failed)
         defaults_note(l->defaults, suffix, 0);
     if (v == NULL)
         return;

@@ -67,6 +67,15 @@ static const struct value_rule_row keys[] = {
     { .name = "vision_start_token_id", .rule = RULE_ANY },
     { .name = "vision_end_token_id", .rule = RULE_ANY },
     { .name = "decoder_start_token_id", .rule = RULE_ANY },
+    { .name = "decoder_block_count", .rule = RULE_ANY },
+    { .name = "n_deepstack_layers", .rule = RULE_ANY },
+    { .name = "deepstack_mapping", .rule = RULE_ANY },
+    { .name = "features_length", .rule = RULE_ANY },
+    { .name = "classifier.output_labels", .rule = RULE_ANY },
+    { .name = "dense_2_feat_in", .rule = RULE_ANY },
+    { .name = "dense_2_feat_out", .rule = RULE_ANY },
+    { .name = "dense_3_feat_in", .rule = RULE_ANY },
+    { .name = "dense_3_feat_out", .rule = RULE_ANY },
 
     /* Keys that change the arithmetic of other architectures.  Granite's files of models without
      * Mamba layers and experts have keys of both, too. */
@@ -112,6 +121,8 @@ static const struct value_rule_row keys[] = {
     { .name = "swiglu_clamp_shexp", .rule = RULE_OFF, .read_if = TRAIT_CLAMPS },
     { .name = "full_attention_interval", .rule = RULE_ONE, .read_if = TRAIT_DELTA },
     { .name = "rescale_every_n_layers", .rule = RULE_OFF },
+    { .name = "token_shift_count", .rule = RULE_OFF },
+    { .name = "activation_sparsity_scale", .rule = RULE_OFF },
     { .name = "nextn_predict_layers", .rule = RULE_OFF,
       .read_if = TRAIT_DELTA | TRAIT_DRAFT | TRAIT_ASSISTANT },
     { .name = "num_loops", .rule = RULE_ONE },
@@ -126,15 +137,61 @@ static const struct value_rule_row keys[] = {
     { .name = "expert_group_count", .rule = RULE_ONE, .read_if = TRAIT_ROUTED },
     { .name = "expert_group_used_count", .rule = RULE_ONE, .read_if = TRAIT_ROUTED },
     { .name = "expert_group_scale", .rule = RULE_ONE },
+    { .name = "experts_per_group", .rule = RULE_ONE },
     { .name = "expert_shared_count", .rule = RULE_OFF, .read_if = TRAIT_DELTA | TRAIT_ROUTED },
     { .name = "expert_shared_feed_forward_length", .rule = RULE_OFF,
       .read_if = TRAIT_DELTA | TRAIT_ROUTED | TRAIT_SCALES },
     { .name = "expert_chunk_feed_forward_length", .rule = RULE_OFF },
     { .name = "expert_weights_norm", .rule = RULE_ON, .read_if = TRAIT_EXPERTS },
     { .name = "expert_weights_scale", .rule = RULE_ONE, .read_if = TRAIT_ROUTED },
+
+    /* Keys of parts that some architectures have; other architectures refuse their groups. */
+    { .name = "attention.indexer.head_count", .rule = RULE_OFF,
+      .read_if = TRAIT_INDEX | TRAIT_SCORED },
+    { .name = "attention.indexer.index_share_mtp", .rule = RULE_OFF,
+      .read_if = TRAIT_INDEX | TRAIT_SCORED },
+    { .name = "attention.indexer.key_length", .rule = RULE_OFF,
+      .read_if = TRAIT_INDEX | TRAIT_SCORED },
+    { .name = "attention.indexer.kpool", .rule = RULE_OFF, .read_if = TRAIT_SCORED },
+    { .name = "attention.indexer.kpool_select_tail", .rule = RULE_OFF, .read_if = TRAIT_SCORED },
+    { .name = "attention.indexer.top_k", .rule = RULE_OFF,
+      .read_if = TRAIT_INDEX | TRAIT_SCORED },
+    { .name = "attention.indexer.types", .rule = RULE_OFF, .read_if = TRAIT_SCORED },
+    { .name = "hyper_connection.count", .rule = RULE_OFF,
+      .read_if = TRAIT_STREAMS | TRAIT_HYPER },
+    { .name = "hyper_connection.epsilon", .rule = RULE_OFF, .read_if = TRAIT_HYPER },
+    { .name = "hyper_connection.low_rank", .rule = RULE_OFF, .read_if = TRAIT_STREAMS },
+    { .name = "hyper_connection.sinkhorn_iterations", .rule = RULE_OFF,
+      .read_if = TRAIT_HYPER },
+    { .name = "kda.gate_lower_bound", .rule = RULE_OFF, .read_if = TRAIT_KDA },
+    { .name = "kda.head_dim", .rule = RULE_OFF, .read_if = TRAIT_KDA },
+    { .name = "kda.safe_gate", .rule = RULE_OFF, .read_if = TRAIT_KDA },
+    { .name = "ple.conv_kernel", .rule = RULE_OFF, .read_if = TRAIT_NGRAMS },
+    { .name = "ple.eos_token_id", .rule = RULE_OFF, .read_if = TRAIT_NGRAMS },
+    { .name = "ple.head_offsets", .rule = RULE_OFF, .read_if = TRAIT_NGRAMS },
+    { .name = "ple.head_vocab_sizes", .rule = RULE_OFF, .read_if = TRAIT_NGRAMS },
+    { .name = "ple.heads_per_ngram", .rule = RULE_OFF, .read_if = TRAIT_NGRAMS },
+    { .name = "ple.image_token_id", .rule = RULE_OFF, .read_if = TRAIT_NGRAMS },
+    { .name = "ple.layer_multipliers", .rule = RULE_OFF, .read_if = TRAIT_NGRAMS },
+    { .name = "ple.layers", .rule = RULE_OFF, .read_if = TRAIT_NGRAMS },
+    { .name = "ple.ngram_size", .rule = RULE_OFF, .read_if = TRAIT_NGRAMS },
+    { .name = "shortconv.l_cache", .rule = RULE_OFF, .read_if = TRAIT_SHORT_CONV },
+    { .name = "ssm.conv_kernel", .rule = RULE_OFF,
+      .read_if = TRAIT_DELTA | TRAIT_MAMBA | TRAIT_KDA | TRAIT_SCALES },
+    { .name = "ssm.dt_b_c_rms", .rule = RULE_OFF },
+    { .name = "ssm.group_count", .rule = RULE_OFF,
+      .read_if = TRAIT_DELTA | TRAIT_MAMBA | TRAIT_KDA | TRAIT_SCALES },
+    { .name = "ssm.inner_size", .rule = RULE_OFF,
+      .read_if = TRAIT_DELTA | TRAIT_MAMBA | TRAIT_KDA | TRAIT_SCALES },
+    { .name = "ssm.state_size", .rule = RULE_OFF,
+      .read_if = TRAIT_DELTA | TRAIT_MAMBA | TRAIT_KDA | TRAIT_SCALES },
+    { .name = "ssm.time_step_rank", .rule = RULE_OFF,
+      .read_if = TRAIT_DELTA | TRAIT_MAMBA | TRAIT_KDA | TRAIT_SCALES },
+    { .name = "ssm.v_head_reordered", .rule = RULE_OFF, .read_if = TRAIT_DELTA },
 };
 
-/* The same, by the beginning of a key. */
+/* The same, by the beginning of a key.  A key of a part that the architecture has must be in the
+ * table above: no other one is read. */
 static const struct value_rule_row groups[] = {
     { .name = "vision.", .rule = RULE_ANY },
     { .name = "audio.", .rule = RULE_ANY },
@@ -153,7 +210,7 @@ static const struct value_rule_row groups[] = {
 };
 /* clang-format on */
 
-static const struct value_rule_row *find_rule(const char *suffix)
+static const struct value_rule_row *find_rule(const char *suffix, const struct arch *a)
 {
     const char *usual = gguf_usual_suffix(suffix);
 
@@ -161,7 +218,8 @@ static const struct value_rule_row *find_rule(const char *suffix)
         if (strcmp(keys[i].name, usual != NULL ? usual : suffix) == 0)
             return &keys[i];
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
-        if (strncmp(groups[i].name, suffix, strlen(groups[i].name)) == 0)
+        if (strncmp(groups[i].name, suffix, strlen(groups[i].name)) == 0 &&
+            (groups[i].read_if & a->traits) == 0)
             return &groups[i];
     return NULL;
 }
@@ -173,106 +231,6 @@ static const char *suffix_at(const struct catalogue *c, uint32_t i)
     size_t n = strlen(arch);
 
     return strncmp(name, arch, n) == 0 && name[n] == '.' ? name + n + 1 : NULL;
-}
-
-/* --- unknown keys that may be another name of a missing one --- */
-
-#define LONGEST_NAME 100 /* of a key that is looked at; hostile files have longer ones */
-
-/* Keys that decide the answers and have a default. */
-static const struct {
-    const char *name;
-    uint64_t traits;       /* of the architectures that read it */
-    const char *in_config; /* another name, which config.json has; or NULL */
-} decides[] = {
-    { "attention.head_count_kv", 0, "num_key_value_heads" },
-    { "attention.layer_norm_rms_epsilon", 0, NULL },
-    { "attention.scale", 0, "query_pre_attn_scalar" },
-    { "attention.shared_kv_layers", TRAIT_SHARED_KV, NULL },
-    { "attention.sliding_window", 0, NULL },
-    { "attention.sliding_window_pattern", 0, NULL },
-    { "attention.temperature_length", TRAIT_TEMPERATURE, NULL },
-    { "attention.temperature_scale", TRAIT_TEMPERATURE, NULL },
-    { "attn_logit_softcapping", TRAIT_CAP_ATTN, NULL },
-    { "embedding_scale", TRAIT_SCALES, NULL },
-    { "expert_used_count", TRAIT_EXPERTS, NULL },
-    { "expert_weights_norm", TRAIT_EXPERTS, "norm_topk_prob" },
-    { "final_logit_softcapping", TRAIT_CAP_FINAL, NULL },
-    { "full_attention_interval", TRAIT_DELTA, NULL },
-    { "logit_scale", TRAIT_SCALES, NULL },
-    { "residual_scale", TRAIT_SCALES, NULL },
-    { "rope.dimension_count", 0, "partial_rotary_factor" },
-    { "rope.dimension_count_swa", TRAIT_ROPE_BY_KIND, NULL },
-    { "rope.freq_base", 0, "rope_theta" },
-    { "rope.freq_base_swa", TRAIT_ROPE_BY_KIND, "rope_local_base_freq" },
-    { "rope.scaling.factor", 0, NULL },
-    { "rope.scaling.original_context_length", 0, NULL },
-    { "rope.scaling.type", 0, NULL },
-    { "rope.scaling.yarn_beta_fast", 0, NULL },
-    { "rope.scaling.yarn_beta_slow", 0, NULL },
-};
-
-/* Returns the number of words of a that are also words of b; *n_word is that of all words.
- * Words are separated by "." and "_". */
-static int words_in(const char *a, const char *b, int *n_word)
-{
-    int n = 0;
-
-    *n_word = 0;
-    while (*a != '\0') {
-        size_t len = strcspn(a, "._");
-        const char *at = b;
-
-        while (*at != '\0' && (strcspn(at, "._") != len || strncmp(at, a, len) != 0)) {
-            at += strcspn(at, "._");
-            at += *at != '\0';
-        }
-        n += len > 0 && *at != '\0';
-        (*n_word)++;
-        a += len;
-        a += *a != '\0';
-    }
-    return n;
-}
-
-/* Whether one name has all words of the other, which has two words or more. */
-static bool resembles(const char *a, const char *b)
-{
-    int n_a, n_b, in_a = words_in(b, a, &n_b), in_b = words_in(a, b, &n_a);
-
-    return (n_b >= 2 && in_a == n_b) || (n_a >= 2 && in_b == n_a);
-}
-
-/* Whether a key has a name of config.json, with any word before it. */
-static bool is_config_name(const char *suffix, const char *in_config)
-{
-    int n_word;
-
-    return in_config != NULL && words_in(in_config, suffix, &n_word) == n_word;
-}
-
-/* Refuses an unknown key if a value that decides is missing which it may state.  A default
- * would then give wrong answers without a word. */
-static int check_unknown(const struct catalogue *c, const char *suffix, struct err *e)
-{
-    char name[128];
-
-    if (strlen(suffix) > LONGEST_NAME)
-        return 0;
-    for (size_t i = 0; i < sizeof decides / sizeof decides[0]; i++) {
-        if (!arch_has(c->hparams.arch, decides[i].traits) ||
-            (!resembles(suffix, decides[i].name) &&
-             !is_config_name(suffix, decides[i].in_config)) ||
-            gguf_find_suffix(c->gguf, gguf_prefix(c->gguf), decides[i].name, name,
-                             sizeof name) != NULL)
-            continue;
-        return err_set(
-            e, ERR_UNSUPPORTED,
-            "the key is unknown and may stand for %.80s, which is missing; fetch a file "
-            "that llama.cpp's converter made",
-            name);
-    }
-    return 0;
 }
 
 /* --- values --- */
@@ -346,19 +304,22 @@ static struct stated_value value_of(const struct catalogue *c, const struct valu
     return v;
 }
 
-int gguf_check_keys(const struct catalogue *c, struct err *e)
+int gguf_check_keys(const struct catalogue *c, const struct absent_list *absent, struct err *e)
 {
     for (uint32_t i = 0; i < c->gguf->n_key; i++) {
         const char *suffix = suffix_at(c, i);
-        const struct value_rule_row *r = suffix != NULL ? find_rule(suffix) : NULL;
+        const struct value_rule_row *r =
+            suffix != NULL ? find_rule(suffix, c->hparams.arch) : NULL;
         struct stated_value v;
+        int rc;
 
-        if (suffix == NULL)
-            continue;
-        if (r != NULL)
+        if (r != NULL) {
             v = value_of(c, r, &c->gguf->keys[i].value);
-        if (r != NULL ? value_check(r, &v, &c->hparams, e) != 0
-                      : check_unknown(c, suffix, e) != 0)
+            rc = value_check(r, &v, &c->hparams, e);
+        } else {
+            rc = gguf_check_unknown(c, suffix, c->gguf->keys[i].name, absent, e);
+        }
+        if (rc != 0)
             return err_at(e, NULL, ERR_NO_OFFSET, c->gguf->keys[i].name);
     }
     return 0;
@@ -370,11 +331,11 @@ uint32_t gguf_unknown_keys(const struct catalogue *c, char *buf, size_t n)
     size_t used = 0;
 
     buf[0] = '\0';
-    for (uint32_t i = 0; c->gguf != NULL && i < c->gguf->n_key; i++) {
+    for (uint32_t i = 0; c->gguf != NULL && c->hparams.arch != NULL && i < c->gguf->n_key; i++) {
         const char *suffix = suffix_at(c, i);
         char name[80];
 
-        if (suffix == NULL || find_rule(suffix) != NULL)
+        if (suffix == NULL || find_rule(suffix, c->hparams.arch) != NULL)
             continue;
         count++;
         visible_line(name, sizeof name, suffix, strlen(suffix));

@@ -55,6 +55,7 @@ void gguf_windows(struct gguf_lookup *l, struct hparams *h)
     }
     switch (a->window) {
     case WINDOW_PERIOD_FIRST:
+        defaults_note(l->defaults, "attention.sliding_window_pattern", a->window_period);
         for (uint32_t i = 0; i < h->n_layer; i++)
             h->layers[i].is_sliding = i % a->window_period != 0;
         return;

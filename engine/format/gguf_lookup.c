@@ -83,9 +83,23 @@ bool gguf_is_ollama_rope(const struct gguf *g, const char *prefix)
            find(g, prefix, "", "rope.local.freq_base", key, sizeof key) != NULL;
 }
 
+static void note_absent(struct absent_list *a, const char *suffix)
+{
+    for (uint32_t i = 0; i < a->n; i++)
+        if (strcmp(a->suffix[i], suffix) == 0)
+            return;
+    if (a->n < MAX_ABSENT)
+        a->suffix[a->n++] = suffix;
+}
+
 const struct gguf_value *lookup_find(struct gguf_lookup *l, const char *suffix)
 {
-    return gguf_find_suffix(l->g, l->prefix, suffix, l->key, sizeof l->key);
+    const struct gguf_value *v =
+        gguf_find_suffix(l->g, l->prefix, suffix, l->key, sizeof l->key);
+
+    if (v == NULL && l->absent != NULL)
+        note_absent(l->absent, suffix);
+    return v;
 }
 
 void lookup_fail(struct gguf_lookup *l)

@@ -19,10 +19,18 @@
 
 #define GGUF_NEEDED INT64_MIN /* for absent: the key is required */
 
+/* The keys that were looked up and that the file lacks. */
+#define MAX_ABSENT 96
+struct absent_list {
+    uint32_t n;
+    const char *suffix[MAX_ABSENT]; /* constants */
+};
+
 struct gguf_lookup {
     const struct gguf *g;
     const char *prefix; /* ARCH as the file has it */
     struct default_list *defaults;
+    struct absent_list *absent; /* or NULL */
     struct err *e;
     bool failed;
     char key[128]; /* the last one */
@@ -43,7 +51,7 @@ bool gguf_is_ollama_rope(const struct gguf *g, const char *prefix);
 /* Returns the usual suffix of a key that other converters name like this, or NULL. */
 const char *gguf_usual_suffix(const char *other);
 
-/* Returns the value of a key, or NULL; l->key is its name. */
+/* Returns the value of a key, or NULL; l->key is its name.  suffix is a constant. */
 const struct gguf_value *lookup_find(struct gguf_lookup *l, const char *suffix);
 
 /* An integer from min to max.  Converters that do not know a value write 0, so a 0 below min

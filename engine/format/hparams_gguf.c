@@ -297,9 +297,12 @@ static void read_name(struct catalogue *c)
 
 int hparams_from_gguf(struct catalogue *c, struct err *e)
 {
-    struct gguf_lookup l = {
-        .g = c->gguf, .prefix = gguf_prefix(c->gguf), .defaults = &c->defaults, .e = e
-    };
+    struct absent_list absent = { 0 };
+    struct gguf_lookup l = { .g = c->gguf,
+                             .prefix = gguf_prefix(c->gguf),
+                             .defaults = &c->defaults,
+                             .absent = &absent,
+                             .e = e };
     struct hparams *h = &c->hparams;
 
     if (c->trunk == NULL && (check_kind(c, e) != 0 || read_arch(h, c->gguf, e) != 0))
@@ -309,7 +312,7 @@ int hparams_from_gguf(struct catalogue *c, struct err *e)
     if (l.failed)
         return -1;
     hparams_parts(h);
-    if (gguf_check_keys(c, e) != 0)
+    if (gguf_check_keys(c, &absent, e) != 0)
         return -1;
     read_generation(&c->generation, c->gguf);
     return 0;

@@ -17,6 +17,7 @@ libengine_a_SOURCES += \
 	engine/format/foreign_gguf.c engine/format/foreign_piece.c \
 	engine/format/gguf.c engine/format/gguf.h \
 	engine/format/gguf_keys.c \
+	engine/format/gguf_unknown.c \
 	engine/format/gguf_lookup.c engine/format/gguf_lookup.h \
 	engine/format/gguf_value.c \
 	engine/format/header_room.c engine/format/header_room.h \

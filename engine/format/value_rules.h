@@ -55,9 +55,23 @@ struct stated_value {
 int value_check(const struct value_rule_row *r, const struct stated_value *v,
                 const struct hparams *h, struct err *e);
 
-/* Check all keys "ARCH.*" of c->gguf.  Returns 0, or -1 with *e naming the first that would
- * change the answers. */
-int gguf_check_keys(const struct catalogue *c, struct err *e);
+struct absent_list;
+
+/* Check all keys "ARCH.*" of c->gguf, and those that may stand for an absent one.  Returns 0, or
+ * -1 with *e naming the first that would change the answers. */
+int gguf_check_keys(const struct catalogue *c, const struct absent_list *absent, struct err *e);
+
+/*
+ * Refuse an unknown key if its name resembles that of an absent one: a default would then give
+ * wrong answers without a word.  suffix is the key without its architecture, or NULL: then only
+ * a name of config.json is refused.  Returns 0, or -1 with *e (without the place).
+ */
+int gguf_check_unknown(const struct catalogue *c, const char *suffix, const char *key,
+                       const struct absent_list *absent, struct err *e);
+
+/* Write a notice about unknown keys of an open model, one of which may be another name of a value
+ * that has a default, or "". */
+void gguf_unknown_notice(const struct catalogue *c, char *buf, size_t n);
 
 /* Write the keys "ARCH.*" that are in no table to buf, separated by commas, as many as fit.
  * Returns their number. */

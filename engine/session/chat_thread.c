@@ -231,6 +231,7 @@ static void load(struct mw_chat *c)
     }
     chat_take_answerer(c, &answerer);
     chat_post_plan(c, MW_EVENT_READY);
+    chat_post_notice(c, mw_model_key_notice(c->m));
     chat_post_notice(c, mw_model_notice(c->m)); /* what the vocabulary's file leaves open */
     chat_post_notice(c, mw_products_notice(c->m, &c->settings.o.engine));
     chat_post_notice(c, mw_mirror_notice(c->m, &c->settings.o.engine));

@@ -14,6 +14,7 @@
 #include "engine/format/arch.h"
 #include "engine/format/draft_head.h"
 #include "engine/format/known.h"
+#include "engine/format/value_rules.h"
 #include "engine/machine/proc.h"
 #include "engine/machine/program.h"
 #include "engine/model/rope.h"
@@ -194,6 +195,7 @@ int model_open_headers(struct mw_model **out, const char *path, uint64_t memory_
         mw_model_close(m);
         return -1;
     }
+    gguf_unknown_notice(m->catalogue, m->key_notice, sizeof m->key_notice);
     vocab_source(m->catalogue, &m->vocab_from);
     /* A model without a vocabulary can still be evaluated from ids. */
     m->no_vocab = (struct err)ERR_INIT;

@@ -30,6 +30,7 @@ struct mw_model {
     struct stream_span *packed_spans; /* with the forms of packing.h; NULL: nothing is packed */
     uint32_t n_span;
     uint64_t hot_bytes, prompt_bytes; /* of all spans, and of a prompt pass */
+    char key_notice[768]; /* about keys that memwall does not know, or "" */
     struct vocab_info vocab;
     bool has_vocab;
     struct err no_vocab; /* the reason, if it has none */

@@ -111,6 +111,11 @@ const char *mw_model_notice(const struct mw_model *m)
     return m->tokenizer != NULL ? tokenizer_info(m->tokenizer)->notice : m->vocab.notice;
 }
 
+const char *mw_model_key_notice(const struct mw_model *m)
+{
+    return m->key_notice;
+}
+
 size_t mw_token_piece(const struct mw_model *m, uint32_t id, char *buf, size_t n)
 {
     const struct tokenizer *t = m->tokenizer;

@@ -255,6 +255,8 @@ static int run_eval(const struct options *o)
         return report_error(&e);
     }
     limits_ensure(m, o->model, &engine, LIMITS_KEPT);
+    if (!o->quiet && mw_model_key_notice(m)[0] != '\0')
+        report_notice(mw_model_key_notice(m), strlen(mw_model_key_notice(m)));
     if (o->text != NULL && !o->quiet && mw_model_notice(m)[0] != '\0')
         report_notice(mw_model_notice(m), strlen(mw_model_notice(m)));
     r = o->text != NULL ? eval_text(m, &engine, o, &watch, &e)

@@ -146,6 +146,25 @@ class Table(ModelCase):
                     self.check(g, want, key[len(arch) + 1:])
                     g.keys = kept
 
+    def test_keys_with_a_name_that_nobody_knows(self):
+        """A part that has keys of its own has no name under which a value is lost, either."""
+        for name, g, arch, want in self.families():
+            for key in [k for k in g.keys if k.startswith(arch + ".")]:
+                suffix, kept = key[len(arch) + 1:], dict(g.keys)
+                group = suffix.rpartition(".")[0]
+                for new in {"qq", f"{group}.qq" if group else "qq"}:
+                    g.rename(key, f"{arch}.{new}")
+                    got = self.logits(g)
+                    if isinstance(got, bytes) and got != want:
+                        with self.subTest(name=name, key=key, new=new):
+                            r = memwall("eval", self.path("m.gguf"), "--ids", "-", "--greedy", "1",
+                                        stdin="1 2")
+                            self.assertEqual(0, r.returncode, r.stderr)
+                            self.assertIn(f"does not know a key of the model's file: {new}. ",
+                                          r.stderr)
+                            self.assertIn(USUAL.get(suffix, suffix) + " (", r.stderr)
+                    g.keys = dict(kept)
+
     def test_damaged_keys(self):
         for name, g, arch, want in self.families():
             for key, (kind, value) in list(g.keys.items()):

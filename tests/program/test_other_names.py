@@ -425,6 +425,25 @@ class Missing(ModelCase):
                 ("llama-tiny", "rope.scaling.factor", "rope.scaling.linear_factor"),
                 ("gemma2-tiny", "final_logit_softcapping", "final_logit.softcapping.cap"),
                 ("ministral3", "attention.temperature_scale", "temperature_scale"),
+                ("gemma2-tiny", "attention.sliding_window", "attention.window_size"),
+                ("gemma2-tiny", "attn_logit_softcapping", "attention.logit_softcapping"),
+                ("gemma2-tiny", "attn_logit_softcapping", "attention.softcap"),
+                ("gemma4-tiny-q4_0", "final_logit_softcapping", "final_softcap"),
+                ("gemma4-tiny-q4_0", "attention.shared_kv_layers", "num_kv_shared_layers"),
+                ("museglimmer", "final_logit_softcapping", "logits_soft_cap"),
+                ("laguna", "attention.sliding_window", "attention.window_size"),
+                ("laguna", "expert_weights_scale", "routed_scaling_factor"),
+                ("laguna", "expert_weights_scale", "moe.weights_scaling"),
+                ("nemotronh-moe", "expert_weights_scale", "routed_scaling_factor"),
+                ("deepseek3", "expert_weights_scale", "expert_weight_scale"),
+                ("deepseek3", "expert_weights_norm", "expert_weights_normalised"),
+                ("deepseek3", "expert_group_used_count", "topk_group"),
+                ("deepseek3", "rope.scaling.yarn_log_multiplier", "rope.scaling.log_multiplier"),
+                ("glm53flash", "swiglu_clamp_exp", "swiglu_limit"),
+                ("ling3", "kda.gate_lower_bound", "kda.lower_bound"),
+                ("ling3", "expert_weights_scale", "text.routed_scaling_factor"),
+                ("mixtral", "rope.freq_base", "rope.base_frequency"),
+                ("mixtral", "rope.freq_base", "rotary.base"),
                 ("qwen3moe", "rope.freq_base", "rope.freq.base_of_all")):
             with self.subTest(name=name, new=new):
                 g = self.gguf(name)
@@ -434,6 +453,20 @@ class Missing(ModelCase):
                 g.rename(f"{arch}.{old}", f"{arch}.{new}")
                 self.refused(g, f"{arch}.{new}: the key is unknown",
                              f"may stand for {arch}.{old}, which is missing")
+
+    def test_a_name_of_a_configuration_without_architecture(self):
+        g = self.gguf("deepseek3")
+        g.rename("deepseek2.expert_weights_scale", "routed_scaling_factor")
+        self.refused(g, "routed_scaling_factor: the key is unknown",
+                     "may stand for deepseek2.expert_weights_scale, which is missing")
+
+    def test_values_that_llama_cpp_needs(self):
+        for name, key in (("deepseek4", "expert_weights_scale"),
+                          ("deepseek4", "swiglu_clamp_exp")):
+            with self.subTest(name=name, key=key):
+                g = self.gguf(name)
+                del g.keys[f"{g.get('general.architecture')}.{key}"]
+                self.refused(g, f".{key}: the key is missing")
 
     def test_unknown_keys_beside_the_known_one_are_ignored(self):
         def more(g):
