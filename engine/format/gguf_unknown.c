@@ -3,8 +3,8 @@
  *
  * Such a key may be another name of a value that memwall reads and that the file seems to lack.
  * gguf_lookup.c notes every key that was looked up and not found, so this covers all values of
- * all families.  A key whose name resembles that of an absent one is refused.  Any other unknown
- * key gets a notice if a default stands for some absent value.
+ * all families.  A key whose name resembles that of an absent one is refused.  Any other
+ * unknown key gets a notice if a default stands for some absent value.
  */
 #include "config.h"
 
@@ -60,18 +60,10 @@ static const struct {
 static const struct {
     const char *other, *usual;
 } words[] = {
-    { "attn", "attention" },
-    { "blocks", "block" },
-    { "cap", "softcapping" },
-    { "eps", "epsilon" },
-    { "layer", "block" },
-    { "layers", "block" },
-    { "limit", "clamp" },
-    { "local", "swa" },
-    { "moe", "expert" },
-    { "multiplier", "scale" },
-    { "rotary", "rope" },
-    { "scaling", "scale" },
+    { "attn", "attention" },   { "blocks", "block" }, { "cap", "softcapping" },
+    { "eps", "epsilon" },      { "layer", "block" },  { "layers", "block" },
+    { "limit", "clamp" },      { "local", "swa" },    { "moe", "expert" },
+    { "multiplier", "scale" }, { "rotary", "rope" },  { "scaling", "scale" },
     { "theta", "base" },
 };
 
@@ -91,7 +83,8 @@ static bool is_text(struct word w, const char *text)
     return strlen(text) == w.n && strncmp(w.s, text, w.n) == 0;
 }
 
-/* Take the next word of a name.  Words are separated by "." and "_".  Returns false at the end. */
+/* Take the next word of a name.  Words are separated by "." and "_".  Returns false at the end.
+ */
 static bool next_word(const char **name, struct word *w)
 {
     *name += strspn(*name, "._");
@@ -180,10 +173,11 @@ int gguf_check_unknown(const struct catalogue *c, const char *suffix, const char
     for (uint32_t i = 0; i < absent->n; i++)
         if (is_config_name(name, absent->suffix[i]) ||
             (!is_bare && resembles(name, absent->suffix[i])))
-            return err_set(e, ERR_UNSUPPORTED,
-                           "the key is unknown and may stand for %.40s.%.60s, which is missing; "
-                           "fetch a file that llama.cpp's converter made",
-                           gguf_prefix(c->gguf), absent->suffix[i]);
+            return err_set(
+                e, ERR_UNSUPPORTED,
+                "the key is unknown and may stand for %.40s.%.60s, which is missing; "
+                "fetch a file that llama.cpp's converter made",
+                gguf_prefix(c->gguf), absent->suffix[i]);
     return 0;
 }
 
@@ -205,8 +199,9 @@ void gguf_unknown_notice(const struct catalogue *c, char *buf, size_t n)
             snprintf(list + used, sizeof list - used, "%s%s (%.10g)", used > 0 ? ", " : "",
                      d->v[i].name, d->v[i].value);
     }
-    snprintf(buf, n,
-             "memwall does not know %s of the model's file: %s. If it is another name of a value "
-             "that the file leaves out, the answers are wrong; memwall uses %s.",
-             n_key == 1 ? "a key" : "some keys", names, list);
+    snprintf(
+        buf, n,
+        "memwall does not know %s of the model's file: %s. If it is another name of a value "
+        "that the file leaves out, the answers are wrong; memwall uses %s.",
+        n_key == 1 ? "a key" : "some keys", names, list);
 }

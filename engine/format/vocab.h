@@ -60,6 +60,9 @@ struct vocab_info {
     bool prefix_unless_space; /* no prefix if the text begins with a space */
     bool split_at_space;      /* Metaspace with split: each word is merged separately */
     bool add_bos;
+    /* A GGUF file states add_bos: prompts of a chat begin with the token, too, as in llama.cpp.
+     * Some exporters remove it from the template for that reason. */
+    bool chat_adds_bos;
     int64_t bos, eos, unk, pad; /* -1: none */
     char notice[VOCAB_NOTICE];  /* what the file leaves open or has wrong, in sentences; or "" */
 };

@@ -146,6 +146,7 @@ static int read_flags(const struct gguf *g, struct vocab_info *info, const struc
     info->prefix_scheme = PREFIX_ALWAYS;
     info->byte_fallback = is_chars;
     info->fuse_unk = info->model == VOCAB_SCORES;
+    info->chat_adds_bos = gguf_find(g, KEY("add_bos_token")) != NULL && add_bos;
     /* Early Gemma 4 files state false, but need true. */
     info->add_bos = info->add_bos || add_bos;
     info->bos = special_id(g, KEY("bos_token_id"), info, info->add_bos);

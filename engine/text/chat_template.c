@@ -215,11 +215,27 @@ static void put_trusted(struct chat_writer *w, struct span s)
     chat_bytes(w, s.s + from, s.n - from);
 }
 
+/* Whether the template begins its output with the begin token, apart from white space. */
+static bool begins_with_bos(const struct jinja_text *text, int64_t bos, const struct tokenizer *t)
+{
+    char name[VOCAB_MAX_TEXT];
+    size_t n = tokenizer_piece(t, (uint32_t)bos, true, name, sizeof name), space;
+
+    if (text->n_run == 0 || text->runs[0].source != JINJA_TRUSTED)
+        return false;
+    space = leading_space((struct span){ text->bytes, text->runs[0].len });
+    return n > 0 && text->runs[0].len - space >= n &&
+           memcmp(text->bytes + space, name, n) == 0;
+}
+
 static void put_text(struct chat_writer *w, const struct jinja_text *text,
                      const struct chat_message *m, size_t n)
 {
+    const struct vocab_info *info = tokenizer_info(w->t);
     const char *at = text->bytes;
 
+    if (info->chat_adds_bos && info->bos >= 0 && !begins_with_bos(text, info->bos, w->t))
+        chat_bos(w);
     for (size_t i = 0; i < text->n_run; i++) {
         struct span s = { at, text->runs[i].len };
         uint32_t source = text->runs[i].source;

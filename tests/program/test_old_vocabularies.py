@@ -116,6 +116,71 @@ class Begin(Case):
         self.assertEqual(n["scores"], n["merges"])
 
 
+class BeginOfChats(Case):
+    """A file that states that text begins with the begin token, and a template that does not
+    print it: prompts of a chat begin with it once."""
+    TURNS = ("{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + "
+             "'<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}"
+             "{{ '<|im_start|>assistant\\n' }}{% endif %}")
+    MARKS = ("<s>", "<|im_start|>", "<|im_end|>")
+    LONG = [{"role": "user", "content": "a<s>"}, {"role": "assistant", "content": "b"},
+            {"role": "user", "content": "c"}]
+
+    def gguf(self, flag, template, pre="llama-bpe"):
+        g = chain(self.folder, "begin", WALK, marks=self.MARKS, template=template, pre=pre,
+                  arch="llama", keys={"tokenizer.ggml.add_bos_token": flag})
+        g.keys["tokenizer.ggml.bos_token_id"] = (U32, g.id_of["<s>"])
+        g.write(g.path)
+        return g
+
+    def counts(self, g, ids):
+        """How often the ids have the begin token, and whether they begin with it."""
+        return ids.count(g.id_of["<s>"]), ids[0] == g.id_of["<s>"]
+
+    def chat_ids(self, g, messages, *args):
+        r = self.memwall("tokenize", "-m", g.path, "--chat", "--ids", "-", *args,
+                         text=json.dumps(messages))
+        self.assertEqual(0, r.returncode, r.stderr)
+        return [int(i) for i in r.stdout.split()]
+
+    def test_prompts(self):
+        yes, no, begun = (BOOL, True), (BOOL, False), "{{ bos_token }}" + self.TURNS
+        for flag, template, want in ((yes, self.TURNS, (1, True)), (yes, begun, (1, True)),
+                                     (yes, None, (1, True)), (no, self.TURNS, (0, False)),
+                                     (no, begun, (1, True)), (no, None, (0, False)),
+                                     (None, self.TURNS, (0, False)), (None, begun, (1, True)),
+                                     (yes, "{%- if true %}" + begun + "{% endif %}", (1, True)),
+                                     (yes, "\n" + begun, (1, False))):
+            with self.subTest(flag=flag, template=template):
+                g = self.gguf(flag, template)
+                self.assertEqual(want, self.counts(g, self.chat_ids(g, self.LONG)))
+                with_tool = self.LONG + [{"role": "user", "content": "d", "name": "x"}]
+                if template is not None:
+                    self.assertEqual(want, self.counts(g, self.chat_ids(g, with_tool)))
+
+    def test_built_in_formats(self):
+        g = self.gguf((BOOL, True), self.TURNS)
+        self.assertEqual((1, True), self.counts(g, self.chat_ids(g, self.LONG, "--format",
+                                                                 "chatml")))
+        text = self.memwall("tokenize", "-m", g.path, "--chat", "--text", "-",
+                            text=json.dumps(self.LONG[2:]))
+        self.assertTrue(text.stdout.startswith("<s><|im_start|>user\nc"), text.stdout)
+
+    def prompt(self, g, *args):
+        r = self.memwall("run", "-m", g.path, "--json", "--ids", "-n", "3", "-b", "256M", "-t",
+                         "1", "--no-save", *args)
+        self.assertEqual(0, r.returncode, r.stderr)
+        events = [json.loads(line) for line in r.stdout.splitlines()]
+        return next(e["ids"] for e in events if e["event"] == "prompt_ids")
+
+    def test_answers(self):
+        g = self.gguf((BOOL, True), self.TURNS)
+        ids = self.prompt(g, "-p", "a")
+        self.assertEqual(self.chat_ids(g, [{"role": "user", "content": "a"}]), ids)
+        self.assertEqual((1, True), self.counts(g, ids))
+        self.assertEqual((1, True), self.counts(g, self.prompt(g, "--raw", "-p", "a")))
+
+
 class Scores(Case):
     def test_scores_may_be_whole_numbers(self):
         g = Gguf(os.path.join(MODELS, "llama-tiny.gguf"))
