@@ -78,6 +78,9 @@ struct mw_receipt {
     /* A server made it: memory, reads and stalls are not known.  is_in_pieces: neither are
      * tokens, and n_decoded counts the pieces in which its text came. */
     bool is_remote, is_in_pieces;
+    /* The files were mapped: bytes_read is what the kernel read for the process, and stalls are
+     * not known, because they are part of computing. */
+    bool is_mapped;
     bool has_stop_text;   /* a stop string ended it, */
     uint32_t stop_text;   /* with this number among those of the options */
     /* If it is empty because of its thinking: thinking can still be switched off, or the chat

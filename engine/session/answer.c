@@ -352,6 +352,7 @@ void answer_run(struct answerer *a, bool is_continued)
     post_ids(&r, MW_EVENT_IDS, &r.answer);
     has_answer = started && answer_end_turn(&r, is_continued);
     r.receipt.bytes_read = counter_get(&t->bytes_read) - r.bytes_before;
+    r.receipt.is_mapped = session_is_mapped(a->session);
     telemetry_drafts(t, &r.receipt.drafts);
     session_drop_drafts(a->session);
     session_set_sampler(a->session, NULL);

@@ -173,7 +173,10 @@ static struct observe_at observe_now(const struct mw_session *s)
     const struct telemetry *t = s->telemetry;
 
     return (struct observe_at){ .t_ns = clock_ns(),
-                                .bytes = counter_get(&t->bytes_read),
+                                /* page faults do not show how fast the disk is */
+                                .bytes = stream_is_mapped(s->weights.stream)
+                                             ? 0
+                                             : counter_get(&t->bytes_read),
                                 .busy_ns = counter_get(&t->busy_ns),
                                 .pinned_bytes = stream_pinned_now(s->weights.stream) };
 }
@@ -223,7 +226,7 @@ static void observe_answer(struct mw_session *s, uint32_t n, enum want want,
         .attention_ns = counter_get(&pass->attention_ns),
         .wait_ns = counter_get(&pass->wait_ns),
         .ran_ns = pool_ran_ns(s->pool),
-        .bytes = counter_get(&pass->bytes_pass),
+        .bytes = session_is_mapped(s) ? 0 : counter_get(&pass->bytes_pass),
     };
 
     if (n > 1 && want == WANT_ALL)

@@ -77,6 +77,9 @@ void session_settle(struct mw_session *s);
  * useful, are still being read; then it is called again a little later.
  */
 bool session_has_favourites(const struct mw_session *s);
+
+/* Whether the weights are used where their files are mapped. */
+bool session_is_mapped(const struct mw_session *s);
 bool session_warm(struct mw_session *s);
 
 /* The options in force, and without zeros that ask for a default. */

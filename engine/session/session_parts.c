@@ -51,6 +51,11 @@ static void keep_favourites(const struct mw_session *s, const struct mw_expert_u
     free(use);
 }
 
+bool session_is_mapped(const struct mw_session *s)
+{
+    return s->settled.o.io == MW_IO_MMAP;
+}
+
 bool session_has_favourites(const struct mw_session *s)
 {
     return s->weights.warms;

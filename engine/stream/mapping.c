@@ -11,12 +11,15 @@
 #include <unistd.h>
 
 #include "engine/base/units.h"
+#include "engine/machine/kernel_file.h"
 
 /*
  * Ranges that mw_mapping_repair() searches in a signal handler, where locks and allocation
  * are not possible.  The owner claims an entry, writes its base last and clears it first.
  */
 #define N_RANGE 64
+
+#define IO_TEXT 512 /* bytes of /proc/self/io, at most */
 
 static struct range {
     atomic_bool is_claimed;
@@ -95,10 +98,13 @@ int mapping_open(struct mapping *m, const struct source *s, struct err *e)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = 0;
 
-    *m = (struct mapping){ .source = s };
+    *m = (struct mapping){ .source = s, .io = kernel_file_open("", "/proc/self/io") };
+    (void)mapping_count(m);
     m->base = calloc(s->n_file > 0 ? s->n_file : 1, sizeof *m->base);
-    if (m->base == NULL)
+    if (m->base == NULL) {
+        mapping_close(m);
         return err_memory(e, "mapping %u files", s->n_file);
+    }
     if (reserve(m, s, e) != 0) {
         mapping_close(m);
         return -1;
@@ -129,7 +135,20 @@ void mapping_close(struct mapping *m)
     if (m->start != NULL)
         munmap(m->start, m->bytes);
     free(m->base);
+    if (m->source != NULL)
+        kernel_file_close(m->io);
     *m = (struct mapping){ 0 };
+}
+
+uint64_t mapping_count(struct mapping *m)
+{
+    uint64_t before = m->counted;
+    char text[IO_TEXT];
+
+    if (kernel_file_read(m->io, text, sizeof text) < 0 ||
+        !kernel_file_field(text, "read_bytes", &m->counted) || m->counted < before)
+        return 0;
+    return m->counted - before;
 }
 
 int mapping_check(const struct mapping *m, struct err *e)

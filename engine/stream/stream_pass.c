@@ -251,6 +251,8 @@ int stream_pass_end(struct stream *s, struct err *e)
     if (!s->is_mapped)
         end_pass(s);
     pthread_mutex_unlock(&s->lock);
+    if (s->is_mapped)
+        counter_add(&s->telemetry->bytes_read, mapping_count(&s->mapping));
     if (s->is_mapped && mapping_check(&s->mapping, e) != 0)
         return -1;
     return catalogue_check_files(s->catalogue, e);

@@ -140,15 +140,35 @@ void mw_rates(const struct mw_sample *s, struct mw_rates *out)
         return;
     }
     out->read_bytes_s = sum.bytes * 1e9 / sum.wall;
-    out->stall_share = sum.stall / sum.wall;
+    out->stall_share = mw_run_is_mapped(&s->run) ? MW_RATE_UNKNOWN : sum.stall / sum.wall;
     out->attention_share = sum.attention / sum.wall;
     out->wait_share = sum.wait / sum.wall;
-    out->overlap = overlap_of(&sum, s->disk_limit);
+    out->overlap =
+        mw_run_is_mapped(&s->run) ? MW_RATE_UNKNOWN : overlap_of(&sum, s->disk_limit);
     out->wall_s = out->n_token > 0 ? sum.wall / 1e9 / out->n_token : MW_RATE_UNKNOWN;
     out->token_s =
         out->n_token > 0 ? (sum.wall + sum.sample) / 1e9 / out->n_token : MW_RATE_UNKNOWN;
     out->decode_last = out->n_token > 0 ? 1 / out->token_s : MW_RATE_UNKNOWN;
     out->read_per_token = out->n_token > 0 ? sum.bytes / out->n_token : MW_RATE_UNKNOWN;
+}
+
+struct mw_os_value mw_memory(const struct mw_sample *s, bool *is_charge)
+{
+    const struct mw_os *os = &s->os;
+    bool is_mapped = mw_run_is_mapped(&s->run);
+    struct mw_os_value v = os->charged.why_not == NULL ? os->charged : os->own;
+    uint64_t pages = os->model_charged.value;
+
+    if (is_charge != NULL)
+        *is_charge = os->charged.why_not == NULL && !is_mapped;
+    if (os->t_ns == 0)
+        return (struct mw_os_value){ .why_not = "not read yet" };
+    if (!is_mapped || v.why_not != NULL)
+        return v;
+    if (os->model_charged.why_not != NULL)
+        return os->model_charged;
+    v.value -= pages < v.value ? pages : v.value;
+    return v;
 }
 
 /* Mean time of a pass over n drafts; 0: there was none. */

@@ -55,4 +55,11 @@ bool mw_token_is_draft(const struct mw_token *k);
 
 void mw_rates(const struct mw_sample *s, struct mw_rates *out);
 
+/*
+ * Returns the memory to compare with the budget: the charge of the control group, or the memory of
+ * the process if other processes share the group.  Pages of mapped files are not part of the
+ * budget, so they are left out; then it is not the charge.  is_charge may be NULL.
+ */
+struct mw_os_value mw_memory(const struct mw_sample *s, bool *is_charge);
+
 #endif

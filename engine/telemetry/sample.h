@@ -124,6 +124,10 @@ struct mw_run {
     enum mw_binds predicted_binds;
 };
 
+/* Whether the weights are used where their files are mapped.  Then the kernel reads them: it counts
+ * the bytes for the process, and nobody counts stalls, which are part of computing. */
+bool mw_run_is_mapped(const struct mw_run *run);
+
 struct mw_sample_layer {
     uint8_t kind; /* enum mw_layer_kind */
     uint64_t bytes, pinned_bytes, read_bytes, kv_bytes, passes;

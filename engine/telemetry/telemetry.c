@@ -37,6 +37,11 @@ const char *mw_state_name(enum mw_state s)
     return state_names[s];
 }
 
+bool mw_run_is_mapped(const struct mw_run *run)
+{
+    return strncmp(run->io, "mmap", 4) == 0;
+}
+
 const char *mw_plan_row_name(enum mw_plan_row r)
 {
     return row_names[r];

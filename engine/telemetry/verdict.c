@@ -23,11 +23,6 @@ static void advise(struct mw_sample *s, const char *key, double amount)
     s->verdict.advice_amount = amount;
 }
 
-static bool is_mmap(const struct mw_sample *s)
-{
-    return strncmp(s->run.io, "mmap", 4) == 0;
-}
-
 static bool over(struct mw_os_value v, uint64_t bound)
 {
     return v.why_not == NULL && v.value >= bound;
@@ -43,10 +38,11 @@ static bool reads_rows_only(const struct mw_sample *s, const struct mw_rates *r)
  * time between two of them is added. */
 static struct mw_shares divide(const struct mw_sample *s, const struct mw_rates *r)
 {
-    double computing = 1 - r->stall_share, others = fmin(r->wait_share, computing);
+    double stall = fmax(r->stall_share, 0); /* unknown of mapped weights */
+    double computing = 1 - stall, others = fmin(r->wait_share, computing);
     double own = computing > 0 ? 1 - others / computing : 0, weights;
-    struct mw_shares part = { .disk = r->stall_share,
-                              .rows = reads_rows_only(s, r) ? r->stall_share : 0,
+    struct mw_shares part = { .disk = stall,
+                              .rows = reads_rows_only(s, r) ? stall : 0,
                               .attention = own * r->attention_share,
                               .others = others };
 
@@ -74,9 +70,9 @@ void verdict_fill(struct mw_sample *s)
         advise(s, "less_budget", (double)s->os.swap_own.value);
         return;
     }
-    if (r.stall_share < 0)
+    if (r.attention_share < 0)
         return; /* no pass has finished yet */
-    if (is_mmap(s) && over(s->os.psi_io_some10, MMAP_PSI)) {
+    if (mw_run_is_mapped(&s->run) && over(s->os.psi_io_some10, MMAP_PSI)) {
         /* Page faults stall within the arithmetic, where only Linux can measure them. */
         s->verdict.binds = MW_BINDS_DISK;
         s->verdict.share = (double)s->os.psi_io_some10.value / 1e4;

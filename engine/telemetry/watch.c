@@ -351,11 +351,6 @@ static void add_foreign_cache(struct mw_os *os)
         os->model_charged.value = unmapped;
 }
 
-static bool is_mapped(const struct mw_sample *s)
-{
-    return strncmp(s->run.io, "mmap", 4) == 0;
-}
-
 /*
  * Fill in the plan items that only Linux can measure.  `program` is the memory resident when
  * the model was opened, the memory malloc has added since, and the pages of files now.  The
@@ -368,7 +363,8 @@ static void complete_rows(const struct mw_watch *w, struct mw_sample *s)
     uint64_t *program = &s->mem.used[MW_ROW_PROGRAM], *reserve = &s->mem.used[MW_ROW_RESERVE];
     uint64_t heap = heap_bytes(), files = w->file_start;
 
-    if (os->charged.why_not != NULL && !is_mapped(s) && os->model_charged.why_not == NULL)
+    if (os->charged.why_not != NULL && !mw_run_is_mapped(&s->run) &&
+        os->model_charged.why_not == NULL)
         os->model_charged.value = 0; /* cached by other processes, so not part of our figure */
     if (os->charged.why_not == NULL) {
         if (os->charged_file.why_not == NULL)

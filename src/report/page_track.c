@@ -74,7 +74,7 @@ static void take_tokens(struct reading *r, const struct mw_sample *s)
         t->token[t->n_token++] = (struct track_token){
             .t_s = at,
             .wall_s = (double)token->wall_ns / 1e9,
-            .stall_s = (double)token->stall_ns / 1e9,
+            .stall_s = mw_run_is_mapped(&s->run) ? (double)NAN : (double)token->stall_ns / 1e9,
             .bytes = (double)token->bytes_pass,
             .tps = follows ? 1 / (at - r->last_token_s) : (double)NAN,
         };
@@ -88,6 +88,8 @@ static void take_moment(struct reading *r, const struct mw_sample *s)
 {
     struct track *t = r->t;
     struct track_moment m = { .t_s = seconds_since(r, s->t_ns), .read_bytes_s = (double)NAN };
+    bool is_charge;
+    struct mw_os_value memory = mw_memory(s, &is_charge);
     double charged = value_of(&s->os.charged), own = value_of(&s->os.own);
 
     if (s->os.t_ns == 0 || s->os.t_ns == r->last_os_ns || t->n_moment >= MAX_MOMENTS)
@@ -98,8 +100,11 @@ static void take_moment(struct reading *r, const struct mw_sample *s)
     }
     /* Resident pages of the files are not the program's memory. */
     if (t->n_moment == 0)
-        t->is_charged = isfinite(charged);
-    m.memory = t->is_charged ? charged : isfinite(own) ? own : value_of(&s->os.rss);
+        t->is_charged = is_charge;
+    if (mw_run_is_mapped(&s->run))
+        m.memory = value_of(&memory);
+    else
+        m.memory = t->is_charged ? charged : isfinite(own) ? own : value_of(&s->os.rss);
     m.cached = value_of(&s->os.model_cached);
     m.n_token = s->n_token;
     if (r->last_os_ns != 0 && s->t_ns > r->last_ns && s->io.bytes_read >= r->last_bytes)

@@ -179,7 +179,10 @@ static void speed_words(const struct page *p, FILE *to)
             break;
         }
     }
-    if (p->track != NULL && p->track->n_token > 1)
+    if (p->track != NULL && p->track->n_token > 1 && mw_run_is_mapped(&p->track->run))
+        page_html_text(to, "In the recording, the kernel read mapped weights, so it is not known "
+                           "how long tokens waited for the disk.");
+    else if (p->track != NULL && p->track->n_token > 1)
         page_html_text(to,
                        "In the recording, tokens waited for the disk %.0f %% of their time.",
                        100 * track_stall_share(p->track));

@@ -176,8 +176,9 @@ void metrics_write(const struct metrics *m, const struct metrics_now *now, struc
             (double)m->prefill_ns / SECOND);
     counter(out, "decode_seconds_total", "Time spent on answers.",
             (double)m->decode_ns / SECOND);
-    counter(out, "stall_seconds_total", "Part of it spent waiting for the disk.",
-            (double)m->stall_ns / SECOND);
+    if (!mw_run_is_mapped(&now->sample->run)) /* there, nobody counts it */
+        counter(out, "stall_seconds_total", "Part of it spent waiting for the disk.",
+                (double)m->stall_ns / SECOND);
     write_memory(now->sample, out);
     write_speed(now->sample, out);
 }

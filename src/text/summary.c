@@ -4,6 +4,7 @@
 #include "src/text/summary.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "engine/base/numbers.h"
 #include "ui/words/budget.h"
@@ -82,6 +83,13 @@ static void print_drafts(FILE *to, const struct mw_receipt *r)
     fprintf(to, "the drafter took %.1f %% of the answer's time\n", 100 * rates.drafter_share);
 }
 
+static const char *read_from(const struct mw_run *run)
+{
+    if (mw_run_is_mapped(run))
+        return "from disk by the kernel's count of this process";
+    return strncmp(run->io, "buffered", 8) == 0 ? "through the page cache" : "from disk";
+}
+
 void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample *s)
 {
     char a[16], b[16], tps[24], last[128], next[128], disks[DISKS_TEXT];
@@ -96,8 +104,13 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
             numbers_measured(tps, sizeof tps, receipt_decode_tps(r)), seconds(r->first_ns));
     if (r->drafts.drafted > 0)
         print_drafts(to, r);
-    fprintf(to, "read     %s from disk; stalls took %.0f %% of the answer's time\n",
-            units_size(a, sizeof a, r->bytes_read), 100 * share(r->stall_ns, r->decode_ns));
+    fprintf(to, "read     %s %s; stalls ", units_size(a, sizeof a, r->bytes_read),
+            read_from(&s->run));
+    if (r->is_mapped)
+        fputs("are not known\n", to);
+    else
+        fprintf(to, "took %.0f %% of the answer's time\n",
+                100 * share(r->stall_ns, r->decode_ns));
     if (r->expert_hits + r->expert_misses > 0 && r->n_decoded > 1)
         fprintf(to, "experts  %.0f %% of those chosen were in memory; %s read per token\n",
                 100 * share(r->expert_hits, r->expert_hits + r->expert_misses),
@@ -110,8 +123,9 @@ void summary_print(FILE *to, const struct mw_receipt *r, const struct mw_sample 
         fprintf(to, "memory   %s at its peak, budget %s\n", units_size(a, sizeof a, peak(r, s)),
                 units_size(b, sizeof b, s->run.budget_bytes));
     else if (s->os.t_ns != 0 && s->os.rss_peak.why_not == NULL)
-        fprintf(to, "memory   %s resident at its peak, budget %s\n",
+        fprintf(to, "memory   %s resident at its peak%s, budget %s\n",
                 units_size(a, sizeof a, s->os.rss_peak.value),
+                r->is_mapped ? " with mapped pages" : "",
                 units_size(b, sizeof b, s->run.budget_bytes));
     if (budget_given(s) > 0)
         fprintf(to, "auto     %s; %s\n", budget_last(last, sizeof last, s),
@@ -200,7 +214,10 @@ void summary_json(struct json *j, const struct mw_receipt *r, const struct mw_sa
     json_u64(j, "prefill_ns", r->prefill_ns);
     json_u64(j, "decode_ns", r->decode_ns);
     json_u64(j, "bytes_read", r->bytes_read);
-    json_u64(j, "stall_ns", r->stall_ns);
+    if (r->is_mapped)
+        json_null(j, "stall_ns");
+    else
+        json_u64(j, "stall_ns", r->stall_ns);
     json_u64(j, "expert_hits", r->expert_hits);
     json_u64(j, "expert_misses", r->expert_misses);
     json_u64(j, "expert_bytes", r->expert_bytes);

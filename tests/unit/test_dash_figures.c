@@ -659,6 +659,33 @@ static void the_budget_is_known_while_a_model_is_loaded(void **state)
     dash_free(d);
 }
 
+/* The process has 1400 MiB, and 1250 of them are pages of the mapped file. */
+static void mapped_pages_are_not_compared_with_the_budget(void **state)
+{
+    static const char *const why[] = { NULL, "other processes share the control group" };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct dash *d = new_dash(UI_GRAPH_ASCII);
+        const char *text;
+
+        made_decode(&sample, 20);
+        memset(sample.mem.used, 0, sizeof sample.mem.used);
+        sample.mem.used[MW_ROW_PROGRAM] = 140 * MIB;
+        sample.run.budget_bytes = 600 * MIB;
+        snprintf(sample.run.io, sizeof sample.run.io, "mmap");
+        sample.os.charged = (struct mw_os_value){ 1400 * MIB, why[i] };
+        sample.os.own = sample.os.rss = (struct mw_os_value){ .value = 1400 * MIB };
+        sample.os.model_charged = (struct mw_os_value){ .value = 1250 * MIB };
+        dash_push(d, &sample);
+        text = text_of(d, 50, 80);
+        assert_non_null(strstr(text, "own  150 MiB of  600 MiB"));
+        assert_non_null(strstr(text, "1.22 GiB/exempt"));
+        assert_non_null(strstr(text, "10.0 MiB   6.7 %")); /* other */
+        dash_free(d);
+    }
+}
+
 static void predictions_have_two_digits(void **state)
 {
     (void)state;
@@ -717,6 +744,7 @@ int main(void)
         cmocka_unit_test(layers_in_one_row_can_be_inspected),
         cmocka_unit_test(one_rate_is_shown_after_an_answer),
         cmocka_unit_test(the_budget_is_known_while_a_model_is_loaded),
+        cmocka_unit_test(mapped_pages_are_not_compared_with_the_budget),
         cmocka_unit_test(predictions_have_two_digits),
     };
 

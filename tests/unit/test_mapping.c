@@ -158,9 +158,30 @@ static void ranges_are_given_back(void **state)
     }
 }
 
+/* The kernel's figure is of the process since it began. */
+static void reads_are_those_since_the_last_count(void **state)
+{
+    static const char *const text[] = { "rchar: 9\nread_bytes: 4096\n",
+                                        "rchar: 9\nread_bytes: 20480\n", "rchar: 9\n" };
+    struct mapping m = { .io = memfd_create("io", MFD_CLOEXEC), .counted = 1000 };
+
+    (void)state;
+    assert_true(m.io >= 0);
+    assert_true(pwrite(m.io, text[0], strlen(text[0]), 0) > 0);
+    assert_int_equal(mapping_count(&m), 3096);
+    assert_int_equal(mapping_count(&m), 0);
+    assert_true(pwrite(m.io, text[1], strlen(text[1]), 0) > 0);
+    assert_int_equal(mapping_count(&m), 16384);
+    assert_int_equal(ftruncate(m.io, 0), 0);
+    assert_true(pwrite(m.io, text[2], strlen(text[2]), 0) > 0);
+    assert_int_equal(mapping_count(&m), 0);
+    close(m.io);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_are_those_since_the_last_count),
         cmocka_unit_test_setup_teardown(a_cut_after_the_check_is_an_error_and_not_a_signal,
                                         make_files, close_files),
         cmocka_unit_test_setup_teardown(a_signal_of_another_mapping_is_not_touched, make_files,

@@ -50,6 +50,25 @@ static void figures_that_were_not_measured_are_left_out(void **state)
     assert_string_equal(receipt_short(buf, sizeof buf, &r), "1 token, stopped");
 }
 
+/* The kernel reads mapped weights: it counts their bytes, and nobody the stalls. */
+static void stalls_of_mapped_weights_are_not_known(void **state)
+{
+    struct mw_receipt r = some;
+    char buf[800];
+
+    (void)state;
+    r.is_mapped = true;
+    r.stall_ns = r.peak_charged = 0;
+    r.peak_resident = 1524713390;
+    assert_string_equal(receipt_line(buf, sizeof buf, &r, true),
+                        "12 tokens - 3.4 s - 3.2 tok/s - 38.2 GiB read by the kernel "
+                        "- - disk wait - peak 1.42 GiB resident with mapped pages");
+    assert_string_equal(receipt_short(buf, sizeof buf, &r), "3.2 tok/s");
+    receipt_why(buf, sizeof buf, &r, 0, NULL);
+    assert_non_null(strstr(buf, "is not known, because the kernel reads mapped weights"));
+    assert_null(strstr(buf, "0 %"));
+}
+
 static void an_empty_answer_names_only_what_helps(void **state)
 {
     struct mw_receipt r = { .done = MW_DONE_LENGTH,
@@ -350,6 +369,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_receipt_is_one_line),
         cmocka_unit_test(figures_that_were_not_measured_are_left_out),
+        cmocka_unit_test(stalls_of_mapped_weights_are_not_known),
         cmocka_unit_test(an_answer_without_text_says_why),
         cmocka_unit_test(the_explanation_says_what_drafts_gained_and_cost),
         cmocka_unit_test(an_empty_answer_names_only_what_helps),

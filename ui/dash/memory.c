@@ -16,7 +16,7 @@
  * but do not take yet, in another pattern.  `other` is memory that the kernel counts
  * and no item explains; the bar ends at the kernel's figure.  `cached` is the part of the model
  * in the page cache that is charged too (never with direct reads); with mmap the budget does
- * not cover it, and it is marked `exempt`.  A segment begins with its letter, so it is
+ * not cover it, and it is marked `exempt` and part neither of the bar nor of the sum.  A segment begins with its letter, so it is
  * recognisable without colour.
  */
 #include "config.h"
@@ -148,7 +148,7 @@ static bool is_shown(const struct dash *d, const struct segment *g)
 
 static bool is_mapped(const struct dash *d)
 {
-    return strncmp(d->now.run.io, "mmap", 4) == 0;
+    return mw_run_is_mapped(&d->now.run);
 }
 
 /* Direct reads leave no page of the model in the page cache. */
@@ -233,7 +233,8 @@ static void draw_rows(const struct dash *d, const struct canvas *c, int y)
         add_row(&r, 'b', "borrowed", ROLE_FILL_LENT,
                 figure_size8(d->now.mem.lent_bytes).text, "");
     if (has_cached(d, &total))
-        add_row(&r, 'c', "cached", ROLE_GRAPH_2, figure_size8(total.model).text,
+        add_row(&r, 'c', "cached", ROLE_GRAPH_2,
+                figure_size8(is_mapped(d) ? total.exempt : total.model).text,
                 is_mapped(d) ? "/exempt" : "");
     if (total.bytes.why_not == NULL && total.bytes.value > 0)
         snprintf(share, sizeof share, "%6.1f %%",
@@ -278,7 +279,9 @@ static void by_size(const struct dash *d, struct part out[N_PART])
                                own_bytes(&d->now, g->row) });
     }
     sort_in(out, n++, (struct part){ 'b', "borrowed", ROLE_FILL_LENT, d->now.mem.lent_bytes });
-    sort_in(out, n++, (struct part){ 'c', "cached", ROLE_GRAPH_2, total.model });
+    sort_in(out, n++,
+            (struct part){ 'c', total.exempt > 0 ? "cached, exempt" : "cached", ROLE_GRAPH_2,
+                           total.exempt > 0 ? total.exempt : total.model });
     sort_in(out, n++, (struct part){ 'o', "other", ROLE_BAD, total.other });
     sort_in(out, n,
             (struct part){ RESERVED, "reserved", ROLE_FILL_FREE, reserved_bytes(&d->now) });

@@ -110,14 +110,16 @@ void dash_set_keys(struct dash *d, bool has_keys)
 }
 
 /* Returns the stall share of a token. */
-static float stall_of(const struct mw_token *k)
+static float stall_of(const struct mw_sample *s, const struct mw_token *k)
 {
-    return k->wall_ns > 0 ? (float)k->stall_ns / (float)k->wall_ns : NAN;
+    if (k->wall_ns == 0 || mw_run_is_mapped(&s->run))
+        return NAN;
+    return (float)k->stall_ns / (float)k->wall_ns;
 }
 
 /* Add a token of the same pass as the one before it.  A draft gives several at once, and the
  * time of the pass belongs to all of them.  The first pass of an answer has no interval. */
-static void push_same_pass(struct dash *d, const struct mw_token *k)
+static void push_same_pass(struct dash *d, const struct mw_sample *s, const struct mw_token *k)
 {
     float rate;
 
@@ -128,7 +130,7 @@ static void push_same_pass(struct dash *d, const struct mw_token *k)
     past_push(&d->tps, rate);
     for (uint32_t i = 1; i < d->group_n && i < d->tps.n; i++)
         d->tps.value[(d->tps.first + d->tps.n - 1 - i) % d->tps.size] = rate;
-    past_push(&d->stall_share, stall_of(k));
+    past_push(&d->stall_share, stall_of(s, k));
 }
 
 /* Add all tokens since the last sample. */
@@ -146,7 +148,7 @@ static void push_tokens(struct dash *d, const struct mw_sample *s)
         const struct mw_token *k = &s->recent[i % MW_RECENT];
 
         if (k->n > 1 && d->token_ns != 0 && mw_token_is_draft(k)) {
-            push_same_pass(d, k);
+            push_same_pass(d, s, k);
         } else if (k->n <= 1 || d->token_ns == 0 || k->t_ns <= d->token_ns) {
             d->group_n = 0;
             /* The first token of an answer has no interval. */
@@ -156,7 +158,7 @@ static void push_tokens(struct dash *d, const struct mw_sample *s)
             d->group_n = 1;
             d->group_ns = k->t_ns - d->token_ns;
             past_push(&d->tps, (float)(1e9 / (double)d->group_ns));
-            past_push(&d->stall_share, stall_of(k));
+            past_push(&d->stall_share, stall_of(s, k));
         }
         d->token_ns = k->t_ns;
     }
@@ -165,9 +167,7 @@ static void push_tokens(struct dash *d, const struct mw_sample *s)
 
 struct mw_os_value dash_memory(const struct mw_sample *s)
 {
-    if (s->os.t_ns == 0)
-        return (struct mw_os_value){ .why_not = "not read yet" };
-    return s->os.charged.why_not == NULL ? s->os.charged : s->os.own;
+    return mw_memory(s, NULL);
 }
 
 static float or_gap(struct mw_os_value v)
@@ -443,11 +443,11 @@ void dash_total(const struct dash *d, struct dash_total *out)
     out->used = 0;
     for (int i = 0; i < MW_PLAN_ROWS; i++)
         out->used += d->now.mem.used[i];
-    out->model =
-        os->t_ns != 0 && os->model_charged.why_not == NULL ? os->model_charged.value : 0;
+    out->model = out->exempt = 0;
+    if (os->t_ns != 0 && os->model_charged.why_not == NULL)
+        *(mw_run_is_mapped(&d->now.run) ? &out->exempt : &out->model) = os->model_charged.value;
     out->used += out->model;
-    out->is_charge = os->charged.why_not == NULL;
-    out->bytes = dash_memory(&d->now);
+    out->bytes = mw_memory(&d->now, &out->is_charge);
     out->other = out->bytes.why_not == NULL && out->bytes.value > out->used
                      ? out->bytes.value - out->used
                      : 0;

@@ -152,15 +152,17 @@ double layer_longest_ms(const struct mw_sample_layer *l);
 /* Returns the bytes of all KV items, in use or planned. */
 uint64_t kv_bytes(const uint64_t row[MW_PLAN_ROWS]);
 
-/* Returns the memory of the process according to the kernel. */
+/* Returns the memory of the process according to the kernel, without pages that the budget does
+ * not cover (mw_memory() of rates.h). */
 struct mw_os_value dash_memory(const struct mw_sample *s);
 
 /* The same, and the kind of figure. */
 struct dash_total {
     struct mw_os_value bytes;
-    bool is_charge; /* the charge of the cgroup; else the resident set */
+    bool is_charge; /* the charge of the cgroup; else memory of the process */
     uint64_t used;  /* sum of all plan items and of the model's cached pages */
     uint64_t model; /* thereof the model's pages in the page cache */
+    uint64_t exempt; /* such pages of a mapping, which are part of neither */
     /* bytes - used; 0 if unknown, or if items hold memory that the kernel has not counted yet:
      * the two are read at different moments */
     uint64_t other;

@@ -310,6 +310,7 @@ static bool receipt_number(struct chatline *l, const char *name, long long v)
         { "stop_text", .flag = &p->has_stop_text },
         { "remote", .flag = &p->is_remote },
         { "in_pieces", .flag = &p->is_in_pieces },
+        { "mapped", .flag = &p->is_mapped },
         { "n_prompt", .narrow = &p->n_prompt },
         { "n_reused", .narrow = &p->n_reused },
         { "n_decoded", .narrow = &p->n_decoded },

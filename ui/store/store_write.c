@@ -316,6 +316,8 @@ void store_print_figures(struct store *s, const struct mw_receipt *r, uint64_t c
         json_u64(j, "remote", 1);
     if (r->is_in_pieces)
         json_u64(j, "in_pieces", 1);
+    if (r->is_mapped)
+        json_u64(j, "mapped", 1);
     json_u64(j, "n_prompt", r->n_prompt);
     json_u64(j, "n_reused", r->n_reused);
     json_u64(j, "n_decoded", r->n_decoded);

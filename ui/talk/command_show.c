@@ -159,6 +159,8 @@ static void rate_rows(struct sheet *sheet, const struct talk *t, const struct mw
         sheet_line(sheet, ROLE_TEXT, "prompt           %.1f tok/s", r.prefill);
     if (r.stall_share >= 0)
         wait_row(sheet, t, r.stall_share);
+    else if (mw_run_is_mapped(&s->run))
+        sheet_line(sheet, ROLE_TEXT, "waits for disk   - (the kernel reads mapped weights)");
     if (r.read_bytes_s > 0)
         sheet_line(sheet, ROLE_TEXT, "reads            %s",
                    units_rate(rate, sizeof rate, r.read_bytes_s));
@@ -197,6 +199,7 @@ static void show_process(struct talk *t)
     struct sheet *sheet = sheet_new("Statistics", NULL);
     const struct mw_model_info *info = talk_info(t);
     char a[16], b[16], disks[DISKS_TEXT];
+    bool is_buffered;
 
     if (s == NULL || sheet == NULL) {
         free(s);
@@ -204,6 +207,7 @@ static void show_process(struct talk *t)
         return;
     }
     talk_sample(t, s);
+    is_buffered = strncmp(s->run.io, "buffered", 8) == 0;
     sheet_line(sheet, ROLE_HEADING, "%s", info->name);
     sheet_line(sheet, ROLE_TEXT, "%s, %s, %u layers, %s; a token uses %s", info->arch,
                info->type, info->n_layer, units_size(a, sizeof a, info->file_bytes),
@@ -216,8 +220,11 @@ static void show_process(struct talk *t)
     sheet_line(sheet, ROLE_TEXT, "context          %10s of %s tokens",
                numbers_count(a, sizeof a, talk_tokens(t)),
                numbers_count(b, sizeof b, talk_plan(t)->n_ctx));
-    sheet_line(sheet, ROLE_TEXT, "read from disk   %10s since the model was opened",
-               units_size(a, sizeof a, s->io.bytes_read));
+    sheet_line(sheet, ROLE_TEXT, "read %-11s %10s since the model was opened%s",
+               is_buffered ? "" : "from disk", units_size(a, sizeof a, s->io.bytes_read),
+               is_buffered                  ? ", through the page cache"
+               : mw_run_is_mapped(&s->run) ? ", by the kernel's count of this process"
+                                            : "");
     if (disks_text(s, disks, sizeof disks)[0] != '\0')
         sheet_line(sheet, ROLE_TEXT, "disks            %s", disks);
     if (s->kv.disk_plan > 0)

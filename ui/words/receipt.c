@@ -182,11 +182,15 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
         add(&t, "first after %s", numbers_time(word, sizeof word, (double)r->first_ns / NS));
     } else {
         part(&t, ascii);
-        add(&t, "%s read", units_size(word, sizeof word, r->bytes_read));
+        add(&t, "%s read%s", units_size(word, sizeof word, r->bytes_read),
+            r->is_mapped ? " by the kernel" : "");
     }
     if (r->decode_ns > 0 && !r->is_remote) {
         part(&t, ascii);
-        add(&t, "%.0f %% disk wait", receipt_stall_share(r) * 100);
+        if (r->is_mapped)
+            add(&t, "- disk wait");
+        else
+            add(&t, "%.0f %% disk wait", receipt_stall_share(r) * 100);
     }
     if (r->expert_hits + r->expert_misses > 0) {
         part(&t, ascii);
@@ -198,7 +202,8 @@ char *receipt_line(char *buf, size_t n, const struct mw_receipt *r, bool ascii)
         add(&t, "peak %s", units_size(word, sizeof word, r->peak_charged));
     } else if (r->peak_resident > 0) {
         part(&t, ascii);
-        add(&t, "peak %s resident", units_size(word, sizeof word, r->peak_resident));
+        add(&t, "peak %s resident%s", units_size(word, sizeof word, r->peak_resident),
+            r->is_mapped ? " with mapped pages" : "");
     }
     if ((size_t)r->done < sizeof ended / sizeof ended[0] && ended[r->done][0] != '\0') {
         part(&t, ascii);
@@ -244,7 +249,7 @@ char *receipt_short(char *buf, size_t n, const struct mw_receipt *r)
 
     if (receipt_decode_tps(r) > 0) {
         add_rate(&t, receipt_decode_tps(r));
-        if (!r->is_remote)
+        if (!r->is_remote && !r->is_mapped)
             add(&t, ", %.0f %% disk", receipt_stall_share(r) * 100);
     } else {
         add(&t, "%u %s%s", r->n_decoded, unit(r), plural(r->n_decoded));
@@ -337,7 +342,10 @@ static void why_slow(struct text *t, const struct mw_receipt *r, const struct mw
         add(t, " A single token has no time between tokens, so there is nothing to explain.");
         return;
     }
-    if (r->bytes_read == 0)
+    if (r->is_mapped)
+        add(t, " How much of it was spent waiting for the disk is not known, because the kernel "
+               "reads mapped weights");
+    else if (r->bytes_read == 0)
         add(t, " Nothing had to be read while it answered");
     else
         add(t, " %.0f %% of that time was spent waiting for the disk",
