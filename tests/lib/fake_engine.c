@@ -600,7 +600,9 @@ static bool run_command(struct fake *f, const struct command *c, struct mw_event
         for (size_t i = 0; i < c->n; i++)
             add_message(f, "restored");
         return false;
-    case SET: set_options(f, &c->options, out); return true;
+    case SET:
+        set_options(f, &c->options, out);
+        return c->options.engine.memory_bytes != FAKE_LONG_CHANGE; /* else it is still made */
     }
     return false;
 }

@@ -22,9 +22,13 @@
 #ifndef MEMWALL_TESTS_FAKE_ENGINE_H
 #define MEMWALL_TESTS_FAKE_ENGINE_H
 
+#include "engine/base/units.h"
 #include "ui/engine/engine.h"
 
 extern const struct engine_calls fake_engine;
+
+/* A change to this budget does not end: the sample has it, and no event follows. */
+#define FAKE_LONG_CHANGE (777 * MIB)
 /* The same chat with an engine of which nothing else can be known: the second part of the table
  * is NULL. */
 extern const struct engine_calls fake_bare_engine;

@@ -48,6 +48,18 @@ static void a_change_of_an_empty_chat_names_only_differences(void **state)
     assert_true(pty_loses(run.s, "evaluates"));
 }
 
+/* The memory is taken under the new budget before the change has ended. */
+static void a_budget_is_shown_while_it_is_applied(void **state)
+{
+    (void)state;
+    fake_begin(&run, 40, 160, NULL, NULL);
+    program_line(&run, "/memory 777M");
+    sees(&run, "Change: memory");
+    pty_send(run.s, "\r");
+    sees(&run, "of 777 MiB  ");
+    sees(&run, "applying");
+}
+
 static void a_refusal_names_one_budget(void **state)
 {
     (void)state;
@@ -443,6 +455,7 @@ int main(void)
         cmocka_unit_test_teardown(
             a_change_is_compared_with_the_current_plan_and_applied_by_enter, end_run),
         cmocka_unit_test_teardown(a_change_of_an_empty_chat_names_only_differences, end_run),
+        cmocka_unit_test_teardown(a_budget_is_shown_while_it_is_applied, end_run),
         cmocka_unit_test_teardown(a_refusal_names_one_budget, end_run),
         cmocka_unit_test_teardown(a_refusal_names_smaller_keys_and_values, end_run),
         cmocka_unit_test_teardown(a_sheet_is_a_box_that_leaves_the_rest_visible, end_run),

@@ -340,6 +340,9 @@ static void a_prediction_is_marked(void **state)
     w.is_doubtful = true;
     dash_set_wall(d, &w);
     shows(d, "600 MiB ~1.0? tok/s");
+    sample.run.budget_bytes = 700 * MIB; /* of a change whose wall is not made yet */
+    dash_push(d, &sample);
+    assert_null(strstr(drawn(d, 12, 60, true), "600 MiB ~"));
     dash_set_wall(d, NULL);
     shows(d, "not predicted yet"); /* below the head, which has the word */
     assert_non_null(strstr(drawn(d, 1, 60, true), "wall -"));
