@@ -124,7 +124,8 @@ enum mw_event_kind {
     MW_EVENT_PROMPT_IDS,
     MW_EVENT_IDS,
     MW_EVENT_THOUGHT,  /* all pieces of the answer that came as text were thinking: the model
-                          closed its thinking without having opened it */
+                          closed its thinking without having opened it.  text: the mark, which
+                          follows these pieces */
     MW_EVENT_DONE,     /* the answer is over: receipt, err, has_answer, cut; text: the bytes
                           that cut describes */
     MW_EVENT_PLAN,     /* new options are in force: plan */

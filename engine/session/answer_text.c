@@ -133,13 +133,18 @@ static void say_held(struct answer_state *r)
 
 /* --- pieces --- */
 
-/* A closing mark that nothing opened: all text of the answer was thinking.  Text that is only
- * counted is counted again by replay(). */
-static void take_for_thinking(struct answer_state *r)
+/*
+ * A closing mark that nothing opened: all text of the answer was thinking.  Its last bytes, which
+ * came with the mark, are said as those before were, so that the event is at the place of the mark.
+ * Text that is only counted is counted again by replay().
+ */
+static void take_for_thinking(struct answer_state *r, uint32_t id, const char *last,
+                              size_t n_last)
 {
-    say_held(r);
-    r->is_inside = true;
-    if (r->is_muted || r->n_said[false] == 0)
+    char mark[DECODE_MAX];
+
+    answer_say(r, last, n_last, false);
+    if (r->is_muted || r->is_lost)
         return;
     if (turn_take_for_thinking(answer_turn(r), &r->err) != 0) {
         r->is_lost = true;
@@ -147,7 +152,11 @@ static void take_for_thinking(struct answer_state *r)
     }
     r->n_said[true] += r->n_said[false];
     r->n_said[false] = 0;
-    events_post(r->a->events, &(struct mw_event){ .kind = MW_EVENT_THOUGHT });
+    events_post(r->a->events,
+                &(struct mw_event){ .kind = MW_EVENT_THOUGHT,
+                                    .text = mark,
+                                    .len = answer_parser_closing(&r->parser, id, mark,
+                                                                 sizeof mark) });
 }
 
 bool answer_say_id(struct answer_state *r, uint32_t id)
@@ -156,8 +165,14 @@ bool answer_say_id(struct answer_state *r, uint32_t id)
     bool is_thinking = false;
     size_t len = answer_parser_push(&r->parser, id, buf, &is_thinking);
 
-    if (r->parser.was_inside && !r->is_inside)
-        take_for_thinking(r);
+    if (r->parser.was_inside && !r->is_inside) {
+        r->is_inside = true;
+        say_held(r);
+        if (r->n_said[false] > 0) {
+            take_for_thinking(r, id, buf, is_thinking ? len : 0);
+            len = is_thinking ? 0 : len;
+        }
+    }
     if (is_thinking) {
         say_held(r);
         answer_say(r, buf, len, true);

@@ -372,6 +372,15 @@ bool answer_parser_mark(struct answer_parser *p, uint32_t i, uint32_t *id)
            p->format->has_other;
 }
 
+size_t answer_parser_closing(const struct answer_parser *p, uint32_t id, char *buf, size_t n)
+{
+    bool is_other = p->format->has_other && id == p->format->other_close;
+    size_t len = is_other ? tokenizer_piece(p->tokenizer, id, true, buf, n)
+                          : (size_t)snprintf(buf, n, "%s", p->format->close);
+
+    return len < n ? len : n - 1;
+}
+
 /* Store the text that is held back, because a mark or the end of the answer follows. */
 static size_t release(struct answer_parser *p, char *buf, bool *is_thinking)
 {

@@ -162,6 +162,9 @@ struct answer_parser {
     char tool[64]; /* gpt-oss: the tool that the message is for; "": none */
 };
 
+/* Write the text of the mark that this token ended thinking with to buf[n].  Returns its length. */
+size_t answer_parser_closing(const struct answer_parser *p, uint32_t id, char *buf, size_t n);
+
 /* Begin an answer after this prompt.  It begins inside thinking if the prompt ends there, or if
  * is_inside is set: an earlier parser of the same answer had was_inside. */
 void answer_parser_start(struct answer_parser *p, const uint32_t *prompt, size_t n,

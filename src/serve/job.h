@@ -94,7 +94,7 @@ int job_add_call(struct job *j, const char *name, const char *arguments, size_t 
                  struct err *e);
 /* The arguments of a call, *n bytes. */
 const char *piece_arguments(const struct piece *p, size_t *n);
-/* All text that came until now was thinking. */
+/* All text that came until now was thinking; of an answer of which nothing was sent. */
 void job_was_thinking(struct job *j);
 /* Look at the next part of the answer; false: there is none.  Text and probabilities come in parts
  * of about JOB_PART bytes, so that a reply in another form is not long, either.  The text of *out

@@ -233,19 +233,50 @@ static void job_gone(void *ctx, struct job *j)
 
 /* ---- events of the engine ---- */
 
-static void take_text(struct server *s, const struct mw_event *ev)
+/* Returns the job of the answer that events are about, or NULL if nobody reads it. */
+static struct job *answered(const struct server *s)
 {
     struct job *j = s->running;
+
+    return j != NULL && !j->is_gone && j->err.code == ERR_NONE ? j : NULL;
+}
+
+static int push_text(struct server *s, struct job *j, const struct mw_event *ev)
+{
+    return s->calls != NULL ? tool_calls_push(s->calls, ev->text, ev->len, &j->err)
+                            : add_text(j, ev->text, ev->len, &j->err);
+}
+
+static void take_text(struct server *s, const struct mw_event *ev)
+{
+    struct job *j = answered(s);
     int rc;
 
-    if (j == NULL || j->is_gone || j->err.code != ERR_NONE || ev->len == 0)
+    if (j == NULL || ev->len == 0)
         return;
     if (ev->is_thinking)
         rc = job_add(j, PIECE_THINKING, ev->text, ev->len, &j->err);
-    else if (s->calls != NULL)
-        rc = tool_calls_push(s->calls, ev->text, ev->len, &j->err);
     else
-        rc = add_text(j, ev->text, ev->len, &j->err);
+        rc = push_text(s, j, ev);
+    if (rc != 0)
+        mw_chat_cancel(s->chat);
+}
+
+/* The text until here was thinking.  A stream cannot say this of pieces that it has sent.  There the
+ * text stays text, with the mark, no matter how much of it was sent. */
+static void take_thought(struct server *s, const struct mw_event *ev)
+{
+    struct job *j = answered(s);
+    int rc;
+
+    if (j == NULL)
+        return;
+    if (j->request.stream) {
+        rc = push_text(s, j, ev);
+    } else {
+        rc = s->calls != NULL ? tool_calls_restart(s->calls, &j->err) : 0;
+        job_was_thinking(j);
+    }
     if (rc != 0)
         mw_chat_cancel(s->chat);
 }
@@ -253,10 +284,9 @@ static void take_text(struct server *s, const struct mw_event *ev)
 /* Numbers of the answer: probabilities, or ids. */
 static void take_array(struct server *s, enum piece_kind kind, const struct mw_event *ev)
 {
-    struct job *j = s->running;
+    struct job *j = answered(s);
 
-    if (j != NULL && !j->is_gone && j->err.code == ERR_NONE &&
-        job_add(j, kind, ev->text, ev->len, &j->err) != 0)
+    if (j != NULL && job_add(j, kind, ev->text, ev->len, &j->err) != 0)
         mw_chat_cancel(s->chat);
 }
 
@@ -343,8 +373,9 @@ static void take_event(struct server *s, const struct mw_event *ev)
     case MW_EVENT_PROMPT_IDS: take_array(s, PIECE_PROMPT_IDS, ev); break;
     case MW_EVENT_IDS: take_array(s, PIECE_IDS, ev); break;
     case MW_EVENT_THOUGHT:
+        take_thought(s, ev);
         if (j != NULL)
-            job_was_thinking(j);
+            web_changed(j);
         break;
     case MW_EVENT_DONE: finish_job(s, ev); break;
     case MW_EVENT_NOTICE: show_line(&s->show, ev->text, ev->len); break;

@@ -344,6 +344,20 @@ int tool_calls_push(struct tool_calls *t, const char *text, size_t len, struct e
     return t->is_json ? 0 : take(t, false, e);
 }
 
+int tool_calls_restart(struct tool_calls *t, struct err *e)
+{
+    size_t n = n_held(t);
+
+    if (n > 0 && t->text(t->ctx, held(t), n, e) != 0)
+        return -1;
+    if (n > 0)
+        drop(t, n);
+    t->inside = NULL;
+    t->n_white = 0;
+    t->is_json = t->has_text = t->has_call = false;
+    return 0;
+}
+
 int tool_calls_end(struct tool_calls *t, struct err *e)
 {
     if (n_held(t) == 0)

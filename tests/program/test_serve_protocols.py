@@ -122,6 +122,75 @@ class Anthropic(ProtocolCase):
             self.assertEqual((404, "not_found_error"), (status, r["error"]["type"]))
 
 
+class ThinkingThatIsOnlyClosed(ProtocolCase):
+    """A whole reply has it apart.  A stream has the text with the mark, whatever was sent when the
+    mark came."""
+    OPENAI = "/v1/chat/completions"
+    TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+
+    def whole(self, s, path, **more):
+        r = s.post(path, user(stream=False, **more))[1]
+        if path == MESSAGES:
+            parts = {b["type"]: b[b["type"]] for b in r["content"]}
+            return parts.get("thinking"), parts.get("text")
+        m = r["message"] if path == CHAT else r["choices"][0]["message"]
+        return m.get("thinking", m.get("reasoning_content")), m["content"]
+
+    def stream(self, s, path, **more):
+        """Returns (kind, text) of neighbours of one kind."""
+        out = []
+        for e in s.stream(path, user(stream=True, **more)):
+            if e == "[DONE]":
+                break
+            d = (e.get("delta", {}) if path == MESSAGES else e["message"] if path == CHAT else
+                 e["choices"][0]["delta"])
+            for key, text in d.items():
+                kind = {"text": "content", "reasoning_content": "thinking"}.get(key, key)
+                if kind in ("content", "thinking") and text:
+                    if not out or out[-1][0] != kind:
+                        out.append((kind, ""))
+                    out[-1] = kind, out[-1][1] + text
+        return out
+
+    def test_it_is_the_same_in_all_protocols(self):
+        tags = dict(user=("<think>", "</think>"))
+        template = "{# <think> </think> #}" + CHATML
+        for parts, more in ((("ab", "</think>", "cd"), tags),
+                            (("ab", "</think>", b"\n\n", "cd"), tags),
+                            (("ab", b"</th", b"ink>", "cd"), dict(template=template)),
+                            (("a", b"b</think>cd"), dict(template=template))):
+            pieces = [p for p in parts if isinstance(p, bytes)]
+            with Server("-m", self.says(*parts, pieces=pieces, **more)) as s:
+                for path in self.OPENAI, CHAT, MESSAGES:
+                    self.assertEqual(("ab", "cd"), self.whole(s, path), (parts, path))
+                    self.assertEqual([("content", "ab</think>cd")], self.stream(s, path),
+                                     (parts, path))
+
+    def test_without_text_before_the_mark_nothing_is_left_of_it(self):
+        with Server("-m", self.says("</think>", "cd", user=("<think>", "</think>"))) as s:
+            for path in self.OPENAI, CHAT, MESSAGES:
+                self.assertEqual("cd", self.whole(s, path)[1])
+                self.assertEqual([("content", "cd")], self.stream(s, path))
+
+    def test_text_that_may_be_a_call_comes_before_the_mark(self):
+        template = "{% if tools %}{{ tools | tojson }}{% endif %}" + CHATML
+        model = self.says("a<", "</think>", "cd", user=("<think>", "</think>"), template=template)
+        with Server("-m", model) as s:
+            for path in self.OPENAI, CHAT:
+                self.assertEqual(("a<", "cd"), self.whole(s, path, tools=self.TOOLS))
+                self.assertEqual([("content", "a<</think>cd")],
+                                 self.stream(s, path, tools=self.TOOLS))
+
+    def test_a_stream_has_the_probabilities_of_its_text(self):
+        with Server("-m", self.says("ab", "</think>", "cd", user=("<think>", "</think>"))) as s:
+            r = s.post(self.OPENAI, user(logprobs=True))[1]["choices"][0]
+            self.assertEqual(["c", "d"], [c["token"] for c in r["logprobs"]["content"]])
+            events = s.stream(self.OPENAI, user(logprobs=True, stream=True))[:-1]
+            self.assertEqual(["a", "b", "</think>", "c", "d"], [
+                c["token"] for e in events
+                for c in (e["choices"][0]["logprobs"] or {"content": []})["content"]])
+
+
 class Ollama(ProtocolCase):
     def test_a_chat(self):
         with Server("-m", self.thinker()) as s:
