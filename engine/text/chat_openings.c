@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "engine/text/chat_internal.h"
@@ -112,10 +113,13 @@ static bool is_border(const struct chat_format *f, const struct tokenizer *t, co
     return id == info->bos || id == info->eos || (f->has_end && id == f->end);
 }
 
-/* Returns what follows the borders in the text before a message, without white space.  s NULL:
- * a token opens the message, so words after it belong to the message. */
+/*
+ * Returns what follows the borders in the text before a message, without white space.  s NULL:
+ * a token opens the message, so words after it belong to the message.  The last n_open bytes also
+ * open a conversation.  A mark that is printed as text and begins before them ends the answer.
+ */
 static struct span after_borders(const struct chat_format *f, const struct tokenizer *t,
-                                 struct span s)
+                                 struct span s, size_t n_open)
 {
     char name[MARK_BYTES];
     struct span word;
@@ -123,8 +127,11 @@ static struct span after_borders(const struct chat_format *f, const struct token
 
     for (size_t at = 0; mark_next_word(s, &at, &word);) {
         chat_copy_mark(name, word);
-        if (!chat_has_token(t, name))
+        if (!chat_has_token(t, name)) {
+            if (word.s < s.s + (s.n - n_open))
+                from = at;
             continue;
+        }
         if (!is_border(f, t, name))
             return (struct span){ NULL, 0 };
         from = at;
@@ -132,22 +139,48 @@ static struct span after_borders(const struct chat_format *f, const struct token
     return chat_trim((struct span){ s.s + from, s.n - from });
 }
 
-/* Take the words that come directly before a message.  text: all before it. */
-static void before_message(struct chat_format *f, const struct tokenizer *t, struct span text,
-                           bool is_system)
+/* Returns how many bytes at the ends of both texts are the same. */
+static size_t same_end(struct span a, struct span b)
 {
-    struct span words = after_borders(f, t, text), line, mark;
+    size_t n = 0;
+
+    while (n < a.n && n < b.n && a.s[a.n - n - 1] == b.s[b.n - n - 1])
+        n++;
+    return n;
+}
+
+/* Whether a line has no marks and cannot be the start of ordinary text. */
+static bool is_turn_line(struct span line)
+{
+    struct span mark;
     size_t at = 0;
+
+    return !mark_next_word(line, &at, &mark) && chat_is_distinctive(line);
+}
+
+/* Take the words that come directly before a message.  text: all before it; first: all before the
+ * first message of its role, or NULL for the system message. */
+static void before_message(struct chat_format *f, const struct tokenizer *t, struct span text,
+                           const struct span *first)
+{
+    size_t n_open = first != NULL ? same_end(text, *first) : text.n;
+    struct span words = after_borders(f, t, text, n_open), line, own;
 
     add_turn_words(f, t, chat_last_line(chat_trim(text)));
     if (words.s == NULL)
         return;
     line = chat_last_line(words);
     /* Some templates begin their system message themselves, with the date for example. */
-    if (is_system && line.n < words.n)
+    if ((first == NULL && line.n < words.n) || !is_turn_line(line))
         return;
-    if (!mark_next_word(line, &at, &mark) && chat_is_distinctive(line))
-        add_turn_word(f, "\n", line);
+    add_turn_word(f, "\n", line);
+    /* Words before those that also open the conversation end the answer. */
+    while (first != NULL && n_open < first->n && n_open > 0 &&
+           !isspace((unsigned char)text.s[text.n - n_open]))
+        n_open--;
+    own = chat_trim((struct span){ text.s + text.n - n_open, n_open });
+    if (own.n < line.n && is_turn_line(own))
+        add_turn_word(f, "\n", own);
 }
 
 static size_t same_ids(const struct ids *a, const struct ids *b)
@@ -184,7 +217,7 @@ static void after_answer(struct chat_format *f, const struct tokenizer *t)
                                 chat_trial_message(CHAT_ASSISTANT, TRIAL_ANSWER),
                                 chat_trial_message(CHAT_USER, TRIAL_QUESTION) };
     struct chat_prompt first, full = { 0 }, other = { 0 };
-    size_t from, to, at;
+    size_t from, to, at, first_at;
 
     if (!chat_trial(f, t, m, 1, true, &first) || !chat_trial(f, t, m, 3, true, &full))
         goto end;
@@ -202,8 +235,12 @@ static void after_answer(struct chat_format *f, const struct tokenizer *t)
                              full.len - at - strlen(TRIAL_ANSWER) };
 
         add_turn_words(f, t, rest);
-        if (chat_find(rest, TRIAL_QUESTION, false, &at))
-            before_message(f, t, (struct span){ rest.s, at }, false);
+        if (chat_find(rest, TRIAL_QUESTION, false, &at) &&
+            chat_find((struct span){ full.text, full.len }, TRIAL_QUESTION, false, &first_at)) {
+            struct span between = { rest.s, at };
+
+            before_message(f, t, between, &(struct span){ full.text, first_at });
+        }
     }
 end:
     chat_prompt_free(&first);
@@ -221,7 +258,7 @@ static void before_system(struct chat_format *f, const struct tokenizer *t)
 
     if (chat_trial(f, t, m, 2, true, &full)) {
         if (chat_find((struct span){ full.text, full.len }, TRIAL_ANSWER, false, &at))
-            before_message(f, t, (struct span){ full.text, at }, true);
+            before_message(f, t, (struct span){ full.text, at }, NULL);
         m[0] = chat_trial_message(CHAT_SYSTEM, TRIAL_OTHER);
         if (chat_trial(f, t, m, 2, true, &other))
             add_turn_ids(f, t, full.ids.id, same_ids(&full.ids, &other.ids));

@@ -428,6 +428,19 @@ class Turns(Marks):
         # Words without brackets, at the start of a line.
         "vicuna": (":", "\nUSER", dict(marks=("<s>", "</s>"), eos="</s>", template=VICUNA,
                                        arch="llama", more=(": ",))),
+        # The template writes the end of an answer as text, and no token has it.
+        "vicuna, a text ends an answer": (":", "\nUSER", dict(
+            marks=("<s>", "<|zz|>"), eos="<|zz|>", template=VICUNA.replace("eos_token", "'</s>'"),
+            arch="llama", more=(": ",))),
+        "vicuna, two texts end an answer": (":", "\nUSER", dict(
+            marks=("<|yy|>", "<|zz|>"), eos="<|zz|>", arch="llama", more=(": ",),
+            template="{{ 'A chat. ' }}" + VICUNA.replace("eos_token", "' </s> [EOS]'"))),
+        "vicuna, a text without brackets ends an answer": (":", "\nUSER", dict(
+            marks=("<s>", "<|zz|>"), eos="<|zz|>", arch="llama", more=(": ",),
+            template=VICUNA.replace("eos_token", "'##END## '"))),
+        "alpaca, a text ends an answer": ("\n", "\n\n", dict(
+            marks=("<s>", "<|zz|>"), eos="<|zz|>", arch="llama", more=("### ", "Instruction:",),
+            template=ALPACA.replace("'\n\n'", "'<|end|>'"))),
         "alpaca": ("\n", "\n\n", dict(marks=("<s>", "</s>"), eos="</s>", template=ALPACA,
                                       arch="llama", more=("### ", "Instruction:",))),
         "alpaca, a system message": ("\n", "\n\n", dict(
@@ -508,6 +521,12 @@ class Turns(Marks):
                                       "' else '') + m['content']")
             answer = self.answer("\n", "a", "\n# Instructions: ", "b", IM[1], template=template)
             self.assertEqual("a\n# Instructions: b", answer["text"])
+        # The same with marks that are printed as text, also after a text that ends the answer.
+        template = ("{% for m in messages %}{{ '<|' + m.role + '|># Instructions: ' + m.content + "
+                    "'</s>' }}{% endfor %}{% if add_generation_prompt %}{{ ':' }}{% endif %}")
+        answer = self.answer(":", "a", "\n# Instructions: ", "b", "<|zz|>", marks=("<|zz|>",),
+                             eos="<|zz|>", arch="llama", template=template)
+        self.assertEqual("a\n# Instructions: b", answer["text"])
         template = ("{% if messages[0].role == 'system' %}{{ 'Cutoff: 2023\\nDate: today\\n\\n' }}"
                     "{% endif %}" + CHATML)
         answer = self.answer("\n", "a", "\nDate: today", "b", IM[1], template=template)
