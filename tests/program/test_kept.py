@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Budget, context, types of keys and values, threads and io come back: with a chat, and with a
-model."""
+model.  The system message comes back with a chat."""
 import glob
 import json
 import os
@@ -116,6 +116,107 @@ class Kept(FolderCase):
             f.write(text.replace('"model":"', '"model":"not '))
         self.put_kept("")
         self.assertNotIn(CHAT, self.run_chat("--continue"))
+
+    def systems(self):
+        """Returns the system messages in the chat, in their order."""
+        chat, = self.chats()
+        with open(chat, encoding="utf-8") as f:
+            lines = [json.loads(line) for line in f]
+        return [line["text"] for line in lines if line.get("role") == "system"]
+
+    # The keys and values are those of the same conversation, so it has the same system message.
+    RESUMED = "tokens of this chat were read from disk"
+
+    def resume(self, shown, *args, mode="--plain"):
+        """Resume the chat.  Returns what is printed until /system shows the words."""
+        return self.run_chat("--continue", *args, mode=mode, first=self.RESUMED,
+                             lines=[("/system", shown)])
+
+    def test_a_chat_keeps_its_system_message(self):
+        for mode in "--plain", "--ascii":
+            with self.subTest(mode=mode):
+                for chat in self.chats():
+                    os.unlink(chat)
+                self.run_chat("--system", "be kind", mode=mode, lines=[self.SAY])
+                self.resume('the system message is "be kind"', mode=mode)
+                self.run_chat("--continue", mode=mode, lines=[self.SAY])
+                self.assertEqual(["be kind"], self.systems())
+
+    def test_a_system_message_that_was_changed_or_removed_comes_back_so(self):
+        self.run_chat("--system", "be kind",
+                      lines=[self.SAY, ("/system be brief", '"be brief", from the next')])
+        self.assertEqual(["be kind", "be brief"], self.systems())
+        self.run_chat("--continue", lines=[("/system", '"be brief"'), ("ho", "3 tokens")])
+        self.resume('the system message is "be brief"')
+        self.run_chat("--continue", lines=[("/system none", "there is no system message"),
+                                           ("ha", "3 tokens")])
+        self.resume("there is no system message")
+        self.assertEqual(["be kind", "be brief", ""], self.systems())
+        seen = self.run_chat("--continue", mode="--ascii", lines=[("/system", "no system message")])
+        self.assertIn("# be kind", seen)
+        self.assertIn("no system message from here on", seen)
+
+    def test_a_system_message_stays_when_its_place_is_taken_back(self):
+        self.run_chat(lines=[self.SAY, ("/system be brief", '"be brief", from the next'),
+                             ("ho", "ho\nab\n"), ("/rewind 2", "taken back: hi")])
+        self.run_chat("--continue", lines=[("/system", 'the system message is "be brief"')])
+
+    def test_the_command_line_wins_over_the_system_message_of_a_chat(self):
+        self.run_chat("--system", "be kind", lines=[self.SAY])
+        self.run_chat("--continue", "--system", "be brief",
+                      lines=[("/system", 'the system message is "be brief"')])
+        self.assertEqual(["be kind"], self.systems())  # it had no part in the chat yet
+        self.run_chat("--continue", "--system", "be brief", lines=[self.SAY])
+        self.resume('the system message is "be brief"')
+        self.run_chat("--continue", "--system", "none", lines=[self.SAY])
+        self.resume("there is no system message")
+        self.assertEqual(["be kind", "be brief", ""], self.systems())
+
+    def test_a_chat_wins_over_the_system_message_of_the_configuration(self):
+        config = os.path.join(self.home, ".config", "memwall", "config")
+        os.makedirs(os.path.dirname(config))
+
+        def configure(text):
+            with open(config, "w", encoding="utf-8") as f:
+                f.write(f"system = {text}\n")
+
+        configure("be kind")
+        self.run_chat(lines=[self.SAY])
+        configure("be brief")
+        self.resume('the system message is "be kind"')
+        self.run_chat("--continue", lines=[("/system none", "there is no system message")])
+        self.run_chat("--continue", lines=[("/system", "there is no system message")])
+        self.run_chat(lines=[("/system", 'the system message is "be brief"')])
+
+    def test_a_chat_opened_on_the_screen_has_its_system_message(self):
+        self.run_chat("--system", "be kind", lines=[self.SAY])
+        os.rename(self.chats()[0], os.path.join(os.path.dirname(self.chats()[0]), "old.jsonl"))
+        with_system = ("/open old", "opened"), ("/system", 'the system message is "be kind"')
+        self.run_chat(mode="--ascii", lines=with_system)
+        self.run_chat("--system", "be brief", lines=[("/open old", "opened"),
+                                                     ("/system", 'message is "be brief"')])
+        os.rename(self.chats()[0], self.chats()[0].replace("old", "kind"))
+        self.run_chat(lines=[self.SAY])
+        plain, = (c for c in self.chats() if "kind" not in c)
+        os.rename(plain, os.path.join(os.path.dirname(plain), "plain.jsonl"))
+        self.run_chat(lines=[("/open kind", "opened"), ("/system", '"be kind"'),
+                             ("/open plain", "opened"), ("/system", "there is no system")])
+
+    def test_hostile_system_messages(self):
+        self.run_chat(lines=[self.SAY])
+        chat, = self.chats()
+        with open(chat, encoding="utf-8") as f:
+            whole = f.read()
+        for value, shown in (('"a\\u001b[2Jb"', "system message is"), ("7", "no system message"),
+                             ('"a\\u0000b"', 'system message is "a"'),
+                             ('"' + "x" * (3 << 19) + '"', "no system message")):
+            with self.subTest(value=value[:20]):
+                with open(chat, "w", encoding="utf-8") as f:
+                    f.write(whole + '{"role":"system","text":' + value + "}\n")
+                seen = self.run_chat("--continue", lines=[("/system", shown)])
+                self.assertNotIn("\033[2J", seen)
+                if len(value) > 1 << 20:
+                    self.assertIn("the system message of this chat is not used: ", seen)
 
     def test_a_model_keeps_the_last_settings(self):
         self.run_chat("-b", SMALL, "-c", "512")

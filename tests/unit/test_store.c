@@ -106,6 +106,45 @@ static void saved_messages_are_read_again(void **state)
     store_close(s);
 }
 
+static void expect_system(const struct store *s, uint32_t item, const char *text)
+{
+    assert_int_equal(store_system(s), item);
+    expect(s, item, STORE_SYSTEM, NULL, text);
+}
+
+static void the_last_system_message_is_in_force(void **state)
+{
+    struct store *s = begin();
+    char path[4096];
+
+    (void)state;
+    assert_int_equal(store_system(s), STORE_NO_ITEM);
+    user_says(s, "one");
+    assert_int_equal(store_system(s), STORE_NO_ITEM);
+    ok(store_add(s, STORE_SYSTEM, "be brief", 8, NULL, &e));
+    user_says(s, "two");
+    ok(store_add(s, STORE_SYSTEM, "be long", 7, NULL, &e));
+    user_says(s, "three");
+    expect_system(s, 3, "be long");
+    ok(store_rewind(s, 2, &e));
+    expect_system(s, 3, "be long");
+    assert_int_equal(store_count(s), 4);
+    ok(store_rewind(s, 1, &e)); /* it stays when the place where it was set is removed */
+    expect_system(s, 2, "be long");
+    assert_int_equal(store_count(s), 3);
+    ok(store_rewind(s, 0, &e));
+    expect_system(s, 0, "be long");
+    user_says(s, "four");
+    ok(store_add(s, STORE_SYSTEM, "", 0, NULL, &e)); /* none from here on */
+    ok(store_rewind(s, 0, &e));
+    expect_system(s, 1, "");
+    strcpy(path, store_path(s));
+    store_close(s);
+    ok(store_open(&s, path, &e));
+    expect_system(s, 1, "");
+    store_close(s);
+}
+
 /* Replace times by T. */
 static void blank_times(char *s)
 {
@@ -993,6 +1032,8 @@ static void a_chat_is_exported(void **state)
     answer_says(s, "Yes *sir*", false);
     ok(store_done(s, &receipt, 46, NULL, &e));
     ok(store_add(s, STORE_NOTICE, "a\nb", 3, NULL, &e));
+    ok(store_add(s, STORE_SYSTEM, "be brief", 8, NULL, &e));
+    ok(store_add(s, STORE_SYSTEM, "", 0, NULL, &e));
     snprintf(path, sizeof path, "%s/out.md", dir);
     assert_int_equal(store_format_of(path), STORE_MARKDOWN);
     ok(store_export(s, path, STORE_MARKDOWN, false, &e));
@@ -1000,7 +1041,7 @@ static void a_chat_is_exported(void **state)
     assert_non_null(strstr(all, "\n## You\n\n# not a head\nq\n\n## Gemma"));
     assert_non_null(strstr(all, "<details><summary>thinking</summary>\n\nhm\n\n</details>\n\n"
                                 "Yes *sir*\n\n*12 tokens"));
-    assert_non_null(strstr(all, "\n> a\n> b\n"));
+    assert_non_null(strstr(all, "\n> a\n> b\n\n## System\n\nbe brief\n\n> no system message"));
     free(all);
     snprintf(path, sizeof path, "%s/out.JSON", dir);
     assert_int_equal(store_format_of(path), STORE_JSON);
@@ -1027,6 +1068,7 @@ int main(void)
     const struct CMUnitTest fixed[] = {
         TEST(a_chat_without_messages_leaves_no_file),
         TEST(saved_messages_are_read_again),
+        TEST(the_last_system_message_is_in_force),
         TEST(the_file_can_be_read_by_a_person_and_harms_no_terminal),
         TEST(a_killed_program_loses_only_text_that_was_not_written),
         TEST(rubbish_at_the_end_is_ignored),

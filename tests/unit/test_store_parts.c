@@ -81,8 +81,19 @@ static void add(enum store_kind kind)
     n_said++;
 }
 
+/* Returns the last system message; n_said: there is none. */
+static uint32_t last_system(void)
+{
+    for (uint32_t i = n_said; i > 0; i--)
+        if (said[i - 1].kind == STORE_SYSTEM)
+            return i - 1;
+    return n_said;
+}
+
 static void exchange(void)
 {
+    if (chance(300) == 0)
+        add(STORE_SYSTEM);
     add(STORE_USER);
     if (chance(20) == 0)
         add(STORE_NOTICE);
@@ -106,12 +117,14 @@ static void go_on(void)
 
 static void rewind_to(uint32_t message)
 {
-    uint32_t m = 0;
+    uint32_t m = 0, system = last_system();
 
     ok(store_rewind(store, message, &e));
     for (uint32_t i = 0; i < n_said; i++)
         if (is_message(said[i].kind) && m++ == message)
             n_said = i;
+    if (system >= n_said) /* it is written again */
+        said[n_said++] = said[system];
 }
 
 static void check_item(uint32_t i)
@@ -153,6 +166,7 @@ static void check(uint32_t step)
         m++;
     }
     assert_int_equal(store_messages(store), m);
+    assert_int_equal(store_system(store), last_system());
 }
 
 static void reopen(void)

@@ -169,7 +169,7 @@ static void on_dropped(void *ctx, size_t n)
 static enum transcript_kind kind_of(const struct store_item *item)
 {
     switch (item->kind) {
-    case STORE_SYSTEM: return TRANSCRIPT_SYSTEM;
+    case STORE_SYSTEM: return item->text_bytes > 0 ? TRANSCRIPT_SYSTEM : TRANSCRIPT_NOTICE;
     case STORE_USER: return TRANSCRIPT_USER;
     case STORE_ANSWER: return TRANSCRIPT_ANSWER;
     case STORE_NOTICE: break;
@@ -239,6 +239,18 @@ static void say_left(const struct app *a, struct store_text *text)
     text->len += (size_t)n;
 }
 
+/* A system message without text removed the one before. */
+static void say_removed(struct store_text *text)
+{
+    char *more = strdup(STORE_NO_SYSTEM);
+
+    if (more == NULL)
+        return;
+    free(text->text);
+    text->text = more;
+    text->len = strlen(more);
+}
+
 /* Move the files at the start of a message to the part that is folded. */
 static void unfold(const struct attached *a, struct transcript_text *out)
 {
@@ -267,6 +279,8 @@ bool app_load(void *ctx, uint32_t id, struct transcript_text *out)
         return false;
     if (text.n_left > 0)
         say_left(a, &text);
+    if (text.len == 0 && store_item(store, id)->kind == STORE_SYSTEM)
+        say_removed(&text);
     *out = (struct transcript_text){ .text = text.text,
                                      .thinking = text.thinking,
                                      .len = text.len,

@@ -2,7 +2,7 @@
  * store.h - chats on disk: append-only JSON lines that a person can read.
  *
  *     {"memwall":"chat","version":1,"created":"2026-08-01T12:00:00Z","model":"Gemma …"}
- *     {"role":"system","text":"…"}
+ *     {"role":"system","time":"…","text":"…"}
  *     {"role":"user","time":"…","text":"…"}
  *     {"role":"assistant","time":"…","thinking":"…","text":"…","done":"stop"}
  *     {"receipt":{"n_prompt":34,…,"context":2140}}
@@ -31,8 +31,11 @@
  * An answer with "help":true is from the help texts.  No model made it, and none sees it or the
  * question before it.
  *
+ * The last system message is the one in force; an empty one removes it.
+ *
  * rewind keeps the first N messages (user and assistant) and everything before the next one;
- * the lines stay in the file.  queued is a message that waits for its turn.  A user message
+ * the lines stay in the file.  It does not take back a system message: one that it removes is
+ * written again.  queued is a message that waits for its turn.  A user message
  * with "queued":true was the first of them, and unqueued removes the first N.  The first
  * attached_bytes of a text are files, which the screen folds.  settings are those that the chat
  * was held with from there on, as ui/options/kept.h writes them.  A message with "summary" asked for a summary of all messages
@@ -81,6 +84,8 @@
 #define STORE_MAX_OTHERS      7 /* answers to the last question beside the one that is shown */
 #define STORE_SUFFIX          ".jsonl"
 #define STORE_NAME_ARROW      "->" /* "/rename OLD -> NEW" */
+/* Shown and exported where a system message was removed. */
+#define STORE_NO_SYSTEM "no system message from here on"
 
 struct store;
 
@@ -191,7 +196,7 @@ int store_set_settings(struct store *s, const char *text, struct err *e);
  */
 void store_begin_together(struct store *s);
 int store_end_together(struct store *s, struct err *e);
-/* Keep the first n messages (user and assistant). */
+/* Keep the first n messages (user and assistant), and the system message. */
 int store_rewind(struct store *s, size_t n, struct err *e);
 /* Retry writing, and sync.  Returns 0 if the file is complete, or the chat is empty. */
 int store_sync(struct store *s, struct err *e);
@@ -222,6 +227,9 @@ const char *store_settings(const struct store *s); /* "": none */
 /* The number of user and assistant messages, and whether one is a user message. */
 uint32_t store_messages(const struct store *s);
 bool store_is_user(const struct store *s, uint32_t message);
+/* Returns the item of the system message in force; an empty text: it was removed.  STORE_NO_ITEM:
+ * the chat never had one. */
+uint32_t store_system(const struct store *s);
 /* Find the item of a message. */
 int store_item_of(const struct store *s, uint32_t message, uint32_t *item, struct err *e);
 /* Returns an item, valid until the next call.  Old items are read again; an unreadable one is

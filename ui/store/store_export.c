@@ -101,7 +101,9 @@ static int markdown_item(FILE *f, const struct store *s, uint32_t i,
     fputc('\n', f);
     switch (item->kind) {
     case STORE_NOTICE: return each_piece(s, i, false, put_notice, f, e);
-    case STORE_SYSTEM: fputs("## System\n\n", f); break;
+    case STORE_SYSTEM:
+        fputs(item->text_bytes > 0 ? "## System\n\n" : "> " STORE_NO_SYSTEM "\n", f);
+        break;
     case STORE_USER: fputs("## You\n\n", f); break;
     case STORE_ANSWER:
         fputs("## ", f);

@@ -35,6 +35,7 @@ struct part {
     uint32_t item, message; /* their number before it */
     uint32_t n_piece;       /* lines of its items */
     uint32_t fewest;        /* messages that a rewind left since the next part began */
+    uint32_t system;        /* the last system message before it, or STORE_NO_ITEM */
 };
 
 /* A part that was read again; view has its items. */

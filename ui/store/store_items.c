@@ -145,6 +145,7 @@ static void forget_parts(struct store *s)
 
 static int begin_part(struct store *s, uint64_t offset, struct err *e)
 {
+    uint32_t system = store_system(s);
     void *items = s->part;
 
     if (!grow(&items, s->n_part, &s->room_part, sizeof *s->part))
@@ -152,7 +153,7 @@ static int begin_part(struct store *s, uint64_t offset, struct err *e)
     s->part = items;
     s->part[s->n_part++] =
         (struct part){ .offset = offset, .item = store_count(s), .message = s->n_message,
-                       .fewest = UINT32_MAX };
+                       .fewest = UINT32_MAX, .system = system };
     forget_parts(s);
     return 0;
 }
@@ -211,6 +212,18 @@ static struct record *last_of(struct store *s, enum store_kind kind)
         if (s->record[i].item.kind == kind)
             return &s->record[i];
     return NULL;
+}
+
+uint32_t store_system(const struct store *s)
+{
+    const struct part *p = last_part(s);
+
+    if (p == NULL)
+        return STORE_NO_ITEM;
+    for (uint32_t i = store_count(s); i > p->item; i--)
+        if (s->record[i - 1 - s->first].item.kind == STORE_SYSTEM)
+            return i - 1;
+    return p->system;
 }
 
 struct record *store_continued(struct store *s, enum store_kind kind)

@@ -386,14 +386,38 @@ int store_set_settings(struct store *s, const char *text, struct err *e)
     return store_commit(s, true, e);
 }
 
+/* Read the system message if it is not before message n.  Returns false if there is no such one,
+ * or it is gone. */
+static bool read_later_system(const struct store *s, size_t n, struct store_text *out)
+{
+    struct err ignored = ERR_INIT;
+    uint32_t system = store_system(s), item;
+
+    return system != STORE_NO_ITEM && n < store_messages(s) &&
+           store_item_of(s, (uint32_t)n, &item, &ignored) == 0 && system >= item &&
+           store_text(s, system, out, &ignored) == 0;
+}
+
+/* The lines of a system message that is removed are written again. */
 int store_rewind(struct store *s, size_t n, struct err *e)
 {
+    struct store_text system;
+    bool is_later;
+    int rc = 0;
+
     close_line(s, chatline_done_name(MW_DONE_CANCELLED));
     s->in_answer = false;
+    is_later = read_later_system(s, n, &system);
     if (store_keep_messages(s, n, e) != 0)
-        return -1;
-    json_print(&s->out, "{\"rewind\":%zu}\n", n);
-    return store_commit(s, true, e);
+        rc = -1;
+    else
+        json_print(&s->out, "{\"rewind\":%zu}\n", n);
+    if (is_later && rc == 0)
+        rc = add_text(s, LINE_MESSAGE, STORE_SYSTEM, system.text, system.len,
+                      &(struct line_extra){ NULL, 0 }, NULL, e);
+    if (is_later)
+        store_text_free(&system);
+    return rc != 0 ? -1 : store_commit(s, true, e);
 }
 
 int store_finish(struct store *s, struct err *e)

@@ -19,6 +19,7 @@
 
 static_assert(UI_STORE_BYTES >= 2 * STORE_MEMORY_BYTES, "a buffer that doubles");
 
+#define SYSTEM_BYTES STORE_MEMORY_BYTES /* of a chat file; longer messages are not read */
 #define RETRY_NS ((uint64_t)5 * 1000 * 1000 * 1000)
 
 void saving_folder(const struct saving *s, char *buf, size_t n)
@@ -417,9 +418,49 @@ uint32_t saving_queued_user(struct saving *s, const char *text, size_t n,
     return item;
 }
 
-uint32_t saving_system(struct saving *s, const char *text)
+/* Does the chat have this system message, "" for none? */
+static bool has_system(const struct saving *s, const char *text)
 {
-    return add(s, STORE_SYSTEM, text, strlen(text));
+    uint32_t item = store_system(s->store);
+    struct err ignored = ERR_INIT;
+    size_t n = strlen(text);
+    struct store_text saved;
+    bool has;
+
+    if (item == STORE_NO_ITEM)
+        return n == 0;
+    if (store_item(s->store, item)->text_bytes != n ||
+        store_text(s->store, item, &saved, &ignored) != 0)
+        return false;
+    has = saved.len == n && memcmp(saved.text, text, n) == 0;
+    store_text_free(&saved);
+    return has;
+}
+
+void saving_system(struct saving *s, const char *text)
+{
+    if (s->store != NULL && !has_system(s, text))
+        add(s, STORE_SYSTEM, text, strlen(text));
+}
+
+char *saving_system_text(struct saving *s)
+{
+    uint32_t item = s->store == NULL ? STORE_NO_ITEM : store_system(s->store);
+    struct err e = ERR_INIT;
+    struct store_text saved;
+    char why[300];
+
+    if (item == STORE_NO_ITEM || store_item(s->store, item)->text_bytes == 0)
+        return NULL;
+    if (store_item(s->store, item)->text_bytes > SYSTEM_BYTES)
+        err_set(&e, ERR_FORMAT, "it has more than %zu KiB", SYSTEM_BYTES >> 10);
+    else if (store_text(s->store, item, &saved, &e) == 0) {
+        free(saved.thinking);
+        return saved.text;
+    }
+    err_text(&e, why, sizeof why);
+    note_opened(s, "the system message of this chat is not used: %s\n", why);
+    return NULL;
 }
 
 uint32_t saving_notice(struct saving *s, const char *text)

@@ -47,6 +47,9 @@ int saving_begin(struct saving *s, const char *model, struct err *e);
 int saving_open(struct saving *s, const char *name, struct store **out, struct err *e);
 void saving_say_opened(struct saving *s);
 void saving_adopt(struct saving *s, struct store *opened);
+/* The system message of the opened chat, for free(); NULL: none.  If it cannot be used,
+ * saving_say_opened() says so. */
+char *saving_system_text(struct saving *s);
 /* Close the chat.  The file of a new chat is removed if its messages were all taken back. */
 void saving_close(struct saving *s);
 
@@ -90,7 +93,7 @@ int saving_finish(struct saving *s, char *path, size_t n, struct err *e);
 uint32_t saving_user(struct saving *s, const char *text, size_t n, const struct attached *a);
 uint32_t saving_queued_user(struct saving *s, const char *text, size_t n,
                             const struct attached *a); /* it was queued */
-uint32_t saving_system(struct saving *s, const char *text);
+void saving_system(struct saving *s, const char *text); /* "": none; if the chat has another */
 uint32_t saving_notice(struct saving *s, const char *text);
 uint32_t saving_help(struct saving *s, const char *text); /* an answer from the help texts */
 void saving_piece(struct saving *s, const char *text, size_t n, bool is_thinking, bool resumes);

@@ -17,7 +17,7 @@ static int open_all(struct talk *t, struct err *e)
 {
     struct mw_output telemetry = { t->o->options->telemetry, t->o->options->force, "--force" };
 
-    if (model_open_first(t, e) != 0 || saved_begin(t, e) != 0)
+    if (saved_open(t, e) != 0 || model_open_first(t, e) != 0 || saved_begin(t, e) != 0)
         return -1;
     return telemetry.path == NULL ? 0 : talk_record(t, &telemetry, e);
 }

@@ -158,6 +158,8 @@ static void on_plan(struct talk *t, const struct mw_event *ev)
     }
     model_set_plan(t, &ev->plan);
     kept_changed(t, &was, (then & THEN_OF_CHAT) != 0);
+    if (t->ledger.n > 0)
+        kept_system(t);
     restore_more(t);
     if ((then & THEN_CONTINUE) != 0)
         talk_continue(t);

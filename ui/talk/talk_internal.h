@@ -157,7 +157,9 @@ void help_ask_model(struct talk *t);
 
 /* ---- talk_saved.c ---- */
 
-/* Open the chat that o names, or begin a new one. */
+/* Open the chat that o names, if it names one, and take its system message.  No engine runs yet. */
+int saved_open(struct talk *t, struct err *e);
+/* Give it to the engine, or begin a new chat. */
 int saved_begin(struct talk *t, struct err *e);
 /* If the chat ends with an answer, note the text at its end that was held back. */
 void saved_held(struct talk *t);
@@ -203,8 +205,12 @@ void kept_begin(struct talk *t);
 void kept_changed(struct talk *t, const struct mw_options *was, bool is_of_chat);
 /* Save the options in force with the chat. */
 void kept_save(struct talk *t);
-/* A saved chat was opened: use its settings. */
-void kept_of_chat(struct talk *t);
+/* The same for the system message. */
+void kept_system(struct talk *t);
+/* Does a saved chat with this system message (NULL: none) replace the one of these options? */
+bool kept_takes_system(const struct talk *t, const struct mw_chat_options *o, const char *system);
+/* A saved chat was opened: use its settings, and its system message (NULL: none). */
+void kept_of_chat(struct talk *t, const char *system);
 /* Say with which settings another model is loaded (/model). */
 void kept_say_switched(struct talk *t);
 

@@ -82,26 +82,56 @@ static bool is_of_this_model(const struct talk *t)
     return strcmp(store_head(t->saving.store)->model, t->info.name) == 0;
 }
 
-void kept_of_chat(struct talk *t)
+void kept_system(struct talk *t)
 {
-    struct options o;
-    bool taken[N_OPTION];
-    char why[320] = "", what[48], said[KEPT_BYTES];
+    const char *system = t->changes.applied.system;
 
-    if (t->saving.store == NULL || talk_has_server(t) || !is_of_this_model(t))
-        return;
-    talk_values(t, &o);
-    if (!kept_apply(&o, store_settings(t->saving.store), t->o->options->on_line, taken))
-        return;
+    /* A pending change may bring the one that the chat has. */
+    if (t->changes.n_pending == 0)
+        saving_system(&t->saving, system != NULL ? system : "");
+}
+
+bool kept_takes_system(const struct talk *t, const struct mw_chat_options *o, const char *system)
+{
+    if (t->o->options->on_line[OPT_SYSTEM] || o->system == NULL || system == NULL)
+        return !t->o->options->on_line[OPT_SYSTEM] && o->system != system;
+    return strcmp(o->system, system) != 0;
+}
+
+/* Use the settings of the chat, and say which. */
+static bool take_settings(struct talk *t, struct options *o, char *what, size_t n)
+{
+    bool taken[N_OPTION];
+    char why[320] = "", said[KEPT_BYTES];
+
+    if (t->saving.store == NULL || talk_has_server(t) || !is_of_this_model(t) ||
+        !kept_apply(o, store_settings(t->saving.store), t->o->options->on_line, taken))
+        return false;
     if (taken[OPT_MEMORY])
-        mw_budget_lower(&o.chat.engine.memory_bytes, why, sizeof why);
-    memcpy(t->given, o.given, sizeof t->given);
+        mw_budget_lower(&o->chat.engine.memory_bytes, why, sizeof why);
+    memcpy(t->given, o->given, sizeof t->given);
     if (why[0] != '\0')
         talk_notice(t, "%s", why);
-    kept_say(&o, taken, said, sizeof said);
-    snprintf(what, sizeof what, "%.47s", said);
+    kept_say(o, taken, said, sizeof said);
+    snprintf(what, n, "%.47s", said);
     talk_notice(t, "%s, as in this chat before", said);
-    talk_change(t, &o.chat, THEN_ANNOUNCE | THEN_OF_CHAT, what);
+    return true;
+}
+
+void kept_of_chat(struct talk *t, const char *system)
+{
+    struct options o;
+    char what[48] = "system message";
+    bool takes_system, takes_settings;
+
+    talk_values(t, &o);
+    takes_system = kept_takes_system(t, &o.chat, system);
+    takes_settings = take_settings(t, &o, what, sizeof what);
+    if (takes_system)
+        o.chat.system = system;
+    if (takes_system || takes_settings)
+        talk_change(t, &o.chat, takes_settings ? THEN_ANNOUNCE | THEN_OF_CHAT : THEN_OF_CHAT,
+                    what);
 }
 
 /* Another model takes over the settings of the chat: a budget is that of the person, whatever

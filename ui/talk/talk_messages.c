@@ -136,12 +136,10 @@ static void draft_message(struct talk *t, const struct outbox_message *m)
 
 void messages_add(struct talk *t, const struct outbox_message *m, bool from_queue)
 {
-    const char *system = t->changes.asked.system;
     size_t n = strlen(m->text);
     uint32_t id;
 
-    if (system != NULL && t->saving.store != NULL && store_count(t->saving.store) == 0)
-        saving_system(&t->saving, system);
+    kept_system(t);
     ledger_add(&t->ledger, true);
     id = from_queue ? saving_queued_user(&t->saving, m->text, n, &m->attached)
                     : saving_user(&t->saving, m->text, n, &m->attached);

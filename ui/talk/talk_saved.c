@@ -72,25 +72,40 @@ static int take_queue(struct talk *t, struct store *s, struct err *e)
     return 0;
 }
 
-static int open_saved(struct talk *t, const char *name, struct err *e)
+/* The chat that was opened becomes the conversation. */
+static int take_chat(struct talk *t, struct err *e)
 {
-    struct store *s;
+    count_messages(t, t->saving.store);
+    return take_queue(t, t->saving.store, e) != 0 ? -1 : saved_restore(t, e);
+}
 
+int saved_open(struct talk *t, struct err *e)
+{
+    const char *name = t->o->options->open_chat;
+    struct change change = { .o = t->changes.asked };
+    struct store *s;
+    char *system;
+    int rc = 0;
+
+    if (name == NULL)
+        return 0;
     if (saving_open(&t->saving, name, &s, e) != 0)
         return -1;
-    messages_return_waiting(t); /* they belong to the chat that is left */
     saving_adopt(&t->saving, s);
-    count_messages(t, s);
-    return take_queue(t, s, e);
+    system = saving_system_text(&t->saving);
+    if (kept_takes_system(t, &change.o, system)) {
+        change.o.system = system;
+        rc = changes_ask(&t->changes, NULL, &change, e);
+    }
+    free(system);
+    return rc;
 }
 
 int saved_begin(struct talk *t, struct err *e)
 {
-    const char *name = t->o->options->open_chat;
-
-    if (name == NULL)
+    if (t->o->options->open_chat == NULL)
         return saving_begin(&t->saving, t->info.name, e);
-    if (open_saved(t, name, e) != 0 || saved_restore(t, e) != 0)
+    if (take_chat(t, e) != 0)
         return -1;
     kv_load(t);
     return 0;
@@ -98,11 +113,20 @@ int saved_begin(struct talk *t, struct err *e)
 
 int talk_open_saved(struct talk *t, const char *name, struct err *e)
 {
-    if (open_saved(t, name, e) != 0 || saved_restore(t, e) != 0)
+    struct store *s;
+    char *system;
+
+    if (saving_open(&t->saving, name, &s, e) != 0)
         return -1;
+    messages_return_waiting(t); /* they belong to the chat that is left */
+    saving_adopt(&t->saving, s);
+    if (take_chat(t, e) != 0)
+        return -1;
+    system = saving_system_text(&t->saving);
     t->front.restored(t->front.ctx);
     saving_say_opened(&t->saving);
-    kept_of_chat(t);
+    kept_of_chat(t, system);
+    free(system);
     kv_share(t);
     kv_load(t); /* with the KV types of the chat */
     t->front.changed(t->front.ctx);
