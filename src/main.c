@@ -115,7 +115,8 @@ static int run_with(const struct command *c, struct options *o, struct config *f
     if (code == EXIT_OK && command_line_check(o, c, &e) != 0)
         return report_usage(c, &e);
     if (code == EXIT_OK && c->needs_model && !c->resolves && o->model != NULL &&
-        o->server == NULL) /* else it is the name of a model there */
+        o->server == NULL /* else it is the name of a model there */ &&
+        !(c->bit == CMD_CHAT && settings_chat_has_model(o)))
         code = models_resolve(o, c->bit);
     if (code == EXIT_OK && c->bit != CMD_CHAT) /* the screen shows it */
         beside_report(o);

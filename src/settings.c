@@ -90,6 +90,11 @@ void settings_chat(const struct options *o, const struct mw_model *m,
     options_overlay(o, &out->sampling);
 }
 
+bool settings_chat_has_model(const struct options *o)
+{
+    return (o->last_chat || o->open_chat != NULL) && !o->on_line[OPT_MODEL] && o->server == NULL;
+}
+
 /* True if the terminal cannot draw a screen, or the user has set ACCESSIBLE. */
 static bool is_plain_terminal(void)
 {

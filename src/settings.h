@@ -46,4 +46,8 @@ void settings_chat(const struct options *o, const struct mw_model *m,
 
 void settings_screen(const struct options *o, struct ui_options *out);
 
+/* Does the chat to resume bring the model?  It comes before the one of the configuration file, and
+ * after the one of the command line. */
+bool settings_chat_has_model(const struct options *o);
+
 #endif

@@ -24,6 +24,7 @@ dist_check_SCRIPTS += \
 	tests/program/test_guide_words.py \
 	tests/program/test_demo.py \
 	tests/program/test_budget.py \
+	tests/program/test_chat_model.py \
 	tests/conformance/test_families.py \
 	tests/program/test_pull_faults.py \
 	tests/program/test_continue.py \

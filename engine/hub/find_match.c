@@ -455,3 +455,74 @@ int mw_models_resolve(const struct mw_places *places, const char *name, char *pa
     mw_models_free(m);
     return rc;
 }
+
+/* ---- names that last ---- */
+
+/* Can the path be one of the hub's cache? */
+static bool is_in_hub(const struct mw_places *places, const char *path)
+{
+    for (size_t i = 0; i < places->n; i++) {
+        const char *folder = places->place[i].folder;
+        size_t n = strlen(folder);
+
+        if (places->place[i].store == MW_STORE_HUB && strncmp(path, folder, n) == 0 &&
+            path[n] == '/')
+            return true;
+    }
+    return false;
+}
+
+/* Returns the model with the path that the name means, or else any with the path; NULL: none. */
+static const struct mw_found *meant(const struct mw_models *m, const char *name,
+                                    const char *path)
+{
+    size_t found[8], n;
+    bool is_part;
+
+    n = match(m, name, found, sizeof found / sizeof found[0], &is_part);
+    for (size_t i = 0; i < n && i < sizeof found / sizeof found[0]; i++)
+        if (strcmp(m->entries[found[i]].found.path, path) == 0)
+            return &m->entries[found[i]].found;
+    for (size_t i = 0; i < m->n; i++)
+        if (strcmp(m->entries[i].found.path, path) == 0)
+            return &m->entries[i].found;
+    return NULL;
+}
+
+/* Write the name that means the model of a store.  Returns false if there is none. */
+static bool lasting_name(const struct mw_places *places, const char *name, const char *path,
+                         char *buf, size_t n)
+{
+    struct err ignored = ERR_INIT;
+    const struct mw_found *f;
+    struct mw_models *m;
+    size_t found;
+    bool is_part, has;
+
+    if (mw_models_find(&m, places, &ignored) != 0)
+        return false;
+    f = meant(m, name, path);
+    has = f != NULL && (f->store == MW_STORE_HUB || f->manifest != NULL) &&
+          match(m, f->name, &found, 1, &is_part) == 1 && !is_part &&
+          (size_t)snprintf(buf, n, "%s", f->name) < n;
+    mw_models_free(m);
+    return has;
+}
+
+bool mw_models_lasting(const struct mw_places *places, const char *name, const char *path,
+                       char *buf, size_t n)
+{
+    struct stat st;
+    char *folder;
+    bool fits;
+
+    if ((stat(name, &st) != 0 || is_in_hub(places, path)) &&
+        lasting_name(places, name, path, buf, n))
+        return true;
+    folder = path[0] == '/' ? NULL : realpath(".", NULL);
+    fits = (path[0] == '/' || folder != NULL) &&
+           (size_t)snprintf(buf, n, "%s%s%s", folder != NULL ? folder : "",
+                            folder != NULL ? "/" : "", path) < n;
+    free(folder);
+    return fits;
+}

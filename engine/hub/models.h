@@ -155,6 +155,15 @@ int mw_head_attach(struct mw_model *m, const char *path, const struct mw_options
 int mw_models_resolve(const struct mw_places *places, const char *name, char *path, size_t n,
                       struct mw_beside **beside, bool *is_part, struct err *e);
 
+/*
+ * Write a text for mw_models_resolve() that means the model at path later, too, and from any
+ * folder: its name in the hub's cache or in Ollama's store, or else the absolute path.  name: the
+ * text that was resolved to the path; in Ollama's store several names have the same weights.
+ * Returns false if it does not fit.
+ */
+bool mw_models_lasting(const struct mw_places *places, const char *name, const char *path,
+                       char *buf, size_t n);
+
 /* Does the description of a model contain every word of the filter?  Upper and lower case are
  * the same.  The description is name, architecture, weight type and store. */
 bool mw_found_has(const struct mw_found *f, const char *filter);

@@ -22,6 +22,7 @@
 #include "ui/options/kept.h"
 #include "ui/store/store.h"
 #include "ui/ui.h"
+#include "ui/words/clean.h"
 
 /* The first model is opened before the chat draws.  On a new machine that takes some seconds, so
  * a line says why. */
@@ -89,16 +90,14 @@ static void first_say(struct first_notice *f, const char *text)
 }
 
 /* Use the settings that the chat to resume was held with, except those of the command line. */
-static void use_chat_settings(struct options *o, const char *folder, struct first_notice *f)
+static void use_chat_settings(struct options *o, const struct store_facts *chat,
+                              struct first_notice *f)
 {
-    char dir[PATH_MAX + 8], path[PATH_MAX + 200], text[KEPT_BYTES], line[KEPT_BYTES + 60];
-    struct err ignored = ERR_INIT;
+    char text[KEPT_BYTES], line[KEPT_BYTES + 60];
     bool taken[N_OPTION];
 
-    snprintf(dir, sizeof dir, "%s/chats", folder);
-    if (store_find(dir, o->open_chat, path, sizeof path, &ignored) != 0 ||
-        !models_is_of_chat(o->model, folder, o->open_chat) ||
-        !kept_apply(o, store_settings_of(path, text), o->on_line, taken))
+    if (!models_is_of_chat(o->model, &chat->model) ||
+        !kept_apply(o, chat->settings, o->on_line, taken))
         return;
     kept_say(o, taken, text, sizeof text);
     snprintf(line, sizeof line, "%s, as in this chat before", text);
@@ -132,21 +131,83 @@ static int refuse_kept(const struct options *o, const struct first_notice *f,
     return code;
 }
 
-/* The model: of the command line, of the chat to resume, chosen from the list, or the guide.
- * Returns an exit code, or -1 to go on. */
-static int choose_model(struct options *o, struct ui_chat_options *c, struct first_notice *f)
+/* Read what is known of the chat to resume.  Returns an exit code, or -1 to go on: a wrong name is
+ * reported before anybody chooses a model. */
+static int find_chat(const char *name, const char *folder, struct store_facts *out)
 {
     char dir[PATH_MAX + 8], path[PATH_MAX + 200];
     struct err e = ERR_INIT;
+
+    snprintf(dir, sizeof dir, "%s/chats", folder);
+    if (store_find(dir, name, path, sizeof path, &e) == 0)
+        store_facts_of(path, out);
+    else if (name[0] != '\0')
+        return report_error(&e);
+    return -1;
+}
+
+/* Write the model of a chat as people read it: "\"Gemma\" (ORG/NAME:Q8_0)". */
+static const char *say_model(const struct store_model *chat, char *buf, size_t n)
+{
+    char text[sizeof *chat + 8];
+
+    if (chat->file[0] != '\0')
+        snprintf(text, sizeof text, "\"%s\" (%s)", chat->name, chat->file);
+    else
+        snprintf(text, sizeof text, "\"%s\"", chat->name);
+    clean_line(buf, n, text, strlen(text));
+    return buf;
+}
+
+/* Find the model of the chat to resume.  Returns an exit code, or -1 to go on, with it or with
+ * the one of the configuration file. */
+static int use_chat_model(struct options *o, const struct store_model *chat,
+                          struct first_notice *f)
+{
+    char was[500], text[1200];
+    struct err e = ERR_INIT;
+
+    say_model(chat, was, sizeof was);
+    switch (models_of_chat(o, chat)) {
+    case MODELS_CHAT_FOUND:
+    case MODELS_CHAT_UNKNOWN: break;
+    case MODELS_CHAT_OTHER:
+        snprintf(text, sizeof text,
+                 "the model of this chat is not found: %s; %.500s has the same name and answers",
+                 was, o->model);
+        first_say(f, text);
+        break;
+    case MODELS_CHAT_GONE:
+        if (o->model == NULL) {
+            err_set(&e, ERR_ARGUMENT,
+                    "the model of this chat is not found: %s. Use -m FILE to open the chat with "
+                    "another one",
+                    was);
+            return report_error(&e);
+        }
+        snprintf(text, sizeof text,
+                 "the model of this chat is not found: %s; that of the configuration answers",
+                 was);
+        first_say(f, text);
+        break;
+    }
+    return -1;
+}
+
+/* The model: of the command line, of the chat to resume, of the configuration file, chosen from
+ * the list, or the guide.  Returns an exit code, or -1 to go on. */
+static int choose_model(struct options *o, struct ui_chat_options *c,
+                        const struct store_facts *chat, struct first_notice *f)
+{
+    struct err e = ERR_INIT;
     int rc;
 
-    /* A wrong name is said before anybody chooses a model. */
-    snprintf(dir, sizeof dir, "%s/chats", c->paths.data_dir);
-    if (o->open_chat != NULL && o->open_chat[0] != '\0' &&
-        store_find(dir, o->open_chat, path, sizeof path, &e) != 0)
-        return report_error(&e);
-    if (o->model == NULL && o->open_chat != NULL)
-        models_use_chat(o, c->paths.data_dir, o->open_chat);
+    if (settings_chat_has_model(o)) {
+        if ((rc = use_chat_model(o, &chat->model, f)) >= 0)
+            return rc;
+        if (o->model != NULL && (rc = models_resolve(o, CMD_CHAT)) != EXIT_OK)
+            return rc;
+    }
     if (o->model == NULL && !o->ui.plain && models_has_others()) {
         if ((rc = pick_model(o, c)) >= 0)
             return rc;
@@ -166,14 +227,19 @@ static int run_screen(struct options *o, struct ui_chat_options *c)
     struct mw_options *engine = &o->chat.engine;
     struct first_notice said = { "" }, kept = { "" };
     struct settings_notice notice;
+    struct store_facts chat = { .settings = "" };
     struct err e = ERR_INIT;
-    int rc = choose_model(o, c, &said);
     uint64_t wish;
+    int rc = -1;
 
+    if (o->open_chat != NULL)
+        rc = find_chat(o->open_chat, c->paths.data_dir, &chat);
+    if (rc < 0)
+        rc = choose_model(o, c, &chat, &said);
     if (rc >= 0)
         return rc;
     if (o->open_chat != NULL)
-        use_chat_settings(o, c->paths.data_dir, &kept);
+        use_chat_settings(o, &chat, &kept);
     use_model_settings(o, c->kept_file, &kept);
     wish = engine->memory_bytes;
     settings_engine(o, engine, &notice);
@@ -212,6 +278,12 @@ static int run_at_server(const struct options *o, struct options *used,
     return rc < 0 ? report_error(&e) : rc;
 }
 
+/* Nothing is resumed without a screen: the model is the one of the configuration file. */
+static int resolve_late(struct options *o)
+{
+    return settings_chat_has_model(o) && o->model != NULL ? models_resolve(o, CMD_CHAT) : EXIT_OK;
+}
+
 static int run_chat(const struct options *o)
 {
     struct options used = *o;
@@ -221,10 +293,14 @@ static int run_chat(const struct options *o)
     struct settings_notice notice;
     struct err e = ERR_INIT;
     struct paths paths;
+    int code;
 
+    used.chat.stop = used.stop; /* those of a model that is chosen in the list, too */
     settings_disk(o, engine); /* the list of models plans with it, too */
     settings_screen(o, &used.ui);
     if (o->server == NULL && (o->once || o->json)) {
+        if ((code = resolve_late(&used)) != EXIT_OK)
+            return code;
         beside_report(o);
         settings_engine(o, engine, &notice);
         settings_report(o, &notice);
@@ -233,6 +309,8 @@ static int run_chat(const struct options *o)
         return once_chat(&used, engine, &e) == 0 ? EXIT_OK : refuse(&used, engine, &e);
     }
     if (!isatty(STDOUT_FILENO) || (!used.ui.plain && !ui_can_draw())) {
+        if (o->server == NULL && (code = resolve_late(&used)) != EXIT_OK)
+            return code;
         if (o->server == NULL)
             beside_report(o);
         return cmd_run.run(&used);
@@ -245,7 +323,6 @@ static int run_chat(const struct options *o)
     }
     if (paths_find(&paths, &e) != 0)
         return report_error(&e);
-    used.chat.stop = used.stop; /* those of a model that is chosen in the list, too */
     c.first = used.arg;
     c.subcommands = command_texts();
     used.open_chat = o->last_chat ? "" : o->open_chat;

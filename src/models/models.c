@@ -3,6 +3,8 @@
 
 #include "src/models/models.h"
 
+#include <sys/stat.h>
+
 #include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -256,76 +258,85 @@ void models_name_of(const struct options *o, char *buf, size_t n)
 
 /* ---- the model of a chat ---- */
 
-/* Bytes of a model's name in the list of chats. */
-#define CHAT_MODEL sizeof((struct store_entry){ 0 }.model)
-
-/* The clean name of the model in a chat, or "". */
-static void name_in_chat(const char *folder, const char *chat, char *name, size_t n)
+bool models_is_of_chat(const char *path, const struct store_model *chat)
 {
-    const struct store_entry *found;
-    struct err ignored = ERR_INIT;
-    struct store_entry *all;
-    char dir[PATH_MAX + 8];
-    size_t count;
-
-    name[0] = '\0';
-    snprintf(dir, sizeof dir, "%s/chats", folder);
-    if (store_list(dir, &all, &count, &ignored) != 0)
-        return;
-    found = store_choose(all, count, chat, &ignored);
-    if (found != NULL)
-        snprintf(name, n, "%s", found->model);
-    free(all);
-}
-
-static bool has_name(const char *path, const char *name)
-{
-    char clean[CHAT_MODEL];
     struct err ignored = ERR_INIT;
     struct mw_model_info info;
     struct mw_model *m;
+    char name[sizeof chat->name];
 
-    if (mw_model_open(&m, path, &ignored) != 0)
+    if (chat->name[0] == '\0' || mw_model_open(&m, path, &ignored) != 0)
         return false;
     mw_model_info(m, &info);
     mw_model_close(m);
-    clean_line(clean, sizeof clean, info.name, strlen(info.name));
-    return strcmp(clean, name) == 0;
+    snprintf(name, sizeof name, "%s", info.name);
+    return strcmp(name, chat->name) == 0;
 }
 
-bool models_use_chat(struct options *o, const char *folder, const char *chat)
+/* Is it the file or folder of the model?  A chat file can name anything. */
+static bool is_file_of_chat(const struct store_model *chat)
 {
-    static char path[PATH_MAX];
-    struct err ignored = ERR_INIT;
-    struct mw_models *m;
-    char name[CHAT_MODEL];
-    bool found = false;
+    struct stat st;
 
-    name_in_chat(folder, chat, name, sizeof name);
-    if (name[0] == '\0' || mw_models_find(&m, models_places(), &ignored) != 0)
-        return false;
+    return chat->file[0] == '/' && stat(chat->file, &st) == 0 &&
+           (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) && models_is_of_chat(chat->file, chat);
+}
+
+/* The model that the chat names, or NULL. */
+static const struct mw_found *named_in_chat(const struct mw_models *m,
+                                            const struct store_model *chat)
+{
+    const struct mw_found *f;
+    size_t found;
+
+    if (mw_models_match(m, chat->file, &found, 1) != 1)
+        return NULL;
+    f = mw_models_at(m, found);
+    return strcmp(f->name, chat->file) == 0 && models_is_of_chat(f->path, chat) ? f : NULL;
+}
+
+/* The model that was opened last of those with the name that the chat has, or NULL.  The guide
+ * need not have been opened. */
+static const struct mw_found *last_of_chat(struct mw_models *m, const struct store_model *chat)
+{
     mw_models_sort(m, MW_BY_USE);
-    for (size_t i = 0; i < mw_models_count(m) && !found; i++) {
+    for (size_t i = 0; i < mw_models_count(m); i++) {
         const struct mw_found *f = mw_models_at(m, i);
 
-        if (f->used_s == 0)
-            break; /* a chat needs a model that was opened */
-        found = has_name(f->path, name);
-        if (found)
-            snprintf(path, sizeof path, "%s", f->path);
+        if ((f->used_s != 0 || f->store == MW_STORE_GUIDE) && models_is_of_chat(f->path, chat))
+            return f;
     }
-    mw_models_free(m);
-    if (found)
-        o->model = path;
-    return found;
+    return NULL;
 }
 
-bool models_is_of_chat(const char *path, const char *folder, const char *chat)
+enum models_chat models_of_chat(struct options *o, const struct store_model *chat)
 {
-    char name[CHAT_MODEL];
+    static char target[PATH_MAX];
+    enum models_chat how = MODELS_CHAT_FOUND;
+    struct err ignored = ERR_INIT;
+    const struct mw_found *f;
+    struct mw_models *m;
 
-    name_in_chat(folder, chat, name, sizeof name);
-    return name[0] != '\0' && has_name(path, name);
+    if (chat->name[0] == '\0')
+        return MODELS_CHAT_UNKNOWN;
+    if (is_file_of_chat(chat)) {
+        snprintf(target, sizeof target, "%s", chat->file);
+        o->model = target;
+        return MODELS_CHAT_FOUND;
+    }
+    if (mw_models_find(&m, models_places(), &ignored) != 0)
+        return MODELS_CHAT_GONE;
+    f = named_in_chat(m, chat);
+    if (f == NULL) {
+        how = chat->file[0] != '\0' ? MODELS_CHAT_OTHER : MODELS_CHAT_FOUND;
+        f = last_of_chat(m, chat);
+    }
+    if (f != NULL) {
+        snprintf(target, sizeof target, "%s", f->manifest != NULL ? f->name : f->path);
+        o->model = target;
+    }
+    mw_models_free(m);
+    return f != NULL ? how : MODELS_CHAT_GONE;
 }
 
 /* ---- names ---- */
@@ -448,11 +459,14 @@ static void print_sources(const char *name)
 int models_resolve(struct options *o, unsigned command)
 {
     static struct mw_beside *beside; /* options refer to its texts */
-    static char path[PATH_MAX];
+    static char path[PATH_MAX], lasting[PATH_MAX];
     struct err e = ERR_INIT;
     int code;
 
     if (find_path(o, command, path, sizeof path, &beside, &e) == 0) {
+        if (command == CMD_CHAT &&
+            mw_models_lasting(models_places(), o->model, path, lasting, sizeof lasting))
+            o->model_lasting = lasting;
         o->model = path;
         o->model_name = beside->name;
         beside_apply(o, beside, command);

@@ -24,14 +24,20 @@ int models_resolve(struct options *o, unsigned command);
 bool models_has_others(void);
 
 /*
- * Use the model of a saved chat: set o->model to the model that was opened last of those with
- * the name that the chat has.  folder: of the data; chat: its name, or "" for the newest.
- * Returns false if the chat or its model is not found.
+ * Find the model of a saved chat and set o->model to a text for models_resolve(): the file that
+ * the chat names or, without it, the model that was opened last of those with the same name.
  */
-bool models_use_chat(struct options *o, const char *folder, const char *chat);
+enum models_chat {
+    MODELS_CHAT_UNKNOWN, /* the chat names no model; nothing is set */
+    MODELS_CHAT_GONE,    /* nothing is set */
+    MODELS_CHAT_OTHER,   /* the file is gone, and another model has the name */
+    MODELS_CHAT_FOUND,
+};
+struct store_model;
+enum models_chat models_of_chat(struct options *o, const struct store_model *chat);
 
 /* Does the model at path have the name that the chat has? */
-bool models_is_of_chat(const char *path, const char *folder, const char *chat);
+bool models_is_of_chat(const char *path, const struct store_model *chat);
 
 /* Use the guide: set o->model.  Returns -1 with *e if it is not installed. */
 int models_use_guide(struct options *o, struct err *e);

@@ -113,7 +113,8 @@ class Kept(FolderCase):
         with open(chat, encoding="utf-8") as f:
             text = f.read()
         with open(chat, "w", encoding="utf-8") as f:
-            f.write(text.replace('"model":"', '"model":"not '))
+            f.write(text.replace('"model":"', '"model":"not ')
+                    .replace('"model_name":"', '"model_name":"not '))
         self.put_kept("")
         self.assertNotIn(CHAT, self.run_chat("--continue"))
 

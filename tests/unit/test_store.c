@@ -363,14 +363,19 @@ static void a_summary_counts_the_carried_messages_that_are_left(void **state)
 /* They may change while an answer is made, and the file may have to be written again. */
 static void settings_are_kept(void **state)
 {
-    char path[4096], found[STORE_SETTINGS_BYTES];
+    char path[4096];
     struct store *s = begin();
+    struct store_facts found;
 
     (void)state;
+    assert_string_equal(store_model(s)->name, "Gemma \x1b[31m");
+    assert_string_equal(store_model(s)->file, "");
     ok(store_set_settings(s, "memory 1G", &e));
+    ok(store_set_model(s, "/a/one.gguf", "one", &e));
     user_says(s, "one");
     answer_says(s, "fir", false);
     ok(store_set_settings(s, "memory 600M, kv q8_0", &e));
+    ok(store_set_model(s, "org/two:Q4_K_M", "two \"\\\x1b", &e));
     answer_says(s, "st", false);
     ok(store_done(s, &receipt, 10, NULL, &e));
     strcpy(path, store_path(s));
@@ -378,14 +383,59 @@ static void settings_are_kept(void **state)
     user_says(s, "two");
     strcpy(path, store_path(s));
     store_close(s);
-    assert_string_equal(store_settings_of(path, found), "memory 600M, kv q8_0");
+    store_facts_of(path, &found);
+    assert_string_equal(found.settings, "memory 600M, kv q8_0");
+    assert_string_equal(found.model.file, "org/two:Q4_K_M");
+    assert_string_equal(found.model.name, "two \"\\\x1b");
     ok(store_open(&s, path, &e));
     assert_string_equal(store_settings(s), "memory 600M, kv q8_0");
+    assert_memory_equal(store_model(s)->file, found.model.file, strlen(found.model.file) + 1);
+    assert_string_equal(store_model(s)->name, found.model.name);
+    assert_string_equal(store_head(s)->model, "Gemma \x1b[31m");
     assert_int_equal(store_count(s), 3);
     expect(s, 1, STORE_ANSWER, NULL, "first");
     store_close(s);
-    assert_string_equal(store_settings_of("/dev/null", found), "");
-    assert_string_equal(store_settings_of("/nowhere", found), "");
+    store_facts_of("/dev/null", &found);
+    assert_string_equal(found.settings, "");
+    store_facts_of("/nowhere", &found);
+    assert_string_equal(found.model.name, "");
+}
+
+/* Older chats name their model in the first line only. */
+static void models_of_other_chats(void **state)
+{
+    static const char head[] = "{\"memwall\":\"chat\",\"version\":1,\"model\":\"old\"}\n"
+                               "{\"role\":\"user\",\"text\":\"a\"}\n";
+    static const char *const lines[] = { "", "{\"model_file\":7}\n", "{\"model_name\":\"x\"}\n",
+                                         "{\"model_file\":[\"/a\"],\"model_name\":\"x\"}\n",
+                                         NULL };
+    char text[4000], path[4096];
+
+    (void)state;
+    ok(folder_make(chats) == 0 ? 0 : -1);
+    snprintf(path, sizeof path, "%s/old" STORE_SUFFIX, chats);
+    for (int i = 0; i < 5; i++) {
+        char more[1200], line[1300];
+        struct store_facts found;
+        struct store *s;
+        FILE *f = fopen(path, "w");
+
+        memset(more, 'x', sizeof more - 1);
+        more[sizeof more - 1] = '\0';
+        snprintf(line, sizeof line, "{\"model_file\":\"%s\"}\n", more);
+        snprintf(text, sizeof text, "%s%s", head, lines[i] != NULL ? lines[i] : line);
+        assert_non_null(f);
+        fputs(text, f);
+        fclose(f);
+        store_facts_of(path, &found);
+        assert_string_equal(found.model.name, "old");
+        assert_string_equal(found.model.file, "");
+        ok(store_open(&s, path, &e));
+        assert_string_equal(store_model(s)->name, "old");
+        assert_string_equal(store_model(s)->file, "");
+        assert_int_equal(store_messages(s), 1);
+        store_close(s);
+    }
 }
 
 /* The end of the program between two of them would lose messages. */
@@ -1075,6 +1125,7 @@ int main(void)
         TEST(rewinding_keeps_the_lines_but_not_the_messages),
         TEST(a_summary_counts_the_carried_messages_that_are_left),
         TEST(settings_are_kept),
+        TEST(models_of_other_chats),
         TEST(changes_that_belong_together_are_written_at_once),
         TEST(other_answers_go_on_where_they_were_cut),
         TEST(long_answers_are_kept_beside_others),

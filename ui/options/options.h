@@ -170,6 +170,7 @@ struct options {
     uint64_t memory_wish; /* the budget before it was lowered; 0: it was not */
     const char *model;
     const char *model_name; /* in the list, if the model was found by its name; else NULL */
+    const char *model_lasting; /* its name for a saved chat (mw_models_lasting()), or NULL */
     const char *ids_file, *logits, *draft_logits, *text;
     uint32_t greedy;
     bool exponents; /* count the exponents of weights */

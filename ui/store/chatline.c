@@ -53,6 +53,8 @@ enum key {
     KEY_OTHER_ANSWER,
     KEY_NUMBER,
     KEY_CHOSEN,
+    KEY_MODEL_FILE,
+    KEY_MODEL_NAME,
 };
 
 /* The type of a value, or several. */
@@ -90,6 +92,8 @@ static const struct {
     [KEY_OTHER_ANSWER] = { "other_answer", STRING },
     [KEY_NUMBER] = { "number", NUMBER },
     [KEY_CHOSEN] = { "chosen_answer", NUMBER },
+    [KEY_MODEL_FILE] = { "model_file", STRING },
+    [KEY_MODEL_NAME] = { "model_name", STRING },
 };
 
 struct chatline_reader {
@@ -273,6 +277,13 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
             unknown_value(r);
         copy(l->settings, sizeof l->settings, s, l->is_settings ? n : 0);
         break;
+    case KEY_MODEL_FILE:
+        l->is_model = n < sizeof l->model_file;
+        if (!l->is_model)
+            unknown_value(r);
+        copy(l->model_file, sizeof l->model_file, s, l->is_model ? n : 0);
+        break;
+    case KEY_MODEL_NAME: copy(l->model_name, sizeof l->model_name, s, n); break;
     case KEY_ATTACHED: copy(l->attached.label, sizeof l->attached.label, s, n); break;
     case KEY_THINKING_HELD: l->holds_thinking = true; return add(r, &l->held, s, n);
     case KEY_TEXT_HELD: return add(r, &l->held, s, n);

@@ -20,7 +20,7 @@ struct text_of {
 struct chatline {
     /* The kind of the line; a line of an unknown kind is skipped. */
     bool is_head, is_message, is_notice, is_receipt, is_rewind, is_queued, is_unqueued;
-    bool is_settings, is_summary;
+    bool is_settings, is_model, is_summary;
     bool is_other, is_chosen; /* an earlier answer; one of them is shown again */
     uint32_t number;          /* of that answer, from 1 */
     uint32_t n_carried; /* of a summary */
@@ -37,6 +37,7 @@ struct chatline {
     uint64_t context;
     char model[128], created[32];
     char settings[160];
+    char model_file[1024], model_name[128]; /* of the model that answers from there on */
     struct attached attached;      /* the start of the text of a message; not checked */
     struct text_of text, thinking; /* n: their lengths, joined if a key came twice */
     struct text_of held;           /* the text at the end of an answer that struct mw_cut has */

@@ -219,6 +219,15 @@ void store_print_settings(struct store *s)
     json_line(&s->out);
 }
 
+void store_print_model(struct store *s)
+{
+    json_object(&s->out, NULL);
+    json_string(&s->out, "model_file", s->model.file);
+    json_string(&s->out, "model_name", s->model.name);
+    json_end(&s->out);
+    json_line(&s->out);
+}
+
 int store_new(struct store **out, const char *dir, const char *model, struct err *e)
 {
     struct store *s;
@@ -232,6 +241,7 @@ int store_new(struct store **out, const char *dir, const char *model, struct err
     s->in_memory = dir == NULL;
     snprintf(s->dir, sizeof s->dir, "%s", dir == NULL ? "" : dir);
     snprintf(s->head.model, sizeof s->head.model, "%s", model);
+    snprintf(s->model.name, sizeof s->model.name, "%s", model);
     store_now(s->head.created, false);
     store_print_head(s);
     *out = s;
@@ -351,6 +361,11 @@ const struct store_head *store_head(const struct store *s)
 const char *store_settings(const struct store *s)
 {
     return s->settings;
+}
+
+const struct store_model *store_model(const struct store *s)
+{
+    return &s->model;
 }
 
 uint32_t store_queue_count(const struct store *s)

@@ -16,6 +16,7 @@
  *     {"unqueued":1}
  *     {"role":"user","attached":"notes.txt, …","attached_bytes":1300,"text":"…"}
  *     {"settings":"memory 600M, kv q8_0"}
+ *     {"model_file":"ORG/NAME:Q8_0","model_name":"Gemma …"}
  *     {"role":"user","summary":2,"text":"…"}
  *     {"other_answer":"…","number":1,"thinking":"…","done":"stop","receipt":{…}}
  *     {"chosen_answer":1}
@@ -38,8 +39,12 @@
  * written again.  queued is a message that waits for its turn.  A user message
  * with "queued":true was the first of them, and unqueued removes the first N.  The first
  * attached_bytes of a text are files, which the screen folds.  settings are those that the chat
- * was held with from there on, as ui/options/kept.h writes them.  A message with "summary" asked for a summary of all messages
- * before it, and the model sees it and its answer in their place.  The next N messages after
+ * was held with from there on, as ui/options/kept.h writes them.  model_file is the model that
+ * answers from there on: its name in the hub's cache or in Ollama's store, or an absolute path
+ * (mw_models_lasting()).  model_name is the name in its file, as in the first line.  Older chats
+ * have only that one.
+ *
+ * A message with "summary" asked for a summary of all messages before it, and the model sees it and its answer in their place.  The next N messages after
  * that answer were there before, and were written again.  other_answer is an earlier answer to
  * the last question, and chosen_answer says that one of them is written again and is no other
  * answer from there on.  Readers skip unknown keys.
@@ -117,6 +122,12 @@ struct store_head {
     char created[32]; /* "2026-08-01T12:00:00Z" */
 };
 
+/* The model that answers at the end of a chat. */
+struct store_model {
+    char file[1024]; /* "": not known */
+    char name[128];
+};
+
 /*
  * Begin a new chat in folder dir, which is created if necessary.  The file is created with the
  * first message, so an empty chat leaves none.  dir NULL: keep about the newest
@@ -188,6 +199,8 @@ int store_other(const struct store *s, uint32_t i, struct store_text *text,
 
 /* Note the settings that the chat is held with from now on; "": none of its own. */
 int store_set_settings(struct store *s, const char *text, struct err *e);
+/* Note the model that answers from now on. */
+int store_set_model(struct store *s, const char *file, const char *name, struct err *e);
 /*
  * Changes between these calls belong together, such as messages that replace others: they are
  * written at once, so that neither a full disk nor the end of the program leaves a part of them.
@@ -224,6 +237,7 @@ int store_queue_text(const struct store *s, uint32_t i, struct store_text *out, 
 
 uint32_t store_count(const struct store *s);
 const char *store_settings(const struct store *s); /* "": none */
+const struct store_model *store_model(const struct store *s);
 /* The number of user and assistant messages, and whether one is a user message. */
 uint32_t store_messages(const struct store *s);
 bool store_is_user(const struct store *s, uint32_t message);
@@ -287,8 +301,12 @@ int store_rename(struct store *s, const char *name, struct err *e);
 /* Name or delete a chat in dir that no memwall has open; old and name are complete names. */
 int store_rename_saved(const char *dir, const char *old, const char *name, struct err *e);
 int store_delete(const char *dir, const char *name, struct err *e);
-/* The settings of a chat that need not be opened for it; "": none, or it cannot be read. */
-char *store_settings_of(const char *path, char buf[STORE_SETTINGS_BYTES]);
+/* Facts at the end of a chat that need not be opened for them; "": none, or it cannot be read. */
+struct store_facts {
+    char settings[STORE_SETTINGS_BYTES];
+    struct store_model model;
+};
+void store_facts_of(const char *path, struct store_facts *out);
 /* Count the messages of a chat in dir.  Returns false if the file is too long for a list, or is
  * not a chat. */
 bool store_count_saved(const char *dir, const char *name, uint32_t *n_message);

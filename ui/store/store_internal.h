@@ -48,6 +48,7 @@ struct store {
     char dir[4096], path[4096], name[STORE_NAME_BYTES];
     struct store_head head;
     char settings[STORE_SETTINGS_BYTES];
+    struct store_model model;
     int fd;           /* -1: no file yet */
     bool in_memory;   /* never has a file */
     bool is_held;     /* nothing is written: see store_begin_together() */
@@ -135,6 +136,9 @@ void store_apply_receipt(struct store *s, const struct chatline *l);
 const struct record *store_record(const struct store *s, uint32_t item,
                                   const struct store **holder, struct err *e);
 
+/* Copy the model of a line that names one. */
+void store_take_model(struct store_model *to, const struct chatline *l);
+
 /* ---- store_others.c ---- */
 
 void store_apply_other(struct store *s, const struct chatline *l, uint64_t offset,
@@ -160,6 +164,7 @@ struct store *store_blank(struct err *e); /* without file and items; NULL with *
 void store_drop(struct store *s);         /* s may be NULL */
 void store_print_head(struct store *s);
 void store_print_settings(struct store *s);
+void store_print_model(struct store *s);
 /* Create a file for s: at path if it does not exist (NULL: not tried), else in s->dir with a
  * name made from the time. */
 int store_make_file(struct store *s, const char *path, struct err *e);

@@ -563,6 +563,12 @@ void store_apply_receipt(struct store *s, const struct chatline *l)
     r->item.context = l->context;
 }
 
+void store_take_model(struct store_model *to, const struct chatline *l)
+{
+    snprintf(to->file, sizeof to->file, "%s", l->model_file);
+    snprintf(to->name, sizeof to->name, "%s", l->model_name);
+}
+
 int store_apply(struct store *s, const struct chatline *l, uint64_t offset, uint32_t bytes,
                 uint32_t *item, struct err *e)
 {
@@ -583,6 +589,8 @@ int store_apply(struct store *s, const struct chatline *l, uint64_t offset, uint
         store_drop_queued(s, (uint64_t)l->unqueued);
     else if (l->is_settings)
         snprintf(s->settings, sizeof s->settings, "%s", l->settings);
+    else if (l->is_model)
+        store_take_model(&s->model, l);
     return 0;
 }
 

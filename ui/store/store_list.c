@@ -76,6 +76,8 @@ static enum look look_at_beginning(const char *s, size_t n, bool is_cut, bool ha
         }
         if (l.is_head)
             clean_line(out->model, sizeof out->model, l.model, strlen(l.model));
+        else if (l.is_model)
+            clean_line(out->model, sizeof out->model, l.model_name, strlen(l.model_name));
         else if (l.is_message && l.kind == STORE_USER && l.text.s != NULL)
             clean_line(out->title, sizeof out->title, l.text.s, l.text.n);
         if (l.is_head || chatline_is_own(&l))
@@ -154,28 +156,40 @@ static bool look(int dir, const char *file, struct store_entry *out)
     return is != LOOK_OTHER;
 }
 
-/* ---- settings ---- */
+/* ---- facts ---- */
 
-/* A line of settings; other lines are longer, or begin otherwise. */
+/* The start of a line.  Lines with facts are shorter, unless most of their bytes are escaped. */
 struct line_start {
-    char s[STORE_SETTINGS_BYTES + 64];
+    char s[2 * sizeof((struct store_model){ 0 }.file)];
     size_t n; /* bytes of the line; the first of them are in s */
 };
 
-static void end_line_start(struct line_start *line, char buf[STORE_SETTINGS_BYTES])
+static bool begins(const struct line_start *line, const char *mark)
 {
-    static const char mark[] = "{\"settings\":";
+    size_t n = strlen(mark);
+
+    return line->n > n && line->n <= sizeof line->s && memcmp(line->s, mark, n) == 0;
+}
+
+static void end_line_start(struct line_start *line, struct store_facts *out)
+{
     struct chatline l = { 0 };
 
-    if (line->n > sizeof mark && line->n <= sizeof line->s &&
-        memcmp(line->s, mark, sizeof mark - 1) == 0 && read_line(line->s, line->n, false, &l) &&
-        l.is_settings)
-        snprintf(buf, STORE_SETTINGS_BYTES, "%s", l.settings);
+    if ((begins(line, "{\"settings\":") || begins(line, "{\"model_file\":") ||
+         begins(line, "{\"memwall\":")) &&
+        read_line(line->s, line->n, false, &l)) {
+        if (l.is_settings)
+            snprintf(out->settings, sizeof out->settings, "%s", l.settings);
+        if (l.is_model)
+            store_take_model(&out->model, &l);
+        if (l.is_head)
+            snprintf(out->model.name, sizeof out->model.name, "%s", l.model);
+    }
     chatline_free(&l);
     line->n = 0;
 }
 
-char *store_settings_of(const char *path, char buf[STORE_SETTINGS_BYTES])
+void store_facts_of(const char *path, struct store_facts *out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     char *chunk = malloc(LOOK);
@@ -184,12 +198,12 @@ char *store_settings_of(const char *path, char buf[STORE_SETTINGS_BYTES])
     uint64_t at = 0;
     ssize_t n;
 
-    buf[0] = '\0';
+    *out = (struct store_facts){ .settings = "" };
     while (fd >= 0 && chunk != NULL && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
            (n = read_at(fd, chunk, at)) > 0) {
         for (ssize_t i = 0; i < n; i++)
             if (chunk[i] == '\n')
-                end_line_start(&line, buf);
+                end_line_start(&line, out);
             else if (line.n++ < sizeof line.s)
                 line.s[line.n - 1] = chunk[i];
         at += (uint64_t)n;
@@ -197,7 +211,6 @@ char *store_settings_of(const char *path, char buf[STORE_SETTINGS_BYTES])
     free(chunk);
     if (fd >= 0)
         close(fd);
-    return buf;
 }
 
 /* ---- the list ---- */

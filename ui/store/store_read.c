@@ -109,6 +109,7 @@ static int head(struct reading *in, const struct chatline *l, struct err *e)
         return err_set(e, ERR_UNSUPPORTED, "chat version %lld is not supported by this memwall",
                        l->version);
     snprintf(s->head.model, sizeof s->head.model, "%s", l->model);
+    snprintf(s->model.name, sizeof s->model.name, "%s", l->model);
     snprintf(s->head.created, sizeof s->head.created, "%s", l->created);
     if (l->is_head)
         return 0;

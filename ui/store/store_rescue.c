@@ -234,6 +234,8 @@ static int copy_all(const struct store *s, struct store *n, struct err *e)
     store_print_head(n);
     if (n->settings[0] != '\0')
         store_print_settings(n);
+    if (n->model.file[0] != '\0')
+        store_print_model(n);
     for (uint32_t i = 0; i < store_count(s); i++) {
         const struct store *holder;
         struct err unread = ERR_INIT;
@@ -328,6 +330,7 @@ int store_rescue(struct store *s, struct err *e)
     n->is_said = true;
     n->head = s->head;
     memcpy(n->settings, s->settings, sizeof n->settings);
+    n->model = s->model;
     folder_of(n->dir, sizeof n->dir, s->path);
     failed = store_make_file(n, s->path, e);
     if (failed == 0) {

@@ -386,6 +386,15 @@ int store_set_settings(struct store *s, const char *text, struct err *e)
     return store_commit(s, true, e);
 }
 
+int store_set_model(struct store *s, const char *file, const char *name, struct err *e)
+{
+    close_line(s, NULL);
+    snprintf(s->model.file, sizeof s->model.file, "%s", file);
+    snprintf(s->model.name, sizeof s->model.name, "%s", name);
+    store_print_model(s);
+    return store_commit(s, true, e);
+}
+
 /* Read the system message if it is not before message n.  Returns false if there is no such one,
  * or it is gone. */
 static bool read_later_system(const struct store *s, size_t n, struct store_text *out)

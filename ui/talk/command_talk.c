@@ -370,7 +370,7 @@ static void run_server_model(struct talk *t, const char *args)
         list_server_models(t);
     else if (strcmp(args, talk_server_model(t, f.used)) == 0)
         talk_notice(t, "%s is in use", talk_info(t)->name);
-    else if (talk_open_model(t, args, &e) != 0)
+    else if (talk_open_model(t, args, args, &e) != 0)
         talk_report(t, &e);
 }
 
@@ -397,7 +397,7 @@ void run_model(struct talk *t, const char *args)
         if (talk_act(t, ACTION_PICK_MODEL, "", &e) != 0 && talk_has_screen(t))
             talk_report(t, &e);
     } else if (find_model(t, args, path, sizeof path, &beside, &e) != 0 ||
-               talk_open_model(t, path, &e) != 0)
+               talk_open_model(t, path, args, &e) != 0)
         talk_report(t, &e);
     else if (beside != NULL)
         report_beside(t, beside);

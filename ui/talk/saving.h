@@ -106,6 +106,8 @@ void saving_rewind(struct saving *s, size_t n);
 /* The store was written to with this result: report failures and losses as for others. */
 void saving_noted(struct saving *s, int result, const struct err *e);
 void saving_settings(struct saving *s, const char *text); /* of the chat, if they are others */
+/* The model that answers, if it is another. */
+void saving_model(struct saving *s, const char *file, const char *name);
 void saving_queue(struct saving *s, const char *text, const struct attached *a);
 void saving_unqueue(struct saving *s, size_t n); /* the first n no longer wait */
 

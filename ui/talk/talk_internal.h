@@ -60,6 +60,7 @@ struct switching {
     enum switch_step step;
     struct opening *opening; /* NULL: nothing is opened */
     char *path;              /* of the new model */
+    char *lasting;           /* the same for the saved chat */
     enum talk_state before;  /* the state that a failed probe returns to */
 };
 
@@ -89,6 +90,7 @@ struct talk {
     enum talk_state state;
 
     char *model_path;
+    char *model_lasting; /* the same for the saved chat */
     struct engine *engine; /* NULL while another model is opened */
     uint32_t n_engine;     /* that were opened so far */
     uint32_t n_asked;      /* settings of the server whose replies have not come */
@@ -205,6 +207,8 @@ void kept_begin(struct talk *t);
 void kept_changed(struct talk *t, const struct mw_options *was, bool is_of_chat);
 /* Save the options in force with the chat. */
 void kept_save(struct talk *t);
+/* Note in the chat the model that answers. */
+void kept_model(struct talk *t);
 /* The same for the system message. */
 void kept_system(struct talk *t);
 /* Does a saved chat with this system message (NULL: none) replace the one of these options? */

@@ -79,7 +79,13 @@ void kept_changed(struct talk *t, const struct mw_options *was, bool is_of_chat)
 /* Was the chat held with this model? */
 static bool is_of_this_model(const struct talk *t)
 {
-    return strcmp(store_head(t->saving.store)->model, t->info.name) == 0;
+    return strcmp(store_model(t->saving.store)->name, t->info.name) == 0;
+}
+
+void kept_model(struct talk *t)
+{
+    if (!talk_has_server(t))
+        saving_model(&t->saving, t->model_lasting, t->info.name);
 }
 
 void kept_system(struct talk *t)

@@ -105,6 +105,7 @@ void messages_begin_answer(struct talk *t, bool resumes)
     t->state = TALK_ANSWERING;
     t->n_unfinished = 0;
     t->answer = (struct answer){ .resumes = resumes };
+    kept_model(t);
     if (!resumes)
         t->said = (struct mw_receipt){ .empty = MW_NOT_EMPTY };
     saved_held(t);
@@ -139,6 +140,7 @@ void messages_add(struct talk *t, const struct outbox_message *m, bool from_queu
     size_t n = strlen(m->text);
     uint32_t id;
 
+    kept_model(t);
     kept_system(t);
     ledger_add(&t->ledger, true);
     id = from_queue ? saving_queued_user(&t->saving, m->text, n, &m->attached)

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,9 +77,11 @@ static int open_model(struct engine **out, const struct ui_chat_options *o, stru
 int model_open_first(struct talk *t, struct err *e)
 {
     struct engine *g;
+    const char *lasting = t->o->options->model_lasting;
 
     t->model_path = strdup(t->o->options->model);
-    if (t->model_path == NULL)
+    t->model_lasting = strdup(lasting != NULL ? lasting : t->o->options->model);
+    if (t->model_path == NULL || t->model_lasting == NULL)
         return err_memory(e, "the path of the model");
     return open_model(&g, t->o, e) != 0 ? -1 : start_engine(t, g, e);
 }
@@ -89,7 +92,9 @@ void model_close(struct talk *t)
     if (t->engine != NULL)
         t->engine->calls->close(t->engine);
     free(t->switching.path);
+    free(t->switching.lasting);
     free(t->model_path);
+    free(t->model_lasting);
 }
 
 /* ---- switching ---- */
@@ -120,18 +125,25 @@ static int start_step(struct talk *t, enum switch_step step, const char *path, s
     return 0;
 }
 
-int talk_open_model(struct talk *t, const char *path, struct err *e)
+int talk_open_model(struct talk *t, const char *path, const char *name, struct err *e)
 {
-    char *copy = strdup(path);
+    const struct mw_places *places = t->o->models.places;
+    char lasting[4096], *copy = strdup(path), *kept;
 
-    if (copy == NULL)
-        return err_memory(e, "the path of the model");
-    if (start_step(t, SWITCH_PROBE, copy, e) != 0) {
+    if (places == NULL || !mw_models_lasting(places, name, path, lasting, sizeof lasting))
+        snprintf(lasting, sizeof lasting, "%s", path);
+    kept = strdup(lasting);
+    if (copy == NULL || kept == NULL)
+        err_memory(e, "the path of the model");
+    if (copy == NULL || kept == NULL || start_step(t, SWITCH_PROBE, copy, e) != 0) {
         free(copy);
+        free(kept);
         return -1;
     }
     free(t->switching.path);
+    free(t->switching.lasting);
     t->switching.path = copy;
+    t->switching.lasting = kept;
     t->switching.before = t->state;
     t->state = TALK_SWITCHING;
     t->front.changed(t->front.ctx);
@@ -164,8 +176,10 @@ static void use_new_model(struct talk *t)
     struct err e = ERR_INIT;
 
     free(t->model_path);
+    free(t->model_lasting);
     t->model_path = t->switching.path;
-    t->switching.path = NULL;
+    t->model_lasting = t->switching.lasting;
+    t->switching.path = t->switching.lasting = NULL;
     kept_say_switched(t);
     if (saved_restore(t, &e) != 0)
         talk_report(t, &e);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ui/talk/talk_internal.h"
+#include "ui/words/clean.h"
 
 #define LOOK_BACK 100 /* items to search for a receipt */
 
@@ -111,6 +112,19 @@ int saved_begin(struct talk *t, struct err *e)
     return 0;
 }
 
+/* The open model answers, whatever the model of the chat was. */
+static void say_other_model(struct talk *t)
+{
+    const char *file = store_model(t->saving.store)->file;
+    char was[300], is[300];
+
+    if (file[0] == '\0' || talk_has_server(t) || strcmp(file, t->model_lasting) == 0)
+        return;
+    clean_line(was, sizeof was, file, strlen(file));
+    clean_line(is, sizeof is, t->model_lasting, strlen(t->model_lasting));
+    talk_notice(t, "the model of this chat was %s; %s answers now, and /model switches", was, is);
+}
+
 int talk_open_saved(struct talk *t, const char *name, struct err *e)
 {
     struct store *s;
@@ -125,6 +139,7 @@ int talk_open_saved(struct talk *t, const char *name, struct err *e)
     system = saving_system_text(&t->saving);
     t->front.restored(t->front.ctx);
     saving_say_opened(&t->saving);
+    say_other_model(t);
     kept_of_chat(t, system);
     free(system);
     kv_share(t);

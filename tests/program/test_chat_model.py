@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""A resumed chat opens the model that it was held with, in the way in which that was opened."""
+import glob
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from chain_model import chain, spell  # noqa: E402
+from store_case import StoreCase, SMALL  # noqa: E402
+from terminal import Terminal  # noqa: E402
+
+HUB = ".cache/huggingface/hub/models--org--name"
+REVISION = "0" * 40
+GONE = "the model of this chat is not found: "
+
+
+class ChatModel(StoreCase):
+    def make(self, file, says, name="Name"):
+        """Write a model with a general.name that answers every message in the same way."""
+        made = chain(self.home, name, spell("\n", says, "<|im_end|>")).path
+        os.makedirs(os.path.dirname(self.path(file)), exist_ok=True)
+        os.rename(made, self.path(file))
+        return self.path(file)
+
+    def make_hub(self):
+        self.put(f"{HUB}/refs/main", REVISION)
+        return [self.make(f"{HUB}/snapshots/{REVISION}/Name-{label}.gguf", says)
+                for label, says in (("Q8_0", "abcd"), ("Q4_K_M", "xyz"))]
+
+    def chat(self, *args, lines=(), mode="--plain"):
+        """Chat with these lines, each with what it shows.  Returns what was printed at last."""
+        t = Terminal("chat", mode, "--temp", "0", *SMALL, *args, home=self.home, cwd=self.cwd,
+                     rows=50, cols=250)
+        self.addCleanup(t.close)
+        self.assertTrue(t.sees("/help lists commands and keys"), t.screen())
+        for line, *shown in lines:
+            t.send(line + "\r")
+            self.assertTrue(t.sees(*shown), t.screen())
+        t.send("/quit\r")
+        seen = t.screen()
+        while t.pump(1):
+            pass
+        t.process.wait()
+        return seen
+
+    def chats(self):
+        return glob.glob(self.path(".local/share/memwall/chats/*.jsonl"))
+
+    def name(self, name):
+        """Name the only chat that has no name yet."""
+        new, = (c for c in self.chats() if os.path.basename(c)[0].isdigit())
+        path = os.path.join(os.path.dirname(new), name + ".jsonl")
+        os.rename(new, path)
+        return path
+
+    def noted(self, path):
+        with open(path, encoding="utf-8") as f:
+            return [x["model_file"] for x in map(json.loads, f) if "model_file" in x]
+
+    def rewrite(self, path, change):
+        with open(path, encoding="utf-8") as f:
+            lines = change([json.loads(x) for x in f])
+        with open(path, "w", encoding="utf-8") as f:
+            f.writelines(json.dumps(x) + "\n" for x in lines)
+
+    def refused(self, *args):
+        """Returns what a chat prints that does not begin."""
+        t = Terminal("chat", *args, *SMALL, home=self.home, cwd=self.cwd, rows=24, cols=250)
+        self.addCleanup(t.close)
+        while t.pump(1):
+            pass
+        self.assertNotEqual(0, t.process.wait())
+        return t.screen().strip()
+
+    Q8, Q4 = ("hi", "\nabcd\n*"), ("hi", "\nxyz\n*")
+
+    def test_two_types_of_one_model(self):
+        _, q4 = self.make_hub()
+        self.chat("-m", "org/name:Q8_0", lines=[self.Q8])
+        path = self.name("first")
+        self.assertEqual(["org/name:Q8_0"], self.noted(path))
+        self.chat("-m", q4, lines=[self.Q4])
+        self.assertEqual(["org/name:Q4_K_M"], self.noted(self.name("second")))
+        self.chat("--open", "first", lines=[("ho", "\nabcd\n*")])
+        self.chat("--open", "second", lines=[("ho", "\nxyz\n*")])
+        self.assertEqual(["org/name:Q8_0"], self.noted(path))
+        seen = self.chat("-m", "org/name:Q4_K_M",
+                         lines=[("/open first", "the model of this chat was org/name:Q8_0; "
+                                 "org/name:Q4_K_M answers now")])
+        self.assertIn("opened", seen)
+
+    def test_a_model_in_a_folder(self):
+        self.make("a/one.gguf", "abcd")
+        self.make("here/two.gguf", "xyz")
+        self.chat("-m", "../a/one.gguf", lines=[self.Q8])
+        self.assertEqual([os.path.join(self.cwd, "../a/one.gguf")],
+                         self.noted(self.name("first")))
+        self.chat("-m", "two", lines=[self.Q4])
+        self.assertEqual([os.path.join(self.cwd, "two.gguf")], self.noted(self.name("second")))
+        self.cwd = self.home
+        self.chat("--open", "first", lines=[("ho", "\nabcd\n*")])
+        self.chat("--open", "second", lines=[("ho", "\nxyz\n*")])
+        self.chat("--open", "first", "-m", "here/two.gguf", lines=[("ha", "\nxyz\n*")])
+        self.chat("--open", "first", lines=[("ha", "\nxyz\n*")])  # it answered last
+
+    def test_a_model_that_the_chat_switched_to(self):
+        self.make("a/one.gguf", "abcd", name="One")
+        self.make("a/two.gguf", "xyz", name="Two")
+        self.chat("-m", "../a/one.gguf",
+                  lines=[self.Q8, ("/model ../a/two.gguf", "Two (qwen2"), ("ho", "\nxyz\n*")])
+        path, = self.chats()
+        self.assertEqual(2, len(self.noted(path)))
+        self.chat("--continue", lines=[("ha", "\nxyz\n*")])
+
+    def test_another_file_of_the_same_name(self):
+        q8, _ = self.make_hub()
+        self.chat("-m", "org/name:Q8_0", lines=[self.Q8])
+        path = self.name("first")
+        self.chat("-m", "org/name:Q4_K_M", lines=[self.Q4])
+        self.name("second")
+        os.rename(q8, self.path("gone"))
+        seen = self.chat("--open", "first", lines=[("ho", "\nxyz\n*")])
+        self.assertIn(GONE + '"Name" (org/name:Q8_0); /', seen)
+        self.assertIn("Name-Q4_K_M.gguf has the same name and answers", seen)
+        self.assertEqual(["org/name:Q8_0", "org/name:Q4_K_M"], self.noted(path))
+
+    def test_an_older_chat(self):
+        self.make_hub()
+        self.chat("-m", "org/name:Q8_0", lines=[self.Q8])
+        path = self.name("first")
+        self.rewrite(path, lambda lines: [x for x in lines if "model_file" not in x])
+        seen = self.chat("--open", "first", lines=[("ho", "\nabcd\n*")])
+        self.assertNotIn("model of this chat", seen)
+        self.assertEqual(["org/name:Q8_0"], self.noted(path))
+
+    def test_a_model_of_ollama(self):
+        path = self.make("m.gguf", "abcd")
+        layers = (("adapter", b"z" * 64), ("system", b"be kind"),
+                  ("params", {"stop": ["c"], "temperature": 0.3}))
+        for others in (), ("first", "zlast"):
+            with self.subTest(others=others):
+                for name in others:
+                    self.ollama(name, model=path)
+                self.ollama("my-pirate", *layers, model=path)
+                self.chat("-m", "pirate", lines=[("hi", "\nab\n*")])
+                self.assertEqual(["my-pirate:latest"], self.noted(self.chats()[0]))
+                seen = self.chat("--continue", lines=[
+                    ("ho", "\nab\n*"), ("/system", '"be kind"'),
+                    ("/set stop", '"c"')])
+                self.assertIn('stop "c"', seen)
+                self.assertIn("Not applied: adapter.", seen)
+                self.chat("--continue", "--temp", "0.5",
+                          lines=[("/temp", "temperature is 0.5"), ("ha", "\nab\n*")])
+                os.unlink(self.chats()[0])
+
+    def test_a_model_that_is_gone(self):
+        path = self.make("a/one.gguf", "abcd", name="One")
+        self.chat("-m", path, lines=[self.Q8])
+        chat = self.name("first")
+        os.rename(path, self.path("gone"))
+        other = self.make("here/other.gguf", "xyz", name="Other")
+        line = (f'memwall: {GONE}"One" ({path}). Use -m FILE to open the chat with another one')
+        for mode in "--plain", "--ascii":
+            for which in ("--open", "first"), ("--continue",):
+                self.assertEqual(line, self.refused(mode, *which))
+        self.rewrite(chat, lambda lines: [x for x in lines if "model_file" not in x])
+        self.assertEqual(line.replace(f" ({path})", ""), self.refused("--plain", "--continue"))
+        self.chat("--continue", "-m", other, lines=[("ho", "\nxyz\n*")])
+
+    def test_the_model_of_a_chat_comes_before_that_of_the_configuration(self):
+        one = self.make("a/one.gguf", "abcd", name="One")
+        two = self.make("a/two.gguf", "xyz", name="Two")
+        self.chat("-m", one, lines=[self.Q8])
+        self.put(".config/memwall/config", f"model = {two}\n")
+        self.chat("--continue", lines=[("ho", "\nabcd\n*")])
+        self.chat("--continue", "-m", two, lines=[("ho", "\nxyz\n*")])
+        self.chat("--continue", "-m", one, lines=[("ho", "\nabcd\n*")])
+        os.unlink(one)
+        seen = self.chat("--continue", lines=[("ha", "\nxyz\n*")])
+        self.assertIn(GONE + '"One"', seen)
+
+    def test_hostile_names_of_models(self):
+        one = self.make("a/one.gguf", "abcd", name="One")
+        two = self.make("a/two.gguf", "xyz", name="Two")
+        self.chat("-m", one, lines=[self.Q8])
+        chat = self.name("bad")
+        with open(chat, encoding="utf-8") as f:
+            whole = f.read()
+        os.mkfifo(self.path("fifo"))
+        for file in (self.path("fifo"), "/dev/zero", "/", "../a/two.gguf", two, "one", "", "/a\0b",
+                     "\x1b[2J/\x9b", "/" + "a/" * 600, 7, None, [one]):
+            with self.subTest(file=str(file)[:30]):
+                with open(chat, "w", encoding="utf-8") as f:
+                    f.write(whole + json.dumps({"model_file": file, "model_name": "One"}) + "\n")
+                seen = self.chat("--open", "bad", lines=[("ho", "\nabcd\n*")])
+                self.assertNotIn("\x1b[2J", seen)
+
+
+if __name__ == "__main__":
+    unittest.main()
