@@ -36,6 +36,9 @@ class ChatModel(StoreCase):
         self.addCleanup(t.close)
         self.assertTrue(t.sees("/help lists commands and keys"), t.screen())
         for line, *shown in lines:
+            # Plain mode would show a line that is typed before the prompt in front of it.
+            while mode == "--plain" and not t.screen().rstrip().endswith("\n>"):
+                self.assertTrue(t.pump(0.1), t.screen())
             t.send(line + "\r")
             self.assertTrue(t.sees(*shown), t.screen())
         t.send("/quit\r")
