@@ -19,12 +19,16 @@ IDS = [(7 * i * i + 3 * i + 1) % Model.n_vocab for i in range(70)]
 
 
 class Case(FolderCase):
-    def rows(self, model, *args):
-        """Returns the logits file of IDS as bytes."""
+    def rows(self, model, *args, unknown=None):
+        """Returns the logits file of IDS as bytes.  A notice names the key that is unknown."""
         out = self.path("logits")
         r = memwall("eval", model, "--ids", "-", "--logits", out, "--exact", "--kv", "f32",
                     *args, stdin=" ".join(map(str, IDS)))
-        self.assertEqual((0, ""), (r.returncode, r.stderr))
+        self.assertEqual(0, r.returncode, r.stderr)
+        if unknown is None:
+            self.assertEqual("", r.stderr)
+        else:
+            self.assertIn(f"does not know a key of the model's file: {unknown}. ", r.stderr)
         with open(out, "rb") as f:
             data = f.read()
         os.remove(out)
@@ -208,7 +212,8 @@ class Values(Case):
                      {"vision.block_count": 4, "what_nobody_knows": 7}):
             path = model.gguf(self.path("m.gguf"),
                               keys={"llama." + k: v for k, v in keys.items()})
-            self.assertTrue(want == self.rows(path), keys)
+            unknown = next((k for k in keys if k == "what_nobody_knows"), None)
+            self.assertTrue(want == self.rows(path, unknown=unknown), keys)
 
     def test_only_phi3_rotates_a_part_of_each_head(self):
         model = Model()
