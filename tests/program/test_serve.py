@@ -472,17 +472,18 @@ class Refusals(ServeCase):
                     (404, "/v1/embeddings", "Expect: 100-continue\r\nContent-Length: 5000000"),
                     (413, CHAT, "Expect: 100-Continue\r\nContent-Length: 5000000"),
                     (404, "/v1/embeddings", "Expect: 100-continue \r\nContent-Length: 5000000"),
-                    (501, CHAT, "Transfer-Encoding: gzip"),
-                    (501, CHAT, "Transfer-Encoding: gzip, chunked"),
-                    (404, "/v1/embeddings", "Transfer-Encoding: identity"),
                     (413, CHAT, "Content-Length: 500000000"),
-                    (404, "/v1/embeddings", "Content-Length: 500000000")):
+                    (404, "/v1/embeddings", "Content-Length: 500000000"),
+                    # libmicrohttpd 1.0 refuses these with 400 before it calls the server.
+                    ("(?:400|501)", CHAT, "Transfer-Encoding: gzip"),
+                    ("(?:400|501)", CHAT, "Transfer-Encoding: gzip, chunked"),
+                    ("(?:400|404)", "/v1/embeddings", "Transfer-Encoding: identity")):
                 with self.subTest(status=status, headers=headers):
                     with s.socket() as c:
                         c.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n\r\n"
                                   .encode())
                         with c.makefile("rb") as f:
-                            self.assertIn(b" %d " % status, f.readline())
+                            self.assertRegex(f.readline().decode(), f"^HTTP/1.1 {status} ")
 
     def test_json_that_is_broken(self):
         deep = '{"messages":' + "[" * 500 + "]" * 500 + "}"
