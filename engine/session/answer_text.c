@@ -134,8 +134,9 @@ static void say_held(struct answer_state *r)
 /* --- pieces --- */
 
 /*
- * A closing mark that nothing opened: all text of the answer was thinking.  Its last bytes, which
- * came with the mark, are said as those before were, so that the event is at the place of the mark.
+ * A closing mark that nothing opened: all text of the answer was thinking.  The last bytes before
+ * the mark are in the same token.  They are said as text, too, so that the event is at the place of
+ * the mark.
  * Text that is only counted is counted again by replay().
  */
 static void take_for_thinking(struct answer_state *r, uint32_t id, const char *last,

@@ -2,7 +2,8 @@
  * mapping.h - the files mapped as a whole, as other programs do it, for comparison.
  *
  * The kernel decides which pages stay in memory; nothing is planned or read ahead here.  Reads are
- * page faults, and only the kernel counts their bytes, for the process as a whole.  Dropping pages takes two steps: mapped pages cannot leave the page cache, and pages
+ * page faults, and only the kernel counts their bytes, for the process as a whole.  Dropping
+ * pages takes two steps: mapped pages cannot leave the page cache, and pages
  * that are no longer mapped stay there until posix_fadvise() drops them.
  *
  * Touching a mapped page of a file that was cut short raises SIGBUS.  The size is checked

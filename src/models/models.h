@@ -15,8 +15,8 @@ struct mw_describe_options models_describe_options(void);
 
 /*
  * Replace o->model by the path that it means (mw_models_resolve()), set o->model_name, and apply
- * what is beside its weights for a command, enum command_bit (beside.h).  Returns an exit code; if it is not
- * EXIT_OK, the reason was printed, with the models that the name can be.
+ * what is beside its weights for a command, enum command_bit (beside.h).  Returns an exit code;
+ * if it is not EXIT_OK, the reason was printed, with the models that the name can be.
  */
 int models_resolve(struct options *o, unsigned command);
 

@@ -51,7 +51,8 @@ void tool_calls_free(struct tool_calls *t);
 
 /* The next piece of the answer.  Text that may be the beginning of a call is held back. */
 int tool_calls_push(struct tool_calls *t, const char *text, size_t len, struct err *e);
-/* All text until now comes before the answer: pass on what is left of it, and begin again. */
+/* The text until now was thinking: pass on the part that was held back.  Text that follows is the
+ * beginning of the answer. */
 int tool_calls_restart(struct tool_calls *t, struct err *e);
 /* The answer is over. */
 int tool_calls_end(struct tool_calls *t, struct err *e);

@@ -44,7 +44,8 @@
  * (mw_models_lasting()).  model_name is the name in its file, as in the first line.  Older chats
  * have only that one.
  *
- * A message with "summary" asked for a summary of all messages before it, and the model sees it and its answer in their place.  The next N messages after
+ * A message with "summary" asked for a summary of all messages before it, and the model sees it
+ * and its answer in their place.  The next N messages after
  * that answer were there before, and were written again.  other_answer is an earlier answer to
  * the last question, and chosen_answer says that one of them is written again and is no other
  * answer from there on.  Readers skip unknown keys.

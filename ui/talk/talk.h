@@ -256,7 +256,8 @@ bool talk_would_wait(const struct talk *t, const struct mw_chat_options *o);
 /* Name the changes that are not in force yet; as changes_text(). */
 char *talk_pending(const struct talk *t, char *buf, size_t n);
 /* Start to switch to another model, which keeps the conversation.  The state must be READY or
- * FAILED.  name: what the person called it.  If the model cannot be opened, the old one is used again.  -1 with *e: nothing has
+ * FAILED.  name: as the person wrote it.  If the model cannot be opened, the old one is used
+ * again.  -1 with *e: nothing has
  * changed. */
 int talk_open_model(struct talk *t, const char *path, const char *name, struct err *e);
 
