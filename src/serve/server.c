@@ -262,8 +262,8 @@ static void take_text(struct server *s, const struct mw_event *ev)
         mw_chat_cancel(s->chat);
 }
 
-/* The text until here was thinking.  A stream cannot say this of pieces that it has sent.  There the
- * text stays text, with the mark, no matter how much of it was sent. */
+/* The text until here was thinking.  A stream may have sent it already, so there it stays text,
+ * with the mark, no matter how much of it was sent. */
 static void take_thought(struct server *s, const struct mw_event *ev)
 {
     struct job *j = answered(s);
