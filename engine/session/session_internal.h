@@ -246,7 +246,8 @@ struct mw_options session_options_now(const struct mw_session *s);
 
 void publish_memory(struct mw_session *s);
 /* The budget and the items of p, which are in force from now on, and the memory in use under it.
- * The rest of the plan follows with publish_plan().  has_work: the workspace has its memory. */
+ * The rest of the plan follows with publish_plan(); until then there are no predictions, since
+ * its settings are not in use yet.  has_work: the workspace has its memory. */
 void publish_budget(struct mw_session *s, const struct plan *p, bool has_work);
 void publish_limits(struct mw_session *s);
 void publish_plan(struct mw_session *s);

@@ -84,22 +84,15 @@ void publish_limits(struct mw_session *s)
     counter_set(&s->telemetry->memory_limit, (uint64_t)limits_of(s->m).memory_bytes_s);
 }
 
-static void predict(struct mw_run *run, const struct plan *p)
-{
-    run->predicted_decode = p->decode_tps;
-    run->predicted_prefill = p->prefill_tps;
-    run->predicted_assumed = p->assumed;
-    run->predicted_read = p->streamed_bytes;
-    run->predicted_binds = p->binds;
-}
-
 void publish_budget(struct mw_session *s, const struct plan *p, bool has_work)
 {
     struct mw_run run;
 
     telemetry_run(s->telemetry, &run);
     run.budget_bytes = p->budget_bytes;
-    predict(&run, p);
+    run.predicted_decode = run.predicted_prefill = run.predicted_assumed = 0;
+    run.predicted_read = 0;
+    run.predicted_binds = MW_BINDS_NONE;
     telemetry_set_run(s->telemetry, &run, p->row);
     publish_used(s, p, has_work);
 }
@@ -131,9 +124,13 @@ void publish_plan(struct mw_session *s)
     mw_products_text(s->m, &s->settled.o, run.products, sizeof run.products);
     run.hot_bytes = info.hot_bytes;
     run.file_bytes = info.file_bytes;
-    predict(&run, p);
+    run.predicted_decode = p->decode_tps;
+    run.predicted_prefill = p->prefill_tps;
+    run.predicted_assumed = p->assumed;
+    run.predicted_read = p->streamed_bytes;
+    run.predicted_binds = p->binds;
+    anchors_use(s->m, o); /* before its predictions, from which a diagnosis is made */
     telemetry_set_run(t, &run, p->row);
-    anchors_use(s->m, o);
     anchors_begin(&s->answer);
     tried_begin(&s->tried);
     s->pass_end_ns = 0; /* the next pass begins with the input of this plan */

@@ -38,6 +38,8 @@ static void diagnose(void *ctx, struct mw_sample *s)
 {
     struct diagnoser *d = ctx;
 
+    if (!(s->run.predicted_decode > 0)) /* settings are just changing: publish_budget() */
+        return;
     pthread_mutex_lock(&d->lock);
     if (is_recent(d, s)) {
         mw_diagnosis_to_sample(&d->last, s);

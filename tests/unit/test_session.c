@@ -245,6 +245,7 @@ static void the_budget_may_change_while_the_session_lives(void **state)
 
 static struct mw_session *seen; /* whose weights get other memory; NULL: nobody looks */
 static uint32_t n_look;
+static double predicted; /* tokens per second of the last look */
 
 static void look(void)
 {
@@ -263,6 +264,7 @@ static void look(void)
     /* Borrowed KV space is no more than the plan has of it, with what no item takes. */
     unused = s->mem.plan[MW_ROW_KV_GLOBAL] + s->mem.plan[MW_ROW_KV_INDEX];
     assert_true(s->mem.lent_bytes <= unused + s->run.budget_bytes - plan);
+    predicted = s->run.predicted_decode;
     n_look++;
     free(s);
 }
@@ -287,17 +289,24 @@ int __wrap_stream_set_memory(struct stream *s, uint32_t n_slot, uint64_t pinned_
 static void memory_that_a_change_takes_is_compared_with_the_budget_in_force(void **state)
 {
     struct mw_options o = small_options(N_CTX), shorter, other;
+    const struct mw_limits none = { 0 };
     struct err e = ERR_INIT;
     struct mw_session *s;
 
     (void)state;
     o.memory_bytes = smallest_budget(model, &o);
+    give_limits(model, &o, 1e9);
     s = open_session(model, &o);
     eval(s, ids, 20);
     seen = s;
+    look();
+    assert_true(predicted > 0);
     n_look = 0;
     assert_int_equal(mw_session_set_memory(s, 128 * MIB, &e), 0); /* all is pinned */
     assert_true(n_look > 0);
+    assert_true(predicted == 0); /* the settings of the new plan are not in use yet */
+    look();
+    assert_true(predicted > 0);
     n_look = 0;
     assert_int_equal(mw_session_set_memory(s, o.memory_bytes + 300 * KIB, &e), 0);
     assert_true(n_look > 0);
@@ -313,6 +322,7 @@ static void memory_that_a_change_takes_is_compared_with_the_budget_in_force(void
     look();
     seen = NULL;
     mw_session_close(s);
+    mw_model_set_limits(model, &none);
 }
 
 /* longrope has two lists of frequencies.  The context chooses one of them, so keys of the other
