@@ -29,6 +29,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_request \
 	tests/fuzz/fuzz_safetensors \
 	tests/fuzz/fuzz_telemetry \
+	tests/fuzz/fuzz_thinking \
 	tests/fuzz/fuzz_tokenizer_config \
 	tests/fuzz/fuzz_tokenizer_json \
 	tests/fuzz/fuzz_tool_calls \
@@ -55,6 +56,7 @@ tests_fuzz_fuzz_repo_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_request_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_safetensors_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_telemetry_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+tests_fuzz_fuzz_thinking_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_tokenizer_config_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_tokenizer_json_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 tests_fuzz_fuzz_tool_calls_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
@@ -77,8 +79,8 @@ tests_fuzz_fuzz_tool_calls_SOURCES = tests/fuzz/fuzz_tool_calls.c \
 	src/serve/tool_grammar.c src/serve/tool_forms.c src/serve/tool_python.c \
 	src/serve/tool_scan.c src/serve/tool_tags.c
 
-EXTRA_DIST += tests/fuzz/corpus tests/fuzz/jinja.dict tests/fuzz/fuzz_file.h \
-	tests/fuzz/fuzz_folder.h tests/fuzz/fuzz_vocab_check.h tests/fuzz/large_blocks.c \
+EXTRA_DIST += tests/fuzz/corpus tests/fuzz/jinja.dict tests/fuzz/thinking.dict \
+	tests/fuzz/fuzz_file.h tests/fuzz/fuzz_folder.h tests/fuzz/fuzz_vocab_check.h tests/fuzz/large_blocks.c \
 	tests/fuzz/replay.c
 
 # Freed memory is used again after 1 MiB and never given back to the system, calls are named four
