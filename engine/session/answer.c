@@ -50,13 +50,13 @@ static void on_progress(void *ctx, uint32_t done, uint32_t total, bool is_within
 }
 
 /* Note how long the arithmetic of a prompt token took, for estimates.  The time of a pass with
- * few tokens hardly depends on their number, so short prompts are used only if there is no
- * other. */
+ * few tokens hardly depends on their number, and other programs may take most of it, so a short
+ * prompt says less than the plan. */
 static void note_pace(struct answer_state *r)
 {
     uint64_t ns = r->receipt.prefill_ns;
 
-    if (r->receipt.n_prompt < PACE_MIN && r->a->prompt_compute_s > 0)
+    if (r->receipt.n_prompt < PACE_MIN)
         return;
     ns -= ns < r->prefill_stall_ns ? ns : r->prefill_stall_ns;
     r->a->prompt_compute_s = (double)ns / 1e9 / (double)r->receipt.n_prompt;

@@ -35,7 +35,7 @@ struct answerer {
     const struct cancel *cancel;
     answer_change_fn *change;
     void *change_ctx;
-    double prompt_compute_s; /* set by answer_run: arithmetic per token of the last prompt */
+    double prompt_compute_s; /* set by answer_run: arithmetic per token of the last long prompt */
 };
 
 /*

@@ -11,7 +11,7 @@ struct cost_basis {
     struct plan_input in;  /* with the limits of the machine */
     struct plan_pass pass; /* where the weights are now */
     uint32_t n_before;     /* tokens in the context before the prompt */
-    double pace_s;         /* measured arithmetic for a token of the last prompt; 0: none yet */
+    double pace_s;         /* measured arithmetic for a token of a long prompt; 0: none yet */
 };
 
 struct mw_model;

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "engine/memwall.h"
+#include "engine/session/chat_internal.h"
 #include "tests/lib/calls.h"
 #include "tests/lib/fail_with.h"
 #include "tests/lib/model_path.h"
@@ -587,6 +588,27 @@ static void limits_predict_the_cost_before_the_first_prompt(void **state)
     mw_chat_close(c);
 }
 
+/* A pass with few tokens takes about as long as one with many. */
+static void a_short_prompt_has_no_pace(void **state)
+{
+    struct mw_chat_options o = base_options();
+    struct mw_chat *c = open_chat(model, &o);
+    struct said said;
+
+    (void)state;
+    ask(c, "one", &said);
+    settle(c);
+    assert_true(said.receipt.n_prompt < 64);
+    assert_true(c->prompt_compute_s <= 0);
+    ask(c, "one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+           "fifteen sixteen seventeen eighteen nineteen twenty twenty-one twenty-two",
+        &said);
+    settle(c);
+    assert_true(said.receipt.n_prompt >= 64);
+    assert_true(c->prompt_compute_s > 0);
+    mw_chat_close(c);
+}
+
 static void a_change_that_does_not_fit_changes_nothing(void **state)
 {
     struct mw_chat_options o = base_options(), small = o;
@@ -987,6 +1009,7 @@ int main(void)
         cmocka_unit_test(the_cost_of_a_message_counts_what_must_be_evaluated_again),
         cmocka_unit_test(a_cost_leaves_the_tokens_that_the_sample_leaves),
         cmocka_unit_test(limits_predict_the_cost_before_the_first_prompt),
+        cmocka_unit_test(a_short_prompt_has_no_pace),
         cmocka_unit_test(a_change_that_does_not_fit_changes_nothing),
         cmocka_unit_test(a_full_context_stops_the_answer_and_reports_it),
         cmocka_unit_test(with_ctx_shift_the_oldest_turns_are_dropped),
