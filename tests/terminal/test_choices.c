@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -46,6 +47,37 @@ static void a_change_of_an_empty_chat_names_only_differences(void **state)
     program_line(&run, "/kv q8_0");
     sees(&run, "Change: kv q8_0");
     assert_true(pty_loses(run.s, "evaluates"));
+}
+
+/* Whether a row shows nothing but the borders of a sheet. */
+static bool is_gap(const char *row)
+{
+    static const char border[] = "\u2502";
+    bool has_border = false;
+
+    row += strspn(row, " ");
+    while (strncmp(row, border, sizeof border - 1) == 0) {
+        has_border = true;
+        row += sizeof border - 1;
+        row += strspn(row, " ");
+    }
+    return has_border && *row == '\0';
+}
+
+static void a_sheet_never_has_two_empty_lines_in_a_row(void **state)
+{
+    int gaps = 0;
+
+    (void)state;
+    fake_begin(&run, 40, 80, NULL, NULL);
+    program_line(&run, "/ctx 8k"); /* an empty chat has nothing to keep */
+    sees(&run, "Change: ctx 8,192");
+    for (int y = 0, in_a_row = 0; y < pty_rows(run.s); y++) {
+        in_a_row = is_gap(pty_row(run.s, y)) ? in_a_row + 1 : 0;
+        gaps += in_a_row > 0;
+        assert_true(in_a_row < 2);
+    }
+    assert_int_equal(1, gaps);
 }
 
 /* The memory is taken under the new budget before the change has ended. */
@@ -455,6 +487,7 @@ int main(void)
         cmocka_unit_test_teardown(
             a_change_is_compared_with_the_current_plan_and_applied_by_enter, end_run),
         cmocka_unit_test_teardown(a_change_of_an_empty_chat_names_only_differences, end_run),
+        cmocka_unit_test_teardown(a_sheet_never_has_two_empty_lines_in_a_row, end_run),
         cmocka_unit_test_teardown(a_budget_is_shown_while_it_is_applied, end_run),
         cmocka_unit_test_teardown(a_refusal_names_one_budget, end_run),
         cmocka_unit_test_teardown(a_refusal_names_smaller_keys_and_values, end_run),

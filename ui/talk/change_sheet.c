@@ -208,11 +208,11 @@ void change_propose(struct talk *t, const struct mw_chat_options *wanted, const 
         sheet_text(s, ROLE_WARN, note);
     find_facts(t, b, &then, &facts);
     proposal_settings(&facts, &to);
-    sheet_line(s, ROLE_TEXT, "%s", "");
+    sheet_gap(s);
     say_when(t, s, wanted);
     say_what_is_kept(t, s, b, &then);
     proposal_warnings(&facts, talk_info(t)->n_ctx_train, &to);
-    sheet_line(s, ROLE_TEXT, "%s", "");
+    sheet_gap(s);
     proposal_memory(&facts, &to);
     talk_show(t, s);
 }

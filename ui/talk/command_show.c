@@ -90,7 +90,7 @@ void run_plan(struct talk *t, const char *args)
         sheet_line(sheet, ROLE_TEXT, "%s", budget_last(line, sizeof line, s));
         sheet_line(sheet, ROLE_TEXT, "%s", budget_next(line, sizeof line, s));
     }
-    sheet_line(sheet, ROLE_TEXT, "%s", "");
+    sheet_gap(sheet);
     sheet_line(sheet, ROLE_TEXT, "context %s tokens, prompts in chunks of %u",
                numbers_count(ctx, sizeof ctx, plan->n_ctx), plan->chunk);
     if (plan->n_slot > 0)
@@ -215,7 +215,7 @@ static void show_process(struct talk *t)
     sheet_line(sheet, ROLE_TEXT, "keys %s, values %s, %u thread%s, %s", s->run.kv_k,
                s->run.kv_v, s->run.threads, s->run.threads == 1 ? "" : "s", s->run.isa);
     sheet_line(sheet, ROLE_TEXT, "io %s (%s)", s->run.io, s->run.io_reason);
-    sheet_line(sheet, ROLE_TEXT, "%s", "");
+    sheet_gap(sheet);
     sheet_line(sheet, ROLE_TEXT, "messages         %10zu", talk_ledger(t)->n);
     sheet_line(sheet, ROLE_TEXT, "context          %10s of %s tokens",
                numbers_count(a, sizeof a, talk_tokens(t)),
@@ -237,7 +237,7 @@ static void show_process(struct talk *t)
                    units_size(a, sizeof a, s->kv.disk_read),
                    units_size(b, sizeof b, s->kv.disk_written));
     rate_rows(sheet, t, s);
-    sheet_line(sheet, ROLE_TEXT, "%s", "");
+    sheet_gap(sheet);
     value_row(sheet, "charged", &s->os.charged);
     value_row(sheet, "charged at most", &s->os.charged_peak);
     value_row(sheet, "resident", &s->os.rss);

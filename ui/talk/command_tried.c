@@ -102,7 +102,7 @@ void run_tried(struct talk *t, const char *args)
     tried_table(&c->table, c->list, c->n, (int64_t)time(NULL));
     sheet_on_enter(s, choose, free, c);
     add_rows(c, s);
-    sheet_line(s, ROLE_TEXT, "%s", "");
+    sheet_gap(s);
     snprintf(note, sizeof note, "> in use, * measured since memwall was started. %s %s",
              TRIED_NOTE);
     sheet_text(s, ROLE_DIM, note);

@@ -193,7 +193,7 @@ static void help_setting(struct sheet *s, const struct option *o)
 {
     char text[200];
 
-    sheet_line(s, ROLE_TEXT, "%s", "");
+    sheet_gap(s);
     row(s, "values", o->words);
     row(s, "default", option_default(o, "chat", text, sizeof text));
     row(s, "applies", option_reach_text(o->reach));
@@ -204,7 +204,7 @@ static void help_setting(struct sheet *s, const struct option *o)
     row(s, "to keep", text);
     if (o->more == NULL)
         return;
-    sheet_line(s, ROLE_TEXT, "%s", "");
+    sheet_gap(s);
     sheet_text(s, ROLE_TEXT, o->more);
 }
 

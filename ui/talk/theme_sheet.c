@@ -81,7 +81,7 @@ static void add_sample(struct sheet *s)
     sheet_more(s, ROLE_GOOD, "good ");
     sheet_more(s, ROLE_WARN, "slow ");
     sheet_more(s, ROLE_BAD, "failed");
-    sheet_line(s, ROLE_TEXT, "%s", "");
+    sheet_gap(s);
 }
 
 void theme_sheet(struct talk *t,

@@ -72,6 +72,14 @@ void sheet_line(struct sheet *s, enum ui_role role, const char *fmt, ...)
     va_end(ap);
 }
 
+void sheet_gap(struct sheet *s)
+{
+    const struct sheet_line *last = s->n == 0 ? NULL : &s->line[s->n - 1];
+
+    if (last != NULL && last->n_part > 0 && last->part[0].text[0] != '\0')
+        sheet_line(s, ROLE_TEXT, "%s", "");
+}
+
 void sheet_more(struct sheet *s, enum ui_role role, const char *fmt, ...)
 {
     va_list ap;

@@ -34,6 +34,8 @@ void sheet_line(struct sheet *s, enum ui_role role, const char *fmt, ...)
 /* Append to the last line. */
 void sheet_more(struct sheet *s, enum ui_role role, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Add an empty line, unless the sheet is empty or the last line is one. */
+void sheet_gap(struct sheet *s);
 /* Make the last line a choice; the Enter action receives number.  The cursor begins at the
  * first choice. */
 void sheet_choice(struct sheet *s, long number);
