@@ -93,6 +93,15 @@ class Diagnosis(unittest.TestCase):
         self.assertTrue(t.sees("/memory "), t.screen())
         return t
 
+    def sheet_text(self, t):
+        """Returns the text of the sheet of /plan."""
+        rows = t.screen().splitlines()
+        top = next(i for i, row in enumerate(rows) if "\u256d\u2500 Plan \u2500" in row)
+        left = rows[top].index("\u256d\u2500 Plan")
+        right = rows[top].index("\u256e", left)
+        end = next(i for i in range(top, len(rows)) if rows[i][left:left + 1] == "\u2570")
+        return "\n".join(row[left:right] for row in rows[top:end])
+
     @unittest.skipIf("MW_SANITIZED" in os.environ, "sanitizers take memory of their own")
     def test_all_sentences_agree_with_the_receipt(self):
         t = self.answer()
@@ -110,6 +119,7 @@ class Diagnosis(unittest.TestCase):
         t.send("/plan\r")
         self.assertTrue(t.sees("measured     "), t.screen())
         self.assertRegex(t.screen(), r"measured +[\d.]+ tok/s, disk-bound")
+        self.assertNotIn("predicted", self.sheet_text(t).lower())
         t.send("\033")
         self.assertTrue(t.loses("held now"), t.screen())
         t.send(F10)

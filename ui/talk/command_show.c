@@ -115,7 +115,8 @@ void run_plan(struct talk *t, const char *args)
                    d.is_measured ? numbers_measured(rate, sizeof rate, d.tps)
                                  : numbers_rough(rate, sizeof rate, d.tps),
                    assumed, mw_diagnosis_label(&d));
-    limits_line(t, sheet, talk_options(t)->engine.disk_rate);
+    if (!d.is_measured)
+        limits_line(t, sheet, talk_options(t)->engine.disk_rate);
     free(s);
     talk_show(t, sheet);
 }
