@@ -10,20 +10,39 @@
 #include "engine/session/model.h"
 #include "engine/session/options.h"
 
-/* "the model in small.gguf does not draft", "the draft head does not draft" */
-static void subject(const struct mw_model *m, const struct mw_options *o, char *buf, size_t n)
+/* Returns a path without its folders. */
+static const char *file_name(const char *path)
 {
-    const char *slash = o->draft == MW_DRAFT_FILE ? strrchr(o->draft_file, '/') : NULL;
-    const char *name = slash != NULL ? slash + 1 : o->draft_file;
+    const char *slash = strrchr(path, '/');
 
-    if (o->draft == MW_DRAFT_FILE && m != NULL && draft_model_is_same(m, o->draft_file))
-        snprintf(buf, n, "the model in %.80s is this one itself and does not draft (--draft self "
-                         "drafts with smaller copies)", name);
-    else if (o->draft == MW_DRAFT_FILE)
-        snprintf(buf, n, "the model in %.80s does not draft", name);
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* "the model in small.gguf does not draft", "the draft head does not draft" */
+static void subject(const struct mw_options *o, char *buf, size_t n)
+{
+    if (o->draft == MW_DRAFT_FILE)
+        snprintf(buf, n, "the model in %.80s does not draft", file_name(o->draft_file));
     else
         snprintf(buf, n, "%s", o->draft == MW_DRAFT_SELF ? "the model does not draft for itself"
                                                          : "the draft head does not draft");
+}
+
+/* The model's own file as the drafter: this is the only cause then.  More memory would hold the
+ * weights themselves. */
+static bool same_model(const struct mw_model *m, const struct mw_options *o, const struct plan *p,
+                       char *buf, size_t n)
+{
+    bool is_cause = p->no_drafter == MW_DRAFTER_NO_ROOM || p->no_drafter == MW_DRAFTER_SLOWER ||
+                    p->no_drafter == MW_DRAFTER_ALL_PINNED;
+
+    if (o->draft != MW_DRAFT_FILE || !is_cause || m == NULL ||
+        !draft_model_is_same(m, o->draft_file))
+        return false;
+    snprintf(buf, n, "the model in %.80s is this one itself and does not draft: its drafts would "
+                     "take as long as tokens; --draft self drafts with smaller copies",
+             file_name(o->draft_file));
+    return true;
 }
 
 /* A head that nobody asked for: the plan does not even weigh one that is too large. */
@@ -79,8 +98,10 @@ char *mw_plan_no_drafter(const struct mw_model *m, const struct mw_options *o,
         return buf;
     if (p->no_drafter == MW_DRAFTER_IS_USED && unused_head(m, o, buf, n))
         return buf;
+    if (same_model(m, o, p, buf, n))
+        return buf;
     if (p->no_drafter != MW_DRAFTER_IS_USED) {
-        subject(m, o, who, sizeof who);
+        subject(o, who, sizeof who);
         reason(p, why, sizeof why);
         snprintf(buf, n, "%s: %s", who, why);
     } else if (o->draft == MW_DRAFT_NGRAM && p->n_draft == 0) {
