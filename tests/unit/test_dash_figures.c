@@ -640,6 +640,56 @@ static void one_rate_is_shown_after_an_answer(void **state)
     dash_free(d);
 }
 
+/* The number of places of a mark in the panel of the wall. */
+static int count_marks(const struct dash *d, char mark)
+{
+    struct err e = ERR_INIT;
+    struct canvas_target *t = canvas_on_grid(10, 60, true, &e);
+    struct canvas c = canvas_of(t);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    int n = 0;
+
+    dash_wall_widget.draw(d, &c);
+    canvas_write_text(t, f);
+    fclose(f);
+    canvas_target_free(t);
+    for (const char *row = strchr(text, '\n'); row != NULL; row = strchr(row + 1, '\n')) {
+        if (strstr(row, "MiB") != NULL && strstr(row, "MiB") < strchr(row + 1, '\n'))
+            break; /* the axis, below the plot */
+        for (const char *at = row + 1; *at != '\n'; at++)
+            n += *at == mark;
+    }
+    free(text);
+    return n;
+}
+
+/* An answer measures the budget in use, beside others: that one has the mark of the settings in
+ * use and no second one at another rate. */
+static void the_budget_in_use_has_one_mark(void **state)
+{
+    struct dash *d = new_dash(UI_GRAPH_ASCII);
+    struct mw_wall w = { .n = { 8 }, .here = { 500 * MIB, 4096 }, .n_mark = 4 };
+
+    (void)state;
+    for (uint64_t i = 0; i < 8; i++)
+        w.point[MW_WALL_BUDGET][i] = (struct mw_wall_point){ .at = (i + 1) * 100 * MIB,
+                                                             .tps = (double)(i + 1) };
+    w.mark[0] = (struct mw_wall_mark){ { 500 * MIB, 4096 }, 1.5, true, { true, true } };
+    w.mark[1] = (struct mw_wall_mark){ { 700 * MIB, 4096 }, 2.5, true, { true, false } };
+    w.mark[2] = (struct mw_wall_mark){ { 500 * MIB, 2048 }, 0.5, true, { false, true } };
+    w.mark[3] = (struct mw_wall_mark){ { 300 * MIB, 2048 }, 6.5, true, { false, false } };
+    dash_set_wall(d, &w);
+    assert_int_equal(count_marks(d, '@'), 1);
+    assert_int_equal(count_marks(d, 'o'), 1);
+    w.here[MW_WALL_BUDGET] = 600 * MIB;
+    dash_set_wall(d, &w);
+    assert_int_equal(count_marks(d, '@'), 1);
+    assert_int_equal(count_marks(d, 'o'), 2);
+    dash_free(d);
+}
+
 static void the_budget_is_known_while_a_model_is_loaded(void **state)
 {
     struct dash *d = new_dash(UI_GRAPH_ASCII);
@@ -743,6 +793,7 @@ int main(void)
         cmocka_unit_test(a_waterfall_without_dots_shows_means),
         cmocka_unit_test(layers_in_one_row_can_be_inspected),
         cmocka_unit_test(one_rate_is_shown_after_an_answer),
+        cmocka_unit_test(the_budget_in_use_has_one_mark),
         cmocka_unit_test(the_budget_is_known_while_a_model_is_loaded),
         cmocka_unit_test(mapped_pages_are_not_compared_with_the_budget),
         cmocka_unit_test(predictions_have_two_digits),

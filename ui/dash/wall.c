@@ -356,6 +356,14 @@ static bool is_on_axis(const struct dash *d, uint64_t at)
     return at >= p[0].at && at <= p[n_points(d) - 1].at;
 }
 
+/* The settings in use have their own mark, also with what was measured there before. */
+static bool has_mark(const struct dash *d, const struct mw_wall_mark *m)
+{
+    uint64_t at = m->at[d->wall_axis];
+
+    return is_on_axis(d, at) && at != here(d);
+}
+
 static int column(const struct dash *d, uint64_t at, int width)
 {
     return (int)lround(place(d, at) * (width - 1));
@@ -391,8 +399,7 @@ static float top_of(const struct dash *d)
     for (uint32_t i = 0; i < n_points(d); i++)
         most = fmax(most, p[i].tps);
     for (uint32_t i = 0; i < d->wall.n_mark; i++)
-        if (d->wall.mark[i].is_same[d->wall_axis] &&
-            is_on_axis(d, d->wall.mark[i].at[d->wall_axis]))
+        if (d->wall.mark[i].is_same[d->wall_axis] && has_mark(d, &d->wall.mark[i]))
             most = fmax(most, d->wall.mark[i].tps);
     return curve_top((float)most);
 }
@@ -422,7 +429,7 @@ static void draw_marks(const struct canvas *c, const struct dash *d, float top)
         for (uint32_t i = d->wall.n_mark; i-- > 0;) {
             const struct mw_wall_mark *m = &d->wall.mark[i];
 
-            if (m->is_same[d->wall_axis] != (same == 1) || !is_on_axis(d, m->at[d->wall_axis]))
+            if (m->is_same[d->wall_axis] != (same == 1) || !has_mark(d, m))
                 continue;
             if (same == 1)
                 put_mark(c, d, m->at[d->wall_axis], m->tps, top,
