@@ -108,6 +108,18 @@ class ChatModel(StoreCase):
         self.chat("--open", "first", "-m", "here/two.gguf", lines=[("ha", "\nxyz\n*")])
         self.chat("--open", "first", lines=[("ha", "\nxyz\n*")])  # it answered last
 
+    def test_a_model_in_a_deep_folder(self):
+        made = self.make("m.gguf", "abcd")
+        folder, longest = self.path(""), os.pathconf("/", "PC_PATH_MAX") - 1
+        while len(folder) + 200 < longest:
+            folder += "d" * 150 + "/"
+        os.makedirs(folder)
+        path = folder + "m".rjust(longest - len(folder) - len(".gguf"), "m") + ".gguf"
+        os.rename(made, path)
+        self.chat("-m", path, lines=[self.Q8])
+        self.assertEqual([path], self.noted(self.chats()[0]))
+        self.chat("--continue", lines=[("ho", "\nabcd\n*")])
+
     def test_a_model_that_the_chat_switched_to(self):
         self.make("a/one.gguf", "abcd", name="One")
         self.make("a/two.gguf", "xyz", name="Two")
@@ -193,7 +205,7 @@ class ChatModel(StoreCase):
             whole = f.read()
         os.mkfifo(self.path("fifo"))
         for file in (self.path("fifo"), "/dev/zero", "/", "../a/two.gguf", two, "one", "", "/a\0b",
-                     "\x1b[2J/\x9b", "/" + "a/" * 600, 7, None, [one]):
+                     "\x1b[2J/\x9b", "/" + "a/" * 3000, 7, None, [one]):
             with self.subTest(file=str(file)[:30]):
                 with open(chat, "w", encoding="utf-8") as f:
                     f.write(whole + json.dumps({"model_file": file, "model_name": "One"}) + "\n")

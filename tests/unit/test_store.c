@@ -409,13 +409,13 @@ static void models_of_other_chats(void **state)
     static const char *const lines[] = { "", "{\"model_file\":7}\n", "{\"model_name\":\"x\"}\n",
                                          "{\"model_file\":[\"/a\"],\"model_name\":\"x\"}\n",
                                          NULL };
-    char text[4000], path[4096];
+    char text[PATH_MAX + 500], path[PATH_MAX];
 
     (void)state;
     ok(folder_make(chats) == 0 ? 0 : -1);
     snprintf(path, sizeof path, "%s/old" STORE_SUFFIX, chats);
     for (int i = 0; i < 5; i++) {
-        char more[1200], line[1300];
+        char more[PATH_MAX + 100], line[PATH_MAX + 200];
         struct store_facts found;
         struct store *s;
         FILE *f = fopen(path, "w");

@@ -4,6 +4,7 @@
 #ifndef MEMWALL_UI_STORE_CHATLINE_H
 #define MEMWALL_UI_STORE_CHATLINE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,7 +38,7 @@ struct chatline {
     uint64_t context;
     char model[128], created[32];
     char settings[160];
-    char model_file[1024], model_name[128]; /* of the model that answers from there on */
+    char model_file[PATH_MAX], model_name[128]; /* of the model that answers from there on */
     struct attached attached;      /* the start of the text of a message; not checked */
     struct text_of text, thinking; /* n: their lengths, joined if a key came twice */
     struct text_of held;           /* the text at the end of an answer that struct mw_cut has */

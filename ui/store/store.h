@@ -68,6 +68,7 @@
 #ifndef MEMWALL_UI_STORE_STORE_H
 #define MEMWALL_UI_STORE_STORE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -125,7 +126,7 @@ struct store_head {
 
 /* The model that answers at the end of a chat. */
 struct store_model {
-    char file[1024]; /* "": not known */
+    char file[PATH_MAX]; /* "": not known */
     char name[128];
 };
 

@@ -530,8 +530,6 @@ void saving_model(struct saving *s, const char *file, const char *name)
     const struct store_model *m = s->store == NULL ? NULL : store_model(s->store);
     struct err e = ERR_INIT;
 
-    if (m != NULL && strlen(file) >= sizeof m->file)
-        file = ""; /* only the name is known, as in older chats */
     if (m != NULL && (strcmp(m->file, file) != 0 || strcmp(m->name, name) != 0))
         saving_noted(s, store_set_model(s->store, file, name, &e), &e);
 }
