@@ -124,7 +124,8 @@ class ChatModel(StoreCase):
         self.make("a/one.gguf", "abcd", name="One")
         self.make("a/two.gguf", "xyz", name="Two")
         self.chat("-m", "../a/one.gguf",
-                  lines=[self.Q8, ("/model ../a/two.gguf", "Two (qwen2"), ("ho", "\nxyz\n*")])
+                  lines=[self.Q8, ("/model ../a/two.gguf", "Two (qwen2"), ("ho", "\nxyz\n*"),
+                         ("/chats", "   4  Two   ")])
         path, = self.chats()
         self.assertEqual(2, len(self.noted(path)))
         self.chat("--continue", lines=[("ha", "\nxyz\n*")])

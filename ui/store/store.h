@@ -271,7 +271,6 @@ struct store_entry {
     bool is_named;  /* by a person; else the name is the time of the first message */
     bool is_damaged; /* no line at its start can be read */
     char title[96]; /* start of the first message, clean, one line */
-    char model[64]; /* clean */
     time_t changed;
     long changed_ns;  /* of that second */
     uint64_t context; /* tokens; 0: not known */
@@ -303,7 +302,8 @@ int store_rename(struct store *s, const char *name, struct err *e);
 /* Name or delete a chat in dir that no memwall has open; old and name are complete names. */
 int store_rename_saved(const char *dir, const char *old, const char *name, struct err *e);
 int store_delete(const char *dir, const char *name, struct err *e);
-/* Facts at the end of a chat that need not be opened for them; "": none, or it cannot be read. */
+/* Facts at the end of a chat that need not be opened for them; "": none, or it cannot be read.
+ * The whole file is read. */
 struct store_facts {
     char settings[STORE_SETTINGS_BYTES];
     struct store_model model;

@@ -54,7 +54,7 @@ static bool is_head_start(const char *s, size_t n)
     return memcmp(s, begin, len) == 0;
 }
 
-/* Read head and title from the start of a file; is_cut: the file is longer. */
+/* Read the title from the start of a file; is_cut: the file is longer. */
 static enum look look_at_beginning(const char *s, size_t n, bool is_cut, bool has_time,
                                    struct store_entry *out)
 {
@@ -74,11 +74,7 @@ static enum look look_at_beginning(const char *s, size_t n, bool is_cut, bool ha
             chatline_free(&l);
             return LOOK_OTHER;
         }
-        if (l.is_head)
-            clean_line(out->model, sizeof out->model, l.model, strlen(l.model));
-        else if (l.is_model)
-            clean_line(out->model, sizeof out->model, l.model_name, strlen(l.model_name));
-        else if (l.is_message && l.kind == STORE_USER && l.text.s != NULL)
+        if (l.is_message && l.kind == STORE_USER && l.text.s != NULL)
             clean_line(out->title, sizeof out->title, l.text.s, l.text.n);
         if (l.is_head || chatline_is_own(&l))
             is = LOOK_CHAT;
@@ -171,6 +167,13 @@ static bool begins(const struct line_start *line, const char *mark)
     return line->n > n && line->n <= sizeof line->s && memcmp(line->s, mark, n) == 0;
 }
 
+static void add_to_line(struct line_start *line, const char *s, size_t n)
+{
+    if (line->n < sizeof line->s)
+        memcpy(line->s + line->n, s, n < sizeof line->s - line->n ? n : sizeof line->s - line->n);
+    line->n += n;
+}
+
 static void end_line_start(struct line_start *line, struct store_facts *out)
 {
     struct chatline l = { 0 };
@@ -201,11 +204,12 @@ void store_facts_of(const char *path, struct store_facts *out)
     *out = (struct store_facts){ .settings = "" };
     while (fd >= 0 && chunk != NULL && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
            (n = read_at(fd, chunk, at)) > 0) {
-        for (ssize_t i = 0; i < n; i++)
-            if (chunk[i] == '\n')
+        for (size_t i = 0, len; i < (size_t)n; i += len + 1) {
+            len = line_length(chunk + i, (size_t)n - i);
+            add_to_line(&line, chunk + i, len);
+            if (i + len < (size_t)n)
                 end_line_start(&line, out);
-            else if (line.n++ < sizeof line.s)
-                line.s[line.n - 1] = chunk[i];
+        }
         at += (uint64_t)n;
     }
     free(chunk);

@@ -11,6 +11,7 @@
 #include "ui/talk/command_list.h"
 #include "ui/talk/commands.h"
 #include "ui/text/sheet.h"
+#include "ui/words/clean.h"
 
 #define MAX_SHOWN   200
 #define MAX_COUNTED ((uint64_t)32 << 20) /* bytes of chats whose messages are counted */
@@ -281,16 +282,15 @@ static int widest_name(const struct menu *m)
 }
 
 /* "  resumes in ~0.4 s, 123 MiB" with a KV file, "  ~4 min to evaluate" without; "": not known. */
-static char *resume_text(struct talk *t, const char *dir, const struct store_entry *chat,
-                         char *buf, size_t n)
+static char *resume_text(struct talk *t, const char *path, const struct store_entry *chat,
+                         const char *model, char *buf, size_t n)
 {
-    bool is_of_model = strcmp(chat->model, talk_info(t)->name) == 0;
+    bool is_of_model = strcmp(model, talk_info(t)->name) == 0;
     double again_s = is_of_model ? talk_evaluation_s(t, chat->context) : 0;
     struct talk_kv_cost cost;
-    char path[4400], size[16], time[24];
+    char size[16], time[24];
 
     buf[0] = '\0';
-    snprintf(path, sizeof path, "%.4200s/%s" STORE_SUFFIX, dir, chat->name);
     if (talk_kv_cost(t, path, &cost)) {
         units_size(size, sizeof size, cost.bytes);
         if (cost.is_of_model && cost.load_s > 0)
@@ -313,15 +313,19 @@ static void fill_menu(const struct menu *m, struct sheet *s, const char *dir)
                "model", "first words");
     for (size_t i = 0; i < m->n && i < MAX_SHOWN; i++) {
         const struct store_entry *chat = &m->list[i];
-        char when[32], count[16] = "-", resume[64];
+        char path[4400], when[32], count[16] = "-", model[64], resume[64];
+        struct store_facts facts;
         uint32_t n;
 
         bytes += chat->bytes;
         if (bytes <= MAX_COUNTED && store_count_saved(dir, chat->name, &n))
             snprintf(count, sizeof count, "%u", n);
+        snprintf(path, sizeof path, "%.4200s/%s" STORE_SUFFIX, dir, chat->name);
+        store_facts_of(path, &facts);
+        clean_line(model, sizeof model, facts.model.name, strlen(facts.model.name));
         sheet_line(s, chat->is_named ? ROLE_ACCENT : ROLE_DIM, "%-*s", width, chat->name);
         sheet_more(s, ROLE_DIM, "  %-7s  %8s  %-14.14s  ",
-                   last_used(when, sizeof when, chat->changed), count, chat->model);
+                   last_used(when, sizeof when, chat->changed), count, model);
         if (chat->is_damaged)
             sheet_more(s, ROLE_WARN, "damaged: it cannot be read");
         else
@@ -329,7 +333,8 @@ static void fill_menu(const struct menu *m, struct sheet *s, const char *dir)
         sheet_more(s, ROLE_DIM, "%s",
                    is_own(m->t, chat->name)
                        ? " (on the screen)"
-                       : resume_text(m->t, dir, chat, resume, sizeof resume));
+                       : resume_text(m->t, path, chat, facts.model.name, resume,
+                                     sizeof resume));
         sheet_choice(s, (long)i);
     }
     if (m->n > MAX_SHOWN)
