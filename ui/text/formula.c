@@ -7,6 +7,10 @@
 
 #include "ui/text/block_line.h"
 
+#define BEGIN     "\\begin{"
+#define END       "\\end{"
+#define NAME_MOST 60 /* bytes of \end{NAME} */
+
 #define CODE_MARKS 32 /* backticks around a code span: fewer than these, as in md4c */
 
 struct scan {
@@ -17,7 +21,7 @@ struct scan {
     bool in_table;       /* it is a row: pipes end its cells */
     size_t word_end;     /* stars before it were looked at */
     /* Up to these positions, no closing mark was found.  They keep the time linear. */
-    size_t no_code[CODE_MARKS], no_round, no_square, no_address;
+    size_t no_code[CODE_MARKS], no_round, no_square, no_environment, no_address;
 };
 
 static bool is_blank(char c)
@@ -167,8 +171,51 @@ static size_t dollars(struct scan *s, size_t i)
     return run > i + 2 ? run : formula(s, i, pair_end(s, i, "$$", true, &never), run);
 }
 
+static bool is_at(const char *text, size_t at, size_t end, const char *mark)
+{
+    return end - at >= strlen(mark) && memcmp(text + at, mark, strlen(mark)) == 0;
+}
+
+/* Read text[*at .. end), with depth open environments, up to the end of the last one, or of the
+ * cell.  Returns how many are open there. */
+static unsigned read_environments(const char *text, size_t *at, size_t end, unsigned depth,
+                                  bool in_table)
+{
+    while (*at < end && !(in_table && text[*at] == '|')) {
+        size_t most = end - *at < NAME_MOST ? end - *at : NAME_MOST;
+        const char *brace;
+
+        if (is_at(text, *at, end, BEGIN)) {
+            depth++;
+        } else if (depth > 0 && is_at(text, *at, end, END) &&
+                   (brace = memchr(text + *at, '}', most)) != NULL) {
+            *at = (size_t)(brace + 1 - text);
+            if (--depth == 0)
+                return 0;
+            continue;
+        }
+        *at += text[*at] == '\\' && *at + 1 < end ? 2 : 1;
+    }
+    return depth;
+}
+
+/* Returns the end of the environment that begins at i, 0 if it is not one. */
+static size_t environment_end(struct scan *s, size_t i)
+{
+    size_t at = i;
+
+    if (i < s->no_environment)
+        return 0;
+    if (read_environments(s->text, &at, s->in_table ? s->l.end : s->end, 0, s->in_table) == 0)
+        return at;
+    s->no_environment = at;
+    return 0;
+}
+
 static size_t backslash(struct scan *s, size_t i)
 {
+    if (is_at(s->text, i, s->l.end, BEGIN))
+        return formula(s, i, environment_end(s, i), i + 2);
     if (look(s, i + 1) == '(')
         return formula(s, i, pair_end(s, i, "\\)", false, &s->no_round), i + 2);
     if (look(s, i + 1) == '[')
@@ -352,19 +399,26 @@ static size_t find_mark(const char *text, size_t at, size_t end, char first, cha
     return end;
 }
 
+/* Less than the characters of the other marks. */
+#define ENVIRONMENTS_MOST 31
+
 char formula_open(const char *text, size_t at, size_t next, char open)
 {
     struct block_line l = block_line_read(text, at, next);
+    size_t i = open != '\0' ? l.at : l.words;
+    unsigned depth = (unsigned char)open;
 
-    if (open != '\0')
+    if (open > ENVIRONMENTS_MOST)
         return find_mark(text, l.at, l.end, open == '$' ? '$' : '\\', open) < l.end ? '\0' : open;
-    for (int i = 0; i < 2; i++) {
-        char first = "$\\"[i], opening = "$["[i], closing = "$]"[i];
+    for (int k = 0; open == '\0' && k < 2; k++) {
+        char first = "$\\"[k], opening = "$["[k], closing = "$]"[k];
         size_t mark = find_mark(text, l.words, l.end, first, opening);
 
         if ((mark == l.words || mark + 2 == l.end) && mark < l.end &&
             find_mark(text, mark + 2, l.end, first, closing) == l.end)
             return closing;
     }
-    return '\0';
+    while (i < l.end)
+        depth = read_environments(text, &i, l.end, depth, false);
+    return (char)(depth < ENVIRONMENTS_MOST ? depth : ENVIRONMENTS_MOST);
 }
