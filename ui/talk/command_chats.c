@@ -14,7 +14,7 @@
 #include "ui/words/clean.h"
 
 #define MAX_SHOWN   200
-#define MAX_COUNTED ((uint64_t)32 << 20) /* bytes of chats whose messages are counted */
+#define MAX_COUNTED ((uint64_t)32 << 20) /* bytes of chats that are read for the list */
 
 /* The sheet with the list of chats. */
 struct menu {
@@ -314,14 +314,16 @@ static void fill_menu(const struct menu *m, struct sheet *s, const char *dir)
     for (size_t i = 0; i < m->n && i < MAX_SHOWN; i++) {
         const struct store_entry *chat = &m->list[i];
         char path[4400], when[32], count[16] = "-", model[64], resume[64];
-        struct store_facts facts;
+        struct store_facts facts = { .settings = "" };
         uint32_t n;
 
         bytes += chat->bytes;
-        if (bytes <= MAX_COUNTED && store_count_saved(dir, chat->name, &n))
-            snprintf(count, sizeof count, "%u", n);
         snprintf(path, sizeof path, "%.4200s/%s" STORE_SUFFIX, dir, chat->name);
-        store_facts_of(path, &facts);
+        if (bytes <= MAX_COUNTED) {
+            store_facts_of(path, &facts);
+            if (store_count_saved(dir, chat->name, &n))
+                snprintf(count, sizeof count, "%u", n);
+        }
         clean_line(model, sizeof model, facts.model.name, strlen(facts.model.name));
         sheet_line(s, chat->is_named ? ROLE_ACCENT : ROLE_DIM, "%-*s", width, chat->name);
         sheet_more(s, ROLE_DIM, "  %-7s  %8s  %-14.14s  ",
