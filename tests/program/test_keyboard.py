@@ -254,6 +254,24 @@ class Keys(KeyboardCase):
         self.assert_ends(t)
         self.assertNotIn(b"\033", t.raw.replace(CONTROL_KEYS, b"", 1))
 
+    def test_text_is_utf8_in_any_locale(self):
+        for env in {"LC_ALL": "C"}, {"LC_ALL": "", "LANG": ""}, {"LC_ALL": "xx_XX.UTF-8"}:
+            t = self.chat("--view", "chat", env=env)
+            t.send("où — wörld мир e\u0301")
+            self.assert_line(t, "o? ? w?rld ??? ?", env)
+            t.send("\033[D\177X")
+            self.assert_line(t, "o? ? w?rld ???X?", env)
+            self.assertTrue(all(byte < 0x80 for byte in t.raw))
+            t.send("\r")
+            self.assertTrue(t.sees("tok/s", "peak"), t.screen())
+            t.send("/quit\r")
+            self.assert_ends(t)
+            chats = self.path(".local/share/memwall/chats")
+            newest = max((entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(chats)
+                         if entry.name.endswith(".jsonl"))[1]
+            with open(newest, encoding="utf-8") as f:
+                self.assertIn("où — wörld мирXe\u0301", f.read())
+
     def test_a_binding_of_inputrc_wins(self):
         inputrc = self.path("inputrc")
         with open(inputrc, "w") as f:

@@ -124,7 +124,8 @@ static void an_ascii_target_shows_only_ascii(void **state)
     canvas_vline(&c, 1, 11, 1, style_of(ROLE_BORDER));
     canvas_text(&c, 1, 1, style_of(ROLE_TEXT), "\u4f60x");
     canvas_bar(&c, 1, 5, 6, 0.5, style_of(ROLE_FILL_KV), style_of(ROLE_FILL_FREE));
-    assert_grid(t, "- t? -------\n ??x ###...|\n\n");
+    canvas_text(&c, 2, 1, style_of(ROLE_TEXT), "te\u0301x");
+    assert_grid(t, "- t? -------\n ??x ###...|\n t?x\n");
     canvas_target_free(t);
 }
 

@@ -182,7 +182,7 @@ static void put(const struct canvas *c, int y, int x, struct ui_style style,
 
     if (y < 0 || x < 0 || y >= c->height || x + width > c->width)
         return;
-    if (c->target->ascii && text[0] > 0x7e) {
+    if (c->target->ascii && (text[0] > 0x7e || (text[0] != 0 && text[1] != 0))) { /* a mark */
         text = question;
         for (int i = 1; i < width; i++)
             put(c, y, x + i, style, two + 1, 1);

@@ -44,11 +44,14 @@ static bool surely_utf8(const char *name)
 
 bool term_choose_locale(const struct ui_options *ui, const char *name)
 {
+    bool shows = ui->utf8 || surely_utf8(name);
+
     setlocale(LC_CTYPE, "");
     if (strcasecmp(nl_langinfo(CODESET), "UTF-8") == 0)
         return true;
-    return (ui->utf8 || surely_utf8(name)) && setlocale(LC_CTYPE, "C.UTF-8") != NULL &&
-           environment_set("LC_ALL", "C.UTF-8");
+    /* Also for other terminals: in their locale, readline takes the bytes of characters for Meta
+     * keys. */
+    return setlocale(LC_CTYPE, "C.UTF-8") != NULL && environment_set("LC_ALL", "C.UTF-8") && shows;
 }
 
 /* Read a size from the environment, for serial lines that report none; 0 if unset. */

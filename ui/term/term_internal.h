@@ -69,9 +69,9 @@ void term_resized(struct term *t);
 
 /* ---- term_curses.c ---- */
 
-/* Set only LC_CTYPE: LC_ALL could change the decimal point in files.  readline reads the
- * environment and sets LC_CTYPE again, so the environment must agree.  Returns whether the
- * terminal has UTF-8. */
+/* Set only LC_CTYPE, always to UTF-8: LC_ALL could change the decimal point in files.  readline
+ * reads the environment and sets LC_CTYPE again, so the environment must agree.  Returns whether
+ * the terminal shows UTF-8. */
 bool term_choose_locale(const struct ui_options *ui, const char *name);
 
 /* Get the size of the terminal, reduced to CANVAS_MAX_CELLS. */
