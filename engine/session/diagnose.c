@@ -56,14 +56,19 @@ static void use_drafter(const struct mw_model *m, struct mw_options *o)
     o->draft_copies = session.draft_copies;
 }
 
-static bool has_settings(const struct mw_model *m, const struct mw_sample *s,
-                         const struct mw_options *o)
+static bool has_drafter(const struct mw_model *m, const struct mw_options *o)
 {
     struct mw_options same = *o;
 
     use_drafter(m, &same);
+    return options_reach(NULL, &same, o) == MW_REACH_NOTHING;
+}
+
+static bool has_settings(const struct mw_model *m, const struct mw_sample *s,
+                         const struct mw_options *o)
+{
     return s->run.budget_bytes == o->memory_bytes && s->run.ctx == o->n_ctx && has_kv(s, o) &&
-           options_reach(NULL, &same, o) == MW_REACH_NOTHING;
+           has_drafter(m, o);
 }
 
 /* The settings that the sample was taken with, as far as a diagnosis changes them. */
@@ -126,7 +131,9 @@ static struct base base_of(struct mw_model *m, const struct mw_options *o,
         return b;
     b.n_seen = seen_of(s, s->run.ctx);
     mw_rates(s, &rates);
-    if (rates.token_s > 0) {
+    /* How many drafts of another drafter will be right is not measured, nor what none of them
+     * costs. */
+    if (rates.token_s > 0 && (rates.passes_per_token >= 1 || has_drafter(m, o))) {
         b.measured = settings_of(m, s, o);
         token_s = rates.token_s;
     } else {

@@ -396,6 +396,43 @@ static void a_closed_drafter_is_not_of_the_tokens_of_now(void **state)
     free(s);
 }
 
+/* Make every second token an accepted draft: half of the passes give as many tokens. */
+static void accept_drafts(struct mw_sample *s)
+{
+    for (size_t i = 0; i < MW_RECENT; i++)
+        if (s->recent[i].n % 2 == 1 && s->recent[i].n > 1)
+            s->recent[i] = (struct mw_token){ .n = s->recent[i].n, .t_ns = s->recent[i].t_ns };
+}
+
+static void drafts_say_nothing_about_another_drafter(void **state)
+{
+    struct mw_options off = slow_disk(), with = off, more;
+    struct mw_sample *s = calloc(1, sizeof *s);
+    struct mw_diagnosis plain, now, then;
+    struct mw_chat *c;
+
+    (void)state;
+    assert_non_null(s);
+    with.draft = MW_DRAFT_NGRAM;
+    off.draft = MW_DRAFT_OFF;
+    more = with;
+    more.memory_bytes += MIB;
+    c = answer(&with);
+    sample_of(c, s);
+    plain = diagnose(&with, s);
+    assert_true(plain.is_measured);
+    accept_drafts(s);
+    now = diagnose(&with, s);
+    assert_true(now.is_measured && now.tps > 1.8 * plain.tps);
+    assert_true(diagnose(&more, s).tps > 0.95 * now.tps); /* the same drafts */
+    then = diagnose(&off, s);
+    assert_false(then.is_measured);
+    assert_true(fabs(then.tps / plain.tps - 1) < 0.1);
+    assert_true(then.full_tps < 1.1 * plain.tps);
+    mw_chat_close(c);
+    free(s);
+}
+
 /* Tokens that waited for the disk do not come faster with other threads, whatever the limits say:
  * only what the formula expects of the change counts. */
 static void other_threads_promise_nothing(void **state)
@@ -618,6 +655,7 @@ int main(void)
         WITH_MODEL(tokens_of_two_answers_are_not_of_one),
         WITH_MODEL(a_short_answer_measures_with_a_doubt),
         WITH_MODEL(a_change_has_the_rate_that_its_sheet_promised),
+        WITH_MODEL(drafts_say_nothing_about_another_drafter),
         WITH_MODEL(advice_begins_at_the_tokens),
         WITH_MODEL(doubtful_limits_advise_nothing_until_tokens_do),
         WITH_MODEL(a_closed_drafter_is_not_of_the_tokens_of_now),
