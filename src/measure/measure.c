@@ -497,6 +497,18 @@ static void take_os(struct measure *x, enum metric_id id, struct mw_os_value v)
         x->why[id] = v.why_not;
 }
 
+/* Resident memory.  In a control group of its own, the process is compared with the charge to the
+ * group, which has no pages of files that others have cached: resident ones are left out, too. */
+static struct mw_os_value resident(const struct mw_os *os)
+{
+    struct mw_os_value rss = os->rss;
+
+    if (rss.why_not == NULL && os->rss_file.why_not == NULL && os->charged_file.why_not == NULL &&
+        os->rss_file.value > os->charged_file.value)
+        rss.value -= os->rss_file.value - os->charged_file.value;
+    return rss;
+}
+
 /* Take the kernel's figures now, at the end of the work.  The peak is the high-water mark of
  * this process, with the page tables and swapped pages it has now. */
 static int take_memory(struct measure *x, struct err *e)
@@ -513,7 +525,7 @@ static int take_memory(struct measure *x, struct err *e)
     if (x->sample.os.own.why_not == NULL && x->sample.os.rss.why_not == NULL)
         peak.value += x->sample.os.own.value - x->sample.os.rss.value;
     take_os(x, METRIC_PEAK, peak);
-    take_os(x, METRIC_RSS, x->sample.os.rss);
+    take_os(x, METRIC_RSS, resident(&x->sample.os));
     take_os(x, METRIC_CACHED, x->sample.os.model_cached);
     return 0;
 }

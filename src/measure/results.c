@@ -200,7 +200,8 @@ void results_take(struct results *r, struct point *p, const struct json_node *an
     run = &p->run[p->n_run++];
     read_run(run, json_get(answer, "figures"), json_get(answer, "unknown"), answer);
     if (charge > 0) {
-        run->figures.value[METRIC_PEAK] = (double)charge;
+        /* The kernel counts both in batches, so the charge may be a little less. */
+        run->figures.value[METRIC_PEAK] = fmax((double)charge, run->figures.value[METRIC_RSS]);
         run->why[METRIC_PEAK][0] = '\0';
         run->is_charge = true;
         /* The process that made the plan has read the program's files, so the group is not

@@ -315,8 +315,8 @@ static void print_legend(FILE *to, const struct results *r, bool ascii)
             "of the machine changed while they were measured.\n"
             "peak: %s.\n",
             is_charge(r)
-                ? "the kernel's charge to the control group of a run, without pages cached by "
-                  "others"
+                ? "the kernel's charge to the control group of a run.  It and rss have no pages "
+                  "cached\nby others"
                 : "the high-water mark of the process and its page tables");
     if (!r->is_complete)
         fputs("The measurement was interrupted or failed; rows have the runs that were "

@@ -51,8 +51,7 @@ class Bench(Case):
                 for name in ("prompt_tps", "decode_tps", "first_token_s", "load_s", "rss_bytes",
                              "read_bytes_per_token"):
                     self.assertGreater(run[name], 0, name)
-                if run["peak_of"] == "process":
-                    self.assertLessEqual(run["rss_bytes"], run["peak_bytes"])
+                self.assertLessEqual(run["rss_bytes"], run["peak_bytes"])
                 self.assertLessEqual(run["peak_bytes"], p["plan"]["budget_bytes"])
                 self.assertLessEqual(0, run["stall_share"])
                 self.assertLessEqual(run["stall_share"], 1)

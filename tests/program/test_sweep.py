@@ -178,7 +178,8 @@ class Sweep(Case):
             run = p["runs"][0]
             self.assertEqual("control group", run["peak_of"])
             self.assertLessEqual(run["peak_bytes"], p["plan"]["budget_bytes"])
-            self.assertGreater(run["peak_bytes"], 0)
+            self.assertGreater(run["rss_bytes"], 0)
+            self.assertLessEqual(run["rss_bytes"], run["peak_bytes"])
         kind = subprocess.run(["stat", "-f", "-c", "%T", model], capture_output=True,
                               text=True).stdout.strip()
         if kind not in ("tmpfs", "ramfs"):  # whose files are always cached
