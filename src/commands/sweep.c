@@ -37,6 +37,11 @@ static void add_item(struct sweep *s, uint64_t value)
              (unsigned long long)value);
 }
 
+static int report(const struct err *e)
+{
+    return e->code == ERR_ARGUMENT ? report_usage(&cmd_sweep, e) : report_error(e);
+}
+
 /* Plan with the default budget.  Returns an exit code; *p has the budgets of the plan. */
 static int plan_once(struct sweep *s, struct results *probe)
 {
@@ -46,7 +51,7 @@ static int plan_once(struct sweep *s, struct results *probe)
 
     results_begin(probe, "sweep", &s->o);
     if (points_make(&probe->point, &probe->n_point, &s->o, &e) != 0)
-        return report_error(&e);
+        return report(&e);
     code = measure_all(&all);
     return code == EXIT_NO_FIT ? EXIT_OK : code; /* it is refused, but it is a plan */
 }
@@ -245,11 +250,6 @@ static int measure(struct sweep *s)
     if (print(s, &e) != 0 || result_files_write(&s->files, &s->results, &e) != 0)
         return report_error(&e);
     return code == EXIT_OK && s->lacks_cage ? EXIT_FAILED : code;
-}
-
-static int report(const struct err *e)
-{
-    return e->code == ERR_ARGUMENT ? report_usage(&cmd_sweep, e) : report_error(e);
 }
 
 static int run_sweep(const struct options *given)

@@ -252,9 +252,6 @@ static int make_plan(struct measure *x, struct err *e)
                        "depth, prompt and answer have %s tokens, the context has %s",
                        numbers_count(has, sizeof has, n_ctx),
                        numbers_count(ctx, sizeof ctx, x->engine.n_ctx));
-    if (n_ctx == 0)
-        return err_set(e, ERR_ARGUMENT,
-                       "nothing to measure: neither prompt nor answer has a token");
     if (open_model(x, e) != 0)
         return -1;
     limits_ensure(x->m, x->o->model, &x->engine,

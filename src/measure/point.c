@@ -77,10 +77,17 @@ int point_reserve(struct point *p, uint32_t n, struct err *e)
     return 0;
 }
 
+static bool has_tokens(const struct point *p)
+{
+    return p->setting[DIM_PROMPT].number > 0 || p->setting[DIM_GEN].number > 0 ||
+           p->setting[DIM_DEPTH].number > 0;
+}
+
 int points_make(struct point **out, size_t *n, const struct options *o, struct err *e)
 {
     struct point *all;
     size_t count = 1;
+    int r;
 
     *out = NULL;
     *n = 0;
@@ -94,7 +101,11 @@ int points_make(struct point **out, size_t *n, const struct options *o, struct e
         return err_memory(e, "%zu points", count);
     for (size_t i = 0; i < count; i++) {
         make_point(&all[i], o, i);
-        if (point_reserve(&all[i], o->n_repeat, e) != 0) {
+        r = has_tokens(&all[i]) ? point_reserve(&all[i], o->n_repeat, e)
+                                : err_set(e, ERR_ARGUMENT,
+                                          "there is nothing to measure with -p 0 and -n 0: neither "
+                                          "prompt nor answer has a token");
+        if (r != 0) {
             points_free(all, count);
             return -1;
         }

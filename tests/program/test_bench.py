@@ -120,7 +120,13 @@ class Bench(Case):
             median = r["points"][0]["median"]
             self.assertEqual(absent, absent & {k for k, v in median.items() if v is None})
             self.assertIsNotNone(median["peak_bytes"])
-        self.assertIn("neither", self.bench("-p", "0", "-n", "0", code=1).stderr)
+
+    def test_nothing_to_measure_is_a_wrong_option(self):
+        for p in "0", "8,0":
+            r = self.bench("-p", p, "-n", "0", code=2)
+            self.assertEqual("", r.stdout)
+            self.assertRegex(r.stderr, "\\Amemwall: there is nothing to measure with -p 0 and -n 0: "
+                             'neither prompt nor answer has a token\n.*memwall bench --help"\n\\Z')
 
     def test_csv_has_a_line_for_each_point(self):
         out = self.bench("--csv", *QUICK, "--kv", "f16,q4_0").stdout
